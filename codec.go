@@ -1,0 +1,579 @@
+package agentevents
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The envelope's codec, by hand; the payloads' is generated. Members are
+// written in the order of envelopeFields.
+
+// payloadOps is what the generated code does for every payload.
+type payloadOps interface {
+	Payload
+	appendJSON(dst []byte) []byte
+	parseJSON(s *jsonwire.Scanner) error
+	check() *fieldError
+	cleanPayload(c *cleaner) Payload
+}
+
+// Numbers of the envelope's members, counted from 1 as in extras.
+const (
+	envID = 1 + iota
+	envSequence
+	envTimestamp
+	envType
+	envRunID
+	envSessionID
+	envTaskID
+	envWorkflowID
+	envPhase
+	envNodeID
+	envNodeRunID
+	envAgentID
+	envActor
+	envParentAgentID
+	envParentCallID
+	envStep
+	envTraceID
+	envSpanID
+	envParentSpanID
+	envCausationID
+	envSchemaVersion
+	envMarks
+	envPayload
+)
+
+var envelopeFields = [...]field{
+	{"id", ClassID, true, `""`},
+	{"sequence", ClassMeta, true, `0`},
+	{"timestamp", ClassMeta, true, `"0001-01-01T00:00:00.000Z"`},
+	{"type", ClassMeta, true, `""`},
+	{"runId", ClassID, true, `""`},
+	{"sessionId", ClassID, false, ""},
+	{"taskId", ClassID, false, ""},
+	{"workflowId", ClassID, false, ""},
+	{"phase", ClassMeta, false, ""},
+	{"nodeId", ClassID, false, ""},
+	{"nodeRunId", ClassID, false, ""},
+	{"agentId", ClassID, false, ""},
+	{"actor", ClassID, false, ""},
+	{"parentAgentId", ClassID, false, ""},
+	{"parentCallId", ClassID, false, ""},
+	{"step", ClassMeta, false, ""},
+	{"traceId", ClassID, false, ""},
+	{"spanId", ClassID, false, ""},
+	{"parentSpanId", ClassID, false, ""},
+	{"causationId", ClassID, false, ""},
+	{"schemaVersion", ClassMeta, false, ""},
+	{"marks", ClassMeta, false, ""},
+	{"payload", ClassContent, true, `{}`},
+}
+
+// envelopeRequired is the set of members that every line has. A line without
+// a payload is taken as one with an empty payload.
+const envelopeRequired = 1<<envID | 1<<envSequence | 1<<envTimestamp | 1<<envRunID | 1<<envPayload
+
+// AppendJSON appends the event to dst as one JSON object without a newline,
+// the line that [Writer] writes. It appends nothing and returns an error when
+// the event cannot be written: a payload that is nil or not of this package,
+// JSON or an id that is damaged, a time outside the years 0 to 9999.
+//
+// An event that a [Reader] with Verbatim set has read is written as it was
+// spelled, as long as it still says the same.
+func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
+	p := ops(e.Payload)
+	if p == nil {
+		return dst, sealError(e.Payload)
+	}
+	if err := e.encodable(); err != nil {
+		return dst, err.asError(e)
+	}
+	// The cleaner without a policy checks raw JSON and takes out whitespace.
+	var c cleaner
+	clean := p.cleanPayload(&c)
+	if c.err != nil {
+		return dst, c.err.asError(e)
+	}
+	mark := len(dst)
+	dst = e.append(dst, ops(clean))
+	if e.origin != "" && string(dst[mark:]) != e.origin && e.saysOrigin(dst[mark:]) {
+		dst = append(dst[:mark], e.origin...)
+	}
+	return dst, nil
+}
+
+// saysOrigin reports whether the line the event was read from still says what
+// the event says, whose own text is text. The line is never trusted: it is
+// read again and compared.
+func (e *Event) saysOrigin(text []byte) bool {
+	var was Event
+	if parseEvent(e.origin, &was) != nil {
+		return false
+	}
+	return string(was.append(nil, ops(was.Payload))) == string(text)
+}
+
+// append appends the event, whose payload is p.
+func (e *Event) append(dst []byte, p payloadOps) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"id":`...)
+	dst = jsonwire.AppendString(dst, e.ID)
+	dst = append(dst, `,"sequence":`...)
+	dst = strconv.AppendUint(dst, e.Sequence, 10)
+	dst = append(dst, `,"timestamp":`...)
+	dst = jsonwire.AppendTime(dst, e.Time)
+	dst = append(dst, `,"type":`...)
+	dst = jsonwire.AppendString(dst, string(p.kind()))
+	dst = append(dst, `,"runId":`...)
+	dst = jsonwire.AppendString(dst, e.RunID)
+	dst = appendOptional(dst, `,"sessionId":`, e.SessionID)
+	dst = appendOptional(dst, `,"taskId":`, e.TaskID)
+	dst = appendOptional(dst, `,"workflowId":`, e.WorkflowID)
+	dst = appendOptional(dst, `,"phase":`, e.Phase)
+	dst = appendOptional(dst, `,"nodeId":`, e.NodeID)
+	dst = appendOptional(dst, `,"nodeRunId":`, e.NodeRunID)
+	dst = appendOptional(dst, `,"agentId":`, e.AgentID)
+	dst = appendOptional(dst, `,"actor":`, e.Actor)
+	dst = appendOptional(dst, `,"parentAgentId":`, e.ParentAgentID)
+	dst = appendOptional(dst, `,"parentCallId":`, e.ParentCallID)
+	if e.Step.OK {
+		dst = append(dst, `,"step":`...)
+		dst = strconv.AppendInt(dst, int64(e.Step.V), 10)
+	}
+	dst = appendOptional(dst, `,"traceId":`, e.TraceID)
+	dst = appendOptional(dst, `,"spanId":`, e.SpanID)
+	dst = appendOptional(dst, `,"parentSpanId":`, e.ParentSpanID)
+	dst = appendOptional(dst, `,"causationId":`, e.CausationID)
+	dst = appendOptional(dst, `,"schemaVersion":`, e.SchemaVersion)
+	if e.Marks != 0 {
+		dst = append(dst, `,"marks":`...)
+		dst = e.appendMarks(dst)
+	}
+	if u, ok := p.(*Unknown); !ok || u.Raw != "" {
+		dst = append(dst, `,"payload":`...)
+		dst = p.appendJSON(dst)
+	}
+	dst = append(dst, '}')
+	if e.extra != "" {
+		dst = e.extra.merge(dst, mark, envelopeFields[:])
+	}
+	return dst
+}
+
+func appendOptional(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	return jsonwire.AppendString(append(dst, name...), value)
+}
+
+// appendMarks appends the names of the marks, and after them those that the
+// line had and this version does not know.
+func (e *Event) appendMarks(dst []byte) []byte {
+	dst = append(dst, '[')
+	mark := len(dst)
+	for i, name := range markNames {
+		if e.Marks&(1<<i) != 0 {
+			if len(dst) > mark {
+				dst = append(dst, ',')
+			}
+			dst = jsonwire.AppendString(dst, name)
+		}
+	}
+	for x := e.extra; x != ""; {
+		_, what, text, rest := x.next()
+		if what == spelledMember && memberName(text) == "marks" {
+			if unknown := text[len(`"marks":[`) : len(text)-1]; unknown != "" {
+				dst = append(append(dst, ','), unknown...)
+			}
+		}
+		x = rest
+	}
+	return append(dst, ']')
+}
+
+// MarshalJSON returns the event's line. Prefer [Event.AppendJSON]: it does not
+// allocate, and encoding/json escapes HTML characters on the way.
+func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
+
+// UnmarshalJSON reads a native line. The error is a [*LineError] of line 1.
+func (e *Event) UnmarshalJSON(line []byte) error {
+	text := string(line)
+	var ev Event
+	if err := parseEvent(text, &ev); err != nil {
+		return lineError(text, err)
+	}
+	*e = ev
+	return nil
+}
+
+// lineError turns a scanner's error into one with a JSON pointer.
+func lineError(text string, err error) *LineError {
+	le := &LineError{Line: 1, Err: err}
+	var syntax *jsonwire.SyntaxError
+	if errors.As(err, &syntax) {
+		le.Column = syntax.Offset
+		le.Pointer = jsonwire.Pointer(text, syntax.Offset)
+		le.Err = errors.New(syntax.Msg)
+	}
+	return le
+}
+
+// parseEvent reads one native line. Fields are substrings of text.
+func parseEvent(text string, e *Event) error {
+	if err := jsonwire.CheckUTF8(text); err != nil {
+		return err
+	}
+	var (
+		s    jsonwire.Scanner
+		x    extrasBuilder
+		seen uint32
+		last int
+		kind Kind
+
+		payloadStart, payloadEnd int // where a payload is that came before its type
+	)
+	s.Reset(text)
+	if err := s.Object(); err != nil {
+		return err
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		n := envelopeNumber(name)
+		if n == 0 {
+			if err := x.add(&s, last, name); err != nil {
+				return err
+			}
+			continue
+		}
+		if seen&(1<<n) != 0 {
+			return s.Duplicate(name)
+		}
+		seen |= 1 << n
+		last = n
+		if n > envRunID && n < envPayload && s.Null() {
+			x.spelled(n, name, "null")
+			continue
+		}
+		switch n {
+		case envSequence:
+			e.Sequence, err = s.Uint()
+		case envTimestamp:
+			e.Time, err = s.Time()
+		case envType:
+			var k string
+			k, err = s.String()
+			kind = Kind(k)
+		case envStep:
+			var step int64
+			at := s.Offset()
+			step, err = s.Int()
+			if err == nil && int64(int(step)) != step {
+				err = &jsonwire.SyntaxError{Offset: at, Msg: "number out of range"}
+			}
+			e.Step = Some(int(step))
+		case envMarks:
+			err = e.parseMarks(&s, &x)
+		case envPayload:
+			if kind == "" {
+				payloadStart = s.Offset()
+				err = s.Skip()
+				payloadEnd = s.Offset()
+			} else {
+				err = e.parsePayload(&s, kind)
+			}
+		default:
+			var v string
+			if v, err = s.String(); err == nil {
+				*e.text(n) = v
+				if v == "" && n > envRunID {
+					x.spelled(n, name, `""`)
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	end := s.Offset()
+	if err := s.End(); err != nil {
+		return err
+	}
+	if kind == "" {
+		return &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "type" is missing or empty`}
+	}
+	if payloadEnd > 0 {
+		s.Reset(text[payloadStart:payloadEnd])
+		if err := e.parsePayload(&s, kind); err != nil {
+			var syntax *jsonwire.SyntaxError
+			if errors.As(err, &syntax) {
+				syntax.Offset += payloadStart
+			}
+			return err
+		}
+	}
+	if e.Payload == nil {
+		e.Payload = New(kind)
+		if _, ok := e.Payload.(*Unknown); ok {
+			seen |= 1 << envPayload // an unknown kind may have none
+		} else {
+			s.Reset("{}")
+			if err := ops(e.Payload).parseJSON(&s); err != nil {
+				return err
+			}
+		}
+	}
+	if missing := envelopeRequired &^ seen; missing != 0 {
+		for n := envID; n <= envPayload; n++ {
+			if missing&(1<<n) != 0 {
+				x.missing(n, envelopeFields[n-1].name)
+			}
+		}
+	}
+	e.extra = x.done()
+	return nil
+}
+
+func (e *Event) parsePayload(s *jsonwire.Scanner, kind Kind) error {
+	p := New(kind)
+	if err := ops(p).parseJSON(s); err != nil {
+		return err
+	}
+	e.Payload = p
+	return nil
+}
+
+func (e *Event) parseMarks(s *jsonwire.Scanner, x *extrasBuilder) error {
+	if err := s.Array(); err != nil {
+		return err
+	}
+	var unknown []byte
+	count := 0
+next:
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		count++
+		name, err := s.String()
+		if err != nil {
+			return err
+		}
+		for i, known := range markNames {
+			if known == name {
+				e.Marks |= 1 << i
+				continue next
+			}
+		}
+		if unknown != nil {
+			unknown = append(unknown, ',')
+		}
+		unknown = jsonwire.AppendString(unknown, name)
+	}
+	if unknown != nil || count == 0 {
+		x.spelled(envMarks, "marks", "["+string(unknown)+"]")
+	}
+	return nil
+}
+
+// text returns the envelope's text field of number n.
+func (e *Event) text(n int) *string {
+	switch n {
+	case envID:
+		return &e.ID
+	case envRunID:
+		return &e.RunID
+	case envSessionID:
+		return &e.SessionID
+	case envTaskID:
+		return &e.TaskID
+	case envWorkflowID:
+		return &e.WorkflowID
+	case envPhase:
+		return &e.Phase
+	case envNodeID:
+		return &e.NodeID
+	case envNodeRunID:
+		return &e.NodeRunID
+	case envAgentID:
+		return &e.AgentID
+	case envActor:
+		return &e.Actor
+	case envParentAgentID:
+		return &e.ParentAgentID
+	case envParentCallID:
+		return &e.ParentCallID
+	case envTraceID:
+		return &e.TraceID
+	case envSpanID:
+		return &e.SpanID
+	case envParentSpanID:
+		return &e.ParentSpanID
+	case envCausationID:
+		return &e.CausationID
+	case envSchemaVersion:
+		return &e.SchemaVersion
+	}
+	return nil
+}
+
+// envelopeNumber is fieldNumber for the envelope, as a switch.
+func envelopeNumber(name string) int {
+	switch name {
+	case "id":
+		return envID
+	case "sequence":
+		return envSequence
+	case "timestamp":
+		return envTimestamp
+	case "type":
+		return envType
+	case "runId":
+		return envRunID
+	case "sessionId":
+		return envSessionID
+	case "taskId":
+		return envTaskID
+	case "workflowId":
+		return envWorkflowID
+	case "phase":
+		return envPhase
+	case "nodeId":
+		return envNodeID
+	case "nodeRunId":
+		return envNodeRunID
+	case "agentId":
+		return envAgentID
+	case "actor":
+		return envActor
+	case "parentAgentId":
+		return envParentAgentID
+	case "parentCallId":
+		return envParentCallID
+	case "step":
+		return envStep
+	case "traceId":
+		return envTraceID
+	case "spanId":
+		return envSpanID
+	case "parentSpanId":
+		return envParentSpanID
+	case "causationId":
+		return envCausationID
+	case "schemaVersion":
+		return envSchemaVersion
+	case "marks":
+		return envMarks
+	case "payload":
+		return envPayload
+	}
+	return 0
+}
+
+// encodable reports what no line can carry. It is refused in every mode.
+func (e *Event) encodable() *fieldError {
+	for n := envID; n < envPayload; n++ {
+		if s := e.text(n); s != nil && !utf8.ValidString(*s) {
+			return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].name, "is not valid UTF-8"}
+		}
+	}
+	if y := e.Time.UTC().Year(); y < 0 || y > 9999 {
+		return &fieldError{RuleFieldRange, "/timestamp", "is outside the years 0 to 9999"}
+	}
+	return nil
+}
+
+// check applies the field rules to envelope and payload.
+func (e *Event) check() *fieldError {
+	if err := checkLacks(e.extra); err != nil {
+		return err
+	}
+	if e.Step.OK && e.Step.V < 0 {
+		return &fieldError{RuleFieldRange, "/step", strconv.Itoa(e.Step.V) + " is below 0"}
+	}
+	if err := e.encodable(); err != nil {
+		return err
+	}
+	if err := ops(e.Payload).check(); err != nil {
+		return err.in("payload")
+	}
+	return nil
+}
+
+// asError gives a field error the position of its event.
+func (f *fieldError) asError(e *Event) *InvariantError {
+	return &InvariantError{
+		Rule: f.rule, Kind: e.Kind(), RunID: e.RunID, AgentID: e.AgentID, EventID: e.ID, Sequence: e.Sequence,
+		Pointer: f.pointer, Detail: f.detail,
+	}
+}
+
+// sealError says why a payload is not one of this package's.
+func sealError(p Payload) *InvariantError {
+	detail := fmt.Sprintf("%T is not a payload of this package", p)
+	if p == nil {
+		detail = "the payload is nil"
+	} else if payloadTypeKnown(p) {
+		detail = fmt.Sprintf("the payload is a nil %T", p)
+	}
+	return &InvariantError{Rule: RulePayload, Detail: detail}
+}
+
+// payloadTypeKnown reports whether p has one of this package's types; p may
+// be a nil pointer.
+func payloadTypeKnown(p Payload) bool {
+	name := fmt.Sprintf("%T", p)
+	for k := range Kinds() {
+		if fmt.Sprintf("%T", newPayload(k.Kind)) == name {
+			return true
+		}
+	}
+	_, unknown := p.(*Unknown)
+	return unknown
+}
+
+// The mechanics of Unknown, which has no struct to generate them from.
+
+func (u *Unknown) appendJSON(dst []byte) []byte { return append(dst, u.Raw...) }
+
+func (u *Unknown) parseJSON(s *jsonwire.Scanner) error {
+	raw, err := s.Raw()
+	u.Raw = JSON(raw)
+	return err
+}
+
+func (u *Unknown) check() *fieldError {
+	if u.Type == "" {
+		return &fieldError{RuleFieldRequired, "", "an unknown payload needs a type"}
+	}
+	if kindIndex(u.Type) >= 0 {
+		return &fieldError{RulePayload, "", strconv.Quote(string(u.Type)) + " is a known kind: use its struct"}
+	}
+	return checkText("type", string(u.Type))
+}
+
+func (u *Unknown) cleanPayload(c *cleaner) Payload {
+	if u.Raw == "" {
+		return u
+	}
+	raw, changed := c.json("payload", ClassContent, u.Raw)
+	if !changed || c.err != nil {
+		return u
+	}
+	return &Unknown{Type: u.Type, Raw: raw}
+}

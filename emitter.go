@@ -1,0 +1,743 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Mode says what an emitter does with events that break a rule.
+type Mode uint8
+
+// The modes.
+const (
+	// Enforce refuses them: Emit returns an [*InvariantError] and nothing was
+	// recorded. The default.
+	Enforce Mode = iota
+	// Observe records them and reports the violation to Options.OnViolation;
+	// Emit returns nil. It is for captures of runs that nobody controls. What
+	// no line can carry is refused in this mode too.
+	Observe
+)
+
+// Options configure an [Emitter]. The zero Options are usable: strict,
+// enforcing, redacting by the default policy, without sinks.
+type Options struct {
+	// Sinks get every accepted event, in this order: the log first, mirrors
+	// after. They are required unless wrapped in [BestEffort].
+	Sinks []Sink
+	// Lifecycle is the table of legal status transitions; default [Strict].
+	Lifecycle Lifecycle
+	// Mode is what happens to illegal events; default [Enforce].
+	Mode Mode
+	// Redaction is what the redaction step does; nil means the default policy
+	// (see [Policy]), &Policy{Off: true} none.
+	Redaction *Policy
+	// Clock tells the time; nil means time.Now. It may be called concurrently.
+	Clock func() time.Time
+	// NewID mints ids of events, runs, calls and messages; nil means UUIDv7.
+	// It may be called concurrently.
+	NewID func() string
+	// OnError is told what does not come back from Emit: errors of best-effort
+	// sinks and of the Redactor. It is called after the event, by the emitting
+	// goroutine. Nil collects a few of them for Flush and Close.
+	OnError func(error)
+	// OnViolation is told the violations of Observe mode, likewise. Nil leaves
+	// them to the fold, which reports them too.
+	OnViolation func(*InvariantError)
+	// MaxRuns bounds the runs that are open at the same time; 0 means no
+	// bound.
+	MaxRuns int
+}
+
+// An Emitter turns payloads into a log that keeps its own rules.
+//
+// For every payload, under one lock per run: check it and whether it is legal
+// now; give it id, sequence and time; redact it; apply it to the state; ask the
+// tracer; encode it once; deliver it to the sinks in order. A refused payload
+// consumes no sequence number, so accepted logs have no gaps.
+//
+// All methods, and those of runs, agents and calls, may be called
+// concurrently. Events of one run are ordered; different runs do not wait for
+// each other.
+type Emitter struct {
+	opts   Options
+	redact *redaction
+	sinks  []*sinkEntry
+	lines  bool       // some sink wants the encoded line
+	tracer *sinkEntry // or nil
+	commit []*sinkEntry
+
+	mu       sync.Mutex
+	runs     map[string]*runState
+	released map[string]struct{} // ids that must not begin again
+	order    []string            // of released, oldest first
+
+	inflight atomic.Int64
+	closed   atomic.Bool
+	drained  chan struct{}
+	errs     errorList
+}
+
+// maxReleased bounds the ids of released runs that an emitter remembers in
+// order to refuse them.
+const maxReleased = 4096
+
+// NewEmitter returns an emitter. It fails when a sink is nil or more than one
+// is a [Tracer].
+func NewEmitter(o Options) (*Emitter, error) {
+	e := &Emitter{
+		opts:     o,
+		redact:   newRedaction(o.Redaction),
+		runs:     map[string]*runState{},
+		released: map[string]struct{}{},
+		drained:  make(chan struct{}, 1),
+	}
+	if int(o.Lifecycle) >= len(transitions) {
+		return nil, fmt.Errorf("agentevents: Options.Lifecycle: no table %d", o.Lifecycle)
+	}
+	for i, s := range o.Sinks {
+		if s == nil {
+			return nil, fmt.Errorf("agentevents: Options.Sinks[%d] is nil", i)
+		}
+		e.sinks = append(e.sinks, newSinkEntry(s))
+	}
+	for _, k := range e.sinks {
+		e.lines = e.lines || k.line != nil
+		if k.committer != nil {
+			e.commit = append(e.commit, k)
+		}
+		if k.tracer != nil {
+			if e.tracer != nil {
+				return nil, fmt.Errorf("agentevents: Options.Sinks: %s and %s are both tracers", e.tracer.name, k.name)
+			}
+			e.tracer = k
+		}
+	}
+	return e, nil
+}
+
+func (e *Emitter) now() time.Time {
+	if e.opts.Clock != nil {
+		return e.opts.Clock()
+	}
+	return time.Now()
+}
+
+// newID mints an id for a run, call or message.
+func (e *Emitter) newID() string {
+	if e.opts.NewID != nil {
+		return e.opts.NewID()
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+// Run returns the run of that id, a new one if none is open; the empty id
+// mints one. The run is released by its terminal event or by [Run.Close]. A
+// released id is refused with [ErrRunReleased] (continue it with Resume), and
+// beyond Options.MaxRuns with [ErrTooManyRuns].
+func (e *Emitter) Run(id string) (*Run, error) {
+	if id == "" {
+		id = e.newID()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
+	if s := e.runs[id]; s != nil {
+		return &Run{s: s}, nil
+	}
+	if _, ok := e.released[id]; ok {
+		return nil, fmt.Errorf("%w (run %q)", ErrRunReleased, id)
+	}
+	return e.open(newMachine(e.opts.Lifecycle, id))
+}
+
+// Resume continues a run where a snapshot of it ends: sequences, steps, open
+// calls and everything else the rules are about go on. The run must not be
+// open here.
+func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
+	if snapshot == nil || snapshot.RunID == "" {
+		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
+	if e.runs[snapshot.RunID] != nil {
+		return nil, fmt.Errorf("agentevents: run %q is open", snapshot.RunID)
+	}
+	return e.open(snapshot.machine(e.opts.Lifecycle))
+}
+
+// open registers a run. e.mu is held.
+func (e *Emitter) open(m *machine) (*Run, error) {
+	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
+		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
+	}
+	s := &runState{e: e, m: m}
+	e.runs[m.runID] = s
+	return &Run{s: s}, nil
+}
+
+// release forgets a run. Its handles still take what may follow the end.
+func (e *Emitter) release(s *runState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.runs[s.m.runID] != s {
+		return
+	}
+	delete(e.runs, s.m.runID)
+	if _, ok := e.released[s.m.runID]; ok {
+		return
+	}
+	if len(e.order) == maxReleased {
+		delete(e.released, e.order[0])
+		e.order = append(e.order[:0], e.order[1:]...)
+	}
+	e.released[s.m.runID] = struct{}{}
+	e.order = append(e.order, s.m.runID)
+}
+
+// enter counts a call in; it reports false once the emitter is closed.
+func (e *Emitter) enter() bool {
+	e.inflight.Add(1)
+	if e.closed.Load() {
+		e.leave()
+		return false
+	}
+	return true
+}
+
+func (e *Emitter) leave() {
+	if e.inflight.Add(-1) == 0 && e.closed.Load() {
+		select {
+		case e.drained <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Flush makes every sink hand on what it has buffered, in order, and returns
+// their errors, each as a [*SinkError]. When the context ends first it names
+// the sinks that did not finish.
+func (e *Emitter) Flush(ctx context.Context) error {
+	var errs []error
+	for _, k := range e.sinks {
+		if k.flusher == nil {
+			continue
+		}
+		if err := within(ctx, func() error { return k.flush(ctx) }); err != nil {
+			errs = append(errs, &SinkError{Sink: k.name, Err: err})
+		}
+	}
+	return errors.Join(append(errs, e.errs.take())...)
+}
+
+// Close refuses new events, waits for those being emitted until the context
+// ends, flushes all sinks and closes all sinks. Its error names what did not
+// finish; then Close may be called again. Sinks are not closed while an event
+// is still being written to them.
+func (e *Emitter) Close(ctx context.Context) error {
+	e.closed.Store(true)
+	for e.inflight.Load() > 0 {
+		select {
+		case <-e.drained:
+		case <-ctx.Done():
+			if n := e.inflight.Load(); n > 0 {
+				return fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())
+			}
+		}
+	}
+	errs := []error{e.Flush(ctx)}
+	for _, k := range e.sinks {
+		if k.closer == nil || !k.closed.CompareAndSwap(false, true) {
+			continue
+		}
+		if err := within(ctx, k.close); err != nil {
+			errs = append(errs, &SinkError{Sink: k.name, Err: err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// report tells about errors that do not come back from Emit.
+func (e *Emitter) report(err error) {
+	if e.opts.OnError != nil {
+		e.opts.OnError(err)
+		return
+	}
+	e.errs.add(err)
+}
+
+// An errorList keeps the first few errors and counts the others.
+type errorList struct {
+	mu   sync.Mutex
+	errs []error
+	more int
+}
+
+func (l *errorList) add(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.errs) < maxBufferedErrors {
+		l.errs = append(l.errs, err)
+	} else {
+		l.more++
+	}
+}
+
+func (l *errorList) take() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	errs := l.errs
+	if l.more > 0 {
+		errs = append(errs, fmt.Errorf("agentevents: %d more errors", l.more))
+	}
+	l.errs, l.more = nil, 0
+	return errors.Join(errs...)
+}
+
+// A runState is a run of an emitter; handles share it.
+type runState struct {
+	e *Emitter
+
+	mu     sync.Mutex // guards the rest; held from check to delivery
+	m      *machine
+	ids    idSource
+	line   []byte
+	closed bool
+}
+
+// A Run is a handle to a run: what it emits belongs to no agent.
+type Run struct {
+	s     *runState
+	scope Scope
+}
+
+// ID returns the run's id.
+func (r *Run) ID() string { return r.s.m.runID }
+
+// With returns a handle whose events carry the fields of s that are set, and
+// those of r's scope where they are not.
+func (r *Run) With(s Scope) *Run {
+	return &Run{s: r.s, scope: r.scope.with(s)}
+}
+
+func (s Scope) with(over Scope) Scope {
+	set := func(to *string, from string) {
+		if from != "" {
+			*to = from
+		}
+	}
+	set(&s.SessionID, over.SessionID)
+	set(&s.TaskID, over.TaskID)
+	set(&s.WorkflowID, over.WorkflowID)
+	set(&s.Phase, over.Phase)
+	set(&s.NodeID, over.NodeID)
+	set(&s.NodeRunID, over.NodeRunID)
+	return s
+}
+
+// Emit records one payload as an event of the run; the library fills in the
+// envelope. It returns nil, or an [*InvariantError] when nothing was recorded,
+// or a [*SinkError] (several are joined) when the event was recorded and a
+// required sink failed. The payload belongs to the log from then on: it must
+// not be changed.
+//
+// Cancelling the context does not lose the event.
+func (r *Run) Emit(ctx context.Context, p Payload) error {
+	return r.s.record(ctx, Event{Scope: r.scope, Payload: p})
+}
+
+// Record is [Run.Emit] for an event of which the caller has filled in some of
+// the envelope: captures and bridges. ID, Time, Step, CausationID and the
+// scope are kept where they are set; RunID must be empty or the run's;
+// Sequence and SchemaVersion are the library's.
+func (r *Run) Record(ctx context.Context, ev Event) error {
+	ev.Scope = r.scope.with(ev.Scope)
+	return r.s.record(ctx, ev)
+}
+
+// Agent returns a handle to an agent of the run. It emits nothing: the agent
+// starts with an [AgentStarted].
+func (r *Run) Agent(id string) *Agent { return &Agent{run: r, id: id} }
+
+// Close releases the run without a terminal event, as when it goes on
+// elsewhere. Handles of the run return [ErrClosed] from then on.
+func (r *Run) Close() error {
+	r.s.mu.Lock()
+	r.s.closed = true
+	r.s.mu.Unlock()
+	r.s.e.release(r.s)
+	return nil
+}
+
+// record is the write path.
+func (s *runState) record(ctx context.Context, ev Event) error {
+	e := s.e
+	if !e.enter() {
+		return ErrClosed
+	}
+	defer e.leave()
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	done, err := s.write(ctx, ev)
+	if done.violation != nil && e.opts.OnViolation != nil {
+		e.opts.OnViolation(done.violation)
+	}
+	for _, err := range done.reports {
+		e.report(err)
+	}
+	if done.ended {
+		e.release(s)
+	}
+	if !done.recorded {
+		return err
+	}
+	for _, k := range e.commit {
+		if cerr := k.commit(ctx); cerr != nil {
+			err = e.failed(err, k, &done, cerr)
+		}
+	}
+	return err
+}
+
+// outcome is what is left to do after a run's lock is released.
+type outcome struct {
+	recorded  bool
+	ended     bool // the run's terminal event
+	sequence  uint64
+	runID     string
+	violation *InvariantError
+	reports   []error // for OnError
+}
+
+// write is the part of the write path under the run's lock.
+func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error) {
+	e := s.e
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return done, ErrClosed
+	}
+	ev.Sequence = s.m.next
+	ev.SchemaVersion = SchemaVersion
+	ev.origin = ""
+	if ev.RunID == "" {
+		ev.RunID = s.m.runID
+	}
+	if ops(ev.Payload) == nil {
+		err := sealError(ev.Payload)
+		err.RunID, err.AgentID, err.Sequence = ev.RunID, ev.AgentID, ev.Sequence
+		return done, err
+	}
+	if ev.RunID != s.m.runID {
+		err := s.m.refuse(&ev, RuleRun, quote("run", s.m.runID), "", "the event says run "+quoteID(ev.RunID))
+		err.RunID = s.m.runID
+		return done, err
+	}
+
+	now := e.now()
+	if ev.Time.IsZero() {
+		ev.Time = now.UTC().Truncate(time.Millisecond)
+	} else {
+		ev.Time = ev.Time.UTC().Round(0)
+	}
+	s.fill(&ev)
+
+	// Check.
+	if violation := s.m.check(&ev); violation != nil {
+		if e.opts.Mode == Enforce || violation.Rule == RuleFieldUTF8 || violation.Rule == RulePayload || ev.encodable() != nil {
+			return done, violation
+		}
+		done.violation = violation
+	}
+
+	// Redact. Raw JSON is checked on the way, so this may still refuse.
+	c := cleaner{policy: e.redact, kind: ev.Kind()}
+	p, cut := e.redact.reasoning(ev.Payload, s.m.blockSize(&ev))
+	p = ops(p).cleanPayload(&c)
+	if ev.extra != "" {
+		ev.extra, _ = c.extras(ev.extra)
+	}
+	if c.err != nil {
+		done.violation = nil
+		return done, c.err.in("payload").asError(&ev)
+	}
+	ev.Payload = p
+	if c.redacted || cut {
+		ev.Marks |= MarkRedacted
+	}
+	if c.sanitized {
+		ev.Marks |= MarkSanitized
+	}
+	if c.failed != nil {
+		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed))
+	}
+
+	// Stamp what only an accepted event gets, and apply.
+	if ev.ID == "" {
+		if e.opts.NewID != nil {
+			ev.ID = e.opts.NewID()
+		} else {
+			ev.ID = s.ids.next(ev.Time)
+		}
+	}
+	if done.violation != nil {
+		done.violation.EventID = ev.ID
+	}
+	s.m.apply(&ev)
+	done.recorded, done.sequence, done.runID = true, ev.Sequence, ev.RunID
+	done.ended = s.m.terminal != ""
+
+	// Trace, encode once, deliver.
+	if e.tracer != nil {
+		tc, terr := e.tracer.trace(ctx, &ev)
+		if terr != nil {
+			err = e.failed(err, e.tracer, &done, terr)
+		}
+		fillText(&ev.TraceID, tc.TraceID)
+		fillText(&ev.SpanID, tc.SpanID)
+		fillText(&ev.ParentSpanID, tc.ParentSpanID)
+	}
+	if e.lines {
+		s.line = ev.append(s.line[:0], ops(ev.Payload))
+	}
+	for _, k := range e.sinks {
+		if werr := k.write(ctx, &ev, s.line); werr != nil {
+			err = e.failed(err, k, &done, werr)
+		}
+	}
+	if cap(s.line) > maxKeptLine {
+		s.line = nil // one huge event should not be paid for ever after
+	}
+	return done, err
+}
+
+const maxKeptLine = 1 << 20
+
+func fillText(to *string, from string) {
+	if *to == "" {
+		*to = from
+	}
+}
+
+func quoteID(id string) string { return `"` + id + `"` }
+
+// failed files an error of a sink: required ones are joined to err, others
+// wait for OnError.
+func (e *Emitter) failed(err error, k *sinkEntry, done *outcome, cause error) error {
+	se := &SinkError{Sink: k.name, RunID: done.runID, Sequence: done.sequence, Err: cause}
+	if k.required {
+		if err == nil {
+			return se
+		}
+		return errors.Join(err, se)
+	}
+	done.reports = append(done.reports, se)
+	return err
+}
+
+// fill completes what the emitter knows better than its caller: the step, the
+// causation of a return, the status a transition starts from, the totals of an
+// end, the ids of a message. A payload is copied before it is changed.
+func (s *runState) fill(ev *Event) {
+	a := s.m.agents[s.m.agentKey(ev)]
+	switch p := ev.Payload.(type) {
+	case *AgentTransition:
+		if p.From == "" {
+			out := *p
+			out.From = Thinking
+			if a != nil {
+				out.From = a.status
+			}
+			ev.Payload = &out
+		}
+	case *AgentEnded:
+		if !p.Totals.OK {
+			out := *p
+			out.Totals = Some(Totals{})
+			if a != nil {
+				out.Totals.V = a.totals()
+			}
+			ev.Payload = &out
+		}
+	case *ToolReturned:
+		if ev.CausationID == "" && !p.OneEvent {
+			if call := s.m.calls[callKey{s.m.agentKey(ev), p.CallID}]; call != nil {
+				ev.CausationID = call.eventID
+			}
+		}
+	case *MessageCreated:
+		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {
+			out := *p
+			if m.MessageID == "" {
+				out.Message.MessageID = s.e.newID()
+			}
+			fillText(&out.Message.From, ev.AgentID)
+			if m.TS == 0 {
+				out.Message.TS = ev.Time.UnixMilli()
+			}
+			ev.Payload = &out
+		}
+	}
+	if ev.AgentID == "" || ev.Step.OK || ev.Marks.Has(MarkLate) {
+		return
+	}
+	i := payloadIndex(ev.Payload)
+	if i < 0 || !catalog[i].Act {
+		return
+	}
+	step := 0
+	if a != nil && a.step.OK {
+		step = a.step.V
+		if t, ok := ev.Payload.(*AgentTransition); a.renew || ok && t.To == Thinking {
+			step++ // a new step begins when the agent re-enters thinking
+		}
+	}
+	ev.Step = Some(step)
+}
+
+// An Agent is a handle to one agent of a run: what it emits carries the
+// agent's id and its current step. One method is one event, except To and Do.
+// Nothing is inserted: an illegal move is an error that lists the legal ones.
+type Agent struct {
+	run    *Run
+	id     string
+	parent string // agent that spawned it
+	call   string // by this call
+}
+
+// ID returns the agent's id.
+func (a *Agent) ID() string { return a.id }
+
+// With returns a handle whose events carry the fields of s that are set.
+func (a *Agent) With(s Scope) *Agent {
+	out := *a
+	out.run = a.run.With(s)
+	return &out
+}
+
+// Agent returns a handle to a sub-agent; its start says who spawned it.
+func (a *Agent) Agent(id string) *Agent { return &Agent{run: a.run, id: id, parent: a.id} }
+
+// Emit records one payload as an event of the agent. See [Run.Emit].
+func (a *Agent) Emit(ctx context.Context, p Payload) error {
+	return a.run.s.record(ctx, a.event(p))
+}
+
+// Record is [Run.Record] for an event of the agent.
+func (a *Agent) Record(ctx context.Context, ev Event) error {
+	if ev.AgentID == "" {
+		ev.AgentID = a.id
+	}
+	return a.run.Record(ctx, ev)
+}
+
+func (a *Agent) event(p Payload) Event {
+	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
+	if _, ok := p.(*AgentStarted); ok {
+		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
+	}
+	return ev
+}
+
+// To moves the agent along a path of statuses, one transition each, and stops
+// at the first that is refused.
+func (a *Agent) To(ctx context.Context, path ...AgentStatus) error {
+	for _, s := range path {
+		if err := a.Emit(ctx, &AgentTransition{To: s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Call is a handle to an open tool call.
+type Call struct {
+	ID     string // the call id
+	ToolID string // the tool
+	agent  *Agent
+	start  time.Time
+}
+
+// Call records that the agent calls a tool, under a new call id. Return or
+// Fail closes it. Calls may overlap.
+func (a *Agent) Call(ctx context.Context, tool string, args JSON) (*Call, error) {
+	c := &Call{ID: a.run.s.e.newID(), ToolID: tool, agent: a, start: a.run.s.e.now()}
+	if err := a.Emit(ctx, &ToolCalled{CallID: c.ID, ToolID: tool, Arguments: args}); err != nil {
+		return c.unlessRefused(err), err
+	}
+	return c, nil
+}
+
+// unlessRefused returns c when the call was recorded in spite of err.
+func (c *Call) unlessRefused(err error) *Call {
+	var sink *SinkError
+	if errors.As(err, &sink) {
+		return c
+	}
+	return nil
+}
+
+// Agent returns a handle to a sub-agent that this call spawned.
+func (c *Call) Agent(id string) *Agent {
+	return &Agent{run: c.agent.run, id: id, parent: c.agent.id, call: c.ID}
+}
+
+// Return records that the tool returned. Its duration is counted from Call.
+func (c *Call) Return(ctx context.Context, result JSON) error {
+	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: ToolOK, Result: result, Duration: c.duration()})
+}
+
+// Fail records that the tool failed with err: status cancelled when err is
+// context.Canceled, error otherwise.
+func (c *Call) Fail(ctx context.Context, err error) error {
+	status := ToolError
+	if errors.Is(err, context.Canceled) {
+		status = ToolCancelled
+	}
+	message := "failed"
+	if err != nil {
+		message = err.Error()
+	}
+	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: status, Error: Some(ErrorInfo{Message: message}), Duration: c.duration()})
+}
+
+func (c *Call) duration() Opt[time.Duration] {
+	return Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
+}
+
+// Do is a serial tool use: it records the call, runs fn, and records its
+// return or failure. A panic of fn is recorded as a failure and goes on. The
+// error is fn's, joined with one of recording.
+//
+// Do makes no transitions. Under [Strict] an agent that uses a tool goes
+// To(ctx, ToolCall) before and To(ctx, ToolResult) after.
+func (a *Agent) Do(ctx context.Context, tool string, args JSON, fn func(context.Context) (JSON, error)) (result JSON, err error) {
+	c, emitErr := a.Call(ctx, tool, args)
+	if c == nil {
+		return "", emitErr
+	}
+	returned := false
+	defer func() {
+		if !returned { // fn panicked or ended the goroutine
+			_ = c.Fail(ctx, errors.New("the tool panicked"))
+		}
+	}()
+	result, err = fn(ctx)
+	returned = true
+	if err != nil {
+		return result, errors.Join(err, emitErr, c.Fail(ctx, err))
+	}
+	return result, errors.Join(emitErr, c.Return(ctx, result))
+}

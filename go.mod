@@ -1,0 +1,9 @@
+module github.com/agentevents/agentevents
+
+go 1.26
+
+require github.com/google/uuid v1.6.0
+
+require github.com/stretchr/testify v1.12.1
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect

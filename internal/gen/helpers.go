@@ -1,0 +1,184 @@
+package main
+
+// A helper is a declaration that does not depend on the structs. A file that
+// uses its name gets it.
+type helper struct {
+	name string
+	text string
+}
+
+var helpers = []helper{
+	{"cloneText", `
+// cloneText copies text, so that it does not keep alive what it was cut from.
+func cloneText[T ~string](s T) T { return T(strings.Clone(string(s))) }`},
+	{"appendAny", `
+// appendAny appends a JSON value that is always written; none is null.
+func appendAny(dst []byte, j JSON) []byte {
+	if j == "" {
+		return append(dst, "null"...)
+	}
+	return append(dst, j...)
+}`},
+	{"sortedKeys", `
+// sortedKeys appends the keys of dict to buf, which should be empty, and sorts
+// them. A buf that stays on the caller's stack saves the allocation.
+func sortedKeys[V any](buf []string, dict map[string]V) []string {
+	for key := range dict {
+		buf = append(buf, key)
+	}
+	slices.Sort(buf)
+	return buf
+}`},
+	{"checkTexts", `
+// checkTexts refuses a list with text that no JSON line can carry.
+func checkTexts[T ~string](name string, list []T) *fieldError {
+	for i, s := range list {
+		if !utf8.ValidString(string(s)) {
+			return checkText(strconv.Itoa(i), string(s)).in(name)
+		}
+	}
+	return nil
+}`},
+	{"checkKeys", `
+// checkKeys refuses a map with a key that no JSON line can carry. Repairing it
+// could make it equal to another key.
+func checkKeys[V any](name string, dict map[string]V) *fieldError {
+	for key := range dict {
+		if !utf8.ValidString(key) {
+			return &fieldError{RuleFieldUTF8, "/" + name, "has a key that is not valid UTF-8"}
+		}
+	}
+	return nil
+}`},
+	{"checkMinMillis", `
+// checkMinMillis is checkMin in the unit of the wire.
+func checkMinMillis(name string, v, min time.Duration) *fieldError {
+	if v >= min {
+		return nil
+	}
+	text := append(jsonwire.AppendMillis(nil, v), " is below "...)
+	return &fieldError{RuleFieldRange, "/" + name, string(jsonwire.AppendMillis(text, min))}
+}`},
+	{"checkYear", `
+// checkYear refuses a time that RFC 3339 cannot express.
+func checkYear(name string, t time.Time) *fieldError {
+	if year := t.UTC().Year(); year < 0 || year > 9999 {
+		return &fieldError{RuleFieldRange, "/" + name, "year " + strconv.Itoa(year) + " is not in [0, 9999]"}
+	}
+	return nil
+}`},
+	{"pointerToken", `
+// pointerToken returns a map's key as a part of a JSON pointer.
+func pointerToken(key string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+}`},
+	{"copyOnce", `
+// copyOnce returns the copy of v that a clean method writes to: w, or a new
+// one while w is still v itself.
+func copyOnce[T any](v, w *T) *T {
+	if w != v {
+		return w
+	}
+	c := *v
+	return &c
+}`},
+	{"cleanTexts", `
+// cleanTexts cleans every text of a list.
+func cleanTexts[T ~string](c *cleaner, name string, class Class, list []T) ([]T, bool) {
+	out := list
+	changed := false
+	for i, elem := range list {
+		if s, differs := c.text(name, class, string(elem)); differs {
+			if !changed {
+				out, changed = slices.Clone(list), true
+			}
+			out[i] = T(s)
+		}
+	}
+	return out, changed
+}`},
+	{"errorInside", `
+// errorInside turns an error at /name, which a call for the element key of
+// name set, into the one at /key: the caller adds the name again.
+func errorInside(err *fieldError, name, key string) *fieldError {
+	err.pointer = strings.TrimPrefix(err.pointer, "/"+name)
+	return err.in(key)
+}`},
+	{"members", `
+// members keeps the books of one object while it is parsed: the fields that
+// were there, and what the struct cannot hold.
+type members struct {
+	seen uint64 // bit n-1 for field n
+	last int    // number of the last field, counted from 1
+	x    extrasBuilder
+}
+
+// repeats notes that field n is next, and reports whether it was there before.
+func (m *members) repeats(n int) bool {
+	bit := uint64(1) << (n - 1)
+	again := m.seen&bit != 0
+	m.seen |= bit
+	m.last = n
+	return again
+}
+
+// null consumes the null of an optional field, and reports whether it was one.
+// The field stays absent.
+func (m *members) null(s *jsonwire.Scanner, name string) bool {
+	if !s.Null() {
+		return false
+	}
+	m.spelled(name, "null")
+	return true
+}
+
+// spelled keeps the text of the last field, which looks absent.
+func (m *members) spelled(name, text string) { m.x.spelled(m.last, name, text) }
+
+// unknown keeps a member that no field has.
+func (m *members) unknown(s *jsonwire.Scanner, name string) error {
+	return m.x.add(s, m.last, name)
+}
+
+// require notes the required fields that were not there.
+func (m *members) require(fields []field) {
+	for i := range fields {
+		if fields[i].required && m.seen&(1<<i) == 0 {
+			m.x.missing(i+1, fields[i].name)
+		}
+	}
+}
+
+// extras returns what was collected.
+func (m *members) extras() extras {
+	if len(m.x.buf) == 0 {
+		return ""
+	}
+	return m.x.done()
+}`},
+	{"parseText", `
+// parseText reads a word.
+func parseText[T ~string](s *jsonwire.Scanner) (T, error) {
+	text, err := s.String()
+	return T(text), err
+}`},
+	{"parseAny", `
+// parseAny reads any JSON value.
+func parseAny(s *jsonwire.Scanner) (JSON, error) {
+	text, err := s.Raw()
+	return JSON(text), err
+}`},
+	{"parseInt", `
+// parseInt reads an int.
+func parseInt(s *jsonwire.Scanner) (int, error) {
+	at := s.Offset()
+	n, err := s.Int()
+	if err != nil {
+		return 0, err
+	}
+	if int64(int(n)) != n { // on 32-bit platforms
+		return 0, &jsonwire.SyntaxError{Offset: at, Msg: "number out of range"}
+	}
+	return int(n), nil
+}`},
+}

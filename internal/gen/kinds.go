@@ -1,0 +1,67 @@
+package main
+
+// writeKinds writes kinds_gen.go: what ties kinds, payloads and the catalog
+// together.
+func writeKinds(w *writer, m *model) {
+	for _, st := range m.rows {
+		w.p("\nfunc (*%[1]s) kind() Kind { return Kind%[1]s }", st.name)
+	}
+	w.p("")
+	for _, st := range m.rows {
+		w.p("\nfunc (v *%s) cleanPayload(c *cleaner) Payload { return v.clean(c) }", st.name)
+	}
+
+	w.p(`
+// payloadIndex returns the position of p's kind in the catalog, and -1 if p is
+// nil, a nil pointer or not one of the catalog's payloads. It calls no method
+// of p, which may be somebody else's.
+func payloadIndex(p Payload) int {
+switch p := p.(type) {`)
+	for i, st := range m.rows {
+		w.p("case *%s:\nif p != nil {\nreturn %d\n}", st.name, i)
+	}
+	w.p("}\nreturn -1\n}")
+
+	w.p(`
+// kindIndex returns the position of k in the catalog, or -1.
+func kindIndex(k Kind) int {
+switch k {`)
+	for i, st := range m.rows {
+		w.p("case Kind%s:\nreturn %d", st.name, i)
+	}
+	w.p("}\nreturn -1\n}")
+
+	w.p(`
+// newPayload returns an empty payload of the kind, or nil if the catalog does
+// not have it.
+func newPayload(k Kind) Payload {
+switch k {`)
+	for _, st := range m.rows {
+		w.p("case Kind%[1]s:\nreturn new(%[1]s)", st.name)
+	}
+	w.p("}\nreturn nil\n}")
+
+	w.p(`
+// kindOf returns the kind of p, and false if p is nil, a nil pointer or not a
+// payload of this package. It calls no method of p.
+func kindOf(p Payload) (Kind, bool) {
+	if i := payloadIndex(p); i >= 0 {
+		return catalog[i].Kind, true
+	}
+	if u, ok := p.(*Unknown); ok && u != nil {
+		return u.Type, true
+	}
+	return "", false
+}`)
+
+	w.p(`
+// ops returns p with the methods of this package, and nil if p is nil, a nil
+// pointer or not a payload of this package.
+func ops(p Payload) payloadOps {
+switch p := p.(type) {`)
+	for _, st := range m.rows {
+		w.p("case *%s:\nif p != nil {\nreturn p\n}", st.name)
+	}
+	w.p("case *Unknown:\nif p != nil {\nreturn p\n}")
+	w.p("}\nreturn nil\n}")
+}

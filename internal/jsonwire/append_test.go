@@ -1,0 +1,195 @@
+package jsonwire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stdString returns s as encoding/json writes it without HTML escaping.
+func stdString(t testing.TB, s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	require.NoError(t, enc.Encode(s))
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func TestAppendString(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"", `""`},
+		{"a", `"a"`},
+		{"plain text, longer than one word", `"plain text, longer than one word"`},
+		{`say "hi" \ bye`, `"say \"hi\" \\ bye"`},
+		{"\b\f\n\r\t", `"\b\f\n\r\t"`},
+		{"\x00\x01\x1f", `"\u0000\u0001\u001f"`},
+		{"\x7f", "\"\x7f\""},
+		{"<a href='x'>&</a>", `"<a href='x'>&</a>"`},
+		{"\u2028\u2029", "\"\u2028\u2029\""},
+		{"grüße, 世界, 😀", `"grüße, 世界, 😀"`},
+		{"\uFFFD", "\"\uFFFD\""},
+		{"\xff", "\"\uFFFD\""},
+		{"a\xff\xfeb", "\"a\uFFFD\uFFFDb\""},
+		{"\xed\xa0\xbd", "\"\uFFFD\uFFFD\uFFFD\""},
+		{"\xf0\x9f\x98", "\"\uFFFD\uFFFD\uFFFD\""},
+		{"12345678\xf0\x9f\x98\x80\n\xc3", "\"12345678😀\\n\uFFFD\""},
+	} {
+		require.Equal(t, tt.want, string(AppendString(nil, tt.in)), "%q", tt.in)
+		require.Equal(t, tt.want, Quote(tt.in))
+		require.Equal(t, "x"+tt.want, string(AppendString([]byte("x"), tt.in)))
+	}
+}
+
+// Every byte below 0x80 at every position of the word that the fast loop loads.
+func TestAppendStringExhaustive(t *testing.T) {
+	for c := range byte(0x80) {
+		var want string
+		switch c {
+		case '"', '\\':
+			want = `\` + string(rune(c))
+		case '\b':
+			want = `\b`
+		case '\f':
+			want = `\f`
+		case '\n':
+			want = `\n`
+		case '\r':
+			want = `\r`
+		case '\t':
+			want = `\t`
+		default:
+			want = string(rune(c))
+			if c < 0x20 {
+				want = fmt.Sprintf(`\u%04x`, c)
+			}
+		}
+		require.Equal(t, stdString(t, string(rune(c))), `"`+want+`"`)
+		for before := range 20 {
+			for after := range 10 {
+				pre, post := strings.Repeat("x", before), strings.Repeat("y", after)
+				in := pre + string(rune(c)) + post
+				got := string(AppendString(nil, in))
+				require.Equal(t, `"`+pre+want+post+`"`, got)
+
+				end, escaped, err := scanString(got+" tail beyond", 0)
+				require.NoError(t, err)
+				require.Equal(t, len(got), end)
+				require.Equal(t, len(want) > 1, escaped)
+			}
+		}
+	}
+}
+
+// Every pair of bytes, so that a borrow in the word arithmetic cannot hide.
+func TestAppendStringPairs(t *testing.T) {
+	for a := range 256 {
+		for b := range 256 {
+			s := "ab" + string([]byte{byte(a), byte(b)}) + "cdefgh"
+			var got string
+			require.NoError(t, json.Unmarshal(AppendString(nil, s), &got))
+			if want := strings.ToValidUTF8(s, "\uFFFD"); utf8.ValidString(s) && got != want {
+				t.Fatalf("%q reads back as %q", s, got)
+			}
+		}
+	}
+}
+
+func TestAppendStringLikeStd(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	alphabet := []rune("abcdefgh \"\\\n\t\x00\x1f\x7f<>&éß世界😀\uFFFD")
+	for range 5000 {
+		rs := make([]rune, rng.IntN(40))
+		for i := range rs {
+			rs[i] = alphabet[rng.IntN(len(alphabet))]
+		}
+		s := string(rs)
+		require.Equal(t, stdString(t, s), string(AppendString(nil, s)))
+	}
+}
+
+func TestAppendFloat(t *testing.T) {
+	for _, tt := range []struct {
+		in   float64
+		want string
+	}{
+		{0, "0"}, {math.Copysign(0, -1), "-0"}, {1, "1"}, {-1.5, "-1.5"},
+		{0.1, "0.1"}, {1e-6, "0.000001"}, {9.99e-7, "9.99e-7"}, {1e-9, "1e-9"},
+		{1e-10, "1e-10"}, {1e20, "100000000000000000000"}, {1e21, "1e+21"},
+		{1e100, "1e+100"}, {math.MaxFloat64, "1.7976931348623157e+308"},
+		{math.SmallestNonzeroFloat64, "5e-324"}, {1 << 53, "9007199254740992"},
+	} {
+		require.Equal(t, tt.want, string(AppendFloat(nil, tt.in)))
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20000 {
+		f := math.Float64frombits(rng.Uint64())
+		if rng.IntN(2) == 0 {
+			f = rng.NormFloat64() * math.Pow10(rng.IntN(60)-30)
+		}
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			continue
+		}
+		want, err := json.Marshal(f)
+		require.NoError(t, err)
+		got := AppendFloat([]byte("e-0"), f) // a prefix that looks like an exponent
+		require.Equal(t, "e-0"+string(want), string(got))
+	}
+}
+
+func TestAppendMillis(t *testing.T) {
+	for _, tt := range []struct {
+		in   time.Duration
+		want string
+	}{
+		{0, "0"},
+		{1, "0.000001"},
+		{-1, "-0.000001"},
+		{time.Microsecond, "0.001"},
+		{1500 * time.Microsecond, "1.5"},
+		{-1500 * time.Microsecond, "-1.5"},
+		{time.Millisecond, "1"},
+		{65 * time.Second, "65000"},
+		{1_000_001, "1.000001"},
+		{1_100_000, "1.1"},
+		{1_010_010, "1.01001"},
+		{999_999, "0.999999"},
+		{math.MaxInt64, "9223372036854.775807"},
+		{math.MinInt64, "-9223372036854.775808"},
+	} {
+		require.Equal(t, tt.want, string(AppendMillis(nil, tt.in)))
+		var s Scanner
+		s.Reset(tt.want)
+		d, err := s.Millis()
+		require.NoError(t, err)
+		require.Equal(t, tt.in, d)
+	}
+}
+
+func TestAppendTime(t *testing.T) {
+	east := time.FixedZone("east", 2*3600)
+	for _, tt := range []struct {
+		in   time.Time
+		want string
+	}{
+		{time.Time{}, `"0001-01-01T00:00:00.000Z"`},
+		{time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), `"0000-01-01T00:00:00.000Z"`},
+		{time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC), `"9999-12-31T23:59:59.999999999Z"`},
+		{time.Date(2024, 2, 29, 12, 34, 56, 7e6, time.UTC), `"2024-02-29T12:34:56.007Z"`},
+		{time.Date(2024, 2, 29, 12, 34, 56, 7e3, time.UTC), `"2024-02-29T12:34:56.000007Z"`},
+		{time.Date(2024, 2, 29, 12, 34, 56, 7, time.UTC), `"2024-02-29T12:34:56.000000007Z"`},
+		{time.Date(2024, 2, 29, 12, 34, 56, 123456000, time.UTC), `"2024-02-29T12:34:56.123456Z"`},
+		{time.Date(2024, 3, 1, 1, 0, 0, 0, east), `"2024-02-29T23:00:00.000Z"`},
+		{time.Date(1960, 1, 1, 0, 0, 0, 500e6, time.UTC), `"1960-01-01T00:00:00.500Z"`},
+		{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), `"10000-01-01T00:00:00.000000000Z"`},
+	} {
+		require.Equal(t, tt.want, string(AppendTime(nil, tt.in)))
+	}
+}

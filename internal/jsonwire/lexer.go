@@ -1,0 +1,396 @@
+package jsonwire
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// scanString validates the string whose opening quote is text[i], apart from its
+// UTF-8, and returns the offset after its closing quote and whether there are
+// escapes in it.
+func scanString(text string, i int) (end int, escaped bool, err error) {
+	for i++; ; {
+		for ; i+8 <= len(text); i += 8 {
+			if m := stringEnders(load64(text, i)); m != 0 {
+				i += firstByte(m)
+				break
+			}
+		}
+		for i < len(text) && !endsRun(text[i]) {
+			i++
+		}
+		if i >= len(text) {
+			return 0, false, unexpected(text, i, "the end of a string")
+		}
+		switch text[i] {
+		case '"':
+			return i + 1, escaped, nil
+		case '\\':
+			escaped = true
+			if i, err = scanEscape(text, i); err != nil {
+				return 0, false, err
+			}
+		default:
+			return 0, false, errorAt(i, "found control character "+excerpt(text[i:i+1])+" in a string, expected an escape")
+		}
+	}
+}
+
+// scanEscape validates the escape whose backslash is text[i], a surrogate pair
+// counting as one, and returns the offset after it.
+func scanEscape(text string, i int) (end int, err error) {
+	if i+1 >= len(text) {
+		return 0, unexpected(text, i+1, "the end of a string")
+	}
+	switch text[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2, nil
+	case 'u':
+		r, ok := hexEscape(text, i)
+		if !ok {
+			return 0, errorAt(i, "found "+excerpt(text[i:min(i+6, len(text))])+" in a string, expected \\u and four hex digits")
+		}
+		if !utf16.IsSurrogate(r) {
+			return i + 6, nil
+		}
+		if r2, ok := hexEscape(text, i+6); ok && utf16.DecodeRune(r, r2) != utf8.RuneError {
+			return i + 12, nil
+		}
+		return 0, errorAt(i, "found lone surrogate "+excerpt(text[i:i+6])+" in a string, expected a pair")
+	}
+	_, size := utf8.DecodeRuneInString(text[i+1:])
+	return 0, errorAt(i, "found "+excerpt(text[i:i+1+size])+" in a string, expected an escape")
+}
+
+// hexEscape returns the code unit of the \u escape at text[i:], if there is one.
+func hexEscape(text string, i int) (r rune, ok bool) {
+	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
+		return 0, false
+	}
+	for _, c := range []byte(text[i+2 : i+6]) {
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// unescape returns the string that raw, the part between the quotes, stands for.
+// Since [Pointer] uses it on texts that nobody has validated, it takes everything:
+// lone surrogates become U+FFFD and what is no escape stands for itself.
+func unescape(raw string) string {
+	var b strings.Builder
+	b.Grow(len(raw))
+	for {
+		i := strings.IndexByte(raw, '\\')
+		if i < 0 || i+1 == len(raw) {
+			b.WriteString(raw)
+			return b.String()
+		}
+		b.WriteString(raw[:i])
+		c, size := raw[i+1], 2
+		switch c {
+		case '"', '\\', '/':
+			b.WriteByte(c)
+		case 'b':
+			b.WriteByte('\b')
+		case 'f':
+			b.WriteByte('\f')
+		case 'n':
+			b.WriteByte('\n')
+		case 'r':
+			b.WriteByte('\r')
+		case 't':
+			b.WriteByte('\t')
+		case 'u':
+			r, ok := hexEscape(raw, i)
+			if !ok {
+				b.WriteString(raw[i : i+2])
+				break
+			}
+			size = 6
+			if utf16.IsSurrogate(r) {
+				r2, _ := hexEscape(raw, i+6)
+				if r = utf16.DecodeRune(r, r2); r != utf8.RuneError {
+					size = 12
+				}
+			}
+			b.WriteRune(r)
+		default:
+			b.WriteString(raw[i : i+2])
+		}
+		raw = raw[i+size:]
+	}
+}
+
+// scanNumber validates the number at text[i:] and returns the offset after it.
+func scanNumber(text string, i int) (end int, err error) {
+	want := "a number"
+	if i < len(text) && text[i] == '-' {
+		i++
+		want = "a digit"
+	}
+	if i >= len(text) || !isDigit(text[i]) {
+		return 0, unexpected(text, i, want)
+	}
+	if text[i] == '0' {
+		i++
+		if i < len(text) && isDigit(text[i]) {
+			return 0, leadingZero(text, i-1)
+		}
+	} else {
+		i = skipDigits(text, i)
+	}
+	if i < len(text) && text[i] == '.' {
+		i++
+		if i >= len(text) || !isDigit(text[i]) {
+			return 0, unexpected(text, i, "a digit after '.'")
+		}
+		i = skipDigits(text, i)
+	}
+	if i < len(text) && text[i]|0x20 == 'e' {
+		i++
+		if i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		if i >= len(text) || !isDigit(text[i]) {
+			return 0, unexpected(text, i, "a digit in the exponent")
+		}
+		i = skipDigits(text, i)
+	}
+	return i, nil
+}
+
+// scanInteger reads the number at text[i:], which has neither fraction nor
+// exponent, and returns its magnitude and the offset after it.
+func scanInteger(text string, i int) (u uint64, end int, err error) {
+	start := i
+	want := "an integer"
+	if i < len(text) && text[i] == '-' {
+		i++
+		want = "a digit"
+	}
+	first := i
+	for i < len(text) && isDigit(text[i]) {
+		u = u*10 + uint64(text[i]-'0')
+		i++
+	}
+	switch {
+	case i == first:
+		return 0, 0, unexpected(text, i, want)
+	case text[first] == '0' && i > first+1:
+		return 0, 0, leadingZero(text, first)
+	case i < len(text) && (text[i] == '.' || text[i]|0x20 == 'e'):
+		return 0, 0, unexpected(text, start, "an integer")
+	}
+	if i-first > 19 { // 19 digits always fit, 20 may, and u has wrapped around if not
+		if u, err = strconv.ParseUint(text[first:i], 10, 64); err != nil {
+			return 0, 0, outOfRange(text, start, "64 bits")
+		}
+	}
+	return u, i, nil
+}
+
+func skipDigits(text string, i int) int {
+	for i < len(text) && isDigit(text[i]) {
+		i++
+	}
+	return i
+}
+
+func leadingZero(text string, i int) error {
+	return errorAt(i, "found "+describe(text, i)+" with a leading zero")
+}
+
+func outOfRange(text string, i int, typ string) error {
+	return errorAt(i, "found "+describe(text, i)+", which is out of range for "+typ)
+}
+
+// parseMillis converts num, a valid JSON number of milliseconds. It reports false
+// if the result does not fit.
+func parseMillis(num string) (d time.Duration, ok bool) {
+	neg := num[0] == '-'
+	if neg {
+		num = num[1:]
+	}
+	// The value is 0.DDD * 10^point nanoseconds, where DDD are the digits of num
+	// without leading zeros. The digits before the point are collected in u.
+	digits, exp := num, int64(0)
+	if i := strings.IndexAny(num, "eE"); i >= 0 {
+		digits, exp = num[:i], parseExponent(num[i+1:])
+	}
+	point := exp + 6 // milliseconds to nanoseconds
+	if dot := strings.IndexByte(digits, '.'); dot >= 0 {
+		point += int64(dot)
+	} else {
+		point += int64(len(digits))
+	}
+	for len(digits) > 0 && (digits[0] == '0' || digits[0] == '.') {
+		if digits[0] == '0' {
+			point--
+		}
+		digits = digits[1:]
+	}
+	if digits == "" || point < 0 {
+		return 0, true
+	}
+	if point > 19 {
+		return 0, false // the first digit is not 0, so at least 1e19
+	}
+	var u uint64 // below 1e19, which fits
+	n := int64(0)
+	for i := 0; i < len(digits); i++ {
+		c := digits[i]
+		if c == '.' {
+			continue
+		}
+		if n == point {
+			if c >= '5' {
+				u++
+			}
+			break
+		}
+		u = u*10 + uint64(c-'0')
+		n++
+	}
+	for ; n < point; n++ {
+		u *= 10
+	}
+	if neg {
+		return time.Duration(-u), u <= 1<<63
+	}
+	return time.Duration(u), u <= math.MaxInt64
+}
+
+// parseExponent converts the exponent of a valid JSON number. Where it returns
+// something nearer to zero than the exponent, that is still beyond the number of
+// digits of any text.
+func parseExponent(s string) int64 {
+	neg := s[0] == '-'
+	if s[0] == '-' || s[0] == '+' {
+		s = s[1:]
+	}
+	var e int64
+	for i := 0; i < len(s) && e < 1<<56; i++ {
+		e = e*10 + int64(s[i]-'0')
+	}
+	if neg {
+		return -e
+	}
+	return e
+}
+
+// parseTime converts an RFC 3339 time. If s is not one, msg says what is wrong
+// with it and at is the offset in s where.
+func parseTime(s string) (t time.Time, at int, msg string) {
+	const layout = "0000-00-00T00:00:00"
+	if len(s) <= len(layout) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' {
+		return time.Time{}, timeMismatch(s, layout), "wrong form, expected 2006-01-02T15:04:05Z"
+	}
+	century, year := twoDigits(s, 0), twoDigits(s, 2)
+	month, day := twoDigits(s, 5), twoDigits(s, 8)
+	hour, minute, second := twoDigits(s, 11), twoDigits(s, 14), twoDigits(s, 17)
+	if max(century, year, month, day, hour, minute, second) > 99 {
+		return time.Time{}, timeMismatch(s, layout), "wrong form, expected 2006-01-02T15:04:05Z"
+	}
+	year += century * 100
+	switch {
+	case month < 1 || month > 12:
+		return time.Time{}, 5, "month out of range"
+	case day < 1 || day > daysIn(month, year):
+		return time.Time{}, 8, "day out of range"
+	case hour > 23:
+		return time.Time{}, 11, "hour out of range"
+	case minute > 59:
+		return time.Time{}, 14, "minute out of range"
+	case second > 59:
+		return time.Time{}, 17, "second out of range"
+	}
+
+	i := len(layout)
+	ns := 0
+	if s[i] == '.' {
+		i++
+		start := i
+		for ; i < len(s) && isDigit(s[i]); i++ {
+			if i == start+9 {
+				return time.Time{}, i, "more than 9 fraction digits"
+			}
+			ns = ns*10 + int(s[i]-'0')
+		}
+		if i == start {
+			return time.Time{}, i, "no digit after '.'"
+		}
+		for n := i - start; n < 9; n++ {
+			ns *= 10
+		}
+	}
+
+	t = time.Date(year, time.Month(month), day, hour, minute, second, ns, time.UTC)
+	if i < len(s) && s[i] == 'Z' {
+		if i+1 < len(s) {
+			return time.Time{}, i + 1, "something after the Z"
+		}
+		return t, 0, ""
+	}
+	if i+6 != len(s) || (s[i] != '+' && s[i] != '-') || s[i+3] != ':' {
+		return time.Time{}, i, "no offset, expected Z or +00:00"
+	}
+	hour, minute = twoDigits(s, i+1), twoDigits(s, i+4)
+	if hour > 23 || minute > 59 {
+		return time.Time{}, i, "offset out of range"
+	}
+	offset := time.Duration(hour*60+minute) * time.Minute
+	if s[i] == '+' {
+		offset = -offset
+	}
+	t = t.Add(offset)
+	if y := t.Year(); y < 0 || y > 9999 {
+		return time.Time{}, 0, "year out of range in UTC"
+	}
+	return t, 0, ""
+}
+
+// twoDigits returns the number that s[i:i+2] spells, or one above 99 if they are
+// not digits.
+func twoDigits(s string, i int) int {
+	a, b := s[i]-'0', s[i+1]-'0'
+	if a > 9 || b > 9 {
+		return 100
+	}
+	return int(a)*10 + int(b)
+}
+
+func daysIn(month, year int) int {
+	switch month {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
+}
+
+// timeMismatch returns the offset of the first byte of s that layout, in which 0
+// stands for any digit, does not allow, or the length of the shorter one.
+func timeMismatch(s, layout string) int {
+	for i := range min(len(s), len(layout)) {
+		if layout[i] == '0' && !isDigit(s[i]) || layout[i] != '0' && s[i] != layout[i] {
+			return i
+		}
+	}
+	return min(len(s), len(layout))
+}

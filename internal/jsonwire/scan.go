@@ -1,0 +1,586 @@
+package jsonwire
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxDepth is the number of objects and arrays that may be open at once, those
+// inside a value that [Scanner.Skip] or [Scanner.Raw] consumes included.
+const MaxDepth = 1000
+
+// A Scanner reads JSON values from a string, in the order in which they stand
+// there and without building anything in between. The caller drives it: it asks
+// for the value that it expects next.
+//
+//	var s Scanner
+//	s.Reset(text)
+//	if err := s.Object(); err != nil {
+//		return err
+//	}
+//	for {
+//		name, ok, err := s.Member()
+//		if err != nil {
+//			return err
+//		}
+//		if !ok {
+//			break
+//		}
+//		// Read exactly one value.
+//	}
+//	return s.End()
+//
+// After Object the caller calls Member, and after Array it calls Elem, until
+// they report false; each time they report true it reads exactly one value.
+//
+// All methods skip whitespace first, and all their errors are of type
+// [*SyntaxError]. When a method that reads a value fails, the Scanner stays in
+// front of that value, so the caller may read it as something else or skip it.
+// After an error of Member or Elem only Reset, Offset, Text and Duplicate are
+// of use.
+//
+// Strings that a Scanner returns are substrings of the text where possible. A
+// Scanner may be reused and copied; it may not be used by several goroutines at
+// once. The zero Scanner has an empty text.
+type Scanner struct {
+	text   string
+	pos    int
+	depth  int  // objects and arrays that the caller has open
+	fresh  bool // a container was opened and has had no Member or Elem call yet
+	blanks int  // whitespace bytes that skipValue has passed over
+}
+
+// Reset makes s read text from its start. The text must be valid UTF-8, which
+// the caller establishes once with [CheckUTF8]; s does not look again, and
+// passes invalid bytes inside strings through. Reset("") lets go of a text.
+func (s *Scanner) Reset(text string) { *s = Scanner{text: text} }
+
+// Offset returns the byte offset of what s reads next. After a successful Member
+// or Elem, after Kind, and after a method that failed to read a value, it is
+// that of the next value's first byte.
+func (s *Scanner) Offset() int { return s.pos }
+
+// Text returns the text given to Reset.
+func (s *Scanner) Text() string { return s.text }
+
+// CheckUTF8 returns a [*SyntaxError] at the first byte of text that is not part
+// of valid UTF-8, or nil if there is none.
+func CheckUTF8(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return errorAt(i, "found invalid UTF-8 "+excerpt(text[i:i+1]))
+		}
+		i += size
+	}
+	return nil
+}
+
+// Object consumes the '{' of an object. Member reads on. It is an error if the
+// next value is not an object or is nested too deeply.
+func (s *Scanner) Object() error { return s.open('{', "an object") }
+
+// Array consumes the '[' of an array. Elem reads on. It is an error if the next
+// value is not an array or is nested too deeply.
+func (s *Scanner) Array() error { return s.open('[', "an array") }
+
+func (s *Scanner) open(bracket byte, want string) error {
+	i := s.next()
+	if i >= len(s.text) || s.text[i] != bracket {
+		return unexpected(s.text, i, want)
+	}
+	if s.depth >= MaxDepth {
+		return tooDeep(i)
+	}
+	s.depth++
+	s.fresh = true
+	s.pos = i + 1
+	return nil
+}
+
+func tooDeep(i int) error {
+	return errorAt(i, "found a value nested deeper than "+strconv.Itoa(MaxDepth)+" levels")
+}
+
+// One flag is enough for all open containers: a comma is due before a member or
+// an element unless the container was just opened, and by the time an inner
+// container is closed, the outer one holds it and so is past its start.
+
+// Member consumes the name of the open object's next member, unescaped, and the
+// colon after it; the member's value is next. It reports false when there is no
+// other member and it has consumed the '}'. It does not look for duplicates; see
+// [Scanner.Duplicate].
+func (s *Scanner) Member() (name string, ok bool, err error) {
+	text := s.text
+	i := s.next()
+	if i < len(text) && text[i] == '}' {
+		s.fresh = false
+		s.depth--
+		s.pos = i + 1
+		return "", false, nil
+	}
+	want := "a member name"
+	if s.fresh {
+		s.fresh = false
+		want = "a member name or '}'"
+	} else {
+		if i >= len(text) || text[i] != ',' {
+			return "", false, unexpected(text, i, "',' or '}'")
+		}
+		i = skipSpace(text, i+1)
+	}
+	if i >= len(text) || text[i] != '"' {
+		return "", false, unexpected(text, i, want)
+	}
+	end, escaped, err := scanString(text, i)
+	if err != nil {
+		return "", false, err
+	}
+	name = text[i+1 : end-1]
+	if escaped {
+		name = unescape(name)
+	}
+	i = skipSpace(text, end)
+	if i >= len(text) || text[i] != ':' {
+		return "", false, unexpected(text, i, "':'")
+	}
+	s.pos = skipSpace(text, i+1)
+	return name, true, nil
+}
+
+// Elem reports whether the open array has another element, which is then next.
+// It reports false when there is none and it has consumed the ']'.
+func (s *Scanner) Elem() (ok bool, err error) {
+	text := s.text
+	i := s.next()
+	if i < len(text) && text[i] == ']' {
+		s.fresh = false
+		s.depth--
+		s.pos = i + 1
+		return false, nil
+	}
+	if s.fresh {
+		s.fresh = false
+		if i >= len(text) {
+			return false, unexpected(text, i, "a value or ']'")
+		}
+		return true, nil
+	}
+	if i >= len(text) || text[i] != ',' {
+		return false, unexpected(text, i, "',' or ']'")
+	}
+	i = skipSpace(text, i+1)
+	if i >= len(text) || text[i] == ']' {
+		return false, unexpected(text, i, "a value")
+	}
+	s.pos = i
+	return true, nil
+}
+
+// Duplicate returns the error, a [*SyntaxError] at the current offset, that says
+// that name occurs twice in an object. The caller of Member keeps track of the
+// names and decides.
+func (s *Scanner) Duplicate(name string) error { return duplicate(s.pos, name) }
+
+func duplicate(i int, name string) error {
+	return errorAt(i, "found duplicate member name "+excerpt(name))
+}
+
+// Null reports whether the next value is the literal null, and if so consumes
+// it.
+func (s *Scanner) Null() bool {
+	i := s.next()
+	if !strings.HasPrefix(s.text[i:], "null") {
+		return false
+	}
+	s.pos = i + len("null")
+	return true
+}
+
+// String consumes a string and returns it, unescaped: a substring of the text if
+// there are no escapes, a new string otherwise. It is an error if the next value
+// is not a string, or has a control character, an unknown escape or a lone
+// surrogate in it.
+func (s *Scanner) String() (string, error) {
+	i := s.next()
+	if i >= len(s.text) || s.text[i] != '"' {
+		return "", unexpected(s.text, i, "a string")
+	}
+	end, escaped, err := scanString(s.text, i)
+	if err != nil {
+		return "", err
+	}
+	s.pos = end
+	str := s.text[i+1 : end-1]
+	if escaped {
+		str = unescape(str)
+	}
+	return str, nil
+}
+
+// Bool consumes a literal true or false and returns it. It is an error if the
+// next value is something else.
+func (s *Scanner) Bool() (bool, error) {
+	i := s.next()
+	switch rest := s.text[i:]; {
+	case strings.HasPrefix(rest, "true"):
+		s.pos = i + len("true")
+		return true, nil
+	case strings.HasPrefix(rest, "false"):
+		s.pos = i + len("false")
+		return false, nil
+	}
+	return false, unexpected(s.text, i, "true or false")
+}
+
+// Int consumes a number and returns it. It is an error if the next value is not
+// a number, has a fraction or an exponent, whatever its value, or is out of
+// range for int64. -0 is 0.
+func (s *Scanner) Int() (int64, error) {
+	i := s.next()
+	u, end, err := scanInteger(s.text, i)
+	if err != nil {
+		return 0, err
+	}
+	n := int64(u)
+	if s.text[i] == '-' {
+		if u > 1<<63 {
+			return 0, outOfRange(s.text, i, "int64")
+		}
+		n = -n
+	} else if n < 0 {
+		return 0, outOfRange(s.text, i, "int64")
+	}
+	s.pos = end
+	return n, nil
+}
+
+// Uint consumes a number and returns it. It is an error if the next value is not
+// a number, has a fraction or an exponent, whatever its value, or is out of
+// range for uint64. -0 is 0.
+func (s *Scanner) Uint() (uint64, error) {
+	i := s.next()
+	u, end, err := scanInteger(s.text, i)
+	if err != nil {
+		return 0, err
+	}
+	if s.text[i] == '-' && u != 0 {
+		return 0, outOfRange(s.text, i, "uint64")
+	}
+	s.pos = end
+	return u, nil
+}
+
+// Float consumes a number and returns the float64 nearest to it. It is an error
+// if the next value is not a number or if it is too large for a finite float64.
+// A number too small becomes zero.
+func (s *Scanner) Float() (float64, error) {
+	i := s.next()
+	end, err := scanNumber(s.text, i)
+	if err != nil {
+		return 0, err
+	}
+	f, err := strconv.ParseFloat(s.text[i:end], 64)
+	if err != nil {
+		return 0, outOfRange(s.text, i, "float64")
+	}
+	s.pos = end
+	return f, nil
+}
+
+// Millis consumes a number of milliseconds and returns it as a Duration, exact
+// to the nanosecond: the conversion is decimal, and what is finer than a
+// nanosecond is rounded, halves away from zero. It is an error if the next value
+// is not a number or if it is out of range.
+func (s *Scanner) Millis() (time.Duration, error) {
+	i := s.next()
+	end, err := scanNumber(s.text, i)
+	if err != nil {
+		return 0, err
+	}
+	d, ok := parseMillis(s.text[i:end])
+	if !ok {
+		return 0, outOfRange(s.text, i, "a duration in milliseconds")
+	}
+	s.pos = end
+	return d, nil
+}
+
+// Time consumes a string that holds an RFC 3339 time, with up to nine fraction
+// digits and any offset, and returns the time in UTC. It is an error if the next
+// value is not such a string, if it names a day or a time of day that does not
+// exist (leap seconds included, which [time.Time] does not have), or if its
+// year in UTC is not in 0 to 9999. T and Z are upper case.
+func (s *Scanner) Time() (time.Time, error) {
+	i := s.next()
+	if i >= len(s.text) || s.text[i] != '"' {
+		return time.Time{}, unexpected(s.text, i, "a time in a string")
+	}
+	end, escaped, err := scanString(s.text, i)
+	if err != nil {
+		return time.Time{}, err
+	}
+	str := s.text[i+1 : end-1]
+	if escaped {
+		str = unescape(str)
+	}
+	t, at, msg := parseTime(str)
+	if msg != "" {
+		if escaped {
+			at = -1 // offsets in str say nothing about the text
+		}
+		return time.Time{}, errorAt(i+1+at, "found time "+excerpt(str)+" with "+msg)
+	}
+	s.pos = end
+	return t, nil
+}
+
+// Skip consumes a value of any type. It is an error if there is none, if it is
+// malformed anywhere inside, if an object in it has two members with the same
+// name (compared unescaped), or if it is nested too deeply.
+func (s *Scanner) Skip() error {
+	end, err := s.skipValue(s.next(), s.depth)
+	if err != nil {
+		return err
+	}
+	s.pos = end
+	return nil
+}
+
+// Raw consumes a value of any type like Skip, with the same errors, and returns
+// its text without the whitespace between tokens: a substring of the text if
+// there is no such whitespace, a new string otherwise. The order of members and
+// the spelling of numbers and strings are kept.
+func (s *Scanner) Raw() (string, error) {
+	i := s.next()
+	s.blanks = 0
+	end, err := s.skipValue(i, s.depth)
+	if err != nil {
+		return "", err
+	}
+	s.pos = end
+	raw := s.text[i:end]
+	if s.blanks == 0 {
+		return raw, nil
+	}
+	return squeeze(raw, len(raw)-s.blanks), nil
+}
+
+// Kind returns the first byte of the next value, or '0' if that is a digit. The
+// possible results are '{', '[', '"', 't', 'f', 'n', '-' and '0'; and 0 if there
+// is no value here. The value is not consumed, and may turn out malformed.
+func (s *Scanner) Kind() byte {
+	i := s.next()
+	if i >= len(s.text) {
+		return 0
+	}
+	switch c := s.text[i]; c {
+	case '{', '[', '"', 't', 'f', 'n', '-':
+		return c
+	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return '0'
+	}
+	return 0
+}
+
+// End returns an error if anything but whitespace remains.
+func (s *Scanner) End() error {
+	if i := s.next(); i < len(s.text) {
+		return unexpected(s.text, i, "end of text")
+	}
+	return nil
+}
+
+// next skips whitespace and returns the offset after it, which is at most
+// len(s.text).
+func (s *Scanner) next() int {
+	s.pos = skipSpace(s.text, s.pos)
+	return s.pos
+}
+
+func skipSpace(text string, i int) int {
+	for i < len(text) && isSpace(text[i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool {
+	return c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t')
+}
+
+// skipValue validates the value at text[i:], where depth containers are open,
+// and returns the offset after it. It adds the whitespace inside it to s.blanks.
+func (s *Scanner) skipValue(i, depth int) (int, error) {
+	text := s.text
+	if i < len(text) {
+		switch text[i] {
+		case '"':
+			end, _, err := scanString(text, i)
+			return end, err
+		case '{':
+			return s.skipObject(i, depth+1)
+		case '[':
+			return s.skipArray(i, depth+1)
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			return scanNumber(text, i)
+		case 't':
+			if strings.HasPrefix(text[i:], "true") {
+				return i + len("true"), nil
+			}
+		case 'f':
+			if strings.HasPrefix(text[i:], "false") {
+				return i + len("false"), nil
+			}
+		case 'n':
+			if strings.HasPrefix(text[i:], "null") {
+				return i + len("null"), nil
+			}
+		}
+	}
+	return 0, unexpected(text, i, "a value")
+}
+
+func (s *Scanner) skipObject(i, depth int) (int, error) {
+	if depth > MaxDepth {
+		return 0, tooDeep(i)
+	}
+	text := s.text
+	i = s.skipBlanks(i + 1)
+	if i < len(text) && text[i] == '}' {
+		return i + 1, nil
+	}
+	var names nameSet
+	want := "a member name or '}'"
+	for {
+		if i >= len(text) || text[i] != '"' {
+			return 0, unexpected(text, i, want)
+		}
+		want = "a member name"
+		end, escaped, err := scanString(text, i)
+		if err != nil {
+			return 0, err
+		}
+		name := text[i+1 : end-1]
+		if escaped {
+			name = unescape(name)
+		}
+		if !names.add(name) {
+			return 0, duplicate(i, name)
+		}
+		i = s.skipBlanks(end)
+		if i >= len(text) || text[i] != ':' {
+			return 0, unexpected(text, i, "':'")
+		}
+		i, err = s.skipValue(s.skipBlanks(i+1), depth)
+		if err != nil {
+			return 0, err
+		}
+		i = s.skipBlanks(i)
+		if i < len(text) && text[i] == ',' {
+			i = s.skipBlanks(i + 1)
+			continue
+		}
+		if i < len(text) && text[i] == '}' {
+			return i + 1, nil
+		}
+		return 0, unexpected(text, i, "',' or '}'")
+	}
+}
+
+func (s *Scanner) skipArray(i, depth int) (int, error) {
+	if depth > MaxDepth {
+		return 0, tooDeep(i)
+	}
+	text := s.text
+	i = s.skipBlanks(i + 1)
+	if i < len(text) && text[i] == ']' {
+		return i + 1, nil
+	}
+	for {
+		var err error
+		i, err = s.skipValue(i, depth)
+		if err != nil {
+			return 0, err
+		}
+		i = s.skipBlanks(i)
+		if i < len(text) && text[i] == ',' {
+			i = s.skipBlanks(i + 1)
+			continue
+		}
+		if i < len(text) && text[i] == ']' {
+			return i + 1, nil
+		}
+		return 0, unexpected(text, i, "',' or ']'")
+	}
+}
+
+func (s *Scanner) skipBlanks(i int) int {
+	if i < len(s.text) && s.text[i] > ' ' {
+		return i
+	}
+	j := skipSpace(s.text, i)
+	s.blanks += j - i
+	return j
+}
+
+// A nameSet is the set of member names of one object. It lives on the stack of
+// the function that reads the object and allocates only for large objects.
+type nameSet struct {
+	n     int
+	small [16]string
+	large map[string]struct{} // all names, once they no longer fit in small
+}
+
+// add adds name and reports whether it was not in the set yet.
+func (set *nameSet) add(name string) bool {
+	if set.large != nil {
+		// One lookup instead of two: a known name does not make it longer.
+		n := len(set.large)
+		set.large[name] = struct{}{}
+		return len(set.large) > n
+	}
+	for i := range set.n {
+		if set.small[i] == name {
+			return false
+		}
+	}
+	if set.n < len(set.small) {
+		set.small[set.n] = name
+		set.n++
+		return true
+	}
+	set.large = make(map[string]struct{}, 4*len(set.small))
+	for _, known := range set.small {
+		set.large[known] = struct{}{}
+	}
+	set.large[name] = struct{}{}
+	return true
+}
+
+// squeeze returns raw, one valid JSON value, without the whitespace between
+// tokens. That leaves size bytes.
+func squeeze(raw string, size int) string {
+	var b strings.Builder
+	b.Grow(size)
+	start := 0 // raw[start:i] is to be kept
+	for i := 0; i < len(raw); {
+		switch c := raw[i]; {
+		case c == '"':
+			i, _, _ = scanString(raw, i)
+		case isSpace(c):
+			b.WriteString(raw[start:i])
+			i = skipSpace(raw, i)
+			start = i
+		default:
+			i++
+		}
+	}
+	b.WriteString(raw[start:])
+	return b.String()
+}

@@ -1,0 +1,116 @@
+package jsonwire
+
+import (
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Compact validates raw as one whole JSON value and returns it without the
+// whitespace around and between its tokens: a substring of raw if there is none
+// between them, which is raw itself if there is none at all, and a new string
+// otherwise. Everything else is kept byte for byte.
+//
+// The error is a [*SyntaxError]: raw is not valid UTF-8, is not one value that
+// [Scanner.Raw] accepts, or has something after that value.
+func Compact(raw string) (string, error) {
+	if err := CheckUTF8(raw); err != nil {
+		return "", err
+	}
+	var s Scanner
+	s.Reset(raw)
+	out, err := s.Raw()
+	if err != nil {
+		return "", err
+	}
+	if err := s.End(); err != nil {
+		return "", err
+	}
+	return out, nil
+}
+
+// Valid returns nil if raw is one whole JSON value, possibly with whitespace
+// around it, and otherwise the error that Compact would.
+func Valid(raw string) error {
+	if err := CheckUTF8(raw); err != nil {
+		return err
+	}
+	var s Scanner
+	s.Reset(raw)
+	if err := s.Skip(); err != nil {
+		return err
+	}
+	return s.End()
+}
+
+// Quote returns s as a quoted JSON string, in the form of [AppendString].
+func Quote(s string) string {
+	var buf [128]byte // on the stack, so that a short s costs one allocation
+	return string(AppendString(buf[:0], s))
+}
+
+// Repair mends the damage to the characters of a JSON text that a careless
+// writer does: each byte that is not part of valid UTF-8 becomes U+FFFD, and in
+// strings each \u escape of a surrogate without its other half becomes \ufffd.
+// Everything else stays as it is, valid or not. Repair reports whether it changed
+// anything; if not, it returns text itself and does not allocate.
+func Repair(text string) (string, bool) {
+	repaired := repairSurrogates(repairUTF8(text))
+	// Comparing a string with itself is cheap, and a replacement never yields
+	// what it replaced.
+	return repaired, repaired != text
+}
+
+func repairUTF8(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text) + 2*utf8.UTFMax)
+	// Ranging over a string yields one U+FFFD for each invalid byte.
+	for _, r := range text {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func repairSurrogates(text string) string {
+	if !strings.Contains(text, `\ud`) && !strings.Contains(text, `\uD`) {
+		return text
+	}
+	var b strings.Builder
+	start := 0 // text[start:i] is not yet copied
+	inString := false
+	for i := 0; i < len(text); {
+		switch {
+		case text[i] == '"':
+			inString = !inString
+			i++
+		case text[i] != '\\' || !inString:
+			i++
+		default:
+			r, ok := hexEscape(text, i)
+			if !ok {
+				i += 2 // an escaped quote or backslash is neither
+				break
+			}
+			if !utf16.IsSurrogate(r) {
+				i += 6
+				break
+			}
+			if r2, _ := hexEscape(text, i+6); utf16.DecodeRune(r, r2) != utf8.RuneError {
+				i += 12
+				break
+			}
+			b.WriteString(text[start:i])
+			b.WriteString(`\ufffd`)
+			i += 6
+			start = i
+		}
+	}
+	if start == 0 {
+		return text
+	}
+	b.WriteString(text[start:])
+	return b.String()
+}

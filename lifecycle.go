@@ -1,0 +1,888 @@
+package agentevents
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// AgentStatus is what an agent is doing (KAHN's agent_status). Agents begin
+// with [Thinking]; [Converged] and [Failed] are terminal.
+type AgentStatus string
+
+// The statuses, in the order of KAHN's enum.
+const (
+	Thinking               AgentStatus = "thinking"                 // working out what to do; begins a step
+	ToolCall               AgentStatus = "tool_call"                // waiting for a tool
+	ToolResult             AgentStatus = "tool_result"              // a tool has returned
+	Response               AgentStatus = "response"                 // answering
+	Reflect                AgentStatus = "reflect"                  // judging its own work
+	BlockedOnClarification AgentStatus = "blocked-on-clarification" // waiting for a person
+	Converged              AgentStatus = "converged"                // reached a stable answer; terminal
+	Failed                 AgentStatus = "failed"                   // gave up; terminal
+)
+
+var statuses = [...]AgentStatus{Thinking, ToolCall, ToolResult, Response, Reflect, BlockedOnClarification, Converged, Failed}
+
+// status returns the constant of a known status, so that a word cut from a
+// line is not kept.
+func (m *machine) status(s AgentStatus) AgentStatus {
+	if i := s.index(); i >= 0 {
+		return statuses[i]
+	}
+	return AgentStatus(m.own(string(s)))
+}
+
+// index returns the status's place in statuses, or -1.
+func (s AgentStatus) index() int {
+	switch s {
+	case Thinking:
+		return 0
+	case ToolCall:
+		return 1
+	case ToolResult:
+		return 2
+	case Response:
+		return 3
+	case Reflect:
+		return 4
+	case BlockedOnClarification:
+		return 5
+	case Converged:
+		return 6
+	case Failed:
+		return 7
+	}
+	return -1
+}
+
+func (s AgentStatus) known() bool { return s.index() >= 0 }
+
+// Terminal reports whether s is [Converged] or [Failed].
+func (s AgentStatus) Terminal() bool { return s == Converged || s == Failed }
+
+// AgentOutcome is how an agent ended (KAHN's agent_outcome). The empty string
+// means that the document does not say.
+type AgentOutcome string
+
+// The outcomes.
+const (
+	OutcomeConverged AgentOutcome = "converged" // reached a stable answer
+	OutcomePartial   AgentOutcome = "partial"   // stopped with part of it
+	OutcomeEscaped   AgentOutcome = "escaped"   // left its scope, but exited gracefully
+	OutcomeAborted   AgentOutcome = "aborted"   // ended from outside: timeout, kill, operator
+)
+
+func (o AgentOutcome) known() bool {
+	switch o {
+	case OutcomeConverged, OutcomePartial, OutcomeEscaped, OutcomeAborted:
+		return true
+	}
+	return false
+}
+
+// AuditResult is the verdict of an audit (KAHN's audit_result).
+type AuditResult string
+
+// The verdicts.
+const (
+	AuditPass AuditResult = "pass"
+	AuditFail AuditResult = "fail"
+	AuditWarn AuditResult = "warn" // counted as neither passed nor failed
+)
+
+func (r AuditResult) known() bool { return r == AuditPass || r == AuditFail || r == AuditWarn }
+
+// A Lifecycle is a table of the status transitions that are legal.
+type Lifecycle uint8
+
+const (
+	// Strict is KAHN's status diagram, exactly, and the default:
+	//
+	//	thinking → tool_call → tool_result → response → reflect
+	//	reflect → thinking, converged
+	//	thinking → blocked-on-clarification → thinking
+	//	thinking → failed
+	Strict Lifecycle = iota
+	// Relaxed is for runs that nobody controls. Measured on 448 runs of real
+	// agents, about half of the adjacent steps are illegal under Strict.
+	// Relaxed adds
+	//
+	//	thinking → response            an answer without a tool
+	//	response → thinking, tool_call, converged
+	//	tool_result → thinking, tool_call, tool_result
+	//	tool_call → tool_call          calls in parallel
+	//	tool_call ↔ blocked-on-clarification
+	//	converged → thinking           a further turn
+	//	any but converged → failed
+	Relaxed
+)
+
+// transitions[l][i] is the set of statuses that may follow statuses[i].
+var transitions = [...][len(statuses)]uint8{
+	Strict: {
+		0: to(ToolCall, BlockedOnClarification, Failed),
+		1: to(ToolResult),
+		2: to(Response),
+		3: to(Reflect),
+		4: to(Thinking, Converged),
+		5: to(Thinking),
+	},
+	Relaxed: {
+		0: to(ToolCall, Response, BlockedOnClarification, Failed),
+		1: to(ToolCall, ToolResult, BlockedOnClarification, Failed),
+		2: to(Thinking, ToolCall, ToolResult, Response, Failed),
+		3: to(Thinking, ToolCall, Reflect, Converged, Failed),
+		4: to(Thinking, Converged, Failed),
+		5: to(Thinking, ToolCall, Failed),
+		6: to(Thinking),
+	},
+}
+
+func to(next ...AgentStatus) uint8 {
+	var set uint8
+	for _, s := range next {
+		set |= 1 << s.index()
+	}
+	return set
+}
+
+// Allows reports whether an agent may move from one status to the other.
+func (l Lifecycle) Allows(from, to AgentStatus) bool {
+	f, t := from.index(), to.index()
+	return f >= 0 && t >= 0 && int(l) < len(transitions) && transitions[l][f]&(1<<t) != 0
+}
+
+// Next returns the statuses that may follow from, in the enum's order.
+func (l Lifecycle) Next(from AgentStatus) []AgentStatus {
+	var next []AgentStatus
+	for _, s := range statuses {
+		if l.Allows(from, s) {
+			next = append(next, s)
+		}
+	}
+	return next
+}
+
+// String returns "strict" or "relaxed".
+func (l Lifecycle) String() string {
+	if l == Relaxed {
+		return "relaxed"
+	}
+	return "strict"
+}
+
+// A Rule is the stable name of a rule of the log. See [Rules].
+type Rule string
+
+// The field rules: one event by itself.
+const (
+	RulePayload       Rule = "payload"
+	RuleFieldRequired Rule = "field-required"
+	RuleFieldEnum     Rule = "field-enum"
+	RuleFieldRange    Rule = "field-range"
+	RuleFieldUTF8     Rule = "field-utf8"
+	RuleFieldJSON     Rule = "field-json"
+)
+
+// The rules across events.
+const (
+	RuleAgentStartedOnce      Rule = "agent-started-once"
+	RuleStepMonotonic         Rule = "step-monotonic"
+	RuleTransitionFromCurrent Rule = "transition-from-current"
+	RuleTransitionLegal       Rule = "transition-legal"
+	RuleAgentEndedFinal       Rule = "agent-ended-final"
+	RuleEndedTotals           Rule = "ended-totals"
+	RuleToolCallOpen          Rule = "tool-call-open"
+	RuleToolCausation         Rule = "tool-causation"
+	RuleDeltaIndex            Rule = "delta-index"
+	RuleRunOpen               Rule = "run-open"
+	RuleTerminalLast          Rule = "terminal-last"
+	RulePhaseOpen             Rule = "phase-open"
+	RuleApprovalOpen          Rule = "approval-open"
+	RuleHandoffOpen           Rule = "handoff-open"
+	RuleMessageID             Rule = "message-id"
+	RuleMessageGroup          Rule = "message-group"
+	RuleSequence              Rule = "sequence"
+	RuleWorkflowContext       Rule = "workflow-context"
+	RuleRun                   Rule = "run"
+)
+
+var rules = [...]struct {
+	rule      Rule
+	statement string
+}{
+	{RulePayload, "the payload is a non-nil pointer to a struct of this package, and Unknown holds no known kind"},
+	{RuleFieldRequired, "required fields are there, ids are not empty"},
+	{RuleFieldEnum, "words of closed lists are in their list"},
+	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
+	{RuleFieldUTF8, "ids and names are valid UTF-8"},
+	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names"},
+	{RuleAgentStartedOnce, "an agent starts once until it has ended; again after run.resumed, or with resumed set"},
+	{RuleStepMonotonic, "step never decreases within (run, agent); starts, ends and audits have none"},
+	{RuleTransitionFromCurrent, "from is the agent's current status; the first is thinking"},
+	{RuleTransitionLegal, "(from, to) is an edge of the lifecycle table"},
+	{RuleAgentEndedFinal, "after a terminal status the agent does nothing but end and be audited; after its end nothing but a new start"},
+	{RuleEndedTotals, "totals of an end are not below what was counted"},
+	{RuleToolCallOpen, "a return names an open call of its agent, and a call id is not used again while open; exempt: oneEvent, and forbidden or rate_limited before any call"},
+	{RuleToolCausation, "a return's causationId is the id of its call"},
+	{RuleDeltaIndex, "numbered deltas of a block count 0, 1, 2, …"},
+	{RuleRunOpen, "nothing but session events precedes run.started, and a run starts once"},
+	{RuleTerminalLast, "after run.completed, run.failed or run.cancelled come only session events, audits, usage and late events"},
+	{RulePhaseOpen, "a completed phase was started"},
+	{RuleApprovalOpen, "a granted or rejected approval was requested and not answered yet"},
+	{RuleHandoffOpen, "an accepted handoff was requested and not accepted yet"},
+	{RuleMessageID, "a message id always comes with the same content; the first one wins"},
+	{RuleMessageGroup, "a message of an agent that shares by group carries a group id"},
+	{RuleSequence, "sequence increases within the run; a sequence always comes with the same event, the first one wins"},
+	{RuleWorkflowContext, "workflow events carry workflowId, phase and checkpoint events also phase, agent events inside a phase its name"},
+	{RuleRun, "an event carries the id of its run"},
+}
+
+// Rules yields every rule and what it states.
+func Rules() iter.Seq2[Rule, string] {
+	return func(yield func(Rule, string) bool) {
+		for _, r := range rules {
+			if !yield(r.rule, r.statement) {
+				return
+			}
+		}
+	}
+}
+
+// An agentState is what the rules need to know of one agent of a run.
+type agentState struct {
+	key     string
+	started bool // agent.started was seen
+	open    bool // started and not ended
+	ended   bool // the last of start and end was an end
+	restart bool // run.resumed came after the start: it may start again
+	status  AgentStatus
+	step    Opt[int] // highest step so far
+	base    int      // first step of the current attempt
+	renew   bool     // the next step the emitter stamps is a new one
+	attempt int
+	counted Totals // of the current attempt; Steps unused
+	group   bool   // shares its context by group
+	blocks  []blockState
+
+	rec *AgentSnapshot // the fold's record; nil in an emitter
+}
+
+// A blockState follows the deltas of one block of text, reasoning or
+// arguments.
+type blockState struct {
+	subject string // the catalog's subject: text, reasoning, tool_call
+	id      string
+	next    int  // index that the next numbered delta has
+	size    int  // characters so far
+	whole   bool // the whole block was seen: later deltas say nothing new
+	text    []byte
+}
+
+// maxBlocks bounds the blocks an agent has in the making; the oldest is
+// forgotten first.
+const maxBlocks = 64
+
+type openCall struct {
+	eventID string            // of the event that opened it
+	rec     *ToolCallSnapshot // the fold's record; nil in an emitter
+}
+
+type callKey struct{ agent, call string }
+type phaseKey struct{ workflow, phase string }
+
+// machine is the state the rules are about: the one lifecycle machine, used by
+// the emitter before it records an event and by the fold before it counts one.
+// check never changes it; apply brings it to the state the event describes,
+// legal or not, so that one error does not cascade.
+type machine struct {
+	lifecycle Lifecycle
+	runID     string
+	fold      bool   // of a fold: assemble texts from deltas, own what is kept of a line
+	next      uint64 // sequence after the last event
+	begun     bool   // an event other than session.* was seen
+	opened    bool   // run.started was seen
+	terminal  Kind   // the run's terminal event, or ""
+
+	agents    map[string]*agentState
+	calls     map[callKey]*openCall
+	phases    map[phaseKey]int
+	inPhase   map[string]int // open phases by workflow
+	approvals map[string]struct{}
+	handoffs  map[string]int
+}
+
+func newMachine(l Lifecycle, runID string) *machine {
+	return &machine{
+		lifecycle: l,
+		runID:     runID,
+		agents:    map[string]*agentState{},
+		calls:     map[callKey]*openCall{},
+	}
+}
+
+// agentKey says who "the agent" of an event is: agentId, else nodeRunId, else
+// the span of the event that started it.
+func (m *machine) agentKey(e *Event) string {
+	if e.AgentID != "" {
+		return e.AgentID
+	}
+	if e.NodeRunID != "" {
+		return e.NodeRunID
+	}
+	switch e.Payload.(type) {
+	case *AgentStarted, *AgentEnded:
+		return e.SpanID
+	}
+	if _, ok := m.agents[e.ParentSpanID]; ok {
+		return e.ParentSpanID
+	}
+	return ""
+}
+
+// agent returns the state of an agent, a new one if need be.
+func (m *machine) agent(key string) *agentState {
+	a := m.agents[key]
+	if a == nil {
+		a = &agentState{key: m.own(key), status: Thinking}
+		m.agents[a.key] = a
+	}
+	return a
+}
+
+// own returns s for keeping. A fold copies it, so that it does not keep the
+// line alive that it was cut from.
+func (m *machine) own(s string) string {
+	if m.fold {
+		return strings.Clone(s)
+	}
+	return s
+}
+
+// refuse makes the error of a rule; the caller fills in subject and state.
+func (m *machine) refuse(e *Event, rule Rule, subject, state, detail string) *InvariantError {
+	return &InvariantError{
+		Rule: rule, Kind: e.Kind(), RunID: e.RunID, AgentID: e.AgentID, EventID: e.ID, Sequence: e.Sequence,
+		Subject: subject, State: state, Detail: detail,
+	}
+}
+
+func quote(what, id string) string {
+	if id == "" {
+		return what
+	}
+	return what + ` "` + id + `"`
+}
+
+// afterEnd reports whether a kind is legal after the run's terminal event.
+func afterEnd(p Payload) bool {
+	switch p.(type) {
+	case *SessionStarted, *SessionCompleted, *AuditChecked, *UsageObserved:
+		return true
+	}
+	return false
+}
+
+func isSession(p Payload) bool {
+	switch p.(type) {
+	case *SessionStarted, *SessionCompleted:
+		return true
+	}
+	return false
+}
+
+// check reports the first rule that e would break, or nil. The payload is one
+// of this package's.
+func (m *machine) check(e *Event) *InvariantError {
+	if err := e.check(); err != nil {
+		return err.asError(e)
+	}
+	if m.terminal != "" && !e.Marks.Has(MarkLate) && !afterEnd(e.Payload) {
+		return m.refuse(e, RuleTerminalLast, quote("run", e.RunID), "ended by "+string(m.terminal),
+			"only session events, audits, usage and late events may follow")
+	}
+	if err := m.checkWorkflow(e); err != nil {
+		return err
+	}
+	key := m.agentKey(e)
+	a := m.agents[key]
+	if key != "" {
+		if err := m.checkAgent(e, key, a); err != nil {
+			return err
+		}
+	}
+	switch p := e.Payload.(type) {
+	case *RunStarted:
+		if m.opened {
+			return m.refuse(e, RuleRunOpen, quote("run", e.RunID), "open", "a run starts once")
+		}
+		if m.begun {
+			return m.refuse(e, RuleRunOpen, quote("run", e.RunID), "under way", "only session events may precede run.started")
+		}
+	case *ToolCalled:
+		if _, open := m.calls[callKey{key, p.CallID}]; open {
+			return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "open", "a call id is not used again while its call is open")
+		}
+	case *ToolReturned:
+		return m.checkReturn(e, key, p)
+	case *AgentReasoningDelta:
+		return m.checkDelta(e, a, "reasoning", p.BlockID, p.Index)
+	case *TextDelta:
+		return m.checkDelta(e, a, "text", p.BlockID, p.Index)
+	case *ToolArgumentsDelta:
+		return m.checkDelta(e, a, "tool_call", p.CallID, p.Index)
+	case *PhaseCompleted:
+		if m.phases[phaseKey{e.WorkflowID, e.Phase}] == 0 {
+			return m.refuse(e, RulePhaseOpen, quote("phase", e.Phase), "not open", "no workflow.phase.started is waiting for this")
+		}
+	case *ApprovalGranted:
+		return m.checkApproval(e, p.ApprovalID)
+	case *ApprovalRejected:
+		return m.checkApproval(e, p.ApprovalID)
+	case *HandoffAccepted:
+		key := handoffKey(p.HandoffID, p.From, p.To)
+		if m.handoffs[key] == 0 {
+			return m.refuse(e, RuleHandoffOpen, quote("handoff", key), "not open", "no handoff.requested is waiting for this")
+		}
+	case *MessageCreated:
+		if p.Message.GroupID == "" && m.sharesByGroup(e, a, &p.Message) {
+			return m.refuse(e, RuleMessageGroup, quote("message", p.Message.MessageID), "without groupId", "the sender shares its context by group")
+		}
+	}
+	return nil
+}
+
+func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantError {
+	if e.Step.OK {
+		switch e.Payload.(type) {
+		case *AgentStarted, *AgentEnded, *AuditChecked:
+			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "", "starts, ends and audits have no step")
+		}
+		if a != nil && a.step.OK && e.Step.V < a.step.V {
+			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "at step "+itoa(a.step.V), "step "+itoa(e.Step.V)+" would go back")
+		}
+	}
+	late := e.Marks.Has(MarkLate)
+	switch p := e.Payload.(type) {
+	case *AgentStarted:
+		if a != nil && a.open && !a.restart && !p.Resumed {
+			return m.refuse(e, RuleAgentStartedOnce, quote("agent", key), "running ("+string(a.status)+")",
+				"it may start again after it has ended, after run.resumed, or with resumed set")
+		}
+		return nil
+	case *AgentEnded:
+		if a == nil {
+			return nil
+		}
+		if a.ended && !late {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+		}
+		return m.checkTotals(e, key, a, p)
+	case *AgentTransition:
+		if a != nil && a.ended && !late {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+		}
+		status := Thinking
+		if a != nil {
+			status = a.status
+		}
+		if status.Terminal() && len(m.lifecycle.Next(status)) == 0 && !late {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), string(status), "only audits and agent.ended may follow")
+		}
+		if p.From != status {
+			return m.refuse(e, RuleTransitionFromCurrent, quote("agent", key), string(status), "from is "+string(p.From))
+		}
+		if !m.lifecycle.Allows(p.From, p.To) {
+			return m.refuse(e, RuleTransitionLegal, quote("agent", key), string(status),
+				string(p.From)+" → "+string(p.To)+" is not in the "+m.lifecycle.String()+" table; legal: "+joinStatuses(m.lifecycle.Next(p.From)))
+		}
+		return nil
+	}
+	if a == nil || late {
+		return nil
+	}
+	if i := payloadIndex(e.Payload); i >= 0 && catalog[i].Act {
+		if a.ended {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+		}
+		if a.status.Terminal() {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), string(a.status), "only audits and agent.ended may follow")
+		}
+	}
+	return nil
+}
+
+func joinStatuses(s []AgentStatus) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	for i, status := range s {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(status))
+	}
+	return b.String()
+}
+
+func (m *machine) checkTotals(e *Event, key string, a *agentState, p *AgentEnded) *InvariantError {
+	if !p.Totals.OK {
+		return nil
+	}
+	given, counted := p.Totals.V, a.totals()
+	for _, c := range [...]struct {
+		name           string
+		given, counted int
+	}{
+		{"steps", given.Steps, counted.Steps},
+		{"toolCalls", given.ToolCalls, counted.ToolCalls},
+		{"auditCheckpoints", given.AuditCheckpoints, counted.AuditCheckpoints},
+		{"auditsPassed", given.AuditsPassed, counted.AuditsPassed},
+		{"auditsFailed", given.AuditsFailed, counted.AuditsFailed},
+	} {
+		if c.given < c.counted {
+			err := m.refuse(e, RuleEndedTotals, quote("agent", key), "", "total "+itoa(c.given)+" is below the "+itoa(c.counted)+" that were recorded")
+			err.Pointer = "/payload/totals/" + c.name
+			return err
+		}
+	}
+	return nil
+}
+
+// totals returns the counters of the current attempt.
+func (a *agentState) totals() Totals {
+	t := a.counted
+	if a.step.OK && a.step.V >= a.base {
+		t.Steps = a.step.V - a.base + 1
+	}
+	return t
+}
+
+func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantError {
+	if p.OneEvent {
+		return nil
+	}
+	call := m.calls[callKey{key, p.CallID}]
+	if call == nil {
+		if p.Status == ToolForbidden || p.Status == ToolRateLimited {
+			return nil
+		}
+		return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "not open", "no agent.toolCalled of "+quote("agent", key)+" is waiting for this")
+	}
+	if e.CausationID != "" && call.eventID != "" && e.CausationID != call.eventID {
+		return m.refuse(e, RuleToolCausation, quote("call", p.CallID), "opened by event "+call.eventID, "causationId is "+e.CausationID)
+	}
+	return nil
+}
+
+func (m *machine) checkDelta(e *Event, a *agentState, subject, id string, index Opt[int]) *InvariantError {
+	if !index.OK {
+		return nil
+	}
+	want := 0
+	if a != nil {
+		if b := a.block(subject, id); b != nil {
+			want = b.next
+		}
+	}
+	if index.V == want || id == "" && index.V == 0 {
+		return nil
+	}
+	return m.refuse(e, RuleDeltaIndex, quote(subject+" block", id), "at index "+itoa(want), "index "+itoa(index.V)+" is out of order")
+}
+
+func (m *machine) checkApproval(e *Event, id string) *InvariantError {
+	if _, ok := m.approvals[id]; ok {
+		return nil
+	}
+	return m.refuse(e, RuleApprovalOpen, quote("approval", id), "not open", "no approval.requested is waiting for this")
+}
+
+func handoffKey(id string, from, to AgentRef) string {
+	if id != "" {
+		return id
+	}
+	return from.AgentID + "→" + to.AgentID
+}
+
+func (m *machine) sharesByGroup(e *Event, a *agentState, msg *ConversationMessage) bool {
+	if msg.Agent.OK {
+		_, group := msg.Agent.V.AgentSharing.Group()
+		return group
+	}
+	if sender := m.agents[msg.From]; sender != nil {
+		return sender.group
+	}
+	return a != nil && a.group && msg.From == e.AgentID
+}
+
+func (m *machine) checkWorkflow(e *Event) *InvariantError {
+	needPhase := false
+	switch e.Payload.(type) {
+	case *WorkflowCreated, *WorkflowApproved, *WorkflowFinalized:
+	case *PhaseStarted, *PhaseCompleted, *CheckpointSaved, *CheckpointResumed:
+		needPhase = true
+	default:
+		if e.Phase != "" && e.WorkflowID == "" {
+			return m.refuse(e, RuleWorkflowContext, quote("phase", e.Phase), "without workflowId", "events of a workflow carry workflowId")
+		}
+		if e.WorkflowID != "" && e.Phase == "" && m.inPhase[e.WorkflowID] > 0 && strings.HasPrefix(string(e.Kind()), "agent.") {
+			return m.refuse(e, RuleWorkflowContext, quote("workflow", e.WorkflowID), "inside a phase", "agent events inside a phase carry its name")
+		}
+		return nil
+	}
+	if e.WorkflowID == "" {
+		return m.refuse(e, RuleWorkflowContext, "", "", "workflow events carry workflowId")
+	}
+	if needPhase && e.Phase == "" {
+		return m.refuse(e, RuleWorkflowContext, quote("workflow", e.WorkflowID), "", "phase and checkpoint events carry phase")
+	}
+	return nil
+}
+
+// apply brings the machine to the state that e describes. It returns the
+// agent the event belongs to, or nil.
+func (m *machine) apply(e *Event) *agentState {
+	m.next = e.Sequence + 1
+	if !isSession(e.Payload) {
+		m.begun = true
+	}
+	var a *agentState
+	key := m.agentKey(e)
+	if key != "" {
+		if i := payloadIndex(e.Payload); e.Step.OK || e.AgentID != "" || i >= 0 && (catalog[i].Act || catalog[i].Subject == "agent") {
+			a = m.agent(key)
+		} else {
+			a = m.agents[key]
+		}
+	}
+	if a != nil && e.Step.OK {
+		if !a.step.OK || e.Step.V > a.step.V {
+			a.step = e.Step
+		}
+		a.renew = false
+	}
+	switch p := e.Payload.(type) {
+	case *RunStarted:
+		m.opened = true
+	case *RunResumed:
+		for _, a := range m.agents {
+			a.restart = a.open
+		}
+	case *RunCompleted, *RunFailed, *RunCancelled:
+		m.terminal = e.Kind()
+		for _, a := range m.agents {
+			a.blocks = nil
+		}
+	case *AgentStarted:
+		if a != nil {
+			a.start(p)
+		}
+	case *AgentTransition:
+		if a != nil {
+			a.status = m.status(p.To)
+			a.endUnnamed()
+		}
+	case *AgentEnded:
+		if a != nil {
+			a.open, a.ended, a.restart = false, true, false
+			a.blocks = nil
+		}
+	case *AuditChecked:
+		if a != nil {
+			a.counted.AuditCheckpoints++
+			switch p.Result {
+			case AuditPass:
+				a.counted.AuditsPassed++
+			case AuditFail:
+				a.counted.AuditsFailed++
+			}
+		}
+	case *ToolCalled:
+		if a != nil {
+			a.counted.ToolCalls++
+		}
+		if a != nil {
+			key = a.key
+			a.endUnnamed()
+		}
+		m.calls[callKey{key, m.own(p.CallID)}] = &openCall{eventID: m.own(e.ID)}
+	case *ToolReturned:
+		if p.OneEvent && a != nil {
+			a.counted.ToolCalls++
+		}
+		delete(m.calls, callKey{key, p.CallID})
+		if a != nil {
+			a.forget("tool_call", p.CallID)
+		}
+	case *AgentReasoningDelta:
+		m.delta(a, "reasoning", p.BlockID, p.Index, p.Delta)
+	case *TextDelta:
+		m.delta(a, "text", p.BlockID, p.Index, p.Delta)
+	case *ToolArgumentsDelta:
+		m.delta(a, "tool_call", p.CallID, p.Index, p.Delta)
+	case *AgentReasoned:
+		m.wholeBlock(a, "reasoning", p.BlockID)
+	case *TextCompleted:
+		m.wholeBlock(a, "text", p.BlockID)
+	case *PhaseStarted:
+		m.openPhase(e.WorkflowID, e.Phase, 1)
+	case *PhaseCompleted:
+		if m.phases[phaseKey{e.WorkflowID, e.Phase}] > 0 {
+			m.openPhase(e.WorkflowID, e.Phase, -1)
+		}
+	case *ApprovalRequested:
+		if m.approvals == nil {
+			m.approvals = map[string]struct{}{}
+		}
+		m.approvals[p.ApprovalID] = struct{}{}
+	case *ApprovalGranted:
+		delete(m.approvals, p.ApprovalID)
+	case *ApprovalRejected:
+		delete(m.approvals, p.ApprovalID)
+	case *HandoffRequested:
+		if m.handoffs == nil {
+			m.handoffs = map[string]int{}
+		}
+		m.handoffs[handoffKey(p.HandoffID, p.From, p.To)]++
+	case *HandoffAccepted:
+		key := handoffKey(p.HandoffID, p.From, p.To)
+		if m.handoffs[key]--; m.handoffs[key] <= 0 {
+			delete(m.handoffs, key)
+		}
+	}
+	return a
+}
+
+func (m *machine) openPhase(workflow, phase string, by int) {
+	if m.phases == nil {
+		m.phases, m.inPhase = map[phaseKey]int{}, map[string]int{}
+	}
+	key := phaseKey{workflow, phase}
+	if m.phases[key] += by; m.phases[key] == 0 {
+		delete(m.phases, key)
+	}
+	if m.inPhase[workflow] += by; m.inPhase[workflow] == 0 {
+		delete(m.inPhase, workflow)
+	}
+}
+
+// start begins an attempt.
+func (a *agentState) start(p *AgentStarted) {
+	if a.started {
+		a.renew = a.step.OK
+	}
+	a.started, a.open, a.ended, a.restart = true, true, false, false
+	a.status = Thinking
+	a.base = 0
+	if a.step.OK {
+		a.base = a.step.V + 1
+	}
+	a.attempt++
+	if p.Attempt.OK {
+		a.attempt = p.Attempt.V
+	}
+	a.counted = Totals{}
+	a.blocks = a.blocks[:0]
+	if p.Agent.OK {
+		_, a.group = p.Agent.V.AgentSharing.Group()
+	}
+}
+
+// block finds a block in the making.
+func (a *agentState) block(subject, id string) *blockState {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if b := &a.blocks[i]; b.id == id && b.subject == subject {
+			return b
+		}
+	}
+	return nil
+}
+
+// addBlock adds a block in the making.
+func (m *machine) addBlock(a *agentState, subject, id string) *blockState {
+	if len(a.blocks) == maxBlocks {
+		a.blocks = append(a.blocks[:0], a.blocks[1:]...)
+	}
+	a.blocks = append(a.blocks, blockState{subject: subject, id: m.own(id)})
+	return &a.blocks[len(a.blocks)-1]
+}
+
+// delta notes a piece of a block.
+func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text string) {
+	if a == nil {
+		return
+	}
+	b := a.block(subject, id)
+	switch {
+	case b == nil:
+		b = m.addBlock(a, subject, id)
+	case id == "" && (b.whole || index.OK && index.V == 0):
+		*b = blockState{subject: subject} // a block without a name begins again
+	}
+	if index.OK {
+		b.next = index.V + 1
+	}
+	if b.whole {
+		return
+	}
+	b.size += utf8.RuneCountInString(text)
+	if m.fold && subject != "tool_call" {
+		b.text = append(b.text, text...)
+	}
+}
+
+// wholeBlock notes that the whole of a block was seen.
+func (m *machine) wholeBlock(a *agentState, subject, id string) {
+	if a == nil {
+		return
+	}
+	if id == "" {
+		a.forget(subject, id)
+		return
+	}
+	b := a.block(subject, id)
+	if b == nil {
+		b = m.addBlock(a, subject, id)
+	}
+	b.whole, b.text = true, nil
+}
+
+// endUnnamed ends the blocks without a name: another act of the agent has come
+// between, so the next delta begins a new block.
+func (a *agentState) endUnnamed() {
+	for i := range a.blocks {
+		if b := &a.blocks[i]; b.id == "" && b.subject != "tool_call" {
+			b.whole = true
+		}
+	}
+}
+
+func (a *agentState) forget(subject, id string) {
+	for i := range a.blocks {
+		if a.blocks[i].id == id && a.blocks[i].subject == subject {
+			a.blocks = append(a.blocks[:i], a.blocks[i+1:]...)
+			return
+		}
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// blockSize returns how many characters of reasoning the event's block had so
+// far.
+func (m *machine) blockSize(e *Event) int {
+	p, ok := e.Payload.(*AgentReasoningDelta)
+	if !ok {
+		return 0
+	}
+	if a := m.agents[m.agentKey(e)]; a != nil {
+		if b := a.block("reasoning", p.BlockID); b != nil {
+			return b.size
+		}
+	}
+	return 0
+}

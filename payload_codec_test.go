@@ -1,0 +1,555 @@
+package agentevents
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// These tests range over the catalog and fill payloads by reflection, so that
+// a new kind is tested without a line here.
+
+// eachKind runs test for every kind, with a payload all of whose fields are
+// set.
+func eachKind(t *testing.T, test func(t *testing.T, k Kind, p payloadOps)) {
+	t.Helper()
+	for info := range Kinds() {
+		t.Run(string(info.Kind), func(t *testing.T) { test(t, info.Kind, filledPayload(t, info.Kind)) })
+	}
+}
+
+// filledPayload returns a payload that passes its checks and has no zero field.
+func filledPayload(t testing.TB, k Kind) payloadOps {
+	t.Helper()
+	p := ops(New(k))
+	require.NotNil(t, p)
+	fillValue(reflect.ValueOf(p).Elem(), rand.New(rand.NewPCG(1, uint64(kindIndex(k)))))
+	if ended, ok := p.(*AgentEnded); ok {
+		ended.Totals.V.AuditCheckpoints = 99 // at least the two others together
+	}
+	return p
+}
+
+// closedWords has a value of every closed list.
+var closedWords = []string{
+	"isolated", "reasoning", "summary", "ok", "warning", "mcp", "merge", "reply", "evicted",
+	"thinking", "converged", "pass",
+}
+
+func fillValue(v reflect.Value, r *rand.Rand) {
+	switch v.Interface().(type) {
+	case JSON:
+		v.SetString(`{"big":9007199254740993,"a":["<",1.0,null],"r":` + fmt.Sprint(r.IntN(100)) + `}`)
+		return
+	case time.Time:
+		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + r.Int64N(1e12)).UTC()))
+		return
+	case time.Duration:
+		v.SetInt(1 + r.Int64N(int64(time.Hour)))
+		return
+	case interface{ known() bool }:
+		for _, word := range closedWords {
+			v.SetString(word)
+			if v.Interface().(interface{ known() bool }).known() {
+				return
+			}
+		}
+		panic(fmt.Sprintf("closedWords has no value of %s", v.Type()))
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprintf("t%d \"\\\n\u2028é<\x01 %s", r.IntN(1000), strings.Repeat("x", r.IntN(40))))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1 + r.Int64N(9))
+	case reflect.Uint64:
+		v.SetUint(1<<63 + r.Uint64N(9))
+	case reflect.Float64:
+		v.SetFloat(1 - r.Float64()) // (0, 1]
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillValue(v.Elem(), r)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fillValue(v.Index(i), r)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for _, key := range []string{"b/2", "a~1", "c"} {
+			elem := reflect.New(v.Type().Elem()).Elem()
+			fillValue(elem, r)
+			v.SetMapIndex(reflect.ValueOf(key), elem)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillValue(v.Field(i), r)
+			}
+		}
+	default:
+		panic("no filler for " + v.Type().String())
+	}
+}
+
+func payloadText(p payloadOps) string { return string(p.appendJSON(nil)) }
+
+// parsedPayload reads text as a payload of kind k.
+func parsedPayload(t testing.TB, k Kind, text string) payloadOps {
+	t.Helper()
+	p, err := parsePayloadText(k, text)
+	require.NoError(t, err, text)
+	return p
+}
+
+func parsePayloadText(k Kind, text string) (payloadOps, error) {
+	p := ops(New(k))
+	var s jsonwire.Scanner
+	s.Reset(text)
+	if err := p.parseJSON(&s); err != nil {
+		return nil, err
+	}
+	return p, s.End()
+}
+
+// A jsonMember is one member of an object, as text.
+type jsonMember struct{ name, raw string }
+
+// membersOf takes an object apart.
+func membersOf(t testing.TB, object string) []jsonMember {
+	t.Helper()
+	var s jsonwire.Scanner
+	s.Reset(object)
+	require.NoError(t, s.Object())
+	var out []jsonMember
+	for {
+		name, ok, err := s.Member()
+		require.NoError(t, err)
+		if !ok {
+			return out
+		}
+		raw, err := s.Raw()
+		require.NoError(t, err)
+		out = append(out, jsonMember{name, raw})
+	}
+}
+
+// objectOf puts members together.
+func objectOf(members ...jsonMember) string {
+	var parts []string
+	for _, m := range members {
+		parts = append(parts, jsonwire.Quote(m.name)+":"+m.raw)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// withoutMember returns members without the one called name.
+func withoutMember(members []jsonMember, name string) []jsonMember {
+	var out []jsonMember
+	for _, m := range members {
+		if m.name != name {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// withMember returns members with another value for name.
+func withMember(members []jsonMember, name, raw string) []jsonMember {
+	out := append([]jsonMember(nil), members...)
+	for i := range out {
+		if out[i].name == name {
+			out[i].raw = raw
+		}
+	}
+	return out
+}
+
+// wireField is a field on the wire, by its struct tag.
+type wireField struct {
+	name     string
+	optional bool
+	index    int
+	typ      reflect.Type
+}
+
+func wireFields(p any) []wireField {
+	typ := reflect.TypeOf(p).Elem()
+	var out []wireField
+	for i := range typ.NumField() {
+		tag, ok := typ.Field(i).Tag.Lookup("json")
+		if !ok || tag == "-" {
+			continue
+		}
+		name, option, _ := strings.Cut(tag, ",")
+		out = append(out, wireField{name, option == "omitzero", i, typ.Field(i).Type})
+	}
+	return out
+}
+
+var jsonType = reflect.TypeFor[JSON]()
+
+func TestPayloadRoundTrip(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		text := payloadText(p)
+		require.NoError(t, jsonwire.Valid(text), text)
+		q := parsedPayload(t, k, text)
+		require.Equal(t, p, q)
+		require.Equal(t, text, payloadText(q))
+		require.Nil(t, p.check())
+
+		// Members stand in the order of the fields.
+		var names, want []string
+		for _, m := range membersOf(t, text) {
+			names = append(names, m.name)
+		}
+		for _, f := range wireFields(p) {
+			want = append(want, f.name)
+		}
+		require.Equal(t, want, names)
+	})
+}
+
+func TestPayloadAppendsAfterText(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		require.Equal(t, "x"+payloadText(p), string(p.appendJSON([]byte("x"))))
+		zero := ops(New(k))
+		require.Equal(t, "x"+payloadText(zero), string(zero.appendJSON([]byte("x"))))
+		strange := parsedPayload(t, k, `{"strange":1}`)
+		require.Equal(t, `x{"strange":1}`, string(strange.appendJSON([]byte("x"))))
+	})
+}
+
+func TestPayloadZero(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		text := payloadText(ops(New(k)))
+		members := membersOf(t, text)
+		for _, f := range wireFields(p) {
+			require.Equal(t, !f.optional, len(withoutMember(members, f.name)) < len(members), "%s in %s", f.name, text)
+		}
+		q := parsedPayload(t, k, text)
+		require.Equal(t, text, payloadText(q))
+		require.Empty(t, reflect.ValueOf(q).Elem().FieldByName("extra").String())
+
+		// With nothing at all, nothing is added.
+		require.Equal(t, `{}`, payloadText(parsedPayload(t, k, `{}`)))
+	})
+}
+
+func TestPayloadOptionalLeftOut(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		members := membersOf(t, payloadText(p))
+		for _, f := range wireFields(p) {
+			if !f.optional {
+				continue
+			}
+			q := filledPayload(t, k)
+			reflect.ValueOf(q).Elem().Field(f.index).SetZero()
+			text := payloadText(q)
+			require.Equal(t, objectOf(withoutMember(members, f.name)...), text)
+			require.Equal(t, q, parsedPayload(t, k, text))
+		}
+	})
+}
+
+func TestPayloadSpelledOut(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		members := membersOf(t, payloadText(p))
+		for _, f := range wireFields(p) {
+			if !f.optional {
+				continue
+			}
+			spellings := []string{"null"}
+			switch f.typ.Kind() {
+			case reflect.String:
+				if f.typ != jsonType {
+					spellings = append(spellings, `""`)
+				}
+			case reflect.Bool:
+				spellings = append(spellings, "false")
+			case reflect.Slice:
+				spellings = append(spellings, "[]")
+			case reflect.Map:
+				spellings = append(spellings, "{}")
+			}
+			for _, spelling := range spellings {
+				text := objectOf(withMember(members, f.name, spelling)...)
+				q := parsedPayload(t, k, text)
+				require.Equal(t, text, payloadText(q))
+				v := reflect.ValueOf(q).Elem().Field(f.index)
+				if f.typ == jsonType {
+					require.Equal(t, "null", v.String())
+				} else if spelling != "[]" && spelling != "{}" {
+					require.True(t, v.IsZero(), f.name)
+				}
+				// Once it is set, the spelling is forgotten.
+				v.Set(reflect.ValueOf(p).Elem().Field(f.index))
+				require.Equal(t, objectOf(members...), payloadText(q))
+
+				// By itself, too.
+				text = objectOf(jsonMember{f.name, spelling})
+				require.Equal(t, text, payloadText(parsedPayload(t, k, text)))
+			}
+		}
+	})
+}
+
+// withStrangers returns object with another member: first, in the middle and
+// last, here and in every object inside but the ones that are maps.
+func withStrangers(t *testing.T, text string, maps map[string]bool) []string {
+	t.Helper()
+	strange := jsonMember{"x-é\"", `{"n":9007199254740993.0,"list":[null,{}]}`}
+	var out []string
+	members := membersOf(t, text)
+	for _, at := range []int{0, len(members) / 2, len(members)} {
+		with := append([]jsonMember(nil), members[:at]...)
+		with = append(append(with, strange), members[at:]...)
+		out = append(out, objectOf(with...))
+	}
+	for _, m := range members {
+		if maps[m.name] {
+			for _, elem := range membersOf(t, m.raw) {
+				for _, inner := range withStrangers(t, elem.raw, maps) {
+					out = append(out, objectOf(withMember(members, m.name, objectOf(withMember(membersOf(t, m.raw), elem.name, inner)...))...))
+				}
+			}
+			continue
+		}
+		switch m.raw[0] {
+		case '{':
+			for _, inner := range withStrangers(t, m.raw, maps) {
+				out = append(out, objectOf(withMember(members, m.name, inner)...))
+			}
+		case '[':
+			if strings.HasPrefix(m.raw, "[{") {
+				var s jsonwire.Scanner
+				s.Reset(m.raw)
+				require.NoError(t, s.Array())
+				_, err := s.Elem()
+				require.NoError(t, err)
+				first, err := s.Raw()
+				require.NoError(t, err)
+				rest := m.raw[s.Offset():]
+				for _, inner := range withStrangers(t, first, maps) {
+					out = append(out, objectOf(withMember(members, m.name, "["+inner+rest)...))
+				}
+			}
+		}
+	}
+	return out
+}
+
+func TestPayloadUnknownMembers(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		maps := map[string]bool{}
+		for _, f := range wireFields(p) {
+			maps[f.name] = f.typ.Kind() == reflect.Map
+		}
+		texts := withStrangers(t, payloadText(p), maps)
+		texts = append(texts, withStrangers(t, payloadText(ops(New(k))), maps)...)
+		for _, text := range texts {
+			q := parsedPayload(t, k, text)
+			require.Equal(t, text, payloadText(q))
+			require.Equal(t, q, parsedPayload(t, k, payloadText(q)))
+		}
+
+		// Blanks go, and only they do.
+		spaced := strings.NewReplacer(`{"`, `{ "`, `":`, "\" : ").Replace(`{"strange":{"a":[1,2]}}`)
+		require.Equal(t, `{"strange":{"a":[1,2]}}`, payloadText(parsedPayload(t, k, spaced)))
+	})
+}
+
+func TestPayloadMissingMembers(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		members := membersOf(t, payloadText(p))
+		for _, f := range wireFields(p) {
+			text := objectOf(withoutMember(members, f.name)...)
+			q := parsedPayload(t, k, text)
+			require.Equal(t, text, payloadText(q))
+			err := q.check()
+			if f.optional {
+				require.Nil(t, err)
+				continue
+			}
+			require.NotNil(t, err, f.name)
+			require.Equal(t, RuleFieldRequired, err.rule)
+			require.Equal(t, "/"+f.name, err.pointer)
+
+			// Once it is set, it is written.
+			reflect.ValueOf(q).Elem().Field(f.index).Set(reflect.ValueOf(p).Elem().Field(f.index))
+			require.Equal(t, objectOf(members...), payloadText(q))
+		}
+	})
+}
+
+func TestPayloadMissingInside(t *testing.T) {
+	for _, test := range []struct {
+		kind    Kind
+		text    string
+		pointer string
+	}{
+		{KindAgentEnded, `{"usage":{"inputTokens":1}}`, "/usage/outputTokens"},
+		{KindAgentEnded, `{"modelUsage":{"c":{"inputTokens":1},"a/b~":{"outputTokens":1}}}`, "/modelUsage/a~1b~0/inputTokens"},
+		{KindPlanProposed, `{"steps":[{"stepId":"1","description":""},{"description":""}]}`, "/steps/1/stepId"},
+		{KindMessageCreated, `{"message":{"messageId":"m","from":"a","content":1,"ts":1,"agent":{}}}`, "/message/agent/agentId"},
+		{KindAgentStarted, `{"agent":{"extra":1}}`, "/agent/agentId"},
+	} {
+		p := parsedPayload(t, test.kind, test.text)
+		err := p.check()
+		require.NotNil(t, err, test.text)
+		require.Equal(t, RuleFieldRequired, err.rule)
+		require.Equal(t, test.pointer, err.pointer)
+	}
+}
+
+func TestPayloadDuplicates(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		members := append(membersOf(t, payloadText(p)), jsonMember{"strange", "1"})
+		for _, m := range members {
+			_, err := parsePayloadText(k, objectOf(append(members, m)...))
+			require.ErrorContains(t, err, "duplicate", m.name)
+		}
+	})
+}
+
+func TestPayloadWrongTypes(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		members := membersOf(t, payloadText(p))
+		for _, f := range wireFields(p) {
+			if f.typ == jsonType {
+				continue
+			}
+			own := withoutMember(members, f.name)
+			var m jsonMember
+			for _, m = range members {
+				if m.name == f.name {
+					break
+				}
+			}
+			for _, wrong := range []string{`"x"`, "1", "true", "[]", "{}", "null"} {
+				if wrong[0] == m.raw[0] || wrong == "1" && m.raw[0] >= '0' && m.raw[0] <= '9' || wrong == "null" && f.optional {
+					continue
+				}
+				_, err := parsePayloadText(k, objectOf(append(own, jsonMember{f.name, wrong})...))
+				var syntax *jsonwire.SyntaxError
+				require.ErrorAs(t, err, &syntax, "%s: %s", f.name, wrong)
+			}
+		}
+		for _, text := range []string{"", "null", "[]", "1", `"x"`, "{", `{"a"}`, `{"a":1,}`} {
+			_, err := parsePayloadText(k, text)
+			require.Error(t, err, text)
+		}
+	})
+}
+
+func TestPayloadChecks(t *testing.T) {
+	some := Some[int]
+	for _, test := range []struct {
+		payload payloadOps
+		rule    Rule
+		pointer string
+		detail  string
+	}{
+		{&ToolCalled{ToolID: "t"}, RuleFieldRequired, "/callId", "is required"},
+		{&ToolCalled{CallID: "c\xff", ToolID: "t"}, RuleFieldUTF8, "/callId", "is not valid UTF-8"},
+		{&ToolCalled{CallID: "c", ToolID: "t", Attempt: some(0)}, RuleFieldRange, "/attempt", "0 is below 1"},
+		{&ToolCalled{CallID: "c", ToolID: "t", Transport: "pigeon"}, RuleFieldEnum, "/transport", `"pigeon" is not one of the values`},
+		{&ToolReturned{CallID: "c", ToolID: "t"}, RuleFieldRequired, "/status", "is required"},
+		{&AuditChecked{CheckpointID: "c", Result: "pass", Duration: -1500 * time.Microsecond}, RuleFieldRange, "/durationMs", "-1.5 is below 0"},
+		{&EventRetracted{}, RuleFieldRequired, "/eventIds", "is required"},
+		{&EventRetracted{EventIDs: []string{"a", "\xff"}}, RuleFieldUTF8, "/eventIds/1", "is not valid UTF-8"},
+		{&AgentDecided{}, RuleFieldRequired, "/decision", "is required"},
+		{&AgentDecided{Decision: "1", Confidence: Some(1.5)}, RuleFieldRange, "/confidence", "1.5 is not in [0, 1]"},
+		{&WorkflowApproved{ApprovedBy: "a"}, RuleFieldRequired, "/approvedAt", "is required"},
+		{&WorkflowApproved{ApprovedBy: "a", ApprovedAt: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, RuleFieldRange, "/approvedAt", "year 10000 is not in [0, 9999]"},
+		{&AgentEnded{ModelUsage: map[string]Usage{"b": {InputTokens: -1}, "a": {OutputTokens: -2}}}, RuleFieldRange, "/modelUsage/a/outputTokens", "-2 is below 0"},
+		{&AgentEnded{ModelUsage: map[string]Usage{"\xff": {}}}, RuleFieldUTF8, "/modelUsage", "has a key that is not valid UTF-8"},
+		{&PlanProposed{Steps: []PlanStep{{StepID: "1"}, {}}}, RuleFieldRequired, "/steps/1/stepId", "is required"},
+		{&AgentHandoff{From: AgentRef{AgentID: "a"}}, RuleFieldRequired, "/to/agentId", "is required"},
+	} {
+		require.Equal(t, &fieldError{test.rule, test.pointer, test.detail}, test.payload.check())
+	}
+
+	// Content is not checked; it is repaired.
+	require.Nil(t, (&TextCompleted{Text: "\xff"}).check())
+}
+
+type foreignPayload struct{ *ToolCalled }
+
+func TestPayloadSealed(t *testing.T) {
+	i := 0
+	for info := range Kinds() {
+		p := New(info.Kind)
+		require.Equal(t, i, kindIndex(info.Kind))
+		require.Equal(t, i, payloadIndex(p))
+		require.Equal(t, info.Kind, p.kind())
+		k, ok := kindOf(p)
+		require.True(t, ok)
+		require.Equal(t, info.Kind, k)
+		require.Equal(t, p, ops(p))
+		null := reflect.Zero(reflect.TypeOf(p)).Interface().(Payload)
+		requireNoPayload(t, null)
+		i++
+	}
+	require.Equal(t, len(catalog), i)
+	require.Equal(t, -1, kindIndex("no.such"))
+	require.Nil(t, newPayload("no.such"))
+
+	unknown := &Unknown{Type: "no.such"}
+	require.Equal(t, -1, payloadIndex(unknown))
+	k, ok := kindOf(unknown)
+	require.True(t, ok)
+	require.Equal(t, Kind("no.such"), k)
+	require.Equal(t, payloadOps(unknown), ops(unknown))
+
+	requireNoPayload(t, nil)
+	requireNoPayload(t, (*Unknown)(nil))
+	requireNoPayload(t, foreignPayload{})
+	requireNoPayload(t, foreignPayload{&ToolCalled{}})
+	requireNoPayload(t, (*foreignPayload)(nil))
+}
+
+func requireNoPayload(t *testing.T, p Payload) {
+	t.Helper()
+	require.Equal(t, -1, payloadIndex(p))
+	_, ok := kindOf(p)
+	require.False(t, ok)
+	require.Nil(t, ops(p))
+}
+
+func TestPayloadFieldTables(t *testing.T) {
+	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+		// The zero text in the tables is what a zero payload writes: a member
+		// noted as missing is left out only then.
+		zero := membersOf(t, payloadText(ops(New(k))))
+		for _, f := range zero {
+			q := parsedPayload(t, k, objectOf(withoutMember(zero, f.name)...))
+			require.Equal(t, objectOf(withoutMember(zero, f.name)...), payloadText(q))
+		}
+	})
+}
+
+func TestPayloadAppendAllocs(t *testing.T) {
+	buf := make([]byte, 0, 64<<10)
+	eachKind(t, func(t *testing.T, _ Kind, p payloadOps) {
+		require.Zero(t, testing.AllocsPerRun(20, func() { buf = p.appendJSON(buf[:0]) }))
+	})
+}
+
+func TestPayloadCheckAllocs(t *testing.T) {
+	eachKind(t, func(t *testing.T, _ Kind, p payloadOps) {
+		require.Zero(t, testing.AllocsPerRun(20, func() {
+			if p.check() != nil {
+				panic("broken rule")
+			}
+		}))
+	})
+}

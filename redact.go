@@ -1,0 +1,627 @@
+package agentevents
+
+import (
+	"errors"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Class is the sensitivity of a field, by its struct tag: what the redaction
+// step may do to it.
+type Class uint8
+
+// The classes. A field without one counts as [ClassSecret]; a test refuses it.
+const (
+	ClassSecret  Class = iota // always masked
+	ClassContent              // written by people, models or tools
+	ClassMeta                 // names, words and figures of the runtime
+	ClassID                   // identifiers; never changed
+)
+
+// String returns the word of the struct tag.
+func (c Class) String() string {
+	switch c {
+	case ClassContent:
+		return "content"
+	case ClassMeta:
+		return "meta"
+	case ClassID:
+		return "id"
+	}
+	return "secret"
+}
+
+// An Action is what a [Policy] does to the text of one class.
+type Action uint8
+
+// The actions.
+const (
+	Scan Action = iota // look for keys, registered secrets and what the Redactor finds
+	Keep               // leave it as it is
+	Mask               // put a marker in its place
+	Drop               // leave nothing of it
+)
+
+// A Policy says what the redaction step does before anything sees an event:
+// the rules, the tracer, the sinks. The zero Policy is the default:
+//
+//   - content and names are scanned: inside raw JSON, at any depth, the values
+//     of members whose names look like credentials (password, token, api_key,
+//     authorization, cookie, …) are masked, and registered secret values are
+//     masked wherever they stand;
+//   - reasoning is kept as its producer's verbosity says;
+//   - fields of class secret are masked.
+//
+// What is taken out is replaced by "[REDACTED:rule]", where the rule is key,
+// secret, class or error, and the event is marked [MarkRedacted]. Identifiers,
+// closed words, numbers and lifecycle never change. Members that no field
+// holds and unknown payloads count as content.
+//
+// A Policy must not be changed once it is in use; Secrets may grow.
+type Policy struct {
+	// Off turns the whole step off.
+	Off bool
+	// Content and Meta are the actions for the text of these classes.
+	Content Action
+	Meta    Action
+	// Keys are further member names whose values are masked inside raw JSON.
+	// Case, '-', '_', '.' and blanks do not count; a name matches when it ends
+	// with one of them.
+	Keys []string
+	// KeepKeys are member names that are never masked for their name.
+	KeepKeys []string
+	// Secrets holds registered secret values; nil means none.
+	Secrets *Secrets
+	// Reasoning overrides the verbosity that events ask for; empty means that
+	// each event's own holds, and full where it has none.
+	Reasoning Verbosity
+	// ReasoningTokens bounds reasoning of verbosity summary, block by block,
+	// deltas included. 0 means 512.
+	ReasoningTokens int
+	// CountTokens counts the tokens of a text for that bound. Nil estimates
+	// one token for four characters.
+	CountTokens func(text string) int
+	// Redactor sees every text that is scanned, after the rules above. Nil
+	// means none.
+	Redactor Redactor
+}
+
+// A Redactor changes text before it is recorded: one string at a time, a field
+// or a string inside raw JSON. It is called with the lock of a run held, by
+// several goroutines for several runs, and must not emit.
+//
+// When it returns an error or panics the text is dropped ("[REDACTED:error]")
+// and the event is kept; the emitter reports the error through
+// Options.OnError.
+type Redactor interface {
+	Redact(f Field, text string) (string, error)
+}
+
+// A Field says where a text stands.
+type Field struct {
+	Kind  Kind   // kind of the event
+	Name  string // the field's JSON name
+	Key   string // inside raw JSON: the nearest member name
+	Class Class
+}
+
+// Secrets is a set of secret values that must not be recorded. The zero value
+// is empty and ready to use; methods may be called concurrently, also while
+// events are emitted.
+type Secrets struct {
+	values atomic.Pointer[[]string]
+}
+
+// minSecret is the shortest value that is worth looking for: shorter ones
+// would tear ordinary text apart.
+const minSecret = 4
+
+// ErrSecretTooShort is returned by [Secrets.Add].
+var ErrSecretTooShort = errors.New("agentevents: a secret must have at least 4 bytes")
+
+// Add registers values. Events recorded after it returns do not contain them.
+// Values under four bytes are not registered and reported as
+// [ErrSecretTooShort].
+func (s *Secrets) Add(values ...string) error {
+	var err error
+	for {
+		old := s.values.Load()
+		var next []string
+		if old != nil {
+			next = slices.Clone(*old)
+		}
+		err = nil
+		for _, v := range values {
+			if len(v) < minSecret {
+				err = ErrSecretTooShort
+			} else if !slices.Contains(next, v) {
+				next = append(next, v)
+			}
+		}
+		// Longest first, so that a secret inside another leaves no remains.
+		slices.SortFunc(next, func(a, b string) int { return len(b) - len(a) })
+		if s.values.CompareAndSwap(old, &next) {
+			return err
+		}
+	}
+}
+
+func (s *Secrets) list() []string {
+	if s == nil {
+		return nil
+	}
+	if p := s.values.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// The markers.
+const (
+	maskedKey    = "[REDACTED:key]"
+	maskedSecret = "[REDACTED:secret]"
+	maskedClass  = "[REDACTED:class]"
+	maskedError  = "[REDACTED:error]"
+)
+
+// credentialNames are member names, folded, whose values are masked; a name
+// matches when it ends with one.
+var credentialNames = []string{
+	"password", "passwd", "pwd", "passphrase", "secret", "secretkey", "apikey", "accesskey", "privatekey", "signingkey",
+	"token", "authorization", "cookie", "cookies", "credential", "credentials", "connectionstring",
+}
+
+// harmlessNames end like credentials and are none.
+var harmlessNames = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken"}
+
+const defaultReasoningTokens = 512
+
+// redaction is a Policy made ready for use. It is shared by all runs.
+type redaction struct {
+	Policy
+	keys, keep []string // folded
+	limit      int      // tokens
+}
+
+func newRedaction(p *Policy) *redaction {
+	r := &redaction{limit: defaultReasoningTokens, keys: credentialNames, keep: harmlessNames}
+	if p == nil {
+		return r
+	}
+	r.Policy = *p
+	if p.ReasoningTokens > 0 {
+		r.limit = p.ReasoningTokens
+	}
+	r.keys = foldAll(r.keys, p.Keys)
+	r.keep = foldAll(r.keep, p.KeepKeys)
+	return r
+}
+
+func foldAll(base, names []string) []string {
+	out := slices.Clip(base)
+	for _, name := range names {
+		var buf [maxFolded]byte
+		if folded := foldName(buf[:0], name); len(folded) > 0 {
+			out = append(out, string(folded))
+		}
+	}
+	return out
+}
+
+// maxFolded bounds the part of a member name that is compared: its end.
+const maxFolded = 64
+
+// foldName appends name in lower case without '-', '_', '.' and blanks. Of a
+// long name only the end counts, as names match by their ends.
+func foldName(dst []byte, name string) []byte {
+	if len(name) > 2*maxFolded {
+		name = name[len(name)-2*maxFolded:]
+	}
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '-' || c == '_' || c == '.' || c == ' ':
+			continue
+		case 'A' <= c && c <= 'Z':
+			dst = append(dst, c+'a'-'A')
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// credential reports whether a value is masked for its member name. value is
+// the first byte of the value.
+func (r *redaction) credential(name string, value byte) bool {
+	switch value {
+	case 'n', 't', 'f': // null, true and false tell nothing
+		return false
+	}
+	var buf [2 * maxFolded]byte
+	folded := foldName(buf[:0], name)
+	for _, k := range r.keys {
+		if hasSuffix(folded, k) {
+			if k == "token" && (value == '0' || value == '-') {
+				return false // a count
+			}
+			for _, keep := range r.keep {
+				if hasSuffix(folded, keep) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func hasSuffix(b []byte, s string) bool {
+	return len(b) >= len(s) && string(b[len(b)-len(s):]) == s
+}
+
+// A cleaner carries the redaction step through one event. The generated clean
+// methods call it for every text and JSON field, copy the payload when
+// something changes, and stop at the first error.
+//
+// Without a policy it only checks raw JSON, takes insignificant whitespace out
+// of it and replaces damaged characters.
+type cleaner struct {
+	policy    *redaction // nil: no policy
+	kind      Kind
+	redacted  bool        // something was taken out
+	sanitized bool        // damaged characters were replaced
+	err       *fieldError // raw JSON that is not JSON
+	failed    error       // the first error of the Redactor
+}
+
+// text returns what a text field may say, and whether that differs from s.
+func (c *cleaner) text(name string, class Class, s string) (string, bool) {
+	if s == "" {
+		return s, false
+	}
+	out := s
+	if !utf8.ValidString(s) {
+		out = strings.ToValidUTF8(s, "\uFFFD")
+		c.sanitized = true
+	}
+	if c.policy != nil {
+		switch c.policy.action(class) {
+		case Scan:
+			out = c.scan(Field{Kind: c.kind, Name: name, Class: class}, out)
+		case Mask:
+			out, c.redacted = maskedClass, true
+		case Drop:
+			out, c.redacted = "", true
+		}
+	}
+	return out, out != s
+}
+
+// json returns what a JSON field may say, without insignificant whitespace,
+// and whether that differs from j. Text that is not JSON sets c.err.
+func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
+	if j == "" {
+		return j, false
+	}
+	raw, err := jsonwire.Compact(string(j))
+	if err != nil {
+		c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
+		return j, false
+	}
+	if c.policy != nil {
+		switch c.policy.action(class) {
+		case Scan:
+			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw)
+		case Mask:
+			raw, c.redacted = jsonwire.Quote(maskedClass), true
+		case Drop:
+			raw, c.redacted = "null", true
+		}
+	}
+	return JSON(raw), raw != string(j)
+}
+
+// extras does the same for members that no field holds; they count as content.
+func (c *cleaner) extras(x extras) (extras, bool) {
+	if c.policy == nil {
+		return x, false // read from a line, so it is sound
+	}
+	var b extrasBuilder
+	changed := false
+	for rest := x; rest != ""; {
+		var text string
+		var anchor int
+		var what byte
+		anchor, what, text, rest = rest.next()
+		if what == missingMember {
+			b.missing(anchor, text[1:len(text)-1])
+			continue
+		}
+		object := "{" + text + "}"
+		j, ch := c.json("", ClassContent, JSON(object))
+		if ch && j == "null" || j == JSON(jsonwire.Quote(maskedClass)) {
+			j = "{" + JSON(text[:valueStart(object)-1]) + j + "}"
+		}
+		changed = changed || ch
+		b.putText(anchor, what, string(j[1:len(j)-1]))
+	}
+	if !changed {
+		return x, false
+	}
+	return b.done(), true
+}
+
+// valueStart returns the offset of the first member's value.
+func valueStart(object string) int {
+	var s jsonwire.Scanner
+	s.Reset(object)
+	if s.Object() != nil {
+		return len(object)
+	}
+	if _, _, err := s.Member(); err != nil {
+		return len(object)
+	}
+	return s.Offset()
+}
+
+// action returns what is done to the text of a class.
+func (r *redaction) action(c Class) Action {
+	if r.Off {
+		return Keep
+	}
+	switch c {
+	case ClassContent:
+		return r.Content
+	case ClassMeta:
+		return r.Meta
+	case ClassID:
+		return Keep
+	}
+	return Mask
+}
+
+// scan applies the rules for text, in this order: registered secrets, then
+// the caller's Redactor.
+func (c *cleaner) scan(f Field, s string) string {
+	for _, secret := range c.policy.Secrets.list() {
+		if strings.Contains(s, secret) {
+			s = strings.ReplaceAll(s, secret, maskedSecret)
+			c.redacted = true
+		}
+	}
+	if c.policy.Redactor != nil {
+		out, err := callRedactor(c.policy.Redactor, f, s)
+		if err != nil {
+			out = maskedError
+			if c.failed == nil {
+				c.failed = err
+			}
+		}
+		if !utf8.ValidString(out) {
+			out = strings.ToValidUTF8(out, "\uFFFD")
+		}
+		if out != s {
+			s = out
+			c.redacted = true
+		}
+	}
+	return s
+}
+
+func callRedactor(r Redactor, f Field, s string) (out string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return r.Redact(f, s)
+}
+
+// A rewriter replaces parts of a JSON text. Nothing is copied until the first
+// replacement.
+type rewriter struct {
+	c    *cleaner
+	f    Field
+	s    jsonwire.Scanner
+	text string
+	out  []byte
+	done int // bytes of text that are in out
+}
+
+// rewrite applies the rules to every string of raw and to the values of
+// members named like credentials. raw is valid and has no whitespace.
+func (c *cleaner) rewrite(f Field, raw string) string {
+	w := rewriter{c: c, f: f, text: raw}
+	w.s.Reset(raw)
+	if w.value() != nil {
+		return jsonwire.Quote(maskedError) // cannot be: raw was checked
+	}
+	if w.done == 0 {
+		return raw
+	}
+	return string(append(w.out, raw[w.done:]...))
+}
+
+func (w *rewriter) replace(start, end int, with string) {
+	w.out = append(w.out, w.text[w.done:start]...)
+	w.out = jsonwire.AppendString(w.out, with)
+	w.done = end
+}
+
+func (w *rewriter) value() error {
+	switch w.s.Kind() {
+	case '{':
+		return w.object()
+	case '[':
+		if err := w.s.Array(); err != nil {
+			return err
+		}
+		for {
+			ok, err := w.s.Elem()
+			if err != nil || !ok {
+				return err
+			}
+			if err := w.value(); err != nil {
+				return err
+			}
+		}
+	case '"':
+		start := w.s.Offset()
+		v, err := w.s.String()
+		if err != nil {
+			return err
+		}
+		if out := w.c.scan(w.f, v); out != v {
+			w.replace(start, w.s.Offset(), out)
+		}
+		return nil
+	}
+	return w.s.Skip()
+}
+
+func (w *rewriter) object() error {
+	if err := w.s.Object(); err != nil {
+		return err
+	}
+	outer := w.f.Key
+	for {
+		at := w.s.Offset()
+		name, ok, err := w.s.Member()
+		if err != nil || !ok {
+			w.f.Key = outer
+			return err
+		}
+		for _, secret := range w.c.policy.Secrets.list() {
+			if strings.Contains(name, secret) {
+				if w.text[at] == ',' {
+					at++
+				}
+				w.replace(at, w.s.Offset()-1, strings.ReplaceAll(name, secret, maskedSecret))
+				w.c.redacted = true
+				break
+			}
+		}
+		w.f.Key = name
+		start := w.s.Offset()
+		if w.c.policy.credential(name, w.s.Kind()) {
+			if err := w.s.Skip(); err != nil {
+				return err
+			}
+			if old := w.text[start:w.s.Offset()]; old != `""` && old != `"`+maskedKey+`"` {
+				w.replace(start, w.s.Offset(), maskedKey)
+				w.c.redacted = true
+			}
+			continue
+		}
+		if err := w.value(); err != nil {
+			return err
+		}
+	}
+}
+
+// reasoning applies the verbosity in force to a payload that carries
+// reasoning. used is the number of characters that the block's deltas had
+// before. It returns p itself when nothing changes.
+func (r *redaction) reasoning(p Payload, used int) (Payload, bool) {
+	if r.Off {
+		return p, false
+	}
+	switch p := p.(type) {
+	case *AgentReasoned:
+		if text, v, ok := r.bound(p.Reasoning, p.Verbosity, 0); ok {
+			out := *p
+			out.Reasoning, out.Verbosity = text, v
+			return &out, text != p.Reasoning
+		}
+	case *AgentReasoningDelta:
+		if text, v, ok := r.bound(p.Delta, p.Verbosity, used); ok {
+			out := *p
+			out.Delta, out.Verbosity = text, v
+			return &out, text != p.Delta
+		}
+	case *AgentDecided:
+		if text, _, ok := r.bound(p.Reasoning, "", 0); ok {
+			out := *p
+			out.Reasoning = text
+			return &out, text != p.Reasoning
+		}
+	case *IntentClassified:
+		if text, _, ok := r.bound(p.Reasoning, "", 0); ok {
+			out := *p
+			out.Reasoning = text
+			return &out, text != p.Reasoning
+		}
+	}
+	return p, false
+}
+
+// bound returns the text that verbosity leaves, and whether text or verbosity
+// change.
+func (r *redaction) bound(text string, asked Verbosity, used int) (string, Verbosity, bool) {
+	v := r.Reasoning
+	if v == "" || asked == VerbosityOff || asked == VerbositySummary && v == VerbosityFull {
+		v = asked // a producer may ask for less than the policy allows
+	}
+	if v == VerbosityFull && asked == "" {
+		v = asked // the same thing
+	}
+	out := text
+	switch v {
+	case VerbosityOff:
+		out = ""
+	case VerbositySummary:
+		out = r.summary(text, used)
+	}
+	return out, v, out != text || v != asked
+}
+
+// summary cuts text so that it and the used characters before it stay within
+// the limit.
+func (r *redaction) summary(text string, used int) string {
+	if r.CountTokens == nil {
+		left := r.limit*4 - used
+		if left <= 0 {
+			return ""
+		}
+		if len(text) <= left {
+			return text
+		}
+		n := 0
+		for i := range text {
+			if n == left {
+				return text[:i]
+			}
+			n++
+		}
+		return text
+	}
+	limit := r.limit - used/4
+	if limit <= 0 {
+		return ""
+	}
+	if r.CountTokens(text) <= limit {
+		return text
+	}
+	// The longest prefix of whole characters that fits.
+	low, high := 0, len(text)
+	for low < high {
+		mid := (low + high + 1) / 2
+		for mid < high && !utf8.RuneStart(text[mid]) {
+			mid++
+		}
+		if mid > low && mid < len(text) && r.CountTokens(text[:mid]) <= limit {
+			low = mid
+		} else {
+			high = mid - 1
+			for high > low && !utf8.RuneStart(text[high]) {
+				high--
+			}
+		}
+	}
+	return text[:low]
+}

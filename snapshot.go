@@ -1,0 +1,431 @@
+package agentevents
+
+import (
+	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// RunStatus is the state of a run. Without run.* events it is derived: running
+// while an agent is open; when every started agent has ended, failed if one
+// failed or was aborted, else completed.
+type RunStatus string
+
+// The run statuses. Dialects map them to their own.
+const (
+	RunStatusPending    RunStatus = "pending"    // nothing has happened yet
+	RunStatusRunning    RunStatus = "running"    // under way
+	RunStatusPaused     RunStatus = "paused"     // run.paused, or a resumable abort
+	RunStatusWaiting    RunStatus = "waiting"    // for an approval or a clarification, and no agent works
+	RunStatusCompleted  RunStatus = "completed"  // terminal
+	RunStatusFailed     RunStatus = "failed"     // terminal
+	RunStatusCancelling RunStatus = "cancelling" // an abort was received
+	RunStatusCancelled  RunStatus = "cancelled"  // terminal
+)
+
+// Terminal reports whether the run is over.
+func (s RunStatus) Terminal() bool {
+	return s == RunStatusCompleted || s == RunStatusFailed || s == RunStatusCancelled
+}
+
+// NodeStatus is the state of a node (resume spec, with suspended from
+// OpenWOP). A skipped node is done.
+type NodeStatus string
+
+// The node statuses.
+const (
+	NodePending NodeStatus = "pending"
+	NodeRunning NodeStatus = "running"
+	NodeDone    NodeStatus = "done"
+	NodeErrored NodeStatus = "failed"
+	NodeOnHold  NodeStatus = "suspended"
+)
+
+// EdgeStatus is the state of an edge (resume spec).
+type EdgeStatus string
+
+// The edge statuses.
+const (
+	EdgePending  EdgeStatus = "pending"
+	EdgeTaken    EdgeStatus = "fired"
+	EdgeNotTaken EdgeStatus = "skipped"
+)
+
+// A RunSnapshot is the state of one run after some of its events: what a
+// [Fold] makes of a log. It carries the fields of the resume spec's RunSnapshot
+// (status, outputs, state, nodeStatus, edgeStatus, loopCounters, inbox,
+// agentSessions) and of OpenWOP's, and everything that is needed to go on: a
+// fold ([ResumeFold]) and an emitter ([Emitter.Resume]) continue from it, also
+// after it was written as JSON and read back.
+//
+// A snapshot belongs to its holder; the fold keeps no part of it. Maps and
+// lists are never nil in a snapshot that a fold made.
+type RunSnapshot struct {
+	SchemaVersion string    `json:"schemaVersion"`          // of this document: the constant SchemaVersion
+	RunID         string    `json:"runId"`                  // the run
+	SessionID     string    `json:"sessionId,omitzero"`     // its session
+	WorkflowID    string    `json:"workflowId,omitzero"`    // its workflow
+	Name          string    `json:"name,omitzero"`          // RunStarted.Name
+	Status        RunStatus `json:"status"`                 // see RunStatus
+	NextSequence  uint64    `json:"nextSequence"`           // sequence after the last event
+	StartedAt     time.Time `json:"startedAt,omitzero"`     // of run.started, else of the first event
+	CompletedAt   time.Time `json:"completedAt,omitzero"`   // of the terminal event, else of the last agent's end
+	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started last that has not ended
+	Opened        bool      `json:"opened,omitzero"`        // run.started was seen
+	Begun         bool      `json:"begun,omitzero"`         // an event other than session.* was seen
+	TerminalKind  Kind      `json:"terminalKind,omitzero"`  // run.completed, run.failed, run.cancelled
+	Paused        bool      `json:"paused,omitzero"`        // run.paused, not resumed yet
+	Cancelling    bool      `json:"cancelling,omitzero"`    // an abort was received
+	CancelReason  string    `json:"cancelReason,omitzero"`  // RunCancelled.Reason
+	SessionGoal   string    `json:"sessionGoal,omitzero"`   // SessionStarted.Goal
+	SessionStatus string    `json:"sessionStatus,omitzero"` // SessionCompleted.Status
+	SessionResult JSON      `json:"sessionResult,omitzero"` // SessionCompleted.Result
+
+	Agent           Opt[AgentRef]  `json:"agent,omitzero"`           // the run's primary agent
+	RunOrchestrator JSON           `json:"runOrchestrator,omitzero"` // the supervisor's last decision
+	Inputs          JSON           `json:"inputs,omitzero"`          // RunStarted.Inputs
+	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
+	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
+
+	Outputs       map[string]JSON       `json:"outputs"`           // by node id
+	State         map[string]JSON       `json:"state"`             // user-defined state, by top-level key
+	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`        // by node id
+	NodeRuns      map[string]int        `json:"nodeRuns"`          // executions under way, by node id
+	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`        // by edge id, or "from->to"
+	LoopCounters  map[string]int        `json:"loopCounters"`      // iterations, by edge
+	LastEdge      string                `json:"lastEdge,omitzero"` // the edge fired last
+	Inbox         []InboxItem           `json:"inbox"`             // commands received and not consumed
+	AgentSessions map[string]string     `json:"agentSessions"`     // provider session id, by node id, or agent id outside nodes
+
+	Agents         map[string]*AgentSnapshot `json:"agents"`                // by agent id
+	OpenCalls      []*ToolCallSnapshot       `json:"openCalls"`             // in call order
+	ClosedCalls    []*ToolCallSnapshot       `json:"closedCalls"`           // in order of return; see FoldOptions.KeepCalls
+	DroppedCalls   int                       `json:"droppedCalls,omitzero"` // closed calls that are only in Tools
+	Tools          map[string]*ToolStats     `json:"tools"`                 // by tool
+	Messages       []ConversationMessage     `json:"messages"`              // in order, each messageId once
+	MessageEvents  []string                  `json:"messageEvents"`         // event id of each message
+	Turns          []TurnSnapshot            `json:"turns"`                 // in order
+	Steps          []StepSnapshot            `json:"steps"`                 // in order
+	Workflow       Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`
+	Phases         []PhaseSnapshot           `json:"phases"`         // in order
+	Checkpoints    []CheckpointSnapshot      `json:"checkpoints"`    // in order
+	Approvals      []ApprovalSnapshot        `json:"approvals"`      // in order
+	Clarifications []ClarificationSnapshot   `json:"clarifications"` // in order
+	Handoffs       []HandoffSnapshot         `json:"handoffs"`       // in order
+	Tasks          []TaskSnapshot            `json:"tasks"`          // in order
+	Audits         []AuditSnapshot           `json:"audits"`         // in order
+	Claims         []ClaimSnapshot           `json:"claims"`         // in order
+	Issues         []IssueSnapshot           `json:"issues"`         // in order
+	Citations      int                       `json:"citations"`      // how many
+	Budgets        []BudgetSnapshot          `json:"budgets"`        // budgets exceeded and caps breached, in order
+	Blackboard     map[string]BlackboardItem `json:"blackboard"`     // by item id
+	Usage          RunUsage                  `json:"usage"`          // of the whole run, counted once
+	Violations     []*InvariantError         `json:"violations"`     // the first ones, in order
+	ViolationCount int                       `json:"violationCount"` // all of them
+	Unknown        map[string]int            `json:"unknown"`        // events of unknown kinds, by kind
+	Retracted      []string                  `json:"retracted"`      // event ids
+
+	// Recent are fingerprints of the last events, so that a repeated event is
+	// told from another one with the same sequence.
+	Recent []Fingerprint `json:"recent"`
+}
+
+// InboxItem is a command that waits.
+type InboxItem struct {
+	EventID string  `json:"eventId"` // of the CommandReceived
+	Command Command `json:"command"`
+}
+
+// AgentSnapshot is the state of one agent of a run.
+type AgentSnapshot struct {
+	AgentID           string             `json:"agentId"`
+	Order             int                `json:"order"`                      // agents are counted as they appear, from 0
+	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent
+	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // who spawned it
+	ParentCallID      string             `json:"parentCallId,omitzero"`      // by which call
+	NodeID            string             `json:"nodeId,omitzero"`            // where it started
+	Phase             string             `json:"phase,omitzero"`             // where it started
+	Task              string             `json:"task,omitzero"`              // AgentStarted.Task, or TaskAssigned.Goal
+	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
+	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest
+	Status            AgentStatus        `json:"status"`                     // the latest
+	Step              Opt[int]           `json:"step,omitzero"`              // the highest
+	FirstStep         int                `json:"firstStep,omitzero"`         // of the current attempt
+	NewStep           bool               `json:"newStep,omitzero"`           // the next step is a new one
+	Attempts          int                `json:"attempts"`                   // number of the current attempt
+	Started           bool               `json:"started,omitzero"`           // agent.started was seen
+	Open              bool               `json:"open,omitzero"`              // started and not ended
+	Ended             bool               `json:"ended,omitzero"`             // the latest of start and end is an end
+	Restart           bool               `json:"restart,omitzero"`           // run.resumed allows a new start
+	StartedAt         time.Time          `json:"startedAt,omitzero"`         // of the current attempt
+	EndedAt           time.Time          `json:"endedAt,omitzero"`           // of the latest end
+	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // as stated by the end, else EndedAt - StartedAt
+	Counted           Totals             `json:"counted"`                    // events counted in the current attempt
+	Transitions       int                `json:"transitions"`                // all attempts
+	ToolCalls         int                `json:"toolCalls"`                  // all attempts
+	ToolFailures      int                `json:"toolFailures"`               // returns that were not ok, all attempts
+	Errors            int                `json:"errors,omitzero"`            // agent.error of severity error
+	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest of them
+	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // of the latest end
+	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // of the latest end
+	Result            string             `json:"result,omitzero"`            // of the latest end
+	StructuredOutput  JSON               `json:"structuredOutput,omitzero"`  // of the latest end
+	Totals            Opt[Totals]        `json:"totals,omitzero"`            // as stated by the latest end
+	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // as stated by the latest end
+	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // as stated by the latest end
+	SharesByGroup     bool               `json:"sharesByGroup,omitzero"`     // its messages carry a group id
+	Text              string             `json:"text,omitzero"`              // its latest text block, whole or as far as it came
+	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, likewise
+	TextOpen          bool               `json:"textOpen,omitzero"`          // Text is still being written
+	ReasoningOpen     bool               `json:"reasoningOpen,omitzero"`     // Reasoning is still being written
+	Blocks            []BlockSnapshot    `json:"blocks"`                     // blocks in the making
+	Usage             AgentUsage         `json:"usage"`                      // see RunUsage
+}
+
+// BlockSnapshot is a block of text, reasoning or arguments in the making.
+type BlockSnapshot struct {
+	Subject string `json:"subject"`        // text, reasoning or tool_call
+	ID      string `json:"id,omitzero"`    // block or call id
+	Next    int    `json:"next"`           // index of the next numbered delta
+	Size    int    `json:"size"`           // characters so far
+	Whole   bool   `json:"whole,omitzero"` // the whole block was seen
+	Text    string `json:"text,omitzero"`  // so far; empty for arguments
+}
+
+// ToolCallSnapshot is one tool call.
+type ToolCallSnapshot struct {
+	AgentID   string             `json:"agentId,omitzero"`
+	CallID    string             `json:"callId"`
+	ToolID    string             `json:"toolId"`
+	EventID   string             `json:"eventId,omitzero"` // of the call, or of the return with oneEvent
+	Step      Opt[int]           `json:"step,omitzero"`
+	Attempt   Opt[int]           `json:"attempt,omitzero"`
+	RetryOf   string             `json:"retryOf,omitzero"`
+	StartedAt time.Time          `json:"startedAt,omitzero"` // with oneEvent: time less duration
+	Status    ToolStatus         `json:"status,omitzero"`    // empty while open
+	Duration  Opt[time.Duration] `json:"durationMs,omitzero"`
+	Error     string             `json:"error,omitzero"` // message
+}
+
+// ToolStats counts the calls of one tool.
+type ToolStats struct {
+	Calls    int           `json:"calls"`            // calls made, open ones included
+	OK       int           `json:"ok"`               // returned ok
+	Failed   int           `json:"failed"`           // returned anything else
+	Refused  int           `json:"refused,omitzero"` // refused before any call
+	Duration time.Duration `json:"durationMs"`       // of the returned ones, added up
+}
+
+// TurnSnapshot is one turn.
+type TurnSnapshot struct {
+	Turn      Opt[int]           `json:"turn,omitzero"`
+	Name      string             `json:"name,omitzero"`
+	AgentID   string             `json:"agentId,omitzero"`
+	StartedAt time.Time          `json:"startedAt,omitzero"`
+	EndedAt   time.Time          `json:"endedAt,omitzero"`
+	Duration  Opt[time.Duration] `json:"durationMs,omitzero"`
+	Error     Opt[ErrorInfo]     `json:"error,omitzero"`
+	Text      string             `json:"text,omitzero"`   // TurnSummarized.Text
+	Intent    string             `json:"intent,omitzero"` // TurnSummarized.Intent
+}
+
+// StepSnapshot is one step of a plan.
+type StepSnapshot struct {
+	StepID      string             `json:"stepId"`
+	Name        string             `json:"name,omitzero"`
+	Description string             `json:"description,omitzero"`
+	AgentID     string             `json:"agentId,omitzero"`
+	StartedAt   time.Time          `json:"startedAt,omitzero"`
+	EndedAt     time.Time          `json:"endedAt,omitzero"`
+	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`
+	Error       Opt[ErrorInfo]     `json:"error,omitzero"`
+}
+
+// WorkflowSnapshot is the run's workflow.
+type WorkflowSnapshot struct {
+	WorkflowID      string             `json:"workflowId"`
+	Phases          []string           `json:"phases"` // as planned
+	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"`
+	ApprovedBy      string             `json:"approvedBy,omitzero"`
+	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`
+	Finalized       bool               `json:"finalized,omitzero"`
+	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"` // as stated at the end
+	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`
+	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`
+}
+
+// PhaseSnapshot is one passage through a phase of a workflow.
+type PhaseSnapshot struct {
+	WorkflowID  string     `json:"workflowId"`
+	Phase       string     `json:"phase"`
+	Open        bool       `json:"open,omitzero"`
+	StartedAt   time.Time  `json:"startedAt,omitzero"`
+	EndedAt     time.Time  `json:"endedAt,omitzero"`
+	InputCount  Opt[int]   `json:"inputCount,omitzero"`
+	OutputCount Opt[int]   `json:"outputCount,omitzero"`
+	Tokens      Opt[int64] `json:"tokens,omitzero"`
+}
+
+// CheckpointSnapshot is a checkpoint saved or resumed from.
+type CheckpointSnapshot struct {
+	WorkflowID string     `json:"workflowId,omitzero"`
+	Phase      string     `json:"phase,omitzero"`
+	At         time.Time  `json:"at,omitzero"`
+	StateBytes Opt[int64] `json:"stateBytes,omitzero"` // saved
+	Resumed    bool       `json:"resumed,omitzero"`    // resumed from
+}
+
+// ApprovalSnapshot is a question to a person and the answer.
+type ApprovalSnapshot struct {
+	ApprovalID  string    `json:"approvalId"`
+	Action      string    `json:"action,omitzero"`
+	CallID      string    `json:"callId,omitzero"`
+	AgentID     string    `json:"agentId,omitzero"`
+	RequestedAt time.Time `json:"requestedAt,omitzero"`
+	AnsweredAt  time.Time `json:"answeredAt,omitzero"`
+	Open        bool      `json:"open,omitzero"`
+	Granted     bool      `json:"granted,omitzero"`
+	By          string    `json:"by,omitzero"`
+	Feedback    string    `json:"feedback,omitzero"`
+}
+
+// ClarificationSnapshot is a set of questions and the answers.
+type ClarificationSnapshot struct {
+	InterruptID string     `json:"interruptId"`
+	AgentID     string     `json:"agentId,omitzero"`
+	Questions   []Question `json:"questions"`
+	RequestedAt time.Time  `json:"requestedAt,omitzero"`
+	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`
+	Open        bool       `json:"open,omitzero"`
+	Answers     JSON       `json:"answers,omitzero"`
+	AnsweredBy  string     `json:"answeredBy,omitzero"`
+}
+
+// HandoffSnapshot is a handoff.
+type HandoffSnapshot struct {
+	HandoffID string `json:"handoffId,omitzero"`
+	From      string `json:"from"` // agent id
+	To        string `json:"to"`   // agent id
+	Reason    string `json:"reason,omitzero"`
+	Open      bool   `json:"open,omitzero"` // requested and not accepted
+}
+
+// TaskSnapshot is an assigned task.
+type TaskSnapshot struct {
+	TaskID  string `json:"taskId,omitzero"`
+	AgentID string `json:"agentId,omitzero"`
+	Goal    string `json:"goal"`
+}
+
+// AuditSnapshot is one audit.
+type AuditSnapshot struct {
+	AgentID      string        `json:"agentId,omitzero"` // empty: of the run
+	CheckpointID string        `json:"checkpointId"`
+	Result       AuditResult   `json:"result"`
+	Duration     time.Duration `json:"durationMs"`
+}
+
+// ClaimSnapshot is a verdict on a finding.
+type ClaimSnapshot struct {
+	FindingID       string `json:"findingId"`
+	VerifierAgentID string `json:"verifierAgentId"`
+	Verdict         string `json:"verdict"`
+}
+
+// IssueSnapshot is an issue that a verifier found.
+type IssueSnapshot struct {
+	AgentID  string `json:"agentId,omitzero"`
+	Issue    string `json:"issue"`
+	Severity string `json:"severity,omitzero"`
+}
+
+// BudgetSnapshot is a budget that ran out or a cap that was reached.
+type BudgetSnapshot struct {
+	Budget string       `json:"budget"`
+	Cap    bool         `json:"cap,omitzero"` // a cap.breached
+	Limit  Opt[float64] `json:"limit,omitzero"`
+	Actual Opt[float64] `json:"actual,omitzero"`
+}
+
+// BlackboardItem is an item of shared state.
+type BlackboardItem struct {
+	ItemType    string       `json:"itemType"`
+	Content     JSON         `json:"content"`
+	SourceAgent string       `json:"sourceAgent,omitzero"`
+	Confidence  Opt[float64] `json:"confidence,omitzero"`
+}
+
+// RunUsage is what a run used, counted once: the sum over its agents. An
+// agent counts with the modelUsage of its end, else the usage of its end, else
+// the sum of its usage.observed, where a cumulative report replaces the sum so
+// far. modelUsage includes sub-agents, so an agent below one that has it does
+// not count again. Totals in summaries, phases and finals are not added.
+type RunUsage struct {
+	Usage   Usage            `json:"usage"`
+	CostUSD Opt[float64]     `json:"costUsd,omitzero"` // US dollars
+	Models  map[string]Usage `json:"models"`           // where models are known
+	// Unassigned is what was reported outside any agent.
+	Unassigned AgentUsage `json:"unassigned"`
+}
+
+// AgentUsage is what an agent reported, by the three ways it can be counted.
+type AgentUsage struct {
+	Models       map[string]Usage `json:"models"`                // AgentEnded.ModelUsage
+	Ended        Opt[Usage]       `json:"ended,omitzero"`        // AgentEnded.Usage
+	Observed     Opt[Usage]       `json:"observed,omitzero"`     // from usage.observed
+	CostUSD      Opt[float64]     `json:"costUsd,omitzero"`      // AgentEnded.TotalCostUSD
+	ObservedCost Opt[float64]     `json:"observedCost,omitzero"` // from usage.observed
+}
+
+// Fingerprint tells one event from another.
+type Fingerprint struct {
+	Sequence uint64 `json:"sequence"`
+	Hash     uint64 `json:"hash"` // of the event's line
+}
+
+// AppendJSON appends the snapshot as one JSON object to dst. Keys of maps are
+// in order, so equal snapshots have equal text.
+func (r *RunSnapshot) AppendJSON(dst []byte) []byte { return r.appendJSON(dst) }
+
+// MarshalJSON returns the snapshot's text.
+func (r *RunSnapshot) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
+
+// UnmarshalJSON reads a snapshot that AppendJSON wrote. Members that this
+// version does not know are skipped. The error is a [*LineError].
+func (r *RunSnapshot) UnmarshalJSON(text []byte) error {
+	s := string(text)
+	if err := jsonwire.CheckUTF8(s); err != nil {
+		return lineError(s, err)
+	}
+	var sc jsonwire.Scanner
+	sc.Reset(s)
+	var out RunSnapshot
+	if err := out.parseJSON(&sc); err != nil {
+		return lineError(s, err)
+	}
+	if err := sc.End(); err != nil {
+		return lineError(s, err)
+	}
+	*r = out
+	return nil
+}
+
+// MarshalJSON writes the members of the RFC and those it was read with.
+func (r AgentRef) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
+
+// UnmarshalJSON reads an AgentRef and keeps members it does not know. Nothing
+// but the types is checked: ids are opaque.
+func (r *AgentRef) UnmarshalJSON(text []byte) error {
+	s := string(text)
+	if err := jsonwire.CheckUTF8(s); err != nil {
+		return lineError(s, err)
+	}
+	var sc jsonwire.Scanner
+	sc.Reset(s)
+	var out AgentRef
+	if err := out.parseJSON(&sc); err != nil {
+		return lineError(s, err)
+	}
+	*r = out
+	return sc.End()
+}

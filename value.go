@@ -1,0 +1,104 @@
+package agentevents
+
+import (
+	"encoding/json"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// JSON is any JSON value as text: arguments, results, messages, evidence.
+//
+// It is immutable and comparable, and keeps its bytes: integers above 2^53,
+// the order of keys and characters such as < survive. Only insignificant
+// whitespace is removed when an event is recorded, so that a line stays a
+// line. The empty string means that there is no value; JSON's own null is
+// "null".
+//
+// [ToJSON] makes one from a Go value; json.Unmarshal([]byte(j), &v) reads one.
+type JSON string
+
+// ToJSON returns v as JSON text, as [encoding/json.Marshal] would write it but
+// with characters such as < left as they are. It returns the error of
+// encoding/json when v cannot be written.
+func ToJSON(v any) (JSON, error) {
+	if j, ok := v.(JSON); ok {
+		c, err := jsonwire.Compact(string(j))
+		return JSON(c), err
+	}
+	var b jsonBuffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return JSON(b[:len(b)-1]), nil // Encode ends with a newline
+}
+
+// Text returns s as a JSON string.
+func Text(s string) JSON { return JSON(jsonwire.Quote(s)) }
+
+type jsonBuffer []byte
+
+func (b *jsonBuffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
+
+// MarshalJSON returns the text itself, and null for the empty string.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if j == "" {
+		return []byte("null"), nil
+	}
+	return []byte(j), nil
+}
+
+// UnmarshalJSON keeps the text of any JSON value.
+func (j *JSON) UnmarshalJSON(text []byte) error {
+	c, err := jsonwire.Compact(string(text))
+	*j = JSON(c)
+	return err
+}
+
+// Opt is a value that may be absent. The zero Opt is absent, which is not the
+// same as present with a zero value: {"durationMs":0} and {} differ.
+type Opt[T any] struct {
+	V  T    // the value; meaningful only if OK
+	OK bool // whether there is a value
+}
+
+// Some returns a present v.
+func Some[T any](v T) Opt[T] { return Opt[T]{V: v, OK: true} }
+
+// Or returns the value, or def when it is absent.
+func (o Opt[T]) Or(def T) T {
+	if o.OK {
+		return o.V
+	}
+	return def
+}
+
+// Usage counts tokens. Fields that a provider does not report are absent, not
+// zero. The names are those of the resume spec.
+type Usage struct {
+	InputTokens              int64      `json:"inputTokens" class:"meta" check:"min=0"`                       // tokens sent
+	OutputTokens             int64      `json:"outputTokens" class:"meta" check:"min=0"`                      // tokens received
+	TotalTokens              Opt[int64] `json:"totalTokens,omitzero" class:"meta" check:"min=0"`              // as reported, not computed
+	CacheCreationInputTokens Opt[int64] `json:"cacheCreationInputTokens,omitzero" class:"meta" check:"min=0"` // tokens written to the cache
+	CacheReadInputTokens     Opt[int64] `json:"cacheReadInputTokens,omitzero" class:"meta" check:"min=0"`     // tokens read from the cache
+	// CostUSD is in US dollars. It is used in [AgentEnded].ModelUsage, where
+	// there is a cost per model; elsewhere cost has a field of its own.
+	CostUSD Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"`
+
+	extra extras
+}
+
+// ErrorInfo is an error on the wire; OpenWOP's ErrorEnvelope. Codes are open
+// words such as "not_found".
+type ErrorInfo struct {
+	Code      string    `json:"code,omitzero" class:"meta"`       // machine-readable class
+	Message   string    `json:"message" class:"content"`          // for people
+	Details   JSON      `json:"details,omitzero" class:"content"` // anything more
+	Retryable Opt[bool] `json:"retryable,omitzero" class:"meta"`  // whether trying again may help
+
+	extra extras
+}

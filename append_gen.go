@@ -2458,6 +2458,8 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfString(dst, v.Retracted)
 	dst = append(dst, `,"recent":`...)
 	dst = appendListOfFingerprint(dst, v.Recent)
+	dst = append(dst, `,"recentDeltas":`...)
+	dst = appendListOfFingerprint(dst, v.RecentDeltas)
 	return append(dst, '}')
 }
 
@@ -2537,6 +2539,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.Restart {
 		dst = append(dst, `,"restart":`...)
 		dst = strconv.AppendBool(dst, v.Restart)
+	}
+	if v.StartedBy != 0 {
+		dst = append(dst, `,"startedBy":`...)
+		dst = strconv.AppendUint(dst, v.StartedBy, 10)
 	}
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)
@@ -2644,7 +2650,8 @@ func (v *BlockSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -2685,7 +2692,6 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = jsonwire.AppendString(dst, v.Error)
 	}
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
@@ -2882,7 +2888,9 @@ func (v *CheckpointSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"approvalId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = append(dst, `,"approvalId":`...)
 	dst = jsonwire.AppendString(dst, v.ApprovalID)
 	if v.Action != "" {
 		dst = append(dst, `,"action":`...)
@@ -2924,7 +2932,9 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *ClarificationSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"interruptId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = append(dst, `,"interruptId":`...)
 	dst = jsonwire.AppendString(dst, v.InterruptID)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
@@ -2956,7 +2966,8 @@ func (v *ClarificationSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
 	if v.HandoffID != "" {
 		dst = append(dst, `,"handoffId":`...)
 		dst = jsonwire.AppendString(dst, v.HandoffID)
@@ -2973,12 +2984,12 @@ func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
 	}
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
 func (v *TaskSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
 	if v.TaskID != "" {
 		dst = append(dst, `,"taskId":`...)
 		dst = jsonwire.AppendString(dst, v.TaskID)
@@ -2989,12 +3000,12 @@ func (v *TaskSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"goal":`...)
 	dst = jsonwire.AppendString(dst, v.Goal)
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
 func (v *AuditSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -3005,12 +3016,13 @@ func (v *AuditSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, string(v.Result))
 	dst = append(dst, `,"durationMs":`...)
 	dst = jsonwire.AppendMillis(dst, v.Duration)
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
 func (v *ClaimSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"findingId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = append(dst, `,"findingId":`...)
 	dst = jsonwire.AppendString(dst, v.FindingID)
 	dst = append(dst, `,"verifierAgentId":`...)
 	dst = jsonwire.AppendString(dst, v.VerifierAgentID)
@@ -3020,7 +3032,8 @@ func (v *ClaimSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -3031,7 +3044,6 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"severity":`...)
 		dst = jsonwire.AppendString(dst, v.Severity)
 	}
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 

@@ -131,6 +131,7 @@ func (v *RunSnapshot) clone() *RunSnapshot {
 	w.Unknown = cloneMapOfInt(w.Unknown)
 	w.Retracted = cloneListOfString(w.Retracted)
 	w.Recent = cloneListOfFingerprint(w.Recent)
+	w.RecentDeltas = cloneListOfFingerprint(w.RecentDeltas)
 	return &w
 }
 

@@ -49,13 +49,12 @@ const (
 //
 // A Fold is not for concurrent use.
 type Fold struct {
-	opts       FoldOptions
-	m          *machine
-	s          *RunSnapshot // Agents and OpenCalls are synchronized by Snapshot
-	messages   map[string]int
-	line       []byte
-	calls      []*ToolCallSnapshot // open, in call order
-	closedFrom int                 // index of the oldest closed call, as ClosedCalls is a ring
+	opts     FoldOptions
+	m        *machine
+	s        *RunSnapshot // Agents and OpenCalls are synchronized by Snapshot
+	messages map[string]int
+	line     []byte
+	calls    []*ToolCallSnapshot // open, in call order
 }
 
 // NewFold returns a fold of no events. The run is that of the first event.
@@ -122,19 +121,17 @@ func (f *Fold) Apply(ev Event) {
 	}
 	f.line = ev.append(f.line[:0], ops(ev.Payload))
 	print := Fingerprint{Sequence: ev.Sequence, Hash: fingerprint(f.line)}
-	if len(f.s.Recent) > 0 && ev.Sequence < f.m.next {
+	if ev.Sequence < f.m.next {
 		f.repeated(&ev, print)
 		return
 	}
-	if len(f.s.Recent) == recentEvents {
-		f.s.Recent = append(f.s.Recent[:0], f.s.Recent[1:]...)
-	}
-	f.s.Recent = append(f.s.Recent, print)
+	f.remember(&ev, print)
 
 	if err := f.m.check(&ev); err != nil {
 		f.violation(err)
 	}
 	first := !f.m.begun
+	f.finishTexts(&ev)
 	a := f.m.apply(&ev)
 	if first && f.m.begun || f.s.StartedAt.IsZero() {
 		f.s.StartedAt = ev.Time
@@ -152,20 +149,41 @@ func (f *Fold) Apply(ev Event) {
 	f.apply(&ev, a, rec)
 }
 
+// remember keeps the fingerprint of an event. Those of droppable events have a
+// list of their own, which ends with the agents' work, so that leaving them out
+// leaves the snapshot of a finished run as it is.
+func (f *Fold) remember(ev *Event, print Fingerprint) {
+	list := &f.s.Recent
+	if droppable(ev.Payload) {
+		list = &f.s.RecentDeltas
+	}
+	if len(*list) == recentEvents {
+		*list = append((*list)[:0], (*list)[1:]...)
+	}
+	*list = append(*list, print)
+}
+
+func droppable(p Payload) bool {
+	i := payloadIndex(p)
+	return i >= 0 && catalog[i].Droppable
+}
+
 // repeated handles an event whose sequence is not above the last one.
 func (f *Fold) repeated(ev *Event, print Fingerprint) {
-	for _, r := range f.s.Recent {
-		if r.Sequence == ev.Sequence {
-			if r.Hash != print.Hash {
-				f.violation(f.m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one wins"))
+	for _, list := range [...][]Fingerprint{f.s.Recent, f.s.RecentDeltas} {
+		for _, r := range list {
+			if r.Sequence == ev.Sequence {
+				if r.Hash != print.Hash {
+					f.violation(f.m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one wins"))
+				}
+				return
 			}
-			return
 		}
 	}
-	if ev.Sequence > f.s.Recent[0].Sequence {
+	// Not remembered: out of order, unless it may have been forgotten.
+	if forgotten := len(f.s.Recent) == recentEvents && ev.Sequence < f.s.Recent[0].Sequence; !forgotten && !droppable(ev.Payload) {
 		f.violation(f.m.refuse(ev, RuleSequence, "", "", "sequence goes back from "+utoa(f.m.next-1)+"; the event is left out"))
 	}
-	// Older than what is remembered: a repetition.
 }
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -263,7 +281,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		if agent == "" {
 			agent = ev.AgentID
 		}
-		s.Tasks = append(s.Tasks, TaskSnapshot{TaskID: strings.Clone(ev.TaskID), AgentID: strings.Clone(agent), Goal: strings.Clone(p.Goal)})
+		s.Tasks = append(s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: strings.Clone(ev.TaskID), AgentID: strings.Clone(agent), Goal: strings.Clone(p.Goal)})
 
 	case *AgentReasoned:
 		if rec != nil {
@@ -296,10 +314,10 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		f.toolReturned(ev, rec, p)
 
 	case *AgentHandoff:
-		s.Handoffs = append(s.Handoffs, HandoffSnapshot{From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID), Reason: strings.Clone(p.Reason)})
+		s.Handoffs = append(s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID), Reason: strings.Clone(p.Reason)})
 	case *HandoffRequested:
 		s.Handoffs = append(s.Handoffs, HandoffSnapshot{
-			HandoffID: strings.Clone(p.HandoffID), From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID),
+			Sequence: ev.Sequence, HandoffID: strings.Clone(p.HandoffID), From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID),
 			Reason: strings.Clone(p.Reason), Open: true,
 		})
 	case *HandoffAccepted:
@@ -416,7 +434,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 
 	case *ApprovalRequested:
 		s.Approvals = append(s.Approvals, ApprovalSnapshot{
-			ApprovalID: strings.Clone(p.ApprovalID), Action: strings.Clone(p.Action), CallID: strings.Clone(p.CallID),
+			Sequence: ev.Sequence, ApprovalID: strings.Clone(p.ApprovalID), Action: strings.Clone(p.Action), CallID: strings.Clone(p.CallID),
 			AgentID: strings.Clone(ev.AgentID), RequestedAt: ev.Time, Open: true,
 		})
 	case *ApprovalGranted:
@@ -426,7 +444,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		ap := s.approval(p.ApprovalID)
 		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, false, ev.Time, strings.Clone(p.RejectedBy), strings.Clone(p.Feedback)
 	case *ClarificationRequested:
-		c := ClarificationSnapshot{InterruptID: strings.Clone(p.InterruptID), AgentID: strings.Clone(ev.AgentID), RequestedAt: ev.Time, Open: true}
+		c := ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: strings.Clone(p.InterruptID), AgentID: strings.Clone(ev.AgentID), RequestedAt: ev.Time, Open: true}
 		c.Questions = make([]Question, len(p.Questions))
 		for i := range p.Questions {
 			c.Questions[i] = *p.Questions[i].clone()
@@ -447,15 +465,15 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 
 	case *AuditChecked:
 		s.Audits = append(s.Audits, AuditSnapshot{
-			AgentID: strings.Clone(ev.AgentID), CheckpointID: strings.Clone(p.CheckpointID),
+			Sequence: ev.Sequence, AgentID: strings.Clone(ev.AgentID), CheckpointID: strings.Clone(p.CheckpointID),
 			Result: AuditResult(strings.Clone(string(p.Result))), Duration: p.Duration,
 		})
 	case *ClaimVerified:
 		s.Claims = append(s.Claims, ClaimSnapshot{
-			FindingID: strings.Clone(p.FindingID), VerifierAgentID: strings.Clone(p.VerifierAgentID), Verdict: strings.Clone(p.Verdict),
+			Sequence: ev.Sequence, FindingID: strings.Clone(p.FindingID), VerifierAgentID: strings.Clone(p.VerifierAgentID), Verdict: strings.Clone(p.Verdict),
 		})
 	case *IssueFound:
-		s.Issues = append(s.Issues, IssueSnapshot{AgentID: strings.Clone(ev.AgentID), Issue: strings.Clone(p.Issue), Severity: strings.Clone(p.Severity)})
+		s.Issues = append(s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: strings.Clone(ev.AgentID), Issue: strings.Clone(p.Issue), Severity: strings.Clone(p.Severity)})
 	case *CitationFound:
 		s.Citations++
 	case *EvidenceInsufficient:
@@ -515,13 +533,35 @@ func (a *agentState) latest(subject string) string {
 	return ""
 }
 
-// settle writes down what only lives in blocks, before the machine forgets
-// them.
+// settle forgets what only matters while agents work.
 func (f *Fold) settle() {
-	for _, a := range f.m.agents {
-		if a.rec != nil {
-			a.rec.TextOpen, a.rec.ReasoningOpen = false, false
+	f.s.RecentDeltas = f.s.RecentDeltas[:0]
+}
+
+// finishTexts writes down texts that only live in blocks, before the machine
+// forgets the blocks at an end or a new start.
+func (f *Fold) finishTexts(ev *Event) {
+	switch ev.Payload.(type) {
+	case *AgentStarted, *AgentEnded:
+		if a := f.m.agents[f.m.agentKey(ev)]; a != nil {
+			a.finishTexts()
 		}
+	case *RunCompleted, *RunFailed, *RunCancelled:
+		for _, a := range f.m.agents {
+			a.finishTexts()
+		}
+	}
+}
+
+func (a *agentState) finishTexts() {
+	if a.rec == nil {
+		return
+	}
+	if a.rec.TextOpen {
+		a.rec.Text, a.rec.TextOpen = a.latest("text"), false
+	}
+	if a.rec.ReasoningOpen {
+		a.rec.Reasoning, a.rec.ReasoningOpen = a.latest("reasoning"), false
 	}
 }
 
@@ -543,7 +583,7 @@ func (f *Fold) agentStarted(ev *Event, a *agentState, rec *AgentSnapshot, p *Age
 	set(&rec.Phase, ev.Phase)
 	set(&rec.Task, p.Task)
 	set(&rec.Model, p.Model)
-	rec.Attempts = a.attempt
+	rec.Attempts, rec.StartedBy = a.attempt, ev.Sequence
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
 	rec.Duration = Opt[time.Duration]{}
 	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput = "", Opt[ErrorInfo]{}, "", ""
@@ -557,7 +597,6 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 	if rec == nil {
 		return
 	}
-	rec.TextOpen, rec.ReasoningOpen = false, false
 	rec.EndedAt, rec.Duration = ev.Time, p.Duration
 	if !p.Duration.OK && !rec.StartedAt.IsZero() {
 		rec.Duration = Some(ev.Time.Sub(rec.StartedAt))
@@ -573,6 +612,12 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 	}
 	rec.NumTurns, rec.ConvergenceScore = p.NumTurns, p.ConvergenceScore
 	rec.Usage.end(p)
+	for _, a := range f.m.agents {
+		if a.open {
+			return
+		}
+	}
+	f.s.RecentDeltas = f.s.RecentDeltas[:0]
 }
 
 func (f *Fold) session(ev *Event, rec *AgentSnapshot, id string) {
@@ -627,7 +672,7 @@ func (f *Fold) message(ev *Event, m *ConversationMessage) {
 func (f *Fold) toolCalled(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolCalled) {
 	key := f.m.agentKey(ev)
 	c := &ToolCallSnapshot{
-		AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step, Attempt: p.Attempt, RetryOf: p.RetryOf, StartedAt: ev.Time,
+		Sequence: ev.Sequence, AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step, Attempt: p.Attempt, RetryOf: p.RetryOf, StartedAt: ev.Time,
 	}
 	c = c.clone()
 	if call := f.m.calls[callKey{key, p.CallID}]; call != nil {
@@ -655,7 +700,7 @@ func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
 	stats := f.tool(p.ToolID)
 	known := c != nil
 	if c == nil {
-		c = (&ToolCallSnapshot{AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step}).clone()
+		c = (&ToolCallSnapshot{Sequence: ev.Sequence, AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step}).clone()
 		if p.OneEvent {
 			c.StartedAt = ev.Time.Add(-p.Duration.V)
 			known = true

@@ -4731,6 +4731,11 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			v.Recent, err = parseListOfFingerprint(s)
+		case "recentDeltas":
+			if m.repeats(62) {
+				return s.Duplicate(name)
+			}
+			v.RecentDeltas, err = parseListOfFingerprint(s)
 		default:
 			err = s.Skip()
 		}
@@ -4837,6 +4842,9 @@ func (v *RunSnapshot) fill() {
 	}
 	if v.Recent == nil {
 		v.Recent = []Fingerprint{}
+	}
+	if v.RecentDeltas == nil {
+		v.RecentDeltas = []Fingerprint{}
 	}
 }
 
@@ -5054,8 +5062,18 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case "startedAt":
+		case "startedBy":
 			if m.repeats(20) {
+				return s.Duplicate(name)
+			}
+			if !m.null(s, name) {
+				v.StartedBy, err = s.Uint()
+				if v.StartedBy == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case "startedAt":
+			if m.repeats(21) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5065,7 +5083,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "endedAt":
-			if m.repeats(21) {
+			if m.repeats(22) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5075,7 +5093,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "durationMs":
-			if m.repeats(22) {
+			if m.repeats(23) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5083,27 +5101,27 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Duration.OK = err == nil
 			}
 		case "counted":
-			if m.repeats(23) {
+			if m.repeats(24) {
 				return s.Duplicate(name)
 			}
 			err = v.Counted.parseJSON(s)
 		case "transitions":
-			if m.repeats(24) {
+			if m.repeats(25) {
 				return s.Duplicate(name)
 			}
 			v.Transitions, err = parseInt(s)
 		case "toolCalls":
-			if m.repeats(25) {
+			if m.repeats(26) {
 				return s.Duplicate(name)
 			}
 			v.ToolCalls, err = parseInt(s)
 		case "toolFailures":
-			if m.repeats(26) {
+			if m.repeats(27) {
 				return s.Duplicate(name)
 			}
 			v.ToolFailures, err = parseInt(s)
 		case "errors":
-			if m.repeats(27) {
+			if m.repeats(28) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5113,7 +5131,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "lastError":
-			if m.repeats(28) {
+			if m.repeats(29) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5121,7 +5139,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.LastError.OK = err == nil
 			}
 		case "outcome":
-			if m.repeats(29) {
+			if m.repeats(30) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5131,7 +5149,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "error":
-			if m.repeats(30) {
+			if m.repeats(31) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5139,7 +5157,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Error.OK = err == nil
 			}
 		case "result":
-			if m.repeats(31) {
+			if m.repeats(32) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5149,12 +5167,12 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "structuredOutput":
-			if m.repeats(32) {
+			if m.repeats(33) {
 				return s.Duplicate(name)
 			}
 			v.StructuredOutput, err = parseAny(s)
 		case "totals":
-			if m.repeats(33) {
+			if m.repeats(34) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5162,7 +5180,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Totals.OK = err == nil
 			}
 		case "numTurns":
-			if m.repeats(34) {
+			if m.repeats(35) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5170,7 +5188,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.NumTurns.OK = err == nil
 			}
 		case "convergenceScore":
-			if m.repeats(35) {
+			if m.repeats(36) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5178,7 +5196,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.ConvergenceScore.OK = err == nil
 			}
 		case "sharesByGroup":
-			if m.repeats(36) {
+			if m.repeats(37) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5188,7 +5206,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "text":
-			if m.repeats(37) {
+			if m.repeats(38) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5198,7 +5216,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "reasoning":
-			if m.repeats(38) {
+			if m.repeats(39) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5208,7 +5226,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "textOpen":
-			if m.repeats(39) {
+			if m.repeats(40) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5218,7 +5236,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "reasoningOpen":
-			if m.repeats(40) {
+			if m.repeats(41) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5228,12 +5246,12 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "blocks":
-			if m.repeats(41) {
+			if m.repeats(42) {
 				return s.Duplicate(name)
 			}
 			v.Blocks, err = parseListOfBlockSnapshot(s)
 		case "usage":
-			if m.repeats(42) {
+			if m.repeats(43) {
 				return s.Duplicate(name)
 			}
 			err = v.Usage.parseJSON(s)
@@ -5339,8 +5357,13 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "agentId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "agentId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5350,17 +5373,17 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "callId":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			v.CallID, err = s.String()
 		case "toolId":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			v.ToolID, err = s.String()
 		case "eventId":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5370,7 +5393,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "step":
-			if m.repeats(5) {
+			if m.repeats(6) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5378,7 +5401,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Step.OK = err == nil
 			}
 		case "attempt":
-			if m.repeats(6) {
+			if m.repeats(7) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5386,7 +5409,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Attempt.OK = err == nil
 			}
 		case "retryOf":
-			if m.repeats(7) {
+			if m.repeats(8) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5396,7 +5419,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "startedAt":
-			if m.repeats(8) {
+			if m.repeats(9) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5406,7 +5429,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "status":
-			if m.repeats(9) {
+			if m.repeats(10) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5416,7 +5439,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "durationMs":
-			if m.repeats(10) {
+			if m.repeats(11) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5424,7 +5447,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Duration.OK = err == nil
 			}
 		case "error":
-			if m.repeats(11) {
+			if m.repeats(12) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5978,13 +6001,18 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "approvalId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "approvalId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			v.ApprovalID, err = s.String()
 		case "action":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5994,7 +6022,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "callId":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6004,7 +6032,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "agentId":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6014,7 +6042,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "requestedAt":
-			if m.repeats(5) {
+			if m.repeats(6) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6024,7 +6052,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "answeredAt":
-			if m.repeats(6) {
+			if m.repeats(7) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6034,7 +6062,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "open":
-			if m.repeats(7) {
+			if m.repeats(8) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6044,7 +6072,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "granted":
-			if m.repeats(8) {
+			if m.repeats(9) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6054,7 +6082,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "by":
-			if m.repeats(9) {
+			if m.repeats(10) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6064,7 +6092,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "feedback":
-			if m.repeats(10) {
+			if m.repeats(11) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6097,13 +6125,18 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "interruptId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "interruptId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			v.InterruptID, err = s.String()
 		case "agentId":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6113,12 +6146,12 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "questions":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			v.Questions, err = parseListOfQuestion(s)
 		case "requestedAt":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6128,7 +6161,7 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "answeredAt":
-			if m.repeats(5) {
+			if m.repeats(6) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6138,7 +6171,7 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "open":
-			if m.repeats(6) {
+			if m.repeats(7) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6148,12 +6181,12 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "answers":
-			if m.repeats(7) {
+			if m.repeats(8) {
 				return s.Duplicate(name)
 			}
 			v.Answers, err = parseAny(s)
 		case "answeredBy":
-			if m.repeats(8) {
+			if m.repeats(9) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6194,8 +6227,13 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "handoffId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "handoffId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6205,17 +6243,17 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "from":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			v.From, err = s.String()
 		case "to":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			v.To, err = s.String()
 		case "reason":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6225,7 +6263,7 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "open":
-			if m.repeats(5) {
+			if m.repeats(6) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6258,8 +6296,13 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "taskId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "taskId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6269,7 +6312,7 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "agentId":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6279,7 +6322,7 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "goal":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			v.Goal, err = s.String()
@@ -6307,8 +6350,13 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "agentId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "agentId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6318,17 +6366,17 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "checkpointId":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			v.CheckpointID, err = s.String()
 		case "result":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			v.Result, err = parseText[AuditResult](s)
 		case "durationMs":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			v.Duration, err = s.Millis()
@@ -6356,18 +6404,23 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "findingId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "findingId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			v.FindingID, err = s.String()
 		case "verifierAgentId":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			v.VerifierAgentID, err = s.String()
 		case "verdict":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			v.Verdict, err = s.String()
@@ -6395,8 +6448,13 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "agentId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "agentId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6406,12 +6464,12 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "issue":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			v.Issue, err = s.String()
 		case "severity":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {

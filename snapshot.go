@@ -128,6 +128,8 @@ type RunSnapshot struct {
 	// Recent are fingerprints of the last events, so that a repeated event is
 	// told from another one with the same sequence.
 	Recent []Fingerprint `json:"recent"`
+	// RecentDeltas are those of droppable events, while an agent works.
+	RecentDeltas []Fingerprint `json:"recentDeltas"`
 }
 
 // InboxItem is a command that waits.
@@ -157,6 +159,7 @@ type AgentSnapshot struct {
 	Open              bool               `json:"open,omitzero"`              // started and not ended
 	Ended             bool               `json:"ended,omitzero"`             // the latest of start and end is an end
 	Restart           bool               `json:"restart,omitzero"`           // run.resumed allows a new start
+	StartedBy         uint64             `json:"startedBy,omitzero"`         // sequence of the event that began the current attempt
 	StartedAt         time.Time          `json:"startedAt,omitzero"`         // of the current attempt
 	EndedAt           time.Time          `json:"endedAt,omitzero"`           // of the latest end
 	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // as stated by the end, else EndedAt - StartedAt
@@ -194,6 +197,7 @@ type BlockSnapshot struct {
 
 // ToolCallSnapshot is one tool call.
 type ToolCallSnapshot struct {
+	Sequence  uint64             `json:"sequence"` // of the event that opened it
 	AgentID   string             `json:"agentId,omitzero"`
 	CallID    string             `json:"callId"`
 	ToolID    string             `json:"toolId"`
@@ -277,6 +281,7 @@ type CheckpointSnapshot struct {
 
 // ApprovalSnapshot is a question to a person and the answer.
 type ApprovalSnapshot struct {
+	Sequence    uint64    `json:"sequence"` // of the event that opened it
 	ApprovalID  string    `json:"approvalId"`
 	Action      string    `json:"action,omitzero"`
 	CallID      string    `json:"callId,omitzero"`
@@ -291,6 +296,7 @@ type ApprovalSnapshot struct {
 
 // ClarificationSnapshot is a set of questions and the answers.
 type ClarificationSnapshot struct {
+	Sequence    uint64     `json:"sequence"` // of the event that opened it
 	InterruptID string     `json:"interruptId"`
 	AgentID     string     `json:"agentId,omitzero"`
 	Questions   []Question `json:"questions"`
@@ -303,6 +309,7 @@ type ClarificationSnapshot struct {
 
 // HandoffSnapshot is a handoff.
 type HandoffSnapshot struct {
+	Sequence  uint64 `json:"sequence"` // of the event that opened it
 	HandoffID string `json:"handoffId,omitzero"`
 	From      string `json:"from"` // agent id
 	To        string `json:"to"`   // agent id
@@ -312,13 +319,15 @@ type HandoffSnapshot struct {
 
 // TaskSnapshot is an assigned task.
 type TaskSnapshot struct {
-	TaskID  string `json:"taskId,omitzero"`
-	AgentID string `json:"agentId,omitzero"`
-	Goal    string `json:"goal"`
+	Sequence uint64 `json:"sequence"` // of the event that opened it
+	TaskID   string `json:"taskId,omitzero"`
+	AgentID  string `json:"agentId,omitzero"`
+	Goal     string `json:"goal"`
 }
 
 // AuditSnapshot is one audit.
 type AuditSnapshot struct {
+	Sequence     uint64        `json:"sequence"`         // of the event that opened it
 	AgentID      string        `json:"agentId,omitzero"` // empty: of the run
 	CheckpointID string        `json:"checkpointId"`
 	Result       AuditResult   `json:"result"`
@@ -327,6 +336,7 @@ type AuditSnapshot struct {
 
 // ClaimSnapshot is a verdict on a finding.
 type ClaimSnapshot struct {
+	Sequence        uint64 `json:"sequence"` // of the event that opened it
 	FindingID       string `json:"findingId"`
 	VerifierAgentID string `json:"verifierAgentId"`
 	Verdict         string `json:"verdict"`
@@ -334,6 +344,7 @@ type ClaimSnapshot struct {
 
 // IssueSnapshot is an issue that a verifier found.
 type IssueSnapshot struct {
+	Sequence uint64 `json:"sequence"` // of the event that opened it
 	AgentID  string `json:"agentId,omitzero"`
 	Issue    string `json:"issue"`
 	Severity string `json:"severity,omitzero"`

@@ -1,0 +1,339 @@
+package agentevents
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"sync"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// This file is the only one that knows lines.
+
+// WriterOptions configure a [Writer]. The zero WriterOptions are usable.
+type WriterOptions struct {
+	// BufferSize is how many bytes may wait before they are written. 0 writes
+	// every line at once, with one write, so that a crash of the process loses
+	// nothing that was emitted. With a buffer lines wait for Flush, Close or
+	// more lines; writing costs a fraction.
+	BufferSize int
+}
+
+// maxPending bounds what a Writer holds back for a destination that fails.
+const maxPending = 16 << 20
+
+// A Writer is a sink that writes one line per event. It may serve several runs
+// and emitters at once.
+//
+// When the destination fails, what could not be written is held back and
+// written before anything else once it works again: no line is torn by a
+// passing failure. Beyond 16 MiB of that, events are refused.
+type Writer struct {
+	mu      sync.Mutex
+	w       io.Writer
+	limit   int    // of the buffer
+	pending []byte // accepted and not written yet
+	scratch []byte
+	closer  io.Closer // of a file opened here
+	closed  bool
+}
+
+// NewWriter returns a writer to w. Close flushes and leaves w open.
+func NewWriter(w io.Writer, o WriterOptions) *Writer {
+	return &Writer{w: w, limit: o.BufferSize}
+}
+
+// OpenFile returns a writer that appends to a file, which is created if need
+// be. If the file ends in the middle of a line, that line is ended first, so
+// that a torn tail does not spoil what follows. Close closes the file.
+func OpenFile(path string, o WriterOptions) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	w := NewWriter(f, o)
+	w.closer = f
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		var last [1]byte
+		if _, err = f.ReadAt(last[:], info.Size()-1); err == nil && last[0] != '\n' {
+			w.pending = append(w.pending, '\n')
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// WriteEvent writes the event's line.
+func (w *Writer) WriteEvent(ctx context.Context, ev Event) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line, err := ev.AppendJSON(w.scratch[:0])
+	if err != nil {
+		return err
+	}
+	if cap(line) <= maxKeptLine {
+		w.scratch = line
+	}
+	return w.write(line)
+}
+
+// WriteLine writes a line that is already encoded.
+func (w *Writer) WriteLine(_ context.Context, _ Event, line []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.write(line)
+}
+
+// write takes one line. w.mu is held.
+func (w *Writer) write(line []byte) error {
+	if w.closed {
+		return ErrClosed
+	}
+	if len(w.pending) > 0 && len(w.pending)+len(line) >= max(w.limit, maxPending) {
+		if err := w.flush(); err != nil {
+			return fmt.Errorf("the line is lost: %w", err)
+		}
+	}
+	w.pending = append(append(w.pending, line...), '\n')
+	if len(w.pending) < w.limit {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush writes what is pending and keeps what could not be written. w.mu is
+// held.
+func (w *Writer) flush() error {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	n, err := w.w.Write(w.pending)
+	if n < 0 || n > len(w.pending) {
+		n = 0
+		if err == nil {
+			err = errors.New("agentevents: invalid count from Write")
+		}
+	}
+	if err == nil && n < len(w.pending) {
+		err = io.ErrShortWrite
+	}
+	w.pending = append(w.pending[:0], w.pending[n:]...)
+	if len(w.pending) == 0 && cap(w.pending) > max(maxKeptLine, 2*w.limit) {
+		w.pending = nil
+	}
+	return err
+}
+
+// Flush writes what is buffered.
+func (w *Writer) Flush(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flush()
+}
+
+// Close flushes, and closes a file that [OpenFile] opened. Later events are
+// refused with [ErrClosed].
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	err := w.flush()
+	if err != nil {
+		err = fmt.Errorf("%d bytes are lost: %w", len(w.pending), err)
+	}
+	if w.closer != nil {
+		err = errors.Join(err, w.closer.Close())
+	}
+	return err
+}
+
+// A Decoder turns lines into events. It may keep state from line to line: one
+// line may be several events and several lines one.
+//
+// Decode appends the events of a line to dst; line is valid only during the
+// call and has no newline. Events may come with an error. A [*LineError]
+// should have Column and Pointer set; the [Reader] fills in line and offset.
+// End appends what was waiting for more lines.
+type Decoder interface {
+	Decode(dst []Event, line []byte) ([]Event, error)
+	End(dst []Event) ([]Event, error)
+}
+
+// DefaultMaxLine is the length of the longest line that a [Reader] accepts
+// unless it is told otherwise: 16 MiB.
+const DefaultMaxLine = 16 << 20
+
+// ReaderOptions configure a [Reader]. The zero ReaderOptions read native logs.
+type ReaderOptions struct {
+	// Decoder turns lines into events; nil decodes the native format.
+	Decoder Decoder
+	// MaxLine is the length in bytes of the longest line that is accepted; 0
+	// means [DefaultMaxLine]. Longer lines are skipped and reported.
+	MaxLine int
+	// Verbatim makes the native decoder keep each line with its event, so that
+	// an event that is not changed is written back byte for byte, however it
+	// was spelled.
+	Verbatim bool
+}
+
+// A Reader reads events from lines. It accepts a byte order mark, CRLF, blank
+// lines and a missing final newline. A bad line is an error that says where;
+// nothing before or after it is lost.
+//
+// A Reader is not for concurrent use.
+type Reader struct {
+	in      *bufio.Reader
+	dec     Decoder
+	max     int
+	line    int
+	offset  int64 // of the current line
+	next    int64 // of the next line
+	long    []byte
+	started bool
+	ended   bool
+}
+
+// NewReader returns a reader of r.
+func NewReader(r io.Reader, o ReaderOptions) *Reader {
+	rd := &Reader{in: bufio.NewReaderSize(r, 64<<10), dec: o.Decoder, max: o.MaxLine}
+	if rd.dec == nil {
+		rd.dec = nativeDecoder{verbatim: o.Verbatim}
+	}
+	if rd.max <= 0 {
+		rd.max = DefaultMaxLine
+	}
+	return rd
+}
+
+// Line returns the number, from 1, of the line that the last event or error
+// came from.
+func (r *Reader) Line() int { return r.line }
+
+// All yields the events in order. An error stands between the events where it
+// belongs: a [*LineError] for a bad line, after which reading goes on, or the
+// error of the input, which ends it. All continues where an earlier call
+// stopped.
+func (r *Reader) All() iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		var events []Event
+		for !r.ended {
+			line, err := r.readLine()
+			if err != nil && err != io.EOF {
+				if !yield(Event{}, err) {
+					return
+				}
+				continue // the line was too long, or r.ended is set
+			}
+			torn := err == io.EOF
+			clear(events)
+			events = events[:0]
+			var derr error
+			if len(bytes.TrimSpace(line)) > 0 {
+				events, derr = r.dec.Decode(events, line)
+				if derr != nil {
+					derr = r.lineError(derr, line, torn)
+				}
+			}
+			if torn {
+				r.ended = true
+				var eerr error
+				events, eerr = r.dec.End(events)
+				if eerr != nil {
+					derr = errors.Join(derr, eerr)
+				}
+			}
+			for _, ev := range events {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+			if derr != nil && !yield(Event{}, derr) {
+				return
+			}
+		}
+	}
+}
+
+// readLine returns the next line without its end, and io.EOF with the last one
+// when that has no newline (it may be empty). Any other error is a LineError;
+// r.ended tells whether reading goes on.
+func (r *Reader) readLine() ([]byte, error) {
+	r.line++
+	r.offset = r.next
+	line, err := r.in.ReadSlice('\n')
+	r.next += int64(len(line))
+	if err == bufio.ErrBufferFull {
+		r.long = append(r.long[:0], line...)
+		for err == bufio.ErrBufferFull {
+			line, err = r.in.ReadSlice('\n')
+			r.next += int64(len(line))
+			if len(r.long) <= r.max {
+				r.long = append(r.long, line...)
+			}
+		}
+		line = r.long
+	}
+	if err != nil && err != io.EOF {
+		r.ended = true
+		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("reading: %w", err)}
+	}
+	if !r.started {
+		r.started = true
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) > r.max {
+		r.ended = err == io.EOF
+		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("the line has %d bytes, the limit is %d (ReaderOptions.MaxLine); it was skipped", r.next-r.offset, r.max)}
+	}
+	return line, err
+}
+
+// lineError says where the error of a line is.
+func (r *Reader) lineError(err error, line []byte, last bool) error {
+	var le *LineError
+	if !errors.As(err, &le) {
+		le = &LineError{Err: err}
+	}
+	le.Line, le.Offset = r.line, r.offset
+	switch {
+	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
+		le.Err = errors.New("this is gzip data, not lines of JSON: decompress it first")
+	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
+		le.Err = errors.New("this is UTF-16, not UTF-8: convert it first")
+	case last && jsonwire.Valid(string(line)) != nil:
+		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", r.offset, io.ErrUnexpectedEOF, le.Err)
+	}
+	return le
+}
+
+// nativeDecoder decodes native lines, one event each.
+type nativeDecoder struct{ verbatim bool }
+
+func (d nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
+	text := string(line)
+	var ev Event
+	if err := parseEvent(text, &ev); err != nil {
+		return dst, lineError(text, err)
+	}
+	if d.verbatim {
+		ev.origin = text
+	}
+	return append(dst, ev), nil
+}
+
+func (d nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

@@ -666,18 +666,33 @@ func (a *Agent) To(ctx context.Context, path ...AgentStatus) error {
 type Call struct {
 	ID     string // the call id
 	ToolID string // the tool
-	agent  *Agent
-	start  time.Time
+
+	agent   *Agent
+	args    JSON
+	attempt int
+	start   time.Time
 }
 
 // Call records that the agent calls a tool, under a new call id. Return or
 // Fail closes it. Calls may overlap.
 func (a *Agent) Call(ctx context.Context, tool string, args JSON) (*Call, error) {
-	c := &Call{ID: a.run.s.e.newID(), ToolID: tool, agent: a, start: a.run.s.e.now()}
+	c := &Call{ID: a.run.s.e.newID(), ToolID: tool, agent: a, args: args, attempt: 1, start: a.run.s.e.now()}
 	if err := a.Emit(ctx, &ToolCalled{CallID: c.ID, ToolID: tool, Arguments: args}); err != nil {
 		return c.unlessRefused(err), err
 	}
 	return c, nil
+}
+
+// Retry records that the agent calls the tool again with the same arguments:
+// a new call that names this one and counts the attempts.
+func (c *Call) Retry(ctx context.Context) (*Call, error) {
+	e := c.agent.run.s.e
+	again := &Call{ID: e.newID(), ToolID: c.ToolID, agent: c.agent, args: c.args, attempt: c.attempt + 1, start: e.now()}
+	p := &ToolCalled{CallID: again.ID, ToolID: c.ToolID, Arguments: c.args, Attempt: Some(again.attempt), RetryOf: c.ID}
+	if err := c.agent.Emit(ctx, p); err != nil {
+		return again.unlessRefused(err), err
+	}
+	return again, nil
 }
 
 // unlessRefused returns c when the call was recorded in spite of err.

@@ -155,5 +155,3 @@ func (e *fieldError) in(name string) *fieldError {
 	e.pointer = "/" + name + e.pointer
 	return e
 }
-
-func (e *fieldError) at(i int) *fieldError { return e.in(strconv.Itoa(i)) }

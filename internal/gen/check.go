@@ -43,7 +43,6 @@ func (w *writer) checkField(f *field) {
 	v := &checker{w: w, f: f}
 	if t.shape == optShape {
 		t, expr = t.elem, expr+".V"
-		row, scalar = t.scalar()
 		if !v.any(t) {
 			return
 		}

@@ -27,6 +27,9 @@
 //
 // Payloads and values need a class on every field.
 //
+// It also renews the table of kinds in README.md, from the Mirrors paragraphs
+// of the payloads' doc comments.
+//
 // # How it is made
 //
 // load (load.go) turns the source into a [model]; types.go knows the field
@@ -114,6 +117,11 @@ func generate(dir string) ([]file, error) {
 			return nil, fmt.Errorf("%s: %w", out.name, err)
 		}
 		files = append(files, file{out.name, text})
+	}
+	if text, err := readme(dir, m); err != nil {
+		return nil, err
+	} else if text != nil {
+		files = append(files, file{"README.md", text})
 	}
 	return files, nil
 }

@@ -1,0 +1,105 @@
+// Package agentevents records what AI agents do as typed events, in an order
+// that is enforced while they happen, and folds the record back into state.
+//
+// The emitter turns payloads into a log that keeps its own rules. The fold
+// turns the same log into the same snapshot, always. They share one lifecycle
+// machine, so what one accepts the other accepts.
+//
+//	agent runtime                                        tools, tests, resume
+//	    │ Emit(ctx, payload)                                 ▲ RunSnapshot
+//	    ▼                                                    │
+//	┌─ Emitter ───────────────────────────────┐         ┌─ Fold ───────────────┐
+//	│ check payload    (required, ranges)     │         │ same lifecycle       │
+//	│ check lifecycle  (is this legal now?)   │         │ machine, then state  │
+//	│ stamp            (id, sequence, time)   │         └────────▲─────────────┘
+//	│ redact           (before anyone sees it)│                  │ Event
+//	└──────┬──────────────────────────────────┘         ┌─ Reader ─────────────┐
+//	       │ Event, in sequence order per run           │ lines to events,     │
+//	       ├──► Writer (JSONL) ────── log ─────────────►│ unknown ones survive │
+//	       └──► any other Sink                          └──────────────────────┘
+//
+// # A log line
+//
+// A log is a text file with one JSON object per line: an envelope that says
+// when, where and by whom, and a payload that says what.
+//
+//	{"id":"01a1ffa6-…","sequence":2,"timestamp":"2026-05-05T09:00:01.200Z",
+//	 │                 │            └ stamped in UTC milliseconds
+//	 │                 └ per run, from 0, without gaps
+//	 └ UUIDv7, minted by the emitter
+//	 "type":"agent.transition","runId":"r1","agentId":"coder","step":0,
+//	 └ the Kind; it decides what the payload is                └ rises when the
+//	 "schemaVersion":"1.0",                                      agent thinks again
+//	 "payload":{"from":"thinking","to":"tool_call"}}
+//
+// Absent is not zero: optional fields are left out when they are absent, and
+// Go says so with [Opt]. Raw JSON of the user keeps its bytes ([JSON]). Kinds
+// and members that this version does not know survive a round trip
+// ([Unknown]).
+//
+// # Writing
+//
+// An [Emitter] is made once, with its sinks. [Emitter.Run] gives a handle to a
+// run, [Run.Agent] one to an agent, [Agent.Call] one to a tool call. One method
+// is one event, except [Agent.To] (a path of transitions) and [Agent.Do] (a
+// serial tool use); nothing is ever inserted.
+//
+//	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
+//	…
+//	em, err := agentevents.NewEmitter(agentevents.Options{Sinks: []agentevents.Sink{log}})
+//	…
+//	run, err := em.Run("")
+//	…
+//	coder := run.Agent("coder")
+//	err = coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"})
+//	err = coder.To(ctx, agentevents.ToolCall)
+//	out, err := coder.Do(ctx, "Read", `{"path":"main.go"}`, readFile)
+//
+// An illegal payload is refused with an [*InvariantError] that names the rule,
+// the subject, its state and what would be legal; nothing was recorded then. A
+// [*SinkError] means that the event was recorded and a sink failed. In
+// [Observe] mode illegal events are recorded and reported.
+//
+// # Reading
+//
+// A [Reader] yields the events of a log. A bad line is a [*LineError] with
+// line, offset and JSON pointer, and reading goes on. A [Fold] makes a
+// [RunSnapshot] of them: statuses, tool calls, messages once each, usage
+// counted once, and every violation of a rule. [FoldAll] does it for a log of
+// many runs. Snapshots are JSON documents; [ResumeFold] and [Emitter.Resume] go
+// on from one.
+//
+// # Guarantees
+//
+//   - Accepted logs have no gaps, and every sink sees the events of a run in
+//     sequence order, one at a time. Different runs do not wait for each other.
+//   - What the emitter accepted, the fold accepts; folding in pieces, or after
+//     encoding and decoding, gives the same snapshot.
+//   - Text is redacted before anything sees it: rules, tracer, sinks ([Policy]).
+//   - A cancelled context loses no event. A panicking sink is an error.
+//   - Illegal, dropped, lossy or unknown is always visible: as an error, a
+//     violation, a mark, a count.
+//
+// # Words
+//
+// To emit is to hand a payload to the library; an event is accepted or
+// refused; a sink receives it; a [Writer] appends its line. A [Kind] opens,
+// feeds, closes or is a point of its subject: that is its [Role]. A step here
+// is the counter of the envelope; KAOS's step is [StepStarted].
+//
+// # Sources
+//
+// The vocabulary is the union of five documents. Doc comments name the
+// variants a struct mirrors, by these names:
+//
+//   - KAHN: the Agent Transition Event Schema of KAHN
+//   - wiki: Observability and Event Model of the Multi-Agent Wiki
+//   - KAOS: Events and spans of KAOS
+//   - resume spec: the Agent Observability & Resume Specification
+//   - OpenWOP: RFC 0002, Agent Identity and Reasoning Events
+//
+// # Reading the source
+//
+// event.go, catalog.go, lifecycle.go, emitter.go, jsonl.go, fold.go, in this
+// order.
+package agentevents

@@ -1,0 +1,147 @@
+// Package apicheck keeps rules about the module that no compiler keeps: which
+// package may import which, and what the root's go.mod may require.
+package apicheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/agentevents/agentevents"
+
+// A layer is a set of packages and what they may import besides the standard
+// library. Import paths are relative to the module; "." is the root and a
+// trailing "/..." a subtree.
+type layer struct {
+	packages string
+	allowed  []string
+	why      string
+}
+
+// layers is looked up from the top: the first match decides.
+var layers = []layer{
+	{"internal/...", nil,
+		"internal packages are leaves: they know bytes, files or Go source and nothing about events"},
+	{".", []string{"internal/jsonwire", "github.com/google/uuid"},
+		"the root is what every program imports: it needs google/uuid and nothing else at run time"},
+	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
+		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
+	{"tree", []string{"."},
+		"a view of snapshots needs nothing but the root"},
+	{"cmd/...", []string{".", "tree", "capture/...", "internal/jsonwire"},
+		"the command may use every package of the module, and no dependency of its own"},
+	{"examples/...", []string{".", "tree"},
+		"examples show what a user can import"},
+}
+
+// testOnly may be imported by tests of every package.
+var testOnly = []string{"github.com/stretchr/testify/...", "."}
+
+type listed struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestImports(t *testing.T) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	cmd.Env = append(cmd.Environ(), "GOWORK=off") // the root module alone
+	cmd.Dir = "../.."
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+	count := 0
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; count++ {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		check(t, p)
+	}
+	require.Greater(t, count, 4, "go list found too little: %s", out)
+}
+
+func check(t *testing.T, p listed) {
+	name := relative(p.ImportPath)
+	i := slices.IndexFunc(layers, func(l layer) bool { return matches(l.packages, name) })
+	if i < 0 {
+		t.Errorf("%s is in no layer: decide what it may import and add it to layers", p.ImportPath)
+		return
+	}
+	l := layers[i]
+	for _, imp := range p.Imports {
+		if !standard(imp) && !slices.ContainsFunc(l.allowed, func(a string) bool { return matches(a, relative(imp)) }) {
+			t.Errorf("%s imports %s.\nAllowed besides the standard library: %s.\nReason: %s.", p.ImportPath, imp, list(l.allowed), l.why)
+		}
+	}
+	for _, imp := range append(p.TestImports, p.XTestImports...) {
+		allowed := append(slices.Clone(l.allowed), append(testOnly, name)...)
+		if !standard(imp) && !slices.ContainsFunc(allowed, func(a string) bool { return matches(a, relative(imp)) }) {
+			t.Errorf("a test of %s imports %s.\nTests may also import: %s.\nReason: what needs more is a nested module.", p.ImportPath, imp, list(testOnly))
+		}
+	}
+}
+
+// TestRequirements holds the root's go.mod to what it says in the README.
+func TestRequirements(t *testing.T) {
+	cmd := exec.Command("go", "mod", "edit", "-json")
+	cmd.Env = append(cmd.Environ(), "GOWORK=off")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var mod struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+		Replace []any
+		Tool    []any
+	}
+	require.NoError(t, json.Unmarshal(out, &mod))
+	var direct []string
+	for _, r := range mod.Require {
+		if !r.Indirect {
+			direct = append(direct, r.Path)
+		}
+	}
+	require.ElementsMatch(t, []string{"github.com/google/uuid", "github.com/stretchr/testify"}, direct,
+		"the root requires google/uuid and, for tests, testify: whatever needs more is a nested module")
+	require.Empty(t, mod.Replace, "a replace in the root would be ignored by everybody who imports it")
+	require.Empty(t, mod.Tool, "tools of the module's own belong in nested modules: they would join every user's module graph")
+}
+
+func relative(imp string) string {
+	if imp == module {
+		return "."
+	}
+	return strings.TrimPrefix(imp, module+"/")
+}
+
+func matches(pattern, name string) bool {
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return name == tree || strings.HasPrefix(name, tree+"/")
+	}
+	return path.Clean(pattern) == name
+}
+
+func standard(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}

@@ -2456,6 +2456,8 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendMapOfInt(dst, v.Unknown)
 	dst = append(dst, `,"retracted":`...)
 	dst = appendListOfString(dst, v.Retracted)
+	dst = append(dst, `,"retractedMessages":`...)
+	dst = appendListOfConversationMessage(dst, v.RetractedMessages)
 	dst = append(dst, `,"recent":`...)
 	dst = appendListOfFingerprint(dst, v.Recent)
 	dst = append(dst, `,"recentDeltas":`...)
@@ -2513,6 +2515,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.Step.OK {
 		dst = append(dst, `,"step":`...)
 		dst = strconv.AppendInt(dst, int64(v.Step.V), 10)
+	}
+	if v.StepBack.OK {
+		dst = append(dst, `,"stepBack":`...)
+		dst = strconv.AppendInt(dst, int64(v.StepBack.V), 10)
 	}
 	if v.FirstStep != 0 {
 		dst = append(dst, `,"firstStep":`...)

@@ -91,6 +91,17 @@ func (t *Totals) checkMore() *fieldError {
 		" is more than " + strconv.Itoa(t.AuditCheckpoints)}
 }
 
+// maxPathDepth bounds the names in the path of a patch: the fold builds an
+// object for each.
+const maxPathDepth = 100
+
+func (p *StatePatched) checkMore() *fieldError {
+	if n := strings.Count(p.Path, "."); n >= maxPathDepth {
+		return &fieldError{RuleFieldRange, "/path", strconv.Itoa(n+1) + " names are more than " + strconv.Itoa(maxPathDepth)}
+	}
+	return nil
+}
+
 func (a *AuditChecked) checkMore() *fieldError {
 	if a.Evidence == "" || strings.HasPrefix(strings.TrimLeft(string(a.Evidence), " \t\r\n"), "{") {
 		return nil

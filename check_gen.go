@@ -644,7 +644,7 @@ func (v *StatePatched) check() *fieldError {
 	if err := checkRequired("value", v.Value != ""); err != nil {
 		return err
 	}
-	return nil
+	return v.checkMore()
 }
 
 func (v *AgentReasoned) check() *fieldError {

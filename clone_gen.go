@@ -130,6 +130,7 @@ func (v *RunSnapshot) clone() *RunSnapshot {
 	w.Violations = cloneListOfRefToInvariantError(w.Violations)
 	w.Unknown = cloneMapOfInt(w.Unknown)
 	w.Retracted = cloneListOfString(w.Retracted)
+	w.RetractedMessages = cloneListOfConversationMessage(w.RetractedMessages)
 	w.Recent = cloneListOfFingerprint(w.Recent)
 	w.RecentDeltas = cloneListOfFingerprint(w.RecentDeltas)
 	return &w

@@ -3,7 +3,11 @@ package agentevents
 import (
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"strconv"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -90,7 +94,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	if p == nil {
 		return dst, sealError(e.Payload)
 	}
-	if err := e.encodable(); err != nil {
+	if err := e.writable(); err != nil {
 		return dst, err.asError(e)
 	}
 	// The cleaner without a policy checks raw JSON and takes out whitespace.
@@ -188,8 +192,12 @@ func (e *Event) appendMarks(dst []byte) []byte {
 	for x := e.extra; x != ""; {
 		_, what, text, rest := x.next()
 		if what == spelledMember && memberName(text) == "marks" {
-			if unknown := text[len(`"marks":[`) : len(text)-1]; unknown != "" {
-				dst = append(append(dst, ','), unknown...)
+			unknown, list := strings.CutPrefix(text[:len(text)-1], `"marks":[`)
+			if list && unknown != "" {
+				if len(dst) > mark {
+					dst = append(dst, ',')
+				}
+				dst = append(dst, unknown...)
 			}
 		}
 		x = rest
@@ -487,6 +495,27 @@ func envelopeNumber(name string) int {
 
 // encodable reports what no line can carry. It is refused in every mode.
 func (e *Event) encodable() *fieldError {
+	if err := e.envelopeEncodable(); err != nil {
+		return err
+	}
+	p := ops(e.Payload)
+	err := p.check()
+	if err == nil {
+		return nil
+	}
+	if _, unknown := p.(*Unknown); !unknown && err.rule != RuleFieldUTF8 {
+		// A broken rule need not keep an event from being written; a number
+		// that is not finite or a time out of range does.
+		var s jsonwire.Scanner
+		s.Reset(string(p.appendJSON(nil)))
+		if ops(New(p.kind())).parseJSON(&s) == nil {
+			return nil
+		}
+	}
+	return err.in("payload")
+}
+
+func (e *Event) envelopeEncodable() *fieldError {
 	for n := envID; n < envPayload; n++ {
 		if s := e.text(n); s != nil && !utf8.ValidString(*s) {
 			return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].name, "is not valid UTF-8"}
@@ -498,6 +527,57 @@ func (e *Event) encodable() *fieldError {
 	return nil
 }
 
+// writable reports what no line can carry, in envelope and payload: damaged
+// ids, numbers that are not finite, times without a year. It is refused in
+// every mode.
+func (e *Event) writable() *fieldError {
+	if err := e.encodable(); err != nil {
+		return err
+	}
+	err := ops(e.Payload).check()
+	if err == nil {
+		return nil
+	}
+	// The payload breaks a rule; see whether it breaks one of these.
+	if !writable(reflect.ValueOf(e.Payload).Elem()) {
+		return err.in("payload")
+	}
+	return nil
+}
+
+// writable looks for values that JSON cannot express. It is slow, and called
+// only for payloads that break a rule.
+func writable(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String:
+		return v.Type() == reflect.TypeFor[JSON]() || utf8.ValidString(v.String())
+	case reflect.Float64:
+		return !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
+	case reflect.Slice:
+		for i := range v.Len() {
+			if !writable(v.Index(i)) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if !writable(it.Key()) || !writable(it.Value()) {
+				return false
+			}
+		}
+	case reflect.Struct:
+		if t, ok := reflect.TypeAssert[time.Time](v); ok {
+			return t.UTC().Year() >= 0 && t.UTC().Year() <= 9999
+		}
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("class") != "content" && !writable(v.Field(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // check applies the field rules to envelope and payload.
 func (e *Event) check() *fieldError {
 	if err := checkLacks(e.extra); err != nil {
@@ -506,7 +586,7 @@ func (e *Event) check() *fieldError {
 	if e.Step.OK && e.Step.V < 0 {
 		return &fieldError{RuleFieldRange, "/step", strconv.Itoa(e.Step.V) + " is below 0"}
 	}
-	if err := e.encodable(); err != nil {
+	if err := e.envelopeEncodable(); err != nil {
 		return err
 	}
 	if err := ops(e.Payload).check(); err != nil {

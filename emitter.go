@@ -456,7 +456,7 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 
 	// Check.
 	if violation := s.m.check(&ev); violation != nil {
-		if e.opts.Mode == Enforce || violation.Rule == RuleFieldUTF8 || violation.Rule == RulePayload || ev.encodable() != nil {
+		if e.opts.Mode == Enforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return done, violation
 		}
 		done.violation = violation
@@ -479,6 +479,12 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 	}
 	if c.sanitized {
 		ev.Marks |= MarkSanitized
+	}
+	if violation := s.m.checkMessage(&ev); violation != nil {
+		if e.opts.Mode == Enforce {
+			return done, violation
+		}
+		done.violation = violation
 	}
 	if c.failed != nil {
 		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed))
@@ -590,19 +596,32 @@ func (s *runState) fill(ev *Event) {
 			ev.Payload = &out
 		}
 	}
-	if ev.AgentID == "" || ev.Step.OK || ev.Marks.Has(MarkLate) {
-		return
+	if ev.AgentID != "" && !ev.Step.OK && !ev.Marks.Has(MarkLate) {
+		s.fillStep(ev, a)
 	}
-	i := payloadIndex(ev.Payload)
-	if i < 0 || !catalog[i].Act {
-		return
-	}
+}
+
+// fillStep gives an event of an agent its current step: starts, ends and
+// audits have none, and what comes before the start is in no step.
+func (s *runState) fillStep(ev *Event, a *agentState) {
 	step := 0
-	if a != nil && a.step.OK {
-		step = a.step.V
-		if t, ok := ev.Payload.(*AgentTransition); a.renew || ok && t.To == Thinking {
-			step++ // a new step begins when the agent re-enters thinking
+	switch p := ev.Payload.(type) {
+	case *AgentStarted, *AgentEnded, *AuditChecked:
+		return
+	case *AgentTransition:
+		if p.To == Thinking && a != nil && a.step.OK {
+			step = 1 // a new step begins when the agent re-enters thinking
 		}
+	default:
+		if i := payloadIndex(ev.Payload); (i < 0 || !catalog[i].Act) && (a == nil || !a.started) {
+			return
+		}
+	}
+	if a != nil {
+		if a.renew {
+			step = 1
+		}
+		step += a.step.V
 	}
 	ev.Step = Some(step)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,10 +87,6 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 			call.rec = c
 		}
 	}
-	f.messages = map[string]int{}
-	for i := range f.s.Messages {
-		f.messages[f.s.Messages[i].MessageID] = i
-	}
 	return f, nil
 }
 
@@ -99,7 +96,6 @@ func (f *Fold) begin(runID string) {
 	f.m.fold = true
 	f.s = &RunSnapshot{SchemaVersion: SchemaVersion, RunID: runID}
 	f.s.fill()
-	f.messages = map[string]int{}
 }
 
 // Apply adds one event. An event that the fold has seen (same sequence) changes
@@ -130,6 +126,10 @@ func (f *Fold) Apply(ev Event) {
 	if err := f.m.check(&ev); err != nil {
 		f.violation(err)
 	}
+	if err := f.m.checkMessage(&ev); err != nil {
+		f.violation(err)
+	}
+	known := f.m.knows(&ev)
 	first := !f.m.begun
 	f.finishTexts(&ev)
 	a := f.m.apply(&ev)
@@ -146,6 +146,9 @@ func (f *Fold) Apply(ev Event) {
 		rec = a.rec
 	}
 	f.scope(&ev)
+	if known {
+		return // a message that is there already, or was retracted
+	}
 	f.apply(&ev, a, rec)
 }
 
@@ -251,7 +254,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 	case *RunFailed:
 		s.CompletedAt = ev.Time
 		if p.Error.OK {
-			s.Error = Some(*p.Error.V.clone())
+			s.Error = Some(ownError(&p.Error.V))
 		}
 		f.settle()
 	case *RunCancelled:
@@ -339,7 +342,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 			t.Duration = Some(ev.Time.Sub(t.StartedAt))
 		}
 		if p.Error.OK {
-			t.Error = Some(*p.Error.V.clone())
+			t.Error = Some(ownError(&p.Error.V))
 		}
 	case *TurnSummarized:
 		t := s.turn(ev, Opt[int]{}, false)
@@ -356,7 +359,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 			st.Duration = Some(ev.Time.Sub(st.StartedAt))
 		}
 		if p.Error.OK {
-			st.Error = Some(*p.Error.V.clone())
+			st.Error = Some(ownError(&p.Error.V))
 		}
 	case *SpanRecorded:
 
@@ -448,6 +451,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		c.Questions = make([]Question, len(p.Questions))
 		for i := range p.Questions {
 			c.Questions[i] = *p.Questions[i].clone()
+			c.Questions[i].Schema = own(c.Questions[i].Schema)
 		}
 		s.Clarifications = append(s.Clarifications, c)
 	case *ClarificationResolved:
@@ -512,6 +516,13 @@ func own(j JSON) JSON {
 		return Text(string(j))
 	}
 	return JSON(strings.Clone(c))
+}
+
+// ownError copies an error that is kept.
+func ownError(e *ErrorInfo) ErrorInfo {
+	out := *e.clone()
+	out.Details = own(out.Details)
+	return out
 }
 
 // growing reports whether a delta added to a block that is not whole yet.
@@ -604,7 +615,7 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 	rec.Outcome, rec.Result, rec.StructuredOutput = AgentOutcome(strings.Clone(string(p.Outcome))), strings.Clone(p.Result), own(p.StructuredOutput)
 	rec.Error = Opt[ErrorInfo]{}
 	if p.Error.OK {
-		rec.Error = Some(*p.Error.V.clone())
+		rec.Error = Some(ownError(&p.Error.V))
 	}
 	rec.Totals = Opt[Totals]{}
 	if p.Totals.OK {
@@ -637,34 +648,24 @@ func (f *Fold) session(ev *Event, rec *AgentSnapshot, id string) {
 	}
 }
 
+// retract takes events back. A message that one of them made stays known, so
+// that a repetition does not bring it back.
 func (f *Fold) retract(ids []string) {
+	s := f.s
 	for _, id := range ids {
-		f.s.Retracted = append(f.s.Retracted, strings.Clone(id))
-		for i, ev := range f.s.MessageEvents {
-			if ev == id {
-				// The id stays known, so that a repetition does not bring it back.
-				f.s.Messages = append(f.s.Messages[:i], f.s.Messages[i+1:]...)
-				f.s.MessageEvents = append(f.s.MessageEvents[:i], f.s.MessageEvents[i+1:]...)
-				break
-			}
+		s.Retracted = append(s.Retracted, strings.Clone(id))
+		if i := slices.Index(s.MessageEvents, id); i >= 0 {
+			s.RetractedMessages = append(s.RetractedMessages, s.Messages[i])
+			s.Messages = slices.Delete(s.Messages, i, i+1)
+			s.MessageEvents = slices.Delete(s.MessageEvents, i, i+1)
 		}
-	}
-	for i := range f.s.Messages {
-		f.messages[f.s.Messages[i].MessageID] = i
 	}
 }
 
-// message appends a message once.
+// message appends a message; its id is new.
 func (f *Fold) message(ev *Event, m *ConversationMessage) {
-	if i, ok := f.messages[m.MessageID]; ok && i < len(f.s.Messages) && f.s.Messages[i].MessageID == m.MessageID {
-		if old := &f.s.Messages[i]; string(old.appendJSON(nil)) != string(m.appendJSON(nil)) {
-			f.violation(f.m.refuse(ev, RuleMessageID, quote("message", m.MessageID), "known", "it has other content; the first one wins"))
-		}
-		return
-	}
 	out := *m.clone()
 	out.Content = own(out.Content)
-	f.messages[out.MessageID] = len(f.s.Messages)
 	f.s.Messages = append(f.s.Messages, out)
 	f.s.MessageEvents = append(f.s.MessageEvents, strings.Clone(ev.ID))
 }
@@ -677,6 +678,15 @@ func (f *Fold) toolCalled(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolC
 	c = c.clone()
 	if call := f.m.calls[callKey{key, p.CallID}]; call != nil {
 		call.rec = c
+	}
+	for i, open := range f.calls {
+		if open.CallID == c.CallID && open.AgentID == c.AgentID {
+			// An id used again while open (rule tool-call-open): the rules follow
+			// the later call, and nothing can return the earlier one any more.
+			f.calls = append(f.calls[:i], f.calls[i+1:]...)
+			f.s.DroppedCalls++
+			break
+		}
 	}
 	f.calls = append(f.calls, c)
 	f.tool(p.ToolID).Calls++
@@ -702,7 +712,9 @@ func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
 	if c == nil {
 		c = (&ToolCallSnapshot{Sequence: ev.Sequence, AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step}).clone()
 		if p.OneEvent {
-			c.StartedAt = ev.Time.Add(-p.Duration.V)
+			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
+				c.StartedAt = at
+			}
 			known = true
 			stats.Calls++
 			if rec != nil {
@@ -785,7 +797,11 @@ func (f *Fold) command(ev *Event, p *CommandReceived) {
 			f.s.Inbox = append(f.s.Inbox, InboxItem{EventID: strings.Clone(ev.ID), Command: *p.Command.clone()})
 		}
 	case CommandAbort:
-		f.s.Cancelling = !p.Command.Resumable.V
+		if p.Command.Resumable.V {
+			f.s.Paused = true
+		} else {
+			f.s.Cancelling = true
+		}
 	case CommandResume:
 		f.s.Cancelling = false
 	}
@@ -896,7 +912,7 @@ func (f *Fold) sync() {
 		if rec == nil {
 			continue
 		}
-		rec.Status, rec.Step, rec.FirstStep, rec.NewStep = a.status, a.step, a.base, a.renew
+		rec.Status, rec.Step, rec.StepBack, rec.FirstStep, rec.NewStep = a.status, a.step, a.back, a.base, a.renew
 		rec.Started, rec.Open, rec.Ended, rec.Restart = a.started, a.open, a.ended, a.restart
 		rec.Attempts, rec.SharesByGroup = a.attempt, a.group
 		rec.Counted = a.totals()
@@ -921,7 +937,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	for key, rec := range r.Agents {
 		a := &agentState{
 			key: key, started: rec.Started, open: rec.Open, ended: rec.Ended, restart: rec.Restart, status: rec.Status,
-			step: rec.Step, base: rec.FirstStep, renew: rec.NewStep, attempt: rec.Attempts, counted: rec.Counted, group: rec.SharesByGroup,
+			step: rec.Step, back: rec.StepBack, base: rec.FirstStep, renew: rec.NewStep, attempt: rec.Attempts, counted: rec.Counted, group: rec.SharesByGroup,
 		}
 		a.counted.Steps = 0
 		for _, b := range rec.Blocks {
@@ -931,6 +947,11 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	}
 	for _, c := range r.OpenCalls {
 		m.calls[callKey{c.AgentID, c.CallID}] = &openCall{eventID: c.EventID}
+	}
+	for _, list := range [...][]ConversationMessage{r.Messages, r.RetractedMessages} {
+		for i := range list {
+			m.remember(&list[i])
+		}
 	}
 	for i := range r.Phases {
 		if r.Phases[i].Open {

@@ -260,6 +260,7 @@ type agentState struct {
 	restart bool // run.resumed came after the start: it may start again
 	status  AgentStatus
 	step    Opt[int] // highest step so far
+	back    Opt[int] // the step it went back to, while that is not the highest
 	base    int      // first step of the current attempt
 	renew   bool     // the next step the emitter stamps is a new one
 	attempt int
@@ -308,6 +309,7 @@ type machine struct {
 
 	agents    map[string]*agentState
 	calls     map[callKey]*openCall
+	messages  map[string]uint64 // fingerprints by messageId
 	phases    map[phaseKey]int
 	inPhase   map[string]int // open phases by workflow
 	approvals map[string]struct{}
@@ -320,6 +322,7 @@ func newMachine(l Lifecycle, runID string) *machine {
 		runID:     runID,
 		agents:    map[string]*agentState{},
 		calls:     map[callKey]*openCall{},
+		messages:  map[string]uint64{},
 	}
 }
 
@@ -393,6 +396,48 @@ func isSession(p Payload) bool {
 	return false
 }
 
+// isLifecycle reports whether p is about an agent and nothing else.
+func isLifecycle(p Payload) bool {
+	switch p.(type) {
+	case *AgentStarted, *AgentTransition, *AgentEnded:
+		return true
+	}
+	return false
+}
+
+// checkMessage is the part of check that needs the text as it is recorded,
+// after redaction.
+func (m *machine) checkMessage(e *Event) *InvariantError {
+	p, ok := e.Payload.(*MessageCreated)
+	if !ok {
+		return nil
+	}
+	if hash, known := m.messages[p.Message.MessageID]; known && hash != p.Message.hash() {
+		return m.refuse(e, RuleMessageID, quote("message", p.Message.MessageID), "known", "it has other content; the first one wins")
+	}
+	return nil
+}
+
+// knows reports whether the event brings a message whose id was seen before.
+func (m *machine) knows(e *Event) bool {
+	p, ok := e.Payload.(*MessageCreated)
+	if ok {
+		_, ok = m.messages[p.Message.MessageID]
+	}
+	return ok
+}
+
+// remember notes a message; the first one of an id counts. One without an id
+// is like no other.
+func (m *machine) remember(c *ConversationMessage) {
+	if _, known := m.messages[c.MessageID]; !known && c.MessageID != "" {
+		m.messages[m.own(c.MessageID)] = c.hash()
+	}
+}
+
+// hash tells the message from another one with the same id.
+func (c *ConversationMessage) hash() uint64 { return fingerprint(c.appendJSON(nil)) }
+
 // check reports the first rule that e would break, or nil. The payload is one
 // of this package's.
 func (m *machine) check(e *Event) *InvariantError {
@@ -412,6 +457,8 @@ func (m *machine) check(e *Event) *InvariantError {
 		if err := m.checkAgent(e, key, a); err != nil {
 			return err
 		}
+	} else if isLifecycle(e.Payload) {
+		return (&fieldError{RuleFieldRequired, "/agentId", "is required (or nodeRunId, or spanId of the start)"}).asError(e)
 	}
 	switch p := e.Payload.(type) {
 	case *RunStarted:
@@ -460,8 +507,10 @@ func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantErro
 		case *AgentStarted, *AgentEnded, *AuditChecked:
 			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "", "starts, ends and audits have no step")
 		}
-		if a != nil && a.step.OK && e.Step.V < a.step.V {
-			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "at step "+itoa(a.step.V), "step "+itoa(e.Step.V)+" would go back")
+		if a != nil && a.step.OK {
+			if at := a.back.Or(a.step.V); e.Step.V < at {
+				return m.refuse(e, RuleStepMonotonic, quote("agent", key), "at step "+itoa(at), "step "+itoa(e.Step.V)+" would go back")
+			}
 		}
 	}
 	late := e.Marks.Has(MarkLate)
@@ -660,8 +709,10 @@ func (m *machine) apply(e *Event) *agentState {
 		}
 	}
 	if a != nil && e.Step.OK {
-		if !a.step.OK || e.Step.V > a.step.V {
-			a.step = e.Step
+		if !a.step.OK || e.Step.V >= a.step.V {
+			a.step, a.back = e.Step, Opt[int]{}
+		} else {
+			a.back = e.Step
 		}
 		a.renew = false
 	}
@@ -728,6 +779,8 @@ func (m *machine) apply(e *Event) *agentState {
 		m.wholeBlock(a, "reasoning", p.BlockID)
 	case *TextCompleted:
 		m.wholeBlock(a, "text", p.BlockID)
+	case *MessageCreated:
+		m.remember(&p.Message)
 	case *PhaseStarted:
 		m.openPhase(e.WorkflowID, e.Phase, 1)
 	case *PhaseCompleted:
@@ -772,15 +825,12 @@ func (m *machine) openPhase(workflow, phase string, by int) {
 
 // start begins an attempt.
 func (a *agentState) start(p *AgentStarted) {
-	if a.started {
-		a.renew = a.step.OK
+	a.base = 0
+	if a.started && a.step.OK {
+		a.base, a.renew = a.step.V+1, true
 	}
 	a.started, a.open, a.ended, a.restart = true, true, false, false
 	a.status = Thinking
-	a.base = 0
-	if a.step.OK {
-		a.base = a.step.V + 1
-	}
 	a.attempt++
 	if p.Attempt.OK {
 		a.attempt = p.Attempt.V

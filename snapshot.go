@@ -97,33 +97,34 @@ type RunSnapshot struct {
 	Inbox         []InboxItem           `json:"inbox"`             // commands received and not consumed
 	AgentSessions map[string]string     `json:"agentSessions"`     // provider session id, by node id, or agent id outside nodes
 
-	Agents         map[string]*AgentSnapshot `json:"agents"`                // by agent id
-	OpenCalls      []*ToolCallSnapshot       `json:"openCalls"`             // in call order
-	ClosedCalls    []*ToolCallSnapshot       `json:"closedCalls"`           // in order of return; see FoldOptions.KeepCalls
-	DroppedCalls   int                       `json:"droppedCalls,omitzero"` // closed calls that are only in Tools
-	Tools          map[string]*ToolStats     `json:"tools"`                 // by tool
-	Messages       []ConversationMessage     `json:"messages"`              // in order, each messageId once
-	MessageEvents  []string                  `json:"messageEvents"`         // event id of each message
-	Turns          []TurnSnapshot            `json:"turns"`                 // in order
-	Steps          []StepSnapshot            `json:"steps"`                 // in order
-	Workflow       Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`
-	Phases         []PhaseSnapshot           `json:"phases"`         // in order
-	Checkpoints    []CheckpointSnapshot      `json:"checkpoints"`    // in order
-	Approvals      []ApprovalSnapshot        `json:"approvals"`      // in order
-	Clarifications []ClarificationSnapshot   `json:"clarifications"` // in order
-	Handoffs       []HandoffSnapshot         `json:"handoffs"`       // in order
-	Tasks          []TaskSnapshot            `json:"tasks"`          // in order
-	Audits         []AuditSnapshot           `json:"audits"`         // in order
-	Claims         []ClaimSnapshot           `json:"claims"`         // in order
-	Issues         []IssueSnapshot           `json:"issues"`         // in order
-	Citations      int                       `json:"citations"`      // how many
-	Budgets        []BudgetSnapshot          `json:"budgets"`        // budgets exceeded and caps breached, in order
-	Blackboard     map[string]BlackboardItem `json:"blackboard"`     // by item id
-	Usage          RunUsage                  `json:"usage"`          // of the whole run, counted once
-	Violations     []*InvariantError         `json:"violations"`     // the first ones, in order
-	ViolationCount int                       `json:"violationCount"` // all of them
-	Unknown        map[string]int            `json:"unknown"`        // events of unknown kinds, by kind
-	Retracted      []string                  `json:"retracted"`      // event ids
+	Agents            map[string]*AgentSnapshot `json:"agents"`                // by agent id
+	OpenCalls         []*ToolCallSnapshot       `json:"openCalls"`             // in call order
+	ClosedCalls       []*ToolCallSnapshot       `json:"closedCalls"`           // in order of return; see FoldOptions.KeepCalls
+	DroppedCalls      int                       `json:"droppedCalls,omitzero"` // calls that are only in Tools
+	Tools             map[string]*ToolStats     `json:"tools"`                 // by tool
+	Messages          []ConversationMessage     `json:"messages"`              // in order, each messageId once
+	MessageEvents     []string                  `json:"messageEvents"`         // event id of each message
+	Turns             []TurnSnapshot            `json:"turns"`                 // in order
+	Steps             []StepSnapshot            `json:"steps"`                 // in order
+	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`
+	Phases            []PhaseSnapshot           `json:"phases"`            // in order
+	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`       // in order
+	Approvals         []ApprovalSnapshot        `json:"approvals"`         // in order
+	Clarifications    []ClarificationSnapshot   `json:"clarifications"`    // in order
+	Handoffs          []HandoffSnapshot         `json:"handoffs"`          // in order
+	Tasks             []TaskSnapshot            `json:"tasks"`             // in order
+	Audits            []AuditSnapshot           `json:"audits"`            // in order
+	Claims            []ClaimSnapshot           `json:"claims"`            // in order
+	Issues            []IssueSnapshot           `json:"issues"`            // in order
+	Citations         int                       `json:"citations"`         // how many
+	Budgets           []BudgetSnapshot          `json:"budgets"`           // budgets exceeded and caps breached, in order
+	Blackboard        map[string]BlackboardItem `json:"blackboard"`        // by item id
+	Usage             RunUsage                  `json:"usage"`             // of the whole run, counted once
+	Violations        []*InvariantError         `json:"violations"`        // the first ones, in order
+	ViolationCount    int                       `json:"violationCount"`    // all of them
+	Unknown           map[string]int            `json:"unknown"`           // events of unknown kinds, by kind
+	Retracted         []string                  `json:"retracted"`         // event ids
+	RetractedMessages []ConversationMessage     `json:"retractedMessages"` // messages of those events
 
 	// Recent are fingerprints of the last events, so that a repeated event is
 	// told from another one with the same sequence.
@@ -152,6 +153,7 @@ type AgentSnapshot struct {
 	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest
 	Status            AgentStatus        `json:"status"`                     // the latest
 	Step              Opt[int]           `json:"step,omitzero"`              // the highest
+	StepBack          Opt[int]           `json:"stepBack,omitzero"`          // the step it went back to, while that is not the highest
 	FirstStep         int                `json:"firstStep,omitzero"`         // of the current attempt
 	NewStep           bool               `json:"newStep,omitzero"`           // the next step is a new one
 	Attempts          int                `json:"attempts"`                   // number of the current attempt
@@ -437,6 +439,9 @@ func (r *AgentRef) UnmarshalJSON(text []byte) error {
 	if err := out.parseJSON(&sc); err != nil {
 		return lineError(s, err)
 	}
+	if err := sc.End(); err != nil {
+		return lineError(s, err)
+	}
 	*r = out
-	return sc.End()
+	return nil
 }

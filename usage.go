@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,11 @@ func (u *Usage) add(v Usage) {
 
 func addOpt[T int64 | float64](to *Opt[T], v Opt[T]) {
 	if v.OK {
-		*to = Some(to.V + v.V)
+		sum := to.V + v.V
+		if f, ok := any(sum).(float64); ok && math.IsInf(f, 1) {
+			sum = to.V // beyond what a number in JSON can say
+		}
+		*to = Some(sum)
 	}
 }
 

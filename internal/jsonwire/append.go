@@ -82,8 +82,12 @@ var shortEscapes = [256]byte{
 // [encoding/json] use: an exponent only below 1e-6 and from 1e21 on. Negative
 // zero is written as -0.
 //
-// The caller guarantees that f is finite; JSON has no text for the others.
+// JSON has no text for NaN and the infinities, which callers refuse; null stands
+// in their place, as in ECMAScript.
 func AppendFloat(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
 	format := byte('f')
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		format = 'e'

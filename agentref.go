@@ -92,7 +92,7 @@ const (
 
 // Namespace is an agent id taken apart.
 type Namespace struct {
-	Tier  Tier
+	Tier  Tier   // the tier; it decides which of the others are set
 	Org   string // manifest tiers only
 	Pack  string // manifest tiers only
 	Agent string // the agent, the core name or the host's id

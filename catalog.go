@@ -116,8 +116,8 @@ func (r Role) String() string {
 // KindInfo is the catalog's row of a kind: what it means to readers that do
 // not know its struct.
 type KindInfo struct {
-	Kind Kind
-	Role Role
+	Kind Kind // the kind
+	Role Role // what it does to its subject
 	// Subject is what it opens, feeds, closes or tells about: run, agent,
 	// tool_call, text, …
 	Subject string

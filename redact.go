@@ -107,7 +107,7 @@ type Field struct {
 	Kind  Kind   // kind of the event
 	Name  string // the field's JSON name
 	Key   string // inside raw JSON: the nearest member name
-	Class Class
+	Class Class  // the class of the field
 }
 
 // Secrets is a set of secret values that must not be recorded. The zero value

@@ -59,7 +59,7 @@ type Tracer interface {
 
 // TraceContext is the place of an event in a trace.
 type TraceContext struct {
-	TraceID, SpanID, ParentSpanID string
+	TraceID, SpanID, ParentSpanID string // W3C trace and span ids in lower-case hex; empty means none
 }
 
 // SinkFunc is a function as a [Sink].

@@ -106,25 +106,25 @@ type RunSnapshot struct {
 	MessageEvents     []string                  `json:"messageEvents"`         // event id of each message
 	Turns             []TurnSnapshot            `json:"turns"`                 // in order
 	Steps             []StepSnapshot            `json:"steps"`                 // in order
-	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`
-	Phases            []PhaseSnapshot           `json:"phases"`            // in order
-	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`       // in order
-	Approvals         []ApprovalSnapshot        `json:"approvals"`         // in order
-	Clarifications    []ClarificationSnapshot   `json:"clarifications"`    // in order
-	Handoffs          []HandoffSnapshot         `json:"handoffs"`          // in order
-	Tasks             []TaskSnapshot            `json:"tasks"`             // in order
-	Audits            []AuditSnapshot           `json:"audits"`            // in order
-	Claims            []ClaimSnapshot           `json:"claims"`            // in order
-	Issues            []IssueSnapshot           `json:"issues"`            // in order
-	Citations         int                       `json:"citations"`         // how many
-	Budgets           []BudgetSnapshot          `json:"budgets"`           // budgets exceeded and caps breached, in order
-	Blackboard        map[string]BlackboardItem `json:"blackboard"`        // by item id
-	Usage             RunUsage                  `json:"usage"`             // of the whole run, counted once
-	Violations        []*InvariantError         `json:"violations"`        // the first ones, in order
-	ViolationCount    int                       `json:"violationCount"`    // all of them
-	Unknown           map[string]int            `json:"unknown"`           // events of unknown kinds, by kind
-	Retracted         []string                  `json:"retracted"`         // event ids
-	RetractedMessages []ConversationMessage     `json:"retractedMessages"` // messages of those events
+	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`     // the workflow; absent without workflow events
+	Phases            []PhaseSnapshot           `json:"phases"`                // in order
+	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`           // in order
+	Approvals         []ApprovalSnapshot        `json:"approvals"`             // in order
+	Clarifications    []ClarificationSnapshot   `json:"clarifications"`        // in order
+	Handoffs          []HandoffSnapshot         `json:"handoffs"`              // in order
+	Tasks             []TaskSnapshot            `json:"tasks"`                 // in order
+	Audits            []AuditSnapshot           `json:"audits"`                // in order
+	Claims            []ClaimSnapshot           `json:"claims"`                // in order
+	Issues            []IssueSnapshot           `json:"issues"`                // in order
+	Citations         int                       `json:"citations"`             // how many
+	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached, in order
+	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
+	Usage             RunUsage                  `json:"usage"`                 // of the whole run, counted once
+	Violations        []*InvariantError         `json:"violations"`            // the first ones, in order
+	ViolationCount    int                       `json:"violationCount"`        // all of them
+	Unknown           map[string]int            `json:"unknown"`               // events of unknown kinds, by kind
+	Retracted         []string                  `json:"retracted"`             // event ids
+	RetractedMessages []ConversationMessage     `json:"retractedMessages"`     // messages of those events
 
 	// Recent are fingerprints of the last events, so that a repeated event is
 	// told from another one with the same sequence.
@@ -136,12 +136,12 @@ type RunSnapshot struct {
 // InboxItem is a command that waits.
 type InboxItem struct {
 	EventID string  `json:"eventId"` // of the CommandReceived
-	Command Command `json:"command"`
+	Command Command `json:"command"` // the command as received
 }
 
 // AgentSnapshot is the state of one agent of a run.
 type AgentSnapshot struct {
-	AgentID           string             `json:"agentId"`
+	AgentID           string             `json:"agentId"`                    // the agent; empty outside any
 	Order             int                `json:"order"`                      // agents are counted as they appear, from 0
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // who spawned it
@@ -199,18 +199,18 @@ type BlockSnapshot struct {
 
 // ToolCallSnapshot is one tool call.
 type ToolCallSnapshot struct {
-	Sequence  uint64             `json:"sequence"` // of the event that opened it
-	AgentID   string             `json:"agentId,omitzero"`
-	CallID    string             `json:"callId"`
-	ToolID    string             `json:"toolId"`
-	EventID   string             `json:"eventId,omitzero"` // of the call, or of the return with oneEvent
-	Step      Opt[int]           `json:"step,omitzero"`
-	Attempt   Opt[int]           `json:"attempt,omitzero"`
-	RetryOf   string             `json:"retryOf,omitzero"`
-	StartedAt time.Time          `json:"startedAt,omitzero"` // with oneEvent: time less duration
-	Status    ToolStatus         `json:"status,omitzero"`    // empty while open
-	Duration  Opt[time.Duration] `json:"durationMs,omitzero"`
-	Error     string             `json:"error,omitzero"` // message
+	Sequence  uint64             `json:"sequence"`            // of the event that opened it
+	AgentID   string             `json:"agentId,omitzero"`    // the agent; empty outside any
+	CallID    string             `json:"callId"`              // the call id
+	ToolID    string             `json:"toolId"`              // the tool
+	EventID   string             `json:"eventId,omitzero"`    // of the call, or of the return with oneEvent
+	Step      Opt[int]           `json:"step,omitzero"`       // the step it was made in
+	Attempt   Opt[int]           `json:"attempt,omitzero"`    // which attempt, from 1
+	RetryOf   string             `json:"retryOf,omitzero"`    // call id of the attempt before
+	StartedAt time.Time          `json:"startedAt,omitzero"`  // with oneEvent: time less duration
+	Status    ToolStatus         `json:"status,omitzero"`     // empty while open
+	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // as stated, else measured between the events
+	Error     string             `json:"error,omitzero"`      // message
 }
 
 // ToolStats counts the calls of one tool.
@@ -224,148 +224,148 @@ type ToolStats struct {
 
 // TurnSnapshot is one turn.
 type TurnSnapshot struct {
-	Turn      Opt[int]           `json:"turn,omitzero"`
-	Name      string             `json:"name,omitzero"`
-	AgentID   string             `json:"agentId,omitzero"`
-	StartedAt time.Time          `json:"startedAt,omitzero"`
-	EndedAt   time.Time          `json:"endedAt,omitzero"`
-	Duration  Opt[time.Duration] `json:"durationMs,omitzero"`
-	Error     Opt[ErrorInfo]     `json:"error,omitzero"`
-	Text      string             `json:"text,omitzero"`   // TurnSummarized.Text
-	Intent    string             `json:"intent,omitzero"` // TurnSummarized.Intent
+	Turn      Opt[int]           `json:"turn,omitzero"`       // turn number
+	Name      string             `json:"name,omitzero"`       // name of the span
+	AgentID   string             `json:"agentId,omitzero"`    // the agent; empty outside any
+	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of the event that opened it
+	EndedAt   time.Time          `json:"endedAt,omitzero"`    // time of the event that closed it; zero while open
+	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // as stated, else measured between the events
+	Error     Opt[ErrorInfo]     `json:"error,omitzero"`      // set when it failed
+	Text      string             `json:"text,omitzero"`       // TurnSummarized.Text
+	Intent    string             `json:"intent,omitzero"`     // TurnSummarized.Intent
 }
 
 // StepSnapshot is one step of a plan.
 type StepSnapshot struct {
-	StepID      string             `json:"stepId"`
-	Name        string             `json:"name,omitzero"`
-	Description string             `json:"description,omitzero"`
-	AgentID     string             `json:"agentId,omitzero"`
-	StartedAt   time.Time          `json:"startedAt,omitzero"`
-	EndedAt     time.Time          `json:"endedAt,omitzero"`
-	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`
-	Error       Opt[ErrorInfo]     `json:"error,omitzero"`
+	StepID      string             `json:"stepId"`               // id of the step
+	Name        string             `json:"name,omitzero"`        // name of the span
+	Description string             `json:"description,omitzero"` // what was to be done
+	AgentID     string             `json:"agentId,omitzero"`     // the agent; empty outside any
+	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of the event that opened it
+	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of the event that closed it; zero while open
+	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // as stated, else measured between the events
+	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
 }
 
 // WorkflowSnapshot is the run's workflow.
 type WorkflowSnapshot struct {
-	WorkflowID      string             `json:"workflowId"`
-	Phases          []string           `json:"phases"` // as planned
-	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"`
-	ApprovedBy      string             `json:"approvedBy,omitzero"`
-	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`
-	Finalized       bool               `json:"finalized,omitzero"`
-	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"` // as stated at the end
-	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`
-	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`
+	WorkflowID      string             `json:"workflowId"`               // the workflow
+	Phases          []string           `json:"phases"`                   // as planned
+	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // before it ran
+	ApprovedBy      string             `json:"approvedBy,omitzero"`      // who agreed to run it
+	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`      // when
+	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized was seen
+	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"`     // as stated at the end
+	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`     // as stated at the end
+	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // as stated, else measured between the events
 }
 
 // PhaseSnapshot is one passage through a phase of a workflow.
 type PhaseSnapshot struct {
-	WorkflowID  string     `json:"workflowId"`
-	Phase       string     `json:"phase"`
-	Open        bool       `json:"open,omitzero"`
-	StartedAt   time.Time  `json:"startedAt,omitzero"`
-	EndedAt     time.Time  `json:"endedAt,omitzero"`
-	InputCount  Opt[int]   `json:"inputCount,omitzero"`
-	OutputCount Opt[int]   `json:"outputCount,omitzero"`
-	Tokens      Opt[int64] `json:"tokens,omitzero"`
+	WorkflowID  string     `json:"workflowId"`           // the workflow
+	Phase       string     `json:"phase"`                // name of the phase
+	Open        bool       `json:"open,omitzero"`        // not closed yet
+	StartedAt   time.Time  `json:"startedAt,omitzero"`   // time of the event that opened it
+	EndedAt     time.Time  `json:"endedAt,omitzero"`     // time of the event that closed it; zero while open
+	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // items that went in
+	OutputCount Opt[int]   `json:"outputCount,omitzero"` // items that came out
+	Tokens      Opt[int64] `json:"tokens,omitzero"`      // as stated; a cross-check
 }
 
 // CheckpointSnapshot is a checkpoint saved or resumed from.
 type CheckpointSnapshot struct {
-	WorkflowID string     `json:"workflowId,omitzero"`
-	Phase      string     `json:"phase,omitzero"`
-	At         time.Time  `json:"at,omitzero"`
+	WorkflowID string     `json:"workflowId,omitzero"` // the workflow
+	Phase      string     `json:"phase,omitzero"`      // name of the phase
+	At         time.Time  `json:"at,omitzero"`         // when
 	StateBytes Opt[int64] `json:"stateBytes,omitzero"` // saved
 	Resumed    bool       `json:"resumed,omitzero"`    // resumed from
 }
 
 // ApprovalSnapshot is a question to a person and the answer.
 type ApprovalSnapshot struct {
-	Sequence    uint64    `json:"sequence"` // of the event that opened it
-	ApprovalID  string    `json:"approvalId"`
-	Action      string    `json:"action,omitzero"`
-	CallID      string    `json:"callId,omitzero"`
-	AgentID     string    `json:"agentId,omitzero"`
-	RequestedAt time.Time `json:"requestedAt,omitzero"`
-	AnsweredAt  time.Time `json:"answeredAt,omitzero"`
-	Open        bool      `json:"open,omitzero"`
-	Granted     bool      `json:"granted,omitzero"`
-	By          string    `json:"by,omitzero"`
-	Feedback    string    `json:"feedback,omitzero"`
+	Sequence    uint64    `json:"sequence"`             // of the event that opened it
+	ApprovalID  string    `json:"approvalId"`           // id of the request
+	Action      string    `json:"action,omitzero"`      // what would be done
+	CallID      string    `json:"callId,omitzero"`      // the call id
+	AgentID     string    `json:"agentId,omitzero"`     // the agent; empty outside any
+	RequestedAt time.Time `json:"requestedAt,omitzero"` // when it was asked
+	AnsweredAt  time.Time `json:"answeredAt,omitzero"`  // when it was answered; zero while open
+	Open        bool      `json:"open,omitzero"`        // not closed yet
+	Granted     bool      `json:"granted,omitzero"`     // the answer, once there is one
+	By          string    `json:"by,omitzero"`          // who answered
+	Feedback    string    `json:"feedback,omitzero"`    // what they said
 }
 
 // ClarificationSnapshot is a set of questions and the answers.
 type ClarificationSnapshot struct {
-	Sequence    uint64     `json:"sequence"` // of the event that opened it
-	InterruptID string     `json:"interruptId"`
-	AgentID     string     `json:"agentId,omitzero"`
-	Questions   []Question `json:"questions"`
-	RequestedAt time.Time  `json:"requestedAt,omitzero"`
-	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`
-	Open        bool       `json:"open,omitzero"`
-	Answers     JSON       `json:"answers,omitzero"`
-	AnsweredBy  string     `json:"answeredBy,omitzero"`
+	Sequence    uint64     `json:"sequence"`             // of the event that opened it
+	InterruptID string     `json:"interruptId"`          // id of the request
+	AgentID     string     `json:"agentId,omitzero"`     // the agent; empty outside any
+	Questions   []Question `json:"questions"`            // as asked
+	RequestedAt time.Time  `json:"requestedAt,omitzero"` // when it was asked
+	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`  // when it was answered; zero while open
+	Open        bool       `json:"open,omitzero"`        // not closed yet
+	Answers     JSON       `json:"answers,omitzero"`     // by question id
+	AnsweredBy  string     `json:"answeredBy,omitzero"`  // who answered
 }
 
 // HandoffSnapshot is a handoff.
 type HandoffSnapshot struct {
-	Sequence  uint64 `json:"sequence"` // of the event that opened it
-	HandoffID string `json:"handoffId,omitzero"`
-	From      string `json:"from"` // agent id
-	To        string `json:"to"`   // agent id
-	Reason    string `json:"reason,omitzero"`
-	Open      bool   `json:"open,omitzero"` // requested and not accepted
+	Sequence  uint64 `json:"sequence"`           // of the event that opened it
+	HandoffID string `json:"handoffId,omitzero"` // id of the request; empty for an agent.handoff
+	From      string `json:"from"`               // agent id
+	To        string `json:"to"`                 // agent id
+	Reason    string `json:"reason,omitzero"`    // why
+	Open      bool   `json:"open,omitzero"`      // requested and not accepted
 }
 
 // TaskSnapshot is an assigned task.
 type TaskSnapshot struct {
-	Sequence uint64 `json:"sequence"` // of the event that opened it
-	TaskID   string `json:"taskId,omitzero"`
-	AgentID  string `json:"agentId,omitzero"`
-	Goal     string `json:"goal"`
+	Sequence uint64 `json:"sequence"`         // of the event that opened it
+	TaskID   string `json:"taskId,omitzero"`  // the task
+	AgentID  string `json:"agentId,omitzero"` // the agent; empty outside any
+	Goal     string `json:"goal"`             // what is to be reached
 }
 
 // AuditSnapshot is one audit.
 type AuditSnapshot struct {
 	Sequence     uint64        `json:"sequence"`         // of the event that opened it
 	AgentID      string        `json:"agentId,omitzero"` // empty: of the run
-	CheckpointID string        `json:"checkpointId"`
-	Result       AuditResult   `json:"result"`
-	Duration     time.Duration `json:"durationMs"`
+	CheckpointID string        `json:"checkpointId"`     // the checkpoint
+	Result       AuditResult   `json:"result"`           // the verdict
+	Duration     time.Duration `json:"durationMs"`       // as stated, else measured between the events
 }
 
 // ClaimSnapshot is a verdict on a finding.
 type ClaimSnapshot struct {
-	Sequence        uint64 `json:"sequence"` // of the event that opened it
-	FindingID       string `json:"findingId"`
-	VerifierAgentID string `json:"verifierAgentId"`
-	Verdict         string `json:"verdict"`
+	Sequence        uint64 `json:"sequence"`        // of the event that opened it
+	FindingID       string `json:"findingId"`       // the finding
+	VerifierAgentID string `json:"verifierAgentId"` // who checked it
+	Verdict         string `json:"verdict"`         // the verdict
 }
 
 // IssueSnapshot is an issue that a verifier found.
 type IssueSnapshot struct {
-	Sequence uint64 `json:"sequence"` // of the event that opened it
-	AgentID  string `json:"agentId,omitzero"`
-	Issue    string `json:"issue"`
-	Severity string `json:"severity,omitzero"`
+	Sequence uint64 `json:"sequence"`          // of the event that opened it
+	AgentID  string `json:"agentId,omitzero"`  // the agent; empty outside any
+	Issue    string `json:"issue"`             // what is wrong
+	Severity string `json:"severity,omitzero"` // the verifier's own scale
 }
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.
 type BudgetSnapshot struct {
-	Budget string       `json:"budget"`
-	Cap    bool         `json:"cap,omitzero"` // a cap.breached
-	Limit  Opt[float64] `json:"limit,omitzero"`
-	Actual Opt[float64] `json:"actual,omitzero"`
+	Budget string       `json:"budget"`          // which budget, or which cap
+	Cap    bool         `json:"cap,omitzero"`    // a cap.breached
+	Limit  Opt[float64] `json:"limit,omitzero"`  // in its own unit
+	Actual Opt[float64] `json:"actual,omitzero"` // in its own unit
 }
 
 // BlackboardItem is an item of shared state.
 type BlackboardItem struct {
-	ItemType    string       `json:"itemType"`
-	Content     JSON         `json:"content"`
-	SourceAgent string       `json:"sourceAgent,omitzero"`
-	Confidence  Opt[float64] `json:"confidence,omitzero"`
+	ItemType    string       `json:"itemType"`             // fact, hypothesis, artifact, decision, task; open
+	Content     JSON         `json:"content"`              // the item
+	SourceAgent string       `json:"sourceAgent,omitzero"` // who wrote it
+	Confidence  Opt[float64] `json:"confidence,omitzero"`  // in [0, 1]
 }
 
 // RunUsage is what a run used, counted once: the sum over its agents. An
@@ -374,7 +374,7 @@ type BlackboardItem struct {
 // far. modelUsage includes sub-agents, so an agent below one that has it does
 // not count again. Totals in summaries, phases and finals are not added.
 type RunUsage struct {
-	Usage   Usage            `json:"usage"`
+	Usage   Usage            `json:"usage"`            // tokens
 	CostUSD Opt[float64]     `json:"costUsd,omitzero"` // US dollars
 	Models  map[string]Usage `json:"models"`           // where models are known
 	// Unassigned is what was reported outside any agent.
@@ -392,8 +392,8 @@ type AgentUsage struct {
 
 // Fingerprint tells one event from another.
 type Fingerprint struct {
-	Sequence uint64 `json:"sequence"`
-	Hash     uint64 `json:"hash"` // of the event's line
+	Sequence uint64 `json:"sequence"` // of the event
+	Hash     uint64 `json:"hash"`     // of the event's line
 }
 
 // AppendJSON appends the snapshot as one JSON object to dst. Keys of maps are

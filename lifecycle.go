@@ -803,7 +803,9 @@ func (m *machine) apply(e *Event) *agentState {
 		m.handoffs[handoffKey(p.HandoffID, p.From, p.To)]++
 	case *HandoffAccepted:
 		key := handoffKey(p.HandoffID, p.From, p.To)
-		if m.handoffs[key]--; m.handoffs[key] <= 0 {
+		if n := m.handoffs[key]; n > 1 {
+			m.handoffs[key] = n - 1
+		} else {
 			delete(m.handoffs, key)
 		}
 	}

@@ -66,7 +66,8 @@ const (
 type Policy struct {
 	// Off turns the whole step off.
 	Off bool
-	// Content and Meta are the actions for the text of these classes.
+	// Content and Meta are the actions for the text of these classes. Names
+	// may be required, so Drop masks them.
 	Content Action
 	Meta    Action
 	// Keys are further member names whose values are masked inside raw JSON.
@@ -317,13 +318,30 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 		switch c.policy.action(class) {
 		case Scan:
 			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw)
-		case Mask:
-			raw, c.redacted = jsonwire.Quote(maskedClass), true
-		case Drop:
-			raw, c.redacted = "null", true
+		case Mask, Drop:
+			raw, c.redacted = without(raw, c.policy.action(class)), true
 		}
 	}
 	return JSON(raw), raw != string(j)
+}
+
+// without returns what an action leaves of a JSON value. An object stays an
+// object and a list a list, so that rules about the value still hold.
+func without(raw string, a Action) string {
+	const marker = `"` + maskedClass + `"`
+	switch {
+	case raw[0] == '{' && a == Mask:
+		return `{"redacted":` + marker + `}`
+	case raw[0] == '{':
+		return "{}"
+	case raw[0] == '[' && a == Mask:
+		return "[" + marker + "]"
+	case raw[0] == '[':
+		return "[]"
+	case a == Mask:
+		return marker
+	}
+	return "null"
 }
 
 // extras does the same for members that no field holds; they count as content.
@@ -342,13 +360,17 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 			b.missing(anchor, text[1:len(text)-1])
 			continue
 		}
-		object := "{" + text + "}"
-		j, ch := c.json("", ClassContent, JSON(object))
-		if ch && j == "null" || j == JSON(jsonwire.Quote(maskedClass)) {
-			j = "{" + JSON(text[:valueStart(object)-1]) + j + "}"
+		start := valueStart(text)
+		object := JSON("{" + text + "}") // the rules for members need the name
+		var ch bool
+		if act := c.policy.action(ClassContent); act == Mask || act == Drop {
+			object, ch = JSON("{"+text[:start]+without(text[start:], act)+"}"), true
+			c.redacted = true
+		} else {
+			object, ch = c.json("", ClassContent, object)
 		}
 		changed = changed || ch
-		b.putText(anchor, what, string(j[1:len(j)-1]))
+		b.putText(anchor, what, string(object[1:len(object)-1]))
 	}
 	if !changed {
 		return x, false
@@ -356,17 +378,17 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	return b.done(), true
 }
 
-// valueStart returns the offset of the first member's value.
-func valueStart(object string) int {
+// valueStart returns the offset of the value in the text "name":value.
+func valueStart(text string) int {
 	var s jsonwire.Scanner
-	s.Reset(object)
+	s.Reset("{" + text + "}")
 	if s.Object() != nil {
-		return len(object)
+		return len(text)
 	}
 	if _, _, err := s.Member(); err != nil {
-		return len(object)
+		return len(text)
 	}
-	return s.Offset()
+	return s.Offset() - 1
 }
 
 // action returns what is done to the text of a class.
@@ -378,6 +400,9 @@ func (r *redaction) action(c Class) Action {
 	case ClassContent:
 		return r.Content
 	case ClassMeta:
+		if r.Meta == Drop {
+			return Mask
+		}
 		return r.Meta
 	case ClassID:
 		return Keep

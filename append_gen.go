@@ -2546,9 +2546,9 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"restart":`...)
 		dst = strconv.AppendBool(dst, v.Restart)
 	}
-	if v.StartedBy != 0 {
-		dst = append(dst, `,"startedBy":`...)
-		dst = strconv.AppendUint(dst, v.StartedBy, 10)
+	if v.Sequence != 0 {
+		dst = append(dst, `,"sequence":`...)
+		dst = strconv.AppendUint(dst, v.Sequence, 10)
 	}
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)
@@ -2833,7 +2833,9 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"workflowId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = append(dst, `,"workflowId":`...)
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
 	dst = append(dst, `,"phase":`...)
 	dst = jsonwire.AppendString(dst, v.Phase)
@@ -2865,7 +2867,8 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *CheckpointSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
 	if v.WorkflowID != "" {
 		dst = append(dst, `,"workflowId":`...)
 		dst = jsonwire.AppendString(dst, v.WorkflowID)
@@ -2886,10 +2889,6 @@ func (v *CheckpointSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumed":`...)
 		dst = strconv.AppendBool(dst, v.Resumed)
 	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
@@ -3054,7 +3053,9 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 }
 
 func (v *BudgetSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"budget":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = append(dst, `,"budget":`...)
 	dst = jsonwire.AppendString(dst, v.Budget)
 	if v.Cap {
 		dst = append(dst, `,"cap":`...)

@@ -102,10 +102,11 @@ func NewEmitter(o Options) (*Emitter, error) {
 		return nil, fmt.Errorf("agentevents: Options.Lifecycle: no table %d", o.Lifecycle)
 	}
 	for i, s := range o.Sinks {
-		if s == nil {
+		k := newSinkEntry(s)
+		if k.sink == nil {
 			return nil, fmt.Errorf("agentevents: Options.Sinks[%d] is nil", i)
 		}
-		e.sinks = append(e.sinks, newSinkEntry(s))
+		e.sinks = append(e.sinks, k)
 	}
 	for _, k := range e.sinks {
 		e.lines = e.lines || k.line != nil
@@ -256,12 +257,16 @@ func (e *Emitter) Close(ctx context.Context) error {
 			}
 		}
 	}
+	select {
+	case e.drained <- struct{}{}: // for other calls of Close that wait
+	default:
+	}
 	errs := []error{e.Flush(ctx)}
 	for _, k := range e.sinks {
-		if k.closer == nil || !k.closed.CompareAndSwap(false, true) {
+		if k.closer == nil {
 			continue
 		}
-		if err := within(ctx, k.close); err != nil {
+		if err := k.closeOnce(ctx); err != nil {
 			errs = append(errs, &SinkError{Sink: k.name, Err: err})
 		}
 	}
@@ -314,6 +319,7 @@ type runState struct {
 	ids    idSource
 	line   []byte
 	closed bool
+	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
 // A Run is a handle to a run: what it emits belongs to no agent.
@@ -391,22 +397,22 @@ func (s *runState) record(ctx context.Context, ev Event) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	done, err := s.write(ctx, ev)
-	if done.violation != nil && e.opts.OnViolation != nil {
-		e.opts.OnViolation(done.violation)
-	}
-	for _, err := range done.reports {
-		e.report(err)
+	if !done.recorded {
+		return err
 	}
 	if done.ended {
 		e.release(s)
-	}
-	if !done.recorded {
-		return err
 	}
 	for _, k := range e.commit {
 		if cerr := k.commit(ctx); cerr != nil {
 			err = e.failed(err, k, &done, cerr)
 		}
+	}
+	if done.violation != nil && e.opts.OnViolation != nil {
+		e.opts.OnViolation(done.violation)
+	}
+	for _, err := range done.reports {
+		e.report(err)
 	}
 	return err
 }
@@ -463,9 +469,9 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 	}
 
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
+	// Reasoning is cut last, or half a secret could remain.
 	c := cleaner{policy: e.redact, kind: ev.Kind()}
-	p, cut := e.redact.reasoning(ev.Payload, s.m.blockSize(&ev))
-	p = ops(p).cleanPayload(&c)
+	p := ops(ev.Payload).cleanPayload(&c)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}
@@ -473,7 +479,9 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 		done.violation = nil
 		return done, c.err.in("payload").asError(&ev)
 	}
-	ev.Payload = p
+	var cut bool
+	used := s.reasoningUsed(&ev)
+	ev.Payload, cut = e.redact.reasoning(p, used)
 	if c.redacted || cut {
 		ev.Marks |= MarkRedacted
 	}
@@ -501,6 +509,7 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 	if done.violation != nil {
 		done.violation.EventID = ev.ID
 	}
+	s.countReasoning(&ev, used)
 	s.m.apply(&ev)
 	done.recorded, done.sequence, done.runID = true, ev.Sequence, ev.RunID
 	done.ended = s.m.terminal != ""
@@ -530,6 +539,32 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 }
 
 const maxKeptLine = 1 << 20
+
+// reasoningUsed returns how much reasoning the event's block had before: in
+// tokens with Policy.CountTokens, else in characters.
+func (s *runState) reasoningUsed(ev *Event) int {
+	used := s.m.blockSize(ev)
+	if used == 0 || s.e.redact.CountTokens == nil {
+		return used
+	}
+	p := ev.Payload.(*AgentReasoningDelta)
+	if tokens, ok := s.tokens[callKey{s.m.agentKey(ev), p.BlockID}]; ok {
+		return tokens
+	}
+	return used / 4 // of a resumed run
+}
+
+// countReasoning adds a delta to the tokens of its block.
+func (s *runState) countReasoning(ev *Event, used int) {
+	p, ok := ev.Payload.(*AgentReasoningDelta)
+	if !ok || p.Verbosity != VerbositySummary || s.e.redact.CountTokens == nil {
+		return
+	}
+	if s.tokens == nil || len(s.tokens) >= maxBlocks {
+		s.tokens = map[callKey]int{}
+	}
+	s.tokens[callKey{s.m.agentKey(ev), p.BlockID}] = used + s.e.redact.CountTokens(p.Delta)
+}
 
 func fillText(to *string, from string) {
 	if *to == "" {
@@ -658,6 +693,10 @@ func (a *Agent) Emit(ctx context.Context, p Payload) error {
 func (a *Agent) Record(ctx context.Context, ev Event) error {
 	if ev.AgentID == "" {
 		ev.AgentID = a.id
+	}
+	if _, ok := ev.Payload.(*AgentStarted); ok && ev.AgentID == a.id {
+		fillText(&ev.ParentAgentID, a.parent)
+		fillText(&ev.ParentCallID, a.call)
 	}
 	return a.run.Record(ctx, ev)
 }

@@ -24,6 +24,9 @@ type FoldOptions struct {
 	// MaxViolations is how many violations the snapshot keeps, the first ones;
 	// all are counted. 0 means 256, negative means none.
 	MaxViolations int
+	// OnViolation is told every violation, while the event that is the cause
+	// is applied. Nil leaves them to the snapshot.
+	OnViolation func(*InvariantError)
 	// Host is what the host owns and a log cannot say.
 	Host HostState
 }
@@ -71,7 +74,7 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 		return nil, errors.New("agentevents: ResumeFold needs a snapshot")
 	}
 	f := &Fold{opts: o}
-	if snapshot.Status == "" && snapshot.RunID == "" {
+	if snapshot.RunID == "" && snapshot.NextSequence == 0 {
 		return f, nil // a snapshot of nothing
 	}
 	f.s = snapshot.clone()
@@ -208,6 +211,9 @@ func fingerprint(b []byte) uint64 {
 
 func (f *Fold) violation(err *InvariantError) {
 	f.s.ViolationCount++
+	if f.opts.OnViolation != nil {
+		f.opts.OnViolation(err)
+	}
 	limit := f.opts.MaxViolations
 	if limit == 0 {
 		limit = defaultMaxViolations
@@ -418,18 +424,18 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 	case *PhaseStarted:
 		s.workflow(ev)
 		s.Phases = append(s.Phases, PhaseSnapshot{
-			WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), Open: true, StartedAt: ev.Time, InputCount: p.InputCount,
+			Sequence: ev.Sequence, WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), Open: true, StartedAt: ev.Time, InputCount: p.InputCount,
 		})
 	case *PhaseCompleted:
 		ph := s.phase(ev)
 		ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
 	case *CheckpointSaved:
 		s.Checkpoints = append(s.Checkpoints, CheckpointSnapshot{
-			WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), At: ev.Time, StateBytes: Some(p.StateBytes),
+			Sequence: ev.Sequence, WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), At: ev.Time, StateBytes: Some(p.StateBytes),
 		})
 	case *CheckpointResumed:
 		s.Checkpoints = append(s.Checkpoints, CheckpointSnapshot{
-			WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), At: p.ResumedAt, Resumed: true,
+			Sequence: ev.Sequence, WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), At: p.ResumedAt, Resumed: true,
 		})
 	case *WorkflowFinalized:
 		w := s.workflow(ev)
@@ -489,9 +495,9 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		}
 		u.observe(p)
 	case *BudgetExceeded:
-		s.Budgets = append(s.Budgets, BudgetSnapshot{Budget: strings.Clone(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual)})
+		s.Budgets = append(s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: strings.Clone(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual)})
 	case *CapBreached:
-		s.Budgets = append(s.Budgets, BudgetSnapshot{Budget: strings.Clone(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
+		s.Budgets = append(s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: strings.Clone(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
 	case *BlackboardItemCreated:
 		s.Blackboard[strings.Clone(p.ItemID)] = BlackboardItem{
 			ItemType: strings.Clone(p.ItemType), Content: own(p.Content), SourceAgent: strings.Clone(p.SourceAgent), Confidence: p.Confidence,
@@ -594,7 +600,10 @@ func (f *Fold) agentStarted(ev *Event, a *agentState, rec *AgentSnapshot, p *Age
 	set(&rec.Phase, ev.Phase)
 	set(&rec.Task, p.Task)
 	set(&rec.Model, p.Model)
-	rec.Attempts, rec.StartedBy = a.attempt, ev.Sequence
+	rec.Attempts = a.attempt
+	if rec.StartedAt.IsZero() {
+		rec.Sequence = ev.Sequence
+	}
 	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
 	rec.Duration = Opt[time.Duration]{}
 	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput = "", Opt[ErrorInfo]{}, "", ""

@@ -204,6 +204,10 @@ type Reader struct {
 	long    []byte
 	started bool
 	ended   bool
+
+	events []Event // of the current line
+	given  int     // how many of them were yielded
+	err    error   // yielded after them
 }
 
 // NewReader returns a reader of r.
@@ -228,41 +232,45 @@ func (r *Reader) Line() int { return r.line }
 // stopped.
 func (r *Reader) All() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		var events []Event
-		for !r.ended {
-			line, err := r.readLine()
-			if err != nil && err != io.EOF {
+		for {
+			for r.given < len(r.events) {
+				r.given++
+				if !yield(r.events[r.given-1], nil) {
+					return
+				}
+			}
+			if err := r.err; err != nil {
+				r.err = nil
 				if !yield(Event{}, err) {
 					return
 				}
-				continue // the line was too long, or r.ended is set
 			}
-			torn := err == io.EOF
-			clear(events)
-			events = events[:0]
-			var derr error
-			if len(bytes.TrimSpace(line)) > 0 {
-				events, derr = r.dec.Decode(events, line)
-				if derr != nil {
-					derr = r.lineError(derr, line, torn)
-				}
-			}
-			if torn {
-				r.ended = true
-				var eerr error
-				events, eerr = r.dec.End(events)
-				if eerr != nil {
-					derr = errors.Join(derr, eerr)
-				}
-			}
-			for _, ev := range events {
-				if !yield(ev, nil) {
-					return
-				}
-			}
-			if derr != nil && !yield(Event{}, derr) {
+			if r.ended {
 				return
 			}
+			r.decode()
+		}
+	}
+}
+
+// decode reads and decodes one line.
+func (r *Reader) decode() {
+	clear(r.events)
+	r.events, r.given = r.events[:0], 0
+	line, err := r.readLine()
+	if err != nil && err != io.EOF {
+		r.err = err // the line was too long, or r.ended is set
+	} else if len(bytes.TrimSpace(line)) > 0 {
+		if r.events, r.err = r.dec.Decode(r.events, line); r.err != nil {
+			r.err = r.lineError(r.err, line, err == io.EOF)
+		}
+	}
+	if err == io.EOF {
+		r.ended = true
+	}
+	if r.ended {
+		if r.events, err = r.dec.End(r.events); err != nil {
+			r.err = errors.Join(r.err, r.at(err))
 		}
 	}
 }
@@ -280,7 +288,7 @@ func (r *Reader) readLine() ([]byte, error) {
 		for err == bufio.ErrBufferFull {
 			line, err = r.in.ReadSlice('\n')
 			r.next += int64(len(line))
-			if len(r.long) <= r.max {
+			if len(r.long)-len("\r\n") <= r.max {
 				r.long = append(r.long, line...)
 			}
 		}
@@ -292,7 +300,10 @@ func (r *Reader) readLine() ([]byte, error) {
 	}
 	if !r.started {
 		r.started = true
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		if rest, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
+			line = rest
+			r.offset += 3
+		}
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -303,18 +314,28 @@ func (r *Reader) readLine() ([]byte, error) {
 	return line, err
 }
 
-// lineError says where the error of a line is.
-func (r *Reader) lineError(err error, line []byte, last bool) error {
-	var le *LineError
-	if !errors.As(err, &le) {
+// at says which line an error of the decoder is about.
+func (r *Reader) at(err error) *LineError {
+	le, ok := err.(*LineError)
+	if !ok {
 		le = &LineError{Err: err}
+		var inner *LineError // one of several, or wrapped
+		if errors.As(err, &inner) {
+			le.Column, le.Pointer = inner.Column, inner.Pointer
+		}
 	}
 	le.Line, le.Offset = r.line, r.offset
+	return le
+}
+
+// lineError says where the error of a line is.
+func (r *Reader) lineError(err error, line []byte, last bool) error {
+	le := r.at(err)
 	switch {
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		le.Err = errors.New("this is gzip data, not lines of JSON: decompress it first")
+		le.Column, le.Pointer, le.Err = 0, "", errors.New("this is gzip data, not lines of JSON: decompress it first")
 	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
-		le.Err = errors.New("this is UTF-16, not UTF-8: convert it first")
+		le.Column, le.Pointer, le.Err = 0, "", errors.New("this is UTF-16, not UTF-8: convert it first")
 	case last && jsonwire.Valid(string(line)) != nil:
 		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", r.offset, io.ErrUnexpectedEOF, le.Err)
 	}

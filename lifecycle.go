@@ -695,7 +695,7 @@ func (m *machine) checkWorkflow(e *Event) *InvariantError {
 // apply brings the machine to the state that e describes. It returns the
 // agent the event belongs to, or nil.
 func (m *machine) apply(e *Event) *agentState {
-	m.next = e.Sequence + 1
+	m.next = max(e.Sequence, e.Sequence+1) // a log may claim the highest number there is
 	if !isSession(e.Payload) {
 		m.begun = true
 	}

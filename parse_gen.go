@@ -5078,13 +5078,13 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case "startedBy":
+		case "sequence":
 			if m.repeats(21) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.StartedBy, err = s.Uint()
-				if v.StartedBy == 0 {
+				v.Sequence, err = s.Uint()
+				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
@@ -5857,18 +5857,23 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "workflowId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "workflowId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			v.WorkflowID, err = s.String()
 		case "phase":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			v.Phase, err = s.String()
 		case "open":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5878,7 +5883,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "startedAt":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5888,7 +5893,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "endedAt":
-			if m.repeats(5) {
+			if m.repeats(6) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5898,7 +5903,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "inputCount":
-			if m.repeats(6) {
+			if m.repeats(7) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5906,7 +5911,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.InputCount.OK = err == nil
 			}
 		case "outputCount":
-			if m.repeats(7) {
+			if m.repeats(8) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5914,7 +5919,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.OutputCount.OK = err == nil
 			}
 		case "tokens":
-			if m.repeats(8) {
+			if m.repeats(9) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5945,8 +5950,13 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "workflowId":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "workflowId":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5956,7 +5966,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "phase":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5966,7 +5976,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "at":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5976,7 +5986,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "stateBytes":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5984,7 +5994,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.StateBytes.OK = err == nil
 			}
 		case "resumed":
-			if m.repeats(5) {
+			if m.repeats(6) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6518,13 +6528,18 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			break
 		}
 		switch name {
-		case "budget":
+		case "sequence":
 			if m.repeats(1) {
+				return s.Duplicate(name)
+			}
+			v.Sequence, err = s.Uint()
+		case "budget":
+			if m.repeats(2) {
 				return s.Duplicate(name)
 			}
 			v.Budget, err = s.String()
 		case "cap":
-			if m.repeats(2) {
+			if m.repeats(3) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6534,7 +6549,7 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "limit":
-			if m.repeats(3) {
+			if m.repeats(4) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -6542,7 +6557,7 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Limit.OK = err == nil
 			}
 		case "actual":
-			if m.repeats(4) {
+			if m.repeats(5) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -7157,8 +7172,8 @@ func parseMapOfRefToAgentSnapshot(s *jsonwire.Scanner) (map[string]*AgentSnapsho
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
-		elem, err := parseRefToAgentSnapshot(s)
-		if err != nil {
+		elem := new(AgentSnapshot)
+		if err := elem.parseJSON(s); err != nil {
 			return nil, err
 		}
 		dict[key] = elem
@@ -7178,8 +7193,8 @@ func parseListOfRefToToolCallSnapshot(s *jsonwire.Scanner) ([]*ToolCallSnapshot,
 		if !ok {
 			return list, nil
 		}
-		elem, err := parseRefToToolCallSnapshot(s)
-		if err != nil {
+		elem := new(ToolCallSnapshot)
+		if err := elem.parseJSON(s); err != nil {
 			return nil, err
 		}
 		list = append(list, elem)
@@ -7202,8 +7217,8 @@ func parseMapOfRefToToolStats(s *jsonwire.Scanner) (map[string]*ToolStats, error
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
-		elem, err := parseRefToToolStats(s)
-		if err != nil {
+		elem := new(ToolStats)
+		if err := elem.parseJSON(s); err != nil {
 			return nil, err
 		}
 		dict[key] = elem
@@ -7507,8 +7522,8 @@ func parseListOfRefToInvariantError(s *jsonwire.Scanner) ([]*InvariantError, err
 		if !ok {
 			return list, nil
 		}
-		elem, err := parseRefToInvariantError(s)
-		if err != nil {
+		elem := new(InvariantError)
+		if err := elem.parseJSON(s); err != nil {
 			return nil, err
 		}
 		list = append(list, elem)
@@ -7553,50 +7568,6 @@ func parseListOfBlockSnapshot(s *jsonwire.Scanner) ([]BlockSnapshot, error) {
 			return nil, err
 		}
 	}
-}
-
-func parseRefToAgentSnapshot(s *jsonwire.Scanner) (*AgentSnapshot, error) {
-	if s.Null() {
-		return nil, nil
-	}
-	v := new(AgentSnapshot)
-	if err := v.parseJSON(s); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-func parseRefToToolCallSnapshot(s *jsonwire.Scanner) (*ToolCallSnapshot, error) {
-	if s.Null() {
-		return nil, nil
-	}
-	v := new(ToolCallSnapshot)
-	if err := v.parseJSON(s); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-func parseRefToToolStats(s *jsonwire.Scanner) (*ToolStats, error) {
-	if s.Null() {
-		return nil, nil
-	}
-	v := new(ToolStats)
-	if err := v.parseJSON(s); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-func parseRefToInvariantError(s *jsonwire.Scanner) (*InvariantError, error) {
-	if s.Null() {
-		return nil, nil
-	}
-	v := new(InvariantError)
-	if err := v.parseJSON(s); err != nil {
-		return nil, err
-	}
-	return v, nil
 }
 
 // members keeps the books of one object while it is parsed: the fields that

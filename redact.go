@@ -278,6 +278,7 @@ type cleaner struct {
 	sanitized bool        // damaged characters were replaced
 	err       *fieldError // raw JSON that is not JSON
 	failed    error       // the first error of the Redactor
+	names     []string    // of the members beside one that is rewritten alone
 }
 
 // text returns what a text field may say, and whether that differs from s.
@@ -317,7 +318,7 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if c.policy != nil {
 		switch c.policy.action(class) {
 		case Scan:
-			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw)
+			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw, false)
 		case Mask, Drop:
 			raw, c.redacted = without(raw, c.policy.action(class)), true
 		}
@@ -349,6 +350,14 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	if c.policy == nil {
 		return x, false // read from a line, so it is sound
 	}
+	act := c.policy.action(ClassContent)
+	if act == Keep {
+		return x, false
+	}
+	c.names = c.names[:0]
+	if len(c.policy.Secrets.list()) > 0 {
+		c.names = x.names(c.names)
+	}
 	var b extrasBuilder
 	changed := false
 	for rest := x; rest != ""; {
@@ -360,22 +369,37 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 			b.missing(anchor, text[1:len(text)-1])
 			continue
 		}
-		start := valueStart(text)
-		object := JSON("{" + text + "}") // the rules for members need the name
-		var ch bool
-		if act := c.policy.action(ClassContent); act == Mask || act == Drop {
-			object, ch = JSON("{"+text[:start]+without(text[start:], act)+"}"), true
+		object := "{" + text + "}" // the rules for members need the name
+		// What is spelled out at its zero value says nothing to be masked.
+		if act != Scan && what == unknownMember {
+			start := valueStart(text)
+			object = "{" + text[:start] + without(text[start:], act) + "}"
 			c.redacted = true
-		} else {
-			object, ch = c.json("", ClassContent, object)
 		}
-		changed = changed || ch
-		b.putText(anchor, what, string(object[1:len(object)-1]))
+		object = c.rewrite(Field{Kind: c.kind, Class: ClassContent}, object, act != Scan)
+		changed = changed || object[1:len(object)-1] != text
+		b.putText(anchor, what, object[1:len(object)-1])
 	}
+	c.names = nil
 	if !changed {
 		return x, false
 	}
 	return b.done(), true
+}
+
+// names appends the names of the members in x.
+func (x extras) names(dst []string) []string {
+	for x != "" {
+		_, _, text, rest := x.next()
+		var s jsonwire.Scanner
+		s.Reset("{" + text + "}")
+		if s.Object() == nil {
+			name, _, _ := s.Member()
+			dst = append(dst, name)
+		}
+		x = rest
+	}
+	return dst
 }
 
 // valueStart returns the offset of the value in the text "name":value.
@@ -413,12 +437,7 @@ func (r *redaction) action(c Class) Action {
 // scan applies the rules for text, in this order: registered secrets, then
 // the caller's Redactor.
 func (c *cleaner) scan(f Field, s string) string {
-	for _, secret := range c.policy.Secrets.list() {
-		if strings.Contains(s, secret) {
-			s = strings.ReplaceAll(s, secret, maskedSecret)
-			c.redacted = true
-		}
-	}
+	s = c.hideSecrets(s)
 	if c.policy.Redactor != nil {
 		out, err := callRedactor(c.policy.Redactor, f, s)
 		if err != nil {
@@ -432,6 +451,17 @@ func (c *cleaner) scan(f Field, s string) string {
 		}
 		if out != s {
 			s = out
+			c.redacted = true
+		}
+	}
+	return s
+}
+
+// hideSecrets masks the registered secrets in s.
+func (c *cleaner) hideSecrets(s string) string {
+	for _, secret := range c.policy.Secrets.list() {
+		if strings.Contains(s, secret) {
+			s = strings.ReplaceAll(s, secret, maskedSecret)
 			c.redacted = true
 		}
 	}
@@ -456,12 +486,15 @@ type rewriter struct {
 	text string
 	out  []byte
 	done int // bytes of text that are in out
+
+	namesOnly bool
 }
 
 // rewrite applies the rules to every string of raw and to the values of
-// members named like credentials. raw is valid and has no whitespace.
-func (c *cleaner) rewrite(f Field, raw string) string {
-	w := rewriter{c: c, f: f, text: raw}
+// members named like credentials, or to the names alone. raw is valid and has
+// no whitespace.
+func (c *cleaner) rewrite(f Field, raw string, namesOnly bool) string {
+	w := rewriter{c: c, f: f, text: raw, namesOnly: namesOnly}
 	w.s.Reset(raw)
 	if w.value() != nil {
 		return jsonwire.Quote(maskedError) // cannot be: raw was checked
@@ -510,26 +543,35 @@ func (w *rewriter) value() error {
 }
 
 func (w *rewriter) object() error {
+	whole := w.text[w.s.Offset():]
 	if err := w.s.Object(); err != nil {
 		return err
 	}
-	outer := w.f.Key
+	outer, names := w.f.Key, w.c.names // names that must not come again
+	w.c.names = nil
 	for {
 		at := w.s.Offset()
 		name, ok, err := w.s.Member()
 		if err != nil || !ok {
-			w.f.Key = outer
+			w.f.Key, w.c.names = outer, names
 			return err
 		}
-		for _, secret := range w.c.policy.Secrets.list() {
-			if strings.Contains(name, secret) {
-				if w.text[at] == ',' {
-					at++
-				}
-				w.replace(at, w.s.Offset()-1, strings.ReplaceAll(name, secret, maskedSecret))
-				w.c.redacted = true
-				break
+		if out := w.c.hideSecrets(name); out != name {
+			if w.text[at] == ',' {
+				at++
 			}
+			masked := out
+			for n := 2; slices.Contains(names, out) || hasMember(whole, out); n++ {
+				out = masked + "-" + itoa(n)
+			}
+			names = append(names, out)
+			w.replace(at, w.s.Offset()-1, out)
+		}
+		if w.namesOnly {
+			if err := w.s.Skip(); err != nil {
+				return err
+			}
+			continue
 		}
 		w.f.Key = name
 		start := w.s.Offset()
@@ -551,7 +593,7 @@ func (w *rewriter) object() error {
 
 // reasoning applies the verbosity in force to a payload that carries
 // reasoning. used is the number of characters that the block's deltas had
-// before. It returns p itself when nothing changes.
+// before, or of tokens with CountTokens. It returns p itself when nothing changes.
 func (r *redaction) reasoning(p Payload, used int) (Payload, bool) {
 	if r.Off {
 		return p, false
@@ -605,8 +647,8 @@ func (r *redaction) bound(text string, asked Verbosity, used int) (string, Verbo
 	return out, v, out != text || v != asked
 }
 
-// summary cuts text so that it and the used characters before it stay within
-// the limit.
+// summary cuts text so that it and what was used before it stay within the
+// limit.
 func (r *redaction) summary(text string, used int) string {
 	if r.CountTokens == nil {
 		left := r.limit*4 - used
@@ -625,7 +667,7 @@ func (r *redaction) summary(text string, used int) string {
 		}
 		return text
 	}
-	limit := r.limit - used/4
+	limit := r.limit - used
 	if limit <= 0 {
 		return ""
 	}

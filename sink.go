@@ -85,12 +85,20 @@ type sinkEntry struct {
 	closer    io.Closer
 	committer Committer
 	tracer    Tracer
-	closed    atomic.Bool // the emitter has called Close
+
+	closing  sync.Once     // the emitter has called Close
+	closed   chan struct{} // Close returned; closeErr is set
+	closeErr error
+	told     atomic.Bool // closeErr was returned
 }
 
 func newSinkEntry(s Sink) *sinkEntry {
-	e := &sinkEntry{required: true}
-	if b, ok := s.(bestEffort); ok {
+	e := &sinkEntry{required: true, closed: make(chan struct{})}
+	for {
+		b, ok := s.(bestEffort)
+		if !ok {
+			break
+		}
 		s, e.required = b.Sink, false
 	}
 	e.sink = s
@@ -130,6 +138,29 @@ func (k *sinkEntry) flush(ctx context.Context) (err error) {
 func (k *sinkEntry) close() (err error) {
 	defer contain(&err)
 	return k.closer.Close()
+}
+
+// closeOnce closes the sink, or waits for the call that does, until the context
+// ends. The error of Close is returned once.
+func (k *sinkEntry) closeOnce(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	k.closing.Do(func() {
+		go func() {
+			defer close(k.closed)
+			k.closeErr = k.close()
+		}()
+	})
+	select {
+	case <-k.closed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if k.told.CompareAndSwap(false, true) {
+		return k.closeErr
+	}
+	return nil
 }
 
 // contain turns a panic into an error.

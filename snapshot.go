@@ -161,7 +161,7 @@ type AgentSnapshot struct {
 	Open              bool               `json:"open,omitzero"`              // started and not ended
 	Ended             bool               `json:"ended,omitzero"`             // the latest of start and end is an end
 	Restart           bool               `json:"restart,omitzero"`           // run.resumed allows a new start
-	StartedBy         uint64             `json:"startedBy,omitzero"`         // sequence of the event that began the current attempt
+	Sequence          uint64             `json:"sequence,omitzero"`          // of its first start
 	StartedAt         time.Time          `json:"startedAt,omitzero"`         // of the current attempt
 	EndedAt           time.Time          `json:"endedAt,omitzero"`           // of the latest end
 	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // as stated by the end, else EndedAt - StartedAt
@@ -262,6 +262,7 @@ type WorkflowSnapshot struct {
 
 // PhaseSnapshot is one passage through a phase of a workflow.
 type PhaseSnapshot struct {
+	Sequence    uint64     `json:"sequence"`             // of the event that opened it
 	WorkflowID  string     `json:"workflowId"`           // the workflow
 	Phase       string     `json:"phase"`                // name of the phase
 	Open        bool       `json:"open,omitzero"`        // not closed yet
@@ -274,6 +275,7 @@ type PhaseSnapshot struct {
 
 // CheckpointSnapshot is a checkpoint saved or resumed from.
 type CheckpointSnapshot struct {
+	Sequence   uint64     `json:"sequence"`            // of the event that opened it
 	WorkflowID string     `json:"workflowId,omitzero"` // the workflow
 	Phase      string     `json:"phase,omitzero"`      // name of the phase
 	At         time.Time  `json:"at,omitzero"`         // when
@@ -354,10 +356,11 @@ type IssueSnapshot struct {
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.
 type BudgetSnapshot struct {
-	Budget string       `json:"budget"`          // which budget, or which cap
-	Cap    bool         `json:"cap,omitzero"`    // a cap.breached
-	Limit  Opt[float64] `json:"limit,omitzero"`  // in its own unit
-	Actual Opt[float64] `json:"actual,omitzero"` // in its own unit
+	Sequence uint64       `json:"sequence"`        // of the event that opened it
+	Budget   string       `json:"budget"`          // which budget, or which cap
+	Cap      bool         `json:"cap,omitzero"`    // a cap.breached
+	Limit    Opt[float64] `json:"limit,omitzero"`  // in its own unit
+	Actual   Opt[float64] `json:"actual,omitzero"` // in its own unit
 }
 
 // BlackboardItem is an item of shared state.

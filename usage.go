@@ -72,8 +72,8 @@ func (u *AgentUsage) observe(p *UsageObserved) {
 	addOpt(&u.ObservedCost, p.CostUSD)
 }
 
-// total returns what the agent counts with.
-func (u *AgentUsage) total() (Usage, Opt[float64]) {
+// Total returns what the agent counts with, and its cost in US dollars.
+func (u *AgentUsage) Total() (Usage, Opt[float64]) {
 	cost := u.CostUSD
 	var sum Usage
 	switch {
@@ -101,7 +101,7 @@ func (r *RunSnapshot) countUsage() {
 	run := &r.Usage
 	run.Usage, run.CostUSD, run.Models = Usage{}, Opt[float64]{}, map[string]Usage{}
 	add := func(u *AgentUsage) {
-		sum, cost := u.total()
+		sum, cost := u.Total()
 		run.Usage.add(sum)
 		addOpt(&run.CostUSD, cost)
 		for model, v := range u.Models {

@@ -141,10 +141,15 @@ func (w *writer) parseFunc(t *typ) {
 		w.p("ok, err := s.Elem()")
 		w.p("if err != nil {\nreturn nil, err\n}")
 		w.p("if !ok {\nreturn list, nil\n}")
-		if t.elem.shape == structShape { // in place: no copy
+		switch t.elem.shape {
+		case structShape: // in place: no copy
 			w.p("list = append(list, %s{})", t.elem.name)
 			w.p("if err := list[len(list)-1].parseJSON(s); err != nil {\nreturn nil, err\n}")
-		} else {
+		case pointerShape: // null is refused: a nil inside a list would be a trap
+			w.p("elem := new(%s)", t.elem.elem.name)
+			w.p("if err := elem.parseJSON(s); err != nil {\nreturn nil, err\n}")
+			w.p("list = append(list, elem)")
+		default:
 			w.p("elem, err := %s", w.parseCall(t.elem))
 			w.p("if err != nil {\nreturn nil, err\n}")
 			w.p("list = append(list, elem)")
@@ -158,10 +163,14 @@ func (w *writer) parseFunc(t *typ) {
 		w.p("if err != nil {\nreturn nil, err\n}")
 		w.p("if !ok {\nreturn dict, nil\n}")
 		w.p("if _, again := dict[key]; again {\nreturn nil, s.Duplicate(key)\n}")
-		if t.elem.shape == structShape {
+		switch t.elem.shape {
+		case structShape:
 			w.p("var elem %s", t.elem.name)
 			w.p("if err := elem.parseJSON(s); err != nil {\nreturn nil, err\n}")
-		} else {
+		case pointerShape: // as above
+			w.p("elem := new(%s)", t.elem.elem.name)
+			w.p("if err := elem.parseJSON(s); err != nil {\nreturn nil, err\n}")
+		default:
 			w.p("elem, err := %s", w.parseCall(t.elem))
 			w.p("if err != nil {\nreturn nil, err\n}")
 		}

@@ -21,11 +21,11 @@ func full() *Shapes {
 		PBool: Opt[bool]{false, true}, PUint64: Opt[uint64]{0, true}, PJSON: Opt[JSON]{"null", true},
 		PTime: Opt[time.Time]{when, true}, PInner: Opt[Inner]{inner("i"), true},
 		Text: "j", Ref: ref("k"), Inner: inner("l"), Opens: []Open{"m"}, Words: []Word{"yes", "no"},
-		Inners: []Inner{inner("n"), inner("o")}, Refs: []*Inner{nil, ref("p")}, Values: []JSON{"null", `"q"`},
+		Inners: []Inner{inner("n"), inner("o")}, Refs: []*Inner{ref("p")}, Values: []JSON{"null", `"q"`},
 		Ints: []int{1, 2}, Uints: []uint64{1 << 63},
 		DText: map[string]Open{"b": "r", "a": "s"}, DInt: map[string]int{"a": -1}, DInt64: map[string]int64{"a": -2},
 		DFloat: map[string]float64{"a": 1e300}, DBool: map[string]bool{"a": false}, DJSON: map[string]JSON{"a": "{}"},
-		DInner: map[string]Inner{"a/b": inner("t"), "c": inner("u")}, DRef: map[string]*Inner{"a": nil, "b": ref("v")},
+		DInner: map[string]Inner{"a/b": inner("t"), "c": inner("u")}, DRef: map[string]*Inner{"b": ref("v")},
 		DTexts: map[string][]string{"a": {"w"}, "b": {}},
 	}
 }
@@ -34,10 +34,10 @@ const fullText = `{"oText":"a","oOpen":"b","oWord":"yes","oBool":true,"oInt":2,"
 	`"oFloat":0.5,"oJson":[1.0],"oTime":"2026-01-02T03:04:05.006Z","oMillis":2.5,"oRef":{"name":"c"},"oTexts":["d","e"],` +
 	`"oDict":{"x":"g","y":"f"},"pText":"","pOpen":"h","pWord":"no","pBool":false,"pUint64":0,"pJson":null,` +
 	`"pTime":"2026-01-02T03:04:05.006Z","pInner":{"name":"i"},"text":"j","ref":{"name":"k"},"inner":{"name":"l"},` +
-	`"opens":["m"],"words":["yes","no"],"inners":[{"name":"n"},{"name":"o"}],"refs":[null,{"name":"p"}],"values":[null,"q"],` +
+	`"opens":["m"],"words":["yes","no"],"inners":[{"name":"n"},{"name":"o"}],"refs":[{"name":"p"}],"values":[null,"q"],` +
 	`"ints":[1,2],"uints":[9223372036854775808],"dText":{"a":"s","b":"r"},"dInt":{"a":-1},"dInt64":{"a":-2},` +
 	`"dFloat":{"a":1e+300},"dBool":{"a":false},"dJson":{"a":{}},"dInner":{"a/b":{"name":"t"},"c":{"name":"u"}},` +
-	`"dRef":{"a":null,"b":{"name":"v"}},"dTexts":{"a":["w"],"b":[]}}`
+	`"dRef":{"b":{"name":"v"}},"dTexts":{"a":["w"],"b":[]}}`
 
 const zeroText = `{"text":"","ref":null,"inner":{"name":""},"opens":[],"words":[],"inners":[],"refs":[],"values":[],"ints":[],` +
 	`"uints":[],"dText":{},"dInt":{},"dInt64":{},"dFloat":{},"dBool":{},"dJson":{},"dInner":{},"dRef":{},"dTexts":{}}`
@@ -103,7 +103,7 @@ func TestSpelled(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for _, text := range []string{
 		`{"dInt":{"a":1,"a":1}}`, `{"dInner":{"a":{},"\u0061":{}}}`, `{"text":null}`, `{"opens":null}`, `{"inner":null}`,
-		`{"inners":[null]}`, `{"dInt":{"a":null}}`, `{"ints":[1.5]}`, `{"uints":[-1]}`, `{"values":[}`, `{"oTime":"x"}`,
+		`{"inners":[null]}`, `{"refs":[null]}`, `{"dRef":{"a":null}}`, `{"dInt":{"a":null}}`, `{"ints":[1.5]}`, `{"uints":[-1]}`, `{"values":[}`, `{"oTime":"x"}`,
 		`{"ref":null,"ref":null}`,
 	} {
 		var s jsonwire.Scanner
@@ -133,7 +133,7 @@ func TestChecks(t *testing.T) {
 		{func(v *Shapes) { v.Opens[0] = "\xff" }, RuleFieldUTF8, "/opens/0"},
 		{func(v *Shapes) { v.Words[1] = "perhaps" }, RuleFieldEnum, "/words/1"},
 		{func(v *Shapes) { v.Inners[1].Name = "" }, RuleFieldRequired, "/inners/1/name"},
-		{func(v *Shapes) { v.Refs[1].Name = "" }, RuleFieldRequired, "/refs/1/name"},
+		{func(v *Shapes) { v.Refs[0].Name = "" }, RuleFieldRequired, "/refs/0/name"},
 		{func(v *Shapes) { v.Ints = nil }, RuleFieldRequired, "/ints"},
 		{func(v *Shapes) { v.Ints[1] = 0 }, RuleFieldRange, "/ints/1"},
 		{func(v *Shapes) { v.DText["~/"] = "\xff" }, RuleFieldUTF8, "/dText/~0~1"},

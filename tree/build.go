@@ -1,0 +1,627 @@
+package tree
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A builder makes the nodes of one run. Snapshots may have been read from
+// JSON, so nothing is taken for granted: parents may be missing or form a
+// circle, elements of lists may be nil.
+type builder struct {
+	s *agentevents.RunSnapshot
+	o Options
+
+	agents   map[string]*agentNode
+	order    []*agentNode // as the agents appeared
+	calls    map[callKey]*node
+	named    map[callKey]bool // calls that other lines refer to
+	passages []*node          // of s.Phases
+}
+
+type callKey struct{ agent, call string }
+
+type agentNode struct {
+	node
+	id     string
+	parent string
+	a      *agentevents.AgentSnapshot
+	at     *node // what it hangs from
+	depth  int
+	placed bool
+}
+
+// run builds the whole tree.
+func (b *builder) run() *node {
+	root := &node{line: b.runLine()}
+	if n := b.s.DroppedCalls; n > 0 {
+		root.add(&node{line: line{head: count(n, "tool call") + " not kept in the snapshot, the oldest ones"}})
+	}
+	b.makeAgents()
+	var rest []*node // of the run itself
+	b.items(func(agent string, seq uint64, l line, call callKey) {
+		n := &node{line: l, seq: seq}
+		if call.call != "" {
+			// The latest call of an id is the one that spawned agents.
+			if old := b.calls[call]; old == nil || old.seq <= seq {
+				b.calls[call] = n
+			}
+		}
+		if owner := b.agents[agent]; owner != nil {
+			owner.add(n)
+			return
+		}
+		rest = append(rest, n)
+	})
+	b.workflow(root)
+	b.placeAgents(root)
+	for _, a := range b.order {
+		sortBySeq(a.children)
+	}
+	for _, c := range b.calls {
+		sortBySeq(c.children)
+	}
+	sortBySeq(rest)
+	root.children = append(root.children, rest...)
+	b.nodes(root)
+	b.budgets(root)
+	return root
+}
+
+func sortBySeq(nodes []*node) {
+	slices.SortStableFunc(nodes, func(x, y *node) int { return cmp.Compare(x.seq, y.seq) })
+}
+
+func (b *builder) runLine() line {
+	s := b.s
+	l := line{bold: true, word: string(s.Status)}
+	if s.SessionID != "" && s.SessionID != s.RunID {
+		l.head = "session " + s.SessionID + " · "
+	}
+	l.head += "run " + s.RunID
+	if s.Name != "" {
+		l.head += " (" + s.Name + ")"
+	}
+	switch s.Status {
+	case agentevents.RunStatusCompleted:
+		l.mark = good
+	case agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
+		l.mark = bad
+	default:
+		if b.o.Ended {
+			l.mark = warn
+			l.word += " (interrupted)"
+		}
+	}
+	l.fact(between(s.StartedAt, s.CompletedAt))
+	switch {
+	case s.Error.OK:
+		l.detail = errorText(s.Error.V)
+	case s.CancelReason != "":
+		l.detail = s.CancelReason
+	default:
+		l.detail = s.SessionGoal
+	}
+	return l
+}
+
+func errorText(e agentevents.ErrorInfo) string {
+	if e.Message == "" {
+		return e.Code
+	}
+	return e.Message
+}
+
+// makeAgents makes a node for every agent.
+func (b *builder) makeAgents() {
+	b.agents = map[string]*agentNode{}
+	b.calls = map[callKey]*node{}
+	for _, id := range slices.Sorted(maps.Keys(b.s.Agents)) {
+		a := b.s.Agents[id]
+		if a == nil {
+			continue
+		}
+		n := &agentNode{id: id, parent: a.ParentAgentID, a: a}
+		n.seq = a.Sequence
+		n.line = b.agentLine(n)
+		b.agents[id] = n
+		b.order = append(b.order, n)
+	}
+	slices.SortStableFunc(b.order, func(x, y *agentNode) int { return cmp.Compare(x.a.Order, y.a.Order) })
+}
+
+func (b *builder) agentLine(n *agentNode) line {
+	a := n.a
+	l := line{head: n.id, bold: true}
+	if a.Attempts > 1 {
+		l.head += " (attempt " + strconv.Itoa(a.Attempts) + ")"
+	}
+	switch {
+	case a.Ended:
+		l.word = string(a.Outcome)
+		switch {
+		case a.Error.OK || a.Status == agentevents.Failed || a.Outcome == agentevents.OutcomeAborted:
+			l.mark = bad
+			if l.word == "" {
+				l.word = "failed"
+			}
+		case a.Outcome == agentevents.OutcomePartial || a.Outcome == agentevents.OutcomeEscaped:
+			l.mark = warn
+		default:
+			l.mark = good
+			if l.word == "" {
+				l.word = "ended"
+			}
+		}
+	case a.Status == agentevents.Failed:
+		l.mark, l.word = bad, string(a.Status)
+	case a.Status == agentevents.Converged:
+		l.mark, l.word = good, string(a.Status)
+	case !a.Started && a.Transitions == 0:
+		l.word = "not started"
+	default:
+		l.word = string(a.Status)
+		if b.o.Ended {
+			l.mark = warn
+			l.word += " (interrupted)"
+		}
+	}
+	if a.ConvergenceScore.OK {
+		l.fact("convergence " + strconv.FormatFloat(a.ConvergenceScore.V, 'g', 4, 64))
+	}
+	if a.Duration.OK {
+		l.fact(duration(a.Duration.V))
+	}
+	if a.NodeID != "" {
+		l.fact("node " + a.NodeID)
+	}
+	if steps := a.Totals.Or(a.Counted).Steps; steps > 0 {
+		l.fact(count(steps, "step"))
+	}
+	if a.ToolCalls > 0 || a.ToolFailures > 0 {
+		l.fact(withFailed(count(a.ToolCalls, "tool call"), a.ToolFailures))
+	}
+	if cost, ok := agentCost(&a.Usage); ok {
+		l.fact(dollars(cost))
+	}
+	switch {
+	case a.Error.OK && errorText(a.Error.V) != "":
+		l.detail = errorText(a.Error.V)
+	case l.mark != good && a.LastError.OK && errorText(a.LastError.V) != "":
+		l.detail = errorText(a.LastError.V)
+	default:
+		l.detail = a.Task
+	}
+	return l
+}
+
+func withFailed(text string, failed int) string {
+	if failed == 0 {
+		return text
+	}
+	return text + " (" + strconv.Itoa(failed) + " failed)"
+}
+
+// agentCost returns what an agent cost by its own account, as the fold counts
+// it.
+func agentCost(u *agentevents.AgentUsage) (float64, bool) {
+	if u.CostUSD.OK {
+		return u.CostUSD.V, true
+	}
+	sum, known := 0.0, false
+	for _, model := range slices.Sorted(maps.Keys(u.Models)) {
+		if c := u.Models[model].CostUSD; c.OK {
+			sum, known = sum+c.V, true
+		}
+	}
+	if known {
+		return sum, true
+	}
+	return u.ObservedCost.V, u.ObservedCost.OK
+}
+
+// placeAgents hangs every agent once: under the call that spawned it, under
+// its parent, under its phase or under the run.
+func (b *builder) placeAgents(root *node) {
+	spawners := map[string]callKey{} // by call id
+	for key := range b.calls {
+		spawner := key
+		if _, again := spawners[key.call]; again {
+			spawner = callKey{} // several agents have a call of this id
+		}
+		spawners[key.call] = spawner
+	}
+	children := map[string][]*agentNode{}
+	var roots []*agentNode
+	for _, n := range b.order {
+		if n.a.ParentAgentID == "" && n.a.ParentCallID != "" {
+			if key := spawners[n.a.ParentCallID]; key.agent != n.id {
+				n.parent = key.agent
+			}
+		}
+		if b.agents[n.parent] != nil && n.parent != n.id {
+			children[n.parent] = append(children[n.parent], n)
+		} else {
+			roots = append(roots, n)
+		}
+	}
+	hang := func(n *agentNode, at *node, depth int) {
+		at.add(&n.node)
+		n.at, n.depth, n.placed = at, depth, true
+	}
+	// place hangs n and everything below it; a list instead of recursion,
+	// since snapshots read from files may nest as deep as they like.
+	place := func(top *agentNode) {
+		hang(top, b.top(top, root), 1)
+		for todo := []*agentNode{top}; len(todo) > 0; {
+			parent := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for _, n := range children[parent.id] {
+				if n.placed {
+					continue // the circle closes here
+				}
+				at, depth := &parent.node, parent.depth+1
+				if call := b.calls[callKey{parent.id, n.a.ParentCallID}]; call != nil {
+					at, depth = call, depth+1
+				}
+				if depth > maxDepth {
+					n.line.head += " (below " + parent.id + ")"
+					at, depth = parent.at, parent.depth
+				}
+				hang(n, at, depth)
+				todo = append(todo, n)
+			}
+		}
+	}
+	for _, n := range roots {
+		if id := n.a.ParentAgentID; id != "" && id != n.id {
+			n.line.head += " (below " + id + ", which is not in the log)"
+		}
+		place(n)
+	}
+	for _, n := range b.order {
+		if !n.placed {
+			n.line.head += " (its parents form a circle)"
+			place(n)
+		}
+	}
+}
+
+// top returns what an agent without a parent hangs from: a call that no agent
+// made, the passage through the phase in which it started, or the run.
+func (b *builder) top(n *agentNode, root *node) *node {
+	if n.a.ParentAgentID == "" {
+		if call := b.calls[callKey{"", n.a.ParentCallID}]; call != nil {
+			return call
+		}
+	}
+	at := root
+	if n.a.Phase == "" {
+		return at
+	}
+	for i, passage := range b.passages {
+		ph := &b.s.Phases[i]
+		if ph.Phase != n.a.Phase {
+			continue
+		}
+		if at == root || !ph.StartedAt.IsZero() && !ph.StartedAt.After(n.a.StartedAt) {
+			at = passage
+		}
+	}
+	return at
+}
+
+// items calls add for everything an agent did: its line, its place and, for
+// tool calls, which call it is.
+func (b *builder) items(add func(agent string, seq uint64, l line, call callKey)) {
+	s := b.s
+	b.named = map[callKey]bool{}
+	all := slices.Concat(s.ClosedCalls, s.OpenCalls)
+	for _, c := range all {
+		if c != nil && c.RetryOf != "" {
+			b.named[callKey{c.AgentID, c.RetryOf}] = true
+		}
+	}
+	for i := range s.Approvals {
+		if ap := &s.Approvals[i]; ap.CallID != "" {
+			b.named[callKey{ap.AgentID, ap.CallID}] = true
+		}
+	}
+	for _, c := range all {
+		if c != nil {
+			add(c.AgentID, c.Sequence, b.callLine(c), callKey{c.AgentID, c.CallID})
+		}
+	}
+	for i := range s.Audits {
+		a := &s.Audits[i]
+		add(a.AgentID, a.Sequence, auditLine(a), callKey{})
+	}
+	for i := range s.Handoffs {
+		h := &s.Handoffs[i]
+		l := line{head: "handoff " + h.From + " → " + h.To, detail: h.Reason}
+		b.closed(&l, h.Open, good, "")
+		add(h.From, h.Sequence, l, callKey{})
+	}
+	for i := range s.Approvals {
+		add(s.Approvals[i].AgentID, s.Approvals[i].Sequence, b.approvalLine(&s.Approvals[i]), callKey{})
+	}
+	for i := range s.Clarifications {
+		add(s.Clarifications[i].AgentID, s.Clarifications[i].Sequence, b.clarificationLine(&s.Clarifications[i]), callKey{})
+	}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		add(t.AgentID, t.Sequence, line{head: words("task", t.TaskID), detail: t.Goal}, callKey{})
+	}
+	for i := range s.Issues {
+		is := &s.Issues[i]
+		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue}, callKey{})
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		l := line{head: "claim " + c.FindingID, word: c.Verdict}
+		switch c.Verdict {
+		case "accepted":
+			l.mark = good
+		case "rejected":
+			l.mark = bad
+		}
+		add(c.VerifierAgentID, c.Sequence, l, callKey{})
+	}
+}
+
+func words(head, id string) string {
+	if id == "" {
+		return head
+	}
+	return head + " " + id
+}
+
+// closed gives a line the mark and word of something that is done, or says
+// that it is open.
+func (b *builder) closed(l *line, open bool, m mark, word string) {
+	switch {
+	case !open:
+		l.mark, l.word = m, word
+	case b.o.Ended:
+		l.mark, l.word = warn, "open (interrupted)"
+	default:
+		l.word = "open"
+	}
+}
+
+func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
+	l := line{head: "tool." + c.ToolID, detail: c.Error}
+	if b.named[callKey{c.AgentID, c.CallID}] {
+		l.head += " [" + c.CallID + "]"
+	}
+	if c.RetryOf != "" || c.Attempt.V > 1 {
+		l.head += " retry"
+		if c.Attempt.OK {
+			l.head += " " + strconv.Itoa(c.Attempt.V)
+		}
+		if c.RetryOf != "" {
+			l.head += " of " + c.RetryOf
+		}
+	}
+	m, word := bad, string(c.Status)
+	if c.Status == agentevents.ToolOK {
+		m, word = good, ""
+	}
+	b.closed(&l, c.Status == "", m, word)
+	if c.Duration.OK {
+		l.fact(duration(c.Duration.V))
+	}
+	return l
+}
+
+func auditLine(a *agentevents.AuditSnapshot) line {
+	l := line{head: a.CheckpointID, word: string(a.Result)}
+	if !strings.HasPrefix(l.head, "audit:") {
+		l.head = words("audit", a.CheckpointID)
+	}
+	switch a.Result {
+	case agentevents.AuditPass:
+		l.mark = good
+	case agentevents.AuditFail:
+		l.mark = bad
+	default:
+		l.mark = warn
+	}
+	l.fact(duration(a.Duration))
+	return l
+}
+
+func (b *builder) approvalLine(ap *agentevents.ApprovalSnapshot) line {
+	l := line{head: words("approval", ap.ApprovalID)}
+	if ap.CallID != "" {
+		l.head += " of call " + ap.CallID
+	}
+	m, word := bad, "rejected"
+	if ap.Granted {
+		m, word = good, "granted"
+	}
+	if ap.By != "" {
+		word += " by " + ap.By
+	}
+	b.closed(&l, ap.Open, m, word)
+	l.fact(between(ap.RequestedAt, ap.AnsweredAt))
+	l.detail = ap.Action
+	if ap.Feedback != "" {
+		l.detail = strings.TrimPrefix(ap.Action+" — "+ap.Feedback, " — ")
+	}
+	return l
+}
+
+func (b *builder) clarificationLine(c *agentevents.ClarificationSnapshot) line {
+	l := line{head: words("clarification", c.InterruptID)}
+	word := "answered"
+	if c.AnsweredBy != "" {
+		word += " by " + c.AnsweredBy
+	}
+	b.closed(&l, c.Open, good, word)
+	l.fact(between(c.RequestedAt, c.AnsweredAt))
+	if n := len(c.Questions); n > 1 {
+		l.fact(count(n, "question"))
+	}
+	if len(c.Questions) > 0 {
+		l.detail = c.Questions[0].Question
+	}
+	return l
+}
+
+// workflow hangs the workflow and its phases under the run. Agents join their
+// phase later.
+func (b *builder) workflow(root *node) {
+	s := b.s
+	if !s.Workflow.OK && len(s.Phases) == 0 && len(s.Checkpoints) == 0 {
+		return
+	}
+	w := &s.Workflow.V
+	top := &node{line: line{head: words("workflow", w.WorkflowID), bold: true}}
+	b.closed(&top.line, s.Workflow.OK && !w.Finalized && !s.Status.Terminal(), none, "")
+	if w.Finalized {
+		top.line.mark, top.line.word = good, "finalized"
+	}
+	if w.Duration.OK {
+		top.line.fact(duration(w.Duration.V))
+	}
+	if w.ApprovedBy != "" {
+		top.line.fact("approved by " + w.ApprovedBy)
+	}
+	if w.TotalAgents.OK {
+		top.line.fact(count(w.TotalAgents.V, "agent"))
+	}
+	if w.TotalTokens.OK {
+		top.line.fact(strconv.FormatInt(w.TotalTokens.V, 10) + " tokens")
+	}
+	root.add(top)
+	seen := map[string]bool{}
+	for i := range s.Phases {
+		ph := &s.Phases[i]
+		n := &node{line: line{head: "phase " + ph.Phase}}
+		b.closed(&n.line, ph.Open, good, "completed")
+		n.line.fact(between(ph.StartedAt, ph.EndedAt))
+		if ph.InputCount.OK {
+			n.line.fact(strconv.Itoa(ph.InputCount.V) + " in")
+		}
+		if ph.OutputCount.OK {
+			n.line.fact(strconv.Itoa(ph.OutputCount.V) + " out")
+		}
+		if ph.Tokens.OK {
+			n.line.fact(strconv.FormatInt(ph.Tokens.V, 10) + " tokens")
+		}
+		seen[ph.Phase] = true
+		b.passages = append(b.passages, n)
+		top.add(n)
+	}
+	for _, phase := range w.Phases {
+		if !seen[phase] {
+			top.add(&node{line: line{head: "phase " + phase, word: "not started"}})
+		}
+	}
+	for i := range s.Checkpoints {
+		c := &s.Checkpoints[i]
+		l := line{head: words("checkpoint", c.Phase), word: "saved"}
+		if c.Resumed {
+			l.word = "resumed"
+		}
+		if c.StateBytes.OK {
+			l.fact(strconv.FormatInt(c.StateBytes.V, 10) + " bytes")
+		}
+		top.add(&node{line: l})
+	}
+}
+
+// nodes hangs the nodes of the flow under the run.
+func (b *builder) nodes(root *node) {
+	for _, id := range slices.Sorted(maps.Keys(b.s.NodeStatus)) {
+		st := b.s.NodeStatus[id]
+		l := line{head: "node " + id, word: string(st)}
+		switch st {
+		case agentevents.NodeDone:
+			l.mark = good
+		case agentevents.NodeErrored:
+			l.mark = bad
+		case agentevents.NodeRunning, agentevents.NodeOnHold:
+			if b.o.Ended {
+				l.mark = warn
+				l.word += " (interrupted)"
+			}
+		}
+		root.add(&node{line: l})
+	}
+}
+
+func (b *builder) budgets(root *node) {
+	for i := range b.s.Budgets {
+		bu := &b.s.Budgets[i]
+		l := line{head: "budget " + bu.Budget, mark: warn, word: "exceeded"}
+		if bu.Cap {
+			l.head, l.word = "cap "+bu.Budget, "reached"
+		}
+		if bu.Actual.OK {
+			l.fact(number(bu.Actual.V))
+		}
+		if bu.Limit.OK {
+			l.fact("limit " + number(bu.Limit.V))
+		}
+		root.add(&node{line: l})
+	}
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// totals sums up the run.
+func (b *builder) totals() line {
+	s := b.s
+	var l line
+	l.fact(count(len(b.agents), "agent"))
+	calls, failed, refused := 0, 0, 0
+	for _, t := range s.Tools {
+		if t != nil {
+			calls, failed, refused = calls+t.Calls, failed+t.Failed, refused+t.Refused
+		}
+	}
+	l.fact(withFailed(count(calls, "tool call"), failed))
+	if refused > 0 {
+		l.fact(strconv.Itoa(refused) + " refused")
+	}
+	if n := len(s.Audits); n > 0 {
+		results := map[agentevents.AuditResult]int{}
+		for i := range s.Audits {
+			results[s.Audits[i].Result]++
+		}
+		var parts []string
+		for _, r := range [...]struct {
+			result agentevents.AuditResult
+			word   string
+		}{{agentevents.AuditPass, "passed"}, {agentevents.AuditFail, "failed"}, {agentevents.AuditWarn, "warned"}} {
+			if k := results[r.result]; k > 0 {
+				parts = append(parts, strconv.Itoa(k)+" "+r.word)
+			}
+		}
+		text := count(n, "audit")
+		if len(parts) > 0 {
+			text += " (" + strings.Join(parts, ", ") + ")"
+		}
+		l.fact(text)
+	}
+	if n := len(s.Messages); n > 0 {
+		l.fact(count(n, "message"))
+	}
+	if u := &s.Usage.Usage; u.InputTokens != 0 || u.OutputTokens != 0 {
+		l.fact(strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out")
+	}
+	if s.Usage.CostUSD.OK {
+		l.fact(dollars(s.Usage.CostUSD.V))
+	}
+	if s.ViolationCount > 0 {
+		l.fact(count(s.ViolationCount, "violation"))
+	}
+	return l
+}

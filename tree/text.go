@@ -1,0 +1,116 @@
+package tree
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// visible returns at most limit characters of s with everything escaped that
+// is not a printable character, so that a log cannot move the cursor, end the
+// line or turn the text around. A negative limit means no limit.
+func visible(s string, limit int) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		e := string(r)
+		size := 1
+		if !unicode.IsPrint(r) && r != '\u200d' { // the joiner of emoji is harmless
+			e = escape(r)
+			size = len(e)
+		}
+		if limit >= 0 && n+size > limit {
+			return cut(b.String(), limit)
+		}
+		b.WriteString(e)
+		n += size
+	}
+	return b.String()
+}
+
+// cut returns the first limit-1 characters of s and an ellipsis.
+func cut(s string, limit int) string {
+	if limit <= 0 {
+		return ""
+	}
+	n := 0
+	for i := range s {
+		if n++; n == limit {
+			return s[:i] + "…"
+		}
+	}
+	return s + "…"
+}
+
+func escape(r rune) string {
+	switch r {
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	}
+	switch {
+	case r < 0x80:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r < 0x10000:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// duration formats d short: 0s, 12ms, 1.2s, 3m05s, 2h07m.
+func duration(d time.Duration) string {
+	if d < 0 {
+		if d == math.MinInt64 {
+			d++
+		}
+		return "-" + duration(-d)
+	}
+	switch {
+	case d == 0:
+		return "0s"
+	case d < time.Millisecond:
+		return "<1ms"
+	case d < time.Second:
+		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
+	}
+	if tenths := d.Round(100 * time.Millisecond); tenths < time.Minute {
+		return strings.TrimSuffix(strconv.FormatFloat(tenths.Seconds(), 'f', 1, 64), ".0") + "s"
+	}
+	if s := int64(d.Round(time.Second) / time.Second); s < 3600 {
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
+	m := int64(d.Round(time.Minute) / time.Minute)
+	return fmt.Sprintf("%dh%02dm", m/60, m%60)
+}
+
+// between returns the duration from one time to the other, or "" when one of
+// them is not known.
+func between(from, to time.Time) string {
+	if from.IsZero() || to.IsZero() {
+		return ""
+	}
+	return duration(to.Sub(from))
+}
+
+// dollars formats a cost in US dollars.
+func dollars(v float64) string {
+	digits := 4
+	if math.Abs(v) >= 1 {
+		digits = 2
+	}
+	return "$" + strconv.FormatFloat(v, 'f', digits, 64)
+}
+
+// count returns "1 thing" or "2 things".
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}

@@ -1,0 +1,160 @@
+package tree
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Options configure [Write]. The zero Options are usable.
+type Options struct {
+	// Color marks outcomes with ANSI colours.
+	Color bool
+	// Width is how many characters a line should have: longer details, such
+	// as error messages, are cut. 0 means 100, negative cuts nothing. A line
+	// may still be longer when what comes before the detail is.
+	Width int
+	// Ended says that nothing will be added to the log: a run that is not
+	// over, and the agents at work in it, are then shown as interrupted.
+	Ended bool
+}
+
+const (
+	defaultWidth = 100
+	minDetail    = 24 // characters that a detail gets on any line
+	maxDepth     = 24 // levels that are drawn; deeper ones are drawn there
+)
+
+// Write draws the run of s to w, every line ended by a newline. It returns the
+// error of w, or an error when s is nil.
+func Write(w io.Writer, s *agentevents.RunSnapshot, o Options) error {
+	if s == nil {
+		return errors.New("tree: no snapshot")
+	}
+	if o.Width == 0 {
+		o.Width = defaultWidth
+	}
+	b := builder{s: s, o: o}
+	p := printer{w: bufio.NewWriter(w), o: o}
+	root := b.run()
+	p.line("", &root.line)
+	p.children("", root)
+	total := b.totals()
+	p.line("", &total)
+	return p.w.Flush()
+}
+
+// A node is a line and what is drawn below it.
+type node struct {
+	line     line
+	seq      uint64 // its place among its siblings
+	children []*node
+}
+
+func (n *node) add(child *node) { n.children = append(n.children, child) }
+
+// mark says whether something went well.
+type mark uint8
+
+const (
+	none mark = iota
+	good
+	bad
+	warn
+)
+
+var marks = [...]struct{ text, color string }{
+	good: {"✓", "\x1b[32m"},
+	bad:  {"✗", "\x1b[31m"},
+	warn: {"!", "\x1b[33m"},
+}
+
+const (
+	boldOn   = "\x1b[1m"
+	colorOff = "\x1b[0m"
+)
+
+// A line is: head mark word · fact · fact: detail. All texts are taken as they
+// are in the log; the printer makes them visible.
+type line struct {
+	head   string
+	bold   bool
+	mark   mark
+	word   string
+	facts  []string
+	detail string
+}
+
+// fact adds a fact unless it is empty.
+func (l *line) fact(text string) {
+	if text != "" {
+		l.facts = append(l.facts, text)
+	}
+}
+
+type printer struct {
+	w *bufio.Writer
+	o Options
+}
+
+// children draws what is below n.
+func (p *printer) children(prefix string, n *node) {
+	for i, child := range n.children {
+		branch, below := "├─ ", "│  "
+		if i == len(n.children)-1 {
+			branch, below = "└─ ", "   "
+		}
+		p.line(prefix+branch, &child.line)
+		p.children(prefix+below, child)
+	}
+}
+
+func (p *printer) line(prefix string, l *line) {
+	var b strings.Builder // without colours, to know how long it is
+	var out strings.Builder
+	put := func(text, color string) {
+		b.WriteString(text)
+		if p.o.Color && color != "" {
+			text = color + text + colorOff
+		}
+		out.WriteString(text)
+	}
+	put(prefix, "")
+	style := ""
+	if l.bold {
+		style = boldOn
+	}
+	put(visible(l.head, p.o.Width), style)
+	outcome := marks[l.mark].text
+	if word := visible(l.word, p.o.Width); word != "" {
+		outcome = strings.TrimPrefix(outcome+" "+word, " ")
+	}
+	if outcome != "" {
+		put(" ", "")
+		put(outcome, marks[l.mark].color)
+	}
+	for i, fact := range l.facts {
+		switch {
+		case i == 0 && l.head == "":
+		case i == 0 && l.word == "":
+			put(" ", "")
+		default:
+			put(" · ", "")
+		}
+		put(visible(fact, p.o.Width), "")
+	}
+	if l.detail != "" {
+		put(": ", "")
+		room := -1
+		if p.o.Width > 0 {
+			room = max(p.o.Width-utf8.RuneCountInString(b.String()), minDetail)
+		}
+		put(visible(l.detail, room), "")
+	}
+	p.w.WriteString(strings.TrimRight(out.String(), " "))
+	p.w.WriteByte('\n')
+}

@@ -1,0 +1,284 @@
+package tree_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/tree"
+)
+
+var update = flag.Bool("update", false, "write the golden files; read the diff before you commit it")
+
+// fold returns the snapshot of a log with one run.
+func fold(t *testing.T, path string) *agentevents.RunSnapshot {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	runs, err := agentevents.FoldAll(agentevents.NewReader(f, agentevents.ReaderOptions{}).All(), agentevents.FoldOptions{})
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	return runs[0]
+}
+
+func draw(t *testing.T, s *agentevents.RunSnapshot, o tree.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, tree.Write(&b, s, o))
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	for _, test := range []struct {
+		golden, log string
+		o           tree.Options
+	}{
+		{"session.txt", "session.jsonl", tree.Options{}},
+		{"interrupted.txt", "interrupted.jsonl", tree.Options{Ended: true}},
+		{"running.txt", "interrupted.jsonl", tree.Options{}},
+		{"narrow.txt", "interrupted.jsonl", tree.Options{Width: 40, Ended: true}},
+		{"workflow.txt", "workflow.jsonl", tree.Options{Ended: true}},
+		{"color.txt", "session.jsonl", tree.Options{Color: true}},
+	} {
+		t.Run(test.golden, func(t *testing.T) {
+			s := fold(t, filepath.Join("testdata", test.log))
+			got := draw(t, s, test.o)
+			golden := filepath.Join("testdata", test.golden)
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got)
+
+			// A snapshot that was written and read again draws the same.
+			var again agentevents.RunSnapshot
+			require.NoError(t, again.UnmarshalJSON(s.AppendJSON(nil)))
+			require.Equal(t, got, draw(t, &again, test.o))
+		})
+	}
+}
+
+func TestRunStatus(t *testing.T) {
+	for _, test := range []struct {
+		status      agentevents.RunStatus
+		open, ended string
+	}{
+		{agentevents.RunStatusPending, "pending", "! pending (interrupted)"},
+		{agentevents.RunStatusRunning, "running", "! running (interrupted)"},
+		{agentevents.RunStatusWaiting, "waiting", "! waiting (interrupted)"},
+		{agentevents.RunStatusPaused, "paused", "! paused (interrupted)"},
+		{agentevents.RunStatusCompleted, "✓ completed", "✓ completed"},
+		{agentevents.RunStatusFailed, "✗ failed", "✗ failed"},
+		{agentevents.RunStatusCancelled, "✗ cancelled", "✗ cancelled"},
+	} {
+		s := &agentevents.RunSnapshot{RunID: "r", Status: test.status}
+		require.Equal(t, "run r "+test.open+"\n0 agents · 0 tool calls\n", draw(t, s, tree.Options{}))
+		require.Equal(t, "run r "+test.ended+"\n0 agents · 0 tool calls\n", draw(t, s, tree.Options{Ended: true}))
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                               "0s",
+		time.Microsecond:                "<1ms",
+		12 * time.Millisecond:           "12ms",
+		999 * time.Millisecond:          "999ms",
+		time.Second:                     "1s",
+		1234 * time.Millisecond:         "1.2s",
+		59949 * time.Millisecond:        "59.9s",
+		59950 * time.Millisecond:        "1m00s",
+		185 * time.Second:               "3m05s",
+		3599*time.Second + 600e6:        "1h00m",
+		2*time.Hour + 7*time.Minute:     "2h07m",
+		-1500 * time.Millisecond:        "-1.5s",
+		time.Duration(math.MinInt64):    "-2562047h47m",
+		time.Duration(math.MaxInt64):    "2562047h47m",
+		100*time.Hour + 59*time.Minute:  "100h59m",
+		time.Hour - 500*time.Nanosecond: "1h00m",
+	} {
+		s := &agentevents.RunSnapshot{Audits: []agentevents.AuditSnapshot{{CheckpointID: "audit:x", Result: agentevents.AuditPass, Duration: d}}}
+		require.Contains(t, draw(t, s, tree.Options{}), "audit:x ✓ pass · "+want+"\n", "%d", d)
+	}
+}
+
+// hostile is text that must not reach a terminal as it is.
+const hostile = "a\x1b[2J\nb\r\x00\u009b\u202e\u2028\xff c"
+
+func TestTextsAreVisible(t *testing.T) {
+	s := everywhere(hostile)
+	for _, o := range []tree.Options{{}, {Width: -1}, {Width: 10}, {Ended: true}} {
+		got := draw(t, s, o)
+		require.True(t, utf8.ValidString(got))
+		for _, c := range []string{"\x1b", "\r", "\x00", "\u009b", "\u202e", "\u2028", "\xff"} {
+			require.NotContains(t, got, c)
+		}
+		require.Equal(t, strings.Count(draw(t, everywhere("a"), o), "\n"), strings.Count(got, "\n"))
+	}
+	require.Contains(t, draw(t, s, tree.Options{Width: -1}), `a\x1b[2J\nb\r\x00\u009b\u202e\u2028`+"\ufffd c")
+}
+
+// everywhere returns a snapshot with text wherever there can be some.
+func everywhere(text string) *agentevents.RunSnapshot {
+	info := agentevents.Some(agentevents.ErrorInfo{Code: text, Message: text})
+	return &agentevents.RunSnapshot{
+		RunID: text, SessionID: text, Name: text, Status: agentevents.RunStatus(text), SessionGoal: text, Error: info,
+		Agents: map[string]*agentevents.AgentSnapshot{
+			text: {AgentID: text, ParentAgentID: text, ParentCallID: text, NodeID: text, Phase: text, Task: text, Status: agentevents.AgentStatus(text), Outcome: agentevents.AgentOutcome(text), Error: info, Started: true, Ended: true},
+			"b":  {ParentAgentID: text, ParentCallID: text, Started: true, Open: true, Status: agentevents.AgentStatus(text)},
+			"c":  {ParentAgentID: text + "?", Task: text},
+		},
+		OpenCalls:      []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, AgentID: text, RetryOf: text}},
+		ClosedCalls:    []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, Status: agentevents.ToolStatus(text), Error: text}},
+		Workflow:       agentevents.Some(agentevents.WorkflowSnapshot{WorkflowID: text, ApprovedBy: text, Phases: []string{text, "p"}}),
+		Phases:         []agentevents.PhaseSnapshot{{Phase: text}},
+		Checkpoints:    []agentevents.CheckpointSnapshot{{Phase: text}},
+		Approvals:      []agentevents.ApprovalSnapshot{{ApprovalID: text, CallID: text, AgentID: text, Action: text, Feedback: text, By: text}},
+		Clarifications: []agentevents.ClarificationSnapshot{{InterruptID: text, AgentID: text, AnsweredBy: text, Questions: []agentevents.Question{{Question: text}}}},
+		Handoffs:       []agentevents.HandoffSnapshot{{From: text, To: text, Reason: text}},
+		Tasks:          []agentevents.TaskSnapshot{{TaskID: text, Goal: text}},
+		Audits:         []agentevents.AuditSnapshot{{CheckpointID: text, Result: agentevents.AuditResult(text)}},
+		Claims:         []agentevents.ClaimSnapshot{{FindingID: text, Verdict: text}},
+		Issues:         []agentevents.IssueSnapshot{{Issue: text, Severity: text}},
+		Budgets:        []agentevents.BudgetSnapshot{{Budget: text}, {Budget: text, Cap: true}},
+		NodeStatus:     map[string]agentevents.NodeStatus{text: agentevents.NodeStatus(text)},
+	}
+}
+
+func TestWidth(t *testing.T) {
+	long := strings.Repeat("é", 300)
+	s := &agentevents.RunSnapshot{RunID: "r", Status: agentevents.RunStatusFailed, SessionGoal: long}
+	for width, want := range map[int]int{0: 100, 60: 60, 20: utf8.RuneCountInString("run r ✗ failed: ") + 24, -1: 0} {
+		first, _, _ := strings.Cut(draw(t, s, tree.Options{Width: width}), "\n")
+		if width == -1 {
+			require.Contains(t, first, long)
+			continue
+		}
+		require.Equal(t, want, utf8.RuneCountInString(first), first)
+		require.True(t, strings.HasSuffix(first, "é…"))
+	}
+}
+
+// TestOddSnapshots draws what no fold makes but a file may hold.
+func TestOddSnapshots(t *testing.T) {
+	require.Error(t, tree.Write(&bytes.Buffer{}, nil, tree.Options{}))
+	draw(t, &agentevents.RunSnapshot{}, tree.Options{})
+
+	agent := func(parent string, order int) *agentevents.AgentSnapshot {
+		return &agentevents.AgentSnapshot{ParentAgentID: parent, Order: order, Started: true, Ended: true}
+	}
+	s := &agentevents.RunSnapshot{
+		RunID: "r",
+		Agents: map[string]*agentevents.AgentSnapshot{
+			"nil": nil, "self": agent("self", 0), "orphan": agent("gone", 1),
+			"x": agent("y", 2), "y": agent("z", 3), "z": agent("x", 4), "below": agent("z", 5), "under-nil": agent("nil", 6),
+		},
+		OpenCalls:   []*agentevents.ToolCallSnapshot{nil, {CallID: "c", AgentID: "nil"}},
+		ClosedCalls: []*agentevents.ToolCallSnapshot{nil, nil},
+		Tools:       map[string]*agentevents.ToolStats{"x": nil},
+		Violations:  []*agentevents.InvariantError{nil},
+	}
+	require.Equal(t, `run r
+├─ self ✓ ended
+├─ orphan (below gone, which is not in the log) ✓ ended
+├─ under-nil (below nil, which is not in the log) ✓ ended
+├─ x (its parents form a circle) ✓ ended
+│  └─ z ✓ ended
+│     ├─ y ✓ ended
+│     └─ below ✓ ended
+└─ tool. open
+7 agents · 0 tool calls
+`, draw(t, s, tree.Options{}))
+}
+
+// FuzzWrite draws whatever can be read as a snapshot.
+func FuzzWrite(f *testing.F) {
+	f.Add([]byte(`{"schemaVersion":"1.0","runId":"r","status":"running","nextSequence":0,"agents":{"a":null,"b":null},"tools":{"t":null},"openCalls":[null],"closedCalls":[null]}`))
+	for _, text := range []string{"a", hostile} {
+		f.Add(everywhere(text).AppendJSON(nil))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var s agentevents.RunSnapshot
+		if s.UnmarshalJSON(text) != nil {
+			return
+		}
+		for _, o := range []tree.Options{{}, {Width: 1, Ended: true}} {
+			got := draw(t, &s, o)
+			require.True(t, utf8.ValidString(got))
+			require.True(t, strings.HasSuffix(got, "\n"))
+			require.Equal(t, got, draw(t, &s, o))
+			require.Less(t, strings.IndexFunc(strings.ReplaceAll(got, "\n", ""), unicode.IsControl), 0)
+		}
+	})
+}
+
+func TestDeepParents(t *testing.T) {
+	const n = 20000
+	s := &agentevents.RunSnapshot{RunID: "r", Agents: map[string]*agentevents.AgentSnapshot{}}
+	for i := range n {
+		a := &agentevents.AgentSnapshot{Order: i, Sequence: uint64(i), Started: true}
+		if i > 0 {
+			a.ParentAgentID = fmt.Sprint(i - 1)
+		}
+		s.Agents[fmt.Sprint(i)] = a
+	}
+	got := draw(t, s, tree.Options{})
+	require.Equal(t, n+2, strings.Count(got, "\n"))
+	require.Less(t, len(got), n*200)
+}
+
+func TestSpawnedByCall(t *testing.T) {
+	call := func(agent, id string, seq uint64) *agentevents.ToolCallSnapshot {
+		return &agentevents.ToolCallSnapshot{AgentID: agent, CallID: id, ToolID: "Task", Sequence: seq, Status: agentevents.ToolOK}
+	}
+	child := func(parent, call string, order int) *agentevents.AgentSnapshot {
+		return &agentevents.AgentSnapshot{ParentAgentID: parent, ParentCallID: call, Order: order, Sequence: uint64(order), Started: true, Ended: true}
+	}
+	s := &agentevents.RunSnapshot{
+		RunID: "r",
+		Agents: map[string]*agentevents.AgentSnapshot{
+			"main": child("", "", 0), "named": child("main", "c1", 2), "by-call": child("", "c2", 3),
+			"dropped": child("main", "c0", 4), "of-nobody": child("", "c9", 5), "unclear": child("", "c3", 6),
+		},
+		ClosedCalls: []*agentevents.ToolCallSnapshot{
+			call("main", "c2", 2), call("main", "c1", 1), call("", "c9", 9), call("main", "c3", 7), call("named", "c3", 8),
+		},
+		DroppedCalls: 1,
+	}
+	require.Equal(t, `run r
+├─ 1 tool call not kept in the snapshot, the oldest ones
+├─ main ✓ ended
+│  ├─ tool.Task ✓
+│  │  └─ named ✓ ended
+│  │     └─ tool.Task ✓
+│  ├─ tool.Task ✓
+│  │  └─ by-call ✓ ended
+│  ├─ dropped ✓ ended
+│  └─ tool.Task ✓
+├─ unclear ✓ ended
+└─ tool.Task ✓
+   └─ of-nobody ✓ ended
+6 agents · 0 tool calls
+`, draw(t, s, tree.Options{}))
+}
+
+type badWriter struct{}
+
+func (badWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestWriteError(t *testing.T) {
+	require.EqualError(t, tree.Write(badWriter{}, &agentevents.RunSnapshot{}, tree.Options{}), "full")
+}

@@ -101,7 +101,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	var c cleaner
 	clean := p.cleanPayload(&c)
 	if c.err != nil {
-		return dst, c.err.asError(e)
+		return dst, c.err.in("payload").asError(e)
 	}
 	mark := len(dst)
 	dst = e.append(dst, ops(clean))
@@ -652,7 +652,11 @@ func (u *Unknown) cleanPayload(c *cleaner) Payload {
 		return u
 	}
 	raw, changed := c.json("payload", ClassContent, u.Raw)
-	if !changed || c.err != nil {
+	if c.err != nil {
+		c.err.pointer = "" // it is the payload itself
+		return u
+	}
+	if !changed {
 		return u
 	}
 	return &Unknown{Type: u.Type, Raw: raw}

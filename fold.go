@@ -78,6 +78,9 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 		return f, nil // a snapshot of nothing
 	}
 	f.s = snapshot.clone()
+	if f.s.TerminalKind == "" {
+		f.s.CompletedAt = time.Time{} // derived by Snapshot; the run may go on
+	}
 	f.m = f.s.machine(o.Lifecycle)
 	f.m.fold = true
 	f.s.fill()
@@ -99,6 +102,7 @@ func (f *Fold) begin(runID string) {
 	f.m.fold = true
 	f.s = &RunSnapshot{SchemaVersion: SchemaVersion, RunID: runID}
 	f.s.fill()
+	f.calls = f.s.OpenCalls
 }
 
 // Apply adds one event. An event that the fold has seen (same sequence) changes
@@ -344,8 +348,8 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 	case *TurnEnded:
 		t := s.turn(ev, p.Turn, true)
 		t.EndedAt, t.Duration = ev.Time, p.Duration
-		if !t.Duration.OK && !t.StartedAt.IsZero() {
-			t.Duration = Some(ev.Time.Sub(t.StartedAt))
+		if !t.Duration.OK {
+			t.Duration = elapsed(t.StartedAt, ev.Time)
 		}
 		if p.Error.OK {
 			t.Error = Some(ownError(&p.Error.V))
@@ -361,8 +365,8 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 	case *StepEnded:
 		st := s.step(ev, p.StepID)
 		st.EndedAt, st.Duration = ev.Time, p.Duration
-		if !st.Duration.OK && !st.StartedAt.IsZero() {
-			st.Duration = Some(ev.Time.Sub(st.StartedAt))
+		if !st.Duration.OK {
+			st.Duration = elapsed(st.StartedAt, ev.Time)
 		}
 		if p.Error.OK {
 			st.Error = Some(ownError(&p.Error.V))
@@ -618,8 +622,8 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 		return
 	}
 	rec.EndedAt, rec.Duration = ev.Time, p.Duration
-	if !p.Duration.OK && !rec.StartedAt.IsZero() {
-		rec.Duration = Some(ev.Time.Sub(rec.StartedAt))
+	if !p.Duration.OK {
+		rec.Duration = elapsed(rec.StartedAt, ev.Time)
 	}
 	rec.Outcome, rec.Result, rec.StructuredOutput = AgentOutcome(strings.Clone(string(p.Outcome))), strings.Clone(p.Result), own(p.StructuredOutput)
 	rec.Error = Opt[ErrorInfo]{}
@@ -732,8 +736,8 @@ func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
 		}
 	}
 	c.Status, c.Duration = ToolStatus(strings.Clone(string(p.Status))), p.Duration
-	if !c.Duration.OK && !c.StartedAt.IsZero() {
-		c.Duration = Some(ev.Time.Sub(c.StartedAt))
+	if !c.Duration.OK {
+		c.Duration = elapsed(c.StartedAt, ev.Time)
 	}
 	if p.Error.OK {
 		c.Error = strings.Clone(p.Error.V.Message)
@@ -777,6 +781,15 @@ func (f *Fold) tool(id string) *ToolStats {
 		f.s.Tools[strings.Clone(id)] = t
 	}
 	return t
+}
+
+// elapsed measures a duration between events. There is none without a start,
+// and none where a clock went back.
+func elapsed(from, to time.Time) Opt[time.Duration] {
+	if from.IsZero() || to.Before(from) {
+		return Opt[time.Duration]{}
+	}
+	return Some(to.Sub(from))
 }
 
 // nodeEnded closes one execution of a node; it reports false without a node.

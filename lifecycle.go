@@ -552,6 +552,9 @@ func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantErro
 	if a == nil || late {
 		return nil
 	}
+	if p, ok := e.Payload.(*MessageCreated); ok && p.Message.From != key {
+		return nil // somebody else's words in the agent's conversation
+	}
 	if i := payloadIndex(e.Payload); i >= 0 && catalog[i].Act {
 		if a.ended {
 			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")

@@ -27,8 +27,9 @@ type ToolCalled struct {
 	extra extras
 }
 
-// ToolArgumentsDelta is a piece of the argument text of an open call while
-// the model writes it. The pieces joined are the JSON text of the arguments.
+// ToolArgumentsDelta is a piece of the argument text of a call while the model
+// writes it; it may come before the [ToolCalled]. The pieces joined are the
+// JSON text of the arguments.
 //
 // Mirrors: KAOS tool_call_args_delta.
 type ToolArgumentsDelta struct {

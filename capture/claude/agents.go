@@ -1,0 +1,324 @@
+package claude
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// An agent is the main agent or a sub-agent.
+type agent struct {
+	id     string
+	parent *agent // nil for the main agent
+	call   string // the call that spawned it, or its task id
+	open   bool
+	ended  bool
+	starts int
+	order  int // of appearance
+
+	status  agentevents.AgentStatus
+	step    int
+	stepped bool   // an event carries the step
+	acted   bool   // the agent has acted in the step
+	message string // API message it is at
+
+	// What is known of a sub-agent before it starts.
+	task, model, prompt string // prompt is JSON
+	background          bool   // it outlives the call that spawned it
+	first               *line  // first seen on
+	held                []*line
+
+	calls map[string]*call // open ones
+	kids  []*agent         // sub-agents that have not ended
+	stream
+}
+
+// A call is an open tool call.
+type call struct {
+	id, tool   string
+	agent      *agent
+	order      int
+	eventID    string
+	at         time.Time
+	stamped    bool
+	elapsed    agentevents.Opt[time.Duration] // by tool_progress
+	background bool
+	args       string
+}
+
+func newAgent(id string, parent *agent, spawn string) *agent {
+	return &agent{id: id, parent: parent, call: spawn, calls: map[string]*call{}}
+}
+
+// begin opens the agent. A further start begins a new step.
+func (a *agent) begin() {
+	a.open, a.ended = true, false
+	a.starts++
+	a.status = agentevents.Thinking
+	if a.stepped {
+		a.nextStep()
+	}
+	a.message, a.acted = "", false
+	a.stream = stream{}
+}
+
+func (a *agent) nextStep() { a.step, a.stepped, a.acted = a.step+1, false, false }
+
+// enter notes that the agent is at an API message. Each is a step: a round
+// trip to the model.
+func (a *agent) enter(message string) {
+	if message == "" || message == a.message {
+		return
+	}
+	if a.message != "" {
+		a.nextStep()
+	}
+	a.message = strings.Clone(message)
+}
+
+// place puts an event into the agent's life: its step, or the mark that it
+// came after the agent's end.
+func (a *agent) place(ev *agentevents.Event) {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		return
+	}
+	if a.ended {
+		ev.Marks |= agentevents.MarkLate
+		return
+	}
+	if info, _ := ev.Kind().Info(); !info.Act {
+		return
+	}
+	ev.Step = agentevents.Some(a.step)
+	a.stepped = true
+	if ev.Kind() != agentevents.KindMessageCreated {
+		a.acted = true
+	}
+}
+
+// move follows the agent to a status that the stream shows, if it may go there
+// directly. What is not legal is left out, never mended by more steps.
+func (d *Decoder) move(a *agent, to agentevents.AgentStatus, reason string) {
+	if !a.open || !agentevents.Relaxed.Allows(a.status, to) {
+		return
+	}
+	if to == agentevents.Thinking && a.acted {
+		a.nextStep()
+	}
+	from := a.status
+	a.status = to
+	if !d.o.NoTransitions {
+		d.emit(a, &agentevents.AgentTransition{From: from, To: to, Reason: "synthetic: " + reason}, agentevents.MarkSynthetic)
+	}
+}
+
+// agentKey returns the key of the sub-agent that a line belongs to, or "" for
+// the main agent.
+func (d *Decoder) agentKey(l *line) string {
+	if key := l.str("parent_tool_use_id"); key != "" {
+		return key
+	}
+	if id := l.str("agent_id"); id != "" {
+		return d.tasks[id]
+	}
+	return ""
+}
+
+// agentOf returns the agent that a line belongs to, one that has not started
+// yet if need be.
+func (d *Decoder) agentOf(l *line) *agent {
+	key := d.agentKey(l)
+	if key == "" {
+		return d.main
+	}
+	return d.subAgent(key, l)
+}
+
+// subAgent returns the sub-agent that a call spawned.
+func (d *Decoder) subAgent(key string, l *line) *agent {
+	if a := d.agents[key]; a != nil {
+		return a
+	}
+	key = strings.Clone(key)
+	parent, kind := d.main, ""
+	var args object
+	if c := d.calls[key]; c != nil {
+		parent = c.agent
+		var ignored faults
+		args = parseObject(c.args, "", &ignored)
+		kind = args.str("subagent_type")
+	}
+	if kind == "" {
+		kind = l.str("subagent_type")
+	}
+	if kind == "" {
+		kind = "agent"
+	}
+	// Readable and short; whole where the end of the call's id is not unique.
+	id := parent.id + ":" + kind + ":" + key[max(0, len(key)-8):]
+	if !validTail(key) || d.agentIDs[id] {
+		id = parent.id + ":" + kind + ":" + key
+	}
+	d.agentIDs[id] = true
+	a := newAgent(id, parent, key)
+	a.first, a.order = l, len(d.agents)
+	a.task = strings.Clone(firstOf(args.str("description"), l.str("task_description"), l.str("description")))
+	a.prompt = strings.Clone(firstOf(args.raw("prompt"), l.raw("prompt")))
+	a.model = strings.Clone(args.str("model"))
+	if a.task == "" && strings.HasPrefix(a.prompt, `"`) {
+		a.task = unquote(a.prompt)
+	}
+	a.background = args.raw("run_in_background") == "true" || l.raw("is_backgrounded") == "true"
+	d.agents[key] = a
+	parent.kids = append(parent.kids, a)
+	return a
+}
+
+// validTail reports whether the last 8 bytes of an id begin at a character.
+func validTail(id string) bool {
+	return len(id) <= 8 || id[len(id)-8]&0xC0 != 0x80
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// start opens a sub-agent at the line it was first seen on, then reads its
+// lines that were held back.
+func (d *Decoder) start(a *agent, model string) {
+	if a.parent == nil || a.open || a.ended {
+		return
+	}
+	if a.parent.parent != nil {
+		d.start(a.parent, "")
+	}
+	saved := d.cur
+	d.cur = a.first
+	a.begin()
+	ev := d.emit(a, &agentevents.AgentStarted{
+		Agent: agentevents.Some(agentevents.AgentRef{AgentID: a.id}),
+		Task:  a.task, Prompt: agentevents.JSON(a.prompt), Model: firstOf(model, a.model),
+	}, 0)
+	ev.ParentAgentID, ev.ParentCallID = a.parent.id, a.call
+	d.cur = saved
+	held := a.held
+	a.held, a.first, a.prompt = nil, nil, ""
+	for _, l := range held {
+		d.process(l)
+	}
+}
+
+// waits holds back a line of a sub-agent that has not started, until its
+// model is known.
+func (d *Decoder) waits(a *agent, l *line) bool {
+	if a.parent == nil || a.open || a.ended {
+		return false
+	}
+	if len(a.held) >= maxHeldChild {
+		d.start(a, "")
+		return false
+	}
+	a.held = append(a.held, l)
+	return true
+}
+
+const maxHeldChild = 16
+
+// endSubAgent ends a sub-agent and what hangs on it.
+func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agentevents.Marks) {
+	d.start(a, "")
+	if !a.open {
+		return
+	}
+	d.interrupt(a, true)
+	d.close(a, &end, marks)
+	if i := slices.Index(a.parent.kids, a); i >= 0 {
+		a.parent.kids = slices.Delete(a.parent.kids, i, i+1)
+	}
+}
+
+// close ends an agent that has nothing open.
+func (d *Decoder) close(a *agent, end *agentevents.AgentEnded, marks agentevents.Marks) {
+	switch {
+	case end.Outcome == agentevents.OutcomeConverged && !end.Error.OK:
+		d.move(a, agentevents.Converged, "result")
+	case end.Error.OK:
+		d.move(a, agentevents.Failed, end.Error.V.Code)
+	}
+	d.emit(a, end, marks)
+	a.open, a.ended = false, true
+	a.stream = stream{}
+}
+
+// interrupt closes what an agent leaves open: its calls and the sub-agents
+// that they spawned. What runs in the background stays, unless all is set.
+func (d *Decoder) interrupt(a *agent, all bool) {
+	for _, b := range slices.Clone(a.kids) {
+		if all || !b.background {
+			d.endSubAgent(b, interrupted(noReturn), agentevents.MarkSynthetic)
+		}
+	}
+	for _, c := range openCalls(a.calls) {
+		if all || !c.background {
+			d.interruptCall(c)
+		}
+	}
+}
+
+func (d *Decoder) interruptCall(c *call) {
+	d.closeCall(c, &agentevents.ToolReturned{
+		Status: agentevents.ToolInterrupted,
+		Error:  agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: "the call did not return"}),
+	}, agentevents.MarkSynthetic)
+}
+
+const (
+	codeInterrupted = "interrupted"
+	noReturn        = "the sub-agent did not return"
+)
+
+// unended returns the sub-agents that have not ended, in order of appearance.
+func (d *Decoder) unended() []*agent {
+	var out []*agent
+	for _, a := range d.agents {
+		if !a.ended {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, func(a, b *agent) int { return a.order - b.order })
+	return out
+}
+
+func interrupted(message string) agentevents.AgentEnded {
+	return agentevents.AgentEnded{
+		Outcome: agentevents.OutcomeAborted, Error: agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: message}),
+	}
+}
+
+func openCalls(calls map[string]*call) []*call {
+	out := make([]*call, 0, len(calls))
+	for _, c := range calls {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *call) int { return a.order - b.order })
+	return out
+}
+
+// closeCall records the return of an open call.
+func (d *Decoder) closeCall(c *call, p *agentevents.ToolReturned, marks agentevents.Marks) {
+	p.CallID, p.ToolID = c.id, c.tool
+	d.emit(c.agent, p, marks).CausationID = c.eventID
+	delete(d.calls, c.id)
+	delete(c.agent.calls, c.id)
+	if p.Status != agentevents.ToolInterrupted {
+		d.move(c.agent, agentevents.ToolResult, "tool_result "+c.tool)
+	}
+}

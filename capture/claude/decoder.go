@@ -1,0 +1,501 @@
+package claude
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Options configure a [Decoder]. The zero Options are usable.
+type Options struct {
+	// RunID names the run. Empty means the session id of the first
+	// system/init line; without one, that of the first line of the
+	// conversation.
+	RunID string
+	// AgentID is the id of the main agent and the start of its sub-agents'
+	// ids. Empty means "claude".
+	AgentID string
+	// Prompt is what the main agent was asked: a JSON string or a list of
+	// messages. The stream does not contain it, unless the CLI replays user
+	// messages. Empty means the first text of the user that stands before the
+	// first init line or directly after it; to see that text the decoder holds
+	// the start back until the line after init. The prompt stands on
+	// AgentStarted; it is a message of the conversation only if the stream has
+	// it.
+	Prompt agentevents.JSON
+	// NodeID and NodeRunID place every event in a node of a flow; a stream
+	// knows no nodes. Empty means that there is none.
+	NodeID    string
+	NodeRunID string
+	// Time is the clock for lines without a timestamp; nil means time.Now. It
+	// is read once for each such line. For a stream that was saved, give the
+	// time of that: with a fixed clock the same lines give the same events.
+	Time func() time.Time
+	// NoTransitions leaves out the agents' status changes. They are not in the
+	// stream but follow from its blocks; each is marked synthetic.
+	NoTransitions bool
+}
+
+// A Decoder turns the lines of one stream into events; it implements
+// [agentevents.Decoder]. It is for one stream only, without concurrent use.
+//
+// Its state is bounded by what is open, the number of sub-agents and that of
+// messages; of the lines that may be repeated or retracted it remembers the
+// latest 16,384 at least.
+type Decoder struct {
+	o       Options
+	runID   string // "" until the run has begun
+	session string
+	lines   int    // given to Decode
+	next    uint64 // sequence
+	dst     []agentevents.Event
+	reading *line     // given to Decode
+	cur     *line     // whose events are made: reading, or one that was held back
+	last    time.Time // of the latest line
+	started bool      // run.started was made
+
+	held      []*line // wait for the start of a turn
+	heldBytes int
+	init      *line // begins the turn that is about to start
+
+	main     *agent
+	agents   map[string]*agent // sub-agents by spawning call
+	agentIDs map[string]bool
+	tasks    map[string]string // agents' key by task id
+	calls    map[string]*call  // open calls
+	callSeq  int
+
+	blocks   counters          // index of the next whole block, by API message
+	streamed counters          // blocks and calls that had deltas
+	made     map[string]lineID // what the lines of the conversation made, by uuid
+	madeList []string          // its keys, oldest first
+	messages []eventRef        // messages since the conversation began
+
+	outcome  turnResult
+	spent    spending // as stated by the latest result
+	carried  spending // before the session was reset
+	wasReset bool
+}
+
+// A line is one line of the stream.
+type line struct {
+	object
+	no      int // from 1, as given to Decode
+	at      time.Time
+	stamped bool // at is the line's own
+	marks   agentevents.Marks
+	kind    string // its type
+	uuid    string
+	pos     int // how many events it has made
+	faults  faults
+}
+
+type lineID struct{ no, events int }
+type eventRef struct{ no, pos int }
+
+// Bounds of what is kept. They are far above what real streams need.
+const (
+	maxHeldLines = 256
+	maxHeldBytes = 4 << 20
+	maxMade      = 1 << 15
+	maxCounters  = 1 << 13
+)
+
+// counters counts by name. Of many names it forgets the oldest.
+type counters struct{ young, old map[string]int }
+
+func (c *counters) get(name string) int {
+	if n, ok := c.young[name]; ok {
+		return n
+	}
+	return c.old[name]
+}
+
+func (c *counters) set(name string, n int) {
+	if c.young == nil || len(c.young) >= maxCounters {
+		c.young, c.old = map[string]int{}, c.young
+	}
+	c.young[strings.Clone(name)] = n
+}
+
+// NewDecoder returns a decoder for one stream.
+func NewDecoder(o Options) *Decoder {
+	if o.AgentID == "" {
+		o.AgentID = "claude"
+	}
+	if o.Time == nil {
+		o.Time = time.Now
+	}
+	d := &Decoder{
+		o: o, agents: map[string]*agent{}, agentIDs: map[string]bool{o.AgentID: true}, tasks: map[string]string{},
+		calls: map[string]*call{}, made: map[string]lineID{},
+	}
+	d.main = newAgent(o.AgentID, nil, "")
+	return d
+}
+
+// Decode appends the events of one line to dst. An error tells what was wrong
+// with the line; events may come with it.
+func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
+	d.lines++
+	l, err := d.read(string(text))
+	if err != nil {
+		return dst, err
+	}
+	d.dst, d.reading = dst, l
+	d.accept(l)
+	return d.done()
+}
+
+// done hands over the events of the line being read and its first fault.
+func (d *Decoder) done() ([]agentevents.Event, error) {
+	dst, fault := d.dst, d.reading.faults.first
+	d.reading.faults.first = nil // a line that is held back is read again
+	d.dst, d.reading = nil, nil
+	if fault != nil {
+		return dst, fault
+	}
+	return dst, nil
+}
+
+// read parses a line.
+func (d *Decoder) read(raw string) (*line, error) {
+	repaired, changed := jsonwire.Repair(raw)
+	text, err := jsonwire.Compact(repaired)
+	if err != nil {
+		out := &agentevents.LineError{Err: fmt.Errorf("claude: not JSON (plain text between lines is skipped): %w", err)}
+		var syntax *jsonwire.SyntaxError
+		if errors.As(err, &syntax) && !changed {
+			out.Column, out.Pointer = syntax.Offset, jsonwire.Pointer(raw, syntax.Offset)
+		}
+		return nil, out
+	}
+	if text[0] != '{' {
+		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: not a message: found %s, expected an object", kindOf(text))}
+	}
+	if err := checkNesting(text); err != nil {
+		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: %w", err)}
+	}
+	l := &line{no: d.lines}
+	if changed {
+		l.marks = agentevents.MarkSanitized
+	}
+	l.object = parseObject(text, "", &l.faults)
+	if l.kind = l.str("type"); l.kind == "" {
+		l.faults.add("/type", `member "type" is required`)
+		return nil, l.faults.first
+	}
+	l.uuid = l.str("uuid")
+	l.at, l.stamped = d.time(l)
+	d.last = l.at
+	return l, nil
+}
+
+// time returns when a line was written and whether the line says so.
+func (d *Decoder) time(l *line) (time.Time, bool) {
+	if s := l.str("timestamp"); s != "" {
+		t, err := time.Parse(time.RFC3339, s)
+		if t = t.UTC(); err == nil && t.Year() >= 0 && t.Year() <= 9999 {
+			return t.Truncate(time.Millisecond), true
+		}
+		l.faults.add("/timestamp", "member %q: not a time", "timestamp")
+	}
+	return d.o.Time().UTC().Truncate(time.Millisecond), false
+}
+
+// accept decides whether a line begins a turn, has to wait for one, or is
+// read now.
+func (d *Decoder) accept(l *line) {
+	switch {
+	case d.main.open:
+		d.process(l)
+	case d.repeated(l):
+	case l.isInit() && d.init == nil:
+		d.init = l
+		if d.started || d.o.Prompt != "" || d.heldPrompt() {
+			d.begin(l)
+		} // else the line after it may be the prompt
+	case d.isUserText(l):
+		d.hold(l)
+		if d.init != nil {
+			d.begin(l)
+		}
+	case d.opens(l):
+		d.begin(l)
+		d.process(l)
+	case !d.started:
+		d.hold(l)
+	default: // between turns
+		d.process(l)
+	}
+}
+
+func (l *line) isInit() bool { return l.kind == "system" && l.str("subtype") == "init" }
+
+// inConversation reports whether a line is of the types that may come again
+// under their uuid.
+func (l *line) inConversation() bool {
+	return l.kind == "assistant" || l.kind == "user" || l.kind == "result"
+}
+
+// isUserText reports whether a line is text for the main agent, not a result.
+func (d *Decoder) isUserText(l *line) bool {
+	return l.kind == "user" && d.agentKey(l) == "" && !hasToolResult(l)
+}
+
+func hasToolResult(l *line) bool {
+	message := l.object.object("message")
+	content := message.raw("content")
+	if content == "" || content[0] != '[' {
+		return false
+	}
+	for _, elem := range elements(content) {
+		var ignored faults
+		block := parseObject(elem, "", &ignored)
+		if block.str("type") == "tool_result" {
+			return true
+		}
+	}
+	return false
+}
+
+// opens reports whether a line shows a turn of which no init line was seen.
+// After a result that takes more than a straggling line of the agent: a text
+// of the user before it, the start of a new message, or another result.
+func (d *Decoder) opens(l *line) bool {
+	if !d.started {
+		return l.inConversation() || l.kind == "stream_event"
+	}
+	if d.agentKey(l) != "" {
+		return false
+	}
+	switch l.kind {
+	case "assistant":
+		return len(d.held) > 0
+	case "stream_event":
+		event := l.object.object("event")
+		return event.str("type") == "message_start"
+	}
+	return l.kind == "result"
+}
+
+// hold keeps a line until a turn begins, but not without bounds.
+func (d *Decoder) hold(l *line) {
+	d.held = append(d.held, l)
+	d.heldBytes += len(l.text)
+	if len(d.held) >= maxHeldLines || d.heldBytes >= maxHeldBytes {
+		d.begin(l)
+	}
+}
+
+func (d *Decoder) heldPrompt() bool {
+	for _, l := range d.held {
+		if d.isUserText(l) && !l.flag("isSynthetic") {
+			return true
+		}
+	}
+	return false
+}
+
+// begin starts the run, if it is the first turn, and a turn of the main agent,
+// then reads what was held back. Without an init line, because is the line
+// that shows that there is a turn.
+func (d *Decoder) begin(because *line) {
+	from := d.init
+	var synthetic agentevents.Marks
+	if from == nil {
+		from, synthetic = because, agentevents.MarkSynthetic
+	}
+	held, saved := d.held, d.cur
+	d.init, d.held, d.heldBytes = nil, nil, 0
+	d.cur = from
+	d.beginTurn(from, held, synthetic)
+	d.cur = saved
+	for _, l := range held {
+		d.process(l)
+	}
+}
+
+func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Marks) {
+	before := d.session
+	if session := from.str("session_id"); session != "" {
+		d.session = strings.Clone(session)
+	}
+	start := &agentevents.AgentStarted{
+		Agent:             agentevents.Some(agentevents.AgentRef{AgentID: d.main.id}),
+		Model:             from.str("model"),
+		ProviderSessionID: d.session,
+	}
+	switch from.kind {
+	case "assistant":
+		message := from.object.object("message")
+		start.Model = message.str("model")
+	case "stream_event":
+		event := from.object.object("event")
+		message := event.object("message")
+		start.Model = message.str("model")
+	}
+	for _, l := range held {
+		if d.session == "" {
+			d.session = strings.Clone(l.str("session_id"))
+		}
+		if start.Prompt == "" && d.isUserText(l) && !l.flag("isSynthetic") {
+			message := l.object.object("message")
+			start.Prompt, _ = messageContent(&message)
+		}
+	}
+	if !d.started {
+		if d.o.Prompt != "" {
+			start.Prompt = d.o.Prompt
+		}
+		d.started = true
+		if d.runID = d.o.RunID; d.runID == "" {
+			d.runID = d.session
+		}
+		if d.runID == "" { // nobody names the run: the same lines give the same name
+			d.runID = uuid.NewSHA1(namespace, []byte(from.text)).String()
+		}
+		d.emit(nil, &agentevents.RunStarted{Inputs: inputs(from), Agent: start.Agent}, synthetic)
+	} else {
+		start.Resumed = true
+		start.Attempt = agentevents.Some(d.main.starts + 1)
+	}
+	d.main.begin()
+	d.emit(d.main, start, synthetic)
+	if start.Resumed {
+		d.sessionChanged(before)
+	}
+}
+
+// sessionChanged records that the session id is another one than before.
+func (d *Decoder) sessionChanged(before string) {
+	if before != "" && before != d.session {
+		d.wasReset = true
+		d.emit(d.main, &agentevents.AgentSessionChanged{ProviderSessionID: d.session}, 0)
+	}
+}
+
+// inputs returns what an init line says about the surroundings of the run.
+func inputs(l *line) agentevents.JSON {
+	if !l.isInit() {
+		return ""
+	}
+	return l.pick("cwd", "model", "permissionMode", "claude_code_version", "output_style", "effort",
+		"tools", "mcp_servers", "agents", "skills", "capabilities", "betas")
+}
+
+// process reads a line inside a turn, or one that may stand outside.
+func (d *Decoder) process(l *line) {
+	saved := d.cur
+	d.cur = l
+	switch {
+	case d.repeated(l):
+	case l.kind == "assistant":
+		d.assistant(l)
+	case l.kind == "user":
+		d.user(l)
+	case l.kind == "stream_event":
+		d.streamEvent(l)
+	case l.kind == "result":
+		d.result(l)
+	case l.kind == "system":
+		d.system(l)
+	default:
+		d.other(l)
+	}
+	if l.inConversation() && l.uuid != "" && l.pos > 0 {
+		d.remember(l)
+	}
+	d.cur = saved
+	if f := l.faults.first; f != nil && l != d.reading {
+		d.reading.faults.add(f.Pointer, "in a line that was held back: %w", f.Err)
+	}
+}
+
+// repeated reports whether a line of the conversation was seen before: the
+// CLI replays lines under their uuid.
+func (d *Decoder) repeated(l *line) bool {
+	if l.uuid == "" || !l.inConversation() {
+		return false
+	}
+	_, ok := d.made[l.uuid]
+	return ok
+}
+
+func (d *Decoder) remember(l *line) {
+	if _, ok := d.made[l.uuid]; !ok {
+		if len(d.madeList) >= maxMade {
+			for _, id := range d.madeList[:maxMade/2] {
+				delete(d.made, id)
+			}
+			d.madeList = append(d.madeList[:0], d.madeList[maxMade/2:]...)
+		}
+		d.madeList = append(d.madeList, strings.Clone(l.uuid))
+	}
+	d.made[strings.Clone(l.uuid)] = lineID{l.no, l.pos}
+}
+
+// namespace is that of the event ids.
+var namespace = uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/agentevents/agentevents/capture/claude"))
+
+// eventID names the event at a position of a line: the same in every reading.
+func (d *Decoder) eventID(no, pos int) string {
+	name := make([]byte, 0, 64)
+	name = append(name, d.runID...)
+	name = append(name, 0)
+	name = strconv.AppendInt(name, int64(no), 10)
+	name = append(name, '.')
+	name = strconv.AppendInt(name, int64(pos), 10)
+	return uuid.NewSHA1(namespace, name).String()
+}
+
+// emit appends an event of the current line and returns it. It may be
+// completed until the next one. a is nil for events of the run.
+func (d *Decoder) emit(a *agent, p agentevents.Payload, marks agentevents.Marks) *agentevents.Event {
+	l := d.cur
+	ev := agentevents.Event{
+		ID: d.eventID(l.no, l.pos), Sequence: d.next, Time: l.at, RunID: d.runID,
+		Scope:         agentevents.Scope{SessionID: d.session, NodeID: d.o.NodeID, NodeRunID: d.o.NodeRunID},
+		SchemaVersion: agentevents.SchemaVersion,
+		Marks:         l.marks | marks,
+		Payload:       p,
+	}
+	l.pos++
+	d.next++
+	if a != nil {
+		ev.AgentID = a.id
+		a.place(&ev)
+	}
+	d.dst = append(d.dst, ev)
+	return &d.dst[len(d.dst)-1]
+}
+
+// End appends what the end of the stream means: the end of the run. A turn
+// without a result was interrupted. The decoder is of no use after it.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	if d.init == nil && len(d.held) == 0 && !d.started {
+		return dst, nil // nothing was read
+	}
+	end := &line{no: d.lines + 1, at: d.last}
+	d.dst, d.reading = dst, end
+	if !d.started || d.init != nil {
+		because := d.init
+		if because == nil {
+			because = d.held[0]
+		}
+		d.begin(because)
+	}
+	for _, l := range d.held { // texts for a turn that never began
+		d.process(l)
+	}
+	d.cur, d.held = end, nil
+	d.finish()
+	return d.done()
+}

@@ -1,0 +1,797 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
+
+var testTime = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func fixedClock() time.Time { return testTime }
+
+// decode reads a stream and returns its events and the errors of its lines.
+func decode(t testing.TB, o Options, stream string) ([]agentevents.Event, []error) {
+	t.Helper()
+	if o.Time == nil {
+		o.Time = fixedClock
+	}
+	var events []agentevents.Event
+	var errs []error
+	r := agentevents.NewReader(strings.NewReader(stream), agentevents.ReaderOptions{Decoder: NewDecoder(o)})
+	for ev, err := range r.All() {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		events = append(events, ev)
+	}
+	checkLog(t, events)
+	return events, errs
+}
+
+// checkLog checks what holds for every log of this package.
+func checkLog(t testing.TB, events []agentevents.Event) {
+	t.Helper()
+	ids := map[string]bool{}
+	for i := range events {
+		ev := &events[i]
+		require.Equal(t, uint64(i), ev.Sequence)
+		require.False(t, ids[ev.ID], "the id of event %d is not unique", i)
+		ids[ev.ID] = true
+		require.NotEmpty(t, ev.RunID)
+		require.Equal(t, events[0].RunID, ev.RunID)
+		require.Equal(t, agentevents.SchemaVersion, ev.SchemaVersion)
+		require.Equal(t, time.UTC, ev.Time.Location())
+		require.Equal(t, ev.Time, ev.Time.Truncate(time.Millisecond))
+		if tr, ok := ev.Payload.(*agentevents.AgentTransition); ok {
+			require.True(t, ev.Marks.Has(agentevents.MarkSynthetic))
+			require.True(t, strings.HasPrefix(tr.Reason, "synthetic: "))
+		}
+		line, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		var back agentevents.Event
+		require.NoError(t, back.UnmarshalJSON(line))
+		again, err := back.AppendJSON(nil)
+		require.NoError(t, err)
+		require.Equal(t, string(line), string(again))
+	}
+	if len(events) > 0 {
+		require.Equal(t, agentevents.KindRunStarted, events[0].Kind())
+		info, _ := events[len(events)-1].Kind().Info()
+		require.Equal(t, "run", info.Subject)
+		require.Equal(t, agentevents.Closes, info.Role)
+	}
+}
+
+// fold folds events and wants no violations and no open ends.
+func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
+	t.Helper()
+	f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: agentevents.Relaxed})
+	for _, ev := range events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	for _, v := range s.Violations {
+		require.NoError(t, v)
+	}
+	require.Zero(t, s.ViolationCount)
+	require.Empty(t, s.OpenCalls)
+	for _, a := range s.Agents {
+		require.False(t, a.Open, a.AgentID)
+	}
+	return s
+}
+
+// run decodes a stream without errors and folds it.
+func run(t testing.TB, o Options, lines ...string) ([]agentevents.Event, *agentevents.RunSnapshot) {
+	t.Helper()
+	events, errs := decode(t, o, strings.Join(lines, "\n")+"\n")
+	require.Empty(t, errs)
+	return events, fold(t, events)
+}
+
+// payloads returns the payloads of one type.
+func payloads[P agentevents.Payload](events []agentevents.Event) []P {
+	var out []P
+	for _, ev := range events {
+		if p, ok := ev.Payload.(P); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// marked returns the kinds of the events with a mark, transitions left out.
+func marked(events []agentevents.Event, m agentevents.Marks) []agentevents.Kind {
+	var out []agentevents.Kind
+	for _, ev := range events {
+		if ev.Marks.Has(m) && ev.Kind() != agentevents.KindAgentTransition {
+			out = append(out, ev.Kind())
+		}
+	}
+	return out
+}
+
+func texts(s *agentevents.RunSnapshot) []string {
+	var out []string
+	for _, m := range s.Messages {
+		var text string
+		if json.Unmarshal([]byte(m.Content), &text) != nil {
+			text = string(m.Content)
+		}
+		out = append(out, m.From+": "+text)
+	}
+	return out
+}
+
+func initLine(session string) string {
+	return fmt.Sprintf(`{"type":"system","subtype":"init","session_id":%q,"model":"model-a","cwd":"/w","tools":["Bash","Task"]}`, session)
+}
+
+const (
+	success = `{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s1","num_turns":2,"duration_ms":1500,"usage":{"input_tokens":3,"output_tokens":4}}`
+	hello   = `{"type":"assistant","session_id":"s1","uuid":"u-hello","message":{"id":"m1","model":"model-a","content":[{"type":"text","text":"hello"}]}}`
+)
+
+func block(message, block string, more ...string) string {
+	return fmt.Sprintf(`{"type":"assistant","session_id":"s1","message":{"id":%q,"model":"model-a","content":[%s]}%s}`, message, block, strings.Join(more, ""))
+}
+
+func callBlock(id, tool, input string) string {
+	return fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":%s}`, id, tool, input)
+}
+
+func resultLine(id, content string, more ...string) string {
+	return fmt.Sprintf(`{"type":"user","session_id":"s1","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":%s}]}%s}`, id, content, strings.Join(more, ""))
+}
+
+func parent(id string) string { return fmt.Sprintf(`,"parent_tool_use_id":%q`, id) }
+
+func TestGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.stream.jsonl")
+	require.NoError(t, err)
+	require.NotEmpty(t, inputs)
+	for _, input := range inputs {
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			stream, err := os.ReadFile(input)
+			require.NoError(t, err)
+			events, errs := decode(t, Options{}, string(stream))
+			require.Empty(t, errs)
+			fold(t, events)
+			var got bytes.Buffer
+			for i := range events {
+				line, err := events[i].AppendJSON(nil)
+				require.NoError(t, err)
+				got.Write(append(line, '\n'))
+			}
+			golden := strings.Replace(input, ".stream.", ".events.", 1)
+			if *update {
+				require.NoError(t, os.WriteFile(golden, got.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got.String())
+
+			again, _ := decode(t, Options{}, string(stream))
+			require.Equal(t, events, again)
+		})
+	}
+}
+
+func TestPartialMessagesChangeOnlyDeltas(t *testing.T) {
+	stream, err := os.ReadFile("testdata/partial.stream.jsonl")
+	require.NoError(t, err)
+	var whole []string
+	for line := range strings.Lines(string(stream)) {
+		if !strings.Contains(line, `"stream_event"`) {
+			whole = append(whole, strings.TrimSpace(line))
+		}
+	}
+	partial, with := run(t, Options{}, strings.TrimSpace(string(stream)))
+	plain, without := run(t, Options{}, whole...)
+	require.NotEmpty(t, payloads[*agentevents.TextDelta](partial))
+	require.NotEmpty(t, payloads[*agentevents.AgentReasoningDelta](partial))
+	require.NotEmpty(t, payloads[*agentevents.ToolArgumentsDelta](partial))
+
+	kinds := func(events []agentevents.Event) (out []string) {
+		for _, ev := range events {
+			if info, _ := ev.Kind().Info(); !info.Droppable {
+				out = append(out, fmt.Sprint(ev.Kind(), ev.Step, ev.AgentID))
+			}
+		}
+		return out
+	}
+	require.Equal(t, kinds(plain), kinds(partial))
+	require.Equal(t, texts(without), texts(with))
+	require.Equal(t, without.Agents["claude"].Text, with.Agents["claude"].Text)
+}
+
+func TestPlainAnswer(t *testing.T) {
+	events, s := run(t, Options{Prompt: `"say hello"`}, initLine("s1"), hello, success)
+	require.Equal(t, "s1", s.RunID)
+	require.Equal(t, "s1", s.SessionID)
+	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+	require.Equal(t, agentevents.JSON(`"done"`), s.Result)
+	require.JSONEq(t, `{"model":"model-a","cwd":"/w","tools":["Bash","Task"]}`, string(s.Inputs))
+	a := s.Agents["claude"]
+	require.Equal(t, agentevents.Converged, a.Status)
+	require.Equal(t, agentevents.OutcomeConverged, a.Outcome)
+	require.Equal(t, "done", a.Result)
+	require.Equal(t, agentevents.Some(2), a.NumTurns)
+	require.Equal(t, agentevents.Some(1500*time.Millisecond), a.Duration)
+	require.Equal(t, map[string]string{"claude": "s1"}, s.AgentSessions)
+	require.Equal(t, agentevents.JSON(`"say hello"`), payloads[*agentevents.AgentStarted](events)[0].Prompt)
+	require.Equal(t, []string{"claude: hello"}, texts(s))
+	require.Equal(t, int64(4), s.Usage.Usage.OutputTokens)
+	require.Empty(t, marked(events, agentevents.MarkSynthetic))
+}
+
+func TestOptions(t *testing.T) {
+	events, s := run(t, Options{RunID: "r", AgentID: "bot", NodeID: "n", NodeRunID: "n.1", NoTransitions: true}, initLine("s1"), hello, success)
+	require.Equal(t, "r", s.RunID)
+	require.Empty(t, payloads[*agentevents.AgentTransition](events))
+	require.Equal(t, map[string]string{"n": "s1"}, s.AgentSessions)
+	require.Contains(t, s.Agents, "bot")
+	require.Equal(t, "n.1", events[0].NodeRunID)
+	other, _ := run(t, Options{RunID: "q"}, initLine("s1"), hello, success)
+	require.NotEqual(t, other[0].ID, events[0].ID)
+
+	events, _ = run(t, Options{Time: time.Now}, initLine("s1"))
+	require.False(t, events[0].Time.IsZero())
+}
+
+func TestBeforeInit(t *testing.T) {
+	hook := `{"type":"system","subtype":"hook_response","session_id":"other","hook_name":"SessionStart"}`
+	user := `{"type":"user","session_id":"s1","uuid":"u1","message":{"role":"user","content":"do it"}}`
+	for name, lines := range map[string][]string{
+		"text before init": {hook, user, initLine("s1"), hello, success},
+		"text after init":  {hook, initLine("s1"), user, hello, success},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, s := run(t, Options{}, lines...)
+			require.Equal(t, "s1", s.RunID)
+			require.Equal(t, "s1", s.SessionID)
+			require.Equal(t, agentevents.JSON(`"do it"`), payloads[*agentevents.AgentStarted](events)[0].Prompt)
+			require.Equal(t, []string{"user: do it", "claude: hello"}, texts(s))
+			require.Equal(t, 1, s.Unknown["claude.system.hook_response"])
+			for _, ev := range events {
+				require.Equal(t, "s1", ev.SessionID)
+			}
+		})
+	}
+	t.Run("no init", func(t *testing.T) {
+		events, s := run(t, Options{}, hook, hello, success)
+		require.Equal(t, "s1", s.RunID)
+		require.Equal(t, "model-a", s.Agents["claude"].Model)
+		require.Equal(t, []agentevents.Kind{agentevents.KindRunStarted, agentevents.KindAgentStarted}, marked(events, agentevents.MarkSynthetic))
+	})
+	t.Run("hooks only", func(t *testing.T) {
+		events, s := run(t, Options{}, hook)
+		require.Equal(t, agentevents.RunStatusFailed, s.Status)
+		require.Len(t, marked(events, agentevents.MarkSynthetic), 4)
+	})
+	t.Run("init only", func(t *testing.T) {
+		_, s := run(t, Options{}, initLine("s1"))
+		require.Equal(t, "interrupted", s.Error.V.Code)
+	})
+	t.Run("no session", func(t *testing.T) {
+		_, s := run(t, Options{}, `{"type":"keep_alive"}`)
+		require.NotEmpty(t, s.RunID)
+	})
+	t.Run("held lines are bounded", func(t *testing.T) {
+		d := NewDecoder(Options{Time: fixedClock})
+		var events []agentevents.Event
+		var err error
+		for range maxHeldLines {
+			events, err = d.Decode(events, []byte(hook))
+			require.NoError(t, err)
+		}
+		require.Len(t, events, 2+maxHeldLines)
+	})
+	t.Run("nothing", func(t *testing.T) {
+		events, errs := decode(t, Options{RunID: "r"}, "Error: something\n\n")
+		require.Empty(t, events)
+		require.Len(t, errs, 1)
+	})
+}
+
+func TestResults(t *testing.T) {
+	tests := []struct {
+		name, line string
+		status     agentevents.RunStatus
+		outcome    agentevents.AgentOutcome
+		code, text string
+	}{
+		{"success", `{"subtype":"success","is_error":false,"result":"x"}`, "completed", "converged", "", ""},
+		{"error in result", `{"subtype":"success","is_error":true,"result":"API Error: 500","api_error_status":500,"terminal_reason":"api_error"}`, "failed", "aborted", "api_error", "API Error: 500"},
+		{"error in result, completed", `{"subtype":"success","is_error":true,"result":"boom","terminal_reason":"completed"}`, "failed", "aborted", "api_error", "boom"},
+		{"max turns, no result", `{"subtype":"error_max_turns","is_error":false}`, "failed", "partial", "error_max_turns", "error_max_turns"},
+		{"budget", `{"subtype":"error_max_budget_usd","is_error":true,"errors":["too dear","really"]}`, "failed", "partial", "error_max_budget_usd", "too dear\nreally"},
+		{"structured output", `{"subtype":"error_max_structured_output_retries","is_error":true,"errors":[]}`, "failed", "partial", "error_max_structured_output_retries", "error_max_structured_output_retries"},
+		{"execution", `{"subtype":"error_during_execution","is_error":true,"errors":[],"terminal_reason":"model_error"}`, "failed", "aborted", "error_during_execution", "model_error"},
+		{"execution with result", `{"subtype":"error_during_execution","is_error":true,"result":"half"}`, "failed", "aborted", "error_during_execution", "half"},
+		{"interrupt", `{"subtype":"error_during_execution","is_error":false,"terminal_reason":"aborted_tools"}`, "failed", "aborted", "error_during_execution", "aborted_tools"},
+		{"interrupt, success", `{"subtype":"success","is_error":false,"result":"","terminal_reason":"aborted_streaming"}`, "completed", "aborted", "", ""},
+		{"hook", `{"subtype":"success","is_error":false,"result":"x","terminal_reason":"hook_stopped"}`, "completed", "escaped", "", ""},
+		{"refusal", `{"subtype":"success","is_error":false,"result":"x","stop_reason":"refusal"}`, "completed", "escaped", "", ""},
+		{"no subtype", `{"is_error":false,"result":"x"}`, "failed", "aborted", "api_error", "x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			events, s := run(t, Options{}, initLine("s1"), hello, `{"type":"result",`+tt.line[1:])
+			a := s.Agents["claude"]
+			require.Equal(t, tt.status, s.Status)
+			require.Equal(t, tt.outcome, a.Outcome)
+			require.Equal(t, tt.code, s.Error.V.Code)
+			require.Equal(t, tt.text, s.Error.V.Message)
+			require.Equal(t, s.Error, a.Error)
+			require.Len(t, payloads[*agentevents.AgentErrored](events), a.Errors)
+			require.Equal(t, tt.code != "", a.Errors == 1)
+			switch {
+			case tt.code != "":
+				require.Equal(t, agentevents.Failed, a.Status)
+			case tt.outcome == "converged":
+				require.Equal(t, agentevents.Converged, a.Status)
+			default:
+				require.Equal(t, agentevents.Response, a.Status)
+			}
+		})
+	}
+}
+
+func TestStructuredOutput(t *testing.T) {
+	_, s := run(t, Options{}, initLine("s1"), `{"type":"result","subtype":"success","is_error":false,"result":"x","structured_output":{"n": 9007199254740993, "a": "<"}}`)
+	require.Equal(t, agentevents.JSON(`{"n":9007199254740993,"a":"<"}`), s.Result)
+	require.Equal(t, s.Result, s.Agents["claude"].StructuredOutput)
+}
+
+func TestTools(t *testing.T) {
+	stamp := func(s string) string { return `,"timestamp":"2026-01-01T00:00:0` + s + `Z"` }
+	events, s := run(t, Options{}, initLine("s1"),
+		block("m1", callBlock("c1", "Bash", `{"n": 9007199254740993}`), stamp("1")),
+		block("m1", callBlock("c2", "Read", `{}`)),
+		block("m1", callBlock("c3", "mcp__x__y", `{}`)),
+		`{"type":"tool_progress","tool_use_id":"c3","tool_name":"mcp__x__y","elapsed_time_seconds":2.5}`,
+		resultLine("c2", `"text"`, `,"tool_use_result":{"file":{"x":1},"durationMs":7}`),
+		resultLine("c1", `"all well"`, stamp("3.25"), `,"tool_use_result":"all well"`),
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c3","content":[{"type":"text","text":"no"},{"type":"text","text":"way"}],"is_error":true}]},"tool_use_result":"Error: no"}`,
+		resultLine("c9", `"orphan"`),
+		success)
+	returned := payloads[*agentevents.ToolReturned](events)
+	require.Len(t, returned, 4)
+
+	require.Equal(t, "Read", returned[0].ToolID)
+	require.Equal(t, agentevents.JSON(`{"file":{"x":1},"durationMs":7}`), returned[0].Result)
+	require.Equal(t, "text", returned[0].ResultSummary)
+	require.Equal(t, agentevents.Some(7*time.Millisecond), returned[0].Duration)
+
+	require.Equal(t, agentevents.JSON(`"all well"`), returned[1].Result)
+	require.Equal(t, agentevents.Some(2250*time.Millisecond), returned[1].Duration)
+
+	require.Equal(t, agentevents.ToolError, returned[2].Status)
+	require.Equal(t, "no\nway", returned[2].Error.V.Message)
+	require.Equal(t, agentevents.Some(2500*time.Millisecond), returned[2].Duration)
+
+	require.True(t, returned[3].OneEvent)
+	require.Equal(t, []agentevents.Kind{agentevents.KindToolReturned}, marked(events, agentevents.MarkSynthetic))
+
+	called := payloads[*agentevents.ToolCalled](events)
+	require.Equal(t, agentevents.JSON(`{"n":9007199254740993}`), called[0].Arguments)
+	require.Equal(t, agentevents.TransportMCP, called[2].Transport)
+	byID := map[string]string{}
+	for _, ev := range events {
+		switch p := ev.Payload.(type) {
+		case *agentevents.ToolCalled:
+			byID[p.CallID] = ev.ID
+		case *agentevents.ToolReturned:
+			require.Equal(t, byID[p.CallID], ev.CausationID)
+		}
+	}
+	require.Equal(t, 4, s.Agents["claude"].ToolCalls)
+	require.Equal(t, 1, s.Agents["claude"].ToolFailures)
+}
+
+func TestServerTools(t *testing.T) {
+	events, s := run(t, Options{}, initLine("s1"),
+		block("m1", `{"type":"server_tool_use","id":"c1","name":"web_search","input":{"query":"x"}}`),
+		block("m1", `{"type":"web_search_tool_result","tool_use_id":"c1","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`),
+		block("m1", `{"type":"mcp_tool_use","id":"c2","name":"look","input":{}}`),
+		block("m1", `{"type":"mcp_tool_result","tool_use_id":"c2","content":[]}`),
+		block("m1", `{"type":"image","source":{}}`),
+		block("m2", `{"type":"redacted_thinking","data":"xyz"}`),
+		success)
+	require.Equal(t, 1, s.Tools["web_search"].Failed)
+	require.Equal(t, 1, s.Tools["look"].OK)
+	require.Equal(t, 1, s.Unknown["claude.block.image"])
+	reasoned := payloads[*agentevents.AgentReasoned](events)
+	require.Equal(t, "m2:0", reasoned[0].BlockID)
+	require.Equal(t, agentevents.VerbosityOff, reasoned[0].Verbosity)
+}
+
+func TestDenied(t *testing.T) {
+	events, s := run(t, Options{}, initLine("s1"),
+		block("m1", callBlock("c1", "Bash", `{}`)),
+		block("m1", callBlock("c2", "Bash", `{}`)),
+		block("m1", callBlock("c3", "Bash", `{}`)),
+		`{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"c1","message":"no"}`,
+		resultLine("c2", `"denied"`),
+		`{"type":"result","subtype":"success","is_error":false,"result":"","permission_denials":[{"tool_name":"Bash","tool_use_id":"c1"},{"tool_name":"Bash","tool_use_id":"c2"}]}`)
+	returned := payloads[*agentevents.ToolReturned](events)
+	require.Equal(t, agentevents.ToolOK, returned[0].Status)
+	require.Equal(t, agentevents.ToolForbidden, returned[1].Status)
+	require.Equal(t, agentevents.ToolInterrupted, returned[2].Status)
+	require.Equal(t, []agentevents.Kind{agentevents.KindToolReturned}, marked(events, agentevents.MarkSynthetic))
+	require.Equal(t, 1, s.Unknown["claude.system.permission_denied"])
+}
+
+func TestInterrupted(t *testing.T) {
+	events, s := run(t, Options{}, initLine("s1"),
+		block("m1", callBlock("toolu_00000001", "Task", `{"subagent_type":"Explore","description":"look around"}`)),
+		block("m2", callBlock("c2", "Bash", `{}`), parent("toolu_00000001")))
+	require.Equal(t, agentevents.RunStatusFailed, s.Status)
+	require.Equal(t, "interrupted", s.Error.V.Code)
+	require.Equal(t, []agentevents.Kind{
+		agentevents.KindToolReturned, agentevents.KindAgentEnded, // of the sub-agent
+		agentevents.KindToolReturned, agentevents.KindAgentEnded, agentevents.KindRunFailed,
+	}, marked(events, agentevents.MarkSynthetic))
+	for _, a := range s.Agents {
+		require.Equal(t, agentevents.OutcomeAborted, a.Outcome)
+		require.Equal(t, agentevents.Failed, a.Status)
+	}
+}
+
+func TestSubAgents(t *testing.T) {
+	const outer, inner = "toolu_outer001", "toolu_inner001"
+	events, s := run(t, Options{}, initLine("s1"),
+		block("m1", callBlock(outer, "Task", `{"subagent_type":"Explore","description":"look around","prompt":"Look.","model":"small"}`)),
+		`{"type":"user","uuid":"p1","message":{"content":[{"type":"text","text":"Look."}]}`+parent(outer)+`}`,
+		`{"type":"assistant","message":{"id":"k1","model":"model-b","content":[{"type":"text","text":"Looking."}]}`+parent(outer)+`}`,
+		block("k1", callBlock(inner, "Agent", `{"prompt":"Deeper."}`), parent(outer)),
+		block("n1", callBlock("c1", "Read", `{}`), parent(inner)),
+		resultLine("c1", `"x"`, parent(inner)),
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"`+inner+`","content":"lost","is_error":true}]}`+parent(outer)+`}`,
+		resultLine(outer, `[{"type":"text","text":"Found."}]`, `,"tool_use_result":{"status":"completed","content":[{"type":"text","text":"Found."}],"totalDurationMs":1200,"usage":{"input_tokens":5,"output_tokens":6}}`),
+		success)
+	child := s.Agents["claude:Explore:outer001"]
+	require.NotNil(t, child)
+	require.Equal(t, "claude", child.ParentAgentID)
+	require.Equal(t, outer, child.ParentCallID)
+	require.Equal(t, "look around", child.Task)
+	require.Equal(t, "model-b", child.Model)
+	require.Equal(t, "Found.", child.Result)
+	require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
+	require.Equal(t, agentevents.Some(1200*time.Millisecond), child.Duration)
+	require.Equal(t, int64(6), child.Usage.Ended.V.OutputTokens)
+	grandchild := s.Agents["claude:Explore:outer001:agent:inner001"]
+	require.NotNil(t, grandchild)
+	require.Equal(t, child.AgentID, grandchild.ParentAgentID)
+	require.Equal(t, "Deeper.", grandchild.Task)
+	require.Equal(t, agentevents.OutcomeAborted, grandchild.Outcome)
+	require.Equal(t, "lost", grandchild.Error.V.Message)
+	require.Equal(t, []string{"claude: Look.", "claude:Explore:outer001: Looking."}, texts(s))
+	require.Empty(t, marked(events, agentevents.MarkSynthetic))
+}
+
+func TestSubAgentIDsDiffer(t *testing.T) {
+	_, s := run(t, Options{}, initLine("s1"),
+		block("a1", `{"type":"text","text":"x"}`, parent("1-same-end")),
+		block("a2", `{"type":"text","text":"y"}`, parent("2-same-end")), success)
+	require.Len(t, s.Agents, 3)
+	require.Contains(t, s.Agents, "claude:agent:same-end")
+	require.Contains(t, s.Agents, "claude:agent:2-same-end")
+}
+
+func TestBackgroundTask(t *testing.T) {
+	const id = "toolu_back0001"
+	started := `{"type":"system","subtype":"task_started","task_id":"t1","tool_use_id":"` + id + `","description":"dig","subagent_type":"Explore","is_backgrounded":true}`
+	launched := resultLine(id, `"launched"`, `,"tool_use_result":{"status":"async_launched"}`)
+	lines := []string{
+		initLine("s1"),
+		block("m1", callBlock(id, "Task", `{"subagent_type":"Explore","prompt":"Dig.","run_in_background":true}`)),
+		started, launched,
+		block("k1", `{"type":"text","text":"digging"}`, `,"agent_id":"t1"`),
+		success,
+	}
+	notified := `{"type":"system","subtype":"task_notification","task_id":"t1","status":"completed","summary":"dug","usage":{"total_tokens":9,"tool_uses":1,"duration_ms":77}}`
+	t.Run("notified after the result", func(t *testing.T) {
+		events, s := run(t, Options{}, append(lines, block("k2", `{"type":"text","text":"more"}`, parent(id)), notified)...)
+		child := s.Agents["claude:Explore:back0001"]
+		require.Equal(t, "dug", child.Result)
+		require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
+		require.Equal(t, agentevents.Some(77*time.Millisecond), child.Duration)
+		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+		require.Equal(t, []agentevents.Kind{agentevents.KindAgentEnded, "claude.system.task_notification"}, marked(events, agentevents.MarkLate))
+		require.Empty(t, marked(events, agentevents.MarkSynthetic))
+	})
+	t.Run("never notified", func(t *testing.T) {
+		events, s := run(t, Options{}, lines...)
+		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+		require.Equal(t, agentevents.OutcomeAborted, s.Agents["claude:Explore:back0001"].Outcome)
+		require.Equal(t, []agentevents.Kind{agentevents.KindAgentEnded}, marked(events, agentevents.MarkSynthetic))
+	})
+	t.Run("failed", func(t *testing.T) {
+		_, s := run(t, Options{}, append(lines, strings.Replace(notified, "completed", "failed", 1))...)
+		require.Equal(t, "failed", s.Agents["claude:Explore:back0001"].Error.V.Code)
+	})
+	t.Run("foreground sub-agents end with their call", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"),
+			block("m1", callBlock(id, "Task", `{"subagent_type":"Explore"}`)),
+			strings.Replace(started, "true", "false", 1), notified,
+			resultLine(id, `"found"`), success)
+		require.Equal(t, "found", s.Agents["claude:Explore:back0001"].Result)
+		require.Empty(t, marked(events, agentevents.MarkLate))
+	})
+	t.Run("commands are no agents", func(t *testing.T) {
+		_, s := run(t, Options{}, initLine("s1"),
+			block("m1", callBlock("c1", "Bash", `{"run_in_background":true}`)),
+			`{"type":"system","subtype":"task_started","task_id":"t1","tool_use_id":"c1","task_type":"local_bash"}`,
+			`{"type":"system","subtype":"task_updated","task_id":"t1","patch":{"status":"running"}}`,
+			success, resultLine("c1", `"late"`))
+		require.Len(t, s.Agents, 1)
+		require.Equal(t, 1, s.Tools["Bash"].OK)
+	})
+}
+
+func TestTurns(t *testing.T) {
+	total := func(cost, in string) string {
+		return `{"type":"result","subtype":"success","is_error":false,"result":"ok","total_cost_usd":` + cost +
+			`,"usage":{"input_tokens":10,"output_tokens":1},"modelUsage":{"model-a":{"inputTokens":` + in + `,"outputTokens":1,"cacheReadInputTokens":2,"costUSD":` + cost + `}}}`
+	}
+	user := `{"type":"user","uuid":"u2","session_id":"s1","isReplay":true,"message":{"content":"and now?"}}`
+	t.Run("totals run on", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), hello, total("0.5", "100"), user, initLine("s1"), user, block("m2", `{"type":"text","text":"more"}`), total("0.75", "150"), user)
+		require.Equal(t, 0.75, s.Usage.CostUSD.V)
+		require.Equal(t, int64(150), s.Usage.Usage.InputTokens)
+		require.Equal(t, 2, s.Agents["claude"].Attempts)
+		require.Equal(t, agentevents.Some(1), s.Agents["claude"].Step)
+		require.Equal(t, []string{"claude: hello", "user: and now?", "claude: more"}, texts(s))
+		starts := payloads[*agentevents.AgentStarted](events)
+		require.True(t, starts[1].Resumed)
+		require.Equal(t, agentevents.JSON(`"and now?"`), starts[1].Prompt)
+		require.Len(t, payloads[*agentevents.RunCompleted](events), 1)
+		require.Empty(t, marked(events, agentevents.MarkLate))
+	})
+	t.Run("the session is reset", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), hello, total("0.5", "100"), initLine("s2"), total("0.25", "40"))
+		require.Equal(t, 0.75, s.Usage.CostUSD.V)
+		require.Equal(t, int64(140), s.Usage.Usage.InputTokens)
+		require.Equal(t, "s2", s.AgentSessions["claude"])
+		require.Len(t, payloads[*agentevents.AgentSessionChanged](events), 1)
+		require.Equal(t, "s1", s.RunID)
+	})
+	t.Run("inside a turn", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), initLine("s1"), hello, initLine("s2"), success)
+		require.Len(t, payloads[*agentevents.AgentSessionChanged](events), 1)
+		require.Equal(t, 1, s.Agents["claude"].Attempts)
+	})
+	t.Run("without totals per model", func(t *testing.T) {
+		_, s := run(t, Options{}, initLine("s1"), `{"type":"result","subtype":"success","total_cost_usd":0.5}`, initLine("s1"), `{"type":"result","subtype":"success","total_cost_usd":0.75}`)
+		require.Equal(t, 0.75, s.Usage.CostUSD.V)
+	})
+	t.Run("the last turn decides", func(t *testing.T) {
+		_, s := run(t, Options{}, initLine("s1"), `{"type":"result","subtype":"error_max_turns","is_error":false}`, initLine("s1"), hello, success)
+		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+		_, s = run(t, Options{}, initLine("s1"), hello, success, initLine("s1"))
+		require.Equal(t, agentevents.RunStatusFailed, s.Status)
+	})
+	t.Run("no init between", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), hello, success, user, block("m2", `{"type":"text","text":"more"}`), total("1", "1"), total("2", "2"))
+		require.Equal(t, 3, s.Agents["claude"].Attempts)
+		require.Len(t, marked(events, agentevents.MarkSynthetic), 2)
+		require.Equal(t, 2.0, s.Usage.CostUSD.V)
+	})
+	t.Run("stragglers are late", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), hello, success,
+			`{"type":"system","subtype":"session_state_changed","state":"idle"}`,
+			`{"type":"stream_event","event":{"type":"message_stop"}}`,
+			block("m2", `{"type":"text","text":"more"}`), user)
+		require.Equal(t, 1, s.Agents["claude"].Attempts)
+		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+		require.Len(t, marked(events, agentevents.MarkLate), 4)
+	})
+}
+
+func TestSteps(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		events, s := run(t, Options{NoTransitions: off}, initLine("s1"),
+			block("m1", `{"type":"thinking","thinking":"hm"}`),
+			block("m1", `{"type":"text","text":"first"}`),
+			block("m1", `{"type":"thinking","thinking":"wait"}`), // thinks again
+			block("m1", callBlock("c1", "Bash", `{}`)),
+			resultLine("c1", `"x"`),
+			block("m2", `{"type":"thinking","thinking":"so"}`),
+			block("m2", `{"type":"text","text":"second"}`), success)
+		require.Equal(t, agentevents.Some(2), s.Agents["claude"].Step)
+		var steps []int
+		for _, ev := range events {
+			if ev.Kind() == agentevents.KindAgentReasoned || ev.Kind() == agentevents.KindTextCompleted {
+				steps = append(steps, ev.Step.V)
+			}
+		}
+		require.Equal(t, []int{0, 0, 1, 2, 2}, steps)
+	}
+}
+
+func TestRetraction(t *testing.T) {
+	line := func(uuid, message, text string, more ...string) string {
+		return block(message, `{"type":"text","text":"`+text+`"}`, `,"uuid":"`+uuid+`"`, strings.Join(more, ""))
+	}
+	t.Run("supersedes", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "draft"), line("u2", "m2", "final", `,"supersedes":["u1","unknown"]`), success)
+		require.Equal(t, []string{"claude: final"}, texts(s))
+		retracted := payloads[*agentevents.EventRetracted](events)
+		require.Len(t, retracted, 1)
+		require.Len(t, retracted[0].EventIDs, 3) // transition, text, message
+	})
+	t.Run("refusal", func(t *testing.T) {
+		_, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "draft"), `{"type":"system","subtype":"model_refusal_fallback","retracted_message_uuids":["u1"]}`, success)
+		require.Empty(t, s.Messages)
+		require.Equal(t, 1, s.Unknown["claude.system.model_refusal_fallback"])
+	})
+	t.Run("reset", func(t *testing.T) {
+		_, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "a"), line("u2", "m2", "b"), `{"type":"conversation_reset"}`, line("u3", "m3", "c"), success)
+		require.Equal(t, []string{"claude: c"}, texts(s))
+	})
+	t.Run("replayed", func(t *testing.T) {
+		events, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "a"), line("u1", "m1", "a"), success)
+		require.Len(t, s.Messages, 1)
+		require.Len(t, payloads[*agentevents.TextCompleted](events), 1)
+	})
+}
+
+func TestOtherLines(t *testing.T) {
+	events, s := run(t, Options{}, initLine("s1"), hello,
+		`{"type":"system","subtype":"compact_boundary","compact_metadata":{"trigger":"auto","pre_tokens":1000,"post_tokens":10}}`,
+		`{"type":"system","subtype":"api_retry","attempt":1,"error":"overloaded"}`,
+		`{"type":"system","subtype":"api_retry","attempt":1,"error":null}`,
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed"}}`,
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}}`,
+		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool"}}`,
+		`{"type":"keep_alive"}`,
+		`{"type":"new_thing","subtype":"odd","x": [1, 2]}`,
+		`{"type":"stream_event","event":{"type":"new_event"}}`,
+		`{"type":"assistant","error":"rate_limit","message":{"id":"m9","model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`,
+		`{"type":"user","isSynthetic":true,"message":{"content":[{"type":"text","text":"a"},{"type":"image","source":{}}]}}`,
+		success)
+	require.Equal(t, map[string]int{
+		"claude.rate_limit_event": 1, "claude.control_request": 1, "claude.keep_alive": 1, "claude.new_thing.odd": 1, "claude.stream_event.new_event": 1,
+	}, s.Unknown)
+	require.Equal(t, int64(10), payloads[*agentevents.ContextCompacted](events)[0].TokensAfter.V)
+	errored := payloads[*agentevents.AgentErrored](events)
+	require.Len(t, errored, 4)
+	require.Equal(t, "overloaded", errored[0].ErrorType)
+	require.Equal(t, "api_retry", errored[1].ErrorType)
+	require.Equal(t, agentevents.SeverityWarning, errored[2].Severity)
+	require.Equal(t, "API Error", errored[3].Message)
+	require.Equal(t, 1, s.Agents["claude"].Errors)
+	last := s.Messages[len(s.Messages)-1]
+	require.Equal(t, agentevents.CoreSystem, last.From)
+	require.Equal(t, agentevents.JSON(`[{"type":"text","text":"a"},{"type":"image","source":{}}]`), last.Content)
+	for _, ev := range events {
+		if u, ok := ev.Payload.(*agentevents.Unknown); ok && u.Type == "claude.new_thing.odd" {
+			require.Equal(t, agentevents.JSON(`{"type":"new_thing","subtype":"odd","x":[1,2]}`), u.Raw)
+		}
+	}
+}
+
+func TestDamagedCharacters(t *testing.T) {
+	events, s := run(t, Options{}, initLine("s1"), block("m1", `{"type":"text","text":"a\ud800b`+"\xff"+`"}`), success)
+	require.Equal(t, []string{"claude: a\ufffdb\ufffd"}, texts(s))
+	require.Equal(t, []agentevents.Kind{agentevents.KindTextCompleted, agentevents.KindMessageCreated}, marked(events, agentevents.MarkSanitized))
+}
+
+func TestBadLines(t *testing.T) {
+	tests := []struct{ name, line, pointer, text string }{
+		{"plain text", `Warning: no config`, "", "not JSON"},
+		{"cut", `{"type":"assistant","message":{`, "", "not JSON"},
+		{"array", `[1]`, "", "expected an object"},
+		{"no type", `{"x":1}`, "/type", `"type"`},
+		{"type", `{"type":7}`, "/type", `"type"`},
+		{"message", `{"type":"assistant","message":5}`, "/message", `"message"`},
+		{"content", `{"type":"assistant","message":{"content":{}}}`, "/message/content", `"content"`},
+		{"block", `{"type":"assistant","message":{"content":[5]}}`, "/message/content/0", "expected an object"},
+		{"block type", `{"type":"assistant","message":{"content":[{}]}}`, "/message/content/0/type", `"type"`},
+		{"text", `{"type":"assistant","message":{"content":[{"type":"text","text":5}]}}`, "/message/content/0/text", `"text"`},
+		{"call id", `{"type":"assistant","message":{"content":[{"type":"tool_use","id":[],"name":"x"}]}}`, "/message/content/0/id", `"id"`},
+		{"result id", `{"type":"user","message":{"content":[{"type":"tool_result"}]}}`, "/message/content/0/tool_use_id", `"tool_use_id"`},
+		{"flag", `{"type":"user","isSynthetic":1,"message":{"content":"x"}}`, "/isSynthetic", `"isSynthetic"`},
+		{"timestamp", `{"type":"keep_alive","timestamp":"yesterday"}`, "/timestamp", `"timestamp"`},
+		{"duration", `{"type":"result","subtype":"success","duration_ms":-1}`, "/duration_ms", `"duration_ms"`},
+		{"cost", `{"type":"result","subtype":"success","total_cost_usd":1e999}`, "/total_cost_usd", `"total_cost_usd"`},
+		{"turns", `{"type":"result","subtype":"success","num_turns":1.5}`, "/num_turns", `"num_turns"`},
+		{"model usage", `{"type":"result","subtype":"success","modelUsage":{"a/b":1}}`, "/modelUsage/a~1b", `"a/b"`},
+		{"errors", `{"type":"result","subtype":"success","is_error":true,"errors":[1]}`, "/errors/0", "expected a string"},
+		{"delta", `{"type":"stream_event","event":{"type":"content_block_start","index":"x"}}`, "/event/index", `"index"`},
+		{"uuids", `{"type":"assistant","supersedes":"x","message":{}}`, "/supersedes", `"supersedes"`},
+		{"deep", `{"type":"x","x":` + strings.Repeat("[", 950) + strings.Repeat("]", 950) + `}`, "", "nested"},
+		{"duplicate member", `{"type":"x","a":1,"a":2}`, "", "duplicate"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			events, errs := decode(t, Options{}, initLine("s1")+"\n"+hello+"\n"+tt.line+"\n"+success+"\n")
+			require.Len(t, errs, 1)
+			var le *agentevents.LineError
+			require.ErrorAs(t, errs[0], &le)
+			require.Equal(t, 3, le.Line)
+			require.ErrorContains(t, le, tt.text)
+			if tt.pointer != "" {
+				require.Equal(t, tt.pointer, le.Pointer)
+			}
+			s := fold(t, events)
+			require.Equal(t, "hello", s.Agents["claude"].Text)
+		})
+	}
+	t.Run("repeated call", func(t *testing.T) {
+		call := block("m1", callBlock("c1", "Bash", `{}`))
+		events, errs := decode(t, Options{}, initLine("s1")+"\n"+call+"\n"+call+"\n"+success)
+		require.Len(t, errs, 1)
+		require.Equal(t, 1, fold(t, events).Tools["Bash"].Calls)
+	})
+	t.Run("in a line that was held back", func(t *testing.T) {
+		_, errs := decode(t, Options{}, `{"type":"user","isSynthetic":"x","message":{"content":[{"type":"text","text":5}]}}`+"\n"+initLine("s1")+"\n"+success)
+		require.NotEmpty(t, errs)
+		require.ErrorContains(t, errors.Join(errs...), "held back")
+	})
+}
+
+func TestDeltasAfterTheWholeBlock(t *testing.T) {
+	ev := func(event string) string {
+		return `{"type":"stream_event","event":` + event + `,"session_id":"s1"}`
+	}
+	events, s := run(t, Options{}, initLine("s1"),
+		ev(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"headless"}}`),
+		ev(`{"type":"message_start","message":{"id":"m1","model":"model-a"}}`),
+		ev(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`),
+		ev(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"he"}}`),
+		ev(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":""}}`),
+		ev(`{"type":"content_block_delta","index":1,"delta":{"type":"citations_delta"}}`),
+		hello,
+		ev(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"llo"}}`),
+		ev(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`),
+		ev(`{"type":"content_block_stop","index":1}`), ev(`{"type":"ping"}`), ev(`{"type":"message_delta"}`), ev(`{"type":"message_stop"}`),
+		success)
+	deltas := payloads[*agentevents.TextDelta](events)
+	require.Equal(t, []*agentevents.TextDelta{{BlockID: "m1:1", Delta: "he", Index: agentevents.Some(0)}}, deltas)
+	require.Equal(t, "m1:1", payloads[*agentevents.TextCompleted](events)[0].BlockID)
+	require.Equal(t, "hello", s.Agents["claude"].Text)
+}
+
+func TestMuchIsForgotten(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(initLine("s1") + "\n")
+	for i := range maxMade + 10 {
+		fmt.Fprintf(&b, `{"type":"assistant","uuid":"u%d","message":{"id":"m%d","content":[{"type":"text","text":"x"}]}}`+"\n", i, i)
+	}
+	d := NewDecoder(Options{Time: fixedClock})
+	var events []agentevents.Event
+	for line := range strings.Lines(b.String()) {
+		var err error
+		events, err = d.Decode(events[:0], []byte(strings.TrimSpace(line)))
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, len(d.made), maxMade)
+	require.Len(t, d.madeList, len(d.made))
+	require.LessOrEqual(t, len(d.blocks.young), maxCounters)
+}
+
+func TestLongLine(t *testing.T) {
+	text := strings.Repeat("x", 3<<20)
+	_, s := run(t, Options{}, initLine("s1"), block("m1", callBlock("c1", "Read", `{}`)),
+		resultLine("c1", `"`+strings.Repeat("é", 3000)+`"`, `,"tool_use_result":{"content":"`+text+`"}`), success)
+	require.Equal(t, 1, s.Tools["Read"].OK)
+	require.Len(t, summary(strings.Repeat("é", 3000)), 2*2048)
+}

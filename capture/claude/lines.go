@@ -1,0 +1,466 @@
+package claude
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// assistant reads a line with finished blocks of an API message.
+func (d *Decoder) assistant(l *line) {
+	a := d.agentOf(l)
+	message := l.object.object("message")
+	model := message.str("model")
+	d.start(a, model)
+	d.retract(a, l.strings("supersedes"), "supersedes")
+	id := message.str("id")
+	a.enter(id)
+	if kind := l.str("error"); kind != "" {
+		d.emit(a, &agentevents.AgentErrored{ErrorType: kind, Message: firstOf(contentText(message.raw("content")), kind)}, 0)
+	}
+	if raw := message.raw("content"); strings.HasPrefix(raw, `"`) {
+		d.text(a, d.blockID(a, id), unquote(raw))
+		return
+	}
+	for _, block := range message.objects("content") {
+		d.block(a, id, &block)
+	}
+}
+
+// blockID names the next finished block of an API message: by the block that
+// is being streamed, else by counting.
+func (d *Decoder) blockID(a *agent, message string) string {
+	if message == "" {
+		message = "line-" + strconv.Itoa(d.cur.no)
+	}
+	n := d.blocks.get(message)
+	if a.stream.message == message && a.stream.open > n {
+		n = a.stream.open
+	}
+	d.blocks.set(message, n+1)
+	return blockName(message, n)
+}
+
+func blockName(message string, n int) string { return message + ":" + strconv.Itoa(n) }
+
+func (d *Decoder) block(a *agent, message string, block *object) {
+	kind := block.str("type")
+	id := d.blockID(a, message)
+	switch {
+	case kind == "text":
+		d.text(a, id, block.str("text"))
+	case kind == "thinking" || kind == "redacted_thinking":
+		d.move(a, agentevents.Thinking, "thinking")
+		p := &agentevents.AgentReasoned{BlockID: id, Reasoning: block.str("thinking")}
+		if p.Reasoning == "" {
+			p.Verbosity = agentevents.VerbosityOff
+		}
+		d.emit(a, p, 0)
+	case strings.HasSuffix(kind, "tool_use"):
+		d.toolUse(a, kind, block)
+	case strings.HasSuffix(kind, "tool_result"):
+		d.toolResult(a, block, false)
+	case kind == "":
+		block.faults.add(block.pointer("type"), `member "type" is required`)
+	default:
+		d.emit(a, &agentevents.Unknown{Type: agentevents.Kind("claude.block." + kind), Raw: agentevents.JSON(block.text)}, 0)
+	}
+}
+
+// text records a whole text block, which is a message of the agent too.
+func (d *Decoder) text(a *agent, id, text string) {
+	if text == "" {
+		return
+	}
+	d.move(a, agentevents.Response, "text")
+	d.emit(a, &agentevents.TextCompleted{BlockID: id, Text: text}, 0)
+	to := "user"
+	if a.parent != nil {
+		to = a.parent.id
+	}
+	d.message(a, agentevents.ConversationMessage{MessageID: id, From: a.id, To: to, Content: agentevents.Text(text), Role: "agent"}, "")
+}
+
+func (d *Decoder) message(a *agent, m agentevents.ConversationMessage, actor string) {
+	m.TS = d.cur.at.UnixMilli()
+	if m.MessageID == "" {
+		m.MessageID = d.eventID(d.cur.no, d.cur.pos)
+	}
+	d.messages = append(d.messages, eventRef{d.cur.no, d.cur.pos})
+	d.emit(a, &agentevents.MessageCreated{Message: m}, 0).Actor = actor
+}
+
+func (d *Decoder) toolUse(a *agent, kind string, block *object) {
+	id, tool := block.str("id"), block.str("name")
+	if id == "" || tool == "" {
+		block.faults.add(block.at, `a block of type %q needs "id" and "name"`, kind)
+		return
+	}
+	if d.calls[id] != nil {
+		block.faults.add(block.pointer("id"), "call %q is open already; its repetition is left out", id)
+		return
+	}
+	d.move(a, agentevents.ToolCall, kind+" "+tool)
+	p := &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: agentevents.JSON(block.raw("input"))}
+	if kind == "mcp_tool_use" || strings.HasPrefix(tool, "mcp__") {
+		p.Transport = agentevents.TransportMCP
+	}
+	ev := d.emit(a, p, 0)
+	c := &call{
+		id: strings.Clone(id), tool: strings.Clone(tool), agent: a, order: d.callSeq, eventID: ev.ID,
+		at: ev.Time, stamped: d.cur.stamped,
+	}
+	d.callSeq++
+	if input := block.raw("input"); strings.HasPrefix(input, "{") && (isSpawn(tool) || strings.Contains(input, `"run_in_background"`)) {
+		var ignored faults
+		args := parseObject(input, "", &ignored)
+		c.background = args.raw("run_in_background") == "true"
+		if isSpawn(tool) {
+			c.args = strings.Clone(string(args.pick("subagent_type", "description", "prompt", "model", "run_in_background")))
+		}
+	}
+	d.calls[c.id], a.calls[c.id] = c, c
+	d.streamed.set("call "+c.id, 1)
+}
+
+// isSpawn reports whether a tool is the one that spawns sub-agents.
+func isSpawn(tool string) bool { return tool == "Task" || tool == "Agent" }
+
+// toolResult reads a result block. alone says that it is the only one of its
+// line, so that the line's tool_use_result belongs to it.
+func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
+	id := block.str("tool_use_id")
+	if id == "" {
+		block.faults.add(block.pointer("tool_use_id"), `member "tool_use_id" is required`)
+		return
+	}
+	content := block.raw("content")
+	p := &agentevents.ToolReturned{CallID: id, Status: agentevents.ToolOK, Result: agentevents.JSON(content)}
+	failed := block.flag("is_error")
+	if strings.HasPrefix(content, "{") { // server tools
+		var ignored faults
+		o := parseObject(content, "", &ignored)
+		failed = failed || strings.HasSuffix(o.str("type"), "_error")
+	}
+	var output object
+	if raw := d.cur.raw("tool_use_result"); alone && raw != "" {
+		if raw[0] == '{' {
+			output = parseObject(raw, "/tool_use_result", block.faults)
+		}
+		if !failed && (raw[0] == '{' || raw[0] == '[' || content == "") {
+			p.Result = agentevents.JSON(raw)
+			p.ResultSummary = summary(contentText(content))
+		}
+	}
+	if failed {
+		p.Status = agentevents.ToolError
+		message := contentText(content)
+		if message == "" {
+			message = content
+		}
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: agentevents.ErrorTypeToolUse, Message: message})
+	}
+	var ignored faults
+	output.faults = &ignored
+	p.Duration = output.millis("totalDurationMs")
+	if !p.Duration.OK {
+		p.Duration = output.millis("durationMs")
+	}
+
+	c := d.calls[id]
+	if c == nil {
+		p.ToolID, p.OneEvent = "unknown", true
+		d.start(a, "")
+		d.emit(a, p, agentevents.MarkSynthetic)
+		return
+	}
+	if took := d.cur.at.Sub(c.at); !p.Duration.OK && c.stamped && d.cur.stamped && took >= 0 {
+		p.Duration = agentevents.Some(took)
+	}
+	if !p.Duration.OK {
+		p.Duration = c.elapsed
+	}
+	status := output.str("status")
+	if status == "async_launched" || output.raw("isAsync") == "true" {
+		d.subAgent(id, d.cur).background = true // its end comes with a task_notification
+	} else if b := d.agents[id]; b != nil && !b.background {
+		d.endSubAgent(b, subAgentEnd(p, &output, content), 0)
+	}
+	if d.calls[id] == nil {
+		return // the call hung on the sub-agent that it spawned, as no real one does
+	}
+	d.closeCall(c, p, 0)
+}
+
+func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) agentevents.AgentEnded {
+	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Duration: output.millis("totalDurationMs")}
+	if end.Result = contentText(output.raw("content")); end.Result == "" {
+		end.Result = contentText(content)
+	}
+	if output.raw("usage") != "" {
+		u := output.object("usage")
+		end.Usage = agentevents.Some(usage(&u))
+	}
+	switch status := output.str("status"); {
+	case p.Error.OK:
+		end.Outcome, end.Error, end.Result = agentevents.OutcomeAborted, p.Error, ""
+	case status != "" && status != "completed":
+		end.Outcome = agentevents.OutcomeAborted
+		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: status, Message: "the sub-agent ended with status " + status})
+	}
+	return end
+}
+
+// summary cuts text to a summary.
+func summary(text string) string {
+	const limit = 2048 // characters
+	if len(text) <= limit {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n++; n > limit {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// usage reads the API's counts.
+func usage(o *object) agentevents.Usage {
+	return agentevents.Usage{
+		InputTokens:              o.count("input_tokens").V,
+		OutputTokens:             o.count("output_tokens").V,
+		CacheCreationInputTokens: o.count("cache_creation_input_tokens"),
+		CacheReadInputTokens:     o.count("cache_read_input_tokens"),
+	}
+}
+
+// user reads a line of the user's side: results of tools, and text.
+func (d *Decoder) user(l *line) {
+	a := d.agentOf(l)
+	message := l.object.object("message")
+	if hasToolResult(l) {
+		d.start(a, "")
+		blocks := message.objects("content")
+		results := 0
+		for i := range blocks {
+			if blocks[i].raw("type") == `"tool_result"` {
+				results++
+			}
+		}
+		for i := range blocks {
+			if blocks[i].raw("type") == `"tool_result"` {
+				d.toolResult(a, &blocks[i], results == 1)
+			}
+		}
+	} else if d.waits(a, l) {
+		return
+	}
+	content, ok := messageContent(&message)
+	if !ok {
+		return
+	}
+	m := agentevents.ConversationMessage{MessageID: l.uuid, From: "user", To: a.id, Content: content, Role: "user"}
+	actor := "user"
+	switch {
+	case l.flag("isSynthetic"):
+		m.From, m.Role, actor = agentevents.CoreSystem, "system", "orchestrator"
+	case a.parent != nil:
+		m.From, actor = a.parent.id, "parent"
+	}
+	d.message(a, m, actor)
+}
+
+// messageContent returns what a message says besides results of tools: a
+// string for text alone, else the blocks.
+func messageContent(message *object) (agentevents.JSON, bool) {
+	raw := message.raw("content")
+	if raw == "" {
+		return "", false
+	}
+	if raw[0] == '"' {
+		return agentevents.JSON(raw), true
+	}
+	var keep []string
+	var text string
+	for _, block := range message.objects("content") {
+		if kind := block.str("type"); kind == "tool_result" {
+			continue
+		} else if text = ""; kind == "text" {
+			text = block.raw("text")
+		}
+		keep = append(keep, block.text)
+	}
+	switch {
+	case len(keep) == 0:
+		return "", false
+	case len(keep) == 1 && strings.HasPrefix(text, `"`):
+		return agentevents.JSON(text), true
+	}
+	return agentevents.JSON("[" + strings.Join(keep, ",") + "]"), true
+}
+
+// retract takes back what lines of the conversation made.
+func (d *Decoder) retract(a *agent, uuids []string, reason string) {
+	var ids []string
+	for _, id := range uuids {
+		if made, ok := d.made[id]; ok {
+			for pos := range made.events {
+				ids = append(ids, d.eventID(made.no, pos))
+			}
+			made.events = 0
+			d.made[id] = made
+		}
+	}
+	if len(ids) > 0 {
+		d.emit(a, &agentevents.EventRetracted{EventIDs: ids, Reason: reason}, 0)
+	}
+}
+
+// system reads the lines of type system other than the init that begins a
+// turn.
+func (d *Decoder) system(l *line) {
+	a := d.main
+	switch l.str("subtype") {
+	case "init": // of a turn that goes on
+		before := d.session
+		if session := l.str("session_id"); session != "" {
+			d.session = strings.Clone(session)
+		}
+		d.sessionChanged(before)
+		return
+	case "compact_boundary":
+		meta := l.object.object("compact_metadata")
+		d.emit(a, &agentevents.ContextCompacted{
+			TokensBefore: meta.count("pre_tokens"), TokensAfter: meta.count("post_tokens"), Trigger: meta.str("trigger"),
+		}, 0)
+		return
+	case "api_retry":
+		d.emit(a, &agentevents.AgentErrored{
+			ErrorType: firstOf(plain(l.raw("error")), "api_retry"), Message: "the request to the API is tried again",
+			Severity: agentevents.SeverityWarning, Details: agentevents.JSON(l.text),
+		}, 0)
+		return
+	case "model_refusal_fallback":
+		d.retract(a, l.strings("retracted_message_uuids"), "model_refusal_fallback")
+	case "task_started":
+		d.taskStarted(l)
+	case "task_updated":
+		patch := l.object.object("patch")
+		if b := d.agents[d.tasks[l.str("task_id")]]; b != nil && patch.raw("is_backgrounded") == "true" {
+			b.background = true
+		}
+	case "task_notification":
+		d.taskNotified(l)
+	}
+	d.other(l)
+}
+
+// plain returns the text of a JSON string and "" for any other value.
+func plain(raw string) string {
+	if strings.HasPrefix(raw, `"`) {
+		return unquote(raw)
+	}
+	return ""
+}
+
+func (d *Decoder) taskStarted(l *line) {
+	task, key := l.str("task_id"), l.str("tool_use_id")
+	if key == "" {
+		key = task
+	}
+	if key == "" {
+		return
+	}
+	if task != "" {
+		d.tasks[strings.Clone(task)] = strings.Clone(key)
+	}
+	background := l.flag("is_backgrounded")
+	c := d.calls[key]
+	if c != nil && background {
+		c.background = true
+	}
+	if l.str("subagent_type") == "" && l.str("task_type") != "local_agent" && (c == nil || !isSpawn(c.tool)) {
+		return // a command, say
+	}
+	if b := d.subAgent(key, l); background {
+		b.background = true
+	}
+}
+
+// taskNotified ends a sub-agent that outlived its call. The end of any other
+// comes with the result of the call.
+func (d *Decoder) taskNotified(l *line) {
+	key, ok := d.tasks[l.str("task_id")]
+	if id := l.str("tool_use_id"); id != "" {
+		key = id
+	}
+	if ok {
+		delete(d.tasks, l.str("task_id"))
+	}
+	b := d.agents[key]
+	if b == nil || b.ended || d.calls[key] != nil {
+		return
+	}
+	u := l.object.object("usage")
+	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: l.str("summary"), Duration: u.millis("duration_ms")}
+	if status := l.str("status"); status != "completed" {
+		end.Outcome = agentevents.OutcomeAborted
+		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: firstOf(status, "unknown"), Message: firstOf(end.Result, "the task did not complete")})
+		end.Result = ""
+	}
+	var marks agentevents.Marks
+	if d.main.ended {
+		marks = agentevents.MarkLate
+	}
+	d.endSubAgent(b, end, marks)
+}
+
+// other reads lines of all other types. They are kept whole.
+func (d *Decoder) other(l *line) {
+	switch l.kind {
+	case "tool_progress":
+		if c := d.calls[l.str("tool_use_id")]; c != nil {
+			if s := l.number("elapsed_time_seconds"); s.OK && s.V < 1e9 {
+				c.elapsed = agentevents.Some(time.Duration(s.V * float64(time.Second)).Truncate(time.Millisecond))
+			}
+		}
+	case "rate_limit_event":
+		info := l.object.object("rate_limit_info")
+		if status := info.str("status"); status != "allowed" {
+			d.emit(d.main, &agentevents.AgentErrored{
+				ErrorType: agentevents.ErrorTypeRateLimit, Message: firstOf(status, "the API limits the rate"),
+				Severity: agentevents.SeverityWarning, Details: agentevents.JSON(l.text),
+			}, 0)
+			return
+		}
+	case "conversation_reset":
+		d.resetConversation()
+	}
+	kind := "claude." + l.kind
+	if sub := l.str("subtype"); sub != "" {
+		kind += "." + sub
+	}
+	a := d.agents[d.agentKey(l)]
+	if a == nil || !a.open {
+		a = d.main
+	}
+	d.emit(a, &agentevents.Unknown{Type: agentevents.Kind(kind), Raw: agentevents.JSON(l.text)}, 0)
+}
+
+// resetConversation takes the conversation so far back. What tools did is
+// done and stays.
+func (d *Decoder) resetConversation() {
+	d.wasReset = true
+	ids := make([]string, len(d.messages))
+	for i, m := range d.messages {
+		ids[i] = d.eventID(m.no, m.pos)
+	}
+	d.messages = nil
+	if len(ids) > 0 {
+		d.emit(d.main, &agentevents.EventRetracted{EventIDs: ids, Reason: "conversation_reset"}, 0)
+	}
+}

@@ -1,0 +1,198 @@
+package claude
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A turnResult is what the latest result line says about the run.
+type turnResult struct {
+	seen    bool
+	at      time.Time
+	err     agentevents.Opt[agentevents.ErrorInfo] // not set: complete
+	outputs agentevents.JSON
+}
+
+// result reads the line that ends a turn.
+func (d *Decoder) result(l *line) {
+	a := d.main
+	for _, denied := range l.objects("permission_denials") {
+		if c := d.calls[denied.str("tool_use_id")]; c != nil {
+			d.closeCall(c, &agentevents.ToolReturned{
+				Status: agentevents.ToolForbidden,
+				Error:  agentevents.Some(agentevents.ErrorInfo{Code: "permission_denied", Message: "the call was not allowed"}),
+			}, 0)
+		}
+	}
+	d.interrupt(a, false)
+
+	end := agentevents.AgentEnded{
+		Outcome: outcome(l), Error: resultError(l), StructuredOutput: agentevents.JSON(l.raw("structured_output")),
+		Duration: l.millis("duration_ms"),
+	}
+	if n := l.count("num_turns"); n.OK {
+		end.NumTurns = agentevents.Some(int(n.V))
+	}
+	if !end.Error.OK {
+		end.Result = l.str("result")
+	}
+	if l.raw("usage") != "" {
+		u := l.object.object("usage")
+		end.Usage = agentevents.Some(usage(&u))
+	}
+	end.ModelUsage, end.TotalCostUSD = d.account(l)
+	if end.Error.OK {
+		e := end.Error.V
+		d.emit(a, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)
+	}
+	d.outcome = turnResult{seen: true, at: l.at, err: end.Error, outputs: end.StructuredOutput}
+	if d.outcome.outputs == "" && l.raw("result") != "" {
+		d.outcome.outputs = agentevents.Text(end.Result)
+	}
+	d.close(a, &end, 0)
+}
+
+// resultError returns the error of a result that is not complete. It is
+// complete if and only if the subtype is success and is_error is false.
+func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
+	subtype := l.str("subtype")
+	if subtype == "success" && !l.flag("is_error") {
+		return agentevents.Opt[agentevents.ErrorInfo]{}
+	}
+	code := subtype
+	if subtype == "success" || subtype == "" {
+		code = firstOf(l.str("terminal_reason"), "api_error")
+		if code == "completed" {
+			code = "api_error"
+		}
+	}
+	message := strings.Join(l.strings("errors"), "\n")
+	if message == "" {
+		message = l.str("result")
+	}
+	return agentevents.Some(agentevents.ErrorInfo{
+		Code: code, Message: firstOf(message, l.str("terminal_reason"), code),
+		Details: l.pick("subtype", "is_error", "terminal_reason", "stop_reason", "api_error_status", "startup_failure_reason", "errors"),
+	})
+}
+
+// outcome says how a turn ended, by the finest statement the line has.
+func outcome(l *line) agentevents.AgentOutcome {
+	reason, subtype := l.str("terminal_reason"), l.str("subtype")
+	switch {
+	case strings.HasPrefix(reason, "aborted"):
+		return agentevents.OutcomeAborted
+	case reason == "hook_stopped", reason == "stop_hook_prevented", reason == "tool_deferred", l.str("stop_reason") == "refusal":
+		return agentevents.OutcomeEscaped
+	case reason == "max_turns", reason == "budget_exhausted",
+		subtype == agentevents.ErrorTypeMaxTurns, subtype == agentevents.ErrorTypeMaxBudget, subtype == agentevents.ErrorTypeMaxStructuredOutput:
+		return agentevents.OutcomePartial
+	case subtype == "success" && !l.flag("is_error"):
+		return agentevents.OutcomeConverged
+	}
+	return agentevents.OutcomeAborted
+}
+
+// spending is a running total.
+type spending struct {
+	models map[string]agentevents.Usage
+	cost   agentevents.Opt[float64]
+}
+
+// account reads the running totals of a result. They begin again when the
+// session was reset; what was spent before is then added. Without totals per
+// model the fold adds up the costs of the turns, so then the cost of this turn
+// alone is returned.
+func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Opt[float64]) {
+	now := spending{cost: l.number("total_cost_usd")}
+	perModel := l.object.object("modelUsage")
+	for _, m := range perModel.members {
+		if m.raw[0] != '{' {
+			perModel.wrong(m.name, m.raw, "an object")
+			continue
+		}
+		o := parseObject(m.raw, perModel.pointer(m.name), perModel.faults)
+		if now.models == nil {
+			now.models = map[string]agentevents.Usage{}
+		}
+		now.models[strings.Clone(m.name)] = agentevents.Usage{
+			InputTokens:              o.count("inputTokens").V,
+			OutputTokens:             o.count("outputTokens").V,
+			CacheCreationInputTokens: o.count("cacheCreationInputTokens"),
+			CacheReadInputTokens:     o.count("cacheReadInputTokens"),
+			CostUSD:                  o.number("costUSD"),
+		}
+	}
+	if d.wasReset && now.cost.OK && now.cost.V < d.spent.cost.V {
+		d.carried = d.carried.plus(d.spent)
+		d.spent = spending{}
+	}
+	d.wasReset = false
+	before := d.spent
+	if now.cost.OK {
+		d.spent.cost = now.cost
+	}
+	if len(now.models) == 0 {
+		cost := now.cost
+		if cost.OK {
+			cost.V = max(0, cost.V-before.cost.V)
+		}
+		return nil, cost
+	}
+	d.spent.models = now.models
+	all := d.carried.plus(now)
+	return all.models, all.cost
+}
+
+func (s spending) plus(t spending) spending {
+	sum := spending{models: maps.Clone(t.models), cost: t.cost}
+	if s.cost.OK {
+		sum.cost = agentevents.Some(s.cost.V + t.cost.V)
+	}
+	for _, model := range slices.Sorted(maps.Keys(s.models)) {
+		if sum.models == nil {
+			sum.models = map[string]agentevents.Usage{}
+		}
+		u, v := sum.models[model], s.models[model]
+		u.InputTokens += v.InputTokens
+		u.OutputTokens += v.OutputTokens
+		addOpt(&u.CacheCreationInputTokens, v.CacheCreationInputTokens)
+		addOpt(&u.CacheReadInputTokens, v.CacheReadInputTokens)
+		addOpt(&u.CostUSD, v.CostUSD)
+		sum.models[model] = u
+	}
+	return sum
+}
+
+func addOpt[T int64 | float64](to *agentevents.Opt[T], v agentevents.Opt[T]) {
+	if v.OK {
+		*to = agentevents.Some(to.V + v.V)
+	}
+}
+
+// finish ends the run.
+func (d *Decoder) finish() {
+	d.interrupt(d.main, true)       // after a result: what went on in the background
+	for _, a := range d.unended() { // below agents that had ended
+		d.endSubAgent(a, interrupted(noReturn), agentevents.MarkSynthetic)
+	}
+	for _, c := range openCalls(d.calls) { // likewise
+		d.interruptCall(c)
+	}
+	if d.main.open {
+		end := interrupted("the stream ended without a result")
+		d.close(d.main, &end, agentevents.MarkSynthetic)
+		d.emit(nil, &agentevents.RunFailed{Error: end.Error}, agentevents.MarkSynthetic)
+		return
+	}
+	d.cur.at = d.outcome.at
+	if d.outcome.err.OK {
+		d.emit(nil, &agentevents.RunFailed{Error: d.outcome.err}, 0)
+		return
+	}
+	d.emit(nil, &agentevents.RunCompleted{Outputs: d.outcome.outputs}, 0)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"flag"
+	"slices"
+
+	"github.com/agentevents/agentevents"
+)
+
+func catCommand() command {
+	return command{
+		name:    "cat",
+		args:    "[flags] FILE...",
+		purpose: "print the lines of a log, or some of them, byte for byte",
+		about: `
+Lines that cannot be read are reported on standard error and left out. A byte
+order mark, blank lines and carriage returns at the ends of lines are left out
+too.`,
+		examples: []string{
+			"agentevents cat --kind agent.toolCalled --kind agent.toolReturned run.jsonl",
+			"tail -f run.jsonl | agentevents cat --agent planner -",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var kinds list
+			l := logReader{verb: true}
+			l.flags(fs)
+			fs.Var(&kinds, "kind", "only events of this `KIND`; may be given several times")
+			run := fs.String("run", "", "only events of the run `ID`")
+			agent := fs.String("agent", "", "only events of the agent `ID`")
+			return func(in *invocation) error {
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				p := printer{out: in.stdout}
+				for at, ev := range events {
+					if *run != "" && ev.RunID != *run || *agent != "" && ev.AgentID != *agent ||
+						len(kinds) > 0 && !slices.Contains(kinds, string(ev.Kind())) {
+						continue
+					}
+					if err := p.print(&l, at, &ev); err != nil {
+						return err
+					}
+				}
+				return l.result()
+			}
+		},
+	}
+}
+
+// A printer prints events as lines.
+type printer struct {
+	out  *output
+	line []byte
+}
+
+// print prints one event; one that has no line is reported like a bad line.
+// The error is that of the output.
+func (p *printer) print(l *logReader, at position, ev *agentevents.Event) error {
+	line, err := ev.AppendJSON(p.line[:0])
+	if err != nil {
+		l.bad++
+		l.report(at, visible(err.Error()))
+		return nil
+	}
+	p.line = append(line, '\n')
+	_, err = p.out.Write(p.line)
+	return err
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Exit statuses.
+const (
+	exitOK       = 0 // all went well
+	exitProblems = 1 // the input has problems
+	exitUsage    = 2 // used wrongly, or a file cannot be read or written
+)
+
+// A command is one word of the command line.
+type command struct {
+	name     string
+	args     string // what follows the name, for the usage line
+	purpose  string // one line
+	about    string // more, for its help; may be empty
+	examples []string
+	// flags defines the flags and returns what to do once they are parsed.
+	flags func(*flag.FlagSet) action
+}
+
+// An action does what a command is for. Errors that were reported already are
+// errProblems and errFiles.
+type action func(*invocation) error
+
+// An invocation is what an action works with.
+type invocation struct {
+	args   []string // arguments that are not flags
+	stdin  io.Reader
+	stdout *output
+	stderr io.Writer
+	env    func(string) string
+}
+
+var (
+	errProblems = errors.New("the input has problems")  // reported; exit 1
+	errFiles    = errors.New("a file cannot be read")   // reported; exit 2
+	errHelp     = errors.New("help was asked for")      // exit 0
+	errClosed   = errors.New("nobody reads the output") // exit 0
+)
+
+// A usageError says what is wrong with the command line.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+// commands returns the table of commands.
+func commands() []command {
+	return []command{
+		importCommand(),
+		catCommand(),
+		checkCommand(),
+		foldCommand(),
+		treeCommand(),
+		kindsCommand(),
+		rulesCommand(),
+		versionCommand(),
+		helpCommand(),
+	}
+}
+
+func find(name string) (command, bool) {
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, false
+	}
+	return all[i], true
+}
+
+// run is the whole program. It returns the exit status.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
+	in := &invocation{stdin: stdin, stdout: newOutput(stdout), stderr: stderr, env: env}
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	var err error
+	switch name {
+	case "":
+		err = usageError("a command is needed")
+	case "-h", "-help", "--help":
+		writeOverview(in.stdout)
+	default:
+		c, ok := find(name)
+		if !ok {
+			name, err = "", usageError(fmt.Sprintf("unknown command %q", name))
+			break
+		}
+		err = c.run(in, args)
+	}
+	return in.finish(name, err)
+}
+
+// run parses the command's flags and acts.
+func (c *command) run(in *invocation, args []string) error {
+	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	act := c.flags(fs)
+	var err error
+	if in.args, err = parseFlags(fs, args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			c.writeHelp(in.stdout)
+			return errHelp
+		}
+		return usageError(err.Error())
+	}
+	return act(in)
+}
+
+// parseFlags parses flags wherever they stand and returns what is not a flag.
+// After -- nothing is a flag.
+func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
+	var rest []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		left := fs.Args()
+		if len(left) == 0 {
+			return rest, nil
+		}
+		if n := len(args) - len(left); n > 0 && args[n-1] == "--" {
+			return append(rest, left...), nil
+		}
+		rest, args = append(rest, left[0]), left[1:]
+	}
+}
+
+// finish flushes, reports err and returns the exit status.
+func (in *invocation) finish(name string, err error) int {
+	if ferr := in.stdout.Flush(); ferr != nil {
+		err = ferr // what could not be written matters more
+	}
+	var usage usageError
+	switch {
+	case err == nil, errors.Is(err, errHelp), errors.Is(err, errClosed):
+		return exitOK
+	case errors.Is(err, errProblems):
+		return exitProblems
+	case errors.Is(err, errFiles):
+		return exitUsage
+	case errors.As(err, &usage):
+		help := "agentevents help"
+		prefix := "agentevents"
+		if name != "" {
+			help += " " + name
+			prefix += " " + name
+		}
+		fmt.Fprintf(in.stderr, "%s: %s\nRun '%s' for usage.\n", prefix, visible(err.Error()), help)
+		return exitUsage
+	}
+	fmt.Fprintf(in.stderr, "agentevents: %s\n", visible(err.Error()))
+	return exitUsage
+}
+
+// An output buffers what is written until it is flushed. Its errors stay: once
+// one write has failed all do.
+type output struct {
+	w   io.Writer
+	buf []byte
+	err error
+}
+
+const outputSize = 64 << 10
+
+func newOutput(w io.Writer) *output { return &output{w: w} }
+
+// Write buffers p. The error is errClosed when nobody reads the output any
+// more.
+func (o *output) Write(p []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	o.buf = append(o.buf, p...)
+	if len(o.buf) >= outputSize {
+		o.Flush()
+	}
+	return len(p), o.err
+}
+
+// Flush writes what is buffered.
+func (o *output) Flush() error {
+	if o.err != nil || len(o.buf) == 0 {
+		return o.err
+	}
+	n, err := o.w.Write(o.buf)
+	if err == nil && n < len(o.buf) {
+		err = io.ErrShortWrite
+	}
+	o.buf = o.buf[:0]
+	switch {
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		o.err = errClosed
+	case err != nil:
+		o.err = fmt.Errorf("writing the output: %w", err)
+	}
+	return o.err
+}
+
+// noArgs returns an error when there is an argument that is not a flag.
+func (in *invocation) noArgs() error {
+	if len(in.args) > 0 {
+		return usageError(fmt.Sprintf("unexpected argument %q", in.args[0]))
+	}
+	return nil
+}
+
+// A choice is a flag with a fixed list of values.
+type choice struct {
+	value  string
+	values []string
+}
+
+func (c *choice) String() string { return c.value }
+
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.values, s) {
+		return fmt.Errorf("want %s", strings.Join(c.values, ", "))
+	}
+	c.value = s
+	return nil
+}
+
+// A list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+func (l *list) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}

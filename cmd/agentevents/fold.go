@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A folder folds a log: a fold for every run, in the order in which the runs
+// appear. Only the folds stay in memory.
+type folder struct {
+	lifecycle   choice
+	keepCalls   int
+	onViolation func(*agentevents.InvariantError)
+	folds       map[string]*agentevents.Fold
+	order       []*agentevents.Fold
+}
+
+func (f *folder) flags(fs *flag.FlagSet) {
+	f.lifecycle = choice{agentevents.Strict.String(), []string{agentevents.Strict.String(), agentevents.Relaxed.String()}}
+	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` that status changes are judged by: strict (default) or relaxed")
+}
+
+func (f *folder) options() agentevents.FoldOptions {
+	o := agentevents.FoldOptions{KeepCalls: f.keepCalls, OnViolation: f.onViolation}
+	if f.lifecycle.value == agentevents.Relaxed.String() {
+		o.Lifecycle = agentevents.Relaxed
+	}
+	return o
+}
+
+func (f *folder) apply(ev agentevents.Event) {
+	fold := f.folds[ev.RunID]
+	if fold == nil {
+		if f.folds == nil {
+			f.folds = map[string]*agentevents.Fold{}
+		}
+		fold = agentevents.NewFold(f.options())
+		f.folds[strings.Clone(ev.RunID)] = fold
+		f.order = append(f.order, fold)
+	}
+	fold.Apply(ev)
+}
+
+func foldCommand() command {
+	return command{
+		name:    "fold",
+		args:    "[flags] FILE...",
+		purpose: "print what a log comes to: a snapshot as JSON for every run",
+		about: `
+Every snapshot is one line unless --indent is given. Events that break a rule
+are counted in the snapshot; they do not change the exit status.`,
+		examples: []string{
+			"agentevents fold run.jsonl",
+			"agentevents fold --at 41 --indent run.jsonl",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			var f folder
+			l.flags(fs)
+			f.flags(fs)
+			var until *uint64
+			fs.Func("at", "fold only events up to sequence `SEQ`, which is included", func(s string) error {
+				n, err := strconv.ParseUint(s, 10, 64)
+				if err != nil {
+					return errors.New("want a sequence: 0 or more")
+				}
+				until = &n
+				return nil
+			})
+			indent := fs.Bool("indent", false, "spread the JSON over lines, to be read by people")
+			return func(in *invocation) error {
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				for _, ev := range events {
+					if until == nil || ev.Sequence <= *until {
+						f.apply(ev)
+					}
+				}
+				var text []byte
+				for _, fold := range f.order {
+					text = fold.Snapshot().AppendJSON(text[:0])
+					if *indent {
+						var b bytes.Buffer
+						if err := json.Indent(&b, text, "", "  "); err != nil {
+							return err
+						}
+						text = b.Bytes()
+					}
+					text = append(text, '\n')
+					if _, err := in.stdout.Write(text); err != nil {
+						return err
+					}
+				}
+				return l.result()
+			}
+		},
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+const exitHelp = `Exit status:
+  0  all went well
+  1  the input has problems
+  2  used wrongly, or a file cannot be read or written
+`
+
+func helpCommand() command {
+	return command{
+		name:    "help",
+		args:    "[COMMAND]",
+		purpose: "explain a command, or list them all",
+		examples: []string{
+			"agentevents help",
+			"agentevents help check",
+		},
+		flags: func(*flag.FlagSet) action {
+			return func(in *invocation) error {
+				switch len(in.args) {
+				case 0:
+					writeOverview(in.stdout)
+					return nil
+				case 1:
+					c, ok := find(in.args[0])
+					if !ok {
+						return usageError(fmt.Sprintf("unknown command %q", in.args[0]))
+					}
+					c.writeHelp(in.stdout)
+					return nil
+				}
+				return usageError("want one command at most")
+			}
+		},
+	}
+}
+
+// writeOverview lists the commands.
+func writeOverview(w io.Writer) {
+	fmt.Fprint(w, "Agentevents looks at logs of agent runs.\n\nUsage:\n  agentevents COMMAND [flags] [arguments]\n\nCommands:\n")
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range commands() {
+		fmt.Fprintf(tw, "  %s\t%s\n", c.name, c.purpose)
+	}
+	tw.Flush()
+	fmt.Fprint(w, "\nA FILE of - is standard input. Several FILEs are read one after another as one\nlog, in the order given. Flags may stand before or after FILEs.\n\n"+
+		exitHelp+"\nRun 'agentevents help COMMAND' for more.\n")
+}
+
+// writeHelp explains a command.
+func (c *command) writeHelp(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n\nUsage:\n  %s\n", c.name, c.purpose, strings.TrimSpace("agentevents "+c.name+" "+c.args))
+	if c.about != "" {
+		fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(c.about))
+	}
+	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
+	c.flags(fs)
+	var flags strings.Builder
+	tw := tabwriter.NewWriter(&flags, 0, 0, 2, ' ', 0)
+	fs.VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		fmt.Fprintf(tw, "  --%s\t%s\n", strings.TrimSpace(f.Name+" "+value), usage)
+	})
+	tw.Flush()
+	if flags.Len() > 0 {
+		fmt.Fprintf(w, "\nFlags:\n%s", flags.String())
+	}
+	fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(c.examples, "\n  "))
+	fmt.Fprintf(w, "\n%s", exitHelp)
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+)
+
+func importCommand() command {
+	return command{
+		name:    "import",
+		args:    "claude [flags] FILE",
+		purpose: "turn what an agent program printed into a log",
+		about: `
+The source claude reads what the Claude CLI prints with --output-format
+stream-json --verbose.
+
+Such captures often hold lines of plain text between those of JSON. They are
+reported on standard error and skipped; the exit status stays 0 unless --strict
+is given.`,
+		examples: []string{
+			"agentevents import claude capture.jsonl > run.jsonl",
+			"claude -p hello --output-format stream-json --verbose | agentevents import claude --run r1 -",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			l.flags(fs)
+			runID := fs.String("run", "", "`ID` of the run; default: the capture's session id")
+			agentID := fs.String("agent", "", "`ID` of the main agent; default: claude")
+			at := fs.String("time", "", "`TIME` (RFC 3339) for lines that have none; default: now, read for each line")
+			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")
+			return func(in *invocation) error {
+				if len(in.args) == 0 {
+					return usageError("a source is needed: claude")
+				}
+				if in.args[0] != "claude" {
+					return usageError(fmt.Sprintf("unknown source %q; known: claude", in.args[0]))
+				}
+				if in.args = in.args[1:]; len(in.args) > 1 {
+					return usageError("one FILE at a time: a capture is one run")
+				}
+				var t time.Time // zero means the clock
+				if *at != "" {
+					var err error
+					if t, err = time.Parse(time.RFC3339, strings.ToUpper(*at)); err != nil {
+						return usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", *at))
+					}
+				}
+				l.decoder = newClaudeDecoder(*runID, *agentID, t)
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				p := printer{out: in.stdout}
+				for at, ev := range events {
+					if err := p.print(&l, at, &ev); err != nil {
+						return err
+					}
+				}
+				if !*strict {
+					l.bad = 0
+				}
+				return l.result()
+			}
+		},
+	}
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/agentevents/agentevents"
+)
+
+func kindsCommand() command {
+	return command{
+		name:    "kinds",
+		purpose: "list the kinds of events",
+		about: `
+The columns are: kind; role (opens, delta, closes or point: what it does to its
+subject); subject; droppable, when a log of a finished run may leave it out.`,
+		examples: []string{
+			"agentevents kinds",
+			"agentevents kinds | grep tool_call",
+		},
+		flags: func(*flag.FlagSet) action {
+			return func(in *invocation) error {
+				if err := in.noArgs(); err != nil {
+					return err
+				}
+				tw := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
+				for info := range agentevents.Kinds() {
+					fmt.Fprintf(tw, "%s\t%s\t%s", info.Kind, info.Role, info.Subject)
+					if info.Droppable {
+						fmt.Fprint(tw, "\tdroppable")
+					}
+					fmt.Fprintln(tw)
+				}
+				return tw.Flush()
+			}
+		},
+	}
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A position is a line of a file.
+type position struct {
+	file int // index in logReader.files
+	line int
+}
+
+// maxBadLines is how many lines of one file that cannot be read are reported
+// one by one: a file that is no log at all has many.
+const maxBadLines = 1000
+
+// A logReader reads the files of the command line one after another, as one
+// log. Every command that reads a log has one; its flags are those that all of
+// them share.
+type logReader struct {
+	maxLine int
+	verb    bool                           // keep the spelling of lines
+	decoder agentevents.Decoder            // nil reads native logs
+	report  func(at position, what string) // nil prints on standard error
+	files   []string                       // names, for messages
+
+	bad    int // lines that cannot be read
+	failed bool
+}
+
+func (l *logReader) flags(fs *flag.FlagSet) {
+	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, "skip lines of more than `BYTES`")
+}
+
+// events yields the events of the files with their positions. Lines that
+// cannot be read are reported and left out.
+func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Event], error) {
+	if l.maxLine <= 0 {
+		return nil, usageError("--max-line must be above 0")
+	}
+	if len(in.args) == 0 {
+		return nil, usageError("a FILE is needed; - is standard input")
+	}
+	stdins := 0
+	for _, name := range in.args {
+		if name == "-" {
+			name = "stdin"
+			stdins++
+		}
+		l.files = append(l.files, visible(name))
+	}
+	if stdins > 1 {
+		return nil, usageError("standard input (-) can be read only once")
+	}
+	if l.report == nil {
+		l.report = func(at position, what string) {
+			in.stdout.Flush() // keep both outputs in order
+			fmt.Fprintf(in.stderr, "%s:%d: %s\n", l.files[at.file], at.line, what)
+		}
+	}
+	return func(yield func(position, agentevents.Event) bool) {
+		for i, name := range in.args {
+			if !l.read(in, i, name, yield) {
+				return
+			}
+		}
+	}, nil
+}
+
+// read reads one file. It reports false when the caller has had enough.
+func (l *logReader) read(in *invocation, file int, name string, yield func(position, agentevents.Event) bool) bool {
+	src := &source{r: in.stdin, out: in.stdout}
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			l.fail(in, file, err)
+			return true
+		}
+		defer f.Close()
+		src.r = f
+	}
+	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
+	bad := 0
+	for ev, err := range r.All() {
+		at := position{file, r.Line()}
+		if err == nil {
+			if !yield(at, ev) {
+				return false
+			}
+			continue
+		}
+		if src.err != nil && errors.Is(err, src.err) {
+			l.fail(in, file, src.err)
+			break
+		}
+		bad++
+		if bad <= maxBadLines {
+			for _, err := range flatten(err) {
+				l.report(at, what(err))
+			}
+		}
+	}
+	if bad > maxBadLines {
+		l.report(position{file, r.Line()}, fmt.Sprintf("%d more lines cannot be read; is this a log?", bad-maxBadLines))
+	}
+	l.bad += bad
+	return true
+}
+
+func (l *logReader) fail(in *invocation, file int, err error) {
+	l.failed = true
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	in.stdout.Flush()
+	fmt.Fprintf(in.stderr, "%s: %s\n", l.files[file], visible(err.Error()))
+}
+
+// result returns what the reading came to.
+func (l *logReader) result() error {
+	switch {
+	case l.failed:
+		return errFiles
+	case l.bad > 0:
+		return errProblems
+	}
+	return nil
+}
+
+// what says what is wrong with a line, without its number. The text may hold
+// parts of the line.
+func what(err error) string {
+	var le *agentevents.LineError
+	if !errors.As(err, &le) {
+		return clip(visible(err.Error()))
+	}
+	text := le.Err.Error()
+	if le.Pointer != "" {
+		text = clip(le.Pointer) + ": " + text
+	}
+	if le.Column > 0 {
+		text = fmt.Sprintf("column %d: %s", le.Column+1, text)
+	}
+	text = strings.Replace(text, "ReaderOptions.MaxLine", "--max-line", 1)
+	return clip(visible(text))
+}
+
+// clip leaves out the middle of a long text: ids and pointers in messages come
+// from logs and may be of any length.
+func clip(s string) string {
+	const start, end = 160, 80
+	r := []rune(s)
+	if len(r) <= start+end {
+		return s
+	}
+	return string(r[:start]) + "…" + string(r[len(r)-end:])
+}
+
+// flatten takes joined errors apart.
+func flatten(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range joined.Unwrap() {
+		out = append(out, flatten(e)...)
+	}
+	return out
+}
+
+// A source writes out what is buffered before it waits for more input, so that
+// lines of a log that is being written come through at once.
+type source struct {
+	r   io.Reader
+	out *output
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	s.out.Flush()
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// visible returns s with everything escaped that is not printable: messages
+// hold parts of logs, and those must not steer a terminal.
+func visible(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return strings.ToValidUTF8(s, "\ufffd")
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			quoted := fmt.Sprintf("%+q", r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,533 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+var update = flag.Bool("update", false, "write the golden files; read the diff before you commit it")
+
+// A result is what a run of the command left behind.
+type result struct {
+	code     int
+	out, err string
+}
+
+// exec runs the command with text as its standard input.
+func exec(stdin string, args ...string) result {
+	return execEnv(nil, stdin, args...)
+}
+
+func execEnv(env map[string]string, stdin string, args ...string) result {
+	var out, err bytes.Buffer
+	code := run(args, strings.NewReader(stdin), &out, &err, func(name string) string { return env[name] })
+	return result{code, out.String(), err.String()}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// golden compares text with a file in testdata.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	require.Equal(t, read(t, path), text)
+}
+
+const (
+	clean  = "testdata/clean.jsonl"
+	broken = "testdata/broken.jsonl"
+)
+
+// line returns a native line.
+func line(run string, seq int) string {
+	return fmt.Sprintf(`{"id":"%s-%d","sequence":%d,"timestamp":"2026-01-02T10:00:00.000Z","type":"agent.text","runId":"%s","agentId":"a","payload":{"text":"t%d"}}`, run, seq, seq, run, seq) + "\n"
+}
+
+func TestUsageErrors(t *testing.T) {
+	for _, test := range []struct{ args, want string }{
+		{"", "agentevents: a command is needed\nRun 'agentevents help' for usage.\n"},
+		{"frob", "agentevents: unknown command \"frob\"\nRun 'agentevents help' for usage.\n"},
+		{"help frob", "agentevents help: unknown command \"frob\"\nRun 'agentevents help help' for usage.\n"},
+		{"help cat check", "agentevents help: want one command at most\nRun 'agentevents help help' for usage.\n"},
+		{"cat", "agentevents cat: a FILE is needed; - is standard input\nRun 'agentevents help cat' for usage.\n"},
+		{"check", "agentevents check: a FILE is needed; - is standard input\nRun 'agentevents help check' for usage.\n"},
+		{"fold", "agentevents fold: a FILE is needed; - is standard input\nRun 'agentevents help fold' for usage.\n"},
+		{"tree", "agentevents tree: a FILE is needed; - is standard input\nRun 'agentevents help tree' for usage.\n"},
+		{"cat - -", "agentevents cat: standard input (-) can be read only once\nRun 'agentevents help cat' for usage.\n"},
+		{"cat --frob -", "agentevents cat: flag provided but not defined: -frob\nRun 'agentevents help cat' for usage.\n"},
+		{"cat --max-line 0 -", "agentevents cat: --max-line must be above 0\nRun 'agentevents help cat' for usage.\n"},
+		{"cat - --kind", "agentevents cat: flag needs an argument: -kind\nRun 'agentevents help cat' for usage.\n"},
+		{"check --lifecycle lax -", "agentevents check: invalid value \"lax\" for flag -lifecycle: want strict, relaxed\nRun 'agentevents help check' for usage.\n"},
+		{"fold --at -1 -", "agentevents fold: invalid value \"-1\" for flag -at: want a sequence: 0 or more\nRun 'agentevents help fold' for usage.\n"},
+		{"tree --color red -", "agentevents tree: invalid value \"red\" for flag -color: want auto, always, never\nRun 'agentevents help tree' for usage.\n"},
+		{"kinds x", "agentevents kinds: unexpected argument \"x\"\nRun 'agentevents help kinds' for usage.\n"},
+		{"rules x", "agentevents rules: unexpected argument \"x\"\nRun 'agentevents help rules' for usage.\n"},
+		{"version x", "agentevents version: unexpected argument \"x\"\nRun 'agentevents help version' for usage.\n"},
+		{"import", "agentevents import: a source is needed: claude\nRun 'agentevents help import' for usage.\n"},
+		{"import codex -", "agentevents import: unknown source \"codex\"; known: claude\nRun 'agentevents help import' for usage.\n"},
+		{"import claude", "agentevents import: a FILE is needed; - is standard input\nRun 'agentevents help import' for usage.\n"},
+		{"import claude a b", "agentevents import: one FILE at a time: a capture is one run\nRun 'agentevents help import' for usage.\n"},
+		{"import claude --time noon -", "agentevents import: --time \"noon\" is not a time like 2026-01-02T15:04:05Z\nRun 'agentevents help import' for usage.\n"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			require.Equal(t, result{exitUsage, "", test.want}, exec("", strings.Fields(test.args)...))
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	overview := exec("", "help")
+	require.Equal(t, exitOK, overview.code)
+	require.Empty(t, overview.err)
+	for _, flag := range []string{"-h", "-help", "--help"} {
+		require.Equal(t, overview, exec("", flag))
+	}
+	var all strings.Builder
+	all.WriteString(overview.out)
+	for _, c := range commands() {
+		require.Len(t, c.examples, 2, c.name)
+		require.Contains(t, overview.out, "  "+c.name+" ")
+		help := exec("", "help", c.name)
+		require.Equal(t, exitOK, help.code)
+		require.Empty(t, help.err)
+		require.Equal(t, help, exec("", c.name, "--help"))
+		require.Equal(t, help, exec("", c.name, "x", "-h"))
+		for _, l := range strings.Split(help.out, "\n") {
+			require.LessOrEqual(t, len(l), 100, l)
+		}
+		all.WriteString("\n----\n" + help.out)
+	}
+	golden(t, "help.txt", all.String())
+}
+
+func TestKindsRulesVersion(t *testing.T) {
+	kinds := exec("", "kinds")
+	require.Equal(t, exitOK, kinds.code)
+	n := 0
+	for info := range agentevents.Kinds() {
+		require.Regexp(t, fmt.Sprintf(`(?m)^%s +%s +%s( +droppable)?$`, regexp.QuoteMeta(string(info.Kind)), info.Role, info.Subject), kinds.out)
+		n++
+	}
+	require.Equal(t, n, strings.Count(kinds.out, "\n"))
+
+	rules := exec("", "rules")
+	require.Equal(t, exitOK, rules.code)
+	for rule, statement := range agentevents.Rules() {
+		require.Regexp(t, `(?m)^`+string(rule)+` +`+regexp.QuoteMeta(statement)+`$`, rules.out)
+	}
+	require.Contains(t, rules.out, "line-unreadable ")
+
+	version := exec("", "version")
+	require.Equal(t, exitOK, version.code)
+	require.Regexp(t, `^agentevents \S.*\nlog format 1\.0\n$`, version.out)
+}
+
+func TestCat(t *testing.T) {
+	text := read(t, clean)
+	require.Equal(t, result{exitOK, text, ""}, exec("", "cat", clean))
+	require.Equal(t, result{exitOK, text, ""}, exec(text, "cat", "-"))
+	require.Equal(t, result{exitOK, text + text, ""}, exec(text, "cat", clean, "-"))
+	require.Equal(t, result{exitOK, "", ""}, exec("", "cat", "-"))
+
+	// Spelling survives, as do members and kinds that nobody knows.
+	odd := ` {"type" : "x.y","runId":"r", "id":"\u0061","sequence":0,"timestamp":"2026-01-02T10:00:00Z","payload":{"n":1.0,"b":9007199254740993},"z":[]}` + "\n"
+	require.Equal(t, result{exitOK, odd, ""}, exec(odd, "cat", "-"))
+
+	count := func(args ...string) int {
+		r := exec("", append([]string{"cat"}, args...)...)
+		require.Equal(t, exitOK, r.code, r.err)
+		require.Empty(t, r.err)
+		return strings.Count(r.out, "\n")
+	}
+	require.Equal(t, 5, count("--kind", "agent.transition", clean))
+	require.Equal(t, 6, count("--kind", "agent.transition", "--kind=x.custom", clean))
+	require.Equal(t, 6, count(clean, "--kind", "agent.transition", "--kind=x.custom"), "flags after files")
+	require.Equal(t, 12, count("--run", "r1", clean))
+	require.Equal(t, 0, count("--run", "r2", clean))
+	require.Equal(t, 9, count("--agent", "writer", clean))
+	require.Equal(t, 1, count("--run", "r1", "--agent", "writer", "--kind", "agent.ended", clean))
+	require.Equal(t, 12, count("--", clean))
+}
+
+func TestCatReports(t *testing.T) {
+	r := exec("", "cat", broken)
+	require.Equal(t, exitProblems, r.code)
+	require.Equal(t, broken+":7: found \"this\", expected an object\n", r.err)
+	require.Equal(t, strings.Replace(read(t, broken), "this is no event\n", "", 1), r.out)
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	good := line("r", 0)
+	for _, name := range []string{"cat", "check", "fold", "tree"} {
+		r := exec(good, name, "testdata/missing.jsonl", "-")
+		require.Equal(t, exitUsage, r.code, name)
+		require.Regexp(t, `^testdata/missing\.jsonl: \w.+\n$`, r.err)
+		require.Equal(t, name == "check", r.out == "", "%s: the other file was read: %q", name, r.out)
+
+		r = exec(good, name, "testdata", "-")
+		require.Equal(t, exitUsage, r.code, name)
+		require.Regexp(t, `^testdata: \w.+\n$`, r.err)
+
+		r = exec("", name, "a\x1b[2J")
+		require.Equal(t, exitUsage, r.code, name)
+		require.NotContains(t, r.err, "\x1b")
+	}
+	r := exec("", "import", "claude", "testdata/missing.jsonl")
+	require.Equal(t, exitUsage, r.code)
+	require.Empty(t, r.out)
+	require.Regexp(t, `^testdata/missing\.jsonl: \w.+\n$`, r.err)
+
+	// An input that fails in the middle: what was read is used.
+	var out, errs bytes.Buffer
+	failing := io.MultiReader(strings.NewReader(good), errReader{errors.New("the disk is gone")})
+	code := run([]string{"cat", "-"}, failing, &out, &errs, func(string) string { return "" })
+	require.Equal(t, result{exitUsage, good, "stdin: the disk is gone\n"}, result{code, out.String(), errs.String()})
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+func TestCheck(t *testing.T) {
+	require.Equal(t, result{exitOK, "", ""}, exec("", "check", clean))
+	require.Equal(t, result{exitOK, "", ""}, exec("", "check", "--lifecycle", "relaxed", clean))
+	require.Equal(t, result{exitOK, "", ""}, exec("", "check", "-"), "an empty log is clean")
+	require.Equal(t, result{exitOK, "", ""}, exec("", "check", clean, clean), "the same events again change nothing")
+
+	r := exec("", "check", broken)
+	require.Equal(t, exitProblems, r.code)
+	require.Empty(t, r.err)
+	golden(t, "broken.check.txt", r.out)
+
+	r = exec("", "check", broken, "--lifecycle=relaxed")
+	require.Equal(t, exitProblems, r.code)
+	require.NotContains(t, r.out, "transition-legal")
+
+	// Two files are one log; the second goes on where the first ends.
+	lines := strings.SplitAfter(read(t, clean), "\n")
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "1.jsonl"), filepath.Join(dir, "2.jsonl")
+	require.NoError(t, os.WriteFile(one, []byte(strings.Join(lines[:4], "")), 0o644))
+	require.NoError(t, os.WriteFile(two, []byte(strings.Join(lines[4:], "")), 0o644))
+	require.Equal(t, result{exitOK, "", ""}, exec("", "check", one, two))
+	r = exec("", "check", two)
+	require.Equal(t, exitProblems, r.code)
+	require.True(t, strings.HasPrefix(r.out, two+":1: tool-call-open: agent.toolReturned: "), r.out)
+}
+
+// TestCheckLines breaks rules on many lines and expects each where it is.
+func TestCheckLines(t *testing.T) {
+	var log strings.Builder
+	var want []string
+	seq := 0
+	for i := range 2000 {
+		switch {
+		case i%7 == 3: // a sequence that goes back
+			fmt.Fprintf(&log, `{"id":"back-%d","sequence":%d,"timestamp":"2026-01-02T10:00:00Z","type":"agent.text","runId":"r","agentId":"a","payload":{"text":"other"}}`+"\n", i, seq-1)
+			want = append(want, fmt.Sprintf("stdin:%d: sequence: ", i+1))
+		case i%5 == 2: // an approval that nobody asked for
+			fmt.Fprintf(&log, `{"id":"%d","sequence":%d,"timestamp":"2026-01-02T10:00:00Z","type":"approval.granted","runId":"r","payload":{"approvalId":"x"}}`+"\n", i, seq)
+			want = append(want, fmt.Sprintf("stdin:%d: approval-open: ", i+1))
+			seq++
+		case i%11 == 4:
+			log.WriteString("{\n")
+			want = append(want, fmt.Sprintf("stdin:%d: line-unreadable: ", i+1))
+		default:
+			log.WriteString(line("r", seq))
+			seq++
+		}
+	}
+	r := exec(log.String(), "check", "-")
+	require.Equal(t, exitProblems, r.code)
+	got := strings.Split(strings.TrimSpace(r.out), "\n")
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.True(t, strings.HasPrefix(got[i], want[i]), "want %s, got %s", want[i], got[i])
+	}
+}
+
+func TestFold(t *testing.T) {
+	r := exec("", "fold", clean)
+	require.Equal(t, exitOK, r.code)
+	require.Empty(t, r.err)
+	require.Equal(t, 1, strings.Count(r.out, "\n"))
+	var s agentevents.RunSnapshot
+	require.NoError(t, json.Unmarshal([]byte(r.out), &s))
+	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+	require.Equal(t, uint64(12), s.NextSequence)
+	require.Equal(t, 1, s.Unknown["x.custom"])
+
+	indented := exec("", "fold", "--indent", clean)
+	require.Equal(t, exitOK, indented.code)
+	require.JSONEq(t, r.out, indented.out)
+	require.Contains(t, indented.out, "\n  \"runId\": \"r1\",\n")
+
+	at := exec("", "fold", "--at", "3", clean)
+	require.NoError(t, json.Unmarshal([]byte(at.out), &s))
+	require.Equal(t, uint64(4), s.NextSequence)
+	require.Equal(t, agentevents.RunStatusRunning, s.Status)
+	require.Len(t, s.OpenCalls, 1)
+
+	two := exec("", "fold", broken)
+	require.Equal(t, exitProblems, two.code, "for the bad line")
+	require.Equal(t, broken+":7: found \"this\", expected an object\n", two.err)
+	require.Equal(t, 2, strings.Count(two.out, "\n"), "a line for each run")
+	relaxed := exec("", "fold", "--lifecycle", "relaxed", broken)
+	require.NotEqual(t, two.out, relaxed.out)
+
+	require.Equal(t, result{exitOK, "", ""}, exec("", "fold", "-"))
+}
+
+func TestTree(t *testing.T) {
+	r := exec("", "tree", clean)
+	require.Equal(t, result{exitOK, `session s1 · run r1 (notes) ✓ completed · 27ms
+└─ writer ✓ converged · 20ms · 1 step · 1 tool call: write the notes
+   └─ tool.read_file ✓ 12ms
+1 agent · 1 tool call
+`, ""}, r)
+	require.Equal(t, r, exec("", "tree", "--color", "never", clean))
+	always := exec("", "tree", "--color", "always", clean)
+	require.Contains(t, always.out, "\x1b[32m✓")
+
+	two := exec("", "tree", broken)
+	require.Equal(t, exitProblems, two.code)
+	require.Contains(t, two.out, "run ra ✓ completed")
+	require.Contains(t, two.out, "\n\nrun rb ✓ completed")
+	require.NotContains(t, two.out, "\x1b")
+
+	start := strings.Join(strings.SplitAfter(read(t, clean), "\n")[:4], "")
+	require.Contains(t, exec(start, "tree", "-").out, "running (interrupted)")
+	require.NotContains(t, exec(start, "tree", "--live", "-").out, "interrupted")
+	require.Contains(t, exec(start, "tree", "--width", "40", "-").out, "write the notes")
+	require.Equal(t, result{exitOK, "", ""}, exec("", "tree", "-"))
+}
+
+func TestColorAuto(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a device, as a terminal is
+	require.NoError(t, err)
+	defer null.Close()
+	for _, test := range []struct {
+		when string
+		env  map[string]string
+		w    io.Writer
+		want bool
+	}{
+		{"auto", nil, null, true},
+		{"auto", map[string]string{"NO_COLOR": "1"}, null, false},
+		{"auto", map[string]string{"TERM": "dumb"}, null, false},
+		{"auto", nil, &bytes.Buffer{}, false},
+		{"always", map[string]string{"NO_COLOR": "1"}, &bytes.Buffer{}, true},
+		{"never", nil, null, false},
+	} {
+		in := &invocation{stdout: newOutput(test.w), env: func(name string) string { return test.env[name] }}
+		require.Equal(t, test.want, in.color(test.when), "%+v", test)
+	}
+}
+
+// TestBadInput puts what is no line of a log between two good lines.
+func TestBadInput(t *testing.T) {
+	var gz bytes.Buffer
+	zw := gzip.NewWriter(&gz)
+	zw.Write([]byte(line("r", 0)))
+	zw.Close()
+	first, last := line("r", 1), line("r", 2)
+	for _, test := range []struct {
+		name, bad string
+		args      string
+		at        int    // line of the error
+		want      string // in the message
+	}{
+		{"text", "hello\n", "", 2, `expected an object`},
+		{"binary", "\x00\x01\x02\x7fELF\xff\n", "", 2, `UTF-8`},
+		{"bad UTF-8", strings.Replace(line("r", 9), "t9", "\xff", 1), "", 2, `UTF-8`},
+		{"UTF-16", "\xff\xfe{\x00}\x00\n", "", 2, `convert it first`},
+		{"over-long", line(strings.Repeat("x", 4096), 9), "--max-line 1000", 2, `the limit is 1000 (--max-line); it was skipped`},
+		{"deep", strings.Replace(line("r", 9), `"t9"`, strings.Repeat("[", 20000)+strings.Repeat("]", 20000), 1), "", 2, ``},
+		{"deep unknown", `{"id":"x","sequence":9,"timestamp":"2026-01-02T10:00:00Z","type":"x","runId":"r","payload":` + strings.Repeat("[", 1e6) + strings.Repeat("]", 1e6) + "}\n", "", 2, `deep`},
+		{"wrong type", strings.Replace(line("r", 9), `"sequence":9`, `"sequence":"9"`, 1), "", 2, `/sequence`},
+		{"wrong payload type", strings.Replace(line("r", 9), `"t9"`, `9`, 1), "", 2, `/payload/text`},
+		{"array", "[]\n", "", 2, `expected an object`},
+		{"missing members", "{}\n", "", 2, `"type"`},
+		{"duplicate member", strings.Replace(line("r", 9), `"sequence":9`, `"sequence":9,"sequence":9`, 1), "", 2, `sequence`},
+		{"two in a line", strings.TrimSpace(line("r", 9)) + line("r", 9), "", 2, ``},
+		{"escapes", "\x1b[2Jhi\n", "", 2, `\x1b`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			log := first + test.bad + last
+			where := fmt.Sprintf("stdin:%d: ", test.at)
+
+			r := exec(log, strings.Fields("cat - "+test.args)...)
+			require.Equal(t, exitProblems, r.code)
+			require.Equal(t, first+last, r.out)
+			require.True(t, strings.HasPrefix(r.err, where), r.err)
+			require.Contains(t, r.err, test.want)
+			require.Equal(t, 1, strings.Count(r.err, "\n"), r.err)
+			require.Less(t, len(r.err), 600)
+			require.NotContains(t, r.err, "\x1b")
+
+			c := exec(log, strings.Fields("check - "+test.args)...)
+			require.Equal(t, exitProblems, c.code)
+			require.Equal(t, strings.Replace(r.err, where, where+"line-unreadable: ", 1), c.out)
+
+			f := exec(log, strings.Fields("fold - "+test.args)...)
+			require.Equal(t, exitProblems, f.code)
+			require.Equal(t, r.err, f.err)
+			require.Contains(t, f.out, `"nextSequence":3`)
+			require.Contains(t, f.out, `"t2"`)
+		})
+	}
+
+	t.Run("gzip", func(t *testing.T) {
+		r := exec(gz.String(), "cat", "-")
+		require.Equal(t, exitProblems, r.code)
+		require.Contains(t, r.err, "this is gzip data, not lines of JSON: decompress it first\n")
+	})
+	t.Run("torn", func(t *testing.T) {
+		r := exec(first+strings.TrimSuffix(last, "}\n"), "cat", "-")
+		require.Equal(t, exitProblems, r.code)
+		require.Equal(t, first, r.out)
+		require.Contains(t, r.err, fmt.Sprintf("the last line is torn (cut the file at byte %d)", len(first)))
+	})
+	t.Run("no newline", func(t *testing.T) {
+		require.Equal(t, result{exitOK, first + last, ""}, exec(first+strings.TrimSpace(last), "cat", "-"))
+	})
+	t.Run("CRLF, BOM and blank lines", func(t *testing.T) {
+		log := "\ufeff" + strings.ReplaceAll(first+"\n  \n"+last, "\n", "\r\n")
+		require.Equal(t, result{exitOK, first + last, ""}, exec(log, "cat", "-"))
+		require.Equal(t, result{exitOK, "", ""}, exec(log, "check", "-"))
+	})
+	t.Run("no log at all", func(t *testing.T) {
+		r := exec(strings.Repeat("x\n", maxBadLines+25), "cat", "-")
+		require.Equal(t, exitProblems, r.code)
+		require.Equal(t, maxBadLines+1, strings.Count(r.err, "\n"))
+		require.Contains(t, r.err, ": 25 more lines cannot be read; is this a log?\n")
+	})
+}
+
+// A pipeEnd fails as a pipe does that nobody reads any more.
+type pipeEnd struct{ err error }
+
+func (p pipeEnd) Write([]byte) (int, error) { return 0, p.err }
+
+func TestOutputFails(t *testing.T) {
+	noEnv := func(string) string { return "" }
+	many := strings.Repeat(line("r", 1), 5000)
+	for _, args := range [][]string{
+		{"cat", "-"}, {"check", broken}, {"fold", "-"}, {"tree", "-"}, {"kinds"}, {"rules"}, {"version"}, {"help"}, {"help", "cat"},
+	} {
+		var errs bytes.Buffer
+		closed := &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+		require.Equal(t, exitOK, run(args, strings.NewReader(many), pipeEnd{closed}, &errs, noEnv), args)
+		require.Empty(t, errs.String(), "a closed pipe ends quietly")
+
+		code := run(args, strings.NewReader(many), pipeEnd{errors.New("disk full")}, &errs, noEnv)
+		require.Equal(t, exitUsage, code, args)
+		require.Equal(t, "agentevents: writing the output: disk full\n", errs.String())
+	}
+}
+
+// TestCatIsLive reads from a pipe that stays open: lines come through at once.
+func TestCatIsLive(t *testing.T) {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- run([]string{"cat", "-"}, inR, outW, io.Discard, func(string) string { return "" })
+	}()
+	for i := range 3 {
+		_, err := io.WriteString(inW, line("r", i))
+		require.NoError(t, err)
+		got := make([]byte, len(line("r", i)))
+		_, err = io.ReadFull(outR, got)
+		require.NoError(t, err)
+		require.Equal(t, line("r", i), string(got))
+	}
+	inW.Close()
+	require.Equal(t, exitOK, <-done)
+}
+
+// capture is a real one, where it is at hand.
+const capture = "../../../shared/real/claude-stream-json/ai-systems/raw-sdk-messages.jsonl"
+
+func TestImportPipeline(t *testing.T) {
+	if _, err := os.Stat(capture); err != nil {
+		t.Skip("the real capture is not at hand: ", err)
+	}
+	const at = "2026-01-02T00:00:00Z"
+	imported := exec("", "import", "claude", "--time", at, capture)
+	require.Equal(t, exitOK, imported.code, imported.err)
+	require.Empty(t, imported.err)
+	require.NotEmpty(t, imported.out)
+	stdin := exec(read(t, capture), "import", "claude", "-", "--time", at)
+	require.Equal(t, imported, stdin)
+
+	require.Equal(t, result{exitOK, imported.out, ""}, exec(imported.out, "cat", "-"))
+	require.Equal(t, result{exitOK, "", ""}, exec(imported.out, "check", "--lifecycle", "relaxed", "-"))
+
+	drawn := exec(imported.out, "tree", "--lifecycle", "relaxed", "-")
+	require.Equal(t, exitOK, drawn.code)
+	require.Contains(t, drawn.out, "tool.Task ✓")
+	require.NotContains(t, drawn.out, "violation")
+
+	folded := exec(imported.out, "fold", "--lifecycle", "relaxed", "-")
+	require.Equal(t, exitOK, folded.code)
+	var s agentevents.RunSnapshot
+	require.NoError(t, json.Unmarshal([]byte(folded.out), &s))
+	require.Equal(t, uint64(strings.Count(imported.out, "\n")), s.NextSequence)
+	require.Zero(t, s.ViolationCount)
+
+	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)
+	require.Equal(t, exitOK, named.code)
+	require.NoError(t, json.Unmarshal([]byte(exec(named.out, "fold", "-").out), &s))
+	require.Equal(t, "my-run", s.RunID)
+	require.Contains(t, s.Agents, "my-agent")
+}
+
+// TestTreeDrawsEveryCall has more calls than a snapshot keeps by itself.
+func TestTreeDrawsEveryCall(t *testing.T) {
+	var log strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&log, `{"id":"%d","sequence":%d,"timestamp":"2026-01-02T10:00:00Z","type":"agent.toolReturned","runId":"r","agentId":"a","payload":{"callId":"c%d","toolId":"t","status":"ok","oneEvent":true}}`+"\n", i, i, i)
+	}
+	r := exec(log.String(), "tree", "-")
+	require.Equal(t, exitOK, r.code)
+	require.Equal(t, 1000, strings.Count(r.out, "─ tool.t ✓"))
+}
+
+func TestImportNoise(t *testing.T) {
+	const init = `{"type":"system","subtype":"init","session_id":"s1","model":"m","tools":[],"cwd":"/"}`
+	const text = `{"type":"assistant","session_id":"s1","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"hi"}]}}`
+	log := "Loading…\n" + init + "\nplain text\n" + text + "\n"
+	r := exec(log, "import", "claude", "--time", "2026-01-02T00:00:00Z", "-")
+	require.Equal(t, exitOK, r.code)
+	require.Regexp(t, `^stdin:1: .*\nstdin:3: .*\n$`, r.err)
+	require.Contains(t, r.out, `"hi"`)
+	strict := exec(log, "import", "claude", "--strict", "--time", "2026-01-02T00:00:00Z", "-")
+	require.Equal(t, exitProblems, strict.code)
+	require.Equal(t, exitOK, exec(init+"\n"+text+"\n", "import", "claude", "--strict", "-").code)
+	require.Equal(t, result{exitOK, "", ""}, exec("", "import", "claude", "-"))
+}

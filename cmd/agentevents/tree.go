@@ -1,0 +1,74 @@
+package main
+
+import (
+	"flag"
+	"math"
+	"os"
+
+	"github.com/agentevents/agentevents/tree"
+)
+
+func treeCommand() command {
+	return command{
+		name:    "tree",
+		args:    "[flags] FILE...",
+		purpose: "draw the runs of a log: agents, tool calls, audits and how they went",
+		about: `
+A run that is not over at the end of the log is shown as interrupted; with
+--live, which says that the log is still being written, as what it is.
+
+Colours are used on a terminal, unless the environment variable NO_COLOR is set
+or --color says otherwise.`,
+		examples: []string{
+			"agentevents tree run.jsonl",
+			"agentevents tree --color always run.jsonl | less -R",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			f := folder{keepCalls: math.MaxInt} // all of them are drawn
+			color := choice{"auto", []string{"auto", "always", "never"}}
+			l.flags(fs)
+			f.flags(fs)
+			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
+			width := fs.Int("width", 0, "cut details so that lines have `COLUMNS`; default 100, -1 cuts nothing")
+			live := fs.Bool("live", false, "the log is still being written")
+			return func(in *invocation) error {
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				for _, ev := range events {
+					f.apply(ev)
+				}
+				o := tree.Options{Color: in.color(color.value), Width: *width, Ended: !*live}
+				for i, fold := range f.order {
+					if i > 0 {
+						if _, err := in.stdout.Write([]byte("\n")); err != nil {
+							return err
+						}
+					}
+					if err := tree.Write(in.stdout, fold.Snapshot(), o); err != nil {
+						return err
+					}
+				}
+				return l.result()
+			}
+		},
+	}
+}
+
+// color says whether to use colours.
+func (in *invocation) color(when string) bool {
+	if when != "auto" {
+		return when == "always"
+	}
+	if in.env("NO_COLOR") != "" || in.env("TERM") == "dumb" {
+		return false
+	}
+	f, ok := in.stdout.w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

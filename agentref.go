@@ -41,8 +41,10 @@ func SharedBy(group string) AgentSharing { return AgentSharing(sharedPrefix + gr
 
 // Group returns the group's id and whether s shares by group.
 func (s AgentSharing) Group() (string, bool) {
-	g, ok := strings.CutPrefix(string(s), sharedPrefix)
-	return g, ok && g != ""
+	if g, ok := strings.CutPrefix(string(s), sharedPrefix); ok && g != "" {
+		return g, true
+	}
+	return "", false
 }
 
 func (s AgentSharing) known() bool {

@@ -2308,9 +2308,13 @@ func (v *ErrorInfo) clean(c *cleaner) *ErrorInfo {
 	return w
 }
 
-func cleanMapOfUsage(c *cleaner, _ string, _ Class, v map[string]Usage) (map[string]Usage, bool) {
+func cleanMapOfUsage(c *cleaner, name string, class Class, v map[string]Usage) (map[string]Usage, bool) {
 	w := v // or the copy, once there is one
 	changed := false
+	v, changed = cleanKeys(c, name, class, v)
+	if changed {
+		w = v // a copy already
+	}
 	for _, key := range sortedKeys(make([]string, 0, 8), v) {
 		elem := v[key]
 		if e := elem.clean(c); c.err != nil {
@@ -2388,6 +2392,37 @@ func copyOnce[T any](v, w *T) *T {
 	}
 	c := *v
 	return &c
+}
+
+// cleanKeys cleans the keys of a map, which are names like any other. Keys that
+// become equal are told apart by a number, in the order they had. It returns
+// v itself, or a copy and true.
+func cleanKeys[V any](c *cleaner, name string, class Class, v map[string]V) (map[string]V, bool) {
+	if class == ClassID {
+		return v, false
+	}
+	keys := sortedKeys(make([]string, 0, 8), v)
+	clean := make([]string, 0, 8)
+	differ := false
+	for _, key := range keys {
+		text, changed := c.text(name, class, key)
+		clean, differ = append(clean, text), differ || changed
+	}
+	if !differ {
+		return v, false
+	}
+	w := make(map[string]V, len(v))
+	for i, key := range keys {
+		text := clean[i]
+		for n := 2; ; n++ {
+			if _, taken := w[text]; !taken {
+				break
+			}
+			text = clean[i] + "-" + strconv.Itoa(n)
+		}
+		w[text] = v[key]
+	}
+	return w, true
 }
 
 // cleanTexts cleans every text of a list.

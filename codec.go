@@ -61,7 +61,7 @@ var envelopeFields = [...]field{
 	{"sessionId", ClassID, false, ""},
 	{"taskId", ClassID, false, ""},
 	{"workflowId", ClassID, false, ""},
-	{"phase", ClassMeta, false, ""},
+	{"phase", ClassID, false, ""},
 	{"nodeId", ClassID, false, ""},
 	{"nodeRunId", ClassID, false, ""},
 	{"agentId", ClassID, false, ""},

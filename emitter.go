@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/google/uuid"
 )
@@ -75,8 +76,8 @@ type Emitter struct {
 
 	mu       sync.Mutex
 	runs     map[string]*runState
-	released map[string]struct{} // ids that must not begin again
-	order    []string            // of released, oldest first
+	released map[string]weak.Pointer[runState] // ids that must not begin again
+	order    []string                          // of released, oldest first
 
 	inflight atomic.Int64
 	closed   atomic.Bool
@@ -95,7 +96,7 @@ func NewEmitter(o Options) (*Emitter, error) {
 		opts:     o,
 		redact:   newRedaction(o.Redaction),
 		runs:     map[string]*runState{},
-		released: map[string]struct{}{},
+		released: map[string]weak.Pointer[runState]{},
 		drained:  make(chan struct{}, 1),
 	}
 	if int(o.Lifecycle) >= len(transitions) {
@@ -162,7 +163,7 @@ func (e *Emitter) Run(id string) (*Run, error) {
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
 // calls and everything else the rules are about go on. The run must not be
-// open here.
+// open here; handles of it from before return [ErrClosed] from then on.
 func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	if snapshot == nil || snapshot.RunID == "" {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
@@ -174,6 +175,12 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	}
 	if e.runs[snapshot.RunID] != nil {
 		return nil, fmt.Errorf("agentevents: run %q is open", snapshot.RunID)
+	}
+	if old := e.released[snapshot.RunID].Value(); old != nil {
+		// Handles of the ended run would count the sequences a second time.
+		old.mu.Lock()
+		old.closed = true
+		old.mu.Unlock()
 	}
 	return e.open(snapshot.machine(e.opts.Lifecycle))
 }
@@ -197,13 +204,14 @@ func (e *Emitter) release(s *runState) {
 	}
 	delete(e.runs, s.m.runID)
 	if _, ok := e.released[s.m.runID]; ok {
+		e.released[s.m.runID] = weak.Make(s)
 		return
 	}
 	if len(e.order) == maxReleased {
 		delete(e.released, e.order[0])
 		e.order = append(e.order[:0], e.order[1:]...)
 	}
-	e.released[s.m.runID] = struct{}{}
+	e.released[s.m.runID] = weak.Make(s)
 	e.order = append(e.order, s.m.runID)
 }
 

@@ -97,8 +97,8 @@ func (e *SinkError) Error() string {
 // Unwrap returns the cause.
 func (e *SinkError) Unwrap() error { return e.Err }
 
-// A PanicError is a panic of somebody else's code (a sink, a redactor, a
-// clock) that was contained.
+// A PanicError is a panic of somebody else's code (a sink, a tracer, a
+// redactor) that was contained.
 type PanicError struct {
 	Value any    // what was passed to panic
 	Stack []byte // where

@@ -279,10 +279,14 @@ func (r *Reader) decode() {
 // when that has no newline (it may be empty). Any other error is a LineError;
 // r.ended tells whether reading goes on.
 func (r *Reader) readLine() ([]byte, error) {
+	line, err := r.in.ReadSlice('\n')
+	if err == io.EOF && len(line) == 0 {
+		return nil, err // after the newline of the last line there is no other
+	}
 	r.line++
 	r.offset = r.next
-	line, err := r.in.ReadSlice('\n')
 	r.next += int64(len(line))
+	skipped := 0
 	if err == bufio.ErrBufferFull {
 		r.long = append(r.long[:0], line...)
 		for err == bufio.ErrBufferFull {
@@ -290,6 +294,8 @@ func (r *Reader) readLine() ([]byte, error) {
 			r.next += int64(len(line))
 			if len(r.long)-len("\r\n") <= r.max {
 				r.long = append(r.long, line...)
+			} else {
+				skipped += len(bytes.TrimRight(line, "\r\n"))
 			}
 		}
 		line = r.long
@@ -309,7 +315,7 @@ func (r *Reader) readLine() ([]byte, error) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if len(line) > r.max {
 		r.ended = err == io.EOF
-		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("the line has %d bytes, the limit is %d (ReaderOptions.MaxLine); it was skipped", r.next-r.offset, r.max)}
+		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("the line has %d bytes, the limit is %d (ReaderOptions.MaxLine); it was skipped", len(line)+skipped, r.max)}
 	}
 	return line, err
 }

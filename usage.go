@@ -22,7 +22,7 @@ func (u *Usage) add(v Usage) {
 func addOpt[T int64 | float64](to *Opt[T], v Opt[T]) {
 	if v.OK {
 		sum := to.V + v.V
-		if f, ok := any(sum).(float64); ok && math.IsInf(f, 1) {
+		if f, ok := any(sum).(float64); ok && math.IsInf(f, 0) {
 			sum = to.V // beyond what a number in JSON can say
 		}
 		*to = Some(sum)
@@ -122,9 +122,10 @@ func (r *RunSnapshot) countUsage() {
 // countedByParent reports whether an agent above a has counted its use: the
 // use per model includes sub-agents.
 func (r *RunSnapshot) countedByParent(a *AgentSnapshot) bool {
+	child := a
 	for range len(r.Agents) { // bounds a circle of parents
 		a = r.Agents[a.ParentAgentID]
-		if a == nil {
+		if a == nil || a == child {
 			return false
 		}
 		if len(a.Usage.Models) > 0 {

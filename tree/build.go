@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 )
@@ -92,13 +93,14 @@ func (b *builder) runLine() line {
 		l.mark = good
 	case agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
 		l.mark = bad
+	case agentevents.RunStatusPaused: // it means to go on
 	default:
 		if b.o.Ended {
 			l.mark = warn
 			l.word += " (interrupted)"
 		}
 	}
-	l.fact(between(s.StartedAt, s.CompletedAt))
+	l.fact(duration(b.length()))
 	switch {
 	case s.Error.OK:
 		l.detail = errorText(s.Error.V)
@@ -575,6 +577,22 @@ func (b *builder) budgets(root *node) {
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// length is how long the run took: at least as long as any of its agents. The
+// times of a log that was captured without a clock say less than what the
+// agents stated.
+func (b *builder) length() time.Duration {
+	var d time.Duration
+	if !b.s.StartedAt.IsZero() && !b.s.CompletedAt.IsZero() {
+		d = b.s.CompletedAt.Sub(b.s.StartedAt)
+	}
+	for _, a := range b.s.Agents {
+		if a != nil {
+			d = max(d, a.Duration.V)
+		}
+	}
+	return d
+}
 
 // totals sums up the run.
 func (b *builder) totals() line {

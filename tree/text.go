@@ -63,7 +63,8 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// duration formats d short: 0s, 12ms, 1.2s, 3m05s, 2h07m.
+// duration formats d short: 12ms, 1.2s, 3m05s, 2h07m. No time at all, as
+// between events of a log without a clock, is "".
 func duration(d time.Duration) string {
 	if d < 0 {
 		if d == math.MinInt64 {
@@ -73,7 +74,7 @@ func duration(d time.Duration) string {
 	}
 	switch {
 	case d == 0:
-		return "0s"
+		return ""
 	case d < time.Millisecond:
 		return "<1ms"
 	case d < time.Second:

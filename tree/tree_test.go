@@ -80,7 +80,7 @@ func TestRunStatus(t *testing.T) {
 		{agentevents.RunStatusPending, "pending", "! pending (interrupted)"},
 		{agentevents.RunStatusRunning, "running", "! running (interrupted)"},
 		{agentevents.RunStatusWaiting, "waiting", "! waiting (interrupted)"},
-		{agentevents.RunStatusPaused, "paused", "! paused (interrupted)"},
+		{agentevents.RunStatusPaused, "paused", "paused"},
 		{agentevents.RunStatusCompleted, "✓ completed", "✓ completed"},
 		{agentevents.RunStatusFailed, "✗ failed", "✗ failed"},
 		{agentevents.RunStatusCancelled, "✗ cancelled", "✗ cancelled"},
@@ -93,7 +93,7 @@ func TestRunStatus(t *testing.T) {
 
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0:                               "0s",
+		0:                               "",
 		time.Microsecond:                "<1ms",
 		12 * time.Millisecond:           "12ms",
 		999 * time.Millisecond:          "999ms",
@@ -111,7 +111,10 @@ func TestDuration(t *testing.T) {
 		time.Hour - 500*time.Nanosecond: "1h00m",
 	} {
 		s := &agentevents.RunSnapshot{Audits: []agentevents.AuditSnapshot{{CheckpointID: "audit:x", Result: agentevents.AuditPass, Duration: d}}}
-		require.Contains(t, draw(t, s, tree.Options{}), "audit:x ✓ pass · "+want+"\n", "%d", d)
+		if want != "" {
+			want = " · " + want
+		}
+		require.Contains(t, draw(t, s, tree.Options{}), "audit:x ✓ pass"+want+"\n", "%d", d)
 	}
 }
 

@@ -32,7 +32,7 @@ table of status changes; check those with --lifecycle relaxed.`,
 			var l logReader
 			var f folder
 			l.flags(fs)
-			f.flags(fs)
+			f.flags(fs, agentevents.Strict)
 			return func(in *invocation) error {
 				problems := 0
 				report := func(at position, rule agentevents.Rule, what string) {

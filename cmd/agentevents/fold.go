@@ -21,9 +21,9 @@ type folder struct {
 	order       []*agentevents.Fold
 }
 
-func (f *folder) flags(fs *flag.FlagSet) {
-	f.lifecycle = choice{agentevents.Strict.String(), []string{agentevents.Strict.String(), agentevents.Relaxed.String()}}
-	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` that status changes are judged by: strict (default) or relaxed")
+func (f *folder) flags(fs *flag.FlagSet, table agentevents.Lifecycle) {
+	f.lifecycle = choice{table.String(), []string{agentevents.Strict.String(), agentevents.Relaxed.String()}}
+	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` that status changes are judged by, strict or relaxed; default "+table.String())
 }
 
 func (f *folder) options() agentevents.FoldOptions {
@@ -63,7 +63,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			var l logReader
 			var f folder
 			l.flags(fs)
-			f.flags(fs)
+			f.flags(fs, agentevents.Relaxed)
 			var until *uint64
 			fs.Func("at", "fold only events up to sequence `SEQ`, which is included", func(s string) error {
 				n, err := strconv.ParseUint(s, 10, 64)

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -18,7 +19,7 @@ stream-json --verbose.
 
 Such captures often hold lines of plain text between those of JSON. They are
 reported on standard error and skipped; the exit status stays 0 unless --strict
-is given.`,
+is given. Lines without a time get that of the FILE's last change.`,
 		examples: []string{
 			"agentevents import claude capture.jsonl > run.jsonl",
 			"claude -p hello --output-format stream-json --verbose | agentevents import claude --run r1 -",
@@ -28,7 +29,7 @@ is given.`,
 			l.flags(fs)
 			runID := fs.String("run", "", "`ID` of the run; default: the capture's session id")
 			agentID := fs.String("agent", "", "`ID` of the main agent; default: claude")
-			at := fs.String("time", "", "`TIME` (RFC 3339) for lines that have none; default: now, read for each line")
+			at := fs.String("time", "", "`TIME` (RFC 3339) for lines without; default: of the FILE, and now for -")
 			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")
 			return func(in *invocation) error {
 				if len(in.args) == 0 {
@@ -45,6 +46,11 @@ is given.`,
 					var err error
 					if t, err = time.Parse(time.RFC3339, strings.ToUpper(*at)); err != nil {
 						return usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", *at))
+					}
+				}
+				if t.IsZero() && len(in.args) == 1 && in.args[0] != "-" {
+					if info, err := os.Stat(in.args[0]); err == nil {
+						t = info.ModTime()
 					}
 				}
 				l.decoder = newClaudeDecoder(*runID, *agentID, t)

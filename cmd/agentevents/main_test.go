@@ -296,8 +296,8 @@ func TestFold(t *testing.T) {
 	require.Equal(t, exitProblems, two.code, "for the bad line")
 	require.Equal(t, broken+":7: found \"this\", expected an object\n", two.err)
 	require.Equal(t, 2, strings.Count(two.out, "\n"), "a line for each run")
-	relaxed := exec("", "fold", "--lifecycle", "relaxed", broken)
-	require.NotEqual(t, two.out, relaxed.out)
+	strict := exec("", "fold", "--lifecycle", "strict", broken)
+	require.NotEqual(t, two.out, strict.out)
 
 	require.Equal(t, result{exitOK, "", ""}, exec("", "fold", "-"))
 }

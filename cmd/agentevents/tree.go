@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -28,7 +29,7 @@ or --color says otherwise.`,
 			f := folder{keepCalls: math.MaxInt} // all of them are drawn
 			color := choice{"auto", []string{"auto", "always", "never"}}
 			l.flags(fs)
-			f.flags(fs)
+			f.flags(fs, agentevents.Relaxed)
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
 			width := fs.Int("width", 0, "cut details so that lines have `COLUMNS`; default 100, -1 cuts nothing")
 			live := fs.Bool("live", false, "the log is still being written")

@@ -109,11 +109,8 @@ func (w *writer) cleanCall(t *typ, expr, name, class string) string {
 func (w *writer) cleanFunc(t *typ) {
 	// The elements of a structure bring their own names and classes.
 	params := "name string, class Class"
-	if inner := innermost(t); inner.shape == structShape {
+	if t.shape == listShape && t.elem.shape == structShape {
 		params = "_ string, _ Class"
-		if t.elem.shape == listShape || t.elem.shape == dictShape {
-			params = "name string, class Class"
-		}
 	}
 	w.p("\nfunc clean%s(c *cleaner, %s, v %s) (%s, bool) {", t.ident(), params, t.name, t.name)
 	w.p("w := v // or the copy, once there is one")
@@ -121,6 +118,8 @@ func (w *writer) cleanFunc(t *typ) {
 	key, clone, at := "i", "slices.Clone", "strconv.Itoa(i)"
 	if t.shape == dictShape {
 		key, clone, at = "key", "maps.Clone", "pointerToken(key)"
+		w.p("v, changed = cleanKeys(c, name, class, v)")
+		w.p("if changed {\nw = v // a copy already\n}")
 		w.p("for _, key := range %s {", sortedKeys("v"))
 		w.p("elem := v[key]")
 	} else {

@@ -1,0 +1,95 @@
+package agentevents
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSharing(t *testing.T) {
+	for _, c := range []struct {
+		sharing AgentSharing
+		group   string
+		byGroup bool
+		known   bool
+	}{
+		{Isolated, "", false, true},
+		{Shared, "", false, true},
+		{SharedBy("review"), "review", true, true},
+		{SharedBy("a:b"), "a:b", true, true},
+		{"shared:", "", false, false}, // a group has a name
+		{"Shared", "", false, false},
+		{"sharedreview", "", false, false},
+		{"", "", false, false}, // absent means isolated; on the wire it is no word
+	} {
+		group, byGroup := c.sharing.Group()
+		require.Equal(t, c.byGroup, byGroup, c.sharing)
+		require.Equal(t, c.group, group)
+		require.Equal(t, c.known, c.sharing.known(), c.sharing)
+	}
+	require.Equal(t, AgentSharing("shared:review"), SharedBy("review"))
+}
+
+// The forms that OpenWOP RFC 0002, section A1, reserves, and ids that are
+// opaque.
+func TestNamespaces(t *testing.T) {
+	for id, want := range map[string]Namespace{
+		"vendor.acme.tools.coder":      {TierVendor, "acme", "tools", "coder"},
+		"community.acme.tools.coder.2": {TierCommunity, "acme", "tools", "coder.2"},
+		"private.a.b.c":                {TierPrivate, "a", "b", "c"},
+		"local.a.b.c":                  {TierLocal, "a", "b", "c"},
+		"core.system":                  {Tier: TierCore, Agent: "system"},
+		"core.a.b":                     {Tier: TierCore, Agent: "a.b"},
+		"host:47":                      {Tier: TierHost, Agent: "47"},
+		"host:core.x":                  {Tier: TierHost, Agent: "core.x"},
+	} {
+		got, ok := AgentRef{AgentID: id}.Namespace()
+		require.True(t, ok, id)
+		require.Equal(t, want, got)
+		require.Equal(t, id, got.String())
+		require.Equal(t, want.Tier != TierHost, got.Manifest(), "hosts refuse manifests with host-local ids")
+	}
+	for _, id := range []string{
+		"", "coder", "claude-subagent:explore", "vendor", "vendor.", "vendor.acme", "vendor.acme.tools", "vendor.acme.tools.", "vendor..tools.x", "vendor.acme..x",
+		"core.", "core", "host:", "host", "Vendor.a.b.c", "other.a.b.c", ".a.b.c",
+	} {
+		_, ok := ParseAgentID(id)
+		require.False(t, ok, id)
+		require.Nil(t, (&AgentStarted{Agent: Some(AgentRef{AgentID: id + "x"})}).check(), "any id is legal on the wire")
+	}
+	id, ok := ParseAgentID(CoreSystem)
+	require.True(t, ok)
+	require.Equal(t, TierCore, id.Tier)
+}
+
+func TestAgentRefJSON(t *testing.T) {
+	for _, text := range []string{
+		`{"agentId":"a"}`,
+		`{"agentId":"a","agentSharing":"shared:g","memoryRef":"m","modelClass":"coding"}`,
+		`{"x-first":{"b":1.0,"a":2},"agentId":"a","x-mid":null,"agentSharing":"isolated","x-last":[9007199254740993]}`,
+		`{"agentId":"a","agentSharing":"","modelClass":"something-new"}`,
+		`{}`,
+	} {
+		var r AgentRef
+		require.NoError(t, json.Unmarshal([]byte(text), &r))
+		back, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.Equal(t, text, string(back))
+		back, err = json.Marshal(&r)
+		require.NoError(t, err)
+		require.Equal(t, text, string(back))
+	}
+
+	r := AgentRef{AgentID: "untouched"}
+	var le *LineError
+	for _, bad := range []string{`{"agentId":1}`, `{"agentId":"a","agentId":"b"}`, `{"agentId":"a","x":1,"x":2}`, `[]`, "{\"agentId\":\"\xff\"}", `{"agentId":"a"} {}`} {
+		require.ErrorAs(t, r.UnmarshalJSON([]byte(bad)), &le, bad)
+		require.Equal(t, "untouched", r.AgentID, "what cannot be read changes nothing")
+	}
+
+	for _, m := range []ModelClass{ModelReasoning, ModelWriting, ModelCoding, ModelResearch, ModelClassification, ModelGeneral} {
+		require.True(t, m.known())
+	}
+	require.False(t, ModelClass("").known())
+}

@@ -1,0 +1,202 @@
+package agentevents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// fixed makes a log repeatable: every id is a number, and every event takes a
+// second.
+func fixed() agentevents.Options {
+	id, seconds := 0, 0
+	return agentevents.Options{
+		NewID: func() string { id++; return "id" + strconv.Itoa(id) },
+		Clock: func() time.Time {
+			seconds++
+			return time.Date(2026, 5, 5, 9, 0, seconds, 0, time.UTC)
+		},
+	}
+}
+
+// A program writes the log of one run.
+func Example() {
+	ctx := context.Background()
+	o := fixed() // so that the output is the same every time
+	o.Sinks = []agentevents.Sink{agentevents.NewWriter(os.Stdout, agentevents.WriterOptions{})}
+	emitter, err := agentevents.NewEmitter(o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer emitter.Close(ctx)
+
+	run, _ := emitter.Run("run-1")
+	agent := run.Agent("writer")
+	agent.Emit(ctx, &agentevents.AgentStarted{Task: "greet"})
+	agent.Emit(ctx, &agentevents.TextCompleted{Text: "Hello <world>"})
+	agent.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
+	run.Emit(ctx, &agentevents.RunCompleted{})
+	// Output:
+	// {"id":"id1","sequence":0,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.started","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"task":"greet"}}
+	// {"id":"id2","sequence":1,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.text","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","payload":{"text":"Hello <world>"}}
+	// {"id":"id3","sequence":2,"timestamp":"2026-05-05T09:00:03.000Z","type":"agent.ended","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"outcome":"converged","totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}}}
+	// {"id":"id4","sequence":3,"timestamp":"2026-05-05T09:00:04.000Z","type":"run.completed","runId":"run-1","schemaVersion":"1.0","payload":{}}
+}
+
+// A sink of one's own prints a line for people.
+type console struct{}
+
+func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		fmt.Printf("%s calls %s %s\n", ev.AgentID, p.ToolID, p.Arguments)
+	case *agentevents.ToolReturned:
+		fmt.Printf("%s: %s %s%s\n", p.ToolID, p.Status, p.Result, p.Error.V.Message)
+	default:
+		fmt.Printf("%s: %s\n", ev.AgentID, ev.Kind())
+	}
+	return nil
+}
+
+// Do records a tool call and what came of it.
+func ExampleAgent_Do() {
+	ctx := context.Background()
+	emitter, _ := agentevents.NewEmitter(agentevents.Options{Sinks: []agentevents.Sink{console{}}})
+	run, _ := emitter.Run("")
+	agent := run.Agent("adder")
+
+	agent.To(ctx, agentevents.ToolCall)
+	sum, err := agent.Do(ctx, "add", `[1,2]`, func(context.Context) (agentevents.JSON, error) {
+		return "3", nil
+	})
+	fmt.Println("->", sum, err)
+	_, err = agent.Do(ctx, "divide", `[1,0]`, func(context.Context) (agentevents.JSON, error) {
+		return "", errors.New("division by zero")
+	})
+	fmt.Println("->", err)
+	agent.To(ctx, agentevents.ToolResult)
+	// Output:
+	// adder: agent.transition
+	// adder calls add [1,2]
+	// add: ok 3
+	// -> 3 <nil>
+	// adder calls divide [1,0]
+	// divide: error division by zero
+	// -> division by zero
+	// adder: agent.transition
+}
+
+// A log of two runs becomes two snapshots.
+func ExampleFoldAll() {
+	log := strings.NewReader(`
+{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"a","agentId":"x","payload":{"task":"search"}}
+{"id":"2","sequence":0,"timestamp":"2026-05-05T09:00:01.000Z","type":"run.started","runId":"b","payload":{}}
+{"id":"3","sequence":1,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.toolCalled","runId":"a","agentId":"x","step":0,"payload":{"callId":"c1","toolId":"web"}}
+{"id":"4","sequence":1,"timestamp":"2026-05-05T09:00:03.000Z","type":"run.completed","runId":"b","payload":{}}
+`)
+	runs, err := agentevents.FoldAll(agentevents.NewReader(log, agentevents.ReaderOptions{}).All(), agentevents.FoldOptions{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, run := range runs {
+		fmt.Printf("run %s: %s, %d open calls, next sequence %d\n", run.RunID, run.Status, len(run.OpenCalls), run.NextSequence)
+	}
+	// Output:
+	// run a: running, 1 open calls, next sequence 2
+	// run b: completed, 0 open calls, next sequence 2
+}
+
+// A bad line is an error that says where it stands; the others are read.
+func ExampleReader_All() {
+	log := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","runId":"r","payload":{"text":"one"}}
+{"id":"2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"r","payload":{"text":2}}
+{"id":"3","sequence":2,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.text","runId":"r","payload":{"text":"three"}}
+{"id":"4","sequence":3,"timesta`
+	reader := agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{})
+	for ev, err := range reader.All() {
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Printf("line %d: %s\n", reader.Line(), ev.Payload.(*agentevents.TextCompleted).Text)
+	}
+	// Output:
+	// line 1: one
+	// line 2 (byte 232): /payload/text: found number "2", expected a string
+	// line 3: three
+	// line 4 (byte 389): the last line is torn (cut the file at byte 358): unexpected EOF: found end of text, expected the end of a string
+}
+
+// Credentials and registered secrets are gone before any sink sees them.
+func ExamplePolicy() {
+	ctx := context.Background()
+	secrets := new(agentevents.Secrets)
+	secrets.Add("tiger-7421")
+	emitter, _ := agentevents.NewEmitter(agentevents.Options{
+		Redaction: &agentevents.Policy{Secrets: secrets},
+		Sinks:     []agentevents.Sink{console{}},
+	})
+	run, _ := emitter.Run("")
+	call, _ := run.Agent("shop").Call(ctx, "login", `{"user":"ann","password":"x","note":"code tiger-7421"}`)
+	call.Return(ctx, `{"headers":{"Set-Cookie":"id=1"},"max_tokens":10}`)
+	// Output:
+	// shop calls login {"user":"ann","password":"[REDACTED:key]","note":"code [REDACTED:secret]"}
+	// login: ok {"headers":{"Set-Cookie":"[REDACTED:key]"},"max_tokens":10}
+}
+
+// counter is a sink of one's own. Flush is optional: the emitter finds it.
+type counter map[agentevents.Kind]int
+
+func (c counter) WriteEvent(_ context.Context, ev agentevents.Event) error {
+	c[ev.Kind()]++
+	return nil
+}
+
+func (c counter) Flush(context.Context) error {
+	fmt.Println(c[agentevents.KindTextDelta], "deltas")
+	return nil
+}
+
+// A sink needs one method.
+func ExampleSink() {
+	ctx := context.Background()
+	emitter, _ := agentevents.NewEmitter(agentevents.Options{
+		Sinks: []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.Block)},
+	})
+	run, _ := emitter.Run("")
+	for _, word := range []string{"to", "be", "or"} {
+		run.Emit(ctx, &agentevents.TextDelta{Delta: word})
+	}
+	if err := emitter.Flush(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 3 deltas
+}
+
+// An illegal event is refused with an error that says which rule it breaks and
+// what would be legal.
+func ExampleInvariantError() {
+	ctx := context.Background()
+	emitter, _ := agentevents.NewEmitter(agentevents.Options{})
+	run, _ := emitter.Run("run-1")
+	err := run.Agent("writer").To(ctx, agentevents.ToolCall, agentevents.Converged)
+
+	var broken *agentevents.InvariantError
+	if errors.As(err, &broken) {
+		fmt.Println(broken.Rule)
+		fmt.Println(broken.Detail)
+		fmt.Println(broken.Subject, "is", broken.State)
+	}
+	// Output:
+	// transition-legal
+	// tool_call → converged is not in the strict table; legal: tool_result
+	// agent "writer" is tool_call
+}

@@ -1,0 +1,964 @@
+package agentevents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// foldLog gives events made by hand what a line has, and passes each through
+// its line, so that the fold sees what a reader would give it.
+func foldLog(t testing.TB, events ...Event) []Event {
+	t.Helper()
+	out := make([]Event, len(events))
+	for i, e := range events {
+		if e.ID == "" {
+			e.ID = fmt.Sprintf("e%d", i)
+		}
+		if e.RunID == "" {
+			e.RunID = rulesRun
+		}
+		e.Sequence, e.SchemaVersion = uint64(i), SchemaVersion
+		if e.Time.IsZero() {
+			e.Time = second(i)
+		}
+		out[i] = decodeLine(t, encodeEvent(t, e))
+	}
+	return out
+}
+
+func second(i int) time.Time { return rulesEpoch.Add(time.Duration(i) * time.Second) }
+
+func foldEvents(o FoldOptions, events []Event) *RunSnapshot {
+	f := NewFold(o)
+	for _, e := range events {
+		f.Apply(e)
+	}
+	return f.Snapshot()
+}
+
+// fold folds a legal log, and holds it to the laws: cut anywhere and carried
+// over as JSON it folds to the same.
+func fold(t *testing.T, events ...Event) *RunSnapshot {
+	t.Helper()
+	log := foldLog(t, events...)
+	s := foldEvents(FoldOptions{}, log)
+	require.Empty(t, s.Violations)
+	requireSplitFolds(t, log, s)
+	return s
+}
+
+func node(id string) func(*Event) { return scoped(Scope{NodeID: id}) }
+
+func stateOf(s *RunSnapshot) string {
+	text, _ := json.Marshal(s.State)
+	return string(text)
+}
+
+// The effect of every kind, by hand as the fold itself is: this mapping must
+// not be derived from the code it tests.
+var kindEffects = []struct {
+	kind  Kind
+	log   []Event
+	check func(t *testing.T, s *RunSnapshot)
+}{
+	{KindSessionStarted, []Event{ev("", &SessionStarted{Goal: "ship"}, scoped(Scope{SessionID: "s1"}))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "ship", s.SessionGoal)
+		require.Equal(t, "s1", s.SessionID)
+		require.Equal(t, RunStatusPending, s.Status, "a session is not the run")
+	}},
+	{KindSessionCompleted, []Event{ev("", &SessionCompleted{Status: "done", Result: `{"pr":1}`})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "done", s.SessionStatus)
+		require.Equal(t, JSON(`{"pr":1}`), s.SessionResult)
+	}},
+	{KindRunStarted, []Event{ev("", &SessionStarted{}), ev("", &RunStarted{
+		Name: "flow", Inputs: `{"a":1}`, Agent: Some(ref("lead")),
+		Definition: `{"nodes":["n1",{"id":"n2"},{"nodeId":"n3"},7],"edges":[{"id":"e1","from":"n1","to":"n2"},{"from":"n2","to":"n3"},{"from":"x"}],"state":{"k":[1]},"other":true}`,
+	})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "flow", s.Name)
+		require.Equal(t, JSON(`{"a":1}`), s.Inputs)
+		require.Equal(t, "lead", s.Agent.V.AgentID)
+		require.Equal(t, map[string]NodeStatus{"n1": NodePending, "n2": NodePending, "n3": NodePending}, s.NodeStatus)
+		require.Equal(t, map[string]EdgeStatus{"e1": EdgePending, "n2->n3": EdgePending}, s.EdgeStatus)
+		require.Equal(t, `{"k":[1]}`, stateOf(s))
+		require.Equal(t, second(1), s.StartedAt)
+		require.Equal(t, RunStatusRunning, s.Status)
+	}},
+	{KindRunPaused, []Event{ev("", &RunStarted{}), ev("", &RunPaused{})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, RunStatusPaused, s.Status)
+	}},
+	{KindRunResumed, []Event{ev("", &RunStarted{}), ev("", &RunPaused{}), ev("", &RunResumed{})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, RunStatusRunning, s.Status)
+	}},
+	{KindRunCompleted, []Event{ev("", &RunStarted{}), ev("", &RunCompleted{Outputs: `[1]`})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, RunStatusCompleted, s.Status)
+		require.Equal(t, JSON(`[1]`), s.Result)
+		require.Equal(t, second(1), s.CompletedAt)
+	}},
+	{KindRunFailed, []Event{ev("", &RunFailed{Error: Some(ErrorInfo{Code: "c", Message: "m", Details: `{"d":1}`})})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, RunStatusFailed, s.Status)
+		require.Equal(t, Some(ErrorInfo{Code: "c", Message: "m", Details: `{"d":1}`}), s.Error)
+	}},
+	{KindRunCancelled, []Event{ev("", &RunCancelled{Reason: "no longer needed"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, RunStatusCancelled, s.Status)
+		require.Equal(t, "no longer needed", s.CancelReason)
+	}},
+	{KindAgentStarted, []Event{ev("a", &AgentStarted{Agent: Some(AgentRef{AgentID: "a", ModelClass: ModelCoding}), Task: "t", Model: "m", ProviderSessionID: "p1"}, func(e *Event) {
+		e.ParentAgentID, e.ParentCallID, e.NodeID = "lead", "c1", "n1"
+	})}, func(t *testing.T, s *RunSnapshot) {
+		a := s.Agents["a"]
+		require.Equal(t, ModelCoding, a.Ref.V.ModelClass)
+		require.Equal(t, [6]string{"lead", "c1", "n1", "t", "m", "p1"}, [6]string{a.ParentAgentID, a.ParentCallID, a.NodeID, a.Task, a.Model, a.ProviderSessionID})
+		require.Equal(t, Thinking, a.Status)
+		require.Equal(t, 1, a.Attempts)
+		require.True(t, a.Open)
+		require.Equal(t, map[string]string{"n1": "p1"}, s.AgentSessions, "by node where there is one")
+	}},
+	{KindAgentTransition, moves(ToolCall, ToolResult), func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, ToolResult, s.Agents["a"].Status)
+		require.Equal(t, 2, s.Agents["a"].Transitions)
+	}},
+	{KindAgentEnded, []Event{ev("a", started()), ev("a", &AgentEnded{
+		Outcome: OutcomePartial, Result: "half", StructuredOutput: `{"x":1}`, NumTurns: Some(3), ConvergenceScore: Some(0.5), Totals: Some(Totals{Steps: 9}),
+	})}, func(t *testing.T, s *RunSnapshot) {
+		a := s.Agents["a"]
+		require.Equal(t, OutcomePartial, a.Outcome)
+		require.Equal(t, "half", a.Result)
+		require.Equal(t, JSON(`{"x":1}`), a.StructuredOutput)
+		require.Equal(t, Some(time.Second), a.Duration, "counted where it is not stated")
+		require.Equal(t, Some(9), Some(a.Totals.V.Steps))
+		require.Equal(t, Some(3), a.NumTurns)
+		require.Equal(t, Some(0.5), a.ConvergenceScore)
+		require.Equal(t, RunStatusCompleted, s.Status)
+		require.Equal(t, second(1), s.CompletedAt)
+	}},
+	{KindAgentErrored, []Event{ev("a", started()), ev("a", &AgentErrored{ErrorType: "rate_limit", Message: "wait"}), ev("a", &AgentErrored{ErrorType: "w", Message: "w", Severity: SeverityWarning})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, 1, s.Agents["a"].Errors, "a warning is no error")
+		require.Equal(t, Some(ErrorInfo{Code: "rate_limit", Message: "wait"}), s.Agents["a"].LastError)
+		require.Equal(t, RunStatusRunning, s.Status, "never terminal by itself")
+	}},
+	{KindAgentSessionChanged, []Event{ev("a", &AgentStarted{ProviderSessionID: "p1"}), ev("a", &AgentSessionChanged{ProviderSessionID: "p2", Reason: "fork"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]string{"a": "p2"}, s.AgentSessions, "by agent outside nodes")
+		require.Equal(t, "p2", s.Agents["a"].ProviderSessionID)
+	}},
+	{KindEventRetracted, []Event{ev("a", says("m1", "")), ev("a", says("m2", "")), ev("", &EventRetracted{EventIDs: []string{"e0", "nothing"}})}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Messages, 1)
+		require.Equal(t, "m2", s.Messages[0].MessageID)
+		require.Equal(t, []string{"e1"}, s.MessageEvents)
+		require.Equal(t, []string{"e0", "nothing"}, s.Retracted)
+	}},
+	{KindTaskAssigned, []Event{ev("lead", &TaskAssigned{Goal: "g", AssignedAgent: "a"}, scoped(Scope{TaskID: "t1"})), ev("b", &TaskAssigned{Goal: "h"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []TaskSnapshot{{Sequence: 0, TaskID: "t1", AgentID: "a", Goal: "g"}, {Sequence: 1, AgentID: "b", Goal: "h"}}, s.Tasks)
+	}},
+	{KindAgentReasoned, []Event{ev("a", &AgentReasoned{Reasoning: "hm"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "hm", s.Agents["a"].Reasoning)
+	}},
+	{KindAgentReasoningDelta, []Event{ev("a", &AgentReasoningDelta{Delta: "h"}), ev("a", &AgentReasoningDelta{Delta: "m"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "hm", s.Agents["a"].Reasoning)
+		require.True(t, s.Agents["a"].ReasoningOpen)
+	}},
+	{KindTextCompleted, []Event{ev("a", &TextDelta{BlockID: "b", Delta: "I'l"}), ev("a", &TextCompleted{BlockID: "b", Text: "I will"}), ev("a", &TextDelta{BlockID: "b", Delta: "l"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "I will", s.Agents["a"].Text, "the whole block is the truth")
+		require.False(t, s.Agents["a"].TextOpen)
+	}},
+	{KindTextDelta, []Event{ev("a", started()), ev("a", &TextDelta{Delta: "Done! "}), ev("a", &TextDelta{Delta: "I've"}), ev("a", &AgentEnded{})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "Done! I've", s.Agents["a"].Text, "some documents write deltas alone")
+		require.False(t, s.Agents["a"].TextOpen)
+	}},
+	{KindOrchestratorDecided, []Event{ev("", &OrchestratorDecided{Decision: `{"kind":"terminate"}`})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, JSON(`{"kind":"terminate"}`), s.RunOrchestrator)
+	}},
+	{KindMessageCreated, []Event{ev("a", says("m1", "")), ev("a", says("m2", "")), ev("a", says("m1", ""))}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Messages, 2, "a message counts once")
+		require.Equal(t, []string{"e0", "e1"}, s.MessageEvents)
+	}},
+	{KindToolCalled, []Event{ev("a", &ToolCalled{CallID: "c1", ToolID: "Read", Attempt: Some(2), RetryOf: "c0"}, atStep(4))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []*ToolCallSnapshot{{AgentID: "a", CallID: "c1", ToolID: "Read", EventID: "e0", Step: Some(4), Attempt: Some(2), RetryOf: "c0", StartedAt: second(0)}}, s.OpenCalls)
+		require.Equal(t, &ToolStats{Calls: 1}, s.Tools["Read"])
+		require.Equal(t, 1, s.Agents["a"].ToolCalls)
+	}},
+	{KindToolReturned, []Event{
+		ev("a", call("c1")), ev("a", call("c2")),
+		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolError, Error: Some(ErrorInfo{Message: "gone"})}, causedBy("e0")),
+		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolOK, Duration: Some(time.Minute)}),
+		ev("a", &ToolReturned{CallID: "c3", ToolID: "Read", Status: ToolForbidden}),
+		ev("a", &ToolReturned{CallID: "c4", ToolID: "Grep", Status: ToolOK, OneEvent: true, Duration: Some(40 * time.Millisecond)}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Empty(t, s.OpenCalls)
+		require.Len(t, s.ClosedCalls, 4)
+		require.Equal(t, "gone", s.ClosedCalls[0].Error)
+		require.Equal(t, Some(2*time.Second), s.ClosedCalls[0].Duration, "counted where it is not stated")
+		require.Equal(t, second(5).Add(-40*time.Millisecond), s.ClosedCalls[3].StartedAt, "time less duration")
+		require.Equal(t, &ToolStats{Calls: 2, OK: 1, Failed: 1, Refused: 1, Duration: 62 * time.Second}, s.Tools["Read"])
+		require.Equal(t, &ToolStats{Calls: 1, OK: 1, Duration: 40 * time.Millisecond}, s.Tools["Grep"])
+		require.Equal(t, 3, s.Agents["a"].ToolCalls)
+		require.Equal(t, 2, s.Agents["a"].ToolFailures)
+		require.Equal(t, 3, s.Agents["a"].Counted.ToolCalls)
+	}},
+	{KindAgentHandoff, []Event{ev("a", &AgentHandoff{From: ref("a"), To: ref("b"), Reason: "r"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []HandoffSnapshot{{From: "a", To: "b", Reason: "r"}}, s.Handoffs)
+	}},
+	{KindHandoffRequested, []Event{ev("a", &HandoffRequested{HandoffID: "h", From: ref("a"), To: ref("b")})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []HandoffSnapshot{{HandoffID: "h", From: "a", To: "b", Open: true}}, s.Handoffs)
+	}},
+	{KindHandoffAccepted, []Event{
+		ev("a", &HandoffRequested{HandoffID: "h", From: ref("a"), To: ref("b")}), ev("a", &HandoffRequested{From: ref("a"), To: ref("b")}),
+		ev("b", &HandoffAccepted{From: ref("a"), To: ref("b")}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.True(t, s.Handoffs[0].Open, "one with an id is not accepted by its pair")
+		require.False(t, s.Handoffs[1].Open)
+	}},
+	{KindTurnStarted, []Event{ev("a", &TurnStarted{Turn: Some(1), Name: "n"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []TurnSnapshot{{Turn: Some(1), Name: "n", AgentID: "a", StartedAt: second(0)}}, s.Turns)
+	}},
+	{KindTurnEnded, []Event{ev("a", &TurnStarted{Turn: Some(1)}), ev("b", &TurnStarted{Turn: Some(1)}), ev("a", &TurnEnded{Turn: Some(1), Error: Some(ErrorInfo{Message: "m"})})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, second(2), s.Turns[0].EndedAt)
+		require.Equal(t, Some(2*time.Second), s.Turns[0].Duration)
+		require.Equal(t, "m", s.Turns[0].Error.V.Message)
+		require.True(t, s.Turns[1].EndedAt.IsZero(), "another agent's turn")
+	}},
+	{KindTurnSummarized, []Event{ev("a", &TurnStarted{Turn: Some(1)}), ev("a", &TurnEnded{}), ev("a", &TurnSummarized{Text: "x", Intent: "i", ToolCalls: []ToolCallSummary{}, Usage: Usage{InputTokens: 99}})}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Turns, 1, "it sums up the turn that ended")
+		require.Equal(t, "x", s.Turns[0].Text)
+		require.Equal(t, "i", s.Turns[0].Intent)
+		require.Zero(t, s.Usage.Usage, "its figures are a cross-check")
+	}},
+	{KindStepStarted, []Event{ev("a", &StepStarted{StepID: "s1", Name: "n", Description: "d"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []StepSnapshot{{StepID: "s1", Name: "n", Description: "d", AgentID: "a", StartedAt: second(0)}}, s.Steps)
+	}},
+	{KindStepEnded, []Event{ev("a", &StepStarted{StepID: "s1"}), ev("a", &StepEnded{StepID: "s1", Error: Some(ErrorInfo{Message: "m"})}), ev("a", &StepEnded{StepID: "s2", Duration: Some(time.Second)})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, Some(time.Second), s.Steps[0].Duration)
+		require.Equal(t, "m", s.Steps[0].Error.V.Message)
+		require.Equal(t, StepSnapshot{StepID: "s2", AgentID: "a", EndedAt: second(2), Duration: Some(time.Second)}, s.Steps[1], "an end without a start is kept")
+	}},
+	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, NodeRunning, s.NodeStatus["n1"])
+		require.Equal(t, "n1", s.CurrentNodeID)
+		require.Equal(t, map[string]int{"n1": 1}, s.NodeRuns)
+	}},
+	{KindNodeCompleted, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{Outputs: `{"o":1}`}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, NodeDone, s.NodeStatus["n1"])
+		require.Equal(t, map[string]JSON{"n1": `{"o":1}`}, s.Outputs)
+		require.Empty(t, s.CurrentNodeID)
+		require.Empty(t, s.NodeRuns)
+	}},
+	{KindNodeFailed, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeFailed{Error: ErrorInfo{Message: `it "broke"`}}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, NodeErrored, s.NodeStatus["n1"])
+		require.Equal(t, JSON(`{"error":"it \"broke\""}`), s.Outputs["n1"])
+	}},
+	{KindNodeSkipped, []Event{ev("", &NodeSkipped{Reason: "when"}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, NodeDone, s.NodeStatus["n1"], "a skipped node is done")
+		require.Equal(t, JSON(`{"skipped":true,"reason":"when"}`), s.Outputs["n1"])
+	}},
+	{KindNodeSuspended, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "low-confidence"}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, NodeOnHold, s.NodeStatus["n1"])
+		require.Equal(t, "n1", s.CurrentNodeID)
+	}},
+	{KindEdgeFired, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{}, node("n1")), ev("", &EdgeFired{EdgeID: "e1", From: "n2", To: "n1"}), ev("", &EdgeFired{From: "n1", To: "n3"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]EdgeStatus{"e1": EdgeTaken, "n1->n3": EdgeTaken}, s.EdgeStatus)
+		require.Equal(t, "n1->n3", s.LastEdge)
+		require.Equal(t, NodePending, s.NodeStatus["n1"], "a loop goes round")
+	}},
+	{KindEdgeSkipped, []Event{ev("", &EdgeSkipped{From: "n1", To: "n2"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]EdgeStatus{"n1->n2": EdgeNotTaken}, s.EdgeStatus)
+	}},
+	{KindLoopIterated, []Event{ev("", &LoopIterated{EdgeID: "e9", Iteration: 4}), ev("", &EdgeFired{From: "b", To: "a"}), ev("", &LoopIterated{Iteration: 2})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]int{"e9": 4, "b->a": 2}, s.LoopCounters, "without an id, the edge fired last")
+	}},
+	{KindStatePatched, []Event{ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, `{"a":1}`, stateOf(s))
+	}},
+	{KindWorkflowCreated, []Event{ev("", &WorkflowCreated{Phases: []string{"scout", "build"}, EstimatedTokens: Some[int64](5)}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, Some(WorkflowSnapshot{WorkflowID: "w", Phases: []string{"scout", "build"}, EstimatedTokens: Some[int64](5)}), s.Workflow)
+		require.Equal(t, "w", s.WorkflowID)
+	}},
+	{KindWorkflowApproved, []Event{ev("", &WorkflowApproved{ApprovedBy: "ada", ApprovedAt: second(9)}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "ada", s.Workflow.V.ApprovedBy)
+		require.Equal(t, second(9), s.Workflow.V.ApprovedAt)
+	}},
+	{KindPhaseStarted, []Event{ev("", &PhaseStarted{InputCount: Some(3)}, inScout)}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []PhaseSnapshot{{WorkflowID: "w", Phase: "scout", Open: true, StartedAt: second(0), InputCount: Some(3)}}, s.Phases)
+	}},
+	{KindPhaseCompleted, []Event{ev("", &PhaseStarted{}, inScout), ev("", &PhaseStarted{}, inBuild), ev("", &PhaseCompleted{OutputCount: Some(2), Tokens: Some[int64](7)}, inScout)}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, PhaseSnapshot{WorkflowID: "w", Phase: "scout", StartedAt: second(0), EndedAt: second(2), OutputCount: Some(2), Tokens: Some[int64](7)}, s.Phases[0])
+		require.True(t, s.Phases[1].Open)
+		require.Zero(t, s.Usage.Usage, "a cross-check")
+	}},
+	{KindCheckpointSaved, []Event{ev("", &CheckpointSaved{StateBytes: 12}, inScout)}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []CheckpointSnapshot{{WorkflowID: "w", Phase: "scout", At: second(0), StateBytes: Some[int64](12)}}, s.Checkpoints)
+	}},
+	{KindCheckpointResumed, []Event{ev("", &CheckpointResumed{ResumedAt: second(3)}, inScout)}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []CheckpointSnapshot{{WorkflowID: "w", Phase: "scout", At: second(3), Resumed: true}}, s.Checkpoints)
+	}},
+	{KindWorkflowFinalized, []Event{ev("", &WorkflowFinalized{TotalTokens: 9, TotalAgents: 2, Duration: time.Second}, inWorkflow)}, func(t *testing.T, s *RunSnapshot) {
+		require.True(t, s.Workflow.V.Finalized)
+		require.Equal(t, Some[int64](9), s.Workflow.V.TotalTokens)
+		require.Zero(t, s.Usage.Usage, "a cross-check")
+	}},
+	{KindApprovalRequested, []Event{ev("a", started()), ev("a", &ApprovalRequested{ApprovalID: "p", Action: "push", CallID: "c"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []ApprovalSnapshot{{Sequence: 1, ApprovalID: "p", Action: "push", CallID: "c", AgentID: "a", RequestedAt: second(1), Open: true}}, s.Approvals)
+		require.Equal(t, RunStatusWaiting, s.Status)
+	}},
+	{KindApprovalGranted, []Event{ev("a", started()), ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("", &ApprovalGranted{ApprovalID: "p", ApprovedBy: "ada", Feedback: "ok"})}, func(t *testing.T, s *RunSnapshot) {
+		require.True(t, s.Approvals[0].Granted)
+		require.False(t, s.Approvals[0].Open)
+		require.Equal(t, "ada", s.Approvals[0].By)
+		require.Equal(t, RunStatusRunning, s.Status)
+	}},
+	{KindApprovalRejected, []Event{ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("", &ApprovalRejected{ApprovalID: "p", RejectedBy: "ada", Feedback: "no"})}, func(t *testing.T, s *RunSnapshot) {
+		require.False(t, s.Approvals[0].Granted)
+		require.Equal(t, "no", s.Approvals[0].Feedback)
+	}},
+	{KindClarificationRequested, []Event{ev("a", started()), ev("a", &ClarificationRequested{InterruptID: "i", Questions: []Question{{ID: "q", Question: "?", Schema: `{"a":1}`}}})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []Question{{ID: "q", Question: "?", Schema: `{"a":1}`}}, s.Clarifications[0].Questions)
+		require.Equal(t, RunStatusWaiting, s.Status)
+	}},
+	{KindClarificationResolved, []Event{ev("a", &ClarificationRequested{InterruptID: "i", Questions: []Question{}}), ev("", &ClarificationResolved{InterruptID: "i", Answers: `{"q":1}`, AnsweredBy: "ada"})}, func(t *testing.T, s *RunSnapshot) {
+		require.False(t, s.Clarifications[0].Open)
+		require.Equal(t, JSON(`{"q":1}`), s.Clarifications[0].Answers)
+	}},
+	{KindCommandReceived, []Event{
+		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1", Message: "hi"}}),
+		ev("", &CommandReceived{Command: Command{Type: CommandReply, RunID: "n#1", PromptID: "p", Content: "8080"}}),
+		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1"}, Rejected: "no such run"}),
+		ev("", &CommandReceived{Command: Command{Type: CommandSend, Message: "to nobody"}}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Inbox, 2, "rejected commands, and those to nobody, do not wait")
+		require.Equal(t, InboxItem{EventID: "e0", Command: Command{Type: CommandSend, RunID: "n#1", Message: "hi"}}, s.Inbox[0])
+	}},
+	{KindCommandConsumed, []Event{
+		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1", Message: "1"}}),
+		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1", Message: "2"}}),
+		ev("", &CommandConsumed{EventID: "e0"}), ev("", &CommandConsumed{EventID: "e0"}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Inbox, 1)
+		require.Equal(t, "2", s.Inbox[0].Command.Message)
+	}},
+	{KindAuditChecked, []Event{ev("a", audit(AuditFail)), ev("", audit(AuditWarn))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []AuditSnapshot{{AgentID: "a", CheckpointID: "audit:tests", Result: AuditFail}, {Sequence: 1, CheckpointID: "audit:tests", Result: AuditWarn}}, s.Audits)
+		require.Equal(t, Totals{AuditCheckpoints: 1, AuditsFailed: 1}, s.Agents["a"].Counted)
+	}},
+	{KindClaimVerified, []Event{ev("", &ClaimVerified{FindingID: "f", VerifierAgentID: "v", Verdict: "accepted"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []ClaimSnapshot{{FindingID: "f", VerifierAgentID: "v", Verdict: "accepted"}}, s.Claims)
+	}},
+	{KindIssueFound, []Event{ev("v", &IssueFound{Issue: "i", Severity: "minor"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []IssueSnapshot{{AgentID: "v", Issue: "i", Severity: "minor"}}, s.Issues)
+	}},
+	{KindCitationFound, []Event{ev("a", &CitationFound{Claim: "c", SourceURI: "u"}), ev("a", &CitationFound{Claim: "c", SourceURI: "u"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, 2, s.Citations)
+	}},
+	{KindUsageObserved, []Event{ev("a", &UsageObserved{Usage: Usage{InputTokens: 1, OutputTokens: 2}}), ev("", &UsageObserved{Usage: Usage{InputTokens: 10}})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, Usage{InputTokens: 11, OutputTokens: 2}, s.Usage.Usage)
+	}},
+	{KindBudgetExceeded, []Event{ev("", &BudgetExceeded{Budget: "cost", Limit: 1, Actual: 2})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []BudgetSnapshot{{Budget: "cost", Limit: Some(1.0), Actual: Some(2.0)}}, s.Budgets)
+	}},
+	{KindCapBreached, []Event{ev("", &CapBreached{Cap: "c", Observed: Some(0.4)})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []BudgetSnapshot{{Budget: "c", Cap: true, Actual: Some(0.4)}}, s.Budgets)
+	}},
+	{KindBlackboardItemCreated, []Event{ev("", &BlackboardItemCreated{ItemID: "i", ItemType: "fact", Content: "1"}), ev("", &BlackboardItemCreated{ItemID: "i", ItemType: "fact", Content: `"2"`, SourceAgent: "a", Confidence: Some(0.5)})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]BlackboardItem{"i": {ItemType: "fact", Content: `"2"`, SourceAgent: "a", Confidence: Some(0.5)}}, s.Blackboard)
+	}},
+	{"vendor.thing", []Event{ev("", &Unknown{Type: "vendor.thing"}), ev("", &Unknown{Type: "vendor.thing", Raw: "1"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]int{"vendor.thing": 2}, s.Unknown)
+	}},
+}
+
+// These say nothing that a snapshot keeps.
+var kindsWithoutEffect = []Kind{
+	KindContextCompacted, KindAgentDecided, KindIntentClassified, KindPlanProposed, KindToolArgumentsDelta,
+	KindSpanRecorded, KindLoopRoundCompleted, KindEvidenceInsufficient, KindMemoryChanged,
+}
+
+func TestFoldKinds(t *testing.T) {
+	shown := map[Kind]bool{}
+	for _, c := range kindEffects {
+		shown[c.kind] = true
+		t.Run(string(c.kind), func(t *testing.T) { c.check(t, fold(t, c.log...)) })
+	}
+	for _, e := range sampleEvents() {
+		if !slices.Contains(kindsWithoutEffect, e.Kind()) {
+			continue
+		}
+		require.False(t, shown[e.Kind()])
+		shown[e.Kind()] = true
+		e.ID, e.RunID, e.Time = "", "", time.Time{}
+		var texts []string
+		for _, log := range [][]Event{{ev("coder", started()), ev("core.lead", started())}, {ev("coder", started()), ev("core.lead", started()), e}} {
+			s := fold(t, log...)
+			// Where the log is, steps, and the place in a block are of every event.
+			s.NextSequence, s.Recent, s.RecentDeltas = 0, nil, nil
+			for _, a := range s.Agents {
+				a.Step, a.Counted, a.Blocks = Opt[int]{}, Totals{}, nil
+			}
+			texts = append(texts, string(s.AppendJSON(nil)))
+		}
+		require.Equal(t, texts[0], texts[1], "%s changes the snapshot", e.Kind())
+	}
+	for info := range Kinds() {
+		require.True(t, shown[info.Kind], "no case shows what %s does", info.Kind)
+	}
+}
+
+func TestRunStatusIsDerived(t *testing.T) {
+	end := func(p *AgentEnded) Event { return ev("a", p) }
+	ask := ev("a", &ClarificationRequested{InterruptID: "i", Questions: []Question{}})
+	abort := func(resumable Opt[bool]) Event {
+		return ev("", &CommandReceived{Command: Command{Type: CommandAbort, Resumable: resumable}})
+	}
+	for _, c := range []struct {
+		name string
+		want RunStatus
+		log  []Event
+	}{
+		{"nothing", RunStatusPending, nil},
+		{"only a session", RunStatusPending, []Event{ev("", &SessionStarted{})}},
+		{"an agent works", RunStatusRunning, moves(ToolCall)},
+		{"something happened, no agent", RunStatusRunning, []Event{ev("", audit(AuditPass))}},
+		{"the log stops", RunStatusRunning, moves(ToolCall, ToolResult)},
+		{"converged but not ended", RunStatusRunning, moves(ToolCall, ToolResult, Response, Reflect, Converged)},
+		{"every agent ended", RunStatusCompleted, []Event{ev("a", started()), ev("b", started()), end(&AgentEnded{}), ev("b", &AgentEnded{Outcome: OutcomePartial})}},
+		{"one of two ended", RunStatusRunning, []Event{ev("a", started()), ev("b", started()), end(&AgentEnded{})}},
+		{"escaped gracefully", RunStatusCompleted, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeEscaped})}},
+		{"one aborted", RunStatusFailed, []Event{ev("a", started()), ev("b", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("b", &AgentEnded{})}},
+		{"one failed", RunStatusFailed, append(moves(Failed), end(&AgentEnded{}))},
+		{"one ended by an error", RunStatusFailed, []Event{ev("a", started()), end(&AgentEnded{Error: Some(ErrorInfo{Message: "m"})})}},
+		{"it started again", RunStatusRunning, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("a", started())}},
+		{"the second attempt succeeded", RunStatusCompleted, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("a", started()), end(&AgentEnded{Outcome: OutcomeConverged})}},
+		{"a run that starts also ends", RunStatusRunning, []Event{ev("", &RunStarted{}), ev("a", started()), end(&AgentEnded{})}},
+		{"run.completed", RunStatusCompleted, []Event{ev("", &RunStarted{}), done}},
+		{"run.completed with a failed agent", RunStatusCompleted, append(moves(Failed), done)},
+		{"run.failed", RunStatusFailed, []Event{ev("", &RunFailed{})}},
+		{"run.cancelled", RunStatusCancelled, []Event{ev("", &RunCancelled{})}},
+		{"paused", RunStatusPaused, []Event{ev("a", started()), ev("", &RunPaused{})}},
+		{"resumed", RunStatusRunning, []Event{ev("a", started()), ev("", &RunPaused{}), ev("", &RunResumed{})}},
+		{"an abort was received", RunStatusCancelling, []Event{ev("a", started()), abort(Opt[bool]{})}},
+		{"an abort was carried out", RunStatusCancelled, []Event{ev("a", started()), abort(Some(false)), ev("", &RunCancelled{})}},
+		{"a resumable abort pauses", RunStatusPaused, []Event{ev("a", started()), abort(Some(true))}},
+		{"a resumable abort, resumed", RunStatusRunning, []Event{ev("a", started()), abort(Some(true)), ev("", &RunPaused{}), ev("", &RunResumed{})}},
+		{"a rejected abort", RunStatusRunning, []Event{ev("a", started()), ev("", &CommandReceived{Command: Command{Type: CommandAbort}, Rejected: "not yours"})}},
+		{"an abort taken back", RunStatusRunning, []Event{ev("a", started()), abort(Some(false)), ev("", &CommandReceived{Command: Command{Type: CommandResume}})}},
+		{"waiting for an answer", RunStatusWaiting, []Event{ev("a", started()), ask}},
+		{"another agent works on", RunStatusRunning, []Event{ev("a", started()), ev("b", started()), ask}},
+		{"a run-wide question while an agent works", RunStatusRunning, []Event{ev("a", started()), ev("", &ApprovalRequested{ApprovalID: "p"})}},
+		{"a run-wide question, the agent is blocked", RunStatusWaiting, append(moves(BlockedOnClarification), ev("", &ApprovalRequested{ApprovalID: "p"}))},
+		{"answered", RunStatusRunning, []Event{ev("a", started()), ask, ev("", &ClarificationResolved{InterruptID: "i"})}},
+		{"paused while waiting", RunStatusPaused, []Event{ev("a", started()), ask, ev("", &RunPaused{})}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := fold(t, c.log...)
+			require.Equal(t, c.want, s.Status)
+			require.Equal(t, c.want == RunStatusCompleted || c.want == RunStatusFailed || c.want == RunStatusCancelled, s.Status.Terminal())
+			require.Equal(t, s.Status.Terminal(), !s.CompletedAt.IsZero())
+		})
+	}
+}
+
+// Every figure counts once, by the best source there is.
+func TestUsageIsCountedOnce(t *testing.T) {
+	in := func(n int64) Usage { return Usage{InputTokens: n} }
+	observed := func(n int64, cost float64, cumulative bool) *UsageObserved {
+		return &UsageObserved{Usage: in(n), CostUSD: Some(cost), Cumulative: cumulative}
+	}
+	sub := func(e *Event) { e.ParentAgentID = "a" }
+	models := func(n int64, cost float64) *AgentEnded {
+		return &AgentEnded{ModelUsage: map[string]Usage{"big": {InputTokens: n, CostUSD: Some(cost)}, "small": in(1)}}
+	}
+	for _, c := range []struct {
+		name   string
+		log    []Event
+		tokens int64
+		cost   Opt[float64]
+	}{
+		{"nothing", nil, 0, Opt[float64]{}},
+		{"reports add up", []Event{ev("a", observed(1, 0.5, false)), ev("a", observed(2, 0.25, false))}, 3, Some(0.75)},
+		{"a running total replaces", []Event{ev("a", observed(1, 0.5, false)), ev("a", observed(2, 0.25, true)), ev("a", observed(4, 0.5, true))}, 4, Some(0.5)},
+		{"a report after a running total adds", []Event{ev("a", observed(4, 0.5, true)), ev("a", observed(1, 0.25, false))}, 5, Some(0.75)},
+		{"usage of the end over reports", []Event{ev("a", observed(1, 0.5, false)), ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(7))})}, 7, Some(0.5)},
+		{"cost of the end over reports", []Event{ev("a", observed(1, 0.5, false)), ev("a", &AgentEnded{TotalCostUSD: Some(2.0)})}, 1, Some(2.0)},
+		{"modelUsage over usage over reports", []Event{ev("a", observed(1, 0.5, false)), ev("a", &AgentEnded{Usage: Some(in(7)), ModelUsage: map[string]Usage{"m": in(20)}, TotalCostUSD: Some(0.25)})}, 20, Some(0.25)},
+		{"cost per model", []Event{ev("a", models(20, 0.75))}, 21, Some(0.75)},
+		{"agents add up", []Event{ev("a", &AgentEnded{Usage: Some(in(1))}), ev("b", observed(2, 0.5, false)), ev("", observed(4, 0.25, false))}, 7, Some(0.75)},
+		{"a sub-agent counts below a parent with usage", []Event{ev("a", started()), ev("b", started(), sub), ev("b", &AgentEnded{Usage: Some(in(2))}), ev("a", &AgentEnded{Usage: Some(in(1))})}, 3, Opt[float64]{}},
+		{"a sub-agent is in its parent's modelUsage", []Event{ev("a", started()), ev("b", started(), sub), ev("b", &AgentEnded{Usage: Some(in(2)), TotalCostUSD: Some(9.0)}), ev("a", models(20, 0.75))}, 21, Some(0.75)},
+		{"and so is one further down", []Event{ev("a", started()), ev("b", started(), sub), ev("c", started(), func(e *Event) { e.ParentAgentID = "b" }), ev("c", observed(2, 9, false)), ev("a", models(20, 0.75))}, 21, Some(0.75)},
+		{"a child with modelUsage, a parent without", []Event{ev("a", started()), ev("b", started(), sub), ev("b", models(20, 0.75)), ev("a", &AgentEnded{Usage: Some(in(1))})}, 22, Some(0.75)},
+		{"attempts add up", []Event{ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(1)), TotalCostUSD: Some(0.5)}), ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(2)), TotalCostUSD: Some(0.25)})}, 3, Some(0.75)},
+		{"modelUsage is the agent's running total", []Event{ev("a", started()), ev("a", models(20, 0.75)), ev("a", started()), ev("a", models(30, 1.5))}, 31, Some(1.5)},
+		{"a parent of its own", []Event{ev("b", started(), func(e *Event) { e.ParentAgentID = "b" }), ev("b", models(20, 0.75))}, 21, Some(0.75)},
+		{"a parent nobody knows", []Event{ev("b", started(), sub), ev("b", models(20, 0.75))}, 21, Some(0.75)},
+		{"totals elsewhere are cross-checks", []Event{
+			ev("a", observed(1, 0.5, false)), ev("", &WorkflowFinalized{TotalTokens: 900}, inWorkflow),
+			ev("a", &TurnSummarized{ToolCalls: []ToolCallSummary{}, Usage: in(900), CostUSD: Some(9.0)}),
+		}, 1, Some(0.5)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := fold(t, c.log...)
+			require.Equal(t, c.tokens, s.Usage.Usage.InputTokens)
+			require.Equal(t, c.cost, s.Usage.CostUSD)
+		})
+	}
+	s := fold(t, ev("a", models(20, 0.75)), ev("b", models(2, 0.25)))
+	require.Equal(t, map[string]Usage{"big": {InputTokens: 22, CostUSD: Some(1.0)}, "small": {InputTokens: 2}}, s.Usage.Models)
+
+	// Sums that no JSON number can say must not spoil the snapshot.
+	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)), ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
+	require.True(t, json.Valid(s.AppendJSON(nil)))
+}
+
+func TestStatePatches(t *testing.T) {
+	type patch struct {
+		op    PatchOp
+		path  string
+		value JSON
+	}
+	for _, c := range []struct {
+		name    string
+		patches []patch
+		want    string
+	}{
+		{"set", []patch{{PatchSet, "b", "1"}, {PatchSet, "a", `"x"`}}, `{"a":"x","b":1}`},
+		{"set replaces", []patch{{PatchSet, "a", `{"x":1}`}, {PatchSet, "a", `{"y":2}`}}, `{"a":{"y":2}}`},
+		{"merge keeps what it does not name, and the order of keys", []patch{{PatchSet, "a", `{"z":1,"y":{"p":1},"x":3}`}, {PatchMerge, "a", `{"y":{"q":2},"w":4}`}}, `{"a":{"z":1,"y":{"q":2},"x":3,"w":4}}`},
+		{"merge into nothing", []patch{{PatchMerge, "a", `{"x":1}`}}, `{"a":{"x":1}}`},
+		{"merge of no object replaces", []patch{{PatchSet, "a", `{"x":1}`}, {PatchMerge, "a", `[1]`}}, `{"a":[1]}`},
+		{"merge into no object replaces", []patch{{PatchSet, "a", `[1]`}, {PatchMerge, "a", `{"x":1}`}}, `{"a":{"x":1}}`},
+		{"nested", []patch{{PatchSet, "a.b.c", "1"}, {PatchSet, "a.b.d", "2"}, {PatchMerge, "a.b", `{"c":3}`}}, `{"a":{"b":{"c":3,"d":2}}}`},
+		{"through what is no object", []patch{{PatchSet, "a", "7"}, {PatchSet, "a.b", "1"}}, `{"a":{"b":1}}`},
+		{"the whole state", []patch{{PatchSet, "a", "1"}, {PatchSet, "", `{"b":2,"c":3}`}}, `{"b":2,"c":3}`},
+		{"merge into the whole state", []patch{{PatchSet, "a", "1"}, {PatchMerge, "", `{"b":2}`}}, `{"a":1,"b":2}`},
+		{"null is a value", []patch{{PatchSet, "a", "null"}, {PatchSet, "b.c", "null"}}, `{"a":null,"b":{"c":null}}`},
+		{"numbers and text keep their bytes", []patch{{PatchSet, "a", `{"n":9007199254740993,"f":1.0,"t":"<\u00e9"}`}, {PatchSet, "a.m", `-0`}}, `{"a":{"n":9007199254740993,"f":1.0,"t":"<\u00e9","m":-0}}`},
+		{"names that need escapes", []patch{{PatchSet, `a"\`, `{"b\n":1}`}, {PatchSet, `a"\.b` + "\n", "2"}}, `{"a\"\\":{"b\n":2}}`},
+		{"empty names", []patch{{PatchSet, "a..b", "1"}, {PatchSet, ".", "2"}}, `{"":{"":2},"a":{"":{"b":1}}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log []Event
+			for _, p := range c.patches {
+				log = append(log, ev("", &StatePatched{Op: p.op, Path: p.path, Value: p.value}))
+			}
+			s := fold(t, log...)
+			require.JSONEq(t, c.want, stateOf(s))
+			var got []byte
+			for _, m := range membersOf(t, string(s.AppendJSON(nil))) {
+				if m.name == "state" {
+					got = []byte(m.raw)
+				}
+			}
+			require.Equal(t, c.want, string(got))
+		})
+	}
+}
+
+// A path with a million names would cost a million objects inside each other:
+// the fold says so and leaves the state as it was.
+func TestDeepPatchIsLeftOut(t *testing.T) {
+	events := foldLog(t, ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"}), ev("", &StatePatched{Op: PatchSet, Path: deepPath(1_000_000), Value: "1"}))
+	s := foldEvents(FoldOptions{}, events)
+	require.Equal(t, `{"a":1}`, stateOf(s))
+	require.Len(t, s.Violations, 1)
+	require.Equal(t, RuleFieldRange, s.Violations[0].Rule)
+	require.Equal(t, "/payload/path", s.Violations[0].Pointer)
+}
+
+// A node may have several executions, one after the other or at once: it is
+// done when the last of them is.
+func TestNodeWithSeveralExecutions(t *testing.T) {
+	at := func(run string) func(*Event) { return scoped(Scope{NodeID: "n", NodeRunID: run}) }
+	s := fold(t, ev("", &NodeStarted{}, at("n#1")), ev("", &NodeStarted{}, at("n#2")), ev("", &NodeCompleted{Outputs: "1"}, at("n#1")))
+	require.Equal(t, NodeRunning, s.NodeStatus["n"])
+	require.Equal(t, JSON("1"), s.Outputs["n"])
+	s = fold(t, ev("", &NodeStarted{}, at("n#1")), ev("", &NodeStarted{}, at("n#2")), ev("", &NodeCompleted{Outputs: "1"}, at("n#1")), ev("", &NodeCompleted{Outputs: "2"}, at("n#2")))
+	require.Equal(t, NodeDone, s.NodeStatus["n"])
+	require.Equal(t, JSON("2"), s.Outputs["n"])
+	s = fold(t, ev("", &NodeStarted{}, at("n#1")), ev("", &NodeFailed{Error: ErrorInfo{Message: "m"}}, at("n#1")), ev("", &NodeStarted{}, at("n#2")))
+	require.Equal(t, NodeRunning, s.NodeStatus["n"])
+	s = fold(t, ev("", &NodeCompleted{}, at("n#1")), ev("", &NodeStarted{}, at("n#2")), ev("", &NodeCompleted{}, at("n#2")))
+	require.Equal(t, NodeDone, s.NodeStatus["n"], "a part of a log may begin with an end")
+	s = fold(t, ev("", &NodeStarted{}), ev("", &NodeCompleted{}), ev("", &NodeFailed{}), ev("", &NodeSkipped{}), ev("", &NodeSuspended{}))
+	require.Empty(t, s.NodeStatus, "without an id there is no node")
+}
+
+func TestConflictingMessage(t *testing.T) {
+	other := says("m1", "")
+	other.Message.Content = `"other"`
+	events := foldLog(t, ev("a", says("m1", "")), ev("a", other), ev("a", says("m1", "")))
+	s := foldEvents(FoldOptions{}, events)
+	require.Equal(t, 1, s.ViolationCount)
+	require.Equal(t, RuleMessageID, s.Violations[0].Rule)
+	require.Len(t, s.Messages, 1)
+	require.Equal(t, JSON(`"hello"`), s.Messages[0].Content, "the first one wins")
+	requireSplitFolds(t, events, s)
+}
+
+// A retracted message does not come back by being repeated.
+func TestRetractionIsFinal(t *testing.T) {
+	s := fold(t, ev("a", says("m1", "")), ev("", &EventRetracted{EventIDs: []string{"e0"}}), ev("a", says("m1", "")), ev("a", says("m2", "")))
+	require.Len(t, s.Messages, 1)
+	require.Equal(t, "m2", s.Messages[0].MessageID)
+}
+
+func TestDeltasAreAssembled(t *testing.T) {
+	delta := func(block, text string) Event { return ev("a", &TextDelta{BlockID: block, Delta: text}) }
+	text := func(events ...Event) string {
+		return fold(t, append([]Event{ev("a", started())}, events...)...).Agents["a"].Text
+	}
+	require.Equal(t, "ab", text(delta("x", "a"), delta("x", "b")))
+	require.Equal(t, "b", text(delta("x", "a"), delta("y", "b")), "the block begun last")
+	require.Equal(t, "ac", text(delta("y", "b"), ev("a", &TextCompleted{BlockID: "y", Text: "B"}), delta("x", "a"), delta("x", "c")))
+	require.Equal(t, "B", text(delta("y", "b"), ev("a", &TextCompleted{BlockID: "y", Text: "B"})))
+	require.Equal(t, "b", text(delta("", "a"), ev("a", call("c1")), delta("", "b")), "another act ends a block without a name")
+	require.Equal(t, "ab", text(delta("", "a"), ev("a", &AgentReasoningDelta{Delta: "hm"}), delta("", "b")), "reasoning in between does not")
+	require.Equal(t, "é😀", text(delta("x", "é"), delta("x", "😀"), ev("a", &AgentEnded{})))
+	require.Equal(t, "new", text(delta("x", "old"), ev("a", &AgentEnded{}), ev("a", started()), delta("x", "new")))
+	require.Equal(t, "old", text(delta("x", "old"), ev("", &RunCompleted{})))
+}
+
+func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
+	var log []Event
+	for i := range 300 {
+		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolOK)), ev("a", returned("nothing", ToolOK)))
+	}
+	events := foldLog(t, log...)
+	for _, c := range []struct{ keep, calls, violations int }{{0, 256, 256}, {-1, 0, 0}, {10, 10, 10}, {1000, 600, 300}} {
+		s := foldEvents(FoldOptions{KeepCalls: c.keep, MaxViolations: c.keep}, events)
+		require.Len(t, s.ClosedCalls, c.calls)
+		require.Equal(t, 600-c.calls, s.DroppedCalls)
+		require.Len(t, s.Violations, c.violations)
+		require.Equal(t, 300, s.ViolationCount, "all are counted")
+		require.Equal(t, 300, s.Tools["Read"].Calls)
+		require.Equal(t, 600, s.Tools["Read"].OK)
+		if c.calls > 0 {
+			require.Equal(t, "nothing", s.ClosedCalls[c.calls-1].CallID, "the latest calls are kept")
+		}
+		if c.violations > 0 {
+			require.Equal(t, uint64(2), s.Violations[0].Sequence, "the first violations are kept")
+		}
+	}
+}
+
+func TestHostStateWins(t *testing.T) {
+	host := HostState{State: map[string]JSON{"a": `{ "host" : 1 }`, "h": "2"}, Outputs: map[string]JSON{"n": `"host"`}}
+	events := foldLog(t, ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"}), ev("", &StatePatched{Op: PatchSet, Path: "b", Value: "1"}), ev("", &NodeCompleted{Outputs: `"log"`}, node("n")))
+	s := foldEvents(FoldOptions{Host: host}, events)
+	require.Equal(t, `{"a":{"host":1},"b":1,"h":2}`, stateOf(s))
+	require.Equal(t, map[string]JSON{"n": `"host"`}, s.Outputs)
+}
+
+func eventSeq(events []Event, errs map[int]error) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for i, e := range events {
+			if err := errs[i]; err != nil && !yield(Event{}, err) {
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// One file may hold many runs, and lines that are no events.
+func TestFoldAll(t *testing.T) {
+	lines := func(run string, agents int) []Event {
+		var log []Event
+		for i := range agents {
+			log = append(log, ev(fmt.Sprint("a", i), started(), inRun(run)))
+		}
+		return foldLog(t, log...)
+	}
+	one, two, three := lines("r1", 3), lines("r2", 2), lines("r3", 1)
+	mixed := []Event{two[0], one[0], one[1], three[0], two[1], one[2]}
+	bad := errors.New("line 7: torn")
+	snapshots, err := FoldAll(eventSeq(mixed, map[int]error{0: bad, 3: errors.New("another")}), FoldOptions{})
+	require.ErrorIs(t, err, bad)
+	require.ErrorContains(t, err, "another")
+	require.Len(t, snapshots, 3)
+	for i, want := range [][]Event{two, one, three} {
+		require.Equal(t, foldEvents(FoldOptions{}, want), snapshots[i], "in order of appearance, each as by itself")
+	}
+
+	snapshots, err = FoldAll(eventSeq(nil, nil), FoldOptions{})
+	require.NoError(t, err)
+	require.Empty(t, snapshots)
+
+	// Errors are bounded, and counted.
+	errs := map[int]error{}
+	many := make([]Event, 250)
+	for i := range many {
+		many[i], errs[i] = one[0], fmt.Errorf("bad line %d", i)
+	}
+	_, err = FoldAll(eventSeq(many, errs), FoldOptions{})
+	require.ErrorContains(t, err, "150 more errors")
+	require.NotContains(t, err.Error(), "bad line 100\n")
+}
+
+// aRun is a legal run that uses much of the vocabulary.
+func aRun(t testing.TB) []Event {
+	message := says("m1", "")
+	message.Message.Content = `{"z":1,"a":9007199254740993}`
+	return foldLog(t,
+		ev("", &SessionStarted{Goal: "ship"}, scoped(Scope{SessionID: "s"})),
+		ev("", &RunStarted{Name: "flow", Definition: `{"nodes":["n"],"edges":[],"state":{"k":{"b":1,"a":2}}}`}),
+		ev("", &NodeStarted{}, node("n")),
+		ev("a", &AgentStarted{Agent: Some(ref("a")), ProviderSessionID: "p"}, node("n")),
+		ev("a", &AgentReasoningDelta{Delta: "h", Index: Some(0)}, atStep(0)),
+		ev("a", &AgentTransition{From: Thinking, To: ToolCall}, atStep(0)),
+		ev("a", call("c1"), atStep(0)),
+		ev("b", started(), func(e *Event) { e.ParentAgentID, e.ParentCallID = "a", "c1" }),
+		ev("b", &TextDelta{Delta: "sub"}),
+		ev("b", &AgentEnded{Usage: Some(Usage{InputTokens: 1, TotalTokens: Some[int64](1)})}),
+		ev("a", returned("c1", ToolOK), atStep(0)),
+		ev("a", call("c2"), atStep(0)),
+		ev("a", message, atStep(1)),
+		ev("", &StatePatched{Op: PatchMerge, Path: "k", Value: `{"c":3}`}),
+		ev("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n#1", Message: "hi"}}),
+		ev("a", &ApprovalRequested{ApprovalID: "p"}),
+		ev("", &ApprovalGranted{ApprovalID: "p"}),
+		ev("a", &ClarificationRequested{InterruptID: "i", Questions: []Question{{ID: "q"}}}),
+		ev("a", &HandoffRequested{From: ref("a"), To: ref("b")}, atStep(1)),
+		ev("", &WorkflowCreated{Phases: []string{"scout"}}, inWorkflow),
+		ev("", &PhaseStarted{}, inScout),
+		ev("", &PhaseCompleted{}, inScout),
+		ev("a", audit(AuditPass)),
+		ev("", &BlackboardItemCreated{ItemID: "i", ItemType: "fact", Content: "1"}),
+		ev("", &BudgetExceeded{Budget: "cost", Limit: 1, Actual: 1.5}),
+		ev("", &Unknown{Type: "vendor.x", Raw: "1"}),
+		ev("a", &AgentEnded{Outcome: OutcomeConverged, Error: Some(ErrorInfo{Message: "m"}), ModelUsage: map[string]Usage{"m": {InputTokens: 3}}}),
+		ev("", &NodeCompleted{Outputs: "1"}, node("n")),
+		ev("", &RunCompleted{Outputs: `{"b":1,"a":2}`}),
+		ev("", &SessionCompleted{}),
+	)
+}
+
+// Time travel: a snapshot at any position is a fold of the events up to it,
+// taking one changes nothing, and applying events again changes nothing.
+func TestSnapshotAtAnyPosition(t *testing.T) {
+	log := aRun(t)
+	f := NewFold(FoldOptions{})
+	for i, e := range log {
+		f.Apply(e)
+		s := f.Snapshot()
+		require.Empty(t, s.Violations)
+		require.Equal(t, foldEvents(FoldOptions{}, log[:i+1]), s)
+		f.Apply(e)
+		if i > 0 {
+			f.Apply(log[i-1])
+		}
+		require.Equal(t, s, f.Snapshot(), "an event again changes nothing")
+	}
+	for _, e := range log {
+		f.Apply(e)
+	}
+	require.Equal(t, foldEvents(FoldOptions{}, log), f.Snapshot())
+	requireSplitFolds(t, log, f.Snapshot())
+}
+
+// A snapshot is its holder's: whatever is done to it, the fold goes on.
+func TestSnapshotsAreIndependent(t *testing.T) {
+	log := aRun(t)
+	f := NewFold(FoldOptions{})
+	for i, e := range log {
+		f.Apply(e)
+		spoil(reflect.ValueOf(f.Snapshot()), map[any]bool{})
+		if i == len(log)/2 {
+			half := f.Snapshot()
+			g, err := ResumeFold(half, FoldOptions{})
+			require.NoError(t, err)
+			spoil(reflect.ValueOf(half), map[any]bool{})
+			for _, e := range log[i+1:] {
+				g.Apply(e)
+			}
+			require.Equal(t, foldEvents(FoldOptions{}, log), g.Snapshot(), "ResumeFold keeps no part of the snapshot")
+		}
+	}
+	require.Equal(t, foldEvents(FoldOptions{}, log), f.Snapshot())
+}
+
+// spoil overwrites everything that can be reached from v.
+func spoil(v reflect.Value, seen map[any]bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || seen[v.Interface()] {
+			return
+		}
+		seen[v.Interface()] = true
+		spoil(v.Elem(), seen)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				spoil(v.Field(i), seen)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i), seen)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			spoil(v.MapIndex(key), seen)
+		}
+		v.Clear()
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString("spoiled")
+		}
+	case reflect.Int, reflect.Int64:
+		if v.CanSet() {
+			v.SetInt(-99)
+		}
+	case reflect.Bool:
+		if v.CanSet() {
+			v.SetBool(!v.Bool())
+		}
+	}
+}
+
+func TestSnapshotRoundTrip(t *testing.T) {
+	log := aRun(t)
+	// A message with members that only its writer knows.
+	line := strings.Replace(encodeEvent(t, log[12]), `"content":`, `"x-tone":{"warm":1.0},"content":`, 1)
+	log[12] = decodeLine(t, line)
+	for i := range log {
+		s := foldEvents(FoldOptions{}, log[:i+1])
+		text, err := json.Marshal(s)
+		require.NoError(t, err)
+		require.Equal(t, string(s.AppendJSON(nil)), string(text))
+		var back RunSnapshot
+		require.NoError(t, json.Unmarshal(text, &back))
+		require.Equal(t, s, &back)
+		require.Equal(t, string(text), string(back.AppendJSON(nil)))
+		if i >= 12 {
+			require.Contains(t, string(text), `"x-tone":{"warm":1.0},"content":{"z":1,"a":9007199254740993}`)
+		}
+	}
+	var s RunSnapshot
+	var le *LineError
+	require.ErrorAs(t, s.UnmarshalJSON([]byte(`{"agents":{"a":{"step":"x"}}}`)), &le)
+	require.Equal(t, "/agents/a/step", le.Pointer)
+	require.ErrorAs(t, s.UnmarshalJSON([]byte(`{} {}`)), &le)
+	require.ErrorAs(t, s.UnmarshalJSON([]byte("{\"runId\":\"\xff\"}")), &le)
+	require.NoError(t, s.UnmarshalJSON([]byte(`{"runId":"r","ofANewerVersion":[1]}`)))
+}
+
+// Readers in other languages should never meet null where a map or list is
+// promised.
+func TestMapsAreNeverNull(t *testing.T) {
+	empty := NewFold(FoldOptions{}).Snapshot()
+	require.Equal(t, RunStatusPending, empty.Status)
+	for name, s := range map[string]*RunSnapshot{"nothing": empty, "one event": foldEvents(FoldOptions{}, aRun(t)[:1]), "a run": foldEvents(FoldOptions{}, aRun(t))} {
+		require.NotContains(t, string(s.AppendJSON(nil)), ":null", name)
+		v := reflect.ValueOf(s).Elem()
+		for i := range v.NumField() {
+			if k := v.Field(i).Kind(); k == reflect.Map || k == reflect.Slice {
+				require.False(t, v.Field(i).IsNil(), "%s: %s is nil", name, v.Type().Field(i).Name)
+			}
+		}
+	}
+
+	// The snapshot of nothing goes on like any other.
+	var back RunSnapshot
+	require.NoError(t, json.Unmarshal(empty.AppendJSON(nil), &back))
+	f, err := ResumeFold(&back, FoldOptions{})
+	require.NoError(t, err)
+	for _, e := range aRun(t) {
+		f.Apply(e)
+	}
+	require.Equal(t, foldEvents(FoldOptions{}, aRun(t)), f.Snapshot())
+	_, err = ResumeFold(nil, FoldOptions{})
+	require.Error(t, err)
+}
+
+func TestAgentsInOrder(t *testing.T) {
+	s := fold(t, ev("z", started()), ev("a", started()), ev("m", &TextCompleted{}))
+	var ids []string
+	for _, a := range s.AgentsInOrder() {
+		ids = append(ids, a.AgentID)
+	}
+	require.Equal(t, []string{"z", "a", "m"}, ids)
+}
+
+// Events made by hand may hold anything; their snapshot must still be JSON.
+func TestSnapshotOfDamagedEventsIsJSON(t *testing.T) {
+	bad := JSON(`{"a":`)
+	f := NewFold(FoldOptions{})
+	for i, p := range []Payload{
+		&RunStarted{Inputs: bad, Definition: bad}, &StatePatched{Op: PatchSet, Path: "a.b", Value: bad}, &NodeCompleted{Outputs: bad},
+		&AgentEnded{StructuredOutput: bad, Error: Some(ErrorInfo{Details: bad})}, &MessageCreated{Message: ConversationMessage{MessageID: "m", Content: bad}},
+		&OrchestratorDecided{Decision: bad}, &BlackboardItemCreated{ItemID: "i", Content: bad}, &ClarificationResolved{InterruptID: "i", Answers: bad},
+		&ClarificationRequested{InterruptID: "j", Questions: []Question{{ID: "q", Schema: bad}}}, &TurnEnded{Error: Some(ErrorInfo{Details: bad})},
+		&SessionCompleted{Result: bad}, &RunFailed{Error: Some(ErrorInfo{Message: "\xff", Details: bad})},
+		&ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK, OneEvent: true, Duration: Some(time.Duration(math.MaxInt64))},
+		nil, (*RunPaused)(nil), foreignPayload{},
+	} {
+		f.Apply(Event{Sequence: uint64(i), RunID: "r", AgentID: "a", Scope: Scope{NodeID: "n"}, Time: time.Date(100, 1, 1, 0, 0, 0, 0, time.UTC), Payload: p})
+		text := f.Snapshot().AppendJSON(nil)
+		require.True(t, json.Valid(text), "%T: %s", p, text)
+		require.NoError(t, new(RunSnapshot).UnmarshalJSON(text), "%T", p)
+	}
+}
+
+// FuzzFold: any lines that can be read fold without panic, and the snapshot can
+// be written, read and gone on from.
+func FuzzFold(f *testing.F) {
+	files, err := filepath.Glob(goldenFile("*"))
+	require.NoError(f, err)
+	var all []byte
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(line)
+		all = append(all, line...)
+	}
+	f.Add(all)
+	var run []byte
+	for _, e := range aRun(f) {
+		run = append(append(run, encodeEvent(f, e)...), '\n')
+	}
+	f.Add(run)
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		if strings.Count(string(lines), "[")+strings.Count(string(lines), "{") > 900 {
+			return // a snapshot holds values deeper than a line does
+		}
+		var events []Event
+		for line := range strings.SplitSeq(string(lines), "\n") {
+			var e Event
+			if e.UnmarshalJSON([]byte(line)) == nil {
+				events = append(events, e)
+			}
+		}
+		whole := NewFold(FoldOptions{})
+		for i, e := range events {
+			whole.Apply(e)
+			if i != len(events)/2 {
+				continue
+			}
+			// Carry on from the snapshot, over JSON.
+			text := whole.Snapshot().AppendJSON(nil)
+			var half RunSnapshot
+			require.NoError(t, half.UnmarshalJSON(text), "%s", text)
+			require.Equal(t, string(text), string(half.AppendJSON(nil)))
+			resumed, err := ResumeFold(&half, FoldOptions{})
+			require.NoError(t, err)
+			for _, e := range events[i+1:] {
+				resumed.Apply(e)
+			}
+			require.True(t, json.Valid(resumed.Snapshot().AppendJSON(nil)))
+			defer func() {
+				require.Equal(t, string(whole.Snapshot().AppendJSON(nil)), string(resumed.Snapshot().AppendJSON(nil)))
+			}()
+		}
+		require.True(t, json.Valid(whole.Snapshot().AppendJSON(nil)))
+	})
+}

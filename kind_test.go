@@ -1,0 +1,471 @@
+package agentevents
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files in testdata/kind from kindSamples")
+
+// kindSamples is one realistic event of every kind. It is what the golden files
+// are made from, and the quickest way to see what a kind looks like in Go; the
+// files show the same on the wire.
+var kindSamples = []Event{
+	// Sessions and runs.
+	{Payload: &SessionStarted{Goal: "Ship the health endpoint"}, Scope: Scope{SessionID: "sess-41"}},
+	{Payload: &SessionCompleted{Status: "completed", Result: `{"pullRequest":812}`}, Scope: Scope{SessionID: "sess-41"}},
+	{Payload: &RunStarted{
+		Name: "release", Inputs: `{"branch":"main"}`, Agent: Some(AgentRef{AgentID: "core.lead", ModelClass: ModelReasoning}),
+		Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"}],"state":{"open":[]}}`,
+	}},
+	{Payload: &RunPaused{Reason: "waiting for the weekend to end"}, Actor: "user"},
+	{Payload: &RunResumed{Message: "go on with the tests"}, Actor: "user"},
+	{Payload: &RunCompleted{Outputs: `{"version":"2.4.0"}`}},
+	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)})}},
+	{Payload: &RunCancelled{Reason: "superseded by run 43"}, Actor: "user"},
+
+	// Agents.
+	{AgentID: "coder", ParentAgentID: "core.lead", ParentCallID: "call-1", Payload: &AgentStarted{
+		Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharedBy("review"), MemoryRef: "mem:coder", ModelClass: ModelCoding}),
+		Task:  "Add /v2/health", Model: "claude-sonnet-4-5", ProviderSessionID: "sess-123", Prompt: `[{"role":"user","content":"Add /v2/health"}]`, Attempt: Some(2), Resumed: true,
+	}},
+	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: Thinking, To: ToolCall, Reason: "tool_call:Read"}},
+	{AgentID: "coder", Payload: &AgentEnded{
+		Outcome: OutcomeConverged, Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
+		Usage:        Some(Usage{InputTokens: 41250, OutputTokens: 1830, TotalTokens: Some[int64](43080), CacheReadInputTokens: Some[int64](38000)}),
+		ModelUsage:   map[string]Usage{"claude-sonnet-4-5": {InputTokens: 41250, OutputTokens: 1830, CostUSD: Some(0.1512)}},
+		TotalCostUSD: Some(0.1512), Duration: Some(65 * time.Second), NumTurns: Some(7),
+		Totals: Some(Totals{Steps: 12, ToolCalls: 7, AuditCheckpoints: 2, AuditsPassed: 2}), ConvergenceScore: Some(1.0),
+		ResultSchema: `{"type":"object"}`,
+	}},
+	{AgentID: "coder", Step: Some(3), Payload: &AgentErrored{
+		ErrorType: ErrorTypeRateLimit, Message: "429: try again in 20 s", Severity: SeverityWarning, RecoveryHint: "wait", Details: `{"retryAfter":20}`,
+	}},
+	{AgentID: "coder", Step: Some(4), Payload: &AgentSessionChanged{ProviderSessionID: "sess-124", Reason: "fork"}},
+	{Payload: &EventRetracted{EventIDs: []string{"01985f3a-0000-7000-8000-000000000007"}, Reason: "the model's answer was replaced"}},
+	{AgentID: "coder", Step: Some(5), Payload: &ContextCompacted{TokensBefore: Some[int64](181000), TokensAfter: Some[int64](24000), Trigger: "auto"}},
+	{AgentID: "core.lead", Scope: Scope{TaskID: "task-9"}, Payload: &TaskAssigned{
+		Goal: "Add /v2/health", AssignedAgent: "coder", Context: "The router is in api/router.go.", Constraints: `["no new dependencies"]`, ExpectedOutput: "a pull request",
+	}},
+
+	// Reasoning, text, decisions, messages.
+	{AgentID: "coder", Step: Some(1), Payload: &AgentReasoned{BlockID: "think-1", Reasoning: "The router is small; a handler will do.", Verbosity: VerbositySummary, TokenCount: Some[int64](11)}},
+	{AgentID: "coder", Step: Some(1), Payload: &AgentReasoningDelta{BlockID: "think-1", Delta: "The router ", Index: Some(0), Verbosity: VerbosityFull, TokenCount: Some[int64](3)}},
+	{AgentID: "core.lead", Step: Some(2), Payload: &AgentDecided{Decision: `{"approve":true}`, Confidence: Some(0.83), Reasoning: "All tests pass."}},
+	{Actor: "orchestrator", Payload: &OrchestratorDecided{Decision: `{"kind":"next-worker","nextWorkerIds":["coder"]}`, Iteration: Some(3)}},
+	{AgentID: "core.lead", Step: Some(0), Payload: &IntentClassified{Intent: "feature-request", Confidence: Some(0.97), Reasoning: "It asks for a new endpoint."}},
+	{AgentID: "core.lead", Step: Some(0), Payload: &PlanProposed{
+		Steps:    []PlanStep{{StepID: "s1", Description: "Read the router", ToolName: "Read"}, {StepID: "s2", Description: "Add the handler"}},
+		Strategy: "smallest change first",
+	}},
+	{AgentID: "coder", Step: Some(1), Payload: &TextDelta{BlockID: "text-1", Delta: "I'll ", Index: Some(0)}},
+	{AgentID: "coder", Step: Some(1), Payload: &TextCompleted{BlockID: "text-1", Text: "I'll start by reading the router."}},
+	{AgentID: "coder", Step: Some(6), Payload: &MessageCreated{Message: ConversationMessage{
+		MessageID: "msg-1", From: "coder", To: "core.lead", GroupID: "review", Content: `{"text":"Done <3"}`, TS: 1777971600000,
+		Role: "agent", TurnIndex: Some(0), Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharedBy("review")}),
+	}}},
+
+	// Tools.
+	{AgentID: "coder", Step: Some(1), Payload: &ToolCalled{
+		CallID: "call-7", ToolID: "fs:read_file", Arguments: `{"path":"api/router.go"}`, ArgumentsSummary: "api/router.go", Attempt: Some(2), RetryOf: "call-6",
+		ArgsHash: "sha256:9f2c", Principal: "user:ada", Transport: TransportMCP, Attributes: `{"server":"fs"}`,
+	}},
+	{AgentID: "coder", Step: Some(1), Payload: &ToolArgumentsDelta{CallID: "call-7", Delta: `{"path":`, Index: Some(0)}},
+	{AgentID: "coder", Step: Some(1), CausationID: "01985f3a-0000-7000-8000-000000000004", Payload: &ToolReturned{
+		CallID: "call-7", ToolID: "fs:read_file", Status: ToolError, Result: `null`, ResultSummary: "no such file",
+		Error: Some(ErrorInfo{Code: "not_found", Message: "api/router.go: no such file"}), Duration: Some(40 * time.Millisecond),
+		OneEvent: true, Arguments: `{"path":"api/router.go"}`, ArgumentsSummary: "api/router.go",
+	}},
+
+	// Handing over.
+	{AgentID: "core.lead", Step: Some(2), Payload: &AgentHandoff{From: AgentRef{AgentID: "core.lead"}, To: AgentRef{AgentID: "coder"}, Reason: "code to write", Context: `{"ticket":"API-77"}`}},
+	{AgentID: "core.lead", Step: Some(2), Payload: &HandoffRequested{HandoffID: "ho-1", From: AgentRef{AgentID: "core.lead"}, To: AgentRef{AgentID: "reviewer"}, Reason: "review", ContextDigest: "sha256:77ab"}},
+	{AgentID: "reviewer", Step: Some(0), Payload: &HandoffAccepted{HandoffID: "ho-1", From: AgentRef{AgentID: "core.lead"}, To: AgentRef{AgentID: "reviewer"}, Reason: "free", ContextDigest: "sha256:77ab"}},
+
+	// Structure.
+	{AgentID: "coder", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7", Payload: &TurnStarted{Turn: Some(1), Name: "turn 1", Attributes: `{"channel":"cli"}`}},
+	{AgentID: "coder", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7", Payload: &TurnEnded{Turn: Some(1), Name: "turn 1", Duration: Some(8250 * time.Millisecond), Error: Some(ErrorInfo{Message: "no answer"}), Attributes: `{"tokens":812}`}},
+	{AgentID: "coder", Payload: &TurnSummarized{
+		Text: "Added the endpoint.", Intent: "feature-request", Usage: Usage{InputTokens: 4100, OutputTokens: 180}, CostUSD: Some(0.02),
+		ToolCalls: []ToolCallSummary{{ToolName: "Read", CallID: "call-7", IsError: true, Duration: Some(40 * time.Millisecond), CostUSD: Some(0.0), InputTokens: Some[int64](12), OutputTokens: Some[int64](0)}},
+	}},
+	{AgentID: "coder", SpanID: "00f067aa0ba902b8", ParentSpanID: "00f067aa0ba902b7", Payload: &StepStarted{StepID: "s1", Name: "read", Description: "Read the router", Attributes: `{"planned":true}`}},
+	{AgentID: "coder", SpanID: "00f067aa0ba902b8", ParentSpanID: "00f067aa0ba902b7", Payload: &StepEnded{StepID: "s1", Name: "read", Duration: Some(900 * time.Millisecond), ResultSummary: "212 lines", Error: Some(ErrorInfo{Message: "truncated"}), Attributes: `{"lines":212}`}},
+	{AgentID: "coder", SpanID: "00f067aa0ba902b9", Payload: &SpanRecorded{Subject: "llm_call", Phase: "error", Name: "claude-sonnet-4-5", Duration: Some(1500 * time.Microsecond), ErrorType: "timeout", ErrorMessage: "no first token in 30 s", Attributes: `{"attempt":1}`}},
+	{Scope: Scope{NodeID: "build", NodeRunID: "build#1"}, Payload: &NodeStarted{Agent: Some(AgentRef{AgentID: "coder"}), TypeID: "core.agent", Attempt: Some(0)}},
+	{Scope: Scope{NodeID: "build", NodeRunID: "build#1"}, Payload: &NodeCompleted{Outputs: `{"ok":true}`, Agent: Some(AgentRef{AgentID: "coder"}), Duration: Some(61 * time.Second)}},
+	{Scope: Scope{NodeID: "build", NodeRunID: "build#1"}, Payload: &NodeFailed{Error: ErrorInfo{Code: "exit", Message: "exit status 1"}}},
+	{Scope: Scope{NodeID: "deploy"}, Payload: &NodeSkipped{Reason: "edge"}},
+	{Scope: Scope{NodeID: "review", NodeRunID: "review#1"}, Payload: &NodeSuspended{Reason: "low-confidence", Details: `{"threshold":0.7,"observed":0.4}`}},
+	{Payload: &EdgeFired{EdgeID: "e1", From: "plan", To: "build"}},
+	{Payload: &EdgeSkipped{EdgeID: "e2", From: "build", To: "deploy"}},
+	{Payload: &LoopIterated{EdgeID: "e3", Iteration: 2}},
+	{Payload: &LoopRoundCompleted{Round: 2, Score: Some(0.71), Feedback: "The test is missing.", Diff: "+ func TestHealth", CostUSD: Some(0.04)}},
+	{Payload: &StatePatched{Op: PatchMerge, Path: "tasks.open", Value: `{"API-77":"in review"}`}},
+
+	// Workflows.
+	{Scope: Scope{WorkflowID: "wf-1"}, Payload: &WorkflowCreated{Script: "await phase('scout')", Phases: []string{"scout", "build"}, EstimatedTokens: Some[int64](250000)}},
+	{Scope: Scope{WorkflowID: "wf-1"}, Payload: &WorkflowApproved{ApprovedAt: rulesEpoch, ApprovedBy: "user:ada"}},
+	{Scope: Scope{WorkflowID: "wf-1", Phase: "scout"}, Payload: &PhaseStarted{InputCount: Some(14)}},
+	{Scope: Scope{WorkflowID: "wf-1", Phase: "scout"}, Payload: &PhaseCompleted{OutputCount: Some(5), Tokens: Some[int64](61000)}},
+	{Scope: Scope{WorkflowID: "wf-1", Phase: "scout"}, Payload: &CheckpointSaved{StateBytes: 18211}},
+	{Scope: Scope{WorkflowID: "wf-1", Phase: "scout"}, Payload: &CheckpointResumed{ResumedAt: rulesEpoch.Add(time.Hour)}},
+	{Scope: Scope{WorkflowID: "wf-1"}, Payload: &WorkflowFinalized{TotalTokens: 240100, TotalAgents: 9, Duration: 22 * time.Minute}},
+
+	// People.
+	{AgentID: "coder", Payload: &ApprovalRequested{
+		ApprovalID: "ap-1", Action: "git push", Reason: "it leaves the machine", Scope: "branch health", Risk: "low", CallID: "call-8", ToolID: "Bash", Arguments: `{"command":"git push"}`, Timeout: Some(10 * time.Minute),
+	}},
+	{Actor: "user:ada", Payload: &ApprovalGranted{ApprovalID: "ap-1", ApprovedBy: "user:ada", Feedback: "Go ahead."}},
+	{Actor: "user:ada", Payload: &ApprovalRejected{ApprovalID: "ap-1", RejectedBy: "user:ada", Feedback: "Not on a Friday."}},
+	{AgentID: "coder", Payload: &ClarificationRequested{InterruptID: "int-1", Questions: []Question{{ID: "q1", Question: "Which port?", Schema: `{"type":"integer"}`}}}},
+	{Actor: "user:ada", Payload: &ClarificationResolved{InterruptID: "int-1", Answers: `{"q1":8080}`, AnsweredBy: "user:ada"}},
+	{Actor: "user:ada", Payload: &CommandReceived{
+		Command:  Command{Type: CommandReply, RunID: "build#1", Message: "use 8080", PromptID: "pr-1", Content: "8080", Resumable: Some(false), Reason: "asked"},
+		Rejected: "no such prompt",
+	}},
+	{Payload: &CommandConsumed{EventID: "01985f3a-0000-7000-8000-000000000009"}},
+
+	// Assurance.
+	{AgentID: "coder", Payload: &AuditChecked{CheckpointID: "audit:test-coverage.unit", Result: AuditPass, Duration: 2300 * time.Millisecond, Evidence: `{"coverage":0.91}`}},
+	{Payload: &ClaimVerified{FindingID: "finding-3", VerifierAgentID: "verifier", Verdict: "accepted", Evidence: `["health.go:14"]`}},
+	{AgentID: "verifier", Payload: &IssueFound{Issue: "The handler ignores HEAD.", Severity: "minor", Evidence: `{"line":14}`, SuggestedFix: "Use http.MethodHead."}},
+	{AgentID: "coder", Step: Some(7), Payload: &CitationFound{Claim: "HEAD must be answered", SourceURI: "https://www.rfc-editor.org/rfc/rfc9110#section-9.3.2", Confidence: Some(0.99), Verified: Some(true)}},
+	{AgentID: "coder", Step: Some(7), Payload: &EvidenceInsufficient{Reason: "no load test", WhatWouldResolve: "a run with 1000 requests"}},
+
+	// Resources and memory.
+	{AgentID: "coder", Payload: &UsageObserved{Model: "claude-sonnet-4-5", Usage: Usage{InputTokens: 812, OutputTokens: 90, CacheCreationInputTokens: Some[int64](0)}, CostUSD: Some(0.0038), Source: "provider", Cumulative: true}},
+	{Payload: &BudgetExceeded{Budget: "cost", Limit: 5, Actual: 5.02, Reason: "three agents at once"}},
+	{Payload: &CapBreached{Cap: CapConfidenceEscalationSuppressed, Limit: Some(0.7), Observed: Some(0.4)}},
+	{AgentID: "scout", Payload: &BlackboardItemCreated{ItemID: "item-1", ItemType: "fact", Content: `"the router is in api/router.go"`, SourceAgent: "scout", Confidence: Some(0.95), TTL: Some(time.Hour)}},
+	{AgentID: "coder", Payload: &MemoryChanged{Change: MemorySummarized, Section: "conversation", ItemCount: Some(42), Attributes: `{"ratio":0.2}`}},
+
+	// A kind of somebody else.
+	{Payload: &Unknown{Type: "vendor.acme.pinged", Raw: `{"rtt":1.50,"ids":[9007199254740993]}`}},
+}
+
+func sampleEvents() []Event {
+	var out []Event
+	for i, e := range kindSamples {
+		e.ID = fmt.Sprintf("01985f3a-0000-7000-8000-%012d", i)
+		e.Sequence, e.Time, e.RunID, e.SchemaVersion = uint64(i), rulesEpoch.Add(time.Duration(i)*time.Second), "run-42", SchemaVersion
+		out = append(out, e)
+	}
+	return out
+}
+
+func goldenFile(k Kind) string { return filepath.Join("testdata", "kind", string(k)+".json") }
+
+func TestKindGolden(t *testing.T) {
+	files := map[string]bool{}
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(goldenFile("")), 0o755))
+	}
+	for _, e := range sampleEvents() {
+		t.Run(string(e.Kind()), func(t *testing.T) {
+			file := goldenFile(e.Kind())
+			require.False(t, files[file], "two samples of one kind")
+			files[file] = true
+			require.Nil(t, e.check(), "a sample passes its checks")
+			want, err := e.AppendJSON(nil)
+			require.NoError(t, err)
+			if *update {
+				require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
+			}
+			golden, err := os.ReadFile(file)
+			require.NoError(t, err, "run go test -update")
+			require.Equal(t, string(want)+"\n", string(golden))
+
+			var back Event
+			require.NoError(t, json.Unmarshal(golden, &back))
+			require.Equal(t, e, back)
+			again, err := back.AppendJSON(nil)
+			require.NoError(t, err)
+			require.Equal(t, string(golden), string(again)+"\n")
+
+			// A sample that leaves a field out documents less than it could.
+			if _, unknown := e.Payload.(*Unknown); !unknown {
+				members := membersOf(t, payloadText(ops(e.Payload)))
+				for _, f := range wireFields(e.Payload) {
+					if e.Kind() == KindAgentEnded && f.name == "error" {
+						continue // a converged agent has none
+					}
+					require.Less(t, len(withoutMember(members, f.name)), len(members), "the sample has no %s", f.name)
+				}
+			}
+
+			f := NewFold(FoldOptions{})
+			f.Apply(back)
+			text, err := json.Marshal(f.Snapshot())
+			require.NoError(t, err)
+			require.True(t, json.Valid(text))
+		})
+	}
+	for info := range Kinds() {
+		require.True(t, files[goldenFile(info.Kind)], "no sample of %s", info.Kind)
+	}
+	entries, err := filepath.Glob(goldenFile("*"))
+	require.NoError(t, err)
+	for _, file := range entries {
+		require.True(t, files[file], "%s belongs to no kind", file)
+	}
+	require.Len(t, entries, len(catalog)+1)
+}
+
+// The samples come one after the other into one fold, which must bear any
+// order of anything.
+func TestKindSamplesFoldTogether(t *testing.T) {
+	f := NewFold(FoldOptions{Lifecycle: Relaxed})
+	events := sampleEvents()
+	for _, e := range events {
+		f.Apply(e)
+	}
+	s := f.Snapshot()
+	require.Equal(t, uint64(len(events)), s.NextSequence)
+	require.Equal(t, map[string]int{"vendor.acme.pinged": 1}, s.Unknown)
+	for _, v := range s.Violations {
+		require.NotEqual(t, RulePayload, v.Rule, "the fold handles every kind")
+	}
+}
+
+// The variants of the five source documents, from design/variants.md.
+var documentVariants = map[string][]string{
+	"KAHN": {"agent_run_start", "agent_transition", "tool_invocation", "audit_checkpoint", "agent_run_end"},
+	"wiki": {
+		"session.started", "workflow.node.enter", "agent.message.created", "agent.task.assigned", "tool.call.started",
+		"tool.call.completed", "handoff.requested", "handoff.accepted", "blackboard.item.created", "approval.requested", "approval.granted",
+		"verifier.issue.found", "loop.round.completed", "budget.exceeded", "session.completed", "workflow.created", "workflow.approved",
+		"workflow.phase.started", "workflow.phase.completed", "agent.spawned", "agent.completed", "claim.verified",
+		"workflow.checkpoint.saved", "workflow.checkpoint.resumed", "workflow.finalized",
+	},
+	"KAOS": {
+		"span", "intent_classified", "plan_proposed", "citation_found", "usage_observed", "evidence_insufficient",
+		"turn_summary", "memory_event", "run_error", "budget_exceeded", "text_delta", "thinking_delta", "tool_call_args_delta",
+	},
+	"resume spec": {
+		"agent:start", "agent:thinking:delta", "agent:thinking", "agent:text:delta", "agent:text", "agent:tool", "agent:error",
+		"agent:complete", "flow:start", "flow:complete", "flow:paused", "flow:resumed", "flow:aborted", "node:start", "node:complete",
+		"node:error", "node:skipped", "edge:fire", "loop:iterate", "state:patch", "command:received",
+	},
+	"OpenWOP": {
+		"agent.reasoned", "agent.reasoning.delta", "agent.toolCalled", "agent.toolReturned", "agent.handoff", "agent.decided",
+		"node.started", "node.completed", "cap.breached", "runOrchestrator.decided", "clarification.requested", "clarification.resolved",
+	},
+}
+
+// packageSource parses the package's own files without tests.
+func packageSource(t *testing.T) []*ast.File {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_gen.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	return files
+}
+
+// typeDocs returns the doc comment of every type of the package.
+func typeDocs(t *testing.T) map[string]string {
+	docs := map[string]string{}
+	for _, f := range packageSource(t) {
+		for _, decl := range f.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				ts := spec.(*ast.TypeSpec)
+				doc := gen.Doc.Text()
+				if ts.Doc != nil {
+					doc = ts.Doc.Text()
+				}
+				docs[ts.Name.Name] = doc
+			}
+		}
+	}
+	return docs
+}
+
+func structName(k Kind) string { return reflect.TypeOf(New(k)).Elem().Name() }
+
+// mirrored returns what a Mirrors paragraph names, by document.
+func mirrored(doc string) map[string][]string {
+	out := map[string][]string{}
+	_, text, ok := strings.Cut(doc, "Mirrors: ")
+	if !ok {
+		return nil
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
+	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
+	for _, part := range strings.Split(text, "; ") {
+		for document := range documentVariants {
+			if names, ok := strings.CutPrefix(part, document+" "); ok {
+				out[document] = append(out[document], strings.Split(names, ", ")...)
+			}
+		}
+	}
+	return out
+}
+
+// Every variant of every document is somebody's: a variant without a struct
+// could not be read.
+func TestDocumentVariantsAreMirrored(t *testing.T) {
+	docs := typeDocs(t)
+	found := map[string]map[string]bool{}
+	for info := range Kinds() {
+		name := structName(info.Kind)
+		doc := docs[name]
+		require.NotEmpty(t, doc, "%s has no doc comment", name)
+		require.True(t, strings.HasPrefix(doc, name+" "), "the doc comment of %s begins with its name", name)
+		require.Contains(t, doc, "\nMirrors: ", "the doc comment of %s says what it mirrors", name)
+		for document, variants := range mirrored(doc) {
+			if found[document] == nil {
+				found[document] = map[string]bool{}
+			}
+			for _, v := range variants {
+				if document == "KAOS" && strings.HasPrefix(v, "span ") {
+					v = "span"
+				}
+				found[document][v] = true
+			}
+		}
+	}
+	count := 0
+	for document, variants := range documentVariants {
+		for _, v := range variants {
+			count++
+			t.Run(document+" "+v, func(t *testing.T) {
+				require.True(t, found[document][v], "no struct mirrors %s %s", document, v)
+			})
+		}
+	}
+	require.Equal(t, 76, count)
+}
+
+// The doc comment of Payload is the list of the union that readers see.
+func TestPayloadDocListsEveryStruct(t *testing.T) {
+	doc := typeDocs(t)["Payload"]
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\[(\w+)\]`).FindAllStringSubmatch(doc, -1) {
+		listed[m[1]] = true
+	}
+	for info := range Kinds() {
+		require.True(t, listed[structName(info.Kind)], "the doc comment of Payload does not list %s", structName(info.Kind))
+		delete(listed, structName(info.Kind))
+	}
+	require.Equal(t, map[string]bool{"Unknown": true, "Event": true}, listed)
+}
+
+// Tags drive the codec, the checks and redaction: a field without one would be
+// lost or masked.
+func TestEveryFieldIsTagged(t *testing.T) {
+	classes := []string{"id", "meta", "content", "secret"}
+	lower := regexp.MustCompile(`^[a-z][a-zA-Z]*$`)
+	seen := map[reflect.Type]bool{}
+	var visit func(typ reflect.Type)
+	visit = func(typ reflect.Type) {
+		switch typ.Kind() {
+		case reflect.Slice, reflect.Map, reflect.Pointer:
+			visit(typ.Elem())
+			return
+		case reflect.Struct:
+		default:
+			return
+		}
+		if seen[typ] || typ == reflect.TypeFor[time.Time]() {
+			return
+		}
+		seen[typ] = true
+		if v, ok := typ.FieldByName("V"); ok && typ.NumField() == 2 && strings.HasPrefix(typ.Name(), "Opt[") {
+			visit(v.Type)
+			return
+		}
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if !f.IsExported() {
+				require.Equal(t, "extra", f.Name, typ.Name())
+				continue
+			}
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			require.Regexp(t, lower, name, "%s.%s has no lower-case wire name", typ.Name(), f.Name)
+			require.Contains(t, classes, f.Tag.Get("class"), "%s.%s has no class", typ.Name(), f.Name)
+			if optional := strings.HasPrefix(f.Type.Name(), "Opt["); optional {
+				require.Contains(t, f.Tag.Get("json"), ",omitzero", "%s.%s is optional", typ.Name(), f.Name)
+			}
+			visit(f.Type)
+		}
+	}
+	for info := range Kinds() {
+		visit(reflect.TypeOf(New(info.Kind)).Elem())
+	}
+	require.Greater(t, len(seen), len(catalog))
+
+	// Every exported field of a payload says what it means.
+	for _, file := range packageSource(t) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			ts, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			st, ok := ts.Type.(*ast.StructType)
+			if !ok || !slices.ContainsFunc(st.Fields.List, func(f *ast.Field) bool { return f.Tag != nil && strings.Contains(f.Tag.Value, "class:") }) {
+				return false
+			}
+			for i, f := range st.Fields.List {
+				if len(f.Names) == 0 || !f.Names[0].IsExported() {
+					continue
+				}
+				// One comment may head a group of fields.
+				documented := f.Doc.Text() != "" || f.Comment.Text() != "" || i > 0 && st.Fields.List[i-1].Doc.Text() != ""
+				require.True(t, documented, "%s.%s has no comment", ts.Name.Name, f.Names[0].Name)
+			}
+			return false
+		})
+	}
+}
+
+func TestKindsAreInTheCatalogOnce(t *testing.T) {
+	seen := map[Kind]bool{}
+	for info := range Kinds() {
+		require.False(t, seen[info.Kind], info.Kind)
+		seen[info.Kind] = true
+		got, ok := info.Kind.Info()
+		require.True(t, ok)
+		require.Equal(t, info, got)
+		require.NotEmpty(t, info.Subject)
+		require.Contains(t, []string{"point", "opens", "delta", "closes"}, info.Role.String())
+		require.Equal(t, info.Role == Delta, info.Droppable, "%s: deltas, and nothing else, may be dropped", info.Kind)
+		for _, r := range string(info.Kind) {
+			require.True(t, unicode.IsLetter(r) || r == '.', info.Kind)
+		}
+	}
+	require.Len(t, seen, len(catalog))
+	for range Kinds() {
+		break // an iterator must bear being left
+	}
+	info, ok := Kind("vendor.thing").Info()
+	require.False(t, ok)
+	require.Equal(t, KindInfo{Kind: "vendor.thing"}, info)
+	require.Equal(t, &Unknown{Type: "vendor.thing"}, New("vendor.thing"))
+}

@@ -1,0 +1,148 @@
+package agentevents
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The rules themselves are in rules_test.go.
+
+func TestStatuses(t *testing.T) {
+	require.Len(t, statuses, len(allStatuses))
+	for i, s := range statuses {
+		require.Equal(t, allStatuses[i], string(s), "the order of KAHN's enum")
+		require.Equal(t, i, s.index())
+		require.True(t, s.known())
+		require.Equal(t, s == Converged || s == Failed, s.Terminal())
+	}
+	require.False(t, AgentStatus("blocked_on_clarification").known(), "the diagram's spelling is not the enum's")
+	require.False(t, AgentStatus("").Terminal())
+}
+
+func TestLifecycleOfOtherWords(t *testing.T) {
+	require.Equal(t, "strict", Strict.String())
+	require.Equal(t, "relaxed", Relaxed.String())
+	require.False(t, Relaxed.Allows("dreaming", Thinking))
+	require.False(t, Relaxed.Allows(Thinking, ""))
+	require.False(t, Lifecycle(7).Allows(Thinking, ToolCall))
+	require.Empty(t, Strict.Next("dreaming"))
+	require.Empty(t, Strict.Next(Converged))
+	require.Equal(t, []AgentStatus{Thinking}, Relaxed.Next(Converged), "a further turn")
+	_, err := NewEmitter(Options{Lifecycle: 7})
+	require.Error(t, err)
+}
+
+func TestClosedWords(t *testing.T) {
+	for _, o := range []AgentOutcome{OutcomeConverged, OutcomePartial, OutcomeEscaped, OutcomeAborted} {
+		require.True(t, o.known())
+	}
+	for _, r := range []AuditResult{AuditPass, AuditFail, AuditWarn} {
+		require.True(t, r.known())
+	}
+	for _, s := range []ToolStatus{ToolOK, ToolError, ToolForbidden, ToolRateLimited, ToolCancelled, ToolInterrupted} {
+		require.True(t, s.known())
+	}
+	for _, m := range []MemoryChange{MemoryAdded, MemoryEvicted, MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched} {
+		require.True(t, m.known())
+	}
+	for _, c := range []CommandType{CommandSend, CommandReply, CommandAbort, CommandResume} {
+		require.True(t, c.known())
+	}
+	for _, known := range []bool{
+		AgentOutcome("").known(), AuditResult("PASS").known(), ToolStatus("").known(), MemoryChange("lost").known(), CommandType("stop").known(),
+		Severity("fatal").known(), Transport("grpc").known(), PatchOp("delete").known(), Verbosity("loud").known(),
+	} {
+		require.False(t, known)
+	}
+}
+
+// Who "the agent" of an event is: agentId, else nodeRunId, else the span of
+// the event that started it.
+func TestAgentOfAnEvent(t *testing.T) {
+	m := newMachine(Strict, rulesRun)
+	start := ev("", started(), spanned("s1", ""))
+	m.apply(&start)
+	for _, c := range []struct {
+		want string
+		e    Event
+	}{
+		{"a", ev("a", call("c"), scoped(Scope{NodeRunID: "n#1"}), spanned("s1", "s1"))},
+		{"n#1", ev("", call("c"), scoped(Scope{NodeID: "n", NodeRunID: "n#1"}), spanned("s1", "s1"))},
+		{"s1", ev("", started(), spanned("s1", ""))},
+		{"s1", ev("", &AgentEnded{}, spanned("s1", "other"))},
+		{"s1", ev("", call("c"), spanned("s2", "s1"))},
+		{"", ev("", call("c"), spanned("s2", "s9"))},
+		{"", ev("", call("c"), scoped(Scope{NodeID: "n"}))},
+	} {
+		require.Equal(t, c.want, m.agentKey(&c.e))
+	}
+}
+
+// An agent that is known by its span has a life like any other.
+func TestAgentKnownByItsSpan(t *testing.T) {
+	run, log := ruleRun(t, Strict, Enforce)
+	ctx := context.Background()
+	for _, e := range []Event{
+		ev("", started(), spanned("s1", "")),
+		ev("", call("c1"), spanned("s2", "s1")),
+		ev("", started(), spanned("s3", "s1")),
+		ev("", returned("c1", ToolOK), spanned("s2", "s1")),
+		ev("", &AgentEnded{}, spanned("s3", "s1")),
+		ev("", &AgentEnded{}, spanned("s1", "")),
+	} {
+		require.NoError(t, run.Record(ctx, e))
+	}
+	s := foldEvents(FoldOptions{}, log.events)
+	require.Empty(t, s.Violations)
+	require.Len(t, s.Agents, 2)
+	require.Equal(t, 1, s.Agents["s1"].ToolCalls)
+	require.Equal(t, 1, s.Agents["s1"].Totals.V.ToolCalls, "the emitter fills totals in")
+	require.Equal(t, RunStatusCompleted, s.Status)
+}
+
+// The machine does not grow with the log: what is over is forgotten.
+func TestMachineForgets(t *testing.T) {
+	run, _ := ruleRun(t, Strict, Enforce)
+	ctx := context.Background()
+	a := run.Agent("a")
+	require.NoError(t, a.Emit(ctx, started()))
+	w := run.With(Scope{WorkflowID: "w", Phase: "scout"})
+	for range 3 * maxBlocks {
+		for _, p := range []Payload{
+			call("c1"), &ToolArgumentsDelta{CallID: "c1", Delta: "{}"}, returned("c1", ToolOK),
+			&ApprovalRequested{ApprovalID: "p"}, &ApprovalGranted{ApprovalID: "p"},
+			&HandoffRequested{From: ref("a"), To: ref("b")}, &HandoffAccepted{From: ref("a"), To: ref("b")},
+		} {
+			require.NoError(t, a.Emit(ctx, p))
+		}
+		require.NoError(t, w.Emit(ctx, &PhaseStarted{}))
+		require.NoError(t, w.Emit(ctx, &PhaseCompleted{}))
+	}
+	for i := range 3 * maxBlocks {
+		require.NoError(t, a.Emit(ctx, &TextDelta{BlockID: string(rune('a' + i)), Delta: "x"}))
+	}
+	m := run.s.m
+	require.Empty(t, m.calls)
+	require.Empty(t, m.approvals)
+	require.Empty(t, m.handoffs)
+	require.Empty(t, m.phases)
+	require.Empty(t, m.inPhase)
+	require.Len(t, m.agents["a"].blocks, maxBlocks)
+	require.NoError(t, a.Emit(ctx, &AgentEnded{}))
+	require.Empty(t, m.agents["a"].blocks)
+}
+
+func TestRefusalsSayWhatIsLegal(t *testing.T) {
+	run, _ := ruleRun(t, Strict, Enforce)
+	a := run.Agent("a")
+	require.NoError(t, a.Emit(context.Background(), started()))
+	err := a.To(context.Background(), Response)
+	var broken *InvariantError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, `agent "a"`, broken.Subject)
+	require.Equal(t, "thinking", broken.State)
+	require.Contains(t, err.Error(), "thinking → response is not in the strict table; legal: tool_call, blocked-on-clarification, failed")
+	require.Contains(t, err.Error(), `(rule transition-legal, run "run-1", sequence 1)`)
+}

@@ -53,12 +53,11 @@ const (
 //
 // A Fold is not for concurrent use.
 type Fold struct {
-	opts     FoldOptions
-	m        *machine
-	s        *RunSnapshot // Agents and OpenCalls are synchronized by Snapshot
-	messages map[string]int
-	line     []byte
-	calls    []*ToolCallSnapshot // open, in call order
+	opts  FoldOptions
+	m     *machine
+	s     *RunSnapshot        // what m knows too is brought up to date by Snapshot
+	calls []*ToolCallSnapshot // open, in call order
+	line  []byte
 }
 
 // NewFold returns a fold of no events. The run is that of the first event.
@@ -123,12 +122,12 @@ func (f *Fold) Apply(ev Event) {
 		return
 	}
 	f.line = ev.append(f.line[:0], ops(ev.Payload))
-	print := Fingerprint{Sequence: ev.Sequence, Hash: fingerprint(f.line)}
+	fp := Fingerprint{Sequence: ev.Sequence, Hash: fingerprint(f.line)}
 	if ev.Sequence < f.m.next {
-		f.repeated(&ev, print)
+		f.repeated(&ev, fp)
 		return
 	}
-	f.remember(&ev, print)
+	f.remember(&ev, fp)
 
 	if err := f.m.check(&ev); err != nil {
 		f.violation(err)
@@ -162,7 +161,7 @@ func (f *Fold) Apply(ev Event) {
 // remember keeps the fingerprint of an event. Those of droppable events have a
 // list of their own, which ends with the agents' work, so that leaving them out
 // leaves the snapshot of a finished run as it is.
-func (f *Fold) remember(ev *Event, print Fingerprint) {
+func (f *Fold) remember(ev *Event, fp Fingerprint) {
 	list := &f.s.Recent
 	if droppable(ev.Payload) {
 		list = &f.s.RecentDeltas
@@ -170,7 +169,7 @@ func (f *Fold) remember(ev *Event, print Fingerprint) {
 	if len(*list) == recentEvents {
 		*list = append((*list)[:0], (*list)[1:]...)
 	}
-	*list = append(*list, print)
+	*list = append(*list, fp)
 }
 
 func droppable(p Payload) bool {
@@ -179,11 +178,11 @@ func droppable(p Payload) bool {
 }
 
 // repeated handles an event whose sequence is not above the last one.
-func (f *Fold) repeated(ev *Event, print Fingerprint) {
+func (f *Fold) repeated(ev *Event, fp Fingerprint) {
 	for _, list := range [...][]Fingerprint{f.s.Recent, f.s.RecentDeltas} {
 		for _, r := range list {
 			if r.Sequence == ev.Sequence {
-				if r.Hash != print.Hash {
+				if r.Hash != fp.Hash {
 					f.violation(f.m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one wins"))
 				}
 				return

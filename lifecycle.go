@@ -765,8 +765,11 @@ func (m *machine) apply(e *Event) *agentState {
 		}
 		m.calls[callKey{key, m.own(p.CallID)}] = &openCall{eventID: m.own(e.ID)}
 	case *ToolReturned:
-		if p.OneEvent && a != nil {
-			a.counted.ToolCalls++
+		if p.OneEvent { // a whole call: it closes no other
+			if a != nil {
+				a.counted.ToolCalls++
+			}
+			break
 		}
 		delete(m.calls, callKey{key, p.CallID})
 		if a != nil {

@@ -212,6 +212,8 @@ var ruleCases = []ruleCase{
 	{name: "the same call id of another agent", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("b", call("c1"))},
 	{name: "a call outside any agent", rule: RuleToolCallOpen, log: []Event{ev("", call("c1"))}, last: ev("", returned("c1", ToolOK))},
 	{name: "one event is a whole call", rule: RuleToolCallOpen, last: ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolOK, OneEvent: true})},
+	{name: "one event closes no other call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolOK, OneEvent: true})},
+		last: ev("a", returned("c1", ToolOK))},
 	{name: "forbidden before any call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolForbidden))},
 	{name: "rate limited before any call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolRateLimited))},
 	{name: "a return without a call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolOK)), refused: true},

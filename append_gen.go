@@ -2520,6 +2520,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"stepBack":`...)
 		dst = strconv.AppendInt(dst, int64(v.StepBack.V), 10)
 	}
+	if v.StepAhead.OK {
+		dst = append(dst, `,"stepAhead":`...)
+		dst = strconv.AppendInt(dst, int64(v.StepAhead.V), 10)
+	}
 	if v.FirstStep != 0 {
 		dst = append(dst, `,"firstStep":`...)
 		dst = strconv.AppendInt(dst, int64(v.FirstStep), 10)

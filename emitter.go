@@ -664,7 +664,7 @@ func (s *runState) fillStep(ev *Event, a *agentState) {
 		if a.renew {
 			step = 1
 		}
-		step += a.step.V
+		step = max(step+a.step.V, a.ahead.V)
 	}
 	ev.Step = Some(step)
 }

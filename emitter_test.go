@@ -376,7 +376,7 @@ func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
 func TestStepRisesAfterARestart(t *testing.T) {
 	r, log := startRun(t, Options{})
 	a := r.Agent("a")
-	for _, p := range []Payload{&AgentStarted{}, &TextDelta{}, &AgentEnded{}, &AgentStarted{}, &TextDelta{}, &TextDelta{}, &AgentEnded{}} {
+	for _, p := range []Payload{&AgentStarted{}, &TextCompleted{}, &AgentEnded{}, &AgentStarted{}, &TextDelta{}, &TextCompleted{}, &AgentEnded{}} {
 		require.NoError(t, a.Emit(t.Context(), p))
 	}
 	require.Equal(t, []int{-1, 0, -1, -1, 1, 1, -1}, steps(log))

@@ -136,26 +136,42 @@ func (f *Fold) Apply(ev Event) {
 		f.violation(err)
 	}
 	known := f.m.knows(&ev)
-	first := !f.m.begun
 	f.finishTexts(&ev)
 	a := f.m.apply(&ev)
-	if first && f.m.begun || f.s.StartedAt.IsZero() {
-		f.s.StartedAt = ev.Time
-	}
 	var rec *AgentSnapshot
 	if a != nil {
-		if a.rec == nil {
-			a.rec = &AgentSnapshot{AgentID: a.key, Order: len(f.s.Agents)}
-			a.rec.fill()
-			f.s.Agents[a.key] = a.rec
-		}
-		rec = a.rec
+		rec = f.record(a, &ev)
 	}
-	f.scope(&ev)
+	if !droppable(ev.Payload) {
+		if f.s.StartedAt.IsZero() {
+			f.s.StartedAt = ev.Time
+		}
+		f.scope(&ev)
+	}
 	if known {
 		return // a message that is there already, or was retracted
 	}
 	f.apply(&ev, a, rec)
+}
+
+// record returns the fold's record of an agent. Agents are counted as they
+// appear, by events that may not be dropped.
+func (f *Fold) record(a *agentState, ev *Event) *AgentSnapshot {
+	if a.rec == nil {
+		a.rec = &AgentSnapshot{AgentID: a.key, Order: -1}
+		a.rec.fill()
+		f.s.Agents[a.key] = a.rec
+	}
+	if a.rec.Order < 0 && !droppable(ev.Payload) {
+		order := 0
+		for _, other := range f.s.Agents {
+			if other.Order >= 0 {
+				order++
+			}
+		}
+		a.rec.Order = order
+	}
+	return a.rec
 }
 
 // remember keeps the fingerprint of an event. Those of droppable events have a
@@ -165,6 +181,9 @@ func (f *Fold) remember(ev *Event, fp Fingerprint) {
 	list := &f.s.Recent
 	if droppable(ev.Payload) {
 		list = &f.s.RecentDeltas
+		if a := f.m.agents[f.m.agentKey(ev)]; f.m.terminal != "" || a == nil || !a.open {
+			return
+		}
 	}
 	if len(*list) == recentEvents {
 		*list = append((*list)[:0], (*list)[1:]...)
@@ -257,6 +276,13 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		s.Paused, s.Cancelling = true, false
 	case *RunResumed:
 		s.Paused, s.Cancelling = false, false
+		for id, st := range s.NodeStatus {
+			if st == NodeRunning || st == NodeOnHold {
+				s.NodeStatus[id] = NodePending // they start again
+			}
+		}
+		clear(s.NodeRuns)
+		s.CurrentNodeID = ""
 	case *RunCompleted:
 		s.Result, s.CompletedAt = own(p.Outputs), ev.Time
 		f.settle()
@@ -396,6 +422,9 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 	case *NodeSuspended:
 		if ev.NodeID != "" {
 			s.NodeStatus[strings.Clone(ev.NodeID)] = NodeOnHold
+			if s.NodeRuns[ev.NodeID]--; s.NodeRuns[ev.NodeID] <= 0 {
+				delete(s.NodeRuns, ev.NodeID)
+			}
 		}
 	case *EdgeFired:
 		edge := edgeKey(p.EdgeID, p.From, p.To)
@@ -445,6 +474,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		w.Finalized, w.TotalTokens, w.TotalAgents, w.Duration = true, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
 
 	case *ApprovalRequested:
+		s.reask(p.ApprovalID)
 		s.Approvals = append(s.Approvals, ApprovalSnapshot{
 			Sequence: ev.Sequence, ApprovalID: strings.Clone(p.ApprovalID), Action: strings.Clone(p.Action), CallID: strings.Clone(p.CallID),
 			AgentID: strings.Clone(ev.AgentID), RequestedAt: ev.Time, Open: true,
@@ -875,6 +905,16 @@ func (r *RunSnapshot) phase(ev *Event) *PhaseSnapshot {
 	return &r.Phases[len(r.Phases)-1]
 }
 
+// reask closes an approval that is asked for again before it was answered: the
+// answer will be to the later request.
+func (r *RunSnapshot) reask(id string) {
+	for i := range r.Approvals {
+		if r.Approvals[i].ApprovalID == id {
+			r.Approvals[i].Open = false
+		}
+	}
+}
+
 func (r *RunSnapshot) approval(id string) *ApprovalSnapshot {
 	for i := range r.Approvals {
 		if a := &r.Approvals[i]; a.Open && a.ApprovalID == id {
@@ -933,7 +973,7 @@ func (f *Fold) sync() {
 		if rec == nil {
 			continue
 		}
-		rec.Status, rec.Step, rec.StepBack, rec.FirstStep, rec.NewStep = a.status, a.step, a.back, a.base, a.renew
+		rec.Status, rec.Step, rec.StepBack, rec.StepAhead, rec.FirstStep, rec.NewStep = a.status, a.step, a.back, a.ahead, a.base, a.renew
 		rec.Started, rec.Open, rec.Ended, rec.Restart = a.started, a.open, a.ended, a.restart
 		rec.Attempts, rec.SharesByGroup = a.attempt, a.group
 		rec.Counted = a.totals()
@@ -957,8 +997,8 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	m.next, m.opened, m.begun, m.terminal = r.NextSequence, r.Opened, r.Begun, r.TerminalKind
 	for key, rec := range r.Agents {
 		a := &agentState{
-			key: key, started: rec.Started, open: rec.Open, ended: rec.Ended, restart: rec.Restart, status: rec.Status,
-			step: rec.Step, back: rec.StepBack, base: rec.FirstStep, renew: rec.NewStep, attempt: rec.Attempts, counted: rec.Counted, group: rec.SharesByGroup,
+			key: key, firm: rec.Order >= 0, started: rec.Started, open: rec.Open, ended: rec.Ended, restart: rec.Restart, status: rec.Status,
+			step: rec.Step, back: rec.StepBack, ahead: rec.StepAhead, base: rec.FirstStep, renew: rec.NewStep, attempt: rec.Attempts, counted: rec.Counted, group: rec.SharesByGroup,
 		}
 		a.counted.Steps = 0
 		for _, b := range rec.Blocks {

@@ -316,6 +316,11 @@ var kindEffects = []struct {
 		require.Equal(t, "ada", s.Approvals[0].By)
 		require.Equal(t, RunStatusRunning, s.Status)
 	}},
+	{KindApprovalGranted, []Event{ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("a", &ApprovalRequested{ApprovalID: "p", Action: "push"}), ev("", &ApprovalGranted{ApprovalID: "p"})}, func(t *testing.T, s *RunSnapshot) {
+		require.False(t, s.Approvals[0].Open, "asked again: one answer is enough")
+		require.True(t, s.Approvals[1].Granted)
+		require.Equal(t, RunStatusRunning, s.Status)
+	}},
 	{KindApprovalRejected, []Event{ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("", &ApprovalRejected{ApprovalID: "p", RejectedBy: "ada", Feedback: "no"})}, func(t *testing.T, s *RunSnapshot) {
 		require.False(t, s.Approvals[0].Granted)
 		require.Equal(t, "no", s.Approvals[0].Feedback)
@@ -400,7 +405,7 @@ func TestFoldKinds(t *testing.T) {
 			// Where the log is, steps, and the place in a block are of every event.
 			s.NextSequence, s.Recent, s.RecentDeltas = 0, nil, nil
 			for _, a := range s.Agents {
-				a.Step, a.Counted, a.Blocks = Opt[int]{}, Totals{}, nil
+				a.Step, a.StepAhead, a.Counted, a.Blocks = Opt[int]{}, Opt[int]{}, Totals{}, nil
 			}
 			texts = append(texts, string(s.AppendJSON(nil)))
 		}
@@ -570,6 +575,20 @@ func TestDeepPatchIsLeftOut(t *testing.T) {
 	require.Len(t, s.Violations, 1)
 	require.Equal(t, RuleFieldRange, s.Violations[0].Rule)
 	require.Equal(t, "/payload/path", s.Violations[0].Pointer)
+}
+
+// A patch without a value has nothing to write: reported, and the state stays.
+func TestPatchWithoutValueIsLeftOut(t *testing.T) {
+	events := foldLog(t, ev("", &StatePatched{Op: PatchSet, Path: "a", Value: "1"}))
+	for i, path := range []string{"a", "a.b", "c.d", ""} {
+		line := fmt.Sprintf(`{"id":"x%d","sequence":%d,"timestamp":"2026-05-05T09:00:00.000Z","type":"state.patched","runId":"run-1","payload":{"op":"set","path":"%s"}}`, i, i+1, path)
+		events = append(events, decodeLine(t, line))
+	}
+	s := foldEvents(FoldOptions{}, events)
+	require.Equal(t, `{"a":1}`, stateOf(s))
+	require.Equal(t, 4, s.ViolationCount)
+	require.Equal(t, RuleFieldRequired, s.Violations[0].Rule)
+	requireSplitFolds(t, events, s)
 }
 
 // A node may have several executions, one after the other or at once: it is

@@ -261,6 +261,8 @@ type agentState struct {
 	status  AgentStatus
 	step    Opt[int] // highest step so far
 	back    Opt[int] // the step it went back to, while that is not the highest
+	ahead   Opt[int] // the step of the deltas since, where that is another
+	firm    bool     // known by more than deltas
 	base    int      // first step of the current attempt
 	renew   bool     // the next step the emitter stamps is a new one
 	attempt int
@@ -507,9 +509,9 @@ func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantErro
 		case *AgentStarted, *AgentEnded, *AuditChecked:
 			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "", "starts, ends and audits have no step")
 		}
-		if a != nil && a.step.OK {
-			if at := a.back.Or(a.step.V); e.Step.V < at {
-				return m.refuse(e, RuleStepMonotonic, quote("agent", key), "at step "+itoa(at), "step "+itoa(e.Step.V)+" would go back")
+		if a != nil {
+			if at := a.current(); at.OK && e.Step.V < at.V {
+				return m.refuse(e, RuleStepMonotonic, quote("agent", key), "at step "+itoa(at.V), "step "+itoa(e.Step.V)+" would go back")
 			}
 		}
 	}
@@ -631,12 +633,15 @@ func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantE
 }
 
 func (m *machine) checkDelta(e *Event, a *agentState, subject, id string, index Opt[int]) *InvariantError {
-	if !index.OK {
+	if !index.OK || m.atRest(a) {
 		return nil
 	}
 	want := 0
 	if a != nil {
 		if b := a.block(subject, id); b != nil {
+			if b.whole && id != "" {
+				return nil // it says nothing new
+			}
 			want = b.next
 		}
 	}
@@ -707,17 +712,16 @@ func (m *machine) apply(e *Event) *agentState {
 	if key != "" {
 		if i := payloadIndex(e.Payload); e.Step.OK || e.AgentID != "" || i >= 0 && (catalog[i].Act || catalog[i].Subject == "agent") {
 			a = m.agent(key)
-		} else {
-			a = m.agents[key]
+		} else if a = m.agents[key]; a != nil && !a.firm {
+			a = nil // as if its deltas were not there
 		}
 	}
-	if a != nil && e.Step.OK {
-		if !a.step.OK || e.Step.V >= a.step.V {
-			a.step, a.back = e.Step, Opt[int]{}
-		} else {
-			a.back = e.Step
-		}
-		a.renew = false
+	delta := droppable(e.Payload)
+	if a != nil && !delta {
+		a.firm = true
+	}
+	if a != nil && e.Step.OK && !(delta && m.atRest(a)) {
+		a.reach(e.Step.V, delta)
 	}
 	switch p := e.Payload.(type) {
 	case *RunStarted:
@@ -729,7 +733,7 @@ func (m *machine) apply(e *Event) *agentState {
 	case *RunCompleted, *RunFailed, *RunCancelled:
 		m.terminal = e.Kind()
 		for _, a := range m.agents {
-			a.blocks = nil
+			a.rest()
 		}
 	case *AgentStarted:
 		if a != nil {
@@ -743,7 +747,7 @@ func (m *machine) apply(e *Event) *agentState {
 	case *AgentEnded:
 		if a != nil {
 			a.open, a.ended, a.restart = false, true, false
-			a.blocks = nil
+			a.rest()
 		}
 	case *AuditChecked:
 		if a != nil {
@@ -831,6 +835,41 @@ func (m *machine) openPhase(workflow, phase string, by int) {
 	}
 }
 
+// current returns the step below which no event may go.
+func (a *agentState) current() Opt[int] {
+	switch {
+	case a.ahead.OK:
+		return a.ahead
+	case a.back.OK:
+		return a.back
+	}
+	return a.step
+}
+
+// reach notes the step of an event. What may be dropped from a log must leave
+// no mark on the agent's step: where deltas are is noted apart, until the next
+// event that may not.
+func (a *agentState) reach(step int, delta bool) {
+	if delta {
+		if at := a.current(); !at.OK || step != at.V {
+			a.ahead = Some(step)
+		}
+		return
+	}
+	a.ahead, a.back = Opt[int]{}, Opt[int]{}
+	if !a.step.OK || step >= a.step.V {
+		a.step = Some(step)
+	} else {
+		a.back = Some(step)
+	}
+	a.renew = false
+}
+
+// rest forgets what only matters while the agent is at work.
+func (a *agentState) rest() {
+	a.blocks, a.ahead = nil, Opt[int]{}
+}
+
 // start begins an attempt.
 func (a *agentState) start(p *AgentStarted) {
 	a.base = 0
@@ -844,7 +883,7 @@ func (a *agentState) start(p *AgentStarted) {
 		a.attempt = p.Attempt.V
 	}
 	a.counted = Totals{}
-	a.blocks = a.blocks[:0]
+	a.rest()
 	if p.Agent.OK {
 		_, a.group = p.Agent.V.AgentSharing.Group()
 	}
@@ -871,7 +910,7 @@ func (m *machine) addBlock(a *agentState, subject, id string) *blockState {
 
 // delta notes a piece of a block.
 func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text string) {
-	if a == nil {
+	if a == nil || m.atRest(a) {
 		return
 	}
 	b := a.block(subject, id)
@@ -881,11 +920,11 @@ func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text 
 	case id == "" && (b.whole || index.OK && index.V == 0):
 		*b = blockState{subject: subject} // a block without a name begins again
 	}
-	if index.OK {
-		b.next = index.V + 1
-	}
 	if b.whole {
 		return
+	}
+	if index.OK {
+		b.next = index.V + 1
 	}
 	b.size += utf8.RuneCountInString(text)
 	if m.fold && subject != "tool_call" {
@@ -895,18 +934,19 @@ func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text 
 
 // wholeBlock notes that the whole of a block was seen.
 func (m *machine) wholeBlock(a *agentState, subject, id string) {
-	if a == nil {
+	if a == nil || m.atRest(a) {
 		return
 	}
-	if id == "" {
-		a.forget(subject, id)
-		return
+	a.forget(subject, id)
+	if id != "" {
+		m.addBlock(a, subject, id).whole = true
 	}
-	b := a.block(subject, id)
-	if b == nil {
-		b = m.addBlock(a, subject, id)
-	}
-	b.whole, b.text = true, nil
+}
+
+// atRest reports whether deltas have nothing to tell any more: the agent has
+// ended, or its run has.
+func (m *machine) atRest(a *agentState) bool {
+	return m.terminal != "" || a != nil && a.ended
 }
 
 // endUnnamed ends the blocks without a name: another act of the agent has come

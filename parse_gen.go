@@ -5013,8 +5013,16 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.StepBack.V, err = parseInt(s)
 				v.StepBack.OK = err == nil
 			}
-		case "firstStep":
+		case "stepAhead":
 			if m.repeats(14) {
+				return s.Duplicate(name)
+			}
+			if !m.null(s, name) {
+				v.StepAhead.V, err = parseInt(s)
+				v.StepAhead.OK = err == nil
+			}
+		case "firstStep":
+			if m.repeats(15) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5024,7 +5032,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "newStep":
-			if m.repeats(15) {
+			if m.repeats(16) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5034,12 +5042,12 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "attempts":
-			if m.repeats(16) {
+			if m.repeats(17) {
 				return s.Duplicate(name)
 			}
 			v.Attempts, err = parseInt(s)
 		case "started":
-			if m.repeats(17) {
+			if m.repeats(18) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5049,7 +5057,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "open":
-			if m.repeats(18) {
+			if m.repeats(19) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5059,7 +5067,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "ended":
-			if m.repeats(19) {
+			if m.repeats(20) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5069,7 +5077,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "restart":
-			if m.repeats(20) {
+			if m.repeats(21) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5079,7 +5087,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "sequence":
-			if m.repeats(21) {
+			if m.repeats(22) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5089,7 +5097,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "startedAt":
-			if m.repeats(22) {
+			if m.repeats(23) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5099,7 +5107,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "endedAt":
-			if m.repeats(23) {
+			if m.repeats(24) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5109,7 +5117,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "durationMs":
-			if m.repeats(24) {
+			if m.repeats(25) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5117,27 +5125,27 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Duration.OK = err == nil
 			}
 		case "counted":
-			if m.repeats(25) {
+			if m.repeats(26) {
 				return s.Duplicate(name)
 			}
 			err = v.Counted.parseJSON(s)
 		case "transitions":
-			if m.repeats(26) {
+			if m.repeats(27) {
 				return s.Duplicate(name)
 			}
 			v.Transitions, err = parseInt(s)
 		case "toolCalls":
-			if m.repeats(27) {
+			if m.repeats(28) {
 				return s.Duplicate(name)
 			}
 			v.ToolCalls, err = parseInt(s)
 		case "toolFailures":
-			if m.repeats(28) {
+			if m.repeats(29) {
 				return s.Duplicate(name)
 			}
 			v.ToolFailures, err = parseInt(s)
 		case "errors":
-			if m.repeats(29) {
+			if m.repeats(30) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5147,7 +5155,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "lastError":
-			if m.repeats(30) {
+			if m.repeats(31) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5155,7 +5163,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.LastError.OK = err == nil
 			}
 		case "outcome":
-			if m.repeats(31) {
+			if m.repeats(32) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5165,7 +5173,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "error":
-			if m.repeats(32) {
+			if m.repeats(33) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5173,7 +5181,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Error.OK = err == nil
 			}
 		case "result":
-			if m.repeats(33) {
+			if m.repeats(34) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5183,12 +5191,12 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "structuredOutput":
-			if m.repeats(34) {
+			if m.repeats(35) {
 				return s.Duplicate(name)
 			}
 			v.StructuredOutput, err = parseAny(s)
 		case "totals":
-			if m.repeats(35) {
+			if m.repeats(36) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5196,7 +5204,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.Totals.OK = err == nil
 			}
 		case "numTurns":
-			if m.repeats(36) {
+			if m.repeats(37) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5204,7 +5212,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.NumTurns.OK = err == nil
 			}
 		case "convergenceScore":
-			if m.repeats(37) {
+			if m.repeats(38) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5212,7 +5220,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				v.ConvergenceScore.OK = err == nil
 			}
 		case "sharesByGroup":
-			if m.repeats(38) {
+			if m.repeats(39) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5222,7 +5230,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "text":
-			if m.repeats(39) {
+			if m.repeats(40) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5232,7 +5240,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "reasoning":
-			if m.repeats(40) {
+			if m.repeats(41) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5242,7 +5250,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "textOpen":
-			if m.repeats(41) {
+			if m.repeats(42) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5252,7 +5260,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "reasoningOpen":
-			if m.repeats(42) {
+			if m.repeats(43) {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
@@ -5262,12 +5270,12 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case "blocks":
-			if m.repeats(43) {
+			if m.repeats(44) {
 				return s.Duplicate(name)
 			}
 			v.Blocks, err = parseListOfBlockSnapshot(s)
 		case "usage":
-			if m.repeats(44) {
+			if m.repeats(45) {
 				return s.Duplicate(name)
 			}
 			err = v.Usage.parseJSON(s)

@@ -58,6 +58,9 @@ const (
 // fold ([ResumeFold]) and an emitter ([Emitter.Resume]) continue from it, also
 // after it was written as JSON and read back.
 //
+// Write it with AppendJSON or MarshalJSON: json.Marshal escapes characters such
+// as < inside raw JSON on the way, which changes its bytes.
+//
 // A snapshot belongs to its holder; the fold keeps no part of it. Maps and
 // lists are never nil in a snapshot that a fold made.
 type RunSnapshot struct {
@@ -68,9 +71,9 @@ type RunSnapshot struct {
 	Name          string    `json:"name,omitzero"`          // RunStarted.Name
 	Status        RunStatus `json:"status"`                 // see RunStatus
 	NextSequence  uint64    `json:"nextSequence"`           // sequence after the last event
-	StartedAt     time.Time `json:"startedAt,omitzero"`     // of run.started, else of the first event
+	StartedAt     time.Time `json:"startedAt,omitzero"`     // of run.started, else of the first event that is no delta
 	CompletedAt   time.Time `json:"completedAt,omitzero"`   // of the terminal event, else of the last agent's end
-	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started last that has not ended
+	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started last, until it ends
 	Opened        bool      `json:"opened,omitzero"`        // run.started was seen
 	Begun         bool      `json:"begun,omitzero"`         // an event other than session.* was seen
 	TerminalKind  Kind      `json:"terminalKind,omitzero"`  // run.completed, run.failed, run.cancelled
@@ -142,7 +145,7 @@ type InboxItem struct {
 // AgentSnapshot is the state of one agent of a run.
 type AgentSnapshot struct {
 	AgentID           string             `json:"agentId"`                    // the agent; empty outside any
-	Order             int                `json:"order"`                      // agents are counted as they appear, from 0
+	Order             int                `json:"order"`                      // agents are counted as they appear, from 0; -1 while there are only deltas of it
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // who spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // by which call
@@ -154,6 +157,7 @@ type AgentSnapshot struct {
 	Status            AgentStatus        `json:"status"`                     // the latest
 	Step              Opt[int]           `json:"step,omitzero"`              // the highest
 	StepBack          Opt[int]           `json:"stepBack,omitzero"`          // the step it went back to, while that is not the highest
+	StepAhead         Opt[int]           `json:"stepAhead,omitzero"`         // the step of its deltas since, where that is another
 	FirstStep         int                `json:"firstStep,omitzero"`         // of the current attempt
 	NewStep           bool               `json:"newStep,omitzero"`           // the next step is a new one
 	Attempts          int                `json:"attempts"`                   // number of the current attempt

@@ -121,8 +121,8 @@ func eachElement(j JSON, f func(value JSON)) {
 // patch applies a patch to the state. The order of keys inside a value is
 // kept.
 func (r *RunSnapshot) patch(p *StatePatched) {
-	if p.checkMore() != nil {
-		return // too deep to follow: the violation says so
+	if p.Value == "" || p.checkMore() != nil {
+		return // nothing to write, or too deep to follow: the violation says so
 	}
 	value := own(p.Value)
 	if p.Path == "" {

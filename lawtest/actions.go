@@ -1,0 +1,551 @@
+package lawtest
+
+import (
+	"strconv"
+
+	"github.com/agentevents/agentevents"
+)
+
+// The steps a generated run is made of.
+
+// An action does one thing, or reports that it cannot be done now.
+type action struct {
+	weight int
+	do     func(*generator) bool
+}
+
+var actions = []action{
+	{8, (*generator).start},
+	{14, (*generator).transition},
+	{3, (*generator).end},
+	{18, (*generator).delta},
+	{8, (*generator).wholeBlock},
+	{1, (*generator).strayDelta},
+	{10, (*generator).toolCall},
+	{5, (*generator).toolArguments},
+	{8, (*generator).toolReturn},
+	{3, (*generator).toolWithoutCall},
+	{6, (*generator).message},
+	{3, (*generator).approval},
+	{3, (*generator).handoff},
+	{6, (*generator).workflow},
+	{3, (*generator).audit},
+	{2, (*generator).unknown},
+	{2, (*generator).late},
+	{2, (*generator).runResumed},
+	{30, (*generator).plain},
+}
+
+// special are the kinds that have an action. All others are plain.
+var special = map[agentevents.Kind]bool{
+	agentevents.KindRunStarted: true, agentevents.KindRunCompleted: true, agentevents.KindRunFailed: true, agentevents.KindRunCancelled: true,
+	agentevents.KindAgentStarted: true, agentevents.KindAgentTransition: true, agentevents.KindAgentEnded: true,
+	agentevents.KindAgentReasoned: true, agentevents.KindAgentReasoningDelta: true, agentevents.KindTextDelta: true, agentevents.KindTextCompleted: true,
+	agentevents.KindMessageCreated: true, agentevents.KindToolCalled: true, agentevents.KindToolArgumentsDelta: true, agentevents.KindToolReturned: true,
+	agentevents.KindHandoffAccepted: true, agentevents.KindApprovalGranted: true, agentevents.KindApprovalRejected: true,
+	agentevents.KindWorkflowCreated: true, agentevents.KindWorkflowApproved: true, agentevents.KindWorkflowFinalized: true,
+	agentevents.KindPhaseStarted: true, agentevents.KindPhaseCompleted: true,
+	agentevents.KindCheckpointSaved: true, agentevents.KindCheckpointResumed: true,
+}
+
+var plainKinds, allKinds = func() (plain, all []agentevents.KindInfo) {
+	for info := range agentevents.Kinds() {
+		all = append(all, info)
+		if !special[info.Kind] {
+			plain = append(plain, info)
+		}
+	}
+	return plain, all
+}()
+
+var totalWeight = func() (n int) {
+	for _, a := range actions {
+		n += a.weight
+	}
+	return n
+}()
+
+// step does one action. Some steps come to nothing. The first one opens the
+// run in most cases, not in all: no document but two has run.started.
+func (g *generator) step() {
+	if len(g.out.Events) == 0 && g.chance(70) {
+		if g.chance(30) {
+			g.offer(agentevents.Event{Payload: g.payload(agentevents.KindSessionStarted)})
+		}
+		g.offer(agentevents.Event{Scope: g.scope(agentevents.KindRunStarted), Payload: g.payload(agentevents.KindRunStarted)})
+		return
+	}
+	if g.c.Wild && g.chance(15) {
+		g.wild()
+		return
+	}
+	n := g.r.IntN(totalWeight)
+	for _, a := range actions {
+		if n -= a.weight; n < 0 {
+			if !a.do(g) {
+				g.plain()
+			}
+			return
+		}
+	}
+}
+
+// scope draws where an event of the kind stands, by the rule workflow-context.
+func (g *generator) scope(k agentevents.Kind) agentevents.Scope {
+	var s agentevents.Scope
+	if g.chance(20) {
+		s.SessionID = "session-" + strconv.Itoa(g.r.IntN(2))
+	}
+	if g.chance(20) {
+		s.TaskID = "task-1"
+	}
+	if g.chance(20) || len(k) > 5 && (k[:5] == "node." || k[:5] == "edge.") {
+		s.NodeID = "node-" + strconv.Itoa(g.r.IntN(3))
+	}
+	if g.chance(40) {
+		s.WorkflowID = "workflow-" + strconv.Itoa(g.r.IntN(2))
+		for _, open := range g.phases {
+			if open.WorkflowID == s.WorkflowID {
+				s.Phase = open.Phase
+			}
+		}
+	}
+	return s
+}
+
+// by returns an event of the agent, or of the run when there is none.
+func (g *generator) by(a *agent, p agentevents.Payload) agentevents.Event {
+	ev := agentevents.Event{Payload: p}
+	if a != nil {
+		ev = a.envelope(p)
+	}
+	nodeRun := ev.NodeRunID
+	k := ev.Kind()
+	ev.Scope = g.scope(k)
+	ev.NodeRunID = nodeRun
+	if g.chance(5) {
+		ev.Actor = "user"
+	}
+	if info, ok := k.Info(); ok && info.Act && a != nil && g.chance(10) {
+		ev.Step = agentevents.Some(a.step + g.r.IntN(2))
+	}
+	return ev
+}
+
+// act offers an event of an agent.
+func (g *generator) act(a *agent, p agentevents.Payload) bool { return g.offer(g.by(a, p)) }
+
+// acting returns an agent that may act, a new one if there is none.
+func (g *generator) acting() *agent {
+	var able []*agent
+	for _, a := range g.agents {
+		if a.acts() {
+			able = append(able, a)
+		}
+	}
+	if len(able) > 0 {
+		return pick(g, able)
+	}
+	return g.newAgent()
+}
+
+// newAgent adds an agent; most of them start.
+func (g *generator) newAgent() *agent {
+	a := &agent{id: "agent-" + strconv.Itoa(len(g.agents)), status: agentevents.Thinking}
+	switch n := g.r.IntN(100); {
+	case n < 8:
+		a.identity, a.id = byNodeRun, "noderun-"+strconv.Itoa(len(g.agents))
+	case n < 16:
+		a.identity, a.id = bySpan, "span-"+strconv.Itoa(len(g.agents))
+	}
+	g.agents = append(g.agents, a)
+	if a.identity == bySpan || g.chance(85) {
+		g.startAgent(a, false)
+	}
+	return a
+}
+
+func (g *generator) startAgent(a *agent, resumed bool) bool {
+	g.settle(a)
+	p := made[*agentevents.AgentStarted](g, agentevents.KindAgentStarted)
+	p.Resumed = resumed
+	ev := g.by(a, p)
+	if parent := pick(g, g.agents); parent != a && g.chance(50) {
+		ev.ParentAgentID = parent.id
+		if len(parent.calls) > 0 {
+			ev.ParentCallID = pick(g, parent.calls).id
+		}
+	}
+	return g.offer(ev)
+}
+
+// start starts a new agent, or one that may start again.
+func (g *generator) start() bool {
+	if len(g.agents) < 5 && g.chance(60) {
+		g.newAgent()
+		return true
+	}
+	if len(g.agents) == 0 {
+		return false
+	}
+	a := pick(g, g.agents)
+	free := !a.open || a.restart
+	if !free && !g.chance(20) {
+		return false
+	}
+	return g.startAgent(a, !free)
+}
+
+// settle writes the wholes of an agent's blocks before something forgets them,
+// in runs that promise it.
+func (g *generator) settle(a *agent) {
+	for g.c.Finish && a.acts() && len(a.blocks) > 0 {
+		if !g.closeBlock(a, a.blocks[0]) {
+			return
+		}
+	}
+}
+
+func (g *generator) transition() bool {
+	if len(g.agents) == 0 {
+		return false
+	}
+	a := pick(g, g.agents)
+	next := g.c.Lifecycle.Next(a.status)
+	if a.ended || len(next) == 0 {
+		return false
+	}
+	to := pick(g, next)
+	if to.Terminal() {
+		g.settle(a)
+	}
+	p := &agentevents.AgentTransition{To: to, Reason: pick(g, texts)}
+	if g.chance(50) {
+		p.From = a.status // else the emitter fills it in
+	}
+	return g.act(a, p)
+}
+
+func (g *generator) end() bool {
+	if len(g.agents) == 0 {
+		return false
+	}
+	a := pick(g, g.agents)
+	return !a.ended && g.endAgent(a)
+}
+
+func (g *generator) endAgent(a *agent) bool {
+	g.settle(a)
+	p := made[*agentevents.AgentEnded](g, agentevents.KindAgentEnded)
+	if g.chance(70) {
+		p.Totals = agentevents.Opt[agentevents.Totals]{}
+	} else {
+		p.Totals = agentevents.Some(agentevents.Totals{Steps: 1 << 60, ToolCalls: 1 << 40, AuditCheckpoints: 3 << 20, AuditsPassed: 1 << 20, AuditsFailed: 1 << 20})
+	}
+	return g.act(a, p)
+}
+
+// delta begins a block or goes on with one.
+func (g *generator) delta() bool {
+	a := g.acting()
+	if len(a.blocks) > 0 && g.chance(65) {
+		return g.piece(a, pick(g, a.blocks), 0)
+	}
+	b := &block{kind: pick(g, []agentevents.Kind{agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta}), numbered: g.chance(50)}
+	if g.chance(65) {
+		g.blocks++
+		b.id = "block-" + strconv.Itoa(g.blocks)
+	} else if old := a.block(b.kind, ""); old != nil {
+		b = old // an agent has one block without a name at a time
+	}
+	return g.piece(a, b, 0)
+}
+
+// piece offers the next delta of a block.
+func (g *generator) piece(a *agent, b *block, m agentevents.Marks) bool {
+	var index agentevents.Opt[int]
+	if b.numbered {
+		index = agentevents.Some(b.next)
+	}
+	var p agentevents.Payload
+	if b.kind == agentevents.KindTextDelta {
+		p = &agentevents.TextDelta{BlockID: b.id, Delta: pick(g, texts), Index: index}
+	} else {
+		p = &agentevents.AgentReasoningDelta{BlockID: b.id, Delta: pick(g, texts), Index: index, Verbosity: g.verbosity()}
+	}
+	ev := g.by(a, p)
+	ev.Marks = m
+	return g.offer(ev)
+}
+
+func (g *generator) verbosity() agentevents.Verbosity {
+	return agentevents.Verbosity(pick(g, []string{"", "", "", "full", "summary", "off"}))
+}
+
+// wholeBlock closes a block, or says a whole one at once.
+func (g *generator) wholeBlock() bool {
+	a := g.acting()
+	if len(a.blocks) > 0 && g.chance(70) {
+		return g.closeBlock(a, pick(g, a.blocks))
+	}
+	k := pick(g, []agentevents.Kind{agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta})
+	b := &block{kind: k, text: pick(g, texts)}
+	if g.chance(50) {
+		g.blocks++
+		b.id = "block-" + strconv.Itoa(g.blocks)
+	}
+	return g.closeBlock(a, b)
+}
+
+// closeBlock offers the whole of a block: its deltas joined, or what its
+// producer made of them since.
+func (g *generator) closeBlock(a *agent, b *block) bool {
+	text := b.text
+	if g.chance(20) {
+		text = pick(g, texts)
+	}
+	if b.kind == agentevents.KindTextDelta {
+		return g.act(a, &agentevents.TextCompleted{BlockID: b.id, Text: text})
+	}
+	return g.act(a, &agentevents.AgentReasoned{BlockID: b.id, Reasoning: text, Verbosity: g.verbosity()})
+}
+
+// strayDelta is a piece that comes after the whole of its block.
+func (g *generator) strayDelta() bool {
+	a := g.acting()
+	g.blocks++
+	b := &block{kind: agentevents.KindTextDelta, id: "block-" + strconv.Itoa(g.blocks)}
+	if !g.piece(a, b, 0) || !g.closeBlock(a, b) {
+		return false
+	}
+	ok := g.piece(a, b, 0)
+	a.whole(b.kind, b.id)
+	return ok
+}
+
+func (g *generator) toolCall() bool {
+	a := g.acting()
+	p := made[*agentevents.ToolCalled](g, agentevents.KindToolCalled)
+	if a.call(p.CallID) != nil {
+		return false
+	}
+	return g.act(a, p)
+}
+
+// toolArguments goes on with the arguments of an open call.
+func (g *generator) toolArguments() bool {
+	a := g.acting()
+	if len(a.calls) == 0 {
+		return false
+	}
+	c := pick(g, a.calls)
+	p := &agentevents.ToolArgumentsDelta{CallID: c.id, Delta: pick(g, texts)}
+	if c.next > 0 || g.chance(50) {
+		p.Index = agentevents.Some(c.next)
+	}
+	return g.act(a, p)
+}
+
+// toolReturn closes any open call: returns come in any order.
+func (g *generator) toolReturn() bool {
+	a := g.acting()
+	if len(a.calls) == 0 {
+		return false
+	}
+	c := pick(g, a.calls)
+	p := made[*agentevents.ToolReturned](g, agentevents.KindToolReturned)
+	p.CallID, p.ToolID, p.OneEvent, p.Arguments, p.ArgumentsSummary = c.id, c.tool, false, "", ""
+	return g.act(a, p)
+}
+
+// toolWithoutCall is a return that needs no call before it. Its id may be that
+// of an open call.
+func (g *generator) toolWithoutCall() bool {
+	p := made[*agentevents.ToolReturned](g, agentevents.KindToolReturned)
+	if p.OneEvent = g.chance(60); !p.OneEvent {
+		p.Status = pick(g, []agentevents.ToolStatus{agentevents.ToolForbidden, agentevents.ToolRateLimited})
+	}
+	return g.act(g.acting(), p)
+}
+
+// message says something new, or repeats a message as it was.
+func (g *generator) message() bool {
+	a := g.acting()
+	p := made[*agentevents.MessageCreated](g, agentevents.KindMessageCreated)
+	if len(g.messages) > 0 && g.chance(30) {
+		p.Message = pick(g, g.messages)
+	} else {
+		p.Message.MessageID = "message-" + strconv.Itoa(len(g.messages)) + "-" + strconv.Itoa(len(g.out.Events))
+		p.Message.GroupID = "group-1" // legal for every sender, needed by some
+		if g.chance(30) {
+			p.Message.MessageID, p.Message.From, p.Message.TS = "", "", 0 // the emitter fills them in
+			if a.identity != byAgentID {
+				p.Message.From = "user"
+			}
+		}
+	}
+	return g.act(a, p)
+}
+
+// approval asks or answers. The same thing may be asked twice.
+func (g *generator) approval() bool {
+	if len(g.approvals) == 0 || g.chance(30) {
+		return g.act(g.acting(), g.payload(agentevents.KindApprovalRequested))
+	}
+	id := pick(g, g.approvals)
+	if g.chance(50) {
+		return g.offer(g.by(nil, &agentevents.ApprovalGranted{ApprovalID: id, ApprovedBy: "user", Feedback: pick(g, texts)}))
+	}
+	return g.offer(g.by(nil, &agentevents.ApprovalRejected{ApprovalID: id, RejectedBy: "user"}))
+}
+
+func (g *generator) handoff() bool {
+	if len(g.handoffs) == 0 {
+		return g.act(g.acting(), g.payload(agentevents.KindHandoffRequested))
+	}
+	h := pick(g, g.handoffs)
+	return g.act(g.acting(), &agentevents.HandoffAccepted{HandoffID: h.HandoffID, From: h.From, To: h.To})
+}
+
+// workflow offers an event of a workflow or of one of its phases.
+func (g *generator) workflow() bool {
+	k := pick(g, []agentevents.Kind{
+		agentevents.KindWorkflowCreated, agentevents.KindWorkflowApproved, agentevents.KindWorkflowFinalized,
+		agentevents.KindPhaseStarted, agentevents.KindPhaseStarted, agentevents.KindPhaseCompleted, agentevents.KindPhaseCompleted,
+		agentevents.KindCheckpointSaved, agentevents.KindCheckpointResumed,
+	})
+	ev := g.by(nil, g.payload(k))
+	ev.WorkflowID, ev.Phase = "workflow-"+strconv.Itoa(g.r.IntN(2)), "phase-"+strconv.Itoa(g.r.IntN(3))
+	if k == agentevents.KindPhaseCompleted {
+		if len(g.phases) == 0 {
+			return false
+		}
+		open := pick(g, g.phases)
+		ev.WorkflowID, ev.Phase = open.WorkflowID, open.Phase
+	}
+	return g.offer(ev)
+}
+
+// audit may be of any agent at any time, or of the run.
+func (g *generator) audit() bool {
+	return g.offer(g.by(g.anyone(), g.payload(agentevents.KindAuditChecked)))
+}
+
+// anyone returns some agent, or none.
+func (g *generator) anyone() *agent {
+	if len(g.agents) == 0 || g.chance(40) {
+		return nil
+	}
+	return pick(g, g.agents)
+}
+
+func (g *generator) unknown() bool {
+	p := &agentevents.Unknown{Type: agentevents.Kind(pick(g, []string{"vendor.ping", "x-ü"}))}
+	if g.chance(70) {
+		p.Raw = agentevents.JSON(g.json())
+	}
+	return g.offer(g.by(g.anyone(), p))
+}
+
+// runResumed lets every agent start again.
+func (g *generator) runResumed() bool {
+	return g.offer(g.by(nil, g.payload(agentevents.KindRunResumed)))
+}
+
+// late is something an agent did that arrives after its end, marked so.
+func (g *generator) late() bool {
+	var ended []*agent
+	for _, a := range g.agents {
+		if a.ended {
+			ended = append(ended, a)
+		}
+	}
+	if len(ended) == 0 {
+		return false
+	}
+	return g.lateAct(pick(g, ended))
+}
+
+func (g *generator) lateAct(a *agent) bool {
+	if g.chance(30) { // a piece of text and its whole
+		g.blocks++
+		b := &block{kind: agentevents.KindTextDelta, id: "block-" + strconv.Itoa(g.blocks), numbered: g.chance(50)}
+		if !g.piece(a, b, agentevents.MarkLate) {
+			return false
+		}
+		ev := g.by(a, &agentevents.TextCompleted{BlockID: b.id, Text: "late"})
+		ev.Marks = agentevents.MarkLate
+		return g.offer(ev)
+	}
+	info := pick(g, plainKinds)
+	ev := g.by(a, g.payload(info.Kind))
+	ev.Marks = agentevents.MarkLate
+	return g.offer(ev)
+}
+
+// plain offers a payload of any kind that has no rules of its own.
+func (g *generator) plain() bool {
+	info := pick(g, plainKinds)
+	if info.Act {
+		return g.act(g.acting(), g.payload(info.Kind))
+	}
+	return g.offer(g.by(g.anyone(), g.payload(info.Kind)))
+}
+
+// wild offers anything.
+func (g *generator) wild() {
+	a := g.anyone()
+	k := pick(g, allKinds)
+	if k.Role != agentevents.Closes && g.chance(30) {
+		k = pick(g, allKinds) // rather something that needs something open
+	}
+	ev := g.by(a, g.payload(k.Kind))
+	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok {
+		// The only rule that the fold alone knows: an id has one content.
+		p.Message.MessageID = "wild-" + strconv.Itoa(len(g.out.Offers))
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		return // the run would be over
+	}
+	if g.chance(20) {
+		ev.Step = agentevents.Some(g.r.IntN(3))
+	}
+	if g.chance(10) {
+		ev.Marks = agentevents.MarkLate
+	}
+	if g.chance(20) {
+		ev.WorkflowID, ev.Phase = "workflow-1", pick(g, []string{"", "phase-1"})
+	}
+	g.offer(ev)
+}
+
+// finish ends the run, by an event or by the ends of its agents, and adds what
+// may still follow.
+func (g *generator) finish() {
+	for _, a := range g.agents {
+		g.settle(a)
+	}
+	byEvent := g.opened || g.chance(70)
+	for _, a := range g.agents {
+		if !a.ended && (!byEvent && a.identity != bySpan || a.open && (!byEvent || g.chance(60))) {
+			g.endAgent(a)
+		}
+	}
+	if !byEvent {
+		return
+	}
+	k := pick(g, []agentevents.Kind{agentevents.KindRunCompleted, agentevents.KindRunFailed, agentevents.KindRunCancelled})
+	g.offer(g.by(nil, g.payload(k)))
+	for g.chance(50) {
+		switch {
+		case g.chance(40) && len(g.agents) > 0:
+			g.lateAct(pick(g, g.agents))
+		case g.chance(50):
+			g.audit()
+		default:
+			k := pick(g, []agentevents.Kind{agentevents.KindSessionStarted, agentevents.KindSessionCompleted, agentevents.KindUsageObserved})
+			g.offer(g.by(g.anyone(), g.payload(k)))
+		}
+	}
+}

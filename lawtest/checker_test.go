@@ -1,0 +1,582 @@
+package lawtest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	ae "github.com/agentevents/agentevents"
+)
+
+// A second opinion on the rules: a checker without state that reads the whole
+// log again for every event. It is slow and says for each rule no more than
+// the rule's statement. Runs are damaged at random, and the emitter (in mode
+// Observe) and the fold must find the same events illegal as it does.
+
+// verdict returns the rules that ev breaks after log. Events of the log count
+// as what they say, legal or not.
+func verdict(l ae.Lifecycle, log []entry, ev entry) []ae.Rule {
+	var broken []ae.Rule
+	for rule, breaks := range map[ae.Rule]func(ae.Lifecycle, []entry, entry) bool{
+		ae.RuleTerminalLast:          breaksTerminalLast,
+		ae.RuleRunOpen:               breaksRunOpen,
+		ae.RuleWorkflowContext:       breaksWorkflowContext,
+		ae.RuleAgentStartedOnce:      breaksStartedOnce,
+		ae.RuleStepMonotonic:         breaksStepMonotonic,
+		ae.RuleTransitionFromCurrent: breaksFromCurrent,
+		ae.RuleTransitionLegal:       breaksTransitionLegal,
+		ae.RuleAgentEndedFinal:       breaksEndedFinal,
+		ae.RuleEndedTotals:           breaksEndedTotals,
+		ae.RuleToolCallOpen:          breaksToolCallOpen,
+		ae.RuleToolCausation:         breaksToolCausation,
+		ae.RuleDeltaIndex:            breaksDeltaIndex,
+		ae.RulePhaseOpen:             breaksPhaseOpen,
+		ae.RuleApprovalOpen:          breaksApprovalOpen,
+		ae.RuleHandoffOpen:           breaksHandoffOpen,
+		ae.RuleFieldRequired:         lacksAgent,
+	} {
+		if breaks(l, log, ev) {
+			broken = append(broken, rule)
+		}
+	}
+	slices.Sort(broken)
+	return broken
+}
+
+// An entry is an event and its agent: agentId, else nodeRunId, else the span of
+// the event that started it. A nodeRunId is an agent's once an agent has acted
+// under it; before that it is just a node's.
+type entry struct {
+	ae.Event
+	agent string
+}
+
+func entryOf(log []entry, ev ae.Event) entry {
+	agent := ev.AgentID
+	if agent == "" && (ev.Step.OK || aboutAgent(ev) || slices.ContainsFunc(of(log, ev.NodeRunID), lasting)) {
+		agent = ev.NodeRunID
+	}
+	if agent == "" && ev.NodeRunID == "" {
+		switch ev.Payload.(type) {
+		case *ae.AgentStarted, *ae.AgentEnded:
+			agent = ev.SpanID
+		default:
+			if len(of(log, ev.ParentSpanID)) > 0 {
+				agent = ev.ParentSpanID
+			}
+		}
+	}
+	return entry{ev, agent}
+}
+
+// lasting reports whether an event may not be dropped from a log.
+func lasting(ev entry) bool {
+	info, _ := ev.Kind().Info()
+	return !info.Droppable
+}
+
+func aboutAgent(ev ae.Event) bool {
+	info, _ := ev.Kind().Info()
+	return info.Act || info.Subject == "agent"
+}
+
+// of returns the events of an agent.
+func of(log []entry, agent string) []entry {
+	var own []entry
+	for _, ev := range log {
+		if agent != "" && ev.agent == agent {
+			own = append(own, ev)
+		}
+	}
+	return own
+}
+
+func late(ev entry) bool { return ev.Marks.Has(ae.MarkLate) }
+
+// act reports whether the agent itself does this. What others say in its
+// conversation it does not.
+func act(ev entry) bool {
+	if p, ok := ev.Payload.(*ae.MessageCreated); ok && p.Message.From != ev.agent {
+		return false
+	}
+	info, ok := ev.Kind().Info()
+	return ok && info.Act
+}
+
+// last returns the place of the last event with a payload of type P, or -1.
+func last[P ae.Payload](log []entry) int {
+	for i := len(log) - 1; i >= 0; i-- {
+		if _, ok := log[i].Payload.(P); ok {
+			return i
+		}
+	}
+	return -1
+}
+
+func has[P ae.Payload](log []entry) bool { return last[P](log) >= 0 }
+
+func isA[P ae.Payload](ev entry) bool { _, ok := ev.Payload.(P); return ok }
+
+// status is where the last of start and transition has left the agent.
+func status(own []entry) ae.AgentStatus {
+	if t := last[*ae.AgentTransition](own); t > last[*ae.AgentStarted](own) {
+		return own[t].Payload.(*ae.AgentTransition).To
+	}
+	return ae.Thinking
+}
+
+func ended(own []entry) bool {
+	return last[*ae.AgentEnded](own) > last[*ae.AgentStarted](own)
+}
+
+// attempt returns the agent's events since its last start.
+func attempt(own []entry) []entry { return own[max(0, last[*ae.AgentStarted](own)):] }
+
+// lacksAgent: the lifecycle of an agent is some agent's.
+func lacksAgent(_ ae.Lifecycle, log []entry, ev entry) bool {
+	return (isA[*ae.AgentStarted](ev) || isA[*ae.AgentTransition](ev) || isA[*ae.AgentEnded](ev)) && ev.agent == ""
+}
+
+func breaksTerminalLast(_ ae.Lifecycle, log []entry, ev entry) bool {
+	if late(ev) || isA[*ae.SessionStarted](ev) || isA[*ae.SessionCompleted](ev) || isA[*ae.AuditChecked](ev) || isA[*ae.UsageObserved](ev) {
+		return false
+	}
+	return runEnded(log)
+}
+
+func runEnded(log []entry) bool {
+	return has[*ae.RunCompleted](log) || has[*ae.RunFailed](log) || has[*ae.RunCancelled](log)
+}
+
+func breaksRunOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
+	return isA[*ae.RunStarted](ev) && slices.ContainsFunc(log, func(old entry) bool {
+		return !isA[*ae.SessionStarted](old) && !isA[*ae.SessionCompleted](old)
+	})
+}
+
+func breaksWorkflowContext(_ ae.Lifecycle, log []entry, ev entry) bool {
+	switch ev.Payload.(type) {
+	case *ae.WorkflowCreated, *ae.WorkflowApproved, *ae.WorkflowFinalized:
+		return ev.WorkflowID == ""
+	case *ae.PhaseStarted, *ae.PhaseCompleted, *ae.CheckpointSaved, *ae.CheckpointResumed:
+		return ev.WorkflowID == "" || ev.Phase == ""
+	}
+	if ev.Phase != "" {
+		return ev.WorkflowID == ""
+	}
+	if ev.WorkflowID == "" || len(ev.Kind()) < 6 || ev.Kind()[:6] != "agent." {
+		return false
+	}
+	for _, old := range log {
+		if old.WorkflowID == ev.WorkflowID && isA[*ae.PhaseStarted](old) && openPhases(log, old.WorkflowID, old.Phase) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func openPhases(log []entry, workflow, phase string) int {
+	n := 0
+	for _, ev := range log {
+		if ev.WorkflowID != workflow || ev.Phase != phase {
+			continue
+		}
+		if isA[*ae.PhaseStarted](ev) {
+			n++
+		} else if isA[*ae.PhaseCompleted](ev) && n > 0 {
+			n--
+		}
+	}
+	return n
+}
+
+func breaksPhaseOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
+	return isA[*ae.PhaseCompleted](ev) && openPhases(log, ev.WorkflowID, ev.Phase) == 0
+}
+
+func breaksStartedOnce(_ ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.AgentStarted)
+	own := of(log, ev.agent)
+	start := last[*ae.AgentStarted](own)
+	if !ok || p.Resumed || start < 0 || ended(own) {
+		return false
+	}
+	resumed := last[*ae.RunResumed](log)
+	return resumed < 0 || log[resumed].Sequence < own[start].Sequence
+}
+
+func breaksStepMonotonic(_ ae.Lifecycle, log []entry, ev entry) bool {
+	if !ev.Step.OK || ev.agent == "" {
+		return false
+	}
+	if isA[*ae.AgentStarted](ev) || isA[*ae.AgentEnded](ev) || isA[*ae.AuditChecked](ev) {
+		return true
+	}
+	// Only the step before counts: after a step that went back, the agent goes
+	// on from there. That of a delta counts while the agent is at work.
+	at, deltas := -1, -1
+	resting := false
+	for _, old := range log {
+		switch {
+		case isA[*ae.RunCompleted](old) || isA[*ae.RunFailed](old) || isA[*ae.RunCancelled](old):
+			deltas, resting = -1, true
+		case old.agent != ev.agent:
+		case isA[*ae.AgentEnded](old):
+			deltas, resting = -1, true
+		case isA[*ae.AgentStarted](old):
+			deltas, resting = -1, runEnded(log)
+		case old.Step.OK && !lasting(old) && !resting:
+			deltas = old.Step.V
+		}
+		if old.agent == ev.agent && old.Step.OK && lasting(old) {
+			at, deltas = old.Step.V, -1
+		}
+	}
+	return ev.Step.V < at && deltas < 0 || ev.Step.V < deltas
+}
+
+func breaksFromCurrent(_ ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.AgentTransition)
+	return ok && ev.agent != "" && p.From != status(of(log, ev.agent))
+}
+
+func breaksTransitionLegal(l ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.AgentTransition)
+	return ok && ev.agent != "" && !slices.Contains(l.Next(p.From), p.To)
+}
+
+func breaksEndedFinal(l ae.Lifecycle, log []entry, ev entry) bool {
+	own := of(log, ev.agent)
+	if late(ev) || len(own) == 0 {
+		return false
+	}
+	if isA[*ae.AgentEnded](ev) {
+		return ended(own)
+	}
+	if !act(ev) {
+		return false
+	}
+	stuck := status(own).Terminal()
+	if isA[*ae.AgentTransition](ev) {
+		stuck = stuck && len(l.Next(status(own))) == 0
+	}
+	return ended(own) || stuck
+}
+
+func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.AgentEnded)
+	if !ok || !p.Totals.OK {
+		return false
+	}
+	own := of(log, ev.agent)
+	before := own[:len(own)-len(attempt(own))]
+	base, top := 0, highest(own)
+	if has[*ae.AgentStarted](before) { // what came before the first start is of the first attempt
+		base = highest(own[:len(before)+1]) + 1
+	}
+	var counted ae.Totals
+	counted.Steps = max(0, top+1-base)
+	for _, old := range attempt(own) {
+		switch p := old.Payload.(type) {
+		case *ae.ToolCalled:
+			counted.ToolCalls++
+		case *ae.ToolReturned:
+			if p.OneEvent {
+				counted.ToolCalls++
+			}
+		case *ae.AuditChecked:
+			counted.AuditCheckpoints++
+			if p.Result == ae.AuditPass {
+				counted.AuditsPassed++
+			} else if p.Result == ae.AuditFail {
+				counted.AuditsFailed++
+			}
+		}
+	}
+	given := p.Totals.V
+	return given.Steps < counted.Steps || given.ToolCalls < counted.ToolCalls || given.AuditCheckpoints < counted.AuditCheckpoints ||
+		given.AuditsPassed < counted.AuditsPassed || given.AuditsFailed < counted.AuditsFailed
+}
+
+// highest returns the highest step of the events that last, or -1.
+func highest(own []entry) int {
+	top := -1
+	for _, ev := range own {
+		if ev.Step.OK && lasting(ev) {
+			top = max(top, ev.Step.V)
+		}
+	}
+	return top
+}
+
+// opener returns the call of an agent that is open, or nil.
+func opener(log []entry, agent, id string) *entry {
+	var open *entry
+	for i := range log {
+		if log[i].agent != agent {
+			continue
+		}
+		switch p := log[i].Payload.(type) {
+		case *ae.ToolCalled:
+			if p.CallID == id {
+				open = &log[i]
+			}
+		case *ae.ToolReturned:
+			if p.CallID == id && !p.OneEvent {
+				open = nil
+			}
+		}
+	}
+	return open
+}
+
+func breaksToolCallOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
+	switch p := ev.Payload.(type) {
+	case *ae.ToolCalled:
+		return opener(log, ev.agent, p.CallID) != nil
+	case *ae.ToolReturned:
+		exempt := p.OneEvent || p.Status == ae.ToolForbidden || p.Status == ae.ToolRateLimited
+		return !exempt && opener(log, ev.agent, p.CallID) == nil
+	}
+	return false
+}
+
+func breaksToolCausation(_ ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.ToolReturned)
+	if !ok || p.OneEvent || ev.CausationID == "" {
+		return false
+	}
+	call := opener(log, ev.agent, p.CallID)
+	return call != nil && call.ID != ev.CausationID
+}
+
+// piece returns what block a delta belongs to.
+func piece(ev entry) (subject, id string, index ae.Opt[int]) {
+	switch p := ev.Payload.(type) {
+	case *ae.TextDelta:
+		return "text", p.BlockID, p.Index
+	case *ae.AgentReasoningDelta:
+		return "reasoning", p.BlockID, p.Index
+	case *ae.ToolArgumentsDelta:
+		return "arguments", p.CallID, p.Index
+	}
+	return "", "", ae.Opt[int]{}
+}
+
+func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
+	subject, id, index := piece(ev)
+	if !index.OK || id == "" && index.V == 0 {
+		return false // a block without a name may always begin
+	}
+	if runEnded(log) {
+		return false // the run has ended: deltas say nothing new
+	}
+	want := 0
+	for _, old := range attempt(of(log, ev.agent)) {
+		switch p := old.Payload.(type) {
+		case *ae.AgentEnded:
+			return false // and so has the agent
+		case *ae.ToolReturned:
+			if subject == "arguments" && p.CallID == id && !p.OneEvent {
+				want = 0
+			}
+		case *ae.TextCompleted:
+			if subject == "text" && p.BlockID == id {
+				if id != "" {
+					return false // the whole block was there
+				}
+				want = 0
+			}
+		case *ae.AgentReasoned:
+			if subject == "reasoning" && p.BlockID == id {
+				if id != "" {
+					return false
+				}
+				want = 0
+			}
+		}
+		if s, i, n := piece(old); s == subject && i == id && n.OK {
+			want = n.V + 1
+		}
+	}
+	return index.V != want
+}
+
+func breaksApprovalOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
+	id, ok := answered(ev)
+	if !ok {
+		return false
+	}
+	open := false
+	for _, old := range log {
+		if p, ok := old.Payload.(*ae.ApprovalRequested); ok && p.ApprovalID == id {
+			open = true
+		}
+		if a, ok := answered(old); ok && a == id {
+			open = false
+		}
+	}
+	return !open
+}
+
+func answered(ev entry) (id string, ok bool) {
+	switch p := ev.Payload.(type) {
+	case *ae.ApprovalGranted:
+		return p.ApprovalID, true
+	case *ae.ApprovalRejected:
+		return p.ApprovalID, true
+	}
+	return "", false
+}
+
+func breaksHandoffOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.HandoffAccepted)
+	if !ok {
+		return false
+	}
+	name, open := handoffName(p.HandoffID, p.From, p.To), 0
+	for _, old := range log {
+		switch p := old.Payload.(type) {
+		case *ae.HandoffRequested:
+			if handoffName(p.HandoffID, p.From, p.To) == name {
+				open++
+			}
+		case *ae.HandoffAccepted:
+			if handoffName(p.HandoffID, p.From, p.To) == name && open > 0 {
+				open--
+			}
+		}
+	}
+	return open == 0
+}
+
+// damage drops, repeats, swaps or changes some events of a log.
+func damage(t *rapid.T, events []ae.Event) []ae.Event {
+	out := slices.Clone(events)
+	for range rapid.IntRange(1, 4).Draw(t, "damages") {
+		if len(out) < 2 {
+			break
+		}
+		i := rapid.IntRange(0, len(out)-2).Draw(t, "where")
+		switch rapid.SampledFrom([]string{"drop", "repeat", "swap", "change"}).Draw(t, "damage") {
+		case "drop":
+			out = slices.Delete(out, i, i+1)
+		case "repeat":
+			out = slices.Insert(out, rapid.IntRange(i, len(out)).Draw(t, "to"), out[i])
+		case "swap":
+			out[i], out[i+1] = out[i+1], out[i]
+		case "change":
+			out[i] = changed(t, out[i])
+		}
+	}
+	return out
+}
+
+// changed returns the event with another step, agent or meaning.
+func changed(t *rapid.T, ev ae.Event) ae.Event {
+	n := rapid.IntRange(0, 3).Draw(t, "by")
+	switch p := ev.Payload.(type) {
+	case *ae.AgentTransition:
+		out := *p
+		out.To = ae.AgentStatus(closedWords["AgentStatus"][n])
+		ev.Payload = &out
+	case *ae.TextDelta:
+		out := *p
+		out.Index = ae.Some(n)
+		ev.Payload = &out
+	case *ae.ToolReturned:
+		out := *p
+		out.CallID += "x"
+		ev.Payload = &out
+	case *ae.ApprovalGranted:
+		ev.Payload = &ae.ApprovalGranted{ApprovalID: "approvalid-" + string(rune('0'+n))}
+	default:
+		if ev.AgentID != "" && n > 1 {
+			ev.AgentID = "agent-" + string(rune('0'+n))
+		} else {
+			ev.Step = ae.Some(n)
+		}
+	}
+	return ev
+}
+
+// The emitter in mode Observe reports exactly the events that the checker
+// finds illegal.
+func TestObserveAgreesWithSlowChecker(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRun(t)
+		var log []entry
+		var found *ae.InvariantError
+		e, err := ae.NewEmitter(ae.Options{
+			Lifecycle: r.Lifecycle, Mode: ae.Observe, OnViolation: func(err *ae.InvariantError) { found = err },
+			Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
+				log = append(log, entryOf(log, ev))
+				return nil
+			})},
+		})
+		require.NoError(t, err)
+		run, err := e.Run(r.ID)
+		require.NoError(t, err)
+		for _, ev := range damage(t, r.Events) {
+			found = nil
+			require.NoError(t, run.Record(context.Background(), ev))
+			n := len(log) - 1
+			requireVerdict(t, verdict(r.Lifecycle, log[:n], log[n]), found, log[n].Event)
+		}
+	})
+}
+
+// requireVerdict wants the two opinions on an event to agree. The machine
+// stops at the first rule it finds broken; the checker lists all.
+func requireVerdict(t tester, broken []ae.Rule, found *ae.InvariantError, ev ae.Event) {
+	if found == nil && len(broken) == 0 || found != nil && slices.Contains(broken, found.Rule) {
+		return
+	}
+	line, _ := ev.AppendJSON(nil)
+	t.Fatalf("%s\nthe checker says %v, the library %v", line, broken, found)
+}
+
+// The fold, which sees the sequences as they are, reports a sequence that goes
+// back or is taken, and otherwise what the checker finds. Runs are cut to the
+// window in which a fold remembers sequences.
+func TestFoldAgreesWithSlowChecker(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRun(t)
+		f := ae.NewFold(ae.FoldOptions{Lifecycle: r.Lifecycle})
+		var log []entry // what counted
+		for _, ev := range damage(t, r.Events[:min(len(r.Events), 55)]) {
+			before := f.Snapshot().ViolationCount
+			f.Apply(ev)
+			s := f.Snapshot()
+			var found *ae.InvariantError
+			if s.ViolationCount > before {
+				found = s.Violations[len(s.Violations)-1]
+			}
+			if len(log) > 0 && ev.Sequence <= log[len(log)-1].Sequence {
+				// How long a droppable event is remembered, nobody promises.
+				if info, _ := ev.Kind().Info(); !info.Droppable {
+					requireVerdict(t, sequenceVerdict(log, ev), found, ev)
+				}
+				continue
+			}
+			e := entryOf(log, ev)
+			requireVerdict(t, verdict(r.Lifecycle, log, e), found, ev)
+			log = append(log, e)
+		}
+	})
+}
+
+// sequenceVerdict judges an event whose sequence is not above the last one: it
+// is a repetition or an error.
+func sequenceVerdict(log []entry, ev ae.Event) []ae.Rule {
+	line, _ := ev.AppendJSON(nil)
+	for _, old := range log {
+		if text, _ := old.AppendJSON(nil); string(text) == string(line) {
+			return nil
+		}
+	}
+	return []ae.Rule{ae.RuleSequence}
+}

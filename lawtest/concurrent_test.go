@@ -1,0 +1,285 @@
+package lawtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Run these with -race. Every test that starts goroutines checks that none is
+// left.
+
+const (
+	goroutines = 64
+	runs       = 32
+	rounds     = 20 // per goroutine
+)
+
+// A recorder is a sink that keeps the events of each run.
+type recorder struct {
+	mu     sync.Mutex
+	events map[string][]agentevents.Event
+}
+
+func (r *recorder) WriteEvent(_ context.Context, ev agentevents.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.events == nil {
+		r.events = map[string][]agentevents.Event{}
+	}
+	r.events[ev.RunID] = append(r.events[ev.RunID], ev)
+	return nil
+}
+
+func (r *recorder) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, events := range r.events {
+		n += len(events)
+	}
+	return n
+}
+
+// requireOrdered wants every run to count from 0 without gaps, and to fold
+// without violations.
+func (r *recorder) requireOrdered(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, events := range r.events {
+		for i, ev := range events {
+			require.EqualValues(t, i, ev.Sequence, "run %s", id)
+		}
+		s := fold(events, agentevents.FoldOptions{Lifecycle: agentevents.Relaxed})
+		require.Zero(t, s.ViolationCount, "run %s: %v", id, s.Violations)
+	}
+}
+
+// work is what one goroutine does: an agent of its own in a run that it shares
+// with another goroutine, with calls, text and a child.
+func work(ctx context.Context, run *agentevents.Run, name string) error {
+	a := run.Agent(name)
+	if err := a.Emit(ctx, &agentevents.AgentStarted{Task: "work"}); err != nil {
+		return err
+	}
+	for i := range rounds {
+		c, err := a.Call(ctx, "tool", "{}")
+		if err != nil {
+			return err
+		}
+		block := fmt.Sprint("block-", i)
+		if err := errors.Join(
+			a.Emit(ctx, &agentevents.TextDelta{BlockID: block, Delta: "te", Index: agentevents.Some(0)}),
+			a.Emit(ctx, &agentevents.TextDelta{BlockID: block, Delta: "xt", Index: agentevents.Some(1)}),
+			a.Emit(ctx, &agentevents.TextCompleted{BlockID: block, Text: "text"}),
+			c.Agent(name+"-child").Emit(ctx, &agentevents.AgentStarted{Resumed: true}),
+			c.Return(ctx, `"done"`),
+			run.Emit(ctx, &agentevents.UsageObserved{Usage: agentevents.Usage{InputTokens: 1}}),
+		); err != nil {
+			return err
+		}
+	}
+	return a.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
+}
+
+// eventsOfWork is how many events one work makes.
+const eventsOfWork = 2 + rounds*7
+
+func newRelaxed(t *testing.T, sinks ...agentevents.Sink) *agentevents.Emitter {
+	t.Helper()
+	e, err := agentevents.NewEmitter(agentevents.Options{Lifecycle: agentevents.Relaxed, Sinks: sinks})
+	require.NoError(t, err)
+	return e
+}
+
+// each runs f in many goroutines and returns their errors.
+func each(f func(i int) error) []error {
+	var wg sync.WaitGroup
+	errs := make([]error, goroutines)
+	for i := range goroutines {
+		wg.Go(func() { errs[i] = f(i) })
+	}
+	wg.Wait()
+	return errs
+}
+
+// 64 goroutines emit into 32 runs of one emitter with two sinks.
+func TestEmitterConcurrentSafe(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var log bytes.Buffer
+	var seen recorder
+	e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{BufferSize: 4096}), agentevents.SinkFunc(seen.WriteEvent))
+	ctx := t.Context()
+	for _, err := range each(func(i int) error {
+		run, err := e.Run(fmt.Sprint("run-", i%runs))
+		if err != nil {
+			return err
+		}
+		return work(ctx, run, fmt.Sprint("agent-", i))
+	}) {
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.Close(ctx))
+
+	require.Len(t, seen.events, runs)
+	require.Equal(t, goroutines*eventsOfWork, seen.count())
+	seen.requireOrdered(t)
+	var written recorder
+	for ev, err := range agentevents.NewReader(&log, agentevents.ReaderOptions{}).All() {
+		require.NoError(t, err)
+		require.NoError(t, written.WriteEvent(ctx, ev))
+	}
+	for id, events := range seen.events { // both sinks have the same
+		require.Equal(t, string(encode(t, events)), string(encode(t, written.events[id])))
+	}
+}
+
+// Close while events are emitted: what was accepted before is whole in every
+// sink, what comes after is refused with ErrClosed, and nothing hangs.
+func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for attempt := range 20 {
+		var log bytes.Buffer
+		var seen recorder
+		e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{}), agentevents.SinkFunc(seen.WriteEvent))
+		ctx := t.Context()
+		var closers sync.WaitGroup
+		for range 2 { // Close may be called concurrently too
+			closers.Go(func() {
+				time.Sleep(time.Duration(attempt) * 50 * time.Microsecond)
+				if err := e.Close(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		errs := each(func(i int) error {
+			run, err := e.Run(fmt.Sprint("run-", i%runs))
+			if err != nil {
+				return err
+			}
+			return work(ctx, run, fmt.Sprint("agent-", i))
+		})
+		closers.Wait()
+		for _, err := range errs {
+			if err != nil {
+				require.ErrorIs(t, err, agentevents.ErrClosed)
+			}
+		}
+		seen.requireOrdered(t)
+		require.Equal(t, seen.count(), bytes.Count(log.Bytes(), []byte("\n")), "both sinks have what was accepted")
+	}
+}
+
+// Releasing and resuming runs while others emit.
+func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var seen recorder
+	e := newRelaxed(t, agentevents.SinkFunc(seen.WriteEvent))
+	ctx := t.Context()
+	for _, err := range each(func(i int) error {
+		for n := range 20 {
+			run, err := e.Run(fmt.Sprintf("run-%d-%d", i, n))
+			if err != nil {
+				return err
+			}
+			if err := run.Agent("a").Emit(ctx, &agentevents.AgentStarted{}); err != nil {
+				return err
+			}
+			if err := run.Close(); err != nil {
+				return err
+			}
+			seen.mu.Lock()
+			events := seen.events[run.ID()]
+			seen.mu.Unlock()
+			run, err = e.Resume(fold(events, agentevents.FoldOptions{Lifecycle: agentevents.Relaxed}))
+			if err != nil {
+				return err
+			}
+			if err := run.Emit(ctx, &agentevents.RunCompleted{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, goroutines*20*2, seen.count())
+	seen.requireOrdered(t)
+	require.NoError(t, e.Close(ctx))
+}
+
+// Buffered keeps the order under every policy, loses nothing when it blocks,
+// and counts what it loses when it does not.
+func TestBufferedConcurrentSafe(t *testing.T) {
+	for name, policy := range map[string]agentevents.DropPolicy{
+		"Block": agentevents.Block, "DropNewest": agentevents.DropNewest, "DropOldest": agentevents.DropOldest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			var all, behind recorder
+			slow := agentevents.SinkFunc(func(ctx context.Context, ev agentevents.Event) error {
+				if ev.Sequence%97 == 0 {
+					time.Sleep(100 * time.Microsecond)
+				}
+				return behind.WriteEvent(ctx, ev)
+			})
+			buffered := agentevents.Buffered(slow, 16, policy)
+			e := newRelaxed(t, agentevents.SinkFunc(all.WriteEvent), buffered)
+			ctx := t.Context()
+			for _, err := range each(func(i int) error {
+				run, err := e.Run(fmt.Sprint("run-", i%runs))
+				if err != nil {
+					return err
+				}
+				return work(ctx, run, fmt.Sprint("agent-", i))
+			}) {
+				require.NoError(t, err)
+			}
+			err := e.Close(ctx)
+			dropped := int(buffered.Dropped())
+			if dropped > 0 {
+				require.ErrorIs(t, err, agentevents.ErrDropped)
+			} else {
+				require.NoError(t, err)
+			}
+			if policy == agentevents.Block {
+				require.Zero(t, dropped)
+			}
+			require.Equal(t, goroutines*eventsOfWork, all.count())
+			require.Equal(t, all.count(), behind.count()+dropped, "every event was delivered or counted")
+			for id, events := range behind.events {
+				for i := 1; i < len(events); i++ {
+					require.Less(t, events[i-1].Sequence, events[i].Sequence, "run %s", id)
+				}
+			}
+			require.ErrorIs(t, buffered.WriteEvent(ctx, agentevents.Event{}), agentevents.ErrClosed)
+		})
+	}
+}
+
+// Flush with a deadline on a sink that hangs comes back, and leaves nothing
+// behind once the sink goes on.
+func TestFlushOfHangingSinkConcurrentSafe(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	hang := make(chan struct{})
+	buffered := agentevents.Buffered(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { <-hang; return nil }), 4, agentevents.Block)
+	e := newRelaxed(t, buffered)
+	run, err := e.Run("run")
+	require.NoError(t, err)
+	require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{}))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, e.Flush(ctx), context.DeadlineExceeded)
+	close(hang)
+	require.NoError(t, e.Close(t.Context()))
+}

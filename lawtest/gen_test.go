@@ -1,0 +1,52 @@
+package lawtest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/agentevents/agentevents"
+)
+
+// The generator must reach every kind, or the laws say nothing about it.
+func TestGeneratorEmitsEveryKind(t *testing.T) {
+	emitted, unknown := map[agentevents.Kind]int{}, 0
+	rapid.Check(t, func(t *rapid.T) {
+		for _, ev := range Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle")}).Events {
+			emitted[ev.Kind()]++
+			if _, ok := ev.Payload.(*agentevents.Unknown); ok {
+				unknown++
+			}
+		}
+	})
+	var missing []agentevents.Kind
+	for info := range agentevents.Kinds() {
+		if emitted[info.Kind] == 0 {
+			missing = append(missing, info.Kind)
+		}
+	}
+	require.Empty(t, missing, "kinds of the catalog that no run had")
+	require.NotZero(t, unknown, "no run had an unknown kind")
+}
+
+// ... and every legal transition of both tables, and every mark it makes.
+func TestGeneratorTakesEveryTransition(t *testing.T) {
+	type edge struct{ from, to agentevents.AgentStatus }
+	for _, l := range []agentevents.Lifecycle{agentevents.Strict, agentevents.Relaxed} {
+		taken := map[edge]bool{}
+		rapid.Check(t, func(t *rapid.T) {
+			for _, ev := range Generate(t, Config{Lifecycle: l}).Events {
+				if p, ok := ev.Payload.(*agentevents.AgentTransition); ok {
+					taken[edge{p.From, p.To}] = true
+				}
+			}
+		})
+		for _, word := range closedWords["AgentStatus"] {
+			from := agentevents.AgentStatus(word)
+			for _, to := range l.Next(from) {
+				require.True(t, taken[edge{from, to}], "%s: %s → %s was never taken", l, from, to)
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package lawtest
+
+import (
+	"slices"
+
+	"github.com/agentevents/agentevents"
+)
+
+// The generator's model of a run: just enough to know what is legal next. It
+// follows the accepted events, so that it is right in wild runs too.
+
+// An identity is how the events of an agent say whose they are.
+type identity int
+
+const (
+	byAgentID identity = iota
+	byNodeRun
+	bySpan
+)
+
+type agent struct {
+	id       string
+	identity identity
+	started  bool // an agent.started is in the log
+	open     bool
+	ended    bool
+	restart  bool // run.resumed came
+	group    bool // shares by group
+	status   agentevents.AgentStatus
+	step     int // the highest in the log
+	calls    []*call
+	blocks   []*block // with deltas and without their whole
+}
+
+type call struct {
+	id, tool string
+	next     int // index of the next arguments delta
+	numbered bool
+}
+
+type block struct {
+	kind     agentevents.Kind // of its deltas
+	id       string           // may be empty
+	numbered bool
+	next     int
+	text     string
+}
+
+// acts reports whether the agent may do something itself.
+func (a *agent) acts() bool { return !a.ended && !a.status.Terminal() }
+
+func (a *agent) block(kind agentevents.Kind, id string) *block {
+	for _, b := range a.blocks {
+		if b.kind == kind && b.id == id {
+			return b
+		}
+	}
+	return nil
+}
+
+func (a *agent) call(id string) *call {
+	for _, c := range a.calls {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// envelope returns an event that says it is the agent's.
+func (a *agent) envelope(p agentevents.Payload) agentevents.Event {
+	ev := agentevents.Event{Payload: p}
+	switch a.identity {
+	case byAgentID:
+		ev.AgentID = a.id
+	case byNodeRun:
+		ev.NodeRunID = a.id
+	case bySpan:
+		switch p.(type) {
+		case *agentevents.AgentStarted, *agentevents.AgentEnded:
+			ev.SpanID = a.id
+		default:
+			ev.ParentSpanID = a.id
+		}
+	}
+	return ev
+}
+
+// agentOf finds the agent of an event, or nil.
+func (g *generator) agentOf(ev *agentevents.Event) *agent {
+	id := ev.AgentID
+	if id == "" {
+		id = ev.NodeRunID
+	}
+	if id == "" {
+		switch ev.Payload.(type) {
+		case *agentevents.AgentStarted, *agentevents.AgentEnded:
+			id = ev.SpanID
+		default:
+			id = ev.ParentSpanID
+		}
+	}
+	for _, a := range g.agents {
+		if a.id == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// note follows an accepted event.
+func (g *generator) note(ev *agentevents.Event) {
+	a := g.agentOf(ev)
+	if a != nil {
+		a.note(ev)
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunStarted:
+		g.opened = true
+	case *agentevents.RunResumed:
+		for _, a := range g.agents {
+			a.restart = a.open
+		}
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		g.ended = true
+		for _, a := range g.agents {
+			a.blocks = nil
+		}
+	case *agentevents.PhaseStarted:
+		g.phases = append(g.phases, agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase})
+	case *agentevents.PhaseCompleted:
+		g.phases = remove(g.phases, agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase})
+	case *agentevents.ApprovalRequested:
+		if !slices.Contains(g.approvals, p.ApprovalID) {
+			g.approvals = append(g.approvals, p.ApprovalID)
+		}
+	case *agentevents.ApprovalGranted:
+		g.approvals = remove(g.approvals, p.ApprovalID)
+	case *agentevents.ApprovalRejected:
+		g.approvals = remove(g.approvals, p.ApprovalID)
+	case *agentevents.HandoffRequested:
+		g.handoffs = append(g.handoffs, p)
+	case *agentevents.HandoffAccepted:
+		for i, h := range g.handoffs {
+			if handoffName(h.HandoffID, h.From, h.To) == handoffName(p.HandoffID, p.From, p.To) {
+				g.handoffs = slices.Delete(g.handoffs, i, i+1)
+				break
+			}
+		}
+	case *agentevents.MessageCreated:
+		g.messages = append(g.messages, p.Message)
+		g.messageEvents = append(g.messageEvents, ev.ID)
+	case *agentevents.CommandReceived:
+		g.commands = append(g.commands, ev.ID)
+	}
+}
+
+func handoffName(id string, from, to agentevents.AgentRef) string {
+	if id != "" {
+		return id
+	}
+	return from.AgentID + "→" + to.AgentID
+}
+
+// remove takes the first v out of the list.
+func remove[T comparable](list []T, v T) []T {
+	if i := slices.Index(list, v); i >= 0 {
+		return slices.Delete(list, i, i+1)
+	}
+	return list
+}
+
+// note follows an event of the agent.
+func (a *agent) note(ev *agentevents.Event) {
+	if ev.Step.OK {
+		a.step = max(a.step, ev.Step.V)
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		a.started, a.open, a.ended, a.restart, a.status, a.blocks = true, true, false, false, agentevents.Thinking, nil
+		if p.Agent.OK {
+			_, a.group = p.Agent.V.AgentSharing.Group()
+		}
+		for _, c := range a.calls {
+			c.next = 0 // a new attempt counts its deltas anew
+		}
+	case *agentevents.AgentTransition:
+		a.status = p.To
+	case *agentevents.AgentEnded:
+		a.open, a.ended, a.restart, a.blocks = false, true, false, nil
+		for _, c := range a.calls {
+			c.next = 0
+		}
+	case *agentevents.ToolCalled:
+		a.calls = append(a.calls, &call{id: p.CallID, tool: p.ToolID})
+	case *agentevents.ToolReturned:
+		if !p.OneEvent { // that is a call of its own
+			a.calls = slices.DeleteFunc(a.calls, func(c *call) bool { return c.id == p.CallID })
+		}
+	case *agentevents.ToolArgumentsDelta:
+		if c := a.call(p.CallID); c != nil && p.Index.OK {
+			c.next = p.Index.V + 1
+		}
+	case *agentevents.TextDelta:
+		a.piece(agentevents.KindTextDelta, p.BlockID, p.Delta, p.Index)
+	case *agentevents.AgentReasoningDelta:
+		a.piece(agentevents.KindAgentReasoningDelta, p.BlockID, p.Delta, p.Index)
+	case *agentevents.TextCompleted:
+		a.whole(agentevents.KindTextDelta, p.BlockID)
+	case *agentevents.AgentReasoned:
+		a.whole(agentevents.KindAgentReasoningDelta, p.BlockID)
+	}
+}
+
+func (a *agent) piece(kind agentevents.Kind, id, text string, index agentevents.Opt[int]) {
+	b := a.block(kind, id)
+	if b == nil {
+		b = &block{kind: kind, id: id, numbered: index.OK}
+		a.blocks = append(a.blocks, b)
+	}
+	b.text += text
+	if index.OK {
+		b.next = index.V + 1
+	}
+}
+
+func (a *agent) whole(kind agentevents.Kind, id string) {
+	a.blocks = slices.DeleteFunc(a.blocks, func(b *block) bool { return b.kind == kind && b.id == id })
+}

@@ -1,0 +1,165 @@
+package lawtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Differential tests against jsontext, the JSON package that Go will have one
+// day, written by others from the same RFCs.
+
+// damaged are lines as real logs have them.
+var damaged = []string{
+	``, ` `, `{}`, `{"a":1}`, " {\"a\" : [1, 2.50 ,\t\"x\"] }\r\n", `[[],{},null,true,false]`,
+	`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":{"b":1},"b":{"b":1}}`, `{"é":1,"\u00e9":2}`,
+	`{"a":1`, `{"a":`, `{"a"`, `{"`, `[1,`, `"abc`, `"\`, `"\u12`, `{"a":1}}`, `{"a":1} {"b":2}`, `[1,]`, `{"a":1,}`, `{,}`,
+	`"\ud83c\udfb2"`, `"\ud83c"`, `"\udfb2"`, `"\ud83c\u0041"`, `"\uD83C\uD83C"`, "\"\xff\"", "\"\xc3(\"", "\"\xed\xa0\x80\"", "{\"\xff\":1}",
+	"\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\u2028\"", `"\/\b\f\n\r\t\"\\"`, `"\x"`, `"\U0041"`, `'a'`,
+	`0`, `-0`, `-`, `01`, `1.`, `.5`, `+1`, `1e5`, `1E+05`, `1e`, `1e400`, `0x1`, `NaN`, `Infinity`, `9007199254740993`,
+	`nul`, `nullx`, `True`, "\xef\xbb\xbf{}", "{}\x00", "\v1", "\u00a01", `{1:2}`, `{"a" 1}`, `[1 2]`, `/**/1`,
+}
+
+// deep reports whether text nests deeper than jsonwire reads. Their limit is
+// ten times ours. Brackets inside strings count too; that costs nothing.
+func deep(text string) bool {
+	return strings.Count(text, "[")+strings.Count(text, "{") > jsonwire.MaxDepth
+}
+
+// FuzzScanner wants jsonwire and jsontext to accept the same texts and to make
+// the same of them.
+func FuzzScanner(f *testing.F) {
+	for _, line := range damaged {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if deep(text) {
+			t.Skip()
+		}
+		theirs := jsontext.Value(text).IsValid()
+		ours := jsonwire.Valid(text)
+		require.Equal(t, theirs, ours == nil, "%q: jsonwire says %v, jsontext %v", text, ours, theirs)
+
+		compact, err := jsonwire.Compact(text)
+		require.Equal(t, ours == nil, err == nil, "Compact and Valid disagree on %q: %v", text, err)
+		if err != nil {
+			return
+		}
+		value := jsontext.Value(strings.Clone(text))
+		// Compact of jsontext keeps strings and numbers as they are spelled.
+		require.NoError(t, value.Compact(jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawInts(false)))
+		require.Equal(t, string(value), compact)
+		requireSameTokens(t, text)
+	})
+}
+
+// requireSameTokens reads a valid text with both and wants the same values.
+func requireSameTokens(t *testing.T, text string) {
+	var s jsonwire.Scanner
+	s.Reset(text)
+	d := jsontext.NewDecoder(strings.NewReader(text))
+	requireSameValue(t, &s, d)
+	require.NoError(t, s.End())
+}
+
+func requireSameValue(t *testing.T, s *jsonwire.Scanner, d *jsontext.Decoder) {
+	kind := s.Kind()
+	if theirs := byte(d.PeekKind()); theirs != '0' {
+		require.Equal(t, string(theirs), string(kind))
+	}
+	switch kind {
+	case '{':
+		requireSameObject(t, s, d)
+	case '[':
+		requireSameArray(t, s, d)
+	case '"':
+		ours, err := s.String()
+		require.NoError(t, err)
+		token, err := d.ReadToken()
+		require.NoError(t, err)
+		require.Equal(t, token.String(), ours)
+	default:
+		ours, err := s.Raw()
+		require.NoError(t, err)
+		theirs, err := d.ReadValue()
+		require.NoError(t, err)
+		require.Equal(t, string(theirs), ours)
+	}
+}
+
+func requireSameObject(t *testing.T, s *jsonwire.Scanner, d *jsontext.Decoder) {
+	require.NoError(t, s.Object())
+	_, err := d.ReadToken()
+	require.NoError(t, err)
+	for {
+		name, ok, err := s.Member()
+		require.NoError(t, err)
+		token, err := d.ReadToken()
+		require.NoError(t, err)
+		if !ok {
+			require.Equal(t, jsontext.EndObject.Kind(), token.Kind())
+			return
+		}
+		require.Equal(t, token.String(), name)
+		requireSameValue(t, s, d)
+	}
+}
+
+func requireSameArray(t *testing.T, s *jsonwire.Scanner, d *jsontext.Decoder) {
+	require.NoError(t, s.Array())
+	_, err := d.ReadToken()
+	require.NoError(t, err)
+	for {
+		ok, err := s.Elem()
+		require.NoError(t, err)
+		if !ok {
+			token, err := d.ReadToken()
+			require.NoError(t, err)
+			require.Equal(t, jsontext.EndArray.Kind(), token.Kind())
+			return
+		}
+		requireSameValue(t, s, d)
+	}
+}
+
+// FuzzEvent wants every line that an Event accepts to be JSON for jsontext
+// too, and its encoding to be stable: written, read and written again it is
+// the same text and the same event.
+func FuzzEvent(f *testing.F) {
+	for _, line := range damaged {
+		f.Add([]byte(line))
+		f.Add([]byte(`{"id":"1","sequence":0,"timestamp":"2026-01-02T03:04:05.678Z","type":"agent.toolCalled","runId":"r","payload":{"callId":"c","toolId":"t","arguments":` + line + `}}`))
+		f.Add([]byte(`{"type":"x.y","payload":` + line + `,"z":` + line + `}`))
+	}
+	for info := range agentevents.Kinds() {
+		f.Add([]byte(`{"payload":{"new":[1]},"type":"` + string(info.Kind) + `","step":3,"marks":["late","new"],"agentId":"","x":{"y": 1}}`))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var ev agentevents.Event
+		if deep(string(line)) || json.Unmarshal(line, &ev) != nil {
+			t.Skip()
+		}
+		require.True(t, jsontext.Value(line).IsValid(), "jsontext refuses %q", line)
+		once, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		require.True(t, jsontext.Value(once).IsValid(), "jsontext refuses what was written: %q", once)
+		require.False(t, bytes.ContainsAny(once, "\n\r"), "a line has to stay a line: %q", once)
+
+		var again agentevents.Event
+		require.NoError(t, again.UnmarshalJSON(once))
+		twice, err := again.AppendJSON(nil)
+		require.NoError(t, err)
+		require.Equal(t, string(once), string(twice))
+
+		var last agentevents.Event
+		require.NoError(t, last.UnmarshalJSON(twice))
+		require.Equal(t, again, last)
+	})
+}

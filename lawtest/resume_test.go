@@ -1,0 +1,142 @@
+package lawtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A replay offers the payloads of a run again, to emitters that share a clock
+// and ids.
+type replay struct {
+	t      tester
+	r      *Run
+	clock  Clock
+	ids    IDs
+	events []agentevents.Event
+}
+
+func (p *replay) emitter() *agentevents.Emitter {
+	return NewEmitter(p.t.(rapid.TB), p.r.Lifecycle, agentevents.Enforce, &p.clock, &p.ids, func(ev agentevents.Event) {
+		p.events = append(p.events, ev)
+	})
+}
+
+// offer offers some of the run's offers and wants the verdicts of the first
+// time, event by event.
+func (p *replay) offer(run *agentevents.Run, offers []Offer) {
+	for _, o := range offers {
+		err := run.Record(context.Background(), o.Event)
+		if (err == nil) != (o.Refused == nil) {
+			p.t.Logf("%s: %#v", o.Event.Kind(), o.Event.Payload)
+			p.t.Fatalf("without interruption: %v\nnow: %v", o.Refused, err)
+		}
+		if err != nil {
+			require.Equal(p.t, ruleOf(p.t, o.Refused), ruleOf(p.t, err))
+		}
+	}
+}
+
+func ruleOf(t require.TestingT, err error) agentevents.Rule {
+	var broken *agentevents.InvariantError
+	require.ErrorAs(t, err, &broken)
+	return broken.Rule
+}
+
+// The emitter is a function of what it is offered: payloads that were emitted
+// once were not changed by it and make the same log again.
+func TestSameOffersSameLog(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &replay{t: t, r: anyRun(t)}
+		run, err := p.emitter().Run(p.r.ID)
+		require.NoError(t, err)
+		p.offer(run, p.r.Offers)
+		require.Equal(t, string(encode(t, p.r.Events)), string(encode(t, p.events)))
+	})
+}
+
+// A run that is cut anywhere and resumed from a snapshot, on another emitter
+// and through JSON, goes on as if nothing had happened: what is legal is the
+// same, and so is the log.
+func TestResumedEmitterGoesOn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &replay{t: t, r: anyRun(t)}
+		run, err := p.emitter().Run(p.r.ID)
+		require.NoError(t, err)
+		rest := p.r.Offers
+		for range rapid.IntRange(1, 3).Draw(t, "cuts") {
+			n := rapid.IntRange(0, len(rest)).Draw(t, "cut")
+			p.offer(run, rest[:n])
+			rest = rest[n:]
+			if len(p.events) == 0 {
+				continue // nothing to resume from
+			}
+			require.NoError(t, run.Close())
+			s := throughJSON(t, fold(p.events, agentevents.FoldOptions{Lifecycle: p.r.Lifecycle}))
+			run, err = p.emitter().Resume(s)
+			require.NoError(t, err)
+		}
+		p.offer(run, rest)
+
+		require.Equal(t, string(encode(t, p.r.Events)), string(encode(t, p.events)), "the log")
+		o := agentevents.FoldOptions{Lifecycle: p.r.Lifecycle}
+		s := fold(p.events, o)
+		require.Zero(t, s.ViolationCount, "violations: %v", s.Violations)
+		requireSame(t, fold(p.r.Events, o), s, "the snapshot")
+	})
+}
+
+// What is open after a resumption is what was open before it: every closer that
+// the log could have is accepted by both or by neither, also a second time.
+func TestResumedEmitterHasTheSameOpen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &replay{t: t, r: anyRun(t)}
+		run, err := p.emitter().Run(p.r.ID)
+		require.NoError(t, err)
+		p.offer(run, p.r.Offers)
+		if len(p.events) == 0 {
+			return
+		}
+		s := throughJSON(t, fold(p.events, agentevents.FoldOptions{Lifecycle: p.r.Lifecycle}))
+		resumed, err := p.emitter().Resume(s)
+		require.NoError(t, err)
+		for _, ev := range p.r.Events {
+			closer := closerOf(ev)
+			if closer.Payload == nil {
+				continue
+			}
+			for range 2 {
+				want := run.Record(context.Background(), closer)
+				got := resumed.Record(context.Background(), closer)
+				if (want == nil) != (got == nil) {
+					t.Fatalf("%T %+v\nwithout interruption: %v\nresumed: %v", closer.Payload, closer.Payload, want, got)
+				}
+			}
+		}
+	})
+}
+
+// closerOf returns an event that would close what ev opened. It is marked late,
+// so that the run's end and the agent's do not matter.
+func closerOf(ev agentevents.Event) agentevents.Event {
+	out := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, ParentSpanID: ev.ParentSpanID, Marks: agentevents.MarkLate}
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		out.Payload = &agentevents.ToolReturned{CallID: p.CallID, ToolID: p.ToolID, Status: agentevents.ToolOK}
+	case *agentevents.PhaseStarted:
+		out.Payload = &agentevents.PhaseCompleted{}
+	case *agentevents.ApprovalRequested:
+		out.Payload = &agentevents.ApprovalGranted{ApprovalID: p.ApprovalID}
+	case *agentevents.HandoffRequested:
+		out.Payload = &agentevents.HandoffAccepted{HandoffID: p.HandoffID, From: p.From, To: p.To}
+	case *agentevents.TextDelta:
+		if p.Index.OK {
+			out.Payload = &agentevents.TextDelta{BlockID: p.BlockID, Index: agentevents.Some(p.Index.V + 1)}
+		}
+	}
+	return out
+}

@@ -535,6 +535,9 @@ func requireVerdict(t tester, broken []ae.Rule, found *ae.InvariantError, ev ae.
 	if found == nil && len(broken) == 0 || found != nil && slices.Contains(broken, found.Rule) {
 		return
 	}
+	if found != nil && found.Rule == ae.RuleMessageGroup {
+		return // not one of the checker's rules; a swap can break it
+	}
 	line, _ := ev.AppendJSON(nil)
 	t.Fatalf("%s\nthe checker says %v, the library %v", line, broken, found)
 }

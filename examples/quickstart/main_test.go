@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+)
+
+// The whole program: what it records keeps the strict rules and tells the
+// story that its comment promises.
+func TestQuickstart(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run.jsonl")
+	require.NoError(t, record(context.Background(), filepath.Join("..", ".."), out))
+	f, err := os.Open(out)
+	require.NoError(t, err)
+	defer f.Close()
+	runs, err := ae.FoldAll(ae.NewReader(f, ae.ReaderOptions{}).All(), ae.FoldOptions{})
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	s := runs[0]
+	require.Empty(t, s.Violations)
+	require.Equal(t, ae.RunStatusCompleted, s.Status)
+	for _, id := range []string{"surveyor", "reviewer"} {
+		require.Equal(t, ae.OutcomeConverged, s.Agents[id].Outcome)
+		require.Equal(t, ae.Converged, s.Agents[id].Status)
+	}
+	require.Equal(t, 1, s.Tools["count"].Failed)
+	require.Equal(t, 1, s.Tools["count"].OK)
+	var retried bool
+	for _, c := range s.ClosedCalls {
+		retried = retried || c.RetryOf != "" && c.Attempt == ae.Some(2) && c.Status == ae.ToolOK
+	}
+	require.True(t, retried, "a failed call is tried again")
+	require.Len(t, s.Clarifications, 1)
+	require.False(t, s.Clarifications[0].Open)
+	require.Len(t, s.Handoffs, 1)
+	require.Len(t, s.Audits, 3)
+	require.Len(t, s.Messages, 2)
+
+	var b bytes.Buffer
+	require.NoError(t, show(&b, out))
+	require.Contains(t, b.String(), "retry 2 of")
+	require.Contains(t, b.String(), "0 violations")
+}
+
+// Where there is nothing to look at, the run fails and says so.
+func TestQuickstartFails(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run.jsonl")
+	err := record(context.Background(), t.TempDir(), out)
+	require.ErrorContains(t, err, "go.mod")
+	var b bytes.Buffer
+	require.NoError(t, show(&b, out))
+	require.Contains(t, b.String(), "✗ failed")
+	require.Contains(t, b.String(), "0 violations")
+}

@@ -37,9 +37,10 @@ const extraLimit = 16
 
 // An extrasBuilder collects the extras of one object while it is parsed.
 type extrasBuilder struct {
-	buf   []byte
-	names []string
-	seen  map[string]struct{}
+	buf    []byte
+	anchor int
+	names  []string
+	seen   map[string]struct{}
 }
 
 // add keeps the next value of s as the member name, which no field has. It
@@ -96,7 +97,13 @@ func (b *extrasBuilder) put(anchor int, what byte, name, raw string) {
 	b.putText(anchor, what, string(text))
 }
 
+// putText adds an entry. Anchors never go down: members are written in the order
+// of the fields, and what came after one of them comes after it again.
 func (b *extrasBuilder) putText(anchor int, what byte, text string) {
+	if what != missingMember {
+		anchor = max(anchor, b.anchor)
+		b.anchor = anchor
+	}
 	b.buf = append(b.buf, byte(anchor), what)
 	b.buf = binary.AppendUvarint(b.buf, uint64(len(text)))
 	b.buf = append(b.buf, text...)

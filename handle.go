@@ -1,0 +1,225 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Run is a handle to a run: what it emits belongs to no agent.
+type Run struct {
+	s     *runState
+	scope Scope
+}
+
+// ID returns the run's id.
+func (r *Run) ID() string { return r.s.m.runID }
+
+// With returns a handle whose events carry the fields of s that are set, and
+// those of r's scope where they are not.
+func (r *Run) With(s Scope) *Run {
+	return &Run{s: r.s, scope: r.scope.with(s)}
+}
+
+func (s Scope) with(over Scope) Scope {
+	set := func(to *string, from string) {
+		if from != "" {
+			*to = from
+		}
+	}
+	set(&s.SessionID, over.SessionID)
+	set(&s.TaskID, over.TaskID)
+	set(&s.WorkflowID, over.WorkflowID)
+	set(&s.Phase, over.Phase)
+	set(&s.NodeID, over.NodeID)
+	set(&s.NodeRunID, over.NodeRunID)
+	return s
+}
+
+// Emit records one payload as an event of the run; the library fills in the
+// envelope. It returns nil, or an [*InvariantError] when nothing was recorded,
+// or a [*SinkError] (several are joined) when the event was recorded and a
+// required sink failed. The payload belongs to the log from then on: it must
+// not be changed.
+//
+// Cancelling the context does not lose the event.
+func (r *Run) Emit(ctx context.Context, p Payload) error {
+	return r.s.record(ctx, Event{Scope: r.scope, Payload: p})
+}
+
+// Record is [Run.Emit] for an event of which the caller has filled in some of
+// the envelope: captures and bridges. ID, Time, Step, CausationID and the
+// scope are kept where they are set; RunID must be empty or the run's;
+// Sequence and SchemaVersion are the library's.
+func (r *Run) Record(ctx context.Context, ev Event) error {
+	ev.Scope = r.scope.with(ev.Scope)
+	return r.s.record(ctx, ev)
+}
+
+// Agent returns a handle to an agent of the run. It emits nothing: the agent
+// starts with an [AgentStarted].
+func (r *Run) Agent(id string) *Agent { return &Agent{run: r, id: id} }
+
+// Close releases the run without a terminal event, as when it goes on
+// elsewhere. Handles of the run return [ErrClosed] from then on.
+func (r *Run) Close() error {
+	r.s.mu.Lock()
+	r.s.closed = true
+	r.s.mu.Unlock()
+	r.s.e.release(r.s)
+	return nil
+}
+
+// An Agent is a handle to one agent of a run: what it emits carries the
+// agent's id and its current step. One method is one event, except To and Do.
+// Nothing is inserted: an illegal move is an error that lists the legal ones.
+type Agent struct {
+	run    *Run
+	id     string
+	parent string // agent that spawned it
+	call   string // by this call
+}
+
+// ID returns the agent's id.
+func (a *Agent) ID() string { return a.id }
+
+// With returns a handle whose events carry the fields of s that are set.
+func (a *Agent) With(s Scope) *Agent {
+	out := *a
+	out.run = a.run.With(s)
+	return &out
+}
+
+// Agent returns a handle to a sub-agent; its start says who spawned it.
+func (a *Agent) Agent(id string) *Agent { return &Agent{run: a.run, id: id, parent: a.id} }
+
+// Emit records one payload as an event of the agent. See [Run.Emit].
+func (a *Agent) Emit(ctx context.Context, p Payload) error {
+	return a.run.s.record(ctx, a.event(p))
+}
+
+// Record is [Run.Record] for an event of the agent.
+func (a *Agent) Record(ctx context.Context, ev Event) error {
+	if ev.AgentID == "" {
+		ev.AgentID = a.id
+	}
+	if _, ok := ev.Payload.(*AgentStarted); ok && ev.AgentID == a.id {
+		fillText(&ev.ParentAgentID, a.parent)
+		fillText(&ev.ParentCallID, a.call)
+	}
+	return a.run.Record(ctx, ev)
+}
+
+func (a *Agent) event(p Payload) Event {
+	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
+	if _, ok := p.(*AgentStarted); ok {
+		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
+	}
+	return ev
+}
+
+// To moves the agent along a path of statuses, one transition each, and stops
+// at the first that is refused.
+func (a *Agent) To(ctx context.Context, path ...AgentStatus) error {
+	for _, s := range path {
+		if err := a.Emit(ctx, &AgentTransition{To: s}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A Call is a handle to an open tool call.
+type Call struct {
+	ID     string // the call id
+	ToolID string // the tool
+
+	agent   *Agent
+	args    JSON
+	attempt int
+	start   time.Time
+}
+
+// Call records that the agent calls a tool, under a new call id. Return or
+// Fail closes it. Calls may overlap.
+func (a *Agent) Call(ctx context.Context, tool string, args JSON) (*Call, error) {
+	c := &Call{ID: a.run.s.e.newID(), ToolID: tool, agent: a, args: args, attempt: 1, start: a.run.s.e.now()}
+	if err := a.Emit(ctx, &ToolCalled{CallID: c.ID, ToolID: tool, Arguments: args}); err != nil {
+		return c.unlessRefused(err), err
+	}
+	return c, nil
+}
+
+// Retry records that the agent calls the tool again with the same arguments:
+// a new call that names this one and counts the attempts.
+func (c *Call) Retry(ctx context.Context) (*Call, error) {
+	e := c.agent.run.s.e
+	again := &Call{ID: e.newID(), ToolID: c.ToolID, agent: c.agent, args: c.args, attempt: c.attempt + 1, start: e.now()}
+	p := &ToolCalled{CallID: again.ID, ToolID: c.ToolID, Arguments: c.args, Attempt: Some(again.attempt), RetryOf: c.ID}
+	if err := c.agent.Emit(ctx, p); err != nil {
+		return again.unlessRefused(err), err
+	}
+	return again, nil
+}
+
+// unlessRefused returns c when the call was recorded in spite of err.
+func (c *Call) unlessRefused(err error) *Call {
+	var sink *SinkError
+	if errors.As(err, &sink) {
+		return c
+	}
+	return nil
+}
+
+// Agent returns a handle to a sub-agent that this call spawned.
+func (c *Call) Agent(id string) *Agent {
+	return &Agent{run: c.agent.run, id: id, parent: c.agent.id, call: c.ID}
+}
+
+// Return records that the tool returned. Its duration is counted from Call.
+func (c *Call) Return(ctx context.Context, result JSON) error {
+	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: ToolOK, Result: result, Duration: c.duration()})
+}
+
+// Fail records that the tool failed with err: status cancelled when err is
+// context.Canceled, error otherwise.
+func (c *Call) Fail(ctx context.Context, err error) error {
+	status := ToolError
+	if errors.Is(err, context.Canceled) {
+		status = ToolCancelled
+	}
+	message := "failed"
+	if err != nil {
+		message = err.Error()
+	}
+	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: status, Error: Some(ErrorInfo{Message: message}), Duration: c.duration()})
+}
+
+func (c *Call) duration() Opt[time.Duration] {
+	return Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
+}
+
+// Do is a serial tool use: it records the call, runs fn, and records its
+// return or failure. A panic of fn is recorded as a failure and goes on. The
+// error is fn's, joined with one of recording.
+//
+// Do makes no transitions. Under [Strict] an agent that uses a tool goes
+// To(ctx, ToolCall) before and To(ctx, ToolResult) after.
+func (a *Agent) Do(ctx context.Context, tool string, args JSON, fn func(context.Context) (JSON, error)) (result JSON, err error) {
+	c, emitErr := a.Call(ctx, tool, args)
+	if c == nil {
+		return "", emitErr
+	}
+	returned := false
+	defer func() {
+		if !returned { // fn panicked or ended the goroutine
+			_ = c.Fail(ctx, errors.New("the tool panicked"))
+		}
+	}()
+	result, err = fn(ctx)
+	returned = true
+	if err != nil {
+		return result, errors.Join(err, emitErr, c.Fail(ctx, err))
+	}
+	return result, errors.Join(emitErr, c.Return(ctx, result))
+}

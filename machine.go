@@ -1,0 +1,750 @@
+package agentevents
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// machine is the state the rules are about: the one lifecycle machine, used by
+// the emitter before it records an event and by the fold before it counts one.
+// check never changes it; apply brings it to the state the event describes,
+// legal or not, so that one error does not cascade.
+type machine struct {
+	lifecycle Lifecycle
+	runID     string
+	fold      bool   // of a fold: assemble texts from deltas, own what is kept of a line
+	next      uint64 // sequence after the last event
+	begun     bool   // an event other than session.* was seen
+	opened    bool   // run.started was seen
+	terminal  Kind   // the run's terminal event, or ""
+
+	agents    map[string]*agentState
+	calls     map[callKey]*openCall
+	messages  map[string]uint64 // fingerprints by messageId
+	phases    map[phaseKey]int
+	inPhase   map[string]int // open phases by workflow
+	approvals map[string]struct{}
+	handoffs  map[string]int
+}
+
+func newMachine(l Lifecycle, runID string) *machine {
+	return &machine{
+		lifecycle: l,
+		runID:     runID,
+		agents:    map[string]*agentState{},
+		calls:     map[callKey]*openCall{},
+		messages:  map[string]uint64{},
+	}
+}
+
+// An agentState is what the rules need to know of one agent of a run.
+type agentState struct {
+	key     string
+	started bool // agent.started was seen
+	open    bool // started and not ended
+	ended   bool // the last of start and end was an end
+	restart bool // run.resumed came after the start: it may start again
+	status  AgentStatus
+	step    Opt[int] // highest step so far
+	back    Opt[int] // the step it went back to, while that is not the highest
+	ahead   Opt[int] // the step of the deltas since, where that is another
+	firm    bool     // known by more than deltas
+	base    int      // first step of the current attempt
+	renew   bool     // the next step the emitter stamps is a new one
+	attempt int
+	counted Totals // of the current attempt; Steps unused
+	group   bool   // shares its context by group
+	blocks  []blockState
+
+	rec *AgentSnapshot // the fold's record; nil in an emitter
+}
+
+// A blockState follows the deltas of one block of text, reasoning or
+// arguments.
+type blockState struct {
+	subject string // the catalog's subject: text, reasoning, tool_call
+	id      string
+	next    int  // index that the next numbered delta has
+	size    int  // characters so far
+	whole   bool // the whole block was seen: later deltas say nothing new
+	text    []byte
+}
+
+// maxBlocks bounds the blocks an agent has in the making; the oldest is
+// forgotten first.
+const maxBlocks = 64
+
+type openCall struct {
+	eventID string            // of the event that opened it
+	rec     *ToolCallSnapshot // the fold's record; nil in an emitter
+}
+
+type callKey struct{ agent, call string }
+type phaseKey struct{ workflow, phase string }
+
+// agentKey says who "the agent" of an event is: agentId, else nodeRunId, else
+// the span of the event that started it.
+func (m *machine) agentKey(e *Event) string {
+	if e.AgentID != "" {
+		return e.AgentID
+	}
+	if e.NodeRunID != "" {
+		return e.NodeRunID
+	}
+	switch e.Payload.(type) {
+	case *AgentStarted, *AgentEnded:
+		return e.SpanID
+	}
+	if _, ok := m.agents[e.ParentSpanID]; ok {
+		return e.ParentSpanID
+	}
+	return ""
+}
+
+// agent returns the state of an agent, a new one if need be.
+func (m *machine) agent(key string) *agentState {
+	a := m.agents[key]
+	if a == nil {
+		a = &agentState{key: m.own(key), status: Thinking}
+		m.agents[a.key] = a
+	}
+	return a
+}
+
+// own returns s for keeping. A fold copies it, so that it does not keep the
+// line alive that it was cut from.
+func (m *machine) own(s string) string {
+	if m.fold {
+		return strings.Clone(s)
+	}
+	return s
+}
+
+// status returns the constant of a known status, so that a word cut from a
+// line is not kept.
+func (m *machine) status(s AgentStatus) AgentStatus {
+	if i := s.index(); i >= 0 {
+		return statuses[i]
+	}
+	return AgentStatus(m.own(string(s)))
+}
+
+// refuse makes the error of a rule; the caller fills in subject and state.
+func (m *machine) refuse(e *Event, rule Rule, subject, state, detail string) *InvariantError {
+	return &InvariantError{
+		Rule: rule, Kind: e.Kind(), RunID: e.RunID, AgentID: e.AgentID, EventID: e.ID, Sequence: e.Sequence,
+		Subject: subject, State: state, Detail: detail,
+	}
+}
+
+func quote(what, id string) string {
+	if id == "" {
+		return what
+	}
+	return what + ` "` + id + `"`
+}
+
+// check reports the first rule that e would break, or nil. The payload is one
+// of this package's.
+func (m *machine) check(e *Event) *InvariantError {
+	if err := e.check(); err != nil {
+		return err.asError(e)
+	}
+	if m.terminal != "" && !e.Marks.Has(MarkLate) && !afterEnd(e.Payload) {
+		return m.refuse(e, RuleTerminalLast, quote("run", e.RunID), "ended by "+string(m.terminal),
+			"only session events, audits, usage and late events may follow")
+	}
+	if err := m.checkWorkflow(e); err != nil {
+		return err
+	}
+	key := m.agentKey(e)
+	a := m.agents[key]
+	if key != "" {
+		if err := m.checkAgent(e, key, a); err != nil {
+			return err
+		}
+	} else if isLifecycle(e.Payload) {
+		return (&fieldError{RuleFieldRequired, "/agentId", "is required (or nodeRunId, or spanId of the start)"}).asError(e)
+	}
+	switch p := e.Payload.(type) {
+	case *RunStarted:
+		if m.opened {
+			return m.refuse(e, RuleRunOpen, quote("run", e.RunID), "open", "a run starts once")
+		}
+		if m.begun {
+			return m.refuse(e, RuleRunOpen, quote("run", e.RunID), "under way", "only session events may precede run.started")
+		}
+	case *ToolCalled:
+		if _, open := m.calls[callKey{key, p.CallID}]; open {
+			return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "open", "a call id is not used again while its call is open")
+		}
+	case *ToolReturned:
+		return m.checkReturn(e, key, p)
+	case *AgentReasoningDelta:
+		return m.checkDelta(e, a, "reasoning", p.BlockID, p.Index)
+	case *TextDelta:
+		return m.checkDelta(e, a, "text", p.BlockID, p.Index)
+	case *ToolArgumentsDelta:
+		return m.checkDelta(e, a, "tool_call", p.CallID, p.Index)
+	case *PhaseCompleted:
+		if m.phases[phaseKey{e.WorkflowID, e.Phase}] == 0 {
+			return m.refuse(e, RulePhaseOpen, quote("phase", e.Phase), "not open", "no workflow.phase.started is waiting for this")
+		}
+	case *ApprovalGranted:
+		return m.checkApproval(e, p.ApprovalID)
+	case *ApprovalRejected:
+		return m.checkApproval(e, p.ApprovalID)
+	case *HandoffAccepted:
+		key := handoffKey(p.HandoffID, p.From, p.To)
+		if m.handoffs[key] == 0 {
+			return m.refuse(e, RuleHandoffOpen, quote("handoff", key), "not open", "no handoff.requested is waiting for this")
+		}
+	case *MessageCreated:
+		if p.Message.GroupID == "" && m.sharesByGroup(e, a, &p.Message) {
+			return m.refuse(e, RuleMessageGroup, quote("message", p.Message.MessageID), "without groupId", "the sender shares its context by group")
+		}
+	}
+	return nil
+}
+
+// afterEnd reports whether a kind is legal after the run's terminal event.
+func afterEnd(p Payload) bool {
+	switch p.(type) {
+	case *SessionStarted, *SessionCompleted, *AuditChecked, *UsageObserved:
+		return true
+	}
+	return false
+}
+
+func isSession(p Payload) bool {
+	switch p.(type) {
+	case *SessionStarted, *SessionCompleted:
+		return true
+	}
+	return false
+}
+
+// isLifecycle reports whether p is about an agent and nothing else.
+func isLifecycle(p Payload) bool {
+	switch p.(type) {
+	case *AgentStarted, *AgentTransition, *AgentEnded:
+		return true
+	}
+	return false
+}
+
+// checkMessage is the part of check that needs the text as it is recorded,
+// after redaction.
+func (m *machine) checkMessage(e *Event) *InvariantError {
+	p, ok := e.Payload.(*MessageCreated)
+	if !ok {
+		return nil
+	}
+	if hash, known := m.messages[p.Message.MessageID]; known && hash != p.Message.hash() {
+		return m.refuse(e, RuleMessageID, quote("message", p.Message.MessageID), "known", "it has other content; the first one wins")
+	}
+	return nil
+}
+
+// knows reports whether the event brings a message whose id was seen before.
+func (m *machine) knows(e *Event) bool {
+	p, ok := e.Payload.(*MessageCreated)
+	if ok {
+		_, ok = m.messages[p.Message.MessageID]
+	}
+	return ok
+}
+
+// remember notes a message; the first one of an id counts. One without an id
+// is like no other.
+func (m *machine) remember(c *ConversationMessage) {
+	if _, known := m.messages[c.MessageID]; !known && c.MessageID != "" {
+		m.messages[m.own(c.MessageID)] = c.hash()
+	}
+}
+
+// hash tells the message from another one with the same id.
+func (c *ConversationMessage) hash() uint64 { return fingerprint(c.appendJSON(nil)) }
+
+func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantError {
+	if e.Step.OK {
+		switch e.Payload.(type) {
+		case *AgentStarted, *AgentEnded, *AuditChecked:
+			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "", "starts, ends and audits have no step")
+		}
+		if a != nil {
+			if at := a.current(); at.OK && e.Step.V < at.V {
+				return m.refuse(e, RuleStepMonotonic, quote("agent", key), "at step "+itoa(at.V), "step "+itoa(e.Step.V)+" would go back")
+			}
+		}
+	}
+	late := e.Marks.Has(MarkLate)
+	switch p := e.Payload.(type) {
+	case *AgentStarted:
+		if a != nil && a.open && !a.restart && !p.Resumed {
+			return m.refuse(e, RuleAgentStartedOnce, quote("agent", key), "running ("+string(a.status)+")",
+				"it may start again after it has ended, after run.resumed, or with resumed set")
+		}
+		return nil
+	case *AgentEnded:
+		if a == nil {
+			return nil
+		}
+		if a.ended && !late {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+		}
+		return m.checkTotals(e, key, a, p)
+	case *AgentTransition:
+		if a != nil && a.ended && !late {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+		}
+		status := Thinking
+		if a != nil {
+			status = a.status
+		}
+		if status.Terminal() && len(m.lifecycle.Next(status)) == 0 && !late {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), string(status), "only audits and agent.ended may follow")
+		}
+		if p.From != status {
+			return m.refuse(e, RuleTransitionFromCurrent, quote("agent", key), string(status), "from is "+string(p.From))
+		}
+		if !m.lifecycle.Allows(p.From, p.To) {
+			return m.refuse(e, RuleTransitionLegal, quote("agent", key), string(status),
+				string(p.From)+" → "+string(p.To)+" is not in the "+m.lifecycle.String()+" table; legal: "+joinStatuses(m.lifecycle.Next(p.From)))
+		}
+		return nil
+	}
+	if a == nil || late {
+		return nil
+	}
+	if p, ok := e.Payload.(*MessageCreated); ok && p.Message.From != key {
+		return nil // somebody else's words in the agent's conversation
+	}
+	if i := payloadIndex(e.Payload); i >= 0 && catalog[i].Act {
+		if a.ended {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+		}
+		if a.status.Terminal() {
+			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), string(a.status), "only audits and agent.ended may follow")
+		}
+	}
+	return nil
+}
+
+func joinStatuses(s []AgentStatus) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	for i, status := range s {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(status))
+	}
+	return b.String()
+}
+
+func (m *machine) checkTotals(e *Event, key string, a *agentState, p *AgentEnded) *InvariantError {
+	if !p.Totals.OK {
+		return nil
+	}
+	given, counted := p.Totals.V, a.totals()
+	for _, c := range [...]struct {
+		name           string
+		given, counted int
+	}{
+		{"steps", given.Steps, counted.Steps},
+		{"toolCalls", given.ToolCalls, counted.ToolCalls},
+		{"auditCheckpoints", given.AuditCheckpoints, counted.AuditCheckpoints},
+		{"auditsPassed", given.AuditsPassed, counted.AuditsPassed},
+		{"auditsFailed", given.AuditsFailed, counted.AuditsFailed},
+	} {
+		if c.given < c.counted {
+			err := m.refuse(e, RuleEndedTotals, quote("agent", key), "", "total "+itoa(c.given)+" is below the "+itoa(c.counted)+" that were recorded")
+			err.Pointer = "/payload/totals/" + c.name
+			return err
+		}
+	}
+	return nil
+}
+
+// totals returns the counters of the current attempt.
+func (a *agentState) totals() Totals {
+	t := a.counted
+	if a.step.OK && a.step.V >= a.base {
+		t.Steps = a.step.V - a.base + 1
+	}
+	return t
+}
+
+func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantError {
+	if p.OneEvent {
+		return nil
+	}
+	call := m.calls[callKey{key, p.CallID}]
+	if call == nil {
+		if p.Status == ToolForbidden || p.Status == ToolRateLimited {
+			return nil
+		}
+		return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "not open", "no agent.toolCalled of "+quote("agent", key)+" is waiting for this")
+	}
+	if e.CausationID != "" && call.eventID != "" && e.CausationID != call.eventID {
+		return m.refuse(e, RuleToolCausation, quote("call", p.CallID), "opened by event "+call.eventID, "causationId is "+e.CausationID)
+	}
+	return nil
+}
+
+func (m *machine) checkDelta(e *Event, a *agentState, subject, id string, index Opt[int]) *InvariantError {
+	if !index.OK || m.atRest(a) {
+		return nil
+	}
+	want := 0
+	if a != nil {
+		if b := a.block(subject, id); b != nil {
+			if b.whole && id != "" {
+				return nil // it says nothing new
+			}
+			want = b.next
+		}
+	}
+	if index.V == want || id == "" && index.V == 0 {
+		return nil
+	}
+	return m.refuse(e, RuleDeltaIndex, quote(subject+" block", id), "at index "+itoa(want), "index "+itoa(index.V)+" is out of order")
+}
+
+func (m *machine) checkApproval(e *Event, id string) *InvariantError {
+	if _, ok := m.approvals[id]; ok {
+		return nil
+	}
+	return m.refuse(e, RuleApprovalOpen, quote("approval", id), "not open", "no approval.requested is waiting for this")
+}
+
+func handoffKey(id string, from, to AgentRef) string {
+	if id != "" {
+		return id
+	}
+	return from.AgentID + "→" + to.AgentID
+}
+
+func (m *machine) sharesByGroup(e *Event, a *agentState, msg *ConversationMessage) bool {
+	if msg.Agent.OK {
+		_, group := msg.Agent.V.AgentSharing.Group()
+		return group
+	}
+	if sender := m.agents[msg.From]; sender != nil {
+		return sender.group
+	}
+	return a != nil && a.group && msg.From == e.AgentID
+}
+
+func (m *machine) checkWorkflow(e *Event) *InvariantError {
+	needPhase := false
+	switch e.Payload.(type) {
+	case *WorkflowCreated, *WorkflowApproved, *WorkflowFinalized:
+	case *PhaseStarted, *PhaseCompleted, *CheckpointSaved, *CheckpointResumed:
+		needPhase = true
+	default:
+		if e.Phase != "" && e.WorkflowID == "" {
+			return m.refuse(e, RuleWorkflowContext, quote("phase", e.Phase), "without workflowId", "events of a workflow carry workflowId")
+		}
+		if e.WorkflowID != "" && e.Phase == "" && m.inPhase[e.WorkflowID] > 0 && strings.HasPrefix(string(e.Kind()), "agent.") {
+			return m.refuse(e, RuleWorkflowContext, quote("workflow", e.WorkflowID), "inside a phase", "agent events inside a phase carry its name")
+		}
+		return nil
+	}
+	if e.WorkflowID == "" {
+		return m.refuse(e, RuleWorkflowContext, "", "", "workflow events carry workflowId")
+	}
+	if needPhase && e.Phase == "" {
+		return m.refuse(e, RuleWorkflowContext, quote("workflow", e.WorkflowID), "", "phase and checkpoint events carry phase")
+	}
+	return nil
+}
+
+// apply brings the machine to the state that e describes. It returns the
+// agent the event belongs to, or nil.
+func (m *machine) apply(e *Event) *agentState {
+	m.next = max(e.Sequence, e.Sequence+1) // a log may claim the highest number there is
+	if !isSession(e.Payload) {
+		m.begun = true
+	}
+	var a *agentState
+	key := m.agentKey(e)
+	if key != "" {
+		if i := payloadIndex(e.Payload); e.Step.OK || e.AgentID != "" || i >= 0 && (catalog[i].Act || catalog[i].Subject == "agent") {
+			a = m.agent(key)
+		} else if a = m.agents[key]; a != nil && !a.firm {
+			a = nil // as if its deltas were not there
+		}
+	}
+	delta := droppable(e.Payload)
+	if a != nil && !delta {
+		a.firm = true
+	}
+	if a != nil && e.Step.OK && !(delta && m.atRest(a)) {
+		a.reach(e.Step.V, delta)
+	}
+	switch p := e.Payload.(type) {
+	case *RunStarted:
+		m.opened = true
+	case *RunResumed:
+		for _, a := range m.agents {
+			a.restart = a.open
+		}
+	case *RunCompleted, *RunFailed, *RunCancelled:
+		m.terminal = e.Kind()
+		for _, a := range m.agents {
+			a.rest()
+		}
+	case *AgentStarted:
+		if a != nil {
+			a.start(p)
+		}
+	case *AgentTransition:
+		if a != nil {
+			a.status = m.status(p.To)
+			a.endUnnamed()
+		}
+	case *AgentEnded:
+		if a != nil {
+			a.open, a.ended, a.restart = false, true, false
+			a.rest()
+		}
+	case *AuditChecked:
+		if a != nil {
+			a.counted.AuditCheckpoints++
+			switch p.Result {
+			case AuditPass:
+				a.counted.AuditsPassed++
+			case AuditFail:
+				a.counted.AuditsFailed++
+			}
+		}
+	case *ToolCalled:
+		if a != nil {
+			a.counted.ToolCalls++
+		}
+		if a != nil {
+			key = a.key
+			a.endUnnamed()
+		}
+		m.calls[callKey{key, m.own(p.CallID)}] = &openCall{eventID: m.own(e.ID)}
+	case *ToolReturned:
+		if p.OneEvent { // a whole call: it closes no other
+			if a != nil {
+				a.counted.ToolCalls++
+			}
+			break
+		}
+		delete(m.calls, callKey{key, p.CallID})
+		if a != nil {
+			a.forget("tool_call", p.CallID)
+		}
+	case *AgentReasoningDelta:
+		m.delta(a, "reasoning", p.BlockID, p.Index, p.Delta)
+	case *TextDelta:
+		m.delta(a, "text", p.BlockID, p.Index, p.Delta)
+	case *ToolArgumentsDelta:
+		m.delta(a, "tool_call", p.CallID, p.Index, p.Delta)
+	case *AgentReasoned:
+		m.wholeBlock(a, "reasoning", p.BlockID)
+	case *TextCompleted:
+		m.wholeBlock(a, "text", p.BlockID)
+	case *MessageCreated:
+		m.remember(&p.Message)
+	case *PhaseStarted:
+		m.openPhase(e.WorkflowID, e.Phase, 1)
+	case *PhaseCompleted:
+		if m.phases[phaseKey{e.WorkflowID, e.Phase}] > 0 {
+			m.openPhase(e.WorkflowID, e.Phase, -1)
+		}
+	case *ApprovalRequested:
+		if m.approvals == nil {
+			m.approvals = map[string]struct{}{}
+		}
+		m.approvals[p.ApprovalID] = struct{}{}
+	case *ApprovalGranted:
+		delete(m.approvals, p.ApprovalID)
+	case *ApprovalRejected:
+		delete(m.approvals, p.ApprovalID)
+	case *HandoffRequested:
+		if m.handoffs == nil {
+			m.handoffs = map[string]int{}
+		}
+		m.handoffs[handoffKey(p.HandoffID, p.From, p.To)]++
+	case *HandoffAccepted:
+		key := handoffKey(p.HandoffID, p.From, p.To)
+		if n := m.handoffs[key]; n > 1 {
+			m.handoffs[key] = n - 1
+		} else {
+			delete(m.handoffs, key)
+		}
+	}
+	return a
+}
+
+func (m *machine) openPhase(workflow, phase string, by int) {
+	if m.phases == nil {
+		m.phases, m.inPhase = map[phaseKey]int{}, map[string]int{}
+	}
+	key := phaseKey{workflow, phase}
+	if m.phases[key] += by; m.phases[key] == 0 {
+		delete(m.phases, key)
+	}
+	if m.inPhase[workflow] += by; m.inPhase[workflow] == 0 {
+		delete(m.inPhase, workflow)
+	}
+}
+
+// current returns the step below which no event may go.
+func (a *agentState) current() Opt[int] {
+	switch {
+	case a.ahead.OK:
+		return a.ahead
+	case a.back.OK:
+		return a.back
+	}
+	return a.step
+}
+
+// reach notes the step of an event. What may be dropped from a log must leave
+// no mark on the agent's step: where deltas are is noted apart, until the next
+// event that may not.
+func (a *agentState) reach(step int, delta bool) {
+	if delta {
+		if at := a.current(); !at.OK || step != at.V {
+			a.ahead = Some(step)
+		}
+		return
+	}
+	a.ahead, a.back = Opt[int]{}, Opt[int]{}
+	if !a.step.OK || step >= a.step.V {
+		a.step = Some(step)
+	} else {
+		a.back = Some(step)
+	}
+	a.renew = false
+}
+
+// rest forgets what only matters while the agent is at work.
+func (a *agentState) rest() {
+	a.blocks, a.ahead = nil, Opt[int]{}
+}
+
+// start begins an attempt.
+func (a *agentState) start(p *AgentStarted) {
+	a.base = 0
+	if a.started && a.step.OK {
+		a.base, a.renew = a.step.V+1, true
+	}
+	a.started, a.open, a.ended, a.restart = true, true, false, false
+	a.status = Thinking
+	a.attempt++
+	if p.Attempt.OK {
+		a.attempt = p.Attempt.V
+	}
+	a.counted = Totals{}
+	a.rest()
+	if p.Agent.OK {
+		_, a.group = p.Agent.V.AgentSharing.Group()
+	}
+}
+
+// block finds a block in the making.
+func (a *agentState) block(subject, id string) *blockState {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if b := &a.blocks[i]; b.id == id && b.subject == subject {
+			return b
+		}
+	}
+	return nil
+}
+
+// addBlock adds a block in the making.
+func (m *machine) addBlock(a *agentState, subject, id string) *blockState {
+	if len(a.blocks) == maxBlocks {
+		a.blocks = append(a.blocks[:0], a.blocks[1:]...)
+	}
+	a.blocks = append(a.blocks, blockState{subject: subject, id: m.own(id)})
+	return &a.blocks[len(a.blocks)-1]
+}
+
+// delta notes a piece of a block.
+func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text string) {
+	if a == nil || m.atRest(a) {
+		return
+	}
+	b := a.block(subject, id)
+	switch {
+	case b == nil:
+		b = m.addBlock(a, subject, id)
+	case id == "" && (b.whole || index.OK && index.V == 0):
+		*b = blockState{subject: subject} // a block without a name begins again
+	}
+	if b.whole {
+		return
+	}
+	if index.OK {
+		b.next = index.V + 1
+	}
+	b.size += utf8.RuneCountInString(text)
+	if m.fold && subject != "tool_call" {
+		b.text = append(b.text, text...)
+	}
+}
+
+// wholeBlock notes that the whole of a block was seen.
+func (m *machine) wholeBlock(a *agentState, subject, id string) {
+	if a == nil || m.atRest(a) {
+		return
+	}
+	a.forget(subject, id)
+	if id != "" {
+		m.addBlock(a, subject, id).whole = true
+	}
+}
+
+// atRest reports whether deltas have nothing to tell any more: the agent has
+// ended, or its run has.
+func (m *machine) atRest(a *agentState) bool {
+	return m.terminal != "" || a != nil && a.ended
+}
+
+// endUnnamed ends the blocks without a name: another act of the agent has come
+// between, so the next delta begins a new block.
+func (a *agentState) endUnnamed() {
+	for i := range a.blocks {
+		if b := &a.blocks[i]; b.id == "" && b.subject != "tool_call" {
+			b.whole = true
+		}
+	}
+}
+
+func (a *agentState) forget(subject, id string) {
+	for i := range a.blocks {
+		if a.blocks[i].id == id && a.blocks[i].subject == subject {
+			a.blocks = append(a.blocks[:i], a.blocks[i+1:]...)
+			return
+		}
+	}
+}
+
+// blockSize returns how many characters of reasoning the event's block had so
+// far.
+func (m *machine) blockSize(e *Event) int {
+	p, ok := e.Payload.(*AgentReasoningDelta)
+	if !ok {
+		return 0
+	}
+	if a := m.agents[m.agentKey(e)]; a != nil {
+		if b := a.block("reasoning", p.BlockID); b != nil {
+			return b.size
+		}
+	}
+	return 0
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -493,9 +493,32 @@ func envelopeNumber(name string) int {
 	return 0
 }
 
-// encodable reports what no line can carry. It is refused in every mode.
-func (e *Event) encodable() *fieldError {
-	if err := e.envelopeEncodable(); err != nil {
+// envelopeWritable is the part of writable for the envelope.
+func (e *Event) envelopeWritable() *fieldError {
+	if !sound(e.ID) || !sound(e.RunID) || !sound(e.AgentID) || !sound(e.SessionID) || !sound(e.TaskID) || !sound(e.WorkflowID) ||
+		!sound(e.Phase) || !sound(e.NodeID) || !sound(e.NodeRunID) || !sound(e.Actor) || !sound(e.ParentAgentID) || !sound(e.ParentCallID) ||
+		!sound(e.TraceID) || !sound(e.SpanID) || !sound(e.ParentSpanID) || !sound(e.CausationID) || !sound(e.SchemaVersion) {
+		for n := envID; n < envPayload; n++ {
+			if s := e.text(n); s != nil && !utf8.ValidString(*s) {
+				return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].name, "is not valid UTF-8"}
+			}
+		}
+	}
+	// The years 0 to 9999 in seconds since the epoch.
+	if sec := e.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
+		return &fieldError{RuleFieldRange, "/timestamp", "is outside the years 0 to 9999"}
+	}
+	return nil
+}
+
+// sound reports whether s is valid UTF-8; most envelope fields are empty.
+func sound(s string) bool { return s == "" || utf8.ValidString(s) }
+
+// writable reports what no line can carry, in envelope and payload: damaged
+// ids, numbers that are not finite, times without a year. It is refused in
+// every mode.
+func (e *Event) writable() *fieldError {
+	if err := e.envelopeWritable(); err != nil {
 		return err
 	}
 	p := ops(e.Payload)
@@ -503,43 +526,9 @@ func (e *Event) encodable() *fieldError {
 	if err == nil {
 		return nil
 	}
-	if _, unknown := p.(*Unknown); !unknown && err.rule != RuleFieldUTF8 {
-		// A broken rule need not keep an event from being written; a number
-		// that is not finite or a time out of range does.
-		var s jsonwire.Scanner
-		s.Reset(string(p.appendJSON(nil)))
-		if ops(New(p.kind())).parseJSON(&s) == nil {
-			return nil
-		}
-	}
-	return err.in("payload")
-}
-
-func (e *Event) envelopeEncodable() *fieldError {
-	for n := envID; n < envPayload; n++ {
-		if s := e.text(n); s != nil && !utf8.ValidString(*s) {
-			return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].name, "is not valid UTF-8"}
-		}
-	}
-	if y := e.Time.UTC().Year(); y < 0 || y > 9999 {
-		return &fieldError{RuleFieldRange, "/timestamp", "is outside the years 0 to 9999"}
-	}
-	return nil
-}
-
-// writable reports what no line can carry, in envelope and payload: damaged
-// ids, numbers that are not finite, times without a year. It is refused in
-// every mode.
-func (e *Event) writable() *fieldError {
-	if err := e.encodable(); err != nil {
-		return err
-	}
-	err := ops(e.Payload).check()
-	if err == nil {
-		return nil
-	}
-	// The payload breaks a rule; see whether it breaks one of these.
-	if !writable(reflect.ValueOf(e.Payload).Elem()) {
+	// A broken rule need not keep the payload from being written; see whether
+	// it holds something that does.
+	if _, unknown := p.(*Unknown); unknown || !writable(reflect.ValueOf(p).Elem()) {
 		return err.in("payload")
 	}
 	return nil
@@ -586,7 +575,7 @@ func (e *Event) check() *fieldError {
 	if e.Step.OK && e.Step.V < 0 {
 		return &fieldError{RuleFieldRange, "/step", strconv.Itoa(e.Step.V) + " is below 0"}
 	}
-	if err := e.envelopeEncodable(); err != nil {
+	if err := e.envelopeWritable(); err != nil {
 		return err
 	}
 	if err := ops(e.Payload).check(); err != nil {

@@ -326,12 +326,13 @@ type runState struct {
 	m      *machine
 	ids    idSource
 	line   []byte
+	clean  cleaner // of the event being written: here, so that it costs no allocation
 	closed bool
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
 // record is the write path.
-func (s *runState) record(ctx context.Context, ev Event) error {
+func (s *runState) record(ctx context.Context, ev *Event) error {
 	e := s.e
 	if !e.enter() {
 		return ErrClosed
@@ -371,8 +372,9 @@ type outcome struct {
 	reports   []error // for OnError
 }
 
-// write is the part of the write path under the run's lock.
-func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error) {
+// write is the part of the write path under the run's lock. ev is the
+// caller's own and is filled in on the way.
+func (s *runState) write(ctx context.Context, ev *Event) (done outcome, err error) {
 	e := s.e
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -391,7 +393,7 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 		return done, err
 	}
 	if ev.RunID != s.m.runID {
-		err := s.m.refuse(&ev, RuleRun, quote("run", s.m.runID), "", "the event says run "+quoteID(ev.RunID))
+		err := s.m.refuse(ev, RuleRun, quote("run", s.m.runID), "", "the event says run "+quoteID(ev.RunID))
 		err.RunID = s.m.runID
 		return done, err
 	}
@@ -402,10 +404,10 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 	} else {
 		ev.Time = ev.Time.UTC().Round(0)
 	}
-	s.fill(&ev)
+	s.fill(ev)
 
 	// Check.
-	if violation := s.m.check(&ev); violation != nil {
+	if violation := s.m.check(ev); violation != nil {
 		if e.opts.Mode == Enforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return done, violation
 		}
@@ -414,17 +416,18 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
-	c := cleaner{policy: e.redact, kind: ev.Kind()}
-	p := ops(ev.Payload).cleanPayload(&c)
+	c := &s.clean
+	*c = cleaner{policy: e.redact, kind: ev.Kind()}
+	p := ops(ev.Payload).cleanPayload(c)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}
 	if c.err != nil {
 		done.violation = nil
-		return done, c.err.in("payload").asError(&ev)
+		return done, c.err.in("payload").asError(ev)
 	}
 	var cut bool
-	used := s.reasoningUsed(&ev)
+	used := s.reasoningUsed(ev)
 	ev.Payload, cut = e.redact.reasoning(p, used)
 	if c.redacted || cut {
 		ev.Marks |= MarkRedacted
@@ -432,7 +435,7 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 	if c.sanitized {
 		ev.Marks |= MarkSanitized
 	}
-	if violation := s.m.checkMessage(&ev); violation != nil {
+	if violation := s.m.checkMessage(ev); violation != nil {
 		if e.opts.Mode == Enforce {
 			return done, violation
 		}
@@ -453,14 +456,14 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 	if done.violation != nil {
 		done.violation.EventID = ev.ID
 	}
-	s.countReasoning(&ev, used)
-	s.m.apply(&ev)
+	s.countReasoning(ev, used)
+	s.m.apply(ev)
 	done.recorded, done.sequence, done.runID = true, ev.Sequence, ev.RunID
 	done.ended = s.m.terminal != ""
 
 	// Trace, encode once, deliver.
 	if e.tracer != nil {
-		tc, terr := e.tracer.trace(ctx, &ev)
+		tc, terr := e.tracer.trace(ctx, ev)
 		if terr != nil {
 			err = e.failed(err, e.tracer, &done, terr)
 		}
@@ -472,7 +475,7 @@ func (s *runState) write(ctx context.Context, ev Event) (done outcome, err error
 		s.line = ev.append(s.line[:0], ops(ev.Payload))
 	}
 	for _, k := range e.sinks {
-		if werr := k.write(ctx, &ev, s.line); werr != nil {
+		if werr := k.write(ctx, ev, s.line); werr != nil {
 			err = e.failed(err, k, &done, werr)
 		}
 	}
@@ -536,7 +539,7 @@ func (e *Emitter) failed(err error, k *sinkEntry, done *outcome, cause error) er
 // causation of a return, the status a transition starts from, the totals of an
 // end, the ids of a message. A payload is copied before it is changed.
 func (s *runState) fill(ev *Event) {
-	a := s.m.agents[s.m.agentKey(ev)]
+	a := s.m.find(s.m.agentKey(ev))
 	switch p := ev.Payload.(type) {
 	case *AgentTransition:
 		if p.From == "" {

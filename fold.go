@@ -178,7 +178,7 @@ func (f *Fold) remember(ev *Event, fp Fingerprint) {
 	list := &f.s.Recent
 	if droppable(ev.Payload) {
 		list = &f.s.RecentDeltas
-		if a := f.m.agents[f.m.agentKey(ev)]; f.m.terminal != "" || a == nil || !a.open {
+		if a := f.m.find(f.m.agentKey(ev)); f.m.terminal != "" || a == nil || !a.open {
 			return
 		}
 	}

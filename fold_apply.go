@@ -345,7 +345,7 @@ func (f *Fold) settle() {
 func (f *Fold) finishTexts(ev *Event) {
 	switch ev.Payload.(type) {
 	case *AgentStarted, *AgentEnded:
-		if a := f.m.agents[f.m.agentKey(ev)]; a != nil {
+		if a := f.m.find(f.m.agentKey(ev)); a != nil {
 			a.finishTexts()
 		}
 	case *RunCompleted, *RunFailed, *RunCancelled:

@@ -44,7 +44,8 @@ func (s Scope) with(over Scope) Scope {
 //
 // Cancelling the context does not lose the event.
 func (r *Run) Emit(ctx context.Context, p Payload) error {
-	return r.s.record(ctx, Event{Scope: r.scope, Payload: p})
+	ev := Event{Scope: r.scope, Payload: p}
+	return r.s.record(ctx, &ev)
 }
 
 // Record is [Run.Emit] for an event of which the caller has filled in some of
@@ -53,7 +54,7 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 // Sequence and SchemaVersion are the library's.
 func (r *Run) Record(ctx context.Context, ev Event) error {
 	ev.Scope = r.scope.with(ev.Scope)
-	return r.s.record(ctx, ev)
+	return r.s.record(ctx, &ev)
 }
 
 // Agent returns a handle to an agent of the run. It emits nothing: the agent
@@ -95,7 +96,11 @@ func (a *Agent) Agent(id string) *Agent { return &Agent{run: a.run, id: id, pare
 
 // Emit records one payload as an event of the agent. See [Run.Emit].
 func (a *Agent) Emit(ctx context.Context, p Payload) error {
-	return a.run.s.record(ctx, a.event(p))
+	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
+	if _, ok := p.(*AgentStarted); ok {
+		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
+	}
+	return a.run.s.record(ctx, &ev)
 }
 
 // Record is [Run.Record] for an event of the agent.
@@ -108,14 +113,6 @@ func (a *Agent) Record(ctx context.Context, ev Event) error {
 		fillText(&ev.ParentCallID, a.call)
 	}
 	return a.run.Record(ctx, ev)
-}
-
-func (a *Agent) event(p Payload) Event {
-	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
-	if _, ok := p.(*AgentStarted); ok {
-		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
-	}
-	return ev
 }
 
 // To moves the agent along a path of statuses, one transition each, and stops

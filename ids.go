@@ -49,15 +49,19 @@ func (s *idSource) next(t time.Time) string {
 		s.slab = strings.Builder{}
 		s.slab.Grow(slabSize)
 	}
-	start := s.slab.Len()
 	const digits = "0123456789abcdef"
+	var text [uuidLen]byte
+	at := 0
 	for i, b := range u {
 		switch i {
 		case 4, 6, 8, 10:
-			s.slab.WriteByte('-')
+			text[at] = '-'
+			at++
 		}
-		s.slab.WriteByte(digits[b>>4])
-		s.slab.WriteByte(digits[b&15])
+		text[at], text[at+1] = digits[b>>4], digits[b&15]
+		at += 2
 	}
+	start := s.slab.Len()
+	s.slab.Write(text[:])
 	return s.slab.String()[start:]
 }

@@ -20,6 +20,7 @@ type machine struct {
 	terminal  Kind   // the run's terminal event, or ""
 
 	agents    map[string]*agentState
+	last      *agentState // found last
 	calls     map[callKey]*openCall
 	messages  map[string]uint64 // fingerprints by messageId
 	phases    map[phaseKey]int
@@ -102,9 +103,22 @@ func (m *machine) agentKey(e *Event) string {
 	return ""
 }
 
+// find returns the state of an agent, or nil. Agents are never forgotten, so
+// the one asked for last is the first to be tried.
+func (m *machine) find(key string) *agentState {
+	if m.last != nil && m.last.key == key {
+		return m.last
+	}
+	a := m.agents[key]
+	if a != nil {
+		m.last = a
+	}
+	return a
+}
+
 // agent returns the state of an agent, a new one if need be.
 func (m *machine) agent(key string) *agentState {
-	a := m.agents[key]
+	a := m.find(key)
 	if a == nil {
 		a = &agentState{key: m.own(key), status: Thinking}
 		m.agents[a.key] = a
@@ -159,7 +173,7 @@ func (m *machine) check(e *Event) *InvariantError {
 		return err
 	}
 	key := m.agentKey(e)
-	a := m.agents[key]
+	a := m.find(key)
 	if key != "" {
 		if err := m.checkAgent(e, key, a); err != nil {
 			return err
@@ -476,7 +490,7 @@ func (m *machine) apply(e *Event) *agentState {
 	if key != "" {
 		if i := payloadIndex(e.Payload); e.Step.OK || e.AgentID != "" || i >= 0 && (catalog[i].Act || catalog[i].Subject == "agent") {
 			a = m.agent(key)
-		} else if a = m.agents[key]; a != nil && !a.firm {
+		} else if a = m.find(key); a != nil && !a.firm {
 			a = nil // as if its deltas were not there
 		}
 	}

@@ -185,55 +185,55 @@ const defaultReasoningTokens = 512
 // redaction is a Policy made ready for use. It is shared by all runs.
 type redaction struct {
 	Policy
-	keys, keep []string // folded
-	limit      int      // tokens
+	keys, keep []string               // folded
+	byLast     [256][]string          // keys by their last byte
+	suspect    func(name string) bool // suspicious, made once
+	limit      int                    // tokens
 }
 
 func newRedaction(p *Policy) *redaction {
 	r := &redaction{limit: defaultReasoningTokens, keys: credentialNames, keep: harmlessNames}
-	if p == nil {
-		return r
+	if p != nil {
+		r.Policy = *p
+		if p.ReasoningTokens > 0 {
+			r.limit = p.ReasoningTokens
+		}
+		r.keys = foldAll(r.keys, p.Keys)
+		r.keep = foldAll(r.keep, p.KeepKeys)
 	}
-	r.Policy = *p
-	if p.ReasoningTokens > 0 {
-		r.limit = p.ReasoningTokens
+	for _, k := range r.keys {
+		r.byLast[k[len(k)-1]] = append(r.byLast[k[len(k)-1]], k)
 	}
-	r.keys = foldAll(r.keys, p.Keys)
-	r.keep = foldAll(r.keep, p.KeepKeys)
+	if !r.Off {
+		r.suspect = r.suspicious
+	}
 	return r
+}
+
+// suspicious reports whether values of members of this name may be masked.
+func (r *redaction) suspicious(name string) bool {
+	return r.credential(name, '"')
+}
+
+// looksInside reports whether strings inside raw JSON are looked at.
+func (r *redaction) looksInside() bool {
+	return r.Redactor != nil || len(r.Secrets.list()) > 0
 }
 
 func foldAll(base, names []string) []string {
 	out := slices.Clip(base)
 	for _, name := range names {
-		var buf [maxFolded]byte
-		if folded := foldName(buf[:0], name); len(folded) > 0 {
+		var folded []byte
+		for i := range len(name) {
+			if c := foldByte(name[i]); c != 0 {
+				folded = append(folded, c)
+			}
+		}
+		if len(folded) > 0 {
 			out = append(out, string(folded))
 		}
 	}
 	return out
-}
-
-// maxFolded bounds the part of a member name that is compared: its end.
-const maxFolded = 64
-
-// foldName appends name in lower case without '-', '_', '.' and blanks. Of a
-// long name only the end counts, as names match by their ends.
-func foldName(dst []byte, name string) []byte {
-	if len(name) > 2*maxFolded {
-		name = name[len(name)-2*maxFolded:]
-	}
-	for i := 0; i < len(name); i++ {
-		switch c := name[i]; {
-		case c == '-' || c == '_' || c == '.' || c == ' ':
-			continue
-		case 'A' <= c && c <= 'Z':
-			dst = append(dst, c+'a'-'A')
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
 }
 
 // credential reports whether a value is masked for its member name. value is
@@ -243,26 +243,59 @@ func (r *redaction) credential(name string, value byte) bool {
 	case 'n', 't', 'f': // null, true and false tell nothing
 		return false
 	}
-	var buf [2 * maxFolded]byte
-	folded := foldName(buf[:0], name)
-	for _, k := range r.keys {
-		if hasSuffix(folded, k) {
-			if k == "token" && (value == '0' || value == '-') {
-				return false // a count
-			}
-			for _, keep := range r.keep {
-				if hasSuffix(folded, keep) {
-					return false
-				}
-			}
-			return true
+	for _, k := range r.byLast[lastLetter(name)] {
+		if !endsLike(name, k) {
+			continue
 		}
+		if k == "token" && (value == '0' || value == '-') {
+			return false // a count
+		}
+		for _, keep := range r.keep {
+			if endsLike(name, keep) {
+				return false
+			}
+		}
+		return true
 	}
 	return false
 }
 
-func hasSuffix(b []byte, s string) bool {
-	return len(b) >= len(s) && string(b[len(b)-len(s):]) == s
+// lastLetter returns the last byte of a folded name, 0 when there is none.
+func lastLetter(name string) byte {
+	for i := len(name) - 1; i >= 0; i-- {
+		if c := foldByte(name[i]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// endsLike reports whether name, folded, ends with the folded end.
+func endsLike(name, end string) bool {
+	j := len(end) - 1
+	for i := len(name) - 1; i >= 0 && j >= 0; i-- {
+		c := foldByte(name[i])
+		if c == 0 {
+			continue
+		}
+		if c != end[j] {
+			return false
+		}
+		j--
+	}
+	return j < 0
+}
+
+// foldByte returns c in lower case, and 0 for what names are written with or
+// without: '-', '_', '.' and blanks.
+func foldByte(c byte) byte {
+	switch {
+	case c == '-' || c == '_' || c == '.' || c == ' ':
+		return 0
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 // A cleaner carries the redaction step through one event. The generated clean
@@ -310,7 +343,11 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if j == "" {
 		return j, false
 	}
-	raw, err := jsonwire.Compact(string(j))
+	var suspect func(string) bool
+	if c.policy != nil {
+		suspect = c.policy.suspect
+	}
+	raw, found, err := jsonwire.CompactNames(string(j), suspect)
 	if err != nil {
 		c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
 		return j, false
@@ -318,6 +355,9 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if c.policy != nil {
 		switch c.policy.action(class) {
 		case Scan:
+			if !found && !c.policy.looksInside() {
+				break // no string is looked at, and no name is a credential's
+			}
 			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw, false)
 		case Mask, Drop:
 			raw, c.redacted = without(raw, c.policy.action(class)), true

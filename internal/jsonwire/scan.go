@@ -50,6 +50,9 @@ type Scanner struct {
 	depth  int  // objects and arrays that the caller has open
 	fresh  bool // a container was opened and has had no Member or Elem call yet
 	blanks int  // whitespace bytes that skipValue has passed over
+
+	suspect func(name string) bool // asked about member names that skipValue passes, until it says yes
+	found   bool                   // it said yes
 }
 
 // Reset makes s read text from its start. The text must be valid UTF-8, which
@@ -472,6 +475,9 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 		}
 		if !names.add(name) {
 			return 0, duplicate(i, name)
+		}
+		if s.suspect != nil && !s.found && s.suspect(name) {
+			s.found = true
 		}
 		i = s.skipBlanks(end)
 		if i >= len(text) || text[i] != ':' {

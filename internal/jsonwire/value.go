@@ -14,19 +14,26 @@ import (
 // The error is a [*SyntaxError]: raw is not valid UTF-8, is not one value that
 // [Scanner.Raw] accepts, or has something after that value.
 func Compact(raw string) (string, error) {
+	out, _, err := CompactNames(raw, nil)
+	return out, err
+}
+
+// CompactNames is Compact for a caller that is interested in some member names,
+// at any depth: it reports whether suspect returned true for one. After that
+// suspect is not called again. A nil suspect means that no name is.
+func CompactNames(raw string, suspect func(name string) bool) (compact string, found bool, err error) {
 	if err := CheckUTF8(raw); err != nil {
-		return "", err
+		return "", false, err
 	}
-	var s Scanner
-	s.Reset(raw)
+	s := Scanner{text: raw, suspect: suspect}
 	out, err := s.Raw()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := s.End(); err != nil {
-		return "", err
+		return "", false, err
 	}
-	return out, nil
+	return out, s.found, nil
 }
 
 // Valid returns nil if raw is one whole JSON value, possibly with whitespace

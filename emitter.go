@@ -153,7 +153,7 @@ func (e *Emitter) Run(id string) (*Run, error) {
 		return nil, ErrClosed
 	}
 	if s := e.runs[id]; s != nil {
-		return &Run{s: s}, nil
+		return newRun(s, Scope{}), nil
 	}
 	if _, ok := e.released[id]; ok {
 		return nil, fmt.Errorf("%w (run %q)", ErrRunReleased, id)
@@ -192,7 +192,7 @@ func (e *Emitter) open(m *machine) (*Run, error) {
 	}
 	s := &runState{e: e, m: m}
 	e.runs[m.runID] = s
-	return &Run{s: s}, nil
+	return newRun(s, Scope{}), nil
 }
 
 // release forgets a run. Its handles still take what may follow the end.
@@ -331,8 +331,9 @@ type runState struct {
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
-// record is the write path.
-func (s *runState) record(ctx context.Context, ev *Event) error {
+// record is the write path. sound says that the envelope's texts were checked
+// already, with the handle.
+func (s *runState) record(ctx context.Context, ev *Event, sound bool) error {
 	e := s.e
 	if !e.enter() {
 		return ErrClosed
@@ -341,7 +342,7 @@ func (s *runState) record(ctx context.Context, ev *Event) error {
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	done, err := s.write(ctx, ev)
+	done, err := s.write(ctx, ev, sound)
 	if !done.recorded {
 		return err
 	}
@@ -374,7 +375,7 @@ type outcome struct {
 
 // write is the part of the write path under the run's lock. ev is the
 // caller's own and is filled in on the way.
-func (s *runState) write(ctx context.Context, ev *Event) (done outcome, err error) {
+func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outcome, err error) {
 	e := s.e
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -407,7 +408,7 @@ func (s *runState) write(ctx context.Context, ev *Event) (done outcome, err erro
 	s.fill(ev)
 
 	// Check.
-	if violation := s.m.check(ev); violation != nil {
+	if violation := s.m.check(ev, sound); violation != nil {
 		if e.opts.Mode == Enforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return done, violation
 		}

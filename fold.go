@@ -126,7 +126,7 @@ func (f *Fold) Apply(ev Event) {
 	}
 	f.remember(&ev, fp)
 
-	if err := f.m.check(&ev); err != nil {
+	if err := f.m.check(&ev, false); err != nil {
 		f.violation(err)
 	}
 	if err := f.m.checkMessage(&ev); err != nil {

@@ -10,6 +10,12 @@ import (
 type Run struct {
 	s     *runState
 	scope Scope
+	sound bool // run id and scope can stand on a line: found out once
+}
+
+func newRun(s *runState, scope Scope) *Run {
+	ev := Event{RunID: s.m.runID, Scope: scope}
+	return &Run{s: s, scope: scope, sound: ev.envelopeWritable() == nil}
 }
 
 // ID returns the run's id.
@@ -18,7 +24,7 @@ func (r *Run) ID() string { return r.s.m.runID }
 // With returns a handle whose events carry the fields of s that are set, and
 // those of r's scope where they are not.
 func (r *Run) With(s Scope) *Run {
-	return &Run{s: r.s, scope: r.scope.with(s)}
+	return newRun(r.s, r.scope.with(s))
 }
 
 func (s Scope) with(over Scope) Scope {
@@ -45,7 +51,7 @@ func (s Scope) with(over Scope) Scope {
 // Cancelling the context does not lose the event.
 func (r *Run) Emit(ctx context.Context, p Payload) error {
 	ev := Event{Scope: r.scope, Payload: p}
-	return r.s.record(ctx, &ev)
+	return r.s.record(ctx, &ev, r.sound)
 }
 
 // Record is [Run.Emit] for an event of which the caller has filled in some of
@@ -54,12 +60,12 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 // Sequence and SchemaVersion are the library's.
 func (r *Run) Record(ctx context.Context, ev Event) error {
 	ev.Scope = r.scope.with(ev.Scope)
-	return r.s.record(ctx, &ev)
+	return r.s.record(ctx, &ev, false)
 }
 
 // Agent returns a handle to an agent of the run. It emits nothing: the agent
 // starts with an [AgentStarted].
-func (r *Run) Agent(id string) *Agent { return &Agent{run: r, id: id} }
+func (r *Run) Agent(id string) *Agent { return newAgent(r, id, "", "") }
 
 // Close releases the run without a terminal event, as when it goes on
 // elsewhere. Handles of the run return [ErrClosed] from then on.
@@ -79,6 +85,12 @@ type Agent struct {
 	id     string
 	parent string // agent that spawned it
 	call   string // by this call
+	sound  bool   // as in Run
+}
+
+func newAgent(r *Run, id, parent, call string) *Agent {
+	ev := Event{AgentID: id, ParentAgentID: parent, ParentCallID: call}
+	return &Agent{run: r, id: id, parent: parent, call: call, sound: r.sound && ev.envelopeWritable() == nil}
 }
 
 // ID returns the agent's id.
@@ -86,13 +98,11 @@ func (a *Agent) ID() string { return a.id }
 
 // With returns a handle whose events carry the fields of s that are set.
 func (a *Agent) With(s Scope) *Agent {
-	out := *a
-	out.run = a.run.With(s)
-	return &out
+	return newAgent(a.run.With(s), a.id, a.parent, a.call)
 }
 
 // Agent returns a handle to a sub-agent; its start says who spawned it.
-func (a *Agent) Agent(id string) *Agent { return &Agent{run: a.run, id: id, parent: a.id} }
+func (a *Agent) Agent(id string) *Agent { return newAgent(a.run, id, a.id, "") }
 
 // Emit records one payload as an event of the agent. See [Run.Emit].
 func (a *Agent) Emit(ctx context.Context, p Payload) error {
@@ -100,7 +110,7 @@ func (a *Agent) Emit(ctx context.Context, p Payload) error {
 	if _, ok := p.(*AgentStarted); ok {
 		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
 	}
-	return a.run.s.record(ctx, &ev)
+	return a.run.s.record(ctx, &ev, a.sound)
 }
 
 // Record is [Run.Record] for an event of the agent.
@@ -170,7 +180,7 @@ func (c *Call) unlessRefused(err error) *Call {
 
 // Agent returns a handle to a sub-agent that this call spawned.
 func (c *Call) Agent(id string) *Agent {
-	return &Agent{run: c.agent.run, id: id, parent: c.agent.id, call: c.ID}
+	return newAgent(c.agent.run, id, c.agent.id, c.ID)
 }
 
 // Return records that the tool returned. Its duration is counted from Call.

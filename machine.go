@@ -160,9 +160,9 @@ func quote(what, id string) string {
 }
 
 // check reports the first rule that e would break, or nil. The payload is one
-// of this package's.
-func (m *machine) check(e *Event) *InvariantError {
-	if err := e.check(); err != nil {
+// of this package's; sound says that the envelope's texts were checked already.
+func (m *machine) check(e *Event, sound bool) *InvariantError {
+	if err := e.check(sound); err != nil {
 		return err.asError(e)
 	}
 	if m.terminal != "" && !e.Marks.Has(MarkLate) && !afterEnd(e.Payload) {

@@ -67,7 +67,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var out Event
-				if err := parseEvent(string(line), &out); err != nil {
+				if err := parseEvent(string(line), &out, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -241,18 +241,29 @@ func benchLog(b *testing.B, runs int) []byte {
 	return buf.Bytes()
 }
 
-// BenchmarkFold is a log to snapshots; BenchmarkRead is its reader alone.
+// BenchmarkFold is a log to snapshots, over events and straight from the
+// reader; BenchmarkRead is the reader alone.
 func BenchmarkFold(b *testing.B) {
 	log := benchLog(b, 20)
 	events := bytes.Count(log, []byte("\n"))
-	b.SetBytes(int64(len(log)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := FoldAll(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), FoldOptions{}); err != nil {
-			b.Fatal(err)
-		}
+	for _, c := range []struct {
+		name string
+		fold func(*Reader) ([]*RunSnapshot, error)
+	}{
+		{"events", func(r *Reader) ([]*RunSnapshot, error) { return FoldAll(r.All(), FoldOptions{}) }},
+		{"reader", func(r *Reader) ([]*RunSnapshot, error) { return FoldReader(r, FoldOptions{}) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(log)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.fold(NewReader(bytes.NewReader(log), ReaderOptions{})); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 }
 
 func BenchmarkRead(b *testing.B) {

@@ -23,6 +23,33 @@ type payloadOps interface {
 	parseJSON(s *jsonwire.Scanner) error
 	check() *fieldError
 	cleanPayload(c *cleaner) Payload
+	reset()
+}
+
+// A payloadPool holds one payload of every kind, to be used again and again by
+// a reader that keeps no payload. The zero pool is empty; a nil one makes a new
+// payload every time.
+type payloadPool struct {
+	known   [len(catalog)]payloadOps
+	unknown Unknown
+}
+
+// get returns an empty payload of the kind.
+func (pool *payloadPool) get(k Kind) payloadOps {
+	if pool == nil {
+		return ops(New(k))
+	}
+	i := kindIndex(k)
+	if i < 0 {
+		pool.unknown = Unknown{Type: k}
+		return &pool.unknown
+	}
+	if pool.known[i] == nil {
+		pool.known[i] = ops(newPayload(k))
+	} else {
+		pool.known[i].reset()
+	}
+	return pool.known[i]
 }
 
 // Numbers of the envelope's members, counted from 1 as in extras.
@@ -116,7 +143,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 // read again and compared.
 func (e *Event) saysOrigin(text []byte) bool {
 	var was Event
-	if parseEvent(e.origin, &was) != nil {
+	if parseEvent(e.origin, &was, nil) != nil {
 		return false
 	}
 	return string(was.append(nil, ops(was.Payload))) == string(text)
@@ -213,7 +240,7 @@ func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 func (e *Event) UnmarshalJSON(line []byte) error {
 	text := string(line)
 	var ev Event
-	if err := parseEvent(text, &ev); err != nil {
+	if err := parseEvent(text, &ev, nil); err != nil {
 		return lineError(text, err)
 	}
 	*e = ev
@@ -232,8 +259,9 @@ func lineError(text string, err error) *LineError {
 	return le
 }
 
-// parseEvent reads one native line. Fields are substrings of text.
-func parseEvent(text string, e *Event) error {
+// parseEvent reads one native line into an empty event. Fields are substrings of
+// text; the payload is the pool's.
+func parseEvent(text string, e *Event, pool *payloadPool) error {
 	if err := jsonwire.CheckUTF8(text); err != nil {
 		return err
 	}
@@ -299,7 +327,7 @@ func parseEvent(text string, e *Event) error {
 				err = s.Skip()
 				payloadEnd = s.Offset()
 			} else {
-				err = e.parsePayload(&s, kind)
+				err = e.parsePayload(&s, pool.get(kind))
 			}
 		default:
 			var v string
@@ -323,7 +351,7 @@ func parseEvent(text string, e *Event) error {
 	}
 	if payloadEnd > 0 {
 		s.Reset(text[payloadStart:payloadEnd])
-		if err := e.parsePayload(&s, kind); err != nil {
+		if err := e.parsePayload(&s, pool.get(kind)); err != nil {
 			var syntax *jsonwire.SyntaxError
 			if errors.As(err, &syntax) {
 				syntax.Offset += payloadStart
@@ -332,12 +360,13 @@ func parseEvent(text string, e *Event) error {
 		}
 	}
 	if e.Payload == nil {
-		e.Payload = New(kind)
-		if _, ok := e.Payload.(*Unknown); ok {
+		p := pool.get(kind)
+		e.Payload = p
+		if _, ok := p.(*Unknown); ok {
 			seen |= 1 << envPayload // an unknown kind may have none
 		} else {
 			s.Reset("{}")
-			if err := ops(e.Payload).parseJSON(&s); err != nil {
+			if err := p.parseJSON(&s); err != nil {
 				return err
 			}
 		}
@@ -353,9 +382,8 @@ func parseEvent(text string, e *Event) error {
 	return nil
 }
 
-func (e *Event) parsePayload(s *jsonwire.Scanner, kind Kind) error {
-	p := New(kind)
-	if err := ops(p).parseJSON(s); err != nil {
+func (e *Event) parsePayload(s *jsonwire.Scanner, p payloadOps) error {
+	if err := p.parseJSON(s); err != nil {
 		return err
 	}
 	e.Payload = p
@@ -634,6 +662,8 @@ func (u *Unknown) parseJSON(s *jsonwire.Scanner) error {
 	u.Raw = JSON(raw)
 	return err
 }
+
+func (u *Unknown) reset() { *u = Unknown{} }
 
 func (u *Unknown) check() *fieldError {
 	if u.Type == "" {

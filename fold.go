@@ -1,13 +1,13 @@
 package agentevents
 
 import (
-	"encoding/binary"
 	"errors"
 	"iter"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // FoldOptions configure a [Fold]. The zero FoldOptions are usable.
@@ -92,7 +92,11 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	return f, nil
 }
 
+// begin starts the fold of a run, unless it has begun.
 func (f *Fold) begin(runID string) {
+	if f.m != nil {
+		return
+	}
 	runID = strings.Clone(runID)
 	f.m = newMachine(f.opts.Lifecycle, runID)
 	f.m.fold = true
@@ -105,50 +109,57 @@ func (f *Fold) begin(runID string) {
 // nothing; another event with the same sequence is reported, and the first one
 // wins. Illegal events are reported and then count as what they say.
 func (f *Fold) Apply(ev Event) {
-	if f.m == nil {
+	p := ops(ev.Payload)
+	if p == nil {
 		f.begin(ev.RunID)
-	}
-	if ops(ev.Payload) == nil {
 		err := sealError(ev.Payload)
 		err.RunID, err.AgentID, err.EventID, err.Sequence = ev.RunID, ev.AgentID, ev.ID, ev.Sequence
 		f.violation(err)
 		return
 	}
-	if ev.RunID != f.m.runID {
-		f.violation(f.m.refuse(&ev, RuleRun, quote("run", f.m.runID), "", "the event says run "+quoteID(ev.RunID)))
-		return
-	}
-	f.line = ev.append(f.line[:0], ops(ev.Payload))
-	fp := Fingerprint{Sequence: ev.Sequence, Hash: fingerprint(f.line)}
-	if ev.Sequence < f.m.next {
-		f.repeated(&ev, fp)
-		return
-	}
-	f.remember(&ev, fp)
+	f.line = ev.append(f.line[:0], p)
+	f.add(&ev, jsonwire.Hash(f.line))
+}
 
-	if err := f.m.check(&ev, false); err != nil {
+// add is Apply for an event whose payload is one of this package's and whose
+// line has that hash. It keeps no part of the event.
+func (f *Fold) add(ev *Event, hash uint64) {
+	f.begin(ev.RunID)
+	if ev.RunID != f.m.runID {
+		f.violation(f.m.refuse(ev, RuleRun, quote("run", f.m.runID), "", "the event says run "+quoteID(ev.RunID)))
+		return
+	}
+	// 53 bits survive readers of JSON that know only floats.
+	fp := Fingerprint{Sequence: ev.Sequence, Hash: hash >> 11}
+	if ev.Sequence < f.m.next {
+		f.repeated(ev, fp)
+		return
+	}
+	f.remember(ev, fp)
+
+	if err := f.m.check(ev, false); err != nil {
 		f.violation(err)
 	}
-	if err := f.m.checkMessage(&ev); err != nil {
+	if err := f.m.checkMessage(ev); err != nil {
 		f.violation(err)
 	}
-	known := f.m.knows(&ev)
-	f.finishTexts(&ev)
-	a := f.m.apply(&ev)
+	known := f.m.knows(ev)
+	f.finishTexts(ev)
+	a := f.m.apply(ev)
 	var rec *AgentSnapshot
 	if a != nil {
-		rec = f.record(a, &ev)
+		rec = f.record(a, ev)
 	}
 	if !droppable(ev.Payload) {
 		if f.s.StartedAt.IsZero() {
 			f.s.StartedAt = ev.Time
 		}
-		f.scope(&ev)
+		f.scope(ev)
 	}
 	if known {
 		return // a message that is there already, or was retracted
 	}
-	f.apply(&ev, a, rec)
+	f.apply(ev, a, rec)
 }
 
 // record returns the fold's record of an agent. Agents are counted as they
@@ -212,21 +223,6 @@ func (f *Fold) repeated(ev *Event, fp Fingerprint) {
 }
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
-
-// fingerprint is a hash of 53 bits, so that it survives readers of JSON that
-// know only floats. It need not resist forgery.
-func fingerprint(b []byte) uint64 {
-	const k0, k1 = 0x9e3779b97f4a7c15, 0xd6e8feb86659fd93
-	h := uint64(len(b)) * k0
-	for ; len(b) >= 8; b = b[8:] {
-		hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(b), k1)
-		h = hi ^ lo ^ k0
-	}
-	var tail [8]byte
-	copy(tail[:], b)
-	hi, lo := bits.Mul64(h^binary.LittleEndian.Uint64(tail[:]), k1)
-	return (hi ^ lo) >> 11
-}
 
 func (f *Fold) violation(err *InvariantError) {
 	f.s.ViolationCount++
@@ -416,33 +412,75 @@ func (r *RunSnapshot) status() RunStatus {
 // order in which the runs appear. Events go to the fold of their run. Errors
 // of the sequence (lines that could not be read) do not stop it: they come
 // back joined, at most 100 of them.
+//
+// For a log that is read from a file, [FoldReader] does the same in less time.
 func FoldAll(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, error) {
-	folds := map[string]*Fold{}
-	var order []*Fold
-	var errs []error
-	more := 0
+	folds := runFolds{o: o}
 	for ev, err := range events {
 		if err != nil {
-			if len(errs) < maxReadErrors {
-				errs = append(errs, err)
-			} else {
-				more++
-			}
-			continue
+			folds.fail(err)
+		} else {
+			folds.of(ev.RunID).Apply(ev)
 		}
-		f := folds[ev.RunID]
-		if f == nil {
-			f = NewFold(o)
-			folds[strings.Clone(ev.RunID)] = f
-			order = append(order, f)
+	}
+	return folds.result()
+}
+
+// FoldReader is FoldAll of what r reads. It makes no event of a line of a
+// native log and keeps no line alive, so it takes a fraction of the time and
+// its memory does not grow with the log.
+func FoldReader(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
+	if _, native := r.dec.(nativeDecoder); !native {
+		return FoldAll(r.All(), o)
+	}
+	folds := runFolds{o: o}
+	r.each(func(ev *Event, line string) { folds.of(ev.RunID).add(ev, jsonwire.Hash(line)) }, folds.fail)
+	return folds.result()
+}
+
+// runFolds are the folds of a log of many runs.
+type runFolds struct {
+	o     FoldOptions
+	runs  map[string]*Fold
+	order []*Fold
+	last  *Fold // of the event before
+	errs  []error
+	more  int
+}
+
+// of returns the fold of a run.
+func (r *runFolds) of(runID string) *Fold {
+	if r.last != nil && r.last.m != nil && r.last.m.runID == runID {
+		return r.last
+	}
+	f := r.runs[runID]
+	if f == nil {
+		f = NewFold(r.o)
+		if r.runs == nil {
+			r.runs = map[string]*Fold{}
 		}
-		f.Apply(ev)
+		r.runs[strings.Clone(runID)] = f
+		r.order = append(r.order, f)
 	}
-	if more > 0 {
-		errs = append(errs, errors.New("agentevents: "+itoa(more)+" more errors"))
+	r.last = f
+	return f
+}
+
+func (r *runFolds) fail(err error) {
+	if len(r.errs) < maxReadErrors {
+		r.errs = append(r.errs, err)
+	} else {
+		r.more++
 	}
-	snapshots := make([]*RunSnapshot, len(order))
-	for i, f := range order {
+}
+
+func (r *runFolds) result() ([]*RunSnapshot, error) {
+	errs := r.errs
+	if r.more > 0 {
+		errs = append(errs, errors.New("agentevents: "+itoa(r.more)+" more errors"))
+	}
+	snapshots := make([]*RunSnapshot, len(r.order))
+	for i, f := range r.order {
 		snapshots[i] = f.Snapshot()
 	}
 	return snapshots, errors.Join(errs...)

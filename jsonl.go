@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -275,6 +276,55 @@ func (r *Reader) decode() {
 	}
 }
 
+// each is All for a caller that keeps nothing: it gives every event of a native
+// log to event, together with its line, and every error to fail. Event and line
+// are valid during the call.
+func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
+	for ; r.given < len(r.events); r.given++ { // left over by All
+		ev := &r.events[r.given]
+		event(ev, string(ev.append(nil, ops(ev.Payload))))
+	}
+	if r.err != nil {
+		fail(r.err)
+		r.err = nil
+	}
+	var pool payloadPool
+	var text textSlab
+	for !r.ended {
+		line, err := r.readLine()
+		r.ended = r.ended || err == io.EOF
+		if err != nil && err != io.EOF {
+			fail(err)
+			continue
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		s := text.add(line)
+		var ev Event
+		if perr := parseEvent(s, &ev, &pool); perr != nil {
+			fail(r.lineError(lineError(s, perr), line, err == io.EOF))
+			continue
+		}
+		event(&ev, s)
+	}
+}
+
+// A textSlab makes strings of lines, many in one piece of memory.
+type textSlab struct{ b strings.Builder }
+
+const textSlabSize = 256 << 10
+
+func (t *textSlab) add(line []byte) string {
+	if t.b.Cap()-t.b.Len() < len(line) {
+		t.b = strings.Builder{}
+		t.b.Grow(max(textSlabSize, len(line)))
+	}
+	start := t.b.Len()
+	t.b.Write(line)
+	return t.b.String()[start:]
+}
+
 // readLine returns the next line without its end, and io.EOF with the last one
 // when that has no newline (it may be empty). Any other error is a LineError;
 // r.ended tells whether reading goes on.
@@ -354,7 +404,7 @@ type nativeDecoder struct{ verbatim bool }
 func (d nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := string(line)
 	var ev Event
-	if err := parseEvent(text, &ev); err != nil {
+	if err := parseEvent(text, &ev, nil); err != nil {
 		return dst, lineError(text, err)
 	}
 	if d.verbatim {

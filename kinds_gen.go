@@ -286,6 +286,148 @@ func (v *BlackboardItemCreated) cleanPayload(c *cleaner) Payload { return v.clea
 
 func (v *MemoryChanged) cleanPayload(c *cleaner) Payload { return v.clean(c) }
 
+func (v *SessionStarted) reset() { *v = SessionStarted{} }
+
+func (v *SessionCompleted) reset() { *v = SessionCompleted{} }
+
+func (v *RunStarted) reset() { *v = RunStarted{} }
+
+func (v *RunPaused) reset() { *v = RunPaused{} }
+
+func (v *RunResumed) reset() { *v = RunResumed{} }
+
+func (v *RunCompleted) reset() { *v = RunCompleted{} }
+
+func (v *RunFailed) reset() { *v = RunFailed{} }
+
+func (v *RunCancelled) reset() { *v = RunCancelled{} }
+
+func (v *AgentStarted) reset() { *v = AgentStarted{} }
+
+func (v *AgentTransition) reset() { *v = AgentTransition{} }
+
+func (v *AgentEnded) reset() { *v = AgentEnded{} }
+
+func (v *AgentErrored) reset() { *v = AgentErrored{} }
+
+func (v *AgentSessionChanged) reset() { *v = AgentSessionChanged{} }
+
+func (v *EventRetracted) reset() { *v = EventRetracted{} }
+
+func (v *ContextCompacted) reset() { *v = ContextCompacted{} }
+
+func (v *TaskAssigned) reset() { *v = TaskAssigned{} }
+
+func (v *AgentReasoned) reset() { *v = AgentReasoned{} }
+
+func (v *AgentReasoningDelta) reset() { *v = AgentReasoningDelta{} }
+
+func (v *AgentDecided) reset() { *v = AgentDecided{} }
+
+func (v *OrchestratorDecided) reset() { *v = OrchestratorDecided{} }
+
+func (v *IntentClassified) reset() { *v = IntentClassified{} }
+
+func (v *PlanProposed) reset() { *v = PlanProposed{} }
+
+func (v *TextDelta) reset() { *v = TextDelta{} }
+
+func (v *TextCompleted) reset() { *v = TextCompleted{} }
+
+func (v *MessageCreated) reset() { *v = MessageCreated{} }
+
+func (v *ToolCalled) reset() { *v = ToolCalled{} }
+
+func (v *ToolArgumentsDelta) reset() { *v = ToolArgumentsDelta{} }
+
+func (v *ToolReturned) reset() { *v = ToolReturned{} }
+
+func (v *AgentHandoff) reset() { *v = AgentHandoff{} }
+
+func (v *HandoffRequested) reset() { *v = HandoffRequested{} }
+
+func (v *HandoffAccepted) reset() { *v = HandoffAccepted{} }
+
+func (v *TurnStarted) reset() { *v = TurnStarted{} }
+
+func (v *TurnEnded) reset() { *v = TurnEnded{} }
+
+func (v *TurnSummarized) reset() { *v = TurnSummarized{} }
+
+func (v *StepStarted) reset() { *v = StepStarted{} }
+
+func (v *StepEnded) reset() { *v = StepEnded{} }
+
+func (v *SpanRecorded) reset() { *v = SpanRecorded{} }
+
+func (v *NodeStarted) reset() { *v = NodeStarted{} }
+
+func (v *NodeCompleted) reset() { *v = NodeCompleted{} }
+
+func (v *NodeFailed) reset() { *v = NodeFailed{} }
+
+func (v *NodeSkipped) reset() { *v = NodeSkipped{} }
+
+func (v *NodeSuspended) reset() { *v = NodeSuspended{} }
+
+func (v *EdgeFired) reset() { *v = EdgeFired{} }
+
+func (v *EdgeSkipped) reset() { *v = EdgeSkipped{} }
+
+func (v *LoopIterated) reset() { *v = LoopIterated{} }
+
+func (v *LoopRoundCompleted) reset() { *v = LoopRoundCompleted{} }
+
+func (v *StatePatched) reset() { *v = StatePatched{} }
+
+func (v *WorkflowCreated) reset() { *v = WorkflowCreated{} }
+
+func (v *WorkflowApproved) reset() { *v = WorkflowApproved{} }
+
+func (v *PhaseStarted) reset() { *v = PhaseStarted{} }
+
+func (v *PhaseCompleted) reset() { *v = PhaseCompleted{} }
+
+func (v *CheckpointSaved) reset() { *v = CheckpointSaved{} }
+
+func (v *CheckpointResumed) reset() { *v = CheckpointResumed{} }
+
+func (v *WorkflowFinalized) reset() { *v = WorkflowFinalized{} }
+
+func (v *ApprovalRequested) reset() { *v = ApprovalRequested{} }
+
+func (v *ApprovalGranted) reset() { *v = ApprovalGranted{} }
+
+func (v *ApprovalRejected) reset() { *v = ApprovalRejected{} }
+
+func (v *ClarificationRequested) reset() { *v = ClarificationRequested{} }
+
+func (v *ClarificationResolved) reset() { *v = ClarificationResolved{} }
+
+func (v *CommandReceived) reset() { *v = CommandReceived{} }
+
+func (v *CommandConsumed) reset() { *v = CommandConsumed{} }
+
+func (v *AuditChecked) reset() { *v = AuditChecked{} }
+
+func (v *ClaimVerified) reset() { *v = ClaimVerified{} }
+
+func (v *IssueFound) reset() { *v = IssueFound{} }
+
+func (v *CitationFound) reset() { *v = CitationFound{} }
+
+func (v *EvidenceInsufficient) reset() { *v = EvidenceInsufficient{} }
+
+func (v *UsageObserved) reset() { *v = UsageObserved{} }
+
+func (v *BudgetExceeded) reset() { *v = BudgetExceeded{} }
+
+func (v *CapBreached) reset() { *v = CapBreached{} }
+
+func (v *BlackboardItemCreated) reset() { *v = BlackboardItemCreated{} }
+
+func (v *MemoryChanged) reset() { *v = MemoryChanged{} }
+
 // payloadIndex returns the position of p's kind in the catalog, and -1 if p is
 // nil, a nil pointer or not one of the catalog's payloads. It calls no method
 // of p, which may be somebody else's.

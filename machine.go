@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // machine is the state the rules are about: the one lifecycle machine, used by
@@ -279,7 +281,7 @@ func (m *machine) remember(c *ConversationMessage) {
 }
 
 // hash tells the message from another one with the same id.
-func (c *ConversationMessage) hash() uint64 { return fingerprint(c.appendJSON(nil)) }
+func (c *ConversationMessage) hash() uint64 { return jsonwire.Hash(c.appendJSON(nil)) }
 
 func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantError {
 	if e.Step.OK {

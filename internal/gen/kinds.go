@@ -11,6 +11,11 @@ func writeKinds(w *writer, m *model) {
 		w.p("\nfunc (v *%s) cleanPayload(c *cleaner) Payload { return v.clean(c) }", st.name)
 	}
 
+	w.p("")
+	for _, st := range m.rows {
+		w.p("\nfunc (v *%[1]s) reset() { *v = %[1]s{} }", st.name)
+	}
+
 	w.p(`
 // payloadIndex returns the position of p's kind in the catalog, and -1 if p is
 // nil, a nil pointer or not one of the catalog's payloads. It calls no method

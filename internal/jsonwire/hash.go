@@ -1,0 +1,44 @@
+package jsonwire
+
+import "math/bits"
+
+// Hash returns a 64-bit hash of text that is the same in every process and on
+// every machine. It tells texts apart that differ by accident; it does not
+// resist forgery.
+func Hash[T ~string | ~[]byte](text T) uint64 {
+	const (
+		k0 = 0x9e3779b97f4a7c15
+		k1 = 0xd6e8feb86659fd93
+		k2 = 0xa0761d6478bd642f
+		k3 = 0xe7037ed1a0b428db
+	)
+	i, n := 0, len(text)
+	h := uint64(n) * k0
+	// Two independent halves: multiplications overlap.
+	a, b := h^k2, h^k3
+	for ; n-i >= 32; i += 32 {
+		a = mix(a^word(text, i), word(text, i+8)^k1)
+		b = mix(b^word(text, i+16), word(text, i+24)^k2)
+	}
+	h = a ^ bits.RotateLeft64(b, 23)
+	for ; n-i >= 8; i += 8 {
+		h = mix(h^word(text, i), k1)
+	}
+	var tail uint64
+	for shift := 0; i < n; i, shift = i+1, shift+8 {
+		tail |= uint64(text[i]) << shift
+	}
+	return mix(h^tail, k3)
+}
+
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// word is load64 for either kind of text.
+func word[T ~string | ~[]byte](text T, i int) uint64 {
+	b := text[i : i+8]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}

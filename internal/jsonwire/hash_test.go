@@ -1,0 +1,48 @@
+package jsonwire
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHashTellsTextsApart(t *testing.T) {
+	seen := map[uint64]string{}
+	base := strings.Repeat("a line of a log, with some text in it. ", 4)
+	add := func(s string) {
+		h := Hash(s)
+		require.Equal(t, h, Hash([]byte(s)))
+		if old, ok := seen[h]; ok && old != s {
+			t.Fatalf("%q and %q have the same hash", old, s)
+		}
+		seen[h] = s
+	}
+	for n := range len(base) + 1 {
+		add(base[:n])
+		add(base[:n] + "\x00")
+		for bit := range 8 {
+			if n < len(base) {
+				b := []byte(base)
+				b[n] ^= 1 << bit
+				add(string(b))
+			}
+		}
+	}
+	add(base[32:64] + base[:32] + base[64:])
+	add(base[16:32] + base[:16] + base[32:])
+}
+
+// The hash stands in snapshots, so it must not change.
+func TestHashIsFixed(t *testing.T) {
+	require.Equal(t, uint64(0x718ff276e9f5ed95), Hash(""))
+	require.Equal(t, uint64(0x931ce46b925d21c8), Hash(strings.Repeat("0123456789", 10)))
+}
+
+func BenchmarkHash(b *testing.B) {
+	s := strings.Repeat("0123456789", 40)
+	b.SetBytes(int64(len(s)))
+	for b.Loop() {
+		Hash(s)
+	}
+}

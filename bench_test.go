@@ -63,11 +63,12 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			ev := benchEvent(c.payload)
 			line := ev.append(nil, ops(ev.Payload))
+			var pool payloadPool
 			b.SetBytes(int64(len(line)))
 			b.ReportAllocs()
 			for b.Loop() {
 				var out Event
-				if err := parseEvent(string(line), &out, nil); err != nil {
+				if err := parseEvent(string(line), &out, &pool); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -8,16 +8,27 @@ import (
 
 func (v *AgentRef) clone() *AgentRef {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AgentRef) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.AgentSharing = cloneText(w.AgentSharing)
 	w.MemoryRef = cloneText(w.MemoryRef)
 	w.ModelClass = cloneText(w.ModelClass)
 	w.extra = cloneText(w.extra)
-	return &w
 }
 
 func (v *InvariantError) clone() *InvariantError {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *InvariantError) deepen() {
 	w.Rule = cloneText(w.Rule)
 	w.Kind = cloneText(w.Kind)
 	w.RunID = cloneText(w.RunID)
@@ -27,17 +38,27 @@ func (v *InvariantError) clone() *InvariantError {
 	w.Subject = cloneText(w.Subject)
 	w.State = cloneText(w.State)
 	w.Detail = cloneText(w.Detail)
-	return &w
 }
 
 func (v *Totals) clone() *Totals {
 	w := *v
-	w.extra = cloneText(w.extra)
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *Totals) deepen() {
+	w.extra = cloneText(w.extra)
 }
 
 func (v *ConversationMessage) clone() *ConversationMessage {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ConversationMessage) deepen() {
 	w.MessageID = cloneText(w.MessageID)
 	w.From = cloneText(w.From)
 	w.To = cloneText(w.To)
@@ -45,23 +66,33 @@ func (v *ConversationMessage) clone() *ConversationMessage {
 	w.Content = cloneText(w.Content)
 	w.Role = cloneText(w.Role)
 	if w.Agent.OK {
-		w.Agent.V = *w.Agent.V.clone()
+		w.Agent.V.deepen()
 	}
 	w.extra = cloneText(w.extra)
-	return &w
 }
 
 func (v *Question) clone() *Question {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *Question) deepen() {
 	w.ID = cloneText(w.ID)
 	w.Question = cloneText(w.Question)
 	w.Schema = cloneText(w.Schema)
 	w.extra = cloneText(w.extra)
-	return &w
 }
 
 func (v *Command) clone() *Command {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *Command) deepen() {
 	w.Type = cloneText(w.Type)
 	w.RunID = cloneText(w.RunID)
 	w.Message = cloneText(w.Message)
@@ -69,11 +100,16 @@ func (v *Command) clone() *Command {
 	w.Content = cloneText(w.Content)
 	w.Reason = cloneText(w.Reason)
 	w.extra = cloneText(w.extra)
-	return &w
 }
 
 func (v *RunSnapshot) clone() *RunSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *RunSnapshot) deepen() {
 	w.SchemaVersion = cloneText(w.SchemaVersion)
 	w.RunID = cloneText(w.RunID)
 	w.SessionID = cloneText(w.SessionID)
@@ -87,13 +123,13 @@ func (v *RunSnapshot) clone() *RunSnapshot {
 	w.SessionStatus = cloneText(w.SessionStatus)
 	w.SessionResult = cloneText(w.SessionResult)
 	if w.Agent.OK {
-		w.Agent.V = *w.Agent.V.clone()
+		w.Agent.V.deepen()
 	}
 	w.RunOrchestrator = cloneText(w.RunOrchestrator)
 	w.Inputs = cloneText(w.Inputs)
 	w.Result = cloneText(w.Result)
 	if w.Error.OK {
-		w.Error.V = *w.Error.V.clone()
+		w.Error.V.deepen()
 	}
 	w.Outputs = cloneMapOfJSON(w.Outputs)
 	w.State = cloneMapOfJSON(w.State)
@@ -113,7 +149,7 @@ func (v *RunSnapshot) clone() *RunSnapshot {
 	w.Turns = cloneListOfTurnSnapshot(w.Turns)
 	w.Steps = cloneListOfStepSnapshot(w.Steps)
 	if w.Workflow.OK {
-		w.Workflow.V = *w.Workflow.V.clone()
+		w.Workflow.V.deepen()
 	}
 	w.Phases = cloneListOfPhaseSnapshot(w.Phases)
 	w.Checkpoints = cloneListOfCheckpointSnapshot(w.Checkpoints)
@@ -126,28 +162,38 @@ func (v *RunSnapshot) clone() *RunSnapshot {
 	w.Issues = cloneListOfIssueSnapshot(w.Issues)
 	w.Budgets = cloneListOfBudgetSnapshot(w.Budgets)
 	w.Blackboard = cloneMapOfBlackboardItem(w.Blackboard)
-	w.Usage = *w.Usage.clone()
+	w.Usage.deepen()
 	w.Violations = cloneListOfRefToInvariantError(w.Violations)
 	w.Unknown = cloneMapOfInt(w.Unknown)
 	w.Retracted = cloneListOfString(w.Retracted)
 	w.RetractedMessages = cloneListOfConversationMessage(w.RetractedMessages)
 	w.Recent = cloneListOfFingerprint(w.Recent)
 	w.RecentDeltas = cloneListOfFingerprint(w.RecentDeltas)
-	return &w
 }
 
 func (v *InboxItem) clone() *InboxItem {
 	w := *v
-	w.EventID = cloneText(w.EventID)
-	w.Command = *w.Command.clone()
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *InboxItem) deepen() {
+	w.EventID = cloneText(w.EventID)
+	w.Command.deepen()
 }
 
 func (v *AgentSnapshot) clone() *AgentSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AgentSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	if w.Ref.OK {
-		w.Ref.V = *w.Ref.V.clone()
+		w.Ref.V.deepen()
 	}
 	w.ParentAgentID = cloneText(w.ParentAgentID)
 	w.ParentCallID = cloneText(w.ParentCallID)
@@ -157,36 +203,46 @@ func (v *AgentSnapshot) clone() *AgentSnapshot {
 	w.Model = cloneText(w.Model)
 	w.ProviderSessionID = cloneText(w.ProviderSessionID)
 	w.Status = cloneText(w.Status)
-	w.Counted = *w.Counted.clone()
+	w.Counted.deepen()
 	if w.LastError.OK {
-		w.LastError.V = *w.LastError.V.clone()
+		w.LastError.V.deepen()
 	}
 	w.Outcome = cloneText(w.Outcome)
 	if w.Error.OK {
-		w.Error.V = *w.Error.V.clone()
+		w.Error.V.deepen()
 	}
 	w.Result = cloneText(w.Result)
 	w.StructuredOutput = cloneText(w.StructuredOutput)
 	if w.Totals.OK {
-		w.Totals.V = *w.Totals.V.clone()
+		w.Totals.V.deepen()
 	}
 	w.Text = cloneText(w.Text)
 	w.Reasoning = cloneText(w.Reasoning)
 	w.Blocks = cloneListOfBlockSnapshot(w.Blocks)
-	w.Usage = *w.Usage.clone()
-	return &w
+	w.Usage.deepen()
 }
 
 func (v *BlockSnapshot) clone() *BlockSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *BlockSnapshot) deepen() {
 	w.Subject = cloneText(w.Subject)
 	w.ID = cloneText(w.ID)
 	w.Text = cloneText(w.Text)
-	return &w
 }
 
 func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ToolCallSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.CallID = cloneText(w.CallID)
 	w.ToolID = cloneText(w.ToolID)
@@ -194,174 +250,273 @@ func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
 	w.RetryOf = cloneText(w.RetryOf)
 	w.Status = cloneText(w.Status)
 	w.Error = cloneText(w.Error)
-	return &w
 }
 
 func (v *ToolStats) clone() *ToolStats {
 	w := *v
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ToolStats) deepen() {
 }
 
 func (v *TurnSnapshot) clone() *TurnSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *TurnSnapshot) deepen() {
 	w.Name = cloneText(w.Name)
 	w.AgentID = cloneText(w.AgentID)
 	if w.Error.OK {
-		w.Error.V = *w.Error.V.clone()
+		w.Error.V.deepen()
 	}
 	w.Text = cloneText(w.Text)
 	w.Intent = cloneText(w.Intent)
-	return &w
 }
 
 func (v *StepSnapshot) clone() *StepSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *StepSnapshot) deepen() {
 	w.StepID = cloneText(w.StepID)
 	w.Name = cloneText(w.Name)
 	w.Description = cloneText(w.Description)
 	w.AgentID = cloneText(w.AgentID)
 	if w.Error.OK {
-		w.Error.V = *w.Error.V.clone()
+		w.Error.V.deepen()
 	}
-	return &w
 }
 
 func (v *WorkflowSnapshot) clone() *WorkflowSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *WorkflowSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phases = cloneListOfString(w.Phases)
 	w.ApprovedBy = cloneText(w.ApprovedBy)
-	return &w
 }
 
 func (v *PhaseSnapshot) clone() *PhaseSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *PhaseSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
-	return &w
 }
 
 func (v *CheckpointSnapshot) clone() *CheckpointSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *CheckpointSnapshot) deepen() {
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Phase = cloneText(w.Phase)
-	return &w
 }
 
 func (v *ApprovalSnapshot) clone() *ApprovalSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ApprovalSnapshot) deepen() {
 	w.ApprovalID = cloneText(w.ApprovalID)
 	w.Action = cloneText(w.Action)
 	w.CallID = cloneText(w.CallID)
 	w.AgentID = cloneText(w.AgentID)
 	w.By = cloneText(w.By)
 	w.Feedback = cloneText(w.Feedback)
-	return &w
 }
 
 func (v *ClarificationSnapshot) clone() *ClarificationSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ClarificationSnapshot) deepen() {
 	w.InterruptID = cloneText(w.InterruptID)
 	w.AgentID = cloneText(w.AgentID)
 	w.Questions = cloneListOfQuestion(w.Questions)
 	w.Answers = cloneText(w.Answers)
 	w.AnsweredBy = cloneText(w.AnsweredBy)
-	return &w
 }
 
 func (v *HandoffSnapshot) clone() *HandoffSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *HandoffSnapshot) deepen() {
 	w.HandoffID = cloneText(w.HandoffID)
 	w.From = cloneText(w.From)
 	w.To = cloneText(w.To)
 	w.Reason = cloneText(w.Reason)
-	return &w
 }
 
 func (v *TaskSnapshot) clone() *TaskSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *TaskSnapshot) deepen() {
 	w.TaskID = cloneText(w.TaskID)
 	w.AgentID = cloneText(w.AgentID)
 	w.Goal = cloneText(w.Goal)
-	return &w
 }
 
 func (v *AuditSnapshot) clone() *AuditSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AuditSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.CheckpointID = cloneText(w.CheckpointID)
 	w.Result = cloneText(w.Result)
-	return &w
 }
 
 func (v *ClaimSnapshot) clone() *ClaimSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ClaimSnapshot) deepen() {
 	w.FindingID = cloneText(w.FindingID)
 	w.VerifierAgentID = cloneText(w.VerifierAgentID)
 	w.Verdict = cloneText(w.Verdict)
-	return &w
 }
 
 func (v *IssueSnapshot) clone() *IssueSnapshot {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *IssueSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.Issue = cloneText(w.Issue)
 	w.Severity = cloneText(w.Severity)
-	return &w
 }
 
 func (v *BudgetSnapshot) clone() *BudgetSnapshot {
 	w := *v
-	w.Budget = cloneText(w.Budget)
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *BudgetSnapshot) deepen() {
+	w.Budget = cloneText(w.Budget)
 }
 
 func (v *BlackboardItem) clone() *BlackboardItem {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *BlackboardItem) deepen() {
 	w.ItemType = cloneText(w.ItemType)
 	w.Content = cloneText(w.Content)
 	w.SourceAgent = cloneText(w.SourceAgent)
-	return &w
 }
 
 func (v *RunUsage) clone() *RunUsage {
 	w := *v
-	w.Usage = *w.Usage.clone()
-	w.Models = cloneMapOfUsage(w.Models)
-	w.Unassigned = *w.Unassigned.clone()
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *RunUsage) deepen() {
+	w.Usage.deepen()
+	w.Models = cloneMapOfUsage(w.Models)
+	w.Unassigned.deepen()
 }
 
 func (v *AgentUsage) clone() *AgentUsage {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AgentUsage) deepen() {
 	w.Models = cloneMapOfUsage(w.Models)
 	if w.Ended.OK {
-		w.Ended.V = *w.Ended.V.clone()
+		w.Ended.V.deepen()
 	}
 	if w.Observed.OK {
-		w.Observed.V = *w.Observed.V.clone()
+		w.Observed.V.deepen()
 	}
-	return &w
 }
 
 func (v *Fingerprint) clone() *Fingerprint {
 	w := *v
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *Fingerprint) deepen() {
 }
 
 func (v *Usage) clone() *Usage {
 	w := *v
-	w.extra = cloneText(w.extra)
+	w.deepen()
 	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *Usage) deepen() {
+	w.extra = cloneText(w.extra)
 }
 
 func (v *ErrorInfo) clone() *ErrorInfo {
 	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ErrorInfo) deepen() {
 	w.Code = cloneText(w.Code)
 	w.Message = cloneText(w.Message)
 	w.Details = cloneText(w.Details)
 	w.extra = cloneText(w.extra)
-	return &w
 }
 
 func cloneMapOfJSON(v map[string]JSON) map[string]JSON {
@@ -370,7 +525,8 @@ func cloneMapOfJSON(v map[string]JSON) map[string]JSON {
 	}
 	w := make(map[string]JSON, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = cloneText(elem)
+		elem = cloneText(elem)
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -381,7 +537,8 @@ func cloneMapOfNodeStatus(v map[string]NodeStatus) map[string]NodeStatus {
 	}
 	w := make(map[string]NodeStatus, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = cloneText(elem)
+		elem = cloneText(elem)
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -392,6 +549,7 @@ func cloneMapOfInt(v map[string]int) map[string]int {
 	}
 	w := make(map[string]int, len(v))
 	for key, elem := range v {
+
 		w[cloneText(key)] = elem
 	}
 	return w
@@ -403,7 +561,8 @@ func cloneMapOfEdgeStatus(v map[string]EdgeStatus) map[string]EdgeStatus {
 	}
 	w := make(map[string]EdgeStatus, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = cloneText(elem)
+		elem = cloneText(elem)
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -413,8 +572,9 @@ func cloneListOfInboxItem(v []InboxItem) []InboxItem {
 		return nil
 	}
 	w := make([]InboxItem, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -425,7 +585,8 @@ func cloneMapOfString(v map[string]string) map[string]string {
 	}
 	w := make(map[string]string, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = cloneText(elem)
+		elem = cloneText(elem)
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -436,7 +597,8 @@ func cloneMapOfRefToAgentSnapshot(v map[string]*AgentSnapshot) map[string]*Agent
 	}
 	w := make(map[string]*AgentSnapshot, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = cloneRefToAgentSnapshot(elem)
+		elem = cloneRefToAgentSnapshot(elem)
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -446,8 +608,9 @@ func cloneListOfRefToToolCallSnapshot(v []*ToolCallSnapshot) []*ToolCallSnapshot
 		return nil
 	}
 	w := make([]*ToolCallSnapshot, len(v))
-	for i := range v {
-		w[i] = cloneRefToToolCallSnapshot(v[i])
+	copy(w, v)
+	for i := range w {
+		w[i] = cloneRefToToolCallSnapshot(w[i])
 	}
 	return w
 }
@@ -458,7 +621,8 @@ func cloneMapOfRefToToolStats(v map[string]*ToolStats) map[string]*ToolStats {
 	}
 	w := make(map[string]*ToolStats, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = cloneRefToToolStats(elem)
+		elem = cloneRefToToolStats(elem)
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -468,8 +632,9 @@ func cloneListOfConversationMessage(v []ConversationMessage) []ConversationMessa
 		return nil
 	}
 	w := make([]ConversationMessage, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -479,8 +644,9 @@ func cloneListOfString(v []string) []string {
 		return nil
 	}
 	w := make([]string, len(v))
-	for i := range v {
-		w[i] = cloneText(v[i])
+	copy(w, v)
+	for i := range w {
+		w[i] = cloneText(w[i])
 	}
 	return w
 }
@@ -490,8 +656,9 @@ func cloneListOfTurnSnapshot(v []TurnSnapshot) []TurnSnapshot {
 		return nil
 	}
 	w := make([]TurnSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -501,8 +668,9 @@ func cloneListOfStepSnapshot(v []StepSnapshot) []StepSnapshot {
 		return nil
 	}
 	w := make([]StepSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -512,8 +680,9 @@ func cloneListOfPhaseSnapshot(v []PhaseSnapshot) []PhaseSnapshot {
 		return nil
 	}
 	w := make([]PhaseSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -523,8 +692,9 @@ func cloneListOfCheckpointSnapshot(v []CheckpointSnapshot) []CheckpointSnapshot 
 		return nil
 	}
 	w := make([]CheckpointSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -534,8 +704,9 @@ func cloneListOfApprovalSnapshot(v []ApprovalSnapshot) []ApprovalSnapshot {
 		return nil
 	}
 	w := make([]ApprovalSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -545,8 +716,9 @@ func cloneListOfClarificationSnapshot(v []ClarificationSnapshot) []Clarification
 		return nil
 	}
 	w := make([]ClarificationSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -556,8 +728,9 @@ func cloneListOfHandoffSnapshot(v []HandoffSnapshot) []HandoffSnapshot {
 		return nil
 	}
 	w := make([]HandoffSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -567,8 +740,9 @@ func cloneListOfTaskSnapshot(v []TaskSnapshot) []TaskSnapshot {
 		return nil
 	}
 	w := make([]TaskSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -578,8 +752,9 @@ func cloneListOfAuditSnapshot(v []AuditSnapshot) []AuditSnapshot {
 		return nil
 	}
 	w := make([]AuditSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -589,8 +764,9 @@ func cloneListOfClaimSnapshot(v []ClaimSnapshot) []ClaimSnapshot {
 		return nil
 	}
 	w := make([]ClaimSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -600,8 +776,9 @@ func cloneListOfIssueSnapshot(v []IssueSnapshot) []IssueSnapshot {
 		return nil
 	}
 	w := make([]IssueSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -611,8 +788,9 @@ func cloneListOfBudgetSnapshot(v []BudgetSnapshot) []BudgetSnapshot {
 		return nil
 	}
 	w := make([]BudgetSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -623,7 +801,8 @@ func cloneMapOfBlackboardItem(v map[string]BlackboardItem) map[string]Blackboard
 	}
 	w := make(map[string]BlackboardItem, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = *elem.clone()
+		elem.deepen()
+		w[cloneText(key)] = elem
 	}
 	return w
 }
@@ -633,8 +812,9 @@ func cloneListOfRefToInvariantError(v []*InvariantError) []*InvariantError {
 		return nil
 	}
 	w := make([]*InvariantError, len(v))
-	for i := range v {
-		w[i] = cloneRefToInvariantError(v[i])
+	copy(w, v)
+	for i := range w {
+		w[i] = cloneRefToInvariantError(w[i])
 	}
 	return w
 }
@@ -644,8 +824,9 @@ func cloneListOfFingerprint(v []Fingerprint) []Fingerprint {
 		return nil
 	}
 	w := make([]Fingerprint, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -655,8 +836,9 @@ func cloneListOfBlockSnapshot(v []BlockSnapshot) []BlockSnapshot {
 		return nil
 	}
 	w := make([]BlockSnapshot, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -666,8 +848,9 @@ func cloneListOfQuestion(v []Question) []Question {
 		return nil
 	}
 	w := make([]Question, len(v))
-	for i := range v {
-		w[i] = *v[i].clone()
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -678,7 +861,8 @@ func cloneMapOfUsage(v map[string]Usage) map[string]Usage {
 	}
 	w := make(map[string]Usage, len(v))
 	for key, elem := range v {
-		w[cloneText(key)] = *elem.clone()
+		elem.deepen()
+		w[cloneText(key)] = elem
 	}
 	return w
 }

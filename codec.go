@@ -26,17 +26,18 @@ type payloadOps interface {
 	reset()
 }
 
-// A payloadPool holds one payload of every kind, to be used again and again by
-// a reader that keeps no payload. The zero pool is empty; a nil one makes a new
-// payload every time.
+// A payloadPool is what parsing one line after another can use again: the
+// scanner and, for a reader that keeps no payload, one payload of every kind.
 type payloadPool struct {
+	scanner jsonwire.Scanner
+	reuse   bool // payloads too
 	known   [len(catalog)]payloadOps
 	unknown Unknown
 }
 
 // get returns an empty payload of the kind.
 func (pool *payloadPool) get(k Kind) payloadOps {
-	if pool == nil {
+	if !pool.reuse {
 		return ops(New(k))
 	}
 	i := kindIndex(k)
@@ -143,7 +144,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 // read again and compared.
 func (e *Event) saysOrigin(text []byte) bool {
 	var was Event
-	if parseEvent(e.origin, &was, nil) != nil {
+	if parseEvent(e.origin, &was, new(payloadPool)) != nil {
 		return false
 	}
 	return string(was.append(nil, ops(was.Payload))) == string(text)
@@ -240,7 +241,7 @@ func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 func (e *Event) UnmarshalJSON(line []byte) error {
 	text := string(line)
 	var ev Event
-	if err := parseEvent(text, &ev, nil); err != nil {
+	if err := parseEvent(text, &ev, new(payloadPool)); err != nil {
 		return lineError(text, err)
 	}
 	*e = ev
@@ -266,7 +267,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		return err
 	}
 	var (
-		s    jsonwire.Scanner
+		s    = &pool.scanner
 		x    extrasBuilder
 		seen uint32
 		last int
@@ -288,7 +289,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		}
 		n := envelopeNumber(name)
 		if n == 0 {
-			if err := x.add(&s, last, name); err != nil {
+			if err := x.add(s, last, name); err != nil {
 				return err
 			}
 			continue
@@ -320,14 +321,14 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			}
 			e.Step = Some(int(step))
 		case envMarks:
-			err = e.parseMarks(&s, &x)
+			err = e.parseMarks(s, &x)
 		case envPayload:
 			if kind == "" {
 				payloadStart = s.Offset()
 				err = s.Skip()
 				payloadEnd = s.Offset()
 			} else {
-				err = e.parsePayload(&s, pool.get(kind))
+				err = e.parsePayload(s, pool.get(kind))
 			}
 		default:
 			var v string
@@ -351,7 +352,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	}
 	if payloadEnd > 0 {
 		s.Reset(text[payloadStart:payloadEnd])
-		if err := e.parsePayload(&s, pool.get(kind)); err != nil {
+		if err := e.parsePayload(s, pool.get(kind)); err != nil {
 			var syntax *jsonwire.SyntaxError
 			if errors.As(err, &syntax) {
 				syntax.Offset += payloadStart
@@ -366,7 +367,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			seen |= 1 << envPayload // an unknown kind may have none
 		} else {
 			s.Reset("{}")
-			if err := p.parseJSON(&s); err != nil {
+			if err := p.parseJSON(s); err != nil {
 				return err
 			}
 		}

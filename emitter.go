@@ -562,7 +562,7 @@ func (s *runState) fill(ev *Event) {
 		}
 	case *ToolReturned:
 		if ev.CausationID == "" && !p.OneEvent {
-			if call := s.m.calls[callKey{s.m.agentKey(ev), p.CallID}]; call != nil {
+			if call, open := s.m.calls[callKey{s.m.agentKey(ev), p.CallID}]; open {
 				ev.CausationID = call.eventID
 			}
 		}

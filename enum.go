@@ -1,5 +1,7 @@
 package agentevents
 
+import "strings"
+
 // Closed word lists of the documents. A value outside its list is kept as it
 // is and reported by rule field-enum; nothing is lost by reading it.
 
@@ -38,6 +40,17 @@ func (s ToolStatus) known() bool {
 		return true
 	}
 	return false
+}
+
+// constant returns the word itself when s is one, so that a piece of a line is
+// not kept.
+func (s ToolStatus) constant() ToolStatus {
+	for _, c := range [...]ToolStatus{ToolOK, ToolError, ToolForbidden, ToolRateLimited, ToolCancelled, ToolInterrupted} {
+		if s == c {
+			return c
+		}
+	}
+	return ToolStatus(strings.Clone(string(s)))
 }
 
 // Severity grades an [AgentErrored].

@@ -55,11 +55,18 @@ type Fold struct {
 	s     *RunSnapshot        // what m knows too is brought up to date by Snapshot
 	calls []*ToolCallSnapshot // open, in call order
 	line  []byte
+	tools map[string]tool // the snapshot's, with their names
+
+	closed  []*ToolCallSnapshot // the latest ones, and some that are forgotten
+	dropped int                 // closed calls that are not in closed
+	free    []*ToolCallSnapshot // to be used again
+
+	recent, deltas window // fingerprints of events
 }
 
 // NewFold returns a fold of no events. The run is that of the first event.
 func NewFold(o FoldOptions) *Fold {
-	return &Fold{opts: o}
+	return &Fold{opts: o, tools: map[string]tool{}}
 }
 
 // ResumeFold returns a fold that goes on where a snapshot ends: folding the
@@ -69,7 +76,7 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	if snapshot == nil {
 		return nil, errors.New("agentevents: ResumeFold needs a snapshot")
 	}
-	f := &Fold{opts: o}
+	f := &Fold{opts: o, tools: map[string]tool{}}
 	if snapshot.RunID == "" && snapshot.NextSequence == 0 {
 		return f, nil // a snapshot of nothing
 	}
@@ -82,13 +89,13 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	f.s.fill()
 	for key, a := range f.m.agents {
 		a.rec = f.s.Agents[key]
+		a.text, a.reasoning = []byte(a.rec.Text), []byte(a.rec.Reasoning)
 	}
-	f.calls = f.s.OpenCalls
-	for _, c := range f.calls {
-		if call := f.m.calls[callKey{c.AgentID, c.CallID}]; call != nil {
-			call.rec = c
-		}
+	for id, t := range f.s.Tools {
+		f.tools[id] = tool{id, t}
 	}
+	f.calls, f.closed, f.dropped = f.s.OpenCalls, f.s.ClosedCalls, f.s.DroppedCalls
+	f.recent, f.deltas = window(f.s.Recent), window(f.s.RecentDeltas)
 	return f, nil
 }
 
@@ -186,18 +193,24 @@ func (f *Fold) record(a *agentState, ev *Event) *AgentSnapshot {
 // list of their own, which ends with the agents' work, so that leaving them out
 // leaves the snapshot of a finished run as it is.
 func (f *Fold) remember(ev *Event, fp Fingerprint) {
-	list := &f.s.Recent
-	if droppable(ev.Payload) {
-		list = &f.s.RecentDeltas
-		if a := f.m.find(f.m.agentKey(ev)); f.m.terminal != "" || a == nil || !a.open {
-			return
-		}
+	if !droppable(ev.Payload) {
+		f.recent.add(fp)
+	} else if a := f.m.find(f.m.agentKey(ev)); f.m.terminal == "" && a != nil && a.open {
+		f.deltas.add(fp)
 	}
-	if len(*list) == recentEvents {
-		*list = append((*list)[:0], (*list)[1:]...)
-	}
-	*list = append(*list, fp)
 }
+
+// A window is a list of fingerprints of which the last recentEvents count.
+type window []Fingerprint
+
+func (w *window) add(fp Fingerprint) {
+	if len(*w) == 2*recentEvents {
+		*w = (*w)[:copy(*w, w.latest())]
+	}
+	*w = append(*w, fp)
+}
+
+func (w window) latest() []Fingerprint { return w[max(0, len(w)-recentEvents):] }
 
 func droppable(p Payload) bool {
 	i := payloadIndex(p)
@@ -206,7 +219,8 @@ func droppable(p Payload) bool {
 
 // repeated handles an event whose sequence is not above the last one.
 func (f *Fold) repeated(ev *Event, fp Fingerprint) {
-	for _, list := range [...][]Fingerprint{f.s.Recent, f.s.RecentDeltas} {
+	recent := f.recent.latest()
+	for _, list := range [...][]Fingerprint{recent, f.deltas.latest()} {
 		for _, r := range list {
 			if r.Sequence == ev.Sequence {
 				if r.Hash != fp.Hash {
@@ -217,7 +231,7 @@ func (f *Fold) repeated(ev *Event, fp Fingerprint) {
 		}
 	}
 	// Not remembered: out of order, unless it may have been forgotten.
-	if forgotten := len(f.s.Recent) == recentEvents && ev.Sequence < f.s.Recent[0].Sequence; !forgotten && !droppable(ev.Payload) {
+	if forgotten := len(recent) == recentEvents && ev.Sequence < recent[0].Sequence; !forgotten && !droppable(ev.Payload) {
 		f.violation(f.m.refuse(ev, RuleSequence, "", "", "sequence goes back from "+utoa(f.m.next-1)+"; the event is left out"))
 	}
 }
@@ -258,7 +272,12 @@ func (f *Fold) Snapshot() *RunSnapshot {
 		return s.clone()
 	}
 	f.sync()
-	s := f.s.clone()
+	return f.finished(f.s.clone())
+}
+
+// finished derives what the snapshot s says about the whole.
+func (f *Fold) finished(s *RunSnapshot) *RunSnapshot {
+	s.fill()
 	s.Status = s.status()
 	if s.CompletedAt.IsZero() && s.Status.Terminal() {
 		for _, a := range s.Agents {
@@ -282,6 +301,9 @@ func (f *Fold) sync() {
 	m, s := f.m, f.s
 	s.NextSequence, s.Opened, s.Begun, s.TerminalKind = m.next, m.opened, m.begun, m.terminal
 	s.OpenCalls = f.calls
+	extra := max(0, len(f.closed)-f.keepCalls())
+	s.ClosedCalls, s.DroppedCalls = f.closed[extra:], f.dropped+extra
+	s.Recent, s.RecentDeltas = f.recent.latest(), f.deltas.latest()
 	for _, a := range m.agents {
 		rec := a.rec
 		if rec == nil {
@@ -296,11 +318,12 @@ func (f *Fold) sync() {
 			b := &a.blocks[i]
 			rec.Blocks = append(rec.Blocks, BlockSnapshot{Subject: b.subject, ID: b.id, Next: b.next, Size: b.size, Whole: b.whole, Text: string(b.text)})
 		}
+		rec.Text, rec.Reasoning = string(a.text), string(a.reasoning)
 		if rec.TextOpen {
-			rec.Text = a.latest("text")
+			rec.Text = string(a.latest("text"))
 		}
 		if rec.ReasoningOpen {
-			rec.Reasoning = a.latest("reasoning")
+			rec.Reasoning = string(a.latest("reasoning"))
 		}
 	}
 }
@@ -321,7 +344,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 		m.agents[key] = a
 	}
 	for _, c := range r.OpenCalls {
-		m.calls[callKey{c.AgentID, c.CallID}] = &openCall{eventID: c.EventID}
+		m.calls[callKey{c.AgentID, c.CallID}] = openCall{eventID: c.EventID}
 	}
 	for _, list := range [...][]ConversationMessage{r.Messages, r.RetractedMessages} {
 		for i := range list {
@@ -430,7 +453,7 @@ func FoldAll(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, err
 // native log and keeps no line alive, so it takes a fraction of the time and
 // its memory does not grow with the log.
 func FoldReader(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
-	if _, native := r.dec.(nativeDecoder); !native {
+	if _, native := r.dec.(*nativeDecoder); !native {
 		return FoldAll(r.All(), o)
 	}
 	folds := runFolds{o: o}
@@ -481,7 +504,9 @@ func (r *runFolds) result() ([]*RunSnapshot, error) {
 	}
 	snapshots := make([]*RunSnapshot, len(r.order))
 	for i, f := range r.order {
-		snapshots[i] = f.Snapshot()
+		// The folds are done with, so their state need not be copied.
+		f.sync()
+		snapshots[i] = f.finished(f.s)
 	}
 	return snapshots, errors.Join(errs...)
 }

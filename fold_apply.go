@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 
 	case *AgentReasoned:
 		if rec != nil {
-			rec.Reasoning, rec.ReasoningOpen = strings.Clone(p.Reasoning), false
+			a.reasoning, rec.ReasoningOpen = append(a.reasoning[:0], p.Reasoning...), false
 		}
 	case *AgentReasoningDelta:
 		if b := a.growing("reasoning", p.BlockID); b {
@@ -83,7 +84,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		}
 	case *TextCompleted:
 		if rec != nil {
-			rec.Text, rec.TextOpen = strings.Clone(p.Text), false
+			a.text, rec.TextOpen = append(a.text[:0], p.Text...), false
 		}
 	case *TextDelta:
 		if b := a.growing("text", p.BlockID); b {
@@ -101,7 +102,7 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		f.toolCalled(ev, a, rec, p)
 	case *ToolArgumentsDelta:
 	case *ToolReturned:
-		f.toolReturned(ev, rec, p)
+		f.toolReturned(ev, a, rec, p)
 
 	case *AgentHandoff:
 		s.Handoffs = append(s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID), Reason: strings.Clone(p.Reason)})
@@ -260,8 +261,8 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 
 	case *AuditChecked:
 		s.Audits = append(s.Audits, AuditSnapshot{
-			Sequence: ev.Sequence, AgentID: strings.Clone(ev.AgentID), CheckpointID: strings.Clone(p.CheckpointID),
-			Result: AuditResult(strings.Clone(string(p.Result))), Duration: p.Duration,
+			Sequence: ev.Sequence, AgentID: f.m.own(ev.AgentID), CheckpointID: f.m.own(p.CheckpointID),
+			Result: p.Result.constant(), Duration: p.Duration,
 		})
 	case *ClaimVerified:
 		s.Claims = append(s.Claims, ClaimSnapshot{
@@ -326,18 +327,18 @@ func (a *agentState) growing(subject, id string) bool {
 }
 
 // latest returns the text of the block of the subject begun last.
-func (a *agentState) latest(subject string) string {
+func (a *agentState) latest(subject string) []byte {
 	for i := len(a.blocks) - 1; i >= 0; i-- {
 		if b := &a.blocks[i]; b.subject == subject && (!b.whole || b.id == "") {
-			return string(b.text)
+			return b.text
 		}
 	}
-	return ""
+	return nil
 }
 
 // settle forgets what only matters while agents work.
 func (f *Fold) settle() {
-	f.s.RecentDeltas = f.s.RecentDeltas[:0]
+	f.deltas = f.deltas[:0]
 }
 
 // finishTexts writes down texts that only live in blocks, before the machine
@@ -360,10 +361,10 @@ func (a *agentState) finishTexts() {
 		return
 	}
 	if a.rec.TextOpen {
-		a.rec.Text, a.rec.TextOpen = a.latest("text"), false
+		a.text, a.rec.TextOpen = append(a.text[:0], a.latest("text")...), false
 	}
 	if a.rec.ReasoningOpen {
-		a.rec.Reasoning, a.rec.ReasoningOpen = a.latest("reasoning"), false
+		a.reasoning, a.rec.ReasoningOpen = append(a.reasoning[:0], a.latest("reasoning")...), false
 	}
 }
 
@@ -422,7 +423,7 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 			return
 		}
 	}
-	f.s.RecentDeltas = f.s.RecentDeltas[:0]
+	f.deltas = f.deltas[:0]
 }
 
 func (f *Fold) session(ev *Event, rec *AgentSnapshot, id string) {
@@ -465,31 +466,44 @@ func (f *Fold) message(ev *Event, m *ConversationMessage) {
 }
 
 func (f *Fold) toolCalled(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolCalled) {
-	key := f.m.agentKey(ev)
-	c := &ToolCallSnapshot{
-		Sequence: ev.Sequence, AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step, Attempt: p.Attempt, RetryOf: p.RetryOf, StartedAt: ev.Time,
-	}
-	c = c.clone()
-	if call := f.m.calls[callKey{key, p.CallID}]; call != nil {
-		call.rec = c
-	}
+	t := f.tool(p.ToolID)
+	c := f.call(ev, a, p.CallID, t.id)
+	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, f.m.own(p.RetryOf), ev.Time
 	for i, open := range f.calls {
 		if open.CallID == c.CallID && open.AgentID == c.AgentID {
 			// An id used again while open (rule tool-call-open): the rules follow
 			// the later call, and nothing can return the earlier one any more.
 			f.calls = append(f.calls[:i], f.calls[i+1:]...)
-			f.s.DroppedCalls++
+			f.dropped++
 			break
 		}
 	}
 	f.calls = append(f.calls, c)
-	f.tool(p.ToolID).Calls++
+	t.stats.Calls++
 	if rec != nil {
 		rec.ToolCalls++
 	}
 }
 
-func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
+// call returns the record of a call, one that is not needed any more if there
+// is one.
+func (f *Fold) call(ev *Event, a *agentState, id, tool string) *ToolCallSnapshot {
+	var c *ToolCallSnapshot
+	if n := len(f.free); n > 0 {
+		c, f.free = f.free[n-1], f.free[:n-1]
+	} else {
+		c = new(ToolCallSnapshot)
+	}
+	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: f.m.own(id), ToolID: tool, EventID: f.m.own(ev.ID), Step: ev.Step}
+	if a != nil {
+		c.AgentID = a.key
+	} else {
+		c.AgentID = f.m.own(f.m.agentKey(ev))
+	}
+	return c
+}
+
+func (f *Fold) toolReturned(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolReturned) {
 	key := f.m.agentKey(ev)
 	var c *ToolCallSnapshot
 	if !p.OneEvent {
@@ -501,10 +515,11 @@ func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
 			}
 		}
 	}
-	stats := f.tool(p.ToolID)
+	t := f.tool(p.ToolID)
+	stats := t.stats
 	known := c != nil
 	if c == nil {
-		c = (&ToolCallSnapshot{Sequence: ev.Sequence, AgentID: key, CallID: p.CallID, ToolID: p.ToolID, EventID: ev.ID, Step: ev.Step}).clone()
+		c = f.call(ev, a, p.CallID, t.id)
 		if p.OneEvent {
 			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
@@ -516,7 +531,7 @@ func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
 			}
 		}
 	}
-	c.Status, c.Duration = ToolStatus(strings.Clone(string(p.Status))), p.Duration
+	c.Status, c.Duration = p.Status.constant(), p.Duration
 	if !c.Duration.OK {
 		c.Duration = elapsed(c.StartedAt, ev.Time)
 	}
@@ -538,28 +553,46 @@ func (f *Fold) toolReturned(ev *Event, rec *AgentSnapshot, p *ToolReturned) {
 	f.keepCall(c)
 }
 
-// keepCall keeps a closed call and forgets the oldest beyond the limit.
+// keepCall keeps a closed call. Those beyond the limit are forgotten many at a
+// time; Snapshot shows only the latest.
 func (f *Fold) keepCall(c *ToolCallSnapshot) {
-	limit := f.opts.KeepCalls
-	if limit == 0 {
-		limit = defaultKeepCalls
+	limit := f.keepCalls()
+	if len(f.closed) >= 2*limit {
+		old := f.closed[:len(f.closed)-limit]
+		f.free = append(f.free, old...)
+		f.dropped += len(old)
+		f.closed = f.closed[:copy(f.closed, f.closed[len(old):])]
 	}
-	if limit < 0 {
-		f.s.DroppedCalls++
+	if limit == 0 {
+		f.free = append(f.free, c)
+		f.dropped++
 		return
 	}
-	if drop := len(f.s.ClosedCalls) + 1 - limit; drop > 0 {
-		f.s.ClosedCalls = append(f.s.ClosedCalls[:0], f.s.ClosedCalls[drop:]...)
-		f.s.DroppedCalls += drop
-	}
-	f.s.ClosedCalls = append(f.s.ClosedCalls, c)
+	f.closed = append(f.closed, c)
 }
 
-func (f *Fold) tool(id string) *ToolStats {
-	t := f.s.Tools[id]
-	if t == nil {
-		t = &ToolStats{}
-		f.s.Tools[strings.Clone(id)] = t
+func (f *Fold) keepCalls() int {
+	switch n := f.opts.KeepCalls; {
+	case n == 0:
+		return defaultKeepCalls
+	case n < 0:
+		return 0
+	default:
+		return min(n, math.MaxInt/2)
+	}
+}
+
+// A tool is the count of a tool's calls and its name.
+type tool struct {
+	id    string
+	stats *ToolStats
+}
+
+func (f *Fold) tool(id string) tool {
+	t, ok := f.tools[id]
+	if !ok {
+		t = tool{strings.Clone(id), &ToolStats{}}
+		f.tools[t.id], f.s.Tools[t.id] = t, t.stats
 	}
 	return t
 }

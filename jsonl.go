@@ -215,7 +215,7 @@ type Reader struct {
 func NewReader(r io.Reader, o ReaderOptions) *Reader {
 	rd := &Reader{in: bufio.NewReaderSize(r, 64<<10), dec: o.Decoder, max: o.MaxLine}
 	if rd.dec == nil {
-		rd.dec = nativeDecoder{verbatim: o.Verbatim}
+		rd.dec = &nativeDecoder{verbatim: o.Verbatim}
 	}
 	if rd.max <= 0 {
 		rd.max = DefaultMaxLine
@@ -288,8 +288,9 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		fail(r.err)
 		r.err = nil
 	}
-	var pool payloadPool
-	var text textSlab
+	pool := payloadPool{reuse: true}
+	text := textSlab{size: 256 << 10}
+	var ev Event
 	for !r.ended {
 		line, err := r.readLine()
 		r.ended = r.ended || err == io.EOF
@@ -300,8 +301,8 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		s := text.add(line)
-		var ev Event
+		s := text.line(line)
+		ev = Event{}
 		if perr := parseEvent(s, &ev, &pool); perr != nil {
 			fail(r.lineError(lineError(s, perr), line, err == io.EOF))
 			continue
@@ -310,19 +311,35 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 	}
 }
 
-// A textSlab makes strings of lines, many in one piece of memory.
-type textSlab struct{ b strings.Builder }
+// A textSlab makes strings, many in one piece of memory of that size. A string
+// keeps its piece alive.
+type textSlab struct {
+	size int
+	b    strings.Builder
+}
 
-const textSlabSize = 256 << 10
-
-func (t *textSlab) add(line []byte) string {
-	if t.b.Cap()-t.b.Len() < len(line) {
-		t.b = strings.Builder{}
-		t.b.Grow(max(textSlabSize, len(line)))
-	}
+func (t *textSlab) line(text []byte) string {
+	t.room(len(text))
 	start := t.b.Len()
-	t.b.Write(line)
+	t.b.Write(text)
 	return t.b.String()[start:]
+}
+
+func (t *textSlab) clone(text string) string {
+	if text == "" {
+		return ""
+	}
+	t.room(len(text))
+	start := t.b.Len()
+	t.b.WriteString(text)
+	return t.b.String()[start:]
+}
+
+func (t *textSlab) room(n int) {
+	if t.b.Cap()-t.b.Len() < n {
+		t.b = strings.Builder{}
+		t.b.Grow(max(t.size, n))
+	}
 }
 
 // readLine returns the next line without its end, and io.EOF with the last one
@@ -399,12 +416,15 @@ func (r *Reader) lineError(err error, line []byte, last bool) error {
 }
 
 // nativeDecoder decodes native lines, one event each.
-type nativeDecoder struct{ verbatim bool }
+type nativeDecoder struct {
+	verbatim bool
+	pool     payloadPool
+}
 
-func (d nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
+func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := string(line)
 	var ev Event
-	if err := parseEvent(text, &ev, nil); err != nil {
+	if err := parseEvent(text, &ev, &d.pool); err != nil {
 		return dst, lineError(text, err)
 	}
 	if d.verbatim {
@@ -413,4 +433,4 @@ func (d nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	return append(dst, ev), nil
 }
 
-func (d nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }
+func (d *nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

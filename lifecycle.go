@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"iter"
+	"strings"
 )
 
 // AgentStatus is what an agent is doing (KAHN's agent_status). Agents begin
@@ -81,6 +82,16 @@ const (
 )
 
 func (r AuditResult) known() bool { return r == AuditPass || r == AuditFail || r == AuditWarn }
+
+// constant returns the word itself when r is one.
+func (r AuditResult) constant() AuditResult {
+	for _, c := range [...]AuditResult{AuditPass, AuditFail, AuditWarn} {
+		if r == c {
+			return c
+		}
+	}
+	return AuditResult(strings.Clone(string(r)))
+}
 
 // A Lifecycle is a table of the status transitions that are legal.
 type Lifecycle uint8

@@ -15,15 +15,17 @@ import (
 type machine struct {
 	lifecycle Lifecycle
 	runID     string
-	fold      bool   // of a fold: assemble texts from deltas, own what is kept of a line
-	next      uint64 // sequence after the last event
-	begun     bool   // an event other than session.* was seen
-	opened    bool   // run.started was seen
-	terminal  Kind   // the run's terminal event, or ""
+	slab      textSlab // of what a fold keeps
+	fold      bool     // of a fold: assemble texts from deltas, own what is kept of a line
+	next      uint64   // sequence after the last event
+	begun     bool     // an event other than session.* was seen
+	opened    bool     // run.started was seen
+	terminal  Kind     // the run's terminal event, or ""
 
 	agents    map[string]*agentState
 	last      *agentState // found last
-	calls     map[callKey]*openCall
+	spare     [][]byte    // texts of blocks, to be used again
+	calls     map[callKey]openCall
 	messages  map[string]uint64 // fingerprints by messageId
 	phases    map[phaseKey]int
 	inPhase   map[string]int // open phases by workflow
@@ -36,8 +38,9 @@ func newMachine(l Lifecycle, runID string) *machine {
 		lifecycle: l,
 		runID:     runID,
 		agents:    map[string]*agentState{},
-		calls:     map[callKey]*openCall{},
+		calls:     map[callKey]openCall{},
 		messages:  map[string]uint64{},
+		slab:      textSlab{size: 4 << 10},
 	}
 }
 
@@ -60,7 +63,9 @@ type agentState struct {
 	group   bool   // shares its context by group
 	blocks  []blockState
 
-	rec *AgentSnapshot // the fold's record; nil in an emitter
+	// Of a fold; nil in an emitter.
+	rec             *AgentSnapshot
+	text, reasoning []byte // the latest whole blocks
 }
 
 // A blockState follows the deltas of one block of text, reasoning or
@@ -78,9 +83,11 @@ type blockState struct {
 // forgotten first.
 const maxBlocks = 64
 
+// maxSpare bounds the texts that are used again.
+const maxSpare = 64 << 10
+
 type openCall struct {
-	eventID string            // of the event that opened it
-	rec     *ToolCallSnapshot // the fold's record; nil in an emitter
+	eventID string // of the event that opened it
 }
 
 type callKey struct{ agent, call string }
@@ -132,7 +139,7 @@ func (m *machine) agent(key string) *agentState {
 // line alive that it was cut from.
 func (m *machine) own(s string) string {
 	if m.fold {
-		return strings.Clone(s)
+		return m.slab.clone(s)
 	}
 	return s
 }
@@ -399,8 +406,8 @@ func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantE
 	if p.OneEvent {
 		return nil
 	}
-	call := m.calls[callKey{key, p.CallID}]
-	if call == nil {
+	call, open := m.calls[callKey{key, p.CallID}]
+	if !open {
 		if p.Status == ToolForbidden || p.Status == ToolRateLimited {
 			return nil
 		}
@@ -547,7 +554,7 @@ func (m *machine) apply(e *Event) *agentState {
 			key = a.key
 			a.endUnnamed()
 		}
-		m.calls[callKey{key, m.own(p.CallID)}] = &openCall{eventID: m.own(e.ID)}
+		m.calls[callKey{key, m.own(p.CallID)}] = openCall{eventID: m.own(e.ID)}
 	case *ToolReturned:
 		if p.OneEvent { // a whole call: it closes no other
 			if a != nil {
@@ -557,7 +564,7 @@ func (m *machine) apply(e *Event) *agentState {
 		}
 		delete(m.calls, callKey{key, p.CallID})
 		if a != nil {
-			a.forget("tool_call", p.CallID)
+			m.forget(a, "tool_call", p.CallID)
 		}
 	case *AgentReasoningDelta:
 		m.delta(a, "reasoning", p.BlockID, p.Index, p.Delta)
@@ -682,7 +689,7 @@ func (a *agentState) block(subject, id string) *blockState {
 // addBlock adds a block in the making.
 func (m *machine) addBlock(a *agentState, subject, id string) *blockState {
 	if len(a.blocks) == maxBlocks {
-		a.blocks = append(a.blocks[:0], a.blocks[1:]...)
+		m.forget(a, a.blocks[0].subject, a.blocks[0].id)
 	}
 	a.blocks = append(a.blocks, blockState{subject: subject, id: m.own(id)})
 	return &a.blocks[len(a.blocks)-1]
@@ -697,8 +704,11 @@ func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text 
 	switch {
 	case b == nil:
 		b = m.addBlock(a, subject, id)
+		if n := len(m.spare); n > 0 {
+			b.text, m.spare = m.spare[n-1], m.spare[:n-1]
+		}
 	case id == "" && (b.whole || index.OK && index.V == 0):
-		*b = blockState{subject: subject} // a block without a name begins again
+		*b = blockState{subject: subject, text: b.text[:0]} // a block without a name begins again
 	}
 	if b.whole {
 		return
@@ -717,7 +727,7 @@ func (m *machine) wholeBlock(a *agentState, subject, id string) {
 	if a == nil || m.atRest(a) {
 		return
 	}
-	a.forget(subject, id)
+	m.forget(a, subject, id)
 	if id != "" {
 		m.addBlock(a, subject, id).whole = true
 	}
@@ -739,9 +749,12 @@ func (a *agentState) endUnnamed() {
 	}
 }
 
-func (a *agentState) forget(subject, id string) {
+func (m *machine) forget(a *agentState, subject, id string) {
 	for i := range a.blocks {
 		if a.blocks[i].id == id && a.blocks[i].subject == subject {
+			if b := a.blocks[i].text; cap(b) > 0 && cap(b) <= maxSpare && len(m.spare) < maxBlocks {
+				m.spare = append(m.spare, b[:0])
+			}
 			a.blocks = append(a.blocks[:i], a.blocks[i+1:]...)
 			return
 		}

@@ -33,38 +33,39 @@ func reach(st *structType, set map[*structType]bool) {
 }
 
 func (w *writer) cloneMethod(st *structType) {
-	w.p("\nfunc (v *%s) clone() *%s {", st.name, st.name)
-	w.p("w := *v")
+	w.p("\nfunc (v *%[1]s) clone() *%[1]s {\nw := *v\nw.deepen()\nreturn &w\n}", st.name)
+	w.p("\n// deepen makes a shallow copy a deep one.")
+	w.p("func (w *%s) deepen() {", st.name)
 	for _, f := range st.fields {
 		expr := "w." + f.name
 		t := f.typ
 		if t.shape == optShape {
-			if cloned := w.cloneExpr(t.elem, expr+".V"); cloned != "" {
-				w.p("if %s.OK {\n%s.V = %s\n}", expr, expr, cloned)
+			if deep := w.deepStmt(t.elem, expr+".V"); deep != "" {
+				w.p("if %s.OK {\n%s\n}", expr, deep)
 			}
 			continue
 		}
-		if cloned := w.cloneExpr(t, expr); cloned != "" {
-			w.p("%s = %s", expr, cloned)
+		if deep := w.deepStmt(t, expr); deep != "" {
+			w.p("%s", deep)
 		}
 	}
 	if st.open() {
 		w.p("w.extra = cloneText(w.extra)")
 	}
-	w.p("return &w\n}")
+	w.p("}")
 }
 
-// cloneExpr returns the expression of a deep copy of expr, or "" when the
-// value itself is one.
-func (w *writer) cloneExpr(t *typ, expr string) string {
+// deepStmt returns the statement that makes expr a deep copy of itself, or ""
+// when it is one.
+func (w *writer) deepStmt(t *typ, expr string) string {
 	switch t.shape {
 	case textShape, wordShape, jsonShape:
-		return fmt.Sprintf("cloneText(%s)", expr)
+		return fmt.Sprintf("%[1]s = cloneText(%[1]s)", expr)
 	case structShape:
-		return fmt.Sprintf("*%s.clone()", expr)
+		return fmt.Sprintf("%s.deepen()", expr)
 	case pointerShape, listShape, dictShape:
 		fn := w.once("clone"+t.ident(), func() { w.cloneFunc(t) })
-		return fmt.Sprintf("%s(%s)", fn, expr)
+		return fmt.Sprintf("%[1]s = %[2]s(%[1]s)", expr, fn)
 	}
 	return ""
 }
@@ -78,20 +79,14 @@ func (w *writer) cloneFunc(t *typ) {
 		w.p("return v.clone()")
 	case listShape:
 		w.p("w := make(%s, len(v))", t.name)
-		elem := w.cloneExpr(t.elem, "v[i]")
-		if elem == "" {
-			w.p("copy(w, v)")
-		} else {
-			w.p("for i := range v {\nw[i] = %s\n}", elem)
+		w.p("copy(w, v)")
+		if deep := w.deepStmt(t.elem, "w[i]"); deep != "" {
+			w.p("for i := range w {\n%s\n}", deep)
 		}
 		w.p("return w")
 	case dictShape:
 		w.p("w := make(%s, len(v))", t.name)
-		elem := w.cloneExpr(t.elem, "elem")
-		if elem == "" {
-			elem = "elem"
-		}
-		w.p("for key, elem := range v {\nw[cloneText(key)] = %s\n}", elem)
+		w.p("for key, elem := range v {\n%s\nw[cloneText(key)] = elem\n}", w.deepStmt(t.elem, "elem"))
 		w.p("return w")
 	}
 	w.p("}")

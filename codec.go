@@ -30,6 +30,7 @@ type payloadOps interface {
 // scanner and, for a reader that keeps no payload, one payload of every kind.
 type payloadPool struct {
 	scanner jsonwire.Scanner
+	times   jsonwire.TimeCache
 	reuse   bool // payloads too
 	known   [len(catalog)]payloadOps
 	unknown Unknown
@@ -152,13 +153,23 @@ func (e *Event) saysOrigin(text []byte) bool {
 
 // append appends the event, whose payload is p.
 func (e *Event) append(dst []byte, p payloadOps) []byte {
+	return e.appendWith(dst, p, nil)
+}
+
+// appendWith is append for a caller that writes many events; without one times
+// is nil.
+func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"id":`...)
 	dst = jsonwire.AppendString(dst, e.ID)
 	dst = append(dst, `,"sequence":`...)
 	dst = strconv.AppendUint(dst, e.Sequence, 10)
 	dst = append(dst, `,"timestamp":`...)
-	dst = jsonwire.AppendTime(dst, e.Time)
+	if times != nil {
+		dst = times.Append(dst, e.Time)
+	} else {
+		dst = jsonwire.AppendTime(dst, e.Time)
+	}
 	dst = append(dst, `,"type":`...)
 	dst = jsonwire.AppendString(dst, string(p.kind()))
 	dst = append(dst, `,"runId":`...)
@@ -307,7 +318,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		case envSequence:
 			e.Sequence, err = s.Uint()
 		case envTimestamp:
-			e.Time, err = s.Time()
+			e.Time, err = pool.times.Time(s)
 		case envType:
 			var k string
 			k, err = s.String()

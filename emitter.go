@@ -10,6 +10,8 @@ import (
 	"weak"
 
 	"github.com/google/uuid"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Mode says what an emitter does with events that break a rule.
@@ -326,6 +328,7 @@ type runState struct {
 	m      *machine
 	ids    idSource
 	line   []byte
+	times  jsonwire.TimeCache
 	clean  cleaner // of the event being written: here, so that it costs no allocation
 	closed bool
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
@@ -473,7 +476,7 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 		fillText(&ev.ParentSpanID, tc.ParentSpanID)
 	}
 	if e.lines {
-		s.line = ev.append(s.line[:0], ops(ev.Payload))
+		s.line = ev.appendWith(s.line[:0], ops(ev.Payload), &s.times)
 	}
 	for _, k := range e.sinks {
 		if werr := k.write(ctx, ev, s.line); werr != nil {

@@ -55,6 +55,7 @@ type Fold struct {
 	s     *RunSnapshot        // what m knows too is brought up to date by Snapshot
 	calls []*ToolCallSnapshot // open, in call order
 	line  []byte
+	times jsonwire.TimeCache
 	tools map[string]tool // the snapshot's, with their names
 
 	closed  []*ToolCallSnapshot // the latest ones, and some that are forgotten
@@ -124,13 +125,14 @@ func (f *Fold) Apply(ev Event) {
 		f.violation(err)
 		return
 	}
-	f.line = ev.append(f.line[:0], p)
-	f.add(&ev, jsonwire.Hash(f.line))
+	f.line = ev.appendWith(f.line[:0], p, &f.times)
+	f.add(&ev, jsonwire.Hash(f.line), false)
 }
 
 // add is Apply for an event whose payload is one of this package's and whose
-// line has that hash. It keeps no part of the event.
-func (f *Fold) add(ev *Event, hash uint64) {
+// line has that hash. sound says that its texts were checked when it was read.
+// It keeps no part of the event.
+func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	f.begin(ev.RunID)
 	if ev.RunID != f.m.runID {
 		f.violation(f.m.refuse(ev, RuleRun, quote("run", f.m.runID), "", "the event says run "+quoteID(ev.RunID)))
@@ -144,7 +146,7 @@ func (f *Fold) add(ev *Event, hash uint64) {
 	}
 	f.remember(ev, fp)
 
-	if err := f.m.check(ev, false); err != nil {
+	if err := f.m.check(ev, sound); err != nil {
 		f.violation(err)
 	}
 	if err := f.m.checkMessage(ev); err != nil {
@@ -457,7 +459,7 @@ func FoldReader(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 		return FoldAll(r.All(), o)
 	}
 	folds := runFolds{o: o}
-	r.each(func(ev *Event, line string) { folds.of(ev.RunID).add(ev, jsonwire.Hash(line)) }, folds.fail)
+	r.each(func(ev *Event, line string) { folds.of(ev.RunID).add(ev, jsonwire.Hash(line), true) }, folds.fail)
 	return folds.result()
 }
 

@@ -22,7 +22,6 @@ type payloadOps interface {
 	appendJSON(dst []byte) []byte
 	parseJSON(s *jsonwire.Scanner) error
 	check() *fieldError
-	cleanPayload(c *cleaner) Payload
 	reset()
 }
 
@@ -128,7 +127,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	// The cleaner without a policy checks raw JSON and takes out whitespace.
 	var c cleaner
-	clean := p.cleanPayload(&c)
+	clean := cleanPayload(p, &c)
 	if c.err != nil {
 		return dst, c.err.in("payload").asError(e)
 	}
@@ -687,7 +686,7 @@ func (u *Unknown) check() *fieldError {
 	return checkText("type", string(u.Type))
 }
 
-func (u *Unknown) cleanPayload(c *cleaner) Payload {
+func (u *Unknown) clean(c *cleaner) *Unknown {
 	if u.Raw == "" {
 		return u
 	}

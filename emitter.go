@@ -329,7 +329,6 @@ type runState struct {
 	ids    idSource
 	line   []byte
 	times  jsonwire.TimeCache
-	clean  cleaner // of the event being written: here, so that it costs no allocation
 	closed bool
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
@@ -420,9 +419,8 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
-	c := &s.clean
-	*c = cleaner{policy: e.redact, kind: ev.Kind()}
-	p := ops(ev.Payload).cleanPayload(c)
+	c := cleaner{policy: e.redact, kind: ev.Kind()}
+	p := cleanPayload(ev.Payload, &c)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}

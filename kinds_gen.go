@@ -144,147 +144,157 @@ func (*BlackboardItemCreated) kind() Kind { return KindBlackboardItemCreated }
 
 func (*MemoryChanged) kind() Kind { return KindMemoryChanged }
 
-func (v *SessionStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *SessionCompleted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *RunStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *RunPaused) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *RunResumed) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *RunCompleted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *RunFailed) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *RunCancelled) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentTransition) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentEnded) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentErrored) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentSessionChanged) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *EventRetracted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ContextCompacted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *TaskAssigned) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentReasoned) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentReasoningDelta) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentDecided) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *OrchestratorDecided) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *IntentClassified) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *PlanProposed) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *TextDelta) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *TextCompleted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *MessageCreated) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ToolCalled) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ToolArgumentsDelta) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ToolReturned) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AgentHandoff) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *HandoffRequested) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *HandoffAccepted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *TurnStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *TurnEnded) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *TurnSummarized) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *StepStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *StepEnded) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *SpanRecorded) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *NodeStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *NodeCompleted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *NodeFailed) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *NodeSkipped) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *NodeSuspended) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *EdgeFired) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *EdgeSkipped) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *LoopIterated) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *LoopRoundCompleted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *StatePatched) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *WorkflowCreated) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *WorkflowApproved) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *PhaseStarted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *PhaseCompleted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *CheckpointSaved) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *CheckpointResumed) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *WorkflowFinalized) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ApprovalRequested) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ApprovalGranted) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ApprovalRejected) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ClarificationRequested) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ClarificationResolved) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *CommandReceived) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *CommandConsumed) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *AuditChecked) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *ClaimVerified) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *IssueFound) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *CitationFound) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *EvidenceInsufficient) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *UsageObserved) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *BudgetExceeded) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *CapBreached) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *BlackboardItemCreated) cleanPayload(c *cleaner) Payload { return v.clean(c) }
-
-func (v *MemoryChanged) cleanPayload(c *cleaner) Payload { return v.clean(c) }
+// cleanPayload returns p as the cleaner leaves it: p itself when nothing
+// changes. The calls are static, so that the cleaner can stay on the stack.
+func cleanPayload(p Payload, c *cleaner) Payload {
+	switch p := p.(type) {
+	case *SessionStarted:
+		return p.clean(c)
+	case *SessionCompleted:
+		return p.clean(c)
+	case *RunStarted:
+		return p.clean(c)
+	case *RunPaused:
+		return p.clean(c)
+	case *RunResumed:
+		return p.clean(c)
+	case *RunCompleted:
+		return p.clean(c)
+	case *RunFailed:
+		return p.clean(c)
+	case *RunCancelled:
+		return p.clean(c)
+	case *AgentStarted:
+		return p.clean(c)
+	case *AgentTransition:
+		return p.clean(c)
+	case *AgentEnded:
+		return p.clean(c)
+	case *AgentErrored:
+		return p.clean(c)
+	case *AgentSessionChanged:
+		return p.clean(c)
+	case *EventRetracted:
+		return p.clean(c)
+	case *ContextCompacted:
+		return p.clean(c)
+	case *TaskAssigned:
+		return p.clean(c)
+	case *AgentReasoned:
+		return p.clean(c)
+	case *AgentReasoningDelta:
+		return p.clean(c)
+	case *AgentDecided:
+		return p.clean(c)
+	case *OrchestratorDecided:
+		return p.clean(c)
+	case *IntentClassified:
+		return p.clean(c)
+	case *PlanProposed:
+		return p.clean(c)
+	case *TextDelta:
+		return p.clean(c)
+	case *TextCompleted:
+		return p.clean(c)
+	case *MessageCreated:
+		return p.clean(c)
+	case *ToolCalled:
+		return p.clean(c)
+	case *ToolArgumentsDelta:
+		return p.clean(c)
+	case *ToolReturned:
+		return p.clean(c)
+	case *AgentHandoff:
+		return p.clean(c)
+	case *HandoffRequested:
+		return p.clean(c)
+	case *HandoffAccepted:
+		return p.clean(c)
+	case *TurnStarted:
+		return p.clean(c)
+	case *TurnEnded:
+		return p.clean(c)
+	case *TurnSummarized:
+		return p.clean(c)
+	case *StepStarted:
+		return p.clean(c)
+	case *StepEnded:
+		return p.clean(c)
+	case *SpanRecorded:
+		return p.clean(c)
+	case *NodeStarted:
+		return p.clean(c)
+	case *NodeCompleted:
+		return p.clean(c)
+	case *NodeFailed:
+		return p.clean(c)
+	case *NodeSkipped:
+		return p.clean(c)
+	case *NodeSuspended:
+		return p.clean(c)
+	case *EdgeFired:
+		return p.clean(c)
+	case *EdgeSkipped:
+		return p.clean(c)
+	case *LoopIterated:
+		return p.clean(c)
+	case *LoopRoundCompleted:
+		return p.clean(c)
+	case *StatePatched:
+		return p.clean(c)
+	case *WorkflowCreated:
+		return p.clean(c)
+	case *WorkflowApproved:
+		return p.clean(c)
+	case *PhaseStarted:
+		return p.clean(c)
+	case *PhaseCompleted:
+		return p.clean(c)
+	case *CheckpointSaved:
+		return p.clean(c)
+	case *CheckpointResumed:
+		return p.clean(c)
+	case *WorkflowFinalized:
+		return p.clean(c)
+	case *ApprovalRequested:
+		return p.clean(c)
+	case *ApprovalGranted:
+		return p.clean(c)
+	case *ApprovalRejected:
+		return p.clean(c)
+	case *ClarificationRequested:
+		return p.clean(c)
+	case *ClarificationResolved:
+		return p.clean(c)
+	case *CommandReceived:
+		return p.clean(c)
+	case *CommandConsumed:
+		return p.clean(c)
+	case *AuditChecked:
+		return p.clean(c)
+	case *ClaimVerified:
+		return p.clean(c)
+	case *IssueFound:
+		return p.clean(c)
+	case *CitationFound:
+		return p.clean(c)
+	case *EvidenceInsufficient:
+		return p.clean(c)
+	case *UsageObserved:
+		return p.clean(c)
+	case *BudgetExceeded:
+		return p.clean(c)
+	case *CapBreached:
+		return p.clean(c)
+	case *BlackboardItemCreated:
+		return p.clean(c)
+	case *MemoryChanged:
+		return p.clean(c)
+	case *Unknown:
+		return p.clean(c)
+	}
+	return p
+}
 
 func (v *SessionStarted) reset() { *v = SessionStarted{} }
 

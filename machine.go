@@ -24,6 +24,7 @@ type machine struct {
 
 	agents    map[string]*agentState
 	last      *agentState // found last
+	buf       []byte      // of hash
 	spare     [][]byte    // texts of blocks, to be used again
 	calls     map[callKey]openCall
 	messages  map[string]uint64 // fingerprints by messageId
@@ -264,7 +265,7 @@ func (m *machine) checkMessage(e *Event) *InvariantError {
 	if !ok {
 		return nil
 	}
-	if hash, known := m.messages[p.Message.MessageID]; known && hash != p.Message.hash() {
+	if hash, known := m.messages[p.Message.MessageID]; known && hash != m.hash(&p.Message) {
 		return m.refuse(e, RuleMessageID, quote("message", p.Message.MessageID), "known", "it has other content; the first one wins")
 	}
 	return nil
@@ -283,12 +284,15 @@ func (m *machine) knows(e *Event) bool {
 // is like no other.
 func (m *machine) remember(c *ConversationMessage) {
 	if _, known := m.messages[c.MessageID]; !known && c.MessageID != "" {
-		m.messages[m.own(c.MessageID)] = c.hash()
+		m.messages[m.own(c.MessageID)] = m.hash(c)
 	}
 }
 
 // hash tells the message from another one with the same id.
-func (c *ConversationMessage) hash() uint64 { return jsonwire.Hash(c.appendJSON(nil)) }
+func (m *machine) hash(c *ConversationMessage) uint64 {
+	m.buf = c.appendJSON(m.buf[:0])
+	return jsonwire.Hash(m.buf)
+}
 
 func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantError {
 	if e.Step.OK {

@@ -520,7 +520,7 @@ func callRedactor(r Redactor, f Field, s string) (out string, err error) {
 // A rewriter replaces parts of a JSON text. Nothing is copied until the first
 // replacement.
 type rewriter struct {
-	c    *cleaner
+	c    cleaner // a copy, handed back: a rewriter lives on the heap, cleaners need not
 	f    Field
 	s    jsonwire.Scanner
 	text string
@@ -534,9 +534,11 @@ type rewriter struct {
 // members named like credentials, or to the names alone. raw is valid and has
 // no whitespace.
 func (c *cleaner) rewrite(f Field, raw string, namesOnly bool) string {
-	w := rewriter{c: c, f: f, text: raw, namesOnly: namesOnly}
+	w := rewriter{c: *c, f: f, text: raw, namesOnly: namesOnly}
 	w.s.Reset(raw)
-	if w.value() != nil {
+	err := w.value()
+	*c = w.c
+	if err != nil {
 		return jsonwire.Quote(maskedError) // cannot be: raw was checked
 	}
 	if w.done == 0 {

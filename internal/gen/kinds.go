@@ -6,10 +6,16 @@ func writeKinds(w *writer, m *model) {
 	for _, st := range m.rows {
 		w.p("\nfunc (*%[1]s) kind() Kind { return Kind%[1]s }", st.name)
 	}
-	w.p("")
+	w.p(`
+// cleanPayload returns p as the cleaner leaves it: p itself when nothing
+// changes. The calls are static, so that the cleaner can stay on the stack.
+func cleanPayload(p Payload, c *cleaner) Payload {
+switch p := p.(type) {`)
 	for _, st := range m.rows {
-		w.p("\nfunc (v *%s) cleanPayload(c *cleaner) Payload { return v.clean(c) }", st.name)
+		w.p("case *%s:\nreturn p.clean(c)", st.name)
 	}
+	w.p("case *Unknown:\nreturn p.clean(c)")
+	w.p("}\nreturn p\n}")
 
 	w.p("")
 	for _, st := range m.rows {

@@ -22,7 +22,6 @@ type payloadOps interface {
 	appendJSON(dst []byte) []byte
 	parseJSON(s *jsonwire.Scanner) error
 	check() *fieldError
-	cleanPayload(c *cleaner) Payload
 }
 
 type Unknown struct{ Type Kind }
@@ -31,7 +30,7 @@ func (u *Unknown) kind() Kind                          { return u.Type }
 func (u *Unknown) appendJSON(dst []byte) []byte        { return append(dst, "{}"...) }
 func (u *Unknown) parseJSON(s *jsonwire.Scanner) error { return s.Skip() }
 func (u *Unknown) check() *fieldError                  { return nil }
-func (u *Unknown) cleanPayload(*cleaner) Payload       { return u }
+func (u *Unknown) clean(*cleaner) *Unknown             { return u }
 
 type JSON string
 

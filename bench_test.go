@@ -253,6 +253,7 @@ func BenchmarkFold(b *testing.B) {
 	}{
 		{"events", func(r *Reader) ([]*RunSnapshot, error) { return FoldAll(r.All(), FoldOptions{}) }},
 		{"reader", func(r *Reader) ([]*RunSnapshot, error) { return FoldReader(r, FoldOptions{}) }},
+		{"2workers", func(r *Reader) ([]*RunSnapshot, error) { return FoldReader(r, FoldOptions{Workers: 2}) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(log)))

@@ -26,6 +26,10 @@ type FoldOptions struct {
 	OnViolation func(*InvariantError)
 	// Host is what the host owns and a log cannot say.
 	Host HostState
+	// Workers is how many goroutines FoldReader folds the runs of a log on; 0
+	// and 1 mean the caller's alone. They have ended when it returns. With more,
+	// OnViolation is called by several at a time.
+	Workers int
 }
 
 // HostState is state that the host of a run knows better than its log: the
@@ -457,6 +461,9 @@ func FoldAll(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, err
 func FoldReader(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 	if _, native := r.dec.(*nativeDecoder); !native {
 		return FoldAll(r.All(), o)
+	}
+	if o.Workers > 1 {
+		return foldParallel(r, o)
 	}
 	folds := runFolds{o: o}
 	r.each(func(ev *Event, line string) { folds.of(ev.RunID).add(ev, jsonwire.Hash(line), true) }, folds.fail)

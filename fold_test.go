@@ -1000,15 +1000,17 @@ func TestFoldReaderIsFoldAll(t *testing.T) {
 	log = append(log, "not a line\n\n{\"type\":\"x.y\",\"runId\":\"c\"}\n{\"type\":\"run.paused\",\"runId\":\"c\",\"sequence\":1}\n{\"torn"...)
 	opts := FoldOptions{KeepCalls: 2, Lifecycle: Relaxed}
 	want, wantErr := FoldAll(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), opts)
-	got, gotErr := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), opts)
 	require.Len(t, want, 3)
-	require.Equal(t, wantErr.Error(), gotErr.Error())
-	for i := range want {
-		if want[i].RunID == "c" {
-			// Its lines are not spelled as AppendJSON does, so their hashes differ.
-			want[i].Recent, got[i].Recent = nil, nil
+	for _, opts.Workers = range []int{0, 1, 2, 5} {
+		got, gotErr := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), opts)
+		require.Equal(t, wantErr.Error(), gotErr.Error())
+		for i := range want {
+			if want[i].RunID == "c" {
+				// Its lines are not spelled as AppendJSON does, so their hashes differ.
+				want[i].Recent, got[i].Recent = nil, nil
+			}
+			require.Equal(t, want[i], got[i])
 		}
-		require.Equal(t, want[i], got[i])
 	}
 
 	// A reader that was used before, in the middle of a line's events.
@@ -1019,6 +1021,35 @@ func TestFoldReaderIsFoldAll(t *testing.T) {
 	rest, _ := FoldReader(r, opts)
 	require.Len(t, rest, 3)
 	require.Equal(t, "b", rest[0].RunID)
+}
+
+// Many interleaved runs on many workers: as on one, in the same order.
+func TestFoldReaderWorkers(t *testing.T) {
+	var log bytes.Buffer
+	em, err := NewEmitter(Options{Sinks: []Sink{NewWriter(&log, WriterOptions{})}})
+	require.NoError(t, err)
+	var agents []*Agent
+	for n := range 60 {
+		run, err := em.Run(fmt.Sprintf("run \"%d\"", n)) // ids that are escaped take the slow path
+		if n%2 == 0 {
+			run, err = em.Run(fmt.Sprint("run-", n))
+		}
+		require.NoError(t, err)
+		agents = append(agents, run.Agent("a"))
+		require.NoError(t, agents[n].Emit(t.Context(), &AgentStarted{Task: strings.Repeat("much text ", 500)}))
+	}
+	for n := range 3000 {
+		a := agents[n*7%len(agents)]
+		require.NoError(t, a.Emit(t.Context(), &CommandReceived{Command: Command{Type: CommandSend, RunID: "not the run", Message: fmt.Sprint(n)}}))
+	}
+	want, err := FoldReader(NewReader(bytes.NewReader(log.Bytes()), ReaderOptions{}), FoldOptions{})
+	require.NoError(t, err)
+	require.Len(t, want, 60)
+	for _, workers := range []int{2, 3, 16} {
+		got, err := FoldReader(NewReader(bytes.NewReader(log.Bytes()), ReaderOptions{}), FoldOptions{Workers: workers})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
 }
 
 // What a fold keeps must not keep the log alive: long after a line was read,

@@ -66,8 +66,8 @@
 // line, offset and JSON pointer, and reading goes on. A [Fold] makes a
 // [RunSnapshot] of them: statuses, tool calls, messages once each, usage
 // counted once, and every violation of a rule. [FoldAll] does it for a log of
-// many runs, and [FoldReader] for a log in a file, at many times the speed of
-// encoding/json and on several cores if asked. Snapshots are JSON documents; [ResumeFold] and [Emitter.Resume] go
+// many runs, and [FoldReader] for a log in a file, in less time and on several
+// cores if asked. Snapshots are JSON documents; [ResumeFold] and [Emitter.Resume] go
 // on from one.
 //
 // # Guarantees

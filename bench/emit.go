@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	ae "github.com/agentevents/agentevents"
+)
+
+// A load is events that are emitted again and again and are legal every time.
+type load struct {
+	name     string
+	payloads []ae.Payload
+	mirrors  []any // the same, for peers
+	perOp    int   // how many of them one operation emits
+}
+
+// loads are the four events as an agent may repeat them: T goes round the
+// lifecycle, W is followed by its return, which is part of the operation.
+var loads = func() []load {
+	var out []load
+	for _, s := range samples {
+		l := load{name: s.name, payloads: []ae.Payload{s.event.Payload}, mirrors: []any{s.mirror.Payload}, perOp: 1}
+		switch s.name {
+		case "T":
+			l.payloads, l.mirrors = nil, nil
+			path := []ae.AgentStatus{ae.Thinking, ae.ToolCall, ae.ToolResult, ae.Response, ae.Reflect, ae.Thinking}
+			for i := range path[1:] {
+				l.payloads = append(l.payloads, &ae.AgentTransition{From: path[i], To: path[i+1], Reason: "tool_call:Read"})
+				l.mirrors = append(l.mirrors, &transition{From: string(path[i]), To: string(path[i+1]), Reason: "tool_call:Read"})
+			}
+		case "W":
+			call := s.event.Payload.(*ae.ToolCalled)
+			p := &ae.ToolReturned{CallID: call.CallID, ToolID: call.ToolID, Status: ae.ToolOK, Result: `{"rows":12}`, Duration: ae.Some(milliseconds(20))}
+			l.payloads = append(l.payloads, p)
+			l.mirrors = append(l.mirrors, &toolReturned[json.RawMessage]{CallID: p.CallID, ToolID: p.ToolID, Status: "ok", Result: json.RawMessage(p.Result), DurationMs: ptr(20.0)})
+			l.perOp = 2
+		}
+		out = append(out, l)
+	}
+	return out
+}()
+
+func (l load) label() string {
+	if l.perOp > 1 {
+		return l.name + " and its return"
+	}
+	return l.name
+}
+
+// cell is one operation of the load, each event given to emit by its number.
+func (l load) cell(name string, setup func() (emit func(i int) error, err error)) *cell {
+	return &cell{name: name, setup: func() (func(int) error, error) {
+		op, err := l.op(setup)
+		if err != nil {
+			return nil, err
+		}
+		return each(op)()
+	}}
+}
+
+func (l load) op(setup func() (func(int) error, error)) (func() error, error) {
+	emit, err := setup()
+	i := 0
+	return func() error {
+		for range l.perOp {
+			if err := emit(i); err != nil {
+				return err
+			}
+			if i++; i == len(l.payloads) {
+				i = 0
+			}
+		}
+		return nil
+	}, err
+}
+
+// emitter returns the library's Emit, for an agent of a run of its own.
+func (l load) emitter(o ae.Options, sinks ...func() (ae.Sink, error)) func() (func(int) error, error) {
+	return func() (func(int) error, error) {
+		for _, open := range sinks {
+			s, err := open()
+			if err != nil {
+				return nil, err
+			}
+			o.Sinks = append(o.Sinks, s)
+		}
+		em, err := ae.NewEmitter(o)
+		if err != nil {
+			return nil, err
+		}
+		a, err := startAgent(em, "run-00042")
+		if err != nil {
+			return nil, err
+		}
+		return func(i int) error { return a.Emit(context.Background(), l.payloads[i]) }, nil
+	}
+}
+
+func startAgent(em *ae.Emitter, run string) (*ae.Agent, error) {
+	r, err := em.Run(run)
+	if err != nil {
+		return nil, err
+	}
+	a := r.Agent("coder")
+	return a, a.Emit(context.Background(), &ae.AgentStarted{})
+}
+
+const bufferSize = 64 << 10
+
+func fileSink() (ae.Sink, error) {
+	f, err := newOverwriter()
+	return ae.NewWriter(f, ae.WriterOptions{BufferSize: bufferSize}), err
+}
+
+func hookSink() (ae.Sink, error) {
+	return ae.SinkFunc(func(context.Context, ae.Event) error { return nil }), nil
+}
+
+// emitSection compares Emit with what it cannot be faster than (M1), with a
+// logger that checks nothing (M2), with itself with a second sink (M4), and
+// with an event broker (M6). E1 counts its allocations.
+func emitSection() ([]comparison, error) {
+	var out []comparison
+	for _, l := range loads {
+		var (
+			full    = l.cell("Emit", l.emitter(ae.Options{}, fileSink))
+			plain   = l.cell("Emit without redaction", l.emitter(ae.Options{Redaction: &ae.Policy{Off: true}}, fileSink))
+			hook    = l.cell("Emit to a file and a hook", l.emitter(ae.Options{}, fileSink, hookSink))
+			two     = l.cell("Emit to two files", l.emitter(ae.Options{}, fileSink, fileSink))
+			floor   = l.cell("floor", l.floor)
+			zerolog = l.cell("zerolog", l.zerolog)
+			broker  = l.cell("eventlogger", l.eventlogger)
+		)
+		name := l.label()
+		out = append(out,
+			comparison{goal: "E1", what: name + ", allocations of Emit to a file", direct: func() (row, error) {
+				op, err := l.op(l.emitter(ae.Options{}, fileSink))
+				if err != nil {
+					return row{}, err
+				}
+				n, err := allocations(20_000, op)
+				return allocRow(n), err
+			}},
+			compare("M1", name+", Emit without redaction / its floor", atMost(1.15), plain, floor),
+			compare("M1", name+", Emit / its floor", atMost(1.5), full, floor),
+			compare("M2", name+", Emit / zerolog, the same stamped line", atMost(0.65), full, zerolog),
+			compare("M4", name+", Emit to a file and a typed hook / to the file", atMost(1.08), hook, full),
+			compare("M4", name+", Emit to two files / to one", atMost(1.35), two, full),
+			compare("M6", name+", Emit to a file and a hook / eventlogger to a file and a no-op", atLeast(20), hook, broker),
+		)
+	}
+	return byKind(out), nil
+}
+
+// byKind puts the rows of one comparison for all loads under each other.
+func byKind(in []comparison) []comparison {
+	var out []comparison
+	n := len(in) / len(loads)
+	for i := range n {
+		for j := range loads {
+			out = append(out, in[j*n+i])
+		}
+	}
+	return out
+}
+
+// concurrentSection is M5: goroutines that emit into runs of their own and one
+// file.
+func concurrentSection() ([]comparison, error) {
+	for _, l := range loads {
+		if l.name == "T" {
+			one, many := l.goroutines(1), l.goroutines(64)
+			return []comparison{compare("M5", "T, wall per event: 64 goroutines / 1", atMost(1.25), many, one)}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (l load) goroutines(count int) *cell {
+	return &cell{name: fmt.Sprint(count, " goroutines"), wall: true, procs: 2, setup: func() (func(int) error, error) {
+		file, err := fileSink()
+		if err != nil {
+			return nil, err
+		}
+		em, err := ae.NewEmitter(ae.Options{Sinks: []ae.Sink{file}})
+		if err != nil {
+			return nil, err
+		}
+		type emitter struct {
+			agent *ae.Agent
+			next  int
+		}
+		emitters := make([]emitter, count)
+		for i := range emitters {
+			if emitters[i].agent, err = startAgent(em, fmt.Sprint("run-", i)); err != nil {
+				return nil, err
+			}
+		}
+		return func(n int) error {
+			errs := make([]error, count)
+			var wg sync.WaitGroup
+			for g := range emitters {
+				share := n / count
+				if g < n%count {
+					share++
+				}
+				wg.Go(func() {
+					e := &emitters[g]
+					for range share {
+						if err := e.agent.Emit(context.Background(), l.payloads[e.next]); err != nil {
+							errs[g] = err
+							return
+						}
+						if e.next++; e.next == len(l.payloads) {
+							e.next = 0
+						}
+					}
+				})
+			}
+			wg.Wait()
+			for _, err := range errs {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}}
+}

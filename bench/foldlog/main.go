@@ -1,0 +1,66 @@
+// Command foldlog folds a log from a file and says what that took: events,
+// runs, allocations and the most memory that the process ever had. It imports
+// nothing but the library, so that the memory is the fold's.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: foldlog FILE")
+		os.Exit(2)
+	}
+	if err := fold(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "foldlog:", err)
+		os.Exit(1)
+	}
+}
+
+func fold(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start := time.Now()
+	snapshots, err := agentevents.FoldReader(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
+	if err != nil {
+		return err
+	}
+	var events uint64
+	for _, s := range snapshots {
+		events += s.NextSequence
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	peak, err := peakMemory()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("events=%d runs=%d mallocs=%d peakKB=%s wall=%s\n", events, len(snapshots), m.Mallocs, peak, time.Since(start).Round(time.Millisecond))
+	return nil
+}
+
+// peakMemory returns VmHWM, in kB.
+func peakMemory() (string, error) {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
+			return strings.TrimSuffix(strings.TrimSpace(v), " kB"), nil
+		}
+	}
+	return "", fmt.Errorf("no VmHWM in /proc/self/status")
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// A cell is one thing that is timed.
+type cell struct {
+	name    string
+	events  int   // of one operation; 0 means 1
+	bytes   int   // of one operation, where MB/s say something
+	wall    bool  // measure wall time, not CPU time
+	procs   int   // GOMAXPROCS; 0 means 1
+	missing error // why it cannot be measured here, if it cannot
+
+	// setup returns the loop: n operations. It runs once, before anything is
+	// timed.
+	setup func() (loop func(n int) error, err error)
+
+	loop func(n int) error
+	n    int
+	ns   []float64 // per event, one for each round
+}
+
+// each makes a loop of a function.
+func each(op func() error) func() (func(int) error, error) {
+	return func() (func(int) error, error) {
+		return func(n int) error {
+			for range n {
+				if err := op(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, nil
+	}
+}
+
+// perCell is how long a cell runs in one round, about.
+const perCell = 75 * time.Millisecond
+
+// measureAll times the cells in interleaved rounds: A, B, A, B, and so on, so that what
+// disturbs the machine disturbs all of them.
+func measureAll(cells []*cell, rounds int) error {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, c := range cells {
+		if err := c.prepare(); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	for range rounds {
+		for _, c := range cells {
+			if c.missing != nil {
+				continue
+			}
+			took, err := c.run(c.n)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			c.ns = append(c.ns, float64(took.Nanoseconds())/float64(c.n)/float64(max(1, c.events)))
+		}
+	}
+	for _, c := range cells {
+		c.loop = nil // let go of what it holds
+	}
+	return nil
+}
+
+// prepare sets the cell up, warms it up and calibrates its loop.
+func (c *cell) prepare() error {
+	if c.missing != nil {
+		return nil
+	}
+	loop, err := c.setup()
+	if err != nil {
+		return err
+	}
+	c.loop = loop
+	for c.n = 1; ; {
+		took, err := c.run(c.n)
+		if err != nil {
+			return err
+		}
+		if took >= perCell*2/3 || c.n >= 1<<30 {
+			return nil
+		}
+		grow := float64(perCell) / float64(max(took, time.Microsecond))
+		c.n = max(c.n+1, int(float64(c.n)*min(grow, 50)))
+	}
+}
+
+// run times n operations.
+func (c *cell) run(n int) (time.Duration, error) {
+	runtime.GOMAXPROCS(max(1, c.procs))
+	runtime.GC() // the cell pays for its own garbage and for no other's
+	clock := cpuTime
+	if c.wall {
+		clock = wallTime
+	}
+	start := clock()
+	err := c.loop(n)
+	return clock() - start, err
+}
+
+// median returns the cell's figure: nanoseconds per event.
+func (c *cell) median() float64 { return median(c.ns) }
+
+func median(v []float64) float64 { return quantile(v, 0.5) }
+
+func quantile(v []float64, q float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(v))
+	at := q * float64(len(s)-1)
+	i := int(at)
+	if i+1 == len(s) {
+		return s[i]
+	}
+	return s[i] + (at-float64(i))*(s[i+1]-s[i])
+}
+
+// cpuTime is what the process has used, user and system, the collector
+// included.
+func cpuTime() time.Duration {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		panic(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+var began = time.Now()
+
+func wallTime() time.Duration { return time.Since(began) }
+
+// allocations returns the allocations of one op, counted over many. Unlike
+// testing.AllocsPerRun it keeps the fraction.
+func allocations(n int, op func() error) (float64, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range n/10 + 1 { // what is allocated once
+		if err := op(); err != nil {
+			return 0, err
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range n {
+		if err := op(); err != nil {
+			return 0, err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / float64(n), nil
+}
+
+// An overwriter writes the same region of a file again and again: with fresh
+// pages a benchmark would measure how the machine hands out memory.
+type overwriter struct {
+	f   *os.File
+	off int64
+}
+
+const region = 4 << 20
+
+// scratch is the folder of the files of this run.
+var scratch string
+
+var files int
+
+func newOverwriter() (*overwriter, error) {
+	if scratch == "" {
+		return nil, errors.New("no scratch folder")
+	}
+	files++
+	f, err := os.Create(filepath.Join(scratch, fmt.Sprint("log-", files)))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(make([]byte, region)); err != nil {
+		return nil, err
+	}
+	return &overwriter{f: f}, nil
+}
+
+func (o *overwriter) Write(p []byte) (int, error) {
+	if o.off+int64(len(p)) > region {
+		o.off = 0
+	}
+	n, err := o.f.WriteAt(p, o.off)
+	o.off += int64(n)
+	return n, err
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+
+	agui "github.com/ag-ui-protocol/ag-ui/sdks/community/go/pkg/core/events"
+
+	ae "github.com/agentevents/agentevents"
+)
+
+// The AG-UI Go SDK reads lines of its own protocol. The nearest thing to
+// compare is a text delta: its line has four members, ours nine.
+const aguiDelta = `{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971601412,"messageId":"msg_1:0","delta":"and then the next few words"}`
+
+func aguiComparison() comparison {
+	ours := &cell{name: "Event.UnmarshalJSON", setup: func() (func(int) error, error) {
+		for _, s := range samples {
+			if s.name == "D" {
+				line, err := s.event.AppendJSON(nil)
+				return func(n int) error {
+					for range n {
+						var ev ae.Event
+						if err := ev.UnmarshalJSON(line); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, err
+			}
+		}
+		return nil, fmt.Errorf("no sample D")
+	}}
+	theirs := &cell{name: "EventFromJSON", setup: each(func() error {
+		_, err := agui.EventFromJSON([]byte(aguiDelta))
+		return err
+	})}
+	return compare("F6", "a text delta: Event.UnmarshalJSON / AG-UI SDK EventFromJSON of its own, shorter line", bar{}, ours, theirs)
+}

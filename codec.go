@@ -170,7 +170,13 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache) 
 		dst = jsonwire.AppendTime(dst, e.Time)
 	}
 	dst = append(dst, `,"type":`...)
-	dst = jsonwire.AppendString(dst, string(p.kind()))
+	if i := payloadIndex(p); i >= 0 { // the catalog's names are plain
+		dst = append(dst, '"')
+		dst = append(dst, catalog[i].Kind...)
+		dst = append(dst, '"')
+	} else {
+		dst = jsonwire.AppendString(dst, string(p.kind()))
+	}
 	dst = append(dst, `,"runId":`...)
 	dst = jsonwire.AppendString(dst, e.RunID)
 	dst = appendOptional(dst, `,"sessionId":`, e.SessionID)
@@ -191,7 +197,11 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache) 
 	dst = appendOptional(dst, `,"spanId":`, e.SpanID)
 	dst = appendOptional(dst, `,"parentSpanId":`, e.ParentSpanID)
 	dst = appendOptional(dst, `,"causationId":`, e.CausationID)
-	dst = appendOptional(dst, `,"schemaVersion":`, e.SchemaVersion)
+	if e.SchemaVersion == SchemaVersion {
+		dst = append(dst, `,"schemaVersion":"`+SchemaVersion+`"`...)
+	} else {
+		dst = appendOptional(dst, `,"schemaVersion":`, e.SchemaVersion)
+	}
 	if e.Marks != 0 {
 		dst = append(dst, `,"marks":`...)
 		dst = e.appendMarks(dst)

@@ -2,7 +2,6 @@ package agentevents
 
 import (
 	crand "crypto/rand"
-	"encoding/binary"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -17,6 +16,9 @@ type idSource struct {
 	rng  *rand.ChaCha8
 	last int64 // milliseconds of the last id
 	seq  uint16
+
+	text    [uuidLen]byte
+	written int64 // milliseconds that text has
 }
 
 const (
@@ -42,26 +44,32 @@ func (s *idSource) next(t time.Time) string {
 			s.seq = 0
 		}
 	}
-	var u [16]byte
-	binary.BigEndian.PutUint64(u[0:], uint64(s.last)<<16|0x7000|uint64(s.seq))
-	binary.BigEndian.PutUint64(u[8:], s.rng.Uint64()&^(3<<62)|2<<62)
 	if s.slab.Cap()-s.slab.Len() < uuidLen {
 		s.slab = strings.Builder{}
 		s.slab.Grow(slabSize)
 	}
-	const digits = "0123456789abcdef"
-	var text [uuidLen]byte
-	at := 0
-	for i, b := range u {
-		switch i {
-		case 4, 6, 8, 10:
-			text[at] = '-'
-			at++
-		}
-		text[at], text[at+1] = digits[b>>4], digits[b&15]
-		at += 2
+	if s.last != s.written || s.text[8] == 0 {
+		// The first 13 characters are the time, the same for a millisecond.
+		s.written = s.last
+		putHex(s.text[0:8], uint64(s.last)>>16, 8)
+		s.text[8] = '-'
+		putHex(s.text[9:13], uint64(s.last), 4)
+		s.text[13], s.text[14], s.text[18], s.text[23] = '-', '7', '-', '-'
 	}
+	putHex(s.text[15:18], uint64(s.seq), 3)
+	random := s.rng.Uint64()&^(3<<62) | 2<<62
+	putHex(s.text[19:23], random>>48, 4)
+	putHex(s.text[24:36], random, 12)
 	start := s.slab.Len()
-	s.slab.Write(text[:])
+	s.slab.Write(s.text[:])
 	return s.slab.String()[start:]
+}
+
+// putHex writes the low digits of v to dst.
+func putHex(dst []byte, v uint64, digits int) {
+	const hex = "0123456789abcdef"
+	for i := digits - 1; i >= 0; i-- {
+		dst[i] = hex[v&15]
+		v >>= 4
+	}
 }

@@ -17,6 +17,11 @@ const hexDigits = "0123456789abcdef"
 // \t where they exist and \u00xx in lower case otherwise. Each byte of s that is
 // not part of valid UTF-8 is written as U+FFFD.
 func AppendString(dst []byte, s string) []byte {
+	if Plain(s) {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
 	dst = append(dst, '"')
 	start := 0 // s[start:i] is plain and not yet copied
 	for i := 0; ; {
@@ -48,6 +53,25 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+// Plain reports whether s is ASCII without anything to escape, so that it stands
+// between quotes as it is.
+func Plain(s string) bool {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if s[i] >= utf8.RuneSelf || endsRun(s[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i+8 <= len(s); i += 8 {
+		if nonPlain(load64(s, i)) != 0 {
+			return false
+		}
+	}
+	return nonPlain(load64(s, len(s)-8)) == 0 // the rest, and some bytes again
 }
 
 // plainPrefix returns the index, at or after i, of the first byte of s that is

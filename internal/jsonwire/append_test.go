@@ -193,3 +193,18 @@ func TestAppendTime(t *testing.T) {
 		require.Equal(t, tt.want, string(AppendTime(nil, tt.in)))
 	}
 }
+
+// Plain texts are exactly those that AppendString only quotes.
+func TestPlain(t *testing.T) {
+	for _, base := range []string{"", "a", "0123456", "01234567", "012345678", "0123456789abcdef", "0123456789abcdefg"} {
+		require.True(t, Plain(base), base)
+		for at := range len(base) {
+			for c := range 256 {
+				b := []byte(base)
+				b[at] = byte(c)
+				s := string(b)
+				require.Equal(t, string(AppendString(nil, s)) == `"`+s+`"` && c < 0x80, Plain(s), "%q", s)
+			}
+		}
+	}
+}

@@ -30,7 +30,7 @@ type payloadOps interface {
 type payloadPool struct {
 	scanner jsonwire.Scanner
 	times   jsonwire.TimeCache
-	reuse   bool // payloads too
+	reuse   bool // payloads too; texts that no fold reads are not unescaped
 	known   [len(catalog)]payloadOps
 	unknown Unknown
 }
@@ -296,6 +296,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		payloadStart, payloadEnd int // where a payload is that came before its type
 	)
 	s.Reset(text)
+	s.Brief = pool.reuse
 	if err := s.Object(); err != nil {
 		return err
 	}

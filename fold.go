@@ -16,7 +16,7 @@ type FoldOptions struct {
 	// [Strict]. It decides about violations only: the state follows the log.
 	Lifecycle Lifecycle
 	// KeepCalls is how many closed tool calls the snapshot keeps, the latest
-	// ones; all are counted in Tools. 0 means 256, negative means none.
+	// ones; all are counted in Tools. 0 means 64, negative means none.
 	KeepCalls int
 	// MaxViolations is how many violations the snapshot keeps, the first ones;
 	// all are counted. 0 means 256, negative means none.
@@ -41,7 +41,7 @@ type HostState struct {
 }
 
 const (
-	defaultKeepCalls     = 256
+	defaultKeepCalls     = 64
 	defaultMaxViolations = 256
 	recentEvents         = 64
 	maxReadErrors        = 100
@@ -65,6 +65,7 @@ type Fold struct {
 	closed  []*ToolCallSnapshot // the latest ones, and some that are forgotten
 	dropped int                 // closed calls that are not in closed
 	free    []*ToolCallSnapshot // to be used again
+	chunk   []ToolCallSnapshot  // to be used first
 
 	recent, deltas window // fingerprints of events
 }

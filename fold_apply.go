@@ -492,7 +492,10 @@ func (f *Fold) call(ev *Event, a *agentState, id, tool string) *ToolCallSnapshot
 	if n := len(f.free); n > 0 {
 		c, f.free = f.free[n-1], f.free[:n-1]
 	} else {
-		c = new(ToolCallSnapshot)
+		if len(f.chunk) == 0 {
+			f.chunk = make([]ToolCallSnapshot, 16)
+		}
+		c, f.chunk = &f.chunk[0], f.chunk[1:]
 	}
 	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: f.m.own(id), ToolID: tool, EventID: f.m.own(ev.ID), Step: ev.Step}
 	if a != nil {

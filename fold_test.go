@@ -652,7 +652,7 @@ func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
 		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolOK)), ev("a", returned("nothing", ToolOK)))
 	}
 	events := foldLog(t, log...)
-	for _, c := range []struct{ keep, calls, violations int }{{0, 256, 256}, {-1, 0, 0}, {10, 10, 10}, {1000, 600, 300}} {
+	for _, c := range []struct{ keep, calls, violations int }{{0, 64, 256}, {-1, 0, 0}, {10, 10, 10}, {1000, 600, 300}} {
 		s := foldEvents(FoldOptions{KeepCalls: c.keep, MaxViolations: c.keep}, events)
 		require.Len(t, s.ClosedCalls, c.calls)
 		require.Equal(t, 600-c.calls, s.DroppedCalls)

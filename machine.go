@@ -710,6 +710,8 @@ func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text 
 		b = m.addBlock(a, subject, id)
 		if n := len(m.spare); n > 0 {
 			b.text, m.spare = m.spare[n-1], m.spare[:n-1]
+		} else if m.fold && subject != "tool_call" {
+			b.text = make([]byte, 0, 512)
 		}
 	case id == "" && (b.whole || index.OK && index.V == 0):
 		*b = blockState{subject: subject, text: b.text[:0]} // a block without a name begins again

@@ -293,7 +293,7 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.Reason, err = s.String()
+				v.Reason, err = s.Aside()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
@@ -2086,7 +2086,7 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.Reasoning, err = s.String()
+				v.Reasoning, err = s.Aside()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
@@ -2178,7 +2178,7 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.Reasoning, err = s.String()
+				v.Reasoning, err = s.Aside()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
@@ -3645,7 +3645,7 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.ArgumentsSummary, err = s.String()
+				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
 					m.spelled(name, `""`)
 				}
@@ -3802,7 +3802,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.ResultSummary, err = s.String()
+				v.ResultSummary, err = s.Aside()
 				if v.ResultSummary == "" {
 					m.spelled(name, `""`)
 				}
@@ -3843,7 +3843,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 				return s.Duplicate(name)
 			}
 			if !m.null(s, name) {
-				v.ArgumentsSummary, err = s.String()
+				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
 					m.spelled(name, `""`)
 				}

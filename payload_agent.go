@@ -43,7 +43,7 @@ type AgentTransition struct {
 	To   AgentStatus `json:"to" class:"meta"`   // next status
 	// Reason is why, by KAHN's convention "kind" or "kind:detail", such as
 	// "tool_call:Read".
-	Reason string `json:"reason,omitzero" class:"content"`
+	Reason string `json:"reason,omitzero" class:"content" fold:"-"`
 
 	extra extras
 }

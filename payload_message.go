@@ -43,7 +43,7 @@ type AgentReasoningDelta struct {
 type AgentDecided struct {
 	Decision   JSON         `json:"decision" class:"content"`                      // any JSON, by the host's conventions
 	Confidence Opt[float64] `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
-	Reasoning  string       `json:"reasoning,omitzero" class:"content"`            // why; follows the reasoning verbosity
+	Reasoning  string       `json:"reasoning,omitzero" class:"content" fold:"-"`   // why; follows the reasoning verbosity
 
 	extra extras
 }
@@ -65,7 +65,7 @@ type OrchestratorDecided struct {
 type IntentClassified struct {
 	Intent     string       `json:"intent" class:"meta" check:"required"`          // the class
 	Confidence Opt[float64] `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
-	Reasoning  string       `json:"reasoning,omitzero" class:"content"`            // why
+	Reasoning  string       `json:"reasoning,omitzero" class:"content" fold:"-"`   // why
 
 	extra extras
 }

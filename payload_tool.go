@@ -15,7 +15,7 @@ type ToolCalled struct {
 	ToolID    string `json:"toolId" class:"id" check:"required"` // tool name, or "scope:tool-id" in OpenWOP
 	Arguments JSON   `json:"arguments,omitzero" class:"content"` // any JSON value
 	// ArgumentsSummary is a short text form; KAHN's input_summary.
-	ArgumentsSummary string   `json:"argumentsSummary,omitzero" class:"content"`
+	ArgumentsSummary string   `json:"argumentsSummary,omitzero" class:"content" fold:"-"`
 	Attempt          Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"` // from 1
 	RetryOf          string   `json:"retryOf,omitzero" class:"id"`                 // call id of the attempt before
 	ArgsHash         string   `json:"argsHash,omitzero" class:"meta"`              // hash of the canonical arguments
@@ -55,17 +55,17 @@ type ToolArgumentsDelta struct {
 // tool_call/complete, tool_call/error, tool_call/cancelled; KAHN
 // tool_invocation; resume spec agent:tool.
 type ToolReturned struct {
-	CallID        string             `json:"callId" class:"id" check:"required"`             // the call
-	ToolID        string             `json:"toolId" class:"id" check:"required"`             // as in the call
-	Status        ToolStatus         `json:"status" class:"meta"`                            // how it went; required
-	Result        JSON               `json:"result,omitzero" class:"content"`                // any JSON value
-	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`         // short text form; KAHN's output_summary
-	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                 // what went wrong
-	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
-	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                 // no ToolCalled: see above
+	CallID        string             `json:"callId" class:"id" check:"required"`              // the call
+	ToolID        string             `json:"toolId" class:"id" check:"required"`              // as in the call
+	Status        ToolStatus         `json:"status" class:"meta"`                             // how it went; required
+	Result        JSON               `json:"result,omitzero" class:"content"`                 // any JSON value
+	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"` // short text form; KAHN's output_summary
+	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                  // what went wrong
+	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`  // milliseconds on the wire
+	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                  // no ToolCalled: see above
 
-	Arguments        JSON   `json:"arguments,omitzero" class:"content"`        // with OneEvent only
-	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content"` // with OneEvent only
+	Arguments        JSON   `json:"arguments,omitzero" class:"content"`                 // with OneEvent only
+	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"` // with OneEvent only
 
 	extra extras
 }

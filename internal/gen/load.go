@@ -72,6 +72,7 @@ type field struct {
 	typ      *typ
 	required bool
 	class    string // the constant, such as ClassMeta; empty in records
+	aside    bool   // text that no fold reads
 	check    checks
 
 	pos token.Pos
@@ -359,6 +360,12 @@ func (m *model) readField(st *structType, name *ast.Ident, f *ast.Field) *field 
 		}
 		if !st.open() {
 			fail("check: records are not checked; remove the tag")
+		}
+	}
+	if text, ok := tag.Lookup("fold"); ok {
+		fd.aside = true
+		if text != "-" || t.name != "string" {
+			fail("fold %q: write fold:\"-\", on a string that no fold reads", text)
 		}
 	}
 	if len(m.errs) > before {

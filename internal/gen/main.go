@@ -23,6 +23,7 @@
 //	json:"name,omitzero"  optional: left out while it is zero
 //	json:"-"              not on the wire
 //	class:"id"            sensitivity: id, meta, content or secret
+//	fold:"-"              text that no fold reads: a reader for folds need not unescape it
 //	check:"required"      rules, separated by commas: required, min=N, unit, finite
 //
 // Payloads and values need a class on every field.

@@ -95,12 +95,19 @@ func (w *writer) parseField(f *field) {
 		w.p("%s.OK = err == nil", expr)
 		return
 	}
+	value := func() {
+		if f.aside {
+			w.p("%s, err = s.Aside()", expr)
+		} else {
+			w.parseValue(f.typ, expr)
+		}
+	}
 	if f.required {
-		w.parseValue(f.typ, expr)
+		value()
 		return
 	}
 	w.p("if !m.null(s, name) {")
-	w.parseValue(f.typ, expr)
+	value()
 	if row, ok := f.typ.scalar(); ok {
 		w.p("if %s {\nm.spelled(name, `%s`)\n}", fill(row.absent, expr, f.typ.name), row.zero)
 	}

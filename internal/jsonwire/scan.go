@@ -45,6 +45,9 @@ const MaxDepth = 1000
 // Scanner may be reused and copied; it may not be used by several goroutines at
 // once. The zero Scanner has an empty text.
 type Scanner struct {
+	// Brief makes Aside leave escapes as they are. Reset clears it.
+	Brief bool
+
 	text   string
 	pos    int
 	depth  int  // objects and arrays that the caller has open
@@ -209,7 +212,13 @@ func (s *Scanner) Null() bool {
 // there are no escapes, a new string otherwise. It is an error if the next value
 // is not a string, or has a control character, an unknown escape or a lone
 // surrogate in it.
-func (s *Scanner) String() (string, error) {
+func (s *Scanner) String() (string, error) { return s.str(false) }
+
+// Aside is String for a text that its caller may not look at: with Brief set it
+// is validated but not unescaped, which saves an allocation.
+func (s *Scanner) Aside() (string, error) { return s.str(s.Brief) }
+
+func (s *Scanner) str(raw bool) (string, error) {
 	i := s.next()
 	if i >= len(s.text) || s.text[i] != '"' {
 		return "", unexpected(s.text, i, "a string")
@@ -220,7 +229,7 @@ func (s *Scanner) String() (string, error) {
 	}
 	s.pos = end
 	str := s.text[i+1 : end-1]
-	if escaped {
+	if escaped && !raw {
 		str = unescape(str)
 	}
 	return str, nil

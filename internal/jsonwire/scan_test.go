@@ -647,3 +647,21 @@ func TestSyntaxErrorAs(t *testing.T) {
 	require.NoError(t, err)
 	requireSyntax(t, s.Duplicate("a"), 5, `found duplicate member name "a"`, "")
 }
+
+func TestAside(t *testing.T) {
+	const text = `"a\n\ud83d\ude00"`
+	var s Scanner
+	s.Reset(text)
+	got, err := s.Aside()
+	require.NoError(t, err)
+	require.Equal(t, "a\n😀", got)
+	s.Reset(text)
+	s.Brief = true
+	got, err = s.Aside()
+	require.NoError(t, err)
+	require.Equal(t, `a\n\ud83d\ude00`, got)
+	s.Reset(`"a\ud83d"`)
+	s.Brief = true
+	_, err = s.Aside()
+	require.Error(t, err, "what is not read is validated all the same")
+}

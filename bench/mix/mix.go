@@ -229,7 +229,7 @@ var deltas = []string{
 var arguments = []ae.JSON{
 	`{"query":"select id, title from docs where title match ?","params":["agent events",42,true,null],"options":{"limit":50,"offset":0,"order":[{"by":"score","dir":"desc"},{"by":"id","dir":"asc"}],"timeoutMs":1500.5},"context":{"repo":"example/agentevents","ref":"refs/heads/main","paths":["internal/wire","cmd"],"depth":3}}`,
 	`{"command":"go test -race -run 'TestHealth' ./api/... 2>&1 | tail -n 40","description":"Run the tests of the package with the race detector","timeout":120000,"env":{"CGO_ENABLED":"1","GOFLAGS":"-count=1","TMPDIR":"/tmp/build"},"limits":{"cpu":2,"memoryMb":2048,"network":false},"tags":["test","race",{"retry":0}]}`,
-	`{"file_path":"/src/api/health.go","edits":[{"old":"return nil","new":"if r.Method != http.MethodGet {\n\thttp.Error(w, \"method\", 405)\n\treturn\n}","count":1},{"old":"// TODO","new":"","count":2}],"create":false,"mode":420,"backup":{"keep":3,"suffix":".orig"},"checks":["gofmt","vet","build"]}`,
+	`{"file_path":"/src/api/health.go","edits":[{"old":"return nil","new":"if r.Method != http.MethodGet {\n\thttp.Error(w, \"method\", 405)\n\treturn\n}","count":1},{"old":"// to be done","new":"","count":2}],"create":false,"mode":420,"backup":{"keep":3,"suffix":".orig"},"checks":["gofmt","vet","build"]}`,
 }
 
 // output is the text of a tool: a third of them full of newlines and quotes, an

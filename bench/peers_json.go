@@ -30,7 +30,7 @@ var marshalers = []marshaler{
 	{"encoding/json Marshal", json.Marshal, stdMirror},
 	{"json/v2 Marshal", func(v any) ([]byte, error) { return jsonv2.Marshal(v) }, textMirror},
 	{"segmentio Append", appendSegmentio(), stdMirror},
-	{"goccy MarshalNoEscape", goccy.MarshalNoEscape, stdMirror},
+	{"goccy Marshal", goccy.Marshal, stdMirror},
 	{"sonic Marshal", sonic.Marshal, stdMirror},
 }
 

@@ -35,7 +35,6 @@ type agent struct {
 type call struct {
 	id, tool string
 	next     int // index of the next arguments delta
-	numbered bool
 }
 
 type block struct {

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -122,8 +123,13 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	if p == nil {
 		return dst, sealError(e.Payload)
 	}
-	if err := e.writable(); err != nil {
+	if err := e.timeWritable(); err != nil {
 		return dst, err.asError(e)
+	}
+	if i := payloadIndex(p); i < 0 || limited[i] {
+		if err := e.writable(); err != nil {
+			return dst, err.asError(e)
+		}
 	}
 	// The cleaner without a policy checks raw JSON and takes out whitespace.
 	var c cleaner
@@ -133,6 +139,13 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	mark := len(dst)
 	dst = e.append(dst, ops(clean))
+	// Damaged ids come out as U+FFFD, which begins with this byte. Few lines
+	// have it, so looking for it costs less than looking at every id before.
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 {
+		if err := e.writable(); err != nil {
+			return dst[:mark], err.asError(e)
+		}
+	}
 	if e.origin != "" && string(dst[mark:]) != e.origin && e.saysOrigin(dst[mark:]) {
 		dst = append(dst[:mark], e.origin...)
 	}

@@ -731,6 +731,82 @@ func payloadIndex(p Payload) int {
 	return -1
 }
 
+// limited says, by the position in the catalog, whether a payload can hold
+// values that JSON has no text for: floats and times.
+var limited = [...]bool{
+	false, // SessionStarted
+	false, // SessionCompleted
+	false, // RunStarted
+	false, // RunPaused
+	false, // RunResumed
+	false, // RunCompleted
+	false, // RunFailed
+	false, // RunCancelled
+	false, // AgentStarted
+	false, // AgentTransition
+	true,  // AgentEnded
+	false, // AgentErrored
+	false, // AgentSessionChanged
+	false, // EventRetracted
+	false, // ContextCompacted
+	false, // TaskAssigned
+	false, // AgentReasoned
+	false, // AgentReasoningDelta
+	true,  // AgentDecided
+	false, // OrchestratorDecided
+	true,  // IntentClassified
+	false, // PlanProposed
+	false, // TextDelta
+	false, // TextCompleted
+	false, // MessageCreated
+	false, // ToolCalled
+	false, // ToolArgumentsDelta
+	false, // ToolReturned
+	false, // AgentHandoff
+	false, // HandoffRequested
+	false, // HandoffAccepted
+	false, // TurnStarted
+	false, // TurnEnded
+	true,  // TurnSummarized
+	false, // StepStarted
+	false, // StepEnded
+	false, // SpanRecorded
+	false, // NodeStarted
+	false, // NodeCompleted
+	false, // NodeFailed
+	false, // NodeSkipped
+	false, // NodeSuspended
+	false, // EdgeFired
+	false, // EdgeSkipped
+	false, // LoopIterated
+	true,  // LoopRoundCompleted
+	false, // StatePatched
+	false, // WorkflowCreated
+	true,  // WorkflowApproved
+	false, // PhaseStarted
+	false, // PhaseCompleted
+	false, // CheckpointSaved
+	true,  // CheckpointResumed
+	false, // WorkflowFinalized
+	false, // ApprovalRequested
+	false, // ApprovalGranted
+	false, // ApprovalRejected
+	false, // ClarificationRequested
+	false, // ClarificationResolved
+	false, // CommandReceived
+	false, // CommandConsumed
+	false, // AuditChecked
+	false, // ClaimVerified
+	false, // IssueFound
+	true,  // CitationFound
+	false, // EvidenceInsufficient
+	true,  // UsageObserved
+	true,  // BudgetExceeded
+	true,  // CapBreached
+	true,  // BlackboardItemCreated
+	false, // MemoryChanged
+}
+
 // kindIndex returns the position of k in the catalog, or -1.
 func kindIndex(k Kind) int {
 	switch k {

@@ -34,6 +34,15 @@ switch p := p.(type) {`)
 	w.p("}\nreturn -1\n}")
 
 	w.p(`
+// limited says, by the position in the catalog, whether a payload can hold
+// values that JSON has no text for: floats and times.
+var limited = [...]bool{`)
+	for _, st := range m.rows {
+		w.p("%t, // %s", hasLimits(st, map[*structType]bool{}), st.name)
+	}
+	w.p("}")
+
+	w.p(`
 // kindIndex returns the position of k in the catalog, or -1.
 func kindIndex(k Kind) int {
 switch k {`)
@@ -75,4 +84,23 @@ switch p := p.(type) {`)
 	}
 	w.p("case *Unknown:\nif p != nil {\nreturn p\n}")
 	w.p("}\nreturn nil\n}")
+}
+
+// hasLimits reports whether there is a float or a time in st or inside it.
+func hasLimits(st *structType, seen map[*structType]bool) bool {
+	if seen[st] {
+		return false
+	}
+	seen[st] = true
+	for _, f := range st.fields {
+		switch inner := innermost(f.typ); inner.shape {
+		case floatShape, timeShape:
+			return true
+		case structShape:
+			if hasLimits(inner.object, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,0 +1,447 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCancellationLosesNothingAndSinksSeeValuesOnly(t *testing.T) {
+	type key struct{}
+	r, log := startRun(t, Options{})
+	ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "v"), time.Hour)
+	cancel()
+	require.NoError(t, r.Emit(ctx, &RunCancelled{Reason: "timeout"}))
+	require.Len(t, log.events, 1)
+	require.NoError(t, log.ctx.Err())
+	require.Nil(t, log.ctx.Done())
+	_, has := log.ctx.Deadline()
+	require.False(t, has)
+	require.Equal(t, "v", log.ctx.Value(key{}))
+}
+
+// stuckSink hangs in Flush and Close until it is let go.
+type stuckSink struct {
+	SinkFunc
+	flush, close chan struct{}
+	closes       atomic.Int32
+}
+
+func (s *stuckSink) Flush(context.Context) error {
+	if s.flush != nil {
+		<-s.flush
+	}
+	return nil
+}
+
+func (s *stuckSink) Close() error {
+	s.closes.Add(1)
+	if s.close != nil {
+		<-s.close
+	}
+	return nil
+}
+
+func TestFlushReturnsAtTheDeadlineAndNamesTheSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuckSink{SinkFunc: discard, flush: make(chan struct{})}
+		e, err := NewEmitter(Options{Sinks: []Sink{s}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		err = e.Flush(ctx)
+		require.Equal(t, 5*time.Second, time.Since(began))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var failed *SinkError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, "*agentevents.stuckSink", failed.Sink)
+		require.Contains(t, err.Error(), "stuckSink")
+		close(s.flush) // the bubble fails if a goroutine stays
+		require.NoError(t, e.Flush(t.Context()))
+	})
+}
+
+func TestCloseReturnsAtTheDeadlineAndMayBeCalledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuckSink{SinkFunc: discard, close: make(chan struct{})}
+		after := &stuckSink{SinkFunc: discard}
+		e, err := NewEmitter(Options{Sinks: []Sink{s, after}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		err = e.Close(ctx)
+		require.Equal(t, 5*time.Second, time.Since(began))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "stuckSink")
+
+		// The hanging Close has not finished, and a second one says so.
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, e.Close(ctx), context.DeadlineExceeded)
+
+		close(s.close)
+		require.NoError(t, e.Close(t.Context()))
+		require.EqualValues(t, 1, s.closes.Load(), "a sink is closed once")
+		require.EqualValues(t, 1, after.closes.Load(), "and every sink is")
+	})
+}
+
+func TestCloseWithAnEndedContextMayBeCalledAgainAndThenCloses(t *testing.T) {
+	s := &stuckSink{SinkFunc: discard}
+	e, err := NewEmitter(Options{Sinks: []Sink{s}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, e.Close(ctx), context.Canceled)
+	require.NoError(t, e.Close(t.Context()))
+	require.EqualValues(t, 1, s.closes.Load())
+}
+
+func TestCloseWaitsForEventsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		closed := false
+		s := &orderSink{note: func(s string) {
+			switch s {
+			case "write x":
+				<-hold
+				require.False(t, closed, "closed under an event")
+			case "close x":
+				closed = true
+			}
+		}, name: "x"}
+		e, err := NewEmitter(Options{Sinks: []Sink{s}})
+		require.NoError(t, err)
+		r, err := e.Run("r")
+		require.NoError(t, err)
+		var emitted error
+		var wg sync.WaitGroup
+		wg.Go(func() { emitted = r.Emit(t.Context(), &TextDelta{}) })
+		synctest.Wait()
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err = e.Close(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "1 events")
+		require.False(t, closed)
+		require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
+
+		results := make(chan error, 2)
+		for range 2 { // Close may be called concurrently
+			go func() { results <- e.Close(context.Background()) }()
+		}
+		synctest.Wait()
+		require.False(t, closed)
+		close(hold)
+		require.NoError(t, <-results)
+		require.NoError(t, <-results)
+		wg.Wait()
+		require.NoError(t, emitted)
+		require.True(t, closed)
+	})
+}
+
+func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
+	e, log := startEmitter(t, Options{})
+	r, err := e.Run("r")
+	require.NoError(t, err)
+	a := r.Agent("a")
+	require.NoError(t, e.Close(t.Context()))
+	require.NoError(t, e.Close(t.Context()))
+	require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
+	require.ErrorIs(t, r.Record(t.Context(), Event{Payload: &TextDelta{}}), ErrClosed)
+	require.ErrorIs(t, a.To(t.Context(), ToolCall), ErrClosed)
+	c, err := a.Call(t.Context(), "t", "")
+	require.ErrorIs(t, err, ErrClosed)
+	require.Nil(t, c)
+	_, err = e.Run("s")
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = e.Resume(&RunSnapshot{RunID: "t"})
+	require.ErrorIs(t, err, ErrClosed)
+	require.Empty(t, log.events)
+}
+
+func TestSinksAreFlushedAndClosedOnceInOrder(t *testing.T) {
+	var order []string
+	note := func(s string) { order = append(order, s) }
+	e, err := NewEmitter(Options{Sinks: []Sink{
+		&orderSink{note: note, name: "a"}, BestEffort(&orderSink{note: note, name: "b"}), &orderSink{note: note, name: "c"},
+	}})
+	require.NoError(t, err)
+	require.NoError(t, e.Close(t.Context()))
+	require.NoError(t, e.Close(t.Context()))
+	var closes []string
+	for _, s := range order {
+		if strings.HasPrefix(s, "close") {
+			closes = append(closes, s)
+		}
+	}
+	require.Equal(t, []string{"flush a", "flush b", "flush c", "close a", "close b", "close c"}, order[:6])
+	require.Equal(t, []string{"close a", "close b", "close c"}, closes)
+}
+
+func TestErrorsOfRequiredSinksComeBackJoinedAndOthersStillGetTheEvent(t *testing.T) {
+	one, two, three := errors.New("one"), errors.New("two"), errors.New("three")
+	after := &sinkLog{}
+	fail := func(err error) SinkFunc { return func(context.Context, Event) error { return err } }
+	var reported []error
+	r, log := startRun(t, Options{
+		Sinks:   []Sink{fail(one), BestEffort(fail(two)), fail(three), after},
+		OnError: func(err error) { reported = append(reported, err) },
+	})
+	err := r.Emit(t.Context(), &TextDelta{})
+	require.ErrorIs(t, err, one)
+	require.ErrorIs(t, err, three)
+	require.NotErrorIs(t, err, two)
+	var failed *SinkError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, &SinkError{Sink: "agentevents.SinkFunc", RunID: "r", Sequence: 0, Err: one}, failed)
+	require.Contains(t, err.Error(), "do not retry")
+	require.NotErrorAs(t, err, new(*InvariantError))
+	require.Len(t, log.events, 1)
+	require.Len(t, after.events, 1)
+	require.Len(t, reported, 1)
+	require.ErrorAs(t, reported[0], &failed)
+	require.Equal(t, &SinkError{Sink: "agentevents.SinkFunc", RunID: "r", Sequence: 0, Err: two}, failed)
+
+	require.Error(t, r.Emit(t.Context(), &TextDelta{}))
+	require.EqualValues(t, 1, log.last(t).Sequence, "the event was recorded all the same")
+}
+
+func TestWithoutOnErrorBestEffortErrorsComeWithFlushAndClose(t *testing.T) {
+	broken := errors.New("broken")
+	r, _ := startRun(t, Options{Sinks: []Sink{BestEffort(SinkFunc(func(context.Context, Event) error { return broken }))}})
+	e := r.s.e
+	for range 100 {
+		require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+	}
+	err := e.Flush(t.Context())
+	require.ErrorIs(t, err, broken)
+	require.ErrorContains(t, err, "84 more errors", "only a few are kept")
+	require.NoError(t, e.Flush(t.Context()), "once")
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+	require.ErrorIs(t, e.Close(t.Context()), broken)
+}
+
+func TestPanicsOfSinksTracersCommittersAndRedactorsAreContained(t *testing.T) {
+	cause := errors.New("cause")
+	var reported []error
+	after := &sinkLog{}
+	r, log := startRun(t, Options{
+		Sinks: []Sink{
+			SinkFunc(func(context.Context, Event) error { panic(cause) }),
+			tracerSink{discard, func(context.Context, Event) TraceContext { panic("trace") }},
+			committerSink{discard, func(context.Context) error { panic("commit") }},
+			after,
+		},
+		Redaction: &Policy{Redactor: redactorFunc(func(Field, string) (string, error) { panic("redact") })},
+		OnError:   func(err error) { reported = append(reported, err) },
+	})
+	err := r.Emit(t.Context(), &TextDelta{Delta: "x"})
+	require.ErrorIs(t, err, cause, "a PanicError unwraps to the error")
+	var values []any
+	for _, one := range joined(err) {
+		var failed *SinkError
+		require.ErrorAs(t, one, &failed)
+		var p *PanicError
+		require.ErrorAs(t, failed.Err, &p)
+		require.NotEmpty(t, p.Stack)
+		values = append(values, p.Value)
+	}
+	require.ElementsMatch(t, []any{cause, "trace", "commit"}, values)
+	require.Len(t, after.events, 1)
+	require.Len(t, reported, 1)
+	var p *PanicError
+	require.ErrorAs(t, reported[0], &p)
+	require.Equal(t, "redact", p.Value)
+	require.NoError(t, errOnly(r.Emit(t.Context(), &TextDelta{})), "no lock is left behind")
+	require.EqualValues(t, 1, log.last(t).Sequence)
+
+	e, err := NewEmitter(Options{Sinks: []Sink{panickyCloser{discard}}})
+	require.NoError(t, err)
+	require.ErrorAs(t, e.Flush(t.Context()), &p)
+	require.ErrorAs(t, e.Close(t.Context()), &p)
+}
+
+// errOnly drops errors that say the event was recorded.
+func errOnly(err error) error {
+	if errors.As(err, new(*SinkError)) {
+		return nil
+	}
+	return err
+}
+
+// joined takes errors.Join apart, at any depth.
+func joined(err error) []error {
+	many, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var out []error
+	for _, e := range many.Unwrap() {
+		out = append(out, joined(e)...)
+	}
+	return out
+}
+
+type panickyCloser struct{ SinkFunc }
+
+func (panickyCloser) Flush(context.Context) error { panic("flush") }
+func (panickyCloser) Close() error                { panic("close") }
+
+func TestAPanicOfTheCallersOwnFunctionsLeavesTheRunUsable(t *testing.T) {
+	broken := true
+	trip := func() {
+		if broken {
+			panic("caller")
+		}
+	}
+	for name, o := range map[string]Options{
+		"clock":  {Clock: func() time.Time { trip(); return noon() }},
+		"ids":    {NewID: func() string { trip(); return "id" }},
+		"tokens": {Redaction: &Policy{Reasoning: VerbositySummary, CountTokens: func(string) int { trip(); return 1 }}},
+	} {
+		broken = true
+		r, log := startRun(t, o)
+		require.Panics(t, func() { _ = r.Emit(t.Context(), &AgentReasoned{Reasoning: "x"}) }, name)
+		broken = false
+		require.NoError(t, r.Emit(t.Context(), &AgentReasoned{Reasoning: "x"}), name)
+		require.Zero(t, log.last(t).Sequence, name)
+		require.NoError(t, r.s.e.Close(t.Context()), name)
+	}
+}
+
+func TestACommitterMayEmitIntoTheSameRun(t *testing.T) {
+	var r *Run
+	depth := 0
+	s := committerSink{discard, func(ctx context.Context) error {
+		if depth++; depth > 1 {
+			return nil
+		}
+		return r.Emit(ctx, &TextDelta{Delta: "from Commit"})
+	}}
+	r, log := startRun(t, Options{Sinks: []Sink{s}})
+	done := make(chan error, 1)
+	go func() { done <- r.Emit(context.Background(), &TextDelta{}) }()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("deadlock: Commit is called with the lock held")
+	}
+	require.Len(t, log.events, 2)
+}
+
+func TestEmittersOfOneRunCanShareACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 8
+		waiting := make(chan chan struct{}, n)
+		s := committerSink{discard, func(context.Context) error {
+			done := make(chan struct{})
+			waiting <- done
+			<-done
+			return nil
+		}}
+		r, log := startRun(t, Options{Sinks: []Sink{s}})
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() { require.NoError(t, r.Emit(context.Background(), &TextDelta{})) })
+		}
+		synctest.Wait()
+		require.Len(t, waiting, n, "all are in Commit at the same time")
+		require.Len(t, log.events, n)
+		for range n {
+			close(<-waiting)
+		}
+		wg.Wait()
+	})
+}
+
+func TestCommitErrorsComeBackAndARefusedPayloadCommitsNothing(t *testing.T) {
+	broken := errors.New("fsync")
+	commits := 0
+	r, _ := startRun(t, Options{Sinks: []Sink{committerSink{discard, func(context.Context) error { commits++; return broken }}}})
+	err := r.Emit(t.Context(), &TextDelta{})
+	var failed *SinkError
+	require.ErrorAs(t, err, &failed)
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, "r", failed.RunID)
+	require.Error(t, r.Emit(t.Context(), &ApprovalGranted{ApprovalID: "x"}))
+	require.Equal(t, 1, commits)
+
+	var reported []error
+	r, _ = startRun(t, Options{
+		Sinks:   []Sink{BestEffort(committerSink{discard, func(context.Context) error { return broken }})},
+		OnError: func(err error) { reported = append(reported, err) },
+	})
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+	require.Len(t, reported, 1, "a best-effort committer's error goes to OnError")
+}
+
+func TestNewEmitterRefusesBadOptions(t *testing.T) {
+	tracer := tracerSink{discard, func(context.Context, Event) TraceContext { return TraceContext{} }}
+	for name, o := range map[string]Options{
+		"two tracers":    {Sinks: []Sink{tracer, BestEffort(tracer)}},
+		"nil sink":       {Sinks: []Sink{&sinkLog{}, nil}},
+		"nil in effort":  {Sinks: []Sink{BestEffort(nil)}},
+		"lifecycle":      {Lifecycle: 9},
+		"two in effort":  {Sinks: []Sink{BestEffort(tracer), BestEffort(BestEffort(tracer))}},
+		"nil two levels": {Sinks: []Sink{BestEffort(BestEffort(nil))}},
+	} {
+		e, err := NewEmitter(o)
+		require.Error(t, err, name)
+		require.Nil(t, e, name)
+	}
+	e, err := NewEmitter(Options{})
+	require.NoError(t, err, "the zero Options are usable")
+	r, err := e.Run("")
+	require.NoError(t, err)
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+}
+
+func TestTracerFillsOnlyEmptyFields(t *testing.T) {
+	r, log := startRun(t, Options{Sinks: []Sink{tracerSink{discard, func(context.Context, Event) TraceContext {
+		return TraceContext{"T", "S", "P"}
+	}}}})
+	require.NoError(t, r.Record(t.Context(), Event{SpanID: "mine", Payload: &TextDelta{}}))
+	ev := log.last(t)
+	require.Equal(t, []string{"T", "mine", "P"}, []string{ev.TraceID, ev.SpanID, ev.ParentSpanID})
+}
+
+func TestLineSinksShareOneEncodingAndItIsAppendJSONs(t *testing.T) {
+	var first *byte
+	check := func(ev Event, line []byte) {
+		want, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(line))
+		if first == nil {
+			first = &line[0]
+		} else {
+			require.Same(t, first, &line[0], "encoded twice")
+		}
+	}
+	r, _ := startRun(t, Options{Mode: Observe, Sinks: []Sink{lineSink(check), SinkFunc(discard), lineSink(check)}})
+	for info := range Kinds() {
+		first = nil
+		require.NoError(t, r.Agent("a").Emit(t.Context(), filledPayload(t, info.Kind)))
+		require.NotNil(t, first)
+	}
+}
+
+type lineSink func(ev Event, line []byte)
+
+func (lineSink) WriteEvent(context.Context, Event) error { panic("not for line sinks") }
+func (s lineSink) WriteLine(_ context.Context, ev Event, line []byte) error {
+	s(ev, line)
+	return nil
+}

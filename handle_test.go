@@ -1,0 +1,323 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestToStopsAtTheFirstMoveThatIsRefusedAndListsTheLegalOnes(t *testing.T) {
+	r, log := startRun(t, Options{})
+	a := r.Agent("a")
+	err := a.To(t.Context(), ToolCall, ToolResult, Thinking, ToolCall)
+	var broken *InvariantError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, RuleTransitionLegal, broken.Rule)
+	require.Equal(t, "a", broken.AgentID)
+	require.Equal(t, "tool_result", broken.State)
+	require.Contains(t, broken.Detail, "legal: response")
+	require.Contains(t, err.Error(), "legal: response")
+	require.Len(t, log.events, 2)
+
+	require.NoError(t, a.To(t.Context()))
+	require.NoError(t, r.Agent("b").To(t.Context(), Failed))
+	err = r.Agent("b").To(t.Context(), Thinking)
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, RuleAgentEndedFinal, broken.Rule)
+
+	relaxed, _ := startRun(t, Options{Lifecycle: Relaxed})
+	require.NoError(t, relaxed.Agent("a").To(t.Context(), Response, Converged, Thinking))
+}
+
+func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
+	at := noon()
+	r, log := startRun(t, Options{Clock: func() time.Time { return at }})
+	a := r.Agent("a")
+	c, err := a.Call(t.Context(), "grep", `{"q": 1}`)
+	require.NoError(t, err)
+	require.Equal(t, &ToolCalled{CallID: c.ID, ToolID: "grep", Arguments: `{"q":1}`}, log.last(t).Payload)
+	other, err := a.Call(t.Context(), "ls", "")
+	require.NoError(t, err)
+	require.NotEqual(t, c.ID, other.ID, "calls overlap")
+
+	at = at.Add(1500 * time.Millisecond)
+	require.NoError(t, c.Return(t.Context(), `"ok"`))
+	require.Equal(t, &ToolReturned{CallID: c.ID, ToolID: "grep", Status: ToolOK, Result: `"ok"`, Duration: Some(1500 * time.Millisecond)}, log.last(t).Payload)
+	require.Error(t, c.Return(t.Context(), `"again"`))
+
+	at = at.Add(-time.Hour) // a clock that goes back gives no negative duration
+	require.NoError(t, other.Fail(t.Context(), errors.New("no such directory")))
+	require.Equal(t, &ToolReturned{CallID: other.ID, ToolID: "ls", Status: ToolError, Error: Some(ErrorInfo{Message: "no such directory"}), Duration: Some(time.Duration(0))}, log.last(t).Payload)
+
+	for _, tc := range []struct {
+		err    error
+		status ToolStatus
+	}{{context.Canceled, ToolCancelled}, {fmt.Errorf("asked: %w", context.Canceled), ToolCancelled}, {context.DeadlineExceeded, ToolError}, {nil, ToolError}} {
+		c, err := a.Call(t.Context(), "t", "")
+		require.NoError(t, err)
+		require.NoError(t, c.Fail(t.Context(), tc.err))
+		got := log.last(t).Payload.(*ToolReturned)
+		require.Equal(t, tc.status, got.Status)
+		require.NotEmpty(t, got.Error.V.Message)
+	}
+
+	c, err = a.Call(t.Context(), "t", `{`)
+	require.Error(t, err)
+	require.Nil(t, c, "a refused call has no handle")
+}
+
+func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
+	broken := errors.New("disk full")
+	r, log := startRun(t, Options{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
+	a := r.Agent("a")
+	c, err := a.Call(t.Context(), "t", "")
+	require.ErrorIs(t, err, broken)
+	require.NotNil(t, c)
+	require.ErrorIs(t, c.Return(t.Context(), ""), broken)
+	ran := false
+	_, err = a.Do(t.Context(), "t", "", func(context.Context) (JSON, error) { ran = true; return "1", nil })
+	require.ErrorIs(t, err, broken)
+	require.True(t, ran)
+	require.Equal(t, []Kind{KindToolCalled, KindToolReturned, KindToolCalled, KindToolReturned}, log.kinds())
+}
+
+func TestDoRecordsCallAndReturn(t *testing.T) {
+	type key struct{}
+	r, log := startRun(t, Options{})
+	a := r.Agent("a")
+	ctx := context.WithValue(t.Context(), key{}, "v")
+	result, err := a.Do(ctx, "t", `[1]`, func(ctx context.Context) (JSON, error) {
+		require.Equal(t, "v", ctx.Value(key{}))
+		return `{"n":2}`, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, JSON(`{"n":2}`), result)
+	require.Equal(t, []Kind{KindToolCalled, KindToolReturned}, log.kinds())
+	require.Equal(t, ToolOK, log.last(t).Payload.(*ToolReturned).Status)
+}
+
+func TestDoRecordsAnErrorAndReturnsIt(t *testing.T) {
+	r, log := startRun(t, Options{})
+	cause := errors.New("404")
+	result, err := r.Agent("a").Do(t.Context(), "t", "", func(context.Context) (JSON, error) { return `"partial"`, cause })
+	require.ErrorIs(t, err, cause)
+	require.Equal(t, JSON(`"partial"`), result)
+	got := log.last(t).Payload.(*ToolReturned)
+	require.Equal(t, ToolError, got.Status)
+	require.Equal(t, "404", got.Error.V.Message)
+}
+
+func TestDoRecordsACancelledContextAsCancelled(t *testing.T) {
+	r, log := startRun(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := r.Agent("a").Do(ctx, "t", "", func(ctx context.Context) (JSON, error) {
+		cancel()
+		return "", ctx.Err()
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, ToolCancelled, log.last(t).Payload.(*ToolReturned).Status)
+}
+
+func TestDoRecordsAPanicAndLetsItGoOn(t *testing.T) {
+	r, log := startRun(t, Options{})
+	require.PanicsWithValue(t, "boom", func() {
+		_, _ = r.Agent("a").Do(t.Context(), "t", "", func(context.Context) (JSON, error) { panic("boom") })
+	})
+	require.Equal(t, ToolError, log.last(t).Payload.(*ToolReturned).Status)
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left behind")
+}
+
+func TestDoDoesNotRunTheToolWhenTheCallIsRefused(t *testing.T) {
+	r, log := startRun(t, Options{})
+	a := r.Agent("a")
+	require.NoError(t, a.Emit(t.Context(), &AgentEnded{}))
+	_, err := a.Do(t.Context(), "t", "", func(context.Context) (JSON, error) { panic("ran") })
+	require.ErrorAs(t, err, new(*InvariantError))
+	require.Len(t, log.events, 1)
+}
+
+func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
+	r, log := startRun(t, Options{})
+	a := r.Agent("a")
+	c, err := a.Call(t.Context(), "spawn", "")
+	require.NoError(t, err)
+	b, d := c.Agent("b"), a.Agent("d")
+	for _, tc := range []struct {
+		agent        *Agent
+		parent, call string
+	}{{b, "a", c.ID}, {d, "a", ""}, {b.Agent("e"), "b", ""}, {a, "", ""}, {b.With(Scope{TaskID: "t"}).Agent("f"), "b", ""}} {
+		require.NoError(t, tc.agent.Emit(t.Context(), &AgentStarted{}))
+		ev := log.last(t)
+		require.Equal(t, tc.agent.ID(), ev.AgentID)
+		require.Equal(t, tc.parent, ev.ParentAgentID)
+		require.Equal(t, tc.call, ev.ParentCallID)
+		require.NoError(t, tc.agent.Emit(t.Context(), &TextDelta{}))
+		require.Empty(t, log.last(t).ParentAgentID)
+		require.Empty(t, log.last(t).ParentCallID)
+	}
+	require.NoError(t, c.Agent("g").Record(t.Context(), Event{Time: noon(), Payload: &AgentStarted{}}))
+	require.Equal(t, "a", log.last(t).ParentAgentID, "Record of a start says it too")
+	require.Equal(t, c.ID, log.last(t).ParentCallID)
+	require.NoError(t, c.Agent("h").Record(t.Context(), Event{ParentAgentID: "x", Payload: &AgentStarted{}}))
+	require.Equal(t, "x", log.last(t).ParentAgentID, "but keeps what is set")
+}
+
+func TestWithScopesEventsAndLeavesTheHandleAlone(t *testing.T) {
+	r, log := startRun(t, Options{})
+	w := r.With(Scope{SessionID: "s", WorkflowID: "w"})
+	p := w.With(Scope{Phase: "p", SessionID: "s2"})
+	a := p.Agent("a")
+	n := a.With(Scope{NodeID: "n", NodeRunID: "nr", TaskID: "t"})
+	for _, tc := range []struct {
+		emit func(context.Context, Payload) error
+		want Scope
+	}{
+		{r.Emit, Scope{}},
+		{w.Emit, Scope{SessionID: "s", WorkflowID: "w"}},
+		{p.Emit, Scope{SessionID: "s2", WorkflowID: "w", Phase: "p"}},
+		{a.Emit, Scope{SessionID: "s2", WorkflowID: "w", Phase: "p"}},
+		{n.Emit, Scope{SessionID: "s2", WorkflowID: "w", Phase: "p", NodeID: "n", NodeRunID: "nr", TaskID: "t"}},
+	} {
+		require.NoError(t, tc.emit(t.Context(), &TextDelta{}))
+		require.Equal(t, tc.want, log.last(t).Scope)
+	}
+	c, err := n.Call(t.Context(), "t", "")
+	require.NoError(t, err)
+	require.NoError(t, c.Return(t.Context(), ""))
+	require.Equal(t, "n", log.last(t).NodeID)
+	require.NoError(t, c.Agent("sub").Emit(t.Context(), &AgentStarted{}))
+	require.Equal(t, "n", log.last(t).NodeID)
+}
+
+func TestSameRunIDIsTheSameRun(t *testing.T) {
+	e, log := startEmitter(t, Options{})
+	a, err := e.Run("r")
+	require.NoError(t, err)
+	b, err := e.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, a.Emit(t.Context(), &TextDelta{}))
+	require.NoError(t, b.Emit(t.Context(), &TextDelta{}))
+	require.EqualValues(t, 1, log.last(t).Sequence)
+
+	c, err := e.Run("")
+	require.NoError(t, err)
+	d, err := e.Run("")
+	require.NoError(t, err)
+	require.NotEqual(t, c.ID(), d.ID())
+}
+
+func TestMaxRunsBoundsOpenRunsAndAReleaseMakesRoom(t *testing.T) {
+	e, log := startEmitter(t, Options{MaxRuns: 2})
+	a, err := e.Run("a")
+	require.NoError(t, err)
+	b, err := e.Run("b")
+	require.NoError(t, err)
+	_, err = e.Run("c")
+	require.ErrorIs(t, err, ErrTooManyRuns)
+	_, err = e.Run("a")
+	require.NoError(t, err, "an open run is no new one")
+	require.NoError(t, a.Emit(t.Context(), &RunCompleted{}))
+	c, err := e.Run("c")
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	_, err = e.Run("d")
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	_ = log
+	snapshot, err := FoldAll(log.all, FoldOptions{})
+	require.NoError(t, err)
+	_, err = e.Resume(snapshot[0])
+	require.NoError(t, err)
+	_, err = e.Resume(&RunSnapshot{RunID: "z"})
+	require.ErrorIs(t, err, ErrTooManyRuns, "Resume counts too")
+}
+
+func TestATerminalEventReleasesTheRun(t *testing.T) {
+	for _, end := range []Payload{&RunCompleted{}, &RunFailed{}, &RunCancelled{}} {
+		e, log := startEmitter(t, Options{})
+		r, err := e.Run("r")
+		require.NoError(t, err)
+		require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
+		require.NoError(t, r.Emit(t.Context(), end))
+		_, err = e.Run("r")
+		require.ErrorIs(t, err, ErrRunReleased)
+
+		// The old handle still takes what may follow the end.
+		require.NoError(t, r.Emit(t.Context(), &UsageObserved{}))
+		require.NoError(t, r.Emit(t.Context(), &AuditChecked{CheckpointID: "c", Result: AuditPass}))
+		require.NoError(t, r.Record(t.Context(), Event{Marks: MarkLate, Payload: &TextDelta{Delta: "late"}}))
+		require.NoError(t, r.Emit(t.Context(), &SessionCompleted{}))
+		require.EqualValues(t, 5, log.last(t).Sequence)
+		var broken *InvariantError
+		require.ErrorAs(t, r.Emit(t.Context(), &TextDelta{}), &broken)
+		require.Equal(t, RuleTerminalLast, broken.Rule)
+
+		require.NoError(t, r.Close())
+		require.ErrorIs(t, r.Emit(t.Context(), &UsageObserved{}), ErrClosed)
+	}
+}
+
+func TestCloseReleasesTheRunAndItsHandles(t *testing.T) {
+	e, log := startEmitter(t, Options{})
+	r, err := e.Run("r")
+	require.NoError(t, err)
+	a := r.Agent("a")
+	require.NoError(t, r.Close())
+	require.NoError(t, r.Close())
+	require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
+	require.ErrorIs(t, a.Emit(t.Context(), &TextDelta{}), ErrClosed)
+	_, err = e.Run("r")
+	require.ErrorIs(t, err, ErrRunReleased)
+	require.Empty(t, log.events)
+}
+
+func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
+	e, log := startEmitter(t, Options{})
+	r, err := e.Run("r")
+	require.NoError(t, err)
+	a := r.Agent("a")
+	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	require.NoError(t, a.To(t.Context(), ToolCall))
+	c, err := a.Call(t.Context(), "t", "")
+	require.NoError(t, err)
+	called := log.last(t)
+	snapshot := log.snapshot(t)
+
+	_, err = e.Resume(snapshot)
+	require.Error(t, err, "the run is open")
+	require.NoError(t, r.Close())
+
+	r, err = e.Resume(snapshot)
+	require.NoError(t, err)
+	again, err := e.Run("r")
+	require.NoError(t, err, "a resumed run is open")
+	require.Error(t, again.Agent("a").Emit(t.Context(), &AgentStarted{}), "the agent is known")
+	require.Error(t, again.Agent("a").Emit(t.Context(), &ToolCalled{CallID: c.ID, ToolID: "t"}), "the call is open")
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &ToolReturned{CallID: c.ID, ToolID: "t", Status: ToolOK}))
+	ev := log.last(t)
+	require.EqualValues(t, 3, ev.Sequence)
+	require.Equal(t, called.ID, ev.CausationID)
+	require.Equal(t, Some(0), ev.Step)
+	require.NoError(t, r.Agent("a").To(t.Context(), ToolResult))
+	require.Empty(t, log.snapshot(t).Violations)
+
+	// Over JSON, in another emitter.
+	text, err := log.snapshot(t).MarshalJSON()
+	require.NoError(t, err)
+	var stored RunSnapshot
+	require.NoError(t, stored.UnmarshalJSON(text))
+	e2, log2 := startEmitter(t, Options{})
+	r, err = e2.Resume(&stored)
+	require.NoError(t, err)
+	require.NoError(t, r.Agent("a").To(t.Context(), Response))
+	require.EqualValues(t, 5, log2.last(t).Sequence)
+
+	_, err = e2.Resume(nil)
+	require.Error(t, err)
+	_, err = e2.Resume(&RunSnapshot{})
+	require.Error(t, err)
+}

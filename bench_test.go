@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // The four events that the benchmarks measure, by what they stress: a short
@@ -136,6 +138,27 @@ func (o *overwriter) Write(p []byte) (int, error) {
 	n, err := o.f.WriteAt(p, o.off)
 	o.off += int64(n)
 	return n, err
+}
+
+// BenchmarkEventID is an event's id, and what it would be from google/uuid.
+func BenchmarkEventID(b *testing.B) {
+	b.Run("idSource", func(b *testing.B) {
+		var ids idSource
+		b.ReportAllocs()
+		for b.Loop() {
+			ids.next(time.Now())
+		}
+	})
+	b.Run("uuid.NewV7", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			id, err := uuid.NewV7()
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = id.String()
+		}
+	})
 }
 
 // BenchmarkEmit is the whole write path: to nothing, to a buffered file, to a

@@ -457,8 +457,13 @@ func FoldAll(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, err
 }
 
 // FoldReader is FoldAll of what r reads. It makes no event of a line of a
-// native log and keeps no line alive, so it takes a fraction of the time and
-// its memory does not grow with the log.
+// native log and keeps no line alive: it takes a fraction of the time, and the
+// memory of what the snapshots show.
+//
+// A repeated event is told by the text of its line, and [Fold.Apply] tells it
+// by the text [Event.AppendJSON] gives it. They agree on lines that AppendJSON
+// wrote; an event delivered again in another spelling is a broken sequence
+// here and a duplicate there. The hashes in [RunSnapshot.Recent] differ alike.
 func FoldReader(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 	if _, native := r.dec.(*nativeDecoder); !native {
 		return FoldAll(r.All(), o)

@@ -49,6 +49,39 @@ func TestFoldReaderIsFoldAll(t *testing.T) {
 	require.Equal(t, "b", rest[0].RunID)
 }
 
+// FoldReader tells a repeated event by its line, FoldAll by what it says.
+func TestFoldReaderTellsARepetitionByItsSpelling(t *testing.T) {
+	line := func(member string) string {
+		return `{"id":"e1","sequence":0,"timestamp":"2026-01-02T03:04:05.000Z","type":"run.paused","runId":"r",` + member + `}` + "\n"
+	}
+	for _, tc := range []struct {
+		again           string
+		byLine, byEvent int
+	}{
+		{line(`"payload":{}`), 0, 0},
+		{line(`"payload": {}`), 1, 0},
+		{line(`"payload":{"reason":"other"}`), 1, 1},
+	} {
+		log := line(`"payload":{}`) + tc.again
+		s, err := FoldReader(NewReader(strings.NewReader(log), ReaderOptions{}), FoldOptions{})
+		require.NoError(t, err)
+		require.Equal(t, tc.byLine, sequenceViolations(s[0]), tc.again)
+		s, err = FoldAll(NewReader(strings.NewReader(log), ReaderOptions{}).All(), FoldOptions{})
+		require.NoError(t, err)
+		require.Equal(t, tc.byEvent, sequenceViolations(s[0]), tc.again)
+	}
+}
+
+func sequenceViolations(s *RunSnapshot) int {
+	n := 0
+	for _, v := range s.Violations {
+		if v.Rule == RuleSequence {
+			n++
+		}
+	}
+	return n
+}
+
 // Many interleaved runs on many workers: as on one, in the same order.
 func TestFoldReaderWorkers(t *testing.T) {
 	var log bytes.Buffer

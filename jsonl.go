@@ -15,7 +15,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// This file is the only one that knows lines.
+// This file says what a line is: how one is written whole, and how one that is
+// damaged is stepped over.
 
 // WriterOptions configure a [Writer]. The zero WriterOptions are usable.
 type WriterOptions struct {

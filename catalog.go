@@ -128,14 +128,29 @@ type KindInfo struct {
 	// Act says that the agent itself does it: it is refused once the agent has
 	// reached a terminal status (rule agent-ended-final).
 	Act bool
+
+	traits traits
 }
+
+// traits are what the rules ask about a kind.
+type traits uint8
+
+const (
+	ofSession   traits = 1 << iota // may stand outside the run
+	afterEnd                       // may follow the run's terminal event
+	ofLifecycle                    // is about an agent and nothing else
+	stepless                       // is in no step
+	ofWorkflow                     // carries workflowId
+	ofPhase                        // carries phase too
+	reasons                        // carries reasoning, which has a limit
+)
 
 // catalog lists every kind once. The generated code finds the mechanics (how
 // to append, parse, check and redact it) by the struct; this row says what it
 // means. A new kind is a constant, a row and a struct; then go generate.
 var catalog = [...]KindInfo{
-	{Kind: KindSessionStarted, Role: Opens, Subject: "session"},
-	{Kind: KindSessionCompleted, Role: Closes, Subject: "session"},
+	{Kind: KindSessionStarted, Role: Opens, Subject: "session", traits: ofSession | afterEnd},
+	{Kind: KindSessionCompleted, Role: Closes, Subject: "session", traits: ofSession | afterEnd},
 	{Kind: KindRunStarted, Role: Opens, Subject: "run"},
 	{Kind: KindRunPaused, Role: Point, Subject: "run"},
 	{Kind: KindRunResumed, Role: Point, Subject: "run"},
@@ -143,20 +158,20 @@ var catalog = [...]KindInfo{
 	{Kind: KindRunFailed, Role: Closes, Subject: "run"},
 	{Kind: KindRunCancelled, Role: Closes, Subject: "run"},
 
-	{Kind: KindAgentStarted, Role: Opens, Subject: "agent"},
-	{Kind: KindAgentTransition, Role: Point, Subject: "agent", Act: true},
-	{Kind: KindAgentEnded, Role: Closes, Subject: "agent"},
+	{Kind: KindAgentStarted, Role: Opens, Subject: "agent", traits: ofLifecycle | stepless},
+	{Kind: KindAgentTransition, Role: Point, Subject: "agent", Act: true, traits: ofLifecycle},
+	{Kind: KindAgentEnded, Role: Closes, Subject: "agent", traits: ofLifecycle | stepless},
 	{Kind: KindAgentErrored, Role: Point, Subject: "agent", Act: true},
 	{Kind: KindAgentSessionChanged, Role: Point, Subject: "agent", Act: true},
 	{Kind: KindEventRetracted, Role: Point, Subject: "event"},
 	{Kind: KindContextCompacted, Role: Point, Subject: "agent", Act: true},
 	{Kind: KindTaskAssigned, Role: Point, Subject: "task"},
 
-	{Kind: KindAgentReasoned, Role: Closes, Subject: "reasoning", Act: true},
-	{Kind: KindAgentReasoningDelta, Role: Delta, Subject: "reasoning", Droppable: true, Act: true},
-	{Kind: KindAgentDecided, Role: Point, Subject: "decision", Act: true},
+	{Kind: KindAgentReasoned, Role: Closes, Subject: "reasoning", Act: true, traits: reasons},
+	{Kind: KindAgentReasoningDelta, Role: Delta, Subject: "reasoning", Droppable: true, Act: true, traits: reasons},
+	{Kind: KindAgentDecided, Role: Point, Subject: "decision", Act: true, traits: reasons},
 	{Kind: KindOrchestratorDecided, Role: Point, Subject: "decision"},
-	{Kind: KindIntentClassified, Role: Point, Subject: "intent", Act: true},
+	{Kind: KindIntentClassified, Role: Point, Subject: "intent", Act: true, traits: reasons},
 	{Kind: KindPlanProposed, Role: Point, Subject: "plan", Act: true},
 	{Kind: KindTextDelta, Role: Delta, Subject: "text", Droppable: true, Act: true},
 	{Kind: KindTextCompleted, Role: Closes, Subject: "text", Act: true},
@@ -187,13 +202,13 @@ var catalog = [...]KindInfo{
 	{Kind: KindLoopRoundCompleted, Role: Point, Subject: "loop"},
 	{Kind: KindStatePatched, Role: Point, Subject: "state"},
 
-	{Kind: KindWorkflowCreated, Role: Opens, Subject: "workflow"},
-	{Kind: KindWorkflowApproved, Role: Point, Subject: "workflow"},
-	{Kind: KindPhaseStarted, Role: Opens, Subject: "phase"},
-	{Kind: KindPhaseCompleted, Role: Closes, Subject: "phase"},
-	{Kind: KindCheckpointSaved, Role: Point, Subject: "checkpoint"},
-	{Kind: KindCheckpointResumed, Role: Point, Subject: "checkpoint"},
-	{Kind: KindWorkflowFinalized, Role: Closes, Subject: "workflow"},
+	{Kind: KindWorkflowCreated, Role: Opens, Subject: "workflow", traits: ofWorkflow},
+	{Kind: KindWorkflowApproved, Role: Point, Subject: "workflow", traits: ofWorkflow},
+	{Kind: KindPhaseStarted, Role: Opens, Subject: "phase", traits: ofWorkflow | ofPhase},
+	{Kind: KindPhaseCompleted, Role: Closes, Subject: "phase", traits: ofWorkflow | ofPhase},
+	{Kind: KindCheckpointSaved, Role: Point, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
+	{Kind: KindCheckpointResumed, Role: Point, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
+	{Kind: KindWorkflowFinalized, Role: Closes, Subject: "workflow", traits: ofWorkflow},
 
 	{Kind: KindApprovalRequested, Role: Opens, Subject: "approval"},
 	{Kind: KindApprovalGranted, Role: Closes, Subject: "approval"},
@@ -203,13 +218,13 @@ var catalog = [...]KindInfo{
 	{Kind: KindCommandReceived, Role: Point, Subject: "command"},
 	{Kind: KindCommandConsumed, Role: Point, Subject: "command"},
 
-	{Kind: KindAuditChecked, Role: Point, Subject: "audit"},
+	{Kind: KindAuditChecked, Role: Point, Subject: "audit", traits: afterEnd | stepless},
 	{Kind: KindClaimVerified, Role: Point, Subject: "claim"},
 	{Kind: KindIssueFound, Role: Point, Subject: "issue"},
 	{Kind: KindCitationFound, Role: Point, Subject: "citation", Act: true},
 	{Kind: KindEvidenceInsufficient, Role: Point, Subject: "evidence", Act: true},
 
-	{Kind: KindUsageObserved, Role: Point, Subject: "usage"},
+	{Kind: KindUsageObserved, Role: Point, Subject: "usage", traits: afterEnd},
 	{Kind: KindBudgetExceeded, Role: Point, Subject: "budget"},
 	{Kind: KindCapBreached, Role: Point, Subject: "cap"},
 	{Kind: KindBlackboardItemCreated, Role: Point, Subject: "blackboard"},

@@ -24,6 +24,17 @@ type payloadOps interface {
 	parseJSON(s *jsonwire.Scanner) error
 	check() *fieldError
 	reset()
+	index() int // in the catalog, or -1
+}
+
+// kindOf returns the kind of p, and false if p is nil, a nil pointer or not a
+// payload of this package.
+func kindOf(p Payload) (Kind, bool) {
+	o := ops(p)
+	if o == nil {
+		return "", false
+	}
+	return o.kind(), true
 }
 
 // A payloadPool is what parsing one line after another can use again: the
@@ -126,7 +137,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	if err := e.timeWritable(); err != nil {
 		return dst, err.asError(e)
 	}
-	if i := payloadIndex(p); i < 0 || limited[i] {
+	if i := p.index(); i < 0 || limited[i] {
 		if err := e.writable(); err != nil {
 			return dst, err.asError(e)
 		}
@@ -165,12 +176,12 @@ func (e *Event) saysOrigin(text []byte) bool {
 
 // append appends the event, whose payload is p.
 func (e *Event) append(dst []byte, p payloadOps) []byte {
-	return e.appendWith(dst, p, nil)
+	return e.appendWith(dst, p, nil, "")
 }
 
-// appendWith is append for a caller that writes many events; without one times
-// is nil.
-func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache) []byte {
+// appendWith is append for a caller that writes many events: times may be nil,
+// and head the empty string.
+func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, head string) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"id":`...)
 	dst = jsonwire.AppendString(dst, e.ID)
@@ -183,25 +194,18 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache) 
 		dst = jsonwire.AppendTime(dst, e.Time)
 	}
 	dst = append(dst, `,"type":`...)
-	if i := payloadIndex(p); i >= 0 { // the catalog's names are plain
+	if i := p.index(); i >= 0 { // the catalog's names are plain
 		dst = append(dst, '"')
 		dst = append(dst, catalog[i].Kind...)
 		dst = append(dst, '"')
 	} else {
 		dst = jsonwire.AppendString(dst, string(p.kind()))
 	}
-	dst = append(dst, `,"runId":`...)
-	dst = jsonwire.AppendString(dst, e.RunID)
-	dst = appendOptional(dst, `,"sessionId":`, e.SessionID)
-	dst = appendOptional(dst, `,"taskId":`, e.TaskID)
-	dst = appendOptional(dst, `,"workflowId":`, e.WorkflowID)
-	dst = appendOptional(dst, `,"phase":`, e.Phase)
-	dst = appendOptional(dst, `,"nodeId":`, e.NodeID)
-	dst = appendOptional(dst, `,"nodeRunId":`, e.NodeRunID)
-	dst = appendOptional(dst, `,"agentId":`, e.AgentID)
-	dst = appendOptional(dst, `,"actor":`, e.Actor)
-	dst = appendOptional(dst, `,"parentAgentId":`, e.ParentAgentID)
-	dst = appendOptional(dst, `,"parentCallId":`, e.ParentCallID)
+	if head != "" {
+		dst = append(dst, head...)
+	} else {
+		dst = e.appendHead(dst)
+	}
 	if e.Step.OK {
 		dst = append(dst, `,"step":`...)
 		dst = strconv.AppendInt(dst, int64(e.Step.V), 10)
@@ -228,6 +232,22 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache) 
 		dst = e.extra.merge(dst, mark, envelopeFields[:])
 	}
 	return dst
+}
+
+// appendHead appends the members from runId to parentCallId.
+func (e *Event) appendHead(dst []byte) []byte {
+	dst = append(dst, `,"runId":`...)
+	dst = jsonwire.AppendString(dst, e.RunID)
+	dst = appendOptional(dst, `,"sessionId":`, e.SessionID)
+	dst = appendOptional(dst, `,"taskId":`, e.TaskID)
+	dst = appendOptional(dst, `,"workflowId":`, e.WorkflowID)
+	dst = appendOptional(dst, `,"phase":`, e.Phase)
+	dst = appendOptional(dst, `,"nodeId":`, e.NodeID)
+	dst = appendOptional(dst, `,"nodeRunId":`, e.NodeRunID)
+	dst = appendOptional(dst, `,"agentId":`, e.AgentID)
+	dst = appendOptional(dst, `,"actor":`, e.Actor)
+	dst = appendOptional(dst, `,"parentAgentId":`, e.ParentAgentID)
+	return appendOptional(dst, `,"parentCallId":`, e.ParentCallID)
 }
 
 func appendOptional(dst []byte, name, value string) []byte {
@@ -636,7 +656,7 @@ func writable(v reflect.Value) bool {
 
 // check applies the field rules to envelope and payload; sound says that the
 // envelope's texts were checked already.
-func (e *Event) check(sound bool) *fieldError {
+func (e *Event) check(p payloadOps, sound bool) *fieldError {
 	if err := checkLacks(e.extra); err != nil {
 		return err
 	}
@@ -650,7 +670,7 @@ func (e *Event) check(sound bool) *fieldError {
 	} else if err := e.envelopeWritable(); err != nil {
 		return err
 	}
-	if err := ops(e.Payload).check(); err != nil {
+	if err := p.check(); err != nil {
 		return err.in("payload")
 	}
 	return nil
@@ -699,6 +719,8 @@ func (u *Unknown) parseJSON(s *jsonwire.Scanner) error {
 }
 
 func (u *Unknown) reset() { *u = Unknown{} }
+
+func (u *Unknown) index() int { return -1 }
 
 func (u *Unknown) check() *fieldError {
 	if u.Type == "" {

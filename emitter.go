@@ -333,9 +333,9 @@ type runState struct {
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
-// record is the write path. sound says that the envelope's texts were checked
-// already, with the handle.
-func (s *runState) record(ctx context.Context, ev *Event, sound bool) error {
+// record is the write path. head is of the handle when the event's envelope is
+// what the handle says and no more; then its texts were checked with it.
+func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	e := s.e
 	if !e.enter() {
 		return ErrClosed
@@ -344,7 +344,7 @@ func (s *runState) record(ctx context.Context, ev *Event, sound bool) error {
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
-	done, err := s.write(ctx, ev, sound)
+	done, err := s.write(ctx, ev, head)
 	if !done.recorded {
 		return err
 	}
@@ -377,7 +377,7 @@ type outcome struct {
 
 // write is the part of the write path under the run's lock. ev is the
 // caller's own and is filled in on the way.
-func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outcome, err error) {
+func (s *runState) write(ctx context.Context, ev *Event, head string) (done outcome, err error) {
 	e := s.e
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -390,7 +390,8 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 	if ev.RunID == "" {
 		ev.RunID = s.m.runID
 	}
-	if ops(ev.Payload) == nil {
+	p := ops(ev.Payload)
+	if p == nil {
 		err := sealError(ev.Payload)
 		err.RunID, err.AgentID, err.Sequence = ev.RunID, ev.AgentID, ev.Sequence
 		return done, err
@@ -407,10 +408,11 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 	} else {
 		ev.Time = ev.Time.UTC().Round(0)
 	}
-	s.fill(ev)
+	ab := s.m.about(ev, p)
+	s.fill(ev, &ab)
 
 	// Check.
-	if violation := s.m.check(ev, sound); violation != nil {
+	if violation := s.m.check(ev, &ab, head != ""); violation != nil {
 		if e.opts.Mode == Enforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return done, violation
 		}
@@ -419,8 +421,8 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
-	c := cleaner{policy: e.redact, kind: ev.Kind()}
-	p := cleanPayload(ev.Payload, &c)
+	c := cleaner{policy: e.redact, kind: ab.kind.Kind}
+	ev.Payload = cleanPayload(ev.Payload, &c)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}
@@ -428,10 +430,11 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 		done.violation = nil
 		return done, c.err.in("payload").asError(ev)
 	}
-	var cut bool
-	used := s.reasoningUsed(ev)
-	ev.Payload, cut = e.redact.reasoning(p, used)
-	if c.redacted || cut {
+	if ab.kind.traits&reasons != 0 {
+		c.redacted = s.limitReasoning(ev, &ab) || c.redacted
+	}
+	ab.payload = ops(ev.Payload)
+	if c.redacted {
 		ev.Marks |= MarkRedacted
 	}
 	if c.sanitized {
@@ -458,8 +461,8 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 	if done.violation != nil {
 		done.violation.EventID = ev.ID
 	}
-	s.countReasoning(ev, used)
-	s.m.apply(ev)
+	s.countReasoning(ev, &ab)
+	s.m.apply(ev, &ab)
 	done.recorded, done.sequence, done.runID = true, ev.Sequence, ev.RunID
 	done.ended = s.m.terminal != ""
 
@@ -474,7 +477,7 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 		fillText(&ev.ParentSpanID, tc.ParentSpanID)
 	}
 	if e.lines {
-		s.line = ev.appendWith(s.line[:0], ops(ev.Payload), &s.times)
+		s.line = ev.appendWith(s.line[:0], ab.payload, &s.times, head)
 	}
 	for _, k := range e.sinks {
 		if werr := k.write(ctx, ev, s.line); werr != nil {
@@ -489,30 +492,44 @@ func (s *runState) write(ctx context.Context, ev *Event, sound bool) (done outco
 
 const maxKeptLine = 1 << 20
 
+// limitReasoning cuts the event's reasoning to what the policy allows, and
+// reports whether it did.
+func (s *runState) limitReasoning(ev *Event, ab *about) (cut bool) {
+	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.reasoningUsed(ev, ab))
+	return cut
+}
+
 // reasoningUsed returns how much reasoning the event's block had before: in
 // tokens with Policy.CountTokens, else in characters.
-func (s *runState) reasoningUsed(ev *Event) int {
-	used := s.m.blockSize(ev)
+func (s *runState) reasoningUsed(ev *Event, ab *about) int {
+	p, ok := ev.Payload.(*AgentReasoningDelta)
+	if !ok {
+		return 0
+	}
+	used := ab.agent.blockSize(p.BlockID)
 	if used == 0 || s.e.redact.CountTokens == nil {
 		return used
 	}
-	p := ev.Payload.(*AgentReasoningDelta)
-	if tokens, ok := s.tokens[callKey{s.m.agentKey(ev), p.BlockID}]; ok {
+	if tokens, ok := s.tokens[callKey{ab.key, p.BlockID}]; ok {
 		return tokens
 	}
 	return used / 4 // of a resumed run
 }
 
 // countReasoning adds a delta to the tokens of its block.
-func (s *runState) countReasoning(ev *Event, used int) {
-	p, ok := ev.Payload.(*AgentReasoningDelta)
-	if !ok || p.Verbosity != VerbositySummary || s.e.redact.CountTokens == nil {
+func (s *runState) countReasoning(ev *Event, ab *about) {
+	if s.e.redact.CountTokens == nil {
 		return
 	}
+	p, ok := ev.Payload.(*AgentReasoningDelta)
+	if !ok || p.Verbosity != VerbositySummary {
+		return
+	}
+	used := s.reasoningUsed(ev, ab)
 	if s.tokens == nil || len(s.tokens) >= maxBlocks {
 		s.tokens = map[callKey]int{}
 	}
-	s.tokens[callKey{s.m.agentKey(ev), p.BlockID}] = used + s.e.redact.CountTokens(p.Delta)
+	s.tokens[callKey{ab.key, p.BlockID}] = used + s.e.redact.CountTokens(p.Delta)
 }
 
 func fillText(to *string, from string) {
@@ -540,8 +557,8 @@ func (e *Emitter) failed(err error, k *sinkEntry, done *outcome, cause error) er
 // fill completes what the emitter knows better than its caller: the step, the
 // causation of a return, the status a transition starts from, the totals of an
 // end, the ids of a message. A payload is copied before it is changed.
-func (s *runState) fill(ev *Event) {
-	a := s.m.find(s.m.agentKey(ev))
+func (s *runState) fill(ev *Event, ab *about) {
+	a := ab.agent
 	switch p := ev.Payload.(type) {
 	case *AgentTransition:
 		if p.From == "" {
@@ -550,7 +567,7 @@ func (s *runState) fill(ev *Event) {
 			if a != nil {
 				out.From = a.status
 			}
-			ev.Payload = &out
+			ev.Payload, ab.payload = &out, &out
 		}
 	case *AgentEnded:
 		if !p.Totals.OK {
@@ -559,11 +576,11 @@ func (s *runState) fill(ev *Event) {
 			if a != nil {
 				out.Totals.V = a.totals()
 			}
-			ev.Payload = &out
+			ev.Payload, ab.payload = &out, &out
 		}
 	case *ToolReturned:
 		if ev.CausationID == "" && !p.OneEvent {
-			if call, open := s.m.calls[callKey{s.m.agentKey(ev), p.CallID}]; open {
+			if call, open := s.m.calls[callKey{ab.key, p.CallID}]; open {
 				ev.CausationID = call.eventID
 			}
 		}
@@ -577,29 +594,28 @@ func (s *runState) fill(ev *Event) {
 			if m.TS == 0 {
 				out.Message.TS = ev.Time.UnixMilli()
 			}
-			ev.Payload = &out
+			ev.Payload, ab.payload = &out, &out
 		}
 	}
 	if ev.AgentID != "" && !ev.Step.OK && !ev.Marks.Has(MarkLate) {
-		s.fillStep(ev, a)
+		s.fillStep(ev, ab)
 	}
 }
 
 // fillStep gives an event of an agent its current step: starts, ends and
 // audits have none, and what comes before the start is in no step.
-func (s *runState) fillStep(ev *Event, a *agentState) {
-	step := 0
-	switch p := ev.Payload.(type) {
-	case *AgentStarted, *AgentEnded, *AuditChecked:
+func (s *runState) fillStep(ev *Event, ab *about) {
+	a := ab.agent
+	if ab.kind.traits&stepless != 0 {
 		return
-	case *AgentTransition:
+	}
+	step := 0
+	if p, ok := ev.Payload.(*AgentTransition); ok {
 		if p.To == Thinking && a != nil && a.step.OK {
 			step = 1 // a new step begins when the agent re-enters thinking
 		}
-	default:
-		if i := payloadIndex(ev.Payload); (i < 0 || !catalog[i].Act) && (a == nil || !a.started) {
-			return
-		}
+	} else if !ab.kind.Act && (a == nil || !a.started) {
+		return
 	}
 	if a != nil {
 		if a.renew {

@@ -130,7 +130,7 @@ func (f *Fold) Apply(ev Event) {
 		f.violation(err)
 		return
 	}
-	f.line = ev.appendWith(f.line[:0], p, &f.times)
+	f.line = ev.appendWith(f.line[:0], p, &f.times, "")
 	f.add(&ev, jsonwire.Hash(f.line), false)
 }
 
@@ -145,26 +145,27 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	}
 	// 53 bits survive readers of JSON that know only floats.
 	fp := Fingerprint{Sequence: ev.Sequence, Hash: hash >> 11}
+	ab := f.m.about(ev, ops(ev.Payload))
 	if ev.Sequence < f.m.next {
-		f.repeated(ev, fp)
+		f.repeated(ev, &ab, fp)
 		return
 	}
-	f.remember(ev, fp)
+	f.remember(&ab, fp)
 
-	if err := f.m.check(ev, sound); err != nil {
+	if err := f.m.check(ev, &ab, sound); err != nil {
 		f.violation(err)
 	}
 	if err := f.m.checkMessage(ev); err != nil {
 		f.violation(err)
 	}
 	known := f.m.knows(ev)
-	f.finishTexts(ev)
-	a := f.m.apply(ev)
+	f.finishTexts(ev, &ab)
+	a := f.m.apply(ev, &ab)
 	var rec *AgentSnapshot
 	if a != nil {
-		rec = f.record(a, ev)
+		rec = f.record(a, &ab)
 	}
-	if !droppable(ev.Payload) {
+	if !ab.kind.Droppable {
 		if f.s.StartedAt.IsZero() {
 			f.s.StartedAt = ev.Time
 		}
@@ -173,18 +174,18 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if known {
 		return // a message that is there already, or was retracted
 	}
-	f.apply(ev, a, rec)
+	f.apply(ev, &ab, a, rec)
 }
 
 // record returns the fold's record of an agent. Agents are counted as they
 // appear, by events that may not be dropped.
-func (f *Fold) record(a *agentState, ev *Event) *AgentSnapshot {
+func (f *Fold) record(a *agentState, ab *about) *AgentSnapshot {
 	if a.rec == nil {
 		a.rec = &AgentSnapshot{AgentID: a.key, Order: -1}
 		a.rec.fill()
 		f.s.Agents[a.key] = a.rec
 	}
-	if a.rec.Order < 0 && !droppable(ev.Payload) {
+	if a.rec.Order < 0 && !ab.kind.Droppable {
 		order := 0
 		for _, other := range f.s.Agents {
 			if other.Order >= 0 {
@@ -199,10 +200,10 @@ func (f *Fold) record(a *agentState, ev *Event) *AgentSnapshot {
 // remember keeps the fingerprint of an event. Those of droppable events have a
 // list of their own, which ends with the agents' work, so that leaving them out
 // leaves the snapshot of a finished run as it is.
-func (f *Fold) remember(ev *Event, fp Fingerprint) {
-	if !droppable(ev.Payload) {
+func (f *Fold) remember(ab *about, fp Fingerprint) {
+	if !ab.kind.Droppable {
 		f.recent.add(fp)
-	} else if a := f.m.find(f.m.agentKey(ev)); f.m.terminal == "" && a != nil && a.open {
+	} else if f.m.terminal == "" && ab.agent != nil && ab.agent.open {
 		f.deltas.add(fp)
 	}
 }
@@ -219,13 +220,8 @@ func (w *window) add(fp Fingerprint) {
 
 func (w window) latest() []Fingerprint { return w[max(0, len(w)-recentEvents):] }
 
-func droppable(p Payload) bool {
-	i := payloadIndex(p)
-	return i >= 0 && catalog[i].Droppable
-}
-
 // repeated handles an event whose sequence is not above the last one.
-func (f *Fold) repeated(ev *Event, fp Fingerprint) {
+func (f *Fold) repeated(ev *Event, ab *about, fp Fingerprint) {
 	recent := f.recent.latest()
 	for _, list := range [...][]Fingerprint{recent, f.deltas.latest()} {
 		for _, r := range list {
@@ -238,7 +234,7 @@ func (f *Fold) repeated(ev *Event, fp Fingerprint) {
 		}
 	}
 	// Not remembered: out of order, unless it may have been forgotten.
-	if forgotten := len(recent) == recentEvents && ev.Sequence < recent[0].Sequence; !forgotten && !droppable(ev.Payload) {
+	if forgotten := len(recent) == recentEvents && ev.Sequence < recent[0].Sequence; !forgotten && !ab.kind.Droppable {
 		f.violation(f.m.refuse(ev, RuleSequence, "", "", "sequence goes back from "+utoa(f.m.next-1)+"; the event is left out"))
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // apply is what every kind means for the snapshot. It is written by hand on
 // purpose: this mapping must not be derived.
-func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
+func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	s := f.s
 	switch p := ev.Payload.(type) {
 	case *SessionStarted:
@@ -99,10 +99,10 @@ func (f *Fold) apply(ev *Event, a *agentState, rec *AgentSnapshot) {
 		f.message(ev, &p.Message)
 
 	case *ToolCalled:
-		f.toolCalled(ev, a, rec, p)
+		f.toolCalled(ev, ab, a, rec, p)
 	case *ToolArgumentsDelta:
 	case *ToolReturned:
-		f.toolReturned(ev, a, rec, p)
+		f.toolReturned(ev, ab, a, rec, p)
 
 	case *AgentHandoff:
 		s.Handoffs = append(s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID), Reason: strings.Clone(p.Reason)})
@@ -343,11 +343,11 @@ func (f *Fold) settle() {
 
 // finishTexts writes down texts that only live in blocks, before the machine
 // forgets the blocks at an end or a new start.
-func (f *Fold) finishTexts(ev *Event) {
+func (f *Fold) finishTexts(ev *Event, ab *about) {
 	switch ev.Payload.(type) {
 	case *AgentStarted, *AgentEnded:
-		if a := f.m.find(f.m.agentKey(ev)); a != nil {
-			a.finishTexts()
+		if ab.agent != nil {
+			ab.agent.finishTexts()
 		}
 	case *RunCompleted, *RunFailed, *RunCancelled:
 		for _, a := range f.m.agents {
@@ -465,9 +465,9 @@ func (f *Fold) message(ev *Event, m *ConversationMessage) {
 	f.s.MessageEvents = append(f.s.MessageEvents, strings.Clone(ev.ID))
 }
 
-func (f *Fold) toolCalled(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolCalled) {
+func (f *Fold) toolCalled(ev *Event, ab *about, a *agentState, rec *AgentSnapshot, p *ToolCalled) {
 	t := f.tool(p.ToolID)
-	c := f.call(ev, a, p.CallID, t.id)
+	c := f.call(ev, ab, a, p.CallID, t.id)
 	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, f.m.own(p.RetryOf), ev.Time
 	for i, open := range f.calls {
 		if open.CallID == c.CallID && open.AgentID == c.AgentID {
@@ -487,7 +487,7 @@ func (f *Fold) toolCalled(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolC
 
 // call returns the record of a call, one that is not needed any more if there
 // is one.
-func (f *Fold) call(ev *Event, a *agentState, id, tool string) *ToolCallSnapshot {
+func (f *Fold) call(ev *Event, ab *about, a *agentState, id, tool string) *ToolCallSnapshot {
 	var c *ToolCallSnapshot
 	if n := len(f.free); n > 0 {
 		c, f.free = f.free[n-1], f.free[:n-1]
@@ -501,13 +501,13 @@ func (f *Fold) call(ev *Event, a *agentState, id, tool string) *ToolCallSnapshot
 	if a != nil {
 		c.AgentID = a.key
 	} else {
-		c.AgentID = f.m.own(f.m.agentKey(ev))
+		c.AgentID = f.m.own(ab.key)
 	}
 	return c
 }
 
-func (f *Fold) toolReturned(ev *Event, a *agentState, rec *AgentSnapshot, p *ToolReturned) {
-	key := f.m.agentKey(ev)
+func (f *Fold) toolReturned(ev *Event, ab *about, a *agentState, rec *AgentSnapshot, p *ToolReturned) {
+	key := ab.key
 	var c *ToolCallSnapshot
 	if !p.OneEvent {
 		for i, open := range f.calls {
@@ -522,7 +522,7 @@ func (f *Fold) toolReturned(ev *Event, a *agentState, rec *AgentSnapshot, p *Too
 	stats := t.stats
 	known := c != nil
 	if c == nil {
-		c = f.call(ev, a, p.CallID, t.id)
+		c = f.call(ev, ab, a, p.CallID, t.id)
 		if p.OneEvent {
 			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at

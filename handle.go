@@ -10,12 +10,22 @@ import (
 type Run struct {
 	s     *runState
 	scope Scope
-	sound bool // run id and scope can stand on a line: found out once
+	head  string // of the lines of its events
 }
 
 func newRun(s *runState, scope Scope) *Run {
 	ev := Event{RunID: s.m.runID, Scope: scope}
-	return &Run{s: s, scope: scope, sound: ev.envelopeWritable() == nil}
+	return &Run{s: s, scope: scope, head: ev.head()}
+}
+
+// head returns the part of the event's line that is the same for all events of
+// a handle, made once: from runId to parentCallId. It is empty when it cannot
+// stand on a line.
+func (e *Event) head() string {
+	if e.envelopeWritable() != nil {
+		return ""
+	}
+	return string(e.appendHead(nil))
 }
 
 // ID returns the run's id.
@@ -51,7 +61,7 @@ func (s Scope) with(over Scope) Scope {
 // Cancelling the context does not lose the event.
 func (r *Run) Emit(ctx context.Context, p Payload) error {
 	ev := Event{Scope: r.scope, Payload: p}
-	return r.s.record(ctx, &ev, r.sound)
+	return r.s.record(ctx, &ev, r.head)
 }
 
 // Record is [Run.Emit] for an event of which the caller has filled in some of
@@ -60,7 +70,7 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 // Sequence and SchemaVersion are the library's.
 func (r *Run) Record(ctx context.Context, ev Event) error {
 	ev.Scope = r.scope.with(ev.Scope)
-	return r.s.record(ctx, &ev, false)
+	return r.s.record(ctx, &ev, "")
 }
 
 // Agent returns a handle to an agent of the run. It emits nothing: the agent
@@ -85,12 +95,12 @@ type Agent struct {
 	id     string
 	parent string // agent that spawned it
 	call   string // by this call
-	sound  bool   // as in Run
+	head   string // as in Run
 }
 
 func newAgent(r *Run, id, parent, call string) *Agent {
-	ev := Event{AgentID: id, ParentAgentID: parent, ParentCallID: call}
-	return &Agent{run: r, id: id, parent: parent, call: call, sound: r.sound && ev.envelopeWritable() == nil}
+	ev := Event{RunID: r.s.m.runID, Scope: r.scope, AgentID: id}
+	return &Agent{run: r, id: id, parent: parent, call: call, head: ev.head()}
 }
 
 // ID returns the agent's id.
@@ -107,10 +117,11 @@ func (a *Agent) Agent(id string) *Agent { return newAgent(a.run, id, a.id, "") }
 // Emit records one payload as an event of the agent. See [Run.Emit].
 func (a *Agent) Emit(ctx context.Context, p Payload) error {
 	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
-	if _, ok := p.(*AgentStarted); ok {
+	if _, ok := p.(*AgentStarted); ok && a.parent != "" {
 		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
+		return a.run.s.record(ctx, &ev, "")
 	}
-	return a.run.s.record(ctx, &ev, a.sound)
+	return a.run.s.record(ctx, &ev, a.head)
 }
 
 // Record is [Run.Record] for an event of the agent.

@@ -438,298 +438,147 @@ func (v *BlackboardItemCreated) reset() { *v = BlackboardItemCreated{} }
 
 func (v *MemoryChanged) reset() { *v = MemoryChanged{} }
 
-// payloadIndex returns the position of p's kind in the catalog, and -1 if p is
-// nil, a nil pointer or not one of the catalog's payloads. It calls no method
-// of p, which may be somebody else's.
-func payloadIndex(p Payload) int {
-	switch p := p.(type) {
-	case *SessionStarted:
-		if p != nil {
-			return 0
-		}
-	case *SessionCompleted:
-		if p != nil {
-			return 1
-		}
-	case *RunStarted:
-		if p != nil {
-			return 2
-		}
-	case *RunPaused:
-		if p != nil {
-			return 3
-		}
-	case *RunResumed:
-		if p != nil {
-			return 4
-		}
-	case *RunCompleted:
-		if p != nil {
-			return 5
-		}
-	case *RunFailed:
-		if p != nil {
-			return 6
-		}
-	case *RunCancelled:
-		if p != nil {
-			return 7
-		}
-	case *AgentStarted:
-		if p != nil {
-			return 8
-		}
-	case *AgentTransition:
-		if p != nil {
-			return 9
-		}
-	case *AgentEnded:
-		if p != nil {
-			return 10
-		}
-	case *AgentErrored:
-		if p != nil {
-			return 11
-		}
-	case *AgentSessionChanged:
-		if p != nil {
-			return 12
-		}
-	case *EventRetracted:
-		if p != nil {
-			return 13
-		}
-	case *ContextCompacted:
-		if p != nil {
-			return 14
-		}
-	case *TaskAssigned:
-		if p != nil {
-			return 15
-		}
-	case *AgentReasoned:
-		if p != nil {
-			return 16
-		}
-	case *AgentReasoningDelta:
-		if p != nil {
-			return 17
-		}
-	case *AgentDecided:
-		if p != nil {
-			return 18
-		}
-	case *OrchestratorDecided:
-		if p != nil {
-			return 19
-		}
-	case *IntentClassified:
-		if p != nil {
-			return 20
-		}
-	case *PlanProposed:
-		if p != nil {
-			return 21
-		}
-	case *TextDelta:
-		if p != nil {
-			return 22
-		}
-	case *TextCompleted:
-		if p != nil {
-			return 23
-		}
-	case *MessageCreated:
-		if p != nil {
-			return 24
-		}
-	case *ToolCalled:
-		if p != nil {
-			return 25
-		}
-	case *ToolArgumentsDelta:
-		if p != nil {
-			return 26
-		}
-	case *ToolReturned:
-		if p != nil {
-			return 27
-		}
-	case *AgentHandoff:
-		if p != nil {
-			return 28
-		}
-	case *HandoffRequested:
-		if p != nil {
-			return 29
-		}
-	case *HandoffAccepted:
-		if p != nil {
-			return 30
-		}
-	case *TurnStarted:
-		if p != nil {
-			return 31
-		}
-	case *TurnEnded:
-		if p != nil {
-			return 32
-		}
-	case *TurnSummarized:
-		if p != nil {
-			return 33
-		}
-	case *StepStarted:
-		if p != nil {
-			return 34
-		}
-	case *StepEnded:
-		if p != nil {
-			return 35
-		}
-	case *SpanRecorded:
-		if p != nil {
-			return 36
-		}
-	case *NodeStarted:
-		if p != nil {
-			return 37
-		}
-	case *NodeCompleted:
-		if p != nil {
-			return 38
-		}
-	case *NodeFailed:
-		if p != nil {
-			return 39
-		}
-	case *NodeSkipped:
-		if p != nil {
-			return 40
-		}
-	case *NodeSuspended:
-		if p != nil {
-			return 41
-		}
-	case *EdgeFired:
-		if p != nil {
-			return 42
-		}
-	case *EdgeSkipped:
-		if p != nil {
-			return 43
-		}
-	case *LoopIterated:
-		if p != nil {
-			return 44
-		}
-	case *LoopRoundCompleted:
-		if p != nil {
-			return 45
-		}
-	case *StatePatched:
-		if p != nil {
-			return 46
-		}
-	case *WorkflowCreated:
-		if p != nil {
-			return 47
-		}
-	case *WorkflowApproved:
-		if p != nil {
-			return 48
-		}
-	case *PhaseStarted:
-		if p != nil {
-			return 49
-		}
-	case *PhaseCompleted:
-		if p != nil {
-			return 50
-		}
-	case *CheckpointSaved:
-		if p != nil {
-			return 51
-		}
-	case *CheckpointResumed:
-		if p != nil {
-			return 52
-		}
-	case *WorkflowFinalized:
-		if p != nil {
-			return 53
-		}
-	case *ApprovalRequested:
-		if p != nil {
-			return 54
-		}
-	case *ApprovalGranted:
-		if p != nil {
-			return 55
-		}
-	case *ApprovalRejected:
-		if p != nil {
-			return 56
-		}
-	case *ClarificationRequested:
-		if p != nil {
-			return 57
-		}
-	case *ClarificationResolved:
-		if p != nil {
-			return 58
-		}
-	case *CommandReceived:
-		if p != nil {
-			return 59
-		}
-	case *CommandConsumed:
-		if p != nil {
-			return 60
-		}
-	case *AuditChecked:
-		if p != nil {
-			return 61
-		}
-	case *ClaimVerified:
-		if p != nil {
-			return 62
-		}
-	case *IssueFound:
-		if p != nil {
-			return 63
-		}
-	case *CitationFound:
-		if p != nil {
-			return 64
-		}
-	case *EvidenceInsufficient:
-		if p != nil {
-			return 65
-		}
-	case *UsageObserved:
-		if p != nil {
-			return 66
-		}
-	case *BudgetExceeded:
-		if p != nil {
-			return 67
-		}
-	case *CapBreached:
-		if p != nil {
-			return 68
-		}
-	case *BlackboardItemCreated:
-		if p != nil {
-			return 69
-		}
-	case *MemoryChanged:
-		if p != nil {
-			return 70
-		}
-	}
-	return -1
-}
+func (*SessionStarted) index() int { return 0 }
+
+func (*SessionCompleted) index() int { return 1 }
+
+func (*RunStarted) index() int { return 2 }
+
+func (*RunPaused) index() int { return 3 }
+
+func (*RunResumed) index() int { return 4 }
+
+func (*RunCompleted) index() int { return 5 }
+
+func (*RunFailed) index() int { return 6 }
+
+func (*RunCancelled) index() int { return 7 }
+
+func (*AgentStarted) index() int { return 8 }
+
+func (*AgentTransition) index() int { return 9 }
+
+func (*AgentEnded) index() int { return 10 }
+
+func (*AgentErrored) index() int { return 11 }
+
+func (*AgentSessionChanged) index() int { return 12 }
+
+func (*EventRetracted) index() int { return 13 }
+
+func (*ContextCompacted) index() int { return 14 }
+
+func (*TaskAssigned) index() int { return 15 }
+
+func (*AgentReasoned) index() int { return 16 }
+
+func (*AgentReasoningDelta) index() int { return 17 }
+
+func (*AgentDecided) index() int { return 18 }
+
+func (*OrchestratorDecided) index() int { return 19 }
+
+func (*IntentClassified) index() int { return 20 }
+
+func (*PlanProposed) index() int { return 21 }
+
+func (*TextDelta) index() int { return 22 }
+
+func (*TextCompleted) index() int { return 23 }
+
+func (*MessageCreated) index() int { return 24 }
+
+func (*ToolCalled) index() int { return 25 }
+
+func (*ToolArgumentsDelta) index() int { return 26 }
+
+func (*ToolReturned) index() int { return 27 }
+
+func (*AgentHandoff) index() int { return 28 }
+
+func (*HandoffRequested) index() int { return 29 }
+
+func (*HandoffAccepted) index() int { return 30 }
+
+func (*TurnStarted) index() int { return 31 }
+
+func (*TurnEnded) index() int { return 32 }
+
+func (*TurnSummarized) index() int { return 33 }
+
+func (*StepStarted) index() int { return 34 }
+
+func (*StepEnded) index() int { return 35 }
+
+func (*SpanRecorded) index() int { return 36 }
+
+func (*NodeStarted) index() int { return 37 }
+
+func (*NodeCompleted) index() int { return 38 }
+
+func (*NodeFailed) index() int { return 39 }
+
+func (*NodeSkipped) index() int { return 40 }
+
+func (*NodeSuspended) index() int { return 41 }
+
+func (*EdgeFired) index() int { return 42 }
+
+func (*EdgeSkipped) index() int { return 43 }
+
+func (*LoopIterated) index() int { return 44 }
+
+func (*LoopRoundCompleted) index() int { return 45 }
+
+func (*StatePatched) index() int { return 46 }
+
+func (*WorkflowCreated) index() int { return 47 }
+
+func (*WorkflowApproved) index() int { return 48 }
+
+func (*PhaseStarted) index() int { return 49 }
+
+func (*PhaseCompleted) index() int { return 50 }
+
+func (*CheckpointSaved) index() int { return 51 }
+
+func (*CheckpointResumed) index() int { return 52 }
+
+func (*WorkflowFinalized) index() int { return 53 }
+
+func (*ApprovalRequested) index() int { return 54 }
+
+func (*ApprovalGranted) index() int { return 55 }
+
+func (*ApprovalRejected) index() int { return 56 }
+
+func (*ClarificationRequested) index() int { return 57 }
+
+func (*ClarificationResolved) index() int { return 58 }
+
+func (*CommandReceived) index() int { return 59 }
+
+func (*CommandConsumed) index() int { return 60 }
+
+func (*AuditChecked) index() int { return 61 }
+
+func (*ClaimVerified) index() int { return 62 }
+
+func (*IssueFound) index() int { return 63 }
+
+func (*CitationFound) index() int { return 64 }
+
+func (*EvidenceInsufficient) index() int { return 65 }
+
+func (*UsageObserved) index() int { return 66 }
+
+func (*BudgetExceeded) index() int { return 67 }
+
+func (*CapBreached) index() int { return 68 }
+
+func (*BlackboardItemCreated) index() int { return 69 }
+
+func (*MemoryChanged) index() int { return 70 }
 
 // limited says, by the position in the catalog, whether a payload can hold
 // values that JSON has no text for: floats and times.
@@ -1106,20 +955,9 @@ func newPayload(k Kind) Payload {
 	return nil
 }
 
-// kindOf returns the kind of p, and false if p is nil, a nil pointer or not a
-// payload of this package. It calls no method of p.
-func kindOf(p Payload) (Kind, bool) {
-	if i := payloadIndex(p); i >= 0 {
-		return catalog[i].Kind, true
-	}
-	if u, ok := p.(*Unknown); ok && u != nil {
-		return u.Type, true
-	}
-	return "", false
-}
-
 // ops returns p with the methods of this package, and nil if p is nil, a nil
-// pointer or not a payload of this package.
+// pointer or not a payload of this package. It calls no method of p, which may
+// be somebody else's.
 func ops(p Payload) payloadOps {
 	switch p := p.(type) {
 	case *SessionStarted:

@@ -113,6 +113,29 @@ func (m *machine) agentKey(e *Event) string {
 	return ""
 }
 
+// about is what is asked about an event more than once, looked up once.
+type about struct {
+	payload payloadOps
+	kind    *KindInfo   // the catalog's row
+	key     string      // says who the agent is
+	agent   *agentState // nil: there is none yet
+}
+
+// noKind is the row of payloads that the catalog does not have.
+var noKind KindInfo
+
+// about looks an event up. p is its payload.
+func (m *machine) about(e *Event, p payloadOps) about {
+	ab := about{payload: p, kind: &noKind, key: m.agentKey(e)}
+	if i := p.index(); i >= 0 {
+		ab.kind = &catalog[i]
+	}
+	if ab.key != "" {
+		ab.agent = m.find(ab.key)
+	}
+	return ab
+}
+
 // find returns the state of an agent, or nil. Agents are never forgotten, so
 // the one asked for last is the first to be tried.
 func (m *machine) find(key string) *agentState {
@@ -169,26 +192,27 @@ func quote(what, id string) string {
 	return what + ` "` + id + `"`
 }
 
-// check reports the first rule that e would break, or nil. The payload is one
-// of this package's; sound says that the envelope's texts were checked already.
-func (m *machine) check(e *Event, sound bool) *InvariantError {
-	if err := e.check(sound); err != nil {
+// check reports the first rule that e would break, or nil. sound says that the
+// envelope's texts were checked already.
+func (m *machine) check(e *Event, ab *about, sound bool) *InvariantError {
+	if err := e.check(ab.payload, sound); err != nil {
 		return err.asError(e)
 	}
-	if m.terminal != "" && !e.Marks.Has(MarkLate) && !afterEnd(e.Payload) {
+	if m.terminal != "" && !e.Marks.Has(MarkLate) && ab.kind.traits&afterEnd == 0 {
 		return m.refuse(e, RuleTerminalLast, quote("run", e.RunID), "ended by "+string(m.terminal),
 			"only session events, audits, usage and late events may follow")
 	}
-	if err := m.checkWorkflow(e); err != nil {
-		return err
-	}
-	key := m.agentKey(e)
-	a := m.find(key)
-	if key != "" {
-		if err := m.checkAgent(e, key, a); err != nil {
+	if ab.kind.traits&ofWorkflow != 0 || e.WorkflowID != "" || e.Phase != "" {
+		if err := m.checkWorkflow(e, ab.kind.traits); err != nil {
 			return err
 		}
-	} else if isLifecycle(e.Payload) {
+	}
+	key, a := ab.key, ab.agent
+	if key != "" {
+		if err := m.checkAgent(e, ab); err != nil {
+			return err
+		}
+	} else if ab.kind.traits&ofLifecycle != 0 {
 		return (&fieldError{RuleFieldRequired, "/agentId", "is required (or nodeRunId, or spanId of the start)"}).asError(e)
 	}
 	switch p := e.Payload.(type) {
@@ -232,32 +256,6 @@ func (m *machine) check(e *Event, sound bool) *InvariantError {
 	return nil
 }
 
-// afterEnd reports whether a kind is legal after the run's terminal event.
-func afterEnd(p Payload) bool {
-	switch p.(type) {
-	case *SessionStarted, *SessionCompleted, *AuditChecked, *UsageObserved:
-		return true
-	}
-	return false
-}
-
-func isSession(p Payload) bool {
-	switch p.(type) {
-	case *SessionStarted, *SessionCompleted:
-		return true
-	}
-	return false
-}
-
-// isLifecycle reports whether p is about an agent and nothing else.
-func isLifecycle(p Payload) bool {
-	switch p.(type) {
-	case *AgentStarted, *AgentTransition, *AgentEnded:
-		return true
-	}
-	return false
-}
-
 // checkMessage is the part of check that needs the text as it is recorded,
 // after redaction.
 func (m *machine) checkMessage(e *Event) *InvariantError {
@@ -294,10 +292,10 @@ func (m *machine) hash(c *ConversationMessage) uint64 {
 	return jsonwire.Hash(m.buf)
 }
 
-func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantError {
+func (m *machine) checkAgent(e *Event, ab *about) *InvariantError {
+	key, a := ab.key, ab.agent
 	if e.Step.OK {
-		switch e.Payload.(type) {
-		case *AgentStarted, *AgentEnded, *AuditChecked:
+		if ab.kind.traits&stepless != 0 {
 			return m.refuse(e, RuleStepMonotonic, quote("agent", key), "", "starts, ends and audits have no step")
 		}
 		if a != nil {
@@ -342,19 +340,17 @@ func (m *machine) checkAgent(e *Event, key string, a *agentState) *InvariantErro
 		}
 		return nil
 	}
-	if a == nil || late {
+	if a == nil || late || !ab.kind.Act {
 		return nil
 	}
 	if p, ok := e.Payload.(*MessageCreated); ok && p.Message.From != key {
 		return nil // somebody else's words in the agent's conversation
 	}
-	if i := payloadIndex(e.Payload); i >= 0 && catalog[i].Act {
-		if a.ended {
-			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
-		}
-		if a.status.Terminal() {
-			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), string(a.status), "only audits and agent.ended may follow")
-		}
+	if a.ended {
+		return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
+	}
+	if a.status.Terminal() {
+		return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), string(a.status), "only audits and agent.ended may follow")
 	}
 	return nil
 }
@@ -467,13 +463,9 @@ func (m *machine) sharesByGroup(e *Event, a *agentState, msg *ConversationMessag
 	return a != nil && a.group && msg.From == e.AgentID
 }
 
-func (m *machine) checkWorkflow(e *Event) *InvariantError {
-	needPhase := false
-	switch e.Payload.(type) {
-	case *WorkflowCreated, *WorkflowApproved, *WorkflowFinalized:
-	case *PhaseStarted, *PhaseCompleted, *CheckpointSaved, *CheckpointResumed:
-		needPhase = true
-	default:
+// checkWorkflow is for events of a workflow, or of a kind that is.
+func (m *machine) checkWorkflow(e *Event, kind traits) *InvariantError {
+	if kind&ofWorkflow == 0 {
 		if e.Phase != "" && e.WorkflowID == "" {
 			return m.refuse(e, RuleWorkflowContext, quote("phase", e.Phase), "without workflowId", "events of a workflow carry workflowId")
 		}
@@ -485,7 +477,7 @@ func (m *machine) checkWorkflow(e *Event) *InvariantError {
 	if e.WorkflowID == "" {
 		return m.refuse(e, RuleWorkflowContext, "", "", "workflow events carry workflowId")
 	}
-	if needPhase && e.Phase == "" {
+	if kind&ofPhase != 0 && e.Phase == "" {
 		return m.refuse(e, RuleWorkflowContext, quote("workflow", e.WorkflowID), "", "phase and checkpoint events carry phase")
 	}
 	return nil
@@ -493,21 +485,23 @@ func (m *machine) checkWorkflow(e *Event) *InvariantError {
 
 // apply brings the machine to the state that e describes. It returns the
 // agent the event belongs to, or nil.
-func (m *machine) apply(e *Event) *agentState {
+func (m *machine) apply(e *Event, ab *about) *agentState {
 	m.next = max(e.Sequence, e.Sequence+1) // a log may claim the highest number there is
-	if !isSession(e.Payload) {
+	if ab.kind.traits&ofSession == 0 {
 		m.begun = true
 	}
-	var a *agentState
-	key := m.agentKey(e)
-	if key != "" {
-		if i := payloadIndex(e.Payload); e.Step.OK || e.AgentID != "" || i >= 0 && (catalog[i].Act || catalog[i].Subject == "agent") {
+	a, key := ab.agent, ab.key
+	switch {
+	case key == "":
+		a = nil
+	case e.Step.OK || e.AgentID != "" || ab.kind.Act || ab.kind.Subject == "agent":
+		if a == nil {
 			a = m.agent(key)
-		} else if a = m.find(key); a != nil && !a.firm {
-			a = nil // as if its deltas were not there
 		}
+	case a != nil && !a.firm:
+		a = nil // as if its deltas were not there
 	}
-	delta := droppable(e.Payload)
+	delta := ab.kind.Droppable
 	if a != nil && !delta {
 		a.firm = true
 	}
@@ -767,17 +761,13 @@ func (m *machine) forget(a *agentState, subject, id string) {
 	}
 }
 
-// blockSize returns how many characters of reasoning the event's block had so
-// far.
-func (m *machine) blockSize(e *Event) int {
-	p, ok := e.Payload.(*AgentReasoningDelta)
-	if !ok {
+// blockSize returns how many characters of reasoning the block had so far.
+func (a *agentState) blockSize(id string) int {
+	if a == nil {
 		return 0
 	}
-	if a := m.agents[m.agentKey(e)]; a != nil {
-		if b := a.block("reasoning", p.BlockID); b != nil {
-			return b.size
-		}
+	if b := a.block("reasoning", id); b != nil {
+		return b.size
 	}
 	return 0
 }

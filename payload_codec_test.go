@@ -489,7 +489,7 @@ func TestPayloadSealed(t *testing.T) {
 	for info := range Kinds() {
 		p := New(info.Kind)
 		require.Equal(t, i, kindIndex(info.Kind))
-		require.Equal(t, i, payloadIndex(p))
+		require.Equal(t, i, ops(p).index())
 		require.Equal(t, info.Kind, p.kind())
 		k, ok := kindOf(p)
 		require.True(t, ok)
@@ -504,7 +504,7 @@ func TestPayloadSealed(t *testing.T) {
 	require.Nil(t, newPayload("no.such"))
 
 	unknown := &Unknown{Type: "no.such"}
-	require.Equal(t, -1, payloadIndex(unknown))
+	require.Equal(t, -1, ops(unknown).index())
 	k, ok := kindOf(unknown)
 	require.True(t, ok)
 	require.Equal(t, Kind("no.such"), k)
@@ -519,7 +519,6 @@ func TestPayloadSealed(t *testing.T) {
 
 func requireNoPayload(t *testing.T, p Payload) {
 	t.Helper()
-	require.Equal(t, -1, payloadIndex(p))
 	_, ok := kindOf(p)
 	require.False(t, ok)
 	require.Nil(t, ops(p))

@@ -22,16 +22,10 @@ switch p := p.(type) {`)
 		w.p("\nfunc (v *%[1]s) reset() { *v = %[1]s{} }", st.name)
 	}
 
-	w.p(`
-// payloadIndex returns the position of p's kind in the catalog, and -1 if p is
-// nil, a nil pointer or not one of the catalog's payloads. It calls no method
-// of p, which may be somebody else's.
-func payloadIndex(p Payload) int {
-switch p := p.(type) {`)
+	w.p("")
 	for i, st := range m.rows {
-		w.p("case *%s:\nif p != nil {\nreturn %d\n}", st.name, i)
+		w.p("\nfunc (*%s) index() int { return %d }", st.name, i)
 	}
-	w.p("}\nreturn -1\n}")
 
 	w.p(`
 // limited says, by the position in the catalog, whether a payload can hold
@@ -62,21 +56,9 @@ switch k {`)
 	w.p("}\nreturn nil\n}")
 
 	w.p(`
-// kindOf returns the kind of p, and false if p is nil, a nil pointer or not a
-// payload of this package. It calls no method of p.
-func kindOf(p Payload) (Kind, bool) {
-	if i := payloadIndex(p); i >= 0 {
-		return catalog[i].Kind, true
-	}
-	if u, ok := p.(*Unknown); ok && u != nil {
-		return u.Type, true
-	}
-	return "", false
-}`)
-
-	w.p(`
 // ops returns p with the methods of this package, and nil if p is nil, a nil
-// pointer or not a payload of this package.
+// pointer or not a payload of this package. It calls no method of p, which may
+// be somebody else's.
 func ops(p Payload) payloadOps {
 switch p := p.(type) {`)
 	for _, st := range m.rows {

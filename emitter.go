@@ -421,7 +421,7 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
-	c := cleaner{policy: e.redact, kind: ab.kind.Kind}
+	c := e.redact.cleaner(p.kind())
 	ev.Payload = cleanPayload(ev.Payload, &c)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)

@@ -90,7 +90,9 @@ func (w *Writer) WriteEvent(ctx context.Context, ev Event) error {
 }
 
 // WriteLine writes a line that is already encoded.
-func (w *Writer) WriteLine(_ context.Context, _ Event, line []byte) error {
+func (w *Writer) WriteLine(_ context.Context, _ Event, line []byte) error { return w.writeLine(line) }
+
+func (w *Writer) writeLine(line []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.write(line)

@@ -215,6 +215,11 @@ func (r *redaction) suspicious(name string) bool {
 	return r.credential(name, '"')
 }
 
+// cleaner returns a cleaner for an event of kind k.
+func (r *redaction) cleaner(k Kind) cleaner {
+	return cleaner{policy: r, kind: k, quiet: !r.looksInside()}
+}
+
 // looksInside reports whether strings inside raw JSON are looked at.
 func (r *redaction) looksInside() bool {
 	return r.Redactor != nil || len(r.Secrets.list()) > 0
@@ -306,6 +311,7 @@ func foldByte(c byte) byte {
 // of it and replaces damaged characters.
 type cleaner struct {
 	policy    *redaction // nil: no policy
+	quiet     bool       // the policy looks inside no string
 	kind      Kind
 	redacted  bool        // something was taken out
 	sanitized bool        // damaged characters were replaced
@@ -327,6 +333,9 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	if c.policy != nil {
 		switch c.policy.action(class) {
 		case Scan:
+			if c.quiet {
+				break
+			}
 			out = c.scan(Field{Kind: c.kind, Name: name, Class: class}, out)
 		case Mask:
 			out, c.redacted = maskedClass, true
@@ -355,7 +364,7 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if c.policy != nil {
 		switch c.policy.action(class) {
 		case Scan:
-			if !found && !c.policy.looksInside() {
+			if !found && c.quiet {
 				break // no string is looked at, and no name is a credential's
 			}
 			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw, false)

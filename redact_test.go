@@ -402,7 +402,7 @@ func TestMaskLeavesMembersSpelledOutAtTheirZeroValue(t *testing.T) {
 
 func TestClassSecretIsAlwaysMasked(t *testing.T) {
 	for _, policy := range []*Policy{nil, {Content: Keep, Meta: Keep}} {
-		c := cleaner{policy: newRedaction(policy)}
+		c := newRedaction(policy).cleaner("")
 		text, changed := c.text("x", ClassSecret, "s")
 		require.Equal(t, maskedClass, text)
 		require.True(t, changed)
@@ -662,7 +662,7 @@ func TestCleanDoesNotAllocateWhenNothingMatches(t *testing.T) {
 		p := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK, ResultSummary: "some text, long enough to need a look", Result: `{"a":[1,"two",{"three":null,"tokens":3}],"b":"plain"}`}
 		var c cleaner
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			c = cleaner{policy: red, kind: KindToolReturned}
+			c = red.cleaner(KindToolReturned)
 			if cleanPayload(p, &c) != Payload(p) || c.redacted {
 				panic("changed")
 			}

@@ -81,6 +81,7 @@ type sinkEntry struct {
 	name      string
 	required  bool
 	line      LineSink
+	writer    *Writer // the same, where no event need be copied for it
 	flusher   Flusher
 	closer    io.Closer
 	committer Committer
@@ -104,6 +105,7 @@ func newSinkEntry(s Sink) *sinkEntry {
 	e.sink = s
 	e.name = fmt.Sprintf("%T", s)
 	e.line, _ = s.(LineSink)
+	e.writer, _ = s.(*Writer)
 	e.flusher, _ = s.(Flusher)
 	e.closer, _ = s.(io.Closer)
 	e.committer, _ = s.(Committer)
@@ -114,6 +116,9 @@ func newSinkEntry(s Sink) *sinkEntry {
 // write delivers one event and contains panics.
 func (k *sinkEntry) write(ctx context.Context, ev *Event, line []byte) (err error) {
 	defer contain(&err)
+	if k.writer != nil {
+		return k.writer.writeLine(line)
+	}
 	if k.line != nil {
 		return k.line.WriteLine(ctx, *ev, line)
 	}

@@ -81,9 +81,8 @@ type Emitter struct {
 	released map[string]weak.Pointer[runState] // ids that must not begin again
 	order    []string                          // of released, oldest first
 
-	inflight atomic.Int64
+	inflight atomic.Int64 // events that Close must wait for and finds by no lock
 	closed   atomic.Bool
-	drained  chan struct{}
 	errs     errorList
 }
 
@@ -99,7 +98,6 @@ func NewEmitter(o Options) (*Emitter, error) {
 		redact:   newRedaction(o.Redaction),
 		runs:     map[string]*runState{},
 		released: map[string]weak.Pointer[runState]{},
-		drained:  make(chan struct{}, 1),
 	}
 	if int(o.Lifecycle) >= len(transitions) {
 		return nil, fmt.Errorf("agentevents: Options.Lifecycle: no table %d", o.Lifecycle)
@@ -217,25 +215,6 @@ func (e *Emitter) release(s *runState) {
 	e.order = append(e.order, s.m.runID)
 }
 
-// enter counts a call in; it reports false once the emitter is closed.
-func (e *Emitter) enter() bool {
-	e.inflight.Add(1)
-	if e.closed.Load() {
-		e.leave()
-		return false
-	}
-	return true
-}
-
-func (e *Emitter) leave() {
-	if e.inflight.Add(-1) == 0 && e.closed.Load() {
-		select {
-		case e.drained <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // Flush makes every sink hand on what it has buffered, in order, and returns
 // their errors, each as a [*SinkError]. When the context ends first it names
 // the sinks that did not finish.
@@ -258,18 +237,12 @@ func (e *Emitter) Flush(ctx context.Context) error {
 // is still being written to them.
 func (e *Emitter) Close(ctx context.Context) error {
 	e.closed.Store(true)
-	for e.inflight.Load() > 0 {
+	for n := e.emitting(); n > 0; n = e.emitting() {
 		select {
-		case <-e.drained:
+		case <-time.After(closePoll):
 		case <-ctx.Done():
-			if n := e.inflight.Load(); n > 0 {
-				return fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())
-			}
+			return fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())
 		}
-	}
-	select {
-	case e.drained <- struct{}{}: // for other calls of Close that wait
-	default:
 	}
 	errs := []error{e.Flush(ctx)}
 	for _, k := range e.sinks {
@@ -281,6 +254,27 @@ func (e *Emitter) Close(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// closePoll is how often Close looks again: waiting for a lock would not end
+// with the context, and Emit has nothing to tell it when it is cheap.
+const closePoll = time.Millisecond
+
+// emitting returns how many events are being emitted. Those of an open run hold
+// its lock; those that go on without it, or in a run that was released, are
+// counted. Nothing is added once the emitter is closed.
+func (e *Emitter) emitting() int {
+	n := 0
+	e.mu.Lock()
+	for _, s := range e.runs {
+		if s.mu.TryLock() {
+			s.mu.Unlock()
+		} else {
+			n++
+		}
+	}
+	e.mu.Unlock()
+	return n + int(e.inflight.Load())
 }
 
 // report tells about errors that do not come back from Emit.
@@ -330,6 +324,7 @@ type runState struct {
 	line   []byte
 	times  jsonwire.TimeCache
 	closed bool
+	ended  bool            // the emitter may have forgotten it
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
@@ -337,14 +332,16 @@ type runState struct {
 // what the handle says and no more; then its texts were checked with it.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	e := s.e
-	if !e.enter() {
-		return ErrClosed
+	if e.closed.Load() {
+		return ErrClosed // without waiting for the lock
 	}
-	defer e.leave()
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	done, err := s.write(ctx, ev, head)
+	if done.counted {
+		defer e.inflight.Add(-1)
+	}
 	if !done.recorded {
 		return err
 	}
@@ -367,6 +364,7 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
+	counted   bool // in Emitter.inflight
 	recorded  bool
 	ended     bool // the run's terminal event
 	sequence  uint64
@@ -381,7 +379,11 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	e := s.e
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.ended || len(e.commit) > 0 {
+		e.inflight.Add(1) // before closed is read, or Close would not wait
+		done.counted = true
+	}
+	if s.closed || e.closed.Load() {
 		return done, ErrClosed
 	}
 	ev.Sequence = s.m.next
@@ -483,6 +485,11 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 		if werr := k.write(ctx, ev, s.line); werr != nil {
 			err = e.failed(err, k, &done, werr)
 		}
+	}
+	s.ended = done.ended
+	if !done.counted && (done.violation != nil || done.reports != nil) {
+		e.inflight.Add(1)
+		done.counted = true
 	}
 	if cap(s.line) > maxKeptLine {
 		s.line = nil // one huge event should not be paid for ever after

@@ -587,9 +587,7 @@ func (s *runState) fill(ev *Event, ab *about) {
 		}
 	case *ToolReturned:
 		if ev.CausationID == "" && !p.OneEvent {
-			if call, open := s.m.calls[callKey{ab.key, p.CallID}]; open {
-				ev.CausationID = call.eventID
-			}
+			ev.CausationID, _ = s.m.calls.get(ab.key, p.CallID)
 		}
 	case *MessageCreated:
 		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {

@@ -347,7 +347,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 		m.agents[key] = a
 	}
 	for _, c := range r.OpenCalls {
-		m.calls[callKey{c.AgentID, c.CallID}] = openCall{eventID: c.EventID}
+		m.calls.add(callKey{c.AgentID, c.CallID}, c.EventID)
 	}
 	for _, list := range [...][]ConversationMessage{r.Messages, r.RetractedMessages} {
 		for i := range list {

@@ -125,7 +125,8 @@ func TestMachineForgets(t *testing.T) {
 		require.NoError(t, a.Emit(ctx, &TextDelta{BlockID: string(rune('a' + i)), Delta: "x"}))
 	}
 	m := run.s.m
-	require.Empty(t, m.calls)
+	require.Empty(t, m.calls.few)
+	require.Empty(t, m.calls.many)
 	require.Empty(t, m.approvals)
 	require.Empty(t, m.handoffs)
 	require.Empty(t, m.phases)
@@ -146,4 +147,34 @@ func TestRefusalsSayWhatIsLegal(t *testing.T) {
 	require.Equal(t, "thinking", broken.State)
 	require.Contains(t, err.Error(), "thinking → response is not in the strict table; legal: tool_call, blocked-on-clarification, failed")
 	require.Contains(t, err.Error(), `(rule transition-legal, run "run-1", sequence 1)`)
+}
+
+func TestOpenCallsBeyondTheShortList(t *testing.T) {
+	var calls openCalls
+	id := func(i int) callKey { return callKey{"a", itoa(i)} }
+	const n = 3 * fewCalls
+	for i := range n {
+		calls.add(id(i), "e"+itoa(i))
+	}
+	calls.add(id(1), "again")
+	calls.add(id(n-1), "again")
+	for i := range n {
+		opener, open := calls.get("a", itoa(i))
+		require.True(t, open)
+		if i == 1 || i == n-1 {
+			require.Equal(t, "again", opener)
+		} else {
+			require.Equal(t, "e"+itoa(i), opener)
+		}
+		_, open = calls.get("b", itoa(i))
+		require.False(t, open)
+	}
+	calls.remove("b", "1")
+	for i := range n { // from both, in turns
+		k := id((i * 7) % n)
+		calls.remove(k.agent, k.call)
+		_, open := calls.get(k.agent, k.call)
+		require.False(t, open)
+		require.Equal(t, n-1-i, len(calls.few)+len(calls.many))
+	}
 }

@@ -26,7 +26,7 @@ type machine struct {
 	last      *agentState // found last
 	buf       []byte      // of hash
 	spare     [][]byte    // texts of blocks, to be used again
-	calls     map[callKey]openCall
+	calls     openCalls
 	messages  map[string]uint64 // fingerprints by messageId
 	phases    map[phaseKey]int
 	inPhase   map[string]int // open phases by workflow
@@ -39,7 +39,6 @@ func newMachine(l Lifecycle, runID string) *machine {
 		lifecycle: l,
 		runID:     runID,
 		agents:    map[string]*agentState{},
-		calls:     map[callKey]openCall{},
 		messages:  map[string]uint64{},
 		slab:      textSlab{size: 4 << 10},
 	}
@@ -87,8 +86,57 @@ const maxBlocks = 64
 // maxSpare bounds the texts that are used again.
 const maxSpare = 64 << 10
 
+// openCalls are the tool calls of a run that wait for their return. Few are
+// open at a time, and looking through a short list takes less time than a map.
+type openCalls struct {
+	few  []openCall
+	many map[callKey]string // those that few has no room for
+}
+
 type openCall struct {
+	callKey
 	eventID string // of the event that opened it
+}
+
+const fewCalls = 16
+
+// get returns the id of the event that opened a call, and false when it is not
+// open.
+func (o *openCalls) get(agent, call string) (eventID string, open bool) {
+	for i := range o.few {
+		if c := &o.few[i]; c.call == call && c.agent == agent {
+			return c.eventID, true
+		}
+	}
+	eventID, open = o.many[callKey{agent, call}]
+	return eventID, open
+}
+
+func (o *openCalls) add(key callKey, eventID string) {
+	o.remove(key.agent, key.call)
+	if len(o.few) < fewCalls {
+		o.few = append(o.few, openCall{key, eventID})
+		return
+	}
+	if o.many == nil {
+		o.many = map[callKey]string{}
+	}
+	o.many[key] = eventID
+}
+
+func (o *openCalls) remove(agent, call string) {
+	for i := range o.few {
+		if c := &o.few[i]; c.call == call && c.agent == agent {
+			last := len(o.few) - 1
+			o.few[i] = o.few[last]
+			o.few[last] = openCall{}
+			o.few = o.few[:last]
+			return
+		}
+	}
+	if len(o.many) > 0 {
+		delete(o.many, callKey{agent, call})
+	}
 }
 
 type callKey struct{ agent, call string }
@@ -224,7 +272,7 @@ func (m *machine) check(e *Event, ab *about, sound bool) *InvariantError {
 			return m.refuse(e, RuleRunOpen, quote("run", e.RunID), "under way", "only session events may precede run.started")
 		}
 	case *ToolCalled:
-		if _, open := m.calls[callKey{key, p.CallID}]; open {
+		if _, open := m.calls.get(key, p.CallID); open {
 			return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "open", "a call id is not used again while its call is open")
 		}
 	case *ToolReturned:
@@ -406,15 +454,15 @@ func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantE
 	if p.OneEvent {
 		return nil
 	}
-	call, open := m.calls[callKey{key, p.CallID}]
+	opener, open := m.calls.get(key, p.CallID)
 	if !open {
 		if p.Status == ToolForbidden || p.Status == ToolRateLimited {
 			return nil
 		}
 		return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "not open", "no agent.toolCalled of "+quote("agent", key)+" is waiting for this")
 	}
-	if e.CausationID != "" && call.eventID != "" && e.CausationID != call.eventID {
-		return m.refuse(e, RuleToolCausation, quote("call", p.CallID), "opened by event "+call.eventID, "causationId is "+e.CausationID)
+	if e.CausationID != "" && opener != "" && e.CausationID != opener {
+		return m.refuse(e, RuleToolCausation, quote("call", p.CallID), "opened by event "+opener, "causationId is "+e.CausationID)
 	}
 	return nil
 }
@@ -552,7 +600,7 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 			key = a.key
 			a.endUnnamed()
 		}
-		m.calls[callKey{key, m.own(p.CallID)}] = openCall{eventID: m.own(e.ID)}
+		m.calls.add(callKey{key, m.own(p.CallID)}, m.own(e.ID))
 	case *ToolReturned:
 		if p.OneEvent { // a whole call: it closes no other
 			if a != nil {
@@ -560,7 +608,7 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 			}
 			break
 		}
-		delete(m.calls, callKey{key, p.CallID})
+		m.calls.remove(key, p.CallID)
 		if a != nil {
 			m.forget(a, "tool_call", p.CallID)
 		}

@@ -1,6 +1,7 @@
 package jsonwire
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 	"time"
@@ -17,43 +18,163 @@ const hexDigits = "0123456789abcdef"
 // \t where they exist and \u00xx in lower case otherwise. Each byte of s that is
 // not part of valid UTF-8 is written as U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	if Plain(s) {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
+	// The bytes of s are moved a word at a time, and a word is stored before it
+	// is known how much of it may stay: what follows overwrites the rest. So
+	// there is always room for what is left of s and a few bytes more, and b is
+	// dst with its spare capacity, of which n bytes are written.
+	n := len(dst)
+	b := dst[:cap(dst)]
+	if len(b)-n < len(s)+appendSlack {
+		b = growTo(dst, len(s)+appendSlack)
 	}
-	dst = append(dst, '"')
-	start := 0 // s[start:i] is plain and not yet copied
-	for i := 0; ; {
-		i = plainPrefix(s, i)
-		if i == len(s) {
-			break
-		}
-		// Bytes that need a closer look come in clusters, so stay with them
-		// until the first plain one.
-		for i < len(s) {
-			c := s[i]
-			if c >= utf8.RuneSelf {
-				r, size := utf8.DecodeRuneInString(s[i:])
-				if r != utf8.RuneError || size > 1 {
-					i += size
-					continue
-				}
-				dst = append(dst, s[start:i]...)
-				dst = append(dst, "\uFFFD"...)
-			} else if endsRun(c) {
-				dst = append(dst, s[start:i]...)
-				dst = appendEscape(dst, c)
-			} else {
+	b[n] = '"'
+	n++
+
+	// Most strings are plain, at least at their start. The last words of a run
+	// overlap those before, which is quicker than to move single bytes.
+	i := 0
+	switch last := len(s) - 16; {
+	case last >= 0:
+		for {
+			from, to := s[i:i+16], b[n+i:n+i+16]
+			w0, w1 := load64(from, 0), load64(from, 8)
+			binary.LittleEndian.PutUint64(to, w0)
+			binary.LittleEndian.PutUint64(to[8:], w1)
+			if nonPlain(w0)|nonPlain(w1) != 0 {
 				break
 			}
-			i++
-			start = i
+			if i == last {
+				n += len(s)
+				b[n] = '"'
+				return b[:n+1]
+			}
+			i = min(i+16, last)
+		}
+	case len(s) >= 8:
+		to := b[n : n+len(s)]
+		w0, w1 := load64(s, 0), load64(s, len(s)-8)
+		binary.LittleEndian.PutUint64(to, w0)
+		binary.LittleEndian.PutUint64(to[len(to)-8:], w1)
+		if nonPlain(w0)|nonPlain(w1) == 0 {
+			n += len(s)
+			b[n] = '"'
+			return b[:n+1]
+		}
+	case len(s) >= 4:
+		to := b[n : n+len(s)]
+		w0, w1 := load32(s, 0), load32(s, len(s)-4)
+		binary.LittleEndian.PutUint32(to, uint32(w0))
+		binary.LittleEndian.PutUint32(to[len(to)-4:], uint32(w1))
+		if nonPlain(w0|w1<<32) == 0 {
+			n += len(s)
+			b[n] = '"'
+			return b[:n+1]
 		}
 	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	return appendRest(b, n+i, s, i)
 }
+
+// appendRest is the rest of AppendString from s[i] on, which goes to b[n:]. It is
+// a function of its own so that the plain strings do not pay for its frame.
+func appendRest(b []byte, n int, s string, i int) []byte {
+	for {
+		var w uint64
+		size := 8
+		if i+8 <= len(s) {
+			w = load64(s, i)
+		} else if size = len(s) - i; size == 0 {
+			break
+		} else {
+			w = lastWord(s, size)
+		}
+		binary.LittleEndian.PutUint64(b[n:n+8], w)
+		m := nonPlain(w)
+		if m == 0 {
+			i += size
+			n += size
+			continue
+		}
+		k := firstByte(m)
+		i += k
+		n += k
+		if esc := escapes[s[i]]; esc != 0 {
+			i++
+			binary.LittleEndian.PutUint64(b[n:n+8], esc)
+			n += int(esc >> 56)
+			if len(b)-n < len(s)-i+appendSlack {
+				b = growTo(b[:n], len(s)-i+appendSlack)
+			}
+			continue
+		}
+		// Text that is not ASCII comes in clusters, so stay with it until the
+		// first byte that is.
+		for i < len(s) && s[i] >= utf8.RuneSelf {
+			if i+8 <= len(s) {
+				w = load64(s, i)
+			} else {
+				w = lastWord(s, len(s)-i)
+			}
+			binary.LittleEndian.PutUint64(b[n:n+8], w)
+			size := runeSize(w)
+			i += size
+			n += size
+			if size == 0 {
+				i++
+				n += copy(b[n:], "\uFFFD")
+				if len(b)-n < len(s)-i+appendSlack {
+					b = growTo(b[:n], len(s)-i+appendSlack)
+				}
+			}
+		}
+	}
+	b[n] = '"'
+	return b[:n+1]
+}
+
+// appendSlack is the room that AppendString wants beyond the text that is left:
+// for the closing quote, for what an escape is longer than its byte, and for the
+// rest of a word.
+const appendSlack = 16
+
+// growTo returns b with room for at least room bytes more and with all of its
+// capacity as its length. Like append it grows by a factor, so growing again and
+// again is cheap.
+//
+//go:noinline
+func growTo(b []byte, room int) []byte {
+	b = append(b, make([]byte, room)...)
+	return b[:cap(b)]
+}
+
+// escapes holds the escapes of the bytes that need one, as a word that starts
+// with the escape and has its length as its last byte, and 0 for other bytes.
+var escapes = func() (table [256]uint64) {
+	for c := range byte(utf8.RuneSelf) {
+		esc := `\u00` + hexDigits[c>>4:c>>4+1] + hexDigits[c&0xf:c&0xf+1]
+		switch c {
+		case '"', '\\':
+			esc = `\` + string(rune(c))
+		case '\b':
+			esc = `\b`
+		case '\f':
+			esc = `\f`
+		case '\n':
+			esc = `\n`
+		case '\r':
+			esc = `\r`
+		case '\t':
+			esc = `\t`
+		default:
+			if c >= 0x20 {
+				continue
+			}
+		}
+		word := [8]byte{7: byte(len(esc))}
+		copy(word[:], esc)
+		table[c] = binary.LittleEndian.Uint64(word[:])
+	}
+	return table
+}()
 
 // Plain reports whether s is ASCII without anything to escape, so that it stands
 // between quotes as it is.
@@ -72,33 +193,6 @@ func Plain(s string) bool {
 		}
 	}
 	return nonPlain(load64(s, len(s)-8)) == 0 // the rest, and some bytes again
-}
-
-// plainPrefix returns the index, at or after i, of the first byte of s that is
-// not plain ASCII text, or len(s).
-func plainPrefix(s string, i int) int {
-	for ; i+8 <= len(s); i += 8 {
-		if m := nonPlain(load64(s, i)); m != 0 {
-			return i + firstByte(m)
-		}
-	}
-	for i < len(s) && s[i] < utf8.RuneSelf && !endsRun(s[i]) {
-		i++
-	}
-	return i
-}
-
-// appendEscape appends the escape for c, which endsRun accepts.
-func appendEscape(dst []byte, c byte) []byte {
-	if short := shortEscapes[c]; short != 0 {
-		return append(dst, '\\', short)
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
-}
-
-// shortEscapes holds the letters of the two-byte escapes.
-var shortEscapes = [256]byte{
-	'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't',
 }
 
 // AppendFloat appends f to dst as a JSON number and returns the extended slice.
@@ -159,31 +253,73 @@ func AppendMillis(dst []byte, d time.Duration) []byte {
 // are written as [time.Time.AppendFormat] writes them, which RFC 3339 does not
 // allow and Scanner.Time refuses.
 func AppendTime(dst []byte, t time.Time) []byte {
-	t = t.UTC()
-	y, month, d := t.Date()
-	if y < 0 || y > 9999 {
-		return t.AppendFormat(dst, `"2006-01-02T15:04:05.000000000Z07:00"`)
+	sec, ns := t.Unix(), uint32(t.Nanosecond())
+	since := uint64(sec) - firstSecond // of year 0
+	if since >= secondsTo9999 {
+		return t.UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000000000Z07:00"`)
 	}
-	h, m, s := t.Clock()
-	ns := t.Nanosecond()
-	dst = append(dst, '"',
-		byte('0'+y/1000), byte('0'+y/100%10), byte('0'+y/10%10), byte('0'+y%10), '-',
-		byte('0'+month/10), byte('0'+month%10), '-',
-		byte('0'+d/10), byte('0'+d%10), 'T',
-		byte('0'+h/10), byte('0'+h%10), ':',
-		byte('0'+m/10), byte('0'+m%10), ':',
-		byte('0'+s/10), byte('0'+s%10), '.')
-	dst = append3(dst, ns/1e6)
+	year, month, day := civil(uint32(since / 86400))
+	clock := uint32(since % 86400)
+	hour, minute := clock/3600, clock/60%60
+
+	n := len(dst)
+	b := dst[:cap(dst)]
+	if len(b)-n < 32 {
+		b = growTo(dst, 32)
+	}
+	to := b[n : n+32] // enough for nine digits
+	binary.LittleEndian.PutUint64(to, '"'|digits2(year/100)<<8|digits2(year%100)<<24|'-'<<40|digits2(month)<<48)
+	binary.LittleEndian.PutUint64(to[8:], '-'|digits2(day)<<8|'T'<<24|digits2(hour)<<32|':'<<48|digits2(minute)<<56)
+	binary.LittleEndian.PutUint64(to[16:], digits2(minute)>>8|':'<<8|digits2(clock%60)<<16|'.'<<32|digits3(ns/1e6)<<40)
+	end := 24
 	if ns%1e6 != 0 {
-		dst = append3(dst, ns/1e3%1e3)
+		binary.LittleEndian.PutUint32(to[24:], uint32(digits3(ns/1e3%1e3)))
+		end = 27
 		if ns%1e3 != 0 {
-			dst = append3(dst, ns%1e3)
+			binary.LittleEndian.PutUint32(to[27:], uint32(digits3(ns%1e3)))
+			end = 30
 		}
 	}
-	return append(dst, 'Z', '"')
+	to[end], to[end+1] = 'Z', '"'
+	return b[:n+end+2]
 }
 
-// append3 appends n, which is in 0 to 999, as three digits.
-func append3(dst []byte, n int) []byte {
-	return append(dst, byte('0'+n/100), byte('0'+n/10%10), byte('0'+n%10))
+// The seconds of Unix time at the start of year 0, as they stand in a uint64, and
+// how many there are until the end of year 9999, which is 25 times 400 years.
+const (
+	firstSecond   = 1<<64 - 719528*86400
+	secondsTo9999 = 25 * 146097 * 86400
+)
+
+// civil returns the date that is days after the first of January of year 0. It
+// is the algorithm of Neri and Schneider, "Euclidean affine functions and their
+// application to calendar algorithms" (2022): years begin in March, so that leap
+// days come last, and the divisions are by constants.
+func civil(days uint32) (year, month, day uint32) {
+	// The year 0 that the algorithm counts from starts on the first of March,
+	// 60 days later; 400 years more keep everything above 0.
+	n := 4*(days+146097-60) + 3
+	century, n := n/146097, n%146097
+	p := uint64(2939745) * uint64(n|3)
+	year, dayOfYear := uint32(p>>32), uint32(p)/2939745/4
+	n = 2141*dayOfYear + 197913
+	month, day = n>>16, n&0xFFFF/2141+1
+	year += 100*century - 400
+	if dayOfYear >= 306 { // January or February
+		year++
+		month -= 12
+	}
+	return year, month, day
+}
+
+// digits2 returns the two digits of n, which is in 0 to 99, as the text that a
+// little-endian word of them is.
+func digits2(n uint32) uint64 {
+	tens := n * 103 >> 10
+	return uint64('0'*0x101 + tens + (n-10*tens)<<8)
+}
+
+// digits3 is digits2 with three digits, for 0 to 999.
+func digits3(n uint32) uint64 {
+	return uint64('0'+n/100) | digits2(n%100)<<8
 }

@@ -194,6 +194,50 @@ func TestAppendTime(t *testing.T) {
 	}
 }
 
+// AppendTime is AppendFormat with three, six or nine digits.
+func TestAppendTimeLikeStd(t *testing.T) {
+	check := func(at time.Time) {
+		t.Helper()
+		layout := `"2006-01-02T15:04:05.000000000Z07:00"`
+		utc := at.UTC()
+		if y := utc.Year(); y >= 0 && y <= 9999 {
+			switch ns := at.Nanosecond(); {
+			case ns%1e6 == 0:
+				layout = `"2006-01-02T15:04:05.000Z07:00"`
+			case ns%1e3 == 0:
+				layout = `"2006-01-02T15:04:05.000000Z07:00"`
+			}
+		}
+		if got, want := string(AppendTime([]byte("x"), at)), "x"+utc.Format(layout); got != want {
+			t.Fatalf("%d: got %s, want %s", at.Unix(), got, want)
+		}
+	}
+	first := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
+	last := time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
+	for days, at := uint32(0), first; !at.After(last); days, at = days+1, at.Add(24*time.Hour) {
+		y, m, d := at.Date()
+		year, month, day := civil(days)
+		if year != uint32(y) || month != uint32(m) || day != uint32(d) {
+			t.Fatalf("%v: got %d-%d-%d", at, year, month, day)
+		}
+	}
+	for _, at := range []time.Time{
+		{}, first.Add(-1), first.Add(-time.Hour), last, last.Add(1), last.AddDate(1, 0, 0), first.AddDate(-1, 0, 0),
+		time.Unix(0, 0), time.Unix(-1, 999e6), time.Unix(math.MaxInt64, 0), time.Unix(math.MinInt64, 0), time.Unix(1<<40, 1), time.Now(),
+	} {
+		check(at)
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 100_000 {
+		sec := first.Unix() + rng.Int64N(last.Unix()-first.Unix()+1)
+		at := time.Unix(sec, rng.Int64N(1e9)).In(time.FixedZone("", rng.IntN(48*3600)-24*3600))
+		check(at)
+		check(at.Truncate(time.Millisecond))
+		check(at.Truncate(time.Microsecond))
+		check(time.Unix(int64(rng.Uint64()), 5))
+	}
+}
+
 // Plain texts are exactly those that AppendString only quotes.
 func TestPlain(t *testing.T) {
 	for _, base := range []string{"", "a", "0123456", "01234567", "012345678", "0123456789abcdef", "0123456789abcdefg"} {

@@ -2,6 +2,7 @@ package jsonwire
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,6 +42,37 @@ func BenchmarkAppendString(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Many short strings, no two of the same length in a row: the cost of one that
+// the processor could not foresee.
+func BenchmarkAppendStrings(b *testing.B) {
+	for _, bm := range []struct {
+		name   string
+		append func([]byte, string) []byte
+	}{{"now", AppendString}, {"twoPass", appendStringTwoPass}} {
+		names := benchNames()
+		b.Run(bm.name, func(b *testing.B) {
+			buf := make([]byte, 0, 64<<10)
+			b.ReportAllocs()
+			for b.Loop() {
+				buf = buf[:0]
+				for _, s := range names {
+					buf = bm.append(buf, s)
+				}
+			}
+		})
+	}
+}
+
+// benchNames returns a thousand plain strings of 1 to 40 bytes.
+func benchNames() []string {
+	rng := rand.New(rand.NewPCG(1, 2))
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = benchText("call_01HZX3-agent.toolCalled ", 1+rng.IntN(40))
+	}
+	return names
 }
 
 // The design that lost: to look whether the whole string is plain, which most

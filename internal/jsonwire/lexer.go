@@ -15,7 +15,7 @@ import (
 func scanString(text string, i int) (end int, escaped bool, err error) {
 	for i++; ; {
 		for ; i+8 <= len(text); i += 8 {
-			if m := stringEnders(load64(text, i)); m != 0 {
+			if m := nonPlain(load64(text, i)); m != 0 {
 				i += firstByte(m)
 				break
 			}

@@ -21,20 +21,61 @@ func load64(s string, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// stringEnders returns a word whose lowest set bit marks the first byte of w
-// that ends a plain run inside a JSON string: a quote, a backslash or a control
-// character. It is 0 if there is none. Bytes of 0x80 and above are plain.
-func stringEnders(w uint64) uint64 {
-	return ((w - lo*0x20) | ((w ^ lo*'"') - lo) | ((w ^ lo*'\\') - lo)) &^ w & hi
-}
-
-// nonPlain is stringEnders that also marks bytes of 0x80 and above.
+// nonPlain returns a word whose lowest set bit marks the first byte of w that
+// cannot stand in a JSON string as it is, or needs a look: a quote, a backslash,
+// a control character, or a byte of 0x80 and above. It is 0 if there is none.
+//
+// With bit 1 flipped the quote is 0x20 and the space is 0x22, and the control
+// characters only change places, so one comparison finds them and the quote.
 func nonPlain(w uint64) uint64 {
-	return ((w - lo*0x20) | ((w ^ lo*'"') - lo) | ((w ^ lo*'\\') - lo) | w) & hi
+	return (((w ^ lo*2) - lo*0x21) | ((w ^ lo*'\\') - lo) | w) & hi
 }
 
 // firstByte returns the index of the byte that holds the lowest set bit of m.
 func firstByte(m uint64) int { return bits.TrailingZeros64(m) / 8 }
 
-// endsRun is stringEnders for one byte.
+// endsRun reports whether c ends a plain run inside a JSON string: a quote, a
+// backslash or a control character.
 func endsRun(c byte) bool { return c < 0x20 || c == '"' || c == '\\' }
+
+// lastWord returns the last n bytes of s, of which there are 1 to 7, as a word,
+// filled up with spaces.
+func lastWord(s string, n int) uint64 {
+	fill := uint64(lo*' ') << (n * 8 & 63)
+	if len(s) >= 8 {
+		return load64(s, len(s)-8)>>(-n*8&63) | fill
+	}
+	s = s[len(s)-n:]
+	if n >= 4 {
+		return load32(s, 0) | load32(s, n-4)<<(n*8-32&63) | fill
+	}
+	return uint64(s[0]) | uint64(s[n/2])<<(n/2*8&63) | uint64(s[n-1])<<(n*8-8&63) | fill
+}
+
+// load32 is load64 for four bytes.
+func load32(s string, i int) uint64 {
+	b := s[i : i+4]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+}
+
+// runeSize returns the number of bytes of the character that w starts with, if
+// that is valid UTF-8 and not ASCII, and otherwise 0.
+func runeSize(w uint64) int {
+	switch {
+	case w&0xC0E0 == 0x80C0: // two bytes
+		if w&0x1E != 0 { // not a long form of ASCII
+			return 2
+		}
+	case w&0xC0C0F0 == 0x8080E0: // three bytes
+		// The first ten of sixteen bits say whether they are long enough and
+		// no surrogate.
+		if r := w&0xF<<6 | w>>8&0x3F; r >= 0x800>>6 && r>>5 != 0xD800>>11 {
+			return 3
+		}
+	case w&0xC0C0C0F8 == 0x808080F0: // four bytes
+		if r := w&7<<6 | w>>8&0x3F; r-0x10000>>12 < 0x100000>>12 {
+			return 4
+		}
+	}
+	return 0
+}

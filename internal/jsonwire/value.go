@@ -52,7 +52,7 @@ func Valid(raw string) error {
 
 // Quote returns s as a quoted JSON string, in the form of [AppendString].
 func Quote(s string) string {
-	var buf [128]byte // on the stack, so that a short s costs one allocation
+	var buf [144]byte // on the stack, so that a short s costs one allocation
 	return string(AppendString(buf[:0], s))
 }
 

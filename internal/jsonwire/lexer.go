@@ -9,29 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// scanString validates the string whose opening quote is text[i], apart from its
-// UTF-8, and returns the offset after its closing quote and whether there are
-// escapes in it.
+// scanString validates the string whose opening quote is text[i] and returns the
+// offset after its closing quote and whether there are escapes in it. The error
+// is that of the first byte that is wrong.
 func scanString(text string, i int) (end int, escaped bool, err error) {
 	for i++; ; {
-		for ; i+8 <= len(text); i += 8 {
-			if m := nonPlain(load64(text, i)); m != 0 {
-				i += firstByte(m)
-				break
+		if i+8 <= len(text) {
+			m := nonPlain(load64(text, i))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += firstByte(m)
+		} else {
+			for i < len(text) && text[i] < utf8.RuneSelf && !endsRun(text[i]) {
+				i++
+			}
+			if i >= len(text) {
+				return 0, false, unexpected(text, i, "the end of a string")
 			}
 		}
-		for i < len(text) && !endsRun(text[i]) {
-			i++
-		}
-		if i >= len(text) {
-			return 0, false, unexpected(text, i, "the end of a string")
-		}
-		switch text[i] {
-		case '"':
+		switch c := text[i]; {
+		case c == '"':
 			return i + 1, escaped, nil
-		case '\\':
+		case c == '\\':
 			escaped = true
-			if i, err = scanEscape(text, i); err != nil {
+			if i+1 < len(text) && shortEscapes[text[i+1]] {
+				i += 2
+			} else if i, err = scanEscape(text, i); err != nil {
+				return 0, false, err
+			}
+		case c >= utf8.RuneSelf:
+			if i, err = scanRunes(text, i); err != nil {
 				return 0, false, err
 			}
 		default:
@@ -40,16 +49,45 @@ func scanString(text string, i int) (end int, escaped bool, err error) {
 	}
 }
 
+// scanRunes validates the characters from text[i] on up to the first that is
+// ASCII, and returns the offset of that.
+func scanRunes(text string, i int) (end int, err error) {
+	for i+8 <= len(text) && text[i] >= utf8.RuneSelf {
+		size := runeSize(load64(text, i))
+		if size == 0 {
+			return 0, invalidUTF8(text, i)
+		}
+		i += size
+	}
+	for i < len(text) && text[i] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return 0, invalidUTF8(text, i)
+		}
+		i += size
+	}
+	return i, nil
+}
+
+func invalidUTF8(text string, i int) error {
+	return errorAt(i, "found invalid UTF-8 "+excerpt(text[i:i+1]))
+}
+
+// shortEscapes holds the letters of the two-byte escapes.
+var shortEscapes = [256]bool{
+	'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true,
+}
+
 // scanEscape validates the escape whose backslash is text[i], a surrogate pair
 // counting as one, and returns the offset after it.
 func scanEscape(text string, i int) (end int, err error) {
 	if i+1 >= len(text) {
 		return 0, unexpected(text, i+1, "the end of a string")
 	}
-	switch text[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	if shortEscapes[text[i+1]] {
 		return i + 2, nil
-	case 'u':
+	}
+	if text[i+1] == 'u' {
 		r, ok := hexEscape(text, i)
 		if !ok {
 			return 0, errorAt(i, "found "+excerpt(text[i:min(i+6, len(text))])+" in a string, expected \\u and four hex digits")

@@ -58,9 +58,8 @@ type Scanner struct {
 	found   bool                   // it said yes
 }
 
-// Reset makes s read text from its start. The text must be valid UTF-8, which
-// the caller establishes once with [CheckUTF8]; s does not look again, and
-// passes invalid bytes inside strings through. Reset("") lets go of a text.
+// Reset makes s read text from its start. The text may be anything: invalid UTF-8
+// is an error of the method that comes across it. Reset("") lets go of a text.
 func (s *Scanner) Reset(text string) { *s = Scanner{text: text} }
 
 // Offset returns the byte offset of what s reads next. After a successful Member
@@ -80,7 +79,7 @@ func CheckUTF8(text string) error {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if r == utf8.RuneError && size == 1 {
-			return errorAt(i, "found invalid UTF-8 "+excerpt(text[i:i+1]))
+			return invalidUTF8(text, i)
 		}
 		i += size
 	}
@@ -210,8 +209,8 @@ func (s *Scanner) Null() bool {
 
 // String consumes a string and returns it, unescaped: a substring of the text if
 // there are no escapes, a new string otherwise. It is an error if the next value
-// is not a string, or has a control character, an unknown escape or a lone
-// surrogate in it.
+// is not a string, or has a control character, an unknown escape, a lone surrogate
+// or invalid UTF-8 in it.
 func (s *Scanner) String() (string, error) { return s.str(false) }
 
 // Aside is String for a text that its caller may not look at: with Brief set it

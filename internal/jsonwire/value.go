@@ -22,9 +22,6 @@ func Compact(raw string) (string, error) {
 // at any depth: it reports whether suspect returned true for one. After that
 // suspect is not called again. A nil suspect means that no name is.
 func CompactNames(raw string, suspect func(name string) bool) (compact string, found bool, err error) {
-	if err := CheckUTF8(raw); err != nil {
-		return "", false, err
-	}
 	s := Scanner{text: raw, suspect: suspect}
 	out, err := s.Raw()
 	if err != nil {
@@ -39,9 +36,6 @@ func CompactNames(raw string, suspect func(name string) bool) (compact string, f
 // Valid returns nil if raw is one whole JSON value, possibly with whitespace
 // around it, and otherwise the error that Compact would.
 func Valid(raw string) error {
-	if err := CheckUTF8(raw); err != nil {
-		return err
-	}
 	var s Scanner
 	s.Reset(raw)
 	if err := s.Skip(); err != nil {

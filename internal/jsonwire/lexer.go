@@ -15,12 +15,35 @@ import (
 func scanString(text string, i int) (end int, escaped bool, err error) {
 	for i++; ; {
 		if i+8 <= len(text) {
-			m := nonPlain(load64(text, i))
+			w := load64(text, i)
+			m := nonPlain(w)
 			if m == 0 {
 				i += 8
 				continue
 			}
-			i += firstByte(m)
+			j := i + firstByte(m)
+			if text[j] == '"' {
+				return j + 1, escaped, nil
+			}
+			if text[j] == '\\' {
+				// Escapes come in clusters. With a mask of all of them in the
+				// word, the next word is not waiting for them.
+				for m = allNonPlain(w); m != 0; {
+					k := firstByte(m)
+					j = i + k
+					if text[j] != '\\' || j+1 >= len(text) || !shortEscapes[text[j+1]] {
+						break
+					}
+					escaped = true
+					m &= m - 1
+					m &^= 0x8000 << (k * 8 & 63) // the letter, which may be a quote
+				}
+				if m == 0 {
+					i = max(i+8, j+2)
+					continue
+				}
+			}
+			i = j
 		} else {
 			for i < len(text) && text[i] < utf8.RuneSelf && !endsRun(text[i]) {
 				i++
@@ -34,9 +57,7 @@ func scanString(text string, i int) (end int, escaped bool, err error) {
 			return i + 1, escaped, nil
 		case c == '\\':
 			escaped = true
-			if i+1 < len(text) && shortEscapes[text[i+1]] {
-				i += 2
-			} else if i, err = scanEscape(text, i); err != nil {
+			if i, err = scanEscape(text, i); err != nil {
 				return 0, false, err
 			}
 		case c >= utf8.RuneSelf:

@@ -31,6 +31,14 @@ func nonPlain(w uint64) uint64 {
 	return (((w ^ lo*2) - lo*0x21) | ((w ^ lo*'\\') - lo) | w) & hi
 }
 
+// allNonPlain is nonPlain with the top bit of every such byte set and no other:
+// it adds what is missing to 0x80 to seven bits of each byte, which carries
+// nothing into the next one.
+func allNonPlain(w uint64) uint64 {
+	v := w &^ hi
+	return (^(((v ^ lo*2) + lo*(0x80-0x21)) & ((v ^ lo*'\\') + lo*0x7F)) | w) & hi
+}
+
 // firstByte returns the index of the byte that holds the lowest set bit of m.
 func firstByte(m uint64) int { return bits.TrailingZeros64(m) / 8 }
 

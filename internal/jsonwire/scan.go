@@ -462,7 +462,7 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 		return 0, tooDeep(i)
 	}
 	text := s.text
-	i = s.skipBlanks(i + 1)
+	i = s.skipBlanks(text, i+1)
 	if i < len(text) && text[i] == '}' {
 		return i + 1, nil
 	}
@@ -481,23 +481,32 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 		if escaped {
 			name = unescape(name)
 		}
-		if !names.add(name) {
+		if bit := nameBit(name); names.bits&bit == 0 && names.n < len(names.small) {
+			names.bits |= bit
+			names.small[names.n] = name
+			names.n++
+		} else if !names.add(name) {
 			return 0, duplicate(i, name)
 		}
 		if s.suspect != nil && !s.found && s.suspect(name) {
 			s.found = true
 		}
-		i = s.skipBlanks(end)
+		i = s.skipBlanks(text, end)
 		if i >= len(text) || text[i] != ':' {
 			return 0, unexpected(text, i, "':'")
 		}
-		i, err = s.skipValue(s.skipBlanks(i+1), depth)
+		i = s.skipBlanks(text, i+1)
+		if i < len(text) && text[i] == '"' { // as skipValue does, but most values are strings
+			i, _, err = scanString(text, i)
+		} else {
+			i, err = s.skipValue(i, depth)
+		}
 		if err != nil {
 			return 0, err
 		}
-		i = s.skipBlanks(i)
+		i = s.skipBlanks(text, i)
 		if i < len(text) && text[i] == ',' {
-			i = s.skipBlanks(i + 1)
+			i = s.skipBlanks(text, i+1)
 			continue
 		}
 		if i < len(text) && text[i] == '}' {
@@ -512,7 +521,7 @@ func (s *Scanner) skipArray(i, depth int) (int, error) {
 		return 0, tooDeep(i)
 	}
 	text := s.text
-	i = s.skipBlanks(i + 1)
+	i = s.skipBlanks(text, i+1)
 	if i < len(text) && text[i] == ']' {
 		return i + 1, nil
 	}
@@ -522,9 +531,9 @@ func (s *Scanner) skipArray(i, depth int) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		i = s.skipBlanks(i)
+		i = s.skipBlanks(text, i)
 		if i < len(text) && text[i] == ',' {
-			i = s.skipBlanks(i + 1)
+			i = s.skipBlanks(text, i+1)
 			continue
 		}
 		if i < len(text) && text[i] == ']' {
@@ -534,19 +543,29 @@ func (s *Scanner) skipArray(i, depth int) (int, error) {
 	}
 }
 
-func (s *Scanner) skipBlanks(i int) int {
-	if i < len(s.text) && s.text[i] > ' ' {
+// skipBlanks is skipSpace that counts.
+func (s *Scanner) skipBlanks(text string, i int) int {
+	if i < len(text) && text[i] > ' ' {
 		return i
 	}
-	j := skipSpace(s.text, i)
+	return s.skipBlank(text, i)
+}
+
+func (s *Scanner) skipBlank(text string, i int) int {
+	j := skipSpace(text, i)
 	s.blanks += j - i
 	return j
 }
 
 // A nameSet is the set of member names of one object. It lives on the stack of
 // the function that reads the object and allocates only for large objects.
+//
+// The names of an object mostly differ in their bit of bits, and then a new one
+// need not be compared with the others. skipObject looks there before it calls
+// add.
 type nameSet struct {
 	n     int
+	bits  uint64 // nameBit of those in small
 	small [16]string
 	large map[string]struct{} // all names, once they no longer fit in small
 }
@@ -565,6 +584,7 @@ func (set *nameSet) add(name string) bool {
 		}
 	}
 	if set.n < len(set.small) {
+		set.bits |= nameBit(name)
 		set.small[set.n] = name
 		set.n++
 		return true
@@ -575,6 +595,14 @@ func (set *nameSet) add(name string) bool {
 	}
 	set.large[name] = struct{}{}
 	return true
+}
+
+// nameBit returns one of 64 bits, mostly not the same one for different names.
+func nameBit(name string) uint64 {
+	if name == "" {
+		return 1
+	}
+	return 1 << ((len(name)*8 ^ int(name[0])*5 ^ int(name[len(name)-1])) & 63)
 }
 
 // squeeze returns raw, one valid JSON value, without the whitespace between

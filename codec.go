@@ -42,7 +42,8 @@ func kindOf(p Payload) (Kind, bool) {
 type payloadPool struct {
 	scanner jsonwire.Scanner
 	times   jsonwire.TimeCache
-	reuse   bool // payloads too; texts that no fold reads are not unescaped
+	after   [envPayload + 1]uint8 // the envelope's member that came last time after another one
+	reuse   bool                  // payloads too; texts that no fold reads are not unescaped
 	known   [len(catalog)]payloadOps
 	unknown Unknown
 }
@@ -116,6 +117,13 @@ var envelopeFields = [...]field{
 	{"schemaVersion", ClassMeta, false, ""},
 	{"marks", ClassMeta, false, ""},
 	{"payload", ClassContent, true, `{}`},
+}
+
+// envelopeNames are the members as they stand on a line, for Scanner.Field.
+var envelopeNames = [...]string{
+	`"id":`, `"sequence":`, `"timestamp":`, `"type":`, `"runId":`, `"sessionId":`, `"taskId":`, `"workflowId":`, `"phase":`, `"nodeId":`,
+	`"nodeRunId":`, `"agentId":`, `"actor":`, `"parentAgentId":`, `"parentCallId":`, `"step":`, `"traceId":`, `"spanId":`, `"parentSpanId":`,
+	`"causationId":`, `"schemaVersion":`, `"marks":`, `"payload":`,
 }
 
 // envelopeRequired is the set of members that every line has. A line without
@@ -303,6 +311,9 @@ func (e *Event) UnmarshalJSON(line []byte) error {
 
 // lineError turns a scanner's error into one with a JSON pointer.
 func lineError(text string, err error) *LineError {
+	if damaged := jsonwire.CheckUTF8(text); damaged != nil {
+		err = damaged // whatever else is wrong may come of it
+	}
 	le := &LineError{Line: 1, Err: err}
 	var syntax *jsonwire.SyntaxError
 	if errors.As(err, &syntax) {
@@ -316,9 +327,6 @@ func lineError(text string, err error) *LineError {
 // parseEvent reads one native line into an empty event. Fields are substrings of
 // text; the payload is the pool's.
 func parseEvent(text string, e *Event, pool *payloadPool) error {
-	if err := jsonwire.CheckUTF8(text); err != nil {
-		return err
-	}
 	var (
 		s    = &pool.scanner
 		x    extrasBuilder
@@ -334,14 +342,13 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		return err
 	}
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(envelopeNames[:], int(pool.after[last]))
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		n := envelopeNumber(name)
 		if n == 0 {
 			if err := x.add(s, last, name); err != nil {
 				return err
@@ -352,6 +359,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			return s.Duplicate(name)
 		}
 		seen |= 1 << n
+		pool.after[last] = uint8(n - 1)
 		last = n
 		if n > envRunID && n < envPayload && s.Null() {
 			x.spelled(n, name, "null")
@@ -521,59 +529,6 @@ func (e *Event) text(n int) *string {
 		return &e.SchemaVersion
 	}
 	return nil
-}
-
-// envelopeNumber is fieldNumber for the envelope, as a switch.
-func envelopeNumber(name string) int {
-	switch name {
-	case "id":
-		return envID
-	case "sequence":
-		return envSequence
-	case "timestamp":
-		return envTimestamp
-	case "type":
-		return envType
-	case "runId":
-		return envRunID
-	case "sessionId":
-		return envSessionID
-	case "taskId":
-		return envTaskID
-	case "workflowId":
-		return envWorkflowID
-	case "phase":
-		return envPhase
-	case "nodeId":
-		return envNodeID
-	case "nodeRunId":
-		return envNodeRunID
-	case "agentId":
-		return envAgentID
-	case "actor":
-		return envActor
-	case "parentAgentId":
-		return envParentAgentID
-	case "parentCallId":
-		return envParentCallID
-	case "step":
-		return envStep
-	case "traceId":
-		return envTraceID
-	case "spanId":
-		return envSpanID
-	case "parentSpanId":
-		return envParentSpanID
-	case "causationId":
-		return envCausationID
-	case "schemaVersion":
-		return envSchemaVersion
-	case "marks":
-		return envMarks
-	case "payload":
-		return envPayload
-	}
-	return 0
 }
 
 // envelopeWritable is the part of writable for the envelope.

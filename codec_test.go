@@ -74,9 +74,9 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	require.Len(t, members, len(envelopeFields))
 	for i, m := range members {
 		require.Equal(t, envelopeFields[i].name, m.name)
-		require.Equal(t, i+1, envelopeNumber(m.name))
+		require.Equal(t, i+1, fieldNumber(envelopeFields[:], m.name))
 	}
-	require.Zero(t, envelopeNumber("Id"), "names are case-sensitive")
+	require.Zero(t, fieldNumber(envelopeFields[:], "Id"), "names are case-sensitive")
 }
 
 // Each optional field by itself: set, absent, and set back to absent.
@@ -117,9 +117,9 @@ func TestEnvelopeAbsentIsNotZero(t *testing.T) {
 		}
 		e := requireSameLine(t, with(`"`+f.name+`":null`))
 		require.Nil(t, e.check(ops(e.Payload), false), f.name)
-		if e.text(envelopeNumber(f.name)) != nil {
+		if e.text(fieldNumber(envelopeFields[:], f.name)) != nil {
 			e = requireSameLine(t, with(`"`+f.name+`":""`))
-			*e.text(envelopeNumber(f.name)) = "now"
+			*e.text(fieldNumber(envelopeFields[:], f.name)) = "now"
 			require.Equal(t, with(`"`+f.name+`":"now"`), encodeEvent(t, e))
 		}
 	}
@@ -237,7 +237,7 @@ func TestMissingMembersAreReported(t *testing.T) {
 			require.Equal(t, "/"+f.name, s.Violations[0].Pointer)
 
 			// Once it is set, it is written.
-			if to := e.text(envelopeNumber(f.name)); to != nil {
+			if to := e.text(fieldNumber(envelopeFields[:], f.name)); to != nil {
 				*to = "now"
 				require.Contains(t, encodeEvent(t, e), `"`+f.name+`":"now"`)
 			}

@@ -12,43 +12,34 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentRef[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "agentId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // agentId
 			v.AgentID, err = s.String()
-		case "agentSharing":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // agentSharing
 			if !m.null(s, name) {
 				v.AgentSharing, err = parseText[AgentSharing](s)
 				if v.AgentSharing == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "memoryRef":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // memoryRef
 			if !m.null(s, name) {
 				v.MemoryRef, err = s.String()
 				if v.MemoryRef == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "modelClass":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // modelClass
 			if !m.null(s, name) {
 				v.ModelClass, err = parseText[ModelClass](s)
 				if v.ModelClass == "" {
@@ -69,104 +60,84 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentRef = [...]string{
+	`"agentId":`,
+	`"agentSharing":`,
+	`"memoryRef":`,
+	`"modelClass":`,
+}
+
 func (v *InvariantError) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfInvariantError[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "rule":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // rule
 			v.Rule, err = parseText[Rule](s)
-		case "kind":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // kind
 			if !m.null(s, name) {
 				v.Kind, err = parseText[Kind](s)
 				if v.Kind == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "runId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // runId
 			if !m.null(s, name) {
 				v.RunID, err = s.String()
 				if v.RunID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "agentId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "eventId":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // eventId
 			if !m.null(s, name) {
 				v.EventID, err = s.String()
 				if v.EventID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "sequence":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // sequence
 			v.Sequence, err = s.Uint()
-		case "pointer":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // pointer
 			if !m.null(s, name) {
 				v.Pointer, err = s.String()
 				if v.Pointer == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "subject":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // subject
 			if !m.null(s, name) {
 				v.Subject, err = s.String()
 				if v.Subject == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "state":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // state
 			if !m.null(s, name) {
 				v.State, err = s.String()
 				if v.State == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "detail":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // detail
 			v.Detail, err = s.String()
 		default:
 			err = s.Skip()
@@ -178,75 +149,70 @@ func (v *InvariantError) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfInvariantError = [...]string{
+	`"rule":`,
+	`"kind":`,
+	`"runId":`,
+	`"agentId":`,
+	`"eventId":`,
+	`"sequence":`,
+	`"pointer":`,
+	`"subject":`,
+	`"state":`,
+	`"detail":`,
+}
+
 func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "agent":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case "task":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "model":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "providerSessionId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "prompt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // prompt
 			v.Prompt, err = parseAny(s)
-		case "attempt":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = parseInt(s)
 				v.Attempt.OK = err == nil
 			}
-		case "resumed":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // resumed
 			if !m.null(s, name) {
 				v.Resumed, err = s.Bool()
 				if !v.Resumed {
@@ -264,34 +230,38 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentStarted = [...]string{
+	`"agent":`,
+	`"task":`,
+	`"model":`,
+	`"providerSessionId":`,
+	`"prompt":`,
+	`"attempt":`,
+	`"resumed":`,
+}
+
 func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentTransition[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "from":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // from
 			v.From, err = parseText[AgentStatus](s)
-		case "to":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // to
 			v.To, err = parseText[AgentStatus](s)
-		case "reason":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.Aside()
 				if v.Reason == "" {
@@ -312,112 +282,85 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentTransition = [...]string{
+	`"from":`,
+	`"to":`,
+	`"reason":`,
+}
+
 func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentEnded[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "outcome":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "error":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "result":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "structuredOutput":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case "usage":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // usage
 			if !m.null(s, name) {
 				err = v.Usage.V.parseJSON(s)
 				v.Usage.OK = err == nil
 			}
-		case "modelUsage":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // modelUsage
 			if !m.null(s, name) {
 				v.ModelUsage, err = parseMapOfUsage(s)
 			}
-		case "totalCostUsd":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // totalCostUsd
 			if !m.null(s, name) {
 				v.TotalCostUSD.V, err = s.Float()
 				v.TotalCostUSD.OK = err == nil
 			}
-		case "durationMs":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "numTurns":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = parseInt(s)
 				v.NumTurns.OK = err == nil
 			}
-		case "totals":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case "convergenceScore":
-			if m.repeats(11) {
-				return s.Duplicate(name)
-			}
+		case 11: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case "resultSchema":
-			if m.repeats(12) {
-				return s.Duplicate(name)
-			}
+		case 12: // resultSchema
 			v.ResultSchema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -430,44 +373,47 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentEnded = [...]string{
+	`"outcome":`,
+	`"error":`,
+	`"result":`,
+	`"structuredOutput":`,
+	`"usage":`,
+	`"modelUsage":`,
+	`"totalCostUsd":`,
+	`"durationMs":`,
+	`"numTurns":`,
+	`"totals":`,
+	`"convergenceScore":`,
+	`"resultSchema":`,
+}
+
 func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTotals[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "steps":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // steps
 			v.Steps, err = parseInt(s)
-		case "toolCalls":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // toolCalls
 			v.ToolCalls, err = parseInt(s)
-		case "auditCheckpoints":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // auditCheckpoints
 			v.AuditCheckpoints, err = parseInt(s)
-		case "auditsPassed":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // auditsPassed
 			v.AuditsPassed, err = parseInt(s)
-		case "auditsFailed":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // auditsFailed
 			v.AuditsFailed, err = parseInt(s)
 		default:
 			err = m.unknown(s, name)
@@ -483,54 +429,50 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTotals = [...]string{
+	`"steps":`,
+	`"toolCalls":`,
+	`"auditCheckpoints":`,
+	`"auditsPassed":`,
+	`"auditsFailed":`,
+}
+
 func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentErrored[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "errorType":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // errorType
 			v.ErrorType, err = s.String()
-		case "message":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // message
 			v.Message, err = s.String()
-		case "severity":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // severity
 			if !m.null(s, name) {
 				v.Severity, err = parseText[Severity](s)
 				if v.Severity == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "recoveryHint":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // recoveryHint
 			if !m.null(s, name) {
 				v.RecoveryHint, err = s.String()
 				if v.RecoveryHint == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "details":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // details
 			v.Details, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -546,29 +488,34 @@ func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentErrored = [...]string{
+	`"errorType":`,
+	`"message":`,
+	`"severity":`,
+	`"recoveryHint":`,
+	`"details":`,
+}
+
 func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentSessionChanged[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "providerSessionId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // providerSessionId
 			v.ProviderSessionID, err = s.String()
-		case "reason":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -589,29 +536,31 @@ func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentSessionChanged = [...]string{
+	`"providerSessionId":`,
+	`"reason":`,
+}
+
 func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfEventRetracted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "eventIds":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // eventIds
 			v.EventIDs, err = parseListOfString(s)
-		case "reason":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -632,40 +581,39 @@ func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfEventRetracted = [...]string{
+	`"eventIds":`,
+	`"reason":`,
+}
+
 func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfContextCompacted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "tokensBefore":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // tokensBefore
 			if !m.null(s, name) {
 				v.TokensBefore.V, err = s.Int()
 				v.TokensBefore.OK = err == nil
 			}
-		case "tokensAfter":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // tokensAfter
 			if !m.null(s, name) {
 				v.TokensAfter.V, err = s.Int()
 				v.TokensAfter.OK = err == nil
 			}
-		case "trigger":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // trigger
 			if !m.null(s, name) {
 				v.Trigger, err = s.String()
 				if v.Trigger == "" {
@@ -683,54 +631,48 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfContextCompacted = [...]string{
+	`"tokensBefore":`,
+	`"tokensAfter":`,
+	`"trigger":`,
+}
+
 func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTaskAssigned[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "goal":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // goal
 			v.Goal, err = s.String()
-		case "assignedAgent":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // assignedAgent
 			if !m.null(s, name) {
 				v.AssignedAgent, err = s.String()
 				if v.AssignedAgent == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "context":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // context
 			if !m.null(s, name) {
 				v.Context, err = s.String()
 				if v.Context == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "constraints":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // constraints
 			v.Constraints, err = parseAny(s)
-		case "expectedOutput":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // expectedOutput
 			if !m.null(s, name) {
 				v.ExpectedOutput, err = s.String()
 				if v.ExpectedOutput == "" {
@@ -751,39 +693,38 @@ func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTaskAssigned = [...]string{
+	`"goal":`,
+	`"assignedAgent":`,
+	`"context":`,
+	`"constraints":`,
+	`"expectedOutput":`,
+}
+
 func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAuditChecked[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "checkpointId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // checkpointId
 			v.CheckpointID, err = s.String()
-		case "result":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // result
 			v.Result, err = parseText[AuditResult](s)
-		case "durationMs":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // durationMs
 			v.Duration, err = s.Millis()
-		case "evidence":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // evidence
 			v.Evidence, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -799,39 +740,37 @@ func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAuditChecked = [...]string{
+	`"checkpointId":`,
+	`"result":`,
+	`"durationMs":`,
+	`"evidence":`,
+}
+
 func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfClaimVerified[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "findingId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // findingId
 			v.FindingID, err = s.String()
-		case "verifierAgentId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // verifierAgentId
 			v.VerifierAgentID, err = s.String()
-		case "verdict":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // verdict
 			v.Verdict, err = s.String()
-		case "evidence":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // evidence
 			v.Evidence, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -847,44 +786,42 @@ func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfClaimVerified = [...]string{
+	`"findingId":`,
+	`"verifierAgentId":`,
+	`"verdict":`,
+	`"evidence":`,
+}
+
 func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfIssueFound[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "issue":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // issue
 			v.Issue, err = s.String()
-		case "severity":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // severity
 			if !m.null(s, name) {
 				v.Severity, err = s.String()
 				if v.Severity == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "evidence":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // evidence
 			v.Evidence, err = parseAny(s)
-		case "suggestedFix":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // suggestedFix
 			if !m.null(s, name) {
 				v.SuggestedFix, err = s.String()
 				if v.SuggestedFix == "" {
@@ -905,42 +842,40 @@ func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfIssueFound = [...]string{
+	`"issue":`,
+	`"severity":`,
+	`"evidence":`,
+	`"suggestedFix":`,
+}
+
 func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCitationFound[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "claim":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // claim
 			v.Claim, err = s.String()
-		case "sourceUri":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // sourceUri
 			v.SourceURI, err = s.String()
-		case "confidence":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // confidence
 			if !m.null(s, name) {
 				v.Confidence.V, err = s.Float()
 				v.Confidence.OK = err == nil
 			}
-		case "verified":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // verified
 			if !m.null(s, name) {
 				v.Verified.V, err = s.Bool()
 				v.Verified.OK = err == nil
@@ -959,29 +894,33 @@ func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCitationFound = [...]string{
+	`"claim":`,
+	`"sourceUri":`,
+	`"confidence":`,
+	`"verified":`,
+}
+
 func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfEvidenceInsufficient[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "reason":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
 			v.Reason, err = s.String()
-		case "whatWouldResolve":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // whatWouldResolve
 			if !m.null(s, name) {
 				v.WhatWouldResolve, err = s.String()
 				if v.WhatWouldResolve == "" {
@@ -1002,42 +941,41 @@ func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfEvidenceInsufficient = [...]string{
+	`"reason":`,
+	`"whatWouldResolve":`,
+}
+
 func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTurnStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "turn":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // turn
 			if !m.null(s, name) {
 				v.Turn.V, err = parseInt(s)
 				v.Turn.OK = err == nil
 			}
-		case "name":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "attributes":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1048,6 +986,12 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	v.extra = m.extras()
 	return nil
+}
+
+var namesOfTurnStarted = [...]string{
+	`"turn":`,
+	`"name":`,
+	`"attributes":`,
 }
 
 func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
@@ -1056,52 +1000,40 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTurnEnded[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "turn":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // turn
 			if !m.null(s, name) {
 				v.Turn.V, err = parseInt(s)
 				v.Turn.OK = err == nil
 			}
-		case "name":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "error":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "attributes":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1114,49 +1046,45 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTurnEnded = [...]string{
+	`"turn":`,
+	`"name":`,
+	`"durationMs":`,
+	`"error":`,
+	`"attributes":`,
+}
+
 func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTurnSummarized[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "text":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // text
 			v.Text, err = s.String()
-		case "intent":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "toolCalls":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // toolCalls
 			v.ToolCalls, err = parseListOfToolCallSummary(s)
-		case "usage":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // usage
 			err = v.Usage.parseJSON(s)
-		case "costUsd":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
@@ -1175,68 +1103,58 @@ func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTurnSummarized = [...]string{
+	`"text":`,
+	`"intent":`,
+	`"toolCalls":`,
+	`"usage":`,
+	`"costUsd":`,
+}
+
 func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfToolCallSummary[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "toolName":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // toolName
 			v.ToolName, err = s.String()
-		case "callId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // callId
 			v.CallID, err = s.String()
-		case "isError":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // isError
 			if !m.null(s, name) {
 				v.IsError, err = s.Bool()
 				if !v.IsError {
 					m.spelled(name, `false`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "costUsd":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case "inputTokens":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // inputTokens
 			if !m.null(s, name) {
 				v.InputTokens.V, err = s.Int()
 				v.InputTokens.OK = err == nil
 			}
-		case "outputTokens":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // outputTokens
 			if !m.null(s, name) {
 				v.OutputTokens.V, err = s.Int()
 				v.OutputTokens.OK = err == nil
@@ -1255,49 +1173,50 @@ func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfToolCallSummary = [...]string{
+	`"toolName":`,
+	`"callId":`,
+	`"isError":`,
+	`"durationMs":`,
+	`"costUsd":`,
+	`"inputTokens":`,
+	`"outputTokens":`,
+}
+
 func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfStepStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "stepId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stepId
 			v.StepID, err = s.String()
-		case "name":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "description":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // description
 			if !m.null(s, name) {
 				v.Description, err = s.String()
 				if v.Description == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "attributes":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1313,65 +1232,57 @@ func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfStepStarted = [...]string{
+	`"stepId":`,
+	`"name":`,
+	`"description":`,
+	`"attributes":`,
+}
+
 func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfStepEnded[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "stepId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stepId
 			v.StepID, err = s.String()
-		case "name":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "resultSummary":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // resultSummary
 			if !m.null(s, name) {
 				v.ResultSummary, err = s.String()
 				if v.ResultSummary == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "error":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "attributes":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1387,72 +1298,63 @@ func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfStepEnded = [...]string{
+	`"stepId":`,
+	`"name":`,
+	`"durationMs":`,
+	`"resultSummary":`,
+	`"error":`,
+	`"attributes":`,
+}
+
 func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfSpanRecorded[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "subject":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // subject
 			v.Subject, err = s.String()
-		case "phase":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // phase
 			v.Phase, err = s.String()
-		case "name":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "errorType":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // errorType
 			if !m.null(s, name) {
 				v.ErrorType, err = s.String()
 				if v.ErrorType == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "errorMessage":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // errorMessage
 			if !m.null(s, name) {
 				v.ErrorMessage, err = s.String()
 				if v.ErrorMessage == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "attributes":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1468,42 +1370,46 @@ func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfSpanRecorded = [...]string{
+	`"subject":`,
+	`"phase":`,
+	`"name":`,
+	`"durationMs":`,
+	`"errorType":`,
+	`"errorMessage":`,
+	`"attributes":`,
+}
+
 func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfNodeStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "agent":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case "typeId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // typeId
 			if !m.null(s, name) {
 				v.TypeID, err = s.String()
 				if v.TypeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "attempt":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = parseInt(s)
 				v.Attempt.OK = err == nil
@@ -1519,37 +1425,37 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfNodeStarted = [...]string{
+	`"agent":`,
+	`"typeId":`,
+	`"attempt":`,
+}
+
 func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfNodeCompleted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "outputs":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // outputs
 			v.Outputs, err = parseAny(s)
-		case "agent":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case "durationMs":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -1565,24 +1471,30 @@ func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfNodeCompleted = [...]string{
+	`"outputs":`,
+	`"agent":`,
+	`"durationMs":`,
+}
+
 func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfNodeFailed[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "error":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // error
 			err = v.Error.parseJSON(s)
 		default:
 			err = m.unknown(s, name)
@@ -1598,24 +1510,28 @@ func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfNodeFailed = [...]string{
+	`"error":`,
+}
+
 func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfNodeSkipped[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "reason":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -1633,34 +1549,35 @@ func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfNodeSkipped = [...]string{
+	`"reason":`,
+}
+
 func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfNodeSuspended[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "reason":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "details":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // details
 			v.Details, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1673,39 +1590,38 @@ func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfNodeSuspended = [...]string{
+	`"reason":`,
+	`"details":`,
+}
+
 func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfEdgeFired[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "edgeId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // edgeId
 			if !m.null(s, name) {
 				v.EdgeID, err = s.String()
 				if v.EdgeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "from":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // from
 			v.From, err = s.String()
-		case "to":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // to
 			v.To, err = s.String()
 		default:
 			err = m.unknown(s, name)
@@ -1721,39 +1637,39 @@ func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfEdgeFired = [...]string{
+	`"edgeId":`,
+	`"from":`,
+	`"to":`,
+}
+
 func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfEdgeSkipped[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "edgeId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // edgeId
 			if !m.null(s, name) {
 				v.EdgeID, err = s.String()
 				if v.EdgeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "from":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // from
 			v.From, err = s.String()
-		case "to":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // to
 			v.To, err = s.String()
 		default:
 			err = m.unknown(s, name)
@@ -1769,34 +1685,37 @@ func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfEdgeSkipped = [...]string{
+	`"edgeId":`,
+	`"from":`,
+	`"to":`,
+}
+
 func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfLoopIterated[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "edgeId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // edgeId
 			if !m.null(s, name) {
 				v.EdgeID, err = s.String()
 				if v.EdgeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "iteration":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // iteration
 			v.Iteration, err = parseInt(s)
 		default:
 			err = m.unknown(s, name)
@@ -1812,57 +1731,50 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfLoopIterated = [...]string{
+	`"edgeId":`,
+	`"iteration":`,
+}
+
 func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfLoopRoundCompleted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "round":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // round
 			v.Round, err = parseInt(s)
-		case "score":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // score
 			if !m.null(s, name) {
 				v.Score.V, err = s.Float()
 				v.Score.OK = err == nil
 			}
-		case "feedback":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "diff":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // diff
 			if !m.null(s, name) {
 				v.Diff, err = s.String()
 				if v.Diff == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "costUsd":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
@@ -1881,34 +1793,36 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfLoopRoundCompleted = [...]string{
+	`"round":`,
+	`"score":`,
+	`"feedback":`,
+	`"diff":`,
+	`"costUsd":`,
+}
+
 func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfStatePatched[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "op":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // op
 			v.Op, err = parseText[PatchOp](s)
-		case "path":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // path
 			v.Path, err = s.String()
-		case "value":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // value
 			v.Value, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -1924,49 +1838,46 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfStatePatched = [...]string{
+	`"op":`,
+	`"path":`,
+	`"value":`,
+}
+
 func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentReasoned[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "blockId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
 			if !m.null(s, name) {
 				v.BlockID, err = s.String()
 				if v.BlockID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "reasoning":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // reasoning
 			v.Reasoning, err = s.String()
-		case "verbosity":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // verbosity
 			if !m.null(s, name) {
 				v.Verbosity, err = parseText[Verbosity](s)
 				if v.Verbosity == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "tokenCount":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // tokenCount
 			if !m.null(s, name) {
 				v.TokenCount.V, err = s.Int()
 				v.TokenCount.OK = err == nil
@@ -1985,57 +1896,52 @@ func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentReasoned = [...]string{
+	`"blockId":`,
+	`"reasoning":`,
+	`"verbosity":`,
+	`"tokenCount":`,
+}
+
 func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentReasoningDelta[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "blockId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
 			if !m.null(s, name) {
 				v.BlockID, err = s.String()
 				if v.BlockID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "delta":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // delta
 			v.Delta, err = s.String()
-		case "index":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // index
 			if !m.null(s, name) {
 				v.Index.V, err = parseInt(s)
 				v.Index.OK = err == nil
 			}
-		case "verbosity":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // verbosity
 			if !m.null(s, name) {
 				v.Verbosity, err = parseText[Verbosity](s)
 				if v.Verbosity == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "tokenCount":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // tokenCount
 			if !m.null(s, name) {
 				v.TokenCount.V, err = s.Int()
 				v.TokenCount.OK = err == nil
@@ -2054,37 +1960,39 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentReasoningDelta = [...]string{
+	`"blockId":`,
+	`"delta":`,
+	`"index":`,
+	`"verbosity":`,
+	`"tokenCount":`,
+}
+
 func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentDecided[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "decision":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // decision
 			v.Decision, err = parseAny(s)
-		case "confidence":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // confidence
 			if !m.null(s, name) {
 				v.Confidence.V, err = s.Float()
 				v.Confidence.OK = err == nil
 			}
-		case "reasoning":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.Aside()
 				if v.Reasoning == "" {
@@ -2105,29 +2013,32 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentDecided = [...]string{
+	`"decision":`,
+	`"confidence":`,
+	`"reasoning":`,
+}
+
 func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfOrchestratorDecided[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "decision":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // decision
 			v.Decision, err = parseAny(s)
-		case "iteration":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // iteration
 			if !m.null(s, name) {
 				v.Iteration.V, err = parseInt(s)
 				v.Iteration.OK = err == nil
@@ -2146,37 +2057,36 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfOrchestratorDecided = [...]string{
+	`"decision":`,
+	`"iteration":`,
+}
+
 func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfIntentClassified[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "intent":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // intent
 			v.Intent, err = s.String()
-		case "confidence":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // confidence
 			if !m.null(s, name) {
 				v.Confidence.V, err = s.Float()
 				v.Confidence.OK = err == nil
 			}
-		case "reasoning":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.Aside()
 				if v.Reasoning == "" {
@@ -2197,29 +2107,32 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfIntentClassified = [...]string{
+	`"intent":`,
+	`"confidence":`,
+	`"reasoning":`,
+}
+
 func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfPlanProposed[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "steps":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // steps
 			v.Steps, err = parseListOfPlanStep(s)
-		case "strategy":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // strategy
 			if !m.null(s, name) {
 				v.Strategy, err = s.String()
 				if v.Strategy == "" {
@@ -2240,34 +2153,33 @@ func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfPlanProposed = [...]string{
+	`"steps":`,
+	`"strategy":`,
+}
+
 func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfPlanStep[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "stepId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stepId
 			v.StepID, err = s.String()
-		case "description":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // description
 			v.Description, err = s.String()
-		case "toolName":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // toolName
 			if !m.null(s, name) {
 				v.ToolName, err = s.String()
 				if v.ToolName == "" {
@@ -2288,39 +2200,39 @@ func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfPlanStep = [...]string{
+	`"stepId":`,
+	`"description":`,
+	`"toolName":`,
+}
+
 func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTextDelta[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "blockId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
 			if !m.null(s, name) {
 				v.BlockID, err = s.String()
 				if v.BlockID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "delta":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // delta
 			v.Delta, err = s.String()
-		case "index":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // index
 			if !m.null(s, name) {
 				v.Index.V, err = parseInt(s)
 				v.Index.OK = err == nil
@@ -2339,34 +2251,37 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTextDelta = [...]string{
+	`"blockId":`,
+	`"delta":`,
+	`"index":`,
+}
+
 func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTextCompleted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "blockId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // blockId
 			if !m.null(s, name) {
 				v.BlockID, err = s.String()
 				if v.BlockID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "text":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // text
 			v.Text, err = s.String()
 		default:
 			err = m.unknown(s, name)
@@ -2382,24 +2297,29 @@ func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTextCompleted = [...]string{
+	`"blockId":`,
+	`"text":`,
+}
+
 func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfMessageCreated[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "message":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // message
 			err = v.Message.parseJSON(s)
 		default:
 			err = m.unknown(s, name)
@@ -2415,82 +2335,62 @@ func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfMessageCreated = [...]string{
+	`"message":`,
+}
+
 func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfConversationMessage[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "messageId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // messageId
 			v.MessageID, err = s.String()
-		case "from":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // from
 			v.From, err = s.String()
-		case "to":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // to
 			if !m.null(s, name) {
 				v.To, err = s.String()
 				if v.To == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "groupId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // groupId
 			if !m.null(s, name) {
 				v.GroupID, err = s.String()
 				if v.GroupID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "content":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // content
 			v.Content, err = parseAny(s)
-		case "ts":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // ts
 			v.TS, err = s.Int()
-		case "role":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // role
 			if !m.null(s, name) {
 				v.Role, err = s.String()
 				if v.Role == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "turnIndex":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // turnIndex
 			if !m.null(s, name) {
 				v.TurnIndex.V, err = parseInt(s)
 				v.TurnIndex.OK = err == nil
 			}
-		case "agent":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
@@ -2509,94 +2409,82 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfConversationMessage = [...]string{
+	`"messageId":`,
+	`"from":`,
+	`"to":`,
+	`"groupId":`,
+	`"content":`,
+	`"ts":`,
+	`"role":`,
+	`"turnIndex":`,
+	`"agent":`,
+}
+
 func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfApprovalRequested[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "approvalId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvalId
 			v.ApprovalID, err = s.String()
-		case "action":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // action
 			if !m.null(s, name) {
 				v.Action, err = s.String()
 				if v.Action == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "reason":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "scope":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // scope
 			if !m.null(s, name) {
 				v.Scope, err = s.String()
 				if v.Scope == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "risk":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // risk
 			if !m.null(s, name) {
 				v.Risk, err = s.String()
 				if v.Risk == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "callId":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // callId
 			if !m.null(s, name) {
 				v.CallID, err = s.String()
 				if v.CallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "toolId":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // toolId
 			if !m.null(s, name) {
 				v.ToolID, err = s.String()
 				if v.ToolID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "arguments":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // arguments
 			v.Arguments, err = parseAny(s)
-		case "timeoutMs":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // timeoutMs
 			if !m.null(s, name) {
 				v.Timeout.V, err = s.Millis()
 				v.Timeout.OK = err == nil
@@ -2615,39 +2503,45 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfApprovalRequested = [...]string{
+	`"approvalId":`,
+	`"action":`,
+	`"reason":`,
+	`"scope":`,
+	`"risk":`,
+	`"callId":`,
+	`"toolId":`,
+	`"arguments":`,
+	`"timeoutMs":`,
+}
+
 func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfApprovalGranted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "approvalId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvalId
 			v.ApprovalID, err = s.String()
-		case "approvedBy":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // approvedBy
 			if !m.null(s, name) {
 				v.ApprovedBy, err = s.String()
 				if v.ApprovedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "feedback":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
@@ -2668,39 +2562,39 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfApprovalGranted = [...]string{
+	`"approvalId":`,
+	`"approvedBy":`,
+	`"feedback":`,
+}
+
 func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfApprovalRejected[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "approvalId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvalId
 			v.ApprovalID, err = s.String()
-		case "rejectedBy":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // rejectedBy
 			if !m.null(s, name) {
 				v.RejectedBy, err = s.String()
 				if v.RejectedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "feedback":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
@@ -2721,29 +2615,32 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfApprovalRejected = [...]string{
+	`"approvalId":`,
+	`"rejectedBy":`,
+	`"feedback":`,
+}
+
 func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfClarificationRequested[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "interruptId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // interruptId
 			v.InterruptID, err = s.String()
-		case "questions":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // questions
 			v.Questions, err = parseListOfQuestion(s)
 		default:
 			err = m.unknown(s, name)
@@ -2759,34 +2656,33 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfClarificationRequested = [...]string{
+	`"interruptId":`,
+	`"questions":`,
+}
+
 func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfQuestion[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "id":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // id
 			v.ID, err = s.String()
-		case "question":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // question
 			v.Question, err = s.String()
-		case "schema":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // schema
 			v.Schema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -2802,34 +2698,34 @@ func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfQuestion = [...]string{
+	`"id":`,
+	`"question":`,
+	`"schema":`,
+}
+
 func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfClarificationResolved[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "interruptId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // interruptId
 			v.InterruptID, err = s.String()
-		case "answers":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // answers
 			v.Answers, err = parseAny(s)
-		case "answeredBy":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // answeredBy
 			if !m.null(s, name) {
 				v.AnsweredBy, err = s.String()
 				if v.AnsweredBy == "" {
@@ -2850,29 +2746,32 @@ func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfClarificationResolved = [...]string{
+	`"interruptId":`,
+	`"answers":`,
+	`"answeredBy":`,
+}
+
 func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCommandReceived[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "command":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // command
 			err = v.Command.parseJSON(s)
-		case "rejected":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // rejected
 			if !m.null(s, name) {
 				v.Rejected, err = s.String()
 				if v.Rejected == "" {
@@ -2893,77 +2792,64 @@ func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCommandReceived = [...]string{
+	`"command":`,
+	`"rejected":`,
+}
+
 func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCommand[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "type":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // type
 			v.Type, err = parseText[CommandType](s)
-		case "runId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // runId
 			if !m.null(s, name) {
 				v.RunID, err = s.String()
 				if v.RunID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "message":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // message
 			if !m.null(s, name) {
 				v.Message, err = s.String()
 				if v.Message == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "promptId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // promptId
 			if !m.null(s, name) {
 				v.PromptID, err = s.String()
 				if v.PromptID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "content":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // content
 			if !m.null(s, name) {
 				v.Content, err = s.String()
 				if v.Content == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "resumable":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // resumable
 			if !m.null(s, name) {
 				v.Resumable.V, err = s.Bool()
 				v.Resumable.OK = err == nil
 			}
-		case "reason":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -2984,24 +2870,34 @@ func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCommand = [...]string{
+	`"type":`,
+	`"runId":`,
+	`"message":`,
+	`"promptId":`,
+	`"content":`,
+	`"resumable":`,
+	`"reason":`,
+}
+
 func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCommandConsumed[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "eventId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // eventId
 			v.EventID, err = s.String()
 		default:
 			err = m.unknown(s, name)
@@ -3017,57 +2913,49 @@ func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCommandConsumed = [...]string{
+	`"eventId":`,
+}
+
 func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfUsageObserved[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "model":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "usage":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // usage
 			err = v.Usage.parseJSON(s)
-		case "costUsd":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case "source":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // source
 			if !m.null(s, name) {
 				v.Source, err = s.String()
 				if v.Source == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "cumulative":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // cumulative
 			if !m.null(s, name) {
 				v.Cumulative, err = s.Bool()
 				if !v.Cumulative {
@@ -3088,39 +2976,38 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfUsageObserved = [...]string{
+	`"model":`,
+	`"usage":`,
+	`"costUsd":`,
+	`"source":`,
+	`"cumulative":`,
+}
+
 func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfBudgetExceeded[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "budget":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // budget
 			v.Budget, err = s.String()
-		case "limit":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // limit
 			v.Limit, err = s.Float()
-		case "actual":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // actual
 			v.Actual, err = s.Float()
-		case "reason":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -3141,37 +3028,38 @@ func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfBudgetExceeded = [...]string{
+	`"budget":`,
+	`"limit":`,
+	`"actual":`,
+	`"reason":`,
+}
+
 func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCapBreached[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "cap":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // cap
 			v.Cap, err = s.String()
-		case "limit":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // limit
 			if !m.null(s, name) {
 				v.Limit.V, err = s.Float()
 				v.Limit.OK = err == nil
 			}
-		case "observed":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // observed
 			if !m.null(s, name) {
 				v.Observed.V, err = s.Float()
 				v.Observed.OK = err == nil
@@ -3190,57 +3078,48 @@ func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCapBreached = [...]string{
+	`"cap":`,
+	`"limit":`,
+	`"observed":`,
+}
+
 func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfBlackboardItemCreated[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "itemId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // itemId
 			v.ItemID, err = s.String()
-		case "itemType":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // itemType
 			v.ItemType, err = s.String()
-		case "content":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // content
 			v.Content, err = parseAny(s)
-		case "sourceAgent":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // sourceAgent
 			if !m.null(s, name) {
 				v.SourceAgent, err = s.String()
 				if v.SourceAgent == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "confidence":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // confidence
 			if !m.null(s, name) {
 				v.Confidence.V, err = s.Float()
 				v.Confidence.OK = err == nil
 			}
-		case "ttlMs":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // ttlMs
 			if !m.null(s, name) {
 				v.TTL.V, err = s.Millis()
 				v.TTL.OK = err == nil
@@ -3259,47 +3138,47 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfBlackboardItemCreated = [...]string{
+	`"itemId":`,
+	`"itemType":`,
+	`"content":`,
+	`"sourceAgent":`,
+	`"confidence":`,
+	`"ttlMs":`,
+}
+
 func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfMemoryChanged[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "change":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // change
 			v.Change, err = parseText[MemoryChange](s)
-		case "section":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // section
 			if !m.null(s, name) {
 				v.Section, err = s.String()
 				if v.Section == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "itemCount":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // itemCount
 			if !m.null(s, name) {
 				v.ItemCount.V, err = parseInt(s)
 				v.ItemCount.OK = err == nil
 			}
-		case "attributes":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3315,24 +3194,31 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfMemoryChanged = [...]string{
+	`"change":`,
+	`"section":`,
+	`"itemCount":`,
+	`"attributes":`,
+}
+
 func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfSessionStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "goal":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // goal
 			if !m.null(s, name) {
 				v.Goal, err = s.String()
 				if v.Goal == "" {
@@ -3350,34 +3236,35 @@ func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfSessionStarted = [...]string{
+	`"goal":`,
+}
+
 func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfSessionCompleted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "status":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // status
 			if !m.null(s, name) {
 				v.Status, err = s.String()
 				if v.Status == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "result":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // result
 			v.Result, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3390,47 +3277,43 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfSessionCompleted = [...]string{
+	`"status":`,
+	`"result":`,
+}
+
 func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "name":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "inputs":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // inputs
 			v.Inputs, err = parseAny(s)
-		case "agent":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case "definition":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // definition
 			v.Definition, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3443,24 +3326,31 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfRunStarted = [...]string{
+	`"name":`,
+	`"inputs":`,
+	`"agent":`,
+	`"definition":`,
+}
+
 func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunPaused[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "reason":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -3478,24 +3368,28 @@ func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfRunPaused = [...]string{
+	`"reason":`,
+}
+
 func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunResumed[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "message":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // message
 			if !m.null(s, name) {
 				v.Message, err = s.String()
 				if v.Message == "" {
@@ -3513,24 +3407,28 @@ func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfRunResumed = [...]string{
+	`"message":`,
+}
+
 func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunCompleted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "outputs":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // outputs
 			v.Outputs, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3543,24 +3441,28 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfRunCompleted = [...]string{
+	`"outputs":`,
+}
+
 func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunFailed[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "error":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -3576,24 +3478,28 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfRunFailed = [...]string{
+	`"error":`,
+}
+
 func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunCancelled[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "reason":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
@@ -3611,97 +3517,74 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfRunCancelled = [...]string{
+	`"reason":`,
+}
+
 func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfToolCalled[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "callId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // callId
 			v.CallID, err = s.String()
-		case "toolId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // toolId
 			v.ToolID, err = s.String()
-		case "arguments":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // arguments
 			v.Arguments, err = parseAny(s)
-		case "argumentsSummary":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // argumentsSummary
 			if !m.null(s, name) {
 				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "attempt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = parseInt(s)
 				v.Attempt.OK = err == nil
 			}
-		case "retryOf":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // retryOf
 			if !m.null(s, name) {
 				v.RetryOf, err = s.String()
 				if v.RetryOf == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "argsHash":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // argsHash
 			if !m.null(s, name) {
 				v.ArgsHash, err = s.String()
 				if v.ArgsHash == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "principal":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // principal
 			if !m.null(s, name) {
 				v.Principal, err = s.String()
 				if v.Principal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "transport":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // transport
 			if !m.null(s, name) {
 				v.Transport, err = parseText[Transport](s)
 				if v.Transport == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "attributes":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // attributes
 			v.Attributes, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3717,34 +3600,41 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfToolCalled = [...]string{
+	`"callId":`,
+	`"toolId":`,
+	`"arguments":`,
+	`"argumentsSummary":`,
+	`"attempt":`,
+	`"retryOf":`,
+	`"argsHash":`,
+	`"principal":`,
+	`"transport":`,
+	`"attributes":`,
+}
+
 func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfToolArgumentsDelta[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "callId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // callId
 			v.CallID, err = s.String()
-		case "delta":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // delta
 			v.Delta, err = s.String()
-		case "index":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // index
 			if !m.null(s, name) {
 				v.Index.V, err = parseInt(s)
 				v.Index.OK = err == nil
@@ -3763,85 +3653,64 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfToolArgumentsDelta = [...]string{
+	`"callId":`,
+	`"delta":`,
+	`"index":`,
+}
+
 func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfToolReturned[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "callId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // callId
 			v.CallID, err = s.String()
-		case "toolId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // toolId
 			v.ToolID, err = s.String()
-		case "status":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // status
 			v.Status, err = parseText[ToolStatus](s)
-		case "result":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // result
 			v.Result, err = parseAny(s)
-		case "resultSummary":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // resultSummary
 			if !m.null(s, name) {
 				v.ResultSummary, err = s.Aside()
 				if v.ResultSummary == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "error":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "durationMs":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "oneEvent":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // oneEvent
 			if !m.null(s, name) {
 				v.OneEvent, err = s.Bool()
 				if !v.OneEvent {
 					m.spelled(name, `false`)
 				}
 			}
-		case "arguments":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // arguments
 			v.Arguments, err = parseAny(s)
-		case "argumentsSummary":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // argumentsSummary
 			if !m.null(s, name) {
 				v.ArgumentsSummary, err = s.Aside()
 				if v.ArgumentsSummary == "" {
@@ -3862,44 +3731,48 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfToolReturned = [...]string{
+	`"callId":`,
+	`"toolId":`,
+	`"status":`,
+	`"result":`,
+	`"resultSummary":`,
+	`"error":`,
+	`"durationMs":`,
+	`"oneEvent":`,
+	`"arguments":`,
+	`"argumentsSummary":`,
+}
+
 func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentHandoff[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "from":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // from
 			err = v.From.parseJSON(s)
-		case "to":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // to
 			err = v.To.parseJSON(s)
-		case "reason":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "context":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // context
 			v.Context, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -3915,54 +3788,49 @@ func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentHandoff = [...]string{
+	`"from":`,
+	`"to":`,
+	`"reason":`,
+	`"context":`,
+}
+
 func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfHandoffRequested[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "handoffId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // handoffId
 			if !m.null(s, name) {
 				v.HandoffID, err = s.String()
 				if v.HandoffID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "from":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // from
 			err = v.From.parseJSON(s)
-		case "to":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // to
 			err = v.To.parseJSON(s)
-		case "reason":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "contextDigest":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // contextDigest
 			if !m.null(s, name) {
 				v.ContextDigest, err = s.String()
 				if v.ContextDigest == "" {
@@ -3983,54 +3851,50 @@ func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfHandoffRequested = [...]string{
+	`"handoffId":`,
+	`"from":`,
+	`"to":`,
+	`"reason":`,
+	`"contextDigest":`,
+}
+
 func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfHandoffAccepted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "handoffId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // handoffId
 			if !m.null(s, name) {
 				v.HandoffID, err = s.String()
 				if v.HandoffID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "from":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // from
 			err = v.From.parseJSON(s)
-		case "to":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // to
 			err = v.To.parseJSON(s)
-		case "reason":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "contextDigest":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // contextDigest
 			if !m.null(s, name) {
 				v.ContextDigest, err = s.String()
 				if v.ContextDigest == "" {
@@ -4051,39 +3915,41 @@ func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfHandoffAccepted = [...]string{
+	`"handoffId":`,
+	`"from":`,
+	`"to":`,
+	`"reason":`,
+	`"contextDigest":`,
+}
+
 func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfWorkflowCreated[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "script":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // script
 			if !m.null(s, name) {
 				v.Script, err = s.String()
 				if v.Script == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "phases":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // phases
 			v.Phases, err = parseListOfString(s)
-		case "estimatedTokens":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
 				v.EstimatedTokens.OK = err == nil
@@ -4102,29 +3968,32 @@ func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfWorkflowCreated = [...]string{
+	`"script":`,
+	`"phases":`,
+	`"estimatedTokens":`,
+}
+
 func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfWorkflowApproved[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "approvedAt":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // approvedAt
 			v.ApprovedAt, err = s.Time()
-		case "approvedBy":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // approvedBy
 			v.ApprovedBy, err = s.String()
 		default:
 			err = m.unknown(s, name)
@@ -4140,24 +4009,29 @@ func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfWorkflowApproved = [...]string{
+	`"approvedAt":`,
+	`"approvedBy":`,
+}
+
 func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfPhaseStarted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "inputCount":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // inputCount
 			if !m.null(s, name) {
 				v.InputCount.V, err = parseInt(s)
 				v.InputCount.OK = err == nil
@@ -4173,32 +4047,33 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfPhaseStarted = [...]string{
+	`"inputCount":`,
+}
+
 func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfPhaseCompleted[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "outputCount":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // outputCount
 			if !m.null(s, name) {
 				v.OutputCount.V, err = parseInt(s)
 				v.OutputCount.OK = err == nil
 			}
-		case "tokens":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // tokens
 			if !m.null(s, name) {
 				v.Tokens.V, err = s.Int()
 				v.Tokens.OK = err == nil
@@ -4214,24 +4089,29 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfPhaseCompleted = [...]string{
+	`"outputCount":`,
+	`"tokens":`,
+}
+
 func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCheckpointSaved[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "stateBytes":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stateBytes
 			v.StateBytes, err = s.Int()
 		default:
 			err = m.unknown(s, name)
@@ -4247,24 +4127,28 @@ func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCheckpointSaved = [...]string{
+	`"stateBytes":`,
+}
+
 func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCheckpointResumed[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "resumedAt":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // resumedAt
 			v.ResumedAt, err = s.Time()
 		default:
 			err = m.unknown(s, name)
@@ -4280,34 +4164,32 @@ func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCheckpointResumed = [...]string{
+	`"resumedAt":`,
+}
+
 func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfWorkflowFinalized[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "totalTokens":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // totalTokens
 			v.TotalTokens, err = s.Int()
-		case "totalAgents":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // totalAgents
 			v.TotalAgents, err = parseInt(s)
-		case "durationMs":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // durationMs
 			v.Duration, err = s.Millis()
 		default:
 			err = m.unknown(s, name)
@@ -4323,423 +4205,243 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfWorkflowFinalized = [...]string{
+	`"totalTokens":`,
+	`"totalAgents":`,
+	`"durationMs":`,
+}
+
 func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "schemaVersion":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // schemaVersion
 			v.SchemaVersion, err = s.String()
-		case "runId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // runId
 			v.RunID, err = s.String()
-		case "sessionId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // sessionId
 			if !m.null(s, name) {
 				v.SessionID, err = s.String()
 				if v.SessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "workflowId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // workflowId
 			if !m.null(s, name) {
 				v.WorkflowID, err = s.String()
 				if v.WorkflowID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "name":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "status":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // status
 			v.Status, err = parseText[RunStatus](s)
-		case "nextSequence":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // nextSequence
 			v.NextSequence, err = s.Uint()
-		case "startedAt":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "completedAt":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // completedAt
 			if !m.null(s, name) {
 				v.CompletedAt, err = s.Time()
 				if v.CompletedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "currentNodeId":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // currentNodeId
 			if !m.null(s, name) {
 				v.CurrentNodeID, err = s.String()
 				if v.CurrentNodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "opened":
-			if m.repeats(11) {
-				return s.Duplicate(name)
-			}
+		case 11: // opened
 			if !m.null(s, name) {
 				v.Opened, err = s.Bool()
 				if !v.Opened {
 					m.spelled(name, `false`)
 				}
 			}
-		case "begun":
-			if m.repeats(12) {
-				return s.Duplicate(name)
-			}
+		case 12: // begun
 			if !m.null(s, name) {
 				v.Begun, err = s.Bool()
 				if !v.Begun {
 					m.spelled(name, `false`)
 				}
 			}
-		case "terminalKind":
-			if m.repeats(13) {
-				return s.Duplicate(name)
-			}
+		case 13: // terminalKind
 			if !m.null(s, name) {
 				v.TerminalKind, err = parseText[Kind](s)
 				if v.TerminalKind == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "paused":
-			if m.repeats(14) {
-				return s.Duplicate(name)
-			}
+		case 14: // paused
 			if !m.null(s, name) {
 				v.Paused, err = s.Bool()
 				if !v.Paused {
 					m.spelled(name, `false`)
 				}
 			}
-		case "cancelling":
-			if m.repeats(15) {
-				return s.Duplicate(name)
-			}
+		case 15: // cancelling
 			if !m.null(s, name) {
 				v.Cancelling, err = s.Bool()
 				if !v.Cancelling {
 					m.spelled(name, `false`)
 				}
 			}
-		case "cancelReason":
-			if m.repeats(16) {
-				return s.Duplicate(name)
-			}
+		case 16: // cancelReason
 			if !m.null(s, name) {
 				v.CancelReason, err = s.String()
 				if v.CancelReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "sessionGoal":
-			if m.repeats(17) {
-				return s.Duplicate(name)
-			}
+		case 17: // sessionGoal
 			if !m.null(s, name) {
 				v.SessionGoal, err = s.String()
 				if v.SessionGoal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "sessionStatus":
-			if m.repeats(18) {
-				return s.Duplicate(name)
-			}
+		case 18: // sessionStatus
 			if !m.null(s, name) {
 				v.SessionStatus, err = s.String()
 				if v.SessionStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "sessionResult":
-			if m.repeats(19) {
-				return s.Duplicate(name)
-			}
+		case 19: // sessionResult
 			v.SessionResult, err = parseAny(s)
-		case "agent":
-			if m.repeats(20) {
-				return s.Duplicate(name)
-			}
+		case 20: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case "runOrchestrator":
-			if m.repeats(21) {
-				return s.Duplicate(name)
-			}
+		case 21: // runOrchestrator
 			v.RunOrchestrator, err = parseAny(s)
-		case "inputs":
-			if m.repeats(22) {
-				return s.Duplicate(name)
-			}
+		case 22: // inputs
 			v.Inputs, err = parseAny(s)
-		case "result":
-			if m.repeats(23) {
-				return s.Duplicate(name)
-			}
+		case 23: // result
 			v.Result, err = parseAny(s)
-		case "error":
-			if m.repeats(24) {
-				return s.Duplicate(name)
-			}
+		case 24: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "outputs":
-			if m.repeats(25) {
-				return s.Duplicate(name)
-			}
+		case 25: // outputs
 			v.Outputs, err = parseMapOfJSON(s)
-		case "state":
-			if m.repeats(26) {
-				return s.Duplicate(name)
-			}
+		case 26: // state
 			v.State, err = parseMapOfJSON(s)
-		case "nodeStatus":
-			if m.repeats(27) {
-				return s.Duplicate(name)
-			}
+		case 27: // nodeStatus
 			v.NodeStatus, err = parseMapOfNodeStatus(s)
-		case "nodeRuns":
-			if m.repeats(28) {
-				return s.Duplicate(name)
-			}
+		case 28: // nodeRuns
 			v.NodeRuns, err = parseMapOfInt(s)
-		case "edgeStatus":
-			if m.repeats(29) {
-				return s.Duplicate(name)
-			}
+		case 29: // edgeStatus
 			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
-		case "loopCounters":
-			if m.repeats(30) {
-				return s.Duplicate(name)
-			}
+		case 30: // loopCounters
 			v.LoopCounters, err = parseMapOfInt(s)
-		case "lastEdge":
-			if m.repeats(31) {
-				return s.Duplicate(name)
-			}
+		case 31: // lastEdge
 			if !m.null(s, name) {
 				v.LastEdge, err = s.String()
 				if v.LastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "inbox":
-			if m.repeats(32) {
-				return s.Duplicate(name)
-			}
+		case 32: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
-		case "agentSessions":
-			if m.repeats(33) {
-				return s.Duplicate(name)
-			}
+		case 33: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
-		case "agents":
-			if m.repeats(34) {
-				return s.Duplicate(name)
-			}
+		case 34: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
-		case "openCalls":
-			if m.repeats(35) {
-				return s.Duplicate(name)
-			}
+		case 35: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
-		case "closedCalls":
-			if m.repeats(36) {
-				return s.Duplicate(name)
-			}
+		case 36: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
-		case "droppedCalls":
-			if m.repeats(37) {
-				return s.Duplicate(name)
-			}
+		case 37: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = parseInt(s)
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case "tools":
-			if m.repeats(38) {
-				return s.Duplicate(name)
-			}
+		case 38: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
-		case "messages":
-			if m.repeats(39) {
-				return s.Duplicate(name)
-			}
+		case 39: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
-		case "messageEvents":
-			if m.repeats(40) {
-				return s.Duplicate(name)
-			}
+		case 40: // messageEvents
 			v.MessageEvents, err = parseListOfString(s)
-		case "turns":
-			if m.repeats(41) {
-				return s.Duplicate(name)
-			}
+		case 41: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
-		case "steps":
-			if m.repeats(42) {
-				return s.Duplicate(name)
-			}
+		case 42: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
-		case "workflow":
-			if m.repeats(43) {
-				return s.Duplicate(name)
-			}
+		case 43: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case "phases":
-			if m.repeats(44) {
-				return s.Duplicate(name)
-			}
+		case 44: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
-		case "checkpoints":
-			if m.repeats(45) {
-				return s.Duplicate(name)
-			}
+		case 45: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
-		case "approvals":
-			if m.repeats(46) {
-				return s.Duplicate(name)
-			}
+		case 46: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
-		case "clarifications":
-			if m.repeats(47) {
-				return s.Duplicate(name)
-			}
+		case 47: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
-		case "handoffs":
-			if m.repeats(48) {
-				return s.Duplicate(name)
-			}
+		case 48: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
-		case "tasks":
-			if m.repeats(49) {
-				return s.Duplicate(name)
-			}
+		case 49: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
-		case "audits":
-			if m.repeats(50) {
-				return s.Duplicate(name)
-			}
+		case 50: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
-		case "claims":
-			if m.repeats(51) {
-				return s.Duplicate(name)
-			}
+		case 51: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
-		case "issues":
-			if m.repeats(52) {
-				return s.Duplicate(name)
-			}
+		case 52: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
-		case "citations":
-			if m.repeats(53) {
-				return s.Duplicate(name)
-			}
+		case 53: // citations
 			v.Citations, err = parseInt(s)
-		case "budgets":
-			if m.repeats(54) {
-				return s.Duplicate(name)
-			}
+		case 54: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
-		case "blackboard":
-			if m.repeats(55) {
-				return s.Duplicate(name)
-			}
+		case 55: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
-		case "usage":
-			if m.repeats(56) {
-				return s.Duplicate(name)
-			}
+		case 56: // usage
 			err = v.Usage.parseJSON(s)
-		case "violations":
-			if m.repeats(57) {
-				return s.Duplicate(name)
-			}
+		case 57: // violations
 			v.Violations, err = parseListOfRefToInvariantError(s)
-		case "violationCount":
-			if m.repeats(58) {
-				return s.Duplicate(name)
-			}
+		case 58: // violationCount
 			v.ViolationCount, err = parseInt(s)
-		case "unknown":
-			if m.repeats(59) {
-				return s.Duplicate(name)
-			}
+		case 59: // unknown
 			v.Unknown, err = parseMapOfInt(s)
-		case "retracted":
-			if m.repeats(60) {
-				return s.Duplicate(name)
-			}
+		case 60: // retracted
 			v.Retracted, err = parseListOfString(s)
-		case "retractedMessages":
-			if m.repeats(61) {
-				return s.Duplicate(name)
-			}
+		case 61: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
-		case "recent":
-			if m.repeats(62) {
-				return s.Duplicate(name)
-			}
+		case 62: // recent
 			v.Recent, err = parseListOfFingerprint(s)
-		case "recentDeltas":
-			if m.repeats(63) {
-				return s.Duplicate(name)
-			}
+		case 63: // recentDeltas
 			v.RecentDeltas, err = parseListOfFingerprint(s)
 		default:
 			err = s.Skip()
@@ -4750,6 +4452,72 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	v.fill()
 	return nil
+}
+
+var namesOfRunSnapshot = [...]string{
+	`"schemaVersion":`,
+	`"runId":`,
+	`"sessionId":`,
+	`"workflowId":`,
+	`"name":`,
+	`"status":`,
+	`"nextSequence":`,
+	`"startedAt":`,
+	`"completedAt":`,
+	`"currentNodeId":`,
+	`"opened":`,
+	`"begun":`,
+	`"terminalKind":`,
+	`"paused":`,
+	`"cancelling":`,
+	`"cancelReason":`,
+	`"sessionGoal":`,
+	`"sessionStatus":`,
+	`"sessionResult":`,
+	`"agent":`,
+	`"runOrchestrator":`,
+	`"inputs":`,
+	`"result":`,
+	`"error":`,
+	`"outputs":`,
+	`"state":`,
+	`"nodeStatus":`,
+	`"nodeRuns":`,
+	`"edgeStatus":`,
+	`"loopCounters":`,
+	`"lastEdge":`,
+	`"inbox":`,
+	`"agentSessions":`,
+	`"agents":`,
+	`"openCalls":`,
+	`"closedCalls":`,
+	`"droppedCalls":`,
+	`"tools":`,
+	`"messages":`,
+	`"messageEvents":`,
+	`"turns":`,
+	`"steps":`,
+	`"workflow":`,
+	`"phases":`,
+	`"checkpoints":`,
+	`"approvals":`,
+	`"clarifications":`,
+	`"handoffs":`,
+	`"tasks":`,
+	`"audits":`,
+	`"claims":`,
+	`"issues":`,
+	`"citations":`,
+	`"budgets":`,
+	`"blackboard":`,
+	`"usage":`,
+	`"violations":`,
+	`"violationCount":`,
+	`"unknown":`,
+	`"retracted":`,
+	`"retractedMessages":`,
+	`"recent":`,
+	`"recentDeltas":`,
 }
 
 // fill makes the slices and maps that are never nil.
@@ -4862,23 +4630,20 @@ func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfInboxItem[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "eventId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // eventId
 			v.EventID, err = s.String()
-		case "command":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // command
 			err = v.Command.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -4890,394 +4655,267 @@ func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfInboxItem = [...]string{
+	`"eventId":`,
+	`"command":`,
+}
+
 func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "agentId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // agentId
 			v.AgentID, err = s.String()
-		case "order":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // order
 			v.Order, err = parseInt(s)
-		case "ref":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // ref
 			if !m.null(s, name) {
 				err = v.Ref.V.parseJSON(s)
 				v.Ref.OK = err == nil
 			}
-		case "parentAgentId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // parentAgentId
 			if !m.null(s, name) {
 				v.ParentAgentID, err = s.String()
 				if v.ParentAgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "parentCallId":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // parentCallId
 			if !m.null(s, name) {
 				v.ParentCallID, err = s.String()
 				if v.ParentCallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "nodeId":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // nodeId
 			if !m.null(s, name) {
 				v.NodeID, err = s.String()
 				if v.NodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "phase":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "task":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // task
 			if !m.null(s, name) {
 				v.Task, err = s.String()
 				if v.Task == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "model":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "providerSessionId":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // providerSessionId
 			if !m.null(s, name) {
 				v.ProviderSessionID, err = s.String()
 				if v.ProviderSessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "status":
-			if m.repeats(11) {
-				return s.Duplicate(name)
-			}
+		case 11: // status
 			v.Status, err = parseText[AgentStatus](s)
-		case "step":
-			if m.repeats(12) {
-				return s.Duplicate(name)
-			}
+		case 12: // step
 			if !m.null(s, name) {
 				v.Step.V, err = parseInt(s)
 				v.Step.OK = err == nil
 			}
-		case "stepBack":
-			if m.repeats(13) {
-				return s.Duplicate(name)
-			}
+		case 13: // stepBack
 			if !m.null(s, name) {
 				v.StepBack.V, err = parseInt(s)
 				v.StepBack.OK = err == nil
 			}
-		case "stepAhead":
-			if m.repeats(14) {
-				return s.Duplicate(name)
-			}
+		case 14: // stepAhead
 			if !m.null(s, name) {
 				v.StepAhead.V, err = parseInt(s)
 				v.StepAhead.OK = err == nil
 			}
-		case "firstStep":
-			if m.repeats(15) {
-				return s.Duplicate(name)
-			}
+		case 15: // firstStep
 			if !m.null(s, name) {
 				v.FirstStep, err = parseInt(s)
 				if v.FirstStep == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case "newStep":
-			if m.repeats(16) {
-				return s.Duplicate(name)
-			}
+		case 16: // newStep
 			if !m.null(s, name) {
 				v.NewStep, err = s.Bool()
 				if !v.NewStep {
 					m.spelled(name, `false`)
 				}
 			}
-		case "attempts":
-			if m.repeats(17) {
-				return s.Duplicate(name)
-			}
+		case 17: // attempts
 			v.Attempts, err = parseInt(s)
-		case "started":
-			if m.repeats(18) {
-				return s.Duplicate(name)
-			}
+		case 18: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
 				if !v.Started {
 					m.spelled(name, `false`)
 				}
 			}
-		case "open":
-			if m.repeats(19) {
-				return s.Duplicate(name)
-			}
+		case 19: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case "ended":
-			if m.repeats(20) {
-				return s.Duplicate(name)
-			}
+		case 20: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.Bool()
 				if !v.Ended {
 					m.spelled(name, `false`)
 				}
 			}
-		case "restart":
-			if m.repeats(21) {
-				return s.Duplicate(name)
-			}
+		case 21: // restart
 			if !m.null(s, name) {
 				v.Restart, err = s.Bool()
 				if !v.Restart {
 					m.spelled(name, `false`)
 				}
 			}
-		case "sequence":
-			if m.repeats(22) {
-				return s.Duplicate(name)
-			}
+		case 22: // sequence
 			if !m.null(s, name) {
 				v.Sequence, err = s.Uint()
 				if v.Sequence == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case "startedAt":
-			if m.repeats(23) {
-				return s.Duplicate(name)
-			}
+		case 23: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "endedAt":
-			if m.repeats(24) {
-				return s.Duplicate(name)
-			}
+		case 24: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(25) {
-				return s.Duplicate(name)
-			}
+		case 25: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "counted":
-			if m.repeats(26) {
-				return s.Duplicate(name)
-			}
+		case 26: // counted
 			err = v.Counted.parseJSON(s)
-		case "transitions":
-			if m.repeats(27) {
-				return s.Duplicate(name)
-			}
+		case 27: // transitions
 			v.Transitions, err = parseInt(s)
-		case "toolCalls":
-			if m.repeats(28) {
-				return s.Duplicate(name)
-			}
+		case 28: // toolCalls
 			v.ToolCalls, err = parseInt(s)
-		case "toolFailures":
-			if m.repeats(29) {
-				return s.Duplicate(name)
-			}
+		case 29: // toolFailures
 			v.ToolFailures, err = parseInt(s)
-		case "errors":
-			if m.repeats(30) {
-				return s.Duplicate(name)
-			}
+		case 30: // errors
 			if !m.null(s, name) {
 				v.Errors, err = parseInt(s)
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case "lastError":
-			if m.repeats(31) {
-				return s.Duplicate(name)
-			}
+		case 31: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case "outcome":
-			if m.repeats(32) {
-				return s.Duplicate(name)
-			}
+		case 32: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "error":
-			if m.repeats(33) {
-				return s.Duplicate(name)
-			}
+		case 33: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "result":
-			if m.repeats(34) {
-				return s.Duplicate(name)
-			}
+		case 34: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "structuredOutput":
-			if m.repeats(35) {
-				return s.Duplicate(name)
-			}
+		case 35: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case "totals":
-			if m.repeats(36) {
-				return s.Duplicate(name)
-			}
+		case 36: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case "numTurns":
-			if m.repeats(37) {
-				return s.Duplicate(name)
-			}
+		case 37: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = parseInt(s)
 				v.NumTurns.OK = err == nil
 			}
-		case "convergenceScore":
-			if m.repeats(38) {
-				return s.Duplicate(name)
-			}
+		case 38: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case "sharesByGroup":
-			if m.repeats(39) {
-				return s.Duplicate(name)
-			}
+		case 39: // sharesByGroup
 			if !m.null(s, name) {
 				v.SharesByGroup, err = s.Bool()
 				if !v.SharesByGroup {
 					m.spelled(name, `false`)
 				}
 			}
-		case "text":
-			if m.repeats(40) {
-				return s.Duplicate(name)
-			}
+		case 40: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "reasoning":
-			if m.repeats(41) {
-				return s.Duplicate(name)
-			}
+		case 41: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "textOpen":
-			if m.repeats(42) {
-				return s.Duplicate(name)
-			}
+		case 42: // textOpen
 			if !m.null(s, name) {
 				v.TextOpen, err = s.Bool()
 				if !v.TextOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case "reasoningOpen":
-			if m.repeats(43) {
-				return s.Duplicate(name)
-			}
+		case 43: // reasoningOpen
 			if !m.null(s, name) {
 				v.ReasoningOpen, err = s.Bool()
 				if !v.ReasoningOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case "blocks":
-			if m.repeats(44) {
-				return s.Duplicate(name)
-			}
+		case 44: // blocks
 			v.Blocks, err = parseListOfBlockSnapshot(s)
-		case "usage":
-			if m.repeats(45) {
-				return s.Duplicate(name)
-			}
+		case 45: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5288,6 +4926,54 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	v.fill()
 	return nil
+}
+
+var namesOfAgentSnapshot = [...]string{
+	`"agentId":`,
+	`"order":`,
+	`"ref":`,
+	`"parentAgentId":`,
+	`"parentCallId":`,
+	`"nodeId":`,
+	`"phase":`,
+	`"task":`,
+	`"model":`,
+	`"providerSessionId":`,
+	`"status":`,
+	`"step":`,
+	`"stepBack":`,
+	`"stepAhead":`,
+	`"firstStep":`,
+	`"newStep":`,
+	`"attempts":`,
+	`"started":`,
+	`"open":`,
+	`"ended":`,
+	`"restart":`,
+	`"sequence":`,
+	`"startedAt":`,
+	`"endedAt":`,
+	`"durationMs":`,
+	`"counted":`,
+	`"transitions":`,
+	`"toolCalls":`,
+	`"toolFailures":`,
+	`"errors":`,
+	`"lastError":`,
+	`"outcome":`,
+	`"error":`,
+	`"result":`,
+	`"structuredOutput":`,
+	`"totals":`,
+	`"numTurns":`,
+	`"convergenceScore":`,
+	`"sharesByGroup":`,
+	`"text":`,
+	`"reasoning":`,
+	`"textOpen":`,
+	`"reasoningOpen":`,
+	`"blocks":`,
+	`"usage":`,
 }
 
 // fill makes the slices and maps that are never nil.
@@ -5304,53 +4990,38 @@ func (v *BlockSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfBlockSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "subject":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // subject
 			v.Subject, err = s.String()
-		case "id":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // id
 			if !m.null(s, name) {
 				v.ID, err = s.String()
 				if v.ID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "next":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // next
 			v.Next, err = parseInt(s)
-		case "size":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // size
 			v.Size, err = parseInt(s)
-		case "whole":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // whole
 			if !m.null(s, name) {
 				v.Whole, err = s.Bool()
 				if !v.Whole {
 					m.spelled(name, `false`)
 				}
 			}
-		case "text":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
@@ -5367,113 +5038,89 @@ func (v *BlockSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfBlockSnapshot = [...]string{
+	`"subject":`,
+	`"id":`,
+	`"next":`,
+	`"size":`,
+	`"whole":`,
+	`"text":`,
+}
+
 func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfToolCallSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "agentId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "callId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // callId
 			v.CallID, err = s.String()
-		case "toolId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // toolId
 			v.ToolID, err = s.String()
-		case "eventId":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // eventId
 			if !m.null(s, name) {
 				v.EventID, err = s.String()
 				if v.EventID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "step":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // step
 			if !m.null(s, name) {
 				v.Step.V, err = parseInt(s)
 				v.Step.OK = err == nil
 			}
-		case "attempt":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // attempt
 			if !m.null(s, name) {
 				v.Attempt.V, err = parseInt(s)
 				v.Attempt.OK = err == nil
 			}
-		case "retryOf":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // retryOf
 			if !m.null(s, name) {
 				v.RetryOf, err = s.String()
 				if v.RetryOf == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "startedAt":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "status":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // status
 			if !m.null(s, name) {
 				v.Status, err = parseText[ToolStatus](s)
 				if v.Status == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(11) {
-				return s.Duplicate(name)
-			}
+		case 11: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "error":
-			if m.repeats(12) {
-				return s.Duplicate(name)
-			}
+		case 12: // error
 			if !m.null(s, name) {
 				v.Error, err = s.String()
 				if v.Error == "" {
@@ -5490,49 +5137,52 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfToolCallSnapshot = [...]string{
+	`"sequence":`,
+	`"agentId":`,
+	`"callId":`,
+	`"toolId":`,
+	`"eventId":`,
+	`"step":`,
+	`"attempt":`,
+	`"retryOf":`,
+	`"startedAt":`,
+	`"status":`,
+	`"durationMs":`,
+	`"error":`,
+}
+
 func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfToolStats[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "calls":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // calls
 			v.Calls, err = parseInt(s)
-		case "ok":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // ok
 			v.OK, err = parseInt(s)
-		case "failed":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // failed
 			v.Failed, err = parseInt(s)
-		case "refused":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // refused
 			if !m.null(s, name) {
 				v.Refused, err = parseInt(s)
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // durationMs
 			v.Duration, err = s.Millis()
 		default:
 			err = s.Skip()
@@ -5544,98 +5194,82 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfToolStats = [...]string{
+	`"calls":`,
+	`"ok":`,
+	`"failed":`,
+	`"refused":`,
+	`"durationMs":`,
+}
+
 func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTurnSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "turn":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // turn
 			if !m.null(s, name) {
 				v.Turn.V, err = parseInt(s)
 				v.Turn.OK = err == nil
 			}
-		case "name":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "agentId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "startedAt":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "endedAt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "error":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case "text":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "intent":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
@@ -5652,87 +5286,78 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTurnSnapshot = [...]string{
+	`"turn":`,
+	`"name":`,
+	`"agentId":`,
+	`"startedAt":`,
+	`"endedAt":`,
+	`"durationMs":`,
+	`"error":`,
+	`"text":`,
+	`"intent":`,
+}
+
 func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfStepSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "stepId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // stepId
 			v.StepID, err = s.String()
-		case "name":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "description":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // description
 			if !m.null(s, name) {
 				v.Description, err = s.String()
 				if v.Description == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "agentId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "startedAt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "endedAt":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "durationMs":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case "error":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -5747,88 +5372,75 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfStepSnapshot = [...]string{
+	`"stepId":`,
+	`"name":`,
+	`"description":`,
+	`"agentId":`,
+	`"startedAt":`,
+	`"endedAt":`,
+	`"durationMs":`,
+	`"error":`,
+}
+
 func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfWorkflowSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "workflowId":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // workflowId
 			v.WorkflowID, err = s.String()
-		case "phases":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // phases
 			v.Phases, err = parseListOfString(s)
-		case "estimatedTokens":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
 				v.EstimatedTokens.OK = err == nil
 			}
-		case "approvedBy":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // approvedBy
 			if !m.null(s, name) {
 				v.ApprovedBy, err = s.String()
 				if v.ApprovedBy == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "approvedAt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // approvedAt
 			if !m.null(s, name) {
 				v.ApprovedAt, err = s.Time()
 				if v.ApprovedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "finalized":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // finalized
 			if !m.null(s, name) {
 				v.Finalized, err = s.Bool()
 				if !v.Finalized {
 					m.spelled(name, `false`)
 				}
 			}
-		case "totalTokens":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case "totalAgents":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // totalAgents
 			if !m.null(s, name) {
 				v.TotalAgents.V, err = parseInt(s)
 				v.TotalAgents.OK = err == nil
 			}
-		case "durationMs":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
@@ -5844,6 +5456,18 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfWorkflowSnapshot = [...]string{
+	`"workflowId":`,
+	`"phases":`,
+	`"estimatedTokens":`,
+	`"approvedBy":`,
+	`"approvedAt":`,
+	`"finalized":`,
+	`"totalTokens":`,
+	`"totalAgents":`,
+	`"durationMs":`,
+}
+
 // fill makes the slices and maps that are never nil.
 func (v *WorkflowSnapshot) fill() {
 	if v.Phases == nil {
@@ -5857,79 +5481,55 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfPhaseSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "workflowId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // workflowId
 			v.WorkflowID, err = s.String()
-		case "phase":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // phase
 			v.Phase, err = s.String()
-		case "open":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case "startedAt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "endedAt":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "inputCount":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // inputCount
 			if !m.null(s, name) {
 				v.InputCount.V, err = parseInt(s)
 				v.InputCount.OK = err == nil
 			}
-		case "outputCount":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // outputCount
 			if !m.null(s, name) {
 				v.OutputCount.V, err = parseInt(s)
 				v.OutputCount.OK = err == nil
 			}
-		case "tokens":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // tokens
 			if !m.null(s, name) {
 				v.Tokens.V, err = s.Int()
 				v.Tokens.OK = err == nil
@@ -5944,67 +5544,64 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfPhaseSnapshot = [...]string{
+	`"sequence":`,
+	`"workflowId":`,
+	`"phase":`,
+	`"open":`,
+	`"startedAt":`,
+	`"endedAt":`,
+	`"inputCount":`,
+	`"outputCount":`,
+	`"tokens":`,
+}
+
 func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfCheckpointSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "workflowId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // workflowId
 			if !m.null(s, name) {
 				v.WorkflowID, err = s.String()
 				if v.WorkflowID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "phase":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // phase
 			if !m.null(s, name) {
 				v.Phase, err = s.String()
 				if v.Phase == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "at":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // at
 			if !m.null(s, name) {
 				v.At, err = s.Time()
 				if v.At.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "stateBytes":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // stateBytes
 			if !m.null(s, name) {
 				v.StateBytes.V, err = s.Int()
 				v.StateBytes.OK = err == nil
 			}
-		case "resumed":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // resumed
 			if !m.null(s, name) {
 				v.Resumed, err = s.Bool()
 				if !v.Resumed {
@@ -6021,114 +5618,93 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfCheckpointSnapshot = [...]string{
+	`"sequence":`,
+	`"workflowId":`,
+	`"phase":`,
+	`"at":`,
+	`"stateBytes":`,
+	`"resumed":`,
+}
+
 func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfApprovalSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "approvalId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // approvalId
 			v.ApprovalID, err = s.String()
-		case "action":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // action
 			if !m.null(s, name) {
 				v.Action, err = s.String()
 				if v.Action == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "callId":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // callId
 			if !m.null(s, name) {
 				v.CallID, err = s.String()
 				if v.CallID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "agentId":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "requestedAt":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // requestedAt
 			if !m.null(s, name) {
 				v.RequestedAt, err = s.Time()
 				if v.RequestedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "answeredAt":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // answeredAt
 			if !m.null(s, name) {
 				v.AnsweredAt, err = s.Time()
 				if v.AnsweredAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "open":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case "granted":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // granted
 			if !m.null(s, name) {
 				v.Granted, err = s.Bool()
 				if !v.Granted {
 					m.spelled(name, `false`)
 				}
 			}
-		case "by":
-			if m.repeats(10) {
-				return s.Duplicate(name)
-			}
+		case 10: // by
 			if !m.null(s, name) {
 				v.By, err = s.String()
 				if v.By == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "feedback":
-			if m.repeats(11) {
-				return s.Duplicate(name)
-			}
+		case 11: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
@@ -6145,84 +5721,74 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfApprovalSnapshot = [...]string{
+	`"sequence":`,
+	`"approvalId":`,
+	`"action":`,
+	`"callId":`,
+	`"agentId":`,
+	`"requestedAt":`,
+	`"answeredAt":`,
+	`"open":`,
+	`"granted":`,
+	`"by":`,
+	`"feedback":`,
+}
+
 func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfClarificationSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "interruptId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // interruptId
 			v.InterruptID, err = s.String()
-		case "agentId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "questions":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // questions
 			v.Questions, err = parseListOfQuestion(s)
-		case "requestedAt":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // requestedAt
 			if !m.null(s, name) {
 				v.RequestedAt, err = s.Time()
 				if v.RequestedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "answeredAt":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // answeredAt
 			if !m.null(s, name) {
 				v.AnsweredAt, err = s.Time()
 				if v.AnsweredAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case "open":
-			if m.repeats(7) {
-				return s.Duplicate(name)
-			}
+		case 7: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case "answers":
-			if m.repeats(8) {
-				return s.Duplicate(name)
-			}
+		case 8: // answers
 			v.Answers, err = parseAny(s)
-		case "answeredBy":
-			if m.repeats(9) {
-				return s.Duplicate(name)
-			}
+		case 9: // answeredBy
 			if !m.null(s, name) {
 				v.AnsweredBy, err = s.String()
 				if v.AnsweredBy == "" {
@@ -6240,6 +5806,18 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfClarificationSnapshot = [...]string{
+	`"sequence":`,
+	`"interruptId":`,
+	`"agentId":`,
+	`"questions":`,
+	`"requestedAt":`,
+	`"answeredAt":`,
+	`"open":`,
+	`"answers":`,
+	`"answeredBy":`,
+}
+
 // fill makes the slices and maps that are never nil.
 func (v *ClarificationSnapshot) fill() {
 	if v.Questions == nil {
@@ -6253,53 +5831,38 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfHandoffSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "handoffId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // handoffId
 			if !m.null(s, name) {
 				v.HandoffID, err = s.String()
 				if v.HandoffID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "from":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // from
 			v.From, err = s.String()
-		case "to":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // to
 			v.To, err = s.String()
-		case "reason":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // reason
 			if !m.null(s, name) {
 				v.Reason, err = s.String()
 				if v.Reason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "open":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
@@ -6316,49 +5879,49 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfHandoffSnapshot = [...]string{
+	`"sequence":`,
+	`"handoffId":`,
+	`"from":`,
+	`"to":`,
+	`"reason":`,
+	`"open":`,
+}
+
 func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfTaskSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "taskId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // taskId
 			if !m.null(s, name) {
 				v.TaskID, err = s.String()
 				if v.TaskID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "agentId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "goal":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // goal
 			v.Goal, err = s.String()
 		default:
 			err = s.Skip()
@@ -6370,49 +5933,44 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfTaskSnapshot = [...]string{
+	`"sequence":`,
+	`"taskId":`,
+	`"agentId":`,
+	`"goal":`,
+}
+
 func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAuditSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "agentId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "checkpointId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // checkpointId
 			v.CheckpointID, err = s.String()
-		case "result":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // result
 			v.Result, err = parseText[AuditResult](s)
-		case "durationMs":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // durationMs
 			v.Duration, err = s.Millis()
 		default:
 			err = s.Skip()
@@ -6424,39 +5982,38 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAuditSnapshot = [...]string{
+	`"sequence":`,
+	`"agentId":`,
+	`"checkpointId":`,
+	`"result":`,
+	`"durationMs":`,
+}
+
 func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfClaimSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "findingId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // findingId
 			v.FindingID, err = s.String()
-		case "verifierAgentId":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // verifierAgentId
 			v.VerifierAgentID, err = s.String()
-		case "verdict":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // verdict
 			v.Verdict, err = s.String()
 		default:
 			err = s.Skip()
@@ -6468,44 +6025,42 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfClaimSnapshot = [...]string{
+	`"sequence":`,
+	`"findingId":`,
+	`"verifierAgentId":`,
+	`"verdict":`,
+}
+
 func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfIssueSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "agentId":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "issue":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // issue
 			v.Issue, err = s.String()
-		case "severity":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // severity
 			if !m.null(s, name) {
 				v.Severity, err = s.String()
 				if v.Severity == "" {
@@ -6522,52 +6077,47 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfIssueSnapshot = [...]string{
+	`"sequence":`,
+	`"agentId":`,
+	`"issue":`,
+	`"severity":`,
+}
+
 func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfBudgetSnapshot[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "budget":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // budget
 			v.Budget, err = s.String()
-		case "cap":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // cap
 			if !m.null(s, name) {
 				v.Cap, err = s.Bool()
 				if !v.Cap {
 					m.spelled(name, `false`)
 				}
 			}
-		case "limit":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // limit
 			if !m.null(s, name) {
 				v.Limit.V, err = s.Float()
 				v.Limit.OK = err == nil
 			}
-		case "actual":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // actual
 			if !m.null(s, name) {
 				v.Actual.V, err = s.Float()
 				v.Actual.OK = err == nil
@@ -6582,44 +6132,43 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfBudgetSnapshot = [...]string{
+	`"sequence":`,
+	`"budget":`,
+	`"cap":`,
+	`"limit":`,
+	`"actual":`,
+}
+
 func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfBlackboardItem[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "itemType":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // itemType
 			v.ItemType, err = s.String()
-		case "content":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // content
 			v.Content, err = parseAny(s)
-		case "sourceAgent":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // sourceAgent
 			if !m.null(s, name) {
 				v.SourceAgent, err = s.String()
 				if v.SourceAgent == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "confidence":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // confidence
 			if !m.null(s, name) {
 				v.Confidence.V, err = s.Float()
 				v.Confidence.OK = err == nil
@@ -6634,42 +6183,40 @@ func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfBlackboardItem = [...]string{
+	`"itemType":`,
+	`"content":`,
+	`"sourceAgent":`,
+	`"confidence":`,
+}
+
 func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfRunUsage[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "usage":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // usage
 			err = v.Usage.parseJSON(s)
-		case "costUsd":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case "models":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // models
 			v.Models, err = parseMapOfUsage(s)
-		case "unassigned":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // unassigned
 			err = v.Unassigned.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -6680,6 +6227,13 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	v.fill()
 	return nil
+}
+
+var namesOfRunUsage = [...]string{
+	`"usage":`,
+	`"costUsd":`,
+	`"models":`,
+	`"unassigned":`,
 }
 
 // fill makes the slices and maps that are never nil.
@@ -6696,47 +6250,35 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfAgentUsage[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "models":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // models
 			v.Models, err = parseMapOfUsage(s)
-		case "ended":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // ended
 			if !m.null(s, name) {
 				err = v.Ended.V.parseJSON(s)
 				v.Ended.OK = err == nil
 			}
-		case "observed":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // observed
 			if !m.null(s, name) {
 				err = v.Observed.V.parseJSON(s)
 				v.Observed.OK = err == nil
 			}
-		case "costUsd":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case "observedCost":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // observedCost
 			if !m.null(s, name) {
 				v.ObservedCost.V, err = s.Float()
 				v.ObservedCost.OK = err == nil
@@ -6752,6 +6294,14 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfAgentUsage = [...]string{
+	`"models":`,
+	`"ended":`,
+	`"observed":`,
+	`"costUsd":`,
+	`"observedCost":`,
+}
+
 // fill makes the slices and maps that are never nil.
 func (v *AgentUsage) fill() {
 	if v.Models == nil {
@@ -6765,23 +6315,20 @@ func (v *Fingerprint) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfFingerprint[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "sequence":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
 			v.Sequence, err = s.Uint()
-		case "hash":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // hash
 			v.Hash, err = s.Uint()
 		default:
 			err = s.Skip()
@@ -6793,58 +6340,48 @@ func (v *Fingerprint) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfFingerprint = [...]string{
+	`"sequence":`,
+	`"hash":`,
+}
+
 func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfUsage[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "inputTokens":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // inputTokens
 			v.InputTokens, err = s.Int()
-		case "outputTokens":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // outputTokens
 			v.OutputTokens, err = s.Int()
-		case "totalTokens":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // totalTokens
 			if !m.null(s, name) {
 				v.TotalTokens.V, err = s.Int()
 				v.TotalTokens.OK = err == nil
 			}
-		case "cacheCreationInputTokens":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // cacheCreationInputTokens
 			if !m.null(s, name) {
 				v.CacheCreationInputTokens.V, err = s.Int()
 				v.CacheCreationInputTokens.OK = err == nil
 			}
-		case "cacheReadInputTokens":
-			if m.repeats(5) {
-				return s.Duplicate(name)
-			}
+		case 5: // cacheReadInputTokens
 			if !m.null(s, name) {
 				v.CacheReadInputTokens.V, err = s.Int()
 				v.CacheReadInputTokens.OK = err == nil
 			}
-		case "costUsd":
-			if m.repeats(6) {
-				return s.Duplicate(name)
-			}
+		case 6: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
@@ -6863,44 +6400,44 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
+var namesOfUsage = [...]string{
+	`"inputTokens":`,
+	`"outputTokens":`,
+	`"totalTokens":`,
+	`"cacheCreationInputTokens":`,
+	`"cacheReadInputTokens":`,
+	`"costUsd":`,
+}
+
 func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		name, ok, err := s.Member()
+		n, name, err := s.Field(namesOfErrorInfo[:], m.last)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if n < 0 {
 			break
 		}
-		switch name {
-		case "code":
-			if m.repeats(1) {
-				return s.Duplicate(name)
-			}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // code
 			if !m.null(s, name) {
 				v.Code, err = s.String()
 				if v.Code == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case "message":
-			if m.repeats(2) {
-				return s.Duplicate(name)
-			}
+		case 2: // message
 			v.Message, err = s.String()
-		case "details":
-			if m.repeats(3) {
-				return s.Duplicate(name)
-			}
+		case 3: // details
 			v.Details, err = parseAny(s)
-		case "retryable":
-			if m.repeats(4) {
-				return s.Duplicate(name)
-			}
+		case 4: // retryable
 			if !m.null(s, name) {
 				v.Retryable.V, err = s.Bool()
 				v.Retryable.OK = err == nil
@@ -6917,6 +6454,13 @@ func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	}
 	v.extra = m.extras()
 	return nil
+}
+
+var namesOfErrorInfo = [...]string{
+	`"code":`,
+	`"message":`,
+	`"details":`,
+	`"retryable":`,
 }
 
 func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {

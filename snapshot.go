@@ -414,9 +414,6 @@ func (r *RunSnapshot) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), 
 // version does not know are skipped. The error is a [*LineError].
 func (r *RunSnapshot) UnmarshalJSON(text []byte) error {
 	s := string(text)
-	if err := jsonwire.CheckUTF8(s); err != nil {
-		return lineError(s, err)
-	}
 	var sc jsonwire.Scanner
 	sc.Reset(s)
 	var out RunSnapshot
@@ -437,9 +434,6 @@ func (r AgentRef) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil 
 // but the types is checked: ids are opaque.
 func (r *AgentRef) UnmarshalJSON(text []byte) error {
 	s := string(text)
-	if err := jsonwire.CheckUTF8(s); err != nil {
-		return lineError(s, err)
-	}
 	var sc jsonwire.Scanner
 	sc.Reset(s)
 	var out AgentRef

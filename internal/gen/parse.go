@@ -18,16 +18,16 @@ func (w *writer) parseMethod(st *structType) {
 	w.p("if err := s.Object(); err != nil {\nreturn err\n}")
 	w.p("var m members")
 	w.p("for {")
-	w.p("name, ok, err := s.Member()")
+	w.p("n, name, err := s.Field(namesOf%s[:], m.last)", st.name)
 	w.p("if err != nil {\nreturn err\n}")
-	w.p("if !ok {\nbreak\n}")
-	w.p("switch name {")
+	w.p("if n < 0 {\nbreak\n}")
+	w.p("if n > 0 && m.repeats(n) {\nreturn s.Duplicate(name)\n}")
+	w.p("switch n {")
 	for _, f := range st.fields {
 		if f.required {
 			required |= 1 << (f.number - 1)
 		}
-		w.p("case %q:", f.json)
-		w.p("if m.repeats(%d) {\nreturn s.Duplicate(name)\n}", f.number)
+		w.p("case %d: // %s", f.number, f.json)
 		w.parseField(f)
 	}
 	w.p("default:")
@@ -48,6 +48,13 @@ func (w *writer) parseMethod(st *structType) {
 		w.p("v.fill()")
 	}
 	w.p("return nil\n}")
+
+	// As they stand on a line, for Scanner.Field.
+	w.p("\nvar namesOf%s = [...]string{", st.name)
+	for _, f := range st.fields {
+		w.p("`%q:`,", f.json)
+	}
+	w.p("}")
 }
 
 // fillable reports whether a record has slices or maps that are always there.

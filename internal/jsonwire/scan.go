@@ -158,6 +158,41 @@ func (s *Scanner) Member() (name string, ok bool, err error) {
 	return name, true, nil
 }
 
+// Field is Member for an object whose members are known and mostly come in the
+// same order. names are their names as a writer without whitespace spells them,
+// quotes and colon included; guess is the index of the one that is expected.
+// It returns the member's index counted from 1, and 0 with the name of a member
+// that is not among names. There is no other member when it returns -1.
+func (s *Scanner) Field(names []string, guess int) (n int, name string, err error) {
+	i := s.pos
+	if i < len(s.text) && s.text[i] == ',' && !s.fresh {
+		i++
+	}
+	if rest := s.text[i:]; s.fresh || i > s.pos {
+		for n := guess; n < min(len(names), guess+fieldGuesses); n++ {
+			if lit := names[n]; strings.HasPrefix(rest, lit) {
+				s.fresh = false
+				s.pos = skipSpace(s.text, i+len(lit))
+				return n + 1, lit[1 : len(lit)-len(`":`)], nil
+			}
+		}
+	}
+	name, ok, err := s.Member()
+	if !ok {
+		return -1, "", err
+	}
+	for n, lit := range names {
+		if lit[1:len(lit)-len(`":`)] == name {
+			return n + 1, name, nil
+		}
+	}
+	return 0, name, nil
+}
+
+// fieldGuesses is how many names Field tries before it reads what is there:
+// optional members are often left out.
+const fieldGuesses = 4
+
 // Elem reports whether the open array has another element, which is then next.
 // It reports false when there is none and it has consumed the ']'.
 func (s *Scanner) Elem() (ok bool, err error) {

@@ -217,7 +217,7 @@ func TestRecord(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	want(t, payloadIndex(&Shapes{}), 0)
+	want(t, ops(&Shapes{}).index(), 0)
 	want(t, kindIndex("empty"), 1)
 	want(t, newPayload("empty"), Payload(&Empty{}))
 	want(t, ops((*Empty)(nil)), nil)

@@ -22,6 +22,7 @@ type payloadOps interface {
 	appendJSON(dst []byte) []byte
 	parseJSON(s *jsonwire.Scanner) error
 	check() *fieldError
+	index() int
 }
 
 type Unknown struct{ Type Kind }
@@ -30,6 +31,7 @@ func (u *Unknown) kind() Kind                          { return u.Type }
 func (u *Unknown) appendJSON(dst []byte) []byte        { return append(dst, "{}"...) }
 func (u *Unknown) parseJSON(s *jsonwire.Scanner) error { return s.Skip() }
 func (u *Unknown) check() *fieldError                  { return nil }
+func (u *Unknown) index() int                          { return -1 }
 func (u *Unknown) clean(*cleaner) *Unknown             { return u }
 
 type JSON string

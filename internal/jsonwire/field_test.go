@@ -1,0 +1,74 @@
+package jsonwire
+
+import (
+	"strings"
+	"testing"
+)
+
+var fieldNames = []string{`"id":`, `"a":`, `"ab":`, `"name":`, `"b":`, `"c":`, `"last":`}
+
+// Whatever is guessed, Field reads what Member reads.
+func TestFieldReadsWhatMemberReads(t *testing.T) {
+	for _, text := range []string{
+		`{}`, ` { } `, `{"id":1}`, `{"id":1,"a":2,"ab":3,"name":4,"b":5,"c":6,"last":7}`, `{"last":7,"c":6,"b":5,"name":4,"ab":3,"a":2,"id":1}`,
+		`{ "id" : 1 , "a" : 2 }`, `{"id": 1,"a": 2}`, `{"id":1 ,"a":2}`, `{"i\u0064":1,"\u0061":2}`, `{"":1,"other":{"id":1},"ab":[{"a":1}],"abc":3}`,
+		`{"id":1,"id":2}`, `{"a":1,"a":2,"a":3}`, "{\n\t\"id\":\n1,\n\"last\":2\n}",
+		// Not objects.
+		``, `[]`, `{`, `{"id"`, `{"id":`, `{"id":1`, `{"id":1,`, `{"id":1,}`, `{,"id":1}`, `{"id":1,,"a":2}`, `{"id":1"a":2}`, `{"id" 1}`, `{id:1}`,
+		`{"id":1,"a":2`, `{"a":1]`, `{"id":,"a":2}`, "{\"id\":1,\"\xff\":2}", `{"id":1,"a`, `{"id":1,"\q":2}`,
+	} {
+		want := readMembers(text, func(s *Scanner) (string, bool, error) { return s.Member() })
+		for guess := range len(fieldNames) + 2 {
+			last := guess
+			got := readMembers(text, func(s *Scanner) (string, bool, error) {
+				n, name, err := s.Field(fieldNames, last)
+				switch {
+				case n > 0:
+					if known := fieldNames[n-1]; known != `"`+name+`":` {
+						t.Fatalf("%s: member %d is %s, not %q", text, n, known, name)
+					}
+					last = n + guess - 1
+				case n == 0:
+					for _, known := range fieldNames {
+						if known == `"`+name+`":` {
+							t.Fatalf("%s: %q is known", text, name)
+						}
+					}
+				}
+				return name, n >= 0, err
+			})
+			if got != want {
+				t.Fatalf("%s with guess %d:\n%s\nwant\n%s", text, guess, got, want)
+			}
+		}
+	}
+}
+
+// readMembers describes what a way of reading members finds.
+func readMembers(text string, next func(*Scanner) (string, bool, error)) string {
+	var s Scanner
+	var out strings.Builder
+	s.Reset(text)
+	if err := s.Object(); err != nil {
+		return err.Error()
+	}
+	for {
+		name, ok, err := next(&s)
+		if err != nil {
+			return out.String() + err.Error()
+		}
+		if !ok {
+			break
+		}
+		raw := ""
+		at := s.Offset()
+		if raw, err = s.Raw(); err != nil {
+			return out.String() + err.Error()
+		}
+		out.WriteString(name + "=" + raw + "@" + string(rune('0'+at%10)) + " ")
+	}
+	if err := s.End(); err != nil {
+		return out.String() + err.Error()
+	}
+	return out.String() + "end"
+}

@@ -555,13 +555,43 @@ func TestCheckUTF8(t *testing.T) {
 	requireSyntax(t, CheckUTF8("\xed\xa0\x80"), 0, `found invalid UTF-8 "\xed"`, "")
 }
 
-// An unchecked text must not make the Scanner panic.
-func TestUncheckedUTF8(t *testing.T) {
-	for _, in := range []string{"\xff", "\"\xff\"", "\"\\\xff\"", "{\"\xc3\":\xc3", "[\xf0\x9f", "aaaaaaaaaaaaaaaaaaaaaa\xff", "aaaaaaaaaaaaaaaaaaa\x80\x80\x80\x80\x80\x80"} {
-		_, _ = walkAll(in)
-		_ = scanner(in).Skip()
+// A Scanner finds invalid UTF-8 by itself, wherever it stands: what CheckUTF8
+// refuses is an error, and in a string the same one.
+func TestScannerUTF8(t *testing.T) {
+	for _, in := range []string{"\xff", "\"\\\xff\"", "{\"\xc3\":\xc3", "[\xf0\x9f", "aaaaaaaaaaaaaaaaaaaaaa\xff", "aaaaaaaaaaaaaaaaaaa\x80\x80\x80\x80\x80\x80"} {
+		_, err := walkAll(in)
+		require.Error(t, err)
 		require.Error(t, Valid(in))
 	}
+	for _, ok := range []string{"", "a", "ü", "世", "😀", "\u0080", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\uffff", "\U00010000", "\U0010ffff"} {
+		for _, bad := range []string{"", "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xe3\x81", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf0\x9f\x98", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"} {
+			for before := range 10 {
+				for after := range 10 {
+					body := strings.Repeat("x", before) + ok + bad + strings.Repeat("y", after)
+					want := CheckUTF8(`"` + body)
+					require.Equal(t, bad == "", want == nil)
+					for _, in := range []string{`"` + body + `"`, `"` + body + `\n", "more text"`} {
+						_, err := scanner(in).String()
+						require.Equal(t, want, err, "%q", in)
+						_, err = scanner(in).Raw()
+						require.Equal(t, want, err, "%q", in)
+					}
+					s := scanner(`{"` + body + `":1}`)
+					require.NoError(t, s.Object())
+					_, _, err := s.Member()
+					require.Equal(t, want == nil, err == nil)
+					require.Equal(t, want == nil, Valid(`{"`+body+`":1}`) == nil)
+					require.Equal(t, strings.ToValidUTF8(body, "?") == body, want == nil)
+					require.Equal(t, `"`+string([]rune(body))+`"`, Quote(body))
+				}
+			}
+		}
+	}
+	// The error that comes first.
+	_, err := scanner("\"\\q\xff\"").String()
+	requireSyntax(t, err, 1, `found "\\q" in a string, expected an escape`, "")
+	_, err = scanner("\"\xff\\q\"").String()
+	requireSyntax(t, err, 1, `found invalid UTF-8 "\xff"`, "")
 }
 
 func TestAllocs(t *testing.T) {

@@ -323,8 +323,8 @@ func foldByte(c byte) byte {
 // methods call it for every text and JSON field, copy the payload when
 // something changes, and stop at the first error.
 //
-// Without a policy it only checks raw JSON, takes insignificant whitespace out
-// of it and replaces damaged characters.
+// Without a policy it only checks raw JSON and takes insignificant whitespace
+// out of it.
 type cleaner struct {
 	policy    *redaction // nil: no policy
 	quiet     bool       // the policy looks inside no string
@@ -338,26 +338,24 @@ type cleaner struct {
 
 // text returns what a text field may say, and whether that differs from s.
 func (c *cleaner) text(name string, class Class, s string) (string, bool) {
-	if s == "" {
-		return s, false
+	if s == "" || c.policy == nil {
+		return s, false // the encoder replaces what is damaged
 	}
 	out := s
 	if !utf8.ValidString(s) {
 		out = strings.ToValidUTF8(s, "\uFFFD")
 		c.sanitized = true
 	}
-	if c.policy != nil {
-		switch c.policy.action(class) {
-		case Scan:
-			if c.quiet {
-				break
-			}
-			out = c.scan(Field{Kind: c.kind, Name: name, Class: class}, out)
-		case Mask:
-			out, c.redacted = maskedClass, true
-		case Drop:
-			out, c.redacted = "", true
+	switch c.policy.action(class) {
+	case Scan:
+		if c.quiet {
+			break
 		}
+		out = c.scan(Field{Kind: c.kind, Name: name, Class: class}, out)
+	case Mask:
+		out, c.redacted = maskedClass, true
+	case Drop:
+		out, c.redacted = "", true
 	}
 	return out, out != s
 }

@@ -3,6 +3,7 @@ package agentevents
 import (
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,21 +59,30 @@ type Fold struct {
 	m     *machine
 	s     *RunSnapshot        // what m knows too is brought up to date by Snapshot
 	calls []*ToolCallSnapshot // open, in call order
+	sound bool                // the event was checked when it was read
 	line  []byte
 	times jsonwire.TimeCache
 	tools map[string]tool // the snapshot's, with their names
+	texts *foldTexts
 
-	closed  []*ToolCallSnapshot // the latest ones, and some that are forgotten
+	closed  []*ToolCallSnapshot // the latest ones; a ring once it is full
+	oldest  int                 // where the ring begins
 	dropped int                 // closed calls that are not in closed
 	free    []*ToolCallSnapshot // to be used again
 	chunk   []ToolCallSnapshot  // to be used first
 
+	agents []AgentSnapshot // to be used for the next agents
+	stats  []ToolStats     // to be used for the next tools
+
 	recent, deltas window // fingerprints of events
+
+	idle  *machine // of another run, to be used again
+	slept bool     // see sleep
 }
 
 // NewFold returns a fold of no events. The run is that of the first event.
 func NewFold(o FoldOptions) *Fold {
-	return &Fold{opts: o, tools: map[string]tool{}}
+	return &Fold{opts: o, texts: &foldTexts{}}
 }
 
 // ResumeFold returns a fold that goes on where a snapshot ends: folding the
@@ -82,7 +92,7 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	if snapshot == nil {
 		return nil, errors.New("agentevents: ResumeFold needs a snapshot")
 	}
-	f := &Fold{opts: o, tools: map[string]tool{}}
+	f := NewFold(o)
 	if snapshot.RunID == "" && snapshot.NextSequence == 0 {
 		return f, nil // a snapshot of nothing
 	}
@@ -90,9 +100,16 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	if f.s.TerminalKind == "" {
 		f.s.CompletedAt = time.Time{} // derived by Snapshot; the run may go on
 	}
-	f.m = f.s.machine(o.Lifecycle)
-	f.m.fold = true
+	f.wake()
+	return f, nil
+}
+
+// wake makes the fold's working state from its snapshot.
+func (f *Fold) wake() {
+	f.m = f.s.machine(f.opts.Lifecycle)
+	f.m.fold, f.m.texts = true, f.texts
 	f.s.fill()
+	f.tools = make(map[string]tool, len(f.s.Tools))
 	for key, a := range f.m.agents {
 		a.rec = f.s.Agents[key]
 		a.text, a.reasoning = []byte(a.rec.Text), []byte(a.rec.Reasoning)
@@ -100,9 +117,74 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	for id, t := range f.s.Tools {
 		f.tools[id] = tool{id, t}
 	}
-	f.calls, f.closed, f.dropped = f.s.OpenCalls, f.s.ClosedCalls, f.s.DroppedCalls
+	extra := max(0, len(f.s.ClosedCalls)-f.keepCalls()) // kept under another limit
+	f.calls, f.closed, f.dropped = f.s.OpenCalls, f.s.ClosedCalls[extra:], f.s.DroppedCalls+extra
 	f.recent, f.deltas = window(f.s.Recent), window(f.s.RecentDeltas)
-	return f, nil
+}
+
+// sleep lets go of everything but the snapshot, from which wake makes it again.
+// It is for a run that has ended, one of many in a log. The fold it returns has
+// the memory to be used for another run.
+func (f *Fold) sleep() Fold {
+	f.sync(true)
+	s := f.s
+	s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
+	s.Recent, s.RecentDeltas = slices.Clone(s.Recent), slices.Clone(s.RecentDeltas)
+	f.m.reuse()
+	f.texts.agents = len(s.Agents)
+
+	free := append(append(f.free, f.calls...), f.closed...)
+	if len(free) > maxFreeCalls {
+		free = nil
+	}
+	for _, c := range free {
+		*c = ToolCallSnapshot{}
+	}
+	spare := Fold{
+		opts: f.opts, texts: f.texts, idle: f.m, tools: emptied(f.tools), free: free, chunk: f.chunk, stats: f.stats, line: small(f.line),
+		recent: f.recent[:0], deltas: f.deltas[:0], times: f.times,
+	}
+	if len(free) > 0 {
+		clear(f.closed)
+		spare.closed, spare.calls = f.closed[:0], f.calls[:0]
+	}
+	*f = Fold{opts: f.opts, s: s, texts: f.texts, slept: true}
+	return spare
+}
+
+// maxFreeCalls bounds the records of calls that are kept for the next run.
+const maxFreeCalls = 256
+
+// ownCalls copies calls into memory of their own, so that what they were
+// written in can be used again.
+func ownCalls(open, closed []*ToolCallSnapshot) (_, _ []*ToolCallSnapshot) {
+	n := len(open) + len(closed)
+	if n == 0 {
+		return nil, nil
+	}
+	size := 0
+	records, list := make([]ToolCallSnapshot, n), make([]*ToolCallSnapshot, n)
+	for i := range records {
+		c := &records[i]
+		if i < len(open) {
+			*c = *open[i]
+		} else {
+			*c = *closed[i-len(open)]
+		}
+		list[i] = c
+		size += len(c.CallID) + len(c.EventID) + len(c.RetryOf) + len(c.Error)
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i := range records {
+		c := &records[i]
+		for _, text := range [...]*string{&c.CallID, &c.EventID, &c.RetryOf, &c.Error} {
+			start := b.Len()
+			b.WriteString(*text)
+			*text = b.String()[start:]
+		}
+	}
+	return list[:len(open):len(open)], list[len(open):]
 }
 
 // begin starts the fold of a run, unless it has begun.
@@ -110,12 +192,18 @@ func (f *Fold) begin(runID string) {
 	if f.m != nil {
 		return
 	}
-	runID = strings.Clone(runID)
-	f.m = newMachine(f.opts.Lifecycle, runID)
-	f.m.fold = true
-	f.s = &RunSnapshot{SchemaVersion: SchemaVersion, RunID: runID}
+	if f.s != nil {
+		f.wake()
+		return
+	}
+	if f.m, f.idle = f.idle, nil; f.m == nil {
+		f.m = newMachine(f.opts.Lifecycle, "")
+		f.m.fold, f.m.texts = true, f.texts
+		f.tools = map[string]tool{}
+	}
+	f.m.runID = f.m.own(runID)
+	f.s = &RunSnapshot{SchemaVersion: SchemaVersion, RunID: f.m.runID}
 	f.s.fill()
-	f.calls = f.s.OpenCalls
 }
 
 // Apply adds one event. An event that the fold has seen (same sequence) changes
@@ -139,6 +227,7 @@ func (f *Fold) Apply(ev Event) {
 // It keeps no part of the event.
 func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	f.begin(ev.RunID)
+	f.sound = sound
 	if ev.RunID != f.m.runID {
 		f.violation(f.m.refuse(ev, RuleRun, quote("run", f.m.runID), "", "the event says run "+quoteID(ev.RunID)))
 		return
@@ -181,7 +270,16 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 // appear, by events that may not be dropped.
 func (f *Fold) record(a *agentState, ab *about) *AgentSnapshot {
 	if a.rec == nil {
-		a.rec = &AgentSnapshot{AgentID: a.key, Order: -1}
+		if len(f.agents) == 0 {
+			// The runs of a log are alike: one piece for as many as the last one had.
+			n := 1
+			if len(f.s.Agents) == 0 {
+				n = min(max(n, f.texts.agents), 8)
+			}
+			f.agents = make([]AgentSnapshot, n)
+		}
+		a.rec, f.agents = &f.agents[0], f.agents[1:]
+		a.rec.AgentID, a.rec.Order = a.key, -1
 		a.rec.fill()
 		f.s.Agents[a.key] = a.rec
 	}
@@ -257,24 +355,23 @@ func (f *Fold) violation(err *InvariantError) {
 
 // scope notes where the run belongs.
 func (f *Fold) scope(ev *Event) {
-	keep := func(to *string, from string) {
-		if *to == "" && from != "" {
-			*to = strings.Clone(from)
-		}
+	if f.s.SessionID == "" {
+		f.s.SessionID = f.m.own(ev.SessionID)
 	}
-	keep(&f.s.SessionID, ev.SessionID)
-	keep(&f.s.WorkflowID, ev.WorkflowID)
+	if f.s.WorkflowID == "" {
+		f.s.WorkflowID = f.m.own(ev.WorkflowID)
+	}
 }
 
 // Snapshot returns the state after the events applied so far. It may be called
 // at any time and is the caller's.
 func (f *Fold) Snapshot() *RunSnapshot {
-	if f.m == nil {
+	if f.s == nil {
 		s := &RunSnapshot{SchemaVersion: SchemaVersion, Status: RunStatusPending}
 		s.fill()
 		return s.clone()
 	}
-	f.sync()
+	f.sync(false)
 	return f.finished(f.s.clone())
 }
 
@@ -299,13 +396,22 @@ func (f *Fold) finished(s *RunSnapshot) *RunSnapshot {
 	return s
 }
 
-// sync copies the machine's state into the snapshot.
-func (f *Fold) sync() {
+// sync copies the machine's state into the snapshot. last says that the fold
+// does not go on with it.
+func (f *Fold) sync(last bool) {
 	m, s := f.m, f.s
+	if m == nil {
+		return // it sleeps
+	}
+	if f.oldest > 0 { // straighten the ring
+		slices.Reverse(f.closed[:f.oldest])
+		slices.Reverse(f.closed[f.oldest:])
+		slices.Reverse(f.closed)
+		f.oldest = 0
+	}
 	s.NextSequence, s.Opened, s.Begun, s.TerminalKind = m.next, m.opened, m.begun, m.terminal
 	s.OpenCalls = f.calls
-	extra := max(0, len(f.closed)-f.keepCalls())
-	s.ClosedCalls, s.DroppedCalls = f.closed[extra:], f.dropped+extra
+	s.ClosedCalls, s.DroppedCalls = f.closed, f.dropped
 	s.Recent, s.RecentDeltas = f.recent.latest(), f.deltas.latest()
 	for _, a := range m.agents {
 		rec := a.rec
@@ -321,12 +427,24 @@ func (f *Fold) sync() {
 			b := &a.blocks[i]
 			rec.Blocks = append(rec.Blocks, BlockSnapshot{Subject: b.subject, ID: b.id, Next: b.next, Size: b.size, Whole: b.whole, Text: string(b.text)})
 		}
-		rec.Text, rec.Reasoning = string(a.text), string(a.reasoning)
+		text, reasoning := a.text, a.reasoning
 		if rec.TextOpen {
-			rec.Text = string(a.latest("text"))
+			text = a.latest("text")
 		}
 		if rec.ReasoningOpen {
-			rec.Reasoning = string(a.latest("reasoning"))
+			reasoning = a.latest("reasoning")
+		}
+		for _, t := range [...]struct {
+			to   *string
+			from []byte
+		}{{&rec.Text, text}, {&rec.Reasoning, reasoning}} {
+			switch {
+			case *t.to == string(t.from):
+			case last:
+				*t.to = m.slab.line(t.from)
+			default: // replaced again and again: not in memory with others
+				*t.to = string(t.from)
+			}
 		}
 	}
 }
@@ -446,7 +564,9 @@ func FoldAll(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, err
 		if err != nil {
 			folds.fail(err)
 		} else {
-			folds.of(ev.RunID).Apply(ev)
+			f := folds.of(ev.RunID)
+			f.Apply(ev)
+			folds.note(f)
 		}
 	}
 	return folds.result()
@@ -468,7 +588,7 @@ func FoldReader(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 		return foldParallel(r, o)
 	}
 	folds := runFolds{o: o}
-	r.each(func(ev *Event, line string) { folds.of(ev.RunID).add(ev, jsonwire.Hash(line), true) }, folds.fail)
+	r.each(func(ev *Event, line string) { folds.add(ev, line) }, folds.fail)
 	return folds.result()
 }
 
@@ -478,22 +598,73 @@ type runFolds struct {
 	runs  map[string]*Fold
 	order []*Fold
 	last  *Fold // of the event before
+	chunk []Fold
+	texts foldTexts
+	ended []*Fold // that do not sleep yet
+	idle  []Fold  // memory of those that do
 	errs  []error
 	more  int
 }
 
+// Ended runs are put to sleep when a new one begins: what comes after the end,
+// such as session.completed, has mostly come by then. No more than these wait
+// for that, and no more memory than theirs is kept for it.
+const maxEnded = 8
+
+// add gives an event and its line to the fold of its run.
+func (r *runFolds) add(ev *Event, line string) {
+	f := r.of(ev.RunID)
+	f.add(ev, jsonwire.Hash(line), true)
+	r.note(f)
+}
+
+// note notes the end of a run. A fold that has slept does not sleep again, so
+// that many late events do not make it again and again.
+func (r *runFolds) note(f *Fold) {
+	if f.m.terminal == "" || f.slept {
+		return
+	}
+	f.slept = true
+	r.ended = append(r.ended, f)
+	if len(r.ended) > maxEnded {
+		r.sleep()
+	}
+}
+
+// sleep puts the run to sleep that has ended first.
+func (r *runFolds) sleep() {
+	f := r.ended[0]
+	r.ended = slices.Delete(r.ended, 0, 1)
+	if idle := f.sleep(); len(r.idle) < maxEnded {
+		r.idle = append(r.idle, idle)
+	}
+}
+
 // of returns the fold of a run.
 func (r *runFolds) of(runID string) *Fold {
-	if r.last != nil && r.last.m != nil && r.last.m.runID == runID {
+	if r.last != nil && r.last.s.RunID == runID {
 		return r.last
 	}
 	f := r.runs[runID]
 	if f == nil {
-		f = NewFold(r.o)
+		if len(r.ended) > 0 {
+			r.sleep()
+		}
+		if len(r.chunk) == 0 {
+			r.chunk = make([]Fold, min(max(1, len(r.order)), 16))
+		}
+		f, r.chunk = &r.chunk[0], r.chunk[1:]
+		if n := len(r.idle); n > 0 {
+			*f, r.idle[n-1] = r.idle[n-1], Fold{}
+			r.idle = r.idle[:n-1]
+		} else {
+			*f = Fold{opts: r.o, texts: &r.texts}
+		}
+		f.begin(runID)
 		if r.runs == nil {
 			r.runs = map[string]*Fold{}
 		}
-		r.runs[strings.Clone(runID)] = f
+		r.runs[f.s.RunID] = f
 		r.order = append(r.order, f)
 	}
 	r.last = f
@@ -516,8 +687,70 @@ func (r *runFolds) result() ([]*RunSnapshot, error) {
 	snapshots := make([]*RunSnapshot, len(r.order))
 	for i, f := range r.order {
 		// The folds are done with, so their state need not be copied.
-		f.sync()
+		f.sync(true)
 		snapshots[i] = f.finished(f.s)
 	}
 	return snapshots, errors.Join(errs...)
+}
+
+// foldTexts are texts and memory for texts that the folds of a log share.
+type foldTexts struct {
+	words  map[string]string // short texts that come again and again
+	slab   textSlab          // of the words
+	refs   []AgentRef        // those that come again and again
+	agents int               // how many the last run that ended had
+	spare  [][]byte          // memory of blocks, to be used again
+	size   int               // of spare, in bytes
+}
+
+const (
+	maxWords     = 512
+	maxWord      = 64 // bytes
+	maxRefs      = 16
+	maxSpare     = 64 << 10  // bytes of one text
+	maxSpareSize = 256 << 10 // bytes of all
+)
+
+// word returns s for keeping, the same text for all who ask for the same. When
+// there are too many words it copies the others.
+func (t *foldTexts) word(s string) string {
+	if s == "" {
+		return ""
+	}
+	if len(s) > maxWord {
+		return strings.Clone(s)
+	}
+	w, ok := t.words[s]
+	if ok {
+		return w
+	}
+	if len(t.words) == maxWords {
+		return strings.Clone(s)
+	}
+	if t.words == nil {
+		t.words, t.slab.size = map[string]string{}, 2<<10
+	}
+	w = t.slab.clone(s)
+	t.words[w] = w
+	return w
+}
+
+// buffer returns memory for the text of a block.
+func (t *foldTexts) buffer() []byte {
+	n := len(t.spare)
+	if n == 0 {
+		return make([]byte, 0, 512)
+	}
+	b := t.spare[n-1]
+	t.spare = t.spare[:n-1]
+	t.size -= cap(b)
+	return b
+}
+
+// release takes memory back.
+func (t *foldTexts) release(b []byte) {
+	if n := cap(b); n > 0 && n <= maxSpare && t.size+n <= maxSpareSize {
+		t.spare = append(t.spare, b[:0])
+		t.size += n
+	}
 }

@@ -1,7 +1,6 @@
 package agentevents
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,16 +14,19 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	s := f.s
 	switch p := ev.Payload.(type) {
 	case *SessionStarted:
-		s.SessionGoal = strings.Clone(p.Goal)
+		replace(&s.SessionGoal, p.Goal)
 	case *SessionCompleted:
-		s.SessionStatus, s.SessionResult = strings.Clone(p.Status), own(p.Result)
+		replace(&s.SessionStatus, p.Status)
+		f.replaceJSON(&s.SessionResult, p.Result)
 
 	case *RunStarted:
-		s.Name, s.Inputs, s.StartedAt = strings.Clone(p.Name), own(p.Inputs), ev.Time
+		s.StartedAt = ev.Time
+		f.set(&s.Name, p.Name)
+		f.setJSON(&s.Inputs, p.Inputs)
 		if p.Agent.OK {
-			s.Agent = Some(*p.Agent.V.clone())
+			s.Agent = Some(f.ref(p.Agent.V))
 		}
-		s.define(p.Definition)
+		f.define(p.Definition)
 	case *RunPaused:
 		s.Paused, s.Cancelling = true, false
 	case *RunResumed:
@@ -37,16 +39,18 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		clear(s.NodeRuns)
 		s.CurrentNodeID = ""
 	case *RunCompleted:
-		s.Result, s.CompletedAt = own(p.Outputs), ev.Time
+		s.CompletedAt = ev.Time
+		f.setJSON(&s.Result, p.Outputs)
 		f.settle()
 	case *RunFailed:
 		s.CompletedAt = ev.Time
 		if p.Error.OK {
-			s.Error = Some(ownError(&p.Error.V))
+			s.Error = Some(f.error(&p.Error.V))
 		}
 		f.settle()
 	case *RunCancelled:
-		s.CancelReason, s.CompletedAt = strings.Clone(p.Reason), ev.Time
+		s.CompletedAt = ev.Time
+		f.set(&s.CancelReason, p.Reason)
 		f.settle()
 
 	case *AgentStarted:
@@ -60,7 +64,10 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *AgentErrored:
 		if rec != nil && p.Severity != SeverityWarning {
 			rec.Errors++
-			rec.LastError = Some(ErrorInfo{Code: strings.Clone(p.ErrorType), Message: strings.Clone(p.Message)})
+			last := rec.LastError.V
+			replace(&last.Code, p.ErrorType)
+			replace(&last.Message, p.Message)
+			rec.LastError = Some(ErrorInfo{Code: last.Code, Message: last.Message})
 		}
 	case *AgentSessionChanged:
 		f.session(ev, rec, p.ProviderSessionID)
@@ -72,7 +79,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		if agent == "" {
 			agent = ev.AgentID
 		}
-		s.Tasks = append(s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: strings.Clone(ev.TaskID), AgentID: strings.Clone(agent), Goal: strings.Clone(p.Goal)})
+		s.Tasks = append(s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: f.m.own(ev.TaskID), AgentID: f.m.word(agent), Goal: f.m.own(p.Goal)})
 
 	case *AgentReasoned:
 		if rec != nil {
@@ -92,7 +99,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		}
 	case *AgentDecided:
 	case *OrchestratorDecided:
-		s.RunOrchestrator = own(p.Decision)
+		f.replaceJSON(&s.RunOrchestrator, p.Decision)
 	case *IntentClassified:
 	case *PlanProposed:
 	case *MessageCreated:
@@ -105,11 +112,11 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		f.toolReturned(ev, ab, a, rec, p)
 
 	case *AgentHandoff:
-		s.Handoffs = append(s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID), Reason: strings.Clone(p.Reason)})
+		s.Handoffs = append(s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: f.m.word(p.From.AgentID), To: f.m.word(p.To.AgentID), Reason: f.m.own(p.Reason)})
 	case *HandoffRequested:
 		s.Handoffs = append(s.Handoffs, HandoffSnapshot{
-			Sequence: ev.Sequence, HandoffID: strings.Clone(p.HandoffID), From: strings.Clone(p.From.AgentID), To: strings.Clone(p.To.AgentID),
-			Reason: strings.Clone(p.Reason), Open: true,
+			Sequence: ev.Sequence, HandoffID: f.m.own(p.HandoffID), From: f.m.word(p.From.AgentID), To: f.m.word(p.To.AgentID),
+			Reason: f.m.own(p.Reason), Open: true,
 		})
 	case *HandoffAccepted:
 		key := handoffKey(p.HandoffID, p.From, p.To)
@@ -122,7 +129,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		}
 
 	case *TurnStarted:
-		s.Turns = append(s.Turns, TurnSnapshot{Turn: p.Turn, Name: strings.Clone(p.Name), AgentID: strings.Clone(ev.AgentID), StartedAt: ev.Time})
+		s.Turns = append(s.Turns, TurnSnapshot{Turn: p.Turn, Name: f.m.word(p.Name), AgentID: f.m.word(ev.AgentID), StartedAt: ev.Time})
 	case *TurnEnded:
 		t := s.turn(ev, p.Turn, true)
 		t.EndedAt, t.Duration = ev.Time, p.Duration
@@ -130,15 +137,15 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 			t.Duration = elapsed(t.StartedAt, ev.Time)
 		}
 		if p.Error.OK {
-			t.Error = Some(ownError(&p.Error.V))
+			t.Error = Some(f.error(&p.Error.V))
 		}
 	case *TurnSummarized:
 		t := s.turn(ev, Opt[int]{}, false)
-		t.Text, t.Intent = strings.Clone(p.Text), strings.Clone(p.Intent)
+		t.Text, t.Intent = f.m.own(p.Text), f.m.own(p.Intent)
 	case *StepStarted:
 		s.Steps = append(s.Steps, StepSnapshot{
-			StepID: strings.Clone(p.StepID), Name: strings.Clone(p.Name), Description: strings.Clone(p.Description),
-			AgentID: strings.Clone(ev.AgentID), StartedAt: ev.Time,
+			StepID: f.m.word(p.StepID), Name: f.m.word(p.Name), Description: f.m.own(p.Description),
+			AgentID: f.m.word(ev.AgentID), StartedAt: ev.Time,
 		})
 	case *StepEnded:
 		st := s.step(ev, p.StepID)
@@ -147,80 +154,83 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 			st.Duration = elapsed(st.StartedAt, ev.Time)
 		}
 		if p.Error.OK {
-			st.Error = Some(ownError(&p.Error.V))
+			st.Error = Some(f.error(&p.Error.V))
 		}
 	case *SpanRecorded:
 
 	case *NodeStarted:
 		if id := ev.NodeID; id != "" {
-			s.NodeStatus[strings.Clone(id)] = NodeRunning
-			s.NodeRuns[strings.Clone(id)]++
-			s.CurrentNodeID = strings.Clone(id)
+			id = f.m.word(id)
+			s.NodeStatus[id] = NodeRunning
+			s.NodeRuns[id]++
+			s.CurrentNodeID = id
 		}
 	case *NodeCompleted:
 		if f.nodeEnded(ev.NodeID, NodeDone) {
 			if p.Outputs != "" {
-				s.Outputs[strings.Clone(ev.NodeID)] = own(p.Outputs)
+				s.Outputs[f.m.word(ev.NodeID)] = f.json(p.Outputs, false)
 			}
 		}
 	case *NodeFailed:
 		if f.nodeEnded(ev.NodeID, NodeErrored) {
-			s.Outputs[strings.Clone(ev.NodeID)] = `{"error":` + Text(p.Error.Message) + `}`
+			s.Outputs[f.m.word(ev.NodeID)] = `{"error":` + Text(p.Error.Message) + `}`
 		}
 	case *NodeSkipped:
 		if ev.NodeID != "" {
-			s.NodeStatus[strings.Clone(ev.NodeID)] = NodeDone
-			s.Outputs[strings.Clone(ev.NodeID)] = `{"skipped":true,"reason":` + Text(p.Reason) + `}`
+			s.NodeStatus[f.m.word(ev.NodeID)] = NodeDone
+			s.Outputs[f.m.word(ev.NodeID)] = `{"skipped":true,"reason":` + Text(p.Reason) + `}`
 		}
 	case *NodeSuspended:
 		if ev.NodeID != "" {
-			s.NodeStatus[strings.Clone(ev.NodeID)] = NodeOnHold
-			if s.NodeRuns[ev.NodeID]--; s.NodeRuns[ev.NodeID] <= 0 {
+			s.NodeStatus[f.m.word(ev.NodeID)] = NodeOnHold
+			if n := s.NodeRuns[ev.NodeID] - 1; n > 0 {
+				s.NodeRuns[f.m.word(ev.NodeID)] = n
+			} else {
 				delete(s.NodeRuns, ev.NodeID)
 			}
 		}
 	case *EdgeFired:
-		edge := edgeKey(p.EdgeID, p.From, p.To)
+		edge := f.edgeKey(p.EdgeID, p.From, p.To)
 		s.EdgeStatus[edge], s.LastEdge = EdgeTaken, edge
 		if st, ok := s.NodeStatus[p.To]; ok && (st == NodeDone || st == NodeErrored) {
-			s.NodeStatus[p.To] = NodePending // a loop goes round
+			s.NodeStatus[f.m.word(p.To)] = NodePending // a loop goes round
 		}
 	case *EdgeSkipped:
-		s.EdgeStatus[edgeKey(p.EdgeID, p.From, p.To)] = EdgeNotTaken
+		s.EdgeStatus[f.edgeKey(p.EdgeID, p.From, p.To)] = EdgeNotTaken
 	case *LoopIterated:
 		edge := p.EdgeID
 		if edge == "" {
 			edge = s.LastEdge
 		}
-		s.LoopCounters[strings.Clone(edge)] = p.Iteration
+		s.LoopCounters[f.m.word(edge)] = p.Iteration
 	case *LoopRoundCompleted:
 	case *StatePatched:
 		s.patch(p)
 
 	case *WorkflowCreated:
-		w := WorkflowSnapshot{WorkflowID: strings.Clone(ev.WorkflowID), EstimatedTokens: p.EstimatedTokens, Phases: make([]string, len(p.Phases))}
+		w := WorkflowSnapshot{WorkflowID: f.m.word(ev.WorkflowID), EstimatedTokens: p.EstimatedTokens, Phases: make([]string, len(p.Phases))}
 		for i, phase := range p.Phases {
-			w.Phases[i] = strings.Clone(phase)
+			w.Phases[i] = f.m.word(phase)
 		}
 		s.Workflow = Some(w)
 	case *WorkflowApproved:
 		w := s.workflow(ev)
-		w.ApprovedBy, w.ApprovedAt = strings.Clone(p.ApprovedBy), p.ApprovedAt
+		w.ApprovedBy, w.ApprovedAt = f.m.word(p.ApprovedBy), p.ApprovedAt
 	case *PhaseStarted:
 		s.workflow(ev)
 		s.Phases = append(s.Phases, PhaseSnapshot{
-			Sequence: ev.Sequence, WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), Open: true, StartedAt: ev.Time, InputCount: p.InputCount,
+			Sequence: ev.Sequence, WorkflowID: f.m.word(ev.WorkflowID), Phase: f.m.word(ev.Phase), Open: true, StartedAt: ev.Time, InputCount: p.InputCount,
 		})
 	case *PhaseCompleted:
 		ph := s.phase(ev)
 		ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
 	case *CheckpointSaved:
 		s.Checkpoints = append(s.Checkpoints, CheckpointSnapshot{
-			Sequence: ev.Sequence, WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), At: ev.Time, StateBytes: Some(p.StateBytes),
+			Sequence: ev.Sequence, WorkflowID: f.m.word(ev.WorkflowID), Phase: f.m.word(ev.Phase), At: ev.Time, StateBytes: Some(p.StateBytes),
 		})
 	case *CheckpointResumed:
 		s.Checkpoints = append(s.Checkpoints, CheckpointSnapshot{
-			Sequence: ev.Sequence, WorkflowID: strings.Clone(ev.WorkflowID), Phase: strings.Clone(ev.Phase), At: p.ResumedAt, Resumed: true,
+			Sequence: ev.Sequence, WorkflowID: f.m.word(ev.WorkflowID), Phase: f.m.word(ev.Phase), At: p.ResumedAt, Resumed: true,
 		})
 	case *WorkflowFinalized:
 		w := s.workflow(ev)
@@ -229,26 +239,28 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *ApprovalRequested:
 		s.reask(p.ApprovalID)
 		s.Approvals = append(s.Approvals, ApprovalSnapshot{
-			Sequence: ev.Sequence, ApprovalID: strings.Clone(p.ApprovalID), Action: strings.Clone(p.Action), CallID: strings.Clone(p.CallID),
-			AgentID: strings.Clone(ev.AgentID), RequestedAt: ev.Time, Open: true,
+			Sequence: ev.Sequence, ApprovalID: f.m.own(p.ApprovalID), Action: f.m.word(p.Action), CallID: f.m.own(p.CallID),
+			AgentID: f.m.word(ev.AgentID), RequestedAt: ev.Time, Open: true,
 		})
 	case *ApprovalGranted:
 		ap := s.approval(p.ApprovalID)
-		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, true, ev.Time, strings.Clone(p.ApprovedBy), strings.Clone(p.Feedback)
+		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, true, ev.Time, f.m.word(p.ApprovedBy), f.m.own(p.Feedback)
 	case *ApprovalRejected:
 		ap := s.approval(p.ApprovalID)
-		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, false, ev.Time, strings.Clone(p.RejectedBy), strings.Clone(p.Feedback)
+		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, false, ev.Time, f.m.word(p.RejectedBy), f.m.own(p.Feedback)
 	case *ClarificationRequested:
-		c := ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: strings.Clone(p.InterruptID), AgentID: strings.Clone(ev.AgentID), RequestedAt: ev.Time, Open: true}
+		c := ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: f.m.own(p.InterruptID), AgentID: f.m.word(ev.AgentID), RequestedAt: ev.Time, Open: true}
 		c.Questions = make([]Question, len(p.Questions))
 		for i := range p.Questions {
 			c.Questions[i] = *p.Questions[i].clone()
-			c.Questions[i].Schema = own(c.Questions[i].Schema)
+			if !f.sound {
+				c.Questions[i].Schema = own(c.Questions[i].Schema)
+			}
 		}
 		s.Clarifications = append(s.Clarifications, c)
 	case *ClarificationResolved:
 		c := s.clarification(p.InterruptID)
-		c.Open, c.AnsweredAt, c.Answers, c.AnsweredBy = false, ev.Time, own(p.Answers), strings.Clone(p.AnsweredBy)
+		c.Open, c.AnsweredAt, c.Answers, c.AnsweredBy = false, ev.Time, f.json(p.Answers, true), f.m.word(p.AnsweredBy)
 	case *CommandReceived:
 		f.command(ev, p)
 	case *CommandConsumed:
@@ -261,15 +273,15 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 
 	case *AuditChecked:
 		s.Audits = append(s.Audits, AuditSnapshot{
-			Sequence: ev.Sequence, AgentID: f.m.own(ev.AgentID), CheckpointID: f.m.own(p.CheckpointID),
+			Sequence: ev.Sequence, AgentID: f.m.word(ev.AgentID), CheckpointID: f.m.word(p.CheckpointID),
 			Result: p.Result.constant(), Duration: p.Duration,
 		})
 	case *ClaimVerified:
 		s.Claims = append(s.Claims, ClaimSnapshot{
-			Sequence: ev.Sequence, FindingID: strings.Clone(p.FindingID), VerifierAgentID: strings.Clone(p.VerifierAgentID), Verdict: strings.Clone(p.Verdict),
+			Sequence: ev.Sequence, FindingID: f.m.own(p.FindingID), VerifierAgentID: f.m.word(p.VerifierAgentID), Verdict: f.m.word(p.Verdict),
 		})
 	case *IssueFound:
-		s.Issues = append(s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: strings.Clone(ev.AgentID), Issue: strings.Clone(p.Issue), Severity: strings.Clone(p.Severity)})
+		s.Issues = append(s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: f.m.word(ev.AgentID), Issue: f.m.own(p.Issue), Severity: f.m.word(p.Severity)})
 	case *CitationFound:
 		s.Citations++
 	case *EvidenceInsufficient:
@@ -281,20 +293,47 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		}
 		u.observe(p)
 	case *BudgetExceeded:
-		s.Budgets = append(s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: strings.Clone(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual)})
+		s.Budgets = append(s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: f.m.word(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual)})
 	case *CapBreached:
-		s.Budgets = append(s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: strings.Clone(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
+		s.Budgets = append(s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: f.m.word(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
 	case *BlackboardItemCreated:
-		s.Blackboard[strings.Clone(p.ItemID)] = BlackboardItem{
-			ItemType: strings.Clone(p.ItemType), Content: own(p.Content), SourceAgent: strings.Clone(p.SourceAgent), Confidence: p.Confidence,
+		s.Blackboard[f.m.word(p.ItemID)] = BlackboardItem{
+			ItemType: f.m.word(p.ItemType), Content: f.json(p.Content, false), SourceAgent: f.m.word(p.SourceAgent), Confidence: p.Confidence,
 		}
 	case *MemoryChanged:
 
 	case *Unknown:
-		s.Unknown[strings.Clone(string(p.Type))]++
+		s.Unknown[f.m.word(string(p.Type))]++
 	default:
 		f.violation(f.m.refuse(ev, RulePayload, "", "", "the fold does not handle this kind"))
 	}
+}
+
+// replace copies a text that takes the place of another. It is in memory of its
+// own, as the one that it will be forgotten for is not the run's end.
+func replace[T ~string](to *T, from T) {
+	if *to != from {
+		*to = T(strings.Clone(string(from)))
+	}
+}
+
+// replaceJSON is replace for raw JSON.
+func (f *Fold) replaceJSON(to *JSON, from JSON) {
+	if *to != from {
+		*to = f.json(from, false)
+	}
+}
+
+// json copies raw JSON that is kept, for as long as the run if so. What was
+// checked when it was read is not read again.
+func (f *Fold) json(j JSON, long bool) JSON {
+	switch {
+	case !f.sound:
+		return own(j)
+	case long:
+		return JSON(f.m.own(string(j)))
+	}
+	return JSON(strings.Clone(string(j)))
 }
 
 // own copies raw JSON that is kept. Text that is not JSON, which only an event
@@ -310,11 +349,45 @@ func own(j JSON) JSON {
 	return JSON(strings.Clone(c))
 }
 
-// ownError copies an error that is kept.
-func ownError(e *ErrorInfo) ErrorInfo {
+// error copies an error that is kept.
+func (f *Fold) error(e *ErrorInfo) ErrorInfo {
 	out := *e.clone()
-	out.Details = own(out.Details)
+	out.Details = f.json(out.Details, false)
 	return out
+}
+
+// set copies a text that takes the place of another at most now and then, such
+// as that of an agent's earlier attempt.
+func (f *Fold) set(to *string, from string) {
+	switch {
+	case *to == from:
+	case len(from) <= maxWord:
+		*to = f.m.word(from)
+	case *to == "":
+		*to = f.m.own(from)
+	default:
+		*to = strings.Clone(from)
+	}
+}
+
+// setJSON is set for raw JSON.
+func (f *Fold) setJSON(to *JSON, from JSON) {
+	if *to != from {
+		*to = f.json(from, *to == "")
+	}
+}
+
+// ref copies a reference to an agent. A log has few of them.
+func (f *Fold) ref(r AgentRef) AgentRef {
+	refs := f.texts.refs
+	if i := slices.Index(refs, r); i >= 0 {
+		return refs[i]
+	}
+	r.deepen()
+	if len(refs) < maxRefs {
+		f.texts.refs = append(refs, r)
+	}
+	return r
 }
 
 // growing reports whether a delta added to a block that is not whole yet.
@@ -373,11 +446,11 @@ func (f *Fold) agentStarted(ev *Event, a *agentState, rec *AgentSnapshot, p *Age
 		return
 	}
 	if p.Agent.OK {
-		rec.Ref = Some(*p.Agent.V.clone())
+		rec.Ref = Some(f.ref(p.Agent.V))
 	}
 	set := func(to *string, from string) {
 		if from != "" {
-			*to = strings.Clone(from)
+			f.set(to, from)
 		}
 	}
 	set(&rec.ParentAgentID, ev.ParentAgentID)
@@ -407,10 +480,12 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 	if !p.Duration.OK {
 		rec.Duration = elapsed(rec.StartedAt, ev.Time)
 	}
-	rec.Outcome, rec.Result, rec.StructuredOutput = AgentOutcome(strings.Clone(string(p.Outcome))), strings.Clone(p.Result), own(p.StructuredOutput)
+	rec.Outcome = AgentOutcome(f.m.word(string(p.Outcome)))
+	f.set(&rec.Result, p.Result)
+	f.setJSON(&rec.StructuredOutput, p.StructuredOutput)
 	rec.Error = Opt[ErrorInfo]{}
 	if p.Error.OK {
-		rec.Error = Some(ownError(&p.Error.V))
+		rec.Error = Some(f.error(&p.Error.V))
 	}
 	rec.Totals = Opt[Totals]{}
 	if p.Totals.OK {
@@ -427,7 +502,7 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 }
 
 func (f *Fold) session(ev *Event, rec *AgentSnapshot, id string) {
-	id = strings.Clone(id)
+	id = f.m.word(id)
 	key := ev.NodeID
 	if rec != nil {
 		rec.ProviderSessionID = id
@@ -439,7 +514,7 @@ func (f *Fold) session(ev *Event, rec *AgentSnapshot, id string) {
 		}
 	}
 	if key != "" {
-		f.s.AgentSessions[strings.Clone(key)] = id
+		f.s.AgentSessions[f.m.word(key)] = id
 	}
 }
 
@@ -448,7 +523,7 @@ func (f *Fold) session(ev *Event, rec *AgentSnapshot, id string) {
 func (f *Fold) retract(ids []string) {
 	s := f.s
 	for _, id := range ids {
-		s.Retracted = append(s.Retracted, strings.Clone(id))
+		s.Retracted = append(s.Retracted, f.m.own(id))
 		if i := slices.Index(s.MessageEvents, id); i >= 0 {
 			s.RetractedMessages = append(s.RetractedMessages, s.Messages[i])
 			s.Messages = slices.Delete(s.Messages, i, i+1)
@@ -460,15 +535,17 @@ func (f *Fold) retract(ids []string) {
 // message appends a message; its id is new.
 func (f *Fold) message(ev *Event, m *ConversationMessage) {
 	out := *m.clone()
-	out.Content = own(out.Content)
+	if !f.sound {
+		out.Content = own(out.Content)
+	}
 	f.s.Messages = append(f.s.Messages, out)
-	f.s.MessageEvents = append(f.s.MessageEvents, strings.Clone(ev.ID))
+	f.s.MessageEvents = append(f.s.MessageEvents, f.m.own(ev.ID))
 }
 
 func (f *Fold) toolCalled(ev *Event, ab *about, a *agentState, rec *AgentSnapshot, p *ToolCalled) {
 	t := f.tool(p.ToolID)
-	c := f.call(ev, ab, a, p.CallID, t.id)
-	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, f.m.own(p.RetryOf), ev.Time
+	c := f.call(ev, ab, a, f.m.callID, f.m.callEvent, t.id)
+	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, f.m.callSlab.clone(p.RetryOf), ev.Time
 	for i, open := range f.calls {
 		if open.CallID == c.CallID && open.AgentID == c.AgentID {
 			// An id used again while open (rule tool-call-open): the rules follow
@@ -485,9 +562,9 @@ func (f *Fold) toolCalled(ev *Event, ab *about, a *agentState, rec *AgentSnapsho
 	}
 }
 
-// call returns the record of a call, one that is not needed any more if there
-// is one.
-func (f *Fold) call(ev *Event, ab *about, a *agentState, id, tool string) *ToolCallSnapshot {
+// call returns the record of a call, in one that is not needed any more if there
+// is one. It keeps the texts.
+func (f *Fold) call(ev *Event, ab *about, a *agentState, id, event, tool string) *ToolCallSnapshot {
 	var c *ToolCallSnapshot
 	if n := len(f.free); n > 0 {
 		c, f.free = f.free[n-1], f.free[:n-1]
@@ -497,11 +574,11 @@ func (f *Fold) call(ev *Event, ab *about, a *agentState, id, tool string) *ToolC
 		}
 		c, f.chunk = &f.chunk[0], f.chunk[1:]
 	}
-	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: f.m.own(id), ToolID: tool, EventID: f.m.own(ev.ID), Step: ev.Step}
+	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: id, ToolID: tool, EventID: event, Step: ev.Step}
 	if a != nil {
 		c.AgentID = a.key
 	} else {
-		c.AgentID = f.m.own(ab.key)
+		c.AgentID = f.m.word(ab.key)
 	}
 	return c
 }
@@ -522,7 +599,7 @@ func (f *Fold) toolReturned(ev *Event, ab *about, a *agentState, rec *AgentSnaps
 	stats := t.stats
 	known := c != nil
 	if c == nil {
-		c = f.call(ev, ab, a, p.CallID, t.id)
+		c = f.call(ev, ab, a, f.m.callSlab.clone(p.CallID), f.m.callSlab.clone(ev.ID), t.id)
 		if p.OneEvent {
 			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
@@ -539,7 +616,7 @@ func (f *Fold) toolReturned(ev *Event, ab *about, a *agentState, rec *AgentSnaps
 		c.Duration = elapsed(c.StartedAt, ev.Time)
 	}
 	if p.Error.OK {
-		c.Error = strings.Clone(p.Error.V.Message)
+		c.Error = f.m.callSlab.clone(p.Error.V.Message)
 	}
 	switch {
 	case p.Status == ToolOK:
@@ -556,22 +633,20 @@ func (f *Fold) toolReturned(ev *Event, ab *about, a *agentState, rec *AgentSnaps
 	f.keepCall(c)
 }
 
-// keepCall keeps a closed call. Those beyond the limit are forgotten many at a
-// time; Snapshot shows only the latest.
+// keepCall keeps a closed call, in the place of the oldest one if there is no
+// other.
 func (f *Fold) keepCall(c *ToolCallSnapshot) {
 	limit := f.keepCalls()
-	if len(f.closed) >= 2*limit {
-		old := f.closed[:len(f.closed)-limit]
-		f.free = append(f.free, old...)
-		f.dropped += len(old)
-		f.closed = f.closed[:copy(f.closed, f.closed[len(old):])]
-	}
-	if limit == 0 {
-		f.free = append(f.free, c)
-		f.dropped++
+	if len(f.closed) < limit {
+		f.closed = append(f.closed, c)
 		return
 	}
-	f.closed = append(f.closed, c)
+	if limit > 0 {
+		c, f.closed[f.oldest] = f.closed[f.oldest], c
+		f.oldest = (f.oldest + 1) % limit
+	}
+	f.free = append(f.free, c)
+	f.dropped++
 }
 
 func (f *Fold) keepCalls() int {
@@ -581,7 +656,7 @@ func (f *Fold) keepCalls() int {
 	case n < 0:
 		return 0
 	default:
-		return min(n, math.MaxInt/2)
+		return n
 	}
 }
 
@@ -594,7 +669,11 @@ type tool struct {
 func (f *Fold) tool(id string) tool {
 	t, ok := f.tools[id]
 	if !ok {
-		t = tool{strings.Clone(id), &ToolStats{}}
+		if len(f.stats) == 0 {
+			f.stats = make([]ToolStats, 8)
+		}
+		t = tool{f.m.word(id), &f.stats[0]}
+		f.stats = f.stats[1:]
 		f.tools[t.id], f.s.Tools[t.id] = t, t.stats
 	}
 	return t
@@ -615,11 +694,12 @@ func (f *Fold) nodeEnded(id string, status NodeStatus) bool {
 		return false
 	}
 	s := f.s
+	id = f.m.word(id) // a map takes over the key it is written with
 	if s.NodeRuns[id]--; s.NodeRuns[id] > 0 {
 		return true // other executions of it go on
 	}
 	delete(s.NodeRuns, id)
-	s.NodeStatus[strings.Clone(id)] = status
+	s.NodeStatus[id] = status
 	if s.CurrentNodeID == id {
 		s.CurrentNodeID = ""
 	}
@@ -646,9 +726,9 @@ func (f *Fold) command(ev *Event, p *CommandReceived) {
 	}
 }
 
-func edgeKey(id, from, to string) string {
+func (f *Fold) edgeKey(id, from, to string) string {
 	if id != "" {
-		return strings.Clone(id)
+		return f.m.word(id)
 	}
 	return from + "->" + to
 }

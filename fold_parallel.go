@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Folding many runs on several cores: the caller's goroutine reads lines and
@@ -151,11 +149,11 @@ func (w *foldWorker) run() {
 				w.errs = append(w.errs, lineFault{l.line, r.lineError(lineError(l.text, err), []byte(l.text), l.last)})
 				continue
 			}
-			f := w.folds.of(ev.RunID)
-			if f.m == nil {
-				w.first[f] = l.line
+			runs := len(w.folds.order)
+			w.folds.add(&ev, l.text)
+			if len(w.folds.order) > runs {
+				w.first[w.folds.order[runs]] = l.line
 			}
-			f.add(&ev, jsonwire.Hash(l.text), true)
 		}
 	}
 }

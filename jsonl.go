@@ -322,6 +322,9 @@ type textSlab struct {
 }
 
 func (t *textSlab) line(text []byte) string {
+	if t.apart(len(text)) {
+		return string(text)
+	}
 	t.room(len(text))
 	start := t.b.Len()
 	t.b.Write(text)
@@ -332,11 +335,18 @@ func (t *textSlab) clone(text string) string {
 	if text == "" {
 		return ""
 	}
+	if t.apart(len(text)) {
+		return strings.Clone(text)
+	}
 	t.room(len(text))
 	start := t.b.Len()
 	t.b.WriteString(text)
 	return t.b.String()[start:]
 }
+
+// apart reports whether a text is better off in memory of its own: it has no
+// room, and is so long that a new piece would waste much of the old one.
+func (t *textSlab) apart(n int) bool { return n > t.size/4 && t.b.Cap()-t.b.Len() < n }
 
 func (t *textSlab) room(n int) {
 	if t.b.Cap()-t.b.Len() < n {

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,23 +16,31 @@ import (
 type machine struct {
 	lifecycle Lifecycle
 	runID     string
-	slab      textSlab // of what a fold keeps
-	fold      bool     // of a fold: assemble texts from deltas, own what is kept of a line
-	next      uint64   // sequence after the last event
-	begun     bool     // an event other than session.* was seen
-	opened    bool     // run.started was seen
-	terminal  Kind     // the run's terminal event, or ""
+	fold      bool   // of a fold: assemble texts from deltas, own what is kept of a line
+	next      uint64 // sequence after the last event
+	begun     bool   // an event other than session.* was seen
+	opened    bool   // run.started was seen
+	terminal  Kind   // the run's terminal event, or ""
 
 	agents    map[string]*agentState
 	last      *agentState // found last
 	buf       []byte      // of hash
-	spare     [][]byte    // texts of blocks, to be used again
 	calls     openCalls
 	messages  map[string]uint64 // fingerprints by messageId
 	phases    map[phaseKey]int
 	inPhase   map[string]int // open phases by workflow
 	approvals map[string]struct{}
 	handoffs  map[string]int
+
+	// Of a fold. A text keeps its slab's piece alive, so texts that live as long
+	// as the run, as a block and as the latest calls have a slab each.
+	texts      *foldTexts
+	slab       textSlab
+	blockSlab  textSlab
+	callSlab   textSlab
+	callID     string // of the call made last, for keeping
+	callEvent  string
+	idleAgents []*agentState // of a run before
 }
 
 func newMachine(l Lifecycle, runID string) *machine {
@@ -41,7 +50,47 @@ func newMachine(l Lifecycle, runID string) *machine {
 		agents:    map[string]*agentState{},
 		messages:  map[string]uint64{},
 		slab:      textSlab{size: 4 << 10},
+		blockSlab: textSlab{size: 1 << 10},
+		callSlab:  textSlab{size: 4 << 10},
 	}
+}
+
+// reuse makes m the machine of another run, in the memory it has. It is a
+// fold's.
+func (m *machine) reuse() {
+	idle := m.idleAgents
+	for _, a := range m.agents {
+		m.rest(a)
+		if len(idle) < maxIdleAgents {
+			*a = agentState{blocks: a.blocks, text: small(a.text), reasoning: small(a.reasoning)}
+			idle = append(idle, a)
+		}
+	}
+	*m = machine{
+		fold: true, texts: m.texts, slab: m.slab, blockSlab: m.blockSlab, callSlab: m.callSlab, buf: small(m.buf), idleAgents: idle,
+		lifecycle: m.lifecycle, agents: emptied(m.agents), calls: m.calls.emptied(), messages: emptied(m.messages),
+	}
+}
+
+// maxIdleAgents bounds the agents that are kept for the next run.
+const maxIdleAgents = 16
+
+// small returns the memory of b for another use, unless it is much.
+func small(b []byte) []byte {
+	if cap(b) > 4<<10 {
+		return nil
+	}
+	return b[:0]
+}
+
+// emptied returns m without its entries; a large one is not kept, as to empty
+// it takes as long as it is large.
+func emptied[K comparable, V any](m map[K]V) map[K]V {
+	if m == nil || len(m) > 256 {
+		return map[K]V{}
+	}
+	clear(m)
+	return m
 }
 
 // An agentState is what the rules need to know of one agent of a run.
@@ -83,9 +132,6 @@ type blockState struct {
 // forgotten first.
 const maxBlocks = 64
 
-// maxSpare bounds the texts that are used again.
-const maxSpare = 64 << 10
-
 // openCalls are the tool calls of a run that wait for their return. Few are
 // open at a time, and looking through a short list takes less time than a map.
 type openCalls struct {
@@ -122,6 +168,12 @@ func (o *openCalls) add(key callKey, eventID string) {
 		o.many = map[callKey]string{}
 	}
 	o.many[key] = eventID
+}
+
+// emptied returns o without its calls, with its memory.
+func (o *openCalls) emptied() openCalls {
+	clear(o.few)
+	return openCalls{few: o.few[:0]}
 }
 
 func (o *openCalls) remove(agent, call string) {
@@ -201,7 +253,12 @@ func (m *machine) find(key string) *agentState {
 func (m *machine) agent(key string) *agentState {
 	a := m.find(key)
 	if a == nil {
-		a = &agentState{key: m.own(key), status: Thinking}
+		if n := len(m.idleAgents); n > 0 {
+			a, m.idleAgents = m.idleAgents[n-1], m.idleAgents[:n-1]
+		} else {
+			a = &agentState{}
+		}
+		a.key, a.status = m.word(key), Thinking
 		m.agents[a.key] = a
 	}
 	return a
@@ -216,13 +273,21 @@ func (m *machine) own(s string) string {
 	return s
 }
 
+// word is own for a text that comes again and again.
+func (m *machine) word(s string) string {
+	if m.fold {
+		return m.texts.word(s)
+	}
+	return s
+}
+
 // status returns the constant of a known status, so that a word cut from a
 // line is not kept.
 func (m *machine) status(s AgentStatus) AgentStatus {
 	if i := s.index(); i >= 0 {
 		return statuses[i]
 	}
-	return AgentStatus(m.own(string(s)))
+	return AgentStatus(m.word(string(s)))
 }
 
 // refuse makes the error of a rule; the caller fills in subject and state.
@@ -566,10 +631,11 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 	case *RunCompleted, *RunFailed, *RunCancelled:
 		m.terminal = e.Kind()
 		for _, a := range m.agents {
-			a.rest()
+			m.rest(a)
 		}
 	case *AgentStarted:
 		if a != nil {
+			m.rest(a)
 			a.start(p)
 		}
 	case *AgentTransition:
@@ -580,7 +646,7 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 	case *AgentEnded:
 		if a != nil {
 			a.open, a.ended, a.restart = false, true, false
-			a.rest()
+			m.rest(a)
 		}
 	case *AuditChecked:
 		if a != nil {
@@ -600,7 +666,11 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 			key = a.key
 			a.endUnnamed()
 		}
-		m.calls.add(callKey{key, m.own(p.CallID)}, m.own(e.ID))
+		m.callID, m.callEvent = p.CallID, e.ID
+		if m.fold {
+			m.callID, m.callEvent = m.callSlab.clone(p.CallID), m.callSlab.clone(e.ID)
+		}
+		m.calls.add(callKey{key, m.callID}, m.callEvent)
 	case *ToolReturned:
 		if p.OneEvent { // a whole call: it closes no other
 			if a != nil {
@@ -634,7 +704,7 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 		if m.approvals == nil {
 			m.approvals = map[string]struct{}{}
 		}
-		m.approvals[p.ApprovalID] = struct{}{}
+		m.approvals[m.own(p.ApprovalID)] = struct{}{}
 	case *ApprovalGranted:
 		delete(m.approvals, p.ApprovalID)
 	case *ApprovalRejected:
@@ -643,11 +713,11 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 		if m.handoffs == nil {
 			m.handoffs = map[string]int{}
 		}
-		m.handoffs[handoffKey(p.HandoffID, p.From, p.To)]++
+		m.handoffs[m.own(handoffKey(p.HandoffID, p.From, p.To))]++
 	case *HandoffAccepted:
 		key := handoffKey(p.HandoffID, p.From, p.To)
 		if n := m.handoffs[key]; n > 1 {
-			m.handoffs[key] = n - 1
+			m.handoffs[m.own(key)] = n - 1
 		} else {
 			delete(m.handoffs, key)
 		}
@@ -659,6 +729,8 @@ func (m *machine) openPhase(workflow, phase string, by int) {
 	if m.phases == nil {
 		m.phases, m.inPhase = map[phaseKey]int{}, map[string]int{}
 	}
+	// A map takes over the key it is written with.
+	workflow, phase = m.word(workflow), m.word(phase)
 	key := phaseKey{workflow, phase}
 	if m.phases[key] += by; m.phases[key] == 0 {
 		delete(m.phases, key)
@@ -699,11 +771,20 @@ func (a *agentState) reach(step int, delta bool) {
 }
 
 // rest forgets what only matters while the agent is at work.
-func (a *agentState) rest() {
-	a.blocks, a.ahead = nil, Opt[int]{}
+func (m *machine) rest(a *agentState) {
+	a.ahead = Opt[int]{}
+	if !m.fold {
+		a.blocks = nil
+		return
+	}
+	for i := range a.blocks {
+		m.texts.release(a.blocks[i].text)
+	}
+	clear(a.blocks)
+	a.blocks = a.blocks[:0]
 }
 
-// start begins an attempt.
+// start begins an attempt, of an agent at rest.
 func (a *agentState) start(p *AgentStarted) {
 	a.base = 0
 	if a.started && a.step.OK {
@@ -716,7 +797,6 @@ func (a *agentState) start(p *AgentStarted) {
 		a.attempt = p.Attempt.V
 	}
 	a.counted = Totals{}
-	a.rest()
 	if p.Agent.OK {
 		_, a.group = p.Agent.V.AgentSharing.Group()
 	}
@@ -737,7 +817,10 @@ func (m *machine) addBlock(a *agentState, subject, id string) *blockState {
 	if len(a.blocks) == maxBlocks {
 		m.forget(a, a.blocks[0].subject, a.blocks[0].id)
 	}
-	a.blocks = append(a.blocks, blockState{subject: subject, id: m.own(id)})
+	if m.fold {
+		id = m.blockSlab.clone(id)
+	}
+	a.blocks = append(a.blocks, blockState{subject: subject, id: id})
 	return &a.blocks[len(a.blocks)-1]
 }
 
@@ -750,10 +833,8 @@ func (m *machine) delta(a *agentState, subject, id string, index Opt[int], text 
 	switch {
 	case b == nil:
 		b = m.addBlock(a, subject, id)
-		if n := len(m.spare); n > 0 {
-			b.text, m.spare = m.spare[n-1], m.spare[:n-1]
-		} else if m.fold && subject != "tool_call" {
-			b.text = make([]byte, 0, 512)
+		if m.fold && subject != "tool_call" {
+			b.text = m.texts.buffer()
 		}
 	case id == "" && (b.whole || index.OK && index.V == 0):
 		*b = blockState{subject: subject, text: b.text[:0]} // a block without a name begins again
@@ -800,10 +881,10 @@ func (a *agentState) endUnnamed() {
 func (m *machine) forget(a *agentState, subject, id string) {
 	for i := range a.blocks {
 		if a.blocks[i].id == id && a.blocks[i].subject == subject {
-			if b := a.blocks[i].text; cap(b) > 0 && cap(b) <= maxSpare && len(m.spare) < maxBlocks {
-				m.spare = append(m.spare, b[:0])
+			if m.fold {
+				m.texts.release(a.blocks[i].text)
 			}
-			a.blocks = append(a.blocks[:i], a.blocks[i+1:]...)
+			a.blocks = slices.Delete(a.blocks, i, i+1)
 			return
 		}
 	}

@@ -10,7 +10,12 @@ import (
 
 // AgentsInOrder returns the agents in the order in which they appeared.
 func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
-	agents := slices.Collect(maps.Values(r.Agents))
+	return r.agentsInOrder(make([]*AgentSnapshot, 0, len(r.Agents)))
+}
+
+// agentsInOrder is AgentsInOrder in memory of the caller's.
+func (r *RunSnapshot) agentsInOrder(agents []*AgentSnapshot) []*AgentSnapshot {
+	agents = slices.AppendSeq(agents, maps.Values(r.Agents))
 	slices.SortFunc(agents, func(a, b *AgentSnapshot) int {
 		if a.Order != b.Order {
 			return a.Order - b.Order
@@ -22,13 +27,14 @@ func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
 
 // define takes nodes, edges and initial state from a flow definition. What it
 // does not understand it leaves out: a definition belongs to its runtime.
-func (r *RunSnapshot) define(def JSON) {
+func (f *Fold) define(def JSON) {
+	r := f.s
 	eachMember(def, func(name string, value JSON) {
 		switch name {
 		case "nodes":
 			eachElement(value, func(node JSON) {
 				if id := idOf(node); id != "" {
-					r.NodeStatus[id] = NodePending
+					r.NodeStatus[f.m.word(id)] = NodePending
 				}
 			})
 		case "edges":
@@ -45,16 +51,17 @@ func (r *RunSnapshot) define(def JSON) {
 					}
 				})
 				if id != "" || from != "" && to != "" {
-					r.EdgeStatus[edgeKey(id, from, to)] = EdgePending
+					r.EdgeStatus[f.edgeKey(id, from, to)] = EdgePending
 				}
 			})
 		case "state":
-			eachMember(value, func(name string, value JSON) { r.State[strings.Clone(name)] = own(value) })
+			eachMember(value, func(name string, value JSON) { r.State[f.m.word(name)] = f.json(value, true) })
 		}
 	})
 }
 
-// idOf returns the id of a node: a string, or an object's id or nodeId.
+// idOf returns the id of a node: a string, or an object's id or nodeId. It may
+// be cut from the node's text.
 func idOf(node JSON) string {
 	if id := stringOf(node); id != "" {
 		return id
@@ -68,14 +75,18 @@ func idOf(node JSON) string {
 	return id
 }
 
+// stringOf returns the text of a JSON string, and none of anything else.
 func stringOf(j JSON) string {
+	if !strings.HasPrefix(string(j), `"`) {
+		return "" // without the cost of an error
+	}
 	var s jsonwire.Scanner
 	s.Reset(string(j))
 	v, err := s.String()
 	if err != nil {
 		return ""
 	}
-	return strings.Clone(v)
+	return v
 }
 
 // eachMember calls f for the members of an object; anything else has none.

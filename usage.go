@@ -99,7 +99,8 @@ func (u *AgentUsage) Total() (Usage, Opt[float64]) {
 // countUsage adds up the run's usage from its agents.
 func (r *RunSnapshot) countUsage() {
 	run := &r.Usage
-	run.Usage, run.CostUSD, run.Models = Usage{}, Opt[float64]{}, map[string]Usage{}
+	run.Usage, run.CostUSD = Usage{}, Opt[float64]{}
+	clear(run.Models)
 	add := func(u *AgentUsage) {
 		sum, cost := u.Total()
 		run.Usage.add(sum)
@@ -111,7 +112,8 @@ func (r *RunSnapshot) countUsage() {
 		}
 	}
 	// In order of appearance: sums of floats depend on their order.
-	for _, a := range r.AgentsInOrder() {
+	var few [8]*AgentSnapshot
+	for _, a := range r.agentsInOrder(few[:0]) {
 		if !r.countedByParent(a) {
 			add(&a.Usage)
 		}

@@ -422,7 +422,7 @@ func (f *Fold) sync(last bool) {
 		rec.Started, rec.Open, rec.Ended, rec.Restart = a.started, a.open, a.ended, a.restart
 		rec.Attempts, rec.SharesByGroup = a.attempt, a.group
 		rec.Counted = a.totals()
-		rec.Blocks = rec.Blocks[:0]
+		rec.Blocks = slices.Grow(rec.Blocks[:0], len(a.blocks))
 		for i := range a.blocks {
 			b := &a.blocks[i]
 			rec.Blocks = append(rec.Blocks, BlockSnapshot{Subject: b.subject, ID: b.id, Next: b.next, Size: b.size, Whole: b.whole, Text: string(b.text)})

@@ -534,10 +534,12 @@ func (f *Fold) retract(ids []string) {
 
 // message appends a message; its id is new.
 func (f *Fold) message(ev *Event, m *ConversationMessage) {
-	out := *m.clone()
-	if !f.sound {
-		out.Content = own(out.Content)
-	}
+	// The texts that every message has come from a slab; clone copies the rest.
+	out := *m
+	out.MessageID, out.From, out.To, out.Role, out.Content = "", "", "", "", ""
+	out.deepen()
+	out.MessageID, out.From, out.To, out.Role = f.m.own(m.MessageID), f.m.word(m.From), f.m.word(m.To), f.m.word(m.Role)
+	out.Content = f.json(m.Content, true)
 	f.s.Messages = append(f.s.Messages, out)
 	f.s.MessageEvents = append(f.s.MessageEvents, f.m.own(ev.ID))
 }

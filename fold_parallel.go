@@ -37,7 +37,8 @@ const (
 // A foldWorker folds the runs that are dealt to it.
 type foldWorker struct {
 	in    chan *lineBatch
-	out   *lineBatch // being filled by the reader
+	back  chan *lineBatch // folded ones, to be filled again
+	out   *lineBatch      // being filled by the reader
 	folds runFolds
 	first map[*Fold]int // line on which the run appeared
 	errs  []lineFault
@@ -53,7 +54,7 @@ func foldParallel(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 	workers := make([]*foldWorker, o.Workers)
 	var wg sync.WaitGroup
 	for i := range workers {
-		w := &foldWorker{in: make(chan *lineBatch, batchAhead), out: newBatch(), folds: runFolds{o: o}, first: map[*Fold]int{}}
+		w := &foldWorker{in: make(chan *lineBatch, batchAhead), back: make(chan *lineBatch, batchAhead), out: newBatch(), folds: runFolds{o: o}, first: map[*Fold]int{}}
 		workers[i] = w
 		wg.Go(w.run)
 	}
@@ -67,6 +68,16 @@ func foldParallel(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 }
 
 func newBatch() *lineBatch { return &lineBatch{text: textSlab{size: batchSize}} }
+
+// empty makes b ready to be filled again. Its text is somebody's strings.
+func (b *lineBatch) empty() {
+	lines := b.lines[:0]
+	if cap(lines) > batchSize/64 { // many short lines
+		lines = nil
+	}
+	clear(b.lines)
+	*b = lineBatch{text: textSlab{size: batchSize}, lines: lines}
+}
 
 // deal reads the log and gives every line to the worker of its run. It returns
 // the errors of lines that no worker sees.
@@ -85,7 +96,11 @@ func (r *Reader) deal(workers []*foldWorker) []lineFault {
 		b.lines = append(b.lines, batchLine{b.text.line(line), r.line, r.offset, last})
 		if b.size += len(line); b.size >= batchSize {
 			w.in <- b
-			w.out = newBatch()
+			select {
+			case w.out = <-w.back:
+			default:
+				w.out = newBatch()
+			}
 		}
 	}
 	for ; r.given < len(r.events); r.given++ { // left over by All
@@ -154,6 +169,11 @@ func (w *foldWorker) run() {
 			if len(w.folds.order) > runs {
 				w.first[w.folds.order[runs]] = l.line
 			}
+		}
+		b.empty()
+		select {
+		case w.back <- b:
+		default:
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -139,5 +140,307 @@ func TestFoldKeepsNoLineAlive(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		require.Len(t, s[0].Audits, events)
 		require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(4<<20), "of a log of %d bytes", log.Len())
+	}
+}
+
+// mixedLog is a log of runs that are under way three at a time: as many cycles
+// of deltas, calls and audits each, an end, and after it what may still come.
+// Its texts have no escapes, so that reading them allocates nothing.
+func mixedLog(t *testing.T, runs, cycles int) []byte {
+	var log bytes.Buffer
+	now, ids := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC), 0
+	em, err := NewEmitter(Options{
+		Sinks: []Sink{NewWriter(&log, WriterOptions{BufferSize: 64 << 10})},
+		Clock: func() time.Time { now = now.Add(7 * time.Millisecond); return now },
+		NewID: func() string { ids++; return fmt.Sprintf("01985f3a-0000-7000-8000-%012d", ids) },
+	})
+	require.NoError(t, err)
+	emit := func(err error) { t.Helper(); require.NoError(t, err) }
+	type script struct {
+		run    *Run
+		number int
+		agents []*Agent
+		cycles int
+	}
+	begin := func(number int) *script {
+		run, err := em.Run(fmt.Sprint("run-", number))
+		emit(err)
+		s := &script{run: run, number: number}
+		emit(run.Emit(t.Context(), &RunStarted{
+			Name: "release", Inputs: `{"dryRun":false}`, Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"},{"from":"build","to":"plan"}],"state":{"open":[]}}`,
+		}))
+		for _, id := range []string{"planner", "coder"} {
+			a := run.Agent(id)
+			emit(a.Emit(t.Context(), &AgentStarted{Agent: Some(AgentRef{AgentID: id, ModelClass: "coding"}), Task: "Add the endpoint", Model: "some-model"}))
+			s.agents = append(s.agents, a)
+		}
+		return s
+	}
+	cycle := func(s *script) {
+		n := s.cycles
+		s.cycles++
+		a := s.agents[n%len(s.agents)]
+		block := fmt.Sprint("block-", n)
+		for range 6 {
+			emit(a.Emit(t.Context(), &TextDelta{BlockID: block, Delta: "reading the router, and then the next few words; "}))
+		}
+		if n%3 == 0 {
+			emit(a.Emit(t.Context(), &TextCompleted{BlockID: block, Text: "the whole text"}))
+		}
+		emit(a.Emit(t.Context(), &AgentTransition{From: Thinking, To: ToolCall}))
+		for call := range 3 {
+			id := fmt.Sprintf("call-%d-%d-%d", s.number, n, call)
+			emit(a.Emit(t.Context(), &ToolCalled{CallID: id, ToolID: "Read", Arguments: `{"path":"api/router.go","lines":[1,2,3]}`}))
+			p := &ToolReturned{CallID: id, ToolID: "Read", Status: ToolOK, ResultSummary: strings.Repeat("some text of the result ", 20)}
+			if call == n%4 {
+				p.Status, p.Error = ToolError, Some(ErrorInfo{Code: "exit", Message: "exit status 1"})
+			}
+			emit(a.Emit(t.Context(), p))
+		}
+		emit(a.Emit(t.Context(), &ToolReturned{CallID: fmt.Sprint("one-", n), ToolID: "Bash", Status: ToolOK, OneEvent: true, Duration: Some(time.Second)}))
+		round := []AgentStatus{ToolCall, ToolResult, Response, Reflect, Thinking}
+		for i, to := range round[1:] {
+			emit(a.Emit(t.Context(), &AgentTransition{From: round[i], To: to}))
+		}
+		if n%4 == 0 {
+			emit(a.Emit(t.Context(), &AuditChecked{CheckpointID: "audit:unit", Result: AuditPass}))
+			emit(a.Emit(t.Context(), &UsageObserved{Model: "some-model", Usage: Usage{InputTokens: 812, OutputTokens: 90}}))
+		}
+		if n%16 == 1 {
+			emit(a.Emit(t.Context(), &MessageCreated{Message: ConversationMessage{MessageID: fmt.Sprint("m-", n), From: a.ID(), To: "planner", Content: `{"text":"Done"}`, Role: "agent"}}))
+			emit(s.run.Emit(t.Context(), &OrchestratorDecided{Decision: `{"kind":"next-worker"}`}))
+		}
+	}
+	end := func(s *script) {
+		if s.number%4 != 3 { // one leaves a call and agents open
+			for _, a := range s.agents {
+				emit(a.Emit(t.Context(), &AgentEnded{Outcome: OutcomePartial, Result: "Added."}))
+			}
+		} else {
+			emit(s.agents[0].Emit(t.Context(), &ToolCalled{CallID: "left open", ToolID: "Bash"}))
+		}
+		switch s.number % 3 {
+		case 0:
+			emit(s.run.Emit(t.Context(), &RunCompleted{Outputs: `{"version":"2.4.0"}`}))
+		case 1:
+			emit(s.run.Emit(t.Context(), &RunFailed{Error: Some(ErrorInfo{Code: "build", Message: "exit status 1"})}))
+		}
+	}
+	var open, ended []*script
+	for begun := 0; begun < runs || len(open) > 0; {
+		for ; len(open) < 3 && begun < runs; begun++ {
+			open = append(open, begin(begun))
+		}
+		s := open[0]
+		open = append(open[1:], s)
+		cycle(s)
+		if s.cycles == cycles {
+			end(s)
+			open = open[:len(open)-1]
+			ended = append(ended, s)
+		}
+	}
+	for _, s := range ended { // long after their ends
+		switch s.number % 5 {
+		case 0:
+			emit(s.run.Emit(t.Context(), &SessionCompleted{Status: "completed", Result: `{"n":1}`}))
+		case 1:
+			emit(s.agents[0].Emit(t.Context(), &AuditChecked{CheckpointID: "audit:late", Result: AuditFail}))
+		case 2:
+			emit(s.agents[1].Record(t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late", ToolID: "Bash", Status: ToolOK, OneEvent: true}}))
+		}
+	}
+	emit(em.Close(t.Context()))
+	return log.Bytes()
+}
+
+// Ended runs sleep and their memory serves others. Their snapshots are those of
+// folds that have nothing to do with each other, also when events come late,
+// again, or against the rules.
+func TestFoldReaderIsFoldsApart(t *testing.T) {
+	log := mixedLog(t, 40, 12)
+	var events []Event
+	for ev, err := range NewReader(bytes.NewReader(log), ReaderOptions{}).All() {
+		require.NoError(t, err)
+		events = append(events, ev)
+	}
+	for i := 0; i < len(events); i += 97 { // again; the early ones are too old to be known
+		line, err := events[i].AppendJSON(nil)
+		require.NoError(t, err)
+		log = append(append(log, line...), '\n')
+		events = append(events[:len(events):len(events)], events[i])
+	}
+	for n := range 40 { // after the end
+		ev := Event{ID: "x", RunID: fmt.Sprint("run-", n), Sequence: 1e6, Time: events[0].Time, AgentID: "coder", Payload: &TextDelta{Delta: "one more"}}
+		again := ev
+		again.Payload = &TextDelta{Delta: "another"}
+		for _, ev := range []Event{ev, ev, again} {
+			line, err := ev.AppendJSON(nil)
+			require.NoError(t, err)
+			log = append(append(log, line...), '\n')
+			events = append(events, ev)
+		}
+	}
+	for _, keep := range []int{0, 5, -1} {
+		o := FoldOptions{KeepCalls: keep}
+		folds := map[string]*Fold{}
+		for _, ev := range events {
+			if folds[ev.RunID] == nil {
+				folds[ev.RunID] = NewFold(o)
+			}
+			folds[ev.RunID].Apply(ev)
+		}
+		for _, o.Workers = range []int{1, 2} {
+			got, err := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), o)
+			require.NoError(t, err)
+			require.Len(t, got, len(folds))
+			for _, s := range got {
+				require.Equal(t, folds[s.RunID].Snapshot(), s)
+			}
+		}
+		all, err := FoldAll(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), o)
+		require.NoError(t, err)
+		for _, s := range all {
+			require.Equal(t, folds[s.RunID].Snapshot(), s)
+		}
+	}
+}
+
+// A run sleeps once: whoever comes late cannot make it do so again and again.
+func TestRunsSleepOnce(t *testing.T) {
+	var folds runFolds
+	asleep := 0
+	count := func() int {
+		n := 0
+		for _, f := range folds.order {
+			if f.m == nil {
+				n++
+			}
+		}
+		return n
+	}
+	NewReader(bytes.NewReader(mixedLog(t, 40, 3)), ReaderOptions{}).each(func(ev *Event, line string) {
+		f := folds.of(ev.RunID)
+		slept := f.m == nil
+		folds.add(ev, line)
+		require.NotNil(t, f.m)
+		if slept {
+			require.NotContains(t, folds.ended, f)
+		}
+		asleep = max(asleep, count())
+		require.LessOrEqual(t, len(folds.ended), maxEnded)
+		require.LessOrEqual(t, len(folds.idle), maxEnded)
+	}, func(err error) { require.NoError(t, err) })
+	require.Greater(t, asleep, 15)
+	require.Less(t, count(), asleep, "late events wake")
+}
+
+// A snapshot that was taken stays as it is, whatever the fold uses again.
+func TestSnapshotsOfARing(t *testing.T) {
+	events := make([]Event, 12)
+	for i := range events {
+		events[i] = Event{ID: fmt.Sprint("e", i), RunID: "r", Sequence: uint64(i), AgentID: "a", Payload: &ToolReturned{CallID: fmt.Sprint("c", i), ToolID: "T", Status: ToolOK, OneEvent: true}}
+	}
+	calls := func(s *RunSnapshot) (out []string) {
+		for _, c := range s.ClosedCalls {
+			out = append(out, c.CallID+" "+c.EventID)
+		}
+		return out
+	}
+	latest := func(n, keep int) (out []string) {
+		for i := max(0, n-keep); i < n; i++ {
+			out = append(out, fmt.Sprintf("c%d e%d", i, i))
+		}
+		return out
+	}
+	f := NewFold(FoldOptions{KeepCalls: 3})
+	var taken []*RunSnapshot
+	for i, ev := range events {
+		f.Apply(ev)
+		if i%2 == 0 || i > 7 {
+			taken = append(taken, f.Snapshot())
+		}
+		for _, keep := range []int{-1, 2, 3, 4} { // and goes on under another limit
+			g, err := ResumeFold(f.Snapshot(), FoldOptions{KeepCalls: keep})
+			require.NoError(t, err)
+			for _, ev := range events[i+1:] {
+				g.Apply(ev)
+			}
+			s := g.Snapshot()
+			require.Equal(t, len(events), len(s.ClosedCalls)+s.DroppedCalls)
+			want := latest(len(events), min(max(keep, 0), len(events)-max(0, i+1-3)))
+			require.Equal(t, want, calls(s))
+		}
+	}
+	for _, s := range taken {
+		require.Equal(t, latest(int(s.NextSequence), 3), calls(s))
+		require.Equal(t, max(0, int(s.NextSequence)-3), s.DroppedCalls)
+	}
+}
+
+// What the rules remember must not keep the log alive either.
+func TestFoldOfOpenThingsKeepsNoLineAlive(t *testing.T) {
+	ballast := strings.Repeat("x", 10<<10)
+	for name, payload := range map[string]func(n int) Event{
+		"approvals": func(n int) Event {
+			return Event{Payload: &ApprovalRequested{ApprovalID: fmt.Sprint("ap", n), Action: "push", Reason: ballast}}
+		},
+		"handoffs": func(n int) Event {
+			return Event{Payload: &HandoffRequested{HandoffID: fmt.Sprint("h", n), From: AgentRef{AgentID: "a"}, To: AgentRef{AgentID: "b"}, Reason: "r"}, ID: ballast + fmt.Sprint(n)}
+		},
+		"calls": func(n int) Event {
+			return Event{Payload: &ToolCalled{CallID: fmt.Sprint("c", n), ToolID: "T", Arguments: JSON(`"` + ballast + `"`)}}
+		},
+		"nodes": func(n int) Event {
+			return Event{Scope: Scope{NodeID: fmt.Sprint("n", n/2)}, Payload: &NodeStarted{TypeID: ballast}}
+		},
+		"phases": func(n int) Event {
+			return Event{ID: ballast + fmt.Sprint(n), Scope: Scope{WorkflowID: "w", Phase: fmt.Sprint("p", n)}, Payload: &PhaseStarted{}}
+		},
+		"blocks": func(n int) Event {
+			return Event{ID: ballast + fmt.Sprint(n), AgentID: "a", Payload: &TextDelta{BlockID: fmt.Sprint("b", n), Delta: "x"}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log []byte
+			const events = 1000
+			for n := range events {
+				ev := payload(n)
+				ev.RunID, ev.Sequence = "r", uint64(n)
+				if ev.ID == "" {
+					ev.ID = fmt.Sprint("e", n)
+				}
+				var err error
+				log, err = ev.AppendJSON(log)
+				require.NoError(t, err)
+				log = append(log, '\n')
+			}
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var folds runFolds
+			NewReader(bytes.NewReader(log), ReaderOptions{}).each(func(ev *Event, line string) { folds.add(ev, line) }, folds.fail)
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			require.Empty(t, folds.errs)
+			require.EqualValues(t, events, folds.order[0].m.next)
+			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(len(log)/8))
+		})
+	}
+}
+
+// Folding costs next to no allocations: what a run shows, a few pieces of
+// memory for its texts, and the pieces that lines are read into.
+func TestFoldReaderAllocations(t *testing.T) {
+	log := mixedLog(t, 12, 250)
+	events := bytes.Count(log, []byte("\n"))
+	require.Greater(t, events, 50_000)
+	for _, workers := range []int{1, 2} {
+		allocs := testing.AllocsPerRun(1, func() {
+			_, err := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), FoldOptions{Workers: workers})
+			require.NoError(t, err)
+		})
+		t.Logf("%d workers: %.0f allocations for %d events, %.4f each", workers, allocs, events, allocs/float64(events))
+		require.Less(t, allocs/float64(events), 0.05)
 	}
 }

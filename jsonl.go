@@ -292,7 +292,7 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		r.err = nil
 	}
 	pool := payloadPool{reuse: true}
-	text := textSlab{size: 256 << 10}
+	text := textSlab{size: 32 << 10}
 	var ev Event
 	for !r.ended {
 		line, err := r.readLine()

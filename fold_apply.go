@@ -45,7 +45,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *RunFailed:
 		s.CompletedAt = ev.Time
 		if p.Error.OK {
-			s.Error = Some(f.error(&p.Error.V))
+			s.Error = Some(f.ownError(&p.Error.V))
 		}
 		f.settle()
 	case *RunCancelled:
@@ -137,7 +137,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 			t.Duration = elapsed(t.StartedAt, ev.Time)
 		}
 		if p.Error.OK {
-			t.Error = Some(f.error(&p.Error.V))
+			t.Error = Some(f.ownError(&p.Error.V))
 		}
 	case *TurnSummarized:
 		t := s.turn(ev, Opt[int]{}, false)
@@ -154,7 +154,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 			st.Duration = elapsed(st.StartedAt, ev.Time)
 		}
 		if p.Error.OK {
-			st.Error = Some(f.error(&p.Error.V))
+			st.Error = Some(f.ownError(&p.Error.V))
 		}
 	case *SpanRecorded:
 
@@ -349,8 +349,8 @@ func own(j JSON) JSON {
 	return JSON(strings.Clone(c))
 }
 
-// error copies an error that is kept.
-func (f *Fold) error(e *ErrorInfo) ErrorInfo {
+// ownError copies an error that is kept.
+func (f *Fold) ownError(e *ErrorInfo) ErrorInfo {
 	out := *e.clone()
 	out.Details = f.json(out.Details, false)
 	return out
@@ -485,7 +485,7 @@ func (f *Fold) agentEnded(ev *Event, rec *AgentSnapshot, p *AgentEnded) {
 	f.setJSON(&rec.StructuredOutput, p.StructuredOutput)
 	rec.Error = Opt[ErrorInfo]{}
 	if p.Error.OK {
-		rec.Error = Some(f.error(&p.Error.V))
+		rec.Error = Some(f.ownError(&p.Error.V))
 	}
 	rec.Totals = Opt[Totals]{}
 	if p.Totals.OK {

@@ -37,7 +37,7 @@ const (
 // A foldWorker folds the runs that are dealt to it.
 type foldWorker struct {
 	in    chan *lineBatch
-	back  chan *lineBatch // folded ones, to be filled again
+	back  chan *lineBatch // folded ones, to be filled again; all have room
 	out   *lineBatch      // being filled by the reader
 	folds runFolds
 	first map[*Fold]int // line on which the run appeared
@@ -54,7 +54,7 @@ func foldParallel(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 	workers := make([]*foldWorker, o.Workers)
 	var wg sync.WaitGroup
 	for i := range workers {
-		w := &foldWorker{in: make(chan *lineBatch, batchAhead), back: make(chan *lineBatch, batchAhead), out: newBatch(), folds: runFolds{o: o}, first: map[*Fold]int{}}
+		w := &foldWorker{in: make(chan *lineBatch, batchAhead), back: make(chan *lineBatch, batchAhead+2), out: newBatch(), folds: runFolds{o: o}, first: map[*Fold]int{}}
 		workers[i] = w
 		wg.Go(w.run)
 	}

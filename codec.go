@@ -46,6 +46,7 @@ type payloadPool struct {
 	reuse   bool                  // payloads too; texts that no fold reads are not unescaped
 	known   [len(catalog)]payloadOps
 	unknown Unknown
+	texts   strings.Builder // of unescaped strings, when payloads are used again
 }
 
 // get returns an empty payload of the kind.
@@ -338,6 +339,9 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	)
 	s.Reset(text)
 	s.Brief = pool.reuse
+	if pool.reuse {
+		s.Texts = &pool.texts
+	}
 	if err := s.Object(); err != nil {
 		return err
 	}

@@ -150,11 +150,33 @@ func hexEscape(text string, i int) (r rune, ok bool) {
 func unescape(raw string) string {
 	var b strings.Builder
 	b.Grow(len(raw))
+	writeUnescaped(&b, raw)
+	return b.String()
+}
+
+// textPiece is how much memory unescapeInto asks for at a time.
+const textPiece = 8 << 10
+
+// unescapeInto is unescape into a piece of memory that others share.
+func unescapeInto(b *strings.Builder, raw string) string {
+	if len(raw) > textPiece/4 {
+		return unescape(raw)
+	}
+	if b.Cap()-b.Len() < len(raw) {
+		*b = strings.Builder{}
+		b.Grow(textPiece)
+	}
+	start := b.Len()
+	writeUnescaped(b, raw)
+	return b.String()[start:]
+}
+
+func writeUnescaped(b *strings.Builder, raw string) {
 	for {
 		i := strings.IndexByte(raw, '\\')
 		if i < 0 || i+1 == len(raw) {
 			b.WriteString(raw)
-			return b.String()
+			return
 		}
 		b.WriteString(raw[:i])
 		c, size := raw[i+1], 2

@@ -47,6 +47,9 @@ const MaxDepth = 1000
 type Scanner struct {
 	// Brief makes Aside leave escapes as they are. Reset clears it.
 	Brief bool
+	// Texts, if not nil, is where String writes strings that have escapes, many
+	// in one piece of memory. Reset clears it.
+	Texts *strings.Builder
 
 	text   string
 	pos    int
@@ -264,7 +267,11 @@ func (s *Scanner) str(raw bool) (string, error) {
 	s.pos = end
 	str := s.text[i+1 : end-1]
 	if escaped && !raw {
-		str = unescape(str)
+		if s.Texts == nil {
+			str = unescape(str)
+		} else {
+			str = unescapeInto(s.Texts, str)
+		}
 	}
 	return str, nil
 }

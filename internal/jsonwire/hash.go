@@ -17,16 +17,21 @@ func Hash[T ~string | ~[]byte](text T) uint64 {
 	// Two independent halves: multiplications overlap.
 	a, b := h^k2, h^k3
 	for ; n-i >= 32; i += 32 {
-		a = mix(a^word(text, i), word(text, i+8)^k1)
-		b = mix(b^word(text, i+16), word(text, i+24)^k2)
+		t := text[i : i+32]
+		a = mix(a^word(t, 0), word(t, 8)^k1)
+		b = mix(b^word(t, 16), word(t, 24)^k2)
 	}
 	h = a ^ bits.RotateLeft64(b, 23)
 	for ; n-i >= 8; i += 8 {
 		h = mix(h^word(text, i), k1)
 	}
 	var tail uint64
-	for shift := 0; i < n; i, shift = i+1, shift+8 {
-		tail |= uint64(text[i]) << shift
+	if n >= 8 { // the last eight bytes without those that were taken
+		tail = word(text, n-8) >> (8 * (8 - (n - i)))
+	} else {
+		for shift := 0; i < n; i, shift = i+1, shift+8 {
+			tail |= uint64(text[i]) << shift
+		}
 	}
 	return mix(h^tail, k3)
 }

@@ -304,6 +304,29 @@ func parseMillis(num string) (d time.Duration, ok bool) {
 	if neg {
 		num = num[1:]
 	}
+	if len(num) <= 12 { // mostly so, and with nothing that could overflow
+		u, frac := time.Duration(0), -1 // digits after the point
+		i := 0
+		for ; i < len(num) && frac < 6; i++ {
+			if isDigit(num[i]) {
+				u = u*10 + time.Duration(num[i]-'0')
+			} else if num[i] != '.' {
+				break
+			}
+			if frac >= 0 || num[i] == '.' {
+				frac++
+			}
+		}
+		if i == len(num) {
+			for range 6 - max(frac, 0) {
+				u *= 10
+			}
+			if neg {
+				u = -u
+			}
+			return u, true
+		}
+	}
 	// The value is 0.DDD * 10^point nanoseconds, where DDD are the digits of num
 	// without leading zeros. The digits before the point are collected in u.
 	digits, exp := num, int64(0)

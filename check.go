@@ -4,7 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // The field rules. The generated check methods call these; each returns nil
@@ -20,7 +21,7 @@ func checkRequired(name string, present bool) *fieldError {
 // checkText refuses text that no JSON line can carry. Content is not checked:
 // damaged characters in it are replaced and the event is marked sanitized.
 func checkText(name, s string) *fieldError {
-	if utf8.ValidString(s) {
+	if jsonwire.ValidUTF8(s) {
 		return nil
 	}
 	return &fieldError{RuleFieldUTF8, "/" + name, "is not valid UTF-8"}

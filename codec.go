@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -541,7 +540,7 @@ func (e *Event) envelopeWritable() *fieldError {
 		!sound(e.Phase) || !sound(e.NodeID) || !sound(e.NodeRunID) || !sound(e.Actor) || !sound(e.ParentAgentID) || !sound(e.ParentCallID) ||
 		!sound(e.TraceID) || !sound(e.SpanID) || !sound(e.ParentSpanID) || !sound(e.CausationID) || !sound(e.SchemaVersion) {
 		for n := envID; n < envPayload; n++ {
-			if s := e.text(n); s != nil && !utf8.ValidString(*s) {
+			if s := e.text(n); s != nil && !jsonwire.ValidUTF8(*s) {
 				return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].name, "is not valid UTF-8"}
 			}
 		}
@@ -558,7 +557,7 @@ func (e *Event) timeWritable() *fieldError {
 }
 
 // sound reports whether s is valid UTF-8; most envelope fields are empty.
-func sound(s string) bool { return s == "" || utf8.ValidString(s) }
+func sound(s string) bool { return s == "" || jsonwire.ValidUTF8(s) }
 
 // writable reports what no line can carry, in envelope and payload: damaged
 // ids, numbers that are not finite, times without a year. It is refused in
@@ -585,7 +584,7 @@ func (e *Event) writable() *fieldError {
 func writable(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String:
-		return v.Type() == reflect.TypeFor[JSON]() || utf8.ValidString(v.String())
+		return v.Type() == reflect.TypeFor[JSON]() || jsonwire.ValidUTF8(v.String())
 	case reflect.Float64:
 		return !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
 	case reflect.Slice:

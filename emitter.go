@@ -410,7 +410,8 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	} else {
 		ev.Time = ev.Time.UTC().Round(0)
 	}
-	ab := s.m.about(ev, p)
+	var ab about
+	s.m.look(&ab, ev, p)
 	s.fill(ev, &ab)
 
 	// Check.
@@ -424,7 +425,7 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
 	c := e.redact.cleaner(p.kind())
-	ev.Payload = cleanPayload(ev.Payload, &c)
+	clean := cleanPayload(ev.Payload, &c)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}
@@ -432,10 +433,12 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 		done.violation = nil
 		return done, c.err.in("payload").asError(ev)
 	}
+	if clean != ev.Payload {
+		ev.Payload, ab.payload = clean, ops(clean)
+	}
 	if ab.kind.traits&reasons != 0 {
 		c.redacted = s.limitReasoning(ev, &ab) || c.redacted
 	}
-	ab.payload = ops(ev.Payload)
 	if c.redacted {
 		ev.Marks |= MarkRedacted
 	}
@@ -503,6 +506,7 @@ const maxKeptLine = 1 << 20
 // reports whether it did.
 func (s *runState) limitReasoning(ev *Event, ab *about) (cut bool) {
 	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.reasoningUsed(ev, ab))
+	ab.payload = ops(ev.Payload)
 	return cut
 }
 

@@ -234,7 +234,8 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	}
 	// 53 bits survive readers of JSON that know only floats.
 	fp := Fingerprint{Sequence: ev.Sequence, Hash: hash >> 11}
-	ab := f.m.about(ev, ops(ev.Payload))
+	var ab about
+	f.m.look(&ab, ev, ops(ev.Payload))
 	if ev.Sequence < f.m.next {
 		f.repeated(ev, &ab, fp)
 		return

@@ -63,7 +63,8 @@ func TestClosedWords(t *testing.T) {
 func TestAgentOfAnEvent(t *testing.T) {
 	m := newMachine(Strict, rulesRun)
 	start := ev("", started(), spanned("s1", ""))
-	ab := m.about(&start, ops(start.Payload))
+	var ab about
+	m.look(&ab, &start, ops(start.Payload))
 	m.apply(&start, &ab)
 	for _, c := range []struct {
 		want string

@@ -224,16 +224,18 @@ type about struct {
 // noKind is the row of payloads that the catalog does not have.
 var noKind KindInfo
 
-// about looks an event up. p is its payload.
-func (m *machine) about(e *Event, p payloadOps) about {
-	ab := about{payload: p, kind: &noKind, key: m.agentKey(e)}
+// look looks an event up. p is its payload.
+func (m *machine) look(ab *about, e *Event, p payloadOps) {
+	ab.payload, ab.kind, ab.agent = p, &noKind, nil
 	if i := p.index(); i >= 0 {
 		ab.kind = &catalog[i]
+	}
+	if ab.key = e.AgentID; ab.key == "" {
+		ab.key = m.agentKey(e)
 	}
 	if ab.key != "" {
 		ab.agent = m.find(ab.key)
 	}
-	return ab
 }
 
 // find returns the state of an agent, or nil. Agents are never forgotten, so

@@ -342,7 +342,7 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 		return s, false // the encoder replaces what is damaged
 	}
 	out := s
-	if !utf8.ValidString(s) {
+	if !jsonwire.ValidUTF8(s) {
 		out = strings.ToValidUTF8(s, "\uFFFD")
 		c.sanitized = true
 	}
@@ -509,7 +509,7 @@ func (c *cleaner) scan(f Field, s string) string {
 				c.failed = err
 			}
 		}
-		if !utf8.ValidString(out) {
+		if !jsonwire.ValidUTF8(out) {
 			out = strings.ToValidUTF8(out, "\uFFFD")
 		}
 		if out != s {

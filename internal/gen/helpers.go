@@ -33,7 +33,7 @@ func sortedKeys[V any](buf []string, dict map[string]V) []string {
 // checkTexts refuses a list with text that no JSON line can carry.
 func checkTexts[T ~string](name string, list []T) *fieldError {
 	for i, s := range list {
-		if !utf8.ValidString(string(s)) {
+		if !jsonwire.ValidUTF8(string(s)) {
 			return checkText(strconv.Itoa(i), string(s)).in(name)
 		}
 	}
@@ -44,7 +44,7 @@ func checkTexts[T ~string](name string, list []T) *fieldError {
 // could make it equal to another key.
 func checkKeys[V any](name string, dict map[string]V) *fieldError {
 	for key := range dict {
-		if !utf8.ValidString(key) {
+		if !jsonwire.ValidUTF8(key) {
 			return &fieldError{RuleFieldUTF8, "/" + name, "has a key that is not valid UTF-8"}
 		}
 	}

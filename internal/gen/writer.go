@@ -44,7 +44,6 @@ var packages = map[string]string{
 	"strconv":  "strconv",
 	"strings":  "strings",
 	"time":     "time",
-	"utf8":     "unicode/utf8",
 }
 
 // file returns the text of the file. Helpers go to the first file of m that

@@ -176,25 +176,6 @@ var escapes = func() (table [256]uint64) {
 	return table
 }()
 
-// Plain reports whether s is ASCII without anything to escape, so that it stands
-// between quotes as it is.
-func Plain(s string) bool {
-	if len(s) < 8 {
-		for i := range len(s) {
-			if s[i] >= utf8.RuneSelf || endsRun(s[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	for i := 0; i+8 <= len(s); i += 8 {
-		if nonPlain(load64(s, i)) != 0 {
-			return false
-		}
-	}
-	return nonPlain(load64(s, len(s)-8)) == 0 // the rest, and some bytes again
-}
-
 // AppendFloat appends f to dst as a JSON number and returns the extended slice.
 // The text is the shortest that reads back as f, in the form that ECMAScript and
 // [encoding/json] use: an exponent only below 1e-6 and from 1e21 on. Negative

@@ -238,21 +238,6 @@ func TestAppendTimeLikeStd(t *testing.T) {
 	}
 }
 
-// Plain texts are exactly those that AppendString only quotes.
-func TestPlain(t *testing.T) {
-	for _, base := range []string{"", "a", "0123456", "01234567", "012345678", "0123456789abcdef", "0123456789abcdefg"} {
-		require.True(t, Plain(base), base)
-		for at := range len(base) {
-			for c := range 256 {
-				b := []byte(base)
-				b[at] = byte(c)
-				s := string(b)
-				require.Equal(t, string(AppendString(nil, s)) == `"`+s+`"` && c < 0x80, Plain(s), "%q", s)
-			}
-		}
-	}
-}
-
 // Whatever room there is behind dst, and whatever stands there.
 func TestAppendStringRoom(t *testing.T) {
 	for _, s := range []string{"", "abc", "plain!!!", "fourteen bytes", "a plain text of some length, forty bytes", strings.Repeat("\x00", 40), strings.Repeat("\xff", 40), "ten bytes \n\n\n\n\n\n\n\n\xff\xff é", strings.Repeat("世", 9)} {

@@ -91,7 +91,7 @@ func BenchmarkAppendStringTwoPass(b *testing.B) {
 }
 
 func appendStringTwoPass(dst []byte, s string) []byte {
-	if Plain(s) {
+	if plainText(s) {
 		dst = append(dst, '"')
 		dst = append(dst, s...)
 		return append(dst, '"')
@@ -254,4 +254,23 @@ func BenchmarkCompact(b *testing.B) {
 			}
 		})
 	}
+}
+
+// plainText reports whether s is ASCII without anything to escape, so that it stands
+// between quotes as it is.
+func plainText(s string) bool {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if s[i] >= utf8.RuneSelf || endsRun(s[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i+8 <= len(s); i += 8 {
+		if nonPlain(load64(s, i)) != 0 {
+			return false
+		}
+	}
+	return nonPlain(load64(s, len(s)-8)) == 0 // the rest, and some bytes again
 }

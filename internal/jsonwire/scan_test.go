@@ -695,3 +695,15 @@ func TestAside(t *testing.T) {
 	_, err = s.Aside()
 	require.Error(t, err, "what is not read is validated all the same")
 }
+
+func TestValidUTF8(t *testing.T) {
+	for n := range 40 {
+		s := strings.Repeat("a", n)
+		require.True(t, ValidUTF8(s))
+		for at := range n {
+			require.False(t, ValidUTF8(s[:at]+"\x80"+s[at+1:]), "%d of %d", at, n)
+			require.True(t, ValidUTF8(s[:at]+"é"+s[at+1:]))
+			require.False(t, ValidUTF8((s[:at] + "é")[:at+1]+s[at+1:]))
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package jsonwire
 
-import "math/bits"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // The scanning loops look at eight bytes at a time, as one little-endian word.
 //
@@ -45,6 +48,22 @@ func firstByte(m uint64) int { return bits.TrailingZeros64(m) / 8 }
 // endsRun reports whether c ends a plain run inside a JSON string: a quote, a
 // backslash or a control character.
 func endsRun(c byte) bool { return c < 0x20 || c == '"' || c == '\\' }
+
+// ValidUTF8 is utf8.ValidString for text that is mostly short and ASCII.
+func ValidUTF8(s string) bool {
+	var seen uint64
+	if n := len(s); n >= 8 {
+		for i := 0; i < n-8; i += 8 {
+			seen |= load64(s, i)
+		}
+		seen |= load64(s, n-8)
+	} else {
+		for i := range n {
+			seen |= uint64(s[i])
+		}
+	}
+	return seen&hi == 0 || utf8.ValidString(s)
+}
 
 // lastWord returns the last n bytes of s, of which there are 1 to 7, as a word,
 // filled up with spaces.

@@ -218,10 +218,12 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, 
 		dst = append(dst, `,"step":`...)
 		dst = strconv.AppendInt(dst, int64(e.Step.V), 10)
 	}
-	dst = appendOptional(dst, `,"traceId":`, e.TraceID)
-	dst = appendOptional(dst, `,"spanId":`, e.SpanID)
-	dst = appendOptional(dst, `,"parentSpanId":`, e.ParentSpanID)
-	dst = appendOptional(dst, `,"causationId":`, e.CausationID)
+	if len(e.TraceID)|len(e.SpanID)|len(e.ParentSpanID)|len(e.CausationID) != 0 {
+		dst = appendOptional(dst, `,"traceId":`, e.TraceID)
+		dst = appendOptional(dst, `,"spanId":`, e.SpanID)
+		dst = appendOptional(dst, `,"parentSpanId":`, e.ParentSpanID)
+		dst = appendOptional(dst, `,"causationId":`, e.CausationID)
+	}
 	if e.SchemaVersion == SchemaVersion {
 		dst = append(dst, `,"schemaVersion":"`+SchemaVersion+`"`...)
 	} else {
@@ -246,13 +248,19 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, 
 func (e *Event) appendHead(dst []byte) []byte {
 	dst = append(dst, `,"runId":`...)
 	dst = jsonwire.AppendString(dst, e.RunID)
-	dst = appendOptional(dst, `,"sessionId":`, e.SessionID)
-	dst = appendOptional(dst, `,"taskId":`, e.TaskID)
-	dst = appendOptional(dst, `,"workflowId":`, e.WorkflowID)
-	dst = appendOptional(dst, `,"phase":`, e.Phase)
-	dst = appendOptional(dst, `,"nodeId":`, e.NodeID)
-	dst = appendOptional(dst, `,"nodeRunId":`, e.NodeRunID)
+	// Most of these are empty in most events: one look at all of them is enough.
+	if len(e.SessionID)|len(e.TaskID)|len(e.WorkflowID)|len(e.Phase)|len(e.NodeID)|len(e.NodeRunID) != 0 {
+		dst = appendOptional(dst, `,"sessionId":`, e.SessionID)
+		dst = appendOptional(dst, `,"taskId":`, e.TaskID)
+		dst = appendOptional(dst, `,"workflowId":`, e.WorkflowID)
+		dst = appendOptional(dst, `,"phase":`, e.Phase)
+		dst = appendOptional(dst, `,"nodeId":`, e.NodeID)
+		dst = appendOptional(dst, `,"nodeRunId":`, e.NodeRunID)
+	}
 	dst = appendOptional(dst, `,"agentId":`, e.AgentID)
+	if len(e.Actor)|len(e.ParentAgentID)|len(e.ParentCallID) == 0 {
+		return dst
+	}
 	dst = appendOptional(dst, `,"actor":`, e.Actor)
 	dst = appendOptional(dst, `,"parentAgentId":`, e.ParentAgentID)
 	return appendOptional(dst, `,"parentCallId":`, e.ParentCallID)

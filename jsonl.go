@@ -187,9 +187,9 @@ type ReaderOptions struct {
 	// MaxLine is the length in bytes of the longest line that is accepted; 0
 	// means [DefaultMaxLine]. Longer lines are skipped and reported.
 	MaxLine int
-	// Verbatim makes the native decoder keep each line with its event, so that
-	// an event that is not changed is written back byte for byte, however it
-	// was spelled.
+	// Verbatim makes the reader keep each line with its event, where the line is
+	// one event, so that an event that is not changed is written back byte for
+	// byte, however it was spelled. See [Event.Origin].
 	Verbatim bool
 }
 
@@ -199,9 +199,12 @@ type ReaderOptions struct {
 //
 // A Reader is not for concurrent use.
 type Reader struct {
-	in      *bufio.Reader
-	dec     Decoder
-	max     int
+	in  *bufio.Reader
+	dec Decoder
+	max int
+
+	verbatim bool
+
 	line    int
 	offset  int64 // of the current line
 	next    int64 // of the next line
@@ -216,9 +219,9 @@ type Reader struct {
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, o ReaderOptions) *Reader {
-	rd := &Reader{in: bufio.NewReaderSize(r, 64<<10), dec: o.Decoder, max: o.MaxLine}
+	rd := &Reader{in: bufio.NewReaderSize(r, 64<<10), dec: o.Decoder, max: o.MaxLine, verbatim: o.Verbatim}
 	if rd.dec == nil {
-		rd.dec = &nativeDecoder{verbatim: o.Verbatim}
+		rd.dec = &nativeDecoder{}
 	}
 	if rd.max <= 0 {
 		rd.max = DefaultMaxLine
@@ -267,6 +270,8 @@ func (r *Reader) decode() {
 	} else if len(bytes.TrimSpace(line)) > 0 {
 		if r.events, r.err = r.dec.Decode(r.events, line); r.err != nil {
 			r.err = r.lineError(r.err, line, err == io.EOF)
+		} else if r.verbatim && len(r.events) == 1 {
+			r.events[0].origin = string(line)
 		}
 	}
 	if err == io.EOF {
@@ -406,8 +411,11 @@ func (r *Reader) at(err error) *LineError {
 	if !ok {
 		le = &LineError{Err: err}
 		var inner *LineError // one of several, or wrapped
+		var rule *InvariantError
 		if errors.As(err, &inner) {
 			le.Column, le.Pointer = inner.Column, inner.Pointer
+		} else if errors.As(err, &rule) {
+			le.Pointer = rule.Pointer
 		}
 	}
 	le.Line, le.Offset = r.line, r.offset
@@ -416,7 +424,12 @@ func (r *Reader) at(err error) *LineError {
 
 // lineError says where the error of a line is.
 func (r *Reader) lineError(err error, line []byte, last bool) error {
-	le := r.at(err)
+	var le *LineError
+	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+		le = r.at(lineError(string(line), syntax)) // of a decoder that leaves the placing to the reader
+	} else {
+		le = r.at(err)
+	}
 	switch {
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
 		le.Column, le.Pointer, le.Err = 0, "", errors.New("this is gzip data, not lines of JSON: decompress it first")
@@ -430,8 +443,7 @@ func (r *Reader) lineError(err error, line []byte, last bool) error {
 
 // nativeDecoder decodes native lines, one event each.
 type nativeDecoder struct {
-	verbatim bool
-	pool     payloadPool
+	pool payloadPool
 }
 
 func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
@@ -439,9 +451,6 @@ func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	var ev Event
 	if err := parseEvent(text, &ev, &d.pool); err != nil {
 		return dst, lineError(text, err)
-	}
-	if d.verbatim {
-		ev.origin = text
 	}
 	return append(dst, ev), nil
 }

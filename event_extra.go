@@ -1,0 +1,81 @@
+package agentevents
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Extra returns the value of a member of the event's line that no field of the
+// envelope has, and "" when there is none. Decoders of other formats keep there
+// what the vocabulary has no place for.
+func (e *Event) Extra(name string) JSON {
+	for n, value := range e.Extras() {
+		if n == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// Extras yields the members of the event's line that no field of the envelope
+// has, in their order.
+func (e *Event) Extras() iter.Seq2[string, JSON] {
+	return func(yield func(string, JSON) bool) {
+		for x := e.extra; x != ""; {
+			_, what, text, rest := x.next()
+			x = rest
+			if what != unknownMember {
+				continue
+			}
+			start := valueStart(text)
+			var s jsonwire.Scanner
+			s.Reset(text[:start-1])
+			name, err := s.String()
+			if err == nil && !yield(name, JSON(text[start:])) {
+				return
+			}
+		}
+	}
+}
+
+// SetExtra sets a member of the event's line that no field of the envelope has;
+// the empty value removes it. It returns an error when the value is not JSON or
+// the name is a field's. The member is written after all others, and passes the
+// redaction step as content.
+func (e *Event) SetExtra(name string, value JSON) error {
+	if name == "" || !jsonwire.ValidUTF8(name) || fieldNumber(envelopeFields[:], name) != 0 {
+		return fmt.Errorf("agentevents: %q cannot be the name of an extra member", name)
+	}
+	var raw string
+	if value != "" {
+		var err error
+		if raw, err = jsonwire.Compact(string(value)); err != nil {
+			return fmt.Errorf("agentevents: extra member %q: %w", name, err)
+		}
+	}
+	var b extrasBuilder
+	for x := e.extra; x != ""; {
+		anchor, what, text, rest := x.next()
+		x = rest
+		if what == unknownMember {
+			var s jsonwire.Scanner
+			s.Reset(text[:valueStart(text)-1])
+			if n, err := s.String(); err == nil && n == name {
+				continue
+			}
+		}
+		b.putText(anchor, what, text)
+	}
+	if raw != "" {
+		b.put(len(envelopeFields), unknownMember, name, raw)
+	}
+	e.extra = b.done()
+	return nil
+}
+
+// Origin returns the line that the event was read from by a [Reader] with
+// Verbatim set, however the event was changed since; otherwise "". A line of
+// which several events were made is nobody's.
+func (e *Event) Origin() string { return e.origin }

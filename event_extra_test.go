@@ -1,0 +1,85 @@
+package agentevents
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExtraMembersOfAnEvent(t *testing.T) {
+	const line = `{"id":"1","x\"1":[1, 2],"sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","sessionId":"","payload":{},"z":null}`
+	e := decodeLine(t, line)
+	extras := func() string {
+		var out []string
+		for name, value := range e.Extras() {
+			out = append(out, name+"="+string(value))
+			require.Equal(t, value, e.Extra(name))
+		}
+		return strings.Join(out, " ")
+	}
+	require.Equal(t, `x"1=[1,2] z=null`, extras())
+	require.Empty(t, e.Extra("sessionId"), "a field's")
+	require.Empty(t, e.Extra("none"))
+
+	require.NoError(t, e.SetExtra("kahn", `{ "a" : 1 }`))
+	require.Equal(t, `x"1=[1,2] z=null kahn={"a":1}`, extras())
+	require.NoError(t, e.SetExtra(`x"1`, `true`))
+	require.NoError(t, e.SetExtra("z", ""))
+	require.NoError(t, e.SetExtra("none", ""))
+	require.Equal(t, `kahn={"a":1} x"1=true`, extras())
+	text := encodeEvent(t, e)
+	require.Equal(t, `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","sessionId":"","payload":{},"kahn":{"a":1},"x\"1":true}`, text)
+	require.Equal(t, text, encodeEvent(t, decodeLine(t, text)))
+
+	for name := range e.Extras() {
+		_ = name
+		break // an iterator may be left
+	}
+	for _, f := range envelopeFields {
+		require.Error(t, e.SetExtra(f.name, "1"), f.name)
+	}
+	require.Error(t, e.SetExtra("", "1"))
+	require.Error(t, e.SetExtra("\xff", "1"))
+	require.ErrorContains(t, e.SetExtra("y", `{"a":1,"a":2}`), "duplicate")
+	require.Equal(t, text, encodeEvent(t, e), "nothing changed")
+}
+
+// Extra members are content: the redaction step sees them.
+func TestExtraMembersAreRedacted(t *testing.T) {
+	r, log := startRun(t, Options{})
+	ev := Event{Payload: &RunPaused{}}
+	require.NoError(t, ev.SetExtra("kahn", `{"api_key":"k","n":1}`))
+	require.NoError(t, r.Record(t.Context(), ev))
+	require.Contains(t, log.lines[0], `"kahn":{"api_key":"[REDACTED:key]","n":1}`)
+}
+
+func TestOriginIsTheLineOfOneEvent(t *testing.T) {
+	const line = `{"sequence":0, "id":"1","timestamp":"2026-05-05T09:00:00Z","type":"run.paused","runId":"r","payload":{}}`
+	for _, verbatim := range []bool{false, true} {
+		for _, dec := range []Decoder{nil, &twice{}} {
+			for ev, err := range NewReader(strings.NewReader(line+"\n"), ReaderOptions{Verbatim: verbatim, Decoder: dec}).All() {
+				require.NoError(t, err)
+				if verbatim && dec == nil {
+					require.Equal(t, line, ev.Origin())
+					ev.RunID = "other"
+					require.Equal(t, line, ev.Origin())
+					require.NotEqual(t, line, encodeEvent(t, ev))
+				} else {
+					require.Empty(t, ev.Origin())
+				}
+			}
+		}
+	}
+}
+
+// twice makes every line two events.
+type twice struct{ nativeDecoder }
+
+func (d *twice) Decode(dst []Event, line []byte) ([]Event, error) {
+	dst, err := d.nativeDecoder.Decode(dst, line)
+	if err == nil {
+		dst, err = d.nativeDecoder.Decode(dst, line)
+	}
+	return dst, err
+}

@@ -1,0 +1,69 @@
+package dialect
+
+import (
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// DerivedID returns an id for the event number part of a line that has none, as
+// the text of a UUID of version 8: the same for the same line at the same
+// place, and another one for every other. number is the line's number, or
+// something else that tells equal lines apart.
+func DerivedID(line string, number, part int) string {
+	h := jsonwire.Hash(line)
+	a := mix(h + uint64(number)*0x9e3779b97f4a7c15)
+	b := mix(a ^ h ^ uint64(part+1)*0xd6e8feb86659fd93)
+	a = a&^(0xf<<12) | 8<<12 // version
+	b = b&^(3<<62) | 2<<62   // variant
+	var text [36]byte
+	hex(text[0:8], a>>32)
+	hex(text[9:13], a>>16)
+	hex(text[14:18], a)
+	hex(text[19:23], b>>48)
+	hex(text[24:36], b)
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
+}
+
+// mix spreads the bits of x over the word.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// hex writes the low digits of v.
+func hex(dst []byte, v uint64) {
+	const digits = "0123456789abcdef"
+	for i := len(dst) - 1; i >= 0; i-- {
+		dst[i] = digits[v&15]
+		v >>= 4
+	}
+}
+
+// Numbers gives the events of each run the sequence numbers from 0 on. The zero
+// Numbers is ready.
+type Numbers struct {
+	next map[string]*uint64
+	run  string
+	last *uint64
+}
+
+// Next returns the next number of a run.
+func (n *Numbers) Next(runID string) uint64 {
+	if n.last == nil || n.run != runID {
+		p := n.next[runID]
+		if p == nil {
+			p = new(uint64)
+			if n.next == nil {
+				n.next = map[string]*uint64{}
+			}
+			n.next[runID] = p
+		}
+		n.run, n.last = runID, p
+	}
+	v := *n.last
+	*n.last++
+	return v
+}

@@ -1,0 +1,136 @@
+package dialect
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Unknowns collects the members of a line that a decoder does not know. The
+// zero Unknowns is empty.
+type Unknowns struct {
+	buf   []byte
+	names []string
+	more  map[string]bool // names, once there are many
+}
+
+const fewNames = 16
+
+// Reset empties u.
+func (u *Unknowns) Reset() { u.buf, u.names, u.more = u.buf[:0], u.names[:0], nil }
+
+// Add keeps a member. raw is valid JSON. It reports false when there is one of
+// that name already.
+func (u *Unknowns) Add(name, raw string) bool {
+	if u.more != nil {
+		if u.more[name] {
+			return false
+		}
+		u.more[name] = true
+	} else {
+		for _, n := range u.names {
+			if n == name {
+				return false
+			}
+		}
+		if u.names = append(u.names, name); len(u.names) > fewNames {
+			u.more = make(map[string]bool, 4*fewNames)
+			for _, n := range u.names {
+				u.more[n] = true
+			}
+		}
+	}
+	if len(u.buf) > 0 {
+		u.buf = append(u.buf, ',')
+	}
+	u.buf = jsonwire.AppendString(u.buf, name)
+	u.buf = append(append(u.buf, ':'), raw...)
+	return true
+}
+
+// Keep puts what was collected into the event, as its extra member of the
+// dialect's name.
+func (u *Unknowns) Keep(ev *agentevents.Event, name Name) error {
+	if len(u.buf) == 0 {
+		return nil
+	}
+	return ev.SetExtra(string(name), agentevents.JSON("{"+string(u.buf)+"}"))
+}
+
+// AppendUnknowns appends the members that [Unknowns.Keep] kept of a line of the
+// same dialect, each after a comma. known are the members that the line has
+// already: those are left out.
+func AppendUnknowns(dst []byte, ev *agentevents.Event, name Name, known func(name string) bool) []byte {
+	kept := string(ev.Extra(string(name)))
+	if !strings.HasPrefix(kept, "{") {
+		return dst
+	}
+	var s jsonwire.Scanner
+	s.Reset(kept)
+	if s.Object() != nil {
+		return dst
+	}
+	for {
+		member, ok, err := s.Member()
+		if err != nil || !ok {
+			return dst
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return dst
+		}
+		if known != nil && known(member) {
+			continue
+		}
+		dst = jsonwire.AppendString(append(dst, ','), member)
+		dst = append(append(dst, ':'), kept[start:s.Offset()]...)
+	}
+}
+
+// Unknown returns the member of that name that [Unknowns.Keep] kept, or "".
+func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
+	kept := string(ev.Extra(string(name)))
+	if kept == "" {
+		return ""
+	}
+	var s jsonwire.Scanner
+	s.Reset(kept)
+	if s.Object() != nil {
+		return ""
+	}
+	for {
+		n, ok, err := s.Member()
+		if err != nil || !ok {
+			return ""
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return ""
+		}
+		if n == member {
+			return agentevents.JSON(kept[start:s.Offset()])
+		}
+	}
+}
+
+// DropExtras counts the extra members of the event that are not the dialect's.
+func (l *Losses) DropExtras(ev *agentevents.Event, name Name) {
+	for n := range ev.Extras() {
+		if n != string(name) {
+			l.Add(ev, Dropped, "/"+pointerToken(n), "")
+		}
+	}
+}
+
+func pointerToken(s string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+}
+
+// Refuse counts an event that the document has no counterpart for, and returns
+// the error.
+func (l *Losses) Refuse(ev *agentevents.Event) error {
+	l.Add(ev, Dropped, "", "no counterpart")
+	return fmt.Errorf("%w: %s", ErrNoCounterpart, ev.Kind())
+}

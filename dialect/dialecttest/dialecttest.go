@@ -56,7 +56,7 @@ func Run(t *testing.T, d Dialect) {
 			}
 			for _, tc := range cases {
 				t.Run(tc.name, func(t *testing.T) {
-					r := report{check: c.name, name: tc.name}
+					var r report
 					r.run(tc.run)
 					for i, p := range r.problems {
 						if i == maxProblems {
@@ -96,26 +96,12 @@ type testCase struct {
 	run  func(r *report)
 }
 
-// problems runs all checks.
-func problems(d Dialect) []problem {
-	var list []problem
-	for _, c := range checks {
-		for _, tc := range c.cases(&d) {
-			r := report{check: c.name, name: tc.name}
-			r.run(tc.run)
-			list = append(list, r.problems...)
-		}
-	}
-	return list
-}
-
 // A problem is one thing that is wrong.
 type problem struct {
-	check, name string // of the check and of the case
-	input       string // which input of the case; may be empty
-	what        string
-	detail      string // such as the lines that were written; may be empty
-	more        int    // inputs with the same problem
+	input  string // which input of the case; may be empty
+	what   string
+	detail string // such as the lines that were written; may be empty
+	more   int    // times it was found again
 }
 
 func (p problem) text() string {
@@ -134,10 +120,9 @@ func (p problem) text() string {
 
 // A report collects the problems of one case.
 type report struct {
-	check, name string
-	input       string // set by the check, for the problems that follow
-	detail      string // likewise
-	problems    []problem
+	input    string // set by the check, for the problems that follow
+	detail   string // likewise
+	problems []problem
 }
 
 // errorf notes a problem; the same one with another input is counted.
@@ -149,7 +134,7 @@ func (r *report) errorf(format string, args ...any) {
 			return
 		}
 	}
-	r.problems = append(r.problems, problem{check: r.check, name: r.name, input: r.input, what: what, detail: r.detail})
+	r.problems = append(r.problems, problem{input: r.input, what: what, detail: r.detail})
 }
 
 // run calls f; a panic of the dialect is a problem.

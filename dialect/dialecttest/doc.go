@@ -31,20 +31,21 @@
 // # Losses
 //
 // Events are compared as native lines, by JSON pointer. A difference is covered
-// by a loss of the event's kind whose Pointer is the place or one above it; a
-// token * of the Pointer stands for any member or element. Marks are a set: the
-// place of one is /marks/late.
+// by a loss of the event's kind, or of no kind, whose Pointer is the place or one
+// above it; a token * of the Pointer stands for any member or element. Marks are
+// a set: the place of one is /marks/late.
 //
 //	Dropped  covers what is missing, or is a member that every native line has
 //	         and that the decoder had to make up (/id, /payload/callId)
 //	Made     covers what is new
-//	Altered  covers what is another value; something must still be there
+//	Altered  covers what is another value; something must still be there, or
+//	         come back elsewhere and be listed as made
 //
 // With Pointer "" they stand for the whole event: it has no line, an event came
 // back that nobody wrote, it came back as something else. What became of a
 // call that was written on the line of its return is looked for in the return
 // (oneEvent): the facts that are not there are losses of the call. That oneEvent
-// itself is new is no loss.
+// itself is new need not be listed.
 //
 // Three things cannot be seen and are believed: a dropped schemaVersion, because
 // decoders write the constant; a member that was made up with a value that

@@ -112,7 +112,8 @@ func (v *value) member(name string) *value {
 func escapeToken(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
 
 // A facts is what a line says: the text of every value that holds no other, and
-// the order of the members of every object, by JSON pointer.
+// the members of every object in their order, by JSON pointer. Of a list the
+// order has as many nameless members.
 type facts struct {
 	leaves map[string]string
 	orders map[string][]string
@@ -132,8 +133,8 @@ func flatten(line string) (facts, error) {
 				text = string(v.kind) + string(v.kind+2) // without blanks
 			}
 			f.leaves[pointer] = text
-		} else if v.kind == '{' {
-			f.orders[pointer] = v.names
+		} else if f.orders[pointer] = v.names; v.kind == '[' {
+			f.orders[pointer] = make([]string, len(v.inner))
 		}
 	})
 	if marks := v.member("marks"); marks != nil && marks.kind == '[' { // a set
@@ -204,11 +205,17 @@ func Diff(before, after agentevents.Event) ([]Difference, error) {
 func (f facts) diff(after facts) []Difference {
 	var list []Difference
 	for pointer, text := range f.leaves {
+		if len(text) == 2 && nothing(text) && len(after.orders[pointer]) > 0 {
+			continue // it is no longer empty: what is new says so
+		}
 		if now := after.leaves[pointer]; now != text {
 			list = append(list, Difference{pointer, text, now})
 		}
 	}
 	for pointer, text := range after.leaves {
+		if len(text) == 2 && nothing(text) && len(f.orders[pointer]) > 0 {
+			continue // all members are gone
+		}
 		if f.leaves[pointer] == "" {
 			list = append(list, Difference{pointer, "", text})
 		}

@@ -85,6 +85,33 @@ func (d *Dialect) checkKind(r *report, kind agentevents.Kind, written bool) {
 		r.errorf("SetExtra: %v", err)
 	}
 	send("with an extra member", inContext(ev, true))
+	ev = Filled(kind)
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		p.OneEvent = false
+		settle(&ev)
+	}
+	if ev, err := withPayloadMember(ev); err != nil {
+		r.errorf("an extra member in the payload: %v", err)
+	} else {
+		send("with an extra member in the payload", inContext(ev, true))
+	}
+}
+
+// withPayloadMember returns the event with a member in its payload that no field
+// has, as events of newer versions are read.
+func withPayloadMember(ev agentevents.Event) (agentevents.Event, error) {
+	line, err := ev.AppendJSON(nil)
+	if err != nil {
+		return ev, err
+	}
+	v, err := parse(string(line))
+	if err != nil {
+		return ev, err
+	}
+	p := v.member("payload")
+	text := string(line[:p.start]) + withMember(string(line[p.start:p.end]), `"x-suite":[1.50]`) + string(line[p.end:])
+	err = ev.UnmarshalJSON([]byte(text))
+	return ev, err
 }
 
 // checkForeignUnknown sends an event of a kind that nobody knows.

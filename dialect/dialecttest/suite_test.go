@@ -133,6 +133,15 @@ func TestBroken(t *testing.T) {
 				ev.Step.OK = false
 			}
 		}}), "kinds", "agent.text.delta", "/step: 0 became nothing"},
+		{"a loss of the whole hides one of a member", withEncoder(plain(), brokenEncoder{
+			change: func(ev *agentevents.Event) { ev.SpanID = "" },
+			losses: loss(agentevents.KindRunPaused, "", dialect.Altered),
+		}), "kinds", "run.paused", "/spanId"},
+		{"a member of a payload that no field has is lost", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
+			if p, ok := ev.Payload.(*agentevents.RunPaused); ok {
+				ev.Payload = &agentevents.RunPaused{Reason: p.Reason}
+			}
+		}}), "kinds", "run.paused", "/payload/x-suite/0: 1.50 became nothing"},
 		{"a loss that did not happen", withEncoder(plain(), brokenEncoder{losses: loss(agentevents.KindRunPaused, "/payload/reason", dialect.Dropped)}),
 			"kinds", "run.paused", "a loss that did not happen"},
 		{"a loss of no event", withEncoder(plain(), brokenEncoder{losses: loss("x", "/id", dialect.Dropped)}), "kinds", "run.paused", "belongs to no event"},

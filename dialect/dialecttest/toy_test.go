@@ -136,9 +136,7 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 			e.losses.Drop(call, "/payload/principal", called.Principal != "")
 			e.losses.Drop(call, "/payload/transport", called.Transport != "")
 			e.losses.Drop(call, "/payload/attributes", called.Attributes != "")
-			for name := range call.Extras() {
-				e.losses.Drop(call, "/"+name, true)
-			}
+			e.losses.DropExtras(call, "")
 		} else if !p.OneEvent {
 			out.OneEvent = true
 			e.losses.Add(&ev, dialect.Made, "/payload/oneEvent", "there is no call")

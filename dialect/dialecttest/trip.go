@@ -116,7 +116,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 		}
 	}
 	for _, l := range t.losses {
-		if l.Count < 1 || !slices.ContainsFunc(events, func(ev agentevents.Event) bool { return ev.Kind() == l.Kind }) ||
+		if l.Count < 1 || !slices.ContainsFunc(events, func(ev agentevents.Event) bool { return of(l, ev.Kind()) }) ||
 			!slices.ContainsFunc(events, func(ev agentevents.Event) bool { return ev.RunID == l.RunID && ev.Sequence == l.Sequence }) {
 			r.errorf("a loss that belongs to no event: %+v", l)
 		}
@@ -129,16 +129,19 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 	return t
 }
 
+// of reports whether a loss is one of events of the kind.
+func of(l dialect.Loss, kind agentevents.Kind) bool { return l.Kind == "" || l.Kind == kind }
+
 // lost reports whether a loss of that kind is listed for exactly that place.
 func (t *trip) lost(kind agentevents.Kind, pointer string, what dialect.Change) bool {
-	return slices.ContainsFunc(t.losses, func(l dialect.Loss) bool { return l.Kind == kind && l.Pointer == pointer && l.What == what })
+	return slices.ContainsFunc(t.losses, func(l dialect.Loss) bool { return of(l, kind) && l.Pointer == pointer && l.What == what })
 }
 
 // touched reports whether a loss of that kind is listed for the place, for one
 // above it or one below it.
 func (t *trip) touched(kind agentevents.Kind, pointer string) bool {
 	return slices.ContainsFunc(t.losses, func(l dialect.Loss) bool {
-		return l.Kind == kind && (covers(l.Pointer, pointer) || covers(pointer, l.Pointer))
+		return of(l, kind) && (covers(l.Pointer, pointer) || covers(pointer, l.Pointer))
 	})
 }
 
@@ -308,21 +311,22 @@ func (t *trip) shown() string {
 
 // covered reports whether a difference of event i is among the losses.
 func (t *trip) covered(i int, d Difference) bool {
-	kinds := []agentevents.Kind{t.events[i].Kind()}
-	for call, ret := range t.joined {
-		if ret == i {
-			kinds = append(kinds, t.events[call].Kind())
-		}
-	}
+	kind := t.events[i].Kind()
+	// A loss of the whole event tells of its members when it is on another's line
+	// or came back as another kind.
+	whole := t.joined[i] >= 0 || t.partner[i] != nil && t.partner[i].Kind() != kind
+	arguments := slices.Contains(t.joined, i) && (covers("/payload/arguments", d.Pointer) || covers("/payload/argumentsSummary", d.Pointer))
 	var listed [dialect.Made + 1]bool
 	for _, l := range t.losses {
-		if !slices.Contains(kinds, l.Kind) || !covers(l.Pointer, d.Pointer) {
+		calls := arguments && of(l, agentevents.KindToolCalled)
+		if !calls && !of(l, kind) || !covers(l.Pointer, d.Pointer) || l.Pointer == "" && !calls && !whole {
 			continue
 		}
 		switch l.What {
 		case dialect.Altered:
-			// Something must be left of what is said to be altered.
-			listed[l.What] = listed[l.What] || l.Pointer == "" || d.After == "true" || d.Before != "" && d.After != "" || t.stays(i, l.Pointer)
+			// Something must be left of what is said to be altered, or it is said
+			// elsewhere.
+			listed[l.What] = listed[l.What] || l.Pointer == "" || d.After == "true" || d.Before != "" && d.After != "" || t.stays(i, l.Pointer) || t.moved(i)
 		default:
 			listed[l.What] = true
 		}
@@ -352,6 +356,16 @@ func (t *trip) stays(i int, pointer string) bool {
 	return err == nil && err2 == nil && was.under(pointer) && now.under(pointer)
 }
 
+// moved reports whether event i came back with something new that is listed as
+// made up.
+func (t *trip) moved(i int) bool {
+	return slices.ContainsFunc(t.diffs[i], func(d Difference) bool {
+		return d.Before == "" && slices.ContainsFunc(t.losses, func(l dialect.Loss) bool {
+			return of(l, t.events[i].Kind()) && l.What == dialect.Made && covers(l.Pointer, d.Pointer)
+		})
+	})
+}
+
 // visible reports whether a loss can be seen, or cannot be expected to be.
 func (t *trip) visible(l dialect.Loss) bool {
 	if l.Pointer == "" && l.What == dialect.Made {
@@ -361,20 +375,25 @@ func (t *trip) visible(l dialect.Loss) bool {
 		return true
 	}
 	for i := range t.events {
-		mine := t.events[i].Kind() == l.Kind
-		for call, ret := range t.joined { // the call's facts are on the return
-			mine = mine || ret == i && t.events[call].Kind() == l.Kind
+		mine, joined := of(l, t.events[i].Kind()), t.joined[i] >= 0
+		for call, ret := range t.joined {
+			if ret == i { // the call's facts are on the return
+				mine = mine || of(l, t.events[call].Kind())
+				joined = joined || l.Pointer == "/payload/oneEvent"
+			}
 		}
 		if !mine {
 			continue
 		}
-		if l.Pointer == "" && l.What == dialect.Dropped {
-			if t.partner[i] == nil {
-				return true
-			}
-			continue
+		if l.Pointer == "" && (joined || t.partner[i] == nil && l.What == dialect.Dropped) {
+			return true
 		}
-		if t.joined[i] >= 0 && l.What == dialect.Dropped { // which of two equal facts is there cannot be told
+		if l.Pointer == "/payload/oneEvent" && joined {
+			return true
+		}
+		// Which of the equal facts of a call and its return is there cannot be
+		// told; and all are gone with the event.
+		if l.Pointer != "" && l.What == dialect.Dropped && t.partner[i] == nil && t.refused[i] == nil {
 			if was, err := factsOf(&t.events[i]); err == nil && was.under(l.Pointer) {
 				return true
 			}

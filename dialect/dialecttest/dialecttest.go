@@ -29,6 +29,11 @@ type Dialect struct {
 	// without a loss, as they say nothing of it: a version that stands on every
 	// line and is kept as an extra member, such as /openwop/schemaVersion.
 	Ignore []string
+	// Derived are places of native lines where the decoder makes up what the
+	// document has no member for, such as /payload/blockId. That it is there is no
+	// loss; that the event's own value is gone is one, Dropped. Members that every
+	// native line has need not be listed here.
+	Derived []string
 	// Maps are places of the document's lines that hold objects whose members are
 	// all of one type: there is no room for an unknown one. A * is any name.
 	Maps []string

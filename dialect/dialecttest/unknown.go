@@ -95,16 +95,16 @@ func (d *Dialect) checkNested(r *report, line string, replace func(string) strin
 		return
 	}
 	v.walk("", func(pointer string, v *value) {
-		if v.kind != '{' || pointer == "" || slices.ContainsFunc(d.Maps, func(p string) bool { return covers(p, pointer) && covers(pointer, p) || sameShape(p, pointer) }) {
+		if v.kind != '{' || pointer == "" || slices.ContainsFunc(d.Maps, func(p string) bool { return isAt(p, pointer) }) {
 			return
 		}
 		added := text[:v.start] + withMember(text[v.start:v.end], `"x-suite":{"c":1.50}`) + text[v.end:]
-		r.guard("in "+pointer, func() { d.checkSame(r, replace(line[:start]+added+line[end:])) })
+		r.guard("in "+pointer+" (see Dialect.Maps)", func() { d.checkSame(r, replace(line[:start]+added+line[end:])) })
 	})
 }
 
-// sameShape reports whether the pattern is for exactly that place.
-func sameShape(pattern, pointer string) bool {
+// isAt reports whether the pattern is for exactly that place.
+func isAt(pattern, pointer string) bool {
 	return covers(pattern, pointer) && strings.Count(pattern, "/") == strings.Count(pointer, "/")
 }
 

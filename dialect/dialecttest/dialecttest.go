@@ -48,6 +48,17 @@ type Golden struct {
 	Events []agentevents.Event
 	// Build says that Events give Lines, byte for byte.
 	Build bool
+	// Written is what is written instead of Lines, where the document has more
+	// than one form, without the last newline. By default it is Lines.
+	Written string
+}
+
+// written returns the lines that the events of g are written as.
+func (g *Golden) written() string {
+	if g.Written != "" {
+		return g.Written + "\n"
+	}
+	return g.Lines + "\n"
 }
 
 // Run tests the dialect, in one subtest for each check and case.

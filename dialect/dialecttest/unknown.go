@@ -55,12 +55,15 @@ func (d *Dialect) eachLine(g Golden, f func(line string, replace func(string) st
 
 func unknownMemberCases(d *Dialect) []testCase {
 	var cases []testCase
-	for _, c := range goldenCases(d) {
-		g := d.Golden[len(cases)]
-		cases = append(cases, testCase{c.name, func(r *report) {
+	for i, g := range d.Golden {
+		if g.Written != "" {
+			continue
+		}
+		cases = append(cases, testCase{g.name(i), func(r *report) {
 			d.eachLine(g, func(line string, replace func(string) string) {
 				added, _ := edit(line, func(o string) string { return withMember(o, unknownMember) })
 				r.guard("at the end", func() { d.checkSame(r, replace(added)) })
+				r.guard("before a line without", func() { d.checkSame(r, replace(added)+"\n"+g.Lines) })
 				d.checkNested(r, line, replace)
 				r.guard("respelled", func() { d.checkSpelling(r, line) })
 			})
@@ -197,7 +200,7 @@ func (d *Dialect) unknownLine() string {
 	}
 	line := ""
 	for _, g := range d.Golden {
-		if strings.Contains(g.Lines, "\n") {
+		if strings.Contains(g.Lines, "\n") || g.Written != "" {
 			continue
 		}
 		other, ok := edit(g.Lines, func(o string) string {

@@ -29,6 +29,11 @@ type Dialect struct {
 	// without a loss, as they say nothing of it: a version that stands on every
 	// line and is kept as an extra member, such as /openwop/schemaVersion.
 	Ignore []string
+	// Derived are places of native lines where the decoder makes up what the
+	// document has no member for, such as /payload/blockId. That it is there is no
+	// loss; that the event's own value is gone is one, Dropped. Members that every
+	// native line has need not be listed here.
+	Derived []string
 	// Maps are places of the document's lines that hold objects whose members are
 	// all of one type: there is no room for an unknown one. A * is any name.
 	Maps []string
@@ -43,6 +48,17 @@ type Golden struct {
 	Events []agentevents.Event
 	// Build says that Events give Lines, byte for byte.
 	Build bool
+	// Written is what is written instead of Lines, where the document has more
+	// than one form, without the last newline. By default it is Lines.
+	Written string
+}
+
+// written returns the lines that the events of g are written as.
+func (g *Golden) written() string {
+	if g.Written != "" {
+		return g.Written + "\n"
+	}
+	return g.Lines + "\n"
 }
 
 // Run tests the dialect, in one subtest for each check and case.

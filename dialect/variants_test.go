@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kahn"
 )
 
@@ -21,9 +22,11 @@ type document struct {
 	name     dialect.Name
 	column   string // in the README's table
 	variants []string
-	member   string // that names the variant on a line
-	decoder  func() agentevents.Decoder
+	member   string                     // that names the variant on a line
+	decoder  func() agentevents.Decoder // strict
+	lenient  func() agentevents.Decoder
 	encoder  func() dialect.Encoder
+	suite    dialecttest.Dialect // what the suite makes allowances for
 }
 
 // documents are the 76 variants that the source documents name. Each has a
@@ -33,6 +36,7 @@ var documents = []document{
 		name: dialect.KAHN, column: "KAHN", member: "event",
 		variants: strings.Fields(`agent_run_start agent_transition tool_invocation audit_checkpoint agent_run_end`),
 		decoder:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
+		lenient:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) },
 		encoder:  func() dialect.Encoder { return kahn.NewEncoder() },
 	},
 }

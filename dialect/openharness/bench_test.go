@@ -112,4 +112,3 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
-

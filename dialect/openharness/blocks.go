@@ -12,6 +12,7 @@ import "strconv"
 type blocks struct {
 	runs map[string]*runBlocks // by node run
 	last *runBlocks
+	n    int // blocks so far
 }
 
 // runBlocks are the blocks of one node run that were not closed yet.
@@ -54,16 +55,16 @@ func (b *blocks) of(run string) *runBlocks {
 	return r
 }
 
-// delta returns the id of the block that a delta belongs to. line numbers the
-// lines of the log.
-func (b *blocks) delta(run string, kind, line int, text string) string {
+// delta returns the id of the block that a delta belongs to.
+func (b *blocks) delta(run string, kind int, text string) string {
 	r := b.of(run)
 	if !r.open[kind] {
 		list := r.list[kind]
 		if len(list) == maxOpen {
 			list = append(list[:0], list[1:]...)
 		}
-		r.list[kind] = append(list, block{id: "b" + strconv.Itoa(line), hash: hashStart})
+		b.n++
+		r.list[kind] = append(list, block{id: "block-" + strconv.Itoa(b.n), hash: hashStart})
 		r.open[kind] = true
 	}
 	r.open[1-kind] = false
@@ -76,11 +77,11 @@ func (b *blocks) delta(run string, kind, line int, text string) string {
 
 // whole returns the id of a whole block, which is closed by that.
 func (b *blocks) whole(run string, kind int, text string) string {
-	r := b.of(run)
-	list := r.list[kind]
-	if len(list) == 0 {
+	if !b.waiting(run, kind) {
 		return ""
 	}
+	r := b.of(run)
+	list := r.list[kind]
 	found := -1
 	if r.open[kind] {
 		found = len(list) - 1
@@ -104,20 +105,30 @@ func (b *blocks) whole(run string, kind int, text string) string {
 	return id
 }
 
+// waiting reports whether there are deltas that no whole block has closed.
+func (b *blocks) waiting(run string, kind int) bool {
+	if b.last != nil && b.last.run == run {
+		return len(b.last.list[kind]) > 0
+	}
+	r := b.runs[run]
+	return r != nil && len(r.list[kind]) > 0
+}
+
 // act notes that the agent did something else.
 func (b *blocks) act(run string) {
-	if b.last == nil || b.last.run != run {
-		if b.runs[run] == nil {
-			return
-		}
+	if b.last != nil && b.last.run == run {
+		b.last.open = [2]bool{}
+	} else if r := b.runs[run]; r != nil {
+		r.open = [2]bool{}
 	}
-	b.of(run).open = [2]bool{}
 }
 
 // end forgets a node run.
 func (b *blocks) end(run string) {
-	delete(b.runs, run)
-	b.last = nil
+	if len(b.runs) > 0 {
+		delete(b.runs, run)
+		b.last = nil
+	}
 }
 
 // hash is FNV-1a, which goes on where it was.

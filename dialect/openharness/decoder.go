@@ -108,7 +108,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		if ev.NodeID == "" {
 			ev.NodeRunID = "" // it may be the run: it stays where it was
 		}
-		ev.Payload = &agentevents.Unknown{Type: unknownType(d.kind), Raw: d.rest(v)}
+		ev.Payload = &agentevents.Unknown{Type: unknownType(d.kind), Raw: d.rest()}
 		return dst, nil
 	}
 	ev.Payload = d.payload(v, text)
@@ -150,18 +150,17 @@ func unknownType(name string) agentevents.Kind {
 const unknownPrefix = string(Name) + ":"
 
 // rest is the object of the members of a line of an unknown type.
-func (d *Decoder) rest(v int) agentevents.JSON {
+func (d *Decoder) rest() agentevents.JSON {
 	if d.seen.has(mRunID) && d.text(mNodeID) == "" {
 		d.unknown.Add(memberName(mRunID), jsonwire.Quote(d.texts[mRunID]))
 	}
 	if d.seen.has(mNodeID) && d.texts[mNodeID] == "" {
 		d.unknown.Add(memberName(mNodeID), `""`)
 	}
-	var ev agentevents.Event
-	if err := d.unknown.Keep(&ev, Name); err != nil || ev.Extra(string(Name)) == "" {
-		return "{}"
+	if raw := d.unknown.Object(); raw != "" {
+		return raw
 	}
-	return ev.Extra(string(Name))
+	return "{}"
 }
 
 // text returns the member m, or "" when the line does not have it.
@@ -182,13 +181,13 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 		return &agentevents.AgentStarted{Model: d.text(mModel), ProviderSessionID: d.text(mSessionID), Prompt: d.json(mPrompt)}
 	case vThinkingDelta:
 		content := d.text(mContent)
-		return &agentevents.AgentReasoningDelta{BlockID: d.blocks.delta(d.text(mRunID), thinkingBlock, d.lines, content), Delta: content, TokenCount: d.tokenCount()}
+		return &agentevents.AgentReasoningDelta{BlockID: d.blocks.delta(d.text(mRunID), thinkingBlock, content), Delta: content, TokenCount: d.tokenCount()}
 	case vThinking:
 		content := d.text(mContent)
 		return &agentevents.AgentReasoned{BlockID: d.blocks.whole(d.text(mRunID), thinkingBlock, content), Reasoning: content, TokenCount: d.tokenCount()}
 	case vTextDelta:
 		content := d.text(mContent)
-		return &agentevents.TextDelta{BlockID: d.blocks.delta(d.text(mRunID), textBlock, d.lines, content), Delta: content}
+		return &agentevents.TextDelta{BlockID: d.blocks.delta(d.text(mRunID), textBlock, content), Delta: content}
 	case vText:
 		content := d.text(mContent)
 		return &agentevents.TextCompleted{BlockID: d.blocks.whole(d.text(mRunID), textBlock, content), Text: content}

@@ -24,13 +24,13 @@ import (
 // agent:complete is for success.
 type Encoder struct {
 	losses dialect.Losses
-	always [numSlots]always
 	pend   []pending // losses of the event at hand
 	kept   string    // the members that the decoder kept of its line
 
 	calls  map[callKey]*agentevents.Event // open ones
 	flows  map[string]string              // names of runs
 	starts map[string]time.Time           // of agents
+	blocks blocks                         // as a reader sees them, but for their texts
 
 	check   Decoder // of origin lines
 	scratch []byte
@@ -49,52 +49,8 @@ type pending struct {
 	pointer, detail string
 }
 
-// always counts what no line of a variant says, without looking for the place
-// to count it for each event.
-type always struct {
-	kind     agentevents.Kind
-	id       counted
-	sequence counted
-	runID    counted
-}
-
-type counted struct {
-	n        int
-	run      string
-	sequence uint64
-}
-
-func (c *counted) add(ev *agentevents.Event, lost bool) {
-	if !lost {
-		return
-	}
-	if c.n == 0 {
-		c.run, c.sequence = ev.RunID, ev.Sequence
-	}
-	c.n++
-}
-
-// Places in Encoder.always beyond the variants, for kinds that share one.
-const (
-	vCalled = numVariants + iota
-	slotFailedRun
-	slotFailedAgent
-	numSlots
-)
-
-func slot(v int, ev *agentevents.Event) int {
-	switch v {
-	case vFlowComplete:
-		if _, failed := ev.Payload.(*agentevents.RunFailed); failed {
-			return slotFailedRun
-		}
-	case vError:
-		if _, ended := ev.Payload.(*agentevents.AgentEnded); ended {
-			return slotFailedAgent
-		}
-	}
-	return v
-}
+// vCalled is the variant of an event that waits: it has no line.
+const vCalled = numVariants
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
@@ -125,16 +81,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			e.losses.Add(&ev, p.what, p.pointer, p.detail)
 		}
 	}
-	if v == vUnknown {
-		e.losses.Drop(&ev, "/id", ev.ID != "")
-		e.losses.Drop(&ev, "/runId", ev.RunID != "")
-		e.losses.Drop(&ev, "/sequence", ev.Sequence != 0)
-	} else {
-		a := &e.always[slot(v, &ev)]
-		a.kind = ev.Kind()
-		a.id.add(&ev, ev.ID != "")
-		a.runID.add(&ev, ev.RunID != "")
-		a.sequence.add(&ev, ev.Sequence != 0)
+	if v != vCalled {
+		e.everywhere(&ev)
 	}
 	e.remember(&ev)
 	return dst, nil
@@ -175,25 +123,19 @@ const unreturned = "the call did not return"
 
 // Losses returns what the lines do not say of the events, and what they say
 // beyond them.
-func (e *Encoder) Losses() []dialect.Loss {
-	list := e.losses.List()
-	for i := range e.always {
-		a := &e.always[i]
-		for _, l := range [...]struct {
-			pointer string
-			c       *counted
-		}{{"/id", &a.id}, {"/runId", &a.runID}, {"/sequence", &a.sequence}} {
-			if l.c.n > 0 {
-				list = append(list, dialect.Loss{
-					Kind: a.kind, Pointer: l.pointer, What: dialect.Dropped, Count: l.c.n, RunID: l.c.run, Sequence: l.c.sequence,
-				})
-			}
-		}
+func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
+
+// everywhere counts what no line says of its event.
+func (e *Encoder) everywhere(ev *agentevents.Event) {
+	if ev.ID != "" {
+		e.losses.Every(ev, dialect.Dropped, "/id", "events have none")
 	}
-	slices.SortFunc(list, func(a, b dialect.Loss) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))
-	})
-	return list
+	if ev.RunID != "" {
+		e.losses.Every(ev, dialect.Dropped, "/runId", "a log is of one run")
+	}
+	if ev.Sequence != 0 {
+		e.losses.Every(ev, dialect.Dropped, "/sequence", "the order is that of the lines")
+	}
 }
 
 func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
@@ -216,12 +158,24 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 		e.flows[ev.RunID] = p.Name
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		delete(e.flows, ev.RunID)
+	case *agentevents.AgentReasoningDelta:
+		e.blocks.delta(execution(ev), thinkingBlock, "")
+	case *agentevents.TextDelta:
+		e.blocks.delta(execution(ev), textBlock, "")
+	case *agentevents.AgentReasoned:
+		e.blocks.whole(execution(ev), thinkingBlock, "")
+	case *agentevents.TextCompleted:
+		e.blocks.whole(execution(ev), textBlock, "")
+	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		e.blocks.end(execution(ev))
 	case *agentevents.AgentStarted:
+		e.blocks.act(execution(ev))
 		if e.starts == nil {
 			e.starts = map[string]time.Time{}
 		}
 		e.starts[agentOf(ev)] = ev.Time
 	case *agentevents.AgentEnded:
+		e.blocks.end(execution(ev))
 		delete(e.starts, agentOf(ev))
 	case *agentevents.ToolCalled:
 		if e.calls == nil {
@@ -233,12 +187,19 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 		}
 		call := *ev
 		e.calls[key] = &call
+	case *agentevents.AgentErrored:
+		e.blocks.act(execution(ev))
 	case *agentevents.ToolReturned:
-		if !p.OneEvent {
-			delete(e.calls, callKey{ev.RunID, agentOf(ev), p.CallID})
+		e.blocks.act(execution(ev))
+		if key := (callKey{ev.RunID, agentOf(ev), p.CallID}); !p.OneEvent && e.calls[key] != nil {
+			e.called(e.calls[key])
+			delete(e.calls, key)
 		}
 	}
 }
+
+// execution is the execution of a node that the event's line names.
+func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
 
 // agentOf says who the agent of an event is.
 func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
@@ -276,7 +237,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		dst = e.head(dst, `{"type":"agent:thinking:delta"`, ev, v)
 		dst = text(dst, `,"content":`, p.Delta)
 		dst = count(dst, `,"tokenCount":`, p.TokenCount)
-		e.drop("/payload/blockId", p.BlockID != "")
+		e.block(ev, thinkingBlock, p.BlockID, true)
 		e.drop("/payload/index", p.Index.OK)
 		e.drop("/payload/verbosity", p.Verbosity != "")
 	case *agentevents.AgentReasoned:
@@ -284,21 +245,20 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		dst = e.head(dst, `{"type":"agent:thinking"`, ev, v)
 		dst = text(dst, `,"content":`, p.Reasoning)
 		dst = count(dst, `,"tokenCount":`, p.TokenCount)
-		e.drop("/payload/blockId", p.BlockID != "")
+		e.block(ev, thinkingBlock, p.BlockID, false)
 		e.drop("/payload/verbosity", p.Verbosity != "")
 	case *agentevents.TextDelta:
 		v = vTextDelta
 		dst = e.head(dst, `{"type":"agent:text:delta"`, ev, v)
 		dst = text(dst, `,"content":`, p.Delta)
-		e.drop("/payload/blockId", p.BlockID != "")
+		e.block(ev, textBlock, p.BlockID, true)
 		e.drop("/payload/index", p.Index.OK)
 	case *agentevents.TextCompleted:
 		v = vText
 		dst = e.head(dst, `{"type":"agent:text"`, ev, v)
 		dst = text(dst, `,"content":`, p.Text)
-		e.drop("/payload/blockId", p.BlockID != "")
-	case *agentevents.ToolCalled:
-		e.called(ev, p)
+		e.block(ev, textBlock, p.BlockID, false)
+	case *agentevents.ToolCalled: // it waits for its return
 		return dst, vCalled, nil
 	case *agentevents.ToolReturned:
 		v = vTool
@@ -427,10 +387,10 @@ func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) [
 		dst = e.nodeID(dst, ev)
 		run := ev.NodeRunID
 		if run == "" {
-			run = cmp.Or(ev.AgentID, ev.RunID)
+			run = execution(ev)
 			e.lose(dialect.Made, "/nodeRunId", "")
 			if ev.AgentID != "" {
-				e.lose(dialect.Altered, "/agentId", "written as the execution of a node")
+				e.lose(dialect.Dropped, "/agentId", "written as the execution of a node")
 			}
 		} else {
 			e.drop("/agentId", ev.AgentID != "")
@@ -484,6 +444,9 @@ func (e *Encoder) envelope(ev *agentevents.Event) {
 			e.drop("/"+token(name), true)
 		}
 	}
+	if ev.PayloadExtra() {
+		e.lose(dialect.Dropped, "/payload", "members that no field has")
+	}
 	if e.kept != "" && e.kept[0] != '{' {
 		e.drop("/"+string(Name), true)
 	}
@@ -535,7 +498,7 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	if p.Prompt == "" {
 		e.lose(dialect.Made, "/payload/prompt", "")
 		if p.Task != "" {
-			e.lose(dialect.Altered, "/payload/task", "written as the prompt")
+			e.lose(dialect.Dropped, "/payload/task", "written as the prompt")
 		}
 		return jsonwire.AppendString(dst, p.Task), nil
 	}
@@ -549,27 +512,31 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	return dst, err
 }
 
-// called counts what the line of a call's return will not say of the call.
-func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
+// called counts what the line of a call's return does not say of the call.
+func (e *Encoder) called(ev *agentevents.Event) {
+	p := ev.Payload.(*agentevents.ToolCalled)
+	e.pend, e.kept = e.pend[:0], string(ev.Extra(string(Name)))
 	e.lose(dialect.Altered, "", "joined with its return")
 	e.envelope(ev)
-	e.drop("/payload/callId", true)
+	e.drop("/"+string(Name), e.kept != "" && e.kept[0] == '{')
+	e.drop("/agentId", ev.AgentID != "")
+	e.drop("/payload/callId", p.CallID != "")
 	e.drop("/payload/attempt", p.Attempt.OK)
 	e.drop("/payload/retryOf", p.RetryOf != "")
 	e.drop("/payload/argsHash", p.ArgsHash != "")
 	e.drop("/payload/principal", p.Principal != "")
 	e.drop("/payload/transport", p.Transport != "")
 	e.drop("/payload/attributes", p.Attributes != "")
-	if e.kept != "" {
-		e.drop("/"+string(Name), e.kept[0] == '{')
+	for _, l := range e.pend {
+		e.losses.Add(ev, l.what, l.pointer, l.detail)
 	}
+	e.everywhere(ev)
 }
 
 // returned appends what a tool was called with and what came of it.
 func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) ([]byte, error) {
 	arguments, summary, duration := p.Arguments, p.ArgumentsSummary, p.Duration
 	if !p.OneEvent {
-		e.lose(dialect.Altered, "/payload/oneEvent", "the line is the whole call")
 		if call := e.calls[callKey{ev.RunID, agentOf(ev), p.CallID}]; call != nil {
 			c := call.Payload.(*agentevents.ToolCalled)
 			arguments, summary = c.Arguments, c.ArgumentsSummary
@@ -577,9 +544,8 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 				duration = agentevents.Some(d)
 				e.lose(dialect.Made, "/payload/durationMs", "measured from the call")
 			}
-			if arguments != "" {
-				e.lose(dialect.Made, "/payload/arguments", "of the call")
-			}
+		} else {
+			e.lose(dialect.Made, "/payload/oneEvent", "the line is a whole call")
 		}
 	}
 	dst = text(dst, `,"toolName":`, p.ToolID)
@@ -615,7 +581,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 func (e *Encoder) value(dst []byte, name string, ev *agentevents.Event, j agentevents.JSON, summary, pointer string) ([]byte, error) {
 	if summary != "" {
 		if j == "" {
-			e.lose(dialect.Altered, pointer+"Summary", "written as the value itself")
+			e.lose(dialect.Dropped, pointer+"Summary", "written as the value itself")
 			e.lose(dialect.Made, pointer, "the summary")
 			return text(dst, name, summary), nil
 		}
@@ -750,9 +716,11 @@ func (e *Encoder) flowName(dst []byte, ev *agentevents.Event) []byte {
 		}
 	}
 	name, ok := e.flows[ev.RunID]
-	if !ok {
-		e.lose(dialect.Made, "/"+string(Name)+"/"+memberName(mFlowName), "")
+	detail := ""
+	if ok {
+		detail = "as the run started"
 	}
+	e.lose(dialect.Made, "/"+string(Name)+"/"+memberName(mFlowName), detail)
 	return jsonwire.AppendString(dst, name)
 }
 
@@ -761,6 +729,8 @@ func (e *Encoder) command(dst []byte, p *agentevents.CommandReceived) []byte {
 	switch {
 	case !misrouted(c):
 		e.drop("/payload/rejected", p.Rejected != "")
+	case p.Rejected == "":
+		e.lose(dialect.Made, "/payload/rejected", "a command without runId is rejected")
 	case p.Rejected != Rejected:
 		e.lose(dialect.Altered, "/payload/rejected", "a command without runId is rejected")
 	}
@@ -871,6 +841,19 @@ func eachMember(object string, f func(name, raw string)) {
 			return
 		}
 		f(name, object[start:s.Offset()])
+	}
+}
+
+// block counts what becomes of a block's id: the reader numbers blocks anew,
+// those that have deltas.
+func (e *Encoder) block(ev *agentevents.Event, kind int, id string, delta bool) {
+	switch read := delta || e.blocks.waiting(execution(ev), kind); {
+	case read && id == "":
+		e.lose(dialect.Made, "/payload/blockId", "")
+	case read:
+		e.lose(dialect.Altered, "/payload/blockId", "blocks are numbered")
+	default:
+		e.drop("/payload/blockId", id != "")
 	}
 }
 

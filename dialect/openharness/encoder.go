@@ -72,7 +72,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	verbatim := false
 	if origin := ev.Origin(); origin != "" && len(dst) > mark {
-		if verbatim = string(dst[mark:len(dst)-1]) == origin || e.says(origin, dst[mark:], v); verbatim {
+		if verbatim = string(dst[mark:len(dst)-1]) == origin || e.says(origin, ev.RunID, dst[mark:], v); verbatim {
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
 	}
@@ -88,10 +88,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// says reports whether origin, a line, says what text, a line of variant v with
-// its newline, says.
-func (e *Encoder) says(origin string, text []byte, v int) bool {
-	e.check = Decoder{o: Options{RunID: "-"}, run: "-", after: e.check.after}
+// says reports whether origin, a line of that run, says what text, a line of
+// variant v with its newline, says.
+func (e *Encoder) says(origin, run string, text []byte, v int) bool {
+	e.check = Decoder{o: Options{RunID: run}, run: run, after: e.check.after}
 	var err error
 	e.events, err = e.check.Decode(e.events[:0], []byte(origin))
 	if err != nil || len(e.events) != 1 {

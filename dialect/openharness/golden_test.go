@@ -24,13 +24,37 @@ func of(kind, members string) string {
 	return `{"type":"` + kind + `","nodeId":"task-agent","runId":"exec-1","timestamp":1767517322500` + members + `}`
 }
 
-// golden has a line of every variant, in the numbering of the design, and some
-// of them with all that is optional.
-var golden = []struct {
+type goldenLine struct {
 	name, line string
 	payload    agentevents.Payload
-	extra      string
-}{
+	extra      string // the event's extra member
+}
+
+// event is what the line says, as the first one of a log.
+func (g *goldenLine) event(t testing.TB) agentevents.Event {
+	ev := agentevents.Event{
+		ID: dialect.DerivedID(g.line, 1, partEvent), Time: epoch, RunID: run, SchemaVersion: agentevents.SchemaVersion, Payload: g.payload,
+	}
+	if strings.Contains(g.line, `"nodeId"`) {
+		ev.NodeID = "task-agent"
+	}
+	if strings.Contains(g.line, `"runId":"exec-1","timestamp"`) {
+		ev.NodeRunID = "exec-1"
+	}
+	if tool, ok := g.payload.(*agentevents.ToolReturned); ok {
+		call := *tool
+		call.CallID = dialect.DerivedID(g.line, 1, partCall)
+		ev.Payload = &call
+	}
+	if g.extra != "" {
+		require.NoError(t, ev.SetExtra(string(Name), agentevents.JSON(g.extra)))
+	}
+	return ev
+}
+
+// golden has a line of every variant, in the numbering of the design, and some
+// of them with all that is optional.
+var golden = []goldenLine{
 	{"R1", of("agent:start", `,"sessionId":"sess-123","model":"claude-opus","prompt":"Analyze the task list..."`),
 		&agentevents.AgentStarted{ProviderSessionID: "sess-123", Model: "claude-opus", Prompt: `"Analyze the task list..."`}, ""},
 	{"R1 messages", of("agent:start", `,"sessionId":"sess-123","prompt":[{"content":"hi","parentToolUseId":null},"go on"]`),
@@ -129,21 +153,7 @@ func TestGolden(t *testing.T) {
 			require.Len(t, events, 1)
 			ev := events[0]
 
-			want := agentevents.Event{
-				ID: dialect.DerivedID(g.line, 1, 0), Time: epoch, RunID: run, SchemaVersion: agentevents.SchemaVersion, Payload: g.payload,
-			}
-			if strings.Contains(g.line, `"nodeId"`) {
-				want.NodeID = "task-agent"
-			}
-			if strings.Contains(g.line, `"runId":"exec-1","timestamp"`) {
-				want.NodeRunID = "exec-1"
-			}
-			if tool, ok := want.Payload.(*agentevents.ToolReturned); ok {
-				tool.CallID = dialect.DerivedID(g.line, 1, partCall)
-			}
-			if g.extra != "" {
-				require.NoError(t, want.SetExtra(string(Name), agentevents.JSON(g.extra)))
-			}
+			want := g.event(t)
 			require.Equal(t, want, ev)
 			line, losses := encode(t, want)
 			require.Equal(t, g.line+"\n", line)

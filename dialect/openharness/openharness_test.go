@@ -164,7 +164,6 @@ func TestBadLines(t *testing.T) {
 		{"no type", `{"timestamp":1}`, "", `"type" is missing`},
 		{"empty type", `{"type":"","timestamp":1}`, "", `"type" is missing`},
 		{"null type", `{"type":null,"timestamp":1}`, "/type", "null"},
-		{"no time", `{"type":"flow:paused"}`, "", `"timestamp" is missing`},
 		{"time of another format", `{"type":"flow:paused","timestamp":"2026-05-05T09:00:00Z"}`, "/timestamp", "a string"},
 		{"null time", `{"type":"flow:paused","timestamp":null}`, "/timestamp", "null"},
 		{"time out of range", `{"type":"flow:paused","timestamp":253402300800000}`, "/timestamp", "outside the years"},
@@ -226,6 +225,7 @@ func TestStrictRules(t *testing.T) {
 		{RuleNode, "/nodeId", `{"type":"node:start","runId":"e","timestamp":1}`, `{"type":"node:start","nodeId":"n","runId":"e","timestamp":1}`},
 		{RuleNode, "/runId", `{"type":"agent:text","nodeId":"n","timestamp":1,"content":""}`, of("agent:text", `,"content":""`)},
 		{RuleNode, "/runId", `{"type":"agent:text","nodeId":"n","runId":"","timestamp":1,"content":""}`, of("agent:text", `,"content":""`)},
+		{RuleRequired, "/timestamp", `{"type":"flow:paused"}`, `{"type":"flow:paused","timestamp":0}`},
 		{RuleRequired, "/sessionId", of("agent:start", `,"prompt":""`), of("agent:start", `,"sessionId":"","prompt":[]`)},
 		{RuleRequired, "/prompt", of("agent:start", `,"sessionId":""`), of("agent:start", `,"sessionId":"","prompt":""`)},
 		{RuleRequired, "/content", of("agent:text:delta", ``), of("agent:text:delta", `,"content":""`)},
@@ -364,6 +364,60 @@ func TestBlocksAreBounded(t *testing.T) {
 	_, err := d.Decode(nil, []byte(of("agent:complete", "")))
 	require.NoError(t, err)
 	require.Empty(t, d.blocks.runs)
+}
+
+// Section 3.2, with the members that its shorthand leaves out.
+func TestTheDocumentsFlow(t *testing.T) {
+	log := []string{
+		of("agent:start", `,"sessionId":"sess-123","prompt":"..."`),
+		of("agent:thinking:delta", `,"content":"Let me "`),
+		of("agent:thinking:delta", `,"content":"analyze..."`),
+		of("agent:text:delta", `,"content":"I'll "`),
+		of("agent:text:delta", `,"content":"start by..."`),
+		of("agent:tool", `,"toolName":"read_file","toolInput":{},"toolOutput":{}`),
+		of("agent:tool", `,"toolName":"write_file","toolInput":{},"toolOutput":{},"durationMs":20`),
+		of("agent:text:delta", `,"content":"Done! "`),
+		of("agent:text:delta", `,"content":"I've updated..."`),
+		of("agent:complete", `,"result":"...","usage":{"inputTokens":150,"outputTokens":200},"durationMs":4523,"numTurns":1`),
+	}
+	events := decodeLines(t, Options{Strict: true}, log...)
+	line, losses := encode(t, events...)
+	require.Equal(t, strings.Join(log, "\n")+"\n", line)
+	for _, l := range losses {
+		require.NotEqual(t, "", l.Pointer, "%+v", l)
+	}
+
+	s := fold(t, events)
+	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+	require.Equal(t, map[string]string{"task-agent": "sess-123"}, s.AgentSessions)
+	require.Len(t, s.Agents, 1)
+	a := s.Agents["exec-1"]
+	require.Equal(t, "task-agent", a.NodeID)
+	require.Equal(t, "Done! I've updated...", a.Text)
+	require.Equal(t, "Let me analyze...", a.Reasoning)
+	require.Equal(t, "...", a.Result)
+	require.Equal(t, 2, a.ToolCalls)
+	require.Equal(t, 4523*time.Millisecond, a.Duration.V)
+	require.Len(t, s.ClosedCalls, 2)
+	require.NotEqual(t, s.ClosedCalls[0].CallID, s.ClosedCalls[1].CallID)
+	require.Equal(t, epoch.Add(-20*time.Millisecond), s.ClosedCalls[1].StartedAt)
+	require.EqualValues(t, 150, s.Usage.Usage.InputTokens)
+	require.EqualValues(t, 200, s.Usage.Usage.OutputTokens)
+}
+
+// Section 6.2: the events of a fixture have no envelope. They are read as far as
+// they go, and come back as they were.
+func TestTheDocumentsFixture(t *testing.T) {
+	const fixture = `{ "type": "agent:start", "sessionId": "sess-fixture-1" }
+{ "type": "agent:text", "content": "I've analyzed..." }
+{ "type": "agent:complete", "result": "..." }
+`
+	events := read(t, agentevents.ReaderOptions{Verbatim: true}, fixture)
+	require.Equal(t, &agentevents.AgentStarted{ProviderSessionID: "sess-fixture-1"}, events[0].Payload)
+	require.Equal(t, &agentevents.TextCompleted{Text: "I've analyzed..."}, events[1].Payload)
+	require.Equal(t, &agentevents.AgentEnded{Result: "..."}, events[2].Payload)
+	line, _ := encode(t, events...)
+	require.Equal(t, fixture, line)
 }
 
 func native(p agentevents.Payload, after time.Duration) agentevents.Event {

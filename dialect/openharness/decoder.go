@@ -736,8 +736,6 @@ func (d *Decoder) check(v int) error {
 	switch v {
 	case vFlowComplete:
 		return d.word("/status", d.texts[mStatus], statusComplete, statusFailed)
-	case vNodeSkipped:
-		return d.word("/reason", d.texts[mReason], "edge", "when")
 	case vStatePatch:
 		return d.word("/patch/op", string(d.patch.Op), string(agentevents.PatchSet), string(agentevents.PatchMerge))
 	case vCommand:

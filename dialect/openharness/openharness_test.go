@@ -244,7 +244,6 @@ func TestStrictRules(t *testing.T) {
 			at("command:received", `,"command":{"type":"reply","content":"","promptId":"","runId":"e"}`)},
 		{RuleRequired, "/command/type", at("command:received", `,"command":{}`), at("command:received", `,"command":{"type":"resume"}`)},
 		{RuleEnum, "/status", at("flow:complete", `,"flowName":"","status":"done"`), at("flow:complete", `,"flowName":"","status":"complete"`)},
-		{RuleEnum, "/reason", of("node:skipped", `,"reason":"x"`), of("node:skipped", `,"reason":"when"`)},
 		{RuleEnum, "/patch/op", at("state:patch", `,"patch":{"op":"add","path":"","value":1}`), at("state:patch", `,"patch":{"op":"merge","path":"","value":1}`)},
 		{RuleEnum, "/command/type", at("command:received", `,"command":{"type":"stop"}`), at("command:received", `,"command":{"type":"abort"}`)},
 		{RuleRange, "/tokenCount", of("agent:thinking", `,"content":"","tokenCount":-1`), of("agent:thinking", `,"content":"","tokenCount":0`)},

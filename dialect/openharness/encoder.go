@@ -3,6 +3,7 @@ package openharness
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -105,19 +106,25 @@ func (e *Encoder) says(origin, run string, text []byte, v int) bool {
 
 // End counts the calls that did not return: the document has no line for them.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
-	open := make([]*agentevents.Event, 0, len(e.calls))
-	for _, ev := range e.calls {
-		open = append(open, ev)
-	}
+	e.forget()
+	return dst, nil
+}
+
+// forget gives up the open calls.
+func (e *Encoder) forget() {
+	open := slices.Collect(maps.Values(e.calls))
 	slices.SortFunc(open, func(a, b *agentevents.Event) int {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Sequence, b.Sequence))
 	})
 	for _, ev := range open {
 		e.losses.Add(ev, dialect.Dropped, "", unreturned)
 	}
-	e.calls = nil
-	return dst, nil
+	clear(e.calls)
 }
+
+// maxOpenCalls bounds the calls that wait for their return; beyond it they are
+// given up.
+const maxOpenCalls = 1 << 14
 
 const unreturned = "the call did not return"
 
@@ -180,6 +187,9 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 	case *agentevents.ToolCalled:
 		if e.calls == nil {
 			e.calls = map[callKey]*agentevents.Event{}
+		}
+		if len(e.calls) == maxOpenCalls {
+			e.forget()
 		}
 		key := callKey{ev.RunID, agentOf(ev), p.CallID}
 		if old := e.calls[key]; old != nil {

@@ -1,6 +1,7 @@
 package openharness
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -439,6 +440,20 @@ func TestCallsAreJoined(t *testing.T) {
 	require.Contains(t, losses, dialect.Loss{
 		Kind: agentevents.KindToolReturned, Pointer: "/payload/status", What: dialect.Altered, Detail: "written as an error", Count: 1, RunID: "r1", Sequence: 1,
 	})
+}
+
+// Calls that never return do not grow the encoder without bound.
+func TestOpenCallsAreBounded(t *testing.T) {
+	e := NewEncoder()
+	for i := range maxOpenCalls + 1 {
+		_, err := e.Append(nil, native(&agentevents.ToolCalled{CallID: strconv.Itoa(i), ToolID: "x"}, 0))
+		require.NoError(t, err)
+	}
+	require.Len(t, e.calls, 1)
+	require.Equal(t, maxOpenCalls, e.Losses()[0].Count)
+	_, err := e.End(nil)
+	require.NoError(t, err)
+	require.Equal(t, maxOpenCalls+1, e.Losses()[0].Count)
 }
 
 // agent:complete is for success.

@@ -26,7 +26,8 @@ func suiteOf(d document) dialecttest.Dialect {
 // and it folds to the same.
 func TestQuickstartThereAndBack(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run.jsonl")
-	cmd := exec.Command("go", "run", "../examples/quickstart", "-dir", "testdata", "-out", out)
+	cmd := exec.Command("go", "run", "./examples/quickstart", "-out", out)
+	cmd.Dir = ".."
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	f, err := os.Open(out)

@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/openharness"
 )
 
 // A document is one of the five, with what it names.
@@ -38,6 +39,16 @@ var documents = []document{
 		decoder:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
 		lenient:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) },
 		encoder:  func() dialect.Encoder { return kahn.NewEncoder() },
+	},
+	{
+		name: dialect.OpenHarness, column: "resume spec", member: "type",
+		variants: strings.Fields(`agent:start agent:thinking:delta agent:thinking agent:text:delta agent:text agent:tool agent:error agent:complete
+			flow:start flow:complete flow:paused flow:resumed flow:aborted node:start node:complete node:error node:skipped edge:fire loop:iterate
+			state:patch command:received`),
+		decoder: func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{Strict: true}) },
+		lenient: func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{RunID: "run"}) },
+		encoder: func() dialect.Encoder { return openharness.NewEncoder() },
+		suite:   dialecttest.Dialect{Maps: []string{"/modelUsage"}},
 	},
 }
 
@@ -86,7 +97,7 @@ func TestVariants(t *testing.T) {
 			require.Len(t, lines, len(d.variants), "lines of other variants")
 		})
 	}
-	require.Equal(t, 5, total, "the documents name 76 variants")
+	require.Equal(t, 26, total, "the documents name 76 variants")
 }
 
 // readmeTable returns the README's table of kinds: the cells of a kind, by the

@@ -2,9 +2,7 @@ package multiagent
 
 import (
 	"bytes"
-	"cmp"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +21,6 @@ import (
 // approvals, a counter for each run, and the losses.
 type Encoder struct {
 	losses  dialect.Losses
-	counts  [numShapes + 1][numTallies]tally // of the commonest losses
 	times   jsonwire.TimeCache
 	numbers dialect.Numbers
 	open    openThings
@@ -36,7 +33,6 @@ type Encoder struct {
 	used    []bool // those of kept that are written or outdated
 	place   []byte // JSON pointer of the object that is written
 	pending []loss
-	tallies uint32
 	damaged bool // it holds what no line can carry
 
 	ids   madeIDs
@@ -51,36 +47,22 @@ func NewEncoder() *Encoder { return &Encoder{} }
 type loss struct {
 	what            dialect.Change
 	pointer, detail string
+	every           bool // of every kind
 }
 
-// A tally counts a loss that most events of other origin have.
-type tally struct {
-	count    int
-	run      string
-	sequence uint64
-}
-
-const (
-	tSequence = iota
-	tTraceID
-	tSpanID
-	tParentSpanID
-	tSessionID
-	tActor
-	tVersion
-	numTallies
+// Losses that events of every kind have.
+var (
+	lostSequence = loss{what: dialect.Dropped, pointer: "/sequence", detail: "readers count lines", every: true}
+	madeTrace    = loss{what: dialect.Made, pointer: "/traceId", detail: "derived from the run", every: true}
+	madeSpan     = loss{what: dialect.Made, pointer: "/spanId", detail: "derived from run, agent and call", every: true}
+	madeParent   = loss{what: dialect.Made, pointer: "/parentSpanId", detail: "the span of the agent or call, which was made up", every: true}
+	madeSession  = loss{what: dialect.Made, pointer: "/sessionId", detail: "the run", every: true}
+	madeActor    = loss{what: dialect.Made, pointer: "/actor", detail: "system", every: true}
+	madeVersion  = loss{what: dialect.Made, pointer: "/" + string(Name) + "/schemaVersion", detail: defaultVersion, every: true}
 )
 
-var tallied = [numTallies]loss{
-	tSequence:     {dialect.Dropped, "/sequence", "readers count lines"},
-	tTraceID:      {dialect.Made, "/traceId", "derived from the run"},
-	tSpanID:       {dialect.Made, "/spanId", "derived from run, agent and call"},
-	tParentSpanID: {dialect.Made, "/parentSpanId", "the made up span of the agent or call"},
-	tSessionID:    {dialect.Made, "/sessionId", "the run"},
-	tActor:        {dialect.Made, "/actor", "system"},
-	tVersion:      {dialect.Made, "/" + string(Name) + "/schemaVersion", defaultVersion},
-}
-
+// defaultVersion is the document's schemaVersion on lines of events that have
+// none of it.
 const defaultVersion = "1.0"
 
 // Append appends the line of an event. See [dialect.Encoder].
@@ -108,19 +90,24 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 	}
 	if origin := ev.Origin(); origin != "" && origin != string(dst[mark:]) {
-		pending, tallies := e.pending, e.tallies
+		pending := e.pending
 		e.pending = nil
 		if e.saysOrigin(&ev, origin, dst[mark:]) {
 			dst = append(dst[:mark], origin...)
 			pending = slices.DeleteFunc(pending, func(l loss) bool { return l.what == dialect.Made })
-			tallies &= 1 << tSequence
 		}
-		e.pending, e.tallies = pending, tallies
+		e.pending = pending
 	}
 	if ev.Sequence != e.numbers.Next(ev.RunID) {
-		e.tallies |= 1 << tSequence
+		e.lose(lostSequence)
 	}
-	e.count(&ev, sh)
+	for _, l := range e.pending {
+		if l.every {
+			e.losses.Every(&ev, l.what, l.pointer, l.detail)
+		} else {
+			e.losses.Add(&ev, l.what, l.pointer, l.detail)
+		}
+	}
 	e.open.note(&ev, len(dst)-mark > longLine)
 	return append(dst, '\n'), nil
 }
@@ -129,49 +116,13 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss {
-	list := e.losses.List()
-	for sh := range e.counts {
-		for i, t := range e.counts[sh] {
-			if t.count == 0 {
-				continue
-			}
-			l := tallied[i]
-			kind := agentevents.Kind("")
-			if sh != sUnknown {
-				kind = shapes[sh].kind
-			}
-			list = append(list, dialect.Loss{Kind: kind, Pointer: l.pointer, What: l.what, Detail: l.detail, Count: t.count, RunID: t.run, Sequence: t.sequence})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b dialect.Loss) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))
-	})
-	return list
-}
+func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// count adds the losses of an event that was written.
-func (e *Encoder) count(ev *agentevents.Event, sh int) {
-	for set := e.tallies; set != 0; set &= set - 1 {
-		i := bits.TrailingZeros32(set)
-		if sh == sUnknown {
-			e.losses.Add(ev, tallied[i].what, tallied[i].pointer, tallied[i].detail) // of many kinds
-			continue
-		}
-		t := &e.counts[sh][i]
-		if t.count == 0 {
-			t.run, t.sequence = strings.Clone(ev.RunID), ev.Sequence
-		}
-		t.count++
-	}
-	for _, l := range e.pending {
-		e.losses.Add(ev, l.what, l.pointer, l.detail)
-	}
-}
+func (e *Encoder) lose(l loss) { e.pending = append(e.pending, l) }
 
 func (e *Encoder) drop(pointer string, present bool) {
 	if present {
-		e.pending = append(e.pending, loss{dialect.Dropped, pointer, ""})
+		e.lose(loss{what: dialect.Dropped, pointer: pointer, detail: ""})
 	}
 }
 
@@ -211,13 +162,13 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) 
 // line appends the event's line without a newline, and collects what it does
 // not say.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
-	e.pending, e.tallies, e.damaged = e.pending[:0], 0, false
+	e.pending, e.damaged = e.pending[:0], false
 	e.extras(ev)
 	agentInPayload := e.actor(ev, sh)
 
 	dst = append(dst, `{"id":`...)
 	if ev.ID == "" {
-		e.pending = append(e.pending, loss{dialect.Made, "/id", "derived from run and sequence"})
+		e.lose(loss{what: dialect.Made, pointer: "/id", detail: "derived from run and sequence"})
 		dst = jsonwire.AppendString(dst, dialect.DerivedID(ev.RunID, int(uint32(ev.Sequence)), 0))
 	} else {
 		dst = jsonwire.AppendString(dst, ev.ID)
@@ -228,7 +179,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	} else if raw := e.keptRaw("sessionId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.tallies |= 1 << tSessionID
+		e.lose(madeSession)
 		dst = jsonwire.AppendString(dst, ev.RunID)
 	}
 	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
@@ -248,7 +199,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 			dst = append(dst, raw...)
 			break
 		}
-		e.tallies |= 1 << tActor
+		e.lose(madeActor)
 		dst = append(dst, `"system"`...)
 	}
 	dst = append(dst, `,"type":`...)
@@ -271,7 +222,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	if raw := e.keptRaw("schemaVersion"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.tallies |= 1 << tVersion
+		e.lose(madeVersion)
 		dst = append(dst, `"`+defaultVersion+`"`...)
 	}
 	if ev.SchemaVersion != agentevents.SchemaVersion {
@@ -279,7 +230,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 		if ev.SchemaVersion == "" {
 			what = dialect.Made
 		}
-		e.pending = append(e.pending, loss{what, "/schemaVersion", "readers give the native version"})
+		e.lose(loss{what: what, pointer: "/schemaVersion", detail: "readers give the native version"})
 	}
 	if e.own {
 		e.place = e.place[:0]
@@ -306,6 +257,9 @@ func (e *Encoder) extras(ev *agentevents.Event) {
 		}
 		clear(e.used)
 	}
+	if ev.PayloadExtra() {
+		e.lose(loss{what: dialect.Dropped, pointer: "/payload", detail: "members that no field has"})
+	}
 }
 
 // actor notes what the line will not say of agent and actor, and reports
@@ -314,18 +268,19 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 	switch {
 	case ev.AgentID == "":
 		if ev.Actor != "" && !nonAgent(ev.Actor) {
-			e.pending = append(e.pending, loss{dialect.Dropped, "/actor", "read as the agent"}, loss{dialect.Made, "/agentId", "the actor is read as the agent"})
+			e.lose(loss{what: dialect.Dropped, pointer: "/actor", detail: "read as the agent"})
+			e.lose(loss{what: dialect.Made, pointer: "/agentId", detail: "the actor is read as the agent"})
 		}
 	case sh == sUnknown:
 		if ev.Actor != "" || nonAgent(ev.AgentID) {
 			e.drop("/agentId", true)
 		}
 		if ev.Actor == "" && nonAgent(ev.AgentID) {
-			e.pending = append(e.pending, loss{dialect.Made, "/actor", "the agent"})
+			e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
 		} else if ev.Actor != "" && !nonAgent(ev.Actor) {
 			e.drop("/actor", true)
 			if ev.Actor != ev.AgentID {
-				e.pending = append(e.pending, loss{dialect.Altered, "/agentId", "the actor is read as the agent"})
+				e.lose(loss{what: dialect.Altered, pointer: "/agentId", detail: "the actor is read as the agent"})
 			}
 		}
 	case sh == sCompleted:
@@ -335,7 +290,7 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 		agentInPayload = true
 	case nonAgent(ev.AgentID):
 		agentInPayload = true
-		e.pending = append(e.pending, loss{dialect.Made, "/actor", "the agent"})
+		e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
 	}
 	return agentInPayload
 }
@@ -348,7 +303,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("traceId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.tallies |= 1 << tTraceID
+		e.lose(madeTrace)
 		dst = append(append(append(dst, '"'), e.ids.trace(ev.RunID)...), '"')
 	}
 	e.c.parentSpanID = ev.ParentSpanID
@@ -358,7 +313,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("spanId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.tallies |= 1 << tSpanID
+		e.lose(madeSpan)
 		call, parent := "", ""
 		hasParent := ev.ParentSpanID == ""
 		switch p := ev.Payload.(type) {
@@ -374,7 +329,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 			parent = e.ids.span(ev.RunID, ev.AgentID, "")
 		}
 		if parent != "" {
-			e.tallies |= 1 << tParentSpanID
+			e.lose(madeParent)
 			e.c.parentSpanID = parent
 		}
 	}
@@ -393,9 +348,9 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event) []byte {
 	typ, prefixed := strings.CutPrefix(string(u.Type), unknownPrefix)
 	if prefixed && unknownType(typ) != u.Type {
 		typ = string(u.Type) // the prefix is its own
-		e.pending = append(e.pending, loss{dialect.Altered, "/type", "gets another prefix"})
+		e.lose(loss{what: dialect.Altered, pointer: "/type", detail: "gets another prefix"})
 	} else if shapeOf(typ) != sUnknown {
-		e.pending = append(e.pending, loss{dialect.Altered, "", "read as what the document calls so"})
+		e.lose(loss{what: dialect.Altered, pointer: "", detail: "read as what the document calls so"})
 	}
 	dst = jsonwire.AppendString(dst, typ)
 	if u.Raw != "" {
@@ -405,7 +360,7 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event) []byte {
 		}
 		dst = append(append(dst, `,"payload":`...), raw...)
 	} else if !e.own {
-		e.pending = append(e.pending, loss{dialect.Made, "/payload", "an empty object"})
+		e.lose(loss{what: dialect.Made, pointer: "/payload", detail: "an empty object"})
 		dst = append(dst, `,"payload":{}`...)
 	}
 	e.drop("/workflowId", ev.WorkflowID != "")
@@ -462,7 +417,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		hidden |= 1 << fieldMessage
 	case *agentevents.ToolReturned:
 		if status, other := statusOf(string(p.Status)); other {
-			e.pending = append(e.pending, loss{dialect.Altered, "/payload/status", "read as " + string(status)})
+			e.lose(loss{what: dialect.Altered, pointer: "/payload/status", detail: "read as " + string(status)})
 		}
 	}
 	hidden |= e.hide(ev, sh)
@@ -525,12 +480,14 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 			case sh.kind == agentevents.KindMessageCreated:
 				pointer = "/payload/message/" + name
 			case sh.kind == agentevents.KindNodeStarted:
-				pointer = "/" + name
+				e.c.nodeID, _ = made(m.from, ev, &e.open)
+				e.lose(loss{what: dialect.Made, pointer: "/nodeId", detail: "derived from the event's id"})
+				continue
 			}
 			if _, ref := field.(*agentevents.AgentRef); ref {
 				pointer += "/agentId"
 			}
-			e.pending = append(e.pending, loss{dialect.Made, pointer, "by readers"})
+			e.lose(loss{what: dialect.Made, pointer: pointer, detail: "by readers"})
 			continue
 		}
 		if !e.madeUp(name) {

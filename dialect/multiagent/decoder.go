@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,7 +178,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 		}
 		if v == "" && n != mPayload {
 			empty |= 1 << n
-			if n != mSchemaVersion {
+			if n != mSchemaVersion && n != mType {
 				r.kept.add(name, `""`)
 			}
 		}
@@ -445,7 +446,8 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 		case p.Usage.OK && !tokens.OK:
 			r.as = append(r.as, spelling{"tokens", ""})
 		case p.Usage.OK && tokens != tokensOf(p):
-			r.kept.add("/payload/tokens", string(jsonwire.AppendFloat(nil, float64(tokens.V))))
+			r.kept.add("/payload/tokens", strconv.FormatInt(tokens.V, 10))
+			r.as = append(r.as, spelling{"tokens", ""})
 		case tokens.OK && !p.Usage.OK:
 			p.Usage = agentevents.Some(agentevents.Usage{TotalTokens: tokens})
 		}
@@ -458,7 +460,7 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 		}
 	}
 	for i, field := range r.fields {
-		if r.filled&(1<<i) == 0 && plain(field) && !(r.sh == sMessageCreated && i == fieldMessageTS) {
+		if r.filled&(1<<i) == 0 && (plain(field) || sh.names[i] == `"content":`) && !(r.sh == sMessageCreated && i == fieldMessageTS) {
 			r.as = append(r.as, spelling{bare(sh.names[i]), ""})
 		}
 	}
@@ -469,7 +471,11 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 		}
 		value, alone := made(m.from, ev, open)
 		set(field, value)
-		r.as = append(r.as, spelling{bare(sh.names[m.field]), ""})
+		name := bare(sh.names[m.field])
+		if _, ref := field.(*agentevents.AgentRef); ref && r.filled&(1<<m.field) != 0 && !r.kept.has("/payload/"+r.spelledAs(name)) {
+			name += "/agentId" // of an object
+		}
+		r.as = append(r.as, spelling{name, ""})
 		if m.from == ofEvent && r.sh == sNodeEnter {
 			ev.NodeID = value
 		}
@@ -480,6 +486,16 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 			}
 		}
 	}
+}
+
+// spelledAs returns the name of a field on the line.
+func (r *reader) spelledAs(field string) string {
+	for _, as := range r.as {
+		if as.field == field && as.name != "" {
+			return as.name
+		}
+	}
+	return field
 }
 
 // envelopeParent stands for the envelope's parentSpanId among the spellings.
@@ -644,17 +660,43 @@ func (k *keeper) next(name string) {
 	k.buf = append(jsonwire.AppendString(k.buf, name), ':')
 }
 
+func (k *keeper) has(name string) bool { return k.many[name] || slices.Contains(k.names, name) }
+
+// addSpellings keeps which fields have other names, and which were made up.
 func (k *keeper) addSpellings(as []spelling) {
-	k.next("/as")
-	for i, a := range as {
-		sep := byte(',')
-		if i == 0 {
-			sep = '{'
+	for _, made := range [...]bool{false, true} {
+		open := true
+		for _, a := range as {
+			if made != (a.name == "") {
+				continue
+			}
+			switch {
+			case !open:
+				k.buf = append(k.buf, ',')
+			case made:
+				k.next("/made")
+				k.buf = append(k.buf, '[')
+			default:
+				k.next("/as")
+				k.buf = append(k.buf, '{')
+			}
+			open = false
+			k.buf = jsonwire.AppendString(k.buf, a.field)
+			if !made {
+				k.buf = jsonwire.AppendString(append(k.buf, ':'), a.name)
+			}
 		}
-		k.buf = jsonwire.AppendString(append(k.buf, sep), a.field)
-		k.buf = jsonwire.AppendString(append(k.buf, ':'), a.name)
+		if !open {
+			k.buf = append(k.buf, "}]"[b2i(made)])
+		}
 	}
-	k.buf = append(k.buf, '}')
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // checkLine applies the rules of the document to a line that was read.

@@ -98,7 +98,8 @@
 //	"/payload/error/x":1         a member inside a field
 //	"/payload":"text"            a payload that is no object
 //	"/~1x":1                     a member of the envelope whose name begins with a slash
-//	"/as":{"toolId":"tool"}      a field that was spelled otherwise; "" if it was made up
+//	"/as":{"toolId":"tool"}      a field that has another name on the line
+//	"/made":["callId"]           a field that the line lacks
 //
 // The encoder writes these members after its own of the same object. One that
 // is named like a field is written only as long as the field does not say

@@ -35,6 +35,8 @@ type Encoder struct {
 	pending []loss
 	damaged bool // it holds what no line can carry
 
+	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
+
 	ids   madeIDs
 	check *reader // reads origins
 	was   []byte
@@ -162,7 +164,7 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) 
 // line appends the event's line without a newline, and collects what it does
 // not say.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
-	e.pending, e.damaged = e.pending[:0], false
+	e.pending, e.damaged, e.hiddenRefs = e.pending[:0], false, [2]*string{}
 	e.extras(ev)
 	agentInPayload := e.actor(ev, sh)
 
@@ -322,7 +324,12 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 		case *agentevents.ToolReturned:
 			call = p.CallID
 		}
-		dst = append(append(append(dst, '"'), e.ids.span(ev.RunID, ev.AgentID, call)...), '"')
+		if dst = append(dst, '"'); call != "" {
+			dst = e.ids.append(dst, "call", ev.RunID, ev.AgentID, call)
+		} else {
+			dst = append(dst, e.ids.span(ev.RunID, ev.AgentID, "")...)
+		}
+		dst = append(dst, '"')
 		if _, started := ev.Payload.(*agentevents.AgentStarted); started && hasParent {
 			parent = e.ids.span(ev.RunID, ev.ParentAgentID, ev.ParentCallID)
 		} else if call != "" && hasParent {
@@ -446,12 +453,9 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		dst = append(dst, '}')
 		e.place = e.place[:len("/payload")]
 	}
-	if len(c.agentID)|len(c.workflowID)|len(c.phase)|len(c.nodeID)|len(c.nodeRunID)|len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 ||
-		c.step.OK || c.marks != 0 {
-		for i, name := range commonNames {
-			if sh.lists&(1<<i) == 0 {
-				dst = e.member(dst, name, c.field(i), false)
-			}
+	for i, name := range commonNames {
+		if sh.lists&(1<<i) == 0 && (c.has(i) || e.own && e.kept.deep) {
+			dst = e.member(dst, name, c.field(i), false)
 		}
 	}
 	if e.own {
@@ -469,7 +473,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 // hide returns the fields that the line lacked, as long as they are what
 // readers make up. For an event of another origin it lists what they will.
 func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
-	for _, m := range sh.made {
+	for i, m := range sh.made {
 		field := e.fields[m.field]
 		name := bare(sh.names[m.field])
 		if lacks(field) {
@@ -488,6 +492,12 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 				pointer += "/agentId"
 			}
 			e.lose(loss{what: dialect.Made, pointer: pointer, detail: "by readers"})
+			continue
+		}
+		if ref, ok := field.(*agentevents.AgentRef); ok && e.madeUp(name+"/agentId") {
+			if value, _ := made(m.from, ev, &e.open); ref.AgentID == value {
+				e.hiddenRefs[i&1] = &ref.AgentID
+			}
 			continue
 		}
 		if !e.madeUp(name) {
@@ -542,8 +552,12 @@ func same(field any, value string) bool {
 // absent. Where the line spelled it in a way that still says the same, that is
 // written.
 func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte {
-	if e.own && !hidden && len(e.kept.as) > 0 && plain(field) && zero(field) {
-		hidden = e.madeUp(string(append(append(e.place, '/'), token(bare(name))...)[len("/payload/"):]))
+	if e.own && !hidden && len(e.kept.as) > 0 {
+		if ref, ok := field.(*string); ok && (ref == e.hiddenRefs[0] || ref == e.hiddenRefs[1]) {
+			hidden = true
+		} else if zero(field) {
+			hidden = e.madeUp(string(append(append(e.place, '/'), token(bare(name))...)[len("/payload/"):]))
+		}
 	}
 	if !e.own || !e.kept.deep {
 		if hidden {
@@ -564,7 +578,7 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 	return dst
 }
 
-// zero reports whether a plain field is zero.
+// zero reports whether a field that is written even then is zero.
 func zero(field any) bool {
 	switch v := field.(type) {
 	case *int:
@@ -576,7 +590,9 @@ func zero(field any) bool {
 	case *time.Duration:
 		return *v == 0
 	case *[]string:
-		return *v == nil
+		return len(*v) == 0
+	case *agentevents.JSON:
+		return *v == "" || *v == "null" // the native format writes null for none
 	}
 	return false
 }
@@ -649,6 +665,10 @@ func (k *keptMembers) parse(text string) {
 			k.parseSpellings(&s)
 			continue
 		}
+		if name == "/made" && s.Kind() == '[' {
+			k.parseMade(&s)
+			continue
+		}
 		start := s.Offset()
 		if s.Skip() != nil {
 			return
@@ -659,30 +679,39 @@ func (k *keptMembers) parse(text string) {
 }
 
 func (k *keptMembers) parseSpellings(s *jsonwire.Scanner) {
-	if s.Object() != nil {
-		return
-	}
+	_ = s.Object()
 	for {
 		field, ok, err := s.Member()
 		if err != nil || !ok {
 			return
 		}
-		if s.Kind() != '"' {
-			_ = s.Skip()
-			continue
-		}
 		name, err := s.String()
 		if err != nil {
+			_ = s.Skip()
+		} else if name != "" {
+			k.as = append(k.as, spelling{field, name})
+		}
+	}
+}
+
+func (k *keptMembers) parseMade(s *jsonwire.Scanner) {
+	_ = s.Array()
+	for {
+		if ok, err := s.Elem(); err != nil || !ok {
 			return
 		}
-		k.as = append(k.as, spelling{field, name})
+		if field, err := s.String(); err == nil {
+			k.as = append(k.as, spelling{field, ""})
+		} else {
+			_ = s.Skip()
+		}
 	}
 }
 
 // spelledAs returns the name that a field had on the line, or "".
 func (k *keptMembers) spelledAs(field string) string {
 	for _, as := range k.as {
-		if as.field == field {
+		if as.field == field && as.name != "" {
 			return as.name
 		}
 	}
@@ -693,8 +722,8 @@ func (k *keptMembers) spelledAs(field string) string {
 func (e *Encoder) madeUp(field string) bool {
 	if e.own {
 		for _, as := range e.kept.as {
-			if as.field == field {
-				return as.name == ""
+			if as.field == field && as.name == "" {
+				return true
 			}
 		}
 	}
@@ -744,6 +773,9 @@ func (e *Encoder) rest(dst []byte) []byte {
 			continue
 		}
 		name := m.name
+		if len(e.place) == 0 && slices.Contains(envelopeNames[:], `"`+name+`":`) {
+			continue // the event says something else now
+		}
 		if len(e.place) > 0 || strings.HasPrefix(name, "/") {
 			token, ok := cutPlace(name, e.place)
 			if !ok || strings.Contains(token, "/") {
@@ -800,15 +832,19 @@ func (m *madeIDs) span(run, agent, call string) string {
 }
 
 func (m *madeIDs) digits(what, run, agent, call string) string {
+	return string(m.append(nil, what, run, agent, call))
+}
+
+// append appends 16 digits that are not all zero.
+func (m *madeIDs) append(dst []byte, what, run, agent, call string) []byte {
 	m.buf = append(append(m.buf[:0], what...), 0)
 	for _, part := range [...]string{run, agent, call} {
 		m.buf = jsonwire.AppendString(m.buf, part) // quoted, so that they do not run into each other
 	}
-	h := max(jsonwire.Hash(m.buf), 1) // zero is no id
+	h := max(jsonwire.Hash(m.buf), 1)
 	const hex = "0123456789abcdef"
-	var text [16]byte
-	for i := range text {
-		text[i] = hex[h>>(60-4*i)&15]
+	for shift := 60; shift >= 0; shift -= 4 {
+		dst = append(dst, hex[h>>shift&15])
 	}
-	return string(text[:])
+	return dst
 }

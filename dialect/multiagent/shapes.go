@@ -93,6 +93,31 @@ func (c *common) field(n int) any {
 	return &c.marks
 }
 
+// has reports whether the common field of that number has a value.
+func (c *common) has(n int) bool {
+	switch n {
+	case cStep:
+		return c.step.OK
+	case cMarks:
+		return c.marks != 0
+	case cAgentID:
+		return c.agentID != ""
+	case cWorkflowID:
+		return c.workflowID != ""
+	case cPhase:
+		return c.phase != ""
+	case cNodeID:
+		return c.nodeID != ""
+	case cNodeRunID:
+		return c.nodeRunID != ""
+	case cParentAgentID:
+		return c.parentAgentID != ""
+	case cParentCallID:
+		return c.parentCallID != ""
+	}
+	return c.causationID != ""
+}
+
 // commonNumber returns the number of a common field, or -1.
 func commonNumber(name string) int {
 	switch name {

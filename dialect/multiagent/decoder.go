@@ -462,6 +462,9 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 	for i, field := range r.fields {
 		if r.filled&(1<<i) == 0 && (plain(field) || sh.names[i] == `"content":`) && !(r.sh == sMessageCreated && i == fieldMessageTS) {
 			r.as = append(r.as, spelling{bare(sh.names[i]), ""})
+			if content, ok := field.(*agentevents.JSON); ok {
+				*content = "null"
+			}
 		}
 	}
 	for _, m := range sh.made {

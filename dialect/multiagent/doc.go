@@ -75,8 +75,8 @@
 // approval.granted without approvalId answers the request that was opened last
 // in its span. toolId, itemType, budget and the other side of a handoff are
 // "unknown"; the sender of a message and the near side of a handoff are the
-// agent; a tool status follows from error. The encoder leaves out again what
-// was made up, as long as it is unchanged.
+// agent; a tool status follows from error; content is null. The encoder leaves out
+// again what was made up, as long as it is unchanged.
 //
 // # What is made up when an event lacks it
 //

@@ -48,7 +48,7 @@ func TestAnyPayload(t *testing.T) {
 		}},
 		{"workflow.node.enter", `{"agent":{"x":1,"agentId":"a","memoryRef":5}}`, nil},
 		{"agent.message.created", `{}`, func(t *testing.T, ev agentevents.Event) {
-			require.Equal(t, agentevents.ConversationMessage{MessageID: derived, From: "planner", TS: at.UnixMilli()}, ev.Payload.(*agentevents.MessageCreated).Message)
+			require.Equal(t, agentevents.ConversationMessage{MessageID: derived, From: "planner", Content: "null", TS: at.UnixMilli()}, ev.Payload.(*agentevents.MessageCreated).Message)
 		}},
 		{"agent.message.created", `{"role":"agent","text":"hi"}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, agentevents.JSON(`"hi"`), ev.Payload.(*agentevents.MessageCreated).Message.Content)

@@ -611,6 +611,9 @@ func (r *reader) attach(ev *agentevents.Event) error {
 		}
 	}
 	base := known.base
+	if len(known.text) > longLine {
+		*known = keptBefore{}
+	}
 	base.ID, base.Time, base.RunID, base.Scope = ev.ID, ev.Time, ev.RunID, ev.Scope
 	base.AgentID, base.Actor, base.ParentAgentID, base.ParentCallID = ev.AgentID, ev.Actor, ev.ParentAgentID, ev.ParentCallID
 	base.Step, base.TraceID, base.SpanID, base.ParentSpanID = ev.Step, ev.TraceID, ev.SpanID, ev.ParentSpanID

@@ -96,7 +96,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.pending = nil
 		if e.saysOrigin(&ev, origin, dst[mark:]) {
 			dst = append(dst[:mark], origin...)
-			pending = slices.DeleteFunc(pending, func(l loss) bool { return l.what == dialect.Made })
+			pending = slices.DeleteFunc(pending, func(l loss) bool { // what the line has as it was
+				return l.what == dialect.Made || strings.HasPrefix(l.pointer, "/"+string(Name)+"/")
+			})
 		}
 		e.pending = pending
 	}

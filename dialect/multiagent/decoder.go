@@ -178,7 +178,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 		}
 		if v == "" && n != mPayload {
 			empty |= 1 << n
-			if n != mSchemaVersion && n != mType {
+			if n != mSchemaVersion && n != mType && n != mRunID {
 				r.kept.add(name, `""`)
 			}
 		}
@@ -671,13 +671,13 @@ func (k *keeper) has(name string) bool { return k.many[name] || slices.Contains(
 // addSpellings keeps which fields have other names, and which were made up.
 func (k *keeper) addSpellings(as []spelling) {
 	for _, made := range [...]bool{false, true} {
-		open := true
+		none := true
 		for _, a := range as {
 			if made != (a.name == "") {
 				continue
 			}
 			switch {
-			case !open:
+			case !none:
 				k.buf = append(k.buf, ',')
 			case made:
 				k.next("/made")
@@ -686,23 +686,20 @@ func (k *keeper) addSpellings(as []spelling) {
 				k.next("/as")
 				k.buf = append(k.buf, '{')
 			}
-			open = false
+			none = false
 			k.buf = jsonwire.AppendString(k.buf, a.field)
 			if !made {
 				k.buf = jsonwire.AppendString(append(k.buf, ':'), a.name)
 			}
 		}
-		if !open {
-			k.buf = append(k.buf, "}]"[b2i(made)])
+		switch {
+		case none:
+		case made:
+			k.buf = append(k.buf, ']')
+		default:
+			k.buf = append(k.buf, '}')
 		}
 	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // checkLine applies the rules of the document to a line that was read.

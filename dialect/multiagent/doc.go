@@ -55,8 +55,8 @@
 // under their native names: agentId, workflowId, phase, nodeId, nodeRunId, step,
 // parentAgentId, parentCallId, causationId and marks. Where phase stands without
 // workflowId, in a type that is not of a workflow, it is the payload's own word.
-// A step below 0, and that of agent.spawned and agent.completed, is too. So all
-// that a line does not say is the sequence number: readers count lines.
+// A step below 0, and that of agent.spawned and agent.completed, is too. So the
+// only field that a line does not say is the sequence number: readers count.
 //
 // # Agent and actor
 //

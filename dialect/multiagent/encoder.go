@@ -17,7 +17,8 @@ import (
 //
 // It refuses, with an [*agentevents.InvariantError] of one of this package's
 // rules, events of a workflow that lack the workflow's id or their phase, and
-// events without a run. Its state is a bounded list of open calls and
+// events without a run; but a line that was read by a reader with Verbatim set
+// is written as it was, as long as the event is not changed. Its state is a bounded list of open calls and
 // approvals, a counter for each run, and the losses.
 type Encoder struct {
 	losses  dialect.Losses
@@ -80,8 +81,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	} else if sh == sUnknown {
 		return dst, e.losses.Refuse(&ev)
 	}
-	if err := e.refuse(&ev, sh); err != nil {
-		return dst, err
+	origin := ev.Origin()
+	broken := e.refuse(&ev)
+	if broken != nil && origin == "" {
+		return dst, broken
 	}
 	mark := len(dst)
 	dst = e.line(dst, &ev, sh)
@@ -91,16 +94,22 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			return dst[:mark], err
 		}
 	}
-	if origin := ev.Origin(); origin != "" && origin != string(dst[mark:]) {
+	if origin != "" && origin == string(dst[mark:]) {
+		broken = nil
+	} else if origin != "" {
 		pending := e.pending
 		e.pending = nil
 		if e.saysOrigin(&ev, origin, dst[mark:]) {
+			broken = nil // it came like that
 			dst = append(dst[:mark], origin...)
 			pending = slices.DeleteFunc(pending, func(l loss) bool { // what the line has as it was
 				return l.what == dialect.Made || strings.HasPrefix(l.pointer, "/"+string(Name)+"/")
 			})
 		}
 		e.pending = pending
+	}
+	if broken != nil {
+		return dst[:mark], broken
 	}
 	if ev.Sequence != e.numbers.Next(ev.RunID) {
 		e.lose(lostSequence)
@@ -131,10 +140,9 @@ func (e *Encoder) drop(pointer string, present bool) {
 }
 
 // refuse returns the error of an event that the document does not allow.
-func (e *Encoder) refuse(ev *agentevents.Event, sh int) error {
+func (e *Encoder) refuse(ev *agentevents.Event) error {
 	rule, pointer, detail := contextRule(ev)
-	switch {
-	case ev.RunID == "":
+	if ev.RunID == "" {
 		rule, pointer, detail = RuleEnvelope, "/runId", "is required"
 	}
 	if rule == "" {
@@ -441,7 +449,13 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 	}
 	for i, field := range e.fields {
 		name := sh.names[i]
-		if e.own && len(e.kept.as) > 0 {
+		if !e.own {
+			if hidden&(1<<i) == 0 {
+				dst = e.value(dst, name, field)
+			}
+			continue
+		}
+		if len(e.kept.as) > 0 {
 			if as := e.kept.spelledAs(bare(name)); as != "" {
 				name = jsonwire.Quote(as) + ":"
 			}
@@ -455,9 +469,11 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		dst = append(dst, '}')
 		e.place = e.place[:len("/payload")]
 	}
-	for i, name := range commonNames {
-		if sh.lists&(1<<i) == 0 && (c.has(i) || e.own && e.kept.deep) {
-			dst = e.member(dst, name, c.field(i), false)
+	if e.own && e.kept.deep || c.any(sh.lists) {
+		for i, name := range commonNames {
+			if sh.lists&(1<<i) == 0 {
+				dst = e.member(dst, name, c.field(i), false)
+			}
 		}
 	}
 	if e.own {

@@ -93,29 +93,12 @@ func (c *common) field(n int) any {
 	return &c.marks
 }
 
-// has reports whether the common field of that number has a value.
-func (c *common) has(n int) bool {
-	switch n {
-	case cStep:
-		return c.step.OK
-	case cMarks:
-		return c.marks != 0
-	case cAgentID:
-		return c.agentID != ""
-	case cWorkflowID:
-		return c.workflowID != ""
-	case cPhase:
-		return c.phase != ""
-	case cNodeID:
-		return c.nodeID != ""
-	case cNodeRunID:
-		return c.nodeRunID != ""
-	case cParentAgentID:
-		return c.parentAgentID != ""
-	case cParentCallID:
-		return c.parentCallID != ""
-	}
-	return c.causationID != ""
+// any reports whether a common field has a value, but for those in lists.
+func (c *common) any(lists uint16) bool {
+	// Most are empty in most events: one look at them is enough.
+	return len(c.nodeRunID)|len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 || c.step.OK || c.marks != 0 ||
+		c.agentID != "" && lists&(1<<cAgentID) == 0 || c.workflowID != "" && lists&(1<<cWorkflowID) == 0 ||
+		c.phase != "" && lists&(1<<cPhase) == 0 || c.nodeID != "" && lists&(1<<cNodeID) == 0
 }
 
 // commonNumber returns the number of a common field, or -1.

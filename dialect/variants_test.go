@@ -15,6 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 )
 
@@ -39,6 +40,17 @@ var documents = []document{
 		decoder:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
 		lenient:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) },
 		encoder:  func() dialect.Encoder { return kahn.NewEncoder() },
+	},
+	{
+		name: dialect.MultiAgent, column: "wiki", member: "type",
+		variants: strings.Fields(`session.started workflow.node.enter agent.message.created agent.task.assigned tool.call.started tool.call.completed
+			handoff.requested handoff.accepted blackboard.item.created approval.requested approval.granted verifier.issue.found loop.round.completed
+			budget.exceeded session.completed workflow.created workflow.approved workflow.phase.started workflow.phase.completed agent.spawned
+			agent.completed claim.verified workflow.checkpoint.saved workflow.checkpoint.resumed workflow.finalized`),
+		decoder: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{Strict: true}) },
+		lenient: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
+		encoder: func() dialect.Encoder { return multiagent.NewEncoder() },
+		suite:   dialecttest.Dialect{Ignore: []string{"/multiagent/schemaVersion"}, Maps: []string{"/payload/modelUsage"}},
 	},
 	{
 		name: dialect.OpenHarness, column: "resume spec", member: "type",
@@ -97,7 +109,7 @@ func TestVariants(t *testing.T) {
 			require.Len(t, lines, len(d.variants), "lines of other variants")
 		})
 	}
-	require.Equal(t, 26, total, "the documents name 76 variants")
+	require.Equal(t, 51, total, "the documents name 76 variants")
 }
 
 // readmeTable returns the README's table of kinds: the cells of a kind, by the

@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 )
 
@@ -28,6 +29,11 @@ func wires() []wire {
 		{"kahn", "agent transition events of KAHN (seed 000)",
 			func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) },
 			func() dialect.Encoder { return kahn.NewEncoder() }},
+		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki (seed 001)",
+			func(strict bool) agentevents.Decoder {
+				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
+			},
+			func() dialect.Encoder { return multiagent.NewEncoder() }},
 		{"openharness", "the Agent Observability & Resume Specification (seed 003)",
 			func(strict bool) agentevents.Decoder {
 				return openharness.NewDecoder(openharness.Options{Strict: strict})

@@ -24,6 +24,7 @@ type payloadOps interface {
 	check() *fieldError
 	reset()
 	index() int // in the catalog, or -1
+	hasExtra() bool
 }
 
 // kindOf returns the kind of p, and false if p is nil, a nil pointer or not a
@@ -687,6 +688,8 @@ func (u *Unknown) parseJSON(s *jsonwire.Scanner) error {
 func (u *Unknown) reset() { *u = Unknown{} }
 
 func (u *Unknown) index() int { return -1 }
+
+func (u *Unknown) hasExtra() bool { return false }
 
 func (u *Unknown) check() *fieldError {
 	if u.Type == "" {

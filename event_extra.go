@@ -75,6 +75,14 @@ func (e *Event) SetExtra(name string, value JSON) error {
 	return nil
 }
 
+// PayloadExtra reports whether the payload, or a value inside it, has members
+// of its line that no field has. [Event.AppendJSON] writes them; who reads the
+// fields does not see them.
+func (e *Event) PayloadExtra() bool {
+	p := ops(e.Payload)
+	return p != nil && p.hasExtra()
+}
+
 // Origin returns the line that the event was read from by a [Reader] with
 // Verbatim set, however the event was changed since; otherwise "". A line of
 // which several events were made is nobody's.

@@ -83,3 +83,19 @@ func (d *twice) Decode(dst []Event, line []byte) ([]Event, error) {
 	}
 	return dst, err
 }
+
+func TestPayloadExtra(t *testing.T) {
+	for payload, want := range map[string]bool{
+		`"run.paused","payload":{"reason":""}`:                                                  false,
+		`"run.paused","payload":{"x":1}`:                                                        true,
+		`"run.failed","payload":{"error":{"message":"x"}}`:                                      false,
+		`"run.failed","payload":{"error":{"message":"x","y":1}}`:                                true,
+		`"agent.ended","payload":{"modelUsage":{"m":{"inputTokens":1,"outputTokens":1,"y":1}}}`: true,
+		`"clarification.requested","payload":{"interruptId":"i","questions":[{"id":"a","question":"b"},{"id":"a","question":"b","y":1}]}`: true,
+		`"vendor.thing","payload":{"x":1}`: false,
+	} {
+		e := decodeLine(t, `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","runId":"r","type":`+payload+`}`)
+		require.Equal(t, want, e.PayloadExtra(), payload)
+	}
+	require.False(t, new(Event).PayloadExtra())
+}

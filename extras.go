@@ -131,6 +131,18 @@ func uvarint(s string) (value, size int) {
 	return 0, len(s)
 }
 
+// unknown reports whether there is a member that no field has.
+func (x extras) unknown() bool {
+	for x != "" {
+		_, what, _, rest := x.next()
+		if what == unknownMember {
+			return true
+		}
+		x = rest
+	}
+	return false
+}
+
 // lacks returns the name of a required field that was not in the object, or
 // "".
 func (x extras) lacks() string {

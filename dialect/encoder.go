@@ -33,7 +33,7 @@ var ErrNoCounterpart = errors.New("dialect: the document has no counterpart for 
 // A Loss is a difference between events and the lines that were written of
 // them, with how often it occurred.
 type Loss struct {
-	Kind agentevents.Kind // of the event
+	Kind agentevents.Kind // of the event; empty: of events of every kind
 	// Pointer is the place in the event's native line, such as /payload/model;
 	// empty is the whole event. For Made it is what the line's member would be
 	// read as.
@@ -70,36 +70,60 @@ func (c Change) String() string {
 }
 
 // Losses collects losses: the same one many times is one with a count. The zero
-// Losses is empty. Encoders embed it or keep one.
+// Losses is empty. Encoders keep one.
 type Losses struct {
-	m    map[lossKey]*Loss
-	last *Loss
+	every kindLosses // of events of every kind
+	kinds map[agentevents.Kind]*kindLosses
+	last  *kindLosses
 }
 
-type lossKey struct {
-	kind            agentevents.Kind
-	pointer, detail string
-	what            Change
+// kindLosses are the losses of one kind. Events of a kind mostly lose the same,
+// so the next loss is looked for behind the last one.
+type kindLosses struct {
+	kind agentevents.Kind
+	list []Loss
+	next int
+}
+
+func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) {
+	for range 2 {
+		for i := k.next; i < len(k.list); i++ {
+			if p := &k.list[i]; p.Pointer == pointer && p.What == what && p.Detail == detail {
+				p.Count++
+				k.next = i + 1
+				return
+			}
+		}
+		if k.next == 0 {
+			break
+		}
+		k.next = 0
+	}
+	k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, Count: 1, RunID: ev.RunID, Sequence: ev.Sequence})
+	k.next = len(k.list)
 }
 
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
 	kind := ev.Kind()
-	if p := l.last; p != nil && p.Pointer == pointer && p.What == what && p.Kind == kind && p.Detail == detail {
-		p.Count++
-		return
-	}
-	key := lossKey{kind, pointer, detail, what}
-	p := l.m[key]
-	if p == nil {
-		p = &Loss{Kind: kind, Pointer: pointer, What: what, Detail: detail, RunID: ev.RunID, Sequence: ev.Sequence}
-		if l.m == nil {
-			l.m = map[lossKey]*Loss{}
+	if l.last == nil || l.last.kind != kind {
+		k := l.kinds[kind]
+		if k == nil {
+			k = &kindLosses{kind: kind}
+			if l.kinds == nil {
+				l.kinds = map[agentevents.Kind]*kindLosses{}
+			}
+			l.kinds[kind] = k
 		}
-		l.m[key] = p
+		l.last = k
 	}
-	p.Count++
-	l.last = p
+	l.last.add(ev, what, pointer, detail)
+}
+
+// Every is Add for what events of every kind lose, such as an id where the
+// document has none: the loss has no kind.
+func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) {
+	l.every.add(ev, what, pointer, detail)
 }
 
 // Drop counts a member that is left out, if present says that there is one.
@@ -111,9 +135,9 @@ func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 
 // List returns the losses in order of kind and place.
 func (l *Losses) List() []Loss {
-	list := make([]Loss, 0, len(l.m))
-	for _, p := range l.m {
-		list = append(list, *p)
+	list := slices.Clone(l.every.list)
+	for _, k := range l.kinds {
+		list = append(list, k.list...)
 	}
 	slices.SortFunc(list, func(a, b Loss) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))

@@ -50,6 +50,15 @@ func (u *Unknowns) Add(name, raw string) bool {
 	return true
 }
 
+// Object returns what was collected as one JSON object, and "" when there is
+// nothing.
+func (u *Unknowns) Object() agentevents.JSON {
+	if len(u.buf) == 0 {
+		return ""
+	}
+	return agentevents.JSON("{" + string(u.buf) + "}")
+}
+
 // Keep puts what was collected into the event, as its extra member of the
 // dialect's name.
 func (u *Unknowns) Keep(ev *agentevents.Event, name Name) error {
@@ -115,12 +124,16 @@ func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
 	}
 }
 
-// DropExtras counts the extra members of the event that are not the dialect's.
+// DropExtras counts the extra members of the event that are not the dialect's,
+// and those inside the payload.
 func (l *Losses) DropExtras(ev *agentevents.Event, name Name) {
 	for n := range ev.Extras() {
 		if n != string(name) {
 			l.Add(ev, Dropped, "/"+pointerToken(n), "")
 		}
+	}
+	if ev.PayloadExtra() {
+		l.Add(ev, Dropped, "/payload", "members that no field has")
 	}
 }
 

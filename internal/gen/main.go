@@ -34,7 +34,7 @@
 // # How it is made
 //
 // load (load.go) turns the source into a [model]; types.go knows the field
-// types; append.go, parse.go, check.go, clean.go, clone.go and kinds.go write one file
+// types; append.go, parse.go, check.go, clean.go, clone.go, extra.go and kinds.go write one file
 // each. The JSON text of a single value is the row of a table, [scalars], so a
 // new scalar type is a new row and a case in [model.typeOf]. Slices, maps and
 // pointers have one function per type, which the [writer] adds on demand.
@@ -108,6 +108,7 @@ func generate(dir string) ([]file, error) {
 		{"check_gen.go", writeCheck},
 		{"clean_gen.go", writeClean},
 		{"clone_gen.go", writeClone},
+		{"extra_gen.go", writeExtra},
 		{"kinds_gen.go", writeKinds},
 		{"parse_gen.go", writeParse},
 	} {

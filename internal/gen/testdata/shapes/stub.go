@@ -23,6 +23,7 @@ type payloadOps interface {
 	parseJSON(s *jsonwire.Scanner) error
 	check() *fieldError
 	index() int
+	hasExtra() bool
 }
 
 type Unknown struct{ Type Kind }
@@ -32,6 +33,7 @@ func (u *Unknown) appendJSON(dst []byte) []byte        { return append(dst, "{}"
 func (u *Unknown) parseJSON(s *jsonwire.Scanner) error { return s.Skip() }
 func (u *Unknown) check() *fieldError                  { return nil }
 func (u *Unknown) index() int                          { return -1 }
+func (u *Unknown) hasExtra() bool                      { return false }
 func (u *Unknown) clean(*cleaner) *Unknown             { return u }
 
 type JSON string

@@ -1,0 +1,136 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want Name
+	}{
+		{`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`, Native},
+		{`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","actor":"user","traceId":"t","payload":{}}`, Native},
+		{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`, KAHN},
+		{`{"id":"e","traceId":"t","spanId":"s","sessionId":"s","runId":"r","actor":"a","type":"session.started","payload":null,"timestamp":"2026-05-05T09:00:00Z","schemaVersion":"1"}`, MultiAgent},
+		{`{"type":"span","timestamp":1.5,"sequence":0,"session_id":"s","run_id":"r","subject":"TURN","phase":"start"}`, KAOS},
+		{`data: {"type":"text_delta"}`, KAOS},
+		{`event: text_delta`, KAOS},
+		{`{"type":"agent:text","nodeId":"n","runId":"r","timestamp":1777971600000,"content":"x"}`, OpenHarness},
+		{`{"type":"flow:start","flowName":"f","timestamp":1777971600000}`, OpenHarness},
+		{`{"eventId":"e","runId":"r","type":"agent.reasoned","payload":{},"timestamp":"2026-05-05T09:00:00Z","sequence":0}`, OpenWOP},
+		{`{"type":"system","subtype":"init","session_id":"s"}`, ""},
+		{`{"type":"user","message":{}}`, ""},
+		{`{}`, ""},
+		{`[]`, ""},
+		{``, ""},
+		{`{"type":1}`, ""},
+		{`{"type":"x"`, ""},
+	} {
+		require.Equal(t, c.want, Detect(c.line), c.line)
+	}
+}
+
+func TestDerivedID(t *testing.T) {
+	seen := map[string]bool{}
+	for _, line := range []string{"", "a", `{"a":1}`, `{"a":2}`} {
+		for number := range 50 {
+			for part := range 5 {
+				id := DerivedID(line, number, part)
+				require.Equal(t, id, DerivedID(line, number, part))
+				require.False(t, seen[id])
+				seen[id] = true
+				require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
+			}
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	var n Numbers
+	for want := range uint64(3) {
+		require.Equal(t, want, n.Next("a"))
+		require.Equal(t, want, n.Next(""))
+		require.Equal(t, want, n.Next("b"))
+	}
+}
+
+func TestLosses(t *testing.T) {
+	var l Losses
+	ev := agentevents.Event{RunID: "r", Sequence: 7, Payload: &agentevents.RunPaused{}}
+	other := agentevents.Event{RunID: "r", Sequence: 9, Payload: &agentevents.RunResumed{}}
+	require.Empty(t, l.List())
+	for range 3 {
+		l.Every(&ev, Dropped, "/id", "none")
+		l.Drop(&ev, "/payload/reason", true)
+		l.Drop(&ev, "/payload/reason", false)
+		l.Add(&ev, Made, "/step", "")
+		l.Every(&other, Dropped, "/id", "none")
+		err := l.Refuse(&other)
+		require.ErrorIs(t, err, ErrNoCounterpart)
+		require.ErrorContains(t, err, "run.resumed")
+	}
+	l.Add(&ev, Altered, "/step", "")
+	require.Equal(t, []Loss{
+		{Pointer: "/id", What: Dropped, Detail: "none", Count: 6, RunID: "r", Sequence: 7},
+		{Kind: "run.paused", Pointer: "/payload/reason", What: Dropped, Count: 3, RunID: "r", Sequence: 7},
+		{Kind: "run.paused", Pointer: "/step", What: Altered, Count: 1, RunID: "r", Sequence: 7},
+		{Kind: "run.paused", Pointer: "/step", What: Made, Count: 3, RunID: "r", Sequence: 7},
+		{Kind: "run.resumed", What: Dropped, Detail: "no counterpart", Count: 3, RunID: "r", Sequence: 9},
+	}, l.List())
+	require.Equal(t, "dropped altered made up", fmt.Sprint(Dropped, " ", Altered, " ", Made))
+}
+
+func TestUnknowns(t *testing.T) {
+	var u Unknowns
+	ev := agentevents.Event{Payload: &agentevents.RunPaused{}}
+	require.NoError(t, u.Keep(&ev, KAHN))
+	require.Empty(t, ev.Extra("kahn"))
+	require.Empty(t, u.Object())
+	require.True(t, u.Add(`a"b`, `1`))
+	for i := range 3 * fewNames {
+		require.True(t, u.Add(fmt.Sprint("n", i), "{}"))
+	}
+	require.True(t, u.Add("", `null`))
+	for _, again := range []string{`a"b`, "n0", "n47", ""} {
+		require.False(t, u.Add(again, "1"), again)
+	}
+	require.NoError(t, u.Keep(&ev, KAHN))
+	require.Equal(t, agentevents.JSON("1"), Unknown(&ev, KAHN, `a"b`))
+	require.Equal(t, agentevents.JSON("null"), Unknown(&ev, KAHN, ""))
+	require.Empty(t, Unknown(&ev, KAHN, "n48"))
+	require.Empty(t, Unknown(&ev, KAOS, "n1"))
+
+	u.Reset()
+	require.True(t, u.Add("x", "1"))
+	require.True(t, u.Add("y", `[2]`))
+	require.NoError(t, u.Keep(&ev, KAHN))
+	require.Equal(t, `{,"x":1,"y":[2]`, string(AppendUnknowns([]byte("{"), &ev, KAHN, nil)))
+	require.Equal(t, `,"y":[2]`, string(AppendUnknowns(nil, &ev, KAHN, func(name string) bool { return name == "x" })))
+	require.Empty(t, AppendUnknowns(nil, &ev, OpenWOP, nil))
+
+	// What somebody else put there is no reason to fail.
+	require.NoError(t, ev.SetExtra("kahn", `[1]`))
+	require.Empty(t, AppendUnknowns(nil, &ev, KAHN, nil))
+	require.Empty(t, Unknown(&ev, KAHN, "x"))
+
+	require.NoError(t, ev.SetExtra("a/b~", `1`))
+	var l Losses
+	l.DropExtras(&ev, KAHN)
+	require.Len(t, l.List(), 1)
+	require.Equal(t, "/a~1b~0", l.List()[0].Pointer)
+	require.True(t, errors.Is(l.Refuse(&ev), ErrNoCounterpart))
+
+	// Members inside the payload are the native format's.
+	require.NoError(t, ev.UnmarshalJSON([]byte(`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00Z","type":"run.failed","runId":"r","payload":{"error":{"message":"x","of":"y"}}}`)))
+	l = Losses{}
+	l.DropExtras(&ev, KAHN)
+	require.Len(t, l.List(), 1)
+	require.Equal(t, "/payload", l.List()[0].Pointer)
+}

@@ -1,0 +1,88 @@
+package kahn
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+)
+
+// check applies the document's rules to a line.
+func (f *fields) check(v int) error {
+	fail := func(rule agentevents.Rule, member int, detail string) error {
+		return &agentevents.InvariantError{
+			Rule: rule, Kind: agentevents.Kind(f.event), RunID: f.runID, AgentID: f.agentID, Pointer: "/" + memberName(member), Detail: detail,
+		}
+	}
+	required := base
+	if v != vUnknown {
+		required |= variants[v].members &^ variants[v].optional
+	}
+	if missing := required &^ f.seen; missing != 0 {
+		for m := 1; m <= numMembers; m++ {
+			if missing.has(m) {
+				return fail(RuleRequired, m, "is required")
+			}
+		}
+	}
+	if !runPattern.matches(f.runID) {
+		return fail(RuleID, mRunID, strconv.Quote(f.runID)+" does not match "+PatternRunID)
+	}
+	if f.seen.has(mAgentID) && !agentPattern.matches(f.agentID) && !(v == vAudit && f.agentID == "") {
+		return fail(RuleID, mAgentID, strconv.Quote(f.agentID)+" does not match "+PatternAgentID)
+	}
+	if f.seen.has(mStep) && f.step < 0 {
+		return fail(RuleRange, mStep, strconv.FormatInt(f.step, 10)+" is below 0")
+	}
+	if f.duration < 0 {
+		m := mDuration
+		if v == vEnd {
+			m = mTotalDuration
+		}
+		return fail(RuleRange, m, "is below 0")
+	}
+	word := func(member int, s string, known ...string) error {
+		for _, k := range known {
+			if s == k {
+				return nil
+			}
+		}
+		return fail(RuleEnum, member, strconv.Quote(s)+" is not one of the values")
+	}
+	switch v {
+	case vTransition:
+		if err := word(mFrom, f.from, statuses...); err != nil {
+			return err
+		}
+		return word(mTo, f.to, statuses...)
+	case vTool:
+		for m, s := range map[int]string{mInputSummary: f.input, mOutputSummary: f.output} {
+			if len(s) > MaxSummary && utf8.RuneCountInString(s) > MaxSummary {
+				return fail(RuleSummary, m, "has "+strconv.Itoa(utf8.RuneCountInString(s))+" characters, the limit is "+strconv.Itoa(MaxSummary))
+			}
+		}
+	case vAudit:
+		if !checkpointPattern.matches(f.checkpoint) {
+			return fail(RuleID, mCheckpointID, strconv.Quote(f.checkpoint)+" does not match "+PatternCheckpointID)
+		}
+		return word(mResult, f.result, results...)
+	case vEnd:
+		for m, n := range [...]int64{mTotalSteps: f.steps, mTotalToolCalls: f.calls, mTotalAudits: f.audits, mAuditsPassed: f.pass, mAuditsFailed: f.fail} {
+			if n < 0 {
+				return fail(RuleRange, m, strconv.FormatInt(n, 10)+" is below 0")
+			}
+		}
+		if f.score < 0 || f.score > 1 {
+			return fail(RuleRange, mScore, strconv.FormatFloat(f.score, 'g', -1, 64)+" is not in [0, 1]")
+		}
+		return word(mOutcome, f.outcome, outcomes...)
+	}
+	return nil
+}
+
+// The document's enums.
+var (
+	statuses = []string{"thinking", "tool_call", "tool_result", "response", "reflect", "blocked-on-clarification", "converged", "failed"}
+	outcomes = []string{"converged", "partial", "escaped", "aborted"}
+	results  = []string{"pass", "fail", "warn"}
+)

@@ -1,0 +1,351 @@
+package kahn
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Options configure a [Decoder]. The zero Options are usable.
+type Options struct {
+	// Strict refuses lines that break a rule of the document: a required
+	// member that is missing, an id outside its pattern, a word outside its
+	// enum, a number below zero, a summary over [MaxSummary] characters. The
+	// error is an [*agentevents.InvariantError] whose Rule is one of this
+	// package's. Without it such lines are read as far as they can be.
+	Strict bool
+}
+
+// The rules of the document that a strict decoder knows.
+const (
+	RuleRequired agentevents.Rule = "kahn-required" // a required member is missing
+	RuleID       agentevents.Rule = "kahn-id"       // an id does not match its pattern
+	RuleEnum     agentevents.Rule = "kahn-enum"     // a status, outcome or result the document does not list
+	RuleRange    agentevents.Rule = "kahn-range"    // a number outside its range
+	RuleSummary  agentevents.Rule = "kahn-summary"  // a summary that is too long
+)
+
+// A Decoder turns KAHN lines into events; it implements
+// [agentevents.Decoder]. It is for one log only, without concurrent use.
+//
+// A tool_invocation becomes one ToolReturned with OneEvent set. Lines with
+// an event that the document does not list become [agentevents.Unknown], with
+// the members of the line that are not in the envelope.
+type Decoder struct {
+	o       Options
+	lines   int
+	numbers dialect.Numbers
+	times   jsonwire.TimeCache
+	scanner jsonwire.Scanner
+	unknown dialect.Unknowns
+	after   [numMembers + 1]uint8 // the member that came last time after another one
+}
+
+// NewDecoder returns a decoder.
+func NewDecoder(o Options) *Decoder { return &Decoder{o: o} }
+
+// fields are the members of a line that a struct of the vocabulary takes over.
+type fields struct {
+	seen                             set
+	time                             time.Time
+	runID, event, agentID            string
+	task, model, from, to, reason    string
+	tool, input, output, err         string
+	checkpoint, result, outcome      string
+	evidence                         string
+	step                             int64
+	duration                         time.Duration
+	ok                               bool
+	score                            float64
+	steps, calls, audits, pass, fail int64
+}
+
+// Decode appends the event of a line.
+func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	text := string(line)
+	d.lines++
+	var f fields
+	v, err := d.read(text, &f)
+	if err != nil {
+		return dst, err
+	}
+	if d.o.Strict {
+		if err := f.check(v); err != nil {
+			return dst, err
+		}
+	}
+	dst = append(dst, agentevents.Event{})
+	ev := &dst[len(dst)-1]
+	*ev = agentevents.Event{
+		ID: dialect.DerivedID(text, d.lines, 0), Sequence: d.numbers.Next(f.runID), Time: f.time, RunID: f.runID,
+		AgentID: f.agentID, SchemaVersion: agentevents.SchemaVersion,
+	}
+	if f.seen.has(mStep) {
+		ev.Step = agentevents.Some(int(f.step))
+	}
+	if v == vUnknown {
+		p := &agentevents.Unknown{Type: unknownType(f.event), Raw: "{}"}
+		if raw := d.unknown.Object(); raw != "" {
+			p.Raw = raw
+		}
+		ev.Payload = p
+		return dst, nil
+	}
+	ev.Payload = f.payload(v, text, d.lines)
+	if err := d.unknown.Keep(ev, Name); err != nil {
+		return dst[:len(dst)-1], err
+	}
+	return dst, nil
+}
+
+// End appends nothing: every line is an event by itself.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
+
+// unknownType is the kind of a line with another event. A name that the
+// vocabulary has given to something else gets a prefix.
+func unknownType(event string) agentevents.Kind {
+	k := agentevents.Kind(event)
+	if _, taken := k.Info(); taken || strings.HasPrefix(event, unknownPrefix) {
+		return agentevents.Kind(unknownPrefix) + k
+	}
+	return k
+}
+
+const unknownPrefix = string(Name) + ":"
+
+// read reads a line and returns its variant. Members that the variant does not
+// have are in d.unknown.
+func (d *Decoder) read(text string, f *fields) (v int, err error) {
+	v, done, err := d.scan(text, f, false, vUnknown)
+	if err != nil || done {
+		return v, err
+	}
+	// Which members the line may have depends on its event, which comes after
+	// some of them: look for it first.
+	event, err := findEvent(text)
+	if err != nil {
+		return v, err
+	}
+	*f = fields{}
+	v, _, err = d.scan(text, f, true, variantOf(event))
+	return v, err
+}
+
+func findEvent(text string) (string, error) {
+	var s jsonwire.Scanner
+	s.Reset(text)
+	if err := s.Object(); err != nil {
+		return "", err
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			return "", missingEvent(text)
+		}
+		if name == "event" {
+			return s.String()
+		}
+		if err := s.Skip(); err != nil {
+			return "", err
+		}
+	}
+}
+
+func missingEvent(text string) error {
+	return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: `the member "event" is missing or empty`}
+}
+
+// scan is read for a line whose variant is v; if that is not decided yet, it
+// gives up at a member that depends on it and reports false.
+func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done bool, err error) {
+	s := &d.scanner
+	s.Reset(text)
+	d.unknown.Reset()
+	if err := s.Object(); err != nil {
+		return v, false, err
+	}
+	known, last := membersOf(v), 0
+	for {
+		m, name, err := s.Field(memberNames[:], int(d.after[last]))
+		if err != nil {
+			return v, false, err
+		}
+		if m < 0 {
+			break
+		}
+		if m > 0 {
+			if f.seen.has(m) {
+				return v, false, s.Duplicate(name)
+			}
+			d.after[last], last = uint8(m-1), m
+		}
+		if !decided && (m == 0 || !base.has(m)) {
+			return v, false, nil
+		}
+		if m == 0 || !known.has(m) {
+			at := s.Offset()
+			raw, err := s.Raw()
+			if err != nil {
+				return v, false, err
+			}
+			if !d.unknown.Add(name, raw) {
+				return v, false, &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
+			}
+			continue
+		}
+		f.seen |= 1 << m
+		if err := d.member(s, m, v, f); err != nil {
+			return v, false, err
+		}
+		if m == mEvent && !decided {
+			v, decided = variantOf(f.event), true
+			known = membersOf(v)
+		}
+	}
+	if err := s.End(); err != nil {
+		return v, false, err
+	}
+	if f.event == "" {
+		return v, false, missingEvent(text)
+	}
+	return v, true, nil
+}
+
+// membersOf returns the members that become fields of an event.
+func membersOf(v int) set {
+	if v == vUnknown {
+		return base | 1<<mAgentID | 1<<mStep
+	}
+	return base | variants[v].members
+}
+
+// member reads the value of one member.
+func (d *Decoder) member(s *jsonwire.Scanner, m, v int, f *fields) (err error) {
+	switch m {
+	case mTS:
+		f.time, err = d.times.Time(s)
+	case mRunID:
+		f.runID, err = s.String()
+	case mEvent:
+		f.event, err = s.String()
+	case mAgentID:
+		if v == vAudit && s.Null() {
+			return nil // the run is audited: the one null of the schema
+		}
+		f.agentID, err = s.String()
+	case mTask:
+		f.task, err = s.String()
+	case mModel:
+		f.model, err = s.String()
+	case mStep:
+		f.step, err = s.Int()
+	case mFrom:
+		f.from, err = s.String()
+	case mTo:
+		f.to, err = s.String()
+	case mReason:
+		f.reason, err = s.String()
+	case mToolName:
+		f.tool, err = s.String()
+	case mDuration, mTotalDuration:
+		f.duration, err = seconds(s)
+	case mOK:
+		f.ok, err = s.Bool()
+	case mInputSummary:
+		f.input, err = s.String()
+	case mOutputSummary:
+		f.output, err = s.String()
+	case mError:
+		f.err, err = s.String()
+	case mCheckpointID:
+		f.checkpoint, err = s.String()
+	case mResult:
+		f.result, err = s.String()
+	case mEvidence:
+		if k := s.Kind(); k != '{' && k != 0 {
+			return &jsonwire.SyntaxError{Offset: s.Offset(), Msg: "found a value that is not an object, expected an object"}
+		}
+		f.evidence, err = s.Raw()
+	case mOutcome:
+		f.outcome, err = s.String()
+	case mTotalSteps:
+		f.steps, err = s.Int()
+	case mTotalToolCalls:
+		f.calls, err = s.Int()
+	case mTotalAudits:
+		f.audits, err = s.Int()
+	case mAuditsPassed:
+		f.pass, err = s.Int()
+	case mAuditsFailed:
+		f.fail, err = s.Int()
+	case mScore:
+		f.score, err = s.Float()
+	}
+	return err
+}
+
+// seconds reads a number of seconds, to the nanosecond.
+func seconds(s *jsonwire.Scanner) (time.Duration, error) {
+	at := s.Offset()
+	f, err := s.Float()
+	if err != nil {
+		return 0, err
+	}
+	ns := math.Round(f * 1e9)
+	if !(math.Abs(ns) < math.MaxInt64) {
+		return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is out of range for a duration in seconds"}
+	}
+	return time.Duration(ns), nil
+}
+
+// payload makes the payload of a line that the document lists.
+func (f *fields) payload(v int, text string, line int) agentevents.Payload {
+	switch v {
+	case vStart:
+		return &agentevents.AgentStarted{Task: f.task, Model: f.model}
+	case vTransition:
+		return &agentevents.AgentTransition{From: agentevents.AgentStatus(f.from), To: agentevents.AgentStatus(f.to), Reason: f.reason}
+	case vTool:
+		p := &agentevents.ToolReturned{
+			CallID: dialect.DerivedID(text, line, 1), ToolID: f.tool, Status: agentevents.ToolOK, ResultSummary: f.output,
+			Duration: f.some(mDuration), OneEvent: true, ArgumentsSummary: f.input,
+		}
+		if !f.ok {
+			p.Status = agentevents.ToolError
+		}
+		if f.seen.has(mError) {
+			p.Error = agentevents.Some(agentevents.ErrorInfo{Message: f.err})
+		}
+		return p
+	case vAudit:
+		return &agentevents.AuditChecked{
+			CheckpointID: f.checkpoint, Result: agentevents.AuditResult(f.result), Duration: f.duration, Evidence: agentevents.JSON(f.evidence),
+		}
+	}
+	p := &agentevents.AgentEnded{Outcome: agentevents.AgentOutcome(f.outcome), Duration: f.some(mTotalDuration)}
+	const totals = 1<<mTotalSteps | 1<<mTotalToolCalls | 1<<mTotalAudits | 1<<mAuditsPassed | 1<<mAuditsFailed
+	if f.seen&totals != 0 {
+		p.Totals = agentevents.Some(agentevents.Totals{
+			Steps: int(f.steps), ToolCalls: int(f.calls), AuditCheckpoints: int(f.audits), AuditsPassed: int(f.pass), AuditsFailed: int(f.fail),
+		})
+	}
+	if f.seen.has(mScore) {
+		p.ConvergenceScore = agentevents.Some(f.score)
+	}
+	return p
+}
+
+func (f *fields) some(m int) agentevents.Opt[time.Duration] {
+	if !f.seen.has(m) {
+		return agentevents.Opt[time.Duration]{}
+	}
+	return agentevents.Some(f.duration)
+}

@@ -1,0 +1,91 @@
+package kahn
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The document's patterns. That of run_id is the one of its sibling schema for
+// CI, whose base this schema shares.
+const (
+	PatternAgentID      = `^[a-z0-9][a-z0-9:-]{0,63}$`
+	PatternCheckpointID = `^[a-z0-9][a-z0-9:.-]{0,127}$`
+	PatternRunID        = `^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$`
+)
+
+// A pattern is a set of characters with a length.
+type pattern struct {
+	max    int
+	extra  string // besides letters and digits, after the first character
+	upper  bool   // capital letters too
+	syntax string
+}
+
+var (
+	agentPattern      = pattern{64, ":-", false, PatternAgentID}
+	checkpointPattern = pattern{128, ":.-", false, PatternCheckpointID}
+	runPattern        = pattern{64, "_-", true, PatternRunID}
+)
+
+func (p *pattern) alnum(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || p.upper && 'A' <= c && c <= 'Z'
+}
+
+func (p *pattern) matches(id string) bool {
+	if id == "" || len(id) > p.max || !p.alnum(id[0]) {
+		return false
+	}
+	for i := 1; i < len(id); i++ {
+		if !p.alnum(id[i]) && strings.IndexByte(p.extra, id[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// NormalizeAgentID returns id as an agent_id. An id that matches
+// [PatternAgentID] is returned as it is. Any other is written in lower case,
+// with a hyphen for every character that may not stand there, cut short, and
+// ends in a hyphen and sixteen hexadecimal digits that are computed from the whole of it: ids
+// that differ stay apart, and the same id always becomes the same.
+func NormalizeAgentID(id string) string { return agentPattern.normalize(id) }
+
+// NormalizeCheckpointID is [NormalizeAgentID] for [PatternCheckpointID].
+func NormalizeCheckpointID(id string) string { return checkpointPattern.normalize(id) }
+
+// NormalizeRunID is [NormalizeAgentID] for [PatternRunID], which has capital
+// letters.
+func NormalizeRunID(id string) string { return runPattern.normalize(id) }
+
+func (p *pattern) normalize(id string) string {
+	if p.matches(id) {
+		return id
+	}
+	const digits = 16
+	out := make([]byte, 0, p.max)
+	for i := 0; i < len(id) && len(out) < p.max-1-digits; {
+		c := id[i]
+		_, size := utf8.DecodeRuneInString(id[i:])
+		i += size
+		if !p.upper && 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		switch {
+		case p.alnum(c), len(out) > 0 && strings.IndexByte(p.extra, c) >= 0:
+			out = append(out, c)
+		case len(out) > 0:
+			out = append(out, '-')
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, 'x')
+	}
+	out = append(out, '-')
+	h := jsonwire.Hash(id)
+	for shift := 60; shift >= 0; shift -= 4 {
+		out = append(out, "0123456789abcdef"[h>>shift&15])
+	}
+	return string(out)
+}

@@ -129,6 +129,9 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	if missing := envelopeRequired &^ f.env; missing != 0 {
 		d.missing(ev, f, missing, text)
 	}
+	if f.extra != "" && d.o.Profile != RFC0002 {
+		d.unknown.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
+	}
 	if len(f.spelled) > 0 {
 		d.unknown.Add(keptSpelled, "["+string(f.spelled)+"]")
 	}
@@ -182,8 +185,8 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 			if err := d.keep(s, envelopeKey(name), name); err != nil {
 				return 0, err
 			}
-			if f.extra == "" {
-				f.extra = "/" + name
+			if f.extra == "" && d.o.Profile == SchemaV2 {
+				f.extra = "/" + token(name)
 			}
 			continue
 		}
@@ -339,7 +342,7 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 			} else if err := d.keep(s, "/payload/"+token(name), name); err != nil {
 				return v, err
 			}
-			if f.extra == "" && !variants[v].declares(name) {
+			if vs := &variants[v]; f.extra == "" && vs.closed(d.o.Profile) && !vs.declares(name) && (d.o.Profile == SchemaV1 || vs.sealed || !hatch(name)) {
 				f.extra = "/payload/" + token(name)
 			}
 			continue
@@ -657,7 +660,7 @@ func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
 			word, err = s.String()
 		default:
 			err = d.keep(s, "/payload/error/"+token(name), name)
-			if f.extra == "" && !hatch(name) {
+			if f.extra == "" && d.o.Profile == SchemaV2 && !hatch(name) {
 				f.extra = "/payload/error/" + token(name)
 			}
 		}

@@ -69,24 +69,3 @@ import "github.com/agentevents/agentevents/dialect"
 // Name is the dialect's name, and that of the extra member in which events
 // carry what their line said beyond the vocabulary.
 const Name = dialect.OpenWOP
-
-// A Profile is one of the forms of the document.
-type Profile uint8
-
-// The profiles.
-const (
-	RFC0002  Profile = iota // the names of the RFC's text; the default
-	SchemaV1                // the published schemas of version 1
-	SchemaV2                // the published schemas of version 2: other types, closed payloads, grammars for ids
-)
-
-// String returns the profile's name.
-func (p Profile) String() string {
-	switch p {
-	case SchemaV1:
-		return "SchemaV1"
-	case SchemaV2:
-		return "SchemaV2"
-	}
-	return "RFC0002"
-}

@@ -162,7 +162,6 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 	if err != nil {
 		return dst[:mark], err
 	}
-	made := slices.ContainsFunc(w.lost, func(l loss) bool { return l.what == dialect.Made && l.pointer == "/payload/arguments" })
 	out = append(out, '\n')
 	w.start(e, &returned, false)
 	w.shift++
@@ -176,11 +175,10 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 	for _, l := range w.lost {
 		e.losses.Add(ev, l.what, l.pointer, l.detail)
 	}
-	e.losses.Add(ev, dialect.Altered, "/payload/oneEvent", "written as a call and its return")
-	if made {
-		e.losses.Add(ev, dialect.Made, "/payload/arguments", "null")
-	} else if p.Arguments != "" {
-		e.losses.Add(ev, dialect.Altered, "/payload/arguments", "they are in the call")
+	e.losses.Add(ev, dialect.Made, "", "a call beside its return")
+	e.losses.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
+	if p.Arguments != "" {
+		e.losses.Add(ev, dialect.Dropped, "/payload/arguments", "they are in the call")
 	}
 	e.losses.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
 	if ev.CausationID == "" {
@@ -212,20 +210,21 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string) bool {
 
 // A writer writes one line.
 type writer struct {
-	e     *Encoder
-	ev    *agentevents.Event
-	p     Profile
-	quiet bool // the line alone, whatever came before
-	shift uint64
-	k     kept
-	v     int
-	dst   []byte
-	open  bool // nothing was written into the object yet
-	has   set  // members of the payload that were written
-	extra string
-	lost  []loss
-	err   error
-	times jsonwire.TimeCache
+	e      *Encoder
+	ev     *agentevents.Event
+	p      Profile
+	quiet  bool // the line alone, whatever came before
+	shift  uint64
+	k      kept
+	v      int
+	dst    []byte
+	nodeID string // as it is written
+	open   bool   // nothing was written into the object yet
+	has    set    // members of the payload that were written
+	extra  string
+	lost   []loss
+	err    error
+	times  jsonwire.TimeCache
 }
 
 type loss struct {
@@ -306,9 +305,14 @@ func (w *writer) line(dst []byte) ([]byte, error) {
 		w.lose(dialect.Made, "/runId", runID)
 	}
 	dst = w.id(append(dst, `,"runId":`...), RunID, "/runId", runID)
+	w.nodeID = ev.NodeID
+	if w.nodeID == "" && variants[w.v].required(w.p).has(mNodeID) && !w.k.absent.has(mNodeID) {
+		w.nodeID = unknownNode
+		w.lose(dialect.Made, "/nodeId", unknownNode)
+	}
 	switch {
-	case ev.NodeID != "" && !(w.k.envAbsent.has(eNodeID) && variants[w.v].members.has(mNodeID)):
-		dst = w.id(append(dst, `,"nodeId":`...), NodeID, "/nodeId", ev.NodeID)
+	case w.nodeID != "" && !(w.k.envAbsent.has(eNodeID) && variants[w.v].members.has(mNodeID)):
+		dst = w.id(append(dst, `,"nodeId":`...), NodeID, "/nodeId", w.nodeID)
 	case ev.NodeID == "" && w.k.envSpelled.has(eNodeID) && w.p == RFC0002:
 		dst = append(dst, `,"nodeId":""`...)
 	}
@@ -342,11 +346,39 @@ func (w *writer) line(dst []byte) ([]byte, error) {
 				w.lose(dialect.Dropped, "/"+token(n), "")
 			}
 		}
+		if ev.PayloadExtra() && w.dropsExtra() {
+			w.lose(dialect.Dropped, "/payload", "members that no field has")
+		}
 	}
 	if w.err != nil {
 		return dst[:mark], w.err
 	}
 	return dst, nil
+}
+
+// dropsExtra reports whether the payload has members that no field has outside
+// of those values that are written whole.
+func (w *writer) dropsExtra() bool {
+	ev := agentevents.Event{Payload: w.ev.Payload}
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentHandoff:
+		c := *p
+		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // those of ids alone are listed by themselves
+		ev.Payload = &c
+	case *agentevents.NodeStarted:
+		c := *p
+		c.Agent = agentevents.Opt[agentevents.AgentRef]{}
+		ev.Payload = &c
+	case *agentevents.NodeCompleted:
+		c := *p
+		c.Agent = agentevents.Opt[agentevents.AgentRef]{}
+		ev.Payload = &c
+	case *agentevents.MessageCreated:
+		c := *p
+		c.Message = agentevents.ConversationMessage{}
+		ev.Payload = &c
+	}
+	return ev.PayloadExtra()
 }
 
 func (w *writer) dropEnvelope() {
@@ -438,7 +470,7 @@ func (w *writer) rest(dst []byte) []byte {
 		if !ok || name == "schemaVersion" || name == "engineVersion" {
 			return
 		}
-		if number(envelopeNames[:], name) != 0 || w.p == SchemaV2 {
+		if numberOf(envelopeNames[:], name) != 0 || w.p == SchemaV2 && !w.k.same(w.p) {
 			w.lose(dialect.Dropped, "/openwop/"+token(key), "the profile has no place for it")
 			return
 		}
@@ -704,7 +736,7 @@ func (w *writer) anyAgent() {
 
 // node writes the node, which stands in the envelope too.
 func (w *writer) node() {
-	id := w.ev.NodeID
+	id := w.nodeID
 	needed := variants[w.v].required(w.p).has(mNodeID)
 	if other := w.k.get("/payload/nodeId"); other != "" && !(w.p == SchemaV2 && !ValidID(w.p, NodeID, textOf(other))) {
 		w.name(mNodeID)
@@ -715,8 +747,8 @@ func (w *writer) node() {
 	case id != "" && (needed || !w.k.absent.has(mNodeID)):
 		w.name(mNodeID)
 		w.dst = w.id(w.dst, NodeID, "/nodeId", id)
-	case id == "" && (needed || w.k.spelled.has(mNodeID)):
-		w.required(mNodeID, NodeID, "/nodeId", "", unknownNode)
+	case id == "" && w.k.spelled.has(mNodeID):
+		w.text(mNodeID, "/nodeId", "")
 	}
 }
 
@@ -759,7 +791,7 @@ func (w *writer) errorInfo(pointer string, v *agentevents.ErrorInfo) {
 		w.dst = strconv.AppendBool(w.dst, v.Retryable.V)
 	}
 	w.object("/payload/error/", sep == "", func(n string) bool {
-		return n == "code" || n == "message" || n == "details" || n == "retryable" || n == name || w.p == SchemaV2 && !hatch(n)
+		return n == "code" || n == "message" || n == "details" || n == "retryable" || n == name || w.p == SchemaV2 && !hatch(n) && !w.k.same(w.p)
 	})
 }
 
@@ -819,12 +851,12 @@ func (w *writer) payload() {
 	w.open = true
 	w.members()
 	vs := &variants[w.v]
-	closed := w.p == SchemaV1 && vs.closed1 || w.p == SchemaV2 && !vs.open2
+	closed := vs.closed(w.p)
 	w.object("/payload/", w.open, func(n string) bool {
-		if m := number(memberNames[:], n); m != 0 && w.has.has(m) || strings.Contains(w.extra, " "+n+" ") {
+		if m := numberOf(memberNames[:], n); m != 0 && w.has.has(m) || strings.Contains(w.extra, " "+n+" ") {
 			return true
 		}
-		return closed && !vs.declares(n) && (w.p == SchemaV1 || vs.sealed || !hatch(n))
+		return closed && !w.k.same(w.p) && !vs.declares(n) && (w.p == SchemaV1 || vs.sealed || !hatch(n))
 	})
 }
 
@@ -903,7 +935,7 @@ func (w *writer) members() {
 		case ev.AgentID != from && ev.AgentID != "" && w.undeclared():
 			w.anyAgent()
 		case ev.AgentID != from && ev.AgentID != "":
-			w.drop("/agentId", true)
+			w.lose(dialect.Altered, "/agentId", "it is who hands over")
 		case w.k.spelled.has(mAgentID) && ev.AgentID != "" && w.undeclared():
 			w.anyAgent()
 		}
@@ -937,8 +969,8 @@ func (w *writer) members() {
 		w.agent()
 		w.must(mDecision, "/payload/decision", p.Decision, `{"kind":"terminate"}`, false)
 		if !rfc && p.Decision != "" && w.err == nil {
-			if why := decisionError(string(p.Decision), w.p); why != "" {
-				w.fail(RuleForm, "/payload/decision", why)
+			if !isObject(string(p.Decision)) {
+				w.fail(RuleForm, "/payload/decision", "is not an object")
 			}
 		}
 		w.integer(mIteration, "/payload/iteration", p.Iteration, 1)
@@ -1162,7 +1194,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		case first(name):
 		case name == "reason", name == "nodeId", name == "agentId":
 			w.lose(dialect.Dropped, "/payload/details/"+name, "the payload has a member of that name")
-		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name):
+		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name) && !w.k.same(w.p):
 			w.lose(dialect.Dropped, "/payload/details/"+token(name), "the profile has no place for it")
 		default:
 			write(name, raw)
@@ -1204,7 +1236,7 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 		w.anyAgent()
 		return
 	}
-	w.interrupt(kindClarification, p.InterruptID)
+	w.interrupt(kindClarification, "/payload/interruptId", p.InterruptID)
 	w.name(mData)
 	w.dst = append(w.dst, `{"questions":`...)
 	w.questions(p.Questions, "/payload/data/questions/")
@@ -1213,10 +1245,10 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 }
 
 // interrupt writes kind and key of an interrupt.requested.
-func (w *writer) interrupt(kind, id string) {
+func (w *writer) interrupt(kind, pointer, id string) {
 	w.name(mKind)
 	w.str("/payload/kind", kind)
-	w.required(mKey, InterruptID, "/payload/interruptId", id, w.ev.ID)
+	w.required(mKey, InterruptID, pointer, id, w.ev.ID)
 }
 
 // answered writes the answer to a request for clarification.
@@ -1226,11 +1258,7 @@ func (w *writer) answered(p *agentevents.ClarificationResolved) {
 		if !w.k.absent.has(mInterruptID) {
 			w.text(mInterruptID, "/payload/interruptId", p.InterruptID)
 		}
-		if w.p == RFC0002 {
-			w.json(mAnswers, "/payload/answers", p.Answers, true)
-		} else {
-			w.must(mAnswers, "/payload/answers", p.Answers, "{}", true)
-		}
+		w.must(mAnswers, "/payload/answers", p.Answers, "{}", true)
 		w.text(mAnsweredBy, "/payload/answeredBy", p.AnsweredBy)
 		w.anyAgent()
 		return
@@ -1295,7 +1323,7 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 		w.anyAgent()
 		return
 	}
-	w.interrupt(kindApproval, p.ApprovalID)
+	w.interrupt(kindApproval, "/payload/approvalId", p.ApprovalID)
 	w.name(mData)
 	w.dst = append(w.dst, '{')
 	w.free("/payload/data/", "artifactId", jsonwire.Quote(artifact))

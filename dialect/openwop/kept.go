@@ -57,6 +57,7 @@ const (
 	keptSpelled = "~spelled"
 	keptAbsent  = "~absent"
 	keptType    = "~type"
+	keptProfile = "~profile"
 )
 
 // envelopeKey is the name under which a member of the envelope is kept.
@@ -116,7 +117,12 @@ type kept struct {
 	noMessage        bool // the error has no message
 	noCode           bool // and no code
 	typ              string
+	profile          string // of the line, if it has members that the profile does not allow
 }
+
+// same reports whether the line broke the closedness of the same profile; it
+// is written as it was then.
+func (k *kept) same(p Profile) bool { return k.profile != "" && k.profile == p.String() }
 
 func (k *kept) read(ev *agentevents.Event) {
 	*k = kept{raw: string(ev.Extra(string(Name)))}
@@ -131,6 +137,8 @@ func (k *kept) read(ev *agentevents.Event) {
 		switch name {
 		case keptType:
 			k.typ = textOf(value)
+		case keptProfile:
+			k.profile = textOf(value)
 		case keptSpelled:
 			k.pointers(value, &k.spelled, &k.envSpelled)
 		case keptAbsent:
@@ -166,15 +174,15 @@ func (k *kept) pointers(list string, payload, envelope *set) {
 			k.noMessage = true
 		}
 		if name, ok := strings.CutPrefix(p, "/payload/"); ok {
-			*payload |= 1 << number(memberNames[:], name)
+			*payload |= 1 << numberOf(memberNames[:], name)
 		} else {
-			*envelope |= 1 << number(envelopeNames[:], strings.TrimPrefix(p, "/"))
+			*envelope |= 1 << numberOf(envelopeNames[:], strings.TrimPrefix(p, "/"))
 		}
 	}
 }
 
-// number returns the number of a name in a table, or 0.
-func number(names []string, name string) int {
+// numberOf returns the number of a name in a table, or 0.
+func numberOf(names []string, name string) int {
 	for i, lit := range names {
 		if lit[1:len(lit)-len(`":`)] == name {
 			return i + 1

@@ -99,8 +99,8 @@ func (d *Decoder) checkEnvelope(f *fields) error {
 	if err != nil {
 		return err
 	}
-	if p == SchemaV2 && f.extra != "" && !strings.HasPrefix(f.extra, "/payload/") {
-		return broken(RuleClosed, f, f.extra, "is not a member of the event, which is closed")
+	if p == SchemaV2 && f.extra != "" {
+		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
 	}
 	return nil
 }
@@ -359,8 +359,7 @@ func undeclared(v int, p Profile) set {
 func (d *Decoder) checkClosed(f *fields, v int) error {
 	vs := &variants[v]
 	p := d.o.Profile
-	closed := p == SchemaV1 && vs.closed1 || p == SchemaV2 && !vs.open2
-	if !closed {
+	if !vs.closed(p) {
 		return nil
 	}
 	if p == SchemaV2 {
@@ -373,24 +372,8 @@ func (d *Decoder) checkClosed(f *fields, v int) error {
 			return broken(RuleClosed, f, "/payload/"+memberName(m), "is not a member of the payload, which is closed")
 		}
 	}
-	extra := ""
-	look := func(name, pointer string) {
-		if extra == "" && !vs.declares(name) && (p == SchemaV1 || vs.sealed || !hatch(name)) {
-			extra = pointer
-		}
-	}
-	d.unknown.Each(func(key, _ string) {
-		if name, ok := strings.CutPrefix(key, "/payload/"); ok && !strings.HasPrefix(key, "/payload/data/") && !strings.Contains(name, "/") {
-			look(untoken(name), key)
-		} else if name, ok := strings.CutPrefix(key, "/payload/error/"); ok && p == SchemaV2 && !hatch(name) && extra == "" {
-			extra = key
-		}
-	})
-	if v == vNodeSuspended {
-		eachMember(string(f.details)+"}", func(name, _ string) { look(name, "/payload/"+token(name)) })
-	}
-	if extra != "" {
-		return broken(RuleClosed, f, extra, "is not a member of the payload, which is closed")
+	if f.extra != "" {
+		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
 	}
 	return nil
 }

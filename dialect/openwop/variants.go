@@ -287,6 +287,11 @@ var variants = [numVariants]variant{
 
 const hostID = " causationHostId "
 
+// closed reports whether the payload has no members but those of the schema.
+func (v *variant) closed(p Profile) bool {
+	return p == SchemaV1 && v.closed1 || p == SchemaV2 && !v.open2
+}
+
 // required returns the members that the profile asks for.
 func (v *variant) required(p Profile) set {
 	switch p {

@@ -967,12 +967,15 @@ func (w *writer) members() {
 		}
 	case *agentevents.OrchestratorDecided:
 		w.agent()
-		w.must(mDecision, "/payload/decision", p.Decision, `{"kind":"terminate"}`, false)
-		if !rfc && p.Decision != "" && w.err == nil {
-			if !isObject(string(p.Decision)) {
-				w.fail(RuleForm, "/payload/decision", "is not an object")
+		decision := p.Decision
+		if !rfc && decision != "" {
+			if why := decisionError(string(decision), w.p, true); why != "" {
+				w.fail(RuleForm, "/payload/decision", why)
+			} else if w.p == SchemaV1 {
+				decision = w.decision1(decision)
 			}
 		}
+		w.must(mDecision, "/payload/decision", decision, `{"kind":"terminate"}`, false)
 		w.integer(mIteration, "/payload/iteration", p.Iteration, 1)
 	case *agentevents.NodeStarted:
 		w.node()
@@ -1076,6 +1079,25 @@ func (w *writer) members() {
 	case *agentevents.MessageCreated:
 		w.message(p)
 	}
+}
+
+// decision1 returns a decision without the members that only SchemaV2 has.
+func (w *writer) decision1(decision agentevents.JSON) agentevents.JSON {
+	if !strings.Contains(string(decision), `"nextWorkerInputs"`) && !strings.Contains(string(decision), `"successCriteria"`) {
+		return decision
+	}
+	out := []byte{'{'}
+	eachMember(string(decision), func(name, raw string) {
+		if name == "nextWorkerInputs" || name == "successCriteria" {
+			w.drop("/payload/decision/"+name, true)
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonwire.AppendString(out, name), ':'), raw...)
+	})
+	return agentevents.JSON(append(out, '}'))
 }
 
 // zero makes up a required number.

@@ -435,15 +435,15 @@ func checkDecision(f *fields, p Profile) error {
 	if p == RFC0002 {
 		return nil
 	}
-	if why := decisionError(f.val[mDecision], p); why != "" {
+	if why := decisionError(f.val[mDecision], p, false); why != "" {
 		return broken(RuleForm, f, "/payload/decision", why)
 	}
 	return nil
 }
 
 // decisionError says what is wrong with the decision of an orchestrator, or
-// "".
-func decisionError(raw string, p Profile) string {
+// "". Members beyond its form are not wrong if open says so.
+func decisionError(raw string, p Profile, open bool) string {
 	if !isObject(raw) {
 		return "is not an object"
 	}
@@ -472,7 +472,7 @@ func decisionError(raw string, p Profile) string {
 		return "is not next-worker, ask-user or terminate"
 	}
 	eachMember(raw, func(name, value string) {
-		if !strings.Contains(allowed, " "+name+" ") {
+		if !open && !strings.Contains(allowed, " "+name+" ") {
 			extra = name
 		}
 		switch name {

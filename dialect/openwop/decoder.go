@@ -1086,7 +1086,7 @@ func (d *Decoder) ref(f *fields) agentevents.Opt[agentevents.AgentRef] {
 // opened remembers a clarification, because its answer may name the node only.
 func (d *Decoder) opened(ev *agentevents.Event, id string) {
 	if len(d.open) == maxOpen {
-		d.open = append(d.open[:0], d.open[1:]...)
+		d.open = append(d.open[:0], d.open[maxOpen/2:]...)
 	}
 	d.open = append(d.open, openInterrupt{ev.RunID, ev.NodeID, id})
 }

@@ -31,6 +31,7 @@ type EncoderOptions struct {
 type Encoder struct {
 	o      EncoderOptions
 	losses dialect.Losses
+	ev     agentevents.Event // the one that is being written
 	w      writer
 	calls  []openCall
 	deltas []deltaCount
@@ -67,26 +68,28 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "is no payload of the vocabulary"}
 	}
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
-		return e.split(dst, &ev, p)
+		one := ev // so that other events stay where they are
+		return e.split(dst, &one, p)
 	}
 	mark := len(dst)
+	e.ev = ev
 	w := &e.w
-	w.start(e, &ev, false)
+	w.start(e, &e.ev, false)
 	out, err := w.line(dst)
 	if err != nil {
 		return dst[:mark], err
 	}
 	verbatim := false
-	if origin := ev.Origin(); origin != "" && len(e.shift) == 0 && string(out[mark:]) != origin && e.saysOrigin(&ev, origin) {
+	if origin := e.ev.Origin(); origin != "" && len(e.shift) == 0 && string(out[mark:]) != origin && e.saysOrigin(&e.ev, origin) {
 		out = append(out[:mark], origin...)
 		verbatim = true
 	}
 	for _, l := range w.lost {
 		if !verbatim || l.what == dialect.Dropped {
-			e.losses.Add(&ev, l.what, l.pointer, l.detail)
+			e.losses.Add(&e.ev, l.what, l.pointer, l.detail)
 		}
 	}
-	e.note(&ev)
+	e.note(&e.ev)
 	return append(out, '\n'), nil
 }
 
@@ -102,12 +105,16 @@ func (e *Encoder) note(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		if len(e.calls) == maxOpen {
-			e.calls = append(e.calls[:0], e.calls[1:]...)
+			e.calls = append(e.calls[:0], e.calls[maxOpen/2:]...)
 		}
 		e.calls = append(e.calls, openCall{ev.RunID, ev.AgentID, p.CallID, ev.ID})
 	case *agentevents.ToolReturned:
 		if i := e.call(ev, p.CallID); i >= 0 {
 			e.calls = slices.Delete(e.calls, i, i+1)
+		}
+	case *agentevents.AgentReasoningDelta:
+		if !p.Index.OK && e.o.Profile != RFC0002 {
+			e.countDelta(ev, p.BlockID)
 		}
 	case *agentevents.AgentReasoned:
 		if len(e.deltas) > 0 {
@@ -128,17 +135,31 @@ func (e *Encoder) call(ev *agentevents.Event, callID string) int {
 
 // deltaIndex returns the number of a delta that has none.
 func (e *Encoder) deltaIndex(ev *agentevents.Event, blockID string) int {
+	if d := e.deltaCount(ev, blockID); d != nil {
+		return d.next
+	}
+	return 0
+}
+
+func (e *Encoder) deltaCount(ev *agentevents.Event, blockID string) *deltaCount {
 	for i := range e.deltas {
 		if d := &e.deltas[i]; d.agentID == ev.AgentID && d.runID == ev.RunID && d.blockID == blockID {
-			d.next++
-			return d.next - 1
+			return d
 		}
 	}
+	return nil
+}
+
+// countDelta notes that a delta was written.
+func (e *Encoder) countDelta(ev *agentevents.Event, blockID string) {
+	if d := e.deltaCount(ev, blockID); d != nil {
+		d.next++
+		return
+	}
 	if len(e.deltas) == maxOpen {
-		e.deltas = append(e.deltas[:0], e.deltas[1:]...)
+		e.deltas = append(e.deltas[:0], e.deltas[maxOpen/2:]...)
 	}
 	e.deltas = append(e.deltas, deltaCount{ev.RunID, ev.AgentID, blockID, 1})
-	return 0
 }
 
 // split writes a call that is one event as a call and its return.
@@ -210,21 +231,22 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string) bool {
 
 // A writer writes one line.
 type writer struct {
-	e      *Encoder
-	ev     *agentevents.Event
-	p      Profile
-	quiet  bool // the line alone, whatever came before
-	shift  uint64
-	k      kept
-	v      int
-	dst    []byte
-	nodeID string // as it is written
-	open   bool   // nothing was written into the object yet
-	has    set    // members of the payload that were written
-	extra  string
-	lost   []loss
-	err    error
-	times  jsonwire.TimeCache
+	e       *Encoder
+	ev      *agentevents.Event
+	p       Profile
+	quiet   bool // the line alone, whatever came before
+	careful bool // look for damaged characters
+	shift   uint64
+	k       kept
+	v       int
+	dst     []byte
+	nodeID  string // as it is written
+	open    bool   // nothing was written into the object yet
+	has     set    // members of the payload that were written
+	extra   string
+	lost    []loss
+	err     error
+	times   jsonwire.TimeCache
 }
 
 type loss struct {
@@ -233,7 +255,7 @@ type loss struct {
 }
 
 func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
-	w.e, w.ev, w.p, w.quiet = e, ev, e.o.Profile, quiet
+	w.e, w.ev, w.p, w.quiet, w.careful = e, ev, e.o.Profile, quiet, false
 	w.v, w.open, w.has, w.extra, w.err, w.lost, w.shift = vUnknown, false, 0, "", nil, w.lost[:0], 0
 	if len(e.shift) > 0 && !quiet {
 		w.shift = e.shift[ev.RunID]
@@ -262,6 +284,19 @@ func (w *writer) fail(rule agentevents.Rule, pointer, detail string) {
 
 // line appends the line without its newline.
 func (w *writer) line(dst []byte) ([]byte, error) {
+	mark := len(dst)
+	out, err := w.write(dst)
+	// Damaged characters come out as U+FFFD, which begins with this byte. Few
+	// lines have it, so texts are looked at only then.
+	if err == nil && bytes.IndexByte(out[mark:], 0xef) >= 0 {
+		w.lost, w.has, w.extra = w.lost[:0], 0, ""
+		w.careful = true
+		out, err = w.write(dst)
+	}
+	return out, err
+}
+
+func (w *writer) write(dst []byte) ([]byte, error) {
 	ev := w.ev
 	mark := len(dst)
 	w.v = w.variant()
@@ -317,7 +352,11 @@ func (w *writer) line(dst []byte) ([]byte, error) {
 		dst = append(dst, `,"nodeId":""`...)
 	}
 	dst = append(dst, `,"type":`...)
-	dst = jsonwire.AppendString(dst, typ)
+	if w.v == vUnknown {
+		dst = jsonwire.AppendString(dst, typ)
+	} else {
+		dst = append(append(append(dst, '"'), typ...), '"') // of the tables, without escapes
+	}
 	if w.v != vUnknown || !w.k.envAbsent.has(ePayload) || ev.Payload.(*agentevents.Unknown).Raw != "" {
 		dst = append(dst, `,"payload":`...)
 		w.dst = dst
@@ -407,12 +446,15 @@ func (w *writer) id(dst []byte, form IDForm, pointer, id string) []byte {
 			id = n
 		}
 	}
-	mark := len(dst)
-	dst = jsonwire.AppendString(dst, id)
-	if bytes.IndexByte(dst[mark:], 0xef) >= 0 && !jsonwire.ValidUTF8(id) {
+	return w.plainID(dst, pointer, id)
+}
+
+// plainID appends an id as it is.
+func (w *writer) plainID(dst []byte, pointer, id string) []byte {
+	if w.careful && !jsonwire.ValidUTF8(id) {
 		w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
 	}
-	return dst
+	return jsonwire.AppendString(dst, id)
 }
 
 // versions appends schemaVersion and engineVersion.
@@ -595,9 +637,8 @@ func (w *writer) name(m int) {
 
 // str appends a text.
 func (w *writer) str(pointer, s string) {
-	mark := len(w.dst)
 	w.dst = jsonwire.AppendString(w.dst, s)
-	if bytes.IndexByte(w.dst[mark:], 0xef) >= 0 && !jsonwire.ValidUTF8(s) {
+	if w.careful && !jsonwire.ValidUTF8(s) {
 		w.lose(dialect.Altered, pointer, "damaged characters were replaced")
 	}
 }
@@ -827,8 +868,22 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 		w.lose(dialect.Made, pointer+"/agentId", made)
 	}
 	w.name(m)
+	if !w.ev.PayloadExtra() {
+		w.dst = w.plainID(append(w.dst, `{"agentId":`...), pointer, v.AgentID)
+		if v.AgentSharing != "" {
+			w.dst = jsonwire.AppendString(append(w.dst, `,"agentSharing":`...), string(v.AgentSharing))
+		}
+		if v.MemoryRef != "" {
+			w.dst = w.plainID(append(w.dst, `,"memoryRef":`...), pointer, v.MemoryRef)
+		}
+		if v.ModelClass != "" {
+			w.dst = jsonwire.AppendString(append(w.dst, `,"modelClass":`...), string(v.ModelClass))
+		}
+		w.dst = append(w.dst, '}')
+		return
+	}
 	raw, err := v.MarshalJSON()
-	if err == nil && bytes.IndexByte(raw, 0xef) >= 0 && !(jsonwire.ValidUTF8(v.AgentID) && jsonwire.ValidUTF8(v.MemoryRef)) {
+	if err == nil && w.careful && !(jsonwire.ValidUTF8(v.AgentID) && jsonwire.ValidUTF8(v.MemoryRef)) {
 		w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
 	}
 	w.dst = append(w.dst, raw...)

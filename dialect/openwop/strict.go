@@ -489,7 +489,7 @@ func decisionError(raw string, p Profile, open bool) string {
 				bad = "has a confidence that is not in [0, 1]"
 			}
 		case "successCriteria":
-			if !validCriteria(value) {
+			if !validCriteria(value, open) {
 				bad = "has successCriteria of another form"
 			}
 		}
@@ -520,7 +520,7 @@ func decisionError(raw string, p Profile, open bool) string {
 	return ""
 }
 
-func validCriteria(list string) bool {
+func validCriteria(list string, open bool) bool {
 	_, ok := count(list, func(v string) bool {
 		good, members := 0, 0
 		eachMember(v, func(name, value string) {
@@ -529,7 +529,7 @@ func validCriteria(list string) bool {
 				good++
 			}
 		})
-		return good == 2 && members == 2
+		return good == 2 && (open || members == 2)
 	})
 	return ok
 }
@@ -573,7 +573,7 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 	switch v {
 	case vToolCalled:
 		if len(r.calls) == maxOpen {
-			r.calls = append(r.calls[:0], r.calls[1:]...)
+			r.calls = append(r.calls[:0], r.calls[maxOpen/2:]...)
 		}
 		r.calls = append(r.calls, call{f.val[mCallID], f.eventID})
 	case vToolReturned:

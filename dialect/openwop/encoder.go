@@ -240,6 +240,7 @@ type writer struct {
 	k       kept
 	v       int
 	dst     []byte
+	eventID string // as it is written
 	nodeID  string // as it is written
 	open    bool   // nothing was written into the object yet
 	has     set    // members of the payload that were written
@@ -333,6 +334,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 		id = dialect.DerivedID(ev.RunID+"\x00"+typ, int(ev.Sequence), 2)
 		w.lose(dialect.Made, "/id", "")
 	}
+	w.eventID = id
 	dst = w.id(dst, EventID, "/id", id)
 	runID := ev.RunID
 	if runID == "" {
@@ -957,7 +959,7 @@ func (w *writer) members() {
 	case *agentevents.ToolCalled:
 		w.agent()
 		w.required(tool, PlainID, "/payload/toolId", p.ToolID, "unknown")
-		w.required(mCallID, PlainID, "/payload/callId", p.CallID, ev.ID)
+		w.required(mCallID, PlainID, "/payload/callId", p.CallID, w.eventID)
 		if rfc && p.ArgsHash == "" && !w.k.spelled.has(mArgsHash) {
 			w.must(arguments, "/payload/arguments", p.Arguments, "null", false)
 		} else {
@@ -973,7 +975,7 @@ func (w *writer) members() {
 	case *agentevents.ToolReturned:
 		w.agent()
 		w.required(tool, PlainID, "/payload/toolId", p.ToolID, "unknown")
-		w.required(mCallID, PlainID, "/payload/callId", p.CallID, ev.ID)
+		w.required(mCallID, PlainID, "/payload/callId", p.CallID, w.eventID)
 		w.returned(p, result)
 	case *agentevents.AgentHandoff:
 		made := ev.AgentID
@@ -1325,7 +1327,7 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 func (w *writer) interrupt(kind, pointer, id string) {
 	w.name(mKind)
 	w.str("/payload/kind", kind)
-	w.required(mKey, InterruptID, pointer, id, w.ev.ID)
+	w.required(mKey, InterruptID, pointer, id, w.eventID)
 }
 
 // answered writes the answer to a request for clarification.
@@ -1340,7 +1342,7 @@ func (w *writer) answered(p *agentevents.ClarificationResolved) {
 		w.anyAgent()
 		return
 	}
-	w.required(mInterruptID, InterruptID, "/payload/interruptId", p.InterruptID, w.ev.ID)
+	w.required(mInterruptID, InterruptID, "/payload/interruptId", p.InterruptID, w.eventID)
 	w.name(mKind)
 	w.str("/payload/kind", kindClarification)
 	w.json(mResumeValue, "/payload/answers", p.Answers, false)
@@ -1429,7 +1431,7 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 // permitted writes the answer to a request for approval.
 func (w *writer) permitted(decision, id, by, byPointer, feedback string) {
 	if w.v != vPermitResolved {
-		w.required(mGateID, PlainID, "/payload/approvalId", id, w.ev.ID)
+		w.required(mGateID, PlainID, "/payload/approvalId", id, w.eventID)
 		if w.p == RFC0002 {
 			w.text(mPrincipal, byPointer, by)
 		} else {
@@ -1444,7 +1446,7 @@ func (w *writer) permitted(decision, id, by, byPointer, feedback string) {
 		return
 	}
 	w.node()
-	w.required(mInterruptID, InterruptID, "/payload/approvalId", id, w.ev.ID)
+	w.required(mInterruptID, InterruptID, "/payload/approvalId", id, w.eventID)
 	w.name(mKind)
 	w.str("/payload/kind", kindApproval)
 	if n := len([]rune(feedback)); w.p == SchemaV2 && n > 64 {

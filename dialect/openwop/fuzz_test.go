@@ -39,7 +39,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
-			if back[0].Kind() != events[0].Kind() {
+			if _, unknown := events[0].Payload.(*agentevents.Unknown); !unknown && back[0].Kind() != events[0].Kind() {
 				t.Fatalf("%s became %s: %s", events[0].Kind(), back[0].Kind(), text)
 			}
 			again, err := NewEncoder(EncoderOptions{Profile: to}).Append(nil, back[0])

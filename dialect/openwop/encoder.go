@@ -1481,14 +1481,14 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	if r := w.k.get("/payload/reducer"); r != "" && w.p == RFC0002 {
 		w.name(mReducer)
 		w.dst = append(w.dst, r...)
-	} else if !w.k.absent.has(mReducer) {
+	} else if w.p != RFC0002 || !w.k.absent.has(mReducer) {
 		w.name(mReducer)
 		w.str("", reducer(w.p))
 	}
 	if t := w.k.get("/payload/writtenAt"); t != "" {
 		w.name(mWrittenAt)
 		w.dst = append(w.dst, t...)
-	} else if !w.k.absent.has(mWrittenAt) {
+	} else if w.p != RFC0002 || !w.k.absent.has(mWrittenAt) {
 		w.name(mWrittenAt)
 		w.dst = w.times.Append(w.dst, w.ev.Time)
 	}

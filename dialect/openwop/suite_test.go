@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,5 +106,43 @@ func TestSuite(t *testing.T) {
 				},
 			})
 		})
+	}
+}
+
+// What the encoder writes keeps the rules of its profile, whatever the event.
+func TestWrittenIsStrict(t *testing.T) {
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		for info := range agentevents.Kinds() {
+			full := dialecttest.Filled(info.Kind)
+			empty := agentevents.Event{Payload: agentevents.New(info.Kind)}
+			for _, ev := range []agentevents.Event{full, empty} {
+				switch pl := ev.Payload.(type) {
+				case *agentevents.CapBreached:
+					pl.Cap = "loop-iterations"
+				case *agentevents.OrchestratorDecided:
+					pl.Decision = `{"kind":"ask-user","prompt":"?"}`
+				case *agentevents.ToolReturned:
+					pl.OneEvent = true // its call comes with it
+				case *agentevents.ClarificationRequested:
+					if pl.Questions == nil {
+						pl.Questions = []agentevents.Question{{ID: "q", Question: "?"}}
+					}
+				}
+				out, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
+				if errors.Is(err, dialect.ErrNoCounterpart) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %s: %v", p, info.Kind, err)
+					continue
+				}
+				d := NewDecoder(Options{Strict: true, Profile: p})
+				for line := range strings.Lines(string(out)) {
+					if _, err := d.Decode(nil, []byte(strings.TrimSuffix(line, "\n"))); err != nil {
+						t.Errorf("%s: %v\n%s", p, err, line)
+					}
+				}
+			}
+		}
 	}
 }

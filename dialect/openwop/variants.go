@@ -279,7 +279,7 @@ var variants = [numVariants]variant{
 		rfc:     1 << mInterruptID, v1: 1<<mNodeID | 1<<mInterruptID, v2s: 1<<mNodeID | 1<<mInterruptID,
 	},
 	vMessage: {
-		name: "channel.written", legal: " nodeId schemaVersion sourceEngineId sourceRunId ", closed1: true, sealed: true,
+		name: "channel.written", legal: " nodeId schemaVersion sourceEngineId sourceRunId ", closed1: true, sealed: true, usual: 1<<mReducer | 1<<mWrittenAt,
 		members: 1<<mChannel | 1<<mValue | 1<<mReducer | 1<<mWrittenAt,
 		rfc:     1<<mChannel | 1<<mValue, v1: 1<<mChannel | 1<<mValue | 1<<mReducer | 1<<mWrittenAt, v2s: 1<<mChannel | 1<<mValue | 1<<mReducer | 1<<mWrittenAt,
 	},

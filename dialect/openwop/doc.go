@@ -59,9 +59,14 @@
 //	"~spelled":["/payload/status"]     members that the line has although they could be left out
 //	"~absent":["/payload/nodeId"]      members that the line lacks although they are usual or required
 //	"~type":"interrupt.requested"      the line's type, where the profile would write another one
+//	"~profile":"SchemaV2"              the line has members that this profile does not allow
 //
 // The name of an envelope member that begins with / or ~ is kept as a pointer
-// too. The encoder puts all of it back.
+// too. The encoder puts all of it back, but for what its profile does not allow:
+// that is listed, unless the line was read under the same profile.
+//
+// An AgentRef and a message keep their unknown members themselves, and
+// node.suspended keeps all but nodeId, reason and agentId as its details.
 package openwop
 
 import "github.com/agentevents/agentevents/dialect"

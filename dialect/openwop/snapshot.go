@@ -33,23 +33,23 @@ const (
 // name in common with that of the resume spec. [SnapshotOf] makes one of what a
 // fold knows; the rest belongs to the host.
 type Snapshot struct {
-	RunID         string
-	WorkflowID    string
-	Status        Status
+	RunID         string           // the run
+	WorkflowID    string           // required by the schemas
+	Status        Status           // required
 	Owner         agentevents.JSON // required by SchemaV2; the host's
-	CurrentNodeID string
-	StartedAt     time.Time
-	CompletedAt   time.Time
+	CurrentNodeID string           // the node that runs, or holds the interrupt
+	StartedAt     time.Time        // zero: absent
+	CompletedAt   time.Time        // zero: absent
 	// Agent is the run's primary agent, when a single one owns the run.
 	Agent agentevents.Opt[agentevents.AgentRef]
 	// RunOrchestrator is the supervisor. A fold keeps its decisions and not its
 	// name: the host sets it.
 	RunOrchestrator agentevents.Opt[agentevents.AgentRef]
-	NodeStates      agentevents.JSON // an object by node id
-	Variables       agentevents.JSON // an object: the state
-	Channels        agentevents.JSON // an object: "messages" is the list of messages
-	Error           agentevents.Opt[agentevents.ErrorInfo]
-	Metrics         agentevents.JSON // {"openwopCost":{usd, tokens{input, output}, model, duration_ms}}
+	NodeStates      agentevents.JSON                       // an object by node id
+	Variables       agentevents.JSON                       // an object: the state
+	Channels        agentevents.JSON                       // an object: "messages" is the list of messages
+	Error           agentevents.Opt[agentevents.ErrorInfo] // why the run failed
+	Metrics         agentevents.JSON                       // {"openwopCost":{usd, tokens{input, output}, model, duration_ms}}
 	// More are all other members, an object; they are written after these.
 	More agentevents.JSON
 }

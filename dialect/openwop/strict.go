@@ -29,7 +29,8 @@ const (
 	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal one
 )
 
-// runState is what a strict decoder knows of a run.
+// runState is what a strict decoder knows of a run. It is kept for every run
+// of the log.
 type runState struct {
 	last  uint64
 	ended bool
@@ -334,7 +335,7 @@ func hatch(name string) bool {
 
 // undeclared are members that the decoder reads into the vocabulary although
 // the schema does not have them.
-func undeclared(v int, p Profile) set {
+func undeclared(v int) set {
 	switch v {
 	case vToolCalled:
 		return 1<<mToolID | 1<<mArguments
@@ -367,7 +368,7 @@ func (d *Decoder) checkClosed(f *fields, v int) error {
 		case vClarRequested, vClarResolved, vApprovalRequested, vApprovalGranted, vApprovalRejected:
 			return broken(RuleRequired, f, "/payload/kind", "is required: the payload is that of an interrupt")
 		}
-		if rest := f.seen & undeclared(v, p); rest != 0 {
+		if rest := f.seen & undeclared(v); rest != 0 {
 			m := rest.lowest()
 			return broken(RuleClosed, f, "/payload/"+memberName(m), "is not a member of the payload, which is closed")
 		}

@@ -54,10 +54,10 @@ type Options struct {
 	// them to the fold, which reports them too.
 	OnViolation func(*InvariantError)
 	// Guard is a further rule. It is asked about every event that keeps the
-	// library's rules, before anything is recorded; nil is its consent. It is
-	// called with the lock of the run held and must not emit; what it panics
-	// with comes back from Emit, and nothing was recorded. Nil means that there
-	// is no further rule.
+	// library's rules, before anything is redacted or recorded; nil is its
+	// consent. It is called with the lock of the run held and must not emit;
+	// what it panics with comes back from Emit, and nothing was recorded. Nil
+	// means that there is no further rule.
 	Guard func(Event) *InvariantError
 	// Follow is told every event that was recorded, and returns what must
 	// follow it at once: nothing of the run comes in between, and their

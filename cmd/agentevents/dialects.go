@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/openharness"
 )
 
 // A wire is a format of logs, as the command line names it.
@@ -27,6 +28,11 @@ func wires() []wire {
 		{"kahn", "agent transition events of KAHN (seed 000)",
 			func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) },
 			func() dialect.Encoder { return kahn.NewEncoder() }},
+		{"openharness", "the Agent Observability & Resume Specification (seed 003)",
+			func(strict bool) agentevents.Decoder {
+				return openharness.NewDecoder(openharness.Options{Strict: strict})
+			},
+			func() dialect.Encoder { return openharness.NewEncoder() }},
 	}
 }
 

@@ -3,6 +3,7 @@ package dialecttest
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/agentevents/agentevents"
@@ -29,6 +30,11 @@ type Dialect struct {
 	// without a loss, as they say nothing of it: a version that stands on every
 	// line and is kept as an extra member, such as /openwop/schemaVersion.
 	Ignore []string
+	// Derived are places of native lines where the decoder makes up what the
+	// document has no member for, such as /payload/blockId. That it is there is no
+	// loss; that the event's own value is gone is one, Dropped. Members that every
+	// native line has need not be listed here.
+	Derived []string
 	// Maps are places of the document's lines that hold objects whose members are
 	// all of one type: there is no room for an unknown one. A * is any name.
 	Maps []string
@@ -43,6 +49,17 @@ type Golden struct {
 	Events []agentevents.Event
 	// Build says that Events give Lines, byte for byte.
 	Build bool
+	// Written is what is written instead of Lines, where the document has more
+	// than one form, without the last newline. By default it is Lines.
+	Written string
+}
+
+// written returns the lines that the events of g are written as.
+func (g *Golden) written() string {
+	if g.Written != "" {
+		return g.Written + "\n"
+	}
+	return g.Lines + "\n"
 }
 
 // Run tests the dialect, in one subtest for each check and case.
@@ -55,19 +72,19 @@ func Run(t *testing.T, d Dialect) {
 				t.Skip("the dialect has no golden line for this check")
 			}
 			for _, tc := range cases {
-				t.Run(tc.name, func(t *testing.T) {
-					var r report
-					r.run(tc.run)
-					for i, p := range r.problems {
-						if i == maxProblems {
-							t.Errorf("and %d more", len(r.problems)-i)
-							break
-						}
-						t.Error(p.text())
-					}
-				})
+				t.Run(tc.name, tc.test)
 			}
 		})
+	}
+}
+
+// RunLog checks a log of one run as Run checks its own: what comes back differs
+// by the listed losses, and folds to the same. The events are those of the run,
+// in order; they are not changed.
+func RunLog(t *testing.T, d Dialect, events []agentevents.Event) {
+	t.Helper()
+	for _, c := range d.logCases(slices.Clone(events)) {
+		t.Run(c.name, c.test)
 	}
 }
 
@@ -94,6 +111,18 @@ type check struct {
 type testCase struct {
 	name string
 	run  func(r *report)
+}
+
+func (c testCase) test(t *testing.T) {
+	var r report
+	r.run(c.run)
+	for i, p := range r.problems {
+		if i == maxProblems {
+			t.Errorf("and %d more", len(r.problems)-i)
+			break
+		}
+		t.Error(p.text())
+	}
 }
 
 // A problem is one thing that is wrong.

@@ -45,7 +45,8 @@
 // back that nobody wrote, it came back as something else. What became of a
 // call that was written on the line of its return is looked for in the return
 // (oneEvent): the facts that are not there are losses of the call. That oneEvent
-// itself is new need not be listed.
+// itself is new need not be listed. A call that never returns is Dropped; that it
+// is written with its return is listed when it is.
 //
 // Three things cannot be seen and are believed: a dropped schemaVersion, because
 // decoders write the constant; a member that was made up with a value that

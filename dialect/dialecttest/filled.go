@@ -49,16 +49,8 @@ func place(ev *agentevents.Event, i int) {
 	ev.Time = time.Date(2026, 5, 5, 9, 0, 1, 234e6, time.UTC).Add(time.Duration(i) * 1017 * time.Millisecond)
 }
 
-// stepless says that events of the kind are in no step.
-func stepless(kind agentevents.Kind) bool {
-	return kind == agentevents.KindAgentStarted || kind == agentevents.KindAgentEnded || kind == agentevents.KindAuditChecked
-}
-
 // settle makes an event legal where fields depend on each other.
 func settle(ev *agentevents.Event) {
-	if stepless(ev.Kind()) {
-		ev.Step = agentevents.Opt[int]{}
-	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		if p.Agent.OK && ev.AgentID != "" {
@@ -256,8 +248,9 @@ type variant struct {
 }
 
 // variants returns events of the kind: with few and with all members, with zero
-// where a member may be zero, with one optional member each, and with every word
-// of every closed list.
+// where a member may be zero, with empty and long texts, with numbers of many
+// digits, with one optional member each, and with every word of every closed
+// list.
 func variants(kind agentevents.Kind) []variant {
 	alone := func() agentevents.Event {
 		ev := Minimal(kind)
@@ -266,10 +259,15 @@ func variants(kind agentevents.Kind) []variant {
 	}
 	zeros := alone()
 	setZeros(reflect.ValueOf(zeros.Payload).Elem())
-	if !stepless(kind) {
-		zeros.Step = agentevents.Some(0)
+	zeros.Step = agentevents.Some(0)
+	empty, long, exact := alone(), Filled(kind), Filled(kind)
+	eachLeaf(reflect.ValueOf(empty.Payload).Elem(), emptyText)
+	eachLeaf(reflect.ValueOf(long.Payload).Elem(), longText)
+	eachLeaf(reflect.ValueOf(exact.Payload).Elem(), exactNumber)
+	list := []variant{
+		{"filled", Filled(kind)}, {"minimal", Minimal(kind)}, {"with an agent", alone()},
+		{"zeros", zeros}, {"empty texts", empty}, {"long texts", long}, {"exact numbers", exact},
 	}
-	list := []variant{{"filled", Filled(kind)}, {"minimal", Minimal(kind)}, {"with an agent", alone()}, {"zeros", zeros}}
 
 	filled := Filled(kind)
 	one := func(to func(*agentevents.Event) reflect.Value) {
@@ -298,6 +296,63 @@ func variants(kind agentevents.Kind) []variant {
 		}
 	}
 	return list
+}
+
+// eachLeaf calls f for every field that is not a struct or list itself, also of
+// structs and lists inside.
+func eachLeaf(v reflect.Value, f func(v reflect.Value, m member)) {
+	var visit func(v reflect.Value, m member)
+	visit = func(v reflect.Value, m member) {
+		switch {
+		case v.Kind() == reflect.Slice:
+			for i := range v.Len() {
+				visit(v.Index(i), m)
+			}
+		case v.Kind() == reflect.Struct && v.FieldByName("OK").IsValid():
+			if v.FieldByName("OK").Bool() {
+				visit(v.FieldByName("V"), m)
+			}
+		case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
+			for i := range v.NumField() {
+				if m, ok := memberOf(v.Type().Field(i)); ok {
+					visit(v.Field(i), m)
+				}
+			}
+		default:
+			f(v, m)
+		}
+	}
+	visit(v, member{})
+}
+
+func isContent(v reflect.Value, m member) bool {
+	return v.Type() == reflect.TypeFor[string]() && m.field.Tag.Get("class") == "content"
+}
+
+func emptyText(v reflect.Value, m member) {
+	if isContent(v, m) {
+		v.SetString("")
+	}
+}
+
+func longText(v reflect.Value, m member) {
+	if isContent(v, m) && v.String() != "" {
+		v.SetString(strings.Repeat(v.String()+" ", 200))
+	}
+}
+
+// exactNumber sets numbers that a float64, a millisecond or two digits cannot
+// hold.
+func exactNumber(v reflect.Value, m member) {
+	switch {
+	case v.IsZero():
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		v.SetInt(v.Int() + 234_567)
+	case v.Kind() == reflect.Int64:
+		v.SetInt(1<<53 + 1 + v.Int())
+	case v.Kind() == reflect.Float64:
+		v.SetFloat(v.Float()/3 + 1e-17)
+	}
 }
 
 // setZeros makes every optional number, flag and duration present and zero, or
@@ -380,10 +435,9 @@ func inContext(ev agentevents.Event, filled bool) []agentevents.Event {
 			if filled {
 				other = Filled(k)
 			}
-			id, step, payload := other.ID, ev.Step, other.Payload
+			payload := other.Payload
 			other = ev
-			other.ID, other.Step, other.Payload = id, step, payload
-			other.CausationID = ""
+			other.Payload, other.CausationID = payload, ""
 			link(other.Payload, ev.Payload)
 			if p, ok := other.Payload.(*agentevents.ToolReturned); ok {
 				p.OneEvent = false

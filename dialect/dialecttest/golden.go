@@ -13,13 +13,17 @@ import (
 func goldenCases(d *Dialect) []testCase {
 	var cases []testCase
 	for i, g := range d.Golden {
-		name := g.Name
-		if name == "" {
-			name = fmt.Sprint(i)
-		}
-		cases = append(cases, testCase{name, func(r *report) { d.checkGolden(r, g) }})
+		cases = append(cases, testCase{g.name(i), func(r *report) { d.checkGolden(r, g) }})
 	}
 	return cases
+}
+
+// name returns the name of golden line i.
+func (g *Golden) name(i int) string {
+	if g.Name != "" {
+		return g.Name
+	}
+	return fmt.Sprint(i)
 }
 
 func (d *Dialect) checkGolden(r *report, g Golden) {
@@ -43,15 +47,15 @@ func (d *Dialect) checkGolden(r *report, g Golden) {
 	if a, b := lines(events), lines(again); a != b {
 		r.errorf("decoding twice gives different events:\n%s\n%s", a, b)
 	}
-	r.checkText("what was decoded", d.encodeText(r, events), g.Lines+"\n")
+	r.checkText("what was decoded", d.encodeText(r, events), g.written())
 	if g.Build {
-		r.checkText("what was built", d.encodeText(r, g.Events), g.Lines+"\n")
+		r.checkText("what was built", d.encodeText(r, g.Events), g.written())
 	}
 	back, err := throughNative(events)
 	if err != nil {
 		r.errorf("through the native format: %v", err)
 	}
-	r.checkText("what went through the native format", d.encodeText(r, back), g.Lines+"\n")
+	r.checkText("what went through the native format", d.encodeText(r, back), g.written())
 	if name := dialect.Detect(strings.SplitN(g.Lines, "\n", 2)[0]); name != d.Name && d.Name != dialect.Native {
 		r.errorf("dialect.Detect says %q", name)
 	}

@@ -90,6 +90,7 @@ func TestBroken(t *testing.T) {
 		}
 	}
 	var shared atomic.Int64
+	var leaked agentevents.JSON
 	for _, test := range []struct {
 		name  string
 		d     Dialect
@@ -199,6 +200,16 @@ func TestBroken(t *testing.T) {
 				_ = ev.SetExtra("x-suite", "")
 			}
 		}), "unknown members", "start", "at the end: the line is written differently"},
+		{"an unknown member is on the next line too", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev == nil {
+				return
+			}
+			was := leaked
+			leaked = ev.Extra("x-suite")
+			if leaked == "" && was != "" {
+				_ = ev.SetExtra("x-suite", was)
+			}
+		}), "unknown members", "start", "before a line without"},
 		{"a nested unknown member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev == nil {
 				return

@@ -62,6 +62,11 @@ func plain() Dialect {
 				Build:  true,
 			},
 			{
+				Name:    "other spelling",
+				Lines:   `{"sequence":3, "id":"e1","timestamp":"2026-05-05T09:00:01.200Z","type":"run.paused","runId":"r1","schemaVersion":"1.0","payload":{}}`,
+				Written: `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","type":"run.paused","runId":"r1","schemaVersion":"1.0","payload":{}}`,
+			},
+			{
 				Name: "two lines",
 				Lines: `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","type":"agent.toolCalled","runId":"r1","schemaVersion":"1.0","payload":{"callId":"c","toolId":"t","arguments":{"a":1.50}}}
 {"id":"e2","sequence":4,"timestamp":"2026-05-05T09:00:01.300Z","type":"agent.toolReturned","runId":"r1","causationId":"e1","schemaVersion":"1.0","payload":{"callId":"c","toolId":"t","status":"ok"}}`,

@@ -337,12 +337,17 @@ func (t *trip) covered(i int, d Difference) bool {
 	case d.After == "":
 		return listed[dialect.Dropped]
 	case d.Before == "":
-		return listed[dialect.Made]
+		return listed[dialect.Made] || t.d.derives(d.Pointer)
 	}
-	if listed[dialect.Dropped] && (listed[dialect.Made] || nothing(d.After) || required(t.events[i].Kind(), d.Pointer)) {
+	if listed[dialect.Dropped] && (listed[dialect.Made] || nothing(d.After) || required(kind, d.Pointer) || t.d.derives(d.Pointer)) {
 		return true
 	}
 	return listed[dialect.Made] && nothing(d.Before)
+}
+
+// derives reports whether the decoder makes up what is at the place.
+func (d *Dialect) derives(pointer string) bool {
+	return slices.ContainsFunc(d.Derived, func(p string) bool { return covers(p, pointer) })
 }
 
 // stays reports whether there is something at the place in event i and in what

@@ -55,12 +55,15 @@ func (d *Dialect) eachLine(g Golden, f func(line string, replace func(string) st
 
 func unknownMemberCases(d *Dialect) []testCase {
 	var cases []testCase
-	for _, c := range goldenCases(d) {
-		g := d.Golden[len(cases)]
-		cases = append(cases, testCase{c.name, func(r *report) {
+	for i, g := range d.Golden {
+		if g.Written != "" {
+			continue
+		}
+		cases = append(cases, testCase{g.name(i), func(r *report) {
 			d.eachLine(g, func(line string, replace func(string) string) {
 				added, _ := edit(line, func(o string) string { return withMember(o, unknownMember) })
 				r.guard("at the end", func() { d.checkSame(r, replace(added)) })
+				r.guard("before a line without", func() { d.checkSame(r, replace(added)+"\n"+g.Lines) })
 				d.checkNested(r, line, replace)
 				r.guard("respelled", func() { d.checkSpelling(r, line) })
 			})
@@ -95,16 +98,16 @@ func (d *Dialect) checkNested(r *report, line string, replace func(string) strin
 		return
 	}
 	v.walk("", func(pointer string, v *value) {
-		if v.kind != '{' || pointer == "" || slices.ContainsFunc(d.Maps, func(p string) bool { return covers(p, pointer) && covers(pointer, p) || sameShape(p, pointer) }) {
+		if v.kind != '{' || pointer == "" || slices.ContainsFunc(d.Maps, func(p string) bool { return isAt(p, pointer) }) {
 			return
 		}
 		added := text[:v.start] + withMember(text[v.start:v.end], `"x-suite":{"c":1.50}`) + text[v.end:]
-		r.guard("in "+pointer, func() { d.checkSame(r, replace(line[:start]+added+line[end:])) })
+		r.guard("in "+pointer+" (see Dialect.Maps)", func() { d.checkSame(r, replace(line[:start]+added+line[end:])) })
 	})
 }
 
-// sameShape reports whether the pattern is for exactly that place.
-func sameShape(pattern, pointer string) bool {
+// isAt reports whether the pattern is for exactly that place.
+func isAt(pattern, pointer string) bool {
 	return covers(pattern, pointer) && strings.Count(pattern, "/") == strings.Count(pointer, "/")
 }
 
@@ -197,7 +200,7 @@ func (d *Dialect) unknownLine() string {
 	}
 	line := ""
 	for _, g := range d.Golden {
-		if strings.Contains(g.Lines, "\n") {
+		if strings.Contains(g.Lines, "\n") || g.Written != "" {
 			continue
 		}
 		other, ok := edit(g.Lines, func(o string) string {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/capture/claude"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // suiteOf returns what the suite needs to know of a document.
@@ -62,5 +64,15 @@ func readAll(t *testing.T, f *os.File, d agentevents.Decoder) []agentevents.Even
 func thereAndBack(t *testing.T, events []agentevents.Event) {
 	for _, d := range documents {
 		t.Run(string(d.name), func(t *testing.T) { dialecttest.RunLog(t, suiteOf(d), events) })
+	}
+	for name, profile := range map[string]openwop.Profile{"v1": openwop.SchemaV1, "v2": openwop.SchemaV2} {
+		t.Run("openwop:"+name, func(t *testing.T) {
+			dialecttest.RunLog(t, dialecttest.Dialect{
+				Name:    dialect.OpenWOP,
+				Decoder: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Profile: profile}) },
+				Encoder: func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: profile}) },
+				Ignore:  []string{"/openwop/schemaVersion"},
+			}, events)
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/kahn"
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // A document is one of the five, with what it names.
@@ -51,6 +52,16 @@ var documents = []document{
 		lenient: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
 		encoder: func() dialect.Encoder { return multiagent.NewEncoder() },
 		suite:   dialecttest.Dialect{Ignore: []string{"/multiagent/schemaVersion"}, Maps: []string{"/payload/modelUsage"}},
+	},
+	{
+		name: dialect.OpenWOP, column: "OpenWOP", member: "type",
+		variants: strings.Fields(`agent.reasoned agent.reasoning.delta agent.toolCalled agent.toolReturned agent.handoff agent.decided node.started
+			node.completed cap.breached runOrchestrator.decided clarification.requested clarification.resolved`),
+		// A strict decoder wants to have seen the call of a return.
+		decoder: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{}) },
+		lenient: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{}) },
+		encoder: func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{}) },
+		suite:   dialecttest.Dialect{Ignore: []string{"/openwop/schemaVersion"}},
 	},
 	{
 		name: dialect.OpenHarness, column: "resume spec", member: "type",
@@ -109,7 +120,7 @@ func TestVariants(t *testing.T) {
 			require.Len(t, lines, len(d.variants), "lines of other variants")
 		})
 	}
-	require.Equal(t, 51, total, "the documents name 76 variants")
+	require.Equal(t, 63, total, "the documents name 76 variants")
 }
 
 // readmeTable returns the README's table of kinds: the cells of a kind, by the

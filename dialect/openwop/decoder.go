@@ -21,6 +21,10 @@ type Options struct {
 	// Profile is whose rules Strict means. Names are read in any spelling; of
 	// two spellings in one payload the profile's wins.
 	Profile Profile
+	// Threshold is the confidence below which Strict wants a decision to be
+	// escalated before its node completes; absent means [DefaultThreshold]. No
+	// line says what the host goes by.
+	Threshold agentevents.Opt[float64]
 }
 
 // A Decoder turns run event documents into events; it implements

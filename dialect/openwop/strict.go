@@ -12,8 +12,8 @@ import (
 
 // The rules that a strict decoder knows. Those of the schemas bind under
 // SchemaV1 and SchemaV2 as they are published; RFC0002 asks for what its text
-// says. Three are about several lines of a run: causation, sequence and
-// terminal.
+// says. Four are about several lines of a run: causation, escalation, sequence
+// and terminal.
 const (
 	RuleRequired  agentevents.Rule = "openwop-required"     // a required member is missing
 	RuleID        agentevents.Rule = "openwop-id"           // an id without the length or the grammar of the profile
@@ -25,6 +25,7 @@ const (
 	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result and an error at once
 	RuleDuration  agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
 	RuleCausation agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
+	RuleEscalate  agentevents.Rule = "openwop-escalation"   // a node or run completed after a decision below the threshold that was not escalated
 	RuleSequence  agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
 	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal one
 )
@@ -35,6 +36,7 @@ type runState struct {
 	last  uint64
 	ended bool
 	calls []call
+	low   []string // nodes of decisions below the threshold that wait for their escalation
 }
 
 // A call waits for its return.
@@ -587,7 +589,31 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 		case f.causationID == "" && !refused(f.val[mStatus]):
 			return broken(RuleCausation, f, "/causationId", "is required: it names the event of the call")
 		}
-	case vRunCompleted, vRunFailed, vRunCancelled:
+	case vDecided:
+		// A confidence of 0 that is not there is none.
+		if f.seen.has(mConfidence) && f.number[0] < d.o.Threshold.Or(DefaultThreshold) && len(r.low) < maxOpen {
+			r.low = append(r.low, f.nodeID)
+		}
+	case vNodeSuspended, vCapBreached, vOrchestrator, vClarRequested, vAskRequested, vPermitRequested:
+		// One action for one decision: that of the same node, or else, as an
+		// orchestrator has a node of its own, the latest.
+		i := slices.Index(r.low, f.nodeID)
+		if i < 0 {
+			i = len(r.low) - 1
+		}
+		if i >= 0 {
+			r.low = slices.Delete(r.low, i, i+1)
+		}
+	case vNodeCompleted:
+		if slices.Contains(r.low, f.nodeID) {
+			return broken(RuleEscalate, f, "/type", "the node decided with a confidence below the threshold, and nothing was done about it")
+		}
+	case vRunCompleted:
+		if len(r.low) > 0 {
+			return broken(RuleEscalate, f, "/type", "a decision with a confidence below the threshold was not escalated")
+		}
+		r.ended = true
+	case vRunFailed, vRunCancelled:
 		r.ended = true
 	}
 	r.last = f.sequence

@@ -1,0 +1,198 @@
+package openwop
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// The document names five conformance scenarios. These are their intents, on a
+// reference host made of an emitter, a Host and this dialect.
+
+// wireSink writes events as OpenWOP lines.
+type wireSink struct {
+	enc *Encoder
+	buf bytes.Buffer
+	t   *testing.T
+}
+
+func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
+	line, err := s.enc.Append(nil, ev)
+	s.buf.Write(line)
+	return err
+}
+
+// referenceHost returns a run on a host, and the lines that it writes.
+func referenceHost(t *testing.T, h *Host) (*agentevents.Run, *wireSink) {
+	t.Helper()
+	s := &wireSink{enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
+	em, err := agentevents.NewEmitter(agentevents.Options{
+		Sinks: []agentevents.Sink{s}, Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
+	})
+	require.NoError(t, err)
+	run, err := em.Run("run_1")
+	require.NoError(t, err)
+	return run, s
+}
+
+// read returns the events of the lines; they keep the document's rules.
+func (s *wireSink) read() []agentevents.Event {
+	s.t.Helper()
+	var events []agentevents.Event
+	d := NewDecoder(Options{Strict: true, Profile: s.enc.o.Profile})
+	for ev, err := range agentevents.NewReader(bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).All() {
+		require.NoError(s.t, err, "%s", s.buf.String())
+		events = append(events, ev)
+	}
+	return events
+}
+
+var everything = Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
+
+// identity-passthrough: the agent field comes back as it went out.
+func TestConformanceIdentityPassthrough(t *testing.T) {
+	ref := agentevents.AgentRef{AgentID: "vendor.acme.support.tier1", AgentSharing: "shared:team-a", MemoryRef: "mem-1", ModelClass: agentevents.ModelReasoning}
+	run, log := referenceHost(t, &Host{})
+	node := run.With(agentevents.Scope{NodeID: "n1"})
+	require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{Agent: agentevents.Some(ref)}))
+	require.NoError(t, node.Emit(t.Context(), &agentevents.NodeStarted{Agent: agentevents.Some(ref)}))
+	require.NoError(t, node.Emit(t.Context(), &agentevents.NodeCompleted{Agent: agentevents.Some(ref)}))
+	events := log.read()
+	require.Len(t, events, 3)
+	require.Equal(t, ref, events[1].Payload.(*agentevents.NodeStarted).Agent.V)
+	require.Equal(t, ref, events[2].Payload.(*agentevents.NodeCompleted).Agent.V)
+}
+
+// multi-node-ordering: events come in the order of their sequence, and an
+// agent's reasoning lies between start and end of its node.
+func TestConformanceMultiNodeOrdering(t *testing.T) {
+	run, log := referenceHost(t, &Host{Capabilities: &everything})
+	for _, id := range []string{"a", "b", "c"} {
+		node := run.With(agentevents.Scope{NodeID: id})
+		require.NoError(t, node.Emit(t.Context(), &agentevents.NodeStarted{}))
+		require.NoError(t, node.Agent("host:"+id).Emit(t.Context(), &agentevents.AgentReasoned{Reasoning: "about " + id}))
+		require.NoError(t, node.Emit(t.Context(), &agentevents.NodeCompleted{}))
+	}
+	var order []string
+	for i, ev := range log.read() {
+		require.EqualValues(t, i, ev.Sequence)
+		order = append(order, string(ev.Kind())+" "+ev.NodeID)
+	}
+	require.Equal(t, strings.Fields(`node.started a agent.reasoned a node.completed a node.started b agent.reasoned b node.completed b
+		node.started c agent.reasoned c node.completed c`), strings.Fields(strings.Join(order, " ")))
+}
+
+// replayDeterminism: what is emitted again says the same, byte for byte, and
+// reaches nobody outside.
+func TestConformanceReplayDeterminism(t *testing.T) {
+	run, log := referenceHost(t, &Host{Capabilities: &everything})
+	a := run.With(agentevents.Scope{NodeID: "n1"}).Agent("host:planner")
+	require.NoError(t, a.Emit(t.Context(), &agentevents.AgentReasoned{Reasoning: "first the order, then \u2028 the refund", Verbosity: agentevents.VerbosityFull}))
+	require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `{"z":9007199254740993,"a":1.50,"n":null}`, Confidence: agentevents.Some(0.6)}))
+	first := log.read()
+	require.Len(t, first, 3, "the decision was escalated")
+
+	outside := 0
+	webhook := agentevents.Live(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { outside++; return nil }))
+	again := &wireSink{enc: NewEncoder(EncoderOptions{}), t: t}
+	h := &Host{Capabilities: &everything}
+	em, err := agentevents.NewEmitter(agentevents.Options{Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})
+	require.NoError(t, err)
+	replay, err := em.Run("run_1")
+	require.NoError(t, err)
+	for _, ev := range first {
+		ev.Marks |= agentevents.MarkReplayed
+		require.NoError(t, replay.Record(t.Context(), ev))
+	}
+	require.Equal(t, log.buf.String(), again.buf.String(), "ids, payloads and all, and no second escalation")
+	require.Zero(t, outside)
+}
+
+// agent-reasoning-events: a host that advertises them emits all five, and the
+// return of a call names the event of the call; one that does not emits none.
+func TestConformanceAgentReasoningEvents(t *testing.T) {
+	emit := func(run *agentevents.Run) error {
+		ctx := t.Context()
+		a := run.With(agentevents.Scope{NodeID: "n1"}).Agent("host:planner")
+		if err := a.Emit(ctx, &agentevents.AgentReasoned{Reasoning: "look up"}); err != nil {
+			return err
+		}
+		c, err := a.Call(ctx, "orders:lookup", `{"id":7}`)
+		if err != nil {
+			return err
+		}
+		if err := c.Return(ctx, `{"ok":true}`); err != nil {
+			return err
+		}
+		if err := a.Emit(ctx, &agentevents.AgentDecided{Decision: `"refund"`, Confidence: agentevents.Some(0.9)}); err != nil {
+			return err
+		}
+		return a.Emit(ctx, &agentevents.AgentHandoff{From: agentevents.AgentRef{AgentID: "host:planner"}, To: agentevents.AgentRef{AgentID: "host:clerk"}})
+	}
+	run, log := referenceHost(t, &Host{Capabilities: &everything})
+	require.NoError(t, emit(run))
+	seen := map[agentevents.Kind]agentevents.Event{}
+	for _, ev := range log.read() {
+		require.GreaterOrEqual(t, len(ev.AgentID), 3)
+		seen[ev.Kind()] = ev
+	}
+	require.Len(t, seen, 5)
+	called, returned := seen[agentevents.KindToolCalled], seen[agentevents.KindToolReturned]
+	require.Equal(t, called.ID, returned.CausationID)
+
+	// A client learns beforehand what to expect.
+	client := Discovery{Agents: &everything}
+	require.True(t, client.Agents.Allows(called.Payload))
+
+	run, log = referenceHost(t, &Host{Capabilities: &Capabilities{}})
+	var v *agentevents.InvariantError
+	require.ErrorAs(t, emit(run), &v)
+	require.Equal(t, RuleCapability, v.Rule)
+	require.Empty(t, log.buf.String())
+}
+
+// agent-confidence-escalation: below the threshold exactly one action follows,
+// at it none; in the published contract the node is suspended.
+func TestConformanceAgentConfidenceEscalation(t *testing.T) {
+	for name, c := range map[string]struct {
+		host   Host
+		action agentevents.Kind
+	}{
+		"ask-user":      {Host{Orchestrator: "host:boss"}, agentevents.KindOrchestratorDecided},
+		"clarification": {Host{}, agentevents.KindClarificationRequested},
+		"suppressed":    {Host{NoEscalation: true}, agentevents.KindCapBreached},
+		"v1":            {Host{Profile: SchemaV1}, agentevents.KindNodeSuspended},
+		"v2":            {Host{Profile: SchemaV2}, agentevents.KindNodeSuspended},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.host.Capabilities = &everything
+			c.host.Threshold = agentevents.Some(0.8)
+			run, log := referenceHost(t, &c.host)
+			node := run.With(agentevents.Scope{NodeID: "n1"})
+			a := node.Agent("host:planner")
+			require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.8)}))
+			require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `2`, Confidence: agentevents.Some(0.79)}))
+			d := NewDecoder(Options{Strict: true, Profile: c.host.Profile, Threshold: c.host.Threshold})
+			var events []agentevents.Event
+			for ev, err := range agentevents.NewReader(strings.NewReader(log.buf.String()), agentevents.ReaderOptions{Decoder: d}).All() {
+				require.NoError(t, err, "%s", log.buf.String())
+				events = append(events, ev)
+			}
+			require.Len(t, events, 3, "exactly one action")
+			require.Equal(t, c.action, events[2].Kind())
+			require.Equal(t, events[1].ID, events[2].CausationID)
+			if c.host.Profile == SchemaV1 {
+				require.Contains(t, log.buf.String(), `"reason":"low-confidence"`)
+				require.Contains(t, log.buf.String(), `"threshold":0.8,"observed":0.79`)
+			}
+		})
+	}
+}
+
+var _ dialect.Encoder = (*Encoder)(nil)

@@ -53,6 +53,20 @@ type Options struct {
 	// OnViolation is told the violations of Observe mode, likewise. Nil leaves
 	// them to the fold, which reports them too.
 	OnViolation func(*InvariantError)
+	// Guard is a further rule. It is asked about every event that keeps the
+	// library's rules, before anything is redacted or recorded; nil is its
+	// consent. It is called with the lock of the run held and must not emit;
+	// what it panics with comes back from Emit, and nothing was recorded. Nil
+	// means that there is no further rule.
+	Guard func(Event) *InvariantError
+	// Follow is told every event that was recorded, and returns what must
+	// follow it at once: nothing of the run comes in between, and their
+	// CausationID is its ID unless they say another. They are checked like
+	// all events, may be of any agent, and are not followed themselves; what is
+	// refused of them goes to OnError. It is called with the lock of the run
+	// held and must not emit. It is not asked in Observe mode, nor about
+	// events marked [MarkReplayed]. Nil means that nothing follows.
+	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound.
 	MaxRuns int
@@ -373,8 +387,7 @@ type outcome struct {
 	reports   []error // for OnError
 }
 
-// write is the part of the write path under the run's lock. ev is the
-// caller's own and is filled in on the way.
+// write is the part of the write path under the run's lock.
 func (s *runState) write(ctx context.Context, ev *Event, head string) (done outcome, err error) {
 	e := s.e
 	s.mu.Lock()
@@ -386,6 +399,69 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	if s.closed || e.closed.Load() {
 		return done, ErrClosed
 	}
+	err = s.add(ctx, ev, head, &done)
+	if e.opts.Follow != nil && done.recorded && e.opts.Mode == Enforce && !ev.Marks.Has(MarkReplayed) {
+		err = s.follow(ctx, ev, &done, err)
+	}
+	s.ended = done.ended
+	if !done.counted && (done.violation != nil || done.reports != nil) {
+		e.inflight.Add(1)
+		done.counted = true
+	}
+	if cap(s.line) > maxKeptLine {
+		s.line = nil // one huge event should not be paid for ever after
+	}
+	return done, err
+}
+
+// follow records what Options.Follow wants to be recorded after ev. What is
+// refused of it is reported, as ev itself was recorded.
+func (s *runState) follow(ctx context.Context, ev *Event, done *outcome, err error) error {
+	events, perr := following(s.e.opts.Follow, *ev)
+	if perr != nil {
+		done.reports = append(done.reports, fmt.Errorf("agentevents: Options.Follow, run %q, sequence %d: %w", ev.RunID, ev.Sequence, perr))
+	}
+	for i := range events {
+		next, sub := events[i], outcome{}
+		fillText(&next.CausationID, ev.ID)
+		serr := s.add(ctx, &next, "", &sub)
+		done.ended = sub.ended || done.ended
+		done.reports = append(done.reports, sub.reports...)
+		switch {
+		case serr == nil:
+		case sub.recorded: // a sink failed
+			err = errors.Join(err, serr)
+		default:
+			done.reports = append(done.reports, fmt.Errorf("agentevents: Options.Follow, run %q, after sequence %d: %w", ev.RunID, ev.Sequence, serr))
+		}
+	}
+	return err
+}
+
+func following(f func(Event) []Event, ev Event) (events []Event, err error) {
+	defer contain(&err)
+	return f(ev), nil
+}
+
+// guarded asks Options.Guard.
+func guarded(f func(Event) *InvariantError, ev *Event) (violation *InvariantError, err error) {
+	defer contain(&err)
+	if violation = f(*ev); violation == nil {
+		return nil, nil
+	}
+	out := *violation
+	out.Kind = ev.Kind()
+	fillText(&out.RunID, ev.RunID)
+	fillText(&out.AgentID, ev.AgentID)
+	fillText(&out.EventID, ev.ID)
+	out.Sequence = ev.Sequence
+	return &out, nil
+}
+
+// add checks, stamps, redacts, applies and delivers one event. s.mu is held; ev
+// is the caller's own and is filled in on the way.
+func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcome) (err error) {
+	e := s.e
 	ev.Sequence = s.m.next
 	ev.SchemaVersion = SchemaVersion
 	ev.origin = ""
@@ -396,12 +472,12 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	if p == nil {
 		err := sealError(ev.Payload)
 		err.RunID, err.AgentID, err.Sequence = ev.RunID, ev.AgentID, ev.Sequence
-		return done, err
+		return err
 	}
 	if ev.RunID != s.m.runID {
 		err := s.m.refuse(ev, RuleRun, quote("run", s.m.runID), "", "the event says run "+quoteID(ev.RunID))
 		err.RunID = s.m.runID
-		return done, err
+		return err
 	}
 
 	now := e.now()
@@ -417,9 +493,20 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	// Check.
 	if violation := s.m.check(ev, &ab, head != ""); violation != nil {
 		if e.opts.Mode == Enforce || violation.Rule == RulePayload || ev.writable() != nil {
-			return done, violation
+			return violation
 		}
 		done.violation = violation
+	} else if e.opts.Guard != nil {
+		violation, perr := guarded(e.opts.Guard, ev)
+		if perr != nil {
+			return fmt.Errorf("agentevents: Options.Guard, run %q: %w", ev.RunID, perr)
+		}
+		if violation != nil {
+			if e.opts.Mode == Enforce {
+				return violation
+			}
+			done.violation = violation
+		}
 	}
 
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
@@ -431,7 +518,7 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	}
 	if c.err != nil {
 		done.violation = nil
-		return done, c.err.in("payload").asError(ev)
+		return c.err.in("payload").asError(ev)
 	}
 	if clean != ev.Payload {
 		ev.Payload, ab.payload = clean, ops(clean)
@@ -447,7 +534,7 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	}
 	if violation := s.m.checkMessage(ev); violation != nil {
 		if e.opts.Mode == Enforce {
-			return done, violation
+			return violation
 		}
 		done.violation = violation
 	}
@@ -472,10 +559,11 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	done.ended = s.m.terminal != ""
 
 	// Trace, encode once, deliver.
-	if e.tracer != nil {
+	replayed := ev.Marks.Has(MarkReplayed)
+	if e.tracer != nil && !(replayed && e.tracer.live) {
 		tc, terr := e.tracer.trace(ctx, ev)
 		if terr != nil {
-			err = e.failed(err, e.tracer, &done, terr)
+			err = e.failed(err, e.tracer, done, terr)
 		}
 		fillText(&ev.TraceID, tc.TraceID)
 		fillText(&ev.SpanID, tc.SpanID)
@@ -485,19 +573,14 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 		s.line = ev.appendWith(s.line[:0], ab.payload, &s.times, head)
 	}
 	for _, k := range e.sinks {
+		if replayed && k.live {
+			continue
+		}
 		if werr := k.write(ctx, ev, s.line); werr != nil {
-			err = e.failed(err, k, &done, werr)
+			err = e.failed(err, k, done, werr)
 		}
 	}
-	s.ended = done.ended
-	if !done.counted && (done.violation != nil || done.reports != nil) {
-		e.inflight.Add(1)
-		done.counted = true
-	}
-	if cap(s.line) > maxKeptLine {
-		s.line = nil // one huge event should not be paid for ever after
-	}
-	return done, err
+	return err
 }
 
 const maxKeptLine = 1 << 20

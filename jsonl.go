@@ -441,6 +441,10 @@ func (r *Reader) lineError(err error, line []byte, last bool) error {
 	return le
 }
 
+// NewDecoder returns a decoder of native lines: the one that a [Reader] uses
+// when it is given none. It is for decoders that read several formats.
+func NewDecoder() Decoder { return new(nativeDecoder) }
+
 // nativeDecoder decodes native lines, one event each.
 type nativeDecoder struct {
 	pool payloadPool

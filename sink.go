@@ -75,11 +75,26 @@ func BestEffort(s Sink) Sink { return bestEffort{s} }
 
 type bestEffort struct{ Sink }
 
+// Live returns s as a sink that gets no events marked [MarkReplayed]: what
+// reaches out of the process, such as a webhook or a trace, should not do so
+// again when a log is emitted once more.
+func Live(s Sink) Sink { return live{s} }
+
+type live struct{ Sink }
+
+func (l live) WriteEvent(ctx context.Context, ev Event) error {
+	if ev.Marks.Has(MarkReplayed) {
+		return nil
+	}
+	return l.Sink.WriteEvent(ctx, ev)
+}
+
 // A sinkEntry is a sink with its optional interfaces.
 type sinkEntry struct {
 	sink      Sink
 	name      string
 	required  bool
+	live      bool // gets no replayed events
 	line      LineSink
 	writer    *Writer // the same, where no event need be copied for it
 	flusher   Flusher
@@ -95,12 +110,16 @@ type sinkEntry struct {
 
 func newSinkEntry(s Sink) *sinkEntry {
 	e := &sinkEntry{required: true, closed: make(chan struct{})}
+unwrap:
 	for {
-		b, ok := s.(bestEffort)
-		if !ok {
-			break
+		switch wrapped := s.(type) {
+		case bestEffort:
+			s, e.required = wrapped.Sink, false
+		case live:
+			s, e.live = wrapped.Sink, true
+		default:
+			break unwrap
 		}
-		s, e.required = b.Sink, false
 	}
 	e.sink = s
 	e.name = fmt.Sprintf("%T", s)
@@ -250,6 +269,9 @@ func Buffered(s Sink, size int, policy DropPolicy) *BufferedSink {
 
 // WriteEvent queues the event. After Close it returns [ErrClosed].
 func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
+	if b.entry.live && ev.Marks.Has(MarkReplayed) {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.n == len(b.queue) && !b.closing {

@@ -15,7 +15,8 @@ func catCommand() command {
 		about: `
 Lines that cannot be read are reported on standard error and left out. A byte
 order mark, blank lines and carriage returns at the ends of lines are left out
-too.`,
+too. Lines of other formats are printed as native ones; 'agentevents convert'
+writes them in any.`,
 		examples: []string{
 			"agentevents cat --kind agent.toolCalled --kind agent.toolReturned run.jsonl",
 			"tail -f run.jsonl | agentevents cat --agent planner -",

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -23,7 +24,10 @@ prints a line for every problem, in the order of the lines, and exits with 1:
 
 Run 'agentevents rules' for the rules. A line that is no event breaks the rule
 line-unreadable. Logs of agents that nobody controls rarely keep the strict
-table of status changes; check those with --lifecycle relaxed.`,
+table of status changes; check those with --lifecycle relaxed.
+
+The format of every line is found out. With --dialect all lines are of that
+format, and the rules of its document bind beside those of the library.`,
 		examples: []string{
 			"agentevents check run.jsonl",
 			"agentevents check --lifecycle relaxed *.jsonl",
@@ -31,8 +35,10 @@ table of status changes; check those with --lifecycle relaxed.`,
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
 			var f folder
+			var format wireFlag
 			l.flags(fs)
 			f.flags(fs, agentevents.Strict)
+			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too: "+strings.Join(wireNames(), ", "))
 			return func(in *invocation) error {
 				problems := 0
 				report := func(at position, rule agentevents.Rule, what string) {
@@ -41,6 +47,10 @@ table of status changes; check those with --lifecycle relaxed.`,
 					fmt.Fprintf(in.stdout, "%s:%d: %s: %s\n", l.files[at.file], at.line, visible(string(rule)), what)
 				}
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
+				if format.wire != nil {
+					l.decoder = format.newDecoder(true)
+					l.broken = func(at position, v *agentevents.InvariantError) { report(at, v.Rule, violation(v)) }
+				}
 				var at position
 				f.onViolation = func(v *agentevents.InvariantError) { report(at, v.Rule, violation(v)) }
 				f.keepCalls = -1

@@ -57,6 +57,7 @@ func (e usageError) Error() string { return string(e) }
 func commands() []command {
 	return []command{
 		importCommand(),
+		convertCommand(),
 		catCommand(),
 		checkCommand(),
 		foldCommand(),

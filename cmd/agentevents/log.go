@@ -29,9 +29,12 @@ const maxBadLines = 1000
 type logReader struct {
 	maxLine int
 	verb    bool                           // keep the spelling of lines
-	decoder agentevents.Decoder            // nil reads native logs
+	decoder agentevents.Decoder            // nil finds out the format of every line
 	report  func(at position, what string) // nil prints on standard error
-	files   []string                       // names, for messages
+	// broken is told the rule of a document that a line breaks; nil reports it
+	// like a line that cannot be read.
+	broken func(at position, v *agentevents.InvariantError)
+	files  []string // names, for messages
 
 	bad    int // lines that cannot be read
 	failed bool
@@ -67,6 +70,9 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 			fmt.Fprintf(in.stderr, "%s:%d: %s\n", l.files[at.file], at.line, what)
 		}
 	}
+	if l.decoder == nil {
+		l.decoder = anyDecoder()
+	}
 	return func(yield func(position, agentevents.Event) bool) {
 		for i, name := range in.args {
 			if !l.read(in, i, name, yield) {
@@ -101,6 +107,11 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 		if src.err != nil && errors.Is(err, src.err) {
 			l.fail(in, file, src.err)
 			break
+		}
+		var rule *agentevents.InvariantError
+		if l.broken != nil && errors.As(err, &rule) {
+			l.broken(at, rule)
+			continue
 		}
 		bad++
 		if bad <= maxBadLines {

@@ -1,6 +1,9 @@
 package kahn
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +25,7 @@ type Encoder struct {
 	losses dialect.Losses
 	times  jsonwire.TimeCache
 	agents map[agentKey]*agentState
-	calls  map[callKey]openCall
+	calls  map[callKey]agentevents.Event // that wait for their return
 	last   *agentState
 	ids    map[idKey]string // normalised ones
 }
@@ -46,12 +49,6 @@ type agentState struct {
 	stepped bool
 	totals  agentevents.Totals
 	started time.Time
-}
-
-// openCall is a call that waits for its return.
-type openCall struct {
-	ev      agentevents.Event
-	summary string
 }
 
 // NewEncoder returns an encoder.
@@ -85,10 +82,13 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 
 // End lists the calls that never returned.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
-	for key, c := range e.calls {
-		e.losses.Add(&c.ev, dialect.Dropped, "", "the call never returned")
-		delete(e.calls, key)
+	open := slices.SortedFunc(maps.Values(e.calls), func(a, b agentevents.Event) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	for i := range open {
+		e.losses.Add(&open[i], dialect.Dropped, "", "the call never returned")
 	}
+	clear(e.calls)
 	return dst, nil
 }
 
@@ -308,11 +308,23 @@ func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte 
 
 // open keeps a call until it returns.
 func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
-	l := &e.losses
 	if len(e.calls) >= maxOpenCalls {
-		l.Add(ev, dialect.Dropped, "", "too many calls are open")
+		e.losses.Add(ev, dialect.Dropped, "", "too many calls are open")
 		return
 	}
+	key := callKey{agentKey{ev.RunID, ev.AgentID}, p.CallID}
+	if old, again := e.calls[key]; again {
+		e.losses.Add(&old, dialect.Dropped, "", "the call never returned")
+	}
+	if e.calls == nil {
+		e.calls = map[callKey]agentevents.Event{}
+	}
+	e.calls[key] = *ev
+}
+
+// joined lists what the line of a return does not say of its call.
+func (e *Encoder) joined(ev *agentevents.Event, p *agentevents.ToolCalled) {
+	l := &e.losses
 	l.Add(ev, dialect.Altered, "", "written with its return")
 	l.Drop(ev, "/payload/attempt", p.Attempt.OK)
 	l.Drop(ev, "/payload/retryOf", p.RetryOf != "")
@@ -320,11 +332,6 @@ func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
 	l.Drop(ev, "/payload/principal", p.Principal != "")
 	l.Drop(ev, "/payload/transport", p.Transport != "")
 	l.Drop(ev, "/payload/attributes", p.Attributes != "")
-	if e.calls == nil {
-		e.calls = map[callKey]openCall{}
-	}
-	key := callKey{agentKey{ev.RunID, ev.AgentID}, p.CallID}
-	e.calls[key] = openCall{ev: *ev, summary: p.ArgumentsSummary}
 }
 
 // tool appends the members of a tool_invocation.
@@ -335,10 +342,11 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 		key := callKey{agentKey{ev.RunID, ev.AgentID}, p.CallID}
 		if c, ok := e.calls[key]; ok {
 			delete(e.calls, key)
-			called := c.ev.Payload.(*agentevents.ToolCalled)
+			called := c.Payload.(*agentevents.ToolCalled)
+			e.joined(&c, called)
 			input, args = called.ArgumentsSummary, called.Arguments
 			if !duration.OK {
-				duration = agentevents.Some(max(0, ev.Time.Sub(c.ev.Time)))
+				duration = agentevents.Some(max(0, ev.Time.Sub(c.Time)))
 			}
 		}
 		l.Add(ev, dialect.Altered, "/payload/oneEvent", "the call and its return are one line")

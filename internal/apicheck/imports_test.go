@@ -38,6 +38,8 @@ var layers = []layer{
 		"the contract of the dialects knows none of them"},
 	{"dialect/dialecttest", []string{".", "dialect"},
 		"the suite knows the contract, and gets the dialect from the test"},
+	{"dialect/openwop/discovery", []string{"dialect/openwop"},
+		"HTTP is apart from the dialect, and needs nothing but what it serves"},
 	{"dialect/...", []string{".", "dialect", "internal/jsonwire"},
 		"a dialect needs the vocabulary, the contract and the wire primitives, never another dialect"},
 	{"tree", []string{"."},
@@ -49,7 +51,7 @@ var layers = []layer{
 }
 
 // testOnly may be imported by tests of every package.
-var testOnly = []string{"github.com/stretchr/testify/...", "."}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/..."}
 
 type listed struct {
 	ImportPath                         string

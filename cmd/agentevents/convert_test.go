@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The example of seed 000.
+const kahnLog = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"agent-coder-1","event":"agent_run_start","agent_id":"coder","task":"Add /v2/health"}
+{"ts":"2026-05-05T09:00:01.200Z","run_id":"agent-coder-1","event":"agent_transition","agent_id":"coder","step":0,"from":"thinking","to":"tool_call","reason":"tool_call:Read"}
+{"ts":"2026-05-05T09:00:01.250Z","run_id":"agent-coder-1","event":"tool_invocation","agent_id":"coder","step":0,"tool_name":"Read","duration_s":0.04,"ok":true}
+{"ts":"2026-05-05T09:01:05.000Z","run_id":"agent-coder-1","event":"agent_run_end","agent_id":"coder","outcome":"converged","total_steps":12,"total_tool_calls":7,"total_audit_checkpoints":2,"audits_passed":2,"audits_failed":0,"total_duration_s":65.0,"convergence_score":1.0}
+`
+
+func TestConvertThereAndBack(t *testing.T) {
+	native := exec(kahnLog, "convert", "--to", "native", "-")
+	require.Equal(t, exitOK, native.code, native.err)
+	require.Empty(t, native.err, "nothing is lost")
+	require.Equal(t, 4, strings.Count(native.out, "\n"))
+	require.Equal(t, native, exec(kahnLog, "convert", "--from", "kahn", "--to", "native", "--strict", "-"))
+	require.Equal(t, native.out, exec(kahnLog, "cat", "-").out)
+
+	back := exec(native.out, "convert", "--to", "kahn", "-")
+	require.Equal(t, exitOK, back.code)
+	require.Equal(t, kahnLog, back.out)
+	require.Contains(t, back.err, "dropped: every kind /id: the document has no event ids (4 times, first in run agent-coder-1 at sequence 0)\n")
+	require.Equal(t, exitProblems, exec(native.out, "convert", "--to", "kahn", "--strict", "-").code)
+	require.Empty(t, exec(native.out, "convert", "--to", "kahn", "--quiet", "-").err)
+
+	// However a line is spelled.
+	odd := strings.ReplaceAll(kahnLog, `,"`, ` , "`)
+	require.Equal(t, odd, exec(odd, "convert", "--to", "kahn", "--quiet", "-").out)
+}
+
+func TestConvertListsWhatHasNoCounterpart(t *testing.T) {
+	got := exec(line("r", 0)+kahnLog, "convert", "--to", "kahn", "-")
+	require.Equal(t, exitOK, got.code)
+	require.Equal(t, kahnLog, got.out)
+	require.Contains(t, got.err, "dropped: agent.text the event: no counterpart (1 times, first in run r at sequence 0)\n")
+}
+
+func TestConvertGoesOnAfterBadLines(t *testing.T) {
+	got := exec("{\n"+kahnLog, "convert", "--to", "kahn", "--quiet", "-")
+	require.Equal(t, exitProblems, got.code)
+	require.Equal(t, kahnLog, got.out)
+	require.Contains(t, got.err, "stdin:1: ")
+}
+
+func TestConvertUsage(t *testing.T) {
+	got := exec("", "convert", "-")
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, "--to is needed: native, kahn")
+	got = exec("", "convert", "--to", "klingon", "-")
+	require.Equal(t, exitUsage, got.code)
+	require.Contains(t, got.err, "want native, kahn")
+}
+
+// Every command reads every format, mixed too.
+func TestCommandsFindOutTheFormat(t *testing.T) {
+	dir := t.TempDir()
+	mixed := filepath.Join(dir, "mixed.jsonl")
+	require.NoError(t, os.WriteFile(mixed, []byte(line("r", 0)+kahnLog+line("r", 1)), 0o644))
+	require.Equal(t, 6, strings.Count(exec("", "cat", mixed).out, "\n"))
+	require.Equal(t, 2, strings.Count(exec("", "fold", mixed).out, "\n"))
+	require.Contains(t, exec("", "tree", mixed).out, "Add /v2/health")
+	check := exec("", "check", mixed)
+	require.Equal(t, exitOK, check.code, check.out)
+}
+
+func TestCheckTheRulesOfADocument(t *testing.T) {
+	require.Equal(t, result{}, exec(kahnLog, "check", "--dialect", "kahn", "-"))
+	bad := strings.Replace(kahnLog, `"coder","task"`, `"Coder","task"`, 1)
+	got := exec(bad, "check", "--dialect", "kahn", "-")
+	require.Equal(t, exitProblems, got.code)
+	require.Contains(t, got.out, "stdin:1: kahn-id: agent_run_start: /agent_id: \"Coder\" does not match ^[a-z0-9]")
+	require.Equal(t, exitOK, exec(bad, "check", "-").code, "ids are opaque to the library")
+}

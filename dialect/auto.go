@@ -1,0 +1,94 @@
+package dialect
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Auto is a decoder for logs of any dialect, and of several in turns: it finds
+// out the dialect of every line ([Detect]). Lines that are of no dialect, or of
+// one that it has no decoder for, are given to the native decoder, whose error
+// says what is wrong with them.
+//
+//	r := agentevents.NewReader(file, agentevents.ReaderOptions{Decoder: &dialect.Auto{
+//		Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAHN: kahn.NewDecoder(kahn.Options{})},
+//	}})
+//
+// The events of a run should come from one dialect: every decoder numbers the
+// events of documents without numbers by itself. An Auto is not for concurrent
+// use.
+type Auto struct {
+	// Decoders are the decoders, by dialect; without one for Native, native
+	// lines are read by [agentevents.NewDecoder].
+	Decoders map[Name]agentevents.Decoder
+	// OnLine, if not nil, is told the dialect of every line before it is
+	// decoded.
+	OnLine func(Name)
+}
+
+// Decode appends the events of a line.
+func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	name := Native
+	if !isNative(line) {
+		name = Detect(string(line))
+	}
+	if a.OnLine != nil {
+		a.OnLine(name)
+	}
+	if d := a.Decoders[name]; d != nil {
+		return d.Decode(dst, line)
+	}
+	return a.native().Decode(dst, line)
+}
+
+// End appends what was waiting for more lines.
+func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	names := make([]Name, 0, len(a.Decoders))
+	for name := range a.Decoders {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var errs []error
+	for _, name := range names {
+		var err error
+		if dst, err = a.Decoders[name].End(dst); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return dst, errors.Join(errs...)
+}
+
+func (a *Auto) native() agentevents.Decoder {
+	d := a.Decoders[Native]
+	if d == nil {
+		d = agentevents.NewDecoder()
+		if a.Decoders == nil {
+			a.Decoders = map[Name]agentevents.Decoder{}
+		}
+		a.Decoders[Native] = d
+	}
+	return d
+}
+
+// isNative reports whether the line begins as this module's writer begins
+// lines. No other dialect does, so most lines of native logs need no more than
+// this.
+func isNative(line []byte) bool {
+	const id, sequence = `{"id":"`, `","sequence":`
+	if len(line) < len(id) || string(line[:len(id)]) != id {
+		return false
+	}
+	head := line[len(id):min(len(line), 120)]
+	for i, c := range head {
+		if c == '"' {
+			return strings.HasPrefix(string(head[i:]), sequence)
+		}
+		if c == '\\' {
+			break
+		}
+	}
+	return false
+}

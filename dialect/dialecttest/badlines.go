@@ -1,0 +1,207 @@
+package dialecttest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// badLineCases are the ways in which lines go wrong.
+func badLineCases(d *Dialect) []testCase {
+	each := func(f func(r *report, line string)) func(r *report) {
+		return func(r *report) {
+			for _, g := range d.Golden {
+				for line := range strings.SplitSeq(g.Lines, "\n") {
+					f(r, line)
+				}
+			}
+		}
+	}
+	if len(d.Golden) == 0 {
+		return nil
+	}
+	return []testCase{
+		{"torn", each(d.checkTorn)},
+		{"damaged bytes", each(d.checkDamaged)},
+		{"wrong values", each(d.checkWrongValues)},
+		{"duplicate members", each(d.checkDuplicates)},
+		{"not objects", d.checkOdd},
+		{"lines after a bad one", each(d.checkAfterBad)},
+	}
+}
+
+// accept decodes a line that may be anything. Events that come of it can be
+// written; nothing panics. It returns the error.
+func (d *Dialect) accept(r *report, input, line string) error {
+	var result error
+	r.guard(input, func() {
+		events, err := d.decode(line, false)
+		result = err
+		for i := range events {
+			if events[i].Payload == nil || events[i].Kind() == "" {
+				r.errorf("an event without a payload, of the line %s", line)
+				return
+			}
+			if _, err := events[i].AppendJSON(nil); err != nil {
+				r.errorf("the event cannot be written: %v, of the line %s", err, line)
+			}
+		}
+		_, _ = d.encode(events)
+	})
+	return result
+}
+
+// maxBytes bounds how many places of one line are damaged.
+const maxBytes = 400
+
+func places(line string) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		stride := max(1, len(line)/maxBytes)
+		for i := 0; i < len(line); i += stride {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Dialect) checkTorn(r *report, line string) {
+	for n := range places(line) {
+		input := fmt.Sprintf("the first %d bytes", n)
+		if err := d.accept(r, input, line[:n]); err == nil && n > 0 && line[0] == '{' {
+			r.input = input
+			r.errorf("a torn line is no error: %s", line[:n])
+		}
+	}
+}
+
+func (d *Dialect) checkDamaged(r *report, line string) {
+	const bytes = "\"\\{}[],:0-x \x00\xff"
+	for n := range places(line) {
+		d.accept(r, fmt.Sprintf("without byte %d", n), line[:n]+line[n+1:])
+		d.accept(r, fmt.Sprintf("byte %d replaced", n), line[:n]+bytes[n%len(bytes):n%len(bytes)+1]+line[n+1:])
+	}
+}
+
+// wrong are values to be put where others belong.
+var wrong = []string{
+	"null", "true", "false", "0", "-1", "1.5", "1e999", "99999999999999999999", `""`, `"x"`, `"\ud800"`, "[]", "[null]", "{}", `{"a":null}`,
+}
+
+func (d *Dialect) checkWrongValues(r *report, line string) {
+	start, end, ok := object(line)
+	if !ok {
+		return
+	}
+	text := line[start:end]
+	v, _ := parse(text)
+	v.walk("", func(pointer string, v *value) {
+		for _, w := range wrong {
+			d.accept(r, pointer+" is "+w, line[:start]+text[:v.start]+w+text[v.end:]+line[end:])
+		}
+	})
+	// Each member alone is left out.
+	for i := range v.inner {
+		from, to := v.nameStarts[i], v.inner[i].end
+		rest := text[:from] + strings.TrimLeft(text[to:], ", ")
+		if i == len(v.inner)-1 {
+			rest = strings.TrimRight(text[:from], ", ") + text[to:]
+		}
+		d.accept(r, "without "+v.names[i], line[:start]+rest+line[end:])
+	}
+}
+
+func (d *Dialect) checkDuplicates(r *report, line string) {
+	start, end, ok := object(line)
+	if !ok {
+		return
+	}
+	text := line[start:end]
+	v, _ := parse(text)
+	v.walk("", func(pointer string, v *value) {
+		if v.kind != '{' {
+			return
+		}
+		for i, name := range v.names {
+			again := text[v.nameStarts[i]:v.inner[i].end]
+			twice := line[:start] + text[:v.start] + withMember(text[v.start:v.end], again) + text[v.end:] + line[end:]
+			input := pointer + "/" + escapeToken(name) + " twice"
+			if d.accept(r, input, twice) == nil {
+				r.input = input
+				r.errorf("no error")
+			}
+		}
+	})
+	twice, _ := edit(line, func(o string) string { return withMember(withMember(o, unknownMember), unknownMember) })
+	if d.accept(r, "an unknown member twice", twice) == nil {
+		r.input = "an unknown member twice"
+		r.errorf("no error")
+	}
+	r.input = ""
+}
+
+func (d *Dialect) checkOdd(r *report) {
+	deep := strings.Repeat("[", 100_000)
+	for _, line := range []string{
+		"", " ", "null", "true", "1", `"x"`, "[]", "{}", "{", "}", "x", `{"":""}`, `{"type":null}`, `{"event":null}`, `{"type":{}}`, `{"event":[]}`,
+		`{"type":"x"}`, `{"event":"x"}`, "\xff", "\x00", "data:", "data: ", "data: {}", "event: x", ":", deep, `{"a":` + deep,
+	} {
+		name := line
+		if len(name) > 30 {
+			name = name[:30] + "…"
+		}
+		d.accept(r, fmt.Sprintf("%q", name), line)
+	}
+	// Lines that never came.
+	events, err := d.Decoder().End(nil)
+	if len(events) > 0 || err != nil {
+		r.errorf("the end of nothing is %d events, %v", len(events), err)
+	}
+	text, err := d.Encoder().End(nil)
+	if len(text) > 0 || err != nil {
+		r.errorf("the end of no events is %q, %v", text, err)
+	}
+}
+
+// checkAfterBad checks that a bad line leaves no traces.
+func (d *Dialect) checkAfterBad(r *report, line string) {
+	start, end, ok := object(line)
+	if !ok {
+		return
+	}
+	alone, err := d.decode(line, false)
+	if err != nil {
+		return
+	}
+	for _, bad := range []string{line[:start+(end-start)*2/3], line[:end-1] + "," + "}", "x"} {
+		r.guard("", func() {
+			events, err := d.decode(bad+"\n"+line, false)
+			if err == nil {
+				return // not bad for this dialect
+			}
+			if len(events) != len(alone) {
+				r.errorf("after a bad line %d events come of a good one, alone %d: %s", len(events), len(alone), line)
+				return
+			}
+			for i := range events {
+				diffs, err := Diff(alone[i], events[i])
+				if err != nil {
+					r.errorf("comparing: %v", err)
+				}
+				for _, diff := range diffs {
+					if diff.Pointer != "/id" && diff.Pointer != "/sequence" && !derived(diff) && !d.derives(diff.Pointer) {
+						r.errorf("after a bad line: %s", diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// derived reports whether both values of a difference have the form of an id
+// that was made from a line's number.
+func derived(d Difference) bool {
+	form := func(s string) bool {
+		return len(s) >= 38 && strings.Count(s, "-") >= 4
+	}
+	return form(d.Before) && form(d.After)
+}

@@ -1,0 +1,384 @@
+package dialecttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// StandardRun returns the events of a run as an emitter records them: two
+// agents, one spawned by a call of the other, with transitions, calls that
+// return and fail, audits, text, reasoning, messages, usage and an approval.
+// Times and ids are always the same.
+func StandardRun(runID string) []agentevents.Event {
+	s := story{ctx: context.Background()}
+	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
+	id := 0
+	em, err := agentevents.NewEmitter(agentevents.Options{
+		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+			s.events = append(s.events, ev)
+			return nil
+		})},
+		Clock: func() time.Time { now = now.Add(250 * time.Millisecond); return now },
+		NewID: func() string { id++; return fmt.Sprintf("%s-id-%d", runID, id) },
+	})
+	s.must(err)
+	run, err := em.Run(runID)
+	s.must(err)
+	s.must(run.Emit(s.ctx, &agentevents.RunStarted{Name: "standard", Inputs: `{"goal":"health"}`}))
+	planner := run.Agent("planner")
+	s.must(planner.Emit(s.ctx, &agentevents.AgentStarted{Task: "Plan /v2/health", Model: "model-a"}))
+	s.must(planner.Emit(s.ctx, &agentevents.AgentReasoned{Reasoning: "Read first.", Verbosity: agentevents.VerbosityFull}))
+	s.must(planner.To(s.ctx, agentevents.ToolCall))
+	read, err := planner.Call(s.ctx, "Read", `{"path":"main.go"}`)
+	s.must(err)
+	spawn, err := planner.Call(s.ctx, "Task", `{"agent":"coder"}`)
+	s.must(err)
+
+	coder := spawn.Agent("coder")
+	s.must(coder.Emit(s.ctx, &agentevents.AgentStarted{Task: "Write it", Model: "model-b"}))
+	s.must(coder.To(s.ctx, agentevents.ToolCall))
+	bash, err := coder.Call(s.ctx, "Bash", `{"command":"go test"}`)
+	s.must(err)
+	s.must(read.Return(s.ctx, `{"lines":120}`))
+	s.must(bash.Fail(s.ctx, errors.New("exit status 1")))
+	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit", Result: agentevents.AuditFail, Duration: 1500 * time.Millisecond, Evidence: `{"failed":1}`}))
+	again, err := bash.Retry(s.ctx)
+	s.must(err)
+	s.must(again.Return(s.ctx, `"ok"`))
+	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit", Result: agentevents.AuditPass, Duration: 1250 * time.Millisecond}))
+	s.must(coder.To(s.ctx, agentevents.ToolResult, agentevents.Response, agentevents.Reflect, agentevents.Converged))
+	s.must(coder.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "done", ConvergenceScore: agentevents.Some(1.0),
+		Duration: agentevents.Some(4 * time.Second)}))
+
+	s.must(spawn.Return(s.ctx, `"done"`))
+	s.must(planner.Emit(s.ctx, &agentevents.UsageObserved{Model: "model-a", Usage: agentevents.Usage{InputTokens: 1200, OutputTokens: 340}, CostUSD: agentevents.Some(0.25)}))
+	s.must(planner.To(s.ctx, agentevents.ToolResult, agentevents.Response))
+	for i, delta := range []string{"The endpoint ", "is there."} {
+		s.must(planner.Emit(s.ctx, &agentevents.TextDelta{BlockID: "b1", Delta: delta, Index: agentevents.Some(i)}))
+	}
+	s.must(planner.Emit(s.ctx, &agentevents.TextCompleted{BlockID: "b1", Text: "The endpoint is there."}))
+	s.must(planner.Emit(s.ctx, &agentevents.MessageCreated{Message: agentevents.ConversationMessage{To: "user", Content: `"The endpoint is there."`}}))
+	s.must(planner.Emit(s.ctx, &agentevents.ApprovalRequested{ApprovalID: "deploy", Action: "deploy"}))
+	s.must(planner.Emit(s.ctx, &agentevents.ApprovalGranted{ApprovalID: "deploy", ApprovedBy: "user"}))
+	s.must(planner.To(s.ctx, agentevents.Reflect, agentevents.Converged))
+	s.must(planner.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, ConvergenceScore: agentevents.Some(0.5),
+		Duration: agentevents.Some(9 * time.Second)}))
+	s.must(run.Emit(s.ctx, &agentevents.RunCompleted{Outputs: `{"files":2}`}))
+	return s.events
+}
+
+// A story is a run in the making.
+type story struct {
+	ctx    context.Context
+	events []agentevents.Event
+}
+
+func (s *story) must(err error) {
+	if err != nil {
+		panic("dialecttest: the standard run is not legal: " + err.Error())
+	}
+}
+
+// standard is StandardRun in the form that the dialect takes.
+func (d *Dialect) standard(runID string) []agentevents.Event {
+	events := StandardRun(runID)
+	if d.Adapt != nil {
+		for i := range events {
+			d.Adapt(&events[i])
+		}
+	}
+	return events
+}
+
+func foldCases(d *Dialect) []testCase {
+	return []testCase{{"losses", d.checkRunLosses}, {"snapshot", d.checkFold}}
+}
+
+// checkRunLosses checks a whole run like a single kind: what differs is listed.
+func (d *Dialect) checkRunLosses(r *report) {
+	events := d.standard("run-1")
+	for i := range events {
+		events[i].Sequence += 1000 // no number is right by chance
+	}
+	t := d.trip(r, events)
+	if !t.sound {
+		return
+	}
+	t.verify(r)
+	r.checkSound(t.back)
+	seen := map[string]bool{}
+	for _, ev := range t.back {
+		if seen[ev.ID] {
+			r.errorf("two events of a run have the id %s", ev.ID)
+		}
+		seen[ev.ID] = true
+	}
+}
+
+func fold(r *report, events []agentevents.Event) *agentevents.RunSnapshot {
+	list, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
+		for _, ev := range events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}, agentevents.FoldOptions{})
+	if err != nil {
+		r.errorf("folding: %v", err)
+	}
+	if len(list) != 1 {
+		r.errorf("one run became %d", len(list))
+		return nil
+	}
+	return list[0]
+}
+
+// checkFold folds a run before and after.
+func (d *Dialect) checkFold(r *report) {
+	t := d.trip(r, d.standard("run-1"))
+	if !t.sound {
+		return
+	}
+	var sent []agentevents.Event // what has a counterpart
+	carried := map[agentevents.Kind]bool{}
+	for i, ev := range t.events {
+		if t.refused[i] == nil && (ev.Kind() == agentevents.KindToolCalled || !t.lost(ev.Kind(), "", dialect.Dropped)) {
+			sent = append(sent, ev)
+			carried[ev.Kind()] = true
+		}
+	}
+	if len(sent) == 0 || len(t.back) == 0 {
+		r.errorf("nothing of a run is left")
+		return
+	}
+	was, now := fold(r, sent), fold(r, t.back)
+	if was == nil || now == nil {
+		return
+	}
+	// says reports whether the document has the fact.
+	says := func(kind agentevents.Kind, pointers ...string) bool {
+		return carried[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return t.touched(kind, p) })
+	}
+	equal := func(what string, a, b any) {
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			r.errorf("%s: %v became %v", what, a, b)
+		}
+	}
+	if says(agentevents.KindAgentStarted, "/runId") {
+		equal("the run's id", was.RunID, now.RunID)
+	}
+	if says(agentevents.KindAgentStarted, "/agentId") {
+		for id, a := range was.Agents {
+			if !a.Started {
+				continue
+			}
+			b := now.Agents[id]
+			if b == nil {
+				r.errorf("agent %s has disappeared", id)
+				continue
+			}
+			equal("starts of "+id, a.Attempts, b.Attempts)
+			if says(agentevents.KindAgentStarted, "/payload/task") {
+				equal("task of "+id, a.Task, b.Task)
+			}
+			if says(agentevents.KindAgentStarted, "/parentAgentId") {
+				equal("parent of "+id, a.ParentAgentID, b.ParentAgentID)
+			}
+			if says(agentevents.KindAgentTransition, "/agentId", "/payload") {
+				equal("transitions of "+id, a.Transitions, b.Transitions)
+				equal("status of "+id, a.Status, b.Status)
+			}
+			if says(agentevents.KindToolReturned, "/agentId", "/payload/status") {
+				equal("failed calls of "+id, a.ToolFailures, b.ToolFailures)
+			}
+			if says(agentevents.KindAgentEnded, "/agentId", "/payload/outcome") {
+				equal("end of "+id, a.Ended, b.Ended)
+				equal("outcome of "+id, a.Outcome, b.Outcome)
+			}
+			if says(agentevents.KindTextCompleted, "/agentId", "/payload/text") {
+				equal("text of "+id, a.Text, b.Text)
+			}
+		}
+	}
+	if says(agentevents.KindToolReturned, "/payload/toolId", "/payload/status") {
+		for id, a := range was.Tools {
+			if b := now.Tools[id]; b == nil {
+				r.errorf("tool %s has disappeared", id)
+			} else {
+				equal("calls of "+id, a.Calls, b.Calls)
+				equal("successes of "+id, a.OK, b.OK)
+				equal("failures of "+id, a.Failed, b.Failed)
+				if says(agentevents.KindToolReturned, "/payload/durationMs") {
+					equal("duration of "+id, a.Duration, b.Duration)
+				}
+			}
+		}
+	}
+	if carried[agentevents.KindAuditChecked] {
+		equal("audits", len(was.Audits), len(now.Audits))
+		for i := range min(len(was.Audits), len(now.Audits)) {
+			if says(agentevents.KindAuditChecked, "/payload/result") {
+				equal("result of an audit", was.Audits[i].Result, now.Audits[i].Result)
+			}
+			if says(agentevents.KindAuditChecked, "/payload/checkpointId") {
+				equal("checkpoint of an audit", was.Audits[i].CheckpointID, now.Audits[i].CheckpointID)
+			}
+		}
+	}
+	if carried[agentevents.KindMessageCreated] {
+		equal("messages", len(was.Messages), len(now.Messages))
+	}
+	if carried[agentevents.KindApprovalGranted] && carried[agentevents.KindApprovalRequested] {
+		equal("approvals", len(was.Approvals), len(now.Approvals))
+	}
+	if says(agentevents.KindUsageObserved, "/payload/usage") {
+		equal("input tokens", was.Usage.Usage.InputTokens, now.Usage.Usage.InputTokens)
+		equal("output tokens", was.Usage.Usage.OutputTokens, now.Usage.Usage.OutputTokens)
+	}
+	if says(agentevents.KindRunCompleted) {
+		equal("status of the run", was.Status, now.Status)
+	}
+	// Rules that only what came back breaks.
+	broken := map[agentevents.Rule]bool{}
+	for _, v := range was.Violations {
+		broken[v.Rule] = true
+	}
+	for _, v := range now.Violations {
+		if !broken[v.Rule] {
+			r.errorf("what came back breaks a rule: %v", v)
+		}
+	}
+}
+
+func runCases(d *Dialect) []testCase {
+	return []testCase{{"interleaved", d.checkInterleaved}}
+}
+
+// checkInterleaved writes two runs into one log, by turns. A document that does
+// not name the run has one in every log.
+func (d *Dialect) checkInterleaved(r *report) {
+	first, second := d.standard("run-1"), d.standard("run-2")
+	var both []agentevents.Event
+	for i := range first {
+		both = append(both, first[i], second[i])
+	}
+	t := d.trip(r, both)
+	if !t.sound {
+		return
+	}
+	if slices.ContainsFunc(t.losses, func(l dialect.Loss) bool { return l.Pointer == "/runId" && l.What == dialect.Dropped }) {
+		return // one log is one run
+	}
+	runs := map[string][]agentevents.Event{}
+	for _, ev := range t.back {
+		runs[ev.RunID] = append(runs[ev.RunID], ev)
+	}
+	if len(runs) != 2 {
+		r.errorf("two runs became %d", len(runs))
+		return
+	}
+	for _, events := range [][]agentevents.Event{first, second} {
+		alone := d.trip(r, events)
+		if !alone.sound || len(alone.back) == 0 {
+			return
+		}
+		runID := alone.back[0].RunID
+		want, got := t.plain(alone.back), t.plain(runs[runID])
+		for i := range max(len(want), len(got)) {
+			if i >= len(want) || i >= len(got) {
+				r.errorf("run %s has %d events alone and %d beside another run", runID, len(want), len(got))
+				break
+			}
+			for _, diff := range want[i].diff(got[i]) {
+				r.errorf("run %s, event %d, beside another run: %s", runID, i, diff)
+			}
+		}
+	}
+}
+
+// plain takes events apart without what depends on their lines' places: ids and
+// numbers, and what was made up for a fact that has no place in the document.
+func (t *trip) plain(events []agentevents.Event) []facts {
+	ids := map[string]string{}
+	for i := range events {
+		ids[string(agentevents.Text(events[i].ID))] = fmt.Sprintf("#%d", i)
+	}
+	var list []facts
+	for i := range events {
+		f, err := factsOf(&events[i])
+		if err != nil {
+			continue
+		}
+		for pointer, text := range f.leaves {
+			if id := ids[text]; id != "" {
+				f.leaves[pointer] = id
+			}
+			unsaid := slices.ContainsFunc(t.losses, func(l dialect.Loss) bool {
+				return of(l, events[i].Kind()) && l.Pointer != "" && covers(l.Pointer, pointer)
+			})
+			if unsaid || t.d.derives(pointer) || pointer == "/id" || pointer == "/sequence" || covers("/"+string(t.d.Name), pointer) {
+				delete(f.leaves, pointer)
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func instanceCases(d *Dialect) []testCase {
+	return []testCase{{"parallel", d.checkParallel}}
+}
+
+// checkParallel uses many instances at the same time.
+func (d *Dialect) checkParallel(r *report) {
+	work := func(runID string) (text string, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("panic: %v", v)
+			}
+		}()
+		var b strings.Builder
+		log, _ := d.encode(d.standard(runID))
+		for _, g := range d.Golden {
+			log += g.Lines + "\n"
+		}
+		events, err := d.decode(log, false)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(lines(events))
+		log, _ = d.encode(events)
+		b.WriteString(log)
+		return b.String(), nil
+	}
+	const instances = 8
+	var want, got [instances]string
+	var errs [instances]error
+	for i := range want {
+		want[i], errs[i] = work(fmt.Sprint("run-", i))
+		if errs[i] != nil {
+			r.errorf("%v", errs[i])
+			return
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range got {
+		wg.Go(func() { got[i], errs[i] = work(fmt.Sprint("run-", i)) })
+	}
+	wg.Wait()
+	for i := range got {
+		if errs[i] != nil {
+			r.errorf("at the same time: %v", errs[i])
+		} else if got[i] != want[i] {
+			r.errorf("used at the same time, decoders and encoders give other events than one after the other")
+		}
+	}
+}

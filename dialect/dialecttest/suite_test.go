@@ -1,0 +1,389 @@
+package dialecttest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// Two honest dialects pass.
+
+func TestPlain(t *testing.T) { Run(t, plain()) }
+
+func TestJoining(t *testing.T) { Run(t, joining()) }
+
+// A broken encoder or decoder changes what an honest one does.
+
+type brokenEncoder struct {
+	dialect.Encoder
+	change func(ev *agentevents.Event) // before
+	append func(inner dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error)
+	losses func([]dialect.Loss) []dialect.Loss
+}
+
+func (e brokenEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if e.change != nil {
+		e.change(&ev)
+	}
+	if e.append != nil {
+		return e.append(e.Encoder, dst, ev)
+	}
+	return e.Encoder.Append(dst, ev)
+}
+
+func (e brokenEncoder) Losses() []dialect.Loss {
+	if e.losses != nil {
+		return e.losses(e.Encoder.Losses())
+	}
+	return e.Encoder.Losses()
+}
+
+type brokenDecoder struct {
+	agentevents.Decoder
+	change func(ev *agentevents.Event, line []byte) // after
+}
+
+func (d brokenDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	n := len(dst)
+	dst, err := d.Decoder.Decode(dst, line)
+	if len(dst) == n {
+		d.change(nil, line)
+	}
+	for i := n; i < len(dst); i++ {
+		d.change(&dst[i], line)
+	}
+	return dst, err
+}
+
+func withEncoder(d Dialect, b brokenEncoder) Dialect {
+	inner := d.Encoder
+	d.Encoder = func() dialect.Encoder { b.Encoder = inner(); return b }
+	return d
+}
+
+func withDecoder(d Dialect, change func(ev *agentevents.Event, line []byte)) Dialect {
+	inner := d.Decoder
+	d.Decoder = func() agentevents.Decoder { return brokenDecoder{inner(), change} }
+	return d
+}
+
+// TestBroken checks that every promise that is broken is found, where it is
+// looked for.
+func TestBroken(t *testing.T) {
+	started := func(ev *agentevents.Event) *agentevents.AgentStarted {
+		p, _ := ev.Payload.(*agentevents.AgentStarted)
+		return p
+	}
+	loss := func(kind agentevents.Kind, pointer string, what dialect.Change) func([]dialect.Loss) []dialect.Loss {
+		return func(list []dialect.Loss) []dialect.Loss {
+			ev := Filled(kind)
+			return append(list, dialect.Loss{Kind: kind, Pointer: pointer, What: what, Count: 1, RunID: ev.RunID, Sequence: ev.Sequence})
+		}
+	}
+	var shared atomic.Int64
+	var leaked agentevents.JSON
+	for _, test := range []struct {
+		name  string
+		d     Dialect
+		check string // where it is found
+		input string // the case
+		text  string
+	}{
+		{"a member of the payload is lost silently", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
+			if p := started(ev); p != nil {
+				out := *p
+				out.Model = ""
+				ev.Payload = &out
+			}
+		}}), "kinds", "agent.started", "agent.started: a difference that no loss tells: /payload/model"},
+		{"a member of the envelope is lost silently", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) { ev.ParentCallID = "" }}),
+			"kinds", "node.started", "/parentCallId"},
+		{"a value is invented", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
+			if ev.Actor == "" {
+				ev.Actor = "user"
+			}
+		}}), "kinds", "usage.observed", "/actor: nothing became"},
+		{"a value is altered and listed as dropped", withEncoder(plain(), brokenEncoder{
+			change: func(ev *agentevents.Event) {
+				if p := started(ev); p != nil {
+					out := *p
+					out.Model = "other"
+					ev.Payload = &out
+				}
+			},
+			losses: loss(agentevents.KindAgentStarted, "/payload/model", dialect.Dropped),
+		}), "kinds", "agent.started", "/payload/model"},
+		{"a word becomes another", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
+			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Status == agentevents.ToolRateLimited {
+				out := *p
+				out.Status = agentevents.ToolError
+				ev.Payload = &out
+			}
+		}}), "kinds", "agent.toolReturned", `/payload/status: "rate_limited" became "error"`},
+		{"zero becomes absent", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
+			if ev.Step.V == 0 {
+				ev.Step.OK = false
+			}
+		}}), "kinds", "agent.text.delta", "/step: 0 became nothing"},
+		{"a loss of the whole hides one of a member", withEncoder(plain(), brokenEncoder{
+			change: func(ev *agentevents.Event) { ev.SpanID = "" },
+			losses: loss(agentevents.KindRunPaused, "", dialect.Altered),
+		}), "kinds", "run.paused", "/spanId"},
+		{"a member of a payload that no field has is lost", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
+			if p, ok := ev.Payload.(*agentevents.RunPaused); ok {
+				ev.Payload = &agentevents.RunPaused{Reason: p.Reason}
+			}
+		}}), "kinds", "run.paused", "/payload/x-suite/0: 1.50 became nothing"},
+		{"a loss that did not happen", withEncoder(plain(), brokenEncoder{losses: loss(agentevents.KindRunPaused, "/payload/reason", dialect.Dropped)}),
+			"kinds", "run.paused", "a loss that did not happen"},
+		{"a loss of no event", withEncoder(plain(), brokenEncoder{losses: loss("x", "/id", dialect.Dropped)}), "kinds", "run.paused", "belongs to no event"},
+		{"a refusal that is not listed", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			if ev.Kind() == agentevents.KindPlanProposed {
+				return dst, dialect.ErrNoCounterpart
+			}
+			return e.Append(dst, ev)
+		}}), "kinds", "plan.proposed", "not among the losses"},
+		{"a refusal of what lines say", withEncoder(joining(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			if ev.Kind() == agentevents.KindAuditChecked {
+				return dst, e.(*joiningEncoder).losses.Refuse(&ev)
+			}
+			return e.Append(dst, ev)
+		}}), "kinds", "audit.checked", "lines of the document are decoded to the kind"},
+		{"a refusal with any error", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			return dst, bytes.ErrTooLarge
+		}}), "kinds", "run.started", "neither wraps"},
+		{"an event disappears", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			if ev.Kind() == agentevents.KindTextDelta {
+				return dst, nil
+			}
+			return e.Append(dst, ev)
+		}}), "kinds", "agent.text.delta", "has disappeared"},
+		{"an event is written twice", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			dst, _ = e.Append(dst, ev)
+			return e.Append(dst, ev)
+		}}), "kinds", "run.started", "nobody wrote"},
+		{"something is appended with an error", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			return append(dst, "x\n"...), e.(*plainEncoder).losses.Refuse(&ev)
+		}}), "kinds", "run.started", "appended something"},
+		{"a line without a newline", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			dst, err := e.Append(dst, ev)
+			return bytes.TrimSuffix(dst, []byte("\n")), err
+		}}), "kinds", "run.started", "without a newline"},
+		{"facts of a joined call are lost silently", withEncoder(joining(), brokenEncoder{losses: func(list []dialect.Loss) []dialect.Loss {
+			return slices.DeleteFunc(list, func(l dialect.Loss) bool { return l.Pointer == "/payload/principal" })
+		}}), "kinds", "agent.toolCalled", "/payload/principal"},
+		{"a member of raw JSON is respelled", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			dst, err := e.Append(dst, ev)
+			return bytes.ReplaceAll(dst, []byte("1.50"), []byte("1.5")), err
+		}}), "kinds", "run.started", "/payload/inputs/list/0: 1.50 became 1.5"},
+		{"a panic", withDecoder(plain(), func(ev *agentevents.Event, line []byte) {
+			if ev == nil && strings.HasSuffix(string(line), `"ta`) {
+				panic("torn")
+			}
+		}), "bad lines", "torn", "panic: torn"},
+		{"ids that are made by chance", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev != nil {
+				ev.ID = rand.Text()
+			}
+		}), "golden", "start", "decoding twice"},
+		{"an unknown member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev != nil {
+				_ = ev.SetExtra("x-suite", "")
+			}
+		}), "unknown members", "start", "at the end: the line is written differently"},
+		{"an unknown member is on the next line too", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev == nil {
+				return
+			}
+			was := leaked
+			leaked = ev.Extra("x-suite")
+			if leaked == "" && was != "" {
+				_ = ev.SetExtra("x-suite", was)
+			}
+		}), "unknown members", "start", "before a line without"},
+		{"a nested unknown member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev == nil {
+				return
+			}
+			if p, ok := ev.Payload.(*agentevents.UsageObserved); ok {
+				out := *p
+				out.Usage = agentevents.Usage{InputTokens: p.Usage.InputTokens, OutputTokens: p.Usage.OutputTokens}
+				ev.Payload = &out
+			}
+		}), "unknown members", "usage", "in /payload/usage"},
+		{"an unknown type is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev == nil {
+				return
+			}
+			if _, ok := ev.Payload.(*agentevents.Unknown); ok {
+				ev.Payload = &agentevents.RunPaused{}
+			}
+		}), "unknown types", "kept", "decoded as"},
+		{"a line is written though the event was changed", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			if ev.Origin() != "" {
+				return append(append(dst, ev.Origin()...), '\n'), nil
+			}
+			return e.Append(dst, ev)
+		}}), "unknown members", "start", "was changed after reading"},
+		{"the spelling is lost", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
+			back, err := throughNative([]agentevents.Event{ev})
+			if err != nil || len(back) != 1 {
+				return e.Append(dst, ev)
+			}
+			text, err := e.Append(nil, back[0])
+			return append(dst, bytes.ReplaceAll(text, []byte(": "), []byte(":"))...), err
+		}}), "unknown members", "start", "read with Verbatim"},
+		{"an event without a payload", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev != nil && ev.Kind() == "x" {
+				ev.Payload = nil
+			}
+		}), "bad lines", "not objects", "without a payload"},
+		{"golden lines say something else", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev != nil {
+				ev.AgentID += "!"
+			}
+		}), "golden", "start", `/agentId: "coder" became "coder!"`},
+		{"runs are mixed up", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev != nil {
+				ev.RunID = "run-1"
+			}
+		}), "runs", "interleaved", "two runs became 1"},
+		{"outcomes are mixed up", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev == nil {
+				return
+			}
+			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+				out := *p
+				out.Status = agentevents.ToolOK
+				ev.Payload = &out
+			}
+		}), "fold", "snapshot", "failures of Bash: 1 became 0"},
+		{"instances share something", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+			if ev != nil {
+				ev.Step = agentevents.Some(int(shared.Add(1)))
+			}
+		}), "instances", "parallel", "at the same time"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			texts := problemsOf(test.d, test.check, test.input)
+			require.True(t, slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, test.text) }), "found: %q", texts)
+		})
+	}
+}
+
+// problemsOf runs one case of one check.
+func problemsOf(d Dialect, checkName, caseName string) []string {
+	var texts []string
+	for _, c := range checks {
+		if c.name != checkName {
+			continue
+		}
+		for _, tc := range c.cases(&d) {
+			if tc.name == caseName {
+				r := report{}
+				r.run(tc.run)
+				for _, p := range r.problems {
+					texts = append(texts, p.text())
+				}
+			}
+		}
+	}
+	return texts
+}
+
+// TestFilled checks that events of the suite are legal, whole and distinct.
+func TestFilled(t *testing.T) {
+	for info := range agentevents.Kinds() {
+		t.Run(string(info.Kind), func(t *testing.T) {
+			ev := Filled(info.Kind)
+			require.Equal(t, ev, Filled(info.Kind))
+			require.Equal(t, info.Kind, ev.Kind())
+			payload := reflect.ValueOf(ev.Payload).Elem()
+			for i := range payload.NumField() {
+				if f := payload.Type().Field(i); f.IsExported() {
+					require.False(t, payload.Field(i).IsZero(), f.Name)
+				}
+			}
+			f, err := factsOf(&ev)
+			require.NoError(t, err)
+			seen := map[string]string{}
+			for pointer, text := range f.leaves {
+				if len(text) < 4 || text == "true" || strings.Contains(pointer, "/list/") || strings.Contains(pointer, "/deep/") || strings.HasSuffix(pointer, "/n") ||
+					strings.Contains(pointer, "agentSharing") || strings.Contains(pointer, "modelClass") || strings.HasPrefix(pointer, "/marks") || pointer == "/payload/agent/agentId" {
+					continue
+				}
+				require.Empty(t, seen[text], "%s and %s are %s", seen[text], pointer, text)
+				seen[text] = pointer
+			}
+			for _, v := range variants(info.Kind) {
+				for _, ev := range inContext(v.ev, v.name == "filled") {
+					fold := agentevents.NewFold(agentevents.FoldOptions{})
+					fold.Apply(ev)
+					for _, violation := range fold.Snapshot().Violations {
+						require.False(t, strings.HasPrefix(string(violation.Rule), "field-"), "%s: %v", v.name, violation)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestStandardRun(t *testing.T) {
+	events := StandardRun("r")
+	require.Equal(t, events, StandardRun("r"))
+	snapshot := fold(&report{}, events)
+	require.Empty(t, snapshot.Violations)
+	require.Equal(t, agentevents.RunStatusCompleted, snapshot.Status)
+	require.Len(t, snapshot.Agents, 2)
+	require.Len(t, snapshot.Messages, 1)
+}
+
+func TestDiff(t *testing.T) {
+	a := Filled(agentevents.KindRunStarted)
+	b := Filled(agentevents.KindRunStarted)
+	diffs, err := Diff(a, b)
+	require.NoError(t, err)
+	require.Empty(t, diffs)
+	b.Marks, b.Step = agentevents.MarkLate, agentevents.Opt[int]{}
+	b.Payload.(*agentevents.RunStarted).Definition = `{"b":1,"a":2}`
+	a.Payload.(*agentevents.RunStarted).Definition = `{"a":2,"b":1}`
+	diffs, err = Diff(a, b)
+	require.NoError(t, err)
+	var places []string
+	for _, d := range diffs {
+		places = append(places, d.Pointer)
+	}
+	require.Equal(t, []string{"/marks/redacted", "/marks/replayed", "/marks/sanitized", "/marks/synthetic", "/payload/definition", "/step"}, places)
+}
+
+func TestCovers(t *testing.T) {
+	for _, test := range []struct {
+		pattern, pointer string
+		want             bool
+	}{
+		{"", "/a", true}, {"/a", "/a", true}, {"/a", "/a/b", true}, {"/a", "/ab", false}, {"/a/b", "/a", false},
+		{"/a/*/c", "/a/0/c", true}, {"/a/*/c", "/a/0/c/d", true}, {"/a/*/c", "/a/0/d", false}, {"/a/*", "/a", false},
+	} {
+		require.Equal(t, test.want, covers(test.pattern, test.pointer), "%+v", test)
+	}
+}
+
+func TestRequired(t *testing.T) {
+	require.True(t, required(agentevents.KindAuditChecked, "/payload/durationMs"))
+	require.True(t, required(agentevents.KindHandoffRequested, "/payload/from/agentId"))
+	require.True(t, required(agentevents.KindAgentStarted, "/payload/agent/agentId"))
+	require.True(t, required(agentevents.KindPlanProposed, "/payload/steps/0/stepId"))
+	require.False(t, required(agentevents.KindAgentStarted, "/payload/agent"))
+	require.False(t, required(agentevents.KindAgentStarted, "/payload/model"))
+	require.False(t, required(agentevents.KindAgentStarted, "/payload/prompt/a"))
+	require.False(t, required(agentevents.KindAgentStarted, "/agentId"))
+}

@@ -1,0 +1,243 @@
+package dialecttest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// The plain dialect is the native format: it loses nothing.
+
+type plainDecoder struct{}
+
+func (plainDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	var ev agentevents.Event
+	if err := ev.UnmarshalJSON(line); err != nil {
+		return dst, err
+	}
+	return append(dst, ev), nil
+}
+
+func (plainDecoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
+
+type plainEncoder struct{ losses dialect.Losses }
+
+func (e *plainEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	out, err := ev.AppendJSON(dst)
+	if err != nil {
+		return dst, err
+	}
+	return append(out, '\n'), nil
+}
+
+func (e *plainEncoder) End(dst []byte) ([]byte, error) { return dst, nil }
+
+func (e *plainEncoder) Losses() []dialect.Loss { return e.losses.List() }
+
+// envelope is that of the plain dialect's golden lines.
+func envelope(agentID string, p agentevents.Payload) agentevents.Event {
+	return agentevents.Event{ID: "e1", Sequence: 3, Time: time.Date(2026, 5, 5, 9, 0, 1, 2e8, time.UTC), RunID: "r1", AgentID: agentID,
+		SchemaVersion: agentevents.SchemaVersion, Payload: p}
+}
+
+func plain() Dialect {
+	return Dialect{
+		Name:    dialect.Native,
+		Decoder: func() agentevents.Decoder { return plainDecoder{} },
+		Encoder: func() dialect.Encoder { return &plainEncoder{} },
+		Golden: []Golden{
+			{
+				Name:   "start",
+				Lines:  `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","type":"agent.started","runId":"r1","agentId":"coder","schemaVersion":"1.0","payload":{"task":"Add","model":"m"}}`,
+				Events: []agentevents.Event{envelope("coder", &agentevents.AgentStarted{Task: "Add", Model: "m"})},
+				Build:  true,
+			},
+			{
+				Name:   "usage",
+				Lines:  `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","type":"usage.observed","runId":"r1","schemaVersion":"1.0","payload":{"usage":{"inputTokens":1,"outputTokens":2}}}`,
+				Events: []agentevents.Event{envelope("", &agentevents.UsageObserved{Usage: agentevents.Usage{InputTokens: 1, OutputTokens: 2}})},
+				Build:  true,
+			},
+			{
+				Name:    "other spelling",
+				Lines:   `{"sequence":3, "id":"e1","timestamp":"2026-05-05T09:00:01.200Z","type":"run.paused","runId":"r1","schemaVersion":"1.0","payload":{}}`,
+				Written: `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","type":"run.paused","runId":"r1","schemaVersion":"1.0","payload":{}}`,
+			},
+			{
+				Name: "two lines",
+				Lines: `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","type":"agent.toolCalled","runId":"r1","schemaVersion":"1.0","payload":{"callId":"c","toolId":"t","arguments":{"a":1.50}}}
+{"id":"e2","sequence":4,"timestamp":"2026-05-05T09:00:01.300Z","type":"agent.toolReturned","runId":"r1","causationId":"e1","schemaVersion":"1.0","payload":{"callId":"c","toolId":"t","status":"ok"}}`,
+			},
+		},
+	}
+}
+
+// The joining dialect has few kinds, no ids, numbers, marks or traces, and one
+// line for a call and its return. Its lines are native ones with a word of its
+// own in place of the id.
+
+const lineID = "line"
+
+type joiningDecoder struct {
+	numbers dialect.Numbers
+	count   int
+}
+
+func (d *joiningDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	d.count++
+	var ev agentevents.Event
+	if err := ev.UnmarshalJSON(line); err != nil {
+		return dst, err
+	}
+	if ev.ID != lineID {
+		return dst, fmt.Errorf("not a line of this dialect")
+	}
+	ev.ID = dialect.DerivedID(string(line), d.count, 0)
+	ev.Sequence = d.numbers.Next(ev.RunID)
+	ev.SchemaVersion = agentevents.SchemaVersion
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		p.CallID = dialect.DerivedID(string(line), d.count, 1)
+	}
+	return append(dst, ev), nil
+}
+
+func (d *joiningDecoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
+
+type joiningEncoder struct {
+	losses dialect.Losses
+	open   map[[3]string]*agentevents.Event
+}
+
+func callKey(ev *agentevents.Event, call string) [3]string {
+	return [3]string{ev.RunID, ev.AgentID, call}
+}
+
+func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.AuditChecked, *agentevents.AgentTransition, *agentevents.Unknown:
+	case *agentevents.ToolCalled:
+		if e.open == nil {
+			e.open = map[[3]string]*agentevents.Event{}
+		}
+		e.open[callKey(&ev, p.CallID)] = &ev
+		return dst, nil
+	case *agentevents.ToolReturned:
+		out := *p
+		key := callKey(&ev, p.CallID)
+		if call := e.open[key]; call != nil && !p.OneEvent {
+			delete(e.open, key)
+			called := call.Payload.(*agentevents.ToolCalled)
+			out.OneEvent, out.Arguments, out.ArgumentsSummary = true, called.Arguments, called.ArgumentsSummary
+			e.lose(call)
+			e.losses.Drop(call, "/causationId", call.CausationID != "")
+			e.losses.Drop(call, "/timestamp", !p.Duration.OK || !ev.Time.Add(-p.Duration.V).Equal(call.Time))
+			e.losses.Drop(call, "/payload/callId", true)
+			e.losses.Drop(call, "/payload/attempt", called.Attempt.OK)
+			e.losses.Drop(call, "/payload/retryOf", called.RetryOf != "")
+			e.losses.Drop(call, "/payload/argsHash", called.ArgsHash != "")
+			e.losses.Drop(call, "/payload/principal", called.Principal != "")
+			e.losses.Drop(call, "/payload/transport", called.Transport != "")
+			e.losses.Drop(call, "/payload/attributes", called.Attributes != "")
+			e.losses.DropExtras(call, "")
+		} else if !p.OneEvent {
+			out.OneEvent = true
+			e.losses.Add(&ev, dialect.Made, "/payload/oneEvent", "there is no call")
+		}
+		e.losses.Drop(&ev, "/payload/callId", true)
+		out.CallID = "none"
+		ev.Payload = &out
+	default:
+		return dst, e.losses.Refuse(&ev)
+	}
+	if _, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		e.losses.Drop(&ev, "/causationId", ev.CausationID != "")
+		ev.CausationID = ""
+	}
+	return e.line(dst, ev)
+}
+
+// lose drops what no line has.
+func (e *joiningEncoder) lose(ev *agentevents.Event) {
+	e.losses.Drop(ev, "/id", true)
+	e.losses.Drop(ev, "/sequence", true)
+	e.losses.Drop(ev, "/schemaVersion", ev.SchemaVersion != "")
+	e.losses.Drop(ev, "/marks", ev.Marks != 0)
+	e.losses.Drop(ev, "/traceId", ev.TraceID != "")
+	e.losses.Drop(ev, "/spanId", ev.SpanID != "")
+	e.losses.Drop(ev, "/parentSpanId", ev.ParentSpanID != "")
+}
+
+func (e *joiningEncoder) line(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if text := ev.Origin(); text != "" {
+		return e.verbatim(dst, ev, text)
+	}
+	e.lose(&ev)
+	return e.canonical(dst, ev)
+}
+
+func (e *joiningEncoder) canonical(dst []byte, ev agentevents.Event) ([]byte, error) {
+	out := agentevents.Event{ID: lineID, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Actor: ev.Actor, ParentAgentID: ev.ParentAgentID,
+		ParentCallID: ev.ParentCallID, Step: ev.Step, CausationID: ev.CausationID, Payload: ev.Payload}
+	for name, value := range ev.Extras() { // at the end, and without the origin
+		if err := out.SetExtra(name, value); err != nil {
+			return dst, err
+		}
+	}
+	line, err := out.AppendJSON(nil)
+	if err != nil {
+		return dst, err
+	}
+	return append(append(dst, line...), '\n'), nil
+}
+
+// verbatim writes the line that the event was read from, if that still says the
+// same.
+func (e *joiningEncoder) verbatim(dst []byte, ev agentevents.Event, text string) ([]byte, error) {
+	was, err := new(joiningDecoder).Decode(nil, []byte(text))
+	if err != nil || len(was) != 1 {
+		return dst, fmt.Errorf("the origin cannot be read: %w", err)
+	}
+	if p, ok := was[0].Payload.(*agentevents.ToolReturned); ok {
+		p.CallID = "none"
+	}
+	a, err := new(joiningEncoder).canonical(nil, was[0])
+	if err != nil {
+		return dst, err
+	}
+	b, err := new(joiningEncoder).canonical(nil, ev)
+	if err != nil {
+		return dst, err
+	}
+	if string(a) == string(b) {
+		b = []byte(text + "\n")
+	}
+	e.lose(&ev)
+	return append(dst, b...), nil
+}
+
+func (e *joiningEncoder) End(dst []byte) ([]byte, error) {
+	for key, call := range e.open {
+		e.losses.Add(call, dialect.Dropped, "", "the call never returned")
+		delete(e.open, key)
+	}
+	return dst, nil
+}
+
+func (e *joiningEncoder) Losses() []dialect.Loss { return e.losses.List() }
+
+func joining() Dialect {
+	return Dialect{
+		Name:    dialect.Native, // for dialect.Detect
+		Decoder: func() agentevents.Decoder { return &joiningDecoder{} },
+		Encoder: func() dialect.Encoder { return &joiningEncoder{} },
+		Golden: []Golden{
+			{Name: "audit", Lines: `{"id":"line","sequence":0,"timestamp":"2026-05-05T09:00:01.200Z","type":"audit.checked","runId":"r1","agentId":"coder","payload":{"checkpointId":"c","result":"pass","durationMs":5}}`,
+				Events: []agentevents.Event{{RunID: "r1", AgentID: "coder", Payload: &agentevents.AuditChecked{CheckpointID: "c", Result: agentevents.AuditPass, Duration: 5e6}}}},
+			{Name: "call", Lines: strings.ReplaceAll(`{"id":"line","sequence":0,"timestamp":"2026-05-05T09:00:01.200Z","type":"agent.toolReturned","runId":"r1","agentId":"coder","payload":
+{"callId":"none","toolId":"t","status":"ok","oneEvent":true,"arguments":{"a":[1.50]}}}`, "\n", "")},
+		},
+	}
+}

@@ -1,0 +1,138 @@
+package openwop
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/agentevents/agentevents"
+)
+
+// DiscoveryPath is where a host serves its [Discovery].
+const DiscoveryPath = "/.well-known/openwop"
+
+// Capabilities are the capabilities.agents of a host (section D).
+type Capabilities struct {
+	ReasoningEvents bool // agent.reasoned and its deltas
+	ToolEvents      bool // agent.toolCalled and agent.toolReturned
+	HandoffEvents   bool // agent.handoff
+	DecisionEvents  bool // agent.decided
+	// MemoryBackends are of scratchpad, conversation and longTerm.
+	MemoryBackends []string
+	// TokenLimit bounds reasoning of verbosity summary
+	// (reasoning.tokenLimit); 0 means 512. Give it to the emitter as
+	// Policy.ReasoningTokens.
+	TokenLimit int
+}
+
+// The memory backends that the document names.
+const (
+	MemoryScratchpad   = "scratchpad"
+	MemoryConversation = "conversation"
+	MemoryLongTerm     = "longTerm"
+)
+
+// gate returns the capability that an event of this payload needs, and whether
+// it is declared. Most events need none.
+func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
+	switch p.(type) {
+	case *agentevents.AgentReasoned, *agentevents.AgentReasoningDelta:
+		return "reasoningEvents", c.ReasoningEvents
+	case *agentevents.ToolCalled, *agentevents.ToolReturned:
+		return "toolEvents", c.ToolEvents
+	case *agentevents.AgentHandoff:
+		return "handoffEvents", c.HandoffEvents
+	case *agentevents.AgentDecided:
+		return "decisionEvents", c.DecisionEvents
+	}
+	return "", true
+}
+
+// Allows reports whether a host with these capabilities emits events like p:
+// what a client asks before it waits for some. A nil receiver, of a host that
+// declares nothing, allows everything.
+func (c *Capabilities) Allows(p agentevents.Payload) bool {
+	if c == nil {
+		return true
+	}
+	_, on := c.gate(p)
+	return on
+}
+
+// A Discovery is the part of a host's discovery document that this package
+// knows.
+type Discovery struct {
+	// Agents is nil when the document does not mention agents.
+	Agents *Capabilities
+}
+
+// wireAgents is capabilities.agents on the wire. Hosts of the published schemas
+// say "supported" for all the events.
+type wireAgents struct {
+	Supported       bool           `json:"supported,omitempty"`
+	ReasoningEvents bool           `json:"reasoningEvents"`
+	ToolEvents      bool           `json:"toolEvents"`
+	HandoffEvents   bool           `json:"handoffEvents"`
+	DecisionEvents  bool           `json:"decisionEvents"`
+	MemoryBackends  []string       `json:"memoryBackends,omitempty"`
+	Reasoning       *wireReasoning `json:"reasoning,omitempty"`
+}
+
+type wireReasoning struct {
+	TokenLimit int `json:"tokenLimit,omitempty"`
+}
+
+type wireCapabilities struct {
+	Agents *wireAgents `json:"agents,omitempty"`
+}
+
+// MarshalJSON returns the document as the RFC has it: the agents are under
+// capabilities.
+func (d Discovery) MarshalJSON() ([]byte, error) {
+	var doc struct {
+		Capabilities wireCapabilities `json:"capabilities"`
+	}
+	if c := d.Agents; c != nil {
+		doc.Capabilities.Agents = &wireAgents{
+			ReasoningEvents: c.ReasoningEvents, ToolEvents: c.ToolEvents, HandoffEvents: c.HandoffEvents, DecisionEvents: c.DecisionEvents,
+			MemoryBackends: c.MemoryBackends,
+		}
+		if c.TokenLimit != 0 {
+			doc.Capabilities.Agents.Reasoning = &wireReasoning{TokenLimit: c.TokenLimit}
+		}
+	}
+	return json.Marshal(doc)
+}
+
+// UnmarshalJSON reads a discovery document in the RFC's form, and in the
+// published one: the agents at the root, and "supported" for every kind of
+// event. Other members are passed over.
+func (d *Discovery) UnmarshalJSON(text []byte) error {
+	var doc struct {
+		wireCapabilities
+		Capabilities wireCapabilities `json:"capabilities"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return err
+	}
+	a := doc.Agents
+	if a == nil {
+		a = doc.Capabilities.Agents
+	}
+	if a == nil {
+		d.Agents = nil
+		return nil
+	}
+	c := &Capabilities{
+		ReasoningEvents: a.Supported || a.ReasoningEvents, ToolEvents: a.Supported || a.ToolEvents,
+		HandoffEvents: a.Supported || a.HandoffEvents, DecisionEvents: a.Supported || a.DecisionEvents,
+		MemoryBackends: a.MemoryBackends,
+	}
+	if a.Reasoning != nil {
+		if a.Reasoning.TokenLimit < 0 {
+			return errors.New("openwop: agents.reasoning.tokenLimit is below 0")
+		}
+		c.TokenLimit = a.Reasoning.TokenLimit
+	}
+	d.Agents = c
+	return nil
+}

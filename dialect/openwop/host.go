@@ -1,0 +1,173 @@
+package openwop
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The rules of a host, beside those of the library.
+const (
+	// RuleCapability refuses events of a capability that the host declares off.
+	RuleCapability agentevents.Rule = "capability"
+	// RuleToolAllowed refuses calls of tools outside the agent's allowlist.
+	RuleToolAllowed agentevents.Rule = "tool-allowed"
+)
+
+// DefaultThreshold is the confidence below which a decision escalates unless
+// the run or the agent say another (section F).
+const DefaultThreshold = 0.7
+
+// A Host is what a host knows beyond the events it emits, and has to act on.
+// The zero Host gates nothing and escalates decisions below
+// [DefaultThreshold].
+//
+//	host := &openwop.Host{Capabilities: &openwop.Capabilities{DecisionEvents: true}}
+//	em, err := agentevents.NewEmitter(agentevents.Options{Guard: host.Guard, Follow: host.Follow})
+//
+// A Host must not be changed while an emitter uses it; its methods may be
+// called concurrently.
+type Host struct {
+	// Capabilities are what the host declares (section D): events of a
+	// capability that is off are refused. Nil declares nothing and gates
+	// nothing.
+	Capabilities *Capabilities
+	// Agents are what the manifests say, by agent id.
+	Agents map[string]Manifest
+	// FilterTools returns the tools that an agent of a harness role may use
+	// (section A14), and false when the role is not limited. It is asked beside
+	// the manifest's allowlist: a tool must be in both. Nil limits nothing.
+	FilterTools func(harnessRole string) (allowed []string, limited bool)
+	// Threshold is that of the run (escalationThreshold); it wins over the
+	// agent's. Absent means that the agent's holds.
+	Threshold agentevents.Opt[float64]
+	// Orchestrator is the id of the run's orchestrator. Where there is one, a
+	// decision below the threshold becomes its ask-user decision; empty means
+	// that it becomes a clarification.
+	Orchestrator string
+	// NoEscalation opts out: a decision below the threshold brings about a
+	// cap.breached and nothing else.
+	NoEscalation bool
+	// Profile is the contract that escalation follows: the RFC's text, or, for
+	// the schema profiles, the published one, in which the node is suspended
+	// with the reason low-confidence, whatever Orchestrator and NoEscalation say.
+	Profile Profile
+}
+
+// A Manifest is what a host knows of an agent.
+type Manifest struct {
+	HarnessRole string // defined by the host
+	// Tools is the toolAllowlist. Nil declares none and allows every tool; an
+	// empty list allows none.
+	Tools []string
+	// Threshold is confidence.defaultThreshold. Absent means
+	// [DefaultThreshold].
+	Threshold agentevents.Opt[float64]
+}
+
+// Guard refuses what the host has declared it does not do: it is an
+// [agentevents.Options] Guard.
+func (h *Host) Guard(ev agentevents.Event) *agentevents.InvariantError {
+	if c := h.Capabilities; c != nil {
+		if name, on := c.gate(ev.Payload); !on {
+			return &agentevents.InvariantError{
+				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host does not emit events of a capability that it does not declare",
+			}
+		}
+	}
+	if p, ok := ev.Payload.(*agentevents.ToolCalled); ok && !h.ToolAllowed(ev.AgentID, p.ToolID) {
+		return &agentevents.InvariantError{
+			Rule: RuleToolAllowed, Subject: `tool "` + p.ToolID + `"`, Detail: "it is not among the tools that the agent may use",
+		}
+	}
+	return nil
+}
+
+// ToolAllowed reports whether an agent may use a tool: whether the allowlist
+// of its manifest and the filter of its role have it, where they are declared.
+func (h *Host) ToolAllowed(agentID, toolID string) bool {
+	m := h.Agents[agentID]
+	if m.Tools != nil && !slices.Contains(m.Tools, toolID) {
+		return false
+	}
+	if h.FilterTools != nil {
+		if allowed, limited := h.FilterTools(m.HarnessRole); limited && !slices.Contains(allowed, toolID) {
+			return false
+		}
+	}
+	return true
+}
+
+// Tools returns those of tools that the agent may use, in their order: the
+// surface to offer it before dispatch.
+func (h *Host) Tools(agentID string, tools []string) []string {
+	var out []string
+	for _, t := range tools {
+		if h.ToolAllowed(agentID, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ThresholdOf returns the confidence below which a decision of the agent
+// escalates: the run's, else the agent's, else [DefaultThreshold].
+func (h *Host) ThresholdOf(agentID string) float64 {
+	if h.Threshold.OK {
+		return h.Threshold.V
+	}
+	return h.Agents[agentID].Threshold.Or(DefaultThreshold)
+}
+
+// Follow takes the one action that section F asks for when an agent decides
+// with a confidence below the threshold: it is an [agentevents.Options] Follow.
+// A decision without a confidence, or with one that is no number, does not
+// escalate.
+func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
+	p, ok := ev.Payload.(*agentevents.AgentDecided)
+	if !ok || !p.Confidence.OK || math.IsNaN(p.Confidence.V) || math.IsInf(p.Confidence.V, 0) {
+		return nil
+	}
+	threshold := h.ThresholdOf(ev.AgentID)
+	if !(p.Confidence.V < threshold) {
+		return nil
+	}
+	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID}
+	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) + ", below " + number(threshold) + ". Go on?"
+	switch {
+	case h.Profile != RFC0002:
+		// The event carries what the published v1 contract reads; the encoder
+		// writes of it what each version has a place for.
+		details := []byte(`{"agentId":`)
+		details = jsonwire.AppendString(details, ev.AgentID)
+		details = append(details, `,"threshold":`+number(threshold)+`,"observed":`+number(p.Confidence.V)+`,"decision":`...)
+		details = append(append(details, p.Decision...), '}')
+		if p.Decision == "" {
+			details = append(details[:len(details)-1], "null}"...)
+		}
+		next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(details)}
+	case h.NoEscalation:
+		next.Payload = &agentevents.CapBreached{
+			Cap: agentevents.CapConfidenceEscalationSuppressed, Limit: agentevents.Some(threshold), Observed: p.Confidence,
+		}
+	case h.Orchestrator != "":
+		next.AgentID = h.Orchestrator
+		next.Payload = &agentevents.OrchestratorDecided{
+			Decision: agentevents.JSON(`{"kind":"ask-user","prompt":` + string(agentevents.Text(question)) + `}`),
+		}
+	default:
+		next.Payload = &agentevents.ClarificationRequested{
+			InterruptID: "escalation:" + ev.ID, Questions: []agentevents.Question{{ID: "proceed", Question: question}},
+		}
+	}
+	return []agentevents.Event{next}
+}
+
+// ReasonLowConfidence is the reason of a node that is suspended for a decision
+// below the threshold.
+const ReasonLowConfidence = "low-confidence"
+
+func number(f float64) string { return string(jsonwire.AppendFloat(nil, f)) }

@@ -1,0 +1,189 @@
+package openwop
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// emitting returns a run of an emitter with the host's rules, and what it
+// records.
+func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *[]agentevents.Event) {
+	t.Helper()
+	log := new([]agentevents.Event)
+	sink := agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+		*log = append(*log, ev)
+		return nil
+	})
+	em, err := agentevents.NewEmitter(agentevents.Options{
+		Sinks: []agentevents.Sink{sink}, Guard: h.Guard, Follow: h.Follow, Mode: mode,
+		OnError: func(err error) { t.Errorf("reported: %v", err) },
+	})
+	require.NoError(t, err)
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	return run, log
+}
+
+func TestCapabilitiesGateTheirEvents(t *testing.T) {
+	on := Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
+	for name, c := range map[string]struct {
+		off    func(*Capabilities)
+		events []agentevents.Payload
+	}{
+		"reasoningEvents": {func(c *Capabilities) { c.ReasoningEvents = false }, []agentevents.Payload{
+			&agentevents.AgentReasoned{Reasoning: "x"}, &agentevents.AgentReasoningDelta{Delta: "x"}}},
+		"toolEvents": {func(c *Capabilities) { c.ToolEvents = false }, []agentevents.Payload{
+			&agentevents.ToolCalled{CallID: "c", ToolID: "t"}, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK}}},
+		"handoffEvents":  {func(c *Capabilities) { c.HandoffEvents = false }, []agentevents.Payload{&agentevents.AgentHandoff{From: agentevents.AgentRef{AgentID: "a"}, To: agentevents.AgentRef{AgentID: "b"}}}},
+		"decisionEvents": {func(c *Capabilities) { c.DecisionEvents = false }, []agentevents.Payload{&agentevents.AgentDecided{Decision: `1`}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			off := on
+			c.off(&off)
+			refusing, log := emitting(t, &Host{Capabilities: &off}, agentevents.Enforce)
+			allowing, _ := emitting(t, &Host{Capabilities: &on}, agentevents.Enforce)
+			silent, _ := emitting(t, &Host{}, agentevents.Enforce)
+			for _, p := range c.events {
+				var v *agentevents.InvariantError
+				if ret, returned := p.(*agentevents.ToolReturned); returned {
+					one := *ret
+					one.OneEvent = true
+					p = &one
+				}
+				require.ErrorAs(t, refusing.Agent("a").Emit(t.Context(), p), &v)
+				require.Equal(t, RuleCapability, v.Rule)
+				require.Contains(t, v.Subject, name)
+				require.NoError(t, allowing.Agent("a").Emit(t.Context(), p))
+				require.NoError(t, silent.Agent("a").Emit(t.Context(), p), "nothing declared, nothing gated")
+				require.False(t, off.Allows(p))
+				require.True(t, on.Allows(p))
+				require.True(t, (*Capabilities)(nil).Allows(p))
+			}
+			require.Empty(t, *log)
+			require.NoError(t, refusing.Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: "x"}), "needs no capability")
+		})
+	}
+}
+
+func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
+	h := &Host{
+		Agents: map[string]Manifest{
+			"coder":  {HarnessRole: "dev", Tools: []string{"fs:read", "fs:write", "net:get"}},
+			"none":   {Tools: []string{}},
+			"tester": {HarnessRole: "dev"},
+		},
+		FilterTools: func(role string) ([]string, bool) { return []string{"fs:read", "fs:write", "sh:run"}, role == "dev" },
+	}
+	all := []string{"fs:read", "net:get", "sh:run"}
+	require.Equal(t, []string{"fs:read"}, h.Tools("coder", all), "in both lists")
+	require.Empty(t, h.Tools("none", all))
+	require.Equal(t, []string{"fs:read", "sh:run"}, h.Tools("tester", all))
+	require.Equal(t, all, h.Tools("stranger", all), "nothing declared, nothing gated")
+
+	run, log := emitting(t, h, agentevents.Enforce)
+	_, err := run.Agent("coder").Call(t.Context(), "net:get", `{}`)
+	var v *agentevents.InvariantError
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, RuleToolAllowed, v.Rule)
+	require.Empty(t, *log)
+	_, err = run.Agent("coder").Call(t.Context(), "fs:read", `{}`)
+	require.NoError(t, err)
+	// What no agent calls is the system's.
+	_, err = run.Agent(agentevents.CoreSystem).Call(t.Context(), "net:get", `{}`)
+	require.NoError(t, err)
+}
+
+func TestThresholdsResolveRunAgentDefault(t *testing.T) {
+	h := &Host{Agents: map[string]Manifest{"a": {Threshold: agentevents.Some(0.5)}, "zero": {Threshold: agentevents.Some(0.0)}}}
+	require.Equal(t, 0.5, h.ThresholdOf("a"))
+	require.Equal(t, 0.0, h.ThresholdOf("zero"))
+	require.Equal(t, 0.7, h.ThresholdOf("other"))
+	h.Threshold = agentevents.Some(0.9)
+	require.Equal(t, 0.9, h.ThresholdOf("a"))
+	require.Equal(t, 0.9, h.ThresholdOf("other"))
+}
+
+func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
+	for name, c := range map[string]struct {
+		host Host
+		want agentevents.Payload
+		by   string
+	}{
+		"an orchestrator asks": {Host{Orchestrator: "boss"}, &agentevents.OrchestratorDecided{
+			Decision: `{"kind":"ask-user","prompt":"The agent \"a\" decided with confidence 0.6, below 0.7. Go on?"}`}, "boss"},
+		"none: a clarification": {Host{}, nil, "a"},
+		"opted out": {Host{NoEscalation: true, Orchestrator: "boss"}, &agentevents.CapBreached{
+			Cap: "confidence-escalation-suppressed", Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.6)}, "a"},
+		"the published contract": {Host{Profile: SchemaV1, Orchestrator: "boss"}, &agentevents.NodeSuspended{
+			Reason: "low-confidence", Details: `{"agentId":"a","threshold":0.7,"observed":0.6,"decision":{"do":"it"}}`}, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, log := emitting(t, &c.host, agentevents.Enforce)
+			a := run.With(agentevents.Scope{NodeID: "n"}).Agent("a")
+			emit := func(confidence agentevents.Opt[float64]) {
+				require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `{"do":"it"}`, Confidence: confidence}))
+			}
+			emit(agentevents.Opt[float64]{})
+			emit(agentevents.Some(0.7))
+			emit(agentevents.Some(1.0))
+			require.Len(t, *log, 3, "no signal, or enough: no escalation")
+			emit(agentevents.Some(0.6))
+			require.Len(t, *log, 5)
+			decided, action := (*log)[3], (*log)[4]
+			require.Equal(t, decided.ID, action.CausationID)
+			require.Equal(t, decided.Sequence+1, action.Sequence)
+			require.Equal(t, "n", action.NodeID)
+			require.Equal(t, c.by, action.AgentID)
+			if c.want != nil {
+				require.Equal(t, c.want, action.Payload)
+			} else {
+				p := action.Payload.(*agentevents.ClarificationRequested)
+				require.Equal(t, "escalation:"+decided.ID, p.InterruptID)
+				require.Len(t, p.Questions, 1)
+			}
+
+			// Neither observed nor replayed decisions escalate.
+			require.NoError(t, a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload}))
+			require.Len(t, *log, 6)
+			observed, log := emitting(t, &c.host, agentevents.Observe)
+			require.NoError(t, observed.Agent("a").Emit(t.Context(), decided.Payload))
+			require.Len(t, *log, 1)
+		})
+	}
+	require.Nil(t, (&Host{}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(math.NaN())}}))
+	require.Nil(t, (&Host{}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(math.Inf(-1))}}))
+	require.Nil(t, (&Host{}).Follow(agentevents.Event{}))
+}
+
+func TestMessageIDsAreDeterministic(t *testing.T) {
+	id := MessageID("r", "a", 0, `"hi"`)
+	require.Equal(t, id, MessageID("r", "a", 0, `"hi"`))
+	for _, other := range []string{MessageID("r2", "a", 0, `"hi"`), MessageID("r", "b", 0, `"hi"`), MessageID("r", "a", 1, `"hi"`), MessageID("r", "a", 0, `"ho"`)} {
+		require.NotEqual(t, id, other)
+	}
+}
+
+func TestDiscoveryDocument(t *testing.T) {
+	c := &Capabilities{ToolEvents: true, DecisionEvents: true, MemoryBackends: []string{MemoryScratchpad, MemoryLongTerm}, TokenLimit: 256}
+	text, err := json.Marshal(Discovery{Agents: c})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"capabilities":{"agents":{"reasoningEvents":false,"toolEvents":true,"handoffEvents":false,"decisionEvents":true,
+		"memoryBackends":["scratchpad","longTerm"],"reasoning":{"tokenLimit":256}}}}`, string(text))
+	var d Discovery
+	require.NoError(t, json.Unmarshal(text, &d))
+	require.Equal(t, Discovery{Agents: c}, d)
+
+	// The published form: at the root, one word for all events.
+	require.NoError(t, json.Unmarshal([]byte(`{"agents":{"supported":true,"memoryBackends":["longTerm"]},"capabilities":{"agents":{}},"more":1}`), &d))
+	require.Equal(t, &Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, MemoryBackends: []string{"longTerm"}}, d.Agents)
+	require.NoError(t, json.Unmarshal([]byte(`{"capabilities":{}}`), &d))
+	require.Nil(t, d.Agents)
+	require.Error(t, json.Unmarshal([]byte(`{"agents":{"reasoning":{"tokenLimit":-1}}}`), &d))
+	require.Error(t, json.Unmarshal([]byte(`{"agents":1}`), &d))
+}

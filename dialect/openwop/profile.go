@@ -1,0 +1,11 @@
+package openwop
+
+// A Profile is one of the forms of the document.
+type Profile uint8
+
+// The profiles.
+const (
+	RFC0002  Profile = iota // the names of the RFC's text; the default
+	SchemaV1                // the published schema, version 1
+	SchemaV2                // the published schema, version 2
+)

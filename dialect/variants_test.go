@@ -1,0 +1,115 @@
+package dialect_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/kahn"
+)
+
+// A document is one of the five, with what it names.
+type document struct {
+	name     dialect.Name
+	column   string // in the README's table
+	variants []string
+	member   string // that names the variant on a line
+	decoder  func() agentevents.Decoder
+	encoder  func() dialect.Encoder
+}
+
+// documents are the 76 variants that the source documents name. Each has a
+// line in testdata/variants.
+var documents = []document{
+	{
+		name: dialect.KAHN, column: "KAHN", member: "event",
+		variants: strings.Fields(`agent_run_start agent_transition tool_invocation audit_checkpoint agent_run_end`),
+		decoder:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
+		encoder:  func() dialect.Encoder { return kahn.NewEncoder() },
+	},
+}
+
+// Every variant is read and written by its dialect, and stands in the README's
+// table beside the kind it becomes.
+func TestVariants(t *testing.T) {
+	table := readmeTable(t)
+	total := 0
+	for _, d := range documents {
+		t.Run(string(d.name), func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", "variants", string(d.name)+".jsonl"))
+			require.NoError(t, err)
+			lines := map[string][]byte{}
+			for _, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
+				m := regexp.MustCompile(`"` + d.member + `":"([^"]+)"`).FindSubmatch(line)
+				require.NotNil(t, m, "%s", line)
+				lines[string(m[1])] = line
+			}
+			for _, variant := range d.variants {
+				total++
+				line := lines[variant]
+				require.NotNil(t, line, "%s has no line", variant)
+				require.Equal(t, d.name, dialect.Detect(string(line)), variant)
+				dec := d.decoder()
+				events, err := dec.Decode(nil, line)
+				require.NoError(t, err, variant)
+				events, err = dec.End(events)
+				require.NoError(t, err, variant)
+				require.NotEmpty(t, events, variant)
+				for i := range events {
+					require.NotContains(t, fmt.Sprintf("%T", events[i].Payload), "Unknown", variant)
+				}
+				enc := d.encoder()
+				var out []byte
+				for _, ev := range events {
+					out, err = enc.Append(out, ev)
+					require.NoError(t, err, variant)
+				}
+				out, err = enc.End(out)
+				require.NoError(t, err, variant)
+				require.Equal(t, string(line)+"\n", string(out), variant)
+
+				row := table[string(events[0].Kind())]
+				require.Contains(t, row[d.column], variant, "the README's row of %s", events[0].Kind())
+			}
+			require.Len(t, lines, len(d.variants), "lines of other variants")
+		})
+	}
+	require.Equal(t, 5, total, "the documents name 76 variants")
+}
+
+// readmeTable returns the README's table of kinds: the cells of a kind, by the
+// name of their column.
+func readmeTable(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	var header []string
+	table := map[string]map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
+		}
+		switch {
+		case len(cells) < 7:
+		case cells[0] == "Go type":
+			header = cells
+		case header != nil:
+			row := map[string]string{}
+			for i, cell := range cells {
+				row[header[i]] = cell
+			}
+			table[row["type"]] = row
+		}
+	}
+	require.Greater(t, len(table), 70)
+	return table
+}

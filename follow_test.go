@@ -1,0 +1,165 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGuardRefusesBeforeAnythingIsRecorded(t *testing.T) {
+	asked := 0
+	guard := func(ev Event) *InvariantError {
+		asked++
+		switch p := ev.Payload.(type) {
+		case *ToolCalled:
+			if p.ToolID == "rm" {
+				return &InvariantError{Rule: "tool-allowed", Subject: "tool \"rm\"", Detail: "it is not on the list"}
+			}
+		case *AgentErrored:
+			panic("guard")
+		}
+		return nil
+	}
+	r, log := startRun(t, Options{Guard: guard})
+	a := r.Agent("a")
+	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	err := a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "rm"})
+	var v *InvariantError
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, &InvariantError{
+		Rule: "tool-allowed", Kind: KindToolCalled, RunID: r.ID(), AgentID: "a", Sequence: 1, Subject: "tool \"rm\"", Detail: "it is not on the list",
+	}, v)
+	var p *PanicError
+	require.ErrorAs(t, a.Emit(t.Context(), &AgentErrored{ErrorType: "x", Message: "y"}), &p)
+	require.Equal(t, "guard", p.Value)
+	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "ls"}))
+	require.Len(t, log.lines, 2, "nothing of what was refused was recorded")
+
+	asked = 0
+	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "ls"}), "the call is open")
+	require.Zero(t, asked, "the library's rules come first")
+}
+
+func TestGuardIsOnlyToldOfInObserveMode(t *testing.T) {
+	var told []*InvariantError
+	r, log := startRun(t, Options{
+		Mode: Observe, OnViolation: func(v *InvariantError) { told = append(told, v) },
+		Guard: func(Event) *InvariantError { return &InvariantError{Rule: "no"} },
+	})
+	require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
+	require.Len(t, log.lines, 1)
+	require.Len(t, told, 1)
+	require.Equal(t, Rule("no"), told[0].Rule)
+	require.Equal(t, log.last(t).ID, told[0].EventID)
+}
+
+func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
+	asked := 0
+	follow := func(ev Event) []Event {
+		asked++
+		if _, decided := ev.Payload.(*AgentDecided); !decided {
+			return nil
+		}
+		return []Event{
+			{AgentID: "boss", Payload: &OrchestratorDecided{Decision: `{"kind":"ask-user","prompt":"?"}`}},
+			{AgentID: ev.AgentID, CausationID: "other", Payload: &CapBreached{Cap: "x"}},
+		}
+	}
+	r, log := startRun(t, Options{Follow: follow})
+	a := r.Agent("a")
+	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	require.NoError(t, a.Emit(t.Context(), &AgentDecided{Decision: `1`, Confidence: Some(0.1)}))
+	require.NoError(t, a.Emit(t.Context(), &TextDelta{Delta: "x"}))
+	events := log.events
+	require.Len(t, events, 5)
+	for i, ev := range events {
+		require.EqualValues(t, i, ev.Sequence)
+	}
+	require.Equal(t, KindOrchestratorDecided, events[2].Kind())
+	require.Equal(t, events[1].ID, events[2].CausationID)
+	require.Equal(t, "boss", events[2].AgentID)
+	require.Equal(t, "other", events[3].CausationID)
+	require.Equal(t, KindTextDelta, events[4].Kind())
+	require.Equal(t, 3, asked, "what follows is not followed")
+
+	// Neither a replay nor an observed run brings it about again.
+	require.NoError(t, a.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &AgentDecided{Decision: `1`}}))
+	require.Equal(t, 3, asked)
+	observed, log := startRun(t, Options{Follow: follow, Mode: Observe})
+	require.NoError(t, observed.Agent("a").Emit(t.Context(), &AgentDecided{Decision: `1`}))
+	require.Len(t, log.lines, 1)
+}
+
+func TestFollowFailuresDoNotUndoTheEvent(t *testing.T) {
+	var reports []error
+	broken := errors.New("broken")
+	fail := false
+	sink := SinkFunc(func(_ context.Context, ev Event) error {
+		if _, cap := ev.Payload.(*CapBreached); cap && fail {
+			return broken
+		}
+		return nil
+	})
+	var next []Event
+	r, log := startRun(t, Options{
+		Sinks: []Sink{sink}, OnError: func(err error) { reports = append(reports, err) },
+		Follow: func(ev Event) []Event {
+			if next == nil {
+				panic("follow")
+			}
+			return next
+		},
+	})
+	require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
+	require.Len(t, reports, 1)
+	var p *PanicError
+	require.ErrorAs(t, reports[0], &p)
+
+	next = []Event{{Payload: &RunStarted{}}, {AgentID: "a", Payload: &CapBreached{Cap: "x"}}}
+	require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
+	require.Len(t, reports, 2)
+	var v *InvariantError
+	require.ErrorAs(t, reports[1], &v)
+	require.Equal(t, RuleRunOpen, v.Rule)
+	require.Equal(t, KindCapBreached, kindOfLast(t, log), "the others are recorded")
+
+	fail = true
+	var se *SinkError
+	require.ErrorAs(t, r.Emit(t.Context(), &RunPaused{}), &se)
+	require.ErrorIs(t, se, broken)
+
+	// A terminal event that follows releases the run.
+	fail, next = false, []Event{{Payload: &RunCompleted{}}}
+	require.NoError(t, r.Emit(t.Context(), &RunResumed{}))
+	_, err := r.s.e.Run(r.ID())
+	require.ErrorIs(t, err, ErrRunReleased)
+}
+
+func TestLiveSinksGetNoReplayedEvents(t *testing.T) {
+	var got []Kind
+	note := SinkFunc(func(_ context.Context, ev Event) error { got = append(got, ev.Kind()); return nil })
+	buffered := Buffered(Live(note), 4, Block)
+	for name, s := range map[string]Sink{"live": Live(note), "best effort": BestEffort(Live(note)), "inside": Live(BestEffort(note)), "buffered": buffered} {
+		t.Run(name, func(t *testing.T) {
+			got = nil
+			r, log := startRun(t, Options{Sinks: []Sink{s}})
+			require.NoError(t, r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}}))
+			require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
+			require.NoError(t, r.s.e.Flush(t.Context()))
+			require.Equal(t, []Kind{KindRunPaused}, got)
+			require.Len(t, log.lines, 2)
+		})
+	}
+	require.NoError(t, buffered.Close())
+	got = nil
+	require.NoError(t, Live(note).WriteEvent(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}}))
+	require.NoError(t, Live(note).WriteEvent(t.Context(), Event{Payload: &RunStarted{}}))
+	require.Len(t, got, 1)
+}
+
+func kindOfLast(t *testing.T, log *sinkLog) Kind {
+	ev := log.last(t)
+	return ev.Kind()
+}

@@ -97,6 +97,7 @@ type line struct {
 	duration         agentevents.Opt[time.Duration]
 	errType, errText agentevents.Opt[string]
 	attrsAt          int // where the attributes are
+	own, more        int // members of an unknown type before and after the type
 	attrs            attrs
 	esc              escalation
 }
@@ -158,11 +159,7 @@ func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.
 	}
 	switch l.v {
 	case vUnknown:
-		p := &agentevents.Unknown{Type: unknownType(typ), Raw: "{}"}
-		if raw := d.rest.Object(); raw != "" {
-			p.Raw = raw
-		}
-		ev.Payload = p
+		ev.Payload = d.unknownPayload(l)
 	case vSpan:
 		ev.SpanID, ev.ParentSpanID = l.span, l.parent
 		ev.Payload = d.spanPayload(l, ev)
@@ -186,6 +183,46 @@ func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.
 		return dst[:len(dst)-1], err
 	}
 	return dst, nil
+}
+
+// unknownPayload makes the payload of a type that the document does not have.
+// Writers put the type last: what stands after it, and other members before,
+// was added to the line.
+func (d *Decoder) unknownPayload(l *line) agentevents.Payload {
+	p := &agentevents.Unknown{Type: unknownType(l.typ), Raw: "{}"}
+	raw := d.rest.Object()
+	if raw == "" {
+		return p
+	}
+	p.Raw = raw
+	if l.own == 0 || l.more == 0 {
+		return p
+	}
+	var s jsonwire.Scanner
+	s.Reset(string(raw))
+	_ = s.Object()
+	for i := 0; ; i++ {
+		if i == l.own {
+			p.Raw = raw[:s.Offset()] + "}"
+		}
+		name, ok, err := s.Member()
+		if !ok || err != nil {
+			return p
+		}
+		value, _ := s.Raw()
+		if i >= l.own {
+			d.keep(name, value)
+		}
+	}
+}
+
+// keep keeps a member of the line, and reports false when there is one of that
+// name.
+func (d *Decoder) keep(name, raw string) bool {
+	if strings.HasPrefix(name, "/") {
+		name = "/" + pointerToken(name)
+	}
+	return d.unknown.Add(name, raw)
 }
 
 // unknownType is the kind of a line of another type. A name that the
@@ -266,10 +303,13 @@ func (d *Decoder) read(l *line) error {
 			added := false
 			if l.v == vUnknown {
 				added = d.rest.Add(name, raw)
-			} else if strings.HasPrefix(name, "/") {
-				added = d.unknown.Add("/"+pointerToken(name), raw)
+				if l.has(len(names)) {
+					l.more++
+				} else {
+					l.own++
+				}
 			} else {
-				added = d.unknown.Add(name, raw)
+				added = d.keep(name, raw)
 			}
 			if !added {
 				return duplicate(at, name)

@@ -277,8 +277,8 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int,
 	default:
 		dst = e.value(dst, ev)
 	}
-	dst = e.unknownMembers(dst, ev, v)
 	dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
+	dst = e.unknownMembers(dst, ev, v)
 	e.envelope(ev, v == vSpan, delegation)
 	return append(dst, '}')
 }
@@ -438,6 +438,11 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 		if variants[vUnknown].named(name) {
 			e.losses.Add(ev, dialect.Dropped, "/payload/"+pointerToken(name), "the envelope has a member of that name")
 			continue
+		}
+		for i := range e.kept {
+			if k := &e.kept[i]; k.name == name || len(name) > 0 && name[0] == '/' && k.name == "/"+pointerToken(name) {
+				k.used = true // it has another place now
+			}
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), raw[start:s.Offset()]...)

@@ -51,7 +51,7 @@ type Decoder struct {
 	rest    dialect.Unknowns // attributes that become no field
 	after   [numAttrs]uint8  // the attribute that came last time after another one
 
-	open map[spanKey]*openSpan
+	open map[spanKey]openSpan
 	ids  map[idKey]int // how many open spans have the id
 
 	frame frame

@@ -12,7 +12,7 @@ import (
 // boundary is what a span says beyond its attributes.
 type boundary struct {
 	subject, phase   string
-	name             string
+	prefix, name     string // the name is both
 	duration         agentevents.Opt[time.Duration]
 	errType, errText string
 }
@@ -58,12 +58,12 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	case *agentevents.AgentEnded:
 		dst = e.agentEnded(dst, ev, p)
 	case *agentevents.HandoffRequested:
-		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), boundary{subject: "handoff", phase: "start", name: e.name("handoff.", p.To.AgentID)})
+		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(boundary{subject: "handoff", phase: "start"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
 		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
 		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
 	case *agentevents.HandoffAccepted:
-		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), boundary{subject: "handoff", phase: "complete", name: e.name("handoff.", p.To.AgentID)})
+		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(boundary{subject: "handoff", phase: "complete"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
 		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
 		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
@@ -80,7 +80,8 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span string, b bou
 	dst = jsonwire.AppendString(append(dst, `,"phase":`...), b.phase)
 	dst = jsonwire.AppendString(append(dst, `,"span_id":`...), span)
 	dst = appendText(append(dst, `,"parent_span_id":`...), ev.ParentSpanID)
-	dst = jsonwire.AppendString(append(dst, `,"name":`...), b.name)
+	dst = append(dst, `,"name":`...)
+	dst = appendName(dst, b.prefix, b.name)
 	dst = append(dst, `,"duration_ms":`...)
 	switch kept := ""; {
 	case b.duration.OK:
@@ -99,6 +100,18 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span string, b bou
 		dst = appendText(append(dst, `,"error_message":`...), b.errText)
 	}
 	return append(dst, `,"attributes":{`...)
+}
+
+// appendName appends a text of two parts, the first of which is plain.
+func appendName(dst []byte, prefix, name string) []byte {
+	if prefix == "" {
+		return jsonwire.AppendString(dst, name)
+	}
+	dst = append(append(dst, '"'), prefix...)
+	last := len(dst) - 1
+	dst = jsonwire.AppendString(dst[:last], name) // its quote comes where the prefix ends
+	dst[last] = prefix[len(prefix)-1]
+	return dst
 }
 
 // ended says how a turn or step ended. failed is an error that the attributes
@@ -124,18 +137,15 @@ func (e *Encoder) errorInfo(ev *agentevents.Event, err *agentevents.ErrorInfo) {
 	e.losses.Drop(ev, "/payload/error/retryable", err.Retryable.OK)
 }
 
-// name returns the name of a span of a kind that has none.
-func (e *Encoder) name(prefix, id string) string {
+// named gives a span of a kind that has no name one.
+func (e *Encoder) named(b boundary, prefix, id string) boundary {
+	b.prefix, b.name = prefix, id
 	if len(e.kept) > 0 {
 		if kept := e.take("name"); kept != "" {
-			s := &e.scanner
-			s.Reset(kept)
-			if name, err := s.String(); err == nil {
-				return name
-			}
+			b.prefix, b.name = "", unquoted(kept)
 		}
 	}
-	return prefix + id
+	return b
 }
 
 // opened returns the id of a span that begins, and remembers it.
@@ -249,7 +259,7 @@ func becomesField(n int, value string) bool {
 func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolCalled) []byte {
 	l := &e.losses
 	span := e.opened(ev, sTool, p.CallID)
-	dst = e.boundary(dst, ev, span, boundary{subject: "tool_call", phase: "start", name: e.name("tool.", p.ToolID)})
+	dst = e.boundary(dst, ev, span, e.named(boundary{subject: "tool_call", phase: "start"}, "tool.", p.ToolID))
 	dst = e.call(dst, p.CallID, p.ToolID, span)
 	if p.Arguments != "" {
 		dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
@@ -278,7 +288,7 @@ func (e *Encoder) call(dst []byte, call, tool, span string) []byte {
 
 func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) []byte {
 	l := &e.losses
-	b := boundary{subject: "tool_call", phase: "complete", name: e.name("tool.", p.ToolID), duration: p.Duration}
+	b := e.named(boundary{subject: "tool_call", phase: "complete", duration: p.Duration}, "tool.", p.ToolID)
 	failed := false
 	switch p.Status {
 	case agentevents.ToolOK:
@@ -373,7 +383,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 			l.Add(ev, dialect.Dropped, "/payload/agent", "the document has a name for it")
 		}
 	}
-	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), boundary{subject: "subagent", phase: "start", name: e.name("subagent.", name)})
+	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(boundary{subject: "subagent", phase: "start"}, "subagent.", name))
 	if name != "" {
 		dst = jsonwire.AppendString(append(dst, `"subagent_name":`...), name)
 		dst = append(dst, ',')
@@ -405,7 +415,7 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	if ev.AgentID == "" || kept != "" {
 		name = kept
 	}
-	b.name = e.name("subagent.", unquoted(name))
+	b = e.named(b, "subagent.", unquoted(name))
 	dst = e.boundary(dst, ev, e.closed(ev, sSubagent, agentKey(ev)), b)
 	if name != "" {
 		dst = append(append(append(dst, `"subagent_name":`...), name...), ',')

@@ -166,6 +166,9 @@ func (d *Decoder) spanPayload(l *line, ev *agentevents.Event) agentevents.Payloa
 			return d.recorded(l) // cannot be: it was skipped before
 		}
 	}
+	if phase == pStart {
+		d.restart(l)
+	}
 	var p agentevents.Payload
 	switch subject {
 	case sTurn:
@@ -200,19 +203,23 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 	return p
 }
 
+// restart forgets a span of that id which is still open.
+func (d *Decoder) restart(l *line) {
+	if old, ok := d.open[spanKey{l.run, l.span}]; ok {
+		delete(d.open, spanKey{l.run, l.span})
+		d.forget(&old)
+	}
+}
+
 // begin notes that a span was opened.
 func (d *Decoder) begin(l *line, o openSpan) {
 	if l.span == "" {
 		return
 	}
 	if d.open == nil {
-		d.open, d.ids = map[spanKey]*openSpan{}, map[idKey]int{}
+		d.open, d.ids = map[spanKey]openSpan{}, map[idKey]int{}
 	}
-	key := spanKey{l.run, l.span}
-	if old := d.open[key]; old != nil {
-		d.forget(old)
-	}
-	d.open[key] = &o
+	d.open[spanKey{l.run, l.span}] = o
 	if o.key.id != "" {
 		d.ids[o.key]++
 	}
@@ -221,13 +228,13 @@ func (d *Decoder) begin(l *line, o openSpan) {
 // close returns what the span was opened with, or nil, and forgets it.
 func (d *Decoder) close(l *line, subject int) *openSpan {
 	key := spanKey{l.run, l.span}
-	o := d.open[key]
-	if o == nil || o.subject != subject {
+	o, ok := d.open[key]
+	if !ok || o.subject != subject {
 		return nil
 	}
 	delete(d.open, key)
-	d.forget(o)
-	return o
+	d.forget(&o)
+	return &o
 }
 
 func (d *Decoder) forget(o *openSpan) {

@@ -39,7 +39,8 @@ const (
 // [agentevents.Decoder]. It reads JSON Lines and Server-Sent Events, also in
 // turns. It is for one log only, without concurrent use.
 //
-// What it remembers is bounded by the number of runs and of open spans.
+// What it remembers is bounded by the number of runs and that of open spans, of
+// which it remembers the latest 8,192 at least.
 type Decoder struct {
 	o       Options
 	clock   clock
@@ -51,7 +52,7 @@ type Decoder struct {
 	rest    dialect.Unknowns // attributes that become no field
 	after   [numAttrs]uint8  // the attribute that came last time after another one
 
-	open map[spanKey]openSpan
+	open openMap[spanKey, openSpan]
 	ids  map[idKey]int // how many open spans have the id
 
 	frame frame

@@ -152,19 +152,19 @@ func (e *Encoder) named(b boundary, prefix, id string) boundary {
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) string {
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
 	span := e.spanID(ev, &key)
-	if e.open == nil {
-		e.open = map[openKey]string{}
-	}
-	e.open[key] = span
+	own := openKey{subject: subject}
+	var ownSpan string
+	own.run, own.agent, own.id, ownSpan = cloned(ev.RunID, ev.AgentID, id, span)
+	e.open.put(own, ownSpan)
 	return span
 }
 
 // closed returns the id of a span that ends, and forgets it.
 func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) string {
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
-	span := e.open[key]
-	if span != "" {
-		delete(e.open, key)
+	span, open := e.open.get(key)
+	if open {
+		e.open.remove(key)
 	}
 	if ev.SpanID != "" || span == "" {
 		return e.spanID(ev, &key)
@@ -317,12 +317,12 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		l.Drop(ev, "/payload/error", p.Error.OK)
 	}
 	key := openKey{sTool, ev.RunID, ev.AgentID, p.CallID}
-	_, open := e.open[key]
+	opener, open := e.open.get(key)
 	var span string
 	switch {
 	case p.OneEvent && open:
 		span = e.spanID(ev, &key)
-		l.Drop(ev, "/payload/oneEvent", span == e.open[key])
+		l.Drop(ev, "/payload/oneEvent", span == opener)
 	case p.OneEvent:
 		span = e.spanID(ev, &key)
 	default:
@@ -373,7 +373,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 	if ref := &p.Agent.V; p.Agent.OK {
 		if name == "" && ref.AgentID != "" {
 			name = ref.AgentID
-			if _, open := e.open[openKey{sSubagent, ev.RunID, name, name}]; !open || ev.SpanID == "" {
+			if _, open := e.open.get(openKey{sSubagent, ev.RunID, name, name}); !open || ev.SpanID == "" {
 				l.Add(ev, dialect.Made, "/agentId", "the agent's id")
 				l.Add(ev, dialect.Dropped, "/payload/agent", "")
 			} else {
@@ -475,7 +475,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 	case pStart:
 		span = e.opened(ev, sOther, key.id)
 	case pOther: // inside it
-		if span = e.open[key]; ev.SpanID != "" || span == "" {
+		if span, _ = e.open.get(key); ev.SpanID != "" || span == "" {
 			span = e.spanID(ev, &key)
 		} else {
 			e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
@@ -501,21 +501,17 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 // expect prepares a decoder for the line of an event that closes a span: the
 // line may leave out what its start said.
 func (d *Decoder) expect(ev *agentevents.Event) {
-	o := openSpan{}
+	l := &line{run: ev.RunID, span: ev.SpanID}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolReturned:
-		if p.OneEvent {
-			return
+		if !p.OneEvent {
+			d.begin(l, sTool, "", p.CallID, p.ToolID, false)
 		}
-		o = openSpan{subject: sTool, id: p.CallID, tool: p.ToolID}
 	case *agentevents.StepEnded:
-		o = openSpan{subject: sStep, id: p.StepID}
+		d.begin(l, sStep, "", p.StepID, "", false)
 	case *agentevents.AgentEnded:
-		o = openSpan{subject: sSubagent, id: ev.AgentID}
+		d.begin(l, sSubagent, "", ev.AgentID, "", false)
 	case *agentevents.HandoffAccepted:
-		o = openSpan{subject: sHandoff, id: p.From.AgentID, tool: p.To.AgentID}
-	default:
-		return
+		d.begin(l, sHandoff, "", p.From.AgentID, p.To.AgentID, false)
 	}
-	d.begin(&line{run: ev.RunID, span: ev.SpanID}, o)
 }

@@ -29,13 +29,14 @@ type EncoderOptions struct {
 // Every event is one line. A span without SpanID gets one that is made up of
 // what it is about, the same for its start and its end; an event without
 // SessionID gets its run's id. Both are listed. What an Encoder remembers is
-// bounded by the number of runs and of open spans.
+// bounded by the number of runs and that of open spans, of which it remembers
+// the latest 8,192 at least.
 type Encoder struct {
 	o       EncoderOptions
 	clock   clock
 	losses  dialect.Losses
 	numbers dialect.Numbers
-	open    map[openKey]string // span ids
+	open    openMap[openKey, string] // span ids
 	kept    []keptMember
 	scanner jsonwire.Scanner
 	err     error // of the line

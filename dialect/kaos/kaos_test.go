@@ -934,3 +934,26 @@ func TestFrameLimit(t *testing.T) {
 	_, err = d.End(nil)
 	require.NoError(t, err)
 }
+
+// Spans that never end are forgotten in the end, and what they remember with
+// them.
+func TestOpenSpansAreBounded(t *testing.T) {
+	d, e := NewDecoder(testOptions), NewEncoder(encoderOptions)
+	start := spanLine("tool_call", "start", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c0"}`)
+	var out []byte
+	for i := range 5 * maxOpen {
+		events, err := d.Decode(nil, []byte(strings.NewReplacer("a1b2c3d4e5f6", "s"+strconv.Itoa(i), `"c0"`, `"c`+strconv.Itoa(i)+`"`).Replace(start)))
+		require.NoError(t, err)
+		out, err = e.Append(out[:0], events[0])
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, len(d.ids), 2*maxOpen)
+	require.Equal(t, len(d.ids), len(d.open.young)+len(d.open.old))
+	require.LessOrEqual(t, len(e.open.young)+len(e.open.old), 2*maxOpen)
+	end := spanLine("tool_call", "error", "", "1.0", "null", "null", `{}`)
+	for _, i := range []int{5*maxOpen - 1, 4*maxOpen + 1} {
+		events, err := d.Decode(nil, []byte(strings.Replace(end, "a1b2c3d4e5f6", "s"+strconv.Itoa(i), 1)))
+		require.NoError(t, err)
+		require.Equal(t, "c"+strconv.Itoa(i), events[0].Payload.(*agentevents.ToolReturned).CallID)
+	}
+}

@@ -205,34 +205,42 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 
 // restart forgets a span of that id which is still open.
 func (d *Decoder) restart(l *line) {
-	if old, ok := d.open[spanKey{l.run, l.span}]; ok {
-		delete(d.open, spanKey{l.run, l.span})
+	key := spanKey{l.run, l.span}
+	if old, ok := d.open.get(key); ok {
+		d.open.remove(key)
 		d.forget(&old)
 	}
 }
 
-// begin notes that a span was opened.
-func (d *Decoder) begin(l *line, o openSpan) {
+// begin notes that a span was opened. keyed says that its id should not be used
+// for another one of the agent, as long as it is open.
+func (d *Decoder) begin(l *line, subject int, agent, id, tool string, keyed bool) {
 	if l.span == "" {
 		return
 	}
-	if d.open == nil {
-		d.open, d.ids = map[spanKey]openSpan{}, map[idKey]int{}
-	}
-	d.open[spanKey{l.run, l.span}] = o
-	if o.key.id != "" {
+	o := openSpan{subject: subject}
+	key := spanKey{}
+	key.run, key.span, o.id, o.tool = cloned(l.run, l.span, id, tool)
+	if keyed && id != "" {
+		o.key = idKey{subject, key.run, strings.Clone(agent), o.id}
+		if d.ids == nil {
+			d.ids = map[idKey]int{}
+		}
 		d.ids[o.key]++
+	}
+	for _, old := range d.open.put(key, o) {
+		d.forget(&old)
 	}
 }
 
 // close returns what the span was opened with, or nil, and forgets it.
 func (d *Decoder) close(l *line, subject int) *openSpan {
 	key := spanKey{l.run, l.span}
-	o, ok := d.open[key]
+	o, ok := d.open.get(key)
 	if !ok || o.subject != subject {
 		return nil
 	}
-	delete(d.open, key)
+	d.open.remove(key)
 	d.forget(&o)
 	return &o
 }
@@ -339,7 +347,7 @@ func (d *Decoder) step(l *line, phase int) agentevents.Payload {
 		}
 	}
 	if phase == pStart {
-		d.begin(l, openSpan{subject: sStep, id: id})
+		d.begin(l, sStep, "", id, "", false)
 		d.keepDuration(l)
 		d.keepError(l)
 		return &agentevents.StepStarted{StepID: id, Name: l.name, Description: l.attrs.description, Attributes: d.rest.Object()}
@@ -388,7 +396,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	d.keepName(l, "tool.", tool)
 	if phase == pStart {
-		d.begin(l, openSpan{subject: sTool, id: call, tool: tool, key: idKey{sTool, l.run, l.agent, call}})
+		d.begin(l, sTool, l.agent, call, tool, true)
 		d.keepDuration(l)
 		d.keepError(l)
 		return &agentevents.ToolCalled{CallID: call, ToolID: tool, Arguments: agentevents.JSON(a.arguments), Attributes: d.rest.Object()}
@@ -431,7 +439,7 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: a.subagent})
 			ev.AgentID = ""
 		}
-		d.begin(l, openSpan{subject: sSubagent, id: ev.AgentID, key: idKey{sSubagent, l.run, "", ev.AgentID}})
+		d.begin(l, sSubagent, "", ev.AgentID, "", true)
 		d.keepName(l, "subagent.", a.subagent)
 		d.keepDuration(l)
 		d.keepError(l)
@@ -483,7 +491,7 @@ func (d *Decoder) handoff(l *line, phase int) agentevents.Payload {
 	d.keepError(l)
 	d.keepAttributes()
 	if phase == pStart {
-		d.begin(l, openSpan{subject: sHandoff, id: from, tool: to})
+		d.begin(l, sHandoff, "", from, to, false)
 		return &agentevents.HandoffRequested{From: agentevents.AgentRef{AgentID: from}, To: agentevents.AgentRef{AgentID: to}, Reason: a.reason}
 	}
 	return &agentevents.HandoffAccepted{From: agentevents.AgentRef{AgentID: from}, To: agentevents.AgentRef{AgentID: to}, Reason: a.reason}

@@ -53,7 +53,7 @@ type Decoder struct {
 	after   [numAttrs]uint8  // the attribute that came last time after another one
 
 	open openMap[spanKey, openSpan]
-	ids  map[idKey]int // how many open spans have the id
+	ids  map[idKey]int // how many of the spans that are in the maps of open have the id
 
 	frame frame
 }
@@ -74,10 +74,10 @@ type idKey struct {
 
 // openSpan is what the closing phases of a span may leave out.
 type openSpan struct {
-	subject int
-	id      string // call, step, agent; the agent that hands over
-	tool    string // or the agent that takes over
-	key     idKey  // in ids; without id it is not there
+	subject    int
+	run, agent string // whose id it is
+	id         string // call, step, agent; the agent that hands over
+	tool       string // or the agent that takes over
 }
 
 // line is what was read of one document.

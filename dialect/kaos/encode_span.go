@@ -155,6 +155,7 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) string {
 	own := openKey{subject: subject}
 	var ownSpan string
 	own.run, own.agent, own.id, ownSpan = cloned(ev.RunID, ev.AgentID, id, span)
+	e.open.remove(own)
 	e.open.put(own, ownSpan)
 	return span
 }
@@ -505,13 +506,13 @@ func (d *Decoder) expect(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
-			d.begin(l, sTool, "", p.CallID, p.ToolID, false)
+			d.begin(l, sTool, "", p.CallID, p.ToolID)
 		}
 	case *agentevents.StepEnded:
-		d.begin(l, sStep, "", p.StepID, "", false)
+		d.begin(l, sStep, "", p.StepID, "")
 	case *agentevents.AgentEnded:
-		d.begin(l, sSubagent, "", ev.AgentID, "", false)
+		d.begin(l, sSubagent, "", ev.AgentID, "")
 	case *agentevents.HandoffAccepted:
-		d.begin(l, sHandoff, "", p.From.AgentID, p.To.AgentID, false)
+		d.begin(l, sHandoff, "", p.From.AgentID, p.To.AgentID)
 	}
 }

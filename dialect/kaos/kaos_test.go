@@ -949,7 +949,13 @@ func TestOpenSpansAreBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(d.ids), 2*maxOpen)
 	require.Equal(t, len(d.ids), len(d.open.young)+len(d.open.old))
+	require.LessOrEqual(t, len(d.open.recent), maxRecent)
 	require.LessOrEqual(t, len(e.open.young)+len(e.open.old), 2*maxOpen)
+	// A call id that an open call has is not given to another one, however long ago.
+	again := strings.Replace(strings.Replace(start, "a1b2c3d4e5f6", "again", 1), `"c0"`, `"c`+strconv.Itoa(4*maxOpen+3)+`"`, 1)
+	events, err := d.Decode(nil, []byte(again))
+	require.NoError(t, err)
+	require.Equal(t, "again", events[0].Payload.(*agentevents.ToolCalled).CallID)
 	end := spanLine("tool_call", "error", "", "1.0", "null", "null", `{}`)
 	for _, i := range []int{5*maxOpen - 1, 4*maxOpen + 1} {
 		events, err := d.Decode(nil, []byte(strings.Replace(end, "a1b2c3d4e5f6", "s"+strconv.Itoa(i), 1)))

@@ -206,29 +206,31 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 // restart forgets a span of that id which is still open.
 func (d *Decoder) restart(l *line) {
 	key := spanKey{l.run, l.span}
-	if old, ok := d.open.get(key); ok {
-		d.open.remove(key)
+	if old, ok := d.open.get(key); ok && !d.open.remove(key) {
 		d.forget(&old)
 	}
 }
 
-// begin notes that a span was opened. keyed says that its id should not be used
-// for another one of the agent, as long as it is open.
-func (d *Decoder) begin(l *line, subject int, agent, id, tool string, keyed bool) {
+// begin notes that a span was opened. agent is whose id it is.
+func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	if l.span == "" {
 		return
 	}
 	o := openSpan{subject: subject}
 	key := spanKey{}
 	key.run, key.span, o.id, o.tool = cloned(l.run, l.span, id, tool)
-	if keyed && id != "" {
-		o.key = idKey{subject, key.run, strings.Clone(agent), o.id}
+	o.run, o.agent = key.run, agent
+	if agent != "" {
+		o.agent = strings.Clone(agent)
+	}
+	left, forgotten := d.open.put(key, o)
+	if left != nil && left.id != "" {
 		if d.ids == nil {
 			d.ids = map[idKey]int{}
 		}
-		d.ids[o.key]++
+		d.ids[left.idKey()]++
 	}
-	for _, old := range d.open.put(key, o) {
+	for _, old := range forgotten {
 		d.forget(&old)
 	}
 }
@@ -240,21 +242,33 @@ func (d *Decoder) close(l *line, subject int) *openSpan {
 	if !ok || o.subject != subject {
 		return nil
 	}
-	d.open.remove(key)
-	d.forget(&o)
+	if !d.open.remove(key) {
+		d.forget(&o)
+	}
 	return &o
 }
 
+// forget counts an id less that left the list of the latest.
 func (d *Decoder) forget(o *openSpan) {
-	if o.key.id == "" {
-		return
-	}
-	if n := d.ids[o.key]; n > 1 {
-		d.ids[o.key] = n - 1
+	key := o.idKey()
+	if n := d.ids[key]; n > 1 {
+		d.ids[key] = n - 1
 	} else {
-		delete(d.ids, o.key)
+		delete(d.ids, key)
 	}
 }
+
+// taken reports whether an open span of the agent has the id.
+func (d *Decoder) taken(subject int, run, agent, id string) bool {
+	for i := range d.open.recent {
+		if o := &d.open.recent[i].value; o.id == id && o.subject == subject && o.agent == agent && o.run == run {
+			return true
+		}
+	}
+	return len(d.ids) > 0 && d.ids[idKey{subject, run, agent, id}] > 0
+}
+
+func (o *openSpan) idKey() idKey { return idKey{o.subject, o.run, o.agent, o.id} }
 
 // keepName keeps a name that the encoder would not give the span, for kinds
 // that have none.
@@ -347,7 +361,7 @@ func (d *Decoder) step(l *line, phase int) agentevents.Payload {
 		}
 	}
 	if phase == pStart {
-		d.begin(l, sStep, "", id, "", false)
+		d.begin(l, sStep, "", id, "")
 		d.keepDuration(l)
 		d.keepError(l)
 		return &agentevents.StepStarted{StepID: id, Name: l.name, Description: l.attrs.description, Attributes: d.rest.Object()}
@@ -380,7 +394,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	switch {
 	case phase == pStart:
-		if call == "" || d.ids[idKey{sTool, l.run, l.agent, call}] > 0 {
+		if call == "" || d.taken(sTool, l.run, l.agent, call) {
 			call = l.span // the tool's name serves as call id in some producers
 		}
 	case o != nil:
@@ -396,7 +410,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	d.keepName(l, "tool.", tool)
 	if phase == pStart {
-		d.begin(l, sTool, l.agent, call, tool, true)
+		d.begin(l, sTool, l.agent, call, tool)
 		d.keepDuration(l)
 		d.keepError(l)
 		return &agentevents.ToolCalled{CallID: call, ToolID: tool, Arguments: agentevents.JSON(a.arguments), Attributes: d.rest.Object()}
@@ -434,12 +448,12 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 	}
 	if phase == pStart {
 		p := &agentevents.AgentStarted{Task: a.task}
-		if a.subagent != "" && d.ids[idKey{sSubagent, l.run, "", a.subagent}] > 0 && l.span != "" {
+		if a.subagent != "" && d.taken(sSubagent, l.run, "", a.subagent) && l.span != "" {
 			// Another one of that name is at work: this one is known by its span.
 			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: a.subagent})
 			ev.AgentID = ""
 		}
-		d.begin(l, sSubagent, "", ev.AgentID, "", true)
+		d.begin(l, sSubagent, "", ev.AgentID, "")
 		d.keepName(l, "subagent.", a.subagent)
 		d.keepDuration(l)
 		d.keepError(l)
@@ -491,7 +505,7 @@ func (d *Decoder) handoff(l *line, phase int) agentevents.Payload {
 	d.keepError(l)
 	d.keepAttributes()
 	if phase == pStart {
-		d.begin(l, sHandoff, "", from, to, false)
+		d.begin(l, sHandoff, "", from, to)
 		return &agentevents.HandoffRequested{From: agentevents.AgentRef{AgentID: from}, To: agentevents.AgentRef{AgentID: to}, Reason: a.reason}
 	}
 	return &agentevents.HandoffAccepted{From: agentevents.AgentRef{AgentID: from}, To: agentevents.AgentRef{AgentID: to}, Reason: a.reason}

@@ -199,10 +199,6 @@ func phaseOf(s string) int {
 	return pOther
 }
 
-var phaseNames = [numPhases]string{pStart: "start", pComplete: "complete", pError: "error", pCancelled: "cancelled"}
-
-var subjectNames = [numSubjects]string{sTurn: "turn", sStep: "step", sTool: "tool_call", sSubagent: "subagent", sHandoff: "handoff"}
-
 // Numbers of the attributes that become fields, from 1.
 const (
 	aToolName = 1 + iota

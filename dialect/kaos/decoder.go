@@ -47,7 +47,6 @@ type Decoder struct {
 	docs    int
 	numbers dialect.Numbers
 	scanner jsonwire.Scanner
-	line    line
 	unknown dialect.Unknowns
 	rest    dialect.Unknowns // attributes that become no field
 	after   [numAttrs]uint8  // the attribute that came last time after another one
@@ -123,8 +122,9 @@ func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.
 	if err != nil {
 		return dst, err
 	}
-	l := &d.line
-	*l = line{text: text, typ: typ, v: variantOf(typ)}
+	var own line // not in the decoder: there, every field would pass the write barrier
+	l := &own
+	l.text, l.typ, l.v = text, typ, variantOf(typ)
 	if err := d.read(l); err != nil {
 		return dst, err
 	}
@@ -146,6 +146,7 @@ func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.
 		}
 	}
 	d.docs++
+	d.frame.sequence = l.sequence
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
 	ev.ID = dialect.DerivedID(text, d.docs, 0)
@@ -323,7 +324,11 @@ func (d *Decoder) read(l *line) error {
 		l.seen |= 1 << n
 		last = n
 		switch {
-		case n > numBase && n < len(names):
+		case n == len(names):
+			_, err = s.String() // the type
+		case n > numBase && l.v == vSpan:
+			err = d.spanMember(s, l, n)
+		case n > numBase:
 			err = d.member(s, l, n)
 		case n == mTimestamp:
 			l.sec, l.ns, err = seconds(s)
@@ -334,12 +339,8 @@ func (d *Decoder) read(l *line) error {
 			l.session, err = s.String()
 		case n == mRunID:
 			l.run, err = s.String()
-		case n == mAgentID:
-			if !s.Null() {
-				l.agent, err = s.String()
-			}
-		default:
-			_, err = s.String() // the type
+		case !s.Null():
+			l.agent, err = s.String()
 		}
 		if err != nil {
 			return err
@@ -394,8 +395,6 @@ func newPayload(v int) agentevents.Payload {
 func (d *Decoder) member(s *jsonwire.Scanner, l *line, n int) (err error) {
 	m := n - numBase
 	switch l.v {
-	case vSpan:
-		return d.spanMember(s, l, n)
 	case vText:
 		l.payload.(*agentevents.TextDelta).Delta, err = s.String()
 	case vThinking:

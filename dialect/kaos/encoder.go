@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -246,6 +247,7 @@ func (e *Encoder) sequence(ev *agentevents.Event) string {
 
 // document appends the JSON of an event, and lists what it does not say.
 func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence string) []byte {
+	mark := len(dst)
 	dst = e.clock.append(append(dst, `{"timestamp":`...), ev.Time)
 	dst = append(append(dst, `,"sequence":`...), sequence...)
 	session := ev.SessionID
@@ -281,6 +283,12 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int,
 	dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
 	dst = e.unknownMembers(dst, ev, v)
 	e.envelope(ev, v == vSpan, delegation)
+	// Damaged ids come out as U+FFFD, which begins with this byte. Few lines
+	// have it, so looking for it costs less than looking at every id.
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 && (!jsonwire.ValidUTF8(ev.RunID) || !jsonwire.ValidUTF8(ev.SessionID) || !jsonwire.ValidUTF8(ev.AgentID) ||
+		!jsonwire.ValidUTF8(ev.SpanID) || !jsonwire.ValidUTF8(ev.ParentSpanID) || !jsonwire.ValidUTF8(ev.ParentAgentID)) {
+		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id is not valid UTF-8")
+	}
 	return append(dst, '}')
 }
 
@@ -322,10 +330,6 @@ func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
 		l.Drop(ev, "/parentSpanId", ev.ParentSpanID != "")
 	}
 	l.DropExtras(ev, Name)
-	if !jsonwire.ValidUTF8(ev.RunID) || !jsonwire.ValidUTF8(ev.SessionID) || !jsonwire.ValidUTF8(ev.AgentID) ||
-		!jsonwire.ValidUTF8(ev.SpanID) || !jsonwire.ValidUTF8(ev.ParentSpanID) || !jsonwire.ValidUTF8(ev.ParentAgentID) {
-		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id is not valid UTF-8")
-	}
 	if sec := ev.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
 		e.fail(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
 	}

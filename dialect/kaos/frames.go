@@ -208,7 +208,7 @@ func (d *Decoder) framed(dst []agentevents.Event, text string, offset int) ([]ag
 	out, err := d.document(dst, text)
 	f.named, f.known = false, false
 	if err == nil {
-		f.sequence, f.known = d.line.sequence, f.id == ""
+		f.known = f.id == ""
 		if f.id != "" {
 			err = f.checkID(f.id)
 			f.id = ""

@@ -207,7 +207,7 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 func (d *Decoder) restart(l *line) {
 	key := spanKey{l.run, l.span}
 	if old, ok := d.open.get(key); ok && !d.open.remove(key) {
-		d.forget(&old)
+		d.forget(old.idKey())
 	}
 }
 
@@ -231,26 +231,25 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 		d.ids[left.idKey()]++
 	}
 	for _, old := range forgotten {
-		d.forget(&old)
+		d.forget(old.idKey())
 	}
 }
 
-// close returns what the span was opened with, or nil, and forgets it.
-func (d *Decoder) close(l *line, subject int) *openSpan {
+// close returns what the span was opened with, if it was, and forgets it.
+func (d *Decoder) close(l *line, subject int) (openSpan, bool) {
 	key := spanKey{l.run, l.span}
 	o, ok := d.open.get(key)
 	if !ok || o.subject != subject {
-		return nil
+		return openSpan{}, false
 	}
 	if !d.open.remove(key) {
-		d.forget(&o)
+		d.forget(o.idKey())
 	}
-	return &o
+	return o, true
 }
 
 // forget counts an id less that left the list of the latest.
-func (d *Decoder) forget(o *openSpan) {
-	key := o.idKey()
+func (d *Decoder) forget(key idKey) {
 	if n := d.ids[key]; n > 1 {
 		d.ids[key] = n - 1
 	} else {
@@ -347,9 +346,8 @@ func (d *Decoder) turn(l *line, phase int) agentevents.Payload {
 
 func (d *Decoder) step(l *line, phase int) agentevents.Payload {
 	id := l.attrs.step
-	var o *openSpan
 	if phase != pStart {
-		if o = d.close(l, sStep); o != nil && id == "" {
+		if o, ok := d.close(l, sStep); ok && id == "" {
 			id = o.id
 		}
 	}
@@ -381,12 +379,13 @@ func (d *Decoder) step(l *line, phase int) agentevents.Payload {
 func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	a := &l.attrs
 	call, tool := a.call, a.tool
-	var o *openSpan
+	var o openSpan
+	open := false
 	if phase != pStart {
-		o = d.close(l, sTool)
+		o, open = d.close(l, sTool)
 	}
 	if tool == "" {
-		if o != nil {
+		if open {
 			tool = o.tool
 		} else if rest, ok := strings.CutPrefix(l.name, "tool."); ok {
 			tool = rest
@@ -397,7 +396,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 		if call == "" || d.taken(sTool, l.run, l.agent, call) {
 			call = l.span // the tool's name serves as call id in some producers
 		}
-	case o != nil:
+	case open:
 		call = o.id
 	case call == "":
 		call = l.span
@@ -417,9 +416,9 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	d.keepAttributes()
 	p := &agentevents.ToolReturned{
-		CallID: call, ToolID: tool, Status: agentevents.ToolOK, ResultSummary: a.result, Duration: l.duration, OneEvent: o == nil,
+		CallID: call, ToolID: tool, Status: agentevents.ToolOK, ResultSummary: a.result, Duration: l.duration, OneEvent: !open,
 	}
-	if o == nil {
+	if !open {
 		p.Arguments = agentevents.JSON(a.arguments)
 	} else if a.arguments != "" {
 		d.unknown.Add("/attributes/arguments", a.arguments)
@@ -460,7 +459,7 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 		d.keepAttributes()
 		return p
 	}
-	if o := d.close(l, sSubagent); o != nil {
+	if o, ok := d.close(l, sSubagent); ok {
 		if ev.AgentID = o.id; o.id != a.subagent && a.subagent != "" {
 			d.unknown.Add("/attributes/subagent_name", jsonwire.Quote(a.subagent))
 		}
@@ -486,9 +485,8 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 func (d *Decoder) handoff(l *line, phase int) agentevents.Payload {
 	a := &l.attrs
 	from, to := a.from, a.to
-	var o *openSpan
 	if phase != pStart {
-		if o = d.close(l, sHandoff); o != nil {
+		if o, ok := d.close(l, sHandoff); ok {
 			if from == "" {
 				from = o.id
 			}

@@ -2,8 +2,10 @@ package kaos
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -962,4 +964,22 @@ func TestOpenSpansAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "c"+strconv.Itoa(i), events[0].Payload.(*agentevents.ToolReturned).CallID)
 	}
+}
+
+// Every variant that seed 002 names has a line in testdata.
+func TestVariants(t *testing.T) {
+	text, err := os.ReadFile("testdata/variants.jsonl")
+	require.NoError(t, err)
+	o := testOptions
+	o.Strict = true
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		ev := decodeOne(t, o, strings.TrimSuffix(line, "\n"))
+		require.NotContains(t, fmt.Sprintf("%T", ev.Payload), "Unknown")
+		require.Equal(t, line, encodeOne(t, encoderOptions, ev))
+		typ, err := typeOf(strings.TrimSuffix(line, "\n"))
+		require.NoError(t, err)
+		seen[typ] = true
+	}
+	require.Len(t, seen, 13)
 }

@@ -70,6 +70,9 @@
 // cores if asked. Snapshots are JSON documents; [ResumeFold] and [Emitter.Resume] go
 // on from one.
 //
+// Logs of the five source documents are read by decoders of the packages below
+// dialect, which a Reader is given, and written by their encoders.
+//
 // # Guarantees
 //
 //   - Accepted logs have no gaps, and every sink sees the events of a run in

@@ -13,7 +13,11 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/multiagent"
+	"github.com/agentevents/agentevents/dialect/openharness"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // A document is one of the five, with what it names.
@@ -21,9 +25,11 @@ type document struct {
 	name     dialect.Name
 	column   string // in the README's table
 	variants []string
-	member   string // that names the variant on a line
-	decoder  func() agentevents.Decoder
+	member   string                     // that names the variant on a line
+	decoder  func() agentevents.Decoder // strict
+	lenient  func() agentevents.Decoder
 	encoder  func() dialect.Encoder
+	suite    dialecttest.Dialect // what the suite makes allowances for
 }
 
 // documents are the 76 variants that the source documents name. Each has a
@@ -33,7 +39,39 @@ var documents = []document{
 		name: dialect.KAHN, column: "KAHN", member: "event",
 		variants: strings.Fields(`agent_run_start agent_transition tool_invocation audit_checkpoint agent_run_end`),
 		decoder:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: true}) },
+		lenient:  func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) },
 		encoder:  func() dialect.Encoder { return kahn.NewEncoder() },
+	},
+	{
+		name: dialect.MultiAgent, column: "wiki", member: "type",
+		variants: strings.Fields(`session.started workflow.node.enter agent.message.created agent.task.assigned tool.call.started tool.call.completed
+			handoff.requested handoff.accepted blackboard.item.created approval.requested approval.granted verifier.issue.found loop.round.completed
+			budget.exceeded session.completed workflow.created workflow.approved workflow.phase.started workflow.phase.completed agent.spawned
+			agent.completed claim.verified workflow.checkpoint.saved workflow.checkpoint.resumed workflow.finalized`),
+		decoder: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{Strict: true}) },
+		lenient: func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
+		encoder: func() dialect.Encoder { return multiagent.NewEncoder() },
+		suite:   dialecttest.Dialect{Ignore: []string{"/multiagent/schemaVersion"}, Maps: []string{"/payload/modelUsage"}},
+	},
+	{
+		name: dialect.OpenWOP, column: "OpenWOP", member: "type",
+		variants: strings.Fields(`agent.reasoned agent.reasoning.delta agent.toolCalled agent.toolReturned agent.handoff agent.decided node.started
+			node.completed cap.breached runOrchestrator.decided clarification.requested clarification.resolved`),
+		// A strict decoder wants to have seen the call of a return.
+		decoder: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{}) },
+		lenient: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{}) },
+		encoder: func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{}) },
+		suite:   dialecttest.Dialect{Ignore: []string{"/openwop/schemaVersion"}},
+	},
+	{
+		name: dialect.OpenHarness, column: "resume spec", member: "type",
+		variants: strings.Fields(`agent:start agent:thinking:delta agent:thinking agent:text:delta agent:text agent:tool agent:error agent:complete
+			flow:start flow:complete flow:paused flow:resumed flow:aborted node:start node:complete node:error node:skipped edge:fire loop:iterate
+			state:patch command:received`),
+		decoder: func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{Strict: true}) },
+		lenient: func() agentevents.Decoder { return openharness.NewDecoder(openharness.Options{RunID: "run"}) },
+		encoder: func() dialect.Encoder { return openharness.NewEncoder() },
+		suite:   dialecttest.Dialect{Maps: []string{"/modelUsage"}},
 	},
 }
 
@@ -82,7 +120,7 @@ func TestVariants(t *testing.T) {
 			require.Len(t, lines, len(d.variants), "lines of other variants")
 		})
 	}
-	require.Equal(t, 5, total, "the documents name 76 variants")
+	require.Equal(t, 63, total, "the documents name 76 variants")
 }
 
 // readmeTable returns the README's table of kinds: the cells of a kind, by the

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -38,7 +37,7 @@ format, and the rules of its document bind beside those of the library.`,
 			var format wireFlag
 			l.flags(fs)
 			f.flags(fs, agentevents.Strict)
-			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too: "+strings.Join(wireNames(), ", "))
+			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
 				problems := 0
 				report := func(at position, rule agentevents.Rule, what string) {

@@ -8,13 +8,16 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/multiagent"
+	"github.com/agentevents/agentevents/dialect/openharness"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // A wire is a format of logs, as the command line names it.
 type wire struct {
 	name    string // of the dialect, with a profile after a colon
 	about   string
-	decoder func(strict bool) agentevents.Decoder // nil: a profile, which reads like the others of its dialect
+	decoder func(strict bool) agentevents.Decoder
 	encoder func() dialect.Encoder
 }
 
@@ -27,7 +30,32 @@ func wires() []wire {
 		{"kahn", "agent transition events of KAHN (seed 000)",
 			func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) },
 			func() dialect.Encoder { return kahn.NewEncoder() }},
+		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki (seed 001)",
+			func(strict bool) agentevents.Decoder {
+				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
+			},
+			func() dialect.Encoder { return multiagent.NewEncoder() }},
+		{"openharness", "the Agent Observability & Resume Specification (seed 003)",
+			func(strict bool) agentevents.Decoder {
+				return openharness.NewDecoder(openharness.Options{Strict: strict})
+			},
+			func() dialect.Encoder { return openharness.NewEncoder() }},
+		{"openwop", "OpenWOP RFC 0002 (seed 004), in the names of its text",
+			openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
+		{"openwop:rfc0002", "the same", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
+		{"openwop:v1", "its published schema, version 1", openwopDecoder(openwop.SchemaV1), openwopEncoder(openwop.SchemaV1)},
+		{"openwop:v2", "its published schema, version 2", openwopDecoder(openwop.SchemaV2), openwopEncoder(openwop.SchemaV2)},
 	}
+}
+
+func openwopDecoder(p openwop.Profile) func(bool) agentevents.Decoder {
+	return func(strict bool) agentevents.Decoder {
+		return openwop.NewDecoder(openwop.Options{Strict: strict, Profile: p})
+	}
+}
+
+func openwopEncoder(p openwop.Profile) func() dialect.Encoder {
+	return func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: p}) }
 }
 
 func wireNames() []string {
@@ -68,12 +96,7 @@ func (f *wireFlag) Set(s string) error {
 // given. With strict the rules of a document bind.
 func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
 	if f.wire != nil {
-		w := f.wire
-		if w.decoder == nil { // a profile
-			name, _, _ := strings.Cut(w.name, ":")
-			w = findWire(name)
-		}
-		return w.decoder(strict)
+		return f.decoder(strict)
 	}
 	return anyDecoder()
 }
@@ -82,7 +105,7 @@ func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
 func anyDecoder() agentevents.Decoder {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{}}
 	for _, w := range wires() {
-		if w.decoder != nil {
+		if !strings.Contains(w.name, ":") { // profiles are read alike
 			auto.Decoders[dialect.Name(w.name)] = w.decoder(false)
 		}
 	}

@@ -3,6 +3,7 @@ package dialecttest
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/agentevents/agentevents"
@@ -71,19 +72,19 @@ func Run(t *testing.T, d Dialect) {
 				t.Skip("the dialect has no golden line for this check")
 			}
 			for _, tc := range cases {
-				t.Run(tc.name, func(t *testing.T) {
-					var r report
-					r.run(tc.run)
-					for i, p := range r.problems {
-						if i == maxProblems {
-							t.Errorf("and %d more", len(r.problems)-i)
-							break
-						}
-						t.Error(p.text())
-					}
-				})
+				t.Run(tc.name, tc.test)
 			}
 		})
+	}
+}
+
+// RunLog checks a log of one run as Run checks its own: what comes back differs
+// by the listed losses, and folds to the same. The events are those of the run,
+// in order; they are not changed.
+func RunLog(t *testing.T, d Dialect, events []agentevents.Event) {
+	t.Helper()
+	for _, c := range d.logCases(slices.Clone(events)) {
+		t.Run(c.name, c.test)
 	}
 }
 
@@ -110,6 +111,18 @@ type check struct {
 type testCase struct {
 	name string
 	run  func(r *report)
+}
+
+func (c testCase) test(t *testing.T) {
+	var r report
+	r.run(c.run)
+	for i, p := range r.problems {
+		if i == maxProblems {
+			t.Errorf("and %d more", len(r.problems)-i)
+			break
+		}
+		t.Error(p.text())
+	}
 }
 
 // A problem is one thing that is wrong.

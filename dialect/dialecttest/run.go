@@ -98,13 +98,18 @@ func (d *Dialect) standard(runID string) []agentevents.Event {
 	return events
 }
 
-func foldCases(d *Dialect) []testCase {
-	return []testCase{{"losses", d.checkRunLosses}, {"snapshot", d.checkFold}}
+func foldCases(d *Dialect) []testCase { return d.logCases(d.standard("run-1")) }
+
+// logCases checks a log of one run.
+func (d *Dialect) logCases(events []agentevents.Event) []testCase {
+	return []testCase{
+		{"losses", func(r *report) { d.checkRunLosses(r, slices.Clone(events)) }},
+		{"snapshot", func(r *report) { d.checkFold(r, events) }},
+	}
 }
 
 // checkRunLosses checks a whole run like a single kind: what differs is listed.
-func (d *Dialect) checkRunLosses(r *report) {
-	events := d.standard("run-1")
+func (d *Dialect) checkRunLosses(r *report, events []agentevents.Event) {
 	for i := range events {
 		events[i].Sequence += 1000 // no number is right by chance
 	}
@@ -142,8 +147,8 @@ func fold(r *report, events []agentevents.Event) *agentevents.RunSnapshot {
 }
 
 // checkFold folds a run before and after.
-func (d *Dialect) checkFold(r *report) {
-	t := d.trip(r, d.standard("run-1"))
+func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
+	t := d.trip(r, events)
 	if !t.sound {
 		return
 	}

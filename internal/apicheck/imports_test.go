@@ -51,7 +51,7 @@ var layers = []layer{
 }
 
 // testOnly may be imported by tests of every package.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/..."}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/..."}
 
 type listed struct {
 	ImportPath                         string

@@ -1,0 +1,78 @@
+package dialect_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/claude"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
+	"github.com/agentevents/agentevents/dialect/openwop"
+)
+
+// suiteOf returns what the suite needs to know of a document.
+func suiteOf(d document) dialecttest.Dialect {
+	s := d.suite
+	s.Name, s.Decoder, s.Encoder = d.name, d.lenient, d.encoder
+	return s
+}
+
+// The quickstart's log goes to every dialect and back: what differs is listed,
+// and it folds to the same.
+func TestQuickstartThereAndBack(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run.jsonl")
+	cmd := exec.Command("go", "run", "./examples/quickstart", "-out", out)
+	cmd.Dir = ".."
+	text, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	f, err := os.Open(out)
+	require.NoError(t, err)
+	defer f.Close()
+	thereAndBack(t, readAll(t, f, nil))
+}
+
+// So does a real capture, which is not part of the project.
+func TestCaptureThereAndBack(t *testing.T) {
+	f, err := os.Open(filepath.Join("..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl"))
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the real capture is not here; it is not part of the project")
+	}
+	require.NoError(t, err)
+	defer f.Close()
+	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
+	thereAndBack(t, readAll(t, f, claude.NewDecoder(claude.Options{Time: func() time.Time { now = now.Add(time.Millisecond); return now }})))
+}
+
+func readAll(t *testing.T, f *os.File, d agentevents.Decoder) []agentevents.Event {
+	t.Helper()
+	var events []agentevents.Event
+	for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: d}).All() {
+		require.NoError(t, err)
+		events = append(events, ev)
+	}
+	require.Greater(t, len(events), 40)
+	return events
+}
+
+func thereAndBack(t *testing.T, events []agentevents.Event) {
+	for _, d := range documents {
+		t.Run(string(d.name), func(t *testing.T) { dialecttest.RunLog(t, suiteOf(d), events) })
+	}
+	for name, profile := range map[string]openwop.Profile{"v1": openwop.SchemaV1, "v2": openwop.SchemaV2} {
+		t.Run("openwop:"+name, func(t *testing.T) {
+			dialecttest.RunLog(t, dialecttest.Dialect{
+				Name:    dialect.OpenWOP,
+				Decoder: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Profile: profile}) },
+				Encoder: func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: profile}) },
+				Ignore:  []string{"/openwop/schemaVersion"},
+			}, events)
+		})
+	}
+}

@@ -1,0 +1,868 @@
+package multiagent
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// An Encoder writes events as lines of the document, one each; it implements
+// [dialect.Encoder]. It is not for concurrent use.
+//
+// It refuses, with an [*agentevents.InvariantError] of one of this package's
+// rules, events of a workflow that lack the workflow's id or their phase, and
+// events without a run; but a line that was read by a reader with Verbatim set
+// is written as it was, as long as the event is not changed. Its state is a bounded list of open calls and
+// approvals, a counter for each run, and the losses.
+type Encoder struct {
+	losses  dialect.Losses
+	times   jsonwire.TimeCache
+	numbers dialect.Numbers
+	open    openThings
+
+	// Of the event that is written.
+	c       common
+	fields  []any
+	own     bool // it was read by this package
+	kept    keptMembers
+	used    []bool // those of kept that are written or outdated
+	place   []byte // JSON pointer of the object that is written
+	pending []loss
+	damaged bool // it holds what no line can carry
+
+	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
+
+	ids   madeIDs
+	check *reader // reads origins
+	was   []byte
+}
+
+// NewEncoder returns an encoder.
+func NewEncoder() *Encoder { return &Encoder{} }
+
+// A loss waits until it is clear that the line is written.
+type loss struct {
+	what            dialect.Change
+	pointer, detail string
+	every           bool // of every kind
+}
+
+// Losses that events of every kind have.
+var (
+	lostSequence = loss{what: dialect.Dropped, pointer: "/sequence", detail: "readers count lines", every: true}
+	madeTrace    = loss{what: dialect.Made, pointer: "/traceId", detail: "derived from the run", every: true}
+	madeSpan     = loss{what: dialect.Made, pointer: "/spanId", detail: "derived from run, agent and call", every: true}
+	madeParent   = loss{what: dialect.Made, pointer: "/parentSpanId", detail: "the span of the agent or call, which was made up", every: true}
+	madeSession  = loss{what: dialect.Made, pointer: "/sessionId", detail: "the run", every: true}
+	madeActor    = loss{what: dialect.Made, pointer: "/actor", detail: "system", every: true}
+	madeVersion  = loss{what: dialect.Made, pointer: "/" + string(Name) + "/schemaVersion", detail: defaultVersion, every: true}
+)
+
+// defaultVersion is the document's schemaVersion on lines of events that have
+// none of it.
+const defaultVersion = "1.0"
+
+// Append appends the line of an event. See [dialect.Encoder].
+func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	kind := ev.Kind()
+	if kind == "" {
+		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+		return dst, err
+	}
+	sh := shapeOfKind(kind)
+	if _, unknown := ev.Payload.(*agentevents.Unknown); unknown {
+		sh = sUnknown
+	} else if sh == sUnknown {
+		return dst, e.losses.Refuse(&ev)
+	}
+	origin := ev.Origin()
+	broken := e.refuse(&ev)
+	if broken != nil && origin == "" {
+		return dst, broken
+	}
+	mark := len(dst)
+	dst = e.line(dst, &ev, sh)
+	if e.damaged || bytes.IndexByte(dst[mark:], 0xef) >= 0 {
+		// Damaged text comes out as U+FFFD, which begins with this byte.
+		if _, err := ev.AppendJSON(nil); err != nil {
+			return dst[:mark], err
+		}
+	}
+	if origin != "" && origin == string(dst[mark:]) {
+		broken = nil
+	} else if origin != "" {
+		pending := e.pending
+		e.pending = nil
+		if e.saysOrigin(&ev, origin, dst[mark:]) {
+			broken = nil // it came like that
+			dst = append(dst[:mark], origin...)
+			pending = slices.DeleteFunc(pending, func(l loss) bool { // what the line has as it was
+				return l.what == dialect.Made || strings.HasPrefix(l.pointer, "/"+string(Name)+"/")
+			})
+		}
+		e.pending = pending
+	}
+	if broken != nil {
+		return dst[:mark], broken
+	}
+	if ev.Sequence != e.numbers.Next(ev.RunID) {
+		e.lose(lostSequence)
+	}
+	for _, l := range e.pending {
+		if l.every {
+			e.losses.Every(&ev, l.what, l.pointer, l.detail)
+		} else {
+			e.losses.Add(&ev, l.what, l.pointer, l.detail)
+		}
+	}
+	e.open.note(&ev, len(dst)-mark > longLine)
+	return append(dst, '\n'), nil
+}
+
+// End appends nothing: no event waits for another.
+func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
+
+// Losses returns what the lines so far do not say. See [dialect.Encoder].
+func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
+
+func (e *Encoder) lose(l loss) { e.pending = append(e.pending, l) }
+
+func (e *Encoder) drop(pointer string, present bool) {
+	if present {
+		e.lose(loss{what: dialect.Dropped, pointer: pointer, detail: ""})
+	}
+}
+
+// refuse returns the error of an event that the document does not allow.
+func (e *Encoder) refuse(ev *agentevents.Event) error {
+	rule, pointer, detail := contextRule(ev)
+	if ev.RunID == "" {
+		rule, pointer, detail = RuleEnvelope, "/runId", "is required"
+	}
+	if rule == "" {
+		return nil
+	}
+	return &agentevents.InvariantError{
+		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
+	}
+}
+
+// saysOrigin reports whether the line an event was read from still says what
+// the event says, whose own line is text.
+func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) bool {
+	if e.check == nil {
+		e.check = new(reader)
+	}
+	was := agentevents.Event{ID: ev.ID}
+	if e.check.read(&was, origin, 1, &e.open) != nil {
+		return false
+	}
+	sh := shapeOfKind(was.Kind())
+	if _, unknown := was.Payload.(*agentevents.Unknown); unknown {
+		sh = sUnknown
+	}
+	e.was = e.line(e.was[:0], &was, sh)
+	return string(e.was) == string(text)
+}
+
+// line appends the event's line without a newline, and collects what it does
+// not say.
+func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
+	e.pending, e.damaged, e.hiddenRefs = e.pending[:0], false, [2]*string{}
+	e.extras(ev)
+	agentInPayload := e.actor(ev, sh)
+
+	dst = append(dst, `{"id":`...)
+	if ev.ID == "" {
+		e.lose(loss{what: dialect.Made, pointer: "/id", detail: "derived from run and sequence"})
+		dst = jsonwire.AppendString(dst, dialect.DerivedID(ev.RunID, int(uint32(ev.Sequence)), 0))
+	} else {
+		dst = jsonwire.AppendString(dst, ev.ID)
+	}
+	dst = e.traceMembers(dst, ev)
+	if dst = append(dst, `,"sessionId":`...); ev.SessionID != "" {
+		dst = jsonwire.AppendString(dst, ev.SessionID)
+	} else if raw := e.keptRaw("sessionId"); raw != "" {
+		dst = append(dst, raw...)
+	} else {
+		e.lose(madeSession)
+		dst = jsonwire.AppendString(dst, ev.RunID)
+	}
+	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
+	if ev.TaskID != "" {
+		dst = jsonwire.AppendString(append(dst, `,"taskId":`...), ev.TaskID)
+	} else if raw := e.keptRaw("taskId"); raw != "" {
+		dst = append(append(dst, `,"taskId":`...), raw...)
+	}
+	dst = append(dst, `,"actor":`...)
+	switch {
+	case ev.Actor != "":
+		dst = jsonwire.AppendString(dst, ev.Actor)
+	case ev.AgentID != "":
+		dst = jsonwire.AppendString(dst, ev.AgentID)
+	default:
+		if raw := e.keptRaw("actor"); raw != "" {
+			dst = append(dst, raw...)
+			break
+		}
+		e.lose(madeActor)
+		dst = append(dst, `"system"`...)
+	}
+	dst = append(dst, `,"type":`...)
+	if sh == sUnknown {
+		dst = e.unknown(dst, ev)
+	} else {
+		dst = append(append(append(dst, '"'), shapes[sh].typ...), `","payload":`...)
+		dst = e.payload(dst, ev, sh, agentInPayload)
+	}
+	dst = append(dst, `,"timestamp":`...)
+	if raw := e.keptRaw("timestamp"); raw != "" && ev.Time.IsZero() {
+		dst = append(dst, raw...)
+	} else {
+		if y := ev.Time.Unix(); y < -62167219200 || y > 253402300799 {
+			e.damaged = true
+		}
+		dst = e.times.Append(dst, ev.Time)
+	}
+	dst = append(dst, `,"schemaVersion":`...)
+	if raw := e.keptRaw("schemaVersion"); raw != "" {
+		dst = append(dst, raw...)
+	} else {
+		e.lose(madeVersion)
+		dst = append(dst, `"`+defaultVersion+`"`...)
+	}
+	if ev.SchemaVersion != agentevents.SchemaVersion {
+		what := dialect.Dropped
+		if ev.SchemaVersion == "" {
+			what = dialect.Made
+		}
+		e.lose(loss{what: what, pointer: "/schemaVersion", detail: "readers give the native version"})
+	}
+	if e.own {
+		e.place = e.place[:0]
+		dst = e.rest(dst)
+		for i, m := range e.kept.members {
+			e.drop("/"+string(Name)+"/"+token(m.name), !e.used[i])
+		}
+	}
+	return append(dst, '}')
+}
+
+// extras finds what the event kept of a line, and lists what others kept.
+func (e *Encoder) extras(ev *agentevents.Event) {
+	e.own = false
+	for name, value := range ev.Extras() {
+		if name != string(Name) {
+			e.drop("/"+token(name), true)
+			continue
+		}
+		e.own = true
+		if string(value) != e.kept.text {
+			e.kept.parse(string(value))
+			e.used = slices.Grow(e.used[:0], len(e.kept.members))[:len(e.kept.members)]
+		}
+		clear(e.used)
+	}
+	if ev.PayloadExtra() {
+		e.lose(loss{what: dialect.Dropped, pointer: "/payload", detail: "members that no field has"})
+	}
+}
+
+// actor notes what the line will not say of agent and actor, and reports
+// whether the payload has to name the agent.
+func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
+	switch {
+	case ev.AgentID == "":
+		if ev.Actor != "" && !nonAgent(ev.Actor) {
+			e.lose(loss{what: dialect.Dropped, pointer: "/actor", detail: "read as the agent"})
+			e.lose(loss{what: dialect.Made, pointer: "/agentId", detail: "the actor is read as the agent"})
+		}
+	case sh == sUnknown:
+		if ev.Actor != "" || nonAgent(ev.AgentID) {
+			e.drop("/agentId", true)
+		}
+		if ev.Actor == "" && nonAgent(ev.AgentID) {
+			e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
+		} else if ev.Actor != "" && !nonAgent(ev.Actor) {
+			e.drop("/actor", true)
+			if ev.Actor != ev.AgentID {
+				e.lose(loss{what: dialect.Altered, pointer: "/agentId", detail: "the actor is read as the agent"})
+			}
+		}
+	case sh == sCompleted:
+		agentInPayload = true
+		e.drop("/actor", ev.Actor == ev.AgentID)
+	case ev.Actor != "":
+		agentInPayload = true
+	case nonAgent(ev.AgentID):
+		agentInPayload = true
+		e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
+	}
+	return agentInPayload
+}
+
+// traceMembers appends traceId, spanId and parentSpanId.
+func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
+	dst = append(dst, `,"traceId":`...)
+	if ev.TraceID != "" {
+		dst = jsonwire.AppendString(dst, ev.TraceID)
+	} else if raw := e.keptRaw("traceId"); raw != "" {
+		dst = append(dst, raw...)
+	} else {
+		e.lose(madeTrace)
+		dst = append(append(append(dst, '"'), e.ids.trace(ev.RunID)...), '"')
+	}
+	e.c.parentSpanID = ev.ParentSpanID
+	dst = append(dst, `,"spanId":`...)
+	if ev.SpanID != "" {
+		dst = jsonwire.AppendString(dst, ev.SpanID)
+	} else if raw := e.keptRaw("spanId"); raw != "" {
+		dst = append(dst, raw...)
+	} else {
+		e.lose(madeSpan)
+		call, parent := "", ""
+		hasParent := ev.ParentSpanID == ""
+		switch p := ev.Payload.(type) {
+		case *agentevents.ToolCalled:
+			call = p.CallID
+		case *agentevents.ToolReturned:
+			call = p.CallID
+		}
+		if dst = append(dst, '"'); call != "" {
+			dst = e.ids.append(dst, "call", ev.RunID, ev.AgentID, call)
+		} else {
+			dst = append(dst, e.ids.span(ev.RunID, ev.AgentID, "")...)
+		}
+		dst = append(dst, '"')
+		if _, started := ev.Payload.(*agentevents.AgentStarted); started && hasParent {
+			parent = e.ids.span(ev.RunID, ev.ParentAgentID, ev.ParentCallID)
+		} else if call != "" && hasParent {
+			parent = e.ids.span(ev.RunID, ev.AgentID, "")
+		}
+		if parent != "" {
+			e.lose(madeParent)
+			e.c.parentSpanID = parent
+		}
+	}
+	if e.c.parentSpanID != "" && !e.madeUp(envelopeParent) {
+		dst = jsonwire.AppendString(append(dst, `,"parentSpanId":`...), e.c.parentSpanID)
+	} else if raw := e.keptRaw("parentSpanId"); raw != "" && e.c.parentSpanID == "" {
+		dst = append(append(dst, `,"parentSpanId":`...), raw...)
+	}
+	return dst
+}
+
+// unknown appends the type and the payload of an event whose type the document
+// does not have.
+func (e *Encoder) unknown(dst []byte, ev *agentevents.Event) []byte {
+	u := ev.Payload.(*agentevents.Unknown)
+	typ, prefixed := strings.CutPrefix(string(u.Type), unknownPrefix)
+	if prefixed && unknownType(typ) != u.Type {
+		typ = string(u.Type) // the prefix is its own
+		e.lose(loss{what: dialect.Altered, pointer: "/type", detail: "gets another prefix"})
+	} else if shapeOf(typ) != sUnknown {
+		e.lose(loss{what: dialect.Altered, pointer: "", detail: "read as what the document calls so"})
+	}
+	dst = jsonwire.AppendString(dst, typ)
+	if u.Raw != "" {
+		raw, err := jsonwire.Compact(string(u.Raw))
+		if err != nil {
+			e.damaged = true
+		}
+		dst = append(append(dst, `,"payload":`...), raw...)
+	} else if !e.own {
+		e.lose(loss{what: dialect.Made, pointer: "/payload", detail: "an empty object"})
+		dst = append(dst, `,"payload":{}`...)
+	}
+	e.drop("/workflowId", ev.WorkflowID != "")
+	e.drop("/phase", ev.Phase != "")
+	e.drop("/nodeId", ev.NodeID != "")
+	e.drop("/nodeRunId", ev.NodeRunID != "")
+	e.drop("/parentAgentId", ev.ParentAgentID != "")
+	e.drop("/parentCallId", ev.ParentCallID != "")
+	e.drop("/causationId", ev.CausationID != "")
+	e.drop("/step", ev.Step.OK)
+	e.drop("/marks", ev.Marks != 0)
+	return dst
+}
+
+// payload appends the payload of an event of a type of the document.
+func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInPayload bool) []byte {
+	sh := &shapes[shape]
+	c := &e.c
+	c.agentID = ""
+	if agentInPayload {
+		c.agentID = ev.AgentID
+	}
+	c.workflowID, c.phase, c.nodeID, c.nodeRunID = ev.WorkflowID, ev.Phase, ev.NodeID, ev.NodeRunID
+	c.parentAgentID, c.parentCallID, c.causationID = ev.ParentAgentID, ev.ParentCallID, ev.CausationID
+	c.step, c.marks, c.tokens = ev.Step, ev.Marks, agentevents.Opt[int64]{}
+	if c.phase != "" && c.workflowID == "" && sh.lists&(1<<cPhase) == 0 {
+		e.drop("/phase", true)
+		c.phase = ""
+	}
+	if c.step.OK && (c.step.V < 0 || stepless(shape)) {
+		e.drop("/step", true)
+		c.step.OK = false
+	}
+	p := ev.Payload
+	e.fields = sh.fields(p, c, e.fields[:0])
+	var hidden uint32 // fields that are not written
+	switch p := p.(type) {
+	case *agentevents.AgentEnded:
+		c.tokens = tokensOf(p)
+		if u := p.Usage; u.OK && u.V.TotalTokens.OK && u.V == (agentevents.Usage{TotalTokens: u.V.TotalTokens}) && !e.keptUnder("/payload/usage") {
+			hidden |= 1 << slices.Index(sh.names, `"usage":`)
+		}
+		if e.madeUp("tokens") {
+			hidden |= 1 << fieldCompletedTokens
+		}
+		if e.madeUp("agentId") && ev.Actor == "" {
+			hidden |= 1 << 0
+		}
+	case *agentevents.AgentStarted:
+		if e.madeUp("parentSpanId") {
+			hidden |= 1 << 3
+		}
+	case *agentevents.MessageCreated:
+		hidden |= 1 << fieldMessage
+	case *agentevents.ToolReturned:
+		if status, other := statusOf(string(p.Status)); other {
+			e.lose(loss{what: dialect.Altered, pointer: "/payload/status", detail: "read as " + string(status)})
+		}
+	}
+	hidden |= e.hide(ev, sh)
+
+	e.place = append(e.place[:0], "/payload"...)
+	mark := len(dst)
+	dst = append(dst, '{')
+	inner := shape == sMessageCreated && !e.madeUp("message")
+	if inner {
+		dst = append(dst, `"message":{`...)
+		e.place = append(e.place, "/message"...)
+	}
+	for i, field := range e.fields {
+		name := sh.names[i]
+		if !e.own {
+			if hidden&(1<<i) == 0 {
+				dst = e.value(dst, name, field)
+			}
+			continue
+		}
+		if len(e.kept.as) > 0 {
+			if as := e.kept.spelledAs(bare(name)); as != "" {
+				name = jsonwire.Quote(as) + ":"
+			}
+		}
+		dst = e.member(dst, name, field, hidden&(1<<i) != 0)
+	}
+	if inner {
+		if e.own {
+			dst = e.rest(dst)
+		}
+		dst = append(dst, '}')
+		e.place = e.place[:len("/payload")]
+	}
+	if e.own && e.kept.deep || c.any(sh.lists) {
+		for i, name := range commonNames {
+			if sh.lists&(1<<i) == 0 {
+				dst = e.member(dst, name, c.field(i), false)
+			}
+		}
+	}
+	if e.own {
+		dst = e.rest(dst)
+		if raw := e.keptRaw("/payload"); raw != "" {
+			if whole := string(dst[mark:]); whole == "{" || whole == `{"message":{}` {
+				return append(dst[:mark], raw...)
+			}
+			e.drop("/"+string(Name)+"/~1payload", true) // the event says something else now
+		}
+	}
+	return append(dst, '}')
+}
+
+// hide returns the fields that the line lacked, as long as they are what
+// readers make up. For an event of another origin it lists what they will.
+func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
+	for i, m := range sh.made {
+		field := e.fields[m.field]
+		name := bare(sh.names[m.field])
+		if lacks(field) {
+			pointer := "/payload/" + name
+			switch {
+			case m.from == ofTime:
+				continue
+			case sh.kind == agentevents.KindMessageCreated:
+				pointer = "/payload/message/" + name
+			case sh.kind == agentevents.KindNodeStarted:
+				e.c.nodeID, _ = made(m.from, ev, &e.open)
+				e.lose(loss{what: dialect.Made, pointer: "/nodeId", detail: "derived from the event's id"})
+				continue
+			}
+			if _, ref := field.(*agentevents.AgentRef); ref {
+				pointer += "/agentId"
+			}
+			e.lose(loss{what: dialect.Made, pointer: pointer, detail: "by readers"})
+			continue
+		}
+		if ref, ok := field.(*agentevents.AgentRef); ok && e.madeUp(name+"/agentId") {
+			if value, _ := made(m.from, ev, &e.open); ref.AgentID == value {
+				e.hiddenRefs[i&1] = &ref.AgentID
+			}
+			continue
+		}
+		if !e.madeUp(name) {
+			continue
+		}
+		switch p := ev.Payload.(type) {
+		case *agentevents.ToolReturned:
+			tool := p.ToolID
+			if m.from == ofCall && e.madeUp("toolId") {
+				tool = "" // the line did not say it when the call was looked for
+			}
+			v := *p
+			v.ToolID = tool
+			as := agentevents.Event{ID: ev.ID, RunID: ev.RunID, SpanID: ev.SpanID, Payload: &v}
+			value, alone := made(m.from, &as, &e.open)
+			if m.from == ofCall && alone != p.OneEvent {
+				continue
+			}
+			if same(field, value) {
+				hidden |= 1 << m.field
+				if m.from == ofCall && alone && e.madeUp("oneEvent") {
+					hidden |= 1 << slices.Index(sh.names, `"oneEvent":`)
+				}
+			}
+		default:
+			if value, _ := made(m.from, ev, &e.open); same(field, value) {
+				hidden |= 1 << m.field
+			}
+		}
+	}
+	return hidden
+}
+
+// same reports whether a field that can be made up has that value.
+func same(field any, value string) bool {
+	switch v := field.(type) {
+	case *agentevents.AgentRef:
+		return *v == agentevents.AgentRef{AgentID: value}
+	case *int64:
+		var n int64
+		set(&n, value)
+		return *v == n
+	case *string:
+		return *v == value
+	case *agentevents.ToolStatus:
+		return string(*v) == value
+	}
+	return false
+}
+
+// member appends a member of the object at e.place, unless it is hidden or
+// absent. Where the line spelled it in a way that still says the same, that is
+// written.
+func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte {
+	if e.own && !hidden && len(e.kept.as) > 0 {
+		if ref, ok := field.(*string); ok && (ref == e.hiddenRefs[0] || ref == e.hiddenRefs[1]) {
+			hidden = true
+		} else if zero(field) {
+			hidden = e.madeUp(string(append(append(e.place, '/'), token(bare(name))...)[len("/payload/"):]))
+		}
+	}
+	if !e.own || !e.kept.deep {
+		if hidden {
+			return dst
+		}
+		return e.value(dst, name, field)
+	}
+	raw := e.keptMember(bare(name))
+	if !hidden && (raw == "" || !says(field, raw)) {
+		mark := len(dst)
+		if dst = e.value(dst, name, field); len(dst) > mark {
+			return dst
+		}
+	}
+	if raw != "" {
+		dst = append(head(dst, name), raw...)
+	}
+	return dst
+}
+
+// zero reports whether a field that is written even then is zero.
+func zero(field any) bool {
+	switch v := field.(type) {
+	case *int:
+		return *v == 0
+	case *int64:
+		return *v == 0
+	case *float64:
+		return *v == 0
+	case *time.Duration:
+		return *v == 0
+	case *[]string:
+		return len(*v) == 0
+	case *agentevents.JSON:
+		return *v == "" || *v == "null" // the native format writes null for none
+	}
+	return false
+}
+
+// object appends a member that is an object.
+func (e *Encoder) object(dst []byte, name string, names []string, fields []any) []byte {
+	dst = append(head(dst, name), '{')
+	mark := len(e.place)
+	if e.own {
+		e.place = append(append(e.place, '/'), token(bare(name))...)
+	}
+	for i, field := range fields {
+		dst = e.member(dst, names[i], field, false)
+	}
+	if e.own {
+		dst = e.rest(dst)
+		e.place = e.place[:mark]
+	}
+	return append(dst, '}')
+}
+
+func (e *Encoder) usageMap(dst []byte, name string, m map[string]agentevents.Usage) []byte {
+	dst = append(head(dst, name), '{')
+	mark := len(e.place)
+	e.place = append(append(e.place, '/'), token(bare(name))...)
+	for _, model := range slices.Sorted(maps.Keys(m)) {
+		u := m[model]
+		f := usageFields(&u)
+		at := len(e.place)
+		e.place = append(append(e.place, '/'), token(model)...)
+		dst = append(head(dst, jsonwire.Quote(model)+":"), '{')
+		for i, field := range f {
+			dst = e.member(dst, usageNames[i], field, false)
+		}
+		if e.own {
+			dst = e.rest(dst)
+		}
+		dst = append(dst, '}')
+		e.place = e.place[:at]
+	}
+	e.place = e.place[:mark]
+	return append(dst, '}')
+}
+
+// What an event kept of its line.
+
+// keptMembers are the members of the extra member of that text.
+type keptMembers struct {
+	text    string
+	members []keptMember
+	as      []spelling
+	deep    bool // there are members of the payload
+}
+
+type keptMember struct{ name, raw string }
+
+func (k *keptMembers) parse(text string) {
+	k.text, k.members, k.as, k.deep = text, k.members[:0], k.as[:0], false
+	var s jsonwire.Scanner
+	s.Reset(text)
+	if s.Object() != nil {
+		return
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return
+		}
+		if name == "/as" && s.Kind() == '{' {
+			k.parseSpellings(&s)
+			continue
+		}
+		if name == "/made" && s.Kind() == '[' {
+			k.parseMade(&s)
+			continue
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return
+		}
+		k.members = append(k.members, keptMember{name, text[start:s.Offset()]})
+		k.deep = k.deep || strings.HasPrefix(name, "/payload/")
+	}
+}
+
+func (k *keptMembers) parseSpellings(s *jsonwire.Scanner) {
+	_ = s.Object()
+	for {
+		field, ok, err := s.Member()
+		if err != nil || !ok {
+			return
+		}
+		name, err := s.String()
+		if err != nil {
+			_ = s.Skip()
+		} else if name != "" {
+			k.as = append(k.as, spelling{field, name})
+		}
+	}
+}
+
+func (k *keptMembers) parseMade(s *jsonwire.Scanner) {
+	_ = s.Array()
+	for {
+		if ok, err := s.Elem(); err != nil || !ok {
+			return
+		}
+		if field, err := s.String(); err == nil {
+			k.as = append(k.as, spelling{field, ""})
+		} else {
+			_ = s.Skip()
+		}
+	}
+}
+
+// spelledAs returns the name that a field had on the line, or "".
+func (k *keptMembers) spelledAs(field string) string {
+	for _, as := range k.as {
+		if as.field == field && as.name != "" {
+			return as.name
+		}
+	}
+	return ""
+}
+
+// madeUp reports whether the line lacked a field.
+func (e *Encoder) madeUp(field string) bool {
+	if e.own {
+		for _, as := range e.kept.as {
+			if as.field == field && as.name == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keptRaw returns what was kept under a name, and notes that it is used.
+func (e *Encoder) keptRaw(name string) string {
+	if e.own {
+		for i, m := range e.kept.members {
+			if m.name == name {
+				e.used[i] = true
+				return m.raw
+			}
+		}
+	}
+	return ""
+}
+
+// keptMember is keptRaw for a member of the object at e.place.
+func (e *Encoder) keptMember(name string) string {
+	for i, m := range e.kept.members {
+		if rest, ok := cutPlace(m.name, e.place); ok && rest == token(name) {
+			e.used[i] = true
+			return m.raw
+		}
+	}
+	return ""
+}
+
+// keptUnder reports whether something was kept at a place or below it.
+func (e *Encoder) keptUnder(place string) bool {
+	if e.own && e.kept.deep {
+		for _, m := range e.kept.members {
+			if strings.HasPrefix(m.name, place) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rest appends the members of the object at e.place that no field has.
+func (e *Encoder) rest(dst []byte) []byte {
+	for i, m := range e.kept.members {
+		if e.used[i] {
+			continue
+		}
+		name := m.name
+		if len(e.place) == 0 && slices.Contains(envelopeNames[:], `"`+name+`":`) {
+			continue // the event says something else now
+		}
+		if len(e.place) > 0 || strings.HasPrefix(name, "/") {
+			token, ok := cutPlace(name, e.place)
+			if !ok || strings.Contains(token, "/") {
+				continue
+			}
+			name = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		}
+		e.used[i] = true
+		dst = jsonwire.AppendString(head(dst, ""), name)
+		dst = append(append(dst, ':'), m.raw...)
+	}
+	return dst
+}
+
+// cutPlace returns what follows a place and a slash.
+func cutPlace(name string, place []byte) (string, bool) {
+	if len(name) > len(place) && name[len(place)] == '/' && name[:len(place)] == string(place) {
+		return name[len(place)+1:], true
+	}
+	return "", false
+}
+
+// Ids that are made up.
+
+// madeIDs derives trace and span ids, and remembers the latest.
+type madeIDs struct {
+	traceRun   string
+	traceID    string
+	run, agent string
+	agentSpan  string
+	buf        []byte
+}
+
+// trace returns the trace id of a run: 32 digits.
+func (m *madeIDs) trace(run string) string {
+	if m.traceID == "" || m.traceRun != run {
+		m.traceRun = strings.Clone(run)
+		m.traceID = m.digits("trace", run, "", "") + m.digits("trace+", run, "", "")
+	}
+	return m.traceID
+}
+
+// span returns the span id of an agent, of a call, or of the run itself: 16
+// digits.
+func (m *madeIDs) span(run, agent, call string) string {
+	if call != "" {
+		return m.digits("call", run, agent, call)
+	}
+	if m.agentSpan == "" || m.run != run || m.agent != agent {
+		m.run, m.agent = strings.Clone(run), strings.Clone(agent)
+		m.agentSpan = m.digits("agent", run, agent, "")
+	}
+	return m.agentSpan
+}
+
+func (m *madeIDs) digits(what, run, agent, call string) string {
+	return string(m.append(nil, what, run, agent, call))
+}
+
+// append appends 16 digits that are not all zero.
+func (m *madeIDs) append(dst []byte, what, run, agent, call string) []byte {
+	m.buf = append(append(m.buf[:0], what...), 0)
+	for _, part := range [...]string{run, agent, call} {
+		m.buf = jsonwire.AppendString(m.buf, part) // quoted, so that they do not run into each other
+	}
+	h := max(jsonwire.Hash(m.buf), 1)
+	const hex = "0123456789abcdef"
+	for shift := 60; shift >= 0; shift -= 4 {
+		dst = append(dst, hex[h>>shift&15])
+	}
+	return dst
+}

@@ -1,0 +1,77 @@
+package multiagent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// FuzzDecode checks that no line makes the decoder panic, that what it reads can
+// be written or is refused, and that what was written reads as the same.
+func FuzzDecode(f *testing.F) {
+	for _, g := range goldens() {
+		f.Add(g.line)
+	}
+	for _, payload := range []string{`{}`, `"x"`, `{"from":"a","to":{},"agent":"b","x":{"y":1}}`, `{"message":{"text":"a"},"role":""}`, `{"tool":"a","error":"b","status":"failed"}`,
+		`{"agentId":null,"step":-1,"phase":"p","marks":["late","x"]}`, `{"round":"1","usage":{"inputTokens":null},"modelUsage":{"a":{}}}`} {
+		for i := range shapes {
+			f.Add(wire(shapes[i].typ, payload))
+		}
+	}
+	f.Add(`{"type":"x","payload":1,"/x":2,"timestamp":"","schemaVersion":"2","id":""}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.ContainsAny(line, "\n") {
+			return
+		}
+		_, _ = NewDecoder(Options{Strict: true}).Decode(nil, []byte(line))
+		events, err := NewDecoder(Options{}).Decode(nil, []byte(line))
+		if err != nil {
+			return
+		}
+		require.Len(t, events, 1)
+		ev := events[0]
+		text, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+
+		for ev, err := range agentevents.NewReader(strings.NewReader(line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
+			if err != nil {
+				break
+			}
+			e := NewEncoder()
+			same, err := e.Append(nil, ev)
+			require.NoError(t, err)
+			require.Equal(t, ev.Origin()+"\n", string(same))
+			require.Empty(t, e.Losses())
+		}
+
+		e := NewEncoder()
+		out, err := e.Append(nil, ev)
+		if err != nil {
+			var rule *agentevents.InvariantError
+			require.ErrorAs(t, err, &rule)
+			return
+		}
+		require.Equal(t, 1, strings.Count(string(out), "\n"))
+		again, err := NewDecoder(Options{}).Decode(nil, out[:len(out)-1])
+		require.NoError(t, err, "%s", out)
+		if len(e.Losses()) == 0 {
+			text2, err := again[0].AppendJSON(nil)
+			require.NoError(t, err)
+			require.Equal(t, sortedJSON(string(text)), sortedJSON(string(text2)), "%s", out)
+		}
+		e2 := NewEncoder()
+		out2, err := e2.Append(nil, again[0])
+		require.NoError(t, err)
+		require.Equal(t, string(out), string(out2))
+
+		// Through the native format.
+		var through agentevents.Event
+		require.NoError(t, through.UnmarshalJSON(text))
+		out3, err := NewEncoder().Append(nil, through)
+		require.NoError(t, err)
+		require.Equal(t, string(out), string(out3))
+	})
+}

@@ -1,0 +1,76 @@
+package multiagent
+
+import (
+	"strings"
+
+	"github.com/agentevents/agentevents"
+)
+
+// openThings are the calls and requests that wait for an answer, the latest
+// last, for answers that do not name what they answer.
+type openThings struct{ list []openThing }
+
+type openThing struct {
+	approval            bool
+	run, span, id, tool string
+}
+
+// maxOpen bounds the things that wait; the oldest are forgotten first.
+const maxOpen = 256
+
+// note follows what an event opens and closes. Texts cut from a long line are
+// copied, so that they do not keep it alive.
+func (o *openThings) note(ev *agentevents.Event, long bool) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		o.add(openThing{run: ev.RunID, span: ev.SpanID, id: p.CallID, tool: p.ToolID}, long)
+	case *agentevents.ApprovalRequested:
+		o.add(openThing{approval: true, run: ev.RunID, span: ev.SpanID, id: p.ApprovalID}, long)
+	case *agentevents.ToolReturned:
+		if !p.OneEvent {
+			o.remove(false, ev.RunID, p.CallID)
+		}
+	case *agentevents.ApprovalGranted:
+		o.remove(true, ev.RunID, p.ApprovalID)
+	}
+}
+
+func (o *openThings) add(t openThing, long bool) {
+	if long {
+		t.run, t.span, t.id, t.tool = strings.Clone(t.run), strings.Clone(t.span), strings.Clone(t.id), strings.Clone(t.tool)
+	}
+	if len(o.list) == maxOpen {
+		o.list = append(o.list[:0], o.list[maxOpen/2:]...)
+	}
+	o.list = append(o.list, t)
+}
+
+func (o *openThings) remove(approval bool, run, id string) {
+	for i := len(o.list) - 1; i >= 0; i-- {
+		if t := &o.list[i]; t.id == id && t.approval == approval && t.run == run {
+			o.list = append(o.list[:i], o.list[i+1:]...)
+			return
+		}
+	}
+}
+
+// latest returns what was opened last in the event's span, of that tool unless
+// that is empty, or nil.
+func (o *openThings) latest(ev *agentevents.Event, approval bool, tool string) *openThing {
+	for i := len(o.list) - 1; i >= 0 && ev.SpanID != ""; i-- {
+		if t := &o.list[i]; t.approval == approval && t.span == ev.SpanID && t.run == ev.RunID && (tool == "" || t.tool == tool) {
+			return t
+		}
+	}
+	return nil
+}
+
+// tool returns the tool of an open call, or "".
+func (o *openThings) tool(run, call string) string {
+	for i := len(o.list) - 1; i >= 0; i-- {
+		if t := &o.list[i]; t.id == call && !t.approval && t.run == run {
+			return t.tool
+		}
+	}
+	return ""
+}

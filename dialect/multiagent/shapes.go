@@ -1,0 +1,580 @@
+package multiagent
+
+import (
+	"github.com/agentevents/agentevents"
+)
+
+// Members of the envelope, in the order of the document. The numbers are those
+// of envelopeNames, from 1.
+const (
+	mID = 1 + iota
+	mTraceID
+	mSpanID
+	mParentSpanID
+	mSessionID
+	mRunID
+	mTaskID
+	mActor
+	mType
+	mPayload
+	mTimestamp
+	mSchemaVersion
+	numMembers = iota
+)
+
+var envelopeNames = [numMembers]string{
+	`"id":`, `"traceId":`, `"spanId":`, `"parentSpanId":`, `"sessionId":`, `"runId":`, `"taskId":`, `"actor":`, `"type":`, `"payload":`, `"timestamp":`,
+	`"schemaVersion":`,
+}
+
+// required are the members that every line has.
+const required = 1<<mID | 1<<mTraceID | 1<<mSpanID | 1<<mSessionID | 1<<mRunID | 1<<mActor | 1<<mType | 1<<mPayload | 1<<mTimestamp | 1<<mSchemaVersion
+
+// bare returns the name without quotes and colon.
+func bare(name string) string { return name[1 : len(name)-2] }
+
+// common are the fields of a payload that are not the struct's own: parts of
+// the envelope, and what the document says in another way than the vocabulary.
+type common struct {
+	agentID, workflowID, phase, nodeID, nodeRunID string
+	parentAgentID, parentCallID, causationID      string
+	step                                          agentevents.Opt[int]
+	marks                                         agentevents.Marks
+
+	parentSpanID string                 // of agent.spawned, beside that of the envelope
+	tokens       agentevents.Opt[int64] // of agent.completed: part of its usage
+	message      nested                 // of agent.message.created: its fields
+}
+
+// nested stands for an object whose members are the payload's own fields.
+type nested struct{}
+
+// Numbers of the common fields that stand in every payload, as in commonNames.
+const (
+	cAgentID = iota
+	cWorkflowID
+	cPhase
+	cNodeID
+	cNodeRunID
+	cStep
+	cParentAgentID
+	cParentCallID
+	cCausationID
+	cMarks
+	numCommon
+)
+
+var commonNames = [numCommon]string{
+	`"agentId":`, `"workflowId":`, `"phase":`, `"nodeId":`, `"nodeRunId":`, `"step":`, `"parentAgentId":`, `"parentCallId":`, `"causationId":`, `"marks":`,
+}
+
+// field returns a common field of that number.
+func (c *common) field(n int) any {
+	switch n {
+	case cAgentID:
+		return &c.agentID
+	case cWorkflowID:
+		return &c.workflowID
+	case cPhase:
+		return &c.phase
+	case cNodeID:
+		return &c.nodeID
+	case cNodeRunID:
+		return &c.nodeRunID
+	case cStep:
+		return &c.step
+	case cParentAgentID:
+		return &c.parentAgentID
+	case cParentCallID:
+		return &c.parentCallID
+	case cCausationID:
+		return &c.causationID
+	}
+	return &c.marks
+}
+
+// any reports whether a common field has a value, but for those in lists.
+func (c *common) any(lists uint16) bool {
+	// Most are empty in most events: one look at them is enough.
+	return len(c.nodeRunID)|len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 || c.step.OK || c.marks != 0 ||
+		c.agentID != "" && lists&(1<<cAgentID) == 0 || c.workflowID != "" && lists&(1<<cWorkflowID) == 0 ||
+		c.phase != "" && lists&(1<<cPhase) == 0 || c.nodeID != "" && lists&(1<<cNodeID) == 0
+}
+
+// commonNumber returns the number of a common field, or -1.
+func commonNumber(name string) int {
+	switch name {
+	case "agentId":
+		return cAgentID
+	case "workflowId":
+		return cWorkflowID
+	case "phase":
+		return cPhase
+	case "nodeId":
+		return cNodeID
+	case "nodeRunId":
+		return cNodeRunID
+	case "step":
+		return cStep
+	case "parentAgentId":
+		return cParentAgentID
+	case "parentCallId":
+		return cParentCallID
+	case "causationId":
+		return cCausationID
+	case "marks":
+		return cMarks
+	}
+	return -1
+}
+
+// A shape is one type of the document: the members of its payload and the
+// fields they are.
+type shape struct {
+	typ  string
+	kind agentevents.Kind
+	// key is how many of the names are the document's own.
+	key int
+	// names are the members in the order in which they are written, followed by
+	// other spellings.
+	names []string
+	// other says which field each of the other spellings is.
+	other []uint8
+	// lists are the common fields that are among names, as bits.
+	lists uint16
+	// made are the fields that are made up when a line lacks them.
+	made  []madeUp
+	empty func() agentevents.Payload
+	// fields appends a pointer to each field, in the order of names.
+	fields func(p agentevents.Payload, c *common, f []any) []any
+}
+
+// own returns how many members are written.
+func (sh *shape) own() int { return len(sh.names) - len(sh.other) }
+
+// A madeUp is a field that is never left empty, and where its value comes from.
+type madeUp struct {
+	field uint8
+	from  source
+}
+
+type source uint8
+
+const (
+	ofEvent    source = iota // derived from the event's id
+	ofCall                   // the open call of the span, or the event's id
+	ofTool                   // the tool of that call
+	ofApproval               // the open approval of the span, or the event's id
+	ofAgent                  // who acts
+	ofError                  // ok or error
+	ofTime                   // milliseconds of the event's time
+	nobody                   // the word unknown
+)
+
+// unknownWord stands for a required word that a line does not have.
+const unknownWord = "unknown"
+
+// Indices of shapes.
+const (
+	sSessionStarted = iota
+	sNodeEnter
+	sMessageCreated
+	sTaskAssigned
+	sToolStarted
+	sToolCompleted
+	sHandoffRequested
+	sHandoffAccepted
+	sItemCreated
+	sApprovalRequested
+	sApprovalGranted
+	sIssueFound
+	sRoundCompleted
+	sBudgetExceeded
+	sSessionCompleted
+	sWorkflowCreated
+	sWorkflowApproved
+	sPhaseStarted
+	sPhaseCompleted
+	sSpawned
+	sCompleted
+	sClaimVerified
+	sCheckpointSaved
+	sCheckpointResumed
+	sFinalized
+	numShapes
+	sUnknown = numShapes
+)
+
+// shapes are the document's types, in its order.
+var shapes = [numShapes]shape{
+	sSessionStarted: {
+		typ: "session.started", kind: agentevents.KindSessionStarted,
+		names: []string{`"goal":`},
+		empty: func() agentevents.Payload { return new(agentevents.SessionStarted) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			return append(f, &p.(*agentevents.SessionStarted).Goal)
+		},
+	},
+	sNodeEnter: {
+		typ: "workflow.node.enter", kind: agentevents.KindNodeStarted,
+		names: []string{`"nodeId":`, `"agent":`, `"typeId":`, `"attempt":`, `"node":`, `"workflowNode":`}, other: []uint8{0, 0},
+		lists: 1 << cNodeID,
+		made:  []madeUp{{0, ofEvent}},
+		empty: func() agentevents.Payload { return new(agentevents.NodeStarted) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.NodeStarted)
+			return append(f, &c.nodeID, &v.Agent, &v.TypeID, &v.Attempt)
+		},
+	},
+	sMessageCreated: {
+		typ: "agent.message.created", kind: agentevents.KindMessageCreated,
+		names: []string{`"messageId":`, `"from":`, `"to":`, `"groupId":`, `"content":`, `"ts":`, `"role":`, `"turnIndex":`, `"agent":`, `"message":`,
+			`"id":`, `"text":`}, other: []uint8{0, 4},
+		made:  []madeUp{{0, ofEvent}, {1, ofAgent}, {5, ofTime}},
+		empty: func() agentevents.Payload { return new(agentevents.MessageCreated) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := &p.(*agentevents.MessageCreated).Message
+			return append(f, &v.MessageID, &v.From, &v.To, &v.GroupID, &v.Content, &v.TS, &v.Role, &v.TurnIndex, &v.Agent, &c.message)
+		},
+	},
+	sTaskAssigned: {
+		typ: "agent.task.assigned", kind: agentevents.KindTaskAssigned,
+		names: []string{`"goal":`, `"assignedAgent":`, `"context":`, `"constraints":`, `"expectedOutput":`, `"task":`, `"expected_output":`}, other: []uint8{0, 4},
+		empty: func() agentevents.Payload { return new(agentevents.TaskAssigned) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.TaskAssigned)
+			return append(f, &v.Goal, &v.AssignedAgent, &v.Context, &v.Constraints, &v.ExpectedOutput)
+		},
+	},
+	sToolStarted: {
+		typ: "tool.call.started", kind: agentevents.KindToolCalled,
+		names: []string{`"callId":`, `"toolId":`, `"arguments":`, `"argumentsSummary":`, `"attempt":`, `"retryOf":`, `"argsHash":`, `"principal":`, `"transport":`,
+			`"attributes":`, `"toolCallId":`, `"id":`, `"toolName":`, `"tool":`, `"name":`, `"input":`, `"args":`}, other: []uint8{0, 0, 1, 1, 1, 2, 2},
+		made:  []madeUp{{0, ofEvent}, {1, nobody}},
+		empty: func() agentevents.Payload { return new(agentevents.ToolCalled) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.ToolCalled)
+			return append(f, &v.CallID, &v.ToolID, &v.Arguments, &v.ArgumentsSummary, &v.Attempt, &v.RetryOf, &v.ArgsHash, &v.Principal,
+				(*string)(&v.Transport), &v.Attributes)
+		},
+	},
+	sToolCompleted: {
+		typ: "tool.call.completed", kind: agentevents.KindToolReturned,
+		names: []string{`"callId":`, `"toolId":`, `"status":`, `"result":`, `"resultSummary":`, `"error":`, `"durationMs":`, `"oneEvent":`, `"arguments":`,
+			`"argumentsSummary":`, `"toolCallId":`, `"id":`, `"toolName":`, `"tool":`, `"name":`, `"output":`, `"input":`, `"args":`},
+		other: []uint8{0, 0, 1, 1, 1, 3, 8, 8},
+		made:  []madeUp{{0, ofCall}, {1, ofTool}, {2, ofError}},
+		empty: func() agentevents.Payload { return new(agentevents.ToolReturned) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.ToolReturned)
+			return append(f, &v.CallID, &v.ToolID, &v.Status, &v.Result, &v.ResultSummary, &v.Error, &v.Duration, &v.OneEvent, &v.Arguments, &v.ArgumentsSummary)
+		},
+	},
+	sHandoffRequested: {
+		typ: "handoff.requested", kind: agentevents.KindHandoffRequested,
+		names: []string{`"handoffId":`, `"from":`, `"to":`, `"reason":`, `"contextDigest":`, `"fromAgent":`, `"toAgent":`, `"context_digest":`}, other: []uint8{1, 2, 4},
+		made:  []madeUp{{1, ofAgent}, {2, nobody}},
+		empty: func() agentevents.Payload { return new(agentevents.HandoffRequested) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.HandoffRequested)
+			return append(f, &v.HandoffID, &v.From, &v.To, &v.Reason, &v.ContextDigest)
+		},
+	},
+	sHandoffAccepted: {
+		typ: "handoff.accepted", kind: agentevents.KindHandoffAccepted,
+		names: []string{`"handoffId":`, `"from":`, `"to":`, `"reason":`, `"contextDigest":`, `"fromAgent":`, `"toAgent":`, `"context_digest":`}, other: []uint8{1, 2, 4},
+		made:  []madeUp{{1, nobody}, {2, ofAgent}},
+		empty: func() agentevents.Payload { return new(agentevents.HandoffAccepted) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.HandoffAccepted)
+			return append(f, &v.HandoffID, &v.From, &v.To, &v.Reason, &v.ContextDigest)
+		},
+	},
+	sItemCreated: {
+		typ: "blackboard.item.created", kind: agentevents.KindBlackboardItemCreated,
+		names: []string{`"itemId":`, `"itemType":`, `"content":`, `"sourceAgent":`, `"confidence":`, `"ttlMs":`, `"id":`, `"type":`}, other: []uint8{0, 1},
+		made:  []madeUp{{0, ofEvent}, {1, nobody}},
+		empty: func() agentevents.Payload { return new(agentevents.BlackboardItemCreated) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.BlackboardItemCreated)
+			return append(f, &v.ItemID, &v.ItemType, &v.Content, &v.SourceAgent, &v.Confidence, &v.TTL)
+		},
+	},
+	sApprovalRequested: {
+		typ: "approval.requested", kind: agentevents.KindApprovalRequested,
+		names: []string{`"approvalId":`, `"action":`, `"reason":`, `"scope":`, `"risk":`, `"callId":`, `"toolId":`, `"arguments":`, `"timeoutMs":`, `"id":`}, other: []uint8{0},
+		made:  []madeUp{{0, ofEvent}},
+		empty: func() agentevents.Payload { return new(agentevents.ApprovalRequested) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.ApprovalRequested)
+			return append(f, &v.ApprovalID, &v.Action, &v.Reason, &v.Scope, &v.Risk, &v.CallID, &v.ToolID, &v.Arguments, &v.Timeout)
+		},
+	},
+	sApprovalGranted: {
+		typ: "approval.granted", kind: agentevents.KindApprovalGranted,
+		names: []string{`"approvalId":`, `"approvedBy":`, `"feedback":`, `"id":`}, other: []uint8{0},
+		made:  []madeUp{{0, ofApproval}},
+		empty: func() agentevents.Payload { return new(agentevents.ApprovalGranted) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.ApprovalGranted)
+			return append(f, &v.ApprovalID, &v.ApprovedBy, &v.Feedback)
+		},
+	},
+	sIssueFound: {
+		typ: "verifier.issue.found", kind: agentevents.KindIssueFound,
+		names: []string{`"issue":`, `"severity":`, `"evidence":`, `"suggestedFix":`, `"suggested_fix":`}, other: []uint8{3},
+		empty: func() agentevents.Payload { return new(agentevents.IssueFound) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.IssueFound)
+			return append(f, &v.Issue, &v.Severity, &v.Evidence, &v.SuggestedFix)
+		},
+	},
+	sRoundCompleted: {
+		typ: "loop.round.completed", kind: agentevents.KindLoopRoundCompleted,
+		names: []string{`"round":`, `"score":`, `"feedback":`, `"diff":`, `"costUsd":`},
+		empty: func() agentevents.Payload { return new(agentevents.LoopRoundCompleted) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.LoopRoundCompleted)
+			return append(f, &v.Round, &v.Score, &v.Feedback, &v.Diff, &v.CostUSD)
+		},
+	},
+	sBudgetExceeded: {
+		typ: "budget.exceeded", kind: agentevents.KindBudgetExceeded,
+		names: []string{`"budget":`, `"limit":`, `"actual":`, `"reason":`, `"kind":`}, other: []uint8{0},
+		made:  []madeUp{{0, nobody}},
+		empty: func() agentevents.Payload { return new(agentevents.BudgetExceeded) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.BudgetExceeded)
+			return append(f, &v.Budget, &v.Limit, &v.Actual, &v.Reason)
+		},
+	},
+	sSessionCompleted: {
+		typ: "session.completed", kind: agentevents.KindSessionCompleted,
+		names: []string{`"status":`, `"result":`},
+		empty: func() agentevents.Payload { return new(agentevents.SessionCompleted) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.SessionCompleted)
+			return append(f, &v.Status, &v.Result)
+		},
+	},
+
+	sWorkflowCreated: {
+		typ: "workflow.created", kind: agentevents.KindWorkflowCreated, key: 4,
+		names: []string{`"workflowId":`, `"script":`, `"phases":`, `"estimatedTokens":`},
+		lists: 1 << cWorkflowID,
+		empty: func() agentevents.Payload { return new(agentevents.WorkflowCreated) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.WorkflowCreated)
+			return append(f, &c.workflowID, &v.Script, &v.Phases, &v.EstimatedTokens)
+		},
+	},
+	sWorkflowApproved: {
+		typ: "workflow.approved", kind: agentevents.KindWorkflowApproved, key: 3,
+		names: []string{`"workflowId":`, `"approvedAt":`, `"approvedBy":`},
+		lists: 1 << cWorkflowID,
+		empty: func() agentevents.Payload { return new(agentevents.WorkflowApproved) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.WorkflowApproved)
+			return append(f, &c.workflowID, &v.ApprovedAt, &v.ApprovedBy)
+		},
+	},
+	sPhaseStarted: {
+		typ: "workflow.phase.started", kind: agentevents.KindPhaseStarted, key: 3,
+		names: []string{`"workflowId":`, `"phase":`, `"inputCount":`},
+		lists: 1<<cWorkflowID | 1<<cPhase,
+		empty: func() agentevents.Payload { return new(agentevents.PhaseStarted) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			return append(f, &c.workflowID, &c.phase, &p.(*agentevents.PhaseStarted).InputCount)
+		},
+	},
+	sPhaseCompleted: {
+		typ: "workflow.phase.completed", kind: agentevents.KindPhaseCompleted, key: 4,
+		names: []string{`"workflowId":`, `"phase":`, `"outputCount":`, `"tokens":`},
+		lists: 1<<cWorkflowID | 1<<cPhase,
+		empty: func() agentevents.Payload { return new(agentevents.PhaseCompleted) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.PhaseCompleted)
+			return append(f, &c.workflowID, &c.phase, &v.OutputCount, &v.Tokens)
+		},
+	},
+	sSpawned: {
+		typ: "agent.spawned", kind: agentevents.KindAgentStarted, key: 4,
+		names: []string{`"workflowId":`, `"phase":`, `"agentTask":`, `"parentSpanId":`, `"agent":`, `"model":`, `"providerSessionId":`, `"prompt":`, `"attempt":`,
+			`"resumed":`, `"task":`}, other: []uint8{2},
+		lists: 1<<cWorkflowID | 1<<cPhase,
+		empty: func() agentevents.Payload { return new(agentevents.AgentStarted) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.AgentStarted)
+			return append(f, &c.workflowID, &c.phase, &v.Task, &c.parentSpanID, &v.Agent, &v.Model, &v.ProviderSessionID, &v.Prompt, &v.Attempt, &v.Resumed)
+		},
+	},
+	sCompleted: {
+		typ: "agent.completed", kind: agentevents.KindAgentEnded, key: 4,
+		names: []string{`"agentId":`, `"tokens":`, `"durationMs":`, `"resultSchema":`, `"workflowId":`, `"phase":`, `"outcome":`, `"error":`, `"result":`,
+			`"structuredOutput":`, `"usage":`, `"modelUsage":`, `"totalCostUsd":`, `"numTurns":`, `"totals":`, `"convergenceScore":`},
+		lists: 1<<cAgentID | 1<<cWorkflowID | 1<<cPhase,
+		empty: func() agentevents.Payload { return new(agentevents.AgentEnded) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.AgentEnded)
+			return append(f, &c.agentID, &c.tokens, &v.Duration, &v.ResultSchema, &c.workflowID, &c.phase, (*string)(&v.Outcome), &v.Error, &v.Result,
+				&v.StructuredOutput, &v.Usage, &v.ModelUsage, &v.TotalCostUSD, &v.NumTurns, &v.Totals, &v.ConvergenceScore)
+		},
+	},
+	sClaimVerified: {
+		typ: "claim.verified", kind: agentevents.KindClaimVerified, key: 4,
+		names: []string{`"findingId":`, `"verifierAgentId":`, `"verdict":`, `"evidence":`},
+		empty: func() agentevents.Payload { return new(agentevents.ClaimVerified) },
+		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+			v := p.(*agentevents.ClaimVerified)
+			return append(f, &v.FindingID, &v.VerifierAgentID, &v.Verdict, &v.Evidence)
+		},
+	},
+	sCheckpointSaved: {
+		typ: "workflow.checkpoint.saved", kind: agentevents.KindCheckpointSaved, key: 3,
+		names: []string{`"workflowId":`, `"phase":`, `"stateBytes":`},
+		lists: 1<<cWorkflowID | 1<<cPhase,
+		empty: func() agentevents.Payload { return new(agentevents.CheckpointSaved) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			return append(f, &c.workflowID, &c.phase, &p.(*agentevents.CheckpointSaved).StateBytes)
+		},
+	},
+	sCheckpointResumed: {
+		typ: "workflow.checkpoint.resumed", kind: agentevents.KindCheckpointResumed, key: 3,
+		names: []string{`"workflowId":`, `"phase":`, `"resumedAt":`},
+		lists: 1<<cWorkflowID | 1<<cPhase,
+		empty: func() agentevents.Payload { return new(agentevents.CheckpointResumed) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			return append(f, &c.workflowID, &c.phase, &p.(*agentevents.CheckpointResumed).ResumedAt)
+		},
+	},
+	sFinalized: {
+		typ: "workflow.finalized", kind: agentevents.KindWorkflowFinalized, key: 4,
+		names: []string{`"workflowId":`, `"totalTokens":`, `"totalAgents":`, `"durationMs":`},
+		lists: 1 << cWorkflowID,
+		empty: func() agentevents.Payload { return new(agentevents.WorkflowFinalized) },
+		fields: func(p agentevents.Payload, c *common, f []any) []any {
+			v := p.(*agentevents.WorkflowFinalized)
+			return append(f, &c.workflowID, &v.TotalTokens, &v.TotalAgents, &v.Duration)
+		},
+	},
+}
+
+// Numbers of fields that are handled apart.
+const (
+	fieldCompletedTokens = 1
+	fieldMessage         = 9
+	fieldMessageContent  = 4
+	fieldMessageTS       = 5
+)
+
+// shapeOf returns the index of the shape of a type, or sUnknown.
+func shapeOf(typ string) int {
+	switch typ {
+	case "session.started":
+		return sSessionStarted
+	case "workflow.node.enter":
+		return sNodeEnter
+	case "agent.message.created":
+		return sMessageCreated
+	case "agent.task.assigned":
+		return sTaskAssigned
+	case "tool.call.started":
+		return sToolStarted
+	case "tool.call.completed":
+		return sToolCompleted
+	case "handoff.requested":
+		return sHandoffRequested
+	case "handoff.accepted":
+		return sHandoffAccepted
+	case "blackboard.item.created":
+		return sItemCreated
+	case "approval.requested":
+		return sApprovalRequested
+	case "approval.granted":
+		return sApprovalGranted
+	case "verifier.issue.found":
+		return sIssueFound
+	case "loop.round.completed":
+		return sRoundCompleted
+	case "budget.exceeded":
+		return sBudgetExceeded
+	case "session.completed":
+		return sSessionCompleted
+	case "workflow.created":
+		return sWorkflowCreated
+	case "workflow.approved":
+		return sWorkflowApproved
+	case "workflow.phase.started":
+		return sPhaseStarted
+	case "workflow.phase.completed":
+		return sPhaseCompleted
+	case "agent.spawned":
+		return sSpawned
+	case "agent.completed":
+		return sCompleted
+	case "claim.verified":
+		return sClaimVerified
+	case "workflow.checkpoint.saved":
+		return sCheckpointSaved
+	case "workflow.checkpoint.resumed":
+		return sCheckpointResumed
+	case "workflow.finalized":
+		return sFinalized
+	}
+	return sUnknown
+}
+
+// shapeOfKind returns the index of the shape that a kind is written as, or
+// sUnknown.
+func shapeOfKind(k agentevents.Kind) int {
+	switch k {
+	case agentevents.KindNodeStarted:
+		return sNodeEnter
+	case agentevents.KindToolCalled:
+		return sToolStarted
+	case agentevents.KindToolReturned:
+		return sToolCompleted
+	case agentevents.KindAgentStarted:
+		return sSpawned
+	case agentevents.KindAgentEnded:
+		return sCompleted
+	}
+	// The others are named alike; what is a type here and no kind is not.
+	if s := shapeOf(string(k)); s != sUnknown && shapes[s].kind == k {
+		return s
+	}
+	return sUnknown
+}
+
+// Members of the objects inside payloads.
+var (
+	refNames    = []string{`"agentId":`, `"agentSharing":`, `"memoryRef":`, `"modelClass":`}
+	errorNames  = []string{`"code":`, `"message":`, `"details":`, `"retryable":`}
+	usageNames  = []string{`"inputTokens":`, `"outputTokens":`, `"totalTokens":`, `"cacheCreationInputTokens":`, `"cacheReadInputTokens":`, `"costUsd":`}
+	totalsNames = []string{`"steps":`, `"toolCalls":`, `"auditCheckpoints":`, `"auditsPassed":`, `"auditsFailed":`}
+)
+
+func refFields(v *agentevents.AgentRef) [4]any {
+	return [...]any{&v.AgentID, (*string)(&v.AgentSharing), &v.MemoryRef, (*string)(&v.ModelClass)}
+}
+
+func errorFields(v *agentevents.ErrorInfo) [4]any {
+	return [...]any{&v.Code, &v.Message, &v.Details, &v.Retryable}
+}
+
+func usageFields(v *agentevents.Usage) [6]any {
+	return [...]any{&v.InputTokens, &v.OutputTokens, &v.TotalTokens, &v.CacheCreationInputTokens, &v.CacheReadInputTokens, &v.CostUSD}
+}
+
+func totalsFields(v *agentevents.Totals) [5]any {
+	return [...]any{&v.Steps, &v.ToolCalls, &v.AuditCheckpoints, &v.AuditsPassed, &v.AuditsFailed}
+}
+
+// nonAgent reports whether an actor of that name is not an agent.
+func nonAgent(actor string) bool {
+	switch actor {
+	case "user", "human", "orchestrator", "system":
+		return true
+	}
+	return false
+}

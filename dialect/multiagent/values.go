@@ -1,0 +1,461 @@
+package multiagent
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// markNames are the names of the marks, from the lowest bit.
+var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "sanitized"}
+
+// statusOf returns the tool status that a word means, and false for a word that
+// is one itself.
+func statusOf(word string) (agentevents.ToolStatus, bool) {
+	switch word {
+	case "success", "completed":
+		return agentevents.ToolOK, true
+	case "failed", "failure":
+		return agentevents.ToolError, true
+	}
+	return agentevents.ToolStatus(word), false
+}
+
+// value reads the next value into a field. Without fit it is still next: it is
+// of another type. Without exact the field does not tell how it was spelled:
+// absent and zero look alike there, or it has a form that the encoder does not
+// write.
+func (r *reader) value(name string, field any) (fit, exact bool, err error) {
+	s := &r.s
+	exact = true
+	switch v := field.(type) {
+	case *string:
+		*v, err = s.String()
+		exact = *v != ""
+	case *agentevents.JSON:
+		var raw string
+		if raw, err = s.Raw(); err != nil {
+			return false, false, err
+		}
+		*v = agentevents.JSON(raw)
+	case *agentevents.Opt[int]:
+		var n int
+		if n, err = integer(s); err == nil {
+			*v = agentevents.Some(n)
+		}
+	case *agentevents.Opt[int64]:
+		if v.V, err = s.Int(); err == nil {
+			v.OK = true
+		}
+	case *agentevents.Opt[float64]:
+		if v.V, err = s.Float(); err == nil {
+			v.OK = true
+		}
+	case *agentevents.Opt[time.Duration]:
+		if v.V, err = s.Millis(); err == nil {
+			v.OK = true
+		}
+	case *agentevents.Opt[bool]:
+		if v.V, err = s.Bool(); err == nil {
+			v.OK = true
+		}
+	case *int:
+		*v, err = integer(s)
+	case *int64:
+		*v, err = s.Int()
+	case *float64:
+		*v, err = s.Float()
+	case *bool:
+		*v, err = s.Bool()
+		exact = *v
+	case *time.Duration:
+		*v, err = s.Millis()
+	case *time.Time:
+		*v, err = s.Time()
+		exact = !v.IsZero()
+	case *agentevents.ToolStatus:
+		var word string
+		var other bool
+		word, err = s.String()
+		*v, other = statusOf(word)
+		exact = word != "" && !other
+	case *agentevents.AgentRef:
+		switch s.Kind() {
+		case '{':
+			f := refFields(v)
+			return true, true, r.object(name, refNames, f[:])
+		case '"':
+			v.AgentID, err = s.String()
+			exact = false
+		default:
+			return false, false, nil
+		}
+	case *agentevents.Opt[agentevents.AgentRef]:
+		fit, exact, err = r.value(name, &v.V)
+		v.OK = fit
+		return fit, exact, err
+	case *agentevents.Opt[agentevents.ErrorInfo]:
+		switch s.Kind() {
+		case '{':
+			v.OK = true
+			f := errorFields(&v.V)
+			return true, true, r.object(name, errorNames, f[:])
+		case '"':
+			v.V.Message, err = s.String()
+			v.OK, exact = err == nil, false
+		default:
+			return false, false, nil
+		}
+	case *agentevents.Opt[agentevents.Usage]:
+		if s.Kind() != '{' {
+			return false, false, nil
+		}
+		v.OK = true
+		f := usageFields(&v.V)
+		return true, true, r.object(name, usageNames, f[:])
+	case *agentevents.Opt[agentevents.Totals]:
+		if s.Kind() != '{' {
+			return false, false, nil
+		}
+		v.OK = true
+		f := totalsFields(&v.V)
+		return true, true, r.object(name, totalsNames, f[:])
+	case *map[string]agentevents.Usage:
+		return r.usageMap(name, v)
+	case *[]string:
+		list, ok, err := texts(s)
+		if ok {
+			*v = list
+		}
+		return ok, true, err
+	case *agentevents.Marks:
+		list, ok, err := texts(s)
+		if !ok || err != nil {
+			return false, false, err
+		}
+		marks := agentevents.Marks(0)
+	next:
+		for _, name := range list {
+			for i, known := range markNames {
+				if name == known {
+					marks |= 1 << i
+					continue next
+				}
+			}
+			exact = false
+		}
+		*v = marks
+		return true, exact && marks != 0, nil
+	default:
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, nil // if it is no JSON at all, keeping it says so
+	}
+	return true, exact, nil
+}
+
+// integer reads an int.
+func integer(s *jsonwire.Scanner) (int, error) {
+	before := *s
+	n, err := s.Int()
+	if err == nil && (n > math.MaxInt || n < math.MinInt) {
+		*s = before
+		return 0, &jsonwire.SyntaxError{Offset: s.Offset(), Msg: "number out of range"}
+	}
+	return int(n), err
+}
+
+// texts reads a list of strings. It reports false, with the value still next,
+// for anything else.
+func texts(s *jsonwire.Scanner) (list []string, ok bool, err error) {
+	if s.Kind() != '[' {
+		return nil, false, nil
+	}
+	before := *s
+	if err := s.Array(); err != nil {
+		return nil, false, err
+	}
+	list = []string{}
+	for {
+		more, err := s.Elem()
+		if err != nil {
+			return nil, false, err
+		}
+		if !more {
+			return list, true, nil
+		}
+		text, err := s.String()
+		if err != nil {
+			*s = before
+			return nil, false, nil
+		}
+		list = append(list, text)
+	}
+}
+
+// object reads the members of an object inside the payload.
+func (r *reader) object(name string, names []string, fields []any) error {
+	s := &r.s
+	if err := s.Object(); err != nil {
+		return err
+	}
+	r.path = append(r.path, name)
+	var seen uint32
+	guess := 0
+	for {
+		n, member, err := s.Field(names, guess)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			for i, field := range fields {
+				if seen&(2<<i) == 0 && plain(field) {
+					r.as = append(r.as, spelling{r.place(bare(names[i]))[len("/payload/"):], ""})
+				}
+			}
+			r.path = r.path[:len(r.path)-1]
+			return nil
+		}
+		if n == 0 {
+			if err := r.keep(member); err != nil {
+				return err
+			}
+			continue
+		}
+		if seen&(1<<n) != 0 {
+			return s.Duplicate(member)
+		}
+		seen |= 1 << n
+		guess = n
+		fit, err := r.member(member, fields[n-1])
+		if err != nil {
+			return err
+		}
+		if !fit {
+			seen &^= 1 << n // it is kept; another one is found there
+		}
+	}
+}
+
+// usageMap reads usage by model. All values must be objects.
+func (r *reader) usageMap(name string, to *map[string]agentevents.Usage) (fit, exact bool, err error) {
+	s := &r.s
+	if s.Kind() != '{' {
+		return false, false, nil
+	}
+	before := *s
+	if err := s.Object(); err != nil {
+		return false, false, err
+	}
+	for {
+		_, more, err := s.Member()
+		if err != nil {
+			return false, false, err
+		}
+		if !more {
+			break
+		}
+		if s.Kind() != '{' {
+			*s = before
+			return false, false, nil
+		}
+		if err := s.Skip(); err != nil {
+			return false, false, err
+		}
+	}
+	*s = before
+	if err := s.Object(); err != nil {
+		return false, false, err
+	}
+	m := map[string]agentevents.Usage{}
+	r.path = append(r.path, name)
+	for {
+		model, more, err := s.Member()
+		if err != nil {
+			return false, false, err
+		}
+		if !more {
+			break
+		}
+		if _, twice := m[model]; twice {
+			return false, false, s.Duplicate(model)
+		}
+		var u agentevents.Usage
+		f := usageFields(&u)
+		if err := r.object(model, usageNames, f[:]); err != nil {
+			return false, false, err
+		}
+		m[model] = u
+	}
+	r.path = r.path[:len(r.path)-1]
+	*to = m
+	return true, len(m) > 0, nil
+}
+
+// The other direction.
+
+// head appends the name of a member, which is spelled with quotes and colon,
+// after a comma where one is due.
+func head(dst []byte, name string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(dst, name...)
+}
+
+// value appends a member with the value of a field; of an absent one nothing.
+func (e *Encoder) value(dst []byte, name string, field any) []byte {
+	switch v := field.(type) {
+	case *string:
+		if *v != "" {
+			dst = jsonwire.AppendString(head(dst, name), *v)
+		}
+	case *agentevents.JSON:
+		if *v != "" {
+			raw, err := jsonwire.Compact(string(*v))
+			if err != nil {
+				e.damaged = true
+			}
+			dst = append(head(dst, name), raw...)
+		}
+	case *agentevents.Opt[int]:
+		if v.OK {
+			dst = strconv.AppendInt(head(dst, name), int64(v.V), 10)
+		}
+	case *agentevents.Opt[int64]:
+		if v.OK {
+			dst = strconv.AppendInt(head(dst, name), v.V, 10)
+		}
+	case *agentevents.Opt[float64]:
+		if v.OK {
+			dst = e.float(head(dst, name), v.V)
+		}
+	case *agentevents.Opt[time.Duration]:
+		if v.OK {
+			dst = jsonwire.AppendMillis(head(dst, name), v.V)
+		}
+	case *agentevents.Opt[bool]:
+		if v.OK {
+			dst = strconv.AppendBool(head(dst, name), v.V)
+		}
+	case *int:
+		dst = strconv.AppendInt(head(dst, name), int64(*v), 10)
+	case *int64:
+		dst = strconv.AppendInt(head(dst, name), *v, 10)
+	case *float64:
+		dst = e.float(head(dst, name), *v)
+	case *bool:
+		if *v {
+			dst = append(head(dst, name), "true"...)
+		}
+	case *time.Duration:
+		dst = jsonwire.AppendMillis(head(dst, name), *v)
+	case *time.Time:
+		if !v.IsZero() {
+			if y := v.UTC().Year(); y < 0 || y > 9999 {
+				e.damaged = true
+			}
+			dst = jsonwire.AppendTime(head(dst, name), *v)
+		}
+	case *agentevents.ToolStatus:
+		if *v != "" {
+			dst = jsonwire.AppendString(head(dst, name), string(*v))
+		}
+	case *agentevents.AgentRef:
+		if *v != (agentevents.AgentRef{}) {
+			f := refFields(v)
+			dst = e.object(dst, name, refNames, f[:])
+		}
+	case *agentevents.Opt[agentevents.AgentRef]:
+		if v.OK {
+			f := refFields(&v.V)
+			dst = e.object(dst, name, refNames, f[:])
+		}
+	case *agentevents.Opt[agentevents.ErrorInfo]:
+		if v.OK {
+			f := errorFields(&v.V)
+			dst = e.object(dst, name, errorNames, f[:])
+		}
+	case *agentevents.Opt[agentevents.Usage]:
+		if v.OK {
+			f := usageFields(&v.V)
+			dst = e.object(dst, name, usageNames, f[:])
+		}
+	case *agentevents.Opt[agentevents.Totals]:
+		if v.OK {
+			f := totalsFields(&v.V)
+			dst = e.object(dst, name, totalsNames, f[:])
+		}
+	case *map[string]agentevents.Usage:
+		if len(*v) > 0 {
+			dst = e.usageMap(dst, name, *v)
+		}
+	case *[]string:
+		dst = append(head(dst, name), '[')
+		for i, text := range *v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = jsonwire.AppendString(dst, text)
+		}
+		dst = append(dst, ']')
+	case *agentevents.Marks:
+		if *v != 0 {
+			dst = append(head(dst, name), '[')
+			for i, mark := range markNames {
+				if *v&(1<<i) != 0 {
+					if dst[len(dst)-1] != '[' {
+						dst = append(dst, ',')
+					}
+					dst = jsonwire.AppendString(dst, mark)
+				}
+			}
+			dst = append(dst, ']')
+		}
+	}
+	return dst
+}
+
+func (e *Encoder) float(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		e.damaged = true
+	}
+	return jsonwire.AppendFloat(dst, f)
+}
+
+// says reports whether raw, which was kept as the spelling of a field, says
+// what the field says.
+func says(field any, raw string) bool {
+	if raw == "" || raw[0] != '"' && raw[0] != '[' {
+		return false
+	}
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	if marks, ok := field.(*agentevents.Marks); ok {
+		var r reader
+		var was agentevents.Marks
+		r.s = s
+		fit, _, err := r.value("", &was)
+		return fit && err == nil && was == *marks
+	}
+	text, err := s.String()
+	if err != nil {
+		return false
+	}
+	switch v := field.(type) {
+	case *agentevents.ToolStatus:
+		status, _ := statusOf(text)
+		return status == *v
+	case *agentevents.AgentRef:
+		return *v == agentevents.AgentRef{AgentID: text}
+	case *agentevents.Opt[agentevents.AgentRef]:
+		return v.OK && v.V == agentevents.AgentRef{AgentID: text}
+	case *agentevents.Opt[agentevents.ErrorInfo]:
+		return v.OK && v.V == agentevents.ErrorInfo{Message: text}
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package openharness
+
+import "strconv"
+
+// Text and thinking come as deltas, as whole blocks or as both, and a line does
+// not say which block it is of. blocks finds out:
+//
+//   - deltas of one kind in a row are one block; another act of the agent ends it;
+//   - a whole block is the one whose deltas make up its text, even when other
+//     acts came between, and otherwise the one that was just being written;
+//   - a whole block without deltas has no id: nothing refers to it.
+type blocks struct {
+	runs map[string]*runBlocks // by node run
+	last *runBlocks
+	n    int // blocks so far
+}
+
+// runBlocks are the blocks of one node run that were not closed yet.
+type runBlocks struct {
+	run  string
+	open [2]bool // the last one of list is still being written
+	list [2][]block
+}
+
+// A block is what is known of one by its deltas.
+type block struct {
+	id   string
+	size int
+	hash uint64
+}
+
+// Kinds of blocks.
+const (
+	textBlock = iota
+	thinkingBlock
+)
+
+// maxOpen bounds the blocks that wait to be closed: a log of deltas alone closes
+// none.
+const maxOpen = 16
+
+func (b *blocks) of(run string) *runBlocks {
+	if b.last != nil && b.last.run == run {
+		return b.last
+	}
+	r := b.runs[run]
+	if r == nil {
+		r = &runBlocks{run: run}
+		if b.runs == nil {
+			b.runs = map[string]*runBlocks{}
+		}
+		b.runs[run] = r
+	}
+	b.last = r
+	return r
+}
+
+// delta returns the id of the block that a delta belongs to.
+func (b *blocks) delta(run string, kind int, text string) string {
+	r := b.of(run)
+	if !r.open[kind] {
+		list := r.list[kind]
+		if len(list) == maxOpen {
+			list = append(list[:0], list[1:]...)
+		}
+		b.n++
+		r.list[kind] = append(list, block{id: "block-" + strconv.Itoa(b.n), hash: hashStart})
+		r.open[kind] = true
+	}
+	r.open[1-kind] = false
+	list := r.list[kind]
+	last := &list[len(list)-1]
+	last.size += len(text)
+	last.hash = hash(last.hash, text)
+	return last.id
+}
+
+// whole returns the id of a whole block, which is closed by that.
+func (b *blocks) whole(run string, kind int, text string) string {
+	if !b.waiting(run, kind) {
+		return ""
+	}
+	r := b.of(run)
+	list := r.list[kind]
+	found := -1
+	if r.open[kind] {
+		found = len(list) - 1
+	}
+	h := hash(hashStart, text)
+	for i := range list {
+		if list[i].size == len(text) && list[i].hash == h {
+			found = i
+			break
+		}
+	}
+	if found < 0 {
+		return ""
+	}
+	id := list[found].id
+	if found == len(list)-1 {
+		r.open[kind] = false
+	}
+	// Blocks are closed in order: those before will not be.
+	r.list[kind] = append(list[:0], list[found+1:]...)
+	return id
+}
+
+// waiting reports whether there are deltas that no whole block has closed.
+func (b *blocks) waiting(run string, kind int) bool {
+	if b.last != nil && b.last.run == run {
+		return len(b.last.list[kind]) > 0
+	}
+	r := b.runs[run]
+	return r != nil && len(r.list[kind]) > 0
+}
+
+// act notes that the agent did something else.
+func (b *blocks) act(run string) {
+	if b.last != nil && b.last.run == run {
+		b.last.open = [2]bool{}
+	} else if r := b.runs[run]; r != nil {
+		r.open = [2]bool{}
+	}
+}
+
+// end forgets a node run.
+func (b *blocks) end(run string) {
+	if len(b.runs) > 0 {
+		delete(b.runs, run)
+		b.last = nil
+	}
+}
+
+// hash is FNV-1a, which goes on where it was.
+func hash(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 1099511628211
+	}
+	return h
+}
+
+const hashStart = 14695981039346656037

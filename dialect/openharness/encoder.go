@@ -1,0 +1,914 @@
+package openharness
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// An Encoder writes events as lines of the document; it implements
+// [dialect.Encoder]. It is for the events of one log, in order, and not for
+// concurrent use.
+//
+// A tool call is written when it returns. Node and agent events without a node
+// or an execution of it get the agent's id for both, or else the run's. An
+// agent that ended with an error or was aborted is written as agent:error:
+// agent:complete is for success.
+type Encoder struct {
+	losses dialect.Losses
+	pend   []pending // losses of the event at hand
+	kept   string    // the members that the decoder kept of its line
+
+	calls  map[callKey]*agentevents.Event // open ones
+	flows  map[string]string              // names of runs
+	starts map[string]time.Time           // of agents
+	blocks blocks                         // as a reader sees them, but for their texts
+
+	check   Decoder // of origin lines
+	scratch []byte
+	events  []agentevents.Event
+}
+
+var _ dialect.Encoder = (*Encoder)(nil)
+
+// NewEncoder returns an encoder.
+func NewEncoder() *Encoder { return &Encoder{} }
+
+type callKey struct{ run, agent, call string }
+
+type pending struct {
+	what            dialect.Change
+	pointer, detail string
+}
+
+// vCalled is the variant of an event that waits: it has no line.
+const vCalled = numVariants
+
+// Append appends the event's line; see [dialect.Encoder].
+func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	e.pend = e.pend[:0]
+	mark := len(dst)
+	dst, v, err := e.line(dst, &ev)
+	if err == dialect.ErrNoCounterpart {
+		err = e.losses.Refuse(&ev)
+	}
+	if err != nil {
+		return dst[:mark], err
+	}
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 {
+		// Damaged text comes out as U+FFFD, which begins with this byte. The
+		// native format knows what is damaged.
+		if e.scratch, err = ev.AppendJSON(e.scratch[:0]); err != nil {
+			return dst[:mark], err
+		}
+	}
+	verbatim := false
+	if origin := ev.Origin(); origin != "" && len(dst) > mark {
+		if verbatim = string(dst[mark:len(dst)-1]) == origin || e.says(origin, ev.RunID, dst[mark:], v); verbatim {
+			dst = append(append(dst[:mark], origin...), '\n')
+		}
+	}
+	for _, p := range e.pend {
+		if p.what == dialect.Dropped || !verbatim {
+			e.losses.Add(&ev, p.what, p.pointer, p.detail)
+		}
+	}
+	if v != vCalled {
+		e.everywhere(&ev)
+	}
+	e.remember(&ev)
+	return dst, nil
+}
+
+// says reports whether origin, a line of that run, says what text, a line of
+// variant v with its newline, says.
+func (e *Encoder) says(origin, run string, text []byte, v int) bool {
+	e.check = Decoder{o: Options{RunID: run}, run: run, after: e.check.after}
+	var err error
+	e.events, err = e.check.Decode(e.events[:0], []byte(origin))
+	if err != nil || len(e.events) != 1 {
+		return false
+	}
+	n, kept := len(e.pend), e.kept
+	was, wasV, err := e.line(e.scratch[:0], &e.events[0])
+	e.scratch, e.pend, e.kept = was, e.pend[:n], kept
+	return err == nil && wasV == v && bytes.Equal(was, text)
+}
+
+// End counts the calls that did not return: the document has no line for them.
+func (e *Encoder) End(dst []byte) ([]byte, error) {
+	e.forget()
+	return dst, nil
+}
+
+// forget gives up the open calls.
+func (e *Encoder) forget() {
+	open := slices.Collect(maps.Values(e.calls))
+	slices.SortFunc(open, func(a, b *agentevents.Event) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Sequence, b.Sequence))
+	})
+	for _, ev := range open {
+		e.losses.Add(ev, dialect.Dropped, "", unreturned)
+	}
+	clear(e.calls)
+}
+
+// maxOpenCalls bounds the calls that wait for their return; beyond it they are
+// given up.
+const maxOpenCalls = 1 << 14
+
+const unreturned = "the call did not return"
+
+// Losses returns what the lines do not say of the events, and what they say
+// beyond them.
+func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
+
+// everywhere counts what no line says of its event.
+func (e *Encoder) everywhere(ev *agentevents.Event) {
+	if ev.ID != "" {
+		e.losses.Every(ev, dialect.Dropped, "/id", "events have none")
+	}
+	if ev.RunID != "" {
+		e.losses.Every(ev, dialect.Dropped, "/runId", "a log is of one run")
+	}
+	if ev.Sequence != 0 {
+		e.losses.Every(ev, dialect.Dropped, "/sequence", "the order is that of the lines")
+	}
+}
+
+func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
+	e.pend = append(e.pend, pending{what, pointer, detail})
+}
+
+func (e *Encoder) drop(pointer string, present bool) {
+	if present {
+		e.lose(dialect.Dropped, pointer, "")
+	}
+}
+
+// remember keeps what later lines need of the event.
+func (e *Encoder) remember(ev *agentevents.Event) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.RunStarted:
+		if e.flows == nil {
+			e.flows = map[string]string{}
+		}
+		e.flows[ev.RunID] = p.Name
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		delete(e.flows, ev.RunID)
+	case *agentevents.AgentReasoningDelta:
+		e.blocks.delta(execution(ev), thinkingBlock, "")
+	case *agentevents.TextDelta:
+		e.blocks.delta(execution(ev), textBlock, "")
+	case *agentevents.AgentReasoned:
+		e.blocks.whole(execution(ev), thinkingBlock, "")
+	case *agentevents.TextCompleted:
+		e.blocks.whole(execution(ev), textBlock, "")
+	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
+		e.blocks.end(execution(ev))
+	case *agentevents.AgentStarted:
+		e.blocks.act(execution(ev))
+		if e.starts == nil {
+			e.starts = map[string]time.Time{}
+		}
+		e.starts[agentOf(ev)] = ev.Time
+	case *agentevents.AgentEnded:
+		e.blocks.end(execution(ev))
+		delete(e.starts, agentOf(ev))
+	case *agentevents.ToolCalled:
+		if e.calls == nil {
+			e.calls = map[callKey]*agentevents.Event{}
+		}
+		if len(e.calls) == maxOpenCalls {
+			e.forget()
+		}
+		key := callKey{ev.RunID, agentOf(ev), p.CallID}
+		if old := e.calls[key]; old != nil {
+			e.losses.Add(old, dialect.Dropped, "", unreturned)
+		}
+		call := *ev
+		e.calls[key] = &call
+	case *agentevents.AgentErrored:
+		e.blocks.act(execution(ev))
+	case *agentevents.ToolReturned:
+		e.blocks.act(execution(ev))
+		if key := (callKey{ev.RunID, agentOf(ev), p.CallID}); !p.OneEvent && e.calls[key] != nil {
+			e.called(e.calls[key])
+			delete(e.calls, key)
+		}
+	}
+}
+
+// execution is the execution of a node that the event's line names.
+func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
+
+// agentOf says who the agent of an event is.
+func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
+
+// line appends the event's line and changes nothing but e.pend and e.kept. For
+// a call, which waits for its return, it appends nothing.
+func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
+	if ev.Kind() == "" {
+		return dst, vUnknown, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID,
+			Sequence: ev.Sequence, Detail: "the payload is nil or not of package agentevents"}
+	}
+	if ms := ev.Time.UnixMilli(); ms < minMillis || ms > maxMillis {
+		return dst, vUnknown, e.refuse(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
+	}
+	e.kept = string(ev.Extra(string(Name)))
+	var (
+		v   int
+		err error
+	)
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		v = vAgentStart
+		dst = e.head(dst, `{"type":"agent:start"`, ev, v)
+		if p.ProviderSessionID == "" {
+			e.lose(dialect.Made, "/payload/providerSessionId", "")
+		}
+		dst = text(dst, `,"sessionId":`, p.ProviderSessionID)
+		dst = optional(dst, `,"model":`, p.Model)
+		dst, err = e.prompt(append(dst, `,"prompt":`...), ev, p)
+		e.drop("/payload/agent", p.Agent.OK)
+		e.drop("/payload/attempt", p.Attempt.OK)
+		e.drop("/payload/resumed", p.Resumed)
+	case *agentevents.AgentReasoningDelta:
+		v = vThinkingDelta
+		dst = e.head(dst, `{"type":"agent:thinking:delta"`, ev, v)
+		dst = text(dst, `,"content":`, p.Delta)
+		dst = count(dst, `,"tokenCount":`, p.TokenCount)
+		e.block(ev, thinkingBlock, p.BlockID, true)
+		e.drop("/payload/index", p.Index.OK)
+		e.drop("/payload/verbosity", p.Verbosity != "")
+	case *agentevents.AgentReasoned:
+		v = vThinking
+		dst = e.head(dst, `{"type":"agent:thinking"`, ev, v)
+		dst = text(dst, `,"content":`, p.Reasoning)
+		dst = count(dst, `,"tokenCount":`, p.TokenCount)
+		e.block(ev, thinkingBlock, p.BlockID, false)
+		e.drop("/payload/verbosity", p.Verbosity != "")
+	case *agentevents.TextDelta:
+		v = vTextDelta
+		dst = e.head(dst, `{"type":"agent:text:delta"`, ev, v)
+		dst = text(dst, `,"content":`, p.Delta)
+		e.block(ev, textBlock, p.BlockID, true)
+		e.drop("/payload/index", p.Index.OK)
+	case *agentevents.TextCompleted:
+		v = vText
+		dst = e.head(dst, `{"type":"agent:text"`, ev, v)
+		dst = text(dst, `,"content":`, p.Text)
+		e.block(ev, textBlock, p.BlockID, false)
+	case *agentevents.ToolCalled: // it waits for its return
+		return dst, vCalled, nil
+	case *agentevents.ToolReturned:
+		v = vTool
+		dst, err = e.returned(e.head(dst, `{"type":"agent:tool"`, ev, v), ev, p)
+	case *agentevents.AgentErrored:
+		v = vError
+		dst = e.head(dst, `{"type":"agent:error"`, ev, v)
+		dst = text(dst, `,"errorType":`, p.ErrorType)
+		dst = text(dst, `,"message":`, p.Message)
+		dst, err = e.json(dst, `,"details":`, ev, p.Details, "/payload/details")
+		e.drop("/payload/severity", p.Severity != "")
+		e.drop("/payload/recoveryHint", p.RecoveryHint != "")
+	case *agentevents.AgentEnded:
+		if p.Error.OK || p.Outcome == agentevents.OutcomeAborted {
+			v = vError
+			dst, err = e.failed(e.head(dst, `{"type":"agent:error"`, ev, v), ev, p)
+			break
+		}
+		v = vComplete
+		dst, err = e.complete(e.head(dst, `{"type":"agent:complete"`, ev, v), ev, p)
+	case *agentevents.RunStarted:
+		v = vFlowStart
+		dst = e.head(dst, `{"type":"flow:start"`, ev, v)
+		if p.Name == "" {
+			e.lose(dialect.Made, "/payload/name", "")
+		}
+		dst = text(dst, `,"flowName":`, p.Name)
+		e.drop("/payload/inputs", p.Inputs != "")
+		e.drop("/payload/agent", p.Agent.OK)
+		e.drop("/payload/definition", p.Definition != "")
+	case *agentevents.RunCompleted:
+		v = vFlowComplete
+		dst = e.flowName(e.head(dst, `{"type":"flow:complete"`, ev, v), ev)
+		dst = append(dst, `,"status":"complete"`...)
+		e.drop("/payload/outputs", p.Outputs != "")
+	case *agentevents.RunFailed:
+		v = vFlowComplete
+		dst = e.flowName(e.head(dst, `{"type":"flow:complete"`, ev, v), ev)
+		dst = append(dst, `,"status":"failed"`...)
+		e.drop("/payload/error", p.Error.OK)
+	case *agentevents.RunPaused:
+		v = vFlowPaused
+		dst = e.head(dst, `{"type":"flow:paused"`, ev, v)
+		e.drop("/payload/reason", p.Reason != "")
+	case *agentevents.RunResumed:
+		v = vFlowResumed
+		dst = e.head(dst, `{"type":"flow:resumed"`, ev, v)
+		e.drop("/payload/message", p.Message != "")
+	case *agentevents.RunCancelled:
+		v = vFlowAborted
+		dst = e.head(dst, `{"type":"flow:aborted"`, ev, v)
+		e.drop("/payload/reason", p.Reason != "")
+	case *agentevents.NodeStarted:
+		v = vNodeStart
+		dst = e.head(dst, `{"type":"node:start"`, ev, v)
+		e.drop("/payload/agent", p.Agent.OK)
+		e.drop("/payload/typeId", p.TypeID != "")
+		e.drop("/payload/attempt", p.Attempt.OK)
+	case *agentevents.NodeCompleted:
+		v = vNodeComplete
+		dst, err = e.json(e.head(dst, `{"type":"node:complete"`, ev, v), `,"output":`, ev, p.Outputs, "/payload/outputs")
+		e.drop("/payload/agent", p.Agent.OK)
+		e.drop("/payload/durationMs", p.Duration.OK)
+	case *agentevents.NodeFailed:
+		v = vNodeError
+		dst = text(e.head(dst, `{"type":"node:error"`, ev, v), `,"error":`, p.Error.Message)
+		e.errorInfo("/payload/error", &p.Error, true)
+	case *agentevents.NodeSkipped:
+		v = vNodeSkipped
+		dst = e.head(dst, `{"type":"node:skipped"`, ev, v)
+		if p.Reason == "" {
+			e.lose(dialect.Made, "/payload/reason", "")
+		}
+		dst = text(dst, `,"reason":`, p.Reason)
+	case *agentevents.EdgeFired:
+		v = vEdgeFire
+		dst = e.head(dst, `{"type":"edge:fire"`, ev, v)
+		dst = optional(dst, `,"edgeId":`, p.EdgeID)
+		dst = text(dst, `,"from":`, p.From)
+		dst = text(dst, `,"to":`, p.To)
+	case *agentevents.LoopIterated:
+		v = vLoopIterate
+		dst = e.head(dst, `{"type":"loop:iterate"`, ev, v)
+		dst = optional(dst, `,"edgeId":`, p.EdgeID)
+		dst = strconv.AppendInt(append(dst, `,"iteration":`...), int64(p.Iteration), 10)
+	case *agentevents.StatePatched:
+		v = vStatePatch
+		dst = e.head(dst, `{"type":"state:patch"`, ev, v)
+		dst = text(dst, `,"patch":{"op":`, string(p.Op))
+		dst = text(dst, `,"path":`, p.Path)
+		dst, err = e.json(dst, `,"value":`, ev, p.Value, "/payload/value")
+		dst = append(e.nested(dst, "/patch/"), '}')
+	case *agentevents.CommandReceived:
+		v = vCommand
+		dst = e.head(dst, `{"type":"command:received"`, ev, v)
+		dst = e.command(append(dst, `,"command":`...), p)
+	case *agentevents.Unknown:
+		return e.unknown(dst, ev, p)
+	default:
+		return dst, vUnknown, dialect.ErrNoCounterpart
+	}
+	if err != nil {
+		return dst, v, err
+	}
+	if e.kept != "" {
+		dst = e.rest(dst, ev, v)
+	}
+	return append(dst, "}\n"...), v, nil
+}
+
+func (e *Encoder) refuse(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) error {
+	return &agentevents.InvariantError{Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
+		Pointer: pointer, Detail: detail}
+}
+
+// head appends the envelope after the line's start, and counts what of the
+// event's envelope it does not say.
+func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) []byte {
+	dst = append(dst, start...)
+	switch {
+	case v == vNodeSkipped:
+		dst = e.nodeID(dst, ev)
+		dst = optional(dst, `,"runId":`, ev.NodeRunID)
+		e.drop("/agentId", ev.AgentID != "")
+	case variants[v].members&node != 0:
+		dst = e.nodeID(dst, ev)
+		run := ev.NodeRunID
+		if run == "" {
+			run = execution(ev)
+			e.lose(dialect.Made, "/nodeRunId", "")
+			if ev.AgentID != "" {
+				e.lose(dialect.Dropped, "/agentId", "written as the execution of a node")
+			}
+		} else {
+			e.drop("/agentId", ev.AgentID != "")
+		}
+		dst = text(dst, `,"runId":`, run)
+	default:
+		e.drop("/agentId", ev.AgentID != "")
+		e.drop("/nodeId", ev.NodeID != "")
+		e.drop("/nodeRunId", ev.NodeRunID != "")
+	}
+	dst = e.appendTime(append(dst, `,"timestamp":`...), ev.Time)
+	e.envelope(ev)
+	return dst
+}
+
+func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
+	id := ev.NodeID
+	if id == "" {
+		id = cmp.Or(ev.AgentID, ev.NodeRunID, ev.RunID)
+		e.lose(dialect.Made, "/nodeId", "")
+	}
+	return text(dst, `,"nodeId":`, id)
+}
+
+// envelope counts the members that no line has.
+func (e *Encoder) envelope(ev *agentevents.Event) {
+	if len(ev.SessionID)|len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase) != 0 {
+		e.drop("/sessionId", ev.SessionID != "")
+		e.drop("/taskId", ev.TaskID != "")
+		e.drop("/workflowId", ev.WorkflowID != "")
+		e.drop("/phase", ev.Phase != "")
+	}
+	if len(ev.Actor)|len(ev.ParentAgentID)|len(ev.ParentCallID) != 0 {
+		e.drop("/actor", ev.Actor != "")
+		e.drop("/parentAgentId", ev.ParentAgentID != "")
+		e.drop("/parentCallId", ev.ParentCallID != "")
+	}
+	if len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID)|len(ev.CausationID) != 0 {
+		e.drop("/traceId", ev.TraceID != "")
+		e.drop("/spanId", ev.SpanID != "")
+		e.drop("/parentSpanId", ev.ParentSpanID != "")
+		e.drop("/causationId", ev.CausationID != "")
+	}
+	e.drop("/step", ev.Step.OK)
+	e.drop("/marks", ev.Marks != 0)
+	if ev.SchemaVersion != agentevents.SchemaVersion {
+		e.drop("/schemaVersion", ev.SchemaVersion != "")
+	}
+	for name := range ev.Extras() {
+		if name != string(Name) {
+			e.drop("/"+token(name), true)
+		}
+	}
+	if ev.PayloadExtra() {
+		e.lose(dialect.Dropped, "/payload", "members that no field has")
+	}
+	if e.kept != "" && e.kept[0] != '{' {
+		e.drop("/"+string(Name), true)
+	}
+}
+
+func (e *Encoder) appendTime(dst []byte, t time.Time) []byte {
+	if t.Nanosecond()%1e6 == 0 {
+		return strconv.AppendInt(dst, t.UnixMilli(), 10)
+	}
+	if y := t.Year(); y > 1700 && y < 2200 {
+		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano()))
+	}
+	e.lose(dialect.Altered, "/timestamp", "in whole milliseconds")
+	return strconv.AppendInt(dst, t.UnixMilli(), 10)
+}
+
+func text(dst []byte, name, value string) []byte {
+	return jsonwire.AppendString(append(dst, name...), value)
+}
+
+func optional(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	return jsonwire.AppendString(append(dst, name...), value)
+}
+
+func count(dst []byte, name string, n agentevents.Opt[int64]) []byte {
+	if !n.OK {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, name...), n.V, 10)
+}
+
+// json appends a member of raw JSON, if there is a value.
+func (e *Encoder) json(dst []byte, name string, ev *agentevents.Event, j agentevents.JSON, pointer string) ([]byte, error) {
+	if j == "" {
+		return dst, nil
+	}
+	raw, err := jsonwire.Compact(string(j))
+	if err != nil {
+		return dst, e.refuse(ev, agentevents.RuleFieldJSON, pointer, err.Error())
+	}
+	return append(append(dst, name...), raw...), nil
+}
+
+// prompt appends what the agent was asked: a string or a list of messages.
+func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.AgentStarted) ([]byte, error) {
+	if p.Prompt == "" {
+		e.lose(dialect.Made, "/payload/prompt", "")
+		if p.Task != "" {
+			e.lose(dialect.Dropped, "/payload/task", "written as the prompt")
+		}
+		return jsonwire.AppendString(dst, p.Task), nil
+	}
+	e.drop("/payload/task", p.Task != "")
+	mark := len(dst)
+	dst, err := e.json(dst, "", ev, p.Prompt, "/payload/prompt")
+	if err == nil && dst[mark] != '"' && dst[mark] != '[' {
+		e.lose(dialect.Altered, "/payload/prompt", "written as a list of one message")
+		dst = append(slices.Insert(dst, mark, '['), ']')
+	}
+	return dst, err
+}
+
+// called counts what the line of a call's return does not say of the call.
+func (e *Encoder) called(ev *agentevents.Event) {
+	p := ev.Payload.(*agentevents.ToolCalled)
+	e.pend, e.kept = e.pend[:0], string(ev.Extra(string(Name)))
+	e.lose(dialect.Altered, "", "joined with its return")
+	e.envelope(ev)
+	e.drop("/"+string(Name), e.kept != "" && e.kept[0] == '{')
+	e.drop("/agentId", ev.AgentID != "")
+	e.drop("/payload/callId", p.CallID != "")
+	e.drop("/payload/attempt", p.Attempt.OK)
+	e.drop("/payload/retryOf", p.RetryOf != "")
+	e.drop("/payload/argsHash", p.ArgsHash != "")
+	e.drop("/payload/principal", p.Principal != "")
+	e.drop("/payload/transport", p.Transport != "")
+	e.drop("/payload/attributes", p.Attributes != "")
+	for _, l := range e.pend {
+		e.losses.Add(ev, l.what, l.pointer, l.detail)
+	}
+	e.everywhere(ev)
+}
+
+// returned appends what a tool was called with and what came of it.
+func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) ([]byte, error) {
+	arguments, summary, duration := p.Arguments, p.ArgumentsSummary, p.Duration
+	if !p.OneEvent {
+		if call := e.calls[callKey{ev.RunID, agentOf(ev), p.CallID}]; call != nil {
+			c := call.Payload.(*agentevents.ToolCalled)
+			arguments, summary = c.Arguments, c.ArgumentsSummary
+			if d := ev.Time.Sub(call.Time); !duration.OK && d >= 0 {
+				duration = agentevents.Some(d)
+				e.lose(dialect.Made, "/payload/durationMs", "measured from the call")
+			}
+		} else {
+			e.lose(dialect.Made, "/payload/oneEvent", "the line is a whole call")
+		}
+	}
+	dst = text(dst, `,"toolName":`, p.ToolID)
+	dst, err := e.value(dst, `,"toolInput":`, ev, arguments, summary, "/payload/arguments")
+	if err != nil {
+		return dst, err
+	}
+	if dst, err = e.value(dst, `,"toolOutput":`, ev, p.Result, p.ResultSummary, "/payload/result"); err != nil {
+		return dst, err
+	}
+	if duration.OK {
+		dst = jsonwire.AppendMillis(append(dst, `,"durationMs":`...), duration.V)
+	}
+	switch {
+	case p.Error.OK:
+		dst = text(dst, `,"error":`, p.Error.V.Message)
+		e.errorInfo("/payload/error", &p.Error.V, true)
+	case p.Status != agentevents.ToolOK:
+		e.lose(dialect.Made, "/payload/error", "")
+		dst = text(dst, `,"error":`, string(p.Status))
+	}
+	switch {
+	case p.Error.OK && p.Status == agentevents.ToolOK:
+		e.lose(dialect.Altered, "/payload/status", "an error says that the call failed")
+	case p.Status != agentevents.ToolOK && p.Status != agentevents.ToolError:
+		e.lose(dialect.Altered, "/payload/status", "written as an error")
+	}
+	e.drop("/payload/callId", p.CallID != "")
+	return dst, nil
+}
+
+// value appends a value, or the summary of it where there is nothing else.
+func (e *Encoder) value(dst []byte, name string, ev *agentevents.Event, j agentevents.JSON, summary, pointer string) ([]byte, error) {
+	if summary != "" {
+		if j == "" {
+			e.lose(dialect.Dropped, pointer+"Summary", "written as the value itself")
+			e.lose(dialect.Made, pointer, "the summary")
+			return text(dst, name, summary), nil
+		}
+		e.drop(pointer+"Summary", true)
+	}
+	return e.json(dst, name, ev, j, pointer)
+}
+
+// errorInfo counts what a message alone does not say of an error.
+func (e *Encoder) errorInfo(pointer string, info *agentevents.ErrorInfo, code bool) {
+	if code && len(info.Code)|len(info.Details) != 0 {
+		e.drop(pointer+"/code", info.Code != "")
+		e.drop(pointer+"/details", info.Details != "")
+	}
+	if info.Retryable.OK {
+		e.drop(pointer+"/retryable", true)
+	}
+}
+
+// failed appends the end of an agent that did not succeed.
+func (e *Encoder) failed(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) ([]byte, error) {
+	e.lose(dialect.Altered, "", "written as agent:error: agent:complete is for success")
+	info := p.Error.V
+	dst = text(dst, `,"errorType":`, cmp.Or(info.Code, string(p.Outcome), string(agentevents.ToolError)))
+	dst = text(dst, `,"message":`, cmp.Or(info.Message, p.Result))
+	dst, err := e.json(dst, `,"details":`, ev, info.Details, "/payload/error/details")
+	e.errorInfo("/payload/error", &info, false)
+	e.drop("/payload/outcome", p.Outcome != "")
+	e.drop("/payload/result", p.Result != "" && info.Message != "")
+	e.drop("/payload/structuredOutput", p.StructuredOutput != "")
+	e.drop("/payload/usage", p.Usage.OK)
+	e.drop("/payload/modelUsage", p.ModelUsage != nil)
+	e.drop("/payload/totalCostUsd", p.TotalCostUSD.OK)
+	e.drop("/payload/durationMs", p.Duration.OK)
+	e.drop("/payload/numTurns", p.NumTurns.OK)
+	e.endDropped(p)
+	return dst, err
+}
+
+func (e *Encoder) endDropped(p *agentevents.AgentEnded) {
+	e.drop("/payload/totals", p.Totals.OK)
+	e.drop("/payload/convergenceScore", p.ConvergenceScore.OK)
+	e.drop("/payload/resultSchema", p.ResultSchema != "")
+}
+
+// complete appends the end of an agent that did.
+func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) ([]byte, error) {
+	if p.Result == "" {
+		e.lose(dialect.Made, "/payload/result", "")
+	}
+	dst = text(dst, `,"result":`, p.Result)
+	dst, err := e.json(dst, `,"structuredOutput":`, ev, p.StructuredOutput, "/payload/structuredOutput")
+	if err != nil {
+		return dst, err
+	}
+	if !p.Usage.OK {
+		e.lose(dialect.Made, "/payload/usage", "")
+	}
+	dst = e.tokens(append(dst, `,"usage":`...), &p.Usage.V, "/payload/usage", true)
+	dst = append(e.nested(dst, "/usage/"), '}')
+	if p.ModelUsage != nil {
+		var buf [8]string
+		models := buf[:0]
+		for m := range p.ModelUsage {
+			models = append(models, m)
+		}
+		slices.Sort(models)
+		dst = append(dst, `,"modelUsage":{`...)
+		for i, m := range models {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			u := p.ModelUsage[m]
+			dst = append(jsonwire.AppendString(dst, m), ':')
+			dst = e.tokens(dst, &u, "/payload/modelUsage/"+token(m), false)
+			if e.kept != "" {
+				dst = e.nested(dst, "/modelUsage/"+token(m)+"/")
+			}
+			dst = append(dst, '}')
+		}
+		dst = append(dst, '}')
+	}
+	if p.TotalCostUSD.OK {
+		if math.IsNaN(p.TotalCostUSD.V) || math.IsInf(p.TotalCostUSD.V, 0) {
+			return dst, e.refuse(ev, agentevents.RuleFieldRange, "/payload/totalCostUsd", "is not finite")
+		}
+		dst = jsonwire.AppendFloat(append(dst, `,"totalCostUsd":`...), p.TotalCostUSD.V)
+	}
+	duration := p.Duration.V
+	if !p.Duration.OK {
+		detail := ""
+		if started, ok := e.starts[agentOf(ev)]; ok && !ev.Time.Before(started) {
+			duration, detail = ev.Time.Sub(started), "measured from the start"
+		}
+		e.lose(dialect.Made, "/payload/durationMs", detail)
+	}
+	dst = jsonwire.AppendMillis(append(dst, `,"durationMs":`...), duration)
+	if !p.NumTurns.OK {
+		e.lose(dialect.Made, "/payload/numTurns", "")
+	}
+	dst = strconv.AppendInt(append(dst, `,"numTurns":`...), int64(p.NumTurns.V), 10)
+	e.drop("/payload/outcome", p.Outcome != "")
+	e.endDropped(p)
+	return dst, nil
+}
+
+// tokens appends a count of tokens without its closing brace.
+func (e *Encoder) tokens(dst []byte, u *agentevents.Usage, pointer string, cache bool) []byte {
+	dst = strconv.AppendInt(append(dst, `{"inputTokens":`...), u.InputTokens, 10)
+	dst = strconv.AppendInt(append(dst, `,"outputTokens":`...), u.OutputTokens, 10)
+	if cache {
+		dst = count(dst, `,"cacheCreationInputTokens":`, u.CacheCreationInputTokens)
+		dst = count(dst, `,"cacheReadInputTokens":`, u.CacheReadInputTokens)
+	} else if u.CacheCreationInputTokens.OK || u.CacheReadInputTokens.OK {
+		e.drop(pointer+"/cacheCreationInputTokens", u.CacheCreationInputTokens.OK)
+		e.drop(pointer+"/cacheReadInputTokens", u.CacheReadInputTokens.OK)
+	}
+	if u.TotalTokens.OK || u.CostUSD.OK {
+		e.drop(pointer+"/totalTokens", u.TotalTokens.OK)
+		e.drop(pointer+"/costUsd", u.CostUSD.OK)
+	}
+	return dst
+}
+
+// flowName appends the name of the flow that ended: as the line had it, else
+// that of its start.
+func (e *Encoder) flowName(dst []byte, ev *agentevents.Event) []byte {
+	dst = append(dst, `,"flowName":`...)
+	if e.kept != "" {
+		if name := dialect.Unknown(ev, Name, memberName(mFlowName)); strings.HasPrefix(string(name), `"`) {
+			return append(dst, name...)
+		}
+	}
+	name, ok := e.flows[ev.RunID]
+	detail := ""
+	if ok {
+		detail = "as the run started"
+	}
+	e.lose(dialect.Made, "/"+string(Name)+"/"+memberName(mFlowName), detail)
+	return jsonwire.AppendString(dst, name)
+}
+
+func (e *Encoder) command(dst []byte, p *agentevents.CommandReceived) []byte {
+	c := &p.Command
+	switch {
+	case !misrouted(c):
+		e.drop("/payload/rejected", p.Rejected != "")
+	case p.Rejected == "":
+		e.lose(dialect.Made, "/payload/rejected", "a command without runId is rejected")
+	case p.Rejected != Rejected:
+		e.lose(dialect.Altered, "/payload/rejected", "a command without runId is rejected")
+	}
+	made := func(pointer, value string) {
+		if value == "" {
+			e.lose(dialect.Made, pointer, "")
+		}
+	}
+	switch c.Type {
+	case agentevents.CommandSend:
+		made("/payload/command/message", c.Message)
+	case agentevents.CommandReply:
+		made("/payload/command/promptId", c.PromptID)
+		made("/payload/command/content", c.Content)
+	}
+	return append(e.nested(appendCommand(dst, c), "/command/"), '}')
+}
+
+// appendCommand appends a RuntimeCommand without its closing brace.
+func appendCommand(dst []byte, c *agentevents.Command) []byte {
+	member := func(name, value string, required bool) {
+		if value != "" || required {
+			dst = text(dst, name, value)
+		}
+	}
+	send, reply := c.Type == agentevents.CommandSend, c.Type == agentevents.CommandReply
+	dst = text(dst, `{"type":`, string(c.Type))
+	member(`,"message":`, c.Message, send)
+	member(`,"promptId":`, c.PromptID, reply)
+	member(`,"content":`, c.Content, reply)
+	member(`,"runId":`, c.RunID, false)
+	if c.Resumable.OK {
+		dst = strconv.AppendBool(append(dst, `,"resumable":`...), c.Resumable.V)
+	}
+	member(`,"reason":`, c.Reason, false)
+	return dst
+}
+
+// nested appends the members that were kept of the object that prefix points
+// into.
+func (e *Encoder) nested(dst []byte, prefix string) []byte {
+	if e.kept == "" {
+		return dst
+	}
+	eachMember(e.kept, func(key, raw string) {
+		if name, ok := strings.CutPrefix(key, prefix); ok && !strings.Contains(name, "/") {
+			dst = append(text(append(dst, ','), "", untoken(name)), ':')
+			dst = append(dst, raw...)
+		}
+	})
+	return dst
+}
+
+// rest appends the members that were kept of the line itself.
+func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
+	eachMember(e.kept, func(key, raw string) {
+		name, pointer := strings.CutPrefix(key, "/")
+		switch {
+		case pointer && strings.Contains(name, "/"):
+			e.drop("/"+string(Name)+"/"+token(key), !hasObject(name, ev, v))
+			return
+		case pointer:
+			name = untoken(name)
+		}
+		for m := 1; m <= numMembers; m++ {
+			if (base | variants[v].members).has(m) && memberName(m) == name {
+				e.drop("/"+string(Name)+"/"+token(key), m != mFlowName)
+				return
+			}
+		}
+		dst = append(text(append(dst, ','), "", name), ':')
+		dst = append(dst, raw...)
+	})
+	return dst
+}
+
+// hasObject reports whether the line has the object that the pointer, without
+// its first slash, goes into.
+func hasObject(pointer string, ev *agentevents.Event, v int) bool {
+	in, rest, _ := strings.Cut(pointer, "/")
+	switch in {
+	case "usage", "patch", "command":
+		return !strings.Contains(rest, "/") && (v == vComplete && in == "usage" || v == vStatePatch && in == "patch" || v == vCommand && in == "command")
+	case "modelUsage":
+		model, rest, ok := strings.Cut(rest, "/")
+		if p, ended := ev.Payload.(*agentevents.AgentEnded); ok && ended && v == vComplete && !strings.Contains(rest, "/") {
+			_, ok = p.ModelUsage[untoken(model)]
+			return ok
+		}
+	}
+	return false
+}
+
+// eachMember calls f for the members of an object; anything else has none.
+func eachMember(object string, f func(name, raw string)) {
+	var s jsonwire.Scanner
+	s.Reset(object)
+	if s.Object() != nil {
+		return
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return
+		}
+		f(name, object[start:s.Offset()])
+	}
+}
+
+// block counts what becomes of a block's id: the reader numbers blocks anew,
+// those that have deltas.
+func (e *Encoder) block(ev *agentevents.Event, kind int, id string, delta bool) {
+	switch read := delta || e.blocks.waiting(execution(ev), kind); {
+	case read && id == "":
+		e.lose(dialect.Made, "/payload/blockId", "")
+	case read:
+		e.lose(dialect.Altered, "/payload/blockId", "blocks are numbered")
+	default:
+		e.drop("/payload/blockId", id != "")
+	}
+}
+
+// unknown appends a line of a type that the document does not have. It is
+// refused when it would not be read as that.
+func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, p *agentevents.Unknown) ([]byte, int, error) {
+	raw, err := jsonwire.Compact(string(cmp.Or(p.Raw, "{}")))
+	if err != nil {
+		return dst, vUnknown, e.refuse(ev, agentevents.RuleFieldJSON, "/payload", err.Error())
+	}
+	if !strings.HasPrefix(raw, "{") {
+		return dst, vUnknown, dialect.ErrNoCounterpart
+	}
+	mark := len(dst)
+	dst = text(dst, `{"type":`, strings.TrimPrefix(string(p.Type), unknownPrefix))
+	dst = optional(dst, `,"nodeId":`, ev.NodeID)
+	if ev.NodeID != "" {
+		dst = optional(dst, `,"runId":`, ev.NodeRunID)
+	} else {
+		e.drop("/nodeRunId", ev.NodeRunID != "")
+	}
+	dst = e.appendTime(append(dst, `,"timestamp":`...), ev.Time)
+	e.envelope(ev)
+	e.drop("/agentId", ev.AgentID != "")
+	e.drop("/"+string(Name), strings.HasPrefix(e.kept, "{"))
+	if p.Raw == "" {
+		e.lose(dialect.Made, "/payload", "")
+	}
+	if len(raw) > len("{}") {
+		dst = append(append(dst, ','), raw[1:len(raw)-1]...)
+	}
+	dst = append(dst, '}')
+	got, err := NewDecoder(Options{RunID: "-"}).Decode(nil, dst[mark:])
+	if err != nil || len(got) != 1 || got[0].Scope != (agentevents.Scope{NodeID: ev.NodeID, NodeRunID: scopeRun(ev)}) {
+		return dst, vUnknown, dialect.ErrNoCounterpart
+	}
+	if u, ok := got[0].Payload.(*agentevents.Unknown); !ok || u.Type != p.Type || string(u.Raw) != raw {
+		return dst, vUnknown, dialect.ErrNoCounterpart
+	}
+	return append(dst, '\n'), vUnknown, nil
+}
+
+func scopeRun(ev *agentevents.Event) string {
+	if ev.NodeID == "" {
+		return ""
+	}
+	return ev.NodeRunID
+}

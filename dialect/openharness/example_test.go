@@ -1,0 +1,89 @@
+package openharness_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openharness"
+)
+
+const log = `{"type":"flow:start","timestamp":1767517322000,"flowName":"my-workflow"}
+{"type":"node:start","nodeId":"task-agent","runId":"exec-1","timestamp":1767517322100}
+{"type":"agent:start","nodeId":"task-agent","runId":"exec-1","timestamp":1767517322200,"sessionId":"sess-123","prompt":"Update the list"}
+{"type":"agent:text:delta","nodeId":"task-agent","runId":"exec-1","timestamp":1767517322300,"content":"I'll "}
+{"type":"agent:text:delta","nodeId":"task-agent","runId":"exec-1","timestamp":1767517322400,"content":"start by..."}
+{"type":"agent:tool","nodeId":"task-agent","runId":"exec-1","timestamp":1767517322500,"toolName":"read_file","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
+{"type":"command:received","timestamp":1767517322600,"command":{"type":"send","message":"be quick","runId":"exec-1"}}
+{"type":"flow:paused","timestamp":1767517322700}
+`
+
+// A log is folded, and what the fold knows is persisted as the document's
+// snapshot, which its resume starts from.
+func ExampleAppendSnapshot() {
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	r := agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{
+		Decoder: openharness.NewDecoder(openharness.Options{RunID: "flow-run"}),
+	})
+	for ev, err := range r.All() {
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		f.Apply(ev)
+	}
+	fmt.Println(f.Snapshot().Agents["exec-1"].Text)
+	text, err := openharness.AppendSnapshot(nil, f.Snapshot())
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(strings.ReplaceAll(string(text), `,"`, ",\n\""))
+	// Output:
+	// I'll start by...
+	// {"runId":"flow-run",
+	// "status":"paused",
+	// "outputs":{},
+	// "state":{},
+	// "nodeStatus":{"task-agent":"running"},
+	// "edgeStatus":{},
+	// "loopCounters":{},
+	// "inbox":[{"type":"send",
+	// "message":"be quick",
+	// "runId":"exec-1"}],
+	// "agentSessions":{"task-agent":"sess-123"}}
+}
+
+// Events of another document are written as lines of this one, and what that
+// costs is listed.
+func ExampleEncoder() {
+	e := openharness.NewEncoder()
+	var out []byte
+	at := time.UnixMilli(1767517322488)
+	for _, p := range []agentevents.Payload{
+		&agentevents.ToolCalled{CallID: "c1", ToolID: "Read", Arguments: `{"path":"a.go"}`},
+		&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolOK, Result: `"package a"`},
+	} {
+		var err error
+		if out, err = e.Append(out, agentevents.Event{RunID: "r", AgentID: "coder", Time: at, Payload: p}); err != nil {
+			fmt.Println(err)
+		}
+		at = at.Add(12 * time.Millisecond)
+	}
+	os.Stdout.Write(out)
+	for _, l := range e.Losses() {
+		fmt.Println(strings.TrimSpace(fmt.Sprint(l.What, " ", l.Kind, l.Pointer, " ", l.Detail)))
+	}
+	// Output:
+	// {"type":"agent:tool","nodeId":"coder","runId":"coder","timestamp":1767517322500,"toolName":"Read","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
+	// dropped /runId a log is of one run
+	// altered agent.toolCalled joined with its return
+	// dropped agent.toolCalled/agentId
+	// dropped agent.toolCalled/payload/callId
+	// dropped agent.toolReturned/agentId written as the execution of a node
+	// made up agent.toolReturned/nodeId
+	// made up agent.toolReturned/nodeRunId
+	// dropped agent.toolReturned/payload/callId
+	// made up agent.toolReturned/payload/durationMs measured from the call
+}

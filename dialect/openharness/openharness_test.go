@@ -1,0 +1,531 @@
+package openharness
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+func read(t testing.TB, o agentevents.ReaderOptions, log string) []agentevents.Event {
+	t.Helper()
+	if o.Decoder == nil {
+		o.Decoder = NewDecoder(Options{RunID: run})
+	}
+	var events []agentevents.Event
+	for ev, err := range agentevents.NewReader(strings.NewReader(log), o).All() {
+		require.NoError(t, err)
+		events = append(events, ev)
+	}
+	return events
+}
+
+// What the document does not have survives, directly and through a native log.
+func TestUnknownsSurvive(t *testing.T) {
+	for _, c := range []struct{ line, extra string }{
+		{of("agent:text", `,"content":"x","tokenCount":3,"x":{"a":[1.50]}`), `{"tokenCount":3,"x":{"a":[1.50]}}`},
+		{of("agent:text", `,"content":"x","/usage/a":1,"a/b~c":2`), `{"/~1usage~1a":1,"a/b~c":2}`},
+		{of("agent:complete", `,"result":"r","usage":{"inputTokens":1,"outputTokens":2,"service/tier":"x"},`+
+			`"modelUsage":{"m/1":{"inputTokens":1,"outputTokens":2,"costUSD":0.10}},"durationMs":1,"numTurns":1,"uuid":null`),
+			`{"/usage/service~1tier":"x","/modelUsage/m~11/costUSD":0.10,"uuid":null}`},
+		{at("state:patch", `,"patch":{"op":"merge","path":"","value":{"a":null},"by":"me"}`), `{"/patch/by":"me"}`},
+		{at("command:received", `,"command":{"type":"send","message":"","runId":"e","priority":1},"command2":{}`), `{"/command/priority":1,"command2":{}}`},
+		{at("flow:paused", `,"nodeId":1,"runId":null`), `{"nodeId":1,"runId":null}`},
+		{of("node:start", `,"status":"complete"`), `{"status":"complete"}`},
+	} {
+		ev := decodeLines(t, Options{Strict: true}, c.line)[0]
+		require.JSONEq(t, c.extra, string(ev.Extra(string(Name))))
+		line, _ := encode(t, ev)
+		require.Equal(t, c.line+"\n", line)
+
+		native, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		line, losses := encode(t, read(t, agentevents.ReaderOptions{Decoder: agentevents.NewDecoder()}, string(native))...)
+		require.Equal(t, c.line+"\n", line)
+		for _, l := range losses {
+			require.NotContains(t, l.Pointer, "/"+string(Name), "%+v", l)
+		}
+	}
+}
+
+func TestUnknownTypes(t *testing.T) {
+	for _, c := range []struct {
+		line, kind, raw, nodeID, nodeRunID string
+	}{
+		{of("agent:aborted", `,"reason":"user"`), "agent:aborted", `{"reason":"user"}`, "task-agent", "exec-1"},
+		{of("recording:linked", `,"invocation":1,"mode":"live"`), "recording:linked", `{"invocation":1,"mode":"live"}`, "task-agent", "exec-1"},
+		{at("flow:archived", ``), "flow:archived", `{}`, "", ""},
+		{at("flow:archived", `,"runId":"the flow's"`), "flow:archived", `{"runId":"the flow's"}`, "", ""},
+		{at("x", `,"nodeId":7,"runId":[1]`), "x", `{"nodeId":7,"runId":[1]}`, "", ""},
+		{at("x", `,"nodeId":""`), "x", `{"nodeId":""}`, "", ""},
+		{at("agent.text", ``), "openharness:agent.text", `{}`, "", ""},
+		{at("openharness:x", ``), "openharness:openharness:x", `{}`, "", ""},
+		{at("flow:complete", `,"flowName":"f","status":"abandoned"`), "flow:complete", `{"flowName":"f","status":"abandoned"}`, "", ""},
+	} {
+		ev := decodeLines(t, Options{}, c.line)[0]
+		require.Equal(t, &agentevents.Unknown{Type: agentevents.Kind(c.kind), Raw: agentevents.JSON(c.raw)}, ev.Payload)
+		require.Equal(t, c.nodeID, ev.NodeID)
+		require.Equal(t, c.nodeRunID, ev.NodeRunID)
+		line, _ := encode(t, ev)
+		require.Equal(t, c.line+"\n", line)
+	}
+	// Those of others are written where the form allows it.
+	e := NewEncoder()
+	line, err := e.Append(nil, agentevents.Event{Time: epoch, Payload: &agentevents.Unknown{Type: "vendor.thing", Raw: `{"a":1}`}})
+	require.NoError(t, err)
+	require.Equal(t, at("vendor.thing", `,"a":1`)+"\n", string(line))
+	for _, p := range []*agentevents.Unknown{
+		{Type: "vendor.thing", Raw: `[1]`}, {Type: "vendor.thing", Raw: `{"type":"x"}`}, {Type: "agent:text", Raw: `{"content":"x"}`}, {Type: "agent:text", Raw: `{"content":1}`},
+	} {
+		_, err := e.Append(nil, agentevents.Event{Time: epoch, Payload: p})
+		require.ErrorIs(t, err, dialect.ErrNoCounterpart, "%+v", p)
+	}
+}
+
+func TestVerbatim(t *testing.T) {
+	for _, line := range []string{
+		`{ "content" : "\u0041" , "x":1, "timestamp":1767517322500.0,"runId":"exec-1","nodeId":"task-agent","type":"agent:text" }`,
+		`{"type":"agent:text","timestamp":1.7675173225e12,"content":"no node"}`,
+		`{"timestamp":1767517322500,"usage":{"outputTokens":2.0,"inputTokens":1e0},"type":"agent:complete","modelUsage":{"z":{"inputTokens":1,"outputTokens":1},"a":{"outputTokens":1,"inputTokens":1}}}`,
+		`{"timestamp":1767517322500,"a":1.50,"type":"later"}`,
+		`{"timestamp":1767517322500,"type":"agent:tool","toolName":"x"}`,
+	} {
+		ev := read(t, agentevents.ReaderOptions{Verbatim: true}, line)[0]
+		out, losses := encode(t, ev)
+		require.Equal(t, line+"\n", out)
+		for _, l := range losses {
+			require.NotEqual(t, dialect.Made, l.What, "the line is as it was: %+v", l)
+		}
+		ev.Time = ev.Time.Add(time.Millisecond)
+		out, _ = encode(t, ev)
+		require.Contains(t, out, "1767517322501")
+		require.NotEqual(t, dialect.Native, dialect.Detect(out))
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want time.Time
+		out  string
+	}{
+		{"0", time.Unix(0, 0), "0"},
+		{"-0", time.Unix(0, 0), "0"},
+		{"-1", time.UnixMilli(-1), "-1"},
+		{"1767517322500.25", epoch.Add(250 * time.Microsecond), "1767517322500.25"},
+		{"-1.5", time.Unix(0, -1500000), "-1.5"},
+		{"253402300799999", time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), "253402300799999"},
+		{"-62167219200000", time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), "-62167219200000"},
+	} {
+		ev := decodeLines(t, Options{}, `{"type":"flow:paused","timestamp":`+c.text+`}`)[0]
+		require.True(t, c.want.Equal(ev.Time), c.text)
+		require.Equal(t, time.UTC, ev.Time.Location())
+		line, _ := encode(t, ev)
+		require.Equal(t, `{"type":"flow:paused","timestamp":`+c.out+"}\n", line)
+	}
+	line, losses := encode(t, agentevents.Event{Time: time.Date(3000, 1, 1, 0, 0, 0, 1, time.UTC), Payload: &agentevents.RunPaused{}})
+	require.Equal(t, `{"type":"flow:paused","timestamp":32503680000000}`+"\n", line)
+	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindRunPaused, Pointer: "/timestamp", What: dialect.Altered, Detail: "in whole milliseconds", Count: 1}}, losses)
+}
+
+func TestRunIDs(t *testing.T) {
+	log := []string{of("node:start", ``), at("flow:start", `,"flowName":"a"`), of("node:start", ``), at("flow:complete", `,"flowName":"a","status":"complete"`), at("flow:start", `,"flowName":"a"`)}
+	decode := func(o Options) (ids []string, numbers []uint64) {
+		d := NewDecoder(o)
+		for _, line := range log {
+			events, err := d.Decode(nil, []byte(line))
+			require.NoError(t, err)
+			ids, numbers = append(ids, events[0].RunID), append(numbers, events[0].Sequence)
+		}
+		return ids, numbers
+	}
+	ids, numbers := decode(Options{RunID: "r"})
+	require.Equal(t, []string{"r", "r", "r", "r", "r"}, ids)
+	require.Equal(t, []uint64{0, 1, 2, 3, 4}, numbers)
+	ids, numbers = decode(Options{})
+	require.NotEmpty(t, ids[0])
+	require.NotEqual(t, ids[0], ids[1])
+	require.Equal(t, []string{ids[1], ids[1], ids[1]}, ids[1:4])
+	require.NotEqual(t, ids[1], ids[4])
+	require.Equal(t, []uint64{0, 0, 1, 2, 0}, numbers)
+	again, _ := decode(Options{})
+	require.Equal(t, ids, again)
+}
+
+func TestBadLines(t *testing.T) {
+	for _, c := range []struct{ name, line, pointer, want string }{
+		{"empty", ` x`, "", "expected an object"},
+		{"not an object", `[]`, "", "expected an object"},
+		{"torn", `{"type":"agent:te`, "/type", "the end of a string"},
+		{"no type", `{"timestamp":1}`, "", `"type" is missing`},
+		{"empty type", `{"type":"","timestamp":1}`, "", `"type" is missing`},
+		{"null type", `{"type":null,"timestamp":1}`, "/type", "null"},
+		{"time of another format", `{"type":"flow:paused","timestamp":"2026-05-05T09:00:00Z"}`, "/timestamp", "a string"},
+		{"null time", `{"type":"flow:paused","timestamp":null}`, "/timestamp", "null"},
+		{"time out of range", `{"type":"flow:paused","timestamp":253402300800000}`, "/timestamp", "outside the years"},
+		{"huge time", `{"type":"flow:paused","timestamp":1e400}`, "/timestamp", "out of range"},
+		{"node is a number", `{"type":"node:start","nodeId":1,"timestamp":1}`, "/nodeId", "a string"},
+		{"null content", of("agent:text", `,"content":null`), "/content", "null"},
+		{"null model", of("agent:start", `,"model":null`), "/model", "null"},
+		{"prompt is a number", of("agent:start", `,"prompt":1`), "/prompt", "a string or a list"},
+		{"null error", of("agent:tool", `,"error":null`), "/error", "null"},
+		{"duration is text", of("agent:tool", `,"durationMs":"1"`), "/durationMs", "a number"},
+		{"huge duration", of("agent:tool", `,"durationMs":1e30`), "/durationMs", "out of range"},
+		{"half a token", of("agent:thinking", `,"tokenCount":1.5`), "/tokenCount", "an integer"},
+		{"huge count", of("agent:thinking", `,"tokenCount":9223372036854775808`), "/tokenCount", "out of range"},
+		{"null usage", of("agent:complete", `,"usage":null`), "/usage", "an object"},
+		{"usage of text", of("agent:complete", `,"usage":{"inputTokens":"1"}`), "/usage/inputTokens", "an integer"},
+		{"usage twice", of("agent:complete", `,"usage":{"inputTokens":1,"inputTokens":1}`), "/usage/inputTokens", "duplicate"},
+		{"usage unknown twice", of("agent:complete", `,"usage":{"x":1,"x":1}`), "/usage/x", "duplicate"},
+		{"model twice", of("agent:complete", `,"modelUsage":{"m":{},"m":{}}`), "/modelUsage/m", "duplicate"},
+		{"cost is infinite", of("agent:complete", `,"totalCostUsd":1e999`), "/totalCostUsd", "out of range"},
+		{"patch is a list", at("state:patch", `,"patch":[]`), "/patch", "an object"},
+		{"patch op twice", at("state:patch", `,"patch":{"op":"set","op":"set"}`), "/patch/op", "duplicate"},
+		{"duplicate in a value", at("state:patch", `,"patch":{"value":{"a":1,"a":2}}`), "/patch/value/a", "duplicate"},
+		{"command is null", at("command:received", `,"command":null`), "/command", "an object"},
+		{"resumable is a number", at("command:received", `,"command":{"type":"abort","resumable":1}`), "/command/resumable", "true or false"},
+		{"member twice", of("agent:text", `,"content":"","content":""`), "/content", "duplicate"},
+		{"type twice", `{"type":"flow:paused","timestamp":1,"type":"flow:paused"}`, "/type", "duplicate"},
+		{"unknown member twice", of("agent:text", `,"x":1,"x":2`), "/x", "duplicate"},
+		{"member twice in an unknown type", of("x", `,"x":1,"x":2`), "/x", "duplicate"},
+		{"invalid UTF-8", of("agent:text", ",\"content\":\"\xff\""), "/content", "UTF-8"},
+		{"more after the object", of("agent:text", "") + "x", "", "end of text"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			log := c.line + "\n" + of("node:start", "") + "\n"
+			n := 0
+			for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(Options{})}).All() {
+				if n++; n == 2 {
+					require.NoError(t, err)
+					require.Equal(t, agentevents.KindNodeStarted, ev.Kind())
+					continue
+				}
+				var le *agentevents.LineError
+				require.ErrorAs(t, err, &le)
+				require.Equal(t, c.pointer, le.Pointer)
+				require.ErrorContains(t, err, c.want)
+			}
+			require.Equal(t, 2, n)
+		})
+	}
+}
+
+func TestStrictRules(t *testing.T) {
+	const end = `,"result":"r","usage":{"inputTokens":1,"outputTokens":2},"durationMs":1,"numTurns":1`
+	change := strings.NewReplacer
+	for _, c := range []struct {
+		rule      agentevents.Rule
+		pointer   string
+		bad, good string
+	}{
+		{RuleNode, "/nodeId", `{"type":"node:start","runId":"e","timestamp":1}`, `{"type":"node:start","nodeId":"n","runId":"e","timestamp":1}`},
+		{RuleNode, "/runId", `{"type":"agent:text","nodeId":"n","timestamp":1,"content":""}`, of("agent:text", `,"content":""`)},
+		{RuleNode, "/runId", `{"type":"agent:text","nodeId":"n","runId":"","timestamp":1,"content":""}`, of("agent:text", `,"content":""`)},
+		{RuleRequired, "/timestamp", `{"type":"flow:paused"}`, `{"type":"flow:paused","timestamp":0}`},
+		{RuleRequired, "/sessionId", of("agent:start", `,"prompt":""`), of("agent:start", `,"sessionId":"","prompt":[]`)},
+		{RuleRequired, "/prompt", of("agent:start", `,"sessionId":""`), of("agent:start", `,"sessionId":"","prompt":""`)},
+		{RuleRequired, "/content", of("agent:text:delta", ``), of("agent:text:delta", `,"content":""`)},
+		{RuleRequired, "/toolName", of("agent:tool", ``), of("agent:tool", `,"toolName":"unknown"`)},
+		{RuleRequired, "/message", of("agent:error", `,"errorType":"x"`), of("agent:error", `,"errorType":"x","message":""`)},
+		{RuleRequired, "/usage", of("agent:complete", change(`"usage"`, `"usage2"`).Replace(end)), of("agent:complete", end)},
+		{RuleRequired, "/usage/outputTokens", of("agent:complete", change(`,"outputTokens":2`, ``).Replace(end)), of("agent:complete", end)},
+		{RuleRequired, "/modelUsage/a~1b/inputTokens", of("agent:complete", end+`,"modelUsage":{"a/b":{"outputTokens":1}}`),
+			of("agent:complete", end+`,"modelUsage":{"a/b":{"inputTokens":1,"outputTokens":1}}`)},
+		{RuleRequired, "/flowName", at("flow:start", ``), at("flow:start", `,"flowName":""`)},
+		{RuleRequired, "/status", at("flow:complete", `,"flowName":""`), at("flow:complete", `,"flowName":"","status":"failed"`)},
+		{RuleRequired, "/reason", `{"type":"node:skipped","nodeId":"n","timestamp":1}`, `{"type":"node:skipped","nodeId":"n","timestamp":1,"reason":"edge"}`},
+		{RuleRequired, "/to", at("edge:fire", `,"from":"a"`), at("edge:fire", `,"from":"a","to":"b"`)},
+		{RuleRequired, "/patch/path", at("state:patch", `,"patch":{"op":"set","value":1}`), at("state:patch", `,"patch":{"op":"set","path":"","value":1}`)},
+		{RuleRequired, "/command/promptId", at("command:received", `,"command":{"type":"reply","content":"","runId":"e"}`),
+			at("command:received", `,"command":{"type":"reply","content":"","promptId":"","runId":"e"}`)},
+		{RuleRequired, "/command/type", at("command:received", `,"command":{}`), at("command:received", `,"command":{"type":"resume"}`)},
+		{RuleEnum, "/status", at("flow:complete", `,"flowName":"","status":"done"`), at("flow:complete", `,"flowName":"","status":"complete"`)},
+		{RuleEnum, "/patch/op", at("state:patch", `,"patch":{"op":"add","path":"","value":1}`), at("state:patch", `,"patch":{"op":"merge","path":"","value":1}`)},
+		{RuleEnum, "/command/type", at("command:received", `,"command":{"type":"stop"}`), at("command:received", `,"command":{"type":"abort"}`)},
+		{RuleRange, "/tokenCount", of("agent:thinking", `,"content":"","tokenCount":-1`), of("agent:thinking", `,"content":"","tokenCount":0`)},
+		{RuleRange, "/durationMs", of("agent:tool", `,"toolName":"x","durationMs":-0.1`), of("agent:tool", `,"toolName":"x","durationMs":0`)},
+		{RuleRange, "/numTurns", of("agent:complete", change(`"numTurns":1`, `"numTurns":-1`).Replace(end)), of("agent:complete", end)},
+		{RuleRange, "/totalCostUsd", of("agent:complete", end+`,"totalCostUsd":-1`), of("agent:complete", end+`,"totalCostUsd":0`)},
+		{RuleRange, "/usage/inputTokens", of("agent:complete", change(`"inputTokens":1`, `"inputTokens":-1`).Replace(end)), of("agent:complete", end)},
+		{RuleRange, "/iteration", at("loop:iterate", `,"iteration":0`), at("loop:iterate", `,"iteration":1`)},
+	} {
+		t.Run(string(c.rule)+c.pointer, func(t *testing.T) {
+			_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(c.bad))
+			var rule *agentevents.InvariantError
+			require.ErrorAs(t, err, &rule)
+			require.Equal(t, c.rule, rule.Rule)
+			require.Equal(t, c.pointer, rule.Pointer)
+			_, err = NewDecoder(Options{Strict: true}).Decode(nil, []byte(c.good))
+			require.NoError(t, err)
+			events, err := NewDecoder(Options{}).Decode(nil, []byte(c.bad))
+			require.NoError(t, err, "not strict: read as far as it can be")
+			require.Len(t, events, 1)
+		})
+	}
+}
+
+// fold folds a log of one run; it breaks no rule.
+func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
+	t.Helper()
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Empty(t, s.Violations)
+	return s
+}
+
+// Section 3.1 and what became of it: deltas alone, blocks alone, and blocks that
+// repeat their deltas, in the orders in which producers write them.
+func TestBlocks(t *testing.T) {
+	start := of("agent:start", `,"sessionId":"s","prompt":""`)
+	thinkDelta := func(s string) string { return of("agent:thinking:delta", `,"content":"`+s+`"`) }
+	think := func(s string) string { return of("agent:thinking", `,"content":"`+s+`"`) }
+	delta := func(s string) string { return of("agent:text:delta", `,"content":"`+s+`"`) }
+	text := func(s string) string { return of("agent:text", `,"content":"`+s+`"`) }
+	tool := of("agent:tool", `,"toolName":"x"`)
+	for _, c := range []struct {
+		name            string
+		lines           []string
+		blocks          string // ids in order, of text and thinking
+		text, reasoning string
+	}{
+		{"deltas", []string{thinkDelta("Let me "), thinkDelta("analyze..."), delta("I'll "), delta("start by..."), tool, delta("Done! "), delta("I've")},
+			"block-1 block-1 block-2 block-2 block-3 block-3", "Done! I've", "Let me analyze..."},
+		{"whole blocks", []string{think("hm"), text("I'll"), tool, text("Done!")}, "- - -", "Done!", "hm"},
+		{"both", []string{delta("I'll "), delta("start"), text("I'll start"), tool, delta("Do"), delta("ne"), text("Done")},
+			"block-1 block-1 block-1 block-2 block-2 block-2", "Done", ""},
+		{"whole blocks at the message's end", []string{thinkDelta("h"), thinkDelta("m"), delta("a"), delta("b"), think("hm"), text("ab"), delta("c"), text("c")},
+			"block-1 block-1 block-2 block-2 block-1 block-2 block-3 block-3", "c", "hm"},
+		{"the whole after another act", []string{delta("a"), tool, delta("b"), text("a"), delta("c"), text("bc")},
+			"block-1 block-2 block-1 block-2 block-2", "bc", ""},
+		{"the whole differs", []string{delta("a"), delta("b"), text("a b"), delta("c")}, "block-1 block-1 block-1 block-2", "c", ""},
+		{"the deltas are late", []string{text("ab"), delta("c")}, "- block-1", "c", ""},
+		{"the whole of something else", []string{delta("a"), tool, text("x")}, "block-1 -", "x", ""},
+		{"an error between", []string{delta("a"), of("agent:error", `,"errorType":"x","message":""`), delta("b")}, "block-1 block-2", "b", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			events := decodeLines(t, Options{}, append([]string{start}, c.lines...)...)
+			var ids []string
+			add := func(id string) {
+				if id == "" {
+					id = "-"
+				}
+				ids = append(ids, id)
+			}
+			for _, ev := range events {
+				switch p := ev.Payload.(type) {
+				case *agentevents.TextDelta:
+					add(p.BlockID)
+				case *agentevents.TextCompleted:
+					add(p.BlockID)
+				case *agentevents.AgentReasoningDelta:
+					add(p.BlockID)
+				case *agentevents.AgentReasoned:
+					add(p.BlockID)
+				}
+			}
+			require.Equal(t, c.blocks, strings.Join(ids, " "))
+			a := fold(t, events).Agents["exec-1"]
+			require.Equal(t, c.text, a.Text)
+			require.Equal(t, c.reasoning, a.Reasoning)
+
+			// Two nodes at the same time do not disturb each other.
+			var both []string
+			for _, line := range append([]string{start}, c.lines...) {
+				both = append(both, line, strings.ReplaceAll(strings.ReplaceAll(line, "task-agent", "other"), "exec-1", "exec-2"))
+			}
+			s := fold(t, decodeLines(t, Options{}, both...))
+			for _, id := range []string{"exec-1", "exec-2"} {
+				require.Equal(t, c.text, s.Agents[id].Text)
+				require.Equal(t, c.reasoning, s.Agents[id].Reasoning)
+			}
+		})
+	}
+}
+
+// A log of deltas alone, or of nodes that never end, does not grow the decoder
+// without bound.
+func TestBlocksAreBounded(t *testing.T) {
+	d := NewDecoder(Options{})
+	for range 100 {
+		for _, line := range []string{of("agent:text:delta", `,"content":"x"`), of("agent:tool", `,"toolName":"x"`)} {
+			_, err := d.Decode(nil, []byte(line))
+			require.NoError(t, err)
+		}
+	}
+	require.Len(t, d.blocks.runs["exec-1"].list[textBlock], maxOpen)
+	_, err := d.Decode(nil, []byte(of("agent:complete", "")))
+	require.NoError(t, err)
+	require.Empty(t, d.blocks.runs)
+}
+
+// Section 3.2, with the members that its shorthand leaves out.
+func TestTheDocumentsFlow(t *testing.T) {
+	log := []string{
+		of("agent:start", `,"sessionId":"sess-123","prompt":"..."`),
+		of("agent:thinking:delta", `,"content":"Let me "`),
+		of("agent:thinking:delta", `,"content":"analyze..."`),
+		of("agent:text:delta", `,"content":"I'll "`),
+		of("agent:text:delta", `,"content":"start by..."`),
+		of("agent:tool", `,"toolName":"read_file","toolInput":{},"toolOutput":{}`),
+		of("agent:tool", `,"toolName":"write_file","toolInput":{},"toolOutput":{},"durationMs":20`),
+		of("agent:text:delta", `,"content":"Done! "`),
+		of("agent:text:delta", `,"content":"I've updated..."`),
+		of("agent:complete", `,"result":"...","usage":{"inputTokens":150,"outputTokens":200},"durationMs":4523,"numTurns":1`),
+	}
+	events := decodeLines(t, Options{Strict: true}, log...)
+	line, losses := encode(t, events...)
+	require.Equal(t, strings.Join(log, "\n")+"\n", line)
+	for _, l := range losses {
+		require.NotEqual(t, "", l.Pointer, "%+v", l)
+	}
+
+	s := fold(t, events)
+	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+	require.Equal(t, map[string]string{"task-agent": "sess-123"}, s.AgentSessions)
+	require.Len(t, s.Agents, 1)
+	a := s.Agents["exec-1"]
+	require.Equal(t, "task-agent", a.NodeID)
+	require.Equal(t, "Done! I've updated...", a.Text)
+	require.Equal(t, "Let me analyze...", a.Reasoning)
+	require.Equal(t, "...", a.Result)
+	require.Equal(t, 2, a.ToolCalls)
+	require.Equal(t, 4523*time.Millisecond, a.Duration.V)
+	require.Len(t, s.ClosedCalls, 2)
+	require.NotEqual(t, s.ClosedCalls[0].CallID, s.ClosedCalls[1].CallID)
+	require.Equal(t, epoch.Add(-20*time.Millisecond), s.ClosedCalls[1].StartedAt)
+	require.EqualValues(t, 150, s.Usage.Usage.InputTokens)
+	require.EqualValues(t, 200, s.Usage.Usage.OutputTokens)
+}
+
+// Section 6.2: the events of a fixture have no envelope. They are read as far as
+// they go, and come back as they were.
+func TestTheDocumentsFixture(t *testing.T) {
+	const fixture = `{ "type": "agent:start", "sessionId": "sess-fixture-1" }
+{ "type": "agent:text", "content": "I've analyzed..." }
+{ "type": "agent:complete", "result": "..." }
+`
+	events := read(t, agentevents.ReaderOptions{Verbatim: true}, fixture)
+	require.Equal(t, &agentevents.AgentStarted{ProviderSessionID: "sess-fixture-1"}, events[0].Payload)
+	require.Equal(t, &agentevents.TextCompleted{Text: "I've analyzed..."}, events[1].Payload)
+	require.Equal(t, &agentevents.AgentEnded{Result: "..."}, events[2].Payload)
+	line, _ := encode(t, events...)
+	require.Equal(t, fixture, line)
+}
+
+func native(p agentevents.Payload, after time.Duration) agentevents.Event {
+	return agentevents.Event{ID: "e", RunID: "r1", Sequence: 1, Time: epoch.Add(after), AgentID: "coder", SchemaVersion: agentevents.SchemaVersion, Payload: p}
+}
+
+func TestCallsAreJoined(t *testing.T) {
+	line, losses := encode(t,
+		native(&agentevents.ToolCalled{CallID: "c1", ToolID: "Read", Arguments: `{"path":"a.go"}`, Attempt: agentevents.Some(1)}, 0),
+		native(&agentevents.ToolCalled{CallID: "c2", ToolID: "Bash", ArgumentsSummary: "ls"}, time.Millisecond),
+		native(&agentevents.ToolReturned{CallID: "c2", ToolID: "Bash", Status: agentevents.ToolCancelled}, 5*time.Millisecond),
+		native(&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolOK, Result: `"x"`, Duration: agentevents.Some(3 * time.Millisecond)}, 6*time.Millisecond),
+		native(&agentevents.ToolCalled{CallID: "c3", ToolID: "Bash"}, 7*time.Millisecond),
+	)
+	require.Equal(t, `{"type":"agent:tool","nodeId":"coder","runId":"coder","timestamp":1767517322505,"toolName":"Bash","toolInput":"ls","durationMs":4,"error":"cancelled"}
+{"type":"agent:tool","nodeId":"coder","runId":"coder","timestamp":1767517322506,"toolName":"Read","toolInput":{"path":"a.go"},"toolOutput":"x","durationMs":3}
+`, line)
+	require.Contains(t, losses, dialect.Loss{Kind: agentevents.KindToolCalled, What: dialect.Dropped, Detail: unreturned, Count: 1, RunID: "r1", Sequence: 1})
+	require.Contains(t, losses, dialect.Loss{Kind: agentevents.KindToolCalled, Pointer: "/payload/attempt", What: dialect.Dropped, Count: 1, RunID: "r1", Sequence: 1})
+	require.Contains(t, losses, dialect.Loss{
+		Kind: agentevents.KindToolReturned, Pointer: "/payload/status", What: dialect.Altered, Detail: "written as an error", Count: 1, RunID: "r1", Sequence: 1,
+	})
+}
+
+// Calls that never return do not grow the encoder without bound.
+func TestOpenCallsAreBounded(t *testing.T) {
+	e := NewEncoder()
+	for i := range maxOpenCalls + 1 {
+		_, err := e.Append(nil, native(&agentevents.ToolCalled{CallID: strconv.Itoa(i), ToolID: "x"}, 0))
+		require.NoError(t, err)
+	}
+	require.Len(t, e.calls, 1)
+	require.Equal(t, maxOpenCalls, e.Losses()[0].Count)
+	_, err := e.End(nil)
+	require.NoError(t, err)
+	require.Equal(t, maxOpenCalls+1, e.Losses()[0].Count)
+}
+
+// agent:complete is for success.
+func TestFailedAgents(t *testing.T) {
+	for _, c := range []struct {
+		end  agentevents.AgentEnded
+		want string
+	}{
+		{agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Result: "half"}, `"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"aborted","message":"half"`},
+		{agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "rate_limit", Message: "slow down", Details: `{"n":1}`})},
+			`"agent:error","nodeId":"coder","runId":"coder","timestamp":1767517322500,"errorType":"rate_limit","message":"slow down","details":{"n":1}`},
+		{agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Result: "half"},
+			`"agent:complete","nodeId":"coder","runId":"coder","timestamp":1767517322500,"result":"half","usage":{"inputTokens":0,"outputTokens":0},"durationMs":0,"numTurns":0`},
+	} {
+		line, _ := encode(t, native(&c.end, 0))
+		require.Equal(t, `{"type":`+c.want+"}\n", line)
+	}
+	// How long it took is known from its start.
+	line, _ := encode(t, native(&agentevents.AgentStarted{}, 0), native(&agentevents.AgentEnded{}, 1500*time.Millisecond))
+	require.Contains(t, line, `"durationMs":1500,`)
+}
+
+func TestRefused(t *testing.T) {
+	e := NewEncoder()
+	for _, p := range []agentevents.Payload{
+		&agentevents.AgentTransition{}, &agentevents.EdgeSkipped{From: "a", To: "b"}, &agentevents.CommandConsumed{EventID: "x"}, &agentevents.NodeSuspended{},
+		&agentevents.AgentSessionChanged{ProviderSessionID: "s"},
+	} {
+		out, err := e.Append([]byte("x"), native(p, 0))
+		require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+		require.Equal(t, "x", string(out))
+	}
+	require.Len(t, e.Losses(), 5)
+	var invariant *agentevents.InvariantError
+	for _, ev := range []agentevents.Event{
+		{}, {Payload: (*agentevents.RunPaused)(nil)}, {Payload: &agentevents.RunPaused{}, Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		native(&agentevents.NodeCompleted{Outputs: `{`}, 0), native(&agentevents.AgentEnded{TotalCostUSD: agentevents.Some(nan())}, 0),
+		native(&agentevents.ToolReturned{CallID: "c", ToolID: "\xff", OneEvent: true, Status: agentevents.ToolOK}, 0),
+	} {
+		out, err := e.Append([]byte("x"), ev)
+		require.ErrorAs(t, err, &invariant)
+		require.Equal(t, "x", string(out))
+	}
+	require.Len(t, e.Losses(), 5)
+}
+
+func nan() float64 { zero := 0.0; return zero / zero }
+
+func FuzzDecode(f *testing.F) {
+	for _, g := range golden {
+		f.Add([]byte(g.line))
+	}
+	f.Add([]byte(`{"x":[{"a":1}],"timestamp":-1.5,"runId":"","type":"agent:complete","usage":{"a/b":1},"modelUsage":{"":{"~":null}}}`))
+	f.Add([]byte(`{"/a":1,"timestamp":1e3,"type":"x","nodeId":"","runId":"r"}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		for _, strict := range []bool{false, true} {
+			events, err := NewDecoder(Options{Strict: strict}).Decode(nil, line)
+			if err != nil {
+				require.Empty(t, events)
+				continue
+			}
+			require.Len(t, events, 1)
+			_, err = events[0].AppendJSON(nil)
+			require.NoError(t, err)
+			text, err := NewEncoder().Append(nil, events[0])
+			require.NoError(t, err)
+			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
+			require.NoError(t, err, "%s", text)
+			require.Equal(t, events[0].Kind(), again[0].Kind())
+			text2, err := NewEncoder().Append(nil, again[0])
+			require.NoError(t, err)
+			require.Equal(t, string(text), string(text2))
+		}
+	})
+}

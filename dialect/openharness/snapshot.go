@@ -1,0 +1,354 @@
+package openharness
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Snapshot is the document's RunSnapshot (section 4): what a host persists of
+// a run, and resumes it from. To write one of a fold's, put it in:
+//
+//	text, err := (&openharness.Snapshot{Run: fold.Snapshot()}).AppendJSON(nil)
+//
+// The document has nine members; everything else of Run (agents, calls,
+// messages, usage …) is left out, and these words become others:
+//
+//	run status   pending → idle; waiting → running; completed, failed → complete;
+//	             cancelling, cancelled → aborted
+//	node status  suspended → running: on resume it runs again
+//
+// and when it is read
+//
+//	run status   idle → pending; aborted → cancelled; complete → failed if a
+//	             node failed, else completed
+//
+// Words that the document does not list are kept as they are.
+type Snapshot struct {
+	// Run is the run. One that was parsed is complete for [agentevents.ResumeFold]:
+	// its maps are not nil and its flags agree with its status. Its RunID is
+	// empty when the text has none, and is to be set before resuming. The
+	// event ids of its inbox are made up; see [agentevents.CommandConsumed].
+	Run *agentevents.RunSnapshot
+
+	rest     []byte // members that the document does not have, each after a comma
+	commands map[string]command
+}
+
+// A command is one of the inbox that was parsed.
+type command struct {
+	was agentevents.Command
+	raw string
+}
+
+// ParseSnapshot reads a snapshot. Members that the document does not have are
+// kept for AppendJSON, those of a command in the inbox as long as the command
+// stays as it is. Members that are missing are empty: agentSessions is newer
+// than the others. The error is an [*agentevents.LineError].
+func ParseSnapshot(text []byte) (*Snapshot, error) {
+	line := string(text)
+	s, err := parseSnapshot(line)
+	if err != nil {
+		le := &agentevents.LineError{Line: 1, Err: err}
+		var syntax *jsonwire.SyntaxError
+		if errors.As(err, &syntax) {
+			le.Column, le.Pointer, le.Err = syntax.Offset, jsonwire.Pointer(line, syntax.Offset), errors.New(syntax.Msg)
+		}
+		return nil, le
+	}
+	return s, nil
+}
+
+// Members of a snapshot, in the document's order.
+const (
+	sRunID = 1 + iota
+	sStatus
+	sOutputs
+	sState
+	sNodeStatus
+	sEdgeStatus
+	sLoopCounters
+	sInbox
+	sAgentSessions
+)
+
+var snapshotNames = [...]string{
+	`"runId":`, `"status":`, `"outputs":`, `"state":`, `"nodeStatus":`, `"edgeStatus":`, `"loopCounters":`, `"inbox":`, `"agentSessions":`,
+}
+
+func parseSnapshot(text string) (*Snapshot, error) {
+	run := agentevents.NewFold(agentevents.FoldOptions{}).Snapshot()
+	out := &Snapshot{Run: run, commands: map[string]command{}}
+	var (
+		s     jsonwire.Scanner
+		other = map[string]bool{}
+		seen  int
+		last  int
+		word  string
+	)
+	s.Reset(text)
+	if err := s.Object(); err != nil {
+		return nil, err
+	}
+	for {
+		n, name, err := s.Field(snapshotNames[:], last)
+		if err != nil {
+			return nil, err
+		}
+		if n < 0 {
+			break
+		}
+		if n == 0 {
+			if other[name] {
+				return nil, s.Duplicate(name)
+			}
+			other[name] = true
+			raw, err := s.Raw()
+			if err != nil {
+				return nil, err
+			}
+			out.rest = append(jsonwire.AppendString(append(out.rest, ','), name), ':')
+			out.rest = append(out.rest, raw...)
+			continue
+		}
+		if seen&(1<<n) != 0 {
+			return nil, s.Duplicate(name)
+		}
+		seen |= 1 << n
+		last = n
+		switch n {
+		case sRunID:
+			run.RunID, err = s.String()
+		case sStatus:
+			word, err = s.String()
+		case sOutputs:
+			err = readMap(&s, run.Outputs, rawJSON)
+		case sState:
+			err = readMap(&s, run.State, rawJSON)
+		case sNodeStatus:
+			err = readMap(&s, run.NodeStatus, wordOf[agentevents.NodeStatus])
+		case sEdgeStatus:
+			err = readMap(&s, run.EdgeStatus, wordOf[agentevents.EdgeStatus])
+		case sLoopCounters:
+			err = readMap(&s, run.LoopCounters, func(s *jsonwire.Scanner) (int, error) {
+				n, err := whole(s)
+				return int(n), err
+			})
+		case sInbox:
+			err = out.readInbox(&s)
+		case sAgentSessions:
+			err = readMap(&s, run.AgentSessions, (*jsonwire.Scanner).String)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	end := s.Offset()
+	if err := s.End(); err != nil {
+		return nil, err
+	}
+	if seen&(1<<sStatus) == 0 {
+		return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
+	}
+	setStatus(run, word)
+	return out, nil
+}
+
+// setStatus sets the status and what a fold derives it from.
+func setStatus(run *agentevents.RunSnapshot, word string) {
+	failed := false
+	for id, st := range run.NodeStatus {
+		switch st {
+		case agentevents.NodeRunning:
+			run.NodeRuns[id] = 1
+		case agentevents.NodeErrored:
+			failed = true
+		}
+	}
+	run.Begun, run.Opened = true, true
+	switch word {
+	case "idle":
+		run.Status = agentevents.RunStatusPending
+		run.Begun, run.Opened = false, false
+	case "running":
+		run.Status = agentevents.RunStatusRunning
+	case "paused":
+		run.Status, run.Paused = agentevents.RunStatusPaused, true
+	case "aborted":
+		run.Status, run.TerminalKind = agentevents.RunStatusCancelled, agentevents.KindRunCancelled
+	case statusComplete:
+		run.Status, run.TerminalKind = agentevents.RunStatusCompleted, agentevents.KindRunCompleted
+		if failed {
+			run.Status, run.TerminalKind = agentevents.RunStatusFailed, agentevents.KindRunFailed
+		}
+	default:
+		run.Status = agentevents.RunStatus(word)
+	}
+}
+
+func rawJSON(s *jsonwire.Scanner) (agentevents.JSON, error) {
+	raw, err := s.Raw()
+	return agentevents.JSON(raw), err
+}
+
+func wordOf[T ~string](s *jsonwire.Scanner) (T, error) {
+	word, err := s.String()
+	return T(word), err
+}
+
+func readMap[V any](s *jsonwire.Scanner, to map[string]V, value func(*jsonwire.Scanner) (V, error)) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	for {
+		key, ok, err := s.Member()
+		if err != nil || !ok {
+			return err
+		}
+		if _, twice := to[key]; twice {
+			return s.Duplicate(key)
+		}
+		v, err := value(s)
+		if err != nil {
+			return err
+		}
+		to[key] = v
+	}
+}
+
+func (o *Snapshot) readInbox(s *jsonwire.Scanner) error {
+	if err := s.Array(); err != nil {
+		return err
+	}
+	for {
+		ok, err := s.Elem()
+		if err != nil || !ok {
+			return err
+		}
+		var c agentevents.Command
+		probe := *s
+		var other map[string]bool
+		_, err = readCommand(&probe, &c, func(name string) error {
+			if other[name] {
+				return probe.Duplicate(name)
+			}
+			if other == nil {
+				other = map[string]bool{}
+			}
+			other[name] = true
+			return probe.Skip()
+		})
+		if err != nil {
+			return err
+		}
+		raw, err := s.Raw()
+		if err != nil {
+			return err
+		}
+		id := dialect.DerivedID(raw, len(o.Run.Inbox), partEvent)
+		o.Run.Inbox = append(o.Run.Inbox, agentevents.InboxItem{EventID: id, Command: c})
+		o.commands[id] = command{c, raw}
+	}
+}
+
+// AppendJSON appends the snapshot as one JSON object to dst: the members of the
+// document in its order, then those that it was parsed with. Keys of maps are in
+// order, maps and lists are never null. It appends nothing and returns an error
+// when Run is nil or holds JSON that is damaged.
+func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
+	run := o.Run
+	if run == nil {
+		return dst, errors.New("openharness: the snapshot has no run")
+	}
+	mark := len(dst)
+	dst = append(dst, '{')
+	if run.RunID != "" {
+		dst = append(text(dst, `"runId":`, run.RunID), ',')
+	}
+	dst = text(dst, `"status":`, status(run.Status))
+	dst, err := appendJSONMap(append(dst, `,"outputs":`...), run.Outputs, "outputs")
+	if err != nil {
+		return dst[:mark], err
+	}
+	if dst, err = appendJSONMap(append(dst, `,"state":`...), run.State, "state"); err != nil {
+		return dst[:mark], err
+	}
+	dst = appendMap(append(dst, `,"nodeStatus":`...), run.NodeStatus, func(dst []byte, st agentevents.NodeStatus) []byte {
+		if st == agentevents.NodeOnHold {
+			st = agentevents.NodeRunning
+		}
+		return jsonwire.AppendString(dst, string(st))
+	})
+	dst = appendMap(append(dst, `,"edgeStatus":`...), run.EdgeStatus, func(dst []byte, st agentevents.EdgeStatus) []byte {
+		return jsonwire.AppendString(dst, string(st))
+	})
+	dst = appendMap(append(dst, `,"loopCounters":`...), run.LoopCounters, func(dst []byte, n int) []byte {
+		return strconv.AppendInt(dst, int64(n), 10)
+	})
+	dst = append(dst, `,"inbox":[`...)
+	for i := range run.Inbox {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		item := &run.Inbox[i]
+		if was, ok := o.commands[item.EventID]; ok && was.was == item.Command {
+			dst = append(dst, was.raw...)
+		} else {
+			dst = append(appendCommand(dst, &item.Command), '}')
+		}
+	}
+	dst = appendMap(append(dst, `],"agentSessions":`...), run.AgentSessions, jsonwire.AppendString)
+	return append(append(dst, o.rest...), '}'), nil
+}
+
+// AppendSnapshot appends a run as the document's snapshot to dst: AppendJSON of
+// a [Snapshot] that was not parsed.
+func AppendSnapshot(dst []byte, run *agentevents.RunSnapshot) ([]byte, error) {
+	return (&Snapshot{Run: run}).AppendJSON(dst)
+}
+
+// status is the document's word for a status.
+func status(st agentevents.RunStatus) string {
+	switch st {
+	case agentevents.RunStatusPending, "":
+		return "idle"
+	case agentevents.RunStatusWaiting:
+		return "running"
+	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed:
+		return statusComplete
+	case agentevents.RunStatusCancelling, agentevents.RunStatusCancelled:
+		return "aborted"
+	}
+	return string(st) // running, paused, and words of others
+}
+
+func appendMap[V any](dst []byte, m map[string]V, value func([]byte, V) []byte) []byte {
+	dst = append(dst, '{')
+	for i, key := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = value(append(jsonwire.AppendString(dst, key), ':'), m[key])
+	}
+	return append(dst, '}')
+}
+
+func appendJSONMap(dst []byte, m map[string]agentevents.JSON, name string) (out []byte, err error) {
+	out = appendMap(dst, m, func(dst []byte, j agentevents.JSON) []byte {
+		if j == "" {
+			j = "null"
+		}
+		raw, bad := jsonwire.Compact(string(j))
+		if bad != nil && err == nil {
+			err = fmt.Errorf("openharness: %s of the snapshot: %w", name, bad)
+		}
+		return append(dst, raw...)
+	})
+	return out, err
+}

@@ -1,0 +1,30 @@
+package openharness
+
+import (
+	"testing"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
+)
+
+// The suite of all dialects, with a strict decoder too: what the encoder writes
+// keeps the document's rules.
+func TestDialect(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		d := dialecttest.Dialect{
+			Name:    Name,
+			Decoder: func() agentevents.Decoder { return NewDecoder(Options{RunID: run, Strict: strict}) },
+			Encoder: func() dialect.Encoder { return NewEncoder() },
+			Maps:    []string{"/modelUsage"},
+		}
+		for _, g := range golden {
+			d.Golden = append(d.Golden, dialecttest.Golden{Name: g.name, Lines: g.line, Events: []agentevents.Event{g.event(t)}, Build: true})
+		}
+		name := "lenient"
+		if strict {
+			name = "strict"
+		}
+		t.Run(name, func(t *testing.T) { dialecttest.Run(t, d) })
+	}
+}

@@ -1,0 +1,278 @@
+package openwop
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// An IDForm is what an id must look like in a profile.
+type IDForm uint8
+
+// The forms of ids. SchemaV1 bounds lengths, counted in code points; SchemaV2
+// allows letters, digits and . _ ~ - and, where it says so, the colon.
+const (
+	EventID     IDForm = iota // 1 to 128; V2: 16 to 128
+	RunID                     // 1 to 128; V2: tenant/opaque, the latter 16 to 128
+	NodeID                    // 1 to 128; V2: with colons
+	AgentID                   // 3 to 256; V2: 1 to 128, with colons
+	HandoffID                 // an agent in a handoff: 3 to 256; V2: 3 to 128, with colons
+	WorkflowID                // any length; V2: 1 to 128, with colons
+	InterruptID               // any length; V2: as a run's
+	TypeID                    // any length; V2: dotted names such as core.llm, at most 256
+	PlainID                   // any
+)
+
+// ValidID reports whether an id has the form that the profile asks for.
+// RFC0002 asks for some text.
+func ValidID(p Profile, form IDForm, id string) bool {
+	switch p {
+	case SchemaV1:
+		low, high := form.length1()
+		n := len(id)
+		if n > high {
+			n = utf8.RuneCountInString(id)
+		}
+		return n >= low && n <= high && (n >= 3 || utf8.RuneCountInString(id) >= low)
+	case SchemaV2:
+		switch form {
+		case EventID:
+			return opaque(id, 16, 128, false)
+		case RunID, InterruptID:
+			tenant, rest, ok := strings.Cut(strings.TrimPrefix(id, "anon:"), "/")
+			return ok && opaque(tenant, 1, 128, false) && opaque(rest, 16, 128, false)
+		case HandoffID:
+			return opaque(id, 3, 128, true)
+		case TypeID:
+			return validTypeID(id)
+		case PlainID:
+			return id != ""
+		}
+		return opaque(id, 1, 128, true)
+	}
+	return id != ""
+}
+
+// length1 is the length of an id under SchemaV1.
+func (form IDForm) length1() (low, high int) {
+	switch form {
+	case AgentID, HandoffID:
+		return 3, 256
+	case WorkflowID, InterruptID, TypeID, PlainID:
+		return 1, 1 << 30
+	}
+	return 1, 128
+}
+
+// opaque reports whether id consists of the letters of SchemaV2's ids.
+func opaque(id string, low, high int, colon bool) bool {
+	if len(id) < low || len(id) > high {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; !idLetter(c) && (c != ':' || !colon) {
+			return false
+		}
+	}
+	return true
+}
+
+func idLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '~' || c == '-'
+}
+
+// validTypeID reports whether id is a dotted name of two parts or more, each
+// of which begins with a small letter; the first has only small letters.
+func validTypeID(id string) bool {
+	if len(id) > 256 {
+		return false
+	}
+	parts := strings.Split(id, ".")
+	for i, part := range parts {
+		if part == "" || part[0] < 'a' || part[0] > 'z' {
+			return false
+		}
+		for j := range len(part) {
+			c := part[j]
+			if !idLetter(c) || c == '.' || c == '~' || i == 0 && c >= 'A' && c <= 'Z' {
+				return false
+			}
+		}
+	}
+	return len(parts) > 1
+}
+
+// NormalizeID returns an id of the form that the profile asks for: id itself
+// when it has it, and otherwise what is left of it with a hash of the whole,
+// so that different ids stay different. It does not change its own results.
+func NormalizeID(p Profile, form IDForm, id string) string {
+	if id == "" || ValidID(p, form, id) {
+		return id
+	}
+	if p == RFC0002 {
+		return id
+	}
+	const keep = 60
+	colon := form != EventID && form != RunID && form != InterruptID
+	var b []byte
+	if form == TypeID {
+		b = append(b, "core.t"...)
+	}
+	for i := 0; i < len(id) && len(b) < keep; i++ {
+		c := id[i]
+		if p == SchemaV2 && !idLetter(c) && (c != ':' || !colon) || form == TypeID && (c == '.' || c == '~' || c == ':') || c >= utf8.RuneSelf {
+			c = '_'
+		}
+		b = append(b, c)
+	}
+	sep := byte('~')
+	if form == TypeID {
+		sep = '-'
+	}
+	b = append(b, sep)
+	const hex = "0123456789abcdef"
+	for h, i := jsonwire.Hash(id), 0; i < 16; i, h = i+1, h<<4 {
+		b = append(b, hex[h>>60])
+	}
+	if p == SchemaV2 && (form == RunID || form == InterruptID) {
+		return "local/" + string(b)
+	}
+	return string(b)
+}
+
+// vendorType reports whether a type that is not registered is a vendor's under
+// the profile.
+func vendorType(p Profile, typ string) bool {
+	first, rest, ok := strings.Cut(typ, ".")
+	if !ok || first == "" || first[0] < 'a' || first[0] > 'z' {
+		return false
+	}
+	if p == SchemaV2 {
+		return first != "openwop" && !registeredDomain(first) && kebab(first) && kebabs(rest)
+	}
+	switch first {
+	case "openwop", "core", "community", "vendor", "private", "local":
+		return false
+	}
+	for part := range strings.SplitSeq(typ, ".") {
+		if part == "" || strings.IndexFunc(part, func(r rune) bool { return r >= utf8.RuneSelf || !idLetter(byte(r)) || r == '~' }) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// kebabs reports whether s is one or two parts in kebab case.
+func kebabs(s string) bool {
+	a, b, two := strings.Cut(s, ".")
+	return kebab(a) && (!two || kebab(b))
+}
+
+// kebab reports whether s is words of small letters and digits, joined by
+// dashes, of which the first begins with a letter.
+func kebab(s string) bool {
+	if s == "" || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// legalType reports whether the profile allows a type.
+func legalType(p Profile, typ string) bool {
+	switch p {
+	case SchemaV1:
+		return vendorType(p, typ) || typ == "core.workflowChain.event" || typ == "core.workflowChain.confidence-escalated"
+	case SchemaV2:
+		return registeredType(typ) || vendorType(p, typ)
+	}
+	return typ != ""
+}
+
+// registered2 are the types that SchemaV2 registers: a domain and its verbs.
+var registered2 = map[string]string{
+	"agent":          " decided handoff invocation-completed invocation-started memory-consolidated prompt-resolved reasoned reasoning-delta tool-called tool-returned verified ",
+	"approval":       " granted overridden received rejected requested ",
+	"artifact":       " created ",
+	"authorization":  " decided ",
+	"budget":         " consumed exhausted reserved threshold-crossed ",
+	"cap":            " breached ",
+	"channel":        " presence written ",
+	"clarification":  " requested resolved ",
+	"commitment":     " fired ",
+	"compensation":   " completed failed manual-intervention-required paused requested started ",
+	"connector":      " auth-expired authorized ",
+	"context":        " summarized ",
+	"conversation":   " closed exchanged opened ",
+	"deployment":     " canary-adjusted promoted rolled-back state-changed ",
+	"dispatch":       " fanned-out joined ",
+	"egress":         " decided ",
+	"envelope":       " nl-to-format-engaged recovery-applied refusal retry-attempted retry-exhausted truncated ",
+	"eval":           " completed scored started ",
+	"goal":           " closed evaluated ",
+	"import":         " applied ",
+	"interrupt":      " requested resolved ",
+	"lease":          " acquired handed-off lost renewed ",
+	"log":            " appended ",
+	"memory":         " compacted written ",
+	"model":          " capability-insufficient capability-substituted ",
+	"negotiation":    " decided ",
+	"node":           " cancelled completed dispatched failed resumed retried skipped started suspend-failed suspended ",
+	"orchestrator":   " decided ",
+	"output":         " chunk ",
+	"prompt":         " composed ",
+	"proposal":       " activated created ",
+	"provider":       " usage ",
+	"replay":         " diverged diverged-at-refusal ",
+	"roster":         " run-initiated ",
+	"run":            " cancelled completed dead-lettered failed paused restored-from-snapshot resume-started resumed started ",
+	"tool":           " session-closed session-opened ",
+	"trigger":        " delivery-attempted subscription-state-changed ",
+	"variable":       " changed ",
+	"version":        " pinned ",
+	"voice":          " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
+	"workflow-chain": " confidence-escalated event ",
+	"workflow":       " loopback-limit restored stalled ",
+	"workspace":      " updated ",
+}
+
+func registeredDomain(first string) bool { return registered2[first] != "" }
+
+func registeredType(typ string) bool {
+	first, verb, ok := strings.Cut(typ, ".")
+	return ok && verb != "" && strings.Contains(registered2[first], " "+verb+" ")
+}
+
+// renames are the types beyond the vocabulary's that SchemaV2 calls
+// differently.
+var renames = [...]struct{ v1, v2 string }{
+	{"agent.promptResolved", "agent.prompt-resolved"},
+	{"agent.invocation.started", "agent.invocation-started"},
+	{"agent.invocation.completed", "agent.invocation-completed"},
+	{"agent.memory.consolidated", "agent.memory-consolidated"},
+	{"run.resuming", "run.resume-started"},
+	{"run.dead_lettered", "run.dead-lettered"},
+	{"core.workflowChain.event", "workflow-chain.event"},
+	{"core.workflowChain.confidence-escalated", "workflow-chain.confidence-escalated"},
+	{"tool.session.opened", "tool.session-opened"},
+	{"tool.session.closed", "tool.session-closed"},
+	{"replay.divergedAtRefusal", "replay.diverged-at-refusal"},
+}
+
+// renamed returns a type of the other major as the profile calls it.
+func renamed(p Profile, typ string) string {
+	for _, r := range renames {
+		if p == SchemaV2 && typ == r.v1 {
+			return r.v2
+		}
+		if p != SchemaV2 && typ == r.v2 {
+			return r.v1
+		}
+	}
+	return typ
+}

@@ -1,0 +1,248 @@
+package openwop
+
+import (
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// unknowns are a line's unknown members, which the rules ask about too.
+type unknowns struct {
+	all   dialect.Unknowns
+	pairs []struct{ key, raw string }
+}
+
+func (u *unknowns) Reset() {
+	u.all.Reset()
+	u.pairs = u.pairs[:0]
+}
+
+func (u *unknowns) Add(key, raw string) bool {
+	if !u.all.Add(key, raw) {
+		return false
+	}
+	u.pairs = append(u.pairs, struct{ key, raw string }{key, raw})
+	return true
+}
+
+// Get returns the value of a member, or "".
+func (u *unknowns) Get(key string) string {
+	for _, p := range u.pairs {
+		if p.key == key {
+			return p.raw
+		}
+	}
+	return ""
+}
+
+func (u *unknowns) Each(f func(key, raw string)) {
+	for _, p := range u.pairs {
+		f(p.key, p.raw)
+	}
+}
+
+// Keep puts the members into the event.
+func (u *unknowns) Keep(ev *agentevents.Event) error {
+	if len(u.pairs) == 0 {
+		return nil
+	}
+	return u.all.Keep(ev, Name)
+}
+
+// Names in the extra member that are no members of the line. See the package
+// comment.
+const (
+	keptSpelled = "~spelled"
+	keptAbsent  = "~absent"
+	keptType    = "~type"
+	keptProfile = "~profile"
+)
+
+// envelopeKey is the name under which a member of the envelope is kept.
+func envelopeKey(name string) string {
+	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") {
+		return "/" + token(name)
+	}
+	return name
+}
+
+// memberOf is the inverse of envelopeKey. It reports false for the name of
+// something else.
+func memberOf(key string) (string, bool) {
+	switch {
+	case strings.HasPrefix(key, "/~0"), strings.HasPrefix(key, "/~1"):
+		return untoken(key[1:]), true
+	case strings.HasPrefix(key, "/"), strings.HasPrefix(key, "~"):
+		return "", false
+	}
+	return key, true
+}
+
+var (
+	tokens   = strings.NewReplacer("~", "~0", "/", "~1")
+	untokens = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// token returns the name as part of a JSON pointer.
+func token(name string) string {
+	if !strings.ContainsAny(name, "~/") {
+		return name
+	}
+	return tokens.Replace(name)
+}
+
+func untoken(s string) string { return untokens.Replace(s) }
+
+// appendPointer appends the pointer of a member to a list. member is as in the
+// tables of names.
+func appendPointer(list []byte, at, member string) []byte {
+	if len(list) > 0 {
+		list = append(list, ',')
+	}
+	list = append(list, '"')
+	list = append(list, at...)
+	list = append(list, '/')
+	return append(list, member[1:len(member)-1]...) // with the closing quote
+}
+
+// kept is what an event's extra member says.
+type kept struct {
+	raw              string // the object; empty if there is none
+	spelled, absent  set    // members of the payload
+	envSpelled       set    // members of the envelope
+	envAbsent        set
+	errWord, errCode bool // the error has "error", or an empty code
+	noMessage        bool // the error has no message
+	noCode           bool // and no code
+	typ              string
+	profile          string // of the line, if it has members that the profile does not allow
+}
+
+// same reports whether the line broke the closedness of the same profile; it
+// is written as it was then.
+func (k *kept) same(p Profile) bool { return k.profile != "" && k.profile == p.String() }
+
+func (k *kept) read(ev *agentevents.Event) {
+	*k = kept{raw: string(ev.Extra(string(Name)))}
+	if k.raw == "" {
+		return
+	}
+	if !strings.HasPrefix(k.raw, "{") {
+		k.raw = ""
+		return
+	}
+	eachMember(k.raw, func(name, value string) {
+		switch name {
+		case keptType:
+			k.typ = textOf(value)
+		case keptProfile:
+			k.profile = textOf(value)
+		case keptSpelled:
+			k.pointers(value, &k.spelled, &k.envSpelled)
+		case keptAbsent:
+			k.pointers(value, &k.absent, &k.envAbsent)
+		}
+	})
+}
+
+func (k *kept) pointers(list string, payload, envelope *set) {
+	var s jsonwire.Scanner
+	s.Reset(list)
+	if s.Array() != nil {
+		return
+	}
+	for {
+		if ok, err := s.Elem(); err != nil || !ok {
+			return
+		}
+		p, err := s.String()
+		if err != nil {
+			return
+		}
+		switch p {
+		case "/payload/error/error":
+			k.errWord = true
+		case "/payload/error/code":
+			if payload == &k.spelled {
+				k.errCode = true
+			} else {
+				k.noCode = true
+			}
+		case "/payload/error/message":
+			k.noMessage = true
+		}
+		if name, ok := strings.CutPrefix(p, "/payload/"); ok {
+			*payload |= 1 << numberOf(memberNames[:], name)
+		} else {
+			*envelope |= 1 << numberOf(envelopeNames[:], strings.TrimPrefix(p, "/"))
+		}
+	}
+}
+
+// numberOf returns the number of a name in a table, or 0.
+func numberOf(names []string, name string) int {
+	for i, lit := range names {
+		if lit[1:len(lit)-len(`":`)] == name {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// get returns the value of a member that was kept, or "".
+func (k *kept) get(key string) string {
+	if k.raw == "" {
+		return ""
+	}
+	found := ""
+	eachMember(k.raw, func(name, value string) {
+		if name == key {
+			found = value
+		}
+	})
+	return found
+}
+
+// eachMember calls f for the members of an object; anything else has none.
+func eachMember(object string, f func(name, value string)) {
+	var s jsonwire.Scanner
+	s.Reset(object)
+	if s.Object() != nil {
+		return
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return
+		}
+		f(name, object[start:s.Offset()])
+	}
+}
+
+// textOf returns the text of a JSON string, and none of anything else.
+func textOf(raw string) string {
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	text, err := s.String()
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// hasText reports whether an object has a member of that name that is a
+// string.
+func hasText(object, member string) bool {
+	has := false
+	eachMember(object, func(name, value string) { has = has || name == member && strings.HasPrefix(value, `"`) })
+	return has
+}
+
+// isObject reports whether a JSON value is an object.
+func isObject(raw string) bool { return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") }

@@ -1,0 +1,62 @@
+package openwop
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// ConversationMessage is a record of its own in OpenWOP (RFC 0002, section G),
+// which stands in channels and snapshots. The root reads and writes it inside
+// agent.message.created; these functions take it out of there, so that unknown
+// members survive.
+
+const (
+	messageHead = `{"id":"","sequence":0,"timestamp":"0001-01-01T00:00:00.000Z","type":"agent.message.created","runId":"","payload":{"message":`
+	messageTail = `}}`
+)
+
+// ParseMessage reads a ConversationMessage, or a ConversationTurn. Members
+// that it does not know are kept. Nothing but the types of members is checked.
+func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
+	if err := jsonwire.Valid(string(text)); err != nil {
+		return agentevents.ConversationMessage{}, err
+	}
+	var ev agentevents.Event
+	if err := ev.UnmarshalJSON([]byte(messageHead + string(text) + messageTail)); err != nil {
+		var le *agentevents.LineError
+		if errors.As(err, &le) {
+			at := max(0, le.Column-len(messageHead))
+			return agentevents.ConversationMessage{}, &jsonwire.SyntaxError{Offset: at, Msg: le.Err.Error()}
+		}
+		return agentevents.ConversationMessage{}, err
+	}
+	p, ok := ev.Payload.(*agentevents.MessageCreated)
+	if !ok {
+		return agentevents.ConversationMessage{}, errors.New("openwop: not a message")
+	}
+	return p.Message, nil
+}
+
+// AppendMessage appends a ConversationMessage as one JSON object, with the
+// members in the order of the RFC and the members it was read with. It appends
+// nothing and returns an error when the message cannot be written.
+func AppendMessage(dst []byte, m agentevents.ConversationMessage) ([]byte, error) {
+	if m.Content == "" {
+		m.Content = "null"
+	}
+	ev := agentevents.Event{Time: time.Time{}, Payload: &agentevents.MessageCreated{Message: m}}
+	line, err := ev.AppendJSON(nil)
+	if err != nil {
+		return dst, err
+	}
+	text := string(line)
+	start := strings.Index(text, `"payload":{"message":`)
+	if start < 0 || !strings.HasSuffix(text, messageTail) {
+		return dst, errors.New("openwop: not a message")
+	}
+	return append(dst, text[start+len(`"payload":{"message":`):len(text)-len(messageTail)]...), nil
+}

@@ -1,0 +1,595 @@
+package openwop
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The rules that a strict decoder knows. Those of the schemas bind under
+// SchemaV1 and SchemaV2 as they are published; RFC0002 asks for what its text
+// says. Three are about several lines of a run: causation, sequence and
+// terminal.
+const (
+	RuleRequired  agentevents.Rule = "openwop-required"     // a required member is missing
+	RuleID        agentevents.Rule = "openwop-id"           // an id without the length or the grammar of the profile
+	RuleType      agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
+	RuleEnum      agentevents.Rule = "openwop-enum"         // a word outside a closed list
+	RuleRange     agentevents.Rule = "openwop-range"        // a number outside its range, a fraction where there is none, a text too short or too long
+	RuleForm      agentevents.Rule = "openwop-form"         // a value that is no object, or a decision or question of another form
+	RuleClosed    agentevents.Rule = "openwop-closed"       // a member that a closed object does not have
+	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result and an error at once
+	RuleDuration  agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
+	RuleCausation agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
+	RuleSequence  agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
+	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal one
+)
+
+// runState is what a strict decoder knows of a run. It is kept for every run
+// of the log.
+type runState struct {
+	last  uint64
+	ended bool
+	calls []call
+}
+
+// A call waits for its return.
+type call struct{ callID, eventID string }
+
+func broken(rule agentevents.Rule, f *fields, pointer, detail string) error {
+	return &agentevents.InvariantError{
+		Rule: rule, Kind: agentevents.Kind(f.typ), RunID: f.runID, AgentID: f.val[mAgentID], EventID: f.eventID, Sequence: f.sequence,
+		Pointer: pointer, Detail: detail,
+	}
+}
+
+// check returns the first broken rule of a line.
+func (d *Decoder) check(f *fields, v int) error {
+	if err := d.checkEnvelope(f); err != nil {
+		return err
+	}
+	if v != vUnknown {
+		if err := d.checkPayload(f, v); err != nil {
+			return err
+		}
+	}
+	return d.checkRun(f, v)
+}
+
+func (d *Decoder) checkEnvelope(f *fields) error {
+	p := d.o.Profile
+	required := envelopeRequired
+	if p == SchemaV2 {
+		required |= 1 << eSchemaVersion
+	}
+	if missing := required &^ f.env; missing != 0 {
+		name := strings.Trim(envelopeNames[missing.lowest()-1], `":`)
+		return broken(RuleRequired, f, "/"+name, "is required")
+	}
+	for _, id := range [...]struct {
+		form IDForm
+		m    int
+		text string
+	}{{EventID, eEventID, f.eventID}, {RunID, eRunID, f.runID}, {NodeID, eNodeID, f.nodeID}, {EventID, eCausationID, f.causationID}} {
+		if f.env.has(id.m) && !ValidID(p, id.form, id.text) {
+			return broken(RuleID, f, "/"+strings.Trim(envelopeNames[id.m-1], `":`), badID(id.text))
+		}
+	}
+	if !legalType(p, f.typ) {
+		return broken(RuleType, f, "/type", strconv.Quote(f.typ)+" is neither a registered type nor one of a vendor")
+	}
+	if p == RFC0002 {
+		return nil
+	}
+	var err error
+	eachMember("{"+d.keptVersions()+"}", func(name, raw string) {
+		switch {
+		case err != nil:
+		case name == "schemaVersion" && (!whole(raw) || p == SchemaV2 && raw == "0"):
+			err = broken(RuleRange, f, "/schemaVersion", raw+" is not a version")
+		case name == "engineVersion" && p == SchemaV1 && !strings.HasPrefix(raw, `"`):
+			err = broken(RuleForm, f, "/engineVersion", "is not a text")
+		case name == "engineVersion" && p == SchemaV2 && !whole(raw):
+			err = broken(RuleRange, f, "/engineVersion", raw+" is not a whole number from 0 on")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if p == SchemaV2 && f.extra != "" {
+		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
+	}
+	return nil
+}
+
+// keptVersions returns schemaVersion and engineVersion of the line as members.
+func (d *Decoder) keptVersions() string {
+	var out []byte
+	for _, name := range [...]string{"schemaVersion", "engineVersion"} {
+		if raw := d.unknown.Get(name); raw != "" {
+			if out != nil {
+				out = append(out, ',')
+			}
+			out = append(append(append(append(out, '"'), name...), `":`...), raw...)
+		}
+	}
+	return string(out)
+}
+
+func badID(id string) string {
+	if id == "" {
+		return "is empty"
+	}
+	return strconv.Quote(id) + " has not the form of the profile"
+}
+
+// whole reports whether the text of a JSON number is a whole one from 0 on.
+func whole(raw string) bool {
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	_, err := sequence(&s)
+	return err == nil
+}
+
+func (d *Decoder) checkPayload(f *fields, v int) error {
+	p := d.o.Profile
+	vs := &variants[v]
+	has := f.seen.has
+	at := func(m int) string { return "/payload/" + memberName(m) }
+	if missing := vs.required(p) &^ f.seen; missing != 0 {
+		return broken(RuleRequired, f, at(missing.lowest()), "is required")
+	}
+	if v == vToolCalled && p == RFC0002 && !has(mArguments) && !has(mArgsHash) {
+		return broken(RuleRequired, f, at(mArguments), "is required, unless there is argsHash")
+	}
+	switch {
+	case p == RFC0002:
+	case v == vNodeSuspended && !hasText(string(f.details)+"}", "interruptId"):
+		return broken(RuleRequired, f, at(mInterruptID), "is required")
+	case v == vApprovalRequested && p == SchemaV1:
+		for _, name := range [...]string{"artifactId", "artifactType", "actions"} {
+			if d.unknown.Get("/payload/"+name) == "" {
+				return broken(RuleRequired, f, "/payload/"+name, "is required")
+			}
+		}
+	}
+	if err := d.checkClosed(f, v); err != nil {
+		return err
+	}
+	for rest := f.seen & vs.members & idMembers; rest != 0; rest &= rest - 1 {
+		m := rest.lowest()
+		if m == mInterruptID && p != SchemaV2 || m == mNodeID && p == SchemaV1 && f.val[m] != "" {
+			continue
+		}
+		form := idForm(m)
+		if m == mCallID || m == mToolID || m == mToolName || m == mGateID || m == mPrincipal && v != vToolCalled || m == mKey {
+			if f.val[m] == "" {
+				return broken(RuleID, f, at(m), "is empty")
+			}
+			continue
+		}
+		if m == mPrincipal {
+			continue
+		}
+		if !ValidID(p, form, f.val[m]) {
+			return broken(RuleID, f, at(m), badID(f.val[m]))
+		}
+	}
+	for _, w := range [...]struct {
+		m     int
+		words []string
+	}{{mVerbosity, verbosities}, {mTransport, transports}, {mStatus, toolStatuses}} {
+		if has(w.m) && !slices.Contains(w.words, f.val[w.m]) {
+			return broken(RuleEnum, f, at(w.m), strconv.Quote(f.val[w.m])+" is not one of the values")
+		}
+	}
+	for _, m := range [...]int{mFrom, mTo, mAgent} {
+		if vs.members.has(m) && has(m) && p == RFC0002 {
+			if err := checkRef(f, m); err != nil {
+				return err
+			}
+		}
+	}
+	if has(mConfidence) && (f.number[0] < 0 || f.number[0] > 1) {
+		return broken(RuleRange, f, at(mConfidence), "is not in [0, 1]")
+	}
+	if has(mDurationMs) || has(mTimeoutMs) {
+		m := mDurationMs
+		if has(mTimeoutMs) {
+			m = mTimeoutMs
+		}
+		if f.duration < 0 || f.fraction {
+			return broken(RuleRange, f, at(m), "is not a whole number of milliseconds from 0 on")
+		}
+	}
+	if has(mIteration) && f.count[2] < 1 {
+		return broken(RuleRange, f, at(mIteration), "is below 1")
+	}
+	if has(mError) {
+		if err := checkError(f, p); err != nil {
+			return err
+		}
+	}
+	if f.dataKeys&badQuestion != 0 {
+		return broken(RuleForm, f, at(mQuestions), "has a question without id or text")
+	}
+	switch v {
+	case vToolReturned:
+		if has(mError) && (has(mResult) || has(mOutcome)) {
+			return broken(RuleResult, f, at(mError), "stands beside a result")
+		}
+		if has(mDurationMs) && p != RFC0002 && refused(f.val[mStatus]) {
+			return broken(RuleDuration, f, at(mDurationMs), "a call that was refused has no duration")
+		}
+	case vCapBreached:
+		if p != RFC0002 && !slices.Contains(capKinds, f.val[mKind]) {
+			return broken(RuleEnum, f, at(mKind), strconv.Quote(f.val[mKind])+" is not one of the values")
+		}
+		if f.val[mKind] == "" {
+			return broken(RuleEnum, f, at(mKind), "is empty")
+		}
+		if has(mLimit) && f.number[1] < 0 || has(mObserved) && f.number[2] < 0 {
+			return broken(RuleRange, f, at(mLimit), "limit or observed is below 0")
+		}
+	case vOrchestrator:
+		if err := checkDecision(f, p); err != nil {
+			return err
+		}
+	case vAskRequested, vPermitRequested, vAskResolved, vPermitResolved:
+		if v == vAskRequested && f.dataKeys&1 == 0 || v == vPermitRequested && p != RFC0002 && (f.dataKeys&2 == 0 || f.val[mTitle] == "") {
+			return broken(RuleRequired, f, at(mData), "lacks its questions or its title")
+		}
+		if n := utf8.RuneCountInString(f.val[mKey]); n > 256 {
+			return broken(RuleRange, f, at(mKey), "is longer than 256 characters")
+		}
+		if v == vPermitRequested && p != RFC0002 {
+			for _, name := range [...]string{"artifactId", "artifactType", "actions"} {
+				if d.unknown.Get("/payload/data/"+name) == "" {
+					return broken(RuleRequired, f, "/payload/data/"+name, "is required")
+				}
+			}
+		}
+		if v == vAskRequested && p != RFC0002 && len(f.questions) == 0 {
+			return broken(RuleRange, f, at(mData), "has no questions")
+		}
+	case vNodeSuspended:
+		if p == RFC0002 {
+			break
+		}
+		if n := utf8.RuneCountInString(f.val[mReason]); has(mReason) && p == SchemaV2 && (n < 1 || n > 64) {
+			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
+		}
+		var err error
+		eachMember(string(f.details)+"}", func(name, raw string) {
+			kinds := interruptKinds1
+			if p == SchemaV2 {
+				kinds = interruptKinds2
+			}
+			switch {
+			case err != nil:
+			case name == "kind" && !slices.Contains(kinds, textOf(raw)):
+				err = broken(RuleEnum, f, at(mKind), "is not one of the values")
+			case name == "interruptId" && (textOf(raw) == "" || p == SchemaV2 && !ValidID(p, InterruptID, textOf(raw))):
+				err = broken(RuleID, f, at(mInterruptID), badID(textOf(raw)))
+			case name == "key" && textOf(raw) == "":
+				err = broken(RuleID, f, at(mKey), "is not a text or empty")
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if p == RFC0002 {
+		return nil
+	}
+	for rest := f.seen & vs.members & (1<<mOutputs | 1<<mAnswers); rest != 0; rest &= rest - 1 {
+		if m := rest.lowest(); !isObject(f.val[m]) {
+			return broken(RuleForm, f, at(m), "is not an object")
+		}
+	}
+	if v == vRunStarted && has(mInputs) && !isObject(f.val[mInputs]) {
+		return broken(RuleForm, f, at(mInputs), "is not an object")
+	}
+	return nil
+}
+
+// idMembers are the members that are ids or may not be empty.
+const idMembers set = 1<<mAgentID | 1<<mNodeID | 1<<mToolID | 1<<mToolName | 1<<mCallID | 1<<mFromAgentID | 1<<mToAgentID | 1<<mTypeID |
+	1<<mInterruptID | 1<<mWorkflowID | 1<<mGateID | 1<<mPrincipal | 1<<mKey
+
+// idForm returns the form of an id in a payload.
+func idForm(m int) IDForm {
+	switch m {
+	case mNodeID:
+		return NodeID
+	case mFromAgentID, mToAgentID:
+		return HandoffID
+	case mTypeID:
+		return TypeID
+	case mInterruptID:
+		return InterruptID
+	case mWorkflowID:
+		return WorkflowID
+	}
+	return AgentID
+}
+
+// refused reports whether a status says that the call never began.
+func refused(status string) bool {
+	return status == string(agentevents.ToolForbidden) || status == string(agentevents.ToolRateLimited)
+}
+
+// declares reports whether the schemas have a member that the vocabulary has
+// no field for.
+func (v *variant) declares(name string) bool { return strings.Contains(v.legal, " "+name+" ") }
+
+// hatch reports whether a name is one of the extensions that SchemaV2 allows
+// in most closed payloads.
+func hatch(name string) bool {
+	return strings.HasPrefix(name, "openwop-") || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "vendor.")
+}
+
+// undeclared are members that the decoder reads into the vocabulary although
+// the schema does not have them.
+func undeclared(v int) set {
+	switch v {
+	case vToolCalled:
+		return 1<<mToolID | 1<<mArguments
+	case vToolReturned:
+		return 1<<mToolID | 1<<mResult
+	case vHandoff:
+		return 1<<mAgentID | 1<<mFrom | 1<<mTo | 1<<mContext
+	case vDecided:
+		return 1 << mReasoning
+	case vNodeStarted, vNodeCompleted:
+		return 1<<mAgentID | 1<<mAgent
+	case vAskResolved:
+		return 1<<mAgentID | 1<<mAnsweredBy
+	case vPermitResolved:
+		return 1<<mAgentID | 1<<mPrincipal
+	case vReasoned, vDelta, vOrchestrator, vAskRequested, vPermitRequested, vMessage, vApprovalGranted, vApprovalRejected:
+		return 0
+	}
+	return 1 << mAgentID
+}
+
+func (d *Decoder) checkClosed(f *fields, v int) error {
+	vs := &variants[v]
+	p := d.o.Profile
+	if !vs.closed(p) {
+		return nil
+	}
+	if p == SchemaV2 {
+		switch v {
+		case vClarRequested, vClarResolved, vApprovalRequested, vApprovalGranted, vApprovalRejected:
+			return broken(RuleRequired, f, "/payload/kind", "is required: the payload is that of an interrupt")
+		}
+		if rest := f.seen & undeclared(v); rest != 0 {
+			m := rest.lowest()
+			return broken(RuleClosed, f, "/payload/"+memberName(m), "is not a member of the payload, which is closed")
+		}
+	}
+	if f.extra != "" {
+		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
+	}
+	return nil
+}
+
+// checkRef checks an AgentRef by the RFC, section A.
+func checkRef(f *fields, m int) error {
+	ref := &f.agent
+	switch m {
+	case mFrom:
+		ref = &f.from
+	case mTo:
+		ref = &f.to
+	}
+	at := "/payload/" + memberName(m)
+	if ref.AgentID == "" {
+		return broken(RuleRequired, f, at+"/agentId", "is required")
+	}
+	switch s := ref.AgentSharing; s {
+	case "", agentevents.Isolated, agentevents.Shared:
+	default:
+		if _, ok := s.Group(); !ok {
+			return broken(RuleEnum, f, at+"/agentSharing", strconv.Quote(string(s))+" is not one of the values")
+		}
+	}
+	switch c := ref.ModelClass; c {
+	case "", agentevents.ModelReasoning, agentevents.ModelWriting, agentevents.ModelCoding, agentevents.ModelResearch,
+		agentevents.ModelClassification, agentevents.ModelGeneral:
+	default:
+		return broken(RuleEnum, f, at+"/modelClass", strconv.Quote(string(c))+" is not one of the values")
+	}
+	return nil
+}
+
+func checkError(f *fields, p Profile) error {
+	if f.errHas&hasMessage == 0 {
+		return broken(RuleRequired, f, "/payload/error/message", "is required")
+	}
+	if p == RFC0002 {
+		if f.errHas&(hasCode|hasErrorWord) == 0 {
+			return broken(RuleRequired, f, "/payload/error/code", "is required")
+		}
+		return nil
+	}
+	if f.errHas&hasCode == 0 {
+		return broken(RuleRequired, f, "/payload/error/code", "is required")
+	}
+	if f.err.Code == "" || f.err.Message == "" {
+		return broken(RuleRange, f, "/payload/error", "has an empty code or message")
+	}
+	if f.errHas&hasDetails != 0 && !isObject(string(f.err.Details)) {
+		return broken(RuleForm, f, "/payload/error/details", "is not an object")
+	}
+	return nil
+}
+
+// checkDecision checks the decision of an orchestrator: one of three forms,
+// each closed.
+func checkDecision(f *fields, p Profile) error {
+	if p == RFC0002 {
+		return nil
+	}
+	if why := decisionError(f.val[mDecision], p, false); why != "" {
+		return broken(RuleForm, f, "/payload/decision", why)
+	}
+	return nil
+}
+
+// decisionError says what is wrong with the decision of an orchestrator, or
+// "". Members beyond its form are not wrong if open says so.
+func decisionError(raw string, p Profile, open bool) string {
+	if !isObject(raw) {
+		return "is not an object"
+	}
+	var kind, prompt, workers, extra string
+	reason, inputs, bad := true, "", ""
+	allowed := " kind "
+	eachMember(raw, func(name, value string) {
+		if name == "kind" {
+			kind = textOf(value)
+		}
+	})
+	switch kind {
+	case "next-worker":
+		allowed += "nextWorkerIds confidence "
+		if p == SchemaV2 {
+			allowed += "nextWorkerInputs "
+		}
+	case "ask-user":
+		allowed += "prompt "
+	case "terminate":
+		allowed += "reason confidence "
+		if p == SchemaV2 {
+			allowed += "successCriteria "
+		}
+	default:
+		return "is not next-worker, ask-user or terminate"
+	}
+	eachMember(raw, func(name, value string) {
+		if !open && !strings.Contains(allowed, " "+name+" ") {
+			extra = name
+		}
+		switch name {
+		case "nextWorkerIds":
+			workers = value
+		case "nextWorkerInputs":
+			inputs = value
+		case "prompt":
+			prompt = textOf(value)
+		case "reason":
+			reason = textOf(value) != ""
+		case "confidence":
+			if n, err := strconv.ParseFloat(value, 64); err != nil || n < 0 || n > 1 {
+				bad = "has a confidence that is not in [0, 1]"
+			}
+		case "successCriteria":
+			if !validCriteria(value, open) {
+				bad = "has successCriteria of another form"
+			}
+		}
+	})
+	switch {
+	case extra != "":
+		return "has the member " + strconv.Quote(extra) + ", which its form does not have"
+	case bad != "":
+		return bad
+	case !reason:
+		return "has an empty reason"
+	case kind == "ask-user" && prompt == "":
+		return "has no prompt"
+	case kind == "next-worker":
+		n, ok := count(workers, func(v string) bool {
+			id := textOf(v)
+			return id != "" && utf8.RuneCountInString(id) <= 256
+		})
+		if !ok || n == 0 {
+			return "has no list of nextWorkerIds"
+		}
+		if inputs != "" {
+			if k, ok := count(inputs, isObject); !ok || k != n {
+				return "has nextWorkerInputs that are not one object for each worker"
+			}
+		}
+	}
+	return ""
+}
+
+func validCriteria(list string, open bool) bool {
+	_, ok := count(list, func(v string) bool {
+		good, members := 0, 0
+		eachMember(v, func(name, value string) {
+			members++
+			if name == "key" && textOf(value) != "" || name == "met" && (value == "true" || value == "false") {
+				good++
+			}
+		})
+		return good == 2 && (open || members == 2)
+	})
+	return ok
+}
+
+// count returns how many elements a JSON array has, and whether it is one
+// whose elements are all good.
+func count(list string, good func(string) bool) (n int, ok bool) {
+	var s jsonwire.Scanner
+	s.Reset(list)
+	if s.Array() != nil {
+		return 0, false
+	}
+	for ok = true; ; n++ {
+		more, err := s.Elem()
+		if err != nil || !more {
+			return n, ok && err == nil
+		}
+		raw, err := s.Raw()
+		if err != nil {
+			return n, false
+		}
+		ok = ok && good(raw)
+	}
+}
+
+// checkRun checks what a line says against those before it.
+func (d *Decoder) checkRun(f *fields, v int) error {
+	r := d.runs[f.runID]
+	if r == nil {
+		if d.runs == nil {
+			d.runs = map[string]*runState{}
+		}
+		r = &runState{}
+		d.runs[f.runID] = r
+	} else if f.sequence <= r.last {
+		return broken(RuleSequence, f, "/sequence", strconv.FormatUint(f.sequence, 10)+" does not follow "+strconv.FormatUint(r.last, 10))
+	}
+	if r.ended {
+		return broken(RuleTerminal, f, "/type", "the run has ended")
+	}
+	switch v {
+	case vToolCalled:
+		if len(r.calls) == maxOpen {
+			r.calls = append(r.calls[:0], r.calls[maxOpen/2:]...)
+		}
+		r.calls = append(r.calls, call{f.val[mCallID], f.eventID})
+	case vToolReturned:
+		i := slices.IndexFunc(r.calls, func(c call) bool { return c.callID == f.val[mCallID] })
+		switch {
+		case i >= 0 && (f.causationID == r.calls[i].eventID || f.causationID == "" && refused(f.val[mStatus])):
+			r.calls = slices.Delete(r.calls, i, i+1)
+		case i >= 0:
+			return broken(RuleCausation, f, "/causationId", "is not "+strconv.Quote(r.calls[i].eventID)+", the event of the call")
+		case f.causationID == "" && !refused(f.val[mStatus]):
+			return broken(RuleCausation, f, "/causationId", "is required: it names the event of the call")
+		}
+	case vRunCompleted, vRunFailed, vRunCancelled:
+		r.ended = true
+	}
+	r.last = f.sequence
+	return nil
+}

@@ -1,0 +1,148 @@
+package openwop
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/dialecttest"
+)
+
+// golden are lines of each profile, at least one for every type that the
+// vocabulary has.
+var golden = map[Profile]string{
+	RFC0002: `{"eventId":"e1","runId":"r1","type":"run.started","payload":{"workflowId":"wf","inputs":{"q":1}},"timestamp":"2026-05-19T10:00:00.000Z","sequence":0}
+{"eventId":"e2","runId":"r1","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":0,"agent":{"agentId":"vendor.acme.support.tier1","agentSharing":"shared:team","memoryRef":"mem-1","modelClass":"reasoning"}},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1}
+{"eventId":"e3","runId":"r1","nodeId":"n1","type":"agent.reasoning.delta","payload":{"agentId":"host:planner","delta":"look up","sequence":0},"timestamp":"2026-05-19T10:00:02.000Z","sequence":2}
+{"eventId":"e4","runId":"r1","nodeId":"n1","type":"agent.reasoned","payload":{"agentId":"host:planner","reasoning":"look up the order first","verbosity":"summary"},"timestamp":"2026-05-19T10:00:03.000Z","sequence":3}
+{"eventId":"e5","runId":"r1","nodeId":"n1","type":"agent.toolCalled","payload":{"agentId":"host:planner","toolId":"orders:lookup","callId":"c1","arguments":{"z":9007199254740993,"a":"<b>&</b>"}},"timestamp":"2026-05-19T10:00:04.000Z","sequence":4}
+{"eventId":"e6","runId":"r1","nodeId":"n1","type":"agent.toolReturned","payload":{"agentId":"host:planner","toolId":"orders:lookup","callId":"c1","result":{"id":7},"durationMs":12},"timestamp":"2026-05-19T10:00:05.000Z","sequence":5,"causationId":"e5"}
+{"eventId":"e7","runId":"r1","type":"agent.toolCalled","payload":{"agentId":"core.system","toolId":"web:search","callId":"c2","argsHash":"9f86","principal":"core.system","transport":"mcp"},"timestamp":"2026-05-19T10:00:06.000Z","sequence":6}
+{"eventId":"e8","runId":"r1","type":"agent.toolReturned","payload":{"agentId":"core.system","toolId":"web:search","callId":"c2","error":{"code":"timeout","message":"slow","details":{"after":5},"retryable":true}},"timestamp":"2026-05-19T10:00:07.000Z","sequence":7,"causationId":"e7"}
+{"eventId":"e9","runId":"r1","type":"agent.toolReturned","payload":{"agentId":"core.system","toolId":"db:delete","callId":"c3","status":"forbidden"},"timestamp":"2026-05-19T10:00:08.000Z","sequence":8}
+{"eventId":"e10","runId":"r1","type":"agent.handoff","payload":{"from":{"agentId":"host:planner"},"to":{"agentId":"vendor.acme.support.tier1","modelClass":"writing"},"reason":"billing","context":{"order":7}},"timestamp":"2026-05-19T10:00:09.000Z","sequence":9}
+{"eventId":"e11","runId":"r1","nodeId":"n1","type":"agent.decided","payload":{"agentId":"host:planner","decision":{"refund":true},"confidence":0.42,"reasoning":"policy"},"timestamp":"2026-05-19T10:00:10.000Z","sequence":10}
+{"eventId":"e12","runId":"r1","type":"cap.breached","payload":{"kind":"confidence-escalation-suppressed","limit":0.7,"observed":0.42},"timestamp":"2026-05-19T10:00:11.000Z","sequence":11}
+{"eventId":"e13","runId":"r1","type":"runOrchestrator.decided","payload":{"agentId":"core.supervisor","decision":{"kind":"next-worker","nextWorkerIds":["n2"]},"iteration":1},"timestamp":"2026-05-19T10:00:12.000Z","sequence":12}
+{"eventId":"e14","runId":"r1","nodeId":"n1","type":"clarification.requested","payload":{"nodeId":"n1","interruptId":"i1","questions":[{"id":"q1","question":"Which one?","schema":{"type":"string"}}]},"timestamp":"2026-05-19T10:00:13.000Z","sequence":13}
+{"eventId":"e15","runId":"r1","nodeId":"n1","type":"clarification.resolved","payload":{"nodeId":"n1","interruptId":"i1","answers":{"q1":"both"},"answeredBy":"user"},"timestamp":"2026-05-19T10:00:14.000Z","sequence":14}
+{"eventId":"e16","runId":"r1","nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i2","reason":"low-confidence","agentId":"host:planner","threshold":0.7,"observed":0.42},"timestamp":"2026-05-19T10:00:15.000Z","sequence":15}
+{"eventId":"e17","runId":"r1","nodeId":"n1","type":"approval.requested","payload":{"nodeId":"n1","interruptId":"i2","title":"Refund","reason":"low confidence"},"timestamp":"2026-05-19T10:00:16.000Z","sequence":16}
+{"eventId":"e18","runId":"r1","type":"approval.granted","payload":{"gateId":"i2","principal":"ann"},"timestamp":"2026-05-19T10:00:17.000Z","sequence":17}
+{"eventId":"e19","runId":"r1","type":"approval.rejected","payload":{"gateId":"i3","principal":"ann","reason":"no"},"timestamp":"2026-05-19T10:00:18.000Z","sequence":18}
+{"eventId":"e20","runId":"r1","nodeId":"n1","type":"node.completed","payload":{"nodeId":"n1","outputs":{"ok":true},"durationMs":900,"agent":{"agentId":"vendor.acme.support.tier1"}},"timestamp":"2026-05-19T10:00:19.000Z","sequence":19}
+{"eventId":"e21","runId":"r1","nodeId":"n2","type":"node.failed","payload":{"nodeId":"n2","error":{"code":"x","message":"y"}},"timestamp":"2026-05-19T10:00:20.000Z","sequence":20}
+{"eventId":"e22","runId":"r1","nodeId":"n3","type":"node.skipped","payload":{"nodeId":"n3","reason":"when"},"timestamp":"2026-05-19T10:00:21.000Z","sequence":21}
+{"eventId":"e23","runId":"r1","type":"run.paused","payload":{"reason":"night"},"timestamp":"2026-05-19T10:00:22.000Z","sequence":22}
+{"eventId":"e24","runId":"r1","type":"run.resumed","payload":{},"timestamp":"2026-05-19T10:00:23.000Z","sequence":23}
+{"eventId":"e25","runId":"r1","type":"channel.written","payload":{"channel":"messages","value":{"messageId":"m1","from":"host:planner","to":"user","content":"done","ts":1747648824000},"reducer":"applyMessage","writtenAt":"2026-05-19T10:00:24.000Z"},"timestamp":"2026-05-19T10:00:24.000Z","sequence":24}
+{"eventId":"e26","runId":"r1","type":"run.completed","payload":{"outputs":{"ok":true}},"timestamp":"2026-05-19T10:00:25.000Z","sequence":25}
+{"eventId":"f1","runId":"r2","type":"run.failed","payload":{"error":{"code":"x","message":"y"}},"timestamp":"2026-05-19T10:00:26.000Z","sequence":0}
+{"eventId":"g1","runId":"r3","type":"run.cancelled","payload":{"reason":"stop"},"timestamp":"2026-05-19T10:00:27.000Z","sequence":0}
+{"eventId":"h1","runId":"r4","nodeId":"n1","type":"node.started","payload":{"agent":{"agentId":"a"}},"timestamp":"2026-05-19T10:00:27.000Z","sequence":0}
+{"eventId":"h2","runId":"r4","type":"acme.canvas.published","payload":{"id":1},"timestamp":"2026-05-19T10:00:28.000Z","sequence":1}
+`,
+	SchemaV1: `{"eventId":"e2","runId":"r1","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":0,"agent":{"agentId":"vendor.acme.support.tier1"}},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1}
+{"eventId":"e3","runId":"r1","type":"agent.reasoning.delta","payload":{"agentId":"host:planner","delta":"look up","sequence":0},"timestamp":"2026-05-19T10:00:02.000Z","sequence":2,"schemaVersion":2,"engineVersion":"1.2"}
+{"eventId":"e4","runId":"r1","type":"agent.reasoned","payload":{"agentId":"host:planner","reasoning":"","verbosity":"off"},"timestamp":"2026-05-19T10:00:03.000Z","sequence":3}
+{"eventId":"e5","runId":"r1","nodeId":"n1","type":"agent.toolCalled","payload":{"agentId":"host:planner","toolName":"orders.lookup","callId":"c1","inputs":{"id":7}},"timestamp":"2026-05-19T10:00:04.000Z","sequence":4}
+{"eventId":"e6","runId":"r1","nodeId":"n1","type":"agent.toolReturned","payload":{"agentId":"host:planner","toolName":"orders.lookup","callId":"c1","outcome":null,"status":"ok","durationMs":12},"timestamp":"2026-05-19T10:00:05.000Z","sequence":5,"causationId":"e5"}
+{"eventId":"e10","runId":"r1","type":"agent.handoff","payload":{"fromAgentId":"host:planner","toAgentId":"vendor.acme.support.tier1","reason":"billing"},"timestamp":"2026-05-19T10:00:09.000Z","sequence":9}
+{"eventId":"e11","runId":"r1","type":"agent.decided","payload":{"agentId":"host:planner","decision":null},"timestamp":"2026-05-19T10:00:10.000Z","sequence":10}
+{"eventId":"e12","runId":"r1","type":"cap.breached","payload":{"kind":"loop-iterations","limit":10,"observed":11},"timestamp":"2026-05-19T10:00:11.000Z","sequence":11}
+{"eventId":"e13","runId":"r1","type":"runOrchestrator.decided","payload":{"agentId":"core.supervisor","decision":{"kind":"ask-user","prompt":"?"}},"timestamp":"2026-05-19T10:00:12.000Z","sequence":12}
+{"eventId":"e14","runId":"r1","nodeId":"n1","type":"interrupt.requested","payload":{"kind":"clarification","key":"i1","data":{"questions":[{"id":"q1","question":"Which one?"}],"contextType":"x"},"timeoutMs":5},"timestamp":"2026-05-19T10:00:13.000Z","sequence":13}
+{"eventId":"e15","runId":"r1","nodeId":"n1","type":"interrupt.resolved","payload":{"nodeId":"n1","interruptId":"i1","kind":"clarification","resumeValue":{"q1":"both"}},"timestamp":"2026-05-19T10:00:14.000Z","sequence":14}
+{"eventId":"e17","runId":"r1","nodeId":"n1","type":"approval.requested","payload":{"nodeId":"n1","interruptId":"i2","artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept","reject"]},"timestamp":"2026-05-19T10:00:16.000Z","sequence":16}
+{"eventId":"e18","runId":"r1","nodeId":"n1","type":"clarification.requested","payload":{"nodeId":"n1","questions":[{"id":"q1","question":"Which one?"}]},"timestamp":"2026-05-19T10:00:13.000Z","sequence":17}
+{"eventId":"e19","runId":"r1","nodeId":"n1","type":"clarification.resolved","payload":{"nodeId":"n1","answers":{"q1":"both"}},"timestamp":"2026-05-19T10:00:14.000Z","sequence":18}
+{"eventId":"h2","runId":"r4","type":"agent.invocation.started","payload":{"invocationId":"inv-1","agentId":"a1","source":"run-api"},"timestamp":"2026-05-19T10:00:28.000Z","sequence":1}
+`,
+	SchemaV2: `{"eventId":"evt-0000000000-0001","runId":"acme/run-000000000001","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.llm","attempt":0},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1,"schemaVersion":1}
+{"eventId":"evt-0000000000-0003","runId":"acme/run-000000000001","type":"agent.reasoning-delta","payload":{"agentId":"host:planner","delta":"look up","sequence":0},"timestamp":"2026-05-19T10:00:02.000Z","sequence":2,"schemaVersion":2,"engineVersion":3}
+{"eventId":"evt-0000000000-0007","runId":"acme/run-000000000001","type":"agent.tool-called","payload":{"agentId":"host:planner","toolName":"orders.lookup","callId":"c-1","inputs":{"id":7},"causationHostId":"h","x-tool-id":"orders:lookup"},"timestamp":"2026-05-19T10:00:07.000Z","sequence":7,"schemaVersion":1}
+{"eventId":"evt-0000000000-0008","runId":"acme/run-000000000001","type":"agent.tool-returned","payload":{"agentId":"host:planner","toolName":"orders.lookup","callId":"c-1","outcome":1},"timestamp":"2026-05-19T10:00:08.000Z","sequence":8,"schemaVersion":1,"causationId":"evt-0000000000-0007"}
+{"eventId":"evt-0000000000-0009","runId":"acme/run-000000000001","type":"agent.handoff","payload":{"fromAgentId":"host:planner","toAgentId":"host:writer"},"timestamp":"2026-05-19T10:00:09.000Z","sequence":9,"schemaVersion":1}
+{"eventId":"evt-0000000000-0010","runId":"acme/run-000000000001","type":"orchestrator.decided","payload":{"agentId":"core.supervisor","decision":{"kind":"terminate","successCriteria":[{"key":"k","met":true}]}},"timestamp":"2026-05-19T10:00:10.000Z","sequence":10,"schemaVersion":1}
+{"eventId":"evt-0000000000-0011","runId":"acme/run-000000000001","nodeId":"n1","type":"interrupt.requested","payload":{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q1","question":"Which one?"}]}},"timestamp":"2026-05-19T10:00:11.000Z","sequence":11,"schemaVersion":1}
+{"eventId":"evt-0000000000-0012","runId":"acme/run-000000000001","nodeId":"n1","type":"interrupt.resolved","payload":{"nodeId":"n1","interruptId":"acme/int-000000000001","kind":"clarification","resumeValue":{"q1":"both"}},"timestamp":"2026-05-19T10:00:12.000Z","sequence":12,"schemaVersion":1}
+{"eventId":"evt-0000000000-0013","runId":"acme/run-000000000001","nodeId":"n1","type":"interrupt.requested","payload":{"kind":"approval","key":"acme/int-000000000002","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"]},"timeoutMs":5},"timestamp":"2026-05-19T10:00:13.000Z","sequence":13,"schemaVersion":1}
+{"eventId":"evt-0000000000-0014","runId":"acme/run-000000000001","nodeId":"n1","type":"interrupt.resolved","payload":{"nodeId":"n1","interruptId":"acme/int-000000000002","kind":"approval","reason":"fine","decision":"granted"},"timestamp":"2026-05-19T10:00:14.000Z","sequence":14,"schemaVersion":1}
+{"eventId":"evt-0000000000-0015","runId":"acme/run-000000000001","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"acme/int-000000000001","kind":"low-confidence","reason":"low-confidence"},"timestamp":"2026-05-19T10:00:15.000Z","sequence":15,"schemaVersion":1}
+{"eventId":"evt-0000000000-0016","runId":"acme/run-000000000001","type":"run.completed","payload":{"outputs":{}},"timestamp":"2026-05-19T10:00:16.000Z","sequence":16,"schemaVersion":1}
+`,
+}
+
+func goldens(p Profile) (list []dialecttest.Golden) {
+	for line := range strings.Lines(golden[p]) {
+		_, name, _ := strings.Cut(line, `"type":"`)
+		name, _, _ = strings.Cut(name, `"`)
+		list = append(list, dialecttest.Golden{Name: name, Lines: strings.TrimSuffix(line, "\n")})
+	}
+	return list
+}
+
+func TestSuite(t *testing.T) {
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		t.Run(p.String(), func(t *testing.T) {
+			dialecttest.Run(t, dialecttest.Dialect{
+				Name:    Name,
+				Decoder: func() agentevents.Decoder { return NewDecoder(Options{Profile: p}) },
+				Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{Profile: p}) },
+				Golden:  goldens(p),
+				Ignore:  []string{"/openwop/schemaVersion"},
+				Adapt: func(ev *agentevents.Event) {
+					if p == RFC0002 {
+						return
+					}
+					switch pl := ev.Payload.(type) {
+					case *agentevents.CapBreached:
+						pl.Cap = "loop-iterations"
+					case *agentevents.OrchestratorDecided:
+						pl.Decision = `{"kind":"ask-user","prompt":"?"}`
+					}
+				},
+			})
+		})
+	}
+}
+
+// What the encoder writes keeps the rules of its profile, whatever the event.
+func TestWrittenIsStrict(t *testing.T) {
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		for info := range agentevents.Kinds() {
+			full := dialecttest.Filled(info.Kind)
+			empty := agentevents.Event{Payload: agentevents.New(info.Kind)}
+			for _, ev := range []agentevents.Event{full, empty} {
+				switch pl := ev.Payload.(type) {
+				case *agentevents.CapBreached:
+					pl.Cap = "loop-iterations"
+				case *agentevents.OrchestratorDecided:
+					pl.Decision = `{"kind":"ask-user","prompt":"?"}`
+				case *agentevents.ToolReturned:
+					pl.OneEvent = true // its call comes with it
+				case *agentevents.ClarificationRequested:
+					if pl.Questions == nil {
+						pl.Questions = []agentevents.Question{{ID: "q", Question: "?"}}
+					}
+				}
+				out, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
+				if errors.Is(err, dialect.ErrNoCounterpart) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %s: %v", p, info.Kind, err)
+					continue
+				}
+				d := NewDecoder(Options{Strict: true, Profile: p})
+				for line := range strings.Lines(string(out)) {
+					if _, err := d.Decode(nil, []byte(strings.TrimSuffix(line, "\n"))); err != nil {
+						t.Errorf("%s: %v\n%s", p, err, line)
+					}
+				}
+			}
+		}
+	}
+}

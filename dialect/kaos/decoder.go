@@ -1,0 +1,794 @@
+package kaos
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Options configure a [Decoder]. The zero Options are usable.
+type Options struct {
+	// Strict refuses lines that break a rule of the document; see the Rule
+	// constants. The error is an [*agentevents.InvariantError]. Without it such
+	// lines are read as far as they can be.
+	Strict bool
+	// Anchor is a moment of the wall clock, and AnchorSeconds what the
+	// monotonic clock of the producing process read then. They turn timestamps
+	// into times. With the zero Anchor the monotonic clock is taken to have
+	// started at the Unix epoch: times are in 1970, their differences are
+	// right, and the first event of every run says "/timestamp":"monotonic" in
+	// its extra member.
+	Anchor        time.Time
+	AnchorSeconds float64
+}
+
+// The rules of the document that a strict decoder knows.
+const (
+	RuleRequired agentevents.Rule = "kaos-required" // a required member is missing or an id is empty
+	RuleEnum     agentevents.Rule = "kaos-enum"     // a subject, phase or kind of memory_event that the document does not list
+	RuleRange    agentevents.Rule = "kaos-range"    // a number below zero, a confidence outside [0, 1]
+	RulePhase    agentevents.Rule = "kaos-phase"    // a duration on start or progress, an error on anything but error
+	RuleFrame    agentevents.Rule = "kaos-frame"    // event or id of a frame differs from its data
+)
+
+// A Decoder turns KAOS lines into events; it implements
+// [agentevents.Decoder]. It reads JSON Lines and Server-Sent Events, also in
+// turns. It is for one log only, without concurrent use.
+//
+// What it remembers is bounded by the number of runs and that of open spans, of
+// which it remembers the latest 8,192 at least.
+type Decoder struct {
+	o       Options
+	clock   clock
+	docs    int
+	numbers dialect.Numbers
+	scanner jsonwire.Scanner
+	unknown dialect.Unknowns
+	rest    dialect.Unknowns // attributes that become no field
+	after   [numAttrs]uint8  // the attribute that came last time after another one
+
+	open openMap[spanKey, openSpan]
+	ids  map[idKey]int // how many of the spans that are in the maps of open have the id
+
+	frame frame
+}
+
+// NewDecoder returns a decoder.
+func NewDecoder(o Options) *Decoder {
+	return &Decoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds)}
+}
+
+// spanKey names a span.
+type spanKey struct{ run, span string }
+
+// idKey names what a span is about.
+type idKey struct {
+	subject        int
+	run, agent, id string
+}
+
+// openSpan is what the closing phases of a span may leave out.
+type openSpan struct {
+	subject    int
+	run, agent string // whose id it is
+	id         string // call, step, agent; the agent that hands over
+	tool       string // or the agent that takes over
+}
+
+// line is what was read of one document.
+type line struct {
+	text             string
+	typ              string
+	v                int
+	seen             uint32 // members, bit n for member n
+	sec, ns          int64
+	timeAt           int // where the timestamp is
+	sequence         int64
+	session          string
+	run, agent       string
+	payload          agentevents.Payload
+	subject, phase   string
+	span, parent     string
+	name             string
+	duration         agentevents.Opt[time.Duration]
+	errType, errText agentevents.Opt[string]
+	attrsAt          int // where the attributes are
+	own, more        int // members of an unknown type before and after the type
+	attrs            attrs
+	esc              escalation
+}
+
+// attrs are the attributes of a span that become fields.
+type attrs struct {
+	has                         attrSet
+	tool, call, result, step    string
+	description, subagent, task string
+	from, to, reason, arguments string
+	turn                        int
+	isError                     bool
+}
+
+type escalation struct{ kind, reason, details, token, id string }
+
+func (l *line) has(m int) bool { return l.seen&(1<<m) != 0 }
+
+// document appends the event of one JSON document.
+func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.Event, error) {
+	typ, err := typeOf(text)
+	if err != nil {
+		return dst, err
+	}
+	var own line // not in the decoder: there, every field would pass the write barrier
+	l := &own
+	l.text, l.typ, l.v = text, typ, variantOf(typ)
+	if err := d.read(l); err != nil {
+		return dst, err
+	}
+	if l.v == vEscalation && l.esc.kind != clarification {
+		*l = line{text: text, typ: typ, v: vUnknown}
+		if err := d.read(l); err != nil {
+			return dst, err
+		}
+	}
+	at, ok := time.Time{}, true
+	if l.has(mTimestamp) {
+		if at, ok = d.clock.time(l.sec, l.ns); !ok {
+			return dst, &jsonwire.SyntaxError{Offset: l.timeAt, Msg: "found a timestamp outside the years 0 to 9999"}
+		}
+	}
+	if d.o.Strict {
+		if err := d.check(l); err != nil {
+			return dst, err
+		}
+	}
+	d.docs++
+	d.frame.sequence = l.sequence
+	dst = append(dst, agentevents.Event{})
+	ev := &dst[len(dst)-1]
+	ev.ID = dialect.DerivedID(text, d.docs, 0)
+	ev.Sequence = d.numbers.Next(l.run)
+	ev.Time = at
+	ev.RunID = l.run
+	ev.SessionID = l.session
+	ev.AgentID = l.agent
+	ev.SchemaVersion = agentevents.SchemaVersion
+	if l.has(mSequence) && (l.sequence < 0 || uint64(l.sequence) != ev.Sequence) {
+		d.unknown.Add("sequence", strconv.FormatInt(l.sequence, 10))
+	}
+	switch l.v {
+	case vUnknown:
+		ev.Payload = d.unknownPayload(l)
+	case vSpan:
+		ev.SpanID, ev.ParentSpanID = l.span, l.parent
+		ev.Payload = d.spanPayload(l, ev)
+	case vEscalation:
+		ev.Payload = d.clarification(l)
+	case vMemory:
+		ev.Payload = d.memory(l)
+	case vApproval:
+		p := l.payload.(*agentevents.ApprovalRequested)
+		if p.ApprovalID = p.CallID; p.ApprovalID == "" {
+			p.ApprovalID = l.run // it is the run that is approved
+		}
+		ev.Payload = p
+	default:
+		ev.Payload = l.payload
+	}
+	if ev.Sequence == 0 && d.o.Anchor.IsZero() {
+		d.unknown.Add("/timestamp", `"monotonic"`)
+	}
+	if err := d.unknown.Keep(ev, Name); err != nil {
+		return dst[:len(dst)-1], err
+	}
+	return dst, nil
+}
+
+// unknownPayload makes the payload of a type that the document does not have.
+// Writers put the type last: what stands after it, and other members before,
+// was added to the line.
+func (d *Decoder) unknownPayload(l *line) agentevents.Payload {
+	p := &agentevents.Unknown{Type: unknownType(l.typ), Raw: "{}"}
+	raw := d.rest.Object()
+	if raw == "" {
+		return p
+	}
+	p.Raw = raw
+	if l.own == 0 || l.more == 0 {
+		return p
+	}
+	var s jsonwire.Scanner
+	s.Reset(string(raw))
+	_ = s.Object()
+	for i := 0; ; i++ {
+		if i == l.own {
+			p.Raw = raw[:s.Offset()] + "}"
+		}
+		name, ok, err := s.Member()
+		if !ok || err != nil {
+			return p
+		}
+		value, _ := s.Raw()
+		if i >= l.own {
+			d.keep(name, value)
+		}
+	}
+}
+
+// keep keeps a member of the line, and reports false when there is one of that
+// name.
+func (d *Decoder) keep(name, raw string) bool {
+	if strings.HasPrefix(name, "/") {
+		name = "/" + pointerToken(name)
+	}
+	return d.unknown.Add(name, raw)
+}
+
+// unknownType is the kind of a line of another type. A name that the
+// vocabulary has given to something else gets a prefix.
+func unknownType(typ string) agentevents.Kind {
+	k := agentevents.Kind(typ)
+	if _, taken := k.Info(); taken || strings.HasPrefix(typ, unknownPrefix) {
+		return agentevents.Kind(unknownPrefix) + k
+	}
+	return k
+}
+
+const unknownPrefix = string(Name) + ":"
+
+// typeOf returns the type of a document. It mostly is the last member, whose
+// text can be nothing else in a valid document.
+func typeOf(text string) (string, error) {
+	const name = `,"type":"`
+	if end := len(text) - len(`"}`); end > 0 && text[end:] == `"}` {
+		tail := text[max(0, end-64):end]
+		if i := strings.LastIndexByte(tail, '"') + 1; i >= len(name) && i < len(tail) && tail[i-len(name):i] == name && strings.IndexByte(tail[i:], '\\') < 0 {
+			return tail[i:], nil
+		}
+	}
+	var s jsonwire.Scanner
+	s.Reset(text)
+	if err := s.Object(); err != nil {
+		return "", err
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil {
+			return "", err
+		}
+		if !ok {
+			break
+		}
+		if name == "type" {
+			typ, err := s.String()
+			if typ == "" && err == nil {
+				break
+			}
+			return typ, err
+		}
+		if err := s.Skip(); err != nil {
+			return "", err
+		}
+	}
+	return "", &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: `the member "type" is missing or empty`}
+}
+
+// read reads a document whose type is known. Members that become no field are
+// in d.unknown, those of an unknown type in d.rest.
+func (d *Decoder) read(l *line) error {
+	s := &d.scanner
+	s.Reset(l.text)
+	d.unknown.Reset()
+	d.rest.Reset()
+	l.payload = newPayload(l.v)
+	names := variants[l.v].names
+	if err := s.Object(); err != nil {
+		return err
+	}
+	for last := 0; ; {
+		n, name, err := s.Field(names, last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			return s.End()
+		}
+		if n == 0 {
+			at := s.Offset()
+			raw, err := s.Raw()
+			if err != nil {
+				return err
+			}
+			added := false
+			if l.v == vUnknown {
+				added = d.rest.Add(name, raw)
+				if l.has(len(names)) {
+					l.more++
+				} else {
+					l.own++
+				}
+			} else {
+				added = d.keep(name, raw)
+			}
+			if !added {
+				return duplicate(at, name)
+			}
+			continue
+		}
+		if l.has(n) {
+			return s.Duplicate(name)
+		}
+		l.seen |= 1 << n
+		last = n
+		switch {
+		case n == len(names):
+			_, err = s.String() // the type
+		case n > numBase && l.v == vSpan:
+			err = d.spanMember(s, l, n)
+		case n > numBase:
+			err = d.member(s, l, n)
+		case n == mTimestamp:
+			l.sec, l.ns, err = seconds(s)
+			l.timeAt = s.Offset()
+		case n == mSequence:
+			l.sequence, err = s.Int()
+		case n == mSessionID:
+			l.session, err = s.String()
+		case n == mRunID:
+			l.run, err = s.String()
+		case !s.Null():
+			l.agent, err = s.String()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func duplicate(at int, name string) error {
+	return &jsonwire.SyntaxError{Offset: at, Msg: "found duplicate member name " + strconv.Quote(name)}
+}
+
+func pointerToken(s string) string {
+	if strings.IndexByte(s, '~') < 0 && strings.IndexByte(s, '/') < 0 {
+		return s
+	}
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+}
+
+func newPayload(v int) agentevents.Payload {
+	switch v {
+	case vIntent:
+		return new(agentevents.IntentClassified)
+	case vPlan:
+		return &agentevents.PlanProposed{Steps: []agentevents.PlanStep{}}
+	case vCitation:
+		return new(agentevents.CitationFound)
+	case vUsage:
+		return new(agentevents.UsageObserved)
+	case vEvidence:
+		return new(agentevents.EvidenceInsufficient)
+	case vSummary:
+		return &agentevents.TurnSummarized{ToolCalls: []agentevents.ToolCallSummary{}}
+	case vMemory:
+		return new(agentevents.MemoryChanged)
+	case vError:
+		return new(agentevents.AgentErrored)
+	case vBudget:
+		return new(agentevents.BudgetExceeded)
+	case vText:
+		return new(agentevents.TextDelta)
+	case vThinking:
+		return new(agentevents.AgentReasoningDelta)
+	case vArgs:
+		return new(agentevents.ToolArgumentsDelta)
+	case vApproval:
+		return new(agentevents.ApprovalRequested)
+	}
+	return nil
+}
+
+// member reads a member beyond the base.
+func (d *Decoder) member(s *jsonwire.Scanner, l *line, n int) (err error) {
+	m := n - numBase
+	switch l.v {
+	case vText:
+		l.payload.(*agentevents.TextDelta).Delta, err = s.String()
+	case vThinking:
+		l.payload.(*agentevents.AgentReasoningDelta).Delta, err = s.String()
+	case vArgs:
+		p := l.payload.(*agentevents.ToolArgumentsDelta)
+		if m == 1 {
+			p.CallID, err = s.String()
+		} else {
+			p.Delta, err = s.String()
+		}
+	case vIntent:
+		p := l.payload.(*agentevents.IntentClassified)
+		switch m {
+		case 1:
+			p.Intent, err = s.String()
+		case 2:
+			p.Confidence, err = float(s)
+		default:
+			p.Reasoning, err = s.String()
+		}
+	case vPlan:
+		p := l.payload.(*agentevents.PlanProposed)
+		if m == 1 {
+			p.Steps, err = d.planSteps(s)
+		} else {
+			p.Strategy, err = s.String()
+		}
+	case vCitation:
+		p := l.payload.(*agentevents.CitationFound)
+		switch m {
+		case 1:
+			p.Claim, err = s.String()
+		case 2:
+			p.SourceURI, err = s.String()
+		case 3:
+			p.Confidence, err = float(s)
+		default:
+			p.Verified.V, err = s.Bool()
+			p.Verified.OK = true
+		}
+	case vUsage:
+		p := l.payload.(*agentevents.UsageObserved)
+		switch m {
+		case 1:
+			p.Usage.InputTokens, err = s.Int()
+		case 2:
+			p.Usage.OutputTokens, err = s.Int()
+		case 3:
+			p.Usage.TotalTokens, err = integer(s)
+		case 4:
+			p.CostUSD, err = float(s)
+		default:
+			p.Source, err = s.String()
+		}
+	case vEvidence:
+		p := l.payload.(*agentevents.EvidenceInsufficient)
+		if m == 1 {
+			p.Reason, err = s.String()
+		} else {
+			p.WhatWouldResolve, err = s.String()
+		}
+	case vSummary:
+		p := l.payload.(*agentevents.TurnSummarized)
+		switch m {
+		case 1:
+			p.Text, err = s.String()
+		case 2:
+			p.Intent, err = s.String()
+		case 3:
+			p.ToolCalls, err = d.toolCalls(s)
+		case 4:
+			p.Usage.TotalTokens, err = integer(s)
+		case 5:
+			p.CostUSD, err = float(s)
+		case 6:
+			p.Usage.InputTokens, err = s.Int()
+		default:
+			p.Usage.OutputTokens, err = s.Int()
+		}
+	case vMemory:
+		p := l.payload.(*agentevents.MemoryChanged)
+		switch m {
+		case 1:
+			var kind string
+			kind, err = s.String()
+			p.Change = agentevents.MemoryChange(kind)
+		case 2:
+			p.Section, err = s.String()
+		case 3:
+			p.ItemCount.V, err = smallInt(s)
+			p.ItemCount.OK = true
+		default:
+			p.Attributes, err = object(s)
+		}
+	case vError:
+		p := l.payload.(*agentevents.AgentErrored)
+		switch m {
+		case 1:
+			p.ErrorType, err = s.String()
+		case 2:
+			p.Message, err = s.String()
+		default:
+			p.RecoveryHint, err = s.String()
+		}
+	case vBudget:
+		p := l.payload.(*agentevents.BudgetExceeded)
+		switch m {
+		case 1:
+			p.Budget, err = s.String()
+		case 2:
+			p.Limit, err = s.Float()
+		case 3:
+			p.Actual, err = s.Float()
+		default:
+			p.Reason, err = s.String()
+		}
+	case vApproval:
+		p := l.payload.(*agentevents.ApprovalRequested)
+		switch m {
+		case 1:
+			p.CallID, err = s.String()
+		case 2:
+			p.ToolID, err = s.String()
+		case 3:
+			var raw string
+			raw, err = pairs(s)
+			p.Arguments = agentevents.JSON(raw)
+		case 4:
+			p.Reason, err = s.String()
+		default:
+			var ref string
+			if ref, err = s.String(); ref != "" {
+				d.unknown.Add("run_state_ref", jsonwire.Quote(ref))
+			}
+		}
+	case vEscalation:
+		switch m {
+		case 1:
+			l.esc.kind, err = s.String()
+		case 2:
+			l.esc.reason, err = s.String()
+		case 3:
+			var details agentevents.JSON
+			details, err = object(s)
+			l.esc.details = string(details)
+		case 4:
+			l.esc.token, err = s.String()
+		default:
+			l.esc.id, err = s.String()
+		}
+	}
+	return err
+}
+
+func float(s *jsonwire.Scanner) (agentevents.Opt[float64], error) {
+	f, err := s.Float()
+	return agentevents.Some(f), err
+}
+
+func integer(s *jsonwire.Scanner) (agentevents.Opt[int64], error) {
+	n, err := s.Int()
+	return agentevents.Some(n), err
+}
+
+// smallInt reads a number that is an int also where that has 32 bits.
+func smallInt(s *jsonwire.Scanner) (int, error) {
+	s.Kind()
+	at := s.Offset()
+	n, err := s.Int()
+	if err == nil && int64(int(n)) != n {
+		err = &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is out of range"}
+	}
+	return int(n), err
+}
+
+// object reads a free object; the empty one is "".
+func object(s *jsonwire.Scanner) (agentevents.JSON, error) {
+	if s.Kind() != '{' {
+		return "", s.Object() // says what is there
+	}
+	raw, err := s.Raw()
+	if raw == "{}" {
+		raw = ""
+	}
+	return agentevents.JSON(raw), err
+}
+
+// pairs reads arguments: a list of pairs of texts or, as some producers write
+// them, an object. The empty list is "".
+func pairs(s *jsonwire.Scanner) (string, error) {
+	if k := s.Kind(); k != '[' && k != '{' {
+		return "", s.Array() // says what is there
+	}
+	raw, err := s.Raw()
+	if raw == "[]" {
+		raw = ""
+	}
+	return raw, err
+}
+
+// members reads an object of a list. field reads the member n; others are kept
+// under the pointer of the object.
+func (d *Decoder) members(s *jsonwire.Scanner, names []string, list string, index int, field func(n int) error) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	seen := uint32(0)
+	for last := 0; ; {
+		n, name, err := s.Field(names, last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			return nil
+		}
+		if n == 0 {
+			at := s.Offset()
+			raw, err := s.Raw()
+			if err != nil {
+				return err
+			}
+			if !d.unknown.Add("/"+list+"/"+strconv.Itoa(index)+"/"+pointerToken(name), raw) {
+				return duplicate(at, name)
+			}
+			continue
+		}
+		if seen&(1<<n) != 0 {
+			return s.Duplicate(name)
+		}
+		seen |= 1 << n
+		last = n
+		if err := field(n); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *Decoder) planSteps(s *jsonwire.Scanner) ([]agentevents.PlanStep, error) {
+	steps := []agentevents.PlanStep{}
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	for {
+		ok, err := s.Elem()
+		if !ok || err != nil {
+			return steps, err
+		}
+		var step agentevents.PlanStep
+		err = d.members(s, planStepNames, "steps", len(steps), func(n int) (err error) {
+			switch n {
+			case 1:
+				step.StepID, err = s.String()
+			case 2:
+				step.Description, err = s.String()
+			default:
+				if !s.Null() {
+					step.ToolName, err = s.String()
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+}
+
+func (d *Decoder) toolCalls(s *jsonwire.Scanner) ([]agentevents.ToolCallSummary, error) {
+	calls := []agentevents.ToolCallSummary{}
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	for {
+		ok, err := s.Elem()
+		if !ok || err != nil {
+			return calls, err
+		}
+		var call agentevents.ToolCallSummary
+		err = d.members(s, callNames, "tool_calls", len(calls), func(n int) (err error) {
+			switch n {
+			case 1:
+				call.ToolName, err = s.String()
+			case 2:
+				call.CallID, err = s.String()
+			case 3:
+				call.IsError, err = s.Bool()
+			case 4:
+				call.Duration.V, err = s.Millis()
+				call.Duration.OK = true
+			case 5:
+				call.CostUSD, err = float(s)
+			case 6:
+				call.InputTokens, err = integer(s)
+			default:
+				call.OutputTokens, err = integer(s)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call)
+	}
+}
+
+// clarification makes the payload of an escalation that asks a person.
+func (d *Decoder) clarification(l *line) agentevents.Payload {
+	id := l.esc.id
+	if id == "" {
+		if l.has(numBase + 5) {
+			d.unknown.Add("escalation_id", `""`)
+		}
+		if id = l.esc.token; id == "" {
+			id = l.run // it is the run that waits
+		}
+	}
+	if l.esc.token != "" {
+		d.unknown.Add("resume_token", jsonwire.Quote(l.esc.token))
+	}
+	if l.esc.details != "" {
+		d.unknown.Add("details", l.esc.details)
+	}
+	return &agentevents.ClarificationRequested{InterruptID: id, Questions: []agentevents.Question{{ID: id, Question: l.esc.reason}}}
+}
+
+// Attributes of a memory_event that says how many tokens a context had.
+var tokenNames = []string{`"tokens_before":`, `"tokens_after":`, `"trigger":`}
+
+// memory makes the payload of a memory_event: a summary that counts tokens is
+// a ContextCompacted.
+func (d *Decoder) memory(l *line) agentevents.Payload {
+	p := l.payload.(*agentevents.MemoryChanged)
+	if p.Change != agentevents.MemorySummarized || p.Attributes == "" || !strings.Contains(string(p.Attributes), `"tokens_`) {
+		return p
+	}
+	var (
+		c agentevents.ContextCompacted
+		s = &d.scanner
+	)
+	s.Reset(string(p.Attributes))
+	if s.Object() != nil {
+		return p
+	}
+	d.rest.Reset()
+	for last := 0; ; {
+		n, name, err := s.Field(tokenNames, last)
+		if err != nil {
+			return p
+		}
+		if n < 0 {
+			break
+		}
+		last = n
+		taken := false
+		switch {
+		case n == 1:
+			c.TokensBefore = counted(s)
+			taken = c.TokensBefore.OK
+		case n == 2:
+			c.TokensAfter = counted(s)
+			taken = c.TokensAfter.OK
+		case n == 3 && s.Kind() == '"':
+			c.Trigger, err = s.String()
+			taken = true
+		}
+		if !taken && err == nil {
+			var raw string
+			raw, err = s.Raw()
+			d.rest.Add(name, raw)
+		}
+		if err != nil {
+			return p
+		}
+	}
+	if !c.TokensBefore.OK && !c.TokensAfter.OK {
+		return p
+	}
+	d.keepAttributes()
+	if p.Section != "" {
+		d.unknown.Add("section", jsonwire.Quote(p.Section))
+	}
+	if p.ItemCount.OK && p.ItemCount.V != 0 {
+		d.unknown.Add("item_count", strconv.Itoa(p.ItemCount.V))
+	}
+	return &c
+}
+
+// counted reads a count, if it is one.
+func counted(s *jsonwire.Scanner) agentevents.Opt[int64] {
+	if s.Kind() != '0' {
+		return agentevents.Opt[int64]{}
+	}
+	n, err := s.Int()
+	return agentevents.Opt[int64]{V: n, OK: err == nil}
+}

@@ -1,0 +1,518 @@
+package kaos
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// boundary is what a span says beyond its attributes.
+type boundary struct {
+	subject, phase   string
+	prefix, name     string // the name is both
+	duration         agentevents.Opt[time.Duration]
+	errType, errText string
+}
+
+// span appends the members of a span.
+func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
+	l := &e.losses
+	text := jsonwire.AppendString
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnStarted:
+		dst = e.boundary(dst, ev, e.opened(ev, sTurn, turnID(p.Turn)), boundary{subject: "turn", phase: "start", name: p.Name})
+		return e.free(turnNumber(dst, p.Turn), ev, p.Attributes, wanted[sTurn][pStart])
+	case *agentevents.TurnEnded:
+		b := boundary{subject: "turn", phase: "complete", name: p.Name, duration: p.Duration}
+		e.ended(ev, &b, p.Error, false)
+		dst = e.boundary(dst, ev, e.closed(ev, sTurn, turnID(p.Turn)), b)
+		return e.free(turnNumber(dst, p.Turn), ev, p.Attributes, wanted[sTurn][pComplete])
+	case *agentevents.StepStarted:
+		dst = e.boundary(dst, ev, e.opened(ev, sStep, p.StepID), boundary{subject: "step", phase: "start", name: p.Name})
+		dst = text(append(dst, `"step_id":`...), p.StepID)
+		dst = text(append(dst, `,"description":`...), p.Description)
+		return e.free(dst, ev, p.Attributes, wanted[sStep][pStart])
+	case *agentevents.StepEnded:
+		b := boundary{subject: "step", phase: "complete", name: p.Name, duration: p.Duration}
+		failed := p.Error.OK && p.Error.V.Code == "" && p.Error.V.Message == p.ResultSummary && (p.ResultSummary != "" || e.peek("phase") == `"complete"`)
+		e.ended(ev, &b, p.Error, failed)
+		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), b)
+		dst = text(append(dst, `"step_id":`...), p.StepID)
+		if b.phase == "complete" || p.ResultSummary != "" {
+			dst = text(append(dst, `,"result_summary":`...), p.ResultSummary)
+		}
+		if b.phase == "complete" {
+			dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
+		}
+		return e.free(dst, ev, p.Attributes, wanted[sStep][phaseOf(b.phase)])
+	case *agentevents.ToolCalled:
+		dst = e.called(dst, ev, p)
+		return e.free(dst, ev, p.Attributes, wanted[sTool][pStart])
+	case *agentevents.ToolReturned:
+		dst = e.returned(dst, ev, p)
+	case *agentevents.AgentStarted:
+		dst = e.agentStarted(dst, ev, p)
+	case *agentevents.AgentEnded:
+		dst = e.agentEnded(dst, ev, p)
+	case *agentevents.HandoffRequested:
+		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(boundary{subject: "handoff", phase: "start"}, "handoff.", p.To.AgentID))
+		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
+		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
+		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
+	case *agentevents.HandoffAccepted:
+		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(boundary{subject: "handoff", phase: "complete"}, "handoff.", p.To.AgentID))
+		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
+		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
+		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
+	case *agentevents.SpanRecorded:
+		return e.recorded(dst, ev, p)
+	}
+	return append(e.keptUnder(dst, "/attributes/"), '}')
+}
+
+// boundary appends the members of a span up to the first brace of its
+// attributes.
+func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span string, b boundary) []byte {
+	dst = jsonwire.AppendString(append(dst, `,"subject":`...), b.subject)
+	dst = jsonwire.AppendString(append(dst, `,"phase":`...), b.phase)
+	dst = jsonwire.AppendString(append(dst, `,"span_id":`...), span)
+	dst = appendText(append(dst, `,"parent_span_id":`...), ev.ParentSpanID)
+	dst = append(dst, `,"name":`...)
+	dst = appendName(dst, b.prefix, b.name)
+	dst = append(dst, `,"duration_ms":`...)
+	switch kept := ""; {
+	case b.duration.OK:
+		dst = appendMillis(dst, b.duration.V)
+	default:
+		if len(e.kept) > 0 {
+			kept = e.take("duration_ms")
+		}
+		dst = append(dst, orElse(kept, "null")...)
+	}
+	if len(e.kept) > 0 && b.errType == "" && b.errText == "" {
+		dst = append(append(dst, `,"error_type":`...), orElse(e.take("error_type"), "null")...)
+		dst = append(append(dst, `,"error_message":`...), orElse(e.take("error_message"), "null")...)
+	} else {
+		dst = appendText(append(dst, `,"error_type":`...), b.errType)
+		dst = appendText(append(dst, `,"error_message":`...), b.errText)
+	}
+	return append(dst, `,"attributes":{`...)
+}
+
+// appendName appends a text of two parts, the first of which is plain.
+func appendName(dst []byte, prefix, name string) []byte {
+	if prefix == "" {
+		return jsonwire.AppendString(dst, name)
+	}
+	dst = append(append(dst, '"'), prefix...)
+	last := len(dst) - 1
+	dst = jsonwire.AppendString(dst[:last], name) // its quote comes where the prefix ends
+	dst[last] = prefix[len(prefix)-1]
+	return dst
+}
+
+// ended says how a turn or step ended. failed is an error that the attributes
+// say.
+func (e *Encoder) ended(ev *agentevents.Event, b *boundary, err agentevents.Opt[agentevents.ErrorInfo], failed bool) {
+	kept := e.take("phase")
+	if !err.OK {
+		return
+	}
+	switch {
+	case failed:
+	case kept == `"cancelled"` && err.V.Code == "cancelled" && err.V.Message == "":
+		b.phase = "cancelled"
+	default:
+		b.phase, b.errType, b.errText = "error", err.V.Code, err.V.Message
+	}
+	e.errorInfo(ev, &err.V)
+}
+
+// errorInfo lists what a span does not say of an error.
+func (e *Encoder) errorInfo(ev *agentevents.Event, err *agentevents.ErrorInfo) {
+	e.losses.Drop(ev, "/payload/error/details", err.Details != "")
+	e.losses.Drop(ev, "/payload/error/retryable", err.Retryable.OK)
+}
+
+// named gives a span of a kind that has no name one.
+func (e *Encoder) named(b boundary, prefix, id string) boundary {
+	b.prefix, b.name = prefix, id
+	if len(e.kept) > 0 {
+		if kept := e.take("name"); kept != "" {
+			b.prefix, b.name = "", unquoted(kept)
+		}
+	}
+	return b
+}
+
+// opened returns the id of a span that begins, and remembers it.
+func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) string {
+	key := openKey{subject, ev.RunID, ev.AgentID, id}
+	span := e.spanID(ev, &key)
+	own := openKey{subject: subject}
+	var ownSpan string
+	own.run, own.agent, own.id, ownSpan = cloned(ev.RunID, ev.AgentID, id, span)
+	e.open.remove(own)
+	e.open.put(own, ownSpan)
+	return span
+}
+
+// closed returns the id of a span that ends, and forgets it.
+func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) string {
+	key := openKey{subject, ev.RunID, ev.AgentID, id}
+	span, open := e.open.get(key)
+	if open {
+		e.open.remove(key)
+	}
+	if ev.SpanID != "" || span == "" {
+		return e.spanID(ev, &key)
+	}
+	e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+	return span
+}
+
+// spanID returns the event's span id, or one that is made up.
+func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) string {
+	if ev.SpanID != "" {
+		return ev.SpanID
+	}
+	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
+	var buf [128]byte
+	text := append(append(buf[:0], key.run...), 0)
+	text = append(append(text, key.agent...), 0)
+	text = append(append(text, key.id...), 0, byte(key.subject))
+	text = strconv.AppendUint(text, ev.Sequence, 10)
+	var span [12]byte
+	h := jsonwire.Hash(text)
+	for i := range span {
+		span[i] = "0123456789abcdef"[h>>(4*i)&15]
+	}
+	return string(span[:])
+}
+
+func turnID(turn agentevents.Opt[int]) string {
+	if !turn.OK {
+		return ""
+	}
+	return strconv.Itoa(turn.V)
+}
+
+func turnNumber(dst []byte, turn agentevents.Opt[int]) []byte {
+	if !turn.OK {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, `"turn_number":`...), int64(turn.V), 10)
+}
+
+// free appends the members of a free object after those that the fields said,
+// and the last brace. Members of the names in fields are those of fields.
+func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, fields attrSet) []byte {
+	const pointer = "/payload/attributes"
+	if len(e.kept) > 0 {
+		dst = e.keptUnder(dst, "/attributes/")
+	}
+	if raw == "" {
+		return append(dst, '}')
+	}
+	text := e.json(ev, pointer, raw)
+	s := &e.scanner
+	s.Reset(text)
+	if len(text) < 3 || s.Object() != nil {
+		e.losses.Add(ev, dialect.Dropped, pointer, "it is not an object with members")
+		return append(dst, '}')
+	}
+	for {
+		n, name, err := s.Field(attrNames, len(attrNames))
+		if n < 0 || err != nil {
+			return append(dst, '}')
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return append(dst, '}')
+		}
+		value := text[start:s.Offset()]
+		if n > 0 && fields.has(n) && becomesField(n, value) {
+			e.losses.Add(ev, dialect.Dropped, pointer+"/"+name, "the document means a field by it")
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = jsonwire.AppendString(dst, name)
+		dst = append(append(dst, ':'), value...)
+	}
+}
+
+// becomesField reports whether the decoder takes the attribute for a field.
+func becomesField(n int, value string) bool {
+	var (
+		a attrs
+		s jsonwire.Scanner
+	)
+	s.Reset(value)
+	taken, err := a.read(&s, n)
+	return taken && err == nil
+}
+
+func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolCalled) []byte {
+	l := &e.losses
+	span := e.opened(ev, sTool, p.CallID)
+	dst = e.boundary(dst, ev, span, e.named(boundary{subject: "tool_call", phase: "start"}, "tool.", p.ToolID))
+	dst = e.call(dst, p.CallID, p.ToolID, span)
+	if p.Arguments != "" {
+		dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
+	}
+	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
+	l.Drop(ev, "/payload/attempt", p.Attempt.OK)
+	l.Drop(ev, "/payload/retryOf", p.RetryOf != "")
+	l.Drop(ev, "/payload/argsHash", p.ArgsHash != "")
+	l.Drop(ev, "/payload/principal", p.Principal != "")
+	l.Drop(ev, "/payload/transport", p.Transport != "")
+	return dst
+}
+
+// call appends the first attributes of a tool call. A call that is known by its
+// span's id has no other, or one that another open call has.
+func (e *Encoder) call(dst []byte, call, tool, span string) []byte {
+	dst = jsonwire.AppendString(append(dst, `"tool_name":`...), tool)
+	if call != span {
+		return jsonwire.AppendString(append(dst, `,"call_id":`...), call)
+	}
+	if kept := e.take("/attributes/call_id"); kept != "" {
+		dst = append(append(dst, `,"call_id":`...), kept...)
+	}
+	return dst
+}
+
+func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) []byte {
+	l := &e.losses
+	b := e.named(boundary{subject: "tool_call", phase: "complete", duration: p.Duration}, "tool.", p.ToolID)
+	failed := false
+	switch p.Status {
+	case agentevents.ToolOK:
+	case agentevents.ToolError:
+		failed = true
+	case agentevents.ToolCancelled:
+		b.phase = "cancelled"
+	case agentevents.ToolInterrupted:
+		b.phase = "cancelled"
+		l.Add(ev, dialect.Altered, "/payload/status", "cancelled")
+	case agentevents.ToolForbidden, agentevents.ToolRateLimited:
+		failed = true
+		l.Add(ev, dialect.Altered, "/payload/status", "error")
+		if !p.Error.OK || p.Error.V.Code == "" {
+			b.errType = string(p.Status)
+			l.Add(ev, dialect.Made, orElse(map[bool]string{true: "/payload/error/code"}[p.Error.OK], "/payload/error"), "the status")
+		}
+	default:
+		l.Add(ev, dialect.Altered, "/payload/status", "ok")
+	}
+	if failed && (p.Error.OK || b.errType != "") {
+		b.phase, failed = "error", false
+		b.errType, b.errText = orElse(p.Error.V.Code, b.errType), p.Error.V.Message
+		e.errorInfo(ev, &p.Error.V)
+	} else {
+		l.Drop(ev, "/payload/error", p.Error.OK)
+	}
+	key := openKey{sTool, ev.RunID, ev.AgentID, p.CallID}
+	opener, open := e.open.get(key)
+	var span string
+	switch {
+	case p.OneEvent && open:
+		span = e.spanID(ev, &key)
+		l.Drop(ev, "/payload/oneEvent", span == opener)
+	case p.OneEvent:
+		span = e.spanID(ev, &key)
+	default:
+		span = e.closed(ev, sTool, p.CallID)
+		if !open {
+			l.Add(ev, dialect.Made, "/payload/oneEvent", "the log has no start of the call")
+		}
+	}
+	dst = e.boundary(dst, ev, span, b)
+	dst = e.call(dst, p.CallID, p.ToolID, span)
+	summary := p.ResultSummary
+	if p.Result != "" {
+		l.Add(ev, dialect.Dropped, "/payload/result", "the document has a text for it")
+		if raw := e.json(ev, "/payload/result", p.Result); summary == "" && raw != "" {
+			if summary = raw; raw[0] == '"' {
+				s := &e.scanner
+				s.Reset(raw)
+				summary, _ = s.String()
+			}
+			if summary != "" {
+				l.Add(ev, dialect.Made, "/payload/resultSummary", "the text of the result")
+			}
+		}
+	}
+	if b.phase == "complete" || summary != "" {
+		dst = jsonwire.AppendString(append(dst, `,"result_summary":`...), summary)
+	}
+	if b.phase == "complete" {
+		dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
+	}
+	if p.Arguments != "" {
+		if p.OneEvent {
+			dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
+		} else {
+			l.Add(ev, dialect.Dropped, "/payload/arguments", "the start has them")
+		}
+	}
+	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
+	return dst
+}
+
+// agentKey is what an agent is known by.
+func agentKey(ev *agentevents.Event) string { return orElse(ev.AgentID, ev.SpanID) }
+
+func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents.AgentStarted) []byte {
+	l := &e.losses
+	name := ev.AgentID
+	if ref := &p.Agent.V; p.Agent.OK {
+		if name == "" && ref.AgentID != "" {
+			name = ref.AgentID
+			if _, open := e.open.get(openKey{sSubagent, ev.RunID, name, name}); !open || ev.SpanID == "" {
+				l.Add(ev, dialect.Made, "/agentId", "the agent's id")
+				l.Add(ev, dialect.Dropped, "/payload/agent", "")
+			} else {
+				e.ref(ev, "/payload/agent", ref)
+			}
+		} else {
+			l.Add(ev, dialect.Dropped, "/payload/agent", "the document has a name for it")
+		}
+	}
+	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(boundary{subject: "subagent", phase: "start"}, "subagent.", name))
+	if name != "" {
+		dst = jsonwire.AppendString(append(dst, `"subagent_name":`...), name)
+		dst = append(dst, ',')
+	}
+	dst = jsonwire.AppendString(append(dst, `"task":`...), p.Task)
+	l.Drop(ev, "/payload/model", p.Model != "")
+	l.Drop(ev, "/payload/providerSessionId", p.ProviderSessionID != "")
+	l.Drop(ev, "/payload/prompt", p.Prompt != "")
+	l.Drop(ev, "/payload/attempt", p.Attempt.OK)
+	l.Drop(ev, "/payload/resumed", p.Resumed)
+	return dst
+}
+
+func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) []byte {
+	l := &e.losses
+	b := boundary{subject: "subagent", phase: "complete", duration: p.Duration}
+	switch {
+	case p.Error.OK:
+		b.phase, b.errType, b.errText = "error", p.Error.V.Code, p.Error.V.Message
+		e.errorInfo(ev, &p.Error.V)
+		l.Drop(ev, "/payload/outcome", p.Outcome != "")
+	case p.Outcome == agentevents.OutcomeAborted:
+		b.phase = "cancelled"
+	default:
+		l.Drop(ev, "/payload/outcome", p.Outcome != "")
+	}
+	// An agent that is known by its span has a name that another one has.
+	name, kept := jsonwire.Quote(ev.AgentID), e.take("/attributes/subagent_name")
+	if ev.AgentID == "" || kept != "" {
+		name = kept
+	}
+	b = e.named(b, "subagent.", unquoted(name))
+	dst = e.boundary(dst, ev, e.closed(ev, sSubagent, agentKey(ev)), b)
+	if name != "" {
+		dst = append(append(append(dst, `"subagent_name":`...), name...), ',')
+	}
+	dst = jsonwire.AppendString(append(dst, `"result_summary":`...), p.Result)
+	if p.Usage.OK {
+		u := &p.Usage.V
+		e.take("/attributes/tokens_used")
+		dst = strconv.AppendInt(append(dst, `,"tokens_used":`...), u.TotalTokens.Or(u.InputTokens+u.OutputTokens), 10)
+		l.Add(ev, dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
+		l.Add(ev, dialect.Made, "/"+string(Name), "tokens_used")
+	}
+	l.Drop(ev, "/payload/structuredOutput", p.StructuredOutput != "")
+	l.Drop(ev, "/payload/modelUsage", p.ModelUsage != nil)
+	l.Drop(ev, "/payload/totalCostUsd", p.TotalCostUSD.OK)
+	l.Drop(ev, "/payload/numTurns", p.NumTurns.OK)
+	l.Drop(ev, "/payload/totals", p.Totals.OK)
+	l.Drop(ev, "/payload/convergenceScore", p.ConvergenceScore.OK)
+	l.Drop(ev, "/payload/resultSchema", p.ResultSchema != "")
+	return dst
+}
+
+// unquoted returns the text of a JSON string, "" for anything else.
+func unquoted(raw string) string {
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	text, _ := s.String()
+	return text
+}
+
+func (e *Encoder) handoff(dst []byte, ev *agentevents.Event, from, to *agentevents.AgentRef, reason string) []byte {
+	dst = jsonwire.AppendString(append(dst, `"from_agent":`...), from.AgentID)
+	dst = jsonwire.AppendString(append(dst, `,"to_agent":`...), to.AgentID)
+	dst = jsonwire.AppendString(append(dst, `,"reason":`...), reason)
+	e.ref(ev, "/payload/from", from)
+	e.ref(ev, "/payload/to", to)
+	if from.AgentID == "" || to.AgentID == "" {
+		e.losses.Add(ev, dialect.Altered, "", "a handoff without its agents is read as span.recorded")
+	}
+	return dst
+}
+
+// ref lists what the document does not say of an agent.
+func (e *Encoder) ref(ev *agentevents.Event, pointer string, ref *agentevents.AgentRef) {
+	if len(ref.AgentSharing)|len(ref.MemoryRef)|len(ref.ModelClass) == 0 {
+		return
+	}
+	e.losses.Drop(ev, pointer+"/agentSharing", ref.AgentSharing != "")
+	e.losses.Drop(ev, pointer+"/memoryRef", ref.MemoryRef != "")
+	e.losses.Drop(ev, pointer+"/modelClass", ref.ModelClass != "")
+}
+
+func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.SpanRecorded) []byte {
+	key := openKey{sOther, ev.RunID, ev.AgentID, p.Subject + "\x00" + p.Name}
+	var span string
+	switch phaseOf(p.Phase) {
+	case pStart:
+		span = e.opened(ev, sOther, key.id)
+	case pOther: // inside it
+		if span, _ = e.open.get(key); ev.SpanID != "" || span == "" {
+			span = e.spanID(ev, &key)
+		} else {
+			e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+		}
+	default:
+		span = e.closed(ev, sOther, key.id)
+	}
+	start := len(dst)
+	dst = e.boundary(dst, ev, span, boundary{
+		subject: p.Subject, phase: p.Phase, name: p.Name, duration: p.Duration, errType: p.ErrorType, errText: p.ErrorMessage,
+	})
+	dst = e.object(dst[:len(dst)-1], ev, "/payload/attributes", p.Attributes)
+	if wanted[subjectOf(p.Subject)][phaseOf(p.Phase)] != 0 {
+		var d Decoder
+		was, err := d.document(nil, `{"run_id":"r"`+string(dst[start:])+`,"type":"span"}`)
+		if err == nil && was[0].Kind() != ev.Kind() {
+			e.losses.Add(ev, dialect.Altered, "", "the pair of subject and phase is read as "+string(was[0].Kind()))
+		}
+	}
+	return dst
+}
+
+// expect prepares a decoder for the line of an event that closes a span: the
+// line may leave out what its start said.
+func (d *Decoder) expect(ev *agentevents.Event) {
+	l := &line{run: ev.RunID, span: ev.SpanID}
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolReturned:
+		if !p.OneEvent {
+			d.begin(l, sTool, "", p.CallID, p.ToolID)
+		}
+	case *agentevents.StepEnded:
+		d.begin(l, sStep, "", p.StepID, "")
+	case *agentevents.AgentEnded:
+		d.begin(l, sSubagent, "", ev.AgentID, "")
+	case *agentevents.HandoffAccepted:
+		d.begin(l, sHandoff, "", p.From.AgentID, p.To.AgentID)
+	}
+}

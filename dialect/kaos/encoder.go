@@ -1,0 +1,482 @@
+package kaos
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions write JSON
+// Lines.
+type EncoderOptions struct {
+	// SSE writes each event as a Server-Sent Event: the lines event, data and
+	// id, and a blank line.
+	SSE bool
+	// Anchor and AnchorSeconds turn times into timestamps, as in [Options].
+	// With the zero Anchor timestamps are seconds since the Unix epoch.
+	Anchor        time.Time
+	AnchorSeconds float64
+}
+
+// An Encoder writes events as KAOS lines; it implements [dialect.Encoder]. It
+// is not for concurrent use.
+//
+// Every event is one line. A span without SpanID gets one that is made up of
+// what it is about, the same for its start and its end; an event without
+// SessionID gets its run's id. Both are listed. What an Encoder remembers is
+// bounded by the number of runs and that of open spans, of which it remembers
+// the latest 8,192 at least.
+type Encoder struct {
+	o       EncoderOptions
+	clock   clock
+	losses  dialect.Losses
+	numbers dialect.Numbers
+	open    openMap[openKey, string] // span ids
+	kept    []keptMember
+	scanner jsonwire.Scanner
+	err     error // of the line
+}
+
+// openKey names what an open span is about.
+type openKey struct {
+	subject        int
+	run, agent, id string
+}
+
+// A keptMember is one that the decoder kept in the event's extra member.
+type keptMember struct {
+	name, raw string
+	used      bool
+}
+
+// NewEncoder returns an encoder.
+func NewEncoder(o EncoderOptions) *Encoder {
+	return &Encoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds)}
+}
+
+// End appends nothing: every event is written at once.
+func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
+
+// Losses returns what the lines so far do not say. See [dialect.Encoder].
+func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
+
+// Append appends the line of an event. See [dialect.Encoder].
+func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	typ, v, err := e.form(&ev)
+	if err != nil {
+		return dst, err
+	}
+	mark := len(dst)
+	if e.o.SSE {
+		if strings.IndexByte(typ, '\n') < 0 && strings.IndexByte(typ, '\r') < 0 {
+			dst = append(append(append(dst, "event: "...), typ...), '\n')
+		}
+		dst = append(dst, "data: "...)
+	}
+	e.err = nil
+	e.load(&ev)
+	sequence := e.sequence(&ev)
+	start := len(dst)
+	dst = e.document(dst, &ev, typ, v, sequence)
+	if e.err != nil {
+		return dst[:mark], e.err
+	}
+	if e.numbers.Next(ev.RunID) != ev.Sequence {
+		e.losses.Every(&ev, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
+	}
+	if ev.Origin() != "" {
+		if text, ok := e.verbatim(&ev, string(dst[start:])); ok {
+			dst = append(dst[:start], text...)
+		}
+	}
+	if e.o.SSE {
+		dst = append(append(append(dst, "\nid: "...), sequence...), '\n')
+	}
+	return append(dst, '\n'), nil
+}
+
+// form returns the type and the variant that an event is written as.
+func (e *Encoder) form(ev *agentevents.Event) (string, int, error) {
+	v := vUnknown
+	switch p := ev.Payload.(type) {
+	case nil:
+		return "", 0, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, Sequence: ev.Sequence, Detail: "the payload is nil"}
+	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.ToolCalled, *agentevents.ToolReturned,
+		*agentevents.HandoffRequested, *agentevents.HandoffAccepted, *agentevents.TurnStarted, *agentevents.TurnEnded,
+		*agentevents.StepStarted, *agentevents.StepEnded, *agentevents.SpanRecorded:
+		v = vSpan
+	case *agentevents.TextDelta:
+		v = vText
+	case *agentevents.AgentReasoningDelta:
+		v = vThinking
+	case *agentevents.ToolArgumentsDelta:
+		v = vArgs
+	case *agentevents.IntentClassified:
+		v = vIntent
+	case *agentevents.PlanProposed:
+		v = vPlan
+	case *agentevents.CitationFound:
+		v = vCitation
+	case *agentevents.UsageObserved:
+		v = vUsage
+	case *agentevents.EvidenceInsufficient:
+		v = vEvidence
+	case *agentevents.TurnSummarized:
+		v = vSummary
+	case *agentevents.MemoryChanged, *agentevents.ContextCompacted:
+		v = vMemory
+	case *agentevents.AgentErrored:
+		v = vError
+	case *agentevents.BudgetExceeded:
+		v = vBudget
+	case *agentevents.ApprovalRequested:
+		v = vApproval
+	case *agentevents.ClarificationRequested:
+		v = vEscalation
+	case *agentevents.Unknown:
+		typ := string(p.Type)
+		if rest, ok := strings.CutPrefix(typ, unknownPrefix); ok && unknownType(rest) == p.Type {
+			typ = rest
+		}
+		switch variantOf(typ) {
+		case vUnknown:
+		case vEscalation:
+			if kind, _ := memberText(p.Raw, "kind"); kind == clarification {
+				return "", 0, e.losses.Refuse(ev)
+			}
+		default:
+			return "", 0, e.losses.Refuse(ev)
+		}
+		if raw := strings.TrimLeft(string(p.Raw), " \t\r\n"); typ == "" || raw != "" && raw[0] != '{' {
+			return "", 0, e.losses.Refuse(ev)
+		}
+		return typ, vUnknown, nil
+	default:
+		return "", 0, e.losses.Refuse(ev)
+	}
+	return variants[v].typ, v, nil
+}
+
+// memberText returns a text member of an object.
+func memberText(raw agentevents.JSON, name string) (string, bool) {
+	var s jsonwire.Scanner
+	s.Reset(string(raw))
+	if s.Object() != nil {
+		return "", false
+	}
+	for {
+		n, ok, err := s.Member()
+		if !ok || err != nil {
+			return "", false
+		}
+		if n == name && s.Kind() == '"' {
+			text, err := s.String()
+			return text, err == nil
+		}
+		if s.Skip() != nil {
+			return "", false
+		}
+	}
+}
+
+// load reads what the decoder kept.
+func (e *Encoder) load(ev *agentevents.Event) {
+	e.kept = e.kept[:0]
+	raw := string(ev.Extra(string(Name)))
+	if raw == "" {
+		return
+	}
+	s := &e.scanner
+	s.Reset(raw)
+	if s.Object() != nil {
+		e.losses.Add(ev, dialect.Dropped, "/"+string(Name), "it is not an object")
+		return
+	}
+	for {
+		name, ok, err := s.Member()
+		if !ok || err != nil {
+			return
+		}
+		value, err := s.Raw()
+		if err != nil {
+			return
+		}
+		e.kept = append(e.kept, keptMember{name: name, raw: value})
+	}
+}
+
+// peek returns a kept member, or "".
+func (e *Encoder) peek(name string) string {
+	for i := range e.kept {
+		if e.kept[i].name == name {
+			return e.kept[i].raw
+		}
+	}
+	return ""
+}
+
+// take is peek for a member that is written, or need not be.
+func (e *Encoder) take(name string) string {
+	for i := range e.kept {
+		if e.kept[i].name == name {
+			e.kept[i].used = true
+			return e.kept[i].raw
+		}
+	}
+	return ""
+}
+
+// sequence returns the number that the line has.
+func (e *Encoder) sequence(ev *agentevents.Event) string {
+	if raw := e.take("sequence"); raw != "" {
+		if _, err := strconv.ParseInt(raw, 10, 64); err == nil {
+			return raw
+		}
+	}
+	if ev.Sequence > math.MaxInt64 {
+		e.err = &agentevents.InvariantError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
+	}
+	return strconv.FormatUint(ev.Sequence, 10)
+}
+
+// document appends the JSON of an event, and lists what it does not say.
+func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence string) []byte {
+	mark := len(dst)
+	dst = e.clock.append(append(dst, `{"timestamp":`...), ev.Time)
+	dst = append(append(dst, `,"sequence":`...), sequence...)
+	session := ev.SessionID
+	if session == "" {
+		session = ev.RunID
+		e.losses.Add(ev, dialect.Made, "/sessionId", "required; the run's id")
+	}
+	if ev.RunID == "" {
+		e.fail(ev, RuleRequired, "/runId", "is required")
+	}
+	dst = jsonwire.AppendString(append(dst, `,"session_id":`...), session)
+	dst = jsonwire.AppendString(append(dst, `,"run_id":`...), ev.RunID)
+	agent := ev.AgentID
+	delegation := false
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		delegation = true
+		agent = ev.ParentAgentID
+		if agent == "" && ev.AgentID != "" && e.peek("agent_id") == jsonwire.Quote(ev.AgentID) {
+			e.take("agent_id")
+			agent = ev.AgentID
+		}
+	}
+	dst = appendText(append(dst, `,"agent_id":`...), agent)
+	switch v {
+	case vSpan:
+		dst = e.span(dst, ev)
+	case vUnknown:
+		dst = e.unknown(dst, ev, typ)
+	default:
+		dst = e.value(dst, ev)
+	}
+	dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
+	dst = e.unknownMembers(dst, ev, v)
+	e.envelope(ev, v == vSpan, delegation)
+	// Damaged ids come out as U+FFFD, which begins with this byte. Few lines
+	// have it, so looking for it costs less than looking at every id.
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 && (!jsonwire.ValidUTF8(ev.RunID) || !jsonwire.ValidUTF8(ev.SessionID) || !jsonwire.ValidUTF8(ev.AgentID) ||
+		!jsonwire.ValidUTF8(ev.SpanID) || !jsonwire.ValidUTF8(ev.ParentSpanID) || !jsonwire.ValidUTF8(ev.ParentAgentID)) {
+		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id is not valid UTF-8")
+	}
+	return append(dst, '}')
+}
+
+// appendText appends a text or, for the empty one, null.
+func appendText(dst []byte, s string) []byte {
+	if s == "" {
+		return append(dst, "null"...)
+	}
+	return jsonwire.AppendString(dst, s)
+}
+
+// envelope lists what the line does not say of the envelope.
+func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
+	l := &e.losses
+	if ev.ID != "" {
+		l.Every(ev, dialect.Dropped, "/id", "the document has no ids of events")
+	}
+	if ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion {
+		l.Every(ev, dialect.Dropped, "/schemaVersion", "")
+	}
+	if len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeID)|len(ev.NodeRunID) != 0 {
+		l.Drop(ev, "/taskId", ev.TaskID != "")
+		l.Drop(ev, "/workflowId", ev.WorkflowID != "")
+		l.Drop(ev, "/phase", ev.Phase != "")
+		l.Drop(ev, "/nodeId", ev.NodeID != "")
+		l.Drop(ev, "/nodeRunId", ev.NodeRunID != "")
+	}
+	if len(ev.Actor)|len(ev.ParentCallID)|len(ev.TraceID)|len(ev.CausationID) != 0 {
+		l.Drop(ev, "/actor", ev.Actor != "")
+		l.Drop(ev, "/parentCallId", ev.ParentCallID != "")
+		l.Drop(ev, "/traceId", ev.TraceID != "")
+		l.Drop(ev, "/causationId", ev.CausationID != "")
+	}
+	l.Drop(ev, "/parentAgentId", !delegation && ev.ParentAgentID != "")
+	l.Drop(ev, "/step", ev.Step.OK)
+	l.Drop(ev, "/marks", ev.Marks != 0)
+	if !span {
+		l.Drop(ev, "/spanId", ev.SpanID != "")
+		l.Drop(ev, "/parentSpanId", ev.ParentSpanID != "")
+	}
+	l.DropExtras(ev, Name)
+	if sec := ev.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
+		e.fail(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
+	}
+}
+
+// fail notes why the line cannot be written.
+func (e *Encoder) fail(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) {
+	if e.err == nil {
+		e.err = &agentevents.InvariantError{
+			Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
+		}
+	}
+}
+
+// json returns raw JSON without blanks between its tokens.
+func (e *Encoder) json(ev *agentevents.Event, pointer string, raw agentevents.JSON) string {
+	out, err := jsonwire.Compact(string(raw))
+	if err != nil {
+		e.fail(ev, agentevents.RuleFieldJSON, pointer, err.Error())
+	}
+	return out
+}
+
+// float appends a member with a number.
+func (e *Encoder) float(dst []byte, ev *agentevents.Event, name, pointer string, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		e.fail(ev, agentevents.RuleFieldRange, pointer, "is not a finite number")
+		return dst
+	}
+	return appendFloat(append(dst, name...), f)
+}
+
+// unknownMembers appends the members of the line that the document does not
+// have, and lists what was kept and is not written.
+func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byte {
+	for i := range e.kept {
+		k := &e.kept[i]
+		name := k.name
+		switch {
+		case k.used || name == "/timestamp":
+			continue
+		case strings.HasPrefix(name, "/~1") && strings.IndexByte(name[1:], '/') < 0:
+			name = memberName(name[1:])
+		case name == "" || name[0] != '/':
+			if !variants[v].named(name) {
+				break
+			}
+			fallthrough // it is said by something else now
+		default:
+			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+pointerToken(name), "")
+			continue
+		}
+		dst = jsonwire.AppendString(append(dst, ','), name)
+		dst = append(append(dst, ':'), k.raw...)
+	}
+	return dst
+}
+
+// memberName is what a token of a JSON pointer stands for.
+func memberName(token string) string {
+	if strings.IndexByte(token, '~') < 0 {
+		return token
+	}
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+}
+
+// keptUnder appends the members that were kept under a pointer, each after a
+// comma if there is something before it.
+func (e *Encoder) keptUnder(dst []byte, pointer string) []byte {
+	for i := range e.kept {
+		k := &e.kept[i]
+		token, ok := strings.CutPrefix(k.name, pointer)
+		if !ok || k.used || strings.IndexByte(token, '/') >= 0 {
+			continue
+		}
+		k.used = true
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = jsonwire.AppendString(dst, memberName(token))
+		dst = append(append(dst, ':'), k.raw...)
+	}
+	return dst
+}
+
+// unknown appends the members of a type that the document does not have.
+func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte {
+	p := ev.Payload.(*agentevents.Unknown)
+	if unknownType(typ) != p.Type {
+		e.losses.Add(ev, dialect.Altered, "/type", "")
+	}
+	if p.Raw == "" {
+		e.losses.Add(ev, dialect.Made, "/payload", "an empty object")
+		return dst
+	}
+	raw := e.json(ev, "/payload", p.Raw)
+	s := &e.scanner
+	s.Reset(raw)
+	if s.Object() != nil {
+		return dst
+	}
+	for {
+		name, ok, err := s.Member()
+		if !ok || err != nil {
+			return dst
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return dst
+		}
+		if variants[vUnknown].named(name) {
+			e.losses.Add(ev, dialect.Dropped, "/payload/"+pointerToken(name), "the envelope has a member of that name")
+			continue
+		}
+		for i := range e.kept {
+			if k := &e.kept[i]; k.name == name || len(name) > 0 && name[0] == '/' && k.name == "/"+pointerToken(name) {
+				k.used = true // it has another place now
+			}
+		}
+		dst = jsonwire.AppendString(append(dst, ','), name)
+		dst = append(append(dst, ':'), raw[start:s.Offset()]...)
+	}
+}
+
+// verbatim returns the text that the event was read from, if it still says what
+// the event says, which is now.
+func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
+	origin := ev.Origin()
+	if strings.IndexByte(origin, '\r') >= 0 {
+		return "", false // perhaps several fields, and no line of a frame
+	}
+	text := origin
+	if value, ok := strings.CutPrefix(origin, "data:"); ok {
+		text = strings.TrimPrefix(value, " ")
+	}
+	d := Decoder{clock: e.clock, o: Options{Anchor: e.o.Anchor}}
+	d.expect(ev)
+	was, err := d.document(nil, text)
+	if err != nil || len(was) != 1 {
+		return "", false
+	}
+	typ, v, err := e.form(&was[0])
+	if err != nil {
+		return "", false
+	}
+	twin := Encoder{clock: e.clock}
+	twin.load(&was[0])
+	then := twin.document(nil, &was[0], typ, v, twin.sequence(&was[0]))
+	return text, twin.err == nil && string(then) == now
+}

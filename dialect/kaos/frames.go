@@ -1,0 +1,248 @@
+package kaos
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A frame is what was read of a Server-Sent Event whose end was not seen.
+//
+// The Reader drops the blank lines between frames. What is one document is
+// found without them: a data line that holds a whole one is an event at once.
+// One that is the beginning of a document waits for more data lines; the next
+// event line, a line that is no field, a data line that begins a KAOS document
+// of its own, or the end of the log says that nothing more comes.
+type frame struct {
+	named    bool   // there was an event line, and no data since
+	event    string // its value
+	data     []byte // the beginning of a document
+	depth    int    // its open brackets
+	sequence int64  // of the latest document
+	known    bool   // it waits for its id line
+	id       string // of an id line that came before the data
+	any      bool   // there was a frame
+}
+
+// Decode appends the event of a line, if it completes one: a line of JSON, or
+// one of Server-Sent Events. Errors may come with events.
+func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
+	if len(text) > 0 && text[0] == '{' && len(d.frame.data) == 0 {
+		d.frame.named = false
+		return d.document(dst, string(text))
+	}
+	if bytes.IndexByte(text, '\r') < 0 || !isField(text) {
+		return d.field(dst, text)
+	}
+	// Here lines end with a carriage return alone.
+	var errs []error
+	for rest, more := text, true; more; {
+		var one []byte
+		var err error
+		one, rest, more = bytes.Cut(rest, []byte("\r"))
+		if len(one) == 0 && more {
+			err = d.torn()
+		} else if len(one) > 0 {
+			dst, err = d.field(dst, one)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 1 {
+		return dst, errs[0]
+	}
+	return dst, errors.Join(errs...)
+}
+
+// End reports a frame that the log ends in.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
+	err := d.torn()
+	if err == nil && d.frame.named {
+		err = &agentevents.LineError{Err: fmt.Errorf("the log ends in a frame: event %q has no data: %w", d.frame.event, io.ErrUnexpectedEOF)}
+	}
+	d.frame = frame{}
+	return dst, err
+}
+
+// isField reports whether a line is one of Server-Sent Events.
+func isField(text []byte) bool {
+	name, _, colon := bytes.Cut(text, []byte(":"))
+	switch string(name) {
+	case "", "data", "event", "id", "retry":
+		return colon || len(name) > 0
+	}
+	return false
+}
+
+// isOther reports whether a line is a field that the standard does not have,
+// which readers ignore.
+func isOther(text []byte) bool {
+	for i, c := range text {
+		if c == ':' {
+			return i > 0
+		}
+		if c|0x20-'a' > 'z'-'a' && c-'0' > 9 && c != '-' && c != '_' {
+			break
+		}
+	}
+	return false
+}
+
+// field reads one line that does not begin a document.
+func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
+	f := &d.frame
+	if !isField(text) {
+		if f.any && isOther(text) {
+			return dst, nil
+		}
+		err := d.torn()
+		f.named = false
+		out, derr := d.document(dst, string(text))
+		if err != nil {
+			return out, errors.Join(err, derr)
+		}
+		return out, derr
+	}
+	f.any = true
+	name, value, _ := bytes.Cut(text, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		return d.data(dst, value, len(text)-len(value))
+	case "event":
+		err := d.torn()
+		f.named, f.event, f.known = true, string(value), false
+		return dst, err
+	case "id":
+		if !d.o.Strict || len(value) == 0 {
+			break
+		}
+		if !f.known {
+			f.id = string(value) // of the data to come
+			break
+		}
+		f.known = false
+		return dst, f.checkID(string(value))
+	}
+	return dst, nil
+}
+
+// checkID compares the id of a frame with its data.
+func (f *frame) checkID(id string) error {
+	if id == strconv.FormatInt(f.sequence, 10) {
+		return nil
+	}
+	return &agentevents.InvariantError{
+		Rule: RuleFrame, Pointer: "/sequence", Detail: fmt.Sprintf("the frame's id is %q, its data's sequence %d", id, f.sequence),
+	}
+}
+
+// torn forgets the beginning of a document and returns the error of it.
+func (d *Decoder) torn() error {
+	f := &d.frame
+	if len(f.data) == 0 {
+		return nil
+	}
+	size := len(f.data)
+	f.data, f.depth = nil, 0
+	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data is not a whole JSON document (%d bytes): %w", size, io.ErrUnexpectedEOF)}
+}
+
+// data reads the value of a data line, which begins at an offset of the line.
+func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]agentevents.Event, error) {
+	f := &d.frame
+	if len(f.data) == 0 {
+		if len(bytes.TrimSpace(value)) == 0 {
+			return dst, nil
+		}
+		named := f.named
+		out, err := d.framed(dst, string(value), offset)
+		if err == nil {
+			return out, nil
+		}
+		if depth, text := brackets(value, 0); depth <= 0 || text {
+			return out, err
+		} else if _, bad := err.(*agentevents.LineError); bad {
+			f.data, f.depth, f.named = append(f.data[:0], value...), depth, named
+			return dst, nil
+		}
+		return out, err
+	}
+	if begins(value) {
+		err := d.torn()
+		out, derr := d.data(dst, value, offset)
+		return out, errors.Join(err, derr)
+	}
+	if len(f.data)+len(value) > agentevents.DefaultMaxLine {
+		return dst, d.torn()
+	}
+	// The standard joins the lines of a frame with a newline. A tab stands for
+	// it: between tokens it is blank too, and in a text it is as wrong.
+	f.data = append(append(f.data, '\t'), value...)
+	depth, text := brackets(value, f.depth)
+	if f.depth = depth; depth > 0 && !text {
+		return dst, nil
+	}
+	whole := string(f.data)
+	f.data, f.depth = nil, 0
+	return d.framed(dst, whole, -1)
+}
+
+// begins reports whether a data line begins a document of its own.
+func begins(value []byte) bool {
+	value = bytes.TrimLeft(value, " \t")
+	return len(value) > 0 && value[0] == '{' && dialect.Detect(string(value)) == Name
+}
+
+// framed decodes the document of a frame. Its errors say where in the line they
+// are, unless offset is below 0.
+func (d *Decoder) framed(dst []agentevents.Event, text string, offset int) ([]agentevents.Event, error) {
+	f := &d.frame
+	out, err := d.document(dst, text)
+	f.named, f.known = false, false
+	if err == nil {
+		f.known = f.id == ""
+		if f.id != "" {
+			err = f.checkID(f.id)
+			f.id = ""
+		}
+	}
+	syntax, ok := err.(*jsonwire.SyntaxError)
+	if !ok {
+		return out, err
+	}
+	if damaged, ok := jsonwire.CheckUTF8(text).(*jsonwire.SyntaxError); ok {
+		syntax = damaged // whatever else is wrong may come of it
+	}
+	le := &agentevents.LineError{Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
+	if offset >= 0 {
+		le.Column = offset + syntax.Offset
+	}
+	return out, le
+}
+
+// brackets returns how many brackets are open after text, with depth before it,
+// and whether it ends in a string. It is for text that may be malformed.
+func brackets(text []byte, depth int) (after int, inString bool) {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return depth, inString
+}

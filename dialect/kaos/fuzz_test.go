@@ -1,0 +1,77 @@
+package kaos
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// FuzzDecode: nothing panics; what is read is written or refused; what was
+// written is read as the same events.
+func FuzzDecode(f *testing.F) {
+	for _, g := range goldens {
+		f.Add([]byte(g.line), false)
+		f.Add([]byte(reversed(strings.Split(strings.Trim(g.line, "{}"), `,`))), false)
+		f.Add([]byte("event: span\ndata: "+strings.Replace(g.line, `,"`, ",\ndata: \"", 2)+"\rid: 0\n\n"+g.line), true)
+	}
+	f.Fuzz(func(t *testing.T, log []byte, strict bool) {
+		o := testOptions
+		o.Strict = strict
+		for _, verbatim := range []bool{false, true} {
+			e := NewEncoder(encoderOptions)
+			sse := NewEncoder(EncoderOptions{SSE: true, Anchor: anchor, AnchorSeconds: 1000})
+			var events []agentevents.Event
+			var out, framed []byte
+			for ev, err := range agentevents.NewReader(bytes.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(o), Verbatim: verbatim}).All() {
+				if err != nil {
+					continue
+				}
+				before := len(out)
+				if out, err = e.Append(out, ev); err != nil {
+					require.Len(t, out, before)
+					continue
+				}
+				require.Equal(t, 1, bytes.Count(out[before:], []byte("\n")))
+				framed, err = sse.Append(framed, ev)
+				require.NoError(t, err)
+				events = append(events, ev)
+			}
+			for _, text := range [][]byte{out, framed} {
+				i := 0
+				for ev, err := range agentevents.NewReader(bytes.NewReader(text), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All() {
+					require.NoError(t, err, "%s", text)
+					require.Less(t, i, len(events))
+					if len(text) > 0 && !lossy(e.Losses()) {
+						require.Equal(t, says(t, events[i]), says(t, ev), "%s", text)
+					}
+					i++
+				}
+				require.Equal(t, len(events), i, "%s", text)
+			}
+		}
+	})
+}
+
+// lossy reports whether something beyond ids, numbers and what was made up is
+// listed.
+func lossy(losses []dialect.Loss) bool {
+	for _, l := range losses {
+		if l.Pointer != "/id" && l.Pointer != "/sequence" && !(l.What == dialect.Made && l.Pointer == "/spanId") && !(l.What == dialect.Made && l.Pointer == "/sessionId") {
+			return true
+		}
+	}
+	return false
+}
+
+// says is the event's native line without what a reader makes up.
+func says(t *testing.T, ev agentevents.Event) string {
+	plain := agentevents.Event{Time: ev.Time, RunID: ev.RunID, AgentID: ev.AgentID, ParentAgentID: ev.ParentAgentID, Payload: ev.Payload}
+	line, err := plain.AppendJSON(nil)
+	require.NoError(t, err)
+	return string(line)
+}

@@ -1,0 +1,641 @@
+package kaos
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// spanMember reads a member of a span.
+func (d *Decoder) spanMember(s *jsonwire.Scanner, l *line, n int) (err error) {
+	switch n {
+	case mSubject:
+		l.subject, err = s.String()
+	case mPhase:
+		l.phase, err = s.String()
+	case mSpanID:
+		l.span, err = s.String()
+	case mParentSpanID:
+		if !s.Null() {
+			l.parent, err = s.String()
+		}
+	case mName:
+		l.name, err = s.String()
+	case mDuration:
+		if !s.Null() {
+			l.duration.V, err = s.Millis()
+			l.duration.OK = true
+		}
+	case mErrorType:
+		if !s.Null() {
+			l.errType.V, err = s.String()
+			l.errType.OK = true
+		}
+	case mErrorMessage:
+		if !s.Null() {
+			l.errText.V, err = s.String()
+			l.errText.OK = true
+		}
+	case mAttributes:
+		if s.Kind() != '{' {
+			return s.Object() // says what is there
+		}
+		l.attrsAt = s.Offset()
+		if l.has(mSubject) && l.has(mPhase) {
+			if want := wanted[subjectOf(l.subject)][phaseOf(l.phase)]; want != 0 {
+				return d.attributes(s, l, want)
+			}
+		}
+		err = s.Skip() // looked at when it is known what is wanted
+	}
+	return err
+}
+
+// attributes reads the attributes: those of want as fields, as far as they have
+// the types that the document gives them, the others into d.rest.
+func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	a := &l.attrs
+	a.has |= 1 // they were read
+	for last := 0; ; {
+		n, name, err := s.Field(attrNames, int(d.after[last]))
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			return nil
+		}
+		at := s.Offset()
+		if n > 0 {
+			d.after[last], last = uint8(n-1), n
+			if a.has.has(n) {
+				return s.Duplicate(name)
+			}
+			if want.has(n) {
+				taken, err := a.read(s, n)
+				if err != nil {
+					return err
+				}
+				if taken {
+					a.has |= 1 << n
+					continue
+				}
+			}
+		}
+		raw, err := s.Raw()
+		if err != nil {
+			return err
+		}
+		if !d.rest.Add(name, raw) {
+			return duplicate(at, name)
+		}
+	}
+}
+
+// read reads attribute n and reports false when it has another type.
+func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
+	kind := s.Kind()
+	switch n {
+	case aArguments:
+		a.arguments, err = s.Raw()
+		return true, err
+	case aIsError:
+		if kind == 't' || kind == 'f' {
+			a.isError, err = s.Bool()
+			return true, err
+		}
+		return false, nil
+	case aTurnNumber:
+		if kind != '0' {
+			return false, nil
+		}
+		turn, err := smallInt(s)
+		if err != nil {
+			return false, nil // a number, but no turn's: whoever reads on says if it is none
+		}
+		a.turn = turn
+		return true, nil
+	}
+	if kind != '"' {
+		return false, nil
+	}
+	to := &a.tool
+	switch n {
+	case aCallID:
+		to = &a.call
+	case aResultSummary:
+		to = &a.result
+	case aStepID:
+		to = &a.step
+	case aDescription:
+		to = &a.description
+	case aSubagentName:
+		to = &a.subagent
+	case aTask:
+		to = &a.task
+	case aFromAgent:
+		to = &a.from
+	case aToAgent:
+		to = &a.to
+	case aReason:
+		to = &a.reason
+	}
+	*to, err = s.String()
+	return true, err
+}
+
+// spanPayload makes the payload of a span, and notes what it opens and closes.
+func (d *Decoder) spanPayload(l *line, ev *agentevents.Event) agentevents.Payload {
+	subject, phase := subjectOf(l.subject), phaseOf(l.phase)
+	want := wanted[subject][phase]
+	if want == 0 {
+		if subject != sOther && phase >= pComplete {
+			d.close(l, subject) // a handoff that came to nothing
+		}
+		return d.recorded(l)
+	}
+	if l.has(mAttributes) && l.attrs.has == 0 {
+		s := &d.scanner
+		s.Reset(l.text[l.attrsAt:])
+		if d.attributes(s, l, want) != nil {
+			return d.recorded(l) // cannot be: it was skipped before
+		}
+	}
+	if phase == pStart {
+		d.restart(l)
+	}
+	var p agentevents.Payload
+	switch subject {
+	case sTurn:
+		p = d.turn(l, phase)
+	case sStep:
+		p = d.step(l, phase)
+	case sTool:
+		p = d.tool(l, phase)
+	case sSubagent:
+		p = d.subagent(l, phase, ev)
+	default:
+		p = d.handoff(l, phase)
+	}
+	if p == nil {
+		return d.recorded(l)
+	}
+	return p
+}
+
+// recorded makes a SpanRecorded.
+func (d *Decoder) recorded(l *line) agentevents.Payload {
+	p := &agentevents.SpanRecorded{
+		Subject: l.subject, Phase: l.phase, Name: l.name, Duration: l.duration, ErrorType: l.errType.V, ErrorMessage: l.errText.V,
+	}
+	if l.has(mAttributes) {
+		s := &d.scanner
+		s.Reset(l.text[l.attrsAt:])
+		if raw, err := s.Raw(); err == nil && raw != "{}" {
+			p.Attributes = agentevents.JSON(raw)
+		}
+	}
+	return p
+}
+
+// restart forgets a span of that id which is still open.
+func (d *Decoder) restart(l *line) {
+	key := spanKey{l.run, l.span}
+	if old, ok := d.open.get(key); ok && !d.open.remove(key) {
+		d.forget(old.idKey())
+	}
+}
+
+// begin notes that a span was opened. agent is whose id it is.
+func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
+	if l.span == "" {
+		return
+	}
+	o := openSpan{subject: subject}
+	key := spanKey{}
+	key.run, key.span, o.id, o.tool = cloned(l.run, l.span, id, tool)
+	o.run, o.agent = key.run, agent
+	if agent != "" {
+		o.agent = strings.Clone(agent)
+	}
+	left, forgotten := d.open.put(key, o)
+	if left != nil && left.id != "" {
+		if d.ids == nil {
+			d.ids = map[idKey]int{}
+		}
+		d.ids[left.idKey()]++
+	}
+	for _, old := range forgotten {
+		d.forget(old.idKey())
+	}
+}
+
+// close returns what the span was opened with, if it was, and forgets it.
+func (d *Decoder) close(l *line, subject int) (openSpan, bool) {
+	key := spanKey{l.run, l.span}
+	o, ok := d.open.get(key)
+	if !ok || o.subject != subject {
+		return openSpan{}, false
+	}
+	if !d.open.remove(key) {
+		d.forget(o.idKey())
+	}
+	return o, true
+}
+
+// forget counts an id less that left the list of the latest.
+func (d *Decoder) forget(key idKey) {
+	if n := d.ids[key]; n > 1 {
+		d.ids[key] = n - 1
+	} else {
+		delete(d.ids, key)
+	}
+}
+
+// taken reports whether an open span of the agent has the id.
+func (d *Decoder) taken(subject int, run, agent, id string) bool {
+	for i := range d.open.recent {
+		if o := &d.open.recent[i].value; o.id == id && o.subject == subject && o.agent == agent && o.run == run {
+			return true
+		}
+	}
+	return len(d.ids) > 0 && d.ids[idKey{subject, run, agent, id}] > 0
+}
+
+func (o *openSpan) idKey() idKey { return idKey{o.subject, o.run, o.agent, o.id} }
+
+// keepName keeps a name that the encoder would not give the span, for kinds
+// that have none.
+func (d *Decoder) keepName(l *line, prefix, id string) {
+	if rest, ok := strings.CutPrefix(l.name, prefix); ok && rest == id || !l.has(mName) {
+		return
+	}
+	d.unknown.Add("name", jsonwire.Quote(l.name))
+}
+
+// keepAttributes keeps what is left of the attributes, for kinds that have
+// none.
+func (d *Decoder) keepAttributes() {
+	raw := string(d.rest.Object())
+	if raw == "" {
+		return
+	}
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	if s.Object() != nil {
+		return
+	}
+	for {
+		name, ok, err := s.Member()
+		if !ok || err != nil {
+			return
+		}
+		value, err := s.Raw()
+		if err != nil {
+			return
+		}
+		d.unknown.Add("/attributes/"+pointerToken(name), value)
+	}
+}
+
+// keepError keeps error members of a phase that has none.
+func (d *Decoder) keepError(l *line) {
+	if l.errType.OK {
+		d.unknown.Add("error_type", jsonwire.Quote(l.errType.V))
+	}
+	if l.errText.OK {
+		d.unknown.Add("error_message", jsonwire.Quote(l.errText.V))
+	}
+}
+
+// keepDuration keeps the duration of a start.
+func (d *Decoder) keepDuration(l *line) {
+	if l.duration.OK {
+		d.unknown.Add("duration_ms", string(appendMillis(nil, l.duration.V)))
+	}
+}
+
+// failed returns the error of a closing phase that is not complete.
+func (d *Decoder) failed(l *line, phase int) agentevents.Opt[agentevents.ErrorInfo] {
+	switch phase {
+	case pError:
+		return agentevents.Some(agentevents.ErrorInfo{Code: l.errType.V, Message: l.errText.V})
+	case pCancelled:
+		d.unknown.Add("phase", `"cancelled"`)
+		d.keepError(l)
+		return agentevents.Some(agentevents.ErrorInfo{Code: "cancelled"})
+	}
+	d.keepError(l)
+	return agentevents.Opt[agentevents.ErrorInfo]{}
+}
+
+func (d *Decoder) turn(l *line, phase int) agentevents.Payload {
+	turn := agentevents.Opt[int]{V: l.attrs.turn, OK: l.attrs.has.has(aTurnNumber)}
+	if phase == pStart {
+		d.keepDuration(l)
+		d.keepError(l)
+		return &agentevents.TurnStarted{Turn: turn, Name: l.name, Attributes: d.rest.Object()}
+	}
+	return &agentevents.TurnEnded{Turn: turn, Name: l.name, Duration: l.duration, Error: d.failed(l, phase), Attributes: d.rest.Object()}
+}
+
+func (d *Decoder) step(l *line, phase int) agentevents.Payload {
+	id := l.attrs.step
+	if phase != pStart {
+		if o, ok := d.close(l, sStep); ok && id == "" {
+			id = o.id
+		}
+	}
+	if id == "" {
+		if id = strings.TrimPrefix(l.name, "step."); id == l.name || id == "" {
+			if id = l.span; id == "" {
+				return nil
+			}
+		}
+	}
+	if phase == pStart {
+		d.begin(l, sStep, "", id, "")
+		d.keepDuration(l)
+		d.keepError(l)
+		return &agentevents.StepStarted{StepID: id, Name: l.name, Description: l.attrs.description, Attributes: d.rest.Object()}
+	}
+	p := &agentevents.StepEnded{
+		StepID: id, Name: l.name, Duration: l.duration, ResultSummary: l.attrs.result, Error: d.failed(l, phase), Attributes: d.rest.Object(),
+	}
+	if l.attrs.isError { // the step is complete and has failed
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Message: l.attrs.result})
+		if l.attrs.result == "" {
+			d.unknown.Add("phase", `"complete"`)
+		}
+	}
+	return p
+}
+
+func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
+	a := &l.attrs
+	call, tool := a.call, a.tool
+	var o openSpan
+	open := false
+	if phase != pStart {
+		o, open = d.close(l, sTool)
+	}
+	if tool == "" {
+		if open {
+			tool = o.tool
+		} else if rest, ok := strings.CutPrefix(l.name, "tool."); ok {
+			tool = rest
+		}
+	}
+	switch {
+	case phase == pStart:
+		if call == "" || d.taken(sTool, l.run, l.agent, call) {
+			call = l.span // the tool's name serves as call id in some producers
+		}
+	case open:
+		call = o.id
+	case call == "":
+		call = l.span
+	}
+	if tool == "" || call == "" {
+		return nil
+	}
+	if a.call != "" && a.call != call {
+		d.unknown.Add("/attributes/call_id", jsonwire.Quote(a.call))
+	}
+	d.keepName(l, "tool.", tool)
+	if phase == pStart {
+		d.begin(l, sTool, l.agent, call, tool)
+		d.keepDuration(l)
+		d.keepError(l)
+		return &agentevents.ToolCalled{CallID: call, ToolID: tool, Arguments: agentevents.JSON(a.arguments), Attributes: d.rest.Object()}
+	}
+	d.keepAttributes()
+	p := &agentevents.ToolReturned{
+		CallID: call, ToolID: tool, Status: agentevents.ToolOK, ResultSummary: a.result, Duration: l.duration, OneEvent: !open,
+	}
+	if !open {
+		p.Arguments = agentevents.JSON(a.arguments)
+	} else if a.arguments != "" {
+		d.unknown.Add("/attributes/arguments", a.arguments)
+	}
+	switch {
+	case phase == pError:
+		p.Status = agentevents.ToolError
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: l.errType.V, Message: l.errText.V})
+		return p
+	case phase == pCancelled:
+		p.Status = agentevents.ToolCancelled
+	case a.isError:
+		p.Status = agentevents.ToolError
+	}
+	d.keepError(l)
+	return p
+}
+
+func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevents.Payload {
+	a := &l.attrs
+	// The line's agent is who delegates, the event's is who works.
+	ev.AgentID, ev.ParentAgentID = a.subagent, l.agent
+	if l.agent != "" && l.agent == a.subagent {
+		ev.ParentAgentID = ""
+		d.unknown.Add("agent_id", jsonwire.Quote(l.agent))
+	}
+	if phase == pStart {
+		p := &agentevents.AgentStarted{Task: a.task}
+		if a.subagent != "" && d.taken(sSubagent, l.run, "", a.subagent) && l.span != "" {
+			// Another one of that name is at work: this one is known by its span.
+			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: a.subagent})
+			ev.AgentID = ""
+		}
+		d.begin(l, sSubagent, "", ev.AgentID, "")
+		d.keepName(l, "subagent.", a.subagent)
+		d.keepDuration(l)
+		d.keepError(l)
+		d.keepAttributes()
+		return p
+	}
+	if o, ok := d.close(l, sSubagent); ok {
+		if ev.AgentID = o.id; o.id != a.subagent && a.subagent != "" {
+			d.unknown.Add("/attributes/subagent_name", jsonwire.Quote(a.subagent))
+		}
+	}
+	name := a.subagent
+	if name == "" {
+		name = ev.AgentID
+	}
+	d.keepName(l, "subagent.", name)
+	d.keepAttributes()
+	p := &agentevents.AgentEnded{Result: a.result, Duration: l.duration}
+	switch phase {
+	case pError:
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: l.errType.V, Message: l.errText.V})
+		return p
+	case pCancelled:
+		p.Outcome = agentevents.OutcomeAborted
+	}
+	d.keepError(l)
+	return p
+}
+
+func (d *Decoder) handoff(l *line, phase int) agentevents.Payload {
+	a := &l.attrs
+	from, to := a.from, a.to
+	if phase != pStart {
+		if o, ok := d.close(l, sHandoff); ok {
+			if from == "" {
+				from = o.id
+			}
+			if to == "" {
+				to = o.tool
+			}
+		}
+	}
+	if from == "" || to == "" {
+		return nil
+	}
+	d.keepName(l, "handoff.", to)
+	d.keepDuration(l)
+	d.keepError(l)
+	d.keepAttributes()
+	if phase == pStart {
+		d.begin(l, sHandoff, "", from, to)
+		return &agentevents.HandoffRequested{From: agentevents.AgentRef{AgentID: from}, To: agentevents.AgentRef{AgentID: to}, Reason: a.reason}
+	}
+	return &agentevents.HandoffAccepted{From: agentevents.AgentRef{AgentID: from}, To: agentevents.AgentRef{AgentID: to}, Reason: a.reason}
+}
+
+// check applies the document's rules to a line.
+func (d *Decoder) check(l *line) error {
+	fail := func(rule agentevents.Rule, pointer, detail string) error {
+		return &agentevents.InvariantError{
+			Rule: rule, Kind: agentevents.Kind(l.typ), RunID: l.run, AgentID: l.agent, Sequence: uint64(max(0, l.sequence)), Pointer: pointer, Detail: detail,
+		}
+	}
+	required := func(m int, text bool, value string) error {
+		name := variants[l.v].names[m-1]
+		if !l.has(m) {
+			return fail(RuleRequired, "/"+name[1:len(name)-2], "is required")
+		}
+		if text && value == "" {
+			return fail(RuleRequired, "/"+name[1:len(name)-2], "is empty")
+		}
+		return nil
+	}
+	for _, r := range [...]struct {
+		m     int
+		text  bool
+		value string
+		only  bool // for spans
+	}{
+		{mTimestamp, false, "", false}, {mSequence, false, "", false}, {mSessionID, true, l.session, false}, {mRunID, true, l.run, false},
+		{mSubject, true, l.subject, true}, {mPhase, true, l.phase, true}, {mSpanID, true, l.span, true},
+	} {
+		if r.only && l.v != vSpan {
+			break
+		}
+		if err := required(r.m, r.text, r.value); err != nil {
+			return err
+		}
+	}
+	if l.sequence < 0 {
+		return fail(RuleRange, "/sequence", strconv.FormatInt(l.sequence, 10)+" is below 0")
+	}
+	if d.frame.named && d.frame.event != l.typ {
+		return fail(RuleFrame, "/type", "the frame's event is "+strconv.Quote(d.frame.event))
+	}
+	unit := func(pointer string, f agentevents.Opt[float64]) error {
+		if f.V < 0 || f.V > 1 {
+			return fail(RuleRange, pointer, "is not in [0, 1]")
+		}
+		return nil
+	}
+	below := func(pointer string, negative bool) error {
+		if negative {
+			return fail(RuleRange, pointer, "is below 0")
+		}
+		return nil
+	}
+	switch p := l.payload.(type) {
+	case *agentevents.IntentClassified:
+		return unit("/confidence", p.Confidence)
+	case *agentevents.CitationFound:
+		return unit("/confidence", p.Confidence)
+	case *agentevents.PlanProposed:
+		for i, step := range p.Steps {
+			if step.StepID == "" {
+				return fail(RuleRequired, "/steps/"+strconv.Itoa(i)+"/step_id", "is required")
+			}
+			if step.Description == "" {
+				return fail(RuleRequired, "/steps/"+strconv.Itoa(i)+"/description", "is required")
+			}
+		}
+	case *agentevents.UsageObserved:
+		return first(below("/input_tokens", p.Usage.InputTokens < 0), below("/output_tokens", p.Usage.OutputTokens < 0),
+			below("/total_tokens", p.Usage.TotalTokens.V < 0), below("/cost_usd", p.CostUSD.V < 0))
+	case *agentevents.TurnSummarized:
+		for i, call := range p.ToolCalls {
+			at := "/tool_calls/" + strconv.Itoa(i)
+			if call.ToolName == "" {
+				return fail(RuleRequired, at+"/tool_name", "is required")
+			}
+			if call.CallID == "" {
+				return fail(RuleRequired, at+"/call_id", "is required")
+			}
+			if err := first(below(at+"/duration_ms", call.Duration.V < 0), below(at+"/cost_usd", call.CostUSD.V < 0),
+				below(at+"/input_tokens", call.InputTokens.V < 0), below(at+"/output_tokens", call.OutputTokens.V < 0)); err != nil {
+				return err
+			}
+		}
+		return first(below("/tokens_used", p.Usage.TotalTokens.V < 0), below("/cost_usd", p.CostUSD.V < 0),
+			below("/input_tokens", p.Usage.InputTokens < 0), below("/output_tokens", p.Usage.OutputTokens < 0))
+	case *agentevents.MemoryChanged:
+		switch p.Change {
+		case agentevents.MemoryAdded, agentevents.MemoryEvicted, agentevents.MemorySummarized, agentevents.MemoryHydrated,
+			agentevents.MemoryPersisted, agentevents.MemorySearched:
+		case "":
+			return fail(RuleRequired, "/kind", "is required")
+		default:
+			return fail(RuleEnum, "/kind", strconv.Quote(string(p.Change))+" is not one of the values")
+		}
+		return below("/item_count", p.ItemCount.V < 0)
+	}
+	if l.v != vSpan {
+		return nil
+	}
+	switch l.subject {
+	case "run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route":
+	default:
+		return fail(RuleEnum, "/subject", strconv.Quote(l.subject)+" is not one of the values")
+	}
+	switch l.phase {
+	case "start", "progress":
+		if l.duration.OK {
+			return fail(RulePhase, "/duration_ms", "is null on "+l.phase)
+		}
+	case "complete", "error", "cancelled":
+	default:
+		return fail(RuleEnum, "/phase", strconv.Quote(l.phase)+" is not one of the values")
+	}
+	if l.phase != "error" && l.errType.OK {
+		return fail(RulePhase, "/error_type", "is null on "+l.phase)
+	}
+	if l.phase != "error" && l.errText.OK {
+		return fail(RulePhase, "/error_message", "is null on "+l.phase)
+	}
+	return below("/duration_ms", l.duration.V < time.Duration(0))
+}
+
+// first returns the first error that is one.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -22,7 +22,7 @@ const (
 // Detect returns the dialect of a line by the members it has, and "" when it is
 // none of them. A line of Server-Sent Events is of KAOS.
 func Detect(line string) Name {
-	if frame := strings.TrimLeft(line, " "); strings.HasPrefix(frame, "data:") || strings.HasPrefix(frame, "event:") {
+	if isFrame(line) {
 		return KAOS
 	}
 	var s jsonwire.Scanner
@@ -103,4 +103,15 @@ const (
 
 var detectNames = [...]string{
 	`"type":`, `"event":`, `"ts":`, `"run_id":`, `"eventId":`, `"actor":`, `"traceId":`, `"sequence":`, `"session_id":`, `"timestamp":`, `"payload":`, `"id":`,
+}
+
+// isFrame reports whether a line is one of a Server-Sent Event: a field with
+// its value, or a comment.
+func isFrame(line string) bool {
+	field, _, _ := strings.Cut(line, ":")
+	switch field {
+	case "data", "event", "id", "retry":
+		return true
+	}
+	return strings.HasPrefix(line, ":")
 }

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"strings"
+
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -54,6 +56,7 @@ type Numbers struct {
 func (n *Numbers) Next(runID string) uint64 {
 	if n.last == nil || n.run != runID {
 		p := n.next[runID]
+		runID = strings.Clone(runID) // and not the line it was cut from
 		if p == nil {
 			p = new(uint64)
 			if n.next == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/multiagent"
 	"github.com/agentevents/agentevents/dialect/openharness"
 	"github.com/agentevents/agentevents/dialect/openwop"
@@ -27,20 +28,26 @@ func wires() []wire {
 		{"native", "this library's own",
 			func(bool) agentevents.Decoder { return agentevents.NewDecoder() },
 			func() dialect.Encoder { return &nativeEncoder{} }},
-		{"kahn", "agent transition events of KAHN (seed 000)",
+		{"kahn", "agent transition events of KAHN",
 			func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) },
 			func() dialect.Encoder { return kahn.NewEncoder() }},
-		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki (seed 001)",
+		{"multiagent", "the AgentEvent envelope of the Multi-Agent Wiki",
 			func(strict bool) agentevents.Decoder {
 				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
 			},
 			func() dialect.Encoder { return multiagent.NewEncoder() }},
-		{"openharness", "the Agent Observability & Resume Specification (seed 003)",
+		{"kaos", "events and spans of KAOS, one a line",
+			func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
+			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{}) }},
+		{"kaos:sse", "the same as Server-Sent Events",
+			func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
+			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: true}) }},
+		{"openharness", "the Agent Observability & Resume Specification",
 			func(strict bool) agentevents.Decoder {
 				return openharness.NewDecoder(openharness.Options{Strict: strict})
 			},
 			func() dialect.Encoder { return openharness.NewEncoder() }},
-		{"openwop", "OpenWOP RFC 0002 (seed 004), in the names of its text",
+		{"openwop", "OpenWOP RFC 0002, in the names of its text",
 			openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:rfc0002", "the same", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:v1", "its published schema, version 1", openwopDecoder(openwop.SchemaV1), openwopEncoder(openwop.SchemaV1)},

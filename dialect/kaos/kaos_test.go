@@ -968,7 +968,7 @@ func TestOpenSpansAreBounded(t *testing.T) {
 
 // Every variant that seed 002 names has a line in testdata.
 func TestVariants(t *testing.T) {
-	text, err := os.ReadFile("testdata/variants.jsonl")
+	text, err := os.ReadFile("../testdata/variants/kaos.jsonl")
 	require.NoError(t, err)
 	o := testOptions
 	o.Strict = true

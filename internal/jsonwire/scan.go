@@ -173,7 +173,8 @@ func (s *Scanner) Field(names []string, guess int) (n int, name string, err erro
 	}
 	if rest := s.text[i:]; s.fresh || i > s.pos {
 		for n := guess; n < min(len(names), guess+fieldGuesses); n++ {
-			if lit := names[n]; strings.HasPrefix(rest, lit) {
+			// Most wrong guesses differ in their first letter.
+			if lit := names[n]; len(rest) > 1 && rest[1] == lit[1] && strings.HasPrefix(rest, lit) {
 				s.fresh = false
 				s.pos = skipSpace(s.text, i+len(lit))
 				return n + 1, lit[1 : len(lit)-len(`":`)], nil

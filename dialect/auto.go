@@ -9,9 +9,10 @@ import (
 )
 
 // Auto is a decoder for logs of any dialect, and of several in turns: it finds
-// out the dialect of every line ([Detect]). Lines that are of no dialect, or of
-// one that it has no decoder for, are given to the native decoder, whose error
-// says what is wrong with them.
+// out the dialect of every line ([Detect]). A line that does not tell is taken
+// for one like the line before; the first lines, and those of a dialect that
+// there is no decoder for, are given to the native decoder, whose error says
+// what is wrong with them.
 //
 //	r := agentevents.NewReader(file, agentevents.ReaderOptions{Decoder: &dialect.Auto{
 //		Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAHN: kahn.NewDecoder(kahn.Options{})},
@@ -24,17 +25,22 @@ type Auto struct {
 	// Decoders are the decoders, by dialect; without one for Native, native
 	// lines are read by [agentevents.NewDecoder].
 	Decoders map[Name]agentevents.Decoder
-	// OnLine, if not nil, is told the dialect of every line before it is
-	// decoded.
+	// OnLine, if not nil, is told the dialect that every line is taken for
+	// before it is decoded.
 	OnLine func(Name)
+
+	last Name // of the line before
 }
 
 // Decode appends the events of a line.
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	name := Native
 	if !isNative(line) {
-		name = Detect(string(line))
+		if name = Detect(string(line)); name == "" {
+			name = a.last
+		}
 	}
+	a.last = name
 	if a.OnLine != nil {
 		a.OnLine(name)
 	}

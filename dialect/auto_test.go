@@ -52,9 +52,23 @@ func TestAuto(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"n", kahn, "s", "e", kahn, "x", "run.resumed"}, got)
-	require.Equal(t, []dialect.Name{dialect.Native, dialect.KAHN, dialect.Native, "", dialect.Native, dialect.KAHN, dialect.MultiAgent}, seen)
+	require.Equal(t, []dialect.Name{dialect.Native, dialect.KAHN, dialect.Native, dialect.Native, dialect.Native, dialect.KAHN, dialect.MultiAgent}, seen)
 	require.Len(t, errs, 1)
 	require.ErrorContains(t, errs[0], "line 4")
 	require.ErrorContains(t, errs[0], `"type" is missing`)
 	require.Equal(t, 2, fake.lines)
+}
+
+// A line that does not tell what it is, such as one of an unknown type, is like
+// the line before.
+func TestAutoStaysWithTheDialect(t *testing.T) {
+	fake := &pieces{}
+	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{dialect.OpenHarness: fake}}
+	_, err := auto.Decode(nil, []byte(`{"type":"x.custom","timestamp":1}`))
+	require.Error(t, err, "native, for want of a better guess")
+	for _, line := range []string{`{"type":"flow:start","timestamp":1}`, `{"type":"x.custom","timestamp":1}`, `{"type":"flow:paused","timestamp":1}`} {
+		_, err := auto.Decode(nil, []byte(line))
+		require.NoError(t, err)
+	}
+	require.Equal(t, 3, fake.lines)
 }

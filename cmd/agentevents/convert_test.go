@@ -79,3 +79,24 @@ func TestCheckTheRulesOfADocument(t *testing.T) {
 	require.Contains(t, got.out, "stdin:1: kahn-id: agent_run_start: /agent_id: \"Coder\" does not match ^[a-z0-9]")
 	require.Equal(t, exitOK, exec(bad, "check", "-").code, "ids are opaque to the library")
 }
+
+// Every format takes a log, keeps the rules of its document in it, and gives it
+// back.
+func TestConvertToEveryFormat(t *testing.T) {
+	for _, w := range wires() {
+		t.Run(w.name, func(t *testing.T) {
+			to := exec("", "convert", "--to", w.name, clean)
+			require.Equal(t, exitOK, to.code, to.err)
+			require.NotEmpty(t, to.out)
+			check := exec(to.out, "check", "--lifecycle", "relaxed", "--dialect", w.name, "-")
+			require.Equal(t, exitOK, check.code, check.out+check.err)
+			require.Equal(t, to.out, exec(to.out, "convert", "--to", w.name, "--quiet", "-").out, "to itself")
+			back := exec(to.out, "convert", "--to", "native", "--quiet", "-")
+			require.Equal(t, exitOK, back.code, back.err)
+			require.Equal(t, exitOK, exec(back.out, "check", "--lifecycle", "relaxed", "-").code)
+			require.NotEmpty(t, exec(to.out, "tree", "-").out)
+			again := exec(back.out, "convert", "--from", "native", "--to", w.name, "--quiet", "-")
+			require.Equal(t, to.out, again.out, "by way of the native format")
+		})
+	}
+}

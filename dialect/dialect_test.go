@@ -139,3 +139,21 @@ func TestUnknowns(t *testing.T) {
 	require.Len(t, l.List(), 1)
 	require.Equal(t, "/payload", l.List()[0].Pointer)
 }
+
+func TestNativeEncoder(t *testing.T) {
+	var e Encoder = NativeEncoder{}
+	ev := agentevents.Event{ID: "1", RunID: "r", Payload: &agentevents.RunPaused{}}
+	want, err := ev.AppendJSON([]byte("x"))
+	require.NoError(t, err)
+	out, err := e.Append([]byte("x"), ev)
+	require.NoError(t, err)
+	require.Equal(t, string(want)+"\n", string(out))
+	ev.Payload = nil
+	out, err = e.Append([]byte("x"), ev)
+	require.Error(t, err)
+	require.Equal(t, "x", string(out))
+	out, err = e.End(out)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(out))
+	require.Empty(t, e.Losses())
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -81,17 +82,17 @@ type Losses struct {
 // so the next loss is looked for behind the last one.
 type kindLosses struct {
 	kind agentevents.Kind
-	list []Loss
+	list []*Loss
 	next int
 }
 
-func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) {
+func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
 	for range 2 {
 		for i := k.next; i < len(k.list); i++ {
-			if p := &k.list[i]; p.Pointer == pointer && p.What == what && p.Detail == detail {
+			if p := k.list[i]; p.Pointer == pointer && p.What == what && p.Detail == detail {
 				p.Count++
 				k.next = i + 1
-				return
+				return p
 			}
 		}
 		if k.next == 0 {
@@ -99,8 +100,10 @@ func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail str
 		}
 		k.next = 0
 	}
-	k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, Count: 1, RunID: ev.RunID, Sequence: ev.Sequence})
+	p := &Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, Count: 1, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence}
+	k.list = append(k.list, p)
 	k.next = len(k.list)
+	return p
 }
 
 // Add counts one loss of ev.
@@ -121,9 +124,10 @@ func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string)
 }
 
 // Every is Add for what events of every kind lose, such as an id where the
-// document has none: the loss has no kind.
-func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) {
-	l.every.add(ev, what, pointer, detail)
+// document has none: the loss has no kind. An encoder may keep the result and
+// count the same loss of later events in it.
+func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
+	return l.every.add(ev, what, pointer, detail)
 }
 
 // Drop counts a member that is left out, if present says that there is one.
@@ -135,9 +139,15 @@ func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 
 // List returns the losses in order of kind and place.
 func (l *Losses) List() []Loss {
-	list := slices.Clone(l.every.list)
+	var list []Loss
+	add := func(k *kindLosses) {
+		for _, p := range k.list {
+			list = append(list, *p)
+		}
+	}
+	add(&l.every)
 	for _, k := range l.kinds {
-		list = append(list, k.list...)
+		add(k)
 	}
 	slices.SortFunc(list, func(a, b Loss) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))

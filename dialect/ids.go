@@ -35,12 +35,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// hex writes the low digits of v.
+// hex writes the low digits of v; dst has room for an even number of them.
 func hex(dst []byte, v uint64) {
 	const digits = "0123456789abcdef"
-	for i := len(dst) - 1; i >= 0; i-- {
-		dst[i] = digits[v&15]
-		v >>= 4
+	for i := len(dst) - 2; i >= 0; i -= 2 {
+		dst[i], dst[i+1] = digits[v>>4&15], digits[v&15]
+		v >>= 8
 	}
 }
 

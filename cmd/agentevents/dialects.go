@@ -27,7 +27,7 @@ func wires() []wire {
 	return []wire{
 		{"native", "this library's own",
 			func(bool) agentevents.Decoder { return agentevents.NewDecoder() },
-			func() dialect.Encoder { return &nativeEncoder{} }},
+			func() dialect.Encoder { return dialect.NativeEncoder{} }},
 		{"kahn", "agent transition events of KAHN",
 			func(strict bool) agentevents.Decoder { return kahn.NewDecoder(kahn.Options{Strict: strict}) },
 			func() dialect.Encoder { return kahn.NewEncoder() }},
@@ -118,19 +118,3 @@ func anyDecoder() agentevents.Decoder {
 	}
 	return auto
 }
-
-// A nativeEncoder writes native lines. It loses nothing.
-type nativeEncoder struct{}
-
-func (*nativeEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	mark := len(dst)
-	dst, err := ev.AppendJSON(dst)
-	if err != nil {
-		return dst[:mark], err
-	}
-	return append(dst, '\n'), nil
-}
-
-func (*nativeEncoder) End(dst []byte) ([]byte, error) { return dst, nil }
-
-func (*nativeEncoder) Losses() []dialect.Loss { return nil }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 )
 
 // The lines that are measured, by what they stress: a short one and one with
@@ -58,6 +59,9 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+// nativeEncoder is what an encoder is compared with, called like one.
+var nativeEncoder dialect.Encoder = dialect.NativeEncoder{}
+
 // BenchmarkEncode is one event to one line, and to its native line.
 func BenchmarkEncode(b *testing.B) {
 	for _, c := range benchLines {
@@ -79,7 +83,7 @@ func BenchmarkEncode(b *testing.B) {
 			var buf []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				if buf, err = events[0].AppendJSON(buf[:0]); err != nil {
+				if buf, err = nativeEncoder.Append(buf[:0], events[0]); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 )
 
 // The lines that are measured, by what they stress: a delta, usage, a tool call
@@ -67,6 +68,9 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+// nativeEncoder is what an encoder is compared with, called like one.
+var nativeEncoder dialect.Encoder = dialect.NativeEncoder{}
+
 // BenchmarkEncode is one event to one line, and to its native line.
 func BenchmarkEncode(b *testing.B) {
 	for _, c := range benchLines {
@@ -89,7 +93,7 @@ func BenchmarkEncode(b *testing.B) {
 			var err error
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
-				if buf, err = events[n%len(events)].AppendJSON(buf[:0]); err != nil {
+				if buf, err = nativeEncoder.Append(buf[:0], events[n%len(events)]); err != nil {
 					b.Fatal(err)
 				}
 			}

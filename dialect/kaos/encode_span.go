@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 
@@ -234,7 +235,7 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 			return append(dst, '}')
 		}
 		value := text[start:s.Offset()]
-		if n > 0 && fields.has(n) && becomesField(n, value) {
+		if n > 0 && fields.has(n) && (becomesField(n, value) || hasAttribute(dst, name)) {
 			e.losses.Add(ev, dialect.Dropped, pointer+"/"+name, "the document means a field by it")
 			continue
 		}
@@ -243,6 +244,34 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 		}
 		dst = jsonwire.AppendString(dst, name)
 		dst = append(append(dst, ':'), value...)
+	}
+}
+
+// hasAttribute reports whether the line, which ends in its attributes, has one of
+// that name.
+func hasAttribute(line []byte, name string) bool {
+	const start = `"attributes":{` // no string holds it: its quotes would be escaped
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	i := bytes.Index(line, []byte(start))
+	if i < 0 {
+		return false
+	}
+	var s jsonwire.Scanner
+	s.Reset(string(line[i+len(start)-1:]) + "}")
+	if s.Object() != nil {
+		return false
+	}
+	for {
+		n, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		if n == name {
+			return true
+		}
+		if s.Skip() != nil {
+			return false
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package multiagent
 import (
 	"bytes"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 // approvals, a counter for each run, and the losses.
 type Encoder struct {
 	losses  dialect.Losses
+	counted [numCommonLosses]*dialect.Loss // the common ones
 	times   jsonwire.TimeCache
 	numbers dialect.Numbers
 	open    openThings
@@ -34,7 +36,8 @@ type Encoder struct {
 	used    []bool // those of kept that are written or outdated
 	place   []byte // JSON pointer of the object that is written
 	pending []loss
-	damaged bool // it holds what no line can carry
+	common  uint8 // common losses, by bit
+	damaged bool  // it holds what no line can carry
 
 	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
 
@@ -50,19 +53,29 @@ func NewEncoder() *Encoder { return &Encoder{} }
 type loss struct {
 	what            dialect.Change
 	pointer, detail string
-	every           bool // of every kind
 }
 
-// Losses that events of every kind have.
-var (
-	lostSequence = loss{what: dialect.Dropped, pointer: "/sequence", detail: "readers count lines", every: true}
-	madeTrace    = loss{what: dialect.Made, pointer: "/traceId", detail: "derived from the run", every: true}
-	madeSpan     = loss{what: dialect.Made, pointer: "/spanId", detail: "derived from run, agent and call", every: true}
-	madeParent   = loss{what: dialect.Made, pointer: "/parentSpanId", detail: "the span of the agent or call, which was made up", every: true}
-	madeSession  = loss{what: dialect.Made, pointer: "/sessionId", detail: "the run", every: true}
-	madeActor    = loss{what: dialect.Made, pointer: "/actor", detail: "system", every: true}
-	madeVersion  = loss{what: dialect.Made, pointer: "/" + string(Name) + "/schemaVersion", detail: defaultVersion, every: true}
+// Losses that events of every kind may have.
+const (
+	lostSequence = iota
+	madeTrace
+	madeSpan
+	madeParent
+	madeSession
+	madeActor
+	madeVersion
+	numCommonLosses = iota
 )
+
+var commonLosses = [numCommonLosses]loss{
+	lostSequence: {dialect.Dropped, "/sequence", "readers count lines"},
+	madeTrace:    {dialect.Made, "/traceId", "derived from the run"},
+	madeSpan:     {dialect.Made, "/spanId", "derived from run, agent and call"},
+	madeParent:   {dialect.Made, "/parentSpanId", "the span of the agent or call, which was made up"},
+	madeSession:  {dialect.Made, "/sessionId", "the run"},
+	madeActor:    {dialect.Made, "/actor", "system"},
+	madeVersion:  {dialect.Made, "/" + string(Name) + "/schemaVersion", defaultVersion},
+}
 
 // defaultVersion is the document's schemaVersion on lines of events that have
 // none of it.
@@ -97,7 +110,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if origin != "" && origin == string(dst[mark:]) {
 		broken = nil
 	} else if origin != "" {
-		pending := e.pending
+		pending, common := e.pending, e.common
 		e.pending = nil
 		if e.saysOrigin(&ev, origin, dst[mark:]) {
 			broken = nil // it came like that
@@ -105,21 +118,28 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			pending = slices.DeleteFunc(pending, func(l loss) bool { // what the line has as it was
 				return l.what == dialect.Made || strings.HasPrefix(l.pointer, "/"+string(Name)+"/")
 			})
+			common = 0 // all of them are made up
 		}
-		e.pending = pending
+		e.pending, e.common = pending, common
 	}
 	if broken != nil {
 		return dst[:mark], broken
 	}
 	if ev.Sequence != e.numbers.Next(ev.RunID) {
-		e.lose(lostSequence)
+		e.common |= 1 << lostSequence
 	}
-	for _, l := range e.pending {
-		if l.every {
-			e.losses.Every(&ev, l.what, l.pointer, l.detail)
-		} else {
-			e.losses.Add(&ev, l.what, l.pointer, l.detail)
+	for common := e.common; common != 0; common &= common - 1 {
+		i := bits.TrailingZeros8(common)
+		if p := e.counted[i]; p != nil {
+			p.Count++
+			continue
 		}
+		l := &commonLosses[i]
+		e.counted[i] = e.losses.Every(&ev, l.what, l.pointer, l.detail)
+	}
+	for i := range e.pending {
+		l := &e.pending[i]
+		e.losses.Add(&ev, l.what, l.pointer, l.detail)
 	}
 	e.open.note(&ev, len(dst)-mark > longLine)
 	return append(dst, '\n'), nil
@@ -174,7 +194,7 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) 
 // line appends the event's line without a newline, and collects what it does
 // not say.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
-	e.pending, e.damaged, e.hiddenRefs = e.pending[:0], false, [2]*string{}
+	e.pending, e.common, e.damaged, e.hiddenRefs = e.pending[:0], 0, false, [2]*string{}
 	e.extras(ev)
 	agentInPayload := e.actor(ev, sh)
 
@@ -191,7 +211,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	} else if raw := e.keptRaw("sessionId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.lose(madeSession)
+		e.common |= 1 << madeSession
 		dst = jsonwire.AppendString(dst, ev.RunID)
 	}
 	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
@@ -211,7 +231,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 			dst = append(dst, raw...)
 			break
 		}
-		e.lose(madeActor)
+		e.common |= 1 << madeActor
 		dst = append(dst, `"system"`...)
 	}
 	dst = append(dst, `,"type":`...)
@@ -234,7 +254,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	if raw := e.keptRaw("schemaVersion"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.lose(madeVersion)
+		e.common |= 1 << madeVersion
 		dst = append(dst, `"`+defaultVersion+`"`...)
 	}
 	if ev.SchemaVersion != agentevents.SchemaVersion {
@@ -315,7 +335,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("traceId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.lose(madeTrace)
+		e.common |= 1 << madeTrace
 		dst = append(append(append(dst, '"'), e.ids.trace(ev.RunID)...), '"')
 	}
 	e.c.parentSpanID = ev.ParentSpanID
@@ -325,7 +345,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("spanId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.lose(madeSpan)
+		e.common |= 1 << madeSpan
 		call, parent := "", ""
 		hasParent := ev.ParentSpanID == ""
 		switch p := ev.Payload.(type) {
@@ -346,7 +366,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 			parent = e.ids.span(ev.RunID, ev.AgentID, "")
 		}
 		if parent != "" {
-			e.lose(madeParent)
+			e.common |= 1 << madeParent
 			e.c.parentSpanID = parent
 		}
 	}

@@ -42,7 +42,8 @@ type Encoder struct {
 	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
 
 	ids   madeIDs
-	check *reader // reads origins
+	types [len(shapes)]string // and the payload's name, as they stand on a line
+	check *reader             // reads origins
 	was   []byte
 }
 
@@ -206,15 +207,20 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 		dst = jsonwire.AppendString(dst, ev.ID)
 	}
 	dst = e.traceMembers(dst, ev)
-	if dst = append(dst, `,"sessionId":`...); ev.SessionID != "" {
-		dst = jsonwire.AppendString(dst, ev.SessionID)
-	} else if raw := e.keptRaw("sessionId"); raw != "" {
-		dst = append(dst, raw...)
-	} else {
+	if ev.SessionID == "" && !e.own {
 		e.common |= 1 << madeSession
-		dst = jsonwire.AppendString(dst, ev.RunID)
+		dst = append(dst, e.ids.runMembers(ev.RunID)...)
+	} else {
+		if dst = append(dst, `,"sessionId":`...); ev.SessionID != "" {
+			dst = jsonwire.AppendString(dst, ev.SessionID)
+		} else if raw := e.keptRaw("sessionId"); raw != "" {
+			dst = append(dst, raw...)
+		} else {
+			e.common |= 1 << madeSession
+			dst = jsonwire.AppendString(dst, ev.RunID)
+		}
+		dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
 	}
-	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
 	if ev.TaskID != "" {
 		dst = jsonwire.AppendString(append(dst, `,"taskId":`...), ev.TaskID)
 	} else if raw := e.keptRaw("taskId"); raw != "" {
@@ -238,7 +244,10 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	if sh == sUnknown {
 		dst = e.unknown(dst, ev)
 	} else {
-		dst = append(append(append(dst, '"'), shapes[sh].typ...), `","payload":`...)
+		if e.types[sh] == "" {
+			e.types[sh] = `"` + shapes[sh].typ + `","payload":`
+		}
+		dst = append(dst, e.types[sh]...)
 		dst = e.payload(dst, ev, sh, agentInPayload)
 	}
 	dst = append(dst, `,"timestamp":`...)
@@ -329,6 +338,15 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 
 // traceMembers appends traceId, spanId and parentSpanId.
 func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
+	if ev.TraceID == "" && ev.SpanID == "" && ev.ParentSpanID == "" && !e.own {
+		switch ev.Payload.(type) {
+		case *agentevents.ToolCalled, *agentevents.ToolReturned, *agentevents.AgentStarted:
+		default: // all is made up, and the same for all events of the agent
+			e.common |= 1<<madeTrace | 1<<madeSpan
+			e.c.parentSpanID = ""
+			return append(dst, e.ids.traceMembers(ev.RunID, ev.AgentID)...)
+		}
+	}
 	dst = append(dst, `,"traceId":`...)
 	if ev.TraceID != "" {
 		dst = jsonwire.AppendString(dst, ev.TraceID)
@@ -845,6 +863,28 @@ type madeIDs struct {
 	run, agent string
 	agentSpan  string
 	buf        []byte
+
+	members, membersRun, membersAgent string // traceId and spanId
+	ofRun, ofRunID                    string // sessionId and runId
+}
+
+// traceMembers returns the members traceId and spanId of an agent's events.
+func (m *madeIDs) traceMembers(run, agent string) string {
+	if m.members == "" || m.membersRun != run || m.membersAgent != agent {
+		m.membersRun, m.membersAgent = strings.Clone(run), strings.Clone(agent)
+		m.members = `,"traceId":"` + m.trace(run) + `","spanId":"` + m.span(run, agent, "") + `"`
+	}
+	return m.members
+}
+
+// runMembers returns the members sessionId and runId, which say the same.
+func (m *madeIDs) runMembers(run string) string {
+	if m.ofRun == "" || m.ofRunID != run {
+		m.ofRunID = strings.Clone(run)
+		quoted := jsonwire.Quote(run)
+		m.ofRun = `,"sessionId":` + quoted + `,"runId":` + quoted
+	}
+	return m.ofRun
 }
 
 // trace returns the trace id of a run: 32 digits.

@@ -527,11 +527,7 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 	if frac == 0 {
 		return append(dst, '0')
 	}
-	for div := uint64(1e8); frac != 0; div /= 10 {
-		dst = append(dst, byte('0'+frac/div))
-		frac %= div
-	}
-	return dst
+	return jsonwire.AppendFraction(dst, frac, 9)
 }
 
 // appendFloat appends a number with a point.

@@ -51,7 +51,7 @@ func (c clock) append(dst []byte, t time.Time) []byte {
 		}
 		sec = -sec
 	}
-	return appendFraction(strconv.AppendUint(dst, uint64(sec), 10), uint64(ns), 1e8)
+	return appendFraction(strconv.AppendUint(dst, uint64(sec), 10), uint64(ns), 9)
 }
 
 // appendMillis appends a duration in milliseconds, as Python writes floats.
@@ -60,20 +60,17 @@ func appendMillis(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, u = append(dst, '-'), -u
 	}
-	return appendFraction(strconv.AppendUint(dst, u/1e6, 10), u%1e6, 1e5)
+	return appendFraction(strconv.AppendUint(dst, u/1e6, 10), u%1e6, 6)
 }
 
-// appendFraction appends the digits of frac, the first of which counts div.
-func appendFraction(dst []byte, frac, div uint64) []byte {
+// appendFraction appends the point and the digits of frac, which has that many
+// with its leading zeros, without the zeros at the end.
+func appendFraction(dst []byte, frac uint64, width int) []byte {
 	dst = append(dst, '.')
 	if frac == 0 {
 		return append(dst, '0')
 	}
-	for ; frac != 0; div /= 10 {
-		dst = append(dst, byte('0'+frac/div))
-		frac %= div
-	}
-	return dst
+	return jsonwire.AppendFraction(dst, frac, width)
 }
 
 // appendFloat appends a number as Python writes floats: with a point or an

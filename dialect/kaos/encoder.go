@@ -37,6 +37,7 @@ type Encoder struct {
 	clock   clock
 	losses  dialect.Losses
 	numbers dialect.Numbers
+	number  []byte                   // of the line that is written
 	open    openMap[openKey, string] // span ids
 	kept    []keptMember
 	scanner jsonwire.Scanner
@@ -233,20 +234,22 @@ func (e *Encoder) take(name string) string {
 }
 
 // sequence returns the number that the line has.
-func (e *Encoder) sequence(ev *agentevents.Event) string {
+func (e *Encoder) sequence(ev *agentevents.Event) []byte {
 	if raw := e.take("sequence"); raw != "" {
 		if _, err := strconv.ParseInt(raw, 10, 64); err == nil {
-			return raw
+			e.number = append(e.number[:0], raw...)
+			return e.number
 		}
 	}
 	if ev.Sequence > math.MaxInt64 {
 		e.err = &agentevents.InvariantError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
 	}
-	return strconv.FormatUint(ev.Sequence, 10)
+	e.number = strconv.AppendUint(e.number[:0], ev.Sequence, 10)
+	return e.number
 }
 
 // document appends the JSON of an event, and lists what it does not say.
-func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence string) []byte {
+func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence []byte) []byte {
 	mark := len(dst)
 	dst = e.clock.append(append(dst, `{"timestamp":`...), ev.Time)
 	dst = append(append(dst, `,"sequence":`...), sequence...)

@@ -217,12 +217,23 @@ func AppendMillis(dst []byte, d time.Duration) []byte {
 	if frac == 0 {
 		return dst
 	}
-	dst = append(dst, '.')
-	for div := uint64(1e5); frac != 0; div /= 10 {
-		dst = append(dst, byte('0'+frac/div))
-		frac %= div
+	return AppendFraction(append(dst, '.'), frac, 6)
+}
+
+// AppendFraction appends the digits of frac, of which there are width with the
+// zeros at its start, up to the last that is not zero. width is at most 9.
+func AppendFraction(dst []byte, frac uint64, width int) []byte {
+	var digits [9]byte
+	n := 0 // digits up to the last that is not zero
+	for i := width - 1; i >= 0; i-- {
+		d := byte(frac % 10)
+		frac /= 10
+		digits[i] = '0' + d
+		if d != 0 && n == 0 {
+			n = i + 1
+		}
 	}
-	return dst
+	return append(dst, digits[:n]...)
 }
 
 // AppendTime appends t to dst as a quoted RFC 3339 time in UTC, such as

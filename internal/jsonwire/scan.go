@@ -174,11 +174,15 @@ func (s *Scanner) Field(names []string, guess int) (n int, name string, err erro
 	if rest := s.text[i:]; s.fresh || i > s.pos {
 		for n := guess; n < min(len(names), guess+fieldGuesses); n++ {
 			// Most wrong guesses differ in their first letter.
-			if lit := names[n]; len(rest) > 1 && rest[1] == lit[1] && strings.HasPrefix(rest, lit) {
-				s.fresh = false
-				s.pos = skipSpace(s.text, i+len(lit))
-				return n + 1, lit[1 : len(lit)-len(`":`)], nil
+			lit := names[n]
+			if len(rest) < len(lit) || rest[1] != lit[1] || rest[:len(lit)] != lit {
+				continue
 			}
+			s.fresh = false
+			if s.pos = i + len(lit); s.pos < len(s.text) && s.text[s.pos] <= ' ' {
+				s.pos = skipSpace(s.text, s.pos)
+			}
+			return n + 1, lit[1 : len(lit)-len(`":`)], nil
 		}
 	}
 	name, ok, err := s.Member()

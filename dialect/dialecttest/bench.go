@@ -1,0 +1,109 @@
+package dialecttest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// A BenchLine is what a benchmark reads and writes: one line of the document, or
+// several that belong together, without the last newline.
+type BenchLine struct {
+	Name  string
+	Lines string
+	// Number makes line i of a log of one of Lines, where lines are numbered;
+	// nil repeats them as they are.
+	Number func(line string, i int) string
+}
+
+// benchLines is how many lines a log has that is read at a time.
+const benchLines = 1000
+
+// BenchmarkDecode measures reading through a Reader, by line, beside reading the
+// same events from their native lines.
+func BenchmarkDecode(b *testing.B, d Dialect, lines []BenchLine) {
+	for _, l := range lines {
+		var log, native strings.Builder
+		for i, of := 0, strings.Split(l.Lines, "\n"); i < benchLines; i++ {
+			line := of[i%len(of)]
+			if l.Number != nil {
+				line = l.Number(line, i)
+			}
+			log.WriteString(line + "\n")
+		}
+		events, err := d.decode(log.String(), false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range events {
+			line, err := events[i].AppendJSON(nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			native.Write(append(line, '\n'))
+		}
+		b.Run(l.Name+"/"+string(d.Name), func(b *testing.B) { benchReader(b, log.String(), d.Decoder, len(events)) })
+		b.Run(l.Name+"/native", func(b *testing.B) { benchReader(b, native.String(), agentevents.NewDecoder, len(events)) })
+	}
+}
+
+func benchReader(b *testing.B, log string, decoder func() agentevents.Decoder, events int) {
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for _, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: decoder()}).All() {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != events {
+			b.Fatalf("%d events, not %d", n, events)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
+}
+
+// BenchmarkEncode measures writing, by event, beside writing the native line
+// through the same interface: events as they were read ("read"), and without
+// what only a line of the document says, as of another origin ("other").
+func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
+	for _, l := range lines {
+		read, err := d.decode(l.Lines+"\n", false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		other := make([]agentevents.Event, len(read))
+		for i, ev := range read {
+			ev.SessionID, ev.TaskID = "", ""
+			other[i] = agentevents.Event{
+				ID: ev.ID, Sequence: ev.Sequence, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
+				SchemaVersion: agentevents.SchemaVersion, Payload: ev.Payload,
+			}
+		}
+		for _, from := range []struct {
+			name   string
+			events []agentevents.Event
+		}{{"read", read}, {"other", other}} {
+			for _, to := range []struct {
+				name string
+				enc  dialect.Encoder
+			}{{string(d.Name), d.Encoder()}, {"native", dialect.NativeEncoder{}}} {
+				b.Run(l.Name+"/"+from.name+"/"+to.name, func(b *testing.B) {
+					var buf []byte
+					b.ReportAllocs()
+					for b.Loop() {
+						buf = buf[:0]
+						for _, ev := range from.events {
+							if buf, err = to.enc.Append(buf, ev); err != nil {
+								b.Fatal(err)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package kaos
 
 import (
 	"bytes"
+	"math/bits"
 	"strconv"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // boundary is what a span says beyond its attributes.
 type boundary struct {
 	subject, phase   string
+	open             bool   // subject and phase are the caller's own words
 	prefix, name     string // the name is both
 	duration         agentevents.Opt[time.Duration]
 	errType, errText string
@@ -77,8 +79,13 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 // boundary appends the members of a span up to the first brace of its
 // attributes.
 func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span string, b boundary) []byte {
-	dst = jsonwire.AppendString(append(dst, `,"subject":`...), b.subject)
-	dst = jsonwire.AppendString(append(dst, `,"phase":`...), b.phase)
+	if b.open {
+		dst = jsonwire.AppendString(append(dst, `,"subject":`...), b.subject)
+		dst = jsonwire.AppendString(append(dst, `,"phase":`...), b.phase)
+	} else {
+		dst = append(append(append(dst, `,"subject":"`...), b.subject...), `","phase":"`...)
+		dst = append(append(dst, b.phase...), '"')
+	}
 	dst = jsonwire.AppendString(append(dst, `,"span_id":`...), span)
 	dst = appendText(append(dst, `,"parent_span_id":`...), ev.ParentSpanID)
 	dst = append(dst, `,"name":`...)
@@ -181,13 +188,12 @@ func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) string {
 		return ev.SpanID
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
-	var buf [128]byte
-	text := append(append(buf[:0], key.run...), 0)
-	text = append(append(text, key.agent...), 0)
-	text = append(append(text, key.id...), 0, byte(key.subject))
-	text = strconv.AppendUint(text, ev.Sequence, 10)
+	h := uint64(key.subject+1)*0x9e3779b97f4a7c15 ^ ev.Sequence
+	for _, text := range [...]string{key.run, key.agent, key.id} {
+		h = (bits.RotateLeft64(h, 29) ^ jsonwire.Hash(text)) * 0xd6e8feb86659fd93
+	}
+	h ^= h >> 32
 	var span [12]byte
-	h := jsonwire.Hash(text)
 	for i := range span {
 		span[i] = "0123456789abcdef"[h>>(4*i)&15]
 	}
@@ -515,6 +521,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 	}
 	start := len(dst)
 	dst = e.boundary(dst, ev, span, boundary{
+		open:    true,
 		subject: p.Subject, phase: p.Phase, name: p.Name, duration: p.Duration, errType: p.ErrorType, errText: p.ErrorMessage,
 	})
 	dst = e.object(dst[:len(dst)-1], ev, "/payload/attributes", p.Attributes)

@@ -1,7 +1,6 @@
 package kaos
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -42,6 +41,12 @@ type Encoder struct {
 	kept    []keptMember
 	scanner jsonwire.Scanner
 	err     error // of the line
+
+	id, session *dialect.Loss // that most events have
+	owner       struct {      // of the line before
+		run, session, agent string
+		valid               bool
+	}
 }
 
 // openKey names what an open span is about.
@@ -250,13 +255,16 @@ func (e *Encoder) sequence(ev *agentevents.Event) []byte {
 
 // document appends the JSON of an event, and lists what it does not say.
 func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence []byte) []byte {
-	mark := len(dst)
 	dst = e.clock.append(append(dst, `{"timestamp":`...), ev.Time)
 	dst = append(append(dst, `,"sequence":`...), sequence...)
 	session := ev.SessionID
 	if session == "" {
 		session = ev.RunID
-		e.losses.Add(ev, dialect.Made, "/sessionId", "required; the run's id")
+		if e.session == nil {
+			e.session = e.losses.Every(ev, dialect.Made, "/sessionId", "required; the run's id")
+		} else {
+			e.session.Count++
+		}
 	}
 	if ev.RunID == "" {
 		e.fail(ev, RuleRequired, "/runId", "is required")
@@ -286,13 +294,21 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int,
 	dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
 	dst = e.unknownMembers(dst, ev, v)
 	e.envelope(ev, v == vSpan, delegation)
-	// Damaged ids come out as U+FFFD, which begins with this byte. Few lines
-	// have it, so looking for it costs less than looking at every id.
-	if bytes.IndexByte(dst[mark:], 0xef) >= 0 && (!jsonwire.ValidUTF8(ev.RunID) || !jsonwire.ValidUTF8(ev.SessionID) || !jsonwire.ValidUTF8(ev.AgentID) ||
-		!jsonwire.ValidUTF8(ev.SpanID) || !jsonwire.ValidUTF8(ev.ParentSpanID) || !jsonwire.ValidUTF8(ev.ParentAgentID)) {
+	if !e.plain(ev) {
 		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id is not valid UTF-8")
 	}
 	return append(dst, '}')
+}
+
+// plain reports whether the ids of the line are valid UTF-8. Most lines have the
+// run, session and agent of the line before.
+func (e *Encoder) plain(ev *agentevents.Event) bool {
+	if o := &e.owner; o.run != ev.RunID || o.session != ev.SessionID || o.agent != ev.AgentID {
+		o.run, o.session, o.agent = ev.RunID, ev.SessionID, ev.AgentID
+		o.valid = jsonwire.ValidUTF8(o.run) && jsonwire.ValidUTF8(o.session) && jsonwire.ValidUTF8(o.agent)
+	}
+	return e.owner.valid && (ev.SpanID == "" || jsonwire.ValidUTF8(ev.SpanID)) &&
+		(ev.ParentSpanID == "" || jsonwire.ValidUTF8(ev.ParentSpanID)) && (ev.ParentAgentID == "" || jsonwire.ValidUTF8(ev.ParentAgentID))
 }
 
 // appendText appends a text or, for the empty one, null.
@@ -307,7 +323,11 @@ func appendText(dst []byte, s string) []byte {
 func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
 	l := &e.losses
 	if ev.ID != "" {
-		l.Every(ev, dialect.Dropped, "/id", "the document has no ids of events")
+		if e.id == nil {
+			e.id = l.Every(ev, dialect.Dropped, "/id", "the document has no ids of events")
+		} else {
+			e.id.Count++
+		}
 	}
 	if ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion {
 		l.Every(ev, dialect.Dropped, "/schemaVersion", "")

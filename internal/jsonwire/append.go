@@ -223,15 +223,16 @@ func AppendMillis(dst []byte, d time.Duration) []byte {
 // AppendFraction appends the digits of frac, of which there are width with the
 // zeros at its start, up to the last that is not zero. width is at most 9.
 func AppendFraction(dst []byte, frac uint64, width int) []byte {
-	var digits [9]byte
-	n := 0 // digits up to the last that is not zero
-	for i := width - 1; i >= 0; i-- {
-		d := byte(frac % 10)
-		frac /= 10
-		digits[i] = '0' + d
-		if d != 0 && n == 0 {
-			n = i + 1
-		}
+	for ; width < 9; width++ {
+		frac *= 10
+	}
+	var digits [16]byte
+	high, low := frac/1e6, uint32(frac%1e6)
+	binary.LittleEndian.PutUint64(digits[:], digits3(uint32(high))|digits3(low/1e3)<<24)
+	binary.LittleEndian.PutUint64(digits[6:], digits3(low%1e3))
+	n := 9 // digits up to the last that is not zero
+	for n > 0 && digits[n-1] == '0' {
+		n--
 	}
 	return append(dst, digits[:n]...)
 }

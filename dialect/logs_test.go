@@ -26,7 +26,14 @@ func suiteOf(d document) dialecttest.Dialect {
 
 // The quickstart's log goes to every dialect and back: what differs is listed,
 // and it folds to the same.
-func TestQuickstartThereAndBack(t *testing.T) {
+func TestQuickstartThereAndBack(t *testing.T) { thereAndBack(t, quickstart(t)) }
+
+// So does a real capture, which is not part of the project.
+func TestCaptureThereAndBack(t *testing.T) { thereAndBack(t, capture(t)) }
+
+// quickstart returns the events of the quickstart's log.
+func quickstart(t testing.TB) []agentevents.Event {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "run.jsonl")
 	cmd := exec.Command("go", "run", "./examples/quickstart", "-out", out)
 	cmd.Dir = ".."
@@ -35,11 +42,12 @@ func TestQuickstartThereAndBack(t *testing.T) {
 	f, err := os.Open(out)
 	require.NoError(t, err)
 	defer f.Close()
-	thereAndBack(t, readAll(t, f, nil))
+	return readAll(t, f, nil)
 }
 
-// So does a real capture, which is not part of the project.
-func TestCaptureThereAndBack(t *testing.T) {
+// capture returns the events of a real session of Claude Code.
+func capture(t testing.TB) []agentevents.Event {
+	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl"))
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("the real capture is not here; it is not part of the project")
@@ -47,10 +55,10 @@ func TestCaptureThereAndBack(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
-	thereAndBack(t, readAll(t, f, claude.NewDecoder(claude.Options{Time: func() time.Time { now = now.Add(time.Millisecond); return now }})))
+	return readAll(t, f, claude.NewDecoder(claude.Options{Time: func() time.Time { now = now.Add(time.Millisecond); return now }}))
 }
 
-func readAll(t *testing.T, f *os.File, d agentevents.Decoder) []agentevents.Event {
+func readAll(t testing.TB, f *os.File, d agentevents.Decoder) []agentevents.Event {
 	t.Helper()
 	var events []agentevents.Event
 	for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: d}).All() {
@@ -59,6 +67,18 @@ func readAll(t *testing.T, f *os.File, d agentevents.Decoder) []agentevents.Even
 	}
 	require.Greater(t, len(events), 40)
 	return events
+}
+
+// Whole logs in every dialect, beside the native format: what converting costs.
+// The lines that are cheapest and dearest are measured beside each dialect.
+func BenchmarkQuickstart(b *testing.B) { benchmarkLog(b, quickstart(b)) }
+
+func BenchmarkCapture(b *testing.B) { benchmarkLog(b, capture(b)) }
+
+func benchmarkLog(b *testing.B, events []agentevents.Event) {
+	for _, d := range documents {
+		b.Run(string(d.name), func(b *testing.B) { dialecttest.BenchmarkLog(b, suiteOf(d), events) })
+	}
 }
 
 func thereAndBack(t *testing.T, events []agentevents.Event) {

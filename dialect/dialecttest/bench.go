@@ -1,6 +1,7 @@
 package dialecttest
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,4 +107,64 @@ func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 			}
 		}
 	}
+}
+
+// benchLog is how many events a log has, at least, that is written or read at a
+// time.
+const benchLog = 2000
+
+// BenchmarkLog measures writing and reading a whole log, beside writing and
+// reading the events that the document can say in the native format. A log that
+// is short is measured several times over, each time as another run.
+func BenchmarkLog(b *testing.B, d Dialect, events []agentevents.Event) {
+	var said []agentevents.Event
+	for enc, n := d.Encoder(), 0; len(said) < benchLog; n++ {
+		before := len(said)
+		for _, ev := range events {
+			ev.RunID += "-" + strconv.Itoa(n)
+			if _, err := enc.Append(nil, ev); err == nil {
+				said = append(said, ev)
+			}
+		}
+		if len(said) == before {
+			b.Fatal("no event can be said")
+		}
+	}
+	write := func(b *testing.B, encoder func() dialect.Encoder) []byte {
+		var buf []byte
+		var err error
+		b.ReportAllocs()
+		for b.Loop() {
+			enc := encoder()
+			buf = buf[:0]
+			for i := range said {
+				if buf, err = enc.Append(buf, said[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if buf, err = enc.End(buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(said)), "ns/event")
+		return buf
+	}
+	var log []byte
+	b.Run("write/"+string(d.Name), func(b *testing.B) { log = write(b, d.Encoder) })
+	b.Run("write/native", func(b *testing.B) { write(b, func() dialect.Encoder { return dialect.NativeEncoder{} }) })
+	if log == nil {
+		return
+	}
+	back, err := d.decode(string(log), false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var native []byte
+	for i := range back {
+		if native, err = (dialect.NativeEncoder{}).Append(native, back[i]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.Run("read/"+string(d.Name), func(b *testing.B) { benchReader(b, string(log), d.Decoder, len(back)) })
+	b.Run("read/native", func(b *testing.B) { benchReader(b, string(native), agentevents.NewDecoder, len(back)) })
 }

@@ -226,15 +226,20 @@ func AppendFraction(dst []byte, frac uint64, width int) []byte {
 	for ; width < 9; width++ {
 		frac *= 10
 	}
-	var digits [16]byte
+	n := len(dst)
+	b := dst[:cap(dst)]
+	if len(b)-n < 16 {
+		b = growTo(dst, 16)
+	}
 	high, low := frac/1e6, uint32(frac%1e6)
-	binary.LittleEndian.PutUint64(digits[:], digits3(uint32(high))|digits3(low/1e3)<<24)
-	binary.LittleEndian.PutUint64(digits[6:], digits3(low%1e3))
-	n := 9 // digits up to the last that is not zero
-	for n > 0 && digits[n-1] == '0' {
+	to := b[n : n+16]
+	binary.LittleEndian.PutUint64(to, digits3(uint32(high))|digits3(low/1e3)<<24)
+	binary.LittleEndian.PutUint64(to[6:], digits3(low%1e3))
+	n += 9
+	for end := n - 9; n > end && b[n-1] == '0'; {
 		n--
 	}
-	return append(dst, digits[:n]...)
+	return b[:n]
 }
 
 // AppendTime appends t to dst as a quoted RFC 3339 time in UTC, such as

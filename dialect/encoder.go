@@ -75,7 +75,17 @@ func (c Change) String() string {
 type Losses struct {
 	every kindLosses // of events of every kind
 	kinds map[agentevents.Kind]*kindLosses
-	last  *kindLosses
+	last  [32]*kindLosses // of kinds, by slot
+}
+
+// slot is where the latest kind is looked for first that has such a name. Kinds
+// differ in their length, and in the letters behind the last dot.
+func slot(kind agentevents.Kind) int {
+	n := len(kind)
+	if n < 4 {
+		return n
+	}
+	return (n + 3*int(kind[n-4]) + 7*int(kind[n-1])) & 31
 }
 
 // kindLosses are the losses of one kind. Events of a kind mostly lose the same,
@@ -109,18 +119,18 @@ func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail str
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
 	kind := ev.Kind()
-	if l.last == nil || l.last.kind != kind {
-		k := l.kinds[kind]
-		if k == nil {
+	k := l.last[slot(kind)]
+	if k == nil || k.kind != kind {
+		if k = l.kinds[kind]; k == nil {
 			k = &kindLosses{kind: kind}
 			if l.kinds == nil {
 				l.kinds = map[agentevents.Kind]*kindLosses{}
 			}
 			l.kinds[kind] = k
 		}
-		l.last = k
+		l.last[slot(kind)] = k
 	}
-	l.last.add(ev, what, pointer, detail)
+	k.add(ev, what, pointer, detail)
 }
 
 // Every is Add for what events of every kind lose, such as an id where the

@@ -248,6 +248,7 @@ type writer struct {
 	lost    []loss
 	err     error
 	times   jsonwire.TimeCache
+	said    agentevents.MessageCreated // the message that is written
 }
 
 type loss struct {
@@ -1469,7 +1470,8 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	w.name(mChannel)
 	w.str("", MessageChannel)
 	w.name(mValue)
-	out, err := AppendMessage(w.dst, p.Message)
+	w.said.Message = p.Message // alone: what else p has is not a member of it
+	out, err := appendMessage(w.dst, &w.said)
 	if err != nil {
 		w.fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
 		return

@@ -1,9 +1,8 @@
 package openwop
 
 import (
+	"bytes"
 	"errors"
-	"strings"
-	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -15,8 +14,9 @@ import (
 // members survive.
 
 const (
-	messageHead = `{"id":"","sequence":0,"timestamp":"0001-01-01T00:00:00.000Z","type":"agent.message.created","runId":"","payload":{"message":`
-	messageTail = `}}`
+	messageStart = `"payload":{"message":`
+	messageHead  = `{"id":"","sequence":0,"timestamp":"0001-01-01T00:00:00.000Z","type":"agent.message.created","runId":"",` + messageStart
+	messageTail  = `}}`
 )
 
 // ParseMessage reads a ConversationMessage, or a ConversationTurn. Members
@@ -45,18 +45,25 @@ func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
 // members in the order of the RFC and the members it was read with. It appends
 // nothing and returns an error when the message cannot be written.
 func AppendMessage(dst []byte, m agentevents.ConversationMessage) ([]byte, error) {
-	if m.Content == "" {
-		m.Content = "null"
+	return appendMessage(dst, &agentevents.MessageCreated{Message: m})
+}
+
+// appendMessage is AppendMessage for a payload that has nothing but a message,
+// whose content it may set.
+func appendMessage(dst []byte, p *agentevents.MessageCreated) ([]byte, error) {
+	if p.Message.Content == "" {
+		p.Message.Content = "null"
 	}
-	ev := agentevents.Event{Time: time.Time{}, Payload: &agentevents.MessageCreated{Message: m}}
-	line, err := ev.AppendJSON(nil)
+	start := len(dst)
+	ev := agentevents.Event{Payload: p}
+	line, err := ev.AppendJSON(dst)
 	if err != nil {
 		return dst, err
 	}
-	text := string(line)
-	start := strings.Index(text, `"payload":{"message":`)
-	if start < 0 || !strings.HasSuffix(text, messageTail) {
+	head := bytes.Index(line[start:], []byte(messageStart))
+	if head < 0 || !bytes.HasSuffix(line, []byte(messageTail)) {
 		return dst, errors.New("openwop: not a message")
 	}
-	return append(dst, text[start+len(`"payload":{"message":`):len(text)-len(messageTail)]...), nil
+	n := copy(line[start:], line[start+head+len(messageStart):len(line)-len(messageTail)])
+	return line[:start+n], nil
 }

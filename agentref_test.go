@@ -93,3 +93,21 @@ func TestAgentRefJSON(t *testing.T) {
 	}
 	require.False(t, ModelClass("").known())
 }
+
+func TestConversationMessageIsJSONByItself(t *testing.T) {
+	text := `{"messageId":"m1","from":"user","content":{"a":[1]},"ts":5,"agent":{"agentId":"abc","x":1},"speakerId":"s"}`
+	var m ConversationMessage
+	require.NoError(t, json.Unmarshal([]byte(text), &m))
+	require.Equal(t, "m1", m.MessageID)
+	require.Equal(t, JSON(`{"a":[1]}`), m.Content)
+	out, err := json.Marshal(m)
+	require.NoError(t, err)
+	require.Equal(t, text, string(out))
+	was := m
+	for _, bad := range []string{`[]`, `{"ts":"5"}`, `{"from":"a","from":"b"}`} {
+		var le *LineError
+		require.ErrorAs(t, m.UnmarshalJSON([]byte(bad)), &le, bad)
+		require.Equal(t, was, m)
+	}
+	require.Error(t, m.UnmarshalJSON([]byte(`{} {}`)))
+}

@@ -446,3 +446,23 @@ func (r *AgentRef) UnmarshalJSON(text []byte) error {
 	*r = out
 	return nil
 }
+
+// MarshalJSON writes the members of the RFC and those it was read with.
+func (m ConversationMessage) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
+
+// UnmarshalJSON reads a ConversationMessage and keeps members it does not know.
+// Nothing but the types is checked: ids are opaque, and none is required.
+func (m *ConversationMessage) UnmarshalJSON(text []byte) error {
+	s := string(text)
+	var sc jsonwire.Scanner
+	sc.Reset(s)
+	var out ConversationMessage
+	if err := out.parseJSON(&sc); err != nil {
+		return lineError(s, err)
+	}
+	if err := sc.End(); err != nil {
+		return lineError(s, err)
+	}
+	*m = out
+	return nil
+}

@@ -456,8 +456,14 @@ func agentOf(raw string) string {
 // look returns what the payload that s reads next makes of a type that has
 // several forms.
 func look(s jsonwire.Scanner, typ string, v int) int {
+	if v == vMessage {
+		if isMessage(s) {
+			return v
+		}
+		return vUnknown
+	}
 	if s.Kind() != '{' {
-		if v == vAskRequested || v == vAskResolved || v == vMessage {
+		if v == vAskRequested || v == vAskResolved {
 			return vUnknown
 		}
 		return v
@@ -467,8 +473,8 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 		return v // read again, for the error
 	}
 	var (
-		has                            set
-		kind, decision, channel, value string
+		has            set
+		kind, decision string
 	)
 	eachMember(raw, func(name, text string) {
 		switch name {
@@ -485,18 +491,9 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 			has |= 1 << mInterruptID
 		case "gateId":
 			has |= 1 << mGateID
-		case "channel":
-			channel = textOf(text)
-		case "value":
-			value = text
 		}
 	})
 	switch v {
-	case vMessage:
-		if channel == MessageChannel && hasText(value, "messageId") {
-			return vMessage
-		}
-		return vUnknown
 	case vClarRequested:
 		if kind == kindClarification && has.has(mData) {
 			return vAskRequested
@@ -529,6 +526,65 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 		return vPermitResolved
 	}
 	return vUnknown
+}
+
+// isMessage reports whether the payload that s is before writes a message to
+// the channel of messages.
+func isMessage(s jsonwire.Scanner) bool {
+	if s.Kind() != '{' || s.Object() != nil {
+		return false
+	}
+	channel, value := false, false
+	for !channel || !value {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		switch name {
+		case "channel":
+			text, err := s.String()
+			if err != nil || text != MessageChannel {
+				return false
+			}
+			channel = true
+			continue
+		case "value":
+			if value = textAhead(s, "messageId"); !value {
+				return false
+			}
+		}
+		if s.Skip() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hasText reports whether an object has a member of that name that is a
+// string.
+func hasText(object, member string) bool {
+	var s jsonwire.Scanner
+	s.Reset(object)
+	return textAhead(s, member)
+}
+
+// textAhead is hasText for the value that s is before.
+func textAhead(s jsonwire.Scanner, member string) bool {
+	if s.Kind() != '{' || s.Object() != nil {
+		return false
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		if name == member {
+			return s.Kind() == '"'
+		}
+		if s.Skip() != nil {
+			return false
+		}
+	}
 }
 
 // data reads the data of an interrupt.requested.
@@ -931,6 +987,9 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 	case vMessage:
 		m, err := ParseMessage([]byte(f.val[mValue]))
 		if err != nil {
+			if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+				syntax.Offset += max(0, strings.Index(text, f.val[mValue]))
+			}
 			return err
 		}
 		if r := f.val[mReducer]; r != reducer(d.o.Profile) && some(mReducer) {

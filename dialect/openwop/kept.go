@@ -236,13 +236,5 @@ func textOf(raw string) string {
 	return text
 }
 
-// hasText reports whether an object has a member of that name that is a
-// string.
-func hasText(object, member string) bool {
-	has := false
-	eachMember(object, func(name, value string) { has = has || name == member && strings.HasPrefix(value, `"`) })
-	return has
-}
-
 // isObject reports whether a JSON value is an object.
 func isObject(raw string) bool { return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") }

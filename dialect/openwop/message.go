@@ -9,36 +9,25 @@ import (
 )
 
 // ConversationMessage is a record of its own in OpenWOP (RFC 0002, section G),
-// which stands in channels and snapshots. The root reads and writes it inside
-// agent.message.created; these functions take it out of there, so that unknown
-// members survive.
+// which stands in channels and snapshots.
 
 const (
 	messageStart = `"payload":{"message":`
-	messageHead  = `{"id":"","sequence":0,"timestamp":"0001-01-01T00:00:00.000Z","type":"agent.message.created","runId":"",` + messageStart
 	messageTail  = `}}`
 )
 
 // ParseMessage reads a ConversationMessage, or a ConversationTurn. Members
 // that it does not know are kept. Nothing but the types of members is checked.
 func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
-	if err := jsonwire.Valid(string(text)); err != nil {
-		return agentevents.ConversationMessage{}, err
-	}
-	var ev agentevents.Event
-	if err := ev.UnmarshalJSON([]byte(messageHead + string(text) + messageTail)); err != nil {
+	var m agentevents.ConversationMessage
+	if err := m.UnmarshalJSON(text); err != nil {
 		var le *agentevents.LineError
 		if errors.As(err, &le) {
-			at := max(0, le.Column-len(messageHead))
-			return agentevents.ConversationMessage{}, &jsonwire.SyntaxError{Offset: at, Msg: le.Err.Error()}
+			return agentevents.ConversationMessage{}, &jsonwire.SyntaxError{Offset: le.Column, Msg: le.Err.Error()}
 		}
 		return agentevents.ConversationMessage{}, err
 	}
-	p, ok := ev.Payload.(*agentevents.MessageCreated)
-	if !ok {
-		return agentevents.ConversationMessage{}, errors.New("openwop: not a message")
-	}
-	return p.Message, nil
+	return m, nil
 }
 
 // AppendMessage appends a ConversationMessage as one JSON object, with the

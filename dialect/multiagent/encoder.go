@@ -344,7 +344,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 		default: // all is made up, and the same for all events of the agent
 			e.common |= 1<<madeTrace | 1<<madeSpan
 			e.c.parentSpanID = ""
-			return append(dst, e.ids.traceMembers(ev.RunID, ev.AgentID)...)
+			return append(dst, e.ids.owner(ev.RunID, ev.AgentID).members...)
 		}
 	}
 	dst = append(dst, `,"traceId":`...)
@@ -354,7 +354,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 		dst = append(dst, raw...)
 	} else {
 		e.common |= 1 << madeTrace
-		dst = append(append(append(dst, '"'), e.ids.trace(ev.RunID)...), '"')
+		dst = append(append(append(dst, '"'), e.ids.owner(ev.RunID, ev.AgentID).trace...), '"')
 	}
 	e.c.parentSpanID = ev.ParentSpanID
 	dst = append(dst, `,"spanId":`...)
@@ -373,7 +373,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 			call = p.CallID
 		}
 		if dst = append(dst, '"'); call != "" {
-			dst = e.ids.append(dst, "call", ev.RunID, ev.AgentID, call)
+			dst = e.ids.call(dst, ev.RunID, ev.AgentID, call)
 		} else {
 			dst = append(dst, e.ids.span(ev.RunID, ev.AgentID, "")...)
 		}
@@ -856,25 +856,53 @@ func cutPlace(name string, place []byte) (string, bool) {
 
 // Ids that are made up.
 
-// madeIDs derives trace and span ids, and remembers the latest.
+// madeIDs derives trace and span ids, and remembers those of the latest agents.
 type madeIDs struct {
-	traceRun   string
-	traceID    string
-	run, agent string
-	agentSpan  string
-	buf        []byte
+	owners [8]owner
+	next   int // to be forgotten
+	buf    []byte
+	text   []byte
 
-	members, membersRun, membersAgent string // traceId and spanId
-	ofRun, ofRunID                    string // sessionId and runId
+	ofRun, ofRunID string // sessionId and runId
 }
 
-// traceMembers returns the members traceId and spanId of an agent's events.
-func (m *madeIDs) traceMembers(run, agent string) string {
-	if m.members == "" || m.membersRun != run || m.membersAgent != agent {
-		m.membersRun, m.membersAgent = strings.Clone(run), strings.Clone(agent)
-		m.members = `,"traceId":"` + m.trace(run) + `","spanId":"` + m.span(run, agent, "") + `"`
+// An owner is an agent of a run, or the run itself.
+type owner struct {
+	run, agent string
+	quoted     string // both
+	trace      string // 32 digits
+	span       string // 16 digits
+	members    string // traceId and spanId, as they stand on a line
+}
+
+func (m *madeIDs) owner(run, agent string) *owner {
+	for i := range m.owners {
+		if o := &m.owners[i]; o.run == run && o.agent == agent && o.span != "" {
+			return o
+		}
 	}
-	return m.members
+	o := &m.owners[m.next]
+	m.next = (m.next + 1) % len(m.owners)
+	// All are cut from one text: many runs are short.
+	const trace, span = `,"traceId":"`, `","spanId":"`
+	text := append(append(m.text[:0], run...), agent...)
+	q := len(text)
+	text = jsonwire.AppendString(text, run)
+	ofRun := len(text)
+	text = jsonwire.AppendString(text, agent)
+	members := len(text)
+	text = append(text, trace...)
+	text = appendDigits(text, &m.buf, "trace", text[q:ofRun], "", "")
+	text = appendDigits(text, &m.buf, "trace+", text[q:ofRun], "", "")
+	text = append(text, span...)
+	text = appendDigits(text, &m.buf, "agent", text[q:members], "")
+	text = append(text, '"')
+	m.text = text
+	all := string(text)
+	o.run, o.agent, o.quoted, o.members = all[:len(run)], all[len(run):q], all[q:members], all[members:]
+	o.trace = o.members[len(trace) : len(trace)+32]
+	o.span = o.members[len(trace)+32+len(span) : len(o.members)-1]
+	return o
 }
 
 // runMembers returns the members sessionId and runId, which say the same.
@@ -887,42 +915,32 @@ func (m *madeIDs) runMembers(run string) string {
 	return m.ofRun
 }
 
-// trace returns the trace id of a run: 32 digits.
-func (m *madeIDs) trace(run string) string {
-	if m.traceID == "" || m.traceRun != run {
-		m.traceRun = strings.Clone(run)
-		m.traceID = m.digits("trace", run, "", "") + m.digits("trace+", run, "", "")
-	}
-	return m.traceID
+// call appends the span id of a call: 16 digits.
+func (m *madeIDs) call(dst []byte, run, agent, call string) []byte {
+	return appendDigits(dst, &m.buf, "call", m.owner(run, agent).quoted, call)
 }
 
-// span returns the span id of an agent, of a call, or of the run itself: 16
-// digits.
+// span returns the span id of an agent, of a call, or of the run itself.
 func (m *madeIDs) span(run, agent, call string) string {
 	if call != "" {
-		return m.digits("call", run, agent, call)
+		return string(m.call(nil, run, agent, call))
 	}
-	if m.agentSpan == "" || m.run != run || m.agent != agent {
-		m.run, m.agent = strings.Clone(run), strings.Clone(agent)
-		m.agentSpan = m.digits("agent", run, agent, "")
-	}
-	return m.agentSpan
+	return m.owner(run, agent).span
 }
 
-func (m *madeIDs) digits(what, run, agent, call string) string {
-	return string(m.append(nil, what, run, agent, call))
-}
-
-// append appends 16 digits that are not all zero.
-func (m *madeIDs) append(dst []byte, what, run, agent, call string) []byte {
-	m.buf = append(append(m.buf[:0], what...), 0)
-	for _, part := range [...]string{run, agent, call} {
-		m.buf = jsonwire.AppendString(m.buf, part) // quoted, so that they do not run into each other
+// appendDigits appends 16 digits that are not all zero and stand for a text that
+// is put together in buf. The parts are quoted, so that they do not run into each
+// other: more are quoted here.
+func appendDigits[T ~string | ~[]byte](dst []byte, buf *[]byte, what string, quoted T, more ...string) []byte {
+	text := append(append(append((*buf)[:0], what...), 0), quoted...)
+	for _, part := range more {
+		text = jsonwire.AppendString(text, part)
 	}
-	h := max(jsonwire.Hash(m.buf), 1)
-	const hex = "0123456789abcdef"
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, hex[h>>shift&15])
+	*buf = text
+	h := max(jsonwire.Hash(text), 1)
+	var digits [16]byte
+	for i := range digits {
+		digits[i] = "0123456789abcdef"[h>>(60-4*i)&15]
 	}
-	return dst
+	return append(dst, digits[:]...)
 }

@@ -12,8 +12,8 @@ import (
 // A BenchLine is what a benchmark reads and writes: one line of the document, or
 // several that belong together, without the last newline.
 type BenchLine struct {
-	Name  string
-	Lines string
+	Name  string // of the sub-benchmark
+	Lines string // of the document, each but the last with its newline
 	// Number makes line i of a log of one of Lines, where lines are numbered;
 	// nil repeats them as they are.
 	Number func(line string, i int) string

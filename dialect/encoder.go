@@ -73,9 +73,9 @@ func (c Change) String() string {
 // Losses collects losses: the same one many times is one with a count. The zero
 // Losses is empty. Encoders keep one.
 type Losses struct {
-	every kindLosses // of events of every kind
-	kinds map[agentevents.Kind]*kindLosses
-	last  [32]*kindLosses // of kinds, by slot
+	every KindLosses // of events of every kind
+	kinds map[agentevents.Kind]*KindLosses
+	last  [32]*KindLosses // of kinds, by slot
 }
 
 // slot is where the latest kind is looked for first that has such a name. Kinds
@@ -88,15 +88,17 @@ func slot(kind agentevents.Kind) int {
 	return (n + 3*int(kind[n-4]) + 7*int(kind[n-1])) & 31
 }
 
-// kindLosses are the losses of one kind. Events of a kind mostly lose the same,
-// so the next loss is looked for behind the last one.
-type kindLosses struct {
+// KindLosses are the losses of one kind of event, or those of all kinds.
+type KindLosses struct {
 	kind agentevents.Kind
 	list []*Loss
 	next int
 }
 
-func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
+// Add counts one loss of ev.
+func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
+	// Events of a kind mostly lose the same, so the next loss is looked for
+	// behind the last one.
 	for range 2 {
 		for i := k.next; i < len(k.list); i++ {
 			if p := k.list[i]; p.Pointer == pointer && p.What == what && p.Detail == detail {
@@ -118,26 +120,31 @@ func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail str
 
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
+	l.Of(ev).Add(ev, what, pointer, detail)
+}
+
+// Of returns the losses of ev's kind, for who has several to add.
+func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
 	kind := ev.Kind()
 	k := l.last[slot(kind)]
 	if k == nil || k.kind != kind {
 		if k = l.kinds[kind]; k == nil {
-			k = &kindLosses{kind: kind}
+			k = &KindLosses{kind: kind}
 			if l.kinds == nil {
-				l.kinds = map[agentevents.Kind]*kindLosses{}
+				l.kinds = map[agentevents.Kind]*KindLosses{}
 			}
 			l.kinds[kind] = k
 		}
 		l.last[slot(kind)] = k
 	}
-	k.add(ev, what, pointer, detail)
+	return k
 }
 
 // Every is Add for what events of every kind lose, such as an id where the
 // document has none: the loss has no kind. An encoder may keep the result and
 // count the same loss of later events in it.
 func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	return l.every.add(ev, what, pointer, detail)
+	return l.every.Add(ev, what, pointer, detail)
 }
 
 // Drop counts a member that is left out, if present says that there is one.
@@ -150,7 +157,7 @@ func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 // List returns the losses in order of kind and place.
 func (l *Losses) List() []Loss {
 	var list []Loss
-	add := func(k *kindLosses) {
+	add := func(k *KindLosses) {
 		for _, p := range k.list {
 			list = append(list, *p)
 		}

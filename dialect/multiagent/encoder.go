@@ -138,9 +138,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		l := &commonLosses[i]
 		e.counted[i] = e.losses.Every(&ev, l.what, l.pointer, l.detail)
 	}
-	for i := range e.pending {
-		l := &e.pending[i]
-		e.losses.Add(&ev, l.what, l.pointer, l.detail)
+	if len(e.pending) > 0 {
+		losses := e.losses.Of(&ev)
+		for i := range e.pending {
+			l := &e.pending[i]
+			losses.Add(&ev, l.what, l.pointer, l.detail)
+		}
 	}
 	e.open.note(&ev, len(dst)-mark > longLine)
 	return append(dst, '\n'), nil

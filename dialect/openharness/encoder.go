@@ -24,9 +24,10 @@ import (
 // agent that ended with an error or was aborted is written as agent:error:
 // agent:complete is for success.
 type Encoder struct {
-	losses dialect.Losses
-	pend   []pending // losses of the event at hand
-	kept   string    // the members that the decoder kept of its line
+	losses  dialect.Losses
+	counted [3]*dialect.Loss // that most events have
+	pend    []pending        // losses of the event at hand
+	kept    string           // the members that the decoder kept of its line
 
 	calls  map[callKey]*agentevents.Event // open ones
 	flows  map[string]string              // names of runs
@@ -77,9 +78,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
 	}
-	for _, p := range e.pend {
-		if p.what == dialect.Dropped || !verbatim {
-			e.losses.Add(&ev, p.what, p.pointer, p.detail)
+	if len(e.pend) > 0 {
+		losses := e.losses.Of(&ev)
+		for i := range e.pend {
+			if p := &e.pend[i]; p.what == dialect.Dropped || !verbatim {
+				losses.Add(&ev, p.what, p.pointer, p.detail)
+			}
 		}
 	}
 	if v != vCalled {
@@ -135,14 +139,23 @@ func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 // everywhere counts what no line says of its event.
 func (e *Encoder) everywhere(ev *agentevents.Event) {
 	if ev.ID != "" {
-		e.losses.Every(ev, dialect.Dropped, "/id", "events have none")
+		e.every(ev, 0, "/id", "events have none")
 	}
 	if ev.RunID != "" {
-		e.losses.Every(ev, dialect.Dropped, "/runId", "a log is of one run")
+		e.every(ev, 1, "/runId", "a log is of one run")
 	}
 	if ev.Sequence != 0 {
-		e.losses.Every(ev, dialect.Dropped, "/sequence", "the order is that of the lines")
+		e.every(ev, 2, "/sequence", "the order is that of the lines")
 	}
+}
+
+// every drops a member of any kind of event, the nth of such.
+func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
+	if e.counted[n] == nil {
+		e.counted[n] = e.losses.Every(ev, dialect.Dropped, pointer, detail)
+		return
+	}
+	e.counted[n].Count++
 }
 
 func (e *Encoder) lose(what dialect.Change, pointer, detail string) {

@@ -84,9 +84,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		out = append(out[:mark], origin...)
 		verbatim = true
 	}
-	for _, l := range w.lost {
-		if !verbatim || l.what == dialect.Dropped {
-			e.losses.Add(&e.ev, l.what, l.pointer, l.detail)
+	if len(w.lost) > 0 {
+		losses := e.losses.Of(&e.ev)
+		for i := range w.lost {
+			if l := &w.lost[i]; !verbatim || l.what == dialect.Dropped {
+				losses.Add(&e.ev, l.what, l.pointer, l.detail)
+			}
 		}
 	}
 	e.note(&e.ev)

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -360,8 +359,8 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 	if p.Status != agentevents.ToolOK && p.Status != agentevents.ToolError {
 		l.Add(ev, dialect.Altered, "/payload/status", "the document knows ok and not ok")
 	}
-	dst = e.summary(dst, ev, `,"input_summary":`, "/payload/arguments", input, args)
-	dst = e.summary(dst, ev, `,"output_summary":`, "/payload/result", p.ResultSummary, p.Result)
+	dst = e.summary(dst, ev, `,"input_summary":`, "/payload/arguments", "/payload/argumentsSummary", input, args)
+	dst = e.summary(dst, ev, `,"output_summary":`, "/payload/result", "/payload/resultSummary", p.ResultSummary, p.Result)
 	if p.Error.OK {
 		dst = jsonwire.AppendString(append(dst, `,"error":`...), p.Error.V.Message)
 		l.Drop(ev, "/payload/error/code", p.Error.V.Code != "")
@@ -372,14 +371,17 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 	return dst
 }
 
+// cut is what becomes of a longer text.
+var cut = "cut to " + strconv.Itoa(MaxSummary) + " characters"
+
 // summary appends a text that may have MaxSummary characters. Where the event
 // has only the whole value, its JSON text is the summary.
-func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, text string, value agentevents.JSON) []byte {
+func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, summary, text string, value agentevents.JSON) []byte {
 	if value != "" {
 		if text == "" {
 			text = string(value)
 			e.losses.Add(ev, dialect.Altered, pointer, "written as a summary")
-			e.losses.Add(ev, dialect.Made, pointer+"Summary", "the value's text")
+			e.losses.Add(ev, dialect.Made, summary, "the value's text")
 		} else {
 			e.losses.Add(ev, dialect.Dropped, pointer, "the line has its summary")
 		}
@@ -387,12 +389,12 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, te
 	if text == "" {
 		return dst
 	}
-	if len(text) > MaxSummary && utf8.RuneCountInString(text) > MaxSummary {
-		e.losses.Add(ev, dialect.Altered, pointer+"Summary", "cut to "+strconv.Itoa(MaxSummary)+" characters")
+	if len(text) > MaxSummary {
 		n := 0
 		for i := range text {
 			if n++; n > MaxSummary {
 				text = text[:i]
+				e.losses.Add(ev, dialect.Altered, summary, cut)
 				break
 			}
 		}

@@ -44,10 +44,10 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		e.ended(ev, &b, p.Error, failed)
 		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), b)
 		dst = text(append(dst, `"step_id":`...), p.StepID)
-		if b.phase == "complete" || p.ResultSummary != "" {
+		if p.ResultSummary != "" || b.phase == "complete" && !e.keeps("result_summary") {
 			dst = text(append(dst, `,"result_summary":`...), p.ResultSummary)
 		}
-		if b.phase == "complete" {
+		if b.phase == "complete" && (failed || !e.keeps("is_error")) {
 			dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
 		}
 		return e.free(dst, ev, p.Attributes, wanted[sStep][phaseOf(b.phase)])
@@ -73,7 +73,7 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	case *agentevents.SpanRecorded:
 		return e.recorded(dst, ev, p)
 	}
-	return append(e.keptUnder(dst, "/attributes/"), '}')
+	return append(e.keptUnder(dst, ev, "/attributes/"), '}')
 }
 
 // boundary appends the members of a span up to the first brace of its
@@ -219,7 +219,7 @@ func turnNumber(dst []byte, turn agentevents.Opt[int]) []byte {
 func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, fields attrSet) []byte {
 	const pointer = "/payload/attributes"
 	if len(e.kept) > 0 {
-		dst = e.keptUnder(dst, "/attributes/")
+		dst = e.keptUnder(dst, ev, "/attributes/")
 	}
 	if raw == "" {
 		return append(dst, '}')
@@ -383,10 +383,10 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 			}
 		}
 	}
-	if b.phase == "complete" || summary != "" {
+	if summary != "" || b.phase == "complete" && !e.keeps("result_summary") {
 		dst = jsonwire.AppendString(append(dst, `,"result_summary":`...), summary)
 	}
-	if b.phase == "complete" {
+	if b.phase == "complete" && (failed || !e.keeps("is_error")) {
 		dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
 	}
 	if p.Arguments != "" {

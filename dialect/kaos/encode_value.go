@@ -44,7 +44,7 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 			dst = text(append(dst, `,"description":`...), step.Description)
 			dst = appendText(append(dst, `,"tool_name":`...), step.ToolName)
 			if len(e.kept) > 0 {
-				dst = e.keptUnder(dst, "/steps/"+strconv.Itoa(i)+"/")
+				dst = e.keptUnder(dst, ev, "/steps/"+strconv.Itoa(i)+"/")
 			}
 			dst = append(dst, '}')
 		}
@@ -156,7 +156,7 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, p *agentevents.Turn
 		dst = optInt(dst, `,"input_tokens":`, call.InputTokens)
 		dst = optInt(dst, `,"output_tokens":`, call.OutputTokens)
 		if len(e.kept) > 0 {
-			dst = e.keptUnder(dst, "/tool_calls/"+strconv.Itoa(i)+"/")
+			dst = e.keptUnder(dst, ev, "/tool_calls/"+strconv.Itoa(i)+"/")
 		}
 		dst = append(dst, '}')
 	}
@@ -183,7 +183,7 @@ func (e *Encoder) compacted(dst []byte, ev *agentevents.Event, p *agentevents.Co
 	if len(dst) > mark { // without the first comma
 		dst = append(dst[:mark], dst[mark+1:]...)
 	}
-	dst = e.keptUnder(dst, "/attributes/")
+	dst = e.keptUnder(dst, ev, "/attributes/")
 	if !p.TokensBefore.OK && !p.TokensAfter.OK {
 		e.losses.Add(ev, dialect.Altered, "", "without token counts it is read as memory.changed")
 	}

@@ -227,6 +227,11 @@ func (e *Encoder) peek(name string) string {
 	return ""
 }
 
+// keeps reports whether an attribute was kept, of a type that no field has.
+func (e *Encoder) keeps(attribute string) bool {
+	return len(e.kept) > 0 && e.peek("/attributes/"+attribute) != ""
+}
+
 // take is peek for a member that is written, or need not be.
 func (e *Encoder) take(name string) string {
 	for i := range e.kept {
@@ -420,8 +425,9 @@ func memberName(token string) string {
 }
 
 // keptUnder appends the members that were kept under a pointer, each after a
-// comma if there is something before it.
-func (e *Encoder) keptUnder(dst []byte, pointer string) []byte {
+// comma if there is something before it. What a field was written for is left
+// out: the decoder keeps an attribute of a type that the field cannot have.
+func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) []byte {
 	for i := range e.kept {
 		k := &e.kept[i]
 		token, ok := strings.CutPrefix(k.name, pointer)
@@ -429,6 +435,10 @@ func (e *Encoder) keptUnder(dst []byte, pointer string) []byte {
 			continue
 		}
 		k.used = true
+		if pointer == "/attributes/" && hasAttribute(dst, memberName(token)) {
+			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+pointerToken(k.name), "a field says it")
+			continue
+		}
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}

@@ -129,16 +129,12 @@ func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
 func (l *Losses) DropExtras(ev *agentevents.Event, name Name) {
 	for n := range ev.Extras() {
 		if n != string(name) {
-			l.Add(ev, Dropped, "/"+pointerToken(n), "")
+			l.Add(ev, Dropped, "/"+jsonwire.Token(n), "")
 		}
 	}
 	if ev.PayloadExtra() {
 		l.Add(ev, Dropped, "/payload", "members that no field has")
 	}
-}
-
-func pointerToken(s string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 }
 
 // Refuse counts an event that the document has no counterpart for, and returns

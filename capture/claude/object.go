@@ -74,7 +74,7 @@ func (o *object) raw(name string) string {
 }
 
 func (o *object) pointer(name string) string {
-	return o.at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return o.at + "/" + jsonwire.Token(name)
 }
 
 // wrong notes a member of the wrong type.

@@ -222,7 +222,7 @@ func (d *Decoder) unknownPayload(l *line) agentevents.Payload {
 // name.
 func (d *Decoder) keep(name, raw string) bool {
 	if strings.HasPrefix(name, "/") {
-		name = "/" + pointerToken(name)
+		name = "/" + jsonwire.Token(name)
 	}
 	return d.unknown.Add(name, raw)
 }
@@ -350,13 +350,6 @@ func (d *Decoder) read(l *line) error {
 
 func duplicate(at int, name string) error {
 	return &jsonwire.SyntaxError{Offset: at, Msg: "found duplicate member name " + strconv.Quote(name)}
-}
-
-func pointerToken(s string) string {
-	if strings.IndexByte(s, '~') < 0 && strings.IndexByte(s, '/') < 0 {
-		return s
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
 }
 
 func newPayload(v int) agentevents.Payload {
@@ -617,7 +610,7 @@ func (d *Decoder) members(s *jsonwire.Scanner, names []string, list string, inde
 			if err != nil {
 				return err
 			}
-			if !d.unknown.Add("/"+list+"/"+strconv.Itoa(index)+"/"+pointerToken(name), raw) {
+			if !d.unknown.Add("/"+list+"/"+strconv.Itoa(index)+"/"+jsonwire.Token(name), raw) {
 				return duplicate(at, name)
 			}
 			continue

@@ -150,7 +150,7 @@ func (e *Encoder) named(b boundary, prefix, id string) boundary {
 	b.prefix, b.name = prefix, id
 	if len(e.kept) > 0 {
 		if kept := e.take("name"); kept != "" {
-			b.prefix, b.name = "", unquoted(kept)
+			b.prefix, b.name = "", jsonwire.Text(kept)
 		}
 	}
 	return b
@@ -451,7 +451,7 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	if ev.AgentID == "" || kept != "" {
 		name = kept
 	}
-	b = e.named(b, "subagent.", unquoted(name))
+	b = e.named(b, "subagent.", jsonwire.Text(name))
 	dst = e.boundary(dst, ev, e.closed(ev, sSubagent, agentKey(ev)), b)
 	if name != "" {
 		dst = append(append(append(dst, `"subagent_name":`...), name...), ',')
@@ -472,14 +472,6 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	l.Drop(ev, "/payload/convergenceScore", p.ConvergenceScore.OK)
 	l.Drop(ev, "/payload/resultSchema", p.ResultSchema != "")
 	return dst
-}
-
-// unquoted returns the text of a JSON string, "" for anything else.
-func unquoted(raw string) string {
-	var s jsonwire.Scanner
-	s.Reset(raw)
-	text, _ := s.String()
-	return text
 }
 
 func (e *Encoder) handoff(dst []byte, ev *agentevents.Event, from, to *agentevents.AgentRef, reason string) []byte {

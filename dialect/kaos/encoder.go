@@ -400,28 +400,20 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 		case k.used || name == "/timestamp":
 			continue
 		case strings.HasPrefix(name, "/~1") && strings.IndexByte(name[1:], '/') < 0:
-			name = memberName(name[1:])
+			name = jsonwire.Untoken(name[1:])
 		case name == "" || name[0] != '/':
 			if !variants[v].named(name) {
 				break
 			}
 			fallthrough // it is said by something else now
 		default:
-			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+pointerToken(name), "")
+			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "")
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), k.raw...)
 	}
 	return dst
-}
-
-// memberName is what a token of a JSON pointer stands for.
-func memberName(token string) string {
-	if strings.IndexByte(token, '~') < 0 {
-		return token
-	}
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
 // keptUnder appends the members that were kept under a pointer, each after a
@@ -435,14 +427,14 @@ func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) [
 			continue
 		}
 		k.used = true
-		if pointer == "/attributes/" && hasAttribute(dst, memberName(token)) {
-			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+pointerToken(k.name), "a field says it")
+		if pointer == "/attributes/" && hasAttribute(dst, jsonwire.Untoken(token)) {
+			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
 			continue
 		}
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		dst = jsonwire.AppendString(dst, memberName(token))
+		dst = jsonwire.AppendString(dst, jsonwire.Untoken(token))
 		dst = append(append(dst, ':'), k.raw...)
 	}
 	return dst
@@ -474,11 +466,11 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 			return dst
 		}
 		if variants[vUnknown].named(name) {
-			e.losses.Add(ev, dialect.Dropped, "/payload/"+pointerToken(name), "the envelope has a member of that name")
+			e.losses.Add(ev, dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
 			continue
 		}
 		for i := range e.kept {
-			if k := &e.kept[i]; k.name == name || len(name) > 0 && name[0] == '/' && k.name == "/"+pointerToken(name) {
+			if k := &e.kept[i]; k.name == name || len(name) > 0 && name[0] == '/' && k.name == "/"+jsonwire.Token(name) {
 				k.used = true // it has another place now
 			}
 		}

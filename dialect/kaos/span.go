@@ -299,7 +299,7 @@ func (d *Decoder) keepAttributes() {
 		if err != nil {
 			return
 		}
-		d.unknown.Add("/attributes/"+pointerToken(name), value)
+		d.unknown.Add("/attributes/"+jsonwire.Token(name), value)
 	}
 }
 

@@ -382,19 +382,11 @@ func (r *reader) place(name string) string {
 	var b strings.Builder
 	for _, p := range r.path {
 		b.WriteByte('/')
-		b.WriteString(token(p))
+		b.WriteString(jsonwire.Token(p))
 	}
 	b.WriteByte('/')
-	b.WriteString(token(name))
+	b.WriteString(jsonwire.Token(name))
 	return b.String()
-}
-
-// token returns name as a token of a JSON pointer.
-func token(name string) string {
-	if !strings.ContainsAny(name, "~/") {
-		return name
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 // scope gives the event what its payload said of the envelope.

@@ -280,7 +280,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 		e.place = e.place[:0]
 		dst = e.rest(dst)
 		for i, m := range e.kept.members {
-			e.drop("/"+string(Name)+"/"+token(m.name), !e.used[i])
+			e.drop("/"+string(Name)+"/"+jsonwire.Token(m.name), !e.used[i])
 		}
 	}
 	return append(dst, '}')
@@ -291,7 +291,7 @@ func (e *Encoder) extras(ev *agentevents.Event) {
 	e.own = false
 	for name, value := range ev.Extras() {
 		if name != string(Name) {
-			e.drop("/"+token(name), true)
+			e.drop("/"+jsonwire.Token(name), true)
 			continue
 		}
 		e.own = true
@@ -615,7 +615,7 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 		if ref, ok := field.(*string); ok && (ref == e.hiddenRefs[0] || ref == e.hiddenRefs[1]) {
 			hidden = true
 		} else if zero(field) {
-			hidden = e.madeUp(string(append(append(e.place, '/'), token(bare(name))...)[len("/payload/"):]))
+			hidden = e.madeUp(string(append(append(e.place, '/'), jsonwire.Token(bare(name))...)[len("/payload/"):]))
 		}
 	}
 	if !e.own || !e.kept.deep {
@@ -661,7 +661,7 @@ func (e *Encoder) object(dst []byte, name string, names []string, fields []any) 
 	dst = append(head(dst, name), '{')
 	mark := len(e.place)
 	if e.own {
-		e.place = append(append(e.place, '/'), token(bare(name))...)
+		e.place = append(append(e.place, '/'), jsonwire.Token(bare(name))...)
 	}
 	for i, field := range fields {
 		dst = e.member(dst, names[i], field, false)
@@ -676,12 +676,12 @@ func (e *Encoder) object(dst []byte, name string, names []string, fields []any) 
 func (e *Encoder) usageMap(dst []byte, name string, m map[string]agentevents.Usage) []byte {
 	dst = append(head(dst, name), '{')
 	mark := len(e.place)
-	e.place = append(append(e.place, '/'), token(bare(name))...)
+	e.place = append(append(e.place, '/'), jsonwire.Token(bare(name))...)
 	for _, model := range slices.Sorted(maps.Keys(m)) {
 		u := m[model]
 		f := usageFields(&u)
 		at := len(e.place)
-		e.place = append(append(e.place, '/'), token(model)...)
+		e.place = append(append(e.place, '/'), jsonwire.Token(model)...)
 		dst = append(head(dst, jsonwire.Quote(model)+":"), '{')
 		for i, field := range f {
 			dst = e.member(dst, usageNames[i], field, false)
@@ -805,7 +805,7 @@ func (e *Encoder) keptRaw(name string) string {
 // keptMember is keptRaw for a member of the object at e.place.
 func (e *Encoder) keptMember(name string) string {
 	for i, m := range e.kept.members {
-		if rest, ok := cutPlace(m.name, e.place); ok && rest == token(name) {
+		if rest, ok := cutPlace(m.name, e.place); ok && rest == jsonwire.Token(name) {
 			e.used[i] = true
 			return m.raw
 		}
@@ -840,7 +840,7 @@ func (e *Encoder) rest(dst []byte) []byte {
 			if !ok || strings.Contains(token, "/") {
 				continue
 			}
-			name = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+			name = jsonwire.Untoken(token)
 		}
 		e.used[i] = true
 		dst = jsonwire.AppendString(head(dst, ""), name)

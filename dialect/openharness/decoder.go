@@ -381,28 +381,12 @@ func (d *Decoder) keep(s *jsonwire.Scanner, in, name string, plain bool) error {
 	}
 	key := name
 	if in != "" || !plain && strings.HasPrefix(name, "/") {
-		key = in + "/" + token(name)
+		key = in + "/" + jsonwire.Token(name)
 	}
 	if !d.unknown.Add(key, raw) {
 		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
 	}
 	return nil
-}
-
-// token escapes a name for a JSON pointer.
-func token(name string) string {
-	if !strings.ContainsAny(name, "~/") {
-		return name
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
-// untoken undoes token.
-func untoken(t string) string {
-	if !strings.Contains(t, "~") {
-		return t
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(t, "~1", "/"), "~0", "~")
 }
 
 // member reads the value of a member that the line's variant has.
@@ -557,7 +541,7 @@ func (d *Decoder) readModels(s *jsonwire.Scanner) error {
 			return s.Duplicate(model)
 		}
 		var u agentevents.Usage
-		if err := d.readUsage(s, "/modelUsage/"+token(model), &u, false); err != nil {
+		if err := d.readUsage(s, "/modelUsage/"+jsonwire.Token(model), &u, false); err != nil {
 			return err
 		}
 		d.models[model] = u

@@ -464,7 +464,7 @@ func (e *Encoder) envelope(ev *agentevents.Event) {
 	}
 	for name := range ev.Extras() {
 		if name != string(Name) {
-			e.drop("/"+token(name), true)
+			e.drop("/"+jsonwire.Token(name), true)
 		}
 	}
 	if ev.PayloadExtra() {
@@ -679,9 +679,9 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 			}
 			u := p.ModelUsage[m]
 			dst = append(jsonwire.AppendString(dst, m), ':')
-			dst = e.tokens(dst, &u, "/payload/modelUsage/"+token(m), false)
+			dst = e.tokens(dst, &u, "/payload/modelUsage/"+jsonwire.Token(m), false)
 			if e.kept != "" {
-				dst = e.nested(dst, "/modelUsage/"+token(m)+"/")
+				dst = e.nested(dst, "/modelUsage/"+jsonwire.Token(m)+"/")
 			}
 			dst = append(dst, '}')
 		}
@@ -798,9 +798,9 @@ func (e *Encoder) nested(dst []byte, prefix string) []byte {
 	if e.kept == "" {
 		return dst
 	}
-	eachMember(e.kept, func(key, raw string) {
+	jsonwire.Members(e.kept, func(key, raw string) {
 		if name, ok := strings.CutPrefix(key, prefix); ok && !strings.Contains(name, "/") {
-			dst = append(text(append(dst, ','), "", untoken(name)), ':')
+			dst = append(text(append(dst, ','), "", jsonwire.Untoken(name)), ':')
 			dst = append(dst, raw...)
 		}
 	})
@@ -809,18 +809,18 @@ func (e *Encoder) nested(dst []byte, prefix string) []byte {
 
 // rest appends the members that were kept of the line itself.
 func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
-	eachMember(e.kept, func(key, raw string) {
+	jsonwire.Members(e.kept, func(key, raw string) {
 		name, pointer := strings.CutPrefix(key, "/")
 		switch {
 		case pointer && strings.Contains(name, "/"):
-			e.drop("/"+string(Name)+"/"+token(key), !hasObject(name, ev, v))
+			e.drop("/"+string(Name)+"/"+jsonwire.Token(key), !hasObject(name, ev, v))
 			return
 		case pointer:
-			name = untoken(name)
+			name = jsonwire.Untoken(name)
 		}
 		for m := 1; m <= numMembers; m++ {
 			if (base | variants[v].members).has(m) && memberName(m) == name {
-				e.drop("/"+string(Name)+"/"+token(key), m != mFlowName)
+				e.drop("/"+string(Name)+"/"+jsonwire.Token(key), m != mFlowName)
 				return
 			}
 		}
@@ -840,31 +840,11 @@ func hasObject(pointer string, ev *agentevents.Event, v int) bool {
 	case "modelUsage":
 		model, rest, ok := strings.Cut(rest, "/")
 		if p, ended := ev.Payload.(*agentevents.AgentEnded); ok && ended && v == vComplete && !strings.Contains(rest, "/") {
-			_, ok = p.ModelUsage[untoken(model)]
+			_, ok = p.ModelUsage[jsonwire.Untoken(model)]
 			return ok
 		}
 	}
 	return false
-}
-
-// eachMember calls f for the members of an object; anything else has none.
-func eachMember(object string, f func(name, raw string)) {
-	var s jsonwire.Scanner
-	s.Reset(object)
-	if s.Object() != nil {
-		return
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return
-		}
-		f(name, object[start:s.Offset()])
-	}
 }
 
 // block counts what becomes of a block's id: the reader numbers blocks anew,

@@ -190,7 +190,7 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 				return 0, err
 			}
 			if f.extra == "" && d.o.Profile == SchemaV2 {
-				f.extra = "/" + token(name)
+				f.extra = "/" + jsonwire.Token(name)
 			}
 			continue
 		}
@@ -343,11 +343,11 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 					return v, err
 				}
 				f.detail(name, raw)
-			} else if err := d.keep(s, "/payload/"+token(name), name); err != nil {
+			} else if err := d.keep(s, "/payload/"+jsonwire.Token(name), name); err != nil {
 				return v, err
 			}
 			if vs := &variants[v]; f.extra == "" && vs.closed(d.o.Profile) && !vs.declares(name) && (d.o.Profile == SchemaV1 || vs.sealed || !hatch(name)) {
-				f.extra = "/payload/" + token(name)
+				f.extra = "/payload/" + jsonwire.Token(name)
 			}
 			continue
 		}
@@ -445,9 +445,9 @@ func agentOf(raw string) string {
 		return ""
 	}
 	id := ""
-	eachMember(raw, func(name, value string) {
+	jsonwire.Members(raw, func(name, value string) {
 		if name == "agentId" && strings.HasPrefix(value, `"`) {
-			id = textOf(value)
+			id = jsonwire.Text(value)
 		}
 	})
 	return id
@@ -476,15 +476,15 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 		has            set
 		kind, decision string
 	)
-	eachMember(raw, func(name, text string) {
+	jsonwire.Members(raw, func(name, text string) {
 		switch name {
 		case "kind":
 			has |= 1 << mKind
-			kind = textOf(text)
+			kind = jsonwire.Text(text)
 		case "data":
 			has |= 1 << mData
 		case "decision":
-			decision = textOf(text)
+			decision = jsonwire.Text(text)
 		case "resumeValue":
 			has |= 1 << mResumeValue
 		case "interruptId":
@@ -612,7 +612,7 @@ func (d *Decoder) data(s *jsonwire.Scanner, f *fields, v int) error {
 			f.val[mTitle], err = s.String()
 			f.seen |= 1 << mTitle
 		default:
-			err = d.keep(s, "/payload/data/"+token(name), name)
+			err = d.keep(s, "/payload/data/"+jsonwire.Token(name), name)
 		}
 		if err != nil {
 			return err
@@ -661,7 +661,7 @@ func (d *Decoder) readQuestions(s *jsonwire.Scanner, f *fields, at string) error
 				raw, err = s.Raw()
 				q.Schema = agentevents.JSON(raw)
 			default:
-				err = d.keep(s, at+strconv.Itoa(i)+"/"+token(name), name)
+				err = d.keep(s, at+strconv.Itoa(i)+"/"+jsonwire.Token(name), name)
 			}
 			if err != nil {
 				return err
@@ -719,9 +719,9 @@ func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
 		case 5:
 			word, err = s.String()
 		default:
-			err = d.keep(s, "/payload/error/"+token(name), name)
+			err = d.keep(s, "/payload/error/"+jsonwire.Token(name), name)
 			if f.extra == "" && d.o.Profile == SchemaV2 && !hatch(name) {
-				f.extra = "/payload/error/" + token(name)
+				f.extra = "/payload/error/" + jsonwire.Token(name)
 			}
 		}
 		if err != nil {
@@ -979,7 +979,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		if some(mReason) {
 			feedback = d.opt(f, mReason)
 		}
-		if v == vApprovalGranted || v == vPermitResolved && textOf(f.val[mDecision]) == "granted" {
+		if v == vApprovalGranted || v == vPermitResolved && jsonwire.Text(f.val[mDecision]) == "granted" {
 			ev.Payload = &agentevents.ApprovalGranted{ApprovalID: id, ApprovedBy: d.opt(f, mPrincipal), Feedback: feedback}
 		} else {
 			ev.Payload = &agentevents.ApprovalRejected{ApprovalID: id, RejectedBy: d.opt(f, mPrincipal), Feedback: feedback}
@@ -995,7 +995,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		if r := f.val[mReducer]; r != reducer(d.o.Profile) && some(mReducer) {
 			d.unknown.Add("/payload/reducer", jsonwire.Quote(r))
 		}
-		if w := f.val[mWrittenAt]; some(mWrittenAt) && w != textOf(string(jsonwire.AppendTime(nil, f.time))) {
+		if w := f.val[mWrittenAt]; some(mWrittenAt) && w != jsonwire.Text(string(jsonwire.AppendTime(nil, f.time))) {
 			d.unknown.Add("/payload/writtenAt", jsonwire.Quote(w))
 		}
 		ev.Payload = &agentevents.MessageCreated{Message: m}

@@ -388,7 +388,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	if !w.quiet {
 		for n := range ev.Extras() {
 			if n != string(Name) {
-				w.lose(dialect.Dropped, "/"+token(n), "")
+				w.lose(dialect.Dropped, "/"+jsonwire.Token(n), "")
 			}
 		}
 		if ev.PayloadExtra() && w.dropsExtra() {
@@ -513,13 +513,13 @@ func (w *writer) rest(dst []byte) []byte {
 	if w.k.raw == "" {
 		return dst
 	}
-	eachMember(w.k.raw, func(key, raw string) {
+	jsonwire.Members(w.k.raw, func(key, raw string) {
 		name, ok := memberOf(key)
 		if !ok || name == "schemaVersion" || name == "engineVersion" {
 			return
 		}
 		if numberOf(envelopeNames[:], name) != 0 || w.p == SchemaV2 && !w.k.same(w.p) {
-			w.lose(dialect.Dropped, "/openwop/"+token(key), "the profile has no place for it")
+			w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
 			return
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
@@ -785,7 +785,7 @@ func (w *writer) anyAgent() {
 func (w *writer) node() {
 	id := w.nodeID
 	needed := variants[w.v].required(w.p).has(mNodeID)
-	if other := w.k.get("/payload/nodeId"); other != "" && !(w.p == SchemaV2 && !ValidID(w.p, NodeID, textOf(other))) {
+	if other := w.k.get("/payload/nodeId"); other != "" && !(w.p == SchemaV2 && !ValidID(w.p, NodeID, jsonwire.Text(other))) {
 		w.name(mNodeID)
 		w.dst = append(w.dst, other...)
 		return
@@ -846,14 +846,14 @@ func (w *writer) errorInfo(pointer string, v *agentevents.ErrorInfo) {
 // says which of them the object cannot have.
 func (w *writer) object(below string, empty bool, closed func(name string) bool) {
 	if w.k.raw != "" {
-		eachMember(w.k.raw, func(key, raw string) {
+		jsonwire.Members(w.k.raw, func(key, raw string) {
 			name, ok := strings.CutPrefix(key, below)
 			if !ok || strings.Contains(name, "/") {
 				return
 			}
-			name = untoken(name)
+			name = jsonwire.Untoken(name)
 			if closed(name) {
-				w.lose(dialect.Dropped, "/openwop/"+token(key), "the profile has no place for it")
+				w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
 				return
 			}
 			if !empty {
@@ -899,7 +899,7 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 func (w *writer) refID(m int, pointer string, v agentevents.AgentRef, made string) {
 	w.required(m, HandoffID, pointer+"/agentId", v.AgentID, made)
 	raw, _ := v.MarshalJSON() // never fails
-	eachMember(string(raw), func(name, _ string) { w.drop(pointer+"/"+token(name), name != "agentId") })
+	jsonwire.Members(string(raw), func(name, _ string) { w.drop(pointer+"/"+jsonwire.Token(name), name != "agentId") })
 }
 
 // payload writes the payload.
@@ -1148,7 +1148,7 @@ func (w *writer) decision1(decision agentevents.JSON) agentevents.JSON {
 		return decision
 	}
 	out := []byte{'{'}
-	eachMember(string(decision), func(name, raw string) {
+	jsonwire.Members(string(decision), func(name, raw string) {
 		if name == "nextWorkerInputs" || name == "successCriteria" {
 			w.drop("/payload/decision/"+name, true)
 			return
@@ -1242,14 +1242,14 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	first := func(name string) bool { return name == "interruptId" || name == "kind" }
 	id := false
-	eachMember(details, func(name, raw string) {
+	jsonwire.Members(details, func(name, raw string) {
 		if !first(name) {
 			return
 		}
 		if name == "interruptId" {
 			id = true
 			if w.p == SchemaV2 {
-				if n := NormalizeID(w.p, InterruptID, textOf(raw)); n != textOf(raw) && n != "" {
+				if n := NormalizeID(w.p, InterruptID, jsonwire.Text(raw)); n != jsonwire.Text(raw) && n != "" {
 					w.lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
 					raw = jsonwire.Quote(n)
 				}
@@ -1259,7 +1259,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		if w.p == SchemaV2 {
 			kinds = interruptKinds2
 		}
-		if name == "kind" && w.p != RFC0002 && !slices.Contains(kinds, textOf(raw)) {
+		if name == "kind" && w.p != RFC0002 && !slices.Contains(kinds, jsonwire.Text(raw)) {
 			w.lose(dialect.Dropped, "/payload/details/kind", "not a word of the schema")
 			return
 		}
@@ -1272,13 +1272,13 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	w.text(mReason, "/payload/reason", p.Reason)
 	w.anyAgent()
-	eachMember(details, func(name, raw string) {
+	jsonwire.Members(details, func(name, raw string) {
 		switch {
 		case first(name):
 		case name == "reason", name == "nodeId", name == "agentId":
 			w.lose(dialect.Dropped, "/payload/details/"+name, "the payload has a member of that name")
 		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name) && !w.k.same(w.p):
-			w.lose(dialect.Dropped, "/payload/details/"+token(name), "the profile has no place for it")
+			w.lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), "the profile has no place for it")
 		default:
 			write(name, raw)
 		}
@@ -1364,7 +1364,7 @@ func (w *writer) free(below, name, made string) {
 	raw := w.k.get(below + name)
 	if raw == "" {
 		raw = made
-		w.lose(dialect.Made, "/openwop/"+token(below+name), "")
+		w.lose(dialect.Made, "/openwop/"+jsonwire.Token(below+name), "")
 	}
 	if w.dst[len(w.dst)-1] != '{' {
 		w.dst = append(w.dst, ',')

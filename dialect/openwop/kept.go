@@ -63,7 +63,7 @@ const (
 // envelopeKey is the name under which a member of the envelope is kept.
 func envelopeKey(name string) string {
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") {
-		return "/" + token(name)
+		return "/" + jsonwire.Token(name)
 	}
 	return name
 }
@@ -73,27 +73,12 @@ func envelopeKey(name string) string {
 func memberOf(key string) (string, bool) {
 	switch {
 	case strings.HasPrefix(key, "/~0"), strings.HasPrefix(key, "/~1"):
-		return untoken(key[1:]), true
+		return jsonwire.Untoken(key[1:]), true
 	case strings.HasPrefix(key, "/"), strings.HasPrefix(key, "~"):
 		return "", false
 	}
 	return key, true
 }
-
-var (
-	tokens   = strings.NewReplacer("~", "~0", "/", "~1")
-	untokens = strings.NewReplacer("~1", "/", "~0", "~")
-)
-
-// token returns the name as part of a JSON pointer.
-func token(name string) string {
-	if !strings.ContainsAny(name, "~/") {
-		return name
-	}
-	return tokens.Replace(name)
-}
-
-func untoken(s string) string { return untokens.Replace(s) }
 
 // appendPointer appends the pointer of a member to a list. member is as in the
 // tables of names.
@@ -133,12 +118,12 @@ func (k *kept) read(ev *agentevents.Event) {
 		k.raw = ""
 		return
 	}
-	eachMember(k.raw, func(name, value string) {
+	jsonwire.Members(k.raw, func(name, value string) {
 		switch name {
 		case keptType:
-			k.typ = textOf(value)
+			k.typ = jsonwire.Text(value)
 		case keptProfile:
-			k.profile = textOf(value)
+			k.profile = jsonwire.Text(value)
 		case keptSpelled:
 			k.pointers(value, &k.spelled, &k.envSpelled)
 		case keptAbsent:
@@ -197,43 +182,12 @@ func (k *kept) get(key string) string {
 		return ""
 	}
 	found := ""
-	eachMember(k.raw, func(name, value string) {
+	jsonwire.Members(k.raw, func(name, value string) {
 		if name == key {
 			found = value
 		}
 	})
 	return found
-}
-
-// eachMember calls f for the members of an object; anything else has none.
-func eachMember(object string, f func(name, value string)) {
-	var s jsonwire.Scanner
-	s.Reset(object)
-	if s.Object() != nil {
-		return
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return
-		}
-		f(name, object[start:s.Offset()])
-	}
-}
-
-// textOf returns the text of a JSON string, and none of anything else.
-func textOf(raw string) string {
-	var s jsonwire.Scanner
-	s.Reset(raw)
-	text, err := s.String()
-	if err != nil {
-		return ""
-	}
-	return text
 }
 
 // isObject reports whether a JSON value is an object.

@@ -242,7 +242,7 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 	if s.More != "" && !isObject(string(s.More)) || s.More != "" && jsonwire.Valid(string(s.More)) != nil {
 		fail(agentevents.RuleFieldJSON, "", "the other members are no object")
 	}
-	eachMember(string(s.More), func(name, value string) {
+	jsonwire.Members(string(s.More), func(name, value string) {
 		if numberOf(snapshotNames[:], name) == 0 {
 			raw(name, value)
 		}
@@ -256,7 +256,7 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 // hasMember reports whether an object has a member of that name.
 func hasMember(object, member string) bool {
 	has := false
-	eachMember(object, func(name, _ string) { has = has || name == member })
+	jsonwire.Members(object, func(name, _ string) { has = has || name == member })
 	return has
 }
 
@@ -266,11 +266,11 @@ func snapshotRef(ref []byte, p Profile) []byte {
 		return ref
 	}
 	out := []byte{'{'}
-	eachMember(string(ref), func(name, value string) {
+	jsonwire.Members(string(ref), func(name, value string) {
 		switch name {
 		case "agentId", "memoryRef", "name", "version", "channel", "sourceManifestId":
 		case "modelClass":
-			switch textOf(value) {
+			switch jsonwire.Text(value) {
 			case "coding":
 				value = `"code"`
 			case "reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval":

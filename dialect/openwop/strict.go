@@ -88,7 +88,7 @@ func (d *Decoder) checkEnvelope(f *fields) error {
 		return nil
 	}
 	var err error
-	eachMember("{"+d.keptVersions()+"}", func(name, raw string) {
+	jsonwire.Members("{"+d.keptVersions()+"}", func(name, raw string) {
 		switch {
 		case err != nil:
 		case name == "schemaVersion" && (!whole(raw) || p == SchemaV2 && raw == "0"):
@@ -266,18 +266,18 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
 		}
 		var err error
-		eachMember(string(f.details)+"}", func(name, raw string) {
+		jsonwire.Members(string(f.details)+"}", func(name, raw string) {
 			kinds := interruptKinds1
 			if p == SchemaV2 {
 				kinds = interruptKinds2
 			}
 			switch {
 			case err != nil:
-			case name == "kind" && !slices.Contains(kinds, textOf(raw)):
+			case name == "kind" && !slices.Contains(kinds, jsonwire.Text(raw)):
 				err = broken(RuleEnum, f, at(mKind), "is not one of the values")
-			case name == "interruptId" && (textOf(raw) == "" || p == SchemaV2 && !ValidID(p, InterruptID, textOf(raw))):
-				err = broken(RuleID, f, at(mInterruptID), badID(textOf(raw)))
-			case name == "key" && textOf(raw) == "":
+			case name == "interruptId" && (jsonwire.Text(raw) == "" || p == SchemaV2 && !ValidID(p, InterruptID, jsonwire.Text(raw))):
+				err = broken(RuleID, f, at(mInterruptID), badID(jsonwire.Text(raw)))
+			case name == "key" && jsonwire.Text(raw) == "":
 				err = broken(RuleID, f, at(mKey), "is not a text or empty")
 			}
 		})
@@ -453,9 +453,9 @@ func decisionError(raw string, p Profile, open bool) string {
 	var kind, prompt, workers, extra string
 	reason, inputs, bad := true, "", ""
 	allowed := " kind "
-	eachMember(raw, func(name, value string) {
+	jsonwire.Members(raw, func(name, value string) {
 		if name == "kind" {
-			kind = textOf(value)
+			kind = jsonwire.Text(value)
 		}
 	})
 	switch kind {
@@ -474,7 +474,7 @@ func decisionError(raw string, p Profile, open bool) string {
 	default:
 		return "is not next-worker, ask-user or terminate"
 	}
-	eachMember(raw, func(name, value string) {
+	jsonwire.Members(raw, func(name, value string) {
 		if !open && !strings.Contains(allowed, " "+name+" ") {
 			extra = name
 		}
@@ -484,9 +484,9 @@ func decisionError(raw string, p Profile, open bool) string {
 		case "nextWorkerInputs":
 			inputs = value
 		case "prompt":
-			prompt = textOf(value)
+			prompt = jsonwire.Text(value)
 		case "reason":
-			reason = textOf(value) != ""
+			reason = jsonwire.Text(value) != ""
 		case "confidence":
 			if n, err := strconv.ParseFloat(value, 64); err != nil || n < 0 || n > 1 {
 				bad = "has a confidence that is not in [0, 1]"
@@ -508,7 +508,7 @@ func decisionError(raw string, p Profile, open bool) string {
 		return "has no prompt"
 	case kind == "next-worker":
 		n, ok := count(workers, func(v string) bool {
-			id := textOf(v)
+			id := jsonwire.Text(v)
 			return id != "" && utf8.RuneCountInString(id) <= 256
 		})
 		if !ok || n == 0 {
@@ -526,9 +526,9 @@ func decisionError(raw string, p Profile, open bool) string {
 func validCriteria(list string, open bool) bool {
 	_, ok := count(list, func(v string) bool {
 		good, members := 0, 0
-		eachMember(v, func(name, value string) {
+		jsonwire.Members(v, func(name, value string) {
 			members++
-			if name == "key" && textOf(value) != "" || name == "met" && (value == "true" || value == "false") {
+			if name == "key" && jsonwire.Text(value) != "" || name == "met" && (value == "true" || value == "false") {
 				good++
 			}
 		})

@@ -150,7 +150,26 @@ func join(path []step) string {
 	return b.String()
 }
 
-var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+var (
+	pointerEscaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// Token returns a member's name as it stands in a JSON pointer (RFC 6901).
+func Token(name string) string {
+	if strings.IndexByte(name, '~') < 0 && strings.IndexByte(name, '/') < 0 {
+		return name
+	}
+	return pointerEscaper.Replace(name)
+}
+
+// Untoken returns the name that a token of a JSON pointer stands for.
+func Untoken(token string) string {
+	if strings.IndexByte(token, '~') < 0 {
+		return token
+	}
+	return pointerUnescaper.Replace(token)
+}
 
 // lenientScalar returns the end of the string, number or literal at text[i:],
 // and whether it is complete, so that the offset after it is no part of it. It

@@ -33,6 +33,38 @@ func CompactNames(raw string, suspect func(name string) bool) (compact string, f
 	return out, s.found, nil
 }
 
+// Members calls f for the members of an object, up to the first that is not
+// valid. Anything else has none.
+func Members(object string, f func(name, raw string)) {
+	var s Scanner
+	s.Reset(object)
+	if s.Object() != nil {
+		return
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return
+		}
+		start := s.Offset()
+		if s.Skip() != nil {
+			return
+		}
+		f(name, object[start:s.Offset()])
+	}
+}
+
+// Text returns the text of a JSON string, and none of anything else.
+func Text(raw string) string {
+	var s Scanner
+	s.Reset(raw)
+	text, err := s.String()
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
 // Valid returns nil if raw is one whole JSON value, possibly with whitespace
 // around it, and otherwise the error that Compact would.
 func Valid(raw string) error {

@@ -245,3 +245,31 @@ func FuzzString(f *testing.F) {
 		}
 	})
 }
+
+func TestTokensOfPointers(t *testing.T) {
+	for name, token := range map[string]string{"": "", "a": "a", "a/b": "a~1b", "~": "~0", "~1": "~01", "/~/": "~1~0~1"} {
+		if got := Token(name); got != token {
+			t.Errorf("Token(%q) is %q", name, got)
+		}
+		if got := Untoken(token); got != name {
+			t.Errorf("Untoken(%q) is %q", token, got)
+		}
+	}
+}
+
+func TestMembers(t *testing.T) {
+	for object, want := range map[string]string{
+		`{"a": 1,"b\n":{"c":[]}}`: "a=1;b\n={\"c\":[]};",
+		`{"a":1,"b":}`:            "a=1;",
+		`[1]`:                     "", `{}`: "", ``: "",
+	} {
+		got := ""
+		Members(object, func(name, raw string) { got += name + "=" + raw + ";" })
+		if got != want {
+			t.Errorf("Members(%q) are %q", object, got)
+		}
+	}
+	if Text(`"a\u0062"`) != "ab" || Text(`1`) != "" || Text(`"`) != "" {
+		t.Error("Text")
+	}
+}

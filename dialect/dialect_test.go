@@ -1,8 +1,12 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +68,54 @@ func TestNumbers(t *testing.T) {
 		require.Equal(t, want, n.Next(""))
 		require.Equal(t, want, n.Next("b"))
 	}
+}
+
+// Calls are found like in a map, however many are open and whatever the order
+// in which they return.
+func TestCalls(t *testing.T) {
+	type key struct{ run, agent, call string }
+	var c Calls
+	open := map[key]uint64{}
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range uint64(20_000) {
+		k := key{"r" + strconv.Itoa(r.IntN(2)), "a" + strconv.Itoa(r.IntN(2)), strconv.Itoa(r.IntN(20))}
+		sequence, ok := open[k]
+		if got := c.Get(k.run, k.agent, k.call); ok {
+			require.Equal(t, sequence, got.Sequence)
+		} else {
+			require.Nil(t, got)
+		}
+		if r.IntN(2) == 0 {
+			old, put := c.Put(&agentevents.Event{RunID: k.run, Sequence: n}, k.agent, k.call)
+			require.True(t, put)
+			require.Equal(t, ok, old != nil)
+			if ok {
+				require.Equal(t, sequence, old.Sequence)
+			}
+			open[k] = n
+		} else {
+			c.Remove(k.run, k.agent, k.call)
+			delete(open, k)
+		}
+	}
+	left := c.Clear()
+	require.Len(t, left, len(open))
+	require.Greater(t, len(left), 16, "the test holds few calls")
+	require.True(t, slices.IsSortedFunc(left, func(a, b *agentevents.Event) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Sequence, b.Sequence))
+	}))
+	require.Empty(t, c.Clear())
+
+	for i := range MaxCalls {
+		_, ok := c.Put(&agentevents.Event{}, "", strconv.Itoa(i))
+		require.True(t, ok)
+	}
+	_, ok := c.Put(&agentevents.Event{}, "", "one more")
+	require.False(t, ok)
+	require.Nil(t, c.Get("", "", "one more"))
+	_, ok = c.Put(&agentevents.Event{Sequence: 7}, "", "3")
+	require.True(t, ok, "it is in the place of the other")
+	require.EqualValues(t, 7, c.Get("", "", "3").Sequence)
 }
 
 func TestLosses(t *testing.T) {

@@ -76,6 +76,9 @@ type Losses struct {
 	every KindLosses // of events of every kind
 	kinds map[agentevents.Kind]*KindLosses
 	last  [32]*KindLosses // of kinds, by slot
+
+	payload agentevents.Payload // of the event of the loss before
+	of      *KindLosses         // and those of its kind
 }
 
 // slot is where the latest kind is looked for first that has such a name. Kinds
@@ -97,20 +100,22 @@ type KindLosses struct {
 
 // Add counts one loss of ev.
 func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	// Events of a kind mostly lose the same, so the next loss is looked for
-	// behind the last one.
-	for range 2 {
-		for i := k.next; i < len(k.list); i++ {
-			if p := k.list[i]; p.Pointer == pointer && p.What == what && p.Detail == detail {
-				p.Count++
-				k.next = i + 1
-				return p
-			}
+	// Events of a kind mostly lose the same, in the same order, so the next loss
+	// is looked for behind the last one.
+	i := k.next
+	if i == len(k.list) {
+		i = 0
+	}
+	for range k.list {
+		p := k.list[i]
+		if i++; i == len(k.list) {
+			i = 0
 		}
-		if k.next == 0 {
-			break
+		if p.Pointer == pointer && p.What == what && p.Detail == detail {
+			p.Count++
+			k.next = i
+			return p
 		}
-		k.next = 0
 	}
 	p := &Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, Count: 1, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence}
 	k.list = append(k.list, p)
@@ -125,6 +130,10 @@ func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string)
 
 // Of returns the losses of ev's kind, for who has several to add.
 func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
+	// The losses of an event come one after another.
+	if l.of != nil && l.payload == ev.Payload {
+		return l.of
+	}
 	kind := ev.Kind()
 	k := l.last[slot(kind)]
 	if k == nil || k.kind != kind {
@@ -136,6 +145,10 @@ func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
 			l.kinds[kind] = k
 		}
 		l.last[slot(kind)] = k
+	}
+	l.payload, l.of = ev.Payload, k
+	if _, unknown := ev.Payload.(*agentevents.Unknown); unknown || kind == "" {
+		l.payload, l.of = nil, nil // its kind may change, or it may not be comparable
 	}
 	return k
 }

@@ -1,9 +1,6 @@
 package kahn
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,17 +21,12 @@ type Encoder struct {
 	losses dialect.Losses
 	times  jsonwire.TimeCache
 	agents map[agentKey]*agentState
-	calls  map[callKey]agentevents.Event // that wait for their return
+	calls  dialect.Calls // that wait for their return
 	last   *agentState
 	ids    map[idKey]string // normalised ones
 }
 
 type agentKey struct{ run, agent string }
-
-type callKey struct {
-	agentKey
-	call string
-}
 
 type idKey struct {
 	p  *pattern
@@ -53,9 +45,8 @@ type agentState struct {
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{} }
 
-// maxOpenCalls bounds the calls that wait for their return; beyond it they are
-// written without what the call said.
-const maxOpenCalls = 1 << 14
+// maxIDs bounds the normalised ids that are remembered.
+const maxIDs = 1 << 14
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
@@ -81,13 +72,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 
 // End lists the calls that never returned.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
-	open := slices.SortedFunc(maps.Values(e.calls), func(a, b agentevents.Event) int {
-		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Sequence, b.Sequence))
-	})
-	for i := range open {
-		e.losses.Add(&open[i], dialect.Dropped, "", "the call never returned")
+	for _, call := range e.calls.Clear() {
+		e.losses.Add(call, dialect.Dropped, "", unreturned)
 	}
-	clear(e.calls)
 	return dst, nil
 }
 
@@ -286,7 +273,7 @@ func (e *Encoder) id(dst []byte, ev *agentevents.Event, p *pattern, pointer, id 
 		if e.ids == nil {
 			e.ids = map[idKey]string{}
 		}
-		if len(e.ids) < maxOpenCalls {
+		if len(e.ids) < maxIDs {
 			e.ids[key] = n
 		}
 	}
@@ -307,19 +294,16 @@ func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte 
 
 // open keeps a call until it returns.
 func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
-	if len(e.calls) >= maxOpenCalls {
+	old, ok := e.calls.Put(ev, ev.AgentID, p.CallID)
+	if old != nil {
+		e.losses.Add(old, dialect.Dropped, "", unreturned)
+	}
+	if !ok {
 		e.losses.Add(ev, dialect.Dropped, "", "too many calls are open")
-		return
 	}
-	key := callKey{agentKey{ev.RunID, ev.AgentID}, p.CallID}
-	if old, again := e.calls[key]; again {
-		e.losses.Add(&old, dialect.Dropped, "", "the call never returned")
-	}
-	if e.calls == nil {
-		e.calls = map[callKey]agentevents.Event{}
-	}
-	e.calls[key] = *ev
 }
+
+const unreturned = "the call never returned"
 
 // joined lists what the line of a return does not say of its call.
 func (e *Encoder) joined(ev *agentevents.Event, p *agentevents.ToolCalled) {
@@ -338,11 +322,10 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 	l := &e.losses
 	input, args, duration := p.ArgumentsSummary, p.Arguments, p.Duration
 	if !p.OneEvent {
-		key := callKey{agentKey{ev.RunID, ev.AgentID}, p.CallID}
-		if c, ok := e.calls[key]; ok {
-			delete(e.calls, key)
+		if c := e.calls.Get(ev.RunID, ev.AgentID, p.CallID); c != nil {
+			e.calls.Remove(ev.RunID, ev.AgentID, p.CallID)
 			called := c.Payload.(*agentevents.ToolCalled)
-			e.joined(&c, called)
+			e.joined(c, called)
 			input, args = called.ArgumentsSummary, called.Arguments
 			if !duration.OK {
 				duration = agentevents.Some(max(0, ev.Time.Sub(c.Time)))

@@ -3,7 +3,6 @@ package openharness
 import (
 	"bytes"
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -29,10 +28,10 @@ type Encoder struct {
 	pend    []pending        // losses of the event at hand
 	kept    string           // the members that the decoder kept of its line
 
-	calls  map[callKey]*agentevents.Event // open ones
-	flows  map[string]string              // names of runs
-	starts map[string]time.Time           // of agents
-	blocks blocks                         // as a reader sees them, but for their texts
+	calls  dialect.Calls        // open ones
+	flows  map[string]string    // names of runs
+	starts map[string]time.Time // of agents
+	blocks blocks               // as a reader sees them, but for their texts
 
 	check   Decoder // of origin lines
 	scratch []byte
@@ -43,8 +42,6 @@ var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{} }
-
-type callKey struct{ run, agent, call string }
 
 type pending struct {
 	what            dialect.Change
@@ -116,19 +113,10 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 
 // forget gives up the open calls.
 func (e *Encoder) forget() {
-	open := slices.Collect(maps.Values(e.calls))
-	slices.SortFunc(open, func(a, b *agentevents.Event) int {
-		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.Sequence, b.Sequence))
-	})
-	for _, ev := range open {
-		e.losses.Add(ev, dialect.Dropped, "", unreturned)
+	for _, call := range e.calls.Clear() {
+		e.losses.Add(call, dialect.Dropped, "", unreturned)
 	}
-	clear(e.calls)
 }
-
-// maxOpenCalls bounds the calls that wait for their return; beyond it they are
-// given up.
-const maxOpenCalls = 1 << 14
 
 const unreturned = "the call did not return"
 
@@ -198,25 +186,24 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 		e.blocks.end(execution(ev))
 		delete(e.starts, agentOf(ev))
 	case *agentevents.ToolCalled:
-		if e.calls == nil {
-			e.calls = map[callKey]*agentevents.Event{}
-		}
-		if len(e.calls) == maxOpenCalls {
-			e.forget()
-		}
-		key := callKey{ev.RunID, agentOf(ev), p.CallID}
-		if old := e.calls[key]; old != nil {
+		old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
+		if old != nil {
 			e.losses.Add(old, dialect.Dropped, "", unreturned)
 		}
-		call := *ev
-		e.calls[key] = &call
+		if !ok {
+			e.forget()
+			e.calls.Put(ev, agentOf(ev), p.CallID)
+		}
 	case *agentevents.AgentErrored:
 		e.blocks.act(execution(ev))
 	case *agentevents.ToolReturned:
 		e.blocks.act(execution(ev))
-		if key := (callKey{ev.RunID, agentOf(ev), p.CallID}); !p.OneEvent && e.calls[key] != nil {
-			e.called(e.calls[key])
-			delete(e.calls, key)
+		if p.OneEvent {
+			break
+		}
+		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
+			e.called(call)
+			e.calls.Remove(ev.RunID, agentOf(ev), p.CallID)
 		}
 	}
 }
@@ -560,7 +547,7 @@ func (e *Encoder) called(ev *agentevents.Event) {
 func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) ([]byte, error) {
 	arguments, summary, duration := p.Arguments, p.ArgumentsSummary, p.Duration
 	if !p.OneEvent {
-		if call := e.calls[callKey{ev.RunID, agentOf(ev), p.CallID}]; call != nil {
+		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
 			c := call.Payload.(*agentevents.ToolCalled)
 			arguments, summary = c.Arguments, c.ArgumentsSummary
 			if d := ev.Time.Sub(call.Time); !duration.OK && d >= 0 {

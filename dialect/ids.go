@@ -16,12 +16,14 @@ func DerivedID(line string, number, part int) string {
 	b := mix(a ^ h ^ uint64(part+1)*0xd6e8feb86659fd93)
 	a = a&^(0xf<<12) | 8<<12 // version
 	b = b&^(3<<62) | 2<<62   // variant
+	digits := jsonwire.AppendHex(make([]byte, 0, 32), a)
+	digits = jsonwire.AppendHex(digits, b)
 	var text [36]byte
-	hex(text[0:8], a>>32)
-	hex(text[9:13], a>>16)
-	hex(text[14:18], a)
-	hex(text[19:23], b>>48)
-	hex(text[24:36], b)
+	copy(text[0:8], digits)
+	copy(text[9:13], digits[8:])
+	copy(text[14:18], digits[12:])
+	copy(text[19:23], digits[16:])
+	copy(text[24:36], digits[20:])
 	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
 	return string(text[:])
 }
@@ -33,15 +35,6 @@ func mix(x uint64) uint64 {
 	x ^= x >> 27
 	x *= 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// hex writes the low digits of v; dst has room for an even number of them.
-func hex(dst []byte, v uint64) {
-	const digits = "0123456789abcdef"
-	for i := len(dst) - 2; i >= 0; i -= 2 {
-		dst[i], dst[i+1] = digits[v>>4&15], digits[v&15]
-		v >>= 8
-	}
 }
 
 // Numbers gives the events of each run the sequence numbers from 0 on. The zero

@@ -64,13 +64,14 @@ type reader struct {
 	order  [numShapes][maxNames + 1]uint8 // likewise of payloads
 
 	// Of the line that is read.
-	sh     int // its shape
-	fields []any
-	filled uint32 // fields that have a value
-	c      common
-	kept   keeper
-	as     []spelling
-	path   []string // from the payload to the object that is read
+	sh      int // its shape
+	fields  []any
+	visitor fieldVisitor
+	filled  uint32 // fields that have a value
+	c       common
+	kept    keeper
+	as      []spelling
+	path    []string // from the payload to the object that is read
 
 	extras *[numShapes + 1]keptBefore
 }
@@ -241,7 +242,7 @@ func (r *reader) payload(ev *agentevents.Event) error {
 	}
 	sh := &shapes[r.sh]
 	ev.Payload = sh.empty()
-	r.fields = sh.fields(ev.Payload, &r.c, r.fields[:0])
+	r.fields = r.visitor.collect(sh, ev.Payload, &r.c)
 	if s.Kind() != '{' {
 		raw, err := s.Raw()
 		if err == nil {

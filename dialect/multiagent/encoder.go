@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type Encoder struct {
 
 	// Of the event that is written.
 	c       common
+	visitor fieldVisitor
 	fields  []any
 	own     bool // it was read by this package
 	kept    keptMembers
@@ -42,8 +44,8 @@ type Encoder struct {
 	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
 
 	ids   madeIDs
-	types [len(shapes)]string // and the payload's name, as they stand on a line
-	check *reader             // reads origins
+	types [numShapes]string // and the payload's name, as they stand on a line
+	check *reader           // reads origins
 	was   []byte
 }
 
@@ -209,41 +211,12 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	} else {
 		dst = jsonwire.AppendString(dst, ev.ID)
 	}
-	dst = e.traceMembers(dst, ev)
-	if ev.SessionID == "" && !e.own {
-		e.common |= 1 << madeSession
-		dst = append(dst, e.ids.runMembers(ev.RunID)...)
+	if e.own || len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID)|len(ev.TaskID)|len(ev.Actor) != 0 || sh == sSpawned {
+		dst = e.traceMembers(dst, ev)
+		dst = e.contextMembers(dst, ev)
 	} else {
-		if dst = append(dst, `,"sessionId":`...); ev.SessionID != "" {
-			dst = jsonwire.AppendString(dst, ev.SessionID)
-		} else if raw := e.keptRaw("sessionId"); raw != "" {
-			dst = append(dst, raw...)
-		} else {
-			e.common |= 1 << madeSession
-			dst = jsonwire.AppendString(dst, ev.RunID)
-		}
-		dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
+		dst = e.ownerMembers(dst, ev)
 	}
-	if ev.TaskID != "" {
-		dst = jsonwire.AppendString(append(dst, `,"taskId":`...), ev.TaskID)
-	} else if raw := e.keptRaw("taskId"); raw != "" {
-		dst = append(append(dst, `,"taskId":`...), raw...)
-	}
-	dst = append(dst, `,"actor":`...)
-	switch {
-	case ev.Actor != "":
-		dst = jsonwire.AppendString(dst, ev.Actor)
-	case ev.AgentID != "":
-		dst = jsonwire.AppendString(dst, ev.AgentID)
-	default:
-		if raw := e.keptRaw("actor"); raw != "" {
-			dst = append(dst, raw...)
-			break
-		}
-		e.common |= 1 << madeActor
-		dst = append(dst, `"system"`...)
-	}
-	dst = append(dst, `,"type":`...)
 	if sh == sUnknown {
 		dst = e.unknown(dst, ev)
 	} else {
@@ -339,17 +312,76 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 	return agentInPayload
 }
 
+// ownerMembers appends the members from traceId to the name of type, of an event
+// that says nothing of its trace, task and actor: they are mostly those of the
+// event before by the same agent.
+func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
+	o := e.ids.owner(ev.RunID, ev.AgentID)
+	e.common |= 1<<madeTrace | 1<<madeSpan
+	call := ""
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		call = p.CallID
+	case *agentevents.ToolReturned:
+		call = p.CallID
+	}
+	if call == "" {
+		dst = append(dst, o.members...)
+	} else {
+		e.common |= 1 << madeParent
+		dst = o.call(append(dst, o.members[:spanAt]...), call)
+		dst = append(append(append(dst, `","parentSpanId":"`...), o.span()...), '"')
+	}
+	if len(o.context) == 0 || string(o.session) != ev.SessionID {
+		mark := len(dst)
+		dst = e.contextMembers(dst, ev)
+		o.context, o.session = append(o.context[:0], dst[mark:]...), append(o.session[:0], ev.SessionID...)
+		return dst
+	}
+	if ev.SessionID == "" {
+		e.common |= 1 << madeSession
+	}
+	if ev.AgentID == "" {
+		e.common |= 1 << madeActor
+	}
+	return append(dst, o.context...)
+}
+
+// contextMembers appends the members from sessionId to the name of type.
+func (e *Encoder) contextMembers(dst []byte, ev *agentevents.Event) []byte {
+	if dst = append(dst, `,"sessionId":`...); ev.SessionID != "" {
+		dst = jsonwire.AppendString(dst, ev.SessionID)
+	} else if raw := e.keptRaw("sessionId"); raw != "" {
+		dst = append(dst, raw...)
+	} else {
+		e.common |= 1 << madeSession
+		dst = jsonwire.AppendString(dst, ev.RunID)
+	}
+	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
+	if ev.TaskID != "" {
+		dst = jsonwire.AppendString(append(dst, `,"taskId":`...), ev.TaskID)
+	} else if raw := e.keptRaw("taskId"); raw != "" {
+		dst = append(append(dst, `,"taskId":`...), raw...)
+	}
+	dst = append(dst, `,"actor":`...)
+	switch {
+	case ev.Actor != "":
+		dst = jsonwire.AppendString(dst, ev.Actor)
+	case ev.AgentID != "":
+		dst = jsonwire.AppendString(dst, ev.AgentID)
+	default:
+		if raw := e.keptRaw("actor"); raw != "" {
+			dst = append(dst, raw...)
+			break
+		}
+		e.common |= 1 << madeActor
+		dst = append(dst, `"system"`...)
+	}
+	return append(dst, `,"type":`...)
+}
+
 // traceMembers appends traceId, spanId and parentSpanId.
 func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
-	if ev.TraceID == "" && ev.SpanID == "" && ev.ParentSpanID == "" && !e.own {
-		switch ev.Payload.(type) {
-		case *agentevents.ToolCalled, *agentevents.ToolReturned, *agentevents.AgentStarted:
-		default: // all is made up, and the same for all events of the agent
-			e.common |= 1<<madeTrace | 1<<madeSpan
-			e.c.parentSpanID = ""
-			return append(dst, e.ids.owner(ev.RunID, ev.AgentID).members...)
-		}
-	}
 	dst = append(dst, `,"traceId":`...)
 	if ev.TraceID != "" {
 		dst = jsonwire.AppendString(dst, ev.TraceID)
@@ -357,7 +389,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 		dst = append(dst, raw...)
 	} else {
 		e.common |= 1 << madeTrace
-		dst = append(append(append(dst, '"'), e.ids.owner(ev.RunID, ev.AgentID).trace...), '"')
+		dst = append(append(append(dst, '"'), e.ids.owner(ev.RunID, ev.AgentID).trace()...), '"')
 	}
 	e.c.parentSpanID = ev.ParentSpanID
 	dst = append(dst, `,"spanId":`...)
@@ -376,9 +408,9 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 			call = p.CallID
 		}
 		if dst = append(dst, '"'); call != "" {
-			dst = e.ids.call(dst, ev.RunID, ev.AgentID, call)
+			dst = e.ids.owner(ev.RunID, ev.AgentID).call(dst, call)
 		} else {
-			dst = append(dst, e.ids.span(ev.RunID, ev.AgentID, "")...)
+			dst = append(dst, e.ids.owner(ev.RunID, ev.AgentID).span()...)
 		}
 		dst = append(dst, '"')
 		if _, started := ev.Payload.(*agentevents.AgentStarted); started && hasParent {
@@ -453,7 +485,13 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		c.step.OK = false
 	}
 	p := ev.Payload
-	e.fields = sh.fields(p, c, e.fields[:0])
+	if shape == sNodeEnter && c.nodeID == "" {
+		c.nodeID, _ = made(ofEvent, ev, &e.open)
+		e.lose(loss{what: dialect.Made, pointer: "/nodeId", detail: "derived from the event's id"})
+	}
+	if e.own {
+		e.fields = e.visitor.collect(sh, p, c)
+	}
 	var hidden uint32 // fields that are not written
 	switch p := p.(type) {
 	case *agentevents.AgentEnded:
@@ -478,24 +516,40 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 			e.lose(loss{what: dialect.Altered, pointer: "/payload/status", detail: "read as " + string(status)})
 		}
 	}
-	hidden |= e.hide(ev, sh)
+	if e.own {
+		hidden |= e.hide(ev, sh)
+	}
 
-	e.place = append(e.place[:0], "/payload"...)
 	mark := len(dst)
 	dst = append(dst, '{')
 	inner := shape == sMessageCreated && !e.madeUp("message")
 	if inner {
 		dst = append(dst, `"message":{`...)
+	}
+	if !e.own {
+		v := &e.visitor
+		dst = v.write(dst, e, sh, p, c, hidden)
+		if inner {
+			dst = append(dst, '}')
+		}
+		if v.lacking != 0 {
+			for _, m := range sh.made {
+				if v.lacking&(1<<m.field) != 0 {
+					e.madeByReaders(sh, m, v.refs&(1<<m.field) != 0)
+				}
+			}
+		}
+		if c.any(sh.lists) {
+			dst = e.commonMembers(dst, sh.lists)
+		}
+		return append(dst, '}')
+	}
+	e.place = append(e.place[:0], "/payload"...)
+	if inner {
 		e.place = append(e.place, "/message"...)
 	}
 	for i, field := range e.fields {
 		name := sh.names[i]
-		if !e.own {
-			if hidden&(1<<i) == 0 {
-				dst = e.value(dst, name, field)
-			}
-			continue
-		}
 		if len(e.kept.as) > 0 {
 			if as := e.kept.spelledAs(bare(name)); as != "" {
 				name = jsonwire.Quote(as) + ":"
@@ -504,53 +558,76 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		dst = e.member(dst, name, field, hidden&(1<<i) != 0)
 	}
 	if inner {
-		if e.own {
-			dst = e.rest(dst)
-		}
-		dst = append(dst, '}')
+		dst = append(e.rest(dst), '}')
 		e.place = e.place[:len("/payload")]
 	}
-	if e.own && e.kept.deep || c.any(sh.lists) {
+	if e.kept.deep || c.any(sh.lists) {
 		for i, name := range commonNames {
 			if sh.lists&(1<<i) == 0 {
 				dst = e.member(dst, name, c.field(i), false)
 			}
 		}
 	}
-	if e.own {
-		dst = e.rest(dst)
-		if raw := e.keptRaw("/payload"); raw != "" {
-			if whole := string(dst[mark:]); whole == "{" || whole == `{"message":{}` {
-				return append(dst[:mark], raw...)
-			}
-			e.drop("/"+string(Name)+"/~1payload", true) // the event says something else now
+	dst = e.rest(dst)
+	if raw := e.keptRaw("/payload"); raw != "" {
+		if whole := string(dst[mark:]); whole == "{" || whole == `{"message":{}` {
+			return append(dst[:mark], raw...)
 		}
+		e.drop("/"+string(Name)+"/~1payload", true) // the event says something else now
 	}
 	return append(dst, '}')
 }
 
+// madeByReaders lists a field that is empty, and that readers fill.
+func (e *Encoder) madeByReaders(sh *shape, m madeUp, ref bool) {
+	if m.from == ofTime {
+		return
+	}
+	pointer := "/payload/" + bare(sh.names[m.field])
+	if sh.kind == agentevents.KindMessageCreated {
+		pointer = "/payload/message/" + bare(sh.names[m.field])
+	}
+	if ref {
+		pointer += "/agentId"
+	}
+	e.lose(loss{what: dialect.Made, pointer: pointer, detail: "by readers"})
+}
+
+// commonMembers appends the common fields that are not in lists.
+func (e *Encoder) commonMembers(dst []byte, lists uint16) []byte {
+	c := &e.c
+	dst = commonText(dst, cAgentID, c.agentID, lists)
+	dst = commonText(dst, cWorkflowID, c.workflowID, lists)
+	dst = commonText(dst, cPhase, c.phase, lists)
+	dst = commonText(dst, cNodeID, c.nodeID, lists)
+	dst = commonText(dst, cNodeRunID, c.nodeRunID, lists)
+	if c.step.OK {
+		dst = strconv.AppendInt(head(dst, commonNames[cStep]), int64(c.step.V), 10)
+	}
+	if len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 {
+		dst = commonText(dst, cParentAgentID, c.parentAgentID, lists)
+		dst = commonText(dst, cParentCallID, c.parentCallID, lists)
+		dst = commonText(dst, cCausationID, c.causationID, lists)
+	}
+	return e.value(dst, commonNames[cMarks], &c.marks)
+}
+
+func commonText(dst []byte, i int, text string, lists uint16) []byte {
+	if text == "" || lists&(1<<i) != 0 {
+		return dst
+	}
+	return jsonwire.AppendString(head(dst, commonNames[i]), text)
+}
+
 // hide returns the fields that the line lacked, as long as they are what
-// readers make up. For an event of another origin it lists what they will.
+// readers make up, and lists those that they will make up.
 func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 	for i, m := range sh.made {
 		field := e.fields[m.field]
 		name := bare(sh.names[m.field])
 		if lacks(field) {
-			pointer := "/payload/" + name
-			switch {
-			case m.from == ofTime:
-				continue
-			case sh.kind == agentevents.KindMessageCreated:
-				pointer = "/payload/message/" + name
-			case sh.kind == agentevents.KindNodeStarted:
-				e.c.nodeID, _ = made(m.from, ev, &e.open)
-				e.lose(loss{what: dialect.Made, pointer: "/nodeId", detail: "derived from the event's id"})
-				continue
-			}
-			if _, ref := field.(*agentevents.AgentRef); ref {
-				pointer += "/agentId"
-			}
-			e.lose(loss{what: dialect.Made, pointer: pointer, detail: "by readers"})
+			_, ref := field.(*agentevents.AgentRef)
+			e.madeByReaders(sh, m, ref)
 			continue
 		}
 		if ref, ok := field.(*agentevents.AgentRef); ok && e.madeUp(name+"/agentId") {
@@ -675,6 +752,9 @@ func (e *Encoder) object(dst []byte, name string, names []string, fields []any) 
 
 func (e *Encoder) usageMap(dst []byte, name string, m map[string]agentevents.Usage) []byte {
 	dst = append(head(dst, name), '{')
+	if !e.own {
+		e.place = e.place[:0] // nothing looks at it
+	}
 	mark := len(e.place)
 	e.place = append(append(e.place, '/'), jsonwire.Token(bare(name))...)
 	for _, model := range slices.Sorted(maps.Keys(m)) {
@@ -862,88 +942,85 @@ func cutPlace(name string, place []byte) (string, bool) {
 // madeIDs derives trace and span ids, and remembers those of the latest agents.
 type madeIDs struct {
 	owners [8]owner
-	next   int // to be forgotten
-	buf    []byte
-	text   []byte
-
-	ofRun, ofRunID string // sessionId and runId
+	last   int    // the owner that was asked for last
+	next   int    // to be forgotten
+	quoted []byte // to put together
+	hashed []byte
 }
 
-// An owner is an agent of a run, or the run itself.
+// An owner is an agent of a run, or the run itself. Its bytes are used again for
+// another one.
 type owner struct {
-	run, agent string
-	quoted     string // both
-	trace      string // 32 digits
-	span       string // 16 digits
-	members    string // traceId and spanId, as they stand on a line
+	used       bool
+	run, agent []byte
+	calls      uint64 // a hash of both, for span ids of calls
+	members    []byte // traceId and spanId, as they stand on a line
+
+	context []byte // sessionId to type, of an event with this session; or nothing
+	session []byte
 }
+
+// Where the members of an owner have what.
+const (
+	traceHead = `,"traceId":"`
+	spanHead  = `","spanId":"`
+	traceAt   = len(traceHead)
+	spanAt    = traceAt + 32 + len(spanHead)
+)
+
+func (o *owner) trace() []byte { return o.members[traceAt : traceAt+32] }
+func (o *owner) span() []byte  { return o.members[spanAt : spanAt+16] }
 
 func (m *madeIDs) owner(run, agent string) *owner {
-	for i := range m.owners {
-		if o := &m.owners[i]; o.run == run && o.agent == agent && o.span != "" {
+	i := m.last
+	for range m.owners {
+		if o := &m.owners[i]; string(o.agent) == agent && string(o.run) == run && o.used {
+			m.last = i
 			return o
 		}
+		i = (i + 1) % len(m.owners)
 	}
-	o := &m.owners[m.next]
+	before := &m.owners[m.last]
+	m.last = m.next
 	m.next = (m.next + 1) % len(m.owners)
-	// All are cut from one text: many runs are short.
-	const trace, span = `,"traceId":"`, `","spanId":"`
-	text := append(append(m.text[:0], run...), agent...)
-	q := len(text)
-	text = jsonwire.AppendString(text, run)
-	ofRun := len(text)
-	text = jsonwire.AppendString(text, agent)
-	members := len(text)
-	text = append(text, trace...)
-	text = appendDigits(text, &m.buf, "trace", text[q:ofRun], "", "")
-	text = appendDigits(text, &m.buf, "trace+", text[q:ofRun], "", "")
-	text = append(text, span...)
-	text = appendDigits(text, &m.buf, "agent", text[q:members], "")
-	text = append(text, '"')
-	m.text = text
-	all := string(text)
-	o.run, o.agent, o.quoted, o.members = all[:len(run)], all[len(run):q], all[q:members], all[members:]
-	o.trace = o.members[len(trace) : len(trace)+32]
-	o.span = o.members[len(trace)+32+len(span) : len(o.members)-1]
+	o := &m.owners[m.last]
+	sameRun := before.used && before != o && string(before.run) == run
+	o.used, o.run, o.agent, o.context = true, append(o.run[:0], run...), append(o.agent[:0], agent...), o.context[:0]
+	m.quoted = jsonwire.AppendString(m.quoted[:0], run)
+	quotedRun := len(m.quoted)
+	m.quoted = jsonwire.AppendString(m.quoted, agent)
+	o.calls = jsonwire.Hash(m.quoted)
+	if sameRun {
+		o.members = append(o.members[:0], before.members[:spanAt]...)
+	} else {
+		o.members = append(o.members[:0], traceHead...)
+		o.members = m.appendDigits(o.members, "trace", m.quoted[:quotedRun])
+		o.members = m.appendDigits(o.members, "trace+", m.quoted[:quotedRun])
+		o.members = append(o.members, spanHead...)
+	}
+	o.members = m.appendDigits(o.members, "agent", m.quoted)
+	o.members = append(o.members, '"')
 	return o
 }
 
-// runMembers returns the members sessionId and runId, which say the same.
-func (m *madeIDs) runMembers(run string) string {
-	if m.ofRun == "" || m.ofRunID != run {
-		m.ofRunID = strings.Clone(run)
-		quoted := jsonwire.Quote(run)
-		m.ofRun = `,"sessionId":` + quoted + `,"runId":` + quoted
-	}
-	return m.ofRun
-}
-
 // call appends the span id of a call: 16 digits.
-func (m *madeIDs) call(dst []byte, run, agent, call string) []byte {
-	return appendDigits(dst, &m.buf, "call", m.owner(run, agent).quoted, call)
+func (o *owner) call(dst []byte, call string) []byte {
+	return appendID(dst, bits.RotateLeft64(o.calls, 32)^jsonwire.Hash(call)*0x9e3779b97f4a7c15)
 }
 
 // span returns the span id of an agent, of a call, or of the run itself.
 func (m *madeIDs) span(run, agent, call string) string {
 	if call != "" {
-		return string(m.call(nil, run, agent, call))
+		return string(m.owner(run, agent).call(nil, call))
 	}
-	return m.owner(run, agent).span
+	return string(m.owner(run, agent).span())
 }
 
-// appendDigits appends 16 digits that are not all zero and stand for a text that
-// is put together in buf. The parts are quoted, so that they do not run into each
-// other: more are quoted here.
-func appendDigits[T ~string | ~[]byte](dst []byte, buf *[]byte, what string, quoted T, more ...string) []byte {
-	text := append(append(append((*buf)[:0], what...), 0), quoted...)
-	for _, part := range more {
-		text = jsonwire.AppendString(text, part)
-	}
-	*buf = text
-	h := max(jsonwire.Hash(text), 1)
-	var digits [16]byte
-	for i := range digits {
-		digits[i] = "0123456789abcdef"[h>>(60-4*i)&15]
-	}
-	return append(dst, digits[:]...)
+// appendDigits appends 16 digits that stand for what and a quoted text.
+func (m *madeIDs) appendDigits(dst []byte, what string, quoted []byte) []byte {
+	m.hashed = append(append(append(m.hashed[:0], what...), 0), quoted...)
+	return appendID(dst, jsonwire.Hash(m.hashed))
 }
+
+// appendID appends 16 digits that are not all zero.
+func appendID(dst []byte, h uint64) []byte { return jsonwire.AppendHex(dst, max(h, 1)) }

@@ -1,7 +1,10 @@
 package multiagent
 
 import (
+	"time"
+
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Members of the envelope, in the order of the document. The numbers are those
@@ -145,8 +148,134 @@ type shape struct {
 	// made are the fields that are made up when a line lacks them.
 	made  []madeUp
 	empty func() agentevents.Payload
-	// fields appends a pointer to each field, in the order of names.
-	fields func(p agentevents.Payload, c *common, f []any) []any
+	// fields visits each field, in the order of names.
+	fields func(p agentevents.Payload, c *common, f *fieldVisitor)
+}
+
+// A fieldVisitor is shown the fields of a payload. It collects pointers to them,
+// for who reads them or compares them with a line, or else it writes their
+// members at once: most events come from elsewhere and need no more.
+type fieldVisitor struct {
+	list []any
+
+	e       *Encoder // that writes, or nil
+	dst     []byte
+	names   []string
+	n       int    // of the next field
+	hidden  uint32 // fields that are not written
+	lacking uint32 // the texts, words and agents that are empty
+	refs    uint32 // those of them that are agents
+}
+
+func (f *fieldVisitor) text(fields ...*string) *fieldVisitor {
+	if f.e == nil {
+		for _, field := range fields {
+			f.list = append(f.list, field)
+		}
+		return f
+	}
+	for _, field := range fields {
+		if *field == "" {
+			f.lacking |= 1 << f.n
+		} else {
+			f.dst = jsonwire.AppendString(head(f.dst, f.names[f.n]), *field)
+		}
+		f.n++
+	}
+	return f
+}
+
+func (f *fieldVisitor) json(field *agentevents.JSON) *fieldVisitor {
+	if f.e == nil {
+		f.list = append(f.list, field)
+		return f
+	}
+	if *field != "" {
+		f.dst = f.e.json(f.dst, f.names[f.n], *field)
+	}
+	f.n++
+	return f
+}
+
+func (f *fieldVisitor) status(field *agentevents.ToolStatus) *fieldVisitor {
+	if *field == "" {
+		f.lacking |= 1 << f.n
+	}
+	return f.other(field)
+}
+
+func (f *fieldVisitor) ref(fields ...*agentevents.AgentRef) *fieldVisitor {
+	for _, field := range fields {
+		if field.AgentID == "" {
+			f.lacking |= 1 << f.n
+			f.refs |= 1 << f.n
+		}
+		f.other(field)
+	}
+	return f
+}
+
+// What is mostly absent is looked at before it is given to value.
+
+func (f *fieldVisitor) count(field *agentevents.Opt[int]) *fieldVisitor {
+	if f.e != nil && !field.OK {
+		f.n++
+		return f
+	}
+	return f.other(field)
+}
+
+func (f *fieldVisitor) millis(field *agentevents.Opt[time.Duration]) *fieldVisitor {
+	if f.e != nil && !field.OK {
+		f.n++
+		return f
+	}
+	return f.other(field)
+}
+
+func (f *fieldVisitor) flag(field *bool) *fieldVisitor {
+	if f.e != nil && !*field {
+		f.n++
+		return f
+	}
+	return f.other(field)
+}
+
+func (f *fieldVisitor) failure(field *agentevents.Opt[agentevents.ErrorInfo]) *fieldVisitor {
+	if f.e != nil && !field.OK {
+		f.n++
+		return f
+	}
+	return f.other(field)
+}
+
+func (f *fieldVisitor) other(fields ...any) *fieldVisitor {
+	if f.e == nil {
+		f.list = append(f.list, fields...)
+		return f
+	}
+	for _, field := range fields {
+		if f.hidden&(1<<f.n) == 0 {
+			f.dst = f.e.value(f.dst, f.names[f.n], field)
+		}
+		f.n++
+	}
+	return f
+}
+
+// collect returns pointers to the fields of p and c.
+func (f *fieldVisitor) collect(sh *shape, p agentevents.Payload, c *common) []any {
+	f.list, f.e = f.list[:0], nil
+	sh.fields(p, c, f)
+	return f.list
+}
+
+// write appends the members of p and c but for those that are hidden.
+func (f *fieldVisitor) write(dst []byte, e *Encoder, sh *shape, p agentevents.Payload, c *common, hidden uint32) []byte {
+	f.dst, f.e, f.names, f.n, f.hidden, f.lacking, f.refs = dst, e, sh.names, 0, hidden, 0, 0
+	sh.fields(p, c, f)
+	dst, f.dst = f.dst, nil
+	return dst
 }
 
 // own returns how many members are written.
@@ -211,8 +340,8 @@ var shapes = [numShapes]shape{
 		typ: "session.started", kind: agentevents.KindSessionStarted,
 		names: []string{`"goal":`},
 		empty: func() agentevents.Payload { return new(agentevents.SessionStarted) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
-			return append(f, &p.(*agentevents.SessionStarted).Goal)
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
+			f.text(&p.(*agentevents.SessionStarted).Goal)
 		},
 	},
 	sNodeEnter: {
@@ -221,9 +350,9 @@ var shapes = [numShapes]shape{
 		lists: 1 << cNodeID,
 		made:  []madeUp{{0, ofEvent}},
 		empty: func() agentevents.Payload { return new(agentevents.NodeStarted) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.NodeStarted)
-			return append(f, &c.nodeID, &v.Agent, &v.TypeID, &v.Attempt)
+			f.text(&c.nodeID).other(&v.Agent).text(&v.TypeID).other(&v.Attempt)
 		},
 	},
 	sMessageCreated: {
@@ -232,18 +361,19 @@ var shapes = [numShapes]shape{
 			`"id":`, `"text":`}, other: []uint8{0, 4},
 		made:  []madeUp{{0, ofEvent}, {1, ofAgent}, {5, ofTime}},
 		empty: func() agentevents.Payload { return new(agentevents.MessageCreated) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := &p.(*agentevents.MessageCreated).Message
-			return append(f, &v.MessageID, &v.From, &v.To, &v.GroupID, &v.Content, &v.TS, &v.Role, &v.TurnIndex, &v.Agent, &c.message)
+			f.text(&v.MessageID, &v.From, &v.To, &v.GroupID).json(&v.Content).other(&v.TS).
+				text(&v.Role).other(&v.TurnIndex, &v.Agent, &c.message)
 		},
 	},
 	sTaskAssigned: {
 		typ: "agent.task.assigned", kind: agentevents.KindTaskAssigned,
 		names: []string{`"goal":`, `"assignedAgent":`, `"context":`, `"constraints":`, `"expectedOutput":`, `"task":`, `"expected_output":`}, other: []uint8{0, 4},
 		empty: func() agentevents.Payload { return new(agentevents.TaskAssigned) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.TaskAssigned)
-			return append(f, &v.Goal, &v.AssignedAgent, &v.Context, &v.Constraints, &v.ExpectedOutput)
+			f.text(&v.Goal, &v.AssignedAgent, &v.Context).json(&v.Constraints).text(&v.ExpectedOutput)
 		},
 	},
 	sToolStarted: {
@@ -252,10 +382,10 @@ var shapes = [numShapes]shape{
 			`"attributes":`, `"toolCallId":`, `"id":`, `"toolName":`, `"tool":`, `"name":`, `"input":`, `"args":`}, other: []uint8{0, 0, 1, 1, 1, 2, 2},
 		made:  []madeUp{{0, ofEvent}, {1, nobody}},
 		empty: func() agentevents.Payload { return new(agentevents.ToolCalled) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.ToolCalled)
-			return append(f, &v.CallID, &v.ToolID, &v.Arguments, &v.ArgumentsSummary, &v.Attempt, &v.RetryOf, &v.ArgsHash, &v.Principal,
-				(*string)(&v.Transport), &v.Attributes)
+			f.text(&v.CallID, &v.ToolID).json(&v.Arguments).text(&v.ArgumentsSummary).count(&v.Attempt).
+				text(&v.RetryOf, &v.ArgsHash, &v.Principal, (*string)(&v.Transport)).json(&v.Attributes)
 		},
 	},
 	sToolCompleted: {
@@ -265,9 +395,10 @@ var shapes = [numShapes]shape{
 		other: []uint8{0, 0, 1, 1, 1, 3, 8, 8},
 		made:  []madeUp{{0, ofCall}, {1, ofTool}, {2, ofError}},
 		empty: func() agentevents.Payload { return new(agentevents.ToolReturned) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.ToolReturned)
-			return append(f, &v.CallID, &v.ToolID, &v.Status, &v.Result, &v.ResultSummary, &v.Error, &v.Duration, &v.OneEvent, &v.Arguments, &v.ArgumentsSummary)
+			f.text(&v.CallID, &v.ToolID).status(&v.Status).json(&v.Result).text(&v.ResultSummary).
+				failure(&v.Error).millis(&v.Duration).flag(&v.OneEvent).json(&v.Arguments).text(&v.ArgumentsSummary)
 		},
 	},
 	sHandoffRequested: {
@@ -275,9 +406,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"handoffId":`, `"from":`, `"to":`, `"reason":`, `"contextDigest":`, `"fromAgent":`, `"toAgent":`, `"context_digest":`}, other: []uint8{1, 2, 4},
 		made:  []madeUp{{1, ofAgent}, {2, nobody}},
 		empty: func() agentevents.Payload { return new(agentevents.HandoffRequested) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.HandoffRequested)
-			return append(f, &v.HandoffID, &v.From, &v.To, &v.Reason, &v.ContextDigest)
+			f.text(&v.HandoffID).ref(&v.From, &v.To).text(&v.Reason, &v.ContextDigest)
 		},
 	},
 	sHandoffAccepted: {
@@ -285,9 +416,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"handoffId":`, `"from":`, `"to":`, `"reason":`, `"contextDigest":`, `"fromAgent":`, `"toAgent":`, `"context_digest":`}, other: []uint8{1, 2, 4},
 		made:  []madeUp{{1, nobody}, {2, ofAgent}},
 		empty: func() agentevents.Payload { return new(agentevents.HandoffAccepted) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.HandoffAccepted)
-			return append(f, &v.HandoffID, &v.From, &v.To, &v.Reason, &v.ContextDigest)
+			f.text(&v.HandoffID).ref(&v.From, &v.To).text(&v.Reason, &v.ContextDigest)
 		},
 	},
 	sItemCreated: {
@@ -295,9 +426,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"itemId":`, `"itemType":`, `"content":`, `"sourceAgent":`, `"confidence":`, `"ttlMs":`, `"id":`, `"type":`}, other: []uint8{0, 1},
 		made:  []madeUp{{0, ofEvent}, {1, nobody}},
 		empty: func() agentevents.Payload { return new(agentevents.BlackboardItemCreated) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.BlackboardItemCreated)
-			return append(f, &v.ItemID, &v.ItemType, &v.Content, &v.SourceAgent, &v.Confidence, &v.TTL)
+			f.text(&v.ItemID, &v.ItemType).json(&v.Content).text(&v.SourceAgent).other(&v.Confidence, &v.TTL)
 		},
 	},
 	sApprovalRequested: {
@@ -305,9 +436,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"approvalId":`, `"action":`, `"reason":`, `"scope":`, `"risk":`, `"callId":`, `"toolId":`, `"arguments":`, `"timeoutMs":`, `"id":`}, other: []uint8{0},
 		made:  []madeUp{{0, ofEvent}},
 		empty: func() agentevents.Payload { return new(agentevents.ApprovalRequested) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.ApprovalRequested)
-			return append(f, &v.ApprovalID, &v.Action, &v.Reason, &v.Scope, &v.Risk, &v.CallID, &v.ToolID, &v.Arguments, &v.Timeout)
+			f.text(&v.ApprovalID, &v.Action, &v.Reason, &v.Scope, &v.Risk, &v.CallID, &v.ToolID).json(&v.Arguments).other(&v.Timeout)
 		},
 	},
 	sApprovalGranted: {
@@ -315,27 +446,27 @@ var shapes = [numShapes]shape{
 		names: []string{`"approvalId":`, `"approvedBy":`, `"feedback":`, `"id":`}, other: []uint8{0},
 		made:  []madeUp{{0, ofApproval}},
 		empty: func() agentevents.Payload { return new(agentevents.ApprovalGranted) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.ApprovalGranted)
-			return append(f, &v.ApprovalID, &v.ApprovedBy, &v.Feedback)
+			f.text(&v.ApprovalID, &v.ApprovedBy, &v.Feedback)
 		},
 	},
 	sIssueFound: {
 		typ: "verifier.issue.found", kind: agentevents.KindIssueFound,
 		names: []string{`"issue":`, `"severity":`, `"evidence":`, `"suggestedFix":`, `"suggested_fix":`}, other: []uint8{3},
 		empty: func() agentevents.Payload { return new(agentevents.IssueFound) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.IssueFound)
-			return append(f, &v.Issue, &v.Severity, &v.Evidence, &v.SuggestedFix)
+			f.text(&v.Issue, &v.Severity).json(&v.Evidence).text(&v.SuggestedFix)
 		},
 	},
 	sRoundCompleted: {
 		typ: "loop.round.completed", kind: agentevents.KindLoopRoundCompleted,
 		names: []string{`"round":`, `"score":`, `"feedback":`, `"diff":`, `"costUsd":`},
 		empty: func() agentevents.Payload { return new(agentevents.LoopRoundCompleted) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.LoopRoundCompleted)
-			return append(f, &v.Round, &v.Score, &v.Feedback, &v.Diff, &v.CostUSD)
+			f.other(&v.Round, &v.Score).text(&v.Feedback, &v.Diff).other(&v.CostUSD)
 		},
 	},
 	sBudgetExceeded: {
@@ -343,18 +474,18 @@ var shapes = [numShapes]shape{
 		names: []string{`"budget":`, `"limit":`, `"actual":`, `"reason":`, `"kind":`}, other: []uint8{0},
 		made:  []madeUp{{0, nobody}},
 		empty: func() agentevents.Payload { return new(agentevents.BudgetExceeded) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.BudgetExceeded)
-			return append(f, &v.Budget, &v.Limit, &v.Actual, &v.Reason)
+			f.text(&v.Budget).other(&v.Limit, &v.Actual).text(&v.Reason)
 		},
 	},
 	sSessionCompleted: {
 		typ: "session.completed", kind: agentevents.KindSessionCompleted,
 		names: []string{`"status":`, `"result":`},
 		empty: func() agentevents.Payload { return new(agentevents.SessionCompleted) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.SessionCompleted)
-			return append(f, &v.Status, &v.Result)
+			f.text(&v.Status).json(&v.Result)
 		},
 	},
 
@@ -363,9 +494,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"script":`, `"phases":`, `"estimatedTokens":`},
 		lists: 1 << cWorkflowID,
 		empty: func() agentevents.Payload { return new(agentevents.WorkflowCreated) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.WorkflowCreated)
-			return append(f, &c.workflowID, &v.Script, &v.Phases, &v.EstimatedTokens)
+			f.text(&c.workflowID, &v.Script).other(&v.Phases, &v.EstimatedTokens)
 		},
 	},
 	sWorkflowApproved: {
@@ -373,9 +504,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"approvedAt":`, `"approvedBy":`},
 		lists: 1 << cWorkflowID,
 		empty: func() agentevents.Payload { return new(agentevents.WorkflowApproved) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.WorkflowApproved)
-			return append(f, &c.workflowID, &v.ApprovedAt, &v.ApprovedBy)
+			f.text(&c.workflowID).other(&v.ApprovedAt).text(&v.ApprovedBy)
 		},
 	},
 	sPhaseStarted: {
@@ -383,8 +514,8 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"phase":`, `"inputCount":`},
 		lists: 1<<cWorkflowID | 1<<cPhase,
 		empty: func() agentevents.Payload { return new(agentevents.PhaseStarted) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
-			return append(f, &c.workflowID, &c.phase, &p.(*agentevents.PhaseStarted).InputCount)
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
+			f.text(&c.workflowID, &c.phase).other(&p.(*agentevents.PhaseStarted).InputCount)
 		},
 	},
 	sPhaseCompleted: {
@@ -392,9 +523,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"phase":`, `"outputCount":`, `"tokens":`},
 		lists: 1<<cWorkflowID | 1<<cPhase,
 		empty: func() agentevents.Payload { return new(agentevents.PhaseCompleted) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.PhaseCompleted)
-			return append(f, &c.workflowID, &c.phase, &v.OutputCount, &v.Tokens)
+			f.text(&c.workflowID, &c.phase).other(&v.OutputCount, &v.Tokens)
 		},
 	},
 	sSpawned: {
@@ -403,9 +534,10 @@ var shapes = [numShapes]shape{
 			`"resumed":`, `"task":`}, other: []uint8{2},
 		lists: 1<<cWorkflowID | 1<<cPhase,
 		empty: func() agentevents.Payload { return new(agentevents.AgentStarted) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.AgentStarted)
-			return append(f, &c.workflowID, &c.phase, &v.Task, &c.parentSpanID, &v.Agent, &v.Model, &v.ProviderSessionID, &v.Prompt, &v.Attempt, &v.Resumed)
+			f.text(&c.workflowID, &c.phase, &v.Task, &c.parentSpanID).other(&v.Agent).
+				text(&v.Model, &v.ProviderSessionID).json(&v.Prompt).count(&v.Attempt).flag(&v.Resumed)
 		},
 	},
 	sCompleted: {
@@ -414,19 +546,20 @@ var shapes = [numShapes]shape{
 			`"structuredOutput":`, `"usage":`, `"modelUsage":`, `"totalCostUsd":`, `"numTurns":`, `"totals":`, `"convergenceScore":`},
 		lists: 1<<cAgentID | 1<<cWorkflowID | 1<<cPhase,
 		empty: func() agentevents.Payload { return new(agentevents.AgentEnded) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.AgentEnded)
-			return append(f, &c.agentID, &c.tokens, &v.Duration, &v.ResultSchema, &c.workflowID, &c.phase, (*string)(&v.Outcome), &v.Error, &v.Result,
-				&v.StructuredOutput, &v.Usage, &v.ModelUsage, &v.TotalCostUSD, &v.NumTurns, &v.Totals, &v.ConvergenceScore)
+			f.text(&c.agentID).other(&c.tokens).millis(&v.Duration).json(&v.ResultSchema).text(&c.workflowID, &c.phase, (*string)(&v.Outcome)).
+				failure(&v.Error).text(&v.Result).json(&v.StructuredOutput).
+				other(&v.Usage, &v.ModelUsage, &v.TotalCostUSD, &v.NumTurns, &v.Totals, &v.ConvergenceScore)
 		},
 	},
 	sClaimVerified: {
 		typ: "claim.verified", kind: agentevents.KindClaimVerified, key: 4,
 		names: []string{`"findingId":`, `"verifierAgentId":`, `"verdict":`, `"evidence":`},
 		empty: func() agentevents.Payload { return new(agentevents.ClaimVerified) },
-		fields: func(p agentevents.Payload, _ *common, f []any) []any {
+		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.ClaimVerified)
-			return append(f, &v.FindingID, &v.VerifierAgentID, &v.Verdict, &v.Evidence)
+			f.text(&v.FindingID, &v.VerifierAgentID, &v.Verdict).json(&v.Evidence)
 		},
 	},
 	sCheckpointSaved: {
@@ -434,8 +567,8 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"phase":`, `"stateBytes":`},
 		lists: 1<<cWorkflowID | 1<<cPhase,
 		empty: func() agentevents.Payload { return new(agentevents.CheckpointSaved) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
-			return append(f, &c.workflowID, &c.phase, &p.(*agentevents.CheckpointSaved).StateBytes)
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
+			f.text(&c.workflowID, &c.phase).other(&p.(*agentevents.CheckpointSaved).StateBytes)
 		},
 	},
 	sCheckpointResumed: {
@@ -443,8 +576,8 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"phase":`, `"resumedAt":`},
 		lists: 1<<cWorkflowID | 1<<cPhase,
 		empty: func() agentevents.Payload { return new(agentevents.CheckpointResumed) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
-			return append(f, &c.workflowID, &c.phase, &p.(*agentevents.CheckpointResumed).ResumedAt)
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
+			f.text(&c.workflowID, &c.phase).other(&p.(*agentevents.CheckpointResumed).ResumedAt)
 		},
 	},
 	sFinalized: {
@@ -452,9 +585,9 @@ var shapes = [numShapes]shape{
 		names: []string{`"workflowId":`, `"totalTokens":`, `"totalAgents":`, `"durationMs":`},
 		lists: 1 << cWorkflowID,
 		empty: func() agentevents.Payload { return new(agentevents.WorkflowFinalized) },
-		fields: func(p agentevents.Payload, c *common, f []any) []any {
+		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.WorkflowFinalized)
-			return append(f, &c.workflowID, &v.TotalTokens, &v.TotalAgents, &v.Duration)
+			f.text(&c.workflowID).other(&v.TotalTokens, &v.TotalAgents, &v.Duration)
 		},
 	},
 }

@@ -316,11 +316,7 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 		}
 	case *agentevents.JSON:
 		if *v != "" {
-			raw, err := jsonwire.Compact(string(*v))
-			if err != nil {
-				e.damaged = true
-			}
-			dst = append(head(dst, name), raw...)
+			dst = e.json(dst, name, *v)
 		}
 	case *agentevents.Opt[int]:
 		if v.OK {
@@ -418,6 +414,15 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 		}
 	}
 	return dst
+}
+
+// json appends a member with raw JSON.
+func (e *Encoder) json(dst []byte, name string, v agentevents.JSON) []byte {
+	raw, err := jsonwire.Compact(string(v))
+	if err != nil {
+		e.damaged = true
+	}
+	return append(head(dst, name), raw...)
 }
 
 func (e *Encoder) float(dst []byte, f float64) []byte {

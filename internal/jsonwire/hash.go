@@ -1,6 +1,10 @@
 package jsonwire
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
 
 // Hash returns a 64-bit hash of text that is the same in every process and on
 // every machine. It tells texts apart that differ by accident; it does not
@@ -46,4 +50,22 @@ func word[T ~string | ~[]byte](text T, i int) uint64 {
 	b := text[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// AppendHex appends the 16 hexadecimal digits of v, in lower case.
+func AppendHex(dst []byte, v uint64) []byte {
+	var text [16]byte
+	binary.LittleEndian.PutUint64(text[:8], hexDigits8(v>>32))
+	binary.LittleEndian.PutUint64(text[8:], hexDigits8(v&math.MaxUint32))
+	return append(dst, text[:]...)
+}
+
+// hexDigits8 returns the eight digits of a 32-bit number as a little-endian word.
+func hexDigits8(v uint64) uint64 {
+	// Each half byte gets a byte of its own, the first digit the lowest one.
+	v = (v | v<<16) & 0x0000FFFF0000FFFF
+	v = (v | v<<8) & 0x00FF00FF00FF00FF
+	v = (v | v<<4) & (lo * 0x0F)
+	letters := (v + lo*6) >> 4 & lo
+	return bits.ReverseBytes64(v + lo*'0' + letters*('a'-'0'-10))
 }

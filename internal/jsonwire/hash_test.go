@@ -1,6 +1,9 @@
 package jsonwire
 
 import (
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -44,5 +47,12 @@ func BenchmarkHash(b *testing.B) {
 	b.SetBytes(int64(len(s)))
 	for b.Loop() {
 		Hash(s)
+	}
+}
+
+func TestAppendHex(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, v := range []uint64{0, 1, 0x0123456789abcdef, 0xfedcba9876543210, math.MaxUint64, r.Uint64(), r.Uint64(), r.Uint64()} {
+		require.Equal(t, fmt.Sprintf("x%016x", v), string(AppendHex([]byte("x"), v)))
 	}
 }

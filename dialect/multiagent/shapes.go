@@ -174,14 +174,15 @@ func (f *fieldVisitor) text(fields ...*string) *fieldVisitor {
 		}
 		return f
 	}
-	for _, field := range fields {
+	n, dst := f.n, f.dst
+	for i, field := range fields {
 		if *field == "" {
-			f.lacking |= 1 << f.n
+			f.lacking |= 1 << (n + i)
 		} else {
-			f.dst = jsonwire.AppendString(head(f.dst, f.names[f.n]), *field)
+			dst = jsonwire.AppendString(head(dst, f.names[n+i]), *field)
 		}
-		f.n++
 	}
+	f.n, f.dst = n+len(fields), dst
 	return f
 }
 

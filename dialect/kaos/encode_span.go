@@ -26,15 +26,15 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	text := jsonwire.AppendString
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnStarted:
-		dst = e.boundary(dst, ev, e.opened(ev, sTurn, turnID(p.Turn)), boundary{subject: "turn", phase: "start", name: p.Name})
+		dst = e.boundary(dst, ev, e.opened(ev, sTurn, turnID(p.Turn)), &boundary{subject: "turn", phase: "start", name: p.Name})
 		return e.free(turnNumber(dst, p.Turn), ev, p.Attributes, wanted[sTurn][pStart])
 	case *agentevents.TurnEnded:
 		b := boundary{subject: "turn", phase: "complete", name: p.Name, duration: p.Duration}
 		e.ended(ev, &b, p.Error, false)
-		dst = e.boundary(dst, ev, e.closed(ev, sTurn, turnID(p.Turn)), b)
+		dst = e.boundary(dst, ev, e.closed(ev, sTurn, turnID(p.Turn)), &b)
 		return e.free(turnNumber(dst, p.Turn), ev, p.Attributes, wanted[sTurn][pComplete])
 	case *agentevents.StepStarted:
-		dst = e.boundary(dst, ev, e.opened(ev, sStep, p.StepID), boundary{subject: "step", phase: "start", name: p.Name})
+		dst = e.boundary(dst, ev, e.opened(ev, sStep, p.StepID), &boundary{subject: "step", phase: "start", name: p.Name})
 		dst = text(append(dst, `"step_id":`...), p.StepID)
 		dst = text(append(dst, `,"description":`...), p.Description)
 		return e.free(dst, ev, p.Attributes, wanted[sStep][pStart])
@@ -42,7 +42,7 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		b := boundary{subject: "step", phase: "complete", name: p.Name, duration: p.Duration}
 		failed := p.Error.OK && p.Error.V.Code == "" && p.Error.V.Message == p.ResultSummary && (p.ResultSummary != "" || e.peek("phase") == `"complete"`)
 		e.ended(ev, &b, p.Error, failed)
-		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), b)
+		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), &b)
 		dst = text(append(dst, `"step_id":`...), p.StepID)
 		if p.ResultSummary != "" || b.phase == "complete" && !e.keeps("result_summary") {
 			dst = text(append(dst, `,"result_summary":`...), p.ResultSummary)
@@ -61,12 +61,12 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	case *agentevents.AgentEnded:
 		dst = e.agentEnded(dst, ev, p)
 	case *agentevents.HandoffRequested:
-		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(boundary{subject: "handoff", phase: "start"}, "handoff.", p.To.AgentID))
+		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(&boundary{subject: "handoff", phase: "start"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
 		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
 		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
 	case *agentevents.HandoffAccepted:
-		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(boundary{subject: "handoff", phase: "complete"}, "handoff.", p.To.AgentID))
+		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(&boundary{subject: "handoff", phase: "complete"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
 		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
 		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
@@ -78,7 +78,7 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 
 // boundary appends the members of a span up to the first brace of its
 // attributes.
-func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span string, b boundary) []byte {
+func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span spanID, b *boundary) []byte {
 	if b.open {
 		dst = jsonwire.AppendString(append(dst, `,"subject":`...), b.subject)
 		dst = jsonwire.AppendString(append(dst, `,"phase":`...), b.phase)
@@ -86,7 +86,7 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span string, b bou
 		dst = append(append(append(dst, `,"subject":"`...), b.subject...), `","phase":"`...)
 		dst = append(append(dst, b.phase...), '"')
 	}
-	dst = jsonwire.AppendString(append(dst, `,"span_id":`...), span)
+	dst = span.append(append(dst, `,"span_id":`...))
 	dst = appendText(append(dst, `,"parent_span_id":`...), ev.ParentSpanID)
 	dst = append(dst, `,"name":`...)
 	dst = appendName(dst, b.prefix, b.name)
@@ -146,7 +146,7 @@ func (e *Encoder) errorInfo(ev *agentevents.Event, err *agentevents.ErrorInfo) {
 }
 
 // named gives a span of a kind that has no name one.
-func (e *Encoder) named(b boundary, prefix, id string) boundary {
+func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 	b.prefix, b.name = prefix, id
 	if len(e.kept) > 0 {
 		if kept := e.take("name"); kept != "" {
@@ -157,47 +157,44 @@ func (e *Encoder) named(b boundary, prefix, id string) boundary {
 }
 
 // opened returns the id of a span that begins, and remembers it.
-func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) string {
+func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
 	span := e.spanID(ev, &key)
-	own := openKey{subject: subject}
-	var ownSpan string
-	own.run, own.agent, own.id, ownSpan = cloned(ev.RunID, ev.AgentID, id, span)
-	e.open.remove(own)
-	e.open.put(own, ownSpan)
+	e.open.remove(key)
+	e.open.put(key, span)
 	return span
 }
 
 // closed returns the id of a span that ends, and forgets it.
-func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) string {
-	key := openKey{subject, ev.RunID, ev.AgentID, id}
-	span, open := e.open.get(key)
-	if open {
-		e.open.remove(key)
-	}
-	if ev.SpanID != "" || span == "" {
-		return e.spanID(ev, &key)
-	}
-	e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
+	span, _ := e.close(ev, subject, id)
 	return span
 }
 
+// close is closed; it reports whether the span was open.
+func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spanID, open bool) {
+	key := openKey{subject, ev.RunID, ev.AgentID, id}
+	span, open = e.open.take(key)
+	if ev.SpanID != "" || !open {
+		return e.spanID(ev, &key), open
+	}
+	e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+	return span, open
+}
+
 // spanID returns the event's span id, or one that is made up.
-func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) string {
+func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) spanID {
 	if ev.SpanID != "" {
-		return ev.SpanID
+		return spanID{id: ev.SpanID}
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
 	h := uint64(key.subject+1)*0x9e3779b97f4a7c15 ^ ev.Sequence
 	for _, text := range [...]string{key.run, key.agent, key.id} {
 		h = (bits.RotateLeft64(h, 29) ^ jsonwire.Hash(text)) * 0xd6e8feb86659fd93
 	}
-	h ^= h >> 32
-	var span [12]byte
-	for i := range span {
-		span[i] = "0123456789abcdef"[h>>(4*i)&15]
-	}
-	return string(span[:])
+	var digits [16]byte
+	jsonwire.AppendHex(digits[:0], h)
+	return spanID{made: [12]byte(digits[:12])}
 }
 
 func turnID(turn agentevents.Opt[int]) string {
@@ -295,8 +292,8 @@ func becomesField(n int, value string) bool {
 func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolCalled) []byte {
 	l := &e.losses
 	span := e.opened(ev, sTool, p.CallID)
-	dst = e.boundary(dst, ev, span, e.named(boundary{subject: "tool_call", phase: "start"}, "tool.", p.ToolID))
-	dst = e.call(dst, p.CallID, p.ToolID, span)
+	dst = e.boundary(dst, ev, span, e.named(&boundary{subject: "tool_call", phase: "start"}, "tool.", p.ToolID))
+	dst = e.call(dst, p.CallID, p.ToolID, &span)
 	if p.Arguments != "" {
 		dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
 	}
@@ -311,9 +308,9 @@ func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolC
 
 // call appends the first attributes of a tool call. A call that is known by its
 // span's id has no other, or one that another open call has.
-func (e *Encoder) call(dst []byte, call, tool, span string) []byte {
+func (e *Encoder) call(dst []byte, call, tool string, span *spanID) []byte {
 	dst = jsonwire.AppendString(append(dst, `"tool_name":`...), tool)
-	if call != span {
+	if !span.is(call) {
 		return jsonwire.AppendString(append(dst, `,"call_id":`...), call)
 	}
 	if kept := e.take("/attributes/call_id"); kept != "" {
@@ -324,7 +321,7 @@ func (e *Encoder) call(dst []byte, call, tool, span string) []byte {
 
 func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) []byte {
 	l := &e.losses
-	b := e.named(boundary{subject: "tool_call", phase: "complete", duration: p.Duration}, "tool.", p.ToolID)
+	b := e.named(&boundary{subject: "tool_call", phase: "complete", duration: p.Duration}, "tool.", p.ToolID)
 	failed := false
 	switch p.Status {
 	case agentevents.ToolOK:
@@ -352,38 +349,38 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	} else {
 		l.Drop(ev, "/payload/error", p.Error.OK)
 	}
-	key := openKey{sTool, ev.RunID, ev.AgentID, p.CallID}
-	opener, open := e.open.get(key)
-	var span string
-	switch {
-	case p.OneEvent && open:
+	var span spanID
+	if p.OneEvent {
+		key := openKey{sTool, ev.RunID, ev.AgentID, p.CallID}
+		opener, open := e.open.get(key)
 		span = e.spanID(ev, &key)
-		l.Drop(ev, "/payload/oneEvent", span == opener)
-	case p.OneEvent:
-		span = e.spanID(ev, &key)
-	default:
-		span = e.closed(ev, sTool, p.CallID)
-		if !open {
+		l.Drop(ev, "/payload/oneEvent", open && span == opener)
+	} else {
+		var open bool
+		if span, open = e.close(ev, sTool, p.CallID); !open {
 			l.Add(ev, dialect.Made, "/payload/oneEvent", "the log has no start of the call")
 		}
 	}
 	dst = e.boundary(dst, ev, span, b)
-	dst = e.call(dst, p.CallID, p.ToolID, span)
-	summary := p.ResultSummary
+	dst = e.call(dst, p.CallID, p.ToolID, &span)
+	summary, json := p.ResultSummary, "" // the one or the other
 	if p.Result != "" {
 		l.Add(ev, dialect.Dropped, "/payload/result", "the document has a text for it")
-		if raw := e.json(ev, "/payload/result", p.Result); summary == "" && raw != "" {
-			if summary = raw; raw[0] == '"' {
-				s := &e.scanner
-				s.Reset(raw)
-				summary, _ = s.String()
+		raw := e.json(ev, "/payload/result", p.Result)
+		if summary == "" && raw != "" {
+			if raw[0] == '"' {
+				summary = jsonwire.Text(raw)
+			} else {
+				json = raw
 			}
-			if summary != "" {
+			if summary != "" || json != "" {
 				l.Add(ev, dialect.Made, "/payload/resultSummary", "the text of the result")
 			}
 		}
 	}
-	if summary != "" || b.phase == "complete" && !e.keeps("result_summary") {
+	if json != "" {
+		dst = jsonwire.AppendQuoted(append(dst, `,"result_summary":`...), json)
+	} else if summary != "" || b.phase == "complete" && !e.keeps("result_summary") {
 		dst = jsonwire.AppendString(append(dst, `,"result_summary":`...), summary)
 	}
 	if b.phase == "complete" && (failed || !e.keeps("is_error")) {
@@ -419,7 +416,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 			l.Add(ev, dialect.Dropped, "/payload/agent", "the document has a name for it")
 		}
 	}
-	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(boundary{subject: "subagent", phase: "start"}, "subagent.", name))
+	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(&boundary{subject: "subagent", phase: "start"}, "subagent.", name))
 	if name != "" {
 		dst = jsonwire.AppendString(append(dst, `"subagent_name":`...), name)
 		dst = append(dst, ',')
@@ -435,7 +432,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 
 func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) []byte {
 	l := &e.losses
-	b := boundary{subject: "subagent", phase: "complete", duration: p.Duration}
+	b := &boundary{subject: "subagent", phase: "complete", duration: p.Duration}
 	switch {
 	case p.Error.OK:
 		b.phase, b.errType, b.errText = "error", p.Error.V.Code, p.Error.V.Message
@@ -451,7 +448,7 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	if ev.AgentID == "" || kept != "" {
 		name = kept
 	}
-	b = e.named(b, "subagent.", jsonwire.Text(name))
+	e.named(b, "subagent.", jsonwire.Text(name))
 	dst = e.boundary(dst, ev, e.closed(ev, sSubagent, agentKey(ev)), b)
 	if name != "" {
 		dst = append(append(append(dst, `"subagent_name":`...), name...), ',')
@@ -498,12 +495,13 @@ func (e *Encoder) ref(ev *agentevents.Event, pointer string, ref *agentevents.Ag
 
 func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.SpanRecorded) []byte {
 	key := openKey{sOther, ev.RunID, ev.AgentID, p.Subject + "\x00" + p.Name}
-	var span string
+	var span spanID
 	switch phaseOf(p.Phase) {
 	case pStart:
 		span = e.opened(ev, sOther, key.id)
 	case pOther: // inside it
-		if span, _ = e.open.get(key); ev.SpanID != "" || span == "" {
+		var open bool
+		if span, open = e.open.get(key); ev.SpanID != "" || !open {
 			span = e.spanID(ev, &key)
 		} else {
 			e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
@@ -512,7 +510,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 		span = e.closed(ev, sOther, key.id)
 	}
 	start := len(dst)
-	dst = e.boundary(dst, ev, span, boundary{
+	dst = e.boundary(dst, ev, span, &boundary{
 		open:    true,
 		subject: p.Subject, phase: p.Phase, name: p.Name, duration: p.Duration, errType: p.ErrorType, errText: p.ErrorMessage,
 	})

@@ -36,14 +36,14 @@ type Encoder struct {
 	clock   clock
 	losses  dialect.Losses
 	numbers dialect.Numbers
-	number  []byte                   // of the line that is written
-	open    openMap[openKey, string] // span ids
+	number  []byte // of the line that is written
+	open    openMap[openKey, spanID]
 	kept    []keptMember
 	scanner jsonwire.Scanner
 	err     error // of the line
 
-	id, session *dialect.Loss // that most events have
-	owner       struct {      // of the line before
+	id, session, order *dialect.Loss // that most events have
+	owner              struct {      // of the line before
 		run, session, agent string
 		valid               bool
 	}
@@ -55,6 +55,35 @@ type openKey struct {
 	run, agent, id string
 }
 
+// A spanID is that of an event, or without one what was made up, or nothing.
+type spanID struct {
+	id   string
+	made [12]byte
+}
+
+// is reports whether the id is text.
+func (s *spanID) is(text string) bool {
+	if s.id != "" || len(text) != len(s.made) {
+		return s.id == text
+	}
+	return string(s.made[:]) == text
+}
+
+// append appends the id as a JSON string.
+func (s *spanID) append(dst []byte) []byte {
+	if s.id != "" {
+		return jsonwire.AppendString(dst, s.id)
+	}
+	dst = append(append(dst, '"'), s.made[:]...) // of plain digits
+	return append(dst, '"')
+}
+
+// ownSpan copies what is cut from lines.
+func ownSpan(k openKey, s spanID) (openKey, spanID) {
+	k.run, k.agent, k.id, s.id = cloned(k.run, k.agent, k.id, s.id)
+	return k, s
+}
+
 // A keptMember is one that the decoder kept in the event's extra member.
 type keptMember struct {
 	name, raw string
@@ -63,7 +92,7 @@ type keptMember struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	return &Encoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds)}
+	return &Encoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds), open: openMap[openKey, spanID]{own: ownSpan}}
 }
 
 // End appends nothing: every event is written at once.
@@ -94,7 +123,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst[:mark], e.err
 	}
 	if e.numbers.Next(ev.RunID) != ev.Sequence {
-		e.losses.Every(&ev, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
+		if e.order == nil {
+			e.order = e.losses.Every(&ev, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
+		} else {
+			e.order.Count++
+		}
 	}
 	if ev.Origin() != "" {
 		if text, ok := e.verbatim(&ev, string(dst[start:])); ok {

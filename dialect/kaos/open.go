@@ -15,6 +15,9 @@ const (
 type openMap[K comparable, V any] struct {
 	recent     []openEntry[K, V] // the latest last
 	young, old map[K]V
+	// own, if not nil, returns copies that do not keep lines alive. It is asked
+	// when something leaves the list.
+	own func(K, V) (K, V)
 }
 
 type openEntry[K comparable, V any] struct {
@@ -37,6 +40,21 @@ func (m *openMap[K, V]) get(k K) (v V, ok bool) {
 	return v, ok
 }
 
+// take is get and remove.
+func (m *openMap[K, V]) take(k K) (v V, ok bool) {
+	for i := len(m.recent) - 1; i >= 0; i-- {
+		if m.recent[i].key == k {
+			v = m.recent[i].value
+			m.recent = slices.Delete(m.recent, i, i+1)
+			return v, true
+		}
+	}
+	if v, ok = m.get(k); ok {
+		m.remove(k)
+	}
+	return v, ok
+}
+
 // put adds what is not there. It returns what left the list for that, if
 // anything, and what is forgotten.
 func (m *openMap[K, V]) put(k K, v V) (left *V, forgotten map[K]V) {
@@ -47,6 +65,9 @@ func (m *openMap[K, V]) put(k K, v V) (left *V, forgotten map[K]V) {
 		oldest := m.recent[0]
 		copy(m.recent, m.recent[1:])
 		m.recent = m.recent[:maxRecent-1]
+		if m.own != nil {
+			oldest.key, oldest.value = m.own(oldest.key, oldest.value)
+		}
 		if m.young[oldest.key] = oldest.value; len(m.young) >= maxOpen {
 			forgotten = m.old
 			m.young, m.old = nil, m.young

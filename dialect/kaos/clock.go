@@ -44,6 +44,11 @@ func (c clock) append(dst []byte, t time.Time) []byte {
 	for ns >= 1e9 {
 		sec, ns = sec+1, ns-1e9
 	}
+	return appendSeconds(dst, sec, ns)
+}
+
+// appendSeconds appends seconds and the nanoseconds after them.
+func appendSeconds(dst []byte, sec, ns int64) []byte {
 	if sec < 0 {
 		dst = append(dst, '-')
 		if ns > 0 {
@@ -52,6 +57,25 @@ func (c clock) append(dst []byte, t time.Time) []byte {
 		sec = -sec
 	}
 	return appendFraction(strconv.AppendUint(dst, uint64(sec), 10), uint64(ns), 9)
+}
+
+// A clockCache appends the readings of a log, in which one second is mostly the
+// same as that of the time before. The zero clockCache is ready.
+type clockCache struct {
+	unix int64 // of text
+	text []byte
+}
+
+// append is c.append.
+func (m *clockCache) append(dst []byte, c clock, t time.Time) []byte {
+	unix, ns := t.Unix(), t.Nanosecond()
+	if len(m.text) == 0 || m.unix != unix {
+		if c.ns != 0 || unix < c.sec {
+			return c.append(dst, t)
+		}
+		m.unix, m.text = unix, strconv.AppendInt(m.text[:0], unix-c.sec, 10)
+	}
+	return appendFraction(append(dst, m.text...), uint64(ns), 9)
 }
 
 // appendMillis appends a duration in milliseconds, as Python writes floats.

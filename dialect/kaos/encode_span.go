@@ -444,14 +444,17 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 		l.Drop(ev, "/payload/outcome", p.Outcome != "")
 	}
 	// An agent that is known by its span has a name that another one has.
-	name, kept := jsonwire.Quote(ev.AgentID), e.take("/attributes/subagent_name")
-	if ev.AgentID == "" || kept != "" {
-		name = kept
+	name, kept := ev.AgentID, e.take("/attributes/subagent_name")
+	if kept != "" {
+		name = jsonwire.Text(kept)
 	}
-	e.named(b, "subagent.", jsonwire.Text(name))
+	e.named(b, "subagent.", name)
 	dst = e.boundary(dst, ev, e.closed(ev, sSubagent, agentKey(ev)), b)
-	if name != "" {
-		dst = append(append(append(dst, `"subagent_name":`...), name...), ',')
+	switch {
+	case kept != "":
+		dst = append(append(append(dst, `"subagent_name":`...), kept...), ',')
+	case name != "":
+		dst = append(jsonwire.AppendString(append(dst, `"subagent_name":`...), name), ',')
 	}
 	dst = jsonwire.AppendString(append(dst, `"result_summary":`...), p.Result)
 	if p.Usage.OK {

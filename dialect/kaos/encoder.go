@@ -43,10 +43,15 @@ type Encoder struct {
 	err     error // of the line
 
 	id, session, order *dialect.Loss // that most events have
-	owner              struct {      // of the line before
-		run, session, agent string
-		valid               bool
-	}
+	second             clockCache
+	owner              owner // of the line before
+}
+
+// An owner is what most lines have in common with the line before.
+type owner struct {
+	run, session, agent   string
+	text                  []byte // session_id and run_id, as they stand on a line
+	validIDs, validAgents bool   // UTF-8
 }
 
 // openKey names what an open span is about.
@@ -293,11 +298,9 @@ func (e *Encoder) sequence(ev *agentevents.Event) []byte {
 
 // document appends the JSON of an event, and lists what it does not say.
 func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence []byte) []byte {
-	dst = e.clock.append(append(dst, `{"timestamp":`...), ev.Time)
+	dst = e.second.append(append(dst, `{"timestamp":`...), e.clock, ev.Time)
 	dst = append(append(dst, `,"sequence":`...), sequence...)
-	session := ev.SessionID
-	if session == "" {
-		session = ev.RunID
+	if ev.SessionID == "" {
 		if e.session == nil {
 			e.session = e.losses.Every(ev, dialect.Made, "/sessionId", "required; the run's id")
 		} else {
@@ -307,15 +310,14 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int,
 	if ev.RunID == "" {
 		e.fail(ev, RuleRequired, "/runId", "is required")
 	}
-	dst = jsonwire.AppendString(append(dst, `,"session_id":`...), session)
-	dst = jsonwire.AppendString(append(dst, `,"run_id":`...), ev.RunID)
+	dst = e.ownerMembers(dst, ev)
 	agent := ev.AgentID
 	delegation := false
 	switch ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
 		delegation = true
 		agent = ev.ParentAgentID
-		if agent == "" && ev.AgentID != "" && e.peek("agent_id") == jsonwire.Quote(ev.AgentID) {
+		if len(e.kept) > 0 && agent == "" && ev.AgentID != "" && e.peek("agent_id") == jsonwire.Quote(ev.AgentID) {
 			e.take("agent_id")
 			agent = ev.AgentID
 		}
@@ -338,14 +340,25 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int,
 	return append(dst, '}')
 }
 
-// plain reports whether the ids of the line are valid UTF-8. Most lines have the
-// run, session and agent of the line before.
-func (e *Encoder) plain(ev *agentevents.Event) bool {
-	if o := &e.owner; o.run != ev.RunID || o.session != ev.SessionID || o.agent != ev.AgentID {
-		o.run, o.session, o.agent = ev.RunID, ev.SessionID, ev.AgentID
-		o.valid = jsonwire.ValidUTF8(o.run) && jsonwire.ValidUTF8(o.session) && jsonwire.ValidUTF8(o.agent)
+// ownerMembers appends the session and the run.
+func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
+	o := &e.owner
+	if len(o.text) == 0 || o.run != ev.RunID || o.session != ev.SessionID {
+		o.run, o.session = ev.RunID, ev.SessionID
+		o.validIDs = jsonwire.ValidUTF8(o.run) && jsonwire.ValidUTF8(o.session)
+		o.text = jsonwire.AppendString(append(o.text[:0], `,"session_id":`...), orElse(o.session, o.run))
+		o.text = jsonwire.AppendString(append(o.text, `,"run_id":`...), o.run)
 	}
-	return e.owner.valid && (ev.SpanID == "" || jsonwire.ValidUTF8(ev.SpanID)) &&
+	return append(dst, o.text...)
+}
+
+// plain reports whether the ids of the line are valid UTF-8.
+func (e *Encoder) plain(ev *agentevents.Event) bool {
+	o := &e.owner
+	if o.agent != ev.AgentID {
+		o.agent, o.validAgents = ev.AgentID, jsonwire.ValidUTF8(ev.AgentID)
+	}
+	return o.validIDs && (o.agent == "" || o.validAgents) && (ev.SpanID == "" || jsonwire.ValidUTF8(ev.SpanID)) &&
 		(ev.ParentSpanID == "" || jsonwire.ValidUTF8(ev.ParentSpanID)) && (ev.ParentAgentID == "" || jsonwire.ValidUTF8(ev.ParentAgentID))
 }
 

@@ -269,8 +269,12 @@ func AppendFraction(dst []byte, frac uint64, width int) []byte {
 	to := b[n : n+16]
 	binary.LittleEndian.PutUint64(to, digits3(uint32(high))|digits3(low/1e3)<<24)
 	binary.LittleEndian.PutUint64(to[6:], digits3(low%1e3))
+	start := n
 	n += 9
-	for end := n - 9; n > end && b[n-1] == '0'; {
+	if low == 0 { // milliseconds, or none
+		n -= 6
+	}
+	for n > start && b[n-1] == '0' {
 		n--
 	}
 	return b[:n]

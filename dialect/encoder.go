@@ -102,18 +102,21 @@ type KindLosses struct {
 func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
 	// Events of a kind mostly lose the same, in the same order, so the next loss
 	// is looked for behind the last one.
-	i := k.next
-	if i == len(k.list) {
-		i = 0
-	}
-	for range k.list {
-		p := k.list[i]
-		if i++; i == len(k.list) {
-			i = 0
+	if k.next < len(k.list) {
+		if p := k.list[k.next]; p.Pointer == pointer && p.What == what && p.Detail == detail {
+			p.Count++
+			k.next++
+			return p
 		}
+	}
+	return k.find(ev, what, pointer, detail)
+}
+
+func (k *KindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
+	for i, p := range k.list {
 		if p.Pointer == pointer && p.What == what && p.Detail == detail {
 			p.Count++
-			k.next = i
+			k.next = i + 1
 			return p
 		}
 	}
@@ -134,6 +137,10 @@ func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
 	if l.of != nil && l.payload == ev.Payload {
 		return l.of
 	}
+	return l.find(ev)
+}
+
+func (l *Losses) find(ev *agentevents.Event) *KindLosses {
 	kind := ev.Kind()
 	k := l.last[slot(kind)]
 	if k == nil || k.kind != kind {

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -449,6 +450,26 @@ func (r *AgentRef) UnmarshalJSON(text []byte) error {
 
 // MarshalJSON writes the members of the RFC and those it was read with.
 func (m ConversationMessage) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
+
+// AppendJSON appends what MarshalJSON writes to dst. Like [Event.AppendJSON] it
+// appends nothing and returns an [*InvariantError] when JSON or an id is
+// damaged.
+func (m *ConversationMessage) AppendJSON(dst []byte) ([]byte, error) {
+	var c cleaner
+	clean := m.clean(&c)
+	if c.err != nil {
+		return dst, c.err.in("message").in("payload").asError(&Event{Payload: &MessageCreated{}})
+	}
+	mark := len(dst)
+	dst = clean.appendJSON(dst)
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 { // as in Event.AppendJSON
+		ev := Event{Payload: &MessageCreated{Message: *m}}
+		if err := ev.writable(); err != nil {
+			return dst[:mark], err.asError(&ev)
+		}
+	}
+	return dst, nil
+}
 
 // UnmarshalJSON reads a ConversationMessage and keeps members it does not know.
 // Nothing but the types is checked: ids are opaque, and none is required.

@@ -251,7 +251,7 @@ type writer struct {
 	lost    []loss
 	err     error
 	times   jsonwire.TimeCache
-	said    agentevents.MessageCreated // the message that is written
+	said    agentevents.ConversationMessage // with a content where it has none
 }
 
 type loss struct {
@@ -645,9 +645,11 @@ func (w *writer) name(m int) {
 func (w *writer) str(pointer, s string) {
 	w.dst = jsonwire.AppendString(w.dst, s)
 	if w.careful && !jsonwire.ValidUTF8(s) {
-		w.lose(dialect.Altered, pointer, "damaged characters were replaced")
+		w.lose(dialect.Altered, pointer, damagedText)
 	}
 }
+
+const damagedText = "damaged characters were replaced"
 
 // text writes an optional text.
 func (w *writer) text(m int, pointer, s string) {
@@ -800,7 +802,7 @@ func (w *writer) node() {
 }
 
 // errorInfo writes an error.
-func (w *writer) errorInfo(pointer string, v *agentevents.ErrorInfo) {
+func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 	w.name(mError)
 	w.dst = append(w.dst, '{')
 	sep := ""
@@ -814,24 +816,24 @@ func (w *writer) errorInfo(pointer string, v *agentevents.ErrorInfo) {
 	}
 	if code == "" && !(w.p == RFC0002 && (w.k.errCode || w.k.errWord)) && !w.k.noCode {
 		code = unknownError
-		w.lose(dialect.Made, pointer+"/code", code)
+		w.lose(dialect.Made, "/payload/error/code", code)
 	}
 	if code != "" || !w.k.noCode {
 		member(name)
-		w.str(pointer+"/code", code)
+		w.str("/payload/error/code", code)
 	}
 	message := v.Message
 	if message == "" && w.p != RFC0002 && !w.k.noMessage {
 		message = code
-		w.lose(dialect.Made, pointer+"/message", message)
+		w.lose(dialect.Made, "/payload/error/message", message)
 	}
 	if message != "" || !w.k.noMessage {
 		member("message")
-		w.str(pointer+"/message", message)
+		w.str("/payload/error/message", message)
 	}
 	if v.Details != "" {
 		member("details")
-		w.raw(pointer+"/details", v.Details, true)
+		w.raw("/payload/error/details", v.Details, true)
 	}
 	if v.Retryable.OK {
 		member("retryable")
@@ -1055,7 +1057,7 @@ func (w *writer) members() {
 	case *agentevents.NodeFailed:
 		w.node()
 		if p.Error.Message != "" || p.Error.Code != "" || p.Error.Details != "" || p.Error.Retryable.OK || !w.k.absent.has(mError) {
-			w.errorInfo("/payload/error", &p.Error)
+			w.errorInfo(&p.Error)
 		}
 		w.anyAgent()
 	case *agentevents.NodeSkipped:
@@ -1121,7 +1123,7 @@ func (w *writer) members() {
 			w.lose(dialect.Made, "/payload/error", unknownError)
 		}
 		if info.OK {
-			w.errorInfo("/payload/error", &info.V)
+			w.errorInfo(&info.V)
 		}
 		w.anyAgent()
 	case *agentevents.RunCancelled:
@@ -1173,7 +1175,7 @@ func (w *writer) zero(v *agentevents.Opt[float64], pointer string, m int) {
 func (w *writer) returned(p *agentevents.ToolReturned, result int) {
 	if p.Error.OK {
 		w.drop("/payload/result", p.Result != "")
-		w.errorInfo("/payload/error", &p.Error.V)
+		w.errorInfo(&p.Error.V)
 	} else {
 		w.json(result, "/payload/result", p.Result, false)
 	}
@@ -1292,13 +1294,22 @@ func (w *writer) questions(list []agentevents.Question, below string) {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		at := "/payload/questions/" + strconv.Itoa(i)
-		w.dst = w.id(append(w.dst, `{"id":`...), PlainID, at+"/id", q.ID)
-		w.dst = append(w.dst, `,"question":`...)
-		w.str(at+"/question", q.Question)
+		at := func(member string) string { return "/payload/questions/" + strconv.Itoa(i) + "/" + member }
+		if w.careful && !jsonwire.ValidUTF8(q.ID) {
+			w.fail(agentevents.RuleFieldUTF8, at("id"), "is not valid UTF-8")
+		}
+		w.dst = jsonwire.AppendString(append(w.dst, `{"id":`...), q.ID)
+		w.dst = jsonwire.AppendString(append(w.dst, `,"question":`...), q.Question)
+		if w.careful && !jsonwire.ValidUTF8(q.Question) {
+			w.lose(dialect.Altered, at("question"), damagedText)
+		}
 		if q.Schema != "" {
 			w.dst = append(w.dst, `,"schema":`...)
-			w.raw(at+"/schema", q.Schema, true)
+			w.raw(at("schema"), q.Schema, true)
+		}
+		if w.k.raw == "" {
+			w.dst = append(w.dst, '}')
+			continue
 		}
 		w.object(below+strconv.Itoa(i)+"/", false, func(n string) bool { return n == "id" || n == "question" || n == "schema" })
 	}
@@ -1473,16 +1484,19 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	w.name(mChannel)
 	w.str("", MessageChannel)
 	w.name(mValue)
-	w.said.Message = p.Message // alone: what else p has is not a member of it
-	out, err := appendMessage(w.dst, &w.said)
+	m := &p.Message
+	if m.Content == "" {
+		w.said = *m
+		m = &w.said
+		m.Content = "null"
+		w.lose(dialect.Made, "/payload/message/content", "null")
+	}
+	out, err := m.AppendJSON(w.dst)
 	if err != nil {
 		w.fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
 		return
 	}
 	w.dst = out
-	if p.Message.Content == "" {
-		w.lose(dialect.Made, "/payload/message/content", "null")
-	}
 	if r := w.k.get("/payload/reducer"); r != "" && w.p == RFC0002 {
 		w.name(mReducer)
 		w.dst = append(w.dst, r...)

@@ -1,7 +1,6 @@
 package openwop
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/agentevents/agentevents"
@@ -10,11 +9,6 @@ import (
 
 // ConversationMessage is a record of its own in OpenWOP (RFC 0002, section G),
 // which stands in channels and snapshots.
-
-const (
-	messageStart = `"payload":{"message":`
-	messageTail  = `}}`
-)
 
 // ParseMessage reads a ConversationMessage, or a ConversationTurn. Members
 // that it does not know are kept. Nothing but the types of members is checked.
@@ -34,25 +28,8 @@ func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
 // members in the order of the RFC and the members it was read with. It appends
 // nothing and returns an error when the message cannot be written.
 func AppendMessage(dst []byte, m agentevents.ConversationMessage) ([]byte, error) {
-	return appendMessage(dst, &agentevents.MessageCreated{Message: m})
-}
-
-// appendMessage is AppendMessage for a payload that has nothing but a message,
-// whose content it may set.
-func appendMessage(dst []byte, p *agentevents.MessageCreated) ([]byte, error) {
-	if p.Message.Content == "" {
-		p.Message.Content = "null"
+	if m.Content == "" {
+		m.Content = "null"
 	}
-	start := len(dst)
-	ev := agentevents.Event{Payload: p}
-	line, err := ev.AppendJSON(dst)
-	if err != nil {
-		return dst, err
-	}
-	head := bytes.Index(line[start:], []byte(messageStart))
-	if head < 0 || !bytes.HasSuffix(line, []byte(messageTail)) {
-		return dst, errors.New("openwop: not a message")
-	}
-	n := copy(line[start:], line[start+head+len(messageStart):len(line)-len(messageTail)])
-	return line[:start+n], nil
+	return m.AppendJSON(dst)
 }

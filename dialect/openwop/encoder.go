@@ -3,6 +3,7 @@ package openwop
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,9 @@ type Encoder struct {
 	calls  []openCall
 	deltas []deltaCount
 	shift  map[string]uint64 // by run: lines written for events that are two
+
+	kinds   [numVariants]*dialect.KindLosses               // the losses of those that are of one kind
+	dropped [numVariants][len(envelopeDrops)]*dialect.Loss // what was counted of them
 }
 
 // openCall is a tool call without its return.
@@ -84,16 +88,37 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		out = append(out[:mark], origin...)
 		verbatim = true
 	}
-	if len(w.lost) > 0 {
-		losses := e.losses.Of(&e.ev)
-		for i := range w.lost {
-			if l := &w.lost[i]; !verbatim || l.what == dialect.Dropped {
-				losses.Add(&e.ev, l.what, l.pointer, l.detail)
-			}
-		}
-	}
+	e.count(&e.ev, verbatim)
 	e.note(&e.ev)
 	return append(out, '\n'), nil
+}
+
+// count counts the losses of the line that was written of ev.
+func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
+	w := &e.w
+	if len(w.lost) == 0 && w.dropped == 0 {
+		return
+	}
+	oneKind := w.v != vUnknown && w.v != vPermitResolved // the others are written of one kind of event
+	losses := e.kinds[w.v]
+	if losses == nil {
+		if losses = e.losses.Of(ev); oneKind {
+			e.kinds[w.v] = losses
+		}
+	}
+	for i := range w.lost {
+		if l := &w.lost[i]; !verbatim || l.what == dialect.Dropped {
+			losses.Add(ev, l.what, l.pointer, l.detail)
+		}
+	}
+	for m := w.dropped; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		if p := e.dropped[w.v][i]; p != nil {
+			p.Count++
+		} else if p = losses.Add(ev, dialect.Dropped, envelopeDrops[i], ""); oneKind {
+			e.dropped[w.v][i] = p
+		}
+	}
 }
 
 // End appends nothing: no event waits for others.
@@ -196,9 +221,7 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 		e.shift = map[string]uint64{}
 	}
 	e.shift[ev.RunID]++
-	for _, l := range w.lost {
-		e.losses.Add(ev, l.what, l.pointer, l.detail)
-	}
+	e.count(ev, false)
 	e.losses.Add(ev, dialect.Made, "", "a call beside its return")
 	e.losses.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
 	if p.Arguments != "" {
@@ -249,6 +272,7 @@ type writer struct {
 	has     set    // members of the payload that were written
 	extra   string
 	lost    []loss
+	dropped uint16 // of envelopeDrops
 	err     error
 	times   jsonwire.TimeCache
 	said    agentevents.ConversationMessage // with a content where it has none
@@ -261,7 +285,7 @@ type loss struct {
 
 func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
 	w.e, w.ev, w.p, w.quiet, w.careful = e, ev, e.o.Profile, quiet, false
-	w.v, w.open, w.has, w.extra, w.err, w.lost, w.shift = vUnknown, false, 0, "", nil, w.lost[:0], 0
+	w.v, w.open, w.has, w.extra, w.err, w.lost, w.dropped, w.shift = vUnknown, false, 0, "", nil, w.lost[:0], 0, 0
 	if len(e.shift) > 0 && !quiet {
 		w.shift = e.shift[ev.RunID]
 	}
@@ -269,6 +293,9 @@ func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
 }
 
 func (w *writer) lose(what dialect.Change, pointer, detail string) {
+	if w.quiet {
+		return
+	}
 	w.lost = append(w.lost, loss{what, pointer, detail})
 }
 
@@ -426,26 +453,38 @@ func (w *writer) dropsExtra() bool {
 	return ev.PayloadExtra()
 }
 
+// envelopeDrops are the members of the envelope that the document does not have.
+var envelopeDrops = [...]string{
+	"/sessionId", "/taskId", "/workflowId", "/phase", "/nodeRunId", "/actor", "/parentAgentId", "/parentCallId", "/step", "/traceId", "/spanId",
+	"/parentSpanId", "/schemaVersion", "/marks",
+}
+
+// dropEnvelope notes which of them the event has.
 func (w *writer) dropEnvelope() {
 	ev := w.ev
-	w.drop("/sessionId", ev.SessionID != "")
-	w.drop("/taskId", ev.TaskID != "")
-	w.drop("/workflowId", ev.WorkflowID != "" && w.v != vRunStarted)
-	w.drop("/phase", ev.Phase != "")
-	w.drop("/nodeRunId", ev.NodeRunID != "")
-	w.drop("/actor", ev.Actor != "")
-	w.drop("/parentAgentId", ev.ParentAgentID != "")
-	w.drop("/parentCallId", ev.ParentCallID != "")
-	w.drop("/step", ev.Step.OK)
-	w.drop("/traceId", ev.TraceID != "")
-	w.drop("/spanId", ev.SpanID != "")
-	w.drop("/parentSpanId", ev.ParentSpanID != "")
-	w.drop("/schemaVersion", ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion)
-	w.drop("/marks", ev.Marks != 0)
+	note := func(i int, present bool) uint16 {
+		if present {
+			return 1 << i
+		}
+		return 0
+	}
+	d := note(0, ev.SessionID != "") | note(8, ev.Step.OK) | note(13, ev.Marks != 0) |
+		note(12, ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion)
+	if len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeRunID)|len(ev.Actor)|len(ev.ParentAgentID)|len(ev.ParentCallID) != 0 {
+		d |= note(1, ev.TaskID != "") | note(2, ev.WorkflowID != "" && w.v != vRunStarted) | note(3, ev.Phase != "") | note(4, ev.NodeRunID != "") |
+			note(5, ev.Actor != "") | note(6, ev.ParentAgentID != "") | note(7, ev.ParentCallID != "")
+	}
+	if len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID) != 0 {
+		d |= note(9, ev.TraceID != "") | note(10, ev.SpanID != "") | note(11, ev.ParentSpanID != "")
+	}
+	w.dropped = d
 }
 
 // id appends an id in the form that the profile asks for.
 func (w *writer) id(dst []byte, form IDForm, pointer, id string) []byte {
+	if w.p == RFC0002 && !w.careful {
+		return jsonwire.AppendString(dst, id)
+	}
 	if w.p != RFC0002 {
 		if n := NormalizeID(w.p, form, id); n != id {
 			w.lose(dialect.Altered, pointer, "the profile has another form for ids")

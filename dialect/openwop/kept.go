@@ -110,7 +110,11 @@ type kept struct {
 func (k *kept) same(p Profile) bool { return k.profile != "" && k.profile == p.String() }
 
 func (k *kept) read(ev *agentevents.Event) {
-	*k = kept{raw: string(ev.Extra(string(Name)))}
+	raw := string(ev.Extra(string(Name)))
+	if raw == "" && k.raw == "" {
+		return // it is empty
+	}
+	*k = kept{raw: raw}
 	if k.raw == "" {
 		return
 	}

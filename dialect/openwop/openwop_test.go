@@ -592,3 +592,33 @@ func TestStrictWantsLowDecisionsEscalated(t *testing.T) {
 		})
 	}
 }
+
+// Every loss is one of its event's kind, whatever they are written as.
+func TestLossesOfAKind(t *testing.T) {
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		enc := NewEncoder(EncoderOptions{Profile: p})
+		want := map[agentevents.Kind]int{}
+		times := 0
+		for info := range agentevents.Kinds() {
+			times++
+			for n := range times%3 + 1 {
+				ev := agentevents.Event{
+					ID: "e1", RunID: "run-1", Scope: agentevents.Scope{NodeID: "node-1", SessionID: "s"}, Sequence: uint64(n),
+					SchemaVersion: agentevents.SchemaVersion, Payload: agentevents.New(info.Kind),
+				}
+				if _, err := enc.Append(nil, ev); err == nil {
+					want[info.Kind]++
+				}
+			}
+		}
+		got := map[agentevents.Kind]int{}
+		for _, l := range enc.Losses() {
+			if l.Pointer == "/sessionId" {
+				require.Equal(t, dialect.Dropped, l.What)
+				got[l.Kind] += l.Count
+			}
+		}
+		require.Equal(t, want, got)
+		require.Greater(t, len(want), 10)
+	}
+}

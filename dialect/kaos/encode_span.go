@@ -2,7 +2,6 @@ package kaos
 
 import (
 	"bytes"
-	"math/bits"
 	"strconv"
 	"time"
 
@@ -188,9 +187,9 @@ func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) spanID {
 		return spanID{id: ev.SpanID}
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
-	h := uint64(key.subject+1)*0x9e3779b97f4a7c15 ^ ev.Sequence
+	h := jsonwire.Mix(uint64(key.subject), ev.Sequence)
 	for _, text := range [...]string{key.run, key.agent, key.id} {
-		h = (bits.RotateLeft64(h, 29) ^ jsonwire.Hash(text)) * 0xd6e8feb86659fd93
+		h = jsonwire.Mix(h, jsonwire.Hash(text))
 	}
 	var digits [16]byte
 	jsonwire.AppendHex(digits[:0], h)

@@ -942,10 +942,8 @@ func cutPlace(name string, place []byte) (string, bool) {
 // madeIDs derives trace and span ids, and remembers those of the latest agents.
 type madeIDs struct {
 	owners [8]owner
-	last   int    // the owner that was asked for last
-	next   int    // to be forgotten
-	quoted []byte // to put together
-	hashed []byte
+	last   int // the owner that was asked for last
+	next   int // to be forgotten
 }
 
 // An owner is an agent of a run, or the run itself. Its bytes are used again for
@@ -980,32 +978,24 @@ func (m *madeIDs) owner(run, agent string) *owner {
 		}
 		i = (i + 1) % len(m.owners)
 	}
-	before := &m.owners[m.last]
 	m.last = m.next
 	m.next = (m.next + 1) % len(m.owners)
 	o := &m.owners[m.last]
-	sameRun := before.used && before != o && string(before.run) == run
 	o.used, o.run, o.agent, o.context = true, append(o.run[:0], run...), append(o.agent[:0], agent...), o.context[:0]
-	m.quoted = jsonwire.AppendString(m.quoted[:0], run)
-	quotedRun := len(m.quoted)
-	m.quoted = jsonwire.AppendString(m.quoted, agent)
-	o.calls = jsonwire.Hash(m.quoted)
-	if sameRun {
-		o.members = append(o.members[:0], before.members[:spanAt]...)
-	} else {
-		o.members = append(o.members[:0], traceHead...)
-		o.members = m.appendDigits(o.members, "trace", m.quoted[:quotedRun])
-		o.members = m.appendDigits(o.members, "trace+", m.quoted[:quotedRun])
-		o.members = append(o.members, spanHead...)
-	}
-	o.members = m.appendDigits(o.members, "agent", m.quoted)
+	ofRun := jsonwire.Hash(run)
+	o.calls = jsonwire.Mix(ofRun, jsonwire.Hash(agent))
+	o.members = append(o.members[:0], traceHead...)
+	o.members = appendID(o.members, jsonwire.Mix(ofRun, 1))
+	o.members = appendID(o.members, jsonwire.Mix(ofRun, 2))
+	o.members = append(o.members, spanHead...)
+	o.members = appendID(o.members, jsonwire.Mix(o.calls, 3))
 	o.members = append(o.members, '"')
 	return o
 }
 
 // call appends the span id of a call: 16 digits.
 func (o *owner) call(dst []byte, call string) []byte {
-	return appendID(dst, bits.RotateLeft64(o.calls, 32)^jsonwire.Hash(call)*0x9e3779b97f4a7c15)
+	return appendID(dst, jsonwire.Mix(o.calls, jsonwire.Hash(call)))
 }
 
 // span returns the span id of an agent, of a call, or of the run itself.
@@ -1014,12 +1004,6 @@ func (m *madeIDs) span(run, agent, call string) string {
 		return string(m.owner(run, agent).call(nil, call))
 	}
 	return string(m.owner(run, agent).span())
-}
-
-// appendDigits appends 16 digits that stand for what and a quoted text.
-func (m *madeIDs) appendDigits(dst []byte, what string, quoted []byte) []byte {
-	m.hashed = append(append(append(m.hashed[:0], what...), 0), quoted...)
-	return appendID(dst, jsonwire.Hash(m.hashed))
 }
 
 // appendID appends 16 digits that are not all zero.

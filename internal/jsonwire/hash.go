@@ -40,6 +40,9 @@ func Hash[T ~string | ~[]byte](text T) uint64 {
 	return mix(h^tail, k3)
 }
 
+// Mix returns a hash of two hashes.
+func Mix(a, b uint64) uint64 { return mix(a^0x8ebc6af09c88c6e3, b^0x589965cc75374cc3) }
+
 func mix(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
@@ -54,10 +57,15 @@ func word[T ~string | ~[]byte](text T, i int) uint64 {
 
 // AppendHex appends the 16 hexadecimal digits of v, in lower case.
 func AppendHex(dst []byte, v uint64) []byte {
-	var text [16]byte
-	binary.LittleEndian.PutUint64(text[:8], hexDigits8(v>>32))
-	binary.LittleEndian.PutUint64(text[8:], hexDigits8(v&math.MaxUint32))
-	return append(dst, text[:]...)
+	n := len(dst)
+	b := dst[:cap(dst)]
+	if len(b)-n < 16 {
+		b = growTo(dst, 16)
+	}
+	to := b[n : n+16]
+	binary.LittleEndian.PutUint64(to, hexDigits8(v>>32))
+	binary.LittleEndian.PutUint64(to[8:], hexDigits8(v&math.MaxUint32))
+	return b[:n+16]
 }
 
 // hexDigits8 returns the eight digits of a 32-bit number as a little-endian word.

@@ -16,16 +16,7 @@ func DerivedID(line string, number, part int) string {
 	b := mix(a ^ h ^ uint64(part+1)*0xd6e8feb86659fd93)
 	a = a&^(0xf<<12) | 8<<12 // version
 	b = b&^(3<<62) | 2<<62   // variant
-	digits := jsonwire.AppendHex(make([]byte, 0, 32), a)
-	digits = jsonwire.AppendHex(digits, b)
-	var text [36]byte
-	copy(text[0:8], digits)
-	copy(text[9:13], digits[8:])
-	copy(text[14:18], digits[12:])
-	copy(text[19:23], digits[16:])
-	copy(text[24:36], digits[20:])
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	return string(text[:])
+	return jsonwire.UUID(a, b)
 }
 
 // mix spreads the bits of x over the word.

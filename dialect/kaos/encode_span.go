@@ -181,16 +181,15 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 	return span, open
 }
 
-// spanID returns the event's span id, or one that is made up.
+// spanID returns the event's span id, or one that is made up for an event of the
+// owner.
 func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) spanID {
 	if ev.SpanID != "" {
 		return spanID{id: ev.SpanID}
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
 	h := jsonwire.Mix(uint64(key.subject), ev.Sequence)
-	for _, text := range [...]string{key.run, key.agent, key.id} {
-		h = jsonwire.Mix(h, jsonwire.Hash(text))
-	}
+	h = jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(key.id)))
 	var digits [16]byte
 	jsonwire.AppendHex(digits[:0], h)
 	return spanID{made: [12]byte(digits[:12])}

@@ -52,6 +52,7 @@ type owner struct {
 	run, session, agent   string
 	text                  []byte // session_id and run_id, as they stand on a line
 	validIDs, validAgents bool   // UTF-8
+	runHash, hash         uint64 // of the run, and of both run and agent
 }
 
 // openKey names what an open span is about.
@@ -340,25 +341,25 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int,
 	return append(dst, '}')
 }
 
-// ownerMembers appends the session and the run.
+// ownerMembers appends the session and the run, and sees to e.owner.
 func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
 	o := &e.owner
 	if len(o.text) == 0 || o.run != ev.RunID || o.session != ev.SessionID {
-		o.run, o.session = ev.RunID, ev.SessionID
+		*o = owner{run: ev.RunID, session: ev.SessionID, text: o.text[:0], runHash: jsonwire.Hash(ev.RunID)}
 		o.validIDs = jsonwire.ValidUTF8(o.run) && jsonwire.ValidUTF8(o.session)
-		o.text = jsonwire.AppendString(append(o.text[:0], `,"session_id":`...), orElse(o.session, o.run))
+		o.text = jsonwire.AppendString(append(o.text, `,"session_id":`...), orElse(o.session, o.run))
 		o.text = jsonwire.AppendString(append(o.text, `,"run_id":`...), o.run)
+	}
+	if o.hash == 0 || o.agent != ev.AgentID {
+		o.agent, o.validAgents = ev.AgentID, jsonwire.ValidUTF8(ev.AgentID)
+		o.hash = max(1, jsonwire.Mix(o.runHash, jsonwire.Hash(ev.AgentID)))
 	}
 	return append(dst, o.text...)
 }
 
 // plain reports whether the ids of the line are valid UTF-8.
 func (e *Encoder) plain(ev *agentevents.Event) bool {
-	o := &e.owner
-	if o.agent != ev.AgentID {
-		o.agent, o.validAgents = ev.AgentID, jsonwire.ValidUTF8(ev.AgentID)
-	}
-	return o.validIDs && (o.agent == "" || o.validAgents) && (ev.SpanID == "" || jsonwire.ValidUTF8(ev.SpanID)) &&
+	return e.owner.validIDs && e.owner.validAgents && (ev.SpanID == "" || jsonwire.ValidUTF8(ev.SpanID)) &&
 		(ev.ParentSpanID == "" || jsonwire.ValidUTF8(ev.ParentSpanID)) && (ev.ParentAgentID == "" || jsonwire.ValidUTF8(ev.ParentAgentID))
 }
 

@@ -257,8 +257,16 @@ func AppendMillis(dst []byte, d time.Duration) []byte {
 // AppendFraction appends the digits of frac, of which there are width with the
 // zeros at its start, up to the last that is not zero. width is at most 9.
 func AppendFraction(dst []byte, frac uint64, width int) []byte {
-	for ; width < 9; width++ {
-		frac *= 10
+	switch width { // those that there are
+	case 9:
+	case 6:
+		frac *= 1e3
+	case 3:
+		frac *= 1e6
+	default:
+		for ; width < 9; width++ {
+			frac *= 10
+		}
 	}
 	n := len(dst)
 	b := dst[:cap(dst)]

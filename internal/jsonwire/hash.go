@@ -68,6 +68,20 @@ func AppendHex(dst []byte, v uint64) []byte {
 	return b[:n+16]
 }
 
+// UUID returns the text of the UUID of these bits.
+func UUID(a, b uint64) string {
+	a0, a1 := hexDigits8(a>>32), hexDigits8(a&math.MaxUint32)
+	b0, b1 := hexDigits8(b>>32), hexDigits8(b&math.MaxUint32)
+	const dash = '-'
+	var text [36]byte // 01234567-0123-4567-0123-456701234567
+	binary.LittleEndian.PutUint64(text[0:], a0)
+	binary.LittleEndian.PutUint64(text[8:], dash|a1<<32>>24|dash<<40|a1>>32<<48)
+	binary.LittleEndian.PutUint64(text[16:], a1>>48|dash<<16|b0<<32>>8|dash<<56)
+	binary.LittleEndian.PutUint64(text[24:], b0>>32|b1<<32)
+	binary.LittleEndian.PutUint32(text[32:], uint32(b1>>32))
+	return string(text[:])
+}
+
 // hexDigits8 returns the eight digits of a 32-bit number as a little-endian word.
 func hexDigits8(v uint64) uint64 {
 	// Each half byte gets a byte of its own, the first digit the lowest one.

@@ -54,5 +54,7 @@ func TestAppendHex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, v := range []uint64{0, 1, 0x0123456789abcdef, 0xfedcba9876543210, math.MaxUint64, r.Uint64(), r.Uint64(), r.Uint64()} {
 		require.Equal(t, fmt.Sprintf("x%016x", v), string(AppendHex([]byte("x"), v)))
+		w := r.Uint64()
+		require.Equal(t, fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", v>>32, v>>16&0xffff, v&0xffff, w>>48, w&(1<<48-1)), UUID(v, w))
 	}
 }

@@ -99,12 +99,15 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span spanID, b *bo
 		}
 		dst = append(dst, orElse(kept, "null")...)
 	}
-	if len(e.kept) > 0 && b.errType == "" && b.errText == "" {
-		dst = append(append(dst, `,"error_type":`...), orElse(e.take("error_type"), "null")...)
-		dst = append(append(dst, `,"error_message":`...), orElse(e.take("error_message"), "null")...)
-	} else {
+	switch {
+	case b.errType != "" || b.errText != "":
 		dst = appendText(append(dst, `,"error_type":`...), b.errType)
 		dst = appendText(append(dst, `,"error_message":`...), b.errText)
+	case len(e.kept) > 0:
+		dst = append(append(dst, `,"error_type":`...), orElse(e.take("error_type"), "null")...)
+		dst = append(append(dst, `,"error_message":`...), orElse(e.take("error_message"), "null")...)
+	default:
+		return append(dst, `,"error_type":null,"error_message":null,"attributes":{`...)
 	}
 	return append(dst, `,"attributes":{`...)
 }
@@ -158,7 +161,7 @@ func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 // opened returns the id of a span that begins, and remembers it.
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
-	span := e.spanID(ev, &key)
+	span := e.spanID(ev, key.subject, key.id)
 	e.open.remove(key)
 	e.open.put(key, span)
 	return span
@@ -175,7 +178,7 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
 	span, open = e.open.take(key)
 	if ev.SpanID != "" || !open {
-		return e.spanID(ev, &key), open
+		return e.spanID(ev, key.subject, key.id), open
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
 	return span, open
@@ -183,13 +186,13 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 
 // spanID returns the event's span id, or one that is made up for an event of the
 // owner.
-func (e *Encoder) spanID(ev *agentevents.Event, key *openKey) spanID {
+func (e *Encoder) spanID(ev *agentevents.Event, subject int, id string) spanID {
 	if ev.SpanID != "" {
 		return spanID{id: ev.SpanID}
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
-	h := jsonwire.Mix(uint64(key.subject), ev.Sequence)
-	h = jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(key.id)))
+	h := jsonwire.Mix(uint64(subject), ev.Sequence)
+	h = jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(id)))
 	var digits [16]byte
 	jsonwire.AppendHex(digits[:0], h)
 	return spanID{made: [12]byte(digits[:12])}
@@ -351,7 +354,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	if p.OneEvent {
 		key := openKey{sTool, ev.RunID, ev.AgentID, p.CallID}
 		opener, open := e.open.get(key)
-		span = e.spanID(ev, &key)
+		span = e.spanID(ev, key.subject, key.id)
 		l.Drop(ev, "/payload/oneEvent", open && span == opener)
 	} else {
 		var open bool
@@ -503,7 +506,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 	case pOther: // inside it
 		var open bool
 		if span, open = e.open.get(key); ev.SpanID != "" || !open {
-			span = e.spanID(ev, &key)
+			span = e.spanID(ev, key.subject, key.id)
 		} else {
 			e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
 		}

@@ -122,9 +122,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.err = nil
 	e.load(&ev)
-	sequence := e.sequence(&ev)
 	start := len(dst)
-	dst = e.document(dst, &ev, typ, v, sequence)
+	dst = e.document(dst, &ev, typ, v)
 	if e.err != nil {
 		return dst[:mark], e.err
 	}
@@ -141,7 +140,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 	}
 	if e.o.SSE {
-		dst = append(append(append(dst, "\nid: "...), sequence...), '\n')
+		dst = append(append(append(dst, "\nid: "...), e.number...), '\n')
 	}
 	return append(dst, '\n'), nil
 }
@@ -282,25 +281,28 @@ func (e *Encoder) take(name string) string {
 	return ""
 }
 
-// sequence returns the number that the line has.
-func (e *Encoder) sequence(ev *agentevents.Event) []byte {
+// sequence appends the number that the line has.
+func (e *Encoder) sequence(dst []byte, ev *agentevents.Event) []byte {
 	if raw := e.take("sequence"); raw != "" {
 		if _, err := strconv.ParseInt(raw, 10, 64); err == nil {
-			e.number = append(e.number[:0], raw...)
-			return e.number
+			return append(dst, raw...)
 		}
 	}
 	if ev.Sequence > math.MaxInt64 {
 		e.err = &agentevents.InvariantError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
 	}
-	e.number = strconv.AppendUint(e.number[:0], ev.Sequence, 10)
-	return e.number
+	return strconv.AppendUint(dst, ev.Sequence, 10)
 }
 
 // document appends the JSON of an event, and lists what it does not say.
-func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int, sequence []byte) []byte {
+func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int) []byte {
 	dst = e.second.append(append(dst, `{"timestamp":`...), e.clock, ev.Time)
-	dst = append(append(dst, `,"sequence":`...), sequence...)
+	dst = append(dst, `,"sequence":`...)
+	number := len(dst)
+	dst = e.sequence(dst, ev)
+	if e.o.SSE {
+		e.number = append(e.number[:0], dst[number:]...)
+	}
 	if ev.SessionID == "" {
 		if e.session == nil {
 			e.session = e.losses.Every(ev, dialect.Made, "/sessionId", "required; the run's id")
@@ -549,6 +551,6 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 	}
 	twin := Encoder{clock: e.clock}
 	twin.load(&was[0])
-	then := twin.document(nil, &was[0], typ, v, twin.sequence(&was[0]))
+	then := twin.document(nil, &was[0], typ, v)
 	return text, twin.err == nil && string(then) == now
 }

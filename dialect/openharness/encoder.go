@@ -147,7 +147,12 @@ func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
 }
 
 func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
-	e.pend = append(e.pend, pending{what, pointer, detail})
+	// A literal would be put together elsewhere and copied, for which the
+	// processor waits.
+	n := len(e.pend)
+	e.pend = slices.Grow(e.pend, 1)[:n+1]
+	p := &e.pend[n]
+	p.what, p.pointer, p.detail = what, pointer, detail
 }
 
 func (e *Encoder) drop(pointer string, present bool) {

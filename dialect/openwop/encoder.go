@@ -296,7 +296,12 @@ func (w *writer) lose(what dialect.Change, pointer, detail string) {
 	if w.quiet {
 		return
 	}
-	w.lost = append(w.lost, loss{what, pointer, detail})
+	// A literal would be put together elsewhere and copied, for which the
+	// processor waits.
+	n := len(w.lost)
+	w.lost = slices.Grow(w.lost, 1)[:n+1]
+	l := &w.lost[n]
+	l.what, l.pointer, l.detail = what, pointer, detail
 }
 
 func (w *writer) drop(pointer string, present bool) {
@@ -671,12 +676,11 @@ func (w *writer) undeclared() bool {
 // The members of a payload.
 
 func (w *writer) name(m int) {
+	head := memberHeads[m-1]
 	if w.open {
-		w.open = false
-	} else {
-		w.dst = append(w.dst, ',')
+		w.open, head = false, head[1:]
 	}
-	w.dst = append(w.dst, memberNames[m-1]...)
+	w.dst = append(w.dst, head...)
 	w.has |= 1 << m
 }
 

@@ -97,6 +97,14 @@ var memberNames = [numMembers]string{
 	`"channel":`, `"value":`, `"reducer":`, `"writtenAt":`,
 }
 
+// memberHeads are the same after a comma.
+var memberHeads = func() (heads [len(memberNames)]string) {
+	for i, name := range memberNames {
+		heads[i] = "," + name
+	}
+	return heads
+}()
+
 // memberName returns the name of member m.
 func memberName(m int) string { return memberNames[m-1][1 : len(memberNames[m-1])-len(`":`)] }
 

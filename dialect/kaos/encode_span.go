@@ -192,10 +192,7 @@ func (e *Encoder) spanID(ev *agentevents.Event, subject int, id string) spanID {
 	}
 	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
 	h := jsonwire.Mix(uint64(subject), ev.Sequence)
-	h = jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(id)))
-	var digits [16]byte
-	jsonwire.AppendHex(digits[:0], h)
-	return spanID{made: [12]byte(digits[:12])}
+	return spanID{made: jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(id)))}
 }
 
 func turnID(turn agentevents.Opt[int]) string {
@@ -294,7 +291,7 @@ func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolC
 	l := &e.losses
 	span := e.opened(ev, sTool, p.CallID)
 	dst = e.boundary(dst, ev, span, e.named(&boundary{subject: "tool_call", phase: "start"}, "tool.", p.ToolID))
-	dst = e.call(dst, p.CallID, p.ToolID, &span)
+	dst = e.call(dst, p.CallID, p.ToolID, span)
 	if p.Arguments != "" {
 		dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
 	}
@@ -309,7 +306,7 @@ func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolC
 
 // call appends the first attributes of a tool call. A call that is known by its
 // span's id has no other, or one that another open call has.
-func (e *Encoder) call(dst []byte, call, tool string, span *spanID) []byte {
+func (e *Encoder) call(dst []byte, call, tool string, span spanID) []byte {
 	dst = jsonwire.AppendString(append(dst, `"tool_name":`...), tool)
 	if !span.is(call) {
 		return jsonwire.AppendString(append(dst, `,"call_id":`...), call)
@@ -363,7 +360,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		}
 	}
 	dst = e.boundary(dst, ev, span, b)
-	dst = e.call(dst, p.CallID, p.ToolID, &span)
+	dst = e.call(dst, p.CallID, p.ToolID, span)
 	summary, json := p.ResultSummary, "" // the one or the other
 	if p.Result != "" {
 		l.Add(ev, dialect.Dropped, "/payload/result", "the document has a text for it")

@@ -64,24 +64,28 @@ type openKey struct {
 // A spanID is that of an event, or without one what was made up, or nothing.
 type spanID struct {
 	id   string
-	made [12]byte
+	made uint64 // its first twelve digits
 }
 
+const madeDigits = 12
+
 // is reports whether the id is text.
-func (s *spanID) is(text string) bool {
-	if s.id != "" || len(text) != len(s.made) {
+func (s spanID) is(text string) bool {
+	if s.id != "" || len(text) != madeDigits {
 		return s.id == text
 	}
-	return string(s.made[:]) == text
+	var digits [16]byte
+	return string(jsonwire.AppendHex(digits[:0], s.made)[:madeDigits]) == text
 }
 
 // append appends the id as a JSON string.
-func (s *spanID) append(dst []byte) []byte {
+func (s spanID) append(dst []byte) []byte {
 	if s.id != "" {
 		return jsonwire.AppendString(dst, s.id)
 	}
-	dst = append(append(dst, '"'), s.made[:]...) // of plain digits
-	return append(dst, '"')
+	n := len(dst) + 1
+	dst = jsonwire.AppendHex(append(dst, '"'), s.made)
+	return append(dst[:n+madeDigits], '"')
 }
 
 // ownSpan copies what is cut from lines.

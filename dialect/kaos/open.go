@@ -74,7 +74,9 @@ func (m *openMap[K, V]) put(k K, v V) (left *V, forgotten map[K]V) {
 		}
 		left = &oldest.value
 	}
-	m.recent = append(m.recent, openEntry[K, V]{k, v})
+	n := len(m.recent)
+	m.recent = slices.Grow(m.recent, 1)[:n+1]
+	m.recent[n].key, m.recent[n].value = k, v
 	return left, forgotten
 }
 

@@ -157,7 +157,12 @@ func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-func (e *Encoder) lose(l loss) { e.pending = append(e.pending, l) }
+func (e *Encoder) lose(l loss) {
+	n := len(e.pending)
+	e.pending = slices.Grow(e.pending, 1)[:n+1]
+	to := &e.pending[n]
+	to.what, to.pointer, to.detail = l.what, l.pointer, l.detail
+}
 
 func (e *Encoder) drop(pointer string, present bool) {
 	if present {

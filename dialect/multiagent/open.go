@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -23,9 +24,9 @@ const maxOpen = 256
 func (o *openThings) note(ev *agentevents.Event, long bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		o.add(openThing{run: ev.RunID, span: ev.SpanID, id: p.CallID, tool: p.ToolID}, long)
+		o.add(false, ev, p.CallID, p.ToolID, long)
 	case *agentevents.ApprovalRequested:
-		o.add(openThing{approval: true, run: ev.RunID, span: ev.SpanID, id: p.ApprovalID}, long)
+		o.add(true, ev, p.ApprovalID, "", long)
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
 			o.remove(false, ev.RunID, p.CallID)
@@ -35,14 +36,17 @@ func (o *openThings) note(ev *agentevents.Event, long bool) {
 	}
 }
 
-func (o *openThings) add(t openThing, long bool) {
-	if long {
-		t.run, t.span, t.id, t.tool = strings.Clone(t.run), strings.Clone(t.span), strings.Clone(t.id), strings.Clone(t.tool)
-	}
+func (o *openThings) add(approval bool, ev *agentevents.Event, id, tool string, long bool) {
 	if len(o.list) == maxOpen {
 		o.list = append(o.list[:0], o.list[maxOpen/2:]...)
 	}
-	o.list = append(o.list, t)
+	n := len(o.list)
+	o.list = slices.Grow(o.list, 1)[:n+1]
+	t := &o.list[n]
+	t.approval, t.run, t.span, t.id, t.tool = approval, ev.RunID, ev.SpanID, id, tool
+	if long {
+		t.run, t.span, t.id, t.tool = strings.Clone(t.run), strings.Clone(t.span), strings.Clone(t.id), strings.Clone(t.tool)
+	}
 }
 
 func (o *openThings) remove(approval bool, run, id string) {

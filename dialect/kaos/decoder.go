@@ -59,7 +59,7 @@ type Decoder struct {
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder {
-	return &Decoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds)}
+	return &Decoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds), open: openMap[spanKey, openSpan]{own: ownOpen}}
 }
 
 // spanKey names a span.

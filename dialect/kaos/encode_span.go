@@ -163,7 +163,8 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
 	span := e.spanID(ev, key.subject, key.id)
 	e.open.remove(key)
-	e.open.put(key, span)
+	open, _, _ := e.open.put(key)
+	open.id, open.made = span.id, span.made
 	return span
 }
 

@@ -338,7 +338,11 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int)
 	default:
 		dst = e.value(dst, ev)
 	}
-	dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
+	if v == vUnknown {
+		dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
+	} else {
+		dst = append(append(append(dst, `,"type":"`...), typ...), '"') // plain
+	}
 	dst = e.unknownMembers(dst, ev, v)
 	e.envelope(ev, v == vSpan, delegation)
 	if !e.plain(ev) {

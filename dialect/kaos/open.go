@@ -15,8 +15,8 @@ const (
 type openMap[K comparable, V any] struct {
 	recent     []openEntry[K, V] // the latest last
 	young, old map[K]V
-	// own, if not nil, returns copies that do not keep lines alive. It is asked
-	// when something leaves the list.
+	// own, if not nil, returns copies that do not keep lines alive: what is in
+	// the list may.
 	own func(K, V) (K, V)
 }
 
@@ -55,9 +55,10 @@ func (m *openMap[K, V]) take(k K) (v V, ok bool) {
 	return v, ok
 }
 
-// put adds what is not there. It returns what left the list for that, if
+// put adds what is not there, with the zero value, and returns a pointer to that,
+// which is good until the next call. It returns what left the list for that, if
 // anything, and what is forgotten.
-func (m *openMap[K, V]) put(k K, v V) (left *V, forgotten map[K]V) {
+func (m *openMap[K, V]) put(k K) (v *V, left *V, forgotten map[K]V) {
 	if len(m.recent) == maxRecent {
 		if m.young == nil {
 			m.young = map[K]V{}
@@ -76,8 +77,10 @@ func (m *openMap[K, V]) put(k K, v V) (left *V, forgotten map[K]V) {
 	}
 	n := len(m.recent)
 	m.recent = slices.Grow(m.recent, 1)[:n+1]
-	m.recent[n].key, m.recent[n].value = k, v
-	return left, forgotten
+	e := &m.recent[n]
+	var zero V
+	e.key, e.value = k, zero
+	return &e.value, left, forgotten
 }
 
 // remove reports whether the list had it.

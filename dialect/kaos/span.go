@@ -216,14 +216,13 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	if l.span == "" {
 		return
 	}
-	o := openSpan{subject: subject}
-	key := spanKey{}
-	key.run, key.span, o.id, o.tool = cloned(l.run, l.span, id, tool)
-	o.run, o.agent = key.run, agent
-	if agent != "" {
-		o.agent = strings.Clone(agent)
+	key := spanKey{l.run, l.span}
+	if len(l.text) > longLine {
+		key.run, key.span, id, tool = cloned(l.run, l.span, id, tool)
+		agent = strings.Clone(agent)
 	}
-	left, forgotten := d.open.put(key, o)
+	o, left, forgotten := d.open.put(key)
+	o.subject, o.run, o.agent, o.id, o.tool = subject, key.run, agent, id, tool
 	if left != nil && left.id != "" {
 		if d.ids == nil {
 			d.ids = map[idKey]int{}
@@ -233,6 +232,17 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	for _, old := range forgotten {
 		d.forget(old.idKey())
 	}
+}
+
+// longLine is how long a line may be that open spans keep alive, of which there
+// are few.
+const longLine = 4096
+
+// ownOpen copies what is cut from lines.
+func ownOpen(k spanKey, o openSpan) (spanKey, openSpan) {
+	k.run, k.span, o.id, o.tool = cloned(k.run, k.span, o.id, o.tool)
+	o.run, o.agent = k.run, strings.Clone(o.agent)
+	return k, o
 }
 
 // close returns what the span was opened with, if it was, and forgets it.

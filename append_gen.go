@@ -59,7 +59,7 @@ func (v *InvariantError) appendJSON(dst []byte) []byte {
 		dst = jsonwire.AppendString(dst, v.EventID)
 	}
 	dst = append(dst, `,"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.Pointer != "" {
 		dst = append(dst, `,"pointer":`...)
 		dst = jsonwire.AppendString(dst, v.Pointer)
@@ -101,7 +101,7 @@ func (v *AgentStarted) appendJSON(dst []byte) []byte {
 	}
 	if v.Attempt.OK {
 		dst = append(dst, `,"attempt":`...)
-		dst = strconv.AppendInt(dst, int64(v.Attempt.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
 	}
 	if v.Resumed {
 		dst = append(dst, `,"resumed":`...)
@@ -187,7 +187,7 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 	}
 	if v.NumTurns.OK {
 		dst = append(dst, `,"numTurns":`...)
-		dst = strconv.AppendInt(dst, int64(v.NumTurns.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.NumTurns.V))
 	}
 	if v.Totals.OK {
 		dst = append(dst, `,"totals":`...)
@@ -230,15 +230,15 @@ var fieldsOfAgentEnded = [...]field{
 func (v *Totals) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"steps":`...)
-	dst = strconv.AppendInt(dst, int64(v.Steps), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Steps))
 	dst = append(dst, `,"toolCalls":`...)
-	dst = strconv.AppendInt(dst, int64(v.ToolCalls), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"auditCheckpoints":`...)
-	dst = strconv.AppendInt(dst, int64(v.AuditCheckpoints), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.AuditCheckpoints))
 	dst = append(dst, `,"auditsPassed":`...)
-	dst = strconv.AppendInt(dst, int64(v.AuditsPassed), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.AuditsPassed))
 	dst = append(dst, `,"auditsFailed":`...)
-	dst = strconv.AppendInt(dst, int64(v.AuditsFailed), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.AuditsFailed))
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.merge(dst, mark, fieldsOfTotals[:])
@@ -331,11 +331,11 @@ func (v *ContextCompacted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.TokensBefore.OK {
 		dst = append(dst, `,"tokensBefore":`...)
-		dst = strconv.AppendInt(dst, v.TokensBefore.V, 10)
+		dst = jsonwire.AppendInt(dst, v.TokensBefore.V)
 	}
 	if v.TokensAfter.OK {
 		dst = append(dst, `,"tokensAfter":`...)
-		dst = strconv.AppendInt(dst, v.TokensAfter.V, 10)
+		dst = jsonwire.AppendInt(dst, v.TokensAfter.V)
 	}
 	if v.Trigger != "" {
 		dst = append(dst, `,"trigger":`...)
@@ -527,7 +527,7 @@ func (v *TurnStarted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Turn.OK {
 		dst = append(dst, `,"turn":`...)
-		dst = strconv.AppendInt(dst, int64(v.Turn.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Turn.V))
 	}
 	if v.Name != "" {
 		dst = append(dst, `,"name":`...)
@@ -558,7 +558,7 @@ func (v *TurnEnded) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Turn.OK {
 		dst = append(dst, `,"turn":`...)
-		dst = strconv.AppendInt(dst, int64(v.Turn.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Turn.V))
 	}
 	if v.Name != "" {
 		dst = append(dst, `,"name":`...)
@@ -646,11 +646,11 @@ func (v *ToolCallSummary) appendJSON(dst []byte) []byte {
 	}
 	if v.InputTokens.OK {
 		dst = append(dst, `,"inputTokens":`...)
-		dst = strconv.AppendInt(dst, v.InputTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.InputTokens.V)
 	}
 	if v.OutputTokens.OK {
 		dst = append(dst, `,"outputTokens":`...)
-		dst = strconv.AppendInt(dst, v.OutputTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.OutputTokens.V)
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
@@ -794,7 +794,7 @@ func (v *NodeStarted) appendJSON(dst []byte) []byte {
 	}
 	if v.Attempt.OK {
 		dst = append(dst, `,"attempt":`...)
-		dst = strconv.AppendInt(dst, int64(v.Attempt.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
 	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
@@ -961,7 +961,7 @@ func (v *LoopIterated) appendJSON(dst []byte) []byte {
 		dst = jsonwire.AppendString(dst, v.EdgeID)
 	}
 	dst = append(dst, `,"iteration":`...)
-	dst = strconv.AppendInt(dst, int64(v.Iteration), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Iteration))
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
@@ -978,7 +978,7 @@ var fieldsOfLoopIterated = [...]field{
 func (v *LoopRoundCompleted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"round":`...)
-	dst = strconv.AppendInt(dst, int64(v.Round), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Round))
 	if v.Score.OK {
 		dst = append(dst, `,"score":`...)
 		dst = jsonwire.AppendFloat(dst, v.Score.V)
@@ -1045,7 +1045,7 @@ func (v *AgentReasoned) appendJSON(dst []byte) []byte {
 	}
 	if v.TokenCount.OK {
 		dst = append(dst, `,"tokenCount":`...)
-		dst = strconv.AppendInt(dst, v.TokenCount.V, 10)
+		dst = jsonwire.AppendInt(dst, v.TokenCount.V)
 	}
 	dst[mark] = '{'
 	dst = append(dst, '}')
@@ -1072,7 +1072,7 @@ func (v *AgentReasoningDelta) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.Delta)
 	if v.Index.OK {
 		dst = append(dst, `,"index":`...)
-		dst = strconv.AppendInt(dst, int64(v.Index.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
 	}
 	if v.Verbosity != "" {
 		dst = append(dst, `,"verbosity":`...)
@@ -1080,7 +1080,7 @@ func (v *AgentReasoningDelta) appendJSON(dst []byte) []byte {
 	}
 	if v.TokenCount.OK {
 		dst = append(dst, `,"tokenCount":`...)
-		dst = strconv.AppendInt(dst, v.TokenCount.V, 10)
+		dst = jsonwire.AppendInt(dst, v.TokenCount.V)
 	}
 	dst[mark] = '{'
 	dst = append(dst, '}')
@@ -1129,7 +1129,7 @@ func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
 	dst = appendAny(dst, v.Decision)
 	if v.Iteration.OK {
 		dst = append(dst, `,"iteration":`...)
-		dst = strconv.AppendInt(dst, int64(v.Iteration.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Iteration.V))
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
@@ -1221,7 +1221,7 @@ func (v *TextDelta) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.Delta)
 	if v.Index.OK {
 		dst = append(dst, `,"index":`...)
-		dst = strconv.AppendInt(dst, int64(v.Index.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
 	}
 	dst[mark] = '{'
 	dst = append(dst, '}')
@@ -1290,14 +1290,14 @@ func (v *ConversationMessage) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"content":`...)
 	dst = appendAny(dst, v.Content)
 	dst = append(dst, `,"ts":`...)
-	dst = strconv.AppendInt(dst, v.TS, 10)
+	dst = jsonwire.AppendInt(dst, v.TS)
 	if v.Role != "" {
 		dst = append(dst, `,"role":`...)
 		dst = jsonwire.AppendString(dst, v.Role)
 	}
 	if v.TurnIndex.OK {
 		dst = append(dst, `,"turnIndex":`...)
-		dst = strconv.AppendInt(dst, int64(v.TurnIndex.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.TurnIndex.V))
 	}
 	if v.Agent.OK {
 		dst = append(dst, `,"agent":`...)
@@ -1706,7 +1706,7 @@ func (v *MemoryChanged) appendJSON(dst []byte) []byte {
 	}
 	if v.ItemCount.OK {
 		dst = append(dst, `,"itemCount":`...)
-		dst = strconv.AppendInt(dst, int64(v.ItemCount.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.ItemCount.V))
 	}
 	if v.Attributes != "" {
 		dst = append(dst, `,"attributes":`...)
@@ -1930,7 +1930,7 @@ func (v *ToolCalled) appendJSON(dst []byte) []byte {
 	}
 	if v.Attempt.OK {
 		dst = append(dst, `,"attempt":`...)
-		dst = strconv.AppendInt(dst, int64(v.Attempt.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
 	}
 	if v.RetryOf != "" {
 		dst = append(dst, `,"retryOf":`...)
@@ -1980,7 +1980,7 @@ func (v *ToolArgumentsDelta) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.Delta)
 	if v.Index.OK {
 		dst = append(dst, `,"index":`...)
-		dst = strconv.AppendInt(dst, int64(v.Index.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Index.V))
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
@@ -2157,7 +2157,7 @@ func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
 	dst = appendListOfString(dst, v.Phases)
 	if v.EstimatedTokens.OK {
 		dst = append(dst, `,"estimatedTokens":`...)
-		dst = strconv.AppendInt(dst, v.EstimatedTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.EstimatedTokens.V)
 	}
 	dst[mark] = '{'
 	dst = append(dst, '}')
@@ -2195,7 +2195,7 @@ func (v *PhaseStarted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.InputCount.OK {
 		dst = append(dst, `,"inputCount":`...)
-		dst = strconv.AppendInt(dst, int64(v.InputCount.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.InputCount.V))
 	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
@@ -2216,11 +2216,11 @@ func (v *PhaseCompleted) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.OutputCount.OK {
 		dst = append(dst, `,"outputCount":`...)
-		dst = strconv.AppendInt(dst, int64(v.OutputCount.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.OutputCount.V))
 	}
 	if v.Tokens.OK {
 		dst = append(dst, `,"tokens":`...)
-		dst = strconv.AppendInt(dst, v.Tokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.Tokens.V)
 	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
@@ -2241,7 +2241,7 @@ var fieldsOfPhaseCompleted = [...]field{
 func (v *CheckpointSaved) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"stateBytes":`...)
-	dst = strconv.AppendInt(dst, v.StateBytes, 10)
+	dst = jsonwire.AppendInt(dst, v.StateBytes)
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.merge(dst, mark, fieldsOfCheckpointSaved[:])
@@ -2271,9 +2271,9 @@ var fieldsOfCheckpointResumed = [...]field{
 func (v *WorkflowFinalized) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"totalTokens":`...)
-	dst = strconv.AppendInt(dst, v.TotalTokens, 10)
+	dst = jsonwire.AppendInt(dst, v.TotalTokens)
 	dst = append(dst, `,"totalAgents":`...)
-	dst = strconv.AppendInt(dst, int64(v.TotalAgents), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.TotalAgents))
 	dst = append(dst, `,"durationMs":`...)
 	dst = jsonwire.AppendMillis(dst, v.Duration)
 	dst = append(dst, '}')
@@ -2309,7 +2309,7 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
 	dst = append(dst, `,"nextSequence":`...)
-	dst = strconv.AppendUint(dst, v.NextSequence, 10)
+	dst = jsonwire.AppendUint(dst, v.NextSequence)
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.StartedAt)
@@ -2406,7 +2406,7 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfRefToToolCallSnapshot(dst, v.ClosedCalls)
 	if v.DroppedCalls != 0 {
 		dst = append(dst, `,"droppedCalls":`...)
-		dst = strconv.AppendInt(dst, int64(v.DroppedCalls), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.DroppedCalls))
 	}
 	dst = append(dst, `,"tools":`...)
 	dst = appendMapOfRefToToolStats(dst, v.Tools)
@@ -2441,7 +2441,7 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"issues":`...)
 	dst = appendListOfIssueSnapshot(dst, v.Issues)
 	dst = append(dst, `,"citations":`...)
-	dst = strconv.AppendInt(dst, int64(v.Citations), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Citations))
 	dst = append(dst, `,"budgets":`...)
 	dst = appendListOfBudgetSnapshot(dst, v.Budgets)
 	dst = append(dst, `,"blackboard":`...)
@@ -2451,7 +2451,7 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"violations":`...)
 	dst = appendListOfRefToInvariantError(dst, v.Violations)
 	dst = append(dst, `,"violationCount":`...)
-	dst = strconv.AppendInt(dst, int64(v.ViolationCount), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.ViolationCount))
 	dst = append(dst, `,"unknown":`...)
 	dst = appendMapOfInt(dst, v.Unknown)
 	dst = append(dst, `,"retracted":`...)
@@ -2477,7 +2477,7 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"agentId":`...)
 	dst = jsonwire.AppendString(dst, v.AgentID)
 	dst = append(dst, `,"order":`...)
-	dst = strconv.AppendInt(dst, int64(v.Order), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Order))
 	if v.Ref.OK {
 		dst = append(dst, `,"ref":`...)
 		dst = v.Ref.V.appendJSON(dst)
@@ -2514,26 +2514,26 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, string(v.Status))
 	if v.Step.OK {
 		dst = append(dst, `,"step":`...)
-		dst = strconv.AppendInt(dst, int64(v.Step.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Step.V))
 	}
 	if v.StepBack.OK {
 		dst = append(dst, `,"stepBack":`...)
-		dst = strconv.AppendInt(dst, int64(v.StepBack.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.StepBack.V))
 	}
 	if v.StepAhead.OK {
 		dst = append(dst, `,"stepAhead":`...)
-		dst = strconv.AppendInt(dst, int64(v.StepAhead.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.StepAhead.V))
 	}
 	if v.FirstStep != 0 {
 		dst = append(dst, `,"firstStep":`...)
-		dst = strconv.AppendInt(dst, int64(v.FirstStep), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.FirstStep))
 	}
 	if v.NewStep {
 		dst = append(dst, `,"newStep":`...)
 		dst = strconv.AppendBool(dst, v.NewStep)
 	}
 	dst = append(dst, `,"attempts":`...)
-	dst = strconv.AppendInt(dst, int64(v.Attempts), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Attempts))
 	if v.Started {
 		dst = append(dst, `,"started":`...)
 		dst = strconv.AppendBool(dst, v.Started)
@@ -2552,7 +2552,7 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	}
 	if v.Sequence != 0 {
 		dst = append(dst, `,"sequence":`...)
-		dst = strconv.AppendUint(dst, v.Sequence, 10)
+		dst = jsonwire.AppendUint(dst, v.Sequence)
 	}
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)
@@ -2569,14 +2569,14 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"counted":`...)
 	dst = v.Counted.appendJSON(dst)
 	dst = append(dst, `,"transitions":`...)
-	dst = strconv.AppendInt(dst, int64(v.Transitions), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Transitions))
 	dst = append(dst, `,"toolCalls":`...)
-	dst = strconv.AppendInt(dst, int64(v.ToolCalls), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"toolFailures":`...)
-	dst = strconv.AppendInt(dst, int64(v.ToolFailures), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
 	if v.Errors != 0 {
 		dst = append(dst, `,"errors":`...)
-		dst = strconv.AppendInt(dst, int64(v.Errors), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Errors))
 	}
 	if v.LastError.OK {
 		dst = append(dst, `,"lastError":`...)
@@ -2604,7 +2604,7 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	}
 	if v.NumTurns.OK {
 		dst = append(dst, `,"numTurns":`...)
-		dst = strconv.AppendInt(dst, int64(v.NumTurns.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.NumTurns.V))
 	}
 	if v.ConvergenceScore.OK {
 		dst = append(dst, `,"convergenceScore":`...)
@@ -2645,9 +2645,9 @@ func (v *BlockSnapshot) appendJSON(dst []byte) []byte {
 		dst = jsonwire.AppendString(dst, v.ID)
 	}
 	dst = append(dst, `,"next":`...)
-	dst = strconv.AppendInt(dst, int64(v.Next), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Next))
 	dst = append(dst, `,"size":`...)
-	dst = strconv.AppendInt(dst, int64(v.Size), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Size))
 	if v.Whole {
 		dst = append(dst, `,"whole":`...)
 		dst = strconv.AppendBool(dst, v.Whole)
@@ -2661,7 +2661,7 @@ func (v *BlockSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -2676,11 +2676,11 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 	}
 	if v.Step.OK {
 		dst = append(dst, `,"step":`...)
-		dst = strconv.AppendInt(dst, int64(v.Step.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Step.V))
 	}
 	if v.Attempt.OK {
 		dst = append(dst, `,"attempt":`...)
-		dst = strconv.AppendInt(dst, int64(v.Attempt.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
 	}
 	if v.RetryOf != "" {
 		dst = append(dst, `,"retryOf":`...)
@@ -2707,14 +2707,14 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *ToolStats) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"calls":`...)
-	dst = strconv.AppendInt(dst, int64(v.Calls), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Calls))
 	dst = append(dst, `,"ok":`...)
-	dst = strconv.AppendInt(dst, int64(v.OK), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.OK))
 	dst = append(dst, `,"failed":`...)
-	dst = strconv.AppendInt(dst, int64(v.Failed), 10)
+	dst = jsonwire.AppendInt(dst, int64(v.Failed))
 	if v.Refused != 0 {
 		dst = append(dst, `,"refused":`...)
-		dst = strconv.AppendInt(dst, int64(v.Refused), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
 	}
 	dst = append(dst, `,"durationMs":`...)
 	dst = jsonwire.AppendMillis(dst, v.Duration)
@@ -2725,7 +2725,7 @@ func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Turn.OK {
 		dst = append(dst, `,"turn":`...)
-		dst = strconv.AppendInt(dst, int64(v.Turn.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.Turn.V))
 	}
 	if v.Name != "" {
 		dst = append(dst, `,"name":`...)
@@ -2807,7 +2807,7 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfString(dst, v.Phases)
 	if v.EstimatedTokens.OK {
 		dst = append(dst, `,"estimatedTokens":`...)
-		dst = strconv.AppendInt(dst, v.EstimatedTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.EstimatedTokens.V)
 	}
 	if v.ApprovedBy != "" {
 		dst = append(dst, `,"approvedBy":`...)
@@ -2823,11 +2823,11 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 	}
 	if v.TotalTokens.OK {
 		dst = append(dst, `,"totalTokens":`...)
-		dst = strconv.AppendInt(dst, v.TotalTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
 	}
 	if v.TotalAgents.OK {
 		dst = append(dst, `,"totalAgents":`...)
-		dst = strconv.AppendInt(dst, int64(v.TotalAgents.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.TotalAgents.V))
 	}
 	if v.Duration.OK {
 		dst = append(dst, `,"durationMs":`...)
@@ -2838,7 +2838,7 @@ func (v *WorkflowSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"workflowId":`...)
 	dst = jsonwire.AppendString(dst, v.WorkflowID)
 	dst = append(dst, `,"phase":`...)
@@ -2857,22 +2857,22 @@ func (v *PhaseSnapshot) appendJSON(dst []byte) []byte {
 	}
 	if v.InputCount.OK {
 		dst = append(dst, `,"inputCount":`...)
-		dst = strconv.AppendInt(dst, int64(v.InputCount.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.InputCount.V))
 	}
 	if v.OutputCount.OK {
 		dst = append(dst, `,"outputCount":`...)
-		dst = strconv.AppendInt(dst, int64(v.OutputCount.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(v.OutputCount.V))
 	}
 	if v.Tokens.OK {
 		dst = append(dst, `,"tokens":`...)
-		dst = strconv.AppendInt(dst, v.Tokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.Tokens.V)
 	}
 	return append(dst, '}')
 }
 
 func (v *CheckpointSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.WorkflowID != "" {
 		dst = append(dst, `,"workflowId":`...)
 		dst = jsonwire.AppendString(dst, v.WorkflowID)
@@ -2887,7 +2887,7 @@ func (v *CheckpointSnapshot) appendJSON(dst []byte) []byte {
 	}
 	if v.StateBytes.OK {
 		dst = append(dst, `,"stateBytes":`...)
-		dst = strconv.AppendInt(dst, v.StateBytes.V, 10)
+		dst = jsonwire.AppendInt(dst, v.StateBytes.V)
 	}
 	if v.Resumed {
 		dst = append(dst, `,"resumed":`...)
@@ -2898,7 +2898,7 @@ func (v *CheckpointSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"approvalId":`...)
 	dst = jsonwire.AppendString(dst, v.ApprovalID)
 	if v.Action != "" {
@@ -2942,7 +2942,7 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *ClarificationSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"interruptId":`...)
 	dst = jsonwire.AppendString(dst, v.InterruptID)
 	if v.AgentID != "" {
@@ -2976,7 +2976,7 @@ func (v *ClarificationSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.HandoffID != "" {
 		dst = append(dst, `,"handoffId":`...)
 		dst = jsonwire.AppendString(dst, v.HandoffID)
@@ -2998,7 +2998,7 @@ func (v *HandoffSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *TaskSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.TaskID != "" {
 		dst = append(dst, `,"taskId":`...)
 		dst = jsonwire.AppendString(dst, v.TaskID)
@@ -3014,7 +3014,7 @@ func (v *TaskSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *AuditSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -3030,7 +3030,7 @@ func (v *AuditSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *ClaimSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"findingId":`...)
 	dst = jsonwire.AppendString(dst, v.FindingID)
 	dst = append(dst, `,"verifierAgentId":`...)
@@ -3042,7 +3042,7 @@ func (v *ClaimSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -3058,7 +3058,7 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 
 func (v *BudgetSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"budget":`...)
 	dst = jsonwire.AppendString(dst, v.Budget)
 	if v.Cap {
@@ -3130,29 +3130,29 @@ func (v *AgentUsage) appendJSON(dst []byte) []byte {
 
 func (v *Fingerprint) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"sequence":`...)
-	dst = strconv.AppendUint(dst, v.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"hash":`...)
-	dst = strconv.AppendUint(dst, v.Hash, 10)
+	dst = jsonwire.AppendUint(dst, v.Hash)
 	return append(dst, '}')
 }
 
 func (v *Usage) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"inputTokens":`...)
-	dst = strconv.AppendInt(dst, v.InputTokens, 10)
+	dst = jsonwire.AppendInt(dst, v.InputTokens)
 	dst = append(dst, `,"outputTokens":`...)
-	dst = strconv.AppendInt(dst, v.OutputTokens, 10)
+	dst = jsonwire.AppendInt(dst, v.OutputTokens)
 	if v.TotalTokens.OK {
 		dst = append(dst, `,"totalTokens":`...)
-		dst = strconv.AppendInt(dst, v.TotalTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
 	}
 	if v.CacheCreationInputTokens.OK {
 		dst = append(dst, `,"cacheCreationInputTokens":`...)
-		dst = strconv.AppendInt(dst, v.CacheCreationInputTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.CacheCreationInputTokens.V)
 	}
 	if v.CacheReadInputTokens.OK {
 		dst = append(dst, `,"cacheReadInputTokens":`...)
-		dst = strconv.AppendInt(dst, v.CacheReadInputTokens.V, 10)
+		dst = jsonwire.AppendInt(dst, v.CacheReadInputTokens.V)
 	}
 	if v.CostUSD.OK {
 		dst = append(dst, `,"costUsd":`...)
@@ -3296,7 +3296,7 @@ func appendMapOfInt(dst []byte, v map[string]int) []byte {
 		}
 		dst = append(jsonwire.AppendString(dst, key), ':')
 		elem := v[key]
-		dst = strconv.AppendInt(dst, int64(elem), 10)
+		dst = jsonwire.AppendInt(dst, int64(elem))
 	}
 	return append(dst, '}')
 }

@@ -195,7 +195,7 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, 
 	dst = append(dst, `{"id":`...)
 	dst = jsonwire.AppendString(dst, e.ID)
 	dst = append(dst, `,"sequence":`...)
-	dst = strconv.AppendUint(dst, e.Sequence, 10)
+	dst = jsonwire.AppendUint(dst, e.Sequence)
 	dst = append(dst, `,"timestamp":`...)
 	if times != nil {
 		dst = times.Append(dst, e.Time)
@@ -217,7 +217,7 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, 
 	}
 	if e.Step.OK {
 		dst = append(dst, `,"step":`...)
-		dst = strconv.AppendInt(dst, int64(e.Step.V), 10)
+		dst = jsonwire.AppendInt(dst, int64(e.Step.V))
 	}
 	if len(e.TraceID)|len(e.SpanID)|len(e.ParentSpanID)|len(e.CausationID) != 0 {
 		dst = appendOptional(dst, `,"traceId":`, e.TraceID)

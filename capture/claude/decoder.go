@@ -3,7 +3,6 @@ package claude
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -450,9 +449,9 @@ func (d *Decoder) eventID(no, pos int) string {
 	name := make([]byte, 0, 64)
 	name = append(name, d.runID...)
 	name = append(name, 0)
-	name = strconv.AppendInt(name, int64(no), 10)
+	name = jsonwire.AppendInt(name, int64(no))
 	name = append(name, '.')
-	name = strconv.AppendInt(name, int64(pos), 10)
+	name = jsonwire.AppendInt(name, int64(pos))
 	return uuid.NewSHA1(namespace, name).String()
 }
 

@@ -97,8 +97,8 @@ func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 					b.ReportAllocs()
 					for b.Loop() {
 						buf = buf[:0]
-						for _, ev := range from.events {
-							if buf, err = to.enc.Append(buf, ev); err != nil {
+						for i := range from.events {
+							if buf, err = to.enc.Append(buf, from.events[i]); err != nil {
 								b.Fatal(err)
 							}
 						}

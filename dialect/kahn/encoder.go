@@ -289,7 +289,7 @@ func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte 
 		}
 		e.losses.Add(ev, dialect.Made, "/step", "the step the agent is at")
 	}
-	return strconv.AppendInt(append(dst, `,"step":`...), int64(step), 10)
+	return jsonwire.AppendInt(append(dst, `,"step":`...), int64(step))
 }
 
 // open keeps a call until it returns.
@@ -407,11 +407,11 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 			}
 		}
 	}
-	dst = strconv.AppendInt(append(dst, `,"total_steps":`...), int64(totals.Steps), 10)
-	dst = strconv.AppendInt(append(dst, `,"total_tool_calls":`...), int64(totals.ToolCalls), 10)
-	dst = strconv.AppendInt(append(dst, `,"total_audit_checkpoints":`...), int64(totals.AuditCheckpoints), 10)
-	dst = strconv.AppendInt(append(dst, `,"audits_passed":`...), int64(totals.AuditsPassed), 10)
-	dst = strconv.AppendInt(append(dst, `,"audits_failed":`...), int64(totals.AuditsFailed), 10)
+	dst = jsonwire.AppendInt(append(dst, `,"total_steps":`...), int64(totals.Steps))
+	dst = jsonwire.AppendInt(append(dst, `,"total_tool_calls":`...), int64(totals.ToolCalls))
+	dst = jsonwire.AppendInt(append(dst, `,"total_audit_checkpoints":`...), int64(totals.AuditCheckpoints))
+	dst = jsonwire.AppendInt(append(dst, `,"audits_passed":`...), int64(totals.AuditsPassed))
+	dst = jsonwire.AppendInt(append(dst, `,"audits_failed":`...), int64(totals.AuditsFailed))
 	duration := p.Duration.V
 	if !p.Duration.OK {
 		l.Add(ev, dialect.Made, "/payload/durationMs", "the time since the start")
@@ -455,7 +455,7 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 		dst = e.id(append(dst, `,"agent_id":`...), ev, &agentPattern, "/agentId", ev.AgentID)
 	}
 	if ev.Step.OK {
-		dst = strconv.AppendInt(append(dst, `,"step":`...), int64(ev.Step.V), 10)
+		dst = jsonwire.AppendInt(append(dst, `,"step":`...), int64(ev.Step.V))
 	}
 	for {
 		name, ok, err := s.Member()
@@ -507,7 +507,7 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, u = append(dst, '-'), -u
 	}
-	dst = append(strconv.AppendUint(dst, u/1e9, 10), '.')
+	dst = append(jsonwire.AppendUint(dst, u/1e9), '.')
 	frac := u % 1e9
 	if frac == 0 {
 		return append(dst, '0')

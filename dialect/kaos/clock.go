@@ -56,7 +56,7 @@ func appendSeconds(dst []byte, sec, ns int64) []byte {
 		}
 		sec = -sec
 	}
-	return appendFraction(strconv.AppendUint(dst, uint64(sec), 10), uint64(ns), 9)
+	return appendFraction(jsonwire.AppendUint(dst, uint64(sec)), uint64(ns), 9)
 }
 
 // A clockCache appends the readings of a log, in which one second is mostly the
@@ -73,7 +73,7 @@ func (m *clockCache) append(dst []byte, c clock, t time.Time) []byte {
 		if c.ns != 0 || unix < c.sec {
 			return c.append(dst, t)
 		}
-		m.unix, m.text = unix, strconv.AppendInt(m.text[:0], unix-c.sec, 10)
+		m.unix, m.text = unix, jsonwire.AppendInt(m.text[:0], unix-c.sec)
 	}
 	return appendFraction(append(dst, m.text...), uint64(ns), 9)
 }
@@ -84,7 +84,7 @@ func appendMillis(dst []byte, d time.Duration) []byte {
 	if d < 0 {
 		dst, u = append(dst, '-'), -u
 	}
-	return appendFraction(strconv.AppendUint(dst, u/1e6, 10), u%1e6, 6)
+	return appendFraction(jsonwire.AppendUint(dst, u/1e6), u%1e6, 6)
 }
 
 // appendFraction appends the point and the digits of frac, which has that many

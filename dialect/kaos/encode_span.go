@@ -28,9 +28,9 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		dst = e.boundary(dst, ev, e.opened(ev, sTurn, turnID(p.Turn)), &boundary{subject: "turn", phase: "start", name: p.Name})
 		return e.free(turnNumber(dst, p.Turn), ev, p.Attributes, wanted[sTurn][pStart])
 	case *agentevents.TurnEnded:
-		b := boundary{subject: "turn", phase: "complete", name: p.Name, duration: p.Duration}
-		e.ended(ev, &b, p.Error, false)
-		dst = e.boundary(dst, ev, e.closed(ev, sTurn, turnID(p.Turn)), &b)
+		b := &boundary{subject: "turn", phase: "complete", name: p.Name, duration: p.Duration}
+		e.ended(ev, b, p.Error, false)
+		dst = e.boundary(dst, ev, e.closed(ev, sTurn, turnID(p.Turn)), b)
 		return e.free(turnNumber(dst, p.Turn), ev, p.Attributes, wanted[sTurn][pComplete])
 	case *agentevents.StepStarted:
 		dst = e.boundary(dst, ev, e.opened(ev, sStep, p.StepID), &boundary{subject: "step", phase: "start", name: p.Name})
@@ -38,10 +38,10 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		dst = text(append(dst, `,"description":`...), p.Description)
 		return e.free(dst, ev, p.Attributes, wanted[sStep][pStart])
 	case *agentevents.StepEnded:
-		b := boundary{subject: "step", phase: "complete", name: p.Name, duration: p.Duration}
+		b := &boundary{subject: "step", phase: "complete", name: p.Name, duration: p.Duration}
 		failed := p.Error.OK && p.Error.V.Code == "" && p.Error.V.Message == p.ResultSummary && (p.ResultSummary != "" || e.peek("phase") == `"complete"`)
-		e.ended(ev, &b, p.Error, failed)
-		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), &b)
+		e.ended(ev, b, p.Error, failed)
+		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), b)
 		dst = text(append(dst, `"step_id":`...), p.StepID)
 		if p.ResultSummary != "" || b.phase == "complete" && !e.keeps("result_summary") {
 			dst = text(append(dst, `,"result_summary":`...), p.ResultSummary)
@@ -207,7 +207,7 @@ func turnNumber(dst []byte, turn agentevents.Opt[int]) []byte {
 	if !turn.OK {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, `"turn_number":`...), int64(turn.V), 10)
+	return jsonwire.AppendInt(append(dst, `"turn_number":`...), int64(turn.V))
 }
 
 // free appends the members of a free object after those that the fields said,
@@ -459,7 +459,7 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	if p.Usage.OK {
 		u := &p.Usage.V
 		e.take("/attributes/tokens_used")
-		dst = strconv.AppendInt(append(dst, `,"tokens_used":`...), u.TotalTokens.Or(u.InputTokens+u.OutputTokens), 10)
+		dst = jsonwire.AppendInt(append(dst, `,"tokens_used":`...), u.TotalTokens.Or(u.InputTokens+u.OutputTokens))
 		l.Add(ev, dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
 		l.Add(ev, dialect.Made, "/"+string(Name), "tokens_used")
 	}

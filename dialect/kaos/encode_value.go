@@ -57,8 +57,8 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 			dst = strconv.AppendBool(append(dst, `,"verified":`...), p.Verified.V)
 		}
 	case *agentevents.UsageObserved:
-		dst = strconv.AppendInt(append(dst, `,"input_tokens":`...), p.Usage.InputTokens, 10)
-		dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), p.Usage.OutputTokens, 10)
+		dst = jsonwire.AppendInt(append(dst, `,"input_tokens":`...), p.Usage.InputTokens)
+		dst = jsonwire.AppendInt(append(dst, `,"output_tokens":`...), p.Usage.OutputTokens)
 		dst = optInt(dst, `,"total_tokens":`, p.Usage.TotalTokens)
 		dst = e.optFloat(dst, ev, `,"cost_usd":`, "/payload/costUsd", p.CostUSD)
 		dst = text(append(dst, `,"source":`...), p.Source)
@@ -74,7 +74,7 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = text(append(dst, `,"kind":`...), string(p.Change))
 		dst = text(append(dst, `,"section":`...), p.Section)
 		if p.ItemCount.OK {
-			dst = strconv.AppendInt(append(dst, `,"item_count":`...), int64(p.ItemCount.V), 10)
+			dst = jsonwire.AppendInt(append(dst, `,"item_count":`...), int64(p.ItemCount.V))
 		}
 		dst = e.object(append(dst, `,"attributes":`...), ev, "/payload/attributes", p.Attributes)
 		if p.Change == agentevents.MemorySummarized && strings.Contains(string(p.Attributes), `"tokens_`) {
@@ -114,7 +114,7 @@ func optInt(dst []byte, name string, n agentevents.Opt[int64]) []byte {
 	if !n.OK {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, name...), n.V, 10)
+	return jsonwire.AppendInt(append(dst, name...), n.V)
 }
 
 // usage lists what the document does not count.
@@ -163,8 +163,8 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, p *agentevents.Turn
 	dst = append(dst, ']')
 	dst = optInt(dst, `,"tokens_used":`, p.Usage.TotalTokens)
 	dst = e.optFloat(dst, ev, `,"cost_usd":`, "/payload/costUsd", p.CostUSD)
-	dst = strconv.AppendInt(append(dst, `,"input_tokens":`...), p.Usage.InputTokens, 10)
-	dst = strconv.AppendInt(append(dst, `,"output_tokens":`...), p.Usage.OutputTokens, 10)
+	dst = jsonwire.AppendInt(append(dst, `,"input_tokens":`...), p.Usage.InputTokens)
+	dst = jsonwire.AppendInt(append(dst, `,"output_tokens":`...), p.Usage.OutputTokens)
 	e.usage(ev, &p.Usage)
 	return dst
 }

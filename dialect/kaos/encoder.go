@@ -295,7 +295,7 @@ func (e *Encoder) sequence(dst []byte, ev *agentevents.Event) []byte {
 	if ev.Sequence > math.MaxInt64 {
 		e.err = &agentevents.InvariantError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
 	}
-	return strconv.AppendUint(dst, ev.Sequence, 10)
+	return jsonwire.AppendUint(dst, ev.Sequence)
 }
 
 // document appends the JSON of an event, and lists what it does not say.

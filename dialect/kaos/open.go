@@ -49,6 +49,9 @@ func (m *openMap[K, V]) take(k K) (v V, ok bool) {
 			return v, true
 		}
 	}
+	if len(m.young)+len(m.old) == 0 {
+		return v, false
+	}
 	if v, ok = m.get(k); ok {
 		m.remove(k)
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -607,7 +606,7 @@ func (e *Encoder) commonMembers(dst []byte, lists uint16) []byte {
 	dst = commonText(dst, cNodeID, c.nodeID, lists)
 	dst = commonText(dst, cNodeRunID, c.nodeRunID, lists)
 	if c.step.OK {
-		dst = strconv.AppendInt(head(dst, commonNames[cStep]), int64(c.step.V), 10)
+		dst = jsonwire.AppendInt(head(dst, commonNames[cStep]), int64(c.step.V))
 	}
 	if len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 {
 		dst = commonText(dst, cParentAgentID, c.parentAgentID, lists)

@@ -320,11 +320,11 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 		}
 	case *agentevents.Opt[int]:
 		if v.OK {
-			dst = strconv.AppendInt(head(dst, name), int64(v.V), 10)
+			dst = jsonwire.AppendInt(head(dst, name), int64(v.V))
 		}
 	case *agentevents.Opt[int64]:
 		if v.OK {
-			dst = strconv.AppendInt(head(dst, name), v.V, 10)
+			dst = jsonwire.AppendInt(head(dst, name), v.V)
 		}
 	case *agentevents.Opt[float64]:
 		if v.OK {
@@ -339,9 +339,9 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 			dst = strconv.AppendBool(head(dst, name), v.V)
 		}
 	case *int:
-		dst = strconv.AppendInt(head(dst, name), int64(*v), 10)
+		dst = jsonwire.AppendInt(head(dst, name), int64(*v))
 	case *int64:
-		dst = strconv.AppendInt(head(dst, name), *v, 10)
+		dst = jsonwire.AppendInt(head(dst, name), *v)
 	case *float64:
 		dst = e.float(head(dst, name), *v)
 	case *bool:

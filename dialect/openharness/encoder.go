@@ -358,7 +358,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		v = vLoopIterate
 		dst = e.head(dst, `{"type":"loop:iterate"`, ev, v)
 		dst = optional(dst, `,"edgeId":`, p.EdgeID)
-		dst = strconv.AppendInt(append(dst, `,"iteration":`...), int64(p.Iteration), 10)
+		dst = jsonwire.AppendInt(append(dst, `,"iteration":`...), int64(p.Iteration))
 	case *agentevents.StatePatched:
 		v = vStatePatch
 		dst = e.head(dst, `{"type":"state:patch"`, ev, v)
@@ -469,13 +469,13 @@ func (e *Encoder) envelope(ev *agentevents.Event) {
 
 func (e *Encoder) appendTime(dst []byte, t time.Time) []byte {
 	if t.Nanosecond()%1e6 == 0 {
-		return strconv.AppendInt(dst, t.UnixMilli(), 10)
+		return jsonwire.AppendInt(dst, t.UnixMilli())
 	}
 	if y := t.Year(); y > 1700 && y < 2200 {
 		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano()))
 	}
 	e.lose(dialect.Altered, "/timestamp", "in whole milliseconds")
-	return strconv.AppendInt(dst, t.UnixMilli(), 10)
+	return jsonwire.AppendInt(dst, t.UnixMilli())
 }
 
 func text(dst []byte, name, value string) []byte {
@@ -493,7 +493,7 @@ func count(dst []byte, name string, n agentevents.Opt[int64]) []byte {
 	if !n.OK {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, name...), n.V, 10)
+	return jsonwire.AppendInt(append(dst, name...), n.V)
 }
 
 // json appends a member of raw JSON, if there is a value.
@@ -697,7 +697,7 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 	if !p.NumTurns.OK {
 		e.lose(dialect.Made, "/payload/numTurns", "")
 	}
-	dst = strconv.AppendInt(append(dst, `,"numTurns":`...), int64(p.NumTurns.V), 10)
+	dst = jsonwire.AppendInt(append(dst, `,"numTurns":`...), int64(p.NumTurns.V))
 	e.drop("/payload/outcome", p.Outcome != "")
 	e.endDropped(p)
 	return dst, nil
@@ -705,8 +705,8 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 
 // tokens appends a count of tokens without its closing brace.
 func (e *Encoder) tokens(dst []byte, u *agentevents.Usage, pointer string, cache bool) []byte {
-	dst = strconv.AppendInt(append(dst, `{"inputTokens":`...), u.InputTokens, 10)
-	dst = strconv.AppendInt(append(dst, `,"outputTokens":`...), u.OutputTokens, 10)
+	dst = jsonwire.AppendInt(append(dst, `{"inputTokens":`...), u.InputTokens)
+	dst = jsonwire.AppendInt(append(dst, `,"outputTokens":`...), u.OutputTokens)
 	if cache {
 		dst = count(dst, `,"cacheCreationInputTokens":`, u.CacheCreationInputTokens)
 		dst = count(dst, `,"cacheReadInputTokens":`, u.CacheReadInputTokens)

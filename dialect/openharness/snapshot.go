@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -289,7 +288,7 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 		return jsonwire.AppendString(dst, string(st))
 	})
 	dst = appendMap(append(dst, `,"loopCounters":`...), run.LoopCounters, func(dst []byte, n int) []byte {
-		return strconv.AppendInt(dst, int64(n), 10)
+		return jsonwire.AppendInt(dst, int64(n))
 	})
 	dst = append(dst, `,"inbox":[`...)
 	for i := range run.Inbox {

@@ -405,7 +405,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	if !ev.Time.IsZero() || !w.k.envAbsent.has(eTimestamp) {
 		dst = w.times.Append(append(dst, `,"timestamp":`...), ev.Time)
 	}
-	dst = strconv.AppendUint(append(dst, `,"sequence":`...), ev.Sequence+w.shift, 10)
+	dst = jsonwire.AppendUint(append(dst, `,"sequence":`...), ev.Sequence+w.shift)
 	if w.shift > 0 {
 		w.lose(dialect.Altered, "/sequence", "moved up: calls that were one event are two lines")
 	}
@@ -779,7 +779,7 @@ func (w *writer) integer(m int, pointer string, v agentevents.Opt[int], low int)
 		w.fail(RuleRange, pointer, strconv.Itoa(v.V)+" is below "+strconv.Itoa(low))
 	}
 	w.name(m)
-	w.dst = strconv.AppendInt(w.dst, int64(v.V), 10)
+	w.dst = jsonwire.AppendInt(w.dst, int64(v.V))
 }
 
 func (w *writer) float(m int, pointer string, v agentevents.Opt[float64], high float64) {
@@ -805,7 +805,7 @@ func (w *writer) millis(m int, pointer string, v agentevents.Opt[time.Duration])
 	if v.V%time.Millisecond != 0 {
 		w.lose(dialect.Altered, pointer, "whole milliseconds")
 	}
-	w.dst = strconv.AppendInt(w.dst, v.V.Milliseconds(), 10)
+	w.dst = jsonwire.AppendInt(w.dst, v.V.Milliseconds())
 }
 
 // agent writes the acting agent, which the type requires.

@@ -1,8 +1,6 @@
 package openwop
 
 import (
-	"strconv"
-
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -14,6 +12,6 @@ import (
 func MessageID(runID, from string, number int, content string) string {
 	text := jsonwire.AppendString(nil, runID)
 	text = jsonwire.AppendString(text, from)
-	text = append(strconv.AppendInt(text, int64(number), 10), content...)
+	text = append(jsonwire.AppendInt(text, int64(number)), content...)
 	return dialect.DerivedID(string(text), number, 0)
 }

@@ -136,8 +136,8 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	}
 	if u.Usage.InputTokens != 0 || u.Usage.OutputTokens != 0 {
 		sep()
-		out = strconv.AppendInt(append(out, `"tokens":{"input":`...), u.Usage.InputTokens, 10)
-		out = append(strconv.AppendInt(append(out, `,"output":`...), u.Usage.OutputTokens, 10), '}')
+		out = jsonwire.AppendInt(append(out, `"tokens":{"input":`...), u.Usage.InputTokens)
+		out = append(jsonwire.AppendInt(append(out, `,"output":`...), u.Usage.OutputTokens), '}')
 	}
 	if len(u.Models) == 1 {
 		sep()
@@ -150,7 +150,7 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	}
 	if d := r.CompletedAt.Sub(r.StartedAt); !r.CompletedAt.IsZero() && !r.StartedAt.IsZero() && d >= 0 {
 		sep()
-		out = strconv.AppendInt(append(out, `"duration_ms":`...), d.Milliseconds(), 10)
+		out = jsonwire.AppendInt(append(out, `"duration_ms":`...), d.Milliseconds())
 	}
 	return agentevents.JSON(append(out, "}}"...))
 }

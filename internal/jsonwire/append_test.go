@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -259,5 +260,27 @@ func TestAppendStringRoom(t *testing.T) {
 			dst := append(make([]byte, 0, room+2), "xy"...)
 			require.Equal(t, want, string(AppendString(dst, s)))
 		}
+	}
+}
+
+func TestAppendUint(t *testing.T) {
+	check := func(v uint64) {
+		require.Equal(t, strconv.FormatUint(v, 10), string(AppendUint(nil, v)))
+		require.Equal(t, "x"+strconv.FormatInt(int64(v), 10), string(AppendInt([]byte("x"), int64(v))))
+	}
+	check(0)
+	check(math.MaxUint64)
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, p := range powersOf10 {
+		check(p - 1)
+		check(p)
+		check(p + 1)
+		for range 50 {
+			check(r.Uint64N(p))
+		}
+	}
+	for shift := range 64 {
+		check(1 << shift)
+		check(1<<shift - 1)
 	}
 }

@@ -209,7 +209,7 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 			v.Prompt, err = parseAny(s)
 		case 6: // attempt
 			if !m.null(s, name) {
-				v.Attempt.V, err = parseInt(s)
+				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
 		case 7: // resumed
@@ -347,7 +347,7 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 9: // numTurns
 			if !m.null(s, name) {
-				v.NumTurns.V, err = parseInt(s)
+				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
 		case 10: // totals
@@ -406,15 +406,15 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 		}
 		switch n {
 		case 1: // steps
-			v.Steps, err = parseInt(s)
+			v.Steps, err = s.SmallInt()
 		case 2: // toolCalls
-			v.ToolCalls, err = parseInt(s)
+			v.ToolCalls, err = s.SmallInt()
 		case 3: // auditCheckpoints
-			v.AuditCheckpoints, err = parseInt(s)
+			v.AuditCheckpoints, err = s.SmallInt()
 		case 4: // auditsPassed
-			v.AuditsPassed, err = parseInt(s)
+			v.AuditsPassed, err = s.SmallInt()
 		case 5: // auditsFailed
-			v.AuditsFailed, err = parseInt(s)
+			v.AuditsFailed, err = s.SmallInt()
 		default:
 			err = m.unknown(s, name)
 		}
@@ -965,7 +965,7 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // turn
 			if !m.null(s, name) {
-				v.Turn.V, err = parseInt(s)
+				v.Turn.V, err = s.SmallInt()
 				v.Turn.OK = err == nil
 			}
 		case 2: // name
@@ -1013,7 +1013,7 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // turn
 			if !m.null(s, name) {
-				v.Turn.V, err = parseInt(s)
+				v.Turn.V, err = s.SmallInt()
 				v.Turn.OK = err == nil
 			}
 		case 2: // name
@@ -1411,7 +1411,7 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 3: // attempt
 			if !m.null(s, name) {
-				v.Attempt.V, err = parseInt(s)
+				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
 		default:
@@ -1716,7 +1716,7 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case 2: // iteration
-			v.Iteration, err = parseInt(s)
+			v.Iteration, err = s.SmallInt()
 		default:
 			err = m.unknown(s, name)
 		}
@@ -1754,7 +1754,7 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 		}
 		switch n {
 		case 1: // round
-			v.Round, err = parseInt(s)
+			v.Round, err = s.SmallInt()
 		case 2: // score
 			if !m.null(s, name) {
 				v.Score.V, err = s.Float()
@@ -1931,7 +1931,7 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 			v.Delta, err = s.String()
 		case 3: // index
 			if !m.null(s, name) {
-				v.Index.V, err = parseInt(s)
+				v.Index.V, err = s.SmallInt()
 				v.Index.OK = err == nil
 			}
 		case 4: // verbosity
@@ -2040,7 +2040,7 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 			v.Decision, err = parseAny(s)
 		case 2: // iteration
 			if !m.null(s, name) {
-				v.Iteration.V, err = parseInt(s)
+				v.Iteration.V, err = s.SmallInt()
 				v.Iteration.OK = err == nil
 			}
 		default:
@@ -2234,7 +2234,7 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 			v.Delta, err = s.String()
 		case 3: // index
 			if !m.null(s, name) {
-				v.Index.V, err = parseInt(s)
+				v.Index.V, err = s.SmallInt()
 				v.Index.OK = err == nil
 			}
 		default:
@@ -2387,7 +2387,7 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 8: // turnIndex
 			if !m.null(s, name) {
-				v.TurnIndex.V, err = parseInt(s)
+				v.TurnIndex.V, err = s.SmallInt()
 				v.TurnIndex.OK = err == nil
 			}
 		case 9: // agent
@@ -3175,7 +3175,7 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 3: // itemCount
 			if !m.null(s, name) {
-				v.ItemCount.V, err = parseInt(s)
+				v.ItemCount.V, err = s.SmallInt()
 				v.ItemCount.OK = err == nil
 			}
 		case 4: // attributes
@@ -3553,7 +3553,7 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 5: // attempt
 			if !m.null(s, name) {
-				v.Attempt.V, err = parseInt(s)
+				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
 		case 6: // retryOf
@@ -3636,7 +3636,7 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 			v.Delta, err = s.String()
 		case 3: // index
 			if !m.null(s, name) {
-				v.Index.V, err = parseInt(s)
+				v.Index.V, err = s.SmallInt()
 				v.Index.OK = err == nil
 			}
 		default:
@@ -4033,7 +4033,7 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // inputCount
 			if !m.null(s, name) {
-				v.InputCount.V, err = parseInt(s)
+				v.InputCount.V, err = s.SmallInt()
 				v.InputCount.OK = err == nil
 			}
 		default:
@@ -4070,7 +4070,7 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // outputCount
 			if !m.null(s, name) {
-				v.OutputCount.V, err = parseInt(s)
+				v.OutputCount.V, err = s.SmallInt()
 				v.OutputCount.OK = err == nil
 			}
 		case 2: // tokens
@@ -4188,7 +4188,7 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 		case 1: // totalTokens
 			v.TotalTokens, err = s.Int()
 		case 2: // totalAgents
-			v.TotalAgents, err = parseInt(s)
+			v.TotalAgents, err = s.SmallInt()
 		case 3: // durationMs
 			v.Duration, err = s.Millis()
 		default:
@@ -4383,7 +4383,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
 		case 37: // droppedCalls
 			if !m.null(s, name) {
-				v.DroppedCalls, err = parseInt(s)
+				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
@@ -4422,7 +4422,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		case 52: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 		case 53: // citations
-			v.Citations, err = parseInt(s)
+			v.Citations, err = s.SmallInt()
 		case 54: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 		case 55: // blackboard
@@ -4432,7 +4432,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		case 57: // violations
 			v.Violations, err = parseListOfRefToInvariantError(s)
 		case 58: // violationCount
-			v.ViolationCount, err = parseInt(s)
+			v.ViolationCount, err = s.SmallInt()
 		case 59: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 		case 60: // retracted
@@ -4680,7 +4680,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		case 1: // agentId
 			v.AgentID, err = s.String()
 		case 2: // order
-			v.Order, err = parseInt(s)
+			v.Order, err = s.SmallInt()
 		case 3: // ref
 			if !m.null(s, name) {
 				err = v.Ref.V.parseJSON(s)
@@ -4739,22 +4739,22 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.Status, err = parseText[AgentStatus](s)
 		case 12: // step
 			if !m.null(s, name) {
-				v.Step.V, err = parseInt(s)
+				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
 		case 13: // stepBack
 			if !m.null(s, name) {
-				v.StepBack.V, err = parseInt(s)
+				v.StepBack.V, err = s.SmallInt()
 				v.StepBack.OK = err == nil
 			}
 		case 14: // stepAhead
 			if !m.null(s, name) {
-				v.StepAhead.V, err = parseInt(s)
+				v.StepAhead.V, err = s.SmallInt()
 				v.StepAhead.OK = err == nil
 			}
 		case 15: // firstStep
 			if !m.null(s, name) {
-				v.FirstStep, err = parseInt(s)
+				v.FirstStep, err = s.SmallInt()
 				if v.FirstStep == 0 {
 					m.spelled(name, `0`)
 				}
@@ -4767,7 +4767,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case 17: // attempts
-			v.Attempts, err = parseInt(s)
+			v.Attempts, err = s.SmallInt()
 		case 18: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
@@ -4825,14 +4825,14 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		case 26: // counted
 			err = v.Counted.parseJSON(s)
 		case 27: // transitions
-			v.Transitions, err = parseInt(s)
+			v.Transitions, err = s.SmallInt()
 		case 28: // toolCalls
-			v.ToolCalls, err = parseInt(s)
+			v.ToolCalls, err = s.SmallInt()
 		case 29: // toolFailures
-			v.ToolFailures, err = parseInt(s)
+			v.ToolFailures, err = s.SmallInt()
 		case 30: // errors
 			if !m.null(s, name) {
-				v.Errors, err = parseInt(s)
+				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
@@ -4870,7 +4870,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 37: // numTurns
 			if !m.null(s, name) {
-				v.NumTurns.V, err = parseInt(s)
+				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
 		case 38: // convergenceScore
@@ -5011,9 +5011,9 @@ func (v *BlockSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				}
 			}
 		case 3: // next
-			v.Next, err = parseInt(s)
+			v.Next, err = s.SmallInt()
 		case 4: // size
-			v.Size, err = parseInt(s)
+			v.Size, err = s.SmallInt()
 		case 5: // whole
 			if !m.null(s, name) {
 				v.Whole, err = s.Bool()
@@ -5086,12 +5086,12 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 6: // step
 			if !m.null(s, name) {
-				v.Step.V, err = parseInt(s)
+				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
 		case 7: // attempt
 			if !m.null(s, name) {
-				v.Attempt.V, err = parseInt(s)
+				v.Attempt.V, err = s.SmallInt()
 				v.Attempt.OK = err == nil
 			}
 		case 8: // retryOf
@@ -5170,14 +5170,14 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 		}
 		switch n {
 		case 1: // calls
-			v.Calls, err = parseInt(s)
+			v.Calls, err = s.SmallInt()
 		case 2: // ok
-			v.OK, err = parseInt(s)
+			v.OK, err = s.SmallInt()
 		case 3: // failed
-			v.Failed, err = parseInt(s)
+			v.Failed, err = s.SmallInt()
 		case 4: // refused
 			if !m.null(s, name) {
-				v.Refused, err = parseInt(s)
+				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
@@ -5221,7 +5221,7 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // turn
 			if !m.null(s, name) {
-				v.Turn.V, err = parseInt(s)
+				v.Turn.V, err = s.SmallInt()
 				v.Turn.OK = err == nil
 			}
 		case 2: // name
@@ -5437,7 +5437,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 8: // totalAgents
 			if !m.null(s, name) {
-				v.TotalAgents.V, err = parseInt(s)
+				v.TotalAgents.V, err = s.SmallInt()
 				v.TotalAgents.OK = err == nil
 			}
 		case 9: // durationMs
@@ -5521,12 +5521,12 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 7: // inputCount
 			if !m.null(s, name) {
-				v.InputCount.V, err = parseInt(s)
+				v.InputCount.V, err = s.SmallInt()
 				v.InputCount.OK = err == nil
 			}
 		case 8: // outputCount
 			if !m.null(s, name) {
-				v.OutputCount.V, err = parseInt(s)
+				v.OutputCount.V, err = s.SmallInt()
 				v.OutputCount.OK = err == nil
 			}
 		case 9: // tokens
@@ -6632,7 +6632,7 @@ func parseMapOfInt(s *jsonwire.Scanner) (map[string]int, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
-		elem, err := parseInt(s)
+		elem, err := s.SmallInt()
 		if err != nil {
 			return nil, err
 		}
@@ -7184,17 +7184,4 @@ func parseText[T ~string](s *jsonwire.Scanner) (T, error) {
 func parseAny(s *jsonwire.Scanner) (JSON, error) {
 	text, err := s.Raw()
 	return JSON(text), err
-}
-
-// parseInt reads an int.
-func parseInt(s *jsonwire.Scanner) (int, error) {
-	at := s.Offset()
-	n, err := s.Int()
-	if err != nil {
-		return 0, err
-	}
-	if int64(int(n)) != n { // on 32-bit platforms
-		return 0, &jsonwire.SyntaxError{Offset: at, Msg: "number out of range"}
-	}
-	return int(n), nil
 }

@@ -32,7 +32,7 @@ func (f *fields) check(v int) error {
 		return fail(RuleID, mAgentID, strconv.Quote(f.agentID)+" does not match "+PatternAgentID)
 	}
 	if f.seen.has(mStep) && f.step < 0 {
-		return fail(RuleRange, mStep, strconv.FormatInt(f.step, 10)+" is below 0")
+		return fail(RuleRange, mStep, strconv.Itoa(f.step)+" is below 0")
 	}
 	if f.duration < 0 {
 		m := mDuration
@@ -67,9 +67,9 @@ func (f *fields) check(v int) error {
 		}
 		return word(mResult, f.result, results...)
 	case vEnd:
-		for m, n := range [...]int64{mTotalSteps: f.steps, mTotalToolCalls: f.calls, mTotalAudits: f.audits, mAuditsPassed: f.pass, mAuditsFailed: f.fail} {
+		for m, n := range [...]int{mTotalSteps: f.steps, mTotalToolCalls: f.calls, mTotalAudits: f.audits, mAuditsPassed: f.pass, mAuditsFailed: f.fail} {
 			if n < 0 {
-				return fail(RuleRange, m, strconv.FormatInt(n, 10)+" is below 0")
+				return fail(RuleRange, m, strconv.Itoa(n)+" is below 0")
 			}
 		}
 		if f.score < 0 || f.score > 1 {

@@ -58,11 +58,11 @@ type fields struct {
 	tool, input, output, err         string
 	checkpoint, result, outcome      string
 	evidence                         string
-	step                             int64
+	step                             int
 	duration                         time.Duration
 	ok                               bool
 	score                            float64
-	steps, calls, audits, pass, fail int64
+	steps, calls, audits, pass, fail int
 }
 
 // Decode appends the event of a line.
@@ -86,7 +86,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		AgentID: f.agentID, SchemaVersion: agentevents.SchemaVersion,
 	}
 	if f.seen.has(mStep) {
-		ev.Step = agentevents.Some(int(f.step))
+		ev.Step = agentevents.Some(f.step)
 	}
 	if v == vUnknown {
 		p := &agentevents.Unknown{Type: unknownType(f.event), Raw: "{}"}
@@ -246,7 +246,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, m, v int, f *fields) (err error) {
 	case mModel:
 		f.model, err = s.String()
 	case mStep:
-		f.step, err = s.Int()
+		f.step, err = s.SmallInt()
 	case mFrom:
 		f.from, err = s.String()
 	case mTo:
@@ -277,15 +277,15 @@ func (d *Decoder) member(s *jsonwire.Scanner, m, v int, f *fields) (err error) {
 	case mOutcome:
 		f.outcome, err = s.String()
 	case mTotalSteps:
-		f.steps, err = s.Int()
+		f.steps, err = s.SmallInt()
 	case mTotalToolCalls:
-		f.calls, err = s.Int()
+		f.calls, err = s.SmallInt()
 	case mTotalAudits:
-		f.audits, err = s.Int()
+		f.audits, err = s.SmallInt()
 	case mAuditsPassed:
-		f.pass, err = s.Int()
+		f.pass, err = s.SmallInt()
 	case mAuditsFailed:
-		f.fail, err = s.Int()
+		f.fail, err = s.SmallInt()
 	case mScore:
 		f.score, err = s.Float()
 	}
@@ -334,7 +334,7 @@ func (f *fields) payload(v int, text string, line int) agentevents.Payload {
 	const totals = 1<<mTotalSteps | 1<<mTotalToolCalls | 1<<mTotalAudits | 1<<mAuditsPassed | 1<<mAuditsFailed
 	if f.seen&totals != 0 {
 		p.Totals = agentevents.Some(agentevents.Totals{
-			Steps: int(f.steps), ToolCalls: int(f.calls), AuditCheckpoints: int(f.audits), AuditsPassed: int(f.pass), AuditsFailed: int(f.fail),
+			Steps: f.steps, ToolCalls: f.calls, AuditCheckpoints: f.audits, AuditsPassed: f.pass, AuditsFailed: f.fail,
 		})
 	}
 	if f.seen.has(mScore) {

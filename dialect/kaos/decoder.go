@@ -478,7 +478,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, l *line, n int) (err error) {
 		case 2:
 			p.Section, err = s.String()
 		case 3:
-			p.ItemCount.V, err = smallInt(s)
+			p.ItemCount.V, err = s.SmallInt()
 			p.ItemCount.OK = true
 		default:
 			p.Attributes, err = object(s)
@@ -551,17 +551,6 @@ func float(s *jsonwire.Scanner) (agentevents.Opt[float64], error) {
 func integer(s *jsonwire.Scanner) (agentevents.Opt[int64], error) {
 	n, err := s.Int()
 	return agentevents.Some(n), err
-}
-
-// smallInt reads a number that is an int also where that has 32 bits.
-func smallInt(s *jsonwire.Scanner) (int, error) {
-	s.Kind()
-	at := s.Offset()
-	n, err := s.Int()
-	if err == nil && int64(int(n)) != n {
-		err = &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is out of range"}
-	}
-	return int(n), err
 }
 
 // object reads a free object; the empty one is "".

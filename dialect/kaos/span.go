@@ -114,7 +114,7 @@ func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
 		if kind != '0' {
 			return false, nil
 		}
-		turn, err := smallInt(s)
+		turn, err := s.SmallInt()
 		if err != nil {
 			return false, nil // a number, but no turn's: whoever reads on says if it is none
 		}

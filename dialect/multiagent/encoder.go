@@ -429,7 +429,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	}
 	if e.c.parentSpanID != "" && !e.madeUp(envelopeParent) {
 		dst = jsonwire.AppendString(append(dst, `,"parentSpanId":`...), e.c.parentSpanID)
-	} else if raw := e.keptRaw("parentSpanId"); raw != "" && e.c.parentSpanID == "" {
+	} else if raw := e.keptRaw("parentSpanId"); raw != "" { // it is there and says nothing
 		dst = append(append(dst, `,"parentSpanId":`...), raw...)
 	}
 	return dst

@@ -43,7 +43,7 @@ func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 		*v = agentevents.JSON(raw)
 	case *agentevents.Opt[int]:
 		var n int
-		if n, err = integer(s); err == nil {
+		if n, err = s.SmallInt(); err == nil {
 			*v = agentevents.Some(n)
 		}
 	case *agentevents.Opt[int64]:
@@ -63,7 +63,7 @@ func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 			v.OK = true
 		}
 	case *int:
-		*v, err = integer(s)
+		*v, err = s.SmallInt()
 	case *int64:
 		*v, err = s.Int()
 	case *float64:
@@ -156,17 +156,6 @@ func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 		return false, false, nil // if it is no JSON at all, keeping it says so
 	}
 	return true, exact, nil
-}
-
-// integer reads an int.
-func integer(s *jsonwire.Scanner) (int, error) {
-	before := *s
-	n, err := s.Int()
-	if err == nil && (n > math.MaxInt || n < math.MinInt) {
-		*s = before
-		return 0, &jsonwire.SyntaxError{Offset: s.Offset(), Msg: "number out of range"}
-	}
-	return int(n), err
 }
 
 // texts reads a list of strings. It reports false, with the value still next,

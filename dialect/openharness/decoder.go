@@ -63,8 +63,8 @@ type Decoder struct {
 	time      time.Time
 	duration  time.Duration
 	tokens    int64
-	turns     int64
-	iteration int64
+	turns     int
+	iteration int
 	cost      float64
 	usage     agentevents.Usage
 	models    map[string]agentevents.Usage
@@ -218,7 +218,7 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 			p.TotalCostUSD = agentevents.Some(d.cost)
 		}
 		if d.seen.has(mNumTurns) {
-			p.NumTurns = agentevents.Some(int(d.turns))
+			p.NumTurns = agentevents.Some(d.turns)
 		}
 		return p
 	case vFlowStart:
@@ -249,7 +249,7 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 	case vLoopIterate:
 		p := &agentevents.LoopIterated{EdgeID: d.text(mEdgeID)}
 		if d.seen.has(mIteration) {
-			p.Iteration = int(d.iteration)
+			p.Iteration = d.iteration
 		}
 		return p
 	case vStatePatch:
@@ -404,9 +404,9 @@ func (d *Decoder) member(s *jsonwire.Scanner, m int) (err error) {
 	case mTokenCount:
 		d.tokens, err = whole(s)
 	case mNumTurns:
-		d.turns, err = whole(s)
+		d.turns, err = wholeInt(s)
 	case mIteration:
-		d.iteration, err = whole(s)
+		d.iteration, err = wholeInt(s)
 	case mTotalCost:
 		d.cost, err = s.Float()
 	case mDuration:
@@ -465,6 +465,17 @@ func whole(s *jsonwire.Scanner) (int64, error) {
 	}
 	*s = probe
 	return int64(f), nil
+}
+
+// wholeInt is whole for an int, which holds less where it has 32 bits.
+func wholeInt(s *jsonwire.Scanner) (int, error) {
+	at := *s
+	n, err := whole(s)
+	if err == nil && int64(int(n)) != n {
+		*s = at
+		return s.SmallInt() // for its error
+	}
+	return int(n), err
 }
 
 // readUsage reads a count of tokens; cache says that there may be counts of

@@ -135,10 +135,7 @@ func parseSnapshot(text string) (*Snapshot, error) {
 		case sEdgeStatus:
 			err = readMap(&s, run.EdgeStatus, wordOf[agentevents.EdgeStatus])
 		case sLoopCounters:
-			err = readMap(&s, run.LoopCounters, func(s *jsonwire.Scanner) (int, error) {
-				n, err := whole(s)
-				return int(n), err
-			})
+			err = readMap(&s, run.LoopCounters, wholeInt)
 		case sInbox:
 			err = out.readInbox(&s)
 		case sAgentSessions:

@@ -238,7 +238,6 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 			if raw, err = s.Raw(); err == nil && (m != eSchemaVersion || raw != "1" || d.o.Profile != SchemaV2) {
 				d.unknown.Add(name, raw)
 			}
-			f.val[0] = raw
 		case eCausationID:
 			if f.causationID, err = s.String(); err == nil && f.causationID == "" {
 				f.spelled = appendPointer(f.spelled, "", `"causationId":`)

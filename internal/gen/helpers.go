@@ -199,17 +199,4 @@ func parseAny(s *jsonwire.Scanner) (JSON, error) {
 	text, err := s.Raw()
 	return JSON(text), err
 }`},
-	{"parseInt", `
-// parseInt reads an int.
-func parseInt(s *jsonwire.Scanner) (int, error) {
-	at := s.Offset()
-	n, err := s.Int()
-	if err != nil {
-		return 0, err
-	}
-	if int64(int(n)) != n { // on 32-bit platforms
-		return 0, &jsonwire.SyntaxError{Offset: at, Msg: "number out of range"}
-	}
-	return int(n), nil
-}`},
 }

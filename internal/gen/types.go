@@ -49,7 +49,7 @@ var scalars = map[shape]scalar{
 	textShape:   {`jsonwire.AppendString(dst, string(%[1]s))`, `parseText[%[2]s](s)`, `%[1]s != ""`, `%[1]s == ""`, `""`},
 	wordShape:   {`jsonwire.AppendString(dst, string(%[1]s))`, `parseText[%[2]s](s)`, `%[1]s != ""`, `%[1]s == ""`, `""`},
 	boolShape:   {`strconv.AppendBool(dst, %[1]s)`, `s.Bool()`, `%[1]s`, `!%[1]s`, `false`},
-	intShape:    {`jsonwire.AppendInt(dst, int64(%[1]s))`, `parseInt(s)`, `%[1]s != 0`, `%[1]s == 0`, `0`},
+	intShape:    {`jsonwire.AppendInt(dst, int64(%[1]s))`, `s.SmallInt()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 	int64Shape:  {`jsonwire.AppendInt(dst, %[1]s)`, `s.Int()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 	uint64Shape: {`jsonwire.AppendUint(dst, %[1]s)`, `s.Uint()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 	floatShape:  {`jsonwire.AppendFloat(dst, %[1]s)`, `s.Float()`, `%[1]s != 0`, `%[1]s == 0`, `0`},

@@ -318,6 +318,17 @@ func (s *Scanner) Int() (int64, error) {
 	return n, nil
 }
 
+// SmallInt is Int for an int, which holds less where it has 32 bits.
+func (s *Scanner) SmallInt() (int, error) {
+	before := s.pos
+	n, err := s.Int()
+	if err == nil && int64(int(n)) != n {
+		s.pos = before
+		return 0, outOfRange(s.text, s.next(), "int")
+	}
+	return int(n), err
+}
+
 // Uint consumes a number and returns it. It is an error if the next value is not
 // a number, has a fraction or an exponent, whatever its value, or is out of
 // range for uint64. -0 is 0.

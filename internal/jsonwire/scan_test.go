@@ -707,3 +707,23 @@ func TestValidUTF8(t *testing.T) {
 		}
 	}
 }
+
+func TestSmallInt(t *testing.T) {
+	var s Scanner
+	s.Reset("[1, -2147483648, 3000000000]")
+	require.NoError(t, s.Array())
+	for _, want := range []int64{1, -2147483648, 3000000000} {
+		ok, err := s.Elem()
+		require.NoError(t, err)
+		require.True(t, ok)
+		at := s.Offset()
+		n, err := s.SmallInt()
+		if int64(int(want)) != want { // where an int has 32 bits
+			require.EqualError(t, err, `found number "3000000000", which is out of range for int at byte 17`)
+			require.Equal(t, at, s.Offset(), "the number is still next")
+			return
+		}
+		require.NoError(t, err)
+		require.EqualValues(t, want, n)
+	}
+}

@@ -559,7 +559,9 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 				name = jsonwire.Quote(as) + ":"
 			}
 		}
-		dst = e.member(dst, name, field, hidden&(1<<i) != 0)
+		// Inside the message the place is not that of the payload, the names are.
+		hide := hidden&(1<<i) != 0 || inner && zero(field) && e.madeUp(bare(sh.names[i]))
+		dst = e.member(dst, name, field, hide)
 	}
 	if inner {
 		dst = append(e.rest(dst), '}')

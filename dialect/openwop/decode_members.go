@@ -1,0 +1,510 @@
+package openwop
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// readPayload reads the payload of a line whose type stands for v. It returns
+// what the payload really is.
+func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error) {
+	switch v {
+	case vAskRequested, vAskResolved, vClarRequested, vClarResolved, vApprovalRequested, vApprovalGranted, vApprovalRejected, vMessage:
+		v = look(*s, f.typ, v)
+	}
+	if v == vUnknown {
+		return v, d.readUnknown(s, f)
+	}
+	if v == vNodeSuspended {
+		check := *s // its members are put together as text, so names are looked at first
+		if err := check.Skip(); err != nil {
+			return v, err
+		}
+	}
+	if err := s.Object(); err != nil {
+		return v, err
+	}
+	var (
+		known = variants[v].members
+		after = &d.after[v]
+		last  int
+	)
+	for {
+		m, name, err := s.Field(memberNames[:], int(after[last]))
+		if err != nil {
+			return v, err
+		}
+		if m < 0 {
+			break
+		}
+		if m == 0 || !known.has(m) {
+			if v == vNodeSuspended {
+				raw, err := s.Raw()
+				if err != nil {
+					return v, err
+				}
+				f.detail(name, raw)
+			} else if err := d.keep(s, "/payload/"+jsonwire.Token(name), name); err != nil {
+				return v, err
+			}
+			if vs := &variants[v]; f.extra == "" && vs.closed(d.o.Profile) && !vs.declares(name) && (d.o.Profile == SchemaV1 || vs.sealed || !hatch(name)) {
+				f.extra = "/payload/" + jsonwire.Token(name)
+			}
+			continue
+		}
+		if f.seen.has(m) {
+			return v, s.Duplicate(name)
+		}
+		after[last], last = uint8(m-1), m
+		f.seen |= 1 << m
+		if err := d.member(s, m, f, v); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// detail adds a member to the details of a node.suspended.
+func (f *fields) detail(name, raw string) {
+	if len(f.details) == 0 {
+		f.details = append(f.details, '{')
+	} else {
+		f.details = append(f.details, ',')
+	}
+	f.details = jsonwire.AppendString(f.details, name)
+	f.details = append(append(f.details, ':'), raw...)
+}
+
+// member reads the value of a member of the payload.
+func (d *Decoder) member(s *jsonwire.Scanner, m int, f *fields, v int) (err error) {
+	switch bit := set(1) << m; {
+	case bit&textMembers != 0:
+		f.val[m], err = s.String()
+	case m == mData:
+		err = d.data(s, f, v)
+	case bit&rawMembers != 0:
+		f.val[m], err = s.Raw()
+	case bit&countMembers != 0:
+		var n uint64
+		at := s.Offset()
+		if n, err = sequence(s); err == nil && n > math.MaxInt32 && (strconv.IntSize == 32 || n > 1<<53) {
+			err = &jsonwire.SyntaxError{Offset: at, Msg: "number out of range"}
+		}
+		f.count[countIndex(m)] = int64(n)
+	case bit&floatMembers != 0:
+		f.number[numberIndex(m)], err = s.Float()
+	case bit&durationMembers != 0:
+		f.duration, err = s.Millis()
+		f.fraction = f.duration%time.Millisecond != 0
+	case m == mError:
+		err = d.errorInfo(s, f)
+	case m == mFrom:
+		err = agentRef(s, &f.from)
+	case m == mTo:
+		err = agentRef(s, &f.to)
+	case m == mAgent:
+		err = agentRef(s, &f.agent)
+	case m == mQuestions:
+		err = d.readQuestions(s, f, "/payload/questions/")
+	}
+	return err
+}
+
+func countIndex(m int) int {
+	switch m {
+	case mSequence:
+		return 0
+	case mAttempt:
+		return 1
+	}
+	return 2
+}
+
+func numberIndex(m int) int {
+	switch m {
+	case mConfidence:
+		return 0
+	case mLimit:
+		return 1
+	}
+	return 2
+}
+
+// readUnknown keeps the payload of a type that the vocabulary does not have,
+// and takes the agent from it.
+func (d *Decoder) readUnknown(s *jsonwire.Scanner, f *fields) (err error) {
+	if f.raw, err = s.Raw(); err == nil {
+		f.val[mAgentID] = agentOf(f.raw)
+		f.seen |= 1 << mAgentID // so that it is cleared
+	}
+	return err
+}
+
+// agentOf returns the agentId of a payload, or "".
+func agentOf(raw string) string {
+	if !strings.Contains(raw, `"agentId"`) {
+		return ""
+	}
+	id := ""
+	jsonwire.Members(raw, func(name, value string) {
+		if name == "agentId" && strings.HasPrefix(value, `"`) {
+			id = jsonwire.Text(value)
+		}
+	})
+	return id
+}
+
+// look returns what the payload that s reads next makes of a type that has
+// several forms.
+func look(s jsonwire.Scanner, typ string, v int) int {
+	if v == vMessage {
+		if isMessage(s) {
+			return v
+		}
+		return vUnknown
+	}
+	if s.Kind() != '{' {
+		if v == vAskRequested || v == vAskResolved {
+			return vUnknown
+		}
+		return v
+	}
+	raw, err := s.Raw()
+	if err != nil {
+		return v // read again, for the error
+	}
+	var (
+		has            set
+		kind, decision string
+	)
+	jsonwire.Members(raw, func(name, text string) {
+		switch name {
+		case "kind":
+			has |= 1 << mKind
+			kind = jsonwire.Text(text)
+		case "data":
+			has |= 1 << mData
+		case "decision":
+			decision = jsonwire.Text(text)
+		case "resumeValue":
+			has |= 1 << mResumeValue
+		case "interruptId":
+			has |= 1 << mInterruptID
+		case "gateId":
+			has |= 1 << mGateID
+		}
+	})
+	switch v {
+	case vClarRequested:
+		if kind == kindClarification && has.has(mData) {
+			return vAskRequested
+		}
+		return v
+	case vClarResolved:
+		if has.has(mResumeValue) {
+			return vAskResolved
+		}
+		return v
+	case vApprovalRequested:
+		if kind == kindApproval && has.has(mData) {
+			return vPermitRequested
+		}
+		return v
+	case vApprovalGranted, vApprovalRejected:
+		if decision == "" || has.has(mGateID) || !has.has(mInterruptID) {
+			return v
+		}
+	}
+	requested := typ == "interrupt.requested"
+	switch {
+	case kind == kindClarification && requested:
+		return vAskRequested
+	case kind == kindClarification:
+		return vAskResolved
+	case kind == kindApproval && requested:
+		return vPermitRequested
+	case (kind == kindApproval || v != vAskResolved) && (decision == "granted" || decision == "rejected"):
+		return vPermitResolved
+	}
+	return vUnknown
+}
+
+// isMessage reports whether the payload that s is before writes a message to
+// the channel of messages.
+func isMessage(s jsonwire.Scanner) bool {
+	if s.Kind() != '{' || s.Object() != nil {
+		return false
+	}
+	channel, value := false, false
+	for !channel || !value {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		switch name {
+		case "channel":
+			text, err := s.String()
+			if err != nil || text != MessageChannel {
+				return false
+			}
+			channel = true
+			continue
+		case "value":
+			if value = textAhead(s, "messageId"); !value {
+				return false
+			}
+		}
+		if s.Skip() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// hasText reports whether an object has a member of that name that is a
+// string.
+func hasText(object, member string) bool {
+	var s jsonwire.Scanner
+	s.Reset(object)
+	return textAhead(s, member)
+}
+
+// textAhead is hasText for the value that s is before.
+func textAhead(s jsonwire.Scanner, member string) bool {
+	if s.Kind() != '{' || s.Object() != nil {
+		return false
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		if name == member {
+			return s.Kind() == '"'
+		}
+		if s.Skip() != nil {
+			return false
+		}
+	}
+}
+
+// data reads the data of an interrupt.requested.
+func (d *Decoder) data(s *jsonwire.Scanner, f *fields, v int) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return err
+		}
+		switch {
+		case v == vAskRequested && name == "questions":
+			if f.dataKeys&1 != 0 {
+				return s.Duplicate(name)
+			}
+			f.dataKeys |= 1
+			err = d.readQuestions(s, f, "/payload/data/questions/")
+		case v == vPermitRequested && name == "title":
+			if f.dataKeys&2 != 0 {
+				return s.Duplicate(name)
+			}
+			f.dataKeys |= 2
+			f.val[mTitle], err = s.String()
+			f.seen |= 1 << mTitle
+		default:
+			err = d.keep(s, "/payload/data/"+jsonwire.Token(name), name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readQuestions reads a list of questions. What a question says beyond the
+// vocabulary is kept under at.
+func (d *Decoder) readQuestions(s *jsonwire.Scanner, f *fields, at string) error {
+	if err := s.Array(); err != nil {
+		return err
+	}
+	f.questions = []agentevents.Question{}
+	for i := 0; ; i++ {
+		ok, err := s.Elem()
+		if err != nil || !ok {
+			return err
+		}
+		if err := s.Object(); err != nil {
+			return err
+		}
+		var (
+			q    agentevents.Question
+			seen set
+		)
+		for {
+			n, name, err := s.Field(questionNames[:], 0)
+			if err != nil {
+				return err
+			}
+			if n < 0 {
+				break
+			}
+			if n > 0 && seen.has(n) {
+				return s.Duplicate(name)
+			}
+			seen |= 1 << n
+			switch n {
+			case 1:
+				q.ID, err = s.String()
+			case 2:
+				q.Question, err = s.String()
+			case 3:
+				var raw string
+				raw, err = s.Raw()
+				q.Schema = agentevents.JSON(raw)
+			default:
+				err = d.keep(s, at+strconv.Itoa(i)+"/"+jsonwire.Token(name), name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !seen.has(1) || !seen.has(2) {
+			f.dataKeys |= badQuestion
+		}
+		f.questions = append(f.questions, q)
+	}
+}
+
+const badQuestion = 1 << 7
+
+var questionNames = [...]string{`"id":`, `"question":`, `"schema":`}
+
+var errorNames = [...]string{`"code":`, `"message":`, `"details":`, `"retryable":`, `"error":`}
+
+// errorInfo reads an error. Its class is called code, and error where the
+// ErrorEnvelope of HTTP answers is used.
+func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var word string
+	last := 0
+	for {
+		n, name, err := s.Field(errorNames[:], last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		last = n
+		if n > 0 {
+			if f.errHas&(1<<(n-1)) != 0 {
+				return s.Duplicate(name)
+			}
+			f.errHas |= 1 << (n - 1)
+		}
+		switch n {
+		case 1:
+			f.err.Code, err = s.String()
+		case 2:
+			f.err.Message, err = s.String()
+		case 3:
+			var raw string
+			raw, err = s.Raw()
+			f.err.Details = agentevents.JSON(raw)
+		case 4:
+			var b bool
+			b, err = s.Bool()
+			f.err.Retryable = agentevents.Some(b)
+		case 5:
+			word, err = s.String()
+		default:
+			err = d.keep(s, "/payload/error/"+jsonwire.Token(name), name)
+			if f.extra == "" && d.o.Profile == SchemaV2 && !hatch(name) {
+				f.extra = "/payload/error/" + jsonwire.Token(name)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.errHas&hasErrorWord == 0:
+	case f.errHas&hasCode == 0:
+		f.err.Code = word
+		f.spelled = appendPointer(f.spelled, "/payload/error", `"error":`)
+	default:
+		d.unknown.Add("/payload/error/error", jsonwire.Quote(word))
+	}
+	if f.errHas&(hasCode|hasErrorWord) == hasCode && f.err.Code == "" {
+		f.spelled = appendPointer(f.spelled, "/payload/error", `"code":`)
+	}
+	if f.errHas&(hasCode|hasErrorWord) == 0 {
+		f.absent = appendPointer(f.absent, "/payload/error", `"code":`)
+	}
+	if f.errHas&hasMessage == 0 {
+		f.absent = appendPointer(f.absent, "/payload/error", `"message":`)
+	}
+	return nil
+}
+
+var refNames = [...]string{`"agentId":`, `"agentSharing":`, `"memoryRef":`, `"modelClass":`}
+
+// agentRef reads an AgentRef. One with members that the vocabulary does not
+// have keeps them itself.
+func agentRef(s *jsonwire.Scanner, ref *agentevents.AgentRef) error {
+	start := s.Offset()
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var (
+		seen set
+		odd  bool
+	)
+	for last := 0; ; {
+		n, name, err := s.Field(refNames[:], last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		last = n
+		if n > 0 && seen.has(n) {
+			return s.Duplicate(name)
+		}
+		seen |= 1 << n
+		var text string
+		if n == 0 {
+			odd = true
+			err = s.Skip()
+		} else if text, err = s.String(); text == "" {
+			odd = true
+		}
+		if err != nil {
+			return err
+		}
+		switch n {
+		case 1:
+			ref.AgentID = text
+		case 2:
+			ref.AgentSharing = agentevents.AgentSharing(text)
+		case 3:
+			ref.MemoryRef = text
+		case 4:
+			ref.ModelClass = agentevents.ModelClass(text)
+		}
+	}
+	if odd || !seen.has(1) {
+		if err := ref.UnmarshalJSON([]byte(s.Text()[start:s.Offset()])); err != nil {
+			return &jsonwire.SyntaxError{Offset: start, Msg: err.Error()}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package openwop
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The members of a payload.
+
+func (w *writer) name(m int) {
+	head := memberHeads[m-1]
+	if w.open {
+		w.open, head = false, head[1:]
+	}
+	w.dst = append(w.dst, head...)
+	w.has |= 1 << m
+}
+
+// str appends a text.
+func (w *writer) str(pointer, s string) {
+	w.dst = jsonwire.AppendString(w.dst, s)
+	if w.careful && !jsonwire.ValidUTF8(s) {
+		w.lose(dialect.Altered, pointer, damagedText)
+	}
+}
+
+const damagedText = "damaged characters were replaced"
+
+// text writes an optional text.
+func (w *writer) text(m int, pointer, s string) {
+	if s == "" && !w.k.spelled.has(m) {
+		return
+	}
+	w.name(m)
+	w.str(pointer, s)
+}
+
+// content writes a required text that may be empty.
+func (w *writer) content(m int, pointer, s string) {
+	if s == "" && w.k.absent.has(m) {
+		return
+	}
+	w.name(m)
+	w.str(pointer, s)
+}
+
+// required writes a required id or name; made stands in its place.
+func (w *writer) required(m int, form IDForm, pointer, s, made string) {
+	if s == "" {
+		if w.k.absent.has(slot(m)) {
+			return
+		}
+		if !w.k.spelled.has(m) || w.p != RFC0002 {
+			s = made
+			w.lose(dialect.Made, pointer, made)
+		}
+	}
+	w.name(m)
+	w.dst = w.id(w.dst, form, pointer, s)
+}
+
+// word writes an optional word of a list, which binds under the schemas.
+func (w *writer) word(m int, pointer, s string, words []string) {
+	if s != "" && w.p != RFC0002 && !slices.Contains(words, s) {
+		w.lose(dialect.Dropped, pointer, "not a word of the schema")
+		return
+	}
+	w.text(m, pointer, s)
+}
+
+// json writes an optional value. Under the schemas it may have to be an object.
+func (w *writer) json(m int, pointer string, v agentevents.JSON, object bool) {
+	if v == "" {
+		return
+	}
+	w.name(m)
+	w.raw(pointer, v, object)
+}
+
+func (w *writer) raw(pointer string, v agentevents.JSON, object bool) {
+	c, err := jsonwire.Compact(string(v))
+	if err != nil {
+		w.fail(agentevents.RuleFieldJSON, pointer, err.Error())
+		return
+	}
+	if object && w.p != RFC0002 && c[0] != '{' {
+		w.lose(dialect.Altered, pointer, `is no object, and stands as "value" in one`)
+		w.dst = append(append(append(w.dst, `{"value":`...), c...), '}')
+		return
+	}
+	w.dst = append(w.dst, c...)
+}
+
+// must is json for a required value.
+func (w *writer) must(m int, pointer string, v, made agentevents.JSON, object bool) {
+	if v == "" {
+		if w.k.absent.has(slot(m)) {
+			return
+		}
+		v = made
+		w.lose(dialect.Made, pointer, string(made))
+	}
+	w.json(m, pointer, v, object)
+}
+
+func (w *writer) integer(m int, pointer string, v agentevents.Opt[int], low int) {
+	if !v.OK {
+		return
+	}
+	if v.V < low {
+		w.fail(RuleRange, pointer, strconv.Itoa(v.V)+" is below "+strconv.Itoa(low))
+	}
+	w.name(m)
+	w.dst = jsonwire.AppendInt(w.dst, int64(v.V))
+}
+
+func (w *writer) float(m int, pointer string, v agentevents.Opt[float64], high float64) {
+	if !v.OK {
+		return
+	}
+	if math.IsNaN(v.V) || math.IsInf(v.V, 0) || v.V > high || v.V < 0 && (w.p != RFC0002 || high == 1) {
+		w.fail(RuleRange, pointer, "is outside its range")
+	}
+	w.name(m)
+	w.dst = jsonwire.AppendFloat(w.dst, v.V)
+}
+
+// millis writes a duration, of which the document has whole milliseconds.
+func (w *writer) millis(m int, pointer string, v agentevents.Opt[time.Duration]) {
+	if !v.OK {
+		return
+	}
+	if v.V < 0 {
+		w.fail(RuleRange, pointer, "is below 0")
+	}
+	w.name(m)
+	if v.V%time.Millisecond != 0 {
+		w.lose(dialect.Altered, pointer, "whole milliseconds")
+	}
+	w.dst = jsonwire.AppendInt(w.dst, v.V.Milliseconds())
+}
+
+// agent writes the acting agent, which the type requires.
+func (w *writer) agent() {
+	w.required(mAgentID, AgentID, "/agentId", w.ev.AgentID, agentevents.CoreSystem)
+}
+
+// anyAgent writes the acting agent where the type has no member for it.
+func (w *writer) anyAgent() {
+	if w.ev.AgentID == "" && !w.k.spelled.has(mAgentID) {
+		return
+	}
+	if !w.undeclared() {
+		w.drop("/agentId", w.ev.AgentID != "")
+		return
+	}
+	w.name(mAgentID)
+	w.dst = w.id(w.dst, AgentID, "/agentId", w.ev.AgentID)
+}
+
+// node writes the node, which stands in the envelope too.
+func (w *writer) node() {
+	id := w.nodeID
+	needed := variants[w.v].required(w.p).has(mNodeID)
+	if other := w.k.get("/payload/nodeId"); other != "" && !(w.p == SchemaV2 && !ValidID(w.p, NodeID, jsonwire.Text(other))) {
+		w.name(mNodeID)
+		w.dst = append(w.dst, other...)
+		return
+	}
+	switch {
+	case id != "" && (needed || !w.k.absent.has(mNodeID)):
+		w.name(mNodeID)
+		w.dst = w.id(w.dst, NodeID, "/nodeId", id)
+	case id == "" && w.k.spelled.has(mNodeID):
+		w.text(mNodeID, "/nodeId", "")
+	}
+}
+
+// errorInfo writes an error.
+func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
+	w.name(mError)
+	w.dst = append(w.dst, '{')
+	sep := ""
+	member := func(name string) {
+		w.dst = append(append(append(append(w.dst, sep...), '"'), name...), `":`...)
+		sep = ","
+	}
+	code, name := v.Code, "code"
+	if w.k.errWord && w.p == RFC0002 {
+		name = "error"
+	}
+	if code == "" && !(w.p == RFC0002 && (w.k.errCode || w.k.errWord)) && !w.k.noCode {
+		code = unknownError
+		w.lose(dialect.Made, "/payload/error/code", code)
+	}
+	if code != "" || !w.k.noCode {
+		member(name)
+		w.str("/payload/error/code", code)
+	}
+	message := v.Message
+	if message == "" && w.p != RFC0002 && !w.k.noMessage {
+		message = code
+		w.lose(dialect.Made, "/payload/error/message", message)
+	}
+	if message != "" || !w.k.noMessage {
+		member("message")
+		w.str("/payload/error/message", message)
+	}
+	if v.Details != "" {
+		member("details")
+		w.raw("/payload/error/details", v.Details, true)
+	}
+	if v.Retryable.OK {
+		member("retryable")
+		w.dst = strconv.AppendBool(w.dst, v.Retryable.V)
+	}
+	w.object("/payload/error/", sep == "", func(n string) bool {
+		return n == "code" || n == "message" || n == "details" || n == "retryable" || n == name || w.p == SchemaV2 && !hatch(n) && !w.k.same(w.p)
+	})
+}
+
+// object writes the kept members below a pointer and ends the object. closed
+// says which of them the object cannot have.
+func (w *writer) object(below string, empty bool, closed func(name string) bool) {
+	if w.k.raw != "" {
+		jsonwire.Members(w.k.raw, func(key, raw string) {
+			name, ok := strings.CutPrefix(key, below)
+			if !ok || strings.Contains(name, "/") {
+				return
+			}
+			name = jsonwire.Untoken(name)
+			if closed(name) {
+				w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
+				return
+			}
+			if !empty {
+				w.dst = append(w.dst, ',')
+			}
+			empty = false
+			w.dst = jsonwire.AppendString(w.dst, name)
+			w.dst = append(append(w.dst, ':'), raw...)
+		})
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// ref writes an AgentRef.
+func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string) {
+	if v.AgentID == "" && made != "" && !w.k.absent.has(m) {
+		v.AgentID = made
+		w.lose(dialect.Made, pointer+"/agentId", made)
+	}
+	w.name(m)
+	if !w.ev.PayloadExtra() {
+		w.dst = w.plainID(append(w.dst, `{"agentId":`...), pointer, v.AgentID)
+		if v.AgentSharing != "" {
+			w.dst = jsonwire.AppendString(append(w.dst, `,"agentSharing":`...), string(v.AgentSharing))
+		}
+		if v.MemoryRef != "" {
+			w.dst = w.plainID(append(w.dst, `,"memoryRef":`...), pointer, v.MemoryRef)
+		}
+		if v.ModelClass != "" {
+			w.dst = jsonwire.AppendString(append(w.dst, `,"modelClass":`...), string(v.ModelClass))
+		}
+		w.dst = append(w.dst, '}')
+		return
+	}
+	raw, err := v.MarshalJSON()
+	if err == nil && w.careful && !(jsonwire.ValidUTF8(v.AgentID) && jsonwire.ValidUTF8(v.MemoryRef)) {
+		w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
+	}
+	w.dst = append(w.dst, raw...)
+}
+
+// refID writes an AgentRef of which there is only place for the id.
+func (w *writer) refID(m int, pointer string, v agentevents.AgentRef, made string) {
+	w.required(m, HandoffID, pointer+"/agentId", v.AgentID, made)
+	raw, _ := v.MarshalJSON() // never fails
+	jsonwire.Members(string(raw), func(name, _ string) { w.drop(pointer+"/"+jsonwire.Token(name), name != "agentId") })
+}

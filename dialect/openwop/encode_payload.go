@@ -1,0 +1,622 @@
+package openwop
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// payload writes the payload.
+func (w *writer) payload() {
+	if u, ok := w.ev.Payload.(*agentevents.Unknown); ok {
+		w.unknown(u)
+		return
+	}
+	w.dst = append(w.dst, '{')
+	w.open = true
+	w.members()
+	vs := &variants[w.v]
+	closed := vs.closed(w.p)
+	w.object("/payload/", w.open, func(n string) bool {
+		if m := numberOf(memberNames[:], n); m != 0 && w.has.has(m) || strings.Contains(w.extra, " "+n+" ") {
+			return true
+		}
+		return closed && !w.k.same(w.p) && !vs.declares(n) && (w.p == SchemaV1 || vs.sealed || !hatch(n))
+	})
+}
+
+// unknown writes the payload of a type that the vocabulary does not have.
+func (w *writer) unknown(u *agentevents.Unknown) {
+	raw := u.Raw
+	if raw == "" {
+		raw = "{}"
+		w.lose(dialect.Made, "/payload", "{}")
+	}
+	w.raw("/payload", raw, false)
+	if id := w.ev.AgentID; id != "" && agentOf(string(raw)) != id {
+		w.drop("/agentId", true)
+	}
+}
+
+// members writes those of the payload that the vocabulary has.
+func (w *writer) members() {
+	ev, rfc := w.ev, w.p == RFC0002
+	tool, arguments, result := mToolName, mInputs, mOutcome
+	if rfc {
+		tool, arguments, result = mToolID, mArguments, mResult
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentReasoned:
+		w.agent()
+		w.content(mReasoning, "/payload/reasoning", p.Reasoning)
+		w.word(mVerbosity, "/payload/verbosity", string(p.Verbosity), verbosities)
+		w.drop("/payload/blockId", p.BlockID != "")
+		w.drop("/payload/tokenCount", p.TokenCount.OK)
+	case *agentevents.AgentReasoningDelta:
+		w.agent()
+		w.content(mDelta, "/payload/delta", p.Delta)
+		index := p.Index
+		if !index.OK && !rfc && !w.quiet && !w.k.absent.has(mSequence) {
+			index = agentevents.Some(w.e.deltaIndex(ev, p.BlockID))
+			w.lose(dialect.Made, "/payload/index", "counted")
+		}
+		w.integer(mSequence, "/payload/index", index, 0)
+		w.word(mVerbosity, "/payload/verbosity", string(p.Verbosity), verbosities)
+		w.drop("/payload/blockId", p.BlockID != "")
+		w.drop("/payload/tokenCount", p.TokenCount.OK)
+	case *agentevents.ToolCalled:
+		w.agent()
+		w.required(tool, PlainID, "/payload/toolId", p.ToolID, "unknown")
+		w.required(mCallID, PlainID, "/payload/callId", p.CallID, w.eventID)
+		if rfc && p.ArgsHash == "" && !w.k.spelled.has(mArgsHash) {
+			w.must(arguments, "/payload/arguments", p.Arguments, "null", false)
+		} else {
+			w.json(arguments, "/payload/arguments", p.Arguments, false)
+		}
+		w.text(mArgsHash, "/payload/argsHash", p.ArgsHash)
+		w.text(mPrincipal, "/payload/principal", p.Principal)
+		w.word(mTransport, "/payload/transport", string(p.Transport), transports)
+		w.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
+		w.drop("/payload/attempt", p.Attempt.OK)
+		w.drop("/payload/retryOf", p.RetryOf != "")
+		w.drop("/payload/attributes", p.Attributes != "")
+	case *agentevents.ToolReturned:
+		w.agent()
+		w.required(tool, PlainID, "/payload/toolId", p.ToolID, "unknown")
+		w.required(mCallID, PlainID, "/payload/callId", p.CallID, w.eventID)
+		w.returned(p, result)
+	case *agentevents.AgentHandoff:
+		made := ev.AgentID
+		if made == "" {
+			made = agentevents.CoreSystem
+		}
+		from := p.From.AgentID
+		if from == "" {
+			from = made
+		}
+		switch {
+		case ev.AgentID == "" && !w.k.absent.has(mFrom):
+			w.lose(dialect.Made, "/agentId", from)
+		case ev.AgentID != from && ev.AgentID != "" && w.undeclared():
+			w.anyAgent()
+		case ev.AgentID != from && ev.AgentID != "":
+			w.lose(dialect.Altered, "/agentId", "it is who hands over")
+		case w.k.spelled.has(mAgentID) && ev.AgentID != "" && w.undeclared():
+			w.anyAgent()
+		}
+		if rfc {
+			if p.From.AgentID != "" || !w.k.absent.has(mFrom) {
+				w.ref(mFrom, "/payload/from", p.From, made)
+			}
+			if p.To.AgentID != "" || !w.k.absent.has(mTo) {
+				w.ref(mTo, "/payload/to", p.To, agentevents.CoreSystem)
+			}
+		} else {
+			w.refID(mFromAgentID, "/payload/from", p.From, made)
+			w.refID(mToAgentID, "/payload/to", p.To, agentevents.CoreSystem)
+		}
+		w.text(mReason, "/payload/reason", p.Reason)
+		if w.undeclared() {
+			w.json(mContext, "/payload/context", p.Context, false)
+		} else {
+			w.drop("/payload/context", p.Context != "")
+		}
+	case *agentevents.AgentDecided:
+		w.agent()
+		w.must(mDecision, "/payload/decision", p.Decision, "null", false)
+		w.float(mConfidence, "/payload/confidence", p.Confidence, 1)
+		if w.undeclared() {
+			w.text(mReasoning, "/payload/reasoning", p.Reasoning)
+		} else {
+			w.drop("/payload/reasoning", p.Reasoning != "")
+		}
+	case *agentevents.OrchestratorDecided:
+		w.agent()
+		decision := p.Decision
+		if !rfc && decision != "" {
+			if why := decisionError(string(decision), w.p, true); why != "" {
+				w.fail(RuleForm, "/payload/decision", why)
+			} else if w.p == SchemaV1 {
+				decision = w.decision1(decision)
+			}
+		}
+		w.must(mDecision, "/payload/decision", decision, `{"kind":"terminate"}`, false)
+		w.integer(mIteration, "/payload/iteration", p.Iteration, 1)
+	case *agentevents.NodeStarted:
+		w.node()
+		if rfc {
+			w.text(mTypeID, "/payload/typeId", p.TypeID)
+		} else {
+			w.required(mTypeID, TypeID, "/payload/typeId", p.TypeID, unknownTypeID)
+		}
+		w.integer(mAttempt, "/payload/attempt", p.Attempt, 0)
+		w.nodeAgent(p.Agent)
+	case *agentevents.NodeCompleted:
+		w.node()
+		w.json(mOutputs, "/payload/outputs", p.Outputs, true)
+		w.millis(mDurationMs, "/payload/durationMs", p.Duration)
+		w.nodeAgent(p.Agent)
+	case *agentevents.NodeFailed:
+		w.node()
+		if p.Error.Message != "" || p.Error.Code != "" || p.Error.Details != "" || p.Error.Retryable.OK || !w.k.absent.has(mError) {
+			w.errorInfo(&p.Error)
+		}
+		w.anyAgent()
+	case *agentevents.NodeSkipped:
+		w.node()
+		w.text(mReason, "/payload/reason", p.Reason)
+		w.anyAgent()
+	case *agentevents.NodeSuspended:
+		w.suspended(p)
+	case *agentevents.CapBreached:
+		w.content(mKind, "/payload/cap", p.Cap)
+		limit, observed := p.Limit, p.Observed
+		if !rfc {
+			if !slices.Contains(capKinds, p.Cap) {
+				w.fail(RuleEnum, "/payload/cap", strconv.Quote(p.Cap)+" is not a kind of the schema")
+			}
+			w.zero(&limit, "/payload/limit", mLimit)
+			w.zero(&observed, "/payload/observed", mObserved)
+		}
+		w.float(mLimit, "/payload/limit", limit, math.MaxFloat64)
+		w.float(mObserved, "/payload/observed", observed, math.MaxFloat64)
+		w.anyAgent()
+	case *agentevents.RunStarted:
+		id := ev.WorkflowID
+		if !rfc && id == "" {
+			id = p.Name
+			if id == "" {
+				id = unknownWorkflow
+			}
+			if !w.k.absent.has(mWorkflowID) {
+				w.lose(dialect.Made, "/workflowId", "")
+			} else {
+				id = ""
+			}
+		}
+		if id != "" {
+			w.name(mWorkflowID)
+			w.dst = w.id(w.dst, WorkflowID, "/workflowId", id)
+		} else if w.k.spelled.has(mWorkflowID) {
+			w.text(mWorkflowID, "/workflowId", "")
+		}
+		w.json(mInputs, "/payload/inputs", p.Inputs, true)
+		w.anyAgent()
+		w.drop("/payload/name", p.Name != "")
+		w.drop("/payload/agent", p.Agent.OK)
+		w.drop("/payload/definition", p.Definition != "")
+	case *agentevents.RunPaused:
+		w.text(mReason, "/payload/reason", p.Reason)
+		w.anyAgent()
+	case *agentevents.RunResumed:
+		w.text(mMessage, "/payload/message", p.Message)
+		w.anyAgent()
+	case *agentevents.RunCompleted:
+		if w.p == SchemaV2 {
+			w.must(mOutputs, "/payload/outputs", p.Outputs, "{}", true)
+		} else {
+			w.json(mOutputs, "/payload/outputs", p.Outputs, true)
+		}
+		w.anyAgent()
+	case *agentevents.RunFailed:
+		info := p.Error
+		if !info.OK && !rfc && !w.k.absent.has(mError) {
+			info = agentevents.Some(agentevents.ErrorInfo{Code: unknownError, Message: unknownError})
+			w.lose(dialect.Made, "/payload/error", unknownError)
+		}
+		if info.OK {
+			w.errorInfo(&info.V)
+		}
+		w.anyAgent()
+	case *agentevents.RunCancelled:
+		w.text(mReason, "/payload/reason", p.Reason)
+		w.anyAgent()
+	case *agentevents.ClarificationRequested:
+		w.asked(p)
+	case *agentevents.ClarificationResolved:
+		w.answered(p)
+	case *agentevents.ApprovalRequested:
+		w.permit(p)
+	case *agentevents.ApprovalGranted:
+		w.permitted("granted", p.ApprovalID, p.ApprovedBy, "/payload/approvedBy", p.Feedback)
+	case *agentevents.ApprovalRejected:
+		w.permitted("rejected", p.ApprovalID, p.RejectedBy, "/payload/rejectedBy", p.Feedback)
+	case *agentevents.MessageCreated:
+		w.message(p)
+	}
+}
+
+// decision1 returns a decision without the members that only SchemaV2 has.
+func (w *writer) decision1(decision agentevents.JSON) agentevents.JSON {
+	if !strings.Contains(string(decision), `"nextWorkerInputs"`) && !strings.Contains(string(decision), `"successCriteria"`) {
+		return decision
+	}
+	out := []byte{'{'}
+	jsonwire.Members(string(decision), func(name, raw string) {
+		if name == "nextWorkerInputs" || name == "successCriteria" {
+			w.drop("/payload/decision/"+name, true)
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(jsonwire.AppendString(out, name), ':'), raw...)
+	})
+	return agentevents.JSON(append(out, '}'))
+}
+
+// zero makes up a required number.
+func (w *writer) zero(v *agentevents.Opt[float64], pointer string, m int) {
+	if !v.OK && !w.k.absent.has(m) {
+		*v = agentevents.Some(0.0)
+		w.lose(dialect.Made, pointer, "0")
+	}
+}
+
+// returned writes what a tool returned.
+func (w *writer) returned(p *agentevents.ToolReturned, result int) {
+	if p.Error.OK {
+		w.drop("/payload/result", p.Result != "")
+		w.errorInfo(&p.Error.V)
+	} else {
+		w.json(result, "/payload/result", p.Result, false)
+	}
+	derived := agentevents.ToolOK
+	if p.Error.OK {
+		derived = agentevents.ToolError
+	}
+	status := p.Status
+	switch {
+	case status == "":
+		status = derived
+		w.lose(dialect.Made, "/payload/status", string(derived))
+	case status == agentevents.ToolCancelled, status == agentevents.ToolInterrupted, w.p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
+		w.lose(dialect.Altered, "/payload/status", "error")
+		status = agentevents.ToolError
+	}
+	if status != derived || w.k.spelled.has(mStatus) {
+		w.name(mStatus)
+		w.str("/payload/status", string(status))
+	}
+	if w.p != RFC0002 && refused(string(status)) {
+		w.drop("/payload/durationMs", p.Duration.OK)
+	} else {
+		w.millis(mDurationMs, "/payload/durationMs", p.Duration)
+	}
+	w.drop("/payload/resultSummary", p.ResultSummary != "")
+	w.drop("/payload/arguments", p.Arguments != "")
+	w.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
+}
+
+// nodeAgent writes the agent of a node, and the one that acts.
+func (w *writer) nodeAgent(ref agentevents.Opt[agentevents.AgentRef]) {
+	if ref.OK && w.undeclared() {
+		w.ref(mAgent, "/payload/agent", ref.V, "")
+	} else {
+		w.drop("/payload/agent", ref.OK)
+	}
+	w.anyAgent()
+}
+
+// suspended writes a node.suspended, whose details are members of the payload.
+func (w *writer) suspended(p *agentevents.NodeSuspended) {
+	w.node()
+	details, err := jsonwire.Compact(string(p.Details))
+	if p.Details == "" {
+		details, err = "", nil
+	}
+	if err != nil {
+		w.fail(agentevents.RuleFieldJSON, "/payload/details", err.Error())
+		return
+	}
+	if details != "" && details[0] != '{' {
+		w.lose(dialect.Altered, "/payload/details", `is no object, and stands as "details" in one`)
+		details = `{"details":` + details + `}`
+	}
+	vs := &variants[vNodeSuspended]
+	write := func(name, raw string) {
+		if w.open {
+			w.open = false
+		} else {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = jsonwire.AppendString(w.dst, name)
+		w.dst = append(append(w.dst, ':'), raw...)
+		w.extra += " " + name + " "
+	}
+	first := func(name string) bool { return name == "interruptId" || name == "kind" }
+	id := false
+	jsonwire.Members(details, func(name, raw string) {
+		if !first(name) {
+			return
+		}
+		if name == "interruptId" {
+			id = true
+			if w.p == SchemaV2 {
+				if n := NormalizeID(w.p, InterruptID, jsonwire.Text(raw)); n != jsonwire.Text(raw) && n != "" {
+					w.lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
+					raw = jsonwire.Quote(n)
+				}
+			}
+		}
+		kinds := interruptKinds1
+		if w.p == SchemaV2 {
+			kinds = interruptKinds2
+		}
+		if name == "kind" && w.p != RFC0002 && !slices.Contains(kinds, jsonwire.Text(raw)) {
+			w.lose(dialect.Dropped, "/payload/details/kind", "not a word of the schema")
+			return
+		}
+		write(name, raw)
+	})
+	if !id && w.p != RFC0002 {
+		made := dialect.DerivedID(w.ev.RunID+"\x00"+w.ev.ID, int(w.ev.Sequence), 3)
+		w.lose(dialect.Made, "/payload/details/interruptId", "")
+		write("interruptId", jsonwire.Quote(NormalizeID(w.p, InterruptID, made)))
+	}
+	w.text(mReason, "/payload/reason", p.Reason)
+	w.anyAgent()
+	jsonwire.Members(details, func(name, raw string) {
+		switch {
+		case first(name):
+		case name == "reason", name == "nodeId", name == "agentId":
+			w.lose(dialect.Dropped, "/payload/details/"+name, "the payload has a member of that name")
+		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name) && !w.k.same(w.p):
+			w.lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), "the profile has no place for it")
+		default:
+			write(name, raw)
+		}
+	})
+}
+
+// questions writes a list of questions, with what was kept of them.
+func (w *writer) questions(list []agentevents.Question, below string) {
+	w.dst = append(w.dst, '[')
+	for i, q := range list {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		at := func(member string) string { return "/payload/questions/" + strconv.Itoa(i) + "/" + member }
+		if w.careful && !jsonwire.ValidUTF8(q.ID) {
+			w.fail(agentevents.RuleFieldUTF8, at("id"), "is not valid UTF-8")
+		}
+		w.dst = jsonwire.AppendString(append(w.dst, `{"id":`...), q.ID)
+		w.dst = jsonwire.AppendString(append(w.dst, `,"question":`...), q.Question)
+		if w.careful && !jsonwire.ValidUTF8(q.Question) {
+			w.lose(dialect.Altered, at("question"), damagedText)
+		}
+		if q.Schema != "" {
+			w.dst = append(w.dst, `,"schema":`...)
+			w.raw(at("schema"), q.Schema, true)
+		}
+		if w.k.raw == "" {
+			w.dst = append(w.dst, '}')
+			continue
+		}
+		w.object(below+strconv.Itoa(i)+"/", false, func(n string) bool { return n == "id" || n == "question" || n == "schema" })
+	}
+	w.dst = append(w.dst, ']')
+}
+
+// asked writes a request for clarification.
+func (w *writer) asked(p *agentevents.ClarificationRequested) {
+	if w.v == vClarRequested {
+		w.node()
+		if !w.k.absent.has(mInterruptID) {
+			w.text(mInterruptID, "/payload/interruptId", p.InterruptID)
+		}
+		if p.Questions != nil || !w.k.absent.has(mQuestions) {
+			w.name(mQuestions)
+			w.questions(p.Questions, "/payload/questions/")
+		}
+		w.anyAgent()
+		return
+	}
+	w.interrupt(kindClarification, "/payload/interruptId", p.InterruptID)
+	w.name(mData)
+	w.dst = append(w.dst, `{"questions":`...)
+	w.questions(p.Questions, "/payload/data/questions/")
+	w.object("/payload/data/", false, func(n string) bool { return n == "questions" })
+	w.drop("/agentId", w.ev.AgentID != "")
+}
+
+// interrupt writes kind and key of an interrupt.requested.
+func (w *writer) interrupt(kind, pointer, id string) {
+	w.name(mKind)
+	w.str("/payload/kind", kind)
+	w.required(mKey, InterruptID, pointer, id, w.eventID)
+}
+
+// answered writes the answer to a request for clarification.
+func (w *writer) answered(p *agentevents.ClarificationResolved) {
+	w.node()
+	if w.v == vClarResolved {
+		if !w.k.absent.has(mInterruptID) {
+			w.text(mInterruptID, "/payload/interruptId", p.InterruptID)
+		}
+		w.must(mAnswers, "/payload/answers", p.Answers, "{}", true)
+		w.text(mAnsweredBy, "/payload/answeredBy", p.AnsweredBy)
+		w.anyAgent()
+		return
+	}
+	w.required(mInterruptID, InterruptID, "/payload/interruptId", p.InterruptID, w.eventID)
+	w.name(mKind)
+	w.str("/payload/kind", kindClarification)
+	w.json(mResumeValue, "/payload/answers", p.Answers, false)
+	if w.undeclared() {
+		w.text(mAnsweredBy, "/payload/answeredBy", p.AnsweredBy)
+	} else {
+		w.drop("/payload/answeredBy", p.AnsweredBy != "")
+	}
+	w.anyAgent()
+}
+
+// free writes a required member that the vocabulary has no field for: as it
+// was kept, or made up.
+func (w *writer) free(below, name, made string) {
+	raw := w.k.get(below + name)
+	if raw == "" {
+		raw = made
+		w.lose(dialect.Made, "/openwop/"+jsonwire.Token(below+name), "")
+	}
+	if w.dst[len(w.dst)-1] != '{' {
+		w.dst = append(w.dst, ',')
+	}
+	w.open = false
+	w.dst = jsonwire.AppendString(w.dst, name)
+	w.dst = append(append(w.dst, ':'), raw...)
+	w.extra += " " + name + " "
+}
+
+// permit writes a request for approval.
+func (w *writer) permit(p *agentevents.ApprovalRequested) {
+	artifact, what := p.CallID, toolCallType
+	if artifact == "" {
+		artifact, what = p.ApprovalID, actionType
+	}
+	if w.v == vApprovalRequested {
+		w.node()
+		if !w.k.absent.has(mInterruptID) {
+			w.text(mInterruptID, "/payload/approvalId", p.ApprovalID)
+		}
+		if w.p == SchemaV1 || w.k.get("/payload/artifactId") != "" {
+			w.free("/payload/", "artifactId", jsonwire.Quote(artifact))
+		}
+		if w.p == SchemaV1 || w.k.get("/payload/artifactType") != "" {
+			w.free("/payload/", "artifactType", jsonwire.Quote(what))
+		}
+		w.text(mTitle, "/payload/action", p.Action)
+		if w.p == SchemaV1 || w.k.get("/payload/actions") != "" {
+			w.free("/payload/", "actions", `["accept","reject"]`)
+		}
+		w.text(mReason, "/payload/reason", p.Reason)
+		w.text(mScope, "/payload/scope", p.Scope)
+		w.text(mRisk, "/payload/risk", p.Risk)
+		w.text(mCallID, "/payload/callId", p.CallID)
+		w.text(mToolID, "/payload/toolId", p.ToolID)
+		w.json(mArguments, "/payload/arguments", p.Arguments, false)
+		w.millis(mTimeoutMs, "/payload/timeoutMs", p.Timeout)
+		w.anyAgent()
+		return
+	}
+	w.interrupt(kindApproval, "/payload/approvalId", p.ApprovalID)
+	w.name(mData)
+	w.dst = append(w.dst, '{')
+	w.free("/payload/data/", "artifactId", jsonwire.Quote(artifact))
+	w.free("/payload/data/", "artifactType", jsonwire.Quote(what))
+	title := p.Action
+	if title == "" {
+		title = kindApproval
+		w.lose(dialect.Made, "/payload/action", title)
+	}
+	w.dst = append(w.dst, `,"title":`...)
+	w.str("/payload/action", title)
+	w.free("/payload/data/", "actions", `["accept","reject"]`)
+	w.object("/payload/data/", false, func(n string) bool {
+		return n == "artifactId" || n == "artifactType" || n == "title" || n == "actions"
+	})
+	w.millis(mTimeoutMs, "/payload/timeoutMs", p.Timeout)
+	w.drop("/payload/reason", p.Reason != "")
+	w.drop("/payload/scope", p.Scope != "")
+	w.drop("/payload/risk", p.Risk != "")
+	w.drop("/payload/callId", p.CallID != "")
+	w.drop("/payload/toolId", p.ToolID != "")
+	w.drop("/payload/arguments", p.Arguments != "")
+	w.drop("/agentId", w.ev.AgentID != "")
+}
+
+// permitted writes the answer to a request for approval.
+func (w *writer) permitted(decision, id, by, byPointer, feedback string) {
+	if w.v != vPermitResolved {
+		w.required(mGateID, PlainID, "/payload/approvalId", id, w.eventID)
+		if w.p == RFC0002 {
+			w.text(mPrincipal, byPointer, by)
+		} else {
+			w.required(mPrincipal, PlainID, byPointer, by, unknownPerson)
+		}
+		if w.v == vApprovalRejected {
+			w.text(mReason, "/payload/feedback", feedback)
+		} else {
+			w.drop("/payload/feedback", feedback != "")
+		}
+		w.drop("/agentId", w.ev.AgentID != "")
+		return
+	}
+	w.node()
+	w.required(mInterruptID, InterruptID, "/payload/approvalId", id, w.eventID)
+	w.name(mKind)
+	w.str("/payload/kind", kindApproval)
+	if n := len([]rune(feedback)); w.p == SchemaV2 && n > 64 {
+		w.lose(dialect.Altered, "/payload/feedback", "cut after 64 characters")
+		feedback = string([]rune(feedback)[:64])
+	}
+	w.text(mReason, "/payload/feedback", feedback)
+	w.name(mDecision)
+	w.str("/payload/decision", decision)
+	if w.undeclared() {
+		w.text(mPrincipal, byPointer, by)
+	} else {
+		w.drop(byPointer, by != "")
+	}
+	w.anyAgent()
+}
+
+// message writes a message as what is written to a channel.
+func (w *writer) message(p *agentevents.MessageCreated) {
+	w.name(mChannel)
+	w.str("", MessageChannel)
+	w.name(mValue)
+	m := &p.Message
+	if m.Content == "" {
+		w.said = *m
+		m = &w.said
+		m.Content = "null"
+		w.lose(dialect.Made, "/payload/message/content", "null")
+	}
+	out, err := m.AppendJSON(w.dst)
+	if err != nil {
+		w.fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
+		return
+	}
+	w.dst = out
+	if r := w.k.get("/payload/reducer"); r != "" && w.p == RFC0002 {
+		w.name(mReducer)
+		w.dst = append(w.dst, r...)
+	} else if w.p != RFC0002 || !w.k.absent.has(mReducer) {
+		w.name(mReducer)
+		w.str("", reducer(w.p))
+	}
+	if t := w.k.get("/payload/writtenAt"); t != "" {
+		w.name(mWrittenAt)
+		w.dst = append(w.dst, t...)
+	} else if w.p != RFC0002 || !w.k.absent.has(mWrittenAt) {
+		w.name(mWrittenAt)
+		w.dst = w.times.Append(w.dst, w.ev.Time)
+	}
+	w.drop("/agentId", w.ev.AgentID != "")
+}

@@ -510,7 +510,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 			hidden |= 1 << 0
 		}
 	case *agentevents.AgentStarted:
-		if e.madeUp("parentSpanId") {
+		if e.madeUp("parentSpanId") || e.keeps("/payload/parentSpanId") { // the envelope has it
 			hidden |= 1 << 3
 		}
 	case *agentevents.MessageCreated:
@@ -711,6 +711,9 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 	if !hidden && (raw == "" || !says(field, raw)) {
 		mark := len(dst)
 		if dst = e.value(dst, name, field); len(dst) > mark {
+			if raw != "" { // the event says something else now
+				e.drop("/"+string(Name)+"/"+jsonwire.Token(string(e.place)+"/"+jsonwire.Token(bare(name))), true)
+			}
 			return dst
 		}
 	}
@@ -886,6 +889,11 @@ func (e *Encoder) keptRaw(name string) string {
 		}
 	}
 	return ""
+}
+
+// keeps reports whether something was kept under a name.
+func (e *Encoder) keeps(name string) bool {
+	return e.own && slices.ContainsFunc(e.kept.members, func(m keptMember) bool { return m.name == name })
 }
 
 // keptMember is keptRaw for a member of the object at e.place.

@@ -108,6 +108,7 @@ type attrs struct {
 	tool, call, result, step    string
 	description, subagent, task string
 	from, to, reason, arguments string
+	value                       string // the whole result
 	turn                        int
 	isError                     bool
 }

@@ -57,6 +57,9 @@
 //   - A handoff that ends with error or cancelled was not accepted: span.recorded.
 //   - A span that does not say what it is about is span.recorded.
 //   - Arguments are kept as they are: a list of pairs of texts or an object.
+//   - A tool's result stands as it is beside the text that KAOS has for it: the
+//     free attributes take a member result. Without a summary the first 200
+//     bytes of its text stand as result_summary, and are not read as one.
 //
 // A memory_event of kind summarized whose attributes count tokens_before or
 // tokens_after is context.compacted; KAOS itself has no names for those counts.

@@ -362,24 +362,16 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	}
 	dst = e.boundary(dst, ev, span, b)
 	dst = e.call(dst, p.CallID, p.ToolID, span)
-	summary, json := p.ResultSummary, "" // the one or the other
+	summary, result := p.ResultSummary, ""
 	if p.Result != "" {
-		l.Add(ev, dialect.Dropped, "/payload/result", "the document has a text for it")
-		raw := e.json(ev, "/payload/result", p.Result)
-		if summary == "" && raw != "" {
-			if raw[0] == '"' {
-				summary = jsonwire.Text(raw)
-			} else {
-				json = raw
-			}
-			if summary != "" || json != "" {
-				l.Add(ev, dialect.Made, "/payload/resultSummary", "the text of the result")
-			}
+		result = e.json(ev, "/payload/result", p.Result)
+		made := summaryOf(result)
+		if summary != "" && summary == made {
+			l.Add(ev, dialect.Dropped, "/payload/resultSummary", "it is what stands for a result without one")
 		}
+		summary = orElse(summary, made)
 	}
-	if json != "" {
-		dst = jsonwire.AppendQuoted(append(dst, `,"result_summary":`...), json)
-	} else if summary != "" || b.phase == "complete" && !e.keeps("result_summary") {
+	if summary != "" || b.phase == "complete" && !e.keeps("result_summary") {
 		dst = jsonwire.AppendString(append(dst, `,"result_summary":`...), summary)
 	}
 	if b.phase == "complete" && (failed || !e.keeps("is_error")) {
@@ -391,6 +383,9 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		} else {
 			l.Add(ev, dialect.Dropped, "/payload/arguments", "the start has them")
 		}
+	}
+	if result != "" {
+		dst = append(append(dst, `,"result":`...), result...)
 	}
 	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
 	return dst

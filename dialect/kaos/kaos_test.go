@@ -678,7 +678,8 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	require.Equal(t, back[3].SpanID, back[4].SpanID)
 	require.NotEqual(t, back[1].SpanID, back[3].SpanID)
 	require.Equal(t, back[0].SpanID, back[5].SpanID)
-	require.Equal(t, "text", back[2].Payload.(*agentevents.ToolReturned).ResultSummary)
+	require.Equal(t, agentevents.JSON(`"text"`), back[2].Payload.(*agentevents.ToolReturned).Result)
+	require.Empty(t, back[2].Payload.(*agentevents.ToolReturned).ResultSummary, "what stands for it is not taken for one")
 	require.False(t, back[2].Payload.(*agentevents.ToolReturned).OneEvent)
 	require.Equal(t, "forbidden", back[4].Payload.(*agentevents.ToolReturned).Error.V.Code)
 	require.Equal(t, agentevents.JSON("7"), dialect.Unknown(&back[5], Name, "/attributes/tokens_used"))
@@ -688,7 +689,7 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 			made[l.Pointer] = true
 		}
 	}
-	require.True(t, made["/spanId"] && made["/sessionId"] && made["/payload/resultSummary"])
+	require.True(t, made["/spanId"] && made["/sessionId"])
 
 	_, err := e.Append(nil, at(6, &agentevents.RunPaused{}))
 	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
@@ -982,4 +983,36 @@ func TestVariants(t *testing.T) {
 		seen[typ] = true
 	}
 	require.Len(t, seen, 13)
+}
+
+// A result comes back as it was, with its summary or without.
+func TestResults(t *testing.T) {
+	long := strings.Repeat("0123456789", 19) + "123456789é0" // the 200th byte is in the middle of a character
+	for _, c := range []struct {
+		result           agentevents.JSON
+		summary, written string
+	}{
+		{`{"hits":[1,"a\"b"]}`, "", `"result_summary":"{\"hits\":[1,\"a\\\"b\"]}","is_error":false,"result":{"hits":[1,"a\"b"]}}`},
+		{`{"hits":3}`, "3 hits", `"result_summary":"3 hits","is_error":false,"result":{"hits":3}}`},
+		{`"text"`, "", `"result_summary":"text","is_error":false,"result":"text"}`},
+		{`""`, "", `"result_summary":"","is_error":false,"result":""}`},
+		{`null`, "", `"result_summary":"null","is_error":false,"result":null}`},
+		{agentevents.JSON(`"` + long + `"`), "", `"result_summary":"` + long[:199] + `","is_error":false,"result":"` + long + `"}`},
+		{"", "3 hits", `"result_summary":"3 hits","is_error":false}`},
+		{"", "", `"result_summary":"","is_error":false}`},
+	} {
+		p := &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK, OneEvent: true, Result: c.result, ResultSummary: c.summary}
+		ev := agentevents.Event{RunID: "r", SpanID: "s", Scope: agentevents.Scope{SessionID: "s"}, Time: time.Unix(1, 0), Payload: p}
+		e := NewEncoder(EncoderOptions{})
+		line, err := e.Append(nil, ev)
+		require.NoError(t, err)
+		require.Contains(t, string(line), c.written)
+		require.Empty(t, e.Losses())
+		require.Equal(t, p, decodeAll(t, string(line))[0].Payload)
+	}
+
+	e := NewEncoder(EncoderOptions{})
+	_, err := e.Append(nil, agentevents.Event{RunID: "r", Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "t", OneEvent: true, Result: `"text"`, ResultSummary: "text"}})
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(e.Losses()), "/payload/resultSummary", "a summary that cannot be told from the one that is made up")
 }

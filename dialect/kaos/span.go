@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -103,6 +104,9 @@ func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
 	switch n {
 	case aArguments:
 		a.arguments, err = s.Raw()
+		return true, err
+	case aResult:
+		a.value, err = s.Raw()
 		return true, err
 	case aIsError:
 		if kind == 't' || kind == 'f' {
@@ -428,6 +432,12 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	p := &agentevents.ToolReturned{
 		CallID: call, ToolID: tool, Status: agentevents.ToolOK, ResultSummary: a.result, Duration: l.duration, OneEvent: !open,
 	}
+	if a.value != "" {
+		p.Result = agentevents.JSON(a.value)
+		if a.result == summaryOf(a.value) {
+			p.ResultSummary = "" // there was none
+		}
+	}
 	if !open {
 		p.Arguments = agentevents.JSON(a.arguments)
 	} else if a.arguments != "" {
@@ -445,6 +455,25 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	d.keepError(l)
 	return p
+}
+
+// maxSummary is how many bytes of a result are its summary.
+const maxSummary = 200
+
+// summaryOf returns what stands as the summary of a result without one, which
+// is JSON without blanks: the beginning of its text.
+func summaryOf(result string) string {
+	if strings.HasPrefix(result, `"`) {
+		result = jsonwire.Text(result)
+	}
+	if len(result) <= maxSummary {
+		return result
+	}
+	n := maxSummary
+	for !utf8.RuneStart(result[n]) {
+		n--
+	}
+	return result[:n]
 }
 
 func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevents.Payload {

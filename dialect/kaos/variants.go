@@ -214,12 +214,13 @@ const (
 	aFromAgent
 	aToAgent
 	aReason
+	aResult // not of the document: beside the summary
 	numAttrs
 )
 
 var attrNames = []string{
 	`"tool_name":`, `"call_id":`, `"arguments":`, `"result_summary":`, `"is_error":`, `"step_id":`, `"description":`, `"turn_number":`,
-	`"subagent_name":`, `"task":`, `"from_agent":`, `"to_agent":`, `"reason":`,
+	`"subagent_name":`, `"task":`, `"from_agent":`, `"to_agent":`, `"reason":`, `"result":`,
 }
 
 // attrSet is a set of attributes, bit n for attribute n.
@@ -238,9 +239,9 @@ var wanted = [numSubjects][numPhases]attrSet{
 	},
 	sTool: {
 		pStart:     1<<aToolName | 1<<aCallID | 1<<aArguments,
-		pComplete:  1<<aToolName | 1<<aCallID | 1<<aArguments | 1<<aResultSummary | 1<<aIsError,
-		pError:     1<<aToolName | 1<<aCallID | 1<<aArguments | 1<<aResultSummary,
-		pCancelled: 1<<aToolName | 1<<aCallID | 1<<aArguments | 1<<aResultSummary,
+		pComplete:  1<<aToolName | 1<<aCallID | 1<<aArguments | 1<<aResult | 1<<aResultSummary | 1<<aIsError,
+		pError:     1<<aToolName | 1<<aCallID | 1<<aArguments | 1<<aResult | 1<<aResultSummary,
+		pCancelled: 1<<aToolName | 1<<aCallID | 1<<aArguments | 1<<aResult | 1<<aResultSummary,
 	},
 	sSubagent: {
 		pStart:     1<<aSubagentName | 1<<aTask,

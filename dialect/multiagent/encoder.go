@@ -39,6 +39,7 @@ type Encoder struct {
 	pending []loss
 	common  uint8 // common losses, by bit
 	damaged bool  // it holds what no line can carry
+	texts   int   // where the payload ends, and with it what texts of the event say
 
 	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
 
@@ -103,8 +104,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	mark := len(dst)
 	dst = e.line(dst, &ev, sh)
-	if e.damaged || bytes.IndexByte(dst[mark:], 0xef) >= 0 {
-		// Damaged text comes out as U+FFFD, which begins with this byte.
+	if e.damaged || bytes.IndexByte(dst[mark:e.texts], 0xef) >= 0 {
+		// Damaged text comes out as U+FFFD, which begins with this byte. The
+		// members after the payload have none, and a processor would wait for
+		// them: they were just written.
 		if _, err := ev.AppendJSON(nil); err != nil {
 			return dst[:mark], err
 		}
@@ -230,6 +233,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 		dst = append(dst, e.types[sh]...)
 		dst = e.payload(dst, ev, sh, agentInPayload)
 	}
+	e.texts = len(dst)
 	dst = append(dst, `,"timestamp":`...)
 	if raw := e.keptRaw("timestamp"); raw != "" && ev.Time.IsZero() {
 		dst = append(dst, raw...)

@@ -371,9 +371,17 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 			dst = e.object(dst, name, usageNames, f[:])
 		}
 	case *agentevents.Opt[agentevents.Totals]:
-		if v.OK {
+		switch {
+		case !v.OK:
+		case e.own:
 			f := totalsFields(&v.V)
 			dst = e.object(dst, name, totalsNames, f[:])
+		default:
+			dst = append(head(dst, name), '{')
+			for i, n := range [...]int{v.V.Steps, v.V.ToolCalls, v.V.AuditCheckpoints, v.V.AuditsPassed, v.V.AuditsFailed} {
+				dst = jsonwire.AppendInt(head(dst, totalsNames[i]), int64(n))
+			}
+			dst = append(dst, '}')
 		}
 	case *map[string]agentevents.Usage:
 		if len(*v) > 0 {

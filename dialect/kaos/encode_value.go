@@ -233,7 +233,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	e.losses.Add(ev, dialect.Altered, pointer, "written as pairs of texts")
 	s.Reset(text)
 	if s.Kind() != '{' {
-		dst = jsonwire.AppendQuoted(append(dst, `[["arguments",`...), text)
+		dst = jsonwire.AppendString(append(dst, `[["arguments",`...), text)
 		return append(dst, "]]"...)
 	}
 	dst = append(dst, '[')
@@ -250,7 +250,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 		if value, _ := s.Raw(); value != "" && value[0] == '"' {
 			dst = append(dst, value...)
 		} else {
-			dst = jsonwire.AppendQuoted(dst, value)
+			dst = jsonwire.AppendString(dst, value)
 		}
 		dst = append(dst, ']')
 	}

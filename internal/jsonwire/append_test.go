@@ -49,19 +49,6 @@ func TestAppendString(t *testing.T) {
 	}
 }
 
-// AppendQuoted writes what AppendString does.
-func TestAppendQuoted(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for n := range 3000 {
-		text := make([]byte, 0, 64)
-		for range n % 40 {
-			text = append(text, []string{`"`, `"`, `\`, "a", "bc", "é", "世", "😀", "/", " "}[r.IntN(10)]...)
-		}
-		before := make([]byte, r.IntN(3), 3+r.IntN(80))
-		require.Equal(t, string(AppendString(before, string(text))), string(AppendQuoted(bytes.Clone(before), string(text))), "%q", text)
-	}
-}
-
 // Every byte below 0x80 at every position of the word that the fast loop loads.
 func TestAppendStringExhaustive(t *testing.T) {
 	for c := range byte(0x80) {

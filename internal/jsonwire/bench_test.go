@@ -44,23 +44,6 @@ func BenchmarkAppendString(b *testing.B) {
 	}
 }
 
-// JSON inside a string, by the way for any text and by that for known text.
-func BenchmarkAppendQuoted(b *testing.B) {
-	text := benchText(`{"path":"a/b.go","line":12,"text":"func main() {"},`, 500)
-	for _, bm := range []struct {
-		name   string
-		append func([]byte, string) []byte
-	}{{"known", AppendQuoted}, {"any", AppendString}} {
-		b.Run(bm.name, func(b *testing.B) {
-			buf := make([]byte, 0, 64<<10)
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				buf = bm.append(buf[:0], text)
-			}
-		})
-	}
-}
-
 // Many short strings, no two of the same length in a row: the cost of one that
 // the processor could not foresee.
 func BenchmarkAppendStrings(b *testing.B) {

@@ -42,13 +42,6 @@ func allNonPlain(w uint64) uint64 {
 	return (^(((v ^ lo*2) + lo*(0x80-0x21)) & ((v ^ lo*'\\') + lo*0x7F)) | w) & hi
 }
 
-// slashed returns a word with the top bit set of every byte of w that is written
-// behind a backslash and nothing else: the quote and the backslash.
-func slashed(w uint64) uint64 {
-	v := w &^ hi
-	return ^(((v^lo*'"')+lo*0x7F)&((v^lo*'\\')+lo*0x7F) | w) & hi
-}
-
 // firstByte returns the index of the byte that holds the lowest set bit of m.
 func firstByte(m uint64) int { return bits.TrailingZeros64(m) / 8 }
 

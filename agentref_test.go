@@ -111,3 +111,24 @@ func TestConversationMessageIsJSONByItself(t *testing.T) {
 	}
 	require.Error(t, m.UnmarshalJSON([]byte(`{} {}`)))
 }
+
+// A message is appended as it is marshalled, and not at all when it is damaged.
+func TestAppendMessage(t *testing.T) {
+	m := ConversationMessage{MessageID: "m1", From: "coder", Content: ` {"a": 1} `, Role: "agent"}
+	line, err := m.AppendJSON([]byte("x"))
+	require.NoError(t, err)
+	marshalled, err := json.Marshal(m)
+	require.NoError(t, err)
+	require.Equal(t, "x"+string(marshalled), string(line))
+
+	for pointer, broken := range map[string]ConversationMessage{
+		"/payload/message/content":   {MessageID: "m1", Content: `{"a":`},
+		"/payload/message/messageId": {MessageID: "m\xff", Content: `1`},
+	} {
+		line, err := broken.AppendJSON([]byte("x"))
+		var rule *InvariantError
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, pointer, rule.Pointer)
+		require.Equal(t, "x", string(line))
+	}
+}

@@ -582,29 +582,29 @@ func (e *Event) writable() *fieldError {
 	}
 	// A broken rule need not keep the payload from being written; see whether
 	// it holds something that does.
-	if _, unknown := p.(*Unknown); unknown || !writable(reflect.ValueOf(p).Elem()) {
+	if _, unknown := p.(*Unknown); unknown || !writable(reflect.ValueOf(p).Elem(), false) {
 		return err.in("payload")
 	}
 	return nil
 }
 
-// writable looks for values that JSON cannot express. It is slow, and called
-// only for payloads that break a rule.
-func writable(v reflect.Value) bool {
+// writable looks for values that JSON cannot express; damaged text is one unless
+// it is content. It is slow, and called only for payloads that break a rule.
+func writable(v reflect.Value, content bool) bool {
 	switch v.Kind() {
 	case reflect.String:
-		return v.Type() == reflect.TypeFor[JSON]() || jsonwire.ValidUTF8(v.String())
+		return content || v.Type() == reflect.TypeFor[JSON]() || jsonwire.ValidUTF8(v.String())
 	case reflect.Float64:
 		return !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
 	case reflect.Slice:
 		for i := range v.Len() {
-			if !writable(v.Index(i)) {
+			if !writable(v.Index(i), content) {
 				return false
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if !writable(it.Key()) || !writable(it.Value()) {
+			if !writable(it.Key(), content) || !writable(it.Value(), content) {
 				return false
 			}
 		}
@@ -613,7 +613,12 @@ func writable(v reflect.Value) bool {
 			return t.UTC().Year() >= 0 && t.UTC().Year() <= 9999
 		}
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("class") != "content" && !writable(v.Field(i)) {
+			f := v.Type().Field(i)
+			inside := content // a message is content, but its ids are not
+			if class := f.Tag.Get("class"); class != "" {
+				inside = class == "content"
+			}
+			if f.IsExported() && !writable(v.Field(i), inside) {
 				return false
 			}
 		}

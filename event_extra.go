@@ -66,7 +66,7 @@ func (e *Event) SetExtra(name string, value JSON) error {
 				continue
 			}
 		}
-		b.putText(anchor, what, text)
+		putText(&b, anchor, what, text)
 	}
 	if raw != "" {
 		b.put(len(envelopeFields), unknownMember, name, raw)

@@ -90,19 +90,23 @@ func (b *extrasBuilder) spelled(field int, name, raw string) {
 func (b *extrasBuilder) missing(field int, name string) { b.put(field, missingMember, name, "") }
 
 func (b *extrasBuilder) put(anchor int, what byte, name, raw string) {
-	text := jsonwire.AppendString(nil, name)
+	var stack [128]byte // most are short
+	text := jsonwire.AppendString(stack[:0], name)
 	if what != missingMember {
 		text = append(append(text, ':'), raw...)
 	}
-	b.putText(anchor, what, string(text))
+	putText(b, anchor, what, text)
 }
 
 // putText adds an entry. Anchors never go down: members are written in the order
 // of the fields, and what came after one of them comes after it again.
-func (b *extrasBuilder) putText(anchor int, what byte, text string) {
+func putText[T ~string | ~[]byte](b *extrasBuilder, anchor int, what byte, text T) {
 	if what != missingMember {
 		anchor = max(anchor, b.anchor)
 		b.anchor = anchor
+	}
+	if b.buf == nil {
+		b.buf = make([]byte, 0, len(text)+2+binary.MaxVarintLen32)
 	}
 	b.buf = append(b.buf, byte(anchor), what)
 	b.buf = binary.AppendUvarint(b.buf, uint64(len(text)))

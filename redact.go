@@ -441,7 +441,7 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		}
 		object = c.rewrite(Field{Kind: c.kind, Class: ClassContent}, object, act != Scan)
 		changed = changed || object[1:len(object)-1] != text
-		b.putText(anchor, what, object[1:len(object)-1])
+		putText(&b, anchor, what, object[1:len(object)-1])
 	}
 	c.names = nil
 	if !changed {

@@ -1,8 +1,10 @@
 package agentevents
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -55,6 +57,10 @@ func (e *Event) SetExtra(name string, value JSON) error {
 			return fmt.Errorf("agentevents: extra member %q: %w", name, err)
 		}
 	}
+	if e.extra == "" {
+		e.extra = oneExtra(name, raw)
+		return nil
+	}
 	var b extrasBuilder
 	for x := e.extra; x != ""; {
 		anchor, what, text, rest := x.next()
@@ -73,6 +79,25 @@ func (e *Event) SetExtra(name string, value JSON) error {
 	}
 	e.extra = b.done()
 	return nil
+}
+
+// oneExtra returns the extras of an object with one unknown member at its end,
+// or none if raw is empty.
+func oneExtra(name, raw string) extras {
+	if raw == "" {
+		return ""
+	}
+	var stack [64]byte
+	head := append(stack[:0], byte(len(envelopeFields)), unknownMember)
+	var quoted [64]byte
+	member := append(jsonwire.AppendString(quoted[:0], name), ':')
+	head = binary.AppendUvarint(head, uint64(len(member)+len(raw)))
+	var b strings.Builder
+	b.Grow(len(head) + len(member) + len(raw))
+	b.Write(head)
+	b.Write(member)
+	b.WriteString(raw)
+	return extras(b.String())
 }
 
 // PayloadExtra reports whether the payload, or a value inside it, has members

@@ -131,6 +131,42 @@ func seconds(s *jsonwire.Scanner) (sec, ns int64, err error) {
 	return sec, ns, nil
 }
 
+// A secondCache reads the readings of a log, in which one second is mostly the
+// same as that of the time before. The zero secondCache is ready.
+type secondCache struct {
+	text []byte // the digits of sec and the point
+	sec  int64
+}
+
+// read is seconds.
+func (m *secondCache) read(s *jsonwire.Scanner) (sec, ns int64, err error) {
+	before := *s
+	s.Kind()
+	at := s.Offset()
+	if s.Skip() == nil {
+		num := s.Text()[at:s.Offset()]
+		if n := len(m.text); n > 0 && len(num) > n && len(num) <= n+9 && num[:n] == string(m.text) {
+			scale := int64(1e9)
+			for i := n; i < len(num) && num[i]-'0' <= 9; i++ {
+				scale /= 10
+				ns += int64(num[i]-'0') * scale
+				if i == len(num)-1 {
+					return m.sec, ns, nil
+				}
+			}
+		}
+	}
+	*s = before
+	sec, ns, err = seconds(s)
+	if end := s.Offset(); err == nil && sec >= 0 {
+		num := s.Text()[at:end]
+		if point := strings.IndexByte(num, '.'); point > 0 && strings.IndexAny(num, "eE-") < 0 && ns < 1e9 {
+			m.sec, m.text = sec, append(m.text[:0], num[:point+1]...)
+		}
+	}
+	return sec, ns, err
+}
+
 // parseSeconds converts a valid JSON number.
 func parseSeconds(num string) (sec, ns int64, ok bool) {
 	digits, neg := strings.CutPrefix(num, "-")

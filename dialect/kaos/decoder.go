@@ -51,8 +51,9 @@ type Decoder struct {
 	rest    dialect.Unknowns // attributes that become no field
 	after   [numAttrs]uint8  // the attribute that came last time after another one
 
-	open openMap[spanKey, openSpan]
-	ids  map[idKey]int // how many of the spans that are in the maps of open have the id
+	second secondCache
+	open   openMap[spanKey, openSpan]
+	ids    map[idKey]int // how many of the spans that are in the maps of open have the id
 
 	frame frame
 }
@@ -332,7 +333,7 @@ func (d *Decoder) read(l *line) error {
 		case n > numBase:
 			err = d.member(s, l, n)
 		case n == mTimestamp:
-			l.sec, l.ns, err = seconds(s)
+			l.sec, l.ns, err = d.second.read(s)
 			l.timeAt = s.Offset()
 		case n == mSequence:
 			l.sequence, err = s.Int()

@@ -18,8 +18,19 @@ func Hash[T ~string | ~[]byte](text T) uint64 {
 	)
 	i, n := 0, len(text)
 	h := uint64(n) * k0
-	// Two independent halves: multiplications overlap.
+	// Independent lanes: multiplications overlap.
 	a, b := h^k2, h^k3
+	if n >= 128 {
+		c, d := h^k0, h^k1
+		for ; n-i >= 64; i += 64 {
+			t := text[i : i+64]
+			a = mix(a^word(t, 0), word(t, 8)^k1)
+			b = mix(b^word(t, 16), word(t, 24)^k2)
+			c = mix(c^word(t, 32), word(t, 40)^k3)
+			d = mix(d^word(t, 48), word(t, 56)^k0)
+		}
+		a, b = mix(a, c^k1), mix(b, d^k2)
+	}
 	for ; n-i >= 32; i += 32 {
 		t := text[i : i+32]
 		a = mix(a^word(t, 0), word(t, 8)^k1)

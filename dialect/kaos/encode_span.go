@@ -158,13 +158,23 @@ func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 	return b
 }
 
-// opened returns the id of a span that begins, and remembers it.
+// opened returns the id of a span that begins, and remembers it. What begins
+// again before it has ended is the same span.
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	key := openKey{subject, ev.RunID, ev.AgentID, id}
-	span := e.spanID(ev, key.subject, key.id)
-	e.open.remove(key)
-	open, _, _ := e.open.put(key)
-	open.id, open.made = span.id, span.made
+	span, open := e.open.take(key)
+	switch before := span; {
+	case !open:
+		span = e.spanID(ev, subject, id)
+	case ev.SpanID == "":
+		e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+	default:
+		if span = e.spanID(ev, subject, id); span != before && subject == sTool {
+			e.losses.Add(ev, dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
+		}
+	}
+	to, _, _ := e.open.put(key)
+	to.id, to.made = span.id, span.made
 	return span
 }
 

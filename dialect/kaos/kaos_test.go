@@ -1016,3 +1016,22 @@ func TestResults(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(e.Losses()), "/payload/resultSummary", "a summary that cannot be told from the one that is made up")
 }
+
+// What begins again before it has ended is the same span, so the call keeps its
+// id; with a span of its own it cannot, and that is listed.
+func TestBeginsAgain(t *testing.T) {
+	e := NewEncoder(EncoderOptions{})
+	call := agentevents.Event{RunID: "r", Payload: &agentevents.ToolCalled{CallID: "c1", ToolID: "t"}}
+	var out []byte
+	for i, span := range []string{"", "", "s2"} {
+		call.Sequence, call.SpanID = uint64(i), span
+		var err error
+		out, err = e.Append(out, call)
+		require.NoError(t, err)
+	}
+	back := decodeAll(t, string(out))
+	require.Equal(t, back[0].SpanID, back[1].SpanID)
+	require.Equal(t, "c1", back[1].Payload.(*agentevents.ToolCalled).CallID)
+	require.Equal(t, "s2", back[2].Payload.(*agentevents.ToolCalled).CallID)
+	require.Contains(t, fmt.Sprint(e.Losses()), "/payload/callId")
+}

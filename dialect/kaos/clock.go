@@ -160,7 +160,7 @@ func (m *secondCache) read(s *jsonwire.Scanner) (sec, ns int64, err error) {
 	sec, ns, err = seconds(s)
 	if end := s.Offset(); err == nil && sec >= 0 {
 		num := s.Text()[at:end]
-		if point := strings.IndexByte(num, '.'); point > 0 && strings.IndexAny(num, "eE-") < 0 && ns < 1e9 {
+		if point := strings.IndexByte(num, '.'); point > 0 && !strings.ContainsAny(num, "eE-") && ns < 1e9 {
 			m.sec, m.text = sec, append(m.text[:0], num[:point+1]...)
 		}
 	}

@@ -182,7 +182,7 @@ func (x extras) merge(dst []byte, mark int, fields []field) []byte {
 				return
 			}
 			rest = tail
-			if what == unknownMember || what == spelledMember && !hasMember(object, memberName(text)) {
+			if what == unknownMember || what == spelledMember && !jsonwire.HasMember(object, memberName(text)) {
 				member(text)
 			}
 		}
@@ -229,26 +229,6 @@ func (x extras) leavesOut(name, text, zero string) bool {
 func memberName(text string) string {
 	end := strings.IndexByte(text[1:], '"')
 	return text[1 : 1+end]
-}
-
-func hasMember(object, name string) bool {
-	var s jsonwire.Scanner
-	s.Reset(object)
-	if s.Object() != nil {
-		return false
-	}
-	for {
-		n, ok, err := s.Member()
-		if err != nil || !ok {
-			return false
-		}
-		if n == name {
-			return true
-		}
-		if s.Skip() != nil {
-			return false
-		}
-	}
 }
 
 // A field describes one JSON member of a struct, for extras and redaction.

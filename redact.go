@@ -626,7 +626,7 @@ func (w *rewriter) object() error {
 				at++
 			}
 			masked := out
-			for n := 2; slices.Contains(names, out) || hasMember(whole, out); n++ {
+			for n := 2; slices.Contains(names, out) || jsonwire.HasMember(whole, out); n++ {
 				out = masked + "-" + itoa(n)
 			}
 			names = append(names, out)

@@ -209,3 +209,11 @@ func TestNativeEncoder(t *testing.T) {
 	require.Equal(t, "x", string(out))
 	require.Empty(t, e.Losses())
 }
+
+func TestUnknownKind(t *testing.T) {
+	for typ, want := range map[string]agentevents.Kind{
+		"custom": "custom", "": "kaos:", "agent.started": "kaos:agent.started", "kaos:x": "kaos:kaos:x", "kahn:x": "kahn:x",
+	} {
+		require.Equal(t, want, UnknownKind(KAOS, typ), "%q", typ)
+	}
+}

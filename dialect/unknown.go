@@ -8,6 +8,19 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
+// UnknownKind returns the kind of an event of a type that the vocabulary does not
+// have, as it stands on a line of the dialect. A type that is empty, that is the
+// name of something else in the vocabulary, or that begins so itself, gets the
+// dialect's name and a colon before it.
+func UnknownKind(name Name, typ string) agentevents.Kind {
+	k := agentevents.Kind(typ)
+	prefix := string(name) + ":"
+	if _, taken := k.Info(); taken || typ == "" || strings.HasPrefix(typ, prefix) {
+		return agentevents.Kind(prefix) + k
+	}
+	return k
+}
+
 // Unknowns collects the members of a line that a decoder does not know. The
 // zero Unknowns is empty.
 type Unknowns struct {

@@ -89,7 +89,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		ev.Step = agentevents.Some(f.step)
 	}
 	if v == vUnknown {
-		p := &agentevents.Unknown{Type: unknownType(f.event), Raw: "{}"}
+		p := &agentevents.Unknown{Type: dialect.UnknownKind(Name, f.event), Raw: "{}"}
 		if raw := d.unknown.Object(); raw != "" {
 			p.Raw = raw
 		}
@@ -106,16 +106,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 // End appends nothing: every line is an event by itself.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// unknownType is the kind of a line with another event. A name that the
-// vocabulary has given to something else gets a prefix.
-func unknownType(event string) agentevents.Kind {
-	k := agentevents.Kind(event)
-	if _, taken := k.Info(); taken || strings.HasPrefix(event, unknownPrefix) {
-		return agentevents.Kind(unknownPrefix) + k
-	}
-	return k
-}
-
+// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"
 
 // read reads a line and returns its variant. Members that the variant does not

@@ -193,7 +193,7 @@ func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.
 // Writers put the type last: what stands after it, and other members before,
 // was added to the line.
 func (d *Decoder) unknownPayload(l *line) agentevents.Payload {
-	p := &agentevents.Unknown{Type: unknownType(l.typ), Raw: "{}"}
+	p := &agentevents.Unknown{Type: dialect.UnknownKind(Name, l.typ), Raw: "{}"}
 	raw := d.rest.Object()
 	if raw == "" {
 		return p
@@ -229,16 +229,7 @@ func (d *Decoder) keep(name, raw string) bool {
 	return d.unknown.Add(name, raw)
 }
 
-// unknownType is the kind of a line of another type. A name that the
-// vocabulary has given to something else gets a prefix.
-func unknownType(typ string) agentevents.Kind {
-	k := agentevents.Kind(typ)
-	if _, taken := k.Info(); taken || strings.HasPrefix(typ, unknownPrefix) {
-		return agentevents.Kind(unknownPrefix) + k
-	}
-	return k
-}
-
+// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"
 
 // typeOf returns the type of a document. It mostly is the last member, whose

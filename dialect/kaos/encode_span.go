@@ -265,26 +265,7 @@ func hasAttribute(line []byte, name string) bool {
 	const start = `"attributes":{` // no string holds it: its quotes would be escaped
 	line = line[bytes.LastIndexByte(line, '\n')+1:]
 	i := bytes.Index(line, []byte(start))
-	if i < 0 {
-		return false
-	}
-	var s jsonwire.Scanner
-	s.Reset(string(line[i+len(start)-1:]) + "}")
-	if s.Object() != nil {
-		return false
-	}
-	for {
-		n, ok, err := s.Member()
-		if err != nil || !ok {
-			return false
-		}
-		if n == name {
-			return true
-		}
-		if s.Skip() != nil {
-			return false
-		}
-	}
+	return i >= 0 && jsonwire.HasMember(string(line[i+len(start)-1:])+"}", name)
 }
 
 // becomesField reports whether the decoder takes the attribute for a field.

@@ -189,7 +189,7 @@ func (e *Encoder) form(ev *agentevents.Event) (string, int, error) {
 		v = vEscalation
 	case *agentevents.Unknown:
 		typ := string(p.Type)
-		if rest, ok := strings.CutPrefix(typ, unknownPrefix); ok && unknownType(rest) == p.Type {
+		if rest, ok := strings.CutPrefix(typ, unknownPrefix); ok && dialect.UnknownKind(Name, rest) == p.Type {
 			typ = rest
 		}
 		switch variantOf(typ) {
@@ -500,7 +500,7 @@ func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) [
 // unknown appends the members of a type that the document does not have.
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte {
 	p := ev.Payload.(*agentevents.Unknown)
-	if unknownType(typ) != p.Type {
+	if dialect.UnknownKind(Name, typ) != p.Type {
 		e.losses.Add(ev, dialect.Altered, "/type", "")
 	}
 	if p.Raw == "" {

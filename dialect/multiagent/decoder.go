@@ -172,7 +172,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 		case mType:
 			r.sh = shapeOf(v)
 			if r.sh == sUnknown {
-				ev.Payload = &agentevents.Unknown{Type: unknownType(v)}
+				ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, v)}
 			}
 		case mSchemaVersion:
 			r.kept.add(name, text[at:s.Offset()])
@@ -189,7 +189,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 	}
 	if r.sh < 0 {
 		r.sh = sUnknown
-		ev.Payload = &agentevents.Unknown{Type: unknownType("")}
+		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, "")}
 	}
 	if end > 0 {
 		s.Reset(text[start:end])
@@ -220,17 +220,8 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 	return r.attach(ev)
 }
 
-// unknownPrefix marks types that the vocabulary uses for something else.
+// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"
-
-// unknownType is the kind of a line of a type that the document does not have.
-func unknownType(typ string) agentevents.Kind {
-	k := agentevents.Kind(typ)
-	if _, taken := k.Info(); taken || typ == "" || strings.HasPrefix(typ, unknownPrefix) {
-		return agentevents.Kind(unknownPrefix) + k
-	}
-	return k
-}
 
 // payload reads the payload, whose type is known.
 func (r *reader) payload(ev *agentevents.Event) error {

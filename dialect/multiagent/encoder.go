@@ -444,7 +444,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event) []byte {
 	u := ev.Payload.(*agentevents.Unknown)
 	typ, prefixed := strings.CutPrefix(string(u.Type), unknownPrefix)
-	if prefixed && unknownType(typ) != u.Type {
+	if prefixed && dialect.UnknownKind(Name, typ) != u.Type {
 		typ = string(u.Type) // the prefix is its own
 		e.lose(loss{what: dialect.Altered, pointer: "/type", detail: "gets another prefix"})
 	} else if shapeOf(typ) != sUnknown {

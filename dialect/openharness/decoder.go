@@ -108,7 +108,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		if ev.NodeID == "" {
 			ev.NodeRunID = "" // it may be the run: it stays where it was
 		}
-		ev.Payload = &agentevents.Unknown{Type: unknownType(d.kind), Raw: d.rest()}
+		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, d.kind), Raw: d.rest()}
 		return dst, nil
 	}
 	ev.Payload = d.payload(v, text)
@@ -137,16 +137,7 @@ const (
 	statusFailed   = "failed"
 )
 
-// unknownType is the kind of a line of a type that the document does not list.
-// A name that the vocabulary has given to something else gets a prefix.
-func unknownType(name string) agentevents.Kind {
-	k := agentevents.Kind(name)
-	if _, taken := k.Info(); taken || strings.HasPrefix(name, unknownPrefix) {
-		return agentevents.Kind(unknownPrefix + name)
-	}
-	return k
-}
-
+// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"
 
 // rest is the object of the members of a line of an unknown type.

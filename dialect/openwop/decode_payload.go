@@ -17,7 +17,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		if !f.env.has(ePayload) {
 			f.raw = ""
 		}
-		ev.Payload = &agentevents.Unknown{Type: unknownType(f.typ), Raw: agentevents.JSON(f.raw)}
+		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, f.typ), Raw: agentevents.JSON(f.raw)}
 		return nil
 	}
 	if vs.members.has(mNodeID) {
@@ -371,14 +371,5 @@ func (d *Decoder) closed(ev *agentevents.Event, id string) string {
 	return id
 }
 
-// unknownType is the kind of a type that the vocabulary does not have. A name
-// that the vocabulary has given to something else gets a prefix.
-func unknownType(typ string) agentevents.Kind {
-	k := agentevents.Kind(typ)
-	if _, taken := k.Info(); taken || strings.HasPrefix(typ, unknownPrefix) {
-		return agentevents.Kind(unknownPrefix) + k
-	}
-	return k
-}
-
+// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"

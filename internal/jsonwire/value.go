@@ -54,6 +54,28 @@ func Members(object string, f func(name, raw string)) {
 	}
 }
 
+// HasMember reports whether an object has a member of that name before anything
+// in it that is not valid.
+func HasMember(object, name string) bool {
+	var s Scanner
+	s.Reset(object)
+	if s.Object() != nil {
+		return false
+	}
+	for {
+		n, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		if n == name {
+			return true
+		}
+		if s.Skip() != nil {
+			return false
+		}
+	}
+}
+
 // Text returns the text of a JSON string, and none of anything else.
 func Text(raw string) string {
 	var s Scanner

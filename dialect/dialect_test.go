@@ -48,23 +48,32 @@ func TestDetect(t *testing.T) {
 
 func TestDerivedID(t *testing.T) {
 	seen := map[string]bool{}
+	var ids IDs
+	var made []string
 	for _, line := range []string{"", "a", `{"a":1}`, `{"a":2}`} {
 		for number := range 50 {
 			for part := range 5 {
 				id := DerivedID(line, number, part)
 				require.Equal(t, id, DerivedID(line, number, part))
 				require.False(t, seen[id])
+				made = append(made, ids.Derived(line, number, part))
+				require.Equal(t, id, made[len(made)-1])
 				seen[id] = true
 				require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
 			}
 		}
 	}
+	for _, id := range made { // nothing was written over
+		delete(seen, id)
+	}
+	require.Empty(t, seen)
 }
 
 func TestNumbers(t *testing.T) {
 	var n Numbers
 	for want := range uint64(3) {
 		require.Equal(t, want, n.Next("a"))
+		require.Equal(t, "a", n.Run())
 		require.Equal(t, want, n.Next(""))
 		require.Equal(t, want, n.Next("b"))
 	}

@@ -11,12 +11,38 @@ import (
 // place, and another one for every other. number is the line's number, or
 // something else that tells equal lines apart.
 func DerivedID(line string, number, part int) string {
+	return jsonwire.UUID(derived(line, number, part))
+}
+
+// IDs makes up the ids of a log, as [DerivedID] does. A few of them share a piece
+// of memory, which one that is kept keeps alive. The zero IDs is ready; it may
+// not be copied.
+type IDs struct{ piece strings.Builder }
+
+// idPiece is how many ids share a piece of memory.
+const idPiece = 16
+
+// Derived returns DerivedID(line, number, part).
+func (m *IDs) Derived(line string, number, part int) string {
+	if m.piece.Cap()-m.piece.Len() < jsonwire.LenUUID {
+		m.piece.Reset()
+		m.piece.Grow(idPiece * jsonwire.LenUUID)
+	}
+	var text [jsonwire.LenUUID]byte
+	a, b := derived(line, number, part)
+	jsonwire.PutUUID(&text, a, b)
+	start := m.piece.Len()
+	m.piece.Write(text[:])
+	return m.piece.String()[start:]
+}
+
+func derived(line string, number, part int) (uint64, uint64) {
 	h := jsonwire.Hash(line)
 	a := mix(h + uint64(number)*0x9e3779b97f4a7c15)
 	b := mix(a ^ h ^ uint64(part+1)*0xd6e8feb86659fd93)
 	a = a&^(0xf<<12) | 8<<12 // version
 	b = b&^(3<<62) | 2<<62   // variant
-	return jsonwire.UUID(a, b)
+	return a, b
 }
 
 // mix spreads the bits of x over the word.
@@ -35,6 +61,9 @@ type Numbers struct {
 	run  string
 	last *uint64
 }
+
+// Run returns the run of the latest Next, as a text of its own.
+func (n *Numbers) Run() string { return n.run }
 
 // Next returns the next number of a run.
 func (n *Numbers) Next(runID string) uint64 {

@@ -39,6 +39,7 @@ const (
 type Decoder struct {
 	o       Options
 	lines   int
+	ids     dialect.IDs
 	numbers dialect.Numbers
 	times   jsonwire.TimeCache
 	scanner jsonwire.Scanner
@@ -81,10 +82,8 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	}
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
-	*ev = agentevents.Event{
-		ID: dialect.DerivedID(text, d.lines, 0), Sequence: d.numbers.Next(f.runID), Time: f.time, RunID: f.runID,
-		AgentID: f.agentID, SchemaVersion: agentevents.SchemaVersion,
-	}
+	ev.ID, ev.Sequence, ev.Time = d.ids.Derived(text, d.lines, 0), d.numbers.Next(f.runID), f.time
+	ev.RunID, ev.AgentID, ev.SchemaVersion = f.runID, f.agentID, agentevents.SchemaVersion
 	if f.seen.has(mStep) {
 		ev.Step = agentevents.Some(f.step)
 	}

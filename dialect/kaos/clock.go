@@ -140,32 +140,31 @@ type secondCache struct {
 
 // read is seconds.
 func (m *secondCache) read(s *jsonwire.Scanner) (sec, ns int64, err error) {
-	before := *s
-	s.Kind()
-	at := s.Offset()
-	if s.Skip() == nil {
-		num := s.Text()[at:s.Offset()]
-		if n := len(m.text); n > 0 && len(num) > n && len(num) <= n+9 && num[:n] == string(m.text) {
-			scale := int64(1e9)
-			for i := n; i < len(num) && num[i]-'0' <= 9; i++ {
-				scale /= 10
-				ns += int64(num[i]-'0') * scale
-				if i == len(num)-1 {
-					return m.sec, ns, nil
-				}
-			}
+	s.Kind() // passes blanks
+	num := s.Rest()
+	if n := len(m.text); n > 0 && len(num) > n && num[:n] == string(m.text) {
+		i := n
+		for ; i < len(num) && num[i]-'0' <= 9; i++ {
+			ns = ns*10 + int64(num[i]-'0')
+		}
+		if digits := i - n; digits > 0 && digits <= 9 && i < len(num) && num[i] == ',' {
+			s.Pass(i)
+			return m.sec, ns * nanoseconds[digits], nil
 		}
 	}
-	*s = before
 	sec, ns, err = seconds(s)
-	if end := s.Offset(); err == nil && sec >= 0 {
-		num := s.Text()[at:end]
-		if point := strings.IndexByte(num, '.'); point > 0 && !strings.ContainsAny(num, "eE-") && ns < 1e9 {
+	if err == nil && sec >= 0 && ns < 1e9 {
+		num = num[:len(num)-len(s.Rest())]
+		if point := strings.IndexByte(num, '.'); point > 0 && !strings.ContainsAny(num, "eE-") {
 			m.sec, m.text = sec, append(m.text[:0], num[:point+1]...)
 		}
 	}
 	return sec, ns, err
 }
+
+// nanoseconds is what the last of so many digits after the point of a second
+// counts.
+var nanoseconds = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
 
 // parseSeconds converts a valid JSON number.
 func parseSeconds(num string) (sec, ns int64, ok bool) {

@@ -45,15 +45,18 @@ type Decoder struct {
 	o       Options
 	clock   clock
 	docs    int
+	ids     dialect.IDs
 	numbers dialect.Numbers
 	scanner jsonwire.Scanner
 	unknown dialect.Unknowns
 	rest    dialect.Unknowns // attributes that become no field
-	after   [numAttrs]uint8  // the attribute that came last time after another one
+	run     string           // of the line before, if it needs no escapes
+	// The attribute that came last time after another one of the same boundary.
+	after [numSubjects][numPhases][numAttrs]uint8
 
 	second secondCache
 	open   openMap[spanKey, openSpan]
-	ids    map[idKey]int // how many of the spans that are in the maps of open have the id
+	taken  map[idKey]int // how many of the spans that are in the maps of open have the id
 
 	frame frame
 }
@@ -64,7 +67,7 @@ func NewDecoder(o Options) *Decoder {
 }
 
 // spanKey names a span.
-type spanKey struct{ run, span string }
+type spanKey struct{ span, run string } // compared in this order
 
 // idKey names what a span is about.
 type idKey struct {
@@ -85,14 +88,17 @@ type line struct {
 	text             string
 	typ              string
 	v                int
+	end              int    // where only the type is left, or 0 if it is not known
 	seen             uint32 // members, bit n for member n
 	sec, ns          int64
 	timeAt           int // where the timestamp is
 	sequence         int64
 	session          string
 	run, agent       string
+	plainRun         bool // run is another one than in the line before, and as it is spelled
 	payload          agentevents.Payload
 	subject, phase   string
+	sub, ph          int // their numbers
 	span, parent     string
 	name             string
 	duration         agentevents.Opt[time.Duration]
@@ -109,6 +115,7 @@ type attrs struct {
 	tool, call, result, step    string
 	description, subagent, task string
 	from, to, reason, arguments string
+	summary                     string // of the result of a tool, as it is spelled
 	value                       string // the whole result
 	turn                        int
 	isError                     bool
@@ -119,14 +126,26 @@ type escalation struct{ kind, reason, details, token, id string }
 func (l *line) has(m int) bool { return l.seen&(1<<m) != 0 }
 
 // document appends the event of one JSON document.
-func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.Event, error) {
-	typ, err := typeOf(text)
-	if err != nil {
-		return dst, err
+func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.Event, error) {
+	end := typeAtEnd(from) // in text, which was just copied, the processor would wait for it
+	text := string(from)
+	v := variantOf(string(end))
+	typ := variants[v].typ
+	if v == vUnknown {
+		if typ = string(end); typ == "" || strings.IndexByte(typ, '\\') >= 0 {
+			var err error
+			if typ, err = typeOf(text); err != nil {
+				return dst, err
+			}
+			v = variantOf(typ)
+		}
 	}
 	var own line // not in the decoder: there, every field would pass the write barrier
 	l := &own
-	l.text, l.typ, l.v = text, typ, variantOf(typ)
+	l.text, l.typ, l.v = text, typ, v
+	if v != vUnknown && len(end) == len(typ) {
+		l.end = len(text) - len(typeName) - len(end) - len(typeEnd)
+	}
 	if err := d.read(l); err != nil {
 		return dst, err
 	}
@@ -151,8 +170,11 @@ func (d *Decoder) document(dst []agentevents.Event, text string) ([]agentevents.
 	d.frame.sequence = l.sequence
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
-	ev.ID = dialect.DerivedID(text, d.docs, 0)
+	ev.ID = d.ids.Derived(text, d.docs, 0)
 	ev.Sequence = d.numbers.Next(l.run)
+	if l.plainRun {
+		d.run = d.numbers.Run()
+	}
 	ev.Time = at
 	ev.RunID = l.run
 	ev.SessionID = l.session
@@ -232,16 +254,32 @@ func (d *Decoder) keep(name, raw string) bool {
 // unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"
 
-// typeOf returns the type of a document. It mostly is the last member, whose
-// text can be nothing else in a valid document.
-func typeOf(text string) (string, error) {
-	const name = `,"type":"`
-	if end := len(text) - len(`"}`); end > 0 && text[end:] == `"}` {
-		tail := text[max(0, end-64):end]
-		if i := strings.LastIndexByte(tail, '"') + 1; i >= len(name) && i < len(tail) && tail[i-len(name):i] == name && strings.IndexByte(tail[i:], '\\') < 0 {
-			return tail[i:], nil
-		}
+// typeAtEnd returns the type of a document whose last member it is, as it mostly
+// is, as it is spelled. In a valid document that text can be nothing else.
+func typeAtEnd(text []byte) []byte {
+	tail := text[max(0, len(text)-64):]
+	if len(tail) < len(typeName+typeEnd) || string(tail[len(tail)-len(typeEnd):]) != typeEnd {
+		return nil
 	}
+	tail = tail[:len(tail)-len(typeEnd)]
+	i := len(tail)
+	for i > len(typeName) && tail[i-1] != '"' {
+		i--
+	}
+	if string(tail[i-len(typeName):i]) != typeName {
+		return nil
+	}
+	return tail[i:]
+}
+
+// What stands around the type at the end of a document.
+const (
+	typeName = `,"type":"`
+	typeEnd  = `"}`
+)
+
+// typeOf returns the type of a document.
+func typeOf(text string) (string, error) {
 	var s jsonwire.Scanner
 	s.Reset(text)
 	if err := s.Object(); err != nil {
@@ -320,7 +358,13 @@ func (d *Decoder) read(l *line) error {
 		case n == len(names):
 			_, err = s.String() // the type
 		case n > numBase && l.v == vSpan:
-			err = d.spanMember(s, l, n)
+			if err = d.spanMember(s, l, n); err == nil && n < mErrorType {
+				if nulls := &spanNulls[n]; nulls.members != 0 && nulls.members&l.seen == 0 && strings.HasPrefix(s.Rest(), nulls.lit) {
+					s.Pass(len(nulls.lit))
+					l.seen |= nulls.members
+					last = nulls.last
+				}
+			}
 		case n > numBase:
 			err = d.member(s, l, n)
 		case n == mTimestamp:
@@ -331,12 +375,32 @@ func (d *Decoder) read(l *line) error {
 		case n == mSessionID:
 			l.session, err = s.String()
 		case n == mRunID:
+			if rest, end := s.Rest(), len(d.run)+1; end > 1 && len(rest) > end && rest[0] == '"' && rest[end] == '"' && rest[1:end] == d.run {
+				l.run = d.run
+				s.Pass(end + 1)
+				break
+			}
+			at := s.Offset()
 			l.run, err = s.String()
-		case !s.Null():
-			l.agent, err = s.String()
+			l.plainRun = s.Offset()-at == len(l.run)+len(`""`)
+		default:
+			if !s.Null() {
+				l.agent, err = s.String()
+			}
+			if err == nil && l.v == vSpan && l.seen&(1<<mSubject|1<<mPhase) == 0 {
+				if size := l.boundary(s.Rest()); size > 0 {
+					s.Pass(size)
+					l.seen |= 1<<mSubject | 1<<mPhase
+					last = mPhase
+				}
+			}
 		}
 		if err != nil {
 			return err
+		}
+		if s.Offset() == l.end && !l.has(len(names)) {
+			l.seen |= 1 << len(names)
+			return nil
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 // opened returns the id of a span that begins, and remembers it. What begins
 // again before it has ended is the same span.
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
-	key := openKey{subject, ev.RunID, ev.AgentID, id}
+	key := openKey{subject, id, ev.AgentID, ev.RunID}
 	span, open := e.open.take(key)
 	switch before := span; {
 	case !open:
@@ -186,7 +186,7 @@ func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
 
 // close is closed; it reports whether the span was open.
 func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spanID, open bool) {
-	key := openKey{subject, ev.RunID, ev.AgentID, id}
+	key := openKey{subject, id, ev.AgentID, ev.RunID}
 	span, open = e.open.take(key)
 	if ev.SpanID != "" || !open {
 		return e.spanID(ev, key.subject, key.id), open
@@ -341,7 +341,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	}
 	var span spanID
 	if p.OneEvent {
-		key := openKey{sTool, ev.RunID, ev.AgentID, p.CallID}
+		key := openKey{sTool, p.CallID, ev.AgentID, ev.RunID}
 		opener, open := e.open.get(key)
 		span = e.spanID(ev, key.subject, key.id)
 		l.Drop(ev, "/payload/oneEvent", open && span == opener)
@@ -391,7 +391,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 	if ref := &p.Agent.V; p.Agent.OK {
 		if name == "" && ref.AgentID != "" {
 			name = ref.AgentID
-			if _, open := e.open.get(openKey{sSubagent, ev.RunID, name, name}); !open || ev.SpanID == "" {
+			if _, open := e.open.get(openKey{sSubagent, name, name, ev.RunID}); !open || ev.SpanID == "" {
 				l.Add(ev, dialect.Made, "/agentId", "the agent's id")
 				l.Add(ev, dialect.Dropped, "/payload/agent", "")
 			} else {
@@ -482,7 +482,7 @@ func (e *Encoder) ref(ev *agentevents.Event, pointer string, ref *agentevents.Ag
 }
 
 func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.SpanRecorded) []byte {
-	key := openKey{sOther, ev.RunID, ev.AgentID, p.Subject + "\x00" + p.Name}
+	key := openKey{sOther, p.Subject + "\x00" + p.Name, ev.AgentID, ev.RunID}
 	var span spanID
 	switch phaseOf(p.Phase) {
 	case pStart:
@@ -505,7 +505,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 	dst = e.object(dst[:len(dst)-1], ev, "/payload/attributes", p.Attributes)
 	if wanted[subjectOf(p.Subject)][phaseOf(p.Phase)] != 0 {
 		var d Decoder
-		was, err := d.document(nil, `{"run_id":"r"`+string(dst[start:])+`,"type":"span"}`)
+		was, err := d.document(nil, []byte(`{"run_id":"r"`+string(dst[start:])+`,"type":"span"}`))
 		if err == nil && was[0].Kind() != ev.Kind() {
 			e.losses.Add(ev, dialect.Altered, "", "the pair of subject and phase is read as "+string(was[0].Kind()))
 		}

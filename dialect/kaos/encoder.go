@@ -58,7 +58,7 @@ type owner struct {
 // openKey names what an open span is about.
 type openKey struct {
 	subject        int
-	run, agent, id string
+	id, agent, run string // compared in this order
 }
 
 // A spanID is that of an event, or without one what was made up, or nothing.
@@ -549,7 +549,7 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 	}
 	d := Decoder{clock: e.clock, o: Options{Anchor: e.o.Anchor}}
 	d.expect(ev)
-	was, err := d.document(nil, text)
+	was, err := d.document(nil, []byte(text))
 	if err != nil || len(was) != 1 {
 		return "", false
 	}

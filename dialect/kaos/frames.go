@@ -35,7 +35,7 @@ type frame struct {
 func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	if len(text) > 0 && text[0] == '{' && len(d.frame.data) == 0 {
 		d.frame.named = false
-		return d.document(dst, string(text))
+		return d.document(dst, text)
 	}
 	if bytes.IndexByte(text, '\r') < 0 || !isField(text) {
 		return d.field(dst, text)
@@ -104,7 +104,7 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		}
 		err := d.torn()
 		f.named = false
-		out, derr := d.document(dst, string(text))
+		out, derr := d.document(dst, text)
 		if err != nil {
 			return out, errors.Join(err, derr)
 		}
@@ -163,7 +163,7 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 			return dst, nil
 		}
 		named := f.named
-		out, err := d.framed(dst, string(value), offset)
+		out, err := d.framed(dst, value, offset)
 		if err == nil {
 			return out, nil
 		}
@@ -190,7 +190,7 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 	if f.depth = depth; depth > 0 && !text {
 		return dst, nil
 	}
-	whole := string(f.data)
+	whole := f.data
 	f.data, f.depth = nil, 0
 	return d.framed(dst, whole, -1)
 }
@@ -203,7 +203,7 @@ func begins(value []byte) bool {
 
 // framed decodes the document of a frame. Its errors say where in the line they
 // are, unless offset is below 0.
-func (d *Decoder) framed(dst []agentevents.Event, text string, offset int) ([]agentevents.Event, error) {
+func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]agentevents.Event, error) {
 	f := &d.frame
 	out, err := d.document(dst, text)
 	f.named, f.known = false, false
@@ -218,10 +218,10 @@ func (d *Decoder) framed(dst []agentevents.Event, text string, offset int) ([]ag
 	if !ok {
 		return out, err
 	}
-	if damaged, ok := jsonwire.CheckUTF8(text).(*jsonwire.SyntaxError); ok {
+	if damaged, ok := jsonwire.CheckUTF8(string(text)).(*jsonwire.SyntaxError); ok {
 		syntax = damaged // whatever else is wrong may come of it
 	}
-	le := &agentevents.LineError{Pointer: jsonwire.Pointer(text, syntax.Offset), Err: errors.New(syntax.Msg)}
+	le := &agentevents.LineError{Pointer: jsonwire.Pointer(string(text), syntax.Offset), Err: errors.New(syntax.Msg)}
 	if offset >= 0 {
 		le.Column = offset + syntax.Offset
 	}

@@ -950,8 +950,8 @@ func TestOpenSpansAreBounded(t *testing.T) {
 		out, err = e.Append(out[:0], events[0])
 		require.NoError(t, err)
 	}
-	require.LessOrEqual(t, len(d.ids), 2*maxOpen)
-	require.Equal(t, len(d.ids), len(d.open.young)+len(d.open.old))
+	require.LessOrEqual(t, len(d.taken), 2*maxOpen)
+	require.Equal(t, len(d.taken), len(d.open.young)+len(d.open.old))
 	require.LessOrEqual(t, len(d.open.recent), maxRecent)
 	require.LessOrEqual(t, len(e.open.young)+len(e.open.old), 2*maxOpen)
 	// A call id that an open call has is not given to another one, however long ago.

@@ -25,11 +25,21 @@ type openEntry[K comparable, V any] struct {
 	value V
 }
 
+// unlisted reports whether there is something that is not in the list.
+func (m *openMap[K, V]) unlisted() bool { return len(m.young)+len(m.old) > 0 }
+
+// index returns where in the list something is, or -1.
+func (m *openMap[K, V]) index(k K) int {
+	i := len(m.recent) - 1
+	for i >= 0 && m.recent[i].key != k {
+		i--
+	}
+	return i
+}
+
 func (m *openMap[K, V]) get(k K) (v V, ok bool) {
-	for i := len(m.recent) - 1; i >= 0; i-- {
-		if m.recent[i].key == k {
-			return m.recent[i].value, true
-		}
+	if i := m.index(k); i >= 0 {
+		return m.recent[i].value, true
 	}
 	if len(m.young) > 0 {
 		v, ok = m.young[k]
@@ -42,25 +52,27 @@ func (m *openMap[K, V]) get(k K) (v V, ok bool) {
 
 // take is get and remove.
 func (m *openMap[K, V]) take(k K) (v V, ok bool) {
-	for i := len(m.recent) - 1; i >= 0; i-- {
-		if m.recent[i].key == k {
-			v = m.recent[i].value
-			m.recent = slices.Delete(m.recent, i, i+1)
-			return v, true
-		}
+	if i := m.index(k); i >= 0 {
+		v = m.recent[i].value
+		m.removeAt(i)
+		return v, true
 	}
-	if len(m.young)+len(m.old) == 0 {
+	if !m.unlisted() {
 		return v, false
 	}
 	if v, ok = m.get(k); ok {
-		m.remove(k)
+		delete(m.young, k)
+		delete(m.old, k)
 	}
 	return v, ok
 }
 
-// put adds what is not there, with the zero value, and returns a pointer to that,
-// which is good until the next call. It returns what left the list for that, if
-// anything, and what is forgotten.
+// removeAt removes what is at index i of the list.
+func (m *openMap[K, V]) removeAt(i int) { m.recent = slices.Delete(m.recent, i, i+1) }
+
+// put adds what is not there, and returns a pointer to the value, which the caller
+// sets at once: whatever is there is of another one. It returns what left the list
+// for that, if anything, and what is forgotten.
 func (m *openMap[K, V]) put(k K) (v *V, left *V, forgotten map[K]V) {
 	if len(m.recent) == maxRecent {
 		if m.young == nil {
@@ -81,26 +93,8 @@ func (m *openMap[K, V]) put(k K) (v *V, left *V, forgotten map[K]V) {
 	n := len(m.recent)
 	m.recent = slices.Grow(m.recent, 1)[:n+1]
 	e := &m.recent[n]
-	var zero V
-	e.key, e.value = k, zero
+	e.key = k
 	return &e.value, left, forgotten
-}
-
-// remove reports whether the list had it.
-func (m *openMap[K, V]) remove(k K) bool {
-	for i := len(m.recent) - 1; i >= 0; i-- {
-		if m.recent[i].key == k {
-			m.recent = slices.Delete(m.recent, i, i+1)
-			return true
-		}
-	}
-	if len(m.young) > 0 {
-		delete(m.young, k)
-	}
-	if len(m.old) > 0 {
-		delete(m.old, k)
-	}
-	return false
 }
 
 // cloned returns copies of texts that are cut from lines, so that what is

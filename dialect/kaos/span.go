@@ -10,13 +10,63 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
+// boundary reads the subject and the phase from rest, which goes on with them
+// after a member, if they have kinds of their own and are spelled as writers
+// without whitespace do. It returns their size, or 0: then they are to be read
+// one by one, over what is set here.
+func (l *line) boundary(rest string) (size int) {
+	const (
+		before  = `,"subject":"`
+		between = `","phase":"`
+		longest = len(before + "tool_call" + between + `cancelled"`)
+	)
+	if len(rest) < longest || rest[:len(before)] != before {
+		return 0
+	}
+	at := rest[len(before):]
+	switch at[:2] {
+	case "to":
+		l.sub, l.subject = sTool, "tool_call"
+	case "su":
+		l.sub, l.subject = sSubagent, "subagent"
+	case "st":
+		l.sub, l.subject = sStep, "step"
+	case "tu":
+		l.sub, l.subject = sTurn, "turn"
+	default:
+		l.sub, l.subject = sHandoff, "handoff"
+	}
+	n := len(l.subject)
+	if at[:n] != l.subject || at[n:n+len(between)] != between {
+		return 0
+	}
+	at = at[n+len(between):]
+	switch at[:2] {
+	case "st":
+		l.ph, l.phase = pStart, "start"
+	case "co":
+		l.ph, l.phase = pComplete, "complete"
+	case "er":
+		l.ph, l.phase = pError, "error"
+	default:
+		l.ph, l.phase = pCancelled, "cancelled"
+	}
+	m := len(l.phase)
+	if at[:m] != l.phase || at[m] != '"' {
+		return 0
+	}
+	return len(before) + n + len(between) + m + 1
+}
+
 // spanMember reads a member of a span.
 func (d *Decoder) spanMember(s *jsonwire.Scanner, l *line, n int) (err error) {
 	switch n {
 	case mSubject:
 		l.subject, err = s.String()
+		l.sub = subjectOf(l.subject)
 	case mPhase:
 		l.phase, err = s.String()
+		l.ph = phaseOf(l.phase)
 	case mSpanID:
 		l.span, err = s.String()
 	case mParentSpanID:
@@ -46,7 +96,7 @@ func (d *Decoder) spanMember(s *jsonwire.Scanner, l *line, n int) (err error) {
 		}
 		l.attrsAt = s.Offset()
 		if l.has(mSubject) && l.has(mPhase) {
-			if want := wanted[subjectOf(l.subject)][phaseOf(l.phase)]; want != 0 {
+			if want := wanted[l.sub][l.ph]; want != 0 {
 				return d.attributes(s, l, want)
 			}
 		}
@@ -63,8 +113,9 @@ func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 	}
 	a := &l.attrs
 	a.has |= 1 // they were read
+	after := &d.after[l.sub][l.ph]
 	for last := 0; ; {
-		n, name, err := s.Field(attrNames, int(d.after[last]))
+		n, name, err := s.Field(attrNames, int(after[last]))
 		if err != nil {
 			return err
 		}
@@ -73,12 +124,18 @@ func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 		}
 		at := s.Offset()
 		if n > 0 {
-			d.after[last], last = uint8(n-1), n
+			after[last], last = uint8(n-1), n
 			if a.has.has(n) {
 				return s.Duplicate(name)
 			}
 			if want.has(n) {
-				taken, err := a.read(s, n)
+				var taken bool
+				if n == aResultSummary && l.sub == sTool && s.Kind() == '"' {
+					a.summary, err = s.Raw() // mostly it only repeats the result
+					taken = true
+				} else {
+					taken, err = a.read(s, n)
+				}
 				if err != nil {
 					return err
 				}
@@ -155,11 +212,11 @@ func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
 
 // spanPayload makes the payload of a span, and notes what it opens and closes.
 func (d *Decoder) spanPayload(l *line, ev *agentevents.Event) agentevents.Payload {
-	subject, phase := subjectOf(l.subject), phaseOf(l.phase)
+	subject, phase := l.sub, l.ph
 	want := wanted[subject][phase]
 	if want == 0 {
 		if subject != sOther && phase >= pComplete {
-			d.close(l, subject) // a handoff that came to nothing
+			d.close(l, subject, new(openSpan)) // a handoff that came to nothing
 		}
 		return d.recorded(l)
 	}
@@ -209,9 +266,13 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 
 // restart forgets a span of that id which is still open.
 func (d *Decoder) restart(l *line) {
-	key := spanKey{l.run, l.span}
-	if old, ok := d.open.get(key); ok && !d.open.remove(key) {
-		d.forget(old.idKey())
+	key := spanKey{l.span, l.run}
+	if i := d.open.index(key); i >= 0 {
+		d.open.removeAt(i)
+	} else if d.open.unlisted() {
+		if old, ok := d.open.take(key); ok {
+			d.forget(old.idKey())
+		}
 	}
 }
 
@@ -220,7 +281,7 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	if l.span == "" {
 		return
 	}
-	key := spanKey{l.run, l.span}
+	key := spanKey{l.span, l.run}
 	if len(l.text) > longLine {
 		key.run, key.span, id, tool = cloned(l.run, l.span, id, tool)
 		agent = strings.Clone(agent)
@@ -228,10 +289,10 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	o, left, forgotten := d.open.put(key)
 	o.subject, o.run, o.agent, o.id, o.tool = subject, key.run, agent, id, tool
 	if left != nil && left.id != "" {
-		if d.ids == nil {
-			d.ids = map[idKey]int{}
+		if d.taken == nil {
+			d.taken = map[idKey]int{}
 		}
-		d.ids[left.idKey()]++
+		d.taken[left.idKey()]++
 	}
 	for _, old := range forgotten {
 		d.forget(old.idKey())
@@ -249,36 +310,47 @@ func ownOpen(k spanKey, o openSpan) (spanKey, openSpan) {
 	return k, o
 }
 
-// close returns what the span was opened with, if it was, and forgets it.
-func (d *Decoder) close(l *line, subject int) (openSpan, bool) {
-	key := spanKey{l.run, l.span}
-	o, ok := d.open.get(key)
-	if !ok || o.subject != subject {
-		return openSpan{}, false
+// close puts what the span was opened with into o, if it was, and forgets it.
+func (d *Decoder) close(l *line, subject int, o *openSpan) bool {
+	key := spanKey{l.span, l.run}
+	if i := d.open.index(key); i >= 0 {
+		if d.open.recent[i].value.subject != subject {
+			return false
+		}
+		*o = d.open.recent[i].value
+		d.open.removeAt(i)
+		return true
 	}
-	if !d.open.remove(key) {
-		d.forget(o.idKey())
+	if !d.open.unlisted() {
+		return false
 	}
-	return o, true
+	old, ok := d.open.get(key)
+	if !ok || old.subject != subject {
+		return false
+	}
+	*o = old
+	d.open.take(key)
+	d.forget(old.idKey())
+	return true
 }
 
 // forget counts an id less that left the list of the latest.
 func (d *Decoder) forget(key idKey) {
-	if n := d.ids[key]; n > 1 {
-		d.ids[key] = n - 1
+	if n := d.taken[key]; n > 1 {
+		d.taken[key] = n - 1
 	} else {
-		delete(d.ids, key)
+		delete(d.taken, key)
 	}
 }
 
-// taken reports whether an open span of the agent has the id.
-func (d *Decoder) taken(subject int, run, agent, id string) bool {
+// isTaken reports whether an open span of the agent has the id.
+func (d *Decoder) isTaken(subject int, run, agent, id string) bool {
 	for i := range d.open.recent {
 		if o := &d.open.recent[i].value; o.id == id && o.subject == subject && o.agent == agent && o.run == run {
 			return true
 		}
 	}
-	return len(d.ids) > 0 && d.ids[idKey{subject, run, agent, id}] > 0
+	return len(d.taken) > 0 && d.taken[idKey{subject, run, agent, id}] > 0
 }
 
 func (o *openSpan) idKey() idKey { return idKey{o.subject, o.run, o.agent, o.id} }
@@ -361,7 +433,8 @@ func (d *Decoder) turn(l *line, phase int) agentevents.Payload {
 func (d *Decoder) step(l *line, phase int) agentevents.Payload {
 	id := l.attrs.step
 	if phase != pStart {
-		if o, ok := d.close(l, sStep); ok && id == "" {
+		var o openSpan
+		if d.close(l, sStep, &o) && id == "" {
 			id = o.id
 		}
 	}
@@ -396,7 +469,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	var o openSpan
 	open := false
 	if phase != pStart {
-		o, open = d.close(l, sTool)
+		open = d.close(l, sTool, &o)
 	}
 	if tool == "" {
 		if open {
@@ -407,7 +480,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	switch {
 	case phase == pStart:
-		if call == "" || d.taken(sTool, l.run, l.agent, call) {
+		if call == "" || d.isTaken(sTool, l.run, l.agent, call) {
 			call = l.span // the tool's name serves as call id in some producers
 		}
 	case open:
@@ -430,13 +503,10 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	d.keepAttributes()
 	p := &agentevents.ToolReturned{
-		CallID: call, ToolID: tool, Status: agentevents.ToolOK, ResultSummary: a.result, Duration: l.duration, OneEvent: !open,
+		CallID: call, ToolID: tool, Status: agentevents.ToolOK, Result: agentevents.JSON(a.value), Duration: l.duration, OneEvent: !open,
 	}
-	if a.value != "" {
-		p.Result = agentevents.JSON(a.value)
-		if a.result == summaryOf(a.value) {
-			p.ResultSummary = "" // there was none
-		}
+	if a.summary != "" && !isSummary(a.summary, a.value) {
+		p.ResultSummary = jsonwire.Text(a.summary)
 	}
 	if !open {
 		p.Arguments = agentevents.JSON(a.arguments)
@@ -476,6 +546,12 @@ func summaryOf(result string) string {
 	return result[:n]
 }
 
+// isSummary reports whether a text, as it is spelled, is the summary of a result
+// that had none.
+func isSummary(spelled, result string) bool {
+	return result != "" && (spelled == result && len(result) <= maxSummary || jsonwire.Spells(spelled, summaryOf(result)))
+}
+
 func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevents.Payload {
 	a := &l.attrs
 	// The line's agent is who delegates, the event's is who works.
@@ -486,7 +562,7 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 	}
 	if phase == pStart {
 		p := &agentevents.AgentStarted{Task: a.task}
-		if a.subagent != "" && d.taken(sSubagent, l.run, "", a.subagent) && l.span != "" {
+		if a.subagent != "" && d.isTaken(sSubagent, l.run, "", a.subagent) && l.span != "" {
 			// Another one of that name is at work: this one is known by its span.
 			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: a.subagent})
 			ev.AgentID = ""
@@ -498,7 +574,8 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 		d.keepAttributes()
 		return p
 	}
-	if o, ok := d.close(l, sSubagent); ok {
+	var o openSpan
+	if d.close(l, sSubagent, &o) {
 		if ev.AgentID = o.id; o.id != a.subagent && a.subagent != "" {
 			d.unknown.Add("/attributes/subagent_name", jsonwire.Quote(a.subagent))
 		}
@@ -525,7 +602,8 @@ func (d *Decoder) handoff(l *line, phase int) agentevents.Payload {
 	a := &l.attrs
 	from, to := a.from, a.to
 	if phase != pStart {
-		if o, ok := d.close(l, sHandoff); ok {
+		var o openSpan
+		if d.close(l, sHandoff, &o) {
 			if from == "" {
 				from = o.id
 			}

@@ -53,6 +53,18 @@ const (
 	mAttributes
 )
 
+// spanNulls are members of a span that mostly are null together, by the member
+// that they follow.
+var spanNulls = [mErrorType]struct {
+	lit     string
+	members uint32 // bit n for member n
+	last    int
+}{
+	mSpanID:   {`,"parent_span_id":null`, 1 << mParentSpanID, mParentSpanID},
+	mName:     {`,"duration_ms":null,"error_type":null,"error_message":null`, 1<<mDuration | 1<<mErrorType | 1<<mErrorMessage, mErrorMessage},
+	mDuration: {`,"error_type":null,"error_message":null`, 1<<mErrorType | 1<<mErrorMessage, mErrorMessage},
+}
+
 var variants = [numVariants]variant{
 	vSpan: {"span", []string{
 		`"timestamp":`, `"sequence":`, `"session_id":`, `"run_id":`, `"agent_id":`,

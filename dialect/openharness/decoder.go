@@ -50,6 +50,7 @@ type Decoder struct {
 	o       Options
 	lines   int
 	run     string // the current run
+	ids     dialect.IDs
 	numbers dialect.Numbers
 	blocks  blocks
 	scanner jsonwire.Scanner
@@ -101,7 +102,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	}
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
-	ev.ID, ev.Sequence, ev.Time = dialect.DerivedID(text, d.lines, partEvent), d.numbers.Next(d.run), d.time
+	ev.ID, ev.Sequence, ev.Time = d.ids.Derived(text, d.lines, partEvent), d.numbers.Next(d.run), d.time
 	ev.RunID, ev.SchemaVersion = d.run, agentevents.SchemaVersion
 	ev.NodeID, ev.NodeRunID = d.text(mNodeID), d.text(mRunID)
 	if v == vUnknown {

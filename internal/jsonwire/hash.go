@@ -16,36 +16,38 @@ func Hash[T ~string | ~[]byte](text T) uint64 {
 		k2 = 0xa0761d6478bd642f
 		k3 = 0xe7037ed1a0b428db
 	)
-	i, n := 0, len(text)
+	n := len(text)
 	h := uint64(n) * k0
 	// Independent lanes: multiplications overlap.
 	a, b := h^k2, h^k3
+	rest := text
 	if n >= 128 {
 		c, d := h^k0, h^k1
-		for ; n-i >= 64; i += 64 {
-			t := text[i : i+64]
-			a = mix(a^word(t, 0), word(t, 8)^k1)
-			b = mix(b^word(t, 16), word(t, 24)^k2)
-			c = mix(c^word(t, 32), word(t, 40)^k3)
-			d = mix(d^word(t, 48), word(t, 56)^k0)
+		for len(rest) >= 64 {
+			a = mix(a^word(rest, 0), word(rest, 8)^k1)
+			b = mix(b^word(rest, 16), word(rest, 24)^k2)
+			c = mix(c^word(rest, 32), word(rest, 40)^k3)
+			d = mix(d^word(rest, 48), word(rest, 56)^k0)
+			rest = rest[64:]
 		}
 		a, b = mix(a, c^k1), mix(b, d^k2)
 	}
-	for ; n-i >= 32; i += 32 {
-		t := text[i : i+32]
-		a = mix(a^word(t, 0), word(t, 8)^k1)
-		b = mix(b^word(t, 16), word(t, 24)^k2)
+	for len(rest) >= 32 {
+		a = mix(a^word(rest, 0), word(rest, 8)^k1)
+		b = mix(b^word(rest, 16), word(rest, 24)^k2)
+		rest = rest[32:]
 	}
 	h = a ^ bits.RotateLeft64(b, 23)
-	for ; n-i >= 8; i += 8 {
-		h = mix(h^word(text, i), k1)
+	for len(rest) >= 8 {
+		h = mix(h^word(rest, 0), k1)
+		rest = rest[8:]
 	}
 	var tail uint64
 	if n >= 8 { // the last eight bytes without those that were taken
-		tail = word(text, n-8) >> (8 * (8 - (n - i)))
+		tail = word(text, n-8) >> (8 * (8 - len(rest)))
 	} else {
-		for shift := 0; i < n; i, shift = i+1, shift+8 {
-			tail |= uint64(text[i]) << shift
+		for i := range len(rest) {
+			tail |= uint64(rest[i]) << (8 * i)
 		}
 	}
 	return mix(h^tail, k3)
@@ -79,18 +81,27 @@ func AppendHex(dst []byte, v uint64) []byte {
 	return b[:n+16]
 }
 
+// LenUUID is the length of the text of a UUID.
+const LenUUID = 36
+
 // UUID returns the text of the UUID of these bits.
 func UUID(a, b uint64) string {
+	var text [LenUUID]byte
+	PutUUID(&text, a, b)
+	return string(text[:])
+}
+
+// PutUUID writes the text of the UUID of these bits to text.
+func PutUUID(text *[LenUUID]byte, a, b uint64) {
 	a0, a1 := hexDigits8(a>>32), hexDigits8(a&math.MaxUint32)
 	b0, b1 := hexDigits8(b>>32), hexDigits8(b&math.MaxUint32)
 	const dash = '-'
-	var text [36]byte // 01234567-0123-4567-0123-456701234567
+	// 01234567-0123-4567-0123-456701234567
 	binary.LittleEndian.PutUint64(text[0:], a0)
 	binary.LittleEndian.PutUint64(text[8:], dash|a1<<32>>24|dash<<40|a1>>32<<48)
 	binary.LittleEndian.PutUint64(text[16:], a1>>48|dash<<16|b0<<32>>8|dash<<56)
 	binary.LittleEndian.PutUint64(text[24:], b0>>32|b1<<32)
 	binary.LittleEndian.PutUint32(text[32:], uint32(b1>>32))
-	return string(text[:])
 }
 
 // hexDigits8 returns the eight digits of a 32-bit number as a little-endian word.

@@ -39,7 +39,12 @@ func TestHashTellsTextsApart(t *testing.T) {
 // The hash stands in snapshots, so it must not change.
 func TestHashIsFixed(t *testing.T) {
 	require.Equal(t, uint64(0x718ff276e9f5ed95), Hash(""))
-	require.Equal(t, uint64(0x931ce46b925d21c8), Hash(strings.Repeat("0123456789", 10)))
+	digits := strings.Repeat("0123456789", 40)
+	for n, want := range map[int]uint64{
+		5: 0xcbb5e473256d99b8, 8: 0xd861016bfeec883c, 31: 0xab8d9f8ed70a6e15, 100: 0x931ce46b925d21c8, 137: 0x1ab9fea523f58f18, 400: 0x532721be16c1861e,
+	} {
+		require.Equal(t, want, Hash(digits[:n]), n)
+	}
 }
 
 func BenchmarkHash(b *testing.B) {

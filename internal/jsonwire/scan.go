@@ -73,6 +73,13 @@ func (s *Scanner) Offset() int { return s.pos }
 // Text returns the text given to Reset.
 func (s *Scanner) Text() string { return s.text }
 
+// Rest returns the text from what s reads next on.
+func (s *Scanner) Rest() string { return s.text[s.pos:] }
+
+// Pass consumes n bytes of Rest that the caller has read: a value, or members
+// after one, each with its comma and its value.
+func (s *Scanner) Pass(n int) { s.pos += n }
+
 // CheckUTF8 returns a [*SyntaxError] at the first byte of text that is not part
 // of valid UTF-8, or nil if there is none.
 func CheckUTF8(text string) error {

@@ -87,6 +87,40 @@ func Text(raw string) string {
 	return text
 }
 
+// Spells reports whether Text(raw) is text, for a raw that is a valid string. It
+// builds nothing.
+func Spells(raw, text string) bool {
+	if len(raw) < 2 || raw[0] != '"' {
+		return false
+	}
+	raw = raw[1 : len(raw)-1]
+	for len(raw) >= 8 && len(text) >= 8 {
+		w := load64(raw, 0)
+		escapes := w ^ lo*'\\'
+		escapes = (escapes - lo) & ^escapes & hi
+		other := w ^ load64(text, 0)
+		if escapes == 0 {
+			if other != 0 {
+				return false
+			}
+			raw, text = raw[8:], text[8:]
+			continue
+		}
+		n := firstByte(escapes) // the bytes before the first escape
+		if other&(1<<(8*n)-1) != 0 {
+			return false
+		}
+		if c := raw[n+1]; c != '"' && c != '\\' || text[n] != c {
+			return unescape(raw) == text
+		}
+		raw, text = raw[n+2:], text[n+1:]
+	}
+	if strings.IndexByte(raw, '\\') < 0 {
+		return raw == text
+	}
+	return unescape(raw) == text
+}
+
 // Valid returns nil if raw is one whole JSON value, possibly with whitespace
 // around it, and otherwise the error that Compact would.
 func Valid(raw string) error {

@@ -231,6 +231,7 @@ func FuzzString(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.NoError(t, Valid(wire))
+		checkSpells(t, wire, want)
 		var std string
 		require.NoError(t, json.Unmarshal([]byte(wire), &std))
 		require.Equal(t, want, std)
@@ -242,8 +243,30 @@ func FuzzString(f *testing.F) {
 		if got, err := s.String(); err == nil && s.End() == nil && utf8.ValidString(body) {
 			require.NoError(t, json.Unmarshal([]byte(body), &std))
 			require.Equal(t, std, got)
+			checkSpells(t, body, got)
 		}
 	})
+}
+
+// checkSpells compares Spells with Text, for text and its neighbours.
+func checkSpells(t *testing.T, raw, text string) {
+	t.Helper()
+	require.True(t, Spells(raw, text), "%s %q", raw, text)
+	for i := 0; i <= len(text); i += 1 + len(text)/40 {
+		for _, other := range []string{text[:i], text[i:], text[:i] + "\\" + text[i:], text[:i] + "x" + text[min(i+1, len(text)):]} {
+			require.Equal(t, Text(raw) == other, Spells(raw, other), "%s %q", raw, other)
+		}
+	}
+}
+
+func TestSpells(t *testing.T) {
+	for _, raw := range []string{
+		`""`, `"a"`, `"0123456"`, `"01234567"`, `"012345678"`, `"0123456\n"`, `"\"0123456\\"`, `"\\n"`, `"\n"`, `"\u006e"`, `"\/"`, `"01234567\""`, `"{\"a\":[\"b\",\"c d\"]}"`, `"é\u00e9😀\ud83d\ude00"`,
+	} {
+		checkSpells(t, raw, Text(raw))
+	}
+	require.False(t, Spells("", ""))
+	require.False(t, Spells("12", ""))
 }
 
 func TestTokensOfPointers(t *testing.T) {

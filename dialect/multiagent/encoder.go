@@ -25,10 +25,10 @@ type Encoder struct {
 	losses  dialect.Losses
 	counted [numCommonLosses]*dialect.Loss // the common ones
 	times   jsonwire.TimeCache
-	numbers dialect.Numbers
 	open    openThings
 
 	// Of the event that is written.
+	run     *run
 	c       common
 	visitor fieldVisitor
 	fields  []any
@@ -103,7 +103,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, broken
 	}
 	mark := len(dst)
-	dst = e.line(dst, &ev, sh)
+	run := e.ids.run(ev.RunID)
+	dst = e.line(dst, &ev, sh, run)
 	if e.damaged || bytes.IndexByte(dst[mark:e.texts], 0xef) >= 0 {
 		// Damaged text comes out as U+FFFD, which begins with this byte. The
 		// members after the payload have none, and a processor would wait for
@@ -130,9 +131,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if broken != nil {
 		return dst[:mark], broken
 	}
-	if ev.Sequence != e.numbers.Next(ev.RunID) {
+	if ev.Sequence != run.count {
 		e.common |= 1 << lostSequence
 	}
+	run.count++
 	for common := e.common; common != 0; common &= common - 1 {
 		i := bits.TrailingZeros8(common)
 		if p := e.counted[i]; p != nil {
@@ -159,6 +161,10 @@ func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
+// It is not inlined: code that is for few events would stand between that for
+// all, and the processor would have to decode that again and again.
+//
+//go:noinline
 func (e *Encoder) lose(l loss) {
 	n := len(e.pending)
 	e.pending = slices.Grow(e.pending, 1)[:n+1]
@@ -200,13 +206,14 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) 
 	if _, unknown := was.Payload.(*agentevents.Unknown); unknown {
 		sh = sUnknown
 	}
-	e.was = e.line(e.was[:0], &was, sh)
+	e.was = e.line(e.was[:0], &was, sh, e.ids.run(was.RunID))
 	return string(e.was) == string(text)
 }
 
 // line appends the event's line without a newline, and collects what it does
 // not say.
-func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
+func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []byte {
+	e.run = run
 	e.pending, e.common, e.damaged, e.hiddenRefs = e.pending[:0], 0, false, [2]*string{}
 	e.extras(ev)
 	agentInPayload := e.actor(ev, sh)
@@ -218,7 +225,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 	} else {
 		dst = jsonwire.AppendString(dst, ev.ID)
 	}
-	if e.own || len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID)|len(ev.TaskID)|len(ev.Actor) != 0 || sh == sSpawned {
+	if e.own || len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID)|len(ev.TaskID)|len(ev.Actor) != 0 {
 		dst = e.traceMembers(dst, ev)
 		dst = e.contextMembers(dst, ev)
 	} else {
@@ -243,12 +250,11 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int) []byte {
 		}
 		dst = e.times.Append(dst, ev.Time)
 	}
-	dst = append(dst, `,"schemaVersion":`...)
 	if raw := e.keptRaw("schemaVersion"); raw != "" {
-		dst = append(dst, raw...)
+		dst = append(append(dst, `,"schemaVersion":`...), raw...)
 	} else {
 		e.common |= 1 << madeVersion
-		dst = append(dst, `"`+defaultVersion+`"`...)
+		dst = append(dst, `,"schemaVersion":"`+defaultVersion+`"`...)
 	}
 	if ev.SchemaVersion != agentevents.SchemaVersion {
 		what := dialect.Dropped
@@ -324,21 +330,29 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 // that says nothing of its trace, task and actor: they are mostly those of the
 // event before by the same agent.
 func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
-	o := e.ids.owner(ev.RunID, ev.AgentID)
-	e.common |= 1<<madeTrace | 1<<madeSpan
-	call := ""
+	call, parent := "", ""
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		call = p.CallID
 	case *agentevents.ToolReturned:
 		call = p.CallID
+	case *agentevents.AgentStarted:
+		parent = e.ids.span(e.run, ev.ParentAgentID, ev.ParentCallID)
+		e.c.parentSpanID = parent
 	}
-	if call == "" {
-		dst = append(dst, o.members...)
-	} else {
+	o := e.ids.owner(e.run, ev.AgentID)
+	e.common |= 1<<madeTrace | 1<<madeSpan
+	switch {
+	case call != "":
 		e.common |= 1 << madeParent
 		dst = o.call(append(dst, o.members[:spanAt]...), call)
-		dst = append(append(append(dst, `","parentSpanId":"`...), o.span()...), '"')
+		dst = append(dst, o.members[spanEnd:]...)
+	case parent != "":
+		e.common |= 1 << madeParent
+		dst = append(dst, o.members[:spanEnd-1]...)
+		dst = append(append(append(dst, parentHead...), parent...), '"')
+	default:
+		dst = append(dst, o.members[:spanEnd]...)
 	}
 	if len(o.context) == 0 || string(o.session) != ev.SessionID {
 		mark := len(dst)
@@ -397,7 +411,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 		dst = append(dst, raw...)
 	} else {
 		e.common |= 1 << madeTrace
-		dst = append(append(append(dst, '"'), e.ids.owner(ev.RunID, ev.AgentID).trace()...), '"')
+		dst = append(append(append(dst, '"'), e.ids.owner(e.run, ev.AgentID).trace()...), '"')
 	}
 	e.c.parentSpanID = ev.ParentSpanID
 	dst = append(dst, `,"spanId":`...)
@@ -416,15 +430,15 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 			call = p.CallID
 		}
 		if dst = append(dst, '"'); call != "" {
-			dst = e.ids.owner(ev.RunID, ev.AgentID).call(dst, call)
+			dst = e.ids.owner(e.run, ev.AgentID).call(dst, call)
 		} else {
-			dst = append(dst, e.ids.owner(ev.RunID, ev.AgentID).span()...)
+			dst = append(dst, e.ids.owner(e.run, ev.AgentID).span()...)
 		}
 		dst = append(dst, '"')
 		if _, started := ev.Payload.(*agentevents.AgentStarted); started && hasParent {
-			parent = e.ids.span(ev.RunID, ev.ParentAgentID, ev.ParentCallID)
+			parent = e.ids.span(e.run, ev.ParentAgentID, ev.ParentCallID)
 		} else if call != "" && hasParent {
-			parent = e.ids.span(ev.RunID, ev.AgentID, "")
+			parent = e.ids.span(e.run, ev.AgentID, "")
 		}
 		if parent != "" {
 			e.common |= 1 << madeParent
@@ -481,9 +495,11 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 	if agentInPayload {
 		c.agentID = ev.AgentID
 	}
-	c.workflowID, c.phase, c.nodeID, c.nodeRunID = ev.WorkflowID, ev.Phase, ev.NodeID, ev.NodeRunID
-	c.parentAgentID, c.parentCallID, c.causationID = ev.ParentAgentID, ev.ParentCallID, ev.CausationID
-	c.step, c.marks, c.tokens = ev.Step, ev.Marks, agentevents.Opt[int64]{}
+	if some := len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeID)|len(ev.NodeRunID)|len(ev.ParentAgentID)|len(ev.ParentCallID) != 0; some || c.some {
+		c.workflowID, c.phase, c.nodeID, c.nodeRunID = ev.WorkflowID, ev.Phase, ev.NodeID, ev.NodeRunID
+		c.parentAgentID, c.parentCallID, c.some = ev.ParentAgentID, ev.ParentCallID, some
+	}
+	c.causationID, c.step, c.marks, c.tokens = ev.CausationID, ev.Step, ev.Marks, agentevents.Opt[int64]{}
 	if c.phase != "" && c.workflowID == "" && sh.lists&(1<<cPhase) == 0 {
 		e.drop("/phase", true)
 		c.phase = ""
@@ -495,6 +511,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 	p := ev.Payload
 	if shape == sNodeEnter && c.nodeID == "" {
 		c.nodeID, _ = made(ofEvent, ev, &e.open)
+		c.some = true
 		e.lose(loss{what: dialect.Made, pointer: "/nodeId", detail: "derived from the event's id"})
 	}
 	if e.own {
@@ -552,6 +569,13 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		}
 		return append(dst, '}')
 	}
+	return e.ownPayload(dst, sh, mark, hidden, inner)
+}
+
+// ownPayload appends the members of a payload that was read by this package and
+// begins at mark, and the end of it. With inner they are those of the message.
+func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inner bool) []byte {
+	c := &e.c
 	e.place = append(e.place[:0], "/payload"...)
 	if inner {
 		e.place = append(e.place, "/message"...)
@@ -607,26 +631,31 @@ func (e *Encoder) madeByReaders(sh *shape, m madeUp, ref bool) {
 func (e *Encoder) commonMembers(dst []byte, lists uint16) []byte {
 	c := &e.c
 	dst = commonText(dst, cAgentID, c.agentID, lists)
-	dst = commonText(dst, cWorkflowID, c.workflowID, lists)
-	dst = commonText(dst, cPhase, c.phase, lists)
-	dst = commonText(dst, cNodeID, c.nodeID, lists)
-	dst = commonText(dst, cNodeRunID, c.nodeRunID, lists)
+	if c.some {
+		dst = commonText(dst, cWorkflowID, c.workflowID, lists)
+		dst = commonText(dst, cPhase, c.phase, lists)
+		dst = commonText(dst, cNodeID, c.nodeID, lists)
+		dst = commonText(dst, cNodeRunID, c.nodeRunID, lists)
+	}
 	if c.step.OK {
 		dst = jsonwire.AppendInt(head(dst, commonNames[cStep]), int64(c.step.V))
 	}
-	if len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 {
+	if c.some {
 		dst = commonText(dst, cParentAgentID, c.parentAgentID, lists)
 		dst = commonText(dst, cParentCallID, c.parentCallID, lists)
-		dst = commonText(dst, cCausationID, c.causationID, lists)
 	}
-	return e.value(dst, commonNames[cMarks], &c.marks)
+	dst = commonText(dst, cCausationID, c.causationID, lists)
+	if c.marks != 0 {
+		dst = e.value(dst, commonNames[cMarks], &c.marks)
+	}
+	return dst
 }
 
 func commonText(dst []byte, i int, text string, lists uint16) []byte {
-	if text == "" || lists&(1<<i) != 0 {
+	if lists&(1<<i) != 0 {
 		return dst
 	}
-	return jsonwire.AppendString(head(dst, commonNames[i]), text)
+	return appendText(dst, commonNames[i], text)
 }
 
 // hide returns the fields that the line lacked, as long as they are what
@@ -788,241 +817,3 @@ func (e *Encoder) usageMap(dst []byte, name string, m map[string]agentevents.Usa
 	e.place = e.place[:mark]
 	return append(dst, '}')
 }
-
-// What an event kept of its line.
-
-// keptMembers are the members of the extra member of that text.
-type keptMembers struct {
-	text    string
-	members []keptMember
-	as      []spelling
-	deep    bool // there are members of the payload
-}
-
-type keptMember struct{ name, raw string }
-
-func (k *keptMembers) parse(text string) {
-	k.text, k.members, k.as, k.deep = text, k.members[:0], k.as[:0], false
-	var s jsonwire.Scanner
-	s.Reset(text)
-	if s.Object() != nil {
-		return
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		if name == "/as" && s.Kind() == '{' {
-			k.parseSpellings(&s)
-			continue
-		}
-		if name == "/made" && s.Kind() == '[' {
-			k.parseMade(&s)
-			continue
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return
-		}
-		k.members = append(k.members, keptMember{name, text[start:s.Offset()]})
-		k.deep = k.deep || strings.HasPrefix(name, "/payload/")
-	}
-}
-
-func (k *keptMembers) parseSpellings(s *jsonwire.Scanner) {
-	_ = s.Object()
-	for {
-		field, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		name, err := s.String()
-		if err != nil {
-			_ = s.Skip()
-		} else if name != "" {
-			k.as = append(k.as, spelling{field, name})
-		}
-	}
-}
-
-func (k *keptMembers) parseMade(s *jsonwire.Scanner) {
-	_ = s.Array()
-	for {
-		if ok, err := s.Elem(); err != nil || !ok {
-			return
-		}
-		if field, err := s.String(); err == nil {
-			k.as = append(k.as, spelling{field, ""})
-		} else {
-			_ = s.Skip()
-		}
-	}
-}
-
-// spelledAs returns the name that a field had on the line, or "".
-func (k *keptMembers) spelledAs(field string) string {
-	for _, as := range k.as {
-		if as.field == field && as.name != "" {
-			return as.name
-		}
-	}
-	return ""
-}
-
-// madeUp reports whether the line lacked a field.
-func (e *Encoder) madeUp(field string) bool {
-	if e.own {
-		for _, as := range e.kept.as {
-			if as.field == field && as.name == "" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// keptRaw returns what was kept under a name, and notes that it is used.
-func (e *Encoder) keptRaw(name string) string {
-	if e.own {
-		for i, m := range e.kept.members {
-			if m.name == name {
-				e.used[i] = true
-				return m.raw
-			}
-		}
-	}
-	return ""
-}
-
-// keeps reports whether something was kept under a name.
-func (e *Encoder) keeps(name string) bool {
-	return e.own && slices.ContainsFunc(e.kept.members, func(m keptMember) bool { return m.name == name })
-}
-
-// keptMember is keptRaw for a member of the object at e.place.
-func (e *Encoder) keptMember(name string) string {
-	for i, m := range e.kept.members {
-		if rest, ok := cutPlace(m.name, e.place); ok && rest == jsonwire.Token(name) {
-			e.used[i] = true
-			return m.raw
-		}
-	}
-	return ""
-}
-
-// keptUnder reports whether something was kept at a place or below it.
-func (e *Encoder) keptUnder(place string) bool {
-	if e.own && e.kept.deep {
-		for _, m := range e.kept.members {
-			if strings.HasPrefix(m.name, place) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// rest appends the members of the object at e.place that no field has.
-func (e *Encoder) rest(dst []byte) []byte {
-	for i, m := range e.kept.members {
-		if e.used[i] {
-			continue
-		}
-		name := m.name
-		if len(e.place) == 0 && slices.Contains(envelopeNames[:], `"`+name+`":`) {
-			continue // the event says something else now
-		}
-		if len(e.place) > 0 || strings.HasPrefix(name, "/") {
-			token, ok := cutPlace(name, e.place)
-			if !ok || strings.Contains(token, "/") {
-				continue
-			}
-			name = jsonwire.Untoken(token)
-		}
-		e.used[i] = true
-		dst = jsonwire.AppendString(head(dst, ""), name)
-		dst = append(append(dst, ':'), m.raw...)
-	}
-	return dst
-}
-
-// cutPlace returns what follows a place and a slash.
-func cutPlace(name string, place []byte) (string, bool) {
-	if len(name) > len(place) && name[len(place)] == '/' && name[:len(place)] == string(place) {
-		return name[len(place)+1:], true
-	}
-	return "", false
-}
-
-// Ids that are made up.
-
-// madeIDs derives trace and span ids, and remembers those of the latest agents.
-type madeIDs struct {
-	owners [8]owner
-	last   int // the owner that was asked for last
-	next   int // to be forgotten
-}
-
-// An owner is an agent of a run, or the run itself. Its bytes are used again for
-// another one.
-type owner struct {
-	used       bool
-	run, agent []byte
-	calls      uint64 // a hash of both, for span ids of calls
-	members    []byte // traceId and spanId, as they stand on a line
-
-	context []byte // sessionId to type, of an event with this session; or nothing
-	session []byte
-}
-
-// Where the members of an owner have what.
-const (
-	traceHead = `,"traceId":"`
-	spanHead  = `","spanId":"`
-	traceAt   = len(traceHead)
-	spanAt    = traceAt + 32 + len(spanHead)
-)
-
-func (o *owner) trace() []byte { return o.members[traceAt : traceAt+32] }
-func (o *owner) span() []byte  { return o.members[spanAt : spanAt+16] }
-
-func (m *madeIDs) owner(run, agent string) *owner {
-	i := m.last
-	for range m.owners {
-		if o := &m.owners[i]; string(o.agent) == agent && string(o.run) == run && o.used {
-			m.last = i
-			return o
-		}
-		i = (i + 1) % len(m.owners)
-	}
-	m.last = m.next
-	m.next = (m.next + 1) % len(m.owners)
-	o := &m.owners[m.last]
-	o.used, o.run, o.agent, o.context = true, append(o.run[:0], run...), append(o.agent[:0], agent...), o.context[:0]
-	ofRun := jsonwire.Hash(run)
-	o.calls = jsonwire.Mix(ofRun, jsonwire.Hash(agent))
-	o.members = append(o.members[:0], traceHead...)
-	o.members = appendID(o.members, jsonwire.Mix(ofRun, 1))
-	o.members = appendID(o.members, jsonwire.Mix(ofRun, 2))
-	o.members = append(o.members, spanHead...)
-	o.members = appendID(o.members, jsonwire.Mix(o.calls, 3))
-	o.members = append(o.members, '"')
-	return o
-}
-
-// call appends the span id of a call: 16 digits.
-func (o *owner) call(dst []byte, call string) []byte {
-	return appendID(dst, jsonwire.Mix(o.calls, jsonwire.Hash(call)))
-}
-
-// span returns the span id of an agent, of a call, or of the run itself.
-func (m *madeIDs) span(run, agent, call string) string {
-	if call != "" {
-		return string(m.owner(run, agent).call(nil, call))
-	}
-	return string(m.owner(run, agent).span())
-}
-
-// appendID appends 16 digits that are not all zero.
-func appendID(dst []byte, h uint64) []byte { return jsonwire.AppendHex(dst, max(h, 1)) }

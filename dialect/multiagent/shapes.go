@@ -43,6 +43,9 @@ type common struct {
 	parentAgentID, parentCallID, causationID      string
 	step                                          agentevents.Opt[int]
 	marks                                         agentevents.Marks
+	// some says, to the encoder, that one of the texts but agentID and causationID
+	// is not empty.
+	some bool
 
 	parentSpanID string                 // of agent.spawned, beside that of the envelope
 	tokens       agentevents.Opt[int64] // of agent.completed: part of its usage
@@ -199,10 +202,11 @@ func (f *fieldVisitor) json(field *agentevents.JSON) *fieldVisitor {
 }
 
 func (f *fieldVisitor) status(field *agentevents.ToolStatus) *fieldVisitor {
-	if *field == "" {
-		f.lacking |= 1 << f.n
+	if f.e == nil {
+		f.list = append(f.list, field)
+		return f
 	}
-	return f.other(field)
+	return f.text((*string)(field))
 }
 
 func (f *fieldVisitor) ref(fields ...*agentevents.AgentRef) *fieldVisitor {
@@ -216,33 +220,66 @@ func (f *fieldVisitor) ref(fields ...*agentevents.AgentRef) *fieldVisitor {
 	return f
 }
 
-// What is mostly absent is looked at before it is given to value.
-
-func (f *fieldVisitor) count(field *agentevents.Opt[int]) *fieldVisitor {
-	if f.e != nil && !field.OK {
-		f.n++
+func (f *fieldVisitor) optRef(field *agentevents.Opt[agentevents.AgentRef]) *fieldVisitor {
+	if f.e == nil {
+		f.list = append(f.list, field)
 		return f
 	}
-	return f.other(field)
+	if field.OK {
+		f.dst = appendRef(head(f.dst, f.names[f.n]), &field.V)
+	}
+	f.n++
+	return f
+}
+
+func (f *fieldVisitor) count(field *agentevents.Opt[int]) *fieldVisitor {
+	if f.e == nil {
+		f.list = append(f.list, field)
+		return f
+	}
+	if field.OK {
+		f.dst = jsonwire.AppendInt(head(f.dst, f.names[f.n]), int64(field.V))
+	}
+	f.n++
+	return f
 }
 
 func (f *fieldVisitor) millis(field *agentevents.Opt[time.Duration]) *fieldVisitor {
-	if f.e != nil && !field.OK {
-		f.n++
+	if f.e == nil {
+		f.list = append(f.list, field)
 		return f
 	}
-	return f.other(field)
+	if field.OK {
+		f.dst = jsonwire.AppendMillis(head(f.dst, f.names[f.n]), field.V)
+	}
+	f.n++
+	return f
 }
 
 func (f *fieldVisitor) flag(field *bool) *fieldVisitor {
-	if f.e != nil && !*field {
-		f.n++
+	if f.e == nil {
+		f.list = append(f.list, field)
 		return f
 	}
-	return f.other(field)
+	if *field {
+		f.dst = append(head(f.dst, f.names[f.n]), "true"...)
+	}
+	f.n++
+	return f
 }
 
-func (f *fieldVisitor) failure(field *agentevents.Opt[agentevents.ErrorInfo]) *fieldVisitor {
+func (f *fieldVisitor) integer(field *int64) *fieldVisitor {
+	if f.e == nil {
+		f.list = append(f.list, field)
+		return f
+	}
+	f.dst = jsonwire.AppendInt(head(f.dst, f.names[f.n]), *field)
+	f.n++
+	return f
+}
+
+// optional is other for what is mostly absent.
+func optional[T any](f *fieldVisitor, field *agentevents.Opt[T]) *fieldVisitor {
 	if f.e != nil && !field.OK {
 		f.n++
 		return f
@@ -364,8 +401,8 @@ var shapes = [numShapes]shape{
 		empty: func() agentevents.Payload { return new(agentevents.MessageCreated) },
 		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := &p.(*agentevents.MessageCreated).Message
-			f.text(&v.MessageID, &v.From, &v.To, &v.GroupID).json(&v.Content).other(&v.TS).
-				text(&v.Role).other(&v.TurnIndex, &v.Agent, &c.message)
+			f.text(&v.MessageID, &v.From, &v.To, &v.GroupID).json(&v.Content).integer(&v.TS).text(&v.Role)
+			optional(f, &v.TurnIndex).optRef(&v.Agent).other(&c.message)
 		},
 	},
 	sTaskAssigned: {
@@ -398,8 +435,8 @@ var shapes = [numShapes]shape{
 		empty: func() agentevents.Payload { return new(agentevents.ToolReturned) },
 		fields: func(p agentevents.Payload, _ *common, f *fieldVisitor) {
 			v := p.(*agentevents.ToolReturned)
-			f.text(&v.CallID, &v.ToolID).status(&v.Status).json(&v.Result).text(&v.ResultSummary).
-				failure(&v.Error).millis(&v.Duration).flag(&v.OneEvent).json(&v.Arguments).text(&v.ArgumentsSummary)
+			f.text(&v.CallID, &v.ToolID).status(&v.Status).json(&v.Result).text(&v.ResultSummary)
+			optional(f, &v.Error).millis(&v.Duration).flag(&v.OneEvent).json(&v.Arguments).text(&v.ArgumentsSummary)
 		},
 	},
 	sHandoffRequested: {
@@ -537,7 +574,7 @@ var shapes = [numShapes]shape{
 		empty: func() agentevents.Payload { return new(agentevents.AgentStarted) },
 		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.AgentStarted)
-			f.text(&c.workflowID, &c.phase, &v.Task, &c.parentSpanID).other(&v.Agent).
+			f.text(&c.workflowID, &c.phase, &v.Task, &c.parentSpanID).optRef(&v.Agent).
 				text(&v.Model, &v.ProviderSessionID).json(&v.Prompt).count(&v.Attempt).flag(&v.Resumed)
 		},
 	},
@@ -549,9 +586,13 @@ var shapes = [numShapes]shape{
 		empty: func() agentevents.Payload { return new(agentevents.AgentEnded) },
 		fields: func(p agentevents.Payload, c *common, f *fieldVisitor) {
 			v := p.(*agentevents.AgentEnded)
-			f.text(&c.agentID).other(&c.tokens).millis(&v.Duration).json(&v.ResultSchema).text(&c.workflowID, &c.phase, (*string)(&v.Outcome)).
-				failure(&v.Error).text(&v.Result).json(&v.StructuredOutput).
-				other(&v.Usage, &v.ModelUsage, &v.TotalCostUSD, &v.NumTurns, &v.Totals, &v.ConvergenceScore)
+			optional(f.text(&c.agentID), &c.tokens).millis(&v.Duration).json(&v.ResultSchema).text(&c.workflowID, &c.phase, (*string)(&v.Outcome))
+			optional(f, &v.Error).text(&v.Result).json(&v.StructuredOutput)
+			optional(f, &v.Usage).other(&v.ModelUsage)
+			optional(f, &v.TotalCostUSD)
+			optional(f, &v.NumTurns)
+			optional(f, &v.Totals)
+			optional(f, &v.ConvergenceScore)
 		},
 	},
 	sClaimVerified: {

@@ -351,14 +351,22 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 			dst = jsonwire.AppendString(head(dst, name), string(*v))
 		}
 	case *agentevents.AgentRef:
-		if *v != (agentevents.AgentRef{}) {
+		switch {
+		case *v == agentevents.AgentRef{}:
+		case e.own:
 			f := refFields(v)
 			dst = e.object(dst, name, refNames, f[:])
+		default:
+			dst = appendRef(head(dst, name), v)
 		}
 	case *agentevents.Opt[agentevents.AgentRef]:
-		if v.OK {
+		switch {
+		case !v.OK:
+		case e.own:
 			f := refFields(&v.V)
 			dst = e.object(dst, name, refNames, f[:])
+		default:
+			dst = appendRef(head(dst, name), &v.V)
 		}
 	case *agentevents.Opt[agentevents.ErrorInfo]:
 		if v.OK {
@@ -411,6 +419,24 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 		}
 	}
 	return dst
+}
+
+// appendRef appends an agent for which no line has a spelling.
+func appendRef(dst []byte, v *agentevents.AgentRef) []byte {
+	dst = append(dst, '{')
+	dst = appendText(dst, refNames[0], v.AgentID)
+	dst = appendText(dst, refNames[1], string(v.AgentSharing))
+	dst = appendText(dst, refNames[2], v.MemoryRef)
+	dst = appendText(dst, refNames[3], string(v.ModelClass))
+	return append(dst, '}')
+}
+
+// appendText appends a member with a text, unless that is empty.
+func appendText(dst []byte, name, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	return jsonwire.AppendString(head(dst, name), text)
 }
 
 // json appends a member with raw JSON.

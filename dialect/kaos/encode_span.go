@@ -161,8 +161,9 @@ func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 // opened returns the id of a span that begins, and remembers it. What begins
 // again before it has ended is the same span.
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
-	key := openKey{subject, id, ev.AgentID, ev.RunID}
-	span, open := e.open.take(key)
+	var key openKey
+	key.set(subject, id, ev)
+	span, open := e.open.take(&key)
 	switch before := span; {
 	case !open:
 		span = e.spanID(ev, subject, id)
@@ -173,7 +174,7 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 			e.losses.Add(ev, dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
 		}
 	}
-	to, _, _ := e.open.put(key)
+	to, _, _ := e.open.put(&key)
 	to.id, to.made = span.id, span.made
 	return span
 }
@@ -186,8 +187,9 @@ func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
 
 // close is closed; it reports whether the span was open.
 func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spanID, open bool) {
-	key := openKey{subject, id, ev.AgentID, ev.RunID}
-	span, open = e.open.take(key)
+	var key openKey
+	key.set(subject, id, ev)
+	span, open = e.open.take(&key)
 	if ev.SpanID != "" || !open {
 		return e.spanID(ev, key.subject, key.id), open
 	}
@@ -341,8 +343,9 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	}
 	var span spanID
 	if p.OneEvent {
-		key := openKey{sTool, p.CallID, ev.AgentID, ev.RunID}
-		opener, open := e.open.get(key)
+		var key openKey
+		key.set(sTool, p.CallID, ev)
+		opener, open := e.open.get(&key)
 		span = e.spanID(ev, key.subject, key.id)
 		l.Drop(ev, "/payload/oneEvent", open && span == opener)
 	} else {
@@ -391,7 +394,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 	if ref := &p.Agent.V; p.Agent.OK {
 		if name == "" && ref.AgentID != "" {
 			name = ref.AgentID
-			if _, open := e.open.get(openKey{sSubagent, name, name, ev.RunID}); !open || ev.SpanID == "" {
+			if _, open := e.open.get(&openKey{sSubagent, name, name, ev.RunID}); !open || ev.SpanID == "" {
 				l.Add(ev, dialect.Made, "/agentId", "the agent's id")
 				l.Add(ev, dialect.Dropped, "/payload/agent", "")
 			} else {
@@ -482,14 +485,15 @@ func (e *Encoder) ref(ev *agentevents.Event, pointer string, ref *agentevents.Ag
 }
 
 func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.SpanRecorded) []byte {
-	key := openKey{sOther, p.Subject + "\x00" + p.Name, ev.AgentID, ev.RunID}
+	var key openKey
+	key.set(sOther, p.Subject+"\x00"+p.Name, ev)
 	var span spanID
 	switch phaseOf(p.Phase) {
 	case pStart:
 		span = e.opened(ev, sOther, key.id)
 	case pOther: // inside it
 		var open bool
-		if span, open = e.open.get(key); ev.SpanID != "" || !open {
+		if span, open = e.open.get(&key); ev.SpanID != "" || !open {
 			span = e.spanID(ev, key.subject, key.id)
 		} else {
 			e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")

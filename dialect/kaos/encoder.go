@@ -61,6 +61,12 @@ type openKey struct {
 	id, agent, run string // compared in this order
 }
 
+// set makes k the key of an event. As a literal it would be put together elsewhere
+// and copied, for which the processor waits.
+func (k *openKey) set(subject int, id string, ev *agentevents.Event) {
+	k.subject, k.id, k.agent, k.run = subject, id, ev.AgentID, ev.RunID
+}
+
 // A spanID is that of an event, or without one what was made up, or nothing.
 type spanID struct {
 	id   string

@@ -28,30 +28,32 @@ type openEntry[K comparable, V any] struct {
 // unlisted reports whether there is something that is not in the list.
 func (m *openMap[K, V]) unlisted() bool { return len(m.young)+len(m.old) > 0 }
 
-// index returns where in the list something is, or -1.
-func (m *openMap[K, V]) index(k K) int {
+// index returns where in the list something is, or -1. The key is not passed by
+// value: it would be copied to be compared, and the processor would wait for what
+// it has just stored.
+func (m *openMap[K, V]) index(k *K) int {
 	i := len(m.recent) - 1
-	for i >= 0 && m.recent[i].key != k {
+	for i >= 0 && m.recent[i].key != *k {
 		i--
 	}
 	return i
 }
 
-func (m *openMap[K, V]) get(k K) (v V, ok bool) {
+func (m *openMap[K, V]) get(k *K) (v V, ok bool) {
 	if i := m.index(k); i >= 0 {
 		return m.recent[i].value, true
 	}
 	if len(m.young) > 0 {
-		v, ok = m.young[k]
+		v, ok = m.young[*k]
 	}
 	if !ok && len(m.old) > 0 {
-		v, ok = m.old[k]
+		v, ok = m.old[*k]
 	}
 	return v, ok
 }
 
 // take is get and remove.
-func (m *openMap[K, V]) take(k K) (v V, ok bool) {
+func (m *openMap[K, V]) take(k *K) (v V, ok bool) {
 	if i := m.index(k); i >= 0 {
 		v = m.recent[i].value
 		m.removeAt(i)
@@ -61,8 +63,8 @@ func (m *openMap[K, V]) take(k K) (v V, ok bool) {
 		return v, false
 	}
 	if v, ok = m.get(k); ok {
-		delete(m.young, k)
-		delete(m.old, k)
+		delete(m.young, *k)
+		delete(m.old, *k)
 	}
 	return v, ok
 }
@@ -73,7 +75,7 @@ func (m *openMap[K, V]) removeAt(i int) { m.recent = slices.Delete(m.recent, i, 
 // put adds what is not there, and returns a pointer to the value, which the caller
 // sets at once: whatever is there is of another one. It returns what left the list
 // for that, if anything, and what is forgotten.
-func (m *openMap[K, V]) put(k K) (v *V, left *V, forgotten map[K]V) {
+func (m *openMap[K, V]) put(k *K) (v *V, left *V, forgotten map[K]V) {
 	if len(m.recent) == maxRecent {
 		if m.young == nil {
 			m.young = map[K]V{}
@@ -93,7 +95,7 @@ func (m *openMap[K, V]) put(k K) (v *V, left *V, forgotten map[K]V) {
 	n := len(m.recent)
 	m.recent = slices.Grow(m.recent, 1)[:n+1]
 	e := &m.recent[n]
-	e.key = k
+	e.key = *k
 	return &e.value, left, forgotten
 }
 

@@ -266,11 +266,12 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 
 // restart forgets a span of that id which is still open.
 func (d *Decoder) restart(l *line) {
-	key := spanKey{l.span, l.run}
-	if i := d.open.index(key); i >= 0 {
+	var key spanKey // as a literal it would be copied; see openKey.set
+	key.span, key.run = l.span, l.run
+	if i := d.open.index(&key); i >= 0 {
 		d.open.removeAt(i)
 	} else if d.open.unlisted() {
-		if old, ok := d.open.take(key); ok {
+		if old, ok := d.open.take(&key); ok {
 			d.forget(old.idKey())
 		}
 	}
@@ -281,12 +282,13 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	if l.span == "" {
 		return
 	}
-	key := spanKey{l.span, l.run}
+	var key spanKey // as a literal it would be copied; see openKey.set
+	key.span, key.run = l.span, l.run
 	if len(l.text) > longLine {
 		key.run, key.span, id, tool = cloned(l.run, l.span, id, tool)
 		agent = strings.Clone(agent)
 	}
-	o, left, forgotten := d.open.put(key)
+	o, left, forgotten := d.open.put(&key)
 	o.subject, o.run, o.agent, o.id, o.tool = subject, key.run, agent, id, tool
 	if left != nil && left.id != "" {
 		if d.taken == nil {
@@ -312,8 +314,9 @@ func ownOpen(k spanKey, o openSpan) (spanKey, openSpan) {
 
 // close puts what the span was opened with into o, if it was, and forgets it.
 func (d *Decoder) close(l *line, subject int, o *openSpan) bool {
-	key := spanKey{l.span, l.run}
-	if i := d.open.index(key); i >= 0 {
+	var key spanKey // as a literal it would be copied; see openKey.set
+	key.span, key.run = l.span, l.run
+	if i := d.open.index(&key); i >= 0 {
 		if d.open.recent[i].value.subject != subject {
 			return false
 		}
@@ -324,12 +327,12 @@ func (d *Decoder) close(l *line, subject int, o *openSpan) bool {
 	if !d.open.unlisted() {
 		return false
 	}
-	old, ok := d.open.get(key)
+	old, ok := d.open.get(&key)
 	if !ok || old.subject != subject {
 		return false
 	}
 	*o = old
-	d.open.take(key)
+	d.open.take(&key)
 	d.forget(old.idKey())
 	return true
 }

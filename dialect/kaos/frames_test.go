@@ -1,0 +1,194 @@
+package kaos
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// sse frames lines as the document's server does.
+func sse(lines ...string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		typ, _ := typeOf(line)
+		n := line[strings.Index(line, `"sequence":`)+len(`"sequence":`):]
+		b.WriteString("event: " + typ + "\ndata: " + line + "\nid: " + n[:strings.IndexByte(n, ',')] + "\n\n")
+	}
+	return b.String()
+}
+
+func idFirst(lines []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		b.WriteString("id: " + strconv.Itoa(i) + "\ndata: " + line + "\n\n")
+	}
+	return b.String()
+}
+
+func TestServerSentEvents(t *testing.T) {
+	var lines []string
+	for _, g := range goldens {
+		if g.name != "a later subject" { // not for strict decoders
+			lines = append(lines, strings.Replace(g.line, `"sequence":0`, `"sequence":`+strconv.Itoa(len(lines)), 1))
+		}
+	}
+	want := decodeAll(t, strings.Join(lines, "\n"))
+	log := sse(lines...)
+	type way struct{ name, log string }
+	ways := []way{
+		{"as the server writes it", log},
+		{"CRLF", strings.ReplaceAll(log, "\n", "\r\n")},
+		{"CR", strings.ReplaceAll(log, "\n", "\r")},
+		{"byte order mark", "\ufeff" + log},
+		{"comments and retry", ": hello\nretry: 10\n" + strings.ReplaceAll(log, "data:", ":x\nretry\nfoo: bar\ndata:")},
+		{"no blank after the colon", strings.NewReplacer("data: ", "data:", "event: ", "event:", "id: ", "id:").Replace(log)},
+		{"data alone", "data: " + strings.Join(lines, "\n\ndata: ") + "\n\n"},
+		{"no blank lines", strings.ReplaceAll(log, "\n\n", "\n")},
+		{"id before data", strings.ReplaceAll(log, "event: ", "id\nevent: ")},
+		{"id first", idFirst(lines)},
+		{"split", strings.ReplaceAll(log, `,"run_id"`, "\ndata: ,\ndata:\ndata:\t\"run_id\"")},
+		{"split and CR", strings.ReplaceAll(strings.ReplaceAll(log, `,"run_id"`, "\ndata: ,\ndata: \"run_id\""), "\n", "\r")},
+		{"split after the first brace", strings.ReplaceAll(log, `{"timestamp"`, "{\ndata: \"timestamp\"")},
+		{"an object alone on a line", strings.ReplaceAll(log, `:{"`, ":\ndata: {\"")},
+	}
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			for _, strict := range []bool{false, true} {
+				o := testOptions
+				o.Strict = strict
+				i := 0
+				for ev, err := range agentevents.NewReader(strings.NewReader(w.log), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).All() {
+					require.NoError(t, err)
+					ev.ID = want[i].ID // derived from the line
+					require.Equal(t, want[i], ev)
+					i++
+				}
+				require.Equal(t, len(want), i)
+			}
+		})
+	}
+
+	o := encoderOptions
+	o.SSE = true
+	e := NewEncoder(o)
+	var out []byte
+	for _, ev := range want {
+		var err error
+		out, err = e.Append(out, ev)
+		require.NoError(t, err)
+	}
+	require.Equal(t, log, string(out))
+	odd := encodeOne(t, o, agentevents.Event{RunID: "r", Payload: &agentevents.Unknown{Type: "a\nb", Raw: `{}`}})
+	require.True(t, strings.HasPrefix(odd, `data: {"timestamp"`), odd)
+
+	// Kept lines of frames are written back too.
+	i := 0
+	blank := strings.ReplaceAll(lines[0], `,"`, `, "`)
+	for ev, err := range agentevents.NewReader(strings.NewReader("data: "+blank+"\n\n"), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
+		require.NoError(t, err)
+		require.Equal(t, blank+"\n", encodeOne(t, encoderOptions, ev))
+		i++
+	}
+	require.Equal(t, 1, i)
+	for ev, err := range agentevents.NewReader(strings.NewReader("data: "+strings.Replace(lines[0], `,"`, ",\r\"", 1)+"\rid: 0\n\n"), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
+		if err == nil {
+			require.Equal(t, lines[0]+"\n", encodeOne(t, encoderOptions, ev))
+		}
+	}
+}
+
+func TestTornFrames(t *testing.T) {
+	a, b := strings.Replace(goldens[0].line, `,"run_id"`, "\ndata: ,\"run_id\"", 1), goldens[1].line
+	read := func(log string) (events []agentevents.Event, errs []error) {
+		for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All() {
+			if err != nil {
+				errs = append(errs, err)
+			} else {
+				events = append(events, ev)
+			}
+		}
+		return events, errs
+	}
+	first, _, _ := strings.Cut(a, "\n")
+	for _, log := range []string{
+		"data: " + first + "\n\nevent: span\ndata: " + b + "\n\n",
+		"data: " + first + "\n\ndata: " + b + "\n\n",
+		"data: " + first + "\n\n" + b + "\n",
+		"data: " + first + "\n\ndata: " + strings.Replace(b, `,"run_id"`, "\ndata: ,\"run_id\"", 1) + "\n\n",
+		"data: " + first + "\r\revent: span\rdata: " + b + "\r\r",
+	} {
+		events, errs := read(log)
+		if strings.Count(log, "data: ,") > 0 {
+			// Nothing tells the rest of the first from the second: no event is
+			// made of both.
+			require.NotEmpty(t, errs, log)
+			continue
+		}
+		require.Len(t, events, 1, log)
+		require.Len(t, errs, 1, log)
+		require.ErrorIs(t, errs[0], io.ErrUnexpectedEOF)
+	}
+	for _, log := range []string{
+		"event: span", "event: span\n", "event: span\ndata:", "data: " + first + "\n", "data: " + first, "data: " + a[:len(a)-3], "data: {\ndata: \"x",
+		"event: span\ndata: " + first + "\nid: 3\n\n",
+	} {
+		events, errs := read("data: " + b + "\n\n" + log)
+		require.Len(t, events, 1, log)
+		require.Len(t, errs, 1, log)
+		require.ErrorIs(t, errs[0], io.ErrUnexpectedEOF, log)
+		var le *agentevents.LineError
+		require.ErrorAs(t, errs[0], &le)
+		require.Greater(t, le.Line, 2)
+	}
+	// A newline in a text is not one between tokens.
+	_, errs := read("data: {\"timestamp\":1,\ndata: \"x\": \"a\ndata: b\"}\n\n")
+	require.NotEmpty(t, errs)
+
+	// Errors say where in the line they are.
+	_, errs = read("event: text_delta\ndata: {\"type\":\"text_delta\",\"content\":7}\nid: 1\n\n")
+	require.Len(t, errs, 1)
+	var le *agentevents.LineError
+	require.ErrorAs(t, errs[0], &le)
+	require.Equal(t, 2, le.Line)
+	require.Equal(t, "/content", le.Pointer)
+	require.Equal(t, len(`data: {"type":"text_delta","content":`), le.Column)
+
+	strict := testOptions
+	strict.Strict = true
+	for _, c := range []struct{ log, pointer string }{
+		{"event: text_delta\ndata: " + b + "\nid: 0\n\n", "/type"},
+		{"event: span\ndata: " + b + "\nid: 1\n\n", "/sequence"},
+	} {
+		var rule *agentevents.InvariantError
+		for _, err := range agentevents.NewReader(strings.NewReader(c.log), agentevents.ReaderOptions{Decoder: NewDecoder(strict)}).All() {
+			if err != nil {
+				require.ErrorAs(t, err, &rule)
+			}
+		}
+		require.NotNil(t, rule)
+		require.Equal(t, RuleFrame, rule.Rule)
+		require.Equal(t, c.pointer, rule.Pointer)
+	}
+}
+
+// A long frame is not held without end.
+func TestFrameLimit(t *testing.T) {
+	d := NewDecoder(Options{})
+	_, err := d.Decode(nil, []byte("data: {"))
+	require.NoError(t, err)
+	piece := append([]byte("data: "), bytes.Repeat([]byte("[1],"), 1<<20)...)
+	for range 8 {
+		if _, err = d.Decode(nil, piece); err != nil {
+			break
+		}
+	}
+	require.Error(t, err)
+	_, err = d.End(nil)
+	require.NoError(t, err)
+}

@@ -29,104 +29,52 @@ func (r *RunSnapshot) agentsInOrder(agents []*AgentSnapshot) []*AgentSnapshot {
 // does not understand it leaves out: a definition belongs to its runtime.
 func (f *Fold) define(def JSON) {
 	r := f.s
-	eachMember(def, func(name string, value JSON) {
+	for name, value := range jsonwire.Members(string(def)) {
 		switch name {
 		case "nodes":
-			eachElement(value, func(node JSON) {
+			for node := range jsonwire.Elements(value) {
 				if id := idOf(node); id != "" {
 					r.NodeStatus[f.m.word(id)] = NodePending
 				}
-			})
+			}
 		case "edges":
-			eachElement(value, func(edge JSON) {
+			for edge := range jsonwire.Elements(value) {
 				id, from, to := "", "", ""
-				eachMember(edge, func(name string, value JSON) {
+				for name, value := range jsonwire.Members(edge) {
 					switch name {
 					case "id", "edgeId":
-						id = stringOf(value)
+						id = jsonwire.Text(value)
 					case "from":
-						from = stringOf(value)
+						from = jsonwire.Text(value)
 					case "to":
-						to = stringOf(value)
+						to = jsonwire.Text(value)
 					}
-				})
+				}
 				if id != "" || from != "" && to != "" {
 					r.EdgeStatus[f.edgeKey(id, from, to)] = EdgePending
 				}
-			})
+			}
 		case "state":
-			eachMember(value, func(name string, value JSON) { r.State[f.m.word(name)] = f.json(value, true) })
+			for name, value := range jsonwire.Members(value) {
+				r.State[f.m.word(name)] = f.json(JSON(value), true)
+			}
 		}
-	})
+	}
 }
 
 // idOf returns the id of a node: a string, or an object's id or nodeId. It may
 // be cut from the node's text.
-func idOf(node JSON) string {
-	if id := stringOf(node); id != "" {
+func idOf(node string) string {
+	id := jsonwire.Text(node)
+	if id != "" {
 		return id
 	}
-	id := ""
-	eachMember(node, func(name string, value JSON) {
+	for name, value := range jsonwire.Members(node) {
 		if name == "id" || name == "nodeId" {
-			id = stringOf(value)
+			id = jsonwire.Text(value)
 		}
-	})
+	}
 	return id
-}
-
-// stringOf returns the text of a JSON string, and none of anything else.
-func stringOf(j JSON) string {
-	if !strings.HasPrefix(string(j), `"`) {
-		return "" // without the cost of an error
-	}
-	var s jsonwire.Scanner
-	s.Reset(string(j))
-	v, err := s.String()
-	if err != nil {
-		return ""
-	}
-	return v
-}
-
-// eachMember calls f for the members of an object; anything else has none.
-func eachMember(j JSON, f func(name string, value JSON)) {
-	var s jsonwire.Scanner
-	s.Reset(string(j))
-	if s.Object() != nil {
-		return
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		raw, err := s.Raw()
-		if err != nil {
-			return
-		}
-		f(name, JSON(raw))
-	}
-}
-
-// eachElement calls f for the elements of an array; anything else has none.
-func eachElement(j JSON, f func(value JSON)) {
-	var s jsonwire.Scanner
-	s.Reset(string(j))
-	if s.Array() != nil {
-		return
-	}
-	for {
-		ok, err := s.Elem()
-		if err != nil || !ok {
-			return
-		}
-		raw, err := s.Raw()
-		if err != nil {
-			return
-		}
-		f(JSON(raw))
-	}
 }
 
 // patch applies a patch to the state. The order of keys inside a value is
@@ -140,7 +88,9 @@ func (r *RunSnapshot) patch(p *StatePatched) {
 		if p.Op == PatchSet {
 			clear(r.State)
 		}
-		eachMember(value, func(name string, v JSON) { r.State[name] = v })
+		for name, v := range jsonwire.Members(string(value)) {
+			r.State[name] = JSON(v)
+		}
 		return
 	}
 	first, rest, nested := strings.Cut(p.Path, ".")
@@ -156,7 +106,9 @@ func (r *RunSnapshot) patch(p *StatePatched) {
 func patched(old JSON, path []string, op PatchOp, value JSON) JSON {
 	if len(path) == 0 {
 		if op == PatchMerge && isObject(old) && isObject(value) {
-			eachMember(value, func(name string, v JSON) { old = setMember(old, name, v) })
+			for name, v := range jsonwire.Members(string(value)) {
+				old = setMember(old, name, JSON(v))
+			}
 			return old
 		}
 		return value
@@ -165,11 +117,11 @@ func patched(old JSON, path []string, op PatchOp, value JSON) JSON {
 		old = "{}"
 	}
 	var inner JSON
-	eachMember(old, func(name string, v JSON) {
+	for name, v := range jsonwire.Members(string(old)) {
 		if name == path[0] {
-			inner = v
+			inner = JSON(v)
 		}
-	})
+	}
 	return setMember(old, path[0], patched(inner, path[1:], op, value))
 }
 
@@ -178,21 +130,21 @@ func isObject(j JSON) bool { return strings.HasPrefix(string(j), "{") }
 // setMember returns the object with a member replaced in place or appended.
 func setMember(object JSON, name string, value JSON) JSON {
 	out := []byte{'{'}
-	add := func(n string, v JSON) {
+	add := func(n, v string) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(append(jsonwire.AppendString(out, n), ':'), v...)
 	}
 	found := false
-	eachMember(object, func(n string, v JSON) {
+	for n, v := range jsonwire.Members(string(object)) {
 		if n == name {
-			v, found = value, true
+			v, found = string(value), true
 		}
 		add(n, v)
-	})
+	}
 	if !found {
-		add(name, value)
+		add(name, string(value))
 	}
 	return JSON(append(out, '}'))
 }

@@ -85,56 +85,24 @@ func (u *Unknowns) Keep(ev *agentevents.Event, name Name) error {
 // same dialect, each after a comma. known are the members that the line has
 // already: those are left out.
 func AppendUnknowns(dst []byte, ev *agentevents.Event, name Name, known func(name string) bool) []byte {
-	kept := string(ev.Extra(string(name)))
-	if !strings.HasPrefix(kept, "{") {
-		return dst
-	}
-	var s jsonwire.Scanner
-	s.Reset(kept)
-	if s.Object() != nil {
-		return dst
-	}
-	for {
-		member, ok, err := s.Member()
-		if err != nil || !ok {
-			return dst
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return dst
-		}
+	for member, raw := range jsonwire.Members(string(ev.Extra(string(name)))) {
 		if known != nil && known(member) {
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), member)
-		dst = append(append(dst, ':'), kept[start:s.Offset()]...)
+		dst = append(append(dst, ':'), raw...)
 	}
+	return dst
 }
 
 // Unknown returns the member of that name that [Unknowns.Keep] kept, or "".
 func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
-	kept := string(ev.Extra(string(name)))
-	if kept == "" {
-		return ""
-	}
-	var s jsonwire.Scanner
-	s.Reset(kept)
-	if s.Object() != nil {
-		return ""
-	}
-	for {
-		n, ok, err := s.Member()
-		if err != nil || !ok {
-			return ""
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return ""
-		}
+	for n, raw := range jsonwire.Members(string(ev.Extra(string(name)))) {
 		if n == member {
-			return agentevents.JSON(kept[start:s.Offset()])
+			return agentevents.JSON(raw)
 		}
 	}
+	return ""
 }
 
 // DropExtras counts the extra members of the event that are not the dialect's,

@@ -42,22 +42,10 @@ func (f *faults) add(pointer, format string, args ...any) {
 // becomes an empty one.
 func parseObject(text, at string, f *faults) object {
 	o := object{text: text, at: at, faults: f}
-	var s jsonwire.Scanner
-	s.Reset(text)
-	if s.Object() != nil {
-		return o
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return o
-		}
-		raw, err := s.Raw()
-		if err != nil {
-			return o
-		}
+	for name, raw := range jsonwire.Members(text) {
 		o.members = append(o.members, member{name, raw})
 	}
+	return o
 }
 
 // raw returns the text of a member, or "" when it is absent or null.

@@ -444,11 +444,6 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	if err != nil || raw[0] != '{' {
 		return dst, false, e.losses.Refuse(ev)
 	}
-	var s jsonwire.Scanner
-	s.Reset(raw)
-	if s.Object() != nil {
-		return dst, false, e.losses.Refuse(ev)
-	}
 	reserved := base | 1<<mAgentID | 1<<mStep
 	dst = e.base(dst, ev, strings.TrimPrefix(string(p.Type), unknownPrefix))
 	if ev.AgentID != "" {
@@ -457,22 +452,15 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	if ev.Step.OK {
 		dst = jsonwire.AppendInt(append(dst, `,"step":`...), int64(ev.Step.V))
 	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return dst, true, nil
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return dst, true, nil
-		}
+	for name, value := range jsonwire.Members(raw) {
 		if reserved.named(name) {
 			e.losses.Add(ev, dialect.Dropped, "/payload/"+name, "the line has a member of that name")
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
-		dst = append(append(dst, ':'), raw[start:s.Offset()]...)
+		dst = append(append(dst, ':'), value...)
 	}
+	return dst, true, nil
 }
 
 // envelope lists what the line does not say of the envelope.

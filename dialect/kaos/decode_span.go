@@ -368,24 +368,7 @@ func (d *Decoder) keepName(l *line, prefix, id string) {
 // keepAttributes keeps what is left of the attributes, for kinds that have
 // none.
 func (d *Decoder) keepAttributes() {
-	raw := string(d.rest.Object())
-	if raw == "" {
-		return
-	}
-	var s jsonwire.Scanner
-	s.Reset(raw)
-	if s.Object() != nil {
-		return
-	}
-	for {
-		name, ok, err := s.Member()
-		if !ok || err != nil {
-			return
-		}
-		value, err := s.Raw()
-		if err != nil {
-			return
-		}
+	for name, value := range jsonwire.Members(string(d.rest.Object())) {
 		d.unknown.Add("/attributes/"+jsonwire.Token(name), value)
 	}
 }

@@ -231,29 +231,24 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 		return append(dst, text...)
 	}
 	e.losses.Add(ev, dialect.Altered, pointer, "written as pairs of texts")
-	s.Reset(text)
-	if s.Kind() != '{' {
+	if text[0] != '{' {
 		dst = jsonwire.AppendString(append(dst, `[["arguments",`...), text)
 		return append(dst, "]]"...)
 	}
 	dst = append(dst, '[')
-	_ = s.Object()
-	for first := true; ; first = false {
-		name, ok, err := s.Member()
-		if !ok || err != nil {
-			return append(dst, ']')
-		}
-		if !first {
+	for name, value := range jsonwire.Members(text) {
+		if dst[len(dst)-1] == ']' {
 			dst = append(dst, ',')
 		}
 		dst = append(jsonwire.AppendString(append(dst, '['), name), ',')
-		if value, _ := s.Raw(); value != "" && value[0] == '"' {
+		if value[0] == '"' {
 			dst = append(dst, value...)
 		} else {
 			dst = jsonwire.AppendString(dst, value)
 		}
 		dst = append(dst, ']')
 	}
+	return append(dst, ']')
 }
 
 // arePairs reports whether a list holds lists of two texts.

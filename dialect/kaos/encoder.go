@@ -219,24 +219,12 @@ func (e *Encoder) form(ev *agentevents.Event) (string, int, error) {
 
 // memberText returns a text member of an object.
 func memberText(raw agentevents.JSON, name string) (string, bool) {
-	var s jsonwire.Scanner
-	s.Reset(string(raw))
-	if s.Object() != nil {
-		return "", false
-	}
-	for {
-		n, ok, err := s.Member()
-		if !ok || err != nil {
-			return "", false
-		}
-		if n == name && s.Kind() == '"' {
-			text, err := s.String()
-			return text, err == nil
-		}
-		if s.Skip() != nil {
-			return "", false
+	for n, value := range jsonwire.Members(string(raw)) {
+		if n == name && value[0] == '"' {
+			return jsonwire.Text(value), true
 		}
 	}
+	return "", false
 }
 
 // load reads what the decoder kept.
@@ -246,21 +234,11 @@ func (e *Encoder) load(ev *agentevents.Event) {
 	if raw == "" {
 		return
 	}
-	s := &e.scanner
-	s.Reset(raw)
-	if s.Object() != nil {
+	if raw[0] != '{' {
 		e.losses.Add(ev, dialect.Dropped, "/"+string(Name), "it is not an object")
 		return
 	}
-	for {
-		name, ok, err := s.Member()
-		if !ok || err != nil {
-			return
-		}
-		value, err := s.Raw()
-		if err != nil {
-			return
-		}
+	for name, value := range jsonwire.Members(raw) {
 		e.kept = append(e.kept, keptMember{name: name, raw: value})
 	}
 }
@@ -514,20 +492,7 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 		return dst
 	}
 	raw := e.json(ev, "/payload", p.Raw)
-	s := &e.scanner
-	s.Reset(raw)
-	if s.Object() != nil {
-		return dst
-	}
-	for {
-		name, ok, err := s.Member()
-		if !ok || err != nil {
-			return dst
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return dst
-		}
+	for name, value := range jsonwire.Members(raw) {
 		if variants[vUnknown].named(name) {
 			e.losses.Add(ev, dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
 			continue
@@ -538,8 +503,9 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 			}
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
-		dst = append(append(dst, ':'), raw[start:s.Offset()]...)
+		dst = append(append(dst, ':'), value...)
 	}
+	return dst
 }
 
 // verbatim returns the text that the event was read from, if it still says what

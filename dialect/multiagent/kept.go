@@ -21,59 +21,23 @@ type keptMember struct{ name, raw string }
 
 func (k *keptMembers) parse(text string) {
 	k.text, k.members, k.as, k.deep = text, k.members[:0], k.as[:0], false
-	var s jsonwire.Scanner
-	s.Reset(text)
-	if s.Object() != nil {
-		return
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		if name == "/as" && s.Kind() == '{' {
-			k.parseSpellings(&s)
-			continue
-		}
-		if name == "/made" && s.Kind() == '[' {
-			k.parseMade(&s)
-			continue
-		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return
-		}
-		k.members = append(k.members, keptMember{name, text[start:s.Offset()]})
-		k.deep = k.deep || strings.HasPrefix(name, "/payload/")
-	}
-}
-
-func (k *keptMembers) parseSpellings(s *jsonwire.Scanner) {
-	_ = s.Object()
-	for {
-		field, ok, err := s.Member()
-		if err != nil || !ok {
-			return
-		}
-		name, err := s.String()
-		if err != nil {
-			_ = s.Skip()
-		} else if name != "" {
-			k.as = append(k.as, spelling{field, name})
-		}
-	}
-}
-
-func (k *keptMembers) parseMade(s *jsonwire.Scanner) {
-	_ = s.Array()
-	for {
-		if ok, err := s.Elem(); err != nil || !ok {
-			return
-		}
-		if field, err := s.String(); err == nil {
-			k.as = append(k.as, spelling{field, ""})
-		} else {
-			_ = s.Skip()
+	for name, raw := range jsonwire.Members(text) {
+		switch {
+		case name == "/as" && raw[0] == '{':
+			for field, as := range jsonwire.Members(raw) {
+				if as = jsonwire.Text(as); as != "" {
+					k.as = append(k.as, spelling{field, as})
+				}
+			}
+		case name == "/made" && raw[0] == '[':
+			for field := range jsonwire.Elements(raw) {
+				if field[0] == '"' {
+					k.as = append(k.as, spelling{jsonwire.Text(field), ""})
+				}
+			}
+		default:
+			k.members = append(k.members, keptMember{name, raw})
+			k.deep = k.deep || strings.HasPrefix(name, "/payload/")
 		}
 	}
 }

@@ -787,38 +787,36 @@ func appendCommand(dst []byte, c *agentevents.Command) []byte {
 // nested appends the members that were kept of the object that prefix points
 // into.
 func (e *Encoder) nested(dst []byte, prefix string) []byte {
-	if e.kept == "" {
-		return dst
-	}
-	jsonwire.Members(e.kept, func(key, raw string) {
+	for key, raw := range jsonwire.Members(e.kept) {
 		if name, ok := strings.CutPrefix(key, prefix); ok && !strings.Contains(name, "/") {
 			dst = append(text(append(dst, ','), "", jsonwire.Untoken(name)), ':')
 			dst = append(dst, raw...)
 		}
-	})
+	}
 	return dst
 }
 
 // rest appends the members that were kept of the line itself.
 func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
-	jsonwire.Members(e.kept, func(key, raw string) {
+members:
+	for key, raw := range jsonwire.Members(e.kept) {
 		name, pointer := strings.CutPrefix(key, "/")
 		switch {
 		case pointer && strings.Contains(name, "/"):
 			e.drop("/"+string(Name)+"/"+jsonwire.Token(key), !hasObject(name, ev, v))
-			return
+			continue
 		case pointer:
 			name = jsonwire.Untoken(name)
 		}
 		for m := 1; m <= numMembers; m++ {
 			if (base | variants[v].members).has(m) && memberName(m) == name {
 				e.drop("/"+string(Name)+"/"+jsonwire.Token(key), m != mFlowName)
-				return
+				continue members
 			}
 		}
 		dst = append(text(append(dst, ','), "", name), ':')
 		dst = append(dst, raw...)
-	})
+	}
 	return dst
 }
 

@@ -150,13 +150,12 @@ func agentOf(raw string) string {
 	if !strings.Contains(raw, `"agentId"`) {
 		return ""
 	}
-	id := ""
-	jsonwire.Members(raw, func(name, value string) {
-		if name == "agentId" && strings.HasPrefix(value, `"`) {
-			id = jsonwire.Text(value)
+	for name, value := range jsonwire.Members(raw) {
+		if name == "agentId" {
+			return jsonwire.Text(value)
 		}
-	})
-	return id
+	}
+	return ""
 }
 
 // look returns what the payload that s reads next makes of a type that has
@@ -182,7 +181,7 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 		has            set
 		kind, decision string
 	)
-	jsonwire.Members(raw, func(name, text string) {
+	for name, text := range jsonwire.Members(raw) {
 		switch name {
 		case "kind":
 			has |= 1 << mKind
@@ -198,7 +197,7 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 		case "gateId":
 			has |= 1 << mGateID
 		}
-	})
+	}
 	switch v {
 	case vClarRequested:
 		if kind == kindClarification && has.has(mData) {

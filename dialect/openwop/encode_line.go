@@ -309,21 +309,18 @@ func (w *writer) causation(dst []byte) []byte {
 
 // rest appends the members of the envelope that were kept.
 func (w *writer) rest(dst []byte) []byte {
-	if w.k.raw == "" {
-		return dst
-	}
-	jsonwire.Members(w.k.raw, func(key, raw string) {
+	for key, raw := range jsonwire.Members(w.k.raw) {
 		name, ok := memberOf(key)
 		if !ok || name == "schemaVersion" || name == "engineVersion" {
-			return
+			continue
 		}
 		if numberOf(envelopeNames[:], name) != 0 || w.p == SchemaV2 && !w.k.same(w.p) {
 			w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
-			return
+			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), raw...)
-	})
+	}
 	return dst
 }
 

@@ -229,24 +229,22 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 // object writes the kept members below a pointer and ends the object. closed
 // says which of them the object cannot have.
 func (w *writer) object(below string, empty bool, closed func(name string) bool) {
-	if w.k.raw != "" {
-		jsonwire.Members(w.k.raw, func(key, raw string) {
-			name, ok := strings.CutPrefix(key, below)
-			if !ok || strings.Contains(name, "/") {
-				return
-			}
-			name = jsonwire.Untoken(name)
-			if closed(name) {
-				w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
-				return
-			}
-			if !empty {
-				w.dst = append(w.dst, ',')
-			}
-			empty = false
-			w.dst = jsonwire.AppendString(w.dst, name)
-			w.dst = append(append(w.dst, ':'), raw...)
-		})
+	for key, raw := range jsonwire.Members(w.k.raw) {
+		name, ok := strings.CutPrefix(key, below)
+		if !ok || strings.Contains(name, "/") {
+			continue
+		}
+		name = jsonwire.Untoken(name)
+		if closed(name) {
+			w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
+			continue
+		}
+		if !empty {
+			w.dst = append(w.dst, ',')
+		}
+		empty = false
+		w.dst = jsonwire.AppendString(w.dst, name)
+		w.dst = append(append(w.dst, ':'), raw...)
 	}
 	w.dst = append(w.dst, '}')
 }
@@ -283,5 +281,7 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 func (w *writer) refID(m int, pointer string, v agentevents.AgentRef, made string) {
 	w.required(m, HandoffID, pointer+"/agentId", v.AgentID, made)
 	raw, _ := v.MarshalJSON() // never fails
-	jsonwire.Members(string(raw), func(name, _ string) { w.drop(pointer+"/"+jsonwire.Token(name), name != "agentId") })
+	for name := range jsonwire.Members(string(raw)) {
+		w.drop(pointer+"/"+jsonwire.Token(name), name != "agentId")
+	}
 }

@@ -257,16 +257,16 @@ func (w *writer) decision1(decision agentevents.JSON) agentevents.JSON {
 		return decision
 	}
 	out := []byte{'{'}
-	jsonwire.Members(string(decision), func(name, raw string) {
+	for name, raw := range jsonwire.Members(string(decision)) {
 		if name == "nextWorkerInputs" || name == "successCriteria" {
 			w.drop("/payload/decision/"+name, true)
-			return
+			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(append(jsonwire.AppendString(out, name), ':'), raw...)
-	})
+	}
 	return agentevents.JSON(append(out, '}'))
 }
 
@@ -351,9 +351,9 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	first := func(name string) bool { return name == "interruptId" || name == "kind" }
 	id := false
-	jsonwire.Members(details, func(name, raw string) {
+	for name, raw := range jsonwire.Members(details) {
 		if !first(name) {
-			return
+			continue
 		}
 		if name == "interruptId" {
 			id = true
@@ -370,10 +370,10 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		}
 		if name == "kind" && w.p != RFC0002 && !slices.Contains(kinds, jsonwire.Text(raw)) {
 			w.lose(dialect.Dropped, "/payload/details/kind", "not a word of the schema")
-			return
+			continue
 		}
 		write(name, raw)
-	})
+	}
 	if !id && w.p != RFC0002 {
 		made := dialect.DerivedID(w.ev.RunID+"\x00"+w.ev.ID, int(w.ev.Sequence), 3)
 		w.lose(dialect.Made, "/payload/details/interruptId", "")
@@ -381,7 +381,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	w.text(mReason, "/payload/reason", p.Reason)
 	w.anyAgent()
-	jsonwire.Members(details, func(name, raw string) {
+	for name, raw := range jsonwire.Members(details) {
 		switch {
 		case first(name):
 		case name == "reason", name == "nodeId", name == "agentId":
@@ -391,7 +391,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		default:
 			write(name, raw)
 		}
-	})
+	}
 }
 
 // questions writes a list of questions, with what was kept of them.

@@ -122,7 +122,7 @@ func (k *kept) read(ev *agentevents.Event) {
 		k.raw = ""
 		return
 	}
-	jsonwire.Members(k.raw, func(name, value string) {
+	for name, value := range jsonwire.Members(k.raw) {
 		switch name {
 		case keptType:
 			k.typ = jsonwire.Text(value)
@@ -133,23 +133,12 @@ func (k *kept) read(ev *agentevents.Event) {
 		case keptAbsent:
 			k.pointers(value, &k.absent, &k.envAbsent)
 		}
-	})
+	}
 }
 
 func (k *kept) pointers(list string, payload, envelope *set) {
-	var s jsonwire.Scanner
-	s.Reset(list)
-	if s.Array() != nil {
-		return
-	}
-	for {
-		if ok, err := s.Elem(); err != nil || !ok {
-			return
-		}
-		p, err := s.String()
-		if err != nil {
-			return
-		}
+	for raw := range jsonwire.Elements(list) {
+		p := jsonwire.Text(raw)
 		switch p {
 		case "/payload/error/error":
 			k.errWord = true
@@ -182,16 +171,12 @@ func numberOf(names []string, name string) int {
 
 // get returns the value of a member that was kept, or "".
 func (k *kept) get(key string) string {
-	if k.raw == "" {
-		return ""
-	}
-	found := ""
-	jsonwire.Members(k.raw, func(name, value string) {
+	for name, value := range jsonwire.Members(k.raw) {
 		if name == key {
-			found = value
+			return value
 		}
-	})
-	return found
+	}
+	return ""
 }
 
 // isObject reports whether a JSON value is an object.

@@ -235,29 +235,22 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 	if s.Error.OK {
 		raw("error", string(snapshotError(&s.Error.V, p)))
 	}
-	if p == SchemaV2 && !hasMember(string(s.More), "eventLogSchemaVersion") {
+	if p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
 		raw("eventLogSchemaVersion", "3")
 	}
 	raw("metrics", string(s.Metrics))
 	if s.More != "" && !isObject(string(s.More)) || s.More != "" && jsonwire.Valid(string(s.More)) != nil {
 		fail(agentevents.RuleFieldJSON, "", "the other members are no object")
 	}
-	jsonwire.Members(string(s.More), func(name, value string) {
+	for name, value := range jsonwire.Members(string(s.More)) {
 		if numberOf(snapshotNames[:], name) == 0 {
 			raw(name, value)
 		}
-	})
+	}
 	if err != nil {
 		return dst[:mark], err
 	}
 	return append(dst, '}'), nil
-}
-
-// hasMember reports whether an object has a member of that name.
-func hasMember(object, member string) bool {
-	has := false
-	jsonwire.Members(object, func(name, _ string) { has = has || name == member })
-	return has
 }
 
 // snapshotRef returns an AgentRef as the profile has it.
@@ -266,7 +259,7 @@ func snapshotRef(ref []byte, p Profile) []byte {
 		return ref
 	}
 	out := []byte{'{'}
-	jsonwire.Members(string(ref), func(name, value string) {
+	for name, value := range jsonwire.Members(string(ref)) {
 		switch name {
 		case "agentId", "memoryRef", "name", "version", "channel", "sourceManifestId":
 		case "modelClass":
@@ -275,16 +268,16 @@ func snapshotRef(ref []byte, p Profile) []byte {
 				value = `"code"`
 			case "reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval":
 			default:
-				return
+				continue
 			}
 		default:
-			return
+			continue
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(append(jsonwire.AppendString(out, name), ':'), value...)
-	})
+	}
 	return append(out, '}')
 }
 

@@ -87,20 +87,15 @@ func (d *Decoder) checkEnvelope(f *fields) error {
 	if p == RFC0002 {
 		return nil
 	}
-	var err error
-	jsonwire.Members("{"+d.keptVersions()+"}", func(name, raw string) {
+	for name, raw := range jsonwire.Members("{" + d.keptVersions() + "}") {
 		switch {
-		case err != nil:
 		case name == "schemaVersion" && (!whole(raw) || p == SchemaV2 && raw == "0"):
-			err = broken(RuleRange, f, "/schemaVersion", raw+" is not a version")
+			return broken(RuleRange, f, "/schemaVersion", raw+" is not a version")
 		case name == "engineVersion" && p == SchemaV1 && !strings.HasPrefix(raw, `"`):
-			err = broken(RuleForm, f, "/engineVersion", "is not a text")
+			return broken(RuleForm, f, "/engineVersion", "is not a text")
 		case name == "engineVersion" && p == SchemaV2 && !whole(raw):
-			err = broken(RuleRange, f, "/engineVersion", raw+" is not a whole number from 0 on")
+			return broken(RuleRange, f, "/engineVersion", raw+" is not a whole number from 0 on")
 		}
-	})
-	if err != nil {
-		return err
 	}
 	if p == SchemaV2 && f.extra != "" {
 		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
@@ -265,24 +260,19 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		if n := utf8.RuneCountInString(f.val[mReason]); has(mReason) && p == SchemaV2 && (n < 1 || n > 64) {
 			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
 		}
-		var err error
-		jsonwire.Members(string(f.details)+"}", func(name, raw string) {
-			kinds := interruptKinds1
-			if p == SchemaV2 {
-				kinds = interruptKinds2
-			}
+		kinds := interruptKinds1
+		if p == SchemaV2 {
+			kinds = interruptKinds2
+		}
+		for name, raw := range jsonwire.Members(string(f.details) + "}") {
 			switch {
-			case err != nil:
 			case name == "kind" && !slices.Contains(kinds, jsonwire.Text(raw)):
-				err = broken(RuleEnum, f, at(mKind), "is not one of the values")
+				return broken(RuleEnum, f, at(mKind), "is not one of the values")
 			case name == "interruptId" && (jsonwire.Text(raw) == "" || p == SchemaV2 && !ValidID(p, InterruptID, jsonwire.Text(raw))):
-				err = broken(RuleID, f, at(mInterruptID), badID(jsonwire.Text(raw)))
+				return broken(RuleID, f, at(mInterruptID), badID(jsonwire.Text(raw)))
 			case name == "key" && jsonwire.Text(raw) == "":
-				err = broken(RuleID, f, at(mKey), "is not a text or empty")
+				return broken(RuleID, f, at(mKey), "is not a text or empty")
 			}
-		})
-		if err != nil {
-			return err
 		}
 	}
 	if p == RFC0002 {
@@ -453,11 +443,11 @@ func decisionError(raw string, p Profile, open bool) string {
 	var kind, prompt, workers, extra string
 	reason, inputs, bad := true, "", ""
 	allowed := " kind "
-	jsonwire.Members(raw, func(name, value string) {
+	for name, value := range jsonwire.Members(raw) {
 		if name == "kind" {
 			kind = jsonwire.Text(value)
 		}
-	})
+	}
 	switch kind {
 	case "next-worker":
 		allowed += "nextWorkerIds confidence "
@@ -474,7 +464,7 @@ func decisionError(raw string, p Profile, open bool) string {
 	default:
 		return "is not next-worker, ask-user or terminate"
 	}
-	jsonwire.Members(raw, func(name, value string) {
+	for name, value := range jsonwire.Members(raw) {
 		if !open && !strings.Contains(allowed, " "+name+" ") {
 			extra = name
 		}
@@ -496,7 +486,7 @@ func decisionError(raw string, p Profile, open bool) string {
 				bad = "has successCriteria of another form"
 			}
 		}
-	})
+	}
 	switch {
 	case extra != "":
 		return "has the member " + strconv.Quote(extra) + ", which its form does not have"
@@ -526,12 +516,12 @@ func decisionError(raw string, p Profile, open bool) string {
 func validCriteria(list string, open bool) bool {
 	_, ok := count(list, func(v string) bool {
 		good, members := 0, 0
-		jsonwire.Members(v, func(name, value string) {
+		for name, value := range jsonwire.Members(v) {
 			members++
 			if name == "key" && jsonwire.Text(value) != "" || name == "met" && (value == "true" || value == "false") {
 				good++
 			}
-		})
+		}
 		return good == 2 && (open || members == 2)
 	})
 	return ok

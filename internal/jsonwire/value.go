@@ -1,6 +1,7 @@
 package jsonwire
 
 import (
+	"iter"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -33,51 +34,69 @@ func CompactNames(raw string, suspect func(name string) bool) (compact string, f
 	return out, s.found, nil
 }
 
-// Members calls f for the members of an object, up to the first that is not
-// valid. Anything else has none.
-func Members(object string, f func(name, raw string)) {
-	var s Scanner
-	s.Reset(object)
-	if s.Object() != nil {
-		return
+// Members are the names, unescaped, and the values of an object's members, as
+// [Scanner.Raw] returns them, up to the first that is not valid. Anything else has
+// none.
+func Members(object string) iter.Seq2[string, string] {
+	return func(yield func(name, raw string) bool) {
+		if object == "" {
+			return // as mostly; the error of Object would cost more
+		}
+		var s Scanner
+		s.Reset(object)
+		if s.Object() != nil {
+			return
+		}
+		for {
+			name, ok, err := s.Member()
+			if err != nil || !ok {
+				return
+			}
+			raw, err := s.Raw()
+			if err != nil || !yield(name, raw) {
+				return
+			}
+		}
 	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
+}
+
+// Elements is Members for an array.
+func Elements(array string) iter.Seq[string] {
+	return func(yield func(raw string) bool) {
+		var s Scanner
+		s.Reset(array)
+		if s.Array() != nil {
 			return
 		}
-		start := s.Offset()
-		if s.Skip() != nil {
-			return
+		for {
+			ok, err := s.Elem()
+			if err != nil || !ok {
+				return
+			}
+			raw, err := s.Raw()
+			if err != nil || !yield(raw) {
+				return
+			}
 		}
-		f(name, object[start:s.Offset()])
 	}
 }
 
 // HasMember reports whether an object has a member of that name before anything
 // in it that is not valid.
 func HasMember(object, name string) bool {
-	var s Scanner
-	s.Reset(object)
-	if s.Object() != nil {
-		return false
-	}
-	for {
-		n, ok, err := s.Member()
-		if err != nil || !ok {
-			return false
-		}
+	for n := range Members(object) {
 		if n == name {
 			return true
 		}
-		if s.Skip() != nil {
-			return false
-		}
 	}
+	return false
 }
 
 // Text returns the text of a JSON string, and none of anything else.
 func Text(raw string) string {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "" // without the cost of an error
+	}
 	var s Scanner
 	s.Reset(raw)
 	text, err := s.String()

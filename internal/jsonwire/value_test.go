@@ -282,15 +282,33 @@ func TestTokensOfPointers(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	for object, want := range map[string]string{
-		`{"a": 1,"b\n":{"c":[]}}`: "a=1;b\n={\"c\":[]};",
-		`{"a":1,"b":}`:            "a=1;",
-		`[1]`:                     "", `{}`: "", ``: "",
+		`{"a": 1,"b\n":{"c": [ ]}}`: "a=1;b\n={\"c\":[]};",
+		`{"a":1,"b":}`:              "a=1;",
+		`{"a":1,"b":2]`:             "a=1;b=2;",
+		`[1]`:                       "", `{}`: "", ``: "",
 	} {
 		got := ""
-		Members(object, func(name, raw string) { got += name + "=" + raw + ";" })
-		if got != want {
-			t.Errorf("Members(%q) are %q", object, got)
+		for name, raw := range Members(object) {
+			got += name + "=" + raw + ";"
+			require.True(t, HasMember(object, name))
 		}
+		require.Equal(t, want, got, object)
+		require.False(t, HasMember(object, "c"), object)
+	}
+	for array, want := range map[string]string{
+		`[1, {"c": [ ]},"a"]`: `1;{"c":[]};"a";`, `[1,]`: "1;", `[1}`: "1;", `{"a":1}`: "", `[]`: "", ``: "",
+	} {
+		got := ""
+		for raw := range Elements(array) {
+			got += raw + ";"
+		}
+		require.Equal(t, want, got, array)
+	}
+	for range Elements(`[1,2]`) {
+		break // as Members, it may be left
+	}
+	for range Members(`{"a":1,"b":2}`) {
+		break
 	}
 	if Text(`"a\u0062"`) != "ab" || Text(`1`) != "" || Text(`"`) != "" {
 		t.Error("Text")

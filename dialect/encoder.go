@@ -160,6 +160,55 @@ func (l *Losses) find(ev *agentevents.Event) *KindLosses {
 	return k
 }
 
+// Pending are losses of an event that may still be refused, or be written as it
+// was read. The zero Pending is empty.
+type Pending struct{ list []pendingLoss }
+
+type pendingLoss struct {
+	what            Change
+	pointer, detail string
+}
+
+// Reset empties p.
+func (p *Pending) Reset() { p.list = p.list[:0] }
+
+// Len returns how many losses there are.
+func (p *Pending) Len() int { return len(p.list) }
+
+// Cut leaves the first n of the losses.
+func (p *Pending) Cut(n int) { p.list = p.list[:n] }
+
+// Add adds a loss.
+func (p *Pending) Add(what Change, pointer, detail string) {
+	// A literal would be put together elsewhere and copied, for which the
+	// processor waits.
+	n := len(p.list)
+	p.list = slices.Grow(p.list, 1)[:n+1]
+	l := &p.list[n]
+	l.what, l.pointer, l.detail = what, pointer, detail
+}
+
+// Drop adds a member that is left out, if present says that there is one.
+func (p *Pending) Drop(pointer string, present bool) {
+	if present {
+		p.Add(Dropped, pointer, "")
+	}
+}
+
+// Count adds the losses to l, as those of ev. Of an event whose line is written as
+// it was read, verbatim, nothing was altered or made up.
+func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
+	if len(p.list) == 0 {
+		return
+	}
+	of := l.Of(ev)
+	for i := range p.list {
+		if loss := &p.list[i]; loss.what == Dropped || !verbatim {
+			of.Add(ev, loss.what, loss.pointer, loss.detail)
+		}
+	}
+}
+
 // Every is Add for what events of every kind lose, such as an id where the
 // document has none: the loss has no kind. An encoder may keep the result and
 // count the same loss of later events in it.

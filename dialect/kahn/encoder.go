@@ -1,6 +1,8 @@
 package kahn
 
 import (
+	"bytes"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -16,14 +18,23 @@ import (
 // A ToolCalled writes nothing: the line is written with its ToolReturned, and
 // a call that never returns is dropped (and listed). Required members that an
 // event does not say are made up of what the log said so far: the step the
-// agent is at, its totals, the time since it started; and listed.
+// agent is at, its totals, the time since it started; and listed. For that it
+// remembers a few numbers of every agent of every run.
 type Encoder struct {
-	losses dialect.Losses
-	times  jsonwire.TimeCache
-	agents map[agentKey]*agentState
-	calls  dialect.Calls // that wait for their return
-	last   *agentState
-	ids    map[idKey]string // normalised ones
+	losses  dialect.Losses
+	pend    dialect.Pending  // losses of the event at hand
+	counted [2]*dialect.Loss // that most events have
+	numbers dialect.Numbers  // as readers count
+	times   jsonwire.TimeCache
+	agents  map[agentKey]*agentState
+	last    *agentState
+	calls   dialect.Calls    // that wait for their return
+	ids     map[idKey]string // normalised ones
+
+	whole   bool    // nothing is cut: the line is compared, not written
+	check   Decoder // of origin lines
+	events  []agentevents.Event
+	scratch [2][]byte
 }
 
 type agentKey struct{ run, agent string }
@@ -37,7 +48,8 @@ type idKey struct {
 type agentState struct {
 	key     agentKey
 	step    int
-	stepped bool
+	stepped bool // it was at a step
+	from    int  // the first step of this attempt
 	totals  agentevents.Totals
 	started time.Time
 }
@@ -50,24 +62,52 @@ const maxIDs = 1 << 14
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	if ev.Payload == nil {
-		return dst, &agentevents.InvariantError{Rule: agentevents.RulePayload, Detail: "the payload is nil"}
-	}
-	a := e.agent(&ev)
-	if a != nil && ev.Step.OK && (!a.stepped || ev.Step.V > a.step) {
-		a.step, a.stepped = ev.Step.V, true
-	}
-	if line, ok := e.verbatim(&ev); ok {
-		e.count(&ev, a)
-		return append(append(dst, line...), '\n'), nil
-	}
+	e.pend.Reset()
 	mark := len(dst)
+	a := e.agent(&ev)
 	dst, err := e.line(dst, &ev, a)
+	if err == dialect.ErrNoCounterpart {
+		err = e.losses.Refuse(&ev)
+	}
+	if err == nil && bytes.IndexByte(dst[mark:], 0xef) >= 0 {
+		// Damaged text comes out as U+FFFD, which begins with this byte. The
+		// native format knows what is damaged.
+		e.scratch[0], err = ev.AppendJSON(e.scratch[0][:0])
+	}
 	if err != nil {
 		return dst[:mark], err
 	}
-	e.count(&ev, a)
+	verbatim := false
+	if origin := ev.Origin(); origin != "" && len(dst) > mark {
+		if verbatim = e.says(origin, &ev, a); verbatim {
+			dst = append(append(dst[:mark], origin...), '\n')
+		}
+	}
+	e.pend.Count(&e.losses, &ev, verbatim)
+	if len(dst) > mark {
+		e.everywhere(&ev)
+	}
+	e.remember(&ev, a)
 	return dst, nil
+}
+
+// says reports whether origin, a line, says what the event says, as far as the
+// document can.
+func (e *Encoder) says(origin string, ev *agentevents.Event, a *agentState) bool {
+	var err error
+	e.check = Decoder{after: e.check.after}
+	e.events, err = e.check.Decode(e.events[:0], []byte(origin))
+	if err != nil || len(e.events) != 1 {
+		return false
+	}
+	e.whole = true
+	n := e.pend.Len()
+	now, err := e.line(e.scratch[0][:0], ev, a)
+	was, wasErr := e.line(e.scratch[1][:0], &e.events[0], a)
+	e.scratch = [...][]byte{now, was}
+	e.pend.Cut(n)
+	e.whole = false
+	return err == nil && wasErr == nil && bytes.Equal(now, was)
 }
 
 // End lists the calls that never returned.
@@ -92,6 +132,7 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	}
 	a := e.agents[key]
 	if a == nil {
+		key = agentKey{strings.Clone(key.run), strings.Clone(key.agent)} // and not their line
 		a = &agentState{key: key}
 		if e.agents == nil {
 			e.agents = map[agentKey]*agentState{}
@@ -102,14 +143,28 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	return a
 }
 
-// count notes what an end will have to tell.
-func (e *Encoder) count(ev *agentevents.Event, a *agentState) {
+// remember notes what later lines will have to tell.
+func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		e.open(ev, p)
+	case *agentevents.ToolReturned:
+		if !p.OneEvent {
+			e.returned(ev, p)
+		}
+	}
 	if a == nil {
 		return
 	}
+	if ev.Step.OK && (!a.stepped || ev.Step.V > a.step) {
+		a.step, a.stepped = ev.Step.V, true
+	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		*a = agentState{key: a.key, started: ev.Time}
+		a.totals, a.started = agentevents.Totals{}, ev.Time
+		if a.stepped {
+			a.from = a.step + 1
+		}
 	case *agentevents.ToolReturned:
 		a.totals.ToolCalls++
 	case *agentevents.AuditChecked:
@@ -123,107 +178,145 @@ func (e *Encoder) count(ev *agentevents.Event, a *agentState) {
 	}
 }
 
-// verbatim returns the line that the event was read from, if it still says what
-// the event says.
-func (e *Encoder) verbatim(ev *agentevents.Event) (string, bool) {
-	origin := ev.Origin()
-	if origin == "" {
-		return "", false
+// everywhere counts what no line says of its event.
+func (e *Encoder) everywhere(ev *agentevents.Event) {
+	if ev.ID != "" {
+		e.every(ev, 0, "/id", "the document has no event ids")
 	}
-	was, err := NewDecoder(Options{}).Decode(nil, []byte(origin))
-	if err != nil || len(was) != 1 {
-		return "", false
+	if ev.Sequence != e.numbers.Next(ev.RunID) {
+		e.every(ev, 1, "/sequence", "readers count lines")
 	}
-	// Compared as lines: what the document has no place for, such as the id,
-	// is not on the line either way.
-	now, err := NewEncoder().Append(nil, plain(*ev))
-	if err != nil {
-		return "", false
-	}
-	then, err := NewEncoder().Append(nil, plain(was[0]))
-	return origin, err == nil && string(now) == string(then)
 }
 
-// plain returns ev without its origin.
-func plain(ev agentevents.Event) agentevents.Event {
-	out := agentevents.Event{
-		ID: ev.ID, Sequence: ev.Sequence, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step, Payload: ev.Payload,
+// every drops a member of any kind of event, the nth of such.
+func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
+	if e.counted[n] == nil {
+		e.counted[n] = e.losses.Every(ev, dialect.Dropped, pointer, detail)
+		return
 	}
-	for name, value := range ev.Extras() {
-		_ = out.SetExtra(name, value) // it was one before
-	}
-	return out
+	e.counted[n].Count++
 }
 
-// line appends the event's line and lists what it does not say.
+// line appends the event's line, if it has one, and notes what that does not say.
+// It changes nothing else.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte, error) {
-	l := &e.losses
+	l := &e.pend
+	if y := ev.Time.Unix(); y < minTime || y > maxTime {
+		return dst, refused(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
+	}
 	stepped := false // the line has a step
-	var members set
+	v := vUnknown
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		dst = e.begin(dst, ev, vStart)
+		v = vStart
+		dst = e.begin(dst, ev, v)
 		dst = jsonwire.AppendString(append(dst, `,"task":`...), p.Task)
 		if p.Task == "" {
-			l.Add(ev, dialect.Made, "/payload/task", "written as an empty text")
+			l.Add(dialect.Made, "/payload/task", "written as an empty text")
 		}
 		if p.Model != "" {
 			dst = jsonwire.AppendString(append(dst, `,"model":`...), p.Model)
 		}
-		l.Drop(ev, "/payload/agent", p.Agent.OK)
-		l.Drop(ev, "/payload/providerSessionId", p.ProviderSessionID != "")
-		l.Drop(ev, "/payload/prompt", p.Prompt != "")
-		l.Drop(ev, "/payload/attempt", p.Attempt.OK)
-		l.Drop(ev, "/payload/resumed", p.Resumed)
-		members = variants[vStart].members
+		l.Drop("/payload/agent", p.Agent.OK)
+		l.Drop("/payload/providerSessionId", p.ProviderSessionID != "")
+		l.Drop("/payload/prompt", p.Prompt != "")
+		l.Drop("/payload/attempt", p.Attempt.OK)
+		l.Drop("/payload/resumed", p.Resumed)
 	case *agentevents.AgentTransition:
-		dst = e.begin(dst, ev, vTransition)
+		v = vTransition
+		dst = e.begin(dst, ev, v)
 		dst, stepped = e.step(dst, ev, a), true
 		dst = jsonwire.AppendString(append(dst, `,"from":`...), string(p.From))
 		dst = jsonwire.AppendString(append(dst, `,"to":`...), string(p.To))
 		if p.Reason != "" {
 			dst = jsonwire.AppendString(append(dst, `,"reason":`...), p.Reason)
 		}
-		members = variants[vTransition].members
 	case *agentevents.ToolCalled:
-		e.open(ev, p)
 		return dst, nil
 	case *agentevents.ToolReturned:
-		dst = e.begin(dst, ev, vTool)
+		v = vTool
+		dst = e.begin(dst, ev, v)
 		dst, stepped = e.step(dst, ev, a), true
 		dst = e.tool(dst, ev, p)
-		members = variants[vTool].members
 	case *agentevents.AuditChecked:
-		dst = e.begin(dst, ev, vAudit)
+		v = vAudit
+		dst = e.begin(dst, ev, v)
 		dst = e.id(append(dst, `,"checkpoint_id":`...), ev, &checkpointPattern, "/payload/checkpointId", p.CheckpointID)
 		dst = jsonwire.AppendString(append(dst, `,"result":`...), string(p.Result))
 		dst = appendSeconds(append(dst, `,"duration_s":`...), p.Duration)
 		if p.Evidence != "" {
 			raw, err := jsonwire.Compact(string(p.Evidence))
 			if err != nil {
-				return dst, &agentevents.InvariantError{Rule: agentevents.RuleFieldJSON, Kind: ev.Kind(), RunID: ev.RunID, Pointer: "/payload/evidence", Detail: err.Error()}
+				return dst, refused(ev, agentevents.RuleFieldJSON, "/payload/evidence", err.Error())
 			}
-			dst = append(append(dst, `,"evidence":`...), raw...)
+			if raw[0] == '{' {
+				dst = append(append(dst, `,"evidence":`...), raw...)
+			} else {
+				l.Add(dialect.Dropped, "/payload/evidence", "the document has an object there")
+			}
 		}
-		members = variants[vAudit].members
 	case *agentevents.AgentEnded:
-		dst = e.begin(dst, ev, vEnd)
+		if s := p.ConvergenceScore; s.OK && (math.IsNaN(s.V) || math.IsInf(s.V, 0)) {
+			return dst, refused(ev, agentevents.RuleFieldRange, "/payload/convergenceScore", "is not a number that JSON has")
+		}
+		v = vEnd
+		dst = e.begin(dst, ev, v)
 		dst = e.ended(dst, ev, p, a)
-		members = variants[vEnd].members
 	case *agentevents.Unknown:
 		var err error
-		if dst, stepped, err = e.foreign(dst, ev, p); err != nil {
+		if dst, err = e.foreign(dst, ev, p); err != nil {
 			return dst, err
 		}
+		stepped = true
 	default:
-		return dst, l.Refuse(ev)
+		if ev.Kind() == "" {
+			_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+			return dst, err
+		}
+		return dst, dialect.ErrNoCounterpart
 	}
-	if _, unknown := ev.Payload.(*agentevents.Unknown); !unknown {
-		members |= base
-		dst = dialect.AppendUnknowns(dst, ev, Name, func(name string) bool { return members.named(name) })
+	if v != vUnknown {
+		dst = e.kept(dst, ev, v)
 	}
 	e.envelope(ev, stepped)
 	return append(dst, '}', '\n'), nil
+}
+
+// The times that the line can say, in Unix seconds.
+const (
+	minTime = -62167219200
+	maxTime = 253402300799
+)
+
+// refused returns the error of an event that the document cannot say.
+func refused(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) error {
+	return &agentevents.InvariantError{
+		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
+	}
+}
+
+// kept appends the members that were kept of a line of variant v.
+func (e *Encoder) kept(dst []byte, ev *agentevents.Event, v int) []byte {
+	kept := string(ev.Extra(string(Name)))
+	if kept == "" {
+		return dst
+	}
+	if kept[0] != '{' {
+		e.pend.Add(dialect.Dropped, "/"+string(Name), "it is not an object")
+		return dst
+	}
+	members := base | variants[v].members
+	for name, raw := range jsonwire.Members(kept) {
+		if members.named(name) {
+			if !(v == vAudit && ev.AgentID == "" && name == memberName(mAgentID)) { // that is begin's
+				e.pend.Add(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "the line has a member of that name")
+			}
+			continue
+		}
+		dst = jsonwire.AppendString(append(dst, ','), name)
+		dst = append(append(dst, ':'), raw...)
+	}
+	return dst
 }
 
 // named reports whether a member of that name is in s.
@@ -240,15 +333,22 @@ func (s set) named(name string) bool {
 func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int) []byte {
 	dst = e.base(dst, ev, variants[v].event)
 	if v == vAudit && ev.AgentID == "" {
-		return append(dst, `,"agent_id":null`...)
+		raw := dialect.Unknown(ev, Name, memberName(mAgentID))
+		if raw != `""` {
+			raw = "null"
+		}
+		return append(append(dst, `,"agent_id":`...), raw...)
 	}
 	return e.id(append(dst, `,"agent_id":`...), ev, &agentPattern, "/agentId", ev.AgentID)
 }
 
 func (e *Encoder) base(dst []byte, ev *agentevents.Event, event string) []byte {
 	at := ev.Time
-	if at.Nanosecond()%1e6 != 0 {
-		e.losses.Add(ev, dialect.Altered, "/timestamp", "cut to milliseconds")
+	if at.IsZero() {
+		e.pend.Add(dialect.Made, "/timestamp", "the first moment of the year 1")
+	}
+	if at.Nanosecond()%1e6 != 0 && !e.whole {
+		e.pend.Add(dialect.Altered, "/timestamp", "cut to milliseconds")
 		at = at.Truncate(time.Millisecond)
 	}
 	dst = e.times.Append(append(dst, `{"ts":`...), at)
@@ -265,7 +365,7 @@ func (e *Encoder) id(dst []byte, ev *agentevents.Event, p *pattern, pointer, id 
 	if id == "" {
 		what, detail = dialect.Made, "required"
 	}
-	e.losses.Add(ev, what, pointer, detail)
+	e.pend.Add(what, pointer, detail)
 	key := idKey{p, id}
 	n, ok := e.ids[key]
 	if !ok {
@@ -274,7 +374,7 @@ func (e *Encoder) id(dst []byte, ev *agentevents.Event, p *pattern, pointer, id 
 			e.ids = map[idKey]string{}
 		}
 		if len(e.ids) < maxIDs {
-			e.ids[key] = n
+			e.ids[idKey{p, strings.Clone(id)}] = n
 		}
 	}
 	return jsonwire.AppendString(dst, n)
@@ -287,7 +387,7 @@ func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte 
 		if a != nil {
 			step = a.step
 		}
-		e.losses.Add(ev, dialect.Made, "/step", "the step the agent is at")
+		e.pend.Add(dialect.Made, "/step", "the step the agent is at")
 	}
 	return jsonwire.AppendInt(append(dst, `,"step":`...), int64(step))
 }
@@ -305,52 +405,65 @@ func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
 
 const unreturned = "the call never returned"
 
-// joined lists what the line of a return does not say of its call.
-func (e *Encoder) joined(ev *agentevents.Event, p *agentevents.ToolCalled) {
-	l := &e.losses
-	l.Add(ev, dialect.Altered, "", "written with its return")
-	l.Drop(ev, "/payload/attempt", p.Attempt.OK)
-	l.Drop(ev, "/payload/retryOf", p.RetryOf != "")
-	l.Drop(ev, "/payload/argsHash", p.ArgsHash != "")
-	l.Drop(ev, "/payload/principal", p.Principal != "")
-	l.Drop(ev, "/payload/transport", p.Transport != "")
-	l.Drop(ev, "/payload/attributes", p.Attributes != "")
+// returned forgets a call, and lists what the line of its return does not say of
+// it.
+func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
+	call := e.calls.Get(ev.RunID, ev.AgentID, p.CallID)
+	if call == nil {
+		return
+	}
+	e.calls.Remove(ev.RunID, ev.AgentID, p.CallID)
+	called, l := call.Payload.(*agentevents.ToolCalled), &e.pend
+	l.Reset()
+	l.Add(dialect.Altered, "", "written with its return")
+	l.Drop("/id", call.ID != "")
+	e.envelope(call, !call.Step.OK || call.Step == ev.Step)
+	l.Drop("/"+string(Name), call.Extra(string(Name)) != "")
+	l.Drop("/payload/toolId", called.ToolID != p.ToolID)
+	l.Drop("/payload/attempt", called.Attempt.OK)
+	l.Drop("/payload/retryOf", called.RetryOf != "")
+	l.Drop("/payload/argsHash", called.ArgsHash != "")
+	l.Drop("/payload/principal", called.Principal != "")
+	l.Drop("/payload/transport", called.Transport != "")
+	l.Drop("/payload/attributes", called.Attributes != "")
+	l.Count(&e.losses, call, false)
 }
 
 // tool appends the members of a tool_invocation.
 func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) []byte {
-	l := &e.losses
+	l := &e.pend
 	input, args, duration := p.ArgumentsSummary, p.Arguments, p.Duration
+	since := "0: its call is not known"
 	if !p.OneEvent {
-		if c := e.calls.Get(ev.RunID, ev.AgentID, p.CallID); c != nil {
-			e.calls.Remove(ev.RunID, ev.AgentID, p.CallID)
-			called := c.Payload.(*agentevents.ToolCalled)
-			e.joined(c, called)
+		if call := e.calls.Get(ev.RunID, ev.AgentID, p.CallID); call != nil {
+			called := call.Payload.(*agentevents.ToolCalled)
+			l.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != called.Arguments)
+			l.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != called.ArgumentsSummary)
 			input, args = called.ArgumentsSummary, called.Arguments
 			if !duration.OK {
-				duration = agentevents.Some(max(0, ev.Time.Sub(c.Time)))
+				duration.V, since = max(0, ev.Time.Sub(call.Time)), "the time since the call"
 			}
 		}
-		l.Add(ev, dialect.Altered, "/payload/oneEvent", "the call and its return are one line")
+		l.Add(dialect.Altered, "/payload/oneEvent", "the call and its return are one line")
 	}
 	dst = jsonwire.AppendString(append(dst, `,"tool_name":`...), p.ToolID)
 	if !p.Duration.OK {
-		l.Add(ev, dialect.Made, "/payload/durationMs", "the time since the call")
+		l.Add(dialect.Made, "/payload/durationMs", since)
 	}
 	dst = appendSeconds(append(dst, `,"duration_s":`...), duration.V)
 	dst = strconv.AppendBool(append(dst, `,"ok":`...), p.Status == agentevents.ToolOK)
 	if p.Status != agentevents.ToolOK && p.Status != agentevents.ToolError {
-		l.Add(ev, dialect.Altered, "/payload/status", "the document knows ok and not ok")
+		l.Add(dialect.Altered, "/payload/status", "the document knows ok and not ok")
 	}
 	dst = e.summary(dst, ev, `,"input_summary":`, "/payload/arguments", "/payload/argumentsSummary", input, args)
 	dst = e.summary(dst, ev, `,"output_summary":`, "/payload/result", "/payload/resultSummary", p.ResultSummary, p.Result)
 	if p.Error.OK {
 		dst = jsonwire.AppendString(append(dst, `,"error":`...), p.Error.V.Message)
-		l.Drop(ev, "/payload/error/code", p.Error.V.Code != "")
-		l.Drop(ev, "/payload/error/details", p.Error.V.Details != "")
-		l.Drop(ev, "/payload/error/retryable", p.Error.V.Retryable.OK)
+		l.Drop("/payload/error/code", p.Error.V.Code != "")
+		l.Drop("/payload/error/details", p.Error.V.Details != "")
+		l.Drop("/payload/error/retryable", p.Error.V.Retryable.OK)
 	}
-	l.Add(ev, dialect.Dropped, "/payload/callId", "the document has no call ids")
+	l.Add(dialect.Dropped, "/payload/callId", "the document has no call ids")
 	return dst
 }
 
@@ -363,21 +476,21 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, su
 	if value != "" {
 		if text == "" {
 			text = string(value)
-			e.losses.Add(ev, dialect.Altered, pointer, "written as a summary")
-			e.losses.Add(ev, dialect.Made, summary, "the value's text")
+			e.pend.Add(dialect.Altered, pointer, "written as a summary")
+			e.pend.Add(dialect.Made, summary, "the value's text")
 		} else {
-			e.losses.Add(ev, dialect.Dropped, pointer, "the line has its summary")
+			e.pend.Add(dialect.Dropped, pointer, "the line has its summary")
 		}
 	}
 	if text == "" {
 		return dst
 	}
-	if len(text) > MaxSummary {
+	if len(text) > MaxSummary && !e.whole {
 		n := 0
 		for i := range text {
 			if n++; n > MaxSummary {
 				text = text[:i]
-				e.losses.Add(ev, dialect.Altered, summary, cut)
+				e.pend.Add(dialect.Altered, summary, cut)
 				break
 			}
 		}
@@ -387,23 +500,23 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, su
 
 // ended appends the members of an agent_run_end.
 func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded, a *agentState) []byte {
-	l := &e.losses
+	l := &e.pend
 	outcome := p.Outcome
 	if outcome == "" {
 		outcome = agentevents.OutcomePartial
 		if p.Error.OK {
 			outcome = agentevents.OutcomeAborted
 		}
-		l.Add(ev, dialect.Made, "/payload/outcome", "aborted with an error, partial otherwise")
+		l.Add(dialect.Made, "/payload/outcome", "aborted with an error, partial otherwise")
 	}
 	dst = jsonwire.AppendString(append(dst, `,"outcome":`...), string(outcome))
 	totals := p.Totals.V
 	if !p.Totals.OK {
-		l.Add(ev, dialect.Made, "/payload/totals", "counted by the encoder")
+		l.Add(dialect.Made, "/payload/totals", "counted by the encoder")
 		if a != nil {
 			totals = a.totals
 			if a.stepped {
-				totals.Steps = a.step + 1
+				totals.Steps = a.step + 1 - a.from
 			}
 		}
 	}
@@ -414,78 +527,96 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 	dst = jsonwire.AppendInt(append(dst, `,"audits_failed":`...), int64(totals.AuditsFailed))
 	duration := p.Duration.V
 	if !p.Duration.OK {
-		l.Add(ev, dialect.Made, "/payload/durationMs", "the time since the start")
+		since := "0: its start is not known"
 		if a != nil && !a.started.IsZero() {
-			duration = max(0, ev.Time.Sub(a.started))
+			duration, since = max(0, ev.Time.Sub(a.started)), "the time since the start"
 		}
+		l.Add(dialect.Made, "/payload/durationMs", since)
 	}
 	dst = appendSeconds(append(dst, `,"total_duration_s":`...), duration)
 	if p.ConvergenceScore.OK {
 		dst = appendFloat(append(dst, `,"convergence_score":`...), p.ConvergenceScore.V)
 	}
-	l.Drop(ev, "/payload/error", p.Error.OK)
-	l.Drop(ev, "/payload/result", p.Result != "")
-	l.Drop(ev, "/payload/structuredOutput", p.StructuredOutput != "")
-	l.Drop(ev, "/payload/usage", p.Usage.OK)
-	l.Drop(ev, "/payload/modelUsage", p.ModelUsage != nil)
-	l.Drop(ev, "/payload/totalCostUsd", p.TotalCostUSD.OK)
-	l.Drop(ev, "/payload/numTurns", p.NumTurns.OK)
-	l.Drop(ev, "/payload/resultSchema", p.ResultSchema != "")
+	l.Drop("/payload/error", p.Error.OK)
+	l.Drop("/payload/result", p.Result != "")
+	l.Drop("/payload/structuredOutput", p.StructuredOutput != "")
+	l.Drop("/payload/usage", p.Usage.OK)
+	l.Drop("/payload/modelUsage", p.ModelUsage != nil)
+	l.Drop("/payload/totalCostUsd", p.TotalCostUSD.OK)
+	l.Drop("/payload/numTurns", p.NumTurns.OK)
+	l.Drop("/payload/resultSchema", p.ResultSchema != "")
 	return dst
 }
 
 // foreign appends a line of an event that the document does not list, if it is
 // an object: its members stand on the line.
-func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unknown) (_ []byte, stepped bool, err error) {
-	raw, err := jsonwire.Compact(string(p.Raw))
-	if p.Raw == "" {
-		raw, err = "{}", nil
+func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unknown) ([]byte, error) {
+	raw, err := "{}", error(nil)
+	if p.Raw != "" {
+		raw, err = jsonwire.Compact(string(p.Raw))
 	}
-	if err != nil || raw[0] != '{' {
-		return dst, false, e.losses.Refuse(ev)
+	typ := strings.TrimPrefix(string(p.Type), unknownPrefix)
+	if err != nil || raw[0] != '{' || typ == "" || variantOf(typ) != vUnknown {
+		return dst, dialect.ErrNoCounterpart
 	}
-	reserved := base | 1<<mAgentID | 1<<mStep
-	dst = e.base(dst, ev, strings.TrimPrefix(string(p.Type), unknownPrefix))
+	if dialect.UnknownKind(Name, typ) != p.Type {
+		e.pend.Add(dialect.Altered, "/type", "gets another prefix")
+	}
+	e.pend.Drop("/"+string(Name), ev.Extra(string(Name)) != "")
+	reserved := base
+	dst = e.base(dst, ev, typ)
 	if ev.AgentID != "" {
+		reserved |= 1 << mAgentID
 		dst = e.id(append(dst, `,"agent_id":`...), ev, &agentPattern, "/agentId", ev.AgentID)
 	}
 	if ev.Step.OK {
+		reserved |= 1 << mStep
 		dst = jsonwire.AppendInt(append(dst, `,"step":`...), int64(ev.Step.V))
 	}
 	for name, value := range jsonwire.Members(raw) {
 		if reserved.named(name) {
-			e.losses.Add(ev, dialect.Dropped, "/payload/"+name, "the line has a member of that name")
+			e.pend.Add(dialect.Dropped, "/payload/"+name, "the line has a member of that name")
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), value...)
 	}
-	return dst, true, nil
+	return dst, nil
 }
 
 // envelope lists what the line does not say of the envelope.
 func (e *Encoder) envelope(ev *agentevents.Event, stepped bool) {
-	l := &e.losses
-	l.Every(ev, dialect.Dropped, "/id", "the document has no event ids")
-	l.Every(ev, dialect.Dropped, "/sequence", "the order is that of the lines")
-	l.Drop(ev, "/step", ev.Step.OK && !stepped)
+	l := &e.pend
+	l.Drop("/step", ev.Step.OK && !stepped)
 	if s := &ev.Scope; len(s.SessionID)|len(s.TaskID)|len(s.WorkflowID)|len(s.Phase)|len(s.NodeID)|len(s.NodeRunID) != 0 {
-		l.Drop(ev, "/sessionId", s.SessionID != "")
-		l.Drop(ev, "/taskId", s.TaskID != "")
-		l.Drop(ev, "/workflowId", s.WorkflowID != "")
-		l.Drop(ev, "/phase", s.Phase != "")
-		l.Drop(ev, "/nodeId", s.NodeID != "")
-		l.Drop(ev, "/nodeRunId", s.NodeRunID != "")
+		l.Drop("/sessionId", s.SessionID != "")
+		l.Drop("/taskId", s.TaskID != "")
+		l.Drop("/workflowId", s.WorkflowID != "")
+		l.Drop("/phase", s.Phase != "")
+		l.Drop("/nodeId", s.NodeID != "")
+		l.Drop("/nodeRunId", s.NodeRunID != "")
 	}
-	l.Drop(ev, "/actor", ev.Actor != "")
-	l.Drop(ev, "/parentAgentId", ev.ParentAgentID != "")
-	l.Drop(ev, "/parentCallId", ev.ParentCallID != "")
-	l.Drop(ev, "/traceId", ev.TraceID != "")
-	l.Drop(ev, "/spanId", ev.SpanID != "")
-	l.Drop(ev, "/parentSpanId", ev.ParentSpanID != "")
-	l.Drop(ev, "/causationId", ev.CausationID != "")
-	l.Drop(ev, "/marks", ev.Marks != 0)
-	l.DropExtras(ev, Name)
+	l.Drop("/actor", ev.Actor != "")
+	l.Drop("/parentAgentId", ev.ParentAgentID != "")
+	l.Drop("/parentCallId", ev.ParentCallID != "")
+	l.Drop("/traceId", ev.TraceID != "")
+	l.Drop("/spanId", ev.SpanID != "")
+	l.Drop("/parentSpanId", ev.ParentSpanID != "")
+	l.Drop("/causationId", ev.CausationID != "")
+	l.Drop("/marks", ev.Marks != 0)
+	if ev.SchemaVersion != agentevents.SchemaVersion {
+		what := dialect.Dropped
+		if ev.SchemaVersion == "" {
+			what = dialect.Made
+		}
+		l.Add(what, "/schemaVersion", "readers give the native version")
+	}
+	for name := range ev.Extras() {
+		l.Drop("/"+jsonwire.Token(name), name != string(Name))
+	}
+	if ev.PayloadExtra() {
+		l.Add(dialect.Dropped, "/payload", "members that no field has")
+	}
 }
 
 // appendSeconds appends a duration as seconds, with a point as the document

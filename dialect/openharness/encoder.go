@@ -25,7 +25,7 @@ import (
 type Encoder struct {
 	losses  dialect.Losses
 	counted [3]*dialect.Loss // that most events have
-	pend    []pending        // losses of the event at hand
+	pend    dialect.Pending  // losses of the event at hand
 	kept    string           // the members that the decoder kept of its line
 
 	calls  dialect.Calls        // open ones
@@ -43,17 +43,12 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{} }
 
-type pending struct {
-	what            dialect.Change
-	pointer, detail string
-}
-
 // vCalled is the variant of an event that waits: it has no line.
 const vCalled = numVariants
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	e.pend = e.pend[:0]
+	e.pend.Reset()
 	mark := len(dst)
 	dst, v, err := e.line(dst, &ev)
 	if err == dialect.ErrNoCounterpart {
@@ -75,14 +70,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
 	}
-	if len(e.pend) > 0 {
-		losses := e.losses.Of(&ev)
-		for i := range e.pend {
-			if p := &e.pend[i]; p.what == dialect.Dropped || !verbatim {
-				losses.Add(&ev, p.what, p.pointer, p.detail)
-			}
-		}
-	}
+	e.pend.Count(&e.losses, &ev, verbatim)
 	if v != vCalled {
 		e.everywhere(&ev)
 	}
@@ -99,9 +87,10 @@ func (e *Encoder) says(origin, run string, text []byte, v int) bool {
 	if err != nil || len(e.events) != 1 {
 		return false
 	}
-	n, kept := len(e.pend), e.kept
+	n, kept := e.pend.Len(), e.kept
 	was, wasV, err := e.line(e.scratch[:0], &e.events[0])
-	e.scratch, e.pend, e.kept = was, e.pend[:n], kept
+	e.scratch, e.kept = was, kept
+	e.pend.Cut(n)
 	return err == nil && wasV == v && bytes.Equal(was, text)
 }
 
@@ -147,19 +136,10 @@ func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
 }
 
 func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
-	// A literal would be put together elsewhere and copied, for which the
-	// processor waits.
-	n := len(e.pend)
-	e.pend = slices.Grow(e.pend, 1)[:n+1]
-	p := &e.pend[n]
-	p.what, p.pointer, p.detail = what, pointer, detail
+	e.pend.Add(what, pointer, detail)
 }
 
-func (e *Encoder) drop(pointer string, present bool) {
-	if present {
-		e.lose(dialect.Dropped, pointer, "")
-	}
-}
+func (e *Encoder) drop(pointer string, present bool) { e.pend.Drop(pointer, present) }
 
 // remember keeps what later lines need of the event.
 func (e *Encoder) remember(ev *agentevents.Event) {
@@ -530,7 +510,8 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 // called counts what the line of a call's return does not say of the call.
 func (e *Encoder) called(ev *agentevents.Event) {
 	p := ev.Payload.(*agentevents.ToolCalled)
-	e.pend, e.kept = e.pend[:0], string(ev.Extra(string(Name)))
+	e.pend.Reset()
+	e.kept = string(ev.Extra(string(Name)))
 	e.lose(dialect.Altered, "", "joined with its return")
 	e.envelope(ev)
 	e.drop("/"+string(Name), e.kept != "" && e.kept[0] == '{')
@@ -542,9 +523,7 @@ func (e *Encoder) called(ev *agentevents.Event) {
 	e.drop("/payload/principal", p.Principal != "")
 	e.drop("/payload/transport", p.Transport != "")
 	e.drop("/payload/attributes", p.Attributes != "")
-	for _, l := range e.pend {
-		e.losses.Add(ev, l.what, l.pointer, l.detail)
-	}
+	e.pend.Count(&e.losses, ev, false)
 	e.everywhere(ev)
 }
 

@@ -2,6 +2,7 @@ package kahn
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
@@ -28,7 +29,10 @@ func (f *fields) check(v int) error {
 	if !runPattern.matches(f.runID) {
 		return fail(RuleID, mRunID, strconv.Quote(f.runID)+" does not match "+PatternRunID)
 	}
-	if f.seen.has(mAgentID) && !agentPattern.matches(f.agentID) && !(v == vAudit && f.agentID == "") {
+	if f.sloppy {
+		return fail(RuleTime, mTS, "is not a time in UTC with milliseconds, such as 2026-05-05T09:00:00.000Z")
+	}
+	if f.seen.has(mAgentID) && !agentPattern.matches(f.agentID) && !f.ofRun {
 		return fail(RuleID, mAgentID, strconv.Quote(f.agentID)+" does not match "+PatternAgentID)
 	}
 	if f.seen.has(mStep) && f.step < 0 {
@@ -47,7 +51,7 @@ func (f *fields) check(v int) error {
 				return nil
 			}
 		}
-		return fail(RuleEnum, member, strconv.Quote(s)+" is not one of the values")
+		return fail(RuleEnum, member, strconv.Quote(s)+" is not one of "+strings.Join(known, ", "))
 	}
 	switch v {
 	case vTransition:
@@ -56,9 +60,9 @@ func (f *fields) check(v int) error {
 		}
 		return word(mTo, f.to, statuses...)
 	case vTool:
-		for m, s := range map[int]string{mInputSummary: f.input, mOutputSummary: f.output} {
+		for i, s := range [...]string{f.input, f.output} {
 			if len(s) > MaxSummary && utf8.RuneCountInString(s) > MaxSummary {
-				return fail(RuleSummary, m, "has "+strconv.Itoa(utf8.RuneCountInString(s))+" characters, the limit is "+strconv.Itoa(MaxSummary))
+				return fail(RuleSummary, mInputSummary+i, "has "+strconv.Itoa(utf8.RuneCountInString(s))+" characters, the limit is "+strconv.Itoa(MaxSummary))
 			}
 		}
 	case vAudit:

@@ -2,7 +2,6 @@ package kahn
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 type Options struct {
 	// Strict refuses lines that break a rule of the document: a required
 	// member that is missing, an id outside its pattern, a word outside its
-	// enum, a number below zero, a summary over [MaxSummary] characters. The
+	// enum, a number outside its range, a summary over [MaxSummary] characters,
+	// a time in another form than the document's. The
 	// error is an [*agentevents.InvariantError] whose Rule is one of this
 	// package's. Without it such lines are read as far as they can be.
 	Strict bool
@@ -28,6 +28,7 @@ const (
 	RuleEnum     agentevents.Rule = "kahn-enum"     // a status, outcome or result the document does not list
 	RuleRange    agentevents.Rule = "kahn-range"    // a number outside its range
 	RuleSummary  agentevents.Rule = "kahn-summary"  // a summary that is too long
+	RuleTime     agentevents.Rule = "kahn-time"     // a time that is not in UTC with milliseconds
 )
 
 // A Decoder turns KAHN lines into events; it implements
@@ -62,6 +63,8 @@ type fields struct {
 	step                             int
 	duration                         time.Duration
 	ok                               bool
+	ofRun                            bool // agent_id is null
+	sloppy                           bool // ts is not as the document writes it
 	score                            float64
 	steps, calls, audits, pass, fail int
 }
@@ -163,6 +166,7 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 		return v, false, err
 	}
 	known, last := membersOf(v), 0
+	var odd set // members that are kept, though events have them
 	for {
 		m, name, err := s.Field(memberNames[:], int(d.after[last]))
 		if err != nil {
@@ -172,7 +176,7 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 			break
 		}
 		if m > 0 {
-			if f.seen.has(m) {
+			if (f.seen | odd).has(m) {
 				return v, false, s.Duplicate(name)
 			}
 			d.after[last], last = uint8(m-1), m
@@ -181,18 +185,20 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 			return v, false, nil
 		}
 		if m == 0 || !known.has(m) {
-			at := s.Offset()
-			raw, err := s.Raw()
-			if err != nil {
+			if err := d.keep(name); err != nil {
 				return v, false, err
 			}
-			if !d.unknown.Add(name, raw) {
-				return v, false, &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
+			continue
+		}
+		if v == vUnknown && !d.fits(m) { // of a later version, perhaps
+			odd |= 1 << m
+			if err := d.keep(name); err != nil {
+				return v, false, err
 			}
 			continue
 		}
 		f.seen |= 1 << m
-		if err := d.member(s, m, v, f); err != nil {
+		if err := d.member(s, name, m, v, f); err != nil {
 			return v, false, err
 		}
 		if m == mEvent && !decided {
@@ -209,6 +215,31 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 	return v, true, nil
 }
 
+// keep keeps the next value as an unknown member.
+func (d *Decoder) keep(name string) error {
+	at := d.scanner.Offset()
+	raw, err := d.scanner.Raw()
+	if err == nil && !d.unknown.Add(name, raw) {
+		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
+	}
+	return err
+}
+
+// fits reports whether the next value is what the vocabulary wants of the agent or
+// the step of an event that the document does not have.
+func (d *Decoder) fits(m int) bool {
+	s := d.scanner
+	switch m {
+	case mAgentID:
+		id, err := s.String()
+		return err == nil && id != ""
+	case mStep:
+		n, err := s.SmallInt()
+		return err == nil && n >= 0
+	}
+	return true
+}
+
 // membersOf returns the members that become fields of an event.
 func membersOf(v int) set {
 	if v == vUnknown {
@@ -218,25 +249,33 @@ func membersOf(v int) set {
 }
 
 // member reads the value of one member.
-func (d *Decoder) member(s *jsonwire.Scanner, m, v int, f *fields) (err error) {
+func (d *Decoder) member(s *jsonwire.Scanner, name string, m, v int, f *fields) (err error) {
 	switch m {
 	case mTS:
+		at := s.Offset()
 		f.time, err = d.times.Time(s)
+		if text := s.Text(); err == nil {
+			f.sloppy = s.Offset()-at != len(`"2026-05-05T09:00:00.000Z"`) || text[s.Offset()-2] != 'Z' || text[at+len(`"2026-05-05T09:00:00`)] != '.'
+		}
 	case mRunID:
 		f.runID, err = s.String()
 	case mEvent:
 		f.event, err = s.String()
 	case mAgentID:
 		if v == vAudit && s.Null() {
-			return nil // the run is audited: the one null of the schema
+			f.ofRun = true // the run is audited: the one null of the schema
+			return nil
 		}
 		f.agentID, err = s.String()
+		if v == vAudit && err == nil && f.agentID == "" {
+			d.unknown.Add(name, `""`) // and not null
+		}
 	case mTask:
 		f.task, err = s.String()
 	case mModel:
 		f.model, err = s.String()
 	case mStep:
-		f.step, err = s.SmallInt()
+		f.step, err = s.Whole()
 	case mFrom:
 		f.from, err = s.String()
 	case mTo:
@@ -246,7 +285,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, m, v int, f *fields) (err error) {
 	case mToolName:
 		f.tool, err = s.String()
 	case mDuration, mTotalDuration:
-		f.duration, err = seconds(s)
+		f.duration, err = s.Seconds()
 	case mOK:
 		f.ok, err = s.Bool()
 	case mInputSummary:
@@ -267,33 +306,19 @@ func (d *Decoder) member(s *jsonwire.Scanner, m, v int, f *fields) (err error) {
 	case mOutcome:
 		f.outcome, err = s.String()
 	case mTotalSteps:
-		f.steps, err = s.SmallInt()
+		f.steps, err = s.Whole()
 	case mTotalToolCalls:
-		f.calls, err = s.SmallInt()
+		f.calls, err = s.Whole()
 	case mTotalAudits:
-		f.audits, err = s.SmallInt()
+		f.audits, err = s.Whole()
 	case mAuditsPassed:
-		f.pass, err = s.SmallInt()
+		f.pass, err = s.Whole()
 	case mAuditsFailed:
-		f.fail, err = s.SmallInt()
+		f.fail, err = s.Whole()
 	case mScore:
 		f.score, err = s.Float()
 	}
 	return err
-}
-
-// seconds reads a number of seconds, to the nanosecond.
-func seconds(s *jsonwire.Scanner) (time.Duration, error) {
-	at := s.Offset()
-	f, err := s.Float()
-	if err != nil {
-		return 0, err
-	}
-	ns := math.Round(f * 1e9)
-	if !(math.Abs(ns) < math.MaxInt64) {
-		return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is out of range for a duration in seconds"}
-	}
-	return time.Duration(ns), nil
 }
 
 // payload makes the payload of a line that the document lists.

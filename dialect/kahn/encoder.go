@@ -2,6 +2,7 @@ package kahn
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -62,6 +63,10 @@ const maxIDs = 1 << 14
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if ev.Kind() == "" {
+		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+		return dst, err
+	}
 	e.pend.Reset()
 	mark := len(dst)
 	a := e.agent(&ev)
@@ -85,7 +90,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
 	if len(dst) > mark {
-		e.everywhere(&ev)
+		e.everywhere(&ev, verbatim)
 	}
 	e.remember(&ev, a)
 	return dst, nil
@@ -121,12 +126,15 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// agent returns the state of the event's agent, or nil.
+// agentOf returns who acts: the agent, or else the execution of the node or the
+// node, so that agents without an id do not become one.
+func agentOf(ev *agentevents.Event) string {
+	return cmp.Or(ev.AgentID, ev.NodeRunID, ev.NodeID)
+}
+
+// agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
-	key := agentKey{ev.RunID, ev.AgentID}
-	if key.agent == "" {
-		return nil
-	}
+	key := agentKey{ev.RunID, agentOf(ev)}
 	if e.last != nil && e.last.key == key {
 		return e.last
 	}
@@ -153,9 +161,6 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			e.returned(ev, p)
 		}
 	}
-	if a == nil {
-		return
-	}
 	if ev.Step.OK && (!a.stepped || ev.Step.V > a.step) {
 		a.step, a.stepped = ev.Step.V, true
 	}
@@ -165,9 +170,15 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		if a.stepped {
 			a.from = a.step + 1
 		}
+	case *agentevents.AgentTransition:
+		a.steppedAt(ev)
 	case *agentevents.ToolReturned:
+		a.steppedAt(ev)
 		a.totals.ToolCalls++
 	case *agentevents.AuditChecked:
+		if ev.AgentID == "" {
+			break // it is of the run
+		}
 		a.totals.AuditCheckpoints++
 		switch p.Result {
 		case agentevents.AuditPass:
@@ -178,12 +189,26 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 }
 
+// at is the step that the agent is at, in this attempt.
+func (a *agentState) at() int { return max(a.step, a.from) }
+
+// steppedAt notes the step that the line got, also where it was made up.
+func (a *agentState) steppedAt(ev *agentevents.Event) {
+	if !ev.Step.OK {
+		a.step, a.stepped = a.at(), true
+	}
+}
+
 // everywhere counts what no line says of its event.
-func (e *Encoder) everywhere(ev *agentevents.Event) {
+func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
+	next := e.numbers.Next(ev.RunID)
+	if verbatim {
+		return // it is where it came from: readers derive the same
+	}
 	if ev.ID != "" {
 		e.every(ev, 0, "/id", "the document has no event ids")
 	}
-	if ev.Sequence != e.numbers.Next(ev.RunID) {
+	if ev.Sequence != next {
 		e.every(ev, 1, "/sequence", "readers count lines")
 	}
 }
@@ -269,10 +294,6 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		}
 		stepped = true
 	default:
-		if ev.Kind() == "" {
-			_, err := ev.AppendJSON(nil) // says what is wrong with the payload
-			return dst, err
-		}
 		return dst, dialect.ErrNoCounterpart
 	}
 	if v != vUnknown {
@@ -339,7 +360,12 @@ func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int) []byte {
 		}
 		return append(append(dst, `,"agent_id":`...), raw...)
 	}
-	return e.id(append(dst, `,"agent_id":`...), ev, &agentPattern, "/agentId", ev.AgentID)
+	dst = append(dst, `,"agent_id":`...)
+	if node := agentOf(ev); ev.AgentID == "" && node != "" {
+		e.pend.Add(dialect.Made, "/agentId", "the node's execution, or the node")
+		return append(append(append(dst, '"'), agentPattern.normalize(node)...), '"')
+	}
+	return e.id(dst, ev, &agentPattern, "/agentId", ev.AgentID)
 }
 
 func (e *Encoder) base(dst []byte, ev *agentevents.Event, event string) []byte {
@@ -384,9 +410,7 @@ func (e *Encoder) id(dst []byte, ev *agentevents.Event, p *pattern, pointer, id 
 func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte {
 	step := ev.Step.V
 	if !ev.Step.OK {
-		if a != nil {
-			step = a.step
-		}
+		step = a.at()
 		e.pend.Add(dialect.Made, "/step", "the step the agent is at")
 	}
 	return jsonwire.AppendInt(append(dst, `,"step":`...), int64(step))
@@ -513,11 +537,9 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 	totals := p.Totals.V
 	if !p.Totals.OK {
 		l.Add(dialect.Made, "/payload/totals", "counted by the encoder")
-		if a != nil {
-			totals = a.totals
-			if a.stepped {
-				totals.Steps = a.step + 1 - a.from
-			}
+		totals = a.totals
+		if a.stepped {
+			totals.Steps = a.step + 1 - a.from
 		}
 	}
 	dst = jsonwire.AppendInt(append(dst, `,"total_steps":`...), int64(totals.Steps))
@@ -528,7 +550,7 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 	duration := p.Duration.V
 	if !p.Duration.OK {
 		since := "0: its start is not known"
-		if a != nil && !a.started.IsZero() {
+		if !a.started.IsZero() {
 			duration, since = max(0, ev.Time.Sub(a.started)), "the time since the start"
 		}
 		l.Add(dialect.Made, "/payload/durationMs", since)

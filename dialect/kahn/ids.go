@@ -13,6 +13,7 @@ const (
 	PatternAgentID      = `^[a-z0-9][a-z0-9:-]{0,63}$`
 	PatternCheckpointID = `^[a-z0-9][a-z0-9:.-]{0,127}$`
 	PatternRunID        = `^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$`
+	PatternTime         = `\.[0-9]{3}Z$` // of a time of RFC 3339
 )
 
 // A pattern is a set of characters with a length.
@@ -48,8 +49,9 @@ func (p *pattern) matches(id string) bool {
 // NormalizeAgentID returns id as an agent_id. An id that matches
 // [PatternAgentID] is returned as it is. Any other is written in lower case,
 // with a hyphen for every character that may not stand there, cut short, and
-// ends in a hyphen and sixteen hexadecimal digits that are computed from the whole of it: ids
-// that differ stay apart, and the same id always becomes the same.
+// ends in a hyphen and sixteen hexadecimal digits that are computed from the whole
+// of it: the same id always becomes the same, and ids that differ stay apart,
+// unless one was written as what another becomes.
 func NormalizeAgentID(id string) string { return agentPattern.normalize(id) }
 
 // NormalizeCheckpointID is [NormalizeAgentID] for [PatternCheckpointID].

@@ -54,7 +54,7 @@ func memberSchema(v, m int) any {
 	ref := func(name string) any { return map[string]any{"$ref": "#/$defs/" + name} }
 	switch m {
 	case mTS:
-		return map[string]any{"type": "string", "format": "date-time"}
+		return map[string]any{"type": "string", "format": "date-time", "pattern": PatternTime}
 	case mRunID:
 		return ref("run_id")
 	case mEvent:

@@ -300,13 +300,13 @@ func outOfRange(text string, i int, typ string) error {
 // parseMillis converts num, a valid JSON number of milliseconds. It reports false
 // if the result does not fit.
 func parseMillis(num string) (d time.Duration, ok bool) {
-	neg := num[0] == '-'
-	if neg {
-		num = num[1:]
-	}
 	if len(num) <= 12 { // mostly so, and with nothing that could overflow
 		u, frac := time.Duration(0), -1 // digits after the point
+		neg := num[0] == '-'
 		i := 0
+		if neg {
+			i++
+		}
 		for ; i < len(num) && frac < 6; i++ {
 			if isDigit(num[i]) {
 				u = u*10 + time.Duration(num[i]-'0')
@@ -327,13 +327,23 @@ func parseMillis(num string) (d time.Duration, ok bool) {
 			return u, true
 		}
 	}
+	return parseDuration(num, 6)
+}
+
+// parseDuration converts num, a valid JSON number whose unit is 10^unit
+// nanoseconds. It reports false if the result does not fit.
+func parseDuration(num string, unit int64) (d time.Duration, ok bool) {
+	neg := num[0] == '-'
+	if neg {
+		num = num[1:]
+	}
 	// The value is 0.DDD * 10^point nanoseconds, where DDD are the digits of num
 	// without leading zeros. The digits before the point are collected in u.
 	digits, exp := num, int64(0)
 	if i := strings.IndexAny(num, "eE"); i >= 0 {
 		digits, exp = num[:i], parseExponent(num[i+1:])
 	}
-	point := exp + 6 // milliseconds to nanoseconds
+	point := exp + unit
 	if dot := strings.IndexByte(digits, '.'); dot >= 0 {
 		point += int64(dot)
 	} else {

@@ -1,6 +1,7 @@
 package jsonwire
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -336,6 +337,22 @@ func (s *Scanner) SmallInt() (int, error) {
 	return int(n), err
 }
 
+// Whole is SmallInt that also takes a whole number with a fraction or an exponent,
+// such as 1.0, up to 2^53.
+func (s *Scanner) Whole() (int, error) {
+	before := s.pos
+	n, err := s.SmallInt()
+	if err == nil {
+		return n, nil
+	}
+	f, ferr := s.Float()
+	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || float64(int(f)) != f {
+		s.pos = before
+		return 0, err
+	}
+	return int(f), nil
+}
+
 // Uint consumes a number and returns it. It is an error if the next value is not
 // a number, has a fraction or an exponent, whatever its value, or is out of
 // range for uint64. -0 is 0.
@@ -382,6 +399,21 @@ func (s *Scanner) Millis() (time.Duration, error) {
 	d, ok := parseMillis(s.text[i:end])
 	if !ok {
 		return 0, outOfRange(s.text, i, "a duration in milliseconds")
+	}
+	s.pos = end
+	return d, nil
+}
+
+// Seconds is Millis for a number of seconds.
+func (s *Scanner) Seconds() (time.Duration, error) {
+	i := s.next()
+	end, err := scanNumber(s.text, i)
+	if err != nil {
+		return 0, err
+	}
+	d, ok := parseDuration(s.text[i:end], 9)
+	if !ok {
+		return 0, outOfRange(s.text, i, "a duration in seconds")
 	}
 	s.pos = end
 	return d, nil

@@ -1,0 +1,231 @@
+package kahn
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+var noon = time.Date(2026, 5, 5, 12, 0, 0, 0, time.UTC)
+
+// native is an event with nothing that the document has no place for.
+func native(p agentevents.Payload) agentevents.Event {
+	return agentevents.Event{Time: noon, RunID: "r", AgentID: "a", SchemaVersion: agentevents.SchemaVersion, Payload: p}
+}
+
+// pointers returns where the losses are, with what happened before each.
+func pointers(e *Encoder) (list []string) {
+	for _, l := range e.Losses() {
+		list = append(list, l.What.String()+" "+l.Pointer)
+	}
+	return list
+}
+
+func verbatim(t *testing.T, line string) agentevents.Event {
+	t.Helper()
+	for ev, err := range agentevents.NewReader(strings.NewReader(line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
+		require.NoError(t, err)
+		return ev
+	}
+	t.Fatal("no event")
+	return agentevents.Event{}
+}
+
+func TestVerbatimHidesNothing(t *testing.T) {
+	const start = `{"ts":"2026-05-05T09:00:00Z","run_id":"r","event":"agent_run_start","agent_id":"a","task":"t"}`
+	ev, e := verbatim(t, start), NewEncoder()
+	require.Equal(t, start+"\n", encode(t, e, ev))
+	require.Empty(t, e.Losses())
+
+	ev.SessionID, ev.TraceID, ev.Marks = "s", "t", agentevents.MarkLate
+	require.NoError(t, ev.SetExtra("vendor", `1`))
+	e = NewEncoder()
+	require.Equal(t, start+"\n", encode(t, e, ev))
+	require.Equal(t, []string{"dropped /marks", "dropped /sessionId", "dropped /traceId", "dropped /vendor"}, pointers(e))
+
+	// What is behind the end of a summary, and below a millisecond, is compared too.
+	long := strings.Repeat("x", MaxSummary)
+	tool := `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"tool_invocation","agent_id":"a","step":0,"tool_name":"x","duration_s":0.5,"ok":true,"output_summary":"` + long + `secret"}`
+	ev, e = verbatim(t, tool), NewEncoder()
+	require.Equal(t, tool+"\n", encode(t, e, ev))
+	require.Equal(t, []string{"dropped /payload/callId"}, pointers(e))
+	p := *ev.Payload.(*agentevents.ToolReturned)
+	p.ResultSummary = long + "******"
+	ev.Payload = &p
+	require.NotContains(t, encode(t, NewEncoder(), ev), "secret")
+
+	fine := strings.Replace(start, "00Z", "00.000000001Z", 1)
+	ev = verbatim(t, fine)
+	require.Equal(t, fine+"\n", encode(t, NewEncoder(), ev))
+	ev.Time = ev.Time.Add(1)
+	require.Equal(t, strings.Replace(start, "00Z", "00.000Z", 1)+"\n", encode(t, NewEncoder(), ev))
+}
+
+// Steps go on through the attempts of an agent, also those that are made up, and
+// totals are of the attempt.
+func TestStepsAreMadeUp(t *testing.T) {
+	step := func(n int, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.Step = agentevents.Some(n)
+		return ev
+	}
+	tool := func() *agentevents.ToolReturned {
+		return &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}
+	}
+	events := []agentevents.Event{
+		native(&agentevents.AgentStarted{Task: "t"}),
+		step(5, tool()),
+		native(tool()),
+		native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}),
+		native(&agentevents.AgentStarted{Task: "t", Attempt: agentevents.Some(2)}),
+		native(tool()),
+		native(tool()),
+		native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}),
+	}
+	log := encode(t, NewEncoder(), events...)
+	var steps []string
+	for line := range strings.Lines(log) {
+		for _, name := range []string{`"step":`, `"total_steps":`} {
+			if _, rest, ok := strings.Cut(line, name); ok {
+				steps = append(steps, rest[:strings.IndexByte(rest, ',')])
+			}
+		}
+	}
+	require.Equal(t, []string{"5", "5", "6", "6", "6", "1"}, steps)
+
+	// Without any step the totals count the one that the lines say.
+	log = encode(t, NewEncoder(), native(&agentevents.AgentStarted{Task: "t"}), native(tool()), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
+	require.Contains(t, log, `"total_steps":1,"total_tool_calls":1`)
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for _, ev := range decode(t, Options{Strict: true}, log) {
+		fold.Apply(ev)
+	}
+	require.Empty(t, fold.Snapshot().Violations)
+}
+
+// Agents that only their node tells apart stay apart.
+func TestAgentsOfNodes(t *testing.T) {
+	at := func(node, execution string, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.AgentID, ev.NodeID, ev.NodeRunID = "", node, execution
+		return ev
+	}
+	e := NewEncoder()
+	log := encode(t, e, at("n", "n-1", &agentevents.AgentStarted{Task: "t"}), at("n", "n-2", &agentevents.AgentStarted{Task: "t"}), at("m", "", &agentevents.AgentStarted{Task: "t"}),
+		at("n", "n-1", &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
+	var agents []string
+	for _, ev := range decode(t, Options{Strict: true}, log) {
+		agents = append(agents, ev.AgentID)
+	}
+	require.Equal(t, []string{"n-1", "n-2", "m", "n-1"}, agents)
+	require.Contains(t, pointers(e), "made up /agentId")
+}
+
+func TestWhatNoLineSays(t *testing.T) {
+	e := NewEncoder()
+	var rule *agentevents.InvariantError
+	for _, ev := range []agentevents.Event{
+		native(nil), native((*agentevents.AgentStarted)(nil)), native(&agentevents.Unknown{Raw: `{"a":1}`}),
+		native(&agentevents.AgentEnded{ConvergenceScore: agentevents.Some(math.NaN())}),
+		native(&agentevents.AuditChecked{CheckpointID: "C", Result: agentevents.AuditPass, Evidence: `{`}),
+		native(&agentevents.ToolReturned{CallID: "c", ToolID: "\xff", OneEvent: true}),
+		{Time: noon.AddDate(9000, 0, 0), RunID: "r", AgentID: "a", Payload: &agentevents.AgentStarted{Task: "t"}},
+	} {
+		out, err := e.Append([]byte("x"), ev)
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, "x", string(out))
+	}
+	require.Empty(t, e.Losses(), "what is refused loses nothing")
+	for _, kind := range []agentevents.Kind{"agent_run_start", "kahn:", "kahn:agent_run_end"} {
+		_, err := e.Append(nil, native(&agentevents.Unknown{Type: kind, Raw: `{"a":1}`}))
+		require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	}
+	for _, c := range []struct {
+		payload agentevents.Payload
+		extra   agentevents.JSON
+		want    []string
+	}{
+		{&agentevents.Unknown{Type: "kahn:foo", Raw: `{}`}, "", []string{"altered /type"}},
+		{&agentevents.Unknown{Type: "foo", Raw: `{}`}, `{"b":2}`, []string{"dropped /kahn"}},
+		{&agentevents.AgentStarted{Task: "t"}, `{"task":"other","y/":1}`, []string{"dropped /kahn/task"}},
+		{&agentevents.AgentStarted{Task: "t"}, `[1]`, []string{"dropped /kahn"}},
+		{&agentevents.AuditChecked{CheckpointID: "c", Result: agentevents.AuditPass, Evidence: `null`}, "", []string{"dropped /payload/evidence"}},
+	} {
+		ev, e := native(c.payload), NewEncoder()
+		if c.extra != "" {
+			require.NoError(t, ev.SetExtra("kahn", c.extra))
+		}
+		decode(t, Options{}, encode(t, e, ev))
+		require.Equal(t, c.want, pointers(e))
+	}
+	// The call is on the line of its return, but for its envelope.
+	call, back := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, Duration: agentevents.Some(time.Second)})
+	call.ID, call.TraceID, call.Step, back.Step = "e1", "t", agentevents.Some(7), agentevents.Some(8)
+	require.NoError(t, call.SetExtra("vendor", `1`))
+	e = NewEncoder()
+	encode(t, e, call, back)
+	require.Equal(t, []string{"altered ", "dropped /id", "dropped /step", "dropped /traceId", "dropped /vendor", "dropped /payload/callId", "altered /payload/oneEvent"}, pointers(e))
+	require.Equal(t, agentevents.KindToolCalled, e.Losses()[0].Kind)
+	old := native(&agentevents.AgentStarted{Task: "t"})
+	old.SchemaVersion, old.Time = "9.9", time.Time{}
+	e = NewEncoder()
+	encode(t, e, old)
+	require.Equal(t, []string{"dropped /schemaVersion", "made up /timestamp"}, pointers(e))
+}
+
+// Events that the document does not have never fail, whatever their members are.
+func TestUnknownEventsAreTolerant(t *testing.T) {
+	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"dreamed"`
+	for members, want := range map[string]agentevents.Event{
+		`,"agent_id":null`:          {Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{"agent_id":null}`}},
+		`,"agent_id":""`:            {Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{"agent_id":""}`}},
+		`,"agent_id":{"a":1}`:       {Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{"agent_id":{"a":1}}`}},
+		`,"agent_id":"a","step":-1`: {AgentID: "a", Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{"step":-1}`}},
+		`,"step":"a"`:               {Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{"step":"a"}`}},
+		`,"step":1.5`:               {Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{"step":1.5}`}},
+		`,"step":3`:                 {Step: agentevents.Some(3), Payload: &agentevents.Unknown{Type: "dreamed", Raw: `{}`}},
+	} {
+		line := base + members + "}\n"
+		ev := decode(t, Options{}, line)[0]
+		require.Equal(t, want.AgentID, ev.AgentID)
+		require.Equal(t, want.Step, ev.Step)
+		require.Equal(t, want.Payload, ev.Payload)
+		e := NewEncoder()
+		require.Equal(t, line, encode(t, e, ev))
+		require.Equal(t, []string{"dropped /id"}, pointers(e))
+	}
+	for _, twice := range []string{`,"step":"a","step":1`, `,"step":1,"step":"a"`, `,"step":"a","step":"a"`} {
+		_, err := NewDecoder(Options{}).Decode(nil, []byte(base+twice+"}"))
+		require.ErrorContains(t, err, "duplicate")
+	}
+}
+
+func TestNumbersAndTimes(t *testing.T) {
+	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"tool_invocation","agent_id":"a","step":1.0,"tool_name":"x","duration_s":9007199254.740993,"ok":true}`
+	ev := decode(t, Options{Strict: true}, base)[0]
+	require.Equal(t, agentevents.Some(1), ev.Step)
+	require.Equal(t, agentevents.Some(9007199254740993*time.Microsecond), ev.Payload.(*agentevents.ToolReturned).Duration)
+	require.Contains(t, encode(t, NewEncoder(), ev), `"duration_s":9007199254.740993,`)
+
+	var rule *agentevents.InvariantError
+	for _, ts := range []string{"2026-05-05T11:00:00.000+02:00", "2026-05-05T09:00:00Z", "2026-05-05T09:00:00.000000Z"} {
+		line := strings.Replace(base, "2026-05-05T09:00:00.000Z", ts, 1)
+		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(line))
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, RuleTime, rule.Rule)
+		require.Equal(t, ev.Time, decode(t, Options{}, line)[0].Time)
+	}
+
+	// Only null is an audit of the run.
+	const audit = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"audit_checkpoint","agent_id":"","checkpoint_id":"c","result":"pass","duration_s":0.0}`
+	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(audit))
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, RuleID, rule.Rule)
+	require.Equal(t, audit+"\n", encode(t, NewEncoder(), decode(t, Options{}, audit)...))
+}

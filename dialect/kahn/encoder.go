@@ -25,13 +25,14 @@ type Encoder struct {
 	losses  dialect.Losses
 	pend    dialect.Pending  // losses of the event at hand
 	counted [2]*dialect.Loss // that most events have
-	numbers dialect.Numbers  // as readers count
 	times   jsonwire.TimeCache
+	runs    map[string]*runState
 	agents  map[agentKey]*agentState
 	last    *agentState
 	calls   dialect.Calls    // that wait for their return
 	ids     map[idKey]string // normalised ones
 
+	damaged bool    // a word of the event is not valid UTF-8
 	whole   bool    // nothing is cut: the line is compared, not written
 	check   Decoder // of origin lines
 	events  []agentevents.Event
@@ -45,9 +46,17 @@ type idKey struct {
 	id string
 }
 
+type runState struct {
+	id      string
+	matches bool   // id has the document's form
+	count   uint64 // lines, as readers count
+}
+
 // agentState is what the document wants to know at an agent's end.
 type agentState struct {
 	key     agentKey
+	matches bool // key.agent has the document's form
+	run     *runState
 	step    int
 	stepped bool // it was at a step
 	from    int  // the first step of this attempt
@@ -74,10 +83,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if err == dialect.ErrNoCounterpart {
 		err = e.losses.Refuse(&ev)
 	}
-	if err == nil && bytes.IndexByte(dst[mark:], 0xef) >= 0 {
-		// Damaged text comes out as U+FFFD, which begins with this byte. The
-		// native format knows what is damaged.
-		e.scratch[0], err = ev.AppendJSON(e.scratch[0][:0])
+	if err == nil && e.damaged {
+		e.scratch[0], err = ev.AppendJSON(e.scratch[0][:0]) // says what is damaged
 	}
 	if err != nil {
 		return dst[:mark], err
@@ -90,7 +97,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
 	if len(dst) > mark {
-		e.everywhere(&ev, verbatim)
+		e.everywhere(&ev, a.run, verbatim)
 	}
 	e.remember(&ev, a)
 	return dst, nil
@@ -140,8 +147,16 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	}
 	a := e.agents[key]
 	if a == nil {
-		key = agentKey{strings.Clone(key.run), strings.Clone(key.agent)} // and not their line
-		a = &agentState{key: key}
+		run := e.runs[key.run]
+		if run == nil {
+			run = &runState{id: strings.Clone(key.run), matches: runPattern.matches(key.run)} // and not its line
+			if e.runs == nil {
+				e.runs = map[string]*runState{}
+			}
+			e.runs[run.id] = run
+		}
+		key = agentKey{run.id, strings.Clone(key.agent)}
+		a = &agentState{key: key, run: run, matches: agentPattern.matches(key.agent)}
 		if e.agents == nil {
 			e.agents = map[agentKey]*agentState{}
 		}
@@ -200,18 +215,21 @@ func (a *agentState) steppedAt(ev *agentevents.Event) {
 }
 
 // everywhere counts what no line says of its event.
-func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
-	next := e.numbers.Next(ev.RunID)
+func (e *Encoder) everywhere(ev *agentevents.Event, run *runState, verbatim bool) {
+	next := run.count
+	run.count++
 	if verbatim {
 		return // it is where it came from: readers derive the same
 	}
 	if ev.ID != "" {
-		e.every(ev, 0, "/id", "the document has no event ids")
+		e.every(ev, 0, "/id", noIDs)
 	}
 	if ev.Sequence != next {
 		e.every(ev, 1, "/sequence", "readers count lines")
 	}
 }
+
+const noIDs = "the document has no event ids"
 
 // every drops a member of any kind of event, the nth of such.
 func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
@@ -229,18 +247,19 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 	if y := ev.Time.Unix(); y < minTime || y > maxTime {
 		return dst, refused(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
 	}
+	e.damaged = false
 	stepped := false // the line has a step
 	v := vUnknown
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
 		v = vStart
-		dst = e.begin(dst, ev, v)
+		dst = e.begin(dst, ev, v, a)
 		dst = jsonwire.AppendString(append(dst, `,"task":`...), p.Task)
 		if p.Task == "" {
 			l.Add(dialect.Made, "/payload/task", "written as an empty text")
 		}
 		if p.Model != "" {
-			dst = jsonwire.AppendString(append(dst, `,"model":`...), p.Model)
+			dst = e.word(append(dst, `,"model":`...), p.Model)
 		}
 		l.Drop("/payload/agent", p.Agent.OK)
 		l.Drop("/payload/providerSessionId", p.ProviderSessionID != "")
@@ -249,10 +268,10 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		l.Drop("/payload/resumed", p.Resumed)
 	case *agentevents.AgentTransition:
 		v = vTransition
-		dst = e.begin(dst, ev, v)
+		dst = e.begin(dst, ev, v, a)
 		dst, stepped = e.step(dst, ev, a), true
-		dst = jsonwire.AppendString(append(dst, `,"from":`...), string(p.From))
-		dst = jsonwire.AppendString(append(dst, `,"to":`...), string(p.To))
+		dst = e.word(append(dst, `,"from":`...), string(p.From))
+		dst = e.word(append(dst, `,"to":`...), string(p.To))
 		if p.Reason != "" {
 			dst = jsonwire.AppendString(append(dst, `,"reason":`...), p.Reason)
 		}
@@ -260,14 +279,14 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		return dst, nil
 	case *agentevents.ToolReturned:
 		v = vTool
-		dst = e.begin(dst, ev, v)
+		dst = e.begin(dst, ev, v, a)
 		dst, stepped = e.step(dst, ev, a), true
 		dst = e.tool(dst, ev, p)
 	case *agentevents.AuditChecked:
 		v = vAudit
-		dst = e.begin(dst, ev, v)
+		dst = e.begin(dst, ev, v, a)
 		dst = e.id(append(dst, `,"checkpoint_id":`...), ev, &checkpointPattern, "/payload/checkpointId", p.CheckpointID)
-		dst = jsonwire.AppendString(append(dst, `,"result":`...), string(p.Result))
+		dst = e.word(append(dst, `,"result":`...), string(p.Result))
 		dst = appendSeconds(append(dst, `,"duration_s":`...), p.Duration)
 		if p.Evidence != "" {
 			raw, err := jsonwire.Compact(string(p.Evidence))
@@ -285,11 +304,11 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 			return dst, refused(ev, agentevents.RuleFieldRange, "/payload/convergenceScore", "is not a number that JSON has")
 		}
 		v = vEnd
-		dst = e.begin(dst, ev, v)
+		dst = e.begin(dst, ev, v, a)
 		dst = e.ended(dst, ev, p, a)
 	case *agentevents.Unknown:
 		var err error
-		if dst, err = e.foreign(dst, ev, p); err != nil {
+		if dst, err = e.foreign(dst, ev, p, a); err != nil {
 			return dst, err
 		}
 		stepped = true
@@ -351,8 +370,8 @@ func (s set) named(name string) bool {
 }
 
 // begin appends what every line begins with, the agent included.
-func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int) []byte {
-	dst = e.base(dst, ev, variants[v].event)
+func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int, a *agentState) []byte {
+	dst = e.base(dst, ev, variants[v].event, a)
 	if v == vAudit && ev.AgentID == "" {
 		raw := dialect.Unknown(ev, Name, memberName(mAgentID))
 		if raw != `""` {
@@ -361,14 +380,17 @@ func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int) []byte {
 		return append(append(dst, `,"agent_id":`...), raw...)
 	}
 	dst = append(dst, `,"agent_id":`...)
-	if node := agentOf(ev); ev.AgentID == "" && node != "" {
+	if ev.AgentID == "" && a.key.agent != "" {
 		e.pend.Add(dialect.Made, "/agentId", "the node's execution, or the node")
-		return append(append(append(dst, '"'), agentPattern.normalize(node)...), '"')
+		return append(append(append(dst, '"'), agentPattern.normalize(a.key.agent)...), '"')
+	}
+	if a.matches && ev.AgentID == a.key.agent {
+		return append(append(append(dst, '"'), ev.AgentID...), '"') // nothing to escape
 	}
 	return e.id(dst, ev, &agentPattern, "/agentId", ev.AgentID)
 }
 
-func (e *Encoder) base(dst []byte, ev *agentevents.Event, event string) []byte {
+func (e *Encoder) base(dst []byte, ev *agentevents.Event, event string, a *agentState) []byte {
 	at := ev.Time
 	if at.IsZero() {
 		e.pend.Add(dialect.Made, "/timestamp", "the first moment of the year 1")
@@ -378,8 +400,19 @@ func (e *Encoder) base(dst []byte, ev *agentevents.Event, event string) []byte {
 		at = at.Truncate(time.Millisecond)
 	}
 	dst = e.times.Append(append(dst, `{"ts":`...), at)
-	dst = e.id(append(dst, `,"run_id":`...), ev, &runPattern, "/runId", ev.RunID)
+	dst = append(dst, `,"run_id":`...)
+	if a.run.matches && ev.RunID == a.run.id {
+		dst = append(append(append(dst, '"'), ev.RunID...), '"')
+	} else {
+		dst = e.id(dst, ev, &runPattern, "/runId", ev.RunID)
+	}
 	return jsonwire.AppendString(append(dst, `,"event":`...), event)
+}
+
+// word appends a text that must not be damaged.
+func (e *Encoder) word(dst []byte, s string) []byte {
+	e.damaged = e.damaged || !jsonwire.ValidUTF8(s)
+	return jsonwire.AppendString(dst, s)
 }
 
 // id appends an id in the document's form.
@@ -438,9 +471,11 @@ func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
 	}
 	e.calls.Remove(ev.RunID, ev.AgentID, p.CallID)
 	called, l := call.Payload.(*agentevents.ToolCalled), &e.pend
+	e.losses.Add(call, dialect.Altered, "", "written with its return")
+	if call.ID != "" {
+		e.every(call, 0, "/id", noIDs)
+	}
 	l.Reset()
-	l.Add(dialect.Altered, "", "written with its return")
-	l.Drop("/id", call.ID != "")
 	e.envelope(call, !call.Step.OK || call.Step == ev.Step)
 	l.Drop("/"+string(Name), call.Extra(string(Name)) != "")
 	l.Drop("/payload/toolId", called.ToolID != p.ToolID)
@@ -470,7 +505,7 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 		}
 		l.Add(dialect.Altered, "/payload/oneEvent", "the call and its return are one line")
 	}
-	dst = jsonwire.AppendString(append(dst, `,"tool_name":`...), p.ToolID)
+	dst = e.word(append(dst, `,"tool_name":`...), p.ToolID)
 	if !p.Duration.OK {
 		l.Add(dialect.Made, "/payload/durationMs", since)
 	}
@@ -533,7 +568,7 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 		}
 		l.Add(dialect.Made, "/payload/outcome", "aborted with an error, partial otherwise")
 	}
-	dst = jsonwire.AppendString(append(dst, `,"outcome":`...), string(outcome))
+	dst = e.word(append(dst, `,"outcome":`...), string(outcome))
 	totals := p.Totals.V
 	if !p.Totals.OK {
 		l.Add(dialect.Made, "/payload/totals", "counted by the encoder")
@@ -572,7 +607,7 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 
 // foreign appends a line of an event that the document does not list, if it is
 // an object: its members stand on the line.
-func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unknown) ([]byte, error) {
+func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unknown, a *agentState) ([]byte, error) {
 	raw, err := "{}", error(nil)
 	if p.Raw != "" {
 		raw, err = jsonwire.Compact(string(p.Raw))
@@ -586,7 +621,7 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	}
 	e.pend.Drop("/"+string(Name), ev.Extra(string(Name)) != "")
 	reserved := base
-	dst = e.base(dst, ev, typ)
+	dst = e.base(dst, ev, typ, a)
 	if ev.AgentID != "" {
 		reserved |= 1 << mAgentID
 		dst = e.id(append(dst, `,"agent_id":`...), ev, &agentPattern, "/agentId", ev.AgentID)

@@ -282,11 +282,13 @@ func (d *Decoder) planSteps(s *jsonwire.Scanner) ([]agentevents.PlanStep, error)
 			return steps, err
 		}
 		var step agentevents.PlanStep
+		described := false
 		err = d.members(s, planStepNames, "steps", len(steps), func(n int) (err error) {
 			switch n {
 			case 1:
 				step.StepID, err = s.String()
 			case 2:
+				described = true
 				step.Description, err = s.String()
 			default:
 				if !s.Null() {
@@ -297,6 +299,9 @@ func (d *Decoder) planSteps(s *jsonwire.Scanner) ([]agentevents.PlanStep, error)
 		})
 		if err != nil {
 			return nil, err
+		}
+		if !described && d.lacks == "" {
+			d.lacks = "/steps/" + strconv.Itoa(len(steps)) + "/description"
 		}
 		steps = append(steps, step)
 	}

@@ -50,7 +50,8 @@ type Decoder struct {
 	scanner jsonwire.Scanner
 	unknown dialect.Unknowns
 	rest    dialect.Unknowns // attributes that become no field
-	run     string           // of the line before, if it needs no escapes
+	run     string           // the latest that is spelled as it is
+	lacks   string           // a required member inside a list that the line does not have
 	// The attribute that came last time after another one of the same boundary.
 	after [numSubjects][numPhases][numAttrs]uint8
 
@@ -95,7 +96,7 @@ type line struct {
 	sequence         int64
 	session          string
 	run, agent       string
-	plainRun         bool // run is another one than in the line before, and as it is spelled
+	plainRun         bool // run is spelled as it is, and not known from a line before
 	payload          agentevents.Payload
 	subject, phase   string
 	sub, ph          int // their numbers
@@ -314,6 +315,7 @@ func (d *Decoder) read(l *line) error {
 	s.Reset(l.text)
 	d.unknown.Reset()
 	d.rest.Reset()
+	d.lacks = ""
 	l.payload = newPayload(l.v)
 	names := variants[l.v].names
 	if err := s.Object(); err != nil {
@@ -368,8 +370,8 @@ func (d *Decoder) read(l *line) error {
 		case n > numBase:
 			err = d.member(s, l, n)
 		case n == mTimestamp:
-			l.sec, l.ns, err = d.second.read(s)
 			l.timeAt = s.Offset()
+			l.sec, l.ns, err = d.second.read(s)
 		case n == mSequence:
 			l.sequence, err = s.Int()
 		case n == mSessionID:

@@ -21,7 +21,6 @@ type boundary struct {
 
 // span appends the members of a span.
 func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
-	l := &e.losses
 	text := jsonwire.AppendString
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnStarted:
@@ -35,7 +34,10 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	case *agentevents.StepStarted:
 		dst = e.boundary(dst, ev, e.opened(ev, sStep, p.StepID), &boundary{subject: "step", phase: "start", name: p.Name})
 		dst = text(append(dst, `"step_id":`...), p.StepID)
-		dst = text(append(dst, `,"description":`...), p.Description)
+		if p.Description != "" || !e.odd(aDescription, p.Attributes) {
+			dst = text(append(dst, `,"description":`...), p.Description)
+		}
+		e.made(ev, p.StepID == "", "/payload/stepId")
 		return e.free(dst, ev, p.Attributes, wanted[sStep][pStart])
 	case *agentevents.StepEnded:
 		b := &boundary{subject: "step", phase: "complete", name: p.Name, duration: p.Duration}
@@ -43,12 +45,13 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		e.ended(ev, b, p.Error, failed)
 		dst = e.boundary(dst, ev, e.closed(ev, sStep, p.StepID), b)
 		dst = text(append(dst, `"step_id":`...), p.StepID)
-		if p.ResultSummary != "" || b.phase == "complete" && !e.keeps("result_summary") {
+		if p.ResultSummary != "" || b.phase == "complete" && !e.odd(aResultSummary, p.Attributes) {
 			dst = text(append(dst, `,"result_summary":`...), p.ResultSummary)
 		}
-		if b.phase == "complete" && (failed || !e.keeps("is_error")) {
+		if b.phase == "complete" && (failed || !e.odd(aIsError, p.Attributes)) {
 			dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
 		}
+		e.made(ev, p.StepID == "", "/payload/stepId")
 		return e.free(dst, ev, p.Attributes, wanted[sStep][phaseOf(b.phase)])
 	case *agentevents.ToolCalled:
 		dst = e.called(dst, ev, p)
@@ -62,13 +65,13 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	case *agentevents.HandoffRequested:
 		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(&boundary{subject: "handoff", phase: "start"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
-		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
-		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
+		e.drop(ev, "/payload/handoffId", p.HandoffID != "")
+		e.drop(ev, "/payload/contextDigest", p.ContextDigest != "")
 	case *agentevents.HandoffAccepted:
 		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(&boundary{subject: "handoff", phase: "complete"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
-		l.Drop(ev, "/payload/handoffId", p.HandoffID != "")
-		l.Drop(ev, "/payload/contextDigest", p.ContextDigest != "")
+		e.drop(ev, "/payload/handoffId", p.HandoffID != "")
+		e.drop(ev, "/payload/contextDigest", p.ContextDigest != "")
 	case *agentevents.SpanRecorded:
 		return e.recorded(dst, ev, p)
 	}
@@ -143,8 +146,8 @@ func (e *Encoder) ended(ev *agentevents.Event, b *boundary, err agentevents.Opt[
 
 // errorInfo lists what a span does not say of an error.
 func (e *Encoder) errorInfo(ev *agentevents.Event, err *agentevents.ErrorInfo) {
-	e.losses.Drop(ev, "/payload/error/details", err.Details != "")
-	e.losses.Drop(ev, "/payload/error/retryable", err.Retryable.OK)
+	e.drop(ev, "/payload/error/details", err.Details != "")
+	e.drop(ev, "/payload/error/retryable", err.Retryable.OK)
 }
 
 // named gives a span of a kind that has no name one.
@@ -168,15 +171,28 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	case !open:
 		span = e.spanID(ev, subject, id)
 	case ev.SpanID == "":
-		e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+		e.lose(ev, dialect.Made, "/spanId", "the id that its start got")
 	default:
-		if span = e.spanID(ev, subject, id); span != before && subject == sTool {
-			e.losses.Add(ev, dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
+		if span = e.spanID(ev, subject, id); !span.same(before) {
+			span.other = true
+			e.renamed(ev, subject, id, span)
 		}
 	}
 	to, _, _ := e.open.put(&key)
-	to.id, to.made = span.id, span.made
+	to.id, to.made, to.other = span.id, span.made, span.other
 	return span
+}
+
+// renamed lists that readers know a call or an agent by its span, as another one
+// of that id is open.
+func (e *Encoder) renamed(ev *agentevents.Event, subject int, id string, span spanID) {
+	switch {
+	case span.is(id):
+	case subject == sTool:
+		e.lose(ev, dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
+	case subject == sSubagent && ev.AgentID != "":
+		e.lose(ev, dialect.Altered, "/agentId", "another agent of that id is open: readers know it by its span")
+	}
 }
 
 // closed returns the id of a span that ends, and forgets it.
@@ -190,10 +206,14 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 	var key openKey
 	key.set(subject, id, ev)
 	span, open = e.open.take(&key)
+	e.known = e.known || open
+	if open && span.other {
+		e.renamed(ev, subject, id, span)
+	}
 	if ev.SpanID != "" || !open {
 		return e.spanID(ev, key.subject, key.id), open
 	}
-	e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+	e.lose(ev, dialect.Made, "/spanId", "the id that its start got")
 	return span, open
 }
 
@@ -203,7 +223,7 @@ func (e *Encoder) spanID(ev *agentevents.Event, subject int, id string) spanID {
 	if ev.SpanID != "" {
 		return spanID{id: ev.SpanID}
 	}
-	e.losses.Add(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
+	e.lose(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
 	h := jsonwire.Mix(uint64(subject), ev.Sequence)
 	return spanID{made: jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(id)))}
 }
@@ -236,7 +256,7 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 	s := &e.scanner
 	s.Reset(text)
 	if len(text) < 3 || s.Object() != nil {
-		e.losses.Add(ev, dialect.Dropped, pointer, "it is not an object with members")
+		e.lose(ev, dialect.Dropped, pointer, "it is not an object with members")
 		return append(dst, '}')
 	}
 	for {
@@ -250,7 +270,7 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 		}
 		value := text[start:s.Offset()]
 		if n > 0 && fields.has(n) && (becomesField(n, value) || hasAttribute(dst, name)) {
-			e.losses.Add(ev, dialect.Dropped, pointer+"/"+name, "the document means a field by it")
+			e.lose(ev, dialect.Dropped, pointer+"/"+name, "the document means a field by it")
 			continue
 		}
 		if dst[len(dst)-1] != '{' {
@@ -282,26 +302,30 @@ func becomesField(n int, value string) bool {
 }
 
 func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolCalled) []byte {
-	l := &e.losses
 	span := e.opened(ev, sTool, p.CallID)
 	dst = e.boundary(dst, ev, span, e.named(&boundary{subject: "tool_call", phase: "start"}, "tool.", p.ToolID))
-	dst = e.call(dst, p.CallID, p.ToolID, span)
+	dst = e.call(dst, ev, p.CallID, p.ToolID, span)
 	if p.Arguments != "" {
 		dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
 	}
-	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
-	l.Drop(ev, "/payload/attempt", p.Attempt.OK)
-	l.Drop(ev, "/payload/retryOf", p.RetryOf != "")
-	l.Drop(ev, "/payload/argsHash", p.ArgsHash != "")
-	l.Drop(ev, "/payload/principal", p.Principal != "")
-	l.Drop(ev, "/payload/transport", p.Transport != "")
+	e.drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
+	e.drop(ev, "/payload/attempt", p.Attempt.OK)
+	e.drop(ev, "/payload/retryOf", p.RetryOf != "")
+	e.drop(ev, "/payload/argsHash", p.ArgsHash != "")
+	e.drop(ev, "/payload/principal", p.Principal != "")
+	e.drop(ev, "/payload/transport", p.Transport != "")
 	return dst
 }
 
 // call appends the first attributes of a tool call. A call that is known by its
 // span's id has no other, or one that another open call has.
-func (e *Encoder) call(dst []byte, call, tool string, span spanID) []byte {
+func (e *Encoder) call(dst []byte, ev *agentevents.Event, call, tool string, span spanID) []byte {
 	dst = jsonwire.AppendString(append(dst, `"tool_name":`...), tool)
+	if tool == "" {
+		e.lose(ev, dialect.Altered, "", "a call without its tool is read as span.recorded")
+	} else if call == "" {
+		e.lose(ev, dialect.Made, "/payload/callId", "readers take the span's id")
+	}
 	if !span.is(call) {
 		return jsonwire.AppendString(append(dst, `,"call_id":`...), call)
 	}
@@ -312,7 +336,6 @@ func (e *Encoder) call(dst []byte, call, tool string, span spanID) []byte {
 }
 
 func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) []byte {
-	l := &e.losses
 	b := e.named(&boundary{subject: "tool_call", phase: "complete", duration: p.Duration}, "tool.", p.ToolID)
 	failed := false
 	switch p.Status {
@@ -323,23 +346,23 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		b.phase = "cancelled"
 	case agentevents.ToolInterrupted:
 		b.phase = "cancelled"
-		l.Add(ev, dialect.Altered, "/payload/status", "cancelled")
+		e.lose(ev, dialect.Altered, "/payload/status", "cancelled")
 	case agentevents.ToolForbidden, agentevents.ToolRateLimited:
 		failed = true
-		l.Add(ev, dialect.Altered, "/payload/status", "error")
+		e.lose(ev, dialect.Altered, "/payload/status", "error")
 		if !p.Error.OK || p.Error.V.Code == "" {
 			b.errType = string(p.Status)
-			l.Add(ev, dialect.Made, orElse(map[bool]string{true: "/payload/error/code"}[p.Error.OK], "/payload/error"), "the status")
+			e.lose(ev, dialect.Made, orElse(map[bool]string{true: "/payload/error/code"}[p.Error.OK], "/payload/error"), "the status")
 		}
 	default:
-		l.Add(ev, dialect.Altered, "/payload/status", "ok")
+		e.lose(ev, dialect.Altered, "/payload/status", "ok")
 	}
 	if failed && (p.Error.OK || b.errType != "") {
 		b.phase, failed = "error", false
 		b.errType, b.errText = orElse(p.Error.V.Code, b.errType), p.Error.V.Message
 		e.errorInfo(ev, &p.Error.V)
 	} else {
-		l.Drop(ev, "/payload/error", p.Error.OK)
+		e.drop(ev, "/payload/error", p.Error.OK)
 	}
 	var span spanID
 	if p.OneEvent {
@@ -347,41 +370,44 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		key.set(sTool, p.CallID, ev)
 		opener, open := e.open.get(&key)
 		span = e.spanID(ev, key.subject, key.id)
-		l.Drop(ev, "/payload/oneEvent", open && span == opener)
+		if open && span.same(opener) {
+			e.drop(ev, "/payload/oneEvent", true)
+			e.drop(ev, "/payload/arguments", p.Arguments != "")
+		}
 	} else {
 		var open bool
 		if span, open = e.close(ev, sTool, p.CallID); !open {
-			l.Add(ev, dialect.Made, "/payload/oneEvent", "the log has no start of the call")
+			e.lose(ev, dialect.Made, "/payload/oneEvent", "the log has no start of the call")
 		}
 	}
 	dst = e.boundary(dst, ev, span, b)
-	dst = e.call(dst, p.CallID, p.ToolID, span)
+	dst = e.call(dst, ev, p.CallID, p.ToolID, span)
 	summary, result := p.ResultSummary, ""
 	if p.Result != "" {
 		result = e.json(ev, "/payload/result", p.Result)
 		made := summaryOf(result)
 		if summary != "" && summary == made {
-			l.Add(ev, dialect.Dropped, "/payload/resultSummary", "it is what stands for a result without one")
+			e.lose(ev, dialect.Dropped, "/payload/resultSummary", "it is what stands for a result without one")
 		}
 		summary = orElse(summary, made)
 	}
-	if summary != "" || b.phase == "complete" && !e.keeps("result_summary") {
+	if summary != "" || b.phase == "complete" && !e.odd(aResultSummary, "") {
 		dst = jsonwire.AppendString(append(dst, `,"result_summary":`...), summary)
 	}
-	if b.phase == "complete" && (failed || !e.keeps("is_error")) {
+	if b.phase == "complete" && (failed || !e.odd(aIsError, "")) {
 		dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
 	}
 	if p.Arguments != "" {
 		if p.OneEvent {
 			dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
 		} else {
-			l.Add(ev, dialect.Dropped, "/payload/arguments", "the start has them")
+			e.lose(ev, dialect.Dropped, "/payload/arguments", "the start has them")
 		}
 	}
 	if result != "" {
 		dst = append(append(dst, `,"result":`...), result...)
 	}
-	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
+	e.drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
 	return dst
 }
 
@@ -389,19 +415,18 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 func agentKey(ev *agentevents.Event) string { return orElse(ev.AgentID, ev.SpanID) }
 
 func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents.AgentStarted) []byte {
-	l := &e.losses
 	name := ev.AgentID
 	if ref := &p.Agent.V; p.Agent.OK {
 		if name == "" && ref.AgentID != "" {
 			name = ref.AgentID
 			if _, open := e.open.get(&openKey{sSubagent, name, name, ev.RunID}); !open || ev.SpanID == "" {
-				l.Add(ev, dialect.Made, "/agentId", "the agent's id")
-				l.Add(ev, dialect.Dropped, "/payload/agent", "")
+				e.lose(ev, dialect.Made, "/agentId", "the agent's id")
+				e.lose(ev, dialect.Dropped, "/payload/agent", "")
 			} else {
 				e.ref(ev, "/payload/agent", ref)
 			}
 		} else {
-			l.Add(ev, dialect.Dropped, "/payload/agent", "the document has a name for it")
+			e.lose(ev, dialect.Dropped, "/payload/agent", "the document has a name for it")
 		}
 	}
 	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(&boundary{subject: "subagent", phase: "start"}, "subagent.", name))
@@ -409,27 +434,46 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 		dst = jsonwire.AppendString(append(dst, `"subagent_name":`...), name)
 		dst = append(dst, ',')
 	}
-	dst = jsonwire.AppendString(append(dst, `"task":`...), p.Task)
-	l.Drop(ev, "/payload/model", p.Model != "")
-	l.Drop(ev, "/payload/providerSessionId", p.ProviderSessionID != "")
-	l.Drop(ev, "/payload/prompt", p.Prompt != "")
-	l.Drop(ev, "/payload/attempt", p.Attempt.OK)
-	l.Drop(ev, "/payload/resumed", p.Resumed)
+	if p.Task != "" || !e.odd(aTask, "") {
+		dst = jsonwire.AppendString(append(dst, `"task":`...), p.Task)
+	} else if name != "" {
+		dst = dst[:len(dst)-1] // the comma
+	}
+	e.parent(ev, name)
+	e.drop(ev, "/payload/model", p.Model != "")
+	e.drop(ev, "/payload/providerSessionId", p.ProviderSessionID != "")
+	e.drop(ev, "/payload/prompt", p.Prompt != "")
+	e.drop(ev, "/payload/attempt", p.Attempt.OK)
+	e.drop(ev, "/payload/resumed", p.Resumed)
 	return dst
 }
 
+// parent lists a parent that the line's agent, of that name, cannot have.
+func (e *Encoder) parent(ev *agentevents.Event, name string) {
+	if name != "" && ev.ParentAgentID == name {
+		e.drop(ev, "/parentAgentId", true)
+		e.lose(ev, dialect.Made, "/"+string(Name), "agent_id")
+	}
+}
+
+// made lists a required id that is empty, and that readers make up.
+func (e *Encoder) made(ev *agentevents.Event, empty bool, pointer string) {
+	if empty {
+		e.lose(ev, dialect.Made, pointer, "readers take the name or the span's id")
+	}
+}
+
 func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) []byte {
-	l := &e.losses
 	b := &boundary{subject: "subagent", phase: "complete", duration: p.Duration}
 	switch {
 	case p.Error.OK:
 		b.phase, b.errType, b.errText = "error", p.Error.V.Code, p.Error.V.Message
 		e.errorInfo(ev, &p.Error.V)
-		l.Drop(ev, "/payload/outcome", p.Outcome != "")
+		e.drop(ev, "/payload/outcome", p.Outcome != "")
 	case p.Outcome == agentevents.OutcomeAborted:
 		b.phase = "cancelled"
 	default:
-		l.Drop(ev, "/payload/outcome", p.Outcome != "")
+		e.drop(ev, "/payload/outcome", p.Outcome != "")
 	}
 	// An agent that is known by its span has a name that another one has.
 	name, kept := ev.AgentID, e.take("/attributes/subagent_name")
@@ -444,32 +488,39 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	case name != "":
 		dst = append(jsonwire.AppendString(append(dst, `"subagent_name":`...), name), ',')
 	}
-	dst = jsonwire.AppendString(append(dst, `"result_summary":`...), p.Result)
+	if p.Result != "" || p.Usage.OK || !e.odd(aResultSummary, "") {
+		dst = jsonwire.AppendString(append(dst, `"result_summary":`...), p.Result)
+	} else if dst[len(dst)-1] == ',' {
+		dst = dst[:len(dst)-1]
+	}
+	e.parent(ev, name)
 	if p.Usage.OK {
 		u := &p.Usage.V
 		e.take("/attributes/tokens_used")
 		dst = jsonwire.AppendInt(append(dst, `,"tokens_used":`...), u.TotalTokens.Or(u.InputTokens+u.OutputTokens))
-		l.Add(ev, dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
-		l.Add(ev, dialect.Made, "/"+string(Name), "tokens_used")
+		e.lose(ev, dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
+		e.lose(ev, dialect.Made, "/"+string(Name), "tokens_used")
 	}
-	l.Drop(ev, "/payload/structuredOutput", p.StructuredOutput != "")
-	l.Drop(ev, "/payload/modelUsage", p.ModelUsage != nil)
-	l.Drop(ev, "/payload/totalCostUsd", p.TotalCostUSD.OK)
-	l.Drop(ev, "/payload/numTurns", p.NumTurns.OK)
-	l.Drop(ev, "/payload/totals", p.Totals.OK)
-	l.Drop(ev, "/payload/convergenceScore", p.ConvergenceScore.OK)
-	l.Drop(ev, "/payload/resultSchema", p.ResultSchema != "")
+	e.drop(ev, "/payload/structuredOutput", p.StructuredOutput != "")
+	e.drop(ev, "/payload/modelUsage", p.ModelUsage != nil)
+	e.drop(ev, "/payload/totalCostUsd", p.TotalCostUSD.OK)
+	e.drop(ev, "/payload/numTurns", p.NumTurns.OK)
+	e.drop(ev, "/payload/totals", p.Totals.OK)
+	e.drop(ev, "/payload/convergenceScore", p.ConvergenceScore.OK)
+	e.drop(ev, "/payload/resultSchema", p.ResultSchema != "")
 	return dst
 }
 
 func (e *Encoder) handoff(dst []byte, ev *agentevents.Event, from, to *agentevents.AgentRef, reason string) []byte {
 	dst = jsonwire.AppendString(append(dst, `"from_agent":`...), from.AgentID)
 	dst = jsonwire.AppendString(append(dst, `,"to_agent":`...), to.AgentID)
-	dst = jsonwire.AppendString(append(dst, `,"reason":`...), reason)
+	if reason != "" || !e.odd(aReason, "") {
+		dst = jsonwire.AppendString(append(dst, `,"reason":`...), reason)
+	}
 	e.ref(ev, "/payload/from", from)
 	e.ref(ev, "/payload/to", to)
 	if from.AgentID == "" || to.AgentID == "" {
-		e.losses.Add(ev, dialect.Altered, "", "a handoff without its agents is read as span.recorded")
+		e.lose(ev, dialect.Altered, "", "a handoff without its agents is read as span.recorded")
 	}
 	return dst
 }
@@ -479,9 +530,9 @@ func (e *Encoder) ref(ev *agentevents.Event, pointer string, ref *agentevents.Ag
 	if len(ref.AgentSharing)|len(ref.MemoryRef)|len(ref.ModelClass) == 0 {
 		return
 	}
-	e.losses.Drop(ev, pointer+"/agentSharing", ref.AgentSharing != "")
-	e.losses.Drop(ev, pointer+"/memoryRef", ref.MemoryRef != "")
-	e.losses.Drop(ev, pointer+"/modelClass", ref.ModelClass != "")
+	e.drop(ev, pointer+"/agentSharing", ref.AgentSharing != "")
+	e.drop(ev, pointer+"/memoryRef", ref.MemoryRef != "")
+	e.drop(ev, pointer+"/modelClass", ref.ModelClass != "")
 }
 
 func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.SpanRecorded) []byte {
@@ -496,7 +547,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 		if span, open = e.open.get(&key); ev.SpanID != "" || !open {
 			span = e.spanID(ev, key.subject, key.id)
 		} else {
-			e.losses.Add(ev, dialect.Made, "/spanId", "the id that its start got")
+			e.lose(ev, dialect.Made, "/spanId", "the id that its start got")
 		}
 	default:
 		span = e.closed(ev, sOther, key.id)
@@ -511,7 +562,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 		var d Decoder
 		was, err := d.document(nil, []byte(`{"run_id":"r"`+string(dst[start:])+`,"type":"span"}`))
 		if err == nil && was[0].Kind() != ev.Kind() {
-			e.losses.Add(ev, dialect.Altered, "", "the pair of subject and phase is read as "+string(was[0].Kind()))
+			e.lose(ev, dialect.Altered, "", "the pair of subject and phase is read as "+string(was[0].Kind()))
 		}
 	}
 	return dst

@@ -13,23 +13,22 @@ import (
 // does not have are left out: the document has defaults for them, which would
 // say something.
 func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
-	l := &e.losses
 	text := jsonwire.AppendString
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
 		dst = text(append(dst, `,"content":`...), p.Delta)
-		l.Drop(ev, "/payload/blockId", p.BlockID != "")
-		l.Drop(ev, "/payload/index", p.Index.OK)
+		e.drop(ev, "/payload/blockId", p.BlockID != "")
+		e.drop(ev, "/payload/index", p.Index.OK)
 	case *agentevents.AgentReasoningDelta:
 		dst = text(append(dst, `,"content":`...), p.Delta)
-		l.Drop(ev, "/payload/blockId", p.BlockID != "")
-		l.Drop(ev, "/payload/index", p.Index.OK)
-		l.Drop(ev, "/payload/verbosity", p.Verbosity != "")
-		l.Drop(ev, "/payload/tokenCount", p.TokenCount.OK)
+		e.drop(ev, "/payload/blockId", p.BlockID != "")
+		e.drop(ev, "/payload/index", p.Index.OK)
+		e.drop(ev, "/payload/verbosity", p.Verbosity != "")
+		e.drop(ev, "/payload/tokenCount", p.TokenCount.OK)
 	case *agentevents.ToolArgumentsDelta:
 		dst = text(append(dst, `,"call_id":`...), p.CallID)
 		dst = text(append(dst, `,"content":`...), p.Delta)
-		l.Drop(ev, "/payload/index", p.Index.OK)
+		e.drop(ev, "/payload/index", p.Index.OK)
 	case *agentevents.IntentClassified:
 		dst = text(append(dst, `,"intent":`...), p.Intent)
 		dst = e.optFloat(dst, ev, `,"confidence":`, "/payload/confidence", p.Confidence)
@@ -62,8 +61,8 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = optInt(dst, `,"total_tokens":`, p.Usage.TotalTokens)
 		dst = e.optFloat(dst, ev, `,"cost_usd":`, "/payload/costUsd", p.CostUSD)
 		dst = text(append(dst, `,"source":`...), p.Source)
-		l.Drop(ev, "/payload/model", p.Model != "")
-		l.Drop(ev, "/payload/cumulative", p.Cumulative)
+		e.drop(ev, "/payload/model", p.Model != "")
+		e.drop(ev, "/payload/cumulative", p.Cumulative)
 		e.usage(ev, &p.Usage)
 	case *agentevents.EvidenceInsufficient:
 		dst = text(append(dst, `,"reason":`...), p.Reason)
@@ -79,7 +78,7 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = e.object(append(dst, `,"attributes":`...), ev, "/payload/attributes", p.Attributes)
 		if p.Change == agentevents.MemorySummarized && strings.Contains(string(p.Attributes), `"tokens_`) {
 			if _, same := new(Decoder).memory(&line{payload: p}).(*agentevents.MemoryChanged); !same {
-				l.Add(ev, dialect.Altered, "", "a summary that counts tokens is read as context.compacted")
+				e.lose(ev, dialect.Altered, "", "a summary that counts tokens is read as context.compacted")
 			}
 		}
 	case *agentevents.ContextCompacted:
@@ -88,8 +87,8 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = text(append(dst, `,"error_type":`...), p.ErrorType)
 		dst = text(append(dst, `,"message":`...), p.Message)
 		dst = text(append(dst, `,"recovery_hint":`...), p.RecoveryHint)
-		l.Drop(ev, "/payload/severity", p.Severity != "")
-		l.Drop(ev, "/payload/details", p.Details != "")
+		e.drop(ev, "/payload/severity", p.Severity != "")
+		e.drop(ev, "/payload/details", p.Details != "")
 	case *agentevents.BudgetExceeded:
 		dst = text(append(dst, `,"kind":`...), p.Budget)
 		dst = e.float(dst, ev, `,"limit":`, "/payload/limit", p.Limit)
@@ -119,9 +118,9 @@ func optInt(dst []byte, name string, n agentevents.Opt[int64]) []byte {
 
 // usage lists what the document does not count.
 func (e *Encoder) usage(ev *agentevents.Event, u *agentevents.Usage) {
-	e.losses.Drop(ev, "/payload/usage/cacheCreationInputTokens", u.CacheCreationInputTokens.OK)
-	e.losses.Drop(ev, "/payload/usage/cacheReadInputTokens", u.CacheReadInputTokens.OK)
-	e.losses.Drop(ev, "/payload/usage/costUsd", u.CostUSD.OK)
+	e.drop(ev, "/payload/usage/cacheCreationInputTokens", u.CacheCreationInputTokens.OK)
+	e.drop(ev, "/payload/usage/cacheReadInputTokens", u.CacheReadInputTokens.OK)
+	e.drop(ev, "/payload/usage/costUsd", u.CostUSD.OK)
 }
 
 // object appends a free object.
@@ -131,7 +130,7 @@ func (e *Encoder) object(dst []byte, ev *agentevents.Event, pointer string, raw 
 	}
 	text := e.json(ev, pointer, raw)
 	if len(text) < 3 || text[0] != '{' {
-		e.losses.Add(ev, dialect.Dropped, pointer, "it is not an object with members")
+		e.lose(ev, dialect.Dropped, pointer, "it is not an object with members")
 		return append(dst, "{}"...)
 	}
 	return append(dst, text...)
@@ -185,7 +184,7 @@ func (e *Encoder) compacted(dst []byte, ev *agentevents.Event, p *agentevents.Co
 	}
 	dst = e.keptUnder(dst, ev, "/attributes/")
 	if !p.TokensBefore.OK && !p.TokensAfter.OK {
-		e.losses.Add(ev, dialect.Altered, "", "without token counts it is read as memory.changed")
+		e.lose(ev, dialect.Altered, "", "without token counts it is read as memory.changed")
 	}
 	return append(dst, '}')
 }
@@ -198,19 +197,18 @@ func orElse(s, other string) string {
 }
 
 func (e *Encoder) approval(dst []byte, ev *agentevents.Event, p *agentevents.ApprovalRequested) []byte {
-	l := &e.losses
 	dst = jsonwire.AppendString(append(dst, `,"call_id":`...), p.CallID)
 	dst = jsonwire.AppendString(append(dst, `,"tool_name":`...), p.ToolID)
 	dst = e.pairs(append(dst, `,"arguments":`...), ev, p.Arguments)
 	dst = jsonwire.AppendString(append(dst, `,"reason":`...), p.Reason)
 	dst = append(append(dst, `,"run_state_ref":`...), orElse(e.take("run_state_ref"), `""`)...)
 	if read := orElse(p.CallID, ev.RunID); p.ApprovalID != read {
-		l.Add(ev, dialect.Altered, "/payload/approvalId", "the call's id, without one the run's")
+		e.lose(ev, dialect.Altered, "/payload/approvalId", "the call's id, without one the run's")
 	}
-	l.Drop(ev, "/payload/action", p.Action != "")
-	l.Drop(ev, "/payload/scope", p.Scope != "")
-	l.Drop(ev, "/payload/risk", p.Risk != "")
-	l.Drop(ev, "/payload/timeoutMs", p.Timeout.OK)
+	e.drop(ev, "/payload/action", p.Action != "")
+	e.drop(ev, "/payload/scope", p.Scope != "")
+	e.drop(ev, "/payload/risk", p.Risk != "")
+	e.drop(ev, "/payload/timeoutMs", p.Timeout.OK)
 	return dst
 }
 
@@ -222,7 +220,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	}
 	text := e.json(ev, pointer, raw)
 	if text == "[]" || text == "{}" {
-		e.losses.Add(ev, dialect.Dropped, pointer, "an empty list is read as none")
+		e.lose(ev, dialect.Dropped, pointer, "an empty list is read as none")
 		return append(dst, "[]"...)
 	}
 	s := &e.scanner
@@ -230,7 +228,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	if s.Kind() == '[' && arePairs(s) {
 		return append(dst, text...)
 	}
-	e.losses.Add(ev, dialect.Altered, pointer, "written as pairs of texts")
+	e.lose(ev, dialect.Altered, pointer, "written as pairs of texts")
 	if text[0] != '{' {
 		dst = jsonwire.AppendString(append(dst, `[["arguments",`...), text)
 		return append(dst, "]]"...)
@@ -279,27 +277,29 @@ func arePairs(s *jsonwire.Scanner) bool {
 }
 
 func (e *Encoder) clarification(dst []byte, ev *agentevents.Event, p *agentevents.ClarificationRequested) []byte {
-	l := &e.losses
 	dst = append(dst, `,"kind":"`+clarification+`","reason":`...)
+	if p.InterruptID == "" {
+		e.lose(ev, dialect.Made, "/payload/interruptId", "readers take the run's id")
+	}
 	switch {
 	case len(p.Questions) == 1:
 		q := &p.Questions[0]
 		dst = jsonwire.AppendString(dst, q.Question)
 		if q.ID != p.InterruptID {
-			l.Add(ev, dialect.Altered, "/payload/questions/0/id", "the interrupt's id")
+			e.lose(ev, dialect.Altered, "/payload/questions/0/id", "the interrupt's id")
 		}
-		l.Drop(ev, "/payload/questions/0/schema", q.Schema != "")
+		e.drop(ev, "/payload/questions/0/schema", q.Schema != "")
 	case len(p.Questions) == 0:
 		dst = append(dst, `""`...)
-		l.Add(ev, dialect.Made, "/payload/questions", "an empty one")
+		e.lose(ev, dialect.Made, "/payload/questions", "an empty one")
 	default:
 		texts := make([]string, len(p.Questions))
 		for i := range p.Questions {
 			texts[i] = p.Questions[i].Question
 		}
 		dst = jsonwire.AppendString(dst, strings.Join(texts, "\n"))
-		l.Add(ev, dialect.Altered, "/payload/questions", "joined to one")
-		l.Add(ev, dialect.Dropped, "/payload/questions", "joined to one")
+		e.lose(ev, dialect.Altered, "/payload/questions", "joined to one")
+		e.lose(ev, dialect.Dropped, "/payload/questions", "joined to one")
 	}
 	dst = append(append(dst, `,"details":`...), orElse(e.take("details"), "{}")...)
 	token := orElse(e.take("resume_token"), `""`)

@@ -40,7 +40,10 @@ type Encoder struct {
 	open    openMap[openKey, spanID]
 	kept    []keptMember
 	scanner jsonwire.Scanner
-	err     error // of the line
+	err     error           // of the line
+	known   bool            // the event ends a span that was open
+	hold    bool            // losses wait
+	pend    dialect.Pending // for whether the line is written as it was read
 
 	id, session, order *dialect.Loss // that most events have
 	second             clockCache
@@ -71,7 +74,12 @@ func (k *openKey) set(subject int, id string, ev *agentevents.Event) {
 type spanID struct {
 	id   string
 	made uint64 // its first twelve digits
+
+	other bool // of an open span: readers know the call or agent by it
 }
+
+// same reports whether both are the same id.
+func (s spanID) same(t spanID) bool { return s.id == t.id && s.made == t.made }
 
 const madeDigits = 12
 
@@ -119,6 +127,10 @@ func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if ev.Kind() == "" {
+		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+		return dst, err
+	}
 	typ, v, err := e.form(&ev)
 	if err != nil {
 		return dst, err
@@ -130,24 +142,32 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		dst = append(dst, "data: "...)
 	}
-	e.err = nil
+	origin := ev.Origin()
+	e.err, e.known, e.hold = nil, false, origin != ""
 	e.load(&ev)
 	start := len(dst)
 	dst = e.document(dst, &ev, typ, v)
 	if e.err != nil {
+		e.pend.Reset()
 		return dst[:mark], e.err
 	}
-	if e.numbers.Next(ev.RunID) != ev.Sequence {
-		if e.order == nil {
-			e.order = e.losses.Every(&ev, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
-		} else {
-			e.order.Count++
-		}
-	}
-	if ev.Origin() != "" {
-		if text, ok := e.verbatim(&ev, string(dst[start:])); ok {
+	verbatim := false
+	if e.hold {
+		var text string
+		if text, verbatim = e.verbatim(&ev, string(dst[start:])); verbatim {
 			dst = append(dst[:start], text...)
 		}
+		e.hold = false
+		e.pend.Count(&e.losses, &ev, verbatim)
+		e.pend.Reset()
+	}
+	if ev.RunID == "" && !verbatim {
+		e.fail(&ev, RuleRequired, "/runId", "is required")
+		return dst[:mark], e.err
+	}
+	next := e.numbers.Next(ev.RunID)
+	if !verbatim { // else readers derive the same
+		e.everywhere(&ev, next)
 	}
 	if e.o.SSE {
 		dst = append(append(append(dst, "\nid: "...), e.number...), '\n')
@@ -155,12 +175,46 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
+// everywhere counts what is so of events of every kind.
+func (e *Encoder) everywhere(ev *agentevents.Event, next uint64) {
+	count := func(to **dialect.Loss, what dialect.Change, pointer, detail string) {
+		if *to == nil {
+			*to = e.losses.Every(ev, what, pointer, detail)
+		} else {
+			(*to).Count++
+		}
+	}
+	if next != ev.Sequence {
+		count(&e.order, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
+	}
+	if ev.SessionID == "" {
+		count(&e.session, dialect.Made, "/sessionId", "required; the run's id")
+	}
+	if ev.ID != "" {
+		count(&e.id, dialect.Dropped, "/id", "the document has no ids of events")
+	}
+}
+
+// lose notes a loss. Those of an event that may be written as it was read wait
+// for that.
+func (e *Encoder) lose(ev *agentevents.Event, what dialect.Change, pointer, detail string) {
+	if e.hold {
+		e.pend.Add(what, pointer, detail)
+	} else {
+		e.losses.Add(ev, what, pointer, detail)
+	}
+}
+
+func (e *Encoder) drop(ev *agentevents.Event, pointer string, present bool) {
+	if present {
+		e.lose(ev, dialect.Dropped, pointer, "")
+	}
+}
+
 // form returns the type and the variant that an event is written as.
 func (e *Encoder) form(ev *agentevents.Event) (string, int, error) {
 	v := vUnknown
 	switch p := ev.Payload.(type) {
-	case nil:
-		return "", 0, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, Sequence: ev.Sequence, Detail: "the payload is nil"}
 	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.ToolCalled, *agentevents.ToolReturned,
 		*agentevents.HandoffRequested, *agentevents.HandoffAccepted, *agentevents.TurnStarted, *agentevents.TurnEnded,
 		*agentevents.StepStarted, *agentevents.StepEnded, *agentevents.SpanRecorded:
@@ -235,7 +289,7 @@ func (e *Encoder) load(ev *agentevents.Event) {
 		return
 	}
 	if raw[0] != '{' {
-		e.losses.Add(ev, dialect.Dropped, "/"+string(Name), "it is not an object")
+		e.lose(ev, dialect.Dropped, "/"+string(Name), "it is not an object")
 		return
 	}
 	for name, value := range jsonwire.Members(raw) {
@@ -253,9 +307,22 @@ func (e *Encoder) peek(name string) string {
 	return ""
 }
 
-// keeps reports whether an attribute was kept, of a type that no field has.
-func (e *Encoder) keeps(attribute string) bool {
-	return len(e.kept) > 0 && e.peek("/attributes/"+attribute) != ""
+// odd reports whether the line had an attribute of a type that its field cannot
+// have: kinds with free attributes have it there, the others among what was kept.
+func (e *Encoder) odd(n int, free agentevents.JSON) bool {
+	if free == "" && len(e.kept) == 0 {
+		return false
+	}
+	name := attrNames[n-1][1 : len(attrNames[n-1])-2]
+	raw := e.peek("/attributes/" + name)
+	if raw == "" && free != "" {
+		for member, value := range jsonwire.Members(string(free)) {
+			if member == name {
+				raw = value
+			}
+		}
+	}
+	return raw != "" && !becomesField(n, raw)
 }
 
 // take is peek for a member that is written, or need not be.
@@ -290,16 +357,6 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int)
 	dst = e.sequence(dst, ev)
 	if e.o.SSE {
 		e.number = append(e.number[:0], dst[number:]...)
-	}
-	if ev.SessionID == "" {
-		if e.session == nil {
-			e.session = e.losses.Every(ev, dialect.Made, "/sessionId", "required; the run's id")
-		} else {
-			e.session.Count++
-		}
-	}
-	if ev.RunID == "" {
-		e.fail(ev, RuleRequired, "/runId", "is required")
 	}
 	dst = e.ownerMembers(dst, ev)
 	agent := ev.AgentID
@@ -367,38 +424,33 @@ func appendText(dst []byte, s string) []byte {
 
 // envelope lists what the line does not say of the envelope.
 func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
-	l := &e.losses
-	if ev.ID != "" {
-		if e.id == nil {
-			e.id = l.Every(ev, dialect.Dropped, "/id", "the document has no ids of events")
-		} else {
-			e.id.Count++
-		}
-	}
-	if ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion {
-		l.Every(ev, dialect.Dropped, "/schemaVersion", "")
-	}
+	e.drop(ev, "/schemaVersion", ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion)
 	if len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeID)|len(ev.NodeRunID) != 0 {
-		l.Drop(ev, "/taskId", ev.TaskID != "")
-		l.Drop(ev, "/workflowId", ev.WorkflowID != "")
-		l.Drop(ev, "/phase", ev.Phase != "")
-		l.Drop(ev, "/nodeId", ev.NodeID != "")
-		l.Drop(ev, "/nodeRunId", ev.NodeRunID != "")
+		e.drop(ev, "/taskId", ev.TaskID != "")
+		e.drop(ev, "/workflowId", ev.WorkflowID != "")
+		e.drop(ev, "/phase", ev.Phase != "")
+		e.drop(ev, "/nodeId", ev.NodeID != "")
+		e.drop(ev, "/nodeRunId", ev.NodeRunID != "")
 	}
 	if len(ev.Actor)|len(ev.ParentCallID)|len(ev.TraceID)|len(ev.CausationID) != 0 {
-		l.Drop(ev, "/actor", ev.Actor != "")
-		l.Drop(ev, "/parentCallId", ev.ParentCallID != "")
-		l.Drop(ev, "/traceId", ev.TraceID != "")
-		l.Drop(ev, "/causationId", ev.CausationID != "")
+		e.drop(ev, "/actor", ev.Actor != "")
+		e.drop(ev, "/parentCallId", ev.ParentCallID != "")
+		e.drop(ev, "/traceId", ev.TraceID != "")
+		e.drop(ev, "/causationId", ev.CausationID != "")
 	}
-	l.Drop(ev, "/parentAgentId", !delegation && ev.ParentAgentID != "")
-	l.Drop(ev, "/step", ev.Step.OK)
-	l.Drop(ev, "/marks", ev.Marks != 0)
+	e.drop(ev, "/parentAgentId", !delegation && ev.ParentAgentID != "")
+	e.drop(ev, "/step", ev.Step.OK)
+	e.drop(ev, "/marks", ev.Marks != 0)
 	if !span {
-		l.Drop(ev, "/spanId", ev.SpanID != "")
-		l.Drop(ev, "/parentSpanId", ev.ParentSpanID != "")
+		e.drop(ev, "/spanId", ev.SpanID != "")
+		e.drop(ev, "/parentSpanId", ev.ParentSpanID != "")
 	}
-	l.DropExtras(ev, Name)
+	for name := range ev.Extras() {
+		e.drop(ev, "/"+jsonwire.Token(name), name != string(Name))
+	}
+	if ev.PayloadExtra() {
+		e.lose(ev, dialect.Dropped, "/payload", "members that no field has")
+	}
 	if sec := ev.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
 		e.fail(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
 	}
@@ -448,7 +500,7 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 			}
 			fallthrough // it is said by something else now
 		default:
-			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "")
+			e.lose(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "")
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
@@ -468,8 +520,8 @@ func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) [
 			continue
 		}
 		k.used = true
-		if pointer == "/attributes/" && hasAttribute(dst, jsonwire.Untoken(token)) {
-			e.losses.Add(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
+		if name := jsonwire.Untoken(token); pointer == "/attributes/" && isAttribute(name) && hasAttribute(dst, name) {
+			e.lose(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
 			continue
 		}
 		if dst[len(dst)-1] != '{' {
@@ -485,16 +537,16 @@ func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) [
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte {
 	p := ev.Payload.(*agentevents.Unknown)
 	if dialect.UnknownKind(Name, typ) != p.Type {
-		e.losses.Add(ev, dialect.Altered, "/type", "")
+		e.lose(ev, dialect.Altered, "/type", "")
 	}
 	if p.Raw == "" {
-		e.losses.Add(ev, dialect.Made, "/payload", "an empty object")
+		e.lose(ev, dialect.Made, "/payload", "an empty object")
 		return dst
 	}
 	raw := e.json(ev, "/payload", p.Raw)
 	for name, value := range jsonwire.Members(raw) {
 		if variants[vUnknown].named(name) {
-			e.losses.Add(ev, dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
+			e.lose(ev, dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
 			continue
 		}
 		for i := range e.kept {
@@ -520,7 +572,9 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 		text = strings.TrimPrefix(value, " ")
 	}
 	d := Decoder{clock: e.clock, o: Options{Anchor: e.o.Anchor}}
-	d.expect(ev)
+	if e.known {
+		d.expect(ev)
+	}
 	was, err := d.document(nil, []byte(text))
 	if err != nil || len(was) != 1 {
 		return "", false
@@ -528,6 +582,9 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 	typ, v, err := e.form(&was[0])
 	if err != nil {
 		return "", false
+	}
+	if !jsonwire.HasMember(text, "sequence") {
+		was[0].Sequence = ev.Sequence // its place in the log says it
 	}
 	twin := Encoder{clock: e.clock}
 	twin.load(&was[0])

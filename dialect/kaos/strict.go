@@ -66,11 +66,11 @@ func (d *Decoder) check(l *line) error {
 	case *agentevents.PlanProposed:
 		for i, step := range p.Steps {
 			if step.StepID == "" {
-				return fail(RuleRequired, "/steps/"+strconv.Itoa(i)+"/step_id", "is required")
+				return fail(RuleRequired, "/steps/"+strconv.Itoa(i)+"/step_id", "is missing or empty")
 			}
-			if step.Description == "" {
-				return fail(RuleRequired, "/steps/"+strconv.Itoa(i)+"/description", "is required")
-			}
+		}
+		if d.lacks != "" {
+			return fail(RuleRequired, d.lacks, "is required")
 		}
 	case *agentevents.UsageObserved:
 		return first(below("/input_tokens", p.Usage.InputTokens < 0), below("/output_tokens", p.Usage.OutputTokens < 0),
@@ -79,10 +79,10 @@ func (d *Decoder) check(l *line) error {
 		for i, call := range p.ToolCalls {
 			at := "/tool_calls/" + strconv.Itoa(i)
 			if call.ToolName == "" {
-				return fail(RuleRequired, at+"/tool_name", "is required")
+				return fail(RuleRequired, at+"/tool_name", "is missing or empty")
 			}
 			if call.CallID == "" {
-				return fail(RuleRequired, at+"/call_id", "is required")
+				return fail(RuleRequired, at+"/call_id", "is missing or empty")
 			}
 			if err := first(below(at+"/duration_ms", call.Duration.V < 0), below(at+"/cost_usd", call.CostUSD.V < 0),
 				below(at+"/input_tokens", call.InputTokens.V < 0), below(at+"/output_tokens", call.OutputTokens.V < 0)); err != nil {

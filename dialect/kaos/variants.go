@@ -235,6 +235,17 @@ var attrNames = []string{
 	`"subagent_name":`, `"task":`, `"from_agent":`, `"to_agent":`, `"reason":`, `"result":`,
 }
 
+// isAttribute reports whether that is the name of an attribute that becomes a
+// field, or that an encoder writes.
+func isAttribute(name string) bool {
+	for _, lit := range attrNames {
+		if lit[1:len(lit)-2] == name {
+			return true
+		}
+	}
+	return false
+}
+
 // attrSet is a set of attributes, bit n for attribute n.
 type attrSet uint32
 

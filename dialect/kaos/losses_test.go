@@ -1,0 +1,158 @@
+package kaos
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// losses returns where an encoder's losses are, with what happened before each.
+func losses(e *Encoder) (list []string) {
+	for _, l := range e.Losses() {
+		list = append(list, l.What.String()+" "+l.Pointer)
+	}
+	return list
+}
+
+func native(p agentevents.Payload) agentevents.Event {
+	return agentevents.Event{Time: anchor, RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, AgentID: "a", SpanID: "p1", SchemaVersion: agentevents.SchemaVersion, Payload: p}
+}
+
+// readVerbatim returns the events of a log, with their lines.
+func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
+	t.Helper()
+	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
+		require.NoError(t, err)
+		events = append(events, ev)
+	}
+	return events
+}
+
+// Attributes of a type that no field has stay what they were, in every kind.
+func TestOddAttributesComeBack(t *testing.T) {
+	for _, line := range []string{
+		spanLine("step", "start", "step.s1", "null", "null", "null", `{"step_id":"s1","description":null}`),
+		spanLine("step", "complete", "step.s1", "null", "null", "null", `{"step_id":"s1","result_summary":null,"is_error":null}`),
+		spanLine("subagent", "start", "subagent.a", "null", "null", "null", `{"subagent_name":"a","task":null}`),
+		spanLine("subagent", "complete", "subagent.a", "null", "null", "null", `{"subagent_name":"a","result_summary":{"x":1}}`),
+		spanLine("handoff", "start", "handoff.b", "null", "null", "null", `{"from_agent":"a","to_agent":"b","reason":7}`),
+		spanLine("tool_call", "complete", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c","result_summary":null,"is_error":null}`),
+	} {
+		e := NewEncoder(encoderOptions)
+		out, err := e.Append(nil, decodeOne(t, testOptions, line))
+		require.NoError(t, err)
+		require.Equal(t, line+"\n", string(out))
+		for _, l := range losses(e) {
+			require.Contains(t, []string{"dropped /id", "made up /payload/oneEvent"}, l, line)
+		}
+	}
+	// A kept value that the field can have gives way to the field.
+	ev := decodeOne(t, testOptions, spanLine("tool_call", "error", "tool.x", "null", "null", `"m"`, `{"tool_name":"x","call_id":"c","is_error":true}`))
+	p := *ev.Payload.(*agentevents.ToolReturned)
+	p.Status, p.Error = agentevents.ToolOK, agentevents.Opt[agentevents.ErrorInfo]{}
+	ev.Payload = &p
+	require.Equal(t, agentevents.ToolOK, decodeOne(t, testOptions, encodeOne(t, encoderOptions, ev)).Payload.(*agentevents.ToolReturned).Status)
+}
+
+func TestManyAttributes(t *testing.T) {
+	var b strings.Builder
+	for i := range 3000 {
+		b.WriteString(`,"x` + strconv.Itoa(i) + `":` + strconv.Itoa(i))
+	}
+	line := spanLine("tool_call", "complete", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c","result_summary":"","is_error":false`+b.String()+`}`)
+	require.Equal(t, line+"\n", encodeOne(t, encoderOptions, decodeOne(t, testOptions, line)))
+}
+
+func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
+	start := &agentevents.AgentStarted{Task: "t"}
+	span := func(id string, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.SpanID = id
+		return ev
+	}
+	child := native(start)
+	child.ParentAgentID = "a"
+	for _, c := range []struct {
+		events []agentevents.Event
+		want   []string
+	}{
+		{[]agentevents.Event{child}, []string{"made up /kaos", "dropped /parentAgentId"}},
+		{[]agentevents.Event{span("p1", start), span("p2", start), span("p2", &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted})},
+			[]string{"altered /agentId", "altered /agentId"}},
+		{[]agentevents.Event{
+			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
+			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}),
+		}, []string{"altered /payload/callId", "altered /payload/callId"}},
+		{[]agentevents.Event{span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("c", &agentevents.ToolCalled{CallID: "c", ToolID: "x"})}, nil},
+		{[]agentevents.Event{
+			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
+			span("p1", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true, Arguments: `[]`}),
+		}, []string{"dropped /payload/arguments", "dropped /payload/oneEvent"}},
+		{[]agentevents.Event{native(&agentevents.ToolCalled{CallID: "c"})}, []string{"altered "}},
+		{[]agentevents.Event{native(&agentevents.ToolCalled{ToolID: "x"})}, []string{"made up /payload/callId"}},
+		{[]agentevents.Event{native(&agentevents.StepStarted{Name: "n"})}, []string{"made up /payload/stepId"}},
+	} {
+		e := NewEncoder(encoderOptions)
+		for i, ev := range c.events {
+			ev.Sequence = uint64(i)
+			_, err := e.Append(nil, ev)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.want, losses(e))
+	}
+	var rule *agentevents.InvariantError
+	_, err := NewEncoder(encoderOptions).Append(nil, native((*agentevents.ToolCalled)(nil)))
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, agentevents.RulePayload, rule.Rule)
+}
+
+// What is written as it was read has lost nothing, whatever it lacks.
+func TestVerbatimLosesNothing(t *testing.T) {
+	first := head + `"content":"a","type":"text_delta"}`
+	for _, line := range []string{
+		`{"timestamp":101.5,"session_id":"s","run_id":"run_0123456789ab","content":"b","type":"text_delta"}`,
+		`{"timestamp":101.5,"sequence":1,"run_id":"run_0123456789ab","content":"b","type":"text_delta"}`,
+		`{"timestamp":101.5,"sequence":7,"session_id":"s","content":"b","type":"text_delta"}`,
+		strings.Replace(spanLine("subagent", "start", "subagent.a", "null", "null", "null", `{"subagent_name":"a","task":7}`), `"sequence":0`, `"sequence":1`, 1),
+	} {
+		e := NewEncoder(encoderOptions)
+		var out []byte
+		for _, ev := range readVerbatim(t, first+"\n"+line) {
+			var err error
+			out, err = e.Append(out, ev)
+			require.NoError(t, err, line)
+		}
+		require.Equal(t, first+"\n"+line+"\n", string(out))
+		require.Empty(t, e.Losses(), line)
+	}
+	// But an event that changed is written as it is.
+	log := spanLine("step", "complete", "step.s1", "null", "null", "null", `{"result_summary":"","is_error":false}`)
+	ev := readVerbatim(t, log)[0]
+	require.Equal(t, log+"\n", encodeOne(t, encoderOptions, ev))
+	p := *ev.Payload.(*agentevents.StepEnded)
+	p.StepID = "system"
+	ev.Payload = &p
+	require.Contains(t, encodeOne(t, encoderOptions, ev), `"step_id":"system"`)
+	ev.RunID = ""
+	_, err := NewEncoder(encoderOptions).Append(nil, ev)
+	require.Error(t, err)
+}
+
+func TestPlacesOfErrors(t *testing.T) {
+	d := NewDecoder(Options{Strict: true})
+	var rule *agentevents.InvariantError
+	_, err := d.Decode(nil, []byte(head+`"steps":[{"step_id":"s1","description":"","tool_name":null}],"strategy":"","type":"plan_proposed"}`))
+	require.NoError(t, err, "empty is not missing")
+	_, err = d.Decode(nil, []byte(head+`"steps":[{"step_id":"s1","tool_name":null}],"strategy":"","type":"plan_proposed"}`))
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, "/steps/0/description", rule.Pointer)
+	for _, err := range agentevents.NewReader(strings.NewReader(strings.Replace(goldens[0].line, "1001.25", "1e14", 1)), agentevents.ReaderOptions{Decoder: NewDecoder(Options{})}).All() {
+		var le *agentevents.LineError
+		require.ErrorAs(t, err, &le)
+		require.Equal(t, "/timestamp", le.Pointer)
+	}
+}

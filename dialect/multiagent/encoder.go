@@ -527,7 +527,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		if e.madeUp("tokens") {
 			hidden |= 1 << fieldCompletedTokens
 		}
-		if e.madeUp("agentId") && ev.Actor == "" {
+		if e.madeUp("agentId") && ev.Actor == "" && !nonAgent(ev.AgentID) {
 			hidden |= 1 << 0
 		}
 	case *agentevents.AgentStarted:
@@ -583,7 +583,7 @@ func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inn
 	for i, field := range e.fields {
 		name := sh.names[i]
 		if len(e.kept.as) > 0 {
-			if as := e.kept.spelledAs(bare(name)); as != "" {
+			if as := e.kept.spelledAs(bare(name)); as != "" && !(as == "message" && isObject(field)) { // that is read as the message
 				name = jsonwire.Quote(as) + ":"
 			}
 		}
@@ -747,6 +747,10 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 			if raw != "" { // the event says something else now
 				e.drop("/"+string(Name)+"/"+jsonwire.Token(string(e.place)+"/"+jsonwire.Token(bare(name))), true)
 			}
+			return dst
+		}
+		if raw != "" && sets(field, raw) { // the event says nothing now
+			e.drop("/"+string(Name)+"/"+jsonwire.Token(string(e.place)+"/"+jsonwire.Token(bare(name))), true)
 			return dst
 		}
 	}

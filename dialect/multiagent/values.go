@@ -3,6 +3,7 @@ package multiagent
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -453,6 +454,27 @@ func (e *Encoder) float(dst []byte, f float64) []byte {
 		e.damaged = true
 	}
 	return jsonwire.AppendFloat(dst, f)
+}
+
+// isObject reports whether a field is JSON that is an object.
+func isObject(field any) bool {
+	raw, ok := field.(*agentevents.JSON)
+	return ok && strings.HasPrefix(strings.TrimLeft(string(*raw), " \t\r\n"), "{")
+}
+
+// sets reports whether raw, which was kept as the short spelling of a field, is
+// not what an empty field is written as.
+func sets(field any, raw string) bool {
+	switch field.(type) {
+	case *agentevents.ToolStatus, *agentevents.AgentRef:
+		return raw[0] == '"' && raw != `""`
+	case *agentevents.Opt[agentevents.AgentRef], *agentevents.Opt[agentevents.ErrorInfo]:
+		return raw[0] == '"'
+	case *agentevents.Marks:
+		var none agentevents.Marks
+		return raw[0] == '[' && !says(&none, raw)
+	}
+	return false
 }
 
 // says reports whether raw, which was kept as the spelling of a field, says

@@ -19,8 +19,9 @@ import (
 // A ToolCalled writes nothing: the line is written with its ToolReturned, and
 // a call that never returns is dropped (and listed). Required members that an
 // event does not say are made up of what the log said so far: the step the
-// agent is at, its totals, the time since it started; and listed. For that it
-// remembers a few numbers of every agent of every run.
+// agent is at, its totals, the time since it started; and listed. An agent
+// without an id is known by its node. For all that the encoder remembers a few
+// numbers of every agent of every run.
 type Encoder struct {
 	losses  dialect.Losses
 	pend    dialect.Pending  // losses of the event at hand

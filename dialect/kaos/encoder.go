@@ -28,9 +28,10 @@ type EncoderOptions struct {
 //
 // Every event is one line. A span without SpanID gets one that is made up of
 // what it is about, the same for its start and its end; an event without
-// SessionID gets its run's id. Both are listed. What an Encoder remembers is
-// bounded by the number of runs and that of open spans, of which it remembers
-// the latest 8,192 at least.
+// SessionID gets its run's id; an agent without an id is known by its node. All
+// that is listed. What an Encoder remembers is bounded by the number of runs,
+// that of open spans, of which it remembers the latest 8,192 at least, and that
+// of different losses.
 type Encoder struct {
 	o       EncoderOptions
 	clock   clock
@@ -144,6 +145,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	origin := ev.Origin()
 	e.err, e.known, e.hold = nil, false, origin != ""
+	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
+		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
+		e.lose(&ev, dialect.Made, "/agentId", "the node's execution, or the node")
+	}
 	e.load(&ev)
 	start := len(dst)
 	dst = e.document(dst, &ev, typ, v)

@@ -156,3 +156,29 @@ func TestPlacesOfErrors(t *testing.T) {
 		require.Equal(t, "/timestamp", le.Pointer)
 	}
 }
+
+// Agents that only their node tells apart stay apart.
+func TestAgentsOfNodes(t *testing.T) {
+	at := func(node, execution string, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.AgentID, ev.SpanID, ev.NodeID, ev.NodeRunID = "", "", node, execution
+		return ev
+	}
+	e := NewEncoder(encoderOptions)
+	var log []byte
+	for i, ev := range []agentevents.Event{
+		at("n", "n-1", &agentevents.AgentStarted{Task: "t"}), at("n", "n-2", &agentevents.AgentStarted{Task: "t"}), at("m", "", &agentevents.AgentStarted{Task: "t"}),
+		at("n", "n-1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), at("n", "n-1", &agentevents.AgentEnded{Result: "r"}),
+	} {
+		var err error
+		ev.Sequence = uint64(i)
+		log, err = e.Append(log, ev)
+		require.NoError(t, err)
+	}
+	var agents []string
+	for _, ev := range decodeAll(t, string(log)) {
+		agents = append(agents, ev.AgentID)
+	}
+	require.Equal(t, []string{"n-1", "n-2", "m", "n-1", "n-1"}, agents)
+	require.Contains(t, losses(e), "made up /agentId")
+}

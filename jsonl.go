@@ -170,6 +170,7 @@ func (w *Writer) Close() error {
 // Decode appends the events of a line to dst; line is valid only during the
 // call and has no newline. Events may come with an error. A [*LineError]
 // should have Column and Pointer set; the [Reader] fills in line and offset.
+// Several errors are joined ([errors.Join]); the Reader yields one by one.
 // End appends what was waiting for more lines.
 type Decoder interface {
 	Decode(dst []Event, line []byte) ([]Event, error)
@@ -215,6 +216,7 @@ type Reader struct {
 	events []Event // of the current line
 	given  int     // how many of them were yielded
 	err    error   // yielded after them
+	more   []error // yielded after err
 }
 
 // NewReader returns a reader of r.
@@ -246,8 +248,12 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 					return
 				}
 			}
-			if err := r.err; err != nil {
+			for r.err != nil {
+				err := r.err
 				r.err = nil
+				if len(r.more) > 0 {
+					r.err, r.more = r.more[0], r.more[1:]
+				}
 				if !yield(Event{}, err) {
 					return
 				}
@@ -268,8 +274,9 @@ func (r *Reader) decode() {
 	if err != nil && err != io.EOF {
 		r.err = err // the line was too long, or r.ended is set
 	} else if len(bytes.TrimSpace(line)) > 0 {
-		if r.events, r.err = r.dec.Decode(r.events, line); r.err != nil {
-			r.err = r.lineError(r.err, line, err == io.EOF)
+		var bad error
+		if r.events, bad = r.dec.Decode(r.events, line); bad != nil {
+			r.fail(bad, line, err == io.EOF)
 		} else if r.verbatim && len(r.events) == 1 {
 			r.events[0].origin = string(line)
 		}
@@ -279,9 +286,53 @@ func (r *Reader) decode() {
 	}
 	if r.ended {
 		if r.events, err = r.dec.End(r.events); err != nil {
-			r.err = errors.Join(r.err, r.at(err))
+			for _, err := range apart(err) {
+				r.add(r.at(err))
+			}
 		}
 	}
+}
+
+// fail keeps the errors of a line, to be yielded.
+func (r *Reader) fail(err error, line []byte, last bool) {
+	if otherText(line) != nil {
+		r.add(r.lineError(err, line, last))
+		return
+	}
+	parts := apart(err)
+	for i, err := range parts {
+		r.add(r.lineError(err, line, last && i == len(parts)-1))
+	}
+}
+
+func (r *Reader) add(err error) {
+	if r.err == nil {
+		r.err = err
+	} else {
+		r.more = append(r.more, err)
+	}
+}
+
+// apart takes joined errors apart. An error that wraps several in a text of its
+// own is one.
+func apart(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	parts := joined.Unwrap()
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = part.Error()
+	}
+	if err.Error() != strings.Join(texts, "\n") {
+		return []error{err}
+	}
+	var all []error
+	for _, part := range parts {
+		all = append(all, apart(part)...)
+	}
+	return all
 }
 
 // each is All for a caller that keeps nothing: it gives every event of a native
@@ -410,7 +461,7 @@ func (r *Reader) at(err error) *LineError {
 	le, ok := err.(*LineError)
 	if !ok {
 		le = &LineError{Err: err}
-		var inner *LineError // one of several, or wrapped
+		var inner *LineError // a wrapped one
 		var rule *InvariantError
 		if errors.As(err, &inner) {
 			le.Column, le.Pointer = inner.Column, inner.Pointer
@@ -430,15 +481,25 @@ func (r *Reader) lineError(err error, line []byte, last bool) error {
 	} else {
 		le = r.at(err)
 	}
+	other := otherText(line)
 	switch {
-	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		le.Column, le.Pointer, le.Err = 0, "", errors.New("this is gzip data, not lines of JSON: decompress it first")
-	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
-		le.Column, le.Pointer, le.Err = 0, "", errors.New("this is UTF-16, not UTF-8: convert it first")
+	case other != nil:
+		le.Column, le.Pointer, le.Err = 0, "", other
 	case last && jsonwire.Valid(string(line)) != nil:
 		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", r.offset, io.ErrUnexpectedEOF, le.Err)
 	}
 	return le
+}
+
+// otherText says what a line that is no UTF-8 begins as, if it is known.
+func otherText(line []byte) error {
+	switch {
+	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
+		return errors.New("this is gzip data, not lines of JSON: decompress it first")
+	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
+		return errors.New("this is UTF-16, not UTF-8: convert it first")
+	}
+	return nil
 }
 
 // NewDecoder returns a decoder of native lines: the one that a [Reader] uses

@@ -18,6 +18,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A flakyWriter fails as it is told.
@@ -612,6 +614,48 @@ func TestErrorsOfADecodersEndComeLastAndSayWhere(t *testing.T) {
 		require.NotContains(t, got[2], "error 0 ", "the Reader fills in the line")
 		require.NotContains(t, got[2], "without a place")
 	}
+}
+
+// A joinDecoder has several errors for a line and at the end.
+type joinDecoder struct{}
+
+func (joinDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
+	return append(dst, Event{ID: "1"}), errors.Join(
+		&LineError{Err: errors.New("the line before")},
+		errors.Join(&LineError{Column: 2, Pointer: "/b", Err: errors.New("b")}, jsonwire.Valid(string(line))),
+		fmt.Errorf("all of %w and %w", errors.New("c"), errors.New("d")),
+		&InvariantError{Rule: RuleRun, Pointer: "/e", Detail: "e"})
+}
+
+func (joinDecoder) End(dst []Event) ([]Event, error) {
+	return dst, errors.Join(errors.New("f"), &LineError{Err: errors.New("g")})
+}
+
+func TestJoinedErrorsAreYieldedOneByOne(t *testing.T) {
+	const log = "\n{\"x\":?}\n"
+	want := []string{
+		"2: 1",
+		"2: error 2 1  the line before",
+		"2: error 2 1 /b b",
+		"2: error 2 1 /x found \"?\", expected a value",
+		"2: error 2 1  all of c and d",
+		"2: error 2 1 /e agentevents: /e: e (rule run, sequence 0)",
+		"2: error 2 1  f",
+		"2: error 2 1  g",
+	}
+	require.Equal(t, want, describe(NewReader(strings.NewReader(log), ReaderOptions{Decoder: joinDecoder{}}), -1))
+	r := NewReader(strings.NewReader(log), ReaderOptions{Decoder: joinDecoder{}})
+	var got []string
+	for range 20 {
+		got = append(got, describe(r, 1)...)
+	}
+	require.Equal(t, want, got, "however often the loop is left")
+
+	// What concerns the whole line is said once.
+	got = describe(NewReader(strings.NewReader("\x1f\x8b"), ReaderOptions{Decoder: joinDecoder{}}), -1)
+	require.Equal(t, 1, strings.Count(strings.Join(got, "\n"), "gzip"))
+	got = describe(NewReader(strings.NewReader("{"), ReaderOptions{Decoder: joinDecoder{}}), -1)
+	require.Equal(t, 1, strings.Count(strings.Join(got, "\n"), "the last line is torn"))
 }
 
 func TestADecodersEndIsCalledAfterALastLineThatIsTooLong(t *testing.T) {

@@ -64,6 +64,9 @@ func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 			errs = append(errs, err)
 		}
 	}
+	if len(errs) == 1 {
+		return dst, errs[0]
+	}
 	return dst, errors.Join(errs...)
 }
 

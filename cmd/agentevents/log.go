@@ -105,8 +105,8 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 			continue
 		}
 		if src.err != nil && errors.Is(err, src.err) {
-			l.fail(in, file, src.err)
-			break
+			l.fail(in, file, src.err) // it is the last, but for what the decoder kept
+			continue
 		}
 		var rule *agentevents.InvariantError
 		if l.broken != nil && errors.As(err, &rule) {
@@ -115,9 +115,7 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 		}
 		bad++
 		if bad <= maxBadLines {
-			for _, err := range flatten(err) {
-				l.report(at, what(err))
-			}
+			l.report(at, what(err))
 		}
 	}
 	if bad > maxBadLines {
@@ -175,19 +173,6 @@ func clip(s string) string {
 		return s
 	}
 	return string(r[:start]) + "…" + string(r[len(r)-end:])
-}
-
-// flatten takes joined errors apart.
-func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var out []error
-	for _, e := range joined.Unwrap() {
-		out = append(out, flatten(e)...)
-	}
-	return out
 }
 
 // A source writes out what is buffered before it waits for more input, so that

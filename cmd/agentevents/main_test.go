@@ -428,6 +428,19 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
+// What is wrong with two lines is two problems, each with its place.
+func TestTornFrames(t *testing.T) {
+	const boom = "stdin:1: line-unreadable: the log ends in a frame: event \"boom\" has no data: unexpected EOF\n"
+	require.Equal(t, result{exitProblems, boom, ""}, exec("event: boom\n", "check", "-"))
+	require.Equal(t, result{exitProblems, boom, ""}, exec("event: boom\n", "check", "--dialect", "kaos", "-"))
+
+	torn := exec("data: {\"type\":\n"+line("r", 0), "check", "--dialect", "kaos", "-")
+	require.Equal(t, exitProblems, torn.code)
+	require.Regexp(t, `^stdin:2: line-unreadable: the frame before is torn: .*\nstdin:2: line-unreadable: .*\n$`, torn.out)
+	require.NotContains(t, torn.out, "line 0")
+	require.NotContains(t, torn.out, "\\n")
+}
+
 // A pipeEnd fails as a pipe does that nobody reads any more.
 type pipeEnd struct{ err error }
 

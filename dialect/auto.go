@@ -2,17 +2,22 @@ package dialect
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Auto is a decoder for logs of any dialect, and of several in turns: it finds
 // out the dialect of every line ([Detect]). A line that does not tell is taken
-// for one like the line before; the first lines, and those of a dialect that
-// there is no decoder for, are given to the native decoder, whose error says
-// what is wrong with them.
+// for one like the line before. The first lines, and those of a dialect that
+// there is no decoder for, are given to the native decoder if they have any of
+// the members id, sequence and runId, or are no JSON object at all: its error
+// says what is wrong with them. Others are an error that says that they are of
+// no known format: the native decoder keeps events of unknown types, so it
+// would take most objects for events.
 //
 //	r := agentevents.NewReader(file, agentevents.ReaderOptions{Decoder: &dialect.Auto{
 //		Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAHN: kahn.NewDecoder(kahn.Options{})},
@@ -34,20 +39,44 @@ type Auto struct {
 
 // Decode appends the events of a line.
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	name := Native
+	name, told := Native, true
 	if !isNative(line) {
 		if name = Detect(string(line)); name == "" {
-			name = a.last
+			name, told = a.last, false
 		}
 	}
 	a.last = name
 	if a.OnLine != nil {
 		a.OnLine(name)
 	}
-	if d := a.Decoders[name]; d != nil {
+	if d := a.Decoders[name]; d != nil && name != Native {
 		return d.Decode(dst, line)
 	}
+	if !(told && name == Native) && isForeign(string(line)) {
+		if told {
+			return dst, &agentevents.LineError{Err: fmt.Errorf("a line of %s, which there is no decoder for here", name)}
+		}
+		return dst, &agentevents.LineError{Err: errForeign}
+	}
 	return a.native().Decode(dst, line)
+}
+
+var errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; what an agent program printed is read with 'agentevents import'`)
+
+// isForeign reports whether a line is an object without any of the members that
+// every native line has and other objects rarely do. One with some of them is a
+// native line that is damaged, or was written by hand.
+func isForeign(line string) bool {
+	if !strings.HasPrefix(strings.TrimLeft(line, " \t"), "{") || jsonwire.Valid(line) != nil {
+		return false
+	}
+	for name := range jsonwire.Members(line) {
+		switch name {
+		case "id", "sequence", "runId":
+			return false
+		}
+	}
+	return true
 }
 
 // End appends what was waiting for more lines.

@@ -55,8 +55,45 @@ func TestAuto(t *testing.T) {
 	require.Equal(t, []dialect.Name{dialect.Native, dialect.KAHN, dialect.Native, dialect.Native, dialect.Native, dialect.KAHN, dialect.MultiAgent}, seen)
 	require.Len(t, errs, 1)
 	require.ErrorContains(t, errs[0], "line 4")
-	require.ErrorContains(t, errs[0], `"type" is missing`)
+	require.ErrorContains(t, errs[0], "no known format")
 	require.Equal(t, 2, fake.lines)
+}
+
+// What has nothing of a native line is no event, whatever its type; what lacks
+// one of its members is.
+func TestAutoRefusesOtherObjects(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{`{"type":"user","message":{},"session_id":"s"}`, "no known format"},
+		{` {"type":"x","payload":{"id":"1","runId":"r"}}`, "no known format"},
+		{`{}`, "no known format"},
+		{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`, "a line of kahn, which there is no decoder for"},
+		{`[]`, "expected an object"},
+		{`{"type":"user"`, "found end of text"},
+		{`{"id":"1"}`, `"type" is missing`},
+		{`{"id":"1","sequence":0,"type":"x"}`, ""},
+		{`{"id":"1","runId":"r","type":"x"}`, ""},
+		{`{"sequence":0,"runId":"r","type":"x"}`, ""},
+		{`{"\u0069d":"1","type":"x"}`, ""},
+	} {
+		for _, before := range []string{"", `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`} {
+			auto := &dialect.Auto{}
+			if before != "" {
+				events, err := auto.Decode(nil, []byte(before))
+				require.NoError(t, err)
+				require.Len(t, events, 1)
+			}
+			events, err := auto.Decode(nil, []byte(c.line))
+			if c.want == "" {
+				require.NoError(t, err, c.line)
+				require.Len(t, events, 1, c.line)
+				continue
+			}
+			var le *agentevents.LineError
+			require.ErrorAs(t, err, &le, c.line)
+			require.ErrorContains(t, err, c.want, c.line)
+			require.Empty(t, events, c.line)
+		}
+	}
 }
 
 // A line that does not tell what it is, such as one of an unknown type, is like

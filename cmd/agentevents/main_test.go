@@ -513,6 +513,14 @@ func TestImportPipeline(t *testing.T) {
 	require.Equal(t, uint64(strings.Count(imported.out, "\n")), s.NextSequence)
 	require.Zero(t, s.ViolationCount)
 
+	// As a log it is one bad line after another, and says what it is.
+	for _, args := range []string{"tree", "fold", "cat", "check", "convert --to native"} {
+		raw := exec("", append(strings.Fields(args), capture)...)
+		require.Equal(t, exitProblems, raw.code, args)
+		require.Contains(t, raw.out+raw.err, "no known format: ", args)
+		require.Contains(t, raw.out+raw.err, "'agentevents import'", args)
+	}
+
 	named := exec("", "import", "claude", "--run", "my-run", "--agent", "my-agent", capture)
 	require.Equal(t, exitOK, named.code)
 	require.NoError(t, json.Unmarshal([]byte(exec(named.out, "fold", "-").out), &s))

@@ -106,12 +106,20 @@ var detectNames = [...]string{
 }
 
 // isFrame reports whether a line is one of a Server-Sent Event: a field with
-// its value, or a comment.
+// its value, or a comment. The standard also has fields without a value, and
+// ignores a retry that is no number; a line like that tells nothing.
 func isFrame(line string) bool {
-	field, _, _ := strings.Cut(line, ":")
-	switch field {
-	case "data", "event", "id", "retry":
-		return true
+	field, value, colon := strings.Cut(line, ":")
+	if !colon {
+		return false
 	}
-	return strings.HasPrefix(line, ":")
+	switch field {
+	case "", "data", "event", "id":
+		return true
+	case "retry":
+		value, _, _ = strings.Cut(value, "\r") // where lines end with it alone
+		value = strings.TrimPrefix(value, " ")
+		return value != "" && strings.Trim(value, "0123456789") == ""
+	}
+	return false
 }

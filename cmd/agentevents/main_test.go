@@ -441,6 +441,23 @@ func TestTornFrames(t *testing.T) {
 	require.NotContains(t, torn.out, "\\n")
 }
 
+// Text that others wrote into a log is reported, also where Server-Sent Events
+// let a reader ignore it.
+func TestTextInLogs(t *testing.T) {
+	const text = "ERROR: the agent host lost its disk\ncurl: (18) transfer closed\nretry: 3 of 5 failed\n"
+	frames := exec(line("r", 0), "convert", "--quiet", "--to", "kaos:sse", "-")
+	require.Equal(t, exitOK, frames.code, frames.err)
+	for _, args := range []string{"check -", "check --dialect kaos:sse -"} {
+		r := exec(frames.out+text, strings.Fields(args)...)
+		require.Equal(t, exitProblems, r.code, args)
+		require.Equal(t, 3, strings.Count(r.out, ": line-unreadable: "), r.out)
+	}
+	r := exec(line("r", 0)+text+"data\n"+line("r", 1), "cat", "-")
+	require.Equal(t, exitProblems, r.code)
+	require.Equal(t, line("r", 0)+line("r", 1), r.out)
+	require.Equal(t, 4, strings.Count(r.err, "\n"), r.err)
+}
+
 // A pipeEnd fails as a pipe does that nobody reads any more.
 type pipeEnd struct{ err error }
 

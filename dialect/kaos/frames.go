@@ -27,7 +27,6 @@ type frame struct {
 	sequence int64  // of the latest document
 	known    bool   // it waits for its id line
 	id       string // of an id line that came before the data
-	any      bool   // there was a frame
 }
 
 // Decode appends the event of a line, if it completes one: a line of JSON, or
@@ -71,7 +70,10 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	return dst, err
 }
 
-// isField reports whether a line is one of Server-Sent Events.
+// isField reports whether a line is one of Server-Sent Events. Fields that the
+// standard does not have are to be ignored by its readers; here they are bad
+// lines, as what looks like one in a log is text that somebody else wrote into
+// it, such as "ERROR: the disk is full".
 func isField(text []byte) bool {
 	name, _, colon := bytes.Cut(text, []byte(":"))
 	switch string(name) {
@@ -81,27 +83,10 @@ func isField(text []byte) bool {
 	return false
 }
 
-// isOther reports whether a line is a field that the standard does not have,
-// which readers ignore.
-func isOther(text []byte) bool {
-	for i, c := range text {
-		if c == ':' {
-			return i > 0
-		}
-		if c|0x20-'a' > 'z'-'a' && c-'0' > 9 && c != '-' && c != '_' {
-			break
-		}
-	}
-	return false
-}
-
 // field reads one line that does not begin a document.
 func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	f := &d.frame
 	if !isField(text) {
-		if f.any && isOther(text) {
-			return dst, nil
-		}
 		err := d.torn()
 		f.named = false
 		out, derr := d.document(dst, text)
@@ -110,7 +95,6 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		}
 		return out, derr
 	}
-	f.any = true
 	name, value, _ := bytes.Cut(text, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -130,6 +114,10 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		}
 		f.known = false
 		return dst, f.checkID(string(value))
+	case "retry":
+		if len(bytes.Trim(value, "0123456789")) > 0 {
+			return dst, &agentevents.LineError{Column: len(text) - len(value), Err: errors.New("retry is not a number of milliseconds")}
+		}
 	}
 	return dst, nil
 }

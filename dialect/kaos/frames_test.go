@@ -46,7 +46,7 @@ func TestServerSentEvents(t *testing.T) {
 		{"CRLF", strings.ReplaceAll(log, "\n", "\r\n")},
 		{"CR", strings.ReplaceAll(log, "\n", "\r")},
 		{"byte order mark", "\ufeff" + log},
-		{"comments and retry", ": hello\nretry: 10\n" + strings.ReplaceAll(log, "data:", ":x\nretry\nfoo: bar\ndata:")},
+		{"comments and retry", ": hello\nretry: 10\n" + strings.ReplaceAll(log, "data:", ":x\nretry\nid\ndata:")},
 		{"no blank after the colon", strings.NewReplacer("data: ", "data:", "event: ", "event:", "id: ", "id:").Replace(log)},
 		{"data alone", "data: " + strings.Join(lines, "\n\ndata: ") + "\n\n"},
 		{"no blank lines", strings.ReplaceAll(log, "\n\n", "\n")},
@@ -174,6 +174,35 @@ func TestTornFrames(t *testing.T) {
 		require.NotNil(t, rule)
 		require.Equal(t, RuleFrame, rule.Rule)
 		require.Equal(t, c.pointer, rule.Pointer)
+	}
+}
+
+// Text that others wrote between or into frames is reported, however much it
+// looks like a field.
+func TestTextBetweenFrames(t *testing.T) {
+	lines := []string{goldens[0].line, goldens[1].line}
+	frames := strings.SplitAfter(sse(lines...), "\n\n")
+	for _, text := range []string{"ERROR: the agent host lost its disk", "curl: (18) transfer closed", "foo: bar", "a-b_c:", "retry: 3 of 5 failed", "dat", "Data: {}"} {
+		for _, log := range []string{
+			text + "\n" + frames[0] + frames[1],
+			frames[0] + text + "\n" + frames[1],
+			frames[0] + frames[1] + text,
+			frames[0] + ": a comment\r" + text + "\r" + frames[1],
+			frames[0] + strings.Replace(frames[1], "data: ", text+"\ndata: ", 1),
+		} {
+			n, errs := 0, 0
+			for _, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All() {
+				if err == nil {
+					n++
+					continue
+				}
+				errs++
+				var le *agentevents.LineError
+				require.ErrorAs(t, err, &le)
+			}
+			require.Equal(t, 2, n, log)
+			require.Equal(t, 1, errs, log)
+		}
 	}
 }
 

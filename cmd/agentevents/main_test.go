@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,6 +145,33 @@ func TestKindsRulesVersion(t *testing.T) {
 	version := exec("", "version")
 	require.Equal(t, exitOK, version.code)
 	require.Regexp(t, `^agentevents \S.*\nlog format 1\.0\n$`, version.out)
+}
+
+// Every Rule constant of a dialect's package is in the list.
+func TestDocumentRules(t *testing.T) {
+	found := 0
+	for _, w := range wires() {
+		dir := filepath.Join("..", "..", "dialect", w.name)
+		if _, err := os.Stat(dir); err != nil {
+			continue // native, or a profile
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			for _, m := range regexp.MustCompile(`\bRule[A-Z]\w*\s+agentevents\.Rule\s*=\s*"([^"]+)"`).FindAllStringSubmatch(read(t, file), -1) {
+				found++
+				require.True(t, slices.ContainsFunc(documentRules, func(r documentRule) bool {
+					return string(r.dialect) == w.name && string(r.rule) == m[1]
+				}), "%s of %s is not listed", m[1], file)
+			}
+		}
+	}
+	require.Equal(t, len(documentRules), found)
+	rules := exec("", "rules")
+	for _, r := range documentRules {
+		require.Regexp(t, `(?m)^`+string(r.rule)+` +`+regexp.QuoteMeta(r.statement)+`$`, rules.out)
+		require.Contains(t, rules.out, "\nwith --dialect "+string(r.dialect)+":\n")
+	}
 }
 
 func TestCat(t *testing.T) {

@@ -6,12 +6,65 @@ import (
 	"text/tabwriter"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/kaos"
+	"github.com/agentevents/agentevents/dialect/multiagent"
+	"github.com/agentevents/agentevents/dialect/openharness"
+	"github.com/agentevents/agentevents/dialect/openwop"
 )
+
+// A documentRule is a rule of a document, which its dialect's package names.
+type documentRule struct {
+	dialect   dialect.Name
+	rule      agentevents.Rule
+	statement string
+}
+
+var documentRules = []documentRule{
+	{kahn.Name, kahn.RuleRequired, "required members are there"},
+	{kahn.Name, kahn.RuleID, "ids match the pattern of their member"},
+	{kahn.Name, kahn.RuleEnum, "statuses, outcomes and results are words that the document lists"},
+	{kahn.Name, kahn.RuleRange, "numbers are in their range"},
+	{kahn.Name, kahn.RuleSummary, fmt.Sprintf("a summary has at most %d characters", kahn.MaxSummary)},
+	{multiagent.Name, multiagent.RuleEnvelope, "the required members of the envelope are there and not empty"},
+	{multiagent.Name, multiagent.RuleTimestamp, "timestamp is an RFC 3339 time"},
+	{multiagent.Name, multiagent.RuleWorkflow, "a workflow event has a workflowId"},
+	{multiagent.Name, multiagent.RulePhase, "agent events of a workflow, phases and checkpoints name their phase"},
+	{multiagent.Name, multiagent.RuleField, "a key field of a workflow type has the type that its name says"},
+	{kaos.Name, kaos.RuleRequired, "required members are there, ids are not empty"},
+	{kaos.Name, kaos.RuleEnum, "subjects, phases and kinds of memory_event are words that the document lists"},
+	{kaos.Name, kaos.RuleRange, "numbers are not negative, a confidence is in [0, 1]"},
+	{kaos.Name, kaos.RulePhase, "start and progress have no duration, only error has an error"},
+	{kaos.Name, kaos.RuleFrame, "event and id of a frame are type and sequence of its data"},
+	{openharness.Name, openharness.RuleNode, "node and agent events say which node and which execution of it they are of; node:skipped has no execution"},
+	{openharness.Name, openharness.RuleRequired, "required members are there"},
+	{openharness.Name, openharness.RuleEnum, "words are among those that the document lists"},
+	{openharness.Name, openharness.RuleRange, "numbers are in their range"},
+	{openwop.Name, openwop.RuleRequired, "required members are there"},
+	{openwop.Name, openwop.RuleID, "an id has the length and the grammar of the profile"},
+	{openwop.Name, openwop.RuleType, "a type is registered or a vendor's"},
+	{openwop.Name, openwop.RuleEnum, "words of closed lists are in their list"},
+	{openwop.Name, openwop.RuleRange, "numbers are in their range, and whole where they have to be; texts are neither too short nor too long"},
+	{openwop.Name, openwop.RuleForm, "what has to be an object is one; decisions and questions have their form"},
+	{openwop.Name, openwop.RuleClosed, "a closed object has no members but its own"},
+	{openwop.Name, openwop.RuleResult, "a tool result and an error do not come together"},
+	{openwop.Name, openwop.RuleDuration, "a call that never began has no duration (v1, v2)"},
+	{openwop.Name, openwop.RuleCausation, "the causationId of agent.toolReturned is the eventId of the call"},
+	{openwop.Name, openwop.RuleEscalate, "after a decision below the threshold no node or run completes before it was escalated"},
+	{openwop.Name, openwop.RuleSequence, "sequence rises within the run"},
+	{openwop.Name, openwop.RuleTerminal, "nothing follows the run's terminal event"},
+	{openwop.Name, openwop.RuleCapability, "a host emits no event of a capability that it does not declare (refused by openwop.Host, not by check)"},
+	{openwop.Name, openwop.RuleToolAllowed, "an agent calls the tools of its allowlist (refused by openwop.Host, not by check)"},
+}
 
 func rulesCommand() command {
 	return command{
 		name:    "rules",
 		purpose: "list the rules that check goes by",
+		about: `
+First come the rules of the library, which always bind, then those of the
+documents: they bind with check --dialect FORMAT.`,
 		examples: []string{
 			"agentevents rules",
 			"agentevents rules | grep step",
@@ -26,6 +79,14 @@ func rulesCommand() command {
 					fmt.Fprintf(tw, "%s\t%s\n", rule, statement)
 				}
 				fmt.Fprintf(tw, "%s\t%s\n", ruleUnreadable, "every line is one event: a JSON object with the members of an event")
+				var of dialect.Name
+				for _, r := range documentRules {
+					if r.dialect != of {
+						of = r.dialect
+						fmt.Fprintf(tw, "\nwith --dialect %s:\n", of)
+					}
+					fmt.Fprintf(tw, "%s\t%s\n", r.rule, r.statement)
+				}
 				return tw.Flush()
 			}
 		},

@@ -23,6 +23,10 @@ The formats are:
 
 ` + formats.String() + `
 Without --from the format of every line is found out, so files may be mixed.
+Lines of the published profiles openwop:v1 and openwop:v2 are read as openwop
+then: the events are the same, but what goes without saying in the profile is
+kept as unknown members. Such logs are best named with --from.
+
 What the new format cannot say of an event, and what it asks for and the event
 does not say, is listed on standard error at the end; events that it has no
 counterpart for are left out and listed too. That is no failure unless --strict

@@ -112,7 +112,9 @@ func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
 func anyDecoder() agentevents.Decoder {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{}}
 	for _, w := range wires() {
-		if !strings.Contains(w.name, ":") { // profiles are read alike
+		// A decoder of openwop reads all profiles, but has to be told which one a
+		// line is of to know what goes without saying in it.
+		if !strings.Contains(w.name, ":") {
 			auto.Decoders[dialect.Name(w.name)] = w.decoder(false)
 		}
 	}

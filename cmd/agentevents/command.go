@@ -34,6 +34,7 @@ type action func(*invocation) error
 
 // An invocation is what an action works with.
 type invocation struct {
+	name   string   // of the command
 	args   []string // arguments that are not flags
 	stdin  io.Reader
 	stdout *output
@@ -104,6 +105,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(stri
 
 // run parses the command's flags and acts.
 func (c *command) run(in *invocation, args []string) error {
+	in.name = c.name
 	fs := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	act := c.flags(fs)
@@ -154,8 +156,10 @@ func (in *invocation) finish(name string, err error) int {
 		help := "agentevents help"
 		prefix := "agentevents"
 		if name != "" {
-			help += " " + name
 			prefix += " " + name
+		}
+		if name != "" && name != "help" { // which lists the commands
+			help += " " + name
 		}
 		fmt.Fprintf(in.stderr, "%s: %s\nRun '%s' for usage.\n", prefix, visible(err.Error()), help)
 		return exitUsage

@@ -45,7 +45,7 @@ is given. To the format it came from, a line is written as it was.`,
 			quiet := fs.Bool("quiet", false, "do not list what is lost or made up")
 			return func(in *invocation) error {
 				if to.wire == nil {
-					return usageError("--to is needed: " + strings.Join(wireNames(), ", "))
+					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
 				}
 				l.decoder = from.newDecoder(false)
 				events, err := l.events(in)
@@ -102,5 +102,12 @@ func lossText(l *dialect.Loss) string {
 	if l.Detail != "" {
 		text += ": " + l.Detail
 	}
-	return visible(fmt.Sprintf("%s (%d times, first in run %s at sequence %d)", text, l.Count, clip(l.RunID), l.Sequence))
+	where := fmt.Sprintf("at sequence %d", l.Sequence)
+	if l.RunID != "" {
+		where = fmt.Sprintf("in run %s %s", clip(l.RunID), where)
+	}
+	if l.Count == 1 {
+		return visible(fmt.Sprintf("%s (once, %s)", text, where))
+	}
+	return visible(fmt.Sprintf("%s (%d times, first %s)", text, l.Count, where))
 }

@@ -40,7 +40,13 @@ func TestConvertListsWhatHasNoCounterpart(t *testing.T) {
 	got := exec(line("r", 0)+kahnLog, "convert", "--to", "kahn", "-")
 	require.Equal(t, exitOK, got.code)
 	require.Equal(t, kahnLog, got.out)
-	require.Contains(t, got.err, "dropped: agent.text the event: no counterpart (1 times, first in run r at sequence 0)\n")
+	require.Contains(t, got.err, "dropped: agent.text the event: no counterpart (once, in run r at sequence 0)\n")
+}
+
+func TestConvertListsLossesOfEventsWithoutARun(t *testing.T) {
+	got := exec(line("", 3)+line("", 4), "convert", "--to", "kahn", "-")
+	require.Equal(t, exitOK, got.code)
+	require.Contains(t, got.err, "dropped: agent.text the event: no counterpart (2 times, first at sequence 3)\n")
 }
 
 func TestConvertGoesOnAfterBadLines(t *testing.T) {
@@ -53,7 +59,7 @@ func TestConvertGoesOnAfterBadLines(t *testing.T) {
 func TestConvertUsage(t *testing.T) {
 	got := exec("", "convert", "-")
 	require.Equal(t, exitUsage, got.code)
-	require.Contains(t, got.err, "--to is needed: native, kahn")
+	require.Contains(t, got.err, "--to is needed: one of native, kahn")
 	got = exec("", "convert", "--to", "klingon", "-")
 	require.Equal(t, exitUsage, got.code)
 	require.Contains(t, got.err, "want native, kahn")

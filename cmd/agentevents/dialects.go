@@ -49,7 +49,7 @@ func wires() []wire {
 			func() dialect.Encoder { return openharness.NewEncoder() }},
 		{"openwop", "OpenWOP RFC 0002, in the names of its text",
 			openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
-		{"openwop:rfc0002", "the same", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
+		{"openwop:rfc0002", "another name for openwop", openwopDecoder(openwop.RFC0002), openwopEncoder(openwop.RFC0002)},
 		{"openwop:v1", "its published schema, version 1", openwopDecoder(openwop.SchemaV1), openwopEncoder(openwop.SchemaV1)},
 		{"openwop:v2", "its published schema, version 2", openwopDecoder(openwop.SchemaV2), openwopEncoder(openwop.SchemaV2)},
 	}

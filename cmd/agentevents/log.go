@@ -41,7 +41,7 @@ type logReader struct {
 }
 
 func (l *logReader) flags(fs *flag.FlagSet) {
-	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, "skip lines of more than `BYTES`")
+	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines of more than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
 }
 
 // events yields the events of the files with their positions. Lines that
@@ -132,7 +132,7 @@ func (l *logReader) fail(in *invocation, file int, err error) {
 		err = pe.Err
 	}
 	in.stdout.Flush()
-	fmt.Fprintf(in.stderr, "%s: %s\n", l.files[file], visible(err.Error()))
+	fmt.Fprintf(in.stderr, "agentevents %s: %s: %s\n", in.name, l.files[file], visible(err.Error()))
 }
 
 // result returns what the reading came to.

@@ -72,8 +72,8 @@ func TestUsageErrors(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", "agentevents: a command is needed\nRun 'agentevents help' for usage.\n"},
 		{"frob", "agentevents: unknown command \"frob\"\nRun 'agentevents help' for usage.\n"},
-		{"help frob", "agentevents help: unknown command \"frob\"\nRun 'agentevents help help' for usage.\n"},
-		{"help cat check", "agentevents help: want one command at most\nRun 'agentevents help help' for usage.\n"},
+		{"help frob", "agentevents help: unknown command \"frob\"\nRun 'agentevents help' for usage.\n"},
+		{"help cat check", "agentevents help: want one command at most\nRun 'agentevents help' for usage.\n"},
 		{"cat", "agentevents cat: a FILE is needed; - is standard input\nRun 'agentevents help cat' for usage.\n"},
 		{"check", "agentevents check: a FILE is needed; - is standard input\nRun 'agentevents help check' for usage.\n"},
 		{"fold", "agentevents fold: a FILE is needed; - is standard input\nRun 'agentevents help fold' for usage.\n"},
@@ -213,12 +213,12 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for _, name := range []string{"cat", "check", "fold", "tree"} {
 		r := exec(good, name, "testdata/missing.jsonl", "-")
 		require.Equal(t, exitUsage, r.code, name)
-		require.Regexp(t, `^testdata/missing\.jsonl: \w.+\n$`, r.err)
+		require.Regexp(t, `^agentevents `+name+`: testdata/missing\.jsonl: \w.+\n$`, r.err)
 		require.Equal(t, name == "check", r.out == "", "%s: the other file was read: %q", name, r.out)
 
 		r = exec(good, name, "testdata", "-")
 		require.Equal(t, exitUsage, r.code, name)
-		require.Regexp(t, `^testdata: \w.+\n$`, r.err)
+		require.Regexp(t, `^agentevents `+name+`: testdata: \w.+\n$`, r.err)
 
 		r = exec("", name, "a\x1b[2J")
 		require.Equal(t, exitUsage, r.code, name)
@@ -227,13 +227,13 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	r := exec("", "import", "claude", "testdata/missing.jsonl")
 	require.Equal(t, exitUsage, r.code)
 	require.Empty(t, r.out)
-	require.Regexp(t, `^testdata/missing\.jsonl: \w.+\n$`, r.err)
+	require.Regexp(t, `^agentevents import: testdata/missing\.jsonl: \w.+\n$`, r.err)
 
 	// An input that fails in the middle: what was read is used.
 	var out, errs bytes.Buffer
 	failing := io.MultiReader(strings.NewReader(good), errReader{errors.New("the disk is gone")})
 	code := run([]string{"cat", "-"}, failing, &out, &errs, func(string) string { return "" })
-	require.Equal(t, result{exitUsage, good, "stdin: the disk is gone\n"}, result{code, out.String(), errs.String()})
+	require.Equal(t, result{exitUsage, good, "agentevents cat: stdin: the disk is gone\n"}, result{code, out.String(), errs.String()})
 }
 
 type errReader struct{ err error }

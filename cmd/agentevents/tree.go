@@ -16,7 +16,8 @@ func treeCommand() command {
 		purpose: "draw the runs of a log: agents, tool calls, audits and how they went",
 		about: `
 A run that is not over at the end of the log is shown as interrupted; with
---live, which says that the log is still being written, as what it is.
+--live, which says that the log is still being written, as what it is. Events
+that break a rule are counted below the run; they do not change the exit status.
 
 Colours are used on a terminal, unless the environment variable NO_COLOR is set
 or --color says otherwise.`,

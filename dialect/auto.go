@@ -30,6 +30,10 @@ type Auto struct {
 	// Decoders are the decoders, by dialect; without one for Native, native
 	// lines are read by [agentevents.NewDecoder].
 	Decoders map[Name]agentevents.Decoder
+	// Detect returns the dialect of a line, and "" when the line does not tell;
+	// nil means [Detect]. A log with lines of a dialect of somebody else's is
+	// read with a Detect that knows that one and asks [Detect] for the others.
+	Detect func(line string) Name
 	// OnLine, if not nil, is told the dialect that every line is taken for
 	// before it is decoded.
 	OnLine func(Name)
@@ -40,10 +44,13 @@ type Auto struct {
 // Decode appends the events of a line.
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
 	name, told := Native, true
-	if !isNative(line) {
-		if name = Detect(string(line)); name == "" {
-			name, told = a.last, false
-		}
+	if a.Detect != nil {
+		name = a.Detect(string(line))
+	} else if !isNative(line) {
+		name = Detect(string(line))
+	}
+	if name == "" {
+		name, told = a.last, false
 	}
 	a.last = name
 	if a.OnLine != nil {

@@ -96,6 +96,34 @@ func TestAutoRefusesOtherObjects(t *testing.T) {
 	}
 }
 
+// A dialect of somebody else's is chosen by a Detect that knows it.
+func TestAutoReadsDialectsOfOthers(t *testing.T) {
+	const (
+		toy    = "toy 1"
+		native = `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{"reason":"n"}}`
+		kahn   = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`
+	)
+	toys, kahns := &pieces{}, &pieces{}
+	var seen []dialect.Name
+	auto := &dialect.Auto{
+		Decoders: map[dialect.Name]agentevents.Decoder{"toy": toys, dialect.KAHN: kahns},
+		Detect: func(line string) dialect.Name {
+			if strings.HasPrefix(line, "toy ") {
+				return "toy"
+			}
+			return dialect.Detect(line)
+		},
+		OnLine: func(n dialect.Name) { seen = append(seen, n) },
+	}
+	for _, line := range []string{native, toy, "as before", kahn, toy, native} {
+		_, err := auto.Decode(nil, []byte(line))
+		require.NoError(t, err, line)
+	}
+	require.Equal(t, []dialect.Name{dialect.Native, "toy", "toy", dialect.KAHN, "toy", dialect.Native}, seen)
+	require.Equal(t, 3, toys.lines)
+	require.Equal(t, 1, kahns.lines)
+}
+
 // A line that does not tell what it is, such as one of an unknown type, is like
 // the line before.
 func TestAutoStaysWithTheDialect(t *testing.T) {

@@ -37,4 +37,13 @@
 // Where a document has no event ids or no usable sequence numbers, the decoder
 // makes them up from the line and its position ([DerivedID], [Numbers]), so
 // that reading twice gives the same events.
+//
+// # Dialects of others
+//
+// A dialect may live in any module: a decoder and an encoder, a [Name] of its
+// own for the extra members of its events, and what this package has for all
+// of them ([Unknowns], [Losses], [Calls], [Numbers], [DerivedID]). Package
+// dialecttest tests it like the ones here. [Auto] reads it beside them when its
+// Decoders have the name and its Detect tells the lines: [Detect] and the
+// command know those of this module only.
 package dialect

@@ -12,7 +12,13 @@ import (
 
 // A Dialect is what [Run] needs to know of one.
 type Dialect struct {
-	Name dialect.Name // what dialect.Detect says of the golden lines
+	// Name is what dialect.Detect says of the golden lines. Of those of a dialect
+	// that it does not know it says nothing.
+	Name dialect.Name
+	// Detect is what dialect.Auto is to be given for the dialect, and says Name of
+	// the golden lines. It is needed only where dialect.Detect takes them for lines
+	// of another one.
+	Detect func(line string) dialect.Name
 	// Decoder and Encoder make new ones. They are called from several goroutines.
 	Decoder func() agentevents.Decoder
 	Encoder func() dialect.Encoder

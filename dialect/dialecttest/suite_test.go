@@ -21,6 +21,23 @@ func TestPlain(t *testing.T) { Run(t, plain()) }
 
 func TestJoining(t *testing.T) { Run(t, joining()) }
 
+// So does one of somebody else's, which dialect.Detect does not know.
+func TestForeign(t *testing.T) {
+	Run(t, foreign())
+
+	claimed := plain()
+	claimed.Name = "toy"
+	require.Equal(t, []string{`dialect.Detect says "native"`}, problemsOf(claimed, "golden", "start"))
+	claimed.Detect = func(string) dialect.Name { return "toy" }
+	require.Empty(t, problemsOf(claimed, "golden", "start"))
+	claimed.Detect = func(string) dialect.Name { return "" }
+	require.Equal(t, []string{`Detect says ""`}, problemsOf(claimed, "golden", "start"))
+
+	known := foreign()
+	known.Name = dialect.KAHN
+	require.Equal(t, []string{`dialect.Detect says ""`}, problemsOf(known, "golden", "start"))
+}
+
 // A broken encoder or decoder changes what an honest one does.
 
 type brokenEncoder struct {

@@ -2,6 +2,7 @@ package dialecttest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,46 @@ func plain() Dialect {
 			},
 		},
 	}
+}
+
+// The foreign dialect is the plain one with another name for a member of the
+// envelope, so that dialect.Detect cannot tell it.
+
+const native, toy = `"type"`, `"what"`
+
+type foreignDecoder struct{ plainDecoder }
+
+func (d foreignDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	out, err := d.plainDecoder.Decode(dst, []byte(strings.Replace(string(line), toy, native, 1)))
+	if err == nil && out[len(out)-1].Extra("what") != "" {
+		return dst, fmt.Errorf("what is there twice")
+	}
+	return out, err
+}
+
+type foreignEncoder struct{ plainEncoder }
+
+func (e *foreignEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	line, err := e.plainEncoder.Append(nil, ev)
+	if was, derr := (foreignDecoder{}).Decode(nil, []byte(ev.Origin())); derr == nil {
+		if same, werr := e.plainEncoder.Append(nil, was[0]); werr == nil && string(same) == string(line) {
+			return append(append(dst, ev.Origin()...), '\n'), nil
+		}
+	}
+	return append(dst, strings.Replace(string(line), native, toy, 1)...), err
+}
+
+func foreign() Dialect {
+	d := plain()
+	d.Name = "toy"
+	d.Decoder = func() agentevents.Decoder { return foreignDecoder{} }
+	d.Encoder = func() dialect.Encoder { return &foreignEncoder{} }
+	d.Golden = slices.Clone(d.Golden[:2])
+	for i := range d.Golden {
+		d.Golden[i].Lines = strings.Replace(d.Golden[i].Lines, native, toy, 1)
+	}
+	d.Unknown = strings.Replace(d.Golden[0].Lines, "agent.started", "toy.other", 1)
+	return d
 }
 
 // The joining dialect has few kinds, no ids, numbers, marks or traces, and one

@@ -25,7 +25,8 @@
 //	unknown types    are kept likewise
 //	bad lines        torn, damaged and wrong ones are errors or events, and never a panic
 //	fold             a run folds to the same agents, calls, audits, messages and usage
-//	runs             two runs in one log keep apart
+//	runs             two runs in one log keep apart; not for a document that does not
+//	                 name the run, whose logs are of one
 //	instances        decoders and encoders share nothing; run the tests with -race
 //
 // # Losses

@@ -27,6 +27,7 @@ var documentRules = []documentRule{
 	{kahn.Name, kahn.RuleEnum, "statuses, outcomes and results are words that the document lists"},
 	{kahn.Name, kahn.RuleRange, "numbers are in their range"},
 	{kahn.Name, kahn.RuleSummary, fmt.Sprintf("a summary has at most %d characters", kahn.MaxSummary)},
+	{kahn.Name, kahn.RuleTime, "times are in UTC with milliseconds"},
 	{multiagent.Name, multiagent.RuleEnvelope, "the required members of the envelope are there and not empty"},
 	{multiagent.Name, multiagent.RuleTimestamp, "timestamp is an RFC 3339 time"},
 	{multiagent.Name, multiagent.RuleWorkflow, "a workflow event has a workflowId"},

@@ -30,7 +30,7 @@ type Encoder struct {
 
 	calls  dialect.Calls        // open ones
 	flows  map[string]string    // names of runs
-	starts map[string]time.Time // of agents
+	starts starts               // of agents
 	blocks blocks               // as a reader sees them, but for their texts
 
 	check   Decoder // of origin lines
@@ -148,9 +148,10 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 		if e.flows == nil {
 			e.flows = map[string]string{}
 		}
-		e.flows[ev.RunID] = p.Name
+		e.flows[strings.Clone(ev.RunID)] = strings.Clone(p.Name) // and not their line
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		delete(e.flows, ev.RunID)
+		e.starts.endRun(ev.RunID)
 	case *agentevents.AgentReasoningDelta:
 		e.blocks.delta(execution(ev), thinkingBlock, "")
 	case *agentevents.TextDelta:
@@ -161,15 +162,13 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 		e.blocks.whole(execution(ev), textBlock, "")
 	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		e.blocks.end(execution(ev))
+		e.starts.end(ev)
 	case *agentevents.AgentStarted:
 		e.blocks.act(execution(ev))
-		if e.starts == nil {
-			e.starts = map[string]time.Time{}
-		}
-		e.starts[agentOf(ev)] = ev.Time
+		e.starts.begin(ev)
 	case *agentevents.AgentEnded:
 		e.blocks.end(execution(ev))
-		delete(e.starts, agentOf(ev))
+		e.starts.end(ev)
 	case *agentevents.ToolCalled:
 		old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
 		if old != nil {
@@ -667,7 +666,7 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 	duration := p.Duration.V
 	if !p.Duration.OK {
 		detail := ""
-		if started, ok := e.starts[agentOf(ev)]; ok && !ev.Time.Before(started) {
+		if started, ok := e.starts.of(ev); ok && !ev.Time.Before(started) {
 			duration, detail = ev.Time.Sub(started), "measured from the start"
 		}
 		e.lose(dialect.Made, "/payload/durationMs", detail)

@@ -39,6 +39,28 @@ const (
 // none.
 const maxOpen = 16
 
+// line notes a line of variant v, and returns the id of the block that it is of.
+// run and content are what the line says.
+func (b *blocks) line(v int, run, content string) string {
+	switch v {
+	case vTextDelta:
+		return b.delta(run, textBlock, content)
+	case vText:
+		return b.whole(run, textBlock, content)
+	case vThinkingDelta:
+		return b.delta(run, thinkingBlock, content)
+	case vThinking:
+		return b.whole(run, thinkingBlock, content)
+	case vAgentStart, vTool, vError:
+		b.act(run)
+	case vComplete, vNodeComplete, vNodeError:
+		b.end(run)
+	case vFlowStart, vFlowComplete, vFlowAborted:
+		b.runs, b.last = nil, nil // nodes that did not end never will
+	}
+	return ""
+}
+
 func (b *blocks) of(run string) *runBlocks {
 	if b.last != nil && b.last.run == run {
 		return b.last

@@ -167,24 +167,19 @@ func (d *Decoder) json(m int) agentevents.JSON { return agentevents.JSON(d.text(
 
 // payload makes the payload of a line.
 func (d *Decoder) payload(v int, text string) agentevents.Payload {
+	block := d.blocks.line(v, d.text(mRunID), d.text(mContent))
 	switch v {
 	case vAgentStart:
-		d.blocks.act(d.text(mRunID))
 		return &agentevents.AgentStarted{Model: d.text(mModel), ProviderSessionID: d.text(mSessionID), Prompt: d.json(mPrompt)}
 	case vThinkingDelta:
-		content := d.text(mContent)
-		return &agentevents.AgentReasoningDelta{BlockID: d.blocks.delta(d.text(mRunID), thinkingBlock, content), Delta: content, TokenCount: d.tokenCount()}
+		return &agentevents.AgentReasoningDelta{BlockID: block, Delta: d.text(mContent), TokenCount: d.tokenCount()}
 	case vThinking:
-		content := d.text(mContent)
-		return &agentevents.AgentReasoned{BlockID: d.blocks.whole(d.text(mRunID), thinkingBlock, content), Reasoning: content, TokenCount: d.tokenCount()}
+		return &agentevents.AgentReasoned{BlockID: block, Reasoning: d.text(mContent), TokenCount: d.tokenCount()}
 	case vTextDelta:
-		content := d.text(mContent)
-		return &agentevents.TextDelta{BlockID: d.blocks.delta(d.text(mRunID), textBlock, content), Delta: content}
+		return &agentevents.TextDelta{BlockID: block, Delta: d.text(mContent)}
 	case vText:
-		content := d.text(mContent)
-		return &agentevents.TextCompleted{BlockID: d.blocks.whole(d.text(mRunID), textBlock, content), Text: content}
+		return &agentevents.TextCompleted{BlockID: block, Text: d.text(mContent)}
 	case vTool:
-		d.blocks.act(d.text(mRunID))
 		p := &agentevents.ToolReturned{
 			CallID: dialect.DerivedID(text, d.lines, partCall), ToolID: d.text(mToolName), Status: agentevents.ToolOK, OneEvent: true,
 			Arguments: d.json(mToolInput), Result: d.json(mToolOutput), Duration: d.durationMs(),
@@ -195,10 +190,8 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 		}
 		return p
 	case vError:
-		d.blocks.act(d.text(mRunID))
 		return &agentevents.AgentErrored{ErrorType: d.text(mErrorType), Message: d.text(mMessage), Details: d.json(mDetails)}
 	case vComplete:
-		d.blocks.end(d.text(mRunID))
 		p := &agentevents.AgentEnded{Result: d.text(mResult), StructuredOutput: d.json(mStructuredOutput), Duration: d.durationMs()}
 		if d.seen.has(mUsage) {
 			p.Usage = agentevents.Some(d.usage)
@@ -229,10 +222,8 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 	case vNodeStart:
 		return &agentevents.NodeStarted{}
 	case vNodeComplete:
-		d.blocks.end(d.text(mRunID))
 		return &agentevents.NodeCompleted{Outputs: d.json(mOutput)}
 	case vNodeError:
-		d.blocks.end(d.text(mRunID))
 		return &agentevents.NodeFailed{Error: agentevents.ErrorInfo{Message: d.text(mError)}}
 	case vNodeSkipped:
 		return &agentevents.NodeSkipped{Reason: d.text(mReason)}

@@ -67,3 +67,22 @@ func TestStartsAreBounded(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(e.starts.runs), dialect.MaxCalls)
 }
+
+// Nodes that never end are forgotten with the flow.
+func TestBlocksEndWithTheFlow(t *testing.T) {
+	for _, end := range []string{at("flow:aborted", ``), at("flow:complete", `,"flowName":"f","status":"failed"`), at("flow:start", `,"flowName":"f"`)} {
+		d := NewDecoder(Options{})
+		for i := range 100 {
+			for _, line := range []string{
+				`{"type":"agent:text:delta","nodeId":"n","runId":"` + strconv.Itoa(i) + `","timestamp":1,"content":"x"}`, end,
+			} {
+				_, err := d.Decode(nil, []byte(line))
+				require.NoError(t, err)
+			}
+		}
+		require.Empty(t, d.blocks.runs)
+		events, err := d.Decode(nil, []byte(of("agent:text:delta", `,"content":"x"`)))
+		require.NoError(t, err)
+		require.Equal(t, "block-101", events[0].Payload.(*agentevents.TextDelta).BlockID, "ids are not given twice")
+	}
+}

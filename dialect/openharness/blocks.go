@@ -1,6 +1,9 @@
 package openharness
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Text and thinking come as deltas, as whole blocks or as both, and a line does
 // not say which block it is of. blocks finds out:
@@ -67,6 +70,7 @@ func (b *blocks) of(run string) *runBlocks {
 	}
 	r := b.runs[run]
 	if r == nil {
+		run = strings.Clone(run) // and not its line
 		r = &runBlocks{run: run}
 		if b.runs == nil {
 			b.runs = map[string]*runBlocks{}

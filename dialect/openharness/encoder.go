@@ -31,7 +31,7 @@ type Encoder struct {
 	calls  dialect.Calls        // open ones
 	flows  map[string]string    // names of runs
 	starts starts               // of agents
-	blocks blocks               // as a reader sees them, but for their texts
+	blocks blocks               // as a reader of the lines sees them
 
 	check   Decoder // of origin lines
 	scratch []byte
@@ -64,13 +64,15 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			return dst[:mark], err
 		}
 	}
-	verbatim := false
+	verbatim, on := false, execution(&ev)
 	if origin := ev.Origin(); origin != "" && len(dst) > mark {
-		if verbatim = string(dst[mark:len(dst)-1]) == origin || e.says(origin, ev.RunID, dst[mark:], v); verbatim {
+		if verbatim = string(dst[mark:len(dst)-1]) == origin; !verbatim && e.says(origin, ev.RunID, dst[mark:], v) {
+			verbatim, on = true, ev.NodeRunID // which the line may lack
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
+	e.block(&ev, v, on)
 	if v != vCalled {
 		e.everywhere(&ev)
 	}
@@ -152,22 +154,11 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		delete(e.flows, ev.RunID)
 		e.starts.endRun(ev.RunID)
-	case *agentevents.AgentReasoningDelta:
-		e.blocks.delta(execution(ev), thinkingBlock, "")
-	case *agentevents.TextDelta:
-		e.blocks.delta(execution(ev), textBlock, "")
-	case *agentevents.AgentReasoned:
-		e.blocks.whole(execution(ev), thinkingBlock, "")
-	case *agentevents.TextCompleted:
-		e.blocks.whole(execution(ev), textBlock, "")
 	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		e.blocks.end(execution(ev))
 		e.starts.end(ev)
 	case *agentevents.AgentStarted:
-		e.blocks.act(execution(ev))
 		e.starts.begin(ev)
 	case *agentevents.AgentEnded:
-		e.blocks.end(execution(ev))
 		e.starts.end(ev)
 	case *agentevents.ToolCalled:
 		old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
@@ -178,10 +169,7 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 			e.forget()
 			e.calls.Put(ev, agentOf(ev), p.CallID)
 		}
-	case *agentevents.AgentErrored:
-		e.blocks.act(execution(ev))
 	case *agentevents.ToolReturned:
-		e.blocks.act(execution(ev))
 		if p.OneEvent {
 			break
 		}
@@ -189,6 +177,32 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 			e.called(call)
 			e.calls.Remove(ev.RunID, agentOf(ev), p.CallID)
 		}
+	}
+}
+
+// block notes the event's line, which is of variant v and of that node run, and
+// counts what becomes of a block's id: the reader numbers blocks, those that
+// have deltas.
+func (e *Encoder) block(ev *agentevents.Event, v int, run string) {
+	var id, content string
+	switch p := ev.Payload.(type) {
+	case *agentevents.TextDelta:
+		id, content = p.BlockID, p.Delta
+	case *agentevents.TextCompleted:
+		id, content = p.BlockID, p.Text
+	case *agentevents.AgentReasoningDelta:
+		id, content = p.BlockID, p.Delta
+	case *agentevents.AgentReasoned:
+		id, content = p.BlockID, p.Reasoning
+	}
+	switch read := e.blocks.line(v, run, content); {
+	case read == id:
+	case id == "":
+		e.losses.Add(ev, dialect.Made, "/payload/blockId", "")
+	case read == "":
+		e.losses.Add(ev, dialect.Dropped, "/payload/blockId", "")
+	default:
+		e.losses.Add(ev, dialect.Altered, "/payload/blockId", "blocks are numbered")
 	}
 }
 
@@ -231,7 +245,6 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		dst = e.head(dst, `{"type":"agent:thinking:delta"`, ev, v)
 		dst = text(dst, `,"content":`, p.Delta)
 		dst = count(dst, `,"tokenCount":`, p.TokenCount)
-		e.block(ev, thinkingBlock, p.BlockID, true)
 		e.drop("/payload/index", p.Index.OK)
 		e.drop("/payload/verbosity", p.Verbosity != "")
 	case *agentevents.AgentReasoned:
@@ -239,19 +252,16 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		dst = e.head(dst, `{"type":"agent:thinking"`, ev, v)
 		dst = text(dst, `,"content":`, p.Reasoning)
 		dst = count(dst, `,"tokenCount":`, p.TokenCount)
-		e.block(ev, thinkingBlock, p.BlockID, false)
 		e.drop("/payload/verbosity", p.Verbosity != "")
 	case *agentevents.TextDelta:
 		v = vTextDelta
 		dst = e.head(dst, `{"type":"agent:text:delta"`, ev, v)
 		dst = text(dst, `,"content":`, p.Delta)
-		e.block(ev, textBlock, p.BlockID, true)
 		e.drop("/payload/index", p.Index.OK)
 	case *agentevents.TextCompleted:
 		v = vText
 		dst = e.head(dst, `{"type":"agent:text"`, ev, v)
 		dst = text(dst, `,"content":`, p.Text)
-		e.block(ev, textBlock, p.BlockID, false)
 	case *agentevents.ToolCalled: // it waits for its return
 		return dst, vCalled, nil
 	case *agentevents.ToolReturned:
@@ -813,19 +823,6 @@ func hasObject(pointer string, ev *agentevents.Event, v int) bool {
 		}
 	}
 	return false
-}
-
-// block counts what becomes of a block's id: the reader numbers blocks anew,
-// those that have deltas.
-func (e *Encoder) block(ev *agentevents.Event, kind int, id string, delta bool) {
-	switch read := delta || e.blocks.waiting(execution(ev), kind); {
-	case read && id == "":
-		e.lose(dialect.Made, "/payload/blockId", "")
-	case read:
-		e.lose(dialect.Altered, "/payload/blockId", "blocks are numbered")
-	default:
-		e.drop("/payload/blockId", id != "")
-	}
 }
 
 // unknown appends a line of a type that the document does not have. It is

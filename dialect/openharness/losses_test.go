@@ -1,7 +1,9 @@
 package openharness
 
 import (
+	"cmp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,4 +87,63 @@ func TestBlocksEndWithTheFlow(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "block-101", events[0].Payload.(*agentevents.TextDelta).BlockID, "ids are not given twice")
 	}
+}
+
+// A block's id is lost when the reader of the lines gives another one, or none,
+// and only then.
+func TestBlockLosses(t *testing.T) {
+	delta := func(id, text string) agentevents.Payload { return &agentevents.TextDelta{BlockID: id, Delta: text} }
+	text := func(id, text string) agentevents.Payload { return &agentevents.TextCompleted{BlockID: id, Text: text} }
+	tool := &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}
+	const kind, deltas = agentevents.KindTextCompleted, agentevents.KindTextDelta
+	for _, c := range []struct {
+		name   string
+		events []agentevents.Payload
+		read   string // what the reader gives
+		losses []dialect.Loss
+	}{
+		{"no deltas left", []agentevents.Payload{delta("block-1", "a"), tool, delta("block-2", "b"), text("block-2", "b"), text("", "c")}, "block-1 block-2 block-2 -", nil},
+		{"the whole of something else", []agentevents.Payload{delta("block-1", "a"), tool, text("b9", "other")}, "block-1 -",
+			[]dialect.Loss{{Kind: kind, Pointer: "/payload/blockId", What: dialect.Dropped, Count: 1}}},
+		{"an end that is written as an error", []agentevents.Payload{delta("block-1", "a"), &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}, text("", "a")},
+			"block-1 block-1", []dialect.Loss{{Kind: kind, Pointer: "/payload/blockId", What: dialect.Made, Count: 1}}},
+		{"an end", []agentevents.Payload{delta("block-1", "a"), &agentevents.AgentEnded{}, text("", "a")}, "block-1 -", nil},
+		{"as the decoder has it", []agentevents.Payload{delta("block-1", "a"), delta("block-1", "b"), text("block-1", "ab")}, "block-1 block-1 block-1", nil},
+		{"other ids", []agentevents.Payload{delta("x", "a"), delta("", "b"), text("x", "ab")}, "block-1 block-1 block-1", []dialect.Loss{
+			{Kind: kind, Pointer: "/payload/blockId", What: dialect.Altered, Detail: "blocks are numbered", Count: 1},
+			{Kind: deltas, Pointer: "/payload/blockId", What: dialect.Altered, Detail: "blocks are numbered", Count: 1},
+			{Kind: deltas, Pointer: "/payload/blockId", What: dialect.Made, Count: 1}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var events []agentevents.Event
+			for _, p := range c.events {
+				ev := in("", "", 0, p)
+				ev.NodeID, ev.NodeRunID = "n", "x"
+				events = append(events, ev)
+			}
+			lines, losses := encode(t, events...)
+			ids := ""
+			for _, ev := range decodeLines(t, Options{}, strings.Split(strings.TrimSpace(lines), "\n")...) {
+				switch p := ev.Payload.(type) {
+				case *agentevents.TextDelta:
+					ids += cmp.Or(p.BlockID, "-") + " "
+				case *agentevents.TextCompleted:
+					ids += cmp.Or(p.BlockID, "-") + " "
+				}
+			}
+			require.Equal(t, c.read, strings.TrimSpace(ids))
+			require.ElementsMatch(t, c.losses, append(find(losses, kind, "/payload/blockId"), find(losses, deltas, "/payload/blockId")...))
+		})
+	}
+}
+
+// Lines that lack the runId are of one node run, also when they are written as
+// they were read.
+func TestBlocksOfVerbatimLines(t *testing.T) {
+	const log = `{"type":"agent:text:delta","timestamp":1,"content":"a"}
+{"type":"agent:text","timestamp":1,"content":"a"}
+`
+	out, losses := encode(t, read(t, agentevents.ReaderOptions{Verbatim: true}, log)...)
+	require.Equal(t, log, out)
+	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/payload/blockId"))
 }

@@ -354,7 +354,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		dst = text(dst, `,"patch":{"op":`, string(p.Op))
 		dst = text(dst, `,"path":`, p.Path)
 		dst, err = e.json(dst, `,"value":`, ev, p.Value, "/payload/value")
-		dst = append(e.nested(dst, "/patch/"), '}')
+		dst = append(e.nested(dst, "/patch/", patchNames[:]), '}')
 	case *agentevents.CommandReceived:
 		v = vCommand
 		dst = e.head(dst, `{"type":"command:received"`, ev, v)
@@ -644,7 +644,7 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 		e.lose(dialect.Made, "/payload/usage", "")
 	}
 	dst = e.tokens(append(dst, `,"usage":`...), &p.Usage.V, "/payload/usage", true)
-	dst = append(e.nested(dst, "/usage/"), '}')
+	dst = append(e.nested(dst, "/usage/", usageNames[:]), '}')
 	if p.ModelUsage != nil {
 		var buf [8]string
 		models := buf[:0]
@@ -661,7 +661,7 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 			dst = append(jsonwire.AppendString(dst, m), ':')
 			dst = e.tokens(dst, &u, "/payload/modelUsage/"+jsonwire.Token(m), false)
 			if e.kept != "" {
-				dst = e.nested(dst, "/modelUsage/"+jsonwire.Token(m)+"/")
+				dst = e.nested(dst, "/modelUsage/"+jsonwire.Token(m)+"/", usageNames[:2])
 			}
 			dst = append(dst, '}')
 		}
@@ -749,7 +749,7 @@ func (e *Encoder) command(dst []byte, p *agentevents.CommandReceived) []byte {
 		made("/payload/command/promptId", c.PromptID)
 		made("/payload/command/content", c.Content)
 	}
-	return append(e.nested(appendCommand(dst, c), "/command/"), '}')
+	return append(e.nested(appendCommand(dst, c), "/command/", commandNames[:]), '}')
 }
 
 // appendCommand appends a RuntimeCommand without its closing brace.
@@ -773,34 +773,62 @@ func appendCommand(dst []byte, c *agentevents.Command) []byte {
 }
 
 // nested appends the members that were kept of the object that prefix points
-// into.
-func (e *Encoder) nested(dst []byte, prefix string) []byte {
+// into, but those that it has: names are the document's.
+func (e *Encoder) nested(dst []byte, prefix string, names []string) []byte {
 	for key, raw := range jsonwire.Members(e.kept) {
-		if name, ok := strings.CutPrefix(key, prefix); ok && !strings.Contains(name, "/") {
-			dst = append(text(append(dst, ','), "", jsonwire.Untoken(name)), ':')
-			dst = append(dst, raw...)
+		token, ok := strings.CutPrefix(key, prefix)
+		if !ok || !canonical(token) {
+			continue
 		}
+		name := jsonwire.Untoken(token)
+		if named(names, name) {
+			e.dropKept(key)
+			continue
+		}
+		dst = append(text(append(dst, ','), "", name), ':')
+		dst = append(dst, raw...)
 	}
 	return dst
 }
 
+// named reports whether name is one of the document's.
+func named(names []string, name string) bool {
+	for _, n := range names {
+		if bare(n) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical reports whether a decoder would write the token of a pointer like
+// that: another spelling may be that of a name that is there already.
+func canonical(token string) bool {
+	return !strings.Contains(token, "/") && (!strings.Contains(token, "~") || jsonwire.Token(jsonwire.Untoken(token)) == token)
+}
+
+// dropKept counts a kept member that the line has no place for.
+func (e *Encoder) dropKept(key string) { e.drop("/"+string(Name)+"/"+jsonwire.Token(key), true) }
+
 // rest appends the members that were kept of the line itself.
 func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
-members:
 	for key, raw := range jsonwire.Members(e.kept) {
-		name, pointer := strings.CutPrefix(key, "/")
-		switch {
-		case pointer && strings.Contains(name, "/"):
-			e.drop("/"+string(Name)+"/"+jsonwire.Token(key), !hasObject(name, ev, v))
-			continue
-		case pointer:
-			name = jsonwire.Untoken(name)
-		}
-		for m := 1; m <= numMembers; m++ {
-			if (base | variants[v].members).has(m) && memberName(m) == name {
-				e.drop("/"+string(Name)+"/"+jsonwire.Token(key), m != mFlowName)
-				continue members
+		name := key
+		if pointer, ok := strings.CutPrefix(key, "/"); ok {
+			if hasObject(pointer, ev, v) {
+				continue // nested's
 			}
+			// Only a name that begins with a slash is kept as a pointer.
+			if name = jsonwire.Untoken(pointer); !strings.HasPrefix(name, "/") || !canonical(pointer) {
+				e.dropKept(key)
+				continue
+			}
+		}
+		if m := memberNamed(name); m > 0 && (base | variants[v].members).has(m) {
+			if m != mFlowName || v != vFlowComplete || raw[0] != '"' { // flowName's
+				e.dropKept(key)
+			}
+			continue
 		}
 		dst = append(text(append(dst, ','), "", name), ':')
 		dst = append(dst, raw...)
@@ -811,13 +839,17 @@ members:
 // hasObject reports whether the line has the object that the pointer, without
 // its first slash, goes into.
 func hasObject(pointer string, ev *agentevents.Event, v int) bool {
-	in, rest, _ := strings.Cut(pointer, "/")
+	in, rest, inside := strings.Cut(pointer, "/")
 	switch in {
-	case "usage", "patch", "command":
-		return !strings.Contains(rest, "/") && (v == vComplete && in == "usage" || v == vStatePatch && in == "patch" || v == vCommand && in == "command")
+	case "usage":
+		return v == vComplete && inside && canonical(rest)
+	case "patch":
+		return v == vStatePatch && inside && canonical(rest)
+	case "command":
+		return v == vCommand && inside && canonical(rest)
 	case "modelUsage":
 		model, rest, ok := strings.Cut(rest, "/")
-		if p, ended := ev.Payload.(*agentevents.AgentEnded); ok && ended && v == vComplete && !strings.Contains(rest, "/") {
+		if p, ended := ev.Payload.(*agentevents.AgentEnded); ok && ended && v == vComplete && canonical(model) && canonical(rest) {
 			_, ok = p.ModelUsage[jsonwire.Untoken(model)]
 			return ok
 		}

@@ -147,3 +147,49 @@ func TestBlocksOfVerbatimLines(t *testing.T) {
 	require.Equal(t, log, out)
 	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/payload/blockId"))
 }
+
+// Kept members never make a line that a reader refuses: those that the line has
+// already, and those that no decoder would keep like that, are left out.
+func TestKeptMembers(t *testing.T) {
+	end := func() agentevents.Payload {
+		return &agentevents.AgentEnded{Result: "r", ModelUsage: map[string]agentevents.Usage{"m": {}, "a~b": {}}}
+	}
+	patch := func() agentevents.Payload { return &agentevents.StatePatched{Op: agentevents.PatchSet, Path: "p"} }
+	for _, c := range []struct {
+		payload agentevents.Payload
+		extra   string
+		has     string   // on the line
+		lost    []string // keys, as tokens
+	}{
+		{patch(), `{"/patch/op":3}`, `"patch":{"op":"set","path":"p"}}`, []string{"~1patch~1op"}},
+		{patch(), `{"/patch/value":3}`, `"patch":{"op":"set","path":"p"}}`, []string{"~1patch~1value"}},
+		{patch(), `{"/patch/a~0":1,"/patch/a~":2}`, `"patch":{"op":"set","path":"p","a~":1}}`, []string{"~1patch~1a~0"}},
+		{patch(), `{"/usage/x":1,"/patch/a/b":2,"/patch":3}`, `"path":"p"}}`, []string{"~1usage~1x", "~1patch~1a~1b", "~1patch"}},
+		{end(), `{"/usage/inputTokens":3,"/usage/cacheReadInputTokens":4}`, `"usage":{"inputTokens":0,"outputTokens":0},`, []string{"~1usage~1inputTokens", "~1usage~1cacheReadInputTokens"}},
+		{end(), `{"/modelUsage/m/inputTokens":3,"/modelUsage/m/cacheReadInputTokens":4}`, `"m":{"inputTokens":0,"outputTokens":0,"cacheReadInputTokens":4}`,
+			[]string{"~1modelUsage~1m~1inputTokens"}},
+		{end(), `{"/modelUsage/a~b/x":3,"/modelUsage/none/x":4}`, `"a~b":{"inputTokens":0,"outputTokens":0}`, []string{"~1modelUsage~1a~0b~1x", "~1modelUsage~1none~1x"}},
+		{&agentevents.CommandReceived{Command: agentevents.Command{Type: agentevents.CommandAbort}}, `{"/command/type":3,"/command/x":1}`,
+			`"command":{"type":"abort","x":1}}`, []string{"~1command~1type"}},
+		{&agentevents.RunPaused{}, `{"z":3,"/z":4}`, `"z":3}`, []string{"~1z"}},
+		{&agentevents.RunPaused{}, `{"/~1z":3,"/~1z~":4}`, `"/z":3}`, []string{"~1~01z~0"}},
+		{&agentevents.RunPaused{}, `{"type":3,"timestamp":4}`, `}`, []string{"type", "timestamp"}},
+		{&agentevents.RunStarted{Name: "f"}, `{"flowName":"g"}`, `"flowName":"f"}`, []string{"flowName"}},
+		{&agentevents.RunCompleted{}, `{"flowName":"g"}`, `"flowName":"g",`, nil},
+		{&agentevents.RunCompleted{}, `{"flowName":7}`, `"flowName":"",`, []string{"flowName"}},
+	} {
+		ev := in("r", "", 0, c.payload)
+		ev.NodeID, ev.NodeRunID = "n", "x"
+		require.NoError(t, ev.SetExtra(string(Name), agentevents.JSON(c.extra)))
+		line, losses := encode(t, ev)
+		require.Contains(t, line, c.has)
+		decodeLines(t, Options{}, strings.TrimSpace(line))
+		var lost []string
+		for _, l := range losses {
+			if key, ok := strings.CutPrefix(l.Pointer, "/openharness/"); ok && l.What == dialect.Dropped {
+				lost = append(lost, key)
+			}
+		}
+		require.ElementsMatch(t, c.lost, lost, c.extra)
+	}
+}

@@ -50,6 +50,16 @@ var memberNames = [numMembers]string{
 // memberName returns the name of member n.
 func memberName(n int) string { return memberNames[n-1][1 : len(memberNames[n-1])-2] }
 
+// memberNamed returns the number of the member of that name, or 0.
+func memberNamed(name string) int {
+	for n := 1; n <= numMembers; n++ {
+		if memberName(n) == name {
+			return n
+		}
+	}
+	return 0
+}
+
 // A set is a set of members, bit n for member n.
 type set uint64
 

@@ -496,7 +496,7 @@ func (d *Decoder) readUsage(s *jsonwire.Scanner, in string, u *agentevents.Usage
 		if err != nil {
 			return err
 		}
-		if count < 0 {
+		if count < 0 && d.below == "" {
 			d.below = in + "/" + name
 		}
 		switch n {
@@ -512,10 +512,18 @@ func (d *Decoder) readUsage(s *jsonwire.Scanner, in string, u *agentevents.Usage
 	}
 	for n := range 2 {
 		if seen&(2<<n) == 0 {
-			d.lacks = in + "/" + bare(usageNames[n])
+			d.lack(in + "/" + bare(usageNames[n]))
 		}
 	}
 	return nil
+}
+
+// lack notes that an object lacks a member that it must have; the first such is
+// the fault of the line.
+func (d *Decoder) lack(pointer string) {
+	if d.lacks == "" {
+		d.lacks = pointer
+	}
 }
 
 // bare is a member's name without the punctuation.
@@ -581,7 +589,7 @@ func (d *Decoder) readPatch(s *jsonwire.Scanner) error {
 	}
 	for n := range 2 {
 		if seen&(2<<n) == 0 {
-			d.lacks = "/patch/" + bare(patchNames[n])
+			d.lack("/patch/" + bare(patchNames[n]))
 		}
 	}
 	return nil
@@ -593,7 +601,7 @@ func (d *Decoder) readCommand(s *jsonwire.Scanner) error {
 		return err
 	}
 	if n := commandLacks(d.command.Type, seen); n > 0 {
-		d.lacks = "/command/" + bare(commandNames[n-1])
+		d.lack("/command/" + bare(commandNames[n-1]))
 	}
 	return nil
 }

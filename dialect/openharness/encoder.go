@@ -457,6 +457,9 @@ func (e *Encoder) envelope(ev *agentevents.Event) {
 }
 
 func (e *Encoder) appendTime(dst []byte, t time.Time) []byte {
+	if t.IsZero() {
+		e.lose(dialect.Made, "/timestamp", "the first moment of the year 1")
+	}
 	if t.Nanosecond()%1e6 == 0 {
 		return jsonwire.AppendInt(dst, t.UnixMilli())
 	}

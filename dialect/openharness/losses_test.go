@@ -193,3 +193,31 @@ func TestKeptMembers(t *testing.T) {
 		require.ElementsMatch(t, c.lost, lost, c.extra)
 	}
 }
+
+// A line without a time gets one, which is listed; one that is written as it was
+// read does not.
+func TestMissingTimestamp(t *testing.T) {
+	const line = `{"type":"agent:text","nodeId":"n","runId":"x","content":"c"}`
+	made := []dialect.Loss{{Kind: agentevents.KindTextCompleted, Pointer: "/timestamp", What: dialect.Made, Detail: "the first moment of the year 1", Count: 1}}
+	out, losses := encode(t, decodeLines(t, Options{}, line)...)
+	require.Contains(t, out, `"timestamp":-62135596800000,`)
+	require.Equal(t, made, find(losses, agentevents.KindTextCompleted, "/timestamp"))
+	out, losses = encode(t, read(t, agentevents.ReaderOptions{Verbatim: true}, line)...)
+	require.Equal(t, line+"\n", out)
+	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/timestamp"))
+}
+
+// A strict decoder names the first fault.
+func TestFirstFault(t *testing.T) {
+	for _, c := range []struct{ usage, pointer string }{
+		{`{}`, "/usage/inputTokens"},
+		{`{"inputTokens":-1,"outputTokens":-2}`, "/usage/inputTokens"},
+		{`{"inputTokens":1,"outputTokens":-2}`, "/usage/outputTokens"},
+		{`{},"modelUsage":{"m":{}}`, "/usage/inputTokens"},
+	} {
+		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(of("agent:complete", `,"result":"r","durationMs":1,"numTurns":1,"usage":`+c.usage)))
+		var rule *agentevents.InvariantError
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, c.pointer, rule.Pointer, c.usage)
+	}
+}

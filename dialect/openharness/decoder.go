@@ -91,7 +91,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 			return dst, err
 		}
 	}
-	if v == vFlowComplete && d.seen.has(mStatus) && d.texts[mStatus] != statusComplete && d.texts[mStatus] != statusFailed {
+	if status := d.text(mStatus); v == vFlowComplete && status != statusComplete && status != statusFailed {
 		// How the flow ended is not known, so the run is not said to have ended.
 		if v, err = d.read(text, true); err != nil {
 			return dst, err
@@ -284,6 +284,7 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 	}
 	var (
 		known set // 0: the type is not known yet
+		had   set // the members of memberNames so far, also those that are kept
 		last  int
 	)
 	v = vUnknown
@@ -296,9 +297,10 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 			break
 		}
 		if m > 0 {
-			if d.seen.has(m) {
+			if had.has(m) {
 				return 0, s.Duplicate(name)
 			}
+			had |= 1 << m
 			d.after[last], last = uint8(m-1), m
 		}
 		if known == 0 {
@@ -312,7 +314,7 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 				known = base | variants[v].members
 			}
 		}
-		if m == 0 || !known.has(m) || v == vUnknown && node.has(m) && s.Kind() != '"' {
+		if m == 0 || !known.has(m) || v == vUnknown && foreign(*s, m) {
 			if err := d.keep(s, "", name, v == vUnknown); err != nil {
 				return 0, err
 			}
@@ -334,6 +336,20 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 		d.time = time.Time{} // nothing that could be made up; the document's fixtures have none
 	}
 	return v, nil
+}
+
+// foreign reports whether the value of the member m of the envelope, which s is
+// in front of, is none of the document's: an unknown type may mean another thing
+// by the name.
+func foreign(s jsonwire.Scanner, m int) bool {
+	switch m {
+	case mNodeID, mRunID:
+		return s.Kind() != '"'
+	case mTimestamp:
+		_, err := readTime(&s)
+		return err != nil
+	}
+	return false
 }
 
 // findType returns the type of the line that s reads, which is in front of a

@@ -878,7 +878,11 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	} else {
 		e.drop("/nodeRunId", ev.NodeRunID != "")
 	}
-	dst = e.appendTime(append(dst, `,"timestamp":`...), ev.Time)
+	if jsonwire.HasMember(raw, memberName(mTimestamp)) { // which is no time of the document's
+		e.drop("/timestamp", !ev.Time.IsZero())
+	} else {
+		dst = e.appendTime(append(dst, `,"timestamp":`...), ev.Time)
+	}
 	e.envelope(ev)
 	e.drop("/agentId", ev.AgentID != "")
 	e.drop("/"+string(Name), strings.HasPrefix(e.kept, "{"))

@@ -221,3 +221,42 @@ func TestFirstFault(t *testing.T) {
 		require.Equal(t, c.pointer, rule.Pointer, c.usage)
 	}
 }
+
+// How a flow ended that does not say it is not known: the line comes back as it
+// was.
+func TestFlowWithoutStatus(t *testing.T) {
+	line := at("flow:complete", `,"flowName":"f"`)
+	events := decodeLines(t, Options{}, line)
+	require.Equal(t, &agentevents.Unknown{Type: "flow:complete", Raw: `{"flowName":"f"}`}, events[0].Payload)
+	out, losses := encode(t, events...)
+	require.Equal(t, line+"\n", out)
+	require.Empty(t, find(losses, "flow:complete", "/payload"))
+	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(line))
+	require.ErrorContains(t, err, "/status")
+}
+
+// What an unknown type means by the names of the envelope is not known either.
+func TestForeignTimestamps(t *testing.T) {
+	for _, value := range []string{`"2026-01-01T00:00:00Z"`, `null`, `{"a":1}`, `1e400`, `253402300800000`} {
+		line := `{"type":"later","timestamp":` + value + `}`
+		for _, strict := range []bool{false, true} {
+			events := decodeLines(t, Options{Strict: strict}, line)
+			require.Equal(t, &agentevents.Unknown{Type: "later", Raw: agentevents.JSON(`{"timestamp":` + value + `}`)}, events[0].Payload)
+			require.Zero(t, events[0].Time)
+			out, losses := encode(t, events...)
+			require.Equal(t, line+"\n", out)
+			require.Empty(t, find(losses, "later", "/timestamp"))
+		}
+	}
+	out, losses := encode(t, in("r", "", 0, &agentevents.Unknown{Type: "later", Raw: `{"timestamp":null}`}))
+	require.Equal(t, `{"type":"later","timestamp":null}`+"\n", out)
+	require.Equal(t, []dialect.Loss{{Kind: "later", Pointer: "/timestamp", What: dialect.Dropped, Count: 1}}, find(losses, "later", "/timestamp"))
+	_, err := NewEncoder().Append(nil, in("r", "", 0, &agentevents.Unknown{Type: "later", Raw: `{"timestamp":1}`}))
+	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	for _, line := range []string{
+		`{"type":"later","timestamp":null,"timestamp":1}`, `{"type":"later","nodeId":1,"nodeId":"n"}`, `{"type":"later","timestamp":tru}`, `{"type":"later","timestamp":"x`,
+	} {
+		_, err := NewDecoder(Options{}).Decode(nil, []byte(line))
+		require.Error(t, err, line)
+	}
+}

@@ -174,7 +174,7 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 			break
 		}
 		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
-			e.called(call)
+			e.called(call, ev, p)
 			e.calls.Remove(ev.RunID, agentOf(ev), p.CallID)
 		}
 	}
@@ -208,6 +208,11 @@ func (e *Encoder) block(ev *agentevents.Event, v int, run string) {
 
 // execution is the execution of a node that the event's line names.
 func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
+
+// nodeOf is the node that the event's line names.
+func nodeOf(ev *agentevents.Event) string {
+	return cmp.Or(ev.NodeID, ev.AgentID, ev.NodeRunID, ev.RunID)
+}
 
 // agentOf says who the agent of an event is.
 func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
@@ -411,12 +416,10 @@ func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) [
 }
 
 func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
-	id := ev.NodeID
-	if id == "" {
-		id = cmp.Or(ev.AgentID, ev.NodeRunID, ev.RunID)
+	if ev.NodeID == "" {
 		e.lose(dialect.Made, "/nodeId", "")
 	}
-	return text(dst, `,"nodeId":`, id)
+	return text(dst, `,"nodeId":`, nodeOf(ev))
 }
 
 // envelope counts the members that no line has.
@@ -519,8 +522,9 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	return dst, err
 }
 
-// called counts what the line of a call's return does not say of the call.
-func (e *Encoder) called(ev *agentevents.Event) {
+// called counts what the line of a call's return, the event ret, does not say of
+// the call.
+func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolReturned) {
 	p := ev.Payload.(*agentevents.ToolCalled)
 	e.pend.Reset()
 	e.kept = string(ev.Extra(string(Name)))
@@ -528,7 +532,10 @@ func (e *Encoder) called(ev *agentevents.Event) {
 	e.envelope(ev)
 	e.drop("/"+string(Name), e.kept != "" && e.kept[0] == '{')
 	e.drop("/agentId", ev.AgentID != "")
+	e.drop("/nodeId", ev.NodeID != "" && ev.NodeID != nodeOf(ret))
+	e.drop("/nodeRunId", ev.NodeRunID != "" && ev.NodeRunID != execution(ret))
 	e.drop("/payload/callId", p.CallID != "")
+	e.drop("/payload/toolId", p.ToolID != "" && p.ToolID != returned.ToolID)
 	e.drop("/payload/attempt", p.Attempt.OK)
 	e.drop("/payload/retryOf", p.RetryOf != "")
 	e.drop("/payload/argsHash", p.ArgsHash != "")
@@ -545,7 +552,12 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	if !p.OneEvent {
 		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
 			c := call.Payload.(*agentevents.ToolCalled)
-			arguments, summary = c.Arguments, c.ArgumentsSummary
+			// The call says it; the return's is what the call lacks.
+			arguments, summary = cmp.Or(c.Arguments, arguments), cmp.Or(c.ArgumentsSummary, summary)
+			e.drop("/payload/arguments", p.Arguments != "" && p.Arguments != arguments)
+			if p.ArgumentsSummary != summary { // otherwise value lists it
+				e.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
+			}
 			if d := ev.Time.Sub(call.Time); !duration.OK && d >= 0 {
 				duration = agentevents.Some(d)
 				e.lose(dialect.Made, "/payload/durationMs", "measured from the call")
@@ -611,6 +623,12 @@ func (e *Encoder) errorInfo(pointer string, info *agentevents.ErrorInfo, code bo
 func (e *Encoder) failed(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) ([]byte, error) {
 	e.lose(dialect.Altered, "", "written as agent:error: agent:complete is for success")
 	info := p.Error.V
+	if info.Code == "" && p.Outcome == "" {
+		e.lose(dialect.Made, "/payload/errorType", "")
+	}
+	if info.Message == "" && p.Result == "" {
+		e.lose(dialect.Made, "/payload/message", "")
+	}
 	dst = text(dst, `,"errorType":`, cmp.Or(info.Code, string(p.Outcome), string(agentevents.ToolError)))
 	dst = text(dst, `,"message":`, cmp.Or(info.Message, p.Result))
 	dst, err := e.json(dst, `,"details":`, ev, info.Details, "/payload/error/details")

@@ -260,3 +260,47 @@ func TestForeignTimestamps(t *testing.T) {
 		require.Error(t, err, line)
 	}
 }
+
+// What a call and its return say differently is on the line once.
+func TestJoinedCallsThatDiffer(t *testing.T) {
+	node := func(id string, ev agentevents.Event) agentevents.Event {
+		ev.NodeID, ev.NodeRunID = id, id+"-1"
+		return ev
+	}
+	call := &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: `{"a":1}`}
+	ret := &agentevents.ToolReturned{CallID: "c", ToolID: "Write", Arguments: `{"a":2}`, ArgumentsSummary: "two", Status: agentevents.ToolOK}
+	line, losses := encode(t, node("n", in("r", "a", 0, call)), node("m", in("r", "a", 0, ret)))
+	require.Contains(t, line, `"nodeId":"m","runId":"m-1",`)
+	require.Contains(t, line, `"toolName":"Write","toolInput":{"a":1}`)
+	for _, pointer := range []string{"/nodeId", "/nodeRunId", "/payload/toolId"} {
+		require.Equal(t, []dialect.Loss{{Kind: agentevents.KindToolCalled, Pointer: pointer, What: dialect.Dropped, Count: 1}}, find(losses, agentevents.KindToolCalled, pointer))
+	}
+	for _, pointer := range []string{"/payload/arguments", "/payload/argumentsSummary"} {
+		require.Equal(t, []dialect.Loss{{Kind: agentevents.KindToolReturned, Pointer: pointer, What: dialect.Dropped, Count: 1}}, find(losses, agentevents.KindToolReturned, pointer))
+	}
+
+	// The same node and tool, and what the call does not say.
+	call, ret = &agentevents.ToolCalled{CallID: "c", ToolID: "Read"}, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Arguments: `{"a":2}`, Status: agentevents.ToolOK}
+	line, losses = encode(t, node("n", in("r", "a", 0, call)), node("n", in("r", "a", 0, ret)))
+	require.Contains(t, line, `"toolName":"Read","toolInput":{"a":2}`)
+	for _, pointer := range []string{"/nodeId", "/nodeRunId", "/payload/toolId"} {
+		require.Empty(t, find(losses, agentevents.KindToolCalled, pointer))
+	}
+	require.Empty(t, find(losses, agentevents.KindToolReturned, "/payload/arguments"))
+}
+
+// agent:error has a type and a message.
+func TestMadeUpErrors(t *testing.T) {
+	made := func(end agentevents.AgentEnded) (pointers []string) {
+		_, losses := encode(t, in("r", "a", 0, &end))
+		for _, l := range losses {
+			if l.What == dialect.Made && strings.HasPrefix(l.Pointer, "/payload/") {
+				pointers = append(pointers, l.Pointer)
+			}
+		}
+		return pointers
+	}
+	require.Equal(t, []string{"/payload/errorType", "/payload/message"}, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Details: `1`})}))
+	require.Equal(t, []string{"/payload/message"}, made(agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}))
+	require.Empty(t, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
+}

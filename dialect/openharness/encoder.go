@@ -25,6 +25,9 @@ import (
 type Encoder struct {
 	losses  dialect.Losses
 	counted [3]*dialect.Loss // that most events have
+	run     string           // that a reader takes lines to be of, but the first of a flow
+	over    bool             // it has ended
+	begun   bool             // there is a line
 	pend    dialect.Pending  // losses of the event at hand
 	kept    string           // the members that the decoder kept of its line
 
@@ -74,7 +77,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.pend.Count(&e.losses, &ev, verbatim)
 	e.block(&ev, v, on)
 	if v != vCalled {
-		e.everywhere(&ev)
+		if !verbatim { // what was read of the line is read of it again
+			e.everywhere(&ev)
+		}
+		e.runs(&ev, v, verbatim)
 	}
 	e.remember(&ev)
 	return dst, nil
@@ -117,6 +123,9 @@ func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
 // everywhere counts what no line says of its event.
 func (e *Encoder) everywhere(ev *agentevents.Event) {
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.CallID != "" {
+		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "")
+	}
 	if ev.ID != "" {
 		e.every(ev, 0, "/id", "events have none")
 	}
@@ -126,6 +135,28 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 	if ev.Sequence != 0 {
 		e.every(ev, 2, "/sequence", "the order is that of the lines")
 	}
+}
+
+// runs counts an event of another run than a reader takes it to be of: only
+// flow:start begins one. A log that was read has runs of flows that never ended.
+func (e *Encoder) runs(ev *agentevents.Event, v int, verbatim bool) {
+	switch {
+	case v == vFlowStart || !e.begun:
+		if e.begun && !e.over && !verbatim && ev.RunID != e.run {
+			e.mixed(ev)
+		}
+		e.run, e.over, e.begun = strings.Clone(ev.RunID), false, true // and not its line
+	case ev.RunID != e.run:
+		e.mixed(ev)
+		return
+	}
+	if v == vFlowComplete || v == vFlowAborted {
+		e.over = true
+	}
+}
+
+func (e *Encoder) mixed(ev *agentevents.Event) {
+	e.losses.Every(ev, dialect.Altered, "/runId", "runs are mixed: readers take them for one")
 }
 
 // every drops a member of any kind of event, the nth of such.
@@ -591,7 +622,6 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	case p.Status != agentevents.ToolOK && p.Status != agentevents.ToolError:
 		e.lose(dialect.Altered, "/payload/status", "written as an error")
 	}
-	e.drop("/payload/callId", p.CallID != "")
 	return dst, nil
 }
 

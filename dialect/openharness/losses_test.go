@@ -304,3 +304,37 @@ func TestMadeUpErrors(t *testing.T) {
 	require.Equal(t, []string{"/payload/message"}, made(agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}))
 	require.Empty(t, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
 }
+
+// Runs that are mixed are one for readers, which is more than that a line does
+// not say its run.
+func TestMixedRuns(t *testing.T) {
+	mixed := func(events ...agentevents.Event) int {
+		_, losses := encode(t, events...)
+		for _, l := range find(losses, "", "/runId") {
+			if l.What == dialect.Altered {
+				require.Equal(t, "runs are mixed: readers take them for one", l.Detail)
+				return l.Count
+			}
+		}
+		return 0
+	}
+	start := func(run string) agentevents.Event { return in(run, "", 0, &agentevents.RunStarted{Name: "f"}) }
+	node := func(run string) agentevents.Event { return in(run, "a", 0, &agentevents.NodeStarted{}) }
+	end := func(run string) agentevents.Event { return in(run, "", 0, &agentevents.RunCompleted{}) }
+	require.Zero(t, mixed(start("r1"), node("r1"), end("r1"), node("r1")))
+	require.Zero(t, mixed(start("r1"), end("r1"), start("r2"), node("r2"), end("r2")))
+	require.Zero(t, mixed(node("r1"), start("r1")))
+	require.Equal(t, 2, mixed(start("r1"), start("r2"), node("r1"), node("r2")), "r1 has not ended, and one of its events is taken for r2's")
+	require.Equal(t, 2, mixed(start("r1"), node("r2"), node("r1"), node("r2")))
+	require.Equal(t, 1, mixed(start("r1"), end("r1"), node("r2")), "no flow:start")
+
+	// Read lines are as they were, unless logs are mixed.
+	log := []string{at("flow:start", `,"flowName":"f"`), of("node:start", ``), of("agent:tool", `,"toolName":"x"`), of("agent:text:delta", `,"content":"x"`), at("flow:start", `,"flowName":"f"`), of("node:start", ``)}
+	verbatim := func(lines ...string) []agentevents.Event {
+		return read(t, agentevents.ReaderOptions{Verbatim: true, Decoder: NewDecoder(Options{})}, strings.Join(lines, "\n"))
+	}
+	_, losses := encode(t, verbatim(log...)...)
+	require.Empty(t, losses)
+	one, other := verbatim(log[:2]...), verbatim(strings.Replace(log[0], `"f"`, `"g"`, 1), log[1])
+	require.Equal(t, 1, mixed(one[0], other[0], one[1], other[1]))
+}

@@ -21,7 +21,9 @@ import (
 // A tool call is written when it returns. Node and agent events without a node
 // or an execution of it get the agent's id for both, or else the run's. An
 // agent that ended with an error or was aborted is written as agent:error:
-// agent:complete is for success.
+// agent:complete is for success. Numbers that [RuleRange] does not allow are
+// refused, unless they were read like that; words that the document does not
+// list are written: later versions may list them.
 type Encoder struct {
 	losses  dialect.Losses
 	counted [3]*dialect.Loss // that most events have
@@ -31,10 +33,10 @@ type Encoder struct {
 	pend    dialect.Pending  // losses of the event at hand
 	kept    string           // the members that the decoder kept of its line
 
-	calls  dialect.Calls        // open ones
-	flows  map[string]string    // names of runs
-	starts starts               // of agents
-	blocks blocks               // as a reader of the lines sees them
+	calls  dialect.Calls     // open ones
+	flows  map[string]string // names of runs
+	starts starts            // of agents
+	blocks blocks            // as a reader of the lines sees them
 
 	check   Decoder // of origin lines
 	scratch []byte
@@ -73,6 +75,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			verbatim, on = true, ev.NodeRunID // which the line may lack
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
+	}
+	if pointer, detail := outOfRange(ev.Payload, v); pointer != "" && !verbatim {
+		return dst[:mark], e.refuse(&ev, RuleRange, pointer, detail)
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
 	e.block(&ev, v, on)
@@ -412,6 +417,57 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 func (e *Encoder) refuse(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) error {
 	return &agentevents.InvariantError{Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
 		Pointer: pointer, Detail: detail}
+}
+
+// outOfRange returns where the line of variant v says a number that the document
+// does not allow, and why.
+func outOfRange(payload agentevents.Payload, v int) (pointer, detail string) {
+	const below = "is below 0"
+	switch p := payload.(type) {
+	case *agentevents.AgentReasoningDelta:
+		if p.TokenCount.OK && p.TokenCount.V < 0 {
+			return "/payload/tokenCount", below
+		}
+	case *agentevents.AgentReasoned:
+		if p.TokenCount.OK && p.TokenCount.V < 0 {
+			return "/payload/tokenCount", below
+		}
+	case *agentevents.ToolReturned:
+		if p.Duration.OK && p.Duration.V < 0 {
+			return "/payload/durationMs", below
+		}
+	case *agentevents.LoopIterated:
+		if p.Iteration < 1 {
+			return "/payload/iteration", "is below 1"
+		}
+	case *agentevents.AgentEnded:
+		if v != vComplete {
+			return "", "" // the line has none of them
+		}
+		switch u := &p.Usage.V; {
+		case p.Duration.OK && p.Duration.V < 0:
+			return "/payload/durationMs", below
+		case p.NumTurns.OK && p.NumTurns.V < 0:
+			return "/payload/numTurns", below
+		case p.TotalCostUSD.OK && p.TotalCostUSD.V < 0:
+			return "/payload/totalCostUsd", below
+		case !p.Usage.OK:
+		case u.InputTokens < 0:
+			return "/payload/usage/inputTokens", below
+		case u.OutputTokens < 0:
+			return "/payload/usage/outputTokens", below
+		case u.CacheCreationInputTokens.OK && u.CacheCreationInputTokens.V < 0:
+			return "/payload/usage/cacheCreationInputTokens", below
+		case u.CacheReadInputTokens.OK && u.CacheReadInputTokens.V < 0:
+			return "/payload/usage/cacheReadInputTokens", below
+		}
+		for m, u := range p.ModelUsage {
+			if u.InputTokens < 0 || u.OutputTokens < 0 {
+				return "/payload/modelUsage/" + jsonwire.Token(m), "a count " + below
+			}
+		}
+	}
+	return "", ""
 }
 
 // head appends the envelope after the line's start, and counts what of the

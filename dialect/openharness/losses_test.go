@@ -338,3 +338,42 @@ func TestMixedRuns(t *testing.T) {
 	one, other := verbatim(log[:2]...), verbatim(strings.Replace(log[0], `"f"`, `"g"`, 1), log[1])
 	require.Equal(t, 1, mixed(one[0], other[0], one[1], other[1]))
 }
+
+// The encoder does not write numbers that a strict decoder refuses, unless they
+// were read.
+func TestOutOfRange(t *testing.T) {
+	tokens, cost, duration := agentevents.Some(int64(-1)), agentevents.Some(-1.0), agentevents.Some(-time.Millisecond)
+	for _, c := range []struct {
+		payload agentevents.Payload
+		pointer string
+	}{
+		{&agentevents.LoopIterated{}, "/payload/iteration"},
+		{&agentevents.AgentReasoned{TokenCount: tokens}, "/payload/tokenCount"},
+		{&agentevents.AgentReasoningDelta{TokenCount: tokens}, "/payload/tokenCount"},
+		{&agentevents.ToolReturned{OneEvent: true, Status: agentevents.ToolOK, Duration: duration}, "/payload/durationMs"},
+		{&agentevents.AgentEnded{Duration: duration}, "/payload/durationMs"},
+		{&agentevents.AgentEnded{NumTurns: agentevents.Some(-1)}, "/payload/numTurns"},
+		{&agentevents.AgentEnded{TotalCostUSD: cost}, "/payload/totalCostUsd"},
+		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{InputTokens: -1})}, "/payload/usage/inputTokens"},
+		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{OutputTokens: -1})}, "/payload/usage/outputTokens"},
+		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{CacheCreationInputTokens: tokens})}, "/payload/usage/cacheCreationInputTokens"},
+		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{CacheReadInputTokens: tokens})}, "/payload/usage/cacheReadInputTokens"},
+		{&agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{"a/b": {OutputTokens: -1}}}, "/payload/modelUsage/a~1b"},
+	} {
+		e := NewEncoder()
+		out, err := e.Append([]byte("x"), in("r", "a", 0, c.payload))
+		var rule *agentevents.InvariantError
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, RuleRange, rule.Rule)
+		require.Equal(t, c.pointer, rule.Pointer)
+		require.Equal(t, "x", string(out))
+		require.Empty(t, e.Losses())
+	}
+	// The line of an agent that did not succeed has none of them.
+	_, err := NewEncoder().Append(nil, in("r", "a", 0, &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Duration: duration}))
+	require.NoError(t, err)
+	for _, line := range []string{at("loop:iterate", `,"iteration":0`), at("loop:iterate", ``), of("agent:tool", `,"toolName":"x","durationMs":-1`)} {
+		out, _ := encode(t, read(t, agentevents.ReaderOptions{Verbatim: true}, line)...)
+		require.Equal(t, line+"\n", out)
+	}
+}

@@ -1,6 +1,7 @@
 package openharness
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -518,6 +519,10 @@ func FuzzDecode(f *testing.F) {
 			_, err = events[0].AppendJSON(nil)
 			require.NoError(t, err)
 			text, err := NewEncoder().Append(nil, events[0])
+			var rule *agentevents.InvariantError
+			if !strict && errors.As(err, &rule) && rule.Rule == RuleRange {
+				continue // it is not strict either
+			}
 			require.NoError(t, err)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
 			require.NoError(t, err, "%s", text)

@@ -377,3 +377,40 @@ func TestOutOfRange(t *testing.T) {
 		require.Equal(t, line+"\n", out)
 	}
 }
+
+// Words that the document does not list come back as they were while the status
+// is the same, and the flags of the run agree with it.
+func TestSnapshotWords(t *testing.T) {
+	for word, want := range map[string]agentevents.RunStatus{
+		"completed": agentevents.RunStatusCompleted, "failed": agentevents.RunStatusFailed, "waiting": agentevents.RunStatusWaiting,
+		"pending": agentevents.RunStatusPending, "cancelled": agentevents.RunStatusCancelled, "cancelling": agentevents.RunStatusCancelling,
+		"": "", "stopped": "stopped", "idle": agentevents.RunStatusPending, "complete": agentevents.RunStatusCompleted,
+		"aborted": agentevents.RunStatusCancelled, "paused": agentevents.RunStatusPaused, "running": agentevents.RunStatusRunning,
+	} {
+		s, err := ParseSnapshot([]byte(`{"status":"` + word + `","nodeStatus":{"a":"suspended","b":"later"}}`))
+		require.NoError(t, err)
+		require.Equal(t, want, s.Run.Status)
+		require.Equal(t, want.Terminal(), s.Run.TerminalKind != "", word)
+		out, err := s.AppendJSON(nil)
+		require.NoError(t, err)
+		require.Contains(t, string(out), `{"status":"`+word+`",`)
+		require.Contains(t, string(out), `"nodeStatus":{"a":"suspended","b":"later"}`)
+
+		s.Run.RunID = run
+		f, err := agentevents.ResumeFold(s.Run, agentevents.FoldOptions{})
+		require.NoError(t, err)
+		switch want {
+		case "", "stopped", agentevents.RunStatusWaiting: // there is no question that it would wait for
+			require.Equal(t, agentevents.RunStatusRunning, f.Snapshot().Status)
+		default:
+			require.Equal(t, want, f.Snapshot().Status, word)
+		}
+
+		s.Run.Status = agentevents.RunStatusRunning
+		s.Run.NodeStatus["a"] = agentevents.NodeRunning
+		out, err = s.AppendJSON(nil)
+		require.NoError(t, err)
+		require.Contains(t, string(out), `"status":"running",`)
+		require.Contains(t, string(out), `"a":"running"`)
+	}
+}

@@ -28,7 +28,9 @@ import (
 //	run status   idle → pending; aborted → cancelled; complete → failed if a
 //	             node failed, else completed
 //
-// Words that the document does not list are kept as they are.
+// When a text that was parsed has other words, they are read as they are, and
+// written back as long as the run or the node has that status. The run is taken
+// for what the library means by the word: one that is completed is over.
 type Snapshot struct {
 	// Run is the run. One that was parsed is complete for [agentevents.ResumeFold]:
 	// its maps are not nil and its flags agree with its status. Its RunID is
@@ -36,7 +38,11 @@ type Snapshot struct {
 	// event ids of its inbox are made up; see [agentevents.CommandConsumed].
 	Run *agentevents.RunSnapshot
 
-	rest     []byte // members that the document does not have, each after a comma
+	parsed   bool
+	word     string                // the status that was parsed
+	was      agentevents.RunStatus // and what it became
+	onHold   map[string]bool       // nodes that were parsed as suspended
+	rest     []byte                // members that the document does not have, each after a comma
 	commands map[string]command
 }
 
@@ -153,6 +159,15 @@ func parseSnapshot(text string) (*Snapshot, error) {
 		return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
 	}
 	setStatus(run, word)
+	out.parsed, out.word, out.was = true, word, run.Status
+	for id, st := range run.NodeStatus {
+		if st == agentevents.NodeOnHold {
+			if out.onHold == nil {
+				out.onHold = map[string]bool{}
+			}
+			out.onHold[id] = true
+		}
+	}
 	return out, nil
 }
 
@@ -169,15 +184,15 @@ func setStatus(run *agentevents.RunSnapshot, word string) {
 	}
 	run.Begun, run.Opened = true, true
 	switch word {
-	case "idle":
+	case "idle", string(agentevents.RunStatusPending):
 		run.Status = agentevents.RunStatusPending
 		run.Begun, run.Opened = false, false
-	case "running":
-		run.Status = agentevents.RunStatusRunning
-	case "paused":
-		run.Status, run.Paused = agentevents.RunStatusPaused, true
-	case "aborted":
+	case "aborted", string(agentevents.RunStatusCancelled):
 		run.Status, run.TerminalKind = agentevents.RunStatusCancelled, agentevents.KindRunCancelled
+	case string(agentevents.RunStatusCompleted):
+		run.Status, run.TerminalKind = agentevents.RunStatusCompleted, agentevents.KindRunCompleted
+	case string(agentevents.RunStatusFailed):
+		run.Status, run.TerminalKind = agentevents.RunStatusFailed, agentevents.KindRunFailed
 	case statusComplete:
 		run.Status, run.TerminalKind = agentevents.RunStatusCompleted, agentevents.KindRunCompleted
 		if failed {
@@ -185,6 +200,8 @@ func setStatus(run *agentevents.RunSnapshot, word string) {
 		}
 	default:
 		run.Status = agentevents.RunStatus(word)
+		run.Paused = run.Status == agentevents.RunStatusPaused
+		run.Cancelling = run.Status == agentevents.RunStatusCancelling
 	}
 }
 
@@ -267,7 +284,11 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	if run.RunID != "" {
 		dst = append(text(dst, `"runId":`, run.RunID), ',')
 	}
-	dst = text(dst, `"status":`, status(run.Status))
+	word := o.word
+	if !o.parsed || run.Status != o.was {
+		word = status(run.Status)
+	}
+	dst = text(dst, `"status":`, word)
 	dst, err := appendJSONMap(append(dst, `,"outputs":`...), run.Outputs, "outputs")
 	if err != nil {
 		return dst[:mark], err
@@ -275,16 +296,16 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	if dst, err = appendJSONMap(append(dst, `,"state":`...), run.State, "state"); err != nil {
 		return dst[:mark], err
 	}
-	dst = appendMap(append(dst, `,"nodeStatus":`...), run.NodeStatus, func(dst []byte, st agentevents.NodeStatus) []byte {
-		if st == agentevents.NodeOnHold {
+	dst = appendMap(append(dst, `,"nodeStatus":`...), run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
+		if st == agentevents.NodeOnHold && !o.onHold[id] {
 			st = agentevents.NodeRunning
 		}
 		return jsonwire.AppendString(dst, string(st))
 	})
-	dst = appendMap(append(dst, `,"edgeStatus":`...), run.EdgeStatus, func(dst []byte, st agentevents.EdgeStatus) []byte {
+	dst = appendMap(append(dst, `,"edgeStatus":`...), run.EdgeStatus, func(dst []byte, _ string, st agentevents.EdgeStatus) []byte {
 		return jsonwire.AppendString(dst, string(st))
 	})
-	dst = appendMap(append(dst, `,"loopCounters":`...), run.LoopCounters, func(dst []byte, n int) []byte {
+	dst = appendMap(append(dst, `,"loopCounters":`...), run.LoopCounters, func(dst []byte, _ string, n int) []byte {
 		return jsonwire.AppendInt(dst, int64(n))
 	})
 	dst = append(dst, `,"inbox":[`...)
@@ -299,7 +320,9 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 			dst = append(appendCommand(dst, &item.Command), '}')
 		}
 	}
-	dst = appendMap(append(dst, `],"agentSessions":`...), run.AgentSessions, jsonwire.AppendString)
+	dst = appendMap(append(dst, `],"agentSessions":`...), run.AgentSessions, func(dst []byte, _, session string) []byte {
+		return jsonwire.AppendString(dst, session)
+	})
 	return append(append(dst, o.rest...), '}'), nil
 }
 
@@ -324,19 +347,19 @@ func status(st agentevents.RunStatus) string {
 	return string(st) // running, paused, and words of others
 }
 
-func appendMap[V any](dst []byte, m map[string]V, value func([]byte, V) []byte) []byte {
+func appendMap[V any](dst []byte, m map[string]V, value func(dst []byte, key string, v V) []byte) []byte {
 	dst = append(dst, '{')
 	for i, key := range slices.Sorted(maps.Keys(m)) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = value(append(jsonwire.AppendString(dst, key), ':'), m[key])
+		dst = value(append(jsonwire.AppendString(dst, key), ':'), key, m[key])
 	}
 	return append(dst, '}')
 }
 
 func appendJSONMap(dst []byte, m map[string]agentevents.JSON, name string) (out []byte, err error) {
-	out = appendMap(dst, m, func(dst []byte, j agentevents.JSON) []byte {
+	out = appendMap(dst, m, func(dst []byte, _ string, j agentevents.JSON) []byte {
 		if j == "" {
 			j = "null"
 		}

@@ -315,7 +315,11 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 			}
 		}
 		if m == 0 || !known.has(m) || v == vUnknown && foreign(*s, m) {
-			if err := d.keep(s, "", name, v == vUnknown); err != nil {
+			key := name
+			if v != vUnknown && strings.HasPrefix(name, "/") {
+				key = "/" + jsonwire.Token(name)
+			}
+			if err := d.keep(s, name, key); err != nil {
 				return 0, err
 			}
 			continue
@@ -368,24 +372,24 @@ func findType(s jsonwire.Scanner, here bool) (string, error) {
 	return s.String()
 }
 
-// keep keeps a member that the vocabulary has no field for. in is the JSON
-// pointer of the object it is in. A member of the line itself goes by its name
-// (as a pointer where the name begins with a slash), one of an unknown type
-// always.
-func (d *Decoder) keep(s *jsonwire.Scanner, in, name string, plain bool) error {
+// keep keeps a member that the vocabulary has no field for, by that key. A member
+// of the line itself goes by its name (as a pointer where the name begins with a
+// slash), one of an unknown type always.
+func (d *Decoder) keep(s *jsonwire.Scanner, name, key string) error {
 	at := s.Offset()
 	raw, err := s.Raw()
 	if err != nil {
 		return err
 	}
-	key := name
-	if in != "" || !plain && strings.HasPrefix(name, "/") {
-		key = in + "/" + jsonwire.Token(name)
-	}
 	if !d.unknown.Add(key, raw) {
 		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
 	}
 	return nil
+}
+
+// keepIn is keep for a member of the object that the JSON pointer in points to.
+func (d *Decoder) keepIn(s *jsonwire.Scanner, in, name string) error {
+	return d.keep(s, name, in+"/"+jsonwire.Token(name))
 }
 
 // member reads the value of a member that the line's variant has.
@@ -498,7 +502,7 @@ func (d *Decoder) readUsage(s *jsonwire.Scanner, in string, u *agentevents.Usage
 			break
 		}
 		if n == 0 {
-			if err := d.keep(s, in, name, false); err != nil {
+			if err := d.keepIn(s, in, name); err != nil {
 				return err
 			}
 			continue
@@ -589,7 +593,7 @@ func (d *Decoder) readPatch(s *jsonwire.Scanner) error {
 		switch n {
 		case 0:
 			last = 0
-			err = d.keep(s, "/patch", name, false)
+			err = d.keepIn(s, "/patch", name)
 		case 1:
 			text, err = s.String()
 			d.patch.Op = agentevents.PatchOp(text)
@@ -612,7 +616,7 @@ func (d *Decoder) readPatch(s *jsonwire.Scanner) error {
 }
 
 func (d *Decoder) readCommand(s *jsonwire.Scanner) error {
-	seen, err := readCommand(s, &d.command, func(name string) error { return d.keep(s, "/command", name, false) })
+	seen, err := readCommand(s, &d.command, func(name string) error { return d.keepIn(s, "/command", name) })
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@
 //
 // Other types, such as the agent:paused of later versions, become
 // [agentevents.Unknown] with the members of the line that are not in the
-// envelope: nodeId, runId (if there is a nodeId) and timestamp are.
+// envelope: nodeId, runId (if there is a nodeId) and timestamp are. So does a
+// flow:complete whose status is neither complete nor failed: how the flow ended is
+// not known.
 //
 // # Deltas and whole blocks
 //
@@ -48,7 +50,9 @@
 // it by its JSON pointer: "/usage/tier", "/modelUsage/opus/costUSD",
 // "/patch/by", "/command/priority". A name that itself begins with a slash is
 // written as a pointer too ("/~1name"). The flowName of flow:complete is kept
-// there as well.
+// there as well. Without [agentevents.ReaderOptions].Verbatim, optional members
+// that are empty, such as a model of "", disappear, and the keys of modelUsage
+// come out in order.
 package openharness
 
 import "github.com/agentevents/agentevents/dialect"

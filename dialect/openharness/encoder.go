@@ -91,9 +91,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// says reports whether origin, a line of that run, says what text, a line of
+// says reports whether origin, a line of that run, says what written, a line of
 // variant v with its newline, says.
-func (e *Encoder) says(origin, run string, text []byte, v int) bool {
+func (e *Encoder) says(origin, run string, written []byte, v int) bool {
 	e.check = Decoder{o: Options{RunID: run}, run: run, after: e.check.after}
 	var err error
 	e.events, err = e.check.Decode(e.events[:0], []byte(origin))
@@ -104,7 +104,7 @@ func (e *Encoder) says(origin, run string, text []byte, v int) bool {
 	was, wasV, err := e.line(e.scratch[:0], &e.events[0])
 	e.scratch, e.kept = was, kept
 	e.pend.Cut(n)
-	return err == nil && wasV == v && bytes.Equal(was, text)
+	return err == nil && wasV == v && bytes.Equal(was, written)
 }
 
 // End counts the calls that did not return: the document has no line for them.
@@ -370,7 +370,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 	case *agentevents.NodeFailed:
 		v = vNodeError
 		dst = text(e.head(dst, `{"type":"node:error"`, ev, v), `,"error":`, p.Error.Message)
-		e.errorInfo("/payload/error", &p.Error, true)
+		e.errorInfo("/payload/error", &p.Error)
 	case *agentevents.NodeSkipped:
 		v = vNodeSkipped
 		dst = e.head(dst, `{"type":"node:skipped"`, ev, v)
@@ -667,7 +667,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	switch {
 	case p.Error.OK:
 		dst = text(dst, `,"error":`, p.Error.V.Message)
-		e.errorInfo("/payload/error", &p.Error.V, true)
+		e.errorInfo("/payload/error", &p.Error.V)
 	case p.Status != agentevents.ToolOK:
 		e.lose(dialect.Made, "/payload/error", "")
 		dst = text(dst, `,"error":`, string(p.Status))
@@ -695,8 +695,8 @@ func (e *Encoder) value(dst []byte, name string, ev *agentevents.Event, j agente
 }
 
 // errorInfo counts what a message alone does not say of an error.
-func (e *Encoder) errorInfo(pointer string, info *agentevents.ErrorInfo, code bool) {
-	if code && len(info.Code)|len(info.Details) != 0 {
+func (e *Encoder) errorInfo(pointer string, info *agentevents.ErrorInfo) {
+	if len(info.Code)|len(info.Details) != 0 {
 		e.drop(pointer+"/code", info.Code != "")
 		e.drop(pointer+"/details", info.Details != "")
 	}
@@ -718,7 +718,7 @@ func (e *Encoder) failed(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	dst = text(dst, `,"errorType":`, cmp.Or(info.Code, string(p.Outcome), string(agentevents.ToolError)))
 	dst = text(dst, `,"message":`, cmp.Or(info.Message, p.Result))
 	dst, err := e.json(dst, `,"details":`, ev, info.Details, "/payload/error/details")
-	e.errorInfo("/payload/error", &info, false)
+	e.drop("/payload/error/retryable", info.Retryable.OK)
 	e.drop("/payload/outcome", p.Outcome != "")
 	e.drop("/payload/result", p.Result != "" && info.Message != "")
 	e.drop("/payload/structuredOutput", p.StructuredOutput != "")

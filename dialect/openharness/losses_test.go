@@ -62,6 +62,7 @@ func TestStartsAreBounded(t *testing.T) {
 		}
 		require.Empty(t, e.starts.runs, "%T", end)
 		require.Zero(t, e.starts.n)
+		require.Empty(t, e.blocks.runs)
 	}
 	e := NewEncoder()
 	for i := range dialect.MaxCalls + 10 {
@@ -413,4 +414,16 @@ func TestSnapshotWords(t *testing.T) {
 		require.Contains(t, string(out), `"status":"running",`)
 		require.Contains(t, string(out), `"a":"running"`)
 	}
+}
+
+// A text has one hash however it is cut.
+func TestHash(t *testing.T) {
+	const text = "The quick brown fox"
+	want := hash(hashStart, text)
+	for i := range text {
+		for j := i; j <= len(text); j++ {
+			require.Equal(t, want, hash(hash(hash(hashStart, text[:i]), text[i:j]), text[j:]))
+		}
+	}
+	require.NotEqual(t, want, hash(hashStart, "The quick brown fxo"))
 }

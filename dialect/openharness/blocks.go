@@ -38,6 +38,9 @@ const (
 	thinkingBlock
 )
 
+// maxRuns bounds the node runs that wait to end: a log may end none.
+const maxRuns = 1 << 14
+
 // maxOpen bounds the blocks that wait to be closed: a log of deltas alone closes
 // none.
 const maxOpen = 16
@@ -70,6 +73,9 @@ func (b *blocks) of(run string) *runBlocks {
 	}
 	r := b.runs[run]
 	if r == nil {
+		if len(b.runs) >= maxRuns {
+			clear(b.runs)
+		}
 		run = strings.Clone(run) // and not its line
 		r = &runBlocks{run: run}
 		if b.runs == nil {

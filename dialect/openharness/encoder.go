@@ -183,7 +183,7 @@ func (e *Encoder) drop(pointer string, present bool) { e.pend.Drop(pointer, pres
 func (e *Encoder) remember(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		if e.flows == nil {
+		if e.flows == nil || len(e.flows) >= dialect.MaxCalls { // runs that end nowhere
 			e.flows = map[string]string{}
 		}
 		e.flows[strings.Clone(ev.RunID)] = strings.Clone(p.Name) // and not their line

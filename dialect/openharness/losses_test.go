@@ -416,6 +416,25 @@ func TestSnapshotWords(t *testing.T) {
 	}
 }
 
+// Nodes and runs that end nowhere are too many at last.
+func TestEndlessRunsAreBounded(t *testing.T) {
+	d, e := NewDecoder(Options{}), NewEncoder()
+	for i := range maxRuns + 10 {
+		id := strconv.Itoa(i)
+		events, err := d.Decode(nil, []byte(`{"type":"agent:text:delta","nodeId":"n","runId":"`+id+`","timestamp":1,"content":"x"}`))
+		require.NoError(t, err)
+		_, err = e.Append(nil, events[0])
+		require.NoError(t, err)
+	}
+	require.Len(t, d.blocks.runs, 10)
+	require.Len(t, e.blocks.runs, 10)
+	for i := range dialect.MaxCalls + 10 {
+		_, err := e.Append(nil, in("r"+strconv.Itoa(i), "", 0, &agentevents.RunStarted{Name: "f"}))
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, len(e.flows), dialect.MaxCalls)
+}
+
 // A text has one hash however it is cut.
 func TestHash(t *testing.T) {
 	const text = "The quick brown fox"
@@ -426,4 +445,27 @@ func TestHash(t *testing.T) {
 		}
 	}
 	require.NotEqual(t, want, hash(hashStart, "The quick brown fxo"))
+}
+
+// Whatever is kept, the line can be read, and what is read of it is written the
+// same again.
+func FuzzKept(f *testing.F) {
+	for _, extra := range []string{`{"/patch/op":3}`, `{"z":3,"/z":4}`, `{"/modelUsage/a~0b/x":{},"/usage/":1}`, `{"/~1z":3,"":4}`, `{"/command/type":3,"/command/x~1y":1}`, `{"flowName":[]}`, `3`} {
+		f.Add(extra)
+	}
+	f.Fuzz(func(t *testing.T, extra string) {
+		for _, g := range golden {
+			ev := g.event(t)
+			if ev.SetExtra(string(Name), agentevents.JSON(extra)) != nil {
+				return
+			}
+			line, err := NewEncoder().Append(nil, ev)
+			require.NoError(t, err)
+			events, err := NewDecoder(Options{RunID: run, Strict: true}).Decode(nil, line[:len(line)-1])
+			require.NoError(t, err, "%s", line)
+			again, err := NewEncoder().Append(nil, events[0])
+			require.NoError(t, err)
+			require.Equal(t, string(line), string(again))
+		}
+	})
 }

@@ -222,6 +222,9 @@ func (e *Encoder) everywhere(ev *agentevents.Event, run *runState, verbatim bool
 	if verbatim {
 		return // it is where it came from: readers derive the same
 	}
+	if _, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "the document has no call ids")
+	}
 	if ev.ID != "" {
 		e.every(ev, 0, "/id", noIDs)
 	}
@@ -523,7 +526,6 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 		l.Drop("/payload/error/details", p.Error.V.Details != "")
 		l.Drop("/payload/error/retryable", p.Error.V.Retryable.OK)
 	}
-	l.Add(dialect.Dropped, "/payload/callId", "the document has no call ids")
 	return dst
 }
 

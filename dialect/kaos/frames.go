@@ -26,6 +26,7 @@ type frame struct {
 	depth    int    // its open brackets
 	sequence int64  // of the latest document
 	known    bool   // it waits for its id line
+	bad      bool   // its data was: an id line is of nothing
 	id       string // of an id line that came before the data
 }
 
@@ -102,14 +103,17 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		return d.data(dst, value, len(text)-len(value))
 	case "event":
 		err := d.torn()
-		f.named, f.event, f.known = true, string(value), false
+		f.named, f.event, f.known, f.bad = true, string(value), false, false
 		return dst, err
 	case "id":
 		if !d.o.Strict || len(value) == 0 {
 			break
 		}
 		if !f.known {
-			f.id = string(value) // of the data to come
+			if !f.bad {
+				f.id = string(value) // of the data to come
+			}
+			f.bad = false
 			break
 		}
 		f.known = false
@@ -139,7 +143,7 @@ func (d *Decoder) torn() error {
 		return nil
 	}
 	size := len(f.data)
-	f.data, f.depth = nil, 0
+	f.data, f.depth, f.id, f.bad = nil, 0, "", true
 	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data is not a whole JSON document (%d bytes): %w", size, io.ErrUnexpectedEOF)}
 }
 
@@ -194,8 +198,10 @@ func begins(value []byte) bool {
 func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]agentevents.Event, error) {
 	f := &d.frame
 	out, err := d.document(dst, text)
-	f.named, f.known = false, false
-	if err == nil {
+	f.named, f.known, f.bad = false, false, err != nil
+	if err != nil {
+		f.id = ""
+	} else {
 		f.known = f.id == ""
 		if f.id != "" {
 			err = f.checkID(f.id)

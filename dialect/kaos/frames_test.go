@@ -221,3 +221,24 @@ func TestFrameLimit(t *testing.T) {
 	_, err = d.End(nil)
 	require.NoError(t, err)
 }
+
+// The id of a frame whose data is bad is not that of the next one.
+func TestIDsOfBadFrames(t *testing.T) {
+	good := strings.Replace(goldens[0].line, `"sequence":0`, `"sequence":1`, 1)
+	for _, bad := range []string{
+		strings.Replace(goldens[0].line, `"session_id":"s-1"`, `"session_id":""`, 1), // against a rule
+		strings.Replace(goldens[0].line, `"sequence":0`, `"sequence":x`, 1),
+		`{"timestamp":1001.25,"sequence":0,`,
+	} {
+		log := "event: span\ndata: " + bad + "\nid: 0\n\nevent: span\ndata: " + good + "\nid: 1\n\n"
+		errs, events := 0, 0
+		for _, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Strict: true})}).All() {
+			if err != nil {
+				errs++
+			} else {
+				events++
+			}
+		}
+		require.Equal(t, []int{1, 1}, []int{errs, events}, bad)
+	}
+}

@@ -78,12 +78,24 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.InvariantError {
 			}
 		}
 	}
-	if p, ok := ev.Payload.(*agentevents.ToolCalled); ok && !h.ToolAllowed(ev.AgentID, p.ToolID) {
+	if toolID, called := calledTool(ev.Payload); called && !h.ToolAllowed(ev.AgentID, toolID) {
 		return &agentevents.InvariantError{
-			Rule: RuleToolAllowed, Subject: `tool "` + p.ToolID + `"`, Detail: "it is not among the tools that the agent may use",
+			Rule: RuleToolAllowed, Subject: `tool "` + toolID + `"`, Detail: "it is not among the tools that the agent may use",
 		}
 	}
 	return nil
+}
+
+// calledTool returns the tool that an event says was called. A return that is
+// the whole call says so too, unless the call never began.
+func calledTool(p agentevents.Payload) (toolID string, called bool) {
+	switch p := p.(type) {
+	case *agentevents.ToolCalled:
+		return p.ToolID, true
+	case *agentevents.ToolReturned:
+		return p.ToolID, p.OneEvent && !refused(string(p.Status))
+	}
+	return "", false
 }
 
 // ToolAllowed reports whether an agent may use a tool: whether the allowlist

@@ -2386,6 +2386,8 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendMapOfNodeStatus(dst, v.NodeStatus)
 	dst = append(dst, `,"nodeRuns":`...)
 	dst = appendMapOfInt(dst, v.NodeRuns)
+	dst = append(dst, `,"suspended":`...)
+	dst = appendMapOfString(dst, v.Suspended)
 	dst = append(dst, `,"edgeStatus":`...)
 	dst = appendMapOfEdgeStatus(dst, v.EdgeStatus)
 	dst = append(dst, `,"loopCounters":`...)
@@ -3301,6 +3303,19 @@ func appendMapOfInt(dst []byte, v map[string]int) []byte {
 	return append(dst, '}')
 }
 
+func appendMapOfString(dst []byte, v map[string]string) []byte {
+	dst = append(dst, '{')
+	for i, key := range sortedKeys(make([]string, 0, 8), v) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonwire.AppendString(dst, key), ':')
+		elem := v[key]
+		dst = jsonwire.AppendString(dst, elem)
+	}
+	return append(dst, '}')
+}
+
 func appendMapOfEdgeStatus(dst []byte, v map[string]EdgeStatus) []byte {
 	dst = append(dst, '{')
 	for i, key := range sortedKeys(make([]string, 0, 8), v) {
@@ -3323,19 +3338,6 @@ func appendListOfInboxItem(dst []byte, v []InboxItem) []byte {
 		dst = v[i].appendJSON(dst)
 	}
 	return append(dst, ']')
-}
-
-func appendMapOfString(dst []byte, v map[string]string) []byte {
-	dst = append(dst, '{')
-	for i, key := range sortedKeys(make([]string, 0, 8), v) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(jsonwire.AppendString(dst, key), ':')
-		elem := v[key]
-		dst = jsonwire.AppendString(dst, elem)
-	}
-	return append(dst, '}')
 }
 
 func appendMapOfRefToAgentSnapshot(dst []byte, v map[string]*AgentSnapshot) []byte {

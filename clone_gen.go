@@ -135,6 +135,7 @@ func (w *RunSnapshot) deepen() {
 	w.State = cloneMapOfJSON(w.State)
 	w.NodeStatus = cloneMapOfNodeStatus(w.NodeStatus)
 	w.NodeRuns = cloneMapOfInt(w.NodeRuns)
+	w.Suspended = cloneMapOfString(w.Suspended)
 	w.EdgeStatus = cloneMapOfEdgeStatus(w.EdgeStatus)
 	w.LoopCounters = cloneMapOfInt(w.LoopCounters)
 	w.LastEdge = cloneText(w.LastEdge)
@@ -555,6 +556,18 @@ func cloneMapOfInt(v map[string]int) map[string]int {
 	return w
 }
 
+func cloneMapOfString(v map[string]string) map[string]string {
+	if v == nil {
+		return nil
+	}
+	w := make(map[string]string, len(v))
+	for key, elem := range v {
+		elem = cloneText(elem)
+		w[cloneText(key)] = elem
+	}
+	return w
+}
+
 func cloneMapOfEdgeStatus(v map[string]EdgeStatus) map[string]EdgeStatus {
 	if v == nil {
 		return nil
@@ -575,18 +588,6 @@ func cloneListOfInboxItem(v []InboxItem) []InboxItem {
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()
-	}
-	return w
-}
-
-func cloneMapOfString(v map[string]string) map[string]string {
-	if v == nil {
-		return nil
-	}
-	w := make(map[string]string, len(v))
-	for key, elem := range v {
-		elem = cloneText(elem)
-		w[cloneText(key)] = elem
 	}
 	return w
 }

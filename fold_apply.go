@@ -37,6 +37,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 			}
 		}
 		clear(s.NodeRuns)
+		clear(s.Suspended)
 		s.CurrentNodeID = ""
 	case *RunCompleted:
 		s.CompletedAt = ev.Time
@@ -163,6 +164,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 			id = f.m.word(id)
 			s.NodeStatus[id] = NodeRunning
 			s.NodeRuns[id]++
+			delete(s.Suspended, id)
 			s.CurrentNodeID = id
 		}
 	case *NodeCompleted:
@@ -178,11 +180,13 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *NodeSkipped:
 		if ev.NodeID != "" {
 			s.NodeStatus[f.m.word(ev.NodeID)] = NodeDone
+			delete(s.Suspended, ev.NodeID)
 			s.Outputs[f.m.word(ev.NodeID)] = `{"skipped":true,"reason":` + Text(p.Reason) + `}`
 		}
 	case *NodeSuspended:
 		if ev.NodeID != "" {
 			s.NodeStatus[f.m.word(ev.NodeID)] = NodeOnHold
+			s.Suspended[f.m.word(ev.NodeID)] = f.m.word(p.Reason)
 			if n := s.NodeRuns[ev.NodeID] - 1; n > 0 {
 				s.NodeRuns[f.m.word(ev.NodeID)] = n
 			} else {
@@ -245,9 +249,11 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *ApprovalGranted:
 		ap := s.approval(p.ApprovalID)
 		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, true, ev.Time, f.m.word(p.ApprovedBy), f.m.own(p.Feedback)
+		delete(s.Suspended, ev.NodeID)
 	case *ApprovalRejected:
 		ap := s.approval(p.ApprovalID)
 		ap.Open, ap.Granted, ap.AnsweredAt, ap.By, ap.Feedback = false, false, ev.Time, f.m.word(p.RejectedBy), f.m.own(p.Feedback)
+		delete(s.Suspended, ev.NodeID)
 	case *ClarificationRequested:
 		c := ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: f.m.own(p.InterruptID), AgentID: f.m.word(ev.AgentID), RequestedAt: ev.Time, Open: true}
 		c.Questions = make([]Question, len(p.Questions))
@@ -261,6 +267,7 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *ClarificationResolved:
 		c := s.clarification(p.InterruptID)
 		c.Open, c.AnsweredAt, c.Answers, c.AnsweredBy = false, ev.Time, f.json(p.Answers, true), f.m.word(p.AnsweredBy)
+		delete(s.Suspended, ev.NodeID)
 	case *CommandReceived:
 		f.command(ev, p)
 	case *CommandConsumed:
@@ -304,6 +311,9 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 
 	case *Unknown:
 		s.Unknown[f.m.word(string(p.Type))]++
+		if p.Type == "node.resumed" { // OpenWOP's: the counterpart of NodeSuspended, which the vocabulary lacks
+			delete(s.Suspended, ev.NodeID)
+		}
 	default:
 		f.violation(f.m.refuse(ev, RulePayload, "", "", "the fold does not handle this kind"))
 	}
@@ -702,6 +712,7 @@ func (f *Fold) nodeEnded(id string, status NodeStatus) bool {
 	}
 	delete(s.NodeRuns, id)
 	s.NodeStatus[id] = status
+	delete(s.Suspended, id)
 	if s.CurrentNodeID == id {
 		s.CurrentNodeID = ""
 	}

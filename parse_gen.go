@@ -4360,88 +4360,90 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.NodeStatus, err = parseMapOfNodeStatus(s)
 		case 28: // nodeRuns
 			v.NodeRuns, err = parseMapOfInt(s)
-		case 29: // edgeStatus
+		case 29: // suspended
+			v.Suspended, err = parseMapOfString(s)
+		case 30: // edgeStatus
 			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
-		case 30: // loopCounters
+		case 31: // loopCounters
 			v.LoopCounters, err = parseMapOfInt(s)
-		case 31: // lastEdge
+		case 32: // lastEdge
 			if !m.null(s, name) {
 				v.LastEdge, err = s.String()
 				if v.LastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 32: // inbox
+		case 33: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
-		case 33: // agentSessions
+		case 34: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
-		case 34: // agents
+		case 35: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
-		case 35: // openCalls
+		case 36: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
-		case 36: // closedCalls
+		case 37: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
-		case 37: // droppedCalls
+		case 38: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 38: // tools
+		case 39: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
-		case 39: // messages
+		case 40: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
-		case 40: // messageEvents
+		case 41: // messageEvents
 			v.MessageEvents, err = parseListOfString(s)
-		case 41: // turns
+		case 42: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
-		case 42: // steps
+		case 43: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
-		case 43: // workflow
+		case 44: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 44: // phases
+		case 45: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
-		case 45: // checkpoints
+		case 46: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
-		case 46: // approvals
+		case 47: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
-		case 47: // clarifications
+		case 48: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
-		case 48: // handoffs
+		case 49: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
-		case 49: // tasks
+		case 50: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
-		case 50: // audits
+		case 51: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
-		case 51: // claims
+		case 52: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
-		case 52: // issues
+		case 53: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
-		case 53: // citations
+		case 54: // citations
 			v.Citations, err = s.SmallInt()
-		case 54: // budgets
+		case 55: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
-		case 55: // blackboard
+		case 56: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
-		case 56: // usage
+		case 57: // usage
 			err = v.Usage.parseJSON(s)
-		case 57: // violations
+		case 58: // violations
 			v.Violations, err = parseListOfRefToInvariantError(s)
-		case 58: // violationCount
+		case 59: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 59: // unknown
+		case 60: // unknown
 			v.Unknown, err = parseMapOfInt(s)
-		case 60: // retracted
+		case 61: // retracted
 			v.Retracted, err = parseListOfString(s)
-		case 61: // retractedMessages
+		case 62: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
-		case 62: // recent
+		case 63: // recent
 			v.Recent, err = parseListOfFingerprint(s)
-		case 63: // recentDeltas
+		case 64: // recentDeltas
 			v.RecentDeltas, err = parseListOfFingerprint(s)
 		default:
 			err = s.Skip()
@@ -4483,6 +4485,7 @@ var namesOfRunSnapshot = [...]string{
 	`"state":`,
 	`"nodeStatus":`,
 	`"nodeRuns":`,
+	`"suspended":`,
 	`"edgeStatus":`,
 	`"loopCounters":`,
 	`"lastEdge":`,
@@ -4533,6 +4536,9 @@ func (v *RunSnapshot) fill() {
 	}
 	if v.NodeRuns == nil {
 		v.NodeRuns = map[string]int{}
+	}
+	if v.Suspended == nil {
+		v.Suspended = map[string]string{}
 	}
 	if v.EdgeStatus == nil {
 		v.EdgeStatus = map[string]EdgeStatus{}
@@ -6640,6 +6646,30 @@ func parseMapOfInt(s *jsonwire.Scanner) (map[string]int, error) {
 	}
 }
 
+func parseMapOfString(s *jsonwire.Scanner) (map[string]string, error) {
+	if err := s.Object(); err != nil {
+		return nil, err
+	}
+	dict := map[string]string{}
+	for {
+		key, ok, err := s.Member()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return dict, nil
+		}
+		if _, again := dict[key]; again {
+			return nil, s.Duplicate(key)
+		}
+		elem, err := s.String()
+		if err != nil {
+			return nil, err
+		}
+		dict[key] = elem
+	}
+}
+
 func parseMapOfEdgeStatus(s *jsonwire.Scanner) (map[string]EdgeStatus, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
@@ -6681,30 +6711,6 @@ func parseListOfInboxItem(s *jsonwire.Scanner) ([]InboxItem, error) {
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func parseMapOfString(s *jsonwire.Scanner) (map[string]string, error) {
-	if err := s.Object(); err != nil {
-		return nil, err
-	}
-	dict := map[string]string{}
-	for {
-		key, ok, err := s.Member()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return dict, nil
-		}
-		if _, again := dict[key]; again {
-			return nil, s.Duplicate(key)
-		}
-		elem, err := s.String()
-		if err != nil {
-			return nil, err
-		}
-		dict[key] = elem
 	}
 }
 

@@ -95,6 +95,7 @@ type RunSnapshot struct {
 	State         map[string]JSON       `json:"state"`             // user-defined state, by top-level key
 	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`        // by node id
 	NodeRuns      map[string]int        `json:"nodeRuns"`          // executions under way, by node id
+	Suspended     map[string]string     `json:"suspended"`         // why nodes wait, by node id: NodeSuspended.Reason, until they go on or what they asked is answered
 	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`        // by edge id, or "from->to"
 	LoopCounters  map[string]int        `json:"loopCounters"`      // iterations, by edge
 	LastEdge      string                `json:"lastEdge,omitzero"` // the edge fired last

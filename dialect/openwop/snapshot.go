@@ -56,12 +56,19 @@ type Snapshot struct {
 
 // SnapshotOf returns what a fold's snapshot says in OpenWOP's terms.
 //
-// A run that waits waits for an approval, else for input, else for something
-// external. The messages are in the channel [MessageChannel].
+// A run waits when the fold says so, and when a node is suspended and no other
+// one runs. It waits for an approval when one is open or a node is suspended
+// for low confidence or for a turn of a conversation, else for input when a
+// question is open, else for something external. The messages are in the
+// channel [MessageChannel].
 func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 	s := Snapshot{
 		RunID: r.RunID, WorkflowID: r.WorkflowID, Status: statusOf(r), CurrentNodeID: r.CurrentNodeID, StartedAt: r.StartedAt, CompletedAt: r.CompletedAt,
 		Agent: r.Agent, Error: r.Error,
+	}
+	if s.CurrentNodeID == "" && len(r.Suspended) == 1 {
+		for s.CurrentNodeID = range r.Suspended { // started earlier than one that has ended since
+		}
 	}
 	if !s.Agent.OK && len(r.Agents) == 1 {
 		for id, a := range r.Agents {
@@ -98,11 +105,19 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 }
 
 func statusOf(r *agentevents.RunSnapshot) Status {
-	if r.Status != agentevents.RunStatusWaiting {
+	switch {
+	case r.Status == agentevents.RunStatusWaiting:
+	case r.Status == agentevents.RunStatusRunning && len(r.Suspended) > 0 && len(r.NodeRuns) == 0:
+	default:
 		return Status(r.Status) // the other words are the same
 	}
 	if slices.ContainsFunc(r.Approvals, func(a agentevents.ApprovalSnapshot) bool { return a.Open }) {
 		return StatusWaitingApproval
+	}
+	for _, reason := range r.Suspended {
+		if reason == ReasonLowConfidence || reason == "conversation-input" {
+			return StatusWaitingApproval
+		}
 	}
 	if slices.ContainsFunc(r.Clarifications, func(c agentevents.ClarificationSnapshot) bool { return c.Open }) {
 		return StatusWaitingInput

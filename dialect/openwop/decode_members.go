@@ -150,12 +150,7 @@ func agentOf(raw string) string {
 	if !strings.Contains(raw, `"agentId"`) {
 		return ""
 	}
-	for name, value := range jsonwire.Members(raw) {
-		if name == "agentId" {
-			return jsonwire.Text(value)
-		}
-	}
-	return ""
+	return memberText(raw, "agentId")
 }
 
 // look returns what the payload that s reads next makes of a type that has

@@ -356,7 +356,8 @@ func (d *Decoder) opened(ev *agentevents.Event, id string) {
 	if len(d.open) == maxOpen {
 		d.open = append(d.open[:0], d.open[maxOpen/2:]...)
 	}
-	d.open = append(d.open, openInterrupt{ev.RunID, ev.NodeID, id})
+	// Copied, because texts of a line keep the whole line in memory.
+	d.open = append(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(id)})
 }
 
 // closed returns the id of the clarification that is answered: id itself, or

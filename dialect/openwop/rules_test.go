@@ -1,6 +1,9 @@
 package openwop
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,4 +72,121 @@ func TestSuspendedNodesWait(t *testing.T) {
 		}
 		require.Equal(t, StatusCompleted, status(next(&agentevents.RunCompleted{})).Status)
 	}
+}
+
+// strictly decodes lines of one run and returns the rule that the last one
+// breaks, or "". An envelope is put around {"type":...,"payload":...}.
+func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, pointer string) {
+	t.Helper()
+	d := NewDecoder(Options{Strict: true, Profile: p})
+	for i, line := range lines {
+		rest := ""
+		run := "r1"
+		if p == SchemaV2 {
+			rest, run = `,"schemaVersion":1`, "acme/run-000000000001"
+		}
+		line = fmt.Sprintf(`{"eventId":"evt-000000000-%04d","runId":"%s","timestamp":"2026-05-19T10:00:00.000Z","sequence":%d%s,%s`, i, run, i, rest, line[1:])
+		_, err := d.Decode(nil, []byte(line))
+		if i < len(lines)-1 {
+			require.NoError(t, err, line)
+		} else if err != nil {
+			var v *agentevents.InvariantError
+			require.ErrorAs(t, err, &v, line)
+			return v.Rule, v.Pointer
+		}
+	}
+	return "", ""
+}
+
+// Call ids are an agent's.
+func TestCallsArePairedByAgent(t *testing.T) {
+	called := func(agent string) string {
+		return `{"type":"agent.toolCalled","payload":{"agentId":"` + agent + `","toolId":"x:y","callId":"c","arguments":1}}`
+	}
+	returned := func(agent, cause string) string {
+		return `{"type":"agent.toolReturned","causationId":"` + cause + `","payload":{"agentId":"` + agent + `","toolId":"x:y","callId":"c","result":1}}`
+	}
+	rule, _ := strictly(t, RFC0002, called("aaa"), called("bbb"), returned("bbb", "evt-000000000-0001"), returned("aaa", "evt-000000000-0000"))
+	require.Empty(t, rule)
+	rule, pointer := strictly(t, RFC0002, called("aaa"), called("bbb"), returned("bbb", "evt-000000000-0000"))
+	require.Equal(t, RuleCausation, rule)
+	require.Equal(t, "/causationId", pointer)
+}
+
+func TestEscalationIsTheNodes(t *testing.T) {
+	const (
+		low    = `{"type":"agent.decided","payload":{"agentId":"abc","decision":1,"confidence":0.1}}`
+		lowN1  = `{"nodeId":"n1","type":"agent.decided","payload":{"agentId":"abc","decision":1,"confidence":0.1}}`
+		doneN1 = `{"type":"node.completed","payload":{"nodeId":"n1"}}`
+		doneN9 = `{"type":"node.completed","payload":{"nodeId":"n9"}}`
+		done   = `{"type":"run.completed","payload":{"outputs":{}}}`
+		ask    = `{"nodeId":"boss","type":"runOrchestrator.decided","payload":{"agentId":"sup","decision":{"kind":"ask-user","prompt":"?"}}}`
+		next   = `{"nodeId":"n1","type":"runOrchestrator.decided","payload":{"agentId":"sup","decision":{"kind":"next-worker","nextWorkerIds":["w"]}}}`
+		loops  = `{"nodeId":"n1","type":"cap.breached","payload":{"kind":"loop-iterations","limit":1,"observed":2}}`
+		silent = `{"type":"cap.breached","payload":{"kind":"confidence-escalation-suppressed","limit":0.7,"observed":0.1}}`
+		clarN1 = `{"type":"clarification.requested","payload":{"nodeId":"n1","questions":[{"id":"q","question":"?"}]}}`
+		clarN9 = `{"type":"clarification.requested","payload":{"nodeId":"n9","questions":[{"id":"q","question":"?"}]}}`
+	)
+	suspended := func(node, reason string) string {
+		return `{"type":"node.suspended","payload":{"nodeId":"` + node + `","interruptId":"acme/int-000000000001","reason":"` + reason + `"}}`
+	}
+	for _, c := range []struct {
+		p     Profile
+		lines []string
+		want  agentevents.Rule
+	}{
+		{RFC0002, []string{low, doneN9}, ""},
+		{RFC0002, []string{low, doneN9, done}, RuleEscalate},
+		{RFC0002, []string{lowN1, doneN9}, ""},
+		{RFC0002, []string{lowN1, doneN1}, RuleEscalate},
+		{RFC0002, []string{lowN1, next, doneN1}, RuleEscalate},
+		{RFC0002, []string{lowN1, loops, doneN1}, RuleEscalate},
+		{RFC0002, []string{lowN1, clarN9, doneN1}, RuleEscalate},
+		{RFC0002, []string{lowN1, suspended("n9", "webhook"), doneN1}, RuleEscalate},
+		{RFC0002, []string{lowN1, ask, doneN1, done}, ""},
+		{RFC0002, []string{lowN1, silent, doneN1, done}, ""},
+		{RFC0002, []string{lowN1, clarN1, doneN1, done}, ""},
+		{RFC0002, []string{low, clarN1, done}, ""},
+		{SchemaV1, []string{lowN1, doneN1}, RuleEscalate},
+		{SchemaV1, []string{lowN1, clarN1, doneN1}, RuleEscalate},
+		{SchemaV1, []string{lowN1, suspended("n1", "webhook"), doneN1}, RuleEscalate},
+		{SchemaV1, []string{lowN1, suspended("n9", "low-confidence"), doneN1}, RuleEscalate},
+		{SchemaV1, []string{lowN1, suspended("n1", "low-confidence"), doneN1, done}, ""},
+		{SchemaV2, []string{low, suspended("n1", "low-confidence"), doneN1, done}, ""},
+	} {
+		rule, _ := strictly(t, c.p, c.lines...)
+		require.Equal(t, c.want, rule, "%s: %s", c.p, strings.Join(c.lines, "\n"))
+	}
+}
+
+// What a decoder remembers of a line is not the line.
+func TestDecoderKeepsNoLinesAlive(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	d := NewDecoder(Options{Strict: true})
+	large := strings.Repeat("x", 100<<10)
+	line := func(run, n int, typ, payload string) {
+		_, err := d.Decode(nil, fmt.Appendf(nil, `{"eventId":"e%d-%d","runId":"r%d","nodeId":"n%d","timestamp":"2026-05-19T10:00:00.000Z","sequence":%d,"type":"%s","x":"%s","payload":%s}`,
+			run, n, run, run, n, typ, large, payload))
+		require.NoError(t, err)
+	}
+	before := heap()
+	for run := range 100 {
+		line(run, 0, "agent.toolCalled", `{"agentId":"a","toolId":"x:y","callId":"c","arguments":1}`)
+		line(run, 1, "agent.decided", `{"agentId":"a","decision":1,"confidence":0.1}`)
+		line(run, 2, "clarification.requested", `{"interruptId":"i","questions":[{"id":"q","question":"?"}]}`)
+		line(run, 3, "agent.decided", `{"agentId":"a","decision":1,"confidence":0.1}`)
+		if run%2 == 0 {
+			line(run, 4, "run.failed", `{}`)
+			require.Empty(t, d.runs[fmt.Sprintf("r%d", run)].calls)
+			require.Empty(t, d.runs[fmt.Sprintf("r%d", run)].low)
+		}
+	}
+	after := heap()
+	require.Less(t, int64(after)-int64(before), int64(2<<20))
+	runtime.KeepAlive(d)
 }

@@ -31,10 +31,10 @@ func ValidID(p Profile, form IDForm, id string) bool {
 	case SchemaV1:
 		low, high := form.length1()
 		n := len(id)
-		if n > high {
+		if n > high || n < low*utf8.UTFMax {
 			n = utf8.RuneCountInString(id)
 		}
-		return n >= low && n <= high && (n >= 3 || utf8.RuneCountInString(id) >= low)
+		return n >= low && n <= high
 	case SchemaV2:
 		switch form {
 		case EventID:
@@ -110,9 +110,6 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	if id == "" || ValidID(p, form, id) {
 		return id
 	}
-	if p == RFC0002 {
-		return id
-	}
 	const keep = 60
 	colon := form != EventID && form != RunID && form != InterruptID
 	var b []byte
@@ -149,7 +146,7 @@ func vendorType(p Profile, typ string) bool {
 		return false
 	}
 	if p == SchemaV2 {
-		return first != "openwop" && !registeredDomain(first) && kebab(first) && kebabs(rest)
+		return first != "openwop" && registered2[first] == "" && kebab(first) && kebabs(rest)
 	}
 	switch first {
 	case "openwop", "core", "community", "vendor", "private", "local":
@@ -183,15 +180,72 @@ func kebab(s string) bool {
 	return true
 }
 
-// legalType reports whether the profile allows a type.
+// legalType reports whether the profile allows to write a type. The pattern of
+// SchemaV1 takes any name of two parts, and with it misspelt and invented ones
+// of the protocol's own domains: its text does not allow those.
 func legalType(p Profile, typ string) bool {
+	if p == SchemaV1 {
+		first, _, _ := strings.Cut(typ, ".")
+		return registeredIn(registered1, typ) || registered1[first] == "" && vendorType(p, typ)
+	}
+	return knownType(p, typ)
+}
+
+// knownType reports whether a reader of the profile takes a type: whether it
+// passes the schema. One that is not registered is passed over, not refused.
+func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return vendorType(p, typ) || typ == "core.workflowChain.event" || typ == "core.workflowChain.confidence-escalated"
+		return vendorType(p, typ) || registeredIn(registered1, typ)
 	case SchemaV2:
-		return registeredType(typ) || vendorType(p, typ)
+		return registeredIn(registered2, typ) || vendorType(p, typ)
 	}
 	return typ != ""
+}
+
+// registeredIn reports whether a table has a type.
+func registeredIn(table map[string]string, typ string) bool {
+	first, verb, ok := strings.Cut(typ, ".")
+	return ok && verb != "" && !strings.Contains(verb, " ") && strings.Contains(table[first], " "+verb+" ")
+}
+
+// registered1 are the types that SchemaV1 registers: a domain and its verbs.
+var registered1 = map[string]string{
+	"agent":           " decided handoff invocation.completed invocation.started memory.consolidated promptResolved reasoned reasoning.delta toolCalled toolReturned verified ",
+	"approval":        " granted overridden received rejected requested ",
+	"artifact":        " created ",
+	"authorization":   " decided ",
+	"budget":          " consumed exhausted reserved threshold.crossed ",
+	"cap":             " breached ",
+	"channel":         " written ",
+	"clarification":   " requested resolved ",
+	"commitment":      " fired ",
+	"connector":       " auth_expired authorized ",
+	"conversation":    " closed exchanged opened ",
+	"core":            " workflowChain.confidence-escalated workflowChain.event ",
+	"deployment":      " canary.adjusted promoted rolled-back state.changed ",
+	"egress":          " decided ",
+	"envelope":        " nlToFormat.engaged recovery.applied refusal retry.attempted retry.exhausted truncated ",
+	"eval":            " completed scored started ",
+	"interrupt":       " requested resolved ",
+	"lease":           " acquired handed-off lost renewed ",
+	"log":             " appended ",
+	"memory":          " compacted written ",
+	"model":           " capability.insufficient capability.substituted ",
+	"node":            " cancelled completed dispatched failed resumed retried skipped started suspend-failed suspended ",
+	"output":          " chunk ",
+	"prompt":          " composed ",
+	"provider":        " usage ",
+	"replay":          " diverged divergedAtRefusal ",
+	"roster":          " run.initiated ",
+	"run":             " cancelled completed dead_lettered failed paused restored-from-snapshot resumed resuming started ",
+	"runOrchestrator": " decided ",
+	"tool":            " session.closed session.opened ",
+	"trigger":         " delivery.attempted subscription.state.changed ",
+	"variable":        " changed ",
+	"version":         " pinned ",
+	"workflow":        " loopback-limit restored stalled ",
+	"workspace":       " updated ",
 }
 
 // registered2 are the types that SchemaV2 registers: a domain and its verbs.
@@ -241,13 +295,6 @@ var registered2 = map[string]string{
 	"workspace":      " updated ",
 }
 
-func registeredDomain(first string) bool { return registered2[first] != "" }
-
-func registeredType(typ string) bool {
-	first, verb, ok := strings.Cut(typ, ".")
-	return ok && verb != "" && strings.Contains(registered2[first], " "+verb+" ")
-}
-
 // renames are the types beyond the vocabulary's that SchemaV2 calls
 // differently.
 var renames = [...]struct{ v1, v2 string }{
@@ -262,6 +309,19 @@ var renames = [...]struct{ v1, v2 string }{
 	{"tool.session.opened", "tool.session-opened"},
 	{"tool.session.closed", "tool.session-closed"},
 	{"replay.divergedAtRefusal", "replay.diverged-at-refusal"},
+	{"model.capability.substituted", "model.capability-substituted"},
+	{"model.capability.insufficient", "model.capability-insufficient"},
+	{"envelope.retry.attempted", "envelope.retry-attempted"},
+	{"envelope.retry.exhausted", "envelope.retry-exhausted"},
+	{"envelope.nlToFormat.engaged", "envelope.nl-to-format-engaged"},
+	{"envelope.recovery.applied", "envelope.recovery-applied"},
+	{"deployment.canary.adjusted", "deployment.canary-adjusted"},
+	{"deployment.state.changed", "deployment.state-changed"},
+	{"roster.run.initiated", "roster.run-initiated"},
+	{"trigger.subscription.state.changed", "trigger.subscription-state-changed"},
+	{"trigger.delivery.attempted", "trigger.delivery-attempted"},
+	{"budget.threshold.crossed", "budget.threshold-crossed"},
+	{"connector.auth_expired", "connector.auth-expired"},
 }
 
 // renamed returns a type of the other major as the profile calls it.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 )
 
 // A return that is the whole call is a call as well.
@@ -189,4 +190,51 @@ func TestDecoderKeepsNoLinesAlive(t *testing.T) {
 	after := heap()
 	require.Less(t, int64(after)-int64(before), int64(2<<20))
 	runtime.KeepAlive(d)
+}
+
+// What the protocol does not register in its own domains is read, but not
+// written.
+func TestInventedTypesAreNotWritten(t *testing.T) {
+	write := func(p Profile, typ string) (string, error) {
+		ev := agentevents.Event{ID: "evt-0000000000-0001", RunID: "acme/run-000000000001", Payload: &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: `{}`}}
+		out, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
+		return string(out), err
+	}
+	for _, typ := range []string{"agent.toolcalled", "agent.thought", "node.foo", "run.resume", "channel.presence", "tool.called", "core.workflowChain.x", "agent.decided handoff"} {
+		_, err := write(SchemaV1, typ)
+		require.ErrorIs(t, err, dialect.ErrNoCounterpart, typ)
+		_, err = write(RFC0002, typ)
+		require.NoError(t, err, typ)
+	}
+	_, err := write(SchemaV2, "agent.decided handoff")
+	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	for typ, want := range map[string]string{
+		"acme.canvas.published": "", "node.resumed": "", "core.workflowChain.event": "", "agent.invocation.started": "", "run.resume-started": "run.resuming",
+		"agent.prompt-resolved": "agent.promptResolved", "budget.threshold-crossed": "budget.threshold.crossed",
+	} {
+		out, err := write(SchemaV1, typ)
+		require.NoError(t, err, typ)
+		if want == "" {
+			want = typ
+		}
+		require.Contains(t, out, `"type":"`+want+`"`)
+	}
+	for first, verbs := range registered1 {
+		for verb := range strings.FieldsSeq(verbs) {
+			typ := first + "." + verb
+			require.True(t, legalType(SchemaV1, typ), typ)
+			require.True(t, legalType(SchemaV2, renamed(SchemaV2, typ)) || variantOf(typ) != vUnknown, typ)
+			require.True(t, legalType(SchemaV1, renamed(SchemaV1, renamed(SchemaV2, typ))), typ)
+		}
+	}
+	rule, _ := strictly(t, SchemaV1, `{"type":"agent.thought","payload":{}}`)
+	require.Empty(t, rule, "readers pass over what they do not know")
+}
+
+// SchemaV1 counts the characters of an id.
+func TestIDLengthsAreCharacters(t *testing.T) {
+	for id, want := range map[string]bool{"éé": false, "ééé": true, "ab": false, "abc": true, "日本": false, "日本語": true, "😀😀": false, strings.Repeat("日", 256): true, strings.Repeat("日", 257): false} {
+		require.Equal(t, want, ValidID(SchemaV1, AgentID, id), id)
+		require.True(t, ValidID(SchemaV1, AgentID, NormalizeID(SchemaV1, AgentID, id)), id)
+	}
 }

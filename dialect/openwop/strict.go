@@ -81,7 +81,7 @@ func (d *Decoder) checkEnvelope(f *fields) error {
 			return broken(RuleID, f, "/"+strings.Trim(envelopeNames[id.m-1], `":`), badID(id.text))
 		}
 	}
-	if !legalType(p, f.typ) {
+	if !knownType(p, f.typ) {
 		return broken(RuleType, f, "/type", strconv.Quote(f.typ)+" is neither a registered type nor one of a vendor")
 	}
 	if p == RFC0002 {

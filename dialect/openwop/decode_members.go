@@ -299,16 +299,16 @@ func (d *Decoder) data(s *jsonwire.Scanner, f *fields, v int) error {
 		}
 		switch {
 		case v == vAskRequested && name == "questions":
-			if f.dataKeys&1 != 0 {
+			if f.dataKeys&hasQuestions != 0 {
 				return s.Duplicate(name)
 			}
-			f.dataKeys |= 1
+			f.dataKeys |= hasQuestions
 			err = d.readQuestions(s, f, "/payload/data/questions/")
 		case v == vPermitRequested && name == "title":
-			if f.dataKeys&2 != 0 {
+			if f.dataKeys&hasTitle != 0 {
 				return s.Duplicate(name)
 			}
-			f.dataKeys |= 2
+			f.dataKeys |= hasTitle
 			f.val[mTitle], err = s.String()
 			f.seen |= 1 << mTitle
 		default:
@@ -367,14 +367,18 @@ func (d *Decoder) readQuestions(s *jsonwire.Scanner, f *fields, at string) error
 				return err
 			}
 		}
-		if !seen.has(1) || !seen.has(2) {
-			f.dataKeys |= badQuestion
+		if (!seen.has(1) || !seen.has(2)) && f.badQuestion == 0 {
+			f.badQuestion = i + 1
 		}
 		f.questions = append(f.questions, q)
 	}
 }
 
-const badQuestion = 1 << 7
+// Members of the data of an interrupt that a line had.
+const (
+	hasQuestions = 1 << iota
+	hasTitle
+)
 
 var questionNames = [...]string{`"id":`, `"question":`, `"schema":`}
 

@@ -77,6 +77,8 @@ type fields struct {
 	raw       string // payload of an unknown type
 	fraction  bool   // of the duration
 	dataKeys  uint8
+
+	badQuestion int // number from 1 of the first question without id or text
 }
 
 // Members of an error that a line had.
@@ -99,7 +101,7 @@ func (f *fields) reset() {
 	}
 	f.env, f.seen, f.errHas, f.dataKeys = 0, 0, 0, 0
 	f.eventID, f.runID, f.nodeID, f.typ, f.causationID, f.raw, f.extra = "", "", "", "", "", "", ""
-	f.sequence, f.duration, f.fraction = 0, 0, false
+	f.sequence, f.duration, f.fraction, f.badQuestion = 0, 0, false, 0
 	f.time = time.Time{}
 	f.details, f.spelled, f.absent = f.details[:0], f.spelled[:0], f.absent[:0]
 }

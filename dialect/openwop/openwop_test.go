@@ -362,7 +362,7 @@ func TestStrict(t *testing.T) {
 		{RuleRange, "/payload/iteration", all[:2], line("runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"terminate"},"iteration":0}`)},
 		{RuleForm, "/payload/outputs", schemas, line("node.completed", `{"nodeId":"n1","outputs":1}`)},
 		{RuleForm, "/payload/decision", v2, line("orchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":[]}}`)},
-		{RuleForm, "/payload/questions", all[:2], line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x"}]}`)},
+		{RuleForm, "/payload/questions/0", all[:2], line("clarification.requested", `{"nodeId":"n1","questions":[{"id":"x"}]}`)},
 		{RuleClosed, "/payload/model", v2, line("agent.reasoned", `{"agentId":"abc","reasoning":"","model":"m"}`)},
 		{RuleClosed, "/payload/agent", v2, line("node.started", `{"nodeId":"n1","typeId":"core.llm","agent":{"agentId":"x"}}`)},
 		{RuleClosed, "/x", v2, strings.Replace(line("run.paused", `{}`), `{"eventId"`, `{"x":1,"eventId"`, 1)},

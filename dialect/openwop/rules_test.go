@@ -238,3 +238,85 @@ func TestIDLengthsAreCharacters(t *testing.T) {
 		require.True(t, ValidID(SchemaV1, AgentID, NormalizeID(SchemaV1, AgentID, id)), id)
 	}
 }
+
+// The schemas' members that the vocabulary has no field for are checked too.
+func TestStrictChecksDeclaredMembers(t *testing.T) {
+	const (
+		approval  = `"nodeId":"n1","artifactId":"a","artifactType":"t"`
+		permit    = `"artifactId":"a","artifactType":"t","title":"T"`
+		questions = `"questions":[{"id":"q","question":"?"}]`
+		message   = `"channel":"messages","value":{"messageId":"m","from":"abc","content":1,"ts":1}`
+	)
+	for _, c := range []struct {
+		p            Profile
+		typ, payload string
+		rule         agentevents.Rule
+		pointer      string
+		alsoV2       bool
+	}{
+		{p: SchemaV1, typ: "run.started", payload: `{"workflowId":"w","transport":"mcp","owner":{"tenant":"t","principal":"p"},"tags":["a"],"metadata":{},"engineVersion":"1"}`},
+		{p: SchemaV2, typ: "run.started", payload: `{"workflowId":"w","transport":"mcp","owner":{"tenant":"t","subject":{}},"engineVersion":1}`},
+		{SchemaV1, "run.started", `{"workflowId":"w","transport":"pigeon"}`, RuleEnum, "/payload/transport", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","transport":5}`, RuleEnum, "/payload/transport", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":5}`, RuleForm, "/payload/owner", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":{}}`, RuleRequired, "/payload/owner", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":{"tenant":""}}`, RuleRange, "/payload/owner", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","owner":{"tenant":"t","x":1}}`, RuleClosed, "/payload/owner", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","tags":[1]}`, RuleForm, "/payload/tags", true},
+		{SchemaV1, "run.started", `{"workflowId":"w","metadata":[]}`, RuleForm, "/payload/metadata", true},
+		{p: SchemaV1, typ: "run.started", payload: `{"workflowId":"w","engineVersion":1}`, rule: RuleForm, pointer: "/payload/engineVersion"},
+		{p: SchemaV2, typ: "run.started", payload: `{"workflowId":"w","engineVersion":"1"}`, rule: RuleRange, pointer: "/payload/engineVersion"},
+		{SchemaV1, "run.failed", `{"error":{"code":"c","message":"m"},"durationMs":-1}`, RuleRange, "/payload/durationMs", true},
+		{SchemaV1, "run.cancelled", `{"cancelledBy":1}`, RuleForm, "/payload/cancelledBy", true},
+		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"c","message":"m"},"attempts":0}`, RuleRange, "/payload/attempts", true},
+		{SchemaV1, "agent.reasoned", `{"agentId":"abc","reasoning":"","causationHostId":""}`, RuleRange, "/payload/causationHostId", true},
+		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"c","message":""}}`, RuleRange, "/payload/error/message", true},
+		{SchemaV1, "node.failed", `{"nodeId":"n","error":{"code":"","message":"m"}}`, RuleRange, "/payload/error/code", true},
+		{SchemaV1, "cap.breached", `{"kind":"loop-iterations","limit":1,"observed":-1}`, RuleRange, "/payload/observed", true},
+		{SchemaV1, "cap.breached", `{"kind":"loop-iterations","limit":-1,"observed":1}`, RuleRange, "/payload/limit", true},
+
+		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":["accept","edit"],"requiredApprovals":2}`},
+		{p: SchemaV1, typ: "approval.requested", payload: `{"nodeId":"n1","artifactId":1,"artifactType":"t","actions":["accept"]}`, rule: RuleForm, pointer: "/payload/artifactId"},
+		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":3}`, rule: RuleForm, pointer: "/payload/actions"},
+		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":[]}`, rule: RuleRange, pointer: "/payload/actions"},
+		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":["edit-accept"]}`, rule: RuleEnum, pointer: "/payload/actions"},
+		{p: SchemaV1, typ: "approval.requested", payload: `{` + approval + `,"actions":["ask"],"requiredApprovals":0}`, rule: RuleRange, pointer: "/payload/requiredApprovals"},
+		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"granted":1,"required":2}}`},
+		{p: SchemaV1, typ: "approval.granted", payload: `{"gateId":"g","principal":"p","quorumProgress":{"required":0}}`, rule: RuleRange, pointer: "/payload/quorumProgress"},
+
+		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"","question":"","schema":{},"x":1}]}`},
+		{p: SchemaV1, typ: "clarification.requested", payload: `{"nodeId":"n","questions":[{"id":"a","question":"b"},{"id":"a","question":"b","schema":1}]}`, rule: RuleForm, pointer: "/payload/questions/1/schema"},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `,"contextType":"c"},"timeoutMs":1,"resumeSchema":{}}`, "", "", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `,"x":1}}`, RuleClosed, "/payload/data/x", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?","x":1}]}}`, RuleClosed, "/payload/data/questions/0/x", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"","question":"?"}]}}`, RuleRange, "/payload/data/questions/0/id", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":""}]}}`, RuleRange, "/payload/data/questions/0/question", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q"}]}}`, RuleForm, "/payload/data/questions/0", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[]}}`, RuleRange, "/payload/data/questions", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{}}`, RuleRequired, "/payload/data/questions", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{` + questions + `},"timeoutMs":-1}`, RuleRange, "/payload/timeoutMs", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["edit-accept"]}}`, "", "", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["boo"]}}`, RuleEnum, "/payload/data/actions", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{` + permit + `,"actions":["ask","ask"]}}`, RuleForm, "/payload/data/actions", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":5,"artifactType":"t","title":"T","actions":["ask"]}}`, RuleForm, "/payload/data/artifactId", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a","artifactType":"t","actions":["ask"]}}`, RuleRequired, "/payload/data/title", true},
+		{SchemaV1, "interrupt.requested", `{"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a","artifactType":"t","title":"","actions":["ask"]}}`, RuleRange, "/payload/data/title", true},
+
+		{SchemaV1, "channel.written", `{` + message + `,"reducer":"append","writtenAt":"2026-05-19T10:00:00Z","schemaVersion":1}`, "", "", true},
+		{SchemaV1, "channel.written", `{` + message + `,"reducer":"vendor.acme.mine","writtenAt":"2026-05-19T10:00:00Z"}`, "", "", true},
+		{SchemaV1, "channel.written", `{` + message + `,"reducer":"message","writtenAt":"2026-05-19T10:00:00Z"}`, RuleEnum, "/payload/reducer", true},
+		{SchemaV1, "channel.written", `{` + message + `,"reducer":"append","writtenAt":"yesterday"}`, RuleForm, "/payload/writtenAt", true},
+		{SchemaV1, "channel.written", `{` + message + `,"reducer":"append","writtenAt":"2026-05-19T10:00:00Z","schemaVersion":0}`, RuleRange, "/payload/schemaVersion", true},
+		{SchemaV1, "channel.written", `{` + message + `,"reducer":"append","writtenAt":"2026-05-19T10:00:00Z","nodeId":""}`, RuleID, "/payload/nodeId", true},
+	} {
+		profiles := []Profile{c.p}
+		if c.alsoV2 {
+			profiles = append(profiles, SchemaV2)
+		}
+		for _, p := range profiles {
+			rule, pointer := strictly(t, p, `{"type":"`+c.typ+`","payload":`+c.payload+`}`)
+			require.Equal(t, c.rule, rule, "%s %s %s", p, c.typ, c.payload)
+			require.Equal(t, c.pointer, pointer, "%s %s %s", p, c.typ, c.payload)
+		}
+	}
+}

@@ -12,15 +12,16 @@ import (
 
 // The rules that a strict decoder knows. Those of the schemas bind under
 // SchemaV1 and SchemaV2 as they are published; RFC0002 asks for what its text
-// says. Four are about several lines of a run: causation, escalation, sequence
-// and terminal.
+// says. The payloads of types that the vocabulary does not have are not looked
+// into. Four rules are about several lines of a run: causation, escalation,
+// sequence and terminal.
 const (
 	RuleRequired  agentevents.Rule = "openwop-required"     // a required member is missing
 	RuleID        agentevents.Rule = "openwop-id"           // an id without the length or the grammar of the profile
 	RuleType      agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
 	RuleEnum      agentevents.Rule = "openwop-enum"         // a word outside a closed list
 	RuleRange     agentevents.Rule = "openwop-range"        // a number outside its range, a fraction where there is none, a text too short or too long
-	RuleForm      agentevents.Rule = "openwop-form"         // a value that is no object, or a decision or question of another form
+	RuleForm      agentevents.Rule = "openwop-form"         // a value of another type or form: no object, no text, no time, a decision or question of another form
 	RuleClosed    agentevents.Rule = "openwop-closed"       // a member that a closed object does not have
 	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result and an error at once
 	RuleDuration  agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
@@ -211,8 +212,10 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 			return err
 		}
 	}
-	if f.dataKeys&badQuestion != 0 {
-		return broken(RuleForm, f, at(mQuestions), "has a question without id or text")
+	if v == vClarRequested || v == vAskRequested {
+		if err := d.checkQuestions(f, v); err != nil {
+			return err
+		}
 	}
 	switch v {
 	case vToolReturned:
@@ -229,16 +232,23 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		if f.val[mKind] == "" {
 			return broken(RuleEnum, f, at(mKind), "is empty")
 		}
-		if has(mLimit) && f.number[1] < 0 || has(mObserved) && f.number[2] < 0 {
-			return broken(RuleRange, f, at(mLimit), "limit or observed is below 0")
+		for _, m := range [...]int{mLimit, mObserved} {
+			if has(m) && f.number[numberIndex(m)] < 0 {
+				return broken(RuleRange, f, at(m), "is below 0")
+			}
 		}
 	case vOrchestrator:
 		if err := checkDecision(f, p); err != nil {
 			return err
 		}
 	case vAskRequested, vPermitRequested, vAskResolved, vPermitResolved:
-		if v == vAskRequested && f.dataKeys&1 == 0 || v == vPermitRequested && p != RFC0002 && (f.dataKeys&2 == 0 || f.val[mTitle] == "") {
-			return broken(RuleRequired, f, at(mData), "lacks its questions or its title")
+		switch {
+		case v == vAskRequested && f.dataKeys&hasQuestions == 0:
+			return broken(RuleRequired, f, "/payload/data/questions", "is required")
+		case v == vPermitRequested && p != RFC0002 && f.dataKeys&hasTitle == 0:
+			return broken(RuleRequired, f, "/payload/data/title", "is required")
+		case v == vPermitRequested && p != RFC0002 && f.val[mTitle] == "":
+			return broken(RuleRange, f, "/payload/data/title", "is empty")
 		}
 		if n := utf8.RuneCountInString(f.val[mKey]); n > 256 {
 			return broken(RuleRange, f, at(mKey), "is longer than 256 characters")
@@ -251,7 +261,17 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 			}
 		}
 		if v == vAskRequested && p != RFC0002 && len(f.questions) == 0 {
-			return broken(RuleRange, f, at(mData), "has no questions")
+			return broken(RuleRange, f, "/payload/data/questions", "is empty")
+		}
+		if n := utf8.RuneCountInString(f.val[mReason]); has(mReason) && p == SchemaV2 && (n < 1 || n > 64) {
+			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
+		}
+	case vMessage:
+		if p != RFC0002 && !validReducer(f.val[mReducer]) {
+			return broken(RuleEnum, f, at(mReducer), strconv.Quote(f.val[mReducer])+" is not one of the values")
+		}
+		if has(mWrittenAt) && !validTime(f.val[mWrittenAt]) {
+			return broken(RuleForm, f, at(mWrittenAt), strconv.Quote(f.val[mWrittenAt])+" is not a time")
 		}
 	case vNodeSuspended:
 		if p == RFC0002 {
@@ -286,7 +306,299 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 	if v == vRunStarted && has(mInputs) && !isObject(f.val[mInputs]) {
 		return broken(RuleForm, f, at(mInputs), "is not an object")
 	}
+	return d.checkDeclared(f, v)
+}
+
+// checkQuestions checks what is asked.
+func (d *Decoder) checkQuestions(f *fields, v int) error {
+	p := d.o.Profile
+	at := func(i int, member string) string {
+		if v == vAskRequested {
+			return "/payload/data/questions/" + strconv.Itoa(i) + member
+		}
+		return "/payload/questions/" + strconv.Itoa(i) + member
+	}
+	if f.badQuestion > 0 {
+		return broken(RuleForm, f, at(f.badQuestion-1, ""), "has no id or no text")
+	}
+	if p == RFC0002 {
+		return nil
+	}
+	for i := range f.questions {
+		switch q := &f.questions[i]; {
+		case v == vAskRequested && q.ID == "":
+			return broken(RuleRange, f, at(i, "/id"), "is empty")
+		case v == vAskRequested && q.Question == "":
+			return broken(RuleRange, f, at(i, "/question"), "is empty")
+		case q.Schema != "" && !isObject(string(q.Schema)):
+			return broken(RuleForm, f, at(i, "/schema"), "is not an object")
+		}
+	}
 	return nil
+}
+
+// checkDeclared checks the members that the schemas declare and the vocabulary
+// has no field for.
+func (d *Decoder) checkDeclared(f *fields, v int) error {
+	for _, u := range d.unknown.pairs {
+		name, ok := strings.CutPrefix(u.key, "/payload/")
+		if !ok {
+			continue
+		}
+		if v == vAskRequested && strings.HasPrefix(name, "data/") && name != "data/contextType" {
+			return broken(RuleClosed, f, u.key, "is not a member of what is closed")
+		}
+		for i := range declared {
+			m := &declared[i]
+			if m.name != name || m.of&(1<<v) == 0 || m.only != RFC0002 && m.only != d.o.Profile {
+				continue
+			}
+			if rule, detail := m.form(d.o.Profile, u.raw); detail != "" {
+				return broken(rule, f, u.key, detail)
+			}
+		}
+	}
+	return nil
+}
+
+// A form is what a value must be. It returns the broken rule and what is wrong.
+type form func(p Profile, raw string) (agentevents.Rule, string)
+
+// declared are the members of the schemas without a field, by the variants that
+// have them. only is the schema that has them, if it is one.
+var declared = [...]struct {
+	of   uint64
+	name string
+	form form
+	only Profile
+}{
+	{of: 1<<vReasoned | 1<<vToolCalled | 1<<vToolReturned | 1<<vHandoff | 1<<vDecided | 1<<vOrchestrator, name: "causationHostId", form: aName},
+	{of: 1 << vRunStarted, name: "transport", form: oneOf("rest", "mcp", "a2a", "ui")},
+	{of: 1 << vRunStarted, name: "engineVersion", form: aVersion},
+	{of: 1 << vRunStarted, name: "owner", form: anOwner},
+	{of: 1 << vRunStarted, name: "tags", form: listOf(aText, 0, false)},
+	{of: 1 << vRunStarted, name: "metadata", form: anObject},
+	{of: 1<<vRunCompleted | 1<<vRunFailed | 1<<vRunCancelled, name: "durationMs", form: wholeFrom(0)},
+	{of: 1 << vRunFailed, name: "failedNodeId", form: anID(NodeID, aText)},
+	{of: 1 << vRunCancelled, name: "cancelledBy", form: aText},
+	{of: 1 << vRunCancelled, name: "parentRunId", form: anID(RunID, aName)},
+	{of: 1 << vRunPaused, name: "drainPolicy", form: oneOf("immediate", "drain-current-node"), only: SchemaV2},
+	{of: 1 << vRunPaused, name: "interruptedNodeId", form: anID(NodeID, aText), only: SchemaV2},
+	{of: 1 << vRunPaused, name: "interruptedAttempt", form: wholeFrom(1), only: SchemaV2},
+	{of: 1 << vNodeFailed, name: "attempts", form: wholeFrom(1)},
+	{of: 1 << vCapBreached, name: "nodeId", form: anID(NodeID, aText)},
+	{of: 1 << vApprovalRequested, name: "artifactId", form: aText},
+	{of: 1 << vApprovalRequested, name: "artifactType", form: aText},
+	{of: 1 << vApprovalRequested, name: "actions", form: listOf(oneOf("accept", "reject", "refine", "edit", "ask"), 1, false)},
+	{of: 1 << vApprovalRequested, name: "approversList", form: listOf(aText, 0, false)},
+	{of: 1 << vApprovalRequested, name: "requiredApprovals", form: wholeFrom(1)},
+	{of: 1 << vApprovalGranted, name: "quorumProgress", form: aQuorum},
+	{of: 1<<vAskRequested | 1<<vPermitRequested, name: "resumeSchema", form: anObject},
+	{of: 1 << vAskRequested, name: "timeoutMs", form: wholeFrom(0)},
+	{of: 1 << vAskRequested, name: "data/contextType", form: aText},
+	{of: 1 << vPermitRequested, name: "data/artifactId", form: aText},
+	{of: 1 << vPermitRequested, name: "data/artifactType", form: aName},
+	{of: 1 << vPermitRequested, name: "data/actions", form: listOf(oneOf("accept", "reject", "refine", "edit-accept", "ask"), 1, true)},
+	{of: 1 << vPermitRequested, name: "data/description", form: aText},
+	{of: 1 << vPermitRequested, name: "data/requiredApprovals", form: wholeFrom(1)},
+	{of: 1 << vPermitRequested, name: "data/approversList", form: listOf(aText, 0, false)},
+	{of: 1 << vPermitRequested, name: "data/rejectionPolicy", form: oneOf("single-veto", "majority")},
+	{of: 1 << vAskResolved, name: "reason", form: aReason, only: SchemaV2},
+	{of: 1 << vAskResolved, name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
+	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "action", form: oneOf("accept", "reject", "refine", "edit-accept", "timeout"), only: SchemaV2},
+	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "resolvedBy", form: anObject, only: SchemaV2},
+	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "refineFeedback", form: anObject, only: SchemaV2},
+	{of: 1 << vMessage, name: "nodeId", form: anID(NodeID, anIDOf(NodeID))},
+	{of: 1 << vMessage, name: "schemaVersion", form: wholeFrom(1)},
+	{of: 1 << vMessage, name: "sourceEngineId", form: aName256},
+	{of: 1 << vMessage, name: "sourceRunId", form: anID(RunID, anIDOf(RunID))},
+}
+
+func isText(raw string) bool { return strings.HasPrefix(raw, `"`) }
+
+func aText(_ Profile, raw string) (agentevents.Rule, string) {
+	if !isText(raw) {
+		return RuleForm, "is not a text"
+	}
+	return "", ""
+}
+
+func aName(p Profile, raw string) (agentevents.Rule, string) {
+	if raw == `""` {
+		return RuleRange, "is empty"
+	}
+	return aText(p, raw)
+}
+
+func aName256(p Profile, raw string) (agentevents.Rule, string) {
+	if utf8.RuneCountInString(jsonwire.Text(raw)) > 256 {
+		return RuleRange, "is longer than 256 characters"
+	}
+	return aName(p, raw)
+}
+
+func aReason(p Profile, raw string) (agentevents.Rule, string) {
+	if utf8.RuneCountInString(jsonwire.Text(raw)) > 64 {
+		return RuleRange, "has not 1 to 64 characters"
+	}
+	return aName(p, raw)
+}
+
+func anObject(_ Profile, raw string) (agentevents.Rule, string) {
+	if !isObject(raw) {
+		return RuleForm, "is not an object"
+	}
+	return "", ""
+}
+
+// aVersion is a text under SchemaV1 and a number under SchemaV2.
+func aVersion(p Profile, raw string) (agentevents.Rule, string) {
+	if p == SchemaV2 {
+		return wholeFrom(0)(p, raw)
+	}
+	return aText(p, raw)
+}
+
+// anID is an id of the form under SchemaV2; under SchemaV1 it is what v1 says.
+func anID(of IDForm, v1 form) form {
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		if p == SchemaV1 {
+			return v1(p, raw)
+		}
+		return anIDOf(of)(p, raw)
+	}
+}
+
+func anIDOf(of IDForm) form {
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		if !isText(raw) {
+			return RuleForm, "is not a text"
+		}
+		if id := jsonwire.Text(raw); !ValidID(p, of, id) {
+			return RuleID, badID(id)
+		}
+		return "", ""
+	}
+}
+
+func wholeFrom(low int) form {
+	return func(_ Profile, raw string) (agentevents.Rule, string) {
+		if !whole(raw) {
+			return RuleRange, "is not a whole number from 0 on"
+		}
+		if n, err := strconv.ParseFloat(raw, 64); err == nil && n < float64(low) {
+			return RuleRange, "is below " + strconv.Itoa(low)
+		}
+		return "", ""
+	}
+}
+
+func oneOf(words ...string) form {
+	return func(_ Profile, raw string) (agentevents.Rule, string) {
+		if !isText(raw) || !slices.Contains(words, jsonwire.Text(raw)) {
+			return RuleEnum, raw + " is not one of the values"
+		}
+		return "", ""
+	}
+}
+
+// listOf is a list of at least so many values, without repetitions if they are
+// unique.
+func listOf(of form, low int, unique bool) form {
+	return func(p Profile, raw string) (rule agentevents.Rule, detail string) {
+		seen := map[string]bool{}
+		n, ok := count(raw, func(value string) bool {
+			if detail == "" {
+				rule, detail = of(p, value)
+			}
+			if unique && seen[jsonwire.Text(value)] && detail == "" {
+				rule, detail = RuleForm, "has "+value+" twice"
+			}
+			seen[jsonwire.Text(value)] = true
+			return true
+		})
+		switch {
+		case detail != "":
+			return rule, detail
+		case !ok:
+			return RuleForm, "is not a list"
+		case n < low:
+			return RuleRange, "is empty"
+		}
+		return "", ""
+	}
+}
+
+// anOwner is {tenant, workspace?, principal?}, under SchemaV2 with a subject in
+// place of the principal.
+func anOwner(p Profile, raw string) (agentevents.Rule, string) {
+	if !isObject(raw) {
+		return RuleForm, "is not an object"
+	}
+	tenant, subject := false, p != SchemaV2
+	for name, value := range jsonwire.Members(raw) {
+		switch {
+		case name == "subject" && p == SchemaV2:
+			if subject = isObject(value); !subject {
+				return RuleForm, "has a subject that is not an object"
+			}
+		case name == "tenant", name == "workspace", name == "principal" && p == SchemaV1:
+			if rule, detail := aName(p, value); detail != "" {
+				return rule, "has a " + name + " that " + detail
+			}
+			tenant = tenant || name == "tenant"
+		default:
+			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"
+		}
+	}
+	if !tenant || !subject {
+		return RuleRequired, "lacks its tenant or subject"
+	}
+	return "", ""
+}
+
+// aQuorum is {granted?, required?}.
+func aQuorum(p Profile, raw string) (rule agentevents.Rule, detail string) {
+	if !isObject(raw) {
+		return RuleForm, "is not an object"
+	}
+	for name, value := range jsonwire.Members(raw) {
+		switch name {
+		case "granted":
+			rule, detail = wholeFrom(0)(p, value)
+		case "required":
+			rule, detail = wholeFrom(1)(p, value)
+		default:
+			rule, detail = RuleClosed, "is not one of its members"
+		}
+		if detail != "" {
+			return rule, strconv.Quote(name) + " " + detail
+		}
+	}
+	return "", ""
+}
+
+// validReducer reports whether the schemas have a reducer, or let vendors have
+// it.
+func validReducer(name string) bool {
+	switch name {
+	case "replace", "append", "merge", "counter", "votes", "feedback":
+		return true
+	}
+	rest, ok := strings.CutPrefix(name, "vendor.")
+	org, own, two := strings.Cut(rest, ".")
+	good := func(s string) bool {
+		return s != "" && s[0] >= 'a' && s[0] <= 'z' &&
+			strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+	}
+	return ok && two && good(org) && good(own)
+}
+
+func validTime(text string) bool {
+	var s jsonwire.Scanner
+	s.Reset(jsonwire.Quote(text))
+	_, err := s.Time()
+	return err == nil
 }
 
 // idMembers are the members that are ids or may not be empty.
@@ -413,8 +725,11 @@ func checkError(f *fields, p Profile) error {
 	if f.errHas&hasCode == 0 {
 		return broken(RuleRequired, f, "/payload/error/code", "is required")
 	}
-	if f.err.Code == "" || f.err.Message == "" {
-		return broken(RuleRange, f, "/payload/error", "has an empty code or message")
+	if f.err.Code == "" {
+		return broken(RuleRange, f, "/payload/error/code", "is empty")
+	}
+	if f.err.Message == "" {
+		return broken(RuleRange, f, "/payload/error/message", "is empty")
 	}
 	if f.errHas&hasDetails != 0 && !isObject(string(f.err.Details)) {
 		return broken(RuleForm, f, "/payload/error/details", "is not an object")

@@ -16,7 +16,8 @@ type Capabilities struct {
 	ToolEvents      bool // agent.toolCalled and agent.toolReturned
 	HandoffEvents   bool // agent.handoff
 	DecisionEvents  bool // agent.decided
-	// MemoryBackends are of scratchpad, conversation and longTerm.
+	// MemoryBackends are of scratchpad, conversation and longTerm, which the
+	// schemas spell long-term.
 	MemoryBackends []string
 	// TokenLimit bounds reasoning of verbosity summary
 	// (reasoning.tokenLimit); 0 means 512. Give it to the emitter as
@@ -66,13 +67,14 @@ type Discovery struct {
 }
 
 // wireAgents is capabilities.agents on the wire. Hosts of the published schemas
-// say "supported" for all the events.
+// say "supported" for all the events, or with version 2 nothing but that they
+// have agents. Nil is a flag that is not there.
 type wireAgents struct {
-	Supported       bool           `json:"supported,omitempty"`
-	ReasoningEvents bool           `json:"reasoningEvents"`
-	ToolEvents      bool           `json:"toolEvents"`
-	HandoffEvents   bool           `json:"handoffEvents"`
-	DecisionEvents  bool           `json:"decisionEvents"`
+	Supported       *bool          `json:"supported,omitempty"`
+	ReasoningEvents *bool          `json:"reasoningEvents,omitempty"`
+	ToolEvents      *bool          `json:"toolEvents,omitempty"`
+	HandoffEvents   *bool          `json:"handoffEvents,omitempty"`
+	DecisionEvents  *bool          `json:"decisionEvents,omitempty"`
 	MemoryBackends  []string       `json:"memoryBackends,omitempty"`
 	Reasoning       *wireReasoning `json:"reasoning,omitempty"`
 }
@@ -93,7 +95,7 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 	}
 	if c := d.Agents; c != nil {
 		doc.Capabilities.Agents = &wireAgents{
-			ReasoningEvents: c.ReasoningEvents, ToolEvents: c.ToolEvents, HandoffEvents: c.HandoffEvents, DecisionEvents: c.DecisionEvents,
+			ReasoningEvents: &c.ReasoningEvents, ToolEvents: &c.ToolEvents, HandoffEvents: &c.HandoffEvents, DecisionEvents: &c.DecisionEvents,
 			MemoryBackends: c.MemoryBackends,
 		}
 		if c.TokenLimit != 0 {
@@ -104,8 +106,9 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a discovery document in the RFC's form, and in the
-// published one: the agents at the root, and "supported" for every kind of
-// event. Other members are passed over.
+// published ones: the agents at the root, and "supported" for every kind of
+// event. Agents at the root without any of these flags are those of version 2,
+// where the record itself is the claim. Other members are passed over.
 func (d *Discovery) UnmarshalJSON(text []byte) error {
 	var doc struct {
 		wireCapabilities
@@ -122,10 +125,20 @@ func (d *Discovery) UnmarshalJSON(text []byte) error {
 		d.Agents = nil
 		return nil
 	}
+	flags := [...]*bool{a.ReasoningEvents, a.ToolEvents, a.HandoffEvents, a.DecisionEvents}
+	all := a.Supported != nil && *a.Supported
+	if doc.Agents != nil && a.Supported == nil && flags == [len(flags)]*bool{} {
+		all = true
+	}
+	on := func(flag *bool) bool { return all || flag != nil && *flag }
 	c := &Capabilities{
-		ReasoningEvents: a.Supported || a.ReasoningEvents, ToolEvents: a.Supported || a.ToolEvents,
-		HandoffEvents: a.Supported || a.HandoffEvents, DecisionEvents: a.Supported || a.DecisionEvents,
+		ReasoningEvents: on(a.ReasoningEvents), ToolEvents: on(a.ToolEvents), HandoffEvents: on(a.HandoffEvents), DecisionEvents: on(a.DecisionEvents),
 		MemoryBackends: a.MemoryBackends,
+	}
+	for i, name := range c.MemoryBackends {
+		if name == "long-term" {
+			c.MemoryBackends[i] = MemoryLongTerm
+		}
 	}
 	if a.Reasoning != nil {
 		if a.Reasoning.TokenLimit < 0 {

@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
@@ -319,4 +320,22 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 			require.Equal(t, c.pointer, pointer, "%s %s %s", p, c.typ, c.payload)
 		}
 	}
+}
+
+// Where the second version has agents at all, it has all their events.
+func TestDiscoveryOfPublishedHosts(t *testing.T) {
+	read := func(text string) *Capabilities {
+		var d Discovery
+		require.NoError(t, json.Unmarshal([]byte(text), &d), text)
+		return d.Agents
+	}
+	all := Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
+	require.Equal(t, &all, read(`{"agents":{}}`))
+	limited := all
+	limited.TokenLimit, limited.MemoryBackends = 256, []string{MemoryLongTerm, MemoryScratchpad}
+	require.Equal(t, &limited, read(`{"agents":{"reasoning":{"tokenLimit":256},"memoryBackends":["long-term","scratchpad"]}}`))
+	require.Equal(t, &Capabilities{}, read(`{"agents":{"supported":false}}`))
+	require.Equal(t, &Capabilities{ToolEvents: true}, read(`{"agents":{"toolEvents":true}}`))
+	require.Equal(t, &Capabilities{}, read(`{"agents":{"toolEvents":false}}`))
+	require.Equal(t, &Capabilities{}, read(`{"capabilities":{"agents":{}}}`), "the RFC's form has flags")
 }

@@ -18,7 +18,8 @@ import (
 // Handler returns a handler for [openwop.DiscoveryPath] that answers GET and
 // HEAD with the document, in which capabilities.agents is what c says. document
 // is the rest of it, an object; nil means that there is none. It fails when
-// document is not an object.
+// document is not an object, and when it has agents at its root, where clients
+// of the published schemas look first: they would hide what c says.
 func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	members := map[string]json.RawMessage{}
 	if document != nil {
@@ -27,6 +28,11 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 		}
 		if members == nil {
 			return nil, errors.New("discovery: the document is null")
+		}
+		for name := range members { // encoding/json reads names in any case
+			if strings.EqualFold(name, "agents") {
+				return nil, fmt.Errorf("discovery: the document has %q at its root", name)
+			}
 		}
 	}
 	own, err := json.Marshal(openwop.Discovery{Agents: c})

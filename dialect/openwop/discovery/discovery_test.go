@@ -42,7 +42,7 @@ func TestServeAndFetch(t *testing.T) {
 }
 
 func TestHandlerRefusesDocumentsThatAreNoObjects(t *testing.T) {
-	for _, document := range []string{`[]`, `null`, `{`, `{"capabilities":1}`} {
+	for _, document := range []string{`[]`, `null`, `{`, `{"capabilities":1}`, `{"agents":{"supported":true}}`, `{"Agents":{}}`} {
 		_, err := Handler(nil, []byte(document))
 		require.Error(t, err, document)
 	}

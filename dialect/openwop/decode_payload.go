@@ -197,7 +197,12 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 			}
 			return err
 		}
-		if r := f.val[mReducer]; r != reducer(d.o.Profile) && some(mReducer) {
+		switch r := f.val[mReducer]; {
+		case !some(mReducer) || r == reducer(d.o.Profile):
+		case r == reducerSchema: // what the schemas say of every message says nothing of this one
+		case r == reducerRFC:
+			d.foreign = true // the schemas do not have it
+		default:
 			d.unknown.Add("/payload/reducer", jsonwire.Quote(r))
 		}
 		if w := f.val[mWrittenAt]; some(mWrittenAt) && w != jsonwire.Text(string(jsonwire.AppendTime(nil, f.time))) {
@@ -282,8 +287,11 @@ func (d *Decoder) form(f *fields, v int) {
 	case vClarRequested, vClarResolved, vApprovalRequested, vApprovalGranted, vApprovalRejected:
 		d.foreign = d.foreign || p == SchemaV2
 	case vAskRequested, vPermitRequested, vAskResolved, vPermitResolved:
-		if p != SchemaV2 || f.typ != want {
+		switch {
+		case f.typ != typeName(v, SchemaV2) || p != SchemaV2 && !d.isV2(f):
 			d.unknown.Add(keptType, jsonwire.Quote(f.typ))
+		default:
+			d.foreign = d.foreign || p != SchemaV2
 		}
 	default:
 		d.foreign = d.foreign || f.typ != want
@@ -296,6 +304,13 @@ func (d *Decoder) form(f *fields, v int) {
 	case vToolCalled, vToolReturned, vHandoff:
 		d.foreign = d.foreign || f.seen&other != 0
 	}
+}
+
+// isV2 reports whether a line is one of SchemaV2, which wants a version and ids
+// that nobody else has. An eventId that is missing is made up in its form.
+func (d *Decoder) isV2(f *fields) bool {
+	version := d.unknown.Get("schemaVersion")
+	return version != "" && version != "0" && ValidID(SchemaV2, RunID, f.runID) && (f.eventID == "" || ValidID(SchemaV2, EventID, f.eventID))
 }
 
 // opt returns an optional text. One that is there and empty is noted.

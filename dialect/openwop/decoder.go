@@ -123,7 +123,12 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 			return dst, err
 		}
 	}
-	dst = append(dst, agentevents.Event{})
+	usual := d.unknown.versionOne()
+	if usual {
+		dst = append(dst, versionOne)
+	} else {
+		dst = append(dst, agentevents.Event{})
+	}
 	ev := &dst[len(dst)-1]
 	ev.ID, ev.Sequence, ev.Time, ev.RunID, ev.NodeID, ev.CausationID = f.eventID, f.sequence, f.time, f.runID, f.nodeID, f.causationID
 	ev.SchemaVersion = agentevents.SchemaVersion
@@ -142,10 +147,25 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	if len(f.absent) > 0 {
 		d.unknown.Add(keptAbsent, "["+string(f.absent)+"]")
 	}
+	if usual && len(d.unknown.pairs) == 1 {
+		return dst, nil // kept already
+	}
 	if err := d.unknown.Keep(ev); err != nil {
 		return dst[:len(dst)-1], err
 	}
 	return dst, nil
+}
+
+// versionOne is an event that keeps what lines of SchemaV2 have to say and
+// mostly say: "schemaVersion":1. Copies of it share the text.
+var versionOne = func() (ev agentevents.Event) {
+	_ = ev.SetExtra(string(Name), `{"schemaVersion":1}`) // never fails
+	return ev
+}()
+
+// versionOne reports whether there is nothing but what versionOne keeps.
+func (u *unknowns) versionOne() bool {
+	return len(u.pairs) == 1 && u.pairs[0].key == "schemaVersion" && u.pairs[0].raw == "1"
 }
 
 // End appends nothing: every line is an event by itself.
@@ -235,7 +255,7 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 				break
 			}
 			var raw string
-			if raw, err = s.Raw(); err == nil && (m != eSchemaVersion || raw != "1" || d.o.Profile != SchemaV2) {
+			if raw, err = s.Raw(); err == nil { // 1 too, or the encoder would have to make it up
 				d.unknown.Add(name, raw)
 			}
 		case eCausationID:

@@ -339,3 +339,55 @@ func TestDiscoveryOfPublishedHosts(t *testing.T) {
 	require.Equal(t, &Capabilities{}, read(`{"agents":{"toolEvents":false}}`))
 	require.Equal(t, &Capabilities{}, read(`{"capabilities":{"agents":{}}}`), "the RFC's form has flags")
 }
+
+// Published lines are read alike whether their profile was named or not, and
+// nothing is made up where they are written again.
+func TestPublishedLinesNeedNoProfile(t *testing.T) {
+	v2 := `{"eventId":"evt-0000000000-0017","runId":"acme/run-000000000001","type":"channel.written","payload":{"channel":"messages","value":{"messageId":"m","from":"abc","content":1,"ts":1},"reducer":"append","writtenAt":"2026-05-19T10:00:17.000Z"},"timestamp":"2026-05-19T10:00:17.000Z","sequence":17,"schemaVersion":1}
+`
+	for p, lines := range map[Profile]string{SchemaV1: golden[SchemaV1] + strings.Replace(v2, `,"schemaVersion":1`, "", 1), SchemaV2: golden[SchemaV2] + v2} {
+		for line := range strings.Lines(lines) {
+			named := decodeAll(t, Options{Profile: p}, line)
+			plain := decodeAll(t, Options{}, line)
+			require.Equal(t, named, plain, line)
+			enc := NewEncoder(EncoderOptions{Profile: p})
+			out, err := enc.Append(nil, plain[0])
+			require.NoError(t, err)
+			require.Equal(t, line, string(out))
+			for _, l := range enc.Losses() {
+				require.NotEqual(t, "/openwop/schemaVersion", l.Pointer)
+				require.NotEqual(t, "/openwop/~1payload~1reducer", l.Pointer)
+			}
+			if plain[0].Kind() == agentevents.KindMessageCreated && p == SchemaV1 {
+				require.Empty(t, plain[0].Extra(string(Name)))
+				enc := NewEncoder(EncoderOptions{})
+				out, err := enc.Append(nil, plain[0])
+				require.NoError(t, err)
+				require.Contains(t, string(out), `"reducer":"applyMessage"`)
+				require.Empty(t, enc.Losses())
+			}
+		}
+	}
+	// What is no default is kept, beside the version too.
+	ev := decodeAll(t, Options{Profile: SchemaV2}, strings.Replace(v2, `"append"`, `"vendor.a.b"`, 1))[0]
+	require.JSONEq(t, `{"schemaVersion":1,"/payload/reducer":"vendor.a.b"}`, string(ev.Extra(string(Name))))
+	ev = decodeAll(t, Options{}, strings.Replace(v2, `"schemaVersion":1`, `"schemaVersion":2`, 1))[0]
+	require.JSONEq(t, `{"schemaVersion":2}`, string(ev.Extra(string(Name))))
+
+	// A line is given back as it was, unless the schema has no such reducer.
+	rewrite := func(p Profile, reducer string) string {
+		line := strings.Replace(v2, `"append"`, `"`+reducer+`"`, 1)
+		for ev, err := range agentevents.NewReader(strings.NewReader(line), agentevents.ReaderOptions{Verbatim: true, Decoder: NewDecoder(Options{Profile: p})}).All() {
+			require.NoError(t, err)
+			out, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
+			require.NoError(t, err)
+			_, rest, _ := strings.Cut(string(out), `"reducer":"`)
+			reducer, _, _ = strings.Cut(rest, `"`)
+		}
+		return reducer
+	}
+	require.Equal(t, "append", rewrite(RFC0002, "append"))
+	require.Equal(t, "applyMessage", rewrite(RFC0002, "applyMessage"))
+	require.Equal(t, "append", rewrite(SchemaV1, "applyMessage"))
+	require.Equal(t, "append", rewrite(SchemaV2, "append"))
+}

@@ -391,3 +391,62 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 	require.Equal(t, "append", rewrite(SchemaV1, "applyMessage"))
 	require.Equal(t, "append", rewrite(SchemaV2, "append"))
 }
+
+// A snapshot of the schemas is what they describe, or there is none.
+func TestSnapshotsKeepTheSchemas(t *testing.T) {
+	good := func() Snapshot {
+		return Snapshot{
+			RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning, Owner: `{"tenant":"acme","subject":{}}`, CurrentNodeID: "n1",
+			NodeStates: `{}`, Variables: `{}`, Channels: `{}`, Metrics: `{}`, More: `{"engineVersion":1,"tags":["a"],"extensions":{}}`,
+		}
+	}
+	out, err := AppendSnapshot(nil, good(), SchemaV2)
+	require.NoError(t, err)
+	back, err := ParseSnapshot(out)
+	require.NoError(t, err)
+	want := good()
+	want.More = back.More // eventLogSchemaVersion beside the others
+	require.Equal(t, want, back)
+	for pointer, bad := range map[string]func(*Snapshot){
+		"/status":                func(s *Snapshot) { s.Status = "weird" },
+		"/owner":                 func(s *Snapshot) { s.Owner = `5` },
+		"/currentNodeId":         func(s *Snapshot) { s.CurrentNodeID = "has space" },
+		"/nodeStates":            func(s *Snapshot) { s.NodeStates = `[]` },
+		"/variables":             func(s *Snapshot) { s.Variables = `1` },
+		"/channels":              func(s *Snapshot) { s.Channels = `null` },
+		"/metrics":               func(s *Snapshot) { s.Metrics = `""` },
+		"/engineVersion":         func(s *Snapshot) { s.More = `{"engineVersion":"1"}` },
+		"/eventLogSchemaVersion": func(s *Snapshot) { s.More = `{"eventLogSchemaVersion":1}` },
+		"/parentRunId":           func(s *Snapshot) { s.More = `{"parentRunId":"x"}` },
+		"/x":                     func(s *Snapshot) { s.More = `{"x":1}` },
+	} {
+		s := good()
+		bad(&s)
+		out, err := AppendSnapshot([]byte("x"), s, SchemaV2)
+		var v *agentevents.InvariantError
+		require.ErrorAs(t, err, &v, pointer)
+		require.Equal(t, pointer, v.Pointer)
+		require.Equal(t, "x", string(out))
+		_, err = AppendSnapshot(nil, s, RFC0002)
+		require.NoError(t, err)
+	}
+	s := good()
+	s.Owner, s.More = `{"tenant":"acme","principal":"p"}`, `{"x":1,"engineVersion":"1"}`
+	_, err = AppendSnapshot(nil, s, SchemaV1)
+	require.NoError(t, err)
+	s.Status = "weird"
+	_, err = AppendSnapshot(nil, s, SchemaV1)
+	require.Error(t, err)
+
+	text := `{"runId":"r","status":"failed","error":{"code":"c","message":"m","retryable":true,"host":"h","a/b":1}}`
+	s, err = ParseSnapshot([]byte(text))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"host":"h","a/b":1}`, string(s.ErrorMore))
+	out, err = AppendSnapshot(nil, s, RFC0002)
+	require.NoError(t, err)
+	require.Equal(t, text, string(out))
+	s.WorkflowID = "w"
+	out, err = AppendSnapshot(nil, s, SchemaV1)
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"error":{"code":"c","message":"m"}`, "it is closed")
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -49,7 +50,9 @@ type Snapshot struct {
 	Variables       agentevents.JSON                       // an object: the state
 	Channels        agentevents.JSON                       // an object: "messages" is the list of messages
 	Error           agentevents.Opt[agentevents.ErrorInfo] // why the run failed
-	Metrics         agentevents.JSON                       // {"openwopCost":{usd, tokens{input, output}, model, duration_ms}}
+	// ErrorMore are the members of Error that it has no field for, an object.
+	ErrorMore agentevents.JSON
+	Metrics   agentevents.JSON // {"openwopCost":{usd, tokens{input, output}, model, duration_ms}}
 	// More are all other members, an object; they are written after these.
 	More agentevents.JSON
 }
@@ -173,10 +176,12 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 // AppendSnapshot appends the snapshot as one JSON object without a newline. It
 // appends nothing and returns an [*agentevents.InvariantError] when the profile
 // asks for something that is missing (workflowId under the schemas, owner
-// under SchemaV2), for another id, or when the raw JSON is none.
+// under SchemaV2), for another id, status or value, or has no such member
+// (SchemaV2), or when the raw JSON is none.
 //
 // The schemas have an AgentRef without agentSharing and other model classes,
-// and an error without retryable: those are left out, and coding becomes code.
+// and an error without retryable and other members: those are left out, and
+// coding becomes code.
 func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 	mark := len(dst)
 	var err error
@@ -223,6 +228,9 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 	case p == SchemaV2 && s.Owner == "":
 		fail(RuleRequired, "/owner", "is required")
 	}
+	if p != RFC0002 {
+		s.check(p, fail)
+	}
 	dst = append(dst, '{')
 	text("runId", s.RunID)
 	text("workflowId", s.WorkflowID)
@@ -248,12 +256,15 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 	raw("variables", string(s.Variables))
 	raw("channels", string(s.Channels))
 	if s.Error.OK {
-		raw("error", string(snapshotError(&s.Error.V, p)))
+		raw("error", string(snapshotError(&s.Error.V, string(s.ErrorMore), p)))
 	}
 	if p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
 		raw("eventLogSchemaVersion", "3")
 	}
 	raw("metrics", string(s.Metrics))
+	if s.ErrorMore != "" && !isObject(string(s.ErrorMore)) {
+		fail(agentevents.RuleFieldJSON, "/error", "the other members are no object")
+	}
 	if s.More != "" && !isObject(string(s.More)) || s.More != "" && jsonwire.Valid(string(s.More)) != nil {
 		fail(agentevents.RuleFieldJSON, "", "the other members are no object")
 	}
@@ -266,6 +277,78 @@ func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, error) {
 		return dst[:mark], err
 	}
 	return append(dst, '}'), nil
+}
+
+// snapshotForms are the forms of a snapshot's members under the schemas.
+var snapshotForms = [...]struct {
+	name string
+	form form
+	only Profile // the schema that has it, if it is one
+}{
+	{name: "nodeStates", form: anObject},
+	{name: "variables", form: anObject},
+	{name: "channels", form: anObject},
+	{name: "metrics", form: anObject},
+	{name: "owner", form: anOwner},
+	{name: "engineVersion", form: aVersion},
+	{name: "eventLogSchemaVersion", form: aLogVersion},
+	{name: "tags", form: listOf(aText, 0, false)},
+	{name: "metadata", form: anObject},
+	{name: "configurable", form: anObject},
+	{name: "inputs", form: anObject, only: SchemaV2},
+	{name: "extensions", form: anObject, only: SchemaV2},
+	{name: "parentRunId", form: anIDOf(RunID), only: SchemaV2},
+	{name: "compensationStatus", form: oneOf("none", "pending", "running", "completed", "partial", "failed", "manual"), only: SchemaV2},
+}
+
+func aLogVersion(p Profile, raw string) (agentevents.Rule, string) {
+	if p == SchemaV2 {
+		return wholeFrom(2)(p, raw)
+	}
+	return wholeFrom(0)(p, raw)
+}
+
+// check checks what the schemas say of the members.
+func (s *Snapshot) check(p Profile, fail func(rule agentevents.Rule, pointer, detail string)) {
+	switch s.Status {
+	case StatusPending, StatusRunning, StatusPaused, StatusWaitingApproval, StatusWaitingInput, StatusWaitingExternal, StatusCompleted, StatusFailed,
+		StatusCancelling, StatusCancelled:
+	default:
+		fail(RuleEnum, "/status", strconv.Quote(string(s.Status))+" is not one of the values")
+	}
+	if p == SchemaV2 && s.CurrentNodeID != "" && !ValidID(p, NodeID, s.CurrentNodeID) {
+		fail(RuleID, "/currentNodeId", badID(s.CurrentNodeID))
+	}
+	member := func(name, value string) {
+		for i := range snapshotForms {
+			m := &snapshotForms[i]
+			if m.name != name || m.only != RFC0002 && m.only != p {
+				continue
+			}
+			if rule, detail := m.form(p, value); detail != "" {
+				fail(rule, "/"+name, detail)
+			}
+			return
+		}
+		if p == SchemaV2 {
+			fail(RuleClosed, "/"+jsonwire.Token(name), "is not a member of what is closed")
+		}
+	}
+	for _, m := range [...]struct {
+		name  string
+		value agentevents.JSON
+	}{{"owner", s.Owner}, {"nodeStates", s.NodeStates}, {"variables", s.Variables}, {"channels", s.Channels}, {"metrics", s.Metrics}} {
+		if value := string(m.value); jsonwire.Valid(value) == nil { // what is no JSON is refused where it is written
+			member(m.name, strings.TrimSpace(value))
+		}
+	}
+	if more := string(s.More); jsonwire.Valid(more) == nil {
+		for name, value := range jsonwire.Members(more) {
+			if numberOf(snapshotNames[:], name) == 0 {
+				member(name, value)
+			}
+		}
+	}
 }
 
 // snapshotRef returns an AgentRef as the profile has it.
@@ -296,8 +379,8 @@ func snapshotRef(ref []byte, p Profile) []byte {
 	return append(out, '}')
 }
 
-// snapshotError returns an error as the profile has it.
-func snapshotError(e *agentevents.ErrorInfo, p Profile) []byte {
+// snapshotError returns an error as the profile has it, with more members.
+func snapshotError(e *agentevents.ErrorInfo, more string, p Profile) []byte {
 	code, message, details := e.Code, e.Message, string(e.Details)
 	if p != RFC0002 {
 		if code == "" {
@@ -321,6 +404,13 @@ func snapshotError(e *agentevents.ErrorInfo, p Profile) []byte {
 	if e.Retryable.OK && p == RFC0002 {
 		out = strconv.AppendBool(append(out, `,"retryable":`...), e.Retryable.V)
 	}
+	if p == RFC0002 {
+		for name, value := range jsonwire.Members(more) {
+			if numberOf(errorNames[:], name) == 0 || name == "error" {
+				out = append(append(jsonwire.AppendString(append(out, ','), name), ':'), value...)
+			}
+		}
+	}
 	return append(out, '}')
 }
 
@@ -337,8 +427,9 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 		s    Snapshot
 		sc   jsonwire.Scanner
 		seen set
-		more []byte
 		d    Decoder
+
+		more, errorMore []byte
 	)
 	if err := jsonwire.Valid(string(text)); err != nil { // duplicates too
 		return Snapshot{}, err
@@ -382,6 +473,15 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 			var f fields
 			if err = d.errorInfo(&sc, &f); err == nil {
 				s.Error = agentevents.Some(f.err)
+				for _, u := range d.unknown.pairs { // nothing but the error is kept by d
+					if errorMore == nil {
+						errorMore = append(errorMore, '{')
+					} else {
+						errorMore = append(errorMore, ',')
+					}
+					name := jsonwire.Untoken(strings.TrimPrefix(u.key, "/payload/error/"))
+					errorMore = append(append(jsonwire.AppendString(errorMore, name), ':'), u.raw...)
+				}
 			}
 		default:
 			if raw, err = sc.Raw(); err != nil {
@@ -416,6 +516,9 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 	}
 	if more != nil {
 		s.More = agentevents.JSON(append(more, '}'))
+	}
+	if errorMore != nil {
+		s.ErrorMore = agentevents.JSON(append(errorMore, '}'))
 	}
 	return s, nil
 }

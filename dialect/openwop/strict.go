@@ -546,6 +546,13 @@ func anOwner(p Profile, raw string) (agentevents.Rule, string) {
 			if rule, detail := aName(p, value); detail != "" {
 				return rule, "has a " + name + " that " + detail
 			}
+			id := jsonwire.Text(value)
+			if name == "tenant" {
+				id = strings.TrimPrefix(id, "anon:")
+			}
+			if p == SchemaV2 && !opaque(id, 1, 128, false) {
+				return RuleID, "has a " + name + " that " + badID(id)
+			}
 			tenant = tenant || name == "tenant"
 		default:
 			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"

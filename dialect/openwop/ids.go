@@ -186,17 +186,18 @@ func kebab(s string) bool {
 func legalType(p Profile, typ string) bool {
 	if p == SchemaV1 {
 		first, _, _ := strings.Cut(typ, ".")
-		return registeredIn(registered1, typ) || registered1[first] == "" && vendorType(p, typ)
+		return registeredIn(registered1, typ) || registered1[first] == "" && knownType(p, typ)
 	}
 	return knownType(p, typ)
 }
 
 // knownType reports whether a reader of the profile takes a type: whether it
-// passes the schema. One that is not registered is passed over, not refused.
+// passes the schema, and is none that the other major only spells differently.
+// One that is not registered is passed over, not refused.
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return vendorType(p, typ) || registeredIn(registered1, typ)
+		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ && (variantOf(typ) == vUnknown || variants[variantOf(typ)].v2 != typ)
 	case SchemaV2:
 		return registeredIn(registered2, typ) || vendorType(p, typ)
 	}

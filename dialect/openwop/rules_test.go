@@ -230,6 +230,12 @@ func TestInventedTypesAreNotWritten(t *testing.T) {
 	}
 	rule, _ := strictly(t, SchemaV1, `{"type":"agent.thought","payload":{}}`)
 	require.Empty(t, rule, "readers pass over what they do not know")
+	for _, typ := range []string{"agent.tool-called", "run.resume-started", "orchestrator.decided", "workflow-chain.event"} {
+		rule, pointer := strictly(t, SchemaV1, `{"type":"`+typ+`","payload":{}}`)
+		require.Equal(t, RuleType, rule, typ)
+		require.Equal(t, "/type", pointer)
+		require.False(t, legalType(SchemaV1, typ))
+	}
 }
 
 // SchemaV1 counts the characters of an id.

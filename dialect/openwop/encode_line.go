@@ -21,11 +21,12 @@ type writer struct {
 	k       kept
 	v       int
 	dst     []byte
-	eventID string // as it is written
-	nodeID  string // as it is written
-	open    bool   // nothing was written into the object yet
-	has     set    // members of the payload that were written
-	extra   string
+	eventID string   // of the line, before it gets the form of the profile
+	nodeID  string   // as well
+	open    bool     // nothing was written into the object yet
+	has     set      // members of the payload that were written
+	extra   []string // others that were, by their names
+	at      int      // of the payload in dst
 	lost    []loss
 	dropped uint16 // of envelopeDrops
 	err     error
@@ -40,7 +41,7 @@ type loss struct {
 
 func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
 	w.e, w.ev, w.p, w.quiet, w.careful = e, ev, e.o.Profile, quiet, false
-	w.v, w.open, w.has, w.extra, w.err, w.lost, w.dropped, w.shift = vUnknown, false, 0, "", nil, w.lost[:0], 0, 0
+	w.v, w.open, w.has, w.extra, w.err, w.lost, w.dropped, w.shift = vUnknown, false, 0, w.extra[:0], nil, w.lost[:0], 0, 0
 	if len(e.shift) > 0 && !quiet {
 		w.shift = e.shift[ev.RunID]
 	}
@@ -81,7 +82,8 @@ func (w *writer) line(dst []byte) ([]byte, error) {
 	// Damaged characters come out as U+FFFD, which begins with this byte. Few
 	// lines have it, so texts are looked at only then.
 	if err == nil && bytes.IndexByte(out[mark:], 0xef) >= 0 {
-		w.lost, w.has, w.extra = w.lost[:0], 0, ""
+		w.lost, w.has, w.extra = w.lost[:0], 0, w.extra[:0]
+		clear(w.k.done)
 		w.careful = true
 		out, err = w.write(dst)
 	}

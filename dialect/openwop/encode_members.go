@@ -169,9 +169,9 @@ func (w *writer) anyAgent() {
 func (w *writer) node() {
 	id := w.nodeID
 	needed := variants[w.v].required(w.p).has(mNodeID)
-	if other := w.k.get("/payload/nodeId"); other != "" && !(w.p == SchemaV2 && !ValidID(w.p, NodeID, jsonwire.Text(other))) {
+	if other := w.k.get("/payload/nodeId"); other != "" && (w.p == RFC0002 || w.p == SchemaV1 && other != `""` || ValidID(w.p, NodeID, jsonwire.Text(other))) {
 		w.name(mNodeID)
-		w.dst = append(w.dst, other...)
+		w.dst = append(w.dst, w.k.take("/payload/nodeId")...)
 		return
 	}
 	switch {
@@ -186,6 +186,7 @@ func (w *writer) node() {
 // errorInfo writes an error.
 func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 	w.name(mError)
+	start := len(w.dst)
 	w.dst = append(w.dst, '{')
 	sep := ""
 	member := func(name string) {
@@ -221,32 +222,76 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 		member("retryable")
 		w.dst = strconv.AppendBool(w.dst, v.Retryable.V)
 	}
-	w.object("/payload/error/", sep == "", func(n string) bool {
-		return n == "code" || n == "message" || n == "details" || n == "retryable" || n == name || w.p == SchemaV2 && !hatch(n) && !w.k.same(w.p)
+	w.more("/payload/error/", start, func(n string) place {
+		switch {
+		case n == "code" || n == "message" || n == "details" || n == "retryable" || n == name:
+			return taken
+		case w.p == SchemaV2 && !hatch(n) && !w.k.same(w.p):
+			return closed
+		}
+		return free
 	})
+	w.dst = append(w.dst, '}')
 }
 
-// object writes the kept members below a pointer and ends the object. closed
-// says which of them the object cannot have.
-func (w *writer) object(below string, empty bool, closed func(name string) bool) {
+// A place is what an object has for a member that was kept.
+type place uint8
+
+const (
+	free   place = iota
+	taken        // it has a member of that name
+	closed       // it cannot have the member
+	other        // the member may stand in another object
+)
+
+// more writes the kept members below a pointer into the object that begins at
+// start.
+func (w *writer) more(below string, start int, look func(name string) place) {
+	i := -1
 	for key, raw := range jsonwire.Members(w.k.raw) {
+		i++
 		name, ok := strings.CutPrefix(key, below)
-		if !ok || strings.Contains(name, "/") {
+		if !ok || strings.Contains(name, "/") || w.k.done[i] {
 			continue
 		}
 		name = jsonwire.Untoken(name)
-		if closed(name) {
-			w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
+		p := look(name)
+		if p == other {
 			continue
 		}
-		if !empty {
-			w.dst = append(w.dst, ',')
+		w.k.done[i] = true
+		if p == closed || p == taken && w.written(start, name) != raw {
+			w.unplaced(key)
 		}
-		empty = false
-		w.dst = jsonwire.AppendString(w.dst, name)
-		w.dst = append(append(w.dst, ':'), raw...)
+		if p == free {
+			w.member(start, name, raw)
+		}
 	}
-	w.dst = append(w.dst, '}')
+}
+
+// member writes a member of any name into the object that begins at start.
+func (w *writer) member(start int, name, raw string) {
+	if len(w.dst) > start+1 {
+		w.dst = append(w.dst, ',')
+	}
+	w.open = false
+	w.dst = jsonwire.AppendString(w.dst, name)
+	w.dst = append(append(w.dst, ':'), raw...)
+}
+
+// written returns what the object that begins at start has under a name.
+func (w *writer) written(start int, name string) string {
+	for n, raw := range jsonwire.Members(string(w.dst[start:]) + "}") {
+		if n == name {
+			return raw
+		}
+	}
+	return ""
+}
+
+// unplaced lists a member that was kept.
+func (w *writer) unplaced(key string) {
+	w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
 }
 
 // ref writes an AgentRef.

@@ -17,17 +17,47 @@ func (w *writer) payload() {
 		w.unknown(u)
 		return
 	}
+	w.at = len(w.dst)
 	w.dst = append(w.dst, '{')
 	w.open = true
 	w.members()
-	vs := &variants[w.v]
-	closed := vs.closed(w.p)
-	w.object("/payload/", w.open, func(n string) bool {
-		if m := numberOf(memberNames[:], n); m != 0 && w.has.has(m) || strings.Contains(w.extra, " "+n+" ") {
-			return true
+	if w.k.raw != "" {
+		w.rests()
+	}
+	w.dst = append(w.dst, '}')
+}
+
+// rests writes the members of the payload that were kept, and lists those that
+// stood in what the payload does not have.
+func (w *writer) rests() {
+	w.more("/payload/", w.at, w.place)
+	if w.v == vClarRequested || w.v == vApprovalRequested {
+		// Of the other form of an interrupt.
+		w.more("/payload/data/", w.at, func(n string) place {
+			if w.k.get("/payload/"+jsonwire.Token(n)) != "" {
+				return taken
+			}
+			return w.place(n)
+		})
+	}
+	i := 0
+	for key := range jsonwire.Members(w.k.raw) {
+		if !w.k.done[i] && strings.HasPrefix(key, "/payload/") {
+			w.unplaced(key)
 		}
-		return closed && !w.k.same(w.p) && !vs.declares(n) && (w.p == SchemaV1 || vs.sealed || !hatch(n))
-	})
+		i++
+	}
+}
+
+// place returns what the payload has for a member that was kept.
+func (w *writer) place(name string) place {
+	if m := numberOf(memberNames[:], name); m != 0 && w.has.has(m) || slices.Contains(w.extra, name) {
+		return taken
+	}
+	if vs := &variants[w.v]; vs.closed(w.p) && !w.k.same(w.p) && !vs.declares(name) && (w.p == SchemaV1 || vs.sealed || !hatch(name)) {
+		return closed
+	}
+	return free
 }
 
 // unknown writes the payload of a type that the vocabulary does not have.
@@ -340,14 +370,8 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	vs := &variants[vNodeSuspended]
 	write := func(name, raw string) {
-		if w.open {
-			w.open = false
-		} else {
-			w.dst = append(w.dst, ',')
-		}
-		w.dst = jsonwire.AppendString(w.dst, name)
-		w.dst = append(append(w.dst, ':'), raw...)
-		w.extra += " " + name + " "
+		w.member(w.at, name, raw)
+		w.extra = append(w.extra, name)
 	}
 	first := func(name string) bool { return name == "interruptId" || name == "kind" }
 	id := false
@@ -395,7 +419,23 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 }
 
 // questions writes a list of questions, with what was kept of them.
-func (w *writer) questions(list []agentevents.Question, below string) {
+func (w *writer) questions(list []agentevents.Question) {
+	bound := w.v == vAskRequested && w.p != RFC0002 // by the schemas: closed, and nothing is empty
+	if bound && len(list) == 0 {
+		list = madeQuestions
+		w.lose(dialect.Made, "/payload/questions", unknownQuestion)
+	}
+	look := func(own bool) func(string) place {
+		return func(n string) place {
+			switch {
+			case n == "id" || n == "question" || n == "schema":
+				return taken
+			case bound && !own:
+				return closed
+			}
+			return free
+		}
+	}
 	w.dst = append(w.dst, '[')
 	for i, q := range list {
 		if i > 0 {
@@ -405,6 +445,15 @@ func (w *writer) questions(list []agentevents.Question, below string) {
 		if w.careful && !jsonwire.ValidUTF8(q.ID) {
 			w.fail(agentevents.RuleFieldUTF8, at("id"), "is not valid UTF-8")
 		}
+		if bound && q.ID == "" {
+			q.ID = "q" + strconv.Itoa(i+1)
+			w.lose(dialect.Made, at("id"), "")
+		}
+		if bound && q.Question == "" {
+			q.Question = unknownQuestion
+			w.lose(dialect.Made, at("question"), unknownQuestion)
+		}
+		start := len(w.dst)
 		w.dst = jsonwire.AppendString(append(w.dst, `{"id":`...), q.ID)
 		w.dst = jsonwire.AppendString(append(w.dst, `,"question":`...), q.Question)
 		if w.careful && !jsonwire.ValidUTF8(q.Question) {
@@ -414,11 +463,11 @@ func (w *writer) questions(list []agentevents.Question, below string) {
 			w.dst = append(w.dst, `,"schema":`...)
 			w.raw(at("schema"), q.Schema, true)
 		}
-		if w.k.raw == "" {
-			w.dst = append(w.dst, '}')
-			continue
+		if w.k.raw != "" {
+			w.more("/payload/questions/"+strconv.Itoa(i)+"/", start, look(w.k.same(w.p)))
+			w.more("/payload/data/questions/"+strconv.Itoa(i)+"/", start, look(w.ownData()))
 		}
-		w.object(below+strconv.Itoa(i)+"/", false, func(n string) bool { return n == "id" || n == "question" || n == "schema" })
+		w.dst = append(w.dst, '}')
 	}
 	w.dst = append(w.dst, ']')
 }
@@ -432,17 +481,57 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 		}
 		if p.Questions != nil || !w.k.absent.has(mQuestions) {
 			w.name(mQuestions)
-			w.questions(p.Questions, "/payload/questions/")
+			w.questions(p.Questions)
 		}
 		w.anyAgent()
 		return
 	}
 	w.interrupt(kindClarification, "/payload/interruptId", p.InterruptID)
 	w.name(mData)
+	start := len(w.dst)
 	w.dst = append(w.dst, `{"questions":`...)
-	w.questions(p.Questions, "/payload/data/questions/")
-	w.object("/payload/data/", false, func(n string) bool { return n == "questions" })
+	w.questions(p.Questions)
+	w.data(start, func(n string, own bool) place {
+		switch {
+		case n == "questions":
+			return taken
+		case w.p != RFC0002 && !own && n != "contextType":
+			return closed
+		}
+		return free
+	})
 	w.drop("/agentId", w.ev.AgentID != "")
+}
+
+// ownData reports whether the data that was kept is of a line of the same
+// profile, which may not have kept its rules. SchemaV2 reads an interrupt without
+// keeping its type; of the others the event does not say which it was.
+func (w *writer) ownData() bool {
+	return w.k.same(w.p) || w.k.profile == "" && (w.p == SchemaV2) == (w.k.typ == "")
+}
+
+// data writes the kept members of the data of an interrupt, and those that
+// stand beside it but may only be in it, and ends the object.
+func (w *writer) data(start int, look func(name string, own bool) place) {
+	var has []string
+	own := w.ownData()
+	w.more("/payload/data/", start, func(n string) place {
+		p := look(n, own)
+		if p == free {
+			has = append(has, n)
+		}
+		return p
+	})
+	w.more("/payload/", start, func(n string) place {
+		if w.place(n) != closed || n == "nodeId" || slices.Contains(has, n) {
+			return other
+		}
+		if p := look(n, w.k.same(w.p)); p == free {
+			return free
+		}
+		return other
+	})
+	w.dst = append(w.dst, '}')
 }
 
 // interrupt writes kind and key of an interrupt.requested.
@@ -476,21 +565,71 @@ func (w *writer) answered(p *agentevents.ClarificationResolved) {
 	w.anyAgent()
 }
 
-// free writes a required member that the vocabulary has no field for: as it
-// was kept, or made up.
-func (w *writer) free(below, name, made string) {
-	raw := w.k.get(below + name)
-	if raw == "" {
-		raw = made
+// extraMember writes a required member that the vocabulary has no field for into
+// the object that begins at start: as it was kept of either form of an interrupt,
+// or made up.
+func (w *writer) extraMember(start int, below, name, made string) {
+	const payload, data = "/payload/", "/payload/data/"
+	key := payload + name
+	kept := w.k.get(key)
+	if old := w.k.get(data + name); old != "" && (kept == "" || below == data) {
+		key, kept = data+name, old
+	}
+	w.k.take(key)
+	switch good := w.artifact(name, kept); {
+	case kept == "":
 		w.lose(dialect.Made, "/openwop/"+jsonwire.Token(below+name), "")
+	case good == "":
+		w.lose(dialect.Altered, "/openwop/"+jsonwire.Token(below+name), "the profile has another form for it")
+	default:
+		if good != kept {
+			w.lose(dialect.Altered, "/openwop/"+jsonwire.Token(below+name), "the profile has another form for it")
+		}
+		made = good
 	}
-	if w.dst[len(w.dst)-1] != '{' {
-		w.dst = append(w.dst, ',')
+	w.member(start, name, made)
+	if start == w.at {
+		w.extra = append(w.extra, name)
 	}
-	w.open = false
-	w.dst = jsonwire.AppendString(w.dst, name)
-	w.dst = append(append(w.dst, ':'), raw...)
-	w.extra += " " + name + " "
+}
+
+// artifact returns a required member of a request for approval in the profile's
+// form, and nothing if it has none.
+func (w *writer) artifact(name, raw string) string {
+	if raw == "" || w.p == RFC0002 {
+		return raw
+	}
+	data := w.v == vPermitRequested
+	if name != "actions" {
+		if raw[0] != '"' || data && raw == `""` {
+			return ""
+		}
+		return raw
+	}
+	edit, otherEdit := "edit", "edit-accept"
+	if data {
+		edit, otherEdit = otherEdit, edit
+	}
+	var words []string
+	same := strings.HasPrefix(raw, "[")
+	for word := range jsonwire.Elements(raw) {
+		text := jsonwire.Text(word)
+		if text == otherEdit {
+			text, same = edit, false
+		}
+		if text != edit && !slices.Contains(actions, text) || data && slices.Contains(words, text) {
+			same = false
+			continue
+		}
+		words = append(words, text)
+	}
+	switch {
+	case len(words) == 0:
+		return ""
+	case same:
+		return raw
+	}
+	return `["` + strings.Join(words, `","`) + `"]`
 }
 
 // permit writes a request for approval.
@@ -504,16 +643,15 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 		if !w.k.absent.has(mInterruptID) {
 			w.text(mInterruptID, "/payload/approvalId", p.ApprovalID)
 		}
-		if w.p == SchemaV1 || w.k.get("/payload/artifactId") != "" {
-			w.free("/payload/", "artifactId", jsonwire.Quote(artifact))
+		extra := func(name, made string) {
+			if w.p == SchemaV1 || w.k.get("/payload/"+name) != "" || w.k.get("/payload/data/"+name) != "" {
+				w.extraMember(w.at, "/payload/", name, made)
+			}
 		}
-		if w.p == SchemaV1 || w.k.get("/payload/artifactType") != "" {
-			w.free("/payload/", "artifactType", jsonwire.Quote(what))
-		}
+		extra("artifactId", jsonwire.Quote(artifact))
+		extra("artifactType", jsonwire.Quote(what))
 		w.text(mTitle, "/payload/action", p.Action)
-		if w.p == SchemaV1 || w.k.get("/payload/actions") != "" {
-			w.free("/payload/", "actions", `["accept","reject"]`)
-		}
+		extra("actions", madeActions)
 		w.text(mReason, "/payload/reason", p.Reason)
 		w.text(mScope, "/payload/scope", p.Scope)
 		w.text(mRisk, "/payload/risk", p.Risk)
@@ -526,9 +664,10 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 	}
 	w.interrupt(kindApproval, "/payload/approvalId", p.ApprovalID)
 	w.name(mData)
+	start := len(w.dst)
 	w.dst = append(w.dst, '{')
-	w.free("/payload/data/", "artifactId", jsonwire.Quote(artifact))
-	w.free("/payload/data/", "artifactType", jsonwire.Quote(what))
+	w.extraMember(start, "/payload/data/", "artifactId", jsonwire.Quote(artifact))
+	w.extraMember(start, "/payload/data/", "artifactType", jsonwire.Quote(what))
 	title := p.Action
 	if title == "" {
 		title = kindApproval
@@ -536,9 +675,12 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 	}
 	w.dst = append(w.dst, `,"title":`...)
 	w.str("/payload/action", title)
-	w.free("/payload/data/", "actions", `["accept","reject"]`)
-	w.object("/payload/data/", false, func(n string) bool {
-		return n == "artifactId" || n == "artifactType" || n == "title" || n == "actions"
+	w.extraMember(start, "/payload/data/", "actions", madeActions)
+	w.data(start, func(n string, _ bool) place {
+		if n == "artifactId" || n == "artifactType" || n == "title" || n == "actions" {
+			return taken
+		}
+		return free
 	})
 	w.millis(mTimeoutMs, "/payload/timeoutMs", p.Timeout)
 	w.drop("/payload/reason", p.Reason != "")
@@ -604,19 +746,46 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 		return
 	}
 	w.dst = out
-	if r := w.k.get("/payload/reducer"); r != "" && w.p == RFC0002 {
+	if r := w.k.get("/payload/reducer"); r != "" && (w.p == RFC0002 || validReducer(jsonwire.Text(r))) {
 		w.name(mReducer)
-		w.dst = append(w.dst, r...)
+		w.dst = append(w.dst, w.k.take("/payload/reducer")...)
 	} else if w.p != RFC0002 || !w.k.absent.has(mReducer) {
 		w.name(mReducer)
 		w.str("", reducer(w.p))
 	}
-	if t := w.k.get("/payload/writtenAt"); t != "" {
+	if t := w.k.get("/payload/writtenAt"); t != "" && (w.p == RFC0002 || isTime(t)) {
 		w.name(mWrittenAt)
-		w.dst = append(w.dst, t...)
+		w.dst = append(w.dst, w.k.take("/payload/writtenAt")...)
 	} else if w.p != RFC0002 || !w.k.absent.has(mWrittenAt) {
 		w.name(mWrittenAt)
 		w.dst = w.times.Append(w.dst, w.ev.Time)
 	}
 	w.drop("/agentId", w.ev.AgentID != "")
+}
+
+// validReducer reports whether the schemas have a reducer.
+func validReducer(word string) bool {
+	if slices.Contains(reducers, word) {
+		return true
+	}
+	rest, ok := strings.CutPrefix(word, "vendor.")
+	who, what, two := strings.Cut(rest, ".")
+	return ok && two && reducerName(who) && reducerName(what)
+}
+
+func reducerName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (i == 0 || (c < '0' || c > '9') && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isTime reports whether a JSON value is the text of a time.
+func isTime(raw string) bool {
+	var s jsonwire.Scanner
+	s.Reset(raw)
+	_, err := s.Time()
+	return err == nil
 }

@@ -58,7 +58,11 @@ const (
 	unknownPerson   = "user"
 	actionType      = "action"
 	toolCallType    = "tool-call"
+	unknownQuestion = "?"
+	madeActions     = `["accept","reject"]`
 )
+
+var madeQuestions = []agentevents.Question{{ID: "q1", Question: unknownQuestion}}
 
 // Append appends the line of an event, and two of a tool call that is one
 // event.

@@ -37,12 +37,6 @@ func (u *unknowns) Get(key string) string {
 	return ""
 }
 
-func (u *unknowns) Each(f func(key, raw string)) {
-	for _, p := range u.pairs {
-		f(p.key, p.raw)
-	}
-}
-
 // Keep puts the members into the event.
 func (u *unknowns) Keep(ev *agentevents.Event) error {
 	if len(u.pairs) == 0 {
@@ -103,6 +97,7 @@ type kept struct {
 	noCode           bool // and no code
 	typ              string
 	profile          string // of the line, if it has members that the profile does not allow
+	done             []bool // by place: members that were written or listed
 }
 
 // same reports whether the line broke the closedness of the same profile; it
@@ -114,7 +109,7 @@ func (k *kept) read(ev *agentevents.Event) {
 	if raw == "" && k.raw == "" {
 		return // it is empty
 	}
-	*k = kept{raw: raw}
+	*k = kept{raw: raw, done: k.done[:0]}
 	if k.raw == "" {
 		return
 	}
@@ -123,6 +118,7 @@ func (k *kept) read(ev *agentevents.Event) {
 		return
 	}
 	for name, value := range jsonwire.Members(k.raw) {
+		k.done = append(k.done, false)
 		switch name {
 		case keptType:
 			k.typ = jsonwire.Text(value)
@@ -175,6 +171,19 @@ func (k *kept) get(key string) string {
 		if name == key {
 			return value
 		}
+	}
+	return ""
+}
+
+// take is get for a member that is written or listed.
+func (k *kept) take(key string) string {
+	i := 0
+	for name, value := range jsonwire.Members(k.raw) {
+		if name == key {
+			k.done[i] = true
+			return value
+		}
+		i++
 	}
 	return ""
 }

@@ -409,6 +409,8 @@ var (
 		"clarification", "schema", "envelopes", "node-executions", "wasm-memory", "wasm-fuel", "wasm-execution-time", "run-duration", "loop-iterations",
 		"budget-tokens", "budget-cost", "budget-tool-calls", "budget-retries",
 	}
+	actions         = []string{"accept", "reject", "refine", "ask"} // and one for an edit, which the forms call differently
+	reducers        = []string{"replace", "append", "merge", "counter", "votes", "feedback"}
 	interruptKinds1 = []string{"approval", "clarification", "external-event", "custom"}
 	interruptKinds2 = append(interruptKinds1[:4:4], "conversation.start", "conversation.exchange", "conversation.close", "low-confidence", "credential")
 )

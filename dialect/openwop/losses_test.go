@@ -1,0 +1,99 @@
+package openwop
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// documents returns lines of the types and payloads that are given in turn.
+func documents(typesAndPayloads ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(typesAndPayloads); i += 2 {
+		n := string(rune('1' + i/2))
+		b.WriteString(`{"eventId":"evt-000000000000` + n + `","runId":"acme/run-000000000001","nodeId":"n1","type":"` + typesAndPayloads[i] +
+			`","payload":` + typesAndPayloads[i+1] + `,"timestamp":"2026-05-19T10:00:0` + n + `.000Z","sequence":` + n + `,"schemaVersion":2}` + "\n")
+	}
+	return b.String()
+}
+
+// converted returns the type and the payload of the lines that an encoder writes of
+// the lines of another profile, and the losses.
+func converted(t *testing.T, from, to Profile, lines string) (out string, losses []string) {
+	t.Helper()
+	return rewritten(t, to, decodeAll(t, Options{Profile: from}, lines))
+}
+
+func rewritten(t *testing.T, to Profile, events []agentevents.Event) (out string, losses []string) {
+	t.Helper()
+	text, lost := encodeAll(t, to, events)
+	for line := range strings.Lines(text) {
+		_, rest, _ := strings.Cut(line, `"type":"`)
+		rest, _, _ = strings.Cut(rest, `,"timestamp"`)
+		typ, payload, _ := strings.Cut(rest, `","payload":`)
+		out += typ + " " + payload + "\n"
+	}
+	for _, l := range lost {
+		losses = append(losses, l.What.String()+" "+l.Pointer)
+	}
+	return strings.TrimSuffix(out, "\n"), losses
+}
+
+// What an interrupt says beyond the vocabulary is written in its other form, or
+// listed.
+func TestInterruptsInTheOtherForm(t *testing.T) {
+	const kept = "dropped /openwop/~1payload~1"
+	approval := `"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"]`
+	for name, c := range map[string]struct {
+		from, to  Profile
+		line, out string
+		losses    []string
+	}{
+		"approval as the RFC": {
+			SchemaV2, RFC0002, documents("interrupt.requested", `{"kind":"approval","key":"k","resumeSchema":{},"data":{`+approval+`,"description":"the text","requiredApprovals":2}}`),
+			`approval.requested {"nodeId":"n1","interruptId":"k",` + approval + `,"resumeSchema":{},"description":"the text","requiredApprovals":2}`, nil,
+		},
+		"approval as version 1": {
+			SchemaV2, SchemaV1, documents("interrupt.requested", `{"kind":"approval","key":"k","data":{`+approval+`,"description":"the text"}}`),
+			`approval.requested {"nodeId":"n1","interruptId":"k",` + approval + `,"description":"the text"}`, nil,
+		},
+		"approval as version 2": {
+			SchemaV1, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001",`+approval+`,"requiredApprovals":2,"x":1}`),
+			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"],"requiredApprovals":2,"x":1}}`, nil,
+		},
+		"an edit has another name": {
+			SchemaV1, SchemaV2, documents("approval.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001","artifactId":"","artifactType":"doc","title":"t","actions":["edit","edit","?"]}`),
+			`interrupt.requested {"kind":"approval","key":"acme/int-000000000001","data":{"artifactId":"acme/int-000000000001","artifactType":"doc","title":"t","actions":["edit-accept"]}}`,
+			[]string{"altered /openwop/~1payload~1data~1actions", "altered /openwop/~1payload~1data~1artifactId"},
+		},
+		"clarification as version 2": {
+			RFC0002, SchemaV2, documents("clarification.requested", `{"nodeId":"n1","interruptId":"acme/int-000000000001","contextType":"c","foo":1,"questions":[{"id":"q","question":"?","unk":1}]}`),
+			`interrupt.requested {"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?"}],"contextType":"c"}}`,
+			[]string{kept + "foo", kept + "questions~10~1unk"},
+		},
+		"clarification as version 1": {
+			SchemaV2, SchemaV1, documents("interrupt.requested", `{"kind":"clarification","key":"k","timeoutMs":5,"data":{"contextType":"c","questions":[{"id":"q","question":"?","unk":1}]}}`),
+			`clarification.requested {"nodeId":"n1","interruptId":"k","questions":[{"id":"q","question":"?","unk":1}],"timeoutMs":5,"contextType":"c"}`, nil,
+		},
+		"what has no place at all": {
+			RFC0002, RFC0002, documents("run.paused", `{}`), `run.paused {}`, []string{kept + "error~1host"},
+		},
+		"both places": {
+			SchemaV2, RFC0002, documents("interrupt.requested", `{"kind":"clarification","key":"k","foo":1,"data":{"foo":2,"questions":[]}}`),
+			`clarification.requested {"nodeId":"n1","interruptId":"k","questions":[],"foo":1}`, []string{kept + "data~1foo"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := decodeAll(t, Options{Profile: c.from}, c.line)
+			if name == "what has no place at all" {
+				require.NoError(t, events[0].SetExtra(string(Name), `{"/payload/error/host":"a","schemaVersion":2}`))
+			}
+			out, losses := rewritten(t, c.to, events)
+			require.Equal(t, c.out, out)
+			require.ElementsMatch(t, c.losses, losses)
+		})
+	}
+}

@@ -17,6 +17,7 @@ type writer struct {
 	p       Profile
 	quiet   bool // the line alone, whatever came before
 	careful bool // look for damaged characters
+	split   bool // the call of a return is the line before it
 	shift   uint64
 	k       kept
 	v       int
@@ -40,7 +41,7 @@ type loss struct {
 }
 
 func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
-	w.e, w.ev, w.p, w.quiet, w.careful = e, ev, e.o.Profile, quiet, false
+	w.e, w.ev, w.p, w.quiet, w.careful, w.split = e, ev, e.o.Profile, quiet, false, false
 	w.v, w.open, w.has, w.extra, w.err, w.lost, w.dropped, w.shift = vUnknown, false, 0, w.extra[:0], nil, w.lost[:0], 0, 0
 	if len(e.shift) > 0 && !quiet {
 		w.shift = e.shift[ev.RunID]

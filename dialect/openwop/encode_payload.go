@@ -338,6 +338,7 @@ func (w *writer) returned(p *agentevents.ToolReturned, result int) {
 	} else {
 		w.millis(mDurationMs, "/payload/durationMs", p.Duration)
 	}
+	w.drop("/payload/oneEvent", p.OneEvent)
 	w.drop("/payload/resultSummary", p.ResultSummary != "")
 	w.drop("/payload/arguments", p.Arguments != "")
 	w.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")

@@ -70,7 +70,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.Kind() == "" {
 		return dst, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "is no payload of the vocabulary"}
 	}
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent && !refused(string(p.Status)) { // of a call that was refused there is only the return
 		one := ev // so that other events stay where they are
 		return e.split(dst, &one, p)
 	}
@@ -211,8 +211,10 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 		return dst[:mark], err
 	}
 	out = append(out, '\n')
+	lost, dropped := slices.Clone(w.lost), w.dropped // not counted yet, as the return may be refused
 	w.start(e, &returned, false)
 	w.shift++
+	w.split = true
 	if out, err = w.line(out); err != nil {
 		return dst[:mark], err
 	}
@@ -220,6 +222,12 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 		e.shift = map[string]uint64{}
 	}
 	e.shift[ev.RunID]++
+	for _, l := range lost {
+		if !slices.Contains(w.lost, l) {
+			w.lost = append(w.lost, l)
+		}
+	}
+	w.dropped |= dropped
 	e.count(ev, false)
 	e.losses.Add(ev, dialect.Made, "", "a call beside its return")
 	e.losses.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")

@@ -97,3 +97,30 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 		})
 	}
 }
+
+// A call that is one event is written as two lines, whose losses are counted both;
+// one that was refused never began.
+func TestLossesOfASplit(t *testing.T) {
+	ev := agentevents.Event{
+		ID: "evt-0000000000001", RunID: "acme/run-000000000001", AgentID: "host:a", Time: t0, SchemaVersion: agentevents.SchemaVersion,
+		Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK, OneEvent: true},
+	}
+	out, losses := rewritten(t, RFC0002, []agentevents.Event{ev})
+	require.Equal(t, `agent.toolCalled {"agentId":"host:a","toolId":"t","callId":"c","arguments":null}`+"\n"+
+		`agent.toolReturned {"agentId":"host:a","toolId":"t","callId":"c"}`, out)
+	require.ElementsMatch(t, []string{
+		"made up ", "made up /causationId", "made up /payload/arguments", "dropped /payload/oneEvent", "altered /sequence", "dropped /sessionId",
+	}, losses)
+	_, lost := encodeAll(t, RFC0002, []agentevents.Event{ev})
+	for _, l := range lost {
+		require.Equal(t, 1, l.Count, l.Pointer)
+	}
+	for _, status := range []agentevents.ToolStatus{agentevents.ToolForbidden, agentevents.ToolRateLimited} {
+		for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+			ev.Payload = &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: status, OneEvent: true, Arguments: "1"}
+			out, losses = rewritten(t, p, []agentevents.Event{ev})
+			require.NotContains(t, out, "\n")
+			require.Subset(t, losses, []string{"dropped /payload/oneEvent", "dropped /payload/arguments"})
+		}
+	}
+}

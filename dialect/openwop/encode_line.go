@@ -291,23 +291,30 @@ func (w *writer) versions(dst []byte) []byte {
 // causation appends the causationId; a tool's return names its call.
 func (w *writer) causation(dst []byte) []byte {
 	id := w.ev.CausationID
+	if p, ok := w.ev.Payload.(*agentevents.ToolReturned); ok && !w.quiet && !w.split {
+		id = w.cause(p, id)
+	}
 	if id == "" {
 		if w.k.envSpelled.has(eCausationID) && w.p == RFC0002 {
-			return append(dst, `,"causationId":""`...)
+			dst = append(dst, `,"causationId":""`...)
 		}
-		p, ok := w.ev.Payload.(*agentevents.ToolReturned)
-		if !ok || w.quiet || refused(string(p.Status)) {
-			return dst
-		}
-		i := w.e.call(w.ev, p.CallID)
-		if i < 0 || w.e.calls[i].eventID == "" {
-			w.lose(dialect.Altered, "/causationId", "required, but the call is not in the log")
-			return dst
-		}
-		id = w.e.calls[i].eventID
-		w.lose(dialect.Made, "/causationId", "the event of the call")
+		return dst
 	}
 	return w.id(append(dst, `,"causationId":`...), EventID, "/causationId", id)
+}
+
+// cause returns the event of the call that returns, where the log has it.
+func (w *writer) cause(p *agentevents.ToolReturned, id string) string {
+	i := w.e.call(w.ev, p.CallID)
+	if i < 0 || w.e.calls[i].eventID == id || id == "" && refused(string(p.Status)) {
+		return id
+	}
+	what := dialect.Altered
+	if id == "" {
+		what = dialect.Made
+	}
+	w.lose(what, "/causationId", "the event of the call")
+	return w.e.calls[i].eventID
 }
 
 // rest appends the members of the envelope that were kept.

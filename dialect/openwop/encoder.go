@@ -37,7 +37,7 @@ type Encoder struct {
 	dropped [numVariants][len(envelopeDrops)]*dialect.Loss // what was counted of them
 }
 
-// openCall is a tool call without its return.
+// openCall is a tool call without its return. Its event's id may be made up.
 type openCall struct{ runID, agentID, callID, eventID string }
 
 // deltaCount numbers deltas that have no index.
@@ -134,7 +134,7 @@ func (e *Encoder) note(ev *agentevents.Event) {
 		if len(e.calls) == maxOpen {
 			e.calls = append(e.calls[:0], e.calls[maxOpen/2:]...)
 		}
-		e.calls = append(e.calls, openCall{ev.RunID, ev.AgentID, p.CallID, ev.ID})
+		e.calls = append(e.calls, openCall{ev.RunID, ev.AgentID, p.CallID, e.w.eventID})
 	case *agentevents.ToolReturned:
 		if i := e.call(ev, p.CallID); i >= 0 {
 			e.calls = slices.Delete(e.calls, i, i+1)

@@ -273,7 +273,18 @@ func TestCausationIsFilledIn(t *testing.T) {
 	require.Equal(t, dialect.Made, losses[0].What)
 	out, losses = encodeAll(t, RFC0002, []agentevents.Event{returned})
 	require.NotContains(t, out, "causationId")
+	require.Empty(t, losses, "the call is not in the log")
+
+	returned.CausationID = "somewhere-else"
+	out, losses = encodeAll(t, RFC0002, []agentevents.Event{called, returned})
+	decodeAll(t, Options{Strict: true}, out)
+	require.Len(t, losses, 1)
+	require.Equal(t, dialect.Altered, losses[0].What)
 	require.Equal(t, "/causationId", losses[0].Pointer)
+
+	called.ID = ""
+	out, _ = encodeAll(t, RFC0002, []agentevents.Event{called, returned})
+	decodeAll(t, Options{Strict: true}, out)
 }
 
 func TestRefused(t *testing.T) {

@@ -150,6 +150,9 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	dst = append(dst, `,"type":`...)
 	if w.v == vUnknown {
 		dst = jsonwire.AppendString(dst, typ)
+		if w.careful && !jsonwire.ValidUTF8(typ) {
+			w.lose(dialect.Altered, "/type", damagedText)
+		}
 	} else {
 		dst = append(append(append(dst, '"'), typ...), '"') // of the tables, without escapes
 	}

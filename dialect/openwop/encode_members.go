@@ -304,20 +304,30 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 	if !w.ev.PayloadExtra() {
 		w.dst = w.plainID(append(w.dst, `{"agentId":`...), pointer, v.AgentID)
 		if v.AgentSharing != "" {
-			w.dst = jsonwire.AppendString(append(w.dst, `,"agentSharing":`...), string(v.AgentSharing))
+			w.dst = append(w.dst, `,"agentSharing":`...)
+			w.str(pointer+"/agentSharing", string(v.AgentSharing))
 		}
 		if v.MemoryRef != "" {
 			w.dst = w.plainID(append(w.dst, `,"memoryRef":`...), pointer, v.MemoryRef)
 		}
 		if v.ModelClass != "" {
-			w.dst = jsonwire.AppendString(append(w.dst, `,"modelClass":`...), string(v.ModelClass))
+			w.dst = append(w.dst, `,"modelClass":`...)
+			w.str(pointer+"/modelClass", string(v.ModelClass))
 		}
 		w.dst = append(w.dst, '}')
 		return
 	}
 	raw, err := v.MarshalJSON()
-	if err == nil && w.careful && !(jsonwire.ValidUTF8(v.AgentID) && jsonwire.ValidUTF8(v.MemoryRef)) {
-		w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
+	if err == nil && w.careful {
+		if !jsonwire.ValidUTF8(v.AgentID) || !jsonwire.ValidUTF8(v.MemoryRef) {
+			w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
+		}
+		if !jsonwire.ValidUTF8(string(v.AgentSharing)) {
+			w.lose(dialect.Altered, pointer+"/agentSharing", damagedText)
+		}
+		if !jsonwire.ValidUTF8(string(v.ModelClass)) {
+			w.lose(dialect.Altered, pointer+"/modelClass", damagedText)
+		}
 	}
 	w.dst = append(w.dst, raw...)
 }

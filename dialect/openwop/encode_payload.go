@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -739,14 +740,22 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 		w.said = *m
 		m = &w.said
 		m.Content = "null"
-		w.lose(dialect.Made, "/payload/message/content", "null")
 	}
+	start := len(w.dst)
 	out, err := m.AppendJSON(w.dst)
 	if err != nil {
-		w.fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
+		var inner *agentevents.InvariantError
+		if errors.As(err, &inner) {
+			w.fail(inner.Rule, inner.Pointer, inner.Detail)
+		} else {
+			w.fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
+		}
 		return
 	}
 	w.dst = out
+	if p.Message.Content == "" && jsonwire.HasMember(string(out[start:]), "content") { // one that was read without it is written so
+		w.lose(dialect.Made, "/payload/message/content", "null")
+	}
 	if r := w.k.get("/payload/reducer"); r != "" && (w.p == RFC0002 || validReducer(jsonwire.Text(r))) {
 		w.name(mReducer)
 		w.dst = append(w.dst, w.k.take("/payload/reducer")...)

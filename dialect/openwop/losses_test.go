@@ -124,3 +124,52 @@ func TestLossesOfASplit(t *testing.T) {
 		}
 	}
 }
+
+// Damaged characters are replaced in words too, and an id with such is refused
+// where it stands.
+func TestLossesOfDamagedCharacters(t *testing.T) {
+	base := agentevents.Event{ID: "evt-0000000000001", RunID: "r", Time: t0, SchemaVersion: agentevents.SchemaVersion}
+	for pointer, p := range map[string]agentevents.Payload{
+		"/payload/agent/agentSharing": &agentevents.NodeStarted{Agent: agentevents.Some(agentevents.AgentRef{AgentID: "a", AgentSharing: "sh\xff"})},
+		"/payload/agent/modelClass":   &agentevents.NodeStarted{Agent: agentevents.Some(agentevents.AgentRef{AgentID: "a", ModelClass: "m\xff"})},
+		"/type":                       &agentevents.Unknown{Type: "acme.x\xff", Raw: "{}"},
+	} {
+		ev := base
+		ev.Payload = p
+		_, losses := rewritten(t, RFC0002, []agentevents.Event{ev})
+		require.Equal(t, []string{"altered " + pointer}, losses)
+	}
+	ev := base
+	ev.Payload = &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m", From: "a\xff"}}
+	_, err := NewEncoder(EncoderOptions{}).Append(nil, ev)
+	var broken *agentevents.InvariantError
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, agentevents.RuleFieldUTF8, broken.Rule)
+	require.Equal(t, "/payload/message/from", broken.Pointer)
+}
+
+// What the line says is not listed.
+func TestNoLossesOfWhatIsWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		p     Profile
+		lines string
+	}{
+		"approval":                {SchemaV1, documents("approval.requested", `{"nodeId":"n1","artifactId":"a1","artifactType":"doc","actions":["edit"],"x":1}`)},
+		"another node":            {SchemaV1, documents("node.started", `{"nodeId":"n2","typeId":"core.llm"}`)},
+		"another reducer":         {SchemaV1, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"merge","writtenAt":"2026-05-19T10:00:01.000Z"}`)},
+		"the RFC's, another one":  {RFC0002, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"append","writtenAt":"x"}`)},
+		"a vendor's reducer":      {SchemaV2, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"vendor.acme.x-1","writtenAt":"2026-05-19T10:00:00.000Z"}`)},
+		"a message without words": {RFC0002, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","ts":0}}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := decodeAll(t, Options{Profile: c.p}, c.lines)
+			out, losses := encodeAll(t, c.p, events)
+			require.Equal(t, c.lines, out)
+			require.Empty(t, losses)
+		})
+	}
+	_, losses := converted(t, SchemaV1, SchemaV2, documents("channel.written", `{"channel":"messages","value":{"messageId":"m1","from":"a","to":"b","content":1,"ts":0},"reducer":"applyMessage","writtenAt":"yesterday"}`))
+	require.Equal(t, []string{"dropped /openwop/~1payload~1reducer", "dropped /openwop/~1payload~1writtenAt"}, losses)
+	_, losses = converted(t, RFC0002, SchemaV1, documents("agent.toolCalled", `{"agentId":"abc","toolId":"t","callId":"c","arguments":1,"toolName":"t","inputs":2}`))
+	require.Equal(t, []string{"dropped /openwop/~1payload~1inputs"}, losses, "but not the name, which is the same")
+}

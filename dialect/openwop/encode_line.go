@@ -50,9 +50,6 @@ func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
 }
 
 func (w *writer) lose(what dialect.Change, pointer, detail string) {
-	if w.quiet {
-		return
-	}
 	// A literal would be put together elsewhere and copied, for which the
 	// processor waits.
 	n := len(w.lost)
@@ -275,8 +272,8 @@ func (w *writer) versions(dst []byte) []byte {
 	}
 	schema, engine := w.k.get("schemaVersion"), w.k.get("engineVersion")
 	if w.p == SchemaV2 && (schema == "" || schema == "0") && (w.quiet || !w.k.envAbsent.has(eSchemaVersion)) {
-		schema = "1"
-		w.lose(dialect.Made, "/openwop/schemaVersion", "1")
+		schema = madeVersion.detail
+		w.lose(madeVersion.what, madeVersion.pointer, madeVersion.detail)
 	}
 	if schema != "" {
 		dst = append(append(dst, `,"schemaVersion":`...), schema...)

@@ -92,8 +92,11 @@ func (w *writer) members() {
 		w.agent()
 		w.content(mDelta, "/payload/delta", p.Delta)
 		index := p.Index
-		if !index.OK && !rfc && !w.quiet && !w.k.absent.has(mSequence) {
-			index = agentevents.Some(w.e.deltaIndex(ev, p.BlockID))
+		if !index.OK && !rfc && !w.k.absent.has(mSequence) {
+			index = agentevents.Some(0)
+			if !w.quiet {
+				index.V = w.e.deltaIndex(ev, p.BlockID)
+			}
 			w.lose(dialect.Made, "/payload/index", "counted")
 		}
 		w.integer(mSequence, "/payload/index", index, 0)

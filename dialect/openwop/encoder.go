@@ -82,18 +82,16 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if err != nil {
 		return dst[:mark], err
 	}
-	verbatim := false
-	if origin := e.ev.Origin(); origin != "" && len(e.shift) == 0 && string(out[mark:]) != origin && e.saysOrigin(&e.ev, origin) {
-		out = append(out[:mark], origin...)
-		verbatim = true
+	if origin := e.ev.Origin(); origin != "" && len(e.shift) == 0 {
+		out = e.verbatim(out, mark, origin)
 	}
-	e.count(&e.ev, verbatim)
+	e.count(&e.ev)
 	e.note(&e.ev)
 	return append(out, '\n'), nil
 }
 
 // count counts the losses of the line that was written of ev.
-func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
+func (e *Encoder) count(ev *agentevents.Event) {
 	w := &e.w
 	if len(w.lost) == 0 && w.dropped == 0 {
 		return
@@ -106,9 +104,8 @@ func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
 		}
 	}
 	for i := range w.lost {
-		if l := &w.lost[i]; !verbatim || l.what == dialect.Dropped {
-			losses.Add(ev, l.what, l.pointer, l.detail)
-		}
+		l := &w.lost[i]
+		losses.Add(ev, l.what, l.pointer, l.detail)
 	}
 	for m := w.dropped; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
@@ -228,7 +225,7 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 		}
 	}
 	w.dropped |= dropped
-	e.count(ev, false)
+	e.count(ev)
 	e.losses.Add(ev, dialect.Made, "", "a call beside its return")
 	e.losses.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
 	if p.Arguments != "" {
@@ -243,21 +240,68 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 	return append(out, '\n'), nil
 }
 
-// saysOrigin reports whether the line that the event was read from still says
-// what the event says, in the profile's spelling.
-func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string) bool {
+// verbatim puts the line that the event was read from in the place of the one that
+// was written, if it still says what the event says, in the profile's spelling and
+// form. What such a line has is no loss.
+func (e *Encoder) verbatim(out []byte, mark int, origin string) []byte {
+	w := &e.w
+	same := string(out[mark:]) == origin
+	if same && (len(w.lost) == 0 || len(w.lost) == 1 && w.lost[0] == madeVersion) {
+		w.lost = w.lost[:0]
+		return out
+	}
 	dec := NewDecoder(Options{Profile: e.o.Profile})
 	was, err := dec.Decode(nil, []byte(origin))
 	if err != nil || len(was) != 1 || dec.foreign {
-		return false
+		return out
 	}
 	var a, b writer
-	a.start(e, ev, true)
+	a.start(e, &e.ev, true)
 	now, err := a.line(nil)
 	if err != nil {
-		return false
+		return out
 	}
 	b.start(e, &was[0], true)
 	then, err := b.line(nil)
-	return err == nil && bytes.Equal(now, then)
+	if err != nil || !bytes.Equal(now, then) {
+		return out
+	}
+	if !same {
+		if e.o.Profile != RFC0002 && (slices.ContainsFunc(w.lost, loss.reshapes) || slices.ContainsFunc(b.lost, loss.removes)) {
+			return out
+		}
+		out = append(out[:mark], origin...)
+	}
+	if sameEvent(e.ev, was[0]) {
+		w.lost, w.dropped = w.lost[:0], 0
+		return out
+	}
+	w.lost = slices.DeleteFunc(w.lost, func(l loss) bool { return l.what != dialect.Dropped && slices.Contains(b.lost, l) })
+	return out
+}
+
+// madeVersion is the loss of a line of SchemaV2 whose event has no version, as
+// that of version 1 has none.
+var madeVersion = loss{dialect.Made, "/openwop/schemaVersion", "1"}
+
+// reshapes reports whether the line that was written has another form than the
+// event.
+func (l loss) reshapes() bool { return l.what != dialect.Dropped && l != madeVersion }
+
+// removes reports whether a line cannot stand in the profile as it was read.
+func (l loss) removes() bool {
+	return l.reshapes() || l.what == dialect.Dropped && l.pointer != "/payload/result" // the schemas allow it beside an error
+}
+
+// sameEvent reports whether two events say the same, but for what they keep for
+// this dialect.
+func sameEvent(a, b agentevents.Event) bool {
+	_ = a.SetExtra(string(Name), "") // never fails: nothing is set
+	_ = b.SetExtra(string(Name), "")
+	x, err := a.AppendJSON(nil)
+	if err != nil {
+		return false
+	}
+	y, err := b.AppendJSON(nil)
+	return err == nil && bytes.Equal(x, y)
 }

@@ -173,3 +173,49 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 	_, losses = converted(t, RFC0002, SchemaV1, documents("agent.toolCalled", `{"agentId":"abc","toolId":"t","callId":"c","arguments":1,"toolName":"t","inputs":2}`))
 	require.Equal(t, []string{"dropped /openwop/~1payload~1inputs"}, losses, "but not the name, which is the same")
 }
+
+// A line is copied only where it has the form of the profile, and what it has is
+// not listed.
+func TestLossesOfVerbatim(t *testing.T) {
+	read := func(p Profile, lines string) []agentevents.Event {
+		var events []agentevents.Event
+		for ev, err := range agentevents.NewReader(strings.NewReader(lines), agentevents.ReaderOptions{Decoder: NewDecoder(Options{Profile: p}), Verbatim: true}).All() {
+			require.NoError(t, err)
+			events = append(events, ev)
+		}
+		return events
+	}
+	out, losses := rewritten(t, SchemaV1, read(RFC0002, documents("run.completed", `{"outputs": 1}`)))
+	require.Equal(t, `run.completed {"outputs":{"value":1}}`, out)
+	require.Equal(t, []string{"altered /payload/outputs"}, losses)
+	out, losses = rewritten(t, SchemaV2, read(RFC0002, documents("run.paused", `{"agentId": "a"}`)))
+	require.Equal(t, `run.paused {}`, out)
+	require.Equal(t, []string{"dropped /agentId"}, losses)
+	_, losses = rewritten(t, SchemaV1, read(RFC0002, documents("agent.reasoning.delta", `{"agentId": "abc","delta":"d"}`)))
+	require.Equal(t, []string{"made up /payload/index"}, losses)
+
+	both := documents("agent.toolReturned", `{"agentId":"abc","toolId":"t","callId":"c","result":1,"error":{"code":"c","message":"m"},"durationMs":1.5}`)
+	events := read(RFC0002, both)
+	text, lost := encodeAll(t, RFC0002, events)
+	require.Equal(t, both, text)
+	require.Empty(t, lost)
+	events[0].Payload.(*agentevents.ToolReturned).Result = "2"
+	_, losses = rewritten(t, RFC0002, events)
+	require.Equal(t, []string{"dropped /payload/result"}, losses)
+
+	failed := documents("agent.toolReturned", `{"agentId":"abc","toolId":"t","callId":"c","error":{"code":"c","message":"m"}}`)
+	events = read(RFC0002, failed)
+	events[0].Payload.(*agentevents.ToolReturned).Status = agentevents.ToolCancelled
+	text, lost = encodeAll(t, RFC0002, events)
+	require.Equal(t, failed, text)
+	require.Len(t, lost, 1, "the line is the same, but not the event")
+
+	first := strings.Replace(documents("run.paused", `{}`), `"schemaVersion":2`, `"schemaVersion":1`, 1)
+	events = read(SchemaV2, first)
+	text, lost = encodeAll(t, SchemaV2, events)
+	require.Equal(t, first, text)
+	require.Empty(t, lost)
+	events[0].SessionID = "s"
+	_, losses = rewritten(t, SchemaV2, events)
+	require.Equal(t, []string{"dropped /sessionId"}, losses)
+}

@@ -3,6 +3,7 @@ package openwop
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -134,7 +135,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	}
 	dst = w.id(append(dst, `,"runId":`...), RunID, "/runId", runID)
 	w.nodeID = ev.NodeID
-	if w.nodeID == "" && variants[w.v].required(w.p).has(mNodeID) && !w.k.absent.has(mNodeID) {
+	if w.nodeID == "" && variants[w.v].required(w.p).has(mNodeID) && !w.absent(mNodeID) {
 		w.nodeID = unknownNode
 		w.lose(dialect.Made, "/nodeId", unknownNode)
 	}
@@ -153,14 +154,19 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	} else {
 		dst = append(append(append(dst, '"'), typ...), '"') // of the tables, without escapes
 	}
-	if w.v != vUnknown || !w.k.envAbsent.has(ePayload) || ev.Payload.(*agentevents.Unknown).Raw != "" {
+	if w.v != vUnknown || !w.k.envAbsent.has(ePayload) || !w.lenient() || ev.Payload.(*agentevents.Unknown).Raw != "" {
 		dst = append(dst, `,"payload":`...)
 		w.dst = dst
 		w.payload()
 		dst = w.dst
 		w.dst = nil
 	}
-	if !ev.Time.IsZero() || !w.k.envAbsent.has(eTimestamp) {
+	timed := !ev.Time.IsZero() || !w.k.envAbsent.has(eTimestamp)
+	if !timed && !w.lenient() {
+		w.lose(dialect.Made, "/timestamp", "")
+		timed = true
+	}
+	if timed {
 		dst = w.times.Append(append(dst, `,"timestamp":`...), ev.Time)
 	}
 	dst = jsonwire.AppendUint(append(dst, `,"sequence":`...), ev.Sequence+w.shift)
@@ -271,7 +277,11 @@ func (w *writer) versions(dst []byte) []byte {
 		return dst
 	}
 	schema, engine := w.k.get("schemaVersion"), w.k.get("engineVersion")
-	if w.p == SchemaV2 && (schema == "" || schema == "0") && (w.quiet || !w.k.envAbsent.has(eSchemaVersion)) {
+	if w.p != RFC0002 && schema != "" && (!whole(schema) || w.p == SchemaV2 && !positive(schema)) {
+		w.lose(dialect.Dropped, "/openwop/schemaVersion", "is no version of the profile")
+		schema = ""
+	}
+	if w.p == SchemaV2 && schema == "" && (w.quiet || !w.k.envAbsent.has(eSchemaVersion)) {
 		schema = madeVersion.detail
 		w.lose(madeVersion.what, madeVersion.pointer, madeVersion.detail)
 	}
@@ -279,13 +289,19 @@ func (w *writer) versions(dst []byte) []byte {
 		dst = append(append(dst, `,"schemaVersion":`...), schema...)
 	}
 	if engine != "" {
-		if w.p == SchemaV1 && engine[0] != '"' || w.p == SchemaV2 && engine[0] == '"' {
+		if w.p == SchemaV1 && engine[0] != '"' || w.p == SchemaV2 && !whole(engine) {
 			w.lose(dialect.Dropped, "/openwop/engineVersion", "the profile has another type for it")
 			return dst
 		}
 		dst = append(append(dst, `,"engineVersion":`...), engine...)
 	}
 	return dst
+}
+
+// positive reports whether the text of a JSON number is one above 0.
+func positive(raw string) bool {
+	n, err := strconv.ParseFloat(raw, 64)
+	return err == nil && n > 0
 }
 
 // causation appends the causationId; a tool's return names its call.

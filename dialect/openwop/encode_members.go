@@ -23,6 +23,22 @@ func (w *writer) name(m int) {
 	w.has |= 1 << m
 }
 
+// absent reports whether the line lacked a member that may be missing: one that
+// the profile requires may where it did not keep the profile's rules.
+func (w *writer) absent(m int) bool {
+	if w.k.absent == 0 {
+		return false
+	}
+	required := variants[w.v].required(w.p)
+	return w.k.absent.has(slot(m)) && (!required.has(m) || w.lenient())
+}
+
+// lenient reports whether the line was read under the same profile and broke its
+// rules. What RFC0002 asks for is no matter of a schema.
+func (w *writer) lenient() bool {
+	return w.k.same(w.p) || w.p == RFC0002 && w.k.profile == ""
+}
+
 // str appends a text.
 func (w *writer) str(pointer, s string) {
 	w.dst = jsonwire.AppendString(w.dst, s)
@@ -42,9 +58,23 @@ func (w *writer) text(m int, pointer, s string) {
 	w.str(pointer, s)
 }
 
+// short writes an optional text that has 1 to 64 characters under SchemaV2.
+func (w *writer) short(m int, pointer, s string) {
+	if w.p == SchemaV2 {
+		if s == "" {
+			return // also where the line spelled it
+		}
+		if r := []rune(s); len(r) > 64 {
+			w.lose(dialect.Altered, pointer, "cut after 64 characters")
+			s = string(r[:64])
+		}
+	}
+	w.text(m, pointer, s)
+}
+
 // content writes a required text that may be empty.
 func (w *writer) content(m int, pointer, s string) {
-	if s == "" && w.k.absent.has(m) {
+	if s == "" && w.absent(m) {
 		return
 	}
 	w.name(m)
@@ -54,7 +84,7 @@ func (w *writer) content(m int, pointer, s string) {
 // required writes a required id or name; made stands in its place.
 func (w *writer) required(m int, form IDForm, pointer, s, made string) {
 	if s == "" {
-		if w.k.absent.has(slot(m)) {
+		if w.absent(m) {
 			return
 		}
 		if !w.k.spelled.has(m) || w.p != RFC0002 {
@@ -68,8 +98,10 @@ func (w *writer) required(m int, form IDForm, pointer, s, made string) {
 
 // word writes an optional word of a list, which binds under the schemas.
 func (w *writer) word(m int, pointer, s string, words []string) {
-	if s != "" && w.p != RFC0002 && !slices.Contains(words, s) {
-		w.lose(dialect.Dropped, pointer, "not a word of the schema")
+	if w.p != RFC0002 && !slices.Contains(words, s) {
+		if s != "" { // an empty one is none, also where the line spelled it
+			w.lose(dialect.Dropped, pointer, "not a word of the schema")
+		}
 		return
 	}
 	w.text(m, pointer, s)
@@ -101,7 +133,7 @@ func (w *writer) raw(pointer string, v agentevents.JSON, object bool) {
 // must is json for a required value.
 func (w *writer) must(m int, pointer string, v, made agentevents.JSON, object bool) {
 	if v == "" {
-		if w.k.absent.has(slot(m)) {
+		if w.absent(m) {
 			return
 		}
 		v = made
@@ -175,7 +207,7 @@ func (w *writer) node() {
 		return
 	}
 	switch {
-	case id != "" && (needed || !w.k.absent.has(mNodeID)):
+	case id != "" && (needed || !w.absent(mNodeID)):
 		w.name(mNodeID)
 		w.dst = w.id(w.dst, NodeID, "/nodeId", id)
 	case id == "" && w.k.spelled.has(mNodeID):
@@ -197,20 +229,21 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 	if w.k.errWord && w.p == RFC0002 {
 		name = "error"
 	}
-	if code == "" && !(w.p == RFC0002 && (w.k.errCode || w.k.errWord)) && !w.k.noCode {
+	noCode, noMessage := w.k.noCode && w.lenient(), w.k.noMessage && w.lenient()
+	if code == "" && !(w.p == RFC0002 && (w.k.errCode || w.k.errWord)) && !noCode {
 		code = unknownError
 		w.lose(dialect.Made, "/payload/error/code", code)
 	}
-	if code != "" || !w.k.noCode {
+	if code != "" || !noCode {
 		member(name)
 		w.str("/payload/error/code", code)
 	}
 	message := v.Message
-	if message == "" && w.p != RFC0002 && !w.k.noMessage {
+	if message == "" && w.p != RFC0002 && !noMessage {
 		message = code
 		w.lose(dialect.Made, "/payload/error/message", message)
 	}
-	if message != "" || !w.k.noMessage {
+	if message != "" || !noMessage {
 		member("message")
 		w.str("/payload/error/message", message)
 	}
@@ -296,7 +329,7 @@ func (w *writer) unplaced(key string) {
 
 // ref writes an AgentRef.
 func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string) {
-	if v.AgentID == "" && made != "" && !w.k.absent.has(m) {
+	if v.AgentID == "" && made != "" && !w.absent(m) {
 		v.AgentID = made
 		w.lose(dialect.Made, pointer+"/agentId", made)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -92,7 +93,7 @@ func (w *writer) members() {
 		w.agent()
 		w.content(mDelta, "/payload/delta", p.Delta)
 		index := p.Index
-		if !index.OK && !rfc && !w.k.absent.has(mSequence) {
+		if !index.OK && !rfc && !w.absent(mSequence) {
 			index = agentevents.Some(0)
 			if !w.quiet {
 				index.V = w.e.deltaIndex(ev, p.BlockID)
@@ -133,8 +134,12 @@ func (w *writer) members() {
 		if from == "" {
 			from = made
 		}
+		who := mFromAgentID
+		if rfc {
+			who = mFrom
+		}
 		switch {
-		case ev.AgentID == "" && !w.k.absent.has(mFrom):
+		case ev.AgentID == "" && !w.absent(who):
 			w.lose(dialect.Made, "/agentId", from)
 		case ev.AgentID != from && ev.AgentID != "" && w.undeclared():
 			w.anyAgent()
@@ -144,10 +149,10 @@ func (w *writer) members() {
 			w.anyAgent()
 		}
 		if rfc {
-			if p.From.AgentID != "" || !w.k.absent.has(mFrom) {
+			if p.From.AgentID != "" || !w.absent(mFrom) {
 				w.ref(mFrom, "/payload/from", p.From, made)
 			}
-			if p.To.AgentID != "" || !w.k.absent.has(mTo) {
+			if p.To.AgentID != "" || !w.absent(mTo) {
 				w.ref(mTo, "/payload/to", p.To, agentevents.CoreSystem)
 			}
 		} else {
@@ -175,8 +180,8 @@ func (w *writer) members() {
 		if !rfc && decision != "" {
 			if why := decisionError(string(decision), w.p, true); why != "" {
 				w.fail(RuleForm, "/payload/decision", why)
-			} else if w.p == SchemaV1 {
-				decision = w.decision1(decision)
+			} else if !w.k.same(w.p) {
+				decision = w.decision(decision)
 			}
 		}
 		w.must(mDecision, "/payload/decision", decision, `{"kind":"terminate"}`, false)
@@ -197,7 +202,7 @@ func (w *writer) members() {
 		w.nodeAgent(p.Agent)
 	case *agentevents.NodeFailed:
 		w.node()
-		if p.Error.Message != "" || p.Error.Code != "" || p.Error.Details != "" || p.Error.Retryable.OK || !w.k.absent.has(mError) {
+		if p.Error.Message != "" || p.Error.Code != "" || p.Error.Details != "" || p.Error.Retryable.OK || !w.absent(mError) {
 			w.errorInfo(&p.Error)
 		}
 		w.anyAgent()
@@ -227,7 +232,7 @@ func (w *writer) members() {
 			if id == "" {
 				id = unknownWorkflow
 			}
-			if !w.k.absent.has(mWorkflowID) {
+			if !w.absent(mWorkflowID) {
 				w.lose(dialect.Made, "/workflowId", "")
 			} else {
 				id = ""
@@ -259,7 +264,7 @@ func (w *writer) members() {
 		w.anyAgent()
 	case *agentevents.RunFailed:
 		info := p.Error
-		if !info.OK && !rfc && !w.k.absent.has(mError) {
+		if !info.OK && !rfc && !w.absent(mError) {
 			info = agentevents.Some(agentevents.ErrorInfo{Code: unknownError, Message: unknownError})
 			w.lose(dialect.Made, "/payload/error", unknownError)
 		}
@@ -285,15 +290,54 @@ func (w *writer) members() {
 	}
 }
 
-// decision1 returns a decision without the members that only SchemaV2 has.
-func (w *writer) decision1(decision agentevents.JSON) agentevents.JSON {
-	if !strings.Contains(string(decision), `"nextWorkerInputs"`) && !strings.Contains(string(decision), `"successCriteria"`) {
-		return decision
+// decision returns an orchestrator's decision without the members that its form
+// does not have.
+func (w *writer) decision(decision agentevents.JSON) agentevents.JSON {
+	const at = "/payload/decision"
+	v2 := w.p == SchemaV2
+	out := w.only(string(decision), at, func(kind, name string) bool {
+		switch name {
+		case "kind":
+			return true
+		case "confidence":
+			return kind != "ask-user"
+		case "nextWorkerIds":
+			return kind == "next-worker"
+		case "nextWorkerInputs":
+			return kind == "next-worker" && v2
+		case "prompt":
+			return kind == "ask-user"
+		case "reason":
+			return kind == "terminate"
+		case "successCriteria":
+			return kind == "terminate" && v2
+		}
+		return false
+	})
+	if v2 && strings.Contains(out, `"successCriteria"`) {
+		out = w.criteria(out, at+"/successCriteria")
+	}
+	return agentevents.JSON(out)
+}
+
+// only returns an object without the members that may not be in one of its kind.
+func (w *writer) only(object, at string, may func(kind, name string) bool) string {
+	kind, odd := "", false
+	for name, raw := range jsonwire.Members(object) {
+		if name == "kind" {
+			kind = jsonwire.Text(raw)
+		}
+	}
+	for name := range jsonwire.Members(object) {
+		odd = odd || !may(kind, name)
+	}
+	if !odd {
+		return object
 	}
 	out := []byte{'{'}
-	for name, raw := range jsonwire.Members(string(decision)) {
-		if name == "nextWorkerInputs" || name == "successCriteria" {
-			w.drop("/payload/decision/"+name, true)
+	for name, raw := range jsonwire.Members(object) {
+		if !may(kind, name) {
+			w.drop(at+"/"+jsonwire.Token(name), true)
 			continue
 		}
 		if len(out) > 1 {
@@ -301,12 +345,38 @@ func (w *writer) decision1(decision agentevents.JSON) agentevents.JSON {
 		}
 		out = append(append(jsonwire.AppendString(out, name), ':'), raw...)
 	}
-	return agentevents.JSON(append(out, '}'))
+	return string(append(out, '}'))
+}
+
+// criteria returns a decision whose successCriteria have no other members than
+// theirs.
+func (w *writer) criteria(decision, at string) string {
+	out := []byte{'{'}
+	for name, raw := range jsonwire.Members(decision) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(jsonwire.AppendString(out, name), ':')
+		if name != "successCriteria" {
+			out = append(out, raw...)
+			continue
+		}
+		list, i := []byte{'['}, 0
+		for c := range jsonwire.Elements(raw) {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = append(list, w.only(c, at+"/"+strconv.Itoa(i), func(_, name string) bool { return name == "key" || name == "met" })...)
+			i++
+		}
+		out = append(append(out, list...), ']')
+	}
+	return string(append(out, '}'))
 }
 
 // zero makes up a required number.
 func (w *writer) zero(v *agentevents.Opt[float64], pointer string, m int) {
-	if !v.OK && !w.k.absent.has(m) {
+	if !v.OK && !w.absent(m) {
 		*v = agentevents.Some(0.0)
 		w.lose(dialect.Made, pointer, "0")
 	}
@@ -385,6 +455,10 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 			continue
 		}
 		if name == "interruptId" {
+			if w.p != RFC0002 && jsonwire.Text(raw) == "" {
+				w.lose(dialect.Dropped, "/payload/details/interruptId", "is no id")
+				continue
+			}
 			id = true
 			if w.p == SchemaV2 {
 				if n := NormalizeID(w.p, InterruptID, jsonwire.Text(raw)); n != jsonwire.Text(raw) && n != "" {
@@ -408,11 +482,13 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		w.lose(dialect.Made, "/payload/details/interruptId", "")
 		write("interruptId", jsonwire.Quote(NormalizeID(w.p, InterruptID, made)))
 	}
-	w.text(mReason, "/payload/reason", p.Reason)
+	w.short(mReason, "/payload/reason", p.Reason)
 	w.anyAgent()
 	for name, raw := range jsonwire.Members(details) {
 		switch {
 		case first(name):
+		case name == "key" && w.p != RFC0002 && jsonwire.Text(raw) == "":
+			w.lose(dialect.Dropped, "/payload/details/key", "is no text, or an empty one")
 		case name == "reason", name == "nodeId", name == "agentId":
 			w.lose(dialect.Dropped, "/payload/details/"+name, "the payload has a member of that name")
 		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name) && !w.k.same(w.p):
@@ -481,10 +557,10 @@ func (w *writer) questions(list []agentevents.Question) {
 func (w *writer) asked(p *agentevents.ClarificationRequested) {
 	if w.v == vClarRequested {
 		w.node()
-		if !w.k.absent.has(mInterruptID) {
+		if !w.absent(mInterruptID) {
 			w.text(mInterruptID, "/payload/interruptId", p.InterruptID)
 		}
-		if p.Questions != nil || !w.k.absent.has(mQuestions) {
+		if p.Questions != nil || !w.absent(mQuestions) {
 			w.name(mQuestions)
 			w.questions(p.Questions)
 		}
@@ -543,14 +619,23 @@ func (w *writer) data(start int, look func(name string, own bool) place) {
 func (w *writer) interrupt(kind, pointer, id string) {
 	w.name(mKind)
 	w.str("/payload/kind", kind)
-	w.required(mKey, InterruptID, pointer, id, w.eventID)
+	form := InterruptID // as what resolves the interrupt names it
+	long := utf8.RuneCountInString(id) > 256
+	if w.p == SchemaV1 && long {
+		w.lose(dialect.Altered, pointer, "the profile has another form for keys")
+		id = NormalizeID(SchemaV2, InterruptID, id)
+	}
+	if w.k.spelled.has(mKey) && !long {
+		form = PlainID // a key need not be an id
+	}
+	w.required(mKey, form, pointer, id, w.eventID)
 }
 
 // answered writes the answer to a request for clarification.
 func (w *writer) answered(p *agentevents.ClarificationResolved) {
 	w.node()
 	if w.v == vClarResolved {
-		if !w.k.absent.has(mInterruptID) {
+		if !w.absent(mInterruptID) {
 			w.text(mInterruptID, "/payload/interruptId", p.InterruptID)
 		}
 		w.must(mAnswers, "/payload/answers", p.Answers, "{}", true)
@@ -645,7 +730,7 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 	}
 	if w.v == vApprovalRequested {
 		w.node()
-		if !w.k.absent.has(mInterruptID) {
+		if !w.absent(mInterruptID) {
 			w.text(mInterruptID, "/payload/approvalId", p.ApprovalID)
 		}
 		extra := func(name, made string) {
@@ -718,11 +803,7 @@ func (w *writer) permitted(decision, id, by, byPointer, feedback string) {
 	w.required(mInterruptID, InterruptID, "/payload/approvalId", id, w.eventID)
 	w.name(mKind)
 	w.str("/payload/kind", kindApproval)
-	if n := len([]rune(feedback)); w.p == SchemaV2 && n > 64 {
-		w.lose(dialect.Altered, "/payload/feedback", "cut after 64 characters")
-		feedback = string([]rune(feedback)[:64])
-	}
-	w.text(mReason, "/payload/feedback", feedback)
+	w.short(mReason, "/payload/feedback", feedback)
 	w.name(mDecision)
 	w.str("/payload/decision", decision)
 	if w.undeclared() {
@@ -762,14 +843,14 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	if r := w.k.get("/payload/reducer"); r != "" && (w.p == RFC0002 || validReducer(jsonwire.Text(r))) {
 		w.name(mReducer)
 		w.dst = append(w.dst, w.k.take("/payload/reducer")...)
-	} else if w.p != RFC0002 || !w.k.absent.has(mReducer) {
+	} else if w.p != RFC0002 || !w.absent(mReducer) {
 		w.name(mReducer)
 		w.str("", reducer(w.p))
 	}
 	if t := w.k.get("/payload/writtenAt"); t != "" && (w.p == RFC0002 || isTime(t)) {
 		w.name(mWrittenAt)
 		w.dst = append(w.dst, w.k.take("/payload/writtenAt")...)
-	} else if w.p != RFC0002 || !w.k.absent.has(mWrittenAt) {
+	} else if w.p != RFC0002 || !w.absent(mWrittenAt) {
 		w.name(mWrittenAt)
 		w.dst = w.times.Append(w.dst, w.ev.Time)
 	}

@@ -219,3 +219,75 @@ func TestLossesOfVerbatim(t *testing.T) {
 	_, losses = rewritten(t, SchemaV2, events)
 	require.Equal(t, []string{"dropped /sessionId"}, losses)
 }
+
+// What the schemas do not allow is not written, and listed.
+func TestWhatTheSchemasDoNotAllow(t *testing.T) {
+	const id = `"interruptId":"acme/int-000000000001"`
+	long := strings.Repeat("é", 65)
+	both := []Profile{SchemaV1, SchemaV2}
+	v2 := both[1:]
+	for name, c := range map[string]struct {
+		profiles          []Profile
+		typ, payload, out string // out without the type
+		losses            []string
+	}{
+		"a decision": {both, "runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"ask-user","prompt":"?","urgency":"high"}}`,
+			`{"agentId":"abc","decision":{"kind":"ask-user","prompt":"?"}}`, []string{"dropped /payload/decision/urgency"}},
+		"the inputs of version 2": {both[:1], "runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":["a"],"nextWorkerInputs":[{}]}}`,
+			`{"agentId":"abc","decision":{"kind":"next-worker","nextWorkerIds":["a"]}}`, []string{"dropped /payload/decision/nextWorkerInputs"}},
+		"criteria": {v2, "runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"terminate","successCriteria":[{"key":"k","met":true},{"key":"k","why":1,"met":true}]}}`,
+			`{"agentId":"abc","decision":{"kind":"terminate","successCriteria":[{"key":"k","met":true},{"key":"k","met":true}]}}`,
+			[]string{"dropped /payload/decision/successCriteria/1/why"}},
+		"a long reason": {v2, "node.suspended", `{"nodeId":"n1",` + id + `,"reason":"` + long + `"}`, `{"nodeId":"n1",` + id + `,"reason":"` + long[:128] + `"}`,
+			[]string{"altered /payload/reason"}},
+		"no reason": {v2, "node.suspended", `{"nodeId":"n1",` + id + `,"reason":""}`, `{"nodeId":"n1",` + id + `}`, nil},
+		"a key":     {both, "node.suspended", `{"nodeId":"n1",` + id + `,"key":""}`, `{"nodeId":"n1",` + id + `}`, []string{"dropped /payload/details/key"}},
+		"no questions": {v2, "clarification.requested", `{"nodeId":"n1",` + id + `,"questions":[]}`,
+			`{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q1","question":"?"}]}}`, []string{"made up /payload/questions"}},
+		"an empty question": {v2, "clarification.requested", `{"nodeId":"n1",` + id + `,"questions":[{"id":"","question":""}]}`,
+			`{"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q1","question":"?"}]}}`,
+			[]string{"made up /payload/questions/0/id", "made up /payload/questions/0/question"}},
+		"an empty word": {both, "agent.reasoned", `{"agentId":"abc","reasoning":"","verbosity":""}`, `{"agentId":"abc","reasoning":""}`, nil},
+		"no agent":      {both, "agent.reasoned", `{"reasoning":""}`, `{"agentId":"core.system","reasoning":""}`, []string{"made up /agentId"}},
+		"no error":      {both, "run.failed", `{"error":{}}`, `{"error":{"code":"error","message":"error"}}`, []string{"made up /payload/error/code", "made up /payload/error/message"}},
+		"an empty resolution": {v2, "interrupt.resolved", `{"nodeId":"n1",` + id + `,"kind":"approval","decision":"granted","reason":""}`,
+			`{"nodeId":"n1",` + id + `,"kind":"approval","decision":"granted"}`, nil},
+	} {
+		for _, p := range c.profiles {
+			out, losses := converted(t, RFC0002, p, documents(c.typ, c.payload))
+			_, out, _ = strings.Cut(out, " ")
+			require.Equal(t, c.out, out, name)
+			require.ElementsMatch(t, c.losses, losses, name)
+		}
+	}
+
+	for _, p := range both {
+		out, losses := converted(t, RFC0002, p, documents("node.suspended", `{"nodeId":"n1","interruptId":5}`))
+		require.NotContains(t, out, `"interruptId":5`)
+		require.Contains(t, out, `"interruptId":"`)
+		require.Equal(t, []string{"dropped /payload/details/interruptId", "made up /payload/details/interruptId"}, losses)
+
+		text, lost := encodeAll(t, p, decodeAll(t, Options{}, strings.Replace(documents("run.paused", `{}`), `"schemaVersion":2`, `"schemaVersion":2.5,"engineVersion":1.5`, 1)))
+		require.NotContains(t, text, ".5")
+		require.NotEmpty(t, lost)
+
+		text, _ = encodeAll(t, p, decodeAll(t, Options{}, `{"eventId":"evt-0000000000001","runId":"r","type":"acme.x","sequence":0}`))
+		require.Contains(t, text, `"timestamp"`)
+		require.Contains(t, text, `"payload":{}`)
+	}
+
+	// An interrupt may ask for what the form of its profile has not.
+	out, losses := converted(t, SchemaV1, SchemaV2, documents("interrupt.requested",
+		`{"kind":"clarification","key":"acme/int-000000000001","data":{"foo":1,"contextType":"c","questions":[{"id":"q","question":"?","hint":1}]}}`))
+	require.Equal(t, `interrupt.requested {"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?"}],"contextType":"c"}}`, out)
+	require.Len(t, losses, 2)
+}
+
+// A key need not be an id where the line says that it is none.
+func TestKeysOfInterrupts(t *testing.T) {
+	events := decodeAll(t, Options{Profile: SchemaV2}, documents("interrupt.requested", `{"kind":"clarification","key":"which one?","data":{"questions":[{"id":"q","question":"?"}]}}`))
+	require.NoError(t, events[0].SetExtra(string(Name), `{"~spelled":["/payload/key"]}`))
+	out, losses := rewritten(t, SchemaV2, events)
+	require.Contains(t, out, `"key":"which one?"`)
+	require.NotContains(t, losses, "altered /payload/interruptId")
+}

@@ -417,10 +417,11 @@ func (w *writer) variant() int {
 // typeOf returns the type of the line.
 func (w *writer) typeOf() string {
 	if w.k.typ != "" {
-		for _, legal := range aliases(w.v, w.ev) {
-			if w.k.typ == legal {
-				return legal
-			}
+		legal := aliases(w.v, w.ev)
+		if i := slices.Index(legal, w.k.typ); i == 0 || i > 0 && w.p != SchemaV1 { // where the other types have another payload
+			return legal[i]
+		} else if i > 0 {
+			w.lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), legal[0])
 		}
 	}
 	return typeName(w.v, w.p)

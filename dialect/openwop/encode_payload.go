@@ -588,7 +588,11 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 // profile, which may not have kept its rules. SchemaV2 reads an interrupt without
 // keeping its type; of the others the event does not say which it was.
 func (w *writer) ownData() bool {
-	return w.k.same(w.p) || w.k.profile == "" && (w.p == SchemaV2) == (w.k.typ == "")
+	typ := typeName(w.v, w.p)
+	if w.p == SchemaV2 {
+		typ = ""
+	}
+	return w.k.same(w.p) || w.k.profile == "" && w.k.typ == typ
 }
 
 // data writes the kept members of the data of an interrupt, and those that
@@ -840,7 +844,7 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	if p.Message.Content == "" && jsonwire.HasMember(string(out[start:]), "content") { // one that was read without it is written so
 		w.lose(dialect.Made, "/payload/message/content", "null")
 	}
-	if r := w.k.get("/payload/reducer"); r != "" && (w.p == RFC0002 || validReducer(jsonwire.Text(r))) {
+	if r := w.k.get("/payload/reducer"); r != "" && (w.p == RFC0002 || schemaReducer(jsonwire.Text(r))) {
 		w.name(mReducer)
 		w.dst = append(w.dst, w.k.take("/payload/reducer")...)
 	} else if w.p != RFC0002 || !w.absent(mReducer) {
@@ -857,8 +861,8 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	w.drop("/agentId", w.ev.AgentID != "")
 }
 
-// validReducer reports whether the schemas have a reducer.
-func validReducer(word string) bool {
+// schemaReducer reports whether the schemas have a reducer.
+func schemaReducer(word string) bool {
 	if slices.Contains(reducers, word) {
 		return true
 	}

@@ -291,3 +291,10 @@ func TestKeysOfInterrupts(t *testing.T) {
 	require.Contains(t, out, `"key":"which one?"`)
 	require.NotContains(t, losses, "altered /payload/interruptId")
 }
+
+// Version 1 has the payload of an interrupt under the interrupt's types only.
+func TestTypesOfInterrupts(t *testing.T) {
+	out, losses := converted(t, RFC0002, SchemaV1, documents("clarification.requested", `{"kind":"clarification","key":"k","data":{"foo":1,"questions":[{"id":"q","question":"?"}]}}`))
+	require.Equal(t, `interrupt.requested {"kind":"clarification","key":"k","data":{"questions":[{"id":"q","question":"?"}]}}`, out)
+	require.ElementsMatch(t, []string{"dropped /openwop/~1payload~1data~1foo", "altered /openwop/~0type"}, losses)
+}

@@ -23,7 +23,7 @@ func (w *writer) payload() {
 	w.dst = append(w.dst, '{')
 	w.open = true
 	w.members()
-	if w.k.raw != "" {
+	if w.k.payload {
 		w.rests()
 	}
 	w.dst = append(w.dst, '}')
@@ -544,7 +544,7 @@ func (w *writer) questions(list []agentevents.Question) {
 			w.dst = append(w.dst, `,"schema":`...)
 			w.raw(at("schema"), q.Schema, true)
 		}
-		if w.k.raw != "" {
+		if w.k.payload {
 			w.more("/payload/questions/"+strconv.Itoa(i)+"/", start, look(w.k.same(w.p)))
 			w.more("/payload/data/questions/"+strconv.Itoa(i)+"/", start, look(w.ownData()))
 		}

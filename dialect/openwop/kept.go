@@ -98,6 +98,7 @@ type kept struct {
 	typ              string
 	profile          string // of the line, if it has members that the profile does not allow
 	done             []bool // by place: members that were written or listed
+	payload          bool   // there are members of the payload
 }
 
 // same reports whether the line broke the closedness of the same profile; it
@@ -119,6 +120,7 @@ func (k *kept) read(ev *agentevents.Event) {
 	}
 	for name, value := range jsonwire.Members(k.raw) {
 		k.done = append(k.done, false)
+		k.payload = k.payload || strings.HasPrefix(name, "/payload/")
 		switch name {
 		case keptType:
 			k.typ = jsonwire.Text(value)

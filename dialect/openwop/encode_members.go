@@ -23,8 +23,8 @@ func (w *writer) name(m int) {
 	w.has |= 1 << m
 }
 
-// absent reports whether the line lacked a member that may be missing: one that
-// the profile requires may where it did not keep the profile's rules.
+// absent reports whether the line lacked a member that may be missing. One that
+// the profile requires mostly may not.
 func (w *writer) absent(m int) bool {
 	if w.k.absent == 0 {
 		return false
@@ -33,11 +33,10 @@ func (w *writer) absent(m int) bool {
 	return w.k.absent.has(slot(m)) && (!required.has(m) || w.lenient())
 }
 
-// lenient reports whether the line was read under the same profile and broke its
-// rules. What RFC0002 asks for is no matter of a schema.
-func (w *writer) lenient() bool {
-	return w.k.same(w.p) || w.p == RFC0002 && w.k.profile == ""
-}
+// lenient reports whether members that are required may be missing where the line
+// lacked them. No schema describes RFC0002; of the others the event does not say
+// whether they are the profile that the line was read under.
+func (w *writer) lenient() bool { return w.p == RFC0002 && w.k.profile == "" }
 
 // str appends a text.
 func (w *writer) str(pointer, s string) {

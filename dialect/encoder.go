@@ -202,10 +202,20 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 		return
 	}
 	of := l.Of(ev)
+	of.next = 0
 	for i := range p.list {
-		if loss := &p.list[i]; loss.what == Dropped || !verbatim {
-			of.Add(ev, loss.what, loss.pointer, loss.detail)
+		loss := &p.list[i]
+		if verbatim && loss.what != Dropped {
+			continue
 		}
+		if of.next < len(of.list) { // as in Add
+			if q := of.list[of.next]; q.Pointer == loss.pointer && q.What == loss.what && q.Detail == loss.detail {
+				q.Count++
+				of.next++
+				continue
+			}
+		}
+		of.find(ev, loss.what, loss.pointer, loss.detail)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 // list are written: later versions may list them.
 type Encoder struct {
 	losses  dialect.Losses
-	counted [3]*dialect.Loss // that most events have
+	counted [4]*dialect.Loss // that most events have
 	run     string           // that a reader takes lines to be of, but the first of a flow
 	over    bool             // it has ended
 	begun   bool             // there is a line
@@ -87,7 +87,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		e.runs(&ev, v, verbatim)
 	}
-	e.remember(&ev)
+	e.remember(&ev, len(dst)-mark)
 	return dst, nil
 }
 
@@ -132,13 +132,13 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "")
 	}
 	if ev.ID != "" {
-		e.every(ev, 0, "/id", "events have none")
+		e.every(ev, 0, dialect.Dropped, "/id", "events have none")
 	}
 	if ev.RunID != "" {
-		e.every(ev, 1, "/runId", "a log is of one run")
+		e.every(ev, 1, dialect.Dropped, "/runId", "a log is of one run")
 	}
 	if ev.Sequence != 0 {
-		e.every(ev, 2, "/sequence", "the order is that of the lines")
+		e.every(ev, 2, dialect.Dropped, "/sequence", "the order is that of the lines")
 	}
 }
 
@@ -161,13 +161,13 @@ func (e *Encoder) runs(ev *agentevents.Event, v int, verbatim bool) {
 }
 
 func (e *Encoder) mixed(ev *agentevents.Event) {
-	e.losses.Every(ev, dialect.Altered, "/runId", "runs are mixed: readers take them for one")
+	e.every(ev, 3, dialect.Altered, "/runId", "runs are mixed: readers take them for one")
 }
 
-// every drops a member of any kind of event, the nth of such.
-func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
+// every counts what happened to a member of any kind of event, the nth of such.
+func (e *Encoder) every(ev *agentevents.Event, n int, what dialect.Change, pointer, detail string) {
 	if e.counted[n] == nil {
-		e.counted[n] = e.losses.Every(ev, dialect.Dropped, pointer, detail)
+		e.counted[n] = e.losses.Every(ev, what, pointer, detail)
 		return
 	}
 	e.counted[n].Count++
@@ -179,8 +179,8 @@ func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
 
 func (e *Encoder) drop(pointer string, present bool) { e.pend.Drop(pointer, present) }
 
-// remember keeps what later lines need of the event.
-func (e *Encoder) remember(ev *agentevents.Event) {
+// remember keeps what later lines need of the event, whose line is that long.
+func (e *Encoder) remember(ev *agentevents.Event, size int) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.RunStarted:
 		if e.flows == nil || len(e.flows) >= dialect.MaxCalls { // runs that end nowhere
@@ -193,7 +193,7 @@ func (e *Encoder) remember(ev *agentevents.Event) {
 	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		e.starts.end(ev)
 	case *agentevents.AgentStarted:
-		e.starts.begin(ev)
+		e.starts.begin(ev, size)
 	case *agentevents.AgentEnded:
 		e.starts.end(ev)
 	case *agentevents.ToolCalled:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,12 +27,13 @@ import (
 // list are written: later versions may list them.
 type Encoder struct {
 	losses  dialect.Losses
-	counted [4]*dialect.Loss // that most events have
-	run     string           // that a reader takes lines to be of, but the first of a flow
-	over    bool             // it has ended
-	begun   bool             // there is a line
-	pend    dialect.Pending  // losses of the event at hand
-	kept    string           // the members that the decoder kept of its line
+	counted [numCommon]*dialect.Loss // the common ones
+	common  uint16                   // those of the event at hand, by bit
+	run     string                   // that a reader takes lines to be of, but the first of a flow
+	over    bool                     // it has ended
+	begun   bool                     // there is a line
+	pend    dialect.Pending          // losses of the event at hand
+	kept    string                   // the members that the decoder kept of its line
 
 	calls  dialect.Calls     // open ones
 	flows  map[string]string // names of runs
@@ -48,12 +50,42 @@ var _ dialect.Encoder = (*Encoder)(nil)
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{} }
 
+// Losses that events of every kind may have, and most have.
+const (
+	lostID = iota
+	lostRun
+	lostSequence
+	lostSession
+	lostStep
+	lostAgent
+	madeNode
+	madeExecution
+	mixedRuns
+	numCommon
+)
+
+var commonLosses = [numCommon]struct {
+	what            dialect.Change
+	pointer, detail string
+}{
+	lostID:        {dialect.Dropped, "/id", "events have none"},
+	lostRun:       {dialect.Dropped, "/runId", "a log is of one run"},
+	lostSequence:  {dialect.Dropped, "/sequence", "the order is that of the lines"},
+	lostSession:   {dialect.Dropped, "/sessionId", ""},
+	lostStep:      {dialect.Dropped, "/step", ""},
+	lostAgent:     {dialect.Dropped, "/agentId", "written as the execution of a node"},
+	madeNode:      {dialect.Made, "/nodeId", ""},
+	madeExecution: {dialect.Made, "/nodeRunId", ""},
+	mixedRuns:     {dialect.Altered, "/runId", "runs are mixed: readers take them for one"},
+}
+
 // vCalled is the variant of an event that waits: it has no line.
 const vCalled = numVariants
 
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.pend.Reset()
+	e.common = 0
 	mark := len(dst)
 	dst, v, err := e.line(dst, &ev)
 	if err == dialect.ErrNoCounterpart {
@@ -79,13 +111,14 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if pointer, detail := outOfRange(ev.Payload, v); pointer != "" && !verbatim {
 		return dst[:mark], e.refuse(&ev, RuleRange, pointer, detail)
 	}
+	e.block(&ev, v, on, verbatim)
 	e.pend.Count(&e.losses, &ev, verbatim)
-	e.block(&ev, v, on)
 	if v != vCalled {
 		if !verbatim { // what was read of the line is read of it again
 			e.everywhere(&ev)
 		}
 		e.runs(&ev, v, verbatim)
+		e.count(&ev, verbatim)
 	}
 	e.remember(&ev, len(dst)-mark)
 	return dst, nil
@@ -100,9 +133,9 @@ func (e *Encoder) says(origin, run string, written []byte, v int) bool {
 	if err != nil || len(e.events) != 1 {
 		return false
 	}
-	n, kept := e.pend.Len(), e.kept
+	n, common, kept := e.pend.Len(), e.common, e.kept
 	was, wasV, err := e.line(e.scratch[:0], &e.events[0])
-	e.scratch, e.kept = was, kept
+	e.scratch, e.common, e.kept = was, common, kept
 	e.pend.Cut(n)
 	return err == nil && wasV == v && bytes.Equal(was, written)
 }
@@ -132,13 +165,13 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "")
 	}
 	if ev.ID != "" {
-		e.every(ev, 0, dialect.Dropped, "/id", "events have none")
+		e.common |= 1 << lostID
 	}
 	if ev.RunID != "" {
-		e.every(ev, 1, dialect.Dropped, "/runId", "a log is of one run")
+		e.common |= 1 << lostRun
 	}
 	if ev.Sequence != 0 {
-		e.every(ev, 2, dialect.Dropped, "/sequence", "the order is that of the lines")
+		e.common |= 1 << lostSequence
 	}
 }
 
@@ -148,11 +181,11 @@ func (e *Encoder) runs(ev *agentevents.Event, v int, verbatim bool) {
 	switch {
 	case v == vFlowStart || !e.begun:
 		if e.begun && !e.over && !verbatim && ev.RunID != e.run {
-			e.mixed(ev)
+			e.common |= 1 << mixedRuns
 		}
 		e.run, e.over, e.begun = strings.Clone(ev.RunID), false, true // and not its line
 	case ev.RunID != e.run:
-		e.mixed(ev)
+		e.common |= 1 << mixedRuns
 		return
 	}
 	if v == vFlowComplete || v == vFlowAborted {
@@ -160,17 +193,21 @@ func (e *Encoder) runs(ev *agentevents.Event, v int, verbatim bool) {
 	}
 }
 
-func (e *Encoder) mixed(ev *agentevents.Event) {
-	e.every(ev, 3, dialect.Altered, "/runId", "runs are mixed: readers take them for one")
-}
-
-// every counts what happened to a member of any kind of event, the nth of such.
-func (e *Encoder) every(ev *agentevents.Event, n int, what dialect.Change, pointer, detail string) {
-	if e.counted[n] == nil {
-		e.counted[n] = e.losses.Every(ev, what, pointer, detail)
-		return
+// count counts the common losses of an event. Of one whose line is written as it
+// was read nothing was made up.
+func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
+	for common := e.common; common != 0; common &= common - 1 {
+		i := bits.TrailingZeros16(common)
+		l := &commonLosses[i]
+		if verbatim && l.what == dialect.Made {
+			continue
+		}
+		if e.counted[i] == nil {
+			e.counted[i] = e.losses.Every(ev, l.what, l.pointer, l.detail)
+		} else {
+			e.counted[i].Count++
+		}
 	}
-	e.counted[n].Count++
 }
 
 func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
@@ -219,7 +256,7 @@ func (e *Encoder) remember(ev *agentevents.Event, size int) {
 // block notes the event's line, which is of variant v and of that node run, and
 // counts what becomes of a block's id: the reader numbers blocks, those that
 // have deltas.
-func (e *Encoder) block(ev *agentevents.Event, v int, run string) {
+func (e *Encoder) block(ev *agentevents.Event, v int, run string, verbatim bool) {
 	var id, content string
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
@@ -231,14 +268,20 @@ func (e *Encoder) block(ev *agentevents.Event, v int, run string) {
 	case *agentevents.AgentReasoned:
 		id, content = p.BlockID, p.Reasoning
 	}
-	switch read := e.blocks.line(v, run, content); {
-	case read == id:
-	case id == "":
-		e.losses.Add(ev, dialect.Made, "/payload/blockId", "")
-	case read == "":
-		e.losses.Add(ev, dialect.Dropped, "/payload/blockId", "")
-	default:
-		e.losses.Add(ev, dialect.Altered, "/payload/blockId", "blocks are numbered")
+	read := e.blocks.line(v, run, content)
+	if read == id {
+		return
+	}
+	what, detail := dialect.Altered, "blocks are numbered"
+	if id == "" {
+		what, detail = dialect.Made, ""
+	} else if read == "" {
+		what, detail = dialect.Dropped, ""
+	}
+	if verbatim { // also then: blocks before it may not be on lines
+		e.losses.Add(ev, what, "/payload/blockId", detail)
+	} else {
+		e.pend.Add(what, "/payload/blockId", detail)
 	}
 }
 
@@ -484,9 +527,9 @@ func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) [
 		run := ev.NodeRunID
 		if run == "" {
 			run = execution(ev)
-			e.lose(dialect.Made, "/nodeRunId", "")
+			e.common |= 1 << madeExecution
 			if ev.AgentID != "" {
-				e.lose(dialect.Dropped, "/agentId", "written as the execution of a node")
+				e.common |= 1 << lostAgent
 			}
 		} else {
 			e.drop("/agentId", ev.AgentID != "")
@@ -504,7 +547,7 @@ func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) [
 
 func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
 	if ev.NodeID == "" {
-		e.lose(dialect.Made, "/nodeId", "")
+		e.common |= 1 << madeNode
 	}
 	return text(dst, `,"nodeId":`, nodeOf(ev))
 }
@@ -512,7 +555,9 @@ func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
 // envelope counts the members that no line has.
 func (e *Encoder) envelope(ev *agentevents.Event) {
 	if len(ev.SessionID)|len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase) != 0 {
-		e.drop("/sessionId", ev.SessionID != "")
+		if ev.SessionID != "" {
+			e.common |= 1 << lostSession
+		}
 		e.drop("/taskId", ev.TaskID != "")
 		e.drop("/workflowId", ev.WorkflowID != "")
 		e.drop("/phase", ev.Phase != "")
@@ -528,7 +573,9 @@ func (e *Encoder) envelope(ev *agentevents.Event) {
 		e.drop("/parentSpanId", ev.ParentSpanID != "")
 		e.drop("/causationId", ev.CausationID != "")
 	}
-	e.drop("/step", ev.Step.OK)
+	if ev.Step.OK {
+		e.common |= 1 << lostStep
+	}
 	e.drop("/marks", ev.Marks != 0)
 	if ev.SchemaVersion != agentevents.SchemaVersion {
 		e.drop("/schemaVersion", ev.SchemaVersion != "")
@@ -614,7 +661,7 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolReturned) {
 	p := ev.Payload.(*agentevents.ToolCalled)
 	e.pend.Reset()
-	e.kept = string(ev.Extra(string(Name)))
+	e.common, e.kept = 0, string(ev.Extra(string(Name)))
 	e.lose(dialect.Altered, "", "joined with its return")
 	e.envelope(ev)
 	e.drop("/"+string(Name), e.kept != "" && e.kept[0] == '{')
@@ -631,6 +678,7 @@ func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolR
 	e.drop("/payload/attributes", p.Attributes != "")
 	e.pend.Count(&e.losses, ev, false)
 	e.everywhere(ev)
+	e.count(ev, false)
 }
 
 // returned appends what a tool was called with and what came of it.

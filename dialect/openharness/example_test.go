@@ -77,13 +77,13 @@ func ExampleEncoder() {
 	}
 	// Output:
 	// {"type":"agent:tool","nodeId":"coder","runId":"coder","timestamp":1767517322500,"toolName":"Read","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
+	// dropped /agentId written as the execution of a node
+	// made up /nodeId
+	// made up /nodeRunId
 	// dropped /runId a log is of one run
 	// altered agent.toolCalled joined with its return
 	// dropped agent.toolCalled/agentId
 	// dropped agent.toolCalled/payload/callId
-	// dropped agent.toolReturned/agentId written as the execution of a node
-	// made up agent.toolReturned/nodeId
-	// made up agent.toolReturned/nodeRunId
 	// dropped agent.toolReturned/payload/callId
 	// made up agent.toolReturned/payload/durationMs measured from the call
 }

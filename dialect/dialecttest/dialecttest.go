@@ -107,6 +107,7 @@ var checks = []check{
 	{"fold", foldCases},
 	{"runs", runCases},
 	{"instances", instanceCases},
+	{"verbatim lists nothing", verbatimCases},
 }
 
 type check struct {

@@ -28,6 +28,9 @@
 //	runs             two runs in one log keep apart; not for a document that does not
 //	                 name the run, whose logs are of one
 //	instances        decoders and encoders share nothing; run the tests with -race
+//	verbatim lists nothing
+//	                 a line that was read with Verbatim and is written as it was has no
+//	                 losses
 //
 // # Losses
 //

@@ -289,6 +289,9 @@ func TestBroken(t *testing.T) {
 				ev.Step = agentevents.Some(int(shared.Add(1)))
 			}
 		}), "instances", "parallel", "at the same time"},
+		{"a kept line has losses", withEncoder(plain(), brokenEncoder{losses: func([]dialect.Loss) []dialect.Loss {
+			return []dialect.Loss{{Pointer: "/id", What: dialect.Dropped, Count: 1, RunID: "r1", Sequence: 3}}
+		}}), "verbatim lists nothing", "other spelling", "every kind: dropped /id"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			texts := problemsOf(test.d, test.check, test.input)

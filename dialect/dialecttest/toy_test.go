@@ -157,6 +157,9 @@ func callKey(ev *agentevents.Event, call string) [3]string {
 }
 
 func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	if text := ev.Origin(); text != "" && saysSame(ev, text) {
+		return append(append(dst, text...), '\n'), nil // and nothing is lost
+	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.AuditChecked, *agentevents.AgentTransition, *agentevents.Unknown:
 	case *agentevents.ToolCalled:
@@ -212,9 +215,6 @@ func (e *joiningEncoder) lose(ev *agentevents.Event) {
 }
 
 func (e *joiningEncoder) line(dst []byte, ev agentevents.Event) ([]byte, error) {
-	if text := ev.Origin(); text != "" {
-		return e.verbatim(dst, ev, text)
-	}
 	e.lose(&ev)
 	return e.canonical(dst, ev)
 }
@@ -234,29 +234,26 @@ func (e *joiningEncoder) canonical(dst []byte, ev agentevents.Event) ([]byte, er
 	return append(append(dst, line...), '\n'), nil
 }
 
-// verbatim writes the line that the event was read from, if that still says the
+// saysSame reports whether a line, from which the event was read, still says the
 // same.
-func (e *joiningEncoder) verbatim(dst []byte, ev agentevents.Event, text string) ([]byte, error) {
-	was, err := new(joiningDecoder).Decode(nil, []byte(text))
+func saysSame(ev agentevents.Event, line string) bool {
+	was, err := new(joiningDecoder).Decode(nil, []byte(line))
 	if err != nil || len(was) != 1 {
-		return dst, fmt.Errorf("the origin cannot be read: %w", err)
+		return false
 	}
-	if p, ok := was[0].Payload.(*agentevents.ToolReturned); ok {
-		p.CallID = "none"
+	for _, of := range []*agentevents.Event{&was[0], &ev} { // call ids come of the place in the log
+		if p, ok := of.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
+			out := *p
+			out.CallID = "none"
+			of.Payload = &out
+		}
 	}
 	a, err := new(joiningEncoder).canonical(nil, was[0])
 	if err != nil {
-		return dst, err
+		return false
 	}
 	b, err := new(joiningEncoder).canonical(nil, ev)
-	if err != nil {
-		return dst, err
-	}
-	if string(a) == string(b) {
-		b = []byte(text + "\n")
-	}
-	e.lose(&ev)
-	return append(dst, b...), nil
+	return err == nil && string(a) == string(b)
 }
 
 func (e *joiningEncoder) End(dst []byte) ([]byte, error) {

@@ -120,6 +120,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		p := &agentevents.ClarificationRequested{InterruptID: f.val[mInterruptID], Questions: f.questions}
 		if v == vAskRequested {
 			p.InterruptID = f.val[mKey]
+			d.spellKey(f)
 		}
 		if p.InterruptID == "" {
 			p.InterruptID = dialect.DerivedID(text, d.lines, 1)
@@ -166,6 +167,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		ev.Payload = p
 	case vPermitRequested:
 		p := &agentevents.ApprovalRequested{ApprovalID: f.val[mKey], Action: f.val[mTitle]}
+		d.spellKey(f)
 		if some(mTimeoutMs) {
 			p.Timeout = agentevents.Some(f.duration)
 		}
@@ -319,6 +321,14 @@ func (d *Decoder) opt(f *fields, m int) string {
 		f.spell(m)
 	}
 	return f.val[m]
+}
+
+// spellKey notes a key that the encoder would give another form: it is a text, and
+// ids have a grammar in SchemaV2.
+func (d *Decoder) spellKey(f *fields) {
+	if d.o.Profile == SchemaV2 && f.val[mKey] != "" && !ValidID(SchemaV2, InterruptID, f.val[mKey]) {
+		f.spell(mKey)
+	}
 }
 
 func (f *fields) spell(m int) { f.spelled = appendPointer(f.spelled, "/payload", memberNames[m-1]) }

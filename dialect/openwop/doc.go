@@ -63,7 +63,8 @@
 //
 // The name of an envelope member that begins with / or ~ is kept as a pointer
 // too. The encoder puts all of it back, but for what its profile does not allow:
-// that is listed, unless the line was read under the same profile.
+// that is listed, unless the line was read under the same profile. Members that
+// a published schema requires are written there whatever the line lacked.
 //
 // An AgentRef and a message keep their unknown members themselves, and
 // node.suspended keeps all but nodeId, reason and agentId as its details.

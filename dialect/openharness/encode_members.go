@@ -1,0 +1,219 @@
+package openharness
+
+import (
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// head appends the envelope after the line's start, and counts what of the
+// event's envelope it does not say.
+func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) []byte {
+	dst = append(dst, start...)
+	switch {
+	case v == vNodeSkipped:
+		dst = e.nodeID(dst, ev)
+		dst = optional(dst, `,"runId":`, ev.NodeRunID)
+		e.drop("/agentId", ev.AgentID != "")
+	case variants[v].members&node != 0:
+		dst = e.nodeID(dst, ev)
+		run := ev.NodeRunID
+		if run == "" {
+			run = execution(ev)
+			e.common |= 1 << madeExecution
+			if ev.AgentID != "" {
+				e.common |= 1 << lostAgent
+			}
+		} else {
+			e.drop("/agentId", ev.AgentID != "")
+		}
+		dst = text(dst, `,"runId":`, run)
+	default:
+		e.drop("/agentId", ev.AgentID != "")
+		e.drop("/nodeId", ev.NodeID != "")
+		e.drop("/nodeRunId", ev.NodeRunID != "")
+	}
+	dst = e.appendTime(append(dst, `,"timestamp":`...), ev.Time)
+	e.envelope(ev)
+	return dst
+}
+
+func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
+	if ev.NodeID == "" {
+		e.common |= 1 << madeNode
+	}
+	return text(dst, `,"nodeId":`, nodeOf(ev))
+}
+
+// envelope counts the members that no line has.
+func (e *Encoder) envelope(ev *agentevents.Event) {
+	if len(ev.SessionID)|len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase) != 0 {
+		if ev.SessionID != "" {
+			e.common |= 1 << lostSession
+		}
+		e.drop("/taskId", ev.TaskID != "")
+		e.drop("/workflowId", ev.WorkflowID != "")
+		e.drop("/phase", ev.Phase != "")
+	}
+	if len(ev.Actor)|len(ev.ParentAgentID)|len(ev.ParentCallID) != 0 {
+		e.drop("/actor", ev.Actor != "")
+		e.drop("/parentAgentId", ev.ParentAgentID != "")
+		e.drop("/parentCallId", ev.ParentCallID != "")
+	}
+	if len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID)|len(ev.CausationID) != 0 {
+		e.drop("/traceId", ev.TraceID != "")
+		e.drop("/spanId", ev.SpanID != "")
+		e.drop("/parentSpanId", ev.ParentSpanID != "")
+		e.drop("/causationId", ev.CausationID != "")
+	}
+	if ev.Step.OK {
+		e.common |= 1 << lostStep
+	}
+	e.drop("/marks", ev.Marks != 0)
+	if ev.SchemaVersion != agentevents.SchemaVersion {
+		e.drop("/schemaVersion", ev.SchemaVersion != "")
+	}
+	for name := range ev.Extras() {
+		if name != string(Name) {
+			e.drop("/"+jsonwire.Token(name), true)
+		}
+	}
+	if ev.PayloadExtra() {
+		e.lose(dialect.Dropped, "/payload", "members that no field has")
+	}
+	if e.kept != "" && e.kept[0] != '{' {
+		e.drop("/"+string(Name), true)
+	}
+}
+
+func (e *Encoder) appendTime(dst []byte, t time.Time) []byte {
+	if t.IsZero() {
+		e.lose(dialect.Made, "/timestamp", "the first moment of the year 1")
+	}
+	if t.Nanosecond()%1e6 == 0 {
+		return jsonwire.AppendInt(dst, t.UnixMilli())
+	}
+	if y := t.Year(); y > 1700 && y < 2200 {
+		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano()))
+	}
+	e.lose(dialect.Altered, "/timestamp", "in whole milliseconds")
+	return jsonwire.AppendInt(dst, t.UnixMilli())
+}
+
+func text(dst []byte, name, value string) []byte {
+	return jsonwire.AppendString(append(dst, name...), value)
+}
+
+func optional(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	return jsonwire.AppendString(append(dst, name...), value)
+}
+
+func count(dst []byte, name string, n agentevents.Opt[int64]) []byte {
+	if !n.OK {
+		return dst
+	}
+	return jsonwire.AppendInt(append(dst, name...), n.V)
+}
+
+// json appends a member of raw JSON, if there is a value.
+func (e *Encoder) json(dst []byte, name string, ev *agentevents.Event, j agentevents.JSON, pointer string) ([]byte, error) {
+	if j == "" {
+		return dst, nil
+	}
+	raw, err := jsonwire.Compact(string(j))
+	if err != nil {
+		return dst, e.refuse(ev, agentevents.RuleFieldJSON, pointer, err.Error())
+	}
+	return append(append(dst, name...), raw...), nil
+}
+
+// nested appends the members that were kept of the object that prefix points
+// into, but those that it has: names are the document's.
+func (e *Encoder) nested(dst []byte, prefix string, names []string) []byte {
+	for key, raw := range jsonwire.Members(e.kept) {
+		token, ok := strings.CutPrefix(key, prefix)
+		if !ok || !canonical(token) {
+			continue
+		}
+		name := jsonwire.Untoken(token)
+		if named(names, name) {
+			e.dropKept(key)
+			continue
+		}
+		dst = append(text(append(dst, ','), "", name), ':')
+		dst = append(dst, raw...)
+	}
+	return dst
+}
+
+// named reports whether name is one of the document's.
+func named(names []string, name string) bool {
+	for _, n := range names {
+		if bare(n) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical reports whether a decoder would write the token of a pointer like
+// that: another spelling may be that of a name that is there already.
+func canonical(token string) bool {
+	return !strings.Contains(token, "/") && (!strings.Contains(token, "~") || jsonwire.Token(jsonwire.Untoken(token)) == token)
+}
+
+// dropKept counts a kept member that the line has no place for.
+func (e *Encoder) dropKept(key string) { e.drop("/"+string(Name)+"/"+jsonwire.Token(key), true) }
+
+// rest appends the members that were kept of the line itself.
+func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
+	for key, raw := range jsonwire.Members(e.kept) {
+		name := key
+		if pointer, ok := strings.CutPrefix(key, "/"); ok {
+			if hasObject(pointer, ev, v) {
+				continue // nested's
+			}
+			// Only a name that begins with a slash is kept as a pointer.
+			if name = jsonwire.Untoken(pointer); !strings.HasPrefix(name, "/") || !canonical(pointer) {
+				e.dropKept(key)
+				continue
+			}
+		}
+		if m := memberNamed(name); m > 0 && (base | variants[v].members).has(m) {
+			if m != mFlowName || v != vFlowComplete || raw[0] != '"' { // flowName's
+				e.dropKept(key)
+			}
+			continue
+		}
+		dst = append(text(append(dst, ','), "", name), ':')
+		dst = append(dst, raw...)
+	}
+	return dst
+}
+
+// hasObject reports whether the line has the object that the pointer, without
+// its first slash, goes into.
+func hasObject(pointer string, ev *agentevents.Event, v int) bool {
+	in, rest, inside := strings.Cut(pointer, "/")
+	switch in {
+	case "usage":
+		return v == vComplete && inside && canonical(rest)
+	case "patch":
+		return v == vStatePatch && inside && canonical(rest)
+	case "command":
+		return v == vCommand && inside && canonical(rest)
+	case "modelUsage":
+		model, rest, ok := strings.Cut(rest, "/")
+		if p, ended := ev.Payload.(*agentevents.AgentEnded); ok && ended && v == vComplete && canonical(model) && canonical(rest) {
+			_, ok = p.ModelUsage[jsonwire.Untoken(model)]
+			return ok
+		}
+	}
+	return false
+}

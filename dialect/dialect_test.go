@@ -157,6 +157,36 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, "dropped altered made up", fmt.Sprint(Dropped, " ", Altered, " ", Made))
 }
 
+func TestLossesThatWait(t *testing.T) {
+	table := []CommonLoss{{What: Dropped, Pointer: "/id"}, {What: Made, Pointer: "/step", Detail: "0"}, {What: Altered, Pointer: "/runId"}}
+	common := Common{Of: table}
+	var l Losses
+	var p Pending
+	ev := agentevents.Event{RunID: "r", Payload: &agentevents.RunPaused{}}
+	for i := range 4 {
+		verbatim := i == 3
+		p.Reset()
+		p.Drop("/payload/reason", true)
+		p.Drop("/payload/other", false)
+		p.Add(Altered, "/timestamp", "cut")
+		p.Add(Made, "/x", "")
+		require.Equal(t, 3, p.Len())
+		p.Cut(2)
+		p.Count(&l, &ev, verbatim)
+		common.Set = 1<<0 | 1<<1 | 1<<2
+		common.Count(&l, &ev, verbatim)
+	}
+	counts := map[string]int{}
+	for _, loss := range l.List() {
+		counts[string(loss.Kind)+" "+loss.What.String()+" "+loss.Pointer] = loss.Count
+	}
+	kind := string(agentevents.KindRunPaused)
+	require.Equal(t, map[string]int{
+		" dropped /id": 4, " made up /step": 3, " altered /runId": 4,
+		kind + " dropped /payload/reason": 4, kind + " altered /timestamp": 3,
+	}, counts)
+}
+
 func TestUnknowns(t *testing.T) {
 	var u Unknowns
 	ev := agentevents.Event{Payload: &agentevents.RunPaused{}}

@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"errors"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -216,6 +217,38 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 			}
 		}
 		of.find(ev, loss.what, loss.pointer, loss.detail)
+	}
+}
+
+// Common are the losses that events of every kind may have, and many have: they
+// are bits until the line is written.
+type Common struct {
+	Of  []CommonLoss // at most 16: bit n of Set is that of index n
+	Set uint16       // those of the event at hand
+
+	counted [16]*Loss
+}
+
+// A CommonLoss is one of [Common].
+type CommonLoss struct {
+	What            Change
+	Pointer, Detail string
+}
+
+// Count adds the losses to l, as those of ev. Of an event whose line is written as
+// it was read, verbatim, nothing was made up.
+func (c *Common) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
+	for set := c.Set; set != 0; set &= set - 1 {
+		i := bits.TrailingZeros16(set) & 15
+		loss := &c.Of[i]
+		if verbatim && loss.What == Made {
+			continue
+		}
+		if c.counted[i] == nil {
+			c.counted[i] = l.Every(ev, loss.What, loss.Pointer, loss.Detail)
+		} else {
+			c.counted[i].Count++
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	case !open:
 		span = e.spanID(ev, subject, id)
 	case ev.SpanID == "":
-		e.lose(ev, dialect.Made, "/spanId", "the id that its start got")
+		e.common.Set |= 1 << spanOfStart
 	default:
 		if span = e.spanID(ev, subject, id); !span.same(before) {
 			span.other = true
@@ -213,7 +213,7 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 	if ev.SpanID != "" || !open {
 		return e.spanID(ev, key.subject, key.id), open
 	}
-	e.lose(ev, dialect.Made, "/spanId", "the id that its start got")
+	e.common.Set |= 1 << spanOfStart
 	return span, open
 }
 
@@ -223,7 +223,7 @@ func (e *Encoder) spanID(ev *agentevents.Event, subject int, id string) spanID {
 	if ev.SpanID != "" {
 		return spanID{id: ev.SpanID}
 	}
-	e.lose(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
+	e.common.Set |= 1 << madeSpan
 	h := jsonwire.Mix(uint64(subject), ev.Sequence)
 	return spanID{made: jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(id)))}
 }
@@ -547,7 +547,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 		if span, open = e.open.get(&key); ev.SpanID != "" || !open {
 			span = e.spanID(ev, key.subject, key.id)
 		} else {
-			e.lose(ev, dialect.Made, "/spanId", "the id that its start got")
+			e.common.Set |= 1 << spanOfStart
 		}
 	default:
 		span = e.closed(ev, sOther, key.id)

@@ -46,9 +46,31 @@ type Encoder struct {
 	hold    bool            // losses wait
 	pend    dialect.Pending // for whether the line is written as it was read
 
-	id, session, order *dialect.Loss // that most events have
-	second             clockCache
-	owner              owner // of the line before
+	common dialect.Common
+	second clockCache
+	owner  owner // of the line before
+}
+
+// Losses that events of every kind may have, and many have.
+const (
+	lostID = iota
+	lostSequence
+	lostStep
+	lostCausation
+	madeSession
+	madeSpan
+	spanOfStart
+	numCommon
+)
+
+var commonLosses = [numCommon]dialect.CommonLoss{
+	lostID:        {What: dialect.Dropped, Pointer: "/id", Detail: "the document has no ids of events"},
+	lostSequence:  {What: dialect.Dropped, Pointer: "/sequence", Detail: "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member"},
+	lostStep:      {What: dialect.Dropped, Pointer: "/step"},
+	lostCausation: {What: dialect.Dropped, Pointer: "/causationId"},
+	madeSession:   {What: dialect.Made, Pointer: "/sessionId", Detail: "required; the run's id"},
+	madeSpan:      {What: dialect.Made, Pointer: "/spanId", Detail: "required; derived from what the span is about"},
+	spanOfStart:   {What: dialect.Made, Pointer: "/spanId", Detail: "the id that its start got"},
 }
 
 // An owner is what most lines have in common with the line before.
@@ -117,7 +139,7 @@ type keptMember struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	return &Encoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds), open: openMap[openKey, spanID]{own: ownSpan}}
+	return &Encoder{o: o, common: dialect.Common{Of: commonLosses[:]}, clock: newClock(o.Anchor, o.AnchorSeconds), open: openMap[openKey, spanID]{own: ownSpan}}
 }
 
 // End appends nothing: every event is written at once.
@@ -144,7 +166,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		dst = append(dst, "data: "...)
 	}
 	origin := ev.Origin()
-	e.err, e.known, e.hold = nil, false, origin != ""
+	e.err, e.known, e.hold, e.common.Set = nil, false, origin != "", 0
 	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
 		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
 		e.lose(&ev, dialect.Made, "/agentId", "the node's execution, or the node")
@@ -174,29 +196,24 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if !verbatim { // else readers derive the same
 		e.everywhere(&ev, next)
 	}
+	e.common.Count(&e.losses, &ev, verbatim)
 	if e.o.SSE {
 		dst = append(append(append(dst, "\nid: "...), e.number...), '\n')
 	}
 	return append(dst, '\n'), nil
 }
 
-// everywhere counts what is so of events of every kind.
+// everywhere notes what is so of events of every kind. next is the number that
+// readers give the event.
 func (e *Encoder) everywhere(ev *agentevents.Event, next uint64) {
-	count := func(to **dialect.Loss, what dialect.Change, pointer, detail string) {
-		if *to == nil {
-			*to = e.losses.Every(ev, what, pointer, detail)
-		} else {
-			(*to).Count++
-		}
-	}
 	if next != ev.Sequence {
-		count(&e.order, dialect.Dropped, "/sequence", "a reader numbers the events of a run from 0 without gaps; the number on the line is an extra member")
+		e.common.Set |= 1 << lostSequence
 	}
 	if ev.SessionID == "" {
-		count(&e.session, dialect.Made, "/sessionId", "required; the run's id")
+		e.common.Set |= 1 << madeSession
 	}
 	if ev.ID != "" {
-		count(&e.id, dialect.Dropped, "/id", "the document has no ids of events")
+		e.common.Set |= 1 << lostID
 	}
 }
 
@@ -441,10 +458,14 @@ func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
 		e.drop(ev, "/actor", ev.Actor != "")
 		e.drop(ev, "/parentCallId", ev.ParentCallID != "")
 		e.drop(ev, "/traceId", ev.TraceID != "")
-		e.drop(ev, "/causationId", ev.CausationID != "")
+		if ev.CausationID != "" {
+			e.common.Set |= 1 << lostCausation
+		}
 	}
 	e.drop(ev, "/parentAgentId", !delegation && ev.ParentAgentID != "")
-	e.drop(ev, "/step", ev.Step.OK)
+	if ev.Step.OK {
+		e.common.Set |= 1 << lostStep
+	}
 	e.drop(ev, "/marks", ev.Marks != 0)
 	if !span {
 		e.drop(ev, "/spanId", ev.SpanID != "")

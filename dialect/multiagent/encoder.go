@@ -3,7 +3,6 @@ package multiagent
 import (
 	"bytes"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +21,9 @@ import (
 // is written as it was, as long as the event is not changed. Its state is a bounded list of open calls and
 // approvals, a counter for each run, and the losses.
 type Encoder struct {
-	losses  dialect.Losses
-	counted [numCommonLosses]*dialect.Loss // the common ones
-	times   jsonwire.TimeCache
-	open    openThings
+	losses dialect.Losses
+	times  jsonwire.TimeCache
+	open   openThings
 
 	// Of the event that is written.
 	run     *run
@@ -37,9 +35,9 @@ type Encoder struct {
 	used    []bool // those of kept that are written or outdated
 	place   []byte // JSON pointer of the object that is written
 	pending []loss
-	common  uint8 // common losses, by bit
-	damaged bool  // it holds what no line can carry
-	texts   int   // where the payload ends, and with it what texts of the event say
+	common  dialect.Common
+	damaged bool // it holds what no line can carry
+	texts   int  // where the payload ends, and with it what texts of the event say
 
 	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
 
@@ -50,7 +48,9 @@ type Encoder struct {
 }
 
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{} }
+func NewEncoder() *Encoder {
+	return &Encoder{common: dialect.Common{Of: commonLosses[:]}}
+}
 
 // A loss waits until it is clear that the line is written.
 type loss struct {
@@ -70,14 +70,14 @@ const (
 	numCommonLosses = iota
 )
 
-var commonLosses = [numCommonLosses]loss{
-	lostSequence: {dialect.Dropped, "/sequence", "readers count lines"},
-	madeTrace:    {dialect.Made, "/traceId", "derived from the run"},
-	madeSpan:     {dialect.Made, "/spanId", "derived from run, agent and call"},
-	madeParent:   {dialect.Made, "/parentSpanId", "the span of the agent or call, which was made up"},
-	madeSession:  {dialect.Made, "/sessionId", "the run"},
-	madeActor:    {dialect.Made, "/actor", "system"},
-	madeVersion:  {dialect.Made, "/" + string(Name) + "/schemaVersion", defaultVersion},
+var commonLosses = [numCommonLosses]dialect.CommonLoss{
+	lostSequence: {What: dialect.Dropped, Pointer: "/sequence", Detail: "readers count lines"},
+	madeTrace:    {What: dialect.Made, Pointer: "/traceId", Detail: "derived from the run"},
+	madeSpan:     {What: dialect.Made, Pointer: "/spanId", Detail: "derived from run, agent and call"},
+	madeParent:   {What: dialect.Made, Pointer: "/parentSpanId", Detail: "the span of the agent or call, which was made up"},
+	madeSession:  {What: dialect.Made, Pointer: "/sessionId", Detail: "the run"},
+	madeActor:    {What: dialect.Made, Pointer: "/actor", Detail: "system"},
+	madeVersion:  {What: dialect.Made, Pointer: "/" + string(Name) + "/schemaVersion", Detail: defaultVersion},
 }
 
 // defaultVersion is the document's schemaVersion on lines of events that have
@@ -116,7 +116,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if origin != "" && origin == string(dst[mark:]) {
 		broken = nil
 	} else if origin != "" {
-		pending, common := e.pending, e.common
+		pending, common := e.pending, e.common.Set
 		e.pending = nil
 		if e.saysOrigin(&ev, origin, dst[mark:]) {
 			broken = nil // it came like that
@@ -126,24 +126,16 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			})
 			common = 0 // all of them are made up
 		}
-		e.pending, e.common = pending, common
+		e.pending, e.common.Set = pending, common
 	}
 	if broken != nil {
 		return dst[:mark], broken
 	}
 	if ev.Sequence != run.count {
-		e.common |= 1 << lostSequence
+		e.common.Set |= 1 << lostSequence
 	}
 	run.count++
-	for common := e.common; common != 0; common &= common - 1 {
-		i := bits.TrailingZeros8(common)
-		if p := e.counted[i]; p != nil {
-			p.Count++
-			continue
-		}
-		l := &commonLosses[i]
-		e.counted[i] = e.losses.Every(&ev, l.what, l.pointer, l.detail)
-	}
+	e.common.Count(&e.losses, &ev, false)
 	if len(e.pending) > 0 {
 		losses := e.losses.Of(&ev)
 		for i := range e.pending {
@@ -214,7 +206,7 @@ func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) 
 // not say.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []byte {
 	e.run = run
-	e.pending, e.common, e.damaged, e.hiddenRefs = e.pending[:0], 0, false, [2]*string{}
+	e.pending, e.common.Set, e.damaged, e.hiddenRefs = e.pending[:0], 0, false, [2]*string{}
 	e.extras(ev)
 	agentInPayload := e.actor(ev, sh)
 
@@ -253,7 +245,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []by
 	if raw := e.keptRaw("schemaVersion"); raw != "" {
 		dst = append(append(dst, `,"schemaVersion":`...), raw...)
 	} else {
-		e.common |= 1 << madeVersion
+		e.common.Set |= 1 << madeVersion
 		dst = append(dst, `,"schemaVersion":"`+defaultVersion+`"`...)
 	}
 	if ev.SchemaVersion != agentevents.SchemaVersion {
@@ -341,14 +333,14 @@ func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
 		e.c.parentSpanID = parent
 	}
 	o := e.ids.owner(e.run, ev.AgentID)
-	e.common |= 1<<madeTrace | 1<<madeSpan
+	e.common.Set |= 1<<madeTrace | 1<<madeSpan
 	switch {
 	case call != "":
-		e.common |= 1 << madeParent
+		e.common.Set |= 1 << madeParent
 		dst = o.call(append(dst, o.members[:spanAt]...), call)
 		dst = append(dst, o.members[spanEnd:]...)
 	case parent != "":
-		e.common |= 1 << madeParent
+		e.common.Set |= 1 << madeParent
 		dst = append(dst, o.members[:spanEnd-1]...)
 		dst = append(append(append(dst, parentHead...), parent...), '"')
 	default:
@@ -361,10 +353,10 @@ func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
 		return dst
 	}
 	if ev.SessionID == "" {
-		e.common |= 1 << madeSession
+		e.common.Set |= 1 << madeSession
 	}
 	if ev.AgentID == "" {
-		e.common |= 1 << madeActor
+		e.common.Set |= 1 << madeActor
 	}
 	return append(dst, o.context...)
 }
@@ -376,7 +368,7 @@ func (e *Encoder) contextMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("sessionId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.common |= 1 << madeSession
+		e.common.Set |= 1 << madeSession
 		dst = jsonwire.AppendString(dst, ev.RunID)
 	}
 	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
@@ -396,7 +388,7 @@ func (e *Encoder) contextMembers(dst []byte, ev *agentevents.Event) []byte {
 			dst = append(dst, raw...)
 			break
 		}
-		e.common |= 1 << madeActor
+		e.common.Set |= 1 << madeActor
 		dst = append(dst, `"system"`...)
 	}
 	return append(dst, `,"type":`...)
@@ -410,7 +402,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("traceId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.common |= 1 << madeTrace
+		e.common.Set |= 1 << madeTrace
 		dst = append(append(append(dst, '"'), e.ids.owner(e.run, ev.AgentID).trace()...), '"')
 	}
 	e.c.parentSpanID = ev.ParentSpanID
@@ -420,7 +412,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	} else if raw := e.keptRaw("spanId"); raw != "" {
 		dst = append(dst, raw...)
 	} else {
-		e.common |= 1 << madeSpan
+		e.common.Set |= 1 << madeSpan
 		call, parent := "", ""
 		hasParent := ev.ParentSpanID == ""
 		switch p := ev.Payload.(type) {
@@ -441,7 +433,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 			parent = e.ids.span(e.run, ev.AgentID, "")
 		}
 		if parent != "" {
-			e.common |= 1 << madeParent
+			e.common.Set |= 1 << madeParent
 			e.c.parentSpanID = parent
 		}
 	}

@@ -23,9 +23,9 @@ func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) [
 		run := ev.NodeRunID
 		if run == "" {
 			run = execution(ev)
-			e.common |= 1 << madeExecution
+			e.common.Set |= 1 << madeExecution
 			if ev.AgentID != "" {
-				e.common |= 1 << lostAgent
+				e.common.Set |= 1 << lostAgent
 			}
 		} else {
 			e.drop("/agentId", ev.AgentID != "")
@@ -43,7 +43,7 @@ func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) [
 
 func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
 	if ev.NodeID == "" {
-		e.common |= 1 << madeNode
+		e.common.Set |= 1 << madeNode
 	}
 	return text(dst, `,"nodeId":`, nodeOf(ev))
 }
@@ -52,7 +52,7 @@ func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
 func (e *Encoder) envelope(ev *agentevents.Event) {
 	if len(ev.SessionID)|len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase) != 0 {
 		if ev.SessionID != "" {
-			e.common |= 1 << lostSession
+			e.common.Set |= 1 << lostSession
 		}
 		e.drop("/taskId", ev.TaskID != "")
 		e.drop("/workflowId", ev.WorkflowID != "")
@@ -70,7 +70,7 @@ func (e *Encoder) envelope(ev *agentevents.Event) {
 		e.drop("/causationId", ev.CausationID != "")
 	}
 	if ev.Step.OK {
-		e.common |= 1 << lostStep
+		e.common.Set |= 1 << lostStep
 	}
 	e.drop("/marks", ev.Marks != 0)
 	if ev.SchemaVersion != agentevents.SchemaVersion {

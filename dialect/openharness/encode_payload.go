@@ -92,7 +92,7 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolReturned) {
 	p := ev.Payload.(*agentevents.ToolCalled)
 	e.pend.Reset()
-	e.common, e.kept = 0, string(ev.Extra(string(Name)))
+	e.common.Set, e.kept = 0, string(ev.Extra(string(Name)))
 	e.lose(dialect.Altered, "", "joined with its return")
 	e.envelope(ev)
 	e.drop("/"+string(Name), e.kept != "" && e.kept[0] == '{')
@@ -109,7 +109,7 @@ func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolR
 	e.drop("/payload/attributes", p.Attributes != "")
 	e.pend.Count(&e.losses, ev, false)
 	e.everywhere(ev)
-	e.count(ev, false)
+	e.common.Count(&e.losses, ev, false)
 }
 
 // returned appends what a tool was called with and what came of it.

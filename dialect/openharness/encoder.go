@@ -3,7 +3,6 @@ package openharness
 import (
 	"bytes"
 	"cmp"
-	"math/bits"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -22,14 +21,13 @@ import (
 // refused, unless they were read like that; words that the document does not
 // list are written: later versions may list them.
 type Encoder struct {
-	losses  dialect.Losses
-	counted [numCommon]*dialect.Loss // the common ones
-	common  uint16                   // those of the event at hand, by bit
-	run     string                   // that a reader takes lines to be of, but the first of a flow
-	over    bool                     // it has ended
-	begun   bool                     // there is a line
-	pend    dialect.Pending          // losses of the event at hand
-	kept    string                   // the members that the decoder kept of its line
+	losses dialect.Losses
+	common dialect.Common
+	run    string          // that a reader takes lines to be of, but the first of a flow
+	over   bool            // it has ended
+	begun  bool            // there is a line
+	pend   dialect.Pending // losses of the event at hand
+	kept   string          // the members that the decoder kept of its line
 
 	calls  dialect.Calls     // open ones
 	flows  map[string]string // names of runs
@@ -44,7 +42,9 @@ type Encoder struct {
 var _ dialect.Encoder = (*Encoder)(nil)
 
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder { return &Encoder{} }
+func NewEncoder() *Encoder {
+	return &Encoder{common: dialect.Common{Of: commonLosses[:]}}
+}
 
 // Losses that events of every kind may have, and most have.
 const (
@@ -60,19 +60,16 @@ const (
 	numCommon
 )
 
-var commonLosses = [numCommon]struct {
-	what            dialect.Change
-	pointer, detail string
-}{
-	lostID:        {dialect.Dropped, "/id", "events have none"},
-	lostRun:       {dialect.Dropped, "/runId", "a log is of one run"},
-	lostSequence:  {dialect.Dropped, "/sequence", "the order is that of the lines"},
-	lostSession:   {dialect.Dropped, "/sessionId", ""},
-	lostStep:      {dialect.Dropped, "/step", ""},
-	lostAgent:     {dialect.Dropped, "/agentId", "written as the execution of a node"},
-	madeNode:      {dialect.Made, "/nodeId", ""},
-	madeExecution: {dialect.Made, "/nodeRunId", ""},
-	mixedRuns:     {dialect.Altered, "/runId", "runs are mixed: readers take them for one"},
+var commonLosses = [numCommon]dialect.CommonLoss{
+	lostID:        {What: dialect.Dropped, Pointer: "/id", Detail: "events have none"},
+	lostRun:       {What: dialect.Dropped, Pointer: "/runId", Detail: "a log is of one run"},
+	lostSequence:  {What: dialect.Dropped, Pointer: "/sequence", Detail: "the order is that of the lines"},
+	lostSession:   {What: dialect.Dropped, Pointer: "/sessionId", Detail: ""},
+	lostStep:      {What: dialect.Dropped, Pointer: "/step", Detail: ""},
+	lostAgent:     {What: dialect.Dropped, Pointer: "/agentId", Detail: "written as the execution of a node"},
+	madeNode:      {What: dialect.Made, Pointer: "/nodeId", Detail: ""},
+	madeExecution: {What: dialect.Made, Pointer: "/nodeRunId", Detail: ""},
+	mixedRuns:     {What: dialect.Altered, Pointer: "/runId", Detail: "runs are mixed: readers take them for one"},
 }
 
 // vCalled is the variant of an event that waits: it has no line.
@@ -81,7 +78,7 @@ const vCalled = numVariants
 // Append appends the event's line; see [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.pend.Reset()
-	e.common = 0
+	e.common.Set = 0
 	mark := len(dst)
 	dst, v, err := e.line(dst, &ev)
 	if err == dialect.ErrNoCounterpart {
@@ -114,7 +111,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			e.everywhere(&ev)
 		}
 		e.runs(&ev, v, verbatim)
-		e.count(&ev, verbatim)
+		e.common.Count(&e.losses, &ev, verbatim)
 	}
 	e.remember(&ev, len(dst)-mark)
 	return dst, nil
@@ -129,9 +126,9 @@ func (e *Encoder) says(origin, run string, written []byte, v int) bool {
 	if err != nil || len(e.events) != 1 {
 		return false
 	}
-	n, common, kept := e.pend.Len(), e.common, e.kept
+	n, common, kept := e.pend.Len(), e.common.Set, e.kept
 	was, wasV, err := e.line(e.scratch[:0], &e.events[0])
-	e.scratch, e.common, e.kept = was, common, kept
+	e.scratch, e.common.Set, e.kept = was, common, kept
 	e.pend.Cut(n)
 	return err == nil && wasV == v && bytes.Equal(was, written)
 }
@@ -161,13 +158,13 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "")
 	}
 	if ev.ID != "" {
-		e.common |= 1 << lostID
+		e.common.Set |= 1 << lostID
 	}
 	if ev.RunID != "" {
-		e.common |= 1 << lostRun
+		e.common.Set |= 1 << lostRun
 	}
 	if ev.Sequence != 0 {
-		e.common |= 1 << lostSequence
+		e.common.Set |= 1 << lostSequence
 	}
 }
 
@@ -177,32 +174,15 @@ func (e *Encoder) runs(ev *agentevents.Event, v int, verbatim bool) {
 	switch {
 	case v == vFlowStart || !e.begun:
 		if e.begun && !e.over && !verbatim && ev.RunID != e.run {
-			e.common |= 1 << mixedRuns
+			e.common.Set |= 1 << mixedRuns
 		}
 		e.run, e.over, e.begun = strings.Clone(ev.RunID), false, true // and not its line
 	case ev.RunID != e.run:
-		e.common |= 1 << mixedRuns
+		e.common.Set |= 1 << mixedRuns
 		return
 	}
 	if v == vFlowComplete || v == vFlowAborted {
 		e.over = true
-	}
-}
-
-// count counts the common losses of an event. Of one whose line is written as it
-// was read nothing was made up.
-func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
-	for common := e.common; common != 0; common &= common - 1 {
-		i := bits.TrailingZeros16(common)
-		l := &commonLosses[i]
-		if verbatim && l.what == dialect.Made {
-			continue
-		}
-		if e.counted[i] == nil {
-			e.counted[i] = e.losses.Every(ev, l.what, l.pointer, l.detail)
-		} else {
-			e.counted[i].Count++
-		}
 	}
 }
 

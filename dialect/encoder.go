@@ -231,8 +231,9 @@ type Common struct {
 
 // A CommonLoss is one of [Common].
 type CommonLoss struct {
-	What            Change
-	Pointer, Detail string
+	What    Change // what happened
+	Pointer string // as in [Loss]
+	Detail  string // as in [Loss]
 }
 
 // Count adds the losses to l, as those of ev. Of an event whose line is written as

@@ -56,6 +56,42 @@ func (l *line) boundary(rest string) (size int) {
 	return len(before) + n + len(between) + m + 1
 }
 
+// spanHead reads what follows subject and phase in most spans, as far as it is
+// spelled as writers without whitespace do. It returns the last member.
+func (l *line) spanHead(s *jsonwire.Scanner) (last int, err error) {
+	const (
+		id   = `,"span_id":`
+		name = `,"parent_span_id":null,"name":`
+	)
+	if l.has(mSpanID) || !strings.HasPrefix(s.Rest(), id) {
+		return mPhase, nil
+	}
+	s.Pass(len(id))
+	l.seen |= 1 << mSpanID
+	l.span, err = s.String()
+	if err != nil || l.seen&(1<<mParentSpanID|1<<mName) != 0 || !strings.HasPrefix(s.Rest(), name) {
+		return mSpanID, err
+	}
+	s.Pass(len(name))
+	l.seen |= 1<<mParentSpanID | 1<<mName
+	if l.name, err = s.String(); err != nil {
+		return mName, err
+	}
+	return l.nulls(s, mName), nil
+}
+
+// nulls reads the members after member n that mostly are null together, if they
+// are. It returns the last member.
+func (l *line) nulls(s *jsonwire.Scanner, n int) (last int) {
+	nulls := &spanNulls[n]
+	if nulls.members == 0 || nulls.members&l.seen != 0 || !strings.HasPrefix(s.Rest(), nulls.lit) {
+		return n
+	}
+	s.Pass(len(nulls.lit))
+	l.seen |= nulls.members
+	return nulls.last
+}
+
 // spanMember reads a member of a span.
 func (d *Decoder) spanMember(s *jsonwire.Scanner, l *line, n int) (err error) {
 	switch n {

@@ -308,6 +308,53 @@ func typeOf(text string) (string, error) {
 	return "", &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: `the member "type" is missing or empty`}
 }
 
+// base reads the members that every document begins with, as far as they are what
+// comes next, spelled as writers without whitespace do. It returns the last one.
+func (d *Decoder) base(s *jsonwire.Scanner, l *line) (last int, err error) {
+	const (
+		timestamp = `"timestamp":`
+		sequence  = `,"sequence":`
+		session   = `,"session_id":`
+		run       = `,"run_id":`
+	)
+	if !strings.HasPrefix(s.Rest(), timestamp) {
+		return 0, nil
+	}
+	s.Pass(len(timestamp))
+	l.timeAt = s.Offset()
+	l.seen |= 1 << mTimestamp
+	if l.sec, l.ns, err = d.second.read(s); err != nil || !strings.HasPrefix(s.Rest(), sequence) {
+		return mTimestamp, err
+	}
+	s.Pass(len(sequence))
+	l.seen |= 1 << mSequence
+	if l.sequence, err = s.Int(); err != nil || !strings.HasPrefix(s.Rest(), session) {
+		return mSequence, err
+	}
+	s.Pass(len(session))
+	l.seen |= 1 << mSessionID
+	if l.session, err = s.String(); err != nil || !strings.HasPrefix(s.Rest(), run) {
+		return mSessionID, err
+	}
+	s.Pass(len(run))
+	l.seen |= 1 << mRunID
+	return mRunID, d.readRun(s, l)
+}
+
+// readRun reads the run id, which mostly is that of the line before.
+func (d *Decoder) readRun(s *jsonwire.Scanner, l *line) (err error) {
+	if rest, end := s.Rest(), len(d.run)+1; end > 1 && len(rest) > end && rest[0] == '"' && rest[end] == '"' && rest[1:end] == d.run {
+		l.run = d.run
+		s.Pass(end + 1)
+		return nil
+	}
+	s.Kind() // passes blanks
+	at := s.Offset()
+	l.run, err = s.String()
+	l.plainRun = s.Offset()-at == len(l.run)+len(`""`)
+	return err
+}
+
 // read reads a document whose type is known. Members that become no field are
 // in d.unknown, those of an unknown type in d.rest.
 func (d *Decoder) read(l *line) error {
@@ -321,7 +368,11 @@ func (d *Decoder) read(l *line) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
-	for last := 0; ; {
+	last, err := d.base(s, l)
+	if err != nil {
+		return err
+	}
+	for {
 		n, name, err := s.Field(names, last)
 		if err != nil {
 			return err
@@ -361,11 +412,7 @@ func (d *Decoder) read(l *line) error {
 			_, err = s.String() // the type
 		case n > numBase && l.v == vSpan:
 			if err = d.spanMember(s, l, n); err == nil && n < mErrorType {
-				if nulls := &spanNulls[n]; nulls.members != 0 && nulls.members&l.seen == 0 && strings.HasPrefix(s.Rest(), nulls.lit) {
-					s.Pass(len(nulls.lit))
-					l.seen |= nulls.members
-					last = nulls.last
-				}
+				last = l.nulls(s, n)
 			}
 		case n > numBase:
 			err = d.member(s, l, n)
@@ -377,14 +424,7 @@ func (d *Decoder) read(l *line) error {
 		case n == mSessionID:
 			l.session, err = s.String()
 		case n == mRunID:
-			if rest, end := s.Rest(), len(d.run)+1; end > 1 && len(rest) > end && rest[0] == '"' && rest[end] == '"' && rest[1:end] == d.run {
-				l.run = d.run
-				s.Pass(end + 1)
-				break
-			}
-			at := s.Offset()
-			l.run, err = s.String()
-			l.plainRun = s.Offset()-at == len(l.run)+len(`""`)
+			err = d.readRun(s, l)
 		default:
 			if !s.Null() {
 				l.agent, err = s.String()
@@ -393,7 +433,7 @@ func (d *Decoder) read(l *line) error {
 				if size := l.boundary(s.Rest()); size > 0 {
 					s.Pass(size)
 					l.seen |= 1<<mSubject | 1<<mPhase
-					last = mPhase
+					last, err = l.spanHead(s)
 				}
 			}
 		}

@@ -12,12 +12,15 @@ import (
 
 // Auto is a decoder for logs of any dialect, and of several in turns: it finds
 // out the dialect of every line ([Detect]). A line that does not tell is taken
-// for one like the line before. The first lines, and those of a dialect that
-// there is no decoder for, are given to the native decoder if they have any of
-// the members id, sequence and runId, or are no JSON object at all: its error
-// says what is wrong with them. Others are an error that says that they are of
-// no known format: the native decoder keeps events of unknown types, so it
-// would take most objects for events.
+// for one like the line before, if it has anything of that dialect besides a
+// type. An object that has nothing of it, and a line of a dialect that there is
+// no decoder for, is an error that says so. Of the first lines those that have any
+// of the members id, sequence and runId, or are no JSON object at all, are given to
+// the native decoder: its error says what is wrong with them.
+//
+// Server-Sent Events begin with data that is an object or with the name of an
+// event, unless they begin the log: a comment, an id or a retry between the lines
+// of a log is something that a program wrote there, and an error.
 //
 //	r := agentevents.NewReader(file, agentevents.ReaderOptions{Decoder: &dialect.Auto{
 //		Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAHN: kahn.NewDecoder(kahn.Options{})},
@@ -38,53 +41,65 @@ type Auto struct {
 	// before it is decoded.
 	OnLine func(Name)
 
-	last Name // of the line before
+	last   Name // of the line before
+	framed bool // that was a line of Server-Sent Events
 }
 
 // Decode appends the events of a line.
 func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	name, told := Native, true
-	if a.Detect != nil {
-		name = a.Detect(string(line))
-	} else if !isNative(line) {
-		name = Detect(string(line))
-	}
-	if name == "" {
-		name, told = a.last, false
-	}
-	a.last = name
+	name, err := a.detect(line)
 	if a.OnLine != nil {
 		a.OnLine(name)
 	}
-	if d := a.Decoders[name]; d != nil && name != Native {
+	switch d := a.Decoders[name]; {
+	case err != nil:
+		return dst, err
+	case d != nil:
 		return d.Decode(dst, line)
+	case name == Native || name == "":
+		return a.native().Decode(dst, line)
 	}
-	if !(told && name == Native) && isForeign(string(line)) {
-		if told {
-			return dst, &agentevents.LineError{Err: fmt.Errorf("a line of %s, which there is no decoder for here", name)}
-		}
-		return dst, &agentevents.LineError{Err: errForeign}
-	}
-	return a.native().Decode(dst, line)
+	return dst, &agentevents.LineError{Err: fmt.Errorf("a line of %s, which there is no decoder for here", name)}
 }
 
-var errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; what an agent program printed is read with 'agentevents import'`)
-
-// isForeign reports whether a line is an object without any of the members that
-// every native line has and other objects rarely do. One with some of them is a
-// native line that is damaged, or was written by hand.
-func isForeign(line string) bool {
-	if !strings.HasPrefix(strings.TrimLeft(line, " \t"), "{") || jsonwire.Valid(line) != nil {
-		return false
+// detect returns the dialect that a line is read as, which is that of the line
+// before for one that does not tell, and the error of one that is of none.
+func (a *Auto) detect(line []byte) (Name, error) {
+	if a.Detect == nil && isNative(line) {
+		a.last, a.framed = Native, false
+		return Native, nil
 	}
-	for name := range jsonwire.Members(line) {
-		switch name {
-		case "id", "sequence", "runId":
-			return false
+	text := string(line)
+	frame := isFrame(text)
+	defer func() { a.framed = frame }()
+	detect := a.Detect
+	if detect == nil {
+		detect = Detect
+	}
+	name := detect(text)
+	if name == KAOS && frame && !a.framed && a.last != "" && !beginsFrame(text) {
+		frame = false
+		return a.last, &agentevents.LineError{Err: errStray}
+	}
+	if name == "" {
+		if l, ok := look(text); ok && !l.mayBe(a.last) && jsonwire.Valid(text) == nil {
+			if !l.mayBe(Native) {
+				return a.last, &agentevents.LineError{Err: errForeign}
+			}
+			name = Native
 		}
 	}
-	return true
+	if name == "" {
+		return a.last, nil
+	}
+	a.last = name
+	return name, nil
 }
+
+var (
+	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; name the format of lines that lack what it is known by; 'agentevents import' reads what agent programs print`)
+	errStray   = errors.New("no line of a log: looks like one of Server-Sent Events, but none came before")
+)
 
 // End appends what was waiting for more lines.
 func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {

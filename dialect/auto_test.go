@@ -36,7 +36,7 @@ func TestAuto(t *testing.T) {
 		Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAHN: fake},
 		OnLine:   func(n dialect.Name) { seen = append(seen, n) },
 	}
-	log := strings.Join([]string{native, kahn, shuffled, `{"no":"log"}`, escaped, kahn, wiki}, "\n")
+	log := strings.Join([]string{native, kahn, shuffled, `{"no":"log"}`, escaped, kahn, wiki, native}, "\n")
 	var got []string
 	var errs []error
 	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: auto}).All() {
@@ -51,11 +51,13 @@ func TestAuto(t *testing.T) {
 			got = append(got, string(ev.Kind()))
 		}
 	}
-	require.Equal(t, []string{"n", kahn, "s", "e", kahn, "x", "run.resumed"}, got)
-	require.Equal(t, []dialect.Name{dialect.Native, dialect.KAHN, dialect.Native, dialect.Native, dialect.Native, dialect.KAHN, dialect.MultiAgent}, seen)
-	require.Len(t, errs, 1)
+	require.Equal(t, []string{"n", kahn, "s", "e", kahn, "n", "run.resumed"}, got)
+	require.Equal(t, []dialect.Name{dialect.Native, dialect.KAHN, dialect.Native, dialect.Native, dialect.Native, dialect.KAHN, dialect.MultiAgent, dialect.Native}, seen)
+	require.Len(t, errs, 2)
 	require.ErrorContains(t, errs[0], "line 4")
 	require.ErrorContains(t, errs[0], "no known format")
+	require.ErrorContains(t, errs[1], "line 7")
+	require.ErrorContains(t, errs[1], "a line of multiagent, which there is no decoder for")
 	require.Equal(t, 2, fake.lines)
 }
 
@@ -136,4 +138,58 @@ func TestAutoStaysWithTheDialect(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, 3, fake.lines)
+}
+
+// It is like the line before only if it has anything of that dialect.
+func TestAutoStaysWithNothingForeign(t *testing.T) {
+	const user = `{"type":"user","message":{},"session_id":"s"}`
+	for name, before := range map[dialect.Name]string{
+		dialect.KAHN:        `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"x"}`,
+		dialect.MultiAgent:  `{"id":"e","traceId":"t","actor":"a","type":"x","payload":null}`,
+		dialect.KAOS:        `{"timestamp":1.5,"sequence":0,"session_id":"s","run_id":"r","type":"x"}`,
+		dialect.OpenHarness: `{"type":"flow:start","timestamp":1}`,
+		dialect.OpenWOP:     `{"eventId":"e","runId":"r","type":"x","payload":{},"timestamp":"2026-05-05T09:00:00Z","sequence":0}`,
+	} {
+		fake := &pieces{}
+		auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{name: fake}}
+		_, err := auto.Decode(nil, []byte(before))
+		require.NoError(t, err)
+		_, err = auto.Decode(nil, []byte(user))
+		require.ErrorContains(t, err, "no known format", name)
+		_, err = auto.Decode(nil, []byte(user+"x"))
+		require.NoError(t, err, "what is no JSON is of the decoder of the line before")
+		require.Equal(t, 2, fake.lines, name)
+	}
+}
+
+// Lines that look like a field of Server-Sent Events are such only among others.
+func TestAutoFrames(t *testing.T) {
+	const (
+		native = `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`
+		data   = `data: {"timestamp":1.5,"sequence":0,"session_id":"s","run_id":"r","type":"x"}`
+	)
+	for _, c := range []struct {
+		lines []string
+		bad   []int
+	}{
+		{lines: []string{": hello", "retry: 100", "id: 0", "event: span", data, "id: 7", native}},
+		{lines: []string{native, "event: span", data, "id: 0", ": still here", native}},
+		{lines: []string{native, data, "data:", native}},
+		{
+			lines: []string{native, "id: not a log line", ": core dumped", "retry: 55", "data:", "data: none", "event: the disk is full", native},
+			bad:   []int{1, 2, 3, 4, 5, 6},
+		},
+		{lines: []string{data, native, ": core dumped", native}, bad: []int{2}},
+		{lines: []string{native, ": core dumped", data}, bad: []int{1}},
+	} {
+		auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAOS: &pieces{}}}
+		var bad []int
+		for i, line := range c.lines {
+			if _, err := auto.Decode(nil, []byte(line)); err != nil {
+				require.ErrorContains(t, err, "no line of a log", line)
+				bad = append(bad, i)
+			}
+		}
+		require.Equal(t, c.bad, bad, c.lines)
+	}
 }

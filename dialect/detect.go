@@ -20,89 +20,150 @@ const (
 )
 
 // Detect returns the dialect of a line by the members it has, and "" when it is
-// none of them. A line of Server-Sent Events is of KAOS.
+// none of them or does not tell. A line of Server-Sent Events is of KAOS.
+//
+// A line that lacks a member of its dialect, or has one more, is found as long
+// as what is left is of that dialect alone: its decoder says what is wrong.
 func Detect(line string) Name {
 	if isFrame(line) {
 		return KAOS
 	}
+	l, ok := look(line)
+	if !ok {
+		return ""
+	}
+	return l.dialect()
+}
+
+// looks is what tells the dialects apart.
+type looks struct {
+	has     looksSet // members
+	kind    string   // the type
+	numeric bool     // the timestamp is a number
+	text    bool     // the schema version is a text
+}
+
+type looksSet uint32
+
+const (
+	hasType looksSet = 1 << iota
+	hasEvent
+	hasTS
+	hasRunID // run_id
+	hasEventID
+	hasActor
+	hasTraceID
+	hasSpanID
+	hasSequence
+	hasSessionID // session_id
+	hasTimestamp
+	hasPayload
+	hasID
+	hasRun // runId
+	hasNodeID
+	hasAgentID
+	hasSchemaVersion
+)
+
+var looksNames = [...]string{
+	`"type":`, `"event":`, `"ts":`, `"run_id":`, `"eventId":`, `"actor":`, `"traceId":`, `"spanId":`, `"sequence":`, `"session_id":`,
+	`"timestamp":`, `"payload":`, `"id":`, `"runId":`, `"nodeId":`, `"agentId":`, `"schemaVersion":`,
+}
+
+// all reports whether l has every one of the members, any whether it has one.
+func (l *looks) all(members looksSet) bool { return l.has&members == members }
+func (l *looks) any(members looksSet) bool { return l.has&members != 0 }
+
+// look reads the object that a line begins with. Without one it is not ok.
+func look(line string) (l looks, ok bool) {
 	var s jsonwire.Scanner
 	s.Reset(line)
 	if s.Object() != nil {
-		return ""
+		return looks{}, false
 	}
-	var (
-		has     [len(detectNames)]bool
-		kind    string
-		clock   byte // first byte of timestamp
-		payload bool
-	)
 	for {
-		n, _, err := s.Field(detectNames[:], 0)
-		if err != nil {
-			return ""
+		n, _, err := s.Field(looksNames[:], 0)
+		switch {
+		case err != nil:
+			return looks{}, false
+		case n < 0:
+			return l, true
+		case n > 0:
+			l.has |= 1 << (n - 1)
 		}
-		if n < 0 {
-			break
-		}
-		if n > 0 {
-			has[n-1] = true
-		}
-		switch n {
-		case hasType, hasEvent:
-			if kind, err = s.String(); err != nil {
-				return ""
+		switch first := s.Kind(); {
+		case n == 0:
+		case 1<<(n-1) == hasType && first == '"':
+			if l.kind, err = s.String(); err != nil {
+				return looks{}, false
 			}
 			continue
-		case hasTimestamp:
-			clock = s.Kind()
-		case hasPayload:
-			payload = true
+		case 1<<(n-1) == hasTimestamp:
+			l.numeric = first == '0' || first == '-'
+		case 1<<(n-1) == hasSchemaVersion:
+			l.text = first == '"'
 		}
 		if s.Skip() != nil {
-			return ""
+			return looks{}, false
 		}
 	}
-	numeric := clock == '0' || clock == '-'
+}
+
+// dialect returns the dialect whose members these are.
+func (l *looks) dialect() Name {
 	switch {
-	case has[hasEvent-1]:
-		if has[hasTS-1] && has[hasRunID-1] {
-			return KAHN
-		}
-	case !has[hasType-1]:
-	case has[hasEventID-1]:
+	case l.all(hasTS | hasRunID | hasEvent):
+		return KAHN
+	case !l.any(hasType):
+	case l.any(hasEventID) && !(l.any(hasID) && l.text): // no other has versions that are numbers
 		return OpenWOP
-	case has[hasActor-1] && has[hasTraceID-1] && !has[hasSequence-1]:
+	case l.all(hasActor|hasTraceID) && !l.any(hasSequence):
 		return MultiAgent
-	case numeric && strings.Contains(kind, ":"):
-		return OpenHarness
-	case numeric && !payload && (has[hasSessionID-1] || has[hasRunID-1] || has[hasSequence-1]):
+	case l.all(hasSessionID | hasRunID):
 		return KAOS
-	case payload && has[hasID-1] && has[hasSequence-1]:
+	case l.numeric && strings.Contains(l.kind, ":"),
+		isHarness(l.kind) && !l.any(hasID|hasSequence|hasPayload):
+		return OpenHarness
+	case l.numeric && l.any(hasSessionID|hasRunID|hasSequence) && !l.any(hasPayload):
+		return KAOS
+	case l.all(hasID|hasSequence) && l.any(hasPayload|hasRun):
 		return Native
-	case payload && has[hasID-1]:
+	case l.all(hasID|hasPayload) && l.any(hasActor|hasTraceID|hasSpanID) && !l.any(hasAgentID):
 		return MultiAgent
+	case l.all(hasID | hasRun | hasTimestamp):
+		return Native
 	}
 	return ""
 }
 
-// Numbers of the names that tell the dialects apart, as Scanner.Field counts.
-const (
-	hasType = 1 + iota
-	hasEvent
-	hasTS
-	hasRunID
-	hasEventID
-	hasActor
-	hasTraceID
-	hasSequence
-	hasSessionID
-	hasTimestamp
-	hasPayload
-	hasID
-)
+// isHarness reports whether a type begins as those of the resume specification
+// do. No other dialect has colons in its types.
+func isHarness(kind string) bool {
+	switch head, _, _ := strings.Cut(kind, ":"); head {
+	case "agent", "flow", "node", "edge", "loop", "state", "command":
+		return len(head) < len(kind)
+	}
+	return false
+}
 
-var detectNames = [...]string{
-	`"type":`, `"event":`, `"ts":`, `"run_id":`, `"eventId":`, `"actor":`, `"traceId":`, `"sequence":`, `"session_id":`, `"timestamp":`, `"payload":`, `"id":`,
+// mayBe reports whether a line that does not tell may be of a dialect that the
+// line before was of: it has something of that one's besides a type.
+func (l *looks) mayBe(name Name) bool {
+	switch name {
+	case KAHN:
+		return l.any(hasTS|hasRunID) || l.any(hasEvent) && !l.any(hasType)
+	case MultiAgent:
+		return l.any(hasActor|hasTraceID|hasSpanID) || l.all(hasID|hasPayload)
+	case KAOS:
+		return l.numeric || l.any(hasRunID|hasSequence)
+	case OpenHarness:
+		return l.numeric || l.any(hasRun|hasNodeID)
+	case OpenWOP:
+		return l.any(hasEventID) || l.any(hasRun) && l.any(hasSequence|hasPayload)
+	case "", Native:
+		return l.any(hasID | hasSequence | hasRun)
+	}
+	return true // who wrote its decoder knows
 }
 
 // isFrame reports whether a line is one of a Server-Sent Event: a field with
@@ -120,6 +181,23 @@ func isFrame(line string) bool {
 		value, _, _ = strings.Cut(value, "\r") // where lines end with it alone
 		value = strings.TrimPrefix(value, " ")
 		return value != "" && strings.Trim(value, "0123456789") == ""
+	}
+	return false
+}
+
+// beginsFrame reports whether a line of a frame shows that frames begin here, in
+// the middle of something else: with data that is an object, or with the name of
+// an event. The others are no more than words and a colon, as programs write
+// them between the lines of a log.
+func beginsFrame(line string) bool {
+	field, value, _ := strings.Cut(line, ":")
+	value = strings.TrimLeft(value, " ")
+	switch field {
+	case "data":
+		return strings.HasPrefix(value, "{")
+	case "event":
+		value, _, _ = strings.Cut(value, "\r")
+		return value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz_") == ""
 	}
 	return false
 }

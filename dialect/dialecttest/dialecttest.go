@@ -44,6 +44,11 @@ type Dialect struct {
 	// Maps are places of the document's lines that hold objects whose members are
 	// all of one type: there is no room for an unknown one. A * is any name.
 	Maps []string
+	// Story returns the events of a run, legal and in order, that the checks "fold"
+	// and "runs" write and read back; nil means [StandardRun]. A dialect that has
+	// few of the kinds in that needs one of its own. It is called from several
+	// goroutines, and the events are changed.
+	Story func(runID string) []agentevents.Event
 }
 
 // A Golden is a piece of a log that the document itself could have printed.

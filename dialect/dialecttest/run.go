@@ -87,9 +87,13 @@ func (s *story) must(err error) {
 	}
 }
 
-// standard is StandardRun in the form that the dialect takes.
+// standard is the dialect's story in the form that it takes.
 func (d *Dialect) standard(runID string) []agentevents.Event {
-	events := StandardRun(runID)
+	story := d.Story
+	if story == nil {
+		story = StandardRun
+	}
+	events := story(runID)
 	if d.Adapt != nil {
 		for i := range events {
 			d.Adapt(&events[i])
@@ -161,7 +165,7 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 		}
 	}
 	if len(sent) == 0 || len(t.back) == 0 {
-		r.errorf("nothing of a run is left")
+		r.errorf("nothing of a run is left: the dialect needs a Story")
 		return
 	}
 	was, now := fold(r, sent), fold(r, t.back)
@@ -285,6 +289,10 @@ func (d *Dialect) checkInterleaved(r *report) {
 	runs := map[string][]agentevents.Event{}
 	for _, ev := range t.back {
 		runs[ev.RunID] = append(runs[ev.RunID], ev)
+	}
+	if len(runs) == 0 {
+		r.errorf("nothing of two runs is left: the dialect needs a Story")
+		return
 	}
 	if len(runs) != 2 {
 		r.errorf("two runs became %d", len(runs))

@@ -38,6 +38,16 @@ func TestForeign(t *testing.T) {
 	require.Equal(t, []string{`dialect.Detect says ""`}, problemsOf(known, "golden", "start"))
 }
 
+// One that has nothing of the standard run brings its own.
+func TestSmall(t *testing.T) {
+	Run(t, small())
+
+	lost := small()
+	lost.Story = nil
+	require.Equal(t, []string{"nothing of a run is left: the dialect needs a Story"}, problemsOf(lost, "fold", "snapshot"))
+	require.Equal(t, []string{"nothing of two runs is left: the dialect needs a Story"}, problemsOf(lost, "runs", "interleaved"))
+}
+
 // A broken encoder or decoder changes what an honest one does.
 
 type brokenEncoder struct {

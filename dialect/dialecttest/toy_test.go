@@ -116,6 +116,43 @@ func foreign() Dialect {
 	return d
 }
 
+// The small dialect is the foreign one with two kinds only, none of which is in
+// the standard run.
+
+type smallEncoder struct{ foreignEncoder }
+
+func (e *smallEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
+	switch ev.Payload.(type) {
+	case *agentevents.RunPaused, *agentevents.RunResumed, *agentevents.Unknown:
+		return e.foreignEncoder.Append(dst, ev)
+	}
+	return dst, e.losses.Refuse(&ev)
+}
+
+func small() Dialect {
+	d := foreign()
+	d.Encoder = func() dialect.Encoder { return &smallEncoder{} }
+	paused := envelope("", &agentevents.RunPaused{Reason: "lunch"})
+	d.Golden = []Golden{{
+		Name:   "paused",
+		Lines:  `{"id":"e1","sequence":3,"timestamp":"2026-05-05T09:00:01.200Z","what":"run.paused","runId":"r1","schemaVersion":"1.0","payload":{"reason":"lunch"}}`,
+		Events: []agentevents.Event{paused},
+		Build:  true,
+	}}
+	d.Unknown = strings.Replace(d.Golden[0].Lines, "run.paused", "toy.other", 1)
+	d.Story = func(runID string) []agentevents.Event {
+		resumed := paused
+		resumed.ID, resumed.Sequence, resumed.Payload = "e2", 4, &agentevents.RunResumed{}
+		events := []agentevents.Event{paused, resumed}
+		for i := range events {
+			events[i].RunID = runID
+			events[i].ID += runID
+		}
+		return events
+	}
+	return d
+}
+
 // The joining dialect has few kinds, no ids, numbers, marks or traces, and one
 // line for a call and its return. Its lines are native ones with a word of its
 // own in place of the id.

@@ -3,6 +3,7 @@ package dialect
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strings"
@@ -14,6 +15,10 @@ import (
 // several events say may stand on one line, and what one says on several. It is
 // for the events of one log, in order, of any number of runs, and not for
 // concurrent use.
+//
+// An event that was read from a line of the dialect with Verbatim has that line
+// as its [agentevents.Event.Origin]. As long as it says what the line says, that
+// line is what is written; once a field was changed, it never is.
 type Encoder interface {
 	// Append appends the lines that ev brings about, each with its newline;
 	// there may be none yet. With an error nothing is appended, and the events
@@ -48,6 +53,30 @@ type Loss struct {
 	// RunID and Sequence name the first event it happened to.
 	RunID    string
 	Sequence uint64
+}
+
+// String says what the loss is, how often it occurred and where first, in one
+// line.
+func (l Loss) String() string {
+	kind, place := string(l.Kind), l.Pointer
+	if kind == "" {
+		kind = "every kind"
+	}
+	if place == "" {
+		place = "the event"
+	}
+	text := fmt.Sprintf("%s: %s %s", l.What, kind, place)
+	if l.Detail != "" {
+		text += ": " + l.Detail
+	}
+	where := fmt.Sprintf("at sequence %d", l.Sequence)
+	if l.RunID != "" {
+		where = fmt.Sprintf("in run %s %s", l.RunID, where)
+	}
+	if l.Count == 1 {
+		return fmt.Sprintf("%s (once, %s)", text, where)
+	}
+	return fmt.Sprintf("%s (%d times, first %s)", text, l.Count, where)
 }
 
 // A Change is what happened to a fact on its way into another document.

@@ -30,7 +30,8 @@ kept as unknown members. Such logs are best named with --from.
 What the new format cannot say of an event, and what it asks for and the event
 does not say, is listed on standard error at the end; events that it has no
 counterpart for are left out and listed too. That is no failure unless --strict
-is given. To the format it came from, a line is written as it was.`,
+is given. To the format it came from, a line is written as it was; of a frame
+of Server-Sent Events that is its data.`,
 		examples: []string{
 			"agentevents convert --to kahn run.jsonl > fleet.jsonl",
 			"agentevents convert --from kahn --to native --strict fleet.jsonl > run.jsonl",
@@ -74,7 +75,7 @@ is given. To the format it came from, a line is written as it was.`,
 				if !*quiet {
 					in.stdout.Flush() // keep both outputs in order
 					for _, loss := range losses {
-						fmt.Fprintln(in.stderr, lossText(&loss))
+						fmt.Fprintln(in.stderr, lossText(loss))
 					}
 				}
 				if err := l.result(); err != nil {
@@ -89,25 +90,9 @@ is given. To the format it came from, a line is written as it was.`,
 	}
 }
 
-// lossText says what was lost, how often and where first.
-func lossText(l *dialect.Loss) string {
-	kind, place := string(l.Kind), l.Pointer
-	if kind == "" {
-		kind = "every kind"
-	}
-	if place == "" {
-		place = "the event"
-	}
-	text := fmt.Sprintf("%s: %s %s", l.What, kind, clip(place))
-	if l.Detail != "" {
-		text += ": " + l.Detail
-	}
-	where := fmt.Sprintf("at sequence %d", l.Sequence)
-	if l.RunID != "" {
-		where = fmt.Sprintf("in run %s %s", clip(l.RunID), where)
-	}
-	if l.Count == 1 {
-		return visible(fmt.Sprintf("%s (once, %s)", text, where))
-	}
-	return visible(fmt.Sprintf("%s (%d times, first %s)", text, l.Count, where))
+// lossText says what was lost, how often and where first, in one line of a
+// bearable length.
+func lossText(l dialect.Loss) string {
+	l.Pointer, l.RunID = clip(l.Pointer), clip(l.RunID)
+	return visible(l.String())
 }

@@ -15,8 +15,8 @@ type Options struct {
 	// Color marks outcomes with ANSI colours.
 	Color bool
 	// Width is how many characters a line should have: longer details, such
-	// as error messages, are cut. 0 means 100, negative cuts nothing. A line
-	// may still be longer when what comes before the detail is.
+	// as error messages, are cut. 0 means 100, negative cuts nothing. A detail
+	// keeps at least 24 characters, whatever stands before it on the line.
 	Width int
 	// Ended says that nothing will be added to the log: a run that is not
 	// over, and the agents at work in it, are then shown as interrupted.

@@ -19,7 +19,8 @@ stream-json --verbose.
 
 Such captures often hold lines of plain text between those of JSON. They are
 reported on standard error and skipped; the exit status stays 0 unless --strict
-is given. Lines without a time get that of the FILE's last change.`,
+is given or no line can be read. Lines without a time get that of the FILE's
+last change.`,
 		examples: []string{
 			"agentevents import claude capture.jsonl > run.jsonl",
 			"claude -p hello --output-format stream-json --verbose | agentevents import claude --run r1 -",
@@ -59,12 +60,14 @@ is given. Lines without a time get that of the FILE's last change.`,
 					return err
 				}
 				p := printer{out: in.stdout}
+				none := true
 				for at, ev := range events {
+					none = false
 					if err := p.print(&l, at, &ev); err != nil {
 						return err
 					}
 				}
-				if !*strict {
+				if !*strict && !none {
 					l.bad = 0
 				}
 				return l.result()

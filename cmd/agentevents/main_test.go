@@ -596,4 +596,5 @@ func TestImportNoise(t *testing.T) {
 	require.Equal(t, exitProblems, strict.code)
 	require.Equal(t, exitOK, exec(init+"\n"+text+"\n", "import", "claude", "--strict", "-").code)
 	require.Equal(t, result{exitOK, "", ""}, exec("", "import", "claude", "-"))
+	require.Equal(t, exitProblems, exec("plain text\n", "import", "claude", "-").code, "nothing of it is a capture")
 }

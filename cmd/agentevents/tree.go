@@ -32,7 +32,7 @@ or --color says otherwise.`,
 			l.flags(fs)
 			f.flags(fs, agentevents.Relaxed)
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
-			width := fs.Int("width", 0, "cut details so that lines have `COLUMNS`; default 100, -1 cuts nothing")
+			width := fs.Int("width", 0, "cut details to 24 or more for lines of `COLUMNS`; default 100, -1 cuts nothing")
 			live := fs.Bool("live", false, "the log is still being written")
 			return func(in *invocation) error {
 				events, err := l.events(in)

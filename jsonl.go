@@ -485,10 +485,19 @@ func (r *Reader) lineError(err error, line []byte, last bool) error {
 	switch {
 	case other != nil:
 		le.Column, le.Pointer, le.Err = 0, "", other
-	case last && jsonwire.Valid(string(line)) != nil:
+	case last && isTorn(line):
 		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", r.offset, io.ErrUnexpectedEOF, le.Err)
 	}
 	return le
+}
+
+// isTorn reports whether a line may be the beginning of a longer one. An object
+// that ends, and has a fault before that, is none.
+func isTorn(line []byte) bool {
+	line = bytes.TrimRight(line, " \t\r")
+	err := jsonwire.Valid(string(line))
+	var syntax *jsonwire.SyntaxError
+	return err != nil && !(bytes.HasSuffix(line, []byte("}")) && errors.As(err, &syntax) && syntax.Offset < len(line))
 }
 
 // otherText says what a line that is no UTF-8 begins as, if it is known.

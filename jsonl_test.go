@@ -385,8 +385,13 @@ func TestReaderDeliversATornLogUpToWhereItMayBeCut(t *testing.T) {
 		require.Equal(t, whole, log[:torn.Offset])
 	}
 	// A last line that is whole and wrong is not torn.
-	for _, err := range NewReader(strings.NewReader(whole+`{"id":5}`), ReaderOptions{}).All() {
-		require.NotErrorIs(t, err, io.ErrUnexpectedEOF)
+	for _, bad := range []string{`{"id":5}`, `{"id":"a","id":"b"}`, `{"id":"a",}`, `{"id":"a"} } ` + "\r"} {
+		var got error
+		for _, err := range NewReader(strings.NewReader(whole+bad), ReaderOptions{}).All() {
+			got = errors.Join(got, err)
+		}
+		require.Error(t, got, bad)
+		require.NotErrorIs(t, got, io.ErrUnexpectedEOF, bad)
 	}
 }
 

@@ -311,8 +311,15 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 
 	case *Unknown:
 		s.Unknown[f.m.word(string(p.Type))]++
-		if p.Type == "node.resumed" { // OpenWOP's: the counterpart of NodeSuspended, which the vocabulary lacks
-			delete(s.Suspended, ev.NodeID)
+		// OpenWOP's counterpart of NodeSuspended, which the vocabulary lacks. The
+		// node may not be among those that wait any more, as an answer takes it
+		// out, but it did not run since.
+		if id := ev.NodeID; p.Type == "node.resumed" && s.NodeStatus[id] == NodeOnHold {
+			id = f.m.word(id)
+			s.NodeStatus[id] = NodeRunning
+			s.NodeRuns[id]++
+			delete(s.Suspended, id)
+			s.CurrentNodeID = id
 		}
 	default:
 		f.violation(f.m.refuse(ev, RulePayload, "", "", "the fold does not handle this kind"))

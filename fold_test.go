@@ -265,6 +265,13 @@ var kindEffects = []struct {
 		require.Equal(t, NodeOnHold, s.NodeStatus["n1"])
 		require.Equal(t, "n1", s.CurrentNodeID)
 	}},
+	{"node.resumed", []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "r1"}, node("n1")), ev("", &NodeStarted{}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n1")),
+		ev("", &Unknown{Type: "node.resumed"}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n3")), ev("", &Unknown{Type: "node.resumed"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]NodeStatus{"n1": NodeRunning, "n2": NodeRunning}, s.NodeStatus, "what did not wait is not resumed")
+		require.Equal(t, map[string]int{"n1": 1, "n2": 1}, s.NodeRuns)
+		require.Empty(t, s.Suspended)
+		require.Equal(t, "n1", s.CurrentNodeID)
+	}},
 	{KindEdgeFired, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{}, node("n1")), ev("", &EdgeFired{EdgeID: "e1", From: "n2", To: "n1"}), ev("", &EdgeFired{From: "n1", To: "n3"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, map[string]EdgeStatus{"e1": EdgeTaken, "n1->n3": EdgeTaken}, s.EdgeStatus)
 		require.Equal(t, "n1->n3", s.LastEdge)

@@ -74,7 +74,7 @@ type RunSnapshot struct {
 	NextSequence  uint64    `json:"nextSequence"`           // sequence after the last event
 	StartedAt     time.Time `json:"startedAt,omitzero"`     // of run.started, else of the first event that is no delta
 	CompletedAt   time.Time `json:"completedAt,omitzero"`   // of the terminal event, else of the last agent's end
-	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started last, until it ends
+	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started or resumed last, until it ends
 	Opened        bool      `json:"opened,omitzero"`        // run.started was seen
 	Begun         bool      `json:"begun,omitzero"`         // an event other than session.* was seen
 	TerminalKind  Kind      `json:"terminalKind,omitzero"`  // run.completed, run.failed, run.cancelled

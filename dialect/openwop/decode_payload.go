@@ -18,6 +18,12 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 			f.raw = ""
 		}
 		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, f.typ), Raw: agentevents.JSON(f.raw)}
+		if f.typ == nodeResumed && !f.env.has(eNodeID) {
+			// The fold asks for it, and only the payload has to have it.
+			if ev.NodeID = memberText(f.raw, "nodeId"); ev.NodeID != "" {
+				f.absent = appendPointer(f.absent, "", `"nodeId":`)
+			}
+		}
 		return nil
 	}
 	if vs.members.has(mNodeID) {
@@ -399,3 +405,6 @@ func (d *Decoder) closed(ev *agentevents.Event, id string) string {
 
 // unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
 const unknownPrefix = string(Name) + ":"
+
+// nodeResumed is a type that the vocabulary does not have and the fold knows.
+const nodeResumed = "node.resumed"

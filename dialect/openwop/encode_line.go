@@ -140,7 +140,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 		w.lose(dialect.Made, "/nodeId", unknownNode)
 	}
 	switch {
-	case w.nodeID != "" && !(w.k.envAbsent.has(eNodeID) && variants[w.v].members.has(mNodeID)):
+	case w.nodeID != "" && !(w.k.envAbsent.has(eNodeID) && w.payloadHasNode()):
 		dst = w.id(append(dst, `,"nodeId":`...), NodeID, "/nodeId", w.nodeID)
 	case ev.NodeID == "" && w.k.envSpelled.has(eNodeID) && w.p == RFC0002:
 		dst = append(dst, `,"nodeId":""`...)
@@ -195,6 +195,14 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 		return dst[:mark], w.err
 	}
 	return dst, nil
+}
+
+// payloadHasNode reports whether the payload of the line names the node.
+func (w *writer) payloadHasNode() bool {
+	if u, ok := w.ev.Payload.(*agentevents.Unknown); ok {
+		return memberText(string(u.Raw), "nodeId") == w.nodeID
+	}
+	return variants[w.v].members.has(mNodeID)
 }
 
 // dropsExtra reports whether the payload has members that no field has outside

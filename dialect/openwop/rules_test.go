@@ -76,6 +76,48 @@ func TestSuspendedNodesWait(t *testing.T) {
 	}
 }
 
+// A node that was resumed runs, wherever the line names it, and whatever took
+// it out of those that wait.
+func TestResumedNodesRun(t *testing.T) {
+	line := func(n int, typ, envelope, payload string) string {
+		return fmt.Sprintf(`{"eventId":"e%d","runId":"r1"%s,"type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`+"\n", n, envelope, typ, payload, n)
+	}
+	n1, n2 := `,"nodeId":"n1"`, `,"nodeId":"n2"`
+	before := line(0, "node.started", n1, `{"nodeId":"n1","typeId":"a.b"}`) + line(1, "node.started", n2, `{"nodeId":"n2","typeId":"a.b"}`) +
+		line(2, "node.suspended", n1, `{"nodeId":"n1","interruptId":"i1","reason":"low-confidence"}`) +
+		line(3, "node.suspended", n2, `{"nodeId":"n2","interruptId":"i2","reason":"low-confidence"}`)
+	resolved := line(4, "interrupt.resolved", n1, `{"nodeId":"n1","interruptId":"i1","kind":"approval","decision":"granted"}`)
+	for name, more := range map[string]string{
+		"envelope":     line(5, "node.resumed", n1, `{"nodeId":"n1","interruptId":"i1"}`),
+		"payload only": line(5, "node.resumed", "", `{"nodeId":"n1","interruptId":"i1"}`),
+		"answered":     resolved + line(5, "node.resumed", n1, `{"nodeId":"n1","interruptId":"i1"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, p := range []Profile{RFC0002, SchemaV1} {
+				events := decodeAll(t, Options{Profile: p}, before+more)
+				f := agentevents.NewFold(agentevents.FoldOptions{})
+				for _, ev := range events {
+					f.Apply(ev)
+				}
+				s, err := SnapshotOf(f.Snapshot())
+				require.NoError(t, err)
+				require.Equal(t, StatusRunning, s.Status)
+				require.Equal(t, "n1", s.CurrentNodeID)
+				require.JSONEq(t, `{"n1":{"status":"running"},"n2":{"status":"suspended"}}`, string(s.NodeStates))
+
+				out, losses := encodeAll(t, p, events[len(events)-1:])
+				require.Equal(t, more[strings.LastIndex(more[:len(more)-1], "\n")+1:], out, "it is written as it was read")
+				require.Empty(t, losses)
+			}
+		})
+	}
+	// A node that the payload does not name is written.
+	ev := decodeAll(t, Options{}, line(0, "node.resumed", "", `{"nodeId":"n1"}`))[0]
+	ev.NodeID = "n3"
+	out, _ := encodeAll(t, SchemaV1, []agentevents.Event{ev})
+	require.Contains(t, out, `"nodeId":"n3","type"`)
+}
+
 // strictly decodes lines of one run and returns the rule that the last one
 // breaks, or "". An envelope is put around {"type":...,"payload":...}.
 func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, pointer string) {

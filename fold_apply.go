@@ -619,7 +619,7 @@ func (f *Fold) toolReturned(ev *Event, ab *about, a *agentState, rec *AgentSnaps
 	known := c != nil
 	if c == nil {
 		c = f.call(ev, ab, a, f.m.callSlab.clone(p.CallID), f.m.callSlab.clone(ev.ID), t.id)
-		if p.OneEvent {
+		if p.wholeCall() {
 			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
 				c.StartedAt = at
 			}

@@ -206,6 +206,17 @@ var kindEffects = []struct {
 		require.Equal(t, 2, s.Agents["a"].ToolFailures)
 		require.Equal(t, 3, s.Agents["a"].Counted.ToolCalls)
 	}},
+	{KindToolReturned, []Event{
+		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolForbidden, OneEvent: true, Duration: Some(time.Second)}),
+		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolRateLimited, OneEvent: true}),
+		ev("a", &AgentEnded{Outcome: OutcomeAborted, Totals: Some(Totals{})}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "what was refused never began")
+		require.Zero(t, s.ClosedCalls[0].StartedAt)
+		require.Zero(t, s.Agents["a"].ToolCalls)
+		require.Equal(t, 2, s.Agents["a"].ToolFailures)
+		require.Zero(t, s.Agents["a"].Counted.ToolCalls)
+	}},
 	{KindAgentHandoff, []Event{ev("a", &AgentHandoff{From: ref("a"), To: ref("b"), Reason: "r"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []HandoffSnapshot{{From: "a", To: "b", Reason: "r"}}, s.Handoffs)
 	}},

@@ -674,8 +674,8 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 		}
 		m.calls.add(callKey{key, m.callID}, m.callEvent)
 	case *ToolReturned:
-		if p.OneEvent { // a whole call: it closes no other
-			if a != nil {
+		if p.OneEvent { // it closes no other
+			if a != nil && p.wholeCall() {
 				a.counted.ToolCalls++
 			}
 			break

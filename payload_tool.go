@@ -49,7 +49,7 @@ type ToolArgumentsDelta struct {
 // ArgumentsSummary may be set, the call started at the event's time less
 // Duration, and the rule about open calls does not apply. It does not apply to
 // [ToolForbidden] and [ToolRateLimited] either, which may be decided before
-// any call.
+// any call: with OneEvent they say that it never began, and none is counted.
 //
 // Mirrors: OpenWOP agent.toolReturned; wiki tool.call.completed; KAOS span
 // tool_call/complete, tool_call/error, tool_call/cancelled; KAHN
@@ -68,6 +68,11 @@ type ToolReturned struct {
 	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"` // with OneEvent only
 
 	extra extras
+}
+
+// wholeCall reports whether the return is a call by itself, which began.
+func (p *ToolReturned) wholeCall() bool {
+	return p.OneEvent && p.Status != ToolForbidden && p.Status != ToolRateLimited
 }
 
 // Handing over: one agent passes control to another, as one fact or as a

@@ -213,7 +213,7 @@ type ToolCallSnapshot struct {
 	Step      Opt[int]           `json:"step,omitzero"`       // the step it was made in
 	Attempt   Opt[int]           `json:"attempt,omitzero"`    // which attempt, from 1
 	RetryOf   string             `json:"retryOf,omitzero"`    // call id of the attempt before
-	StartedAt time.Time          `json:"startedAt,omitzero"`  // with oneEvent: time less duration
+	StartedAt time.Time          `json:"startedAt,omitzero"`  // with oneEvent: time less duration; zero when it was refused before any call
 	Status    ToolStatus         `json:"status,omitzero"`     // empty while open
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // as stated, else measured between the events
 	Error     string             `json:"error,omitzero"`      // message

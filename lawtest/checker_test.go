@@ -284,7 +284,7 @@ func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
 		case *ae.ToolCalled:
 			counted.ToolCalls++
 		case *ae.ToolReturned:
-			if p.OneEvent {
+			if p.OneEvent && p.Status != ae.ToolForbidden && p.Status != ae.ToolRateLimited {
 				counted.ToolCalls++
 			}
 		case *ae.AuditChecked:

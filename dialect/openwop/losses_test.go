@@ -121,6 +121,15 @@ func TestLossesOfASplit(t *testing.T) {
 			out, losses = rewritten(t, p, []agentevents.Event{ev})
 			require.NotContains(t, out, "\n")
 			require.Subset(t, losses, []string{"dropped /payload/oneEvent", "dropped /payload/arguments"})
+
+			line, _ := encodeAll(t, p, []agentevents.Event{ev})
+			for _, log := range [][]agentevents.Event{{ev}, decodeAll(t, Options{Profile: p}, line)} {
+				f := agentevents.NewFold(agentevents.FoldOptions{})
+				f.Apply(log[0])
+				s := f.Snapshot()
+				require.Equal(t, &agentevents.ToolStats{Refused: 1}, s.Tools["t"])
+				require.Zero(t, s.Agents["host:a"].Counted.ToolCalls)
+			}
 		}
 	}
 }

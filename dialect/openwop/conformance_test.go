@@ -29,11 +29,11 @@ func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
 }
 
 // referenceHost returns a run on a host, and the lines that it writes.
-func referenceHost(t *testing.T, h *Host) (*agentevents.Run, *wireSink) {
+func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevents.Run, *wireSink) {
 	t.Helper()
 	s := &wireSink{enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
 	em, err := agentevents.NewEmitter(agentevents.Options{
-		Sinks: []agentevents.Sink{s}, Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
+		Sinks: append(more, s), Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
 	})
 	require.NoError(t, err)
 	run, err := em.Run("run_1")
@@ -158,40 +158,65 @@ func TestConformanceAgentReasoningEvents(t *testing.T) {
 }
 
 // agent-confidence-escalation: below the threshold exactly one action follows,
-// at it none; in the published contract the node is suspended.
+// at it none. In the published contract the node is suspended, and the run waits
+// for an approval: with or without a node, and for who reads the lines as well.
 func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 	for name, c := range map[string]struct {
-		host   Host
-		action agentevents.Kind
+		host    Host
+		actions []agentevents.Kind
+		status  Status
+		lines   []string
 	}{
-		"ask-user":      {Host{Orchestrator: "host:boss"}, agentevents.KindOrchestratorDecided},
-		"clarification": {Host{}, agentevents.KindClarificationRequested},
-		"suppressed":    {Host{NoEscalation: true}, agentevents.KindCapBreached},
-		"v1":            {Host{Profile: SchemaV1}, agentevents.KindNodeSuspended},
-		"v2":            {Host{Profile: SchemaV2}, agentevents.KindNodeSuspended},
+		"ask-user":      {Host{Orchestrator: "host:boss"}, []agentevents.Kind{agentevents.KindOrchestratorDecided}, StatusRunning, []string{`"kind":"ask-user"`}},
+		"clarification": {Host{}, []agentevents.Kind{agentevents.KindClarificationRequested}, StatusWaitingInput, nil},
+		"suppressed":    {Host{NoEscalation: true}, []agentevents.Kind{agentevents.KindCapBreached}, StatusRunning, []string{`"kind":"confidence-escalation-suppressed"`}},
+		"v1": {Host{Profile: SchemaV1}, []agentevents.Kind{agentevents.KindNodeSuspended}, StatusWaitingApproval,
+			[]string{`"reason":"low-confidence","agentId":"host:planner","threshold":0.8,"observed":0.79,"decision":2}`}},
+		"v2": {Host{Profile: SchemaV2}, []agentevents.Kind{"interrupt.requested", agentevents.KindNodeSuspended}, StatusWaitingApproval,
+			[]string{`"data":{"agentId":"host:planner","threshold":0.8,"observed":0.79,"decision":2}}`, `"kind":"low-confidence","reason":"low-confidence"}`}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c.host.Capabilities = &everything
-			c.host.Threshold = agentevents.Some(0.8)
-			run, log := referenceHost(t, &c.host)
-			node := run.With(agentevents.Scope{NodeID: "n1"})
-			a := node.Agent("host:planner")
-			require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.8)}))
-			require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `2`, Confidence: agentevents.Some(0.79)}))
-			d := NewDecoder(Options{Strict: true, Profile: c.host.Profile, Threshold: c.host.Threshold})
-			var events []agentevents.Event
-			for ev, err := range agentevents.NewReader(strings.NewReader(log.buf.String()), agentevents.ReaderOptions{Decoder: d}).All() {
-				require.NoError(t, err, "%s", log.buf.String())
-				events = append(events, ev)
-			}
-			require.Len(t, events, 3, "exactly one action")
-			require.Equal(t, c.action, events[2].Kind())
-			require.Equal(t, events[1].ID, events[2].CausationID)
-			if c.host.Profile == SchemaV1 {
-				require.Contains(t, log.buf.String(), `"reason":"low-confidence"`)
-				require.Contains(t, log.buf.String(), `"threshold":0.8,"observed":0.79`)
-			}
-		})
+		for _, nodeID := range []string{"n1", ""} {
+			t.Run(name+" "+nodeID, func(t *testing.T) {
+				host := c.host
+				host.Capabilities = &everything
+				host.Threshold = agentevents.Some(0.8)
+				native := agentevents.NewFold(agentevents.FoldOptions{})
+				run, log := referenceHost(t, &host, agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error { native.Apply(ev); return nil }))
+				require.NoError(t, run.Emit(t.Context(), &agentevents.RunStarted{}))
+				node := run.With(agentevents.Scope{NodeID: nodeID})
+				if nodeID != "" {
+					require.NoError(t, node.Emit(t.Context(), &agentevents.NodeStarted{}))
+				}
+				a := node.Agent("host:planner")
+				require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.8)}))
+				require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `2`, Confidence: agentevents.Some(0.79)}))
+
+				events := log.read()
+				low := len(events) - len(c.actions) - 1
+				require.Equal(t, agentevents.JSON("2"), events[low].Payload.(*agentevents.AgentDecided).Decision)
+				require.Equal(t, agentevents.KindAgentDecided, events[low-1].Kind(), "the one before is not escalated")
+				back := agentevents.NewFold(agentevents.FoldOptions{})
+				for _, ev := range events {
+					back.Apply(ev)
+				}
+				for i, kind := range c.actions {
+					require.Equal(t, kind, events[low+1+i].Kind())
+					require.Equal(t, events[low].ID, events[low+1+i].CausationID)
+				}
+				for _, part := range c.lines {
+					require.Contains(t, log.buf.String(), part)
+				}
+				for _, f := range []*agentevents.Fold{native, back} {
+					s, err := SnapshotOf(f.Snapshot())
+					require.NoError(t, err)
+					require.Equal(t, c.status, s.Status)
+					if c.status == StatusWaitingApproval {
+						require.NotEmpty(t, s.CurrentNodeID)
+						require.Contains(t, string(s.NodeStates), `"suspended"`)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package openwop
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -54,6 +56,7 @@ type Host struct {
 	// Profile is the contract that escalation follows: the RFC's text, or, for
 	// the schema profiles, the published one, in which the node is suspended
 	// with the reason low-confidence, whatever Orchestrator and NoEscalation say.
+	// See [Host.Follow].
 	Profile Profile
 }
 
@@ -137,7 +140,14 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 // Follow takes the one action that section F asks for when an agent decides
 // with a confidence below the threshold: it is an [agentevents.Options] Follow.
 // A decision without a confidence, or with one that is no number, does not
-// escalate.
+// escalate. The action on a decision that is marked late is late too.
+//
+// Under SchemaV1 the action is a [agentevents.NodeSuspended] whose details are
+// interruptId, threshold, observed and decision. The node.suspended of SchemaV2
+// has no place for the last three: its details are interruptId and kind, and an
+// interrupt.requested before it has the data. The interruptId is what an answer
+// names ([agentevents.ApprovalGranted.ApprovalID]). It is the node of the decision
+// that is suspended, and without one a node with the id of the agent.
 func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.AgentDecided)
 	if !ok || !p.Confidence.OK || math.IsNaN(p.Confidence.V) || math.IsInf(p.Confidence.V, 0) {
@@ -147,20 +157,11 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	if !(p.Confidence.V < threshold) {
 		return nil
 	}
-	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID}
+	next := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Marks: ev.Marks & agentevents.MarkLate}
 	question := "The agent " + strconv.Quote(ev.AgentID) + " decided with confidence " + number(p.Confidence.V) + ", below " + number(threshold) + ". Go on?"
 	switch {
 	case h.Profile != RFC0002:
-		// The event carries what the published v1 contract reads; the encoder
-		// writes of it what each version has a place for.
-		details := []byte(`{"agentId":`)
-		details = jsonwire.AppendString(details, ev.AgentID)
-		details = append(details, `,"threshold":`+number(threshold)+`,"observed":`+number(p.Confidence.V)+`,"decision":`...)
-		details = append(append(details, p.Decision...), '}')
-		if p.Decision == "" {
-			details = append(details[:len(details)-1], "null}"...)
-		}
-		next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(details)}
+		return suspended(h.Profile, ev, next, p, threshold)
 	case h.NoEscalation:
 		next.Payload = &agentevents.CapBreached{
 			Cap: agentevents.CapConfidenceEscalationSuppressed, Limit: agentevents.Some(threshold), Observed: p.Confidence,
@@ -172,10 +173,45 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 		}
 	default:
 		next.Payload = &agentevents.ClarificationRequested{
-			InterruptID: "escalation:" + ev.ID, Questions: []agentevents.Question{{ID: "proceed", Question: question}},
+			InterruptID: escalationID(h.Profile, ev), Questions: []agentevents.Question{{ID: "proceed", Question: question}},
 		}
 	}
 	return []agentevents.Event{next}
+}
+
+// suspended returns what the published contract asks for. next is without a
+// payload.
+func suspended(profile Profile, ev, next agentevents.Event, p *agentevents.AgentDecided, threshold float64) []agentevents.Event {
+	// A suspension of no node says nothing to who reads the log, and one node
+	// for all such decisions would mix them up.
+	next.NodeID = cmp.Or(ev.NodeID, ev.AgentID, unknownNode)
+	id := jsonwire.Quote(escalationID(profile, ev))
+	data := `"threshold":` + number(threshold) + `,"observed":` + number(p.Confidence.V) + `,"decision":` + cmp.Or(string(p.Decision), "null") + "}"
+	if profile == SchemaV1 {
+		// Its first edition has no kind low-confidence. The agent is that of the
+		// event.
+		next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,` + data)}
+		return []agentevents.Event{next}
+	}
+	asked := next
+	asked.AgentID = "" // the line has it in the data only, in the form of the profile
+	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested", Raw: agentevents.JSON(`{"kind":"` + ReasonLowConfidence + `","key":` + id +
+		`,"data":{"agentId":` + jsonwire.Quote(NormalizeID(SchemaV2, HandoffID, cmp.Or(ev.AgentID, agentevents.CoreSystem))) + `,` + data + "}")}
+	next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + ReasonLowConfidence + `"}`)}
+	return []agentevents.Event{asked, next}
+}
+
+// escalationID returns the id of the interrupt that a decision brings about, the
+// same in every replay. Under SchemaV2 it is the tenant's whose run it is.
+func escalationID(p Profile, ev agentevents.Event) string {
+	if p != SchemaV2 {
+		return "escalation:" + ev.ID
+	}
+	tenant, _, ok := strings.Cut(ev.RunID, "/")
+	if !ok {
+		tenant = "local" // as NormalizeID makes of such a run
+	}
+	return NormalizeID(p, InterruptID, tenant+"/escalation-"+ev.ID)
 }
 
 // ReasonLowConfidence is the reason of a node that is suspended for a decision

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -121,7 +122,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 		"opted out": {Host{NoEscalation: true, Orchestrator: "boss"}, &agentevents.CapBreached{
 			Cap: "confidence-escalation-suppressed", Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.6)}, "a"},
 		"the published contract": {Host{Profile: SchemaV1, Orchestrator: "boss"}, &agentevents.NodeSuspended{
-			Reason: "low-confidence", Details: `{"agentId":"a","threshold":0.7,"observed":0.6,"decision":{"do":"it"}}`}, "a"},
+			Reason: "low-confidence", Details: `{"interruptId":"ID","threshold":0.7,"observed":0.6,"decision":{"do":"it"}}`}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run, log := emitting(t, &c.host, agentevents.Enforce)
@@ -140,6 +141,9 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 			require.Equal(t, decided.Sequence+1, action.Sequence)
 			require.Equal(t, "n", action.NodeID)
 			require.Equal(t, c.by, action.AgentID)
+			if p, ok := c.want.(*agentevents.NodeSuspended); ok {
+				p.Details = agentevents.JSON(strings.Replace(string(p.Details), "ID", "escalation:"+decided.ID, 1))
+			}
 			if c.want != nil {
 				require.Equal(t, c.want, action.Payload)
 			} else {
@@ -159,6 +163,56 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 	require.Nil(t, (&Host{}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(math.NaN())}}))
 	require.Nil(t, (&Host{}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(math.Inf(-1))}}))
 	require.Nil(t, (&Host{}).Follow(agentevents.Event{}))
+}
+
+// The data that the node.suspended of SchemaV2 has no place for stands in the
+// interrupt, which both name.
+func TestEscalationUnderSchemaV2(t *testing.T) {
+	for runID, tenant := range map[string]string{"acme/run-000000000001": "acme", "anon:x/run-000000000001": "anon:x", "r": "local", "two words/run-000000000001": "local"} {
+		events := (&Host{Profile: SchemaV2}).Follow(agentevents.Event{
+			ID: "evt-000000000000001", RunID: runID, AgentID: "host:a", Payload: &agentevents.AgentDecided{Decision: `[1]`, Confidence: agentevents.Some(0.25)},
+		})
+		require.Len(t, events, 2)
+		asked := events[0].Payload.(*agentevents.Unknown)
+		require.Equal(t, agentevents.Kind("interrupt.requested"), asked.Type)
+		id := memberText(string(asked.Raw), "key")
+		require.True(t, ValidID(SchemaV2, InterruptID, id), id)
+		require.True(t, strings.HasPrefix(id, tenant+"/"), id)
+		require.JSONEq(t, `{"kind":"low-confidence","key":"`+id+`","data":{"agentId":"host:a","threshold":0.7,"observed":0.25,"decision":[1]}}`, string(asked.Raw))
+		require.Equal(t, &agentevents.NodeSuspended{
+			Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":"` + id + `","kind":"low-confidence"}`),
+		}, events[1].Payload)
+	}
+}
+
+// A decision of no node is escalated like any other, and one that is late, late.
+func TestEscalationWithoutNodeAndLate(t *testing.T) {
+	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+		run, log := emitting(t, &Host{Profile: p}, agentevents.Enforce)
+		ctx := t.Context()
+		require.NoError(t, run.Emit(ctx, &agentevents.RunStarted{}))
+		unsure := &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.1)}
+		require.NoError(t, run.Agent("host:a").Emit(ctx, unsure))
+		require.NoError(t, run.Agent("host:b").Emit(ctx, unsure))
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range *log {
+			f.Apply(ev)
+		}
+		if s := f.Snapshot(); p == RFC0002 {
+			require.Len(t, s.Clarifications, 2)
+		} else {
+			require.Equal(t, map[string]string{"host:a": ReasonLowConfidence, "host:b": ReasonLowConfidence}, s.Suspended)
+		}
+		before := len(*log)
+		require.NoError(t, run.Emit(ctx, &agentevents.RunCompleted{}))
+		require.NoError(t, run.Record(ctx, agentevents.Event{AgentID: "host:a", Marks: agentevents.MarkLate, Payload: unsure}))
+		require.Greater(t, len(*log), before+2, "not refused: emitting fails the test on what is reported")
+		for _, ev := range (*log)[before+1:] {
+			require.True(t, ev.Marks.Has(agentevents.MarkLate), ev.Kind())
+		}
+	}
+	followed := (&Host{Profile: SchemaV1}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(0.1)}})
+	require.Equal(t, unknownNode, followed[0].NodeID)
 }
 
 func TestMessageIDsAreDeterministic(t *testing.T) {

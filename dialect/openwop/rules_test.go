@@ -59,7 +59,7 @@ func TestSuspendedNodesWait(t *testing.T) {
 		require.Equal(t, "n1", s.CurrentNodeID)
 
 		next := func(p agentevents.Payload) agentevents.Event {
-			return agentevents.Event{ID: "x", RunID: "r", Scope: agentevents.Scope{NodeID: "n1"}, Sequence: 4, Time: (*log)[0].Time, Payload: p}
+			return agentevents.Event{ID: "x", RunID: "r", Scope: agentevents.Scope{NodeID: "n1"}, Sequence: uint64(len(*log)), Time: (*log)[0].Time, Payload: p}
 		}
 		require.Equal(t, StatusWaitingExternal, status(next(&agentevents.NodeSuspended{Reason: "webhook"})).Status)
 		other := next(&agentevents.NodeStarted{})

@@ -3,6 +3,7 @@ package openwop
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -35,17 +36,40 @@ const (
 // gate returns the capability that an event of this payload needs, and whether
 // it is declared. Most events need none.
 func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
-	switch p.(type) {
-	case *agentevents.AgentReasoned, *agentevents.AgentReasoningDelta:
+	switch gated(p) {
+	case vReasoned, vDelta:
 		return "reasoningEvents", c.ReasoningEvents
-	case *agentevents.ToolCalled, *agentevents.ToolReturned:
+	case vToolCalled, vToolReturned:
 		return "toolEvents", c.ToolEvents
-	case *agentevents.AgentHandoff:
+	case vHandoff:
 		return "handoffEvents", c.HandoffEvents
-	case *agentevents.AgentDecided:
+	case vDecided:
 		return "decisionEvents", c.DecisionEvents
 	}
 	return "", true
+}
+
+// gated returns which of the events that need a capability a payload is. One of
+// a type that the vocabulary has under another name, or has itself, becomes such
+// an event on its line.
+func gated(p agentevents.Payload) int {
+	switch p := p.(type) {
+	case *agentevents.AgentReasoned:
+		return vReasoned
+	case *agentevents.AgentReasoningDelta:
+		return vDelta
+	case *agentevents.ToolCalled:
+		return vToolCalled
+	case *agentevents.ToolReturned:
+		return vToolReturned
+	case *agentevents.AgentHandoff:
+		return vHandoff
+	case *agentevents.AgentDecided:
+		return vDecided
+	case *agentevents.Unknown:
+		return variantOf(strings.TrimPrefix(string(p.Type), unknownPrefix))
+	}
+	return vUnknown
 }
 
 // Allows reports whether a host with these capabilities emits events like p:

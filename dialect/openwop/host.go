@@ -81,24 +81,47 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.InvariantError {
 			}
 		}
 	}
-	if toolID, called := calledTool(ev.Payload); called && !h.ToolAllowed(ev.AgentID, toolID) {
-		return &agentevents.InvariantError{
-			Rule: RuleToolAllowed, Subject: `tool "` + toolID + `"`, Detail: "it is not among the tools that the agent may use",
+	for _, call := range toolCalls(&ev) {
+		if !h.ToolAllowed(call.agentID, call.toolID) {
+			return &agentevents.InvariantError{
+				Rule: RuleToolAllowed, Subject: `tool "` + call.toolID + `"`, Detail: "it is not among the tools that the agent may use",
+			}
 		}
 	}
 	return nil
 }
 
-// calledTool returns the tool that an event says was called. A return that is
-// the whole call says so too, unless the call never began.
-func calledTool(p agentevents.Payload) (toolID string, called bool) {
-	switch p := p.(type) {
+// A toolCall is a tool that an event says an agent called.
+type toolCall struct{ agentID, toolID string }
+
+// toolCalls returns what an event says was called. A return that is the whole
+// call says so too, unless the call never began.
+func toolCalls(ev *agentevents.Event) []toolCall {
+	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		return p.ToolID, true
+		return []toolCall{{ev.AgentID, p.ToolID}}
 	case *agentevents.ToolReturned:
-		return p.ToolID, p.OneEvent && !refused(string(p.Status))
+		if p.OneEvent && !refused(string(p.Status)) {
+			return []toolCall{{ev.AgentID, p.ToolID}}
+		}
+	case *agentevents.Unknown:
+		v, raw := gated(p), string(p.Raw)
+		if v != vToolCalled && (v != vToolReturned || refused(memberText(raw, "status"))) {
+			break
+		}
+		// Its line names agent and tool in the payload, and the tool by either
+		// name. Whether a return has a call is not known.
+		var calls []toolCall
+		for _, agentID := range [...]string{ev.AgentID, memberText(raw, "agentId")} {
+			for _, name := range [...]string{"toolName", "toolId"} {
+				if toolID := memberText(raw, name); toolID != "" {
+					calls = append(calls, toolCall{agentID, toolID})
+				}
+			}
+		}
+		return calls
 	}
-	return "", false
+	return nil
 }
 
 // ToolAllowed reports whether an agent may use a tool: whether the allowlist

@@ -72,6 +72,39 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 	}
 }
 
+// An event of a type that the vocabulary has is no way round either rule: its
+// line is that of the event.
+func TestUnknownTypesAreGated(t *testing.T) {
+	run, log := emitting(t, &Host{Capabilities: &Capabilities{}}, agentevents.Enforce)
+	for typ, capability := range map[agentevents.Kind]string{
+		"agent.tool-called": "toolEvents", "agent.tool-returned": "toolEvents", "openwop:agent.toolCalled": "toolEvents", "openwop:agent.toolReturned": "toolEvents",
+		"agent.reasoning-delta": "reasoningEvents", "openwop:agent.reasoned": "reasoningEvents", "openwop:agent.handoff": "handoffEvents", "openwop:agent.decided": "decisionEvents",
+	} {
+		var v *agentevents.InvariantError
+		require.ErrorAs(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{}`}), &v, typ)
+		require.Equal(t, RuleCapability, v.Rule)
+		require.Contains(t, v.Subject, capability)
+	}
+	require.Empty(t, *log)
+	require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: "agent.verified", Raw: `{}`}), "needs no capability")
+
+	run, log = emitting(t, &Host{Agents: map[string]Manifest{"a": {Tools: []string{"fs:read"}}}}, agentevents.Enforce)
+	for _, typ := range []agentevents.Kind{"agent.tool-called", "openwop:agent.toolCalled", "openwop:agent.toolReturned"} {
+		for _, raw := range []agentevents.JSON{`{"toolName":"rm"}`, `{"toolId":"rm"}`, `{"toolId":"fs:read","toolName":"rm"}`, `{"agentId":"b","toolName":"rm"}`} {
+			var v *agentevents.InvariantError
+			require.ErrorAs(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), &v, "%s %s", typ, raw)
+			require.Equal(t, RuleToolAllowed, v.Rule)
+		}
+		require.Error(t, run.Agent("b").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{"agentId":"a","toolName":"rm"}`}))
+	}
+	require.Empty(t, *log)
+	for typ, raw := range map[agentevents.Kind]agentevents.JSON{
+		"agent.tool-called": `{"toolName":"fs:read"}`, "openwop:agent.toolReturned": `{"toolName":"rm","status":"forbidden"}`, "tool.session.opened": `{"toolId":"rm"}`,
+	} {
+		require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), typ)
+	}
+}
+
 func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	h := &Host{
 		Agents: map[string]Manifest{

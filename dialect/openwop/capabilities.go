@@ -13,13 +13,17 @@ const DiscoveryPath = "/.well-known/openwop"
 
 // Capabilities are the capabilities.agents of a host (section D).
 type Capabilities struct {
-	ReasoningEvents bool // agent.reasoned and its deltas
+	ReasoningEvents bool // agent.reasoned, and its deltas unless Streaming says no
 	ToolEvents      bool // agent.toolCalled and agent.toolReturned
 	HandoffEvents   bool // agent.handoff
 	DecisionEvents  bool // agent.decided
 	// MemoryBackends are of scratchpad, conversation and longTerm, which the
 	// schemas spell long-term.
 	MemoryBackends []string
+	// Streaming is whether there are deltas of reasoning (reasoning.streaming),
+	// which is only asked where there are reasoning events. The RFC has no such
+	// flag: absent means that there may be.
+	Streaming agentevents.Opt[bool]
 	// TokenLimit bounds reasoning of verbosity summary
 	// (reasoning.tokenLimit); 0 means 512. Give it to the emitter as
 	// Policy.ReasoningTokens.
@@ -37,7 +41,12 @@ const (
 // it is declared. Most events need none.
 func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 	switch gated(p) {
-	case vReasoned, vDelta:
+	case vDelta:
+		if c.ReasoningEvents && !c.Streaming.Or(true) {
+			return "reasoning.streaming", false
+		}
+		return "reasoningEvents", c.ReasoningEvents
+	case vReasoned:
 		return "reasoningEvents", c.ReasoningEvents
 	case vToolCalled, vToolReturned:
 		return "toolEvents", c.ToolEvents
@@ -73,11 +82,12 @@ func gated(p agentevents.Payload) int {
 }
 
 // Allows reports whether a host with these capabilities emits events like p:
-// what a client asks before it waits for some. A nil receiver, of a host that
-// declares nothing, allows everything.
+// what a client asks before it waits for some. A host that declares nothing, a
+// nil receiver, emits what needs no capability. (A [Host] without Capabilities is
+// another matter: it gates nothing.)
 func (c *Capabilities) Allows(p agentevents.Payload) bool {
 	if c == nil {
-		return true
+		c = &Capabilities{}
 	}
 	_, on := c.gate(p)
 	return on
@@ -86,7 +96,8 @@ func (c *Capabilities) Allows(p agentevents.Payload) bool {
 // A Discovery is the part of a host's discovery document that this package
 // knows.
 type Discovery struct {
-	// Agents is nil when the document does not mention agents.
+	// Agents is nil when the document does not mention agents. Ask its Allows
+	// all the same.
 	Agents *Capabilities
 }
 
@@ -104,7 +115,8 @@ type wireAgents struct {
 }
 
 type wireReasoning struct {
-	TokenLimit int `json:"tokenLimit,omitempty"`
+	TokenLimit int   `json:"tokenLimit,omitempty"`
+	Streaming  *bool `json:"streaming,omitempty"`
 }
 
 type wireCapabilities struct {
@@ -122,8 +134,11 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 			ReasoningEvents: &c.ReasoningEvents, ToolEvents: &c.ToolEvents, HandoffEvents: &c.HandoffEvents, DecisionEvents: &c.DecisionEvents,
 			MemoryBackends: c.MemoryBackends,
 		}
-		if c.TokenLimit != 0 {
+		if c.TokenLimit != 0 || c.Streaming.OK {
 			doc.Capabilities.Agents.Reasoning = &wireReasoning{TokenLimit: c.TokenLimit}
+			if c.Streaming.OK {
+				doc.Capabilities.Agents.Reasoning.Streaming = &c.Streaming.V
+			}
 		}
 	}
 	return json.Marshal(doc)
@@ -131,8 +146,10 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a discovery document in the RFC's form, and in the
 // published ones: the agents at the root, and "supported" for every kind of
-// event. Agents at the root without any of these flags are those of version 2,
-// where the record itself is the claim. Other members are passed over.
+// event but the deltas of reasoning, which streaming says (it is set to false
+// where it is missing). Agents at the root without any of these flags are those
+// of version 2, where the record itself is the claim. Other members are passed
+// over.
 func (d *Discovery) UnmarshalJSON(text []byte) error {
 	var doc struct {
 		wireCapabilities
@@ -169,6 +186,12 @@ func (d *Discovery) UnmarshalJSON(text []byte) error {
 			return errors.New("openwop: agents.reasoning.tokenLimit is below 0")
 		}
 		c.TokenLimit = a.Reasoning.TokenLimit
+		if a.Reasoning.Streaming != nil {
+			c.Streaming = agentevents.Some(*a.Reasoning.Streaming)
+		}
+	}
+	if all && !c.Streaming.OK {
+		c.Streaming = agentevents.Some(false)
 	}
 	d.Agents = c
 	return nil

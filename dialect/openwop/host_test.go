@@ -41,8 +41,9 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 			&agentevents.AgentReasoned{Reasoning: "x"}, &agentevents.AgentReasoningDelta{Delta: "x"}}},
 		"toolEvents": {func(c *Capabilities) { c.ToolEvents = false }, []agentevents.Payload{
 			&agentevents.ToolCalled{CallID: "c", ToolID: "t"}, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK}}},
-		"handoffEvents":  {func(c *Capabilities) { c.HandoffEvents = false }, []agentevents.Payload{&agentevents.AgentHandoff{From: agentevents.AgentRef{AgentID: "a"}, To: agentevents.AgentRef{AgentID: "b"}}}},
-		"decisionEvents": {func(c *Capabilities) { c.DecisionEvents = false }, []agentevents.Payload{&agentevents.AgentDecided{Decision: `1`}}},
+		"handoffEvents":       {func(c *Capabilities) { c.HandoffEvents = false }, []agentevents.Payload{&agentevents.AgentHandoff{From: agentevents.AgentRef{AgentID: "a"}, To: agentevents.AgentRef{AgentID: "b"}}}},
+		"reasoning.streaming": {func(c *Capabilities) { c.Streaming = agentevents.Some(false) }, []agentevents.Payload{&agentevents.AgentReasoningDelta{Delta: "x"}}},
+		"decisionEvents":      {func(c *Capabilities) { c.DecisionEvents = false }, []agentevents.Payload{&agentevents.AgentDecided{Decision: `1`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			off := on
@@ -64,7 +65,7 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 				require.NoError(t, silent.Agent("a").Emit(t.Context(), p), "nothing declared, nothing gated")
 				require.False(t, off.Allows(p))
 				require.True(t, on.Allows(p))
-				require.True(t, (*Capabilities)(nil).Allows(p))
+				require.False(t, (*Capabilities)(nil).Allows(p), "a client waits for nothing that is not declared")
 			}
 			require.Empty(t, *log)
 			require.NoError(t, refusing.Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: "x"}), "needs no capability")
@@ -268,7 +269,34 @@ func TestDiscoveryDocument(t *testing.T) {
 
 	// The published form: at the root, one word for all events.
 	require.NoError(t, json.Unmarshal([]byte(`{"agents":{"supported":true,"memoryBackends":["longTerm"]},"capabilities":{"agents":{}},"more":1}`), &d))
-	require.Equal(t, &Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, MemoryBackends: []string{"longTerm"}}, d.Agents)
+	require.Equal(t, &Capabilities{
+		ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false), MemoryBackends: []string{"longTerm"},
+	}, d.Agents)
+	for doc, allowed := range map[string][3]bool{ // reasoning, its deltas, text
+		`{}`:                             {false, false, true},
+		`{"capabilities":{}}`:            {false, false, true},
+		`{"agents":{"supported":false}}`: {false, false, true},
+		`{"agents":{"supported":true}}`:  {true, false, true},
+		`{"agents":{}}`:                  {true, false, true},
+		`{"agents":{"supported":true,"reasoning":{"streaming":false}}}`:                        {true, false, true},
+		`{"agents":{"supported":true,"reasoning":{"streaming":true}}}`:                         {true, true, true},
+		`{"capabilities":{"agents":{"reasoningEvents":true}}}`:                                 {true, true, true},
+		`{"capabilities":{"agents":{"reasoningEvents":true,"reasoning":{"streaming":false}}}}`: {true, false, true},
+		`{"capabilities":{"agents":{"reasoning":{"streaming":true}}}}`:                         {false, false, true},
+	} {
+		var d Discovery
+		require.NoError(t, json.Unmarshal([]byte(doc), &d))
+		require.Equal(t, allowed, [3]bool{
+			d.Agents.Allows(&agentevents.AgentReasoned{}), d.Agents.Allows(&agentevents.AgentReasoningDelta{}), d.Agents.Allows(&agentevents.TextDelta{}),
+		}, doc)
+		if d.Agents != nil {
+			text, err := json.Marshal(d)
+			require.NoError(t, err)
+			var again Discovery
+			require.NoError(t, json.Unmarshal(text, &again))
+			require.Equal(t, d, again, doc)
+		}
+	}
 	require.NoError(t, json.Unmarshal([]byte(`{"capabilities":{}}`), &d))
 	require.Nil(t, d.Agents)
 	require.Error(t, json.Unmarshal([]byte(`{"agents":{"reasoning":{"tokenLimit":-1}}}`), &d))

@@ -370,14 +370,15 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 	}
 }
 
-// Where the second version has agents at all, it has all their events.
+// Where the second version has agents at all, it has all their events; the deltas
+// of reasoning are declared by themselves.
 func TestDiscoveryOfPublishedHosts(t *testing.T) {
 	read := func(text string) *Capabilities {
 		var d Discovery
 		require.NoError(t, json.Unmarshal([]byte(text), &d), text)
 		return d.Agents
 	}
-	all := Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
+	all := Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
 	require.Equal(t, &all, read(`{"agents":{}}`))
 	limited := all
 	limited.TokenLimit, limited.MemoryBackends = 256, []string{MemoryLongTerm, MemoryScratchpad}

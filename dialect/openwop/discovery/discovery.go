@@ -12,56 +12,55 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
 // Handler returns a handler for [openwop.DiscoveryPath] that answers GET and
-// HEAD with the document, in which capabilities.agents is what c says. document
-// is the rest of it, an object; nil means that there is none. It fails when
-// document is not an object, and when it has agents at its root, where clients
-// of the published schemas look first: they would hide what c says.
+// HEAD with document, an object, in whose capabilities.agents the members stand
+// that c sets. All others are left as they are; a nil document has none, and a nil
+// c sets none.
+//
+// It fails when document is not an object, and when a client would not read from
+// it what c says: the agents of document may say "supported", which stands for all
+// events, or be at its root, where clients of the published schemas look first.
 func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
-	members := map[string]json.RawMessage{}
-	if document != nil {
-		if err := json.Unmarshal(document, &members); err != nil {
-			return nil, fmt.Errorf("discovery: the document: %w", err)
-		}
-		if members == nil {
-			return nil, errors.New("discovery: the document is null")
-		}
-		for name := range members { // encoding/json reads names in any case
+	if document == nil {
+		document = []byte("{}")
+	}
+	doc, err := object("the document", document)
+	if err != nil {
+		return nil, err
+	}
+	if doc == nil {
+		return nil, errors.New("discovery: the document is null")
+	}
+	if c != nil {
+		for name := range doc { // encoding/json reads names in any case
 			if strings.EqualFold(name, "agents") {
 				return nil, fmt.Errorf("discovery: the document has %q at its root", name)
 			}
 		}
+		own, err := json.Marshal(openwop.Discovery{Agents: c})
+		if err != nil {
+			return nil, err
+		}
+		if err := merge("the document", doc, own, "capabilities", "agents", "reasoning"); err != nil {
+			return nil, err
+		}
 	}
-	own, err := json.Marshal(openwop.Discovery{Agents: c})
+	text, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
 	}
-	// The agents go into the capabilities that are there.
-	var doc, rest struct {
-		Capabilities map[string]json.RawMessage `json:"capabilities"`
+	var read openwop.Discovery
+	if err := json.Unmarshal(text, &read); err != nil {
+		return nil, fmt.Errorf("discovery: the document: %w", err)
 	}
-	if err := json.Unmarshal(own, &doc); err != nil {
-		return nil, err
-	}
-	if raw, ok := members["capabilities"]; ok {
-		if err := json.Unmarshal(raw, &rest.Capabilities); err != nil {
-			return nil, fmt.Errorf("discovery: capabilities of the document: %w", err)
+	for _, p := range gated {
+		if c != nil && read.Agents.Allows(p) != c.Allows(p) {
+			return nil, fmt.Errorf("discovery: of %T the document says otherwise than the capabilities", p)
 		}
-		for name, value := range rest.Capabilities {
-			if name != "agents" {
-				doc.Capabilities[name] = value
-			}
-		}
-	}
-	if members["capabilities"], err = json.Marshal(doc.Capabilities); err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(members)
-	if err != nil {
-		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -74,6 +73,47 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(text) // nobody is left to tell
 	}), nil
+}
+
+// gated are payloads of events that need a capability each.
+var gated = [...]agentevents.Payload{
+	&agentevents.AgentReasoned{}, &agentevents.AgentReasoningDelta{}, &agentevents.ToolCalled{}, &agentevents.AgentHandoff{}, &agentevents.AgentDecided{},
+}
+
+// merge puts the members of the object text into one that is there. Of the first
+// of the names, if both have it, the values are merged, and in them those of the
+// next.
+func merge(what string, into map[string]json.RawMessage, text []byte, names ...string) error {
+	members, err := object(what, text)
+	if err != nil {
+		return err
+	}
+	for name, value := range members {
+		if old, ok := into[name]; ok && len(names) > 0 && name == names[0] {
+			inner, err := object(name+" of "+what, old)
+			if err != nil {
+				return err
+			}
+			if inner != nil {
+				if err := merge(name+" of "+what, inner, value, names[1:]...); err != nil {
+					return err
+				}
+				if value, err = json.Marshal(inner); err != nil {
+					return err
+				}
+			}
+		}
+		into[name] = value
+	}
+	return nil
+}
+
+// object reads an object; null is none.
+func object(what string, text []byte) (members map[string]json.RawMessage, err error) {
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, fmt.Errorf("discovery: %s: %w", what, err)
+	}
+	return members, nil
 }
 
 // maxDocument bounds what Fetch reads.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
@@ -41,14 +42,50 @@ func TestServeAndFetch(t *testing.T) {
 	require.Equal(t, "GET, HEAD", resp.Header.Get("Allow"))
 }
 
-func TestHandlerRefusesDocumentsThatAreNoObjects(t *testing.T) {
-	for _, document := range []string{`[]`, `null`, `{`, `{"capabilities":1}`, `{"agents":{"supported":true}}`, `{"Agents":{}}`} {
+// Of the document nothing is lost that the capabilities do not set.
+func TestHandlerKeepsTheDocument(t *testing.T) {
+	serve := func(c *openwop.Capabilities, document string) string {
+		h, err := Handler(c, []byte(document))
+		require.NoError(t, err, document)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, openwop.DiscoveryPath, nil))
+		return w.Body.String()
+	}
+	document := `{"capabilities":{"agents":{"toolEvents":true,"reasoning":{"verbosity":"summary","tokenLimit":9,"streaming":true},"liveRuntime":{"supported":true}}}}`
+	require.JSONEq(t, document, serve(nil, document))
+	require.JSONEq(t, `{"capabilities":{"agents":{
+		"reasoningEvents":true,"toolEvents":false,"handoffEvents":false,"decisionEvents":false,"memoryBackends":["longTerm"],
+		"reasoning":{"verbosity":"summary","tokenLimit":128,"streaming":true},"liveRuntime":{"supported":true}}}}`,
+		serve(&openwop.Capabilities{ReasoningEvents: true, TokenLimit: 128, MemoryBackends: []string{openwop.MemoryLongTerm}}, document))
+	require.JSONEq(t, `{"agents":{"supported":true}}`, serve(nil, `{"agents":{"supported":true}}`))
+	for _, none := range []string{`{"capabilities":null}`, `{"capabilities":{"agents":null}}`, `{"capabilities":{"agents":{"reasoning":null}}}`} {
+		require.Contains(t, serve(&openwop.Capabilities{TokenLimit: 128}, none), `"reasoning":{"tokenLimit":128}`, none)
+	}
+
+	// "supported" is every event, but for the deltas.
+	all := openwop.Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
+	require.Contains(t, serve(&all, `{"capabilities":{"agents":{"supported":true}}}`), `"supported":true`)
+}
+
+func TestHandlerRefuses(t *testing.T) {
+	for _, document := range []string{`[]`, `null`, `{`} {
 		_, err := Handler(nil, []byte(document))
 		require.Error(t, err, document)
 	}
-	_, err := Handler(nil, nil)
+	tools := &openwop.Capabilities{ToolEvents: true}
+	for _, document := range []string{
+		`{"capabilities":1}`, `{"capabilities":{"agents":[]}}`, `{"capabilities":{"agents":{"reasoning":1}}}`, `{"capabilities":{"agents":{"supported":1}}}`,
+		`{"agents":{"supported":true}}`, `{"Agents":{"supported":true}}`, `{"agents":{"toolEvents":true}}`, // at the root
+		`{"capabilities":{"agents":{"supported":true}}}`, `{"capabilities":{"agents":{"Supported":true}}}`,
+	} {
+		_, err := Handler(tools, []byte(document))
+		require.Error(t, err, document)
+	}
+	_, err := Handler(&openwop.Capabilities{ReasoningEvents: true}, []byte(`{"capabilities":{"agents":{"reasoning":{"streaming":false}}}}`))
+	require.ErrorContains(t, err, "AgentReasoningDelta")
+	_, err = Handler(tools, nil)
 	require.NoError(t, err)
-	_, err = Handler(nil, []byte(`{"capabilities":null}`))
+	_, err = Handler(nil, nil)
 	require.NoError(t, err)
 }
 

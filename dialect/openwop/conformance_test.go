@@ -17,9 +17,10 @@ import (
 
 // wireSink writes events as OpenWOP lines.
 type wireSink struct {
-	enc *Encoder
-	buf bytes.Buffer
-	t   *testing.T
+	host *Host
+	enc  *Encoder
+	buf  bytes.Buffer
+	t    *testing.T
 }
 
 func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
@@ -31,7 +32,7 @@ func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
 // referenceHost returns a run on a host, and the lines that it writes.
 func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevents.Run, *wireSink) {
 	t.Helper()
-	s := &wireSink{enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
+	s := &wireSink{host: h, enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
 	em, err := agentevents.NewEmitter(agentevents.Options{
 		Sinks: append(more, s), Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
 	})
@@ -45,7 +46,9 @@ func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevent
 func (s *wireSink) read() []agentevents.Event {
 	s.t.Helper()
 	var events []agentevents.Event
-	d := NewDecoder(Options{Strict: true, Profile: s.enc.o.Profile})
+	d := NewDecoder(Options{
+		Strict: true, Profile: s.enc.o.Profile, ThresholdOf: func(_, agentID string) float64 { return s.host.ThresholdOf(agentID) },
+	})
 	for ev, err := range agentevents.NewReader(bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).All() {
 		require.NoError(s.t, err, "%s", s.buf.String())
 		events = append(events, ev)

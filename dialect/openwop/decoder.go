@@ -19,10 +19,11 @@ type Options struct {
 	// Profile is whose rules Strict means. Names are read in any spelling; of
 	// two spellings in one payload the profile's wins.
 	Profile Profile
-	// Threshold is the confidence below which Strict wants a decision to be
-	// escalated before its node completes; absent means [DefaultThreshold]. No
-	// line says what the host goes by.
-	Threshold agentevents.Opt[float64]
+	// ThresholdOf returns the confidence below which Strict wants a decision of
+	// the agent in the run to be escalated before its node completes: no line says
+	// what the host went by, and it may be the run's or the agent's own. Nil means
+	// [DefaultThreshold] for all. See [Host.ThresholdOf].
+	ThresholdOf func(runID, agentID string) float64
 }
 
 // A Decoder turns run event documents into events; it implements

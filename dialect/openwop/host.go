@@ -30,6 +30,11 @@ const DefaultThreshold = 0.7
 //	host := &openwop.Host{Capabilities: &openwop.Capabilities{DecisionEvents: true}}
 //	em, err := agentevents.NewEmitter(agentevents.Options{Guard: host.Guard, Follow: host.Follow})
 //
+// Threshold, Orchestrator and NoEscalation are of a run. An emitter whose runs
+// differ in them takes a Host for each:
+//
+//	Follow: func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) }
+//
 // A Host must not be changed while an emitter uses it; its methods may be
 // called concurrently.
 type Host struct {

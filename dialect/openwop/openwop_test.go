@@ -580,7 +580,7 @@ func TestStrictWantsLowDecisionsEscalated(t *testing.T) {
 			line(1, "n1", "node.suspended", `{"nodeId":"n1","interruptId":"int_1","reason":"low-confidence"}`), line(2, "n1", "node.completed", completed)}},
 		"the orchestrator asks": {lines: []string{line(0, "n1", "agent.decided", decided(`,"confidence":0.1`)),
 			line(1, "n0", "runOrchestrator.decided", `{"agentId":"host:boss","decision":{"kind":"ask-user","prompt":"?"}}`), line(2, "n1", "node.completed", completed)}},
-		"the run's threshold": {o: Options{Threshold: agentevents.Some(0.5)}, lines: []string{line(0, "n1", "agent.decided", decided(`,"confidence":0.5`)), line(1, "n1", "node.completed", completed)}},
+		"the run's threshold": {o: Options{ThresholdOf: func(string, string) float64 { return 0.5 }}, lines: []string{line(0, "n1", "agent.decided", decided(`,"confidence":0.5`)), line(1, "n1", "node.completed", completed)}},
 		"one action for two":  {lines: []string{line(0, "n1", "agent.decided", decided(`,"confidence":0.1`)), line(1, "n1", "agent.decided", decided(`,"confidence":0.1`)), line(2, "n1", "clarification.requested", `{"nodeId":"n1","interruptId":"i","questions":[{"id":"q","question":"?"}]}`), line(3, "n1", "node.completed", completed)}, broken: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,6 +118,31 @@ func TestResumedNodesRun(t *testing.T) {
 	require.Contains(t, out, `"nodeId":"n3","type"`)
 }
 
+// Whether a decision is escalated is for the host to say, run by run and agent by
+// agent.
+func TestStrictThresholds(t *testing.T) {
+	hosts := map[string]*Host{
+		"r1": {Agents: map[string]Manifest{"host:a": {Threshold: agentevents.Some(0.5)}, "host:b": {Threshold: agentevents.Some(0.9)}}},
+		"r2": {Threshold: agentevents.Some(0.1)},
+	}
+	o := Options{Strict: true, ThresholdOf: func(runID, agentID string) float64 { return hosts[runID].ThresholdOf(agentID) }}
+	for _, c := range []struct {
+		run, agent string
+		confidence float64
+		escalated  bool
+	}{{"r1", "host:a", 0.6, false}, {"r1", "host:a", 0.4, true}, {"r1", "host:b", 0.8, true}, {"r1", "host:c", 0.8, false}, {"r2", "host:b", 0.2, false}} {
+		line := func(n int, typ, payload string) string {
+			return fmt.Sprintf(`{"eventId":"e%d","runId":"%s","nodeId":"n1","type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`, n, c.run, typ, payload, n)
+		}
+		decided := line(0, "agent.decided", fmt.Sprintf(`{"agentId":"%s","decision":1,"confidence":%v}`, c.agent, c.confidence))
+		d := NewDecoder(o)
+		_, err := d.Decode(nil, []byte(decided))
+		require.NoError(t, err)
+		_, err = d.Decode(nil, []byte(line(1, "node.completed", `{"nodeId":"n1"}`)))
+		require.Equal(t, c.escalated, err != nil, "%+v: %v", c, err)
+	}
+}
+
 // strictly decodes lines of one run and returns the rule that the last one
 // breaks, or "". An envelope is put around {"type":...,"payload":...}.
 func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, pointer string) {

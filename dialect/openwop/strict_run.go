@@ -59,7 +59,7 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 		}
 	case vDecided:
 		// A confidence of 0 that is not there is none.
-		if f.seen.has(mConfidence) && f.number[0] < d.o.Threshold.Or(DefaultThreshold) && len(r.low) < maxOpen {
+		if f.seen.has(mConfidence) && f.number[0] < d.threshold(f) && len(r.low) < maxOpen {
 			r.low = append(r.low, strings.Clone(node))
 		}
 	case vNodeSuspended, vCapBreached, vOrchestrator, vClarRequested, vAskRequested:
@@ -95,6 +95,14 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 	}
 	r.last = f.sequence
 	return nil
+}
+
+// threshold returns the confidence below which a decision is to be escalated.
+func (d *Decoder) threshold(f *fields) float64 {
+	if d.o.ThresholdOf == nil {
+		return DefaultThreshold
+	}
+	return d.o.ThresholdOf(f.runID, f.val[mAgentID])
 }
 
 // escalates reports whether a line is the action that is asked for after a

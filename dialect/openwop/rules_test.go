@@ -474,7 +474,7 @@ func TestSnapshotsKeepTheSchemas(t *testing.T) {
 			NodeStates: `{}`, Variables: `{}`, Channels: `{}`, Metrics: `{}`, More: `{"engineVersion":1,"tags":["a"],"extensions":{}}`,
 		}
 	}
-	out, err := AppendSnapshot(nil, good(), SchemaV2)
+	out, _, err := AppendSnapshot(nil, good(), SchemaV2)
 	require.NoError(t, err)
 	back, err := ParseSnapshot(out)
 	require.NoError(t, err)
@@ -496,31 +496,31 @@ func TestSnapshotsKeepTheSchemas(t *testing.T) {
 	} {
 		s := good()
 		bad(&s)
-		out, err := AppendSnapshot([]byte("x"), s, SchemaV2)
+		out, _, err := AppendSnapshot([]byte("x"), s, SchemaV2)
 		var v *agentevents.InvariantError
 		require.ErrorAs(t, err, &v, pointer)
 		require.Equal(t, pointer, v.Pointer)
 		require.Equal(t, "x", string(out))
-		_, err = AppendSnapshot(nil, s, RFC0002)
+		_, _, err = AppendSnapshot(nil, s, RFC0002)
 		require.NoError(t, err)
 	}
 	s := good()
 	s.Owner, s.More = `{"tenant":"acme","principal":"p"}`, `{"x":1,"engineVersion":"1"}`
-	_, err = AppendSnapshot(nil, s, SchemaV1)
+	_, _, err = AppendSnapshot(nil, s, SchemaV1)
 	require.NoError(t, err)
 	s.Status = "weird"
-	_, err = AppendSnapshot(nil, s, SchemaV1)
+	_, _, err = AppendSnapshot(nil, s, SchemaV1)
 	require.Error(t, err)
 
 	text := `{"runId":"r","status":"failed","error":{"code":"c","message":"m","retryable":true,"host":"h","a/b":1}}`
 	s, err = ParseSnapshot([]byte(text))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"host":"h","a/b":1}`, string(s.ErrorMore))
-	out, err = AppendSnapshot(nil, s, RFC0002)
+	out, _, err = AppendSnapshot(nil, s, RFC0002)
 	require.NoError(t, err)
 	require.Equal(t, text, string(out))
 	s.WorkflowID = "w"
-	out, err = AppendSnapshot(nil, s, SchemaV1)
+	out, _, err = AppendSnapshot(nil, s, SchemaV1)
 	require.NoError(t, err)
 	require.Contains(t, string(out), `"error":{"code":"c","message":"m"}`, "it is closed")
 }

@@ -3,10 +3,12 @@ package openwop
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 )
 
 func TestSnapshot(t *testing.T) {
@@ -22,24 +24,33 @@ func TestSnapshot(t *testing.T) {
 	s, err := SnapshotOf(f[0])
 	require.NoError(t, err)
 	s.RunOrchestrator = agentevents.Some(agentevents.AgentRef{AgentID: "core.supervisor", ModelClass: agentevents.ModelCoding, AgentSharing: agentevents.Shared})
-	out, err := AppendSnapshot(nil, s, RFC0002)
+	out, losses, err := AppendSnapshot(nil, s, RFC0002)
 	require.NoError(t, err)
+	require.Empty(t, losses)
 	require.Contains(t, string(out), `{"runId":"r1","workflowId":"wf","status":"completed","startedAt":"2026-05-19T10:00:00.000Z","completedAt":"2026-05-19T10:00:25.000Z","runOrchestrator":{"agentId":"core.supervisor","agentSharing":"shared","modelClass":"coding"},"nodeStates":{"n1":{"status":"done"}`)
 	require.Contains(t, string(out), `"channels":{"messages":[{"messageId":"m1"`)
 	back, err := ParseSnapshot(out)
 	require.NoError(t, err)
 	require.Equal(t, s, back)
 
-	out, err = AppendSnapshot(nil, s, SchemaV1)
+	out, losses, err = AppendSnapshot(nil, s, SchemaV1)
 	require.NoError(t, err)
+	require.Equal(t, []string{"dropped /runOrchestrator/agentSharing", "altered /runOrchestrator/modelClass"}, lossNames(losses))
 	require.Contains(t, string(out), `"runOrchestrator":{"agentId":"core.supervisor","modelClass":"code"}`)
-	out, err = AppendSnapshot([]byte("x"), s, SchemaV2)
+	out, losses, err = AppendSnapshot([]byte("x"), s, SchemaV2)
 	require.Error(t, err)
+	require.Empty(t, losses)
 	require.Equal(t, "x", string(out))
-	s.RunID, s.Owner = "acme/run-000000000001", `{"tenant":"acme","subject":{}}`
-	out, err = AppendSnapshot(nil, s, SchemaV2)
+	s.RunID, s.Owner = "acme/run-000000000001", snapshotOwner
+	out, losses, err = AppendSnapshot([]byte("x"), s, SchemaV2)
 	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(out), `x{"runId":"acme/`))
 	require.Contains(t, string(out), `"eventLogSchemaVersion":3`)
+	require.Equal(t, []string{"dropped /runOrchestrator/agentSharing", "altered /runOrchestrator/modelClass", "made up /eventLogSchemaVersion"}, lossNames(losses))
+	for _, l := range losses {
+		require.Equal(t, 1, l.Count)
+		require.Equal(t, s.RunID, l.RunID)
+	}
 }
 
 func TestSnapshotStatus(t *testing.T) {
@@ -55,12 +66,161 @@ func TestSnapshotStatus(t *testing.T) {
 	text := `{"runId":"r","status":"napping","error":{"code":"c","message":"m"},"metrics":{"openwopCost":{"usd":0.10}},"tags":["a"],"x":1}`
 	s, err := ParseSnapshot([]byte(text))
 	require.NoError(t, err)
-	out, err := AppendSnapshot(nil, s, RFC0002)
+	out, losses, err := AppendSnapshot(nil, s, RFC0002)
 	require.NoError(t, err)
+	require.Empty(t, losses)
 	require.Equal(t, text, string(out), "unknown members and statuses survive")
 	for _, bad := range []string{``, `1`, `{}`, `{"runId":"r"}`, `{"runId":1,"status":"x"}`, `{"runId":"r","status":"x","runId":"r"}`, `{"runId":"r","status":"x","agent":1}`, text[:20]} {
 		_, err := ParseSnapshot([]byte(bad))
 		require.Error(t, err, bad)
 	}
 	require.True(t, strings.HasPrefix(text, "{"))
+}
+
+const snapshotOwner = `{"tenant":"acme","subject":{"issuer":"https://id.example","subjectId":"ann","tenant":"acme","lane":"oidc","kind":"user"}}`
+
+func lossNames(losses []dialect.Loss) []string {
+	var names []string
+	for _, l := range losses {
+		names = append(names, l.What.String()+" "+l.Pointer)
+	}
+	return names
+}
+
+// goodSnapshot is one that the profile takes as it is.
+func goodSnapshot(p Profile) Snapshot {
+	s := Snapshot{RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning}
+	if p == SchemaV2 {
+		s.Owner, s.More = snapshotOwner, `{"eventLogSchemaVersion":3}`
+	}
+	return s
+}
+
+// What the schemas have no place for, and what they ask for beyond it, is listed.
+func TestSnapshotLosses(t *testing.T) {
+	var ref agentevents.AgentRef
+	require.NoError(t, ref.UnmarshalJSON([]byte(`{"agentId":"abc","modelClass":"writing","name":"n","team":1}`)))
+	for name, c := range map[string]struct {
+		change    func(s *Snapshot)
+		want      string // under the schemas
+		losses    []string
+		rfc       string
+		rfcLosses []string
+	}{
+		"another model class": {
+			change: func(s *Snapshot) { s.Agent = agentevents.Some(ref) }, want: `"agent":{"agentId":"abc","name":"n"}`,
+			losses: []string{"dropped /agent/modelClass", "dropped /agent/team"},
+			rfc:    `"agent":{"agentId":"abc","modelClass":"writing","name":"n","team":1}`,
+		},
+		"an empty error": {
+			change: func(s *Snapshot) {
+				s.Error = agentevents.Some(agentevents.ErrorInfo{Details: `[1]`, Retryable: agentevents.Some(true)})
+				s.ErrorMore = `{"host":"h","code":"x"}`
+			},
+			want:      `"error":{"code":"error","message":"error","details":{"value":[1]}}`,
+			losses:    []string{"made up /error/code", "made up /error/message", "altered /error/details", "dropped /error/retryable", "dropped /error/host", "dropped /error/code"},
+			rfc:       `"error":{"message":"","details":[1],"retryable":true,"host":"h"}`,
+			rfcLosses: []string{"dropped /error/code"},
+		},
+		"damaged words": {
+			change: func(s *Snapshot) {
+				s.Error = agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "a\xff"})
+			},
+			want: `"error":{"code":"c","message":"a�"}`, losses: []string{"altered /error/message"},
+			rfc: `"error":{"code":"c","message":"a�"}`, rfcLosses: []string{"altered /error/message"},
+		},
+		"a member twice": {
+			change: func(s *Snapshot) { s.More = `{"status":"paused","eventLogSchemaVersion":3}` }, want: `"status":"running"`, losses: []string{"dropped /status"},
+			rfc: `"status":"running"`, rfcLosses: []string{"dropped /status"},
+		},
+	} {
+		for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
+			s := goodSnapshot(p)
+			_, losses, err := AppendSnapshot(nil, s, p)
+			require.NoError(t, err)
+			require.Empty(t, losses)
+			c.change(&s)
+			out, losses, err := AppendSnapshot(nil, s, p)
+			require.NoError(t, err, "%s %s", p, name)
+			want, wantLosses := c.want, c.losses
+			if p == RFC0002 {
+				want, wantLosses = c.rfc, c.rfcLosses
+			}
+			require.Contains(t, string(out), want, "%s %s", p, name)
+			require.ElementsMatch(t, wantLosses, lossNames(losses), "%s %s", p, name)
+		}
+	}
+}
+
+// What the schemas refuse is not written.
+func TestSnapshotRefuses(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	ref := func(text string) func(s *Snapshot) {
+		return func(s *Snapshot) {
+			s.Agent.OK = true
+			if err := s.Agent.V.UnmarshalJSON([]byte(text)); err != nil {
+				panic(err)
+			}
+		}
+	}
+	more := func(members string) func(s *Snapshot) {
+		return func(s *Snapshot) { s.More = agentevents.JSON(`{"eventLogSchemaVersion":3,` + members + `}`) }
+	}
+	metrics := func(text agentevents.JSON) func(s *Snapshot) { return func(s *Snapshot) { s.Metrics = text } }
+	for _, c := range []struct {
+		pointer string
+		change  func(s *Snapshot)
+		onlyV2  bool
+	}{
+		{"/agent/memoryRef", ref(`{"agentId":"abc","memoryRef":"` + long + `"}`), false},
+		{"/agent/name", ref(`{"agentId":"abc","name":5}`), false},
+		{"/agent/sourceManifestId", ref(`{"agentId":"abc","sourceManifestId":"` + long + `"}`), false},
+		{"/agent/channel", ref(`{"agentId":"abc","channel":""}`), false},
+		{"/agent/channel", ref(`{"agentId":"abc","version":"1","channel":"stable"}`), false},
+		{"/agent", func(s *Snapshot) {
+			s.Agent = agentevents.Some(agentevents.AgentRef{AgentID: "abc", AgentSharing: "\xff"})
+		}, false},
+		{"/metrics", metrics(`[]`), false},
+		{"/metrics", metrics(`{"openwopCost":1}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"usd":"x"}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"usd":-1}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"tokens":{"input":1.5}}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"tokens":{"total":1}}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"tokens":1}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"model":1}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"duration_ms":-1}}`), false},
+		{"/metrics", metrics(`{"openwopCost":{"currency":"EUR"}}`), false},
+		{"/metrics", metrics(`{"other":1}`), true},
+		{"/tags", more(`"tags":["` + long + `"]`), false},
+		{"/tags", more(`"tags":[` + strings.Repeat(`"a",`, 100) + `"a"]`), false},
+		{"/tags", more(`"tags":"a"`), false},
+		{"/extensions", more(`"extensions":{"bad":{}}`), true},
+		{"/extensions", more(`"extensions":{"acme.x.y":{}}`), true},
+		{"/extensions", more(`"extensions":{"acme.x":1}`), true},
+		{"/extensions", more(`"extensions":1`), true},
+		{"/other", more(`"other":1`), true},
+		{"/startedAt", func(s *Snapshot) { s.StartedAt = time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC) }, false},
+		{"/error/details", func(s *Snapshot) { s.Error = agentevents.Some(agentevents.ErrorInfo{Details: `{bad`}) }, false},
+		{"/error", func(s *Snapshot) { s.Error, s.ErrorMore = agentevents.Some(agentevents.ErrorInfo{}), `{"a":` }, false},
+		{"", func(s *Snapshot) { s.More = `[]` }, false},
+	} {
+		for _, p := range []Profile{SchemaV1, SchemaV2} {
+			s := goodSnapshot(p)
+			c.change(&s)
+			out, _, err := AppendSnapshot([]byte("x"), s, p)
+			if c.onlyV2 && p == SchemaV1 {
+				require.NoError(t, err, c.pointer)
+				continue
+			}
+			var v *agentevents.InvariantError
+			require.ErrorAs(t, err, &v, "%s %s: %s", p, c.pointer, out)
+			require.Equal(t, c.pointer, v.Pointer, "%s %v", p, err)
+			require.Equal(t, "x", string(out))
+		}
+	}
+	s := goodSnapshot(SchemaV2)
+	s.Metrics = `{"openwopCost":{"usd":0.1,"tokens":{"input":1,"output":2},"model":"m","provider":"p","duration_ms":5}}`
+	s.More = `{"eventLogSchemaVersion":3,"tags":["a"],"extensions":{"acme.my-state":{}}}`
+	_, _, err := AppendSnapshot(nil, s, SchemaV2)
+	require.NoError(t, err)
 }

@@ -1,0 +1,420 @@
+package openwop
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// AppendSnapshot appends the snapshot as one JSON object without a newline, and
+// returns what that does not say of it and what it says beyond it, with pointers
+// into the object.
+//
+// The schemas have an AgentRef without agentSharing and with other model classes,
+// of which code is the RFC's coding; an error without retryable and other members,
+// whose details are an object; and SchemaV2 asks for eventLogSchemaVersion.
+//
+// It appends nothing and returns an [*agentevents.InvariantError] when the profile
+// asks for something that is missing (workflowId under the schemas, owner
+// under SchemaV2), for another id, status or value, or has no such member
+// (SchemaV2), or when the raw JSON is none.
+func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
+	w := snapshotWriter{s: &s, p: p, dst: append(dst, '{')}
+	w.write()
+	if w.err != nil {
+		return dst, nil, w.err
+	}
+	return append(w.dst, '}'), w.losses, nil
+}
+
+// A snapshotWriter writes one snapshot.
+type snapshotWriter struct {
+	s      *Snapshot
+	p      Profile
+	dst    []byte
+	at     string // pointer of the object that is written
+	losses []dialect.Loss
+	err    error
+}
+
+func (w *snapshotWriter) fail(rule agentevents.Rule, pointer, detail string) {
+	if w.err == nil {
+		w.err = &agentevents.InvariantError{Rule: rule, RunID: w.s.RunID, Pointer: pointer, Detail: detail}
+	}
+}
+
+func (w *snapshotWriter) lose(what dialect.Change, pointer, detail string) {
+	w.losses = append(w.losses, dialect.Loss{What: what, Pointer: pointer, Detail: detail, Count: 1, RunID: w.s.RunID})
+}
+
+func (w *snapshotWriter) write() {
+	s, p := w.s, w.p
+	switch {
+	case !ValidID(p, RunID, s.RunID):
+		w.fail(RuleID, "/runId", badID(s.RunID))
+	case p != RFC0002 && !ValidID(p, WorkflowID, s.WorkflowID):
+		w.fail(RuleID, "/workflowId", badID(s.WorkflowID))
+	case s.Status == "":
+		w.fail(RuleRequired, "/status", "is required")
+	case p == SchemaV2 && s.Owner == "":
+		w.fail(RuleRequired, "/owner", "is required")
+	}
+	if p != RFC0002 {
+		w.check()
+	}
+	w.text("runId", s.RunID)
+	w.text("workflowId", s.WorkflowID)
+	w.text("status", string(s.Status))
+	w.raw("owner", string(s.Owner))
+	w.text("currentNodeId", s.CurrentNodeID)
+	w.time("startedAt", s.StartedAt)
+	w.time("completedAt", s.CompletedAt)
+	w.ref("agent", s.Agent)
+	w.ref("runOrchestrator", s.RunOrchestrator)
+	w.raw("nodeStates", string(s.NodeStates))
+	w.raw("variables", string(s.Variables))
+	w.raw("channels", string(s.Channels))
+	if s.Error.OK {
+		w.error(&s.Error.V)
+	}
+	if p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
+		w.raw("eventLogSchemaVersion", madeLogVersion)
+		w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
+	}
+	w.raw("metrics", string(s.Metrics))
+	if s.More != "" && (!isObject(string(s.More)) || jsonwire.Valid(string(s.More)) != nil) {
+		w.fail(agentevents.RuleFieldJSON, "", "the other members are no object")
+	}
+	for name, value := range jsonwire.Members(string(s.More)) {
+		if numberOf(snapshotNames[:], name) == 0 {
+			w.raw(name, value)
+		} else {
+			w.lose(dialect.Dropped, "/"+jsonwire.Token(name), "a field has it")
+		}
+	}
+}
+
+// madeLogVersion is what hosts of SchemaV2 write.
+const madeLogVersion = "3"
+
+func (w *snapshotWriter) name(name string) {
+	if w.dst[len(w.dst)-1] != '{' {
+		w.dst = append(w.dst, ',')
+	}
+	w.dst = append(jsonwire.AppendString(w.dst, name), ':')
+}
+
+// text writes an id or a word.
+func (w *snapshotWriter) text(name, v string) {
+	if v == "" {
+		return
+	}
+	if !jsonwire.ValidUTF8(v) {
+		w.fail(agentevents.RuleFieldUTF8, "/"+name, "is not valid UTF-8")
+	}
+	w.name(name)
+	w.dst = jsonwire.AppendString(w.dst, v)
+}
+
+func (w *snapshotWriter) raw(name, v string) {
+	if v == "" {
+		return
+	}
+	c, err := jsonwire.Compact(v)
+	if err != nil {
+		w.fail(agentevents.RuleFieldJSON, w.at+"/"+jsonwire.Token(name), err.Error())
+		return
+	}
+	w.name(name)
+	w.dst = append(w.dst, c...)
+}
+
+func (w *snapshotWriter) time(name string, t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	if y := t.UTC().Year(); y < 0 || y > 9999 {
+		w.fail(agentevents.RuleFieldRange, "/"+name, "is outside the years 0 to 9999")
+		return
+	}
+	w.name(name)
+	w.dst = jsonwire.AppendTime(w.dst, t)
+}
+
+// ref writes an AgentRef as the profile has it.
+func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef]) {
+	if !ref.OK {
+		return
+	}
+	r := &ref.V
+	if !ValidID(w.p, AgentID, r.AgentID) {
+		w.fail(RuleID, "/"+at+"/agentId", badID(r.AgentID))
+	}
+	for _, text := range [...]string{r.AgentID, r.MemoryRef, string(r.AgentSharing), string(r.ModelClass)} {
+		if !jsonwire.ValidUTF8(text) {
+			w.fail(agentevents.RuleFieldUTF8, "/"+at, "is not valid UTF-8")
+		}
+	}
+	out, _ := r.MarshalJSON() // never fails
+	if w.p == RFC0002 {
+		w.raw(at, string(out))
+		return
+	}
+	w.name(at)
+	w.dst = append(w.dst, '{')
+	for name, value := range jsonwire.Members(string(out)) {
+		pointer := "/" + at + "/" + jsonwire.Token(name)
+		i := slices.IndexFunc(refForms[:], func(m refForm) bool { return m.name == name })
+		switch {
+		case name == "agentId":
+		case name == "modelClass" && value == `"`+string(agentevents.ModelCoding)+`"`:
+			value = `"code"`
+			w.lose(dialect.Altered, pointer, "the schemas call it code")
+		case name == "modelClass":
+			if !slices.Contains(modelClasses, jsonwire.Text(value)) {
+				w.lose(dialect.Dropped, pointer, "not a word of the schema")
+				continue
+			}
+		case i < 0:
+			w.lose(dialect.Dropped, pointer, "the profile has no place for it")
+			continue
+		default:
+			if rule, detail := refForms[i].form(w.p, value); detail != "" {
+				w.fail(rule, pointer, detail)
+			}
+			if name == "channel" && jsonwire.HasMember(string(out), "version") {
+				w.fail(RuleForm, pointer, "stands beside a version")
+			}
+		}
+		w.name(name)
+		w.dst = append(w.dst, value...)
+	}
+	w.dst = append(w.dst, '}')
+}
+
+type refForm struct {
+	name string
+	form form
+}
+
+// refForms are the forms of the members of an AgentRef under the schemas, but for
+// agentId and modelClass.
+var refForms = [...]refForm{
+	{"memoryRef", textOf(1, 256)}, {"name", textOf(0, 256)}, {"version", textOf(0, 64)}, {"channel", textOf(1, 64)}, {"sourceManifestId", textOf(0, 256)},
+}
+
+// modelClasses are those of the schemas.
+var modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
+
+// error writes why the run failed as the profile has it.
+func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
+	code, message, details := e.Code, e.Message, string(e.Details)
+	if w.p != RFC0002 {
+		if code == "" {
+			code = unknownError
+			w.lose(dialect.Made, "/error/code", code)
+		}
+		if message == "" {
+			message = code
+			w.lose(dialect.Made, "/error/message", "the code")
+		}
+		if details != "" && !isObject(details) {
+			details = `{"value":` + details + `}`
+			w.lose(dialect.Altered, "/error/details", `is no object, and stands as "value" in one`)
+		}
+	}
+	w.name("error")
+	w.dst = append(w.dst, '{')
+	w.at = "/error"
+	word := func(name, text string) {
+		if !jsonwire.ValidUTF8(text) {
+			w.lose(dialect.Altered, "/error/"+name, damagedText)
+		}
+		w.name(name)
+		w.dst = jsonwire.AppendString(w.dst, text)
+	}
+	if code != "" {
+		word("code", code)
+	}
+	word("message", message)
+	w.raw("details", details)
+	switch {
+	case !e.Retryable.OK:
+	case w.p == RFC0002:
+		w.raw("retryable", strconv.FormatBool(e.Retryable.V))
+	default:
+		w.lose(dialect.Dropped, "/error/retryable", "the profile has no place for it")
+	}
+	more := string(w.s.ErrorMore)
+	if more != "" && (!isObject(more) || jsonwire.Valid(more) != nil) {
+		w.fail(agentevents.RuleFieldJSON, "/error", "the other members are no object")
+	}
+	for name, value := range jsonwire.Members(more) {
+		switch {
+		case numberOf(errorNames[:], name) != 0 && name != "error":
+			w.lose(dialect.Dropped, "/error/"+name, "a field has it")
+		case w.p != RFC0002:
+			w.lose(dialect.Dropped, "/error/"+jsonwire.Token(name), "the profile has no place for it")
+		default:
+			w.raw(name, value)
+		}
+	}
+	w.at = ""
+	w.dst = append(w.dst, '}')
+}
+
+// snapshotForms are the forms of a snapshot's members under the schemas.
+var snapshotForms = [...]struct {
+	name string
+	form form
+	only Profile // the schema that has it, if it is one
+}{
+	{name: "nodeStates", form: anObject},
+	{name: "variables", form: anObject},
+	{name: "channels", form: anObject},
+	{name: "metrics", form: theMetrics},
+	{name: "owner", form: anOwner},
+	{name: "engineVersion", form: aVersion},
+	{name: "eventLogSchemaVersion", form: aLogVersion},
+	{name: "tags", form: theTags},
+	{name: "metadata", form: anObject},
+	{name: "configurable", form: anObject},
+	{name: "inputs", form: anObject, only: SchemaV2},
+	{name: "extensions", form: theExtensions, only: SchemaV2},
+	{name: "parentRunId", form: anIDOf(RunID), only: SchemaV2},
+	{name: "compensationStatus", form: oneOf("none", "pending", "running", "completed", "partial", "failed", "manual"), only: SchemaV2},
+}
+
+func aLogVersion(p Profile, raw string) (agentevents.Rule, string) {
+	if p == SchemaV2 {
+		return wholeFrom(2)(p, raw)
+	}
+	return wholeFrom(0)(p, raw)
+}
+
+// textOf is a text of so many characters.
+func textOf(low, high int) form {
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		if n := utf8.RuneCountInString(jsonwire.Text(raw)); isText(raw) && (n < low || n > high) {
+			return RuleRange, "has not " + strconv.Itoa(low) + " to " + strconv.Itoa(high) + " characters"
+		}
+		return aText(p, raw)
+	}
+}
+
+// theTags are at most 100 short texts.
+func theTags(p Profile, raw string) (agentevents.Rule, string) {
+	if n, ok := count(raw, func(string) bool { return true }); ok && n > 100 {
+		return RuleRange, "has more than 100 elements"
+	}
+	return listOf(textOf(0, 256), 0, false)(p, raw)
+}
+
+// theExtensions are objects by names such as acme.state.
+func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
+	for name, value := range jsonwire.Members(raw) {
+		org, own, _ := strings.Cut(name, ".")
+		if !kebab(org) || !kebab(own) {
+			return RuleForm, "has the member " + strconv.Quote(name) + ", which is not named by an organization and a dot"
+		}
+		if !isObject(value) {
+			return RuleForm, strconv.Quote(name) + " is not an object"
+		}
+	}
+	return anObject(p, raw)
+}
+
+// theMetrics are the costs and, under SchemaV1, anything else.
+func theMetrics(p Profile, raw string) (agentevents.Rule, string) {
+	for name, value := range jsonwire.Members(raw) {
+		switch {
+		case name == "openwopCost":
+			if rule, detail := theCost(p, value); detail != "" {
+				return rule, strconv.Quote(name) + " " + detail
+			}
+		case p == SchemaV2:
+			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"
+		}
+	}
+	return anObject(p, raw)
+}
+
+func theCost(p Profile, raw string) (rule agentevents.Rule, detail string) {
+	for name, value := range jsonwire.Members(raw) {
+		switch name {
+		case "usd":
+			if n, err := strconv.ParseFloat(value, 64); err != nil || n < 0 {
+				rule, detail = RuleRange, "is not a number from 0 on"
+			}
+		case "tokens":
+			rule, detail = anObject(p, value)
+			for name, n := range jsonwire.Members(value) {
+				if name != "input" && name != "output" {
+					rule, detail = RuleClosed, "has the member "+strconv.Quote(name)+", which it does not have"
+				} else if !whole(n) {
+					rule, detail = RuleRange, strconv.Quote(name)+" is not a whole number from 0 on"
+				}
+			}
+		case "model", "provider":
+			rule, detail = aText(p, value)
+		case "duration_ms":
+			rule, detail = wholeFrom(0)(p, value)
+		default:
+			rule, detail = RuleClosed, "is not one of its members"
+		}
+		if detail != "" {
+			return rule, strconv.Quote(name) + " " + detail
+		}
+	}
+	return anObject(p, raw)
+}
+
+// check checks what the schemas say of the members.
+func (w *snapshotWriter) check() {
+	s, p := w.s, w.p
+	switch s.Status {
+	case StatusPending, StatusRunning, StatusPaused, StatusWaitingApproval, StatusWaitingInput, StatusWaitingExternal, StatusCompleted, StatusFailed,
+		StatusCancelling, StatusCancelled:
+	default:
+		w.fail(RuleEnum, "/status", strconv.Quote(string(s.Status))+" is not one of the values")
+	}
+	if p == SchemaV2 && s.CurrentNodeID != "" && !ValidID(p, NodeID, s.CurrentNodeID) {
+		w.fail(RuleID, "/currentNodeId", badID(s.CurrentNodeID))
+	}
+	member := func(name, value string) {
+		for i := range snapshotForms {
+			m := &snapshotForms[i]
+			if m.name != name || m.only != RFC0002 && m.only != p {
+				continue
+			}
+			if rule, detail := m.form(p, value); detail != "" {
+				w.fail(rule, "/"+name, detail)
+			}
+			return
+		}
+		if p == SchemaV2 {
+			w.fail(RuleClosed, "/"+jsonwire.Token(name), "is not a member of what is closed")
+		}
+	}
+	for _, m := range [...]struct {
+		name  string
+		value agentevents.JSON
+	}{{"owner", s.Owner}, {"nodeStates", s.NodeStates}, {"variables", s.Variables}, {"channels", s.Channels}, {"metrics", s.Metrics}} {
+		if value := string(m.value); jsonwire.Valid(value) == nil { // what is no JSON is refused where it is written
+			member(m.name, strings.TrimSpace(value))
+		}
+	}
+	if more := string(s.More); jsonwire.Valid(more) == nil {
+		for name, value := range jsonwire.Members(more) {
+			if numberOf(snapshotNames[:], name) == 0 {
+				member(name, value)
+			}
+		}
+	}
+}

@@ -67,7 +67,17 @@
 // a published schema requires are written there whatever the line lacked.
 //
 // An AgentRef and a message keep their unknown members themselves, and
-// node.suspended keeps all but nodeId, reason and agentId as its details.
+// node.suspended keeps all but nodeId, reason and agentId as its details. The node
+// of a node.resumed, which a fold asks for, is taken from the payload where the
+// envelope has none.
+//
+// # Hosts and clients
+//
+// A [Host] has the rules that no line can say, as options of an emitter: the
+// events and tools that it declares, and what follows a decision below the
+// threshold. [Capabilities] are what it declares and clients look up, and package
+// discovery serves and fetches them. [SnapshotOf] makes the document's snapshot of
+// what a fold knows, and [AppendSnapshot] writes it.
 package openwop
 
 import "github.com/agentevents/agentevents/dialect"

@@ -1,0 +1,36 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/dialect/openwop/discovery"
+)
+
+// A host serves what it declares, and a client asks before it waits for events.
+func Example() {
+	handler, err := discovery.Handler(&openwop.Capabilities{ToolEvents: true}, []byte(`{"protocolVersion":"1"}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle(openwop.DiscoveryPath, handler)
+	host := httptest.NewServer(mux)
+	defer host.Close()
+
+	d, err := discovery.Fetch(context.Background(), nil, host.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("calls:", d.Agents.Allows(&agentevents.ToolCalled{}))
+	fmt.Println("decisions:", d.Agents.Allows(&agentevents.AgentDecided{}))
+	// Output:
+	// calls: true
+	// decisions: false
+}

@@ -197,14 +197,6 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// payloadHasNode reports whether the payload of the line names the node.
-func (w *writer) payloadHasNode() bool {
-	if u, ok := w.ev.Payload.(*agentevents.Unknown); ok {
-		return memberText(string(u.Raw), "nodeId") == w.nodeID
-	}
-	return variants[w.v].members.has(mNodeID)
-}
-
 // dropsExtra reports whether the payload has members that no field has outside
 // of those values that are written whole.
 func (w *writer) dropsExtra() bool {

@@ -190,5 +190,13 @@ func (k *kept) take(key string) string {
 	return ""
 }
 
+// payloadHasNode reports whether the payload of the line names the node.
+func (w *writer) payloadHasNode() bool {
+	if u, ok := w.ev.Payload.(*agentevents.Unknown); ok {
+		return memberText(string(u.Raw), "nodeId") == w.nodeID
+	}
+	return variants[w.v].members.has(mNodeID)
+}
+
 // isObject reports whether a JSON value is an object.
 func isObject(raw string) bool { return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") }

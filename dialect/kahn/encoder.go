@@ -62,6 +62,7 @@ type agentState struct {
 	stepped bool // it was at a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
+	refused int // of totals.ToolCalls: refusals without a call, which have a line like one
 	started time.Time
 }
 
@@ -173,6 +174,11 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	case *agentevents.ToolCalled:
 		e.open(ev, p)
 	case *agentevents.ToolReturned:
+		if p.Status == agentevents.ToolForbidden || p.Status == agentevents.ToolRateLimited {
+			if p.OneEvent || e.calls.Get(ev.RunID, ev.AgentID, p.CallID) == nil {
+				a.refused++
+			}
+		}
 		if !p.OneEvent {
 			e.returned(ev, p)
 		}
@@ -182,7 +188,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		a.totals, a.started = agentevents.Totals{}, ev.Time
+		a.totals, a.refused, a.started = agentevents.Totals{}, 0, ev.Time
 		if a.stepped {
 			a.from = a.step + 1
 		}
@@ -579,6 +585,9 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 		if a.stepped {
 			totals.Steps = a.step + 1 - a.from
 		}
+	} else if short := a.totals.ToolCalls - totals.ToolCalls; short > 0 && short <= a.refused {
+		l.Add(dialect.Altered, "/payload/totals/toolCalls", "calls that were refused have a line, and count")
+		totals.ToolCalls += short
 	}
 	dst = jsonwire.AppendInt(append(dst, `,"total_steps":`...), int64(totals.Steps))
 	dst = jsonwire.AppendInt(append(dst, `,"total_tool_calls":`...), int64(totals.ToolCalls))

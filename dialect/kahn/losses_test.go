@@ -1,6 +1,7 @@
 package kahn
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -107,6 +108,44 @@ func TestStepsAreMadeUp(t *testing.T) {
 		fold.Apply(ev)
 	}
 	require.Empty(t, fold.Snapshot().Violations)
+}
+
+// A refusal has a line like a call, so the totals of the document count it.
+func TestTotalsCountRefusals(t *testing.T) {
+	ended := func(calls int) agentevents.Event {
+		return native(&agentevents.AgentEnded{
+			Outcome: agentevents.OutcomePartial, Totals: agentevents.Some(agentevents.Totals{Steps: 1, ToolCalls: calls}), Duration: agentevents.Some(time.Second),
+		})
+	}
+	call := &agentevents.ToolReturned{CallID: "c1", ToolID: "t", Status: agentevents.ToolOK, OneEvent: true}
+	for _, refusal := range []*agentevents.ToolReturned{
+		{CallID: "c", ToolID: "t", Status: agentevents.ToolForbidden, OneEvent: true},
+		{CallID: "c", ToolID: "t", Status: agentevents.ToolRateLimited},
+	} {
+		e := NewEncoder()
+		log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(refusal), native(call), ended(1))
+		require.Contains(t, log, `"total_tool_calls":2`)
+		require.Contains(t, pointers(e), "altered /payload/totals/toolCalls")
+		fold := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range decode(t, Options{Strict: true}, log) {
+			fold.Apply(ev)
+		}
+		require.Empty(t, fold.Snapshot().Violations)
+
+		// Totals that count it, and those that were wrong before, are left alone.
+		for _, calls := range []int{2, 0} {
+			e := NewEncoder()
+			log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(refusal), native(call), ended(calls))
+			require.Contains(t, log, fmt.Sprintf(`"total_tool_calls":%d`, calls))
+			require.NotContains(t, pointers(e), "altered /payload/totals/toolCalls")
+		}
+	}
+
+	// One whose call was made counts anyhow.
+	e := NewEncoder()
+	log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(&agentevents.ToolCalled{CallID: "c", ToolID: "t"}),
+		native(&agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolForbidden}), ended(0))
+	require.Contains(t, log, `"total_tool_calls":0`)
 }
 
 // Agents that only their node tells apart stay apart.

@@ -218,6 +218,22 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 						require.Contains(t, string(s.NodeStates), `"suspended"`)
 					}
 				}
+				if c.status != StatusWaitingApproval {
+					return
+				}
+
+				// Once the decision is ratified the node goes on, and names the interrupt.
+				waiting := events[len(events)-1]
+				id := memberText(string(waiting.Payload.(*agentevents.NodeSuspended).Details), "interruptId")
+				resumed := agentevents.JSON(`{"nodeId":"` + waiting.NodeID + `","interruptId":"` + id + `"}`)
+				require.NoError(t, run.With(agentevents.Scope{NodeID: waiting.NodeID}).Emit(t.Context(), &agentevents.Unknown{Type: "node.resumed", Raw: resumed}))
+				back.Apply(log.read()[len(events)])
+				for _, f := range []*agentevents.Fold{native, back} {
+					s, err := SnapshotOf(f.Snapshot())
+					require.NoError(t, err)
+					require.Equal(t, StatusRunning, s.Status)
+					require.Equal(t, `{"`+waiting.NodeID+`":{"status":"running"}}`, string(s.NodeStates))
+				}
 			})
 		}
 	}

@@ -173,9 +173,10 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 // Under SchemaV1 the action is a [agentevents.NodeSuspended] whose details are
 // interruptId, threshold, observed and decision. The node.suspended of SchemaV2
 // has no place for the last three: its details are interruptId and kind, and an
-// interrupt.requested before it has the data. The interruptId is what an answer
-// names ([agentevents.ApprovalGranted.ApprovalID]). It is the node of the decision
-// that is suspended, and without one a node with the id of the agent.
+// interrupt.requested before it has the data. It is the node of the decision that
+// is suspended, and without one a node with the id of the agent. It goes on with an
+// [agentevents.Unknown] of type node.resumed, whose payload has that nodeId and
+// interruptId.
 func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.AgentDecided)
 	if !ok || !p.Confidence.OK || math.IsNaN(p.Confidence.V) || math.IsInf(p.Confidence.V, 0) {

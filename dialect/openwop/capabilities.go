@@ -58,9 +58,8 @@ func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 	return "", true
 }
 
-// gated returns which of the events that need a capability a payload is. One of
-// a type that the vocabulary has under another name, or has itself, becomes such
-// an event on its line.
+// gated returns which of the events that need a capability a payload is. An
+// [agentevents.Unknown] of a type that is read as such an event is one: its line is.
 func gated(p agentevents.Payload) int {
 	switch p := p.(type) {
 	case *agentevents.AgentReasoned:

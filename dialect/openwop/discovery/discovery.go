@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
@@ -57,9 +56,15 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("discovery: the document: %w", err)
 	}
-	for _, p := range gated {
-		if c != nil && read.Agents.Allows(p) != c.Allows(p) {
-			return nil, fmt.Errorf("discovery: of %T the document says otherwise than the capabilities", p)
+	if c != nil {
+		if read.Agents == nil { // the document hides them under a name that is read alike
+			read.Agents = &openwop.Capabilities{}
+		}
+		want, got := events(c), events(read.Agents)
+		for i := range want {
+			if got[i] != want[i] {
+				return nil, fmt.Errorf("discovery: of %s the document says otherwise than the capabilities", want[i].name)
+			}
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,9 +80,17 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	}), nil
 }
 
-// gated are payloads of events that need a capability each.
-var gated = [...]agentevents.Payload{
-	&agentevents.AgentReasoned{}, &agentevents.AgentReasoningDelta{}, &agentevents.ToolCalled{}, &agentevents.AgentHandoff{}, &agentevents.AgentDecided{},
+type declared struct {
+	name string
+	on   bool
+}
+
+// events returns which events the capabilities declare.
+func events(c *openwop.Capabilities) [5]declared {
+	return [...]declared{
+		{"reasoningEvents", c.ReasoningEvents}, {"reasoning.streaming", c.ReasoningEvents && c.Streaming.Or(true)},
+		{"toolEvents", c.ToolEvents}, {"handoffEvents", c.HandoffEvents}, {"decisionEvents", c.DecisionEvents},
+	}
 }
 
 // merge puts the members of the object text into one that is there. Of the first

@@ -76,13 +76,13 @@ func TestHandlerRefuses(t *testing.T) {
 	for _, document := range []string{
 		`{"capabilities":1}`, `{"capabilities":{"agents":[]}}`, `{"capabilities":{"agents":{"reasoning":1}}}`, `{"capabilities":{"agents":{"supported":1}}}`,
 		`{"agents":{"supported":true}}`, `{"Agents":{"supported":true}}`, `{"agents":{"toolEvents":true}}`, // at the root
-		`{"capabilities":{"agents":{"supported":true}}}`, `{"capabilities":{"agents":{"Supported":true}}}`,
+		`{"capabilities":{"agents":{"supported":true}}}`, `{"capabilities":{"agents":{"Supported":true}}}`, `{"capabilitieſ":{"agents":null}}`,
 	} {
 		_, err := Handler(tools, []byte(document))
 		require.Error(t, err, document)
 	}
 	_, err := Handler(&openwop.Capabilities{ReasoningEvents: true}, []byte(`{"capabilities":{"agents":{"reasoning":{"streaming":false}}}}`))
-	require.ErrorContains(t, err, "AgentReasoningDelta")
+	require.ErrorContains(t, err, "reasoning.streaming")
 	_, err = Handler(tools, nil)
 	require.NoError(t, err)
 	_, err = Handler(nil, nil)

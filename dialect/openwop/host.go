@@ -33,7 +33,7 @@ const DefaultThreshold = 0.7
 // Threshold, Orchestrator and NoEscalation are of a run. An emitter whose runs
 // differ in them takes a Host for each:
 //
-//	Follow: func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) }
+//	Follow: func(ev agentevents.Event) []agentevents.Event { return hostOf(ev.RunID).Follow(ev) }
 //
 // A Host must not be changed while an emitter uses it; its methods may be
 // called concurrently.

@@ -2,6 +2,7 @@ package kaos
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ type Encoder struct {
 	number  []byte // of the line that is written
 	open    openMap[openKey, spanID]
 	kept    []keptMember
+	byName  map[string]int   // indices of kept, once there are many and they are asked for
+	under   map[string][]int // the same, by the pointer that they were kept under
 	scanner jsonwire.Scanner
 	err     error           // of the line
 	known   bool            // the event ends a span that was open
@@ -305,7 +308,7 @@ func memberText(raw agentevents.JSON, name string) (string, bool) {
 
 // load reads what the decoder kept.
 func (e *Encoder) load(ev *agentevents.Event) {
-	e.kept = e.kept[:0]
+	e.kept, e.byName, e.under = e.kept[:0], nil, nil
 	raw := string(ev.Extra(string(Name)))
 	if raw == "" {
 		return
@@ -317,6 +320,27 @@ func (e *Encoder) load(ev *agentevents.Event) {
 	for name, value := range jsonwire.Members(raw) {
 		e.kept = append(e.kept, keptMember{name: name, raw: value})
 	}
+}
+
+// fewKept is how many kept members are looked through for each member of a list. A
+// line may have as many of both as it has room for.
+const fewKept = 32
+
+// index returns where a kept member is, or -1. It is for who asks for many.
+func (e *Encoder) index(name string) int {
+	if len(e.kept) <= fewKept {
+		return slices.IndexFunc(e.kept, func(k keptMember) bool { return k.name == name })
+	}
+	if e.byName == nil {
+		e.byName = make(map[string]int, len(e.kept))
+		for i := range e.kept {
+			e.byName[e.kept[i].name] = i
+		}
+	}
+	if i, ok := e.byName[name]; ok {
+		return i
+	}
+	return -1
 }
 
 // peek returns a kept member, or "".
@@ -539,24 +563,43 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 // comma if there is something before it. What a field was written for is left
 // out: the decoder keeps an attribute of a type that the field cannot have.
 func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) []byte {
-	for i := range e.kept {
-		k := &e.kept[i]
-		token, ok := strings.CutPrefix(k.name, pointer)
-		if !ok || k.used || strings.IndexByte(token, '/') >= 0 {
-			continue
+	if len(e.kept) <= fewKept {
+		for i := range e.kept {
+			dst = e.keptMember(dst, ev, &e.kept[i], pointer)
 		}
-		k.used = true
-		if name := jsonwire.Untoken(token); pointer == "/attributes/" && isAttribute(name) && hasAttribute(dst, name) {
-			e.lose(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
-			continue
+		return dst
+	}
+	if e.under == nil {
+		e.under = map[string][]int{}
+		for i := range e.kept {
+			in := e.kept[i].name
+			in = in[:strings.LastIndexByte(in, '/')+1]
+			e.under[in] = append(e.under[in], i)
 		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = jsonwire.AppendString(dst, jsonwire.Untoken(token))
-		dst = append(append(dst, ':'), k.raw...)
+	}
+	for _, i := range e.under[pointer] {
+		dst = e.keptMember(dst, ev, &e.kept[i], pointer)
 	}
 	return dst
+}
+
+// keptMember appends a kept member, if it is one of those that keptUnder appends.
+func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, pointer string) []byte {
+	token, ok := strings.CutPrefix(k.name, pointer)
+	if !ok || k.used || strings.IndexByte(token, '/') >= 0 {
+		return dst
+	}
+	k.used = true
+	name := jsonwire.Untoken(token)
+	if pointer == "/attributes/" && isAttribute(name) && hasAttribute(dst, name) {
+		e.lose(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
+		return dst
+	}
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	dst = jsonwire.AppendString(dst, name)
+	return append(append(dst, ':'), k.raw...)
 }
 
 // unknown appends the members of a type that the document does not have.
@@ -575,15 +618,25 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 			e.lose(ev, dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
 			continue
 		}
-		for i := range e.kept {
-			if k := &e.kept[i]; k.name == name || len(name) > 0 && name[0] == '/' && k.name == "/"+jsonwire.Token(name) {
-				k.used = true // it has another place now
-			}
+		e.replaced(name)
+		if strings.HasPrefix(name, "/") {
+			e.replaced("/" + jsonwire.Token(name))
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), value...)
 	}
 	return dst
+}
+
+// replaced notes that a kept member has another place now, if there is one of that
+// name.
+func (e *Encoder) replaced(name string) {
+	if len(e.kept) == 0 {
+		return
+	}
+	if i := e.index(name); i >= 0 {
+		e.kept[i].used = true
+	}
 }
 
 // verbatim returns the text that the event was read from, if it still says what

@@ -137,19 +137,49 @@ func (e *Encoder) json(dst []byte, name string, ev *agentevents.Event, j agentev
 // into, but those that it has: names are the document's.
 func (e *Encoder) nested(dst []byte, prefix string, names []string) []byte {
 	for key, raw := range jsonwire.Members(e.kept) {
-		token, ok := strings.CutPrefix(key, prefix)
-		if !ok || !canonical(token) {
-			continue
+		if token, ok := strings.CutPrefix(key, prefix); ok && canonical(token) {
+			dst = e.nestedMember(dst, key, token, raw, names)
 		}
-		name := jsonwire.Untoken(token)
-		if named(names, name) {
-			e.dropKept(key)
-			continue
-		}
-		dst = append(text(append(dst, ','), "", name), ':')
-		dst = append(dst, raw...)
 	}
 	return dst
+}
+
+// nestedMember appends a member that was kept, by that key, of an object that has
+// names; its own is the token.
+func (e *Encoder) nestedMember(dst []byte, key, token, raw string, names []string) []byte {
+	name := jsonwire.Untoken(token)
+	if named(names, name) {
+		e.dropKept(key)
+		return dst
+	}
+	dst = append(text(append(dst, ','), "", name), ':')
+	return append(dst, raw...)
+}
+
+// A keptMember is one that the decoder kept of an object, by its key and its name
+// as a token of a pointer.
+type keptMember struct{ key, token, raw string }
+
+const modelUsage = "/modelUsage/"
+
+// ofModels returns the members that were kept of the objects in modelUsage, by the
+// token of the model. nested would look through all that was kept for every model,
+// and a line may have many of both.
+func (e *Encoder) ofModels() map[string][]keptMember {
+	if e.kept == "" {
+		return nil
+	}
+	of := map[string][]keptMember{}
+	for key, raw := range jsonwire.Members(e.kept) {
+		rest, ok := strings.CutPrefix(key, modelUsage)
+		if !ok {
+			continue
+		}
+		if model, token, ok := strings.Cut(rest, "/"); ok && canonical(token) {
+			of[model] = append(of[model], keptMember{key, token, raw})
+		}
+	}
+	return of
 }
 
 // named reports whether name is one of the document's.

@@ -238,6 +238,7 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 			models = append(models, m)
 		}
 		slices.Sort(models)
+		kept := e.ofModels()
 		dst = append(dst, `,"modelUsage":{`...)
 		for i, m := range models {
 			if i > 0 {
@@ -245,9 +246,10 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 			}
 			u := p.ModelUsage[m]
 			dst = append(jsonwire.AppendString(dst, m), ':')
-			dst = e.tokens(dst, &u, "/payload/modelUsage/"+jsonwire.Token(m), false)
-			if e.kept != "" {
-				dst = e.nested(dst, "/modelUsage/"+jsonwire.Token(m)+"/", usageNames[:2])
+			token := jsonwire.Token(m)
+			dst = e.tokens(dst, &u, "/payload"+modelUsage+token, false)
+			for _, k := range kept[token] {
+				dst = e.nestedMember(dst, k.key, k.token, k.raw, usageNames[:2])
 			}
 			dst = append(dst, '}')
 		}

@@ -1,0 +1,45 @@
+package openharness
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A line of the size that readers allow has room for very many models with members
+// that are kept. Looking through all of them for each would take minutes here.
+func TestManyModels(t *testing.T) {
+	var models []string
+	for i := range 100_000 {
+		models = append(models, fmt.Sprintf(`"m%06d":{"inputTokens":1,"outputTokens":2,"costUSD":%d}`, i, i))
+	}
+	line := `{"type":"agent:complete","nodeId":"n","runId":"x","timestamp":1,"result":"r","usage":{"inputTokens":1,"outputTokens":2},"modelUsage":{` +
+		strings.Join(models, ",") + `},"durationMs":1,"numTurns":1}` + "\n"
+	events, err := NewDecoder(Options{}).Decode(nil, []byte(strings.TrimSuffix(line, "\n")))
+	require.NoError(t, err)
+	out, err := NewEncoder().Append(nil, events[0])
+	require.NoError(t, err)
+	require.True(t, string(out) == line)
+}
+
+// Kept members of models are written in their object alone, in whatever order they
+// were kept, and without those that are fields.
+func TestKeptMembersOfModels(t *testing.T) {
+	ev := agentevents.Event{RunID: "r", Scope: agentevents.Scope{NodeRunID: "x"}, Payload: &agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{"a": {}, "a/b": {}}}}
+	require.NoError(t, ev.SetExtra(string(Name), `{"/modelUsage/a~1b/y":2,"/modelUsage/a/b/y":3,"/modelUsage/a/x":1,"/modelUsage/a/inputTokens":4,"/modelUsage/c/x":5}`))
+	e := NewEncoder()
+	out, err := e.Append(nil, ev)
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"modelUsage":{"a":{"inputTokens":0,"outputTokens":0,"x":1},"a/b":{"inputTokens":0,"outputTokens":0,"y":2}}`)
+	var dropped []string
+	for _, l := range e.Losses() {
+		if strings.HasPrefix(l.Pointer, "/openharness/") {
+			dropped = append(dropped, l.Pointer)
+		}
+	}
+	require.Equal(t, []string{"/openharness/~1modelUsage~1a~1b~1y", "/openharness/~1modelUsage~1a~1inputTokens", "/openharness/~1modelUsage~1c~1x"}, dropped)
+}

@@ -37,7 +37,7 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		if p.Description != "" || !e.odd(aDescription, p.Attributes) {
 			dst = text(append(dst, `,"description":`...), p.Description)
 		}
-		e.made(ev, p.StepID == "", "/payload/stepId")
+		e.made(p.StepID == "", "/payload/stepId")
 		return e.free(dst, ev, p.Attributes, wanted[sStep][pStart])
 	case *agentevents.StepEnded:
 		b := &boundary{subject: "step", phase: "complete", name: p.Name, duration: p.Duration}
@@ -51,7 +51,7 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 		if b.phase == "complete" && (failed || !e.odd(aIsError, p.Attributes)) {
 			dst = strconv.AppendBool(append(dst, `,"is_error":`...), failed)
 		}
-		e.made(ev, p.StepID == "", "/payload/stepId")
+		e.made(p.StepID == "", "/payload/stepId")
 		return e.free(dst, ev, p.Attributes, wanted[sStep][phaseOf(b.phase)])
 	case *agentevents.ToolCalled:
 		dst = e.called(dst, ev, p)
@@ -65,13 +65,13 @@ func (e *Encoder) span(dst []byte, ev *agentevents.Event) []byte {
 	case *agentevents.HandoffRequested:
 		dst = e.boundary(dst, ev, e.opened(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(&boundary{subject: "handoff", phase: "start"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
-		e.drop(ev, "/payload/handoffId", p.HandoffID != "")
-		e.drop(ev, "/payload/contextDigest", p.ContextDigest != "")
+		e.drop("/payload/handoffId", p.HandoffID != "")
+		e.drop("/payload/contextDigest", p.ContextDigest != "")
 	case *agentevents.HandoffAccepted:
 		dst = e.boundary(dst, ev, e.closed(ev, sHandoff, p.From.AgentID+"\x00"+p.To.AgentID), e.named(&boundary{subject: "handoff", phase: "complete"}, "handoff.", p.To.AgentID))
 		dst = e.handoff(dst, ev, &p.From, &p.To, p.Reason)
-		e.drop(ev, "/payload/handoffId", p.HandoffID != "")
-		e.drop(ev, "/payload/contextDigest", p.ContextDigest != "")
+		e.drop("/payload/handoffId", p.HandoffID != "")
+		e.drop("/payload/contextDigest", p.ContextDigest != "")
 	case *agentevents.SpanRecorded:
 		return e.recorded(dst, ev, p)
 	}
@@ -141,13 +141,13 @@ func (e *Encoder) ended(ev *agentevents.Event, b *boundary, err agentevents.Opt[
 	default:
 		b.phase, b.errType, b.errText = "error", err.V.Code, err.V.Message
 	}
-	e.errorInfo(ev, &err.V)
+	e.errorInfo(&err.V)
 }
 
 // errorInfo lists what a span does not say of an error.
-func (e *Encoder) errorInfo(ev *agentevents.Event, err *agentevents.ErrorInfo) {
-	e.drop(ev, "/payload/error/details", err.Details != "")
-	e.drop(ev, "/payload/error/retryable", err.Retryable.OK)
+func (e *Encoder) errorInfo(err *agentevents.ErrorInfo) {
+	e.drop("/payload/error/details", err.Details != "")
+	e.drop("/payload/error/retryable", err.Retryable.OK)
 }
 
 // named gives a span of a kind that has no name one.
@@ -161,12 +161,13 @@ func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 	return b
 }
 
-// opened returns the id of a span that begins, and remembers it. What begins
-// again before it has ended is the same span.
+// opened returns the id of a span that begins, and notes that it is open then. What
+// begins again before it has ended is the same span.
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
-	var key openKey
-	key.set(subject, id, ev)
-	span, open := e.open.take(&key)
+	c := &e.change
+	c.opens, c.subject, c.id = true, subject, id
+	span, open := e.isOpen(ev)
+	c.closes = open
 	switch before := span; {
 	case !open:
 		span = e.spanID(ev, subject, id)
@@ -178,9 +179,23 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 			e.renamed(ev, subject, id, span)
 		}
 	}
-	to, _, _ := e.open.put(&key)
-	to.id, to.made, to.other = span.id, span.made, span.other
+	c.span.id, c.span.made, c.span.other = span.id, span.made, span.other
 	return span
+}
+
+// isOpen returns the span that is open of what e.change is about, and notes where it
+// is.
+func (e *Encoder) isOpen(ev *agentevents.Event) (span spanID, open bool) {
+	var key openKey
+	key.set(e.change.subject, e.change.id, ev)
+	i := e.open.index(&key)
+	if e.change.at = i; i >= 0 {
+		return e.open.recent[i].value, true
+	}
+	if e.open.unlisted() {
+		span, open = e.open.get(&key)
+	}
+	return span, open
 }
 
 // renamed lists that readers know a call or an agent by its span, as another one
@@ -189,13 +204,13 @@ func (e *Encoder) renamed(ev *agentevents.Event, subject int, id string, span sp
 	switch {
 	case span.is(id):
 	case subject == sTool:
-		e.lose(ev, dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
+		e.lose(dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
 	case subject == sSubagent && ev.AgentID != "":
-		e.lose(ev, dialect.Altered, "/agentId", "another agent of that id is open: readers know it by its span")
+		e.lose(dialect.Altered, "/agentId", "another agent of that id is open: readers know it by its span")
 	}
 }
 
-// closed returns the id of a span that ends, and forgets it.
+// closed returns the id of a span that ends, and notes that it is not open then.
 func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
 	span, _ := e.close(ev, subject, id)
 	return span
@@ -203,15 +218,16 @@ func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
 
 // close is closed; it reports whether the span was open.
 func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spanID, open bool) {
-	var key openKey
-	key.set(subject, id, ev)
-	span, open = e.open.take(&key)
-	e.known = e.known || open
+	c := &e.change
+	c.subject, c.id = subject, id
+	if span, open = e.isOpen(ev); open {
+		e.known, c.closes = true, true
+	}
 	if open && span.other {
 		e.renamed(ev, subject, id, span)
 	}
 	if ev.SpanID != "" || !open {
-		return e.spanID(ev, key.subject, key.id), open
+		return e.spanID(ev, subject, id), open
 	}
 	e.common.Set |= 1 << spanOfStart
 	return span, open
@@ -256,7 +272,7 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 	s := &e.scanner
 	s.Reset(text)
 	if len(text) < 3 || s.Object() != nil {
-		e.lose(ev, dialect.Dropped, pointer, "it is not an object with members")
+		e.lose(dialect.Dropped, pointer, "it is not an object with members")
 		return append(dst, '}')
 	}
 	for {
@@ -270,7 +286,7 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 		}
 		value := text[start:s.Offset()]
 		if n > 0 && fields.has(n) && (becomesField(n, value) || hasAttribute(dst, name)) {
-			e.lose(ev, dialect.Dropped, pointer+"/"+name, "the document means a field by it")
+			e.lose(dialect.Dropped, pointer+"/"+name, "the document means a field by it")
 			continue
 		}
 		if dst[len(dst)-1] != '{' {
@@ -308,12 +324,12 @@ func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolC
 	if p.Arguments != "" {
 		dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
 	}
-	e.drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
-	e.drop(ev, "/payload/attempt", p.Attempt.OK)
-	e.drop(ev, "/payload/retryOf", p.RetryOf != "")
-	e.drop(ev, "/payload/argsHash", p.ArgsHash != "")
-	e.drop(ev, "/payload/principal", p.Principal != "")
-	e.drop(ev, "/payload/transport", p.Transport != "")
+	e.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
+	e.drop("/payload/attempt", p.Attempt.OK)
+	e.drop("/payload/retryOf", p.RetryOf != "")
+	e.drop("/payload/argsHash", p.ArgsHash != "")
+	e.drop("/payload/principal", p.Principal != "")
+	e.drop("/payload/transport", p.Transport != "")
 	return dst
 }
 
@@ -322,9 +338,9 @@ func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolC
 func (e *Encoder) call(dst []byte, ev *agentevents.Event, call, tool string, span spanID) []byte {
 	dst = jsonwire.AppendString(append(dst, `"tool_name":`...), tool)
 	if tool == "" {
-		e.lose(ev, dialect.Altered, "", "a call without its tool is read as span.recorded")
+		e.lose(dialect.Altered, "", "a call without its tool is read as span.recorded")
 	} else if call == "" {
-		e.lose(ev, dialect.Made, "/payload/callId", "readers take the span's id")
+		e.lose(dialect.Made, "/payload/callId", "readers take the span's id")
 	}
 	if !span.is(call) {
 		return jsonwire.AppendString(append(dst, `,"call_id":`...), call)
@@ -346,23 +362,23 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		b.phase = "cancelled"
 	case agentevents.ToolInterrupted:
 		b.phase = "cancelled"
-		e.lose(ev, dialect.Altered, "/payload/status", "cancelled")
+		e.lose(dialect.Altered, "/payload/status", "cancelled")
 	case agentevents.ToolForbidden, agentevents.ToolRateLimited:
 		failed = true
-		e.lose(ev, dialect.Altered, "/payload/status", "error")
+		e.lose(dialect.Altered, "/payload/status", "error")
 		if !p.Error.OK || p.Error.V.Code == "" {
 			b.errType = string(p.Status)
-			e.lose(ev, dialect.Made, orElse(map[bool]string{true: "/payload/error/code"}[p.Error.OK], "/payload/error"), "the status")
+			e.lose(dialect.Made, orElse(map[bool]string{true: "/payload/error/code"}[p.Error.OK], "/payload/error"), "the status")
 		}
 	default:
-		e.lose(ev, dialect.Altered, "/payload/status", "ok")
+		e.lose(dialect.Altered, "/payload/status", "ok")
 	}
 	if failed && (p.Error.OK || b.errType != "") {
 		b.phase, failed = "error", false
 		b.errType, b.errText = orElse(p.Error.V.Code, b.errType), p.Error.V.Message
-		e.errorInfo(ev, &p.Error.V)
+		e.errorInfo(&p.Error.V)
 	} else {
-		e.drop(ev, "/payload/error", p.Error.OK)
+		e.drop("/payload/error", p.Error.OK)
 	}
 	var span spanID
 	if p.OneEvent {
@@ -371,13 +387,13 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		opener, open := e.open.get(&key)
 		span = e.spanID(ev, key.subject, key.id)
 		if open && span.same(opener) {
-			e.drop(ev, "/payload/oneEvent", true)
-			e.drop(ev, "/payload/arguments", p.Arguments != "")
+			e.drop("/payload/oneEvent", true)
+			e.drop("/payload/arguments", p.Arguments != "")
 		}
 	} else {
 		var open bool
 		if span, open = e.close(ev, sTool, p.CallID); !open {
-			e.lose(ev, dialect.Made, "/payload/oneEvent", "the log has no start of the call")
+			e.lose(dialect.Made, "/payload/oneEvent", "the log has no start of the call")
 		}
 	}
 	dst = e.boundary(dst, ev, span, b)
@@ -387,7 +403,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		result = e.json(ev, "/payload/result", p.Result)
 		made := summaryOf(result)
 		if summary != "" && summary == made {
-			e.lose(ev, dialect.Dropped, "/payload/resultSummary", "it is what stands for a result without one")
+			e.lose(dialect.Dropped, "/payload/resultSummary", "it is what stands for a result without one")
 		}
 		summary = orElse(summary, made)
 	}
@@ -401,13 +417,13 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		if p.OneEvent {
 			dst = append(append(dst, `,"arguments":`...), e.json(ev, "/payload/arguments", p.Arguments)...)
 		} else {
-			e.lose(ev, dialect.Dropped, "/payload/arguments", "the start has them")
+			e.lose(dialect.Dropped, "/payload/arguments", "the start has them")
 		}
 	}
 	if result != "" {
 		dst = append(append(dst, `,"result":`...), result...)
 	}
-	e.drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
+	e.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
 	return dst
 }
 
@@ -420,13 +436,13 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 		if name == "" && ref.AgentID != "" {
 			name = ref.AgentID
 			if _, open := e.open.get(&openKey{sSubagent, name, name, ev.RunID}); !open || ev.SpanID == "" {
-				e.lose(ev, dialect.Made, "/agentId", "the agent's id")
-				e.lose(ev, dialect.Dropped, "/payload/agent", "")
+				e.lose(dialect.Made, "/agentId", "the agent's id")
+				e.lose(dialect.Dropped, "/payload/agent", "")
 			} else {
-				e.ref(ev, "/payload/agent", ref)
+				e.ref("/payload/agent", ref)
 			}
 		} else {
-			e.lose(ev, dialect.Dropped, "/payload/agent", "the document has a name for it")
+			e.lose(dialect.Dropped, "/payload/agent", "the document has a name for it")
 		}
 	}
 	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(&boundary{subject: "subagent", phase: "start"}, "subagent.", name))
@@ -440,26 +456,26 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 		dst = dst[:len(dst)-1] // the comma
 	}
 	e.parent(ev, name)
-	e.drop(ev, "/payload/model", p.Model != "")
-	e.drop(ev, "/payload/providerSessionId", p.ProviderSessionID != "")
-	e.drop(ev, "/payload/prompt", p.Prompt != "")
-	e.drop(ev, "/payload/attempt", p.Attempt.OK)
-	e.drop(ev, "/payload/resumed", p.Resumed)
+	e.drop("/payload/model", p.Model != "")
+	e.drop("/payload/providerSessionId", p.ProviderSessionID != "")
+	e.drop("/payload/prompt", p.Prompt != "")
+	e.drop("/payload/attempt", p.Attempt.OK)
+	e.drop("/payload/resumed", p.Resumed)
 	return dst
 }
 
 // parent lists a parent that the line's agent, of that name, cannot have.
 func (e *Encoder) parent(ev *agentevents.Event, name string) {
 	if name != "" && ev.ParentAgentID == name {
-		e.drop(ev, "/parentAgentId", true)
-		e.lose(ev, dialect.Made, "/"+string(Name), "agent_id")
+		e.drop("/parentAgentId", true)
+		e.lose(dialect.Made, "/"+string(Name), "agent_id")
 	}
 }
 
 // made lists a required id that is empty, and that readers make up.
-func (e *Encoder) made(ev *agentevents.Event, empty bool, pointer string) {
+func (e *Encoder) made(empty bool, pointer string) {
 	if empty {
-		e.lose(ev, dialect.Made, pointer, "readers take the name or the span's id")
+		e.lose(dialect.Made, pointer, "readers take the name or the span's id")
 	}
 }
 
@@ -468,12 +484,12 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	switch {
 	case p.Error.OK:
 		b.phase, b.errType, b.errText = "error", p.Error.V.Code, p.Error.V.Message
-		e.errorInfo(ev, &p.Error.V)
-		e.drop(ev, "/payload/outcome", p.Outcome != "")
+		e.errorInfo(&p.Error.V)
+		e.drop("/payload/outcome", p.Outcome != "")
 	case p.Outcome == agentevents.OutcomeAborted:
 		b.phase = "cancelled"
 	default:
-		e.drop(ev, "/payload/outcome", p.Outcome != "")
+		e.drop("/payload/outcome", p.Outcome != "")
 	}
 	// An agent that is known by its span has a name that another one has.
 	name, kept := ev.AgentID, e.take("/attributes/subagent_name")
@@ -498,16 +514,16 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 		u := &p.Usage.V
 		e.take("/attributes/tokens_used")
 		dst = jsonwire.AppendInt(append(dst, `,"tokens_used":`...), u.TotalTokens.Or(u.InputTokens+u.OutputTokens))
-		e.lose(ev, dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
-		e.lose(ev, dialect.Made, "/"+string(Name), "tokens_used")
+		e.lose(dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
+		e.lose(dialect.Made, "/"+string(Name), "tokens_used")
 	}
-	e.drop(ev, "/payload/structuredOutput", p.StructuredOutput != "")
-	e.drop(ev, "/payload/modelUsage", p.ModelUsage != nil)
-	e.drop(ev, "/payload/totalCostUsd", p.TotalCostUSD.OK)
-	e.drop(ev, "/payload/numTurns", p.NumTurns.OK)
-	e.drop(ev, "/payload/totals", p.Totals.OK)
-	e.drop(ev, "/payload/convergenceScore", p.ConvergenceScore.OK)
-	e.drop(ev, "/payload/resultSchema", p.ResultSchema != "")
+	e.drop("/payload/structuredOutput", p.StructuredOutput != "")
+	e.drop("/payload/modelUsage", p.ModelUsage != nil)
+	e.drop("/payload/totalCostUsd", p.TotalCostUSD.OK)
+	e.drop("/payload/numTurns", p.NumTurns.OK)
+	e.drop("/payload/totals", p.Totals.OK)
+	e.drop("/payload/convergenceScore", p.ConvergenceScore.OK)
+	e.drop("/payload/resultSchema", p.ResultSchema != "")
 	return dst
 }
 
@@ -517,22 +533,22 @@ func (e *Encoder) handoff(dst []byte, ev *agentevents.Event, from, to *agenteven
 	if reason != "" || !e.odd(aReason, "") {
 		dst = jsonwire.AppendString(append(dst, `,"reason":`...), reason)
 	}
-	e.ref(ev, "/payload/from", from)
-	e.ref(ev, "/payload/to", to)
+	e.ref("/payload/from", from)
+	e.ref("/payload/to", to)
 	if from.AgentID == "" || to.AgentID == "" {
-		e.lose(ev, dialect.Altered, "", "a handoff without its agents is read as span.recorded")
+		e.lose(dialect.Altered, "", "a handoff without its agents is read as span.recorded")
 	}
 	return dst
 }
 
 // ref lists what the document does not say of an agent.
-func (e *Encoder) ref(ev *agentevents.Event, pointer string, ref *agentevents.AgentRef) {
+func (e *Encoder) ref(pointer string, ref *agentevents.AgentRef) {
 	if len(ref.AgentSharing)|len(ref.MemoryRef)|len(ref.ModelClass) == 0 {
 		return
 	}
-	e.drop(ev, pointer+"/agentSharing", ref.AgentSharing != "")
-	e.drop(ev, pointer+"/memoryRef", ref.MemoryRef != "")
-	e.drop(ev, pointer+"/modelClass", ref.ModelClass != "")
+	e.drop(pointer+"/agentSharing", ref.AgentSharing != "")
+	e.drop(pointer+"/memoryRef", ref.MemoryRef != "")
+	e.drop(pointer+"/modelClass", ref.ModelClass != "")
 }
 
 func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.SpanRecorded) []byte {
@@ -562,7 +578,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 		var d Decoder
 		was, err := d.document(nil, []byte(`{"run_id":"r"`+string(dst[start:])+`,"type":"span"}`))
 		if err == nil && was[0].Kind() != ev.Kind() {
-			e.lose(ev, dialect.Altered, "", "the pair of subject and phase is read as "+string(was[0].Kind()))
+			e.lose(dialect.Altered, "", "the pair of subject and phase is read as "+string(was[0].Kind()))
 		}
 	}
 	return dst

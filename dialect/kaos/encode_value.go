@@ -17,18 +17,18 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta:
 		dst = text(append(dst, `,"content":`...), p.Delta)
-		e.drop(ev, "/payload/blockId", p.BlockID != "")
-		e.drop(ev, "/payload/index", p.Index.OK)
+		e.drop("/payload/blockId", p.BlockID != "")
+		e.drop("/payload/index", p.Index.OK)
 	case *agentevents.AgentReasoningDelta:
 		dst = text(append(dst, `,"content":`...), p.Delta)
-		e.drop(ev, "/payload/blockId", p.BlockID != "")
-		e.drop(ev, "/payload/index", p.Index.OK)
-		e.drop(ev, "/payload/verbosity", p.Verbosity != "")
-		e.drop(ev, "/payload/tokenCount", p.TokenCount.OK)
+		e.drop("/payload/blockId", p.BlockID != "")
+		e.drop("/payload/index", p.Index.OK)
+		e.drop("/payload/verbosity", p.Verbosity != "")
+		e.drop("/payload/tokenCount", p.TokenCount.OK)
 	case *agentevents.ToolArgumentsDelta:
 		dst = text(append(dst, `,"call_id":`...), p.CallID)
 		dst = text(append(dst, `,"content":`...), p.Delta)
-		e.drop(ev, "/payload/index", p.Index.OK)
+		e.drop("/payload/index", p.Index.OK)
 	case *agentevents.IntentClassified:
 		dst = text(append(dst, `,"intent":`...), p.Intent)
 		dst = e.optFloat(dst, ev, `,"confidence":`, "/payload/confidence", p.Confidence)
@@ -61,9 +61,9 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = optInt(dst, `,"total_tokens":`, p.Usage.TotalTokens)
 		dst = e.optFloat(dst, ev, `,"cost_usd":`, "/payload/costUsd", p.CostUSD)
 		dst = text(append(dst, `,"source":`...), p.Source)
-		e.drop(ev, "/payload/model", p.Model != "")
-		e.drop(ev, "/payload/cumulative", p.Cumulative)
-		e.usage(ev, &p.Usage)
+		e.drop("/payload/model", p.Model != "")
+		e.drop("/payload/cumulative", p.Cumulative)
+		e.usage(&p.Usage)
 	case *agentevents.EvidenceInsufficient:
 		dst = text(append(dst, `,"reason":`...), p.Reason)
 		dst = text(append(dst, `,"what_would_resolve":`...), p.WhatWouldResolve)
@@ -78,7 +78,7 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = e.object(append(dst, `,"attributes":`...), ev, "/payload/attributes", p.Attributes)
 		if p.Change == agentevents.MemorySummarized && strings.Contains(string(p.Attributes), `"tokens_`) {
 			if _, same := new(Decoder).memory(&line{payload: p}).(*agentevents.MemoryChanged); !same {
-				e.lose(ev, dialect.Altered, "", "a summary that counts tokens is read as context.compacted")
+				e.lose(dialect.Altered, "", "a summary that counts tokens is read as context.compacted")
 			}
 		}
 	case *agentevents.ContextCompacted:
@@ -87,8 +87,8 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = text(append(dst, `,"error_type":`...), p.ErrorType)
 		dst = text(append(dst, `,"message":`...), p.Message)
 		dst = text(append(dst, `,"recovery_hint":`...), p.RecoveryHint)
-		e.drop(ev, "/payload/severity", p.Severity != "")
-		e.drop(ev, "/payload/details", p.Details != "")
+		e.drop("/payload/severity", p.Severity != "")
+		e.drop("/payload/details", p.Details != "")
 	case *agentevents.BudgetExceeded:
 		dst = text(append(dst, `,"kind":`...), p.Budget)
 		dst = e.float(dst, ev, `,"limit":`, "/payload/limit", p.Limit)
@@ -117,10 +117,10 @@ func optInt(dst []byte, name string, n agentevents.Opt[int64]) []byte {
 }
 
 // usage lists what the document does not count.
-func (e *Encoder) usage(ev *agentevents.Event, u *agentevents.Usage) {
-	e.drop(ev, "/payload/usage/cacheCreationInputTokens", u.CacheCreationInputTokens.OK)
-	e.drop(ev, "/payload/usage/cacheReadInputTokens", u.CacheReadInputTokens.OK)
-	e.drop(ev, "/payload/usage/costUsd", u.CostUSD.OK)
+func (e *Encoder) usage(u *agentevents.Usage) {
+	e.drop("/payload/usage/cacheCreationInputTokens", u.CacheCreationInputTokens.OK)
+	e.drop("/payload/usage/cacheReadInputTokens", u.CacheReadInputTokens.OK)
+	e.drop("/payload/usage/costUsd", u.CostUSD.OK)
 }
 
 // object appends a free object.
@@ -130,7 +130,7 @@ func (e *Encoder) object(dst []byte, ev *agentevents.Event, pointer string, raw 
 	}
 	text := e.json(ev, pointer, raw)
 	if len(text) < 3 || text[0] != '{' {
-		e.lose(ev, dialect.Dropped, pointer, "it is not an object with members")
+		e.lose(dialect.Dropped, pointer, "it is not an object with members")
 		return append(dst, "{}"...)
 	}
 	return append(dst, text...)
@@ -164,7 +164,7 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, p *agentevents.Turn
 	dst = e.optFloat(dst, ev, `,"cost_usd":`, "/payload/costUsd", p.CostUSD)
 	dst = jsonwire.AppendInt(append(dst, `,"input_tokens":`...), p.Usage.InputTokens)
 	dst = jsonwire.AppendInt(append(dst, `,"output_tokens":`...), p.Usage.OutputTokens)
-	e.usage(ev, &p.Usage)
+	e.usage(&p.Usage)
 	return dst
 }
 
@@ -184,7 +184,7 @@ func (e *Encoder) compacted(dst []byte, ev *agentevents.Event, p *agentevents.Co
 	}
 	dst = e.keptUnder(dst, ev, "/attributes/")
 	if !p.TokensBefore.OK && !p.TokensAfter.OK {
-		e.lose(ev, dialect.Altered, "", "without token counts it is read as memory.changed")
+		e.lose(dialect.Altered, "", "without token counts it is read as memory.changed")
 	}
 	return append(dst, '}')
 }
@@ -203,12 +203,12 @@ func (e *Encoder) approval(dst []byte, ev *agentevents.Event, p *agentevents.App
 	dst = jsonwire.AppendString(append(dst, `,"reason":`...), p.Reason)
 	dst = append(append(dst, `,"run_state_ref":`...), orElse(e.take("run_state_ref"), `""`)...)
 	if read := orElse(p.CallID, ev.RunID); p.ApprovalID != read {
-		e.lose(ev, dialect.Altered, "/payload/approvalId", "the call's id, without one the run's")
+		e.lose(dialect.Altered, "/payload/approvalId", "the call's id, without one the run's")
 	}
-	e.drop(ev, "/payload/action", p.Action != "")
-	e.drop(ev, "/payload/scope", p.Scope != "")
-	e.drop(ev, "/payload/risk", p.Risk != "")
-	e.drop(ev, "/payload/timeoutMs", p.Timeout.OK)
+	e.drop("/payload/action", p.Action != "")
+	e.drop("/payload/scope", p.Scope != "")
+	e.drop("/payload/risk", p.Risk != "")
+	e.drop("/payload/timeoutMs", p.Timeout.OK)
 	return dst
 }
 
@@ -220,7 +220,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	}
 	text := e.json(ev, pointer, raw)
 	if text == "[]" || text == "{}" {
-		e.lose(ev, dialect.Dropped, pointer, "an empty list is read as none")
+		e.lose(dialect.Dropped, pointer, "an empty list is read as none")
 		return append(dst, "[]"...)
 	}
 	s := &e.scanner
@@ -228,7 +228,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	if s.Kind() == '[' && arePairs(s) {
 		return append(dst, text...)
 	}
-	e.lose(ev, dialect.Altered, pointer, "written as pairs of texts")
+	e.lose(dialect.Altered, pointer, "written as pairs of texts")
 	if text[0] != '{' {
 		dst = jsonwire.AppendString(append(dst, `[["arguments",`...), text)
 		return append(dst, "]]"...)
@@ -279,27 +279,27 @@ func arePairs(s *jsonwire.Scanner) bool {
 func (e *Encoder) clarification(dst []byte, ev *agentevents.Event, p *agentevents.ClarificationRequested) []byte {
 	dst = append(dst, `,"kind":"`+clarification+`","reason":`...)
 	if p.InterruptID == "" {
-		e.lose(ev, dialect.Made, "/payload/interruptId", "readers take the run's id")
+		e.lose(dialect.Made, "/payload/interruptId", "readers take the run's id")
 	}
 	switch {
 	case len(p.Questions) == 1:
 		q := &p.Questions[0]
 		dst = jsonwire.AppendString(dst, q.Question)
 		if q.ID != p.InterruptID {
-			e.lose(ev, dialect.Altered, "/payload/questions/0/id", "the interrupt's id")
+			e.lose(dialect.Altered, "/payload/questions/0/id", "the interrupt's id")
 		}
-		e.drop(ev, "/payload/questions/0/schema", q.Schema != "")
+		e.drop("/payload/questions/0/schema", q.Schema != "")
 	case len(p.Questions) == 0:
 		dst = append(dst, `""`...)
-		e.lose(ev, dialect.Made, "/payload/questions", "an empty one")
+		e.lose(dialect.Made, "/payload/questions", "an empty one")
 	default:
 		texts := make([]string, len(p.Questions))
 		for i := range p.Questions {
 			texts[i] = p.Questions[i].Question
 		}
 		dst = jsonwire.AppendString(dst, strings.Join(texts, "\n"))
-		e.lose(ev, dialect.Altered, "/payload/questions", "joined to one")
-		e.lose(ev, dialect.Dropped, "/payload/questions", "joined to one")
+		e.lose(dialect.Altered, "/payload/questions", "joined to one")
+		e.lose(dialect.Dropped, "/payload/questions", "joined to one")
 	}
 	dst = append(append(dst, `,"details":`...), orElse(e.take("details"), "{}")...)
 	token := orElse(e.take("resume_token"), `""`)

@@ -46,8 +46,8 @@ type Encoder struct {
 	scanner jsonwire.Scanner
 	err     error           // of the line
 	known   bool            // the event ends a span that was open
-	hold    bool            // losses wait
-	pend    dialect.Pending // for whether the line is written as it was read
+	pend    dialect.Pending // its losses
+	change  change          // what it opens or closes
 
 	common dialect.Common
 	second clockCache
@@ -128,6 +128,37 @@ func (s spanID) append(dst []byte) []byte {
 	return append(dst[:n+madeDigits], '"')
 }
 
+// A change is what an event does to what is open, once it is written: one that is
+// refused does nothing.
+type change struct {
+	opens, closes bool
+	at            int // where in the list of e.open is what it closes, or -1
+	subject       int
+	id            string // what it is about
+	span          spanID // that it opens
+}
+
+// settle makes the change of the event that was written.
+func (e *Encoder) settle(ev *agentevents.Event) {
+	c := &e.change
+	if c.closes && c.at >= 0 {
+		e.open.removeAt(c.at)
+		c.closes = false
+	}
+	if !c.opens && !c.closes {
+		return
+	}
+	var key openKey
+	key.set(c.subject, c.id, ev)
+	if c.closes {
+		e.open.take(&key)
+	}
+	if c.opens {
+		to, _, _ := e.open.put(&key)
+		to.id, to.made, to.other = c.span.id, c.span.made, c.span.other
+	}
+}
+
 // ownSpan copies what is cut from lines.
 func ownSpan(k openKey, s spanID) (openKey, spanID) {
 	k.run, k.agent, k.id, s.id = cloned(k.run, k.agent, k.id, s.id)
@@ -169,32 +200,34 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		dst = append(dst, "data: "...)
 	}
 	origin := ev.Origin()
-	e.err, e.known, e.hold, e.common.Set = nil, false, origin != "", 0
+	e.err, e.known, e.common.Set = nil, false, 0
+	e.change.opens, e.change.closes = false, false
+	e.pend.Reset()
 	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
 		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
-		e.lose(&ev, dialect.Made, "/agentId", "the node's execution, or the node")
+		e.lose(dialect.Made, "/agentId", "the node's execution, or the node")
 	}
 	e.load(&ev)
 	start := len(dst)
 	dst = e.document(dst, &ev, typ, v)
 	if e.err != nil {
-		e.pend.Reset()
 		return dst[:mark], e.err
 	}
 	verbatim := false
-	if e.hold {
+	if origin != "" {
 		var text string
 		if text, verbatim = e.verbatim(&ev, string(dst[start:])); verbatim {
 			dst = append(dst[:start], text...)
 		}
-		e.hold = false
-		e.pend.Count(&e.losses, &ev, verbatim)
-		e.pend.Reset()
 	}
 	if ev.RunID == "" && !verbatim {
 		e.fail(&ev, RuleRequired, "/runId", "is required")
 		return dst[:mark], e.err
 	}
+	if e.change.opens || e.change.closes {
+		e.settle(&ev)
+	}
+	e.pend.Count(&e.losses, &ev, verbatim)
 	next := e.numbers.Next(ev.RunID)
 	if !verbatim { // else readers derive the same
 		e.everywhere(&ev, next)
@@ -220,19 +253,17 @@ func (e *Encoder) everywhere(ev *agentevents.Event, next uint64) {
 	}
 }
 
-// lose notes a loss. Those of an event that may be written as it was read wait
-// for that.
-func (e *Encoder) lose(ev *agentevents.Event, what dialect.Change, pointer, detail string) {
-	if e.hold {
-		e.pend.Add(what, pointer, detail)
-	} else {
-		e.losses.Add(ev, what, pointer, detail)
-	}
+// lose notes a loss of the event at hand, which may still be refused. It is a call,
+// so that drop is none where nothing is lost.
+//
+//go:noinline
+func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
+	e.pend.Add(what, pointer, detail)
 }
 
-func (e *Encoder) drop(ev *agentevents.Event, pointer string, present bool) {
+func (e *Encoder) drop(pointer string, present bool) {
 	if present {
-		e.lose(ev, dialect.Dropped, pointer, "")
+		e.lose(dialect.Dropped, pointer, "")
 	}
 }
 
@@ -314,7 +345,7 @@ func (e *Encoder) load(ev *agentevents.Event) {
 		return
 	}
 	if raw[0] != '{' {
-		e.lose(ev, dialect.Dropped, "/"+string(Name), "it is not an object")
+		e.lose(dialect.Dropped, "/"+string(Name), "it is not an object")
 		return
 	}
 	for name, value := range jsonwire.Members(raw) {
@@ -470,36 +501,36 @@ func appendText(dst []byte, s string) []byte {
 
 // envelope lists what the line does not say of the envelope.
 func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
-	e.drop(ev, "/schemaVersion", ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion)
+	e.drop("/schemaVersion", ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion)
 	if len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeID)|len(ev.NodeRunID) != 0 {
-		e.drop(ev, "/taskId", ev.TaskID != "")
-		e.drop(ev, "/workflowId", ev.WorkflowID != "")
-		e.drop(ev, "/phase", ev.Phase != "")
-		e.drop(ev, "/nodeId", ev.NodeID != "")
-		e.drop(ev, "/nodeRunId", ev.NodeRunID != "")
+		e.drop("/taskId", ev.TaskID != "")
+		e.drop("/workflowId", ev.WorkflowID != "")
+		e.drop("/phase", ev.Phase != "")
+		e.drop("/nodeId", ev.NodeID != "")
+		e.drop("/nodeRunId", ev.NodeRunID != "")
 	}
 	if len(ev.Actor)|len(ev.ParentCallID)|len(ev.TraceID)|len(ev.CausationID) != 0 {
-		e.drop(ev, "/actor", ev.Actor != "")
-		e.drop(ev, "/parentCallId", ev.ParentCallID != "")
-		e.drop(ev, "/traceId", ev.TraceID != "")
+		e.drop("/actor", ev.Actor != "")
+		e.drop("/parentCallId", ev.ParentCallID != "")
+		e.drop("/traceId", ev.TraceID != "")
 		if ev.CausationID != "" {
 			e.common.Set |= 1 << lostCausation
 		}
 	}
-	e.drop(ev, "/parentAgentId", !delegation && ev.ParentAgentID != "")
+	e.drop("/parentAgentId", !delegation && ev.ParentAgentID != "")
 	if ev.Step.OK {
 		e.common.Set |= 1 << lostStep
 	}
-	e.drop(ev, "/marks", ev.Marks != 0)
+	e.drop("/marks", ev.Marks != 0)
 	if !span {
-		e.drop(ev, "/spanId", ev.SpanID != "")
-		e.drop(ev, "/parentSpanId", ev.ParentSpanID != "")
+		e.drop("/spanId", ev.SpanID != "")
+		e.drop("/parentSpanId", ev.ParentSpanID != "")
 	}
 	for name := range ev.Extras() {
-		e.drop(ev, "/"+jsonwire.Token(name), name != string(Name))
+		e.drop("/"+jsonwire.Token(name), name != string(Name))
 	}
 	if ev.PayloadExtra() {
-		e.lose(ev, dialect.Dropped, "/payload", "members that no field has")
+		e.lose(dialect.Dropped, "/payload", "members that no field has")
 	}
 	if sec := ev.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
 		e.fail(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
@@ -550,7 +581,7 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 			}
 			fallthrough // it is said by something else now
 		default:
-			e.lose(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "")
+			e.lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "")
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
@@ -592,7 +623,7 @@ func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, p
 	k.used = true
 	name := jsonwire.Untoken(token)
 	if pointer == "/attributes/" && isAttribute(name) && hasAttribute(dst, name) {
-		e.lose(ev, dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
+		e.lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
 		return dst
 	}
 	if dst[len(dst)-1] != '{' {
@@ -606,16 +637,16 @@ func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, p
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte {
 	p := ev.Payload.(*agentevents.Unknown)
 	if dialect.UnknownKind(Name, typ) != p.Type {
-		e.lose(ev, dialect.Altered, "/type", "")
+		e.lose(dialect.Altered, "/type", "")
 	}
 	if p.Raw == "" {
-		e.lose(ev, dialect.Made, "/payload", "an empty object")
+		e.lose(dialect.Made, "/payload", "an empty object")
 		return dst
 	}
 	raw := e.json(ev, "/payload", p.Raw)
 	for name, value := range jsonwire.Members(raw) {
 		if variants[vUnknown].named(name) {
-			e.lose(ev, dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
+			e.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
 			continue
 		}
 		e.replaced(name)

@@ -24,7 +24,9 @@ func many(n int, one func(i string) string) []string {
 // kept. Looking through all of them for each would take minutes here.
 func TestManyKeptMembers(t *testing.T) {
 	const n = 150_000
-	steps := many(n, func(i string) string { return `{"step_id":"s` + i + `","description":"","tool_name":null,"x":` + i + `}` })
+	steps := many(n, func(i string) string {
+		return `{"step_id":"s` + i + `","description":"","tool_name":null,"x":` + i + `}`
+	})
 	calls := many(n, func(i string) string { return `{"tool_name":"","call_id":"","is_error":false,"x":` + i + `}` })
 	for _, line := range []string{
 		head + `"steps":[` + strings.Join(steps, ",") + `],"strategy":"","type":"plan_proposed"}`,

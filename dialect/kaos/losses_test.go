@@ -182,3 +182,67 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Equal(t, []string{"n-1", "n-2", "m", "n-1", "n-1"}, agents)
 	require.Contains(t, losses(e), "made up /agentId")
 }
+
+// An event that is refused leaves nothing behind: no loss, and nothing open or closed.
+func TestRefusedEventsLeaveNothing(t *testing.T) {
+	refuse := func(e *Encoder, ev agentevents.Event) {
+		out, err := e.Append([]byte("x"), ev)
+		require.Error(t, err)
+		require.Equal(t, "x", string(out))
+	}
+	bad := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x", ArgsHash: "h", Arguments: "{bad"})
+	bad.TaskID, bad.TraceID = "t", "t"
+	e := NewEncoder(encoderOptions)
+	refuse(e, bad)
+	bad = native(&agentevents.TextDelta{BlockID: "b"})
+	bad.RunID = ""
+	refuse(e, bad)
+	require.Empty(t, e.Losses())
+
+	// A start that was refused is no start of its end.
+	returned := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}
+	e = NewEncoder(encoderOptions)
+	refuse(e, native(&agentevents.ToolCalled{CallID: "c", ToolID: "x", Arguments: "{bad"}))
+	_, err := e.Append(nil, native(returned))
+	require.NoError(t, err)
+	require.Equal(t, []string{"made up /payload/oneEvent"}, losses(e))
+
+	// An end that was refused has ended nothing, also of what began long ago.
+	for _, between := range []int{0, 2 * maxRecent} {
+		e = NewEncoder(encoderOptions)
+		var out []byte
+		add := func(ev agentevents.Event) {
+			ev.SpanID = ""
+			ev.Sequence = uint64(strings.Count(string(out), "\n"))
+			out, err = e.Append(out, ev)
+			require.NoError(t, err)
+		}
+		add(native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}))
+		for i := range between {
+			add(native(&agentevents.ToolCalled{CallID: "c" + strconv.Itoa(i), ToolID: "x"}))
+		}
+		ev := native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, Result: "{bad"})
+		ev.SpanID = ""
+		refuse(e, ev)
+		add(native(returned))
+		events := decodeAll(t, string(out))
+		end := events[len(events)-1]
+		require.Equal(t, events[0].SpanID, end.SpanID)
+		require.False(t, end.Payload.(*agentevents.ToolReturned).OneEvent)
+		require.NotContains(t, losses(e), "made up /payload/oneEvent")
+		require.Len(t, e.open.recent, min(between, maxRecent))
+	}
+
+	// A start again that was refused leaves the first one open.
+	e = NewEncoder(encoderOptions)
+	_, err = e.Append(nil, native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}))
+	require.NoError(t, err)
+	again := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x", Arguments: "{bad"})
+	again.SpanID = "p2"
+	refuse(e, again)
+	end := native(returned)
+	end.Sequence = 1
+	_, err = e.Append(nil, end)
+	require.NoError(t, err)
+	require.Empty(t, e.Losses())
+}

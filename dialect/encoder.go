@@ -225,6 +225,12 @@ func (p *Pending) Drop(pointer string, present bool) {
 	}
 }
 
+// Without takes out the losses that q has too. What is so of an event that was read
+// of the line, as q says, is not lost when that line is written for it.
+func (p *Pending) Without(q *Pending) {
+	p.list = slices.DeleteFunc(p.list, func(l pendingLoss) bool { return slices.Contains(q.list, l) })
+}
+
 // Count adds the losses to l, as those of ev. Of an event whose line is written as
 // it was read, verbatim, nothing was altered or made up.
 func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {

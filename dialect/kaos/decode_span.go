@@ -324,11 +324,11 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	}
 	o, left, forgotten := d.open.put(&key)
 	o.subject, o.run, o.agent, o.id, o.tool = subject, key.run, agent, id, tool
-	if left != nil && left.id != "" {
+	if left != nil && left.value.id != "" {
 		if d.taken == nil {
 			d.taken = map[idKey]int{}
 		}
-		d.taken[left.idKey()]++
+		d.taken[left.value.idKey()]++
 	}
 	for _, old := range forgotten {
 		d.forget(old.idKey())

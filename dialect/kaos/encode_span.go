@@ -88,6 +88,9 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span spanID, b *bo
 		dst = append(append(append(dst, `,"subject":"`...), b.subject...), `","phase":"`...)
 		dst = append(append(dst, b.phase...), '"')
 	}
+	if ev.SpanID == "" {
+		e.written = span
+	}
 	dst = span.append(append(dst, `,"span_id":`...))
 	dst = appendText(append(dst, `,"parent_span_id":`...), ev.ParentSpanID)
 	dst = append(dst, `,"name":`...)
@@ -168,6 +171,9 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	c.opens, c.subject, c.id = true, subject, id
 	span, open := e.isOpen(ev)
 	c.closes = open
+	if ev.SpanID != "" && paired(subject) && !(open && span.is(ev.SpanID)) {
+		_, c.replaces = e.openSpan(ev.RunID, ev.SpanID, &c.replaced)
+	}
 	switch before := span; {
 	case !open:
 		span = e.spanID(ev, subject, id)
@@ -193,7 +199,9 @@ func (e *Encoder) isOpen(ev *agentevents.Event) (span spanID, open bool) {
 		return e.open.recent[i].value, true
 	}
 	if e.open.unlisted() {
-		span, open = e.open.get(&key)
+		if span, open = e.open.get(&key); open {
+			e.change.key = key
+		}
 	}
 	return span, open
 }
@@ -206,6 +214,9 @@ func (e *Encoder) renamed(ev *agentevents.Event, subject int, id string, span sp
 	case subject == sTool:
 		e.lose(dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
 	case subject == sSubagent && ev.AgentID != "":
+		if e.change.opens {
+			e.lose(dialect.Made, "/payload/agent", "the agent's id")
+		}
 		e.lose(dialect.Altered, "/agentId", "another agent of that id is open: readers know it by its span")
 	}
 }
@@ -220,17 +231,58 @@ func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
 func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spanID, open bool) {
 	c := &e.change
 	c.subject, c.id = subject, id
-	if span, open = e.isOpen(ev); open {
-		e.known, c.closes = true, true
+	span, open = e.isOpen(ev)
+	if ev.SpanID != "" && paired(subject) && !(open && span.is(ev.SpanID)) {
+		var key openKey
+		span, open = e.openSpan(ev.RunID, ev.SpanID, &key)
+		if open = open && key.subject == subject; open {
+			c.at, c.key = -1, key
+			e.otherID(subject, id, &key)
+		}
 	}
-	if open && span.other {
+	if !open {
+		return e.spanID(ev, subject, id), false
+	}
+	e.known, c.closes = true, true
+	if span.other {
 		e.renamed(ev, subject, id, span)
 	}
-	if ev.SpanID != "" || !open {
-		return e.spanID(ev, subject, id), open
+	if ev.SpanID != "" {
+		return spanID{id: ev.SpanID}, true
 	}
 	e.common.Set |= 1 << spanOfStart
-	return span, open
+	return span, true
+}
+
+// paired reports whether readers find the start of such a span by its id.
+func paired(subject int) bool { return subject >= sStep }
+
+// openSpan finds what is open by its span, which the event that opened it had.
+func (e *Encoder) openSpan(run, id string, key *openKey) (span spanID, open bool) {
+	for i := range e.open.recent {
+		if o := &e.open.recent[i]; o.value.id == id && o.key.run == run && paired(o.key.subject) {
+			*key = o.key
+			return o.value, true
+		}
+	}
+	if len(e.bySpan) == 0 {
+		return span, false
+	}
+	if *key, open = e.bySpan[spanKey{id, run}]; open && paired(key.subject) {
+		return e.open.get(key)
+	}
+	return span, false
+}
+
+// otherID lists that readers know what ends by the id that its start had.
+func (e *Encoder) otherID(subject int, id string, start *openKey) {
+	switch {
+	case start.id == id:
+	case subject == sTool:
+		e.lose(dialect.Altered, "/payload/callId", "readers take that of the span's start")
+	case subject == sSubagent:
+		e.lose(dialect.Altered, "/agentId", "readers take that of the span's start")
+	}
 }
 
 // spanID returns the event's span id, or one that is made up for an event of the
@@ -240,6 +292,9 @@ func (e *Encoder) spanID(ev *agentevents.Event, subject int, id string) spanID {
 		return spanID{id: ev.SpanID}
 	}
 	e.common.Set |= 1 << madeSpan
+	if e.given != (spanID{}) {
+		return e.given
+	}
 	h := jsonwire.Mix(uint64(subject), ev.Sequence)
 	return spanID{made: jsonwire.Mix(h, jsonwire.Mix(e.owner.hash, jsonwire.Hash(id)))}
 }
@@ -381,20 +436,18 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		e.drop("/payload/error", p.Error.OK)
 	}
 	var span spanID
-	if p.OneEvent {
-		var key openKey
-		key.set(sTool, p.CallID, ev)
-		opener, open := e.open.get(&key)
-		span = e.spanID(ev, key.subject, key.id)
-		if open && span.same(opener) {
-			e.drop("/payload/oneEvent", true)
-			e.drop("/payload/arguments", p.Arguments != "")
-		}
+	open := false
+	if p.OneEvent && ev.SpanID == "" {
+		span = e.spanID(ev, sTool, p.CallID)
 	} else {
-		var open bool
-		if span, open = e.close(ev, sTool, p.CallID); !open {
-			e.lose(dialect.Made, "/payload/oneEvent", "the log has no start of the call")
-		}
+		span, open = e.close(ev, sTool, p.CallID)
+	}
+	switch {
+	case open && p.OneEvent:
+		e.drop("/payload/oneEvent", true)
+		e.drop("/payload/arguments", p.Arguments != "")
+	case !open && !p.OneEvent:
+		e.lose(dialect.Made, "/payload/oneEvent", "the log has no start of its span")
 	}
 	dst = e.boundary(dst, ev, span, b)
 	dst = e.call(dst, ev, p.CallID, p.ToolID, span)

@@ -305,8 +305,12 @@ func (e *Encoder) clarification(dst []byte, ev *agentevents.Event, p *agentevent
 	token := orElse(e.take("resume_token"), `""`)
 	dst = append(append(dst, `,"resume_token":`...), token...)
 	dst = append(dst, `,"escalation_id":`...)
-	if e.take("escalation_id") == `""` && (jsonwire.Quote(p.InterruptID) == token || token == `""` && p.InterruptID == ev.RunID) {
+	empty := e.take("escalation_id") == `""`
+	if empty && (jsonwire.Quote(p.InterruptID) == token || token == `""` && p.InterruptID == ev.RunID) {
 		return append(dst, `""`...)
+	}
+	if p.InterruptID == "" && !empty {
+		e.lose(dialect.Made, "/"+string(Name), "escalation_id")
 	}
 	return jsonwire.AppendString(dst, p.InterruptID)
 }

@@ -40,6 +40,7 @@ type Encoder struct {
 	numbers dialect.Numbers
 	number  []byte // of the line that is written
 	open    openMap[openKey, spanID]
+	bySpan  map[spanKey]openKey // what is in the maps of open, by its span
 	kept    []keptMember
 	byName  map[string]int   // indices of kept, once there are many and they are asked for
 	under   map[string][]int // the same, by the pointer that they were kept under
@@ -48,6 +49,8 @@ type Encoder struct {
 	known   bool            // the event ends a span that was open
 	pend    dialect.Pending // its losses
 	change  change          // what it opens or closes
+	written spanID          // of an event without one, on its line
+	given   spanID          // that such an event gets, if there is one
 
 	common dialect.Common
 	second clockCache
@@ -132,30 +135,57 @@ func (s spanID) append(dst []byte) []byte {
 // refused does nothing.
 type change struct {
 	opens, closes bool
-	at            int // where in the list of e.open is what it closes, or -1
+	at            int     // where in the list of e.open is what it closes, or -1
+	key           openKey // which then is this
 	subject       int
 	id            string // what it is about
 	span          spanID // that it opens
+
+	replaces bool    // it opens a span that was another's
+	replaced openKey // this one's
 }
 
 // settle makes the change of the event that was written.
 func (e *Encoder) settle(ev *agentevents.Event) {
 	c := &e.change
-	if c.closes && c.at >= 0 {
+	switch {
+	case !c.closes:
+	case c.at >= 0:
 		e.open.removeAt(c.at)
-		c.closes = false
+	default:
+		e.forget(&c.key)
 	}
-	if !c.opens && !c.closes {
+	if !c.opens {
 		return
+	}
+	if c.replaces {
+		e.forget(&c.replaced)
 	}
 	var key openKey
 	key.set(c.subject, c.id, ev)
-	if c.closes {
-		e.open.take(&key)
+	to, left, forgotten := e.open.put(&key)
+	to.id, to.made, to.other = c.span.id, c.span.made, c.span.other
+	if left != nil && left.value.id != "" {
+		if e.bySpan == nil {
+			e.bySpan = map[spanKey]openKey{}
+		}
+		e.bySpan[spanKey{left.value.id, left.key.run}] = left.key
 	}
-	if c.opens {
-		to, _, _ := e.open.put(&key)
-		to.id, to.made, to.other = c.span.id, c.span.made, c.span.other
+	for k, span := range forgotten {
+		e.forgetSpan(&k, span)
+	}
+}
+
+// forget forgets what is open.
+func (e *Encoder) forget(key *openKey) {
+	if span, ok := e.open.take(key); ok {
+		e.forgetSpan(key, span)
+	}
+}
+
+func (e *Encoder) forgetSpan(key *openKey, span spanID) {
+	if by := (spanKey{span.id, key.run}); e.bySpan[by] == *key {
+		delete(e.bySpan, by)
 	}
 }
 
@@ -201,7 +231,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	origin := ev.Origin()
 	e.err, e.known, e.common.Set = nil, false, 0
-	e.change.opens, e.change.closes = false, false
+	e.change.opens, e.change.closes, e.change.replaces = false, false, false
 	e.pend.Reset()
 	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
 		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
@@ -224,10 +254,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.fail(&ev, RuleRequired, "/runId", "is required")
 		return dst[:mark], e.err
 	}
-	if e.change.opens || e.change.closes {
+	if (e.change.opens || e.change.closes) && !(verbatim && ev.SpanID == "") { // which readers do not pair
 		e.settle(&ev)
 	}
-	e.pend.Count(&e.losses, &ev, verbatim)
+	e.pend.Count(&e.losses, &ev, false)
 	next := e.numbers.Next(ev.RunID)
 	if !verbatim { // else readers derive the same
 		e.everywhere(&ev, next)
@@ -697,7 +727,14 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 		was[0].Sequence = ev.Sequence // its place in the log says it
 	}
 	twin := Encoder{clock: e.clock}
+	if ev.SpanID == "" {
+		twin.given = e.written // what it would make up is of another place in the log
+	}
 	twin.load(&was[0])
 	then := twin.document(nil, &was[0], typ, v)
-	return text, twin.err == nil && string(then) == now
+	if twin.err != nil || string(then) != now {
+		return "", false
+	}
+	e.pend.Without(&twin.pend) // a reader of the line knows it as before
+	return text, true
 }

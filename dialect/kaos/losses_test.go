@@ -82,7 +82,8 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 	}{
 		{[]agentevents.Event{child}, []string{"made up /kaos", "dropped /parentAgentId"}},
 		{[]agentevents.Event{span("p1", start), span("p2", start), span("p2", &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted})},
-			[]string{"altered /agentId", "altered /agentId"}},
+			[]string{"altered /agentId", "altered /agentId", "made up /payload/agent"}},
+		{[]agentevents.Event{span("p1", start), span("p1", &agentevents.AgentEnded{}), span("p2", start)}, nil},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}),
@@ -92,6 +93,26 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 			span("p1", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true, Arguments: `[]`}),
 		}, []string{"dropped /payload/arguments", "dropped /payload/oneEvent"}},
+		{[]agentevents.Event{
+			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
+			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}), // of another span
+			span("p3", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
+		}, []string{"altered /payload/callId", "made up /payload/oneEvent"}},
+		{[]agentevents.Event{
+			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
+			span("p1", &agentevents.ToolReturned{CallID: "d", ToolID: "x", Status: agentevents.ToolOK}),
+		}, []string{"altered /payload/callId"}},
+		{[]agentevents.Event{span("p1", start), func() agentevents.Event {
+			ev := span("p1", &agentevents.AgentEnded{})
+			ev.AgentID = "b"
+			return ev
+		}()}, []string{"altered /agentId"}},
+		{[]agentevents.Event{ // the span is taken from the first call, so the id is free again
+			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p1", &agentevents.ToolCalled{CallID: "d", ToolID: "x"}),
+			span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
+		}, nil},
+		{[]agentevents.Event{native(&agentevents.ClarificationRequested{Questions: []agentevents.Question{{Question: "q"}}})},
+			[]string{"made up /kaos", "made up /payload/interruptId", "dropped /spanId"}},
 		{[]agentevents.Event{native(&agentevents.ToolCalled{CallID: "c"})}, []string{"altered "}},
 		{[]agentevents.Event{native(&agentevents.ToolCalled{ToolID: "x"})}, []string{"made up /payload/callId"}},
 		{[]agentevents.Event{native(&agentevents.StepStarted{Name: "n"})}, []string{"made up /payload/stepId"}},
@@ -245,4 +266,94 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 	_, err = e.Append(nil, end)
 	require.NoError(t, err)
 	require.Empty(t, e.Losses())
+}
+
+// rewritten checks that the lines of a log come back as they are, without a loss.
+func rewritten(t *testing.T, log string) {
+	t.Helper()
+	e := NewEncoder(encoderOptions)
+	var out []byte
+	for _, ev := range readVerbatim(t, log) {
+		var err error
+		out, err = e.Append(out, ev)
+		require.NoError(t, err)
+	}
+	require.Equal(t, log, string(out))
+	require.Empty(t, e.Losses())
+}
+
+// What a line has no place for is not lost where the line itself is written.
+func TestVerbatimLinesLoseNothing(t *testing.T) {
+	for _, line := range []string{
+		head + `"call_id":"c","tool_name":"x","arguments":{},"reason":"","run_state_ref":"","type":"tool_call_approval_required"}`,
+		head + `"kind":"summarized","section":"","item_count":0,"attributes":{"x":1},"odd":1,"type":"memory_event"}`,
+		spanLine("tool_call", "complete", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c","result":"r"}`),
+		spanLine("step", "error", "step.s", "null", `"E"`, `"m"`, `{"step_id":7,"result_summary":"r","tool_name":"x"}`),
+		spanLine("subagent", "complete", "subagent.a", "null", "null", "null", `{"subagent_name":7}`),
+		spanLine("turn", "start", "turn.1", "null", "null", "null", `{"turn_number":"one","tool_name":1}`),
+	} {
+		rewritten(t, line+"\n")
+		rewritten(t, reversed(splitMembers(t, line))+"\n")
+	}
+	for _, g := range goldens {
+		rewritten(t, g.line+"\n")
+		rewritten(t, reversed(splitMembers(t, g.line))+"\n")
+	}
+	// An approval whose arguments were taken out is another one.
+	ev := readVerbatim(t, head+`"call_id":"c","tool_name":"x","arguments":{},"reason":"","run_state_ref":"","type":"tool_call_approval_required"}`)[0]
+	ev.TaskID = "t"
+	e := NewEncoder(encoderOptions)
+	_, err := e.Append(nil, ev)
+	require.NoError(t, err)
+	require.Equal(t, []string{"dropped /taskId"}, losses(e), "but what was added since is")
+}
+
+// A span without an id is written as it was read, wherever it stands, even
+// without its run.
+func TestVerbatimSpansWithoutIDs(t *testing.T) {
+	text := `{"timestamp":1.0,"sequence":0,"session_id":"s","run_id":"r","agent_id":null,"content":"x","type":"text_delta"}`
+	for _, subject := range []string{"turn", "step", "tool_call", "subagent", "handoff", "judge"} {
+		for _, id := range []string{"", `"span_id":"",`} {
+			span := func(n int, run, phase string) string {
+				return `{"timestamp":2.0,"sequence":` + strconv.Itoa(n) + `,"session_id":"s",` + run + `"subject":"` + subject + `","phase":"` + phase + `",` + id +
+					`"attributes":{"tool_name":"x","call_id":"c","step_id":"1","subagent_name":"a","from_agent":"a","to_agent":"b"},"type":"span"}`
+			}
+			run := `"run_id":"r",`
+			rewritten(t, strings.Join([]string{text, span(1, run, "start"), span(2, run, "complete"), span(3, run, "start"), span(4, run, "error"), ""}, "\n"))
+			rewritten(t, strings.Join([]string{text, span(0, "", "start"), span(1, "", "start"), span(2, "", "complete"), ""}, "\n"))
+		}
+	}
+}
+
+// A closing phase finds its start by its span, whoever it says its agent is, also
+// long after the start.
+func TestVerbatimEndsOfOtherAgents(t *testing.T) {
+	for _, between := range []int{0, 1, maxRecent, 2 * maxRecent} {
+		for _, attributes := range []string{"{}", `{"call_id":"c","is_error":true}`} {
+			span := func(n int, agent, phase, id, attributes string) string {
+				return `{"timestamp":2.0,"sequence":` + strconv.Itoa(n) + `,"session_id":"s","run_id":"r","agent_id":` + agent + `,"subject":"tool_call","phase":"` + phase +
+					`","span_id":"` + id + `","attributes":` + attributes + `,"type":"span"}` + "\n"
+			}
+			log := span(0, "null", "start", "sp1", `{"tool_name":"x","call_id":"c"}`)
+			for i := range between {
+				log += span(1+i, "null", "start", "other"+strconv.Itoa(i), `{"tool_name":"x","call_id":"c`+strconv.Itoa(i)+`"}`)
+			}
+			log += span(1+between, `"start"`, "complete", "sp1", attributes)
+			rewritten(t, log)
+
+			// And without the lines it is said as well, and the start is over.
+			e := NewEncoder(encoderOptions)
+			var out []byte
+			for _, ev := range decodeAll(t, log) {
+				var err error
+				out, err = e.Append(out, ev)
+				require.NoError(t, err)
+			}
+			events := decodeAll(t, string(out))
+			require.False(t, events[len(events)-1].Payload.(*agentevents.ToolReturned).OneEvent)
+			require.NotContains(t, losses(e), "made up /payload/oneEvent")
+			require.Len(t, e.open.recent, min(between, maxRecent))
+			require.Equal(t, len(e.bySpan), len(e.open.young))
+		}
+	}
 }

@@ -75,7 +75,7 @@ func (m *openMap[K, V]) removeAt(i int) { m.recent = slices.Delete(m.recent, i, 
 // put adds what is not there, and returns a pointer to the value, which the caller
 // sets at once: whatever is there is of another one. It returns what left the list
 // for that, if anything, and what is forgotten.
-func (m *openMap[K, V]) put(k *K) (v *V, left *V, forgotten map[K]V) {
+func (m *openMap[K, V]) put(k *K) (v *V, left *openEntry[K, V], forgotten map[K]V) {
 	if len(m.recent) == maxRecent {
 		if m.young == nil {
 			m.young = map[K]V{}
@@ -90,7 +90,7 @@ func (m *openMap[K, V]) put(k *K) (v *V, left *V, forgotten map[K]V) {
 			forgotten = m.old
 			m.young, m.old = nil, m.young
 		}
-		left = &oldest.value
+		left = &oldest
 	}
 	n := len(m.recent)
 	m.recent = slices.Grow(m.recent, 1)[:n+1]

@@ -148,6 +148,7 @@ func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 	a := &l.attrs
 	a.has |= 1 // they were read
 	after := &d.after[l.sub][l.ph]
+	seen := attrSet(0) // also those of a wrong type
 	for last := 0; ; {
 		n, name, err := s.Field(attrNames, int(after[last]))
 		if err != nil {
@@ -159,9 +160,10 @@ func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 		at := s.Offset()
 		if n > 0 {
 			after[last], last = uint8(n-1), n
-			if a.has.has(n) {
+			if seen.has(n) {
 				return s.Duplicate(name)
 			}
+			seen |= 1 << n
 			if want.has(n) {
 				var taken bool
 				if n == aResultSummary && l.sub == sTool && s.Kind() == '"' {

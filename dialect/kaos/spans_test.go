@@ -250,3 +250,18 @@ func TestBeginsAgain(t *testing.T) {
 	require.Equal(t, "s2", back[2].Payload.(*agentevents.ToolCalled).CallID)
 	require.Contains(t, fmt.Sprint(e.Losses()), "/payload/callId")
 }
+
+// An attribute that stands there twice is an error in whatever order its values and
+// the members come.
+func TestDuplicateAttributes(t *testing.T) {
+	for _, c := range []struct{ subject, attributes string }{
+		{"tool_call", `"tool_name":1,"tool_name":"x"`}, {"tool_call", `"tool_name":"x","tool_name":1`}, {"tool_call", `"tool_name":1,"tool_name":2`},
+		{"turn", `"turn_number":1.5,"turn_number":2`}, {"turn", `"turn_number":2,"turn_number":1.5`}, {"turn", `"x":1,"x":2`}, {"turn", `"task":"a","task":"b"`},
+	} {
+		line := spanLine(c.subject, "start", "n", "null", "null", "null", "{"+c.attributes+"}")
+		for _, text := range []string{line, reversed(splitMembers(t, line))} {
+			_, err := NewDecoder(testOptions).Decode(nil, []byte(text))
+			require.ErrorContains(t, err, "duplicate", text)
+		}
+	}
+}

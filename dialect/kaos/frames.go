@@ -154,7 +154,7 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 		if len(bytes.TrimSpace(value)) == 0 {
 			return dst, nil
 		}
-		named := f.named
+		named, id := f.named, f.id
 		out, err := d.framed(dst, value, offset)
 		if err == nil {
 			return out, nil
@@ -162,7 +162,8 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 		if depth, text := brackets(value, 0); depth <= 0 || text {
 			return out, err
 		} else if _, bad := err.(*agentevents.LineError); bad {
-			f.data, f.depth, f.named = append(f.data[:0], value...), depth, named
+			f.data, f.depth = append(f.data[:0], value...), depth
+			f.named, f.id, f.bad = named, id, false // nothing is wrong with it yet
 			return dst, nil
 		}
 		return out, err

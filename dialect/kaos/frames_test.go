@@ -164,6 +164,11 @@ func TestTornFrames(t *testing.T) {
 	for _, c := range []struct{ log, pointer string }{
 		{"event: text_delta\ndata: " + b + "\nid: 0\n\n", "/type"},
 		{"event: span\ndata: " + b + "\nid: 1\n\n", "/sequence"},
+		{"id: 7\ndata: " + b + "\n\n", "/sequence"},
+		{"id: 7\ndata: {\ndata: " + b[1:] + "\n\n", "/sequence"},
+		{"event: text_delta\ndata: {\ndata: " + b[1:] + "\n\n", "/type"},
+		{"data: {\nid: 7\ndata: " + b[1:] + "\n\n", "/sequence"},
+		{"data: {\ndata: " + b[1:] + "\nid: 7\n\n", "/sequence"},
 	} {
 		var rule *agentevents.InvariantError
 		for _, err := range agentevents.NewReader(strings.NewReader(c.log), agentevents.ReaderOptions{Decoder: NewDecoder(strict)}).All() {

@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -104,8 +105,9 @@ type line struct {
 	name             string
 	duration         agentevents.Opt[time.Duration]
 	errType, errText agentevents.Opt[string]
-	attrsAt          int // where the attributes are
-	own, more        int // members of an unknown type before and after the type
+	attrsAt          int  // where the attributes are
+	own, more        int  // members of an unknown type before and after the type
+	mixed            bool // some of them before one of the base
 	attrs            attrs
 	esc              escalation
 }
@@ -186,7 +188,10 @@ func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.
 	}
 	switch l.v {
 	case vUnknown:
-		ev.Payload = d.unknownPayload(l)
+		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, l.typ), Raw: cmp.Or(d.rest.Object(), "{}")}
+		if l.own > 0 && l.more > 0 && !l.mixed {
+			d.unknown.Add(afterType, strconv.Itoa(l.more))
+		}
 	case vSpan:
 		ev.SpanID, ev.ParentSpanID = l.span, l.parent
 		ev.Payload = d.spanPayload(l, ev)
@@ -212,36 +217,9 @@ func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.
 	return dst, nil
 }
 
-// unknownPayload makes the payload of a type that the document does not have.
-// Writers put the type last: what stands after it, and other members before,
-// was added to the line.
-func (d *Decoder) unknownPayload(l *line) agentevents.Payload {
-	p := &agentevents.Unknown{Type: dialect.UnknownKind(Name, l.typ), Raw: "{}"}
-	raw := d.rest.Object()
-	if raw == "" {
-		return p
-	}
-	p.Raw = raw
-	if l.own == 0 || l.more == 0 {
-		return p
-	}
-	var s jsonwire.Scanner
-	s.Reset(string(raw))
-	_ = s.Object()
-	for i := 0; ; i++ {
-		if i == l.own {
-			p.Raw = raw[:s.Offset()] + "}"
-		}
-		name, ok, err := s.Member()
-		if !ok || err != nil {
-			return p
-		}
-		value, _ := s.Raw()
-		if i >= l.own {
-			d.keep(name, value)
-		}
-	}
-}
+// afterType is how many members follow the type, where it is unknown, in the order of
+// writers: they put it last, so that those were added to the line.
+const afterType = "/type"
 
 // keep keeps a member of the line, and reports false when there is one of that
 // name.
@@ -407,6 +385,9 @@ func (d *Decoder) read(l *line) error {
 		}
 		l.seen |= 1 << n
 		last = n
+		if n <= numBase && l.own > 0 {
+			l.mixed = true
+		}
 		switch {
 		case n == len(names):
 			_, err = s.String() // the type

@@ -80,8 +80,9 @@
 // their name, and so are known ones without a field: sequence, run_state_ref,
 // details, name, … Members inside are kept under a JSON pointer, such as
 // /attributes/cached or /steps/0/cost. The name of a member that begins with a
-// slash is written as a pointer too. One entry is a remark and never written:
-// "/timestamp":"monotonic".
+// slash is written as a pointer too. Two entries are remarks and never written:
+// "/timestamp":"monotonic", and "/type":1 where that many members follow the type
+// of an unknown line which otherwise is in the order of writers.
 //
 // # Server-Sent Events
 //
@@ -91,8 +92,12 @@
 //	data: {…}
 //	id: 0
 //
-// and a blank line. Comments, retry and unknown fields are passed over; lines
-// may end with CRLF, CR or LF. An [agentevents.Reader] drops blank lines, so a
+// and a blank line. Only the data of a frame becomes an event: comments and retry
+// are passed over, and so are event and id, which a strict decoder compares with
+// the data. The encoder writes event and id from the data and nothing else, also
+// for a line that is written as it was read, and lists no loss for that. A line
+// with any other field is a bad line: in a log it is text that somebody else wrote
+// into it. Lines may end with CRLF, CR or LF. An [agentevents.Reader] drops blank lines, so a
 // frame ends where its document does: a data line with a whole document is an
 // event at once, and one document may be split over several data lines. What
 // is left of a document when an event line, another document or the end of the

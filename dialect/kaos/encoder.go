@@ -16,7 +16,8 @@ import (
 // Lines.
 type EncoderOptions struct {
 	// SSE writes each event as a Server-Sent Event: the lines event, data and
-	// id, and a blank line.
+	// id, and a blank line. What a frame that was read had besides its data is
+	// not kept.
 	SSE bool
 	// Anchor and AnchorSeconds turn times into timestamps, as in [Options].
 	// With the zero Anchor timestamps are seconds since the Unix epoch.
@@ -486,9 +487,7 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int)
 	default:
 		dst = e.value(dst, ev)
 	}
-	if v == vUnknown {
-		dst = jsonwire.AppendString(append(dst, `,"type":`...), typ)
-	} else {
+	if v != vUnknown {
 		dst = append(append(append(dst, `,"type":"`...), typ...), '"') // plain
 	}
 	dst = e.unknownMembers(dst, ev, v)
@@ -601,7 +600,7 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 		k := &e.kept[i]
 		name := k.name
 		switch {
-		case k.used || name == "/timestamp":
+		case k.used || name == "/timestamp" || name == afterType:
 			continue
 		case strings.HasPrefix(name, "/~1") && strings.IndexByte(name[1:], '/') < 0:
 			name = jsonwire.Untoken(name[1:])
@@ -663,7 +662,8 @@ func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, p
 	return append(append(dst, ':'), k.raw...)
 }
 
-// unknown appends the members of a type that the document does not have.
+// unknown appends the members of a type that the document does not have, and the
+// type.
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte {
 	p := ev.Payload.(*agentevents.Unknown)
 	if dialect.UnknownKind(Name, typ) != p.Type {
@@ -671,10 +671,22 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 	}
 	if p.Raw == "" {
 		e.lose(dialect.Made, "/payload", "an empty object")
-		return dst
+		return appendType(dst, typ)
 	}
 	raw := e.json(ev, "/payload", p.Raw)
+	left, follow := 0, 0 // members, and how many of them follow the type
+	if n, err := strconv.Atoi(e.take(afterType)); err == nil && n > 0 {
+		follow = n
+		for range jsonwire.Members(raw) {
+			left++
+		}
+	}
+	typed := false
 	for name, value := range jsonwire.Members(raw) {
+		if follow > 0 && left == follow {
+			dst, typed = appendType(dst, typ), true
+		}
+		left--
 		if variants[vUnknown].named(name) {
 			e.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
 			continue
@@ -686,7 +698,14 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), value...)
 	}
-	return dst
+	if typed {
+		return dst
+	}
+	return appendType(dst, typ)
+}
+
+func appendType(dst []byte, typ string) []byte {
+	return jsonwire.AppendString(append(dst, `,"type":`...), typ)
 }
 
 // replaced notes that a kept member has another place now, if there is one of that

@@ -375,3 +375,41 @@ func TestVariants(t *testing.T) {
 	}
 	require.Len(t, seen, 13)
 }
+
+// What an unknown type says does not depend on the order of its members.
+func TestUnknownTypesInAnyOrder(t *testing.T) {
+	own := []string{`"cost_usd":0.1`, `"reason":"satisfied"`, `"wall_clock_ms":12.5`}
+	base := strings.TrimSuffix(strings.TrimPrefix(head, "{"), ",")
+	typ := `"type":"loop_terminated"`
+	all := agentevents.JSON("{" + strings.Join(own, ",") + "}")
+	for _, c := range []struct {
+		line, written string // the latter without Verbatim, if it is another one
+		remark        agentevents.JSON
+	}{
+		{line: "{" + strings.Join([]string{base, own[0], own[1], own[2], typ}, ",") + "}"},
+		{line: "{" + strings.Join([]string{base, own[0], own[1], typ, own[2]}, ",") + "}", remark: `{"/type":1}`},
+		{line: "{" + strings.Join([]string{base, own[0], typ, own[1], own[2]}, ",") + "}", remark: `{"/type":2}`},
+		{ // sorted by name
+			line:    "{" + strings.Join([]string{own[0], base, own[1], typ, own[2]}, ",") + "}",
+			written: "{" + strings.Join([]string{base, own[0], own[1], own[2], typ}, ",") + "}",
+		},
+		{
+			line:    "{" + strings.Join([]string{typ, base, own[0], own[1], own[2]}, ",") + "}",
+			written: "{" + strings.Join([]string{base, own[0], own[1], own[2], typ}, ",") + "}",
+		},
+	} {
+		ev := decodeOne(t, testOptions, c.line)
+		require.Equal(t, &agentevents.Unknown{Type: "loop_terminated", Raw: all}, ev.Payload, c.line)
+		require.Equal(t, c.remark, ev.Extra(string(Name)), c.line)
+		require.Equal(t, orElse(c.written, c.line)+"\n", encodeOne(t, encoderOptions, ev))
+		rewritten(t, c.line+"\n")
+	}
+	// A remark that has become wrong does no harm.
+	ev := decodeOne(t, testOptions, "{"+strings.Join([]string{base, own[0], typ, own[1], own[2]}, ",")+"}")
+	for raw, want := range map[agentevents.JSON]string{`{}`: typ, `{"a":1}`: `"a":1,` + typ, `{"a":1,"b":2}`: typ + `,"a":1,"b":2`} {
+		ev.Payload = &agentevents.Unknown{Type: "loop_terminated", Raw: raw}
+		require.Equal(t, "{"+base+","+want+"}\n", encodeOne(t, encoderOptions, ev))
+	}
+	ev.Payload = &agentevents.TextDelta{Delta: "x"}
+	require.Equal(t, head+`"content":"x","type":"text_delta"}`+"\n", encodeOne(t, encoderOptions, ev))
+}

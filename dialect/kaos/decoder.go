@@ -2,6 +2,7 @@ package kaos
 
 import (
 	"cmp"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -126,6 +127,10 @@ type attrs struct {
 
 type escalation struct{ kind, reason, details, token, id string }
 
+// errForeign is the error of a document of something else: frames of others, too,
+// hold objects with a type.
+var errForeign = errors.New("no member of a KAOS document: timestamp, sequence, session_id, run_id")
+
 func (l *line) has(m int) bool { return l.seen&(1<<m) != 0 }
 
 // document appends the event of one JSON document.
@@ -168,6 +173,9 @@ func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.
 		if err := d.check(l); err != nil {
 			return dst, err
 		}
+	}
+	if l.seen&(1<<mTimestamp|1<<mSequence|1<<mSessionID|1<<mRunID) == 0 {
+		return dst, &agentevents.LineError{Err: errForeign}
 	}
 	d.docs++
 	d.frame.sequence = l.sequence

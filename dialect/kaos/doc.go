@@ -6,7 +6,9 @@
 // Seed 002 names the classes; their members, types and order are those of the
 // public code of KAOS. Writers put every member of a class on the line, null
 // where there is nothing, and the type last. Readers take members in any order,
-// and leave out what has a default.
+// and leave out what has a default. An object with none of timestamp, sequence,
+// session_id and run_id is a bad line: streams of others, too, hold objects with a
+// type.
 //
 // # What becomes what
 //

@@ -247,3 +247,33 @@ func TestIDsOfBadFrames(t *testing.T) {
 		require.Equal(t, []int{1, 1}, []int{errs, events}, bad)
 	}
 }
+
+// A stream of others, whose frames look the same, is not read as this one.
+func TestFramesOfOthers(t *testing.T) {
+	log := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\n" +
+		"data: {\"type\":\"text_delta\",\"content\":\"x\"}\n\n" +
+		"data: {\"type\":\"ping\",\ndata: \"of\":1}\n\n" +
+		"{\"type\":\"ping\"}\n" +
+		"event: x\ndata: {\"type\":\"x\",\"run_id\":\"r\"}\n\n" + // one member is enough
+		"data: {\"type\":\"x\",\"timestamp\":1}\n\n"
+	var lines []int
+	events := 0
+	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All() {
+		if err == nil {
+			require.Equal(t, agentevents.Kind("x"), ev.Kind())
+			events++
+			continue
+		}
+		var le *agentevents.LineError
+		require.ErrorAs(t, err, &le)
+		require.ErrorContains(t, err, "no member of a KAOS document")
+		lines = append(lines, le.Line)
+	}
+	require.Equal(t, []int{2, 4, 7, 9}, lines)
+	require.Equal(t, 2, events)
+	// Strictly, a rule says the same.
+	var rule *agentevents.InvariantError
+	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(`data: {"type":"x"}`))
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, RuleRequired, rule.Rule)
+}

@@ -22,7 +22,8 @@ type Options struct {
 	// Strict refuses lines that break a rule of the document: the error is an
 	// [*agentevents.InvariantError] whose Rule is one of this package's. Without
 	// it such lines are read as far as they can be. Types and members that the
-	// document does not have break no rule.
+	// document does not have break no rule, but a line of such a type has a
+	// timestamp, too, and names no node or execution that is not a string.
 	Strict bool
 }
 
@@ -59,6 +60,7 @@ type Decoder struct {
 
 	// What the current line says; valid where seen has the member's bit.
 	seen      set
+	had       set // those of the line, also those that are kept
 	kind      string
 	texts     [numMembers + 1]string // strings, and raw JSON
 	time      time.Time
@@ -278,13 +280,12 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 	s := &d.scanner
 	s.Reset(text)
 	d.unknown.Reset()
-	d.seen, d.kind, d.lacks, d.below = 0, "", "", ""
+	d.seen, d.had, d.kind, d.lacks, d.below = 0, 0, "", "", ""
 	if err := s.Object(); err != nil {
 		return 0, err
 	}
 	var (
 		known set // 0: the type is not known yet
-		had   set // the members of memberNames so far, also those that are kept
 		last  int
 	)
 	v = vUnknown
@@ -297,10 +298,10 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 			break
 		}
 		if m > 0 {
-			if had.has(m) {
+			if d.had.has(m) {
 				return 0, s.Duplicate(name)
 			}
-			had |= 1 << m
+			d.had |= 1 << m
 			d.after[last], last = uint8(m-1), m
 		}
 		if known == 0 {
@@ -431,7 +432,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, m int) (err error) {
 // readTime reads milliseconds since the epoch; fractions are tolerated.
 func readTime(s *jsonwire.Scanner) (time.Time, error) {
 	at := s.Offset()
-	ms, err := s.Int()
+	ms, err := whole(s)
 	t := time.UnixMilli(ms)
 	if err != nil {
 		if k := s.Kind(); k != '0' && k != '-' {
@@ -707,7 +708,7 @@ func commandLacks(t agentevents.CommandType, seen int) int {
 // check applies the document's rules to a line.
 func (d *Decoder) check(v int) error {
 	if v == vUnknown {
-		return nil
+		return d.checkUnknown()
 	}
 	if missing := (base | variants[v].members) &^ variants[v].optional &^ d.seen; missing != 0 {
 		for m := 1; m <= numMembers; m++ {
@@ -747,6 +748,20 @@ func (d *Decoder) check(v int) error {
 	case vCommand:
 		return d.word("/command/type", string(d.command.Type), string(agentevents.CommandSend), string(agentevents.CommandReply),
 			string(agentevents.CommandAbort), string(agentevents.CommandResume))
+	}
+	return nil
+}
+
+// checkUnknown applies the rules to a line of a type that the document does not
+// have: those of what all lines have.
+func (d *Decoder) checkUnknown() error {
+	if !d.seen.has(mTimestamp) {
+		return d.broken(RuleRequired, "/"+memberName(mTimestamp), "is missing or no time in milliseconds")
+	}
+	for _, m := range [...]int{mNodeID, mRunID} {
+		if d.had.has(m) && !d.seen.has(m) {
+			return d.broken(RuleNode, "/"+memberName(m), "is not a string")
+		}
 	}
 	return nil
 }

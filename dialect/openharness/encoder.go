@@ -154,8 +154,12 @@ func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
 // everywhere counts what no line says of its event.
 func (e *Encoder) everywhere(ev *agentevents.Event) {
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.CallID != "" {
-		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "")
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		what := dialect.Dropped
+		if p.CallID == "" {
+			what = dialect.Made // readers derive one
+		}
+		e.losses.Add(ev, what, "/payload/callId", "")
 	}
 	if ev.ID != "" {
 		e.common.Set |= 1 << lostID

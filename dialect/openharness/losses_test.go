@@ -239,14 +239,12 @@ func TestFlowWithoutStatus(t *testing.T) {
 func TestForeignTimestamps(t *testing.T) {
 	for _, value := range []string{`"2026-01-01T00:00:00Z"`, `null`, `{"a":1}`, `1e400`, `253402300800000`} {
 		line := `{"type":"later","timestamp":` + value + `}`
-		for _, strict := range []bool{false, true} {
-			events := decodeLines(t, Options{Strict: strict}, line)
-			require.Equal(t, &agentevents.Unknown{Type: "later", Raw: agentevents.JSON(`{"timestamp":` + value + `}`)}, events[0].Payload)
-			require.Zero(t, events[0].Time)
-			out, losses := encode(t, events...)
-			require.Equal(t, line+"\n", out)
-			require.Empty(t, find(losses, "later", "/timestamp"))
-		}
+		events := decodeLines(t, Options{}, line)
+		require.Equal(t, &agentevents.Unknown{Type: "later", Raw: agentevents.JSON(`{"timestamp":` + value + `}`)}, events[0].Payload)
+		require.Zero(t, events[0].Time)
+		out, losses := encode(t, events...)
+		require.Equal(t, line+"\n", out)
+		require.Empty(t, find(losses, "later", "/timestamp"))
 	}
 	out, losses := encode(t, in("r", "", 0, &agentevents.Unknown{Type: "later", Raw: `{"timestamp":null}`}))
 	require.Equal(t, `{"type":"later","timestamp":null}`+"\n", out)
@@ -467,4 +465,57 @@ func FuzzKept(f *testing.F) {
 			require.Equal(t, string(line), string(again))
 		}
 	})
+}
+
+// A line of a type that the document does not have breaks its rules when it lacks
+// what all lines have: logs of other formats do.
+func TestStrictUnknownTypes(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		rule agentevents.Rule // empty: it breaks none
+		at   string
+	}{
+		{`{"type":"later","timestamp":1}`, "", ""},
+		{`{"type":"agent:paused","nodeId":"n","runId":"x","timestamp":1.5,"sessionId":7}`, "", ""},
+		{`{"type":"later","runId":"x","timestamp":1}`, "", ""},
+		{`{"type":"x"}`, RuleRequired, "/timestamp"},
+		{`{"type":"agent:paused","nodeId":"n","runId":"x","timestamp":"yesterday"}`, RuleRequired, "/timestamp"},
+		{`{"type":"run.paused","id":"e","runId":"r","sequence":0,"timestamp":"2026-01-01T00:00:00Z","payload":{}}`, RuleRequired, "/timestamp"},
+		{`{"type":"later","timestamp":null}`, RuleRequired, "/timestamp"},
+		{`{"type":"later","nodeId":7,"runId":"x","timestamp":1}`, RuleNode, "/nodeId"},
+		{`{"type":"later","nodeId":"n","runId":null,"timestamp":1}`, RuleNode, "/runId"},
+	} {
+		_, err := NewDecoder(Options{}).Decode(nil, []byte(c.line))
+		require.NoError(t, err, c.line)
+		_, err = NewDecoder(Options{Strict: true}).Decode(nil, []byte(c.line))
+		if c.rule == "" {
+			require.NoError(t, err, c.line)
+			continue
+		}
+		var rule *agentevents.InvariantError
+		require.ErrorAs(t, err, &rule, c.line)
+		require.Equal(t, []string{string(c.rule), c.at}, []string{string(rule.Rule), rule.Pointer}, c.line)
+	}
+}
+
+// A whole number of milliseconds is one however it is spelled.
+func TestSpellingsOfTimestamps(t *testing.T) {
+	want := decodeLines(t, Options{}, `{"type":"flow:paused","timestamp":10000000000000}`)[0].Time
+	require.Equal(t, 2286, want.Year())
+	for _, spelled := range []string{"1e13", "1E+13", "10000000000000.0", "1.0e13", "100000000000000e-1"} {
+		require.Equal(t, want, decodeLines(t, Options{}, `{"type":"flow:paused","timestamp":`+spelled+`}`)[0].Time, spelled)
+	}
+	require.Equal(t, 1500*time.Microsecond, decodeLines(t, Options{}, `{"type":"flow:paused","timestamp":1.5}`)[0].Time.Sub(time.Unix(0, 0)))
+	for _, bad := range []string{"1e15", "-1e15", `"1"`} {
+		_, err := NewDecoder(Options{}).Decode(nil, []byte(`{"type":"flow:paused","timestamp":`+bad+`}`))
+		require.Error(t, err, bad)
+	}
+}
+
+// A call without an id gets one when it is read.
+func TestCallsWithoutIDs(t *testing.T) {
+	line, losses := encode(t, in("r", "a", 0, &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}))
+	require.NotEmpty(t, decodeLines(t, Options{}, strings.TrimSpace(line))[0].Payload.(*agentevents.ToolReturned).CallID)
+	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindToolReturned, Pointer: "/payload/callId", What: dialect.Made, Count: 1}},
+		find(losses, agentevents.KindToolReturned, "/payload/callId"))
 }

@@ -1,6 +1,7 @@
 package openharness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -273,7 +274,7 @@ func (o *Snapshot) readInbox(s *jsonwire.Scanner) error {
 // AppendJSON appends the snapshot as one JSON object to dst: the members of the
 // document in its order, then those that it was parsed with. Keys of maps are in
 // order, maps and lists are never null. It appends nothing and returns an error
-// when Run is nil or holds JSON that is damaged.
+// when Run is nil or holds JSON that is damaged, or text that is not valid UTF-8.
 func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	run := o.Run
 	if run == nil {
@@ -281,34 +282,32 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	mark := len(dst)
 	dst = append(dst, '{')
+	w := snapshotWriter{in: "runId"}
 	if run.RunID != "" {
-		dst = append(text(dst, `"runId":`, run.RunID), ',')
+		dst = append(w.text(append(dst, `"runId":`...), run.RunID), ',')
 	}
 	word := o.word
 	if !o.parsed || run.Status != o.was {
 		word = status(run.Status)
 	}
-	dst = text(dst, `"status":`, word)
-	dst, err := appendJSONMap(append(dst, `,"outputs":`...), run.Outputs, "outputs")
-	if err != nil {
-		return dst[:mark], err
-	}
-	if dst, err = appendJSONMap(append(dst, `,"state":`...), run.State, "state"); err != nil {
-		return dst[:mark], err
-	}
-	dst = appendMap(append(dst, `,"nodeStatus":`...), run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
+	w.in = "status"
+	dst = w.text(append(dst, `"status":`...), word)
+	dst = appendMap(&w, append(dst, `,"outputs":`...), "outputs", run.Outputs, w.json)
+	dst = appendMap(&w, append(dst, `,"state":`...), "state", run.State, w.json)
+	dst = appendMap(&w, append(dst, `,"nodeStatus":`...), "nodeStatus", run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
 		if st == agentevents.NodeOnHold && !o.onHold[id] {
 			st = agentevents.NodeRunning
 		}
-		return jsonwire.AppendString(dst, string(st))
+		return w.text(dst, string(st))
 	})
-	dst = appendMap(append(dst, `,"edgeStatus":`...), run.EdgeStatus, func(dst []byte, _ string, st agentevents.EdgeStatus) []byte {
-		return jsonwire.AppendString(dst, string(st))
+	dst = appendMap(&w, append(dst, `,"edgeStatus":`...), "edgeStatus", run.EdgeStatus, func(dst []byte, _ string, st agentevents.EdgeStatus) []byte {
+		return w.text(dst, string(st))
 	})
-	dst = appendMap(append(dst, `,"loopCounters":`...), run.LoopCounters, func(dst []byte, _ string, n int) []byte {
+	dst = appendMap(&w, append(dst, `,"loopCounters":`...), "loopCounters", run.LoopCounters, func(dst []byte, _ string, n int) []byte {
 		return jsonwire.AppendInt(dst, int64(n))
 	})
 	dst = append(dst, `,"inbox":[`...)
+	w.in = "inbox"
 	for i := range run.Inbox {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -316,13 +315,18 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 		item := &run.Inbox[i]
 		if was, ok := o.commands[item.EventID]; ok && was.was == item.Command {
 			dst = append(dst, was.raw...)
-		} else {
-			dst = append(appendCommand(dst, &item.Command), '}')
+			continue
 		}
+		c := &item.Command
+		w.check(string(c.Type), c.RunID, c.Message, c.PromptID, c.Content, c.Reason)
+		dst = append(appendCommand(dst, c), '}')
 	}
-	dst = appendMap(append(dst, `],"agentSessions":`...), run.AgentSessions, func(dst []byte, _, session string) []byte {
-		return jsonwire.AppendString(dst, session)
+	dst = appendMap(&w, append(dst, `],"agentSessions":`...), "agentSessions", run.AgentSessions, func(dst []byte, _, session string) []byte {
+		return w.text(dst, session)
 	})
+	if w.err != nil {
+		return dst[:mark], w.err
+	}
 	return append(append(dst, o.rest...), '}'), nil
 }
 
@@ -347,27 +351,48 @@ func status(st agentevents.RunStatus) string {
 	return string(st) // running, paused, and words of others
 }
 
-func appendMap[V any](dst []byte, m map[string]V, value func(dst []byte, key string, v V) []byte) []byte {
+// A snapshotWriter notes the first thing that cannot be written. A text that is not
+// UTF-8 would be written as another one, and two keys perhaps as the same.
+type snapshotWriter struct {
+	in  string // the member that is written
+	err error
+}
+
+func (w *snapshotWriter) fail(err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("openharness: %s of the snapshot: %w", w.in, err)
+	}
+}
+
+func (w *snapshotWriter) check(texts ...string) {
+	for _, s := range texts {
+		if !jsonwire.ValidUTF8(s) {
+			w.fail(fmt.Errorf("the text %q is not valid UTF-8", s))
+		}
+	}
+}
+
+func (w *snapshotWriter) text(dst []byte, s string) []byte {
+	w.check(s)
+	return jsonwire.AppendString(dst, s)
+}
+
+func (w *snapshotWriter) json(dst []byte, _ string, j agentevents.JSON) []byte {
+	raw, err := jsonwire.Compact(string(cmp.Or(j, "null")))
+	if err != nil {
+		w.fail(err)
+	}
+	return append(dst, raw...)
+}
+
+func appendMap[V any](w *snapshotWriter, dst []byte, name string, m map[string]V, value func(dst []byte, key string, v V) []byte) []byte {
+	w.in = name
 	dst = append(dst, '{')
 	for i, key := range slices.Sorted(maps.Keys(m)) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = value(append(jsonwire.AppendString(dst, key), ':'), key, m[key])
+		dst = value(append(w.text(dst, key), ':'), key, m[key])
 	}
 	return append(dst, '}')
-}
-
-func appendJSONMap(dst []byte, m map[string]agentevents.JSON, name string) (out []byte, err error) {
-	out = appendMap(dst, m, func(dst []byte, _ string, j agentevents.JSON) []byte {
-		if j == "" {
-			j = "null"
-		}
-		raw, bad := jsonwire.Compact(string(j))
-		if bad != nil && err == nil {
-			err = fmt.Errorf("openharness: %s of the snapshot: %w", name, bad)
-		}
-		return append(dst, raw...)
-	})
-	return out, err
 }

@@ -194,6 +194,32 @@ func TestBadSnapshots(t *testing.T) {
 	require.Equal(t, "x", string(out))
 }
 
+// Text that JSON cannot say is refused: it would come back as another one, and keys
+// as the same one.
+func TestSnapshotsOfDamagedText(t *testing.T) {
+	for in, run := range map[string]*agentevents.RunSnapshot{
+		"runId":         {RunID: "\xff"},
+		"status":        {Status: "\xff"},
+		"outputs":       {Outputs: map[string]agentevents.JSON{"a": "\"\xff\""}},
+		"state":         {State: map[string]agentevents.JSON{"\xff": "1"}},
+		"nodeStatus":    {NodeStatus: map[string]agentevents.NodeStatus{"\xfe": "done", "\xff": "done"}},
+		"edgeStatus":    {EdgeStatus: map[string]agentevents.EdgeStatus{"a": "\xff"}},
+		"loopCounters":  {LoopCounters: map[string]int{"\xff": 1}},
+		"inbox":         {Inbox: []agentevents.InboxItem{{Command: agentevents.Command{Type: "send", Message: "\xff"}}}},
+		"agentSessions": {AgentSessions: map[string]string{"a": "\xff"}},
+	} {
+		out, err := AppendSnapshot([]byte("x"), run)
+		require.ErrorContains(t, err, in+" of the snapshot")
+		require.Equal(t, "x", string(out))
+	}
+	// A replacement character is a text like any other.
+	text, err := AppendSnapshot(nil, &agentevents.RunSnapshot{NodeStatus: map[string]agentevents.NodeStatus{"\ufffd": "done"}})
+	require.NoError(t, err)
+	s, err := ParseSnapshot(text)
+	require.NoError(t, err)
+	require.Contains(t, s.Run.NodeStatus, "\ufffd")
+}
+
 func FuzzSnapshot(f *testing.F) {
 	f.Add([]byte(strings.ReplaceAll(pausedSnapshot, `\u003e`, ">")))
 	f.Add([]byte(`{"status":"x","inbox":[{"x":1}],"y":{}}`))

@@ -88,7 +88,7 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span spanID, b *bo
 		dst = append(append(append(dst, `,"subject":"`...), b.subject...), `","phase":"`...)
 		dst = append(append(dst, b.phase...), '"')
 	}
-	if ev.SpanID == "" {
+	if ev.SpanID == "" && ev.Origin() != "" {
 		e.written = span
 	}
 	dst = span.append(append(dst, `,"span_id":`...))

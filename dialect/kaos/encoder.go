@@ -41,21 +41,22 @@ type Encoder struct {
 	numbers dialect.Numbers
 	number  []byte // of the line that is written
 	open    openMap[openKey, spanID]
-	bySpan  map[spanKey]openKey // what is in the maps of open, by its span
 	kept    []keptMember
-	byName  map[string]int   // indices of kept, once there are many and they are asked for
-	under   map[string][]int // the same, by the pointer that they were kept under
 	scanner jsonwire.Scanner
 	err     error           // of the line
 	known   bool            // the event ends a span that was open
 	pend    dialect.Pending // its losses
-	change  change          // what it opens or closes
-	written spanID          // of an event without one, on its line
-	given   spanID          // that such an event gets, if there is one
 
 	common dialect.Common
 	second clockCache
-	owner  owner // of the line before
+	owner  owner  // of the line before
+	change change // what the event opens or closes
+
+	byName  map[string]int      // indices of kept, once there are many and they are asked for
+	under   map[string][]int    // the same, by the pointer that they were kept under
+	bySpan  map[spanKey]openKey // what is in the maps of open, by its span
+	written spanID              // of an event without one, on its line
+	given   spanID              // that such an event gets, if there is one
 }
 
 // Losses that events of every kind may have, and many have.
@@ -136,14 +137,24 @@ func (s spanID) append(dst []byte) []byte {
 // refused does nothing.
 type change struct {
 	opens, closes bool
-	at            int     // where in the list of e.open is what it closes, or -1
-	key           openKey // which then is this
+	replaces      bool // it opens a span that was another's
 	subject       int
 	id            string // what it is about
 	span          spanID // that it opens
+	at            int    // where in the list of e.open is what it closes, or -1
 
-	replaces bool    // it opens a span that was another's
-	replaced openKey // this one's
+	key      openKey // which then is this
+	replaced openKey // whose the span was
+}
+
+func (c *change) none() { c.opens, c.closes, c.replaces = false, false, false }
+
+// refused forgets what was noted of an event that cannot be written, and says why it
+// cannot.
+func (e *Encoder) refused() error {
+	e.change.none()
+	e.pend.Reset()
+	return e.err
 }
 
 // settle makes the change of the event that was written.
@@ -232,8 +243,6 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	origin := ev.Origin()
 	e.err, e.known, e.common.Set = nil, false, 0
-	e.change.opens, e.change.closes, e.change.replaces = false, false, false
-	e.pend.Reset()
 	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
 		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
 		e.lose(dialect.Made, "/agentId", "the node's execution, or the node")
@@ -242,7 +251,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	start := len(dst)
 	dst = e.document(dst, &ev, typ, v)
 	if e.err != nil {
-		return dst[:mark], e.err
+		return dst[:mark], e.refused()
 	}
 	verbatim := false
 	if origin != "" {
@@ -253,12 +262,18 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	if ev.RunID == "" && !verbatim {
 		e.fail(&ev, RuleRequired, "/runId", "is required")
-		return dst[:mark], e.err
+		return dst[:mark], e.refused()
 	}
-	if (e.change.opens || e.change.closes) && !(verbatim && ev.SpanID == "") { // which readers do not pair
-		e.settle(&ev)
+	if e.change.opens || e.change.closes {
+		if ev.SpanID != "" || !verbatim { // readers do not pair spans without an id
+			e.settle(&ev)
+		}
+		e.change.none()
 	}
-	e.pend.Count(&e.losses, &ev, false)
+	if e.pend.Len() > 0 {
+		e.pend.Count(&e.losses, &ev, false)
+		e.pend.Reset()
+	}
 	next := e.numbers.Next(ev.RunID)
 	if !verbatim { // else readers derive the same
 		e.everywhere(&ev, next)
@@ -370,11 +385,12 @@ func memberText(raw agentevents.JSON, name string) (string, bool) {
 
 // load reads what the decoder kept.
 func (e *Encoder) load(ev *agentevents.Event) {
-	e.kept, e.byName, e.under = e.kept[:0], nil, nil
+	e.kept = e.kept[:0]
 	raw := string(ev.Extra(string(Name)))
 	if raw == "" {
 		return
 	}
+	e.byName, e.under = nil, nil
 	if raw[0] != '{' {
 		e.lose(dialect.Dropped, "/"+string(Name), "it is not an object")
 		return

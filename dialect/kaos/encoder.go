@@ -241,7 +241,6 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		dst = append(dst, "data: "...)
 	}
-	origin := ev.Origin()
 	e.err, e.known, e.common.Set = nil, false, 0
 	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
 		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
@@ -254,7 +253,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst[:mark], e.refused()
 	}
 	verbatim := false
-	if origin != "" {
+	if ev.Origin() != "" {
 		var text string
 		if text, verbatim = e.verbatim(&ev, string(dst[start:])); verbatim {
 			dst = append(dst[:start], text...)
@@ -270,19 +269,24 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		}
 		e.change.none()
 	}
-	if e.pend.Len() > 0 {
-		e.pend.Count(&e.losses, &ev, false)
-		e.pend.Reset()
-	}
-	next := e.numbers.Next(ev.RunID)
-	if !verbatim { // else readers derive the same
-		e.everywhere(&ev, next)
-	}
-	e.common.Count(&e.losses, &ev, verbatim)
+	e.count(&ev, verbatim)
 	if e.o.SSE {
 		dst = append(append(append(dst, "\nid: "...), e.number...), '\n')
 	}
 	return append(dst, '\n'), nil
+}
+
+// count counts the losses of an event that was written.
+func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
+	if e.pend.Len() > 0 {
+		e.pend.Count(&e.losses, ev, false)
+		e.pend.Reset()
+	}
+	next := e.numbers.Next(ev.RunID)
+	if !verbatim { // else readers derive the same
+		e.everywhere(ev, next)
+	}
+	e.common.Count(&e.losses, ev, verbatim)
 }
 
 // everywhere notes what is so of events of every kind. next is the number that

@@ -233,11 +233,11 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 	c.subject, c.id = subject, id
 	span, open = e.isOpen(ev)
 	if ev.SpanID != "" && paired(subject) && !(open && span.is(ev.SpanID)) {
-		var key openKey
-		span, open = e.openSpan(ev.RunID, ev.SpanID, &key)
-		if open = open && key.subject == subject; open {
-			c.at, c.key = -1, key
-			e.otherID(subject, id, &key)
+		if span, open = e.openSpan(ev.RunID, ev.SpanID, &c.key); open {
+			c.at, open = -1, c.key.subject == subject
+		}
+		if open {
+			e.otherID(subject, id, &c.key)
 		}
 	}
 	if !open {

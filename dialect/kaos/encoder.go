@@ -177,7 +177,15 @@ func (e *Encoder) settle(ev *agentevents.Event) {
 	key.set(c.subject, c.id, ev)
 	to, left, forgotten := e.open.put(&key)
 	to.id, to.made, to.other = c.span.id, c.span.made, c.span.other
-	if left != nil && left.value.id != "" {
+	if left != nil {
+		e.unlist(left, forgotten)
+	}
+}
+
+// unlist notes the span of what left the list of e.open, and forgets those that are
+// forgotten for it.
+func (e *Encoder) unlist(left *openEntry[openKey, spanID], forgotten map[openKey]spanID) {
+	if left.value.id != "" {
 		if e.bySpan == nil {
 			e.bySpan = map[spanKey]openKey{}
 		}
@@ -501,16 +509,15 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int)
 	dst = appendText(append(dst, `,"agent_id":`...), agent)
 	switch v {
 	case vSpan:
-		dst = e.span(dst, ev)
+		dst = append(e.span(dst, ev), `,"type":"span"`...)
 	case vUnknown:
 		dst = e.unknown(dst, ev, typ)
 	default:
-		dst = e.value(dst, ev)
+		dst = append(append(append(e.value(dst, ev), `,"type":"`...), typ...), '"') // plain
 	}
-	if v != vUnknown {
-		dst = append(append(append(dst, `,"type":"`...), typ...), '"') // plain
+	if len(e.kept) > 0 {
+		dst = e.unknownMembers(dst, ev, v)
 	}
-	dst = e.unknownMembers(dst, ev, v)
 	e.envelope(ev, v == vSpan, delegation)
 	if !e.plain(ev) {
 		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id is not valid UTF-8")

@@ -177,6 +177,26 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, "dropped altered made up", fmt.Sprint(Dropped, " ", Altered, " ", Made))
 }
 
+// Extra members have any names: many different losses are counted like few.
+func TestLossesOfManyPlaces(t *testing.T) {
+	const places, rounds = 100_000, 3
+	var l Losses
+	ev := agentevents.Event{RunID: "r", Payload: &agentevents.RunPaused{}}
+	for round := range rounds {
+		for i := range places {
+			if round == 1 {
+				i = places - 1 - i // not as expected
+			}
+			l.Add(&ev, Change(i%3), "/payload/"+strconv.Itoa(i/6), strconv.Itoa(i%6/3))
+		}
+	}
+	list := l.List()
+	require.Len(t, list, places)
+	for _, loss := range list {
+		require.Equal(t, rounds, loss.Count)
+	}
+}
+
 func TestLossesThatWait(t *testing.T) {
 	table := []CommonLoss{{What: Dropped, Pointer: "/id"}, {What: Made, Pointer: "/step", Detail: "0"}, {What: Altered, Pointer: "/runId"}}
 	common := Common{Of: table}

@@ -123,10 +123,18 @@ func slot(kind agentevents.Kind) int {
 
 // KindLosses are the losses of one kind of event, or those of all kinds.
 type KindLosses struct {
-	kind agentevents.Kind
-	list []*Loss
-	next int
+	kind  agentevents.Kind
+	list  []*Loss
+	next  int
+	index map[lossKey]int // of list, once it is long: extra members have any number of names
 }
+
+type lossKey struct {
+	pointer, detail string
+	what            Change
+}
+
+const longList = 32
 
 // Add counts one loss of ev.
 func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
@@ -143,16 +151,30 @@ func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail str
 }
 
 func (k *KindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	for i, p := range k.list {
-		if p.Pointer == pointer && p.What == what && p.Detail == detail {
-			p.Count++
-			k.next = i + 1
-			return p
-		}
+	i, ok := -1, false
+	if k.index != nil {
+		i, ok = k.index[lossKey{pointer, detail, what}]
+	} else {
+		i = slices.IndexFunc(k.list, func(p *Loss) bool { return p.Pointer == pointer && p.What == what && p.Detail == detail })
+		ok = i >= 0
+	}
+	if ok {
+		k.list[i].Count++
+		k.next = i + 1
+		return k.list[i]
 	}
 	p := &Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, Count: 1, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence}
 	k.list = append(k.list, p)
 	k.next = len(k.list)
+	switch {
+	case k.index != nil:
+		k.index[lossKey{pointer, detail, what}] = len(k.list) - 1
+	case len(k.list) > longList:
+		k.index = make(map[lossKey]int, 4*longList)
+		for i, p := range k.list {
+			k.index[lossKey{p.Pointer, p.Detail, p.What}] = i
+		}
+	}
 	return p
 }
 

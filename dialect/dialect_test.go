@@ -227,6 +227,27 @@ func TestLossesThatWait(t *testing.T) {
 	}, counts)
 }
 
+func TestPendingWithout(t *testing.T) {
+	for _, size := range []int{3, 10 * longList} {
+		var p, q Pending
+		for i := range size {
+			if i%3 != 1 {
+				p.Add(Dropped, strconv.Itoa(i), "")
+			}
+			if i%3 != 2 {
+				q.Add(Dropped, strconv.Itoa(size-1-i), "")
+			}
+		}
+		mine, others := slices.Clone(p.list), slices.Clone(q.list)
+		p.Without(&q)
+		require.Equal(t, slices.DeleteFunc(mine, func(l pendingLoss) bool { return slices.Contains(others, l) }), p.list)
+		require.NotEmpty(t, p.list)
+		require.Equal(t, others, q.list)
+		q.Without(&q)
+		require.Empty(t, q.list)
+	}
+}
+
 func TestUnknowns(t *testing.T) {
 	var u Unknowns
 	ev := agentevents.Event{Payload: &agentevents.RunPaused{}}

@@ -250,7 +250,24 @@ func (p *Pending) Drop(pointer string, present bool) {
 // Without takes out the losses that q has too. What is so of an event that was read
 // of the line, as q says, is not lost when that line is written for it.
 func (p *Pending) Without(q *Pending) {
-	p.list = slices.DeleteFunc(p.list, func(l pendingLoss) bool { return slices.Contains(q.list, l) })
+	next := 0 // of q.list: they mostly come in the same order
+	var all map[pendingLoss]bool
+	p.list = slices.DeleteFunc(p.list, func(l pendingLoss) bool {
+		if next < len(q.list) && q.list[next] == l {
+			next++
+			return true
+		}
+		if len(q.list) <= longList {
+			return slices.Contains(q.list, l)
+		}
+		if all == nil {
+			all = make(map[pendingLoss]bool, len(q.list))
+			for _, l := range q.list {
+				all[l] = true
+			}
+		}
+		return all[l]
+	})
 }
 
 // Count adds the losses to l, as those of ev. Of an event whose line is written as

@@ -230,6 +230,31 @@ func (p *Pending) Len() int { return len(p.list) }
 // Cut leaves the first n of the losses.
 func (p *Pending) Cut(n int) { p.list = p.list[:n] }
 
+// SameMade reports whether the losses from n to m and those from m on alter and
+// make up the same. Two events may get the same line although only one of them
+// says a fact: for the other it is made up.
+func (p *Pending) SameMade(n, m int) bool {
+	a, b := p.list[n:m], p.list[m:]
+	for {
+		a, b = undropped(a), undropped(b)
+		if len(a) == 0 || len(b) == 0 {
+			return len(a) == len(b)
+		}
+		if a[0] != b[0] {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
+}
+
+// undropped returns the losses from the first on that is not of a dropped fact.
+func undropped(list []pendingLoss) []pendingLoss {
+	for len(list) > 0 && list[0].what == Dropped {
+		list = list[1:]
+	}
+	return list
+}
+
 // Add adds a loss.
 func (p *Pending) Add(what Change, pointer, detail string) {
 	// A literal would be put together elsewhere and copied, for which the

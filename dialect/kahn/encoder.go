@@ -117,11 +117,13 @@ func (e *Encoder) says(origin string, ev *agentevents.Event, a *agentState) bool
 	e.whole = true
 	n := e.pend.Len()
 	now, err := e.line(e.scratch[0][:0], ev, a)
+	m := e.pend.Len()
 	was, wasErr := e.line(e.scratch[1][:0], &e.events[0], a)
 	e.scratch = [...][]byte{now, was}
+	made := e.pend.SameMade(n, m) // a fact that equals what is made up without it is still one
 	e.pend.Cut(n)
 	e.whole = false
-	return err == nil && wasErr == nil && bytes.Equal(now, was)
+	return err == nil && wasErr == nil && made && bytes.Equal(now, was)
 }
 
 // End lists the calls that never returned.

@@ -68,6 +68,42 @@ func TestVerbatimHidesNothing(t *testing.T) {
 	require.Equal(t, strings.Replace(start, "00Z", "00.000Z", 1)+"\n", encode(t, NewEncoder(), ev))
 }
 
+// A fact that equals what the encoder makes up without it is written, and not the
+// line that lacks it.
+func TestVerbatimIsNotStale(t *testing.T) {
+	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
+	const totals = `"total_steps":0,"total_tool_calls":0,"total_audit_checkpoints":0,"audits_passed":0,"audits_failed":0`
+	for name, c := range map[string]struct {
+		line   string
+		change func(ev *agentevents.Event)
+		want   string // on the line
+		made   string // or among the losses
+	}{
+		"agent": {base + `"agent_run_start","task":"t"}`, func(ev *agentevents.Event) { ev.AgentID = "coder" }, `"agent_id":"coder"`, ""},
+		"node":  {base + `"agent_run_start","task":"t","agent_id":"n"}`, func(ev *agentevents.Event) { ev.AgentID, ev.NodeID = "", "n" }, `"agent_id":"n"`, "made up /agentId"},
+		"step": {base + `"agent_transition","agent_id":"a","from":"thinking","to":"failed"}`,
+			func(ev *agentevents.Event) { ev.Step = agentevents.Some(0) }, `"step":0`, ""},
+		"outcome": {base + `"agent_run_end","agent_id":"a",` + totals + `,"total_duration_s":1.0}`, func(ev *agentevents.Event) {
+			ev.Payload.(*agentevents.AgentEnded).Outcome = agentevents.OutcomePartial
+		}, `"outcome":"partial"`, ""},
+		"totals": {base + `"agent_run_end","agent_id":"a","outcome":"partial",` + totals + `,"total_duration_s":1.0}`, func(ev *agentevents.Event) {
+			ev.Payload.(*agentevents.AgentEnded).Totals = agentevents.Opt[agentevents.Totals]{}
+		}, totals, "made up /payload/totals"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ev, e := verbatim(t, c.line), NewEncoder()
+			require.Equal(t, c.line+"\n", encode(t, e, ev), "unchanged")
+			require.Empty(t, e.Losses())
+			c.change(&ev)
+			e = NewEncoder()
+			require.Contains(t, encode(t, e, ev), c.want)
+			if c.made != "" {
+				require.Contains(t, pointers(e), c.made)
+			}
+		})
+	}
+}
+
 // Steps go on through the attempts of an agent, also those that are made up, and
 // totals are of the attempt.
 func TestStepsAreMadeUp(t *testing.T) {

@@ -463,7 +463,7 @@ func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte 
 
 // open keeps a call until it returns.
 func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
-	old, ok := e.calls.Put(ev, ev.AgentID, p.CallID)
+	old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
 	if old != nil {
 		e.losses.Add(old, dialect.Dropped, "", unreturned)
 	}
@@ -477,11 +477,11 @@ const unreturned = "the call never returned"
 // returned forgets a call, and lists what the line of its return does not say of
 // it.
 func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
-	call := e.calls.Get(ev.RunID, ev.AgentID, p.CallID)
+	call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID)
 	if call == nil {
 		return
 	}
-	e.calls.Remove(ev.RunID, ev.AgentID, p.CallID)
+	e.calls.Remove(ev.RunID, agentOf(ev), p.CallID)
 	called, l := call.Payload.(*agentevents.ToolCalled), &e.pend
 	e.losses.Add(call, dialect.Altered, "", "written with its return")
 	if call.ID != "" {
@@ -506,7 +506,7 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 	input, args, duration := p.ArgumentsSummary, p.Arguments, p.Duration
 	since := "0: its call is not known"
 	if !p.OneEvent {
-		if call := e.calls.Get(ev.RunID, ev.AgentID, p.CallID); call != nil {
+		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
 			called := call.Payload.(*agentevents.ToolCalled)
 			l.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != called.Arguments)
 			l.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != called.ArgumentsSummary)

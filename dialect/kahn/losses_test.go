@@ -202,6 +202,33 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Contains(t, pointers(e), "made up /agentId")
 }
 
+// Calls of the same id belong to the agents that made them, also to those that
+// only their node tells apart.
+func TestCallsOfNodes(t *testing.T) {
+	at := func(seconds int, execution string, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.AgentID, ev.NodeRunID, ev.Time = "", execution, noon.Add(time.Duration(seconds)*time.Second)
+		return ev
+	}
+	called := func(args agentevents.JSON) agentevents.Payload {
+		return &agentevents.ToolCalled{CallID: "c1", ToolID: "x", Arguments: args}
+	}
+	returned := func() agentevents.Payload {
+		return &agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: agentevents.ToolOK}
+	}
+	e := NewEncoder()
+	log := encode(t, e, at(0, "n1", called(`1`)), at(1, "n2", called(`2`)), at(5, "n1", returned()), at(7, "n2", returned()))
+	var got []string
+	for _, ev := range decode(t, Options{Strict: true}, log) {
+		p := ev.Payload.(*agentevents.ToolReturned)
+		got = append(got, ev.AgentID+" "+p.ArgumentsSummary+" "+p.Duration.V.String())
+	}
+	require.Equal(t, []string{"n1 1 5s", "n2 2 6s"}, got)
+	for _, l := range e.Losses() {
+		require.NotEqual(t, unreturned, l.Detail)
+	}
+}
+
 func TestWhatNoLineSays(t *testing.T) {
 	e := NewEncoder()
 	var rule *agentevents.InvariantError

@@ -89,8 +89,8 @@ type keptBefore struct {
 	base agentevents.Event
 }
 
-// read reads a line into an event that is empty but for the id of a line that
-// has none. open tells what is open before it.
+// read reads a line into an event that is empty. open tells what is open before
+// it.
 func (r *reader) read(ev *agentevents.Event, text string, number int, open *openThings) error {
 	s := &r.s
 	s.Reset(text)
@@ -152,9 +152,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 		}
 		switch n {
 		case mID:
-			if v != "" {
-				ev.ID = v
-			}
+			ev.ID = v
 		case mTraceID:
 			ev.TraceID = v
 		case mSpanID:

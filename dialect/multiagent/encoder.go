@@ -24,6 +24,7 @@ type Encoder struct {
 	losses dialect.Losses
 	times  jsonwire.TimeCache
 	open   openThings
+	lines  int // so far, as readers number them
 
 	// Of the event that is written.
 	run     *run
@@ -118,7 +119,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	} else if origin != "" {
 		pending, common := e.pending, e.common.Set
 		e.pending = nil
-		if e.saysOrigin(&ev, origin, dst[mark:]) {
+		// A fact that equals what is made up without it is still one.
+		if e.saysOrigin(origin, dst[mark:]) && common == e.common.Set && sameMade(pending, e.pending) {
 			broken = nil // it came like that
 			dst = append(dst[:mark], origin...)
 			pending = slices.DeleteFunc(pending, func(l loss) bool { // what the line has as it was
@@ -135,6 +137,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.common.Set |= 1 << lostSequence
 	}
 	run.count++
+	e.lines++
 	e.common.Count(&e.losses, &ev, false)
 	if len(e.pending) > 0 {
 		losses := e.losses.Of(&ev)
@@ -184,14 +187,23 @@ func (e *Encoder) refuse(ev *agentevents.Event) error {
 	}
 }
 
-// saysOrigin reports whether the line an event was read from still says what
-// the event says, whose own line is text.
-func (e *Encoder) saysOrigin(ev *agentevents.Event, origin string, text []byte) bool {
+// sameMade reports whether two events lose the same, but for what is dropped.
+func sameMade(a, b []loss) bool {
+	kept := func(list []loss) []loss {
+		return slices.DeleteFunc(slices.Clone(list), func(l loss) bool { return l.what == dialect.Dropped })
+	}
+	return slices.Equal(kept(a), kept(b))
+}
+
+// saysOrigin reports whether the line an event was read from, as the next one of
+// the log, still says what the event says, whose own line is text. A line without
+// an id stops to do so where readers would derive another id from it.
+func (e *Encoder) saysOrigin(origin string, text []byte) bool {
 	if e.check == nil {
 		e.check = new(reader)
 	}
-	was := agentevents.Event{ID: ev.ID}
-	if e.check.read(&was, origin, 1, &e.open) != nil {
+	var was agentevents.Event
+	if e.check.read(&was, origin, e.lines+1, &e.open) != nil {
 		return false
 	}
 	sh := shapeOfKind(was.Kind())

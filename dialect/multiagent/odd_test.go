@@ -284,11 +284,7 @@ func TestVerbatim(t *testing.T) {
 		`{"type":"agent.message.created","payload":{"text":"\u00e9","from":"user"},"runId":"r1","id":"e3","timestamp":"2026-05-18T09:00:02Z","actor":"user"}`,
 	}
 	log := strings.Join(lines, "\n")
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
+	events := readVerbatim(t, log)
 	out, losses := encode(t, events...)
 	require.Equal(t, log, out)
 	require.Empty(t, losses)
@@ -300,6 +296,56 @@ func TestVerbatim(t *testing.T) {
 	events[3].Payload = &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m", From: "user", Content: `"e"`, TS: 1}}
 	out, _ = encode(t, events[3])
 	require.Contains(t, out, `"payload":{"messageId":"m","from":"user","text":"e","ts":1}`)
+}
+
+// A fact that equals what the encoder makes up without it is written, and not the
+// line that lacks it.
+func TestVerbatimIsNotStale(t *testing.T) {
+	whole := wire("session.started", `{}`)
+	for name, c := range map[string]struct {
+		cut    string // from the line
+		change func(ev *agentevents.Event)
+	}{
+		"id":      {`"id":"e1",`, func(ev *agentevents.Event) { ev.ID = "e1" }},
+		"session": {`"sessionId":"s1",`, func(ev *agentevents.Event) { ev.SessionID = "r1" }},
+		"actor":   {`"actor":"planner",`, func(ev *agentevents.Event) { ev.Actor = "system" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			line := strings.Replace(whole, c.cut, "", 1)
+			require.NotEqual(t, whole, line)
+			ev := readVerbatim(t, line)[0]
+			out, losses := encode(t, ev)
+			require.Equal(t, line, out, "unchanged")
+			require.Empty(t, losses)
+			c.change(&ev)
+			out, _ = encode(t, ev)
+			back := decode(t, Options{}, out)[0]
+			require.Equal(t, []string{ev.ID, ev.SessionID, ev.Actor}, []string{back.ID, back.SessionID, back.Actor}, out)
+			out, losses = encode(t, back)
+			require.NotEqual(t, line, out)
+			require.Empty(t, losses)
+		})
+	}
+	// Facts that are taken away are listed as made up.
+	ev := readVerbatim(t, strings.Replace(whole, `"s1",`, `"r1" ,`, 1))[0]
+	ev.SessionID = ""
+	_, losses := encode(t, ev)
+	require.Len(t, losses, 1)
+	require.Equal(t, "/sessionId", losses[0].Pointer)
+
+	// Where a line without an id comes to stand elsewhere, it gets the id.
+	events := readVerbatim(t, strings.Repeat(strings.Replace(whole, `"id":"e1",`, "", 1)+"\n", 2))
+	out, _ := encode(t, events[1])
+	require.Equal(t, events[1].ID, decode(t, Options{}, out)[0].ID)
+}
+
+func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
+	t.Helper()
+	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
+		require.NoError(t, err)
+		events = append(events, ev)
+	}
+	return events
 }
 
 func TestMadeUp(t *testing.T) {

@@ -15,12 +15,22 @@ type keptMembers struct {
 	members []keptMember
 	as      []spelling
 	deep    bool // there are members of the payload
+	*index       // once there are many, or nil
 }
 
 type keptMember struct{ name, raw string }
 
+// An index finds members and spellings without a search: an event may have many
+// objects, and each of them asks for its own.
+type index struct {
+	named   map[string]int    // members
+	inside  map[string][]int  // members of the object at a place
+	spelled map[string]string // names on the line, by field
+	made    map[string]bool   // fields that the line lacked
+}
+
 func (k *keptMembers) parse(text string) {
-	k.text, k.members, k.as, k.deep = text, k.members[:0], k.as[:0], false
+	k.text, k.members, k.as, k.deep, k.index = text, k.members[:0], k.as[:0], false, nil
 	for name, raw := range jsonwire.Members(text) {
 		switch {
 		case name == "/as" && raw[0] == '{':
@@ -40,10 +50,55 @@ func (k *keptMembers) parse(text string) {
 			k.deep = k.deep || strings.HasPrefix(name, "/payload/")
 		}
 	}
+	if len(k.members) > fewNames || len(k.as) > fewNames {
+		k.index = k.indexed()
+	}
+}
+
+func (k *keptMembers) indexed() *index {
+	x := &index{
+		named: make(map[string]int, len(k.members)), inside: map[string][]int{},
+		spelled: map[string]string{}, made: make(map[string]bool, len(k.as)),
+	}
+	for i, m := range k.members {
+		x.named[m.name] = i
+		place := placeOf(m.name)
+		x.inside[place] = append(x.inside[place], i)
+	}
+	for _, as := range k.as {
+		if as.name == "" {
+			x.made[as.field] = true
+		} else if x.spelled[as.field] == "" {
+			x.spelled[as.field] = as.name
+		}
+	}
+	return x
+}
+
+// placeOf returns the pointer of the object that a kept member is in.
+func placeOf(name string) string {
+	if !strings.HasPrefix(name, "/") {
+		return "" // the envelope
+	}
+	return name[:strings.LastIndexByte(name, '/')]
+}
+
+// find returns the member of a name, or -1.
+func (k *keptMembers) find(name string) int {
+	if k.index != nil {
+		if i, ok := k.named[name]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(k.members, func(m keptMember) bool { return m.name == name })
 }
 
 // spelledAs returns the name that a field had on the line, or "".
 func (k *keptMembers) spelledAs(field string) string {
+	if k.index != nil {
+		return k.spelled[field]
+	}
 	for _, as := range k.as {
 		if as.field == field && as.name != "" {
 			return as.name
@@ -54,43 +109,57 @@ func (k *keptMembers) spelledAs(field string) string {
 
 // madeUp reports whether the line lacked a field.
 func (e *Encoder) madeUp(field string) bool {
-	if e.own {
-		for _, as := range e.kept.as {
-			if as.field == field && as.name == "" {
-				return true
-			}
-		}
+	if !e.own {
+		return false
 	}
-	return false
+	if e.kept.index != nil {
+		return e.kept.made[field]
+	}
+	return slices.Contains(e.kept.as, spelling{field, ""})
 }
 
 // keptRaw returns what was kept under a name, and notes that it is used.
 func (e *Encoder) keptRaw(name string) string {
 	if e.own {
-		for i, m := range e.kept.members {
-			if m.name == name {
-				e.used[i] = true
-				return m.raw
-			}
+		if i := e.kept.find(name); i >= 0 {
+			e.used[i] = true
+			return e.kept.members[i].raw
 		}
 	}
 	return ""
 }
 
 // keeps reports whether something was kept under a name.
-func (e *Encoder) keeps(name string) bool {
-	return e.own && slices.ContainsFunc(e.kept.members, func(m keptMember) bool { return m.name == name })
-}
+func (e *Encoder) keeps(name string) bool { return e.own && e.kept.find(name) >= 0 }
 
 // keptMember is keptRaw for a member of the object at e.place.
 func (e *Encoder) keptMember(name string) string {
+	i := e.memberHere(jsonwire.Token(name))
+	if i < 0 {
+		return ""
+	}
+	e.used[i] = true
+	return e.kept.members[i].raw
+}
+
+// memberHere returns the kept member of the object at e.place, or -1.
+func (e *Encoder) memberHere(token string) int {
+	if e.kept.index != nil {
+		mark := len(e.place)
+		e.place = append(append(e.place, '/'), token...)
+		i, ok := e.kept.named[string(e.place)]
+		e.place = e.place[:mark]
+		if !ok {
+			return -1
+		}
+		return i
+	}
 	for i, m := range e.kept.members {
-		if rest, ok := cutPlace(m.name, e.place); ok && rest == jsonwire.Token(name) {
-			e.used[i] = true
-			return m.raw
+		if rest, ok := cutPlace(m.name, e.place); ok && rest == token {
+			return i
 		}
 	}
-	return ""
+	return -1
 }
 
 // keptUnder reports whether something was kept at a place or below it.
@@ -107,26 +176,39 @@ func (e *Encoder) keptUnder(place string) bool {
 
 // rest appends the members of the object at e.place that no field has.
 func (e *Encoder) rest(dst []byte) []byte {
-	for i, m := range e.kept.members {
-		if e.used[i] {
-			continue
+	if e.kept.index != nil {
+		for _, i := range e.kept.inside[string(e.place)] {
+			dst = e.restMember(dst, i)
 		}
-		name := m.name
-		if len(e.place) == 0 && slices.Contains(envelopeNames[:], `"`+name+`":`) {
-			continue // the event says something else now
-		}
-		if len(e.place) > 0 || strings.HasPrefix(name, "/") {
-			token, ok := cutPlace(name, e.place)
-			if !ok || strings.Contains(token, "/") {
-				continue
-			}
-			name = jsonwire.Untoken(token)
-		}
-		e.used[i] = true
-		dst = jsonwire.AppendString(head(dst, ""), name)
-		dst = append(append(dst, ':'), m.raw...)
+		return dst
+	}
+	for i := range e.kept.members {
+		dst = e.restMember(dst, i)
 	}
 	return dst
+}
+
+// restMember appends a kept member, if it is in the object at e.place and not
+// used yet.
+func (e *Encoder) restMember(dst []byte, i int) []byte {
+	if e.used[i] {
+		return dst
+	}
+	m := &e.kept.members[i]
+	name := m.name
+	if len(e.place) == 0 && slices.Contains(envelopeNames[:], `"`+name+`":`) {
+		return dst // the event says something else now
+	}
+	if len(e.place) > 0 || strings.HasPrefix(name, "/") {
+		token, ok := cutPlace(name, e.place)
+		if !ok || strings.Contains(token, "/") {
+			return dst
+		}
+		name = jsonwire.Untoken(token)
+	}
+	e.used[i] = true
+	dst = jsonwire.AppendString(head(dst, ""), name)
+	return append(append(dst, ':'), m.raw...)
 }
 
 // cutPlace returns what follows a place and a slash.

@@ -12,6 +12,28 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
+// What is kept of a line with many objects is found without a search, and they
+// come back as those of a line with few.
+func TestManyKeptMembers(t *testing.T) {
+	const each = `:{"inputTokens":1,"x":[1.50],"a/b":{},"costUsd":"many"}`
+	for _, n := range []int{1, 100} {
+		var models, bare []string
+		for i := range n {
+			models = append(models, fmt.Sprintf(`"m/%03d"`, i)+each)
+			bare = append(bare, fmt.Sprintf(`"n%03d":{}`, i))
+		}
+		line := wire("agent.completed", `{"agentId":"planner","modelUsage":{`+strings.Join(append(models, bare...), ",")+`},"y":1}`)
+		ev := decode(t, Options{}, line)[0]
+		require.Len(t, ev.Payload.(*agentevents.AgentEnded).ModelUsage, 2*n)
+		e := NewEncoder()
+		out, err := e.Append(nil, ev)
+		require.NoError(t, err)
+		require.Equal(t, sorted(t, line), sorted(t, strings.TrimSuffix(string(out), "\n")))
+		require.Empty(t, e.Losses())
+		require.Equal(t, n > 1, e.kept.index != nil)
+	}
+}
+
 // What a payload may be: anything. Each comes back as it was.
 func TestAnyPayload(t *testing.T) {
 	derived := dialect.DerivedID("e1", 0, 0)

@@ -30,6 +30,7 @@ type Encoder struct {
 	runs    map[string]*runState
 	agents  map[agentKey]*agentState
 	last    *agentState
+	lines   int // so far, as readers number them
 	calls   dialect.Calls    // that wait for their return
 	ids     map[idKey]string // normalised ones
 
@@ -99,17 +100,18 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
 	if len(dst) > mark {
+		e.lines++
 		e.everywhere(&ev, a.run, verbatim)
 	}
 	e.remember(&ev, a)
 	return dst, nil
 }
 
-// says reports whether origin, a line, says what the event says, as far as the
-// document can.
+// says reports whether origin, as the next line, says what the event says, as far
+// as the document can. What readers make of it is then e.events[0].
 func (e *Encoder) says(origin string, ev *agentevents.Event, a *agentState) bool {
 	var err error
-	e.check = Decoder{after: e.check.after}
+	e.check = Decoder{after: e.check.after, lines: e.lines}
 	e.events, err = e.check.Decode(e.events[:0], []byte(origin))
 	if err != nil || len(e.events) != 1 {
 		return false
@@ -223,22 +225,27 @@ func (a *agentState) steppedAt(ev *agentevents.Event) {
 	}
 }
 
-// everywhere counts what no line says of its event.
+// everywhere counts what no line says of its event, unless readers derive the
+// same from a line that is written as it was read.
 func (e *Encoder) everywhere(ev *agentevents.Event, run *runState, verbatim bool) {
 	next := run.count
 	run.count++
-	if verbatim {
-		return // it is where it came from: readers derive the same
-	}
-	if _, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && !(verbatim && e.derived(p)) {
 		e.losses.Add(ev, dialect.Dropped, "/payload/callId", "the document has no call ids")
 	}
-	if ev.ID != "" {
+	if ev.ID != "" && !(verbatim && ev.ID == e.events[0].ID) {
 		e.every(ev, 0, "/id", noIDs)
 	}
 	if ev.Sequence != next {
 		e.every(ev, 1, "/sequence", "readers count lines")
 	}
+}
+
+// derived reports whether readers derive the id of the call from the line that is
+// written as it was read.
+func (e *Encoder) derived(p *agentevents.ToolReturned) bool {
+	read, ok := e.events[0].Payload.(*agentevents.ToolReturned)
+	return ok && read.CallID == p.CallID
 }
 
 const noIDs = "the document has no event ids"

@@ -104,6 +104,31 @@ func TestVerbatimIsNotStale(t *testing.T) {
 	}
 }
 
+// Readers derive ids from a line and its place, and count: where a line comes to
+// stand elsewhere, or the event got other ids, that is listed.
+func TestVerbatimElsewhere(t *testing.T) {
+	const line = `{"ts":"2026-05-05T09:00:00Z","run_id":"r","event":"tool_invocation","agent_id":"a","step":0,"tool_name":"x","duration_s":0.5,"ok":true}` + "\n"
+	read := func() (events []agentevents.Event) {
+		for ev, err := range agentevents.NewReader(strings.NewReader(line+line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
+			require.NoError(t, err)
+			events = append(events, ev)
+		}
+		return events
+	}
+	e := NewEncoder()
+	require.Equal(t, line+line, encode(t, e, read()...))
+	require.Empty(t, e.Losses())
+
+	e = NewEncoder()
+	require.Equal(t, line, encode(t, e, read()[1]))
+	require.Equal(t, []string{"dropped /id", "dropped /sequence", "dropped /payload/callId"}, pointers(e))
+
+	ev, e := read()[0], NewEncoder()
+	ev.ID, ev.Payload.(*agentevents.ToolReturned).CallID = "changed", "changed-call"
+	require.Equal(t, line, encode(t, e, ev))
+	require.Equal(t, []string{"dropped /id", "dropped /payload/callId"}, pointers(e))
+}
+
 // Steps go on through the attempts of an agent, also those that are made up, and
 // totals are of the attempt.
 func TestStepsAreMadeUp(t *testing.T) {

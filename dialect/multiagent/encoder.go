@@ -77,9 +77,12 @@ var commonLosses = [numCommonLosses]dialect.CommonLoss{
 	madeSpan:     {What: dialect.Made, Pointer: "/spanId", Detail: "derived from run, agent and call"},
 	madeParent:   {What: dialect.Made, Pointer: "/parentSpanId", Detail: "the span of the agent or call, which was made up"},
 	madeSession:  {What: dialect.Made, Pointer: "/sessionId", Detail: "the run"},
-	madeActor:    {What: dialect.Made, Pointer: "/actor", Detail: "system"},
+	madeActor:    {What: dialect.Made, Pointer: "/actor", Detail: madeActorName},
 	madeVersion:  {What: dialect.Made, Pointer: "/" + string(Name) + "/schemaVersion", Detail: defaultVersion},
 }
+
+// madeActorName is the actor on lines of events that nobody is said to have done.
+const madeActorName = "system"
 
 // defaultVersion is the document's schemaVersion on lines of events that have
 // none of it.
@@ -401,7 +404,7 @@ func (e *Encoder) contextMembers(dst []byte, ev *agentevents.Event) []byte {
 			break
 		}
 		e.common.Set |= 1 << madeActor
-		dst = append(dst, `"system"`...)
+		dst = append(dst, `"`+madeActorName+`"`...)
 	}
 	return append(dst, `,"type":`...)
 }
@@ -665,6 +668,11 @@ func commonText(dst []byte, i int, text string, lists uint16) []byte {
 // hide returns the fields that the line lacked, as long as they are what
 // readers make up, and lists those that they will make up.
 func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
+	if e.common.Set&(1<<madeActor) != 0 { // readers take it for the event's
+		read := *ev
+		read.Actor = madeActorName
+		ev = &read
+	}
 	for i, m := range sh.made {
 		field := e.fields[m.field]
 		name := bare(sh.names[m.field])
@@ -681,6 +689,9 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 		}
 		if !e.madeUp(name) {
 			continue
+		}
+		if (m.from == ofCall || m.from == ofApproval) && e.common.Set&(1<<madeSpan) != 0 {
+			continue // readers look for what is open in that span
 		}
 		switch p := ev.Payload.(type) {
 		case *agentevents.ToolReturned:

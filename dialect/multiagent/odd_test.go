@@ -370,6 +370,23 @@ func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
 	return events
 }
 
+// What readers make of actor and span is not made of those that were made up.
+func TestMadeUpFacts(t *testing.T) {
+	line := func(n int, typ string) string {
+		return fmt.Sprintf(`{"id":"e%d","runId":"r1","type":"%s","payload":{},"timestamp":"2026-05-18T09:00:01.200Z"}`, n, typ)
+	}
+	events := decode(t, Options{}, line(1, "agent.message.created"), line(2, "handoff.requested"), line(3, "approval.requested"), line(4, "approval.granted"),
+		line(5, "tool.call.started"), line(6, "tool.call.completed"))
+	out, _ := encode(t, events...)
+	for i, back := range decode(t, Options{}, strings.Split(out, "\n")...) {
+		require.Equal(t, events[i].Payload, back.Payload)
+	}
+
+	// What does not depend on them is still left out.
+	require.Contains(t, out, `"type":"tool.call.started","payload":{}`)
+	require.Contains(t, out, `"type":"approval.requested","payload":{}`)
+}
+
 func TestMadeUp(t *testing.T) {
 	agent := func(ev agentevents.Event) agentevents.Event {
 		ev.ID, ev.Time, ev.RunID, ev.AgentID, ev.SchemaVersion = "e1", at, "r1", "coder", agentevents.SchemaVersion

@@ -745,7 +745,7 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 	if e.own && !hidden && len(e.kept.as) > 0 {
 		if ref, ok := field.(*string); ok && (ref == e.hiddenRefs[0] || ref == e.hiddenRefs[1]) {
 			hidden = true
-		} else if zero(field) {
+		} else if zero(field) && name != `"message":` { // so the content may be spelled; among what was made up it is the object
 			hidden = e.madeUp(string(append(append(e.place, '/'), jsonwire.Token(bare(name))...)[len("/payload/"):]))
 		}
 	}

@@ -78,6 +78,8 @@ func TestAnyPayload(t *testing.T) {
 		{"agent.message.created", `{"message":"hi"}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, agentevents.JSON(`"hi"`), ev.Payload.(*agentevents.MessageCreated).Message.Content)
 		}},
+		{"agent.message.created", `{"message":null,"messageId":"m","from":"a","ts":1}`, nil},
+		{"agent.message.created", `{"message":null}`, nil},
 		{"agent.message.created", `{"message":{"id":"m1","content":{"a":1},"message":2,"x":3},"y":4}`, func(t *testing.T, ev agentevents.Event) {
 			require.Equal(t, "m1", ev.Payload.(*agentevents.MessageCreated).Message.MessageID)
 		}},

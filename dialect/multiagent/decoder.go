@@ -140,8 +140,10 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 			if ev.Time, err = r.times.Time(s); err != nil {
 				if _, again := s.String(); again == nil {
 					err, badTime = nil, true
-					r.kept.add("timestamp", text[at:s.Offset()])
 				}
+			}
+			if err == nil && ev.Time.IsZero() { // an event without a time has the same
+				r.kept.add("timestamp", text[at:s.Offset()])
 			}
 			v = "-"
 		default:

@@ -249,8 +249,8 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []by
 	}
 	e.texts = len(dst)
 	dst = append(dst, `,"timestamp":`...)
-	if raw := e.keptRaw("timestamp"); raw != "" && ev.Time.IsZero() {
-		dst = append(dst, raw...)
+	if ev.Time.IsZero() {
+		dst = e.noTime(dst)
 	} else {
 		if y := ev.Time.Unix(); y < -62167219200 || y > 253402300799 {
 			e.damaged = true
@@ -278,6 +278,15 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []by
 		}
 	}
 	return append(dst, '}')
+}
+
+// noTime appends the timestamp of an event without a time.
+func (e *Encoder) noTime(dst []byte) []byte {
+	if raw := e.keptRaw("timestamp"); raw != "" {
+		return append(dst, raw...)
+	}
+	e.lose(loss{what: dialect.Made, pointer: "/timestamp", detail: "the first moment of the year 1"})
+	return e.times.Append(dst, time.Time{})
 }
 
 // extras finds what the event kept of a line, and lists what others kept.

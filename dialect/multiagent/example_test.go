@@ -3,6 +3,7 @@ package multiagent_test
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/multiagent"
@@ -29,7 +30,7 @@ func Example() {
 func ExampleEncoder() {
 	enc := multiagent.NewEncoder()
 	line, err := enc.Append(nil, agentevents.Event{
-		ID: "e1", RunID: "r1", AgentID: "coder", SchemaVersion: agentevents.SchemaVersion,
+		ID: "e1", Time: time.Date(2026, 5, 18, 9, 0, 0, 0, time.UTC), RunID: "r1", AgentID: "coder", SchemaVersion: agentevents.SchemaVersion,
 		Scope:   agentevents.Scope{SessionID: "s1"},
 		TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", SpanID: "00f067aa0ba902b7",
 		Payload: &agentevents.ToolCalled{CallID: "c1", ToolID: "Read", Arguments: `{"path":"main.go"}`},
@@ -42,6 +43,6 @@ func ExampleEncoder() {
 		fmt.Println(loss.What, loss.Pointer)
 	}
 	// Output:
-	// {"id":"e1","traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","sessionId":"s1","runId":"r1","actor":"coder","type":"tool.call.started","payload":{"callId":"c1","toolId":"Read","arguments":{"path":"main.go"}},"timestamp":"0001-01-01T00:00:00.000Z","schemaVersion":"1.0"}
+	// {"id":"e1","traceId":"4bf92f3577b34da6a3ce929d0e0e4736","spanId":"00f067aa0ba902b7","sessionId":"s1","runId":"r1","actor":"coder","type":"tool.call.started","payload":{"callId":"c1","toolId":"Read","arguments":{"path":"main.go"}},"timestamp":"2026-05-18T09:00:00.000Z","schemaVersion":"1.0"}
 	// made up /multiagent/schemaVersion
 }

@@ -1,7 +1,9 @@
 package multiagent
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,4 +57,34 @@ func TestClearedFields(t *testing.T) {
 	back, err := NewDecoder(Options{}).Decode(nil, line)
 	require.NoError(t, err)
 	require.Equal(t, "system", back[0].AgentID, string(line))
+}
+
+// The time that an event does not have is made up; one that the line has is not.
+func TestNoTime(t *testing.T) {
+	line := wire("session.started", `{}`)
+	ev := decode(t, Options{}, line)[0]
+	ev.Time = time.Time{}
+	out, losses := encode(t, ev)
+	require.Contains(t, out, `"timestamp":"0001-01-01T00:00:00.000Z"`)
+	require.Equal(t, []string{"made up /timestamp"}, told(losses))
+
+	for _, odd := range []string{`"0001-01-01T00:00:00Z"`, `"yesterday"`, `""`} {
+		odd = strings.Replace(line, `"2026-05-18T09:00:01.200Z"`, odd, 1)
+		ev = decode(t, Options{}, odd)[0]
+		out, losses = encode(t, ev)
+		require.Equal(t, odd, out)
+		require.Empty(t, losses)
+		ev.Time = at
+		out, losses = encode(t, ev)
+		require.Equal(t, line, out)
+		require.Equal(t, []string{"dropped /multiagent/timestamp"}, told(losses))
+	}
+}
+
+// told returns where the losses are, with what happened before each.
+func told(losses []dialect.Loss) (list []string) {
+	for _, l := range losses {
+		list = append(list, l.What.String()+" "+l.Pointer)
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package kahn
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,6 +98,9 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		}
 		ev.Payload = p
 		return dst, nil
+	}
+	if v == vEnd && f.seen&totals != totals {
+		d.someTotals(&f)
 	}
 	ev.Payload = f.payload(v, text, d.lines)
 	if err := d.unknown.Keep(ev, Name); err != nil {
@@ -266,14 +270,15 @@ func (d *Decoder) member(s *jsonwire.Scanner, name string, m, v int, f *fields) 
 			f.ofRun = true // the run is audited: the one null of the schema
 			return nil
 		}
-		f.agentID, err = s.String()
-		if v == vAudit && err == nil && f.agentID == "" {
-			d.unknown.Add(name, `""`) // and not null
+		if v == vAudit {
+			f.agentID, err = d.text(name) // empty is not null
+		} else {
+			f.agentID, err = s.String()
 		}
 	case mTask:
-		f.task, err = s.String()
+		f.task, err = d.text(name)
 	case mModel:
-		f.model, err = s.String()
+		f.model, err = d.text(name)
 	case mStep:
 		f.step, err = s.Whole()
 	case mFrom:
@@ -281,17 +286,17 @@ func (d *Decoder) member(s *jsonwire.Scanner, name string, m, v int, f *fields) 
 	case mTo:
 		f.to, err = s.String()
 	case mReason:
-		f.reason, err = s.String()
+		f.reason, err = d.text(name)
 	case mToolName:
-		f.tool, err = s.String()
+		f.tool, err = d.text(name)
 	case mDuration, mTotalDuration:
 		f.duration, err = s.Seconds()
 	case mOK:
 		f.ok, err = s.Bool()
 	case mInputSummary:
-		f.input, err = s.String()
+		f.input, err = d.text(name)
 	case mOutputSummary:
-		f.output, err = s.String()
+		f.output, err = d.text(name)
 	case mError:
 		f.err, err = s.String()
 	case mCheckpointID:
@@ -321,6 +326,29 @@ func (d *Decoder) member(s *jsonwire.Scanner, name string, m, v int, f *fields) 
 	return err
 }
 
+// text reads a text. That it is there and empty is kept: the field is the same
+// without it.
+func (d *Decoder) text(name string) (string, error) {
+	text, err := d.scanner.String()
+	if err == nil && text == "" {
+		d.unknown.Add(name, `""`)
+	}
+	return text, err
+}
+
+// totals are the members that are the totals of an end.
+const totals set = 1<<mTotalSteps | 1<<mTotalToolCalls | 1<<mTotalAudits | 1<<mAuditsPassed | 1<<mAuditsFailed
+
+// someTotals keeps the totals of an end that has only some of them: the others are
+// not 0 for that.
+func (d *Decoder) someTotals(f *fields) {
+	for i, n := range [...]int{f.steps, f.calls, f.audits, f.pass, f.fail} {
+		if m := mTotalSteps + i; f.seen.has(m) {
+			d.unknown.Add(memberName(m), strconv.Itoa(n))
+		}
+	}
+}
+
 // payload makes the payload of a line that the document lists.
 func (f *fields) payload(v int, text string, line int) agentevents.Payload {
 	switch v {
@@ -330,10 +358,12 @@ func (f *fields) payload(v int, text string, line int) agentevents.Payload {
 		return &agentevents.AgentTransition{From: agentevents.AgentStatus(f.from), To: agentevents.AgentStatus(f.to), Reason: f.reason}
 	case vTool:
 		p := &agentevents.ToolReturned{
-			CallID: dialect.DerivedID(text, line, 1), ToolID: f.tool, Status: agentevents.ToolOK, ResultSummary: f.output,
+			CallID: dialect.DerivedID(text, line, 1), ToolID: f.tool, ResultSummary: f.output,
 			Duration: f.some(mDuration), OneEvent: true, ArgumentsSummary: f.input,
 		}
-		if !f.ok {
+		if f.ok {
+			p.Status = agentevents.ToolOK
+		} else if f.seen.has(mOK) {
 			p.Status = agentevents.ToolError
 		}
 		if f.seen.has(mError) {
@@ -346,8 +376,7 @@ func (f *fields) payload(v int, text string, line int) agentevents.Payload {
 		}
 	}
 	p := &agentevents.AgentEnded{Outcome: agentevents.AgentOutcome(f.outcome), Duration: f.some(mTotalDuration)}
-	const totals = 1<<mTotalSteps | 1<<mTotalToolCalls | 1<<mTotalAudits | 1<<mAuditsPassed | 1<<mAuditsFailed
-	if f.seen&totals != 0 {
+	if f.seen&totals == totals {
 		p.Totals = agentevents.Some(agentevents.Totals{
 			Steps: f.steps, ToolCalls: f.calls, AuditCheckpoints: f.audits, AuditsPassed: f.pass, AuditsFailed: f.fail,
 		})

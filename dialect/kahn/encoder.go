@@ -30,10 +30,12 @@ type Encoder struct {
 	runs    map[string]*runState
 	agents  map[agentKey]*agentState
 	last    *agentState
-	lines   int // so far, as readers number them
+	lines   int              // so far, as readers number them
 	calls   dialect.Calls    // that wait for their return
 	ids     map[idKey]string // normalised ones
 
+	kept    string  // what the event kept of its line
+	used    set     // members of the line that are as they were kept
 	damaged bool    // a word of the event is not valid UTF-8
 	whole   bool    // nothing is cut: the line is compared, not written
 	check   Decoder // of origin lines
@@ -266,7 +268,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 	if y := ev.Time.Unix(); y < minTime || y > maxTime {
 		return dst, refused(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
 	}
-	e.damaged = false
+	e.damaged, e.used, e.kept = false, 0, string(ev.Extra(string(Name)))
 	stepped := false // the line has a step
 	v := vUnknown
 	switch p := ev.Payload.(type) {
@@ -274,10 +276,10 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		v = vStart
 		dst = e.begin(dst, ev, v, a)
 		dst = jsonwire.AppendString(append(dst, `,"task":`...), p.Task)
-		if p.Task == "" {
-			l.Add(dialect.Made, "/payload/task", "written as an empty text")
+		if p.Task == "" && !e.wasEmpty(mTask) {
+			l.Add(dialect.Made, "/"+string(Name)+"/task", "written as an empty text")
 		}
-		if p.Model != "" {
+		if p.Model != "" || e.wasEmpty(mModel) {
 			dst = e.word(append(dst, `,"model":`...), p.Model)
 		}
 		l.Drop("/payload/agent", p.Agent.OK)
@@ -291,7 +293,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		dst, stepped = e.step(dst, ev, a), true
 		dst = e.word(append(dst, `,"from":`...), string(p.From))
 		dst = e.word(append(dst, `,"to":`...), string(p.To))
-		if p.Reason != "" {
+		if p.Reason != "" || e.wasEmpty(mReason) {
 			dst = jsonwire.AppendString(append(dst, `,"reason":`...), p.Reason)
 		}
 	case *agentevents.ToolCalled:
@@ -335,7 +337,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		return dst, dialect.ErrNoCounterpart
 	}
 	if v != vUnknown {
-		dst = e.kept(dst, ev, v)
+		dst = e.rest(dst, v)
 	}
 	e.envelope(ev, stepped)
 	return append(dst, '}', '\n'), nil
@@ -354,20 +356,20 @@ func refused(ev *agentevents.Event, rule agentevents.Rule, pointer, detail strin
 	}
 }
 
-// kept appends the members that were kept of a line of variant v.
-func (e *Encoder) kept(dst []byte, ev *agentevents.Event, v int) []byte {
-	kept := string(ev.Extra(string(Name)))
-	if kept == "" {
+// rest appends the members that were kept of a line of variant v and have not
+// their place in it.
+func (e *Encoder) rest(dst []byte, v int) []byte {
+	if e.kept == "" {
 		return dst
 	}
-	if kept[0] != '{' {
+	if e.kept[0] != '{' {
 		e.pend.Add(dialect.Dropped, "/"+string(Name), "it is not an object")
 		return dst
 	}
 	members := base | variants[v].members
-	for name, raw := range jsonwire.Members(kept) {
-		if members.named(name) {
-			if !(v == vAudit && ev.AgentID == "" && name == memberName(mAgentID)) { // that is begin's
+	for name, raw := range jsonwire.Members(e.kept) {
+		if m := members.number(name); m > 0 {
+			if !e.used.has(m) {
 				e.pend.Add(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "the line has a member of that name")
 			}
 			continue
@@ -378,25 +380,46 @@ func (e *Encoder) kept(dst []byte, ev *agentevents.Event, v int) []byte {
 	return dst
 }
 
-// named reports whether a member of that name is in s.
-func (s set) named(name string) bool {
+// number returns the member of that name that is in s, or 0.
+func (s set) number(name string) int {
 	for m := 1; m <= numMembers; m++ {
 		if s.has(m) && memberName(m) == name {
-			return true
+			return m
 		}
 	}
-	return false
+	return 0
+}
+
+// keptMember returns what was kept of a member of the line, or "".
+func (e *Encoder) keptMember(m int) string {
+	if e.kept != "" {
+		for name, raw := range jsonwire.Members(e.kept) {
+			if name == memberName(m) {
+				return raw
+			}
+		}
+	}
+	return ""
+}
+
+// wasEmpty reports whether the line had a text that is empty, which is then
+// written again.
+func (e *Encoder) wasEmpty(m int) bool {
+	if e.keptMember(m) != `""` {
+		return false
+	}
+	e.used |= 1 << m
+	return true
 }
 
 // begin appends what every line begins with, the agent included.
 func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int, a *agentState) []byte {
 	dst = e.base(dst, ev, variants[v].event, a)
 	if v == vAudit && ev.AgentID == "" {
-		raw := dialect.Unknown(ev, Name, memberName(mAgentID))
-		if raw != `""` {
-			raw = "null"
+		if e.wasEmpty(mAgentID) {
+			return append(dst, `,"agent_id":""`...)
 		}
-		return append(append(dst, `,"agent_id":`...), raw...)
+		return append(dst, `,"agent_id":null`...)
 	}
 	dst = append(dst, `,"agent_id":`...)
 	if ev.AgentID == "" && a.key.agent != "" {
@@ -525,16 +548,23 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 		l.Add(dialect.Altered, "/payload/oneEvent", "the call and its return are one line")
 	}
 	dst = e.word(append(dst, `,"tool_name":`...), p.ToolID)
+	if p.ToolID == "" && !e.wasEmpty(mToolName) {
+		l.Add(dialect.Made, "/"+string(Name)+"/tool_name", "written as an empty text")
+	}
 	if !p.Duration.OK {
 		l.Add(dialect.Made, "/payload/durationMs", since)
 	}
 	dst = appendSeconds(append(dst, `,"duration_s":`...), duration.V)
 	dst = strconv.AppendBool(append(dst, `,"ok":`...), p.Status == agentevents.ToolOK)
-	if p.Status != agentevents.ToolOK && p.Status != agentevents.ToolError {
+	switch p.Status {
+	case agentevents.ToolOK, agentevents.ToolError:
+	case "":
+		l.Add(dialect.Made, "/payload/status", "written as not ok")
+	default:
 		l.Add(dialect.Altered, "/payload/status", "the document knows ok and not ok")
 	}
-	dst = e.summary(dst, ev, `,"input_summary":`, "/payload/arguments", "/payload/argumentsSummary", input, args)
-	dst = e.summary(dst, ev, `,"output_summary":`, "/payload/result", "/payload/resultSummary", p.ResultSummary, p.Result)
+	dst = e.summary(dst, mInputSummary, "/payload/arguments", "/payload/argumentsSummary", input, args)
+	dst = e.summary(dst, mOutputSummary, "/payload/result", "/payload/resultSummary", p.ResultSummary, p.Result)
 	if p.Error.OK {
 		dst = jsonwire.AppendString(append(dst, `,"error":`...), p.Error.V.Message)
 		l.Drop("/payload/error/code", p.Error.V.Code != "")
@@ -549,7 +579,7 @@ var cut = "cut to " + strconv.Itoa(MaxSummary) + " characters"
 
 // summary appends a text that may have MaxSummary characters. Where the event
 // has only the whole value, its JSON text is the summary.
-func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, summary, text string, value agentevents.JSON) []byte {
+func (e *Encoder) summary(dst []byte, m int, pointer, summary, text string, value agentevents.JSON) []byte {
 	if value != "" {
 		if text == "" {
 			text = string(value)
@@ -559,7 +589,7 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, su
 			e.pend.Add(dialect.Dropped, pointer, "the line has its summary")
 		}
 	}
-	if text == "" {
+	if text == "" && !e.wasEmpty(m) {
 		return dst
 	}
 	if len(text) > MaxSummary && !e.whole {
@@ -572,7 +602,7 @@ func (e *Encoder) summary(dst []byte, ev *agentevents.Event, member, pointer, su
 			}
 		}
 	}
-	return jsonwire.AppendString(append(dst, member...), text)
+	return jsonwire.AppendString(append(append(dst, ','), memberNames[m-1]...), text)
 }
 
 // ended appends the members of an agent_run_end.
@@ -587,22 +617,7 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 		l.Add(dialect.Made, "/payload/outcome", "aborted with an error, partial otherwise")
 	}
 	dst = e.word(append(dst, `,"outcome":`...), string(outcome))
-	totals := p.Totals.V
-	if !p.Totals.OK {
-		l.Add(dialect.Made, "/payload/totals", "counted by the encoder")
-		totals = a.totals
-		if a.stepped {
-			totals.Steps = a.step + 1 - a.from
-		}
-	} else if short := a.totals.ToolCalls - totals.ToolCalls; short > 0 && short <= a.refused {
-		l.Add(dialect.Altered, "/payload/totals/toolCalls", "calls that were refused have a line, and count")
-		totals.ToolCalls += short
-	}
-	dst = jsonwire.AppendInt(append(dst, `,"total_steps":`...), int64(totals.Steps))
-	dst = jsonwire.AppendInt(append(dst, `,"total_tool_calls":`...), int64(totals.ToolCalls))
-	dst = jsonwire.AppendInt(append(dst, `,"total_audit_checkpoints":`...), int64(totals.AuditCheckpoints))
-	dst = jsonwire.AppendInt(append(dst, `,"audits_passed":`...), int64(totals.AuditsPassed))
-	dst = jsonwire.AppendInt(append(dst, `,"audits_failed":`...), int64(totals.AuditsFailed))
+	dst = e.totals(dst, p, a)
 	duration := p.Duration.V
 	if !p.Duration.OK {
 		since := "0: its start is not known"
@@ -626,6 +641,40 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 	return dst
 }
 
+// totals appends the totals of an end. Those that the event does not say are the
+// line's, where that had only some, or else counted.
+func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) []byte {
+	t := p.Totals.V
+	if !p.Totals.OK {
+		t = a.totals
+		if a.stepped {
+			t.Steps = a.step + 1 - a.from
+		}
+		e.pend.Add(dialect.Made, "/payload/totals", "counted by the encoder")
+	} else if short := a.totals.ToolCalls - t.ToolCalls; short > 0 && short <= a.refused {
+		e.pend.Add(dialect.Altered, "/payload/totals/toolCalls", "calls that were refused have a line, and count")
+		t.ToolCalls += short
+	}
+	for i, n := range [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed} {
+		m := mTotalSteps + i
+		dst = append(append(dst, ','), memberNames[m-1]...)
+		if raw := e.keptMember(m); !p.Totals.OK && isCount(raw) {
+			e.used |= 1 << m
+			dst = append(dst, raw...)
+			continue
+		}
+		dst = jsonwire.AppendInt(dst, int64(n))
+	}
+	return dst
+}
+
+// isCount reports whether a kept value is a number that someTotals keeps and that
+// the document allows.
+func isCount(raw string) bool {
+	n, err := strconv.Atoi(raw)
+	return err == nil && n >= 0 && strconv.Itoa(n) == raw
+}
+
 // foreign appends a line of an event that the document does not list, if it is
 // an object: its members stand on the line.
 func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unknown, a *agentState) ([]byte, error) {
@@ -640,7 +689,7 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	if dialect.UnknownKind(Name, typ) != p.Type {
 		e.pend.Add(dialect.Altered, "/type", "gets another prefix")
 	}
-	e.pend.Drop("/"+string(Name), ev.Extra(string(Name)) != "")
+	e.pend.Drop("/"+string(Name), e.kept != "")
 	reserved := base
 	dst = e.base(dst, ev, typ, a)
 	if ev.AgentID != "" {
@@ -652,7 +701,7 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 		dst = jsonwire.AppendInt(append(dst, `,"step":`...), int64(ev.Step.V))
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if reserved.named(name) {
+		if reserved.number(name) > 0 {
 			e.pend.Add(dialect.Dropped, "/payload/"+name, "the line has a member of that name")
 			continue
 		}

@@ -3,6 +3,7 @@ package kahn
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,60 @@ func TestVerbatimElsewhere(t *testing.T) {
 	ev.ID, ev.Payload.(*agentevents.ToolReturned).CallID = "changed", "changed-call"
 	require.Equal(t, line, encode(t, e, ev))
 	require.Equal(t, []string{"dropped /id", "dropped /payload/callId"}, pointers(e))
+}
+
+// What a line lacks is not taken for 0, "" or false; what is made up for it is
+// listed, and what the line does say of it comes back.
+func TestLinesThatLackMembers(t *testing.T) {
+	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
+	for _, c := range []struct {
+		line   string
+		check  func(ev agentevents.Event)
+		losses []string
+		want   string // on the line
+	}{
+		{base + `"agent_run_start","agent_id":"a"}`, nil, []string{"made up /kahn/task"}, `"task":""`},
+		{base + `"agent_run_start","agent_id":"a","task":"","model":""}`, nil, nil, `"task":"","model":""}`},
+		{base + `"agent_transition","agent_id":"a","step":0,"from":"thinking","to":"failed","reason":""}`, nil, nil, `"reason":""}`},
+		{base + `"tool_invocation","agent_id":"a","step":0,"duration_s":1.0}`,
+			func(ev agentevents.Event) { require.Empty(t, ev.Payload.(*agentevents.ToolReturned).Status) },
+			[]string{"made up /kahn/tool_name", "made up /payload/status"}, `"tool_name":"","duration_s":1.0,"ok":false`},
+		{base + `"tool_invocation","agent_id":"a","step":0,"tool_name":"","duration_s":1.0,"ok":false,"input_summary":"","output_summary":""}`,
+			func(ev agentevents.Event) {
+				require.Equal(t, agentevents.ToolError, ev.Payload.(*agentevents.ToolReturned).Status)
+			}, nil, `"tool_name":"","duration_s":1.0,"ok":false,"input_summary":"","output_summary":""}`},
+		{base + `"agent_run_end","agent_id":"a","outcome":"partial","total_tool_calls":7,"audits_failed":0,"total_duration_s":1.0}`,
+			func(ev agentevents.Event) { require.False(t, ev.Payload.(*agentevents.AgentEnded).Totals.OK) },
+			[]string{"made up /payload/totals"}, `"total_steps":0,"total_tool_calls":7,"total_audit_checkpoints":0,"audits_passed":0,"audits_failed":0`},
+	} {
+		ev := decode(t, Options{}, c.line)[0]
+		if c.check != nil {
+			c.check(ev)
+		}
+		ev.ID = ""
+		if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+			c.losses = append([]string{"dropped /payload/callId"}, c.losses...)
+			slices.Sort(c.losses)
+			p.CallID = "c"
+		}
+		e := NewEncoder()
+		require.Contains(t, encode(t, e, ev), c.want)
+		got := pointers(e)
+		slices.Sort(got)
+		require.Equal(t, c.losses, got, c.line)
+	}
+
+	// An empty text is not what the line says any more where the event has another.
+	ev, e := decode(t, Options{}, base+`"agent_run_start","agent_id":"a","task":"t","model":""}`)[0], NewEncoder()
+	ev.ID, ev.Payload.(*agentevents.AgentStarted).Model = "", "m"
+	require.Contains(t, encode(t, e, ev), `"model":"m"}`)
+	require.Equal(t, []string{"dropped /kahn/model"}, pointers(e))
+
+	// Totals of the event go before what was kept of some.
+	ev, e = decode(t, Options{}, base+`"agent_run_end","agent_id":"a","outcome":"partial","total_tool_calls":7,"total_duration_s":1.0}`)[0], NewEncoder()
+	ev.ID, ev.Payload.(*agentevents.AgentEnded).Totals = "", agentevents.Some(agentevents.Totals{ToolCalls: 8})
+	require.Contains(t, encode(t, e, ev), `"total_tool_calls":8,`)
+	require.Equal(t, []string{"dropped /kahn/total_tool_calls"}, pointers(e))
 }
 
 // Steps go on through the attempts of an agent, also those that are made up, and

@@ -1,6 +1,7 @@
 package kahn
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -45,20 +46,18 @@ func (f *fields) check(v int) error {
 		}
 		return fail(RuleRange, m, "is below 0")
 	}
-	word := func(member int, s string, known ...string) error {
-		for _, k := range known {
-			if s == k {
-				return nil
-			}
+	word := func(member int, s string, known []string) error {
+		if slices.Contains(known, s) {
+			return nil
 		}
 		return fail(RuleEnum, member, strconv.Quote(s)+" is not one of "+strings.Join(known, ", "))
 	}
 	switch v {
 	case vTransition:
-		if err := word(mFrom, f.from, statuses...); err != nil {
+		if err := word(mFrom, f.from, statuses); err != nil {
 			return err
 		}
-		return word(mTo, f.to, statuses...)
+		return word(mTo, f.to, statuses)
 	case vTool:
 		for i, s := range [...]string{f.input, f.output} {
 			if len(s) > MaxSummary && utf8.RuneCountInString(s) > MaxSummary {
@@ -69,7 +68,7 @@ func (f *fields) check(v int) error {
 		if !checkpointPattern.matches(f.checkpoint) {
 			return fail(RuleID, mCheckpointID, strconv.Quote(f.checkpoint)+" does not match "+PatternCheckpointID)
 		}
-		return word(mResult, f.result, results...)
+		return word(mResult, f.result, results)
 	case vEnd:
 		for m, n := range [...]int{mTotalSteps: f.steps, mTotalToolCalls: f.calls, mTotalAudits: f.audits, mAuditsPassed: f.pass, mAuditsFailed: f.fail} {
 			if n < 0 {
@@ -79,9 +78,70 @@ func (f *fields) check(v int) error {
 		if f.score < 0 || f.score > 1 {
 			return fail(RuleRange, mScore, strconv.FormatFloat(f.score, 'g', -1, 64)+" is not in [0, 1]")
 		}
-		return word(mOutcome, f.outcome, outcomes...)
+		return word(mOutcome, f.outcome, outcomes)
 	}
 	return nil
+}
+
+// breaks returns the error of an event whose line would have a word that the
+// document does not list or a number outside its range, or nil.
+func breaks(ev *agentevents.Event) error {
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentTransition:
+		if !slices.Contains(statuses, string(p.From)) {
+			return unlisted(ev, "/payload/from", string(p.From), statuses)
+		}
+		if !slices.Contains(statuses, string(p.To)) {
+			return unlisted(ev, "/payload/to", string(p.To), statuses)
+		}
+		return below0(ev, "/step", ev.Step.OK, int64(ev.Step.V))
+	case *agentevents.ToolReturned:
+		if err := below0(ev, "/payload/durationMs", p.Duration.OK, int64(p.Duration.V)); err != nil {
+			return err
+		}
+		return below0(ev, "/step", ev.Step.OK, int64(ev.Step.V))
+	case *agentevents.Unknown:
+		return below0(ev, "/step", ev.Step.OK, int64(ev.Step.V))
+	case *agentevents.AuditChecked:
+		if !slices.Contains(results, string(p.Result)) {
+			return unlisted(ev, "/payload/result", string(p.Result), results)
+		}
+		return below0(ev, "/payload/durationMs", true, int64(p.Duration))
+	case *agentevents.AgentEnded:
+		return endBreaks(ev, p)
+	}
+	return nil
+}
+
+func endBreaks(ev *agentevents.Event, p *agentevents.AgentEnded) error {
+	if p.Outcome != "" && !slices.Contains(outcomes, string(p.Outcome)) { // without one it is made up
+		return unlisted(ev, "/payload/outcome", string(p.Outcome), outcomes)
+	}
+	if s := p.ConvergenceScore; s.OK && !(s.V >= 0 && s.V <= 1) {
+		return refused(ev, RuleRange, "/payload/convergenceScore", strconv.FormatFloat(s.V, 'g', -1, 64)+" is not in [0, 1]")
+	}
+	t := &p.Totals.V
+	for i, n := range [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed} {
+		if p.Totals.OK && n < 0 {
+			return below0(ev, "/payload/totals/"+totalsNames[i], true, int64(n))
+		}
+	}
+	return below0(ev, "/payload/durationMs", p.Duration.OK, int64(p.Duration.V))
+}
+
+// totalsNames are the totals as events have them.
+var totalsNames = [...]string{"steps", "toolCalls", "auditCheckpoints", "auditsPassed", "auditsFailed"}
+
+// below0 returns the error of a number that is there and below 0, or nil.
+func below0(ev *agentevents.Event, pointer string, there bool, n int64) error {
+	if !there || n >= 0 {
+		return nil
+	}
+	return refused(ev, RuleRange, pointer, "is below 0")
+}
+
+func unlisted(ev *agentevents.Event, pointer, word string, known []string) error {
+	return refused(ev, RuleEnum, pointer, strconv.Quote(word)+" is not one of "+strings.Join(known, ", "))
 }
 
 // The document's enums.

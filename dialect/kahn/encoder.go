@@ -3,7 +3,6 @@ package kahn
 import (
 	"bytes"
 	"cmp"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,11 @@ import (
 
 // An Encoder writes events as KAHN lines; it implements [dialect.Encoder]. It
 // is not for concurrent use.
+//
+// It refuses, with an [*agentevents.InvariantError] of one of this package's
+// rules, events with a status, an outcome or a result that the document does not
+// list, or with a number outside its range; but a line that was read by a reader
+// with Verbatim set is written as it was, as long as the event is not changed.
 //
 // A ToolCalled writes nothing: the line is written with its ToolReturned, and
 // a call that never returns is dropped (and listed). Required members that an
@@ -81,6 +85,11 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
 		return dst, err
 	}
+	origin := ev.Origin()
+	broken := breaks(&ev)
+	if broken != nil && origin == "" {
+		return dst, broken
+	}
 	e.pend.Reset()
 	mark := len(dst)
 	a := e.agent(&ev)
@@ -95,10 +104,13 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst[:mark], err
 	}
 	verbatim := false
-	if origin := ev.Origin(); origin != "" && len(dst) > mark {
+	if origin != "" && len(dst) > mark {
 		if verbatim = e.says(origin, &ev, a); verbatim {
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
+	}
+	if broken != nil && !verbatim { // otherwise it came like that
+		return dst[:mark], broken
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
 	if len(dst) > mark {
@@ -189,7 +201,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			e.returned(ev, p)
 		}
 	}
-	if ev.Step.OK && (!a.stepped || ev.Step.V > a.step) {
+	if ev.Step.OK && ev.Step.V >= 0 && (!a.stepped || ev.Step.V > a.step) {
 		a.step, a.stepped = ev.Step.V, true
 	}
 	switch p := ev.Payload.(type) {
@@ -321,9 +333,6 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 			}
 		}
 	case *agentevents.AgentEnded:
-		if s := p.ConvergenceScore; s.OK && (math.IsNaN(s.V) || math.IsInf(s.V, 0)) {
-			return dst, refused(ev, agentevents.RuleFieldRange, "/payload/convergenceScore", "is not a number that JSON has")
-		}
 		v = vEnd
 		dst = e.begin(dst, ev, v, a)
 		dst = e.ended(dst, ev, p, a)

@@ -1,6 +1,7 @@
 package kahn
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -272,9 +273,24 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			require.Len(t, events, 1)
-			e := NewEncoder()
-			text, err := e.Append(nil, events[0])
-			require.NoError(t, err)
+			for ev, err := range agentevents.NewReader(bytes.NewReader(line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
+				if err != nil {
+					break // a line of its own may be several
+				}
+				e := NewEncoder()
+				require.Equal(t, ev.Origin()+"\n", encode(t, e, ev))
+				require.Empty(t, e.Losses())
+				break
+			}
+			text, err := NewEncoder().Append(nil, events[0])
+			if err != nil {
+				var rule *agentevents.InvariantError
+				require.ErrorAs(t, err, &rule)
+				require.False(t, strict, "what a strict decoder reads can be written")
+				continue
+			}
+			_, err = NewDecoder(Options{Strict: true}).Decode(nil, text[:len(text)-1])
+			require.NoError(t, err, "what is written, a strict decoder reads: %s", text)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])
 			require.NoError(t, err, "%s", text)
 			text2, err := NewEncoder().Append(nil, again[0])

@@ -361,6 +361,69 @@ func TestWhatNoLineSays(t *testing.T) {
 	require.Equal(t, []string{"dropped /schemaVersion", "made up /timestamp"}, pointers(e))
 }
 
+// The encoder writes nothing that a strict decoder refuses, but for lines that came
+// like that.
+func TestRefused(t *testing.T) {
+	step := func(n int, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.Step = agentevents.Some(n)
+		return ev
+	}
+	tool := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}
+	slow := *tool
+	slow.Duration = agentevents.Some(-time.Second)
+	move := &agentevents.AgentTransition{From: agentevents.Thinking, To: agentevents.Failed}
+	ended := func(change func(p *agentevents.AgentEnded)) agentevents.Event {
+		p := &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Duration: agentevents.Some(time.Second)}
+		change(p)
+		return native(p)
+	}
+	for _, c := range []struct {
+		ev      agentevents.Event
+		rule    agentevents.Rule
+		pointer string
+	}{
+		{step(-1, move), RuleRange, "/step"},
+		{step(-1, tool), RuleRange, "/step"},
+		{step(-1, &agentevents.Unknown{Type: "x", Raw: `{}`}), RuleRange, "/step"},
+		{step(0, &slow), RuleRange, "/payload/durationMs"},
+		{native(&agentevents.AgentTransition{From: "warming_up", To: agentevents.Failed}), RuleEnum, "/payload/from"},
+		{native(&agentevents.AgentTransition{From: agentevents.Thinking}), RuleEnum, "/payload/to"},
+		{native(&agentevents.AuditChecked{CheckpointID: "c", Result: "skipped"}), RuleEnum, "/payload/result"},
+		{native(&agentevents.AuditChecked{CheckpointID: "c", Result: agentevents.AuditPass, Duration: -1}), RuleRange, "/payload/durationMs"},
+		{ended(func(p *agentevents.AgentEnded) { p.Outcome = "unknown" }), RuleEnum, "/payload/outcome"},
+		{ended(func(p *agentevents.AgentEnded) { p.ConvergenceScore = agentevents.Some(1.5) }), RuleRange, "/payload/convergenceScore"},
+		{ended(func(p *agentevents.AgentEnded) { p.ConvergenceScore = agentevents.Some(math.NaN()) }), RuleRange, "/payload/convergenceScore"},
+		{ended(func(p *agentevents.AgentEnded) { p.Duration.V = -1 }), RuleRange, "/payload/durationMs"},
+		{ended(func(p *agentevents.AgentEnded) { p.Totals = agentevents.Some(agentevents.Totals{ToolCalls: -3}) }), RuleRange, "/payload/totals/toolCalls"},
+	} {
+		e := NewEncoder()
+		out, err := e.Append([]byte("x"), c.ev)
+		var rule *agentevents.InvariantError
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, c.rule, rule.Rule)
+		require.Equal(t, c.pointer, rule.Pointer)
+		require.Equal(t, "x", string(out))
+		require.Empty(t, e.Losses())
+	}
+
+	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
+	for _, line := range []string{
+		base + `"agent_transition","agent_id":"a","step":-5,"from":"warming_up","to":"failed"}`,
+		base + `"audit_checkpoint","agent_id":"a","checkpoint_id":"c","result":"skipped","duration_s":-1}`,
+	} {
+		ev, e := verbatim(t, line), NewEncoder()
+		require.Equal(t, line+"\n", encode(t, e, ev))
+		end := encode(t, e, native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
+		decode(t, Options{Strict: true}, end) // what came like that is not counted on with
+		ev.Time = ev.Time.Add(time.Second)
+		_, err := NewEncoder().Append(nil, ev)
+		var rule *agentevents.InvariantError
+		require.ErrorAs(t, err, &rule)
+		require.Equal(t, RuleEnum, rule.Rule)
+	}
+}
+
 // Events that the document does not have never fail, whatever their members are.
 func TestUnknownEventsAreTolerant(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"dreamed"`

@@ -88,27 +88,32 @@ func (f *fields) check(v int) error {
 func breaks(ev *agentevents.Event) error {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentTransition:
-		if !slices.Contains(statuses, string(p.From)) {
+		if !isStatus(p.From) {
 			return unlisted(ev, "/payload/from", string(p.From), statuses)
 		}
-		if !slices.Contains(statuses, string(p.To)) {
+		if !isStatus(p.To) {
 			return unlisted(ev, "/payload/to", string(p.To), statuses)
 		}
-		return below0(ev, "/step", ev.Step.OK, int64(ev.Step.V))
 	case *agentevents.ToolReturned:
-		if err := below0(ev, "/payload/durationMs", p.Duration.OK, int64(p.Duration.V)); err != nil {
-			return err
+		if p.Duration.OK && p.Duration.V < 0 {
+			return below0(ev, "/payload/durationMs")
 		}
-		return below0(ev, "/step", ev.Step.OK, int64(ev.Step.V))
 	case *agentevents.Unknown:
-		return below0(ev, "/step", ev.Step.OK, int64(ev.Step.V))
 	case *agentevents.AuditChecked:
 		if !slices.Contains(results, string(p.Result)) {
 			return unlisted(ev, "/payload/result", string(p.Result), results)
 		}
-		return below0(ev, "/payload/durationMs", true, int64(p.Duration))
+		if p.Duration < 0 {
+			return below0(ev, "/payload/durationMs")
+		}
+		return nil
 	case *agentevents.AgentEnded:
 		return endBreaks(ev, p)
+	default:
+		return nil
+	}
+	if ev.Step.OK && ev.Step.V < 0 {
+		return below0(ev, "/step")
 	}
 	return nil
 }
@@ -123,25 +128,34 @@ func endBreaks(ev *agentevents.Event, p *agentevents.AgentEnded) error {
 	t := &p.Totals.V
 	for i, n := range [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed} {
 		if p.Totals.OK && n < 0 {
-			return below0(ev, "/payload/totals/"+totalsNames[i], true, int64(n))
+			return below0(ev, "/payload/totals/"+totalsNames[i])
 		}
 	}
-	return below0(ev, "/payload/durationMs", p.Duration.OK, int64(p.Duration.V))
+	if p.Duration.OK && p.Duration.V < 0 {
+		return below0(ev, "/payload/durationMs")
+	}
+	return nil
 }
 
 // totalsNames are the totals as events have them.
 var totalsNames = [...]string{"steps", "toolCalls", "auditCheckpoints", "auditsPassed", "auditsFailed"}
 
-// below0 returns the error of a number that is there and below 0, or nil.
-func below0(ev *agentevents.Event, pointer string, there bool, n int64) error {
-	if !there || n >= 0 {
-		return nil
-	}
+func below0(ev *agentevents.Event, pointer string) error {
 	return refused(ev, RuleRange, pointer, "is below 0")
 }
 
 func unlisted(ev *agentevents.Event, pointer, word string, known []string) error {
 	return refused(ev, RuleEnum, pointer, strconv.Quote(word)+" is not one of "+strings.Join(known, ", "))
+}
+
+// isStatus reports whether s is one of statuses, which most events ask twice.
+func isStatus(s agentevents.AgentStatus) bool {
+	switch s {
+	case agentevents.Thinking, agentevents.ToolCall, agentevents.ToolResult, agentevents.Response, agentevents.Reflect, agentevents.BlockedOnClarification,
+		agentevents.Converged, agentevents.Failed:
+		return true
+	}
+	return false
 }
 
 // The document's enums.

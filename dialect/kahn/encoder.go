@@ -190,7 +190,7 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		e.open(ev, p)
+		e.open(ev, p, a)
 	case *agentevents.ToolReturned:
 		if p.Status == agentevents.ToolForbidden || p.Status == agentevents.ToolRateLimited {
 			if p.OneEvent || e.calls.Get(ev.RunID, ev.AgentID, p.CallID) == nil {
@@ -198,7 +198,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 			}
 		}
 		if !p.OneEvent {
-			e.returned(ev, p)
+			e.returned(ev, p, a)
 		}
 	}
 	if ev.Step.OK && ev.Step.V >= 0 && (!a.stepped || ev.Step.V > a.step) {
@@ -280,7 +280,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 	if y := ev.Time.Unix(); y < minTime || y > maxTime {
 		return dst, refused(ev, agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
 	}
-	e.damaged, e.used, e.kept = false, 0, string(ev.Extra(string(Name)))
+	e.damaged = false
 	stepped := false // the line has a step
 	v := vUnknown
 	switch p := ev.Payload.(type) {
@@ -314,7 +314,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		v = vTool
 		dst = e.begin(dst, ev, v, a)
 		dst, stepped = e.step(dst, ev, a), true
-		dst = e.tool(dst, ev, p)
+		dst = e.tool(dst, ev, p, a)
 	case *agentevents.AuditChecked:
 		v = vAudit
 		dst = e.begin(dst, ev, v, a)
@@ -401,11 +401,9 @@ func (s set) number(name string) int {
 
 // keptMember returns what was kept of a member of the line, or "".
 func (e *Encoder) keptMember(m int) string {
-	if e.kept != "" {
-		for name, raw := range jsonwire.Members(e.kept) {
-			if name == memberName(m) {
-				return raw
-			}
+	for name, raw := range jsonwire.Members(e.kept) {
+		if name == memberName(m) {
+			return raw
 		}
 	}
 	return ""
@@ -413,7 +411,9 @@ func (e *Encoder) keptMember(m int) string {
 
 // wasEmpty reports whether the line had a text that is empty, which is then
 // written again.
-func (e *Encoder) wasEmpty(m int) bool {
+func (e *Encoder) wasEmpty(m int) bool { return e.kept != "" && e.keptEmpty(m) }
+
+func (e *Encoder) keptEmpty(m int) bool {
 	if e.keptMember(m) != `""` {
 		return false
 	}
@@ -423,6 +423,7 @@ func (e *Encoder) wasEmpty(m int) bool {
 
 // begin appends what every line begins with, the agent included.
 func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int, a *agentState) []byte {
+	e.used, e.kept = 0, string(ev.Extra(string(Name)))
 	dst = e.base(dst, ev, variants[v].event, a)
 	if v == vAudit && ev.AgentID == "" {
 		if e.wasEmpty(mAgentID) {
@@ -501,8 +502,8 @@ func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte 
 }
 
 // open keeps a call until it returns.
-func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled) {
-	old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
+func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled, a *agentState) {
+	old, ok := e.calls.Put(ev, a.key.agent, p.CallID)
 	if old != nil {
 		e.losses.Add(old, dialect.Dropped, "", unreturned)
 	}
@@ -515,12 +516,12 @@ const unreturned = "the call never returned"
 
 // returned forgets a call, and lists what the line of its return does not say of
 // it.
-func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
-	call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID)
+func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned, a *agentState) {
+	call := e.calls.Get(ev.RunID, a.key.agent, p.CallID)
 	if call == nil {
 		return
 	}
-	e.calls.Remove(ev.RunID, agentOf(ev), p.CallID)
+	e.calls.Remove(ev.RunID, a.key.agent, p.CallID)
 	called, l := call.Payload.(*agentevents.ToolCalled), &e.pend
 	e.losses.Add(call, dialect.Altered, "", "written with its return")
 	if call.ID != "" {
@@ -540,12 +541,12 @@ func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
 }
 
 // tool appends the members of a tool_invocation.
-func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) []byte {
+func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned, a *agentState) []byte {
 	l := &e.pend
 	input, args, duration := p.ArgumentsSummary, p.Arguments, p.Duration
 	since := "0: its call is not known"
 	if !p.OneEvent {
-		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
+		if call := e.calls.Get(ev.RunID, a.key.agent, p.CallID); call != nil {
 			called := call.Payload.(*agentevents.ToolCalled)
 			l.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != called.Arguments)
 			l.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != called.ArgumentsSummary)
@@ -667,21 +668,25 @@ func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) [
 	for i, n := range [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed} {
 		m := mTotalSteps + i
 		dst = append(append(dst, ','), memberNames[m-1]...)
-		if raw := e.keptMember(m); !p.Totals.OK && isCount(raw) {
-			e.used |= 1 << m
-			dst = append(dst, raw...)
-			continue
+		if e.kept != "" && !p.Totals.OK {
+			if raw := e.keptCount(m); raw != "" {
+				e.used |= 1 << m
+				dst = append(dst, raw...)
+				continue
+			}
 		}
 		dst = jsonwire.AppendInt(dst, int64(n))
 	}
 	return dst
 }
 
-// isCount reports whether a kept value is a number that someTotals keeps and that
-// the document allows.
-func isCount(raw string) bool {
-	n, err := strconv.Atoi(raw)
-	return err == nil && n >= 0 && strconv.Itoa(n) == raw
+// keptCount returns a member that someTotals kept, or "".
+func (e *Encoder) keptCount(m int) string {
+	raw := e.keptMember(m)
+	if n, err := strconv.Atoi(raw); err == nil && n >= 0 && strconv.Itoa(n) == raw {
+		return raw
+	}
+	return ""
 }
 
 // foreign appends a line of an event that the document does not list, if it is
@@ -698,7 +703,7 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	if dialect.UnknownKind(Name, typ) != p.Type {
 		e.pend.Add(dialect.Altered, "/type", "gets another prefix")
 	}
-	e.pend.Drop("/"+string(Name), e.kept != "")
+	e.pend.Drop("/"+string(Name), ev.Extra(string(Name)) != "")
 	reserved := base
 	dst = e.base(dst, ev, typ, a)
 	if ev.AgentID != "" {

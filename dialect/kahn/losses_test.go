@@ -407,6 +407,10 @@ func TestRefused(t *testing.T) {
 		require.Empty(t, e.Losses())
 	}
 
+	for _, from := range statuses {
+		encode(t, NewEncoder(), step(0, &agentevents.AgentTransition{From: agentevents.AgentStatus(from), To: agentevents.Failed}))
+	}
+
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
 	for _, line := range []string{
 		base + `"agent_transition","agent_id":"a","step":-5,"from":"warming_up","to":"failed"}`,

@@ -3,6 +3,7 @@ package kahn
 import (
 	"bytes"
 	"cmp"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -391,8 +392,8 @@ func (e *Encoder) rest(dst []byte, v int) []byte {
 
 // number returns the member of that name that is in s, or 0.
 func (s set) number(name string) int {
-	for m := 1; m <= numMembers; m++ {
-		if s.has(m) && memberName(m) == name {
+	for ; s != 0; s &= s - 1 {
+		if m := bits.TrailingZeros32(uint32(s)); memberName(m) == name {
 			return m
 		}
 	}
@@ -695,6 +696,8 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	raw, err := "{}", error(nil)
 	if p.Raw != "" {
 		raw, err = jsonwire.Compact(string(p.Raw))
+	} else {
+		e.pend.Add(dialect.Made, "/payload", "an empty object")
 	}
 	typ := strings.TrimPrefix(string(p.Type), unknownPrefix)
 	if err != nil || raw[0] != '{' || typ == "" || variantOf(typ) != vUnknown {
@@ -715,14 +718,39 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 		dst = jsonwire.AppendInt(append(dst, `,"step":`...), int64(ev.Step.V))
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if reserved.number(name) > 0 {
+		m := membersOf(vUnknown).number(name)
+		switch {
+		case m == 0:
+		case reserved.has(m):
 			e.pend.Add(dialect.Dropped, "/payload/"+name, "the line has a member of that name")
+			continue
+		case e.taken(m, value):
+			dst = e.takenMember(dst, ev, m, value)
 			continue
 		}
 		dst = jsonwire.AppendString(append(dst, ','), name)
 		dst = append(append(dst, ':'), value...)
 	}
 	return dst, nil
+}
+
+// taken reports whether readers take a member of the payload for the agent or the
+// step of the event.
+func (e *Encoder) taken(m int, value string) bool {
+	e.check.scanner.Reset(value)
+	return e.check.fits(m)
+}
+
+func (e *Encoder) takenMember(dst []byte, ev *agentevents.Event, m int, value string) []byte {
+	dst = append(append(dst, ','), memberNames[m-1]...)
+	if m == mAgentID {
+		e.pend.Add(dialect.Dropped, "/payload/agent_id", "read as the agent")
+		e.pend.Add(dialect.Made, "/agentId", "a member of the payload is read as the agent")
+		return e.id(dst, ev, &agentPattern, "/agentId", jsonwire.Text(value))
+	}
+	e.pend.Add(dialect.Dropped, "/payload/step", "read as the step")
+	e.pend.Add(dialect.Made, "/step", "a member of the payload is read as the step")
+	return append(dst, value...)
 }
 
 // envelope lists what the line does not say of the envelope.

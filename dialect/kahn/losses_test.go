@@ -335,6 +335,7 @@ func TestWhatNoLineSays(t *testing.T) {
 	}{
 		{&agentevents.Unknown{Type: "kahn:foo", Raw: `{}`}, "", []string{"altered /type"}},
 		{&agentevents.Unknown{Type: "foo", Raw: `{}`}, `{"b":2}`, []string{"dropped /kahn"}},
+		{&agentevents.Unknown{Type: "foo"}, "", []string{"made up /payload"}},
 		{&agentevents.AgentStarted{Task: "t"}, `{"task":"other","y/":1}`, []string{"dropped /kahn/task"}},
 		{&agentevents.AgentStarted{Task: "t"}, `[1]`, []string{"dropped /kahn"}},
 		{&agentevents.AuditChecked{CheckpointID: "c", Result: agentevents.AuditPass, Evidence: `null`}, "", []string{"dropped /payload/evidence"}},
@@ -359,6 +360,23 @@ func TestWhatNoLineSays(t *testing.T) {
 	e = NewEncoder()
 	encode(t, e, old)
 	require.Equal(t, []string{"dropped /schemaVersion", "made up /timestamp"}, pointers(e))
+}
+
+// Members of a payload from elsewhere that readers take for the envelope's.
+func TestUnknownEventsFromElsewhere(t *testing.T) {
+	ev := native(&agentevents.Unknown{Type: "foo", Raw: `{"agent_id":"Z","step":4,"ts":1,"x":1}`})
+	e := NewEncoder()
+	back := decode(t, Options{Strict: true}, encode(t, e, ev))[0]
+	require.Equal(t, agentevents.JSON(`{"x":1}`), back.Payload.(*agentevents.Unknown).Raw)
+	require.Equal(t, "a", back.AgentID)
+	require.Equal(t, agentevents.Some(4), back.Step)
+	require.Equal(t, []string{"dropped /payload/agent_id", "dropped /payload/step", "dropped /payload/ts", "made up /step"}, pointers(e))
+
+	ev.AgentID, ev.Step, e = "", agentevents.Some(3), NewEncoder()
+	back = decode(t, Options{Strict: true}, encode(t, e, ev))[0]
+	require.Equal(t, NormalizeAgentID("Z"), back.AgentID)
+	require.Equal(t, agentevents.Some(3), back.Step)
+	require.Equal(t, []string{"altered /agentId", "made up /agentId", "dropped /payload/agent_id", "dropped /payload/step", "dropped /payload/ts"}, pointers(e))
 }
 
 // The encoder writes nothing that a strict decoder refuses, but for lines that came

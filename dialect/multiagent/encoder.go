@@ -297,6 +297,10 @@ func (e *Encoder) extras(ev *agentevents.Event) {
 			e.drop("/"+jsonwire.Token(name), true)
 			continue
 		}
+		if value[0] != '{' {
+			e.lose(loss{what: dialect.Dropped, pointer: "/" + string(Name), detail: "it is not an object"})
+			continue
+		}
 		e.own = true
 		if string(value) != e.kept.text {
 			e.kept.parse(string(value))
@@ -319,9 +323,7 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 			e.lose(loss{what: dialect.Made, pointer: "/agentId", detail: "the actor is read as the agent"})
 		}
 	case sh == sUnknown:
-		if ev.Actor != "" || nonAgent(ev.AgentID) {
-			e.drop("/agentId", true)
-		}
+		e.drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
 		if ev.Actor == "" && nonAgent(ev.AgentID) {
 			e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
 		} else if ev.Actor != "" && !nonAgent(ev.Actor) {
@@ -520,6 +522,10 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		e.drop("/phase", true)
 		c.phase = ""
 	}
+	if e.own && c.phase == "" && c.workflowID != "" && sh.lists&(1<<cPhase) == 0 && jsonwire.Text(e.peek("/payload/phase")) != "" {
+		e.drop("/"+string(Name)+"/~1payload~1phase", true)
+		e.lose(loss{what: dialect.Made, pointer: "/phase", detail: "the payload's own, which has a workflow now"})
+	}
 	if c.step.OK && (c.step.V < 0 || stepless(shape)) {
 		e.drop("/step", true)
 		c.step.OK = false
@@ -547,7 +553,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 			hidden |= 1 << 0
 		}
 	case *agentevents.AgentStarted:
-		if e.madeUp("parentSpanId") || e.keeps("/payload/parentSpanId") { // the envelope has it
+		if e.madeUp("parentSpanId") || e.peek("/payload/parentSpanId") != "" { // the envelope has it
 			hidden |= 1 << 3
 		}
 	case *agentevents.MessageCreated:
@@ -576,7 +582,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 		if v.lacking != 0 {
 			for _, m := range sh.made {
 				if v.lacking&(1<<m.field) != 0 {
-					e.madeByReaders(sh, m, v.refs&(1<<m.field) != 0)
+					e.madeByReaders(ev, sh, m, v.refs&(1<<m.field) != 0)
 				}
 			}
 		}
@@ -596,8 +602,12 @@ func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inn
 	if inner {
 		e.place = append(e.place, "/message"...)
 	}
+	var empty uint32 // fields of which nothing is written
 	for i, field := range e.fields {
-		name := sh.names[i]
+		if i == fieldMessage && sh.kind == agentevents.KindMessageCreated {
+			continue // it is what all this is in
+		}
+		name, start := sh.names[i], len(dst)
 		if len(e.kept.as) > 0 {
 			if as := e.kept.spelledAs(bare(name)); as != "" && !(as == "message" && isObject(field)) { // that is read as the message
 				name = jsonwire.Quote(as) + ":"
@@ -606,10 +616,15 @@ func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inn
 		// Inside the message the place is not that of the payload, the names are.
 		hide := hidden&(1<<i) != 0 || inner && zero(field) && e.madeUp(bare(sh.names[i]))
 		dst = e.member(dst, name, field, hide)
+		if len(dst) == start && !hide {
+			empty |= 1 << i
+		}
 	}
+	e.dropOthers(sh, empty, inner)
 	if inner {
 		dst = append(e.rest(dst), '}')
 		e.place = e.place[:len("/payload")]
+		e.dropOthers(sh, empty, false)
 	}
 	if e.kept.deep || c.any(sh.lists) {
 		for i, name := range commonNames {
@@ -628,10 +643,41 @@ func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inn
 	return append(dst, '}')
 }
 
+// dropOthers drops what was kept at e.place under a name of an empty field, because
+// the field had its value from elsewhere on the line: readers would now take the
+// other one. With inner they do so only inside the message.
+func (e *Encoder) dropOthers(sh *shape, empty uint32, inner bool) {
+	if !e.kept.deep {
+		return
+	}
+	for i, name := range sh.names {
+		field := i
+		if i >= sh.own() {
+			field = int(sh.other[i-sh.own()])
+		} else if i == fieldMessage && sh.kind == agentevents.KindMessageCreated {
+			if inner {
+				continue
+			}
+			field = fieldMessageContent // as which it is read when it is no object
+		}
+		if empty&(1<<field) == 0 {
+			continue
+		}
+		token := jsonwire.Token(bare(name))
+		if m := e.memberHere(token); m >= 0 && !e.used[m] && takes(e.fields[field], e.kept.members[m].raw) {
+			e.used[m] = true
+			e.drop("/"+string(Name)+"/"+jsonwire.Token(string(e.place)+"/"+token), true)
+		}
+	}
+}
+
 // madeByReaders lists a field that is empty, and that readers fill.
-func (e *Encoder) madeByReaders(sh *shape, m madeUp, ref bool) {
+func (e *Encoder) madeByReaders(ev *agentevents.Event, sh *shape, m madeUp, ref bool) {
 	if m.from == ofTime {
 		return
+	}
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && m.from == ofCall && !p.OneEvent {
+		e.lose(loss{what: dialect.Made, pointer: "/payload/oneEvent", detail: "by readers, unless a call of its span is open"})
 	}
 	pointer := "/payload/" + bare(sh.names[m.field])
 	if sh.kind == agentevents.KindMessageCreated {
@@ -687,7 +733,7 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 		name := bare(sh.names[m.field])
 		if lacks(field) {
 			_, ref := field.(*agentevents.AgentRef)
-			e.madeByReaders(sh, m, ref)
+			e.madeByReaders(ev, sh, m, ref)
 			continue
 		}
 		if ref, ok := field.(*agentevents.AgentRef); ok && e.madeUp(name+"/agentId") {

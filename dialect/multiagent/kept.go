@@ -129,8 +129,15 @@ func (e *Encoder) keptRaw(name string) string {
 	return ""
 }
 
-// keeps reports whether something was kept under a name.
-func (e *Encoder) keeps(name string) bool { return e.own && e.kept.find(name) >= 0 }
+// peek is keptRaw for who does not use it.
+func (e *Encoder) peek(name string) string {
+	if e.own {
+		if i := e.kept.find(name); i >= 0 {
+			return e.kept.members[i].raw
+		}
+	}
+	return ""
+}
 
 // keptMember is keptRaw for a member of the object at e.place.
 func (e *Encoder) keptMember(name string) string {

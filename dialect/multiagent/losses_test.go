@@ -59,6 +59,76 @@ func TestClearedFields(t *testing.T) {
 	require.Equal(t, "system", back[0].AgentID, string(line))
 }
 
+// A field that was said twice on the line does not get the other value when it is
+// cleared.
+func TestClearedFieldsSaidTwice(t *testing.T) {
+	for _, c := range []struct {
+		typ, payload string
+		clear        func(p agentevents.Payload)
+		want, loss   string
+	}{
+		{"tool.call.started", `{"callId":"c","toolId":"x","arguments":{"a":1},"input":{"b":2}}`,
+			func(p agentevents.Payload) { p.(*agentevents.ToolCalled).Arguments = "" }, `{"callId":"c","toolId":"x"}`, "input"},
+		{"tool.call.started", `{"callId":"c","toolId":"x","input":{"b":2},"arguments":{"a":1}}`,
+			func(p agentevents.Payload) { p.(*agentevents.ToolCalled).Arguments = "" }, `{"callId":"c","toolId":"x"}`, "arguments"},
+		{"handoff.requested", `{"from":"a","to":"b","fromAgent":{"agentId":"c"},"toAgent":7}`,
+			func(p agentevents.Payload) { p.(*agentevents.HandoffRequested).From = agentevents.AgentRef{} }, `{"to":"b","toAgent":7}`, "fromAgent"},
+		{"agent.message.created", `{"messageId":"m","from":"a","content":"x","ts":1,"message":"y"}`,
+			func(p agentevents.Payload) { p.(*agentevents.MessageCreated).Message.Content = "" }, `{"messageId":"m","from":"a","ts":1}`, "message"},
+		{"agent.message.created", `{"message":{"messageId":"m","from":"a","content":"x","ts":1,"message":"y"},"text":"z"}`,
+			func(p agentevents.Payload) { p.(*agentevents.MessageCreated).Message.Content = "" }, `{"message":{"messageId":"m","from":"a","ts":1,"message":"y"}}`, "text"},
+	} {
+		line := wire(c.typ, c.payload)
+		ev := decode(t, Options{}, line)[0]
+		out, losses := encode(t, ev)
+		require.Equal(t, line, out)
+		require.Empty(t, losses)
+		c.clear(ev.Payload)
+		out, losses = encode(t, ev)
+		require.Equal(t, wire(c.typ, c.want), out)
+		require.Contains(t, told(losses), "dropped /multiagent/~1payload~1"+c.loss)
+	}
+}
+
+// What an event kept of its line and does not come back.
+func TestKeptMembersThatAreLost(t *testing.T) {
+	odd := event(&agentevents.SessionStarted{})
+	for _, extra := range []agentevents.JSON{`["x"]`, `1`, `"x"`} {
+		require.NoError(t, odd.SetExtra(string(Name), extra))
+		_, losses := encode(t, odd)
+		require.Contains(t, told(losses), "dropped /multiagent")
+	}
+
+	ev := decode(t, Options{}, wire("session.started", `{"phase":"planning"}`))[0]
+	ev.WorkflowID = "w"
+	out, losses := encode(t, ev)
+	require.Equal(t, "planning", decode(t, Options{}, out)[0].Phase)
+	require.Equal(t, []string{"dropped /multiagent/~1payload~1phase", "made up /phase"}, told(losses))
+
+	ev = decode(t, Options{}, wire("session.started", `{"phase":1}`))[0]
+	ev.WorkflowID = "w"
+	_, losses = encode(t, ev)
+	require.Empty(t, losses)
+}
+
+// What readers make of events that lack what the vocabulary asks for.
+func TestLossesOfOddEvents(t *testing.T) {
+	out, losses := encode(t, event(&agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{}}, forAgent("planner", "")))
+	require.NotContains(t, told(losses), "dropped /payload/modelUsage")
+	require.NotNil(t, decode(t, Options{}, out)[0].Payload.(*agentevents.AgentEnded).ModelUsage)
+
+	out, losses = encode(t, event(&agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolOK}))
+	require.True(t, decode(t, Options{}, out)[0].Payload.(*agentevents.ToolReturned).OneEvent)
+	require.Contains(t, told(losses), "made up /payload/oneEvent")
+	require.Contains(t, told(losses), "made up /payload/callId")
+
+	ev := event(&agentevents.Unknown{Type: "odd", Raw: `{}`}, forAgent("a", "a"))
+	require.NoError(t, ev.SetExtra(string(Name), `{"schemaVersion":"1.0"}`))
+	out, losses = encode(t, ev)
+	require.Equal(t, "a", decode(t, Options{}, out)[0].AgentID)
+	require.Equal(t, []string{"dropped /actor"}, told(losses))
+}
+
 // The time that an event does not have is made up; one that the line has is not.
 func TestNoTime(t *testing.T) {
 	line := wire("session.started", `{}`)

@@ -2,6 +2,7 @@ package multiagent
 
 import (
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -283,7 +284,7 @@ func (r *reader) usageMap(name string, to *map[string]agentevents.Usage) (fit, e
 	}
 	r.path = r.path[:len(r.path)-1]
 	*to = m
-	return true, len(m) > 0, nil
+	return true, true, nil
 }
 
 // The other direction.
@@ -393,7 +394,7 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 			dst = append(dst, '}')
 		}
 	case *map[string]agentevents.Usage:
-		if len(*v) > 0 {
+		if *v != nil {
 			dst = e.usageMap(dst, name, *v)
 		}
 	case *[]string:
@@ -475,6 +476,16 @@ func sets(field any, raw string) bool {
 		return raw[0] == '[' && !says(&none, raw)
 	}
 	return false
+}
+
+// takes reports whether readers take raw for the value of a field, which is not
+// changed.
+func takes(field any, raw string) bool {
+	value := reflect.New(reflect.TypeOf(field).Elem())
+	var r reader
+	r.s.Reset(raw)
+	fit, _, err := r.value("", value.Interface())
+	return err == nil && fit && !value.Elem().IsZero()
 }
 
 // says reports whether raw, which was kept as the spelling of a field, says

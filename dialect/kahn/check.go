@@ -10,8 +10,8 @@ import (
 )
 
 // check applies the document's rules to a line.
-func (f *fields) check(v int) error {
-	fail := func(rule agentevents.Rule, member int, detail string) error {
+func (f *fields) check(v int) *agentevents.InvariantError {
+	fail := func(rule agentevents.Rule, member int, detail string) *agentevents.InvariantError {
 		return &agentevents.InvariantError{
 			Rule: rule, Kind: agentevents.Kind(f.event), RunID: f.runID, AgentID: f.agentID, Pointer: "/" + memberName(member), Detail: detail,
 		}
@@ -46,7 +46,7 @@ func (f *fields) check(v int) error {
 		}
 		return fail(RuleRange, m, "is below 0")
 	}
-	word := func(member int, s string, known []string) error {
+	word := func(member int, s string, known []string) *agentevents.InvariantError {
 		if slices.Contains(known, s) {
 			return nil
 		}

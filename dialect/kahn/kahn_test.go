@@ -216,6 +216,29 @@ func TestStrictRules(t *testing.T) {
 	require.ErrorContains(t, err, PatternRunID)
 }
 
+// A refused line says which number its event would have got; the next one gets it.
+func TestRefusedLinesHaveANumber(t *testing.T) {
+	line := func(run, task string) []byte {
+		return []byte(`{"ts":"2026-05-05T09:00:00.000Z","run_id":"` + run + `","event":"agent_run_start","agent_id":"a"` + task + `}`)
+	}
+	d := NewDecoder(Options{Strict: true})
+	for i, want := range []uint64{0, 1, 0, 2} {
+		run := "r"
+		if i == 2 {
+			run = "other"
+		}
+		for range 2 {
+			var rule *agentevents.InvariantError
+			_, err := d.Decode(nil, line(run, ""))
+			require.ErrorAs(t, err, &rule)
+			require.Equal(t, want, rule.Sequence)
+		}
+		events, err := d.Decode(nil, line(run, `,"task":"t"`))
+		require.NoError(t, err)
+		require.Equal(t, want, events[0].Sequence)
+	}
+}
+
 func TestNormalize(t *testing.T) {
 	require.Equal(t, "coder", NormalizeAgentID("coder"))
 	require.Equal(t, "audit:test.unit", NormalizeCheckpointID("audit:test.unit"))

@@ -27,6 +27,7 @@ type Options struct {
 type Decoder struct {
 	lines   int
 	numbers dialect.Numbers
+	spare   map[string]uint64 // numbers that refused lines would have got, by run
 	open    openThings
 	r       reader
 }
@@ -41,11 +42,34 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
 	if err := d.r.read(ev, text, d.lines, &d.open); err != nil {
+		if broken, ok := err.(*agentevents.InvariantError); ok {
+			broken.Sequence = d.refused(ev.RunID)
+		}
 		return dst[:len(dst)-1], err
 	}
-	ev.Sequence = d.numbers.Next(ev.RunID)
+	ev.Sequence = d.number(ev.RunID)
 	d.open.note(ev, len(text) > longLine)
 	return dst, nil
+}
+
+// number returns the sequence number of a run's next event.
+func (d *Decoder) number(run string) uint64 {
+	if n, ok := d.spare[run]; ok {
+		delete(d.spare, run)
+		return n
+	}
+	return d.numbers.Next(run)
+}
+
+// refused returns the number that a line would have got. The next event of the run
+// gets it.
+func (d *Decoder) refused(run string) uint64 {
+	n := d.number(run)
+	if d.spare == nil {
+		d.spare = map[string]uint64{}
+	}
+	d.spare[strings.Clone(run)] = n
+	return n
 }
 
 // longLine is the length from which a text is too long to be kept for an id.
@@ -64,14 +88,15 @@ type reader struct {
 	order  [numShapes][maxNames + 1]uint8 // likewise of payloads
 
 	// Of the line that is read.
-	sh      int // its shape
-	fields  []any
-	visitor fieldVisitor
-	filled  uint32 // fields that have a value
-	c       common
-	kept    keeper
-	as      []spelling
-	path    []string // from the payload to the object that is read
+	sh       int // its shape
+	fields   []any
+	visitor  fieldVisitor
+	filled   uint32 // fields that have a value
+	c        common
+	kept     keeper
+	as       []spelling
+	path     []string // from the payload to the object that is read
+	badField string   // the first key field of another type than the document's
 
 	extras *[numShapes + 1]keptBefore
 }
@@ -96,7 +121,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 	s.Reset(text)
 	r.c, r.filled, r.sh = common{}, 0, -1
 	r.kept.reset()
-	r.as, r.path = r.as[:0], r.path[:0]
+	r.as, r.path, r.badField = r.as[:0], r.path[:0], ""
 	var (
 		seen, empty uint32 // members, and those of them that are ""
 		last        int
@@ -213,7 +238,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 	r.scope(ev, actor)
 	r.complete(ev, open)
 	if r.strict {
-		if err := checkLine(ev, required&^(seen&^empty), badTime); err != nil {
+		if err := checkLine(ev, required&^(seen&^empty), badTime, r.badField); err != nil {
 			return err
 		}
 	}
@@ -327,8 +352,8 @@ func (r *reader) members(sh *shape, inner bool) error {
 			if field != n-1 {
 				r.as = append(r.as, spelling{bare(sh.names[field]), name})
 			}
-		} else if r.strict && field < sh.key {
-			return &agentevents.InvariantError{Rule: RuleField, Kind: sh.kind, Pointer: "/payload/" + name, Detail: "has another type than the document's field"}
+		} else if field < sh.key && r.badField == "" {
+			r.badField = name
 		}
 	}
 }
@@ -687,7 +712,7 @@ func (k *keeper) addSpellings(as []spelling) {
 }
 
 // checkLine applies the rules of the document to a line that was read.
-func checkLine(ev *agentevents.Event, missing uint32, badTime bool) error {
+func checkLine(ev *agentevents.Event, missing uint32, badTime bool, badField string) error {
 	fail := func(rule agentevents.Rule, pointer, detail string) error {
 		return &agentevents.InvariantError{
 			Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
@@ -700,6 +725,9 @@ func checkLine(ev *agentevents.Event, missing uint32, badTime bool) error {
 	}
 	if badTime {
 		return fail(RuleTimestamp, "/timestamp", "is not an RFC 3339 time")
+	}
+	if badField != "" {
+		return fail(RuleField, "/payload/"+badField, "has another type than the document's field")
 	}
 	if rule, pointer, detail := contextRule(ev); rule != "" {
 		return fail(rule, pointer, detail)

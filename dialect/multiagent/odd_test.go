@@ -489,6 +489,25 @@ func TestStrict(t *testing.T) {
 	}
 }
 
+// A refused line says which event it is, and the number that would have got; the
+// next one gets it.
+func TestRefusedLinesHaveANumber(t *testing.T) {
+	d := NewDecoder(Options{Strict: true})
+	for want := range uint64(3) {
+		for _, bad := range []string{wireBy("", "session.started", `{}`), wire("workflow.finalized", `{"workflowId":"w1","totalTokens":"1"}`)} {
+			_, err := d.Decode(nil, []byte(bad))
+			var broken *agentevents.InvariantError
+			require.ErrorAs(t, err, &broken)
+			require.Equal(t, want, broken.Sequence)
+			require.Equal(t, "r1", broken.RunID)
+			require.Equal(t, "e1", broken.EventID)
+		}
+		events, err := d.Decode(nil, []byte(wire("session.started", `{}`)))
+		require.NoError(t, err)
+		require.Equal(t, want, events[0].Sequence)
+	}
+}
+
 func TestBadLines(t *testing.T) {
 	good := wire("agent.completed", `{"error":{"message":"m"},"modelUsage":{"a":{}}}`)
 	for _, c := range []struct{ line, want string }{

@@ -55,8 +55,33 @@
 // under their native names: agentId, workflowId, phase, nodeId, nodeRunId, step,
 // parentAgentId, parentCallId, causationId and marks. Where phase stands without
 // workflowId, in a type that is not of a workflow, it is the payload's own word.
-// A step below 0, and that of agent.spawned and agent.completed, is too. So the
-// only field that a line does not say is the sequence number: readers count.
+// A step below 0, and that of agent.spawned and agent.completed, is too.
+//
+// What a line does not say of an event is among the losses:
+//
+//	sequence                                      readers count
+//	schemaVersion                                 readers give the native one; the document's is another
+//	step of agent.spawned and agent.completed, and one below 0
+//	phase without workflowId, in a type that does not name it
+//	extra members of others, and of payloads
+//	of Unknown, whose payload is its own: workflowId, phase, nodeId, nodeRunId, step, marks, causationId, parentAgentId,
+//	    parentCallId, and the agent beside an actor
+//
+// Numbers are read as the vocabulary has them: one with more digits than a float64
+// is rounded, and so is a duration below a nanosecond. The fields of a message that
+// stand in part in the payload and in part in its member message are written in
+// message. A line that is written as it was read (Verbatim) keeps all that. One
+// without an id is written so only where readers derive the event's id from it
+// again: elsewhere, as in a part of the log, it gets the id.
+//
+// # Workflows
+//
+// The document wants the workflowId in every event of a workflow, and the phase in
+// those of its agents. The types named workflow.* must have the workflowId, and
+// with it agent.spawned and agent.completed must have the phase. But agents and
+// claims are accepted without workflowId: they occur outside of workflows too, and
+// the document does not list it among the key fields of agent.completed and
+// claim.verified.
 //
 // # Agent and actor
 //
@@ -76,7 +101,9 @@
 // in its span. toolId, itemType, budget and the other side of a handoff are
 // "unknown"; the sender of a message and the near side of a handoff are the
 // agent; a tool status follows from error; content is null. The encoder leaves out
-// again what was made up, as long as it is unchanged.
+// again what was made up, as long as it is unchanged and readers would make up the
+// same: not the word unknown where the actor becomes system, and no id that depends
+// on what is open in a span where the span is made up.
 //
 // # What is made up when an event lacks it
 //
@@ -103,7 +130,8 @@
 //
 // The encoder writes these members after its own of the same object. One that
 // is named like a field is written only as long as the field does not say
-// something else.
+// something else, and one with another name of a field only as long as that is not
+// cleared: readers would take it for the field.
 package multiagent
 
 import (

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 )
 
 // check applies the document's rules to a line.
@@ -129,6 +130,13 @@ func endBreaks(ev *agentevents.Event, p *agentevents.AgentEnded) error {
 	for i, n := range [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed} {
 		if p.Totals.OK && n < 0 {
 			return below0(ev, "/payload/totals/"+totalsNames[i])
+		}
+	}
+	if !p.Totals.OK && ev.Extra(string(Name)) != "" {
+		for m := mTotalSteps; m <= mAuditsFailed; m++ { // of a line that had only some
+			if strings.HasPrefix(string(dialect.Unknown(ev, Name, memberName(m))), "-") {
+				return below0(ev, "/"+string(Name)+"/"+memberName(m))
+			}
 		}
 	}
 	if p.Duration.OK && p.Duration.V < 0 {

@@ -684,7 +684,7 @@ func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) [
 // keptCount returns a member that someTotals kept, or "".
 func (e *Encoder) keptCount(m int) string {
 	raw := e.keptMember(m)
-	if n, err := strconv.Atoi(raw); err == nil && n >= 0 && strconv.Itoa(n) == raw {
+	if n, err := strconv.Atoi(raw); err == nil && strconv.Itoa(n) == raw {
 		return raw
 	}
 	return ""

@@ -62,6 +62,10 @@ func TestAnyPayload(t *testing.T) {
 			require.Equal(t, agentevents.MarkLate, ev.Marks)
 		}},
 		{"session.started", `{"marks":[]}`, nil},
+		{"session.started", `{"marks":["replayed","late"]}`, func(t *testing.T, ev agentevents.Event) {
+			require.Equal(t, agentevents.MarkLate|agentevents.MarkReplayed, ev.Marks)
+		}},
+		{"session.started", `{"marks":["late","late"]}`, nil},
 		{"workflow.node.enter", `{}`, func(t *testing.T, ev agentevents.Event) { require.Equal(t, derived, ev.NodeID) }},
 		{"workflow.node.enter", `"plan"`, nil},
 		{"workflow.node.enter", `{"node":"plan","agent":"coder"}`, func(t *testing.T, ev agentevents.Event) {

@@ -3,6 +3,7 @@ package multiagent
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,15 +140,14 @@ func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 			return false, false, err
 		}
 		marks := agentevents.Marks(0)
-	next:
 		for _, name := range list {
-			for i, known := range markNames {
-				if name == known {
-					marks |= 1 << i
-					continue next
-				}
+			i := slices.Index(markNames[:], name)
+			if i < 0 {
+				exact = false
+				continue
 			}
-			exact = false
+			exact = exact && marks>>i == 0 // each once, in the order in which they are written
+			marks |= 1 << i
 		}
 		*v = marks
 		return true, exact && marks != 0, nil

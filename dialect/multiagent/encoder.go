@@ -723,20 +723,21 @@ func commonText(dst []byte, i int, text string, lists uint16) []byte {
 // hide returns the fields that the line lacked, as long as they are what
 // readers make up, and lists those that they will make up.
 func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
-	if e.common.Set&(1<<madeActor) != 0 { // readers take it for the event's
-		read := *ev
-		read.Actor = madeActorName
-		ev = &read
-	}
 	for i, m := range sh.made {
 		field := e.fields[m.field]
 		name := bare(sh.names[m.field])
+		ref, isRef := field.(*agentevents.AgentRef)
 		if lacks(field) {
-			_, ref := field.(*agentevents.AgentRef)
-			e.madeByReaders(ev, sh, m, ref)
+			e.madeByReaders(ev, sh, m, isRef)
 			continue
 		}
-		if ref, ok := field.(*agentevents.AgentRef); ok && e.madeUp(name+"/agentId") {
+		if e.guessed(m.from) {
+			if e.peek("/payload") == "" {
+				continue
+			}
+			e.madeByReaders(ev, sh, m, isRef) // the line has no place for it
+		}
+		if isRef && e.madeUp(name+"/agentId") {
 			if value, _ := made(m.from, ev, &e.open); ref.AgentID == value {
 				e.hiddenRefs[i&1] = &ref.AgentID
 			}
@@ -744,9 +745,6 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 		}
 		if !e.madeUp(name) {
 			continue
-		}
-		if (m.from == ofCall || m.from == ofApproval) && e.common.Set&(1<<madeSpan) != 0 {
-			continue // readers look for what is open in that span
 		}
 		switch p := ev.Payload.(type) {
 		case *agentevents.ToolReturned:
@@ -774,6 +772,17 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 		}
 	}
 	return hidden
+}
+
+// guessed reports whether readers would make a field of what the encoder made up.
+func (e *Encoder) guessed(from source) bool {
+	switch from {
+	case ofAgent:
+		return e.common.Set&(1<<madeActor) != 0
+	case ofCall, ofApproval: // what is open in the span
+		return e.common.Set&(1<<madeSpan) != 0
+	}
+	return false
 }
 
 // same reports whether a field that can be made up has that value.

@@ -388,6 +388,18 @@ func TestMadeUpFacts(t *testing.T) {
 		require.Equal(t, events[i].Payload, back.Payload)
 	}
 
+	// A payload that has no place for them stays.
+	for payload, want := range map[string]string{`"hi"`: "made up /payload/message/from", `[]`: "made up /payload/callId"} {
+		typ := "agent.message.created"
+		if payload == `[]` {
+			typ = "tool.call.completed"
+		}
+		whole := strings.Replace(line(7, typ), `{}`, payload, 1)
+		written, losses := encode(t, decode(t, Options{}, whole)...)
+		require.Contains(t, written, `"payload":`+payload)
+		require.Contains(t, told(losses), want)
+	}
+
 	// What does not depend on them is still left out.
 	require.Contains(t, out, `"type":"tool.call.started","payload":{}`)
 	require.Contains(t, out, `"type":"approval.requested","payload":{}`)

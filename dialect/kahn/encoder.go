@@ -672,6 +672,7 @@ func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) [
 		if e.kept != "" && !p.Totals.OK {
 			if raw := e.keptCount(m); raw != "" {
 				e.used |= 1 << m
+				e.pend.Add(dialect.Altered, "/"+string(Name)+"/"+memberName(m), "among the totals, with others that are made up")
 				dst = append(dst, raw...)
 				continue
 			}

@@ -200,7 +200,7 @@ func sameMade(a, b []loss) bool {
 
 // saysOrigin reports whether the line an event was read from, as the next one of
 // the log, still says what the event says, whose own line is text. A line without
-// an id stops to do so where readers would derive another id from it.
+// an id stops doing so where readers would derive another id from it.
 func (e *Encoder) saysOrigin(origin string, text []byte) bool {
 	if e.check == nil {
 		e.check = new(reader)

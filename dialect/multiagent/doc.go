@@ -103,7 +103,8 @@
 // agent; a tool status follows from error; content is null. The encoder leaves out
 // again what was made up, as long as it is unchanged and readers would make up the
 // same: not the word unknown where the actor becomes system, and no id that depends
-// on what is open in a span where the span is made up.
+// on what is open in a span where the span is made up. Only a payload that is no
+// object stays all the same; what readers make of it is listed.
 //
 // # What is made up when an event lacks it
 //

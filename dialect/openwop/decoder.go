@@ -139,7 +139,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	if missing := envelopeRequired &^ f.env; missing != 0 {
 		d.missing(ev, f, missing, text)
 	}
-	if f.extra != "" && d.o.Profile != RFC0002 {
+	if d.o.Profile != RFC0002 && (f.extra != "" || v != vUnknown && d.checkDeclared(f, v) != nil) {
 		d.unknown.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
 	if len(f.spelled) > 0 {

@@ -59,12 +59,13 @@
 //	"~spelled":["/payload/status"]     members that the line has although they could be left out
 //	"~absent":["/payload/nodeId"]      members that the line lacks although they are usual or required
 //	"~type":"interrupt.requested"      the line's type, where the profile would write another one
-//	"~profile":"SchemaV2"              the line has members that this profile does not allow
+//	"~profile":"SchemaV2"              the line has members that this profile does not allow, or not in that form
 //
 // The name of an envelope member that begins with / or ~ is kept as a pointer
-// too. The encoder puts all of it back, but for what its profile does not allow:
-// that is listed, unless the line was read under the same profile. Members that
-// a published schema requires are written there whatever the line lacked.
+// too. The encoder puts all of it back, but for what its profile does not allow,
+// members of another form than the schema declares among it: that is listed,
+// unless the line was read under the same profile. Members that a published
+// schema requires are written there whatever the line lacked.
 //
 // An AgentRef and a message keep their unknown members themselves, and
 // node.suspended keeps all but nodeId, reason and agentId as its details. The node

@@ -200,7 +200,7 @@ func (w *writer) anyAgent() {
 func (w *writer) node() {
 	id := w.nodeID
 	needed := variants[w.v].required(w.p).has(mNodeID)
-	if other := w.k.get("/payload/nodeId"); other != "" && (w.p == RFC0002 || w.p == SchemaV1 && other != `""` || ValidID(w.p, NodeID, jsonwire.Text(other))) {
+	if other := w.k.get("/payload/nodeId"); isText(other) && (w.p == RFC0002 || w.p == SchemaV1 && other != `""` || ValidID(w.p, NodeID, jsonwire.Text(other))) {
 		w.name(mNodeID)
 		w.dst = append(w.dst, w.k.take("/payload/nodeId")...)
 		return
@@ -254,7 +254,7 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 		member("retryable")
 		w.dst = strconv.AppendBool(w.dst, v.Retryable.V)
 	}
-	w.more("/payload/error/", start, func(n string) place {
+	w.more("/payload/error/", "error/", start, func(n string) place {
 		switch {
 		case n == "code" || n == "message" || n == "details" || n == "retryable" || n == name:
 			return taken
@@ -277,8 +277,9 @@ const (
 )
 
 // more writes the kept members below a pointer into the object that begins at
-// start.
-func (w *writer) more(below string, start int, look func(name string) place) {
+// start. into is what the names in it have before them in the table of declared
+// members.
+func (w *writer) more(below, into string, start int, look func(name string) place) {
 	i := -1
 	for key, raw := range jsonwire.Members(w.k.raw) {
 		i++
@@ -291,6 +292,9 @@ func (w *writer) more(below string, start int, look func(name string) place) {
 		if p == other {
 			continue
 		}
+		if p == free && !w.fits(into+name, raw) {
+			p = closed
+		}
 		w.k.done[i] = true
 		if p == closed || p == taken && w.written(start, name) != raw {
 			w.unplaced(key)
@@ -299,6 +303,20 @@ func (w *writer) more(below string, start int, look func(name string) place) {
 			w.member(start, name, raw)
 		}
 	}
+}
+
+// fits reports whether a member has the form that the profile's schema declares
+// for it, if it does.
+func (w *writer) fits(name, raw string) bool {
+	if w.p == RFC0002 || w.k.same(w.p) {
+		return true
+	}
+	of := declaredForm(w.v, w.p, name)
+	if of == nil {
+		return true
+	}
+	_, detail := of(w.p, raw)
+	return detail == ""
 }
 
 // member writes a member of any name into the object that begins at start.

@@ -32,10 +32,10 @@ func (w *writer) payload() {
 // rests writes the members of the payload that were kept, and lists those that
 // stood in what the payload does not have.
 func (w *writer) rests() {
-	w.more("/payload/", w.at, w.place)
+	w.more("/payload/", "", w.at, w.place)
 	if w.v == vClarRequested || w.v == vApprovalRequested {
 		// Of the other form of an interrupt.
-		w.more("/payload/data/", w.at, func(n string) place {
+		w.more("/payload/data/", "", w.at, func(n string) place {
 			if w.k.get("/payload/"+jsonwire.Token(n)) != "" {
 				return taken
 			}
@@ -545,8 +545,8 @@ func (w *writer) questions(list []agentevents.Question) {
 			w.raw(at("schema"), q.Schema, true)
 		}
 		if w.k.payload {
-			w.more("/payload/questions/"+strconv.Itoa(i)+"/", start, look(w.k.same(w.p)))
-			w.more("/payload/data/questions/"+strconv.Itoa(i)+"/", start, look(w.ownData()))
+			w.more("/payload/questions/"+strconv.Itoa(i)+"/", "questions/", start, look(w.k.same(w.p)))
+			w.more("/payload/data/questions/"+strconv.Itoa(i)+"/", "questions/", start, look(w.ownData()))
 		}
 		w.dst = append(w.dst, '}')
 	}
@@ -600,14 +600,14 @@ func (w *writer) ownData() bool {
 func (w *writer) data(start int, look func(name string, own bool) place) {
 	var has []string
 	own := w.ownData()
-	w.more("/payload/data/", start, func(n string) place {
+	w.more("/payload/data/", "data/", start, func(n string) place {
 		p := look(n, own)
 		if p == free {
 			has = append(has, n)
 		}
 		return p
 	})
-	w.more("/payload/", start, func(n string) place {
+	w.more("/payload/", "data/", start, func(n string) place {
 		if w.place(n) != closed || n == "nodeId" || slices.Contains(has, n) {
 			return other
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
@@ -21,14 +22,21 @@ func (d *Decoder) checkDeclared(f *fields, v int) error {
 		if v == vAskRequested && strings.HasPrefix(name, "data/") && name != "data/contextType" {
 			return broken(RuleClosed, f, u.key, "is not a member of what is closed")
 		}
-		for i := range declared {
-			m := &declared[i]
-			if m.name != name || m.of&(1<<v) == 0 || m.only != RFC0002 && m.only != d.o.Profile {
-				continue
-			}
-			if rule, detail := m.form(d.o.Profile, u.raw); detail != "" {
+		if of := declaredForm(v, d.o.Profile, name); of != nil {
+			if rule, detail := of(d.o.Profile, u.raw); detail != "" {
 				return broken(rule, f, u.key, detail)
 			}
+		}
+	}
+	return nil
+}
+
+// declaredForm returns the form of a member that a profile's schema declares for a
+// variant, or nil.
+func declaredForm(v int, p Profile, name string) form {
+	for i := range declared {
+		if m := &declared[i]; m.name == name && m.of&(1<<v) != 0 && (m.only == RFC0002 || m.only == p) {
+			return m.form
 		}
 	}
 	return nil
@@ -79,8 +87,8 @@ var declared = [...]struct {
 	{of: 1 << vAskResolved, name: "reason", form: aReason, only: SchemaV2},
 	{of: 1 << vAskResolved, name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
 	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "action", form: oneOf("accept", "reject", "refine", "edit-accept", "timeout"), only: SchemaV2},
-	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "resolvedBy", form: anObject, only: SchemaV2},
-	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "refineFeedback", form: anObject, only: SchemaV2},
+	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "resolvedBy", form: aSubject, only: SchemaV2},
+	{of: 1<<vAskResolved | 1<<vPermitResolved, name: "refineFeedback", form: aFeedback, only: SchemaV2},
 	{of: 1 << vMessage, name: "nodeId", form: anID(NodeID, anIDOf(NodeID))},
 	{of: 1 << vMessage, name: "schemaVersion", form: wholeFrom(1)},
 	{of: 1 << vMessage, name: "sourceEngineId", form: aName256},
@@ -212,9 +220,10 @@ func anOwner(p Profile, raw string) (agentevents.Rule, string) {
 	for name, value := range jsonwire.Members(raw) {
 		switch {
 		case name == "subject" && p == SchemaV2:
-			if subject = isObject(value); !subject {
-				return RuleForm, "has a subject that is not an object"
+			if rule, detail := aSubject(p, value); detail != "" {
+				return rule, "has a subject that " + detail
 			}
+			subject = true
 		case name == "tenant", name == "workspace", name == "principal" && p == SchemaV1:
 			if rule, detail := aName(p, value); detail != "" {
 				return rule, "has a " + name + " that " + detail
@@ -233,6 +242,113 @@ func anOwner(p Profile, raw string) (agentevents.Rule, string) {
 	}
 	if !tenant || !subject {
 		return RuleRequired, "lacks its tenant or subject"
+	}
+	return "", ""
+}
+
+// aSubject is who acted, under SchemaV2: {issuer, subjectId, tenant, lane, kind,
+// keyClass?, actor?}, where the actor is a subject on whose behalf it was, at most
+// four deep.
+func aSubject(p Profile, raw string) (agentevents.Rule, string) { return subjectOf(p, raw, 4) }
+
+func subjectOf(p Profile, raw string, actors int) (agentevents.Rule, string) {
+	if !isObject(raw) {
+		return RuleForm, "is not an object"
+	}
+	var words [len(subjectMembers)]string
+	for name, value := range jsonwire.Members(raw) {
+		if name == "actor" && actors > 0 {
+			if rule, detail := subjectOf(p, value, actors-1); detail != "" {
+				return rule, "has an actor that " + detail
+			}
+			continue
+		}
+		i := slices.IndexFunc(subjectMembers[:], func(m subjectMember) bool { return m.name == name })
+		if i < 0 {
+			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"
+		}
+		if rule, detail := subjectMembers[i].form(p, value); detail != "" {
+			return rule, "has a " + name + " that " + detail
+		}
+		words[i] = jsonwire.Text(value)
+	}
+	for i, word := range words[:subjectRequired] {
+		if word == "" {
+			return RuleRequired, "lacks its " + subjectMembers[i].name
+		}
+	}
+	const lane, kind, keyClass = 3, 4, 5
+	if (words[lane] == "anonymous") != (words[kind] == "anonymous") {
+		return RuleForm, "is anonymous by its lane or kind only"
+	}
+	if (words[lane] == "saml" || words[lane] == "scim") != (words[keyClass] != "") {
+		return RuleForm, "has a keyClass, which saml and scim have, and no other lane"
+	}
+	return "", ""
+}
+
+type subjectMember struct {
+	name string
+	form form
+}
+
+// subjectMembers are the members of a subject, the required ones first.
+var subjectMembers = [...]subjectMember{
+	{"issuer", spaceless(1024, "")}, {"subjectId", spaceless(256, "/")}, {"tenant", aTenant},
+	{"lane", oneOf("api-key", "oauth2", "oidc", "mtls", "saml", "scim", "ldap", "workload", "session", "anonymous")},
+	{"kind", oneOf("user", "agent", "anonymous", "workload")},
+	{"keyClass", oneOf("opaque-idp", "configured-immutable")},
+}
+
+const subjectRequired = 5
+
+// spaceless is a text of 1 to so many characters, none of them a blank or one of
+// the others.
+func spaceless(high int, others string) form {
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		if rule, detail := aName(p, raw); detail != "" {
+			return rule, detail
+		}
+		id := jsonwire.Text(raw)
+		if utf8.RuneCountInString(id) > high || strings.ContainsFunc(id, unicode.IsSpace) || strings.ContainsAny(id, others+"\ufeff") {
+			return RuleID, badID(id)
+		}
+		return "", ""
+	}
+}
+
+func aTenant(p Profile, raw string) (agentevents.Rule, string) {
+	id := jsonwire.Text(raw)
+	if !isText(raw) || !opaque(strings.TrimPrefix(id, "anon:"), 1, 128, false) {
+		return RuleID, badID(id)
+	}
+	return "", ""
+}
+
+// aFeedback is {scope, sectionPath?, itemIds?, tags?, text?}.
+func aFeedback(p Profile, raw string) (rule agentevents.Rule, detail string) {
+	if !isObject(raw) {
+		return RuleForm, "is not an object"
+	}
+	scope := false
+	for name, value := range jsonwire.Members(raw) {
+		switch name {
+		case "scope":
+			scope = true
+			rule, detail = oneOf("whole", "section", "items")(p, value)
+		case "sectionPath", "text":
+			rule, detail = aText(p, value)
+		case "itemIds", "tags":
+			rule, detail = listOf(aText, 0, false)(p, value)
+		default:
+			rule, detail = RuleClosed, "is not one of its members"
+		}
+		if detail != "" {
+			return rule, strconv.Quote(name) + " " + detail
+		}
+	}
+	if !scope {
+		return RuleRequired, "lacks its scope"
 	}
 	return "", ""
 }

@@ -139,7 +139,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	if missing := envelopeRequired &^ f.env; missing != 0 {
 		d.missing(ev, f, missing, text)
 	}
-	if d.o.Profile != RFC0002 && (f.extra != "" || v != vUnknown && d.checkDeclared(f, v) != nil) {
+	if d.o.Profile != RFC0002 && (f.extra != "" || d.odd(f, v)) {
 		d.unknown.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
 	if len(f.spelled) > 0 {
@@ -155,6 +155,15 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		return dst[:len(dst)-1], err
 	}
 	return dst, nil
+}
+
+// odd reports whether a line has what the profile does not allow, or lacks what it
+// wants, where the encoder would leave out the one or refuse the other.
+func (d *Decoder) odd(f *fields, v int) bool {
+	if v == vUnknown {
+		return !keeps(d.o.Profile, f.typ, f.raw)
+	}
+	return d.checkDeclared(f, v) != nil
 }
 
 // versionOne is an event that keeps what lines of SchemaV2 have to say and

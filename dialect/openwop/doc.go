@@ -45,7 +45,12 @@
 // The agent.*, node.*, run.*, cap.breached, runOrchestrator.decided,
 // clarification.* and approval.* types that the vocabulary has, and messages as
 // channel.written of the channel [MessageChannel]. All other published types
-// are read as [agentevents.Unknown] and written back. A tool call that is one
+// are read as [agentevents.Unknown] and written back. Of the payloads of these
+// the schemas bind the names and, under SchemaV2, the ids: members that a closed
+// payload does not have are dropped and listed, and an event without a member
+// that its type needs has no counterpart, unless the line was read under the same
+// profile. Their other values are not looked at, nor are payloads of vendors, nor
+// those of a few types whose schemas are not known here. A tool call that is one
 // event becomes two lines, agent.toolCalled and agent.toolReturned; the
 // sequence numbers after it move up by one.
 //

@@ -34,6 +34,8 @@ type writer struct {
 	err     error
 	times   jsonwire.TimeCache
 	said    agentevents.ConversationMessage // with a content where it has none
+
+	otherRaw string // payload of a type that the vocabulary does not have
 }
 
 type loss struct {
@@ -107,7 +109,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 			w.lose(dialect.Altered, "/type", name)
 			typ = name
 		}
-		if !legalType(w.p, typ) {
+		if !legalType(w.p, typ) || !w.other(u, typ) {
 			if w.quiet {
 				return dst, dialect.ErrNoCounterpart
 			}
@@ -130,7 +132,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	dst = w.id(dst, EventID, "/id", id)
 	runID := ev.RunID
 	if runID == "" {
-		runID = "unknown"
+		runID = unknownRun
 		w.lose(dialect.Made, "/runId", runID)
 	}
 	dst = w.id(append(dst, `,"runId":`...), RunID, "/runId", runID)

@@ -64,13 +64,8 @@ func (w *writer) place(name string) place {
 
 // unknown writes the payload of a type that the vocabulary does not have.
 func (w *writer) unknown(u *agentevents.Unknown) {
-	raw := u.Raw
-	if raw == "" {
-		raw = "{}"
-		w.lose(dialect.Made, "/payload", "{}")
-	}
-	w.raw("/payload", raw, false)
-	if id := w.ev.AgentID; id != "" && agentOf(string(raw)) != id {
+	w.raw("/payload", agentevents.JSON(w.otherRaw), false)
+	if id := w.ev.AgentID; id != "" && agentOf(string(u.Raw)) != id {
 		w.drop("/agentId", true)
 	}
 }
@@ -467,11 +462,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 				}
 			}
 		}
-		kinds := interruptKinds1
-		if w.p == SchemaV2 {
-			kinds = interruptKinds2
-		}
-		if name == "kind" && w.p != RFC0002 && !slices.Contains(kinds, jsonwire.Text(raw)) {
+		if name == "kind" && w.p != RFC0002 && !slices.Contains(interruptKinds(w.p), jsonwire.Text(raw)) {
 			w.lose(dialect.Dropped, "/payload/details/kind", "not a word of the schema")
 			continue
 		}

@@ -51,6 +51,7 @@ func NewEncoder(o EncoderOptions) *Encoder { return &Encoder{o: o} }
 
 // placeholders stand for required members that an event does not have.
 const (
+	unknownRun      = "unknown"
 	unknownNode     = "unknown"
 	unknownWorkflow = "unknown"
 	unknownTypeID   = "core.unknown"

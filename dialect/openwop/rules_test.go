@@ -264,7 +264,8 @@ func TestDecoderKeepsNoLinesAlive(t *testing.T) {
 // written.
 func TestInventedTypesAreNotWritten(t *testing.T) {
 	write := func(p Profile, typ string) (string, error) {
-		ev := agentevents.Event{ID: "evt-0000000000-0001", RunID: "acme/run-000000000001", Payload: &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: `{}`}}
+		const raw = `{"nodeId":"n1","invocationId":"i1","agentId":"abc","source":"run-api","kind":"system","chain":[],"resolved":null}` // what any of them needs
+		ev := agentevents.Event{ID: "evt-0000000000-0001", RunID: "acme/run-000000000001", Payload: &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: raw}}
 		out, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
 		return string(out), err
 	}
@@ -329,7 +330,7 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 		alsoV2       bool
 	}{
 		{p: SchemaV1, typ: "run.started", payload: `{"workflowId":"w","transport":"mcp","owner":{"tenant":"t","principal":"p"},"tags":["a"],"metadata":{},"engineVersion":"1"}`},
-		{p: SchemaV2, typ: "run.started", payload: `{"workflowId":"w","transport":"mcp","owner":{"tenant":"t","subject":`+goodSubject+`},"engineVersion":1}`},
+		{p: SchemaV2, typ: "run.started", payload: `{"workflowId":"w","transport":"mcp","owner":{"tenant":"t","subject":` + goodSubject + `},"engineVersion":1}`},
 		{SchemaV1, "run.started", `{"workflowId":"w","transport":"pigeon"}`, RuleEnum, "/payload/transport", true},
 		{SchemaV1, "run.started", `{"workflowId":"w","transport":5}`, RuleEnum, "/payload/transport", true},
 		{SchemaV1, "run.started", `{"workflowId":"w","owner":5}`, RuleForm, "/payload/owner", true},
@@ -470,7 +471,7 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 func TestSnapshotsKeepTheSchemas(t *testing.T) {
 	good := func() Snapshot {
 		return Snapshot{
-			RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning, Owner: `{"tenant":"acme","subject":`+goodSubject+`}`, CurrentNodeID: "n1",
+			RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning, Owner: `{"tenant":"acme","subject":` + goodSubject + `}`, CurrentNodeID: "n1",
 			NodeStates: `{}`, Variables: `{}`, Channels: `{}`, Metrics: `{}`, More: `{"engineVersion":1,"tags":["a"],"extensions":{}}`,
 		}
 	}

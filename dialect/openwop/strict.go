@@ -268,10 +268,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		if n := utf8.RuneCountInString(f.val[mReason]); has(mReason) && p == SchemaV2 && (n < 1 || n > 64) {
 			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
 		}
-		kinds := interruptKinds1
-		if p == SchemaV2 {
-			kinds = interruptKinds2
-		}
+		kinds := interruptKinds(p)
 		for name, raw := range jsonwire.Members(string(f.details) + "}") {
 			switch {
 			case name == "kind" && !slices.Contains(kinds, jsonwire.Text(raw)):

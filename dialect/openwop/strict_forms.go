@@ -302,6 +302,20 @@ var subjectMembers = [...]subjectMember{
 
 const subjectRequired = 5
 
+// aTrace is the id of a trace: any text under SchemaV1, under SchemaV2 that of
+// W3C Trace Context.
+func aTrace(p Profile, raw string) (agentevents.Rule, string) {
+	if id := jsonwire.Text(raw); p == SchemaV2 && (len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "") {
+		return RuleID, badID(id)
+	}
+	return aText(p, raw)
+}
+
+// anInterruptKind is a kind of interrupt, of which SchemaV2 has more.
+func anInterruptKind(p Profile, raw string) (agentevents.Rule, string) {
+	return oneOf(interruptKinds(p)...)(p, raw)
+}
+
 // spaceless is a text of 1 to so many characters, none of them a blank or one of
 // the others.
 func spaceless(high int, others string) form {

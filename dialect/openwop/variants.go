@@ -414,3 +414,10 @@ var (
 	interruptKinds1 = []string{"approval", "clarification", "external-event", "custom"}
 	interruptKinds2 = append(interruptKinds1[:4:4], "conversation.start", "conversation.exchange", "conversation.close", "low-confidence", "credential")
 )
+
+func interruptKinds(p Profile) []string {
+	if p == SchemaV2 {
+		return interruptKinds2
+	}
+	return interruptKinds1
+}

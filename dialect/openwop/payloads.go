@@ -1,0 +1,267 @@
+package openwop
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The payloads of registered types that the vocabulary does not have. They are
+// kept as they are, so what a schema asks of them is looked at when one is written
+// under it: the names at their top and the ids. Other values are not looked at, but
+// for those that the two schemas describe differently.
+
+// A shape is what a schema says of the members of a payload, each name between
+// blanks.
+type shape struct {
+	need, may string
+	open      bool // it may have any others
+	sealed    bool // it may not have the extensions that are allowed mostly
+}
+
+// declares reports whether a member may be there.
+func (s *shape) declares(name string) bool {
+	named := " " + name + " "
+	return s.open || strings.Contains(s.need, named) || strings.Contains(s.may, named) || !s.sealed && hatch(name)
+}
+
+// shapeOf returns the shape of a type under a profile, or nil where nothing is known
+// of it.
+func shapeOf(p Profile, typ string) *shape {
+	switch p {
+	case SchemaV1:
+		return shapes1[typ]
+	case SchemaV2:
+		return shapes2[typ]
+	}
+	return nil
+}
+
+// lacks returns the first required member that a payload does not have, or "".
+func (s *shape) lacks(raw string) string {
+	for name := range strings.FieldsSeq(s.need) {
+		if !jsonwire.HasMember(raw, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// keeps reports whether a payload of a type that the vocabulary does not have is as
+// the profile wants it, as far as that is known.
+func keeps(p Profile, typ, raw string) bool {
+	s := shapeOf(p, typ)
+	if s == nil {
+		return true
+	}
+	for name, value := range jsonwire.Members(raw) {
+		if !s.declares(name) || !fitsForm(changedForm(p, typ, name), p, value) {
+			return false
+		}
+	}
+	return isObject(raw) && s.lacks(raw) == ""
+}
+
+// Payloads of SchemaV1. Those that are open differ in what they need.
+var shapes1 = map[string]*shape{
+	"agent.invocation.started":   {need: " invocationId agentId source ", open: true},
+	"agent.invocation.completed": {need: " invocationId agentId outcome ", open: true},
+	"agent.memory.consolidated":  {need: " memoryRef inputCount outputCount ", open: true},
+	"agent.promptResolved":       {need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
+	"approval.overridden":        {need: " gateId principal reason ", sealed: true},
+	"approval.received":          {need: " nodeId action ", open: true},
+	"channel.written":            {need: " channel value reducer writtenAt ", may: " nodeId schemaVersion sourceEngineId sourceRunId ", sealed: true},
+	"conversation.closed":        {need: " conversationId ", open: true},
+	"conversation.exchanged":     {need: " conversationId turnIndex ", open: true},
+	"conversation.opened":        {need: " conversationId ", open: true},
+	"core.workflowChain.confidence-escalated": {
+		need: " confidence floor escalationKind parentRunId ", may: " workerId originalDecision causationHostId ", sealed: true,
+	},
+	"interrupt.requested":        {need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
+	"interrupt.resolved":         {need: " nodeId interruptId ", open: true},
+	"log.appended":               {need: " level message ", open: true},
+	"memory.compacted":           {need: " memoryRef outputId sourceCount trigger byteSize ", open: true},
+	"memory.written":             {need: " memoryRef memoryId ", open: true},
+	"node.cancelled":             {need: " nodeId ", open: true},
+	"node.dispatched":            {need: " childRunId childWorkflowId ", may: " childStatus ", sealed: true},
+	"node.resumed":               {need: " nodeId ", open: true},
+	"node.retried":               {need: " nodeId attempt ", open: true},
+	"node.suspend-failed":        {need: " nodeId error ", open: true},
+	"output.chunk":               {need: " nodeId chunk ", open: true},
+	"provider.usage":             {need: usageNeeds, may: usageMay, sealed: true},
+	"replay.diverged":            {need: " sourceRunId atSequence ", open: true},
+	"run.dead_lettered":          {need: " runId reason attempts ", may: " nodeId ", sealed: true},
+	"run.restored-from-snapshot": {open: true},
+	"run.resuming":               {open: true},
+	"tool.session.opened":        {need: " sessionId toolId ", open: true},
+	"tool.session.closed":        {need: " sessionId toolId outcome ", open: true},
+	"variable.changed":           {need: " name ", open: true},
+}
+
+// Payloads of SchemaV2, all of them closed.
+var shapes2 = map[string]*shape{
+	"agent.invocation-started": {
+		need: " invocationId agentId source ",
+		may:  " modelClass resolvedModel resolvedProvider resolvedAgentVersion resolvedChannel toolSurfaceCount memoryBound ",
+	},
+	"agent.invocation-completed": {need: " invocationId agentId outcome ", may: " schemaValidated confidence enqueuedRunId "},
+	"agent.memory-consolidated":  {need: " memoryRef inputCount outputCount ", may: " mergedIds trigger "},
+	"agent.prompt-resolved":      {need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
+	"agent.verified":             {need: " agentId target verdict ", may: " criteria confidence causationHostId ", sealed: true},
+	"approval.overridden":        resolution,
+	"channel.written":            {need: " channel value reducer writtenAt ", may: " nodeId schemaVersion sourceEngineId sourceRunId ", sealed: true},
+	"conversation.closed":        {need: " conversationId ", may: " reason turnCount "},
+	"conversation.exchanged":     {need: " conversationId turnIndex ", may: " turn outcome "},
+	"conversation.opened":        {need: " conversationId ", may: " openedBy agentId participants initialTurn schema capabilities "},
+	"interrupt.requested":        {need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
+	"interrupt.resolved":         resolution,
+	"log.appended":               {need: " level message ", may: " nodeId fields "},
+	"memory.written":             {need: " memoryRef memoryId ", may: " nodeId agentId tags "},
+	"node.cancelled":             {need: " nodeId ", may: " reason "},
+	"node.dispatched":            {need: " childRunId childWorkflowId ", may: " childStatus ", sealed: true},
+	"node.resumed":               {need: " nodeId ", may: " interruptId resumeValue "},
+	"node.retried":               {need: " nodeId attempt ", may: " delayMs lastError "},
+	"node.suspend-failed":        {need: " nodeId error "},
+	"output.chunk":               {need: " nodeId runId chunk isLast ", may: " channel meta "},
+	"provider.usage":             {need: usageNeeds, may: usageMay + "cacheReadTokens cacheWriteTokens ", sealed: true},
+	"replay.diverged":            {need: " sourceRunId atSequence ", may: " originalEventId divergenceKind divergencePoint "},
+	"run.dead-lettered":          {need: " runId reason attempts ", may: " nodeId ", sealed: true},
+	"run.restored-from-snapshot": {may: " snapshotSeq engineVersion "},
+	"run.resume-started":         {may: " fromStatus "},
+	"variable.changed":           {need: " name ", may: " previous next nodeId "},
+	"workflow-chain.confidence-escalated": {
+		need: " confidence floor escalationKind parentRunId ", may: " workerId originalDecision causationHostId ", sealed: true,
+	},
+}
+
+const (
+	usageNeeds = " provider model inputTokens outputTokens "
+	usageMay   = " totalTokens costEstimateUsd currency cacheHit nodeId traceId "
+)
+
+// resolution is what an interrupt.resolved consists of, and what SchemaV2 made like
+// one.
+var resolution = &shape{need: " nodeId interruptId ", may: " kind reason resumeValue resolvedBy decision action refineFeedback editedArtifactData "}
+
+// payloadIDs are the members of payloads that are ids in SchemaV2, which calls the
+// same thing the same everywhere.
+var payloadIDs = map[string]IDForm{
+	"nodeId": NodeID, "agentId": HandoffID, "interruptId": InterruptID, "workflowId": WorkflowID, "childWorkflowId": WorkflowID,
+	"runId": RunID, "parentRunId": RunID, "sourceRunId": RunID, "childRunId": RunID, "enqueuedRunId": RunID, "originalEventId": EventID,
+}
+
+// changed are the other members that the schemas describe differently. Those of a
+// resolution and of a write to a channel are in the table of declared members.
+var changed = [...]struct {
+	typ, name string
+	form      form
+}{
+	{"run.restored-from-snapshot", "engineVersion", aVersion},
+	{"provider.usage", "traceId", aTrace},
+	{"interrupt.resolved", "kind", anInterruptKind},
+	{"approval.overridden", "kind", anInterruptKind},
+}
+
+// changedForm returns the form of such a member, or nil.
+func changedForm(p Profile, typ, name string) form {
+	for i := range changed {
+		if c := &changed[i]; c.typ == typ && c.name == name {
+			return c.form
+		}
+	}
+	switch typ {
+	case "interrupt.resolved", "approval.overridden":
+		return declaredForm(vAskResolved, p, name)
+	case "channel.written":
+		return declaredForm(vMessage, p, name)
+	}
+	return nil
+}
+
+// other puts the payload of a type that the vocabulary does not have into the form
+// of the profile, and reports whether there is one.
+func (w *writer) other(u *agentevents.Unknown, typ string) bool {
+	w.otherRaw = string(u.Raw)
+	if u.Raw == "" {
+		w.otherRaw = "{}"
+		w.lose(dialect.Made, "/payload", "{}")
+	}
+	if w.p == RFC0002 {
+		return true
+	}
+	raw, err := jsonwire.Compact(w.otherRaw)
+	if err != nil {
+		return true // refused where it is written
+	}
+	ok := false
+	w.otherRaw, ok = w.shaped(typ, raw)
+	return ok
+}
+
+// shaped returns a payload as the schema has it, and false where that needs what the
+// payload does not have. same says that it was read under the profile, which it may
+// have broken then.
+func (w *writer) shaped(typ, raw string) (string, bool) {
+	s, same := shapeOf(w.p, typ), w.k.same(w.p)
+	if s == nil && (w.p == SchemaV1 || !registeredIn(registered2, typ)) {
+		return raw, true
+	}
+	if !isObject(raw) {
+		return raw, s == nil || same
+	}
+	out := []byte{'{'}
+	for name, value := range jsonwire.Members(raw) {
+		if s != nil && !same && (!s.declares(name) || !fitsForm(changedForm(w.p, typ, name), w.p, value)) {
+			w.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the profile has no place for it")
+			continue
+		}
+		out = appendMember(out, name, w.shapedID(name, value))
+	}
+	if s == nil || same {
+		return string(append(out, '}')), true
+	}
+	if s.needs("runId") && !jsonwire.HasMember(raw, "runId") { // of an output.chunk, of which version 1 asks for less
+		out = appendMember(out, "runId", jsonwire.Quote(NormalizeID(w.p, RunID, cmp.Or(w.ev.RunID, unknownRun))))
+		w.lose(dialect.Made, "/payload/runId", "that of the event")
+	}
+	if s.needs("isLast") && !jsonwire.HasMember(raw, "isLast") {
+		out = appendMember(out, "isLast", "false")
+		w.lose(dialect.Made, "/payload/isLast", "false")
+	}
+	text := string(append(out, '}'))
+	return text, s.lacks(text) == ""
+}
+
+func (s *shape) needs(name string) bool { return strings.Contains(s.need, " "+name+" ") }
+
+func fitsForm(of form, p Profile, raw string) bool {
+	if of == nil {
+		return true
+	}
+	_, detail := of(p, raw)
+	return detail == ""
+}
+
+// shapedID returns the value of a member, in the form of SchemaV2 if it is an id.
+func (w *writer) shapedID(name, value string) string {
+	form, isID := payloadIDs[name]
+	if w.p != SchemaV2 || !isID || !isText(value) {
+		return value
+	}
+	id := jsonwire.Text(value)
+	if n := NormalizeID(w.p, form, id); n != id {
+		w.lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
+		return jsonwire.Quote(n)
+	}
+	return value
+}
+
+func appendMember(object []byte, name, raw string) []byte {
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return append(append(jsonwire.AppendString(object, name), ':'), raw...)
+}

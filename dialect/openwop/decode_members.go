@@ -31,8 +31,10 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 	}
 	var (
 		known = variants[v].members
+		loose = loose(d.o.Profile, v)
 		after = &d.after[v]
 		last  int
+		odd   set // members of loose that were kept
 	)
 	for {
 		m, name, err := s.Field(memberNames[:], int(after[last]))
@@ -43,30 +45,74 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 			break
 		}
 		if m == 0 || !known.has(m) {
-			if v == vNodeSuspended {
-				raw, err := s.Raw()
-				if err != nil {
-					return v, err
-				}
-				f.detail(name, raw)
-			} else if err := d.keep(s, "/payload/"+jsonwire.Token(name), name); err != nil {
+			if err := d.more(s, f, v, name); err != nil {
 				return v, err
-			}
-			if vs := &variants[v]; f.extra == "" && vs.closed(d.o.Profile) && !vs.declares(name) && (d.o.Profile == SchemaV1 || vs.sealed || !hatch(name)) {
-				f.extra = "/payload/" + jsonwire.Token(name)
 			}
 			continue
 		}
-		if f.seen.has(m) {
+		if (f.seen | odd).has(m) {
 			return v, s.Duplicate(name)
 		}
 		after[last], last = uint8(m-1), m
 		f.seen |= 1 << m
-		if err := d.member(s, m, f, v); err != nil {
+		if loose.has(m) {
+			known, err := d.looseMember(s, m, f, v)
+			if err != nil {
+				return v, err
+			}
+			if !known {
+				odd |= 1 << m
+			}
+		} else if err := d.member(s, m, f, v); err != nil {
 			return v, err
 		}
 	}
 	return v, nil
+}
+
+// looseMember is member for one that the profile does not declare. It reports whether
+// the value is of the vocabulary's type; one of another type is not known.
+func (d *Decoder) looseMember(s *jsonwire.Scanner, m int, f *fields, v int) (known bool, err error) {
+	start := *s
+	if d.member(s, m, f, v) == nil {
+		return true, nil
+	}
+	*s = start
+	f.unsee(m)
+	return false, d.more(s, f, v, memberName(m))
+}
+
+// more reads a member of the payload that is not known.
+func (d *Decoder) more(s *jsonwire.Scanner, f *fields, v int, name string) error {
+	if v == vNodeSuspended {
+		raw, err := s.Raw()
+		if err != nil {
+			return err
+		}
+		f.detail(name, raw)
+	} else if err := d.keep(s, "/payload/"+jsonwire.Token(name), name); err != nil {
+		return err
+	}
+	if vs := &variants[v]; f.extra == "" && vs.closed(d.o.Profile) && !vs.declares(name) && (d.o.Profile == SchemaV1 || vs.sealed || !hatch(name)) {
+		f.extra = "/payload/" + jsonwire.Token(name)
+	}
+	return nil
+}
+
+// unsee forgets a member whose value was not of its type.
+func (f *fields) unsee(m int) {
+	f.seen &^= 1 << m
+	f.val[m] = ""
+	switch m {
+	case mFrom:
+		f.from = agentevents.AgentRef{}
+	case mTo:
+		f.to = agentevents.AgentRef{}
+	case mAgent:
+		f.agent = agentevents.AgentRef{}
+	case mTimeoutMs:
+		f.duration, f.fraction = 0, false
+	}
 }
 
 // detail adds a member to the details of a node.suspended.
@@ -92,7 +138,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, m int, f *fields, v int) (err erro
 	case bit&countMembers != 0:
 		var n uint64
 		at := s.Offset()
-		if n, err = sequence(s); err == nil && n > math.MaxInt32 && (strconv.IntSize == 32 || n > 1<<53) {
+		if n, err = sequence(s); err == nil && n > math.MaxInt {
 			err = &jsonwire.SyntaxError{Offset: at, Msg: "number out of range"}
 		}
 		f.count[countIndex(m)] = int64(n)
@@ -384,6 +430,22 @@ var questionNames = [...]string{`"id":`, `"question":`, `"schema":`}
 
 var errorNames = [...]string{`"code":`, `"message":`, `"details":`, `"retryable":`, `"error":`}
 
+// looseErrors returns by member of an error with what it must begin, if the profile
+// does not declare it: otherwise it is a member that is not known.
+func looseErrors(p Profile) *[len(errorNames) + 1]byte {
+	if p == RFC0002 {
+		return &rfcErrors
+	}
+	return &schemaErrors
+}
+
+var (
+	rfcErrors    = [len(errorNames) + 1]byte{1: '"', 4: 't'}
+	schemaErrors = [len(errorNames) + 1]byte{5: '"'}
+)
+
+func errorName(n int) string { return errorNames[n-1][1 : len(errorNames[n-1])-len(`":`)] }
+
 // errorInfo reads an error. Its class is called code, and error where the
 // ErrorEnvelope of HTTP answers is used.
 func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
@@ -391,7 +453,7 @@ func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
 		return err
 	}
 	var word string
-	last := 0
+	last, odd := 0, uint8(0)
 	for {
 		n, name, err := s.Field(errorNames[:], last)
 		if err != nil {
@@ -402,10 +464,15 @@ func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
 		}
 		last = n
 		if n > 0 {
-			if f.errHas&(1<<(n-1)) != 0 {
+			if (f.errHas|odd)&(1<<(n-1)) != 0 {
 				return s.Duplicate(name)
 			}
-			f.errHas |= 1 << (n - 1)
+			if want := looseErrors(d.o.Profile)[n]; want != 0 && s.Kind() != want && (want != 't' || s.Kind() != 'f') {
+				odd |= 1 << (n - 1)
+				name, n = errorName(n), 0
+			} else {
+				f.errHas |= 1 << (n - 1)
+			}
 		}
 		switch n {
 		case 1:

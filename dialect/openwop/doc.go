@@ -31,6 +31,9 @@
 // profile; the other one is kept as a member that is not known, and written
 // back where it does not collide.
 //
+// A member that the profile does not declare and the vocabulary has may be of any
+// type: where it is not what the vocabulary has, it is one that is not known.
+//
 // Payloads of the first two profiles are open, so they carry what the document
 // has no member for but has a name for elsewhere: agentId on any event,
 // context, reasoning and agent under SchemaV1, the tool of an approval. The

@@ -97,19 +97,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	w.v = w.variant()
 	typ := ""
 	if w.v == vUnknown {
-		u, ok := ev.Payload.(*agentevents.Unknown)
-		if !ok {
-			if w.quiet {
-				return dst, dialect.ErrNoCounterpart
-			}
-			return dst, w.e.losses.Refuse(ev)
-		}
-		typ = strings.TrimPrefix(string(u.Type), unknownPrefix)
-		if name := renamed(w.p, typ); name != typ {
-			w.lose(dialect.Altered, "/type", name)
-			typ = name
-		}
-		if !legalType(w.p, typ) || !w.other(u, typ) {
+		if typ = w.otherType(); typ == "" {
 			if w.quiet {
 				return dst, dialect.ErrNoCounterpart
 			}
@@ -197,6 +185,24 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 		return dst[:mark], w.err
 	}
 	return dst, nil
+}
+
+// otherType returns the type of a line that the vocabulary does not have, and ""
+// where the profile has none for the event.
+func (w *writer) otherType() string {
+	u, ok := w.ev.Payload.(*agentevents.Unknown)
+	if !ok {
+		return ""
+	}
+	typ := strings.TrimPrefix(string(u.Type), unknownPrefix)
+	if name := renamed(w.p, typ); name != typ {
+		w.lose(dialect.Altered, "/type", name)
+		typ = name
+	}
+	if !legalType(w.p, typ) || !w.other(u, typ) {
+		return ""
+	}
+	return typ
 }
 
 // dropsExtra reports whether the payload has members that no field has outside

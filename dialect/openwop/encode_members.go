@@ -233,7 +233,8 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 		code = unknownError
 		w.lose(dialect.Made, "/payload/error/code", code)
 	}
-	if code != "" || !noCode {
+	coded := code != "" || !noCode
+	if coded {
 		member(name)
 		w.str("/payload/error/code", code)
 	}
@@ -256,8 +257,10 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 	}
 	w.more("/payload/error/", "error/", start, func(n string) place {
 		switch {
-		case n == "code" || n == "message" || n == "details" || n == "retryable" || n == name:
+		case n == name && coded, n == "message", n == "details", n == "retryable" && v.Retryable.OK:
 			return taken
+		case (n == "code" || n == "retryable") && w.p != RFC0002: // of another type
+			return closed
 		case w.p == SchemaV2 && !hatch(n) && !w.k.same(w.p):
 			return closed
 		}
@@ -305,9 +308,15 @@ func (w *writer) more(below, into string, start int, look func(name string) plac
 	}
 }
 
-// fits reports whether a member has the form that the profile's schema declares
-// for it, if it does.
+// fits reports whether a member has the form that the profile declares for it, if it
+// does.
 func (w *writer) fits(name, raw string) bool {
+	if m := numberOf(memberNames[:], name); m != 0 && variants[w.v].members.has(m) && !loose(w.p, w.v).has(m) {
+		return w.readable(m, raw)
+	}
+	if w.p == RFC0002 && name == "error/error" {
+		return isText(raw)
+	}
 	if w.p == RFC0002 || w.k.same(w.p) {
 		return true
 	}
@@ -317,6 +326,12 @@ func (w *writer) fits(name, raw string) bool {
 	}
 	_, detail := of(w.p, raw)
 	return detail == ""
+}
+
+// readable reports whether the decoder of the profile takes a value that was kept for
+// that of a member of the vocabulary: a text, as others are not kept.
+func (w *writer) readable(m int, raw string) bool {
+	return textMembers.has(m) && isText(raw) && (!idMembers.has(m) || w.k.same(w.p) || ValidID(w.p, idForm(m), jsonwire.Text(raw)))
 }
 
 // member writes a member of any name into the object that begins at start.

@@ -480,7 +480,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		case first(name):
 		case name == "key" && w.p != RFC0002 && jsonwire.Text(raw) == "":
 			w.lose(dialect.Dropped, "/payload/details/key", "is no text, or an empty one")
-		case name == "reason", name == "nodeId", name == "agentId":
+		case (name == "reason" || name == "nodeId" || name == "agentId") && !w.stray(name, raw):
 			w.lose(dialect.Dropped, "/payload/details/"+name, "the payload has a member of that name")
 		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name) && !w.k.same(w.p):
 			w.lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), "the profile has no place for it")
@@ -488,6 +488,13 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 			write(name, raw)
 		}
 	}
+}
+
+// stray reports whether a member of the details has the name of one of the payload,
+// but cannot be taken for it: the decoder gives it back to the details.
+func (w *writer) stray(name, raw string) bool {
+	m := numberOf(memberNames[:], name)
+	return !w.has.has(m) && loose(w.p, vNodeSuspended).has(m) && !isText(raw)
 }
 
 // questions writes a list of questions, with what was kept of them.

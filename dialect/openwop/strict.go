@@ -359,7 +359,7 @@ func hatch(name string) bool {
 }
 
 // undeclared are members that the decoder reads into the vocabulary although
-// the schema does not have them.
+// SchemaV2 does not have them.
 func undeclared(v int) set {
 	switch v {
 	case vToolCalled:
@@ -381,6 +381,46 @@ func undeclared(v int) set {
 	}
 	return 1 << mAgentID
 }
+
+// loose returns the members of a variant that the decoder reads into the vocabulary
+// although the profile does not declare them: of another type than the vocabulary's
+// they are members that are not known.
+func loose(p Profile, v int) set {
+	if p > SchemaV2 {
+		p = RFC0002
+	}
+	return looseMembers[p][v]
+}
+
+var looseMembers = func() (all [SchemaV2 + 1][numVariants]set) {
+	rfc := set(1<<mToolID | 1<<mArguments | 1<<mResult | 1<<mFrom | 1<<mTo | 1<<mContext | 1<<mAgent | 1<<mReasoning)
+	published := set(1<<mToolName | 1<<mInputs | 1<<mOutcome | 1<<mFromAgentID | 1<<mToAgentID)
+	for v := range numVariants {
+		v2 := undeclared(v)
+		v1 := v2
+		switch v {
+		case vNodeSuspended:
+			v1 |= 1 << mReason
+		case vRunResumed:
+			v2 |= 1 << mMessage
+			v1 = v2
+		case vClarResolved:
+			v1 |= 1 << mInterruptID
+		case vApprovalRequested:
+			v1 |= 1<<mReason | 1<<mScope | 1<<mRisk | 1<<mCallID | 1<<mToolID | 1<<mArguments | 1<<mTimeoutMs
+		case vPermitResolved:
+			v1 |= 1<<mReason | 1<<mDecision
+		}
+		all[SchemaV2][v] = v2 & variants[v].members
+		all[SchemaV1][v] = v1 & variants[v].members
+		all[RFC0002][v] = v1 &^ rfc & variants[v].members
+		switch v {
+		case vToolCalled, vToolReturned, vHandoff:
+			all[RFC0002][v] |= published & variants[v].members
+		}
+	}
+	return all
+}()
 
 func (d *Decoder) checkClosed(f *fields, v int) error {
 	vs := &variants[v]

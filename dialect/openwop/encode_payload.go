@@ -136,6 +136,8 @@ func (w *writer) members() {
 		switch {
 		case ev.AgentID == "" && !w.absent(who):
 			w.lose(dialect.Made, "/agentId", from)
+		case rfc && ev.AgentID != "" && p.From.AgentID == "" && w.absent(mFrom): // from would have said it
+			w.anyAgent()
 		case ev.AgentID != from && ev.AgentID != "" && w.undeclared():
 			w.anyAgent()
 		case ev.AgentID != from && ev.AgentID != "":

@@ -527,6 +527,19 @@ func TestVectors(t *testing.T) {
 	require.Greater(t, checked, 30)
 }
 
+// A handoff that does not say who hands over may still say who acts.
+func TestHandoffWithoutFrom(t *testing.T) {
+	for _, to := range []string{`"toAgentId":"host:writer"`, `"to":{"agentId":"host:writer"}`} {
+		line := documents("agent.handoff", `{"agentId":"host:planner",`+to+`}`)
+		out, losses := converted(t, RFC0002, RFC0002, line)
+		require.Equal(t, `agent.handoff {"agentId":"host:planner","to":{"agentId":"host:writer"}}`, out)
+		require.Empty(t, losses)
+		out, losses = converted(t, RFC0002, SchemaV1, line)
+		require.Equal(t, `agent.handoff {"fromAgentId":"host:planner","toAgentId":"host:writer"}`, out)
+		require.Equal(t, []string{"made up /payload/from/agentId"}, losses)
+	}
+}
+
 // Ids that do not fit stay apart and are stable.
 func TestNormalizeID(t *testing.T) {
 	for _, form := range []IDForm{EventID, RunID, NodeID, AgentID, HandoffID, WorkflowID, InterruptID, TypeID, PlainID} {

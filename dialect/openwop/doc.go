@@ -41,7 +41,9 @@
 //
 // Ids are opaque on read. On writing, SchemaV1 bounds their length and
 // SchemaV2 has grammars for them: an id that does not fit is replaced by
-// [NormalizeID] and listed.
+// [NormalizeID] and listed. An agent's id has the form of a handoff's ([HandoffID])
+// in every place, also in an AgentRef, a message and a list of next workers, so
+// that the agent stays one; lines that keep the schema keep theirs.
 //
 // # Kinds
 //

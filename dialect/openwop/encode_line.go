@@ -263,12 +263,46 @@ func (w *writer) id(dst []byte, form IDForm, pointer, id string) []byte {
 		return jsonwire.AppendString(dst, id)
 	}
 	if w.p != RFC0002 {
+		if form == AgentID {
+			form = w.agentForm(id)
+		}
 		if n := NormalizeID(w.p, form, id); n != id {
 			w.lose(dialect.Altered, pointer, "the profile has another form for ids")
 			id = n
 		}
 	}
 	return w.plainID(dst, pointer, id)
+}
+
+// agentForm returns the form of an agent's id. The forms differ by place, and an
+// agent has one id in all of them: that of a handoff, which every place takes. Lines
+// of SchemaV2 have shorter ones where they may.
+func (w *writer) agentForm(id string) IDForm {
+	if len(id) < 3 && w.p == SchemaV2 && w.ofV2() {
+		return AgentID
+	}
+	return HandoffID
+}
+
+// ofV2 reports whether the event was read from a line of SchemaV2, as far as one can
+// tell: see Decoder.isV2.
+func (w *writer) ofV2() bool {
+	version := w.k.get("schemaVersion")
+	return version != "" && version != "0" && ValidID(SchemaV2, RunID, w.ev.RunID)
+}
+
+// agentID returns an agent's id that stands where the schemas ask for no form, as it
+// is where they do. Lines that break no rule stay as they are: of SchemaV1, whose lines
+// nothing tells from others, that is all ids but the acting agent's own.
+func (w *writer) agentID(pointer, id string) string {
+	if w.p == RFC0002 || id == "" || w.p == SchemaV1 && id != w.ev.AgentID || w.p == SchemaV2 && w.ofV2() {
+		return id
+	}
+	n := NormalizeID(w.p, HandoffID, id)
+	if n != id {
+		w.lose(dialect.Altered, pointer, "as the agent's id is elsewhere")
+	}
+	return n
 }
 
 // plainID appends an id as it is.

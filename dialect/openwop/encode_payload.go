@@ -314,7 +314,42 @@ func (w *writer) decision(decision agentevents.JSON) agentevents.JSON {
 	if v2 && strings.Contains(out, `"successCriteria"`) {
 		out = w.criteria(out, at+"/successCriteria")
 	}
+	if strings.Contains(out, `"nextWorkerIds"`) {
+		out = w.workers(out, at+"/nextWorkerIds/")
+	}
 	return agentevents.JSON(out)
+}
+
+// workers returns a decision whose nextWorkerIds have the form of an agent's id.
+func (w *writer) workers(decision, at string) string {
+	var ids []byte
+	odd, i := false, 0
+	list := ""
+	for name, raw := range jsonwire.Members(decision) {
+		if name == "nextWorkerIds" {
+			list = raw
+		}
+	}
+	for raw := range jsonwire.Elements(list) {
+		id := jsonwire.Text(raw)
+		n := w.agentID(at+strconv.Itoa(i), id)
+		odd = odd || n != id
+		if i++; i > 1 {
+			ids = append(ids, ',')
+		}
+		ids = jsonwire.AppendString(ids, n)
+	}
+	if !odd {
+		return decision
+	}
+	out := []byte{'{'}
+	for name, raw := range jsonwire.Members(decision) {
+		if name == "nextWorkerIds" {
+			raw = "[" + string(ids) + "]"
+		}
+		out = appendMember(out, name, raw)
+	}
+	return string(append(out, '}'))
 }
 
 // only returns an object without the members that may not be in one of its kind.
@@ -824,9 +859,12 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	w.str("", MessageChannel)
 	w.name(mValue)
 	m := &p.Message
-	if m.Content == "" {
+	if m.Content == "" || w.p != RFC0002 {
 		w.said = *m
 		m = &w.said
+		w.parties(m)
+	}
+	if m.Content == "" {
 		m.Content = "null"
 	}
 	start := len(w.dst)
@@ -859,6 +897,15 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 		w.dst = w.times.Append(w.dst, w.ev.Time)
 	}
 	w.drop("/agentId", w.ev.AgentID != "")
+}
+
+// parties gives the agents of a message the ids that they have elsewhere.
+func (w *writer) parties(m *agentevents.ConversationMessage) {
+	const at = "/payload/message/"
+	m.From, m.To = w.agentID(at+"from", m.From), w.agentID(at+"to", m.To)
+	if m.Agent.OK {
+		m.Agent.V.AgentID = w.agentID(at+"agent/agentId", m.Agent.V.AgentID)
+	}
 }
 
 // schemaReducer reports whether the schemas have a reducer.

@@ -149,7 +149,7 @@ var resolution = &shape{need: " nodeId interruptId ", may: " kind reason resumeV
 // payloadIDs are the members of payloads that are ids in SchemaV2, which calls the
 // same thing the same everywhere.
 var payloadIDs = map[string]IDForm{
-	"nodeId": NodeID, "agentId": HandoffID, "interruptId": InterruptID, "workflowId": WorkflowID, "childWorkflowId": WorkflowID,
+	"nodeId": NodeID, "agentId": AgentID, "interruptId": InterruptID, "workflowId": WorkflowID, "childWorkflowId": WorkflowID,
 	"runId": RunID, "parentRunId": RunID, "sourceRunId": RunID, "childRunId": RunID, "enqueuedRunId": RunID, "originalEventId": EventID,
 }
 
@@ -252,6 +252,9 @@ func (w *writer) shapedID(name, value string) string {
 		return value
 	}
 	id := jsonwire.Text(value)
+	if name == "agentId" {
+		form = w.agentForm(id)
+	}
 	if n := NormalizeID(w.p, form, id); n != id {
 		w.lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
 		return jsonwire.Quote(n)

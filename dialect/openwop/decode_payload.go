@@ -206,10 +206,9 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 			return err
 		}
 		switch r := f.val[mReducer]; {
-		case !some(mReducer) || r == reducer(d.o.Profile):
-		case r == reducerSchema: // what the schemas say of every message says nothing of this one
-		case r == reducerRFC:
-			d.foreign = true // the schemas do not have it
+		case !some(mReducer):
+		case r == reducerRFC: // what a message is to the vocabulary
+			d.foreign = d.foreign || d.o.Profile != RFC0002 // the schemas do not have it
 		default:
 			d.unknown.Add("/payload/reducer", jsonwire.Quote(r))
 		}
@@ -222,13 +221,6 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		f.spell(mAgentID)
 	}
 	return nil
-}
-
-func reducer(p Profile) string {
-	if p == RFC0002 {
-		return reducerRFC
-	}
-	return reducerSchema
 }
 
 // node takes the node from the envelope or the payload.

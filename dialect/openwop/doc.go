@@ -49,7 +49,8 @@
 //
 // The agent.*, node.*, run.*, cap.breached, runOrchestrator.decided,
 // clarification.* and approval.* types that the vocabulary has, and messages as
-// channel.written of the channel [MessageChannel]. All other published types
+// channel.written of the channel [MessageChannel] and of the reducer applyMessage;
+// the schemas have none such, and append is made up there. All other published types
 // are read as [agentevents.Unknown] and written back. Of the payloads of these
 // the schemas bind the names and, under SchemaV2, the ids: members that a closed
 // payload does not have are dropped and listed, and an event without a member

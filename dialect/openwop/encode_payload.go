@@ -882,12 +882,19 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	if p.Message.Content == "" && jsonwire.HasMember(string(out[start:]), "content") { // one that was read without it is written so
 		w.lose(dialect.Made, "/payload/message/content", "null")
 	}
-	if r := w.k.get("/payload/reducer"); r != "" && (w.p == RFC0002 || schemaReducer(jsonwire.Text(r))) {
+	switch r := w.k.get("/payload/reducer"); {
+	case r != "" && (w.p == RFC0002 || schemaReducer(jsonwire.Text(r))):
 		w.name(mReducer)
 		w.dst = append(w.dst, w.k.take("/payload/reducer")...)
-	} else if w.p != RFC0002 || !w.absent(mReducer) {
+	case w.p != RFC0002:
 		w.name(mReducer)
-		w.str("", reducer(w.p))
+		w.str("", reducerSchema)
+		if r == "" {
+			w.lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have none that knows messages by their ids")
+		}
+	case !w.absent(mReducer):
+		w.name(mReducer)
+		w.str("", reducerRFC)
 	}
 	if t := w.k.get("/payload/writtenAt"); t != "" && (w.p == RFC0002 || isTime(t)) {
 		w.name(mWrittenAt)

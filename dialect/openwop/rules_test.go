@@ -434,11 +434,11 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 				require.NotEqual(t, "/openwop/~1payload~1reducer", l.Pointer)
 			}
 			if plain[0].Kind() == agentevents.KindMessageCreated && p == SchemaV1 {
-				require.Empty(t, plain[0].Extra(string(Name)))
+				require.JSONEq(t, `{"/payload/reducer":"append"}`, string(plain[0].Extra(string(Name))))
 				enc := NewEncoder(EncoderOptions{})
 				out, err := enc.Append(nil, plain[0])
 				require.NoError(t, err)
-				require.Contains(t, string(out), `"reducer":"applyMessage"`)
+				require.Contains(t, string(out), `"reducer":"append"`)
 				require.Empty(t, enc.Losses())
 			}
 		}
@@ -447,7 +447,7 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 	ev := decodeAll(t, Options{Profile: SchemaV2}, strings.Replace(v2, `"append"`, `"vendor.a.b"`, 1))[0]
 	require.JSONEq(t, `{"schemaVersion":1,"/payload/reducer":"vendor.a.b"}`, string(ev.Extra(string(Name))))
 	ev = decodeAll(t, Options{}, strings.Replace(v2, `"schemaVersion":1`, `"schemaVersion":2`, 1))[0]
-	require.JSONEq(t, `{"schemaVersion":2}`, string(ev.Extra(string(Name))))
+	require.JSONEq(t, `{"schemaVersion":2,"/payload/reducer":"append"}`, string(ev.Extra(string(Name))))
 
 	// A line is given back as it was, unless the schema has no such reducer.
 	rewrite := func(p Profile, reducer string) string {
@@ -465,6 +465,34 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 	require.Equal(t, "applyMessage", rewrite(RFC0002, "applyMessage"))
 	require.Equal(t, "append", rewrite(SchemaV1, "applyMessage"))
 	require.Equal(t, "append", rewrite(SchemaV2, "append"))
+}
+
+// A message that is applied by its id is only appended under the schemas, and what is
+// only appended stays that.
+func TestReducersOfMessages(t *testing.T) {
+	line := func(reducer string) string {
+		return documents("channel.written", `{"channel":"messages","value":{"messageId":"m","from":"abc","content":1,"ts":1},`+reducer+`"writtenAt":"2026-05-19T10:00:01.000Z"}`)
+	}
+	const made = "made up /openwop/~1payload~1reducer"
+	for _, c := range []struct {
+		from, to     Profile
+		was, reducer string
+		losses       []string
+	}{
+		{RFC0002, RFC0002, `"reducer":"applyMessage",`, `"reducer":"applyMessage"`, nil},
+		{RFC0002, RFC0002, `"reducer":"append",`, `"reducer":"append"`, nil},
+		{RFC0002, SchemaV1, `"reducer":"applyMessage",`, `"reducer":"append"`, []string{made}},
+		{RFC0002, SchemaV2, `"reducer":"append",`, `"reducer":"append"`, nil},
+		{SchemaV1, SchemaV1, `"reducer":"append",`, `"reducer":"append"`, nil},
+		{SchemaV1, RFC0002, `"reducer":"append",`, `"reducer":"append"`, nil},
+		{SchemaV2, SchemaV1, `"reducer":"applyMessage",`, `"reducer":"append"`, []string{made}},
+		{RFC0002, SchemaV1, `"reducer":"message",`, `"reducer":"append"`, []string{"dropped /openwop/~1payload~1reducer"}},
+		{RFC0002, SchemaV1, ``, `"reducer":"append"`, []string{made}},
+	} {
+		out, losses := converted(t, c.from, c.to, line(c.was))
+		require.Contains(t, out, c.reducer, c)
+		require.ElementsMatch(t, c.losses, losses, c)
+	}
 }
 
 // A snapshot of the schemas is what they describe, or there is none.

@@ -40,9 +40,9 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 	}
 	switch v {
 	case vReasoned:
-		ev.Payload = &agentevents.AgentReasoned{Reasoning: f.val[mReasoning], Verbosity: agentevents.Verbosity(d.opt(f, mVerbosity))}
+		ev.Payload = &agentevents.AgentReasoned{Reasoning: f.val[mReasoning], Verbosity: agentevents.Verbosity(d.opt(f, mVerbosity)), BlockID: d.opt(f, mBlockID)}
 	case vDelta:
-		p := &agentevents.AgentReasoningDelta{Delta: f.val[mDelta], Verbosity: agentevents.Verbosity(d.opt(f, mVerbosity))}
+		p := &agentevents.AgentReasoningDelta{Delta: f.val[mDelta], Verbosity: agentevents.Verbosity(d.opt(f, mVerbosity)), BlockID: d.opt(f, mBlockID)}
 		if some(mSequence) {
 			p.Index = agentevents.Some(int(f.count[0]))
 		}

@@ -36,7 +36,8 @@
 //
 // Payloads of the first two profiles are open, so they carry what the document
 // has no member for but has a name for elsewhere: agentId on any event,
-// context, reasoning and agent under SchemaV1, the tool of an approval. The
+// context, reasoning and agent under SchemaV1, the tool of an approval; and the
+// blockId of reasoning, without which blocks cannot be told apart. The
 // payloads of SchemaV2 are closed: there it is dropped and listed.
 //
 // Ids are opaque on read. On writing, SchemaV1 bounds their length and

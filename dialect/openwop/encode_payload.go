@@ -82,7 +82,7 @@ func (w *writer) members() {
 		w.agent()
 		w.content(mReasoning, "/payload/reasoning", p.Reasoning)
 		w.word(mVerbosity, "/payload/verbosity", string(p.Verbosity), verbosities)
-		w.drop("/payload/blockId", p.BlockID != "")
+		w.block(p.BlockID)
 		w.drop("/payload/tokenCount", p.TokenCount.OK)
 	case *agentevents.AgentReasoningDelta:
 		w.agent()
@@ -97,7 +97,7 @@ func (w *writer) members() {
 		}
 		w.integer(mSequence, "/payload/index", index, 0)
 		w.word(mVerbosity, "/payload/verbosity", string(p.Verbosity), verbosities)
-		w.drop("/payload/blockId", p.BlockID != "")
+		w.block(p.BlockID)
 		w.drop("/payload/tokenCount", p.TokenCount.OK)
 	case *agentevents.ToolCalled:
 		w.agent()
@@ -284,6 +284,16 @@ func (w *writer) members() {
 		w.permitted("rejected", p.ApprovalID, p.RejectedBy, "/payload/rejectedBy", p.Feedback)
 	case *agentevents.MessageCreated:
 		w.message(p)
+	}
+}
+
+// block writes which reasoning it is, for which the document has no member: blocks of
+// one agent may be interleaved.
+func (w *writer) block(id string) {
+	if w.undeclared() {
+		w.text(mBlockID, "/payload/blockId", id)
+	} else {
+		w.drop("/payload/blockId", id != "")
 	}
 }
 

@@ -646,3 +646,51 @@ func TestLossesOfAKind(t *testing.T) {
 		require.Greater(t, len(want), 10)
 	}
 }
+
+// Blocks of reasoning that are interleaved stay apart where the payloads are open.
+func TestInterleavedReasoning(t *testing.T) {
+	var events []agentevents.Event
+	add := func(p agentevents.Payload) {
+		ev := agentevents.Event{
+			ID: "evt-000000000000" + string(rune('0'+len(events))), RunID: "acme/run-000000000001", AgentID: "host:a", Sequence: uint64(len(events)),
+			Time: t0, SchemaVersion: agentevents.SchemaVersion, Payload: p,
+		}
+		events = append(events, ev)
+	}
+	for i := range 4 {
+		add(&agentevents.AgentReasoningDelta{BlockID: []string{"b1", "b2"}[i%2], Delta: "x", Index: agentevents.Some(i / 2)})
+	}
+	add(&agentevents.AgentReasoned{BlockID: "b1", Reasoning: "xx"})
+	add(&agentevents.AgentReasoned{BlockID: "b2", Reasoning: "xx"})
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		text, losses := encodeAll(t, p, events)
+		require.Empty(t, losses)
+		back := decodeAll(t, Options{Profile: p, Strict: true}, text)
+		for i := range events {
+			require.Equal(t, events[i].Payload, back[i].Payload)
+		}
+		require.Empty(t, foldOf(t, back).Violations)
+	}
+	text, losses := encodeAll(t, SchemaV2, events)
+	require.NotContains(t, text, "blockId")
+	require.Contains(t, losses, dialect.Loss{
+		Kind: agentevents.KindAgentReasoned, Pointer: "/payload/blockId", What: dialect.Dropped, Count: 2, RunID: "acme/run-000000000001", Sequence: 4,
+	})
+	rule, pointer := strictly(t, SchemaV2, `{"type":"agent.reasoned","payload":{"agentId":"abc","reasoning":"","blockId":"b"}}`)
+	require.Equal(t, RuleClosed, rule)
+	require.Equal(t, "/payload/blockId", pointer)
+}
+
+func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
+	t.Helper()
+	runs, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
+		for _, ev := range events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}, agentevents.FoldOptions{})
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	return runs[0]
+}

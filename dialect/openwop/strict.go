@@ -362,6 +362,8 @@ func hatch(name string) bool {
 // SchemaV2 does not have them.
 func undeclared(v int) set {
 	switch v {
+	case vReasoned, vDelta:
+		return 1 << mBlockID
 	case vToolCalled:
 		return 1<<mToolID | 1<<mArguments
 	case vToolReturned:
@@ -376,7 +378,7 @@ func undeclared(v int) set {
 		return 1<<mAgentID | 1<<mAnsweredBy
 	case vPermitResolved:
 		return 1<<mAgentID | 1<<mPrincipal
-	case vReasoned, vDelta, vOrchestrator, vAskRequested, vPermitRequested, vMessage, vApprovalGranted, vApprovalRejected:
+	case vOrchestrator, vAskRequested, vPermitRequested, vMessage, vApprovalGranted, vApprovalRejected:
 		return 0
 	}
 	return 1 << mAgentID

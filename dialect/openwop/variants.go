@@ -85,6 +85,7 @@ const (
 	mValue
 	mReducer
 	mWrittenAt
+	mBlockID
 	numMembers = iota
 )
 
@@ -94,7 +95,7 @@ var memberNames = [numMembers]string{
 	`"from":`, `"fromAgentId":`, `"to":`, `"toAgentId":`, `"reason":`, `"context":`, `"decision":`, `"confidence":`, `"typeId":`, `"attempt":`,
 	`"outputs":`, `"agent":`, `"kind":`, `"limit":`, `"observed":`, `"iteration":`, `"interruptId":`, `"questions":`, `"answers":`, `"answeredBy":`,
 	`"workflowId":`, `"message":`, `"gateId":`, `"title":`, `"scope":`, `"risk":`, `"timeoutMs":`, `"key":`, `"data":`, `"resumeValue":`,
-	`"channel":`, `"value":`, `"reducer":`, `"writtenAt":`,
+	`"channel":`, `"value":`, `"reducer":`, `"writtenAt":`, `"blockId":`,
 }
 
 // memberHeads are the same after a comma.
@@ -180,11 +181,11 @@ type variant struct {
 
 var variants = [numVariants]variant{
 	vReasoned: {
-		name: "agent.reasoned", members: 1<<mAgentID | 1<<mReasoning | 1<<mVerbosity, legal: hostID,
+		name: "agent.reasoned", members: 1<<mAgentID | 1<<mReasoning | 1<<mVerbosity | 1<<mBlockID, legal: hostID,
 		rfc: 1<<mAgentID | 1<<mReasoning, v1: 1<<mAgentID | 1<<mReasoning, v2s: 1<<mAgentID | 1<<mReasoning,
 	},
 	vDelta: {
-		name: "agent.reasoning.delta", v2: "agent.reasoning-delta", members: 1<<mAgentID | 1<<mDelta | 1<<mSequence | 1<<mVerbosity,
+		name: "agent.reasoning.delta", v2: "agent.reasoning-delta", members: 1<<mAgentID | 1<<mDelta | 1<<mSequence | 1<<mVerbosity | 1<<mBlockID,
 		rfc: 1<<mAgentID | 1<<mDelta, v1: 1<<mAgentID | 1<<mDelta | 1<<mSequence, v2s: 1<<mAgentID | 1<<mDelta | 1<<mSequence,
 	},
 	vToolCalled: {

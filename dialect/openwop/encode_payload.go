@@ -481,7 +481,12 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		w.fail(agentevents.RuleFieldJSON, "/payload/details", err.Error())
 		return
 	}
-	if details != "" && details[0] != '{' {
+	switch {
+	case details == "":
+	case details == "{}", details[0] != '{' && w.p == SchemaV2:
+		w.lose(dialect.Dropped, "/payload/details", "the payload has a place for members of an object")
+		details = ""
+	case details[0] != '{':
 		w.lose(dialect.Altered, "/payload/details", `is no object, and stands as "details" in one`)
 		details = `{"details":` + details + `}`
 	}

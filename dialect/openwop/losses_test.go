@@ -316,3 +316,26 @@ func TestKeysOfInterrupts(t *testing.T) {
 		require.Contains(t, string(out), key)
 	}
 }
+
+// Details that no member can say are listed as what they are.
+func TestLossesOfDetails(t *testing.T) {
+	for _, c := range []struct {
+		details, out string // out under the RFC and version 1
+		losses, v2   string
+	}{
+		{`{}`, `{"nodeId":"n1"}`, "dropped /payload/details", "dropped /payload/details"},
+		{`[1]`, `{"nodeId":"n1","details":[1]}`, "altered /payload/details", "dropped /payload/details"},
+		{`{"a":1}`, `{"nodeId":"n1","a":1}`, "", "dropped /payload/details/a"},
+	} {
+		ev := agentevents.Event{
+			ID: "evt-0000000000001", RunID: "acme/run-000000000001", Time: t0, SchemaVersion: agentevents.SchemaVersion,
+			Payload: &agentevents.NodeSuspended{Details: agentevents.JSON(c.details)},
+		}
+		ev.NodeID = "n1"
+		out, losses := rewritten(t, RFC0002, []agentevents.Event{ev})
+		require.Equal(t, "node.suspended "+c.out, out)
+		require.Equal(t, c.losses, strings.Join(losses, " "))
+		_, losses = rewritten(t, SchemaV2, []agentevents.Event{ev})
+		require.ElementsMatch(t, []string{c.v2, "made up /payload/details/interruptId", "made up /openwop/schemaVersion"}, losses)
+	}
+}

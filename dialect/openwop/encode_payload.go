@@ -674,15 +674,25 @@ func (w *writer) interrupt(kind, pointer, id string) {
 	w.name(mKind)
 	w.str("/payload/kind", kind)
 	form := InterruptID // as what resolves the interrupt names it
-	long := utf8.RuneCountInString(id) > 256
-	if w.p == SchemaV1 && long {
-		w.lose(dialect.Altered, pointer, "the profile has another form for keys")
-		id = NormalizeID(SchemaV2, InterruptID, id)
-	}
+	long := utf8.RuneCountInString(id) > maxKey
+	id = w.key(pointer, id)
 	if w.k.spelled.has(mKey) && !long {
 		form = PlainID // a key need not be an id
 	}
 	w.required(mKey, form, pointer, id, w.eventID)
+}
+
+// maxKey is how many characters a key has at most.
+const maxKey = 256
+
+// key returns the id of an interrupt that is named by its key, which is bounded where
+// ids are not.
+func (w *writer) key(pointer, id string) string {
+	if w.p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
+		return id
+	}
+	w.lose(dialect.Altered, pointer, "the profile has another form for keys")
+	return NormalizeID(SchemaV2, InterruptID, id)
 }
 
 // answered writes the answer to a request for clarification.
@@ -697,7 +707,7 @@ func (w *writer) answered(p *agentevents.ClarificationResolved) {
 		w.anyAgent()
 		return
 	}
-	w.required(mInterruptID, InterruptID, "/payload/interruptId", p.InterruptID, w.eventID)
+	w.required(mInterruptID, InterruptID, "/payload/interruptId", w.key("/payload/interruptId", p.InterruptID), w.eventID)
 	w.name(mKind)
 	w.str("/payload/kind", kindClarification)
 	w.json(mResumeValue, "/payload/answers", p.Answers, false)
@@ -854,7 +864,7 @@ func (w *writer) permitted(decision, id, by, byPointer, feedback string) {
 		return
 	}
 	w.node()
-	w.required(mInterruptID, InterruptID, "/payload/approvalId", id, w.eventID)
+	w.required(mInterruptID, InterruptID, "/payload/approvalId", w.key("/payload/approvalId", id), w.eventID)
 	w.name(mKind)
 	w.str("/payload/kind", kindApproval)
 	w.short(mReason, "/payload/feedback", feedback)

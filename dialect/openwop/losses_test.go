@@ -339,3 +339,34 @@ func TestLossesOfDetails(t *testing.T) {
 		require.ElementsMatch(t, []string{c.v2, "made up /payload/details/interruptId", "made up /openwop/schemaVersion"}, losses)
 	}
 }
+
+// An answer names an interrupt as it was asked, also where the key is too long.
+func TestLongKeysAreAnswered(t *testing.T) {
+	long := strings.Repeat("é", 257)
+	var events []agentevents.Event
+	for i, p := range []agentevents.Payload{
+		&agentevents.ClarificationRequested{InterruptID: long, Questions: []agentevents.Question{{ID: "q", Question: "?"}}},
+		&agentevents.ClarificationResolved{InterruptID: long, Answers: `{}`},
+		&agentevents.ApprovalRequested{ApprovalID: long + "2", Action: "a"}, &agentevents.ApprovalGranted{ApprovalID: long + "2"},
+	} {
+		ev := agentevents.Event{ID: "evt-000000000000" + string(rune('0'+i)), RunID: "r", Sequence: uint64(i), SchemaVersion: agentevents.SchemaVersion, Payload: p}
+		ev.NodeID = "n1"
+		typ := []string{"requested", "resolved"}[i%2]
+		require.NoError(t, ev.SetExtra(string(Name), agentevents.JSON(`{"~type":"interrupt.`+typ+`"}`)))
+		events = append(events, ev)
+	}
+	for _, p := range []Profile{SchemaV1, SchemaV2} {
+		text, losses := encodeAll(t, p, events)
+		back := decodeAll(t, Options{Profile: p, Strict: true}, text)
+		require.Equal(t, back[0].Payload.(*agentevents.ClarificationRequested).InterruptID, back[1].Payload.(*agentevents.ClarificationResolved).InterruptID)
+		require.Equal(t, back[2].Payload.(*agentevents.ApprovalRequested).ApprovalID, back[3].Payload.(*agentevents.ApprovalGranted).ApprovalID)
+		require.False(t, foldOf(t, back).Clarifications[0].Open)
+		altered := 0
+		for _, l := range losses {
+			if l.Pointer == "/payload/interruptId" || l.Pointer == "/payload/approvalId" {
+				altered++
+			}
+		}
+		require.Equal(t, 4, altered)
+	}
+}

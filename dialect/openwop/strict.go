@@ -238,7 +238,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		case v == vPermitRequested && p != RFC0002 && f.val[mTitle] == "":
 			return broken(RuleRange, f, "/payload/data/title", "is empty")
 		}
-		if n := utf8.RuneCountInString(f.val[mKey]); n > 256 {
+		if n := utf8.RuneCountInString(f.val[mKey]); n > maxKey {
 			return broken(RuleRange, f, at(mKey), "is longer than 256 characters")
 		}
 		if v == vPermitRequested && p != RFC0002 {

@@ -370,3 +370,29 @@ func TestLongKeysAreAnswered(t *testing.T) {
 		require.Equal(t, 4, altered)
 	}
 }
+
+// Members that the form of a decision does not have are dropped, whatever they are.
+func TestDecisionsWithStrangeMembers(t *testing.T) {
+	for _, c := range []struct {
+		profiles      []Profile
+		decision, out string
+		losses        []string
+		refusedV2     bool
+	}{
+		{[]Profile{SchemaV1}, `{"kind":"next-worker","nextWorkerIds":["abc"],"nextWorkerInputs":5}`, `{"kind":"next-worker","nextWorkerIds":["abc"]}`, []string{"dropped /payload/decision/nextWorkerInputs"}, true},
+		{[]Profile{SchemaV1, SchemaV2}, `{"kind":"ask-user","prompt":"?","reason":"","confidence":7,"nextWorkerIds":1}`, `{"kind":"ask-user","prompt":"?"}`,
+			[]string{"dropped /payload/decision/confidence", "dropped /payload/decision/nextWorkerIds", "dropped /payload/decision/reason"}, false},
+		{[]Profile{SchemaV1}, `{"kind":"terminate","successCriteria":1}`, `{"kind":"terminate"}`, []string{"dropped /payload/decision/successCriteria"}, true},
+	} {
+		lines := documents("runOrchestrator.decided", `{"agentId":"abc","decision":`+c.decision+`}`)
+		for _, p := range c.profiles {
+			out, losses := converted(t, RFC0002, p, lines)
+			require.Equal(t, typeName(vOrchestrator, p)+` {"agentId":"abc","decision":`+c.out+`}`, out)
+			require.ElementsMatch(t, c.losses, losses)
+		}
+		if c.refusedV2 {
+			_, err := NewEncoder(EncoderOptions{Profile: SchemaV2}).Append(nil, decodeAll(t, Options{}, lines)[0])
+			require.Error(t, err, "version 2 has the member")
+		}
+	}
+}

@@ -543,8 +543,11 @@ func decisionError(raw string, p Profile, open bool) string {
 		return "is not next-worker, ask-user or terminate"
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if !open && !strings.Contains(allowed, " "+name+" ") {
-			extra = name
+		if !strings.Contains(allowed, " "+name+" ") {
+			if !open {
+				extra = name
+			}
+			continue
 		}
 		switch name {
 		case "nextWorkerIds":

@@ -495,6 +495,24 @@ func TestReducersOfMessages(t *testing.T) {
 	}
 }
 
+// The RFC's text says nothing of the sign of a limit, nor how long a key may be: what
+// is written under it is read by its rules.
+func TestTheRFCHasNoBounds(t *testing.T) {
+	list := []agentevents.Event{
+		{Payload: &agentevents.CapBreached{Cap: "c", Limit: agentevents.Some(-1.5), Observed: agentevents.Some(-1.0)}},
+		{Payload: &agentevents.ClarificationRequested{InterruptID: strings.Repeat("k", 257)}},
+	}
+	require.NoError(t, list[1].SetExtra(string(Name), `{"~type":"interrupt.requested"}`))
+	for i := range list {
+		list[i].ID, list[i].RunID, list[i].Sequence = "e"+string(rune('0'+i)), "r", uint64(i)
+	}
+	require.Len(t, strictTo(t, RFC0002, list), 2)
+	for _, p := range []Profile{SchemaV1, SchemaV2} {
+		_, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, list[0])
+		require.Error(t, err, "the schemas do")
+	}
+}
+
 // A snapshot of the schemas is what they describe, or there is none.
 func TestSnapshotsKeepTheSchemas(t *testing.T) {
 	good := func() Snapshot {

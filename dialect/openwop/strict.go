@@ -221,7 +221,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 			return broken(RuleEnum, f, at(mKind), "is empty")
 		}
 		for _, m := range [...]int{mLimit, mObserved} {
-			if has(m) && f.number[numberIndex(m)] < 0 {
+			if has(m) && p != RFC0002 && f.number[numberIndex(m)] < 0 {
 				return broken(RuleRange, f, at(m), "is below 0")
 			}
 		}
@@ -238,7 +238,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		case v == vPermitRequested && p != RFC0002 && f.val[mTitle] == "":
 			return broken(RuleRange, f, "/payload/data/title", "is empty")
 		}
-		if n := utf8.RuneCountInString(f.val[mKey]); n > maxKey {
+		if n := utf8.RuneCountInString(f.val[mKey]); n > maxKey && p != RFC0002 {
 			return broken(RuleRange, f, at(mKey), "is longer than 256 characters")
 		}
 		if v == vPermitRequested && p != RFC0002 {

@@ -556,16 +556,14 @@ func (w *writer) questions(list []agentevents.Question) {
 		list = madeQuestions
 		w.lose(dialect.Made, "/payload/questions", unknownQuestion)
 	}
-	look := func(own bool) func(string) place {
-		return func(n string) place {
-			switch {
-			case n == "id" || n == "question" || n == "schema":
-				return taken
-			case bound && !own:
-				return closed
-			}
-			return free
+	look := func(n string) place {
+		switch {
+		case n == "id" || n == "question" || n == "schema":
+			return taken
+		case bound && !w.k.same(w.p):
+			return closed
 		}
+		return free
 	}
 	w.dst = append(w.dst, '[')
 	for i, q := range list {
@@ -595,8 +593,8 @@ func (w *writer) questions(list []agentevents.Question) {
 			w.raw(at("schema"), q.Schema, true)
 		}
 		if w.k.payload {
-			w.more("/payload/questions/"+strconv.Itoa(i)+"/", "questions/", start, look(w.k.same(w.p)))
-			w.more("/payload/data/questions/"+strconv.Itoa(i)+"/", "questions/", start, look(w.ownData()))
+			w.more("/payload/questions/"+strconv.Itoa(i)+"/", "questions/", start, look)
+			w.more("/payload/data/questions/"+strconv.Itoa(i)+"/", "questions/", start, look)
 		}
 		w.dst = append(w.dst, '}')
 	}
@@ -622,11 +620,11 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 	start := len(w.dst)
 	w.dst = append(w.dst, `{"questions":`...)
 	w.questions(p.Questions)
-	w.data(start, func(n string, own bool) place {
+	w.data(start, func(n string) place {
 		switch {
 		case n == "questions":
 			return taken
-		case w.p != RFC0002 && !own && n != "contextType":
+		case w.p != RFC0002 && !w.k.same(w.p) && n != "contextType":
 			return closed
 		}
 		return free
@@ -634,24 +632,12 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 	w.drop("/agentId", w.ev.AgentID != "")
 }
 
-// ownData reports whether the data that was kept is of a line of the same
-// profile, which may not have kept its rules. SchemaV2 reads an interrupt without
-// keeping its type; of the others the event does not say which it was.
-func (w *writer) ownData() bool {
-	typ := typeName(w.v, w.p)
-	if w.p == SchemaV2 {
-		typ = ""
-	}
-	return w.k.same(w.p) || w.k.profile == "" && w.k.typ == typ
-}
-
 // data writes the kept members of the data of an interrupt, and those that
 // stand beside it but may only be in it, and ends the object.
-func (w *writer) data(start int, look func(name string, own bool) place) {
+func (w *writer) data(start int, look func(name string) place) {
 	var has []string
-	own := w.ownData()
 	w.more("/payload/data/", "data/", start, func(n string) place {
-		p := look(n, own)
+		p := look(n)
 		if p == free {
 			has = append(has, n)
 		}
@@ -661,7 +647,7 @@ func (w *writer) data(start int, look func(name string, own bool) place) {
 		if w.place(n) != closed || n == "nodeId" || slices.Contains(has, n) {
 			return other
 		}
-		if p := look(n, w.k.same(w.p)); p == free {
+		if look(n) == free {
 			return free
 		}
 		return other
@@ -830,7 +816,7 @@ func (w *writer) permit(p *agentevents.ApprovalRequested) {
 	w.dst = append(w.dst, `,"title":`...)
 	w.str("/payload/action", title)
 	w.extraMember(start, "/payload/data/", "actions", madeActions)
-	w.data(start, func(n string, _ bool) place {
+	w.data(start, func(n string) place {
 		if n == "artifactId" || n == "artifactType" || n == "title" || n == "actions" {
 			return taken
 		}

@@ -78,6 +78,11 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 			SchemaV2, SchemaV1, documents("interrupt.requested", `{"kind":"clarification","key":"k","timeoutMs":5,"data":{"contextType":"c","questions":[{"id":"q","question":"?","unk":1}]}}`),
 			`clarification.requested {"nodeId":"n1","interruptId":"k","questions":[{"id":"q","question":"?","unk":1}],"timeoutMs":5,"contextType":"c"}`, nil,
 		},
+		"data that version 2 does not have": {
+			RFC0002, SchemaV2, documents("interrupt.requested", `{"kind":"clarification","key":"acme/int-000000000001","data":{"foo":1,"questions":[{"id":"q","question":"?","unk":1}]}}`),
+			`interrupt.requested {"kind":"clarification","key":"acme/int-000000000001","data":{"questions":[{"id":"q","question":"?"}]}}`,
+			[]string{kept + "data~1foo", kept + "data~1questions~10~1unk"},
+		},
 		"what has no place at all": {
 			RFC0002, RFC0002, documents("run.paused", `{}`), `run.paused {}`, []string{kept + "error~1host"},
 		},

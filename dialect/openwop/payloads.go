@@ -61,6 +61,9 @@ func keeps(p Profile, typ, raw string) bool {
 		if !s.declares(name) || !fitsForm(changedForm(p, typ, name), p, value) {
 			return false
 		}
+		if _, isID := payloadIDs[name]; isID && p == SchemaV2 && jsonwire.Text(value) == "" {
+			return false
+		}
 	}
 	return isObject(raw) && s.lacks(raw) == ""
 }
@@ -218,7 +221,12 @@ func (w *writer) shaped(typ, raw string) (string, bool) {
 			w.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the profile has no place for it")
 			continue
 		}
-		out = appendMember(out, name, w.shapedID(name, value))
+		id, ok := w.shapedID(name, value)
+		if s != nil && !same && !ok {
+			w.lose(dialect.Dropped, "/payload/"+name, "is no id")
+			continue
+		}
+		out = appendMember(out, name, id)
 	}
 	if s == nil || same {
 		return string(append(out, '}')), true
@@ -245,21 +253,25 @@ func fitsForm(of form, p Profile, raw string) bool {
 	return detail == ""
 }
 
-// shapedID returns the value of a member, in the form of SchemaV2 if it is an id.
-func (w *writer) shapedID(name, value string) string {
+// shapedID returns the value of a member, in the form of SchemaV2 if it is an id. It
+// reports false for an id that is none.
+func (w *writer) shapedID(name, value string) (string, bool) {
 	form, isID := payloadIDs[name]
-	if w.p != SchemaV2 || !isID || !isText(value) {
-		return value
+	if w.p != SchemaV2 || !isID {
+		return value, true
 	}
 	id := jsonwire.Text(value)
+	if id == "" {
+		return value, false
+	}
 	if name == "agentId" {
 		form = w.agentForm(id)
 	}
 	if n := NormalizeID(w.p, form, id); n != id {
 		w.lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
-		return jsonwire.Quote(n)
+		return jsonwire.Quote(n), true
 	}
-	return value
+	return value, true
 }
 
 func appendMember(object []byte, name, raw string) []byte {

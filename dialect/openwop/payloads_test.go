@@ -58,6 +58,14 @@ func TestPayloadsOfOtherTypes(t *testing.T) {
 			from: SchemaV1, to: SchemaV2, typ: "output.chunk", payload: `{"nodeId":"n1","chunk":"a"}`,
 			out: `{"nodeId":"n1","chunk":"a","runId":` + run + `,"isLast":false}`, losses: []string{"made up /payload/runId", "made up /payload/isLast"},
 		},
+		"no id": {
+			from: SchemaV1, to: SchemaV2, typ: "log.appended", payload: `{"level":"info","message":"m","nodeId":""}`, out: `{"level":"info","message":"m"}`,
+			losses: []string{"dropped /payload/nodeId"},
+		},
+		"no id of its own": {
+			from: SchemaV2, to: SchemaV2, typ: "log.appended", payload: `{"level":"info","message":"m","nodeId":""}`,
+			out: `{"level":"info","message":"m","nodeId":""}`,
+		},
 		"another channel": {
 			from: RFC0002, to: SchemaV1, typ: "channel.written",
 			payload: `{"channel":"c","value":1,"reducer":"merge","writtenAt":"2026-05-19T10:00:01.000Z","schemaVersion":0}`,

@@ -365,7 +365,9 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 		v.AgentID = made
 		w.lose(dialect.Made, pointer+"/agentId", made)
 	}
-	v.AgentID = w.agentID(pointer+"/agentId", v.AgentID)
+	if w.p != RFC0002 { // or the pointer would be put together for nothing
+		v.AgentID = w.agentID(pointer+"/agentId", v.AgentID)
+	}
 	w.name(m)
 	if !w.ev.PayloadExtra() {
 		w.dst = w.plainID(append(w.dst, `{"agentId":`...), pointer, v.AgentID)

@@ -56,11 +56,11 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 		after[last], last = uint8(m-1), m
 		f.seen |= 1 << m
 		if loose.has(m) {
-			known, err := d.looseMember(s, m, f, v)
+			ok, err := d.looseMember(s, m, f, v)
 			if err != nil {
 				return v, err
 			}
-			if !known {
+			if !ok {
 				odd |= 1 << m
 			}
 		} else if err := d.member(s, m, f, v); err != nil {
@@ -72,7 +72,7 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 
 // looseMember is member for one that the profile does not declare. It reports whether
 // the value is of the vocabulary's type; one of another type is not known.
-func (d *Decoder) looseMember(s *jsonwire.Scanner, m int, f *fields, v int) (known bool, err error) {
+func (d *Decoder) looseMember(s *jsonwire.Scanner, m int, f *fields, v int) (ok bool, err error) {
 	start := *s
 	if d.member(s, m, f, v) == nil {
 		return true, nil

@@ -44,7 +44,8 @@
 // SchemaV2 has grammars for them: an id that does not fit is replaced by
 // [NormalizeID] and listed. An agent's id has the form of a handoff's ([HandoffID])
 // in every place, also in an AgentRef, a message and a list of next workers, so
-// that the agent stays one; lines that keep the schema keep theirs.
+// that the agent stays one. Lines of SchemaV2 keep the others that their schema
+// allows, and of those places SchemaV1 changes the acting agent's only.
 //
 // # Kinds
 //

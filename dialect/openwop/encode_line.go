@@ -33,7 +33,7 @@ type writer struct {
 	dropped uint16 // of envelopeDrops
 	err     error
 	times   jsonwire.TimeCache
-	said    agentevents.ConversationMessage // with a content where it has none
+	said    agentevents.ConversationMessage // as it is written, where that is not as it is
 
 	otherRaw string // payload of a type that the vocabulary does not have
 }

@@ -194,7 +194,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		e.open(ev, p, a)
 	case *agentevents.ToolReturned:
 		if p.Status == agentevents.ToolForbidden || p.Status == agentevents.ToolRateLimited {
-			if p.OneEvent || e.calls.Get(ev.RunID, ev.AgentID, p.CallID) == nil {
+			if p.OneEvent || e.calls.Get(ev.RunID, a.key.agent, p.CallID) == nil {
 				a.refused++
 			}
 		}

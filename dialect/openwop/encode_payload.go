@@ -483,8 +483,11 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	switch {
 	case details == "":
-	case details == "{}", details[0] != '{' && w.p == SchemaV2:
+	case details == "{}" && w.p != RFC0002: // they get an interruptId
+	case details == "{}":
 		w.lose(dialect.Dropped, "/payload/details", "the payload has a place for members of an object")
+	case details[0] != '{' && w.p == SchemaV2:
+		w.lose(dialect.Altered, "/payload/details", "are no object: only an interruptId is left of them")
 		details = ""
 	case details[0] != '{':
 		w.lose(dialect.Altered, "/payload/details", `is no object, and stands as "details" in one`)

@@ -328,8 +328,8 @@ func TestLossesOfDetails(t *testing.T) {
 		details, out string // out under the RFC and version 1
 		losses, v2   string
 	}{
-		{`{}`, `{"nodeId":"n1"}`, "dropped /payload/details", "dropped /payload/details"},
-		{`[1]`, `{"nodeId":"n1","details":[1]}`, "altered /payload/details", "dropped /payload/details"},
+		{`{}`, `{"nodeId":"n1"}`, "dropped /payload/details", ""}, // version 2 puts an interruptId into them
+		{`[1]`, `{"nodeId":"n1","details":[1]}`, "altered /payload/details", "altered /payload/details"},
 		{`{"a":1}`, `{"nodeId":"n1","a":1}`, "", "dropped /payload/details/a"},
 	} {
 		ev := agentevents.Event{
@@ -341,7 +341,11 @@ func TestLossesOfDetails(t *testing.T) {
 		require.Equal(t, "node.suspended "+c.out, out)
 		require.Equal(t, c.losses, strings.Join(losses, " "))
 		_, losses = rewritten(t, SchemaV2, []agentevents.Event{ev})
-		require.ElementsMatch(t, []string{c.v2, "made up /payload/details/interruptId", "made up /openwop/schemaVersion"}, losses)
+		want := []string{"made up /payload/details/interruptId", "made up /openwop/schemaVersion"}
+		if c.v2 != "" {
+			want = append(want, c.v2)
+		}
+		require.ElementsMatch(t, want, losses)
 	}
 }
 

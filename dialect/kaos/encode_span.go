@@ -213,9 +213,12 @@ func (e *Encoder) renamed(ev *agentevents.Event, subject int, id string, span sp
 	case span.is(id):
 	case subject == sTool:
 		e.lose(dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
+		e.lose(dialect.Made, "/"+string(Name), "call_id")
 	case subject == sSubagent && ev.AgentID != "":
 		if e.change.opens {
 			e.lose(dialect.Made, "/payload/agent", "the agent's id")
+		} else {
+			e.lose(dialect.Made, "/"+string(Name), "subagent_name")
 		}
 		e.lose(dialect.Altered, "/agentId", "another agent of that id is open: readers know it by its span")
 	}
@@ -280,8 +283,10 @@ func (e *Encoder) otherID(subject int, id string, start *openKey) {
 	case start.id == id:
 	case subject == sTool:
 		e.lose(dialect.Altered, "/payload/callId", "readers take that of the span's start")
+		e.lose(dialect.Made, "/"+string(Name), "call_id")
 	case subject == sSubagent:
 		e.lose(dialect.Altered, "/agentId", "readers take that of the span's start")
+		e.lose(dialect.Made, "/"+string(Name), "subagent_name")
 	}
 }
 
@@ -445,7 +450,10 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	switch {
 	case open && p.OneEvent:
 		e.drop("/payload/oneEvent", true)
-		e.drop("/payload/arguments", p.Arguments != "")
+		if p.Arguments != "" {
+			e.drop("/payload/arguments", true)
+			e.lose(dialect.Made, "/"+string(Name), "arguments")
+		}
 	case !open && !p.OneEvent:
 		e.lose(dialect.Made, "/payload/oneEvent", "the log has no start of its span")
 	}

@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,31 +83,31 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 	}{
 		{[]agentevents.Event{child}, []string{"made up /kaos", "dropped /parentAgentId"}},
 		{[]agentevents.Event{span("p1", start), span("p2", start), span("p2", &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted})},
-			[]string{"altered /agentId", "altered /agentId", "made up /payload/agent"}},
+			[]string{"altered /agentId", "made up /kaos", "altered /agentId", "made up /payload/agent"}},
 		{[]agentevents.Event{span("p1", start), span("p1", &agentevents.AgentEnded{}), span("p2", start)}, nil},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}),
-		}, []string{"altered /payload/callId", "altered /payload/callId"}},
+		}, []string{"made up /kaos", "altered /payload/callId", "made up /kaos", "altered /payload/callId"}},
 		{[]agentevents.Event{span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("c", &agentevents.ToolCalled{CallID: "c", ToolID: "x"})}, nil},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 			span("p1", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true, Arguments: `[]`}),
-		}, []string{"dropped /payload/arguments", "dropped /payload/oneEvent"}},
+		}, []string{"made up /kaos", "dropped /payload/arguments", "dropped /payload/oneEvent"}},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}), // of another span
 			span("p3", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
-		}, []string{"altered /payload/callId", "made up /payload/oneEvent"}},
+		}, []string{"made up /kaos", "altered /payload/callId", "made up /payload/oneEvent"}},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 			span("p1", &agentevents.ToolReturned{CallID: "d", ToolID: "x", Status: agentevents.ToolOK}),
-		}, []string{"altered /payload/callId"}},
+		}, []string{"made up /kaos", "altered /payload/callId"}},
 		{[]agentevents.Event{span("p1", start), func() agentevents.Event {
 			ev := span("p1", &agentevents.AgentEnded{})
 			ev.AgentID = "b"
 			return ev
-		}()}, []string{"altered /agentId"}},
+		}()}, []string{"altered /agentId", "made up /kaos"}},
 		{[]agentevents.Event{ // the span is taken from the first call, so the id is free again
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p1", &agentevents.ToolCalled{CallID: "d", ToolID: "x"}),
 			span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
@@ -118,12 +119,19 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 		{[]agentevents.Event{native(&agentevents.StepStarted{Name: "n"})}, []string{"made up /payload/stepId"}},
 	} {
 		e := NewEncoder(encoderOptions)
+		var out []byte
+		var err error
 		for i, ev := range c.events {
 			ev.Sequence = uint64(i)
-			_, err := e.Append(nil, ev)
+			out, err = e.Append(out, ev)
 			require.NoError(t, err)
 		}
 		require.Equal(t, c.want, losses(e))
+		kept := false
+		for _, ev := range decodeAll(t, string(out)) {
+			kept = kept || ev.Extra(string(Name)) != ""
+		}
+		require.Equal(t, kept, slices.Contains(c.want, "made up /kaos"), "%s%v", out, c.want)
 	}
 	var rule *agentevents.InvariantError
 	_, err := NewEncoder(encoderOptions).Append(nil, native((*agentevents.ToolCalled)(nil)))

@@ -256,6 +256,9 @@ func (d *Decoder) spanPayload(l *line, ev *agentevents.Event) agentevents.Payloa
 		}
 		return d.recorded(l)
 	}
+	if d.record {
+		return d.recorded(l)
+	}
 	if l.has(mAttributes) && l.attrs.has == 0 {
 		s := &d.scanner
 		s.Reset(l.text[l.attrsAt:])

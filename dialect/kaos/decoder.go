@@ -61,6 +61,8 @@ type Decoder struct {
 	open   openMap[spanKey, openSpan]
 	taken  map[idKey]int // how many of the spans that are in the maps of open have the id
 
+	record bool // every span is a SpanRecorded
+
 	frame frame
 }
 

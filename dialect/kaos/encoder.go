@@ -761,6 +761,7 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 	if e.known {
 		d.expect(ev)
 	}
+	_, d.record = ev.Payload.(*agentevents.SpanRecorded) // as it was read in its log
 	was, err := d.document(nil, []byte(text))
 	if err != nil || len(was) != 1 {
 		return "", false

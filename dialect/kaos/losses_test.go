@@ -328,6 +328,10 @@ func TestVerbatimSpansWithoutIDs(t *testing.T) {
 			}
 			run := `"run_id":"r",`
 			rewritten(t, strings.Join([]string{text, span(1, run, "start"), span(2, run, "complete"), span(3, run, "start"), span(4, run, "error"), ""}, "\n"))
+			if id == "" { // what is open by its id cannot begin without one: that is recorded
+				known := strings.Replace(span(0, run, "start"), `"attributes"`, `"span_id":"p","attributes"`, 1)
+				rewritten(t, strings.Join([]string{known, span(1, run, "start"), span(2, run, "complete"), ""}, "\n"))
+			}
 			rewritten(t, strings.Join([]string{text, span(0, "", "start"), span(1, "", "start"), span(2, "", "complete"), ""}, "\n"))
 		}
 	}

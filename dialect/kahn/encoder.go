@@ -604,13 +604,9 @@ func (e *Encoder) summary(dst []byte, m int, pointer, summary, text string, valu
 		return dst
 	}
 	if len(text) > MaxSummary && !e.whole {
-		n := 0
-		for i := range text {
-			if n++; n > MaxSummary {
-				text = text[:i]
-				e.pend.Add(dialect.Altered, summary, cut)
-				break
-			}
+		if n := jsonwire.FirstCharacters(text, MaxSummary); n < len(text) {
+			text = text[:n]
+			e.pend.Add(dialect.Altered, summary, cut)
 		}
 	}
 	return jsonwire.AppendString(append(append(dst, ','), memberNames[m-1]...), text)

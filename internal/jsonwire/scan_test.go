@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -725,5 +726,26 @@ func TestSmallInt(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.EqualValues(t, want, n)
+	}
+}
+
+func TestFirstCharacters(t *testing.T) {
+	for n := range 40 {
+		for at := range n {
+			for _, odd := range []string{"a", "é", "😀", "\x80", "\xe2\x82", "\ufffd"} {
+				s := strings.Repeat("b", at) + odd + strings.Repeat("c", n-at-1)
+				for want := range 45 {
+					i := len(s)
+					if runes := []rune(s); want < len(runes) {
+						i = 0
+						for range want {
+							_, size := utf8.DecodeRuneInString(s[i:])
+							i += size
+						}
+					}
+					require.Equal(t, i, FirstCharacters(s, want), "%q %d", s, want)
+				}
+			}
+		}
 	}
 }

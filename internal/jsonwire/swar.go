@@ -65,6 +65,23 @@ func ValidUTF8(s string) bool {
 	return seen&hi == 0 || utf8.ValidString(s)
 }
 
+// FirstCharacters returns the length of the first n characters of s: of all of s if
+// there are no more. A byte that is no UTF-8 counts as one.
+func FirstCharacters(s string, n int) int {
+	i := 0
+	for i+8 <= min(len(s), n) && load64(s, i)&hi == 0 {
+		i += 8
+	}
+	n -= i
+	for j := range s[i:] {
+		if n == 0 {
+			return i + j
+		}
+		n--
+	}
+	return len(s)
+}
+
 // lastWord returns the last n bytes of s, of which there are 1 to 7, as a word,
 // filled up with spaces.
 func lastWord(s string, n int) uint64 {

@@ -19,6 +19,10 @@ import (
 // An event that was read from a line of the dialect with Verbatim has that line
 // as its [agentevents.Event.Origin]. As long as it says what the line says, that
 // line is what is written; once a field was changed, it never is.
+//
+// An id that is not UTF-8 is an error, as in the native format. In other text
+// U+FFFD is written for what is damaged, and listed ([DamagedText]); package kaos
+// does not look for it.
 type Encoder interface {
 	// Append appends the lines that ev brings about, each with its newline;
 	// there may be none yet. With an error nothing is appended, and the events

@@ -104,6 +104,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if err != nil {
 		return dst[:mark], err
 	}
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 { // with which U+FFFD begins
+		e.replaced(&ev, a, dst[mark:])
+	}
 	verbatim := false
 	if origin != "" && len(dst) > mark {
 		if verbatim = e.says(origin, &ev, a); verbatim {
@@ -120,6 +123,19 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.remember(&ev, a)
 	return dst, nil
+}
+
+// replaced lists the texts of an event that its line has with U+FFFD.
+func (e *Encoder) replaced(ev *agentevents.Event, a *agentState, line []byte) {
+	list := dialect.Damaged(ev, line)
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && !p.OneEvent {
+		if call := e.calls.Get(ev.RunID, a.key.agent, p.CallID); call != nil {
+			list = append(list, dialect.Damaged(call, line)...) // on the same line
+		}
+	}
+	for _, at := range list {
+		e.pend.Add(dialect.Altered, at, dialect.DamagedText)
+	}
 }
 
 // says reports whether origin, as the next line, says what the event says, as far

@@ -86,6 +86,9 @@
 // "/timestamp":"monotonic", and "/type":1 where that many members follow the type
 // of an unknown line which otherwise is in the order of writers.
 //
+// Text that is not UTF-8 is written with U+FFFD for what is damaged, and that is not
+// listed. Neither the emitter nor a reader lets such text through.
+//
 // # Server-Sent Events
 //
 // The [Decoder] knows the lines of frames by their field. A frame is
@@ -99,9 +102,9 @@
 // the data. The encoder writes event and id from the data and nothing else, also
 // for a line that is written as it was read, and lists no loss for that. A line
 // with any other field is a bad line: in a log it is text that somebody else wrote
-// into it. Lines may end with CRLF, CR or LF. An [agentevents.Reader] drops blank lines, so a
-// frame ends where its document does: a data line with a whole document is an
-// event at once, and one document may be split over several data lines. What
+// into it. Lines may end with CRLF, CR or LF. An [agentevents.Reader] drops blank
+// lines, so a frame ends where its document does: a data line with a whole document
+// is an event at once, and one document may be split over several data lines. What
 // is left of a document when an event line, another document or the end of the
 // log follows is reported as torn ([io.ErrUnexpectedEOF]), and so is an event
 // line at the end without data. One thing cannot be told without blank lines:

@@ -115,6 +115,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		if _, err := ev.AppendJSON(nil); err != nil {
 			return dst[:mark], err
 		}
+		for _, at := range dialect.Damaged(&ev, dst[mark:]) {
+			e.lose(loss{dialect.Altered, at, dialect.DamagedText})
+		}
 	}
 	if origin != "" && origin == string(dst[mark:]) {
 		broken = nil

@@ -93,6 +93,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		if e.scratch, err = ev.AppendJSON(e.scratch[:0]); err != nil {
 			return dst[:mark], err
 		}
+		for _, at := range dialect.Damaged(&ev, dst[mark:]) {
+			e.pend.Add(dialect.Altered, at, dialect.DamagedText)
+		}
 	}
 	verbatim, on := false, execution(&ev)
 	if origin := ev.Origin(); origin != "" && len(dst) > mark {

@@ -139,7 +139,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	if w.v == vUnknown {
 		dst = jsonwire.AppendString(dst, typ)
 		if w.careful && !jsonwire.ValidUTF8(typ) {
-			w.lose(dialect.Altered, "/type", damagedText)
+			w.lose(dialect.Altered, "/type", dialect.DamagedText)
 		}
 	} else {
 		dst = append(append(append(dst, '"'), typ...), '"') // of the tables, without escapes

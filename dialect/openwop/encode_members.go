@@ -42,11 +42,9 @@ func (w *writer) lenient() bool { return w.p == RFC0002 && w.k.profile == "" }
 func (w *writer) str(pointer, s string) {
 	w.dst = jsonwire.AppendString(w.dst, s)
 	if w.careful && !jsonwire.ValidUTF8(s) {
-		w.lose(dialect.Altered, pointer, damagedText)
+		w.lose(dialect.Altered, pointer, dialect.DamagedText)
 	}
 }
-
-const damagedText = "damaged characters were replaced"
 
 // text writes an optional text.
 func (w *writer) text(m int, pointer, s string) {
@@ -391,10 +389,10 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 			w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
 		}
 		if !jsonwire.ValidUTF8(string(v.AgentSharing)) {
-			w.lose(dialect.Altered, pointer+"/agentSharing", damagedText)
+			w.lose(dialect.Altered, pointer+"/agentSharing", dialect.DamagedText)
 		}
 		if !jsonwire.ValidUTF8(string(v.ModelClass)) {
-			w.lose(dialect.Altered, pointer+"/modelClass", damagedText)
+			w.lose(dialect.Altered, pointer+"/modelClass", dialect.DamagedText)
 		}
 	}
 	w.dst = append(w.dst, raw...)

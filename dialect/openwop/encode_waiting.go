@@ -132,7 +132,7 @@ func (w *writer) questions(list []agentevents.Question) {
 		w.dst = jsonwire.AppendString(append(w.dst, `{"id":`...), q.ID)
 		w.dst = jsonwire.AppendString(append(w.dst, `,"question":`...), q.Question)
 		if w.careful && !jsonwire.ValidUTF8(q.Question) {
-			w.lose(dialect.Altered, at("question"), damagedText)
+			w.lose(dialect.Altered, at("question"), dialect.DamagedText)
 		}
 		if q.Schema != "" {
 			w.dst = append(w.dst, `,"schema":`...)

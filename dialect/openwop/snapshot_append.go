@@ -234,7 +234,7 @@ func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
 	w.at = "/error"
 	word := func(name, text string) {
 		if !jsonwire.ValidUTF8(text) {
-			w.lose(dialect.Altered, "/error/"+name, damagedText)
+			w.lose(dialect.Altered, "/error/"+name, dialect.DamagedText)
 		}
 		w.name(name)
 		w.dst = jsonwire.AppendString(w.dst, text)

@@ -1,0 +1,71 @@
+package dialect
+
+import (
+	"bytes"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// DamagedText is the detail of a text that is not UTF-8, and is written with U+FFFD
+// for what is damaged.
+const DamagedText = "damaged characters were replaced"
+
+// Damaged returns where the payload of an event has text that is not UTF-8, as
+// pointers into its native line, if the line that was written of it has U+FFFD.
+// (The emitter replaces such text and marks the event. Ids of an event that are not
+// UTF-8 are errors of every encoder.)
+func Damaged(ev *agentevents.Event, line []byte) (pointers []string) {
+	if bytes.Contains(line, replacement) {
+		damaged(reflect.ValueOf(ev.Payload), "/payload", &pointers)
+	}
+	return pointers
+}
+
+var replacement = []byte("\ufffd")
+
+var rawJSON = reflect.TypeFor[agentevents.JSON]() // which has to be valid
+
+func damaged(v reflect.Value, at string, pointers *[]string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() != rawJSON && !jsonwire.ValidUTF8(v.String()) {
+			*pointers = append(*pointers, at)
+		}
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			damaged(v.Elem(), at, pointers)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			damaged(v.Index(i), at+"/"+strconv.Itoa(i), pointers)
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			name := key.String()
+			damaged(key, at+"/"+jsonwire.Token(name), pointers)
+			damaged(value, at+"/"+jsonwire.Token(name), pointers)
+		}
+	case reflect.Struct:
+		if ok := v.FieldByName("OK"); strings.HasPrefix(v.Type().Name(), "Opt[") && !ok.Bool() {
+			return
+		}
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if !field.IsExported() {
+				continue
+			}
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			switch name {
+			case "": // the value of an optional one
+				damaged(v.Field(i), at, pointers)
+			case "-":
+			default:
+				damaged(v.Field(i), at+"/"+name, pointers)
+			}
+		}
+	}
+}

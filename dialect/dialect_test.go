@@ -96,6 +96,8 @@ func TestDerivedID(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	var n Numbers
 	for want := range uint64(3) {
+		require.Equal(t, want, n.Peek("a"))
+		require.Equal(t, want, n.Peek("a"), "nothing is taken")
 		require.Equal(t, want, n.Next("a"))
 		require.Equal(t, "a", n.Run())
 		require.Equal(t, want, n.Next(""))

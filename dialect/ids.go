@@ -65,6 +65,15 @@ type Numbers struct {
 // Run returns the run of the latest Next, as a text of its own.
 func (n *Numbers) Run() string { return n.run }
 
+// Peek returns what Next would, and takes nothing: the number that a line which is
+// refused would have got.
+func (n *Numbers) Peek(runID string) uint64 {
+	if p := n.next[runID]; p != nil {
+		return *p
+	}
+	return 0
+}
+
 // Next returns the next number of a run.
 func (n *Numbers) Next(runID string) uint64 {
 	if n.last == nil || n.run != runID {

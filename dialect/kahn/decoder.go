@@ -43,7 +43,6 @@ type Decoder struct {
 	lines   int
 	ids     dialect.IDs
 	numbers dialect.Numbers
-	spare   map[string]uint64 // numbers that refused lines would have got, by run
 	times   jsonwire.TimeCache
 	scanner jsonwire.Scanner
 	unknown dialect.Unknowns
@@ -82,13 +81,13 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	}
 	if d.o.Strict {
 		if broken := f.check(v); broken != nil {
-			broken.Sequence = d.refused(f.runID)
+			broken.Sequence = d.numbers.Peek(f.runID)
 			return dst, broken
 		}
 	}
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
-	ev.ID, ev.Sequence, ev.Time = d.ids.Derived(text, d.lines, 0), d.number(f.runID), f.time
+	ev.ID, ev.Sequence, ev.Time = d.ids.Derived(text, d.lines, 0), d.numbers.Next(f.runID), f.time
 	ev.RunID, ev.AgentID, ev.SchemaVersion = f.runID, f.agentID, agentevents.SchemaVersion
 	if f.seen.has(mStep) {
 		ev.Step = agentevents.Some(f.step)
@@ -109,26 +108,6 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		return dst[:len(dst)-1], err
 	}
 	return dst, nil
-}
-
-// number returns the sequence number of a run's next event.
-func (d *Decoder) number(run string) uint64 {
-	if n, ok := d.spare[run]; ok {
-		delete(d.spare, run)
-		return n
-	}
-	return d.numbers.Next(run)
-}
-
-// refused returns the number that a line would have got. The next event of the run
-// gets it.
-func (d *Decoder) refused(run string) uint64 {
-	n := d.number(run)
-	if d.spare == nil {
-		d.spare = map[string]uint64{}
-	}
-	d.spare[strings.Clone(run)] = n
-	return n
 }
 
 // End appends nothing: every line is an event by itself.

@@ -27,7 +27,6 @@ type Options struct {
 type Decoder struct {
 	lines   int
 	numbers dialect.Numbers
-	spare   map[string]uint64 // numbers that refused lines would have got, by run
 	open    openThings
 	r       reader
 }
@@ -43,33 +42,13 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	ev := &dst[len(dst)-1]
 	if err := d.r.read(ev, text, d.lines, &d.open); err != nil {
 		if broken, ok := err.(*agentevents.InvariantError); ok {
-			broken.Sequence = d.refused(ev.RunID)
+			broken.Sequence = d.numbers.Peek(ev.RunID)
 		}
 		return dst[:len(dst)-1], err
 	}
-	ev.Sequence = d.number(ev.RunID)
+	ev.Sequence = d.numbers.Next(ev.RunID)
 	d.open.note(ev, len(text) > longLine)
 	return dst, nil
-}
-
-// number returns the sequence number of a run's next event.
-func (d *Decoder) number(run string) uint64 {
-	if n, ok := d.spare[run]; ok {
-		delete(d.spare, run)
-		return n
-	}
-	return d.numbers.Next(run)
-}
-
-// refused returns the number that a line would have got. The next event of the run
-// gets it.
-func (d *Decoder) refused(run string) uint64 {
-	n := d.number(run)
-	if d.spare == nil {
-		d.spare = map[string]uint64{}
-	}
-	d.spare[strings.Clone(run)] = n
-	return n
 }
 
 // longLine is the length from which a text is too long to be kept for an id.

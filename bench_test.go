@@ -30,9 +30,9 @@ func benchPayloads() []struct {
 		name    string
 		payload Payload
 	}{
-		{"T", &AgentTransition{From: Thinking, To: ToolCall, Reason: "tool_call:Read"}},
-		{"U", &ToolReturned{CallID: "call-1", ToolID: "Bash", Status: ToolOK, ResultSummary: line[:500], Duration: Some(412 * time.Millisecond), OneEvent: true}},
-		{"W", &ToolReturned{CallID: "call-2", ToolID: "db:query", Status: ToolOK, Result: args, Duration: Some(20 * time.Millisecond), OneEvent: true}},
+		{"T", &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},
+		{"U", &ToolReturned{CallID: "call-1", ToolID: "Bash", Status: ToolStatusOK, ResultSummary: line[:500], Duration: Some(412 * time.Millisecond), OneEvent: true}},
+		{"W", &ToolReturned{CallID: "call-2", ToolID: "db:query", Status: ToolStatusOK, Result: args, Duration: Some(20 * time.Millisecond), OneEvent: true}},
 		{"D", &TextDelta{BlockID: "msg_1:0", Delta: "and then the next few words"}},
 	}
 }
@@ -80,7 +80,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // emitBench returns an emit function for the payload that stays legal: the
 // agent of T goes round in a circle.
-func emitBench(b *testing.B, o Options, p Payload) func() {
+func emitBench(b *testing.B, o EmitterOptions, p Payload) func() {
 	em, err := NewEmitter(o)
 	if err != nil {
 		b.Fatal(err)
@@ -95,7 +95,7 @@ func emitBench(b *testing.B, o Options, p Payload) func() {
 	}
 	circle := []Payload{p}
 	if _, ok := p.(*AgentTransition); ok {
-		path := []AgentStatus{Thinking, ToolCall, ToolResult, Response, Reflect, Thinking}
+		path := []AgentStatus{StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusThinking}
 		circle = nil
 		for i := range path[1:] {
 			circle = append(circle, &AgentTransition{From: path[i], To: path[i+1], Reason: "tool_call:Read"})
@@ -177,7 +177,7 @@ func BenchmarkEmit(b *testing.B) {
 	} {
 		for _, c := range benchPayloads() {
 			b.Run(sinks.name+"/"+c.name, func(b *testing.B) {
-				emit := emitBench(b, Options{Sinks: sinks.make(b)}, c.payload)
+				emit := emitBench(b, EmitterOptions{Sinks: sinks.make(b)}, c.payload)
 				b.ReportAllocs()
 				for b.Loop() {
 					emit()
@@ -192,7 +192,7 @@ func BenchmarkEmit(b *testing.B) {
 func BenchmarkEmitGoroutines(b *testing.B) {
 	for _, n := range []int{1, 2, 8, 64} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			em, err := NewEmitter(Options{Sinks: []Sink{NewWriter(io.Discard, WriterOptions{BufferSize: 64 << 10})}})
+			em, err := NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(io.Discard, WriterOptions{BufferSize: 64 << 10})}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func BenchmarkEmitGoroutines(b *testing.B) {
 // benchLog returns the log of some runs with the usual mix of kinds.
 func benchLog(b *testing.B, runs int) []byte {
 	var buf bytes.Buffer
-	em, err := NewEmitter(Options{Sinks: []Sink{NewWriter(&buf, WriterOptions{BufferSize: 1 << 20})}})
+	em, err := NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(&buf, WriterOptions{BufferSize: 1 << 20})}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -248,14 +248,14 @@ func benchLog(b *testing.B, runs int) []byte {
 					must(a.Emit(ctx, &TextDelta{BlockID: block, Delta: "and then the next few words"}))
 				}
 				must(a.Emit(ctx, &TextCompleted{BlockID: block, Text: strings.Repeat("and then the next few words", 6)}))
-				must(a.To(ctx, ToolCall))
+				must(a.To(ctx, StatusToolCall))
 				c, err := a.Call(ctx, "db:query", args)
 				must(err)
 				must(c.Return(ctx, `{"rows":12}`))
 				must(a.Emit(ctx, payloads[1].payload))
-				must(a.To(ctx, ToolResult, Response, Reflect))
+				must(a.To(ctx, StatusToolResult, StatusResponse, StatusReflect))
 				must(a.Emit(ctx, &AuditChecked{CheckpointID: "audit:x", Result: AuditPass}))
-				must(a.To(ctx, Thinking))
+				must(a.To(ctx, StatusThinking))
 			}
 			must(a.Emit(ctx, &AgentEnded{Outcome: OutcomePartial}))
 		}

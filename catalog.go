@@ -94,20 +94,20 @@ type Role uint8
 
 // The roles.
 const (
-	Point  Role = iota // a fact by itself
-	Opens              // opens its subject
-	Delta              // a piece of its subject, while it is open
-	Closes             // closes its subject
+	RolePoint  Role = iota // a fact by itself
+	RoleOpens              // opens its subject
+	RoleDelta              // a piece of its subject, while it is open
+	RoleCloses             // closes its subject
 )
 
 // String returns the role's name in lower case.
 func (r Role) String() string {
 	switch r {
-	case Opens:
+	case RoleOpens:
 		return "opens"
-	case Delta:
+	case RoleDelta:
 		return "delta"
-	case Closes:
+	case RoleCloses:
 		return "closes"
 	}
 	return "point"
@@ -127,7 +127,7 @@ type KindInfo struct {
 	Droppable bool
 	// Act says that the agent itself does it: it is refused once the agent has
 	// reached a terminal status (rule agent-ended-final).
-	Act bool
+	ByAgent bool
 
 	traits traits
 }
@@ -149,86 +149,86 @@ const (
 // to append, parse, check and redact it) by the struct; this row says what it
 // means. A new kind is a constant, a row and a struct; then go generate.
 var catalog = [...]KindInfo{
-	{Kind: KindSessionStarted, Role: Opens, Subject: "session", traits: ofSession | afterEnd},
-	{Kind: KindSessionCompleted, Role: Closes, Subject: "session", traits: ofSession | afterEnd},
-	{Kind: KindRunStarted, Role: Opens, Subject: "run"},
-	{Kind: KindRunPaused, Role: Point, Subject: "run"},
-	{Kind: KindRunResumed, Role: Point, Subject: "run"},
-	{Kind: KindRunCompleted, Role: Closes, Subject: "run"},
-	{Kind: KindRunFailed, Role: Closes, Subject: "run"},
-	{Kind: KindRunCancelled, Role: Closes, Subject: "run"},
+	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd},
+	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd},
+	{Kind: KindRunStarted, Role: RoleOpens, Subject: "run"},
+	{Kind: KindRunPaused, Role: RolePoint, Subject: "run"},
+	{Kind: KindRunResumed, Role: RolePoint, Subject: "run"},
+	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run"},
+	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run"},
+	{Kind: KindRunCancelled, Role: RoleCloses, Subject: "run"},
 
-	{Kind: KindAgentStarted, Role: Opens, Subject: "agent", traits: ofLifecycle | stepless},
-	{Kind: KindAgentTransition, Role: Point, Subject: "agent", Act: true, traits: ofLifecycle},
-	{Kind: KindAgentEnded, Role: Closes, Subject: "agent", traits: ofLifecycle | stepless},
-	{Kind: KindAgentErrored, Role: Point, Subject: "agent", Act: true},
-	{Kind: KindAgentSessionChanged, Role: Point, Subject: "agent", Act: true},
-	{Kind: KindEventRetracted, Role: Point, Subject: "event"},
-	{Kind: KindContextCompacted, Role: Point, Subject: "agent", Act: true},
-	{Kind: KindTaskAssigned, Role: Point, Subject: "task"},
+	{Kind: KindAgentStarted, Role: RoleOpens, Subject: "agent", traits: ofLifecycle | stepless},
+	{Kind: KindAgentTransition, Role: RolePoint, Subject: "agent", ByAgent: true, traits: ofLifecycle},
+	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: ofLifecycle | stepless},
+	{Kind: KindAgentErrored, Role: RolePoint, Subject: "agent", ByAgent: true},
+	{Kind: KindAgentSessionChanged, Role: RolePoint, Subject: "agent", ByAgent: true},
+	{Kind: KindEventRetracted, Role: RolePoint, Subject: "event"},
+	{Kind: KindContextCompacted, Role: RolePoint, Subject: "agent", ByAgent: true},
+	{Kind: KindTaskAssigned, Role: RolePoint, Subject: "task"},
 
-	{Kind: KindAgentReasoned, Role: Closes, Subject: "reasoning", Act: true, traits: reasons},
-	{Kind: KindAgentReasoningDelta, Role: Delta, Subject: "reasoning", Droppable: true, Act: true, traits: reasons},
-	{Kind: KindAgentDecided, Role: Point, Subject: "decision", Act: true, traits: reasons},
-	{Kind: KindOrchestratorDecided, Role: Point, Subject: "decision"},
-	{Kind: KindIntentClassified, Role: Point, Subject: "intent", Act: true, traits: reasons},
-	{Kind: KindPlanProposed, Role: Point, Subject: "plan", Act: true},
-	{Kind: KindTextDelta, Role: Delta, Subject: "text", Droppable: true, Act: true},
-	{Kind: KindTextCompleted, Role: Closes, Subject: "text", Act: true},
-	{Kind: KindMessageCreated, Role: Point, Subject: "message", Act: true},
+	{Kind: KindAgentReasoned, Role: RoleCloses, Subject: "reasoning", ByAgent: true, traits: reasons},
+	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons},
+	{Kind: KindAgentDecided, Role: RolePoint, Subject: "decision", ByAgent: true, traits: reasons},
+	{Kind: KindOrchestratorDecided, Role: RolePoint, Subject: "decision"},
+	{Kind: KindIntentClassified, Role: RolePoint, Subject: "intent", ByAgent: true, traits: reasons},
+	{Kind: KindPlanProposed, Role: RolePoint, Subject: "plan", ByAgent: true},
+	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true},
+	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true},
+	{Kind: KindMessageCreated, Role: RolePoint, Subject: "message", ByAgent: true},
 
-	{Kind: KindToolCalled, Role: Opens, Subject: "tool_call", Act: true},
-	{Kind: KindToolArgumentsDelta, Role: Delta, Subject: "tool_call", Droppable: true, Act: true},
-	{Kind: KindToolReturned, Role: Closes, Subject: "tool_call", Act: true},
+	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true},
+	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true},
+	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true},
 
-	{Kind: KindAgentHandoff, Role: Point, Subject: "handoff", Act: true},
-	{Kind: KindHandoffRequested, Role: Opens, Subject: "handoff", Act: true},
-	{Kind: KindHandoffAccepted, Role: Closes, Subject: "handoff", Act: true},
+	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true},
+	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true},
+	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true},
 
-	{Kind: KindTurnStarted, Role: Opens, Subject: "turn"},
-	{Kind: KindTurnEnded, Role: Closes, Subject: "turn"},
-	{Kind: KindTurnSummarized, Role: Point, Subject: "turn"},
-	{Kind: KindStepStarted, Role: Opens, Subject: "step"},
-	{Kind: KindStepEnded, Role: Closes, Subject: "step"},
-	{Kind: KindSpanRecorded, Role: Point, Subject: "span"},
-	{Kind: KindNodeStarted, Role: Opens, Subject: "node"},
-	{Kind: KindNodeCompleted, Role: Closes, Subject: "node"},
-	{Kind: KindNodeFailed, Role: Closes, Subject: "node"},
-	{Kind: KindNodeSkipped, Role: Point, Subject: "node"},
-	{Kind: KindNodeSuspended, Role: Point, Subject: "node"},
-	{Kind: KindEdgeFired, Role: Point, Subject: "edge"},
-	{Kind: KindEdgeSkipped, Role: Point, Subject: "edge"},
-	{Kind: KindLoopIterated, Role: Point, Subject: "loop"},
-	{Kind: KindLoopRoundCompleted, Role: Point, Subject: "loop"},
-	{Kind: KindStatePatched, Role: Point, Subject: "state"},
+	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn"},
+	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn"},
+	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn"},
+	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step"},
+	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step"},
+	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span"},
+	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node"},
+	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node"},
+	{Kind: KindNodeFailed, Role: RoleCloses, Subject: "node"},
+	{Kind: KindNodeSkipped, Role: RolePoint, Subject: "node"},
+	{Kind: KindNodeSuspended, Role: RolePoint, Subject: "node"},
+	{Kind: KindEdgeFired, Role: RolePoint, Subject: "edge"},
+	{Kind: KindEdgeSkipped, Role: RolePoint, Subject: "edge"},
+	{Kind: KindLoopIterated, Role: RolePoint, Subject: "loop"},
+	{Kind: KindLoopRoundCompleted, Role: RolePoint, Subject: "loop"},
+	{Kind: KindStatePatched, Role: RolePoint, Subject: "state"},
 
-	{Kind: KindWorkflowCreated, Role: Opens, Subject: "workflow", traits: ofWorkflow},
-	{Kind: KindWorkflowApproved, Role: Point, Subject: "workflow", traits: ofWorkflow},
-	{Kind: KindPhaseStarted, Role: Opens, Subject: "phase", traits: ofWorkflow | ofPhase},
-	{Kind: KindPhaseCompleted, Role: Closes, Subject: "phase", traits: ofWorkflow | ofPhase},
-	{Kind: KindCheckpointSaved, Role: Point, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
-	{Kind: KindCheckpointResumed, Role: Point, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
-	{Kind: KindWorkflowFinalized, Role: Closes, Subject: "workflow", traits: ofWorkflow},
+	{Kind: KindWorkflowCreated, Role: RoleOpens, Subject: "workflow", traits: ofWorkflow},
+	{Kind: KindWorkflowApproved, Role: RolePoint, Subject: "workflow", traits: ofWorkflow},
+	{Kind: KindPhaseStarted, Role: RoleOpens, Subject: "phase", traits: ofWorkflow | ofPhase},
+	{Kind: KindPhaseCompleted, Role: RoleCloses, Subject: "phase", traits: ofWorkflow | ofPhase},
+	{Kind: KindCheckpointSaved, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
+	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
+	{Kind: KindWorkflowFinalized, Role: RoleCloses, Subject: "workflow", traits: ofWorkflow},
 
-	{Kind: KindApprovalRequested, Role: Opens, Subject: "approval"},
-	{Kind: KindApprovalGranted, Role: Closes, Subject: "approval"},
-	{Kind: KindApprovalRejected, Role: Closes, Subject: "approval"},
-	{Kind: KindClarificationRequested, Role: Opens, Subject: "clarification"},
-	{Kind: KindClarificationResolved, Role: Closes, Subject: "clarification"},
-	{Kind: KindCommandReceived, Role: Point, Subject: "command"},
-	{Kind: KindCommandConsumed, Role: Point, Subject: "command"},
+	{Kind: KindApprovalRequested, Role: RoleOpens, Subject: "approval"},
+	{Kind: KindApprovalGranted, Role: RoleCloses, Subject: "approval"},
+	{Kind: KindApprovalRejected, Role: RoleCloses, Subject: "approval"},
+	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification"},
+	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification"},
+	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command"},
+	{Kind: KindCommandConsumed, Role: RolePoint, Subject: "command"},
 
-	{Kind: KindAuditChecked, Role: Point, Subject: "audit", traits: afterEnd | stepless},
-	{Kind: KindClaimVerified, Role: Point, Subject: "claim"},
-	{Kind: KindIssueFound, Role: Point, Subject: "issue"},
-	{Kind: KindCitationFound, Role: Point, Subject: "citation", Act: true},
-	{Kind: KindEvidenceInsufficient, Role: Point, Subject: "evidence", Act: true},
+	{Kind: KindAuditChecked, Role: RolePoint, Subject: "audit", traits: afterEnd | stepless},
+	{Kind: KindClaimVerified, Role: RolePoint, Subject: "claim"},
+	{Kind: KindIssueFound, Role: RolePoint, Subject: "issue"},
+	{Kind: KindCitationFound, Role: RolePoint, Subject: "citation", ByAgent: true},
+	{Kind: KindEvidenceInsufficient, Role: RolePoint, Subject: "evidence", ByAgent: true},
 
-	{Kind: KindUsageObserved, Role: Point, Subject: "usage", traits: afterEnd},
-	{Kind: KindBudgetExceeded, Role: Point, Subject: "budget"},
-	{Kind: KindCapBreached, Role: Point, Subject: "cap"},
-	{Kind: KindBlackboardItemCreated, Role: Point, Subject: "blackboard"},
-	{Kind: KindMemoryChanged, Role: Point, Subject: "memory"},
+	{Kind: KindUsageObserved, Role: RolePoint, Subject: "usage", traits: afterEnd},
+	{Kind: KindBudgetExceeded, Role: RolePoint, Subject: "budget"},
+	{Kind: KindCapBreached, Role: RolePoint, Subject: "cap"},
+	{Kind: KindBlackboardItemCreated, Role: RolePoint, Subject: "blackboard"},
+	{Kind: KindMemoryChanged, Role: RolePoint, Subject: "memory"},
 }
 
 // Kinds yields the catalog, in the order of a run's life. [Unknown] has no
@@ -252,10 +252,10 @@ func (k Kind) Info() (KindInfo, bool) {
 	return catalog[i], true
 }
 
-// New returns an empty payload of kind k: a pointer to the struct of a known
+// NewPayload returns an empty payload of kind k: a pointer to the struct of a known
 // kind, and an [Unknown] for any other.
-func New(k Kind) Payload {
-	if p := newPayload(k); p != nil {
+func NewPayload(k Kind) Payload {
+	if p := emptyPayload(k); p != nil {
 		return p
 	}
 	return &Unknown{Type: k}

@@ -52,7 +52,7 @@ type payloadPool struct {
 // get returns an empty payload of the kind.
 func (pool *payloadPool) get(k Kind) payloadOps {
 	if !pool.reuse {
-		return ops(New(k))
+		return ops(NewPayload(k))
 	}
 	i := kindIndex(k)
 	if i < 0 {
@@ -60,7 +60,7 @@ func (pool *payloadPool) get(k Kind) payloadOps {
 		return &pool.unknown
 	}
 	if pool.known[i] == nil {
-		pool.known[i] = ops(newPayload(k))
+		pool.known[i] = ops(emptyPayload(k))
 	} else {
 		pool.known[i].reset()
 	}
@@ -649,22 +649,22 @@ func (e *Event) check(p payloadOps, sound bool) *fieldError {
 }
 
 // asError gives a field error the position of its event.
-func (f *fieldError) asError(e *Event) *InvariantError {
-	return &InvariantError{
+func (f *fieldError) asError(e *Event) *RuleError {
+	return &RuleError{
 		Rule: f.rule, Kind: e.Kind(), RunID: e.RunID, AgentID: e.AgentID, EventID: e.ID, Sequence: e.Sequence,
 		Pointer: f.pointer, Detail: f.detail,
 	}
 }
 
 // sealError says why a payload is not one of this package's.
-func sealError(p Payload) *InvariantError {
+func sealError(p Payload) *RuleError {
 	detail := fmt.Sprintf("%T is not a payload of this package", p)
 	if p == nil {
 		detail = "the payload is nil"
 	} else if payloadTypeKnown(p) {
 		detail = fmt.Sprintf("the payload is a nil %T", p)
 	}
-	return &InvariantError{Rule: RulePayload, Detail: detail}
+	return &RuleError{Rule: RulePayload, Detail: detail}
 }
 
 // payloadTypeKnown reports whether p has one of this package's types; p may
@@ -672,7 +672,7 @@ func sealError(p Payload) *InvariantError {
 func payloadTypeKnown(p Payload) bool {
 	name := fmt.Sprintf("%T", p)
 	for k := range Kinds() {
-		if fmt.Sprintf("%T", newPayload(k.Kind)) == name {
+		if fmt.Sprintf("%T", emptyPayload(k.Kind)) == name {
 			return true
 		}
 	}

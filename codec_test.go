@@ -424,7 +424,7 @@ func TestTimesKeepTheirPrecision(t *testing.T) {
 func requireNotWritten(t *testing.T, e Event, rule Rule) {
 	t.Helper()
 	text, err := e.AppendJSON([]byte("before"))
-	var broken *InvariantError
+	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, rule, broken.Rule)
 	require.Equal(t, "before", string(text))
@@ -458,7 +458,7 @@ func TestAppendRefusesWhatIsNoEvent(t *testing.T) {
 		"/payload/callId":        &ToolCalled{CallID: "c\xff", ToolID: "t"},
 	} {
 		_, err := (&Event{Payload: p}).AppendJSON(nil)
-		var broken *InvariantError
+		var broken *RuleError
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, pointer, broken.Pointer)
 	}

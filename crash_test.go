@@ -28,7 +28,7 @@ func crashChild(path string) error {
 	if err != nil {
 		return err
 	}
-	if e, err = NewEmitter(Options{Sinks: []Sink{w}}); err != nil {
+	if e, err = NewEmitter(EmitterOptions{Sinks: []Sink{w}}); err != nil {
 		return err
 	}
 	// A torn tail is an error here, and expected after a crash.
@@ -119,7 +119,7 @@ func TestKilledProcessLosesNothingThatEmitReturnedFor(t *testing.T) {
 	require.NotNil(t, snapshot)
 	w, err := OpenFile(path, WriterOptions{})
 	require.NoError(t, err)
-	e, err := NewEmitter(Options{Sinks: []Sink{w}})
+	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{w}})
 	require.NoError(t, err)
 	r, err := e.Resume(snapshot)
 	require.NoError(t, err)

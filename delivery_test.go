@@ -15,7 +15,7 @@ import (
 
 func TestCancellationLosesNothingAndSinksSeeValuesOnly(t *testing.T) {
 	type key struct{}
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "v"), time.Hour)
 	cancel()
 	require.NoError(t, r.Emit(ctx, &RunCancelled{Reason: "timeout"}))
@@ -52,7 +52,7 @@ func (s *stuckSink) Close() error {
 func TestFlushReturnsAtTheDeadlineAndNamesTheSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuckSink{SinkFunc: discard, flush: make(chan struct{})}
-		e, err := NewEmitter(Options{Sinks: []Sink{s}})
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{s}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -73,7 +73,7 @@ func TestCloseReturnsAtTheDeadlineAndMayBeCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuckSink{SinkFunc: discard, close: make(chan struct{})}
 		after := &stuckSink{SinkFunc: discard}
-		e, err := NewEmitter(Options{Sinks: []Sink{s, after}})
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{s, after}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -97,7 +97,7 @@ func TestCloseReturnsAtTheDeadlineAndMayBeCalledAgain(t *testing.T) {
 
 func TestCloseWithAnEndedContextMayBeCalledAgainAndThenCloses(t *testing.T) {
 	s := &stuckSink{SinkFunc: discard}
-	e, err := NewEmitter(Options{Sinks: []Sink{s}})
+	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{s}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -119,7 +119,7 @@ func TestCloseWaitsForEventsInFlight(t *testing.T) {
 				closed = true
 			}
 		}, name: "x"}
-		e, err := NewEmitter(Options{Sinks: []Sink{s}})
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{s}})
 		require.NoError(t, err)
 		r, err := e.Run("r")
 		require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestCloseWaitsForEventsInFlight(t *testing.T) {
 }
 
 func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
-	e, log := startEmitter(t, Options{})
+	e, log := startEmitter(t, EmitterOptions{})
 	r, err := e.Run("r")
 	require.NoError(t, err)
 	a := r.Agent("a")
@@ -160,7 +160,7 @@ func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 	require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
 	require.ErrorIs(t, r.Record(t.Context(), Event{Payload: &TextDelta{}}), ErrClosed)
-	require.ErrorIs(t, a.To(t.Context(), ToolCall), ErrClosed)
+	require.ErrorIs(t, a.To(t.Context(), StatusToolCall), ErrClosed)
 	c, err := a.Call(t.Context(), "t", "")
 	require.ErrorIs(t, err, ErrClosed)
 	require.Nil(t, c)
@@ -174,7 +174,7 @@ func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 func TestSinksAreFlushedAndClosedOnceInOrder(t *testing.T) {
 	var order []string
 	note := func(s string) { order = append(order, s) }
-	e, err := NewEmitter(Options{Sinks: []Sink{
+	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{
 		&orderSink{note: note, name: "a"}, BestEffort(&orderSink{note: note, name: "b"}), &orderSink{note: note, name: "c"},
 	}})
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func TestErrorsOfRequiredSinksComeBackJoinedAndOthersStillGetTheEvent(t *testing
 	after := &sinkLog{}
 	fail := func(err error) SinkFunc { return func(context.Context, Event) error { return err } }
 	var reported []error
-	r, log := startRun(t, Options{
+	r, log := startRun(t, EmitterOptions{
 		Sinks:   []Sink{fail(one), BestEffort(fail(two)), fail(three), after},
 		OnError: func(err error) { reported = append(reported, err) },
 	})
@@ -207,7 +207,7 @@ func TestErrorsOfRequiredSinksComeBackJoinedAndOthersStillGetTheEvent(t *testing
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, &SinkError{Sink: "agentevents.SinkFunc", RunID: "r", Sequence: 0, Err: one}, failed)
 	require.Contains(t, err.Error(), "do not retry")
-	require.NotErrorAs(t, err, new(*InvariantError))
+	require.NotErrorAs(t, err, new(*RuleError))
 	require.Len(t, log.events, 1)
 	require.Len(t, after.events, 1)
 	require.Len(t, reported, 1)
@@ -220,7 +220,7 @@ func TestErrorsOfRequiredSinksComeBackJoinedAndOthersStillGetTheEvent(t *testing
 
 func TestWithoutOnErrorBestEffortErrorsComeWithFlushAndClose(t *testing.T) {
 	broken := errors.New("broken")
-	r, _ := startRun(t, Options{Sinks: []Sink{BestEffort(SinkFunc(func(context.Context, Event) error { return broken }))}})
+	r, _ := startRun(t, EmitterOptions{Sinks: []Sink{BestEffort(SinkFunc(func(context.Context, Event) error { return broken }))}})
 	e := r.s.e
 	for range 100 {
 		require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
@@ -237,14 +237,14 @@ func TestPanicsOfSinksTracersCommittersAndRedactorsAreContained(t *testing.T) {
 	cause := errors.New("cause")
 	var reported []error
 	after := &sinkLog{}
-	r, log := startRun(t, Options{
+	r, log := startRun(t, EmitterOptions{
 		Sinks: []Sink{
 			SinkFunc(func(context.Context, Event) error { panic(cause) }),
 			tracerSink{discard, func(context.Context, Event) TraceContext { panic("trace") }},
 			committerSink{discard, func(context.Context) error { panic("commit") }},
 			after,
 		},
-		Redaction: &Policy{Redactor: redactorFunc(func(Field, string) (string, error) { panic("redact") })},
+		Redaction: &Policy{Redactor: redactorFunc(func(Place, string) (string, error) { panic("redact") })},
 		OnError:   func(err error) { reported = append(reported, err) },
 	})
 	err := r.Emit(t.Context(), &TextDelta{Delta: "x"})
@@ -267,7 +267,7 @@ func TestPanicsOfSinksTracersCommittersAndRedactorsAreContained(t *testing.T) {
 	require.NoError(t, errOnly(r.Emit(t.Context(), &TextDelta{})), "no lock is left behind")
 	require.EqualValues(t, 1, log.last(t).Sequence)
 
-	e, err := NewEmitter(Options{Sinks: []Sink{panickyCloser{discard}}})
+	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{panickyCloser{discard}}})
 	require.NoError(t, err)
 	require.ErrorAs(t, e.Flush(t.Context()), &p)
 	require.ErrorAs(t, e.Close(t.Context()), &p)
@@ -306,7 +306,7 @@ func TestAPanicOfTheCallersOwnFunctionsLeavesTheRunUsable(t *testing.T) {
 			panic("caller")
 		}
 	}
-	for name, o := range map[string]Options{
+	for name, o := range map[string]EmitterOptions{
 		"clock":  {Clock: func() time.Time { trip(); return noon() }},
 		"ids":    {NewID: func() string { trip(); return "id" }},
 		"tokens": {Redaction: &Policy{Reasoning: VerbositySummary, CountTokens: func(string) int { trip(); return 1 }}},
@@ -330,7 +330,7 @@ func TestACommitterMayEmitIntoTheSameRun(t *testing.T) {
 		}
 		return r.Emit(ctx, &TextDelta{Delta: "from Commit"})
 	}}
-	r, log := startRun(t, Options{Sinks: []Sink{s}})
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{s}})
 	done := make(chan error, 1)
 	go func() { done <- r.Emit(context.Background(), &TextDelta{}) }()
 	select {
@@ -352,7 +352,7 @@ func TestEmittersOfOneRunCanShareACommit(t *testing.T) {
 			<-done
 			return nil
 		}}
-		r, log := startRun(t, Options{Sinks: []Sink{s}})
+		r, log := startRun(t, EmitterOptions{Sinks: []Sink{s}})
 		var wg sync.WaitGroup
 		for range n {
 			wg.Go(func() { require.NoError(t, r.Emit(context.Background(), &TextDelta{})) })
@@ -370,7 +370,7 @@ func TestEmittersOfOneRunCanShareACommit(t *testing.T) {
 func TestCommitErrorsComeBackAndARefusedPayloadCommitsNothing(t *testing.T) {
 	broken := errors.New("fsync")
 	commits := 0
-	r, _ := startRun(t, Options{Sinks: []Sink{committerSink{discard, func(context.Context) error { commits++; return broken }}}})
+	r, _ := startRun(t, EmitterOptions{Sinks: []Sink{committerSink{discard, func(context.Context) error { commits++; return broken }}}})
 	err := r.Emit(t.Context(), &TextDelta{})
 	var failed *SinkError
 	require.ErrorAs(t, err, &failed)
@@ -380,7 +380,7 @@ func TestCommitErrorsComeBackAndARefusedPayloadCommitsNothing(t *testing.T) {
 	require.Equal(t, 1, commits)
 
 	var reported []error
-	r, _ = startRun(t, Options{
+	r, _ = startRun(t, EmitterOptions{
 		Sinks:   []Sink{BestEffort(committerSink{discard, func(context.Context) error { return broken }})},
 		OnError: func(err error) { reported = append(reported, err) },
 	})
@@ -390,7 +390,7 @@ func TestCommitErrorsComeBackAndARefusedPayloadCommitsNothing(t *testing.T) {
 
 func TestNewEmitterRefusesBadOptions(t *testing.T) {
 	tracer := tracerSink{discard, func(context.Context, Event) TraceContext { return TraceContext{} }}
-	for name, o := range map[string]Options{
+	for name, o := range map[string]EmitterOptions{
 		"two tracers":    {Sinks: []Sink{tracer, BestEffort(tracer)}},
 		"nil sink":       {Sinks: []Sink{&sinkLog{}, nil}},
 		"nil in effort":  {Sinks: []Sink{BestEffort(nil)}},
@@ -402,7 +402,7 @@ func TestNewEmitterRefusesBadOptions(t *testing.T) {
 		require.Error(t, err, name)
 		require.Nil(t, e, name)
 	}
-	e, err := NewEmitter(Options{})
+	e, err := NewEmitter(EmitterOptions{})
 	require.NoError(t, err, "the zero Options are usable")
 	r, err := e.Run("")
 	require.NoError(t, err)
@@ -410,7 +410,7 @@ func TestNewEmitterRefusesBadOptions(t *testing.T) {
 }
 
 func TestTracerFillsOnlyEmptyFields(t *testing.T) {
-	r, log := startRun(t, Options{Sinks: []Sink{tracerSink{discard, func(context.Context, Event) TraceContext {
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{tracerSink{discard, func(context.Context, Event) TraceContext {
 		return TraceContext{"T", "S", "P"}
 	}}}})
 	require.NoError(t, r.Record(t.Context(), Event{SpanID: "mine", Payload: &TextDelta{}}))
@@ -430,7 +430,7 @@ func TestLineSinksShareOneEncodingAndItIsAppendJSONs(t *testing.T) {
 			require.Same(t, first, &line[0], "encoded twice")
 		}
 	}
-	r, _ := startRun(t, Options{Mode: Observe, Sinks: []Sink{lineSink(check), SinkFunc(discard), lineSink(check)}})
+	r, _ := startRun(t, EmitterOptions{Mode: ModeObserve, Sinks: []Sink{lineSink(check), SinkFunc(discard), lineSink(check)}})
 	for info := range Kinds() {
 		first = nil
 		require.NoError(t, r.Agent("a").Emit(t.Context(), filledPayload(t, info.Kind)))

@@ -46,19 +46,19 @@
 //
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…
-//	em, err := agentevents.NewEmitter(agentevents.Options{Sinks: []agentevents.Sink{log}})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{log}})
 //	…
 //	run, err := em.Run("")
 //	…
 //	coder := run.Agent("coder")
 //	err = coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"})
-//	err = coder.To(ctx, agentevents.ToolCall)
+//	err = coder.To(ctx, agentevents.StatusToolCall)
 //	out, err := coder.Do(ctx, "Read", `{"path":"main.go"}`, readFile)
 //
-// An illegal payload is refused with an [*InvariantError] that names the rule,
+// An illegal payload is refused with a [*RuleError] that names the rule,
 // the subject, its state and what would be legal; nothing was recorded then. A
 // [*SinkError] means that the event was recorded and a sink failed. In
-// [Observe] mode illegal events are recorded and reported.
+// [ModeObserve] mode illegal events are recorded and reported.
 //
 // # Reading
 //

@@ -19,24 +19,24 @@ type Mode uint8
 
 // The modes.
 const (
-	// Enforce refuses them: Emit returns an [*InvariantError] and nothing was
+	// ModeEnforce refuses them: Emit returns a [*RuleError] and nothing was
 	// recorded. The default.
-	Enforce Mode = iota
-	// Observe records them and reports the violation to Options.OnViolation;
+	ModeEnforce Mode = iota
+	// ModeObserve records them and reports the violation to EmitterOptions.OnViolation;
 	// Emit returns nil. It is for captures of runs that nobody controls. What
 	// no line can carry is refused in this mode too.
-	Observe
+	ModeObserve
 )
 
-// Options configure an [Emitter]. The zero Options are usable: strict,
+// EmitterOptions configure an [Emitter]. The zero Options are usable: strict,
 // enforcing, redacting by the default policy, without sinks.
-type Options struct {
+type EmitterOptions struct {
 	// Sinks get every accepted event, in this order: the log first, mirrors
 	// after. They are required unless wrapped in [BestEffort].
 	Sinks []Sink
-	// Lifecycle is the table of legal status transitions; default [Strict].
+	// Lifecycle is the table of legal status transitions; default [LifecycleStrict].
 	Lifecycle Lifecycle
-	// Mode is what happens to illegal events; default [Enforce].
+	// Mode is what happens to illegal events; default [ModeEnforce].
 	Mode Mode
 	// Redaction is what the redaction step does; nil means the default policy
 	// (see [Policy]), &Policy{Off: true} none.
@@ -52,13 +52,13 @@ type Options struct {
 	OnError func(error)
 	// OnViolation is told the violations of Observe mode, likewise. Nil leaves
 	// them to the fold, which reports them too.
-	OnViolation func(*InvariantError)
+	OnViolation func(*RuleError)
 	// Guard is a further rule. It is asked about every event that keeps the
 	// library's rules, before anything is redacted or recorded; nil is its
 	// consent. It is called with the lock of the run held and must not emit;
 	// what it panics with comes back from Emit, and nothing was recorded. Nil
 	// means that there is no further rule.
-	Guard func(Event) *InvariantError
+	Guard func(Event) *RuleError
 	// Follow is told every event that was recorded, and returns what must
 	// follow it at once: nothing of the run comes in between, and their
 	// CausationID is its ID unless they say another. They are checked like
@@ -83,7 +83,7 @@ type Options struct {
 // concurrently. Events of one run are ordered; different runs do not wait for
 // each other.
 type Emitter struct {
-	opts   Options
+	opts   EmitterOptions
 	redact *redaction
 	sinks  []*sinkEntry
 	lines  bool       // some sink wants the encoded line
@@ -106,7 +106,7 @@ const maxReleased = 4096
 
 // NewEmitter returns an emitter. It fails when a sink is nil or more than one
 // is a [Tracer].
-func NewEmitter(o Options) (*Emitter, error) {
+func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	e := &Emitter{
 		opts:     o,
 		redact:   newRedaction(o.Redaction),
@@ -114,12 +114,12 @@ func NewEmitter(o Options) (*Emitter, error) {
 		released: map[string]weak.Pointer[runState]{},
 	}
 	if int(o.Lifecycle) >= len(transitions) {
-		return nil, fmt.Errorf("agentevents: Options.Lifecycle: no table %d", o.Lifecycle)
+		return nil, fmt.Errorf("agentevents: EmitterOptions.Lifecycle: no table %d", o.Lifecycle)
 	}
 	for i, s := range o.Sinks {
 		k := newSinkEntry(s)
 		if k.sink == nil {
-			return nil, fmt.Errorf("agentevents: Options.Sinks[%d] is nil", i)
+			return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks[%d] is nil", i)
 		}
 		e.sinks = append(e.sinks, k)
 	}
@@ -130,7 +130,7 @@ func NewEmitter(o Options) (*Emitter, error) {
 		}
 		if k.tracer != nil {
 			if e.tracer != nil {
-				return nil, fmt.Errorf("agentevents: Options.Sinks: %s and %s are both tracers", e.tracer.name, k.name)
+				return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks: %s and %s are both tracers", e.tracer.name, k.name)
 			}
 			e.tracer = k
 		}
@@ -156,7 +156,7 @@ func (e *Emitter) newID() string {
 // Run returns the run of that id, a new one if none is open; the empty id
 // mints one. The run is released by its terminal event or by [Run.Close]. A
 // released id is refused with [ErrRunReleased] (continue it with Resume), and
-// beyond Options.MaxRuns with [ErrTooManyRuns].
+// beyond EmitterOptions.MaxRuns with [ErrTooManyRuns].
 func (e *Emitter) Run(id string) (*Run, error) {
 	if id == "" {
 		id = e.newID()
@@ -383,7 +383,7 @@ type outcome struct {
 	ended     bool // the run's terminal event
 	sequence  uint64
 	runID     string
-	violation *InvariantError
+	violation *RuleError
 	reports   []error // for OnError
 }
 
@@ -400,7 +400,7 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 		return done, ErrClosed
 	}
 	err = s.add(ctx, ev, head, &done)
-	if e.opts.Follow != nil && done.recorded && e.opts.Mode == Enforce && !ev.Marks.Has(MarkReplayed) {
+	if e.opts.Follow != nil && done.recorded && e.opts.Mode == ModeEnforce && !ev.Marks.Has(MarkReplayed) {
 		err = s.follow(ctx, ev, &done, err)
 	}
 	s.ended = done.ended
@@ -414,12 +414,12 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	return done, err
 }
 
-// follow records what Options.Follow wants to be recorded after ev. What is
+// follow records what EmitterOptions.Follow wants to be recorded after ev. What is
 // refused of it is reported, as ev itself was recorded.
 func (s *runState) follow(ctx context.Context, ev *Event, done *outcome, err error) error {
 	events, perr := following(s.e.opts.Follow, *ev)
 	if perr != nil {
-		done.reports = append(done.reports, fmt.Errorf("agentevents: Options.Follow, run %q, sequence %d: %w", ev.RunID, ev.Sequence, perr))
+		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %q, sequence %d: %w", ev.RunID, ev.Sequence, perr))
 	}
 	for i := range events {
 		next, sub := events[i], outcome{}
@@ -432,7 +432,7 @@ func (s *runState) follow(ctx context.Context, ev *Event, done *outcome, err err
 		case sub.recorded: // a sink failed
 			err = errors.Join(err, serr)
 		default:
-			done.reports = append(done.reports, fmt.Errorf("agentevents: Options.Follow, run %q, after sequence %d: %w", ev.RunID, ev.Sequence, serr))
+			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %q, after sequence %d: %w", ev.RunID, ev.Sequence, serr))
 		}
 	}
 	return err
@@ -443,8 +443,8 @@ func following(f func(Event) []Event, ev Event) (events []Event, err error) {
 	return f(ev), nil
 }
 
-// guarded asks Options.Guard.
-func guarded(f func(Event) *InvariantError, ev *Event) (violation *InvariantError, err error) {
+// guarded asks EmitterOptions.Guard.
+func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err error) {
 	defer contain(&err)
 	if violation = f(*ev); violation == nil {
 		return nil, nil
@@ -492,17 +492,17 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 
 	// Check.
 	if violation := s.m.check(ev, &ab, head != ""); violation != nil {
-		if e.opts.Mode == Enforce || violation.Rule == RulePayload || ev.writable() != nil {
+		if e.opts.Mode == ModeEnforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return violation
 		}
 		done.violation = violation
 	} else if e.opts.Guard != nil {
 		violation, perr := guarded(e.opts.Guard, ev)
 		if perr != nil {
-			return fmt.Errorf("agentevents: Options.Guard, run %q: %w", ev.RunID, perr)
+			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %q: %w", ev.RunID, perr)
 		}
 		if violation != nil {
-			if e.opts.Mode == Enforce {
+			if e.opts.Mode == ModeEnforce {
 				return violation
 			}
 			done.violation = violation
@@ -533,7 +533,7 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 		ev.Marks |= MarkSanitized
 	}
 	if violation := s.m.checkMessage(ev); violation != nil {
-		if e.opts.Mode == Enforce {
+		if e.opts.Mode == ModeEnforce {
 			return violation
 		}
 		done.violation = violation
@@ -657,7 +657,7 @@ func (s *runState) fill(ev *Event, ab *about) {
 	case *AgentTransition:
 		if p.From == "" {
 			out := *p
-			out.From = Thinking
+			out.From = StatusThinking
 			if a != nil {
 				out.From = a.status
 			}
@@ -703,10 +703,10 @@ func (s *runState) fillStep(ev *Event, ab *about) {
 	}
 	step := 0
 	if p, ok := ev.Payload.(*AgentTransition); ok {
-		if p.To == Thinking && a != nil && a.step.OK {
+		if p.To == StatusThinking && a != nil && a.step.OK {
 			step = 1 // a new step begins when the agent re-enters thinking
 		}
-	} else if !ab.kind.Act && (a == nil || !a.started) {
+	} else if !ab.kind.ByAgent && (a == nil || !a.started) {
 		return
 	}
 	if a != nil {

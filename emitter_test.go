@@ -75,7 +75,7 @@ func (s *sinkLog) snapshot(t testing.TB) *RunSnapshot {
 }
 
 // startRun returns a run "r" that a sinkLog follows.
-func startRun(t testing.TB, o Options) (*Run, *sinkLog) {
+func startRun(t testing.TB, o EmitterOptions) (*Run, *sinkLog) {
 	t.Helper()
 	e, log := startEmitter(t, o)
 	r, err := e.Run("r")
@@ -83,7 +83,7 @@ func startRun(t testing.TB, o Options) (*Run, *sinkLog) {
 	return r, log
 }
 
-func startEmitter(t testing.TB, o Options) (*Emitter, *sinkLog) {
+func startEmitter(t testing.TB, o EmitterOptions) (*Emitter, *sinkLog) {
 	t.Helper()
 	log := &sinkLog{}
 	o.Sinks = append([]Sink{log}, o.Sinks...)
@@ -130,9 +130,9 @@ func (s committerSink) Commit(ctx context.Context) error { return s.commit(ctx) 
 
 func discard(context.Context, Event) error { return nil }
 
-type redactorFunc func(f Field, text string) (string, error)
+type redactorFunc func(f Place, text string) (string, error)
 
-func (f redactorFunc) Redact(field Field, text string) (string, error) { return f(field, text) }
+func (f redactorFunc) Redact(field Place, text string) (string, error) { return f(field, text) }
 
 func TestEmitterWritePathGoesCheckStampRedactTraceDeliverCommit(t *testing.T) {
 	var order []string
@@ -149,11 +149,11 @@ func TestEmitterWritePathGoesCheckStampRedactTraceDeliverCommit(t *testing.T) {
 	}
 	committer := committerSink{func(context.Context, Event) error { note("write committer"); return nil },
 		func(context.Context) error { note("commit"); return nil }}
-	r, log := startRun(t, Options{
+	r, log := startRun(t, EmitterOptions{
 		Sinks: []Sink{a, tracer, committer, b},
 		Clock: func() time.Time { note("time"); return noon() },
 		NewID: func() string { note("id"); return "id" },
-		Redaction: &Policy{Redactor: redactorFunc(func(Field, string) (string, error) {
+		Redaction: &Policy{Redactor: redactorFunc(func(Place, string) (string, error) {
 			note("redact")
 			return "clean", nil
 		})},
@@ -167,18 +167,18 @@ func TestEmitterWritePathGoesCheckStampRedactTraceDeliverCommit(t *testing.T) {
 
 	// A refused payload gets no further than the check.
 	order = nil
-	err := r.Emit(t.Context(), &ToolReturned{CallID: "none", ToolID: "t", Status: ToolOK})
-	require.ErrorAs(t, err, new(*InvariantError))
+	err := r.Emit(t.Context(), &ToolReturned{CallID: "none", ToolID: "t", Status: ToolStatusOK})
+	require.ErrorAs(t, err, new(*RuleError))
 	require.Equal(t, []string{"time"}, order)
 	require.Len(t, log.events, 1)
 }
 
 func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	for i := range 10 {
 		require.NoError(t, r.Emit(t.Context(), &TextDelta{Delta: strconv.Itoa(i)}))
 		err := r.Emit(t.Context(), &ApprovalGranted{ApprovalID: "a"})
-		var broken *InvariantError
+		var broken *RuleError
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, RuleApprovalOpen, broken.Rule)
 		require.EqualValues(t, i+1, broken.Sequence, "the one it would have got")
@@ -194,7 +194,7 @@ func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
 }
 
 func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
-	r, _ := startRun(t, Options{})
+	r, _ := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{`}))
 	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"}), "the call id was not taken")
@@ -202,7 +202,7 @@ func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
 
 func TestEmitterFillsTheEnvelope(t *testing.T) {
 	at := time.Date(2026, 5, 5, 14, 0, 0, 123_999_999, time.FixedZone("", 7200))
-	r, log := startRun(t, Options{Clock: func() time.Time { return at }})
+	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { return at }})
 	require.NoError(t, r.With(Scope{SessionID: "s"}).Agent("a").Emit(t.Context(), &TextDelta{Delta: "x"}))
 	ev := log.last(t)
 	require.Equal(t, time.Date(2026, 5, 5, 12, 0, 0, 123_000_000, time.UTC), ev.Time, "UTC, whole milliseconds, not rounded up")
@@ -211,7 +211,7 @@ func TestEmitterFillsTheEnvelope(t *testing.T) {
 }
 
 func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	given := Event{
 		ID: "mine", Sequence: 77, Time: time.Date(2020, 1, 2, 3, 4, 5, 123_456_789, time.FixedZone("", 3600)), RunID: "r",
 		Scope:   Scope{SessionID: "s", TaskID: "t", WorkflowID: "w", Phase: "p", NodeID: "n", NodeRunID: "nr"},
@@ -230,7 +230,7 @@ func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testi
 	require.EqualValues(t, 1, log.last(t).Sequence)
 
 	err := r.Record(t.Context(), Event{RunID: "another", Payload: &TextDelta{}})
-	var broken *InvariantError
+	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleRun, broken.Rule)
 
@@ -243,7 +243,7 @@ func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testi
 
 func TestRecordedLineReadsBackAsTheEvent(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-		r, log := startRun(t, Options{Mode: Observe, Redaction: &Policy{Off: true}})
+		r, log := startRun(t, EmitterOptions{Mode: ModeObserve, Redaction: &Policy{Off: true}})
 		require.NoError(t, r.Record(t.Context(), Event{AgentID: "a<>\u2028", Time: noon().Add(1), Actor: "\"\\", Payload: p}))
 		ev := log.last(t)
 		var back Event
@@ -259,7 +259,7 @@ func TestRecordKeepsMembersThatNoFieldHolds(t *testing.T) {
 	line := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","future":{"a":[1]},"runId":"r","schemaVersion":"1.0","payload":{"text":"x","more":true}}`
 	var ev Event
 	require.NoError(t, ev.UnmarshalJSON([]byte(line)))
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	require.NoError(t, r.Record(t.Context(), ev))
 	require.Equal(t, line, log.lines[0])
 }
@@ -304,7 +304,7 @@ func TestEventIDsIncreaseOverManyInOneMillisecond(t *testing.T) {
 }
 
 func TestMintedRunCallAndMessageIDsAreUUIDv7(t *testing.T) {
-	e, log := startEmitter(t, Options{})
+	e, log := startEmitter(t, EmitterOptions{})
 	r, err := e.Run("")
 	require.NoError(t, err)
 	require.Regexp(t, uuidV7, r.ID())
@@ -318,7 +318,7 @@ func TestMintedRunCallAndMessageIDsAreUUIDv7(t *testing.T) {
 
 func TestNewIDAndClockMakeALogRepeatable(t *testing.T) {
 	write := func() []string {
-		e, log := startEmitter(t, Options{NewID: countedIDs(), Clock: noon})
+		e, log := startEmitter(t, EmitterOptions{NewID: countedIDs(), Clock: noon})
 		r, err := e.Run("")
 		require.NoError(t, err)
 		a := r.Agent("a")
@@ -347,16 +347,16 @@ func steps(log *sinkLog) []int {
 }
 
 func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	emit := func(p Payload) { t.Helper(); require.NoError(t, a.Emit(t.Context(), p)) }
 	emit(&AgentStarted{})
 	emit(&AgentReasoned{Reasoning: "hm"})
-	require.NoError(t, a.To(t.Context(), ToolCall, ToolResult, Response, Reflect))
+	require.NoError(t, a.To(t.Context(), StatusToolCall, StatusToolResult, StatusResponse, StatusReflect))
 	emit(&AuditChecked{CheckpointID: "c", Result: AuditPass})
-	require.NoError(t, a.To(t.Context(), Thinking))
+	require.NoError(t, a.To(t.Context(), StatusThinking))
 	emit(&TextDelta{Delta: "x"})
-	require.NoError(t, a.To(t.Context(), BlockedOnClarification, Thinking))
+	require.NoError(t, a.To(t.Context(), StatusBlockedOnClarification, StatusThinking))
 	require.NoError(t, r.Agent("other").Emit(t.Context(), &TextDelta{Delta: "its own count"}))
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{Delta: "of nobody"}))
 	emit(&AgentEnded{Outcome: OutcomePartial})
@@ -373,7 +373,7 @@ func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
 }
 
 func TestStepRisesAfterARestart(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	for _, p := range []Payload{&AgentStarted{}, &TextCompleted{}, &AgentEnded{}, &AgentStarted{}, &TextDelta{}, &TextCompleted{}, &AgentEnded{}} {
 		require.NoError(t, a.Emit(t.Context(), p))
@@ -383,12 +383,12 @@ func TestStepRisesAfterARestart(t *testing.T) {
 }
 
 func TestRecordMaySetTheStepAndItStays(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	require.NoError(t, a.Record(t.Context(), Event{Step: Some(7), Payload: &TextDelta{}}))
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{}))
 	err := a.Record(t.Context(), Event{Step: Some(6), Payload: &TextDelta{}})
-	var broken *InvariantError
+	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleStepMonotonic, broken.Rule)
 	require.Error(t, a.Record(t.Context(), Event{Step: Some(7), Payload: &AgentStarted{}}), "starts have no step")
@@ -396,21 +396,21 @@ func TestRecordMaySetTheStepAndItStays(t *testing.T) {
 }
 
 func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
-	r, log := startRun(t, Options{Clock: noon, NewID: countedIDs()})
+	r, log := startRun(t, EmitterOptions{Clock: noon, NewID: countedIDs()})
 	a := r.Agent("a")
 	emit := func(p Payload) Event { t.Helper(); require.NoError(t, a.Emit(t.Context(), p)); return log.last(t) }
 
-	move := &AgentTransition{To: ToolCall}
-	require.Equal(t, Thinking, emit(move).Payload.(*AgentTransition).From)
-	require.Equal(t, &AgentTransition{To: ToolCall}, move)
-	require.Equal(t, ToolCall, emit(&AgentTransition{To: ToolResult}).Payload.(*AgentTransition).From)
+	move := &AgentTransition{To: StatusToolCall}
+	require.Equal(t, StatusThinking, emit(move).Payload.(*AgentTransition).From)
+	require.Equal(t, &AgentTransition{To: StatusToolCall}, move)
+	require.Equal(t, StatusToolCall, emit(&AgentTransition{To: StatusToolResult}).Payload.(*AgentTransition).From)
 
 	call := emit(&ToolCalled{CallID: "c", ToolID: "t"})
-	require.Equal(t, call.ID, emit(&ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK}).CausationID)
-	require.Empty(t, emit(&ToolReturned{CallID: "once", ToolID: "t", Status: ToolOK, OneEvent: true}).CausationID)
+	require.Equal(t, call.ID, emit(&ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}).CausationID)
+	require.Empty(t, emit(&ToolReturned{CallID: "once", ToolID: "t", Status: ToolStatusOK, OneEvent: true}).CausationID)
 	emit(&ToolCalled{CallID: "c", ToolID: "t"})
-	err := a.Record(t.Context(), Event{CausationID: "wrong", Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK}})
-	var broken *InvariantError
+	err := a.Record(t.Context(), Event{CausationID: "wrong", Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}})
+	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleToolCausation, broken.Rule)
 
@@ -443,38 +443,38 @@ func TestCallersPayloadIsNeverWrittenTo(t *testing.T) {
 	policies := map[string]*Policy{
 		"default": nil,
 		"scan":    {Secrets: secrets, Keys: []string{"big"}, Reasoning: VerbositySummary, ReasoningTokens: 1},
-		"mask":    {Content: Mask, Meta: Mask, Reasoning: VerbosityOff},
-		"drop":    {Content: Drop, Meta: Drop},
-		"change": {Redactor: redactorFunc(func(_ Field, s string) (string, error) {
+		"mask":    {Content: ActionMask, Meta: ActionMask, Reasoning: VerbosityOff},
+		"drop":    {Content: ActionDrop, Meta: ActionDrop},
+		"change": {Redactor: redactorFunc(func(_ Place, s string) (string, error) {
 			return strings.ToUpper(s) + "!", nil
 		})},
 	}
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {
 			eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-				r, _ := startRun(t, Options{Mode: Observe, Redaction: policy})
+				r, _ := startRun(t, EmitterOptions{Mode: ModeObserve, Redaction: policy})
 				before := filledPayload(t, k)
 				require.Equal(t, before, p)
 				require.NoError(t, r.Agent("a").Emit(t.Context(), p))
 				require.Equal(t, before, p)
 
-				empty := New(k)
+				empty := NewPayload(k)
 				require.NoError(t, r.Agent("a").Emit(t.Context(), empty))
-				require.Equal(t, New(k), empty)
+				require.Equal(t, NewPayload(k), empty)
 			})
 		})
 	}
 }
 
 func TestEnforceRefusesAndObserveRecordsAndReports(t *testing.T) {
-	illegal := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK}
-	r, log := startRun(t, Options{OnViolation: func(*InvariantError) { panic("nothing was recorded") }})
+	illegal := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}
+	r, log := startRun(t, EmitterOptions{OnViolation: func(*RuleError) { panic("nothing was recorded") }})
 	require.Error(t, r.Agent("a").Emit(t.Context(), illegal))
 	require.Empty(t, log.events)
 
-	var seen []*InvariantError
+	var seen []*RuleError
 	var r2 *Run
-	r2, log = startRun(t, Options{Mode: Observe, OnViolation: func(v *InvariantError) {
+	r2, log = startRun(t, EmitterOptions{Mode: ModeObserve, OnViolation: func(v *RuleError) {
 		seen = append(seen, v)
 		require.NoError(t, r2.Emit(t.Context(), &TextDelta{}), "no lock is held")
 	}})
@@ -485,8 +485,8 @@ func TestEnforceRefusesAndObserveRecordsAndReports(t *testing.T) {
 	require.Equal(t, []Kind{KindToolReturned, KindTextDelta}, log.kinds())
 
 	// Without OnViolation nothing happens but the recording.
-	r, log = startRun(t, Options{Mode: Observe})
-	require.NoError(t, r.Agent("a").To(t.Context(), Converged, Thinking, Reflect))
+	r, log = startRun(t, EmitterOptions{Mode: ModeObserve})
+	require.NoError(t, r.Agent("a").To(t.Context(), StatusConverged, StatusThinking, StatusReflect))
 	require.Len(t, log.events, 3)
 	require.EqualValues(t, 3, log.snapshot(t).ViolationCount, "the fold reports it")
 }
@@ -509,10 +509,10 @@ func TestObserveRefusesWhatNoLineCanCarry(t *testing.T) {
 		"closed word":              {Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: "\xff"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, log := startRun(t, Options{Mode: Observe})
+			r, log := startRun(t, EmitterOptions{Mode: ModeObserve})
 			err := r.Record(t.Context(), ev)
 			if err != nil {
-				require.ErrorAs(t, err, new(*InvariantError))
+				require.ErrorAs(t, err, new(*RuleError))
 				require.Empty(t, log.events)
 				return
 			}
@@ -534,12 +534,12 @@ func (hostile) MarshalJSON() ([]byte, error) { panic("MarshalJSON was called") }
 func (hostile) GoString() string             { panic("GoString was called") }
 
 func TestForeignPayloadsAreRefusedWithoutCallingTheirMethods(t *testing.T) {
-	for _, mode := range []Mode{Enforce, Observe} {
-		r, log := startRun(t, Options{Mode: mode})
+	for _, mode := range []Mode{ModeEnforce, ModeObserve} {
+		r, log := startRun(t, EmitterOptions{Mode: mode})
 		for _, p := range []Payload{nil, (*ToolCalled)(nil), (*Unknown)(nil), hostile{}, &hostile{}, (*hostile)(nil), hostile{&TextDelta{}}, &hostile{&TextDelta{}}} {
 			for _, emit := range []func(context.Context, Payload) error{r.Emit, r.Agent("a").Emit} {
 				err := emit(t.Context(), p)
-				var broken *InvariantError
+				var broken *RuleError
 				require.ErrorAs(t, err, &broken)
 				require.Equal(t, RulePayload, broken.Rule)
 				require.Equal(t, "r", broken.RunID)
@@ -558,8 +558,8 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 		events []Event
 	}
 	behind := &sinkLog{}
-	buffer := Buffered(behind, 64, Block)
-	e, log := startEmitter(t, Options{Sinks: []Sink{
+	buffer := Buffered(behind, 64, OverflowBlock)
+	e, log := startEmitter(t, EmitterOptions{Sinks: []Sink{
 		SinkFunc(func(_ context.Context, ev Event) error {
 			plain.Lock()
 			defer plain.Unlock()
@@ -608,7 +608,7 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 
 func TestConcurrentSafeCloseRunAndEmit(t *testing.T) {
 	for range 50 {
-		e, log := startEmitter(t, Options{MaxRuns: 8})
+		e, log := startEmitter(t, EmitterOptions{MaxRuns: 8})
 		var wg sync.WaitGroup
 		for g := range 8 {
 			wg.Go(func() {
@@ -632,14 +632,14 @@ func TestConcurrentSafeCloseRunAndEmit(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		n := len(log.events)
-		r := &Run{s: &runState{e: e, m: newMachine(Strict, "x")}}
+		r := &Run{s: &runState{e: e, m: newMachine(LifecycleStrict, "x")}}
 		require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
 		require.Len(t, log.events, n)
 	}
 }
 
 func TestReleasedRunsAreRememberedWithinBounds(t *testing.T) {
-	e, err := NewEmitter(Options{})
+	e, err := NewEmitter(EmitterOptions{})
 	require.NoError(t, err)
 	for i := range maxReleased + 10 {
 		r, err := e.Run(strconv.Itoa(i))
@@ -657,7 +657,7 @@ func TestReleasedRunsAreRememberedWithinBounds(t *testing.T) {
 // The bounds are what Emit of a ready payload into a discarding LineSink
 // allocates today.
 func TestEmitDoesNotAllocate(t *testing.T) {
-	o := Options{Sinks: []Sink{lineSink(func(Event, []byte) {})}}
+	o := EmitterOptions{Sinks: []Sink{lineSink(func(Event, []byte) {})}}
 	e, err := NewEmitter(o)
 	require.NoError(t, err)
 	r, err := e.Run("r")
@@ -666,10 +666,10 @@ func TestEmitDoesNotAllocate(t *testing.T) {
 	ctx := context.Background()
 	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
 
-	round := []*AgentTransition{{From: Thinking, To: BlockedOnClarification}, {From: BlockedOnClarification, To: Thinking}}
+	round := []*AgentTransition{{From: StatusThinking, To: StatusBlockedOnClarification}, {From: StatusBlockedOnClarification, To: StatusThinking}}
 	n := 0
 	called := &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"q":[1,"two"]}`}
-	returned := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK, Result: `{"n":1}`, Duration: Some(time.Second)}
+	returned := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK, Result: `{"n":1}`, Duration: Some(time.Second)}
 	text := &TextDelta{BlockID: "b", Delta: "some words"}
 	for _, tc := range []struct {
 		name string
@@ -692,7 +692,7 @@ func TestEmitDoesNotAllocate(t *testing.T) {
 // No kind that may come again and again costs an allocation, and writing a line
 // of any kind costs none.
 func TestNoKindAllocates(t *testing.T) {
-	e, err := NewEmitter(Options{Sinks: []Sink{lineSink(func(Event, []byte) {})}})
+	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{lineSink(func(Event, []byte) {})}})
 	require.NoError(t, err)
 	repeated := 0
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
@@ -723,7 +723,7 @@ func TestNoKindAllocates(t *testing.T) {
 func TestEventsOfAgentsShareNothingMutable(t *testing.T) {
 	// Two emits of the same payload give two events with the same, unchanged
 	// payload: it is kept, not copied.
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	p := &TextDelta{Delta: "x"}
 	require.NoError(t, r.Emit(t.Context(), p))
 	require.NoError(t, r.Emit(t.Context(), p))

@@ -26,17 +26,17 @@ type ToolStatus string
 // The tool statuses. The first four are OpenWOP's; the last two close calls
 // that never returned.
 const (
-	ToolOK          ToolStatus = "ok"
-	ToolError       ToolStatus = "error"
-	ToolForbidden   ToolStatus = "forbidden"    // refused, perhaps before any call
-	ToolRateLimited ToolStatus = "rate_limited" // refused for now, perhaps before any call
-	ToolCancelled   ToolStatus = "cancelled"    // somebody stopped it
-	ToolInterrupted ToolStatus = "interrupted"  // the run ended while it was open
+	ToolStatusOK          ToolStatus = "ok"
+	ToolStatusError       ToolStatus = "error"
+	ToolStatusForbidden   ToolStatus = "forbidden"    // refused, perhaps before any call
+	ToolStatusRateLimited ToolStatus = "rate_limited" // refused for now, perhaps before any call
+	ToolStatusCancelled   ToolStatus = "cancelled"    // somebody stopped it
+	ToolStatusInterrupted ToolStatus = "interrupted"  // the run ended while it was open
 )
 
 func (s ToolStatus) known() bool {
 	switch s {
-	case ToolOK, ToolError, ToolForbidden, ToolRateLimited, ToolCancelled, ToolInterrupted:
+	case ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted:
 		return true
 	}
 	return false
@@ -45,7 +45,7 @@ func (s ToolStatus) known() bool {
 // constant returns the word itself when s is one, so that a piece of a line is
 // not kept.
 func (s ToolStatus) constant() ToolStatus {
-	for _, c := range [...]ToolStatus{ToolOK, ToolError, ToolForbidden, ToolRateLimited, ToolCancelled, ToolInterrupted} {
+	for _, c := range [...]ToolStatus{ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted} {
 		if s == c {
 			return c
 		}

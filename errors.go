@@ -11,7 +11,7 @@ import (
 var (
 	// ErrClosed means that the emitter or run was closed before the call.
 	ErrClosed = errors.New("agentevents: closed")
-	// ErrTooManyRuns means that Options.MaxRuns runs are open.
+	// ErrTooManyRuns means that EmitterOptions.MaxRuns runs are open.
 	ErrTooManyRuns = errors.New("agentevents: too many open runs")
 	// ErrRunReleased means that a run of this id ended or was closed here
 	// before. Its sequence must not begin again: continue it with
@@ -19,11 +19,11 @@ var (
 	ErrRunReleased = errors.New("agentevents: run was released; continue it with Resume")
 )
 
-// An InvariantError says that an event breaks a rule of the log. From the
+// A RuleError says that an event breaks a rule of the log. From the
 // emitter it means that nothing was recorded; in a snapshot it is data.
 //
 // The text is for people and may change; match the fields.
-type InvariantError struct {
+type RuleError struct {
 	Rule     Rule   `json:"rule"`             // which rule; stable
 	Kind     Kind   `json:"kind,omitzero"`    // of the event
 	RunID    string `json:"runId,omitzero"`   // of the event
@@ -38,7 +38,7 @@ type InvariantError struct {
 
 // Error names the kind, what is wrong, the subject, its state, the position
 // and the rule.
-func (e *InvariantError) Error() string {
+func (e *RuleError) Error() string {
 	var b strings.Builder
 	b.WriteString("agentevents: ")
 	if e.Kind != "" {
@@ -59,7 +59,7 @@ func (e *InvariantError) Error() string {
 }
 
 // text is the error without its position.
-func (e *InvariantError) text() string {
+func (e *RuleError) text() string {
 	var b strings.Builder
 	if e.Pointer != "" {
 		b.WriteString(e.Pointer)

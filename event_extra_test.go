@@ -47,7 +47,7 @@ func TestExtraMembersOfAnEvent(t *testing.T) {
 
 // Extra members are content: the redaction step sees them.
 func TestExtraMembersAreRedacted(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	ev := Event{Payload: &RunPaused{}}
 	require.NoError(t, ev.SetExtra("kahn", `{"api_key":"k","n":1}`))
 	require.NoError(t, r.Record(t.Context(), ev))

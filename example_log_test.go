@@ -14,9 +14,9 @@ import (
 
 // fixed makes a log repeatable: every id is a number, and every event takes a
 // second.
-func fixed() agentevents.Options {
+func fixed() agentevents.EmitterOptions {
 	id, seconds := 0, 0
-	return agentevents.Options{
+	return agentevents.EmitterOptions{
 		NewID: func() string { id++; return "id" + strconv.Itoa(id) },
 		Clock: func() time.Time {
 			seconds++
@@ -68,11 +68,11 @@ func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
 // Do records a tool call and what came of it.
 func ExampleAgent_Do() {
 	ctx := context.Background()
-	emitter, _ := agentevents.NewEmitter(agentevents.Options{Sinks: []agentevents.Sink{console{}}})
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{console{}}})
 	run, _ := emitter.Run("")
 	agent := run.Agent("adder")
 
-	agent.To(ctx, agentevents.ToolCall)
+	agent.To(ctx, agentevents.StatusToolCall)
 	sum, err := agent.Do(ctx, "add", `[1,2]`, func(context.Context) (agentevents.JSON, error) {
 		return "3", nil
 	})
@@ -81,7 +81,7 @@ func ExampleAgent_Do() {
 		return "", errors.New("division by zero")
 	})
 	fmt.Println("->", err)
-	agent.To(ctx, agentevents.ToolResult)
+	agent.To(ctx, agentevents.StatusToolResult)
 	// Output:
 	// adder: agent.transition
 	// adder calls add [1,2]
@@ -139,7 +139,7 @@ func ExamplePolicy() {
 	ctx := context.Background()
 	secrets := new(agentevents.Secrets)
 	secrets.Add("tiger-7421")
-	emitter, _ := agentevents.NewEmitter(agentevents.Options{
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Redaction: &agentevents.Policy{Secrets: secrets},
 		Sinks:     []agentevents.Sink{console{}},
 	})
@@ -167,8 +167,8 @@ func (c counter) Flush(context.Context) error {
 // A sink needs one method.
 func ExampleSink() {
 	ctx := context.Background()
-	emitter, _ := agentevents.NewEmitter(agentevents.Options{
-		Sinks: []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.Block)},
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Sinks: []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.OverflowBlock)},
 	})
 	run, _ := emitter.Run("")
 	for _, word := range []string{"to", "be", "or"} {
@@ -183,13 +183,13 @@ func ExampleSink() {
 
 // An illegal event is refused with an error that says which rule it breaks and
 // what would be legal.
-func ExampleInvariantError() {
+func ExampleRuleError() {
 	ctx := context.Background()
-	emitter, _ := agentevents.NewEmitter(agentevents.Options{})
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{})
 	run, _ := emitter.Run("run-1")
-	err := run.Agent("writer").To(ctx, agentevents.ToolCall, agentevents.Converged)
+	err := run.Agent("writer").To(ctx, agentevents.StatusToolCall, agentevents.StatusConverged)
 
-	var broken *agentevents.InvariantError
+	var broken *agentevents.RuleError
 	if errors.As(err, &broken) {
 		fmt.Println(broken.Rule)
 		fmt.Println(broken.Detail)

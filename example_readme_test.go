@@ -14,9 +14,9 @@ import (
 )
 
 // repeatable makes ids and times the same in every run.
-func repeatable() ae.Options {
+func repeatable() ae.EmitterOptions {
 	ids, now := 0, time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
-	return ae.Options{
+	return ae.EmitterOptions{
 		Clock: func() time.Time { now = now.Add(40 * time.Millisecond); return now },
 		NewID: func() string { ids++; return fmt.Sprintf("id-%d", ids) },
 	}
@@ -32,9 +32,9 @@ func Example_readme() {
 	run, err := em.Run("r1")
 	coder := run.Agent("coder")
 	err = coder.Emit(ctx, &ae.AgentStarted{Task: "Add /v2/health"})
-	err = coder.To(ctx, ae.ToolCall)
+	err = coder.To(ctx, ae.StatusToolCall)
 	_, err = coder.Do(ctx, "Read", `{"path":"main.go","api_key":"k-123"}`, readFile)
-	err = coder.To(ctx, ae.ToolResult, ae.Thinking)
+	err = coder.To(ctx, ae.StatusToolResult, ae.StatusThinking)
 	fmt.Println(err)
 	// end
 	_ = err
@@ -47,7 +47,7 @@ func Example_readme() {
 	// agentevents: agent.transition: tool_result → thinking is not in the strict table; legal: response; agent "coder" is tool_result (rule transition-legal, run "r1", sequence 5)
 }
 
-func readFile(context.Context) (ae.JSON, error) { return ae.Text("package main"), nil }
+func readFile(context.Context) (ae.JSON, error) { return ae.JSONString("package main"), nil }
 
 // TestReadme compares the README's first example with the one that runs.
 func TestReadme(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // FoldOptions configure a [Fold]. The zero FoldOptions are usable.
 type FoldOptions struct {
 	// Lifecycle is the table that transitions are judged by; default
-	// [Strict]. It decides about violations only: the state follows the log.
+	// [LifecycleStrict]. It decides about violations only: the state follows the log.
 	Lifecycle Lifecycle
 	// KeepCalls is how many closed tool calls the snapshot keeps, the latest
 	// ones; all are counted in Tools. 0 means 64, negative means none.
@@ -24,7 +24,7 @@ type FoldOptions struct {
 	MaxViolations int
 	// OnViolation is told every violation, while the event that is the cause
 	// is applied. Nil leaves them to the snapshot.
-	OnViolation func(*InvariantError)
+	OnViolation func(*RuleError)
 	// Host is what the host owns and a log cannot say.
 	Host HostState
 	// Workers is how many goroutines FoldReader folds the runs of a log on; 0
@@ -340,7 +340,7 @@ func (f *Fold) repeated(ev *Event, ab *about, fp Fingerprint) {
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
-func (f *Fold) violation(err *InvariantError) {
+func (f *Fold) violation(err *RuleError) {
 	f.s.ViolationCount++
 	if f.opts.OnViolation != nil {
 		f.opts.OnViolation(err)
@@ -535,10 +535,10 @@ func (r *RunSnapshot) status() RunStatus {
 		switch {
 		case a.Open:
 			open++
-			if a.Status != BlockedOnClarification && !waiting[a.AgentID] {
+			if a.Status != StatusBlockedOnClarification && !waiting[a.AgentID] {
 				working++
 			}
-		case a.Ended && (a.Outcome == OutcomeAborted || a.Status == Failed || a.Error.OK):
+		case a.Ended && (a.Outcome == OutcomeAborted || a.Status == StatusFailed || a.Error.OK):
 			failed++
 		}
 	}

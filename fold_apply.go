@@ -32,8 +32,8 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *RunResumed:
 		s.Paused, s.Cancelling = false, false
 		for id, st := range s.NodeStatus {
-			if st == NodeRunning || st == NodeOnHold {
-				s.NodeStatus[id] = NodePending // they start again
+			if st == NodeStatusRunning || st == NodeStatusSuspended {
+				s.NodeStatus[id] = NodeStatusPending // they start again
 			}
 		}
 		clear(s.NodeRuns)
@@ -162,30 +162,30 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 	case *NodeStarted:
 		if id := ev.NodeID; id != "" {
 			id = f.m.word(id)
-			s.NodeStatus[id] = NodeRunning
+			s.NodeStatus[id] = NodeStatusRunning
 			s.NodeRuns[id]++
 			delete(s.Suspended, id)
 			s.CurrentNodeID = id
 		}
 	case *NodeCompleted:
-		if f.nodeEnded(ev.NodeID, NodeDone) {
+		if f.nodeEnded(ev.NodeID, NodeStatusDone) {
 			if p.Outputs != "" {
 				s.Outputs[f.m.word(ev.NodeID)] = f.json(p.Outputs, false)
 			}
 		}
 	case *NodeFailed:
-		if f.nodeEnded(ev.NodeID, NodeErrored) {
-			s.Outputs[f.m.word(ev.NodeID)] = `{"error":` + Text(p.Error.Message) + `}`
+		if f.nodeEnded(ev.NodeID, NodeStatusFailed) {
+			s.Outputs[f.m.word(ev.NodeID)] = `{"error":` + JSONString(p.Error.Message) + `}`
 		}
 	case *NodeSkipped:
 		if ev.NodeID != "" {
-			s.NodeStatus[f.m.word(ev.NodeID)] = NodeDone
+			s.NodeStatus[f.m.word(ev.NodeID)] = NodeStatusDone
 			delete(s.Suspended, ev.NodeID)
-			s.Outputs[f.m.word(ev.NodeID)] = `{"skipped":true,"reason":` + Text(p.Reason) + `}`
+			s.Outputs[f.m.word(ev.NodeID)] = `{"skipped":true,"reason":` + JSONString(p.Reason) + `}`
 		}
 	case *NodeSuspended:
 		if ev.NodeID != "" {
-			s.NodeStatus[f.m.word(ev.NodeID)] = NodeOnHold
+			s.NodeStatus[f.m.word(ev.NodeID)] = NodeStatusSuspended
 			s.Suspended[f.m.word(ev.NodeID)] = f.m.word(p.Reason)
 			if n := s.NodeRuns[ev.NodeID] - 1; n > 0 {
 				s.NodeRuns[f.m.word(ev.NodeID)] = n
@@ -195,12 +195,12 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		}
 	case *EdgeFired:
 		edge := f.edgeKey(p.EdgeID, p.From, p.To)
-		s.EdgeStatus[edge], s.LastEdge = EdgeTaken, edge
-		if st, ok := s.NodeStatus[p.To]; ok && (st == NodeDone || st == NodeErrored) {
-			s.NodeStatus[f.m.word(p.To)] = NodePending // a loop goes round
+		s.EdgeStatus[edge], s.LastEdge = EdgeStatusFired, edge
+		if st, ok := s.NodeStatus[p.To]; ok && (st == NodeStatusDone || st == NodeStatusFailed) {
+			s.NodeStatus[f.m.word(p.To)] = NodeStatusPending // a loop goes round
 		}
 	case *EdgeSkipped:
-		s.EdgeStatus[f.edgeKey(p.EdgeID, p.From, p.To)] = EdgeNotTaken
+		s.EdgeStatus[f.edgeKey(p.EdgeID, p.From, p.To)] = EdgeStatusSkipped
 	case *LoopIterated:
 		edge := p.EdgeID
 		if edge == "" {
@@ -314,9 +314,9 @@ func (f *Fold) apply(ev *Event, ab *about, a *agentState, rec *AgentSnapshot) {
 		// OpenWOP's counterpart of NodeSuspended, which the vocabulary lacks. The
 		// node may not be among those that wait any more, as an answer takes it
 		// out, but it did not run since.
-		if id := ev.NodeID; p.Type == "node.resumed" && s.NodeStatus[id] == NodeOnHold {
+		if id := ev.NodeID; p.Type == "node.resumed" && s.NodeStatus[id] == NodeStatusSuspended {
 			id = f.m.word(id)
-			s.NodeStatus[id] = NodeRunning
+			s.NodeStatus[id] = NodeStatusRunning
 			s.NodeRuns[id]++
 			delete(s.Suspended, id)
 			s.CurrentNodeID = id
@@ -361,7 +361,7 @@ func own(j JSON) JSON {
 	}
 	c, err := jsonwire.Compact(string(j))
 	if err != nil {
-		return Text(string(j))
+		return JSONString(string(j))
 	}
 	return JSON(strings.Clone(c))
 }
@@ -638,14 +638,14 @@ func (f *Fold) toolReturned(ev *Event, ab *about, a *agentState, rec *AgentSnaps
 		c.Error = f.m.callSlab.clone(p.Error.V.Message)
 	}
 	switch {
-	case p.Status == ToolOK:
+	case p.Status == ToolStatusOK:
 		stats.OK++
 	case known:
 		stats.Failed++
 	default:
 		stats.Refused++
 	}
-	if p.Status != ToolOK && rec != nil {
+	if p.Status != ToolStatusOK && rec != nil {
 		rec.ToolFailures++
 	}
 	stats.Duration += c.Duration.V

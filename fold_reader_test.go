@@ -25,7 +25,7 @@ func TestFoldReaderIsFoldAll(t *testing.T) {
 		}
 	}
 	log = append(log, "not a line\n\n{\"type\":\"x.y\",\"runId\":\"c\"}\n{\"type\":\"run.paused\",\"runId\":\"c\",\"sequence\":1}\n{\"torn"...)
-	opts := FoldOptions{KeepCalls: 2, Lifecycle: Relaxed}
+	opts := FoldOptions{KeepCalls: 2, Lifecycle: LifecycleRelaxed}
 	want, wantErr := FoldAll(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), opts)
 	require.Len(t, want, 3)
 	for _, opts.Workers = range []int{0, 1, 2, 5} {
@@ -86,7 +86,7 @@ func sequenceViolations(s *RunSnapshot) int {
 // Many interleaved runs on many workers: as on one, in the same order.
 func TestFoldReaderWorkers(t *testing.T) {
 	var log bytes.Buffer
-	em, err := NewEmitter(Options{Sinks: []Sink{NewWriter(&log, WriterOptions{})}})
+	em, err := NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(&log, WriterOptions{})}})
 	require.NoError(t, err)
 	var agents []*Agent
 	for n := range 60 {
@@ -118,7 +118,7 @@ func TestFoldKeepsNoLineAlive(t *testing.T) {
 	const events = 2000
 	ballast := strings.Repeat("x", 10<<10)
 	var log bytes.Buffer
-	em, err := NewEmitter(Options{Sinks: []Sink{NewWriter(&log, WriterOptions{})}})
+	em, err := NewEmitter(EmitterOptions{Sinks: []Sink{NewWriter(&log, WriterOptions{})}})
 	require.NoError(t, err)
 	run, err := em.Run("r")
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestFoldKeepsNoLineAlive(t *testing.T) {
 func mixedLog(t *testing.T, runs, cycles int) []byte {
 	var log bytes.Buffer
 	now, ids := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC), 0
-	em, err := NewEmitter(Options{
+	em, err := NewEmitter(EmitterOptions{
 		Sinks: []Sink{NewWriter(&log, WriterOptions{BufferSize: 64 << 10})},
 		Clock: func() time.Time { now = now.Add(7 * time.Millisecond); return now },
 		NewID: func() string { ids++; return fmt.Sprintf("01985f3a-0000-7000-8000-%012d", ids) },
@@ -187,18 +187,18 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 		if n%3 == 0 {
 			emit(a.Emit(t.Context(), &TextCompleted{BlockID: block, Text: "the whole text"}))
 		}
-		emit(a.Emit(t.Context(), &AgentTransition{From: Thinking, To: ToolCall}))
+		emit(a.Emit(t.Context(), &AgentTransition{From: StatusThinking, To: StatusToolCall}))
 		for call := range 3 {
 			id := fmt.Sprintf("call-%d-%d-%d", s.number, n, call)
 			emit(a.Emit(t.Context(), &ToolCalled{CallID: id, ToolID: "Read", Arguments: `{"path":"api/router.go","lines":[1,2,3]}`}))
-			p := &ToolReturned{CallID: id, ToolID: "Read", Status: ToolOK, ResultSummary: strings.Repeat("some text of the result ", 20)}
+			p := &ToolReturned{CallID: id, ToolID: "Read", Status: ToolStatusOK, ResultSummary: strings.Repeat("some text of the result ", 20)}
 			if call == n%4 {
-				p.Status, p.Error = ToolError, Some(ErrorInfo{Code: "exit", Message: "exit status 1"})
+				p.Status, p.Error = ToolStatusError, Some(ErrorInfo{Code: "exit", Message: "exit status 1"})
 			}
 			emit(a.Emit(t.Context(), p))
 		}
-		emit(a.Emit(t.Context(), &ToolReturned{CallID: fmt.Sprint("one-", n), ToolID: "Bash", Status: ToolOK, OneEvent: true, Duration: Some(time.Second)}))
-		round := []AgentStatus{ToolCall, ToolResult, Response, Reflect, Thinking}
+		emit(a.Emit(t.Context(), &ToolReturned{CallID: fmt.Sprint("one-", n), ToolID: "Bash", Status: ToolStatusOK, OneEvent: true, Duration: Some(time.Second)}))
+		round := []AgentStatus{StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusThinking}
 		for i, to := range round[1:] {
 			emit(a.Emit(t.Context(), &AgentTransition{From: round[i], To: to}))
 		}
@@ -247,7 +247,7 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 		case 1:
 			emit(s.agents[0].Emit(t.Context(), &AuditChecked{CheckpointID: "audit:late", Result: AuditFail}))
 		case 2:
-			emit(s.agents[1].Record(t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late", ToolID: "Bash", Status: ToolOK, OneEvent: true}}))
+			emit(s.agents[1].Record(t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late", ToolID: "Bash", Status: ToolStatusOK, OneEvent: true}}))
 		}
 	}
 	emit(em.Close(t.Context()))
@@ -339,7 +339,7 @@ func TestRunsSleepOnce(t *testing.T) {
 func TestSnapshotsOfARing(t *testing.T) {
 	events := make([]Event, 12)
 	for i := range events {
-		events[i] = Event{ID: fmt.Sprint("e", i), RunID: "r", Sequence: uint64(i), AgentID: "a", Payload: &ToolReturned{CallID: fmt.Sprint("c", i), ToolID: "T", Status: ToolOK, OneEvent: true}}
+		events[i] = Event{ID: fmt.Sprint("e", i), RunID: "r", Sequence: uint64(i), AgentID: "a", Payload: &ToolReturned{CallID: fmt.Sprint("c", i), ToolID: "T", Status: ToolStatusOK, OneEvent: true}}
 	}
 	calls := func(s *RunSnapshot) (out []string) {
 		for _, c := range s.ClosedCalls {

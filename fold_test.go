@@ -89,8 +89,8 @@ var kindEffects = []struct {
 		require.Equal(t, "flow", s.Name)
 		require.Equal(t, JSON(`{"a":1}`), s.Inputs)
 		require.Equal(t, "lead", s.Agent.V.AgentID)
-		require.Equal(t, map[string]NodeStatus{"n1": NodePending, "n2": NodePending, "n3": NodePending}, s.NodeStatus)
-		require.Equal(t, map[string]EdgeStatus{"e1": EdgePending, "n2->n3": EdgePending}, s.EdgeStatus)
+		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusPending, "n2": NodeStatusPending, "n3": NodeStatusPending}, s.NodeStatus)
+		require.Equal(t, map[string]EdgeStatus{"e1": EdgeStatusPending, "n2->n3": EdgeStatusPending}, s.EdgeStatus)
 		require.Equal(t, `{"k":[1]}`, stateOf(s))
 		require.Equal(t, second(1), s.StartedAt)
 		require.Equal(t, RunStatusRunning, s.Status)
@@ -120,13 +120,13 @@ var kindEffects = []struct {
 		a := s.Agents["a"]
 		require.Equal(t, ModelCoding, a.Ref.V.ModelClass)
 		require.Equal(t, [6]string{"lead", "c1", "n1", "t", "m", "p1"}, [6]string{a.ParentAgentID, a.ParentCallID, a.NodeID, a.Task, a.Model, a.ProviderSessionID})
-		require.Equal(t, Thinking, a.Status)
+		require.Equal(t, StatusThinking, a.Status)
 		require.Equal(t, 1, a.Attempts)
 		require.True(t, a.Open)
 		require.Equal(t, map[string]string{"n1": "p1"}, s.AgentSessions, "by node where there is one")
 	}},
-	{KindAgentTransition, moves(ToolCall, ToolResult), func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, ToolResult, s.Agents["a"].Status)
+	{KindAgentTransition, moves(StatusToolCall, StatusToolResult), func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, StatusToolResult, s.Agents["a"].Status)
 		require.Equal(t, 2, s.Agents["a"].Transitions)
 	}},
 	{KindAgentEnded, []Event{ev("a", started()), ev("a", &AgentEnded{
@@ -190,10 +190,10 @@ var kindEffects = []struct {
 	}},
 	{KindToolReturned, []Event{
 		ev("a", call("c1")), ev("a", call("c2")),
-		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolError, Error: Some(ErrorInfo{Message: "gone"})}, causedBy("e0")),
-		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolOK, Duration: Some(time.Minute)}),
-		ev("a", &ToolReturned{CallID: "c3", ToolID: "Read", Status: ToolForbidden}),
-		ev("a", &ToolReturned{CallID: "c4", ToolID: "Grep", Status: ToolOK, OneEvent: true, Duration: Some(40 * time.Millisecond)}),
+		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusError, Error: Some(ErrorInfo{Message: "gone"})}, causedBy("e0")),
+		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusOK, Duration: Some(time.Minute)}),
+		ev("a", &ToolReturned{CallID: "c3", ToolID: "Read", Status: ToolStatusForbidden}),
+		ev("a", &ToolReturned{CallID: "c4", ToolID: "Grep", Status: ToolStatusOK, OneEvent: true, Duration: Some(40 * time.Millisecond)}),
 	}, func(t *testing.T, s *RunSnapshot) {
 		require.Empty(t, s.OpenCalls)
 		require.Len(t, s.ClosedCalls, 4)
@@ -207,8 +207,8 @@ var kindEffects = []struct {
 		require.Equal(t, 3, s.Agents["a"].Counted.ToolCalls)
 	}},
 	{KindToolReturned, []Event{
-		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolForbidden, OneEvent: true, Duration: Some(time.Second)}),
-		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolRateLimited, OneEvent: true}),
+		ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusForbidden, OneEvent: true, Duration: Some(time.Second)}),
+		ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusRateLimited, OneEvent: true}),
 		ev("a", &AgentEnded{Outcome: OutcomeAborted, Totals: Some(Totals{})}),
 	}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, &ToolStats{Refused: 2, Duration: time.Second}, s.Tools["Read"], "what was refused never began")
@@ -254,42 +254,42 @@ var kindEffects = []struct {
 		require.Equal(t, StepSnapshot{StepID: "s2", AgentID: "a", EndedAt: second(2), Duration: Some(time.Second)}, s.Steps[1], "an end without a start is kept")
 	}},
 	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, NodeRunning, s.NodeStatus["n1"])
+		require.Equal(t, NodeStatusRunning, s.NodeStatus["n1"])
 		require.Equal(t, "n1", s.CurrentNodeID)
 		require.Equal(t, map[string]int{"n1": 1}, s.NodeRuns)
 	}},
 	{KindNodeCompleted, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{Outputs: `{"o":1}`}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, NodeDone, s.NodeStatus["n1"])
+		require.Equal(t, NodeStatusDone, s.NodeStatus["n1"])
 		require.Equal(t, map[string]JSON{"n1": `{"o":1}`}, s.Outputs)
 		require.Empty(t, s.CurrentNodeID)
 		require.Empty(t, s.NodeRuns)
 	}},
 	{KindNodeFailed, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeFailed{Error: ErrorInfo{Message: `it "broke"`}}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, NodeErrored, s.NodeStatus["n1"])
+		require.Equal(t, NodeStatusFailed, s.NodeStatus["n1"])
 		require.Equal(t, JSON(`{"error":"it \"broke\""}`), s.Outputs["n1"])
 	}},
 	{KindNodeSkipped, []Event{ev("", &NodeSkipped{Reason: "when"}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, NodeDone, s.NodeStatus["n1"], "a skipped node is done")
+		require.Equal(t, NodeStatusDone, s.NodeStatus["n1"], "a skipped node is done")
 		require.Equal(t, JSON(`{"skipped":true,"reason":"when"}`), s.Outputs["n1"])
 	}},
 	{KindNodeSuspended, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "low-confidence"}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, NodeOnHold, s.NodeStatus["n1"])
+		require.Equal(t, NodeStatusSuspended, s.NodeStatus["n1"])
 		require.Equal(t, "n1", s.CurrentNodeID)
 	}},
 	{"node.resumed", []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeSuspended{Reason: "r1"}, node("n1")), ev("", &NodeStarted{}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n1")),
 		ev("", &Unknown{Type: "node.resumed"}, node("n2")), ev("", &Unknown{Type: "node.resumed"}, node("n3")), ev("", &Unknown{Type: "node.resumed"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]NodeStatus{"n1": NodeRunning, "n2": NodeRunning}, s.NodeStatus, "what did not wait is not resumed")
+		require.Equal(t, map[string]NodeStatus{"n1": NodeStatusRunning, "n2": NodeStatusRunning}, s.NodeStatus, "what did not wait is not resumed")
 		require.Equal(t, map[string]int{"n1": 1, "n2": 1}, s.NodeRuns)
 		require.Empty(t, s.Suspended)
 		require.Equal(t, "n1", s.CurrentNodeID)
 	}},
 	{KindEdgeFired, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{}, node("n1")), ev("", &EdgeFired{EdgeID: "e1", From: "n2", To: "n1"}), ev("", &EdgeFired{From: "n1", To: "n3"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]EdgeStatus{"e1": EdgeTaken, "n1->n3": EdgeTaken}, s.EdgeStatus)
+		require.Equal(t, map[string]EdgeStatus{"e1": EdgeStatusFired, "n1->n3": EdgeStatusFired}, s.EdgeStatus)
 		require.Equal(t, "n1->n3", s.LastEdge)
-		require.Equal(t, NodePending, s.NodeStatus["n1"], "a loop goes round")
+		require.Equal(t, NodeStatusPending, s.NodeStatus["n1"], "a loop goes round")
 	}},
 	{KindEdgeSkipped, []Event{ev("", &EdgeSkipped{From: "n1", To: "n2"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]EdgeStatus{"n1->n2": EdgeNotTaken}, s.EdgeStatus)
+		require.Equal(t, map[string]EdgeStatus{"n1->n2": EdgeStatusSkipped}, s.EdgeStatus)
 	}},
 	{KindLoopIterated, []Event{ev("", &LoopIterated{EdgeID: "e9", Iteration: 4}), ev("", &EdgeFired{From: "b", To: "a"}), ev("", &LoopIterated{Iteration: 2})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, map[string]int{"e9": 4, "b->a": 2}, s.LoopCounters, "without an id, the edge fired last")
@@ -447,21 +447,21 @@ func TestRunStatusIsDerived(t *testing.T) {
 	}{
 		{"nothing", RunStatusPending, nil},
 		{"only a session", RunStatusPending, []Event{ev("", &SessionStarted{})}},
-		{"an agent works", RunStatusRunning, moves(ToolCall)},
+		{"an agent works", RunStatusRunning, moves(StatusToolCall)},
 		{"something happened, no agent", RunStatusRunning, []Event{ev("", audit(AuditPass))}},
-		{"the log stops", RunStatusRunning, moves(ToolCall, ToolResult)},
-		{"converged but not ended", RunStatusRunning, moves(ToolCall, ToolResult, Response, Reflect, Converged)},
+		{"the log stops", RunStatusRunning, moves(StatusToolCall, StatusToolResult)},
+		{"converged but not ended", RunStatusRunning, moves(StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusConverged)},
 		{"every agent ended", RunStatusCompleted, []Event{ev("a", started()), ev("b", started()), end(&AgentEnded{}), ev("b", &AgentEnded{Outcome: OutcomePartial})}},
 		{"one of two ended", RunStatusRunning, []Event{ev("a", started()), ev("b", started()), end(&AgentEnded{})}},
 		{"escaped gracefully", RunStatusCompleted, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeEscaped})}},
 		{"one aborted", RunStatusFailed, []Event{ev("a", started()), ev("b", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("b", &AgentEnded{})}},
-		{"one failed", RunStatusFailed, append(moves(Failed), end(&AgentEnded{}))},
+		{"one failed", RunStatusFailed, append(moves(StatusFailed), end(&AgentEnded{}))},
 		{"one ended by an error", RunStatusFailed, []Event{ev("a", started()), end(&AgentEnded{Error: Some(ErrorInfo{Message: "m"})})}},
 		{"it started again", RunStatusRunning, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("a", started())}},
 		{"the second attempt succeeded", RunStatusCompleted, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("a", started()), end(&AgentEnded{Outcome: OutcomeConverged})}},
 		{"a run that starts also ends", RunStatusRunning, []Event{ev("", &RunStarted{}), ev("a", started()), end(&AgentEnded{})}},
 		{"run.completed", RunStatusCompleted, []Event{ev("", &RunStarted{}), done}},
-		{"run.completed with a failed agent", RunStatusCompleted, append(moves(Failed), done)},
+		{"run.completed with a failed agent", RunStatusCompleted, append(moves(StatusFailed), done)},
 		{"run.failed", RunStatusFailed, []Event{ev("", &RunFailed{})}},
 		{"run.cancelled", RunStatusCancelled, []Event{ev("", &RunCancelled{})}},
 		{"paused", RunStatusPaused, []Event{ev("a", started()), ev("", &RunPaused{})}},
@@ -475,7 +475,7 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"waiting for an answer", RunStatusWaiting, []Event{ev("a", started()), ask}},
 		{"another agent works on", RunStatusRunning, []Event{ev("a", started()), ev("b", started()), ask}},
 		{"a run-wide question while an agent works", RunStatusRunning, []Event{ev("a", started()), ev("", &ApprovalRequested{ApprovalID: "p"})}},
-		{"a run-wide question, the agent is blocked", RunStatusWaiting, append(moves(BlockedOnClarification), ev("", &ApprovalRequested{ApprovalID: "p"}))},
+		{"a run-wide question, the agent is blocked", RunStatusWaiting, append(moves(StatusBlockedOnClarification), ev("", &ApprovalRequested{ApprovalID: "p"}))},
 		{"answered", RunStatusRunning, []Event{ev("a", started()), ask, ev("", &ClarificationResolved{InterruptID: "i"})}},
 		{"paused while waiting", RunStatusPaused, []Event{ev("a", started()), ask, ev("", &RunPaused{})}},
 	} {
@@ -614,15 +614,15 @@ func TestPatchWithoutValueIsLeftOut(t *testing.T) {
 func TestNodeWithSeveralExecutions(t *testing.T) {
 	at := func(run string) func(*Event) { return scoped(Scope{NodeID: "n", NodeRunID: run}) }
 	s := fold(t, ev("", &NodeStarted{}, at("n#1")), ev("", &NodeStarted{}, at("n#2")), ev("", &NodeCompleted{Outputs: "1"}, at("n#1")))
-	require.Equal(t, NodeRunning, s.NodeStatus["n"])
+	require.Equal(t, NodeStatusRunning, s.NodeStatus["n"])
 	require.Equal(t, JSON("1"), s.Outputs["n"])
 	s = fold(t, ev("", &NodeStarted{}, at("n#1")), ev("", &NodeStarted{}, at("n#2")), ev("", &NodeCompleted{Outputs: "1"}, at("n#1")), ev("", &NodeCompleted{Outputs: "2"}, at("n#2")))
-	require.Equal(t, NodeDone, s.NodeStatus["n"])
+	require.Equal(t, NodeStatusDone, s.NodeStatus["n"])
 	require.Equal(t, JSON("2"), s.Outputs["n"])
 	s = fold(t, ev("", &NodeStarted{}, at("n#1")), ev("", &NodeFailed{Error: ErrorInfo{Message: "m"}}, at("n#1")), ev("", &NodeStarted{}, at("n#2")))
-	require.Equal(t, NodeRunning, s.NodeStatus["n"])
+	require.Equal(t, NodeStatusRunning, s.NodeStatus["n"])
 	s = fold(t, ev("", &NodeCompleted{}, at("n#1")), ev("", &NodeStarted{}, at("n#2")), ev("", &NodeCompleted{}, at("n#2")))
-	require.Equal(t, NodeDone, s.NodeStatus["n"], "a part of a log may begin with an end")
+	require.Equal(t, NodeStatusDone, s.NodeStatus["n"], "a part of a log may begin with an end")
 	s = fold(t, ev("", &NodeStarted{}), ev("", &NodeCompleted{}), ev("", &NodeFailed{}), ev("", &NodeSkipped{}), ev("", &NodeSuspended{}))
 	require.Empty(t, s.NodeStatus, "without an id there is no node")
 }
@@ -665,7 +665,7 @@ func TestDeltasAreAssembled(t *testing.T) {
 func TestKeptCallsAndViolationsAreBounded(t *testing.T) {
 	var log []Event
 	for i := range 300 {
-		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolOK)), ev("a", returned("nothing", ToolOK)))
+		log = append(log, ev("a", call(fmt.Sprint("c", i))), ev("a", returned(fmt.Sprint("c", i), ToolStatusOK)), ev("a", returned("nothing", ToolStatusOK)))
 	}
 	events := foldLog(t, log...)
 	for _, c := range []struct{ keep, calls, violations int }{{0, 64, 256}, {-1, 0, 0}, {10, 10, 10}, {1000, 600, 300}} {
@@ -751,12 +751,12 @@ func aRun(t testing.TB) []Event {
 		ev("", &NodeStarted{}, node("n")),
 		ev("a", &AgentStarted{Agent: Some(ref("a")), ProviderSessionID: "p"}, node("n")),
 		ev("a", &AgentReasoningDelta{Delta: "h", Index: Some(0)}, atStep(0)),
-		ev("a", &AgentTransition{From: Thinking, To: ToolCall}, atStep(0)),
+		ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall}, atStep(0)),
 		ev("a", call("c1"), atStep(0)),
 		ev("b", started(), func(e *Event) { e.ParentAgentID, e.ParentCallID = "a", "c1" }),
 		ev("b", &TextDelta{Delta: "sub"}),
 		ev("b", &AgentEnded{Usage: Some(Usage{InputTokens: 1, TotalTokens: Some[int64](1)})}),
-		ev("a", returned("c1", ToolOK), atStep(0)),
+		ev("a", returned("c1", ToolStatusOK), atStep(0)),
 		ev("a", call("c2"), atStep(0)),
 		ev("a", message, atStep(1)),
 		ev("", &StatePatched{Op: PatchMerge, Path: "k", Value: `{"c":3}`}),
@@ -936,7 +936,7 @@ func TestSnapshotOfDamagedEventsIsJSON(t *testing.T) {
 		&OrchestratorDecided{Decision: bad}, &BlackboardItemCreated{ItemID: "i", Content: bad}, &ClarificationResolved{InterruptID: "i", Answers: bad},
 		&ClarificationRequested{InterruptID: "j", Questions: []Question{{ID: "q", Schema: bad}}}, &TurnEnded{Error: Some(ErrorInfo{Details: bad})},
 		&SessionCompleted{Result: bad}, &RunFailed{Error: Some(ErrorInfo{Message: "\xff", Details: bad})},
-		&ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK, OneEvent: true, Duration: Some(time.Duration(math.MaxInt64))},
+		&ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK, OneEvent: true, Duration: Some(time.Duration(math.MaxInt64))},
 		nil, (*RunPaused)(nil), foreignPayload{},
 	} {
 		f.Apply(Event{Sequence: uint64(i), RunID: "r", AgentID: "a", Scope: Scope{NodeID: "n"}, Time: time.Date(100, 1, 1, 0, 0, 0, 0, time.UTC), Payload: p})

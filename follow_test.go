@@ -10,25 +10,25 @@ import (
 
 func TestGuardRefusesBeforeAnythingIsRecorded(t *testing.T) {
 	asked := 0
-	guard := func(ev Event) *InvariantError {
+	guard := func(ev Event) *RuleError {
 		asked++
 		switch p := ev.Payload.(type) {
 		case *ToolCalled:
 			if p.ToolID == "rm" {
-				return &InvariantError{Rule: "tool-allowed", Subject: "tool \"rm\"", Detail: "it is not on the list"}
+				return &RuleError{Rule: "tool-allowed", Subject: "tool \"rm\"", Detail: "it is not on the list"}
 			}
 		case *AgentErrored:
 			panic("guard")
 		}
 		return nil
 	}
-	r, log := startRun(t, Options{Guard: guard})
+	r, log := startRun(t, EmitterOptions{Guard: guard})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	err := a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "rm"})
-	var v *InvariantError
+	var v *RuleError
 	require.ErrorAs(t, err, &v)
-	require.Equal(t, &InvariantError{
+	require.Equal(t, &RuleError{
 		Rule: "tool-allowed", Kind: KindToolCalled, RunID: r.ID(), AgentID: "a", Sequence: 1, Subject: "tool \"rm\"", Detail: "it is not on the list",
 	}, v)
 	var p *PanicError
@@ -43,10 +43,10 @@ func TestGuardRefusesBeforeAnythingIsRecorded(t *testing.T) {
 }
 
 func TestGuardIsOnlyToldOfInObserveMode(t *testing.T) {
-	var told []*InvariantError
-	r, log := startRun(t, Options{
-		Mode: Observe, OnViolation: func(v *InvariantError) { told = append(told, v) },
-		Guard: func(Event) *InvariantError { return &InvariantError{Rule: "no"} },
+	var told []*RuleError
+	r, log := startRun(t, EmitterOptions{
+		Mode: ModeObserve, OnViolation: func(v *RuleError) { told = append(told, v) },
+		Guard: func(Event) *RuleError { return &RuleError{Rule: "no"} },
 	})
 	require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
 	require.Len(t, log.lines, 1)
@@ -67,7 +67,7 @@ func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
 			{AgentID: ev.AgentID, CausationID: "other", Payload: &CapBreached{Cap: "x"}},
 		}
 	}
-	r, log := startRun(t, Options{Follow: follow})
+	r, log := startRun(t, EmitterOptions{Follow: follow})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	require.NoError(t, a.Emit(t.Context(), &AgentDecided{Decision: `1`, Confidence: Some(0.1)}))
@@ -87,7 +87,7 @@ func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
 	// Neither a replay nor an observed run brings it about again.
 	require.NoError(t, a.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &AgentDecided{Decision: `1`}}))
 	require.Equal(t, 3, asked)
-	observed, log := startRun(t, Options{Follow: follow, Mode: Observe})
+	observed, log := startRun(t, EmitterOptions{Follow: follow, Mode: ModeObserve})
 	require.NoError(t, observed.Agent("a").Emit(t.Context(), &AgentDecided{Decision: `1`}))
 	require.Len(t, log.lines, 1)
 }
@@ -103,7 +103,7 @@ func TestFollowFailuresDoNotUndoTheEvent(t *testing.T) {
 		return nil
 	})
 	var next []Event
-	r, log := startRun(t, Options{
+	r, log := startRun(t, EmitterOptions{
 		Sinks: []Sink{sink}, OnError: func(err error) { reports = append(reports, err) },
 		Follow: func(ev Event) []Event {
 			if next == nil {
@@ -120,7 +120,7 @@ func TestFollowFailuresDoNotUndoTheEvent(t *testing.T) {
 	next = []Event{{Payload: &RunStarted{}}, {AgentID: "a", Payload: &CapBreached{Cap: "x"}}}
 	require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
 	require.Len(t, reports, 2)
-	var v *InvariantError
+	var v *RuleError
 	require.ErrorAs(t, reports[1], &v)
 	require.Equal(t, RuleRunOpen, v.Rule)
 	require.Equal(t, KindCapBreached, kindOfLast(t, log), "the others are recorded")
@@ -140,11 +140,11 @@ func TestFollowFailuresDoNotUndoTheEvent(t *testing.T) {
 func TestLiveSinksGetNoReplayedEvents(t *testing.T) {
 	var got []Kind
 	note := SinkFunc(func(_ context.Context, ev Event) error { got = append(got, ev.Kind()); return nil })
-	buffered := Buffered(Live(note), 4, Block)
+	buffered := Buffered(Live(note), 4, OverflowBlock)
 	for name, s := range map[string]Sink{"live": Live(note), "best effort": BestEffort(Live(note)), "inside": Live(BestEffort(note)), "buffered": buffered} {
 		t.Run(name, func(t *testing.T) {
 			got = nil
-			r, log := startRun(t, Options{Sinks: []Sink{s}})
+			r, log := startRun(t, EmitterOptions{Sinks: []Sink{s}})
 			require.NoError(t, r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}}))
 			require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
 			require.NoError(t, r.s.e.Flush(t.Context()))

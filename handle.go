@@ -53,7 +53,7 @@ func (s Scope) with(over Scope) Scope {
 }
 
 // Emit records one payload as an event of the run; the library fills in the
-// envelope. It returns nil, or an [*InvariantError] when nothing was recorded,
+// envelope. It returns nil, or a [*RuleError] when nothing was recorded,
 // or a [*SinkError] (several are joined) when the event was recorded and a
 // required sink failed. The payload belongs to the log from then on: it must
 // not be changed.
@@ -196,15 +196,15 @@ func (c *Call) Agent(id string) *Agent {
 
 // Return records that the tool returned. Its duration is counted from Call.
 func (c *Call) Return(ctx context.Context, result JSON) error {
-	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: ToolOK, Result: result, Duration: c.duration()})
+	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: ToolStatusOK, Result: result, Duration: c.duration()})
 }
 
 // Fail records that the tool failed with err: status cancelled when err is
 // context.Canceled, error otherwise.
 func (c *Call) Fail(ctx context.Context, err error) error {
-	status := ToolError
+	status := ToolStatusError
 	if errors.Is(err, context.Canceled) {
-		status = ToolCancelled
+		status = ToolStatusCancelled
 	}
 	message := "failed"
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *Call) duration() Opt[time.Duration] {
 // return or failure. A panic of fn is recorded as a failure and goes on. The
 // error is fn's, joined with one of recording.
 //
-// Do makes no transitions. Under [Strict] an agent that uses a tool goes
+// Do makes no transitions. Under [LifecycleStrict] an agent that uses a tool goes
 // To(ctx, ToolCall) before and To(ctx, ToolResult) after.
 func (a *Agent) Do(ctx context.Context, tool string, args JSON, fn func(context.Context) (JSON, error)) (result JSON, err error) {
 	c, emitErr := a.Call(ctx, tool, args)

@@ -11,10 +11,10 @@ import (
 )
 
 func TestToStopsAtTheFirstMoveThatIsRefusedAndListsTheLegalOnes(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
-	err := a.To(t.Context(), ToolCall, ToolResult, Thinking, ToolCall)
-	var broken *InvariantError
+	err := a.To(t.Context(), StatusToolCall, StatusToolResult, StatusThinking, StatusToolCall)
+	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleTransitionLegal, broken.Rule)
 	require.Equal(t, "a", broken.AgentID)
@@ -24,18 +24,18 @@ func TestToStopsAtTheFirstMoveThatIsRefusedAndListsTheLegalOnes(t *testing.T) {
 	require.Len(t, log.events, 2)
 
 	require.NoError(t, a.To(t.Context()))
-	require.NoError(t, r.Agent("b").To(t.Context(), Failed))
-	err = r.Agent("b").To(t.Context(), Thinking)
+	require.NoError(t, r.Agent("b").To(t.Context(), StatusFailed))
+	err = r.Agent("b").To(t.Context(), StatusThinking)
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleAgentEndedFinal, broken.Rule)
 
-	relaxed, _ := startRun(t, Options{Lifecycle: Relaxed})
-	require.NoError(t, relaxed.Agent("a").To(t.Context(), Response, Converged, Thinking))
+	relaxed, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
+	require.NoError(t, relaxed.Agent("a").To(t.Context(), StatusResponse, StatusConverged, StatusThinking))
 }
 
 func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 	at := noon()
-	r, log := startRun(t, Options{Clock: func() time.Time { return at }})
+	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { return at }})
 	a := r.Agent("a")
 	c, err := a.Call(t.Context(), "grep", `{"q": 1}`)
 	require.NoError(t, err)
@@ -46,17 +46,17 @@ func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 
 	at = at.Add(1500 * time.Millisecond)
 	require.NoError(t, c.Return(t.Context(), `"ok"`))
-	require.Equal(t, &ToolReturned{CallID: c.ID, ToolID: "grep", Status: ToolOK, Result: `"ok"`, Duration: Some(1500 * time.Millisecond)}, log.last(t).Payload)
+	require.Equal(t, &ToolReturned{CallID: c.ID, ToolID: "grep", Status: ToolStatusOK, Result: `"ok"`, Duration: Some(1500 * time.Millisecond)}, log.last(t).Payload)
 	require.Error(t, c.Return(t.Context(), `"again"`))
 
 	at = at.Add(-time.Hour) // a clock that goes back gives no negative duration
 	require.NoError(t, other.Fail(t.Context(), errors.New("no such directory")))
-	require.Equal(t, &ToolReturned{CallID: other.ID, ToolID: "ls", Status: ToolError, Error: Some(ErrorInfo{Message: "no such directory"}), Duration: Some(time.Duration(0))}, log.last(t).Payload)
+	require.Equal(t, &ToolReturned{CallID: other.ID, ToolID: "ls", Status: ToolStatusError, Error: Some(ErrorInfo{Message: "no such directory"}), Duration: Some(time.Duration(0))}, log.last(t).Payload)
 
 	for _, tc := range []struct {
 		err    error
 		status ToolStatus
-	}{{context.Canceled, ToolCancelled}, {fmt.Errorf("asked: %w", context.Canceled), ToolCancelled}, {context.DeadlineExceeded, ToolError}, {nil, ToolError}} {
+	}{{context.Canceled, ToolStatusCancelled}, {fmt.Errorf("asked: %w", context.Canceled), ToolStatusCancelled}, {context.DeadlineExceeded, ToolStatusError}, {nil, ToolStatusError}} {
 		c, err := a.Call(t.Context(), "t", "")
 		require.NoError(t, err)
 		require.NoError(t, c.Fail(t.Context(), tc.err))
@@ -72,7 +72,7 @@ func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 
 func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
 	broken := errors.New("disk full")
-	r, log := startRun(t, Options{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
 	a := r.Agent("a")
 	c, err := a.Call(t.Context(), "t", "")
 	require.ErrorIs(t, err, broken)
@@ -87,7 +87,7 @@ func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
 
 func TestDoRecordsCallAndReturn(t *testing.T) {
 	type key struct{}
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	ctx := context.WithValue(t.Context(), key{}, "v")
 	result, err := a.Do(ctx, "t", `[1]`, func(ctx context.Context) (JSON, error) {
@@ -97,51 +97,51 @@ func TestDoRecordsCallAndReturn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, JSON(`{"n":2}`), result)
 	require.Equal(t, []Kind{KindToolCalled, KindToolReturned}, log.kinds())
-	require.Equal(t, ToolOK, log.last(t).Payload.(*ToolReturned).Status)
+	require.Equal(t, ToolStatusOK, log.last(t).Payload.(*ToolReturned).Status)
 }
 
 func TestDoRecordsAnErrorAndReturnsIt(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	cause := errors.New("404")
 	result, err := r.Agent("a").Do(t.Context(), "t", "", func(context.Context) (JSON, error) { return `"partial"`, cause })
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, JSON(`"partial"`), result)
 	got := log.last(t).Payload.(*ToolReturned)
-	require.Equal(t, ToolError, got.Status)
+	require.Equal(t, ToolStatusError, got.Status)
 	require.Equal(t, "404", got.Error.V.Message)
 }
 
 func TestDoRecordsACancelledContextAsCancelled(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := r.Agent("a").Do(ctx, "t", "", func(ctx context.Context) (JSON, error) {
 		cancel()
 		return "", ctx.Err()
 	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, ToolCancelled, log.last(t).Payload.(*ToolReturned).Status)
+	require.Equal(t, ToolStatusCancelled, log.last(t).Payload.(*ToolReturned).Status)
 }
 
 func TestDoRecordsAPanicAndLetsItGoOn(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	require.PanicsWithValue(t, "boom", func() {
 		_, _ = r.Agent("a").Do(t.Context(), "t", "", func(context.Context) (JSON, error) { panic("boom") })
 	})
-	require.Equal(t, ToolError, log.last(t).Payload.(*ToolReturned).Status)
+	require.Equal(t, ToolStatusError, log.last(t).Payload.(*ToolReturned).Status)
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left behind")
 }
 
 func TestDoDoesNotRunTheToolWhenTheCallIsRefused(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentEnded{}))
 	_, err := a.Do(t.Context(), "t", "", func(context.Context) (JSON, error) { panic("ran") })
-	require.ErrorAs(t, err, new(*InvariantError))
+	require.ErrorAs(t, err, new(*RuleError))
 	require.Len(t, log.events, 1)
 }
 
 func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	c, err := a.Call(t.Context(), "spawn", "")
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
 }
 
 func TestWithScopesEventsAndLeavesTheHandleAlone(t *testing.T) {
-	r, log := startRun(t, Options{})
+	r, log := startRun(t, EmitterOptions{})
 	w := r.With(Scope{SessionID: "s", WorkflowID: "w"})
 	p := w.With(Scope{Phase: "p", SessionID: "s2"})
 	a := p.Agent("a")
@@ -194,7 +194,7 @@ func TestWithScopesEventsAndLeavesTheHandleAlone(t *testing.T) {
 }
 
 func TestSameRunIDIsTheSameRun(t *testing.T) {
-	e, log := startEmitter(t, Options{})
+	e, log := startEmitter(t, EmitterOptions{})
 	a, err := e.Run("r")
 	require.NoError(t, err)
 	b, err := e.Run("r")
@@ -211,7 +211,7 @@ func TestSameRunIDIsTheSameRun(t *testing.T) {
 }
 
 func TestMaxRunsBoundsOpenRunsAndAReleaseMakesRoom(t *testing.T) {
-	e, log := startEmitter(t, Options{MaxRuns: 2})
+	e, log := startEmitter(t, EmitterOptions{MaxRuns: 2})
 	a, err := e.Run("a")
 	require.NoError(t, err)
 	b, err := e.Run("b")
@@ -238,7 +238,7 @@ func TestMaxRunsBoundsOpenRunsAndAReleaseMakesRoom(t *testing.T) {
 
 func TestATerminalEventReleasesTheRun(t *testing.T) {
 	for _, end := range []Payload{&RunCompleted{}, &RunFailed{}, &RunCancelled{}} {
-		e, log := startEmitter(t, Options{})
+		e, log := startEmitter(t, EmitterOptions{})
 		r, err := e.Run("r")
 		require.NoError(t, err)
 		require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
@@ -252,7 +252,7 @@ func TestATerminalEventReleasesTheRun(t *testing.T) {
 		require.NoError(t, r.Record(t.Context(), Event{Marks: MarkLate, Payload: &TextDelta{Delta: "late"}}))
 		require.NoError(t, r.Emit(t.Context(), &SessionCompleted{}))
 		require.EqualValues(t, 5, log.last(t).Sequence)
-		var broken *InvariantError
+		var broken *RuleError
 		require.ErrorAs(t, r.Emit(t.Context(), &TextDelta{}), &broken)
 		require.Equal(t, RuleTerminalLast, broken.Rule)
 
@@ -262,7 +262,7 @@ func TestATerminalEventReleasesTheRun(t *testing.T) {
 }
 
 func TestCloseReleasesTheRunAndItsHandles(t *testing.T) {
-	e, log := startEmitter(t, Options{})
+	e, log := startEmitter(t, EmitterOptions{})
 	r, err := e.Run("r")
 	require.NoError(t, err)
 	a := r.Agent("a")
@@ -276,12 +276,12 @@ func TestCloseReleasesTheRunAndItsHandles(t *testing.T) {
 }
 
 func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
-	e, log := startEmitter(t, Options{})
+	e, log := startEmitter(t, EmitterOptions{})
 	r, err := e.Run("r")
 	require.NoError(t, err)
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
-	require.NoError(t, a.To(t.Context(), ToolCall))
+	require.NoError(t, a.To(t.Context(), StatusToolCall))
 	c, err := a.Call(t.Context(), "t", "")
 	require.NoError(t, err)
 	called := log.last(t)
@@ -297,12 +297,12 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	require.NoError(t, err, "a resumed run is open")
 	require.Error(t, again.Agent("a").Emit(t.Context(), &AgentStarted{}), "the agent is known")
 	require.Error(t, again.Agent("a").Emit(t.Context(), &ToolCalled{CallID: c.ID, ToolID: "t"}), "the call is open")
-	require.NoError(t, r.Agent("a").Emit(t.Context(), &ToolReturned{CallID: c.ID, ToolID: "t", Status: ToolOK}))
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &ToolReturned{CallID: c.ID, ToolID: "t", Status: ToolStatusOK}))
 	ev := log.last(t)
 	require.EqualValues(t, 3, ev.Sequence)
 	require.Equal(t, called.ID, ev.CausationID)
 	require.Equal(t, Some(0), ev.Step)
-	require.NoError(t, r.Agent("a").To(t.Context(), ToolResult))
+	require.NoError(t, r.Agent("a").To(t.Context(), StatusToolResult))
 	require.Empty(t, log.snapshot(t).Violations)
 
 	// Over JSON, in another emitter.
@@ -310,10 +310,10 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	require.NoError(t, err)
 	var stored RunSnapshot
 	require.NoError(t, stored.UnmarshalJSON(text))
-	e2, log2 := startEmitter(t, Options{})
+	e2, log2 := startEmitter(t, EmitterOptions{})
 	r, err = e2.Resume(&stored)
 	require.NoError(t, err)
-	require.NoError(t, r.Agent("a").To(t.Context(), Response))
+	require.NoError(t, r.Agent("a").To(t.Context(), StatusResponse))
 	require.EqualValues(t, 5, log2.last(t).Sequence)
 
 	_, err = e2.Resume(nil)

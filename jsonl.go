@@ -462,7 +462,7 @@ func (r *Reader) at(err error) *LineError {
 	if !ok {
 		le = &LineError{Err: err}
 		var inner *LineError // a wrapped one
-		var rule *InvariantError
+		var rule *RuleError
 		if errors.As(err, &inner) {
 			le.Column, le.Pointer = inner.Column, inner.Pointer
 		} else if errors.As(err, &rule) {

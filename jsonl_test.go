@@ -629,7 +629,7 @@ func (joinDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 		&LineError{Err: errors.New("the line before")},
 		errors.Join(&LineError{Column: 2, Pointer: "/b", Err: errors.New("b")}, jsonwire.Valid(string(line))),
 		fmt.Errorf("all of %w and %w", errors.New("c"), errors.New("d")),
-		&InvariantError{Rule: RuleRun, Pointer: "/e", Detail: "e"})
+		&RuleError{Rule: RuleRun, Pointer: "/e", Detail: "e"})
 }
 
 func (joinDecoder) End(dst []Event) ([]Event, error) {
@@ -719,7 +719,7 @@ func TestLineErrorsNameThePlace(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	for info := range Kinds() {
-		line, err := (&Event{ID: "1", RunID: "r", Time: noon(), Payload: New(info.Kind)}).AppendJSON(nil)
+		line, err := (&Event{ID: "1", RunID: "r", Time: noon(), Payload: NewPayload(info.Kind)}).AppendJSON(nil)
 		require.NoError(f, err)
 		f.Add(line)
 		line, err = (&Event{ID: "1", RunID: "r", Time: noon(), Step: Some(1), Marks: 31, Payload: filledPayload(f, info.Kind)}).AppendJSON(nil)

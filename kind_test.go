@@ -41,10 +41,10 @@ var kindSamples = []Event{
 
 	// Agents.
 	{AgentID: "coder", ParentAgentID: "core.lead", ParentCallID: "call-1", Payload: &AgentStarted{
-		Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharedBy("review"), MemoryRef: "mem:coder", ModelClass: ModelCoding}),
+		Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharingGroup("review"), MemoryRef: "mem:coder", ModelClass: ModelCoding}),
 		Task:  "Add /v2/health", Model: "claude-sonnet-4-5", ProviderSessionID: "sess-123", Prompt: `[{"role":"user","content":"Add /v2/health"}]`, Attempt: Some(2), Resumed: true,
 	}},
-	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: Thinking, To: ToolCall, Reason: "tool_call:Read"}},
+	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},
 	{AgentID: "coder", Payload: &AgentEnded{
 		Outcome: OutcomeConverged, Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
 		Usage:        Some(Usage{InputTokens: 41250, OutputTokens: 1830, TotalTokens: Some[int64](43080), CacheReadInputTokens: Some[int64](38000)}),
@@ -54,7 +54,7 @@ var kindSamples = []Event{
 		ResultSchema: `{"type":"object"}`,
 	}},
 	{AgentID: "coder", Step: Some(3), Payload: &AgentErrored{
-		ErrorType: ErrorTypeRateLimit, Message: "429: try again in 20 s", Severity: SeverityWarning, RecoveryHint: "wait", Details: `{"retryAfter":20}`,
+		ErrorType: "rate_limit", Message: "429: try again in 20 s", Severity: SeverityWarning, RecoveryHint: "wait", Details: `{"retryAfter":20}`,
 	}},
 	{AgentID: "coder", Step: Some(4), Payload: &AgentSessionChanged{ProviderSessionID: "sess-124", Reason: "fork"}},
 	{Payload: &EventRetracted{EventIDs: []string{"01985f3a-0000-7000-8000-000000000007"}, Reason: "the model's answer was replaced"}},
@@ -77,7 +77,7 @@ var kindSamples = []Event{
 	{AgentID: "coder", Step: Some(1), Payload: &TextCompleted{BlockID: "text-1", Text: "I'll start by reading the router."}},
 	{AgentID: "coder", Step: Some(6), Payload: &MessageCreated{Message: ConversationMessage{
 		MessageID: "msg-1", From: "coder", To: "core.lead", GroupID: "review", Content: `{"text":"Done <3"}`, TS: 1777971600000,
-		Role: "agent", TurnIndex: Some(0), Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharedBy("review")}),
+		Role: "agent", TurnIndex: Some(0), Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharingGroup("review")}),
 	}}},
 
 	// Tools.
@@ -87,7 +87,7 @@ var kindSamples = []Event{
 	}},
 	{AgentID: "coder", Step: Some(1), Payload: &ToolArgumentsDelta{CallID: "call-7", Delta: `{"path":`, Index: Some(0)}},
 	{AgentID: "coder", Step: Some(1), CausationID: "01985f3a-0000-7000-8000-000000000004", Payload: &ToolReturned{
-		CallID: "call-7", ToolID: "fs:read_file", Status: ToolError, Result: `null`, ResultSummary: "no such file",
+		CallID: "call-7", ToolID: "fs:read_file", Status: ToolStatusError, Result: `null`, ResultSummary: "no such file",
 		Error: Some(ErrorInfo{Code: "not_found", Message: "api/router.go: no such file"}), Duration: Some(40 * time.Millisecond),
 		OneEvent: true, Arguments: `{"path":"api/router.go"}`, ArgumentsSummary: "api/router.go",
 	}},
@@ -151,7 +151,7 @@ var kindSamples = []Event{
 	// Resources and memory.
 	{AgentID: "coder", Payload: &UsageObserved{Model: "claude-sonnet-4-5", Usage: Usage{InputTokens: 812, OutputTokens: 90, CacheCreationInputTokens: Some[int64](0)}, CostUSD: Some(0.0038), Source: "provider", Cumulative: true}},
 	{Payload: &BudgetExceeded{Budget: "cost", Limit: 5, Actual: 5.02, Reason: "three agents at once"}},
-	{Payload: &CapBreached{Cap: CapConfidenceEscalationSuppressed, Limit: Some(0.7), Observed: Some(0.4)}},
+	{Payload: &CapBreached{Cap: "confidence-escalation-suppressed", Limit: Some(0.7), Observed: Some(0.4)}},
 	{AgentID: "scout", Payload: &BlackboardItemCreated{ItemID: "item-1", ItemType: "fact", Content: `"the router is in api/router.go"`, SourceAgent: "scout", Confidence: Some(0.95), TTL: Some(time.Hour)}},
 	{AgentID: "coder", Payload: &MemoryChanged{Change: MemorySummarized, Section: "conversation", ItemCount: Some(42), Attributes: `{"ratio":0.2}`}},
 
@@ -230,7 +230,7 @@ func TestKindGolden(t *testing.T) {
 // The samples come one after the other into one fold, which must bear any
 // order of anything.
 func TestKindSamplesFoldTogether(t *testing.T) {
-	f := NewFold(FoldOptions{Lifecycle: Relaxed})
+	f := NewFold(FoldOptions{Lifecycle: LifecycleRelaxed})
 	events := sampleEvents()
 	for _, e := range events {
 		f.Apply(e)
@@ -307,7 +307,7 @@ func typeDocs(t *testing.T) map[string]string {
 	return docs
 }
 
-func structName(k Kind) string { return reflect.TypeOf(New(k)).Elem().Name() }
+func structName(k Kind) string { return reflect.TypeOf(NewPayload(k)).Elem().Name() }
 
 // mirrored returns what a Mirrors paragraph names, by document.
 func mirrored(doc string) map[string][]string {
@@ -417,7 +417,7 @@ func TestEveryFieldIsTagged(t *testing.T) {
 		}
 	}
 	for info := range Kinds() {
-		visit(reflect.TypeOf(New(info.Kind)).Elem())
+		visit(reflect.TypeOf(NewPayload(info.Kind)).Elem())
 	}
 	require.Greater(t, len(seen), len(catalog))
 
@@ -455,7 +455,7 @@ func TestKindsAreInTheCatalogOnce(t *testing.T) {
 		require.Equal(t, info, got)
 		require.NotEmpty(t, info.Subject)
 		require.Contains(t, []string{"point", "opens", "delta", "closes"}, info.Role.String())
-		require.Equal(t, info.Role == Delta, info.Droppable, "%s: deltas, and nothing else, may be dropped", info.Kind)
+		require.Equal(t, info.Role == RoleDelta, info.Droppable, "%s: deltas, and nothing else, may be dropped", info.Kind)
 		for _, r := range string(info.Kind) {
 			require.True(t, unicode.IsLetter(r) || r == '.', info.Kind)
 		}
@@ -467,5 +467,5 @@ func TestKindsAreInTheCatalogOnce(t *testing.T) {
 	info, ok := Kind("vendor.thing").Info()
 	require.False(t, ok)
 	require.Equal(t, KindInfo{Kind: "vendor.thing"}, info)
-	require.Equal(t, &Unknown{Type: "vendor.thing"}, New("vendor.thing"))
+	require.Equal(t, &Unknown{Type: "vendor.thing"}, NewPayload("vendor.thing"))
 }

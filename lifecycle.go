@@ -6,41 +6,41 @@ import (
 )
 
 // AgentStatus is what an agent is doing (KAHN's agent_status). Agents begin
-// with [Thinking]; [Converged] and [Failed] are terminal.
+// with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal.
 type AgentStatus string
 
 // The statuses, in the order of KAHN's enum.
 const (
-	Thinking               AgentStatus = "thinking"                 // working out what to do; begins a step
-	ToolCall               AgentStatus = "tool_call"                // waiting for a tool
-	ToolResult             AgentStatus = "tool_result"              // a tool has returned
-	Response               AgentStatus = "response"                 // answering
-	Reflect                AgentStatus = "reflect"                  // judging its own work
-	BlockedOnClarification AgentStatus = "blocked-on-clarification" // waiting for a person
-	Converged              AgentStatus = "converged"                // reached a stable answer; terminal
-	Failed                 AgentStatus = "failed"                   // gave up; terminal
+	StatusThinking               AgentStatus = "thinking"                 // working out what to do; begins a step
+	StatusToolCall               AgentStatus = "tool_call"                // waiting for a tool
+	StatusToolResult             AgentStatus = "tool_result"              // a tool has returned
+	StatusResponse               AgentStatus = "response"                 // answering
+	StatusReflect                AgentStatus = "reflect"                  // judging its own work
+	StatusBlockedOnClarification AgentStatus = "blocked-on-clarification" // waiting for a person
+	StatusConverged              AgentStatus = "converged"                // reached a stable answer; terminal
+	StatusFailed                 AgentStatus = "failed"                   // gave up; terminal
 )
 
-var statuses = [...]AgentStatus{Thinking, ToolCall, ToolResult, Response, Reflect, BlockedOnClarification, Converged, Failed}
+var statuses = [...]AgentStatus{StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusBlockedOnClarification, StatusConverged, StatusFailed}
 
 // index returns the status's place in statuses, or -1.
 func (s AgentStatus) index() int {
 	switch s {
-	case Thinking:
+	case StatusThinking:
 		return 0
-	case ToolCall:
+	case StatusToolCall:
 		return 1
-	case ToolResult:
+	case StatusToolResult:
 		return 2
-	case Response:
+	case StatusResponse:
 		return 3
-	case Reflect:
+	case StatusReflect:
 		return 4
-	case BlockedOnClarification:
+	case StatusBlockedOnClarification:
 		return 5
-	case Converged:
+	case StatusConverged:
 		return 6
-	case Failed:
+	case StatusFailed:
 		return 7
 	}
 	return -1
@@ -48,8 +48,8 @@ func (s AgentStatus) index() int {
 
 func (s AgentStatus) known() bool { return s.index() >= 0 }
 
-// Terminal reports whether s is [Converged] or [Failed].
-func (s AgentStatus) Terminal() bool { return s == Converged || s == Failed }
+// Terminal reports whether s is [StatusConverged] or [StatusFailed].
+func (s AgentStatus) Terminal() bool { return s == StatusConverged || s == StatusFailed }
 
 // AgentOutcome is how an agent ended (KAHN's agent_outcome). The empty string
 // means that the document does not say.
@@ -97,14 +97,14 @@ func (r AuditResult) constant() AuditResult {
 type Lifecycle uint8
 
 const (
-	// Strict is KAHN's status diagram, exactly, and the default:
+	// LifecycleStrict is KAHN's status diagram, exactly, and the default:
 	//
 	//	thinking → tool_call → tool_result → response → reflect
 	//	reflect → thinking, converged
 	//	thinking → blocked-on-clarification → thinking
 	//	thinking → failed
-	Strict Lifecycle = iota
-	// Relaxed is for runs that nobody controls. Measured on 448 runs of real
+	LifecycleStrict Lifecycle = iota
+	// LifecycleRelaxed is for runs that nobody controls. Measured on 448 runs of real
 	// agents, about half of the adjacent steps are illegal under Strict.
 	// Relaxed adds
 	//
@@ -115,27 +115,27 @@ const (
 	//	tool_call ↔ blocked-on-clarification
 	//	converged → thinking           a further turn
 	//	any but converged → failed
-	Relaxed
+	LifecycleRelaxed
 )
 
 // transitions[l][i] is the set of statuses that may follow statuses[i].
 var transitions = [...][len(statuses)]uint8{
-	Strict: {
-		0: to(ToolCall, BlockedOnClarification, Failed),
-		1: to(ToolResult),
-		2: to(Response),
-		3: to(Reflect),
-		4: to(Thinking, Converged),
-		5: to(Thinking),
+	LifecycleStrict: {
+		0: to(StatusToolCall, StatusBlockedOnClarification, StatusFailed),
+		1: to(StatusToolResult),
+		2: to(StatusResponse),
+		3: to(StatusReflect),
+		4: to(StatusThinking, StatusConverged),
+		5: to(StatusThinking),
 	},
-	Relaxed: {
-		0: to(ToolCall, Response, BlockedOnClarification, Failed),
-		1: to(ToolCall, ToolResult, BlockedOnClarification, Failed),
-		2: to(Thinking, ToolCall, ToolResult, Response, Failed),
-		3: to(Thinking, ToolCall, Reflect, Converged, Failed),
-		4: to(Thinking, Converged, Failed),
-		5: to(Thinking, ToolCall, Failed),
-		6: to(Thinking),
+	LifecycleRelaxed: {
+		0: to(StatusToolCall, StatusResponse, StatusBlockedOnClarification, StatusFailed),
+		1: to(StatusToolCall, StatusToolResult, StatusBlockedOnClarification, StatusFailed),
+		2: to(StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusFailed),
+		3: to(StatusThinking, StatusToolCall, StatusReflect, StatusConverged, StatusFailed),
+		4: to(StatusThinking, StatusConverged, StatusFailed),
+		5: to(StatusThinking, StatusToolCall, StatusFailed),
+		6: to(StatusThinking),
 	},
 }
 
@@ -166,7 +166,7 @@ func (l Lifecycle) Next(from AgentStatus) []AgentStatus {
 
 // String returns "strict" or "relaxed".
 func (l Lifecycle) String() string {
-	if l == Relaxed {
+	if l == LifecycleRelaxed {
 		return "relaxed"
 	}
 	return "strict"

@@ -15,22 +15,22 @@ func TestStatuses(t *testing.T) {
 		require.Equal(t, allStatuses[i], string(s), "the order of KAHN's enum")
 		require.Equal(t, i, s.index())
 		require.True(t, s.known())
-		require.Equal(t, s == Converged || s == Failed, s.Terminal())
+		require.Equal(t, s == StatusConverged || s == StatusFailed, s.Terminal())
 	}
 	require.False(t, AgentStatus("blocked_on_clarification").known(), "the diagram's spelling is not the enum's")
 	require.False(t, AgentStatus("").Terminal())
 }
 
 func TestLifecycleOfOtherWords(t *testing.T) {
-	require.Equal(t, "strict", Strict.String())
-	require.Equal(t, "relaxed", Relaxed.String())
-	require.False(t, Relaxed.Allows("dreaming", Thinking))
-	require.False(t, Relaxed.Allows(Thinking, ""))
-	require.False(t, Lifecycle(7).Allows(Thinking, ToolCall))
-	require.Empty(t, Strict.Next("dreaming"))
-	require.Empty(t, Strict.Next(Converged))
-	require.Equal(t, []AgentStatus{Thinking}, Relaxed.Next(Converged), "a further turn")
-	_, err := NewEmitter(Options{Lifecycle: 7})
+	require.Equal(t, "strict", LifecycleStrict.String())
+	require.Equal(t, "relaxed", LifecycleRelaxed.String())
+	require.False(t, LifecycleRelaxed.Allows("dreaming", StatusThinking))
+	require.False(t, LifecycleRelaxed.Allows(StatusThinking, ""))
+	require.False(t, Lifecycle(7).Allows(StatusThinking, StatusToolCall))
+	require.Empty(t, LifecycleStrict.Next("dreaming"))
+	require.Empty(t, LifecycleStrict.Next(StatusConverged))
+	require.Equal(t, []AgentStatus{StatusThinking}, LifecycleRelaxed.Next(StatusConverged), "a further turn")
+	_, err := NewEmitter(EmitterOptions{Lifecycle: 7})
 	require.Error(t, err)
 }
 
@@ -41,7 +41,7 @@ func TestClosedWords(t *testing.T) {
 	for _, r := range []AuditResult{AuditPass, AuditFail, AuditWarn} {
 		require.True(t, r.known())
 	}
-	for _, s := range []ToolStatus{ToolOK, ToolError, ToolForbidden, ToolRateLimited, ToolCancelled, ToolInterrupted} {
+	for _, s := range []ToolStatus{ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted} {
 		require.True(t, s.known())
 	}
 	for _, m := range []MemoryChange{MemoryAdded, MemoryEvicted, MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched} {
@@ -61,7 +61,7 @@ func TestClosedWords(t *testing.T) {
 // Who "the agent" of an event is: agentId, else nodeRunId, else the span of
 // the event that started it.
 func TestAgentOfAnEvent(t *testing.T) {
-	m := newMachine(Strict, rulesRun)
+	m := newMachine(LifecycleStrict, rulesRun)
 	start := ev("", started(), spanned("s1", ""))
 	var ab about
 	m.look(&ab, &start, ops(start.Payload))
@@ -84,13 +84,13 @@ func TestAgentOfAnEvent(t *testing.T) {
 
 // An agent that is known by its span has a life like any other.
 func TestAgentKnownByItsSpan(t *testing.T) {
-	run, log := ruleRun(t, Strict, Enforce)
+	run, log := ruleRun(t, LifecycleStrict, ModeEnforce)
 	ctx := context.Background()
 	for _, e := range []Event{
 		ev("", started(), spanned("s1", "")),
 		ev("", call("c1"), spanned("s2", "s1")),
 		ev("", started(), spanned("s3", "s1")),
-		ev("", returned("c1", ToolOK), spanned("s2", "s1")),
+		ev("", returned("c1", ToolStatusOK), spanned("s2", "s1")),
 		ev("", &AgentEnded{}, spanned("s3", "s1")),
 		ev("", &AgentEnded{}, spanned("s1", "")),
 	} {
@@ -106,14 +106,14 @@ func TestAgentKnownByItsSpan(t *testing.T) {
 
 // The machine does not grow with the log: what is over is forgotten.
 func TestMachineForgets(t *testing.T) {
-	run, _ := ruleRun(t, Strict, Enforce)
+	run, _ := ruleRun(t, LifecycleStrict, ModeEnforce)
 	ctx := context.Background()
 	a := run.Agent("a")
 	require.NoError(t, a.Emit(ctx, started()))
 	w := run.With(Scope{WorkflowID: "w", Phase: "scout"})
 	for range 3 * maxBlocks {
 		for _, p := range []Payload{
-			call("c1"), &ToolArgumentsDelta{CallID: "c1", Delta: "{}"}, returned("c1", ToolOK),
+			call("c1"), &ToolArgumentsDelta{CallID: "c1", Delta: "{}"}, returned("c1", ToolStatusOK),
 			&ApprovalRequested{ApprovalID: "p"}, &ApprovalGranted{ApprovalID: "p"},
 			&HandoffRequested{From: ref("a"), To: ref("b")}, &HandoffAccepted{From: ref("a"), To: ref("b")},
 		} {
@@ -138,11 +138,11 @@ func TestMachineForgets(t *testing.T) {
 }
 
 func TestRefusalsSayWhatIsLegal(t *testing.T) {
-	run, _ := ruleRun(t, Strict, Enforce)
+	run, _ := ruleRun(t, LifecycleStrict, ModeEnforce)
 	a := run.Agent("a")
 	require.NoError(t, a.Emit(context.Background(), started()))
-	err := a.To(context.Background(), Response)
-	var broken *InvariantError
+	err := a.To(context.Background(), StatusResponse)
+	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, `agent "a"`, broken.Subject)
 	require.Equal(t, "thinking", broken.State)

@@ -260,7 +260,7 @@ func (m *machine) agent(key string) *agentState {
 		} else {
 			a = &agentState{}
 		}
-		a.key, a.status = m.word(key), Thinking
+		a.key, a.status = m.word(key), StatusThinking
 		m.agents[a.key] = a
 	}
 	return a
@@ -293,8 +293,8 @@ func (m *machine) status(s AgentStatus) AgentStatus {
 }
 
 // refuse makes the error of a rule; the caller fills in subject and state.
-func (m *machine) refuse(e *Event, rule Rule, subject, state, detail string) *InvariantError {
-	return &InvariantError{
+func (m *machine) refuse(e *Event, rule Rule, subject, state, detail string) *RuleError {
+	return &RuleError{
 		Rule: rule, Kind: e.Kind(), RunID: e.RunID, AgentID: e.AgentID, EventID: e.ID, Sequence: e.Sequence,
 		Subject: subject, State: state, Detail: detail,
 	}
@@ -309,7 +309,7 @@ func quote(what, id string) string {
 
 // check reports the first rule that e would break, or nil. sound says that the
 // envelope's texts were checked already.
-func (m *machine) check(e *Event, ab *about, sound bool) *InvariantError {
+func (m *machine) check(e *Event, ab *about, sound bool) *RuleError {
 	if err := e.check(ab.payload, sound); err != nil {
 		return err.asError(e)
 	}
@@ -373,7 +373,7 @@ func (m *machine) check(e *Event, ab *about, sound bool) *InvariantError {
 
 // checkMessage is the part of check that needs the text as it is recorded,
 // after redaction.
-func (m *machine) checkMessage(e *Event) *InvariantError {
+func (m *machine) checkMessage(e *Event) *RuleError {
 	p, ok := e.Payload.(*MessageCreated)
 	if !ok {
 		return nil
@@ -407,7 +407,7 @@ func (m *machine) hash(c *ConversationMessage) uint64 {
 	return jsonwire.Hash(m.buf)
 }
 
-func (m *machine) checkAgent(e *Event, ab *about) *InvariantError {
+func (m *machine) checkAgent(e *Event, ab *about) *RuleError {
 	key, a := ab.key, ab.agent
 	if e.Step.OK {
 		if ab.kind.traits&stepless != 0 {
@@ -439,7 +439,7 @@ func (m *machine) checkAgent(e *Event, ab *about) *InvariantError {
 		if a != nil && a.ended && !late {
 			return m.refuse(e, RuleAgentEndedFinal, quote("agent", key), "ended", "only a new agent.started may follow")
 		}
-		status := Thinking
+		status := StatusThinking
 		if a != nil {
 			status = a.status
 		}
@@ -455,7 +455,7 @@ func (m *machine) checkAgent(e *Event, ab *about) *InvariantError {
 		}
 		return nil
 	}
-	if a == nil || late || !ab.kind.Act {
+	if a == nil || late || !ab.kind.ByAgent {
 		return nil
 	}
 	if p, ok := e.Payload.(*MessageCreated); ok && p.Message.From != key {
@@ -484,7 +484,7 @@ func joinStatuses(s []AgentStatus) string {
 	return b.String()
 }
 
-func (m *machine) checkTotals(e *Event, key string, a *agentState, p *AgentEnded) *InvariantError {
+func (m *machine) checkTotals(e *Event, key string, a *agentState, p *AgentEnded) *RuleError {
 	if !p.Totals.OK {
 		return nil
 	}
@@ -517,13 +517,13 @@ func (a *agentState) totals() Totals {
 	return t
 }
 
-func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantError {
+func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *RuleError {
 	if p.OneEvent {
 		return nil
 	}
 	opener, open := m.calls.get(key, p.CallID)
 	if !open {
-		if p.Status == ToolForbidden || p.Status == ToolRateLimited {
+		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited {
 			return nil
 		}
 		return m.refuse(e, RuleToolCallOpen, quote("call", p.CallID), "not open", "no agent.toolCalled of "+quote("agent", key)+" is waiting for this")
@@ -534,7 +534,7 @@ func (m *machine) checkReturn(e *Event, key string, p *ToolReturned) *InvariantE
 	return nil
 }
 
-func (m *machine) checkDelta(e *Event, a *agentState, subject, id string, index Opt[int]) *InvariantError {
+func (m *machine) checkDelta(e *Event, a *agentState, subject, id string, index Opt[int]) *RuleError {
 	if !index.OK || m.atRest(a) {
 		return nil
 	}
@@ -553,7 +553,7 @@ func (m *machine) checkDelta(e *Event, a *agentState, subject, id string, index 
 	return m.refuse(e, RuleDeltaIndex, quote(subject+" block", id), "at index "+itoa(want), "index "+itoa(index.V)+" is out of order")
 }
 
-func (m *machine) checkApproval(e *Event, id string) *InvariantError {
+func (m *machine) checkApproval(e *Event, id string) *RuleError {
 	if _, ok := m.approvals[id]; ok {
 		return nil
 	}
@@ -579,7 +579,7 @@ func (m *machine) sharesByGroup(e *Event, a *agentState, msg *ConversationMessag
 }
 
 // checkWorkflow is for events of a workflow, or of a kind that is.
-func (m *machine) checkWorkflow(e *Event, kind traits) *InvariantError {
+func (m *machine) checkWorkflow(e *Event, kind traits) *RuleError {
 	if kind&ofWorkflow == 0 {
 		if e.Phase != "" && e.WorkflowID == "" {
 			return m.refuse(e, RuleWorkflowContext, quote("phase", e.Phase), "without workflowId", "events of a workflow carry workflowId")
@@ -609,7 +609,7 @@ func (m *machine) apply(e *Event, ab *about) *agentState {
 	switch {
 	case key == "":
 		a = nil
-	case e.Step.OK || e.AgentID != "" || ab.kind.Act || ab.kind.Subject == "agent":
+	case e.Step.OK || e.AgentID != "" || ab.kind.ByAgent || ab.kind.Subject == "agent":
 		if a == nil {
 			a = m.agent(key)
 		}
@@ -793,7 +793,7 @@ func (a *agentState) start(p *AgentStarted) {
 		a.base, a.renew = a.step.V+1, true
 	}
 	a.started, a.open, a.ended, a.restart = true, true, false, false
-	a.status = Thinking
+	a.status = StatusThinking
 	a.attempt++
 	if p.Attempt.OK {
 		a.attempt = p.Attempt.V

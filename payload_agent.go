@@ -6,7 +6,7 @@ import "time"
 // its end. Several may work in one run at the same time; each has its own
 // steps and its own status.
 
-// AgentStarted opens an agent. Its status becomes [Thinking]; no event
+// AgentStarted opens an agent. Its status becomes [StatusThinking]; no event
 // announces that first status. An agent starts once until it has ended; it may
 // start again after [AgentEnded], after [RunResumed], or with Resumed set
 // (rule agent-started-once). The envelope's ParentAgentID and ParentCallID say
@@ -34,7 +34,7 @@ type AgentStarted struct {
 
 // AgentTransition moves an agent from one status to the next. From is the
 // agent's current status (rule transition-from-current), and the pair is an
-// edge of the lifecycle in force (rule transition-legal). Entering [Thinking]
+// edge of the lifecycle in force (rule transition-legal). Entering [StatusThinking]
 // again begins a new step.
 //
 // Mirrors: KAHN agent_transition.
@@ -104,8 +104,8 @@ type Totals struct {
 //
 // Mirrors: resume spec agent:error; KAOS run_error.
 type AgentErrored struct {
-	// ErrorType is an open word. See the ErrorType constants for the ones the
-	// resume spec and the Claude CLI use.
+	// ErrorType is an open word, such as "rate_limit". The constants of package
+	// dialect/openharness are the ones that the resume spec lists.
 	ErrorType string `json:"errorType" class:"meta" check:"required"`
 	// Message is for people.
 	Message      string   `json:"message" class:"content"`
@@ -115,20 +115,6 @@ type AgentErrored struct {
 
 	extra extras
 }
-
-// Error types for [AgentErrored].ErrorType: the words the resume spec lists,
-// and the result subtypes the Claude CLI really prints. The set is open.
-const (
-	ErrorTypeToolUse             = "error_tool_use"                      // a tool call failed
-	ErrorTypeMaxTurns            = "error_max_turns"                     // the turn limit was reached
-	ErrorTypeUser                = "error_user"                          // the user rejected or cancelled
-	ErrorTypeNetwork             = "network_error"                       // no connection
-	ErrorTypeRateLimit           = "rate_limit"                          // the API limited the rate
-	ErrorTypeException           = "exception"                           // the stream itself broke
-	ErrorTypeDuringExecution     = "error_during_execution"              // Claude result subtype
-	ErrorTypeMaxBudget           = "error_max_budget_usd"                // Claude result subtype
-	ErrorTypeMaxStructuredOutput = "error_max_structured_output_retries" // Claude result subtype
-)
 
 // AgentSessionChanged says that the provider's session id of an agent is now
 // another one, because of a fork, a clear or a resume. The fold updates

@@ -28,7 +28,7 @@ func eachKind(t *testing.T, test func(t *testing.T, k Kind, p payloadOps)) {
 // filledPayload returns a payload that passes its checks and has no zero field.
 func filledPayload(t testing.TB, k Kind) payloadOps {
 	t.Helper()
-	p := ops(New(k))
+	p := ops(NewPayload(k))
 	require.NotNil(t, p)
 	fillValue(reflect.ValueOf(p).Elem(), rand.New(rand.NewPCG(1, uint64(kindIndex(k)))))
 	if ended, ok := p.(*AgentEnded); ok {
@@ -111,7 +111,7 @@ func parsedPayload(t testing.TB, k Kind, text string) payloadOps {
 }
 
 func parsePayloadText(k Kind, text string) (payloadOps, error) {
-	p := ops(New(k))
+	p := ops(NewPayload(k))
 	var s jsonwire.Scanner
 	s.Reset(text)
 	if err := p.parseJSON(&s); err != nil {
@@ -221,7 +221,7 @@ func TestPayloadRoundTrip(t *testing.T) {
 func TestPayloadAppendsAfterText(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
 		require.Equal(t, "x"+payloadText(p), string(p.appendJSON([]byte("x"))))
-		zero := ops(New(k))
+		zero := ops(NewPayload(k))
 		require.Equal(t, "x"+payloadText(zero), string(zero.appendJSON([]byte("x"))))
 		strange := parsedPayload(t, k, `{"strange":1}`)
 		require.Equal(t, `x{"strange":1}`, string(strange.appendJSON([]byte("x"))))
@@ -230,7 +230,7 @@ func TestPayloadAppendsAfterText(t *testing.T) {
 
 func TestPayloadZero(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-		text := payloadText(ops(New(k)))
+		text := payloadText(ops(NewPayload(k)))
 		members := membersOf(t, text)
 		for _, f := range wireFields(p) {
 			require.Equal(t, !f.optional, len(withoutMember(members, f.name)) < len(members), "%s in %s", f.name, text)
@@ -354,7 +354,7 @@ func TestPayloadUnknownMembers(t *testing.T) {
 			maps[f.name] = f.typ.Kind() == reflect.Map
 		}
 		texts := withStrangers(t, payloadText(p), maps)
-		texts = append(texts, withStrangers(t, payloadText(ops(New(k))), maps)...)
+		texts = append(texts, withStrangers(t, payloadText(ops(NewPayload(k))), maps)...)
 		for _, text := range texts {
 			q := parsedPayload(t, k, text)
 			require.Equal(t, text, payloadText(q))
@@ -487,7 +487,7 @@ type foreignPayload struct{ *ToolCalled }
 func TestPayloadSealed(t *testing.T) {
 	i := 0
 	for info := range Kinds() {
-		p := New(info.Kind)
+		p := NewPayload(info.Kind)
 		require.Equal(t, i, kindIndex(info.Kind))
 		require.Equal(t, i, ops(p).index())
 		require.Equal(t, info.Kind, p.kind())
@@ -501,7 +501,7 @@ func TestPayloadSealed(t *testing.T) {
 	}
 	require.Equal(t, len(catalog), i)
 	require.Equal(t, -1, kindIndex("no.such"))
-	require.Nil(t, newPayload("no.such"))
+	require.Nil(t, emptyPayload("no.such"))
 
 	unknown := &Unknown{Type: "no.such"}
 	require.Equal(t, -1, ops(unknown).index())
@@ -528,7 +528,7 @@ func TestPayloadFieldTables(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
 		// The zero text in the tables is what a zero payload writes: a member
 		// noted as missing is left out only then.
-		zero := membersOf(t, payloadText(ops(New(k))))
+		zero := membersOf(t, payloadText(ops(NewPayload(k))))
 		for _, f := range zero {
 			q := parsedPayload(t, k, objectOf(withoutMember(zero, f.name)...))
 			require.Equal(t, objectOf(withoutMember(zero, f.name)...), payloadText(q))

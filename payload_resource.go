@@ -32,7 +32,7 @@ type BudgetExceeded struct {
 }
 
 // CapBreached says that a cap of the host was reached; in OpenWOP also that
-// an escalation was suppressed ([CapConfidenceEscalationSuppressed]).
+// an escalation was suppressed.
 //
 // Mirrors: OpenWOP cap.breached.
 type CapBreached struct {
@@ -42,10 +42,6 @@ type CapBreached struct {
 
 	extra extras
 }
-
-// CapConfidenceEscalationSuppressed is the [CapBreached].Cap of a host that
-// opted out of escalation (OpenWOP RFC 0002, section F).
-const CapConfidenceEscalationSuppressed = "confidence-escalation-suppressed"
 
 // BlackboardItemCreated writes an item of shared state.
 //

@@ -48,7 +48,7 @@ type ToolArgumentsDelta struct {
 // of its own, as KAHN and the resume spec write it: then Arguments and
 // ArgumentsSummary may be set, the call started at the event's time less
 // Duration, and the rule about open calls does not apply. It does not apply to
-// [ToolForbidden] and [ToolRateLimited] either, which may be decided before
+// [ToolStatusForbidden] and [ToolStatusRateLimited] either, which may be decided before
 // any call: with OneEvent they say that it never began, and none is counted.
 //
 // Mirrors: OpenWOP agent.toolReturned; wiki tool.call.completed; KAOS span
@@ -72,7 +72,7 @@ type ToolReturned struct {
 
 // wholeCall reports whether the return is a call by itself, which began.
 func (p *ToolReturned) wholeCall() bool {
-	return p.OneEvent && p.Status != ToolForbidden && p.Status != ToolRateLimited
+	return p.OneEvent && p.Status != ToolStatusForbidden && p.Status != ToolStatusRateLimited
 }
 
 // Handing over: one agent passes control to another, as one fact or as a

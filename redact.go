@@ -42,10 +42,10 @@ type Action uint8
 
 // The actions.
 const (
-	Scan Action = iota // look for keys, registered secrets and what the Redactor finds
-	Keep               // leave it as it is
-	Mask               // put a marker in its place
-	Drop               // leave nothing of it
+	ActionScan Action = iota // look for keys, registered secrets and what the Redactor finds
+	ActionKeep               // leave it as it is
+	ActionMask               // put a marker in its place
+	ActionDrop               // leave nothing of it
 )
 
 // A Policy says what the redaction step does before anything sees an event:
@@ -99,13 +99,13 @@ type Policy struct {
 //
 // When it returns an error or panics the text is dropped ("[REDACTED:error]")
 // and the event is kept; the emitter reports the error through
-// Options.OnError.
+// EmitterOptions.OnError.
 type Redactor interface {
-	Redact(f Field, text string) (string, error)
+	Redact(f Place, text string) (string, error)
 }
 
 // A Field says where a text stands.
-type Field struct {
+type Place struct {
 	Kind  Kind   // kind of the event
 	Name  string // the field's JSON name
 	Key   string // inside raw JSON: the nearest member name
@@ -347,14 +347,14 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 		c.sanitized = true
 	}
 	switch c.policy.action(class) {
-	case Scan:
+	case ActionScan:
 		if c.quiet {
 			break
 		}
-		out = c.scan(Field{Kind: c.kind, Name: name, Class: class}, out)
-	case Mask:
+		out = c.scan(Place{Kind: c.kind, Name: name, Class: class}, out)
+	case ActionMask:
 		out, c.redacted = maskedClass, true
-	case Drop:
+	case ActionDrop:
 		out, c.redacted = "", true
 	}
 	return out, out != s
@@ -377,12 +377,12 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	}
 	if c.policy != nil {
 		switch c.policy.action(class) {
-		case Scan:
+		case ActionScan:
 			if !found && c.quiet {
 				break // no string is looked at, and no name is a credential's
 			}
-			raw = c.rewrite(Field{Kind: c.kind, Name: name, Class: class}, raw, false)
-		case Mask, Drop:
+			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, false)
+		case ActionMask, ActionDrop:
 			raw, c.redacted = without(raw, c.policy.action(class)), true
 		}
 	}
@@ -394,15 +394,15 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 func without(raw string, a Action) string {
 	const marker = `"` + maskedClass + `"`
 	switch {
-	case raw[0] == '{' && a == Mask:
+	case raw[0] == '{' && a == ActionMask:
 		return `{"redacted":` + marker + `}`
 	case raw[0] == '{':
 		return "{}"
-	case raw[0] == '[' && a == Mask:
+	case raw[0] == '[' && a == ActionMask:
 		return "[" + marker + "]"
 	case raw[0] == '[':
 		return "[]"
-	case a == Mask:
+	case a == ActionMask:
 		return marker
 	}
 	return "null"
@@ -414,7 +414,7 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		return x, false // read from a line, so it is sound
 	}
 	act := c.policy.action(ClassContent)
-	if act == Keep {
+	if act == ActionKeep {
 		return x, false
 	}
 	c.names = c.names[:0]
@@ -434,12 +434,12 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		}
 		object := "{" + text + "}" // the rules for members need the name
 		// What is spelled out at its zero value says nothing to be masked.
-		if act != Scan && what == unknownMember {
+		if act != ActionScan && what == unknownMember {
 			start := valueStart(text)
 			object = "{" + text[:start] + without(text[start:], act) + "}"
 			c.redacted = true
 		}
-		object = c.rewrite(Field{Kind: c.kind, Class: ClassContent}, object, act != Scan)
+		object = c.rewrite(Place{Kind: c.kind, Class: ClassContent}, object, act != ActionScan)
 		changed = changed || object[1:len(object)-1] != text
 		putText(&b, anchor, what, object[1:len(object)-1])
 	}
@@ -481,25 +481,25 @@ func valueStart(text string) int {
 // action returns what is done to the text of a class.
 func (r *redaction) action(c Class) Action {
 	if r.Off {
-		return Keep
+		return ActionKeep
 	}
 	switch c {
 	case ClassContent:
 		return r.Content
 	case ClassMeta:
-		if r.Meta == Drop {
-			return Mask
+		if r.Meta == ActionDrop {
+			return ActionMask
 		}
 		return r.Meta
 	case ClassID:
-		return Keep
+		return ActionKeep
 	}
-	return Mask
+	return ActionMask
 }
 
 // scan applies the rules for text, in this order: registered secrets, then
 // the caller's Redactor.
-func (c *cleaner) scan(f Field, s string) string {
+func (c *cleaner) scan(f Place, s string) string {
 	s = c.hideSecrets(s)
 	if c.policy.Redactor != nil {
 		out, err := callRedactor(c.policy.Redactor, f, s)
@@ -531,7 +531,7 @@ func (c *cleaner) hideSecrets(s string) string {
 	return s
 }
 
-func callRedactor(r Redactor, f Field, s string) (out string, err error) {
+func callRedactor(r Redactor, f Place, s string) (out string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
@@ -544,7 +544,7 @@ func callRedactor(r Redactor, f Field, s string) (out string, err error) {
 // replacement.
 type rewriter struct {
 	c    cleaner // a copy, handed back: a rewriter lives on the heap, cleaners need not
-	f    Field
+	f    Place
 	s    jsonwire.Scanner
 	text string
 	out  []byte
@@ -556,7 +556,7 @@ type rewriter struct {
 // rewrite applies the rules to every string of raw and to the values of
 // members named like credentials, or to the names alone. raw is valid and has
 // no whitespace.
-func (c *cleaner) rewrite(f Field, raw string, namesOnly bool) string {
+func (c *cleaner) rewrite(f Place, raw string, namesOnly bool) string {
 	w := rewriter{c: *c, f: f, text: raw, namesOnly: namesOnly}
 	w.s.Reset(raw)
 	err := w.value()

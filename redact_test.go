@@ -17,7 +17,7 @@ import (
 // emitted returns what a policy leaves of a payload, and the line.
 func emitted(t testing.TB, policy *Policy, p Payload) (Event, string) {
 	t.Helper()
-	r, log := startRun(t, Options{Redaction: policy})
+	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	require.NoError(t, r.Agent("a").Emit(t.Context(), p))
 	var back Event
 	require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])), "what was recorded can be read")
@@ -43,7 +43,7 @@ func TestDefaultPolicyMasksValuesNamedLikeCredentials(t *testing.T) {
 		"access_token", "refreshToken", "id-token", "token", "Authorization", "Proxy-Authorization", "aws_secret_access_key", "private_key", "credentials",
 		"connectionString", "signing-key", strings.Repeat("x", 500) + "_password",
 	} {
-		member := string(Text(name))
+		member := string(JSONString(name))
 		for _, value := range []string{`"hunter2"`, `["hunter2"]`, `{"a":"hunter2"}`} {
 			got, marks := redactedJSON(t, nil, JSON(`{"a":[1,{"b":{`+member+`:`+value+`,"keep":"me"}}]}`))
 			require.Equal(t, JSON(`{"a":[1,{"b":{`+member+`:"[REDACTED:key]","keep":"me"}}]}`), got)
@@ -71,7 +71,7 @@ func TestDefaultPolicyLeavesWhatOnlyLooksLikeACredential(t *testing.T) {
 func TestDefaultPolicyMasksInEveryFieldOfRawJSON(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
 		n := setJSONs(reflect.ValueOf(p).Elem(), `{"deep":[{"password":"hunter2"}]}`)
-		r, log := startRun(t, Options{Mode: Observe})
+		r, log := startRun(t, EmitterOptions{Mode: ModeObserve})
 		require.NoError(t, r.Emit(t.Context(), p))
 		require.NotContains(t, log.lines[0], "hunter2")
 		require.NotContains(t, fmt.Sprintf("%#v", log.events[0].Payload), "hunter2")
@@ -141,10 +141,10 @@ func TestSecretsInMemberNamesLeaveNoDuplicates(t *testing.T) {
 	require.Contains(t, got, `"x":{"[REDACTED:secret]":5}`)
 
 	// Members that no field holds.
-	for _, policy := range []*Policy{{Secrets: secrets}, {Secrets: secrets, Content: Mask}, {Secrets: secrets, Content: Drop}} {
+	for _, policy := range []*Policy{{Secrets: secrets}, {Secrets: secrets, Content: ActionMask}, {Secrets: secrets, Content: ActionDrop}} {
 		var ev Event
 		require.NoError(t, ev.UnmarshalJSON([]byte(`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","one-one":1,"two-two":2,"runId":"r","[REDACTED:secret]":3,"payload":{"text":"x","one-one":"one-one"}}`)))
-		r, log := startRun(t, Options{Redaction: policy})
+		r, log := startRun(t, EmitterOptions{Redaction: policy})
 		require.NoError(t, r.Record(t.Context(), ev))
 		require.NotContains(t, log.lines[0], "one-one")
 		require.NotContains(t, log.lines[0], "two-two")
@@ -172,7 +172,7 @@ func TestSecretsAddRefusesShortValuesAndKeepsTheOthers(t *testing.T) {
 
 func TestConcurrentSafeSecretsMayBeAddedWhileEmitting(t *testing.T) {
 	secrets := new(Secrets)
-	r, log := startRun(t, Options{Redaction: &Policy{Secrets: secrets}})
+	r, log := startRun(t, EmitterOptions{Redaction: &Policy{Secrets: secrets}})
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -257,12 +257,12 @@ func TestSecretsAreReachableNowhereAfterwards(t *testing.T) {
 		setContents(reflect.ValueOf(p).Elem(), "", secret)
 		plain := &struct{ events []Event }{}
 		behind := &sinkLog{}
-		var violations []*InvariantError
-		buffer := Buffered(behind, 8, Block)
-		r, log := startRun(t, Options{
-			Mode:        Observe,
+		var violations []*RuleError
+		buffer := Buffered(behind, 8, OverflowBlock)
+		r, log := startRun(t, EmitterOptions{
+			Mode:        ModeObserve,
 			Redaction:   &Policy{Secrets: secrets},
-			OnViolation: func(v *InvariantError) { violations = append(violations, v) },
+			OnViolation: func(v *RuleError) { violations = append(violations, v) },
 			Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
 				plain.events = append(plain.events, ev)
 				return errors.New("sink")
@@ -309,7 +309,7 @@ func TestSecretsAreGoneFromUnknownPayloadsAndMembers(t *testing.T) {
 	line := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"new.kind","future":["hunter2-hunter2"],"runId":"r","password":"pw","payload":{"a":"hunter2\u002dhunter2"}}`
 	var ev Event
 	require.NoError(t, ev.UnmarshalJSON([]byte(line)))
-	r, log := startRun(t, Options{Redaction: &Policy{Secrets: secrets}})
+	r, log := startRun(t, EmitterOptions{Redaction: &Policy{Secrets: secrets}})
 	require.NoError(t, r.Record(t.Context(), ev))
 	require.Equal(t, `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"new.kind","future":["[REDACTED:secret]"],"runId":"r","password":"[REDACTED:key]","schemaVersion":"1.0","marks":["redacted"],"payload":{"a":"[REDACTED:secret]"}}`, log.lines[0])
 
@@ -317,7 +317,7 @@ func TestSecretsAreGoneFromUnknownPayloadsAndMembers(t *testing.T) {
 	}
 	for ev, err := range NewReader(strings.NewReader(line), ReaderOptions{Verbatim: true}).All() {
 		require.NoError(t, err)
-		r, log := startRun(t, Options{Redaction: &Policy{Secrets: secrets}})
+		r, log := startRun(t, EmitterOptions{Redaction: &Policy{Secrets: secrets}})
 		require.NoError(t, r.Record(t.Context(), ev))
 		require.NotContains(t, log.lines[0], "hunter2", "the line a Reader kept is not written back")
 		requireNowhere(t, "hunter2", reflect.ValueOf(log.events))
@@ -327,13 +327,13 @@ func TestSecretsAreGoneFromUnknownPayloadsAndMembers(t *testing.T) {
 func TestIDsClosedWordsNumbersAndLifecycleNeverChange(t *testing.T) {
 	secrets := new(Secrets)
 	require.NoError(t, secrets.Add("thinking", "tool_call", "call-1", "agent-1", "session-1"))
-	policy := &Policy{Secrets: secrets, Content: Mask, Meta: Mask, Reasoning: VerbosityOff,
-		Redactor: redactorFunc(func(Field, string) (string, error) { return "changed", nil })}
-	r, log := startRun(t, Options{Redaction: policy})
+	policy := &Policy{Secrets: secrets, Content: ActionMask, Meta: ActionMask, Reasoning: VerbosityOff,
+		Redactor: redactorFunc(func(Place, string) (string, error) { return "changed", nil })}
+	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	a := r.With(Scope{SessionID: "session-1", WorkflowID: "w", Phase: "tool_call"}).Agent("agent-1")
-	require.NoError(t, a.To(t.Context(), ToolCall))
+	require.NoError(t, a.To(t.Context(), StatusToolCall))
 	ev := log.last(t)
-	require.Equal(t, &AgentTransition{From: Thinking, To: ToolCall}, ev.Payload)
+	require.Equal(t, &AgentTransition{From: StatusThinking, To: StatusToolCall}, ev.Payload)
 	require.Equal(t, "agent-1", ev.AgentID)
 	require.Equal(t, Scope{SessionID: "session-1", WorkflowID: "w", Phase: "tool_call"}, ev.Scope)
 	require.Zero(t, ev.Marks)
@@ -342,10 +342,10 @@ func TestIDsClosedWordsNumbersAndLifecycleNeverChange(t *testing.T) {
 }
 
 func TestEveryActionLeavesLinesThatKeepTheFieldRules(t *testing.T) {
-	for _, act := range []Action{Mask, Drop} {
+	for _, act := range []Action{ActionMask, ActionDrop} {
 		for _, policy := range []*Policy{{Content: act}, {Meta: act}, {Content: act, Meta: act}} {
 			eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-				r, log := startRun(t, Options{Mode: Observe, Redaction: policy})
+				r, log := startRun(t, EmitterOptions{Mode: ModeObserve, Redaction: policy})
 				require.NoError(t, r.Agent("a").Emit(t.Context(), p))
 				var back Event
 				require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])), log.lines[0])
@@ -364,20 +364,20 @@ func TestActionsPerClass(t *testing.T) {
 		marks  Marks
 	}{
 		{Policy{}, AgentErrored{ErrorType: "network_error", Message: "no route", Severity: SeverityError, Details: `{"a":1}`}, 0},
-		{Policy{Content: Keep, Meta: Keep}, AgentErrored{ErrorType: "network_error", Message: "no route", Severity: SeverityError, Details: `{"a":1}`}, 0},
-		{Policy{Meta: Mask}, AgentErrored{ErrorType: maskedClass, Message: "no route", Severity: SeverityError, Details: `{"a":1}`}, MarkRedacted},
+		{Policy{Content: ActionKeep, Meta: ActionKeep}, AgentErrored{ErrorType: "network_error", Message: "no route", Severity: SeverityError, Details: `{"a":1}`}, 0},
+		{Policy{Meta: ActionMask}, AgentErrored{ErrorType: maskedClass, Message: "no route", Severity: SeverityError, Details: `{"a":1}`}, MarkRedacted},
 	} {
 		ev, _ := emitted(t, &tc.policy, p)
 		require.Equal(t, &tc.want, ev.Payload)
 		require.Equal(t, tc.marks, ev.Marks)
 	}
-	ev, _ := emitted(t, &Policy{Content: Mask}, p)
+	ev, _ := emitted(t, &Policy{Content: ActionMask}, p)
 	got := ev.Payload.(*AgentErrored)
 	require.Equal(t, maskedClass, got.Message)
 	require.Contains(t, got.Details, maskedClass)
 	require.NotContains(t, got.Details, `"a"`)
 	require.Equal(t, "network_error", got.ErrorType)
-	ev, _ = emitted(t, &Policy{Content: Drop}, p)
+	ev, _ = emitted(t, &Policy{Content: ActionDrop}, p)
 	got = ev.Payload.(*AgentErrored)
 	require.Empty(t, got.Message)
 	require.NotContains(t, got.Details, `"a"`)
@@ -385,24 +385,24 @@ func TestActionsPerClass(t *testing.T) {
 	// Keep means that nothing is looked for.
 	secrets := new(Secrets)
 	require.NoError(t, secrets.Add("hunter2"))
-	text, marks := redactedText(t, &Policy{Content: Keep, Secrets: secrets, Redactor: redactorFunc(func(Field, string) (string, error) { panic("called") })}, "hunter2")
+	text, marks := redactedText(t, &Policy{Content: ActionKeep, Secrets: secrets, Redactor: redactorFunc(func(Place, string) (string, error) { panic("called") })}, "hunter2")
 	require.Equal(t, "hunter2", text)
 	require.Zero(t, marks)
 }
 
 func TestMaskLeavesMembersSpelledOutAtTheirZeroValue(t *testing.T) {
 	line := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"r","sessionId":null,"agentId":"a","actor":"","schemaVersion":"1.0","marks":["future"],"payload":{"task":"","resumed":false,"attempt":null}}`
-	for _, act := range []Action{Scan, Keep, Mask, Drop} {
+	for _, act := range []Action{ActionScan, ActionKeep, ActionMask, ActionDrop} {
 		var ev Event
 		require.NoError(t, ev.UnmarshalJSON([]byte(line)))
-		r, log := startRun(t, Options{Redaction: &Policy{Content: act}})
+		r, log := startRun(t, EmitterOptions{Redaction: &Policy{Content: act}})
 		require.NoError(t, r.Record(t.Context(), ev))
 		require.Equal(t, line, log.lines[0])
 	}
 }
 
 func TestClassSecretIsAlwaysMasked(t *testing.T) {
-	for _, policy := range []*Policy{nil, {Content: Keep, Meta: Keep}} {
+	for _, policy := range []*Policy{nil, {Content: ActionKeep, Meta: ActionKeep}} {
 		c := newRedaction(policy).cleaner("")
 		text, changed := c.text("x", ClassSecret, "s")
 		require.Equal(t, maskedClass, text)
@@ -417,8 +417,8 @@ func TestClassSecretIsAlwaysMasked(t *testing.T) {
 func TestOffTurnsTheWholeStepOff(t *testing.T) {
 	secrets := new(Secrets)
 	require.NoError(t, secrets.Add("hunter2"))
-	policy := &Policy{Off: true, Secrets: secrets, Content: Mask, Meta: Drop, Reasoning: VerbosityOff,
-		Redactor: redactorFunc(func(Field, string) (string, error) { panic("called") })}
+	policy := &Policy{Off: true, Secrets: secrets, Content: ActionMask, Meta: ActionDrop, Reasoning: VerbosityOff,
+		Redactor: redactorFunc(func(Place, string) (string, error) { panic("called") })}
 	got, marks := redactedJSON(t, policy, `{"password": "hunter2"}`)
 	require.Equal(t, JSON(`{"password":"hunter2"}`), got)
 	require.Zero(t, marks)
@@ -432,11 +432,11 @@ func TestOffTurnsTheWholeStepOff(t *testing.T) {
 
 func TestRedactorSeesWhereATextStands(t *testing.T) {
 	var seen []string
-	policy := &Policy{Keys: []string{"hidden"}, Redactor: redactorFunc(func(f Field, text string) (string, error) {
+	policy := &Policy{Keys: []string{"hidden"}, Redactor: redactorFunc(func(f Place, text string) (string, error) {
 		seen = append(seen, fmt.Sprintf("%s %s %s %s: %s", f.Kind, f.Name, f.Key, f.Class, text))
 		return text, nil
 	})}
-	ev, _ := emitted(t, policy, &ToolReturned{CallID: "id", ToolID: "id", Status: ToolError, OneEvent: true, Result: `{"a":["1",{"b":"2"},"3"],"hidden":"no","n":5,"e":""}`,
+	ev, _ := emitted(t, policy, &ToolReturned{CallID: "id", ToolID: "id", Status: ToolStatusError, OneEvent: true, Result: `{"a":["1",{"b":"2"},"3"],"hidden":"no","n":5,"e":""}`,
 		Error: Some(ErrorInfo{Code: "code", Message: "message", Details: `"top"`})})
 	require.Equal(t, MarkRedacted, ev.Marks, "for the key alone")
 	require.ElementsMatch(t, []string{
@@ -451,7 +451,7 @@ func TestRedactorSeesWhereATextStands(t *testing.T) {
 }
 
 func TestRedactorChangesTextAndTheEventIsMarked(t *testing.T) {
-	policy := &Policy{Redactor: redactorFunc(func(f Field, text string) (string, error) {
+	policy := &Policy{Redactor: redactorFunc(func(f Place, text string) (string, error) {
 		return strings.ReplaceAll(text, "4111", "\xff\"<>"), nil
 	})}
 	text, marks := redactedText(t, policy, "card 4111")
@@ -464,12 +464,12 @@ func TestRedactorChangesTextAndTheEventIsMarked(t *testing.T) {
 func TestAFailingRedactorDropsTheTextAndKeepsTheEvent(t *testing.T) {
 	cause := errors.New("model is down")
 	for name, redact := range map[string]redactorFunc{
-		"error": func(f Field, text string) (string, error) { return text, cause },
-		"panic": func(Field, string) (string, error) { panic(cause) },
+		"error": func(f Place, text string) (string, error) { return text, cause },
+		"panic": func(Place, string) (string, error) { panic(cause) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reported []error
-			r, log := startRun(t, Options{Redaction: &Policy{Redactor: redact}, OnError: func(err error) { reported = append(reported, err) }})
+			r, log := startRun(t, EmitterOptions{Redaction: &Policy{Redactor: redact}, OnError: func(err error) { reported = append(reported, err) }})
 			p := &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":"original","n":1}`, ArgumentsSummary: "original"}
 			require.NoError(t, r.Agent("a").Emit(t.Context(), p))
 			require.Equal(t, &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":"[REDACTED:error]","n":1}`, ArgumentsSummary: maskedError}, log.last(t).Payload)
@@ -488,8 +488,8 @@ func TestInvalidUTF8IsReplacedAndMarkedInContentAndRefusedInIDs(t *testing.T) {
 	require.Equal(t, MarkSanitized, marks)
 	require.Equal(t, "redacted,sanitized", (MarkRedacted | MarkSanitized).String())
 
-	r, log := startRun(t, Options{})
-	var broken *InvariantError
+	r, log := startRun(t, EmitterOptions{})
+	var broken *RuleError
 	for pointer, ev := range map[string]Event{
 		"/payload/callId":    {Payload: &ToolCalled{CallID: "\xff", ToolID: "t"}},
 		"/payload/principal": {Payload: &ToolCalled{CallID: "c", ToolID: "t", Principal: "\xff"}},
@@ -505,9 +505,9 @@ func TestInvalidUTF8IsReplacedAndMarkedInContentAndRefusedInIDs(t *testing.T) {
 
 func TestRawJSONThatIsNotJSONIsRefusedWithItsPlace(t *testing.T) {
 	deep := strings.Repeat("[", 1001) + strings.Repeat("]", 1001)
-	for _, mode := range []Mode{Enforce, Observe} {
-		for _, policy := range []*Policy{nil, {Off: true}, {Content: Mask}} {
-			r, log := startRun(t, Options{Mode: mode, Redaction: policy})
+	for _, mode := range []Mode{ModeEnforce, ModeObserve} {
+		for _, policy := range []*Policy{nil, {Off: true}, {Content: ActionMask}} {
+			r, log := startRun(t, EmitterOptions{Mode: mode, Redaction: policy})
 			for _, raw := range []JSON{"{", `{"a":1}x`, `{"a":1,"a":2}`, `"a` + "\n" + `"`, "\"\xff\"", "NaN", "01", " ", JSON(deep), `'a'`, `{"a":1,}`} {
 				for pointer, p := range map[string]Payload{
 					"/payload/arguments":       &ToolCalled{CallID: "c", ToolID: "t", Arguments: raw},
@@ -515,7 +515,7 @@ func TestRawJSONThatIsNotJSONIsRefusedWithItsPlace(t *testing.T) {
 					"/payload/message/content": &MessageCreated{Message: ConversationMessage{Content: raw}},
 				} {
 					err := r.Agent("a").Emit(t.Context(), p)
-					var broken *InvariantError
+					var broken *RuleError
 					require.ErrorAs(t, err, &broken, "%s", raw)
 					require.Equal(t, RuleFieldJSON, broken.Rule)
 					require.Equal(t, pointer, broken.Pointer)
@@ -527,8 +527,8 @@ func TestRawJSONThatIsNotJSONIsRefusedWithItsPlace(t *testing.T) {
 }
 
 func TestRawJSONOfAnUnknownPayloadThatIsNotJSONIsRefusedWithItsPlace(t *testing.T) {
-	r, _ := startRun(t, Options{})
-	var broken *InvariantError
+	r, _ := startRun(t, EmitterOptions{})
+	var broken *RuleError
 	require.ErrorAs(t, r.Emit(t.Context(), &Unknown{Type: "x", Raw: "{"}), &broken)
 	require.Equal(t, RuleFieldJSON, broken.Rule)
 	require.Equal(t, "/payload", broken.Pointer)
@@ -536,7 +536,7 @@ func TestRawJSONOfAnUnknownPayloadThatIsNotJSONIsRefusedWithItsPlace(t *testing.
 
 func TestRawJSONKeepsItsBytes(t *testing.T) {
 	raw := JSON(`{"z":9007199254740993,"a":1.0,"e":1E400,"h":"<>&\u2028\/","esc":"\u0041\ud83d\ude00","nul":"\u0000","é":-0}`)
-	for _, policy := range []*Policy{nil, {Off: true}, {Redactor: redactorFunc(func(_ Field, s string) (string, error) { return s, nil })}} {
+	for _, policy := range []*Policy{nil, {Off: true}, {Redactor: redactorFunc(func(_ Place, s string) (string, error) { return s, nil })}} {
 		got, marks := redactedJSON(t, policy, raw)
 		require.Equal(t, raw, got)
 		require.Zero(t, marks)
@@ -598,7 +598,7 @@ func TestReasoningFollowsTheStricterOfPolicyAndEvent(t *testing.T) {
 // deltas emits pieces of one block and returns what was recorded of them.
 func deltas(t *testing.T, policy *Policy, block string, pieces ...string) []string {
 	t.Helper()
-	r, log := startRun(t, Options{Redaction: policy})
+	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	var out []string
 	for i, piece := range pieces {
 		require.NoError(t, r.Agent("a").Emit(t.Context(), &AgentReasoningDelta{BlockID: block, Delta: piece, Index: Some(i)}))
@@ -612,7 +612,7 @@ func TestReasoningLimitIsCountedOverTheBlock(t *testing.T) {
 	require.Equal(t, []string{"ééééé", "ééééé", "éé", "", ""}, deltas(t, policy, "b", "ééééé", "ééééé", "ééééé", "ééééé", "é"))
 	require.Equal(t, []string{"ééééé", "ééééé", "éé", ""}, deltas(t, policy, "", "ééééé", "ééééé", "ééééé", "ééééé"))
 
-	r, log := startRun(t, Options{Redaction: policy})
+	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	for _, block := range []string{"b1", "b2"} {
 		require.NoError(t, r.Agent("a").Emit(t.Context(), &AgentReasoningDelta{BlockID: block, Delta: "0123456789abcdef"}))
 		require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each block has its own")
@@ -660,7 +660,7 @@ func TestCleanDoesNotAllocateWhenNothingMatches(t *testing.T) {
 		"off":     {Off: true},
 	} {
 		red := newRedaction(policy)
-		p := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolOK, ResultSummary: "some text, long enough to need a look", Result: `{"a":[1,"two",{"three":null,"tokens":3}],"b":"plain"}`}
+		p := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK, ResultSummary: "some text, long enough to need a look", Result: `{"a":[1,"two",{"three":null,"tokens":3}],"b":"plain"}`}
 		var c cleaner
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			c = red.cleaner(KindToolReturned)

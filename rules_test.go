@@ -56,7 +56,7 @@ func started() *AgentStarted { return &AgentStarted{Task: "Add /v2/health"} }
 // moves is a start and a path of transitions of the agent "a".
 func moves(path ...AgentStatus) []Event {
 	log := []Event{ev("a", started())}
-	from := Thinking
+	from := StatusThinking
 	for _, to := range path {
 		log = append(log, ev("a", &AgentTransition{From: from, To: to}))
 		from = to
@@ -85,7 +85,7 @@ func says(id, group string) *MessageCreated {
 func ref(id string) AgentRef { return AgentRef{AgentID: id} }
 
 var (
-	groupStart = &AgentStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharedBy("review")})}
+	groupStart = &AgentStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharingGroup("review")})}
 	inWorkflow = scoped(Scope{WorkflowID: "w"})
 	inScout    = scoped(Scope{WorkflowID: "w", Phase: "scout"})
 	inBuild    = scoped(Scope{WorkflowID: "w", Phase: "build"})
@@ -108,7 +108,7 @@ var ruleCases = []ruleCase{
 	{name: "no id in an agent ref", rule: RuleFieldRequired, last: ev("a", &AgentStarted{Agent: Some(AgentRef{})}), refused: true},
 	{name: "every word of a closed list", rule: RuleFieldEnum, last: ev("a", &AgentEnded{Outcome: OutcomeEscaped})},
 	{name: "a word of no list", rule: RuleFieldEnum, last: ev("a", &AgentEnded{Outcome: "finished"}), refused: true},
-	{name: "a status of no list", rule: RuleFieldEnum, last: ev("a", &AgentTransition{From: Thinking, To: "dreaming"}), refused: true},
+	{name: "a status of no list", rule: RuleFieldEnum, last: ev("a", &AgentTransition{From: StatusThinking, To: "dreaming"}), refused: true},
 	{name: "a sharing of no list", rule: RuleFieldEnum, last: ev("a", &AgentStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: "shared:"})}), refused: true},
 	{name: "the bounds of the score", rule: RuleFieldRange, last: ev("a", &AgentEnded{ConvergenceScore: Some(1.0)})},
 	{name: "zero is a score", rule: RuleFieldRange, last: ev("a", &AgentEnded{ConvergenceScore: Some(0.0)})},
@@ -135,13 +135,13 @@ var ruleCases = []ruleCase{
 	{name: "the first start", rule: RuleAgentStartedOnce, last: ev("a", started())},
 	{name: "another agent", rule: RuleAgentStartedOnce, log: moves(), last: ev("b", started())},
 	{name: "after its end", rule: RuleAgentStartedOnce, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", started())},
-	{name: "after run.resumed", rule: RuleAgentStartedOnce, log: logOf(moves(ToolCall), []Event{ev("", &RunPaused{}), ev("", &RunResumed{})}), last: ev("a", started())},
+	{name: "after run.resumed", rule: RuleAgentStartedOnce, log: logOf(moves(StatusToolCall), []Event{ev("", &RunPaused{}), ev("", &RunResumed{})}), last: ev("a", started())},
 	{name: "with resumed set", rule: RuleAgentStartedOnce, log: moves(), last: ev("a", &AgentStarted{Resumed: true})},
 	{name: "the same node in another execution", rule: RuleAgentStartedOnce,
 		log:  []Event{ev("", started(), scoped(Scope{NodeID: "n", NodeRunID: "n#1"}))},
 		last: ev("", started(), scoped(Scope{NodeID: "n", NodeRunID: "n#2"}))},
 	{name: "another span", rule: RuleAgentStartedOnce, log: []Event{ev("", started(), spanned("s1", ""))}, last: ev("", started(), spanned("s2", "s1"))},
-	{name: "twice", rule: RuleAgentStartedOnce, log: moves(ToolCall), last: ev("a", started()), refused: true},
+	{name: "twice", rule: RuleAgentStartedOnce, log: moves(StatusToolCall), last: ev("a", started()), refused: true},
 	{name: "twice after one run.resumed", rule: RuleAgentStartedOnce, log: logOf(moves(), []Event{ev("", &RunResumed{}), ev("a", started())}), last: ev("a", started()), refused: true},
 	{name: "twice, known by its node run", rule: RuleAgentStartedOnce,
 		log:  []Event{ev("", started(), scoped(Scope{NodeRunID: "n#1"}))},
@@ -149,46 +149,46 @@ var ruleCases = []ruleCase{
 	{name: "twice, known by its span", rule: RuleAgentStartedOnce, log: []Event{ev("", started(), spanned("s1", ""))}, last: ev("", started(), spanned("s1", "")), refused: true},
 
 	// step-monotonic.
-	{name: "the same step again", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("a", returned("c1", ToolOK), atStep(3))},
-	{name: "a gap", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("a", returned("c1", ToolOK), atStep(9))},
+	{name: "the same step again", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("a", returned("c1", ToolStatusOK), atStep(3))},
+	{name: "a gap", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("a", returned("c1", ToolStatusOK), atStep(9))},
 	{name: "another agent has steps of its own", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("b", call("c1"), atStep(0))},
-	{name: "step goes back", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("a", returned("c1", ToolOK), atStep(2)), refused: true},
+	{name: "step goes back", rule: RuleStepMonotonic, log: []Event{ev("a", call("c1"), atStep(3))}, last: ev("a", returned("c1", ToolStatusOK), atStep(2)), refused: true},
 	{name: "a start with a step", rule: RuleStepMonotonic, last: ev("a", started(), atStep(0)), refused: true},
 	{name: "an end with a step", rule: RuleStepMonotonic, log: moves(), last: ev("a", &AgentEnded{}, atStep(0)), refused: true},
 	{name: "an audit with a step", rule: RuleStepMonotonic, log: moves(), last: ev("a", audit(AuditPass), atStep(0)), refused: true},
 
 	// transition-from-current.
-	{name: "the first is from thinking", rule: RuleTransitionFromCurrent, log: moves(), last: ev("a", &AgentTransition{From: Thinking, To: ToolCall})},
-	{name: "the log need not have the start", rule: RuleTransitionFromCurrent, last: ev("a", &AgentTransition{From: Thinking, To: ToolCall})},
-	{name: "from where it is", rule: RuleTransitionFromCurrent, log: moves(ToolCall), last: ev("a", &AgentTransition{From: ToolCall, To: ToolResult})},
-	{name: "from where it was", rule: RuleTransitionFromCurrent, log: moves(ToolCall), last: ev("a", &AgentTransition{From: Thinking, To: ToolCall}), refused: true},
-	{name: "the first is not from response", rule: RuleTransitionFromCurrent, log: moves(), last: ev("a", &AgentTransition{From: Response, To: Reflect}), refused: true},
+	{name: "the first is from thinking", rule: RuleTransitionFromCurrent, log: moves(), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall})},
+	{name: "the log need not have the start", rule: RuleTransitionFromCurrent, last: ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall})},
+	{name: "from where it is", rule: RuleTransitionFromCurrent, log: moves(StatusToolCall), last: ev("a", &AgentTransition{From: StatusToolCall, To: StatusToolResult})},
+	{name: "from where it was", rule: RuleTransitionFromCurrent, log: moves(StatusToolCall), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall}), refused: true},
+	{name: "the first is not from response", rule: RuleTransitionFromCurrent, log: moves(), last: ev("a", &AgentTransition{From: StatusResponse, To: StatusReflect}), refused: true},
 	{name: "a new start begins at thinking", rule: RuleTransitionFromCurrent,
-		log: logOf(moves(ToolCall), []Event{ev("a", &AgentEnded{}), ev("a", started())}), last: ev("a", &AgentTransition{From: Thinking, To: ToolCall})},
+		log: logOf(moves(StatusToolCall), []Event{ev("a", &AgentEnded{}), ev("a", started())}), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall})},
 
 	// transition-legal: the pairs are in TestTransitionTables.
-	{name: "an edge of the table", rule: RuleTransitionLegal, log: moves(), last: ev("a", &AgentTransition{From: Thinking, To: BlockedOnClarification})},
-	{name: "no edge of the strict table", rule: RuleTransitionLegal, log: moves(), last: ev("a", &AgentTransition{From: Thinking, To: Response}), refused: true},
-	{name: "an edge of the relaxed table", rule: RuleTransitionLegal, lifecycle: Relaxed, log: moves(), last: ev("a", &AgentTransition{From: Thinking, To: Response})},
-	{name: "a further turn after converged, relaxed", rule: RuleTransitionLegal, lifecycle: Relaxed,
-		log: moves(Response, Converged), last: ev("a", &AgentTransition{From: Converged, To: Thinking})},
-	{name: "no edge of the relaxed table", rule: RuleTransitionLegal, lifecycle: Relaxed, log: moves(), last: ev("a", &AgentTransition{From: Thinking, To: Converged}), refused: true},
-	{name: "converged goes nowhere else, relaxed", rule: RuleTransitionLegal, lifecycle: Relaxed,
-		log: moves(Response, Converged), last: ev("a", &AgentTransition{From: Converged, To: ToolCall}), refused: true},
+	{name: "an edge of the table", rule: RuleTransitionLegal, log: moves(), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusBlockedOnClarification})},
+	{name: "no edge of the strict table", rule: RuleTransitionLegal, log: moves(), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusResponse}), refused: true},
+	{name: "an edge of the relaxed table", rule: RuleTransitionLegal, lifecycle: LifecycleRelaxed, log: moves(), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusResponse})},
+	{name: "a further turn after converged, relaxed", rule: RuleTransitionLegal, lifecycle: LifecycleRelaxed,
+		log: moves(StatusResponse, StatusConverged), last: ev("a", &AgentTransition{From: StatusConverged, To: StatusThinking})},
+	{name: "no edge of the relaxed table", rule: RuleTransitionLegal, lifecycle: LifecycleRelaxed, log: moves(), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusConverged}), refused: true},
+	{name: "converged goes nowhere else, relaxed", rule: RuleTransitionLegal, lifecycle: LifecycleRelaxed,
+		log: moves(StatusResponse, StatusConverged), last: ev("a", &AgentTransition{From: StatusConverged, To: StatusToolCall}), refused: true},
 
 	// agent-ended-final.
 	{name: "audits after the end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", audit(AuditFail))},
 	{name: "usage after the end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &UsageObserved{})},
-	{name: "audits after converged", rule: RuleAgentEndedFinal, log: moves(ToolCall, ToolResult, Response, Reflect, Converged), last: ev("a", audit(AuditPass))},
+	{name: "audits after converged", rule: RuleAgentEndedFinal, log: moves(StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusConverged), last: ev("a", audit(AuditPass))},
 	{name: "a late fact after the end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &TextCompleted{Text: "late"}, marked(MarkLate))},
 	{name: "a task for an agent that ended", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &TaskAssigned{Goal: "again"})},
 	{name: "an act after the end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &TextCompleted{Text: "more"}), refused: true},
-	{name: "an act after converged", rule: RuleAgentEndedFinal, log: moves(ToolCall, ToolResult, Response, Reflect, Converged), last: ev("a", call("c1")), refused: true},
-	{name: "an act after failed", rule: RuleAgentEndedFinal, log: moves(Failed), last: ev("a", &AgentErrored{ErrorType: "x", Message: "y"}), refused: true},
-	{name: "an act after converged, relaxed", rule: RuleAgentEndedFinal, lifecycle: Relaxed, log: moves(Response, Converged), last: ev("a", call("c1")), refused: true},
-	{name: "a transition after converged", rule: RuleAgentEndedFinal, log: moves(ToolCall, ToolResult, Response, Reflect, Converged), last: ev("a", &AgentTransition{From: Converged, To: Thinking}), refused: true},
-	{name: "a transition after failed, relaxed", rule: RuleAgentEndedFinal, lifecycle: Relaxed, log: moves(Failed), last: ev("a", &AgentTransition{From: Failed, To: Thinking}), refused: true},
-	{name: "a transition after the end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &AgentTransition{From: Thinking, To: ToolCall}), refused: true},
+	{name: "an act after converged", rule: RuleAgentEndedFinal, log: moves(StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusConverged), last: ev("a", call("c1")), refused: true},
+	{name: "an act after failed", rule: RuleAgentEndedFinal, log: moves(StatusFailed), last: ev("a", &AgentErrored{ErrorType: "x", Message: "y"}), refused: true},
+	{name: "an act after converged, relaxed", rule: RuleAgentEndedFinal, lifecycle: LifecycleRelaxed, log: moves(StatusResponse, StatusConverged), last: ev("a", call("c1")), refused: true},
+	{name: "a transition after converged", rule: RuleAgentEndedFinal, log: moves(StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusConverged), last: ev("a", &AgentTransition{From: StatusConverged, To: StatusThinking}), refused: true},
+	{name: "a transition after failed, relaxed", rule: RuleAgentEndedFinal, lifecycle: LifecycleRelaxed, log: moves(StatusFailed), last: ev("a", &AgentTransition{From: StatusFailed, To: StatusThinking}), refused: true},
+	{name: "a transition after the end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall}), refused: true},
 	{name: "ended twice", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &AgentEnded{}), refused: true},
 	{name: "a late second end", rule: RuleAgentEndedFinal, log: logOf(moves(), []Event{ev("a", &AgentEnded{})}), last: ev("a", &AgentEnded{}, marked(MarkLate))},
 
@@ -206,26 +206,26 @@ var ruleCases = []ruleCase{
 		last: ev("a", &AgentEnded{Totals: Some(Totals{})})},
 
 	// tool-call-open.
-	{name: "a return of an open call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("a", returned("c1", ToolOK))},
-	{name: "calls overlap and return in any order", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", call("c2")), ev("a", returned("c1", ToolError))}, last: ev("a", returned("c2", ToolOK))},
-	{name: "a call id again after its return", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", returned("c1", ToolOK))}, last: ev("a", call("c1"))},
+	{name: "a return of an open call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("a", returned("c1", ToolStatusOK))},
+	{name: "calls overlap and return in any order", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", call("c2")), ev("a", returned("c1", ToolStatusError))}, last: ev("a", returned("c2", ToolStatusOK))},
+	{name: "a call id again after its return", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", returned("c1", ToolStatusOK))}, last: ev("a", call("c1"))},
 	{name: "the same call id of another agent", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("b", call("c1"))},
-	{name: "a call outside any agent", rule: RuleToolCallOpen, log: []Event{ev("", call("c1"))}, last: ev("", returned("c1", ToolOK))},
-	{name: "one event is a whole call", rule: RuleToolCallOpen, last: ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolOK, OneEvent: true})},
-	{name: "one event closes no other call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolOK, OneEvent: true})},
-		last: ev("a", returned("c1", ToolOK))},
-	{name: "forbidden before any call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolForbidden))},
-	{name: "rate limited before any call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolRateLimited))},
-	{name: "a return without a call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolOK)), refused: true},
-	{name: "cancelled without a call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolCancelled)), refused: true},
-	{name: "a second return", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", returned("c1", ToolOK))}, last: ev("a", returned("c1", ToolOK)), refused: true},
-	{name: "a return to another agent's call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("b", returned("c1", ToolOK)), refused: true},
+	{name: "a call outside any agent", rule: RuleToolCallOpen, log: []Event{ev("", call("c1"))}, last: ev("", returned("c1", ToolStatusOK))},
+	{name: "one event is a whole call", rule: RuleToolCallOpen, last: ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusOK, OneEvent: true})},
+	{name: "one event closes no other call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusOK, OneEvent: true})},
+		last: ev("a", returned("c1", ToolStatusOK))},
+	{name: "forbidden before any call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolStatusForbidden))},
+	{name: "rate limited before any call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolStatusRateLimited))},
+	{name: "a return without a call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolStatusOK)), refused: true},
+	{name: "cancelled without a call", rule: RuleToolCallOpen, last: ev("a", returned("c1", ToolStatusCancelled)), refused: true},
+	{name: "a second return", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", returned("c1", ToolStatusOK))}, last: ev("a", returned("c1", ToolStatusOK)), refused: true},
+	{name: "a return to another agent's call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("b", returned("c1", ToolStatusOK)), refused: true},
 	{name: "a call id while open", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("a", call("c1")), refused: true},
 
 	// tool-causation.
-	{name: "caused by its call", rule: RuleToolCausation, log: []Event{ev("a", call("c1"), withID("the-call"))}, last: ev("a", returned("c1", ToolOK), causedBy("the-call"))},
-	{name: "one event has any cause", rule: RuleToolCausation, last: ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolOK, OneEvent: true}, causedBy("a plan"))},
-	{name: "caused by something else", rule: RuleToolCausation, log: []Event{ev("a", call("c1"), withID("the-call"))}, last: ev("a", returned("c1", ToolOK), causedBy("another")), refused: true},
+	{name: "caused by its call", rule: RuleToolCausation, log: []Event{ev("a", call("c1"), withID("the-call"))}, last: ev("a", returned("c1", ToolStatusOK), causedBy("the-call"))},
+	{name: "one event has any cause", rule: RuleToolCausation, last: ev("a", &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusOK, OneEvent: true}, causedBy("a plan"))},
+	{name: "caused by something else", rule: RuleToolCausation, log: []Event{ev("a", call("c1"), withID("the-call"))}, last: ev("a", returned("c1", ToolStatusOK), causedBy("another")), refused: true},
 
 	// delta-index.
 	{name: "the first delta is 0", rule: RuleDeltaIndex, last: ev("a", &TextDelta{BlockID: "b1", Delta: "I", Index: Some(0)})},
@@ -301,12 +301,12 @@ var ruleCases = []ruleCase{
 	// message-group.
 	{name: "a message with its group", rule: RuleMessageGroup, log: []Event{ev("a", groupStart)}, last: ev("a", says("m1", "review"))},
 	{name: "an isolated agent needs no group", rule: RuleMessageGroup, log: moves(), last: ev("a", says("m1", ""))},
-	{name: "a shared agent needs no group", rule: RuleMessageGroup, log: []Event{ev("a", &AgentStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: Shared})})}, last: ev("a", says("m1", ""))},
+	{name: "a shared agent needs no group", rule: RuleMessageGroup, log: []Event{ev("a", &AgentStarted{Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharingShared})})}, last: ev("a", says("m1", ""))},
 	{name: "a user's message to the group's agent", rule: RuleMessageGroup, log: []Event{ev("a", groupStart)},
 		last: ev("a", &MessageCreated{Message: ConversationMessage{MessageID: "m1", From: "user", Content: "1", TS: 1}})},
 	{name: "a message without its group", rule: RuleMessageGroup, log: []Event{ev("a", groupStart)}, last: ev("a", says("m1", "")), refused: true},
 	{name: "the agent that speaks shares by group", rule: RuleMessageGroup, last: ev("a", &MessageCreated{Message: ConversationMessage{
-		MessageID: "m1", From: "a", Content: "1", TS: 1, Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharedBy("review")}),
+		MessageID: "m1", From: "a", Content: "1", TS: 1, Agent: Some(AgentRef{AgentID: "a", AgentSharing: SharingGroup("review")}),
 	}}), refused: true},
 	{name: "a message in the name of the group's agent", rule: RuleMessageGroup, log: []Event{ev("a", groupStart)}, last: ev("b", says("m1", "")), refused: true},
 
@@ -337,8 +337,8 @@ var ruleCases = []ruleCase{
 
 // countedLog counts 1 step, 2 calls and 3 audits, 1 passed and 1 failed.
 var countedLog = []Event{
-	ev("a", started()), ev("a", call("c1"), atStep(0)), ev("a", returned("c1", ToolOK)),
-	ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolOK, OneEvent: true}),
+	ev("a", started()), ev("a", call("c1"), atStep(0)), ev("a", returned("c1", ToolStatusOK)),
+	ev("a", &ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusOK, OneEvent: true}),
 	ev("a", audit(AuditPass)), ev("a", audit(AuditWarn)), ev("a", audit(AuditFail)),
 }
 
@@ -358,7 +358,7 @@ func inEveryMode(r Rule) bool {
 type ruleLog struct {
 	mu         sync.Mutex
 	events     []Event
-	violations []*InvariantError
+	violations []*RuleError
 }
 
 func (l *ruleLog) WriteEvent(_ context.Context, e Event) error {
@@ -374,11 +374,11 @@ func ruleRun(t testing.TB, l Lifecycle, mode Mode) (*Run, *ruleLog) {
 	t.Helper()
 	log := &ruleLog{}
 	ticks, ids := 0, 0
-	e, err := NewEmitter(Options{
+	e, err := NewEmitter(EmitterOptions{
 		Sinks: []Sink{log}, Lifecycle: l, Mode: mode,
 		Clock:       func() time.Time { ticks++; return rulesEpoch.Add(time.Duration(ticks) * time.Millisecond) },
 		NewID:       func() string { ids++; return fmt.Sprintf("id-%d", ids) },
-		OnViolation: func(err *InvariantError) { log.violations = append(log.violations, err) },
+		OnViolation: func(err *RuleError) { log.violations = append(log.violations, err) },
 	})
 	require.NoError(t, err)
 	run, err := e.Run(rulesRun)
@@ -417,7 +417,7 @@ func TestRules(t *testing.T) {
 		name := string(c.rule) + "/" + verdict + " " + c.name
 		if !c.foldOnly {
 			t.Run(name+"/enforce", func(t *testing.T) {
-				run, log := ruleRun(t, c.lifecycle, Enforce)
+				run, log := ruleRun(t, c.lifecycle, ModeEnforce)
 				for i, e := range c.log {
 					require.NoError(t, run.Record(ctx, e), "event %d", i)
 				}
@@ -427,7 +427,7 @@ func TestRules(t *testing.T) {
 					require.Len(t, log.events, len(c.log)+1)
 					return
 				}
-				var broken *InvariantError
+				var broken *RuleError
 				require.ErrorAs(t, err, &broken)
 				require.Equal(t, c.rule, broken.Rule, err)
 				require.Equal(t, uint64(len(c.log)), broken.Sequence)
@@ -440,14 +440,14 @@ func TestRules(t *testing.T) {
 				require.Empty(t, log.violations, "Enforce returns violations, it does not report them")
 			})
 			t.Run(name+"/observe", func(t *testing.T) {
-				run, log := ruleRun(t, c.lifecycle, Observe)
+				run, log := ruleRun(t, c.lifecycle, ModeObserve)
 				for _, e := range c.log {
 					require.NoError(t, run.Record(ctx, e))
 				}
 				require.Empty(t, log.violations)
 				err := run.Record(ctx, c.last)
 				if c.refused && inEveryMode(c.rule) {
-					var broken *InvariantError
+					var broken *RuleError
 					require.ErrorAs(t, err, &broken)
 					require.Equal(t, c.rule, broken.Rule)
 					require.Len(t, log.events, len(c.log))
@@ -534,8 +534,8 @@ func TestRulesAreAllShown(t *testing.T) {
 // exactly one end.
 func TestAgentEndsFromEveryStatus(t *testing.T) {
 	for status, path := range pathsTo {
-		for _, l := range []Lifecycle{Strict, Relaxed} {
-			run, log := ruleRun(t, l, Enforce)
+		for _, l := range []Lifecycle{LifecycleStrict, LifecycleRelaxed} {
+			run, log := ruleRun(t, l, ModeEnforce)
 			for _, e := range moves(path...) {
 				require.NoError(t, run.Record(context.Background(), e))
 			}
@@ -554,14 +554,14 @@ func TestAgentEndsFromEveryStatus(t *testing.T) {
 
 // pathsTo leads an agent to each status, legally under both tables.
 var pathsTo = map[AgentStatus][]AgentStatus{
-	Thinking:               nil,
-	ToolCall:               {ToolCall},
-	ToolResult:             {ToolCall, ToolResult},
-	Response:               {ToolCall, ToolResult, Response},
-	Reflect:                {ToolCall, ToolResult, Response, Reflect},
-	BlockedOnClarification: {BlockedOnClarification},
-	Converged:              {ToolCall, ToolResult, Response, Reflect, Converged},
-	Failed:                 {Failed},
+	StatusThinking:               nil,
+	StatusToolCall:               {StatusToolCall},
+	StatusToolResult:             {StatusToolCall, StatusToolResult},
+	StatusResponse:               {StatusToolCall, StatusToolResult, StatusResponse},
+	StatusReflect:                {StatusToolCall, StatusToolResult, StatusResponse, StatusReflect},
+	StatusBlockedOnClarification: {StatusBlockedOnClarification},
+	StatusConverged:              {StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusConverged},
+	StatusFailed:                 {StatusFailed},
 }
 
 // The edges, written down from the documents and not from the tables: seed
@@ -609,7 +609,7 @@ func TestTransitionTables(t *testing.T) {
 		relaxed[e] = true
 	}
 	require.Len(t, allStatuses, 8)
-	for l, legal := range map[Lifecycle]map[[2]string]bool{Strict: strict, Relaxed: relaxed} {
+	for l, legal := range map[Lifecycle]map[[2]string]bool{LifecycleStrict: strict, LifecycleRelaxed: relaxed} {
 		for _, from := range allStatuses {
 			var next []AgentStatus
 			for _, to := range allStatuses {
@@ -618,7 +618,7 @@ func TestTransitionTables(t *testing.T) {
 					require.Equal(t, want, l.Allows(AgentStatus(from), AgentStatus(to)))
 
 					// The emitter goes by the same table.
-					run, _ := ruleRun(t, l, Enforce)
+					run, _ := ruleRun(t, l, ModeEnforce)
 					for _, e := range moves(pathsTo[AgentStatus(from)]...) {
 						require.NoError(t, run.Record(context.Background(), e))
 					}
@@ -627,7 +627,7 @@ func TestTransitionTables(t *testing.T) {
 						require.NoError(t, err)
 						return
 					}
-					var broken *InvariantError
+					var broken *RuleError
 					require.ErrorAs(t, err, &broken)
 					require.Contains(t, []Rule{RuleTransitionLegal, RuleAgentEndedFinal}, broken.Rule)
 				})
@@ -649,24 +649,24 @@ func TestObserveResynchronizes(t *testing.T) {
 		wrong Event   // one violation
 		after []Event // legal only if the state went along
 	}{
-		{RuleTransitionFromCurrent, moves(ToolCall), ev("a", &AgentTransition{From: ToolResult, To: Response}),
-			[]Event{ev("a", &AgentTransition{From: Response, To: Reflect}), ev("a", &AgentTransition{From: Reflect, To: Converged})}},
-		{RuleTransitionLegal, moves(), ev("a", &AgentTransition{From: Thinking, To: Reflect}),
-			[]Event{ev("a", &AgentTransition{From: Reflect, To: Thinking})}},
+		{RuleTransitionFromCurrent, moves(StatusToolCall), ev("a", &AgentTransition{From: StatusToolResult, To: StatusResponse}),
+			[]Event{ev("a", &AgentTransition{From: StatusResponse, To: StatusReflect}), ev("a", &AgentTransition{From: StatusReflect, To: StatusConverged})}},
+		{RuleTransitionLegal, moves(), ev("a", &AgentTransition{From: StatusThinking, To: StatusReflect}),
+			[]Event{ev("a", &AgentTransition{From: StatusReflect, To: StatusThinking})}},
 		{RuleStepMonotonic, []Event{ev("a", started()), ev("a", &TextCompleted{Text: "1"}, atStep(5))}, ev("a", &TextCompleted{Text: "2"}, atStep(2)),
 			[]Event{ev("a", &TextCompleted{Text: "3"}, atStep(2)), ev("a", &TextCompleted{Text: "4"}, atStep(3)), ev("a", &TextCompleted{Text: "5"}, atStep(6)), ev("a", &TextCompleted{Text: "6"}, atStep(7))}},
 		{RuleDeltaIndex, []Event{ev("a", &TextDelta{BlockID: "b", Delta: "1", Index: Some(0)})}, ev("a", &TextDelta{BlockID: "b", Delta: "4", Index: Some(3)}),
 			[]Event{ev("a", &TextDelta{BlockID: "b", Delta: "5", Index: Some(4)}), ev("a", &TextDelta{BlockID: "b", Delta: "6", Index: Some(5)})}},
-		{RuleToolCallOpen, moves(), ev("a", returned("c1", ToolOK)),
-			[]Event{ev("a", call("c1")), ev("a", returned("c1", ToolOK))}},
+		{RuleToolCallOpen, moves(), ev("a", returned("c1", ToolStatusOK)),
+			[]Event{ev("a", call("c1")), ev("a", returned("c1", ToolStatusOK))}},
 		{RuleToolCallOpen, []Event{ev("a", call("c1"), withID("first"))}, ev("a", call("c1"), withID("second")),
-			[]Event{ev("a", returned("c1", ToolOK), causedBy("second")), ev("a", call("c1"))}},
-		{RuleAgentStartedOnce, moves(ToolCall), ev("a", started()),
-			[]Event{ev("a", &AgentTransition{From: Thinking, To: ToolCall}), ev("a", &AgentEnded{})}},
+			[]Event{ev("a", returned("c1", ToolStatusOK), causedBy("second")), ev("a", call("c1"))}},
+		{RuleAgentStartedOnce, moves(StatusToolCall), ev("a", started()),
+			[]Event{ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall}), ev("a", &AgentEnded{})}},
 		{RuleRunOpen, moves(), ev("", &RunStarted{}), []Event{ev("a", &AgentEnded{}), ev("", &RunCompleted{})}},
 	} {
 		t.Run(string(c.rule), func(t *testing.T) {
-			run, log := ruleRun(t, Strict, Observe)
+			run, log := ruleRun(t, LifecycleStrict, ModeObserve)
 			events := logOf(c.legal, []Event{c.wrong}, c.after)
 			for _, e := range events {
 				require.NoError(t, run.Record(context.Background(), e))
@@ -711,7 +711,7 @@ func requireSplitFolds(t *testing.T, events []Event, want *RunSnapshot) {
 
 // Steps that go back do not lower the total: it is the highest step and one.
 func TestTotalsCountTheHighestStep(t *testing.T) {
-	run, log := ruleRun(t, Strict, Observe)
+	run, log := ruleRun(t, LifecycleStrict, ModeObserve)
 	a := run.Agent("a")
 	for _, e := range []Event{ev("a", started()), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(2))} {
 		require.NoError(t, a.Record(context.Background(), e))
@@ -734,8 +734,8 @@ func TestObserveRefusesWhatNoLineCarries(t *testing.T) {
 		"an unknown kind with a bad name": &Unknown{Type: "a\xff"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run, log := ruleRun(t, Strict, Observe)
-			var broken *InvariantError
+			run, log := ruleRun(t, LifecycleStrict, ModeObserve)
+			var broken *RuleError
 			err := run.With(Scope{WorkflowID: "w"}).Emit(context.Background(), p)
 			require.ErrorAs(t, err, &broken)
 			require.Empty(t, log.events)

@@ -15,7 +15,7 @@ import (
 // run: the end counts 12 steps and 7 calls, of which the log has one.
 func TestSeed000Example(t *testing.T) {
 	ctx := context.Background()
-	run, log := ruleRun(t, Strict, Enforce)
+	run, log := ruleRun(t, LifecycleStrict, ModeEnforce)
 	at := func(clock string) func(*Event) {
 		return func(e *Event) {
 			var err error
@@ -25,8 +25,8 @@ func TestSeed000Example(t *testing.T) {
 	}
 	for _, e := range []Event{
 		ev("coder", &AgentStarted{Task: "Add /v2/health"}, at("09:00:00.000")),
-		ev("coder", &AgentTransition{From: Thinking, To: ToolCall, Reason: "tool_call:Read"}, atStep(0), at("09:00:01.200")),
-		ev("coder", &ToolReturned{CallID: "derived-1", ToolID: "Read", Status: ToolOK, Duration: Some(40 * time.Millisecond), OneEvent: true}, atStep(0), at("09:00:01.250")),
+		ev("coder", &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}, atStep(0), at("09:00:01.200")),
+		ev("coder", &ToolReturned{CallID: "derived-1", ToolID: "Read", Status: ToolStatusOK, Duration: Some(40 * time.Millisecond), OneEvent: true}, atStep(0), at("09:00:01.250")),
 		ev("coder", &AgentEnded{
 			Outcome: OutcomeConverged, Duration: Some(65 * time.Second), ConvergenceScore: Some(1.0),
 			Totals: Some(Totals{Steps: 12, ToolCalls: 7, AuditCheckpoints: 2, AuditsPassed: 2, AuditsFailed: 0}),
@@ -41,7 +41,7 @@ func TestSeed000Example(t *testing.T) {
 	coder := s.Agents["coder"]
 	require.Equal(t, RunStatusCompleted, s.Status)
 	require.Equal(t, OutcomeConverged, coder.Outcome)
-	require.Equal(t, ToolCall, coder.Status, "the log leaves out how it went on")
+	require.Equal(t, StatusToolCall, coder.Status, "the log leaves out how it went on")
 	require.Equal(t, 12, coder.Totals.V.Steps)
 	require.Equal(t, Totals{Steps: 1, ToolCalls: 1}, coder.Counted)
 	require.Equal(t, Some(65*time.Second), coder.Duration)
@@ -54,10 +54,10 @@ func TestSeed000Example(t *testing.T) {
 // agent ids: the agent is the execution of the node.
 func TestSeed003Flow(t *testing.T) {
 	ctx := context.Background()
-	run, log := ruleRun(t, Strict, Enforce)
+	run, log := ruleRun(t, LifecycleStrict, ModeEnforce)
 	taskAgent := run.With(Scope{NodeID: "task-agent", NodeRunID: "task-agent#1"})
 	tool := func(id, name string) *ToolReturned {
-		return &ToolReturned{CallID: id, ToolID: name, Status: ToolOK, OneEvent: true, Arguments: `{"path":"a.go"}`, Result: `{"ok":true}`, Duration: Some(time.Millisecond)}
+		return &ToolReturned{CallID: id, ToolID: name, Status: ToolStatusOK, OneEvent: true, Arguments: `{"path":"a.go"}`, Result: `{"ok":true}`, Duration: Some(time.Millisecond)}
 	}
 	for _, p := range []Payload{
 		&AgentStarted{ProviderSessionID: "sess-123", Prompt: `"..."`},

@@ -69,7 +69,7 @@ type SinkFunc func(ctx context.Context, ev Event) error
 func (f SinkFunc) WriteEvent(ctx context.Context, ev Event) error { return f(ctx, ev) }
 
 // BestEffort returns s as a sink whose errors do not come back from Emit. They
-// go to Options.OnError, or without one into the error of Flush and Close.
+// go to EmitterOptions.OnError, or without one into the error of Flush and Close.
 // Other sinks are required: their errors come back as a [*SinkError].
 func BestEffort(s Sink) Sink { return bestEffort{s} }
 
@@ -213,20 +213,20 @@ func within(ctx context.Context, f func() error) error {
 	}
 }
 
-// DropPolicy says what [Buffered] does when its buffer is full.
-type DropPolicy uint8
+// Overflow says what [Buffered] does when its buffer is full.
+type Overflow uint8
 
 // The policies.
 const (
-	Block      DropPolicy = iota // wait for room: nothing is lost, the run may be slowed
-	DropNewest                   // lose the event that does not fit
-	DropOldest                   // lose the event that waited longest
+	OverflowBlock      Overflow = iota // wait for room: nothing is lost, the run may be slowed
+	OverflowDropNewest                 // lose the event that does not fit
+	OverflowDropOldest                 // lose the event that waited longest
 )
 
 // A BufferedSink delivers to another sink from a goroutine of its own.
 type BufferedSink struct {
 	entry  *sinkEntry
-	policy DropPolicy
+	policy Overflow
 
 	mu                sync.Mutex
 	changed           *sync.Cond // queue, closing, busy or written changed
@@ -257,7 +257,7 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 //
 // Errors of s come back from Flush and Close. What was dropped is counted:
 // see [BufferedSink.Dropped]; Flush and Close report it as [ErrDropped].
-func Buffered(s Sink, size int, policy DropPolicy) *BufferedSink {
+func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	if size < 1 {
 		size = 1
 	}
@@ -276,10 +276,10 @@ func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 	defer b.mu.Unlock()
 	for b.n == len(b.queue) && !b.closing {
 		switch b.policy {
-		case DropNewest:
+		case OverflowDropNewest:
 			b.dropped++
 			return nil
-		case DropOldest:
+		case OverflowDropOldest:
 			b.queue[b.head] = buffered{}
 			b.head = (b.head + 1) % len(b.queue)
 			b.n--

@@ -52,7 +52,7 @@ func (g *gate) WriteLine(ctx context.Context, ev Event, line []byte) error {
 func TestBufferedDeliversEverythingInOrder(t *testing.T) {
 	for _, size := range []int{-1, 0, 1, 3, 1000} {
 		log := &sinkLog{}
-		b := Buffered(log, size, Block)
+		b := Buffered(log, size, OverflowBlock)
 		for i := range 100 {
 			require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
 		}
@@ -67,7 +67,7 @@ func TestBufferedDeliversEverythingInOrder(t *testing.T) {
 
 func TestBufferedGivesALineSinkTheEventsLine(t *testing.T) {
 	log := &sinkLog{}
-	b := Buffered(log, 8, Block)
+	b := Buffered(log, 8, OverflowBlock)
 	var want []string
 	for i := range 20 {
 		ev := numbered(i)
@@ -83,7 +83,7 @@ func TestBufferedGivesALineSinkTheEventsLine(t *testing.T) {
 func TestBufferedBlockWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		b := Buffered(g, 2, Block)
+		b := Buffered(g, 2, OverflowBlock)
 		written := 0
 		go func() {
 			for i := range 5 {
@@ -107,9 +107,9 @@ func TestBufferedBlockWaitsForRoom(t *testing.T) {
 }
 
 func TestBufferedDropsAsItsPolicySaysAndCounts(t *testing.T) {
-	for policy, want := range map[DropPolicy][]int{
-		DropNewest: {0, 1, 2},
-		DropOldest: {0, 8, 9},
+	for policy, want := range map[Overflow][]int{
+		OverflowDropNewest: {0, 1, 2},
+		OverflowDropOldest: {0, 8, 9},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGate()
@@ -134,7 +134,7 @@ func TestBufferedDropsAsItsPolicySaysAndCounts(t *testing.T) {
 func TestBufferedFlushReturnsAtTheDeadlineAndSaysHowManyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		b := Buffered(g, 8, Block)
+		b := Buffered(g, 8, OverflowBlock)
 		for i := range 3 {
 			require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
 		}
@@ -154,7 +154,7 @@ func TestBufferedFlushReturnsAtTheDeadlineAndSaysHowManyWait(t *testing.T) {
 func TestAHangingSinkBehindABufferDoesNotHoldUpTheEmittersClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		e, log := startEmitter(t, Options{Sinks: []Sink{Buffered(g, 8, Block)}})
+		e, log := startEmitter(t, EmitterOptions{Sinks: []Sink{Buffered(g, 8, OverflowBlock)}})
 		r, err := e.Run("r")
 		require.NoError(t, err)
 		require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
@@ -179,7 +179,7 @@ func TestBufferedReportsErrorsOnceWithTheirEvents(t *testing.T) {
 			return broken
 		}
 		return nil
-	}), 8, Block)
+	}), 8, OverflowBlock)
 	require.NoError(t, b.WriteEvent(t.Context(), numbered(0)))
 	require.NoError(t, b.WriteEvent(t.Context(), numbered(1)))
 	err := b.Flush(t.Context())
@@ -204,7 +204,7 @@ func TestBufferedContainsPanicsAndGoesOn(t *testing.T) {
 			panic("boom")
 		}
 		return log.WriteLine(ctx, ev, nil)
-	}), 8, Block)
+	}), 8, OverflowBlock)
 	for i := range 3 {
 		require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
 	}
@@ -214,7 +214,7 @@ func TestBufferedContainsPanicsAndGoesOn(t *testing.T) {
 	require.Equal(t, []int{1, 2}, sequences(log))
 	require.NoError(t, b.Close())
 
-	b = Buffered(panickyCloser{discard}, 1, Block)
+	b = Buffered(panickyCloser{discard}, 1, OverflowBlock)
 	require.ErrorAs(t, b.Flush(t.Context()), &p)
 	require.ErrorAs(t, b.Close(), &p)
 }
@@ -222,7 +222,7 @@ func TestBufferedContainsPanicsAndGoesOn(t *testing.T) {
 func TestBufferedFlushesAndClosesTheSinkBehindItOnce(t *testing.T) {
 	var order []string
 	s := &orderSink{note: func(s string) { order = append(order, s) }, name: "x"}
-	b := Buffered(s, 8, Block)
+	b := Buffered(s, 8, OverflowBlock)
 	require.NoError(t, b.WriteEvent(t.Context(), numbered(0)))
 	require.NoError(t, b.Flush(t.Context()))
 	require.NoError(t, b.WriteEvent(t.Context(), numbered(1)))
@@ -232,7 +232,7 @@ func TestBufferedFlushesAndClosesTheSinkBehindItOnce(t *testing.T) {
 }
 
 func TestBufferedRefusesEventsAfterClose(t *testing.T) {
-	for _, policy := range []DropPolicy{Block, DropNewest, DropOldest} {
+	for _, policy := range []Overflow{OverflowBlock, OverflowDropNewest, OverflowDropOldest} {
 		log := &sinkLog{}
 		b := Buffered(log, 1, policy)
 		require.NoError(t, b.Close())
@@ -245,7 +245,7 @@ func TestBufferedRefusesEventsAfterClose(t *testing.T) {
 func TestBufferedCloseWakesAWaitingWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
-		b := Buffered(g, 1, Block)
+		b := Buffered(g, 1, OverflowBlock)
 		var errs []error
 		go func() {
 			for i := range 3 {
@@ -270,15 +270,15 @@ func TestASinkThatEmitsIntoTheSameRunWorksBehindABuffer(t *testing.T) {
 			return r.Emit(ctx, &RunPaused{})
 		}
 		return nil
-	}), 8, Block)
-	r, log := startRun(t, Options{Sinks: []Sink{b}})
+	}), 8, OverflowBlock)
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
 	require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
 	require.NoError(t, b.Flush(t.Context()))
 	require.Equal(t, []Kind{KindRunStarted, KindRunPaused}, log.kinds())
 }
 
 func TestConcurrentSafeBuffered(t *testing.T) {
-	for _, policy := range []DropPolicy{Block, DropNewest, DropOldest} {
+	for _, policy := range []Overflow{OverflowBlock, OverflowDropNewest, OverflowDropOldest} {
 		log := &sinkLog{}
 		b := Buffered(log, 4, policy)
 		var wg sync.WaitGroup
@@ -315,7 +315,7 @@ func TestBestEffortKeepsWhatTheSinkCanDo(t *testing.T) {
 	for _, wrapped := range []Sink{BestEffort(s), BestEffort(BestEffort(s))} {
 		order = nil
 		log := &sinkLog{}
-		e, err := NewEmitter(Options{Sinks: []Sink{wrapped, BestEffort(log)}})
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{wrapped, BestEffort(log)}})
 		require.NoError(t, err)
 		r, err := e.Run("r")
 		require.NoError(t, err)

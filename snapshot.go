@@ -35,11 +35,11 @@ type NodeStatus string
 
 // The node statuses.
 const (
-	NodePending NodeStatus = "pending"
-	NodeRunning NodeStatus = "running"
-	NodeDone    NodeStatus = "done"
-	NodeErrored NodeStatus = "failed"
-	NodeOnHold  NodeStatus = "suspended"
+	NodeStatusPending   NodeStatus = "pending"
+	NodeStatusRunning   NodeStatus = "running"
+	NodeStatusDone      NodeStatus = "done"
+	NodeStatusFailed    NodeStatus = "failed"
+	NodeStatusSuspended NodeStatus = "suspended"
 )
 
 // EdgeStatus is the state of an edge (resume spec).
@@ -47,9 +47,9 @@ type EdgeStatus string
 
 // The edge statuses.
 const (
-	EdgePending  EdgeStatus = "pending"
-	EdgeTaken    EdgeStatus = "fired"
-	EdgeNotTaken EdgeStatus = "skipped"
+	EdgeStatusPending EdgeStatus = "pending"
+	EdgeStatusFired   EdgeStatus = "fired"
+	EdgeStatusSkipped EdgeStatus = "skipped"
 )
 
 // A RunSnapshot is the state of one run after some of its events: what a
@@ -125,7 +125,7 @@ type RunSnapshot struct {
 	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached, in order
 	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
 	Usage             RunUsage                  `json:"usage"`                 // of the whole run, counted once
-	Violations        []*InvariantError         `json:"violations"`            // the first ones, in order
+	Violations        []*RuleError              `json:"violations"`            // the first ones, in order
 	ViolationCount    int                       `json:"violationCount"`        // all of them
 	Unknown           map[string]int            `json:"unknown"`               // events of unknown kinds, by kind
 	Retracted         []string                  `json:"retracted"`             // event ids
@@ -187,7 +187,7 @@ type AgentSnapshot struct {
 	SharesByGroup     bool               `json:"sharesByGroup,omitzero"`     // its messages carry a group id
 	Text              string             `json:"text,omitzero"`              // its latest text block, whole or as far as it came
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, likewise
-	TextOpen          bool               `json:"textOpen,omitzero"`          // Text is still being written
+	TextOpen          bool               `json:"textOpen,omitzero"`          // JSONString is still being written
 	ReasoningOpen     bool               `json:"reasoningOpen,omitzero"`     // Reasoning is still being written
 	Blocks            []BlockSnapshot    `json:"blocks"`                     // blocks in the making
 	Usage             AgentUsage         `json:"usage"`                      // see RunUsage
@@ -453,7 +453,7 @@ func (r *AgentRef) UnmarshalJSON(text []byte) error {
 func (m ConversationMessage) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
 
 // AppendJSON appends what MarshalJSON writes to dst. Like [Event.AppendJSON] it
-// appends nothing and returns an [*InvariantError] when JSON or an id is
+// appends nothing and returns a [*RuleError] when JSON or an id is
 // damaged.
 func (m *ConversationMessage) AppendJSON(dst []byte) ([]byte, error) {
 	var c cleaner

@@ -34,7 +34,7 @@ func (f *Fold) define(def JSON) {
 		case "nodes":
 			for node := range jsonwire.Elements(value) {
 				if id := idOf(node); id != "" {
-					r.NodeStatus[f.m.word(id)] = NodePending
+					r.NodeStatus[f.m.word(id)] = NodeStatusPending
 				}
 			}
 		case "edges":
@@ -51,7 +51,7 @@ func (f *Fold) define(def JSON) {
 					}
 				}
 				if id != "" || from != "" && to != "" {
-					r.EdgeStatus[f.edgeKey(id, from, to)] = EdgePending
+					r.EdgeStatus[f.edgeKey(id, from, to)] = EdgeStatusPending
 				}
 			}
 		case "state":

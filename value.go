@@ -34,8 +34,8 @@ func ToJSON(v any) (JSON, error) {
 	return JSON(b[:len(b)-1]), nil // Encode ends with a newline
 }
 
-// Text returns s as a JSON string.
-func Text(s string) JSON { return JSON(jsonwire.Quote(s)) }
+// JSONString returns s as a JSON string.
+func JSONString(s string) JSON { return JSON(jsonwire.Quote(s)) }
 
 type jsonBuffer []byte
 

@@ -52,7 +52,7 @@ func TestFloorAndZerologWriteTheLinesOfEmit(t *testing.T) {
 	for _, l := range loads {
 		var want bytes.Buffer
 		file := func() (ae.Sink, error) { return ae.NewWriter(&want, ae.WriterOptions{}), nil }
-		o := ae.Options{Clock: func() time.Time { return fixedStamp }, NewID: func() string { return fixedID }}
+		o := ae.EmitterOptions{Clock: func() time.Time { return fixedStamp }, NewID: func() string { return fixedID }}
 		emit, err := l.emitter(o, file)()
 		require.NoError(t, err)
 		want.Reset() // of the start
@@ -83,7 +83,7 @@ func TestLoads(t *testing.T) {
 	scratch = t.TempDir()
 	for _, l := range loads {
 		for name, setup := range map[string]func() (func(int) error, error){
-			"emit": l.emitter(ae.Options{}, fileSink, hookSink), "floor": l.floor, "zerolog": l.zerolog, "eventlogger": l.eventlogger,
+			"emit": l.emitter(ae.EmitterOptions{}, fileSink, hookSink), "floor": l.floor, "zerolog": l.zerolog, "eventlogger": l.eventlogger,
 		} {
 			op, err := l.op(setup)
 			require.NoError(t, err)

@@ -26,14 +26,14 @@ var loads = func() []load {
 		switch s.name {
 		case "T":
 			l.payloads, l.mirrors = nil, nil
-			path := []ae.AgentStatus{ae.Thinking, ae.ToolCall, ae.ToolResult, ae.Response, ae.Reflect, ae.Thinking}
+			path := []ae.AgentStatus{ae.StatusThinking, ae.StatusToolCall, ae.StatusToolResult, ae.StatusResponse, ae.StatusReflect, ae.StatusThinking}
 			for i := range path[1:] {
 				l.payloads = append(l.payloads, &ae.AgentTransition{From: path[i], To: path[i+1], Reason: "tool_call:Read"})
 				l.mirrors = append(l.mirrors, &transition{From: string(path[i]), To: string(path[i+1]), Reason: "tool_call:Read"})
 			}
 		case "W":
 			call := s.event.Payload.(*ae.ToolCalled)
-			p := &ae.ToolReturned{CallID: call.CallID, ToolID: call.ToolID, Status: ae.ToolOK, Result: `{"rows":12}`, Duration: ae.Some(milliseconds(20))}
+			p := &ae.ToolReturned{CallID: call.CallID, ToolID: call.ToolID, Status: ae.ToolStatusOK, Result: `{"rows":12}`, Duration: ae.Some(milliseconds(20))}
 			l.payloads = append(l.payloads, p)
 			l.mirrors = append(l.mirrors, &toolReturned[json.RawMessage]{CallID: p.CallID, ToolID: p.ToolID, Status: "ok", Result: json.RawMessage(p.Result), DurationMs: ptr(20.0)})
 			l.perOp = 2
@@ -78,7 +78,7 @@ func (l load) op(setup func() (func(int) error, error)) (func() error, error) {
 }
 
 // emitter returns the library's Emit, for an agent of a run of its own.
-func (l load) emitter(o ae.Options, sinks ...func() (ae.Sink, error)) func() (func(int) error, error) {
+func (l load) emitter(o ae.EmitterOptions, sinks ...func() (ae.Sink, error)) func() (func(int) error, error) {
 	return func() (func(int) error, error) {
 		for _, open := range sinks {
 			s, err := open()
@@ -126,10 +126,10 @@ func emitSection() ([]comparison, error) {
 	var out []comparison
 	for _, l := range loads {
 		var (
-			full    = l.cell("Emit", l.emitter(ae.Options{}, fileSink))
-			plain   = l.cell("Emit without redaction", l.emitter(ae.Options{Redaction: &ae.Policy{Off: true}}, fileSink))
-			hook    = l.cell("Emit to a file and a hook", l.emitter(ae.Options{}, fileSink, hookSink))
-			two     = l.cell("Emit to two files", l.emitter(ae.Options{}, fileSink, fileSink))
+			full    = l.cell("Emit", l.emitter(ae.EmitterOptions{}, fileSink))
+			plain   = l.cell("Emit without redaction", l.emitter(ae.EmitterOptions{Redaction: &ae.Policy{Off: true}}, fileSink))
+			hook    = l.cell("Emit to a file and a hook", l.emitter(ae.EmitterOptions{}, fileSink, hookSink))
+			two     = l.cell("Emit to two files", l.emitter(ae.EmitterOptions{}, fileSink, fileSink))
 			floor   = l.cell("floor", l.floor)
 			zerolog = l.cell("zerolog", l.zerolog)
 			broker  = l.cell("eventlogger", l.eventlogger)
@@ -137,7 +137,7 @@ func emitSection() ([]comparison, error) {
 		name := l.label()
 		out = append(out,
 			comparison{goal: "E1", what: name + ", allocations of Emit to a file", direct: func() (row, error) {
-				op, err := l.op(l.emitter(ae.Options{}, fileSink))
+				op, err := l.op(l.emitter(ae.EmitterOptions{}, fileSink))
 				if err != nil {
 					return row{}, err
 				}
@@ -185,7 +185,7 @@ func (l load) goroutines(count int) *cell {
 		if err != nil {
 			return nil, err
 		}
-		em, err := ae.NewEmitter(ae.Options{Sinks: []ae.Sink{file}})
+		em, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{file}})
 		if err != nil {
 			return nil, err
 		}

@@ -11,9 +11,9 @@ import (
 // The four events, by what they stress: T a short line, U a text of 500 bytes
 // that is partly escaped, W nested raw JSON of about 330 bytes, D a delta.
 var samples = []*sample{
-	newSample("T", &ae.AgentTransition{From: ae.Thinking, To: ae.ToolCall, Reason: "tool_call:Read"},
+	newSample("T", &ae.AgentTransition{From: ae.StatusThinking, To: ae.StatusToolCall, Reason: "tool_call:Read"},
 		&transition{From: "thinking", To: "tool_call", Reason: "tool_call:Read"}),
-	newSample("U", &ae.ToolReturned{CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: ae.ToolOK, ResultSummary: outputText, Duration: ae.Some(412 * time.Millisecond), OneEvent: true},
+	newSample("U", &ae.ToolReturned{CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: ae.ToolStatusOK, ResultSummary: outputText, Duration: ae.Some(412 * time.Millisecond), OneEvent: true},
 		&toolReturned[json.RawMessage]{CallID: "toolu_01A09q90qw90lq917835lq9", ToolID: "Bash", Status: "ok", ResultSummary: outputText, DurationMs: ptr(412.0), OneEvent: true}),
 	newSample("W", &ae.ToolCalled{CallID: "toolu_01A09q90qw90lq917835lqA", ToolID: "db:query", Arguments: argumentsText},
 		&toolCalled[json.RawMessage]{CallID: "toolu_01A09q90qw90lq917835lqA", ToolID: "db:query", Arguments: json.RawMessage(argumentsText)}),

@@ -45,7 +45,7 @@ func (st *stamp) next(p ae.Payload) {
 	st.caused = false
 	switch p := p.(type) {
 	case *ae.AgentTransition:
-		if p.To == ae.Thinking {
+		if p.To == ae.StatusThinking {
 			st.step++
 		}
 	case *ae.ToolReturned:

@@ -62,7 +62,7 @@ func (f handFold) add(v *view) {
 	}
 	a := f[agentKey{v.run, v.agent}]
 	if a == nil {
-		a = &figures{status: string(ae.Thinking)}
+		a = &figures{status: string(ae.StatusThinking)}
 		f[agentKey{strings.Clone(v.run), strings.Clone(v.agent)}] = a
 	}
 	if v.step >= 0 {
@@ -71,7 +71,7 @@ func (f handFold) add(v *view) {
 	switch ae.Kind(v.kind) {
 	case ae.KindAgentTransition:
 		a.transitions++
-		if v.from != a.status || !ae.Strict.Allows(ae.AgentStatus(v.from), ae.AgentStatus(v.to)) {
+		if v.from != a.status || !ae.LifecycleStrict.Allows(ae.AgentStatus(v.from), ae.AgentStatus(v.to)) {
 			a.illegal++
 		}
 		if v.to != a.status {
@@ -83,7 +83,7 @@ func (f handFold) add(v *view) {
 		if v.oneEvent {
 			a.calls++
 		}
-		if v.status != string(ae.ToolOK) {
+		if v.status != string(ae.ToolStatusOK) {
 			a.failures++
 		}
 		a.durationMs += v.durationMs

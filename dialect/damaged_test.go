@@ -40,7 +40,7 @@ func TestDamagedTextIsListed(t *testing.T) {
 	}{
 		"kahn": {kahn.NewEncoder(), func(s string) []ae.Payload { return []ae.Payload{&ae.AgentStarted{Task: s}} }, "/payload/task"},
 		"kahn, of a call": {kahn.NewEncoder(), func(s string) []ae.Payload {
-			return []ae.Payload{&ae.ToolCalled{CallID: "c", ToolID: "t", ArgumentsSummary: s}, &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolOK}}
+			return []ae.Payload{&ae.ToolCalled{CallID: "c", ToolID: "t", ArgumentsSummary: s}, &ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusOK}}
 		}, "/payload/argumentsSummary"},
 		"multiagent":  {multiagent.NewEncoder(), func(s string) []ae.Payload { return []ae.Payload{&ae.WorkflowCreated{Script: s}} }, "/payload/script"},
 		"openharness": {openharness.NewEncoder(), func(s string) []ae.Payload { return []ae.Payload{&ae.TextCompleted{Text: s}} }, "/payload/text"},

@@ -28,7 +28,7 @@ type Encoder interface {
 	// there may be none yet. With an error nothing is appended, and the events
 	// after it may still be written: the error is or wraps [ErrNoCounterpart]
 	// when the document does not have the kind, and otherwise an
-	// [*agentevents.InvariantError] that names the rule of the document.
+	// [*agentevents.RuleError] that names the rule of the document.
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)
 	// End appends the lines of what was waiting for more events.
 	End(dst []byte) ([]byte, error)

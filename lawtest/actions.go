@@ -126,7 +126,7 @@ func (g *generator) by(a *agent, p agentevents.Payload) agentevents.Event {
 	if g.chance(5) {
 		ev.Actor = "user"
 	}
-	if info, ok := k.Info(); ok && info.Act && a != nil && g.chance(10) {
+	if info, ok := k.Info(); ok && info.ByAgent && a != nil && g.chance(10) {
 		ev.Step = agentevents.Some(a.step + g.r.IntN(2))
 	}
 	return ev
@@ -151,7 +151,7 @@ func (g *generator) acting() *agent {
 
 // newAgent adds an agent; most of them start.
 func (g *generator) newAgent() *agent {
-	a := &agent{id: "agent-" + strconv.Itoa(len(g.agents)), status: agentevents.Thinking}
+	a := &agent{id: "agent-" + strconv.Itoa(len(g.agents)), status: agentevents.StatusThinking}
 	switch n := g.r.IntN(100); {
 	case n < 8:
 		a.identity, a.id = byNodeRun, "noderun-"+strconv.Itoa(len(g.agents))
@@ -363,7 +363,7 @@ func (g *generator) toolReturn() bool {
 func (g *generator) toolWithoutCall() bool {
 	p := made[*agentevents.ToolReturned](g, agentevents.KindToolReturned)
 	if p.OneEvent = g.chance(60); !p.OneEvent {
-		p.Status = pick(g, []agentevents.ToolStatus{agentevents.ToolForbidden, agentevents.ToolRateLimited})
+		p.Status = pick(g, []agentevents.ToolStatus{agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited})
 	}
 	return g.act(g.acting(), p)
 }
@@ -486,7 +486,7 @@ func (g *generator) lateAct(a *agent) bool {
 // plain offers a payload of any kind that has no rules of its own.
 func (g *generator) plain() bool {
 	info := pick(g, plainKinds)
-	if info.Act {
+	if info.ByAgent {
 		return g.act(g.acting(), g.payload(info.Kind))
 	}
 	return g.offer(g.by(g.anyone(), g.payload(info.Kind)))
@@ -496,7 +496,7 @@ func (g *generator) plain() bool {
 func (g *generator) wild() {
 	a := g.anyone()
 	k := pick(g, allKinds)
-	if k.Role != agentevents.Closes && g.chance(30) {
+	if k.Role != agentevents.RoleCloses && g.chance(30) {
 		k = pick(g, allKinds) // rather something that needs something open
 	}
 	ev := g.by(a, g.payload(k.Kind))

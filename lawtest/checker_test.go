@@ -80,7 +80,7 @@ func lasting(ev entry) bool {
 
 func aboutAgent(ev ae.Event) bool {
 	info, _ := ev.Kind().Info()
-	return info.Act || info.Subject == "agent"
+	return info.ByAgent || info.Subject == "agent"
 }
 
 // of returns the events of an agent.
@@ -103,7 +103,7 @@ func act(ev entry) bool {
 		return false
 	}
 	info, ok := ev.Kind().Info()
-	return ok && info.Act
+	return ok && info.ByAgent
 }
 
 // last returns the place of the last event with a payload of type P, or -1.
@@ -125,7 +125,7 @@ func status(own []entry) ae.AgentStatus {
 	if t := last[*ae.AgentTransition](own); t > last[*ae.AgentStarted](own) {
 		return own[t].Payload.(*ae.AgentTransition).To
 	}
-	return ae.Thinking
+	return ae.StatusThinking
 }
 
 func ended(own []entry) bool {
@@ -284,7 +284,7 @@ func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
 		case *ae.ToolCalled:
 			counted.ToolCalls++
 		case *ae.ToolReturned:
-			if p.OneEvent && p.Status != ae.ToolForbidden && p.Status != ae.ToolRateLimited {
+			if p.OneEvent && p.Status != ae.ToolStatusForbidden && p.Status != ae.ToolStatusRateLimited {
 				counted.ToolCalls++
 			}
 		case *ae.AuditChecked:
@@ -338,7 +338,7 @@ func breaksToolCallOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
 	case *ae.ToolCalled:
 		return opener(log, ev.agent, p.CallID) != nil
 	case *ae.ToolReturned:
-		exempt := p.OneEvent || p.Status == ae.ToolForbidden || p.Status == ae.ToolRateLimited
+		exempt := p.OneEvent || p.Status == ae.ToolStatusForbidden || p.Status == ae.ToolStatusRateLimited
 		return !exempt && opener(log, ev.agent, p.CallID) == nil
 	}
 	return false
@@ -509,9 +509,9 @@ func TestObserveAgreesWithSlowChecker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
 		var log []entry
-		var found *ae.InvariantError
-		e, err := ae.NewEmitter(ae.Options{
-			Lifecycle: r.Lifecycle, Mode: ae.Observe, OnViolation: func(err *ae.InvariantError) { found = err },
+		var found *ae.RuleError
+		e, err := ae.NewEmitter(ae.EmitterOptions{
+			Lifecycle: r.Lifecycle, Mode: ae.ModeObserve, OnViolation: func(err *ae.RuleError) { found = err },
 			Sinks: []ae.Sink{ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
 				log = append(log, entryOf(log, ev))
 				return nil
@@ -531,7 +531,7 @@ func TestObserveAgreesWithSlowChecker(t *testing.T) {
 
 // requireVerdict wants the two opinions on an event to agree. The machine
 // stops at the first rule it finds broken; the checker lists all.
-func requireVerdict(t tester, broken []ae.Rule, found *ae.InvariantError, ev ae.Event) {
+func requireVerdict(t tester, broken []ae.Rule, found *ae.RuleError, ev ae.Event) {
 	if found == nil && len(broken) == 0 || found != nil && slices.Contains(broken, found.Rule) {
 		return
 	}
@@ -554,7 +554,7 @@ func TestFoldAgreesWithSlowChecker(t *testing.T) {
 			before := f.Snapshot().ViolationCount
 			f.Apply(ev)
 			s := f.Snapshot()
-			var found *ae.InvariantError
+			var found *ae.RuleError
 			if s.ViolationCount > before {
 				found = s.Violations[len(s.Violations)-1]
 			}

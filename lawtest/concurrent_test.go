@@ -60,7 +60,7 @@ func (r *recorder) requireOrdered(t *testing.T) {
 		for i, ev := range events {
 			require.EqualValues(t, i, ev.Sequence, "run %s", id)
 		}
-		s := fold(events, agentevents.FoldOptions{Lifecycle: agentevents.Relaxed})
+		s := fold(events, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
 		require.Zero(t, s.ViolationCount, "run %s: %v", id, s.Violations)
 	}
 }
@@ -97,7 +97,7 @@ const eventsOfWork = 2 + rounds*7
 
 func newRelaxed(t *testing.T, sinks ...agentevents.Sink) *agentevents.Emitter {
 	t.Helper()
-	e, err := agentevents.NewEmitter(agentevents.Options{Lifecycle: agentevents.Relaxed, Sinks: sinks})
+	e, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleRelaxed, Sinks: sinks})
 	require.NoError(t, err)
 	return e
 }
@@ -201,7 +201,7 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 			seen.mu.Lock()
 			events := seen.events[run.ID()]
 			seen.mu.Unlock()
-			run, err = e.Resume(fold(events, agentevents.FoldOptions{Lifecycle: agentevents.Relaxed}))
+			run, err = e.Resume(fold(events, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed}))
 			if err != nil {
 				return err
 			}
@@ -221,8 +221,8 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 // Buffered keeps the order under every policy, loses nothing when it blocks,
 // and counts what it loses when it does not.
 func TestBufferedConcurrentSafe(t *testing.T) {
-	for name, policy := range map[string]agentevents.DropPolicy{
-		"Block": agentevents.Block, "DropNewest": agentevents.DropNewest, "DropOldest": agentevents.DropOldest,
+	for name, policy := range map[string]agentevents.Overflow{
+		"Block": agentevents.OverflowBlock, "DropNewest": agentevents.OverflowDropNewest, "DropOldest": agentevents.OverflowDropOldest,
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t)
@@ -252,7 +252,7 @@ func TestBufferedConcurrentSafe(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
-			if policy == agentevents.Block {
+			if policy == agentevents.OverflowBlock {
 				require.Zero(t, dropped)
 			}
 			require.Equal(t, goroutines*eventsOfWork, all.count())
@@ -272,7 +272,7 @@ func TestBufferedConcurrentSafe(t *testing.T) {
 func TestFlushOfHangingSinkConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	hang := make(chan struct{})
-	buffered := agentevents.Buffered(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { <-hang; return nil }), 4, agentevents.Block)
+	buffered := agentevents.Buffered(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { <-hang; return nil }), 4, agentevents.OverflowBlock)
 	e := newRelaxed(t, buffered)
 	run, err := e.Run("run")
 	require.NoError(t, err)

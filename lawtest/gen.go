@@ -37,7 +37,7 @@ type Config struct {
 
 // Lifecycles draws one of the two tables.
 func Lifecycles() *rapid.Generator[agentevents.Lifecycle] {
-	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.Strict, agentevents.Relaxed})
+	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed})
 }
 
 // A Run is what came out.
@@ -113,7 +113,7 @@ func newGenerator(t *rapid.T, c Config) *generator {
 	g := &generator{t: t, c: c, pcg: rand.NewPCG(0, 0), out: &Run{ID: "run", Lifecycle: c.Lifecycle}}
 	g.r = rand.New(g.pcg)
 	clock, ids := &Clock{}, &IDs{}
-	e := NewEmitter(t, c.Lifecycle, agentevents.Enforce, clock, ids, func(ev agentevents.Event) {
+	e := NewEmitter(t, c.Lifecycle, agentevents.ModeEnforce, clock, ids, func(ev agentevents.Event) {
 		g.out.Events = append(g.out.Events, ev)
 	})
 	var err error
@@ -125,7 +125,7 @@ func newGenerator(t *rapid.T, c Config) *generator {
 
 // NewEmitter returns an emitter on a clock and ids that delivers to record.
 func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *Clock, ids *IDs, record func(agentevents.Event)) *agentevents.Emitter {
-	e, err := agentevents.NewEmitter(agentevents.Options{
+	e, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: l, Mode: m, Clock: clock.Now, NewID: ids.New,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			record(ev)

@@ -33,7 +33,7 @@ func TestGeneratorEmitsEveryKind(t *testing.T) {
 // ... and every legal transition of both tables, and every mark it makes.
 func TestGeneratorTakesEveryTransition(t *testing.T) {
 	type edge struct{ from, to agentevents.AgentStatus }
-	for _, l := range []agentevents.Lifecycle{agentevents.Strict, agentevents.Relaxed} {
+	for _, l := range []agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed} {
 		taken := map[edge]bool{}
 		rapid.Check(t, func(t *rapid.T) {
 			for _, ev := range Generate(t, Config{Lifecycle: l}).Events {

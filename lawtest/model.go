@@ -176,7 +176,7 @@ func (a *agent) note(ev *agentevents.Event) {
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		a.started, a.open, a.ended, a.restart, a.status, a.blocks = true, true, false, false, agentevents.Thinking, nil
+		a.started, a.open, a.ended, a.restart, a.status, a.blocks = true, true, false, false, agentevents.StatusThinking, nil
 		if p.Agent.OK {
 			_, a.group = p.Agent.V.AgentSharing.Group()
 		}

@@ -39,7 +39,7 @@ var (
 
 // payload returns a payload of the kind that passes the field rules.
 func (g *generator) payload(k agentevents.Kind) agentevents.Payload {
-	p := agentevents.New(k)
+	p := agentevents.NewPayload(k)
 	g.fill(reflect.ValueOf(p).Elem(), field{})
 	g.fit(p)
 	return p

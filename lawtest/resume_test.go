@@ -21,7 +21,7 @@ type replay struct {
 }
 
 func (p *replay) emitter() *agentevents.Emitter {
-	return NewEmitter(p.t.(rapid.TB), p.r.Lifecycle, agentevents.Enforce, &p.clock, &p.ids, func(ev agentevents.Event) {
+	return NewEmitter(p.t.(rapid.TB), p.r.Lifecycle, agentevents.ModeEnforce, &p.clock, &p.ids, func(ev agentevents.Event) {
 		p.events = append(p.events, ev)
 	})
 }
@@ -42,7 +42,7 @@ func (p *replay) offer(run *agentevents.Run, offers []Offer) {
 }
 
 func ruleOf(t require.TestingT, err error) agentevents.Rule {
-	var broken *agentevents.InvariantError
+	var broken *agentevents.RuleError
 	require.ErrorAs(t, err, &broken)
 	return broken.Rule
 }
@@ -126,7 +126,7 @@ func closerOf(ev agentevents.Event) agentevents.Event {
 	out := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, ParentSpanID: ev.ParentSpanID, Marks: agentevents.MarkLate}
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		out.Payload = &agentevents.ToolReturned{CallID: p.CallID, ToolID: p.ToolID, Status: agentevents.ToolOK}
+		out.Payload = &agentevents.ToolReturned{CallID: p.CallID, ToolID: p.ToolID, Status: agentevents.ToolStatusOK}
 	case *agentevents.PhaseStarted:
 		out.Payload = &agentevents.PhaseCompleted{}
 	case *agentevents.ApprovalRequested:

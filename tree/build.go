@@ -147,7 +147,7 @@ func (b *builder) agentLine(n *agentNode) line {
 	case a.Ended:
 		l.word = string(a.Outcome)
 		switch {
-		case a.Error.OK || a.Status == agentevents.Failed || a.Outcome == agentevents.OutcomeAborted:
+		case a.Error.OK || a.Status == agentevents.StatusFailed || a.Outcome == agentevents.OutcomeAborted:
 			l.mark = bad
 			if l.word == "" {
 				l.word = "failed"
@@ -160,9 +160,9 @@ func (b *builder) agentLine(n *agentNode) line {
 				l.word = "ended"
 			}
 		}
-	case a.Status == agentevents.Failed:
+	case a.Status == agentevents.StatusFailed:
 		l.mark, l.word = bad, string(a.Status)
-	case a.Status == agentevents.Converged:
+	case a.Status == agentevents.StatusConverged:
 		l.mark, l.word = good, string(a.Status)
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
@@ -411,7 +411,7 @@ func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
 		}
 	}
 	m, word := bad, string(c.Status)
-	if c.Status == agentevents.ToolOK {
+	if c.Status == agentevents.ToolStatusOK {
 		m, word = good, ""
 	}
 	b.closed(&l, c.Status == "", m, word)
@@ -545,11 +545,11 @@ func (b *builder) nodes(root *node) {
 		st := b.s.NodeStatus[id]
 		l := line{head: "node " + id, word: string(st)}
 		switch st {
-		case agentevents.NodeDone:
+		case agentevents.NodeStatusDone:
 			l.mark = good
-		case agentevents.NodeErrored:
+		case agentevents.NodeStatusFailed:
 			l.mark = bad
-		case agentevents.NodeRunning, agentevents.NodeOnHold:
+		case agentevents.NodeStatusRunning, agentevents.NodeStatusSuspended:
 			if b.o.Ended {
 				l.mark = warn
 				l.word += " (interrupted)"

@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Options configure [Write]. The zero Options are usable.
+// EmitterOptions configure [Write]. The zero Options are usable.
 type Options struct {
 	// Color marks outcomes with ANSI colours.
 	Color bool

@@ -192,7 +192,7 @@ func TestOddSnapshots(t *testing.T) {
 		OpenCalls:   []*agentevents.ToolCallSnapshot{nil, {CallID: "c", AgentID: "nil"}},
 		ClosedCalls: []*agentevents.ToolCallSnapshot{nil, nil},
 		Tools:       map[string]*agentevents.ToolStats{"x": nil},
-		Violations:  []*agentevents.InvariantError{nil},
+		Violations:  []*agentevents.RuleError{nil},
 	}
 	require.Equal(t, `run r
 ├─ self ✓ ended
@@ -245,7 +245,7 @@ func TestDeepParents(t *testing.T) {
 
 func TestSpawnedByCall(t *testing.T) {
 	call := func(agent, id string, seq uint64) *agentevents.ToolCallSnapshot {
-		return &agentevents.ToolCallSnapshot{AgentID: agent, CallID: id, ToolID: "Task", Sequence: seq, Status: agentevents.ToolOK}
+		return &agentevents.ToolCallSnapshot{AgentID: agent, CallID: id, ToolID: "Task", Sequence: seq, Status: agentevents.ToolStatusOK}
 	}
 	child := func(parent, call string, order int) *agentevents.AgentSnapshot {
 		return &agentevents.AgentSnapshot{ParentAgentID: parent, ParentCallID: call, Order: order, Sequence: uint64(order), Started: true, Ended: true}

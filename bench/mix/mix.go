@@ -32,7 +32,7 @@ const (
 // Write writes the log to w.
 func Write(w io.Writer, o Options) error {
 	g := &generator{rng: rand.New(rand.NewPCG(1, 2)), now: time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)}
-	em, err := ae.NewEmitter(ae.Options{
+	em, err := ae.NewEmitter(ae.EmitterOptions{
 		Sinks: []ae.Sink{ae.NewWriter(w, ae.WriterOptions{BufferSize: 256 << 10})},
 		Clock: func() time.Time { return g.now },
 		NewID: g.id,
@@ -177,7 +177,7 @@ func (s *script) cycle() {
 		scenes[g.scene%len(scenes)](s, i)
 		g.scene++
 	}
-	s.move(i, ae.Thinking, ae.ToolCall, "tool_call:Bash")
+	s.move(i, ae.StatusThinking, ae.StatusToolCall, "tool_call:Bash")
 	calls := 3
 	if g.rng.IntN(100) < 62 {
 		calls = 4
@@ -187,14 +187,14 @@ func (s *script) cycle() {
 	}
 	for range 5 - calls {
 		s.by(i, &ae.ToolReturned{
-			CallID: g.id(), ToolID: "Bash", Status: ae.ToolOK, ResultSummary: g.output(), Duration: ae.Some(g.duration()), OneEvent: true,
+			CallID: g.id(), ToolID: "Bash", Status: ae.ToolStatusOK, ResultSummary: g.output(), Duration: ae.Some(g.duration()), OneEvent: true,
 			ArgumentsSummary: "go test ./...",
 		})
 	}
-	s.move(i, ae.ToolCall, ae.ToolResult, "tool_result:Bash")
-	s.move(i, ae.ToolResult, ae.Response, "response")
-	s.move(i, ae.Response, ae.Reflect, "reflect")
-	s.move(i, ae.Reflect, ae.Thinking, "next step")
+	s.move(i, ae.StatusToolCall, ae.StatusToolResult, "tool_result:Bash")
+	s.move(i, ae.StatusToolResult, ae.StatusResponse, "response")
+	s.move(i, ae.StatusResponse, ae.StatusReflect, "reflect")
+	s.move(i, ae.StatusReflect, ae.StatusThinking, "next step")
 }
 
 func (s *script) move(i int, from, to ae.AgentStatus, reason string) {
@@ -207,9 +207,9 @@ func (s *script) tool(i int) {
 	id := "toolu_" + g.id()[24:]
 	tool := tools[g.rng.IntN(len(tools))]
 	s.by(i, &ae.ToolCalled{CallID: id, ToolID: tool, Arguments: arguments[g.rng.IntN(len(arguments))]})
-	p := &ae.ToolReturned{CallID: id, ToolID: tool, Status: ae.ToolOK, ResultSummary: g.output(), Duration: ae.Some(g.duration())}
+	p := &ae.ToolReturned{CallID: id, ToolID: tool, Status: ae.ToolStatusOK, ResultSummary: g.output(), Duration: ae.Some(g.duration())}
 	if g.rng.IntN(9) == 0 {
-		p.Status, p.Error = ae.ToolError, ae.Some(ae.ErrorInfo{Code: "exit", Message: "exit status 1"})
+		p.Status, p.Error = ae.ToolStatusError, ae.Some(ae.ErrorInfo{Code: "exit", Message: "exit status 1"})
 	}
 	s.by(i, p)
 }

@@ -16,7 +16,7 @@ var scenes = []func(s *script, i int){
 		s.emit(&ae.RunResumed{Message: "go on with the tests"})
 	},
 	func(s *script, i int) { // a rate limit
-		s.by(i, &ae.AgentErrored{ErrorType: ae.ErrorTypeRateLimit, Message: "429: try again in 20 s", Severity: ae.SeverityWarning, RecoveryHint: "wait", Details: `{"retryAfter":20}`})
+		s.by(i, &ae.AgentErrored{ErrorType: "rate_limit", Message: "429: try again in 20 s", Severity: ae.SeverityWarning, RecoveryHint: "wait", Details: `{"retryAfter":20}`})
 		s.by(i, &ae.AgentSessionChanged{ProviderSessionID: "sess-124", Reason: "fork"})
 	},
 	audit, usage,
@@ -49,7 +49,7 @@ var scenes = []func(s *script, i int){
 		s.by(i, &ae.ToolArgumentsDelta{CallID: id, Delta: `{"path":`, Index: ae.Some(0)})
 		s.by(i, &ae.ToolArgumentsDelta{CallID: id, Delta: `"api/router.go"}`, Index: ae.Some(1)})
 		s.by(i, &ae.ToolCalled{CallID: id, ToolID: "Read", Arguments: `{"path":"api/router.go"}`})
-		s.by(i, &ae.ToolReturned{CallID: id, ToolID: "Read", Status: ae.ToolOK, Result: `{"lines":212}`, Duration: ae.Some(s.g.duration())})
+		s.by(i, &ae.ToolReturned{CallID: id, ToolID: "Read", Status: ae.ToolStatusOK, Result: `{"lines":212}`, Duration: ae.Some(s.g.duration())})
 	},
 	func(s *script, i int) { // handing over
 		s.by(i, &ae.AgentHandoff{From: ae.AgentRef{AgentID: roles[i]}, To: ae.AgentRef{AgentID: "coder"}, Reason: "code to write", Context: `{"ticket":"API-77"}`})
@@ -109,11 +109,11 @@ var scenes = []func(s *script, i int){
 		s.emit(&ae.ApprovalRejected{ApprovalID: id, RejectedBy: "user:ada", Feedback: "Not on a Friday."})
 	},
 	func(s *script, i int) { // a question
-		s.move(i, ae.Thinking, ae.BlockedOnClarification, "clarification")
+		s.move(i, ae.StatusThinking, ae.StatusBlockedOnClarification, "clarification")
 		id := s.g.id()
 		s.by(i, &ae.ClarificationRequested{InterruptID: id, Questions: []ae.Question{{ID: "q1", Question: "Which port?", Schema: `{"type":"integer"}`}}})
 		s.emit(&ae.ClarificationResolved{InterruptID: id, Answers: `{"q1":8080}`, AnsweredBy: "user:ada"})
-		s.move(i, ae.BlockedOnClarification, ae.Thinking, "answered")
+		s.move(i, ae.StatusBlockedOnClarification, ae.StatusThinking, "answered")
 	},
 	audit, usage,
 	func(s *script, i int) { // a command
@@ -130,7 +130,7 @@ var scenes = []func(s *script, i int){
 	audit, usage,
 	func(s *script, i int) { // limits, and shared notes
 		s.emit(&ae.BudgetExceeded{Budget: "cost", Limit: 5, Actual: 5.02, Reason: "four agents at once"})
-		s.emit(&ae.CapBreached{Cap: ae.CapConfidenceEscalationSuppressed, Limit: ae.Some(0.7), Observed: ae.Some(0.4)})
+		s.emit(&ae.CapBreached{Cap: "confidence-escalation-suppressed", Limit: ae.Some(0.7), Observed: ae.Some(0.4)})
 		s.by(i, &ae.BlackboardItemCreated{ItemID: "item-1", ItemType: "fact", Content: `"the router is in api/router.go"`, SourceAgent: roles[i], Confidence: ae.Some(0.95)})
 	},
 	func(s *script, i int) { // a kind of somebody else

@@ -56,7 +56,7 @@ func newAgent(id string, parent *agent, spawn string) *agent {
 func (a *agent) begin() {
 	a.open, a.ended = true, false
 	a.starts++
-	a.status = agentevents.Thinking
+	a.status = agentevents.StatusThinking
 	if a.stepped {
 		a.nextStep()
 	}
@@ -89,7 +89,7 @@ func (a *agent) place(ev *agentevents.Event) {
 		ev.Marks |= agentevents.MarkLate
 		return
 	}
-	if info, _ := ev.Kind().Info(); !info.Act {
+	if info, _ := ev.Kind().Info(); !info.ByAgent {
 		return
 	}
 	ev.Step = agentevents.Some(a.step)
@@ -102,10 +102,10 @@ func (a *agent) place(ev *agentevents.Event) {
 // move follows the agent to a status that the stream shows, if it may go there
 // directly. What is not legal is left out, never mended by more steps.
 func (d *Decoder) move(a *agent, to agentevents.AgentStatus, reason string) {
-	if !a.open || !agentevents.Relaxed.Allows(a.status, to) {
+	if !a.open || !agentevents.LifecycleRelaxed.Allows(a.status, to) {
 		return
 	}
-	if to == agentevents.Thinking && a.acted {
+	if to == agentevents.StatusThinking && a.acted {
 		a.nextStep()
 	}
 	from := a.status
@@ -249,9 +249,9 @@ func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agente
 func (d *Decoder) close(a *agent, end *agentevents.AgentEnded, marks agentevents.Marks) {
 	switch {
 	case end.Outcome == agentevents.OutcomeConverged && !end.Error.OK:
-		d.move(a, agentevents.Converged, "result")
+		d.move(a, agentevents.StatusConverged, "result")
 	case end.Error.OK:
-		d.move(a, agentevents.Failed, end.Error.V.Code)
+		d.move(a, agentevents.StatusFailed, end.Error.V.Code)
 	}
 	d.emit(a, end, marks)
 	a.open, a.ended = false, true
@@ -275,7 +275,7 @@ func (d *Decoder) interrupt(a *agent, all bool) {
 
 func (d *Decoder) interruptCall(c *call) {
 	d.closeCall(c, &agentevents.ToolReturned{
-		Status: agentevents.ToolInterrupted,
+		Status: agentevents.ToolStatusInterrupted,
 		Error:  agentevents.Some(agentevents.ErrorInfo{Code: codeInterrupted, Message: "the call did not return"}),
 	}, agentevents.MarkSynthetic)
 }
@@ -318,7 +318,7 @@ func (d *Decoder) closeCall(c *call, p *agentevents.ToolReturned, marks agenteve
 	d.emit(c.agent, p, marks).CausationID = c.eventID
 	delete(d.calls, c.id)
 	delete(c.agent.calls, c.id)
-	if p.Status != agentevents.ToolInterrupted {
-		d.move(c.agent, agentevents.ToolResult, "tool_result "+c.tool)
+	if p.Status != agentevents.ToolStatusInterrupted {
+		d.move(c.agent, agentevents.StatusToolResult, "tool_result "+c.tool)
 	}
 }

@@ -74,7 +74,7 @@ func TestRealCapture(t *testing.T) {
 	require.Equal(t, 1, s.Tools["Task"].OK)
 	require.Equal(t, 2, s.Tools["Write"].OK)
 
-	require.Equal(t, agentevents.Converged, main.Status)
+	require.Equal(t, agentevents.StatusConverged, main.Status)
 	require.Equal(t, agentevents.OutcomeConverged, main.Outcome)
 	require.Equal(t, result.str("result"), main.Result)
 	require.Equal(t, result.str("result"), main.Text)

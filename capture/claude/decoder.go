@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Options configure a [Decoder]. The zero Options are usable.
+// EmitterOptions configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// RunID names the run. Empty means the session id of the first
 	// system/init line; without one, that of the first line of the

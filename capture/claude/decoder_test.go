@@ -73,14 +73,14 @@ func checkLog(t testing.TB, events []agentevents.Event) {
 		require.Equal(t, agentevents.KindRunStarted, events[0].Kind())
 		info, _ := events[len(events)-1].Kind().Info()
 		require.Equal(t, "run", info.Subject)
-		require.Equal(t, agentevents.Closes, info.Role)
+		require.Equal(t, agentevents.RoleCloses, info.Role)
 	}
 }
 
 // fold folds events and wants no violations and no open ends.
 func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 	t.Helper()
-	f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: agentevents.Relaxed})
+	f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
 	for _, ev := range events {
 		f.Apply(ev)
 	}
@@ -228,7 +228,7 @@ func TestPlainAnswer(t *testing.T) {
 	require.Equal(t, agentevents.JSON(`"done"`), s.Result)
 	require.JSONEq(t, `{"model":"model-a","cwd":"/w","tools":["Bash","Task"]}`, string(s.Inputs))
 	a := s.Agents["claude"]
-	require.Equal(t, agentevents.Converged, a.Status)
+	require.Equal(t, agentevents.StatusConverged, a.Status)
 	require.Equal(t, agentevents.OutcomeConverged, a.Outcome)
 	require.Equal(t, "done", a.Result)
 	require.Equal(t, agentevents.Some(2), a.NumTurns)
@@ -343,11 +343,11 @@ func TestResults(t *testing.T) {
 			require.Equal(t, tt.code != "", a.Errors == 1)
 			switch {
 			case tt.code != "":
-				require.Equal(t, agentevents.Failed, a.Status)
+				require.Equal(t, agentevents.StatusFailed, a.Status)
 			case tt.outcome == "converged":
-				require.Equal(t, agentevents.Converged, a.Status)
+				require.Equal(t, agentevents.StatusConverged, a.Status)
 			default:
-				require.Equal(t, agentevents.Response, a.Status)
+				require.Equal(t, agentevents.StatusResponse, a.Status)
 			}
 		})
 	}
@@ -382,7 +382,7 @@ func TestTools(t *testing.T) {
 	require.Equal(t, agentevents.JSON(`"all well"`), returned[1].Result)
 	require.Equal(t, agentevents.Some(2250*time.Millisecond), returned[1].Duration)
 
-	require.Equal(t, agentevents.ToolError, returned[2].Status)
+	require.Equal(t, agentevents.ToolStatusError, returned[2].Status)
 	require.Equal(t, "no\nway", returned[2].Error.V.Message)
 	require.Equal(t, agentevents.Some(2500*time.Millisecond), returned[2].Duration)
 
@@ -431,9 +431,9 @@ func TestDenied(t *testing.T) {
 		resultLine("c2", `"denied"`),
 		`{"type":"result","subtype":"success","is_error":false,"result":"","permission_denials":[{"tool_name":"Bash","tool_use_id":"c1"},{"tool_name":"Bash","tool_use_id":"c2"}]}`)
 	returned := payloads[*agentevents.ToolReturned](events)
-	require.Equal(t, agentevents.ToolOK, returned[0].Status)
-	require.Equal(t, agentevents.ToolForbidden, returned[1].Status)
-	require.Equal(t, agentevents.ToolInterrupted, returned[2].Status)
+	require.Equal(t, agentevents.ToolStatusOK, returned[0].Status)
+	require.Equal(t, agentevents.ToolStatusForbidden, returned[1].Status)
+	require.Equal(t, agentevents.ToolStatusInterrupted, returned[2].Status)
 	require.Equal(t, []agentevents.Kind{agentevents.KindToolReturned}, marked(events, agentevents.MarkSynthetic))
 	require.Equal(t, 1, s.Unknown["claude.system.permission_denied"])
 }
@@ -450,7 +450,7 @@ func TestInterrupted(t *testing.T) {
 	}, marked(events, agentevents.MarkSynthetic))
 	for _, a := range s.Agents {
 		require.Equal(t, agentevents.OutcomeAborted, a.Outcome)
-		require.Equal(t, agentevents.Failed, a.Status)
+		require.Equal(t, agentevents.StatusFailed, a.Status)
 	}
 }
 
@@ -679,7 +679,7 @@ func TestOtherLines(t *testing.T) {
 	require.Equal(t, "API Error", errored[3].Message)
 	require.Equal(t, 1, s.Agents["claude"].Errors)
 	last := s.Messages[len(s.Messages)-1]
-	require.Equal(t, agentevents.CoreSystem, last.From)
+	require.Equal(t, "core.system", last.From)
 	require.Equal(t, agentevents.JSON(`[{"type":"text","text":"a"},{"type":"image","source":{}}]`), last.Content)
 	for _, ev := range events {
 		if u, ok := ev.Payload.(*agentevents.Unknown); ok && u.Type == "claude.new_thing.odd" {

@@ -5,12 +5,12 @@
 // with and without --include-partial-messages, as agentevents events:
 //
 //	reader := agentevents.NewReader(stdout, agentevents.ReaderOptions{
-//		Decoder: claude.NewDecoder(claude.Options{Prompt: agentevents.Text(prompt)}),
+//		Decoder: claude.NewDecoder(claude.Options{Prompt: agentevents.JSONString(prompt)}),
 //	})
 //	for event, err := range reader.All() { … }
 //
 // The events are complete: they have ids and sequence numbers, and folding
-// them under [agentevents.Relaxed] reports no violations. An event's id
+// them under [agentevents.LifecycleRelaxed] reports no violations. An event's id
 // follows from the run's id and the place of its line, so that reading the
 // same lines again gives the same ids.
 //
@@ -80,7 +80,7 @@
 // when the agent thinks again. Status changes follow from the blocks (thinking,
 // tool_use, tool_result, text, result). They are marked synthetic, their reason
 // begins with "synthetic:", and only those that the lifecycle allows are made;
-// [Options].NoTransitions leaves them out.
+// [EmitterOptions].NoTransitions leaves them out.
 //
 // # Usage
 //

@@ -16,9 +16,9 @@ func Example() {
 {"type":"result","subtype":"success","is_error":false,"result":"There is one file.","total_cost_usd":0.01}
 `)
 	reader := agentevents.NewReader(stdout, agentevents.ReaderOptions{
-		Decoder: claude.NewDecoder(claude.Options{Prompt: agentevents.Text("What is here?")}),
+		Decoder: claude.NewDecoder(claude.Options{Prompt: agentevents.JSONString("What is here?")}),
 	})
-	runs, err := agentevents.FoldAll(reader.All(), agentevents.FoldOptions{Lifecycle: agentevents.Relaxed})
+	runs, err := agentevents.FoldAll(reader.All(), agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -8,6 +8,12 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
+const (
+	systemAgent    = "core.system" // who speaks when no agent does; OpenWOP reserves the id
+	errorToolUse   = "error_tool_use"
+	errorRateLimit = "rate_limit"
+)
+
 // assistant reads a line with finished blocks of an API message.
 func (d *Decoder) assistant(l *line) {
 	a := d.agentOf(l)
@@ -52,7 +58,7 @@ func (d *Decoder) block(a *agent, message string, block *object) {
 	case kind == "text":
 		d.text(a, id, block.str("text"))
 	case kind == "thinking" || kind == "redacted_thinking":
-		d.move(a, agentevents.Thinking, "thinking")
+		d.move(a, agentevents.StatusThinking, "thinking")
 		p := &agentevents.AgentReasoned{BlockID: id, Reasoning: block.str("thinking")}
 		if p.Reasoning == "" {
 			p.Verbosity = agentevents.VerbosityOff
@@ -74,13 +80,13 @@ func (d *Decoder) text(a *agent, id, text string) {
 	if text == "" {
 		return
 	}
-	d.move(a, agentevents.Response, "text")
+	d.move(a, agentevents.StatusResponse, "text")
 	d.emit(a, &agentevents.TextCompleted{BlockID: id, Text: text}, 0)
 	to := "user"
 	if a.parent != nil {
 		to = a.parent.id
 	}
-	d.message(a, agentevents.ConversationMessage{MessageID: id, From: a.id, To: to, Content: agentevents.Text(text), Role: "agent"}, "")
+	d.message(a, agentevents.ConversationMessage{MessageID: id, From: a.id, To: to, Content: agentevents.JSONString(text), Role: "agent"}, "")
 }
 
 func (d *Decoder) message(a *agent, m agentevents.ConversationMessage, actor string) {
@@ -102,7 +108,7 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 		block.faults.add(block.pointer("id"), "call %q is open already; its repetition is left out", id)
 		return
 	}
-	d.move(a, agentevents.ToolCall, kind+" "+tool)
+	d.move(a, agentevents.StatusToolCall, kind+" "+tool)
 	p := &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: agentevents.JSON(block.raw("input"))}
 	if kind == "mcp_tool_use" || strings.HasPrefix(tool, "mcp__") {
 		p.Transport = agentevents.TransportMCP
@@ -137,7 +143,7 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		return
 	}
 	content := block.raw("content")
-	p := &agentevents.ToolReturned{CallID: id, Status: agentevents.ToolOK, Result: agentevents.JSON(content)}
+	p := &agentevents.ToolReturned{CallID: id, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(content)}
 	failed := block.flag("is_error")
 	if strings.HasPrefix(content, "{") { // server tools
 		var ignored faults
@@ -155,12 +161,12 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		}
 	}
 	if failed {
-		p.Status = agentevents.ToolError
+		p.Status = agentevents.ToolStatusError
 		message := contentText(content)
 		if message == "" {
 			message = content
 		}
-		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: agentevents.ErrorTypeToolUse, Message: message})
+		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: errorToolUse, Message: message})
 	}
 	var ignored faults
 	output.faults = &ignored
@@ -267,7 +273,7 @@ func (d *Decoder) user(l *line) {
 	actor := "user"
 	switch {
 	case l.flag("isSynthetic"):
-		m.From, m.Role, actor = agentevents.CoreSystem, "system", "orchestrator"
+		m.From, m.Role, actor = systemAgent, "system", "orchestrator"
 	case a.parent != nil:
 		m.From, actor = a.parent.id, "parent"
 	}
@@ -432,7 +438,7 @@ func (d *Decoder) other(l *line) {
 		info := l.object.object("rate_limit_info")
 		if status := info.str("status"); status != "allowed" {
 			d.emit(d.main, &agentevents.AgentErrored{
-				ErrorType: agentevents.ErrorTypeRateLimit, Message: firstOf(status, "the API limits the rate"),
+				ErrorType: errorRateLimit, Message: firstOf(status, "the API limits the rate"),
 				Severity: agentevents.SeverityWarning, Details: agentevents.JSON(l.text),
 			}, 0)
 			return

@@ -23,7 +23,7 @@ func (d *Decoder) result(l *line) {
 	for _, denied := range l.objects("permission_denials") {
 		if c := d.calls[denied.str("tool_use_id")]; c != nil {
 			d.closeCall(c, &agentevents.ToolReturned{
-				Status: agentevents.ToolForbidden,
+				Status: agentevents.ToolStatusForbidden,
 				Error:  agentevents.Some(agentevents.ErrorInfo{Code: "permission_denied", Message: "the call was not allowed"}),
 			}, 0)
 		}
@@ -51,7 +51,7 @@ func (d *Decoder) result(l *line) {
 	}
 	d.outcome = turnResult{seen: true, at: l.at, err: end.Error, outputs: end.StructuredOutput}
 	if d.outcome.outputs == "" && l.raw("result") != "" {
-		d.outcome.outputs = agentevents.Text(end.Result)
+		d.outcome.outputs = agentevents.JSONString(end.Result)
 	}
 	d.close(a, &end, 0)
 }
@@ -80,6 +80,13 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	})
 }
 
+// The subtypes of a result that say which limit the turn ended at.
+const (
+	subtypeMaxTurns            = "error_max_turns"
+	subtypeMaxBudget           = "error_max_budget_usd"
+	subtypeMaxStructuredOutput = "error_max_structured_output_retries"
+)
+
 // outcome says how a turn ended, by the finest statement the line has.
 func outcome(l *line) agentevents.AgentOutcome {
 	reason, subtype := l.str("terminal_reason"), l.str("subtype")
@@ -89,7 +96,7 @@ func outcome(l *line) agentevents.AgentOutcome {
 	case reason == "hook_stopped", reason == "stop_hook_prevented", reason == "tool_deferred", l.str("stop_reason") == "refusal":
 		return agentevents.OutcomeEscaped
 	case reason == "max_turns", reason == "budget_exhausted",
-		subtype == agentevents.ErrorTypeMaxTurns, subtype == agentevents.ErrorTypeMaxBudget, subtype == agentevents.ErrorTypeMaxStructuredOutput:
+		subtype == subtypeMaxTurns, subtype == subtypeMaxBudget, subtype == subtypeMaxStructuredOutput:
 		return agentevents.OutcomePartial
 	case subtype == "success" && !l.flag("is_error"):
 		return agentevents.OutcomeConverged

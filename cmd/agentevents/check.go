@@ -36,7 +36,7 @@ format, and the rules of its document bind beside those of the library.`,
 			var f folder
 			var format wireFlag
 			l.flags(fs)
-			f.flags(fs, agentevents.Strict)
+			f.flags(fs, agentevents.LifecycleStrict)
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
 				problems := 0
@@ -48,10 +48,10 @@ format, and the rules of its document bind beside those of the library.`,
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
 				if format.wire != nil {
 					l.decoder = format.newDecoder(true)
-					l.broken = func(at position, v *agentevents.InvariantError) { report(at, v.Rule, violation(v)) }
+					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				}
 				var at position
-				f.onViolation = func(v *agentevents.InvariantError) { report(at, v.Rule, violation(v)) }
+				f.onViolation = func(v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				f.keepCalls = -1
 				events, err := l.events(in)
 				if err != nil {
@@ -75,7 +75,7 @@ format, and the rules of its document bind beside those of the library.`,
 
 // violation says what is wrong, with what and in which state. The texts come
 // from the log.
-func violation(v *agentevents.InvariantError) string {
+func violation(v *agentevents.RuleError) string {
 	text := clip(v.Detail)
 	if v.Pointer != "" {
 		text = clip(v.Pointer) + ": " + text

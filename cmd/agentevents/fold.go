@@ -16,20 +16,20 @@ import (
 type folder struct {
 	lifecycle   choice
 	keepCalls   int
-	onViolation func(*agentevents.InvariantError)
+	onViolation func(*agentevents.RuleError)
 	folds       map[string]*agentevents.Fold
 	order       []*agentevents.Fold
 }
 
 func (f *folder) flags(fs *flag.FlagSet, table agentevents.Lifecycle) {
-	f.lifecycle = choice{table.String(), []string{agentevents.Strict.String(), agentevents.Relaxed.String()}}
+	f.lifecycle = choice{table.String(), []string{agentevents.LifecycleStrict.String(), agentevents.LifecycleRelaxed.String()}}
 	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` that status changes are judged by, strict or relaxed; default "+table.String())
 }
 
 func (f *folder) options() agentevents.FoldOptions {
 	o := agentevents.FoldOptions{KeepCalls: f.keepCalls, OnViolation: f.onViolation}
-	if f.lifecycle.value == agentevents.Relaxed.String() {
-		o.Lifecycle = agentevents.Relaxed
+	if f.lifecycle.value == agentevents.LifecycleRelaxed.String() {
+		o.Lifecycle = agentevents.LifecycleRelaxed
 	}
 	return o
 }
@@ -63,7 +63,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			var l logReader
 			var f folder
 			l.flags(fs)
-			f.flags(fs, agentevents.Relaxed)
+			f.flags(fs, agentevents.LifecycleRelaxed)
 			var until *uint64
 			fs.Func("at", "fold only events up to sequence `SEQ`, which is included", func(s string) error {
 				n, err := strconv.ParseUint(s, 10, 64)

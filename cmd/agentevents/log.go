@@ -33,7 +33,7 @@ type logReader struct {
 	report  func(at position, what string) // nil prints on standard error
 	// broken is told the rule of a document that a line breaks; nil reports it
 	// like a line that cannot be read.
-	broken func(at position, v *agentevents.InvariantError)
+	broken func(at position, v *agentevents.RuleError)
 	files  []string // names, for messages
 
 	bad    int // lines that cannot be read
@@ -108,7 +108,7 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 			l.fail(in, file, src.err) // it is the last, but for what the decoder kept
 			continue
 		}
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		if l.broken != nil && errors.As(err, &rule) {
 			l.broken(at, rule)
 			continue

@@ -30,7 +30,7 @@ or --color says otherwise.`,
 			f := folder{keepCalls: math.MaxInt} // all of them are drawn
 			color := choice{"auto", []string{"auto", "always", "never"}}
 			l.flags(fs)
-			f.flags(fs, agentevents.Relaxed)
+			f.flags(fs, agentevents.LifecycleRelaxed)
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
 			width := fs.Int("width", 0, "cut details to 24 or more for lines of `COLUMNS`; default 100, -1 cuts nothing")
 			live := fs.Bool("live", false, "the log is still being written")

@@ -31,7 +31,7 @@ func Filled(kind agentevents.Kind) agentevents.Event {
 // Minimal returns an event of the kind with nothing but what every event has,
 // what its payload requires, and the agent where the event is about one.
 func Minimal(kind agentevents.Kind) agentevents.Event {
-	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, RunID: "run-1", Payload: agentevents.New(kind)}
+	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, RunID: "run-1", Payload: agentevents.NewPayload(kind)}
 	place(&ev, 0)
 	switch kind {
 	case agentevents.KindAgentStarted, agentevents.KindAgentTransition, agentevents.KindAgentEnded:
@@ -486,7 +486,7 @@ func required(kind agentevents.Kind, pointer string) bool {
 	if !ok {
 		return false
 	}
-	t := reflect.TypeOf(agentevents.New(kind)).Elem()
+	t := reflect.TypeOf(agentevents.NewPayload(kind)).Elem()
 	must := false
 	for token := range strings.SplitSeq(rest, "/") {
 		switch {

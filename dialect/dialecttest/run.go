@@ -21,7 +21,7 @@ func StandardRun(runID string) []agentevents.Event {
 	s := story{ctx: context.Background()}
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 	id := 0
-	em, err := agentevents.NewEmitter(agentevents.Options{
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			s.events = append(s.events, ev)
 			return nil
@@ -36,7 +36,7 @@ func StandardRun(runID string) []agentevents.Event {
 	planner := run.Agent("planner")
 	s.must(planner.Emit(s.ctx, &agentevents.AgentStarted{Task: "Plan /v2/health", Model: "model-a"}))
 	s.must(planner.Emit(s.ctx, &agentevents.AgentReasoned{Reasoning: "Read first.", Verbosity: agentevents.VerbosityFull}))
-	s.must(planner.To(s.ctx, agentevents.ToolCall))
+	s.must(planner.To(s.ctx, agentevents.StatusToolCall))
 	read, err := planner.Call(s.ctx, "Read", `{"path":"main.go"}`)
 	s.must(err)
 	spawn, err := planner.Call(s.ctx, "Task", `{"agent":"coder"}`)
@@ -44,7 +44,7 @@ func StandardRun(runID string) []agentevents.Event {
 
 	coder := spawn.Agent("coder")
 	s.must(coder.Emit(s.ctx, &agentevents.AgentStarted{Task: "Write it", Model: "model-b"}))
-	s.must(coder.To(s.ctx, agentevents.ToolCall))
+	s.must(coder.To(s.ctx, agentevents.StatusToolCall))
 	bash, err := coder.Call(s.ctx, "Bash", `{"command":"go test"}`)
 	s.must(err)
 	s.must(read.Return(s.ctx, `{"lines":120}`))
@@ -54,13 +54,13 @@ func StandardRun(runID string) []agentevents.Event {
 	s.must(err)
 	s.must(again.Return(s.ctx, `"ok"`))
 	s.must(coder.Emit(s.ctx, &agentevents.AuditChecked{CheckpointID: "audit:tests.unit", Result: agentevents.AuditPass, Duration: 1250 * time.Millisecond}))
-	s.must(coder.To(s.ctx, agentevents.ToolResult, agentevents.Response, agentevents.Reflect, agentevents.Converged))
+	s.must(coder.To(s.ctx, agentevents.StatusToolResult, agentevents.StatusResponse, agentevents.StatusReflect, agentevents.StatusConverged))
 	s.must(coder.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "done", ConvergenceScore: agentevents.Some(1.0),
 		Duration: agentevents.Some(4 * time.Second)}))
 
 	s.must(spawn.Return(s.ctx, `"done"`))
 	s.must(planner.Emit(s.ctx, &agentevents.UsageObserved{Model: "model-a", Usage: agentevents.Usage{InputTokens: 1200, OutputTokens: 340}, CostUSD: agentevents.Some(0.25)}))
-	s.must(planner.To(s.ctx, agentevents.ToolResult, agentevents.Response))
+	s.must(planner.To(s.ctx, agentevents.StatusToolResult, agentevents.StatusResponse))
 	for i, delta := range []string{"The endpoint ", "is there."} {
 		s.must(planner.Emit(s.ctx, &agentevents.TextDelta{BlockID: "b1", Delta: delta, Index: agentevents.Some(i)}))
 	}
@@ -68,7 +68,7 @@ func StandardRun(runID string) []agentevents.Event {
 	s.must(planner.Emit(s.ctx, &agentevents.MessageCreated{Message: agentevents.ConversationMessage{To: "user", Content: `"The endpoint is there."`}}))
 	s.must(planner.Emit(s.ctx, &agentevents.ApprovalRequested{ApprovalID: "deploy", Action: "deploy"}))
 	s.must(planner.Emit(s.ctx, &agentevents.ApprovalGranted{ApprovalID: "deploy", ApprovedBy: "user"}))
-	s.must(planner.To(s.ctx, agentevents.Reflect, agentevents.Converged))
+	s.must(planner.To(s.ctx, agentevents.StatusReflect, agentevents.StatusConverged))
 	s.must(planner.Emit(s.ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, ConvergenceScore: agentevents.Some(0.5),
 		Duration: agentevents.Some(9 * time.Second)}))
 	s.must(run.Emit(s.ctx, &agentevents.RunCompleted{Outputs: `{"files":2}`}))
@@ -322,7 +322,7 @@ func (d *Dialect) checkInterleaved(r *report) {
 func (t *trip) plain(events []agentevents.Event) []facts {
 	ids := map[string]string{}
 	for i := range events {
-		ids[string(agentevents.Text(events[i].ID))] = fmt.Sprintf("#%d", i)
+		ids[string(agentevents.JSONString(events[i].ID))] = fmt.Sprintf("#%d", i)
 	}
 	var list []facts
 	for i := range events {

@@ -150,9 +150,9 @@ func TestBroken(t *testing.T) {
 			losses: loss(agentevents.KindAgentStarted, "/payload/model", dialect.Dropped),
 		}), "kinds", "agent.started", "/payload/model"},
 		{"a word becomes another", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
-			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Status == agentevents.ToolRateLimited {
+			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Status == agentevents.ToolStatusRateLimited {
 				out := *p
-				out.Status = agentevents.ToolError
+				out.Status = agentevents.ToolStatusError
 				ev.Payload = &out
 			}
 		}}), "kinds", "agent.toolReturned", `/payload/status: "rate_limited" became "error"`},
@@ -290,7 +290,7 @@ func TestBroken(t *testing.T) {
 			}
 			if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
 				out := *p
-				out.Status = agentevents.ToolOK
+				out.Status = agentevents.ToolStatusOK
 				ev.Payload = &out
 			}
 		}), "fold", "snapshot", "failures of Bash: 1 became 0"},

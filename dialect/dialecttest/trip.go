@@ -104,7 +104,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 	t.losses = enc.Losses()
 	for i, err := range t.refused {
 		kind := events[i].Kind()
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		switch {
 		case err == nil:
 		case errors.Is(err, dialect.ErrNoCounterpart):

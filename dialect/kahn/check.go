@@ -11,9 +11,9 @@ import (
 )
 
 // check applies the document's rules to a line.
-func (f *fields) check(v int) *agentevents.InvariantError {
-	fail := func(rule agentevents.Rule, member int, detail string) *agentevents.InvariantError {
-		return &agentevents.InvariantError{
+func (f *fields) check(v int) *agentevents.RuleError {
+	fail := func(rule agentevents.Rule, member int, detail string) *agentevents.RuleError {
+		return &agentevents.RuleError{
 			Rule: rule, Kind: agentevents.Kind(f.event), RunID: f.runID, AgentID: f.agentID, Pointer: "/" + memberName(member), Detail: detail,
 		}
 	}
@@ -47,7 +47,7 @@ func (f *fields) check(v int) *agentevents.InvariantError {
 		}
 		return fail(RuleRange, m, "is below 0")
 	}
-	word := func(member int, s string, known []string) *agentevents.InvariantError {
+	word := func(member int, s string, known []string) *agentevents.RuleError {
 		if slices.Contains(known, s) {
 			return nil
 		}
@@ -159,8 +159,8 @@ func unlisted(ev *agentevents.Event, pointer, word string, known []string) error
 // isStatus reports whether s is one of statuses, which most events ask twice.
 func isStatus(s agentevents.AgentStatus) bool {
 	switch s {
-	case agentevents.Thinking, agentevents.ToolCall, agentevents.ToolResult, agentevents.Response, agentevents.Reflect, agentevents.BlockedOnClarification,
-		agentevents.Converged, agentevents.Failed:
+	case agentevents.StatusThinking, agentevents.StatusToolCall, agentevents.StatusToolResult, agentevents.StatusResponse, agentevents.StatusReflect, agentevents.StatusBlockedOnClarification,
+		agentevents.StatusConverged, agentevents.StatusFailed:
 		return true
 	}
 	return false

@@ -11,13 +11,13 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Options configure a [Decoder]. The zero Options are usable.
+// EmitterOptions configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the document: a required
 	// member that is missing, an id outside its pattern, a word outside its
 	// enum, a number outside its range, a summary over [MaxSummary] characters,
 	// a time in another form than the document's. The
-	// error is an [*agentevents.InvariantError] whose Rule is one of this
+	// error is a [*agentevents.RuleError] whose Rule is one of this
 	// package's. Without it such lines are read as far as they can be.
 	Strict bool
 }
@@ -363,9 +363,9 @@ func (f *fields) payload(v int, text string, line int) agentevents.Payload {
 			Duration: f.some(mDuration), OneEvent: true, ArgumentsSummary: f.input,
 		}
 		if f.ok {
-			p.Status = agentevents.ToolOK
+			p.Status = agentevents.ToolStatusOK
 		} else if f.seen.has(mOK) {
-			p.Status = agentevents.ToolError
+			p.Status = agentevents.ToolStatusError
 		}
 		if f.seen.has(mError) {
 			p.Error = agentevents.Some(agentevents.ErrorInfo{Message: f.err})

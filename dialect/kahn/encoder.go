@@ -16,7 +16,7 @@ import (
 // An Encoder writes events as KAHN lines; it implements [dialect.Encoder]. It
 // is not for concurrent use.
 //
-// It refuses, with an [*agentevents.InvariantError] of one of this package's
+// It refuses, with a [*agentevents.RuleError] of one of this package's
 // rules, events with a status, an outcome or a result that the document does not
 // list, or with a number outside its range; but a line that was read by a reader
 // with Verbatim set is written as it was, as long as the event is not changed.
@@ -209,7 +209,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	case *agentevents.ToolCalled:
 		e.open(ev, p, a)
 	case *agentevents.ToolReturned:
-		if p.Status == agentevents.ToolForbidden || p.Status == agentevents.ToolRateLimited {
+		if p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited {
 			if p.OneEvent || e.calls.Get(ev.RunID, a.key.agent, p.CallID) == nil {
 				a.refused++
 			}
@@ -377,7 +377,7 @@ const (
 
 // refused returns the error of an event that the document cannot say.
 func refused(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) error {
-	return &agentevents.InvariantError{
+	return &agentevents.RuleError{
 		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
 	}
 }
@@ -582,9 +582,9 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 		l.Add(dialect.Made, "/payload/durationMs", since)
 	}
 	dst = appendSeconds(append(dst, `,"duration_s":`...), duration.V)
-	dst = strconv.AppendBool(append(dst, `,"ok":`...), p.Status == agentevents.ToolOK)
+	dst = strconv.AppendBool(append(dst, `,"ok":`...), p.Status == agentevents.ToolStatusOK)
 	switch p.Status {
-	case agentevents.ToolOK, agentevents.ToolError:
+	case agentevents.ToolStatusOK, agentevents.ToolStatusError:
 	case "":
 		l.Add(dialect.Made, "/payload/status", "written as not ok")
 	default:

@@ -15,9 +15,9 @@ func ExampleEncoder() {
 	at := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 	var lines []byte
 	for i, p := range []ae.Payload{
-		&ae.AgentTransition{From: ae.Thinking, To: ae.ToolCall, Reason: "tool_call:Read"},
+		&ae.AgentTransition{From: ae.StatusThinking, To: ae.StatusToolCall, Reason: "tool_call:Read"},
 		&ae.ToolCalled{CallID: "c1", ToolID: "Read", ArgumentsSummary: "main.go"},
-		&ae.ToolReturned{CallID: "c1", ToolID: "Read", Status: ae.ToolOK, ResultSummary: "package main", Duration: ae.Some(40 * time.Millisecond)},
+		&ae.ToolReturned{CallID: "c1", ToolID: "Read", Status: ae.ToolStatusOK, ResultSummary: "package main", Duration: ae.Some(40 * time.Millisecond)},
 	} {
 		var err error
 		lines, err = enc.Append(lines, ae.Event{

@@ -66,7 +66,7 @@ func TestTheDocumentsExample(t *testing.T) {
 		require.Equal(t, agentevents.SchemaVersion, ev.SchemaVersion)
 	}
 	require.Equal(t, &agentevents.AgentStarted{Task: "Add /v2/health"}, events[0].Payload)
-	require.Equal(t, &agentevents.AgentTransition{From: agentevents.Thinking, To: agentevents.ToolCall, Reason: "tool_call:Read"}, events[1].Payload)
+	require.Equal(t, &agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusToolCall, Reason: "tool_call:Read"}, events[1].Payload)
 	require.Equal(t, agentevents.Some(0), events[1].Step)
 	call := events[2].Payload.(*agentevents.ToolReturned)
 	require.True(t, call.OneEvent)
@@ -89,9 +89,9 @@ func TestTheDocumentsExampleFromStructs(t *testing.T) {
 	e := NewEncoder()
 	require.Equal(t, example, encode(t, e,
 		event(0, &agentevents.AgentStarted{Task: "Add /v2/health"}),
-		step(event(1200, &agentevents.AgentTransition{From: agentevents.Thinking, To: agentevents.ToolCall, Reason: "tool_call:Read"})),
+		step(event(1200, &agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusToolCall, Reason: "tool_call:Read"})),
 		step(event(1205, &agentevents.ToolCalled{CallID: "c", ToolID: "Read"})),
-		step(event(1250, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Status: agentevents.ToolOK, Duration: agentevents.Some(40 * time.Millisecond)})),
+		step(event(1250, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Status: agentevents.ToolStatusOK, Duration: agentevents.Some(40 * time.Millisecond)})),
 		event(65000, &agentevents.AgentEnded{
 			Outcome: agentevents.OutcomeConverged, Duration: agentevents.Some(65 * time.Second), ConvergenceScore: agentevents.Some(1.0),
 			Totals: agentevents.Some(agentevents.Totals{Steps: 12, ToolCalls: 7, AuditCheckpoints: 2, AuditsPassed: 2}),
@@ -201,7 +201,7 @@ func TestStrictRules(t *testing.T) {
 	} {
 		t.Run(string(c.rule)+c.pointer, func(t *testing.T) {
 			_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(line(c.event, c.bad)))
-			var rule *agentevents.InvariantError
+			var rule *agentevents.RuleError
 			require.ErrorAs(t, err, &rule)
 			require.Equal(t, c.rule, rule.Rule)
 			require.Equal(t, c.pointer, rule.Pointer)
@@ -228,7 +228,7 @@ func TestRefusedLinesHaveANumber(t *testing.T) {
 			run = "other"
 		}
 		for range 2 {
-			var rule *agentevents.InvariantError
+			var rule *agentevents.RuleError
 			_, err := d.Decode(nil, line(run, ""))
 			require.ErrorAs(t, err, &rule)
 			require.Equal(t, want, rule.Sequence)
@@ -263,7 +263,7 @@ func TestLongSummariesAreCut(t *testing.T) {
 	e := NewEncoder()
 	line := encode(t, e, agentevents.Event{
 		RunID: "r", AgentID: "a", Step: agentevents.Some(1),
-		Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true, ResultSummary: strings.Repeat("é", MaxSummary+1)},
+		Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true, ResultSummary: strings.Repeat("é", MaxSummary+1)},
 	})
 	events := decode(t, Options{Strict: true}, line)
 	require.Equal(t, strings.Repeat("é", MaxSummary), events[0].Payload.(*agentevents.ToolReturned).ResultSummary)
@@ -307,7 +307,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			text, err := NewEncoder().Append(nil, events[0])
 			if err != nil {
-				var rule *agentevents.InvariantError
+				var rule *agentevents.RuleError
 				require.ErrorAs(t, err, &rule)
 				require.False(t, strict, "what a strict decoder reads can be written")
 				continue

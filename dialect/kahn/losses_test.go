@@ -148,7 +148,7 @@ func TestLinesThatLackMembers(t *testing.T) {
 			[]string{"made up /kahn/tool_name", "made up /payload/status"}, `"tool_name":"","duration_s":1.0,"ok":false`},
 		{base + `"tool_invocation","agent_id":"a","step":0,"tool_name":"","duration_s":1.0,"ok":false,"input_summary":"","output_summary":""}`,
 			func(ev agentevents.Event) {
-				require.Equal(t, agentevents.ToolError, ev.Payload.(*agentevents.ToolReturned).Status)
+				require.Equal(t, agentevents.ToolStatusError, ev.Payload.(*agentevents.ToolReturned).Status)
 			}, nil, `"tool_name":"","duration_s":1.0,"ok":false,"input_summary":"","output_summary":""}`},
 		{base + `"agent_run_end","agent_id":"a","outcome":"partial","total_tool_calls":7,"audits_failed":0,"total_duration_s":1.0}`,
 			func(ev agentevents.Event) { require.False(t, ev.Payload.(*agentevents.AgentEnded).Totals.OK) },
@@ -193,7 +193,7 @@ func TestStepsAreMadeUp(t *testing.T) {
 		return ev
 	}
 	tool := func() *agentevents.ToolReturned {
-		return &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}
+		return &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true}
 	}
 	events := []agentevents.Event{
 		native(&agentevents.AgentStarted{Task: "t"}),
@@ -233,10 +233,10 @@ func TestTotalsCountRefusals(t *testing.T) {
 			Outcome: agentevents.OutcomePartial, Totals: agentevents.Some(agentevents.Totals{Steps: 1, ToolCalls: calls}), Duration: agentevents.Some(time.Second),
 		})
 	}
-	call := &agentevents.ToolReturned{CallID: "c1", ToolID: "t", Status: agentevents.ToolOK, OneEvent: true}
+	call := &agentevents.ToolReturned{CallID: "c1", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true}
 	for _, refusal := range []*agentevents.ToolReturned{
-		{CallID: "c", ToolID: "t", Status: agentevents.ToolForbidden, OneEvent: true},
-		{CallID: "c", ToolID: "t", Status: agentevents.ToolRateLimited},
+		{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusForbidden, OneEvent: true},
+		{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusRateLimited},
 	} {
 		e := NewEncoder()
 		log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(refusal), native(call), ended(1))
@@ -260,7 +260,7 @@ func TestTotalsCountRefusals(t *testing.T) {
 	// One whose call was made counts anyhow.
 	e := NewEncoder()
 	log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(&agentevents.ToolCalled{CallID: "c", ToolID: "t"}),
-		native(&agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolForbidden}), ended(0))
+		native(&agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusForbidden}), ended(0))
 	require.Contains(t, log, `"total_tool_calls":0`)
 }
 
@@ -294,7 +294,7 @@ func TestCallsOfNodes(t *testing.T) {
 		return &agentevents.ToolCalled{CallID: "c1", ToolID: "x", Arguments: args}
 	}
 	returned := func() agentevents.Payload {
-		return &agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: agentevents.ToolOK}
+		return &agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: agentevents.ToolStatusOK}
 	}
 	e := NewEncoder()
 	log := encode(t, e, at(0, "n1", called(`1`)), at(1, "n2", called(`2`)), at(5, "n1", returned()), at(7, "n2", returned()))
@@ -311,7 +311,7 @@ func TestCallsOfNodes(t *testing.T) {
 
 func TestWhatNoLineSays(t *testing.T) {
 	e := NewEncoder()
-	var rule *agentevents.InvariantError
+	var rule *agentevents.RuleError
 	for _, ev := range []agentevents.Event{
 		native(nil), native((*agentevents.AgentStarted)(nil)), native(&agentevents.Unknown{Raw: `{"a":1}`}),
 		native(&agentevents.AgentEnded{ConvergenceScore: agentevents.Some(math.NaN())}),
@@ -348,7 +348,7 @@ func TestWhatNoLineSays(t *testing.T) {
 		require.Equal(t, c.want, pointers(e))
 	}
 	// The call is on the line of its return, but for its envelope.
-	call, back := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, Duration: agentevents.Some(time.Second)})
+	call, back := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, Duration: agentevents.Some(time.Second)})
 	call.ID, call.TraceID, call.Step, back.Step = "e1", "t", agentevents.Some(7), agentevents.Some(8)
 	require.NoError(t, call.SetExtra("vendor", `1`))
 	e = NewEncoder()
@@ -387,10 +387,10 @@ func TestRefused(t *testing.T) {
 		ev.Step = agentevents.Some(n)
 		return ev
 	}
-	tool := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}
+	tool := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true}
 	slow := *tool
 	slow.Duration = agentevents.Some(-time.Second)
-	move := &agentevents.AgentTransition{From: agentevents.Thinking, To: agentevents.Failed}
+	move := &agentevents.AgentTransition{From: agentevents.StatusThinking, To: agentevents.StatusFailed}
 	ended := func(change func(p *agentevents.AgentEnded)) agentevents.Event {
 		p := &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial, Duration: agentevents.Some(time.Second)}
 		change(p)
@@ -405,8 +405,8 @@ func TestRefused(t *testing.T) {
 		{step(-1, tool), RuleRange, "/step"},
 		{step(-1, &agentevents.Unknown{Type: "x", Raw: `{}`}), RuleRange, "/step"},
 		{step(0, &slow), RuleRange, "/payload/durationMs"},
-		{native(&agentevents.AgentTransition{From: "warming_up", To: agentevents.Failed}), RuleEnum, "/payload/from"},
-		{native(&agentevents.AgentTransition{From: agentevents.Thinking}), RuleEnum, "/payload/to"},
+		{native(&agentevents.AgentTransition{From: "warming_up", To: agentevents.StatusFailed}), RuleEnum, "/payload/from"},
+		{native(&agentevents.AgentTransition{From: agentevents.StatusThinking}), RuleEnum, "/payload/to"},
 		{native(&agentevents.AuditChecked{CheckpointID: "c", Result: "skipped"}), RuleEnum, "/payload/result"},
 		{native(&agentevents.AuditChecked{CheckpointID: "c", Result: agentevents.AuditPass, Duration: -1}), RuleRange, "/payload/durationMs"},
 		{ended(func(p *agentevents.AgentEnded) { p.Outcome = "unknown" }), RuleEnum, "/payload/outcome"},
@@ -417,7 +417,7 @@ func TestRefused(t *testing.T) {
 	} {
 		e := NewEncoder()
 		out, err := e.Append([]byte("x"), c.ev)
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		require.ErrorAs(t, err, &rule)
 		require.Equal(t, c.rule, rule.Rule)
 		require.Equal(t, c.pointer, rule.Pointer)
@@ -426,7 +426,7 @@ func TestRefused(t *testing.T) {
 	}
 
 	for _, from := range statuses {
-		encode(t, NewEncoder(), step(0, &agentevents.AgentTransition{From: agentevents.AgentStatus(from), To: agentevents.Failed}))
+		encode(t, NewEncoder(), step(0, &agentevents.AgentTransition{From: agentevents.AgentStatus(from), To: agentevents.StatusFailed}))
 	}
 
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
@@ -442,7 +442,7 @@ func TestRefused(t *testing.T) {
 		decode(t, Options{Strict: true}, end) // what came like that is not counted on with
 		ev.Time = ev.Time.Add(time.Second)
 		_, err := NewEncoder().Append(nil, ev)
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		require.ErrorAs(t, err, &rule)
 	}
 }
@@ -481,7 +481,7 @@ func TestNumbersAndTimes(t *testing.T) {
 	require.Equal(t, agentevents.Some(9007199254740993*time.Microsecond), ev.Payload.(*agentevents.ToolReturned).Duration)
 	require.Contains(t, encode(t, NewEncoder(), ev), `"duration_s":9007199254.740993,`)
 
-	var rule *agentevents.InvariantError
+	var rule *agentevents.RuleError
 	for _, ts := range []string{"2026-05-05T11:00:00.000+02:00", "2026-05-05T09:00:00Z", "2026-05-05T09:00:00.000000Z"} {
 		line := strings.Replace(base, "2026-05-05T09:00:00.000Z", ts, 1)
 		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(line))

@@ -528,7 +528,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	d.keepAttributes()
 	p := &agentevents.ToolReturned{
-		CallID: call, ToolID: tool, Status: agentevents.ToolOK, Result: agentevents.JSON(a.value), Duration: l.duration, OneEvent: !open,
+		CallID: call, ToolID: tool, Status: agentevents.ToolStatusOK, Result: agentevents.JSON(a.value), Duration: l.duration, OneEvent: !open,
 	}
 	if a.summary != "" && !isSummary(a.summary, a.value) {
 		p.ResultSummary = jsonwire.Text(a.summary)
@@ -540,13 +540,13 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	}
 	switch {
 	case phase == pError:
-		p.Status = agentevents.ToolError
+		p.Status = agentevents.ToolStatusError
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: l.errType.V, Message: l.errText.V})
 		return p
 	case phase == pCancelled:
-		p.Status = agentevents.ToolCancelled
+		p.Status = agentevents.ToolStatusCancelled
 	case a.isError:
-		p.Status = agentevents.ToolError
+		p.Status = agentevents.ToolStatusError
 	}
 	d.keepError(l)
 	return p

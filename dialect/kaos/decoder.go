@@ -12,10 +12,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Options configure a [Decoder]. The zero Options are usable.
+// EmitterOptions configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the document; see the Rule
-	// constants. The error is an [*agentevents.InvariantError]. Without it such
+	// constants. The error is a [*agentevents.RuleError]. Without it such
 	// lines are read as far as they can be.
 	Strict bool
 	// Anchor is a moment of the wall clock, and AnchorSeconds what the

@@ -69,7 +69,7 @@
 // # Times and numbers
 //
 // Timestamps are seconds of a monotonic clock and say nothing of the wall
-// clock: [Options] takes an anchor. Without one times are in 1970, and the
+// clock: [EmitterOptions] takes an anchor. Without one times are in 1970, and the
 // first event of every run says so. Timestamps and durations are read to the
 // nanosecond; what is finer is the noise of floating point.
 //

@@ -415,15 +415,15 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	b := e.named(&boundary{subject: "tool_call", phase: "complete", duration: p.Duration}, "tool.", p.ToolID)
 	failed := false
 	switch p.Status {
-	case agentevents.ToolOK:
-	case agentevents.ToolError:
+	case agentevents.ToolStatusOK:
+	case agentevents.ToolStatusError:
 		failed = true
-	case agentevents.ToolCancelled:
+	case agentevents.ToolStatusCancelled:
 		b.phase = "cancelled"
-	case agentevents.ToolInterrupted:
+	case agentevents.ToolStatusInterrupted:
 		b.phase = "cancelled"
 		e.lose(dialect.Altered, "/payload/status", "cancelled")
-	case agentevents.ToolForbidden, agentevents.ToolRateLimited:
+	case agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited:
 		failed = true
 		e.lose(dialect.Altered, "/payload/status", "error")
 		if !p.Error.OK || p.Error.V.Code == "" {

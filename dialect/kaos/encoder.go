@@ -19,7 +19,7 @@ type EncoderOptions struct {
 	// id, and a blank line. What a frame that was read had besides its data is
 	// not kept.
 	SSE bool
-	// Anchor and AnchorSeconds turn times into timestamps, as in [Options].
+	// Anchor and AnchorSeconds turn times into timestamps, as in [EmitterOptions].
 	// With the zero Anchor timestamps are seconds since the Unix epoch.
 	Anchor        time.Time
 	AnchorSeconds float64
@@ -480,7 +480,7 @@ func (e *Encoder) sequence(dst []byte, ev *agentevents.Event) []byte {
 		}
 	}
 	if ev.Sequence > math.MaxInt64 {
-		e.err = &agentevents.InvariantError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
+		e.err = &agentevents.RuleError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
 	}
 	return jsonwire.AppendUint(dst, ev.Sequence)
 }
@@ -596,7 +596,7 @@ func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
 // fail notes why the line cannot be written.
 func (e *Encoder) fail(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) {
 	if e.err == nil {
-		e.err = &agentevents.InvariantError{
+		e.err = &agentevents.RuleError{
 			Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
 		}
 	}

@@ -131,7 +131,7 @@ func (f *frame) checkID(id string) error {
 	if id == strconv.FormatInt(f.sequence, 10) {
 		return nil
 	}
-	return &agentevents.InvariantError{
+	return &agentevents.RuleError{
 		Rule: RuleFrame, Pointer: "/sequence", Detail: fmt.Sprintf("the frame's id is %q, its data's sequence %d", id, f.sequence),
 	}
 }

@@ -170,7 +170,7 @@ func TestTornFrames(t *testing.T) {
 		{"data: {\nid: 7\ndata: " + b[1:] + "\n\n", "/sequence"},
 		{"data: {\ndata: " + b[1:] + "\nid: 7\n\n", "/sequence"},
 	} {
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		for _, err := range agentevents.NewReader(strings.NewReader(c.log), agentevents.ReaderOptions{Decoder: NewDecoder(strict)}).All() {
 			if err != nil {
 				require.ErrorAs(t, err, &rule)
@@ -272,7 +272,7 @@ func TestFramesOfOthers(t *testing.T) {
 	require.Equal(t, []int{2, 4, 7, 9}, lines)
 	require.Equal(t, 2, events)
 	// Strictly, a rule says the same.
-	var rule *agentevents.InvariantError
+	var rule *agentevents.RuleError
 	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(`data: {"type":"x"}`))
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, RuleRequired, rule.Rule)

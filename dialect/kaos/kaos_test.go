@@ -232,7 +232,7 @@ func TestStrict(t *testing.T) {
 		require.Contains(t, text, c.old)
 		bad := strings.Replace(text, c.old, c.new, 1)
 		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(bad))
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		require.ErrorAs(t, err, &rule, bad)
 		require.Equal(t, c.rule, rule.Rule, bad)
 		require.Equal(t, c.pointer, rule.Pointer, bad)

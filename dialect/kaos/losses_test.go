@@ -54,9 +54,9 @@ func TestOddAttributesComeBack(t *testing.T) {
 	// A kept value that the field can have gives way to the field.
 	ev := decodeOne(t, testOptions, spanLine("tool_call", "error", "tool.x", "null", "null", `"m"`, `{"tool_name":"x","call_id":"c","is_error":true}`))
 	p := *ev.Payload.(*agentevents.ToolReturned)
-	p.Status, p.Error = agentevents.ToolOK, agentevents.Opt[agentevents.ErrorInfo]{}
+	p.Status, p.Error = agentevents.ToolStatusOK, agentevents.Opt[agentevents.ErrorInfo]{}
 	ev.Payload = &p
-	require.Equal(t, agentevents.ToolOK, decodeOne(t, testOptions, encodeOne(t, encoderOptions, ev)).Payload.(*agentevents.ToolReturned).Status)
+	require.Equal(t, agentevents.ToolStatusOK, decodeOne(t, testOptions, encodeOne(t, encoderOptions, ev)).Payload.(*agentevents.ToolReturned).Status)
 }
 
 func TestManyAttributes(t *testing.T) {
@@ -87,21 +87,21 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 		{[]agentevents.Event{span("p1", start), span("p1", &agentevents.AgentEnded{}), span("p2", start)}, nil},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
-			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}),
+			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}),
 		}, []string{"made up /kaos", "altered /payload/callId", "made up /kaos", "altered /payload/callId"}},
 		{[]agentevents.Event{span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("c", &agentevents.ToolCalled{CallID: "c", ToolID: "x"})}, nil},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
-			span("p1", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, OneEvent: true, Arguments: `[]`}),
+			span("p1", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true, Arguments: `[]`}),
 		}, []string{"made up /kaos", "dropped /payload/arguments", "dropped /payload/oneEvent"}},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
-			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}), // of another span
+			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}), // of another span
 			span("p3", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 		}, []string{"made up /kaos", "altered /payload/callId", "made up /payload/oneEvent"}},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
-			span("p1", &agentevents.ToolReturned{CallID: "d", ToolID: "x", Status: agentevents.ToolOK}),
+			span("p1", &agentevents.ToolReturned{CallID: "d", ToolID: "x", Status: agentevents.ToolStatusOK}),
 		}, []string{"made up /kaos", "altered /payload/callId"}},
 		{[]agentevents.Event{span("p1", start), func() agentevents.Event {
 			ev := span("p1", &agentevents.AgentEnded{})
@@ -133,7 +133,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 		}
 		require.Equal(t, kept, slices.Contains(c.want, "made up /kaos"), "%s%v", out, c.want)
 	}
-	var rule *agentevents.InvariantError
+	var rule *agentevents.RuleError
 	_, err := NewEncoder(encoderOptions).Append(nil, native((*agentevents.ToolCalled)(nil)))
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, agentevents.RulePayload, rule.Rule)
@@ -173,7 +173,7 @@ func TestVerbatimLosesNothing(t *testing.T) {
 
 func TestPlacesOfErrors(t *testing.T) {
 	d := NewDecoder(Options{Strict: true})
-	var rule *agentevents.InvariantError
+	var rule *agentevents.RuleError
 	_, err := d.Decode(nil, []byte(head+`"steps":[{"step_id":"s1","description":"","tool_name":null}],"strategy":"","type":"plan_proposed"}`))
 	require.NoError(t, err, "empty is not missing")
 	_, err = d.Decode(nil, []byte(head+`"steps":[{"step_id":"s1","tool_name":null}],"strategy":"","type":"plan_proposed"}`))
@@ -229,7 +229,7 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 	require.Empty(t, e.Losses())
 
 	// A start that was refused is no start of its end.
-	returned := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK}
+	returned := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}
 	e = NewEncoder(encoderOptions)
 	refuse(e, native(&agentevents.ToolCalled{CallID: "c", ToolID: "x", Arguments: "{bad"}))
 	_, err := e.Append(nil, native(returned))
@@ -250,7 +250,7 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 		for i := range between {
 			add(native(&agentevents.ToolCalled{CallID: "c" + strconv.Itoa(i), ToolID: "x"}))
 		}
-		ev := native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolOK, Result: "{bad"})
+		ev := native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, Result: "{bad"})
 		ev.SpanID = ""
 		refuse(e, ev)
 		add(native(returned))

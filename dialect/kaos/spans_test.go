@@ -61,8 +61,8 @@ func TestSpansClose(t *testing.T) {
 	}
 	require.Equal(t, "search", events[0].Payload.(*agentevents.ToolCalled).CallID)
 	require.Equal(t, "bb", events[1].Payload.(*agentevents.ToolCalled).CallID)
-	require.Equal(t, &agentevents.ToolReturned{CallID: "bb", ToolID: "search", Status: agentevents.ToolError, Duration: ms(1000), Error: failure("E", "m")}, events[2].Payload)
-	require.Equal(t, &agentevents.ToolReturned{CallID: "search", ToolID: "search", Status: agentevents.ToolOK, Duration: ms(1000)}, events[3].Payload)
+	require.Equal(t, &agentevents.ToolReturned{CallID: "bb", ToolID: "search", Status: agentevents.ToolStatusError, Duration: ms(1000), Error: failure("E", "m")}, events[2].Payload)
+	require.Equal(t, &agentevents.ToolReturned{CallID: "search", ToolID: "search", Status: agentevents.ToolStatusOK, Duration: ms(1000)}, events[3].Payload)
 	require.Equal(t, "s1", events[5].Payload.(*agentevents.StepEnded).StepID)
 	require.Equal(t, "helper", events[6].AgentID)
 	require.Empty(t, events[7].AgentID)
@@ -114,9 +114,9 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	events := []agentevents.Event{
 		at(0, &agentevents.AgentStarted{}),
 		at(1, &agentevents.ToolCalled{CallID: "c", ToolID: "t"}),
-		at(2, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK, Result: `"text"`}),
+		at(2, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, Result: `"text"`}),
 		at(3, &agentevents.ToolCalled{CallID: "c", ToolID: "t"}),
-		at(4, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolForbidden}),
+		at(4, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusForbidden}),
 		at(5, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Usage: agentevents.Some(agentevents.Usage{InputTokens: 3, OutputTokens: 4})}),
 	}
 	e := NewEncoder(encoderOptions)
@@ -153,7 +153,7 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
 	_, err = e.Append(nil, at(6, nil))
 	require.Error(t, err)
-	var rule *agentevents.InvariantError
+	var rule *agentevents.RuleError
 	_, err = e.Append(nil, at(6, &agentevents.BudgetExceeded{Budget: "cost", Limit: math.Inf(1)}))
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, "/payload/limit", rule.Pointer)
@@ -216,7 +216,7 @@ func TestResults(t *testing.T) {
 		{"", "3 hits", `"result_summary":"3 hits","is_error":false}`},
 		{"", "", `"result_summary":"","is_error":false}`},
 	} {
-		p := &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK, OneEvent: true, Result: c.result, ResultSummary: c.summary}
+		p := &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true, Result: c.result, ResultSummary: c.summary}
 		ev := agentevents.Event{RunID: "r", SpanID: "s", Scope: agentevents.Scope{SessionID: "s"}, Time: time.Unix(1, 0), Payload: p}
 		e := NewEncoder(EncoderOptions{})
 		line, err := e.Append(nil, ev)

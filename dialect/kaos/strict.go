@@ -10,7 +10,7 @@ import (
 // check applies the document's rules to a line.
 func (d *Decoder) check(l *line) error {
 	fail := func(rule agentevents.Rule, pointer, detail string) error {
-		return &agentevents.InvariantError{
+		return &agentevents.RuleError{
 			Rule: rule, Kind: agentevents.Kind(l.typ), RunID: l.run, AgentID: l.agent, Sequence: uint64(max(0, l.sequence)), Pointer: pointer, Detail: detail,
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Options configure a [Decoder]. The zero Options are usable.
+// EmitterOptions configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the document, with an
-	// [*agentevents.InvariantError] whose Rule is one of this package's. Without
+	// [*agentevents.RuleError] whose Rule is one of this package's. Without
 	// it such lines are read as far as they can be.
 	Strict bool
 }
@@ -41,7 +41,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	dst = append(dst, agentevents.Event{})
 	ev := &dst[len(dst)-1]
 	if err := d.r.read(ev, text, d.lines, &d.open); err != nil {
-		if broken, ok := err.(*agentevents.InvariantError); ok {
+		if broken, ok := err.(*agentevents.RuleError); ok {
 			broken.Sequence = d.numbers.Peek(ev.RunID)
 		}
 		return dst[:len(dst)-1], err
@@ -569,9 +569,9 @@ func made(from source, ev *agentevents.Event, open *openThings) (value string, a
 		}
 	case ofError:
 		if ev.Payload.(*agentevents.ToolReturned).Error.OK {
-			return string(agentevents.ToolError), false
+			return string(agentevents.ToolStatusError), false
 		}
-		return string(agentevents.ToolOK), false
+		return string(agentevents.ToolStatusOK), false
 	case ofTime:
 		return strconv.FormatInt(ev.Time.UnixMilli(), 10), false
 	}
@@ -693,7 +693,7 @@ func (k *keeper) addSpellings(as []spelling) {
 // checkLine applies the rules of the document to a line that was read.
 func checkLine(ev *agentevents.Event, missing uint32, badTime bool, badField string) error {
 	fail := func(rule agentevents.Rule, pointer, detail string) error {
-		return &agentevents.InvariantError{
+		return &agentevents.RuleError{
 			Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // An Encoder writes events as lines of the document, one each; it implements
 // [dialect.Encoder]. It is not for concurrent use.
 //
-// It refuses, with an [*agentevents.InvariantError] of one of this package's
+// It refuses, with a [*agentevents.RuleError] of one of this package's
 // rules, events of a workflow that lack the workflow's id or their phase, and
 // events without a run; but a line that was read by a reader with Verbatim set
 // is written as it was, as long as the event is not changed. Its state is a bounded list of open calls and
@@ -187,7 +187,7 @@ func (e *Encoder) refuse(ev *agentevents.Event) error {
 	if rule == "" {
 		return nil
 	}
-	return &agentevents.InvariantError{
+	return &agentevents.RuleError{
 		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
 	}
 }

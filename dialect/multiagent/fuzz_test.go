@@ -50,7 +50,7 @@ func FuzzDecode(f *testing.F) {
 		e := NewEncoder()
 		out, err := e.Append(nil, ev)
 		if err != nil {
-			var rule *agentevents.InvariantError
+			var rule *agentevents.RuleError
 			require.ErrorAs(t, err, &rule)
 			return
 		}

@@ -117,7 +117,7 @@ func TestLossesOfOddEvents(t *testing.T) {
 	require.NotContains(t, told(losses), "dropped /payload/modelUsage")
 	require.NotNil(t, decode(t, Options{}, out)[0].Payload.(*agentevents.AgentEnded).ModelUsage)
 
-	out, losses = encode(t, event(&agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolOK}))
+	out, losses = encode(t, event(&agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolStatusOK}))
 	require.True(t, decode(t, Options{}, out)[0].Payload.(*agentevents.ToolReturned).OneEvent)
 	require.Contains(t, told(losses), "made up /payload/oneEvent")
 	require.Contains(t, told(losses), "made up /payload/callId")

@@ -73,7 +73,7 @@ func goldens() []golden {
 		{"tool.call.started", wire("tool.call.started", `{"callId":"c1","toolId":"web_search","arguments":{"q":"go"},"step":2}`),
 			event(&agentevents.ToolCalled{CallID: "c1", ToolID: "web_search", Arguments: `{"q":"go"}`}, func(ev *agentevents.Event) { ev.Step = agentevents.Some(2) })},
 		{"tool.call.completed", wire("tool.call.completed", `{"callId":"c1","toolId":"web_search","status":"error","error":{"code":"timeout","message":"slow","retryable":true},"durationMs":12.5}`),
-			event(&agentevents.ToolReturned{CallID: "c1", ToolID: "web_search", Status: agentevents.ToolError, Duration: agentevents.Some(12500 * time.Microsecond),
+			event(&agentevents.ToolReturned{CallID: "c1", ToolID: "web_search", Status: agentevents.ToolStatusError, Duration: agentevents.Some(12500 * time.Microsecond),
 				Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout", Message: "slow", Retryable: agentevents.Some(true)})})},
 		{"handoff.requested", wire("handoff.requested", `{"from":{"agentId":"planner"},"to":{"agentId":"coder","modelClass":"coding"},"reason":"code","contextDigest":"abc"}`),
 			event(&agentevents.HandoffRequested{From: ref("planner"), To: agentevents.AgentRef{AgentID: "coder", ModelClass: agentevents.ModelCoding}, Reason: "code", ContextDigest: "abc"})},

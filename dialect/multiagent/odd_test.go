@@ -101,16 +101,16 @@ func TestAnyPayload(t *testing.T) {
 			require.Equal(t, &agentevents.ToolCalled{CallID: derived, ToolID: "unknown"}, ev.Payload)
 		}},
 		{"tool.call.completed", `{"tool":"grep","output":[1],"durationMs":"long"}`, func(t *testing.T, ev agentevents.Event) {
-			require.Equal(t, &agentevents.ToolReturned{CallID: derived, ToolID: "grep", Status: agentevents.ToolOK, Result: `[1]`, OneEvent: true}, ev.Payload)
+			require.Equal(t, &agentevents.ToolReturned{CallID: derived, ToolID: "grep", Status: agentevents.ToolStatusOK, Result: `[1]`, OneEvent: true}, ev.Payload)
 		}},
 		{"tool.call.completed", `{"status":"success","error":"boom"}`, func(t *testing.T, ev agentevents.Event) {
 			p := ev.Payload.(*agentevents.ToolReturned)
-			require.Equal(t, agentevents.ToolOK, p.Status)
+			require.Equal(t, agentevents.ToolStatusOK, p.Status)
 			require.Equal(t, "boom", p.Error.V.Message)
 		}},
 		{"tool.call.completed", `{"callId":"c1","toolId":"x","error":{"message":7,"why":{"a":1},"code":"e"}}`, nil},
 		{"tool.call.completed", `{"error":{},"status":5}`, func(t *testing.T, ev agentevents.Event) {
-			require.Equal(t, agentevents.ToolError, ev.Payload.(*agentevents.ToolReturned).Status)
+			require.Equal(t, agentevents.ToolStatusError, ev.Payload.(*agentevents.ToolReturned).Status)
 		}},
 		{"handoff.requested", `{"to":"coder","context_digest":"d"}`, func(t *testing.T, ev agentevents.Event) {
 			p := ev.Payload.(*agentevents.HandoffRequested)
@@ -220,7 +220,7 @@ func TestEnvelope(t *testing.T) {
 			require.Equal(t, agentevents.SchemaVersion, ev.SchemaVersion)
 			out, err := NewEncoder().Append(nil, ev)
 			if ev.RunID == "" {
-				var rule *agentevents.InvariantError
+				var rule *agentevents.RuleError
 				require.ErrorAs(t, err, &rule)
 				require.Equal(t, RuleEnvelope, rule.Rule)
 				return
@@ -258,10 +258,10 @@ func TestOpenCalls(t *testing.T) {
 	events := decode(t, Options{Strict: true}, lines...)
 	id := func(i int) string { return dialect.DerivedID(fmt.Sprintf("e%d", i), 0, 0) }
 	returned := func(i int) *agentevents.ToolReturned { return events[i].Payload.(*agentevents.ToolReturned) }
-	require.Equal(t, &agentevents.ToolReturned{CallID: id(1), ToolID: "a", Status: agentevents.ToolOK, Result: "1"}, returned(3))
-	require.Equal(t, &agentevents.ToolReturned{CallID: id(2), ToolID: "b", Status: agentevents.ToolOK}, returned(4))
-	require.Equal(t, &agentevents.ToolReturned{CallID: id(6), ToolID: "unknown", Status: agentevents.ToolOK, OneEvent: true}, returned(5))
-	require.Equal(t, &agentevents.ToolReturned{CallID: "c3", ToolID: "a", Status: agentevents.ToolOK}, returned(6))
+	require.Equal(t, &agentevents.ToolReturned{CallID: id(1), ToolID: "a", Status: agentevents.ToolStatusOK, Result: "1"}, returned(3))
+	require.Equal(t, &agentevents.ToolReturned{CallID: id(2), ToolID: "b", Status: agentevents.ToolStatusOK}, returned(4))
+	require.Equal(t, &agentevents.ToolReturned{CallID: id(6), ToolID: "unknown", Status: agentevents.ToolStatusOK, OneEvent: true}, returned(5))
+	require.Equal(t, &agentevents.ToolReturned{CallID: "c3", ToolID: "a", Status: agentevents.ToolStatusOK}, returned(6))
 	require.Equal(t, id(8), events[8].Payload.(*agentevents.ApprovalGranted).ApprovalID)
 	require.Equal(t, id(10), events[9].Payload.(*agentevents.ApprovalGranted).ApprovalID)
 
@@ -298,7 +298,7 @@ func TestChangedEvents(t *testing.T) {
 	require.Equal(t, "/multiagent/~1payload", losses[0].Pointer)
 
 	ev = decode(t, Options{}, wire("tool.call.completed", `{"callId":"c","toolId":"t","status":"success","error":{"message":"m","x":1}}`))[0]
-	ev.Payload = &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolCancelled}
+	ev.Payload = &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusCancelled}
 	out, losses = encode(t, ev)
 	require.Contains(t, out, `"payload":{"callId":"c","toolId":"t","status":"cancelled"}`)
 	require.Equal(t, "/multiagent/~1payload~1error~1x", losses[0].Pointer)
@@ -413,7 +413,7 @@ func TestMadeUp(t *testing.T) {
 	out, losses := encode(t,
 		agent(agentevents.Event{Payload: &agentevents.AgentStarted{}, ParentAgentID: "planner"}),
 		agent(agentevents.Event{Sequence: 1, Payload: &agentevents.ToolCalled{CallID: "c1", ToolID: "x"}}),
-		agent(agentevents.Event{Sequence: 2, Payload: &agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: agentevents.ToolOK}}),
+		agent(agentevents.Event{Sequence: 2, Payload: &agentevents.ToolReturned{CallID: "c1", ToolID: "x", Status: agentevents.ToolStatusOK}}),
 		agent(agentevents.Event{Sequence: 4, Payload: &agentevents.AgentEnded{}}),
 		agentevents.Event{ID: "e9", RunID: "r1", Sequence: 5, Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: &agentevents.SessionCompleted{}},
 	)
@@ -486,7 +486,7 @@ func TestStrict(t *testing.T) {
 				return
 			}
 			events, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(c.bad))
-			var broken *agentevents.InvariantError
+			var broken *agentevents.RuleError
 			require.ErrorAs(t, err, &broken, c.bad)
 			require.Equal(t, c.rule, broken.Rule)
 			require.Equal(t, c.pointer, broken.Pointer)
@@ -512,7 +512,7 @@ func TestRefusedLinesHaveANumber(t *testing.T) {
 	for want := range uint64(3) {
 		for _, bad := range []string{wireBy("", "session.started", `{}`), wire("workflow.finalized", `{"workflowId":"w1","totalTokens":"1"}`)} {
 			_, err := d.Decode(nil, []byte(bad))
-			var broken *agentevents.InvariantError
+			var broken *agentevents.RuleError
 			require.ErrorAs(t, err, &broken)
 			require.Equal(t, want, broken.Sequence)
 			require.Equal(t, "r1", broken.RunID)
@@ -576,7 +576,7 @@ func TestRefused(t *testing.T) {
 		if shapeOfKind(info.Kind) != sUnknown {
 			continue
 		}
-		out, err := e.Append(nil, event(agentevents.New(info.Kind)))
+		out, err := e.Append(nil, event(agentevents.NewPayload(info.Kind)))
 		require.ErrorIs(t, err, dialect.ErrNoCounterpart)
 		require.Empty(t, out)
 	}

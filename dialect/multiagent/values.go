@@ -20,9 +20,9 @@ var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "saniti
 func statusOf(word string) (agentevents.ToolStatus, bool) {
 	switch word {
 	case "success", "completed":
-		return agentevents.ToolOK, true
+		return agentevents.ToolStatusOK, true
 	case "failed", "failure":
-		return agentevents.ToolError, true
+		return agentevents.ToolStatusError, true
 	}
 	return agentevents.ToolStatus(word), false
 }

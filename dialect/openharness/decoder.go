@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Options configure a [Decoder]. The zero Options are usable.
+// EmitterOptions configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// RunID is the run that the lines are of. The document's events do not name
 	// it: a host knows it as the key of its store and as the snapshot's runId.
@@ -20,7 +20,7 @@ type Options struct {
 	// the same log twice gives the same.
 	RunID string
 	// Strict refuses lines that break a rule of the document: the error is an
-	// [*agentevents.InvariantError] whose Rule is one of this package's. Without
+	// [*agentevents.RuleError] whose Rule is one of this package's. Without
 	// it such lines are read as far as they can be. Types and members that the
 	// document does not have break no rule, but a line of such a type has a
 	// timestamp, too, and names no node or execution that is not a string.
@@ -183,11 +183,11 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 		return &agentevents.TextCompleted{BlockID: block, Text: d.text(mContent)}
 	case vTool:
 		p := &agentevents.ToolReturned{
-			CallID: dialect.DerivedID(text, d.lines, partCall), ToolID: d.text(mToolName), Status: agentevents.ToolOK, OneEvent: true,
+			CallID: dialect.DerivedID(text, d.lines, partCall), ToolID: d.text(mToolName), Status: agentevents.ToolStatusOK, OneEvent: true,
 			Arguments: d.json(mToolInput), Result: d.json(mToolOutput), Duration: d.durationMs(),
 		}
 		if d.seen.has(mError) {
-			p.Status = agentevents.ToolError
+			p.Status = agentevents.ToolStatusError
 			p.Error = agentevents.Some(agentevents.ErrorInfo{Message: d.texts[mError]})
 		}
 		return p
@@ -776,5 +776,5 @@ func (d *Decoder) word(pointer, word string, known ...string) error {
 }
 
 func (d *Decoder) broken(rule agentevents.Rule, pointer, detail string) error {
-	return &agentevents.InvariantError{Rule: rule, RunID: d.run, Pointer: pointer, Detail: detail}
+	return &agentevents.RuleError{Rule: rule, RunID: d.run, Pointer: pointer, Detail: detail}
 }

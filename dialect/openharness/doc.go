@@ -6,7 +6,7 @@
 //
 // The runId of a line is one execution of one node: it becomes the NodeRunID of
 // the event's scope, which is the agent of events that name no other. No line
-// says which run it is of; see [Options]. Timestamps are milliseconds since the
+// says which run it is of; see [EmitterOptions]. Timestamps are milliseconds since the
 // epoch; fractions are read and, where an event has them, written.
 //
 // The variants and their kinds:

@@ -13,7 +13,7 @@ import (
 )
 
 func (e *Encoder) refuse(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) error {
-	return &agentevents.InvariantError{Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
+	return &agentevents.RuleError{Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
 		Pointer: pointer, Detail: detail}
 }
 
@@ -147,14 +147,14 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	case p.Error.OK:
 		dst = text(dst, `,"error":`, p.Error.V.Message)
 		e.errorInfo("/payload/error", &p.Error.V)
-	case p.Status != agentevents.ToolOK:
+	case p.Status != agentevents.ToolStatusOK:
 		e.lose(dialect.Made, "/payload/error", "")
 		dst = text(dst, `,"error":`, string(p.Status))
 	}
 	switch {
-	case p.Error.OK && p.Status == agentevents.ToolOK:
+	case p.Error.OK && p.Status == agentevents.ToolStatusOK:
 		e.lose(dialect.Altered, "/payload/status", "an error says that the call failed")
-	case p.Status != agentevents.ToolOK && p.Status != agentevents.ToolError:
+	case p.Status != agentevents.ToolStatusOK && p.Status != agentevents.ToolStatusError:
 		e.lose(dialect.Altered, "/payload/status", "written as an error")
 	}
 	return dst, nil
@@ -194,7 +194,7 @@ func (e *Encoder) failed(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	if info.Message == "" && p.Result == "" {
 		e.lose(dialect.Made, "/payload/message", "")
 	}
-	dst = text(dst, `,"errorType":`, cmp.Or(info.Code, string(p.Outcome), string(agentevents.ToolError)))
+	dst = text(dst, `,"errorType":`, cmp.Or(info.Code, string(p.Outcome), string(agentevents.ToolStatusError)))
 	dst = text(dst, `,"message":`, cmp.Or(info.Message, p.Result))
 	dst, err := e.json(dst, `,"details":`, ev, info.Details, "/payload/error/details")
 	e.drop("/payload/error/retryable", info.Retryable.OK)

@@ -283,7 +283,7 @@ func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRu
 // a call, which waits for its return, it appends nothing.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 	if ev.Kind() == "" {
-		return dst, vUnknown, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID,
+		return dst, vUnknown, &agentevents.RuleError{Rule: agentevents.RulePayload, RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID,
 			Sequence: ev.Sequence, Detail: "the payload is nil or not of package agentevents"}
 	}
 	if ms := ev.Time.UnixMilli(); ms < minMillis || ms > maxMillis {

@@ -63,7 +63,7 @@ func ExampleEncoder() {
 	at := time.UnixMilli(1767517322488)
 	for _, p := range []agentevents.Payload{
 		&agentevents.ToolCalled{CallID: "c1", ToolID: "Read", Arguments: `{"path":"a.go"}`},
-		&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolOK, Result: `"package a"`},
+		&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolStatusOK, Result: `"package a"`},
 	} {
 		var err error
 		if out, err = e.Append(out, agentevents.Event{RunID: "r", AgentID: "coder", Time: at, Payload: p}); err != nil {

@@ -66,13 +66,13 @@ var golden = []goldenLine{
 	{"R4", of("agent:text:delta", `,"content":"I'll "`), &agentevents.TextDelta{BlockID: "block-1", Delta: "I'll "}, ""},
 	{"R5", of("agent:text", `,"content":"I'll start by..."`), &agentevents.TextCompleted{Text: "I'll start by..."}, ""},
 	{"R6", of("agent:tool", `,"toolName":"read_file","toolInput":{"path":"a.go"},"toolOutput":{"ok":true},"durationMs":12.5`),
-		&agentevents.ToolReturned{ToolID: "read_file", Status: agentevents.ToolOK, Arguments: `{"path":"a.go"}`, Result: `{"ok":true}`,
+		&agentevents.ToolReturned{ToolID: "read_file", Status: agentevents.ToolStatusOK, Arguments: `{"path":"a.go"}`, Result: `{"ok":true}`,
 			Duration: agentevents.Some(12500 * time.Microsecond), OneEvent: true}, ""},
 	{"R6 error", of("agent:tool", `,"toolName":"read_file","toolInput":null,"toolOutput":null,"error":"no such file"`),
-		&agentevents.ToolReturned{ToolID: "read_file", Status: agentevents.ToolError, Arguments: `null`, Result: `null`,
+		&agentevents.ToolReturned{ToolID: "read_file", Status: agentevents.ToolStatusError, Arguments: `null`, Result: `null`,
 			Error: agentevents.Some(agentevents.ErrorInfo{Message: "no such file"}), OneEvent: true}, ""},
 	{"R7", of("agent:error", `,"errorType":"error_max_turns","message":"too many turns","details":{"turns":10}`),
-		&agentevents.AgentErrored{ErrorType: "error_max_turns", Message: "too many turns", Details: `{"turns":10}`}, ""},
+		&agentevents.AgentErrored{ErrorType: ErrorTypeMaxTurns, Message: "too many turns", Details: `{"turns":10}`}, ""},
 	{"R8", of("agent:complete", `,"result":"Done!","structuredOutput":{"n":1},"usage":{"inputTokens":150,"outputTokens":200,"cacheCreationInputTokens":0,`+
 		`"cacheReadInputTokens":12},"modelUsage":{"a":{"inputTokens":100,"outputTokens":150},"b":{"inputTokens":50,"outputTokens":50}},`+
 		`"totalCostUsd":0.0125,"durationMs":4523,"numTurns":3`),

@@ -94,7 +94,7 @@ func TestBlocksEndWithTheFlow(t *testing.T) {
 func TestBlockLosses(t *testing.T) {
 	delta := func(id, text string) agentevents.Payload { return &agentevents.TextDelta{BlockID: id, Delta: text} }
 	text := func(id, text string) agentevents.Payload { return &agentevents.TextCompleted{BlockID: id, Text: text} }
-	tool := &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}
+	tool := &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true}
 	const kind, deltas = agentevents.KindTextCompleted, agentevents.KindTextDelta
 	for _, c := range []struct {
 		name   string
@@ -216,7 +216,7 @@ func TestFirstFault(t *testing.T) {
 		{`{},"modelUsage":{"m":{}}`, "/usage/inputTokens"},
 	} {
 		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(of("agent:complete", `,"result":"r","durationMs":1,"numTurns":1,"usage":`+c.usage)))
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		require.ErrorAs(t, err, &rule)
 		require.Equal(t, c.pointer, rule.Pointer, c.usage)
 	}
@@ -266,7 +266,7 @@ func TestJoinedCallsThatDiffer(t *testing.T) {
 		return ev
 	}
 	call := &agentevents.ToolCalled{CallID: "c", ToolID: "Read", Arguments: `{"a":1}`}
-	ret := &agentevents.ToolReturned{CallID: "c", ToolID: "Write", Arguments: `{"a":2}`, ArgumentsSummary: "two", Status: agentevents.ToolOK}
+	ret := &agentevents.ToolReturned{CallID: "c", ToolID: "Write", Arguments: `{"a":2}`, ArgumentsSummary: "two", Status: agentevents.ToolStatusOK}
 	line, losses := encode(t, node("n", in("r", "a", 0, call)), node("m", in("r", "a", 0, ret)))
 	require.Contains(t, line, `"nodeId":"m","runId":"m-1",`)
 	require.Contains(t, line, `"toolName":"Write","toolInput":{"a":1}`)
@@ -278,7 +278,7 @@ func TestJoinedCallsThatDiffer(t *testing.T) {
 	}
 
 	// The same node and tool, and what the call does not say.
-	call, ret = &agentevents.ToolCalled{CallID: "c", ToolID: "Read"}, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Arguments: `{"a":2}`, Status: agentevents.ToolOK}
+	call, ret = &agentevents.ToolCalled{CallID: "c", ToolID: "Read"}, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Arguments: `{"a":2}`, Status: agentevents.ToolStatusOK}
 	line, losses = encode(t, node("n", in("r", "a", 0, call)), node("n", in("r", "a", 0, ret)))
 	require.Contains(t, line, `"toolName":"Read","toolInput":{"a":2}`)
 	for _, pointer := range []string{"/nodeId", "/nodeRunId", "/payload/toolId"} {
@@ -348,7 +348,7 @@ func TestOutOfRange(t *testing.T) {
 		{&agentevents.LoopIterated{}, "/payload/iteration"},
 		{&agentevents.AgentReasoned{TokenCount: tokens}, "/payload/tokenCount"},
 		{&agentevents.AgentReasoningDelta{TokenCount: tokens}, "/payload/tokenCount"},
-		{&agentevents.ToolReturned{OneEvent: true, Status: agentevents.ToolOK, Duration: duration}, "/payload/durationMs"},
+		{&agentevents.ToolReturned{OneEvent: true, Status: agentevents.ToolStatusOK, Duration: duration}, "/payload/durationMs"},
 		{&agentevents.AgentEnded{Duration: duration}, "/payload/durationMs"},
 		{&agentevents.AgentEnded{NumTurns: agentevents.Some(-1)}, "/payload/numTurns"},
 		{&agentevents.AgentEnded{TotalCostUSD: cost}, "/payload/totalCostUsd"},
@@ -360,7 +360,7 @@ func TestOutOfRange(t *testing.T) {
 	} {
 		e := NewEncoder()
 		out, err := e.Append([]byte("x"), in("r", "a", 0, c.payload))
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		require.ErrorAs(t, err, &rule)
 		require.Equal(t, RuleRange, rule.Rule)
 		require.Equal(t, c.pointer, rule.Pointer)
@@ -405,7 +405,7 @@ func TestSnapshotWords(t *testing.T) {
 		}
 
 		s.Run.Status = agentevents.RunStatusRunning
-		s.Run.NodeStatus["a"] = agentevents.NodeRunning
+		s.Run.NodeStatus["a"] = agentevents.NodeStatusRunning
 		out, err = s.AppendJSON(nil)
 		require.NoError(t, err)
 		require.Contains(t, string(out), `"status":"running",`)
@@ -492,7 +492,7 @@ func TestStrictUnknownTypes(t *testing.T) {
 			require.NoError(t, err, c.line)
 			continue
 		}
-		var rule *agentevents.InvariantError
+		var rule *agentevents.RuleError
 		require.ErrorAs(t, err, &rule, c.line)
 		require.Equal(t, []string{string(c.rule), c.at}, []string{string(rule.Rule), rule.Pointer}, c.line)
 	}
@@ -514,7 +514,7 @@ func TestSpellingsOfTimestamps(t *testing.T) {
 
 // A call without an id gets one when it is read.
 func TestCallsWithoutIDs(t *testing.T) {
-	line, losses := encode(t, in("r", "a", 0, &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolOK, OneEvent: true}))
+	line, losses := encode(t, in("r", "a", 0, &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true}))
 	require.NotEmpty(t, decodeLines(t, Options{}, strings.TrimSpace(line))[0].Payload.(*agentevents.ToolReturned).CallID)
 	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindToolReturned, Pointer: "/payload/callId", What: dialect.Made, Count: 1}},
 		find(losses, agentevents.KindToolReturned, "/payload/callId"))

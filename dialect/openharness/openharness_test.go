@@ -257,7 +257,7 @@ func TestStrictRules(t *testing.T) {
 	} {
 		t.Run(string(c.rule)+c.pointer, func(t *testing.T) {
 			_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(c.bad))
-			var rule *agentevents.InvariantError
+			var rule *agentevents.RuleError
 			require.ErrorAs(t, err, &rule)
 			require.Equal(t, c.rule, rule.Rule)
 			require.Equal(t, c.pointer, rule.Pointer)
@@ -429,8 +429,8 @@ func TestCallsAreJoined(t *testing.T) {
 	line, losses := encode(t,
 		native(&agentevents.ToolCalled{CallID: "c1", ToolID: "Read", Arguments: `{"path":"a.go"}`, Attempt: agentevents.Some(1)}, 0),
 		native(&agentevents.ToolCalled{CallID: "c2", ToolID: "Bash", ArgumentsSummary: "ls"}, time.Millisecond),
-		native(&agentevents.ToolReturned{CallID: "c2", ToolID: "Bash", Status: agentevents.ToolCancelled}, 5*time.Millisecond),
-		native(&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolOK, Result: `"x"`, Duration: agentevents.Some(3 * time.Millisecond)}, 6*time.Millisecond),
+		native(&agentevents.ToolReturned{CallID: "c2", ToolID: "Bash", Status: agentevents.ToolStatusCancelled}, 5*time.Millisecond),
+		native(&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolStatusOK, Result: `"x"`, Duration: agentevents.Some(3 * time.Millisecond)}, 6*time.Millisecond),
 		native(&agentevents.ToolCalled{CallID: "c3", ToolID: "Bash"}, 7*time.Millisecond),
 	)
 	require.Equal(t, `{"type":"agent:tool","nodeId":"coder","runId":"coder","timestamp":1767517322505,"toolName":"Bash","toolInput":"ls","durationMs":4,"error":"cancelled"}
@@ -487,11 +487,11 @@ func TestRefused(t *testing.T) {
 		require.Equal(t, "x", string(out))
 	}
 	require.Len(t, e.Losses(), 5)
-	var invariant *agentevents.InvariantError
+	var invariant *agentevents.RuleError
 	for _, ev := range []agentevents.Event{
 		{}, {Payload: (*agentevents.RunPaused)(nil)}, {Payload: &agentevents.RunPaused{}, Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		native(&agentevents.NodeCompleted{Outputs: `{`}, 0), native(&agentevents.AgentEnded{TotalCostUSD: agentevents.Some(nan())}, 0),
-		native(&agentevents.ToolReturned{CallID: "c", ToolID: "\xff", OneEvent: true, Status: agentevents.ToolOK}, 0),
+		native(&agentevents.ToolReturned{CallID: "c", ToolID: "\xff", OneEvent: true, Status: agentevents.ToolStatusOK}, 0),
 	} {
 		out, err := e.Append([]byte("x"), ev)
 		require.ErrorAs(t, err, &invariant)
@@ -519,7 +519,7 @@ func FuzzDecode(f *testing.F) {
 			_, err = events[0].AppendJSON(nil)
 			require.NoError(t, err)
 			text, err := NewEncoder().Append(nil, events[0])
-			var rule *agentevents.InvariantError
+			var rule *agentevents.RuleError
 			if !strict && errors.As(err, &rule) && rule.Rule == RuleRange {
 				continue // it is not strict either
 			}

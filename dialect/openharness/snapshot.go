@@ -162,7 +162,7 @@ func parseSnapshot(text string) (*Snapshot, error) {
 	setStatus(run, word)
 	out.parsed, out.word, out.was = true, word, run.Status
 	for id, st := range run.NodeStatus {
-		if st == agentevents.NodeOnHold {
+		if st == agentevents.NodeStatusSuspended {
 			if out.onHold == nil {
 				out.onHold = map[string]bool{}
 			}
@@ -177,9 +177,9 @@ func setStatus(run *agentevents.RunSnapshot, word string) {
 	failed := false
 	for id, st := range run.NodeStatus {
 		switch st {
-		case agentevents.NodeRunning:
+		case agentevents.NodeStatusRunning:
 			run.NodeRuns[id] = 1
-		case agentevents.NodeErrored:
+		case agentevents.NodeStatusFailed:
 			failed = true
 		}
 	}
@@ -295,8 +295,8 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	dst = appendMap(&w, append(dst, `,"outputs":`...), "outputs", run.Outputs, w.json)
 	dst = appendMap(&w, append(dst, `,"state":`...), "state", run.State, w.json)
 	dst = appendMap(&w, append(dst, `,"nodeStatus":`...), "nodeStatus", run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
-		if st == agentevents.NodeOnHold && !o.onHold[id] {
-			st = agentevents.NodeRunning
+		if st == agentevents.NodeStatusSuspended && !o.onHold[id] {
+			st = agentevents.NodeStatusRunning
 		}
 		return w.text(dst, string(st))
 	})

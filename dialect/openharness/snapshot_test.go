@@ -138,9 +138,9 @@ func TestSnapshotStatuses(t *testing.T) {
 	s, err := ParseSnapshot([]byte(`{"status":"complete","nodeStatus":{"a":"failed","b":"pending"},"edgeStatus":{"e":"skipped","f":"pending","g":"later"}}`))
 	require.NoError(t, err)
 	require.Equal(t, agentevents.RunStatusFailed, s.Run.Status)
-	require.Equal(t, map[string]agentevents.NodeStatus{"a": agentevents.NodeErrored, "b": agentevents.NodePending}, s.Run.NodeStatus)
-	require.Equal(t, map[string]agentevents.EdgeStatus{"e": agentevents.EdgeNotTaken, "f": agentevents.EdgePending, "g": "later"}, s.Run.EdgeStatus)
-	text, err := AppendSnapshot(nil, &agentevents.RunSnapshot{NodeStatus: map[string]agentevents.NodeStatus{"a": agentevents.NodeOnHold}})
+	require.Equal(t, map[string]agentevents.NodeStatus{"a": agentevents.NodeStatusFailed, "b": agentevents.NodeStatusPending}, s.Run.NodeStatus)
+	require.Equal(t, map[string]agentevents.EdgeStatus{"e": agentevents.EdgeStatusSkipped, "f": agentevents.EdgeStatusPending, "g": "later"}, s.Run.EdgeStatus)
+	text, err := AppendSnapshot(nil, &agentevents.RunSnapshot{NodeStatus: map[string]agentevents.NodeStatus{"a": agentevents.NodeStatusSuspended}})
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"nodeStatus":{"a":"running"}`)
 }

@@ -33,7 +33,7 @@ func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
 func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevents.Run, *wireSink) {
 	t.Helper()
 	s := &wireSink{host: h, enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
-	em, err := agentevents.NewEmitter(agentevents.Options{
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Sinks: append(more, s), Guard: h.Guard, Follow: h.Follow, OnError: func(err error) { t.Errorf("reported: %v", err) },
 	})
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestConformanceReplayDeterminism(t *testing.T) {
 	webhook := agentevents.Live(agentevents.SinkFunc(func(context.Context, agentevents.Event) error { outside++; return nil }))
 	again := &wireSink{enc: NewEncoder(EncoderOptions{}), t: t}
 	h := &Host{Capabilities: &everything}
-	em, err := agentevents.NewEmitter(agentevents.Options{Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{again, webhook}, Guard: h.Guard, Follow: h.Follow})
 	require.NoError(t, err)
 	replay, err := em.Run("run_1")
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestConformanceAgentReasoningEvents(t *testing.T) {
 	require.True(t, client.Agents.Allows(called.Payload))
 
 	run, log = referenceHost(t, &Host{Capabilities: &Capabilities{}})
-	var v *agentevents.InvariantError
+	var v *agentevents.RuleError
 	require.ErrorAs(t, emit(run), &v)
 	require.Equal(t, RuleCapability, v.Rule)
 	require.Empty(t, log.buf.String())

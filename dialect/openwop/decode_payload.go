@@ -53,10 +53,10 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 			ArgsHash: d.opt(f, mArgsHash), Principal: d.opt(f, mPrincipal), Transport: agentevents.Transport(d.opt(f, mTransport)),
 		}
 	case vToolReturned:
-		p := &agentevents.ToolReturned{CallID: f.val[mCallID], ToolID: toolID, Result: agentevents.JSON(d.either(f, mResult, mOutcome)), Status: agentevents.ToolOK}
+		p := &agentevents.ToolReturned{CallID: f.val[mCallID], ToolID: toolID, Result: agentevents.JSON(d.either(f, mResult, mOutcome)), Status: agentevents.ToolStatusOK}
 		if some(mError) {
 			p.Error = agentevents.Some(f.err)
-			p.Status = agentevents.ToolError
+			p.Status = agentevents.ToolStatusError
 		}
 		if some(mStatus) {
 			if word := agentevents.ToolStatus(f.val[mStatus]); word != p.Status {

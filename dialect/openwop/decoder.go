@@ -10,10 +10,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Options configure a [Decoder]. The zero Options are usable.
+// EmitterOptions configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the profile; see the Rule
-	// constants. The error is an [*agentevents.InvariantError]. Without it such
+	// constants. The error is a [*agentevents.RuleError]. Without it such
 	// lines are read as far as they can be.
 	Strict bool
 	// Profile is whose rules Strict means. Names are read in any spelling; of

@@ -70,7 +70,7 @@ func (w *writer) drop(pointer string, present bool) {
 func (w *writer) fail(rule agentevents.Rule, pointer, detail string) {
 	if w.err == nil {
 		ev := w.ev
-		w.err = &agentevents.InvariantError{
+		w.err = &agentevents.RuleError{
 			Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
 		}
 	}

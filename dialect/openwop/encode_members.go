@@ -178,7 +178,7 @@ func (w *writer) millis(m int, pointer string, v agentevents.Opt[time.Duration])
 
 // agent writes the acting agent, which the type requires.
 func (w *writer) agent() {
-	w.required(mAgentID, AgentID, "/agentId", w.ev.AgentID, agentevents.CoreSystem)
+	w.required(mAgentID, AgentID, "/agentId", w.ev.AgentID, CoreSystem)
 }
 
 // anyAgent writes the acting agent where the type has no member for it.

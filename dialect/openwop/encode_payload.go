@@ -122,7 +122,7 @@ func (w *writer) members() {
 	case *agentevents.AgentHandoff:
 		made := ev.AgentID
 		if made == "" {
-			made = agentevents.CoreSystem
+			made = CoreSystem
 		}
 		from := p.From.AgentID
 		if from == "" {
@@ -149,11 +149,11 @@ func (w *writer) members() {
 				w.ref(mFrom, "/payload/from", p.From, made)
 			}
 			if p.To.AgentID != "" || !w.absent(mTo) {
-				w.ref(mTo, "/payload/to", p.To, agentevents.CoreSystem)
+				w.ref(mTo, "/payload/to", p.To, CoreSystem)
 			}
 		} else {
 			w.refID(mFromAgentID, "/payload/from", p.From, made)
-			w.refID(mToAgentID, "/payload/to", p.To, agentevents.CoreSystem)
+			w.refID(mToAgentID, "/payload/to", p.To, CoreSystem)
 		}
 		w.text(mReason, "/payload/reason", p.Reason)
 		if w.undeclared() {
@@ -431,18 +431,18 @@ func (w *writer) returned(p *agentevents.ToolReturned, result int) {
 	} else {
 		w.json(result, "/payload/result", p.Result, false)
 	}
-	derived := agentevents.ToolOK
+	derived := agentevents.ToolStatusOK
 	if p.Error.OK {
-		derived = agentevents.ToolError
+		derived = agentevents.ToolStatusError
 	}
 	status := p.Status
 	switch {
 	case status == "":
 		status = derived
 		w.lose(dialect.Made, "/payload/status", string(derived))
-	case status == agentevents.ToolCancelled, status == agentevents.ToolInterrupted, w.p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
+	case status == agentevents.ToolStatusCancelled, status == agentevents.ToolStatusInterrupted, w.p != RFC0002 && !slices.Contains(toolStatuses, string(status)):
 		w.lose(dialect.Altered, "/payload/status", "error")
-		status = agentevents.ToolError
+		status = agentevents.ToolStatusError
 	}
 	if status != derived || w.k.spelled.has(mStatus) {
 		w.name(mStatus)
@@ -486,7 +486,7 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	start := len(w.dst)
 	out, err := m.AppendJSON(w.dst)
 	if err != nil {
-		var inner *agentevents.InvariantError
+		var inner *agentevents.RuleError
 		if errors.As(err, &inner) {
 			w.fail(inner.Rule, inner.Pointer, inner.Detail)
 		} else {

@@ -21,7 +21,7 @@ type EncoderOptions struct {
 // concurrent use.
 //
 // It refuses kinds that the document does not have, and with an
-// [*agentevents.InvariantError] what no line can say: damaged ids or JSON, a
+// [*agentevents.RuleError] what no line can say: damaged ids or JSON, a
 // confidence outside [0, 1], under the schemas a cap that is not on their list
 // and an orchestrator's decision of another form.
 type Encoder struct {
@@ -69,7 +69,7 @@ var madeQuestions = []agentevents.Question{{ID: "q1", Question: unknownQuestion}
 // event.
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.Kind() == "" {
-		return dst, &agentevents.InvariantError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "is no payload of the vocabulary"}
+		return dst, &agentevents.RuleError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "is no payload of the vocabulary"}
 	}
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent && !refused(string(p.Status)) { // of a call that was refused there is only the return
 		one := ev // so that other events stay where they are

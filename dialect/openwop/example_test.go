@@ -50,8 +50,8 @@ func ExampleHost() {
 		Threshold:    agentevents.Some(0.8),
 		Orchestrator: "host:boss",
 	}}
-	emitter, _ := agentevents.NewEmitter(agentevents.Options{
-		Guard:  func(ev agentevents.Event) *agentevents.InvariantError { return hosts[ev.RunID].Guard(ev) },
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Guard:  func(ev agentevents.Event) *agentevents.RuleError { return hosts[ev.RunID].Guard(ev) },
 		Follow: func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) },
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			if p, ok := ev.Payload.(*agentevents.OrchestratorDecided); ok {
@@ -67,7 +67,7 @@ func ExampleHost() {
 		planner.Emit(ctx, &agentevents.ToolCalled{CallID: "c1", ToolID: "orders:delete"}),
 		planner.Emit(ctx, &agentevents.AgentDecided{Decision: `"refund"`, Confidence: agentevents.Some(0.75)}),
 	} {
-		var broken *agentevents.InvariantError
+		var broken *agentevents.RuleError
 		if errors.As(err, &broken) {
 			fmt.Println(broken.Rule, broken.Subject)
 		}

@@ -28,7 +28,7 @@ func FuzzDecode(f *testing.F) {
 		for _, to := range []Profile{p, (p + 1) % 3, (p + 2) % 3} {
 			out, err := NewEncoder(EncoderOptions{Profile: to}).Append(nil, events[0])
 			if err != nil {
-				var broken *agentevents.InvariantError
+				var broken *agentevents.RuleError
 				if !errors.Is(err, dialect.ErrNoCounterpart) && !errors.As(err, &broken) {
 					t.Fatal(err)
 				}

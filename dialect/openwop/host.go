@@ -28,7 +28,7 @@ const DefaultThreshold = 0.7
 // [DefaultThreshold].
 //
 //	host := &openwop.Host{Capabilities: &openwop.Capabilities{DecisionEvents: true}}
-//	em, err := agentevents.NewEmitter(agentevents.Options{Guard: host.Guard, Follow: host.Follow})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Guard: host.Guard, Follow: host.Follow})
 //
 // Threshold, Orchestrator and NoEscalation are of a run. An emitter whose runs
 // differ in them takes a Host for each:
@@ -77,18 +77,18 @@ type Manifest struct {
 }
 
 // Guard refuses what the host has declared it does not do: it is an
-// [agentevents.Options] Guard.
-func (h *Host) Guard(ev agentevents.Event) *agentevents.InvariantError {
+// [agentevents.EmitterOptions] Guard.
+func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	if c := h.Capabilities; c != nil {
 		if name, on := c.gate(ev.Payload); !on {
-			return &agentevents.InvariantError{
+			return &agentevents.RuleError{
 				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host does not emit events of a capability that it does not declare",
 			}
 		}
 	}
 	for _, call := range toolCalls(&ev) {
 		if !h.ToolAllowed(call.agentID, call.toolID) {
-			return &agentevents.InvariantError{
+			return &agentevents.RuleError{
 				Rule: RuleToolAllowed, Subject: `tool "` + call.toolID + `"`, Detail: "it is not among the tools that the agent may use",
 			}
 		}
@@ -166,7 +166,7 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 }
 
 // Follow takes the one action that section F asks for when an agent decides
-// with a confidence below the threshold: it is an [agentevents.Options] Follow.
+// with a confidence below the threshold: it is an [agentevents.EmitterOptions] Follow.
 // A decision without a confidence, or with one that is no number, does not
 // escalate. The action on a decision that is marked late is late too.
 //
@@ -193,12 +193,12 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 		return suspended(h.Profile, ev, next, p, threshold)
 	case h.NoEscalation:
 		next.Payload = &agentevents.CapBreached{
-			Cap: agentevents.CapConfidenceEscalationSuppressed, Limit: agentevents.Some(threshold), Observed: p.Confidence,
+			Cap: CapConfidenceEscalationSuppressed, Limit: agentevents.Some(threshold), Observed: p.Confidence,
 		}
 	case h.Orchestrator != "":
 		next.AgentID = h.Orchestrator
 		next.Payload = &agentevents.OrchestratorDecided{
-			Decision: agentevents.JSON(`{"kind":"ask-user","prompt":` + string(agentevents.Text(question)) + `}`),
+			Decision: agentevents.JSON(`{"kind":"ask-user","prompt":` + string(agentevents.JSONString(question)) + `}`),
 		}
 	default:
 		next.Payload = &agentevents.ClarificationRequested{
@@ -225,7 +225,7 @@ func suspended(profile Profile, ev, next agentevents.Event, p *agentevents.Agent
 	asked := next
 	asked.AgentID = "" // the line has it in the data only, in the form of the profile
 	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested", Raw: agentevents.JSON(`{"kind":"` + ReasonLowConfidence + `","key":` + id +
-		`,"data":{"agentId":` + jsonwire.Quote(NormalizeID(SchemaV2, HandoffID, cmp.Or(ev.AgentID, agentevents.CoreSystem))) + `,` + data + "}")}
+		`,"data":{"agentId":` + jsonwire.Quote(NormalizeID(SchemaV2, HandoffID, cmp.Or(ev.AgentID, CoreSystem))) + `,` + data + "}")}
 	next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + ReasonLowConfidence + `"}`)}
 	return []agentevents.Event{asked, next}
 }

@@ -21,7 +21,7 @@ func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *
 		*log = append(*log, ev)
 		return nil
 	})
-	em, err := agentevents.NewEmitter(agentevents.Options{
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Sinks: []agentevents.Sink{sink}, Guard: h.Guard, Follow: h.Follow, Mode: mode,
 		OnError: func(err error) { t.Errorf("reported: %v", err) },
 	})
@@ -40,7 +40,7 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 		"reasoningEvents": {func(c *Capabilities) { c.ReasoningEvents = false }, []agentevents.Payload{
 			&agentevents.AgentReasoned{Reasoning: "x"}, &agentevents.AgentReasoningDelta{Delta: "x"}}},
 		"toolEvents": {func(c *Capabilities) { c.ToolEvents = false }, []agentevents.Payload{
-			&agentevents.ToolCalled{CallID: "c", ToolID: "t"}, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK}}},
+			&agentevents.ToolCalled{CallID: "c", ToolID: "t"}, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK}}},
 		"handoffEvents":       {func(c *Capabilities) { c.HandoffEvents = false }, []agentevents.Payload{&agentevents.AgentHandoff{From: agentevents.AgentRef{AgentID: "a"}, To: agentevents.AgentRef{AgentID: "b"}}}},
 		"reasoning.streaming": {func(c *Capabilities) { c.Streaming = agentevents.Some(false) }, []agentevents.Payload{&agentevents.AgentReasoningDelta{Delta: "x"}}},
 		"decisionEvents":      {func(c *Capabilities) { c.DecisionEvents = false }, []agentevents.Payload{&agentevents.AgentDecided{Decision: `1`}}},
@@ -48,11 +48,11 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			off := on
 			c.off(&off)
-			refusing, log := emitting(t, &Host{Capabilities: &off}, agentevents.Enforce)
-			allowing, _ := emitting(t, &Host{Capabilities: &on}, agentevents.Enforce)
-			silent, _ := emitting(t, &Host{}, agentevents.Enforce)
+			refusing, log := emitting(t, &Host{Capabilities: &off}, agentevents.ModeEnforce)
+			allowing, _ := emitting(t, &Host{Capabilities: &on}, agentevents.ModeEnforce)
+			silent, _ := emitting(t, &Host{}, agentevents.ModeEnforce)
 			for _, p := range c.events {
-				var v *agentevents.InvariantError
+				var v *agentevents.RuleError
 				if ret, returned := p.(*agentevents.ToolReturned); returned {
 					one := *ret
 					one.OneEvent = true
@@ -76,12 +76,12 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 // An event of a type that the vocabulary has is no way round either rule: its
 // line is that of the event.
 func TestUnknownTypesAreGated(t *testing.T) {
-	run, log := emitting(t, &Host{Capabilities: &Capabilities{}}, agentevents.Enforce)
+	run, log := emitting(t, &Host{Capabilities: &Capabilities{}}, agentevents.ModeEnforce)
 	for typ, capability := range map[agentevents.Kind]string{
 		"agent.tool-called": "toolEvents", "agent.tool-returned": "toolEvents", "openwop:agent.toolCalled": "toolEvents", "openwop:agent.toolReturned": "toolEvents",
 		"agent.reasoning-delta": "reasoningEvents", "openwop:agent.reasoned": "reasoningEvents", "openwop:agent.handoff": "handoffEvents", "openwop:agent.decided": "decisionEvents",
 	} {
-		var v *agentevents.InvariantError
+		var v *agentevents.RuleError
 		require.ErrorAs(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{}`}), &v, typ)
 		require.Equal(t, RuleCapability, v.Rule)
 		require.Contains(t, v.Subject, capability)
@@ -89,10 +89,10 @@ func TestUnknownTypesAreGated(t *testing.T) {
 	require.Empty(t, *log)
 	require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: "agent.verified", Raw: `{}`}), "needs no capability")
 
-	run, log = emitting(t, &Host{Agents: map[string]Manifest{"a": {Tools: []string{"fs:read"}}}}, agentevents.Enforce)
+	run, log = emitting(t, &Host{Agents: map[string]Manifest{"a": {Tools: []string{"fs:read"}}}}, agentevents.ModeEnforce)
 	for _, typ := range []agentevents.Kind{"agent.tool-called", "openwop:agent.toolCalled", "openwop:agent.toolReturned"} {
 		for _, raw := range []agentevents.JSON{`{"toolName":"rm"}`, `{"toolId":"rm"}`, `{"toolId":"fs:read","toolName":"rm"}`, `{"agentId":"b","toolName":"rm"}`} {
-			var v *agentevents.InvariantError
+			var v *agentevents.RuleError
 			require.ErrorAs(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), &v, "%s %s", typ, raw)
 			require.Equal(t, RuleToolAllowed, v.Rule)
 		}
@@ -121,16 +121,16 @@ func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	require.Equal(t, []string{"fs:read", "sh:run"}, h.Tools("tester", all))
 	require.Equal(t, all, h.Tools("stranger", all), "nothing declared, nothing gated")
 
-	run, log := emitting(t, h, agentevents.Enforce)
+	run, log := emitting(t, h, agentevents.ModeEnforce)
 	_, err := run.Agent("coder").Call(t.Context(), "net:get", `{}`)
-	var v *agentevents.InvariantError
+	var v *agentevents.RuleError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, RuleToolAllowed, v.Rule)
 	require.Empty(t, *log)
 	_, err = run.Agent("coder").Call(t.Context(), "fs:read", `{}`)
 	require.NoError(t, err)
 	// What no agent calls is the system's.
-	_, err = run.Agent(agentevents.CoreSystem).Call(t.Context(), "net:get", `{}`)
+	_, err = run.Agent(CoreSystem).Call(t.Context(), "net:get", `{}`)
 	require.NoError(t, err)
 }
 
@@ -159,7 +159,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 			Reason: "low-confidence", Details: `{"interruptId":"ID","threshold":0.7,"observed":0.6,"decision":{"do":"it"}}`}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run, log := emitting(t, &c.host, agentevents.Enforce)
+			run, log := emitting(t, &c.host, agentevents.ModeEnforce)
 			a := run.With(agentevents.Scope{NodeID: "n"}).Agent("a")
 			emit := func(confidence agentevents.Opt[float64]) {
 				require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `{"do":"it"}`, Confidence: confidence}))
@@ -189,7 +189,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 			// Neither observed nor replayed decisions escalate.
 			require.NoError(t, a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload}))
 			require.Len(t, *log, 6)
-			observed, log := emitting(t, &c.host, agentevents.Observe)
+			observed, log := emitting(t, &c.host, agentevents.ModeObserve)
 			require.NoError(t, observed.Agent("a").Emit(t.Context(), decided.Payload))
 			require.Len(t, *log, 1)
 		})
@@ -222,7 +222,7 @@ func TestEscalationUnderSchemaV2(t *testing.T) {
 // A decision of no node is escalated like any other, and one that is late, late.
 func TestEscalationWithoutNodeAndLate(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
-		run, log := emitting(t, &Host{Profile: p}, agentevents.Enforce)
+		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
 		ctx := t.Context()
 		require.NoError(t, run.Emit(ctx, &agentevents.RunStarted{}))
 		unsure := &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.1)}

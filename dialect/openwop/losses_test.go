@@ -108,7 +108,7 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 func TestLossesOfASplit(t *testing.T) {
 	ev := agentevents.Event{
 		ID: "evt-0000000000001", RunID: "acme/run-000000000001", AgentID: "host:a", Time: t0, SchemaVersion: agentevents.SchemaVersion,
-		Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK, OneEvent: true},
+		Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true},
 	}
 	out, losses := rewritten(t, RFC0002, []agentevents.Event{ev})
 	require.Equal(t, `agent.toolCalled {"agentId":"host:a","toolId":"t","callId":"c","arguments":null}`+"\n"+
@@ -120,7 +120,7 @@ func TestLossesOfASplit(t *testing.T) {
 	for _, l := range lost {
 		require.Equal(t, 1, l.Count, l.Pointer)
 	}
-	for _, status := range []agentevents.ToolStatus{agentevents.ToolForbidden, agentevents.ToolRateLimited} {
+	for _, status := range []agentevents.ToolStatus{agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited} {
 		for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 			ev.Payload = &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: status, OneEvent: true, Arguments: "1"}
 			out, losses = rewritten(t, p, []agentevents.Event{ev})
@@ -156,7 +156,7 @@ func TestLossesOfDamagedCharacters(t *testing.T) {
 	ev := base
 	ev.Payload = &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m", From: "a\xff"}}
 	_, err := NewEncoder(EncoderOptions{}).Append(nil, ev)
-	var broken *agentevents.InvariantError
+	var broken *agentevents.RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, agentevents.RuleFieldUTF8, broken.Rule)
 	require.Equal(t, "/payload/message/from", broken.Pointer)
@@ -219,7 +219,7 @@ func TestLossesOfVerbatim(t *testing.T) {
 
 	failed := documents("agent.toolReturned", `{"agentId":"abc","toolId":"t","callId":"c","error":{"code":"c","message":"m"}}`)
 	events = read(RFC0002, failed)
-	events[0].Payload.(*agentevents.ToolReturned).Status = agentevents.ToolCancelled
+	events[0].Payload.(*agentevents.ToolReturned).Status = agentevents.ToolStatusCancelled
 	text, lost = encodeAll(t, RFC0002, events)
 	require.Equal(t, failed, text)
 	require.Len(t, lost, 1, "the line is the same, but not the event")

@@ -56,7 +56,7 @@ var t0 = time.Date(2026, 5, 19, 10, 0, 7, 0, time.UTC)
 // Every variant, as structs and as the line of each profile.
 func TestVariants(t *testing.T) {
 	ref := agentevents.AgentRef{AgentID: "host:planner"}
-	worker := agentevents.AgentRef{AgentID: "core.worker", AgentSharing: agentevents.SharedBy("g"), MemoryRef: "m", ModelClass: agentevents.ModelCoding}
+	worker := agentevents.AgentRef{AgentID: "core.worker", AgentSharing: agentevents.SharingGroup("g"), MemoryRef: "m", ModelClass: agentevents.ModelCoding}
 	some := agentevents.Some[int]
 	for name, c := range map[string]struct {
 		payload     agentevents.Payload
@@ -78,13 +78,13 @@ func TestVariants(t *testing.T) {
 			`"agent.tool-called","payload":{"agentId":"host:planner","toolName":"a:b","callId":"c","inputs":{"n":9007199254740993}}`,
 		},
 		"returned": {
-			&agentevents.ToolReturned{ToolID: "a:b", CallID: "c", Status: agentevents.ToolOK, Result: `null`, Duration: agentevents.Some(3 * time.Millisecond)},
+			&agentevents.ToolReturned{ToolID: "a:b", CallID: "c", Status: agentevents.ToolStatusOK, Result: `null`, Duration: agentevents.Some(3 * time.Millisecond)},
 			`"agent.toolReturned","payload":{"agentId":"host:planner","toolId":"a:b","callId":"c","result":null,"durationMs":3}`,
 			`"agent.toolReturned","payload":{"agentId":"host:planner","toolName":"a:b","callId":"c","outcome":null,"durationMs":3}`,
 			`"agent.tool-returned","payload":{"agentId":"host:planner","toolName":"a:b","callId":"c","outcome":null,"durationMs":3}`,
 		},
 		"returned error": {
-			&agentevents.ToolReturned{ToolID: "a:b", CallID: "c", Status: agentevents.ToolError, Error: agentevents.Some(agentevents.ErrorInfo{Code: "k", Message: "m"})},
+			&agentevents.ToolReturned{ToolID: "a:b", CallID: "c", Status: agentevents.ToolStatusError, Error: agentevents.Some(agentevents.ErrorInfo{Code: "k", Message: "m"})},
 			`"agent.toolReturned","payload":{"agentId":"host:planner","toolId":"a:b","callId":"c","error":{"code":"k","message":"m"}}`,
 			`"agent.toolReturned","payload":{"agentId":"host:planner","toolName":"a:b","callId":"c","error":{"code":"k","message":"m"}}`,
 			`"agent.tool-returned","payload":{"agentId":"host:planner","toolName":"a:b","callId":"c","error":{"code":"k","message":"m"}}`,
@@ -184,7 +184,7 @@ func TestProfiles(t *testing.T) {
 			var out []byte
 			for _, ev := range events {
 				next, err := e.Append(out, ev)
-				var broken *agentevents.InvariantError
+				var broken *agentevents.RuleError
 				if errors.As(err, &broken) {
 					require.Equal(t, RuleEnum, broken.Rule, "the cap that only the RFC has")
 					continue
@@ -250,7 +250,7 @@ func TestVerbatim(t *testing.T) {
 func TestOneEventIsSplit(t *testing.T) {
 	base := agentevents.Event{RunID: "r", AgentID: "abc", Time: t0, SchemaVersion: agentevents.SchemaVersion}
 	one, two := base, base
-	one.ID, one.Payload = "e1", &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK, Result: "1", Arguments: "2", OneEvent: true, Duration: agentevents.Some(time.Second)}
+	one.ID, one.Payload = "e1", &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, Result: "1", Arguments: "2", OneEvent: true, Duration: agentevents.Some(time.Second)}
 	two.ID, two.Sequence, two.Payload = "e2", 1, &agentevents.AgentReasoned{Reasoning: "x"}
 	out, losses := encodeAll(t, RFC0002, []agentevents.Event{one, two})
 	events := decodeAll(t, Options{Strict: true}, out)
@@ -266,7 +266,7 @@ func TestCausationIsFilledIn(t *testing.T) {
 	base := agentevents.Event{RunID: "r", AgentID: "abc", Time: t0, SchemaVersion: agentevents.SchemaVersion}
 	called, returned := base, base
 	called.ID, called.Payload = "e1", &agentevents.ToolCalled{CallID: "c", ToolID: "t", Arguments: "2"}
-	returned.ID, returned.Sequence, returned.Payload = "e2", 1, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolOK}
+	returned.ID, returned.Sequence, returned.Payload = "e2", 1, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK}
 	out, losses := encodeAll(t, RFC0002, []agentevents.Event{called, returned})
 	require.Contains(t, out, `"causationId":"e1"`)
 	require.Len(t, losses, 1)
@@ -306,7 +306,7 @@ func TestRefused(t *testing.T) {
 		ev := base
 		ev.Payload = p
 		out, err := e.Append([]byte("x"), ev)
-		var broken *agentevents.InvariantError
+		var broken *agentevents.RuleError
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, rule, broken.Rule)
 		require.Equal(t, "x", string(out))
@@ -314,7 +314,7 @@ func TestRefused(t *testing.T) {
 	ev := base
 	ev.ID, ev.Payload = "a\xff", &agentevents.AgentReasoned{}
 	_, err := e.Append(nil, ev)
-	var broken *agentevents.InvariantError
+	var broken *agentevents.RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, agentevents.RuleFieldUTF8, broken.Rule)
 }
@@ -385,7 +385,7 @@ func TestStrict(t *testing.T) {
 	} {
 		for _, p := range c.profiles {
 			_, err := NewDecoder(Options{Strict: true, Profile: p}).Decode(nil, []byte(c.line))
-			var broken *agentevents.InvariantError
+			var broken *agentevents.RuleError
 			require.ErrorAs(t, err, &broken, "%s: %s", p, c.line)
 			require.Equal(t, c.rule, broken.Rule, "%s: %s: %v", p, c.line, err)
 			require.Equal(t, c.pointer, broken.Pointer, "%s: %s: %v", p, c.line, err)
@@ -411,7 +411,7 @@ func TestStrict(t *testing.T) {
 		_, err := d.Decode(nil, []byte(c.lines[0]))
 		require.NoError(t, err)
 		_, err = d.Decode(nil, []byte(c.lines[1]))
-		var broken *agentevents.InvariantError
+		var broken *agentevents.RuleError
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, c.rule, broken.Rule)
 	}
@@ -610,7 +610,7 @@ func TestStrictWantsLowDecisionsEscalated(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			var v *agentevents.InvariantError
+			var v *agentevents.RuleError
 			require.ErrorAs(t, err, &v)
 			require.Equal(t, RuleEscalate, v.Rule)
 		})
@@ -628,7 +628,7 @@ func TestLossesOfAKind(t *testing.T) {
 			for n := range times%3 + 1 {
 				ev := agentevents.Event{
 					ID: "e1", RunID: "run-1", Scope: agentevents.Scope{NodeID: "node-1", SessionID: "s"}, Sequence: uint64(n),
-					SchemaVersion: agentevents.SchemaVersion, Payload: agentevents.New(info.Kind),
+					SchemaVersion: agentevents.SchemaVersion, Payload: agentevents.NewPayload(info.Kind),
 				}
 				if _, err := enc.Append(nil, ev); err == nil {
 					want[info.Kind]++

@@ -16,26 +16,26 @@ import (
 // A return that is the whole call is a call as well.
 func TestAllowlistHoldsForCallsOfOneEvent(t *testing.T) {
 	h := &Host{Agents: map[string]Manifest{"coder": {Tools: []string{"fs:read"}}}}
-	run, log := emitting(t, h, agentevents.Enforce)
+	run, log := emitting(t, h, agentevents.ModeEnforce)
 	returned := func(tool string, status agentevents.ToolStatus) error {
 		return run.Agent("coder").Emit(t.Context(), &agentevents.ToolReturned{CallID: "c", ToolID: tool, Status: status, OneEvent: true, Arguments: `{}`})
 	}
-	for _, status := range []agentevents.ToolStatus{agentevents.ToolOK, agentevents.ToolError} {
-		var v *agentevents.InvariantError
+	for _, status := range []agentevents.ToolStatus{agentevents.ToolStatusOK, agentevents.ToolStatusError} {
+		var v *agentevents.RuleError
 		require.ErrorAs(t, returned("rm:all", status), &v)
 		require.Equal(t, RuleToolAllowed, v.Rule)
 	}
 	require.Empty(t, *log)
-	require.NoError(t, returned("fs:read", agentevents.ToolOK))
+	require.NoError(t, returned("fs:read", agentevents.ToolStatusOK))
 	// What was refused never began.
-	require.NoError(t, returned("rm:all", agentevents.ToolForbidden))
-	require.NoError(t, returned("rm:all", agentevents.ToolRateLimited))
+	require.NoError(t, returned("rm:all", agentevents.ToolStatusForbidden))
+	require.NoError(t, returned("rm:all", agentevents.ToolStatusRateLimited))
 }
 
 // A run whose node is suspended waits, for a person if the agent was not sure.
 func TestSuspendedNodesWait(t *testing.T) {
 	for _, p := range []Profile{SchemaV1, SchemaV2} {
-		run, log := emitting(t, &Host{Profile: p}, agentevents.Enforce)
+		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
 		node := run.With(agentevents.Scope{NodeID: "n1"})
 		status := func(more ...agentevents.Event) Snapshot {
 			f := agentevents.NewFold(agentevents.FoldOptions{})
@@ -159,7 +159,7 @@ func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, 
 		if i < len(lines)-1 {
 			require.NoError(t, err, line)
 		} else if err != nil {
-			var v *agentevents.InvariantError
+			var v *agentevents.RuleError
 			require.ErrorAs(t, err, &v, line)
 			return v.Rule, v.Pointer
 		}
@@ -544,7 +544,7 @@ func TestSnapshotsKeepTheSchemas(t *testing.T) {
 		s := good()
 		bad(&s)
 		out, _, err := AppendSnapshot([]byte("x"), s, SchemaV2)
-		var v *agentevents.InvariantError
+		var v *agentevents.RuleError
 		require.ErrorAs(t, err, &v, pointer)
 		require.Equal(t, pointer, v.Pointer)
 		require.Equal(t, "x", string(out))

@@ -20,7 +20,7 @@ import (
 // of which code is the RFC's coding; an error without retryable and other members,
 // whose details are an object; and SchemaV2 asks for eventLogSchemaVersion.
 //
-// It appends nothing and returns an [*agentevents.InvariantError] when the profile
+// It appends nothing and returns a [*agentevents.RuleError] when the profile
 // asks for something that is missing (workflowId under the schemas, owner
 // under SchemaV2), for another id, status or value, or has no such member
 // (SchemaV2), or when the raw JSON is none.
@@ -45,7 +45,7 @@ type snapshotWriter struct {
 
 func (w *snapshotWriter) fail(rule agentevents.Rule, pointer, detail string) {
 	if w.err == nil {
-		w.err = &agentevents.InvariantError{Rule: rule, RunID: w.s.RunID, Pointer: pointer, Detail: detail}
+		w.err = &agentevents.RuleError{Rule: rule, RunID: w.s.RunID, Pointer: pointer, Detail: detail}
 	}
 }
 

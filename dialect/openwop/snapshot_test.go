@@ -23,7 +23,7 @@ func TestSnapshot(t *testing.T) {
 	require.NoError(t, err)
 	s, err := SnapshotOf(f[0])
 	require.NoError(t, err)
-	s.RunOrchestrator = agentevents.Some(agentevents.AgentRef{AgentID: "core.supervisor", ModelClass: agentevents.ModelCoding, AgentSharing: agentevents.Shared})
+	s.RunOrchestrator = agentevents.Some(agentevents.AgentRef{AgentID: "core.supervisor", ModelClass: agentevents.ModelCoding, AgentSharing: agentevents.SharingShared})
 	out, losses, err := AppendSnapshot(nil, s, RFC0002)
 	require.NoError(t, err)
 	require.Empty(t, losses)
@@ -212,7 +212,7 @@ func TestSnapshotRefuses(t *testing.T) {
 				require.NoError(t, err, c.pointer)
 				continue
 			}
-			var v *agentevents.InvariantError
+			var v *agentevents.RuleError
 			require.ErrorAs(t, err, &v, "%s %s: %s", p, c.pointer, out)
 			require.Equal(t, c.pointer, v.Pointer, "%s %v", p, err)
 			require.Equal(t, "x", string(out))

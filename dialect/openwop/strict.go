@@ -32,7 +32,7 @@ const (
 )
 
 func broken(rule agentevents.Rule, f *fields, pointer, detail string) error {
-	return &agentevents.InvariantError{
+	return &agentevents.RuleError{
 		Rule: rule, Kind: agentevents.Kind(f.typ), RunID: f.runID, AgentID: f.val[mAgentID], EventID: f.eventID, Sequence: f.sequence,
 		Pointer: pointer, Detail: detail,
 	}
@@ -345,7 +345,7 @@ func idForm(m int) IDForm {
 
 // refused reports whether a status says that the call never began.
 func refused(status string) bool {
-	return status == string(agentevents.ToolForbidden) || status == string(agentevents.ToolRateLimited)
+	return status == string(agentevents.ToolStatusForbidden) || status == string(agentevents.ToolStatusRateLimited)
 }
 
 // declares reports whether the schemas have a member that the vocabulary has
@@ -460,7 +460,7 @@ func checkRef(f *fields, m int) error {
 		return broken(RuleRequired, f, at+"/agentId", "is required")
 	}
 	switch s := ref.AgentSharing; s {
-	case "", agentevents.Isolated, agentevents.Shared:
+	case "", agentevents.SharingIsolated, agentevents.SharingShared:
 	default:
 		if _, ok := s.Group(); !ok {
 			return broken(RuleEnum, f, at+"/agentSharing", strconv.Quote(string(s))+" is not one of the values")

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -117,7 +116,7 @@ func (d *Decoder) escalates(f *fields, v int) bool {
 	}
 	switch v {
 	case vCapBreached:
-		return f.val[mKind] == agentevents.CapConfidenceEscalationSuppressed
+		return f.val[mKind] == CapConfidenceEscalationSuppressed
 	case vOrchestrator:
 		return memberText(f.val[mDecision], "kind") == "ask-user"
 	}

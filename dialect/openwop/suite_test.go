@@ -119,7 +119,7 @@ func TestWrittenIsStrict(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		for info := range agentevents.Kinds() {
 			full := dialecttest.Filled(info.Kind)
-			empty := agentevents.Event{Payload: agentevents.New(info.Kind)}
+			empty := agentevents.Event{Payload: agentevents.NewPayload(info.Kind)}
 			for _, ev := range []agentevents.Event{full, empty} {
 				switch pl := ev.Payload.(type) {
 				case *agentevents.CapBreached:

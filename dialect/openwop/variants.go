@@ -404,7 +404,7 @@ const (
 var (
 	transports   = []string{string(agentevents.TransportMCP), string(agentevents.TransportHTTP), string(agentevents.TransportNative)}
 	verbosities  = []string{string(agentevents.VerbositySummary), string(agentevents.VerbosityFull), string(agentevents.VerbosityOff)}
-	toolStatuses = []string{string(agentevents.ToolOK), string(agentevents.ToolError), string(agentevents.ToolForbidden), string(agentevents.ToolRateLimited)}
+	toolStatuses = []string{string(agentevents.ToolStatusOK), string(agentevents.ToolStatusError), string(agentevents.ToolStatusForbidden), string(agentevents.ToolStatusRateLimited)}
 
 	capKinds = []string{
 		"clarification", "schema", "envelopes", "node-executions", "wasm-memory", "wasm-fuel", "wasm-execution-time", "run-duration", "loop-iterations",

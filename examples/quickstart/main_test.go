@@ -28,13 +28,13 @@ func TestQuickstart(t *testing.T) {
 	require.Equal(t, ae.RunStatusCompleted, s.Status)
 	for _, id := range []string{"surveyor", "reviewer"} {
 		require.Equal(t, ae.OutcomeConverged, s.Agents[id].Outcome)
-		require.Equal(t, ae.Converged, s.Agents[id].Status)
+		require.Equal(t, ae.StatusConverged, s.Agents[id].Status)
 	}
 	require.Equal(t, 1, s.Tools["count"].Failed)
 	require.Equal(t, 1, s.Tools["count"].OK)
 	var retried bool
 	for _, c := range s.ClosedCalls {
-		retried = retried || c.RetryOf != "" && c.Attempt == ae.Some(2) && c.Status == ae.ToolOK
+		retried = retried || c.RetryOf != "" && c.Attempt == ae.Some(2) && c.Status == ae.ToolStatusOK
 	}
 	require.True(t, retried, "a failed call is tried again")
 	require.Len(t, s.Clarifications, 1)

@@ -33,7 +33,7 @@ func (w *worker) think(ctx context.Context) error {
 		return nil
 	}
 	w.thinking = true
-	return w.agent.To(ctx, ae.Thinking)
+	return w.agent.To(ctx, ae.StatusThinking)
 }
 
 // reach moves the agent from its thoughts to a tool call.
@@ -42,7 +42,7 @@ func (w *worker) reach(ctx context.Context) error {
 		return err
 	}
 	w.thinking = false
-	return w.agent.To(ctx, ae.ToolCall)
+	return w.agent.To(ctx, ae.StatusToolCall)
 }
 
 // use is one step of the agent: it thinks, calls a tool, answers and looks at
@@ -93,13 +93,13 @@ func (w *worker) use(ctx context.Context, name string, args, into any) error {
 // conclude takes the agent from a tool's result through an answer to a look at
 // it.
 func (w *worker) conclude(ctx context.Context, text string) error {
-	if err := w.agent.To(ctx, ae.ToolResult, ae.Response); err != nil {
+	if err := w.agent.To(ctx, ae.StatusToolResult, ae.StatusResponse); err != nil {
 		return err
 	}
 	if err := w.agent.Emit(ctx, &ae.TextCompleted{Text: text}); err != nil {
 		return err
 	}
-	return w.agent.To(ctx, ae.Reflect)
+	return w.agent.To(ctx, ae.StatusReflect)
 }
 
 // ask blocks the agent until a person has answered.
@@ -112,17 +112,17 @@ func (w *worker) ask(ctx context.Context, question string, operator chan<- inqui
 	if err != nil {
 		return "", err
 	}
-	if err := w.agent.To(ctx, ae.BlockedOnClarification); err != nil {
+	if err := w.agent.To(ctx, ae.StatusBlockedOnClarification); err != nil {
 		return "", err
 	}
 	in := inquiry{question: question, answer: make(chan string, 1)}
 	operator <- in
 	answer := <-in.answer
-	err = w.agent.Emit(ctx, &ae.ClarificationResolved{InterruptID: id, Answers: `{"q1":` + ae.Text(answer) + `}`, AnsweredBy: "operator"})
+	err = w.agent.Emit(ctx, &ae.ClarificationResolved{InterruptID: id, Answers: `{"q1":` + ae.JSONString(answer) + `}`, AnsweredBy: "operator"})
 	if err != nil {
 		return "", err
 	}
-	return answer, w.agent.Emit(ctx, &ae.AgentTransition{To: ae.Thinking, Reason: "operator response"})
+	return answer, w.agent.Emit(ctx, &ae.AgentTransition{To: ae.StatusThinking, Reason: "operator response"})
 }
 
 // An inquiry is a question to the person who runs the program.
@@ -162,7 +162,7 @@ func (w *worker) finish(ctx context.Context, answer string, err error) error {
 	if err != nil {
 		return w.agent.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})})
 	}
-	if err := w.agent.To(ctx, ae.Converged); err != nil {
+	if err := w.agent.To(ctx, ae.StatusConverged); err != nil {
 		return err
 	}
 	return w.agent.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Result: answer, ConvergenceScore: ae.Some(1.0)})

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// writeAppend writes append_gen.go: the methods appendJSON, and the tables of
+// writeAppend writes zappend_gen.go: the methods appendJSON, and the tables of
 // fields that extras and redaction read.
 func writeAppend(w *writer, m *model) {
 	for _, st := range m.structs {

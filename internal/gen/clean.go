@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// writeClean writes clean_gen.go: the methods clean of payloads and values.
+// writeClean writes zclean_gen.go: the methods clean of payloads and values.
 func writeClean(w *writer, m *model) {
 	for _, st := range m.structs {
 		if st.open() {

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// writeClone writes clone_gen.go: deep copies, text included, of records and
+// writeClone writes zclone_gen.go: deep copies, text included, of records and
 // of the values inside them. What a snapshot keeps of a line must not keep the
 // line alive.
 func writeClone(w *writer, m *model) {

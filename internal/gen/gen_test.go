@@ -115,7 +115,7 @@ func TestSixtyFourFields(t *testing.T) {
 	}
 	parse := ""
 	for _, f := range files {
-		if f.name == "parse_gen.go" {
+		if f.name == "zparse_gen.go" {
 			parse = string(f.text)
 		}
 	}
@@ -152,7 +152,7 @@ func TestUpToDate(t *testing.T) {
 func TestCheckMode(t *testing.T) {
 	dir := writeFixture(t, fixture)
 	err := run(dir, true)
-	if err == nil || !strings.Contains(err.Error(), "parse_gen.go is not up to date: run go generate") {
+	if err == nil || !strings.Contains(err.Error(), "zparse_gen.go is not up to date: run go generate") {
 		t.Errorf("got %v", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
@@ -164,7 +164,7 @@ func TestCheckMode(t *testing.T) {
 	if err := run(dir, true); err != nil {
 		t.Error(err)
 	}
-	path := filepath.Join(dir, "check_gen.go")
+	path := filepath.Join(dir, "zcheck_gen.go")
 	if err := os.WriteFile(path, []byte("package agentevents\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

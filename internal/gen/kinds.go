@@ -1,6 +1,6 @@
 package main
 
-// writeKinds writes kinds_gen.go: what ties kinds, payloads and the catalog
+// writeKinds writes zkinds_gen.go: what ties kinds, payloads and the catalog
 // together.
 func writeKinds(w *writer, m *model) {
 	for _, st := range m.rows {
@@ -46,9 +46,9 @@ switch k {`)
 	w.p("}\nreturn -1\n}")
 
 	w.p(`
-// newPayload returns an empty payload of the kind, or nil if the catalog does
+// emptyPayload returns an empty payload of the kind, or nil if the catalog does
 // not have it.
-func newPayload(k Kind) Payload {
+func emptyPayload(k Kind) Payload {
 switch k {`)
 	for _, st := range m.rows {
 		w.p("case Kind%[1]s:\nreturn new(%[1]s)", st.name)

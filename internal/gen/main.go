@@ -2,7 +2,7 @@
 // parses, checks and redacts every payload and every struct inside one. It
 // reads the struct declarations; nothing is declared twice.
 //
-//	go run ./internal/gen          # write the *_gen.go files
+//	go run ./internal/gen          # write the z*_gen.go files
 //	go run ./internal/gen -check   # fail if they are not up to date
 //
 // # What it reads
@@ -104,13 +104,13 @@ func generate(dir string) ([]file, error) {
 		name  string
 		write func(w *writer, m *model)
 	}{
-		{"append_gen.go", writeAppend},
-		{"check_gen.go", writeCheck},
-		{"clean_gen.go", writeClean},
-		{"clone_gen.go", writeClone},
-		{"extra_gen.go", writeExtra},
-		{"kinds_gen.go", writeKinds},
-		{"parse_gen.go", writeParse},
+		{"zappend_gen.go", writeAppend},
+		{"zcheck_gen.go", writeCheck},
+		{"zclean_gen.go", writeClean},
+		{"zclone_gen.go", writeClone},
+		{"zextra_gen.go", writeExtra},
+		{"zkinds_gen.go", writeKinds},
+		{"zparse_gen.go", writeParse},
 	} {
 		w := newWriter()
 		out.write(w, m)

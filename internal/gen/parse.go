@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// writeParse writes parse_gen.go: the methods parseJSON.
+// writeParse writes zparse_gen.go: the methods parseJSON.
 func writeParse(w *writer, m *model) {
 	for _, st := range m.structs {
 		w.parseMethod(st)

@@ -219,7 +219,7 @@ func TestRecord(t *testing.T) {
 func TestKinds(t *testing.T) {
 	want(t, ops(&Shapes{}).index(), 0)
 	want(t, kindIndex("empty"), 1)
-	want(t, newPayload("empty"), Payload(&Empty{}))
+	want(t, emptyPayload("empty"), Payload(&Empty{}))
 	want(t, ops((*Empty)(nil)), nil)
 	want(t, fieldsOfShapes[24], field{"inner", ClassMeta, true, `{"name":""}`})
 }

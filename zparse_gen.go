@@ -67,13 +67,13 @@ var namesOfAgentRef = [...]string{
 	`"modelClass":`,
 }
 
-func (v *InvariantError) parseJSON(s *jsonwire.Scanner) error {
+func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfInvariantError[:], m.last)
+		n, name, err := s.Field(namesOfRuleError[:], m.last)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (v *InvariantError) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfInvariantError = [...]string{
+var namesOfRuleError = [...]string{
 	`"rule":`,
 	`"kind":`,
 	`"runId":`,
@@ -4432,7 +4432,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		case 57: // usage
 			err = v.Usage.parseJSON(s)
 		case 58: // violations
-			v.Violations, err = parseListOfRefToInvariantError(s)
+			v.Violations, err = parseListOfRefToRuleError(s)
 		case 59: // violationCount
 			v.ViolationCount, err = s.SmallInt()
 		case 60: // unknown
@@ -4611,7 +4611,7 @@ func (v *RunSnapshot) fill() {
 	}
 	v.Usage.fill()
 	if v.Violations == nil {
-		v.Violations = []*InvariantError{}
+		v.Violations = []*RuleError{}
 	}
 	if v.Unknown == nil {
 		v.Unknown = map[string]int{}
@@ -7067,11 +7067,11 @@ func parseMapOfBlackboardItem(s *jsonwire.Scanner) (map[string]BlackboardItem, e
 	}
 }
 
-func parseListOfRefToInvariantError(s *jsonwire.Scanner) ([]*InvariantError, error) {
+func parseListOfRefToRuleError(s *jsonwire.Scanner) ([]*RuleError, error) {
 	if err := s.Array(); err != nil {
 		return nil, err
 	}
-	list := []*InvariantError{}
+	list := []*RuleError{}
 	for {
 		ok, err := s.Elem()
 		if err != nil {
@@ -7080,7 +7080,7 @@ func parseListOfRefToInvariantError(s *jsonwire.Scanner) ([]*InvariantError, err
 		if !ok {
 			return list, nil
 		}
-		elem := new(InvariantError)
+		elem := new(RuleError)
 		if err := elem.parseJSON(s); err != nil {
 			return nil, err
 		}

@@ -21,14 +21,14 @@ func (w *AgentRef) deepen() {
 	w.extra = cloneText(w.extra)
 }
 
-func (v *InvariantError) clone() *InvariantError {
+func (v *RuleError) clone() *RuleError {
 	w := *v
 	w.deepen()
 	return &w
 }
 
 // deepen makes a shallow copy a deep one.
-func (w *InvariantError) deepen() {
+func (w *RuleError) deepen() {
 	w.Rule = cloneText(w.Rule)
 	w.Kind = cloneText(w.Kind)
 	w.RunID = cloneText(w.RunID)
@@ -164,7 +164,7 @@ func (w *RunSnapshot) deepen() {
 	w.Budgets = cloneListOfBudgetSnapshot(w.Budgets)
 	w.Blackboard = cloneMapOfBlackboardItem(w.Blackboard)
 	w.Usage.deepen()
-	w.Violations = cloneListOfRefToInvariantError(w.Violations)
+	w.Violations = cloneListOfRefToRuleError(w.Violations)
 	w.Unknown = cloneMapOfInt(w.Unknown)
 	w.Retracted = cloneListOfString(w.Retracted)
 	w.RetractedMessages = cloneListOfConversationMessage(w.RetractedMessages)
@@ -808,14 +808,14 @@ func cloneMapOfBlackboardItem(v map[string]BlackboardItem) map[string]Blackboard
 	return w
 }
 
-func cloneListOfRefToInvariantError(v []*InvariantError) []*InvariantError {
+func cloneListOfRefToRuleError(v []*RuleError) []*RuleError {
 	if v == nil {
 		return nil
 	}
-	w := make([]*InvariantError, len(v))
+	w := make([]*RuleError, len(v))
 	copy(w, v)
 	for i := range w {
-		w[i] = cloneRefToInvariantError(w[i])
+		w[i] = cloneRefToRuleError(w[i])
 	}
 	return w
 }
@@ -889,7 +889,7 @@ func cloneRefToToolStats(v *ToolStats) *ToolStats {
 	return v.clone()
 }
 
-func cloneRefToInvariantError(v *InvariantError) *InvariantError {
+func cloneRefToRuleError(v *RuleError) *RuleError {
 	if v == nil {
 		return nil
 	}

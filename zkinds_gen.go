@@ -805,9 +805,9 @@ func kindIndex(k Kind) int {
 	return -1
 }
 
-// newPayload returns an empty payload of the kind, or nil if the catalog does
+// emptyPayload returns an empty payload of the kind, or nil if the catalog does
 // not have it.
-func newPayload(k Kind) Payload {
+func emptyPayload(k Kind) Payload {
 	switch k {
 	case KindSessionStarted:
 		return new(SessionStarted)

@@ -39,7 +39,7 @@ var fieldsOfAgentRef = [...]field{
 	{"modelClass", ClassMeta, false, ``},
 }
 
-func (v *InvariantError) appendJSON(dst []byte) []byte {
+func (v *RuleError) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"rule":`...)
 	dst = jsonwire.AppendString(dst, string(v.Rule))
 	if v.Kind != "" {
@@ -2451,7 +2451,7 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `,"usage":`...)
 	dst = v.Usage.appendJSON(dst)
 	dst = append(dst, `,"violations":`...)
-	dst = appendListOfRefToInvariantError(dst, v.Violations)
+	dst = appendListOfRefToRuleError(dst, v.Violations)
 	dst = append(dst, `,"violationCount":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ViolationCount))
 	dst = append(dst, `,"unknown":`...)
@@ -3533,13 +3533,13 @@ func appendMapOfBlackboardItem(dst []byte, v map[string]BlackboardItem) []byte {
 	return append(dst, '}')
 }
 
-func appendListOfRefToInvariantError(dst []byte, v []*InvariantError) []byte {
+func appendListOfRefToRuleError(dst []byte, v []*RuleError) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendRefToInvariantError(dst, v[i])
+		dst = appendRefToRuleError(dst, v[i])
 	}
 	return append(dst, ']')
 }
@@ -3587,7 +3587,7 @@ func appendRefToToolStats(dst []byte, v *ToolStats) []byte {
 	return v.appendJSON(dst)
 }
 
-func appendRefToInvariantError(dst []byte, v *InvariantError) []byte {
+func appendRefToRuleError(dst []byte, v *RuleError) []byte {
 	if v == nil {
 		return append(dst, "null"...)
 	}

@@ -1,0 +1,72 @@
+package openwop
+
+import "strings"
+
+// CoreSystem is the reserved agent of calls that no agent made (OpenWOP RFC
+// 0002, section A1).
+const CoreSystem = "core.system"
+
+// Tier is the first part of an agent id's namespace.
+type Tier string
+
+// The namespaces that OpenWOP RFC 0002, section A1, reserves.
+const (
+	TierVendor    Tier = "vendor"    // vendor.<org>.<pack>.<agent>
+	TierCommunity Tier = "community" // community.<org>.<pack>.<agent>
+	TierPrivate   Tier = "private"   // private.<org>.<pack>.<agent>
+	TierLocal     Tier = "local"     // local.<org>.<pack>.<agent>
+	TierCore      Tier = "core"      // core.<name>
+	TierHost      Tier = "host"      // host:<id>, instantiated by the host without a manifest
+)
+
+// Namespace is an agent id taken apart.
+type Namespace struct {
+	Tier  Tier   // the tier; it decides which of the others are set
+	Org   string // manifest tiers only
+	Pack  string // manifest tiers only
+	Agent string // the agent, the core name or the host's id
+}
+
+// String puts the id together again.
+func (n Namespace) String() string {
+	switch n.Tier {
+	case TierHost:
+		return "host:" + n.Agent
+	case TierCore:
+		return "core." + n.Agent
+	}
+	return string(n.Tier) + "." + n.Org + "." + n.Pack + "." + n.Agent
+}
+
+// Manifest reports whether an agent with this id may come from a manifest.
+// Hosts refuse manifests that claim a host-local id.
+func (n Namespace) Manifest() bool { return n.Tier != TierHost }
+
+// ParseAgentID takes an agent id apart by the forms of OpenWOP RFC 0002,
+// section A1. It reports false for any other id.
+func ParseAgentID(id string) (Namespace, bool) {
+	if rest, ok := strings.CutPrefix(id, "host:"); ok {
+		return Namespace{Tier: TierHost, Agent: rest}, rest != ""
+	}
+	tier, rest, ok := strings.Cut(id, ".")
+	if !ok {
+		return Namespace{}, false
+	}
+	if Tier(tier) == TierCore {
+		return Namespace{Tier: TierCore, Agent: rest}, rest != ""
+	}
+	switch Tier(tier) {
+	case TierVendor, TierCommunity, TierPrivate, TierLocal:
+	default:
+		return Namespace{}, false
+	}
+	parts := strings.SplitN(rest, ".", 3)
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
+		return Namespace{}, false
+	}
+	return Namespace{Tier: Tier(tier), Org: parts[0], Pack: parts[1], Agent: parts[2]}, true
+}
+
+// CapConfidenceEscalationSuppressed is the Cap of an [agentevents.CapBreached]
+// by which a host says that it opted out of escalation (RFC 0002, section F).
+const CapConfidenceEscalationSuppressed = "confidence-escalation-suppressed"

@@ -25,6 +25,9 @@ func reach(st *structType, set map[*structType]bool) {
 		return
 	}
 	set[st] = true
+	for _, inner := range st.embeds {
+		reach(inner, set)
+	}
 	for _, f := range st.fields {
 		if inner := innermost(f.typ); inner.shape == structShape {
 			reach(inner.object, set)
@@ -36,7 +39,13 @@ func (w *writer) cloneMethod(st *structType) {
 	w.p("\nfunc (v *%[1]s) clone() *%[1]s {\nw := *v\nw.deepen()\nreturn &w\n}", st.name)
 	w.p("\n// deepen makes a shallow copy a deep one.")
 	w.p("func (w *%s) deepen() {", st.name)
+	for _, inner := range st.embeds {
+		w.p("w.%s.deepen()", inner.name)
+	}
 	for _, f := range st.fields {
+		if f.promoted {
+			continue
+		}
 		expr := "w." + f.name
 		t := f.typ
 		if t.shape == optShape {
@@ -52,6 +61,9 @@ func (w *writer) cloneMethod(st *structType) {
 	if st.open() {
 		w.p("w.extra = cloneText(w.extra)")
 	}
+	for _, name := range st.loose {
+		w.p("clearField(&w.%s)", name)
+	}
 	w.p("}")
 }
 
@@ -61,6 +73,8 @@ func (w *writer) deepStmt(t *typ, expr string) string {
 	switch t.shape {
 	case textShape, wordShape, jsonShape:
 		return fmt.Sprintf("%[1]s = cloneText(%[1]s)", expr)
+	case bytesShape:
+		return fmt.Sprintf("%[1]s = slices.Clone(%[1]s)", expr)
 	case structShape:
 		return fmt.Sprintf("%s.deepen()", expr)
 	case pointerShape, listShape, dictShape:

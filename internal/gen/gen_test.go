@@ -43,6 +43,7 @@ func TestErrors(t *testing.T) {
 		return strings.Replace(fixture, `Text string `+"`json:\"text\" class:\"content\"`", decl, 1)
 	}
 	after := func(decl string) string { return fixture + "\n" + decl }
+	const part = "\ntype Part struct{ A int `json:\"a\"` }\n"
 	for _, test := range []struct {
 		name   string
 		source string
@@ -64,7 +65,14 @@ func TestErrors(t *testing.T) {
 		{"slice of opt", field("Text []Opt[string] `json:\"text\" class:\"id\"`"), `type []Opt[string]: not supported`},
 		{"required opt", field("Text Opt[int] `json:\"text\" class:\"id\"`"), `Ping.Text: an Opt is optional: add omitzero, or use int`},
 		{"embedded", field("Other"), `Ping: embedded Other: not supported`},
-		{"bare struct", field("Text Bare `json:\"text\" class:\"id\"`") + "\ntype Bare struct{ A int }\n", `Ping.Text: type Bare: none of its fields has a json tag`},
+		{"embedded pointer", after(part + "type Whole struct{ *Part\nB int `json:\"b\"` }"), `Whole: embedded *Part: not supported`},
+		{"embedded with a tag", after(part + "type Whole struct{ Part `json:\"part\"` }"), `Whole: embedded Part: has a tag`},
+		{"embedded in a payload", field("Part\nB int `json:\"b\" class:\"id\"`") + part, `Ping: embedded Part: only a record embeds`},
+		{"hidden field", after(part + "type Whole struct{ Part\nA int `json:\"b\"` }"), `Whole.A: hides the field of the embedded Part`},
+		{"embedded name", after(part + "type Whole struct{ Part\nB int `json:\"a\"` }"), `Whole.B: json name "a" is that of A`},
+		{"unexported in a payload", field("text string `wire:\"text\" class:\"id\"`"), `Ping.text: only a record has unexported fields`},
+		{"bytes in a payload", field("Text []byte `json:\"text\" class:\"id\"`"), `Ping.Text: []byte is for records`},
+		{"bare struct", field("Text Bare `json:\"text\" class:\"id\"`") + "\ntype Bare struct{ A int }\n", `Ping.Text: type Bare: none of its fields has a json or wire tag`},
 		{"optional struct", field("Text Part `json:\"text,omitzero\" class:\"id\"`") + "\ntype Part struct{ A int `json:\"a\" class:\"id\"`\nextra extras }\n", `Ping.Text: an optional struct is written Opt[Part]`},
 		{"record inside", field("Text []Part `json:\"text\" class:\"id\"`") + "\ntype Part struct{ A int `json:\"a\"` }\n", `Ping.Text: Part stands inside a payload and has no field extra`},
 		{"no class in a value", after("type Part struct{ A int `json:\"a\"`\nextra extras }"), `Part.A: no class tag`},

@@ -11,6 +11,9 @@ var helpers = []helper{
 	{"cloneText", `
 // cloneText copies text, so that it does not keep alive what it was cut from.
 func cloneText[T ~string](s T) T { return T(strings.Clone(string(s))) }`},
+	{"clearField", `
+// clearField sets a field to zero.
+func clearField[T any](field *T) { *field = *new(T) }`},
 	{"appendAny", `
 // appendAny appends a JSON value that is always written; none is null.
 func appendAny(dst []byte, j JSON) []byte {
@@ -192,6 +195,12 @@ func (m *members) extras() extras {
 func parseText[T ~string](s *jsonwire.Scanner) (T, error) {
 	text, err := s.String()
 	return T(text), err
+}`},
+	{"parseBytes", `
+// parseBytes reads a string into memory of its own; the empty one is nil.
+func parseBytes(s *jsonwire.Scanner) ([]byte, error) {
+	text, err := s.String()
+	return append([]byte(nil), text...), err
 }`},
 	{"parseAny", `
 // parseAny reads any JSON value.

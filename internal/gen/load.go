@@ -55,10 +55,13 @@ type structType struct {
 	name      string
 	role      role
 	fields    []*field
-	checkMore bool // the package declares the method
+	checkMore bool          // the package declares the method
+	embeds    []*structType // their fields are promoted
+	loose     []string      // fields that are not on the wire; a copy has them at zero
 
 	syntax *ast.StructType
 	pos    token.Pos
+	read   bool // readFields is done
 }
 
 // open reports whether the struct keeps members that it does not know.
@@ -71,6 +74,7 @@ type field struct {
 	number   int    // from 1
 	typ      *typ
 	required bool
+	promoted bool   // of an embedded struct
 	class    string // the constant, such as ClassMeta; empty in records
 	aside    bool   // text that no fold reads
 	check    checks
@@ -237,7 +241,7 @@ func (m *model) collectRow(elt ast.Expr) {
 func (m *model) classify(st *structType) {
 	tagged, open := false, false
 	for _, f := range st.syntax.Fields.List {
-		if _, ok := m.tag(f).Lookup("json"); ok {
+		if _, ok := wireTag(m.tag(f)); ok {
 			tagged = true
 		}
 		if len(f.Names) == 1 && f.Names[0].Name == "extra" && m.source(f.Type) == "extras" {
@@ -271,41 +275,89 @@ func (m *model) tag(f *ast.Field) reflect.StructTag {
 	return reflect.StructTag(text)
 }
 
+// wireTag returns the tag that names a member. An unexported field has it under
+// the key wire: go vet refuses a json tag there.
+func wireTag(tag reflect.StructTag) (string, bool) {
+	if text, ok := tag.Lookup("json"); ok {
+		return text, true
+	}
+	return tag.Lookup("wire")
+}
+
 // maxFields is the number of fields that fit in the mask of a parser.
 const maxFields = 64
 
 var jsonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// readFields reads the fields of st, and first those of the structs that it
+// embeds.
 func (m *model) readFields(st *structType) {
-	if m.built[st.name] != st {
+	if m.built[st.name] != st || st.read {
 		return
 	}
-	names := map[string]string{}
+	st.read = true
+	names := map[string]string{} // Go names by JSON names
+	add := func(fd field) {
+		if other, ok := names[fd.json]; ok {
+			m.errorf(fd.pos, "%s.%s: json name %q is that of %s; choose another", st.name, fd.name, fd.json, other)
+			return
+		}
+		names[fd.json] = fd.name
+		st.fields = append(st.fields, &fd)
+		fd.number = len(st.fields)
+	}
 	for _, f := range st.syntax.Fields.List {
 		if len(f.Names) == 0 {
-			m.errorf(f.Pos(), "%s: embedded %s: not supported; write a named field", st.name, m.source(f.Type))
-			continue
+			for _, fd := range m.embedded(st, f) {
+				fd := *fd
+				fd.promoted = true
+				add(fd)
+			}
 		}
 		for _, name := range f.Names {
-			if !name.IsExported() || m.tag(f).Get("json") == "-" {
-				continue
+			tag, tagged := wireTag(m.tag(f))
+			switch {
+			case name.Name == "extra" && st.open() || name.Name == "_":
+			case tag == "-", !tagged && !name.IsExported():
+				st.loose = append(st.loose, name.Name)
+			default:
+				if fd := m.readField(st, name, f); fd != nil {
+					add(*fd)
+				}
 			}
-			fd := m.readField(st, name, f)
-			if fd == nil {
-				continue
-			}
-			if other, ok := names[fd.json]; ok {
-				m.errorf(fd.pos, "%s.%s: json name %q is that of %s; choose another", st.name, fd.name, fd.json, other)
-				continue
-			}
-			names[fd.json] = fd.name
-			st.fields = append(st.fields, fd)
-			fd.number = len(st.fields)
 		}
 	}
 	if len(st.fields) > maxFields {
 		m.errorf(st.pos, "%s: %d fields, at most %d are supported; move some into a struct of their own", st.name, len(st.fields), maxFields)
 	}
+}
+
+// embedded returns the fields of the struct that f embeds in st. They stand in
+// st as if they were its own.
+func (m *model) embedded(st *structType, f *ast.Field) []*field {
+	name := m.source(f.Type)
+	inner := m.built[name]
+	switch {
+	case inner == nil:
+		m.errorf(f.Pos(), "%s: embedded %s: not supported; embed a struct of this package with json or wire tags", st.name, name)
+		return nil
+	case st.open():
+		m.errorf(f.Pos(), "%s: embedded %s: only a record embeds; write a named field", st.name, name)
+		return nil
+	case f.Tag != nil:
+		m.errorf(f.Pos(), "%s: embedded %s: has a tag; remove it, or write a named field", st.name, name)
+		return nil
+	}
+	m.readFields(inner)
+	st.embeds = append(st.embeds, inner)
+	for _, own := range st.syntax.Fields.List {
+		for _, id := range own.Names {
+			if slices.ContainsFunc(inner.fields, func(fd *field) bool { return fd.name == id.Name }) {
+				m.errorf(id.Pos(), "%s.%s: hides the field of the embedded %s; choose another name", st.name, id.Name, name)
+			}
+		}
+	}
+	return inner.fields
 }
 
 // readField reads one field. It returns nil after an error.
@@ -316,10 +368,13 @@ func (m *model) readField(st *structType, name *ast.Ident, f *ast.Field) *field 
 	}
 	fd := &field{name: name.Name, pos: name.Pos()}
 	tag := m.tag(f)
-	json, ok := tag.Lookup("json")
+	json, ok := wireTag(tag)
 	if !ok {
 		fail(`no json tag: name the member, or write json:"-" to leave the field out`)
 		return nil
+	}
+	if st.open() && !name.IsExported() {
+		fail("only a record has unexported fields on the wire")
 	}
 	fd.json, json, _ = strings.Cut(json, ",")
 	fd.required = json != "omitzero"
@@ -348,6 +403,9 @@ func (m *model) readField(st *structType, name *ast.Ident, f *ast.Field) *field 
 	}
 	if t.shape == optShape && fd.required {
 		fail("an Opt is optional: add omitzero, or use %s", t.elem.name)
+	}
+	if innermost(t).shape == bytesShape && st.open() {
+		fail("[]byte is for records; write string")
 	}
 	if inner := innermost(t); st.open() && inner.shape == structShape && !inner.object.open() {
 		fail("%s stands inside a %s and has no field extra: add the field: extra extras", inner.name, st.role)
@@ -462,7 +520,7 @@ func (m *model) typeOf(e ast.Expr) (*typ, error) {
 			}
 			switch under := spec.Type.(type) {
 			case *ast.StructType:
-				return nil, fmt.Errorf("type %s: none of its fields has a json tag", t.name)
+				return nil, fmt.Errorf("type %s: none of its fields has a json or wire tag", t.name)
 			case *ast.Ident:
 				if under.Name != "string" {
 					return nil, unsupported
@@ -481,6 +539,10 @@ func (m *model) typeOf(e ast.Expr) (*typ, error) {
 	case *ast.ArrayType:
 		if e.Len != nil {
 			return nil, unsupported
+		}
+		if t.name == "[]byte" {
+			t.shape = bytesShape
+			return t, nil
 		}
 		t.shape, inside = listShape, e.Elt
 	case *ast.MapType:

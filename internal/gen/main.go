@@ -15,18 +15,22 @@
 //   - a value has a field "extra extras" but no such constant: it stands inside
 //     payloads;
 //   - a record has neither: it is part of a snapshot. Records can be appended,
-//     parsed and cloned.
+//     parsed and cloned. A record may embed a record or a value: the members of
+//     the embedded struct stand in its object, in the place of the embedding.
 //
 // The tags of a field are:
 //
 //	json:"name"           required: always written
 //	json:"name,omitzero"  optional: left out while it is zero
 //	json:"-"              not on the wire
+//	wire:"name,omitzero"  json for an unexported field, in records
 //	class:"id"            sensitivity: id, meta, content or secret
 //	fold:"-"              text that no fold reads: a reader for folds need not unescape it
 //	check:"required"      rules, separated by commas: required, min=N, unit, finite
 //
-// Payloads and values need a class on every field.
+// Payloads and values need a class on every field. An unexported field without
+// a tag is not on the wire. The copy of a record has it at zero, like all fields
+// that are not on the wire.
 //
 // It also renews the table of kinds in README.md, from the Mirrors paragraphs
 // of the payloads' doc comments.

@@ -16,6 +16,7 @@ const (
 	int64Shape                // int64
 	uint64Shape               // uint64
 	floatShape                // float64
+	bytesShape                // []byte that holds text; in records
 	jsonShape                 // JSON
 	timeShape                 // time.Time
 	millisShape               // time.Duration, milliseconds on the wire
@@ -53,6 +54,7 @@ var scalars = map[shape]scalar{
 	int64Shape:  {`jsonwire.AppendInt(dst, %[1]s)`, `s.Int()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 	uint64Shape: {`jsonwire.AppendUint(dst, %[1]s)`, `s.Uint()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
 	floatShape:  {`jsonwire.AppendFloat(dst, %[1]s)`, `s.Float()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
+	bytesShape:  {`jsonwire.AppendString(dst, string(%[1]s))`, `parseBytes(s)`, `len(%[1]s) > 0`, `len(%[1]s) == 0`, `""`},
 	jsonShape:   {`appendAny(dst, %[1]s)`, `parseAny(s)`, `%[1]s != ""`, `%[1]s == ""`, `null`},
 	timeShape:   {`jsonwire.AppendTime(dst, %[1]s)`, `s.Time()`, `!%[1]s.IsZero()`, `%[1]s.IsZero()`, `"0001-01-01T00:00:00.000Z"`},
 	millisShape: {`jsonwire.AppendMillis(dst, %[1]s)`, `s.Millis()`, `%[1]s != 0`, `%[1]s == 0`, `0`},
@@ -112,6 +114,9 @@ func (t *typ) ident() string {
 		return "ListOf" + t.elem.ident()
 	case dictShape:
 		return "MapOf" + t.elem.ident()
+	}
+	if t.shape == bytesShape {
+		return "Bytes"
 	}
 	name := strings.TrimPrefix(t.name, "time.")
 	return strings.ToUpper(name[:1]) + name[1:]

@@ -102,6 +102,44 @@ type Part struct {
 	List []int `json:"list"`
 }
 
+// Whole embeds a record and a value, and has fields that are not exported.
+type Whole struct {
+	Head string `json:"head"`
+	part
+	Note
+	buf   []byte            `wire:"buf"`
+	spare []byte            `wire:"spare,omitzero"`
+	bufs  map[string][]byte `wire:"bufs,omitzero"`
+	rest  rest              `wire:"rest"`
+	more  Opt[rest]         `wire:"more,omitzero"`
+	rests map[string]*rest  `wire:"rests,omitzero"`
+	owner *Whole            // not on the wire
+	Calls func()            `json:"-"`
+}
+
+type part struct {
+	deeper
+	Names []string `json:"names"`
+	cache []string // not on the wire
+}
+
+type deeper struct {
+	depth int `wire:"depth,omitzero"`
+}
+
+// Note is a value.
+type Note struct {
+	Text string `json:"text" class:"content"`
+
+	extra extras
+}
+
+// rest is a record of a type that is not exported.
+type rest struct {
+	lists map[string][]int `wire:"lists"`
+	parts []part           `wire:"parts"`
+}
+
 type Open string
 
 type Word string

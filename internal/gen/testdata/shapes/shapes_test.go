@@ -216,6 +216,42 @@ func TestRecord(t *testing.T) {
 	want(t, string(r.appendJSON(nil)), text)
 }
 
+func wholeRecord() *Whole {
+	return &Whole{
+		Head: "h", part: part{deeper: deeper{1}, Names: []string{"a"}}, Note: Note{Text: "t"},
+		buf: []byte("b\"\n"), bufs: map[string][]byte{"x": []byte("y"), "z": nil},
+		rest:  rest{lists: map[string][]int{"l": {1}}, parts: []part{{Names: []string{"p"}}}},
+		more:  Opt[rest]{rest{lists: map[string][]int{}, parts: []part{}}, true},
+		rests: map[string]*rest{"r": {lists: map[string][]int{}, parts: []part{}}},
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	const zero = `{"head":"","names":[],"text":"","buf":"","rest":{"lists":{},"parts":[]}}`
+	want(t, string(new(Whole).appendJSON(nil)), zero)
+	const text = `{"head":"h","depth":1,"names":["a"],"text":"t","buf":"b\"\n","bufs":{"x":"y","z":""},` +
+		`"rest":{"lists":{"l":[1]},"parts":[{"names":["p"]}]},"more":{"lists":{},"parts":[]},"rests":{"r":{"lists":{},"parts":[]}}}`
+	want(t, string(wholeRecord().appendJSON(nil)), text)
+	var w Whole
+	parse(t, &w, text)
+	want(t, &w, wholeRecord())
+	// The embedded struct has a codec of its own.
+	want(t, string(w.part.appendJSON(nil)), `{"depth":1,"names":["a"]}`)
+}
+
+func TestClone(t *testing.T) {
+	v := wholeRecord()
+	v.owner, v.cache, v.Calls, v.Note.extra = v, []string{"c"}, func() {}, "kept"
+	c := v.clone()
+	full := wholeRecord()
+	full.Note.extra = "kept"
+	want(t, c, full)
+	// The copy shares nothing.
+	v.Names[0], v.buf[0], v.bufs["x"][0] = "-", '-', '-'
+	v.rest.lists["l"][0], v.rest.parts[0].Names[0], v.rests["r"].lists["new"] = 9, "-", nil
+	want(t, c, full)
+}
+
 func TestKinds(t *testing.T) {
 	want(t, ops(&Shapes{}).index(), 0)
 	want(t, kindIndex("empty"), 1)

@@ -318,6 +318,78 @@ func (e *Event) UnmarshalJSON(line []byte) error {
 	return nil
 }
 
+// An object is a payload or a value: T's pointer with the generated methods.
+type object[T any] interface {
+	*T
+	appendJSON(dst []byte) []byte
+	check() *fieldError
+	clean(c *cleaner) *T
+}
+
+// appendObject appends the text of v without the whitespace in its raw JSON. It
+// appends nothing and returns an error when no line can carry v.
+func appendObject[T any, P object[T]](dst []byte, v P) ([]byte, *fieldError) {
+	var c cleaner // without a policy it only checks raw JSON
+	clean := P(v.clean(&c))
+	if c.err != nil {
+		return dst, c.err
+	}
+	// A broken rule alone is no reason to refuse v.
+	if err := v.check(); err != nil && !writable(reflect.ValueOf(v).Elem(), false) {
+		return dst, err
+	}
+	return clean.appendJSON(dst), nil
+}
+
+// marshal is MarshalJSON of every payload and value.
+func marshal[T any, P object[T]](v P) ([]byte, error) {
+	text, err := appendObject(nil, v)
+	if err != nil {
+		p, _ := any(v).(Payload)
+		return nil, err.asError(&Event{Payload: p})
+	}
+	return text, nil
+}
+
+// unmarshal is UnmarshalJSON of every generated struct. It leaves v as it is
+// after an error, and for null, as encoding/json asks for.
+func unmarshal[T any, P interface {
+	*T
+	parseJSON(s *jsonwire.Scanner) error
+}](line []byte, v P) error {
+	text := string(line)
+	if text == "null" {
+		return nil
+	}
+	var out T
+	var s jsonwire.Scanner
+	s.Reset(text)
+	err := P(&out).parseJSON(&s)
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return lineError(text, err)
+	}
+	*v = out
+	return nil
+}
+
+// AppendJSON appends the message to dst as it stands on a line. Like
+// [Event.AppendJSON] it appends nothing and returns a [*RuleError] when JSON or
+// an id is damaged.
+func (m *ConversationMessage) AppendJSON(dst []byte) ([]byte, error) {
+	dst, err := appendObject(dst, m)
+	if err != nil {
+		return dst, err.in("message").in("payload").asError(&Event{Payload: &MessageCreated{}})
+	}
+	return dst, nil
+}
+
+// AppendJSON appends the snapshot as one JSON object to dst. Keys of maps are
+// in order, so equal snapshots have equal text.
+func (r *RunSnapshot) AppendJSON(dst []byte) []byte { return r.appendJSON(dst) }
+
 // lineError turns a scanner's error into one with a JSON pointer.
 func lineError(text string, err error) *LineError {
 	if damaged := jsonwire.CheckUTF8(text); damaged != nil {
@@ -689,6 +761,17 @@ func (u *Unknown) parseJSON(s *jsonwire.Scanner) error {
 	u.Raw = JSON(raw)
 	return err
 }
+
+// MarshalJSON returns the payload's text, and null when the line had none.
+func (u Unknown) MarshalJSON() ([]byte, error) {
+	if u.Raw == "" {
+		return []byte("null"), nil
+	}
+	return marshal(&u)
+}
+
+// UnmarshalJSON keeps the text of any JSON value as the payload's.
+func (u *Unknown) UnmarshalJSON(text []byte) error { return u.Raw.UnmarshalJSON(text) }
 
 func (u *Unknown) reset() { *u = Unknown{} }
 

@@ -1,11 +1,6 @@
 package agentevents
 
-import (
-	"bytes"
-	"time"
-
-	"github.com/agentevents/agentevents/internal/jsonwire"
-)
+import "time"
 
 // RunStatus is the state of a run. Without run.* events it is derived: running
 // while an agent is open; when every started agent has ended, failed if one
@@ -403,88 +398,4 @@ type AgentUsage struct {
 type Fingerprint struct {
 	Sequence uint64 `json:"sequence"` // of the event
 	Hash     uint64 `json:"hash"`     // of the event's line
-}
-
-// AppendJSON appends the snapshot as one JSON object to dst. Keys of maps are
-// in order, so equal snapshots have equal text.
-func (r *RunSnapshot) AppendJSON(dst []byte) []byte { return r.appendJSON(dst) }
-
-// MarshalJSON returns the snapshot's text.
-func (r *RunSnapshot) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
-
-// UnmarshalJSON reads a snapshot that AppendJSON wrote. Members that this
-// version does not know are skipped. The error is a [*LineError].
-func (r *RunSnapshot) UnmarshalJSON(text []byte) error {
-	s := string(text)
-	var sc jsonwire.Scanner
-	sc.Reset(s)
-	var out RunSnapshot
-	if err := out.parseJSON(&sc); err != nil {
-		return lineError(s, err)
-	}
-	if err := sc.End(); err != nil {
-		return lineError(s, err)
-	}
-	*r = out
-	return nil
-}
-
-// MarshalJSON writes the members of the RFC and those it was read with.
-func (r AgentRef) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
-
-// UnmarshalJSON reads an AgentRef and keeps members it does not know. Nothing
-// but the types is checked: ids are opaque.
-func (r *AgentRef) UnmarshalJSON(text []byte) error {
-	s := string(text)
-	var sc jsonwire.Scanner
-	sc.Reset(s)
-	var out AgentRef
-	if err := out.parseJSON(&sc); err != nil {
-		return lineError(s, err)
-	}
-	if err := sc.End(); err != nil {
-		return lineError(s, err)
-	}
-	*r = out
-	return nil
-}
-
-// MarshalJSON writes the members of the RFC and those it was read with.
-func (m ConversationMessage) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
-
-// AppendJSON appends what MarshalJSON writes to dst. Like [Event.AppendJSON] it
-// appends nothing and returns a [*RuleError] when JSON or an id is
-// damaged.
-func (m *ConversationMessage) AppendJSON(dst []byte) ([]byte, error) {
-	var c cleaner
-	clean := m.clean(&c)
-	if c.err != nil {
-		return dst, c.err.in("message").in("payload").asError(&Event{Payload: &MessageCreated{}})
-	}
-	mark := len(dst)
-	dst = clean.appendJSON(dst)
-	if bytes.IndexByte(dst[mark:], 0xef) >= 0 { // as in Event.AppendJSON
-		ev := Event{Payload: &MessageCreated{Message: *m}}
-		if err := ev.writable(); err != nil {
-			return dst[:mark], err.asError(&ev)
-		}
-	}
-	return dst, nil
-}
-
-// UnmarshalJSON reads a ConversationMessage and keeps members it does not know.
-// Nothing but the types is checked: ids are opaque, and none is required.
-func (m *ConversationMessage) UnmarshalJSON(text []byte) error {
-	s := string(text)
-	var sc jsonwire.Scanner
-	sc.Reset(s)
-	var out ConversationMessage
-	if err := out.parseJSON(&sc); err != nil {
-		return lineError(s, err)
-	}
-	if err := sc.End(); err != nil {
-		return lineError(s, err)
-	}
-	*m = out
-	return nil
 }

@@ -55,8 +55,11 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON keeps the text of any JSON value.
 func (j *JSON) UnmarshalJSON(text []byte) error {
 	c, err := jsonwire.Compact(string(text))
+	if err != nil {
+		return err
+	}
 	*j = JSON(c)
-	return err
+	return nil
 }
 
 // Opt is a value that may be absent. The zero Opt is absent, which is not the
@@ -75,6 +78,30 @@ func (o Opt[T]) Or(def T) T {
 		return o.V
 	}
 	return def
+}
+
+// MarshalJSON returns the value as [encoding/json] writes it, and null when it is
+// absent. In a struct of your own, tag the field omitzero to leave an absent
+// value out.
+func (o Opt[T]) MarshalJSON() ([]byte, error) {
+	if !o.OK {
+		return []byte("null"), nil
+	}
+	return json.Marshal(o.V)
+}
+
+// UnmarshalJSON reads a value as [encoding/json] does; null is absent.
+func (o *Opt[T]) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*o = Opt[T]{}
+		return nil
+	}
+	var v T
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	*o = Some(v)
+	return nil
 }
 
 // Usage counts tokens. Fields that a provider does not report are absent, not

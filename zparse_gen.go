@@ -7128,58 +7128,6 @@ func parseListOfBlockSnapshot(s *jsonwire.Scanner) ([]BlockSnapshot, error) {
 	}
 }
 
-// members keeps the books of one object while it is parsed: the fields that
-// were there, and what the struct cannot hold.
-type members struct {
-	seen uint64 // bit n-1 for field n
-	last int    // number of the last field, counted from 1
-	x    extrasBuilder
-}
-
-// repeats notes that field n is next, and reports whether it was there before.
-func (m *members) repeats(n int) bool {
-	bit := uint64(1) << (n - 1)
-	again := m.seen&bit != 0
-	m.seen |= bit
-	m.last = n
-	return again
-}
-
-// null consumes the null of an optional field, and reports whether it was one.
-// The field stays absent.
-func (m *members) null(s *jsonwire.Scanner, name string) bool {
-	if !s.Null() {
-		return false
-	}
-	m.spelled(name, "null")
-	return true
-}
-
-// spelled keeps the text of the last field, which looks absent.
-func (m *members) spelled(name, text string) { m.x.spelled(m.last, name, text) }
-
-// unknown keeps a member that no field has.
-func (m *members) unknown(s *jsonwire.Scanner, name string) error {
-	return m.x.add(s, m.last, name)
-}
-
-// require notes the required fields that were not there.
-func (m *members) require(fields []field) {
-	for i := range fields {
-		if fields[i].required && m.seen&(1<<i) == 0 {
-			m.x.missing(i+1, fields[i].name)
-		}
-	}
-}
-
-// extras returns what was collected.
-func (m *members) extras() extras {
-	if len(m.x.buf) == 0 {
-		return ""
-	}
-	return m.x.done()
-}
-
 // parseText reads a word.
 func parseText[T ~string](s *jsonwire.Scanner) (T, error) {
 	text, err := s.String()

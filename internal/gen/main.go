@@ -38,8 +38,8 @@
 // # How it is made
 //
 // load (load.go) turns the source into a [model]; types.go knows the field
-// types; append.go, parse.go, check.go, clean.go, clone.go, extra.go and kinds.go write one file
-// each. The JSON text of a single value is the row of a table, [scalars], so a
+// types; append.go, parse.go, check.go, clean.go, clone.go, extra.go, json.go and
+// kinds.go write one file each. The JSON text of a single value is the row of a table, [scalars], so a
 // new scalar type is a new row and a case in [model.typeOf]. Slices, maps and
 // pointers have one function per type, which the [writer] adds on demand.
 // Functions that do not depend on the structs are in helpers.go, as text; a
@@ -113,6 +113,7 @@ func generate(dir string) ([]file, error) {
 		{"zclean_gen.go", writeClean},
 		{"zclone_gen.go", writeClone},
 		{"zextra_gen.go", writeExtra},
+		{"zjson_gen.go", writeJSON},
 		{"zkinds_gen.go", writeKinds},
 		{"zparse_gen.go", writeParse},
 	} {

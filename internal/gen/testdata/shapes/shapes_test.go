@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -237,6 +238,19 @@ func TestEmbedded(t *testing.T) {
 	want(t, &w, wholeRecord())
 	// The embedded struct has a codec of its own.
 	want(t, string(w.part.appendJSON(nil)), `{"depth":1,"names":["a"]}`)
+}
+
+func TestEncodingJSON(t *testing.T) {
+	text, err := json.Marshal(map[string]any{"shapes": *full(), "whole": []Whole{*wholeRecord()}})
+	want(t, err, nil)
+	want(t, string(text), `{"shapes":`+fullText+`,"whole":[`+string(wholeRecord().appendJSON(nil))+`]}`)
+	var back struct {
+		Shapes Shapes
+		Whole  []*Whole
+	}
+	want(t, json.Unmarshal(text, &back), nil)
+	want(t, &back.Shapes, full())
+	want(t, back.Whole, []*Whole{wholeRecord()})
 }
 
 func TestClone(t *testing.T) {

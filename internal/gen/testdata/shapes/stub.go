@@ -9,7 +9,7 @@ import (
 )
 
 // What the real package declares by hand; but for extras.go, which the
-// test copies. The functions called check are those of check.go.
+// test copies. The functions called check are those of codec_check.go.
 
 type Kind string
 
@@ -35,6 +35,18 @@ func (u *Unknown) check() *fieldError                  { return nil }
 func (u *Unknown) index() int                          { return -1 }
 func (u *Unknown) hasExtra() bool                      { return false }
 func (u *Unknown) clean(*cleaner) *Unknown             { return u }
+
+func marshal(v interface{ appendJSON(dst []byte) []byte }) ([]byte, error) {
+	return v.appendJSON(nil), nil
+}
+
+func unmarshal(text []byte, v interface {
+	parseJSON(s *jsonwire.Scanner) error
+}) error {
+	var s jsonwire.Scanner
+	s.Reset(string(text))
+	return v.parseJSON(&s)
+}
 
 type JSON string
 

@@ -274,9 +274,9 @@ func BenchmarkFold(b *testing.B) {
 		name string
 		fold func(*Reader) ([]*RunSnapshot, error)
 	}{
-		{"events", func(r *Reader) ([]*RunSnapshot, error) { return FoldAll(r.All(), FoldOptions{}) }},
-		{"reader", func(r *Reader) ([]*RunSnapshot, error) { return FoldReader(r, FoldOptions{}) }},
-		{"2workers", func(r *Reader) ([]*RunSnapshot, error) { return FoldReader(r, FoldOptions{Workers: 2}) }},
+		{"events", func(r *Reader) ([]*RunSnapshot, error) { return foldSeq(r.All(), FoldOptions{}) }},
+		{"reader", func(r *Reader) ([]*RunSnapshot, error) { return snapshotsOf(r, FoldOptions{}) }},
+		{"2workers", func(r *Reader) ([]*RunSnapshot, error) { return snapshotsOf(r, FoldOptions{Workers: 2}) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(log)))

@@ -130,6 +130,19 @@ type KindInfo struct {
 	ByAgent bool
 
 	traits traits
+	does   *behaviour // nil: it binds and changes nothing
+}
+
+// A behaviour is what the rules and the fold do with an event of a kind; nil where
+// there is nothing to do. An emitter calls the first two functions, a fold all
+// three, in this order.
+//
+// They are called by switches that are generated from the catalog. A call through
+// a function value would move each event to the heap.
+type behaviour struct {
+	check func(*machine, *Event, *subject) *RuleError // may it come now? See rules.go
+	apply func(*machine, *Event, *subject)            // what the rules know after it; see rules.go
+	show  func(*view, *Event, *subject)               // what the snapshot shows of it; see fold_view.go
 }
 
 // traits are what the rules ask about a kind.
@@ -147,87 +160,88 @@ const (
 
 // catalog lists every kind once. The generated code finds the mechanics (how
 // to append, parse, check and redact it) by the struct; this row says what it
-// means. A new kind is a constant, a row and a struct; then go generate.
+// means, and names the functions that do. A new kind is a constant, a row and a
+// struct; then go generate.
 var catalog = [...]KindInfo{
-	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd},
-	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd},
-	{Kind: KindRunStarted, Role: RoleOpens, Subject: "run"},
-	{Kind: KindRunPaused, Role: RolePoint, Subject: "run"},
-	{Kind: KindRunResumed, Role: RolePoint, Subject: "run"},
-	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run"},
-	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run"},
-	{Kind: KindRunCancelled, Role: RoleCloses, Subject: "run"},
+	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{show: (*view).sessionStarted}},
+	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{show: (*view).sessionCompleted}},
+	{Kind: KindRunStarted, Role: RoleOpens, Subject: "run", does: &behaviour{check: (*machine).checkRunStarted, apply: (*machine).runStarted, show: (*view).runStarted}},
+	{Kind: KindRunPaused, Role: RolePoint, Subject: "run", does: &behaviour{show: (*view).runPaused}},
+	{Kind: KindRunResumed, Role: RolePoint, Subject: "run", does: &behaviour{apply: (*machine).runResumed, show: (*view).runResumed}},
+	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run", does: &behaviour{apply: (*machine).runEnded, show: (*view).runCompleted}},
+	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run", does: &behaviour{apply: (*machine).runEnded, show: (*view).runFailed}},
+	{Kind: KindRunCancelled, Role: RoleCloses, Subject: "run", does: &behaviour{apply: (*machine).runEnded, show: (*view).runCancelled}},
 
-	{Kind: KindAgentStarted, Role: RoleOpens, Subject: "agent", traits: ofLifecycle | stepless},
-	{Kind: KindAgentTransition, Role: RolePoint, Subject: "agent", ByAgent: true, traits: ofLifecycle},
-	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: ofLifecycle | stepless},
-	{Kind: KindAgentErrored, Role: RolePoint, Subject: "agent", ByAgent: true},
-	{Kind: KindAgentSessionChanged, Role: RolePoint, Subject: "agent", ByAgent: true},
-	{Kind: KindEventRetracted, Role: RolePoint, Subject: "event"},
+	{Kind: KindAgentStarted, Role: RoleOpens, Subject: "agent", traits: ofLifecycle | stepless, does: &behaviour{check: (*machine).checkAgentStarted, apply: (*machine).agentStarted, show: (*view).agentStarted}},
+	{Kind: KindAgentTransition, Role: RolePoint, Subject: "agent", ByAgent: true, traits: ofLifecycle, does: &behaviour{check: (*machine).checkAgentTransition, apply: (*machine).agentTransition, show: (*view).agentTransition}},
+	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: ofLifecycle | stepless, does: &behaviour{check: (*machine).checkAgentEnded, apply: (*machine).agentEnded, show: (*view).agentEnded}},
+	{Kind: KindAgentErrored, Role: RolePoint, Subject: "agent", ByAgent: true, does: &behaviour{show: (*view).agentErrored}},
+	{Kind: KindAgentSessionChanged, Role: RolePoint, Subject: "agent", ByAgent: true, does: &behaviour{show: (*view).agentSessionChanged}},
+	{Kind: KindEventRetracted, Role: RolePoint, Subject: "event", does: &behaviour{show: (*view).eventRetracted}},
 	{Kind: KindContextCompacted, Role: RolePoint, Subject: "agent", ByAgent: true},
-	{Kind: KindTaskAssigned, Role: RolePoint, Subject: "task"},
+	{Kind: KindTaskAssigned, Role: RolePoint, Subject: "task", does: &behaviour{show: (*view).taskAssigned}},
 
-	{Kind: KindAgentReasoned, Role: RoleCloses, Subject: "reasoning", ByAgent: true, traits: reasons},
-	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons},
+	{Kind: KindAgentReasoned, Role: RoleCloses, Subject: "reasoning", ByAgent: true, traits: reasons, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).agentReasoned}},
+	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindAgentDecided, Role: RolePoint, Subject: "decision", ByAgent: true, traits: reasons},
-	{Kind: KindOrchestratorDecided, Role: RolePoint, Subject: "decision"},
+	{Kind: KindOrchestratorDecided, Role: RolePoint, Subject: "decision", does: &behaviour{show: (*view).orchestratorDecided}},
 	{Kind: KindIntentClassified, Role: RolePoint, Subject: "intent", ByAgent: true, traits: reasons},
 	{Kind: KindPlanProposed, Role: RolePoint, Subject: "plan", ByAgent: true},
-	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true},
-	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true},
-	{Kind: KindMessageCreated, Role: RolePoint, Subject: "message", ByAgent: true},
+	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
+	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).textCompleted}},
+	{Kind: KindMessageCreated, Role: RolePoint, Subject: "message", ByAgent: true, does: &behaviour{check: (*machine).checkMessageCreated, apply: (*machine).messageCreated}},
 
-	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true},
-	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true},
-	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true},
+	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
+	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
+	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
 
-	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true},
-	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true},
-	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true},
+	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true, does: &behaviour{show: (*view).agentHandoff}},
+	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).handoffRequested}},
+	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
-	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn"},
-	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn"},
-	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn"},
-	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step"},
-	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step"},
+	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{show: (*view).turnStarted}},
+	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", does: &behaviour{show: (*view).turnEnded}},
+	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
+	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{show: (*view).stepStarted}},
+	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", does: &behaviour{show: (*view).stepEnded}},
 	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span"},
-	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node"},
-	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node"},
-	{Kind: KindNodeFailed, Role: RoleCloses, Subject: "node"},
-	{Kind: KindNodeSkipped, Role: RolePoint, Subject: "node"},
-	{Kind: KindNodeSuspended, Role: RolePoint, Subject: "node"},
-	{Kind: KindEdgeFired, Role: RolePoint, Subject: "edge"},
-	{Kind: KindEdgeSkipped, Role: RolePoint, Subject: "edge"},
-	{Kind: KindLoopIterated, Role: RolePoint, Subject: "loop"},
+	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node", does: &behaviour{show: (*view).nodeStarted}},
+	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node", does: &behaviour{show: (*view).nodeCompleted}},
+	{Kind: KindNodeFailed, Role: RoleCloses, Subject: "node", does: &behaviour{show: (*view).nodeFailed}},
+	{Kind: KindNodeSkipped, Role: RolePoint, Subject: "node", does: &behaviour{show: (*view).nodeSkipped}},
+	{Kind: KindNodeSuspended, Role: RolePoint, Subject: "node", does: &behaviour{show: (*view).nodeSuspended}},
+	{Kind: KindEdgeFired, Role: RolePoint, Subject: "edge", does: &behaviour{show: (*view).edgeFired}},
+	{Kind: KindEdgeSkipped, Role: RolePoint, Subject: "edge", does: &behaviour{show: (*view).edgeSkipped}},
+	{Kind: KindLoopIterated, Role: RolePoint, Subject: "loop", does: &behaviour{show: (*view).loopIterated}},
 	{Kind: KindLoopRoundCompleted, Role: RolePoint, Subject: "loop"},
-	{Kind: KindStatePatched, Role: RolePoint, Subject: "state"},
+	{Kind: KindStatePatched, Role: RolePoint, Subject: "state", does: &behaviour{show: (*view).statePatched}},
 
-	{Kind: KindWorkflowCreated, Role: RoleOpens, Subject: "workflow", traits: ofWorkflow},
-	{Kind: KindWorkflowApproved, Role: RolePoint, Subject: "workflow", traits: ofWorkflow},
-	{Kind: KindPhaseStarted, Role: RoleOpens, Subject: "phase", traits: ofWorkflow | ofPhase},
-	{Kind: KindPhaseCompleted, Role: RoleCloses, Subject: "phase", traits: ofWorkflow | ofPhase},
-	{Kind: KindCheckpointSaved, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
-	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase},
-	{Kind: KindWorkflowFinalized, Role: RoleCloses, Subject: "workflow", traits: ofWorkflow},
+	{Kind: KindWorkflowCreated, Role: RoleOpens, Subject: "workflow", traits: ofWorkflow, does: &behaviour{show: (*view).workflowCreated}},
+	{Kind: KindWorkflowApproved, Role: RolePoint, Subject: "workflow", traits: ofWorkflow, does: &behaviour{show: (*view).workflowApproved}},
+	{Kind: KindPhaseStarted, Role: RoleOpens, Subject: "phase", traits: ofWorkflow | ofPhase, does: &behaviour{apply: (*machine).phaseStarted}},
+	{Kind: KindPhaseCompleted, Role: RoleCloses, Subject: "phase", traits: ofWorkflow | ofPhase, does: &behaviour{check: (*machine).checkPhaseCompleted, apply: (*machine).phaseCompleted}},
+	{Kind: KindCheckpointSaved, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{show: (*view).checkpointSaved}},
+	{Kind: KindCheckpointResumed, Role: RolePoint, Subject: "checkpoint", traits: ofWorkflow | ofPhase, does: &behaviour{show: (*view).checkpointResumed}},
+	{Kind: KindWorkflowFinalized, Role: RoleCloses, Subject: "workflow", traits: ofWorkflow, does: &behaviour{show: (*view).workflowFinalized}},
 
-	{Kind: KindApprovalRequested, Role: RoleOpens, Subject: "approval"},
-	{Kind: KindApprovalGranted, Role: RoleCloses, Subject: "approval"},
-	{Kind: KindApprovalRejected, Role: RoleCloses, Subject: "approval"},
-	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification"},
-	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification"},
-	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command"},
-	{Kind: KindCommandConsumed, Role: RolePoint, Subject: "command"},
+	{Kind: KindApprovalRequested, Role: RoleOpens, Subject: "approval", does: &behaviour{apply: (*machine).approvalRequested}},
+	{Kind: KindApprovalGranted, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
+	{Kind: KindApprovalRejected, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
+	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification", does: &behaviour{show: (*view).clarificationRequested}},
+	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification", does: &behaviour{show: (*view).clarificationResolved}},
+	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandReceived}},
+	{Kind: KindCommandConsumed, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandConsumed}},
 
-	{Kind: KindAuditChecked, Role: RolePoint, Subject: "audit", traits: afterEnd | stepless},
-	{Kind: KindClaimVerified, Role: RolePoint, Subject: "claim"},
-	{Kind: KindIssueFound, Role: RolePoint, Subject: "issue"},
-	{Kind: KindCitationFound, Role: RolePoint, Subject: "citation", ByAgent: true},
+	{Kind: KindAuditChecked, Role: RolePoint, Subject: "audit", traits: afterEnd | stepless, does: &behaviour{apply: (*machine).auditChecked, show: (*view).auditChecked}},
+	{Kind: KindClaimVerified, Role: RolePoint, Subject: "claim", does: &behaviour{show: (*view).claimVerified}},
+	{Kind: KindIssueFound, Role: RolePoint, Subject: "issue", does: &behaviour{show: (*view).issueFound}},
+	{Kind: KindCitationFound, Role: RolePoint, Subject: "citation", ByAgent: true, does: &behaviour{show: (*view).citationFound}},
 	{Kind: KindEvidenceInsufficient, Role: RolePoint, Subject: "evidence", ByAgent: true},
 
-	{Kind: KindUsageObserved, Role: RolePoint, Subject: "usage", traits: afterEnd},
-	{Kind: KindBudgetExceeded, Role: RolePoint, Subject: "budget"},
-	{Kind: KindCapBreached, Role: RolePoint, Subject: "cap"},
-	{Kind: KindBlackboardItemCreated, Role: RolePoint, Subject: "blackboard"},
+	{Kind: KindUsageObserved, Role: RolePoint, Subject: "usage", traits: afterEnd, does: &behaviour{show: (*view).usageObserved}},
+	{Kind: KindBudgetExceeded, Role: RolePoint, Subject: "budget", does: &behaviour{show: (*view).budgetExceeded}},
+	{Kind: KindCapBreached, Role: RolePoint, Subject: "cap", does: &behaviour{show: (*view).capBreached}},
+	{Kind: KindBlackboardItemCreated, Role: RolePoint, Subject: "blackboard", does: &behaviour{show: (*view).blackboardItemCreated}},
 	{Kind: KindMemoryChanged, Role: RolePoint, Subject: "memory"},
 }
 

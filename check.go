@@ -8,8 +8,15 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The field rules. The generated check methods call these; each returns nil
-// or the broken rule with the field's name in place.
+// The rules of single fields. The generated check methods call these functions;
+// each returns nil, or the broken rule with the field's name in place.
+
+// RulePayload: the payload is a non-nil pointer to a struct of this package, and
+// Unknown holds no known kind.
+const RulePayload Rule = "payload"
+
+// RuleFieldRequired: required fields are there, ids are not empty.
+const RuleFieldRequired Rule = "field-required"
 
 func checkRequired(name string, present bool) *fieldError {
 	if present {
@@ -17,6 +24,12 @@ func checkRequired(name string, present bool) *fieldError {
 	}
 	return &fieldError{RuleFieldRequired, "/" + name, "is required"}
 }
+
+// RuleFieldUTF8: ids and names are valid UTF-8.
+const RuleFieldUTF8 Rule = "field-utf8"
+
+// RuleFieldJSON: raw JSON is valid JSON without duplicate names.
+const RuleFieldJSON Rule = "field-json"
 
 // checkText refuses text that no JSON line can carry. Content is not checked:
 // damaged characters in it are replaced and the event is marked sanitized.
@@ -26,6 +39,9 @@ func checkText(name, s string) *fieldError {
 	}
 	return &fieldError{RuleFieldUTF8, "/" + name, "is not valid UTF-8"}
 }
+
+// RuleFieldEnum: words of closed lists are in their list.
+const RuleFieldEnum Rule = "field-enum"
 
 // checkWord refuses a value outside a closed list.
 func checkWord[T interface {
@@ -37,6 +53,11 @@ func checkWord[T interface {
 	}
 	return &fieldError{RuleFieldEnum, "/" + name, strconv.Quote(string(v)) + " is not one of the values"}
 }
+
+// RuleFieldRange: confidence and convergence score are in [0, 1]; durations, totals
+// and counters are not negative; numbers are finite; passed + failed <= audits;
+// evidence is an object.
+const RuleFieldRange Rule = "field-range"
 
 func checkMin[T ~int | ~int64](name string, v, min T) *fieldError {
 	if v >= min {

@@ -62,7 +62,7 @@ func readSnapshot(path string) (*RunSnapshot, error) {
 		return nil, err
 	}
 	defer f.Close()
-	runs, err := FoldAll(NewReader(f, ReaderOptions{}).All(), FoldOptions{})
+	runs, err := foldSeq(NewReader(f, ReaderOptions{}).All(), FoldOptions{})
 	if len(runs) != 1 {
 		return nil, err
 	}

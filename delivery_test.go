@@ -166,7 +166,7 @@ func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 	require.Nil(t, c)
 	_, err = e.Run("s")
 	require.ErrorIs(t, err, ErrClosed)
-	_, err = e.Resume(&RunSnapshot{RunID: "t"})
+	_, err = e.Resume(&RunSnapshot{RunState: RunState{RunID: "t"}})
 	require.ErrorIs(t, err, ErrClosed)
 	require.Empty(t, log.events)
 }

@@ -65,10 +65,9 @@
 // A [Reader] yields the events of a log. A bad line is a [*LineError] with
 // line, offset and JSON pointer, and reading goes on. A [Fold] makes a
 // [RunSnapshot] of them: statuses, tool calls, messages once each, usage
-// counted once, and every violation of a rule. [FoldAll] does it for a log of
-// many runs, and [FoldReader] for a log in a file, in less time and on several
-// cores if asked. Snapshots are JSON documents; [ResumeFold] and [Emitter.Resume] go
-// on from one.
+// counted once, and every violation of a rule. [FoldLog] does it for a log of
+// many runs, on several cores if asked. Snapshots are JSON documents; [ResumeFold]
+// and [Emitter.Resume] go on from one.
 //
 // Logs of the five source documents are read by decoders of the packages below
 // dialect, which a Reader is given, and written by their encoders.

@@ -172,7 +172,7 @@ func (e *Emitter) Run(id string) (*Run, error) {
 	if _, ok := e.released[id]; ok {
 		return nil, fmt.Errorf("%w (run %q)", ErrRunReleased, id)
 	}
-	return e.open(newMachine(e.opts.Lifecycle, id))
+	return e.open(newMachine(e.opts.Lifecycle, &RunState{RunID: id}))
 }
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
@@ -205,7 +205,7 @@ func (e *Emitter) open(m *machine) (*Run, error) {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
 	s := &runState{e: e, m: m}
-	e.runs[m.runID] = s
+	e.runs[m.RunID] = s
 	return newRun(s, Scope{}), nil
 }
 
@@ -213,20 +213,20 @@ func (e *Emitter) open(m *machine) (*Run, error) {
 func (e *Emitter) release(s *runState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.runs[s.m.runID] != s {
+	if e.runs[s.m.RunID] != s {
 		return
 	}
-	delete(e.runs, s.m.runID)
-	if _, ok := e.released[s.m.runID]; ok {
-		e.released[s.m.runID] = weak.Make(s)
+	delete(e.runs, s.m.RunID)
+	if _, ok := e.released[s.m.RunID]; ok {
+		e.released[s.m.RunID] = weak.Make(s)
 		return
 	}
 	if len(e.order) == maxReleased {
 		delete(e.released, e.order[0])
 		e.order = append(e.order[:0], e.order[1:]...)
 	}
-	e.released[s.m.runID] = weak.Make(s)
-	e.order = append(e.order, s.m.runID)
+	e.released[s.m.RunID] = weak.Make(s)
+	e.order = append(e.order, s.m.RunID)
 }
 
 // Flush makes every sink hand on what it has buffered, in order, and returns
@@ -462,11 +462,11 @@ func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err err
 // is the caller's own and is filled in on the way.
 func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcome) (err error) {
 	e := s.e
-	ev.Sequence = s.m.next
+	ev.Sequence = s.m.NextSequence
 	ev.SchemaVersion = SchemaVersion
 	ev.origin = ""
 	if ev.RunID == "" {
-		ev.RunID = s.m.runID
+		ev.RunID = s.m.RunID
 	}
 	p := ops(ev.Payload)
 	if p == nil {
@@ -474,9 +474,8 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 		err.RunID, err.AgentID, err.Sequence = ev.RunID, ev.AgentID, ev.Sequence
 		return err
 	}
-	if ev.RunID != s.m.runID {
-		err := s.m.refuse(ev, RuleRun, quote("run", s.m.runID), "", "the event says run "+quoteID(ev.RunID))
-		err.RunID = s.m.runID
+	if err := s.m.checkRun(ev); err != nil {
+		err.RunID = s.m.RunID
 		return err
 	}
 
@@ -486,12 +485,12 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 	} else {
 		ev.Time = ev.Time.UTC().Round(0)
 	}
-	var ab about
-	s.m.look(&ab, ev, p)
-	s.fill(ev, &ab)
+	sub := subject{sound: head != ""}
+	s.m.resolve(&sub, ev, p)
+	s.fill(ev, &sub)
 
 	// Check.
-	if violation := s.m.check(ev, &ab, head != ""); violation != nil {
+	if violation := s.m.check(ev, &sub); violation != nil {
 		if e.opts.Mode == ModeEnforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return violation
 		}
@@ -521,10 +520,10 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 		return c.err.in("payload").asError(ev)
 	}
 	if clean != ev.Payload {
-		ev.Payload, ab.payload = clean, ops(clean)
+		ev.Payload, sub.payload = clean, ops(clean)
 	}
-	if ab.kind.traits&reasons != 0 {
-		c.redacted = s.limitReasoning(ev, &ab) || c.redacted
+	if sub.kind.traits&reasons != 0 {
+		c.redacted = s.limitReasoning(ev, &sub) || c.redacted
 	}
 	if c.redacted {
 		ev.Marks |= MarkRedacted
@@ -532,7 +531,7 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 	if c.sanitized {
 		ev.Marks |= MarkSanitized
 	}
-	if violation := s.m.checkMessage(ev); violation != nil {
+	if violation := s.m.checkMessageID(ev); violation != nil {
 		if e.opts.Mode == ModeEnforce {
 			return violation
 		}
@@ -553,10 +552,10 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 	if done.violation != nil {
 		done.violation.EventID = ev.ID
 	}
-	s.countReasoning(ev, &ab)
-	s.m.apply(ev, &ab)
+	s.countReasoning(ev, &sub)
+	s.m.apply(ev, &sub)
 	done.recorded, done.sequence, done.runID = true, ev.Sequence, ev.RunID
-	done.ended = s.m.terminal != ""
+	done.ended = s.m.TerminalKind != ""
 
 	// Trace, encode once, deliver.
 	replayed := ev.Marks.Has(MarkReplayed)
@@ -570,7 +569,7 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 		fillText(&ev.ParentSpanID, tc.ParentSpanID)
 	}
 	if e.lines {
-		s.line = ev.appendWith(s.line[:0], ab.payload, &s.times, head)
+		s.line = ev.appendWith(s.line[:0], sub.payload, &s.times, head)
 	}
 	for _, k := range e.sinks {
 		if replayed && k.live {
@@ -587,31 +586,31 @@ const maxKeptLine = 1 << 20
 
 // limitReasoning cuts the event's reasoning to what the policy allows, and
 // reports whether it did.
-func (s *runState) limitReasoning(ev *Event, ab *about) (cut bool) {
-	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.reasoningUsed(ev, ab))
-	ab.payload = ops(ev.Payload)
+func (s *runState) limitReasoning(ev *Event, sub *subject) (cut bool) {
+	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.reasoningUsed(ev, sub))
+	sub.payload = ops(ev.Payload)
 	return cut
 }
 
 // reasoningUsed returns how much reasoning the event's block had before: in
 // tokens with Policy.CountTokens, else in characters.
-func (s *runState) reasoningUsed(ev *Event, ab *about) int {
+func (s *runState) reasoningUsed(ev *Event, sub *subject) int {
 	p, ok := ev.Payload.(*AgentReasoningDelta)
 	if !ok {
 		return 0
 	}
-	used := ab.agent.blockSize(p.BlockID)
+	used := sub.agent.blockSize(p.BlockID)
 	if used == 0 || s.e.redact.CountTokens == nil {
 		return used
 	}
-	if tokens, ok := s.tokens[callKey{ab.key, p.BlockID}]; ok {
+	if tokens, ok := s.tokens[callKey{sub.key, p.BlockID}]; ok {
 		return tokens
 	}
 	return used / 4 // of a resumed run
 }
 
 // countReasoning adds a delta to the tokens of its block.
-func (s *runState) countReasoning(ev *Event, ab *about) {
+func (s *runState) countReasoning(ev *Event, sub *subject) {
 	if s.e.redact.CountTokens == nil {
 		return
 	}
@@ -619,11 +618,11 @@ func (s *runState) countReasoning(ev *Event, ab *about) {
 	if !ok || p.Verbosity != VerbositySummary {
 		return
 	}
-	used := s.reasoningUsed(ev, ab)
+	used := s.reasoningUsed(ev, sub)
 	if s.tokens == nil || len(s.tokens) >= maxBlocks {
 		s.tokens = map[callKey]int{}
 	}
-	s.tokens[callKey{ab.key, p.BlockID}] = used + s.e.redact.CountTokens(p.Delta)
+	s.tokens[callKey{sub.key, p.BlockID}] = used + s.e.redact.CountTokens(p.Delta)
 }
 
 func fillText(to *string, from string) {
@@ -631,8 +630,6 @@ func fillText(to *string, from string) {
 		*to = from
 	}
 }
-
-func quoteID(id string) string { return `"` + id + `"` }
 
 // failed files an error of a sink: required ones are joined to err, others
 // wait for OnError.
@@ -651,30 +648,32 @@ func (e *Emitter) failed(err error, k *sinkEntry, done *outcome, cause error) er
 // fill completes what the emitter knows better than its caller: the step, the
 // causation of a return, the status a transition starts from, the totals of an
 // end, the ids of a message. A payload is copied before it is changed.
-func (s *runState) fill(ev *Event, ab *about) {
-	a := ab.agent
+func (s *runState) fill(ev *Event, sub *subject) {
+	a := sub.agent
 	switch p := ev.Payload.(type) {
 	case *AgentTransition:
 		if p.From == "" {
 			out := *p
 			out.From = StatusThinking
 			if a != nil {
-				out.From = a.status
+				out.From = a.Status
 			}
-			ev.Payload, ab.payload = &out, &out
+			ev.Payload, sub.payload = &out, &out
 		}
 	case *AgentEnded:
 		if !p.Totals.OK {
 			out := *p
 			out.Totals = Some(Totals{})
 			if a != nil {
-				out.Totals.V = a.totals()
+				out.Totals.V = a.Counted
 			}
-			ev.Payload, ab.payload = &out, &out
+			ev.Payload, sub.payload = &out, &out
 		}
 	case *ToolReturned:
 		if ev.CausationID == "" && !p.OneEvent {
-			ev.CausationID, _ = s.m.calls.get(ab.key, p.CallID)
+			if call := s.m.calls.find(sub.key, p.CallID); call != nil {
+				ev.CausationID = call.event
+			}
 		}
 	case *MessageCreated:
 		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {
@@ -686,34 +685,34 @@ func (s *runState) fill(ev *Event, ab *about) {
 			if m.TS == 0 {
 				out.Message.TS = ev.Time.UnixMilli()
 			}
-			ev.Payload, ab.payload = &out, &out
+			ev.Payload, sub.payload = &out, &out
 		}
 	}
 	if ev.AgentID != "" && !ev.Step.OK && !ev.Marks.Has(MarkLate) {
-		s.fillStep(ev, ab)
+		s.fillStep(ev, sub)
 	}
 }
 
 // fillStep gives an event of an agent its current step: starts, ends and
 // audits have none, and what comes before the start is in no step.
-func (s *runState) fillStep(ev *Event, ab *about) {
-	a := ab.agent
-	if ab.kind.traits&stepless != 0 {
+func (s *runState) fillStep(ev *Event, sub *subject) {
+	a := sub.agent
+	if sub.kind.traits&stepless != 0 {
 		return
 	}
 	step := 0
 	if p, ok := ev.Payload.(*AgentTransition); ok {
-		if p.To == StatusThinking && a != nil && a.step.OK {
+		if p.To == StatusThinking && a != nil && a.Step.OK {
 			step = 1 // a new step begins when the agent re-enters thinking
 		}
-	} else if !ab.kind.ByAgent && (a == nil || !a.started) {
+	} else if !sub.kind.ByAgent && (a == nil || !a.Started) {
 		return
 	}
 	if a != nil {
-		if a.renew {
+		if a.Resume.renew {
 			step = 1
 		}
-		step = max(step+a.step.V, a.ahead.V)
+		step = max(plus(a.Step.V, step), a.Resume.ahead.V)
 	}
 	ev.Step = Some(step)
 }

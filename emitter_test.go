@@ -68,7 +68,7 @@ func (s *sinkLog) all(yield func(Event, error) bool) {
 
 func (s *sinkLog) snapshot(t testing.TB) *RunSnapshot {
 	t.Helper()
-	runs, err := FoldAll(s.all, FoldOptions{})
+	runs, err := foldSeq(s.all, FoldOptions{})
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	return runs[0]
@@ -599,7 +599,7 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 		}
 		require.Len(t, next, runs)
 	}
-	snapshots, err := FoldAll(log.all, FoldOptions{})
+	snapshots, err := foldSeq(log.all, FoldOptions{})
 	require.NoError(t, err)
 	for _, s := range snapshots {
 		require.Empty(t, s.Violations)
@@ -632,7 +632,7 @@ func TestConcurrentSafeCloseRunAndEmit(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		n := len(log.events)
-		r := &Run{s: &runState{e: e, m: newMachine(LifecycleStrict, "x")}}
+		r := &Run{s: &runState{e: e, m: newMachine(LifecycleStrict, &RunState{RunID: "x"})}}
 		require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
 		require.Len(t, log.events, n)
 	}

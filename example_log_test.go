@@ -94,18 +94,18 @@ func ExampleAgent_Do() {
 }
 
 // A log of two runs becomes two snapshots.
-func ExampleFoldAll() {
+func ExampleFoldLog() {
 	log := strings.NewReader(`
 {"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"a","agentId":"x","payload":{"task":"search"}}
 {"id":"2","sequence":0,"timestamp":"2026-05-05T09:00:01.000Z","type":"run.started","runId":"b","payload":{}}
 {"id":"3","sequence":1,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.toolCalled","runId":"a","agentId":"x","step":0,"payload":{"callId":"c1","toolId":"web"}}
 {"id":"4","sequence":1,"timestamp":"2026-05-05T09:00:03.000Z","type":"run.completed","runId":"b","payload":{}}
 `)
-	runs, err := agentevents.FoldAll(agentevents.NewReader(log, agentevents.ReaderOptions{}).All(), agentevents.FoldOptions{})
+	runs, err := agentevents.FoldLog(agentevents.NewReader(log, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
 	if err != nil {
 		fmt.Println(err)
 	}
-	for _, run := range runs {
+	for run := range runs.Drain() {
 		fmt.Printf("run %s: %s, %d open calls, next sequence %d\n", run.RunID, run.Status, len(run.OpenCalls), run.NextSequence)
 	}
 	// Output:

@@ -26,15 +26,15 @@ func TestFoldReaderIsFoldAll(t *testing.T) {
 	}
 	log = append(log, "not a line\n\n{\"type\":\"x.y\",\"runId\":\"c\"}\n{\"type\":\"run.paused\",\"runId\":\"c\",\"sequence\":1}\n{\"torn"...)
 	opts := FoldOptions{KeepCalls: 2, Lifecycle: LifecycleRelaxed}
-	want, wantErr := FoldAll(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), opts)
+	want, wantErr := foldSeq(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), opts)
 	require.Len(t, want, 3)
 	for _, opts.Workers = range []int{0, 1, 2, 5} {
-		got, gotErr := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), opts)
+		got, gotErr := snapshotsOf(NewReader(bytes.NewReader(log), ReaderOptions{}), opts)
 		require.Equal(t, wantErr.Error(), gotErr.Error())
 		for i := range want {
 			if want[i].RunID == "c" {
 				// Its lines are not spelled as AppendJSON does, so their hashes differ.
-				want[i].Recent, got[i].Recent = nil, nil
+				want[i].Resume.recent, got[i].Resume.recent = nil, nil
 			}
 			require.Equal(t, want[i], got[i])
 		}
@@ -45,7 +45,7 @@ func TestFoldReaderIsFoldAll(t *testing.T) {
 	for range r.All() {
 		break
 	}
-	rest, _ := FoldReader(r, opts)
+	rest, _ := snapshotsOf(r, opts)
 	require.Len(t, rest, 3)
 	require.Equal(t, "b", rest[0].RunID)
 }
@@ -64,10 +64,10 @@ func TestFoldReaderTellsARepetitionByItsSpelling(t *testing.T) {
 		{line(`"payload":{"reason":"other"}`), 1, 1},
 	} {
 		log := line(`"payload":{}`) + tc.again
-		s, err := FoldReader(NewReader(strings.NewReader(log), ReaderOptions{}), FoldOptions{})
+		s, err := snapshotsOf(NewReader(strings.NewReader(log), ReaderOptions{}), FoldOptions{})
 		require.NoError(t, err)
 		require.Equal(t, tc.byLine, sequenceViolations(s[0]), tc.again)
-		s, err = FoldAll(NewReader(strings.NewReader(log), ReaderOptions{}).All(), FoldOptions{})
+		s, err = foldSeq(NewReader(strings.NewReader(log), ReaderOptions{}).All(), FoldOptions{})
 		require.NoError(t, err)
 		require.Equal(t, tc.byEvent, sequenceViolations(s[0]), tc.again)
 	}
@@ -102,11 +102,11 @@ func TestFoldReaderWorkers(t *testing.T) {
 		a := agents[n*7%len(agents)]
 		require.NoError(t, a.Emit(t.Context(), &CommandReceived{Command: Command{Type: CommandSend, RunID: "not the run", Message: fmt.Sprint(n)}}))
 	}
-	want, err := FoldReader(NewReader(bytes.NewReader(log.Bytes()), ReaderOptions{}), FoldOptions{})
+	want, err := snapshotsOf(NewReader(bytes.NewReader(log.Bytes()), ReaderOptions{}), FoldOptions{})
 	require.NoError(t, err)
 	require.Len(t, want, 60)
 	for _, workers := range []int{2, 3, 16} {
-		got, err := FoldReader(NewReader(bytes.NewReader(log.Bytes()), ReaderOptions{}), FoldOptions{Workers: workers})
+		got, err := snapshotsOf(NewReader(bytes.NewReader(log.Bytes()), ReaderOptions{}), FoldOptions{Workers: workers})
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -128,8 +128,8 @@ func TestFoldKeepsNoLineAlive(t *testing.T) {
 		require.NoError(t, a.Emit(t.Context(), &AuditChecked{CheckpointID: "audit:x", Result: AuditPass, Evidence: JSON(`{"b":"` + ballast + `"}`)}))
 	}
 	for _, fold := range []func(*Reader) ([]*RunSnapshot, error){
-		func(r *Reader) ([]*RunSnapshot, error) { return FoldReader(r, FoldOptions{}) },
-		func(r *Reader) ([]*RunSnapshot, error) { return FoldAll(r.All(), FoldOptions{}) },
+		func(r *Reader) ([]*RunSnapshot, error) { return snapshotsOf(r, FoldOptions{}) },
+		func(r *Reader) ([]*RunSnapshot, error) { return foldSeq(r.All(), FoldOptions{}) },
 	} {
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -291,14 +291,14 @@ func TestFoldReaderIsFoldsApart(t *testing.T) {
 			folds[ev.RunID].Apply(ev)
 		}
 		for _, o.Workers = range []int{1, 2} {
-			got, err := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), o)
+			got, err := snapshotsOf(NewReader(bytes.NewReader(log), ReaderOptions{}), o)
 			require.NoError(t, err)
 			require.Len(t, got, len(folds))
 			for _, s := range got {
 				require.Equal(t, folds[s.RunID].Snapshot(), s)
 			}
 		}
-		all, err := FoldAll(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), o)
+		all, err := foldSeq(NewReader(bytes.NewReader(log), ReaderOptions{}).All(), o)
 		require.NoError(t, err)
 		for _, s := range all {
 			require.Equal(t, folds[s.RunID].Snapshot(), s)
@@ -306,33 +306,35 @@ func TestFoldReaderIsFoldsApart(t *testing.T) {
 	}
 }
 
-// A run sleeps once: whoever comes late cannot make it do so again and again.
-func TestRunsSleepOnce(t *testing.T) {
-	var folds runFolds
-	asleep := 0
+// A run is put away once: events that come late cannot make it so again and again.
+func TestRunsArePutAwayOnce(t *testing.T) {
+	l := NewLogFold(FoldOptions{})
+	away := 0
 	count := func() int {
 		n := 0
-		for _, f := range folds.order {
-			if f.m == nil {
+		for _, run := range l.order {
+			if run.fold == nil {
 				n++
+				require.True(t, (run.rest == nil) != (run.text == ""))
 			}
 		}
 		return n
 	}
 	NewReader(bytes.NewReader(mixedLog(t, 40, 3)), ReaderOptions{}).each(func(ev *Event, line string) {
-		f := folds.of(ev.RunID)
-		slept := f.m == nil
-		folds.add(ev, line)
-		require.NotNil(t, f.m)
-		if slept {
-			require.NotContains(t, folds.ended, f)
+		was := l.runs[ev.RunID]
+		late := was != nil && was.fold == nil
+		l.add(ev, line)
+		run := l.runs[ev.RunID]
+		require.NotNil(t, run.fold)
+		if late {
+			require.NotContains(t, l.ended, run)
 		}
-		asleep = max(asleep, count())
-		require.LessOrEqual(t, len(folds.ended), maxEnded)
-		require.LessOrEqual(t, len(folds.idle), maxEnded)
+		away = max(away, count())
+		require.LessOrEqual(t, len(l.ended), maxEnded)
+		require.LessOrEqual(t, len(l.idle), maxEnded)
 	}, func(err error) { require.NoError(t, err) })
-	require.Greater(t, asleep, 15)
-	require.Less(t, count(), asleep, "late events wake")
+	require.Greater(t, away, 15)
+	require.Less(t, count(), away, "late events wake")
 }
 
 // A snapshot that was taken stays as it is, whatever the fold uses again.
@@ -418,12 +420,11 @@ func TestFoldOfOpenThingsKeepsNoLineAlive(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			var folds runFolds
-			NewReader(bytes.NewReader(log), ReaderOptions{}).each(func(ev *Event, line string) { folds.add(ev, line) }, folds.fail)
+			l, err := FoldLog(NewReader(bytes.NewReader(log), ReaderOptions{}), FoldOptions{})
+			require.NoError(t, err)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			require.Empty(t, folds.errs)
-			require.EqualValues(t, events, folds.order[0].m.next)
+			require.EqualValues(t, events, l.order[0].fold.m.NextSequence)
 			require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(len(log)/8))
 			runtime.KeepAlive(log) // so that its own memory is on both sides
 		})
@@ -438,7 +439,7 @@ func TestFoldReaderAllocations(t *testing.T) {
 	require.Greater(t, events, 50_000)
 	for _, workers := range []int{1, 2} {
 		allocs := testing.AllocsPerRun(1, func() {
-			_, err := FoldReader(NewReader(bytes.NewReader(log), ReaderOptions{}), FoldOptions{Workers: workers})
+			_, err := snapshotsOf(NewReader(bytes.NewReader(log), ReaderOptions{}), FoldOptions{Workers: workers})
 			require.NoError(t, err)
 		})
 		t.Logf("%d workers: %.0f allocations for %d events, %.4f each", workers, allocs, events, allocs/float64(events))

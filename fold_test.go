@@ -155,7 +155,7 @@ var kindEffects = []struct {
 	{KindEventRetracted, []Event{ev("a", says("m1", "")), ev("a", says("m2", "")), ev("", &EventRetracted{EventIDs: []string{"e0", "nothing"}})}, func(t *testing.T, s *RunSnapshot) {
 		require.Len(t, s.Messages, 1)
 		require.Equal(t, "m2", s.Messages[0].MessageID)
-		require.Equal(t, []string{"e1"}, s.MessageEvents)
+		require.Equal(t, []string{"e1"}, s.Resume.messageEvents)
 		require.Equal(t, []string{"e0", "nothing"}, s.Retracted)
 	}},
 	{KindTaskAssigned, []Event{ev("lead", &TaskAssigned{Goal: "g", AssignedAgent: "a"}, scoped(Scope{TaskID: "t1"})), ev("b", &TaskAssigned{Goal: "h"})}, func(t *testing.T, s *RunSnapshot) {
@@ -166,22 +166,22 @@ var kindEffects = []struct {
 	}},
 	{KindAgentReasoningDelta, []Event{ev("a", &AgentReasoningDelta{Delta: "h"}), ev("a", &AgentReasoningDelta{Delta: "m"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, "hm", s.Agents["a"].Reasoning)
-		require.True(t, s.Agents["a"].ReasoningOpen)
+		require.True(t, s.Agents["a"].Resume.reasoningOpen)
 	}},
 	{KindTextCompleted, []Event{ev("a", &TextDelta{BlockID: "b", Delta: "I'l"}), ev("a", &TextCompleted{BlockID: "b", Text: "I will"}), ev("a", &TextDelta{BlockID: "b", Delta: "l"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, "I will", s.Agents["a"].Text, "the whole block is the truth")
-		require.False(t, s.Agents["a"].TextOpen)
+		require.False(t, s.Agents["a"].Resume.textOpen)
 	}},
 	{KindTextDelta, []Event{ev("a", started()), ev("a", &TextDelta{Delta: "Done! "}), ev("a", &TextDelta{Delta: "I've"}), ev("a", &AgentEnded{})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, "Done! I've", s.Agents["a"].Text, "some documents write deltas alone")
-		require.False(t, s.Agents["a"].TextOpen)
+		require.False(t, s.Agents["a"].Resume.textOpen)
 	}},
 	{KindOrchestratorDecided, []Event{ev("", &OrchestratorDecided{Decision: `{"kind":"terminate"}`})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, JSON(`{"kind":"terminate"}`), s.RunOrchestrator)
 	}},
 	{KindMessageCreated, []Event{ev("a", says("m1", "")), ev("a", says("m2", "")), ev("a", says("m1", ""))}, func(t *testing.T, s *RunSnapshot) {
 		require.Len(t, s.Messages, 2, "a message counts once")
-		require.Equal(t, []string{"e0", "e1"}, s.MessageEvents)
+		require.Equal(t, []string{"e0", "e1"}, s.Resume.messageEvents)
 	}},
 	{KindToolCalled, []Event{ev("a", &ToolCalled{CallID: "c1", ToolID: "Read", Attempt: Some(2), RetryOf: "c0"}, atStep(4))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []*ToolCallSnapshot{{AgentID: "a", CallID: "c1", ToolID: "Read", EventID: "e0", Step: Some(4), Attempt: Some(2), RetryOf: "c0", StartedAt: second(0)}}, s.OpenCalls)
@@ -285,7 +285,7 @@ var kindEffects = []struct {
 	}},
 	{KindEdgeFired, []Event{ev("", &NodeStarted{}, node("n1")), ev("", &NodeCompleted{}, node("n1")), ev("", &EdgeFired{EdgeID: "e1", From: "n2", To: "n1"}), ev("", &EdgeFired{From: "n1", To: "n3"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, map[string]EdgeStatus{"e1": EdgeStatusFired, "n1->n3": EdgeStatusFired}, s.EdgeStatus)
-		require.Equal(t, "n1->n3", s.LastEdge)
+		require.Equal(t, "n1->n3", s.Resume.lastEdge)
 		require.Equal(t, NodeStatusPending, s.NodeStatus["n1"], "a loop goes round")
 	}},
 	{KindEdgeSkipped, []Event{ev("", &EdgeSkipped{From: "n1", To: "n2"})}, func(t *testing.T, s *RunSnapshot) {
@@ -421,9 +421,9 @@ func TestFoldKinds(t *testing.T) {
 		for _, log := range [][]Event{{ev("coder", started()), ev("core.lead", started())}, {ev("coder", started()), ev("core.lead", started()), e}} {
 			s := fold(t, log...)
 			// Where the log is, steps, and the place in a block are of every event.
-			s.NextSequence, s.Recent, s.RecentDeltas = 0, nil, nil
+			s.NextSequence, s.Resume.recent, s.Resume.recentDeltas = 0, nil, nil
 			for _, a := range s.Agents {
-				a.Step, a.StepAhead, a.Counted, a.Blocks = Opt[int]{}, Opt[int]{}, Totals{}, nil
+				a.Step, a.Resume.ahead, a.Counted, a.Resume.blocks = Opt[int]{}, Opt[int]{}, Totals{}, nil
 			}
 			texts = append(texts, string(s.AppendJSON(nil)))
 		}
@@ -718,7 +718,7 @@ func TestFoldAll(t *testing.T) {
 	one, two, three := lines("r1", 3), lines("r2", 2), lines("r3", 1)
 	mixed := []Event{two[0], one[0], one[1], three[0], two[1], one[2]}
 	bad := errors.New("line 7: torn")
-	snapshots, err := FoldAll(eventSeq(mixed, map[int]error{0: bad, 3: errors.New("another")}), FoldOptions{})
+	snapshots, err := foldSeq(eventSeq(mixed, map[int]error{0: bad, 3: errors.New("another")}), FoldOptions{})
 	require.ErrorIs(t, err, bad)
 	require.ErrorContains(t, err, "another")
 	require.Len(t, snapshots, 3)
@@ -726,19 +726,19 @@ func TestFoldAll(t *testing.T) {
 		require.Equal(t, foldEvents(FoldOptions{}, want), snapshots[i], "in order of appearance, each as by itself")
 	}
 
-	snapshots, err = FoldAll(eventSeq(nil, nil), FoldOptions{})
+	snapshots, err = foldSeq(eventSeq(nil, nil), FoldOptions{})
 	require.NoError(t, err)
 	require.Empty(t, snapshots)
+}
 
-	// Errors are bounded, and counted.
-	errs := map[int]error{}
-	many := make([]Event, 250)
-	for i := range many {
-		many[i], errs[i] = one[0], fmt.Errorf("bad line %d", i)
+// FoldLog returns the errors of 100 lines, and counts the others.
+func TestFoldLogBoundsErrors(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		_, err := FoldLog(NewReader(strings.NewReader(strings.Repeat("no event\n", 250)), ReaderOptions{}), FoldOptions{Workers: workers})
+		require.ErrorContains(t, err, "line 100 ")
+		require.NotContains(t, err.Error(), "line 101 ")
+		require.ErrorContains(t, err, "150 more errors")
 	}
-	_, err = FoldAll(eventSeq(many, errs), FoldOptions{})
-	require.ErrorContains(t, err, "150 more errors")
-	require.NotContains(t, err.Error(), "bad line 100\n")
 }
 
 // aRun is a legal run that uses much of the vocabulary.
@@ -890,16 +890,20 @@ func TestSnapshotRoundTrip(t *testing.T) {
 }
 
 // Readers in other languages should never meet null where a map or list is
-// promised.
+// promised. In Go they are nil when they are empty, wherever the snapshot is from.
 func TestMapsAreNeverNull(t *testing.T) {
 	empty := NewFold(FoldOptions{}).Snapshot()
 	require.Equal(t, RunStatusPending, empty.Status)
 	for name, s := range map[string]*RunSnapshot{"nothing": empty, "one event": foldEvents(FoldOptions{}, aRun(t)[:1]), "a run": foldEvents(FoldOptions{}, aRun(t))} {
-		require.NotContains(t, string(s.AppendJSON(nil)), ":null", name)
+		text := string(s.AppendJSON(nil))
+		require.NotContains(t, text, ":null", name)
+		for _, member := range []string{`"outputs":{`, `"openCalls":[`, `"retracted":[`, `"agents":{`} {
+			require.Contains(t, text, member, name)
+		}
 		v := reflect.ValueOf(s).Elem()
 		for i := range v.NumField() {
-			if k := v.Field(i).Kind(); k == reflect.Map || k == reflect.Slice {
-				require.False(t, v.Field(i).IsNil(), "%s: %s is nil", name, v.Type().Field(i).Name)
+			if f := v.Field(i); f.Kind() == reflect.Map || f.Kind() == reflect.Slice {
+				require.Equal(t, f.Len() == 0, f.IsNil(), "%s: %s", name, v.Type().Field(i).Name)
 			}
 		}
 	}
@@ -998,4 +1002,24 @@ func FuzzFold(f *testing.F) {
 		}
 		require.True(t, json.Valid(whole.Snapshot().AppendJSON(nil)))
 	})
+}
+
+// foldSeq folds events of any number of runs one by one. Errors come back joined.
+func foldSeq(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, error) {
+	l := NewLogFold(o)
+	var errs []error
+	for ev, err := range events {
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			l.Apply(ev)
+		}
+	}
+	return slices.Collect(l.Drain()), errors.Join(errs...)
+}
+
+// snapshotsOf is FoldLog for a caller that wants all snapshots.
+func snapshotsOf(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
+	l, err := FoldLog(r, o)
+	return slices.Collect(l.Drain()), err
 }

@@ -14,7 +14,7 @@ type Run struct {
 }
 
 func newRun(s *runState, scope Scope) *Run {
-	ev := Event{RunID: s.m.runID, Scope: scope}
+	ev := Event{RunID: s.m.RunID, Scope: scope}
 	return &Run{s: s, scope: scope, head: ev.head()}
 }
 
@@ -29,7 +29,7 @@ func (e *Event) head() string {
 }
 
 // ID returns the run's id.
-func (r *Run) ID() string { return r.s.m.runID }
+func (r *Run) ID() string { return r.s.m.RunID }
 
 // With returns a handle whose events carry the fields of s that are set, and
 // those of r's scope where they are not.
@@ -99,7 +99,7 @@ type Agent struct {
 }
 
 func newAgent(r *Run, id, parent, call string) *Agent {
-	ev := Event{RunID: r.s.m.runID, Scope: r.scope, AgentID: id}
+	ev := Event{RunID: r.s.m.RunID, Scope: r.scope, AgentID: id}
 	return &Agent{run: r, id: id, parent: parent, call: call, head: ev.head()}
 }
 

@@ -228,11 +228,11 @@ func TestMaxRunsBoundsOpenRunsAndAReleaseMakesRoom(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
 	_ = log
-	snapshot, err := FoldAll(log.all, FoldOptions{})
+	snapshot, err := foldSeq(log.all, FoldOptions{})
 	require.NoError(t, err)
 	_, err = e.Resume(snapshot[0])
 	require.NoError(t, err)
-	_, err = e.Resume(&RunSnapshot{RunID: "z"})
+	_, err = e.Resume(&RunSnapshot{RunState: RunState{RunID: "z"}})
 	require.ErrorIs(t, err, ErrTooManyRuns, "Resume counts too")
 }
 

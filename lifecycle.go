@@ -1,9 +1,6 @@
 package agentevents
 
-import (
-	"iter"
-	"strings"
-)
+import "strings"
 
 // AgentStatus is what an agent is doing (KAHN's agent_status). Agents begin
 // with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal.
@@ -170,82 +167,4 @@ func (l Lifecycle) String() string {
 		return "relaxed"
 	}
 	return "strict"
-}
-
-// A Rule is the stable name of a rule of the log. See [Rules].
-type Rule string
-
-// The field rules: one event by itself.
-const (
-	RulePayload       Rule = "payload"
-	RuleFieldRequired Rule = "field-required"
-	RuleFieldEnum     Rule = "field-enum"
-	RuleFieldRange    Rule = "field-range"
-	RuleFieldUTF8     Rule = "field-utf8"
-	RuleFieldJSON     Rule = "field-json"
-)
-
-// The rules across events.
-const (
-	RuleAgentStartedOnce      Rule = "agent-started-once"
-	RuleStepMonotonic         Rule = "step-monotonic"
-	RuleTransitionFromCurrent Rule = "transition-from-current"
-	RuleTransitionLegal       Rule = "transition-legal"
-	RuleAgentEndedFinal       Rule = "agent-ended-final"
-	RuleEndedTotals           Rule = "ended-totals"
-	RuleToolCallOpen          Rule = "tool-call-open"
-	RuleToolCausation         Rule = "tool-causation"
-	RuleDeltaIndex            Rule = "delta-index"
-	RuleRunOpen               Rule = "run-open"
-	RuleTerminalLast          Rule = "terminal-last"
-	RulePhaseOpen             Rule = "phase-open"
-	RuleApprovalOpen          Rule = "approval-open"
-	RuleHandoffOpen           Rule = "handoff-open"
-	RuleMessageID             Rule = "message-id"
-	RuleMessageGroup          Rule = "message-group"
-	RuleSequence              Rule = "sequence"
-	RuleWorkflowContext       Rule = "workflow-context"
-	RuleRun                   Rule = "run"
-)
-
-var rules = [...]struct {
-	rule      Rule
-	statement string
-}{
-	{RulePayload, "the payload is a non-nil pointer to a struct of this package, and Unknown holds no known kind"},
-	{RuleFieldRequired, "required fields are there, ids are not empty"},
-	{RuleFieldEnum, "words of closed lists are in their list"},
-	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
-	{RuleFieldUTF8, "ids and names are valid UTF-8"},
-	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names"},
-	{RuleAgentStartedOnce, "an agent starts once until it has ended; again after run.resumed, or with resumed set"},
-	{RuleStepMonotonic, "step never decreases within (run, agent); starts, ends and audits have none"},
-	{RuleTransitionFromCurrent, "from is the agent's current status; the first is thinking"},
-	{RuleTransitionLegal, "(from, to) is an edge of the lifecycle table"},
-	{RuleAgentEndedFinal, "after a terminal status the agent does nothing but end and be audited; after its end nothing but a new start"},
-	{RuleEndedTotals, "totals of an end are not below what was counted"},
-	{RuleToolCallOpen, "a return names an open call of its agent, and a call id is not used again while open; exempt: oneEvent, and forbidden or rate_limited before any call"},
-	{RuleToolCausation, "a return's causationId is the id of its call"},
-	{RuleDeltaIndex, "numbered deltas of a block count 0, 1, 2, …"},
-	{RuleRunOpen, "nothing but session events precedes run.started, and a run starts once"},
-	{RuleTerminalLast, "after run.completed, run.failed or run.cancelled come only session events, audits, usage and late events"},
-	{RulePhaseOpen, "a completed phase was started"},
-	{RuleApprovalOpen, "a granted or rejected approval was requested and not answered yet"},
-	{RuleHandoffOpen, "an accepted handoff was requested and not accepted yet"},
-	{RuleMessageID, "a message id always comes with the same content; the first one wins"},
-	{RuleMessageGroup, "a message of an agent that shares by group carries a group id"},
-	{RuleSequence, "sequence increases within the run; a sequence always comes with the same event, the first one wins"},
-	{RuleWorkflowContext, "workflow events carry workflowId, phase and checkpoint events also phase, agent events inside a phase its name"},
-	{RuleRun, "an event carries the id of its run"},
-}
-
-// Rules yields every rule and what it states.
-func Rules() iter.Seq2[Rule, string] {
-	return func(yield func(Rule, string) bool) {
-		for _, r := range rules {
-			if !yield(r.rule, r.statement) {
-				return
-			}
-		}
-	}
 }

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,11 +62,11 @@ func TestClosedWords(t *testing.T) {
 // Who "the agent" of an event is: agentId, else nodeRunId, else the span of
 // the event that started it.
 func TestAgentOfAnEvent(t *testing.T) {
-	m := newMachine(LifecycleStrict, rulesRun)
+	m := newMachine(LifecycleStrict, &RunState{RunID: rulesRun})
 	start := ev("", started(), spanned("s1", ""))
-	var ab about
-	m.look(&ab, &start, ops(start.Payload))
-	m.apply(&start, &ab)
+	var sub subject
+	m.resolve(&sub, &start, ops(start.Payload))
+	m.apply(&start, &sub)
 	for _, c := range []struct {
 		want string
 		e    Event
@@ -126,15 +127,14 @@ func TestMachineForgets(t *testing.T) {
 		require.NoError(t, a.Emit(ctx, &TextDelta{BlockID: string(rune('a' + i)), Delta: "x"}))
 	}
 	m := run.s.m
-	require.Empty(t, m.calls.few)
-	require.Empty(t, m.calls.many)
-	require.Empty(t, m.approvals)
-	require.Empty(t, m.handoffs)
-	require.Empty(t, m.phases)
+	require.Empty(t, m.calls.list)
+	require.Empty(t, m.approvals.first)
+	require.Empty(t, m.handoffs.first)
+	require.Empty(t, m.phases.first)
 	require.Empty(t, m.inPhase)
-	require.Len(t, m.agents["a"].blocks, maxBlocks)
+	require.Len(t, m.agents["a"].Resume.blocks, maxBlocks)
 	require.NoError(t, a.Emit(ctx, &AgentEnded{}))
-	require.Empty(t, m.agents["a"].blocks)
+	require.Empty(t, m.agents["a"].Resume.blocks)
 }
 
 func TestRefusalsSayWhatIsLegal(t *testing.T) {
@@ -150,32 +150,47 @@ func TestRefusalsSayWhatIsLegal(t *testing.T) {
 	require.Contains(t, err.Error(), `(rule transition-legal, run "run-1", sequence 1)`)
 }
 
-func TestOpenCallsBeyondTheShortList(t *testing.T) {
-	var calls openCalls
-	id := func(i int) callKey { return callKey{"a", itoa(i)} }
-	const n = 3 * fewCalls
-	for i := range n {
-		calls.add(id(i), "e"+itoa(i))
-	}
-	calls.add(id(1), "again")
-	calls.add(id(n-1), "again")
-	for i := range n {
-		opener, open := calls.get("a", itoa(i))
-		require.True(t, open)
-		if i == 1 || i == n-1 {
-			require.Equal(t, "again", opener)
-		} else {
-			require.Equal(t, "e"+itoa(i), opener)
+// Calls are found, taken out and listed in call order, however many are open.
+func TestOpenCalls(t *testing.T) {
+	for _, n := range []int{1, fewCalls, fewCalls + 1, 10 * fewCalls} {
+		var calls openCalls
+		for i := range n {
+			calls.add(openCall{agent: "a", id: itoa(i), event: "e" + itoa(i)})
 		}
-		_, open = calls.get("b", itoa(i))
-		require.False(t, open)
-	}
-	calls.remove("b", "1")
-	for i := range n { // from both, in turns
-		k := id((i * 7) % n)
-		calls.remove(k.agent, k.call)
-		_, open := calls.get(k.agent, k.call)
-		require.False(t, open)
-		require.Equal(t, n-1-i, len(calls.few)+len(calls.many))
+		_, ok := calls.remove("b", "0")
+		require.False(t, ok)
+		left := map[string]bool{}
+		for i := range n {
+			left[itoa(i)] = true
+		}
+		for k := range n {
+			id := itoa((k * 7) % n)
+			c, ok := calls.remove("a", id)
+			if !left[id] { // 7 divides n
+				require.False(t, ok)
+				continue
+			}
+			require.True(t, ok)
+			require.Equal(t, "e"+id, c.event)
+			delete(left, id)
+			require.Nil(t, calls.find("a", id))
+			was := -1
+			open := 0
+			for i := range calls.list {
+				if c := &calls.list[i]; !c.gone {
+					require.True(t, left[c.id])
+					require.Same(t, c, calls.find("a", c.id))
+					at, err := strconv.Atoi(c.id)
+					require.NoError(t, err)
+					require.Less(t, was, at, "in call order")
+					was = at
+					open++
+				}
+			}
+			require.Equal(t, len(left), open)
+			require.LessOrEqual(t, len(calls.list), max(2*open+1, fewCalls))
+		}
+		calls.add(openCall{agent: "a", id: "again"})
+		require.NotNil(t, calls.find("a", "again"))
 	}
 }

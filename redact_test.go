@@ -201,7 +201,7 @@ func requireNowhere(t *testing.T, secret string, v reflect.Value) {
 	case reflect.String:
 		require.NotContains(t, v.String(), secret)
 	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
+		if !v.IsNil() && v.Type() != reflect.TypeFor[*place]() { // places refer to each other, and have no text
 			requireNowhere(t, secret, v.Elem())
 		}
 	case reflect.Struct:
@@ -288,7 +288,7 @@ func TestSecretsAreReachableNowhereAfterwards(t *testing.T) {
 			require.NotContains(t, v.Error(), secret)
 		}
 		requireNowhere(t, secret, reflect.ValueOf(r.s.m))
-		snapshots, err := FoldAll(log.all, FoldOptions{})
+		snapshots, err := foldSeq(log.all, FoldOptions{})
 		require.NoError(t, err)
 		require.NotContains(t, string(snapshots[0].AppendJSON(nil)), secret)
 		requireNowhere(t, secret, reflect.ValueOf(snapshots))

@@ -47,6 +47,35 @@ const (
 	EdgeStatusSkipped EdgeStatus = "skipped"
 )
 
+// RunState is what the rules know of a run. An [Emitter] keeps this much of every
+// open run; a [RunSnapshot] shows it.
+type RunState struct {
+	RunID        string `json:"runId"`                 // the run
+	NextSequence uint64 `json:"nextSequence"`          // sequence after the last event
+	TerminalKind Kind   `json:"terminalKind,omitzero"` // run.completed, run.failed, run.cancelled; empty while the run goes on
+	// Resume is what only going on needs. Its JSON may change between versions.
+	Resume runResume `json:"resume"`
+}
+
+// A runResume is the part of a run's snapshot that only going on needs.
+type runResume struct {
+	opened  bool `wire:"opened,omitzero"`  // run.started was seen
+	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
+	resumes int  `wire:"resumes,omitzero"` // how often run.resumed was seen
+
+	// Of a fold; an emitter leaves them empty.
+	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
+	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
+	recent        []fingerprint `wire:"recent,omitzero"`        // the last events, so that a repeated one is told from another with its sequence
+	recentDeltas  []fingerprint `wire:"recentDeltas,omitzero"`  // the same of droppable events, while an agent works
+}
+
+// A fingerprint tells one event from another.
+type fingerprint struct {
+	sequence uint64 `wire:"sequence"`
+	hash     uint64 `wire:"hash"` // of the event's line
+}
+
 // A RunSnapshot is the state of one run after some of its events: what a
 // [Fold] makes of a log. It carries the fields of the resume spec's RunSnapshot
 // (status, outputs, state, nodeStatus, edgeStatus, loopCounters, inbox,
@@ -58,21 +87,17 @@ const (
 // as < inside raw JSON on the way, which changes its bytes.
 //
 // A snapshot belongs to its holder; the fold keeps no part of it. Maps and
-// lists are never nil in a snapshot that a fold made.
+// lists are nil when they are empty; in JSON they are always there.
 type RunSnapshot struct {
+	RunState
 	SchemaVersion string    `json:"schemaVersion"`          // of this document: the constant SchemaVersion
-	RunID         string    `json:"runId"`                  // the run
 	SessionID     string    `json:"sessionId,omitzero"`     // its session
 	WorkflowID    string    `json:"workflowId,omitzero"`    // its workflow
 	Name          string    `json:"name,omitzero"`          // RunStarted.Name
 	Status        RunStatus `json:"status"`                 // see RunStatus
-	NextSequence  uint64    `json:"nextSequence"`           // sequence after the last event
 	StartedAt     time.Time `json:"startedAt,omitzero"`     // of run.started, else of the first event that is no delta
 	CompletedAt   time.Time `json:"completedAt,omitzero"`   // of the terminal event, else of the last agent's end
 	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started or resumed last, until it ends
-	Opened        bool      `json:"opened,omitzero"`        // run.started was seen
-	Begun         bool      `json:"begun,omitzero"`         // an event other than session.* was seen
-	TerminalKind  Kind      `json:"terminalKind,omitzero"`  // run.completed, run.failed, run.cancelled
 	Paused        bool      `json:"paused,omitzero"`        // run.paused, not resumed yet
 	Cancelling    bool      `json:"cancelling,omitzero"`    // an abort was received
 	CancelReason  string    `json:"cancelReason,omitzero"`  // RunCancelled.Reason
@@ -86,16 +111,15 @@ type RunSnapshot struct {
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
 	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
 
-	Outputs       map[string]JSON       `json:"outputs"`           // by node id
-	State         map[string]JSON       `json:"state"`             // user-defined state, by top-level key
-	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`        // by node id
-	NodeRuns      map[string]int        `json:"nodeRuns"`          // executions under way, by node id
-	Suspended     map[string]string     `json:"suspended"`         // why nodes wait, by node id: NodeSuspended.Reason, until they go on or what they asked is answered
-	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`        // by edge id, or "from->to"
-	LoopCounters  map[string]int        `json:"loopCounters"`      // iterations, by edge
-	LastEdge      string                `json:"lastEdge,omitzero"` // the edge fired last
-	Inbox         []InboxItem           `json:"inbox"`             // commands received and not consumed
-	AgentSessions map[string]string     `json:"agentSessions"`     // provider session id, by node id, or agent id outside nodes
+	Outputs       map[string]JSON       `json:"outputs"`       // by node id
+	State         map[string]JSON       `json:"state"`         // user-defined state, by top-level key
+	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`    // by node id
+	NodeRuns      map[string]int        `json:"nodeRuns"`      // executions under way, by node id
+	Suspended     map[string]string     `json:"suspended"`     // why nodes wait, by node id: NodeSuspended.Reason, until they go on or what they asked is answered
+	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`    // by edge id, or "from->to"
+	LoopCounters  map[string]int        `json:"loopCounters"`  // iterations, by edge
+	Inbox         []InboxItem           `json:"inbox"`         // commands received and not consumed
+	AgentSessions map[string]string     `json:"agentSessions"` // provider session id, by node id, or agent id outside nodes
 
 	Agents            map[string]*AgentSnapshot `json:"agents"`                // by agent id
 	OpenCalls         []*ToolCallSnapshot       `json:"openCalls"`             // in call order
@@ -103,7 +127,6 @@ type RunSnapshot struct {
 	DroppedCalls      int                       `json:"droppedCalls,omitzero"` // calls that are only in Tools
 	Tools             map[string]*ToolStats     `json:"tools"`                 // by tool
 	Messages          []ConversationMessage     `json:"messages"`              // in order, each messageId once
-	MessageEvents     []string                  `json:"messageEvents"`         // event id of each message
 	Turns             []TurnSnapshot            `json:"turns"`                 // in order
 	Steps             []StepSnapshot            `json:"steps"`                 // in order
 	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`     // the workflow; absent without workflow events
@@ -125,12 +148,6 @@ type RunSnapshot struct {
 	Unknown           map[string]int            `json:"unknown"`               // events of unknown kinds, by kind
 	Retracted         []string                  `json:"retracted"`             // event ids
 	RetractedMessages []ConversationMessage     `json:"retractedMessages"`     // messages of those events
-
-	// Recent are fingerprints of the last events, so that a repeated event is
-	// told from another one with the same sequence.
-	Recent []Fingerprint `json:"recent"`
-	// RecentDeltas are those of droppable events, while an agent works.
-	RecentDeltas []Fingerprint `json:"recentDeltas"`
 }
 
 // InboxItem is a command that waits.
@@ -139,10 +156,52 @@ type InboxItem struct {
 	Command Command `json:"command"` // the command as received
 }
 
+// AgentState is what the rules know of one agent of a run. An [Emitter] keeps this
+// much of every agent; an [AgentSnapshot] shows it.
+type AgentState struct {
+	AgentID       string      `json:"agentId"`                // the agent
+	Status        AgentStatus `json:"status"`                 // the latest
+	Step          Opt[int]    `json:"step,omitzero"`          // the highest
+	Attempts      int         `json:"attempts"`               // number of the current attempt
+	Started       bool        `json:"started,omitzero"`       // agent.started was seen
+	Open          bool        `json:"open,omitzero"`          // started and not ended
+	Ended         bool        `json:"ended,omitzero"`         // the latest of start and end is an end
+	SharesByGroup bool        `json:"sharesByGroup,omitzero"` // its messages carry a group id
+	Counted       Totals      `json:"counted"`                // events counted in the current attempt
+	// Resume is what only going on needs. Its JSON may change between versions.
+	Resume agentResume `json:"resume"`
+
+	shown *AgentSnapshot // what it is part of; nil in an emitter
+}
+
+// An agentResume is the part of an agent's snapshot that only going on needs.
+type agentResume struct {
+	order   int      `wire:"order"`            // agents are counted as they appear, from 0; -1 while there are only deltas of it
+	back    Opt[int] `wire:"back,omitzero"`    // the step it went back to, while that is not the highest
+	ahead   Opt[int] `wire:"ahead,omitzero"`   // the step of its deltas since, where that is another
+	first   int      `wire:"first,omitzero"`   // first step of the current attempt
+	renew   bool     `wire:"renew,omitzero"`   // the next step that the emitter stamps is a new one
+	resumes int      `wire:"resumes,omitzero"` // how often the run had been resumed when it started
+	blocks  []block  `wire:"blocks,omitzero"`  // blocks in the making
+
+	// Of a fold; an emitter leaves them empty.
+	textOpen      bool `wire:"textOpen,omitzero"`      // AgentSnapshot.Text is still being written
+	reasoningOpen bool `wire:"reasoningOpen,omitzero"` // AgentSnapshot.Reasoning is still being written
+}
+
+// A block is a block of text, reasoning or arguments in the making.
+type block struct {
+	subject string `wire:"subject"`        // the catalog's subject: text, reasoning, tool_call
+	id      string `wire:"id,omitzero"`    // block or call id
+	next    int    `wire:"next"`           // index of the next numbered delta
+	size    int    `wire:"size"`           // characters so far
+	whole   bool   `wire:"whole,omitzero"` // the whole block was seen: later deltas say nothing new
+	text    []byte `wire:"text,omitzero"`  // so far; empty for arguments, and in an emitter
+}
+
 // AgentSnapshot is the state of one agent of a run.
 type AgentSnapshot struct {
-	AgentID           string             `json:"agentId"`                    // the agent; empty outside any
-	Order             int                `json:"order"`                      // agents are counted as they appear, from 0; -1 while there are only deltas of it
+	AgentState
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // who spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // by which call
@@ -151,22 +210,10 @@ type AgentSnapshot struct {
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task, or TaskAssigned.Goal
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
 	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest
-	Status            AgentStatus        `json:"status"`                     // the latest
-	Step              Opt[int]           `json:"step,omitzero"`              // the highest
-	StepBack          Opt[int]           `json:"stepBack,omitzero"`          // the step it went back to, while that is not the highest
-	StepAhead         Opt[int]           `json:"stepAhead,omitzero"`         // the step of its deltas since, where that is another
-	FirstStep         int                `json:"firstStep,omitzero"`         // of the current attempt
-	NewStep           bool               `json:"newStep,omitzero"`           // the next step is a new one
-	Attempts          int                `json:"attempts"`                   // number of the current attempt
-	Started           bool               `json:"started,omitzero"`           // agent.started was seen
-	Open              bool               `json:"open,omitzero"`              // started and not ended
-	Ended             bool               `json:"ended,omitzero"`             // the latest of start and end is an end
-	Restart           bool               `json:"restart,omitzero"`           // run.resumed allows a new start
 	Sequence          uint64             `json:"sequence,omitzero"`          // of its first start
 	StartedAt         time.Time          `json:"startedAt,omitzero"`         // of the current attempt
 	EndedAt           time.Time          `json:"endedAt,omitzero"`           // of the latest end
 	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // as stated by the end, else EndedAt - StartedAt
-	Counted           Totals             `json:"counted"`                    // events counted in the current attempt
 	Transitions       int                `json:"transitions"`                // all attempts
 	ToolCalls         int                `json:"toolCalls"`                  // all attempts
 	ToolFailures      int                `json:"toolFailures"`               // returns that were not ok, all attempts
@@ -179,23 +226,11 @@ type AgentSnapshot struct {
 	Totals            Opt[Totals]        `json:"totals,omitzero"`            // as stated by the latest end
 	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // as stated by the latest end
 	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // as stated by the latest end
-	SharesByGroup     bool               `json:"sharesByGroup,omitzero"`     // its messages carry a group id
 	Text              string             `json:"text,omitzero"`              // its latest text block, whole or as far as it came
 	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, likewise
-	TextOpen          bool               `json:"textOpen,omitzero"`          // JSONString is still being written
-	ReasoningOpen     bool               `json:"reasoningOpen,omitzero"`     // Reasoning is still being written
-	Blocks            []BlockSnapshot    `json:"blocks"`                     // blocks in the making
 	Usage             AgentUsage         `json:"usage"`                      // see RunUsage
-}
 
-// BlockSnapshot is a block of text, reasoning or arguments in the making.
-type BlockSnapshot struct {
-	Subject string `json:"subject"`        // text, reasoning or tool_call
-	ID      string `json:"id,omitzero"`    // block or call id
-	Next    int    `json:"next"`           // index of the next numbered delta
-	Size    int    `json:"size"`           // characters so far
-	Whole   bool   `json:"whole,omitzero"` // the whole block was seen
-	Text    string `json:"text,omitzero"`  // so far; empty for arguments
+	text, reasoning []byte // the latest whole blocks, in a fold; Text and Reasoning are made of them
 }
 
 // ToolCallSnapshot is one tool call.
@@ -392,10 +427,4 @@ type AgentUsage struct {
 	Observed     Opt[Usage]       `json:"observed,omitzero"`     // from usage.observed
 	CostUSD      Opt[float64]     `json:"costUsd,omitzero"`      // AgentEnded.TotalCostUSD
 	ObservedCost Opt[float64]     `json:"observedCost,omitzero"` // from usage.observed
-}
-
-// Fingerprint tells one event from another.
-type Fingerprint struct {
-	Sequence uint64 `json:"sequence"` // of the event
-	Hash     uint64 `json:"hash"`     // of the event's line
 }

@@ -2289,11 +2289,78 @@ var fieldsOfWorkflowFinalized = [...]field{
 	{"durationMs", ClassMeta, true, `0`},
 }
 
-func (v *RunSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"schemaVersion":`...)
-	dst = jsonwire.AppendString(dst, v.SchemaVersion)
-	dst = append(dst, `,"runId":`...)
+func (v *RunState) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"runId":`...)
 	dst = jsonwire.AppendString(dst, v.RunID)
+	dst = append(dst, `,"nextSequence":`...)
+	dst = jsonwire.AppendUint(dst, v.NextSequence)
+	if v.TerminalKind != "" {
+		dst = append(dst, `,"terminalKind":`...)
+		dst = jsonwire.AppendString(dst, string(v.TerminalKind))
+	}
+	dst = append(dst, `,"resume":`...)
+	dst = v.Resume.appendJSON(dst)
+	return append(dst, '}')
+}
+
+func (v *runResume) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.opened {
+		dst = append(dst, `,"opened":`...)
+		dst = strconv.AppendBool(dst, v.opened)
+	}
+	if v.begun {
+		dst = append(dst, `,"begun":`...)
+		dst = strconv.AppendBool(dst, v.begun)
+	}
+	if v.resumes != 0 {
+		dst = append(dst, `,"resumes":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.resumes))
+	}
+	if v.lastEdge != "" {
+		dst = append(dst, `,"lastEdge":`...)
+		dst = jsonwire.AppendString(dst, v.lastEdge)
+	}
+	if v.messageEvents != nil {
+		dst = append(dst, `,"messageEvents":`...)
+		dst = appendListOfString(dst, v.messageEvents)
+	}
+	if v.recent != nil {
+		dst = append(dst, `,"recent":`...)
+		dst = appendListOfFingerprint(dst, v.recent)
+	}
+	if v.recentDeltas != nil {
+		dst = append(dst, `,"recentDeltas":`...)
+		dst = appendListOfFingerprint(dst, v.recentDeltas)
+	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
+	return append(dst, '}')
+}
+
+func (v *fingerprint) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.sequence)
+	dst = append(dst, `,"hash":`...)
+	dst = jsonwire.AppendUint(dst, v.hash)
+	return append(dst, '}')
+}
+
+func (v *RunSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"runId":`...)
+	dst = jsonwire.AppendString(dst, v.RunID)
+	dst = append(dst, `,"nextSequence":`...)
+	dst = jsonwire.AppendUint(dst, v.NextSequence)
+	if v.TerminalKind != "" {
+		dst = append(dst, `,"terminalKind":`...)
+		dst = jsonwire.AppendString(dst, string(v.TerminalKind))
+	}
+	dst = append(dst, `,"resume":`...)
+	dst = v.Resume.appendJSON(dst)
+	dst = append(dst, `,"schemaVersion":`...)
+	dst = jsonwire.AppendString(dst, v.SchemaVersion)
 	if v.SessionID != "" {
 		dst = append(dst, `,"sessionId":`...)
 		dst = jsonwire.AppendString(dst, v.SessionID)
@@ -2308,8 +2375,6 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"status":`...)
 	dst = jsonwire.AppendString(dst, string(v.Status))
-	dst = append(dst, `,"nextSequence":`...)
-	dst = jsonwire.AppendUint(dst, v.NextSequence)
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.StartedAt)
@@ -2321,18 +2386,6 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	if v.CurrentNodeID != "" {
 		dst = append(dst, `,"currentNodeId":`...)
 		dst = jsonwire.AppendString(dst, v.CurrentNodeID)
-	}
-	if v.Opened {
-		dst = append(dst, `,"opened":`...)
-		dst = strconv.AppendBool(dst, v.Opened)
-	}
-	if v.Begun {
-		dst = append(dst, `,"begun":`...)
-		dst = strconv.AppendBool(dst, v.Begun)
-	}
-	if v.TerminalKind != "" {
-		dst = append(dst, `,"terminalKind":`...)
-		dst = jsonwire.AppendString(dst, string(v.TerminalKind))
 	}
 	if v.Paused {
 		dst = append(dst, `,"paused":`...)
@@ -2392,10 +2445,6 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendMapOfEdgeStatus(dst, v.EdgeStatus)
 	dst = append(dst, `,"loopCounters":`...)
 	dst = appendMapOfInt(dst, v.LoopCounters)
-	if v.LastEdge != "" {
-		dst = append(dst, `,"lastEdge":`...)
-		dst = jsonwire.AppendString(dst, v.LastEdge)
-	}
 	dst = append(dst, `,"inbox":`...)
 	dst = appendListOfInboxItem(dst, v.Inbox)
 	dst = append(dst, `,"agentSessions":`...)
@@ -2414,8 +2463,6 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendMapOfRefToToolStats(dst, v.Tools)
 	dst = append(dst, `,"messages":`...)
 	dst = appendListOfConversationMessage(dst, v.Messages)
-	dst = append(dst, `,"messageEvents":`...)
-	dst = appendListOfString(dst, v.MessageEvents)
 	dst = append(dst, `,"turns":`...)
 	dst = appendListOfTurnSnapshot(dst, v.Turns)
 	dst = append(dst, `,"steps":`...)
@@ -2460,10 +2507,6 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfString(dst, v.Retracted)
 	dst = append(dst, `,"retractedMessages":`...)
 	dst = appendListOfConversationMessage(dst, v.RetractedMessages)
-	dst = append(dst, `,"recent":`...)
-	dst = appendListOfFingerprint(dst, v.Recent)
-	dst = append(dst, `,"recentDeltas":`...)
-	dst = appendListOfFingerprint(dst, v.RecentDeltas)
 	return append(dst, '}')
 }
 
@@ -2475,11 +2518,131 @@ func (v *InboxItem) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+func (v *AgentState) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"agentId":`...)
+	dst = jsonwire.AppendString(dst, v.AgentID)
+	dst = append(dst, `,"status":`...)
+	dst = jsonwire.AppendString(dst, string(v.Status))
+	if v.Step.OK {
+		dst = append(dst, `,"step":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Step.V))
+	}
+	dst = append(dst, `,"attempts":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.Attempts))
+	if v.Started {
+		dst = append(dst, `,"started":`...)
+		dst = strconv.AppendBool(dst, v.Started)
+	}
+	if v.Open {
+		dst = append(dst, `,"open":`...)
+		dst = strconv.AppendBool(dst, v.Open)
+	}
+	if v.Ended {
+		dst = append(dst, `,"ended":`...)
+		dst = strconv.AppendBool(dst, v.Ended)
+	}
+	if v.SharesByGroup {
+		dst = append(dst, `,"sharesByGroup":`...)
+		dst = strconv.AppendBool(dst, v.SharesByGroup)
+	}
+	dst = append(dst, `,"counted":`...)
+	dst = v.Counted.appendJSON(dst)
+	dst = append(dst, `,"resume":`...)
+	dst = v.Resume.appendJSON(dst)
+	return append(dst, '}')
+}
+
+func (v *agentResume) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"order":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.order))
+	if v.back.OK {
+		dst = append(dst, `,"back":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.back.V))
+	}
+	if v.ahead.OK {
+		dst = append(dst, `,"ahead":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ahead.V))
+	}
+	if v.first != 0 {
+		dst = append(dst, `,"first":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.first))
+	}
+	if v.renew {
+		dst = append(dst, `,"renew":`...)
+		dst = strconv.AppendBool(dst, v.renew)
+	}
+	if v.resumes != 0 {
+		dst = append(dst, `,"resumes":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.resumes))
+	}
+	if v.blocks != nil {
+		dst = append(dst, `,"blocks":`...)
+		dst = appendListOfBlock(dst, v.blocks)
+	}
+	if v.textOpen {
+		dst = append(dst, `,"textOpen":`...)
+		dst = strconv.AppendBool(dst, v.textOpen)
+	}
+	if v.reasoningOpen {
+		dst = append(dst, `,"reasoningOpen":`...)
+		dst = strconv.AppendBool(dst, v.reasoningOpen)
+	}
+	return append(dst, '}')
+}
+
+func (v *block) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"subject":`...)
+	dst = jsonwire.AppendString(dst, v.subject)
+	if v.id != "" {
+		dst = append(dst, `,"id":`...)
+		dst = jsonwire.AppendString(dst, v.id)
+	}
+	dst = append(dst, `,"next":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.next))
+	dst = append(dst, `,"size":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.size))
+	if v.whole {
+		dst = append(dst, `,"whole":`...)
+		dst = strconv.AppendBool(dst, v.whole)
+	}
+	if len(v.text) > 0 {
+		dst = append(dst, `,"text":`...)
+		dst = jsonwire.AppendString(dst, string(v.text))
+	}
+	return append(dst, '}')
+}
+
 func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"agentId":`...)
 	dst = jsonwire.AppendString(dst, v.AgentID)
-	dst = append(dst, `,"order":`...)
-	dst = jsonwire.AppendInt(dst, int64(v.Order))
+	dst = append(dst, `,"status":`...)
+	dst = jsonwire.AppendString(dst, string(v.Status))
+	if v.Step.OK {
+		dst = append(dst, `,"step":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Step.V))
+	}
+	dst = append(dst, `,"attempts":`...)
+	dst = jsonwire.AppendInt(dst, int64(v.Attempts))
+	if v.Started {
+		dst = append(dst, `,"started":`...)
+		dst = strconv.AppendBool(dst, v.Started)
+	}
+	if v.Open {
+		dst = append(dst, `,"open":`...)
+		dst = strconv.AppendBool(dst, v.Open)
+	}
+	if v.Ended {
+		dst = append(dst, `,"ended":`...)
+		dst = strconv.AppendBool(dst, v.Ended)
+	}
+	if v.SharesByGroup {
+		dst = append(dst, `,"sharesByGroup":`...)
+		dst = strconv.AppendBool(dst, v.SharesByGroup)
+	}
+	dst = append(dst, `,"counted":`...)
+	dst = v.Counted.appendJSON(dst)
+	dst = append(dst, `,"resume":`...)
+	dst = v.Resume.appendJSON(dst)
 	if v.Ref.OK {
 		dst = append(dst, `,"ref":`...)
 		dst = v.Ref.V.appendJSON(dst)
@@ -2512,46 +2675,6 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"providerSessionId":`...)
 		dst = jsonwire.AppendString(dst, v.ProviderSessionID)
 	}
-	dst = append(dst, `,"status":`...)
-	dst = jsonwire.AppendString(dst, string(v.Status))
-	if v.Step.OK {
-		dst = append(dst, `,"step":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.Step.V))
-	}
-	if v.StepBack.OK {
-		dst = append(dst, `,"stepBack":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.StepBack.V))
-	}
-	if v.StepAhead.OK {
-		dst = append(dst, `,"stepAhead":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.StepAhead.V))
-	}
-	if v.FirstStep != 0 {
-		dst = append(dst, `,"firstStep":`...)
-		dst = jsonwire.AppendInt(dst, int64(v.FirstStep))
-	}
-	if v.NewStep {
-		dst = append(dst, `,"newStep":`...)
-		dst = strconv.AppendBool(dst, v.NewStep)
-	}
-	dst = append(dst, `,"attempts":`...)
-	dst = jsonwire.AppendInt(dst, int64(v.Attempts))
-	if v.Started {
-		dst = append(dst, `,"started":`...)
-		dst = strconv.AppendBool(dst, v.Started)
-	}
-	if v.Open {
-		dst = append(dst, `,"open":`...)
-		dst = strconv.AppendBool(dst, v.Open)
-	}
-	if v.Ended {
-		dst = append(dst, `,"ended":`...)
-		dst = strconv.AppendBool(dst, v.Ended)
-	}
-	if v.Restart {
-		dst = append(dst, `,"restart":`...)
-		dst = strconv.AppendBool(dst, v.Restart)
-	}
 	if v.Sequence != 0 {
 		dst = append(dst, `,"sequence":`...)
 		dst = jsonwire.AppendUint(dst, v.Sequence)
@@ -2568,8 +2691,6 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"durationMs":`...)
 		dst = jsonwire.AppendMillis(dst, v.Duration.V)
 	}
-	dst = append(dst, `,"counted":`...)
-	dst = v.Counted.appendJSON(dst)
 	dst = append(dst, `,"transitions":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.Transitions))
 	dst = append(dst, `,"toolCalls":`...)
@@ -2612,10 +2733,6 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"convergenceScore":`...)
 		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
 	}
-	if v.SharesByGroup {
-		dst = append(dst, `,"sharesByGroup":`...)
-		dst = strconv.AppendBool(dst, v.SharesByGroup)
-	}
 	if v.Text != "" {
 		dst = append(dst, `,"text":`...)
 		dst = jsonwire.AppendString(dst, v.Text)
@@ -2624,40 +2741,8 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reasoning":`...)
 		dst = jsonwire.AppendString(dst, v.Reasoning)
 	}
-	if v.TextOpen {
-		dst = append(dst, `,"textOpen":`...)
-		dst = strconv.AppendBool(dst, v.TextOpen)
-	}
-	if v.ReasoningOpen {
-		dst = append(dst, `,"reasoningOpen":`...)
-		dst = strconv.AppendBool(dst, v.ReasoningOpen)
-	}
-	dst = append(dst, `,"blocks":`...)
-	dst = appendListOfBlockSnapshot(dst, v.Blocks)
 	dst = append(dst, `,"usage":`...)
 	dst = v.Usage.appendJSON(dst)
-	return append(dst, '}')
-}
-
-func (v *BlockSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"subject":`...)
-	dst = jsonwire.AppendString(dst, v.Subject)
-	if v.ID != "" {
-		dst = append(dst, `,"id":`...)
-		dst = jsonwire.AppendString(dst, v.ID)
-	}
-	dst = append(dst, `,"next":`...)
-	dst = jsonwire.AppendInt(dst, int64(v.Next))
-	dst = append(dst, `,"size":`...)
-	dst = jsonwire.AppendInt(dst, int64(v.Size))
-	if v.Whole {
-		dst = append(dst, `,"whole":`...)
-		dst = strconv.AppendBool(dst, v.Whole)
-	}
-	if v.Text != "" {
-		dst = append(dst, `,"text":`...)
-		dst = jsonwire.AppendString(dst, v.Text)
-	}
 	return append(dst, '}')
 }
 
@@ -3130,14 +3215,6 @@ func (v *AgentUsage) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-func (v *Fingerprint) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"sequence":`...)
-	dst = jsonwire.AppendUint(dst, v.Sequence)
-	dst = append(dst, `,"hash":`...)
-	dst = jsonwire.AppendUint(dst, v.Hash)
-	return append(dst, '}')
-}
-
 func (v *Usage) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"inputTokens":`...)
@@ -3254,6 +3331,17 @@ func appendListOfPlanStep(dst []byte, v []PlanStep) []byte {
 }
 
 func appendListOfQuestion(dst []byte, v []Question) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfFingerprint(dst []byte, v []fingerprint) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {
@@ -3544,18 +3632,7 @@ func appendListOfRefToRuleError(dst []byte, v []*RuleError) []byte {
 	return append(dst, ']')
 }
 
-func appendListOfFingerprint(dst []byte, v []Fingerprint) []byte {
-	dst = append(dst, '[')
-	for i := range v {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v[i].appendJSON(dst)
-	}
-	return append(dst, ']')
-}
-
-func appendListOfBlockSnapshot(dst []byte, v []BlockSnapshot) []byte {
+func appendListOfBlock(dst []byte, v []block) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

@@ -102,6 +102,43 @@ func (w *Command) deepen() {
 	w.extra = cloneText(w.extra)
 }
 
+func (v *RunState) clone() *RunState {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *RunState) deepen() {
+	w.RunID = cloneText(w.RunID)
+	w.TerminalKind = cloneText(w.TerminalKind)
+	w.Resume.deepen()
+}
+
+func (v *runResume) clone() *runResume {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *runResume) deepen() {
+	w.lastEdge = cloneText(w.lastEdge)
+	w.messageEvents = cloneListOfString(w.messageEvents)
+	w.recent = cloneListOfFingerprint(w.recent)
+	w.recentDeltas = cloneListOfFingerprint(w.recentDeltas)
+}
+
+func (v *fingerprint) clone() *fingerprint {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *fingerprint) deepen() {
+}
+
 func (v *RunSnapshot) clone() *RunSnapshot {
 	w := *v
 	w.deepen()
@@ -110,14 +147,13 @@ func (v *RunSnapshot) clone() *RunSnapshot {
 
 // deepen makes a shallow copy a deep one.
 func (w *RunSnapshot) deepen() {
+	w.RunState.deepen()
 	w.SchemaVersion = cloneText(w.SchemaVersion)
-	w.RunID = cloneText(w.RunID)
 	w.SessionID = cloneText(w.SessionID)
 	w.WorkflowID = cloneText(w.WorkflowID)
 	w.Name = cloneText(w.Name)
 	w.Status = cloneText(w.Status)
 	w.CurrentNodeID = cloneText(w.CurrentNodeID)
-	w.TerminalKind = cloneText(w.TerminalKind)
 	w.CancelReason = cloneText(w.CancelReason)
 	w.SessionGoal = cloneText(w.SessionGoal)
 	w.SessionStatus = cloneText(w.SessionStatus)
@@ -138,7 +174,6 @@ func (w *RunSnapshot) deepen() {
 	w.Suspended = cloneMapOfString(w.Suspended)
 	w.EdgeStatus = cloneMapOfEdgeStatus(w.EdgeStatus)
 	w.LoopCounters = cloneMapOfInt(w.LoopCounters)
-	w.LastEdge = cloneText(w.LastEdge)
 	w.Inbox = cloneListOfInboxItem(w.Inbox)
 	w.AgentSessions = cloneMapOfString(w.AgentSessions)
 	w.Agents = cloneMapOfRefToAgentSnapshot(w.Agents)
@@ -146,7 +181,6 @@ func (w *RunSnapshot) deepen() {
 	w.ClosedCalls = cloneListOfRefToToolCallSnapshot(w.ClosedCalls)
 	w.Tools = cloneMapOfRefToToolStats(w.Tools)
 	w.Messages = cloneListOfConversationMessage(w.Messages)
-	w.MessageEvents = cloneListOfString(w.MessageEvents)
 	w.Turns = cloneListOfTurnSnapshot(w.Turns)
 	w.Steps = cloneListOfStepSnapshot(w.Steps)
 	if w.Workflow.OK {
@@ -168,8 +202,6 @@ func (w *RunSnapshot) deepen() {
 	w.Unknown = cloneMapOfInt(w.Unknown)
 	w.Retracted = cloneListOfString(w.Retracted)
 	w.RetractedMessages = cloneListOfConversationMessage(w.RetractedMessages)
-	w.Recent = cloneListOfFingerprint(w.Recent)
-	w.RecentDeltas = cloneListOfFingerprint(w.RecentDeltas)
 }
 
 func (v *InboxItem) clone() *InboxItem {
@@ -184,6 +216,45 @@ func (w *InboxItem) deepen() {
 	w.Command.deepen()
 }
 
+func (v *AgentState) clone() *AgentState {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AgentState) deepen() {
+	w.AgentID = cloneText(w.AgentID)
+	w.Status = cloneText(w.Status)
+	w.Counted.deepen()
+	w.Resume.deepen()
+	clearField(&w.shown)
+}
+
+func (v *agentResume) clone() *agentResume {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *agentResume) deepen() {
+	w.blocks = cloneListOfBlock(w.blocks)
+}
+
+func (v *block) clone() *block {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *block) deepen() {
+	w.subject = cloneText(w.subject)
+	w.id = cloneText(w.id)
+	w.text = append([]byte(nil), w.text...)
+}
+
 func (v *AgentSnapshot) clone() *AgentSnapshot {
 	w := *v
 	w.deepen()
@@ -192,7 +263,7 @@ func (v *AgentSnapshot) clone() *AgentSnapshot {
 
 // deepen makes a shallow copy a deep one.
 func (w *AgentSnapshot) deepen() {
-	w.AgentID = cloneText(w.AgentID)
+	w.AgentState.deepen()
 	if w.Ref.OK {
 		w.Ref.V.deepen()
 	}
@@ -203,8 +274,6 @@ func (w *AgentSnapshot) deepen() {
 	w.Task = cloneText(w.Task)
 	w.Model = cloneText(w.Model)
 	w.ProviderSessionID = cloneText(w.ProviderSessionID)
-	w.Status = cloneText(w.Status)
-	w.Counted.deepen()
 	if w.LastError.OK {
 		w.LastError.V.deepen()
 	}
@@ -219,21 +288,9 @@ func (w *AgentSnapshot) deepen() {
 	}
 	w.Text = cloneText(w.Text)
 	w.Reasoning = cloneText(w.Reasoning)
-	w.Blocks = cloneListOfBlockSnapshot(w.Blocks)
 	w.Usage.deepen()
-}
-
-func (v *BlockSnapshot) clone() *BlockSnapshot {
-	w := *v
-	w.deepen()
-	return &w
-}
-
-// deepen makes a shallow copy a deep one.
-func (w *BlockSnapshot) deepen() {
-	w.Subject = cloneText(w.Subject)
-	w.ID = cloneText(w.ID)
-	w.Text = cloneText(w.Text)
+	clearField(&w.text)
+	clearField(&w.reasoning)
 }
 
 func (v *ToolCallSnapshot) clone() *ToolCallSnapshot {
@@ -485,16 +542,6 @@ func (w *AgentUsage) deepen() {
 	}
 }
 
-func (v *Fingerprint) clone() *Fingerprint {
-	w := *v
-	w.deepen()
-	return &w
-}
-
-// deepen makes a shallow copy a deep one.
-func (w *Fingerprint) deepen() {
-}
-
 func (v *Usage) clone() *Usage {
 	w := *v
 	w.deepen()
@@ -520,8 +567,32 @@ func (w *ErrorInfo) deepen() {
 	w.extra = cloneText(w.extra)
 }
 
+func cloneListOfString(v []string) []string {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]string, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i] = cloneText(w[i])
+	}
+	return w
+}
+
+func cloneListOfFingerprint(v []fingerprint) []fingerprint {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]fingerprint, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
 func cloneMapOfJSON(v map[string]JSON) map[string]JSON {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]JSON, len(v))
@@ -533,7 +604,7 @@ func cloneMapOfJSON(v map[string]JSON) map[string]JSON {
 }
 
 func cloneMapOfNodeStatus(v map[string]NodeStatus) map[string]NodeStatus {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]NodeStatus, len(v))
@@ -545,7 +616,7 @@ func cloneMapOfNodeStatus(v map[string]NodeStatus) map[string]NodeStatus {
 }
 
 func cloneMapOfInt(v map[string]int) map[string]int {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]int, len(v))
@@ -557,7 +628,7 @@ func cloneMapOfInt(v map[string]int) map[string]int {
 }
 
 func cloneMapOfString(v map[string]string) map[string]string {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]string, len(v))
@@ -569,7 +640,7 @@ func cloneMapOfString(v map[string]string) map[string]string {
 }
 
 func cloneMapOfEdgeStatus(v map[string]EdgeStatus) map[string]EdgeStatus {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]EdgeStatus, len(v))
@@ -581,7 +652,7 @@ func cloneMapOfEdgeStatus(v map[string]EdgeStatus) map[string]EdgeStatus {
 }
 
 func cloneListOfInboxItem(v []InboxItem) []InboxItem {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]InboxItem, len(v))
@@ -593,7 +664,7 @@ func cloneListOfInboxItem(v []InboxItem) []InboxItem {
 }
 
 func cloneMapOfRefToAgentSnapshot(v map[string]*AgentSnapshot) map[string]*AgentSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]*AgentSnapshot, len(v))
@@ -605,7 +676,7 @@ func cloneMapOfRefToAgentSnapshot(v map[string]*AgentSnapshot) map[string]*Agent
 }
 
 func cloneListOfRefToToolCallSnapshot(v []*ToolCallSnapshot) []*ToolCallSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]*ToolCallSnapshot, len(v))
@@ -617,7 +688,7 @@ func cloneListOfRefToToolCallSnapshot(v []*ToolCallSnapshot) []*ToolCallSnapshot
 }
 
 func cloneMapOfRefToToolStats(v map[string]*ToolStats) map[string]*ToolStats {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]*ToolStats, len(v))
@@ -629,7 +700,7 @@ func cloneMapOfRefToToolStats(v map[string]*ToolStats) map[string]*ToolStats {
 }
 
 func cloneListOfConversationMessage(v []ConversationMessage) []ConversationMessage {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]ConversationMessage, len(v))
@@ -640,20 +711,8 @@ func cloneListOfConversationMessage(v []ConversationMessage) []ConversationMessa
 	return w
 }
 
-func cloneListOfString(v []string) []string {
-	if v == nil {
-		return nil
-	}
-	w := make([]string, len(v))
-	copy(w, v)
-	for i := range w {
-		w[i] = cloneText(w[i])
-	}
-	return w
-}
-
 func cloneListOfTurnSnapshot(v []TurnSnapshot) []TurnSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]TurnSnapshot, len(v))
@@ -665,7 +724,7 @@ func cloneListOfTurnSnapshot(v []TurnSnapshot) []TurnSnapshot {
 }
 
 func cloneListOfStepSnapshot(v []StepSnapshot) []StepSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]StepSnapshot, len(v))
@@ -677,7 +736,7 @@ func cloneListOfStepSnapshot(v []StepSnapshot) []StepSnapshot {
 }
 
 func cloneListOfPhaseSnapshot(v []PhaseSnapshot) []PhaseSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]PhaseSnapshot, len(v))
@@ -689,7 +748,7 @@ func cloneListOfPhaseSnapshot(v []PhaseSnapshot) []PhaseSnapshot {
 }
 
 func cloneListOfCheckpointSnapshot(v []CheckpointSnapshot) []CheckpointSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]CheckpointSnapshot, len(v))
@@ -701,7 +760,7 @@ func cloneListOfCheckpointSnapshot(v []CheckpointSnapshot) []CheckpointSnapshot 
 }
 
 func cloneListOfApprovalSnapshot(v []ApprovalSnapshot) []ApprovalSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]ApprovalSnapshot, len(v))
@@ -713,7 +772,7 @@ func cloneListOfApprovalSnapshot(v []ApprovalSnapshot) []ApprovalSnapshot {
 }
 
 func cloneListOfClarificationSnapshot(v []ClarificationSnapshot) []ClarificationSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]ClarificationSnapshot, len(v))
@@ -725,7 +784,7 @@ func cloneListOfClarificationSnapshot(v []ClarificationSnapshot) []Clarification
 }
 
 func cloneListOfHandoffSnapshot(v []HandoffSnapshot) []HandoffSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]HandoffSnapshot, len(v))
@@ -737,7 +796,7 @@ func cloneListOfHandoffSnapshot(v []HandoffSnapshot) []HandoffSnapshot {
 }
 
 func cloneListOfTaskSnapshot(v []TaskSnapshot) []TaskSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]TaskSnapshot, len(v))
@@ -749,7 +808,7 @@ func cloneListOfTaskSnapshot(v []TaskSnapshot) []TaskSnapshot {
 }
 
 func cloneListOfAuditSnapshot(v []AuditSnapshot) []AuditSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]AuditSnapshot, len(v))
@@ -761,7 +820,7 @@ func cloneListOfAuditSnapshot(v []AuditSnapshot) []AuditSnapshot {
 }
 
 func cloneListOfClaimSnapshot(v []ClaimSnapshot) []ClaimSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]ClaimSnapshot, len(v))
@@ -773,7 +832,7 @@ func cloneListOfClaimSnapshot(v []ClaimSnapshot) []ClaimSnapshot {
 }
 
 func cloneListOfIssueSnapshot(v []IssueSnapshot) []IssueSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]IssueSnapshot, len(v))
@@ -785,7 +844,7 @@ func cloneListOfIssueSnapshot(v []IssueSnapshot) []IssueSnapshot {
 }
 
 func cloneListOfBudgetSnapshot(v []BudgetSnapshot) []BudgetSnapshot {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]BudgetSnapshot, len(v))
@@ -797,7 +856,7 @@ func cloneListOfBudgetSnapshot(v []BudgetSnapshot) []BudgetSnapshot {
 }
 
 func cloneMapOfBlackboardItem(v map[string]BlackboardItem) map[string]BlackboardItem {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]BlackboardItem, len(v))
@@ -809,7 +868,7 @@ func cloneMapOfBlackboardItem(v map[string]BlackboardItem) map[string]Blackboard
 }
 
 func cloneListOfRefToRuleError(v []*RuleError) []*RuleError {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]*RuleError, len(v))
@@ -820,23 +879,11 @@ func cloneListOfRefToRuleError(v []*RuleError) []*RuleError {
 	return w
 }
 
-func cloneListOfFingerprint(v []Fingerprint) []Fingerprint {
-	if v == nil {
+func cloneListOfBlock(v []block) []block {
+	if len(v) == 0 {
 		return nil
 	}
-	w := make([]Fingerprint, len(v))
-	copy(w, v)
-	for i := range w {
-		w[i].deepen()
-	}
-	return w
-}
-
-func cloneListOfBlockSnapshot(v []BlockSnapshot) []BlockSnapshot {
-	if v == nil {
-		return nil
-	}
-	w := make([]BlockSnapshot, len(v))
+	w := make([]block, len(v))
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()
@@ -845,7 +892,7 @@ func cloneListOfBlockSnapshot(v []BlockSnapshot) []BlockSnapshot {
 }
 
 func cloneListOfQuestion(v []Question) []Question {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make([]Question, len(v))
@@ -857,7 +904,7 @@ func cloneListOfQuestion(v []Question) []Question {
 }
 
 func cloneMapOfUsage(v map[string]Usage) map[string]Usage {
-	if v == nil {
+	if len(v) == 0 {
 		return nil
 	}
 	w := make(map[string]Usage, len(v))
@@ -898,3 +945,6 @@ func cloneRefToRuleError(v *RuleError) *RuleError {
 
 // cloneText copies text, so that it does not keep alive what it was cut from.
 func cloneText[T ~string](s T) T { return T(strings.Clone(string(s))) }
+
+// clearField sets a field to zero.
+func clearField[T any](field *T) { *field = *new(T) }

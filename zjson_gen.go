@@ -638,6 +638,13 @@ func (v WorkflowFinalized) MarshalJSON() ([]byte, error) { return marshal(&v) }
 func (v *WorkflowFinalized) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
+func (v RunState) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *RunState) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
 func (v RunSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
@@ -652,18 +659,18 @@ func (v InboxItem) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil
 func (v *InboxItem) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
+func (v AgentState) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *AgentState) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
 func (v AgentSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
 // error is a [*LineError].
 func (v *AgentSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand in a snapshot.
-func (v BlockSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
-
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
-func (v *BlockSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
 func (v ToolCallSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
@@ -790,13 +797,6 @@ func (v AgentUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), ni
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
 // error is a [*LineError].
 func (v *AgentUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand in a snapshot.
-func (v Fingerprint) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
-
-// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
-// error is a [*LineError].
-func (v *Fingerprint) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand on a line. It returns a
 // [*RuleError] when a line cannot carry one of them.

@@ -2,6 +2,38 @@
 
 package agentevents
 
+// ruleTable has every rule and what its comment states, in source order.
+var ruleTable = [...]struct {
+	rule      Rule
+	statement string
+}{
+	{RulePayload, "the payload is a non-nil pointer to a struct of this package, and Unknown holds no known kind"},
+	{RuleFieldRequired, "required fields are there, ids are not empty"},
+	{RuleFieldUTF8, "ids and names are valid UTF-8"},
+	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names"},
+	{RuleFieldEnum, "words of closed lists are in their list"},
+	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
+	{RuleSequence, "sequence increases within the run; a sequence always comes with the same event, the first one wins"},
+	{RuleRun, "an event carries the id of its run"},
+	{RuleRunOpen, "nothing but session events precedes run.started, and a run starts once"},
+	{RuleTerminalLast, "after run.completed, run.failed or run.cancelled come only session events, audits, usage and late events"},
+	{RuleStepMonotonic, "step never decreases within (run, agent); starts, ends and audits have none"},
+	{RuleAgentStartedOnce, "an agent starts once until it has ended; again after run.resumed, or with resumed set"},
+	{RuleAgentEndedFinal, "after a terminal status the agent does nothing but end and be audited; after its end nothing but a new start"},
+	{RuleTransitionFromCurrent, "from is the agent's current status; the first is thinking"},
+	{RuleTransitionLegal, "(from, to) is an edge of the lifecycle table"},
+	{RuleEndedTotals, "totals of an end are not below what was counted"},
+	{RuleToolCallOpen, "a return names an open call of its agent, and a call id is not used again while open; exempt: oneEvent, and forbidden or rate_limited before any call"},
+	{RuleToolCausation, "a return's causationId is the id of its call"},
+	{RuleDeltaIndex, "numbered deltas of a block count 0, 1, 2, …"},
+	{RulePhaseOpen, "a completed phase was started"},
+	{RuleWorkflowContext, "workflow events carry workflowId, phase and checkpoint events also phase, agent events inside a phase its name"},
+	{RuleApprovalOpen, "a granted or rejected approval was requested and not answered yet"},
+	{RuleHandoffOpen, "an accepted handoff was requested and not accepted yet"},
+	{RuleMessageID, "a message id always comes with the same content; the first one wins"},
+	{RuleMessageGroup, "a message of an agent that shares by group carries a group id"},
+}
+
 func (*SessionStarted) kind() Kind { return KindSessionStarted }
 
 func (*SessionCompleted) kind() Kind { return KindSessionCompleted }
@@ -294,6 +326,185 @@ func cleanPayload(p Payload, c *cleaner) Payload {
 		return p.clean(c)
 	}
 	return p
+}
+
+// checkKind applies the rules of the event's kind.
+func (m *machine) checkKind(ev *Event, sub *subject) *RuleError {
+	switch sub.index {
+	case 2:
+		return m.checkRunStarted(ev, sub)
+	case 8:
+		return m.checkAgentStarted(ev, sub)
+	case 9:
+		return m.checkAgentTransition(ev, sub)
+	case 10:
+		return m.checkAgentEnded(ev, sub)
+	case 17, 22, 26:
+		return m.checkDelta(ev, sub)
+	case 24:
+		return m.checkMessageCreated(ev, sub)
+	case 25:
+		return m.checkToolCalled(ev, sub)
+	case 27:
+		return m.checkToolReturned(ev, sub)
+	case 30:
+		return m.checkHandoffAccepted(ev, sub)
+	case 50:
+		return m.checkPhaseCompleted(ev, sub)
+	case 55, 56:
+		return m.checkApprovalAnswered(ev, sub)
+	}
+	return nil
+}
+
+// applyKind notes what an event of its kind changes.
+func (m *machine) applyKind(ev *Event, sub *subject) {
+	switch sub.index {
+	case 2:
+		m.runStarted(ev, sub)
+	case 4:
+		m.runResumed(ev, sub)
+	case 5, 6, 7:
+		m.runEnded(ev, sub)
+	case 8:
+		m.agentStarted(ev, sub)
+	case 9:
+		m.agentTransition(ev, sub)
+	case 10:
+		m.agentEnded(ev, sub)
+	case 16, 23:
+		m.wholeBlock(ev, sub)
+	case 17, 22, 26:
+		m.delta(ev, sub)
+	case 24:
+		m.messageCreated(ev, sub)
+	case 25:
+		m.toolCalled(ev, sub)
+	case 27:
+		m.toolReturned(ev, sub)
+	case 29:
+		m.handoffRequested(ev, sub)
+	case 30:
+		m.handoffAccepted(ev, sub)
+	case 49:
+		m.phaseStarted(ev, sub)
+	case 50:
+		m.phaseCompleted(ev, sub)
+	case 54:
+		m.approvalRequested(ev, sub)
+	case 55, 56:
+		m.approvalAnswered(ev, sub)
+	case 61:
+		m.auditChecked(ev, sub)
+	}
+}
+
+// showKind puts into the snapshot what an event of its kind says.
+func (v *view) showKind(ev *Event, sub *subject) {
+	switch sub.index {
+	case 0:
+		v.sessionStarted(ev, sub)
+	case 1:
+		v.sessionCompleted(ev, sub)
+	case 2:
+		v.runStarted(ev, sub)
+	case 3:
+		v.runPaused(ev, sub)
+	case 4:
+		v.runResumed(ev, sub)
+	case 5:
+		v.runCompleted(ev, sub)
+	case 6:
+		v.runFailed(ev, sub)
+	case 7:
+		v.runCancelled(ev, sub)
+	case 8:
+		v.agentStarted(ev, sub)
+	case 9:
+		v.agentTransition(ev, sub)
+	case 10:
+		v.agentEnded(ev, sub)
+	case 11:
+		v.agentErrored(ev, sub)
+	case 12:
+		v.agentSessionChanged(ev, sub)
+	case 13:
+		v.eventRetracted(ev, sub)
+	case 15:
+		v.taskAssigned(ev, sub)
+	case 16:
+		v.agentReasoned(ev, sub)
+	case 19:
+		v.orchestratorDecided(ev, sub)
+	case 23:
+		v.textCompleted(ev, sub)
+	case 28:
+		v.agentHandoff(ev, sub)
+	case 31:
+		v.turnStarted(ev, sub)
+	case 32:
+		v.turnEnded(ev, sub)
+	case 33:
+		v.turnSummarized(ev, sub)
+	case 34:
+		v.stepStarted(ev, sub)
+	case 35:
+		v.stepEnded(ev, sub)
+	case 37:
+		v.nodeStarted(ev, sub)
+	case 38:
+		v.nodeCompleted(ev, sub)
+	case 39:
+		v.nodeFailed(ev, sub)
+	case 40:
+		v.nodeSkipped(ev, sub)
+	case 41:
+		v.nodeSuspended(ev, sub)
+	case 42:
+		v.edgeFired(ev, sub)
+	case 43:
+		v.edgeSkipped(ev, sub)
+	case 44:
+		v.loopIterated(ev, sub)
+	case 46:
+		v.statePatched(ev, sub)
+	case 47:
+		v.workflowCreated(ev, sub)
+	case 48:
+		v.workflowApproved(ev, sub)
+	case 51:
+		v.checkpointSaved(ev, sub)
+	case 52:
+		v.checkpointResumed(ev, sub)
+	case 53:
+		v.workflowFinalized(ev, sub)
+	case 57:
+		v.clarificationRequested(ev, sub)
+	case 58:
+		v.clarificationResolved(ev, sub)
+	case 59:
+		v.commandReceived(ev, sub)
+	case 60:
+		v.commandConsumed(ev, sub)
+	case 61:
+		v.auditChecked(ev, sub)
+	case 62:
+		v.claimVerified(ev, sub)
+	case 63:
+		v.issueFound(ev, sub)
+	case 64:
+		v.citationFound(ev, sub)
+	case 66:
+		v.usageObserved(ev, sub)
+	case 67:
+		v.budgetExceeded(ev, sub)
+	case 68:
+		v.capBreached(ev, sub)
+	case 69:
+		v.blackboardItemCreated(ev, sub)
+	case -1:
+		v.unknown(ev)
+	}
 }
 
 func (v *SessionStarted) reset() { *v = SessionStarted{} }

@@ -4211,6 +4211,175 @@ var namesOfWorkflowFinalized = [...]string{
 	`"durationMs":`,
 }
 
+func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.Field(namesOfRunState[:], m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // runId
+			v.RunID, err = s.String()
+		case 2: // nextSequence
+			v.NextSequence, err = s.Uint()
+		case 3: // terminalKind
+			if !m.null(s, name) {
+				v.TerminalKind, err = parseText[Kind](s)
+				if v.TerminalKind == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // resume
+			err = v.Resume.parseJSON(s)
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfRunState = [...]string{
+	`"runId":`,
+	`"nextSequence":`,
+	`"terminalKind":`,
+	`"resume":`,
+}
+
+func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.Field(namesOfrunResume[:], m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // opened
+			if !m.null(s, name) {
+				v.opened, err = s.Bool()
+				if !v.opened {
+					m.spelled(name, `false`)
+				}
+			}
+		case 2: // begun
+			if !m.null(s, name) {
+				v.begun, err = s.Bool()
+				if !v.begun {
+					m.spelled(name, `false`)
+				}
+			}
+		case 3: // resumes
+			if !m.null(s, name) {
+				v.resumes, err = s.SmallInt()
+				if v.resumes == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 4: // lastEdge
+			if !m.null(s, name) {
+				v.lastEdge, err = s.String()
+				if v.lastEdge == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // messageEvents
+			if !m.null(s, name) {
+				v.messageEvents, err = parseListOfString(s)
+			}
+			if len(v.messageEvents) == 0 {
+				v.messageEvents = nil
+			}
+		case 6: // recent
+			if !m.null(s, name) {
+				v.recent, err = parseListOfFingerprint(s)
+			}
+			if len(v.recent) == 0 {
+				v.recent = nil
+			}
+		case 7: // recentDeltas
+			if !m.null(s, name) {
+				v.recentDeltas, err = parseListOfFingerprint(s)
+			}
+			if len(v.recentDeltas) == 0 {
+				v.recentDeltas = nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfrunResume = [...]string{
+	`"opened":`,
+	`"begun":`,
+	`"resumes":`,
+	`"lastEdge":`,
+	`"messageEvents":`,
+	`"recent":`,
+	`"recentDeltas":`,
+}
+
+func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.Field(namesOffingerprint[:], m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			v.sequence, err = s.Uint()
+		case 2: // hash
+			v.hash, err = s.Uint()
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOffingerprint = [...]string{
+	`"sequence":`,
+	`"hash":`,
+}
+
 func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -4228,223 +4397,291 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // schemaVersion
-			v.SchemaVersion, err = s.String()
-		case 2: // runId
+		case 1: // runId
 			v.RunID, err = s.String()
-		case 3: // sessionId
-			if !m.null(s, name) {
-				v.SessionID, err = s.String()
-				if v.SessionID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 4: // workflowId
-			if !m.null(s, name) {
-				v.WorkflowID, err = s.String()
-				if v.WorkflowID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // name
-			if !m.null(s, name) {
-				v.Name, err = s.String()
-				if v.Name == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 6: // status
-			v.Status, err = parseText[RunStatus](s)
-		case 7: // nextSequence
+		case 2: // nextSequence
 			v.NextSequence, err = s.Uint()
-		case 8: // startedAt
-			if !m.null(s, name) {
-				v.StartedAt, err = s.Time()
-				if v.StartedAt.IsZero() {
-					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
-				}
-			}
-		case 9: // completedAt
-			if !m.null(s, name) {
-				v.CompletedAt, err = s.Time()
-				if v.CompletedAt.IsZero() {
-					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
-				}
-			}
-		case 10: // currentNodeId
-			if !m.null(s, name) {
-				v.CurrentNodeID, err = s.String()
-				if v.CurrentNodeID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 11: // opened
-			if !m.null(s, name) {
-				v.Opened, err = s.Bool()
-				if !v.Opened {
-					m.spelled(name, `false`)
-				}
-			}
-		case 12: // begun
-			if !m.null(s, name) {
-				v.Begun, err = s.Bool()
-				if !v.Begun {
-					m.spelled(name, `false`)
-				}
-			}
-		case 13: // terminalKind
+		case 3: // terminalKind
 			if !m.null(s, name) {
 				v.TerminalKind, err = parseText[Kind](s)
 				if v.TerminalKind == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 14: // paused
+		case 4: // resume
+			err = v.Resume.parseJSON(s)
+		case 5: // schemaVersion
+			v.SchemaVersion, err = s.String()
+		case 6: // sessionId
+			if !m.null(s, name) {
+				v.SessionID, err = s.String()
+				if v.SessionID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // workflowId
+			if !m.null(s, name) {
+				v.WorkflowID, err = s.String()
+				if v.WorkflowID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // name
+			if !m.null(s, name) {
+				v.Name, err = s.String()
+				if v.Name == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // status
+			v.Status, err = parseText[RunStatus](s)
+		case 10: // startedAt
+			if !m.null(s, name) {
+				v.StartedAt, err = s.Time()
+				if v.StartedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 11: // completedAt
+			if !m.null(s, name) {
+				v.CompletedAt, err = s.Time()
+				if v.CompletedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 12: // currentNodeId
+			if !m.null(s, name) {
+				v.CurrentNodeID, err = s.String()
+				if v.CurrentNodeID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // paused
 			if !m.null(s, name) {
 				v.Paused, err = s.Bool()
 				if !v.Paused {
 					m.spelled(name, `false`)
 				}
 			}
-		case 15: // cancelling
+		case 14: // cancelling
 			if !m.null(s, name) {
 				v.Cancelling, err = s.Bool()
 				if !v.Cancelling {
 					m.spelled(name, `false`)
 				}
 			}
-		case 16: // cancelReason
+		case 15: // cancelReason
 			if !m.null(s, name) {
 				v.CancelReason, err = s.String()
 				if v.CancelReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // sessionGoal
+		case 16: // sessionGoal
 			if !m.null(s, name) {
 				v.SessionGoal, err = s.String()
 				if v.SessionGoal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // sessionStatus
+		case 17: // sessionStatus
 			if !m.null(s, name) {
 				v.SessionStatus, err = s.String()
 				if v.SessionStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // sessionResult
+		case 18: // sessionResult
 			v.SessionResult, err = parseAny(s)
-		case 20: // agent
+		case 19: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case 21: // runOrchestrator
+		case 20: // runOrchestrator
 			v.RunOrchestrator, err = parseAny(s)
-		case 22: // inputs
+		case 21: // inputs
 			v.Inputs, err = parseAny(s)
-		case 23: // result
+		case 22: // result
 			v.Result, err = parseAny(s)
-		case 24: // error
+		case 23: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 25: // outputs
+		case 24: // outputs
 			v.Outputs, err = parseMapOfJSON(s)
-		case 26: // state
-			v.State, err = parseMapOfJSON(s)
-		case 27: // nodeStatus
-			v.NodeStatus, err = parseMapOfNodeStatus(s)
-		case 28: // nodeRuns
-			v.NodeRuns, err = parseMapOfInt(s)
-		case 29: // suspended
-			v.Suspended, err = parseMapOfString(s)
-		case 30: // edgeStatus
-			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
-		case 31: // loopCounters
-			v.LoopCounters, err = parseMapOfInt(s)
-		case 32: // lastEdge
-			if !m.null(s, name) {
-				v.LastEdge, err = s.String()
-				if v.LastEdge == "" {
-					m.spelled(name, `""`)
-				}
+			if len(v.Outputs) == 0 {
+				v.Outputs = nil
 			}
-		case 33: // inbox
+		case 25: // state
+			v.State, err = parseMapOfJSON(s)
+			if len(v.State) == 0 {
+				v.State = nil
+			}
+		case 26: // nodeStatus
+			v.NodeStatus, err = parseMapOfNodeStatus(s)
+			if len(v.NodeStatus) == 0 {
+				v.NodeStatus = nil
+			}
+		case 27: // nodeRuns
+			v.NodeRuns, err = parseMapOfInt(s)
+			if len(v.NodeRuns) == 0 {
+				v.NodeRuns = nil
+			}
+		case 28: // suspended
+			v.Suspended, err = parseMapOfString(s)
+			if len(v.Suspended) == 0 {
+				v.Suspended = nil
+			}
+		case 29: // edgeStatus
+			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
+			if len(v.EdgeStatus) == 0 {
+				v.EdgeStatus = nil
+			}
+		case 30: // loopCounters
+			v.LoopCounters, err = parseMapOfInt(s)
+			if len(v.LoopCounters) == 0 {
+				v.LoopCounters = nil
+			}
+		case 31: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
-		case 34: // agentSessions
+			if len(v.Inbox) == 0 {
+				v.Inbox = nil
+			}
+		case 32: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
-		case 35: // agents
+			if len(v.AgentSessions) == 0 {
+				v.AgentSessions = nil
+			}
+		case 33: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
-		case 36: // openCalls
+			if len(v.Agents) == 0 {
+				v.Agents = nil
+			}
+		case 34: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
-		case 37: // closedCalls
+			if len(v.OpenCalls) == 0 {
+				v.OpenCalls = nil
+			}
+		case 35: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
-		case 38: // droppedCalls
+			if len(v.ClosedCalls) == 0 {
+				v.ClosedCalls = nil
+			}
+		case 36: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 39: // tools
+		case 37: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
-		case 40: // messages
+			if len(v.Tools) == 0 {
+				v.Tools = nil
+			}
+		case 38: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
-		case 41: // messageEvents
-			v.MessageEvents, err = parseListOfString(s)
-		case 42: // turns
+			if len(v.Messages) == 0 {
+				v.Messages = nil
+			}
+		case 39: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
-		case 43: // steps
+			if len(v.Turns) == 0 {
+				v.Turns = nil
+			}
+		case 40: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
-		case 44: // workflow
+			if len(v.Steps) == 0 {
+				v.Steps = nil
+			}
+		case 41: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 45: // phases
+		case 42: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
-		case 46: // checkpoints
+			if len(v.Phases) == 0 {
+				v.Phases = nil
+			}
+		case 43: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
-		case 47: // approvals
+			if len(v.Checkpoints) == 0 {
+				v.Checkpoints = nil
+			}
+		case 44: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
-		case 48: // clarifications
+			if len(v.Approvals) == 0 {
+				v.Approvals = nil
+			}
+		case 45: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
-		case 49: // handoffs
+			if len(v.Clarifications) == 0 {
+				v.Clarifications = nil
+			}
+		case 46: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
-		case 50: // tasks
+			if len(v.Handoffs) == 0 {
+				v.Handoffs = nil
+			}
+		case 47: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
-		case 51: // audits
+			if len(v.Tasks) == 0 {
+				v.Tasks = nil
+			}
+		case 48: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
-		case 52: // claims
+			if len(v.Audits) == 0 {
+				v.Audits = nil
+			}
+		case 49: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
-		case 53: // issues
+			if len(v.Claims) == 0 {
+				v.Claims = nil
+			}
+		case 50: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
-		case 54: // citations
+			if len(v.Issues) == 0 {
+				v.Issues = nil
+			}
+		case 51: // citations
 			v.Citations, err = s.SmallInt()
-		case 55: // budgets
+		case 52: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
-		case 56: // blackboard
+			if len(v.Budgets) == 0 {
+				v.Budgets = nil
+			}
+		case 53: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
-		case 57: // usage
+			if len(v.Blackboard) == 0 {
+				v.Blackboard = nil
+			}
+		case 54: // usage
 			err = v.Usage.parseJSON(s)
-		case 58: // violations
+		case 55: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
-		case 59: // violationCount
+			if len(v.Violations) == 0 {
+				v.Violations = nil
+			}
+		case 56: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 60: // unknown
+		case 57: // unknown
 			v.Unknown, err = parseMapOfInt(s)
-		case 61: // retracted
+			if len(v.Unknown) == 0 {
+				v.Unknown = nil
+			}
+		case 58: // retracted
 			v.Retracted, err = parseListOfString(s)
-		case 62: // retractedMessages
+			if len(v.Retracted) == 0 {
+				v.Retracted = nil
+			}
+		case 59: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
-		case 63: // recent
-			v.Recent, err = parseListOfFingerprint(s)
-		case 64: // recentDeltas
-			v.RecentDeltas, err = parseListOfFingerprint(s)
+			if len(v.RetractedMessages) == 0 {
+				v.RetractedMessages = nil
+			}
 		default:
 			err = s.Skip()
 		}
@@ -4452,24 +4689,22 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.fill()
 	return nil
 }
 
 var namesOfRunSnapshot = [...]string{
-	`"schemaVersion":`,
 	`"runId":`,
+	`"nextSequence":`,
+	`"terminalKind":`,
+	`"resume":`,
+	`"schemaVersion":`,
 	`"sessionId":`,
 	`"workflowId":`,
 	`"name":`,
 	`"status":`,
-	`"nextSequence":`,
 	`"startedAt":`,
 	`"completedAt":`,
 	`"currentNodeId":`,
-	`"opened":`,
-	`"begun":`,
-	`"terminalKind":`,
 	`"paused":`,
 	`"cancelling":`,
 	`"cancelReason":`,
@@ -4488,7 +4723,6 @@ var namesOfRunSnapshot = [...]string{
 	`"suspended":`,
 	`"edgeStatus":`,
 	`"loopCounters":`,
-	`"lastEdge":`,
 	`"inbox":`,
 	`"agentSessions":`,
 	`"agents":`,
@@ -4497,7 +4731,6 @@ var namesOfRunSnapshot = [...]string{
 	`"droppedCalls":`,
 	`"tools":`,
 	`"messages":`,
-	`"messageEvents":`,
 	`"turns":`,
 	`"steps":`,
 	`"workflow":`,
@@ -4519,115 +4752,6 @@ var namesOfRunSnapshot = [...]string{
 	`"unknown":`,
 	`"retracted":`,
 	`"retractedMessages":`,
-	`"recent":`,
-	`"recentDeltas":`,
-}
-
-// fill makes the slices and maps that are never nil.
-func (v *RunSnapshot) fill() {
-	if v.Outputs == nil {
-		v.Outputs = map[string]JSON{}
-	}
-	if v.State == nil {
-		v.State = map[string]JSON{}
-	}
-	if v.NodeStatus == nil {
-		v.NodeStatus = map[string]NodeStatus{}
-	}
-	if v.NodeRuns == nil {
-		v.NodeRuns = map[string]int{}
-	}
-	if v.Suspended == nil {
-		v.Suspended = map[string]string{}
-	}
-	if v.EdgeStatus == nil {
-		v.EdgeStatus = map[string]EdgeStatus{}
-	}
-	if v.LoopCounters == nil {
-		v.LoopCounters = map[string]int{}
-	}
-	if v.Inbox == nil {
-		v.Inbox = []InboxItem{}
-	}
-	if v.AgentSessions == nil {
-		v.AgentSessions = map[string]string{}
-	}
-	if v.Agents == nil {
-		v.Agents = map[string]*AgentSnapshot{}
-	}
-	if v.OpenCalls == nil {
-		v.OpenCalls = []*ToolCallSnapshot{}
-	}
-	if v.ClosedCalls == nil {
-		v.ClosedCalls = []*ToolCallSnapshot{}
-	}
-	if v.Tools == nil {
-		v.Tools = map[string]*ToolStats{}
-	}
-	if v.Messages == nil {
-		v.Messages = []ConversationMessage{}
-	}
-	if v.MessageEvents == nil {
-		v.MessageEvents = []string{}
-	}
-	if v.Turns == nil {
-		v.Turns = []TurnSnapshot{}
-	}
-	if v.Steps == nil {
-		v.Steps = []StepSnapshot{}
-	}
-	if v.Phases == nil {
-		v.Phases = []PhaseSnapshot{}
-	}
-	if v.Checkpoints == nil {
-		v.Checkpoints = []CheckpointSnapshot{}
-	}
-	if v.Approvals == nil {
-		v.Approvals = []ApprovalSnapshot{}
-	}
-	if v.Clarifications == nil {
-		v.Clarifications = []ClarificationSnapshot{}
-	}
-	if v.Handoffs == nil {
-		v.Handoffs = []HandoffSnapshot{}
-	}
-	if v.Tasks == nil {
-		v.Tasks = []TaskSnapshot{}
-	}
-	if v.Audits == nil {
-		v.Audits = []AuditSnapshot{}
-	}
-	if v.Claims == nil {
-		v.Claims = []ClaimSnapshot{}
-	}
-	if v.Issues == nil {
-		v.Issues = []IssueSnapshot{}
-	}
-	if v.Budgets == nil {
-		v.Budgets = []BudgetSnapshot{}
-	}
-	if v.Blackboard == nil {
-		v.Blackboard = map[string]BlackboardItem{}
-	}
-	v.Usage.fill()
-	if v.Violations == nil {
-		v.Violations = []*RuleError{}
-	}
-	if v.Unknown == nil {
-		v.Unknown = map[string]int{}
-	}
-	if v.Retracted == nil {
-		v.Retracted = []string{}
-	}
-	if v.RetractedMessages == nil {
-		v.RetractedMessages = []ConversationMessage{}
-	}
-	if v.Recent == nil {
-		v.Recent = []Fingerprint{}
-	}
-	if v.RecentDeltas == nil {
-		v.RecentDeltas = []Fingerprint{}
-	}
 }
 
 func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
@@ -4666,6 +4790,245 @@ var namesOfInboxItem = [...]string{
 	`"command":`,
 }
 
+func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.Field(namesOfAgentState[:], m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // agentId
+			v.AgentID, err = s.String()
+		case 2: // status
+			v.Status, err = parseText[AgentStatus](s)
+		case 3: // step
+			if !m.null(s, name) {
+				v.Step.V, err = s.SmallInt()
+				v.Step.OK = err == nil
+			}
+		case 4: // attempts
+			v.Attempts, err = s.SmallInt()
+		case 5: // started
+			if !m.null(s, name) {
+				v.Started, err = s.Bool()
+				if !v.Started {
+					m.spelled(name, `false`)
+				}
+			}
+		case 6: // open
+			if !m.null(s, name) {
+				v.Open, err = s.Bool()
+				if !v.Open {
+					m.spelled(name, `false`)
+				}
+			}
+		case 7: // ended
+			if !m.null(s, name) {
+				v.Ended, err = s.Bool()
+				if !v.Ended {
+					m.spelled(name, `false`)
+				}
+			}
+		case 8: // sharesByGroup
+			if !m.null(s, name) {
+				v.SharesByGroup, err = s.Bool()
+				if !v.SharesByGroup {
+					m.spelled(name, `false`)
+				}
+			}
+		case 9: // counted
+			err = v.Counted.parseJSON(s)
+		case 10: // resume
+			err = v.Resume.parseJSON(s)
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfAgentState = [...]string{
+	`"agentId":`,
+	`"status":`,
+	`"step":`,
+	`"attempts":`,
+	`"started":`,
+	`"open":`,
+	`"ended":`,
+	`"sharesByGroup":`,
+	`"counted":`,
+	`"resume":`,
+}
+
+func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.Field(namesOfagentResume[:], m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // order
+			v.order, err = s.SmallInt()
+		case 2: // back
+			if !m.null(s, name) {
+				v.back.V, err = s.SmallInt()
+				v.back.OK = err == nil
+			}
+		case 3: // ahead
+			if !m.null(s, name) {
+				v.ahead.V, err = s.SmallInt()
+				v.ahead.OK = err == nil
+			}
+		case 4: // first
+			if !m.null(s, name) {
+				v.first, err = s.SmallInt()
+				if v.first == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 5: // renew
+			if !m.null(s, name) {
+				v.renew, err = s.Bool()
+				if !v.renew {
+					m.spelled(name, `false`)
+				}
+			}
+		case 6: // resumes
+			if !m.null(s, name) {
+				v.resumes, err = s.SmallInt()
+				if v.resumes == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 7: // blocks
+			if !m.null(s, name) {
+				v.blocks, err = parseListOfBlock(s)
+			}
+			if len(v.blocks) == 0 {
+				v.blocks = nil
+			}
+		case 8: // textOpen
+			if !m.null(s, name) {
+				v.textOpen, err = s.Bool()
+				if !v.textOpen {
+					m.spelled(name, `false`)
+				}
+			}
+		case 9: // reasoningOpen
+			if !m.null(s, name) {
+				v.reasoningOpen, err = s.Bool()
+				if !v.reasoningOpen {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfagentResume = [...]string{
+	`"order":`,
+	`"back":`,
+	`"ahead":`,
+	`"first":`,
+	`"renew":`,
+	`"resumes":`,
+	`"blocks":`,
+	`"textOpen":`,
+	`"reasoningOpen":`,
+}
+
+func (v *block) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.Field(namesOfblock[:], m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // subject
+			v.subject, err = s.String()
+		case 2: // id
+			if !m.null(s, name) {
+				v.id, err = s.String()
+				if v.id == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // next
+			v.next, err = s.SmallInt()
+		case 4: // size
+			v.size, err = s.SmallInt()
+		case 5: // whole
+			if !m.null(s, name) {
+				v.whole, err = s.Bool()
+				if !v.whole {
+					m.spelled(name, `false`)
+				}
+			}
+		case 6: // text
+			if !m.null(s, name) {
+				v.text, err = parseBytes(s)
+				if len(v.text) == 0 {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfblock = [...]string{
+	`"subject":`,
+	`"id":`,
+	`"next":`,
+	`"size":`,
+	`"whole":`,
+	`"text":`,
+}
+
 func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -4685,243 +5048,196 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // agentId
 			v.AgentID, err = s.String()
-		case 2: // order
-			v.Order, err = s.SmallInt()
-		case 3: // ref
-			if !m.null(s, name) {
-				err = v.Ref.V.parseJSON(s)
-				v.Ref.OK = err == nil
-			}
-		case 4: // parentAgentId
-			if !m.null(s, name) {
-				v.ParentAgentID, err = s.String()
-				if v.ParentAgentID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 5: // parentCallId
-			if !m.null(s, name) {
-				v.ParentCallID, err = s.String()
-				if v.ParentCallID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 6: // nodeId
-			if !m.null(s, name) {
-				v.NodeID, err = s.String()
-				if v.NodeID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 7: // phase
-			if !m.null(s, name) {
-				v.Phase, err = s.String()
-				if v.Phase == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 8: // task
-			if !m.null(s, name) {
-				v.Task, err = s.String()
-				if v.Task == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 9: // model
-			if !m.null(s, name) {
-				v.Model, err = s.String()
-				if v.Model == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 10: // providerSessionId
-			if !m.null(s, name) {
-				v.ProviderSessionID, err = s.String()
-				if v.ProviderSessionID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 11: // status
+		case 2: // status
 			v.Status, err = parseText[AgentStatus](s)
-		case 12: // step
+		case 3: // step
 			if !m.null(s, name) {
 				v.Step.V, err = s.SmallInt()
 				v.Step.OK = err == nil
 			}
-		case 13: // stepBack
-			if !m.null(s, name) {
-				v.StepBack.V, err = s.SmallInt()
-				v.StepBack.OK = err == nil
-			}
-		case 14: // stepAhead
-			if !m.null(s, name) {
-				v.StepAhead.V, err = s.SmallInt()
-				v.StepAhead.OK = err == nil
-			}
-		case 15: // firstStep
-			if !m.null(s, name) {
-				v.FirstStep, err = s.SmallInt()
-				if v.FirstStep == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 16: // newStep
-			if !m.null(s, name) {
-				v.NewStep, err = s.Bool()
-				if !v.NewStep {
-					m.spelled(name, `false`)
-				}
-			}
-		case 17: // attempts
+		case 4: // attempts
 			v.Attempts, err = s.SmallInt()
-		case 18: // started
+		case 5: // started
 			if !m.null(s, name) {
 				v.Started, err = s.Bool()
 				if !v.Started {
 					m.spelled(name, `false`)
 				}
 			}
-		case 19: // open
+		case 6: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 20: // ended
+		case 7: // ended
 			if !m.null(s, name) {
 				v.Ended, err = s.Bool()
 				if !v.Ended {
 					m.spelled(name, `false`)
 				}
 			}
-		case 21: // restart
-			if !m.null(s, name) {
-				v.Restart, err = s.Bool()
-				if !v.Restart {
-					m.spelled(name, `false`)
-				}
-			}
-		case 22: // sequence
-			if !m.null(s, name) {
-				v.Sequence, err = s.Uint()
-				if v.Sequence == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 23: // startedAt
-			if !m.null(s, name) {
-				v.StartedAt, err = s.Time()
-				if v.StartedAt.IsZero() {
-					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
-				}
-			}
-		case 24: // endedAt
-			if !m.null(s, name) {
-				v.EndedAt, err = s.Time()
-				if v.EndedAt.IsZero() {
-					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
-				}
-			}
-		case 25: // durationMs
-			if !m.null(s, name) {
-				v.Duration.V, err = s.Millis()
-				v.Duration.OK = err == nil
-			}
-		case 26: // counted
-			err = v.Counted.parseJSON(s)
-		case 27: // transitions
-			v.Transitions, err = s.SmallInt()
-		case 28: // toolCalls
-			v.ToolCalls, err = s.SmallInt()
-		case 29: // toolFailures
-			v.ToolFailures, err = s.SmallInt()
-		case 30: // errors
-			if !m.null(s, name) {
-				v.Errors, err = s.SmallInt()
-				if v.Errors == 0 {
-					m.spelled(name, `0`)
-				}
-			}
-		case 31: // lastError
-			if !m.null(s, name) {
-				err = v.LastError.V.parseJSON(s)
-				v.LastError.OK = err == nil
-			}
-		case 32: // outcome
-			if !m.null(s, name) {
-				v.Outcome, err = parseText[AgentOutcome](s)
-				if v.Outcome == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 33: // error
-			if !m.null(s, name) {
-				err = v.Error.V.parseJSON(s)
-				v.Error.OK = err == nil
-			}
-		case 34: // result
-			if !m.null(s, name) {
-				v.Result, err = s.String()
-				if v.Result == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 35: // structuredOutput
-			v.StructuredOutput, err = parseAny(s)
-		case 36: // totals
-			if !m.null(s, name) {
-				err = v.Totals.V.parseJSON(s)
-				v.Totals.OK = err == nil
-			}
-		case 37: // numTurns
-			if !m.null(s, name) {
-				v.NumTurns.V, err = s.SmallInt()
-				v.NumTurns.OK = err == nil
-			}
-		case 38: // convergenceScore
-			if !m.null(s, name) {
-				v.ConvergenceScore.V, err = s.Float()
-				v.ConvergenceScore.OK = err == nil
-			}
-		case 39: // sharesByGroup
+		case 8: // sharesByGroup
 			if !m.null(s, name) {
 				v.SharesByGroup, err = s.Bool()
 				if !v.SharesByGroup {
 					m.spelled(name, `false`)
 				}
 			}
-		case 40: // text
+		case 9: // counted
+			err = v.Counted.parseJSON(s)
+		case 10: // resume
+			err = v.Resume.parseJSON(s)
+		case 11: // ref
+			if !m.null(s, name) {
+				err = v.Ref.V.parseJSON(s)
+				v.Ref.OK = err == nil
+			}
+		case 12: // parentAgentId
+			if !m.null(s, name) {
+				v.ParentAgentID, err = s.String()
+				if v.ParentAgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // parentCallId
+			if !m.null(s, name) {
+				v.ParentCallID, err = s.String()
+				if v.ParentCallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 14: // nodeId
+			if !m.null(s, name) {
+				v.NodeID, err = s.String()
+				if v.NodeID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 15: // phase
+			if !m.null(s, name) {
+				v.Phase, err = s.String()
+				if v.Phase == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 16: // task
+			if !m.null(s, name) {
+				v.Task, err = s.String()
+				if v.Task == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 17: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 18: // providerSessionId
+			if !m.null(s, name) {
+				v.ProviderSessionID, err = s.String()
+				if v.ProviderSessionID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 19: // sequence
+			if !m.null(s, name) {
+				v.Sequence, err = s.Uint()
+				if v.Sequence == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 20: // startedAt
+			if !m.null(s, name) {
+				v.StartedAt, err = s.Time()
+				if v.StartedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 21: // endedAt
+			if !m.null(s, name) {
+				v.EndedAt, err = s.Time()
+				if v.EndedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 22: // durationMs
+			if !m.null(s, name) {
+				v.Duration.V, err = s.Millis()
+				v.Duration.OK = err == nil
+			}
+		case 23: // transitions
+			v.Transitions, err = s.SmallInt()
+		case 24: // toolCalls
+			v.ToolCalls, err = s.SmallInt()
+		case 25: // toolFailures
+			v.ToolFailures, err = s.SmallInt()
+		case 26: // errors
+			if !m.null(s, name) {
+				v.Errors, err = s.SmallInt()
+				if v.Errors == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 27: // lastError
+			if !m.null(s, name) {
+				err = v.LastError.V.parseJSON(s)
+				v.LastError.OK = err == nil
+			}
+		case 28: // outcome
+			if !m.null(s, name) {
+				v.Outcome, err = parseText[AgentOutcome](s)
+				if v.Outcome == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 29: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 30: // result
+			if !m.null(s, name) {
+				v.Result, err = s.String()
+				if v.Result == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 31: // structuredOutput
+			v.StructuredOutput, err = parseAny(s)
+		case 32: // totals
+			if !m.null(s, name) {
+				err = v.Totals.V.parseJSON(s)
+				v.Totals.OK = err == nil
+			}
+		case 33: // numTurns
+			if !m.null(s, name) {
+				v.NumTurns.V, err = s.SmallInt()
+				v.NumTurns.OK = err == nil
+			}
+		case 34: // convergenceScore
+			if !m.null(s, name) {
+				v.ConvergenceScore.V, err = s.Float()
+				v.ConvergenceScore.OK = err == nil
+			}
+		case 35: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 41: // reasoning
+		case 36: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 42: // textOpen
-			if !m.null(s, name) {
-				v.TextOpen, err = s.Bool()
-				if !v.TextOpen {
-					m.spelled(name, `false`)
-				}
-			}
-		case 43: // reasoningOpen
-			if !m.null(s, name) {
-				v.ReasoningOpen, err = s.Bool()
-				if !v.ReasoningOpen {
-					m.spelled(name, `false`)
-				}
-			}
-		case 44: // blocks
-			v.Blocks, err = parseListOfBlockSnapshot(s)
-		case 45: // usage
+		case 37: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -4930,13 +5246,20 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.fill()
 	return nil
 }
 
 var namesOfAgentSnapshot = [...]string{
 	`"agentId":`,
-	`"order":`,
+	`"status":`,
+	`"step":`,
+	`"attempts":`,
+	`"started":`,
+	`"open":`,
+	`"ended":`,
+	`"sharesByGroup":`,
+	`"counted":`,
+	`"resume":`,
 	`"ref":`,
 	`"parentAgentId":`,
 	`"parentCallId":`,
@@ -4945,22 +5268,10 @@ var namesOfAgentSnapshot = [...]string{
 	`"task":`,
 	`"model":`,
 	`"providerSessionId":`,
-	`"status":`,
-	`"step":`,
-	`"stepBack":`,
-	`"stepAhead":`,
-	`"firstStep":`,
-	`"newStep":`,
-	`"attempts":`,
-	`"started":`,
-	`"open":`,
-	`"ended":`,
-	`"restart":`,
 	`"sequence":`,
 	`"startedAt":`,
 	`"endedAt":`,
 	`"durationMs":`,
-	`"counted":`,
 	`"transitions":`,
 	`"toolCalls":`,
 	`"toolFailures":`,
@@ -4973,84 +5284,9 @@ var namesOfAgentSnapshot = [...]string{
 	`"totals":`,
 	`"numTurns":`,
 	`"convergenceScore":`,
-	`"sharesByGroup":`,
 	`"text":`,
 	`"reasoning":`,
-	`"textOpen":`,
-	`"reasoningOpen":`,
-	`"blocks":`,
 	`"usage":`,
-}
-
-// fill makes the slices and maps that are never nil.
-func (v *AgentSnapshot) fill() {
-	if v.Blocks == nil {
-		v.Blocks = []BlockSnapshot{}
-	}
-	v.Usage.fill()
-}
-
-func (v *BlockSnapshot) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.Field(namesOfBlockSnapshot[:], m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // subject
-			v.Subject, err = s.String()
-		case 2: // id
-			if !m.null(s, name) {
-				v.ID, err = s.String()
-				if v.ID == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 3: // next
-			v.Next, err = s.SmallInt()
-		case 4: // size
-			v.Size, err = s.SmallInt()
-		case 5: // whole
-			if !m.null(s, name) {
-				v.Whole, err = s.Bool()
-				if !v.Whole {
-					m.spelled(name, `false`)
-				}
-			}
-		case 6: // text
-			if !m.null(s, name) {
-				v.Text, err = s.String()
-				if v.Text == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		default:
-			err = s.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var namesOfBlockSnapshot = [...]string{
-	`"subject":`,
-	`"id":`,
-	`"next":`,
-	`"size":`,
-	`"whole":`,
-	`"text":`,
 }
 
 func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -5410,6 +5646,9 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.WorkflowID, err = s.String()
 		case 2: // phases
 			v.Phases, err = parseListOfString(s)
+			if len(v.Phases) == 0 {
+				v.Phases = nil
+			}
 		case 3: // estimatedTokens
 			if !m.null(s, name) {
 				v.EstimatedTokens.V, err = s.Int()
@@ -5458,7 +5697,6 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.fill()
 	return nil
 }
 
@@ -5472,13 +5710,6 @@ var namesOfWorkflowSnapshot = [...]string{
 	`"totalTokens":`,
 	`"totalAgents":`,
 	`"durationMs":`,
-}
-
-// fill makes the slices and maps that are never nil.
-func (v *WorkflowSnapshot) fill() {
-	if v.Phases == nil {
-		v.Phases = []string{}
-	}
 }
 
 func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -5771,6 +6002,9 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 4: // questions
 			v.Questions, err = parseListOfQuestion(s)
+			if len(v.Questions) == 0 {
+				v.Questions = nil
+			}
 		case 5: // requestedAt
 			if !m.null(s, name) {
 				v.RequestedAt, err = s.Time()
@@ -5808,7 +6042,6 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.fill()
 	return nil
 }
 
@@ -5822,13 +6055,6 @@ var namesOfClarificationSnapshot = [...]string{
 	`"open":`,
 	`"answers":`,
 	`"answeredBy":`,
-}
-
-// fill makes the slices and maps that are never nil.
-func (v *ClarificationSnapshot) fill() {
-	if v.Questions == nil {
-		v.Questions = []Question{}
-	}
 }
 
 func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -6222,6 +6448,9 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 3: // models
 			v.Models, err = parseMapOfUsage(s)
+			if len(v.Models) == 0 {
+				v.Models = nil
+			}
 		case 4: // unassigned
 			err = v.Unassigned.parseJSON(s)
 		default:
@@ -6231,7 +6460,6 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.fill()
 	return nil
 }
 
@@ -6240,14 +6468,6 @@ var namesOfRunUsage = [...]string{
 	`"costUsd":`,
 	`"models":`,
 	`"unassigned":`,
-}
-
-// fill makes the slices and maps that are never nil.
-func (v *RunUsage) fill() {
-	if v.Models == nil {
-		v.Models = map[string]Usage{}
-	}
-	v.Unassigned.fill()
 }
 
 func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
@@ -6269,6 +6489,9 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // models
 			v.Models, err = parseMapOfUsage(s)
+			if len(v.Models) == 0 {
+				v.Models = nil
+			}
 		case 2: // ended
 			if !m.null(s, name) {
 				err = v.Ended.V.parseJSON(s)
@@ -6296,7 +6519,6 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.fill()
 	return nil
 }
 
@@ -6306,49 +6528,6 @@ var namesOfAgentUsage = [...]string{
 	`"observed":`,
 	`"costUsd":`,
 	`"observedCost":`,
-}
-
-// fill makes the slices and maps that are never nil.
-func (v *AgentUsage) fill() {
-	if v.Models == nil {
-		v.Models = map[string]Usage{}
-	}
-}
-
-func (v *Fingerprint) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.Field(namesOfFingerprint[:], m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // sequence
-			v.Sequence, err = s.Uint()
-		case 2: // hash
-			v.Hash, err = s.Uint()
-		default:
-			err = s.Skip()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var namesOfFingerprint = [...]string{
-	`"sequence":`,
-	`"hash":`,
 }
 
 func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
@@ -6568,6 +6747,26 @@ func parseListOfQuestion(s *jsonwire.Scanner) ([]Question, error) {
 			return list, nil
 		}
 		list = append(list, Question{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfFingerprint(s *jsonwire.Scanner) ([]fingerprint, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []fingerprint{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, fingerprint{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}
@@ -7088,11 +7287,11 @@ func parseListOfRefToRuleError(s *jsonwire.Scanner) ([]*RuleError, error) {
 	}
 }
 
-func parseListOfFingerprint(s *jsonwire.Scanner) ([]Fingerprint, error) {
+func parseListOfBlock(s *jsonwire.Scanner) ([]block, error) {
 	if err := s.Array(); err != nil {
 		return nil, err
 	}
-	list := []Fingerprint{}
+	list := []block{}
 	for {
 		ok, err := s.Elem()
 		if err != nil {
@@ -7101,27 +7300,7 @@ func parseListOfFingerprint(s *jsonwire.Scanner) ([]Fingerprint, error) {
 		if !ok {
 			return list, nil
 		}
-		list = append(list, Fingerprint{})
-		if err := list[len(list)-1].parseJSON(s); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func parseListOfBlockSnapshot(s *jsonwire.Scanner) ([]BlockSnapshot, error) {
-	if err := s.Array(); err != nil {
-		return nil, err
-	}
-	list := []BlockSnapshot{}
-	for {
-		ok, err := s.Elem()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return list, nil
-		}
-		list = append(list, BlockSnapshot{})
+		list = append(list, block{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}
@@ -7132,6 +7311,12 @@ func parseListOfBlockSnapshot(s *jsonwire.Scanner) ([]BlockSnapshot, error) {
 func parseText[T ~string](s *jsonwire.Scanner) (T, error) {
 	text, err := s.String()
 	return T(text), err
+}
+
+// parseBytes reads a string into memory of its own; the empty one is nil.
+func parseBytes(s *jsonwire.Scanner) ([]byte, error) {
+	text, err := s.String()
+	return append([]byte(nil), text...), err
 }
 
 // parseAny reads any JSON value.

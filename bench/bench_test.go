@@ -134,11 +134,11 @@ func TestFoldsAgree(t *testing.T) {
 		}
 	}
 	for _, d := range decoders {
-		got, err := ae.FoldAll(d.events(smallLog()), ae.FoldOptions{})
+		got, err := foldEvents(d.events(smallLog()))
 		agree(d.name, got, err)
 	}
 	if simdjsonSupported() == nil {
-		got, err := ae.FoldAll(simdjsonEvents(smallLog()), ae.FoldOptions{})
+		got, err := foldEvents(simdjsonEvents(smallLog()))
 		agree("simdjson-go", got, err)
 	}
 
@@ -192,10 +192,10 @@ func TestFoldsAgree(t *testing.T) {
 
 // All the library's ways to a snapshot lead to the same one.
 func TestFoldsOfTheLibraryAgree(t *testing.T) {
-	want, err := ae.FoldAll(readLog(smallLog()), ae.FoldOptions{})
+	want, err := foldEvents(readLog(smallLog()))
 	require.NoError(t, err)
 	for _, workers := range []int{1, 2, 3} {
-		got, err := ae.FoldReader(ae.NewReader(bytes.NewReader(smallLog()), ae.ReaderOptions{}), ae.FoldOptions{Workers: workers})
+		got, err := snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(smallLog()), ae.ReaderOptions{}), ae.FoldOptions{Workers: workers}))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}

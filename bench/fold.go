@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,23 @@ import (
 // foldLog is the library's way from the bytes of a log to snapshots. If it
 // grows a faster one, this is the place.
 func foldLog(log []byte) ([]*ae.RunSnapshot, error) {
-	return ae.FoldReader(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{})
+	return snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{}))
+}
+
+func snapshots(folded *ae.LogFold, err error) ([]*ae.RunSnapshot, error) {
+	return slices.Collect(folded.Drain()), err
+}
+
+// foldEvents is the library's fold behind another decoder.
+func foldEvents(events iter.Seq2[ae.Event, error]) ([]*ae.RunSnapshot, error) {
+	folded := ae.NewLogFold(ae.FoldOptions{})
+	for ev, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		folded.Apply(ev)
+	}
+	return snapshots(folded, nil)
 }
 
 // readLog is the library's typed iterator.
@@ -161,7 +178,7 @@ func foldSection() ([]comparison, error) {
 		return whole(name, func() error { _, err := fold(log); return err })
 	}
 	same := func(name string, events func([]byte) iter.Seq2[ae.Event, error]) *cell {
-		return whole(name, func() error { _, err := ae.FoldAll(events(log), ae.FoldOptions{}); return err })
+		return whole(name, func() error { _, err := foldEvents(events(log)); return err })
 	}
 	read := func(name string, events func([]byte) iter.Seq2[ae.Event, error]) *cell {
 		return whole(name, func() error {
@@ -197,14 +214,14 @@ func foldSection() ([]comparison, error) {
 	simdSame := same("simdjson-go + the library's fold", simdjsonEvents)
 	simdHand.missing, simdSame.missing = simdjsonSupported(), simdjsonSupported()
 	out := []comparison{
-		compare("F1", "library's fold on both sides: FoldReader / encoding/json twopass, Fold.Apply", atLeast(12), fold, same("encoding/json + the library's fold", std.events)),
+		compare("F1", "library's fold on both sides: FoldLog / encoding/json twopass, Fold.Apply", atLeast(12), fold, same("encoding/json + the library's fold", std.events)),
 		compare("F1", "hand fold on both sides: Reader.All / encoding/json twopass", atLeast(12), foldHand, stdHand),
-		compare("F1", "FoldReader (all of RunSnapshot) / encoding/json twopass, hand fold", bar{}, fold, stdHand),
-		compare("F2", "library's fold on both sides: FoldReader / simdjson-go ParseND, Fold.Apply", atLeast(1.5), fold, simdSame),
+		compare("F1", "FoldLog (all of RunSnapshot) / encoding/json twopass, hand fold", bar{}, fold, stdHand),
+		compare("F2", "library's fold on both sides: FoldLog / simdjson-go ParseND, Fold.Apply", atLeast(1.5), fold, simdSame),
 		compare("F2", "hand fold on both sides: Reader.All / simdjson-go ParseND", atLeast(1.5), foldHand, simdHand),
-		compare("F2", "FoldReader (all of RunSnapshot) / simdjson-go ParseND, hand fold", bar{}, fold, simdHand),
+		compare("F2", "FoldLog (all of RunSnapshot) / simdjson-go ParseND, hand fold", bar{}, fold, simdHand),
 		compare("F2", "hand fold on both sides: Reader.All / fastjson (which checks less)", bar{}, foldHand, hand("fastjson + hand fold", foldFastjson)),
-		{goal: "F3", what: fmt.Sprintf("allocations per event of FoldReader, runs of %d events", count/mix.Standard.Runs), direct: func() (row, error) {
+		{goal: "F3", what: fmt.Sprintf("allocations per event of FoldLog, runs of %d events", count/mix.Standard.Runs), direct: func() (row, error) {
 			n, err := allocations(2, func() error { _, err := foldLog(log); return err })
 			r := limitRow(n/float64(count), 0.05, "%.2f")
 			r.bar, r.mark = "–", ""
@@ -327,11 +344,11 @@ func coresSection() ([]comparison, error) {
 	count := bytes.Count(log, []byte("\n"))
 	on := func(name string, workers int) *cell {
 		return &cell{name: name, events: count, bytes: len(log), wall: true, procs: workers, setup: each(func() error {
-			_, err := ae.FoldReader(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{Workers: workers})
+			_, err := snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{Workers: workers}))
 			return err
 		})}
 	}
-	return []comparison{compare("F5", "wall: FoldReader with 2 workers on 2 cores / with 1 on 1", atLeast(1.9), on("two cores", 2), on("one core", 1))}, nil
+	return []comparison{compare("F5", "wall: FoldLog with 2 workers on 2 cores / with 1 on 1", atLeast(1.9), on("two cores", 2), on("one core", 1))}, nil
 }
 
 // damaged are lines that json/v2 refuses, made from a good one.

@@ -193,11 +193,16 @@ func TestLaw3TakenSequenceIsReported(t *testing.T) {
 		f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: r.Lifecycle})
 		apply(f, r.Events)
 		before := f.Snapshot()
-		if len(before.Recent) == 0 {
+		var lasting []agentevents.Event // what a fold remembers: the last 64 of them
+		for _, ev := range r.Events {
+			if info, _ := ev.Kind().Info(); !info.Droppable {
+				lasting = append(lasting, ev)
+			}
+		}
+		if len(lasting) == 0 {
 			return
 		}
-		taken := rapid.SampledFrom(before.Recent).Draw(t, "taken").Sequence
-		other := r.Events[taken]
+		other := rapid.SampledFrom(lasting[max(0, len(lasting)-64):]).Draw(t, "taken")
 		other.ID += "-other"
 		f.Apply(other)
 		requireOnlyReported(t, before, f.Snapshot(), agentevents.RuleSequence)
@@ -238,7 +243,6 @@ func TestLaw3RepeatedMessage(t *testing.T) {
 		f.Apply(again)
 		after := f.Snapshot()
 		require.Equal(t, before.Messages, after.Messages)
-		require.Equal(t, before.MessageEvents, after.MessageEvents)
 		require.Zero(t, after.ViolationCount, "violations: %v", after.Violations)
 
 		other := *again.Payload.(*agentevents.MessageCreated)

@@ -123,18 +123,17 @@ func errorText(e agentevents.ErrorInfo) string {
 func (b *builder) makeAgents() {
 	b.agents = map[string]*agentNode{}
 	b.calls = map[callKey]*node{}
-	for _, id := range slices.Sorted(maps.Keys(b.s.Agents)) {
-		a := b.s.Agents[id]
-		if a == nil {
-			continue
-		}
-		n := &agentNode{id: id, parent: a.ParentAgentID, a: a}
+	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
+	for id, a := range b.s.Agents {
+		ids[a] = id
+	}
+	for _, a := range b.s.AgentsInOrder() {
+		n := &agentNode{id: ids[a], parent: a.ParentAgentID, a: a}
 		n.seq = a.Sequence
 		n.line = b.agentLine(n)
-		b.agents[id] = n
+		b.agents[n.id] = n
 		b.order = append(b.order, n)
 	}
-	slices.SortStableFunc(b.order, func(x, y *agentNode) int { return cmp.Compare(x.a.Order, y.a.Order) })
 }
 
 func (b *builder) agentLine(n *agentNode) line {

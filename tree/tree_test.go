@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +29,9 @@ func fold(t *testing.T, path string) *agentevents.RunSnapshot {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	runs, err := agentevents.FoldAll(agentevents.NewReader(f, agentevents.ReaderOptions{}).All(), agentevents.FoldOptions{})
+	folded, err := agentevents.FoldLog(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
 	require.NoError(t, err)
+	runs := slices.Collect(folded.Drain())
 	require.Len(t, runs, 1)
 	return runs[0]
 }
@@ -85,7 +87,7 @@ func TestRunStatus(t *testing.T) {
 		{agentevents.RunStatusFailed, "✗ failed", "✗ failed"},
 		{agentevents.RunStatusCancelled, "✗ cancelled", "✗ cancelled"},
 	} {
-		s := &agentevents.RunSnapshot{RunID: "r", Status: test.status}
+		s := &agentevents.RunSnapshot{RunState: agentevents.RunState{RunID: "r"}, Status: test.status}
 		require.Equal(t, "run r "+test.open+"\n0 agents · 0 tool calls\n", draw(t, s, tree.Options{}))
 		require.Equal(t, "run r "+test.ended+"\n0 agents · 0 tool calls\n", draw(t, s, tree.Options{Ended: true}))
 	}
@@ -138,11 +140,14 @@ func TestTextsAreVisible(t *testing.T) {
 func everywhere(text string) *agentevents.RunSnapshot {
 	info := agentevents.Some(agentevents.ErrorInfo{Code: text, Message: text})
 	return &agentevents.RunSnapshot{
-		RunID: text, SessionID: text, Name: text, Status: agentevents.RunStatus(text), SessionGoal: text, Error: info,
+		RunState: agentevents.RunState{RunID: text}, SessionID: text, Name: text, Status: agentevents.RunStatus(text), SessionGoal: text, Error: info,
 		Agents: map[string]*agentevents.AgentSnapshot{
-			text: {AgentID: text, ParentAgentID: text, ParentCallID: text, NodeID: text, Phase: text, Task: text, Status: agentevents.AgentStatus(text), Outcome: agentevents.AgentOutcome(text), Error: info, Started: true, Ended: true},
-			"b":  {ParentAgentID: text, ParentCallID: text, Started: true, Open: true, Status: agentevents.AgentStatus(text)},
-			"c":  {ParentAgentID: text + "?", Task: text},
+			text: {
+				AgentState:    agentevents.AgentState{AgentID: text, Status: agentevents.AgentStatus(text), Started: true, Ended: true},
+				ParentAgentID: text, ParentCallID: text, NodeID: text, Phase: text, Task: text, Outcome: agentevents.AgentOutcome(text), Error: info,
+			},
+			"b": {AgentState: agentevents.AgentState{Started: true, Open: true, Status: agentevents.AgentStatus(text)}, ParentAgentID: text, ParentCallID: text},
+			"c": {ParentAgentID: text + "?", Task: text},
 		},
 		OpenCalls:      []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, AgentID: text, RetryOf: text}},
 		ClosedCalls:    []*agentevents.ToolCallSnapshot{{CallID: text, ToolID: text, Status: agentevents.ToolStatus(text), Error: text}},
@@ -163,7 +168,7 @@ func everywhere(text string) *agentevents.RunSnapshot {
 
 func TestWidth(t *testing.T) {
 	long := strings.Repeat("é", 300)
-	s := &agentevents.RunSnapshot{RunID: "r", Status: agentevents.RunStatusFailed, SessionGoal: long}
+	s := &agentevents.RunSnapshot{RunState: agentevents.RunState{RunID: "r"}, Status: agentevents.RunStatusFailed, SessionGoal: long}
 	for width, want := range map[int]int{0: 100, 60: 60, 20: utf8.RuneCountInString("run r ✗ failed: ") + 24, -1: 0} {
 		first, _, _ := strings.Cut(draw(t, s, tree.Options{Width: width}), "\n")
 		if width == -1 {
@@ -181,10 +186,12 @@ func TestOddSnapshots(t *testing.T) {
 	draw(t, &agentevents.RunSnapshot{}, tree.Options{})
 
 	agent := func(parent string, order int) *agentevents.AgentSnapshot {
-		return &agentevents.AgentSnapshot{ParentAgentID: parent, Order: order, Started: true, Ended: true}
+		a := ended(t, order)
+		a.ParentAgentID = parent
+		return a
 	}
 	s := &agentevents.RunSnapshot{
-		RunID: "r",
+		RunState: agentevents.RunState{RunID: "r"},
 		Agents: map[string]*agentevents.AgentSnapshot{
 			"nil": nil, "self": agent("self", 0), "orphan": agent("gone", 1),
 			"x": agent("y", 2), "y": agent("z", 3), "z": agent("x", 4), "below": agent("z", 5), "under-nil": agent("nil", 6),
@@ -228,11 +235,19 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
+// ended returns an agent that has ended, with a place among the agents of its run.
+func ended(t *testing.T, order int) *agentevents.AgentSnapshot {
+	t.Helper()
+	var a agentevents.AgentSnapshot
+	require.NoError(t, a.UnmarshalJSON(fmt.Appendf(nil, `{"started":true,"ended":true,"resume":{"order":%d}}`, order)))
+	return &a
+}
+
 func TestDeepParents(t *testing.T) {
 	const n = 20000
-	s := &agentevents.RunSnapshot{RunID: "r", Agents: map[string]*agentevents.AgentSnapshot{}}
+	s := &agentevents.RunSnapshot{RunState: agentevents.RunState{RunID: "r"}, Agents: map[string]*agentevents.AgentSnapshot{}}
 	for i := range n {
-		a := &agentevents.AgentSnapshot{Order: i, Sequence: uint64(i), Started: true}
+		a := &agentevents.AgentSnapshot{AgentState: agentevents.AgentState{Started: true}, Sequence: uint64(i)}
 		if i > 0 {
 			a.ParentAgentID = fmt.Sprint(i - 1)
 		}
@@ -248,10 +263,12 @@ func TestSpawnedByCall(t *testing.T) {
 		return &agentevents.ToolCallSnapshot{AgentID: agent, CallID: id, ToolID: "Task", Sequence: seq, Status: agentevents.ToolStatusOK}
 	}
 	child := func(parent, call string, order int) *agentevents.AgentSnapshot {
-		return &agentevents.AgentSnapshot{ParentAgentID: parent, ParentCallID: call, Order: order, Sequence: uint64(order), Started: true, Ended: true}
+		a := ended(t, order)
+		a.ParentAgentID, a.ParentCallID, a.Sequence = parent, call, uint64(order)
+		return a
 	}
 	s := &agentevents.RunSnapshot{
-		RunID: "r",
+		RunState: agentevents.RunState{RunID: "r"},
 		Agents: map[string]*agentevents.AgentSnapshot{
 			"main": child("", "", 0), "named": child("main", "c1", 2), "by-call": child("", "c2", 3),
 			"dropped": child("main", "c0", 4), "of-nobody": child("", "c9", 5), "unclear": child("", "c3", 6),

@@ -32,12 +32,14 @@ func fold(path string) error {
 	}
 	defer f.Close()
 	start := time.Now()
-	snapshots, err := agentevents.FoldReader(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
+	folded, err := agentevents.FoldLog(agentevents.NewReader(f, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
 	if err != nil {
 		return err
 	}
 	var events uint64
-	for _, s := range snapshots {
+	runs := 0
+	for s := range folded.Drain() {
+		runs++
 		events += s.NextSequence
 	}
 	var m runtime.MemStats
@@ -46,7 +48,7 @@ func fold(path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("events=%d runs=%d mallocs=%d peakKB=%s wall=%s\n", events, len(snapshots), m.Mallocs, peak, time.Since(start).Round(time.Millisecond))
+	fmt.Printf("events=%d runs=%d mallocs=%d peakKB=%s wall=%s\n", events, runs, m.Mallocs, peak, time.Since(start).Round(time.Millisecond))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package mix
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,8 +39,9 @@ func TestWrite(t *testing.T) {
 	share(16, ae.KindToolCalled)
 	require.InDelta(t, o.Lines, lines, 0.1*float64(o.Lines))
 
-	snapshots, err := ae.FoldAll(ae.NewReader(&log, ae.ReaderOptions{}).All(), ae.FoldOptions{})
+	folded, err := ae.FoldLog(ae.NewReader(&log, ae.ReaderOptions{}), ae.FoldOptions{})
 	require.NoError(t, err)
+	snapshots := slices.Collect(folded.Drain())
 	require.Len(t, snapshots, o.Runs)
 	for _, s := range snapshots {
 		require.Zero(t, s.ViolationCount, s.Violations)

@@ -18,11 +18,11 @@ func Example() {
 	reader := agentevents.NewReader(stdout, agentevents.ReaderOptions{
 		Decoder: claude.NewDecoder(claude.Options{Prompt: agentevents.JSONString("What is here?")}),
 	})
-	runs, err := agentevents.FoldAll(reader.All(), agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
+	runs, err := agentevents.FoldLog(reader, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
 	if err != nil {
 		fmt.Println(err)
 	}
-	for _, run := range runs {
+	for run := range runs.Drain() {
 		fmt.Println(run.RunID, run.Status, run.Tools["Bash"].Calls, run.Result)
 	}
 	// Output: s1 completed 1 "There is one file."

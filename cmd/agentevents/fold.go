@@ -6,19 +6,16 @@ import (
 	"errors"
 	"flag"
 	"strconv"
-	"strings"
 
 	"github.com/agentevents/agentevents"
 )
 
-// A folder folds a log: a fold for every run, in the order in which the runs
-// appear. Only the folds stay in memory.
+// A folder folds a log of any number of runs.
 type folder struct {
 	lifecycle   choice
 	keepCalls   int
 	onViolation func(*agentevents.RuleError)
-	folds       map[string]*agentevents.Fold
-	order       []*agentevents.Fold
+	log         *agentevents.LogFold
 }
 
 func (f *folder) flags(fs *flag.FlagSet, table agentevents.Lifecycle) {
@@ -34,17 +31,14 @@ func (f *folder) options() agentevents.FoldOptions {
 	return o
 }
 
-func (f *folder) apply(ev agentevents.Event) {
-	fold := f.folds[ev.RunID]
-	if fold == nil {
-		if f.folds == nil {
-			f.folds = map[string]*agentevents.Fold{}
-		}
-		fold = agentevents.NewFold(f.options())
-		f.folds[strings.Clone(ev.RunID)] = fold
-		f.order = append(f.order, fold)
+func (f *folder) apply(ev agentevents.Event) { f.runs().Apply(ev) }
+
+// runs returns the fold of the runs seen so far.
+func (f *folder) runs() *agentevents.LogFold {
+	if f.log == nil {
+		f.log = agentevents.NewLogFold(f.options())
 	}
-	fold.Apply(ev)
+	return f.log
 }
 
 func foldCommand() command {
@@ -85,8 +79,8 @@ are counted in the snapshot; they do not change the exit status.`,
 					}
 				}
 				var text []byte
-				for _, fold := range f.order {
-					text = fold.Snapshot().AppendJSON(text[:0])
+				for s := range f.runs().Drain() {
+					text = s.AppendJSON(text[:0])
 					if *indent {
 						var b bytes.Buffer
 						if err := json.Indent(&b, text, "", "  "); err != nil {

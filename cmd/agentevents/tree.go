@@ -43,13 +43,15 @@ or --color says otherwise.`,
 					f.apply(ev)
 				}
 				o := tree.Options{Color: in.color(color.value), Width: *width, Ended: !*live}
-				for i, fold := range f.order {
-					if i > 0 {
+				first := true
+				for s := range f.runs().Drain() {
+					if !first {
 						if _, err := in.stdout.Write([]byte("\n")); err != nil {
 							return err
 						}
 					}
-					if err := tree.Write(in.stdout, fold.Snapshot(), o); err != nil {
+					first = false
+					if err := tree.Write(in.stdout, s, o); err != nil {
 						return err
 					}
 				}

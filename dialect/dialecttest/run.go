@@ -133,16 +133,11 @@ func (d *Dialect) checkRunLosses(r *report, events []agentevents.Event) {
 }
 
 func fold(r *report, events []agentevents.Event) *agentevents.RunSnapshot {
-	list, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
-		for _, ev := range events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}, agentevents.FoldOptions{})
-	if err != nil {
-		r.errorf("folding: %v", err)
+	folded := agentevents.NewLogFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		folded.Apply(ev)
 	}
+	list := slices.Collect(folded.Drain())
 	if len(list) != 1 {
 		r.errorf("one run became %d", len(list))
 		return nil

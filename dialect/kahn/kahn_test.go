@@ -3,6 +3,7 @@ package kahn
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,8 +274,9 @@ func TestLongSummariesAreCut(t *testing.T) {
 }
 
 func TestFold(t *testing.T) {
-	snapshots, err := agentevents.FoldAll(agentevents.NewReader(strings.NewReader(full), agentevents.ReaderOptions{Decoder: NewDecoder(Options{})}).All(), agentevents.FoldOptions{})
+	folded, err := agentevents.FoldLog(agentevents.NewReader(strings.NewReader(full), agentevents.ReaderOptions{Decoder: NewDecoder(Options{})}), agentevents.FoldOptions{})
 	require.NoError(t, err)
+	snapshots := slices.Collect(folded.Drain())
 	require.Len(t, snapshots, 1)
 	a := snapshots[0].Agents["claude-subagent:explore"]
 	require.Equal(t, agentevents.OutcomeEscaped, a.Outcome)

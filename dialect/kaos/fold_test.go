@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +43,9 @@ func TestFold(t *testing.T) {
 		for _, i := range order {
 			log.WriteString(head + lines[i] + "\n")
 		}
-		runs, err := agentevents.FoldAll(agentevents.NewReader(strings.NewReader(log.String()), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All(), agentevents.FoldOptions{})
+		folded, err := agentevents.FoldLog(agentevents.NewReader(strings.NewReader(log.String()), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}), agentevents.FoldOptions{})
 		require.NoError(t, err)
+		runs := slices.Collect(folded.Drain())
 		require.Len(t, runs, 1)
 		return runs[0]
 	}

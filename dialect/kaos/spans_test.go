@@ -71,21 +71,18 @@ func TestSpansClose(t *testing.T) {
 	require.Equal(t, "helper", events[9].AgentID)
 	require.Equal(t, &agentevents.HandoffAccepted{From: ref("a"), To: ref("b")}, events[11].Payload)
 
-	runs, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
-		for _, ev := range events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}, agentevents.FoldOptions{})
-	require.NoError(t, err)
-	require.Len(t, runs, 1)
-	require.Empty(t, runs[0].Violations)
-	require.False(t, runs[0].Handoffs[0].Open)
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		fold.Apply(ev)
+	}
+	s := fold.Snapshot()
+	require.Empty(t, s.Violations)
+	require.False(t, s.Handoffs[0].Open)
 
 	// All of it comes back byte for byte.
 	e := NewEncoder(encoderOptions)
 	var out []byte
+	var err error
 	for _, ev := range events {
 		out, err = e.Append(out, ev)
 		require.NoError(t, err)

@@ -16,11 +16,11 @@ func Example() {
 {"id":"e4","traceId":"t","spanId":"a1","sessionId":"s1","runId":"r1","actor":"searcher","type":"agent.completed","payload":{"agentId":"searcher","tokens":512,"durationMs":2500},"timestamp":"2026-05-18T09:00:03Z","schemaVersion":"1.0"}
 `)
 	reader := agentevents.NewReader(log, agentevents.ReaderOptions{Decoder: multiagent.NewDecoder(multiagent.Options{})})
-	runs, err := agentevents.FoldAll(reader.All(), agentevents.FoldOptions{})
+	runs, err := agentevents.FoldLog(reader, agentevents.FoldOptions{})
 	if err != nil {
 		fmt.Println(err)
 	}
-	for _, run := range runs {
+	for run := range runs.Drain() {
 		agent := run.Agents["searcher"]
 		fmt.Println(run.RunID, run.Status, agent.Task, run.Tools["web_search"].Calls, run.Usage.Usage.TotalTokens.V)
 	}

@@ -61,16 +61,11 @@ func treeLog() []string {
 
 func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 	t.Helper()
-	runs, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
-		for _, ev := range events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}, agentevents.FoldOptions{})
-	require.NoError(t, err)
-	require.Len(t, runs, 1)
-	return runs[0]
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		fold.Apply(ev)
+	}
+	return fold.Snapshot()
 }
 
 func TestFoldWorkflowTree(t *testing.T) {

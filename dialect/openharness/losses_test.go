@@ -398,7 +398,9 @@ func TestSnapshotWords(t *testing.T) {
 		f, err := agentevents.ResumeFold(s.Run, agentevents.FoldOptions{})
 		require.NoError(t, err)
 		switch want {
-		case "", "stopped", agentevents.RunStatusWaiting: // there is no question that it would wait for
+		case "": // it says nothing
+			require.Equal(t, agentevents.RunStatusPending, f.Snapshot().Status)
+		case "stopped", agentevents.RunStatusWaiting: // there is no question that it would wait for
 			require.Equal(t, agentevents.RunStatusRunning, f.Snapshot().Status)
 		default:
 			require.Equal(t, want, f.Snapshot().Status, word)

@@ -34,7 +34,7 @@ import (
 // for what the library means by the word: one that is completed is over.
 type Snapshot struct {
 	// Run is the run. One that was parsed is complete for [agentevents.ResumeFold]:
-	// its maps are not nil and its flags agree with its status. Its RunID is
+	// its flags agree with its status. Its RunID is
 	// empty when the text has none, and is to be set before resuming. The
 	// event ids of its inbox are made up; see [agentevents.CommandConsumed].
 	Run *agentevents.RunSnapshot
@@ -134,19 +134,19 @@ func parseSnapshot(text string) (*Snapshot, error) {
 		case sStatus:
 			word, err = s.String()
 		case sOutputs:
-			err = readMap(&s, run.Outputs, rawJSON)
+			err = readMap(&s, &run.Outputs, rawJSON)
 		case sState:
-			err = readMap(&s, run.State, rawJSON)
+			err = readMap(&s, &run.State, rawJSON)
 		case sNodeStatus:
-			err = readMap(&s, run.NodeStatus, wordOf[agentevents.NodeStatus])
+			err = readMap(&s, &run.NodeStatus, wordOf[agentevents.NodeStatus])
 		case sEdgeStatus:
-			err = readMap(&s, run.EdgeStatus, wordOf[agentevents.EdgeStatus])
+			err = readMap(&s, &run.EdgeStatus, wordOf[agentevents.EdgeStatus])
 		case sLoopCounters:
-			err = readMap(&s, run.LoopCounters, wholeInt)
+			err = readMap(&s, &run.LoopCounters, wholeInt)
 		case sInbox:
 			err = out.readInbox(&s)
 		case sAgentSessions:
-			err = readMap(&s, run.AgentSessions, (*jsonwire.Scanner).String)
+			err = readMap(&s, &run.AgentSessions, (*jsonwire.Scanner).String)
 		}
 		if err != nil {
 			return nil, err
@@ -178,16 +178,17 @@ func setStatus(run *agentevents.RunSnapshot, word string) {
 	for id, st := range run.NodeStatus {
 		switch st {
 		case agentevents.NodeStatusRunning:
+			if run.NodeRuns == nil {
+				run.NodeRuns = map[string]int{}
+			}
 			run.NodeRuns[id] = 1
 		case agentevents.NodeStatusFailed:
 			failed = true
 		}
 	}
-	run.Begun, run.Opened = true, true
 	switch word {
 	case "idle", string(agentevents.RunStatusPending):
 		run.Status = agentevents.RunStatusPending
-		run.Begun, run.Opened = false, false
 	case "aborted", string(agentevents.RunStatusCancelled):
 		run.Status, run.TerminalKind = agentevents.RunStatusCancelled, agentevents.KindRunCancelled
 	case string(agentevents.RunStatusCompleted):
@@ -216,7 +217,7 @@ func wordOf[T ~string](s *jsonwire.Scanner) (T, error) {
 	return T(word), err
 }
 
-func readMap[V any](s *jsonwire.Scanner, to map[string]V, value func(*jsonwire.Scanner) (V, error)) error {
+func readMap[V any](s *jsonwire.Scanner, to *map[string]V, value func(*jsonwire.Scanner) (V, error)) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
@@ -225,14 +226,17 @@ func readMap[V any](s *jsonwire.Scanner, to map[string]V, value func(*jsonwire.S
 		if err != nil || !ok {
 			return err
 		}
-		if _, twice := to[key]; twice {
+		if _, twice := (*to)[key]; twice {
 			return s.Duplicate(key)
 		}
 		v, err := value(s)
 		if err != nil {
 			return err
 		}
-		to[key] = v
+		if *to == nil {
+			*to = map[string]V{}
+		}
+		(*to)[key] = v
 	}
 }
 

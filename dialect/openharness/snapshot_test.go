@@ -198,7 +198,7 @@ func TestBadSnapshots(t *testing.T) {
 // as the same one.
 func TestSnapshotsOfDamagedText(t *testing.T) {
 	for in, run := range map[string]*agentevents.RunSnapshot{
-		"runId":         {RunID: "\xff"},
+		"runId":         {RunState: agentevents.RunState{RunID: "\xff"}},
 		"status":        {Status: "\xff"},
 		"outputs":       {Outputs: map[string]agentevents.JSON{"a": "\"\xff\""}},
 		"state":         {State: map[string]agentevents.JSON{"\xff": "1"}},

@@ -106,11 +106,11 @@ func ExampleSnapshotOf() {
 {"eventId":"e4","runId":"r1","nodeId":"n1","type":"node.suspended","payload":{"nodeId":"n1","interruptId":"i1","reason":"low-confidence"},"timestamp":"2026-05-19T10:00:02.000Z","sequence":3}
 `
 	reader := agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: openwop.NewDecoder(openwop.Options{Profile: openwop.SchemaV1})})
-	runs, err := agentevents.FoldAll(reader.All(), agentevents.FoldOptions{})
+	runs, err := agentevents.FoldLog(reader, agentevents.FoldOptions{})
 	if err != nil {
 		fmt.Println(err)
 	}
-	snapshot, err := openwop.SnapshotOf(runs[0])
+	snapshot, err := openwop.SnapshotOf(runs.Snapshot("r1"))
 	if err != nil {
 		fmt.Println(err)
 	}

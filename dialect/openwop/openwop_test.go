@@ -459,15 +459,11 @@ func TestBadLines(t *testing.T) {
 
 func TestFold(t *testing.T) {
 	events := decodeAll(t, Options{Strict: true}, golden[RFC0002])
-	snapshots, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
-		for _, ev := range events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}, agentevents.FoldOptions{})
-	require.NoError(t, err)
-	s := snapshots[0]
+	folded := agentevents.NewLogFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		folded.Apply(ev)
+	}
+	s := folded.Snapshot("r1")
 	require.Equal(t, "r1", s.RunID)
 	require.Equal(t, "wf", s.WorkflowID)
 	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
@@ -683,14 +679,9 @@ func TestInterleavedReasoning(t *testing.T) {
 
 func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
 	t.Helper()
-	runs, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
-		for _, ev := range events {
-			if !yield(ev, nil) {
-				return
-			}
-		}
-	}, agentevents.FoldOptions{})
-	require.NoError(t, err)
-	require.Len(t, runs, 1)
-	return runs[0]
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		fold.Apply(ev)
+	}
+	return fold.Snapshot()
 }

@@ -13,15 +13,13 @@ import (
 
 func TestSnapshot(t *testing.T) {
 	events := decodeAll(t, Options{}, golden[RFC0002])
-	f, err := agentevents.FoldAll(func(yield func(agentevents.Event, error) bool) {
-		for _, ev := range events {
-			if ev.RunID == "r1" && !yield(ev, nil) {
-				return
-			}
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for _, ev := range events {
+		if ev.RunID == "r1" {
+			fold.Apply(ev)
 		}
-	}, agentevents.FoldOptions{})
-	require.NoError(t, err)
-	s, err := SnapshotOf(f[0])
+	}
+	s, err := SnapshotOf(fold.Snapshot())
 	require.NoError(t, err)
 	s.RunOrchestrator = agentevents.Some(agentevents.AgentRef{AgentID: "core.supervisor", ModelClass: agentevents.ModelCoding, AgentSharing: agentevents.SharingShared})
 	out, losses, err := AppendSnapshot(nil, s, RFC0002)
@@ -54,7 +52,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestSnapshotStatus(t *testing.T) {
-	r := &agentevents.RunSnapshot{RunID: "r", Status: agentevents.RunStatusWaiting}
+	r := &agentevents.RunSnapshot{RunState: agentevents.RunState{RunID: "r"}, Status: agentevents.RunStatusWaiting}
 	require.Equal(t, StatusWaitingExternal, statusOf(r))
 	r.Clarifications = []agentevents.ClarificationSnapshot{{Open: true}}
 	require.Equal(t, StatusWaitingInput, statusOf(r))

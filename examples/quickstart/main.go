@@ -169,11 +169,11 @@ func show(w io.Writer, path string) error {
 		return err
 	}
 	defer f.Close()
-	runs, err := ae.FoldAll(ae.NewReader(f, ae.ReaderOptions{}).All(), ae.FoldOptions{})
+	runs, err := ae.FoldLog(ae.NewReader(f, ae.ReaderOptions{}), ae.FoldOptions{})
 	if err != nil {
 		return err
 	}
-	for _, s := range runs {
+	for s := range runs.Drain() {
 		if err := tree.Write(w, s, tree.Options{Ended: true}); err != nil {
 			return err
 		}

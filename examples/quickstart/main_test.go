@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,8 +21,9 @@ func TestQuickstart(t *testing.T) {
 	f, err := os.Open(out)
 	require.NoError(t, err)
 	defer f.Close()
-	runs, err := ae.FoldAll(ae.NewReader(f, ae.ReaderOptions{}).All(), ae.FoldOptions{})
+	folded, err := ae.FoldLog(ae.NewReader(f, ae.ReaderOptions{}), ae.FoldOptions{})
 	require.NoError(t, err)
+	runs := slices.Collect(folded.Drain())
 	require.Len(t, runs, 1)
 	s := runs[0]
 	require.Empty(t, s.Violations)

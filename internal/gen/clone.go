@@ -74,7 +74,7 @@ func (w *writer) deepStmt(t *typ, expr string) string {
 	case textShape, wordShape, jsonShape:
 		return fmt.Sprintf("%[1]s = cloneText(%[1]s)", expr)
 	case bytesShape:
-		return fmt.Sprintf("%[1]s = slices.Clone(%[1]s)", expr)
+		return fmt.Sprintf("%[1]s = append([]byte(nil), %[1]s...)", expr)
 	case structShape:
 		return fmt.Sprintf("%s.deepen()", expr)
 	case pointerShape, listShape, dictShape:
@@ -87,11 +87,12 @@ func (w *writer) deepStmt(t *typ, expr string) string {
 // cloneFunc declares the function for a pointer, slice or map.
 func (w *writer) cloneFunc(t *typ) {
 	w.p("\nfunc clone%s(v %s) %s {", t.ident(), t.name, t.name)
-	w.p("if v == nil {\nreturn nil\n}")
 	switch t.shape {
 	case pointerShape:
+		w.p("if v == nil {\nreturn nil\n}")
 		w.p("return v.clone()")
 	case listShape:
+		w.p("if len(v) == 0 {\nreturn nil\n}")
 		w.p("w := make(%s, len(v))", t.name)
 		w.p("copy(w, v)")
 		if deep := w.deepStmt(t.elem, "w[i]"); deep != "" {
@@ -99,6 +100,7 @@ func (w *writer) cloneFunc(t *typ) {
 		}
 		w.p("return w")
 	case dictShape:
+		w.p("if len(v) == 0 {\nreturn nil\n}")
 		w.p("w := make(%s, len(v))", t.name)
 		w.p("for key, elem := range v {\n%s\nw[cloneText(key)] = elem\n}", w.deepStmt(t.elem, "elem"))
 		w.p("return w")

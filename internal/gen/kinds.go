@@ -1,8 +1,22 @@
 package main
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // writeKinds writes zkinds_gen.go: what ties kinds, payloads and the catalog
-// together.
+// together, and the table of rules.
 func writeKinds(w *writer, m *model) {
+	if len(m.rules) > 0 {
+		w.p("\n// ruleTable has every rule and what its comment states, in source order.")
+		w.p("var ruleTable = [...]struct {\nrule Rule\nstatement string\n}{")
+		for _, r := range m.rules {
+			w.p("{%s, %q},", r.constant, r.statement)
+		}
+		w.p("}")
+	}
 	for _, st := range m.rows {
 		w.p("\nfunc (*%[1]s) kind() Kind { return Kind%[1]s }", st.name)
 	}
@@ -16,6 +30,15 @@ switch p := p.(type) {`)
 	}
 	w.p("case *Unknown:\nreturn p.clean(c)")
 	w.p("}\nreturn p\n}")
+
+	if slices.ContainsFunc(m.order, func(r row) bool { return len(r.does) > 0 }) {
+		w.dispatch(m, "// checkKind applies the rules of the event's kind.",
+			"(m *machine) checkKind(ev *Event, sub *subject) *RuleError", "return ", "check", "m", "}\nreturn nil\n")
+		w.dispatch(m, "// applyKind notes what an event of its kind changes.",
+			"(m *machine) applyKind(ev *Event, sub *subject)", "", "apply", "m", "}\n")
+		w.dispatch(m, "// showKind puts into the snapshot what an event of its kind says.",
+			"(v *view) showKind(ev *Event, sub *subject)", "", "show", "v", "case -1:\nv.unknown(ev)\n}\n")
+	}
 
 	w.p("")
 	for _, st := range m.rows {
@@ -85,4 +108,25 @@ func hasLimits(st *structType, seen map[*structType]bool) bool {
 		}
 	}
 	return false
+}
+
+// dispatch writes a method that calls, for the kind of an event, what the catalog
+// names. The calls are static: an event that is passed to a function value is moved
+// to the heap.
+func (w *writer) dispatch(m *model, doc, signature, result, what, receiver, rest string) {
+	w.p("\n%s\nfunc %s {\nswitch sub.index {", doc, signature)
+	cases := map[string][]string{}
+	var order []string
+	for i, r := range m.order {
+		if method := r.does[what]; method != "" {
+			if cases[method] == nil {
+				order = append(order, method)
+			}
+			cases[method] = append(cases[method], strconv.Itoa(i))
+		}
+	}
+	for _, method := range order {
+		w.p("case %s:\n%s%s.%s(ev, sub)", strings.Join(cases[method], ", "), result, receiver, method)
+	}
+	w.p("%s}", rest)
 }

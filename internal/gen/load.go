@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,6 +28,7 @@ type model struct {
 	more  map[string]bool          // of these, the ones with a method checkMore
 	built map[string]*structType   // structs to generate for
 	kinds map[string]token.Pos     // constants of type Kind
+	rules []rule                   // constants of type Rule, in source order
 	order []row                    // the catalog
 	errs  []error
 
@@ -36,8 +38,12 @@ type model struct {
 // A row is a row of the catalog.
 type row struct {
 	constant string
+	does     map[string]string // methods by what they are for: check, apply, show
 	pos      token.Pos
 }
+
+// A rule is a constant of type Rule and what its comment states.
+type rule struct{ constant, statement string }
 
 // A role is what a struct is for.
 type role int
@@ -155,7 +161,7 @@ func (m *model) collect(f *ast.File) {
 				case *ast.TypeSpec:
 					m.collectType(spec)
 				case *ast.ValueSpec:
-					m.collectValue(decl.Tok, spec)
+					m.collectValue(decl, spec)
 				}
 			}
 		}
@@ -194,8 +200,11 @@ func (m *model) collectType(spec *ast.TypeSpec) {
 	}
 }
 
-func (m *model) collectValue(tok token.Token, spec *ast.ValueSpec) {
-	if tok == token.CONST {
+func (m *model) collectValue(decl *ast.GenDecl, spec *ast.ValueSpec) {
+	if decl.Tok == token.CONST {
+		if id, ok := spec.Type.(*ast.Ident); ok && id.Name == "Rule" {
+			m.collectRule(decl, spec)
+		}
 		if id, ok := spec.Type.(*ast.Ident); ok && id.Name == "Kind" {
 			for _, name := range spec.Names {
 				m.kinds[name.Name] = name.Pos()
@@ -216,24 +225,65 @@ func (m *model) collectValue(tok token.Token, spec *ast.ValueSpec) {
 	}
 }
 
+// collectRule reads the statement of a rule from its comment: what stands behind
+// the colon.
+func (m *model) collectRule(decl *ast.GenDecl, spec *ast.ValueSpec) {
+	doc := spec.Doc
+	if doc == nil {
+		doc = decl.Doc
+	}
+	for _, name := range spec.Names {
+		statement, ok := strings.CutPrefix(strings.Join(strings.Fields(doc.Text()), " "), name.Name+": ")
+		if !ok {
+			m.errorf(name.Pos(), "%s: write the comment as // %s: what the rule states.", name.Name, name.Name)
+		}
+		m.rules = append(m.rules, rule{name.Name, strings.TrimSuffix(statement, ".")})
+	}
+}
+
 func (m *model) collectRow(elt ast.Expr) {
-	if lit, ok := elt.(*ast.CompositeLit); ok {
-		for _, e := range lit.Elts {
-			kv, ok := e.(*ast.KeyValueExpr)
-			if !ok {
-				continue
+	r := row{does: map[string]string{}}
+	for key, value := range keyed(elt) {
+		switch key {
+		case "Kind":
+			if id, ok := value.(*ast.Ident); ok {
+				r.constant, r.pos = id.Name, id.Pos()
 			}
-			key, ok := kv.Key.(*ast.Ident)
-			if !ok || key.Name != "Kind" {
-				continue
+		case "does":
+			if ref, ok := value.(*ast.UnaryExpr); ok {
+				for what, method := range keyed(ref.X) {
+					if sel, ok := method.(*ast.SelectorExpr); ok {
+						r.does[what] = sel.Sel.Name
+					}
+				}
 			}
-			if id, ok := kv.Value.(*ast.Ident); ok {
-				m.order = append(m.order, row{id.Name, id.Pos()})
-				return
+			if len(r.does) == 0 {
+				m.errorf(value.Pos(), "catalog: write what a kind does as &behaviour{check: (*machine).checkName, …}")
 			}
 		}
 	}
-	m.errorf(elt.Pos(), "catalog: write the row as {Kind: KindName, …}")
+	if r.constant == "" {
+		m.errorf(elt.Pos(), "catalog: write the row as {Kind: KindName, …}")
+		return
+	}
+	m.order = append(m.order, r)
+}
+
+// keyed yields the elements of a composite literal that have a name.
+func keyed(e ast.Expr) iter.Seq2[string, ast.Expr] {
+	return func(yield func(string, ast.Expr) bool) {
+		lit, ok := e.(*ast.CompositeLit)
+		if !ok {
+			return
+		}
+		for _, elt := range lit.Elts {
+			if kv, ok := elt.(*ast.KeyValueExpr); ok {
+				if key, ok := kv.Key.(*ast.Ident); ok && !yield(key.Name, kv.Value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // classify finds out what st is for. Structs that are not on the wire leave

@@ -32,7 +32,8 @@
 // a tag is not on the wire. The copy of a record has it at zero, like all fields
 // that are not on the wire.
 //
-// It also renews the table of kinds in README.md, from the Mirrors paragraphs
+// It also makes the table of rules, from the comments of the constants of type
+// Rule, and renews the table of kinds in README.md, from the Mirrors paragraphs
 // of the payloads' doc comments.
 //
 // # How it is made

@@ -1,14 +1,9 @@
 package main
 
-import "slices"
-
 // writeParse writes zparse_gen.go: the methods parseJSON.
 func writeParse(w *writer, m *model) {
 	for _, st := range m.structs {
 		w.parseMethod(st)
-		if !st.open() && fillable(st) {
-			w.fillMethod(st)
-		}
 	}
 }
 
@@ -29,6 +24,9 @@ func (w *writer) parseMethod(st *structType) {
 		}
 		w.p("case %d: // %s", f.number, f.json)
 		w.parseField(f)
+		if t := f.typ; !st.open() && (t.shape == listShape || t.shape == dictShape) {
+			w.p("if len(v.%[1]s) == 0 {\nv.%[1]s = nil\n}", f.name) // as in a snapshot that a fold made
+		}
 	}
 	w.p("default:")
 	if st.open() {
@@ -44,8 +42,6 @@ func (w *writer) parseMethod(st *structType) {
 			w.p("if m.seen&%#x != %#x {\nm.require(%s[:])\n}", required, required, fieldsOf(st))
 		}
 		w.p("v.extra = m.extras()")
-	} else if fillable(st) {
-		w.p("v.fill()")
 	}
 	w.p("return nil\n}")
 
@@ -53,34 +49,6 @@ func (w *writer) parseMethod(st *structType) {
 	w.p("\nvar namesOf%s = [...]string{", st.name)
 	for _, f := range st.fields {
 		w.p("`%q:`,", f.json)
-	}
-	w.p("}")
-}
-
-// fillable reports whether a record has slices or maps that are always there.
-func fillable(st *structType) bool {
-	return slices.ContainsFunc(st.fields, func(f *field) bool {
-		switch f.typ.shape {
-		case listShape, dictShape:
-			return f.required
-		case structShape:
-			return !f.typ.object.open() && fillable(f.typ.object)
-		}
-		return false
-	})
-}
-
-// fillMethod writes the method that makes the nil slices and maps of a record.
-func (w *writer) fillMethod(st *structType) {
-	w.p("\n// fill makes the slices and maps that are never nil.")
-	w.p("func (v *%s) fill() {", st.name)
-	for _, f := range st.fields {
-		switch t := f.typ; {
-		case f.required && (t.shape == listShape || t.shape == dictShape):
-			w.p("if v.%s == nil {\nv.%s = %s{}\n}", f.name, f.name, t.name)
-		case t.shape == structShape && !t.object.open() && fillable(t.object):
-			w.p("v.%s.fill()", f.name)
-		}
 	}
 	w.p("}")
 }

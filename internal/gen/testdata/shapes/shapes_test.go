@@ -208,7 +208,7 @@ func TestRecord(t *testing.T) {
 		var r Record
 		parse(t, &r, text)
 		r.Inner.extra = ""
-		want(t, r, Record{Texts: []string{}, Nums: map[string]int64{}, Kids: []Record{}, Part: Part{List: []int{}}})
+		want(t, r, Record{})
 	}
 	const text = `{"name":"n","word":"other","when":"2026-01-02T03:04:05.006Z","texts":["a"],"nums":{"a":1,"b":2},` +
 		`"inner":{"name":"i","strange":1},"kids":[` + zero + `],"byName":{"x":` + zero + `},"parent":` + zero + `,"opt":{"name":"o"},"part":{"list":[1]}}`
@@ -222,8 +222,8 @@ func wholeRecord() *Whole {
 		Head: "h", part: part{deeper: deeper{1}, Names: []string{"a"}}, Note: Note{Text: "t"},
 		buf: []byte("b\"\n"), bufs: map[string][]byte{"x": []byte("y"), "z": nil},
 		rest:  rest{lists: map[string][]int{"l": {1}}, parts: []part{{Names: []string{"p"}}}},
-		more:  Opt[rest]{rest{lists: map[string][]int{}, parts: []part{}}, true},
-		rests: map[string]*rest{"r": {lists: map[string][]int{}, parts: []part{}}},
+		more:  Opt[rest]{rest{}, true},
+		rests: map[string]*rest{"r": {}},
 	}
 }
 
@@ -262,7 +262,7 @@ func TestClone(t *testing.T) {
 	want(t, c, full)
 	// The copy shares nothing.
 	v.Names[0], v.buf[0], v.bufs["x"][0] = "-", '-', '-'
-	v.rest.lists["l"][0], v.rest.parts[0].Names[0], v.rests["r"].lists["new"] = 9, "-", nil
+	v.rest.lists["l"][0], v.rest.parts[0].Names[0], v.rests["r"].lists = 9, "-", map[string][]int{"new": nil}
 	want(t, c, full)
 }
 

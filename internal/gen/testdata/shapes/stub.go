@@ -67,11 +67,16 @@ const (
 type Rule string
 
 const (
+	// RuleFieldRequired: as in the package.
 	RuleFieldRequired Rule = "field-required"
-	RuleFieldEnum     Rule = "field-enum"
-	RuleFieldRange    Rule = "field-range"
-	RuleFieldUTF8     Rule = "field-utf8"
-	RuleFieldJSON     Rule = "field-json"
+	// RuleFieldEnum: as in the package.
+	RuleFieldEnum Rule = "field-enum"
+	// RuleFieldRange: as in the package.
+	RuleFieldRange Rule = "field-range"
+	// RuleFieldUTF8: as in the package.
+	RuleFieldUTF8 Rule = "field-utf8"
+	// RuleFieldJSON: as in the package.
+	RuleFieldJSON Rule = "field-json"
 )
 
 type fieldError struct {

@@ -1,0 +1,441 @@
+package agentevents
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"hash/maphash"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A LogFold folds a log of any number of runs: each event goes to the fold of its
+// run. It is not for concurrent use.
+//
+// A run that has ended takes little memory: what its snapshot shows, packed.
+type LogFold struct {
+	opts   FoldOptions
+	runs   map[string]*logRun
+	order  []*logRun // as the runs appear
+	last   *logRun   // of the event before
+	pieces arena[logRun]
+	words  words
+	ended  []*logRun // expanded still, the one that ended first in front
+	idle   []*Fold   // to be used for the next runs
+	packed slab
+	buf    []byte
+	errs   []error
+	more   int // errors that are not in errs
+}
+
+// A logRun is a run of a log. Exactly one of fold, rest and text holds its state.
+type logRun struct {
+	id    string
+	fold  *Fold
+	rest  *RunSnapshot // of a run that has ended
+	text  string       // the same as JSON, of a run that shows little
+	woken bool         // it went on after it was put away
+	line  int          // on which it appears, when workers fold
+}
+
+const (
+	// maxEnded is how many ended runs stay expanded: session.completed, audits and
+	// late events mostly come soon after the end.
+	maxEnded = 8
+	// maxPacked is the size of the JSON up to which an ended run is packed. The
+	// snapshot of a larger one takes not much more memory than its JSON.
+	maxPacked = 4 << 10
+	// maxReadErrors is how many errors of lines FoldLog returns.
+	maxReadErrors = 100
+)
+
+// NewLogFold returns a fold of no events.
+func NewLogFold(o FoldOptions) *LogFold { return &LogFold{opts: o} }
+
+// FoldLog folds everything that r reads. Lines that cannot be read do not stop it:
+// their errors come back joined, at most 100 of them, beside the fold of the
+// others.
+//
+// FoldLog makes no event of a line of a native log and keeps no line alive, so it
+// takes a fraction of the time of [LogFold.Apply].
+func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
+	l := NewLogFold(o)
+	switch _, native := r.dec.(*nativeDecoder); {
+	case !native:
+		for ev, err := range r.All() {
+			if err != nil {
+				l.fail(err)
+			} else {
+				l.Apply(ev)
+			}
+		}
+	case o.Workers > 1:
+		l.readParallel(r)
+	default:
+		r.each(l.add, l.fail)
+	}
+	errs := l.errs
+	if l.more > 0 {
+		errs = append(errs, errors.New("agentevents: "+itoa(l.more)+" more errors"))
+	}
+	l.errs, l.more = nil, 0
+	return l, errors.Join(errs...)
+}
+
+// Apply adds one event to the fold of its run. See [Fold.Apply].
+func (l *LogFold) Apply(ev Event) {
+	run := l.run(ev.RunID)
+	run.fold.Apply(ev)
+	l.note(run)
+}
+
+// add is Apply for an event that was read from a line. line is what AppendJSON
+// writes for it.
+func (l *LogFold) add(ev *Event, line string) {
+	run := l.run(ev.RunID)
+	run.fold.add(ev, jsonwire.Hash(line), true)
+	l.note(run)
+}
+
+// Snapshot returns the snapshot of a run, which is the caller's, or nil when the
+// log has no event of it.
+func (l *LogFold) Snapshot(runID string) *RunSnapshot {
+	run := l.runs[runID]
+	switch {
+	case run == nil:
+		return nil
+	case run.fold != nil:
+		return run.fold.Snapshot()
+	case run.rest != nil:
+		return l.opts.finish(run.rest.clone())
+	}
+	return l.opts.finish(run.unpack())
+}
+
+// Drain yields the snapshot of every run, in the order in which the runs appear,
+// and forgets the run. Each is made when it is asked for, so that the snapshots of
+// many runs need not be there at the same time.
+func (l *LogFold) Drain() iter.Seq[*RunSnapshot] {
+	return func(yield func(*RunSnapshot) bool) {
+		for len(l.order) > 0 {
+			run := l.order[0]
+			l.order = l.order[1:]
+			delete(l.runs, run.id)
+			l.last = nil
+			l.ended = slices.DeleteFunc(l.ended, func(other *logRun) bool { return other == run })
+			s := run.rest
+			switch {
+			case run.fold != nil:
+				s = run.fold.detach()
+			case s == nil:
+				s = run.unpack()
+			}
+			if !yield(l.opts.finish(s)) {
+				return
+			}
+		}
+	}
+}
+
+// unpack reads the JSON of a run that was put away.
+func (r *logRun) unpack() *RunSnapshot {
+	s := &RunSnapshot{}
+	if err := s.UnmarshalJSON([]byte(r.text)); err != nil {
+		panic("agentevents: a packed snapshot is damaged: " + err.Error()) // cannot be: it was written here
+	}
+	return s
+}
+
+// run returns a run, expanded.
+func (l *LogFold) run(id string) *logRun {
+	if l.last != nil && l.last.id == id && l.last.fold != nil {
+		return l.last
+	}
+	run := l.runs[id]
+	switch {
+	case run == nil:
+		run = l.pieces.get()
+		run.fold = l.newFold()
+		run.fold.begin(id)
+		run.id = run.fold.m.RunID
+		put(&l.runs, run.id, run)
+		l.order = append(l.order, run)
+	case run.fold == nil:
+		s := run.rest
+		if s == nil {
+			s = run.unpack()
+		}
+		run.fold, run.rest, run.text, run.woken = l.newFold(), nil, "", true
+		run.fold.wake(s)
+	}
+	l.last = run
+	return run
+}
+
+func (l *LogFold) newFold() *Fold {
+	if n := len(l.idle); n > 0 {
+		f := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		return f
+	}
+	return newFold(l.opts, &l.words)
+}
+
+// note notes that a run has ended. A run that went on after it was put away stays
+// expanded: many late events must not pack it and unpack it again and again.
+func (l *LogFold) note(run *logRun) {
+	if run.fold.m.TerminalKind == "" || run.woken {
+		return
+	}
+	run.woken = true
+	l.ended = append(l.ended, run)
+	if len(l.ended) > maxEnded {
+		l.putAway(l.ended[0])
+		l.ended = slices.Delete(l.ended, 0, 1)
+	}
+}
+
+// putAway keeps of an ended run what its snapshot shows, and its fold for another
+// run.
+func (l *LogFold) putAway(run *logRun) {
+	f := run.fold
+	run.fold = nil
+	if f.v.showsLittle() {
+		l.buf = f.v.sync(&f.m).appendJSON(l.buf[:0])
+		if len(l.buf) <= maxPacked {
+			run.text = l.packed.clone(sparse(string(l.buf)))
+			f.reset(true)
+			l.idle = append(l.idle, f)
+			return
+		}
+	}
+	run.rest = f.detach()
+	run.rest.OpenCalls, run.rest.ClosedCalls = ownCalls(run.rest.OpenCalls, run.rest.ClosedCalls)
+	f.reset(false)
+	l.idle = append(l.idle, f)
+}
+
+// sparse leaves out the members of an object that are empty: reading it gives the
+// same snapshot.
+func sparse(object string) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for name, value := range jsonwire.Members(object) {
+		if value == "[]" || value == "{}" {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString(jsonwire.Quote(name))
+		b.WriteByte(':')
+		b.WriteString(value)
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// fail keeps the error of a line.
+func (l *LogFold) fail(err error) {
+	if len(l.errs) < maxReadErrors {
+		l.errs = append(l.errs, err)
+	} else {
+		l.more++
+	}
+}
+
+// Folding on several cores: the caller's goroutine reads lines and deals them out
+// by run, workers parse and fold. Events of one run stay in order, as one worker
+// has them all.
+
+// A lineBatch is lines for one worker, in order.
+type lineBatch struct {
+	text  textSlab
+	lines []batchLine
+	size  int
+}
+
+type batchLine struct {
+	text   string
+	line   int
+	offset int64
+	last   bool // the last line, without a newline
+}
+
+const (
+	batchSize  = 256 << 10 // bytes of text that are handed over at a time
+	batchAhead = 4         // batches that may wait for a worker
+)
+
+// A foldWorker folds the runs that are dealt to it.
+type foldWorker struct {
+	in    chan *lineBatch
+	back  chan *lineBatch // folded ones, to be filled again; all have room
+	out   *lineBatch      // being filled by the reader
+	fold  *LogFold
+	errs  []lineFault
+	panic any // of FoldOptions.OnViolation
+}
+
+type lineFault struct {
+	line int
+	err  error
+}
+
+// readParallel folds on workers. l is empty.
+func (l *LogFold) readParallel(r *Reader) {
+	workers := make([]*foldWorker, l.opts.Workers)
+	var wg sync.WaitGroup
+	for i := range workers {
+		w := &foldWorker{in: make(chan *lineBatch, batchAhead), back: make(chan *lineBatch, batchAhead+2), out: newBatch(), fold: NewLogFold(l.opts)}
+		workers[i] = w
+		wg.Go(w.run)
+	}
+	faults := r.deal(workers)
+	for _, w := range workers {
+		w.in <- w.out
+		close(w.in)
+	}
+	wg.Wait()
+	for _, w := range workers {
+		if w.panic != nil {
+			panic(w.panic) // in the caller's goroutine, who can recover it
+		}
+		faults = append(faults, w.errs...)
+		l.order = append(l.order, w.fold.order...)
+		for id, run := range w.fold.runs {
+			put(&l.runs, id, run)
+		}
+	}
+	slices.SortStableFunc(l.order, func(a, b *logRun) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), strings.Compare(a.id, b.id))
+	})
+	slices.SortStableFunc(faults, func(a, b lineFault) int { return cmp.Compare(a.line, b.line) })
+	for _, fault := range faults {
+		l.fail(fault.err)
+	}
+}
+
+func newBatch() *lineBatch { return &lineBatch{text: textSlab{size: batchSize}} }
+
+// empty makes b ready to be filled again. Its text is somebody's strings.
+func (b *lineBatch) empty() {
+	lines := b.lines[:0]
+	if cap(lines) > batchSize/64 { // many short lines
+		lines = nil
+	}
+	clear(b.lines)
+	*b = lineBatch{text: textSlab{size: batchSize}, lines: lines}
+}
+
+// deal reads the log and gives every line to the worker of its run. It returns
+// the errors of lines that no worker sees.
+func (r *Reader) deal(workers []*foldWorker) []lineFault {
+	var faults []lineFault
+	seed := maphash.MakeSeed()
+	var pool payloadPool
+	pool.reuse = true
+	give := func(line []byte, last bool) {
+		run, ok := quickRunID(line)
+		if !ok {
+			run = slowRunID(line, &pool)
+		}
+		w := workers[maphash.Bytes(seed, run)%uint64(len(workers))]
+		b := w.out
+		b.lines = append(b.lines, batchLine{b.text.line(line), r.line, r.offset, last})
+		if b.size += len(line); b.size >= batchSize {
+			w.in <- b
+			select {
+			case w.out = <-w.back:
+			default:
+				w.out = newBatch()
+			}
+		}
+	}
+	for ; r.given < len(r.events); r.given++ { // left over by All
+		ev := &r.events[r.given]
+		give(ev.append(nil, ops(ev.Payload)), false)
+	}
+	if r.err != nil {
+		faults = append(faults, lineFault{r.line, r.err})
+		r.err = nil
+	}
+	for !r.ended {
+		line, err := r.readLine()
+		r.ended = r.ended || err == io.EOF
+		switch {
+		case err != nil && err != io.EOF:
+			faults = append(faults, lineFault{r.line, err})
+		case len(bytes.TrimSpace(line)) > 0:
+			give(line, err == io.EOF)
+		}
+	}
+	return faults
+}
+
+// quickRunID finds the run id of a line whose members are in the usual order.
+// A quote inside a JSON string is always escaped, so the name it looks for is a
+// member's; it is the envelope's when no other object was opened before it.
+func quickRunID(line []byte) ([]byte, bool) {
+	const name = `"runId":"`
+	head := line[:min(len(line), 512)]
+	i := bytes.Index(head, []byte(name))
+	if i < 1 || bytes.IndexByte(head[1:i], '{') >= 0 {
+		return nil, false
+	}
+	rest := head[i+len(name):]
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || bytes.IndexByte(rest[:end], '\\') >= 0 {
+		return nil, false
+	}
+	return rest[:end], true
+}
+
+// slowRunID reads the line. One that cannot be read belongs to no run; any
+// worker may report it.
+func slowRunID(line []byte, pool *payloadPool) []byte {
+	var ev Event
+	if parseEvent(string(line), &ev, pool) != nil {
+		return nil
+	}
+	return []byte(ev.RunID)
+}
+
+// run folds what is dealt to the worker until there is no more. After a panic of
+// the caller's OnViolation it only takes the lines off the reader.
+func (w *foldWorker) run() {
+	pool := payloadPool{reuse: true}
+	for b := range w.in {
+		if w.panic == nil {
+			w.batch(b, &pool)
+		}
+		b.empty()
+		select {
+		case w.back <- b:
+		default:
+		}
+	}
+}
+
+func (w *foldWorker) batch(b *lineBatch, pool *payloadPool) {
+	defer func() { w.panic = recover() }()
+	var ev Event
+	for _, l := range b.lines {
+		ev = Event{}
+		if err := parseEvent(l.text, &ev, pool); err != nil {
+			r := Reader{line: l.line, offset: l.offset}
+			w.errs = append(w.errs, lineFault{l.line, r.lineError(lineError(l.text, err), []byte(l.text), l.last)})
+			continue
+		}
+		runs := len(w.fold.order)
+		w.fold.add(&ev, l.text)
+		if len(w.fold.order) > runs {
+			w.fold.order[runs].line = l.line
+		}
+	}
+}

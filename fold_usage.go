@@ -1,0 +1,159 @@
+package agentevents
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// How usage is counted. Every figure counts once: see [RunUsage].
+
+// add adds another count to u. A count stays at the highest number there is.
+func (u *Usage) add(v Usage) {
+	u.InputTokens = plus(u.InputTokens, v.InputTokens)
+	u.OutputTokens = plus(u.OutputTokens, v.OutputTokens)
+	addTokens(&u.TotalTokens, v.TotalTokens)
+	addTokens(&u.CacheCreationInputTokens, v.CacheCreationInputTokens)
+	addTokens(&u.CacheReadInputTokens, v.CacheReadInputTokens)
+	addCost(&u.CostUSD, v.CostUSD)
+}
+
+func addTokens(to *Opt[int64], v Opt[int64]) {
+	if v.OK {
+		*to = Some(plus(to.V, v.V))
+	}
+}
+
+func addCost(to *Opt[float64], v Opt[float64]) {
+	if v.OK {
+		*to = Some(min(to.V+v.V, math.MaxFloat64)) // JSON has no infinity
+	}
+}
+
+// plain returns the figures without members of a line.
+func (u Usage) plain() Usage {
+	u.extra = ""
+	return u
+}
+
+// end notes what an end says. The use per model is a running total of the
+// agent, so the latest one stands; without it the figures are of one attempt
+// and add up.
+func (u *AgentUsage) end(p *AgentEnded) {
+	if len(p.ModelUsage) > 0 {
+		u.Models = make(map[string]Usage, len(p.ModelUsage))
+		for model, v := range p.ModelUsage {
+			u.Models[strings.Clone(model)] = v.plain()
+		}
+		if p.TotalCostUSD.OK {
+			u.CostUSD = p.TotalCostUSD
+		}
+	} else {
+		addCost(&u.CostUSD, p.TotalCostUSD)
+	}
+	if p.Usage.OK {
+		v := u.Ended.V
+		v.add(p.Usage.V)
+		u.Ended = Some(v)
+	}
+}
+
+// observe notes a usage.observed.
+func (u *AgentUsage) observe(p *UsageObserved) {
+	if p.Cumulative {
+		u.Observed = Some(p.Usage.plain())
+		if p.CostUSD.OK {
+			u.ObservedCost = p.CostUSD
+		}
+		return
+	}
+	v := u.Observed.V
+	v.add(p.Usage)
+	u.Observed = Some(v)
+	addCost(&u.ObservedCost, p.CostUSD)
+}
+
+// Total returns what the agent counts with, and its cost in US dollars.
+func (u *AgentUsage) Total() (Usage, Opt[float64]) {
+	cost := u.CostUSD
+	var sum Usage
+	switch {
+	case len(u.Models) > 0:
+		for _, model := range slices.Sorted(maps.Keys(u.Models)) {
+			sum.add(u.Models[model])
+		}
+		if !cost.OK {
+			cost = sum.CostUSD
+		}
+		sum.CostUSD = Opt[float64]{}
+	case u.Ended.OK:
+		sum = u.Ended.V
+	default:
+		sum = u.Observed.V
+	}
+	if !cost.OK {
+		cost = u.ObservedCost
+	}
+	return sum, cost
+}
+
+// countUsage adds up the run's usage from its agents.
+func (r *RunSnapshot) countUsage() {
+	run := &r.Usage
+	run.Usage, run.CostUSD, run.Models = Usage{}, Opt[float64]{}, nil
+	add := func(u *AgentUsage) {
+		sum, cost := u.Total()
+		run.Usage.add(sum)
+		addCost(&run.CostUSD, cost)
+		for model, v := range u.Models {
+			all := run.Models[model]
+			all.add(v)
+			put(&run.Models, model, all)
+		}
+	}
+	// In order of appearance: sums of floats depend on their order.
+	var few [8]*AgentSnapshot
+	agents := r.agentsInOrder(few[:0])
+	byParent := r.countedByParents(agents)
+	for _, a := range agents {
+		if !byParent[a] {
+			add(&a.Usage)
+		}
+	}
+	add(&run.Unassigned)
+}
+
+// countedByParents returns the agents whose use an agent above them has counted:
+// the use per model includes sub-agents. Each agent is looked at once, however
+// deep they nest. In a circle of parents everybody counts.
+func (r *RunSnapshot) countedByParents(agents []*AgentSnapshot) map[*AgentSnapshot]bool {
+	counts := func(a *AgentSnapshot) bool { return len(a.Usage.Models) > 0 }
+	if !slices.ContainsFunc(agents, counts) {
+		return nil // as mostly: nobody counts for others
+	}
+	counted := make(map[*AgentSnapshot]bool, len(agents))
+	looking := map[*AgentSnapshot]bool{}
+	var path []*AgentSnapshot
+	for _, a := range agents {
+		// Go up to an agent whose answer is known, or to the top.
+		path = path[:0]
+		above := false
+		for a != nil && !looking[a] {
+			if known, ok := counted[a]; ok {
+				above = known || counts(a)
+				break
+			}
+			looking[a] = true
+			path = append(path, a)
+			a = r.Agents[a.ParentAgentID]
+		}
+		// And down again: above says whether an agent above this one counts for it.
+		for i := len(path) - 1; i >= 0; i-- {
+			counted[path[i]] = above
+			above = above || counts(path[i])
+			delete(looking, path[i])
+		}
+	}
+	return counted
+}

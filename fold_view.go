@@ -1,0 +1,1081 @@
+package agentevents
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A view is what a fold shows of a run: the snapshot in the making, and what it
+// takes to find things in it. The machine knows what the rules ask about; it tells
+// the view what it opens and closes. Everything else a kind means for the snapshot
+// is the function show of its row in the catalog, which runs after the machine.
+//
+// The functions are written by hand on purpose: what a kind means must not be
+// derived. A nil view, which an emitter has, shows nothing.
+type view struct {
+	s         *RunSnapshot
+	keepCalls int
+
+	words       *words
+	kept, brief slab // see fold_memory.go
+	agents      arena[AgentSnapshot]
+	calls       arena[ToolCallSnapshot]
+	stats       arena[ToolStats]
+
+	tools    map[string]tool     // the snapshot's, with their names
+	closed   []*ToolCallSnapshot // the latest ones; a ring once it is full
+	oldest   int                 // where the ring begins
+	state    stateObject
+	messages roster[ConversationMessage] // by event id
+	inbox    roster[InboxItem]           // by event id
+
+	clarifications opens[string]
+	turns          opens[turnKey]
+	lastTurn       map[string]int // by agent, also when it is over
+	steps          opens[stepKey]
+	active         map[string]struct{} // nodes that run or wait
+}
+
+// A turnKey names the turns of an agent: those of a number, or all of them.
+type turnKey struct {
+	agent  string
+	number Opt[int]
+}
+
+type stepKey struct{ agent, step string }
+
+// A tool is the count of a tool's calls and its name.
+type tool struct {
+	id    string
+	stats *ToolStats
+}
+
+// index makes what the view looks things up by from its snapshot.
+func (v *view) index() {
+	s := v.s
+	for id, t := range s.Tools {
+		put(&v.tools, id, tool{id, t})
+	}
+	extra := max(0, len(s.ClosedCalls)-v.keepCalls) // kept under another limit
+	v.closed = slices.Clone(s.ClosedCalls[extra:])
+	s.DroppedCalls += extra
+	v.state.setAll(s.State)
+	for i := range s.Messages {
+		id := ""
+		if i < len(s.Resume.messageEvents) {
+			id = s.Resume.messageEvents[i]
+		}
+		v.messages.add(id, s.Messages[i])
+	}
+	for _, item := range s.Inbox {
+		v.inbox.add(item.EventID, item)
+	}
+	for i := range s.Clarifications {
+		if c := &s.Clarifications[i]; c.Open {
+			v.clarifications.add(c.InterruptID, i)
+		}
+	}
+	for i := range s.Turns {
+		v.noteTurn(i)
+	}
+	for i := range s.Steps {
+		v.steps.add(stepKey{s.Steps[i].AgentID, s.Steps[i].StepID}, i)
+	}
+	for id, st := range s.NodeStatus {
+		if st == NodeStatusRunning || st == NodeStatusSuspended {
+			put(&v.active, id, struct{}{})
+		}
+	}
+}
+
+// sync brings the snapshot up to date with what the machine and the view keep in
+// another form. The snapshot stays the view's.
+func (v *view) sync(m *machine) *RunSnapshot {
+	s := v.s
+	s.Agents = nil
+	if len(m.agents) > 0 {
+		s.Agents = make(map[string]*AgentSnapshot, len(m.agents))
+	}
+	for id, a := range m.agents {
+		rec := a.shown
+		s.Agents[id] = rec
+		text, reasoning := rec.text, rec.reasoning
+		if a.Resume.textOpen {
+			text = a.latest("text")
+		}
+		if a.Resume.reasoningOpen {
+			reasoning = a.latest("reasoning")
+		}
+		replace(&rec.Text, string(text))
+		replace(&rec.Reasoning, string(reasoning))
+	}
+	s.OpenCalls = nil
+	for i := range m.calls.list {
+		if c := &m.calls.list[i]; !c.gone {
+			s.OpenCalls = append(s.OpenCalls, c.shown)
+		}
+	}
+	if v.oldest > 0 { // straighten the ring
+		slices.Reverse(v.closed[:v.oldest])
+		slices.Reverse(v.closed[v.oldest:])
+		slices.Reverse(v.closed)
+		v.oldest = 0
+	}
+	s.ClosedCalls = orNil(v.closed)
+	s.State = v.state.members()
+	messages, events := v.messages.rest()
+	s.Messages, s.Resume.messageEvents = orNil(messages), orNil(events)
+	inbox, _ := v.inbox.rest()
+	s.Inbox = orNil(inbox)
+	if len(s.NodeRuns) == 0 {
+		s.NodeRuns = nil
+	}
+	if len(s.Suspended) == 0 {
+		s.Suspended = nil
+	}
+	r := &s.Resume
+	r.recent = orNil(r.recent[:copy(r.recent, latest(r.recent))])
+	r.recentDeltas = orNil(r.recentDeltas[:copy(r.recentDeltas, latest(r.recentDeltas))])
+	return s
+}
+
+// orNil returns nil for a list that has become empty.
+func orNil[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// replace copies a text that takes the place of another now and then.
+func replace[T ~string](to *T, from T) {
+	if *to != from {
+		*to = T(strings.Clone(string(from)))
+	}
+}
+
+// set is replace for a text that is set once, mostly.
+func (v *view) set(to *string, from string) {
+	switch {
+	case *to == from:
+	case *to == "":
+		*to = v.keep(from)
+	default:
+		*to = strings.Clone(from)
+	}
+}
+
+// json keeps raw JSON.
+func (v *view) json(sub *subject, j JSON) JSON {
+	if !sub.sound {
+		return soundJSON(j)
+	}
+	return JSON(v.keep(string(j)))
+}
+
+// replaceJSON is replace for raw JSON.
+func (v *view) replaceJSON(sub *subject, to *JSON, from JSON) {
+	switch {
+	case *to == from:
+	case sub.sound:
+		*to = JSON(strings.Clone(string(from)))
+	default:
+		*to = soundJSON(from)
+	}
+}
+
+// soundJSON copies raw JSON that was not checked yet. Text that is not JSON, which
+// only an event made by hand can hold, is kept as a JSON string.
+func soundJSON(j JSON) JSON {
+	if j == "" {
+		return ""
+	}
+	c, err := jsonwire.Compact(string(j))
+	if err != nil {
+		return JSONString(string(j))
+	}
+	return JSON(strings.Clone(c))
+}
+
+// errorInfo copies an error that is kept.
+func (v *view) errorInfo(sub *subject, e Opt[ErrorInfo]) Opt[ErrorInfo] {
+	if e.OK {
+		e.V.deepen()
+		if !sub.sound {
+			e.V.Details = soundJSON(e.V.Details)
+		}
+	}
+	return e
+}
+
+// elapsed returns the stated duration, or the one between two events. There is
+// none without a start, and none where a clock went back.
+func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
+	if stated.OK || from.IsZero() || to.Before(from) {
+		return stated
+	}
+	return Some(to.Sub(from))
+}
+
+// envelope notes what every event says that may not be dropped.
+func (v *view) envelope(ev *Event) {
+	s := v.s
+	if s.StartedAt.IsZero() {
+		s.StartedAt = ev.Time
+	}
+	if s.SessionID == "" {
+		s.SessionID = v.keep(ev.SessionID)
+	}
+	if s.WorkflowID == "" {
+		s.WorkflowID = v.keep(ev.WorkflowID)
+	}
+}
+
+// unknown counts an event of a kind that the catalog does not have.
+func (v *view) unknown(ev *Event) {
+	p := ev.Payload.(*Unknown)
+	s := v.s
+	if n := s.Unknown[string(p.Type)]; n > 0 {
+		s.Unknown[v.intern(string(p.Type))] = plus(n, 1)
+	} else {
+		put(&s.Unknown, v.intern(string(p.Type)), 1)
+	}
+	// OpenWOP's counterpart of NodeSuspended, which the vocabulary lacks. The node
+	// may not be among those that wait any more, as an answer takes it out, but it
+	// did not run since.
+	if p.Type == "node.resumed" && s.NodeStatus[ev.NodeID] == NodeStatusSuspended {
+		v.nodeRuns(ev.NodeID)
+	}
+}
+
+// Sessions and runs.
+
+func (v *view) sessionStarted(ev *Event, _ *subject) {
+	replace(&v.s.SessionGoal, ev.Payload.(*SessionStarted).Goal)
+}
+
+func (v *view) sessionCompleted(ev *Event, sub *subject) {
+	p := ev.Payload.(*SessionCompleted)
+	replace(&v.s.SessionStatus, p.Status)
+	v.replaceJSON(sub, &v.s.SessionResult, p.Result)
+}
+
+func (v *view) runStarted(ev *Event, sub *subject) {
+	p := ev.Payload.(*RunStarted)
+	s := v.s
+	s.StartedAt = ev.Time
+	v.set(&s.Name, p.Name)
+	v.replaceJSON(sub, &s.Inputs, p.Inputs)
+	if p.Agent.OK {
+		s.Agent = Some(v.keepRef(p.Agent.V))
+	}
+	v.define(sub, p.Definition)
+}
+
+func (v *view) runPaused(*Event, *subject) { v.s.Paused, v.s.Cancelling = true, false }
+
+func (v *view) runResumed(*Event, *subject) {
+	s := v.s
+	s.Paused, s.Cancelling = false, false
+	for id := range v.active {
+		s.NodeStatus[id] = NodeStatusPending // they start again
+	}
+	// New maps: to empty a map takes as long as it was large once.
+	v.active, s.NodeRuns, s.Suspended = nil, nil, nil
+	s.CurrentNodeID = ""
+}
+
+func (v *view) runCompleted(ev *Event, sub *subject) {
+	v.s.CompletedAt = ev.Time
+	v.replaceJSON(sub, &v.s.Result, ev.Payload.(*RunCompleted).Outputs)
+}
+
+func (v *view) runFailed(ev *Event, sub *subject) {
+	v.s.CompletedAt = ev.Time
+	if p := ev.Payload.(*RunFailed); p.Error.OK {
+		v.s.Error = v.errorInfo(sub, p.Error)
+	}
+}
+
+func (v *view) runCancelled(ev *Event, _ *subject) {
+	v.s.CompletedAt = ev.Time
+	v.set(&v.s.CancelReason, ev.Payload.(*RunCancelled).Reason)
+}
+
+// Agents.
+
+// newAgent returns the state of an agent as a part of what is shown of it.
+func (v *view) newAgent() *AgentState {
+	rec := v.agents.get()
+	rec.shown = rec
+	return &rec.AgentState
+}
+
+func (v *view) agentStarted(ev *Event, sub *subject) {
+	if sub.agent == nil {
+		return
+	}
+	rec, p := sub.agent.shown, ev.Payload.(*AgentStarted)
+	if p.Agent.OK {
+		rec.Ref = Some(v.keepRef(p.Agent.V))
+	}
+	for _, t := range [...]struct {
+		to   *string
+		from string
+	}{
+		{&rec.ParentAgentID, ev.ParentAgentID}, {&rec.ParentCallID, ev.ParentCallID}, {&rec.NodeID, ev.NodeID}, {&rec.Phase, ev.Phase},
+		{&rec.Task, p.Task}, {&rec.Model, p.Model},
+	} {
+		if t.from != "" && *t.to != t.from {
+			*t.to = v.intern(t.from)
+		}
+	}
+	if rec.StartedAt.IsZero() {
+		rec.Sequence = ev.Sequence
+	}
+	rec.StartedAt, rec.EndedAt = ev.Time, time.Time{}
+	rec.Duration = Opt[time.Duration]{}
+	rec.Outcome, rec.Error, rec.Result, rec.StructuredOutput = "", Opt[ErrorInfo]{}, "", ""
+	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
+	if p.ProviderSessionID != "" {
+		v.session(ev, rec, p.ProviderSessionID)
+	}
+}
+
+func (v *view) agentTransition(_ *Event, sub *subject) {
+	if sub.agent != nil {
+		sub.agent.shown.Transitions++
+	}
+}
+
+func (v *view) agentEnded(ev *Event, sub *subject) {
+	if sub.agent == nil {
+		return
+	}
+	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
+	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
+	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
+	v.set(&rec.Result, p.Result)
+	v.replaceJSON(sub, &rec.StructuredOutput, p.StructuredOutput)
+	rec.Error = v.errorInfo(sub, p.Error)
+	rec.Totals = p.Totals
+	rec.Totals.V.deepen()
+	rec.NumTurns, rec.ConvergenceScore = p.NumTurns, p.ConvergenceScore
+	rec.Usage.end(p)
+}
+
+func (v *view) agentErrored(ev *Event, sub *subject) {
+	p := ev.Payload.(*AgentErrored)
+	if sub.agent == nil || p.Severity == SeverityWarning {
+		return
+	}
+	rec := sub.agent.shown
+	rec.Errors++
+	last := rec.LastError.V
+	replace(&last.Code, p.ErrorType)
+	replace(&last.Message, p.Message)
+	rec.LastError = Some(ErrorInfo{Code: last.Code, Message: last.Message})
+}
+
+func (v *view) agentSessionChanged(ev *Event, sub *subject) {
+	var rec *AgentSnapshot
+	if sub.agent != nil {
+		rec = sub.agent.shown
+	}
+	v.session(ev, rec, ev.Payload.(*AgentSessionChanged).ProviderSessionID)
+}
+
+func (v *view) session(ev *Event, rec *AgentSnapshot, id string) {
+	id = v.intern(id)
+	key := ev.NodeID
+	if rec != nil {
+		rec.ProviderSessionID = id
+		if key == "" {
+			key = rec.NodeID
+		}
+		if key == "" {
+			key = rec.AgentID
+		}
+	}
+	if key != "" {
+		put(&v.s.AgentSessions, v.intern(key), id)
+	}
+}
+
+// eventRetracted takes events back. A message that one of them made stays known,
+// so that a repetition does not bring it back.
+func (v *view) eventRetracted(ev *Event, _ *subject) {
+	for _, id := range ev.Payload.(*EventRetracted).EventIDs {
+		v.s.Retracted = append(v.s.Retracted, v.keep(id))
+		if msg, ok := v.messages.take(id); ok {
+			v.s.RetractedMessages = append(v.s.RetractedMessages, msg)
+		}
+	}
+}
+
+func (v *view) taskAssigned(ev *Event, _ *subject) {
+	p := ev.Payload.(*TaskAssigned)
+	agent := p.AssignedAgent
+	if agent == "" {
+		agent = ev.AgentID
+	}
+	v.s.Tasks = append(v.s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: v.keep(ev.TaskID), AgentID: v.intern(agent), Goal: v.keep(p.Goal)})
+}
+
+// Reasoning, text and messages.
+
+// delta adds a piece of text to a block.
+func (v *view) delta(a *AgentState, b *block, text string) {
+	switch b.subject {
+	case "text":
+		a.Resume.textOpen = true
+	case "reasoning":
+		a.Resume.reasoningOpen = true
+	default:
+		return
+	}
+	b.text = append(b.text, text...)
+}
+
+// latest returns the text of the block of the subject that was begun last.
+func (a *AgentState) latest(subject string) []byte {
+	blocks := a.Resume.blocks
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if b := &blocks[i]; b.subject == subject && (!b.whole || b.id == "") {
+			return b.text
+		}
+	}
+	return nil
+}
+
+// finishTexts keeps the texts that only live in blocks, before the blocks are
+// forgotten.
+func (v *view) finishTexts(a *AgentState) {
+	rec, r := a.shown, &a.Resume
+	if r.textOpen {
+		rec.text, r.textOpen = append(rec.text[:0], a.latest("text")...), false
+	}
+	if r.reasoningOpen {
+		rec.reasoning, r.reasoningOpen = append(rec.reasoning[:0], a.latest("reasoning")...), false
+	}
+}
+
+func (v *view) textCompleted(ev *Event, sub *subject) {
+	if a := sub.agent; a != nil {
+		a.shown.text, a.Resume.textOpen = append(a.shown.text[:0], ev.Payload.(*TextCompleted).Text...), false
+	}
+}
+
+func (v *view) agentReasoned(ev *Event, sub *subject) {
+	if a := sub.agent; a != nil {
+		a.shown.reasoning, a.Resume.reasoningOpen = append(a.shown.reasoning[:0], ev.Payload.(*AgentReasoned).Reasoning...), false
+	}
+}
+
+func (v *view) orchestratorDecided(ev *Event, sub *subject) {
+	v.replaceJSON(sub, &v.s.RunOrchestrator, ev.Payload.(*OrchestratorDecided).Decision)
+}
+
+// messageCreated appends a message, whose id is new.
+func (v *view) messageCreated(ev *Event, sub *subject, m *ConversationMessage) {
+	if v == nil {
+		return
+	}
+	// The texts that every message has come from a slab; deepen copies the rest.
+	out := *m
+	out.MessageID, out.From, out.To, out.Role, out.Content = "", "", "", "", ""
+	out.deepen()
+	out.MessageID, out.From, out.To, out.Role = v.keep(m.MessageID), v.intern(m.From), v.intern(m.To), v.intern(m.Role)
+	out.Content = v.json(sub, m.Content)
+	v.messages.add(v.keep(ev.ID), out)
+}
+
+// Tools.
+
+func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall) {
+	t := v.tool(p.ToolID)
+	c := v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
+	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time
+	call.agent, call.id, call.event, call.shown = c.AgentID, c.CallID, c.EventID, c
+	t.stats.Calls = plus(t.stats.Calls, 1)
+	if sub.agent != nil {
+		sub.agent.shown.ToolCalls++
+	}
+}
+
+// newCall returns the record of a call. It takes over the texts.
+func (v *view) newCall(ev *Event, sub *subject, id, event, tool string) *ToolCallSnapshot {
+	c := v.calls.get()
+	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: id, ToolID: tool, EventID: event, Step: ev.Step}
+	if sub.agent != nil {
+		c.AgentID = sub.agent.AgentID
+	} else {
+		c.AgentID = v.intern(sub.key)
+	}
+	return c
+}
+
+// dropCall lets go of a call that is only counted from now on.
+func (v *view) dropCall(c *ToolCallSnapshot) {
+	v.calls.put(c)
+	v.s.DroppedCalls = plus(v.s.DroppedCalls, 1)
+}
+
+// toolReturned closes a call, which is nil when none was open.
+func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) {
+	t := v.tool(p.ToolID)
+	stats := t.stats
+	known := c != nil
+	if c == nil {
+		c = v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
+		if p.wholeCall() {
+			if at := ev.Time.Add(-p.Duration.V).UTC(); at.Year() >= 0 && at.Year() <= 9999 {
+				c.StartedAt = at
+			}
+			known = true
+			stats.Calls = plus(stats.Calls, 1)
+			if sub.agent != nil {
+				sub.agent.shown.ToolCalls++
+			}
+		}
+	}
+	c.Status, c.Duration = p.Status.constant(), elapsed(p.Duration, c.StartedAt, ev.Time)
+	if p.Error.OK {
+		c.Error = v.keepBriefly(p.Error.V.Message)
+	}
+	switch {
+	case p.Status == ToolStatusOK:
+		stats.OK = plus(stats.OK, 1)
+	case known:
+		stats.Failed = plus(stats.Failed, 1)
+	default:
+		stats.Refused = plus(stats.Refused, 1)
+	}
+	if p.Status != ToolStatusOK && sub.agent != nil {
+		sub.agent.shown.ToolFailures++
+	}
+	stats.Duration = plus(stats.Duration, c.Duration.V)
+	v.keepCall(c)
+}
+
+// keepCall keeps a closed call, in the place of the oldest one if there is no
+// other.
+func (v *view) keepCall(c *ToolCallSnapshot) {
+	if len(v.closed) < v.keepCalls {
+		if cap(v.closed) == 0 && v.keepCalls == defaultKeepCalls {
+			v.closed = make([]*ToolCallSnapshot, 0, defaultKeepCalls/4)
+		}
+		v.closed = append(v.closed, c)
+		return
+	}
+	if v.keepCalls > 0 {
+		c, v.closed[v.oldest] = v.closed[v.oldest], c
+		v.oldest = (v.oldest + 1) % v.keepCalls
+	}
+	v.dropCall(c)
+}
+
+func (v *view) tool(id string) tool {
+	t, ok := v.tools[id]
+	if !ok {
+		t = tool{v.intern(id), v.stats.get()}
+		put(&v.tools, t.id, t)
+		put(&v.s.Tools, t.id, t.stats)
+	}
+	return t
+}
+
+// Handing over.
+
+func (v *view) agentHandoff(ev *Event, _ *subject) {
+	p := ev.Payload.(*AgentHandoff)
+	v.s.Handoffs = append(v.s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason)})
+}
+
+// handoffRequested returns the key for keeping and the place of the record.
+func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) (handoffKey, int) {
+	if v == nil {
+		return key, noPlace
+	}
+	h := HandoffSnapshot{
+		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
+		Reason: v.keep(p.Reason), Open: true,
+	}
+	v.s.Handoffs = append(v.s.Handoffs, h)
+	return newHandoffKey(h.HandoffID, h.From, h.To), len(v.s.Handoffs) - 1
+}
+
+// Turns and steps.
+
+func (v *view) turnStarted(ev *Event, _ *subject) {
+	p := ev.Payload.(*TurnStarted)
+	v.newTurn(TurnSnapshot{Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), StartedAt: ev.Time})
+}
+
+func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
+	v.s.Turns = append(v.s.Turns, t)
+	i := len(v.s.Turns) - 1
+	v.noteTurn(i)
+	return &v.s.Turns[i]
+}
+
+// noteTurn notes where a turn is.
+func (v *view) noteTurn(i int) {
+	t := &v.s.Turns[i]
+	put(&v.lastTurn, t.AgentID, i)
+	v.turns.add(turnKey{agent: t.AgentID}, i)
+	if t.Turn.OK {
+		v.turns.add(turnKey{t.AgentID, t.Turn}, i)
+	}
+}
+
+// turnEnded ends the last open turn of its number, or of its agent.
+func (v *view) turnEnded(ev *Event, sub *subject) {
+	p := ev.Payload.(*TurnEnded)
+	var t *TurnSnapshot
+	if i, ok := v.turns.lastOpen(turnKey{ev.AgentID, p.Turn}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
+		t = &v.s.Turns[i]
+	} else {
+		t = v.newTurn(TurnSnapshot{Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
+	}
+	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
+	if p.Error.OK {
+		t.Error = v.errorInfo(sub, p.Error)
+	}
+}
+
+func (v *view) turnSummarized(ev *Event, _ *subject) {
+	p := ev.Payload.(*TurnSummarized)
+	var t *TurnSnapshot
+	if i, ok := v.lastTurn[ev.AgentID]; ok {
+		t = &v.s.Turns[i]
+	} else {
+		t = v.newTurn(TurnSnapshot{AgentID: v.intern(ev.AgentID)})
+	}
+	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
+}
+
+func (v *view) stepStarted(ev *Event, _ *subject) {
+	p := ev.Payload.(*StepStarted)
+	v.newStep(StepSnapshot{
+		StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
+		AgentID: v.intern(ev.AgentID), StartedAt: ev.Time,
+	})
+}
+
+func (v *view) newStep(st StepSnapshot) *StepSnapshot {
+	v.s.Steps = append(v.s.Steps, st)
+	v.steps.add(stepKey{st.AgentID, st.StepID}, len(v.s.Steps)-1)
+	return &v.s.Steps[len(v.s.Steps)-1]
+}
+
+func (v *view) stepEnded(ev *Event, sub *subject) {
+	p := ev.Payload.(*StepEnded)
+	var st *StepSnapshot
+	if i, ok := v.steps.lastOpen(stepKey{ev.AgentID, p.StepID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+		st = &v.s.Steps[i]
+	} else {
+		st = v.newStep(StepSnapshot{StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
+	}
+	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
+	if p.Error.OK {
+		st.Error = v.errorInfo(sub, p.Error)
+	}
+}
+
+// Nodes, edges and state.
+
+// setNode sets the status of a node. It returns the node's id for keeping.
+func (v *view) setNode(id string, status NodeStatus) string {
+	id = v.intern(id) // a map takes over the key it is written with
+	put(&v.s.NodeStatus, id, status)
+	if status == NodeStatusRunning || status == NodeStatusSuspended {
+		put(&v.active, id, struct{}{})
+	} else {
+		delete(v.active, id)
+	}
+	return id
+}
+
+func (v *view) nodeStarted(ev *Event, _ *subject) {
+	if ev.NodeID != "" {
+		v.nodeRuns(ev.NodeID)
+	}
+}
+
+// nodeRuns opens one execution of a node.
+func (v *view) nodeRuns(id string) {
+	s := v.s
+	id = v.setNode(id, NodeStatusRunning)
+	put(&s.NodeRuns, id, plus(s.NodeRuns[id], 1))
+	delete(s.Suspended, id)
+	s.CurrentNodeID = id
+}
+
+// nodeEnded closes one execution of a node.
+func (v *view) nodeEnded(id string, status NodeStatus) {
+	s := v.s
+	if n := s.NodeRuns[id] - 1; n > 0 {
+		s.NodeRuns[v.intern(id)] = n // other executions of it go on
+		return
+	}
+	delete(s.NodeRuns, id)
+	delete(s.Suspended, id)
+	v.setNode(id, status)
+	if s.CurrentNodeID == id {
+		s.CurrentNodeID = ""
+	}
+}
+
+func (v *view) nodeCompleted(ev *Event, sub *subject) {
+	if ev.NodeID == "" {
+		return
+	}
+	v.nodeEnded(ev.NodeID, NodeStatusDone)
+	if p := ev.Payload.(*NodeCompleted); p.Outputs != "" {
+		v.setOutput(ev.NodeID, v.copyJSON(sub, p.Outputs))
+	}
+}
+
+func (v *view) nodeFailed(ev *Event, _ *subject) {
+	if ev.NodeID == "" {
+		return
+	}
+	v.nodeEnded(ev.NodeID, NodeStatusFailed)
+	v.setOutput(ev.NodeID, `{"error":`+JSONString(ev.Payload.(*NodeFailed).Error.Message)+`}`)
+}
+
+func (v *view) nodeSkipped(ev *Event, _ *subject) {
+	if ev.NodeID == "" {
+		return
+	}
+	v.setNode(ev.NodeID, NodeStatusDone)
+	delete(v.s.Suspended, ev.NodeID)
+	v.setOutput(ev.NodeID, `{"skipped":true,"reason":`+JSONString(ev.Payload.(*NodeSkipped).Reason)+`}`)
+}
+
+func (v *view) setOutput(node string, output JSON) { put(&v.s.Outputs, v.intern(node), output) }
+
+// copyJSON copies raw JSON that another may take the place of.
+func (v *view) copyJSON(sub *subject, j JSON) JSON {
+	var out JSON
+	v.replaceJSON(sub, &out, j)
+	return out
+}
+
+func (v *view) nodeSuspended(ev *Event, _ *subject) {
+	if ev.NodeID == "" {
+		return
+	}
+	s := v.s
+	id := v.setNode(ev.NodeID, NodeStatusSuspended)
+	put(&s.Suspended, id, v.intern(ev.Payload.(*NodeSuspended).Reason))
+	if n := s.NodeRuns[id] - 1; n > 0 {
+		s.NodeRuns[id] = n
+	} else {
+		delete(s.NodeRuns, id)
+	}
+}
+
+func (v *view) edgeKey(id, from, to string) string {
+	if id == "" {
+		id = from + "->" + to
+	}
+	return v.intern(id)
+}
+
+func (v *view) edgeFired(ev *Event, _ *subject) {
+	p := ev.Payload.(*EdgeFired)
+	edge := v.edgeKey(p.EdgeID, p.From, p.To)
+	put(&v.s.EdgeStatus, edge, EdgeStatusFired)
+	v.s.Resume.lastEdge = edge
+	if st := v.s.NodeStatus[p.To]; st == NodeStatusDone || st == NodeStatusFailed {
+		v.setNode(p.To, NodeStatusPending) // a loop goes round
+	}
+}
+
+func (v *view) edgeSkipped(ev *Event, _ *subject) {
+	p := ev.Payload.(*EdgeSkipped)
+	put(&v.s.EdgeStatus, v.edgeKey(p.EdgeID, p.From, p.To), EdgeStatusSkipped)
+}
+
+func (v *view) loopIterated(ev *Event, _ *subject) {
+	p := ev.Payload.(*LoopIterated)
+	edge := p.EdgeID
+	if edge == "" {
+		edge = v.s.Resume.lastEdge
+	}
+	put(&v.s.LoopCounters, v.intern(edge), p.Iteration)
+}
+
+// Workflows.
+
+func (v *view) workflow(ev *Event) *WorkflowSnapshot {
+	w := &v.s.Workflow
+	if !w.OK {
+		*w = Some(WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID)})
+	}
+	return &w.V
+}
+
+func (v *view) workflowCreated(ev *Event, _ *subject) {
+	p := ev.Payload.(*WorkflowCreated)
+	w := WorkflowSnapshot{WorkflowID: v.intern(ev.WorkflowID), EstimatedTokens: p.EstimatedTokens}
+	for _, phase := range p.Phases {
+		w.Phases = append(w.Phases, v.intern(phase))
+	}
+	v.s.Workflow = Some(w)
+}
+
+func (v *view) workflowApproved(ev *Event, _ *subject) {
+	p := ev.Payload.(*WorkflowApproved)
+	w := v.workflow(ev)
+	w.ApprovedBy, w.ApprovedAt = v.intern(p.ApprovedBy), p.ApprovedAt
+}
+
+// phaseStarted returns the place of the record. key is for keeping.
+func (v *view) phaseStarted(ev *Event, key phaseKey) int {
+	if v == nil {
+		return noPlace
+	}
+	v.workflow(ev)
+	v.s.Phases = append(v.s.Phases, PhaseSnapshot{
+		Sequence: ev.Sequence, WorkflowID: key.workflow, Phase: key.phase, Open: true, StartedAt: ev.Time, InputCount: ev.Payload.(*PhaseStarted).InputCount,
+	})
+	return len(v.s.Phases) - 1
+}
+
+// phaseCompleted closes the record at a place, or a new one when none was open.
+func (v *view) phaseCompleted(ev *Event, at int, open bool) {
+	if v == nil {
+		return
+	}
+	if !open {
+		v.s.Phases = append(v.s.Phases, PhaseSnapshot{WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase)})
+		at = len(v.s.Phases) - 1
+	}
+	ph, p := &v.s.Phases[at], ev.Payload.(*PhaseCompleted)
+	ph.Open, ph.EndedAt, ph.OutputCount, ph.Tokens = false, ev.Time, p.OutputCount, p.Tokens
+}
+
+func (v *view) checkpointSaved(ev *Event, _ *subject) {
+	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
+		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Time, StateBytes: Some(ev.Payload.(*CheckpointSaved).StateBytes),
+	})
+}
+
+func (v *view) checkpointResumed(ev *Event, _ *subject) {
+	v.s.Checkpoints = append(v.s.Checkpoints, CheckpointSnapshot{
+		Sequence: ev.Sequence, WorkflowID: v.intern(ev.WorkflowID), Phase: v.intern(ev.Phase), At: ev.Payload.(*CheckpointResumed).ResumedAt, Resumed: true,
+	})
+}
+
+func (v *view) workflowFinalized(ev *Event, _ *subject) {
+	p := ev.Payload.(*WorkflowFinalized)
+	w := v.workflow(ev)
+	w.Finalized, w.TotalTokens, w.TotalAgents, w.Duration = true, Some(p.TotalTokens), Some(p.TotalAgents), Some(p.Duration)
+}
+
+// People.
+
+// approvalRequested closes the record of an earlier request of the same id, if
+// there is one. It returns the id for keeping and the place of the new record.
+func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, earlier int, again bool) (string, int) {
+	if v == nil {
+		return p.ApprovalID, noPlace
+	}
+	s := v.s
+	if again {
+		s.Approvals[earlier].Open = false
+	}
+	id := v.keep(p.ApprovalID)
+	s.Approvals = append(s.Approvals, ApprovalSnapshot{
+		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), CallID: v.keep(p.CallID),
+		AgentID: v.intern(ev.AgentID), RequestedAt: ev.Time, Open: true,
+	})
+	return id, len(s.Approvals) - 1
+}
+
+// approvalAnswered answers the record at a place, or a new one when none was open.
+func (v *view) approvalAnswered(ev *Event, at int, open bool) {
+	if v == nil {
+		return
+	}
+	s := v.s
+	if !open {
+		s.Approvals = append(s.Approvals, ApprovalSnapshot{ApprovalID: v.keep(approvalOf(ev))})
+		at = len(s.Approvals) - 1
+	}
+	a := &s.Approvals[at]
+	a.Open, a.AnsweredAt = false, ev.Time
+	switch p := ev.Payload.(type) {
+	case *ApprovalGranted:
+		a.Granted, a.By, a.Feedback = true, v.intern(p.ApprovedBy), v.keep(p.Feedback)
+	case *ApprovalRejected:
+		a.Granted, a.By, a.Feedback = false, v.intern(p.RejectedBy), v.keep(p.Feedback)
+	}
+	delete(s.Suspended, ev.NodeID)
+}
+
+func (v *view) clarificationRequested(ev *Event, sub *subject) {
+	p, s := ev.Payload.(*ClarificationRequested), v.s
+	c := ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: v.keep(p.InterruptID), AgentID: v.intern(ev.AgentID), RequestedAt: ev.Time, Open: true}
+	for i := range p.Questions {
+		q := *p.Questions[i].clone()
+		if !sub.sound {
+			q.Schema = soundJSON(q.Schema)
+		}
+		c.Questions = append(c.Questions, q)
+	}
+	v.clarifications.add(c.InterruptID, len(s.Clarifications))
+	s.Clarifications = append(s.Clarifications, c)
+}
+
+func (v *view) clarificationResolved(ev *Event, sub *subject) {
+	p, s := ev.Payload.(*ClarificationResolved), v.s
+	at, open := v.clarifications.take(p.InterruptID)
+	if !open {
+		at = len(s.Clarifications)
+		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{InterruptID: v.keep(p.InterruptID)})
+	}
+	c := &s.Clarifications[at]
+	c.Open, c.AnsweredAt, c.Answers, c.AnsweredBy = false, ev.Time, v.json(sub, p.Answers), v.intern(p.AnsweredBy)
+	delete(s.Suspended, ev.NodeID)
+}
+
+func (v *view) commandReceived(ev *Event, _ *subject) {
+	p := ev.Payload.(*CommandReceived)
+	if p.Rejected != "" {
+		return
+	}
+	switch p.Command.Type {
+	case CommandSend, CommandReply:
+		if p.Command.RunID != "" { // without one the resume spec rejects it
+			id := v.keep(ev.ID)
+			v.inbox.add(id, InboxItem{EventID: id, Command: *p.Command.clone()})
+		}
+	case CommandAbort:
+		if p.Command.Resumable.V {
+			v.s.Paused = true
+		} else {
+			v.s.Cancelling = true
+		}
+	case CommandResume:
+		v.s.Cancelling = false
+	}
+}
+
+func (v *view) commandConsumed(ev *Event, _ *subject) {
+	v.inbox.take(ev.Payload.(*CommandConsumed).EventID)
+}
+
+// Assurance and resources.
+
+func (v *view) auditChecked(ev *Event, _ *subject) {
+	p := ev.Payload.(*AuditChecked)
+	v.s.Audits = append(v.s.Audits, AuditSnapshot{
+		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), CheckpointID: v.intern(p.CheckpointID), Result: p.Result.constant(), Duration: p.Duration,
+	})
+}
+
+func (v *view) claimVerified(ev *Event, _ *subject) {
+	p := ev.Payload.(*ClaimVerified)
+	v.s.Claims = append(v.s.Claims, ClaimSnapshot{
+		Sequence: ev.Sequence, FindingID: v.keep(p.FindingID), VerifierAgentID: v.intern(p.VerifierAgentID), Verdict: v.intern(p.Verdict),
+	})
+}
+
+func (v *view) issueFound(ev *Event, _ *subject) {
+	p := ev.Payload.(*IssueFound)
+	v.s.Issues = append(v.s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity)})
+}
+
+func (v *view) citationFound(*Event, *subject) { v.s.Citations = plus(v.s.Citations, 1) }
+
+func (v *view) usageObserved(ev *Event, sub *subject) {
+	u := &v.s.Usage.Unassigned
+	if sub.agent != nil {
+		u = &sub.agent.shown.Usage
+	}
+	u.observe(ev.Payload.(*UsageObserved))
+}
+
+func (v *view) budgetExceeded(ev *Event, _ *subject) {
+	p := ev.Payload.(*BudgetExceeded)
+	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Budget), Limit: Some(p.Limit), Actual: Some(p.Actual)})
+}
+
+func (v *view) capBreached(ev *Event, _ *subject) {
+	p := ev.Payload.(*CapBreached)
+	v.s.Budgets = append(v.s.Budgets, BudgetSnapshot{Sequence: ev.Sequence, Budget: v.intern(p.Cap), Cap: true, Limit: p.Limit, Actual: p.Observed})
+}
+
+func (v *view) blackboardItemCreated(ev *Event, sub *subject) {
+	p := ev.Payload.(*BlackboardItemCreated)
+	put(&v.s.Blackboard, v.intern(p.ItemID), BlackboardItem{
+		ItemType: v.intern(p.ItemType), Content: v.copyJSON(sub, p.Content), SourceAgent: v.intern(p.SourceAgent), Confidence: p.Confidence,
+	})
+}
+
+// A roster is a list of records in order, any of which can be taken out by its
+// key. Of several with a key the first one goes first.
+type roster[T any] struct {
+	list []T
+	keys []string
+	at   *opens[string] // places by key, made when the first one is taken out
+	gone []bool         // by place, likewise
+	less int            // how many are gone
+}
+
+func (r *roster[T]) add(key string, rec T) {
+	r.list, r.keys = append(r.list, rec), append(r.keys, key)
+	if r.at != nil {
+		r.at.add(key, len(r.list)-1)
+		r.gone = append(r.gone, false)
+	}
+}
+
+func (r *roster[T]) take(key string) (rec T, ok bool) {
+	if len(r.list) == 0 {
+		return rec, false
+	}
+	if r.at == nil {
+		r.at, r.gone = &opens[string]{}, make([]bool, len(r.keys))
+		for i, key := range r.keys {
+			r.at.add(key, i)
+		}
+	}
+	i, ok := r.at.take(key)
+	if !ok {
+		return rec, false
+	}
+	rec, r.list[i] = r.list[i], rec
+	r.gone[i] = true
+	// Closing the gaps costs as much as there are places; do it when half are gone.
+	if r.less++; r.less > len(r.list)/2 {
+		r.rest()
+	}
+	return rec, true
+}
+
+// rest closes the gaps and returns what is left, with the keys. Both stay the
+// roster's.
+func (r *roster[T]) rest() ([]T, []string) {
+	if r.less > 0 {
+		n := 0
+		for i := range r.list {
+			if !r.gone[i] {
+				r.list[n], r.keys[n] = r.list[i], r.keys[i]
+				n++
+			}
+		}
+		clear(r.list[n:])
+		clear(r.keys[n:])
+		r.list, r.keys = r.list[:n], r.keys[:n]
+		r.at, r.gone, r.less = nil, nil, 0
+	}
+	return r.list, r.keys
+}

@@ -1,0 +1,1157 @@
+package agentevents
+
+import (
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Rule is the stable name of a rule of the log. Its constant stands beside the
+// code that enforces it, and what the constant's comment says is what [Rules]
+// says. The rules of single fields are in codec_check.go, the others here.
+type Rule string
+
+// Rules yields every rule and what it states.
+func Rules() iter.Seq2[Rule, string] {
+	return func(yield func(Rule, string) bool) {
+		for _, r := range ruleTable {
+			if !yield(r.rule, r.statement) {
+				return
+			}
+		}
+	}
+}
+
+// A machine is the state of one run and the rules about it. The emitter asks it
+// before it records an event, the fold before it counts one; so what one accepts
+// the other accepts.
+//
+// check tells whether an event is legal and changes nothing. apply brings the
+// machine to the state that the event describes, legal or not, so that one error
+// does not cascade. What a kind binds and changes is found in its row of the
+// catalog.
+type machine struct {
+	*RunState
+	lifecycle Lifecycle
+
+	agents  map[string]*AgentState
+	last    *AgentState // found last
+	ordered int         // agents that have an order
+	open    int         // agents that are open
+
+	calls     openCalls
+	messages  map[string]uint64 // fingerprints by messageId
+	phases    opens[phaseKey]
+	inPhase   map[string]int // open phases by workflow
+	approvals opens[string]
+	handoffs  opens[handoffKey]
+	buf       []byte // of hash
+
+	view *view // what a fold shows; nil in an emitter
+}
+
+func newMachine(l Lifecycle, state *RunState) *machine {
+	return &machine{RunState: state, lifecycle: l}
+}
+
+// A subject is what an event is about, looked up once.
+type subject struct {
+	payload payloadOps
+	index   int         // in the catalog, or -1
+	kind    *KindInfo   // the catalog's row
+	key     string      // says who the agent is; empty when there is none
+	agent   *AgentState // nil: there is none yet
+	sound   bool        // the event's JSON and texts were checked when it was read
+}
+
+// noKind is the row of payloads that the catalog does not have.
+var noKind KindInfo
+
+// resolve finds out what an event with payload p is about.
+func (m *machine) resolve(sub *subject, ev *Event, p payloadOps) {
+	sub.payload, sub.index, sub.kind, sub.agent = p, p.index(), &noKind, nil
+	if sub.index >= 0 {
+		sub.kind = &catalog[sub.index]
+	}
+	if sub.key = ev.AgentID; sub.key == "" {
+		sub.key = m.agentKey(ev)
+	}
+	if sub.key != "" {
+		sub.agent = m.find(sub.key)
+	}
+}
+
+// agentKey says who the agent of an event is: agentId, else nodeRunId, else the
+// span of the event that started the agent.
+func (m *machine) agentKey(ev *Event) string {
+	if ev.AgentID != "" {
+		return ev.AgentID
+	}
+	if ev.NodeRunID != "" {
+		return ev.NodeRunID
+	}
+	switch ev.Payload.(type) {
+	case *AgentStarted, *AgentEnded:
+		return ev.SpanID
+	}
+	if _, ok := m.agents[ev.ParentSpanID]; ok {
+		return ev.ParentSpanID
+	}
+	return ""
+}
+
+// find returns the state of an agent, or nil. The agent found last comes first:
+// agents are never forgotten, and most events are of the same one.
+func (m *machine) find(key string) *AgentState {
+	if m.last != nil && m.last.AgentID == key {
+		return m.last
+	}
+	a := m.agents[key]
+	if a != nil {
+		m.last = a
+	}
+	return a
+}
+
+// newAgent adds the state of an agent.
+func (m *machine) newAgent(key string) *AgentState {
+	var a *AgentState
+	if m.view != nil {
+		a = m.view.newAgent()
+		key = m.view.intern(key)
+	} else {
+		a = &AgentState{}
+	}
+	a.AgentID, a.Status, a.Resume.order = key, StatusThinking, -1
+	if m.agents == nil {
+		m.agents = map[string]*AgentState{}
+	}
+	m.agents[key] = a
+	m.last = a
+	return a
+}
+
+// firm reports whether more than deltas is known of an agent. Deltas may be
+// dropped from a log, so an agent that has nothing else is as good as not there.
+func (a *AgentState) firm() bool { return a.Resume.order >= 0 }
+
+// refuse makes the error of a rule. state is what the subject is; detail says what
+// is wrong and what would be legal.
+func (m *machine) refuse(ev *Event, rule Rule, subject, state, detail string) *RuleError {
+	return &RuleError{
+		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
+		Subject: subject, State: state, Detail: detail,
+	}
+}
+
+// check returns the first rule that ev breaks, or nil. The rules about one field
+// come first, then those of the run and of the agent, then those of the kind.
+func (m *machine) check(ev *Event, sub *subject) *RuleError {
+	if err := ev.check(sub.payload, sub.sound); err != nil {
+		return err.asError(ev)
+	}
+	if m.TerminalKind != "" {
+		if err := m.checkTerminal(ev, sub); err != nil {
+			return err
+		}
+	}
+	if sub.kind.traits&ofWorkflow != 0 || ev.WorkflowID != "" || ev.Phase != "" {
+		if err := m.checkWorkflow(ev, sub.kind.traits); err != nil {
+			return err
+		}
+	}
+	if sub.key == "" {
+		if sub.kind.traits&ofLifecycle != 0 {
+			return (&fieldError{RuleFieldRequired, "/agentId", "is required (or nodeRunId, or the spanId of the start)"}).asError(ev)
+		}
+	} else {
+		if err := m.checkStep(ev, sub); err != nil {
+			return err
+		}
+		if err := m.checkAct(ev, sub); err != nil {
+			return err
+		}
+	}
+	return m.checkKind(ev, sub)
+}
+
+// apply brings the machine to the state that ev describes, and sub to the agent
+// that the event belongs to.
+func (m *machine) apply(ev *Event, sub *subject) {
+	m.NextSequence = max(ev.Sequence, ev.Sequence+1) // a log may claim the highest number there is
+	kind, a := sub.kind, sub.agent
+	if kind.traits&ofSession == 0 {
+		m.Resume.begun = true
+	}
+	switch {
+	case sub.key == "":
+	case ev.Step.OK || ev.AgentID != "" || kind.ByAgent || kind.traits&ofLifecycle != 0:
+		if a == nil {
+			a = m.newAgent(sub.key)
+		}
+	case a != nil && !a.firm():
+		a = nil
+	}
+	if a != nil {
+		if !kind.Droppable && !a.firm() {
+			a.Resume.order = m.ordered
+			m.ordered++
+		}
+		if ev.Step.OK && !(kind.Droppable && m.atRest(a)) {
+			a.reach(ev.Step.V, kind.Droppable)
+		}
+	}
+	sub.agent = a
+	m.applyKind(ev, sub)
+}
+
+// RuleRun: an event carries the id of its run.
+const RuleRun Rule = "run"
+
+func (m *machine) checkRun(ev *Event) *RuleError {
+	if ev.RunID == m.RunID {
+		return nil
+	}
+	return m.refuse(ev, RuleRun, named("run", m.RunID), "", "the event says run "+strconv.Quote(ev.RunID))
+}
+
+// RuleRunOpen: nothing but session events precedes run.started, and a run starts
+// once.
+const RuleRunOpen Rule = "run-open"
+
+func (m *machine) checkRunStarted(ev *Event, _ *subject) *RuleError {
+	switch {
+	case m.Resume.opened:
+		return m.refuse(ev, RuleRunOpen, named("run", ev.RunID), "open", "a run starts once")
+	case m.Resume.begun:
+		return m.refuse(ev, RuleRunOpen, named("run", ev.RunID), "under way", "only session events may precede run.started")
+	}
+	return nil
+}
+
+func (m *machine) runStarted(*Event, *subject) { m.Resume.opened = true }
+
+// RuleTerminalLast: after run.completed, run.failed or run.cancelled come only
+// session events, audits, usage and late events.
+const RuleTerminalLast Rule = "terminal-last"
+
+func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
+	if ev.Marks.Has(MarkLate) || sub.kind.traits&afterEnd != 0 {
+		return nil
+	}
+	return m.refuse(ev, RuleTerminalLast, named("run", ev.RunID), "ended by "+string(m.TerminalKind),
+		"only session events, audits, usage and late events may follow")
+}
+
+func (m *machine) runEnded(_ *Event, sub *subject) {
+	first := m.TerminalKind == ""
+	m.TerminalKind = sub.kind.Kind
+	if !first {
+		return // everybody is at rest
+	}
+	for _, a := range m.agents {
+		m.rest(a)
+	}
+	m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
+}
+
+// atRest reports whether deltas have nothing to tell any more: the agent has
+// ended, or its run has.
+func (m *machine) atRest(a *AgentState) bool {
+	return m.TerminalKind != "" || a != nil && a.Ended
+}
+
+// RuleStepMonotonic: step never decreases within (run, agent); starts, ends and
+// audits have none.
+const RuleStepMonotonic Rule = "step-monotonic"
+
+func (m *machine) checkStep(ev *Event, sub *subject) *RuleError {
+	if !ev.Step.OK {
+		return nil
+	}
+	if sub.kind.traits&stepless != 0 {
+		return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "", "starts, ends and audits have no step")
+	}
+	if sub.agent != nil {
+		if at := sub.agent.current(); at.OK && ev.Step.V < at.V {
+			return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "at step "+itoa(at.V), "step "+itoa(ev.Step.V)+" would go back")
+		}
+	}
+	return nil
+}
+
+// current returns the step below which no event may go.
+func (a *AgentState) current() Opt[int] {
+	switch {
+	case a.Resume.ahead.OK:
+		return a.Resume.ahead
+	case a.Resume.back.OK:
+		return a.Resume.back
+	}
+	return a.Step
+}
+
+// reach notes the step of an event. Droppable events must not move the agent's
+// step, or dropping them would change the snapshot: theirs is kept in ahead until
+// the next lasting event.
+func (a *AgentState) reach(step int, droppable bool) {
+	r := &a.Resume
+	if droppable {
+		if at := a.current(); !at.OK || step != at.V {
+			r.ahead = Some(step)
+		}
+		return
+	}
+	r.ahead, r.back = Opt[int]{}, Opt[int]{}
+	if !a.Step.OK || step >= a.Step.V {
+		a.Step = Some(step)
+		if step >= r.first {
+			a.Counted.Steps = plus(step-r.first, 1)
+		}
+	} else {
+		r.back = Some(step)
+	}
+	r.renew = false
+}
+
+// RuleAgentStartedOnce: an agent starts once until it has ended; again after
+// run.resumed, or with resumed set.
+const RuleAgentStartedOnce Rule = "agent-started-once"
+
+func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
+	a := sub.agent
+	if a == nil || !a.Open || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
+		return nil
+	}
+	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+string(a.Status)+")",
+		"it is there already; it may start again after it has ended, after run.resumed, or with resumed set")
+}
+
+func (m *machine) runResumed(*Event, *subject) { m.Resume.resumes = plus(m.Resume.resumes, 1) }
+
+func (m *machine) agentStarted(ev *Event, sub *subject) {
+	a, p := sub.agent, ev.Payload.(*AgentStarted)
+	if a == nil {
+		return
+	}
+	m.rest(a)
+	r := &a.Resume
+	r.first = 0
+	if a.Started && a.Step.OK {
+		r.first, r.renew = plus(a.Step.V, 1), true
+	}
+	if !a.Open {
+		m.open++
+	}
+	a.Started, a.Open, a.Ended = true, true, false
+	r.resumes = m.Resume.resumes
+	a.Status = StatusThinking
+	a.Attempts = p.Attempt.Or(plus(a.Attempts, 1))
+	a.Counted = Totals{}
+	if r.first == 0 && a.Step.OK { // events came before the first start
+		a.Counted.Steps = plus(a.Step.V, 1)
+	}
+	if p.Agent.OK {
+		_, a.SharesByGroup = p.Agent.V.AgentSharing.Group()
+	}
+}
+
+// RuleAgentEndedFinal: after a terminal status the agent does nothing but end and
+// be audited; after its end nothing but a new start.
+const RuleAgentEndedFinal Rule = "agent-ended-final"
+
+// checkAct is for what an agent does itself.
+func (m *machine) checkAct(ev *Event, sub *subject) *RuleError {
+	a := sub.agent
+	if a == nil || !sub.kind.ByAgent || sub.kind.traits&ofLifecycle != 0 || ev.Marks.Has(MarkLate) {
+		return nil
+	}
+	if !a.Ended && !a.Status.Terminal() {
+		return nil
+	}
+	if p, ok := ev.Payload.(*MessageCreated); ok && p.Message.From != sub.key {
+		return nil // somebody else's words in the agent's conversation
+	}
+	if a.Ended {
+		return m.ended(ev, sub)
+	}
+	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(a.Status), "only audits and agent.ended may follow")
+}
+
+func (m *machine) ended(ev *Event, sub *subject) *RuleError {
+	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), "ended", "only a new agent.started may follow")
+}
+
+// RuleTransitionFromCurrent: from is the agent's current status; the first is
+// thinking.
+const RuleTransitionFromCurrent Rule = "transition-from-current"
+
+// RuleTransitionLegal: (from, to) is an edge of the lifecycle table.
+const RuleTransitionLegal Rule = "transition-legal"
+
+func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
+	a, p := sub.agent, ev.Payload.(*AgentTransition)
+	late := ev.Marks.Has(MarkLate)
+	status := StatusThinking
+	if a != nil {
+		if a.Ended && !late {
+			return m.ended(ev, sub)
+		}
+		status = a.Status
+	}
+	if status.Terminal() && len(m.lifecycle.Next(status)) == 0 && !late {
+		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(status), "only audits and agent.ended may follow")
+	}
+	if p.From != status {
+		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), string(status), "from is "+string(p.From))
+	}
+	if !m.lifecycle.Allows(p.From, p.To) {
+		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), string(status),
+			string(p.From)+" → "+string(p.To)+" is not in the "+m.lifecycle.String()+" table; legal: "+joinStatuses(m.lifecycle.Next(p.From)))
+	}
+	return nil
+}
+
+func (m *machine) agentTransition(ev *Event, sub *subject) {
+	a := sub.agent
+	if a == nil {
+		return
+	}
+	to := ev.Payload.(*AgentTransition).To
+	if i := to.index(); i >= 0 {
+		a.Status = statuses[i] // the constant: a word cut from a line is not kept
+	} else {
+		a.Status = AgentStatus(m.view.intern(string(to)))
+	}
+	a.endUnnamed()
+}
+
+func joinStatuses(s []AgentStatus) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	var b strings.Builder
+	for i, status := range s {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(status))
+	}
+	return b.String()
+}
+
+// RuleEndedTotals: totals of an end are not below what was counted.
+const RuleEndedTotals Rule = "ended-totals"
+
+func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
+	a, p := sub.agent, ev.Payload.(*AgentEnded)
+	if a == nil {
+		return nil
+	}
+	if a.Ended && !ev.Marks.Has(MarkLate) {
+		return m.ended(ev, sub)
+	}
+	if !p.Totals.OK {
+		return nil
+	}
+	given, counted := &p.Totals.V, &a.Counted
+	for _, c := range [...]struct {
+		name           string
+		given, counted int
+	}{
+		{"steps", given.Steps, counted.Steps},
+		{"toolCalls", given.ToolCalls, counted.ToolCalls},
+		{"auditCheckpoints", given.AuditCheckpoints, counted.AuditCheckpoints},
+		{"auditsPassed", given.AuditsPassed, counted.AuditsPassed},
+		{"auditsFailed", given.AuditsFailed, counted.AuditsFailed},
+	} {
+		if c.given < c.counted {
+			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "", "total "+itoa(c.given)+" is below the "+itoa(c.counted)+" that were recorded")
+			err.Pointer = "/payload/totals/" + c.name
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *machine) agentEnded(_ *Event, sub *subject) {
+	a := sub.agent
+	if a == nil {
+		return
+	}
+	if a.Open {
+		m.open--
+	}
+	a.Open, a.Ended = false, true
+	m.rest(a)
+	if m.open == 0 {
+		m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
+	}
+}
+
+// rest forgets what only matters while the agent is at work.
+func (m *machine) rest(a *AgentState) {
+	a.Resume.ahead = Opt[int]{}
+	if m.view == nil {
+		a.Resume.blocks = nil
+		return
+	}
+	m.view.finishTexts(a)
+	for i := range a.Resume.blocks {
+		m.view.release(a.Resume.blocks[i].text)
+	}
+	clear(a.Resume.blocks)
+	a.Resume.blocks = a.Resume.blocks[:0]
+}
+
+func (m *machine) auditChecked(ev *Event, sub *subject) {
+	a := sub.agent
+	if a == nil {
+		return
+	}
+	c := &a.Counted
+	c.AuditCheckpoints = plus(c.AuditCheckpoints, 1)
+	switch ev.Payload.(*AuditChecked).Result {
+	case AuditPass:
+		c.AuditsPassed = plus(c.AuditsPassed, 1)
+	case AuditFail:
+		c.AuditsFailed = plus(c.AuditsFailed, 1)
+	}
+}
+
+// RuleToolCallOpen: a return names an open call of its agent, and a call id is not
+// used again while open; exempt: oneEvent, and forbidden or rate_limited before
+// any call.
+const RuleToolCallOpen Rule = "tool-call-open"
+
+// RuleToolCausation: a return's causationId is the id of its call.
+const RuleToolCausation Rule = "tool-causation"
+
+func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
+	id := ev.Payload.(*ToolCalled).CallID
+	if m.calls.find(sub.key, id) == nil {
+		return nil
+	}
+	return m.refuse(ev, RuleToolCallOpen, named("call", id), "open", "a call id is not used again while its call is open")
+}
+
+func (m *machine) toolCalled(ev *Event, sub *subject) {
+	p := ev.Payload.(*ToolCalled)
+	call := openCall{agent: sub.key, id: p.CallID, event: ev.ID}
+	if a := sub.agent; a != nil {
+		call.agent = a.AgentID
+		a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
+		a.endUnnamed()
+	}
+	// The rules follow the later call of an id; nothing can return the earlier one.
+	earlier, again := m.calls.remove(call.agent, call.id)
+	if m.view != nil {
+		if again {
+			m.view.dropCall(earlier.shown)
+		}
+		m.view.toolCalled(ev, sub, p, &call)
+	}
+	m.calls.add(call)
+}
+
+func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
+	p := ev.Payload.(*ToolReturned)
+	if p.OneEvent {
+		return nil
+	}
+	call := m.calls.find(sub.key, p.CallID)
+	if call == nil {
+		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited {
+			return nil
+		}
+		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", "no agent.toolCalled of "+named("agent", sub.key)+" is waiting for this")
+	}
+	if ev.CausationID != "" && call.event != "" && ev.CausationID != call.event {
+		return m.refuse(ev, RuleToolCausation, named("call", p.CallID), "opened by event "+strconv.Quote(call.event), "causationId is "+strconv.Quote(ev.CausationID))
+	}
+	return nil
+}
+
+func (m *machine) toolReturned(ev *Event, sub *subject) {
+	a, p := sub.agent, ev.Payload.(*ToolReturned)
+	var call openCall
+	if p.OneEvent { // it closes no other
+		if a != nil && p.wholeCall() {
+			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
+		}
+	} else {
+		call, _ = m.calls.remove(sub.key, p.CallID)
+		if a != nil {
+			m.forget(a, "tool_call", p.CallID)
+		}
+	}
+	if m.view != nil {
+		m.view.toolReturned(ev, sub, p, call.shown)
+	}
+}
+
+// openCalls are the tool calls of a run that wait for their return, in call order.
+// Few are open at a time, and looking through a short list takes less time than a
+// map.
+type openCalls struct {
+	list []openCall
+	gone int             // places in list whose call is not open any more
+	at   map[callKey]int // places of the open ones, once there are many
+}
+
+type openCall struct {
+	agent, id string
+	event     string            // id of the event that opened it
+	shown     *ToolCallSnapshot // nil in an emitter
+	gone      bool
+}
+
+type callKey struct{ agent, call string }
+
+const fewCalls = 16
+
+// find returns an open call, or nil. It is valid until the next add or remove.
+func (o *openCalls) find(agent, id string) *openCall {
+	if i := o.place(agent, id); i >= 0 {
+		return &o.list[i]
+	}
+	return nil
+}
+
+func (o *openCalls) place(agent, id string) int {
+	if o.at == nil {
+		for i := range o.list {
+			if c := &o.list[i]; c.id == id && c.agent == agent {
+				return i
+			}
+		}
+		return -1
+	}
+	if i, ok := o.at[callKey{agent, id}]; ok {
+		return i
+	}
+	return -1
+}
+
+// add adds a call whose id is not open.
+func (o *openCalls) add(c openCall) {
+	o.list = append(o.list, c)
+	if o.at != nil {
+		o.at[callKey{c.agent, c.id}] = len(o.list) - 1
+	} else if len(o.list) > fewCalls {
+		o.index()
+	}
+}
+
+// remove takes out an open call.
+func (o *openCalls) remove(agent, id string) (openCall, bool) {
+	i := o.place(agent, id)
+	if i < 0 {
+		return openCall{}, false
+	}
+	c := o.list[i]
+	if o.at == nil {
+		o.list = slices.Delete(o.list, i, i+1)
+		return c, true
+	}
+	delete(o.at, callKey{agent, id})
+	o.list[i] = openCall{gone: true}
+	// Closing the gaps costs as much as there are places; do it when half are gone.
+	if o.gone++; o.gone > len(o.list)/2 {
+		o.list = slices.DeleteFunc(o.list, func(c openCall) bool { return c.gone })
+		o.gone, o.at = 0, nil
+		if len(o.list) > fewCalls {
+			o.index()
+		}
+	}
+	return c, true
+}
+
+func (o *openCalls) index() {
+	o.at = make(map[callKey]int, 2*len(o.list))
+	for i := range o.list {
+		o.at[callKey{o.list[i].agent, o.list[i].id}] = i
+	}
+}
+
+// RuleDeltaIndex: numbered deltas of a block count 0, 1, 2, …
+const RuleDeltaIndex Rule = "delta-index"
+
+// A piece is what the three kinds of deltas have in common.
+type piece struct {
+	subject, id, text string
+	index             Opt[int]
+}
+
+// pieceOf returns the piece that an event brings. Its subject is the catalog's.
+func pieceOf(ev *Event, sub *subject) piece {
+	switch p := ev.Payload.(type) {
+	case *TextDelta:
+		return piece{sub.kind.Subject, p.BlockID, p.Delta, p.Index}
+	case *AgentReasoningDelta:
+		return piece{sub.kind.Subject, p.BlockID, p.Delta, p.Index}
+	case *ToolArgumentsDelta:
+		return piece{sub.kind.Subject, p.CallID, p.Delta, p.Index}
+	}
+	return piece{}
+}
+
+func (m *machine) checkDelta(ev *Event, sub *subject) *RuleError {
+	p := pieceOf(ev, sub)
+	if !p.index.OK || m.atRest(sub.agent) {
+		return nil
+	}
+	want := 0
+	if sub.agent != nil {
+		if b := sub.agent.block(p.subject, p.id); b != nil {
+			if b.whole && p.id != "" {
+				return nil // it says nothing new
+			}
+			want = b.next
+		}
+	}
+	if p.index.V == want || p.id == "" && p.index.V == 0 {
+		return nil
+	}
+	return m.refuse(ev, RuleDeltaIndex, named(p.subject+" block", p.id), "waiting for index "+itoa(want), "index "+itoa(p.index.V)+" is out of order")
+}
+
+func (m *machine) delta(ev *Event, sub *subject) {
+	a, p := sub.agent, pieceOf(ev, sub)
+	if a == nil || m.atRest(a) {
+		return
+	}
+	b := a.block(p.subject, p.id)
+	switch {
+	case b == nil:
+		b = m.addBlock(a, p.subject, p.id)
+		if m.view != nil && p.subject != "tool_call" {
+			b.text = m.view.buffer()
+		}
+	case p.id == "" && (b.whole || p.index.OK && p.index.V == 0):
+		*b = block{subject: p.subject, text: b.text[:0]} // a block without a name begins again
+	}
+	if b.whole {
+		return
+	}
+	if p.index.OK {
+		b.next = plus(p.index.V, 1)
+	}
+	b.size += utf8.RuneCountInString(p.text)
+	if m.view != nil {
+		m.view.delta(a, b, p.text)
+	}
+}
+
+// wholeBlock notes that the whole of a block was seen.
+func (m *machine) wholeBlock(ev *Event, sub *subject) {
+	a := sub.agent
+	if a == nil || m.atRest(a) {
+		return
+	}
+	id := ""
+	switch p := ev.Payload.(type) {
+	case *TextCompleted:
+		id = p.BlockID
+	case *AgentReasoned:
+		id = p.BlockID
+	}
+	m.forget(a, sub.kind.Subject, id)
+	if id != "" {
+		m.addBlock(a, sub.kind.Subject, id).whole = true
+	}
+}
+
+// maxBlocks bounds the blocks an agent has in the making; the oldest is forgotten
+// first.
+const maxBlocks = 64
+
+// block finds a block in the making.
+func (a *AgentState) block(subject, id string) *block {
+	blocks := a.Resume.blocks
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if b := &blocks[i]; b.id == id && b.subject == subject {
+			return b
+		}
+	}
+	return nil
+}
+
+func (m *machine) addBlock(a *AgentState, subject, id string) *block {
+	r := &a.Resume
+	if len(r.blocks) == maxBlocks {
+		m.forget(a, r.blocks[0].subject, r.blocks[0].id)
+	}
+	r.blocks = append(r.blocks, block{subject: subject, id: m.view.keepBriefly(id)})
+	return &r.blocks[len(r.blocks)-1]
+}
+
+// endUnnamed ends the blocks without a name: another act of the agent has come
+// between, so the next delta begins a new block.
+func (a *AgentState) endUnnamed() {
+	for i := range a.Resume.blocks {
+		if b := &a.Resume.blocks[i]; b.id == "" && b.subject != "tool_call" {
+			b.whole = true
+		}
+	}
+}
+
+func (m *machine) forget(a *AgentState, subject, id string) {
+	blocks := a.Resume.blocks
+	for i := range blocks {
+		if blocks[i].id == id && blocks[i].subject == subject {
+			m.view.release(blocks[i].text)
+			a.Resume.blocks = slices.Delete(blocks, i, i+1)
+			return
+		}
+	}
+}
+
+// blockSize returns how many characters of reasoning the block had so far.
+func (a *AgentState) blockSize(id string) int {
+	if a == nil {
+		return 0
+	}
+	if b := a.block("reasoning", id); b != nil {
+		return b.size
+	}
+	return 0
+}
+
+// RulePhaseOpen: a completed phase was started.
+const RulePhaseOpen Rule = "phase-open"
+
+type phaseKey struct{ workflow, phase string }
+
+func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
+	if _, open := m.phases.peek(phaseKey{ev.WorkflowID, ev.Phase}); open {
+		return nil
+	}
+	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "no workflow.phase.started is waiting for this")
+}
+
+func (m *machine) phaseStarted(ev *Event, _ *subject) {
+	key := phaseKey{m.view.intern(ev.WorkflowID), m.view.intern(ev.Phase)}
+	m.openPhase(key, m.view.phaseStarted(ev, key))
+}
+
+func (m *machine) openPhase(key phaseKey, at int) {
+	m.phases.add(key, at)
+	if m.inPhase == nil {
+		m.inPhase = map[string]int{}
+	}
+	m.inPhase[key.workflow]++
+}
+
+func (m *machine) phaseCompleted(ev *Event, _ *subject) {
+	at, open := m.phases.take(phaseKey{ev.WorkflowID, ev.Phase})
+	if open {
+		if n := m.inPhase[ev.WorkflowID] - 1; n > 0 {
+			m.inPhase[m.view.intern(ev.WorkflowID)] = n
+		} else {
+			delete(m.inPhase, ev.WorkflowID)
+		}
+	}
+	m.view.phaseCompleted(ev, at, open)
+}
+
+// RuleWorkflowContext: workflow events carry workflowId, phase and checkpoint
+// events also phase, agent events inside a phase its name.
+const RuleWorkflowContext Rule = "workflow-context"
+
+// checkWorkflow is for events of a workflow, or of a kind that is.
+func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
+	if kind&ofWorkflow == 0 {
+		if ev.Phase != "" && ev.WorkflowID == "" {
+			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId", "events of a workflow carry workflowId")
+		}
+		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase[ev.WorkflowID] > 0 && strings.HasPrefix(string(ev.Kind()), "agent.") {
+			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry its name")
+		}
+		return nil
+	}
+	if ev.WorkflowID == "" {
+		return m.refuse(ev, RuleWorkflowContext, "", "", "workflow events carry workflowId")
+	}
+	if kind&ofPhase != 0 && ev.Phase == "" {
+		return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "", "phase and checkpoint events carry phase")
+	}
+	return nil
+}
+
+// RuleApprovalOpen: a granted or rejected approval was requested and not answered
+// yet.
+const RuleApprovalOpen Rule = "approval-open"
+
+// approvalOf returns the id that an answer names.
+func approvalOf(ev *Event) string {
+	switch p := ev.Payload.(type) {
+	case *ApprovalGranted:
+		return p.ApprovalID
+	case *ApprovalRejected:
+		return p.ApprovalID
+	}
+	return ""
+}
+
+func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
+	id := approvalOf(ev)
+	if _, open := m.approvals.peek(id); open {
+		return nil
+	}
+	return m.refuse(ev, RuleApprovalOpen, named("approval", id), "not open", "no approval.requested is waiting for this")
+}
+
+func (m *machine) approvalRequested(ev *Event, _ *subject) {
+	p := ev.Payload.(*ApprovalRequested)
+	// Asked again before it was answered: the answer is to the later request.
+	earlier, again := m.approvals.take(p.ApprovalID)
+	id, at := m.view.approvalRequested(ev, p, earlier, again)
+	m.approvals.add(id, at)
+}
+
+func (m *machine) approvalAnswered(ev *Event, _ *subject) {
+	at, open := m.approvals.take(approvalOf(ev))
+	m.view.approvalAnswered(ev, at, open)
+}
+
+// RuleHandoffOpen: an accepted handoff was requested and not accepted yet.
+const RuleHandoffOpen Rule = "handoff-open"
+
+// A handoffKey joins request and acceptance: the id, or the pair of agents where
+// there is none.
+type handoffKey struct{ id, from, to string }
+
+func newHandoffKey(id, from, to string) handoffKey {
+	if id != "" {
+		return handoffKey{id: id}
+	}
+	return handoffKey{from: from, to: to}
+}
+
+func (k handoffKey) String() string {
+	if k.id != "" {
+		return k.id
+	}
+	return k.from + "→" + k.to
+}
+
+func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
+	p := ev.Payload.(*HandoffAccepted)
+	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
+	if _, open := m.handoffs.peek(key); open {
+		return nil
+	}
+	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "no handoff.requested is waiting for this")
+}
+
+func (m *machine) handoffRequested(ev *Event, _ *subject) {
+	p := ev.Payload.(*HandoffRequested)
+	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
+	key, at := m.view.handoffRequested(ev, p, key)
+	m.handoffs.add(key, at)
+}
+
+func (m *machine) handoffAccepted(ev *Event, _ *subject) {
+	p := ev.Payload.(*HandoffAccepted)
+	at, open := m.handoffs.take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
+	if open && m.view != nil {
+		m.view.s.Handoffs[at].Open = false
+	}
+}
+
+// RuleMessageID: a message id always comes with the same content; the first one
+// wins.
+const RuleMessageID Rule = "message-id"
+
+// RuleMessageGroup: a message of an agent that shares by group carries a group id.
+const RuleMessageGroup Rule = "message-group"
+
+func (m *machine) checkMessageCreated(ev *Event, sub *subject) *RuleError {
+	msg := &ev.Payload.(*MessageCreated).Message
+	if msg.GroupID == "" && m.sharesByGroup(ev, sub.agent, msg) {
+		return m.refuse(ev, RuleMessageGroup, named("message", msg.MessageID), "without groupId", "the sender shares its context by group")
+	}
+	return nil
+}
+
+func (m *machine) sharesByGroup(ev *Event, a *AgentState, msg *ConversationMessage) bool {
+	if msg.Agent.OK {
+		_, group := msg.Agent.V.AgentSharing.Group()
+		return group
+	}
+	if sender := m.agents[msg.From]; sender != nil {
+		return sender.SharesByGroup
+	}
+	return a != nil && a.SharesByGroup && msg.From == ev.AgentID
+}
+
+// checkMessageID is the part of check that needs the text as it is recorded, after
+// redaction.
+func (m *machine) checkMessageID(ev *Event) *RuleError {
+	p, ok := ev.Payload.(*MessageCreated)
+	if !ok {
+		return nil
+	}
+	if hash, known := m.messages[p.Message.MessageID]; known && hash != m.hash(&p.Message) {
+		return m.refuse(ev, RuleMessageID, named("message", p.Message.MessageID), "known", "it has other content; the first one wins")
+	}
+	return nil
+}
+
+func (m *machine) messageCreated(ev *Event, sub *subject) {
+	msg := &ev.Payload.(*MessageCreated).Message
+	if _, known := m.messages[msg.MessageID]; known {
+		return // it is there already, or was retracted
+	}
+	m.knowMessage(msg)
+	m.view.messageCreated(ev, sub, msg)
+}
+
+// knowMessage notes a message. One without an id is like no other.
+func (m *machine) knowMessage(msg *ConversationMessage) {
+	if msg.MessageID == "" {
+		return
+	}
+	if m.messages == nil {
+		m.messages = map[string]uint64{}
+	}
+	m.messages[m.view.keep(msg.MessageID)] = m.hash(msg)
+}
+
+// hash tells the message from another one with the same id.
+func (m *machine) hash(msg *ConversationMessage) uint64 {
+	m.buf = msg.appendJSON(m.buf[:0])
+	return jsonwire.Hash(m.buf)
+}
+
+// opens finds what is open by its key: the places in the snapshot's list, in the
+// order in which they were opened. The zero opens is empty.
+//
+// The map is written only with the key of add, as a map keeps the key that it is
+// written with: a key that was cut from a line and is only looked up is not kept.
+type opens[K comparable] struct {
+	first map[K]*place
+	free  *place // to be used again
+}
+
+// A place is where something is that is open. The first one of a key knows the
+// last one.
+type place struct {
+	at               int
+	nowhere          int // further ones that are in no list
+	prev, next, last *place
+}
+
+// noPlace is the place of what is in no list: an emitter has none.
+const noPlace = -1
+
+func (o *opens[K]) add(key K, at int) {
+	if first := o.first[key]; first != nil && at == noPlace {
+		first.nowhere++
+		return
+	}
+	p := o.free
+	if p == nil {
+		p = &place{}
+	} else {
+		o.free = p.next
+	}
+	if first := o.first[key]; first != nil {
+		*p = place{at: at, prev: first.last}
+		first.last.next, first.last = p, p
+		return
+	}
+	*p = place{at: at, last: p}
+	put(&o.first, key, p)
+}
+
+// peek returns what was opened first.
+func (o *opens[K]) peek(key K) (at int, open bool) {
+	if first := o.first[key]; first != nil {
+		return first.at, true
+	}
+	return 0, false
+}
+
+// take takes out what was opened first.
+func (o *opens[K]) take(key K) (at int, open bool) {
+	first := o.first[key]
+	if first == nil {
+		return 0, false
+	}
+	if first.nowhere > 0 {
+		first.nowhere--
+		return noPlace, true
+	}
+	at = first.at
+	next := first.next
+	if next == nil {
+		delete(o.first, key)
+		o.drop(first)
+		return at, true
+	}
+	// The first place stays, and says what the second one said.
+	first.at, first.next = next.at, next.next
+	if first.next == nil {
+		first.last = first
+	} else {
+		first.next.prev = first
+	}
+	o.drop(next)
+	return at, true
+}
+
+// lastOpen returns what was opened last of what still is, as open says. It drops
+// the others on the way.
+func (o *opens[K]) lastOpen(key K, open func(at int) bool) (at int, ok bool) {
+	for {
+		first := o.first[key]
+		switch {
+		case first == nil:
+			return 0, false
+		case open(first.last.at):
+			return first.last.at, true
+		case first.last == first:
+			delete(o.first, key)
+			o.drop(first)
+		default:
+			last := first.last
+			first.last, last.prev.next = last.prev, nil
+			o.drop(last)
+		}
+	}
+}
+
+func (o *opens[K]) drop(p *place) {
+	*p = place{next: o.free}
+	o.free = p
+}
+
+// plus adds to a counter, which stays at the highest number there is.
+func plus[T ~int | ~int64](a, b T) T {
+	sum := a + b
+	if b > 0 && sum < a {
+		most := int64(math.MaxInt64)
+		if int64(T(most)) != most { // an int of 32 bits
+			most = math.MaxInt32
+		}
+		return T(most)
+	}
+	return sum
+}
+
+// named is a subject of a rule.
+func named(what, id string) string {
+	if id == "" {
+		return what
+	}
+	return what + " " + strconv.Quote(id)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

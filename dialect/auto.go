@@ -10,39 +10,39 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Auto is a decoder for logs of any dialect, and of several in turns: it finds
-// out the dialect of every line ([Detect]). A line that does not tell is taken
-// for one like the line before, if it has anything of that dialect besides a
-// type. An object that has nothing of it, and a line of a dialect that there is
-// no decoder for, is an error that says so. Of the first lines those that have any
-// of the members id, sequence and runId, or are no JSON object at all, are given to
-// the native decoder: its error says what is wrong with them.
+// Auto is a decoder for logs of any dialect, also for a log with lines of several.
+// It detects the dialect of every line ([Detect]). A line that does not tell its
+// dialect goes to the decoder of the line before, unless it is an object with no
+// member of that dialect besides a type. Such an object goes to the native decoder
+// if it has id, sequence or runId, and is an error otherwise. At the start of a log
+// the native decoder takes the place of the one before. A line of a dialect without
+// a decoder is an error.
 //
-// Server-Sent Events begin with data that is an object or with the name of an
-// event, unless they begin the log: a comment, an id or a retry between the lines
-// of a log is something that a program wrote there, and an error.
+// Server-Sent Events begin with data that is an object, or with the name of an
+// event. At the start of a log they may begin with any field. Between the lines
+// of a log, a comment, an id or a retry is text of some program: it is an error.
 //
 //	r := agentevents.NewReader(file, agentevents.ReaderOptions{Decoder: &dialect.Auto{
 //		Decoders: map[dialect.Name]agentevents.Decoder{dialect.KAHN: kahn.NewDecoder(kahn.Options{})},
 //	}})
 //
-// The events of a run should come from one dialect: every decoder numbers the
-// events of documents without numbers by itself. An Auto is not for concurrent
-// use.
+// The events of a run should come from one dialect, because every decoder of a
+// document without sequence numbers counts for itself. An Auto is not for
+// concurrent use.
 type Auto struct {
-	// Decoders are the decoders, by dialect; without one for Native, native
-	// lines are read by [agentevents.NewDecoder].
+	// Decoders are the decoders, by dialect. Without one for Native, Auto uses
+	// [agentevents.NewDecoder].
 	Decoders map[Name]agentevents.Decoder
-	// Detect returns the dialect of a line, and "" when the line does not tell;
-	// nil means [Detect]. A log with lines of a dialect of somebody else's is
-	// read with a Detect that knows that one and asks [Detect] for the others.
+	// Detect returns the dialect of a line, and "" when the line does not tell. Nil
+	// means [Detect]. To read a dialect of another module, recognise its lines here
+	// and ask [Detect] about the others.
 	Detect func(line string) Name
-	// OnLine, if not nil, is told the dialect that every line is taken for
-	// before it is decoded.
+	// OnLine, if not nil, receives the dialect of every line before the line is
+	// decoded.
 	OnLine func(Name)
 
-	last   Name // of the line before
-	framed bool // that was a line of Server-Sent Events
+	last   Name // the dialect of the latest line
+	framed bool // the latest line is part of a Server-Sent Event
 }
 
 // Decode appends the events of a line.
@@ -59,11 +59,11 @@ func (a *Auto) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event
 	case name == Native || name == "":
 		return a.native().Decode(dst, line)
 	}
-	return dst, &agentevents.LineError{Err: fmt.Errorf("a line of %s, which there is no decoder for here", name)}
+	return dst, &agentevents.LineError{Err: fmt.Errorf("this is a line of %s, but there is no decoder for that dialect", name)}
 }
 
-// detect returns the dialect that a line is read as, which is that of the line
-// before for one that does not tell, and the error of one that is of none.
+// detect returns the dialect to read a line as: the latest one if the line does
+// not tell. The error is for a line of no dialect.
 func (a *Auto) detect(line []byte) (Name, error) {
 	if a.Detect == nil && isNative(line) {
 		a.last, a.framed = Native, false
@@ -97,11 +97,11 @@ func (a *Auto) detect(line []byte) (Name, error) {
 }
 
 var (
-	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; name the format of lines that lack what it is known by; 'agentevents import' reads what agent programs print`)
-	errStray   = errors.New("no line of a log: looks like one of Server-Sent Events, but none came before")
+	errForeign = errors.New(`no known format: a native line has "id", "sequence", "runId" and "type"; if this is a dialect's line without its usual members, name the format; for the output of an agent program, use 'agentevents import'`)
+	errStray   = errors.New("looks like a Server-Sent Events field, but the log is not an event stream")
 )
 
-// End appends what was waiting for more lines.
+// End appends the events that were waiting for more lines.
 func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	names := make([]Name, 0, len(a.Decoders))
 	for name := range a.Decoders {
@@ -133,9 +133,9 @@ func (a *Auto) native() agentevents.Decoder {
 	return d
 }
 
-// isNative reports whether the line begins as this module's writer begins
-// lines. No other dialect does, so most lines of native logs need no more than
-// this.
+// isNative reports whether the line begins like the lines of this module's
+// Writer. No other dialect's lines do, so this quick look is enough for most
+// native lines.
 func isNative(line []byte) bool {
 	const id, sequence = `{"id":"`, `","sequence":`
 	if len(line) < len(id) || string(line[:len(id)]) != id {

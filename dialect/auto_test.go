@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// pieces makes an event of every line it is given, and one at the end.
+// pieces makes one event of every line, and one at the end.
 type pieces struct{ lines int }
 
 func (p *pieces) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
@@ -57,18 +57,18 @@ func TestAuto(t *testing.T) {
 	require.ErrorContains(t, errs[0], "line 4")
 	require.ErrorContains(t, errs[0], "no known format")
 	require.ErrorContains(t, errs[1], "line 7")
-	require.ErrorContains(t, errs[1], "a line of multiagent, which there is no decoder for")
+	require.ErrorContains(t, errs[1], "a line of multiagent, but there is no decoder")
 	require.Equal(t, 2, fake.lines)
 }
 
-// What has nothing of a native line is no event, whatever its type; what lacks
-// one of its members is.
+// An object with no member of a native line is an error, whatever its type. An
+// object that only lacks some of them goes to the native decoder.
 func TestAutoRefusesOtherObjects(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"type":"user","message":{},"session_id":"s"}`, "no known format"},
 		{` {"type":"x","payload":{"id":"1","runId":"r"}}`, "no known format"},
 		{`{}`, "no known format"},
-		{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`, "a line of kahn, which there is no decoder for"},
+		{`{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"agent_run_start"}`, "a line of kahn, but there is no decoder"},
 		{`[]`, "expected an object"},
 		{`{"type":"user"`, "found end of text"},
 		{`{"id":"1"}`, `"type" is missing`},
@@ -98,7 +98,7 @@ func TestAutoRefusesOtherObjects(t *testing.T) {
 	}
 }
 
-// A dialect of somebody else's is chosen by a Detect that knows it.
+// A Detect of the caller chooses a dialect of another module.
 func TestAutoReadsDialectsOfOthers(t *testing.T) {
 	const (
 		toy    = "toy 1"
@@ -126,8 +126,8 @@ func TestAutoReadsDialectsOfOthers(t *testing.T) {
 	require.Equal(t, 1, kahns.lines)
 }
 
-// A line that does not tell what it is, such as one of an unknown type, is like
-// the line before.
+// A line that does not tell its dialect, such as one of an unknown type, goes to
+// the decoder of the line before.
 func TestAutoStaysWithTheDialect(t *testing.T) {
 	fake := &pieces{}
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{dialect.OpenHarness: fake}}
@@ -140,7 +140,7 @@ func TestAutoStaysWithTheDialect(t *testing.T) {
 	require.Equal(t, 3, fake.lines)
 }
 
-// It is like the line before only if it has anything of that dialect.
+// It must have a member of that dialect.
 func TestAutoStaysWithNothingForeign(t *testing.T) {
 	const user = `{"type":"user","message":{},"session_id":"s"}`
 	for name, before := range map[dialect.Name]string{
@@ -162,7 +162,8 @@ func TestAutoStaysWithNothingForeign(t *testing.T) {
 	}
 }
 
-// Lines that look like a field of Server-Sent Events are such only among others.
+// A line that looks like a field of Server-Sent Events is one only in an event
+// stream.
 func TestAutoFrames(t *testing.T) {
 	const (
 		native = `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`
@@ -186,7 +187,7 @@ func TestAutoFrames(t *testing.T) {
 		var bad []int
 		for i, line := range c.lines {
 			if _, err := auto.Decode(nil, []byte(line)); err != nil {
-				require.ErrorContains(t, err, "no line of a log", line)
+				require.ErrorContains(t, err, "not an event stream", line)
 				bad = append(bad, i)
 			}
 		}

@@ -8,10 +8,11 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Calls remembers tool calls until they return, for documents that say both in
-// one line. It holds at most [MaxCalls]. The zero Calls is empty.
+// Calls remembers tool calls until they return, for documents that write a call
+// and its return as one line. It holds at most [MaxCalls]. The zero Calls is
+// empty.
 type Calls struct {
-	recent []*openCall // mostly all, the latest last
+	recent []*openCall // the latest calls, in order; mostly there are no others
 	older  map[callKey]*openCall
 	free   []*openCall
 }
@@ -24,15 +25,15 @@ type openCall struct {
 	ev  agentevents.Event
 }
 
-// MaxCalls is how many calls may be open.
+// MaxCalls is the highest number of open calls.
 const MaxCalls = 1 << 14
 
-// maxRecent is how many calls are looked through one by one.
+// maxRecent is the number of calls that find compares one by one.
 const maxRecent = 16
 
-// Put adds the call that ev is, of that agent. It returns the call of the same
-// id that did not return, or nil; the event stays as it is until the next Put.
-// It reports false, and adds nothing, when there are too many.
+// Put adds ev as an open call of the agent. It returns the open call with the
+// same id that ev replaces, or nil. That event is valid until the next Put. Put
+// adds nothing and reports false when [MaxCalls] calls are open.
 func (c *Calls) Put(ev *agentevents.Event, agent, call string) (old *agentevents.Event, ok bool) {
 	key := callKey{ev.RunID, agent, call}
 	o := c.remove(key)
@@ -70,7 +71,7 @@ func (c *Calls) Get(run, agent, call string) *agentevents.Event {
 	return nil
 }
 
-// Remove forgets a call. What Get returned of it stays as it is until the next
+// Remove forgets a call. An event that Get returned stays valid until the next
 // Put.
 func (c *Calls) Remove(run, agent, call string) {
 	if o := c.remove(callKey{run, agent, call}); o != nil && len(c.free) < maxRecent {
@@ -78,7 +79,7 @@ func (c *Calls) Remove(run, agent, call string) {
 	}
 }
 
-// Clear forgets all calls and returns them, by run and sequence.
+// Clear forgets all calls and returns them, ordered by run and sequence.
 func (c *Calls) Clear() []*agentevents.Event {
 	var open []*agentevents.Event
 	for _, o := range append(c.recent, slices.Collect(maps.Values(c.older))...) {

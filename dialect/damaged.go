@@ -10,14 +10,15 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// DamagedText is the detail of a text that is not UTF-8, and is written with U+FFFD
-// for what is damaged.
+// DamagedText is the [Loss.Detail] of a text that is not UTF-8: the line has
+// U+FFFD for each damaged character.
 const DamagedText = "damaged characters were replaced"
 
-// Damaged returns where the payload of an event has text that is not UTF-8, as
-// pointers into its native line, if the line that was written of it has U+FFFD.
-// (The emitter replaces such text and marks the event. Ids of an event that are not
-// UTF-8 are errors of every encoder.)
+// Damaged returns the places of text that is not UTF-8 in the payload of ev, as
+// pointers into its native line. line is the line written for ev: without U+FFFD
+// in it there are none. Ids are not among them, because an id that is not UTF-8
+// is an error of every encoder. The emitter replaces damaged text itself and
+// marks the event.
 func Damaged(ev *agentevents.Event, line []byte) (pointers []string) {
 	if bytes.Contains(line, replacement) {
 		damaged(reflect.ValueOf(ev.Payload), "/payload", &pointers)
@@ -27,7 +28,7 @@ func Damaged(ev *agentevents.Event, line []byte) (pointers []string) {
 
 var replacement = []byte("\ufffd")
 
-var rawJSON = reflect.TypeFor[agentevents.JSON]() // which has to be valid
+var rawJSON = reflect.TypeFor[agentevents.JSON]() // always valid
 
 func damaged(v reflect.Value, at string, pointers *[]string) {
 	switch v.Kind() {
@@ -60,7 +61,7 @@ func damaged(v reflect.Value, at string, pointers *[]string) {
 			}
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			switch name {
-			case "": // the value of an optional one
+			case "": // the value inside an Opt
 				damaged(v.Field(i), at, pointers)
 			case "-":
 			default:

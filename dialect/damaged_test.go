@@ -31,7 +31,7 @@ func TestDamaged(t *testing.T) {
 	require.Empty(t, dialect.Damaged(&ev, line))
 }
 
-// Text that is not UTF-8 is not replaced without a word.
+// Replacing text that is not UTF-8 is always a listed loss.
 func TestDamagedTextIsListed(t *testing.T) {
 	for name, c := range map[string]struct {
 		enc      dialect.Encoder

@@ -19,11 +19,12 @@ const (
 	OpenWOP     Name = "openwop"
 )
 
-// Detect returns the dialect of a line by the members it has, and "" when it is
-// none of them or does not tell. A line of Server-Sent Events is of KAOS.
+// Detect returns the dialect of a line, judged by its members. It returns "" when
+// they fit no dialect or do not decide. A line of a Server-Sent Event is KAOS.
 //
-// A line that lacks a member of its dialect, or has one more, is found as long
-// as what is left is of that dialect alone: its decoder says what is wrong.
+// A line that lacks a member of its dialect, or has an extra one, is still
+// detected when its other members fit that dialect alone. The decoder then says
+// what is wrong.
 func Detect(line string) Name {
 	if isFrame(line) {
 		return KAOS
@@ -35,12 +36,12 @@ func Detect(line string) Name {
 	return l.dialect()
 }
 
-// looks is what tells the dialects apart.
+// looks holds what tells the dialects apart.
 type looks struct {
 	has     looksSet // members
 	kind    string   // the type
 	numeric bool     // the timestamp is a number
-	text    bool     // the schema version is a text
+	text    bool     // the schema version is a string
 }
 
 type looksSet uint32
@@ -70,11 +71,12 @@ var looksNames = [...]string{
 	`"timestamp":`, `"payload":`, `"id":`, `"runId":`, `"nodeId":`, `"agentId":`, `"schemaVersion":`,
 }
 
-// all reports whether l has every one of the members, any whether it has one.
+// all reports whether l has all of the members; any, whether it has one of them.
 func (l *looks) all(members looksSet) bool { return l.has&members == members }
 func (l *looks) any(members looksSet) bool { return l.has&members != 0 }
 
-// look reads the object that a line begins with. Without one it is not ok.
+// look reads the object at the start of a line. It reports false if there is
+// none.
 func look(line string) (l looks, ok bool) {
 	var s jsonwire.Scanner
 	s.Reset(line)
@@ -109,13 +111,13 @@ func look(line string) (l looks, ok bool) {
 	}
 }
 
-// dialect returns the dialect whose members these are.
+// dialect returns the dialect that has these members.
 func (l *looks) dialect() Name {
 	switch {
 	case l.all(hasTS | hasRunID | hasEvent):
 		return KAHN
 	case !l.any(hasType):
-	case l.any(hasEventID) && !(l.any(hasID) && l.text): // no other has versions that are numbers
+	case l.any(hasEventID) && !(l.any(hasID) && l.text): // only OpenWOP writes versions as numbers
 		return OpenWOP
 	case l.all(hasActor|hasTraceID) && !l.any(hasSequence):
 		return MultiAgent
@@ -136,8 +138,8 @@ func (l *looks) dialect() Name {
 	return ""
 }
 
-// isHarness reports whether a type begins as those of the resume specification
-// do. No other dialect has colons in its types.
+// isHarness reports whether a type begins like a type of the resume
+// specification. No other dialect has colons in its types.
 func isHarness(kind string) bool {
 	switch head, _, _ := strings.Cut(kind, ":"); head {
 	case "agent", "flow", "node", "edge", "loop", "state", "command":
@@ -146,8 +148,9 @@ func isHarness(kind string) bool {
 	return false
 }
 
-// mayBe reports whether a line that does not tell may be of a dialect that the
-// line before was of: it has something of that one's besides a type.
+// mayBe reports whether a line that does not tell may be of the dialect name,
+// which is that of the line before. It needs a member of that dialect besides a
+// type.
 func (l *looks) mayBe(name Name) bool {
 	switch name {
 	case KAHN:
@@ -163,12 +166,12 @@ func (l *looks) mayBe(name Name) bool {
 	case "", Native:
 		return l.any(hasID | hasSequence | hasRun)
 	}
-	return true // who wrote its decoder knows
+	return true // a dialect of another module: its decoder decides
 }
 
-// isFrame reports whether a line is one of a Server-Sent Event: a field with
-// its value, or a comment. The standard also has fields without a value, and
-// ignores a retry that is no number; a line like that tells nothing.
+// isFrame reports whether a line is part of a Server-Sent Event: a field with its
+// value, or a comment. The standard also has fields without a value, and ignores
+// a retry that is not a number. Such lines do not tell their dialect.
 func isFrame(line string) bool {
 	field, value, colon := strings.Cut(line, ":")
 	if !colon {
@@ -178,17 +181,16 @@ func isFrame(line string) bool {
 	case "", "data", "event", "id":
 		return true
 	case "retry":
-		value, _, _ = strings.Cut(value, "\r") // where lines end with it alone
+		value, _, _ = strings.Cut(value, "\r") // lines may end with \r alone
 		value = strings.TrimPrefix(value, " ")
 		return value != "" && strings.Trim(value, "0123456789") == ""
 	}
 	return false
 }
 
-// beginsFrame reports whether a line of a frame shows that frames begin here, in
-// the middle of something else: with data that is an object, or with the name of
-// an event. The others are no more than words and a colon, as programs write
-// them between the lines of a log.
+// beginsFrame reports whether a line starts Server-Sent Events in the middle of
+// other lines: data that is an object, or the name of an event. Other fields are
+// a word and a colon, which programs also write between the lines of a log.
 func beginsFrame(line string) bool {
 	field, value, _ := strings.Cut(line, ":")
 	value = strings.TrimLeft(value, " ")

@@ -38,7 +38,7 @@ func TestDetect(t *testing.T) {
 		{`{"type":"agent:text","nodeId":"n","runId":"r","timestamp":1777971600000,"content":"x"}`, OpenHarness},
 		{`{"type":"flow:start","flowName":"f","timestamp":1777971600000}`, OpenHarness},
 		{`{"eventId":"e","runId":"r","type":"agent.reasoned","payload":{},"timestamp":"2026-05-05T09:00:00Z","sequence":0}`, OpenWOP},
-		// Lines that lack something, or have more.
+		// Lines that lack a member, or have an extra one.
 		{`{"id":"1","timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r","payload":{}}`, Native},
 		{`{"id":"1","timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","runId":"r","agentId":"a","traceId":"t","spanId":"s","payload":{}}`, Native},
 		{`{"agentId":"a","eventId":"x","id":"1","payload":{},"runId":"r","schemaVersion":"1.0","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"x"}`, Native},
@@ -87,7 +87,7 @@ func TestDerivedID(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range made { // nothing was written over
+	for _, id := range made { // a later id did not overwrite it
 		delete(seen, id)
 	}
 	require.Empty(t, seen)
@@ -105,8 +105,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Calls are found like in a map, however many are open and whatever the order
-// in which they return.
+// Calls behaves like a map for any number of open calls and any order of returns.
 func TestCalls(t *testing.T) {
 	type key struct{ run, agent, call string }
 	var c Calls
@@ -179,7 +178,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, "dropped altered made up", fmt.Sprint(Dropped, " ", Altered, " ", Made))
 }
 
-// Extra members have any names: many different losses are counted like few.
+// Extra members have any names: many different losses are counted like a few.
 func TestLossesOfManyPlaces(t *testing.T) {
 	const places, rounds = 100_000, 3
 	var l Losses
@@ -187,7 +186,7 @@ func TestLossesOfManyPlaces(t *testing.T) {
 	for round := range rounds {
 		for i := range places {
 			if round == 1 {
-				i = places - 1 - i // not as expected
+				i = places - 1 - i // not in the expected order
 			}
 			l.Add(&ev, Change(i%3), "/payload/"+strconv.Itoa(i/6), strconv.Itoa(i%6/3))
 		}
@@ -278,7 +277,7 @@ func TestUnknowns(t *testing.T) {
 	require.Equal(t, `,"y":[2]`, string(AppendUnknowns(nil, &ev, KAHN, func(name string) bool { return name == "x" })))
 	require.Empty(t, AppendUnknowns(nil, &ev, OpenWOP, nil))
 
-	// What somebody else put there is no reason to fail.
+	// An extra member of another program is no reason to fail.
 	require.NoError(t, ev.SetExtra("kahn", `[1]`))
 	require.Empty(t, AppendUnknowns(nil, &ev, KAHN, nil))
 	require.Empty(t, Unknown(&ev, KAHN, "x"))
@@ -290,7 +289,7 @@ func TestUnknowns(t *testing.T) {
 	require.Equal(t, "/a~1b~0", l.List()[0].Pointer)
 	require.True(t, errors.Is(l.Refuse(&ev), ErrNoCounterpart))
 
-	// Members inside the payload are the native format's.
+	// Extra members inside the payload belong to the native format.
 	require.NoError(t, ev.UnmarshalJSON([]byte(`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00Z","type":"run.failed","runId":"r","payload":{"error":{"message":"x","of":"y"}}}`)))
 	l = Losses{}
 	l.DropExtras(&ev, KAHN)

@@ -1,6 +1,6 @@
-// Package dialect is what the packages below it have in common: each reads and
-// writes the wire format of one source document, and all of them speak the
-// vocabulary of package agentevents in between.
+// Package dialect holds what the packages below it share. Each of them reads and
+// writes the wire format of one source document, and maps it to the events of
+// package agentevents.
 //
 //	kahn         seed 000, flat JSON Lines: ts, run_id, event
 //	multiagent   seed 001, the AgentEvent envelope of the multi-agent wiki
@@ -8,42 +8,42 @@
 //	openharness  seed 003, the Agent Observability & Resume Specification
 //	openwop      seed 004, OpenWOP RFC 0002 and the published schemas
 //
-// A decoder is an [agentevents.Decoder], to be given to an
-// [agentevents.Reader]; an [Encoder] goes the other way. Both are stateful: a
-// call and its return may be one line, and one line a turn with its usage.
+// A decoder is an [agentevents.Decoder]: give it to an [agentevents.Reader]. An
+// [Encoder] writes events as lines. Both are stateful, because a document may
+// write a call and its return, or a turn and its usage, as one line.
 //
 // # What a document cannot say
 //
-// A document has no place for some of the vocabulary, and asks for members
-// that an event does not have. Neither passes silently: encoders list what
-// they dropped, altered and made up ([Encoder.Losses]), and refuse kinds that
-// the document does not have with [ErrNoCounterpart].
+// A document has no place for some facts of the vocabulary, and requires members
+// that an event does not have. Encoders report both: they list what they dropped,
+// altered and made up ([Encoder.Losses]). They refuse kinds that the document
+// does not have with [ErrNoCounterpart].
 //
 // # What the vocabulary cannot say
 //
-// Members of a line that the dialect does not know are kept with the event, as
-// one extra member with the dialect's name ([agentevents.Event.Extra]), whose
-// value is an object of them. The encoder of the same dialect writes them
-// after its own, the native format carries them in between, and the encoders
-// of other dialects list them as dropped. Lines of unknown types become
-// [agentevents.Unknown] and are written back as they were.
+// A JSON member that no field has is an extra member. The decoder keeps the extra
+// members of a line together, as one object in an extra member of the event that
+// has the dialect's name ([agentevents.Event.Extra]). The encoder of the same
+// dialect writes them after its own members. The native format carries them, and
+// the encoders of other dialects list them as dropped. A line of an unknown type
+// becomes [agentevents.Unknown] and is written back as it was.
 //
-// A line that says more in its spelling (the order of members, blanks, 1.50)
-// is written back byte for byte when the reader is told to keep it: see
+// A line may also say something by its spelling: the order of members, blanks,
+// 1.50. It is written back byte for byte when the reader keeps it: see
 // [agentevents.ReaderOptions], Verbatim.
 //
 // # Ids, numbers and times that a document does not have
 //
 // Where a document has no event ids or no usable sequence numbers, the decoder
-// makes them up from the line and its position ([DerivedID], [Numbers]), so
-// that reading twice gives the same events.
+// derives them from the line and its position ([DerivedID], [Numbers]). Reading a
+// log twice gives the same events.
 //
-// # Dialects of others
+// # Dialects of other modules
 //
-// A dialect may live in any module: a decoder and an encoder, a [Name] of its
-// own for the extra members of its events, and what this package has for all
-// of them ([Unknowns], [Losses], [Calls], [Numbers], [DerivedID]). Package
-// dialecttest tests it like the ones here. [Auto] reads it beside them when its
-// Decoders have the name and its Detect tells the lines: [Detect] and the
-// command know those of this module only.
+// A dialect may live in any module. It needs a decoder, an encoder, and a [Name]
+// of its own for the extra members of its events. This package has the parts that
+// all dialects use: [Unknowns], [Losses], [Calls], [Numbers], [DerivedID].
+// Package dialecttest tests such a dialect like the ones here. [Auto] reads it
+// beside the others when its Decoders have the name and its Detect recognises the
+// lines. [Detect] and the command recognise only the dialects of this module.
 package dialect

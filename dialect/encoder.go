@@ -11,56 +11,54 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// An Encoder writes events as lines of one dialect. It is stateful: what
-// several events say may stand on one line, and what one says on several. It is
-// for the events of one log, in order, of any number of runs, and not for
-// concurrent use.
+// An Encoder writes events as lines of one dialect. It is stateful: one line may
+// hold several events, and one event may need several lines. It takes the events
+// of one log, in order, of any number of runs. It is not for concurrent use.
 //
-// An event that was read from a line of the dialect with Verbatim has that line
-// as its [agentevents.Event.Origin]. As long as it says what the line says, that
-// line is what is written; once a field was changed, it never is.
+// An event that was read with Verbatim has its line as its
+// [agentevents.Event.Origin]. The encoder writes that line as long as the event
+// still says what the line says. After a field was changed it never does.
 //
-// An id that is not UTF-8 is an error, as in the native format. In other text
-// U+FFFD is written for what is damaged, and listed ([DamagedText]); package kaos
-// does not look for it.
+// An id that is not UTF-8 is an error, as in the native format. In other text the
+// encoder writes U+FFFD for damaged characters and lists the loss
+// ([DamagedText]). Package kaos does not look for damaged text.
 type Encoder interface {
-	// Append appends the lines that ev brings about, each with its newline;
-	// there may be none yet. With an error nothing is appended, and the events
-	// after it may still be written: the error is or wraps [ErrNoCounterpart]
-	// when the document does not have the kind, and otherwise an
-	// [*agentevents.RuleError] that names the rule of the document.
+	// Append appends the lines for ev, each with its newline. There may be none yet.
+	// If it fails it appends nothing, and later events may still be written. The
+	// error is or wraps [ErrNoCounterpart] when the document does not have the kind.
+	// Otherwise it is an [*agentevents.RuleError] that names the rule of the
+	// document.
 	Append(dst []byte, ev agentevents.Event) ([]byte, error)
-	// End appends the lines of what was waiting for more events.
+	// End appends the lines of the events that still wait for later ones.
 	End(dst []byte) ([]byte, error)
-	// Losses returns what the lines so far do not say of the events, and what
-	// they say beyond them.
+	// Losses returns what the lines so far do not say of the events, and what they
+	// say beyond them.
 	Losses() []Loss
 }
 
-// ErrNoCounterpart is the error of an event whose kind the document does not
+// ErrNoCounterpart is the error for an event whose kind the document does not
 // have. The event is counted among the losses.
 var ErrNoCounterpart = errors.New("dialect: the document has no counterpart for this kind")
 
-// A Loss is a difference between events and the lines that were written of
-// them, with how often it occurred.
+// A Loss is a difference between events and the lines written for them, with the
+// number of times it occurred.
 type Loss struct {
-	Kind agentevents.Kind // of the event; empty: of events of every kind
-	// Pointer is the place in the event's native line, such as /payload/model;
-	// empty is the whole event. For Made it is what the line's member would be
-	// read as.
+	Kind agentevents.Kind // of the event; empty if the loss is counted over all kinds
+	// Pointer is the place in the event's native line, such as /payload/model. Empty
+	// means the whole event. For Made it is the place that a decoder reads the
+	// made-up member into.
 	Pointer string
 	What    Change
-	// Detail says more: why, or what became of it. It is the same for all that
-	// are counted together.
+	// Detail says why, or what the line has instead. Losses that are counted
+	// together have the same Detail.
 	Detail string
 	Count  int
-	// RunID and Sequence name the first event it happened to.
+	// RunID and Sequence name the first event with this loss.
 	RunID    string
 	Sequence uint64
 }
 
-// String says what the loss is, how often it occurred and where first, in one
-// line.
+// String returns one line: the loss, how often it occurred and where first.
 func (l Loss) String() string {
 	kind, place := string(l.Kind), l.Pointer
 	if kind == "" {
@@ -83,14 +81,14 @@ func (l Loss) String() string {
 	return fmt.Sprintf("%s (%d times, first %s)", text, l.Count, where)
 }
 
-// A Change is what happened to a fact on its way into another document.
+// A Change is what an encoder did to a fact that the document cannot say.
 type Change uint8
 
 // The changes.
 const (
 	Dropped Change = iota // the document has no place for it
 	Altered               // the line says it, but not exactly
-	Made                  // the document asks for it and the event does not say it
+	Made                  // the document requires it and the event does not say it
 )
 
 // String returns the change's name in lower case.
@@ -104,19 +102,19 @@ func (c Change) String() string {
 	return "dropped"
 }
 
-// Losses collects losses: the same one many times is one with a count. The zero
-// Losses is empty. Encoders keep one.
+// Losses collects losses and counts equal ones together. The zero Losses is
+// empty.
 type Losses struct {
-	every KindLosses // of events of every kind
+	every KindLosses // losses counted over all kinds
 	kinds map[agentevents.Kind]*KindLosses
-	last  [32]*KindLosses // of kinds, by slot
+	last  [32]*KindLosses // the latest kinds, by slot
 
-	payload agentevents.Payload // of the event of the loss before
-	of      *KindLosses         // and those of its kind
+	payload agentevents.Payload // the payload of the latest loss
+	of      *KindLosses         // the losses of its kind
 }
 
-// slot is where the latest kind is looked for first that has such a name. Kinds
-// differ in their length, and in the letters behind the last dot.
+// slot returns the index in last for a kind. Most kinds get different slots,
+// because they differ in length and in the letters at the end.
 func slot(kind agentevents.Kind) int {
 	n := len(kind)
 	if n < 4 {
@@ -125,12 +123,13 @@ func slot(kind agentevents.Kind) int {
 	return (n + 3*int(kind[n-4]) + 7*int(kind[n-1])) & 31
 }
 
-// KindLosses are the losses of one kind of event, or those of all kinds.
+// KindLosses are the losses of one kind of event, or the losses counted over all
+// kinds.
 type KindLosses struct {
 	kind  agentevents.Kind
 	list  []*Loss
 	next  int
-	index map[lossKey]int // of list, once it is long: extra members have any number of names
+	index map[lossKey]int // into list, once it is long: extra members have any number of names
 }
 
 type lossKey struct {
@@ -142,8 +141,8 @@ const longList = 32
 
 // Add counts one loss of ev.
 func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	// Events of a kind mostly lose the same, in the same order, so the next loss
-	// is looked for behind the last one.
+	// Events of one kind mostly have the same losses in the same order, so Add looks
+	// first behind the latest one.
 	if k.next < len(k.list) {
 		if p := k.list[k.next]; p.Pointer == pointer && p.What == what && p.Detail == detail {
 			p.Count++
@@ -187,9 +186,9 @@ func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string)
 	l.Of(ev).Add(ev, what, pointer, detail)
 }
 
-// Of returns the losses of ev's kind, for who has several to add.
+// Of returns the losses of ev's kind, for a caller that adds several.
 func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
-	// The losses of an event come one after another.
+	// The losses of one event come one after another.
 	if l.of != nil && l.payload == ev.Payload {
 		return l.of
 	}
@@ -211,13 +210,14 @@ func (l *Losses) find(ev *agentevents.Event) *KindLosses {
 	}
 	l.payload, l.of = ev.Payload, k
 	if _, unknown := ev.Payload.(*agentevents.Unknown); unknown || kind == "" {
-		l.payload, l.of = nil, nil // its kind may change, or it may not be comparable
+		l.payload, l.of = nil, nil // an Unknown's kind may change, and other payloads may not be comparable
 	}
 	return k
 }
 
-// Pending are losses of an event that may still be refused, or be written as it
-// was read. The zero Pending is empty.
+// Pending holds the losses of one event until its line is written: the event may
+// still be refused, or its original line may be written. The zero Pending is
+// empty.
 type Pending struct{ list []pendingLoss }
 
 type pendingLoss struct {
@@ -228,15 +228,15 @@ type pendingLoss struct {
 // Reset empties p.
 func (p *Pending) Reset() { p.list = p.list[:0] }
 
-// Len returns how many losses there are.
+// Len returns the number of losses.
 func (p *Pending) Len() int { return len(p.list) }
 
-// Cut leaves the first n of the losses.
+// Cut keeps only the first n losses.
 func (p *Pending) Cut(n int) { p.list = p.list[:n] }
 
-// SameMade reports whether the losses from n to m and those from m on alter and
-// make up the same. Two events may get the same line although only one of them
-// says a fact: for the other it is made up.
+// SameMade reports whether the losses from n to m and the losses from m on have
+// the same altered and made-up facts. Two events may have equal lines although
+// only one of them says a fact: for the other event the encoder made it up.
 func (p *Pending) SameMade(n, m int) bool {
 	a, b := p.list[n:m], p.list[m:]
 	for {
@@ -251,7 +251,7 @@ func (p *Pending) SameMade(n, m int) bool {
 	}
 }
 
-// undropped returns the losses from the first on that is not of a dropped fact.
+// undropped returns list without the dropped facts at its start.
 func undropped(list []pendingLoss) []pendingLoss {
 	for len(list) > 0 && list[0].what == Dropped {
 		list = list[1:]
@@ -261,25 +261,25 @@ func undropped(list []pendingLoss) []pendingLoss {
 
 // Add adds a loss.
 func (p *Pending) Add(what Change, pointer, detail string) {
-	// A literal would be put together elsewhere and copied, for which the
-	// processor waits.
+	// The fields are set in place: a composite literal is built on the stack and
+	// copied, and the copy waits for the stores.
 	n := len(p.list)
 	p.list = slices.Grow(p.list, 1)[:n+1]
 	l := &p.list[n]
 	l.what, l.pointer, l.detail = what, pointer, detail
 }
 
-// Drop adds a member that is left out, if present says that there is one.
+// Drop adds a dropped member if present is set.
 func (p *Pending) Drop(pointer string, present bool) {
 	if present {
 		p.Add(Dropped, pointer, "")
 	}
 }
 
-// Without takes out the losses that q has too. What is so of an event that was read
-// of the line, as q says, is not lost when that line is written for it.
+// Without removes the losses that q has too. Give it the losses that the event
+// read from the line would have: what is left is lost to a reader of the line.
 func (p *Pending) Without(q *Pending) {
-	next := 0 // of q.list: they mostly come in the same order
+	next := 0 // index into q.list: both lists mostly have the same order
 	var all map[pendingLoss]bool
 	p.list = slices.DeleteFunc(p.list, func(l pendingLoss) bool {
 		if next < len(q.list) && q.list[next] == l {
@@ -299,8 +299,8 @@ func (p *Pending) Without(q *Pending) {
 	})
 }
 
-// Count adds the losses to l, as those of ev. Of an event whose line is written as
-// it was read, verbatim, nothing was altered or made up.
+// Count adds the losses of ev to l. With verbatim it counts only dropped facts:
+// the original line is written, so nothing is altered or made up.
 func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	if len(p.list) == 0 {
 		return
@@ -323,24 +323,24 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	}
 }
 
-// Common are the losses that events of every kind may have, and many have: they
-// are bits until the line is written.
+// Common counts the losses that events of any kind may have. They are bits until
+// the line is written, because many events have them.
 type Common struct {
-	Of  []CommonLoss // at most 16: bit n of Set is that of index n
-	Set uint16       // those of the event at hand
+	Of  []CommonLoss // at most 16; bit n of Set stands for index n
+	Set uint16       // the losses of the current event
 
 	counted [16]*Loss
 }
 
-// A CommonLoss is one of [Common].
+// A CommonLoss is one entry of [Common].
 type CommonLoss struct {
 	What    Change // what happened
 	Pointer string // as in [Loss]
 	Detail  string // as in [Loss]
 }
 
-// Count adds the losses to l, as those of ev. Of an event whose line is written as
-// it was read, verbatim, nothing was made up.
+// Count adds the losses of ev to l. With verbatim it does not count made-up
+// facts: the original line is written.
 func (c *Common) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	for set := c.Set; set != 0; set &= set - 1 {
 		i := bits.TrailingZeros16(set) & 15
@@ -356,21 +356,21 @@ func (c *Common) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	}
 }
 
-// Every is Add for what events of every kind lose, such as an id where the
-// document has none: the loss has no kind. An encoder may keep the result and
-// count the same loss of later events in it.
+// Every counts a loss over all kinds, such as an id where the document has none:
+// the loss has no kind. An encoder may keep the result and count later losses in
+// it.
 func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
 	return l.every.Add(ev, what, pointer, detail)
 }
 
-// Drop counts a member that is left out, if present says that there is one.
+// Drop counts a dropped member if present is set.
 func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 	if present {
 		l.Add(ev, Dropped, pointer, "")
 	}
 }
 
-// List returns the losses in order of kind and place.
+// List returns the losses ordered by kind and place.
 func (l *Losses) List() []Loss {
 	var list []Loss
 	add := func(k *KindLosses) {

@@ -6,20 +6,20 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// DerivedID returns an id for the event number part of a line that has none, as
-// the text of a UUID of version 8: the same for the same line at the same
-// place, and another one for every other. number is the line's number, or
-// something else that tells equal lines apart.
+// DerivedID returns an id for an event whose line has none: the text of a UUID of
+// version 8. part numbers the events of the line. number is the line's number, or
+// anything else that tells equal lines apart. Equal arguments give equal ids, and
+// different ones different ids.
 func DerivedID(line string, number, part int) string {
 	return jsonwire.UUID(derived(line, number, part))
 }
 
-// IDs makes up the ids of a log, as [DerivedID] does. A few of them share a piece
-// of memory, which one that is kept keeps alive. The zero IDs is ready; it may
-// not be copied.
+// IDs derives the ids of a log like [DerivedID]. Up to 16 ids share a piece of
+// memory: keeping one id keeps the piece. The zero IDs is ready. It must not be
+// copied.
 type IDs struct{ piece strings.Builder }
 
-// idPiece is how many ids share a piece of memory.
+// idPiece is the number of ids that share a piece of memory.
 const idPiece = 16
 
 // Derived returns DerivedID(line, number, part).
@@ -54,19 +54,19 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Numbers gives the events of each run the sequence numbers from 0 on. The zero
-// Numbers is ready.
+// Numbers gives the events of each run sequence numbers from 0. The zero Numbers
+// is ready.
 type Numbers struct {
 	next map[string]*uint64
 	run  string
 	last *uint64
 }
 
-// Run returns the run of the latest Next, as a text of its own.
+// Run returns the run of the latest Next, as a copy.
 func (n *Numbers) Run() string { return n.run }
 
-// Peek returns what Next would, and takes nothing: the number that a line which is
-// refused would have got.
+// Peek returns the number that Next would return, without using it up. It is the
+// number to report for a line that is refused.
 func (n *Numbers) Peek(runID string) uint64 {
 	if p := n.next[runID]; p != nil {
 		return *p
@@ -78,7 +78,7 @@ func (n *Numbers) Peek(runID string) uint64 {
 func (n *Numbers) Next(runID string) uint64 {
 	if n.last == nil || n.run != runID {
 		p := n.next[runID]
-		runID = strings.Clone(runID) // and not the line it was cut from
+		runID = strings.Clone(runID) // do not keep the whole line alive
 		if p == nil {
 			p = new(uint64)
 			if n.next == nil {

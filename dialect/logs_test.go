@@ -17,18 +17,18 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// suiteOf returns what the suite needs to know of a document.
+// suiteOf returns the settings of the suite for a document.
 func suiteOf(d document) dialecttest.Dialect {
 	s := d.suite
 	s.Name, s.Decoder, s.Encoder = d.name, d.lenient, d.encoder
 	return s
 }
 
-// The quickstart's log goes to every dialect and back: what differs is listed,
-// and it folds to the same.
+// The quickstart's log goes to every dialect and back. Every difference is
+// listed, and the fold gives the same snapshot.
 func TestQuickstartThereAndBack(t *testing.T) { thereAndBack(t, quickstart(t)) }
 
-// So does a real capture, which is not part of the project.
+// The same holds for a real capture. It is not part of the project.
 func TestCaptureThereAndBack(t *testing.T) { thereAndBack(t, capture(t)) }
 
 // quickstart returns the events of the quickstart's log.
@@ -69,8 +69,8 @@ func readAll(t testing.TB, f *os.File, d agentevents.Decoder) []agentevents.Even
 	return events
 }
 
-// Whole logs in every dialect, beside the native format: what converting costs.
-// The lines that are cheapest and dearest are measured beside each dialect.
+// It measures converting whole logs in every dialect beside the native format.
+// Each dialect's package measures its cheapest and its dearest lines.
 func BenchmarkQuickstart(b *testing.B) { benchmarkLog(b, quickstart(b)) }
 
 func BenchmarkCapture(b *testing.B) { benchmarkLog(b, capture(b)) }

@@ -2,8 +2,8 @@ package dialect
 
 import "github.com/agentevents/agentevents"
 
-// NativeEncoder writes native lines, for programs that write any format: it
-// has every kind, and loses nothing.
+// NativeEncoder writes native lines, for programs that write any format. It has
+// every kind and loses nothing.
 type NativeEncoder struct{}
 
 // Append appends the event's native line.
@@ -16,7 +16,7 @@ func (NativeEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// End appends nothing: no event waits for others.
+// End appends nothing: the native format writes every event at once.
 func (NativeEncoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
 // Losses returns nil.

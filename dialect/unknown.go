@@ -8,10 +8,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// UnknownKind returns the kind of an event of a type that the vocabulary does not
-// have, as it stands on a line of the dialect. A type that is empty, that is the
-// name of something else in the vocabulary, or that begins so itself, gets the
-// dialect's name and a colon before it.
+// UnknownKind returns the kind for a line whose type the dialect does not have.
+// It is the type itself. The dialect's name and a colon go before a type that is
+// empty, that the vocabulary uses for something else, or that begins with this
+// prefix itself.
 func UnknownKind(name Name, typ string) agentevents.Kind {
 	k := agentevents.Kind(typ)
 	prefix := string(name) + ":"
@@ -21,12 +21,11 @@ func UnknownKind(name Name, typ string) agentevents.Kind {
 	return k
 }
 
-// Unknowns collects the members of a line that a decoder does not know. The
-// zero Unknowns is empty.
+// Unknowns collects the extra members of a line. The zero Unknowns is empty.
 type Unknowns struct {
 	buf   []byte
 	names []string
-	more  map[string]bool // names, once there are many
+	more  map[string]bool // the names, once there are many
 }
 
 const fewNames = 16
@@ -34,8 +33,8 @@ const fewNames = 16
 // Reset empties u.
 func (u *Unknowns) Reset() { u.buf, u.names, u.more = u.buf[:0], u.names[:0], nil }
 
-// Add keeps a member. raw is valid JSON. It reports false when there is one of
-// that name already.
+// Add adds a member; raw is valid JSON. It reports false, and adds nothing, when
+// the name is there already.
 func (u *Unknowns) Add(name, raw string) bool {
 	if u.more != nil {
 		if u.more[name] {
@@ -63,8 +62,8 @@ func (u *Unknowns) Add(name, raw string) bool {
 	return true
 }
 
-// Object returns what was collected as one JSON object, and "" when there is
-// nothing.
+// Object returns the collected members as one JSON object, and "" when there are
+// none.
 func (u *Unknowns) Object() agentevents.JSON {
 	if len(u.buf) == 0 {
 		return ""
@@ -72,7 +71,7 @@ func (u *Unknowns) Object() agentevents.JSON {
 	return agentevents.JSON("{" + string(u.buf) + "}")
 }
 
-// Keep puts what was collected into the event, as its extra member of the
+// Keep stores the collected members in the event, as its extra member with the
 // dialect's name.
 func (u *Unknowns) Keep(ev *agentevents.Event, name Name) error {
 	if len(u.buf) == 0 {
@@ -81,9 +80,8 @@ func (u *Unknowns) Keep(ev *agentevents.Event, name Name) error {
 	return ev.SetExtra(string(name), agentevents.JSON("{"+string(u.buf)+"}"))
 }
 
-// AppendUnknowns appends the members that [Unknowns.Keep] kept of a line of the
-// same dialect, each after a comma. known are the members that the line has
-// already: those are left out.
+// AppendUnknowns appends the members that [Unknowns.Keep] stored, each after a
+// comma. It leaves out those that known reports: the line has them already.
 func AppendUnknowns(dst []byte, ev *agentevents.Event, name Name, known func(name string) bool) []byte {
 	for member, raw := range jsonwire.Members(string(ev.Extra(string(name)))) {
 		if known != nil && known(member) {
@@ -95,7 +93,7 @@ func AppendUnknowns(dst []byte, ev *agentevents.Event, name Name, known func(nam
 	return dst
 }
 
-// Unknown returns the member of that name that [Unknowns.Keep] kept, or "".
+// Unknown returns one of the members that [Unknowns.Keep] stored, or "".
 func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
 	for n, raw := range jsonwire.Members(string(ev.Extra(string(name)))) {
 		if n == member {
@@ -105,8 +103,8 @@ func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
 	return ""
 }
 
-// DropExtras counts the extra members of the event that are not the dialect's,
-// and those inside the payload.
+// DropExtras counts the extra members that are lost: those of the event except
+// the dialect's own, and those inside the payload.
 func (l *Losses) DropExtras(ev *agentevents.Event, name Name) {
 	for n := range ev.Extras() {
 		if n != string(name) {

@@ -22,22 +22,22 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// A document is one of the five, with what it names.
+// A document is one of the five source documents, with the variants it names.
 type document struct {
 	name     dialect.Name
-	column   string // in the README's table
+	column   string // the heading in the README's table
 	variants []string
-	member   string                     // that names the variant on a line
+	member   string                     // the member that names the variant on a line
 	decoder  func() agentevents.Decoder // strict
 	lenient  func() agentevents.Decoder
 	encoder  func() dialect.Encoder
-	suite    dialecttest.Dialect // what the suite makes allowances for
+	suite    dialecttest.Dialect // the settings of the suite
 }
 
 var epoch = time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 
-// documents are the 76 variants that the source documents name. Each has a
-// line in testdata/variants.
+// documents lists the 76 variants that the source documents name. Each has a line
+// in testdata/variants.
 var documents = []document{
 	{
 		name: dialect.KAHN, column: "KAHN", member: "event",
@@ -61,7 +61,7 @@ var documents = []document{
 		name: dialect.OpenWOP, column: "OpenWOP", member: "type",
 		variants: strings.Fields(`agent.reasoned agent.reasoning.delta agent.toolCalled agent.toolReturned agent.handoff agent.decided node.started
 			node.completed cap.breached runOrchestrator.decided clarification.requested clarification.resolved`),
-		// A strict decoder wants to have seen the call of a return.
+		// A strict decoder refuses a return whose call it did not read.
 		decoder: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{}) },
 		lenient: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{}) },
 		encoder: func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{}) },
@@ -88,8 +88,8 @@ var documents = []document{
 	},
 }
 
-// Every variant is read and written by its dialect, and stands in the README's
-// table beside the kind it becomes.
+// Its dialect reads and writes every variant. The README's table has every
+// variant beside the kind it becomes.
 func TestVariants(t *testing.T) {
 	table := readmeTable(t)
 	total := 0
@@ -136,7 +136,7 @@ func TestVariants(t *testing.T) {
 	require.Equal(t, 76, total, "the documents name 76 variants")
 }
 
-// readmeTable returns the README's table of kinds: the cells of a kind, by the
+// readmeTable returns the README's table of kinds: the cells of a kind by the
 // name of their column.
 func readmeTable(t *testing.T) map[string]map[string]string {
 	t.Helper()

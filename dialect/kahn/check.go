@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// check applies the document's rules to a line.
+// check applies the document's rules to a line of variant v.
 func (f *fields) check(v int) *agentevents.RuleError {
 	fail := func(rule agentevents.Rule, member int, detail string) *agentevents.RuleError {
 		return &agentevents.RuleError{
@@ -45,7 +45,7 @@ func (f *fields) check(v int) *agentevents.RuleError {
 		if v == vEnd {
 			m = mTotalDuration
 		}
-		return fail(RuleRange, m, "is below 0")
+		return fail(RuleRange, m, "must not be below 0")
 	}
 	word := func(member int, s string, known []string) *agentevents.RuleError {
 		if slices.Contains(known, s) {
@@ -84,8 +84,8 @@ func (f *fields) check(v int) *agentevents.RuleError {
 	return nil
 }
 
-// breaks returns the error of an event whose line would have a word that the
-// document does not list or a number outside its range, or nil.
+// breaks returns the error of an event with a word that the document does not
+// list, or a number outside its range. Otherwise it returns nil.
 func breaks(ev *agentevents.Event) error {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentTransition:
@@ -120,7 +120,7 @@ func breaks(ev *agentevents.Event) error {
 }
 
 func endBreaks(ev *agentevents.Event, p *agentevents.AgentEnded) error {
-	if p.Outcome != "" && !slices.Contains(outcomes, string(p.Outcome)) { // without one it is made up
+	if p.Outcome != "" && !slices.Contains(outcomes, string(p.Outcome)) { // an empty one is made up
 		return unlisted(ev, "/payload/outcome", string(p.Outcome), outcomes)
 	}
 	if s := p.ConvergenceScore; s.OK && !(s.V >= 0 && s.V <= 1) {
@@ -133,7 +133,7 @@ func endBreaks(ev *agentevents.Event, p *agentevents.AgentEnded) error {
 		}
 	}
 	if !p.Totals.OK && ev.Extra(string(Name)) != "" {
-		for m := mTotalSteps; m <= mAuditsFailed; m++ { // of a line that had only some
+		for m := mTotalSteps; m <= mAuditsFailed; m++ { // kept of a line with only some totals
 			if strings.HasPrefix(string(dialect.Unknown(ev, Name, memberName(m))), "-") {
 				return below0(ev, "/"+string(Name)+"/"+memberName(m))
 			}
@@ -145,18 +145,19 @@ func endBreaks(ev *agentevents.Event, p *agentevents.AgentEnded) error {
 	return nil
 }
 
-// totalsNames are the totals as events have them.
+// totalsNames are the members of Totals in the native format.
 var totalsNames = [...]string{"steps", "toolCalls", "auditCheckpoints", "auditsPassed", "auditsFailed"}
 
 func below0(ev *agentevents.Event, pointer string) error {
-	return refused(ev, RuleRange, pointer, "is below 0")
+	return refused(ev, RuleRange, pointer, "must not be below 0")
 }
 
 func unlisted(ev *agentevents.Event, pointer, word string, known []string) error {
 	return refused(ev, RuleEnum, pointer, strconv.Quote(word)+" is not one of "+strings.Join(known, ", "))
 }
 
-// isStatus reports whether s is one of statuses, which most events ask twice.
+// isStatus reports whether s is in statuses. It is a switch because transitions
+// need it twice.
 func isStatus(s agentevents.AgentStatus) bool {
 	switch s {
 	case agentevents.StatusThinking, agentevents.StatusToolCall, agentevents.StatusToolResult, agentevents.StatusResponse, agentevents.StatusReflect, agentevents.StatusBlockedOnClarification,

@@ -11,18 +11,18 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// EmitterOptions configure a [Decoder]. The zero Options are usable.
+// Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// Strict refuses lines that break a rule of the document: a required
-	// member that is missing, an id outside its pattern, a word outside its
-	// enum, a number outside its range, a summary over [MaxSummary] characters,
-	// a time in another form than the document's. The
-	// error is a [*agentevents.RuleError] whose Rule is one of this
-	// package's. Without it such lines are read as far as they can be.
+	// Strict refuses a line that breaks a rule of the document: a missing required
+	// member, an id that does not match its pattern, a word that its enum does not
+	// list, a number outside its range, a summary over [MaxSummary] characters, a
+	// time in another form than the document's. The error is a
+	// [*agentevents.RuleError] whose Rule is one of this package's. Without Strict
+	// the decoder reads such lines as far as it can.
 	Strict bool
 }
 
-// The rules of the document that a strict decoder knows.
+// The rules of the document, which a strict decoder checks.
 const (
 	RuleRequired agentevents.Rule = "kahn-required" // a required member is missing
 	RuleID       agentevents.Rule = "kahn-id"       // an id does not match its pattern
@@ -32,12 +32,12 @@ const (
 	RuleTime     agentevents.Rule = "kahn-time"     // a time that is not in UTC with milliseconds
 )
 
-// A Decoder turns KAHN lines into events; it implements
-// [agentevents.Decoder]. It is for one log only, without concurrent use.
+// A Decoder turns KAHN lines into events. It implements [agentevents.Decoder]. It
+// reads one log and is not for concurrent use.
 //
-// A tool_invocation becomes one ToolReturned with OneEvent set. Lines with
-// an event that the document does not list become [agentevents.Unknown], with
-// the members of the line that are not in the envelope.
+// A tool_invocation becomes one ToolReturned with OneEvent set. A line with an
+// event that the document does not list becomes [agentevents.Unknown], with the
+// members of the line that are not in the envelope.
 type Decoder struct {
 	o       Options
 	lines   int
@@ -46,13 +46,13 @@ type Decoder struct {
 	times   jsonwire.TimeCache
 	scanner jsonwire.Scanner
 	unknown dialect.Unknowns
-	after   [numMembers + 1]uint8 // the member that came last time after another one
+	after   [numMembers + 1]uint8 // for each member, the one that followed it latest
 }
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder { return &Decoder{o: o} }
 
-// fields are the members of a line that a struct of the vocabulary takes over.
+// fields holds the members of a line that become fields of an event.
 type fields struct {
 	seen                             set
 	time                             time.Time
@@ -65,7 +65,7 @@ type fields struct {
 	duration                         time.Duration
 	ok                               bool
 	ofRun                            bool // agent_id is null
-	sloppy                           bool // ts is not as the document writes it
+	sloppy                           bool // ts is not in the document's form
 	score                            float64
 	steps, calls, audits, pass, fail int
 }
@@ -110,21 +110,22 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	return dst, nil
 }
 
-// End appends nothing: every line is an event by itself.
+// End appends nothing: every line is complete.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
+// unknownPrefix goes before a type whose name is taken: see
+// [dialect.UnknownKind].
 const unknownPrefix = string(Name) + ":"
 
-// read reads a line and returns its variant. Members that the variant does not
-// have are in d.unknown.
+// read reads a line and returns its variant. The members that the variant does
+// not have are in d.unknown.
 func (d *Decoder) read(text string, f *fields) (v int, err error) {
 	v, done, err := d.scan(text, f, false, vUnknown)
 	if err != nil || done {
 		return v, err
 	}
-	// Which members the line may have depends on its event, which comes after
-	// some of them: look for it first.
+	// The event decides which members the line may have, but it follows some of
+	// them. Look for it first.
 	event, err := findEvent(text)
 	if err != nil {
 		return v, err
@@ -161,8 +162,8 @@ func missingEvent(text string) error {
 	return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: `the member "event" is missing or empty`}
 }
 
-// scan is read for a line whose variant is v; if that is not decided yet, it
-// gives up at a member that depends on it and reports false.
+// scan reads a line of variant v. With decided false it finds the variant itself,
+// but stops at a member that depends on it and reports false.
 func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done bool, err error) {
 	s := &d.scanner
 	s.Reset(text)
@@ -171,7 +172,7 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 		return v, false, err
 	}
 	known, last := membersOf(v), 0
-	var odd set // members that are kept, though events have them
+	var odd set // members that are kept because fits refused them
 	for {
 		m, name, err := s.Field(memberNames[:], int(d.after[last]))
 		if err != nil {
@@ -195,7 +196,7 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 			}
 			continue
 		}
-		if v == vUnknown && !d.fits(m) { // of a later version, perhaps
+		if v == vUnknown && !d.fits(m) { // perhaps of a later version
 			odd |= 1 << m
 			if err := d.keep(name); err != nil {
 				return v, false, err
@@ -220,7 +221,7 @@ func (d *Decoder) scan(text string, f *fields, decided bool, v int) (_ int, done
 	return v, true, nil
 }
 
-// keep keeps the next value as an unknown member.
+// keep keeps the next value as an extra member.
 func (d *Decoder) keep(name string) error {
 	at := d.scanner.Offset()
 	raw, err := d.scanner.Raw()
@@ -230,8 +231,8 @@ func (d *Decoder) keep(name string) error {
 	return err
 }
 
-// fits reports whether the next value is what the vocabulary wants of the agent or
-// the step of an event that the document does not have.
+// fits reports whether the next value may be the agent or the step of an event
+// whose type is unknown.
 func (d *Decoder) fits(m int) bool {
 	s := d.scanner
 	switch m {
@@ -268,7 +269,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, name string, m, v int, f *fields) 
 		f.event, err = s.String()
 	case mAgentID:
 		if v == vAudit && s.Null() {
-			f.ofRun = true // the run is audited: the one null of the schema
+			f.ofRun = true // the run is audited; no other member may be null
 			return nil
 		}
 		if v == vAudit {
@@ -327,8 +328,8 @@ func (d *Decoder) member(s *jsonwire.Scanner, name string, m, v int, f *fields) 
 	return err
 }
 
-// text reads a text. That it is there and empty is kept: the field is the same
-// without it.
+// text reads a string. The field cannot tell an empty one from none, so text
+// keeps it as an extra member.
 func (d *Decoder) text(name string) (string, error) {
 	text, err := d.scanner.String()
 	if err == nil && text == "" {
@@ -337,11 +338,11 @@ func (d *Decoder) text(name string) (string, error) {
 	return text, err
 }
 
-// totals are the members that are the totals of an end.
+// totals are the members that become the totals of an end.
 const totals set = 1<<mTotalSteps | 1<<mTotalToolCalls | 1<<mTotalAudits | 1<<mAuditsPassed | 1<<mAuditsFailed
 
-// someTotals keeps the totals of an end that has only some of them: the others are
-// not 0 for that.
+// someTotals keeps the totals of an end that lacks some of them: the missing ones
+// are not 0.
 func (d *Decoder) someTotals(f *fields) {
 	for i, n := range [...]int{f.steps, f.calls, f.audits, f.pass, f.fail} {
 		if m := mTotalSteps + i; f.seen.has(m) {
@@ -350,7 +351,7 @@ func (d *Decoder) someTotals(f *fields) {
 	}
 }
 
-// payload makes the payload of a line that the document lists.
+// payload makes the payload of a line of variant v.
 func (f *fields) payload(v int, text string, line int) agentevents.Payload {
 	switch v {
 	case vStart:

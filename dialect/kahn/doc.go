@@ -11,33 +11,34 @@
 //	audit_checkpoint   audit.checked; agent_id is null when the run is audited
 //	agent_run_end      agent.ended
 //
-// KAHN has no event ids and no sequence numbers: the decoder makes them up. It
-// has patterns for its ids and a limit for summaries: the encoder normalises
-// foreign ids ([NormalizeAgentID] and its siblings) and cuts long summaries,
-// and lists both among its losses. Numbers and words outside the document's ranges
-// and enums have no such form: it refuses the event.
+// KAHN has no event ids and no sequence numbers: the decoder derives them. KAHN
+// has patterns for its ids and a limit for summaries. The encoder normalises ids
+// that do not match ([NormalizeAgentID] and its siblings), cuts long summaries,
+// and lists both among its losses. It refuses an event with a number or a word
+// outside the document's ranges and enums.
 //
-// # Lines that lack something
+// # Lines that lack members
 //
-// A decoder that is not strict takes nothing that a line lacks for empty: a tool
-// invocation without ok has no status, and an end that has only some of the totals
-// has none. (An audit without duration_s took no time: the field cannot tell.) An
-// encoder that needs such a member makes it up and lists it. Texts that are there
-// and empty, and some of the totals, are kept:
+// A missing member is not an empty one. Without strict decoding, a tool
+// invocation without ok has no status, and an end with only some of the five
+// totals has no totals. (An audit without duration_s took no time: its field
+// cannot be absent.) The encoder makes up a missing member that the document
+// requires, and lists it. The decoder keeps empty texts and single totals in the
+// extra member of the event:
 //
 //	"kahn":{"x":1,"model":"","total_steps":3}
 //	         │     │          └ of an end without all five totals
-//	         │     └ there, and empty; also of the other texts
-//	         └ a member that the document does not have
+//	         │     └ present and empty; also for the other texts
+//	         └ an extra member of the line
 //
-// A line that is written as it was read (Verbatim) keeps its spelling. The ids and
-// numbers that readers make up depend on its place in the log: where they come out
-// otherwise, that is listed. Other lines are written with numbers as the vocabulary
-// has them: digits beyond a float64 and below a nanosecond are rounded.
+// A line that is written as it was read (Verbatim) keeps its spelling. Its place
+// in the log decides which ids and numbers a reader derives: if they differ from
+// the event's, the encoder lists that. Other lines have numbers in the precision
+// of the vocabulary: digits beyond a float64 and below a nanosecond are rounded.
 package kahn
 
 import "github.com/agentevents/agentevents/dialect"
 
-// Name is the dialect's name, and that of the extra member in which events
-// carry what their line said beyond the document.
+// Name is the dialect's name. Events carry the extra members of their line in an
+// extra member with this name.
 const Name = dialect.KAHN

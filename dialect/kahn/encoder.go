@@ -13,37 +13,36 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// An Encoder writes events as KAHN lines; it implements [dialect.Encoder]. It
-// is not for concurrent use.
+// An Encoder writes events as KAHN lines. It implements [dialect.Encoder]. It is
+// not for concurrent use.
 //
-// It refuses, with a [*agentevents.RuleError] of one of this package's
-// rules, events with a status, an outcome or a result that the document does not
-// list, or with a number outside its range; but a line that was read by a reader
-// with Verbatim set is written as it was, as long as the event is not changed.
+// It refuses an event with a status, an outcome or a result that the document
+// does not list, or with a number outside its range. The error is a
+// [*agentevents.RuleError] with a rule of this package. An unchanged event that
+// was read with Verbatim is not refused: its line is written as it was read.
 //
-// A ToolCalled writes nothing: the line is written with its ToolReturned, and
-// a call that never returns is dropped (and listed). Required members that an
-// event does not say are made up of what the log said so far: the step the
-// agent is at, its totals, the time since it started; and listed. An agent
-// without an id is known by its node. For all that the encoder remembers a few
-// numbers of every agent of every run.
+// A ToolCalled writes nothing: its ToolReturned writes the line for both. A call
+// that never returns is dropped and listed. Where an event lacks a required
+// member, the encoder makes it up from the log so far and lists it: the agent's
+// current step, its totals, the time since its start. It tells agents without an
+// id apart by their node. It keeps a few numbers for every agent of every run.
 type Encoder struct {
 	losses  dialect.Losses
-	pend    dialect.Pending  // losses of the event at hand
-	counted [2]*dialect.Loss // that most events have
+	pend    dialect.Pending  // losses of the current event
+	counted [2]*dialect.Loss // two losses that most events have
 	times   jsonwire.TimeCache
 	runs    map[string]*runState
 	agents  map[agentKey]*agentState
 	last    *agentState
-	lines   int              // so far, as readers number them
-	calls   dialect.Calls    // that wait for their return
-	ids     map[idKey]string // normalised ones
+	lines   int              // written so far
+	calls   dialect.Calls    // the calls that have not returned
+	ids     map[idKey]string // the normalised ids
 
-	kept    string  // what the event kept of its line
-	used    set     // members of the line that are as they were kept
+	kept    string  // the extra member with the dialect's name
+	used    set     // members of the line that come from kept
 	damaged bool    // a word of the event is not valid UTF-8
-	whole   bool    // nothing is cut: the line is compared, not written
-	check   Decoder // of origin lines
+	whole   bool    // set while lines are compared: nothing is cut
+	check   Decoder // reads origin lines
 	events  []agentevents.Event
 	scratch [2][]byte
 }
@@ -57,33 +56,33 @@ type idKey struct {
 
 type runState struct {
 	id      string
-	matches bool   // id has the document's form
-	count   uint64 // lines, as readers count
+	matches bool   // id matches the document's pattern
+	count   uint64 // the number of lines so far
 }
 
-// agentState is what the document wants to know at an agent's end.
+// agentState is what the encoder knows of an agent: its end needs most of it.
 type agentState struct {
 	key     agentKey
-	matches bool // key.agent has the document's form
+	matches bool // key.agent matches the document's pattern
 	run     *runState
 	step    int
-	stepped bool // it was at a step
+	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
 	totals  agentevents.Totals
-	refused int // of totals.ToolCalls: refusals without a call, which have a line like one
+	refused int // refusals without a call in totals.ToolCalls: their lines look like calls
 	started time.Time
 }
 
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder { return &Encoder{} }
 
-// maxIDs bounds the normalised ids that are remembered.
+// maxIDs is the number of normalised ids that are remembered.
 const maxIDs = 1 << 14
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.Kind() == "" {
-		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+		_, err := ev.AppendJSON(nil) // its error says what is wrong with the payload
 		return dst, err
 	}
 	origin := ev.Origin()
@@ -99,12 +98,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		err = e.losses.Refuse(&ev)
 	}
 	if err == nil && e.damaged {
-		e.scratch[0], err = ev.AppendJSON(e.scratch[0][:0]) // says what is damaged
+		e.scratch[0], err = ev.AppendJSON(e.scratch[0][:0]) // its error says what is damaged
 	}
 	if err != nil {
 		return dst[:mark], err
 	}
-	if bytes.IndexByte(dst[mark:], 0xef) >= 0 { // with which U+FFFD begins
+	if bytes.IndexByte(dst[mark:], 0xef) >= 0 { // the first byte of U+FFFD
 		e.replaced(&ev, a, dst[mark:])
 	}
 	verbatim := false
@@ -113,7 +112,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
 	}
-	if broken != nil && !verbatim { // otherwise it came like that
+	if broken != nil && !verbatim { // a verbatim line was like that when it was read
 		return dst[:mark], broken
 	}
 	e.pend.Count(&e.losses, &ev, verbatim)
@@ -125,12 +124,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// replaced lists the texts of an event that its line has with U+FFFD.
+// replaced lists the texts of an event that have U+FFFD on its line.
 func (e *Encoder) replaced(ev *agentevents.Event, a *agentState, line []byte) {
 	list := dialect.Damaged(ev, line)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && !p.OneEvent {
 		if call := e.calls.Get(ev.RunID, a.key.agent, p.CallID); call != nil {
-			list = append(list, dialect.Damaged(call, line)...) // on the same line
+			list = append(list, dialect.Damaged(call, line)...) // the line also has the texts of the call
 		}
 	}
 	for _, at := range list {
@@ -138,8 +137,9 @@ func (e *Encoder) replaced(ev *agentevents.Event, a *agentState, line []byte) {
 	}
 }
 
-// says reports whether origin, as the next line, says what the event says, as far
-// as the document can. What readers make of it is then e.events[0].
+// says reports whether origin, written as the next line, says what ev says, as
+// far as the document can. e.events[0] is then the event that a reader makes of
+// origin.
 func (e *Encoder) says(origin string, ev *agentevents.Event, a *agentState) bool {
 	var err error
 	e.check = Decoder{after: e.check.after, lines: e.lines}
@@ -153,7 +153,7 @@ func (e *Encoder) says(origin string, ev *agentevents.Event, a *agentState) bool
 	m := e.pend.Len()
 	was, wasErr := e.line(e.scratch[1][:0], &e.events[0], a)
 	e.scratch = [...][]byte{now, was}
-	made := e.pend.SameMade(n, m) // a fact that equals what is made up without it is still one
+	made := e.pend.SameMade(n, m) // equal lines are not enough: one event may have a fact that is made up for the other
 	e.pend.Cut(n)
 	e.whole = false
 	return err == nil && wasErr == nil && made && bytes.Equal(now, was)
@@ -170,8 +170,8 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 // Losses returns what the lines so far do not say. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// agentOf returns who acts: the agent, or else the execution of the node or the
-// node, so that agents without an id do not become one.
+// agentOf returns the agent's id, or the id of the node's execution, or of the
+// node: agents without an id stay apart.
 func agentOf(ev *agentevents.Event) string {
 	return cmp.Or(ev.AgentID, ev.NodeRunID, ev.NodeID)
 }
@@ -186,7 +186,7 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	if a == nil {
 		run := e.runs[key.run]
 		if run == nil {
-			run = &runState{id: strings.Clone(key.run), matches: runPattern.matches(key.run)} // and not its line
+			run = &runState{id: strings.Clone(key.run), matches: runPattern.matches(key.run)} // a copy: do not keep the line alive
 			if e.runs == nil {
 				e.runs = map[string]*runState{}
 			}
@@ -203,7 +203,7 @@ func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	return a
 }
 
-// remember notes what later lines will have to tell.
+// remember notes what later lines need to know of ev.
 func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -246,18 +246,18 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	}
 }
 
-// at is the step that the agent is at, in this attempt.
+// at returns the agent's current step in this attempt.
 func (a *agentState) at() int { return max(a.step, a.from) }
 
-// steppedAt notes the step that the line got, also where it was made up.
+// steppedAt notes a step that the line made up.
 func (a *agentState) steppedAt(ev *agentevents.Event) {
 	if !ev.Step.OK {
 		a.step, a.stepped = a.at(), true
 	}
 }
 
-// everywhere counts what no line says of its event, unless readers derive the
-// same from a line that is written as it was read.
+// everywhere counts the members that no line has: event ids, call ids, sequence
+// numbers. They are not lost where a reader derives the same ones.
 func (e *Encoder) everywhere(ev *agentevents.Event, run *runState, verbatim bool) {
 	next := run.count
 	run.count++
@@ -272,8 +272,7 @@ func (e *Encoder) everywhere(ev *agentevents.Event, run *runState, verbatim bool
 	}
 }
 
-// derived reports whether readers derive the id of the call from the line that is
-// written as it was read.
+// derived reports whether a reader derives the call's id from the original line.
 func (e *Encoder) derived(p *agentevents.ToolReturned) bool {
 	read, ok := e.events[0].Payload.(*agentevents.ToolReturned)
 	return ok && read.CallID == p.CallID
@@ -281,7 +280,7 @@ func (e *Encoder) derived(p *agentevents.ToolReturned) bool {
 
 const noIDs = "the document has no event ids"
 
-// every drops a member of any kind of event, the nth of such.
+// every counts a dropped member over all kinds. n is its index in e.counted.
 func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
 	if e.counted[n] == nil {
 		e.counted[n] = e.losses.Every(ev, dialect.Dropped, pointer, detail)
@@ -290,8 +289,8 @@ func (e *Encoder) every(ev *agentevents.Event, n int, pointer, detail string) {
 	e.counted[n].Count++
 }
 
-// line appends the event's line, if it has one, and notes what that does not say.
-// It changes nothing else.
+// line appends the event's line, if it has one, and adds the losses to e.pend. It
+// changes no other state.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte, error) {
 	l := &e.pend
 	if y := ev.Time.Unix(); y < minTime || y > maxTime {
@@ -346,7 +345,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 			if raw[0] == '{' {
 				dst = append(append(dst, `,"evidence":`...), raw...)
 			} else {
-				l.Add(dialect.Dropped, "/payload/evidence", "the document has an object there")
+				l.Add(dialect.Dropped, "/payload/evidence", "the document allows only an object")
 			}
 		}
 	case *agentevents.AgentEnded:
@@ -363,13 +362,13 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, a *agentState) ([]byte
 		return dst, dialect.ErrNoCounterpart
 	}
 	if v != vUnknown {
-		dst = e.rest(dst, v)
+		dst = e.extra(dst, v)
 	}
 	e.envelope(ev, stepped)
 	return append(dst, '}', '\n'), nil
 }
 
-// The times that the line can say, in Unix seconds.
+// The first and the last time that a line can say, in Unix seconds.
 const (
 	minTime = -62167219200
 	maxTime = 253402300799
@@ -382,9 +381,9 @@ func refused(ev *agentevents.Event, rule agentevents.Rule, pointer, detail strin
 	}
 }
 
-// rest appends the members that were kept of a line of variant v and have not
-// their place in it.
-func (e *Encoder) rest(dst []byte, v int) []byte {
+// extra appends the extra members of a line of variant v, except those that
+// already have their place on it.
+func (e *Encoder) extra(dst []byte, v int) []byte {
 	if e.kept == "" {
 		return dst
 	}
@@ -406,7 +405,7 @@ func (e *Encoder) rest(dst []byte, v int) []byte {
 	return dst
 }
 
-// number returns the member of that name that is in s, or 0.
+// number returns the member of s with that name, or 0.
 func (s set) number(name string) int {
 	for ; s != 0; s &= s - 1 {
 		if m := bits.TrailingZeros32(uint32(s)); memberName(m) == name {
@@ -416,7 +415,7 @@ func (s set) number(name string) int {
 	return 0
 }
 
-// keptMember returns what was kept of a member of the line, or "".
+// keptMember returns the value of a member that the decoder kept, or "".
 func (e *Encoder) keptMember(m int) string {
 	for name, raw := range jsonwire.Members(e.kept) {
 		if name == memberName(m) {
@@ -426,8 +425,8 @@ func (e *Encoder) keptMember(m int) string {
 	return ""
 }
 
-// wasEmpty reports whether the line had a text that is empty, which is then
-// written again.
+// wasEmpty reports whether the member was present and empty on the line: then it
+// is written again.
 func (e *Encoder) wasEmpty(m int) bool { return e.kept != "" && e.keptEmpty(m) }
 
 func (e *Encoder) keptEmpty(m int) bool {
@@ -438,7 +437,7 @@ func (e *Encoder) keptEmpty(m int) bool {
 	return true
 }
 
-// begin appends what every line begins with, the agent included.
+// begin appends the members at the start of a line, up to the agent.
 func (e *Encoder) begin(dst []byte, ev *agentevents.Event, v int, a *agentState) []byte {
 	e.used, e.kept = 0, string(ev.Extra(string(Name)))
 	dst = e.base(dst, ev, variants[v].event, a)
@@ -478,13 +477,13 @@ func (e *Encoder) base(dst []byte, ev *agentevents.Event, event string, a *agent
 	return jsonwire.AppendString(append(dst, `,"event":`...), event)
 }
 
-// word appends a text that must not be damaged.
+// word appends a text that must be valid UTF-8.
 func (e *Encoder) word(dst []byte, s string) []byte {
 	e.damaged = e.damaged || !jsonwire.ValidUTF8(s)
 	return jsonwire.AppendString(dst, s)
 }
 
-// id appends an id in the document's form.
+// id appends an id, normalised where it does not match its pattern.
 func (e *Encoder) id(dst []byte, ev *agentevents.Event, p *pattern, pointer, id string) []byte {
 	if p.matches(id) {
 		return append(append(append(dst, '"'), id...), '"') // nothing to escape
@@ -508,7 +507,7 @@ func (e *Encoder) id(dst []byte, ev *agentevents.Event, p *pattern, pointer, id 
 	return jsonwire.AppendString(dst, n)
 }
 
-// step appends the step, which transitions and tool invocations must have.
+// step appends the step: transitions and tool invocations require it.
 func (e *Encoder) step(dst []byte, ev *agentevents.Event, a *agentState) []byte {
 	step := ev.Step.V
 	if !ev.Step.OK {
@@ -531,8 +530,7 @@ func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled, a *agen
 
 const unreturned = "the call never returned"
 
-// returned forgets a call, and lists what the line of its return does not say of
-// it.
+// returned forgets the call of p, and lists what the line does not say of it.
 func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned, a *agentState) {
 	call := e.calls.Get(ev.RunID, a.key.agent, p.CallID)
 	if call == nil {
@@ -561,7 +559,7 @@ func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned, a
 func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned, a *agentState) []byte {
 	l := &e.pend
 	input, args, duration := p.ArgumentsSummary, p.Arguments, p.Duration
-	since := "0: its call is not known"
+	since := "0: no call came before"
 	if !p.OneEvent {
 		if call := e.calls.Get(ev.RunID, a.key.agent, p.CallID); call != nil {
 			called := call.Payload.(*agentevents.ToolCalled)
@@ -588,7 +586,7 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 	case "":
 		l.Add(dialect.Made, "/payload/status", "written as not ok")
 	default:
-		l.Add(dialect.Altered, "/payload/status", "the document knows ok and not ok")
+		l.Add(dialect.Altered, "/payload/status", "the document has only ok and not ok")
 	}
 	dst = e.summary(dst, mInputSummary, "/payload/arguments", "/payload/argumentsSummary", input, args)
 	dst = e.summary(dst, mOutputSummary, "/payload/result", "/payload/resultSummary", p.ResultSummary, p.Result)
@@ -601,11 +599,11 @@ func (e *Encoder) tool(dst []byte, ev *agentevents.Event, p *agentevents.ToolRet
 	return dst
 }
 
-// cut is what becomes of a longer text.
+// cut is the detail of a summary that was too long.
 var cut = "cut to " + strconv.Itoa(MaxSummary) + " characters"
 
-// summary appends a text that may have MaxSummary characters. Where the event
-// has only the whole value, its JSON text is the summary.
+// summary appends a text of at most MaxSummary characters. If the event has only
+// the whole value, its JSON text is the summary.
 func (e *Encoder) summary(dst []byte, m int, pointer, summary, text string, value agentevents.JSON) []byte {
 	if value != "" {
 		if text == "" {
@@ -643,7 +641,7 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 	dst = e.totals(dst, p, a)
 	duration := p.Duration.V
 	if !p.Duration.OK {
-		since := "0: its start is not known"
+		since := "0: no start came before"
 		if !a.started.IsZero() {
 			duration, since = max(0, ev.Time.Sub(a.started)), "the time since the start"
 		}
@@ -664,8 +662,8 @@ func (e *Encoder) ended(dst []byte, ev *agentevents.Event, p *agentevents.AgentE
 	return dst
 }
 
-// totals appends the totals of an end. Those that the event does not say are the
-// line's, where that had only some, or else counted.
+// totals appends the totals of an end. If the event has none, it takes those that
+// the decoder kept of the line, and counts the others.
 func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) []byte {
 	t := p.Totals.V
 	if !p.Totals.OK {
@@ -675,7 +673,7 @@ func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) [
 		}
 		e.pend.Add(dialect.Made, "/payload/totals", "counted by the encoder")
 	} else if short := a.totals.ToolCalls - t.ToolCalls; short > 0 && short <= a.refused {
-		e.pend.Add(dialect.Altered, "/payload/totals/toolCalls", "calls that were refused have a line, and count")
+		e.pend.Add(dialect.Altered, "/payload/totals/toolCalls", "refused calls have a line and are counted")
 		t.ToolCalls += short
 	}
 	for i, n := range [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed} {
@@ -684,7 +682,7 @@ func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) [
 		if e.kept != "" && !p.Totals.OK {
 			if raw := e.keptCount(m); raw != "" {
 				e.used |= 1 << m
-				e.pend.Add(dialect.Altered, "/"+string(Name)+"/"+memberName(m), "among the totals, with others that are made up")
+				e.pend.Add(dialect.Altered, "/"+string(Name)+"/"+memberName(m), "written with totals that are made up")
 				dst = append(dst, raw...)
 				continue
 			}
@@ -694,7 +692,7 @@ func (e *Encoder) totals(dst []byte, p *agentevents.AgentEnded, a *agentState) [
 	return dst
 }
 
-// keptCount returns a member that someTotals kept, or "".
+// keptCount returns a total that someTotals kept, or "".
 func (e *Encoder) keptCount(m int) string {
 	raw := e.keptMember(m)
 	if n, err := strconv.Atoi(raw); err == nil && strconv.Itoa(n) == raw {
@@ -703,7 +701,7 @@ func (e *Encoder) keptCount(m int) string {
 	return ""
 }
 
-// foreign appends a line of an event that the document does not list, if it is
+// foreign appends the line of an event with an unknown type. The payload must be
 // an object: its members stand on the line.
 func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unknown, a *agentState) ([]byte, error) {
 	raw, err := "{}", error(nil)
@@ -747,8 +745,8 @@ func (e *Encoder) foreign(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	return dst, nil
 }
 
-// taken reports whether readers take a member of the payload for the agent or the
-// step of the event.
+// taken reports whether a reader takes this member of the payload as the agent or
+// the step of the event.
 func (e *Encoder) taken(m int, value string) bool {
 	e.check.scanner.Reset(value)
 	return e.check.fits(m)
@@ -801,8 +799,8 @@ func (e *Encoder) envelope(ev *agentevents.Event, stepped bool) {
 	}
 }
 
-// appendSeconds appends a duration as seconds, with a point as the document
-// writes them: 65.0, 0.04.
+// appendSeconds appends a duration in seconds, always with a point, as the
+// document does: 65.0, 0.04.
 func appendSeconds(dst []byte, d time.Duration) []byte {
 	u := uint64(d)
 	if d < 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/kahn"
 )
 
-// Lines of KAHN are built from Go structs. A call waits for its return: they are
-// one line.
+// The encoder builds KAHN lines from Go structs. A call waits for its return:
+// both are one line.
 func ExampleEncoder() {
 	enc := kahn.NewEncoder()
 	at := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)

@@ -7,20 +7,20 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The document's patterns. That of run_id is the one of its sibling schema for
-// CI, whose base this schema shares.
+// The document's patterns. PatternRunID is taken from its sibling schema for CI:
+// both schemas share the base members.
 const (
 	PatternAgentID      = `^[a-z0-9][a-z0-9:-]{0,63}$`
 	PatternCheckpointID = `^[a-z0-9][a-z0-9:.-]{0,127}$`
 	PatternRunID        = `^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$`
-	PatternTime         = `\.[0-9]{3}Z$` // of a time of RFC 3339
+	PatternTime         = `\.[0-9]{3}Z$` // the end of an RFC 3339 time
 )
 
-// A pattern is a set of characters with a length.
+// A pattern is a set of characters with a maximum length.
 type pattern struct {
 	max    int
-	extra  string // besides letters and digits, after the first character
-	upper  bool   // capital letters too
+	extra  string // allowed after the first character, besides letters and digits
+	upper  bool   // capital letters are allowed
 	syntax string
 }
 
@@ -46,19 +46,20 @@ func (p *pattern) matches(id string) bool {
 	return true
 }
 
-// NormalizeAgentID returns id as an agent_id. An id that matches
-// [PatternAgentID] is returned as it is. Any other is written in lower case,
-// with a hyphen for every character that may not stand there, cut short, and
-// ends in a hyphen and sixteen hexadecimal digits that are computed from the whole
-// of it: the same id always becomes the same, and ids that differ stay apart,
-// unless one was written as what another becomes.
+// NormalizeAgentID returns id as an agent_id. It returns an id that matches
+// [PatternAgentID] unchanged. Of any other it makes lower case, puts a hyphen for
+// every character that is not allowed, cuts it, and appends a hyphen and sixteen
+// hexadecimal digits computed from the whole id. Equal ids give equal results and
+// different ids different ones, except when one id already is the result for the
+// other.
 func NormalizeAgentID(id string) string { return agentPattern.normalize(id) }
 
-// NormalizeCheckpointID is [NormalizeAgentID] for [PatternCheckpointID].
+// NormalizeCheckpointID does what [NormalizeAgentID] does, for
+// [PatternCheckpointID].
 func NormalizeCheckpointID(id string) string { return checkpointPattern.normalize(id) }
 
-// NormalizeRunID is [NormalizeAgentID] for [PatternRunID], which has capital
-// letters.
+// NormalizeRunID does what [NormalizeAgentID] does, for [PatternRunID], which
+// allows capital letters.
 func NormalizeRunID(id string) string { return runPattern.normalize(id) }
 
 func (p *pattern) normalize(id string) string {

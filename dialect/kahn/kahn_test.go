@@ -21,7 +21,7 @@ const example = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"agent-coder-1","even
 {"ts":"2026-05-05T09:01:05.000Z","run_id":"agent-coder-1","event":"agent_run_end","agent_id":"coder","outcome":"converged","total_steps":12,"total_tool_calls":7,"total_audit_checkpoints":2,"audits_passed":2,"audits_failed":0,"total_duration_s":65.0,"convergence_score":1.0}
 `
 
-// One line of each variant with all its members.
+// One line of each variant, with all its members.
 const full = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"Run_1","event":"agent_run_start","agent_id":"claude-subagent:explore","task":"Say \"hi\"","model":"m-1"}
 {"ts":"2026-05-05T09:00:01.000Z","run_id":"Run_1","event":"agent_transition","agent_id":"claude-subagent:explore","step":3,"from":"thinking","to":"failed","reason":"x"}
 {"ts":"2026-05-05T09:00:02.000Z","run_id":"Run_1","event":"tool_invocation","agent_id":"claude-subagent:explore","step":3,"tool_name":"Bash","duration_s":1.000000001,"ok":false,"input_summary":"ls","output_summary":"größe","error":"exit 1"}
@@ -78,7 +78,7 @@ func TestTheDocumentsExample(t *testing.T) {
 	}, events[3].Payload)
 }
 
-// The example's lines come from structs too, not only from what was read.
+// Payloads built from Go structs give the example's lines too.
 func TestTheDocumentsExampleFromStructs(t *testing.T) {
 	at := func(ms int) time.Time {
 		return time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC).Add(time.Duration(ms) * time.Millisecond)
@@ -114,7 +114,7 @@ func TestUnknownEventsAndMembersSurvive(t *testing.T) {
 	require.Equal(t, agentevents.Kind("kahn:agent.text"), events[2].Kind(), "the name is taken")
 	require.Equal(t, log, encode(t, NewEncoder(), events...))
 
-	// Through a native log, too.
+	// The same holds through a native log.
 	var native []byte
 	for _, ev := range events {
 		var err error
@@ -217,7 +217,8 @@ func TestStrictRules(t *testing.T) {
 	require.ErrorContains(t, err, PatternRunID)
 }
 
-// A refused line says which number its event would have got; the next one gets it.
+// The error of a refused line has the number that its event would have got. The
+// next event gets that number.
 func TestRefusedLinesHaveANumber(t *testing.T) {
 	line := func(run, task string) []byte {
 		return []byte(`{"ts":"2026-05-05T09:00:00.000Z","run_id":"` + run + `","event":"agent_run_start","agent_id":"a"` + task + `}`)
@@ -300,7 +301,7 @@ func FuzzDecode(f *testing.F) {
 			require.Len(t, events, 1)
 			for ev, err := range agentevents.NewReader(bytes.NewReader(line), agentevents.ReaderOptions{Decoder: NewDecoder(Options{}), Verbatim: true}).All() {
 				if err != nil {
-					break // a line of its own may be several
+					break // a line may become several
 				}
 				e := NewEncoder()
 				require.Equal(t, ev.Origin()+"\n", encode(t, e, ev))

@@ -16,12 +16,12 @@ import (
 
 var noon = time.Date(2026, 5, 5, 12, 0, 0, 0, time.UTC)
 
-// native is an event with nothing that the document has no place for.
+// native returns an event with nothing that the document has no place for.
 func native(p agentevents.Payload) agentevents.Event {
 	return agentevents.Event{Time: noon, RunID: "r", AgentID: "a", SchemaVersion: agentevents.SchemaVersion, Payload: p}
 }
 
-// pointers returns where the losses are, with what happened before each.
+// pointers returns the change and the place of each loss.
 func pointers(e *Encoder) (list []string) {
 	for _, l := range e.Losses() {
 		list = append(list, l.What.String()+" "+l.Pointer)
@@ -51,7 +51,8 @@ func TestVerbatimHidesNothing(t *testing.T) {
 	require.Equal(t, start+"\n", encode(t, e, ev))
 	require.Equal(t, []string{"dropped /marks", "dropped /sessionId", "dropped /traceId", "dropped /vendor"}, pointers(e))
 
-	// What is behind the end of a summary, and below a millisecond, is compared too.
+	// The comparison includes the end of a long summary and the time below a
+	// millisecond.
 	long := strings.Repeat("x", MaxSummary)
 	tool := `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"tool_invocation","agent_id":"a","step":0,"tool_name":"x","duration_s":0.5,"ok":true,"output_summary":"` + long + `secret"}`
 	ev, e = verbatim(t, tool), NewEncoder()
@@ -69,16 +70,16 @@ func TestVerbatimHidesNothing(t *testing.T) {
 	require.Equal(t, strings.Replace(start, "00Z", "00.000Z", 1)+"\n", encode(t, NewEncoder(), ev))
 }
 
-// A fact that equals what the encoder makes up without it is written, and not the
-// line that lacks it.
+// A fact is written even if it equals what the encoder makes up without it. The
+// original line, which lacks it, is not written.
 func TestVerbatimIsNotStale(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
 	const totals = `"total_steps":0,"total_tool_calls":0,"total_audit_checkpoints":0,"audits_passed":0,"audits_failed":0`
 	for name, c := range map[string]struct {
 		line   string
 		change func(ev *agentevents.Event)
-		want   string // on the line
-		made   string // or among the losses
+		want   string // expected on the line
+		made   string // or expected among the losses
 	}{
 		"agent": {base + `"agent_run_start","task":"t"}`, func(ev *agentevents.Event) { ev.AgentID = "coder" }, `"agent_id":"coder"`, ""},
 		"node":  {base + `"agent_run_start","task":"t","agent_id":"n"}`, func(ev *agentevents.Event) { ev.AgentID, ev.NodeID = "", "n" }, `"agent_id":"n"`, "made up /agentId"},
@@ -105,8 +106,8 @@ func TestVerbatimIsNotStale(t *testing.T) {
 	}
 }
 
-// Readers derive ids from a line and its place, and count: where a line comes to
-// stand elsewhere, or the event got other ids, that is listed.
+// A reader derives ids from a line and its place, and counts the lines. A line at
+// another place, or an event with other ids, is a listed loss.
 func TestVerbatimElsewhere(t *testing.T) {
 	const line = `{"ts":"2026-05-05T09:00:00Z","run_id":"r","event":"tool_invocation","agent_id":"a","step":0,"tool_name":"x","duration_s":0.5,"ok":true}` + "\n"
 	read := func() (events []agentevents.Event) {
@@ -130,15 +131,15 @@ func TestVerbatimElsewhere(t *testing.T) {
 	require.Equal(t, []string{"dropped /id", "dropped /payload/callId"}, pointers(e))
 }
 
-// What a line lacks is not taken for 0, "" or false; what is made up for it is
-// listed, and what the line does say of it comes back.
+// A missing member is not read as 0, "" or false. The encoder lists what it makes
+// up for it, and what the line does say comes back.
 func TestLinesThatLackMembers(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":`
 	for _, c := range []struct {
 		line   string
 		check  func(ev agentevents.Event)
 		losses []string
-		want   string // on the line
+		want   string // expected on the line
 	}{
 		{base + `"agent_run_start","agent_id":"a"}`, nil, []string{"made up /kahn/task"}, `"task":""`},
 		{base + `"agent_run_start","agent_id":"a","task":"","model":""}`, nil, nil, `"task":"","model":""}`},
@@ -171,21 +172,21 @@ func TestLinesThatLackMembers(t *testing.T) {
 		require.Equal(t, c.losses, got, c.line)
 	}
 
-	// An empty text is not what the line says any more where the event has another.
+	// A kept empty text gives way to a text of the event.
 	ev, e := decode(t, Options{}, base+`"agent_run_start","agent_id":"a","task":"t","model":""}`)[0], NewEncoder()
 	ev.ID, ev.Payload.(*agentevents.AgentStarted).Model = "", "m"
 	require.Contains(t, encode(t, e, ev), `"model":"m"}`)
 	require.Equal(t, []string{"dropped /kahn/model"}, pointers(e))
 
-	// Totals of the event go before what was kept of some.
+	// Totals of the event take precedence over the ones kept of the line.
 	ev, e = decode(t, Options{}, base+`"agent_run_end","agent_id":"a","outcome":"partial","total_tool_calls":7,"total_duration_s":1.0}`)[0], NewEncoder()
 	ev.ID, ev.Payload.(*agentevents.AgentEnded).Totals = "", agentevents.Some(agentevents.Totals{ToolCalls: 8})
 	require.Contains(t, encode(t, e, ev), `"total_tool_calls":8,`)
 	require.Equal(t, []string{"dropped /kahn/total_tool_calls"}, pointers(e))
 }
 
-// Steps go on through the attempts of an agent, also those that are made up, and
-// totals are of the attempt.
+// Steps, made up or not, continue through the attempts of an agent. Totals are
+// those of the attempt.
 func TestStepsAreMadeUp(t *testing.T) {
 	step := func(n int, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -216,7 +217,7 @@ func TestStepsAreMadeUp(t *testing.T) {
 	}
 	require.Equal(t, []string{"5", "5", "6", "6", "6", "1"}, steps)
 
-	// Without any step the totals count the one that the lines say.
+	// Without any step in the log, the totals count the one step that the lines say.
 	log = encode(t, NewEncoder(), native(&agentevents.AgentStarted{Task: "t"}), native(tool()), native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
 	require.Contains(t, log, `"total_steps":1,"total_tool_calls":1`)
 	fold := agentevents.NewFold(agentevents.FoldOptions{})
@@ -226,7 +227,7 @@ func TestStepsAreMadeUp(t *testing.T) {
 	require.Empty(t, fold.Snapshot().Violations)
 }
 
-// A refusal has a line like a call, so the totals of the document count it.
+// A refusal has a line like a call, so the document's totals count it.
 func TestTotalsCountRefusals(t *testing.T) {
 	ended := func(calls int) agentevents.Event {
 		return native(&agentevents.AgentEnded{
@@ -248,7 +249,8 @@ func TestTotalsCountRefusals(t *testing.T) {
 		}
 		require.Empty(t, fold.Snapshot().Violations)
 
-		// Totals that count it, and those that were wrong before, are left alone.
+		// Totals that already count it stay as they are, and so do totals that were
+		// wrong before.
 		for _, calls := range []int{2, 0} {
 			e := NewEncoder()
 			log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(refusal), native(call), ended(calls))
@@ -257,14 +259,14 @@ func TestTotalsCountRefusals(t *testing.T) {
 		}
 	}
 
-	// One whose call was made counts anyhow.
+	// A refusal of an open call is counted already.
 	e := NewEncoder()
 	log := encode(t, e, native(&agentevents.AgentStarted{Task: "t"}), native(&agentevents.ToolCalled{CallID: "c", ToolID: "t"}),
 		native(&agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusForbidden}), ended(0))
 	require.Contains(t, log, `"total_tool_calls":0`)
 }
 
-// Agents that only their node tells apart stay apart.
+// Agents that differ only in their node stay apart.
 func TestAgentsOfNodes(t *testing.T) {
 	at := func(node, execution string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -282,8 +284,8 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Contains(t, pointers(e), "made up /agentId")
 }
 
-// Calls of the same id belong to the agents that made them, also to those that
-// only their node tells apart.
+// Calls of the same id belong to the agents that made them, also if these differ
+// only in their node.
 func TestCallsOfNodes(t *testing.T) {
 	at := func(seconds int, execution string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -347,7 +349,7 @@ func TestWhatNoLineSays(t *testing.T) {
 		decode(t, Options{}, encode(t, e, ev))
 		require.Equal(t, c.want, pointers(e))
 	}
-	// The call is on the line of its return, but for its envelope.
+	// The line of the return says the call, except for the call's envelope.
 	call, back := native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}), native(&agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK, Duration: agentevents.Some(time.Second)})
 	call.ID, call.TraceID, call.Step, back.Step = "e1", "t", agentevents.Some(7), agentevents.Some(8)
 	require.NoError(t, call.SetExtra("vendor", `1`))
@@ -362,7 +364,7 @@ func TestWhatNoLineSays(t *testing.T) {
 	require.Equal(t, []string{"dropped /schemaVersion", "made up /timestamp"}, pointers(e))
 }
 
-// Members of a payload from elsewhere that readers take for the envelope's.
+// Members of a foreign payload that a reader takes for members of the envelope.
 func TestUnknownEventsFromElsewhere(t *testing.T) {
 	ev := native(&agentevents.Unknown{Type: "foo", Raw: `{"agent_id":"Z","step":4,"ts":1,"x":1}`})
 	e := NewEncoder()
@@ -379,8 +381,8 @@ func TestUnknownEventsFromElsewhere(t *testing.T) {
 	require.Equal(t, []string{"altered /agentId", "made up /agentId", "dropped /payload/agent_id", "dropped /payload/step", "dropped /payload/ts"}, pointers(e))
 }
 
-// The encoder writes nothing that a strict decoder refuses, but for lines that came
-// like that.
+// The encoder writes nothing that a strict decoder refuses, except original lines
+// that it would have refused before.
 func TestRefused(t *testing.T) {
 	step := func(n int, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -439,7 +441,7 @@ func TestRefused(t *testing.T) {
 		require.Equal(t, line+"\n", encode(t, e, ev))
 		require.Empty(t, e.Losses())
 		end := encode(t, e, native(&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial}))
-		decode(t, Options{Strict: true}, end) // what came like that is not counted on with
+		decode(t, Options{Strict: true}, end) // the encoder did not count with the broken original
 		ev.Time = ev.Time.Add(time.Second)
 		_, err := NewEncoder().Append(nil, ev)
 		var rule *agentevents.RuleError
@@ -447,7 +449,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Events that the document does not have never fail, whatever their members are.
+// An event of an unknown type never fails, whatever its members are.
 func TestUnknownEventsAreTolerant(t *testing.T) {
 	const base = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"dreamed"`
 	for members, want := range map[string]agentevents.Event{
@@ -490,7 +492,7 @@ func TestNumbersAndTimes(t *testing.T) {
 		require.Equal(t, ev.Time, decode(t, Options{}, line)[0].Time)
 	}
 
-	// Only null is an audit of the run.
+	// Only null stands for an audit of the run.
 	const audit = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"r","event":"audit_checkpoint","agent_id":"","checkpoint_id":"c","result":"pass","duration_s":0.0}`
 	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(audit))
 	require.ErrorAs(t, err, &rule)

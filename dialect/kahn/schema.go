@@ -5,12 +5,11 @@ import (
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of a line, KAHN's
-// agent_transitions schema, made from what the encoder and the strict decoder
-// go by.
+// agent_transitions schema. It is made from the tables that the encoder and the
+// strict decoder use.
 //
-// Members that the document does not know are allowed. What a schema of one
-// line cannot say is not in it: the order of the statuses, and that steps do
-// not go back.
+// Extra members are allowed. The schema of one line cannot state the order of the
+// statuses, or that steps do not go back.
 func Schema() []byte {
 	oneOf := make([]any, len(variants))
 	defs := map[string]any{
@@ -44,7 +43,7 @@ func Schema() []byte {
 		"$defs":   defs,
 	}, "", "  ")
 	if err != nil {
-		panic(err) // cannot be: it is made of strings and maps
+		panic(err) // cannot happen: there are only strings and maps
 	}
 	return append(text, '\n')
 }

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata")
 
-// The schema is in the tree, to be read and to be seen when it changes.
+// The schema is in the tree, so that changes to it show in a review.
 func TestSchema(t *testing.T) {
 	const path = "testdata/agent_transitions.schema.json"
 	if *update {

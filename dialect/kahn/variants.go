@@ -1,10 +1,11 @@
 package kahn
 
-// MaxSummary is how many characters input_summary and output_summary may have.
+// MaxSummary is the maximum length of input_summary and output_summary, in
+// characters.
 const MaxSummary = 2048
 
-// Members of all variants, in the order in which they are written. The numbers
-// are those of memberNames, from 1.
+// Numbers of the members of all variants, in the order of writing.
+// memberNames[n-1] belongs to number n.
 const (
 	mTS = 1 + iota
 	mRunID
@@ -36,7 +37,7 @@ const (
 	numMembers = iota
 )
 
-// memberNames are the members as they stand on a line.
+// memberNames are the members as they stand on a line, with quotes and colon.
 var memberNames = [numMembers]string{
 	`"ts":`, `"run_id":`, `"event":`, `"agent_id":`, `"task":`, `"model":`, `"step":`, `"from":`, `"to":`, `"reason":`, `"tool_name":`,
 	`"duration_s":`, `"ok":`, `"input_summary":`, `"output_summary":`, `"error":`, `"checkpoint_id":`, `"result":`, `"evidence":`, `"outcome":`,
@@ -51,17 +52,17 @@ type set uint32
 
 func (s set) has(member int) bool { return s&(1<<member) != 0 }
 
-// A variant is one kind of line.
+// A variant is a type of line.
 type variant struct {
 	event    string
-	members  set // beyond the base
-	optional set // those of members that may be absent
+	members  set // besides base
+	optional set // the members that may be absent
 }
 
-// base are the members of every line.
+// base has the members of every line.
 const base set = 1<<mTS | 1<<mRunID | 1<<mEvent
 
-// variants are the document's, in its order.
+// variants are those of the document, in its order.
 var variants = [...]variant{
 	vStart:      {"agent_run_start", 1<<mAgentID | 1<<mTask | 1<<mModel, 1 << mModel},
 	vTransition: {"agent_transition", 1<<mAgentID | 1<<mStep | 1<<mFrom | 1<<mTo | 1<<mReason, 1 << mReason},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// badLineCases are the ways in which lines go wrong.
+// badLineCases are the ways in which a line can be wrong.
 func badLineCases(d *Dialect) []testCase {
 	each := func(f func(r *report, line string)) func(r *report) {
 		return func(r *report) {
@@ -29,8 +29,8 @@ func badLineCases(d *Dialect) []testCase {
 	}
 }
 
-// accept decodes a line that may be anything. Events that come of it can be
-// written; nothing panics. It returns the error.
+// accept decodes any line and returns the error. It checks that nothing panics
+// and that the events can be written.
 func (d *Dialect) accept(r *report, input, line string) error {
 	var result error
 	r.guard(input, func() {
@@ -38,11 +38,11 @@ func (d *Dialect) accept(r *report, input, line string) error {
 		result = err
 		for i := range events {
 			if events[i].Payload == nil || events[i].Kind() == "" {
-				r.errorf("an event without a payload, of the line %s", line)
+				r.errorf("an event without a payload, from the line %s", line)
 				return
 			}
 			if _, err := events[i].AppendJSON(nil); err != nil {
-				r.errorf("the event cannot be written: %v, of the line %s", err, line)
+				r.errorf("the event cannot be written: %v, from the line %s", err, line)
 			}
 		}
 		_, _ = d.encode(events)
@@ -50,7 +50,7 @@ func (d *Dialect) accept(r *report, input, line string) error {
 	return result
 }
 
-// maxBytes bounds how many places of one line are damaged.
+// maxBytes is about the number of places that are damaged in one line.
 const maxBytes = 400
 
 func places(line string) func(yield func(int) bool) {
@@ -69,7 +69,7 @@ func (d *Dialect) checkTorn(r *report, line string) {
 		input := fmt.Sprintf("the first %d bytes", n)
 		if err := d.accept(r, input, line[:n]); err == nil && n > 0 && line[0] == '{' {
 			r.input = input
-			r.errorf("a torn line is no error: %s", line[:n])
+			r.errorf("a torn line gives no error: %s", line[:n])
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (d *Dialect) checkDamaged(r *report, line string) {
 	}
 }
 
-// wrong are values to be put where others belong.
+// wrong are values to put in the place of others.
 var wrong = []string{
 	"null", "true", "false", "0", "-1", "1.5", "1e999", "99999999999999999999", `""`, `"x"`, `"\ud800"`, "[]", "[null]", "{}", `{"a":null}`,
 }
@@ -99,7 +99,7 @@ func (d *Dialect) checkWrongValues(r *report, line string) {
 			d.accept(r, pointer+" is "+w, line[:start]+text[:v.start]+w+text[v.end:]+line[end:])
 		}
 	})
-	// Each member alone is left out.
+	// Leave out each member alone.
 	for i := range v.inner {
 		from, to := v.nameStarts[i], v.inner[i].end
 		rest := text[:from] + strings.TrimLeft(text[to:], ", ")
@@ -131,9 +131,9 @@ func (d *Dialect) checkDuplicates(r *report, line string) {
 			}
 		}
 	})
-	twice, _ := edit(line, func(o string) string { return withMember(withMember(o, unknownMember), unknownMember) })
-	if d.accept(r, "an unknown member twice", twice) == nil {
-		r.input = "an unknown member twice"
+	twice, _ := edit(line, func(o string) string { return withMember(withMember(o, extraMember), extraMember) })
+	if d.accept(r, "an extra member twice", twice) == nil {
+		r.input = "an extra member twice"
 		r.errorf("no error")
 	}
 	r.input = ""
@@ -151,18 +151,18 @@ func (d *Dialect) checkOdd(r *report) {
 		}
 		d.accept(r, fmt.Sprintf("%q", name), line)
 	}
-	// Lines that never came.
+	// There were no lines.
 	events, err := d.Decoder().End(nil)
 	if len(events) > 0 || err != nil {
-		r.errorf("the end of nothing is %d events, %v", len(events), err)
+		r.errorf("End without lines gives %d events, error %v", len(events), err)
 	}
 	text, err := d.Encoder().End(nil)
 	if len(text) > 0 || err != nil {
-		r.errorf("the end of no events is %q, %v", text, err)
+		r.errorf("End without events gives %q, error %v", text, err)
 	}
 }
 
-// checkAfterBad checks that a bad line leaves no traces.
+// checkAfterBad checks that a bad line does not change how the next line reads.
 func (d *Dialect) checkAfterBad(r *report, line string) {
 	start, end, ok := object(line)
 	if !ok {
@@ -179,7 +179,7 @@ func (d *Dialect) checkAfterBad(r *report, line string) {
 				return // not bad for this dialect
 			}
 			if len(events) != len(alone) {
-				r.errorf("after a bad line %d events come of a good one, alone %d: %s", len(events), len(alone), line)
+				r.errorf("a good line gives %d events after a bad line, %d alone: %s", len(events), len(alone), line)
 				return
 			}
 			for i := range events {
@@ -197,8 +197,8 @@ func (d *Dialect) checkAfterBad(r *report, line string) {
 	}
 }
 
-// derived reports whether both values of a difference have the form of an id
-// that was made from a line's number.
+// derived reports whether both values of a difference look like ids derived from
+// a line's number.
 func derived(d Difference) bool {
 	form := func(s string) bool {
 		return len(s) >= 38 && strings.Count(s, "-") >= 4

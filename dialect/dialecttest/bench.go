@@ -9,21 +9,21 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// A BenchLine is what a benchmark reads and writes: one line of the document, or
-// several that belong together, without the last newline.
+// A BenchLine is the text that a benchmark reads and writes: one line of the
+// document, or several that belong together, without the last newline.
 type BenchLine struct {
-	Name  string // of the sub-benchmark
-	Lines string // of the document, each but the last with its newline
-	// Number makes line i of a log of one of Lines, where lines are numbered;
-	// nil repeats them as they are.
+	Name  string // name of the sub-benchmark
+	Lines string // lines of the document, each but the last with its newline
+	// Number makes line i of a log of a line of Lines, where lines are numbered. Nil
+	// repeats the line unchanged.
 	Number func(line string, i int) string
 }
 
-// benchLines is how many lines a log has that is read at a time.
+// benchLines is the number of lines of the log that BenchmarkDecode reads.
 const benchLines = 1000
 
-// BenchmarkDecode measures reading through a Reader, by line, beside reading the
-// same events from their native lines.
+// BenchmarkDecode measures reading lines through a Reader, beside reading the
+// same events from native lines.
 func BenchmarkDecode(b *testing.B, d Dialect, lines []BenchLine) {
 	for _, l := range lines {
 		var log, native strings.Builder
@@ -67,9 +67,10 @@ func benchReader(b *testing.B, log string, decoder func() agentevents.Decoder, e
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(events), "ns/event")
 }
 
-// BenchmarkEncode measures writing, by event, beside writing the native line
-// through the same interface: events as they were read ("read"), and without
-// what only a line of the document says, as of another origin ("other").
+// BenchmarkEncode measures writing events, beside writing native lines through
+// the same interface. "read" are events as they were read. "other" are the same
+// events without what only a line of the document says, as if they had another
+// origin.
 func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 	for _, l := range lines {
 		read, err := d.decode(l.Lines+"\n", false)
@@ -109,14 +110,13 @@ func BenchmarkEncode(b *testing.B, d Dialect, lines []BenchLine) {
 	}
 }
 
-// benchLog is how many events a log has, at least, that is written or read at a
-// time.
+// benchLog is the smallest number of events in a log of BenchmarkLog.
 const benchLog = 2000
 
 // BenchmarkLog measures writing and reading a whole log, beside writing and
-// reading the events that the document can say in the native format. A log that
-// is short is measured several times over, each time as another run. The events
-// are numbered as a log of them alone would number them: logs have no gaps.
+// reading the same events in the native format. It measures only the events that
+// the document can say. A short log is repeated, each time as another run. The
+// events are numbered without gaps.
 func BenchmarkLog(b *testing.B, d Dialect, events []agentevents.Event) {
 	var said []agentevents.Event
 	for enc, n := d.Encoder(), 0; len(said) < benchLog; n++ {

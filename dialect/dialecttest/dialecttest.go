@@ -10,62 +10,63 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// A Dialect is what [Run] needs to know of one.
+// A Dialect describes a dialect to [Run].
 type Dialect struct {
-	// Name is what dialect.Detect says of the golden lines. Of those of a dialect
-	// that it does not know it says nothing.
+	// Name is the dialect of the golden lines. dialect.Detect must return it for
+	// them, or "" if it does not recognise the dialect.
 	Name dialect.Name
-	// Detect is what dialect.Auto is to be given for the dialect, and says Name of
-	// the golden lines. It is needed only where dialect.Detect takes them for lines
-	// of another one.
+	// Detect recognises the golden lines, as the Detect of a dialect.Auto does. Set
+	// it only where dialect.Detect takes the lines for those of another dialect.
 	Detect func(line string) dialect.Name
-	// Decoder and Encoder make new ones. They are called from several goroutines.
+	// Decoder and Encoder return new ones. They are called from several goroutines.
 	Decoder func() agentevents.Decoder
 	Encoder func() dialect.Encoder
-	// Golden are lines of the document, at least one for each variant.
+	// Golden holds lines of the document, at least one for each variant.
 	Golden []Golden
-	// Unknown is a line of a type that the document does not have. By default it
-	// is the last golden line that is one event, with another word in its member
+	// Unknown is a line of a type that the document does not have. The default is
+	// the last golden line that is one event, with another word in its member
 	// "event" or "type".
 	Unknown string
-	// Adapt makes an event of the suite one that the document can say, where that
-	// takes more than leaving something out: words of a list that the vocabulary
-	// leaves open, forms of ids. It may change the payload, which is its own.
+	// Adapt changes an event of the suite into one that the document can say, where
+	// leaving something out is not enough: a word of a list that the vocabulary
+	// leaves open, the form of an id. It may change the payload, which is a copy.
 	Adapt func(ev *agentevents.Event)
-	// Ignore are places of native lines where an event that came back may differ
-	// without a loss, as they say nothing of it: a version that stands on every
+	// Ignore lists places of native lines where an event may come back different
+	// without a loss, because they say nothing of it: a version that stands on every
 	// line and is kept as an extra member, such as /openwop/schemaVersion.
 	Ignore []string
-	// Derived are places of native lines where the decoder makes up what the
-	// document has no member for, such as /payload/blockId. That it is there is no
-	// loss; that the event's own value is gone is one, Dropped. Members that every
-	// native line has need not be listed here.
+	// Derived lists places of native lines that the document has no member for and
+	// the decoder makes up, such as /payload/blockId. The new value is no loss;
+	// losing the event's own value is one, Dropped. Members that every native line
+	// has need not be listed here.
 	Derived []string
-	// Maps are places of the document's lines that hold objects whose members are
-	// all of one type: there is no room for an unknown one. A * is any name.
+	// Maps lists places of the document's lines that hold objects whose members are
+	// all of one type: they have no room for an extra member. A * matches any name.
 	Maps []string
 	// Story returns the events of a run, legal and in order, that the checks "fold"
-	// and "runs" write and read back; nil means [StandardRun]. A dialect that has
-	// few of the kinds in that needs one of its own. It is called from several
-	// goroutines, and the events are changed.
+	// and "runs" write and read back. Nil means [StandardRun]. A dialect with few of
+	// the kinds in that run needs a story of its own. It is called from several
+	// goroutines, and the suite changes the events.
 	Story func(runID string) []agentevents.Event
 }
 
-// A Golden is a piece of a log that the document itself could have printed.
+// A Golden is a piece of a log in the form that the document itself would print.
 type Golden struct {
-	Name  string // of the variant
+	Name  string // name of the variant
 	Lines string // one or more, without the last newline
-	// Events are what the lines say. Where ID, Sequence, Time or SchemaVersion is
-	// zero, anything is right. Without Events only the round trip is tested.
+	// Events are the expected events of the lines. An ID, Sequence, Time or
+	// SchemaVersion that is zero is not compared. Without Events only the round trip
+	// is tested.
 	Events []agentevents.Event
-	// Build says that Events give Lines, byte for byte.
+	// Build requires that the encoder writes Lines, byte for byte, from Events.
 	Build bool
-	// Written is what is written instead of Lines, where the document has more
-	// than one form, without the last newline. By default it is Lines.
+	// Written is the text that the encoder writes instead of Lines, where the
+	// document has more than one form, without the last newline. The default is
+	// Lines.
 	Written string
 }
 
-// written returns the lines that the events of g are written as.
+// written returns the text that the encoder writes for the events of g.
 func (g *Golden) written() string {
 	if g.Written != "" {
 		return g.Written + "\n"
@@ -73,7 +74,7 @@ func (g *Golden) written() string {
 	return g.Lines + "\n"
 }
 
-// Run tests the dialect, in one subtest for each check and case.
+// Run tests the dialect. Each check and case is a subtest.
 func Run(t *testing.T, d Dialect) {
 	t.Helper()
 	for _, c := range checks {
@@ -89,9 +90,9 @@ func Run(t *testing.T, d Dialect) {
 	}
 }
 
-// RunLog checks a log of one run as Run checks its own: what comes back differs
-// by the listed losses, and folds to the same. The events are those of the run,
-// in order; they are not changed.
+// RunLog checks the log of one run like Run checks its own: what comes back
+// differs by the listed losses, and folds to the same state. events are the
+// run's, in order. RunLog does not change them.
 func RunLog(t *testing.T, d Dialect, events []agentevents.Event) {
 	t.Helper()
 	for _, c := range d.logCases(slices.Clone(events)) {
@@ -99,14 +100,14 @@ func RunLog(t *testing.T, d Dialect, events []agentevents.Event) {
 	}
 }
 
-// maxProblems is how many problems of one case are printed.
+// maxProblems is the number of problems that one case prints.
 const maxProblems = 25
 
-// checks are what Run does, in order.
+// checks lists the checks of Run, in order.
 var checks = []check{
 	{"golden", goldenCases},
 	{"kinds", kindCases},
-	{"unknown members", unknownMemberCases},
+	{"extra members", extraMemberCases},
 	{"unknown types", unknownTypeCases},
 	{"bad lines", badLineCases},
 	{"fold", foldCases},
@@ -137,12 +138,12 @@ func (c testCase) test(t *testing.T) {
 	}
 }
 
-// A problem is one thing that is wrong.
-type problem struct {
+// A problem is one finding.
+type problem struct { // the input of the case; may be empty
 	input  string // which input of the case; may be empty
 	what   string
 	detail string // such as the lines that were written; may be empty
-	more   int    // times it was found again
+	more   int    // how often it was found again
 }
 
 func (p problem) text() string {
@@ -161,12 +162,12 @@ func (p problem) text() string {
 
 // A report collects the problems of one case.
 type report struct {
-	input    string // set by the check, for the problems that follow
+	input    string // set by the check for the problems that follow
 	detail   string // likewise
 	problems []problem
 }
 
-// errorf notes a problem; the same one with another input is counted.
+// errorf notes a problem. It only counts one that it has already.
 func (r *report) errorf(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	for i := range r.problems {
@@ -178,7 +179,7 @@ func (r *report) errorf(format string, args ...any) {
 	r.problems = append(r.problems, problem{input: r.input, what: what, detail: r.detail})
 }
 
-// run calls f; a panic of the dialect is a problem.
+// run calls f and reports a panic of the dialect as a problem.
 func (r *report) run(f func(r *report)) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -188,7 +189,8 @@ func (r *report) run(f func(r *report)) {
 	f(r)
 }
 
-// guard calls f for one input of many; a panic is a problem and ends only that.
+// guard calls f for one input of many. A panic is a problem and ends only that
+// input.
 func (r *report) guard(input string, f func()) {
 	r.input = input
 	defer func() {

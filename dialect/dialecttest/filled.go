@@ -13,10 +13,10 @@ import (
 )
 
 // Filled returns an event of the kind with every exported field of envelope and
-// payload set to a legal value, no two alike: what is lost or mixed up shows.
-// Fields of the same name have the same value in all kinds, so that a call and
-// its return belong together. Calling it twice gives equal events that share
-// nothing.
+// payload set to a legal value. No two values are alike, so that a lost or
+// misplaced one shows. Fields of the same name have the same value in all kinds,
+// so that a call and its return belong together. Two calls give equal events that
+// share no memory.
 func Filled(kind agentevents.Kind) agentevents.Event {
 	ev := Minimal(kind)
 	f := newFiller()
@@ -28,8 +28,8 @@ func Filled(kind agentevents.Kind) agentevents.Event {
 	return ev
 }
 
-// Minimal returns an event of the kind with nothing but what every event has,
-// what its payload requires, and the agent where the event is about one.
+// Minimal returns an event of the kind with only the members that every event
+// has, those that its payload requires, and the agent if the event is about one.
 func Minimal(kind agentevents.Kind) agentevents.Event {
 	ev := agentevents.Event{SchemaVersion: agentevents.SchemaVersion, RunID: "run-1", Payload: agentevents.NewPayload(kind)}
 	place(&ev, 0)
@@ -42,7 +42,7 @@ func Minimal(kind agentevents.Kind) agentevents.Event {
 	return ev
 }
 
-// place gives an event the id, number and time of place i of a run.
+// place gives an event the id, number and time of index i in a run.
 func place(ev *agentevents.Event, i int) {
 	ev.ID = fmt.Sprintf("01930000-0000-7000-8000-%012d", i+1)
 	ev.Sequence = uint64(700 + i)
@@ -73,8 +73,8 @@ func settle(ev *agentevents.Event) {
 	}
 }
 
-// words are the closed lists of the vocabulary; the first one of each that suits
-// the other fields is used.
+// words are the closed lists of the vocabulary. Filled uses the first word of
+// each.
 var words = map[reflect.Type][]string{
 	reflect.TypeFor[agentevents.Verbosity]():    {"summary", "full", "off"},
 	reflect.TypeFor[agentevents.ToolStatus]():   {"error", "ok", "forbidden", "rate_limited", "cancelled", "interrupted"},
@@ -91,7 +91,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[agentevents.AuditResult]():  {"fail", "pass", "warn"},
 }
 
-// known are fields of a form of their own.
+// known are texts for fields that need a certain form.
 var known = map[string]string{
 	"traceId":      "4bf92f3577b34da6a3ce929d0e0e4736",
 	"spanId":       "00f067aa0ba902b7",
@@ -99,23 +99,23 @@ var known = map[string]string{
 	"causationId":  "01930000-0000-7000-8000-0000000000ff",
 }
 
-// A filler sets fields. Values come from the names of fields; where two would be
-// the same, the later one is changed.
+// A filler sets fields. It derives values from the names of fields, and never
+// uses a number twice.
 type filler struct{ used map[int]bool }
 
 func newFiller() *filler { return &filler{map[int]bool{}} }
 
-// A member is a field of a struct that stands on the line under a name.
+// A member is a struct field that has a member on the line.
 type member struct {
 	field    reflect.StructField
-	name     string // on the line
-	required bool   // the line always has it
+	name     string // name of the member on the line
+	required bool   // every line has it
 	check    string
 }
 
 func memberOf(f reflect.StructField) (member, bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "" { // the envelope has no tags
+	if name == "" { // fields of the envelope have no tags
 		name = envelopeName(f.Name)
 	}
 	return member{f, name, f.Tag.Get("json") != "" && !strings.Contains(options, "omitzero"), f.Tag.Get("check")}, f.IsExported() && !f.Anonymous
@@ -135,10 +135,11 @@ func envelopeName(field string) string {
 	return string(unicode.ToLower(rune(field[0]))) + field[1:]
 }
 
-// placed are the members of the envelope that place sets, and the payload.
+// placed are the members of the envelope that place or Minimal sets, and the
+// payload.
 var placed = []string{"id", "sequence", "timestamp", "runId", "schemaVersion", "marks", "payload"}
 
-// fields sets the fields of a struct that pass; path is its place.
+// fields sets the fields of a struct that pass accepts. path is its place.
 func (f *filler) fields(v reflect.Value, path string, pass func(member) bool) {
 	for i := range v.NumField() {
 		m, ok := memberOf(v.Type().Field(i))
@@ -149,7 +150,7 @@ func (f *filler) fields(v reflect.Value, path string, pass func(member) bool) {
 	}
 }
 
-// number returns a number for a name, another one for every other.
+// number returns a number for a name that no other name has.
 func (f *filler) number(path string) int {
 	h := fnv.New32a()
 	h.Write([]byte(path))
@@ -191,7 +192,7 @@ func (f *filler) set(v reflect.Value, path string, m member, pass func(member) b
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		if m.name == "index" {
-			break // the first delta
+			break // it is the first delta
 		}
 		v.SetInt(int64(f.number(full)))
 	case reflect.Float64:
@@ -220,13 +221,14 @@ func (f *filler) set(v reflect.Value, path string, m member, pass func(member) b
 	}
 }
 
-// text returns a text for a field: an id or word is plain, content is not.
+// text returns a text for a field: plain for an id or a word, with odd characters
+// for content.
 func text(path string, m member) string {
 	if known[path] != "" {
 		return known[path]
 	}
 	var b strings.Builder
-	for i, c := range path { // agentId is agent-id
+	for i, c := range path { // agentId becomes agent-id
 		if unicode.IsUpper(c) {
 			if i > 0 {
 				b.WriteByte('-')
@@ -249,7 +251,7 @@ type variant struct {
 
 // variants returns events of the kind: with few and with all members, with zero
 // where a member may be zero, with empty and long texts, with numbers of many
-// digits, with one optional member each, and with every word of every closed
+// digits, with each optional member alone, and with every word of every closed
 // list.
 func variants(kind agentevents.Kind) []variant {
 	alone := func() agentevents.Event {
@@ -298,8 +300,7 @@ func variants(kind agentevents.Kind) []variant {
 	return list
 }
 
-// eachLeaf calls f for every field that is not a struct or list itself, also of
-// structs and lists inside.
+// eachLeaf calls f for every field that is no struct or list, at any depth.
 func eachLeaf(v reflect.Value, f func(v reflect.Value, m member)) {
 	var visit func(v reflect.Value, m member)
 	visit = func(v reflect.Value, m member) {
@@ -341,8 +342,8 @@ func longText(v reflect.Value, m member) {
 	}
 }
 
-// exactNumber sets numbers that a float64, a millisecond or two digits cannot
-// hold.
+// exactNumber sets numbers that do not fit a float64, a millisecond or two
+// digits.
 func exactNumber(v reflect.Value, m member) {
 	switch {
 	case v.IsZero():
@@ -355,8 +356,8 @@ func exactNumber(v reflect.Value, m member) {
 	}
 }
 
-// setZeros makes every optional number, flag and duration present and zero, or
-// the least that is legal.
+// setZeros sets every optional number, flag and duration to zero, or to the least
+// legal value.
 func setZeros(v reflect.Value) {
 	for i := range v.NumField() {
 		m, exported := memberOf(v.Type().Field(i))
@@ -380,11 +381,11 @@ func setZeros(v reflect.Value) {
 	}
 }
 
-// links are the fields that tie events together.
+// links are the fields that connect events.
 var links = []string{"CallID", "ToolID", "BlockID", "ApprovalID", "InterruptID", "HandoffID", "StepID", "Turn", "From", "To", "ProviderSessionID"}
 
-// before and after are what makes an event legal where it stands: what it feeds
-// or closes is open, and closed in the end.
+// before and after list the kinds that make an event legal: what it feeds or
+// closes is opened before it, and closed after it.
 var before = map[agentevents.Kind][]agentevents.Kind{
 	agentevents.KindSessionCompleted:      {agentevents.KindSessionStarted},
 	agentevents.KindRunPaused:             {agentevents.KindRunStarted},
@@ -421,8 +422,8 @@ var after = map[agentevents.Kind][]agentevents.Kind{
 	agentevents.KindToolArgumentsDelta:  {agentevents.KindToolCalled, agentevents.KindToolReturned},
 }
 
-// inContext returns a legal sequence of events of one run with ev in it; the
-// others have as much filled in as it has.
+// inContext returns a legal sequence of events of one run that has ev in it.
+// filled decides whether the others are filled or minimal.
 func inContext(ev agentevents.Event, filled bool) []agentevents.Event {
 	kind := ev.Kind()
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
@@ -464,7 +465,7 @@ func inContext(ev agentevents.Event, filled bool) []agentevents.Event {
 	return list
 }
 
-// link gives a payload the ids of another one.
+// link copies the ids of another payload.
 func link(to, from agentevents.Payload) {
 	a, b := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for _, name := range links {
@@ -475,8 +476,8 @@ func link(to, from agentevents.Payload) {
 	}
 }
 
-// required reports whether every native line of the kind has the member at that
-// place, if it has the object around it.
+// required reports whether every native line of the kind has the member at the
+// place, given the object around it.
 func required(kind agentevents.Kind, pointer string) bool {
 	switch pointer {
 	case "/id", "/sequence", "/timestamp", "/runId":
@@ -511,7 +512,7 @@ func required(kind agentevents.Kind, pointer string) bool {
 	return must
 }
 
-// held returns the type that an Opt holds, and any other type as it is.
+// held returns the type inside an Opt, and any other type unchanged.
 func held(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Struct {
 		if v, ok := t.FieldByName("V"); ok && t.NumField() == 2 {

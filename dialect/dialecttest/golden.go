@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// goldenCases are the lines of the document.
+// goldenCases are the golden lines.
 func goldenCases(d *Dialect) []testCase {
 	var cases []testCase
 	for i, g := range d.Golden {
@@ -60,12 +60,12 @@ func (d *Dialect) checkGolden(r *report, g Golden) {
 	d.checkDetect(r, strings.SplitN(g.Lines, "\n", 2)[0])
 }
 
-// detected are the dialects that dialect.Detect knows, but for the native
-// format: suites that stand in for one of any name are of that.
+// detected are the dialects that dialect.Detect recognises. Native is not among
+// them: a suite uses that name for a dialect with any name.
 var detected = []dialect.Name{dialect.KAHN, dialect.MultiAgent, dialect.KAOS, dialect.OpenHarness, dialect.OpenWOP}
 
-// checkDetect checks that a line is not taken for one of another dialect. That
-// dialect.Detect does not know a dialect of somebody else's is right.
+// checkDetect checks that a line is not taken for one of another dialect.
+// dialect.Detect need not recognise a dialect of another module.
 func (d *Dialect) checkDetect(r *report, line string) {
 	switch name := dialect.Detect(line); {
 	case d.Detect != nil:
@@ -78,7 +78,7 @@ func (d *Dialect) checkDetect(r *report, line string) {
 	}
 }
 
-// checkExpected compares an event with what a golden line says.
+// checkExpected compares a decoded event with an expected one.
 func (d *Dialect) checkExpected(r *report, want, got agentevents.Event) {
 	if want.ID == "" {
 		want.ID = got.ID
@@ -101,7 +101,7 @@ func (d *Dialect) checkExpected(r *report, want, got agentevents.Event) {
 	}
 }
 
-// checkSound checks what every decoded event has.
+// checkSound checks what every decoded event must have.
 func (r *report) checkSound(events []agentevents.Event) {
 	for i := range events {
 		ev := &events[i]
@@ -129,7 +129,7 @@ func (r *report) checkSound(events []agentevents.Event) {
 	}
 }
 
-// encodeText is encode for events that are not refused.
+// encodeText encodes events that must not be refused.
 func (d *Dialect) encodeText(r *report, events []agentevents.Event) string {
 	text, err := d.encode(events)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *report) checkText(of, got, want string) {
 	}
 }
 
-// lines shows events as native lines.
+// lines returns events as native lines.
 func lines(events []agentevents.Event) string {
 	var b strings.Builder
 	for i := range events {

@@ -14,12 +14,12 @@ import (
 type value struct {
 	kind       byte // the first byte of its text
 	start, end int
-	names      []string // of the members of an object
-	nameStarts []int    // where they begin
-	inner      []value  // members or elements
+	names      []string // names of an object's members
+	nameStarts []int    // the offsets of names
+	inner      []value  // the members or elements
 }
 
-// parse takes JSON apart.
+// parse parses JSON.
 func parse(text string) (value, error) {
 	if !json.Valid([]byte(text)) {
 		return value{}, fmt.Errorf("not JSON: %s", text)
@@ -89,7 +89,7 @@ func (p *parser) string() string {
 	return s
 }
 
-// walk visits v and what is in it, with JSON pointers.
+// walk visits v and the values in it, with JSON pointers.
 func (v *value) walk(pointer string, visit func(pointer string, v *value)) {
 	visit(pointer, v)
 	for i := range v.inner {
@@ -111,15 +111,15 @@ func (v *value) member(name string) *value {
 
 func escapeToken(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
 
-// A facts is what a line says: the text of every value that holds no other, and
-// the members of every object in their order, by JSON pointer. Of a list the
-// order has as many nameless members.
+// facts is the content of a line: the text of every value that holds no other,
+// and the member names of every object in order, by JSON pointer. An array counts
+// as an object with empty names.
 type facts struct {
 	leaves map[string]string
 	orders map[string][]string
 }
 
-// flatten takes a native line apart.
+// flatten returns the facts of a native line.
 func flatten(line string) (facts, error) {
 	f := facts{map[string]string{}, map[string][]string{}}
 	v, err := parse(line)
@@ -160,7 +160,7 @@ func factsOf(ev *agentevents.Event) (facts, error) {
 	return flatten(string(line))
 }
 
-// under reports whether there is something at the place or below it.
+// under reports whether there is a value at the place or below it.
 func (f facts) under(pattern string) bool {
 	for pointer := range f.leaves {
 		if covers(pattern, pointer) {
@@ -173,11 +173,11 @@ func (f facts) under(pattern string) bool {
 // A Difference is a place where two events differ.
 type Difference struct {
 	Pointer string // of the native line
-	Before  string // JSON text; empty when it is not there
-	After   string // likewise
+	Before  string // JSON text; empty if there is none
+	After   string // JSON text; empty if there is none
 }
 
-// String shows the place and both values.
+// String returns the place and both values.
 func (d Difference) String() string {
 	show := func(s string) string {
 		if s == "" {
@@ -188,8 +188,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s became %s", d.Pointer, show(d.Before), show(d.After))
 }
 
-// Diff compares two events as native lines, value by value. Raw JSON is
-// compared as it is spelled, but for blanks.
+// Diff compares two events as native lines, value by value. Raw JSON differs if
+// its spelling does, except for blanks.
 func Diff(before, after agentevents.Event) ([]Difference, error) {
 	a, err := factsOf(&before)
 	if err != nil {
@@ -206,7 +206,7 @@ func (f facts) diff(after facts) []Difference {
 	var list []Difference
 	for pointer, text := range f.leaves {
 		if len(text) == 2 && nothing(text) && len(after.orders[pointer]) > 0 {
-			continue // it is no longer empty: what is new says so
+			continue // it is no longer empty: its new members are differences
 		}
 		if now := after.leaves[pointer]; now != text {
 			list = append(list, Difference{pointer, text, now})
@@ -231,7 +231,7 @@ func (f facts) diff(after facts) []Difference {
 }
 
 // covers reports whether pointer is the place or below it. A token * of the
-// pattern is any token.
+// pattern matches any token.
 func covers(pattern, pointer string) bool {
 	if !strings.Contains(pattern, "*") {
 		return strings.HasPrefix(pointer, pattern) && (len(pointer) == len(pattern) || pointer[len(pattern)] == '/')

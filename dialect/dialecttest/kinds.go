@@ -18,7 +18,7 @@ func kindCases(d *Dialect) []testCase {
 	return append(cases, testCase{"unknown kind", d.checkForeignUnknown})
 }
 
-// goldenKinds are the kinds that the document certainly has.
+// goldenKinds returns the kinds of the golden lines.
 func (d *Dialect) goldenKinds() map[agentevents.Kind]bool {
 	kinds := map[agentevents.Kind]bool{}
 	for _, g := range d.Golden {
@@ -30,7 +30,7 @@ func (d *Dialect) goldenKinds() map[agentevents.Kind]bool {
 	return kinds
 }
 
-// safeDecode is decode that takes a panic for an error.
+// safeDecode is decode, with a panic as an error.
 func (d *Dialect) safeDecode(text string) (events []agentevents.Event, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -40,8 +40,8 @@ func (d *Dialect) safeDecode(text string) (events []agentevents.Event, err error
 	return d.decode(text, false)
 }
 
-// checkKind sends events of one kind through the document. written says that the
-// document has the kind.
+// checkKind sends events of one kind through the document. written is set if
+// golden lines decode to the kind.
 func (d *Dialect) checkKind(r *report, kind agentevents.Kind, written bool) {
 	send := func(input string, events []agentevents.Event) {
 		r.guard(input, func() {
@@ -52,7 +52,7 @@ func (d *Dialect) checkKind(r *report, kind agentevents.Kind, written bool) {
 			}
 			t := d.trip(r, events)
 			for i, err := range t.refused {
-				// Only what lacks something may break a rule of the document.
+				// Only an event that lacks members may break a rule of the document.
 				if err != nil && events[i].Kind() == kind && input == "filled" {
 					if !errors.Is(err, dialect.ErrNoCounterpart) {
 						r.errorf("the document has the kind, but refuses the event (see Dialect.Adapt): %v", err)
@@ -97,8 +97,8 @@ func (d *Dialect) checkKind(r *report, kind agentevents.Kind, written bool) {
 	}
 }
 
-// withPayloadMember returns the event with a member in its payload that no field
-// has, as events of newer versions are read.
+// withPayloadMember returns the event with an extra member in its payload, as a
+// line of a newer version has.
 func withPayloadMember(ev agentevents.Event) (agentevents.Event, error) {
 	line, err := ev.AppendJSON(nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func withPayloadMember(ev agentevents.Event) (agentevents.Event, error) {
 	return ev, err
 }
 
-// checkForeignUnknown sends an event of a kind that nobody knows.
+// checkForeignUnknown sends an event of an unknown kind.
 func (d *Dialect) checkForeignUnknown(r *report) {
 	ev := Filled("x-vendor.new-thing")
 	ev.Payload = &agentevents.Unknown{Type: "x-vendor.new-thing", Raw: `{"a":1.50,"b":{"c":null}}`}

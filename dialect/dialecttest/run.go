@@ -13,10 +13,10 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// StandardRun returns the events of a run as an emitter records them: two
-// agents, one spawned by a call of the other, with transitions, calls that
-// return and fail, audits, text, reasoning, messages, usage and an approval.
-// Times and ids are always the same.
+// StandardRun returns the events of a run as an emitter records them. It has two
+// agents, one spawned by a call of the other, with transitions, calls that return
+// and fail, audits, text, reasoning, messages, usage and an approval. Times and
+// ids are the same in every call.
 func StandardRun(runID string) []agentevents.Event {
 	s := story{ctx: context.Background()}
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
@@ -75,7 +75,7 @@ func StandardRun(runID string) []agentevents.Event {
 	return s.events
 }
 
-// A story is a run in the making.
+// A story is a run while it is recorded.
 type story struct {
 	ctx    context.Context
 	events []agentevents.Event
@@ -87,7 +87,7 @@ func (s *story) must(err error) {
 	}
 }
 
-// standard is the dialect's story in the form that it takes.
+// standard returns the dialect's story, adapted.
 func (d *Dialect) standard(runID string) []agentevents.Event {
 	story := d.Story
 	if story == nil {
@@ -112,7 +112,8 @@ func (d *Dialect) logCases(events []agentevents.Event) []testCase {
 	}
 }
 
-// checkRunLosses checks a whole run like a single kind: what differs is listed.
+// checkRunLosses checks a whole run like a single kind: every difference is a
+// loss.
 func (d *Dialect) checkRunLosses(r *report, events []agentevents.Event) {
 	for i := range events {
 		events[i].Sequence += 1000 // no number is right by chance
@@ -145,13 +146,13 @@ func fold(r *report, events []agentevents.Event) *agentevents.RunSnapshot {
 	return list[0]
 }
 
-// checkFold folds a run before and after.
+// checkFold compares the folds of a run before and after the trip.
 func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	t := d.trip(r, events)
 	if !t.sound {
 		return
 	}
-	var sent []agentevents.Event // what has a counterpart
+	var sent []agentevents.Event // the events that have a counterpart
 	carried := map[agentevents.Kind]bool{}
 	for i, ev := range t.events {
 		if t.refused[i] == nil && (ev.Kind() == agentevents.KindToolCalled || !t.lost(ev.Kind(), "", dialect.Dropped)) {
@@ -160,14 +161,14 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 		}
 	}
 	if len(sent) == 0 || len(t.back) == 0 {
-		r.errorf("nothing of a run is left: the dialect needs a Story")
+		r.errorf("nothing of the run came back: the dialect needs a Story")
 		return
 	}
 	was, now := fold(r, sent), fold(r, t.back)
 	if was == nil || now == nil {
 		return
 	}
-	// says reports whether the document has the fact.
+	// says reports whether the document can say the facts.
 	says := func(kind agentevents.Kind, pointers ...string) bool {
 		return carried[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return t.touched(kind, p) })
 	}
@@ -186,7 +187,7 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 			}
 			b := now.Agents[id]
 			if b == nil {
-				r.errorf("agent %s has disappeared", id)
+				r.errorf("agent %s did not come back", id)
 				continue
 			}
 			equal("starts of "+id, a.Attempts, b.Attempts)
@@ -215,7 +216,7 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	if says(agentevents.KindToolReturned, "/payload/toolId", "/payload/status") {
 		for id, a := range was.Tools {
 			if b := now.Tools[id]; b == nil {
-				r.errorf("tool %s has disappeared", id)
+				r.errorf("tool %s did not come back", id)
 			} else {
 				equal("calls of "+id, a.Calls, b.Calls)
 				equal("successes of "+id, a.OK, b.OK)
@@ -250,7 +251,7 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	if says(agentevents.KindRunCompleted) {
 		equal("status of the run", was.Status, now.Status)
 	}
-	// Rules that only what came back breaks.
+	// Report the rules that only the events of the trip break.
 	broken := map[agentevents.Rule]bool{}
 	for _, v := range was.Violations {
 		broken[v.Rule] = true
@@ -266,8 +267,8 @@ func runCases(d *Dialect) []testCase {
 	return []testCase{{"interleaved", d.checkInterleaved}}
 }
 
-// checkInterleaved writes two runs into one log, by turns. A document that does
-// not name the run has one in every log.
+// checkInterleaved writes two runs into one log, event by event. It ends early
+// for a document that does not name the run: its log has one run.
 func (d *Dialect) checkInterleaved(r *report) {
 	first, second := d.standard("run-1"), d.standard("run-2")
 	var both []agentevents.Event
@@ -286,7 +287,7 @@ func (d *Dialect) checkInterleaved(r *report) {
 		runs[ev.RunID] = append(runs[ev.RunID], ev)
 	}
 	if len(runs) == 0 {
-		r.errorf("nothing of two runs is left: the dialect needs a Story")
+		r.errorf("nothing of the two runs came back: the dialect needs a Story")
 		return
 	}
 	if len(runs) != 2 {
@@ -312,8 +313,9 @@ func (d *Dialect) checkInterleaved(r *report) {
 	}
 }
 
-// plain takes events apart without what depends on their lines' places: ids and
-// numbers, and what was made up for a fact that has no place in the document.
+// plain flattens events and removes what depends on the place of their lines:
+// ids, numbers, and members that are made up for facts that the document cannot
+// say.
 func (t *trip) plain(events []agentevents.Event) []facts {
 	ids := map[string]string{}
 	for i := range events {
@@ -386,7 +388,7 @@ func (d *Dialect) checkParallel(r *report) {
 		if errs[i] != nil {
 			r.errorf("at the same time: %v", errs[i])
 		} else if got[i] != want[i] {
-			r.errorf("used at the same time, decoders and encoders give other events than one after the other")
+			r.errorf("decoders and encoders give other events when used at the same time")
 		}
 	}
 }

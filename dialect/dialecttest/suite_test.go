@@ -21,7 +21,7 @@ func TestPlain(t *testing.T) { Run(t, plain()) }
 
 func TestJoining(t *testing.T) { Run(t, joining()) }
 
-// So does one of somebody else's, which dialect.Detect does not know.
+// So does a dialect of another module, which dialect.Detect does not recognise.
 func TestForeign(t *testing.T) {
 	Run(t, foreign())
 
@@ -38,21 +38,21 @@ func TestForeign(t *testing.T) {
 	require.Equal(t, []string{`dialect.Detect says ""`}, problemsOf(known, "golden", "start"))
 }
 
-// One that has nothing of the standard run brings its own.
+// A dialect with no kind of the standard run brings its own story.
 func TestSmall(t *testing.T) {
 	Run(t, small())
 
 	lost := small()
 	lost.Story = nil
-	require.Equal(t, []string{"nothing of a run is left: the dialect needs a Story"}, problemsOf(lost, "fold", "snapshot"))
-	require.Equal(t, []string{"nothing of two runs is left: the dialect needs a Story"}, problemsOf(lost, "runs", "interleaved"))
+	require.Equal(t, []string{"nothing of the run came back: the dialect needs a Story"}, problemsOf(lost, "fold", "snapshot"))
+	require.Equal(t, []string{"nothing of the two runs came back: the dialect needs a Story"}, problemsOf(lost, "runs", "interleaved"))
 }
 
-// A broken encoder or decoder changes what an honest one does.
+// A broken encoder or decoder changes the output of an honest one.
 
 type brokenEncoder struct {
 	dialect.Encoder
-	change func(ev *agentevents.Event) // before
+	change func(ev *agentevents.Event) // called before encoding
 	append func(inner dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error)
 	losses func([]dialect.Loss) []dialect.Loss
 }
@@ -76,7 +76,7 @@ func (e brokenEncoder) Losses() []dialect.Loss {
 
 type brokenDecoder struct {
 	agentevents.Decoder
-	change func(ev *agentevents.Event, line []byte) // after
+	change func(ev *agentevents.Event, line []byte) // called after decoding
 }
 
 func (d brokenDecoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
@@ -103,8 +103,8 @@ func withDecoder(d Dialect, change func(ev *agentevents.Event, line []byte)) Dia
 	return d
 }
 
-// TestBroken checks that every promise that is broken is found, where it is
-// looked for.
+// TestBroken checks that the suite finds every broken promise in the check for
+// it.
 func TestBroken(t *testing.T) {
 	started := func(ev *agentevents.Event) *agentevents.AgentStarted {
 		p, _ := ev.Payload.(*agentevents.AgentStarted)
@@ -121,7 +121,7 @@ func TestBroken(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		d     Dialect
-		check string // where it is found
+		check string // the check that finds it
 		input string // the case
 		text  string
 	}{
@@ -131,7 +131,7 @@ func TestBroken(t *testing.T) {
 				out.Model = ""
 				ev.Payload = &out
 			}
-		}}), "kinds", "agent.started", "agent.started: a difference that no loss tells: /payload/model"},
+		}}), "kinds", "agent.started", "agent.started: no loss lists the difference /payload/model"},
 		{"a member of the envelope is lost silently", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) { ev.ParentCallID = "" }}),
 			"kinds", "node.started", "/parentCallId"},
 		{"a value is invented", withEncoder(plain(), brokenEncoder{change: func(ev *agentevents.Event) {
@@ -197,7 +197,7 @@ func TestBroken(t *testing.T) {
 		{"an event is written twice", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
 			dst, _ = e.Append(dst, ev)
 			return e.Append(dst, ev)
-		}}), "kinds", "run.started", "nobody wrote"},
+		}}), "kinds", "run.started", "was not written"},
 		{"something is appended with an error", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
 			return append(dst, "x\n"...), e.(*plainEncoder).losses.Refuse(&ev)
 		}}), "kinds", "run.started", "appended something"},
@@ -222,12 +222,12 @@ func TestBroken(t *testing.T) {
 				ev.ID = rand.Text()
 			}
 		}), "golden", "start", "decoding twice"},
-		{"an unknown member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+		{"an extra member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev != nil {
 				_ = ev.SetExtra("x-suite", "")
 			}
-		}), "unknown members", "start", "at the end: the line is written differently"},
-		{"an unknown member is on the next line too", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+		}), "extra members", "start", "at the end: the line is written differently"},
+		{"an extra member is on the next line too", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev == nil {
 				return
 			}
@@ -236,8 +236,8 @@ func TestBroken(t *testing.T) {
 			if leaked == "" && was != "" {
 				_ = ev.SetExtra("x-suite", was)
 			}
-		}), "unknown members", "start", "before a line without"},
-		{"a nested unknown member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
+		}), "extra members", "start", "before a line without"},
+		{"a nested extra member is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev == nil {
 				return
 			}
@@ -246,7 +246,7 @@ func TestBroken(t *testing.T) {
 				out.Usage = agentevents.Usage{InputTokens: p.Usage.InputTokens, OutputTokens: p.Usage.OutputTokens}
 				ev.Payload = &out
 			}
-		}), "unknown members", "usage", "in /payload/usage"},
+		}), "extra members", "usage", "in /payload/usage"},
 		{"an unknown type is lost", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev == nil {
 				return
@@ -260,7 +260,7 @@ func TestBroken(t *testing.T) {
 				return append(append(dst, ev.Origin()...), '\n'), nil
 			}
 			return e.Append(dst, ev)
-		}}), "unknown members", "start", "was changed after reading"},
+		}}), "extra members", "start", "was changed after reading"},
 		{"the spelling is lost", withEncoder(plain(), brokenEncoder{append: func(e dialect.Encoder, dst []byte, ev agentevents.Event) ([]byte, error) {
 			back, err := throughNative([]agentevents.Event{ev})
 			if err != nil || len(back) != 1 {
@@ -268,7 +268,7 @@ func TestBroken(t *testing.T) {
 			}
 			text, err := e.Append(nil, back[0])
 			return append(dst, bytes.ReplaceAll(text, []byte(": "), []byte(":"))...), err
-		}}), "unknown members", "start", "read with Verbatim"},
+		}}), "extra members", "start", "read with Verbatim"},
 		{"an event without a payload", withDecoder(plain(), func(ev *agentevents.Event, _ []byte) {
 			if ev != nil && ev.Kind() == "x" {
 				ev.Payload = nil

@@ -38,7 +38,7 @@ func (e *plainEncoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
 func (e *plainEncoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// envelope is that of the plain dialect's golden lines.
+// envelope is the envelope of the plain dialect's golden lines.
 func envelope(agentID string, p agentevents.Payload) agentevents.Event {
 	return agentevents.Event{ID: "e1", Sequence: 3, Time: time.Date(2026, 5, 5, 9, 0, 1, 2e8, time.UTC), RunID: "r1", AgentID: agentID,
 		SchemaVersion: agentevents.SchemaVersion, Payload: p}
@@ -77,7 +77,7 @@ func plain() Dialect {
 }
 
 // The foreign dialect is the plain one with another name for a member of the
-// envelope, so that dialect.Detect cannot tell it.
+// envelope, so that dialect.Detect does not recognise it.
 
 const native, toy = `"type"`, `"what"`
 
@@ -116,8 +116,8 @@ func foreign() Dialect {
 	return d
 }
 
-// The small dialect is the foreign one with two kinds only, none of which is in
-// the standard run.
+// The small dialect is the foreign one with only two kinds. The standard run has
+// neither.
 
 type smallEncoder struct{ foreignEncoder }
 
@@ -153,9 +153,9 @@ func small() Dialect {
 	return d
 }
 
-// The joining dialect has few kinds, no ids, numbers, marks or traces, and one
-// line for a call and its return. Its lines are native ones with a word of its
-// own in place of the id.
+// The joining dialect has few kinds and no ids, numbers, marks or traces. A call
+// and its return are one line. Its lines are native ones with a word of its own
+// in place of the id.
 
 const lineID = "line"
 
@@ -195,7 +195,7 @@ func callKey(ev *agentevents.Event, call string) [3]string {
 
 func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if text := ev.Origin(); text != "" && saysSame(ev, text) {
-		return append(append(dst, text...), '\n'), nil // and nothing is lost
+		return append(append(dst, text...), '\n'), nil // nothing is lost
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded, *agentevents.AuditChecked, *agentevents.AgentTransition, *agentevents.Unknown:
@@ -240,7 +240,7 @@ func (e *joiningEncoder) Append(dst []byte, ev agentevents.Event) ([]byte, error
 	return e.line(dst, ev)
 }
 
-// lose drops what no line has.
+// lose lists what no line has as dropped.
 func (e *joiningEncoder) lose(ev *agentevents.Event) {
 	e.losses.Drop(ev, "/id", true)
 	e.losses.Drop(ev, "/sequence", true)
@@ -259,7 +259,7 @@ func (e *joiningEncoder) line(dst []byte, ev agentevents.Event) ([]byte, error) 
 func (e *joiningEncoder) canonical(dst []byte, ev agentevents.Event) ([]byte, error) {
 	out := agentevents.Event{ID: lineID, Time: ev.Time, RunID: ev.RunID, Scope: ev.Scope, AgentID: ev.AgentID, Actor: ev.Actor, ParentAgentID: ev.ParentAgentID,
 		ParentCallID: ev.ParentCallID, Step: ev.Step, CausationID: ev.CausationID, Payload: ev.Payload}
-	for name, value := range ev.Extras() { // at the end, and without the origin
+	for name, value := range ev.Extras() { // they stand at the end, and an event from another origin has none
 		if err := out.SetExtra(name, value); err != nil {
 			return dst, err
 		}
@@ -271,14 +271,14 @@ func (e *joiningEncoder) canonical(dst []byte, ev agentevents.Event) ([]byte, er
 	return append(append(dst, line...), '\n'), nil
 }
 
-// saysSame reports whether a line, from which the event was read, still says the
+// saysSame reports whether the line from which the event was read still says the
 // same.
 func saysSame(ev agentevents.Event, line string) bool {
 	was, err := new(joiningDecoder).Decode(nil, []byte(line))
 	if err != nil || len(was) != 1 {
 		return false
 	}
-	for _, of := range []*agentevents.Event{&was[0], &ev} { // call ids come of the place in the log
+	for _, of := range []*agentevents.Event{&was[0], &ev} { // call ids depend on the place in the log
 		if p, ok := of.Payload.(*agentevents.ToolReturned); ok && p.OneEvent {
 			out := *p
 			out.CallID = "none"
@@ -305,7 +305,7 @@ func (e *joiningEncoder) Losses() []dialect.Loss { return e.losses.List() }
 
 func joining() Dialect {
 	return Dialect{
-		Name:    dialect.Native, // for dialect.Detect
+		Name:    dialect.Native, // as dialect.Detect says
 		Decoder: func() agentevents.Decoder { return &joiningDecoder{} },
 		Encoder: func() dialect.Encoder { return &joiningEncoder{} },
 		Golden: []Golden{

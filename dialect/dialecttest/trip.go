@@ -57,7 +57,7 @@ func throughNative(events []agentevents.Event) ([]agentevents.Event, error) {
 	return read(string(log), agentevents.ReaderOptions{})
 }
 
-// A trip is what became of events on their way into the document and back.
+// A trip holds events on their way into the document and back.
 type trip struct {
 	d       *Dialect
 	events  []agentevents.Event
@@ -65,19 +65,18 @@ type trip struct {
 	text    string  // the lines
 	losses  []dialect.Loss
 	back    []agentevents.Event
-	sound   bool // the lines could be read
+	sound   bool // the lines decoded without error
 
-	partner []*agentevents.Event // what came back of each event; nil if nothing did
-	joined  []int                // the return whose line a call is on, or -1
-	extra   []*agentevents.Event // what came back of no event
-	diffs   [][]Difference       // by event
+	partner []*agentevents.Event // for each event, the one that came back for it, or nil
+	joined  []int                // for each call, the return that shares its line, or -1
+	extra   []*agentevents.Event // events that came back for no event
+	diffs   [][]Difference       // for each event
 }
 
-// prefix is what stands before the lines; an encoder leaves it alone.
+// prefix stands before the lines. An encoder must not change it.
 const prefix = "before\n"
 
-// trip sends events through the document, and checks what can be seen of the
-// encoder while it works.
+// trip sends events through the document, and checks the encoder while it works.
 func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 	t := &trip{d: d, events: events, refused: make([]error, len(events))}
 	enc := d.Encoder()
@@ -98,7 +97,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 	}
 	out, err := enc.End(out)
 	if err != nil {
-		r.errorf("the end of the encoder: %v", err)
+		r.errorf("End of the encoder: %v", err)
 	}
 	t.text = strings.TrimPrefix(string(out), prefix)
 	t.losses = enc.Losses()
@@ -109,7 +108,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 		case err == nil:
 		case errors.Is(err, dialect.ErrNoCounterpart):
 			if !t.lost(kind, "", dialect.Dropped) {
-				r.errorf("%s was refused with ErrNoCounterpart, which is not among the losses", kind)
+				r.errorf("%s was refused with ErrNoCounterpart, but that is not among the losses", kind)
 			}
 		case !errors.As(err, &rule) || rule.Rule == "":
 			r.errorf("%s was refused with an error that neither wraps ErrNoCounterpart nor names a rule: %v", kind, err)
@@ -129,24 +128,24 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 	return t
 }
 
-// of reports whether a loss is one of events of the kind.
+// of reports whether a loss may be one of events of the kind.
 func of(l dialect.Loss, kind agentevents.Kind) bool { return l.Kind == "" || l.Kind == kind }
 
-// lost reports whether a loss of that kind is listed for exactly that place.
+// lost reports whether a loss is listed for the kind and exactly that place.
 func (t *trip) lost(kind agentevents.Kind, pointer string, what dialect.Change) bool {
 	return slices.ContainsFunc(t.losses, func(l dialect.Loss) bool { return of(l, kind) && l.Pointer == pointer && l.What == what })
 }
 
-// touched reports whether a loss of that kind is listed for the place, for one
-// above it or one below it.
+// touched reports whether a loss is listed for the kind and the place, one above
+// it or one below it.
 func (t *trip) touched(kind agentevents.Kind, pointer string) bool {
 	return slices.ContainsFunc(t.losses, func(l dialect.Loss) bool {
 		return of(l, kind) && (covers(l.Pointer, pointer) || covers(pointer, l.Pointer))
 	})
 }
 
-// pair finds what came back of each event: by id, else by kind and order, else
-// what is listed to have become something else.
+// pair finds the event that came back for each event: by id and kind, else by
+// kind in order, else by id, else one that the losses say it became.
 func (t *trip) pair() {
 	free := make([]*agentevents.Event, len(t.back))
 	for i := range t.back {
@@ -179,7 +178,7 @@ func (t *trip) pair() {
 			t.extra = append(t.extra, back)
 		}
 	}
-	// A call without a partner is looked for in its return.
+	// Look for a call without a partner in its return.
 	t.joined = make([]int, len(t.events))
 	for i := range t.events {
 		t.joined[i] = -1
@@ -199,7 +198,7 @@ func (t *trip) pair() {
 	}
 }
 
-// compare fills in the differences.
+// compare computes the differences.
 func (t *trip) compare(r *report) {
 	t.pair()
 	t.diffs = make([][]Difference, len(t.events))
@@ -218,7 +217,7 @@ func (t *trip) compare(r *report) {
 		}
 	}
 	for i := range t.events {
-		if j := t.joined[i]; j >= 0 { // the return takes over what the call says of the arguments
+		if j := t.joined[i]; j >= 0 { // the return also says the arguments of the call
 			was[j].leaves["/payload/oneEvent"] = "true"
 			for pointer, text := range was[i].leaves {
 				if covers("/payload/arguments", pointer) || covers("/payload/argumentsSummary", pointer) {
@@ -249,7 +248,7 @@ func (t *trip) compare(r *report) {
 	}
 }
 
-// saidByReturn reports whether the event that call i and return j came back as
+// saidByReturn reports whether the event that came back for call i and return j
 // says a fact of the call in another way.
 func (t *trip) saidByReturn(i, j int, d Difference) bool {
 	back := t.partner[j]
@@ -263,7 +262,7 @@ func (t *trip) saidByReturn(i, j int, d Difference) bool {
 	return false
 }
 
-// verify checks that differences and losses are the same.
+// verify checks that the differences and the losses agree.
 func (t *trip) verify(r *report) {
 	if !t.sound {
 		return
@@ -277,18 +276,18 @@ func (t *trip) verify(r *report) {
 		case t.refused[i] != nil, t.joined[i] >= 0:
 		case t.partner[i] == nil:
 			if !t.lost(kind, "", dialect.Dropped) {
-				r.errorf("%s has disappeared, which is not among the losses", kind)
+				r.errorf("%s has disappeared, but that is not among the losses", kind)
 			}
 		}
 		for _, d := range t.diffs[i] {
 			if !t.covered(i, d) {
-				r.errorf("%s: a difference that no loss tells: %s", kind, d)
+				r.errorf("%s: no loss lists the difference %s", kind, d)
 			}
 		}
 	}
 	for _, back := range t.extra {
 		if !slices.ContainsFunc(t.losses, func(l dialect.Loss) bool { return l.Pointer == "" && l.What == dialect.Made }) {
-			r.errorf("a %s came back that nobody wrote", back.Kind())
+			r.errorf("an extra %s came back: it was not written", back.Kind())
 		}
 	}
 	for _, l := range t.losses {
@@ -300,7 +299,7 @@ func (t *trip) verify(r *report) {
 
 const maxShown = 1500
 
-// shown is the text of the lines, for messages; a short one.
+// shown returns the lines for messages, shortened.
 func (t *trip) shown() string {
 	text := t.text
 	if len(text) > maxShown {
@@ -309,11 +308,11 @@ func (t *trip) shown() string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n\t")
 }
 
-// covered reports whether a difference of event i is among the losses.
+// covered reports whether the losses list a difference of event i.
 func (t *trip) covered(i int, d Difference) bool {
 	kind := t.events[i].Kind()
-	// A loss of the whole event tells of its members when it is on another's line
-	// or came back as another kind.
+	// A loss of the whole event covers its members when the event is on the line of
+	// another, or came back as another kind.
 	whole := t.joined[i] >= 0 || t.partner[i] != nil && t.partner[i].Kind() != kind
 	arguments := slices.Contains(t.joined, i) && (covers("/payload/arguments", d.Pointer) || covers("/payload/argumentsSummary", d.Pointer))
 	var listed [dialect.Made + 1]bool
@@ -324,8 +323,7 @@ func (t *trip) covered(i int, d Difference) bool {
 		}
 		switch l.What {
 		case dialect.Altered:
-			// Something must be left of what is said to be altered, or it is said
-			// elsewhere.
+			// An altered fact must still be there, or be said elsewhere.
 			listed[l.What] = listed[l.What] || l.Pointer == "" || d.After == "true" || d.Before != "" && d.After != "" || t.stays(i, l.Pointer) || t.moved(i)
 		default:
 			listed[l.What] = true
@@ -345,13 +343,13 @@ func (t *trip) covered(i int, d Difference) bool {
 	return listed[dialect.Made] && nothing(d.Before)
 }
 
-// derives reports whether the decoder makes up what is at the place.
+// derives reports whether the decoder makes up the value at the place.
 func (d *Dialect) derives(pointer string) bool {
 	return slices.ContainsFunc(d.Derived, func(p string) bool { return covers(p, pointer) })
 }
 
-// stays reports whether there is something at the place in event i and in what
-// came back.
+// stays reports whether event i and the event that came back both have a value at
+// the place.
 func (t *trip) stays(i int, pointer string) bool {
 	if t.partner[i] == nil {
 		return false
@@ -361,8 +359,8 @@ func (t *trip) stays(i int, pointer string) bool {
 	return err == nil && err2 == nil && was.under(pointer) && now.under(pointer)
 }
 
-// moved reports whether event i came back with something new that is listed as
-// made up.
+// moved reports whether event i came back with a new value that is listed as made
+// up.
 func (t *trip) moved(i int) bool {
 	return slices.ContainsFunc(t.diffs[i], func(d Difference) bool {
 		return d.Before == "" && slices.ContainsFunc(t.losses, func(l dialect.Loss) bool {
@@ -371,7 +369,8 @@ func (t *trip) moved(i int) bool {
 	})
 }
 
-// visible reports whether a loss can be seen, or cannot be expected to be.
+// visible reports whether a loss shows as a difference, or is one of those that
+// cannot show.
 func (t *trip) visible(l dialect.Loss) bool {
 	if l.Pointer == "" && l.What == dialect.Made {
 		return len(t.extra) > 0
@@ -382,7 +381,7 @@ func (t *trip) visible(l dialect.Loss) bool {
 	for i := range t.events {
 		mine, joined := of(l, t.events[i].Kind()), t.joined[i] >= 0
 		for call, ret := range t.joined {
-			if ret == i { // the call's facts are on the return
+			if ret == i { // the return has the facts of the call
 				mine = mine || of(l, t.events[call].Kind())
 				joined = joined || l.Pointer == "/payload/oneEvent"
 			}
@@ -396,8 +395,8 @@ func (t *trip) visible(l dialect.Loss) bool {
 		if l.Pointer == "/payload/oneEvent" && joined {
 			return true
 		}
-		// Which of the equal facts of a call and its return is there cannot be
-		// told; and all are gone with the event.
+		// A call and its return may have equal facts: it does not show which of them
+		// came back. All facts are gone with the event.
 		if l.Pointer != "" && l.What == dialect.Dropped && t.partner[i] == nil && t.refused[i] == nil {
 			if was, err := factsOf(&t.events[i]); err == nil && was.under(l.Pointer) {
 				return true
@@ -408,7 +407,7 @@ func (t *trip) visible(l dialect.Loss) bool {
 				return true
 			}
 		}
-		if l.What == dialect.Made { // with a value that reads as none
+		if l.What == dialect.Made { // the made-up value may read as none
 			if was, err := factsOf(&t.events[i]); err == nil && !was.says(l.Pointer) {
 				return true
 			}
@@ -417,8 +416,7 @@ func (t *trip) visible(l dialect.Loss) bool {
 	return false
 }
 
-// says reports whether there is something other than zero at the place or below
-// it.
+// says reports whether there is a value other than zero at the place or below it.
 func (f facts) says(pattern string) bool {
 	for pointer, text := range f.leaves {
 		if covers(pattern, pointer) && !nothing(text) {

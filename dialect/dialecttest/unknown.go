@@ -11,16 +11,17 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// unknownMember is what the suite adds to lines.
-const unknownMember = `"x-suite":{"a":[1,2.50,null],"b":"\u00e9<"}`
+// extraMember is the member that the suite adds to lines.
+const extraMember = `"x-suite":{"a":[1,2.50,null],"b":"\u00e9<"}`
 
-// object finds the object of a line, which may be in a frame ("data: {…}").
+// object finds the object of a line, which may be in a Server-Sent Event ("data:
+// {…}").
 func object(line string) (start, end int, ok bool) {
 	start, end = strings.IndexByte(line, '{'), strings.LastIndexByte(line, '}')+1
 	return start, end, start >= 0 && end > start && json.Valid([]byte(line[start:end]))
 }
 
-// edit returns the line with the object's text changed.
+// edit replaces the object of a line.
 func edit(line string, to func(object string) string) (string, bool) {
 	start, end, ok := object(line)
 	if !ok {
@@ -38,8 +39,8 @@ func withMember(object, member string) string {
 	return body + "," + member + "}"
 }
 
-// eachLine calls f for every line of the golden lines that has an object, with a
-// function that puts another line in its place.
+// eachLine calls f for every golden line with an object. replace returns the
+// golden lines with another line in its place.
 func (d *Dialect) eachLine(g Golden, f func(line string, replace func(string) string)) {
 	list := strings.Split(g.Lines, "\n")
 	for i, line := range list {
@@ -53,7 +54,7 @@ func (d *Dialect) eachLine(g Golden, f func(line string, replace func(string) st
 	}
 }
 
-func unknownMemberCases(d *Dialect) []testCase {
+func extraMemberCases(d *Dialect) []testCase {
 	var cases []testCase
 	for i, g := range d.Golden {
 		if g.Written != "" {
@@ -61,7 +62,7 @@ func unknownMemberCases(d *Dialect) []testCase {
 		}
 		cases = append(cases, testCase{g.name(i), func(r *report) {
 			d.eachLine(g, func(line string, replace func(string) string) {
-				added, _ := edit(line, func(o string) string { return withMember(o, unknownMember) })
+				added, _ := edit(line, func(o string) string { return withMember(o, extraMember) })
 				r.guard("at the end", func() { d.checkSame(r, replace(added)) })
 				r.guard("before a line without", func() { d.checkSame(r, replace(added)+"\n"+g.Lines) })
 				d.checkNested(r, line, replace)
@@ -72,7 +73,7 @@ func unknownMemberCases(d *Dialect) []testCase {
 	return cases
 }
 
-// checkSame checks that lines come back as they are, directly and through the
+// checkSame checks that lines come back unchanged, directly and through the
 // native format.
 func (d *Dialect) checkSame(r *report, text string) {
 	events, err := d.decode(text, false)
@@ -89,7 +90,7 @@ func (d *Dialect) checkSame(r *report, text string) {
 	r.checkText("the line, through the native format,", d.encodeText(r, back), text+"\n")
 }
 
-// checkNested adds a member to every object inside the line's.
+// checkNested adds a member to every inner object of a line.
 func (d *Dialect) checkNested(r *report, line string, replace func(string) string) {
 	start, end, _ := object(line)
 	text := line[start:end]
@@ -106,13 +107,13 @@ func (d *Dialect) checkNested(r *report, line string, replace func(string) strin
 	})
 }
 
-// isAt reports whether the pattern is for exactly that place.
+// isAt reports whether the pattern matches exactly that place.
 func isAt(pattern, pointer string) bool {
 	return covers(pattern, pointer) && strings.Count(pattern, "/") == strings.Count(pointer, "/")
 }
 
-// respell says the same as an object in another way: other order of members,
-// blanks, and an unknown member in the middle.
+// respell writes an object in another way: other order of members, blanks, and an
+// extra member in the middle.
 func respell(object string) string {
 	v, err := parse(object)
 	if err != nil || len(v.inner) == 0 {
@@ -124,24 +125,24 @@ func respell(object string) string {
 		j := (i + 1) % len(v.inner) // the first one is last
 		fmt.Fprintf(&b, "%s :  %s ,\t", object[v.nameStarts[j]:v.nameStarts[j]+nameLen(object[v.nameStarts[j]:])], object[v.inner[j].start:v.inner[j].end])
 		if i == 0 {
-			b.WriteString(unknownMember + ", ")
+			b.WriteString(extraMember + ", ")
 		}
 	}
 	return strings.TrimSuffix(b.String(), " ,\t") + " }"
 }
 
-// nameLen returns the length of the string that a text begins with.
+// nameLen returns the length of the string at the start of a text.
 func nameLen(text string) int {
 	p := parser{text: text}
 	p.string()
 	return p.at
 }
 
-// checkSpelling checks lines that are read with Verbatim: they come back byte
-// for byte, unless the event was changed.
+// checkSpelling checks lines that are read with Verbatim: they come back byte for
+// byte unless the event was changed.
 func (d *Dialect) checkSpelling(r *report, line string) {
 	if events, err := d.decode(line, false); err != nil || len(events) != 1 {
-		return // part of a longer story
+		return // the line is part of a longer story
 	}
 	odd, _ := edit(line, respell)
 	events, err := d.decode(odd, true)
@@ -243,8 +244,8 @@ func unknownTypeCases(d *Dialect) []testCase {
 		d.checkSame(r, line)
 	}
 	member := func(r *report) {
-		added, _ := edit(line, func(o string) string { return withMember(o, unknownMember) })
+		added, _ := edit(line, func(o string) string { return withMember(o, extraMember) })
 		d.checkSame(r, added)
 	}
-	return []testCase{{"kept", decoded}, {"unknown member", member}, {"respelled", func(r *report) { d.checkSpelling(r, line) }}}
+	return []testCase{{"kept", decoded}, {"extra member", member}, {"respelled", func(r *report) { d.checkSpelling(r, line) }}}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// verbatimCases are the golden lines, read with Verbatim: where all of them are
-// written as they were, byte for byte, nothing is lost, whatever the document
-// has no member for.
+// verbatimCases are the golden lines, read with Verbatim. If all of them are
+// written as they were, byte for byte, there must be no losses, whatever the
+// document has no member for.
 func verbatimCases(d *Dialect) []testCase {
 	var cases []testCase
 	for i, g := range d.Golden {
@@ -26,12 +26,12 @@ func verbatimCases(d *Dialect) []testCase {
 	return cases
 }
 
-// checkVerbatim checks the losses of lines that are written as they were. Lines
-// that are several events, or part of one, are not kept.
+// checkVerbatim checks the losses of lines that are written as they were. It
+// skips lines that are several events or part of one: readers do not keep those.
 func (d *Dialect) checkVerbatim(r *report, text string) {
 	events, err := d.decode(text, true)
 	if err != nil || slices.ContainsFunc(events, func(ev agentevents.Event) bool { return ev.Origin() == "" }) {
-		return // other checks tell of errors
+		return // other checks report errors
 	}
 	enc := d.Encoder()
 	var out []byte

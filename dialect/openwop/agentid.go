@@ -2,7 +2,7 @@ package openwop
 
 import "strings"
 
-// CoreSystem is the reserved agent of calls that no agent made (OpenWOP RFC
+// CoreSystem is the reserved agent of a call that no agent made (OpenWOP RFC
 // 0002, section A1).
 const CoreSystem = "core.system"
 
@@ -19,15 +19,15 @@ const (
 	TierHost      Tier = "host"      // host:<id>, instantiated by the host without a manifest
 )
 
-// Namespace is an agent id taken apart.
+// Namespace holds the parts of an agent id.
 type Namespace struct {
-	Tier  Tier   // the tier; it decides which of the others are set
+	Tier  Tier   // it decides which of the other fields are set
 	Org   string // manifest tiers only
 	Pack  string // manifest tiers only
 	Agent string // the agent, the core name or the host's id
 }
 
-// String puts the id together again.
+// String joins the parts to an id.
 func (n Namespace) String() string {
 	switch n.Tier {
 	case TierHost:
@@ -42,8 +42,8 @@ func (n Namespace) String() string {
 // Hosts refuse manifests that claim a host-local id.
 func (n Namespace) Manifest() bool { return n.Tier != TierHost }
 
-// ParseAgentID takes an agent id apart by the forms of OpenWOP RFC 0002,
-// section A1. It reports false for any other id.
+// ParseAgentID splits an agent id by the forms of OpenWOP RFC 0002, section A1.
+// It reports false for any other id.
 func ParseAgentID(id string) (Namespace, bool) {
 	if rest, ok := strings.CutPrefix(id, "host:"); ok {
 		return Namespace{Tier: TierHost, Agent: rest}, rest != ""
@@ -67,6 +67,6 @@ func ParseAgentID(id string) (Namespace, bool) {
 	return Namespace{Tier: Tier(tier), Org: parts[0], Pack: parts[1], Agent: parts[2]}, true
 }
 
-// CapConfidenceEscalationSuppressed is the Cap of an [agentevents.CapBreached]
-// by which a host says that it opted out of escalation (RFC 0002, section F).
+// CapConfidenceEscalationSuppressed is the Cap of the [agentevents.CapBreached]
+// that a host emits when it has opted out of escalation (RFC 0002, section F).
 const CapConfidenceEscalationSuppressed = "confidence-escalation-suppressed"

@@ -8,25 +8,24 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// DiscoveryPath is where a host serves its [Discovery].
+// DiscoveryPath is the path at which a host serves its [Discovery].
 const DiscoveryPath = "/.well-known/openwop"
 
 // Capabilities are the capabilities.agents of a host (section D).
 type Capabilities struct {
-	ReasoningEvents bool // agent.reasoned, and its deltas unless Streaming says no
+	ReasoningEvents bool // agent.reasoned, and its deltas unless Streaming is false
 	ToolEvents      bool // agent.toolCalled and agent.toolReturned
 	HandoffEvents   bool // agent.handoff
 	DecisionEvents  bool // agent.decided
-	// MemoryBackends are of scratchpad, conversation and longTerm, which the
-	// schemas spell long-term.
+	// MemoryBackends holds the words scratchpad, conversation and longTerm. The
+	// schemas spell the last one long-term.
 	MemoryBackends []string
-	// Streaming is whether there are deltas of reasoning (reasoning.streaming),
-	// which is only asked where there are reasoning events. The RFC has no such
-	// flag: absent means that there may be.
+	// Streaming says whether there are deltas of reasoning (reasoning.streaming). It
+	// counts only if there are reasoning events. The RFC does not have this flag:
+	// absent means that there may be deltas.
 	Streaming agentevents.Opt[bool]
-	// TokenLimit bounds reasoning of verbosity summary
-	// (reasoning.tokenLimit); 0 means 512. Give it to the emitter as
-	// Policy.ReasoningTokens.
+	// TokenLimit limits reasoning of verbosity summary (reasoning.tokenLimit); 0
+	// means 512. Give it to the emitter as Policy.ReasoningTokens.
 	TokenLimit int
 }
 
@@ -37,7 +36,7 @@ const (
 	MemoryLongTerm     = "longTerm"
 )
 
-// gate returns the capability that an event of this payload needs, and whether
+// gate returns the capability that an event with this payload needs, and whether
 // it is declared. Most events need none.
 func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 	switch gated(p) {
@@ -58,8 +57,9 @@ func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 	return "", true
 }
 
-// gated returns which of the events that need a capability a payload is. An
-// [agentevents.Unknown] of a type that is read as such an event is one: its line is.
+// gated returns the variant of a payload that needs a capability. An
+// [agentevents.Unknown] with the type of such an event counts too, because its
+// line is read as that event.
 func gated(p agentevents.Payload) int {
 	switch p := p.(type) {
 	case *agentevents.AgentReasoned:
@@ -80,10 +80,10 @@ func gated(p agentevents.Payload) int {
 	return vUnknown
 }
 
-// Allows reports whether a host with these capabilities emits events like p:
-// what a client asks before it waits for some. A host that declares nothing, a
-// nil receiver, emits what needs no capability. (A [Host] without Capabilities is
-// another matter: it gates nothing.)
+// Allows reports whether a host with these capabilities emits events like p. A
+// client asks it before it waits for such events. A host that declares nothing, a
+// nil receiver, emits the events that need no capability. (A [Host] without
+// Capabilities differs: it allows everything.)
 func (c *Capabilities) Allows(p agentevents.Payload) bool {
 	if c == nil {
 		c = &Capabilities{}
@@ -92,17 +92,16 @@ func (c *Capabilities) Allows(p agentevents.Payload) bool {
 	return on
 }
 
-// A Discovery is the part of a host's discovery document that this package
-// knows.
+// A Discovery is the part of a host's discovery document that this package reads.
 type Discovery struct {
-	// Agents is nil when the document does not mention agents. Ask its Allows
-	// all the same.
+	// Agents is nil if the document does not mention agents. Its Allows may be
+	// called even then.
 	Agents *Capabilities
 }
 
 // wireAgents is capabilities.agents on the wire. Hosts of the published schemas
-// say "supported" for all the events, or with version 2 nothing but that they
-// have agents. Nil is a flag that is not there.
+// write "supported" for all events; with version 2 the record alone says that.
+// Nil is an absent flag.
 type wireAgents struct {
 	Supported       *bool          `json:"supported,omitempty"`
 	ReasoningEvents *bool          `json:"reasoningEvents,omitempty"`
@@ -122,7 +121,7 @@ type wireCapabilities struct {
 	Agents *wireAgents `json:"agents,omitempty"`
 }
 
-// MarshalJSON returns the document as the RFC has it: the agents are under
+// MarshalJSON returns the document in the RFC's form, with the agents under
 // capabilities.
 func (d Discovery) MarshalJSON() ([]byte, error) {
 	var doc struct {
@@ -143,12 +142,12 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// UnmarshalJSON reads a discovery document in the RFC's form, and in the
-// published ones: the agents at the root, and "supported" for every kind of
-// event but the deltas of reasoning, which streaming says (it is set to false
-// where it is missing). Agents at the root without any of these flags are those
-// of version 2, where the record itself is the claim. Other members are passed
-// over.
+// UnmarshalJSON reads a discovery document in the RFC's form or a published one.
+// The published ones have the agents at the root, and "supported" for all events
+// except the deltas of reasoning. Streaming decides about the deltas: it is set
+// to false where it is missing. Agents at the root without any of the flags are
+// those of version 2, where the record itself declares all events. Other members
+// are ignored.
 func (d *Discovery) UnmarshalJSON(text []byte) error {
 	var doc struct {
 		wireCapabilities
@@ -182,7 +181,7 @@ func (d *Discovery) UnmarshalJSON(text []byte) error {
 	}
 	if a.Reasoning != nil {
 		if a.Reasoning.TokenLimit < 0 {
-			return errors.New("openwop: agents.reasoning.tokenLimit is below 0")
+			return errors.New("openwop: agents.reasoning.tokenLimit must not be below 0")
 		}
 		c.TokenLimit = a.Reasoning.TokenLimit
 		if a.Reasoning.Streaming != nil {

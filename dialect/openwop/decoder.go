@@ -10,24 +10,24 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// EmitterOptions configure a [Decoder]. The zero Options are usable.
+// Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// Strict refuses lines that break a rule of the profile; see the Rule
-	// constants. The error is a [*agentevents.RuleError]. Without it such
-	// lines are read as far as they can be.
+	// Strict refuses lines that break a rule of the profile: see the Rule constants.
+	// The error is a [*agentevents.RuleError]. Without Strict the decoder reads such
+	// lines as far as it can.
 	Strict bool
-	// Profile is whose rules Strict means. Names are read in any spelling; of
-	// two spellings in one payload the profile's wins.
+	// Profile selects the rules of Strict. The decoder reads the names of all
+	// profiles. If a payload has two spellings of a member, it reads the profile's.
 	Profile Profile
-	// ThresholdOf returns the confidence below which Strict wants a decision of
-	// the agent in the run to be escalated before its node completes: no line says
-	// what the host went by, and it may be the run's or the agent's own. Nil means
+	// ThresholdOf returns the confidence threshold of the agent in the run. A
+	// decision below it must be escalated before its node completes. No line states
+	// the threshold, and it may be the run's or the agent's own. Nil means
 	// [DefaultThreshold] for all. See [Host.ThresholdOf].
 	ThresholdOf func(runID, agentID string) float64
 }
 
-// A Decoder turns run event documents into events; it implements
-// [agentevents.Decoder]. It is for one log only, without concurrent use.
+// A Decoder turns run event documents into events. It implements
+// [agentevents.Decoder]. It reads one log and is not for concurrent use.
 type Decoder struct {
 	o       Options
 	lines   int
@@ -35,54 +35,55 @@ type Decoder struct {
 	times   jsonwire.TimeCache
 	unknown unknowns
 	f       fields
-	foreign bool // the last line was not spelled as the profile does
+	foreign bool // the latest line is not in the profile's spelling
 
 	envAfter [numEnvelope + 1]uint8
-	after    [numVariants][numMembers + 1]uint8 // the member that came last time after another one
+	after    [numVariants][numMembers + 1]uint8 // for each member, the one that followed it latest
 
-	open []openInterrupt // clarifications that wait for an answer
+	open []openInterrupt // clarifications without an answer
 	runs map[string]*runState
 }
 
-// openInterrupt is a clarification.requested; its answer may not name it.
+// An openInterrupt is a clarification.requested without an answer. The answer may
+// not name its id.
 type openInterrupt struct{ runID, nodeID, interruptID string }
 
-// maxOpen bounds what is remembered of a log that never answers.
+// maxOpen limits what is remembered of a log without answers.
 const maxOpen = 1024
 
 // NewDecoder returns a decoder.
 func NewDecoder(o Options) *Decoder { return &Decoder{o: o} }
 
-// fields are the members of a line.
+// fields holds the members of a line.
 type fields struct {
-	env  set // members of the envelope that it has
-	seen set // members of its payload
+	env  set // members of the envelope that the line has
+	seen set // members of the payload that the line has
 
 	eventID, runID, nodeID, typ, causationID string
 	sequence                                 uint64
 	time                                     time.Time
 
 	val       [numMembers + 1]string // text and raw JSON, by member
-	count     [3]int64               // sequence or attempt or iteration
+	count     [3]int64               // sequence, attempt, iteration
 	number    [3]float64             // confidence, limit, observed
 	duration  time.Duration
 	from, to  agentevents.AgentRef
 	agent     agentevents.AgentRef
 	err       agentevents.ErrorInfo
-	errHas    uint8 // members of the error
+	errHas    uint8 // the members of the error that the line has
 	questions []agentevents.Question
-	details   []byte // of node.suspended: an object without its end
-	extra     string // a member that no schema has, for closed payloads
+	details   []byte // of node.suspended: an object without its closing brace
+	extra     string // the first extra member of a closed object
 	spelled   []byte // pointers of members that could be left out
 	absent    []byte
-	raw       string // payload of an unknown type
-	fraction  bool   // of the duration
+	raw       string // the payload of an unknown type
+	fraction  bool   // the duration has a fraction
 	dataKeys  uint8
 
-	badQuestion int // number from 1 of the first question without id or text
+	badQuestion int // the number, from 1, of the first question without id or text
 }
 
-// Members of an error that a line had.
+// Members of an error.
 const (
 	hasCode = 1 << iota
 	hasMessage
@@ -91,7 +92,7 @@ const (
 	hasErrorWord // "error" instead of "code"
 )
 
-// reset empties f for the next line. Only what was used is cleared.
+// reset empties f for the next line. It clears only what was used.
 func (f *fields) reset() {
 	for rest := f.seen; rest != 0; rest &= rest - 1 {
 		f.val[rest.lowest()] = ""
@@ -149,7 +150,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		d.unknown.Add(keptAbsent, "["+string(f.absent)+"]")
 	}
 	if usual && len(d.unknown.pairs) == 1 {
-		return dst, nil // kept already
+		return dst, nil // the extra member is set already
 	}
 	if err := d.unknown.Keep(ev); err != nil {
 		return dst[:len(dst)-1], err
@@ -157,8 +158,8 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	return dst, nil
 }
 
-// odd reports whether a line has what the profile does not allow, or lacks what it
-// wants, where the encoder would leave out the one or refuse the other.
+// odd reports whether the line breaks the profile so that the encoder would drop
+// a member or refuse the event.
 func (d *Decoder) odd(f *fields, v int) bool {
 	if v == vUnknown {
 		return !keeps(d.o.Profile, f.typ, f.raw)
@@ -166,22 +167,22 @@ func (d *Decoder) odd(f *fields, v int) bool {
 	return d.checkDeclared(f, v) != nil
 }
 
-// versionOne is an event that keeps what lines of SchemaV2 have to say and
-// mostly say: "schemaVersion":1. Copies of it share the text.
+// versionOne is an event with the extra member {"schemaVersion":1}, as most lines
+// of SchemaV2 give. Copies of it share the text.
 var versionOne = func() (ev agentevents.Event) {
 	_ = ev.SetExtra(string(Name), `{"schemaVersion":1}`) // never fails
 	return ev
 }()
 
-// versionOne reports whether there is nothing but what versionOne keeps.
+// versionOne reports whether schemaVersion 1 is the only extra member.
 func (u *unknowns) versionOne() bool {
 	return len(u.pairs) == 1 && u.pairs[0].key == "schemaVersion" && u.pairs[0].raw == "1"
 }
 
-// End appends nothing: every line is an event by itself.
+// End appends nothing: every line is complete.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// missing makes up what the line does not say and an event needs.
+// missing makes up the members of the envelope that the line lacks.
 func (d *Decoder) missing(ev *agentevents.Event, f *fields, missing set, text string) {
 	d.foreign = true
 	if missing.has(eEventID) {
@@ -204,7 +205,7 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 	}
 	var (
 		last               int
-		early, earlyLength int // a payload that came before its type
+		early, earlyLength int // of a payload that came before its type
 		typed              bool
 	)
 	for {
@@ -265,7 +266,7 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 				break
 			}
 			var raw string
-			if raw, err = s.Raw(); err == nil { // 1 too, or the encoder would have to make it up
+			if raw, err = s.Raw(); err == nil { // also 1, so that the encoder need not make it up
 				d.unknown.Add(name, raw)
 			}
 		case eCausationID:
@@ -306,7 +307,7 @@ func (d *Decoder) read(text string, f *fields) (v int, err error) {
 	return v, nil
 }
 
-// keep keeps the next value as a member that is not known.
+// keep keeps the next value as an extra member.
 func (d *Decoder) keep(s *jsonwire.Scanner, key, name string) error {
 	at := s.Offset()
 	raw, err := s.Raw()
@@ -319,7 +320,7 @@ func (d *Decoder) keep(s *jsonwire.Scanner, key, name string) error {
 	return nil
 }
 
-// sequence reads a whole number from 0 on. 3.0 is one too.
+// sequence reads a whole number from 0. 3.0 is one too.
 func sequence(s *jsonwire.Scanner) (uint64, error) {
 	n, err := s.Uint()
 	if err == nil || s.Kind() != '0' {
@@ -330,5 +331,5 @@ func sequence(s *jsonwire.Scanner) (uint64, error) {
 	if ferr == nil && f == math.Trunc(f) && f < 1<<53 {
 		return uint64(f), nil
 	}
-	return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is no whole number in range"}
+	return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is not a whole number in range"}
 }

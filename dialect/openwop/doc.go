@@ -1,19 +1,20 @@
-// Package openwop reads and writes the run event documents of OpenWOP (seed
-// 004, RFC 0002 "Agent Identity and Reasoning Events"), one document per line.
+// Package openwop reads and writes the run event documents of OpenWOP (seed 004,
+// RFC 0002 "Agent Identity and Reasoning Events"), one on each line.
 //
 //	{"eventId":"evt-7","runId":"run-1","nodeId":"n1","type":"agent.toolCalled",
 //	 "payload":{"agentId":"host:planner","toolId":"orders:lookup","callId":"c1","arguments":{"id":7}},
 //	 "timestamp":"2026-05-19T10:00:07.000Z","sequence":7,"causationId":"evt-6"}
 //
-// Members are written in the order eventId, runId, nodeId, type, payload,
-// timestamp, sequence, schemaVersion, engineVersion, causationId. The agent of
-// an event is its payload's agentId; for a handoff it is the one who hands over.
+// The encoder writes members in the order eventId, runId, nodeId, type, payload,
+// timestamp, sequence, schemaVersion, engineVersion, causationId. The agent of an
+// event is the agentId of its payload. For a handoff it is the agent that hands
+// over.
 //
 // # Profiles
 //
-// The text of the RFC and the published schemas disagree about names. A
-// [Profile] says which of them the [Encoder] writes and whose rules a strict
-// [Decoder] keeps. Every decoder reads all of them:
+// The text of the RFC and the published schemas disagree about names. A [Profile]
+// selects the names that the [Encoder] writes and the rules that a strict
+// [Decoder] applies. Every decoder reads the names of all profiles:
 //
 //	RFC0002             SchemaV1                    SchemaV2
 //	agent.toolCalled    agent.toolCalled            agent.tool-called
@@ -27,44 +28,51 @@
 //	clarification.requested, .resolved              interrupt.requested, .resolved (kind clarification)
 //	approval.requested, .granted, .rejected         interrupt.requested, .resolved (kind approval)
 //
-// A payload that has a member in both spellings is read by that of the
-// profile; the other one is kept as a member that is not known, and written
-// back where it does not collide.
+// If a payload has a member in both spellings, the decoder reads the profile's
+// spelling. The other one is an extra member, and is written back where it does
+// not collide.
 //
-// A member that the profile does not declare and the vocabulary has may be of any
-// type: where it is not what the vocabulary has, it is one that is not known.
+// A member that the vocabulary has, but the profile does not declare, may have a
+// value of any type. If that is not the type of the vocabulary, it is an extra
+// member.
 //
-// Payloads of the first two profiles are open, so they carry what the document
-// has no member for but has a name for elsewhere: agentId on any event,
-// context, reasoning and agent under SchemaV1, the tool of an approval; and the
-// blockId of reasoning, without which blocks cannot be told apart. The
-// payloads of SchemaV2 are closed: there it is dropped and listed.
+// Payloads of the first two profiles are open. They carry some facts under a name
+// that the document uses elsewhere: agentId on any event, context, reasoning and
+// agent under SchemaV1, the tool of an approval. They also carry the blockId of
+// reasoning, because blocks cannot be told apart without it. Payloads of SchemaV2
+// are closed: there the encoder drops these facts and lists them.
 //
-// Ids are opaque on read. On writing, SchemaV1 bounds their length and
-// SchemaV2 has grammars for them: an id that does not fit is replaced by
-// [NormalizeID] and listed. An agent's id has the form of a handoff's ([HandoffID])
-// in every place, also in an AgentRef, a message and a list of next workers, so
-// that the agent stays one. Lines of SchemaV2 keep the others that their schema
-// allows, and of those places SchemaV1 changes the acting agent's only.
+// The decoder does not check ids unless it is strict. SchemaV1 limits the length
+// of ids and SchemaV2 has grammars for them: the encoder replaces an id that does
+// not fit by [NormalizeID] and lists it. An agent's id gets the form of a
+// handoff's ([HandoffID]) in every place, also in an AgentRef, a message and a
+// list of next workers, so that the agent has one id everywhere. There are two
+// exceptions. An event from a line of SchemaV2 keeps the other forms that its
+// schema allows. In an AgentRef, a message and a list of next workers, SchemaV1
+// changes only the id of the acting agent.
 //
 // # Kinds
 //
-// The agent.*, node.*, run.*, cap.breached, runOrchestrator.decided,
-// clarification.* and approval.* types that the vocabulary has, and messages as
-// channel.written of the channel [MessageChannel] and of the reducer applyMessage;
-// the schemas have none such, and append is made up there. All other published types
-// are read as [agentevents.Unknown] and written back. Of the payloads of these
-// the schemas bind the names and, under SchemaV2, the ids: members that a closed
-// payload does not have are dropped and listed, and an event without a member
-// that its type needs has no counterpart, unless the line was read under the same
-// profile. Their other values are not looked at, nor are payloads of vendors, nor
-// those of a few types whose schemas are not known here. A tool call that is one
-// event becomes two lines, agent.toolCalled and agent.toolReturned; the
-// sequence numbers after it move up by one.
+// The vocabulary has the types agent.*, node.*, run.*, cap.breached,
+// runOrchestrator.decided, clarification.* and approval.*. A message is a
+// channel.written with the channel [MessageChannel] and the reducer applyMessage.
+// The schemas do not have that reducer: under them the encoder makes up append.
 //
-// # Members that the vocabulary has no place for
+// All other published types are read as [agentevents.Unknown] and written back.
+// The schemas decide the names in their payloads and, under SchemaV2, the ids.
+// The encoder drops and lists members that a closed payload does not have. It
+// refuses an event that lacks a member its type requires with
+// [dialect.ErrNoCounterpart]. Neither happens to an event that was read under the
+// same profile. Other values are not checked, and neither are the payloads of
+// vendors and of a few types whose schemas are not known here.
 //
-// They are kept in the event's extra member "openwop", an object:
+// A tool call that is one event becomes two lines, agent.toolCalled and
+// agent.toolReturned. The sequence numbers after it move up by one.
+//
+// # Extra members
+//
+// The decoder keeps what the vocabulary has no place for in the event's extra
+// member "openwop", an object:
 //
 //	"schemaVersion":2                  a member of the envelope, by its name
 //	"/payload/model":"m-1"             a member of the payload
@@ -74,28 +82,29 @@
 //	"~type":"interrupt.requested"      the line's type, where the profile would write another one
 //	"~profile":"SchemaV2"              the line has members that this profile does not allow, or not in that form
 //
-// The name of an envelope member that begins with / or ~ is kept as a pointer
-// too. The encoder puts all of it back, but for what its profile does not allow,
-// members of another form than the schema declares among it: that is listed,
-// unless the line was read under the same profile. Members that a published
-// schema requires are written there whatever the line lacked.
+// An envelope member whose name begins with / or ~ is kept as a pointer too. The
+// encoder writes all of this back, except what its profile does not allow, and
+// except members in another form than the schema declares: it lists those. An
+// event that was read under the same profile loses neither. The encoder always
+// writes the members that a published schema requires, even if the line lacked
+// them.
 //
-// An AgentRef and a message keep their unknown members themselves, and
-// node.suspended keeps all but nodeId, reason and agentId as its details. The node
-// of a node.resumed, which a fold asks for, is taken from the payload where the
-// envelope has none.
+// An AgentRef and a message keep their extra members themselves. The details of a
+// node.suspended are all members of its payload except nodeId, reason and
+// agentId. A fold needs the node of a node.resumed: the decoder takes it from the
+// payload if the envelope has none.
 //
 // # Hosts and clients
 //
-// A [Host] has the rules that no line can say, as options of an emitter: the
-// events and tools that it declares, and what follows a decision below the
-// threshold. [Capabilities] are what it declares and clients look up, and package
-// discovery serves and fetches them. [SnapshotOf] makes the document's snapshot of
-// what a fold knows, and [AppendSnapshot] writes it.
+// A [Host] applies the rules that no line shows, as options of an emitter: which
+// events and tools the host declares, and what follows a decision below the
+// threshold. [Capabilities] are the host's declarations, which clients look up;
+// package discovery serves and fetches them. [SnapshotOf] makes the document's
+// snapshot from a fold's snapshot, and [AppendSnapshot] writes it.
 package openwop
 
 import "github.com/agentevents/agentevents/dialect"
 
-// Name is the dialect's name, and that of the extra member in which events
-// carry what their line said beyond the vocabulary.
+// Name is the dialect's name. Events carry what their line says beyond the
+// vocabulary in an extra member with this name.
 const Name = dialect.OpenWOP

@@ -7,25 +7,25 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// An IDForm is what an id must look like in a profile.
+// An IDForm is the required form of an id.
 type IDForm uint8
 
-// The forms of ids. SchemaV1 bounds lengths, counted in code points; SchemaV2
-// allows letters, digits and . _ ~ - and, where it says so, the colon.
+// The forms of ids. SchemaV1 limits their length, counted in code points.
+// SchemaV2 allows letters, digits and . _ ~ - and, where noted, the colon.
 const (
 	EventID     IDForm = iota // 1 to 128; V2: 16 to 128
-	RunID                     // 1 to 128; V2: tenant/opaque, the latter 16 to 128
+	RunID                     // 1 to 128; V2: tenant/opaque, the second part 16 to 128
 	NodeID                    // 1 to 128; V2: with colons
 	AgentID                   // 3 to 256; V2: 1 to 128, with colons
 	HandoffID                 // an agent in a handoff: 3 to 256; V2: 3 to 128, with colons
 	WorkflowID                // any length; V2: 1 to 128, with colons
-	InterruptID               // any length; V2: as a run's
+	InterruptID               // any length; V2: as RunID
 	TypeID                    // any length; V2: dotted names such as core.llm, at most 256
 	PlainID                   // any
 )
 
-// ValidID reports whether an id has the form that the profile asks for.
-// RFC0002 asks for some text.
+// ValidID reports whether an id has the form that the profile requires. RFC0002
+// only requires that it is not empty.
 func ValidID(p Profile, form IDForm, id string) bool {
 	switch p {
 	case SchemaV1:
@@ -54,7 +54,7 @@ func ValidID(p Profile, form IDForm, id string) bool {
 	return id != ""
 }
 
-// length1 is the length of an id under SchemaV1.
+// length1 returns the limits of an id's length under SchemaV1.
 func (form IDForm) length1() (low, high int) {
 	switch form {
 	case AgentID, HandoffID:
@@ -65,7 +65,8 @@ func (form IDForm) length1() (low, high int) {
 	return 1, 128
 }
 
-// opaque reports whether id consists of the letters of SchemaV2's ids.
+// opaque reports whether id has a legal length and only characters of SchemaV2's
+// ids.
 func opaque(id string, low, high int, colon bool) bool {
 	if len(id) < low || len(id) > high {
 		return false
@@ -82,8 +83,8 @@ func idLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '~' || c == '-'
 }
 
-// validTypeID reports whether id is a dotted name of two parts or more, each
-// of which begins with a small letter; the first has only small letters.
+// validTypeID reports whether id is a dotted name of at least two parts. Each
+// part begins with a small letter, and the first has no capital letters.
 func validTypeID(id string) bool {
 	if len(id) > 256 {
 		return false
@@ -103,9 +104,10 @@ func validTypeID(id string) bool {
 	return len(parts) > 1
 }
 
-// NormalizeID returns an id of the form that the profile asks for: id itself
-// when it has it, and otherwise what is left of it with a hash of the whole,
-// so that different ids stay different. It does not change its own results.
+// NormalizeID returns an id in the form that the profile requires. It returns an
+// id that has it unchanged. Of any other it keeps the beginning, replaces
+// characters that are not allowed, and adds a hash of the whole id, so that
+// different ids stay different. It does not change its own results.
 func NormalizeID(p Profile, form IDForm, id string) string {
 	if id == "" || ValidID(p, form, id) {
 		return id
@@ -138,8 +140,8 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	return string(b)
 }
 
-// vendorType reports whether a type that is not registered is a vendor's under
-// the profile.
+// vendorType reports whether an unregistered type is legal for a vendor under the
+// profile.
 func vendorType(p Profile, typ string) bool {
 	first, rest, ok := strings.Cut(typ, ".")
 	if !ok || first == "" || first[0] < 'a' || first[0] > 'z' {
@@ -166,8 +168,8 @@ func kebabs(s string) bool {
 	return kebab(a) && (!two || kebab(b))
 }
 
-// kebab reports whether s is words of small letters and digits, joined by
-// dashes, of which the first begins with a letter.
+// kebab reports whether s is in kebab case: words of small letters and digits,
+// joined by dashes. The first word begins with a letter.
 func kebab(s string) bool {
 	if s == "" || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
 		return false
@@ -180,9 +182,9 @@ func kebab(s string) bool {
 	return true
 }
 
-// legalType reports whether the profile allows to write a type. The pattern of
-// SchemaV1 takes any name of two parts, and with it misspelt and invented ones
-// of the protocol's own domains: its text does not allow those.
+// legalType reports whether the profile allows writing a type. The pattern of
+// SchemaV1 matches any name of two parts, also misspelt and invented types of the
+// protocol's own domains. The text of the specification does not allow those.
 func legalType(p Profile, typ string) bool {
 	if p == SchemaV1 {
 		first, _, _ := strings.Cut(typ, ".")
@@ -191,9 +193,9 @@ func legalType(p Profile, typ string) bool {
 	return knownType(p, typ)
 }
 
-// knownType reports whether a reader of the profile takes a type: whether it
-// passes the schema, and is none that the other major only spells differently.
-// One that is not registered is passed over, not refused.
+// knownType reports whether a reader of the profile accepts a type: it matches
+// the schema and is not merely the other major version's spelling. A type that is
+// not registered is skipped, not refused.
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
@@ -296,8 +298,7 @@ var registered2 = map[string]string{
 	"workspace":      " updated ",
 }
 
-// renames are the types beyond the vocabulary's that SchemaV2 calls
-// differently.
+// renames are the types outside the vocabulary that SchemaV2 spells differently.
 var renames = [...]struct{ v1, v2 string }{
 	{"agent.promptResolved", "agent.prompt-resolved"},
 	{"agent.invocation.started", "agent.invocation-started"},
@@ -325,7 +326,8 @@ var renames = [...]struct{ v1, v2 string }{
 	{"connector.auth_expired", "connector.auth-expired"},
 }
 
-// renamed returns a type of the other major as the profile calls it.
+// renamed returns a type of the other major version in the profile's spelling,
+// and any other type unchanged.
 func renamed(p Profile, typ string) string {
 	for _, r := range renames {
 		if p == SchemaV2 && typ == r.v1 {

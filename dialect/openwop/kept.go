@@ -8,7 +8,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// unknowns are a line's unknown members, which the rules ask about too.
+// unknowns collects the extra members of a line. Unlike dialect.Unknowns it also
+// returns them, for the rules.
 type unknowns struct {
 	all   dialect.Unknowns
 	pairs []struct{ key, raw string }
@@ -37,7 +38,7 @@ func (u *unknowns) Get(key string) string {
 	return ""
 }
 
-// Keep puts the members into the event.
+// Keep stores the members in the event.
 func (u *unknowns) Keep(ev *agentevents.Event) error {
 	if len(u.pairs) == 0 {
 		return nil
@@ -45,8 +46,8 @@ func (u *unknowns) Keep(ev *agentevents.Event) error {
 	return u.all.Keep(ev, Name)
 }
 
-// Names in the extra member that are no members of the line. See the package
-// comment.
+// Members of the event's extra member that are not extra members of the line. See
+// the package comment.
 const (
 	keptSpelled = "~spelled"
 	keptAbsent  = "~absent"
@@ -54,7 +55,8 @@ const (
 	keptProfile = "~profile"
 )
 
-// envelopeKey is the name under which a member of the envelope is kept.
+// envelopeKey returns the name under which an extra member of the envelope is
+// kept.
 func envelopeKey(name string) string {
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") {
 		return "/" + jsonwire.Token(name)
@@ -62,8 +64,7 @@ func envelopeKey(name string) string {
 	return name
 }
 
-// memberOf is the inverse of envelopeKey. It reports false for the name of
-// something else.
+// memberOf is the inverse of envelopeKey. It reports false for any other key.
 func memberOf(key string) (string, bool) {
 	switch {
 	case strings.HasPrefix(key, "/~0"), strings.HasPrefix(key, "/~1"):
@@ -74,8 +75,8 @@ func memberOf(key string) (string, bool) {
 	return key, true
 }
 
-// appendPointer appends the pointer of a member to a list. member is as in the
-// tables of names.
+// appendPointer appends the pointer of a member to a list. member has quotes and
+// colon, as in the tables of names.
 func appendPointer(list []byte, at, member string) []byte {
 	if len(list) > 0 {
 		list = append(list, ',')
@@ -86,7 +87,7 @@ func appendPointer(list []byte, at, member string) []byte {
 	return append(list, member[1:len(member)-1]...) // with the closing quote
 }
 
-// kept is what an event's extra member says.
+// kept is the content of the event's extra member with the dialect's name.
 type kept struct {
 	raw              string // the object; empty if there is none
 	spelled, absent  set    // members of the payload
@@ -94,21 +95,21 @@ type kept struct {
 	envAbsent        set
 	errWord, errCode bool // the error has "error", or an empty code
 	noMessage        bool // the error has no message
-	noCode           bool // and no code
+	noCode           bool // the error has no code
 	typ              string
-	profile          string // of the line, if it has members that the profile does not allow
-	done             []bool // by place: members that were written or listed
-	payload          bool   // there are members of the payload
+	profile          string // the profile that the line was read under, if it breaks that profile
+	done             []bool // by position: members that were written or listed
+	payload          bool   // there are extra members of the payload
 }
 
-// same reports whether the line broke the closedness of the same profile; it
-// is written as it was then.
+// same reports whether the event's line was read under profile p and broke it.
+// Such an event is written as it was read.
 func (k *kept) same(p Profile) bool { return k.profile != "" && k.profile == p.String() }
 
 func (k *kept) read(ev *agentevents.Event) {
 	raw := string(ev.Extra(string(Name)))
 	if raw == "" && k.raw == "" {
-		return // it is empty
+		return // and so is k
 	}
 	*k = kept{raw: raw, done: k.done[:0]}
 	if k.raw == "" {
@@ -167,7 +168,7 @@ func numberOf(names []string, name string) int {
 	return 0
 }
 
-// get returns the value of a member that was kept, or "".
+// get returns the value of an extra member, or "".
 func (k *kept) get(key string) string {
 	for name, value := range jsonwire.Members(k.raw) {
 		if name == key {
@@ -177,7 +178,8 @@ func (k *kept) get(key string) string {
 	return ""
 }
 
-// take is get for a member that is written or listed.
+// take returns the value of an extra member, or "", and marks it as written or
+// listed.
 func (k *kept) take(key string) string {
 	i := 0
 	for name, value := range jsonwire.Members(k.raw) {

@@ -7,11 +7,11 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// ConversationMessage is a record of its own in OpenWOP (RFC 0002, section G),
-// which stands in channels and snapshots.
+// OpenWOP also uses a ConversationMessage outside of events, in channels and
+// snapshots (RFC 0002, section G).
 
-// ParseMessage reads a ConversationMessage, or a ConversationTurn. Members
-// that it does not know are kept. Nothing but the types of members is checked.
+// ParseMessage reads a ConversationMessage or a ConversationTurn. It keeps extra
+// members and checks only the types of the others.
 func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
 	var m agentevents.ConversationMessage
 	if err := m.UnmarshalJSON(text); err != nil {
@@ -24,9 +24,9 @@ func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
 	return m, nil
 }
 
-// AppendMessage appends a ConversationMessage as one JSON object, with the
-// members in the order of the RFC and the members it was read with. It appends
-// nothing and returns an error when the message cannot be written.
+// AppendMessage appends a ConversationMessage as one JSON object. Members are in
+// the order of the RFC, and the extra members that were read follow. If the
+// message cannot be written, it appends nothing and returns an error.
 func AppendMessage(dst []byte, m agentevents.ConversationMessage) ([]byte, error) {
 	if m.Content == "" {
 		m.Content = "null"

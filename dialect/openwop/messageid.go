@@ -5,10 +5,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// MessageID returns the id of a message (section G), the same for the same
-// message in every replay of the run: it is made of the run, the sender, the
-// number of the sender's messages before it, and the content. content is the
-// message's JSON text as it was sent.
+// MessageID returns the id of a message (section G). It is the same in every
+// replay of the run: it derives from the run, the sender, the number of the
+// sender's earlier messages and the content. content is the message's JSON text
+// as it was sent.
 func MessageID(runID, from string, number int, content string) string {
 	text := jsonwire.AppendString(nil, runID)
 	text = jsonwire.AppendString(text, from)

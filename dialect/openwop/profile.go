@@ -1,6 +1,6 @@
 package openwop
 
-// A Profile is one of the forms of the document.
+// A Profile selects one of the forms of the document.
 type Profile uint8
 
 // The profiles.

@@ -6,8 +6,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Members of the envelope, in the order in which they are written, counted
-// from 1 as Scanner.Field does.
+// Members of the envelope, in the order of writing. They count from 1, as
+// Scanner.Field does.
 const (
 	eEventID = 1 + iota
 	eRunID
@@ -29,8 +29,8 @@ var envelopeNames = [numEnvelope]string{
 // envelopeRequired are the members of every line.
 const envelopeRequired set = 1<<eEventID | 1<<eRunID | 1<<eType | 1<<ePayload | 1<<eTimestamp | 1<<eSequence
 
-// Members of payloads, those of all types together. A name means the same type
-// of value wherever it stands. The published spelling follows that of the RFC.
+// Members of all payloads. A name stands for the same type of value in every
+// payload. The published spelling follows that of the RFC.
 const (
 	mAgentID = 1 + iota
 	mNodeID
@@ -98,7 +98,7 @@ var memberNames = [numMembers]string{
 	`"channel":`, `"value":`, `"reducer":`, `"writtenAt":`, `"blockId":`,
 }
 
-// memberHeads are the same after a comma.
+// memberHeads are the names after a comma.
 var memberHeads = func() (heads [len(memberNames)]string) {
 	for i, name := range memberNames {
 		heads[i] = "," + name
@@ -109,7 +109,7 @@ var memberHeads = func() (heads [len(memberNames)]string) {
 // memberName returns the name of member m.
 func memberName(m int) string { return memberNames[m-1][1 : len(memberNames[m-1])-len(`":`)] }
 
-// Sets of members by the type of their values; all others are text.
+// Sets of members by the type of their values. All other members are text.
 const (
 	rawMembers set = 1<<mArguments | 1<<mInputs | 1<<mResult | 1<<mOutcome | 1<<mContext | 1<<mDecision | 1<<mOutputs | 1<<mAnswers | 1<<mData |
 		1<<mResumeValue | 1<<mValue
@@ -125,7 +125,7 @@ type set uint64
 
 func (s set) has(m int) bool { return s&(1<<m) != 0 }
 
-// lowest returns the first member of s, which is not empty.
+// lowest returns the first member of s. s must not be empty.
 func (s set) lowest() int { return bits.TrailingZeros64(uint64(s)) }
 
 // Variants are the types that the vocabulary has.
@@ -163,20 +163,20 @@ const (
 	numVariants = iota
 )
 
-// A variant is what a payload of one type consists of.
+// A variant describes the payload of one type.
 type variant struct {
-	name string // of RFC0002 and SchemaV1
-	v2   string // of SchemaV2, where it is another one
+	name string // the type under RFC0002 and SchemaV1
+	v2   string // the type under SchemaV2, if it differs
 
-	members set // those that are read into the vocabulary, in any profile
-	usual   set // those that are written unless there is no value, although they are not required
-	// required members, by profile
+	members set // read into the vocabulary, under any profile
+	usual   set // not required, but written unless there is no value
+	// The required members, by profile.
 	rfc, v1, v2s set
 
 	closed1 bool   // closed under SchemaV1 too
-	sealed  bool   // closed under SchemaV2 without the hatch for extensions
+	sealed  bool   // closed under SchemaV2 even for extensions: see hatch
 	open2   bool   // open even under SchemaV2
-	legal   string // members of the schemas that the vocabulary has no field for, each between blanks
+	legal   string // members of the schemas that the vocabulary has no field for, between blanks
 }
 
 var variants = [numVariants]variant{
@@ -296,12 +296,12 @@ var variants = [numVariants]variant{
 
 const hostID = " causationHostId "
 
-// closed reports whether the payload has no members but those of the schema.
+// closed reports whether the payload must have only the members of the schema.
 func (v *variant) closed(p Profile) bool {
 	return p == SchemaV1 && v.closed1 || p == SchemaV2 && !v.open2
 }
 
-// required returns the members that the profile asks for.
+// required returns the members that the profile requires.
 func (v *variant) required(p Profile) set {
 	switch p {
 	case SchemaV1:
@@ -312,7 +312,7 @@ func (v *variant) required(p Profile) set {
 	return v.rfc
 }
 
-// typeName returns the type as the profile spells it.
+// typeName returns the type in the profile's spelling.
 func typeName(v int, p Profile) string {
 	if p == SchemaV2 && variants[v].v2 != "" {
 		return variants[v].v2
@@ -320,9 +320,9 @@ func typeName(v int, p Profile) string {
 	return variants[v].name
 }
 
-// variantOf returns the variant of a type, and vUnknown for types that the
-// vocabulary does not have. Whether an interrupt is one depends on its kind,
-// and a write to a channel on its value: see Decoder.look.
+// variantOf returns the variant of a type, and vUnknown for a type that the
+// vocabulary does not have. For an interrupt also the kind decides, and for a
+// write to a channel the value: see look.
 func variantOf(typ string) int {
 	switch typ {
 	case "agent.reasoned":
@@ -389,18 +389,18 @@ const (
 	kindApproval      = "approval"
 )
 
-// MessageChannel is the channel that messages are written to
-// ([agentevents.MessageCreated]): RFC 0002, section G.
+// MessageChannel is the channel of messages ([agentevents.MessageCreated]): RFC
+// 0002, section G.
 const MessageChannel = "messages"
 
-// Reducers of a channel.written that appends a message. The schemas do not
-// have the RFC's.
+// Reducers of a channel.written that appends a message. The schemas do not have
+// the RFC's.
 const (
 	reducerRFC    = "applyMessage"
 	reducerSchema = "append"
 )
 
-// Words of closed lists. Those of AgentRef are the root's.
+// The words of closed lists. Package agentevents has those of an AgentRef.
 var (
 	transports   = []string{string(agentevents.TransportMCP), string(agentevents.TransportHTTP), string(agentevents.TransportNative)}
 	verbosities  = []string{string(agentevents.VerbositySummary), string(agentevents.VerbosityFull), string(agentevents.VerbosityOff)}
@@ -410,7 +410,7 @@ var (
 		"clarification", "schema", "envelopes", "node-executions", "wasm-memory", "wasm-fuel", "wasm-execution-time", "run-duration", "loop-iterations",
 		"budget-tokens", "budget-cost", "budget-tool-calls", "budget-retries",
 	}
-	actions         = []string{"accept", "reject", "refine", "ask"} // and one for an edit, which the forms call differently
+	actions         = []string{"accept", "reject", "refine", "ask"} // and one for an edit, whose name differs between the forms of an approval
 	reducers        = []string{"replace", "append", "merge", "counter", "votes", "feedback"}
 	interruptKinds1 = []string{"approval", "clarification", "external-event", "custom"}
 	interruptKinds2 = append(interruptKinds1[:4:4], "conversation.start", "conversation.exchange", "conversation.close", "low-confidence", "credential")

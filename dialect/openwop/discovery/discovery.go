@@ -1,6 +1,6 @@
-// Package discovery serves and fetches the discovery document of an OpenWOP
-// host over HTTP. It is apart from package openwop so that reading and writing
-// events does not bring in net/http.
+// Package discovery serves and fetches the discovery document of an OpenWOP host
+// over HTTP. It is a package of its own so that programs that only read and write
+// events do not link net/http.
 package discovery
 
 import (
@@ -15,14 +15,15 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// Handler returns a handler for [openwop.DiscoveryPath] that answers GET and
-// HEAD with document, an object, in whose capabilities.agents the members stand
-// that c sets. All others are left as they are; a nil document has none, and a nil
-// c sets none.
+// Handler returns a handler for [openwop.DiscoveryPath]. It answers GET and HEAD
+// with document, a JSON object, after setting the members of c in its
+// capabilities.agents. All other members stay as they are. A nil document is an
+// empty one, and a nil c sets nothing.
 //
-// It fails when document is not an object, and when a client would not read from
-// it what c says: the agents of document may say "supported", which stands for all
-// events, or be at its root, where clients of the published schemas look first.
+// It fails if document is not an object, or if a client would read something else
+// than c from it. The agents of document may say "supported", which stands for
+// all events. They may stand at its root, where clients of the published schemas
+// look first.
 func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	if document == nil {
 		document = []byte("{}")
@@ -35,7 +36,7 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 		return nil, errors.New("discovery: the document is null")
 	}
 	if c != nil {
-		for name := range doc { // encoding/json reads names in any case
+		for name := range doc { // encoding/json matches names in any case
 			if strings.EqualFold(name, "agents") {
 				return nil, fmt.Errorf("discovery: the document has %q at its root", name)
 			}
@@ -57,13 +58,13 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 		return nil, fmt.Errorf("discovery: the document: %w", err)
 	}
 	if c != nil {
-		if read.Agents == nil { // the document hides them under a name that is read alike
+		if read.Agents == nil { // the document has them under a name that is read alike
 			read.Agents = &openwop.Capabilities{}
 		}
 		want, got := events(c), events(read.Agents)
 		for i := range want {
 			if got[i] != want[i] {
-				return nil, fmt.Errorf("discovery: of %s the document says otherwise than the capabilities", want[i].name)
+				return nil, fmt.Errorf("discovery: the document contradicts the capabilities about %s", want[i].name)
 			}
 		}
 	}
@@ -76,7 +77,7 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(text) // nobody is left to tell
+		_, _ = w.Write(text) // there is nobody to report an error to
 	}), nil
 }
 
@@ -85,7 +86,7 @@ type declared struct {
 	on   bool
 }
 
-// events returns which events the capabilities declare.
+// events returns the events that the capabilities declare.
 func events(c *openwop.Capabilities) [5]declared {
 	return [...]declared{
 		{"reasoningEvents", c.ReasoningEvents}, {"reasoning.streaming", c.ReasoningEvents && c.Streaming.Or(true)},
@@ -93,9 +94,8 @@ func events(c *openwop.Capabilities) [5]declared {
 	}
 }
 
-// merge puts the members of the object text into one that is there. Of the first
-// of the names, if both have it, the values are merged, and in them those of the
-// next.
+// merge sets the members of the object text in into. If both have a member with
+// the first of names, it merges the two values, with the other names.
 func merge(what string, into map[string]json.RawMessage, text []byte, names ...string) error {
 	members, err := object(what, text)
 	if err != nil {
@@ -121,7 +121,7 @@ func merge(what string, into map[string]json.RawMessage, text []byte, names ...s
 	return nil
 }
 
-// object reads an object; null is none.
+// object reads an object. For null it returns nil.
 func object(what string, text []byte) (members map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, fmt.Errorf("discovery: %s: %w", what, err)
@@ -129,12 +129,12 @@ func object(what string, text []byte) (members map[string]json.RawMessage, err e
 	return members, nil
 }
 
-// maxDocument bounds what Fetch reads.
+// maxDocument is the number of bytes that Fetch reads at most.
 const maxDocument = 1 << 20
 
-// Fetch asks the host at base, such as https://host.example, what it declares:
-// the pre-flight of a client that consumes agent events. A nil client is
-// http.DefaultClient.
+// Fetch reads the capabilities of the host at base, such as https://host.example.
+// It is the first request of a client that consumes agent events. A nil client
+// means http.DefaultClient.
 func Fetch(ctx context.Context, client *http.Client, base string) (openwop.Discovery, error) {
 	var d openwop.Discovery
 	if client == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// readPayload reads the payload of a line whose type stands for v. It returns
-// what the payload really is.
+// readPayload reads the payload of a line whose type suggests variant v. It
+// returns the variant that the payload really is.
 func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error) {
 	switch v {
 	case vAskRequested, vAskResolved, vClarRequested, vClarResolved, vApprovalRequested, vApprovalGranted, vApprovalRejected, vMessage:
@@ -21,7 +21,7 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 		return v, d.readUnknown(s, f)
 	}
 	if v == vNodeSuspended {
-		check := *s // its members are put together as text, so names are looked at first
+		check := *s // the details are built as text, so check for duplicate names first
 		if err := check.Skip(); err != nil {
 			return v, err
 		}
@@ -34,7 +34,7 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 		loose = loose(d.o.Profile, v)
 		after = &d.after[v]
 		last  int
-		odd   set // members of loose that were kept
+		odd   set // members of loose that became extra members
 	)
 	for {
 		m, name, err := s.Field(memberNames[:], int(after[last]))
@@ -70,8 +70,9 @@ func (d *Decoder) readPayload(s *jsonwire.Scanner, f *fields, v int) (int, error
 	return v, nil
 }
 
-// looseMember is member for one that the profile does not declare. It reports whether
-// the value is of the vocabulary's type; one of another type is not known.
+// looseMember reads a member that the profile does not declare. A value that is
+// not of the vocabulary's type becomes an extra member, and looseMember reports
+// false.
 func (d *Decoder) looseMember(s *jsonwire.Scanner, m int, f *fields, v int) (ok bool, err error) {
 	start := *s
 	if d.member(s, m, f, v) == nil {
@@ -82,7 +83,7 @@ func (d *Decoder) looseMember(s *jsonwire.Scanner, m int, f *fields, v int) (ok 
 	return false, d.more(s, f, v, memberName(m))
 }
 
-// more reads a member of the payload that is not known.
+// more reads an extra member of the payload.
 func (d *Decoder) more(s *jsonwire.Scanner, f *fields, v int, name string) error {
 	if v == vNodeSuspended {
 		raw, err := s.Raw()
@@ -99,7 +100,7 @@ func (d *Decoder) more(s *jsonwire.Scanner, f *fields, v int, name string) error
 	return nil
 }
 
-// unsee forgets a member whose value was not of its type.
+// unsee forgets a member whose value has the wrong type.
 func (f *fields) unsee(m int) {
 	f.seen &^= 1 << m
 	f.val[m] = ""
@@ -181,12 +182,11 @@ func numberIndex(m int) int {
 	return 2
 }
 
-// readUnknown keeps the payload of a type that the vocabulary does not have,
-// and takes the agent from it.
+// readUnknown keeps the payload of an unknown type, and takes the agent from it.
 func (d *Decoder) readUnknown(s *jsonwire.Scanner, f *fields) (err error) {
 	if f.raw, err = s.Raw(); err == nil {
 		f.val[mAgentID] = agentOf(f.raw)
-		f.seen |= 1 << mAgentID // so that it is cleared
+		f.seen |= 1 << mAgentID // so that reset clears it
 	}
 	return err
 }
@@ -199,7 +199,7 @@ func agentOf(raw string) string {
 	return memberText(raw, "agentId")
 }
 
-// look returns what the payload that s reads next makes of a type that has
+// look returns the variant of the payload that s reads next, for a type with
 // several forms.
 func look(s jsonwire.Scanner, typ string, v int) int {
 	if v == vMessage {
@@ -216,7 +216,7 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 	}
 	raw, err := s.Raw()
 	if err != nil {
-		return v // read again, for the error
+		return v // it is read again, for the error
 	}
 	var (
 		has            set
@@ -274,8 +274,8 @@ func look(s jsonwire.Scanner, typ string, v int) int {
 	return vUnknown
 }
 
-// isMessage reports whether the payload that s is before writes a message to
-// the channel of messages.
+// isMessage reports whether the next payload writes a message to the channel of
+// messages.
 func isMessage(s jsonwire.Scanner) bool {
 	if s.Kind() != '{' || s.Object() != nil {
 		return false
@@ -306,15 +306,14 @@ func isMessage(s jsonwire.Scanner) bool {
 	return true
 }
 
-// hasText reports whether an object has a member of that name that is a
-// string.
+// hasText reports whether an object has a string member with that name.
 func hasText(object, member string) bool {
 	var s jsonwire.Scanner
 	s.Reset(object)
 	return textAhead(s, member)
 }
 
-// textAhead is hasText for the value that s is before.
+// textAhead does what hasText does, for the value that s reads next.
 func textAhead(s jsonwire.Scanner, member string) bool {
 	if s.Kind() != '{' || s.Object() != nil {
 		return false
@@ -366,8 +365,8 @@ func (d *Decoder) data(s *jsonwire.Scanner, f *fields, v int) error {
 	}
 }
 
-// readQuestions reads a list of questions. What a question says beyond the
-// vocabulary is kept under at.
+// readQuestions reads a list of questions. It keeps the extra members of a
+// question under at.
 func (d *Decoder) readQuestions(s *jsonwire.Scanner, f *fields, at string) error {
 	if err := s.Array(); err != nil {
 		return err
@@ -420,7 +419,7 @@ func (d *Decoder) readQuestions(s *jsonwire.Scanner, f *fields, at string) error
 	}
 }
 
-// Members of the data of an interrupt that a line had.
+// Members of the data of an interrupt.
 const (
 	hasQuestions = 1 << iota
 	hasTitle
@@ -430,8 +429,9 @@ var questionNames = [...]string{`"id":`, `"question":`, `"schema":`}
 
 var errorNames = [...]string{`"code":`, `"message":`, `"details":`, `"retryable":`, `"error":`}
 
-// looseErrors returns by member of an error with what it must begin, if the profile
-// does not declare it: otherwise it is a member that is not known.
+// looseErrors returns, for each member of an error, the first byte of a legal
+// value if the profile does not declare the member, and 0 otherwise. A value that
+// begins differently is an extra member.
 func looseErrors(p Profile) *[len(errorNames) + 1]byte {
 	if p == RFC0002 {
 		return &rfcErrors
@@ -446,8 +446,8 @@ var (
 
 func errorName(n int) string { return errorNames[n-1][1 : len(errorNames[n-1])-len(`":`)] }
 
-// errorInfo reads an error. Its class is called code, and error where the
-// ErrorEnvelope of HTTP answers is used.
+// errorInfo reads an error. The ErrorEnvelope of HTTP answers has "error" in
+// place of "code".
 func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -521,8 +521,8 @@ func (d *Decoder) errorInfo(s *jsonwire.Scanner, f *fields) error {
 
 var refNames = [...]string{`"agentId":`, `"agentSharing":`, `"memoryRef":`, `"modelClass":`}
 
-// agentRef reads an AgentRef. One with members that the vocabulary does not
-// have keeps them itself.
+// agentRef reads an AgentRef. If it has extra members, UnmarshalJSON reads and
+// keeps them.
 func agentRef(s *jsonwire.Scanner, ref *agentevents.AgentRef) error {
 	start := s.Offset()
 	if err := s.Object(); err != nil {

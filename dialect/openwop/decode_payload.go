@@ -19,7 +19,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		}
 		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, f.typ), Raw: agentevents.JSON(f.raw)}
 		if f.typ == nodeResumed && !f.env.has(eNodeID) {
-			// The fold asks for it, and only the payload has to have it.
+			// The fold needs the node, but only the payload must have it.
 			if ev.NodeID = memberText(f.raw, "nodeId"); ev.NodeID != "" {
 				f.absent = appendPointer(f.absent, "", `"nodeId":`)
 			}
@@ -207,7 +207,7 @@ func (d *Decoder) payload(ev *agentevents.Event, f *fields, v int, text string) 
 		}
 		switch r := f.val[mReducer]; {
 		case !some(mReducer):
-		case r == reducerRFC: // what a message is to the vocabulary
+		case r == reducerRFC: // the reducer that the vocabulary's messages have
 			d.foreign = d.foreign || d.o.Profile != RFC0002 // the schemas do not have it
 		default:
 			d.unknown.Add("/payload/reducer", jsonwire.Quote(r))
@@ -243,7 +243,7 @@ func (d *Decoder) node(ev *agentevents.Event, f *fields) {
 	}
 }
 
-// lacks notes the members that the line should have and has not.
+// lacks notes the usual and required members that the line lacks.
 func (d *Decoder) lacks(f *fields, v int) {
 	vs := &variants[v]
 	has := f.seen
@@ -259,12 +259,12 @@ func (d *Decoder) lacks(f *fields, v int) {
 	}
 }
 
-// spellings are the members that the RFC and the schemas call differently.
+// spellings are the members that the RFC and the schemas name differently.
 var spellings = [...]struct{ rfc, published int }{
 	{mToolID, mToolName}, {mArguments, mInputs}, {mResult, mOutcome}, {mFrom, mFromAgentID}, {mTo, mToAgentID},
 }
 
-// slot returns the RFC's member of a spelling.
+// slot returns the RFC's member for a member in the published spelling.
 func slot(m int) int {
 	switch m {
 	case mToolName:
@@ -279,7 +279,7 @@ func slot(m int) int {
 	return m
 }
 
-// form notes a type or spelling that is not the profile's.
+// form notes a type or a spelling that is not the profile's.
 func (d *Decoder) form(f *fields, v int) {
 	p := d.o.Profile
 	want := typeName(v, p)
@@ -306,14 +306,15 @@ func (d *Decoder) form(f *fields, v int) {
 	}
 }
 
-// isV2 reports whether a line is one of SchemaV2, which wants a version and ids
-// that nobody else has. An eventId that is missing is made up in its form.
+// isV2 reports whether a line is one of SchemaV2: it has a version above 0 and
+// ids in the grammar of SchemaV2. A missing eventId does not count against it,
+// because the made-up one has the form.
 func (d *Decoder) isV2(f *fields) bool {
 	version := d.unknown.Get("schemaVersion")
 	return version != "" && version != "0" && ValidID(SchemaV2, RunID, f.runID) && (f.eventID == "" || ValidID(SchemaV2, EventID, f.eventID))
 }
 
-// opt returns an optional text. One that is there and empty is noted.
+// opt returns an optional text, and notes one that is present and empty.
 func (d *Decoder) opt(f *fields, m int) string {
 	if f.seen.has(m) && f.val[m] == "" {
 		f.spell(m)
@@ -321,8 +322,8 @@ func (d *Decoder) opt(f *fields, m int) string {
 	return f.val[m]
 }
 
-// spellKey notes a key that the encoder would give another form: it is a text, and
-// ids have a grammar in SchemaV2.
+// spellKey notes a key that the encoder would change. A key may be any text, but
+// ids have a grammar under SchemaV2.
 func (d *Decoder) spellKey(f *fields) {
 	if d.o.Profile == SchemaV2 && f.val[mKey] != "" && !ValidID(SchemaV2, InterruptID, f.val[mKey]) {
 		f.spell(mKey)
@@ -331,8 +332,8 @@ func (d *Decoder) spellKey(f *fields) {
 
 func (f *fields) spell(m int) { f.spelled = appendPointer(f.spelled, "/payload", memberNames[m-1]) }
 
-// either returns the value that stands in one of two spellings. Of both the
-// profile's is returned, and the other one kept.
+// either returns the value of a member that has two spellings. If both are
+// present, it returns the profile's and keeps the other as an extra member.
 func (d *Decoder) either(f *fields, rfc, published int) string {
 	if !f.seen.has(published) {
 		return f.val[rfc]
@@ -352,7 +353,7 @@ func (d *Decoder) either(f *fields, rfc, published int) string {
 	return f.val[win]
 }
 
-// refOrID is either for an AgentRef and an id.
+// refOrID does what either does, for an AgentRef and an id.
 func (d *Decoder) refOrID(f *fields, ref *agentevents.AgentRef, rfc, published int) {
 	switch {
 	case !f.seen.has(published):
@@ -374,17 +375,17 @@ func (d *Decoder) ref(f *fields) agentevents.Opt[agentevents.AgentRef] {
 	return agentevents.Some(f.agent)
 }
 
-// opened remembers a clarification, because its answer may name the node only.
+// opened remembers a clarification, because its answer may name only the node.
 func (d *Decoder) opened(ev *agentevents.Event, id string) {
 	if len(d.open) == maxOpen {
 		d.open = append(d.open[:0], d.open[maxOpen/2:]...)
 	}
-	// Copied, because texts of a line keep the whole line in memory.
+	// Copied, because a text of a line keeps the whole line in memory.
 	d.open = append(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(id)})
 }
 
-// closed returns the id of the clarification that is answered: id itself, or
-// that of the latest one of the node.
+// closed returns the id of the clarification that is answered: id itself, or the
+// id of the latest one of the node.
 func (d *Decoder) closed(ev *agentevents.Event, id string) string {
 	for i := len(d.open) - 1; i >= 0; i-- {
 		if o := d.open[i]; o.runID == ev.RunID && (id == o.interruptID || id == "" && o.nodeID == ev.NodeID) {
@@ -395,8 +396,9 @@ func (d *Decoder) closed(ev *agentevents.Event, id string) string {
 	return id
 }
 
-// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
+// unknownPrefix goes before a type whose name is taken: see
+// [dialect.UnknownKind].
 const unknownPrefix = string(Name) + ":"
 
-// nodeResumed is a type that the vocabulary does not have and the fold knows.
+// nodeResumed is a type that the vocabulary does not have but the fold uses.
 const nodeResumed = "node.resumed"

@@ -16,26 +16,26 @@ type writer struct {
 	e       *Encoder
 	ev      *agentevents.Event
 	p       Profile
-	quiet   bool // the line alone, whatever came before
+	quiet   bool // write only the line, whatever came before
 	careful bool // look for damaged characters
-	split   bool // the call of a return is the line before it
+	split   bool // the line before has the call of this return
 	shift   uint64
 	k       kept
 	v       int
 	dst     []byte
-	eventID string   // of the line, before it gets the form of the profile
-	nodeID  string   // as well
-	open    bool     // nothing was written into the object yet
+	eventID string   // of the line, before normalising
+	nodeID  string   // of the line, before normalising
+	open    bool     // the object has no member yet
 	has     set      // members of the payload that were written
-	extra   []string // others that were, by their names
-	at      int      // of the payload in dst
+	extra   []string // the names of other written members
+	at      int      // where the payload begins in dst
 	lost    []loss
-	dropped uint16 // of envelopeDrops
+	dropped uint16 // bits of envelopeDrops
 	err     error
 	times   jsonwire.TimeCache
-	said    agentevents.ConversationMessage // as it is written, where that is not as it is
+	msg     agentevents.ConversationMessage // with normalised ids, if they differ
 
-	otherRaw string // payload of a type that the vocabulary does not have
+	otherRaw string // the payload of an unknown type
 }
 
 type loss struct {
@@ -53,8 +53,8 @@ func (w *writer) start(e *Encoder, ev *agentevents.Event, quiet bool) {
 }
 
 func (w *writer) lose(what dialect.Change, pointer, detail string) {
-	// A literal would be put together elsewhere and copied, for which the
-	// processor waits.
+	// The fields are set in place: a composite literal is built on the stack and
+	// copied, and the copy waits for the stores.
 	n := len(w.lost)
 	w.lost = slices.Grow(w.lost, 1)[:n+1]
 	l := &w.lost[n]
@@ -80,8 +80,8 @@ func (w *writer) fail(rule agentevents.Rule, pointer, detail string) {
 func (w *writer) line(dst []byte) ([]byte, error) {
 	mark := len(dst)
 	out, err := w.write(dst)
-	// Damaged characters come out as U+FFFD, which begins with this byte. Few
-	// lines have it, so texts are looked at only then.
+	// Damaged characters become U+FFFD, which begins with this byte. Few lines have
+	// it, so only those are written again with a check of every text.
 	if err == nil && bytes.IndexByte(out[mark:], 0xef) >= 0 {
 		w.lost, w.has, w.extra = w.lost[:0], 0, w.extra[:0]
 		clear(w.k.done)
@@ -142,7 +142,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 			w.lose(dialect.Altered, "/type", dialect.DamagedText)
 		}
 	} else {
-		dst = append(append(append(dst, '"'), typ...), '"') // of the tables, without escapes
+		dst = append(append(append(dst, '"'), typ...), '"') // from the tables, nothing to escape
 	}
 	if w.v != vUnknown || !w.k.envAbsent.has(ePayload) || !w.lenient() || ev.Payload.(*agentevents.Unknown).Raw != "" {
 		dst = append(dst, `,"payload":`...)
@@ -161,11 +161,11 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 	}
 	dst = jsonwire.AppendUint(append(dst, `,"sequence":`...), ev.Sequence+w.shift)
 	if w.shift > 0 {
-		w.lose(dialect.Altered, "/sequence", "moved up: calls that were one event are two lines")
+		w.lose(dialect.Altered, "/sequence", "raised: a call that is one event is two lines")
 	}
 	dst = w.versions(dst)
 	dst = w.causation(dst)
-	dst = w.rest(dst)
+	dst = w.envelopeExtra(dst)
 	dst = append(dst, '}')
 	if len(ev.SessionID)|len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeRunID)|len(ev.Actor)|len(ev.ParentAgentID)|len(ev.ParentCallID)|
 		len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID) != 0 || ev.Step.OK || ev.Marks != 0 || ev.SchemaVersion != agentevents.SchemaVersion {
@@ -188,7 +188,7 @@ func (w *writer) write(dst []byte) ([]byte, error) {
 }
 
 // otherType returns the type of a line that the vocabulary does not have, and ""
-// where the profile has none for the event.
+// if the profile has no line for the event.
 func (w *writer) otherType() string {
 	u, ok := w.ev.Payload.(*agentevents.Unknown)
 	if !ok {
@@ -205,14 +205,14 @@ func (w *writer) otherType() string {
 	return typ
 }
 
-// dropsExtra reports whether the payload has members that no field has outside
-// of those values that are written whole.
+// dropsExtra reports whether the payload has extra members outside the values
+// that are written whole.
 func (w *writer) dropsExtra() bool {
 	ev := agentevents.Event{Payload: w.ev.Payload}
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentHandoff:
 		c := *p
-		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // those of ids alone are listed by themselves
+		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // an id alone has extra members listed by refID
 		ev.Payload = &c
 	case *agentevents.NodeStarted:
 		c := *p
@@ -236,7 +236,7 @@ var envelopeDrops = [...]string{
 	"/parentSpanId", "/schemaVersion", "/marks",
 }
 
-// dropEnvelope notes which of them the event has.
+// dropEnvelope sets the bits of those that the event has.
 func (w *writer) dropEnvelope() {
 	ev := w.ev
 	note := func(i int, present bool) uint16 {
@@ -257,7 +257,7 @@ func (w *writer) dropEnvelope() {
 	w.dropped = d
 }
 
-// id appends an id in the form that the profile asks for.
+// id appends an id in the form that the profile requires.
 func (w *writer) id(dst []byte, form IDForm, pointer, id string) []byte {
 	if w.p == RFC0002 && !w.careful {
 		return jsonwire.AppendString(dst, id)
@@ -274,9 +274,9 @@ func (w *writer) id(dst []byte, form IDForm, pointer, id string) []byte {
 	return w.plainID(dst, pointer, id)
 }
 
-// agentForm returns the form of an agent's id. The forms differ by place, and an
-// agent has one id in all of them: that of a handoff, which every place takes. Lines
-// of SchemaV2 have shorter ones where they may.
+// agentForm returns the form of an agent's id. The schemas' forms differ by
+// place, but an agent has one id everywhere: that of a handoff, which is legal in
+// every place. Lines of SchemaV2 keep a shorter id where it is legal.
 func (w *writer) agentForm(id string) IDForm {
 	if len(id) < 3 && w.p == SchemaV2 && w.ofV2() {
 		return AgentID
@@ -284,28 +284,29 @@ func (w *writer) agentForm(id string) IDForm {
 	return HandoffID
 }
 
-// ofV2 reports whether the event was read from a line of SchemaV2, as far as one can
-// tell: see Decoder.isV2.
+// ofV2 reports whether the event seems to come from a line of SchemaV2: see
+// Decoder.isV2.
 func (w *writer) ofV2() bool {
 	version := w.k.get("schemaVersion")
 	return version != "" && version != "0" && ValidID(SchemaV2, RunID, w.ev.RunID)
 }
 
-// agentID returns an agent's id that stands where the schemas ask for no form, as it
-// is where they do. Lines that break no rule stay as they are: of SchemaV1, whose lines
-// nothing tells from others, that is all ids but the acting agent's own.
+// agentID normalises an agent's id in a place where the schemas require no form,
+// so that it is the same as elsewhere. It leaves lines alone that break no rule.
+// Nothing distinguishes the lines of SchemaV1, so there it changes only the
+// acting agent's id.
 func (w *writer) agentID(pointer, id string) string {
 	if w.p == RFC0002 || id == "" || w.p == SchemaV1 && id != w.ev.AgentID || w.p == SchemaV2 && w.ofV2() {
 		return id
 	}
 	n := NormalizeID(w.p, HandoffID, id)
 	if n != id {
-		w.lose(dialect.Altered, pointer, "as the agent's id is elsewhere")
+		w.lose(dialect.Altered, pointer, "normalised like the agent's id elsewhere")
 	}
 	return n
 }
 
-// plainID appends an id as it is.
+// plainID appends an id unchanged.
 func (w *writer) plainID(dst []byte, pointer, id string) []byte {
 	if w.careful && !jsonwire.ValidUTF8(id) {
 		w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
@@ -320,7 +321,7 @@ func (w *writer) versions(dst []byte) []byte {
 	}
 	schema, engine := w.k.get("schemaVersion"), w.k.get("engineVersion")
 	if w.p != RFC0002 && schema != "" && (!whole(schema) || w.p == SchemaV2 && !positive(schema)) {
-		w.lose(dialect.Dropped, "/openwop/schemaVersion", "is no version of the profile")
+		w.lose(dialect.Dropped, "/openwop/schemaVersion", "is not a version of the profile")
 		schema = ""
 	}
 	if w.p == SchemaV2 && schema == "" && (w.quiet || !w.k.envAbsent.has(eSchemaVersion)) {
@@ -340,13 +341,13 @@ func (w *writer) versions(dst []byte) []byte {
 	return dst
 }
 
-// positive reports whether the text of a JSON number is one above 0.
+// positive reports whether a JSON number is above 0.
 func positive(raw string) bool {
 	n, err := strconv.ParseFloat(raw, 64)
 	return err == nil && n > 0
 }
 
-// causation appends the causationId; a tool's return names its call.
+// causation appends the causationId. A tool's return names its call.
 func (w *writer) causation(dst []byte) []byte {
 	id := w.ev.CausationID
 	if p, ok := w.ev.Payload.(*agentevents.ToolReturned); ok && !w.quiet && !w.split {
@@ -361,7 +362,8 @@ func (w *writer) causation(dst []byte) []byte {
 	return w.id(append(dst, `,"causationId":`...), EventID, "/causationId", id)
 }
 
-// cause returns the event of the call that returns, where the log has it.
+// cause returns the event of the call that p returns for, if the log has it, else
+// id.
 func (w *writer) cause(p *agentevents.ToolReturned, id string) string {
 	i := w.e.call(w.ev, p.CallID)
 	if i < 0 || w.e.calls[i].eventID == id || id == "" && refused(string(p.Status)) {
@@ -375,8 +377,8 @@ func (w *writer) cause(p *agentevents.ToolReturned, id string) string {
 	return w.e.calls[i].eventID
 }
 
-// rest appends the members of the envelope that were kept.
-func (w *writer) rest(dst []byte) []byte {
+// envelopeExtra appends the extra members of the envelope.
+func (w *writer) envelopeExtra(dst []byte) []byte {
 	for key, raw := range jsonwire.Members(w.k.raw) {
 		name, ok := memberOf(key)
 		if !ok || name == "schemaVersion" || name == "engineVersion" {
@@ -392,7 +394,7 @@ func (w *writer) rest(dst []byte) []byte {
 	return dst
 }
 
-// variant returns what the event is written as.
+// variant returns the variant to write the event as.
 func (w *writer) variant() int {
 	interrupt := w.p == SchemaV2 || w.k.typ != ""
 	pick := func(legacy, other int) int {
@@ -460,7 +462,7 @@ func (w *writer) variant() int {
 func (w *writer) typeOf() string {
 	if w.k.typ != "" {
 		legal := aliases(w.v, w.ev)
-		if i := slices.Index(legal, w.k.typ); i == 0 || i > 0 && w.p != SchemaV1 { // where the other types have another payload
+		if i := slices.Index(legal, w.k.typ); i == 0 || i > 0 && w.p != SchemaV1 { // SchemaV1 has another payload for the other types
 			return legal[i]
 		} else if i > 0 {
 			w.lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), legal[0])
@@ -469,7 +471,7 @@ func (w *writer) typeOf() string {
 	return typeName(w.v, w.p)
 }
 
-// aliases are the types that a payload of an interrupt may stand under.
+// aliases are the types that may have the payload of an interrupt.
 func aliases(v int, ev *agentevents.Event) []string {
 	switch v {
 	case vAskRequested:
@@ -487,8 +489,8 @@ func aliases(v int, ev *agentevents.Event) []string {
 	return nil
 }
 
-// undeclared reports whether the payload may have members that the schema does not
-// declare.
+// undeclared reports whether the payload may have members that the schema does
+// not declare.
 func (w *writer) undeclared() bool {
 	vs := &variants[w.v]
 	return w.p != SchemaV2 && !vs.closed1 || vs.open2

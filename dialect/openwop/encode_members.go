@@ -23,8 +23,8 @@ func (w *writer) name(m int) {
 	w.has |= 1 << m
 }
 
-// absent reports whether the line lacked a member that may be missing. One that
-// the profile requires mostly may not.
+// absent reports whether the line lacked the member and the encoder may leave it
+// out. A required member may be left out only on a lenient line.
 func (w *writer) absent(m int) bool {
 	if w.k.absent == 0 {
 		return false
@@ -33,9 +33,10 @@ func (w *writer) absent(m int) bool {
 	return w.k.absent.has(slot(m)) && (!required.has(m) || w.lenient())
 }
 
-// lenient reports whether members that are required may be missing where the line
-// lacked them. No schema describes RFC0002; of the others the event does not say
-// whether they are the profile that the line was read under.
+// lenient reports whether required members may be left out because the line
+// lacked them. Only RFC0002 allows that: no schema describes it. Under the
+// schemas the event does not say whether the line was read under the same
+// profile.
 func (w *writer) lenient() bool { return w.p == RFC0002 && w.k.profile == "" }
 
 // str appends a text.
@@ -55,11 +56,11 @@ func (w *writer) text(m int, pointer, s string) {
 	w.str(pointer, s)
 }
 
-// short writes an optional text that has 1 to 64 characters under SchemaV2.
+// short writes an optional text that must have 1 to 64 characters under SchemaV2.
 func (w *writer) short(m int, pointer, s string) {
 	if w.p == SchemaV2 {
 		if s == "" {
-			return // also where the line spelled it
+			return // even if the line had an empty one
 		}
 		if r := []rune(s); len(r) > 64 {
 			w.lose(dialect.Altered, pointer, "cut after 64 characters")
@@ -78,7 +79,7 @@ func (w *writer) content(m int, pointer, s string) {
 	w.str(pointer, s)
 }
 
-// required writes a required id or name; made stands in its place.
+// required writes a required id or name. made replaces an empty one.
 func (w *writer) required(m int, form IDForm, pointer, s, made string) {
 	if s == "" {
 		if w.absent(m) {
@@ -93,18 +94,18 @@ func (w *writer) required(m int, form IDForm, pointer, s, made string) {
 	w.dst = w.id(w.dst, form, pointer, s)
 }
 
-// word writes an optional word of a list, which binds under the schemas.
+// word writes an optional word. The schemas allow only the given words.
 func (w *writer) word(m int, pointer, s string, words []string) {
 	if w.p != RFC0002 && !slices.Contains(words, s) {
-		if s != "" { // an empty one is none, also where the line spelled it
-			w.lose(dialect.Dropped, pointer, "not a word of the schema")
+		if s != "" { // an empty one is dropped without a loss
+			w.lose(dialect.Dropped, pointer, "not one of the schema's words")
 		}
 		return
 	}
 	w.text(m, pointer, s)
 }
 
-// json writes an optional value. Under the schemas it may have to be an object.
+// json writes an optional value. With object set, the schemas require an object.
 func (w *writer) json(m int, pointer string, v agentevents.JSON, object bool) {
 	if v == "" {
 		return
@@ -120,14 +121,14 @@ func (w *writer) raw(pointer string, v agentevents.JSON, object bool) {
 		return
 	}
 	if object && w.p != RFC0002 && c[0] != '{' {
-		w.lose(dialect.Altered, pointer, `is no object, and stands as "value" in one`)
+		w.lose(dialect.Altered, pointer, `is not an object: written as the member "value" of one`)
 		w.dst = append(append(append(w.dst, `{"value":`...), c...), '}')
 		return
 	}
 	w.dst = append(w.dst, c...)
 }
 
-// must is json for a required value.
+// must writes a required value. made replaces an absent one.
 func (w *writer) must(m int, pointer string, v, made agentevents.JSON, object bool) {
 	if v == "" {
 		if w.absent(m) {
@@ -155,23 +156,31 @@ func (w *writer) float(m int, pointer string, v agentevents.Opt[float64], high f
 		return
 	}
 	if math.IsNaN(v.V) || math.IsInf(v.V, 0) || v.V > high || v.V < 0 && (w.p != RFC0002 || high == 1) {
-		w.fail(RuleRange, pointer, "is outside its range")
+		w.fail(RuleRange, pointer, rangeDetail(high))
 	}
 	w.name(m)
 	w.dst = jsonwire.AppendFloat(w.dst, v.V)
 }
 
-// millis writes a duration, of which the document has whole milliseconds.
+// rangeDetail returns what is wrong with a number that must not be above high.
+func rangeDetail(high float64) string {
+	if high == 1 {
+		return "is not in [0, 1]"
+	}
+	return "is not a finite number from 0 on"
+}
+
+// millis writes a duration: the document has whole milliseconds.
 func (w *writer) millis(m int, pointer string, v agentevents.Opt[time.Duration]) {
 	if !v.OK {
 		return
 	}
 	if v.V < 0 {
-		w.fail(RuleRange, pointer, "is below 0")
+		w.fail(RuleRange, pointer, "must not be below 0")
 	}
 	w.name(m)
 	if v.V%time.Millisecond != 0 {
-		w.lose(dialect.Altered, pointer, "whole milliseconds")
+		w.lose(dialect.Altered, pointer, "cut to whole milliseconds")
 	}
 	w.dst = jsonwire.AppendInt(w.dst, v.V.Milliseconds())
 }
@@ -181,7 +190,7 @@ func (w *writer) agent() {
 	w.required(mAgentID, AgentID, "/agentId", w.ev.AgentID, CoreSystem)
 }
 
-// anyAgent writes the acting agent where the type has no member for it.
+// anyAgent writes the acting agent for a type that has no member for it.
 func (w *writer) anyAgent() {
 	if w.ev.AgentID == "" && !w.k.spelled.has(mAgentID) {
 		return
@@ -194,7 +203,7 @@ func (w *writer) anyAgent() {
 	w.dst = w.id(w.dst, AgentID, "/agentId", w.ev.AgentID)
 }
 
-// node writes the node, which stands in the envelope too.
+// node writes the node, which also stands in the envelope.
 func (w *writer) node() {
 	id := w.nodeID
 	needed := variants[w.v].required(w.p).has(mNodeID)
@@ -257,7 +266,7 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 		switch {
 		case n == name && coded, n == "message", n == "details", n == "retryable" && v.Retryable.OK:
 			return taken
-		case (n == "code" || n == "retryable") && w.p != RFC0002: // of another type
+		case (n == "code" || n == "retryable") && w.p != RFC0002: // the value has another type
 			return closed
 		case w.p == SchemaV2 && !hatch(n) && !w.k.same(w.p):
 			return closed
@@ -267,19 +276,18 @@ func (w *writer) errorInfo(v *agentevents.ErrorInfo) {
 	w.dst = append(w.dst, '}')
 }
 
-// A place is what an object has for a member that was kept.
+// A place says whether an object has room for an extra member.
 type place uint8
 
 const (
 	free   place = iota
-	taken        // it has a member of that name
-	closed       // it cannot have the member
-	other        // the member may stand in another object
+	taken        // it has a member with that name
+	closed       // it must not have the member
+	other        // the member may go into another object
 )
 
-// more writes the kept members below a pointer into the object that begins at
-// start. into is what the names in it have before them in the table of declared
-// members.
+// more writes the extra members below a pointer into the object that begins at
+// start. into is the prefix of their names in the table declared.
 func (w *writer) more(below, into string, start int, look func(name string) place) {
 	i := -1
 	for key, raw := range jsonwire.Members(w.k.raw) {
@@ -306,8 +314,8 @@ func (w *writer) more(below, into string, start int, look func(name string) plac
 	}
 }
 
-// fits reports whether a member has the form that the profile declares for it, if it
-// does.
+// fits reports whether a member has the form that the profile declares for it. A
+// member without a declared form always fits.
 func (w *writer) fits(name, raw string) bool {
 	if m := numberOf(memberNames[:], name); m != 0 && variants[w.v].members.has(m) && !loose(w.p, w.v).has(m) {
 		return w.readable(m, raw)
@@ -326,13 +334,13 @@ func (w *writer) fits(name, raw string) bool {
 	return detail == ""
 }
 
-// readable reports whether the decoder of the profile takes a value that was kept for
-// that of a member of the vocabulary: a text, as others are not kept.
+// readable reports whether a decoder of the profile reads a kept value as the
+// member m of the vocabulary. Only texts are kept like that.
 func (w *writer) readable(m int, raw string) bool {
 	return textMembers.has(m) && isText(raw) && (!idMembers.has(m) || w.k.same(w.p) || ValidID(w.p, idForm(m), jsonwire.Text(raw)))
 }
 
-// member writes a member of any name into the object that begins at start.
+// member writes a member with any name into the object that begins at start.
 func (w *writer) member(start int, name, raw string) {
 	if len(w.dst) > start+1 {
 		w.dst = append(w.dst, ',')
@@ -342,7 +350,8 @@ func (w *writer) member(start int, name, raw string) {
 	w.dst = append(append(w.dst, ':'), raw...)
 }
 
-// written returns what the object that begins at start has under a name.
+// written returns the value of a member of the object that begins at start, or
+// "".
 func (w *writer) written(start int, name string) string {
 	for n, raw := range jsonwire.Members(string(w.dst[start:]) + "}") {
 		if n == name {
@@ -352,7 +361,7 @@ func (w *writer) written(start int, name string) string {
 	return ""
 }
 
-// unplaced lists a member that was kept.
+// unplaced lists an extra member as dropped.
 func (w *writer) unplaced(key string) {
 	w.lose(dialect.Dropped, "/openwop/"+jsonwire.Token(key), "the profile has no place for it")
 }
@@ -363,7 +372,7 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 		v.AgentID = made
 		w.lose(dialect.Made, pointer+"/agentId", made)
 	}
-	if w.p != RFC0002 { // or the pointer would be put together for nothing
+	if w.p != RFC0002 { // saves joining the pointer under RFC0002
 		v.AgentID = w.agentID(pointer+"/agentId", v.AgentID)
 	}
 	w.name(m)
@@ -398,7 +407,7 @@ func (w *writer) ref(m int, pointer string, v agentevents.AgentRef, made string)
 	w.dst = append(w.dst, raw...)
 }
 
-// refID writes an AgentRef of which there is only place for the id.
+// refID writes an AgentRef where there is only room for its id.
 func (w *writer) refID(m int, pointer string, v agentevents.AgentRef, made string) {
 	w.required(m, HandoffID, pointer+"/agentId", v.AgentID, made)
 	raw, _ := v.MarshalJSON() // never fails

@@ -23,17 +23,17 @@ func (w *writer) payload() {
 	w.open = true
 	w.members()
 	if w.k.payload {
-		w.rests()
+		w.payloadExtra()
 	}
 	w.dst = append(w.dst, '}')
 }
 
-// rests writes the members of the payload that were kept, and lists those that
-// stood in what the payload does not have.
-func (w *writer) rests() {
+// payloadExtra writes the extra members of the payload. It lists those of an
+// inner object that the payload does not have.
+func (w *writer) payloadExtra() {
 	w.more("/payload/", "", w.at, w.place)
 	if w.v == vClarRequested || w.v == vApprovalRequested {
-		// Of the other form of an interrupt.
+		// These come from the other form of an interrupt.
 		w.more("/payload/data/", "", w.at, func(n string) place {
 			if w.k.get("/payload/"+jsonwire.Token(n)) != "" {
 				return taken
@@ -50,7 +50,7 @@ func (w *writer) rests() {
 	}
 }
 
-// place returns what the payload has for a member that was kept.
+// place returns whether the payload has room for an extra member.
 func (w *writer) place(name string) place {
 	if m := numberOf(memberNames[:], name); m != 0 && w.has.has(m) || slices.Contains(w.extra, name) {
 		return taken
@@ -61,7 +61,7 @@ func (w *writer) place(name string) place {
 	return free
 }
 
-// unknown writes the payload of a type that the vocabulary does not have.
+// unknown writes the payload of an unknown type.
 func (w *writer) unknown(u *agentevents.Unknown) {
 	w.raw("/payload", agentevents.JSON(w.otherRaw), false)
 	if id := w.ev.AgentID; id != "" && agentOf(string(u.Raw)) != id {
@@ -69,7 +69,7 @@ func (w *writer) unknown(u *agentevents.Unknown) {
 	}
 }
 
-// members writes those of the payload that the vocabulary has.
+// members writes the members of the payload that the vocabulary has.
 func (w *writer) members() {
 	ev, rfc := w.ev, w.p == RFC0002
 	tool, arguments, result := mToolName, mInputs, mOutcome
@@ -92,7 +92,7 @@ func (w *writer) members() {
 			if !w.quiet {
 				index.V = w.e.deltaIndex(ev, p.BlockID)
 			}
-			w.lose(dialect.Made, "/payload/index", "counted")
+			w.lose(dialect.Made, "/payload/index", "counted by the encoder")
 		}
 		w.integer(mSequence, "/payload/index", index, 0)
 		w.word(mVerbosity, "/payload/verbosity", string(p.Verbosity), verbosities)
@@ -135,12 +135,12 @@ func (w *writer) members() {
 		switch {
 		case ev.AgentID == "" && !w.absent(who):
 			w.lose(dialect.Made, "/agentId", from)
-		case rfc && ev.AgentID != "" && p.From.AgentID == "" && w.absent(mFrom): // from would have said it
+		case rfc && ev.AgentID != "" && p.From.AgentID == "" && w.absent(mFrom): // no from names the agent
 			w.anyAgent()
 		case ev.AgentID != from && ev.AgentID != "" && w.undeclared():
 			w.anyAgent()
 		case ev.AgentID != from && ev.AgentID != "":
-			w.lose(dialect.Altered, "/agentId", "it is who hands over")
+			w.lose(dialect.Altered, "/agentId", "written as the agent that hands over")
 		case w.k.spelled.has(mAgentID) && ev.AgentID != "" && w.undeclared():
 			w.anyAgent()
 		}
@@ -213,7 +213,7 @@ func (w *writer) members() {
 		limit, observed := p.Limit, p.Observed
 		if !rfc {
 			if !slices.Contains(capKinds, p.Cap) {
-				w.fail(RuleEnum, "/payload/cap", strconv.Quote(p.Cap)+" is not a kind of the schema")
+				w.fail(RuleEnum, "/payload/cap", unlisted(p.Cap, capKinds))
 			}
 			w.zero(&limit, "/payload/limit", mLimit)
 			w.zero(&observed, "/payload/observed", mObserved)
@@ -286,8 +286,8 @@ func (w *writer) members() {
 	}
 }
 
-// block writes which reasoning it is, for which the document has no member: blocks of
-// one agent may be interleaved.
+// block writes the id of a block of reasoning. The document has no member for it,
+// but the blocks of one agent may be interleaved.
 func (w *writer) block(id string) {
 	if w.undeclared() {
 		w.text(mBlockID, "/payload/blockId", id)
@@ -361,7 +361,7 @@ func (w *writer) workers(decision, at string) string {
 	return string(append(out, '}'))
 }
 
-// only returns an object without the members that may not be in one of its kind.
+// only returns an object without the members that may rejects.
 func (w *writer) only(object, at string, may func(kind, name string) bool) string {
 	kind, odd := "", false
 	for name, raw := range jsonwire.Members(object) {
@@ -389,8 +389,8 @@ func (w *writer) only(object, at string, may func(kind, name string) bool) strin
 	return string(append(out, '}'))
 }
 
-// criteria returns a decision whose successCriteria have no other members than
-// theirs.
+// criteria returns a decision whose successCriteria have only their declared
+// members.
 func (w *writer) criteria(decision, at string) string {
 	out := []byte{'{'}
 	for name, raw := range jsonwire.Members(decision) {
@@ -423,7 +423,7 @@ func (w *writer) zero(v *agentevents.Opt[float64], pointer string, m int) {
 	}
 }
 
-// returned writes what a tool returned.
+// returned writes the result of a tool.
 func (w *writer) returned(p *agentevents.ToolReturned, result int) {
 	if p.Error.OK {
 		w.drop("/payload/result", p.Result != "")
@@ -459,7 +459,7 @@ func (w *writer) returned(p *agentevents.ToolReturned, result int) {
 	w.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
 }
 
-// nodeAgent writes the agent of a node, and the one that acts.
+// nodeAgent writes the agent of a node, and the acting agent.
 func (w *writer) nodeAgent(ref agentevents.Opt[agentevents.AgentRef]) {
 	if ref.OK && w.undeclared() {
 		w.ref(mAgent, "/payload/agent", ref.V, "")
@@ -469,15 +469,15 @@ func (w *writer) nodeAgent(ref agentevents.Opt[agentevents.AgentRef]) {
 	w.anyAgent()
 }
 
-// message writes a message as what is written to a channel.
+// message writes a message as a write to a channel.
 func (w *writer) message(p *agentevents.MessageCreated) {
 	w.name(mChannel)
 	w.str("", MessageChannel)
 	w.name(mValue)
 	m := &p.Message
 	if m.Content == "" || w.p != RFC0002 {
-		w.said = *m
-		m = &w.said
+		w.msg = *m
+		m = &w.msg
 		w.parties(m)
 	}
 	if m.Content == "" {
@@ -495,7 +495,7 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 		return
 	}
 	w.dst = out
-	if p.Message.Content == "" && jsonwire.HasMember(string(out[start:]), "content") { // one that was read without it is written so
+	if p.Message.Content == "" && jsonwire.HasMember(string(out[start:]), "content") { // a message that was read without content is written without it
 		w.lose(dialect.Made, "/payload/message/content", "null")
 	}
 	switch r := w.k.get("/payload/reducer"); {
@@ -506,7 +506,7 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 		w.name(mReducer)
 		w.str("", reducerSchema)
 		if r == "" {
-			w.lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have none that knows messages by their ids")
+			w.lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have no reducer that applies messages by id")
 		}
 	case !w.absent(mReducer):
 		w.name(mReducer)
@@ -522,7 +522,7 @@ func (w *writer) message(p *agentevents.MessageCreated) {
 	w.drop("/agentId", w.ev.AgentID != "")
 }
 
-// parties gives the agents of a message the ids that they have elsewhere.
+// parties gives the agents of a message the same ids as elsewhere.
 func (w *writer) parties(m *agentevents.ConversationMessage) {
 	const at = "/payload/message/"
 	m.From, m.To = w.agentID(at+"from", m.From), w.agentID(at+"to", m.To)

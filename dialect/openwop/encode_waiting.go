@@ -11,9 +11,9 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The payloads by which a node waits for somebody, and the answers.
+// The payloads of a node that waits, and the answers to them.
 
-// suspended writes a node.suspended, whose details are members of the payload.
+// suspended writes a node.suspended. Its details are members of the payload.
 func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	w.node()
 	details, err := jsonwire.Compact(string(p.Details))
@@ -26,14 +26,14 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 	switch {
 	case details == "":
-	case details == "{}" && w.p != RFC0002: // they get an interruptId
+	case details == "{}" && w.p != RFC0002: // an interruptId is added
 	case details == "{}":
-		w.lose(dialect.Dropped, "/payload/details", "the payload has a place for members of an object")
+		w.lose(dialect.Dropped, "/payload/details", "only the members of the details are written, and there are none")
 	case details[0] != '{' && w.p == SchemaV2:
-		w.lose(dialect.Altered, "/payload/details", "are no object: only an interruptId is left of them")
+		w.lose(dialect.Altered, "/payload/details", "is not an object: the line has only an interruptId")
 		details = ""
 	case details[0] != '{':
-		w.lose(dialect.Altered, "/payload/details", `is no object, and stands as "details" in one`)
+		w.lose(dialect.Altered, "/payload/details", `is not an object: written as the member "details"`)
 		details = `{"details":` + details + `}`
 	}
 	vs := &variants[vNodeSuspended]
@@ -49,7 +49,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		}
 		if name == "interruptId" {
 			if w.p != RFC0002 && jsonwire.Text(raw) == "" {
-				w.lose(dialect.Dropped, "/payload/details/interruptId", "is no id")
+				w.lose(dialect.Dropped, "/payload/details/interruptId", "is not an id")
 				continue
 			}
 			id = true
@@ -61,7 +61,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 			}
 		}
 		if name == "kind" && w.p != RFC0002 && !slices.Contains(interruptKinds(w.p), jsonwire.Text(raw)) {
-			w.lose(dialect.Dropped, "/payload/details/kind", "not a word of the schema")
+			w.lose(dialect.Dropped, "/payload/details/kind", "not one of the schema's words")
 			continue
 		}
 		write(name, raw)
@@ -77,7 +77,7 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 		switch {
 		case first(name):
 		case name == "key" && w.p != RFC0002 && jsonwire.Text(raw) == "":
-			w.lose(dialect.Dropped, "/payload/details/key", "is no text, or an empty one")
+			w.lose(dialect.Dropped, "/payload/details/key", "is not a text, or is empty")
 		case (name == "reason" || name == "nodeId" || name == "agentId") && !w.stray(name, raw):
 			w.lose(dialect.Dropped, "/payload/details/"+name, "the payload has a member of that name")
 		case w.p == SchemaV2 && !vs.declares(name) && !hatch(name) && !w.k.same(w.p):
@@ -88,16 +88,16 @@ func (w *writer) suspended(p *agentevents.NodeSuspended) {
 	}
 }
 
-// stray reports whether a member of the details has the name of one of the payload,
-// but cannot be taken for it: the decoder gives it back to the details.
+// stray reports whether a member of the details has the name of a member of the
+// payload, but another type: the decoder reads it back as a detail.
 func (w *writer) stray(name, raw string) bool {
 	m := numberOf(memberNames[:], name)
 	return !w.has.has(m) && loose(w.p, vNodeSuspended).has(m) && !isText(raw)
 }
 
-// questions writes a list of questions, with what was kept of them.
+// questions writes a list of questions with their extra members.
 func (w *writer) questions(list []agentevents.Question) {
-	bound := w.v == vAskRequested && w.p != RFC0002 // by the schemas: closed, and nothing is empty
+	bound := w.v == vAskRequested && w.p != RFC0002 // the schemas' form is closed, and no text in it is empty
 	if bound && len(list) == 0 {
 		list = madeQuestions
 		w.lose(dialect.Made, "/payload/questions", unknownQuestion)
@@ -178,8 +178,8 @@ func (w *writer) asked(p *agentevents.ClarificationRequested) {
 	w.drop("/agentId", w.ev.AgentID != "")
 }
 
-// data writes the kept members of the data of an interrupt, and those that
-// stand beside it but may only be in it, and ends the object.
+// data writes the extra members of an interrupt's data and ends the object. It
+// also takes members from beside the data that are only legal in it.
 func (w *writer) data(start int, look func(name string) place) {
 	var has []string
 	w.more("/payload/data/", "data/", start, func(n string) place {
@@ -201,11 +201,11 @@ func (w *writer) data(start int, look func(name string) place) {
 	w.dst = append(w.dst, '}')
 }
 
-// interrupt writes kind and key of an interrupt.requested.
+// interrupt writes the kind and the key of an interrupt.requested.
 func (w *writer) interrupt(kind, pointer, id string) {
 	w.name(mKind)
 	w.str("/payload/kind", kind)
-	form := InterruptID // as what resolves the interrupt names it
+	form := InterruptID // as in the line that resolves the interrupt
 	long := utf8.RuneCountInString(id) > maxKey
 	id = w.key(pointer, id)
 	if w.k.spelled.has(mKey) && !long {
@@ -214,11 +214,10 @@ func (w *writer) interrupt(kind, pointer, id string) {
 	w.required(mKey, form, pointer, id, w.eventID)
 }
 
-// maxKey is how many characters a key has at most.
+// maxKey is the maximum length of a key, in characters.
 const maxKey = 256
 
-// key returns the id of an interrupt that is named by its key, which is bounded where
-// ids are not.
+// key returns the id of an interrupt as a key. SchemaV1 limits keys, but not ids.
 func (w *writer) key(pointer, id string) string {
 	if w.p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
 		return id
@@ -252,8 +251,8 @@ func (w *writer) answered(p *agentevents.ClarificationResolved) {
 }
 
 // extraMember writes a required member that the vocabulary has no field for into
-// the object that begins at start: as it was kept of either form of an interrupt,
-// or made up.
+// the object that begins at start. Its value is the extra member of either form
+// of an interrupt, or made.
 func (w *writer) extraMember(start int, below, name, made string) {
 	const payload, data = "/payload/", "/payload/data/"
 	key := payload + name
@@ -280,7 +279,7 @@ func (w *writer) extraMember(start int, below, name, made string) {
 }
 
 // artifact returns a required member of a request for approval in the profile's
-// form, and nothing if it has none.
+// form, or "" if it has none.
 func (w *writer) artifact(name, raw string) string {
 	if raw == "" || w.p == RFC0002 {
 		return raw

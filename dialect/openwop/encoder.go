@@ -9,38 +9,39 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// EncoderOptions configure an [Encoder]. The zero EncoderOptions write the
-// names of the RFC's text.
+// EncoderOptions configure an [Encoder]. The zero EncoderOptions write the names
+// of the RFC's text.
 type EncoderOptions struct {
 	// Profile is the form to write.
 	Profile Profile
 }
 
-// An Encoder writes events as run event documents; it implements
-// [dialect.Encoder]. It is for the events of one log, in order, without
+// An Encoder writes events as run event documents. It implements
+// [dialect.Encoder]. It takes the events of one log in order and is not for
 // concurrent use.
 //
-// It refuses kinds that the document does not have, and with an
+// It refuses kinds that the document does not have. It refuses with an
 // [*agentevents.RuleError] what no line can say: damaged ids or JSON, a
-// confidence outside [0, 1], under the schemas a cap that is not on their list
-// and an orchestrator's decision of another form.
+// confidence outside [0, 1], and under the schemas a cap that is not on their
+// list and an orchestrator's decision of another form.
 type Encoder struct {
 	o      EncoderOptions
 	losses dialect.Losses
-	ev     agentevents.Event // the one that is being written
+	ev     agentevents.Event // the current event
 	w      writer
 	calls  []openCall
 	deltas []deltaCount
-	shift  map[string]uint64 // by run: lines written for events that are two
+	shift  map[string]uint64 // by run: the number of lines added by events that became two
 
-	kinds   [numVariants]*dialect.KindLosses               // the losses of those that are of one kind
-	dropped [numVariants][len(envelopeDrops)]*dialect.Loss // what was counted of them
+	kinds   [numVariants]*dialect.KindLosses               // the losses of variants that stand for one kind
+	dropped [numVariants][len(envelopeDrops)]*dialect.Loss // the dropped envelope members of those variants
 }
 
-// openCall is a tool call without its return. Its event's id may be made up.
+// An openCall is a tool call without a return. The id of its event may be made
+// up.
 type openCall struct{ runID, agentID, callID, eventID string }
 
-// deltaCount numbers deltas that have no index.
+// A deltaCount numbers deltas without an index.
 type deltaCount struct {
 	runID, agentID, blockID string
 	next                    int
@@ -49,7 +50,7 @@ type deltaCount struct {
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder { return &Encoder{o: o} }
 
-// placeholders stand for required members that an event does not have.
+// The placeholders for required members that an event does not have.
 const (
 	unknownRun      = "unknown"
 	unknownNode     = "unknown"
@@ -65,14 +66,14 @@ const (
 
 var madeQuestions = []agentevents.Question{{ID: "q1", Question: unknownQuestion}}
 
-// Append appends the line of an event, and two of a tool call that is one
+// Append appends the line of an event, or two lines for a tool call that is one
 // event.
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.Kind() == "" {
-		return dst, &agentevents.RuleError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "is no payload of the vocabulary"}
+		return dst, &agentevents.RuleError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "the payload is not one of the vocabulary"}
 	}
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent && !refused(string(p.Status)) { // of a call that was refused there is only the return
-		one := ev // so that other events stay where they are
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent && !refused(string(p.Status)) { // a refused call has only a return
+		one := ev // so that other events do not escape to the heap
 		return e.split(dst, &one, p)
 	}
 	mark := len(dst)
@@ -91,13 +92,13 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// count counts the losses of the line that was written of ev.
+// count adds the losses of the line written for ev.
 func (e *Encoder) count(ev *agentevents.Event) {
 	w := &e.w
 	if len(w.lost) == 0 && w.dropped == 0 {
 		return
 	}
-	oneKind := w.v != vUnknown && w.v != vPermitResolved // the others are written of one kind of event
+	oneKind := w.v != vUnknown && w.v != vPermitResolved // the others stand for several kinds
 	losses := e.kinds[w.v]
 	if losses == nil {
 		if losses = e.losses.Of(ev); oneKind {
@@ -121,11 +122,11 @@ func (e *Encoder) count(ev *agentevents.Event) {
 // End appends nothing: no event waits for others.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns what the lines so far do not say, and what they say beyond
-// the events.
+// Losses returns what the lines so far do not say of the events, and what they
+// say beyond them.
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// note remembers what later lines need to know.
+// note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -158,7 +159,7 @@ func (e *Encoder) call(ev *agentevents.Event, callID string) int {
 	return -1
 }
 
-// deltaIndex returns the number of a delta that has none.
+// deltaIndex returns the made-up index of a delta.
 func (e *Encoder) deltaIndex(ev *agentevents.Event, blockID string) int {
 	if d := e.deltaCount(ev, blockID); d != nil {
 		return d.next
@@ -187,7 +188,7 @@ func (e *Encoder) countDelta(ev *agentevents.Event, blockID string) {
 	e.deltas = append(e.deltas, deltaCount{ev.RunID, ev.AgentID, blockID, 1})
 }
 
-// split writes a call that is one event as a call and its return.
+// split writes a call that is one event as two lines, a call and its return.
 func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) ([]byte, error) {
 	mark := len(dst)
 	called, returned := *ev, *ev
@@ -209,7 +210,7 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 		return dst[:mark], err
 	}
 	out = append(out, '\n')
-	lost, dropped := slices.Clone(w.lost), w.dropped // not counted yet, as the return may be refused
+	lost, dropped := slices.Clone(w.lost), w.dropped // counted below, because the return may be refused
 	w.start(e, &returned, false)
 	w.shift++
 	w.split = true
@@ -227,23 +228,23 @@ func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolRe
 	}
 	w.dropped |= dropped
 	e.count(ev)
-	e.losses.Add(ev, dialect.Made, "", "a call beside its return")
+	e.losses.Add(ev, dialect.Made, "", "the line of a call before its return")
 	e.losses.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
 	if p.Arguments != "" {
-		e.losses.Add(ev, dialect.Dropped, "/payload/arguments", "they are in the call")
+		e.losses.Add(ev, dialect.Dropped, "/payload/arguments", "written with the call")
 	}
 	e.losses.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
 	if ev.CausationID == "" {
 		e.losses.Add(ev, dialect.Made, "/causationId", "the event of the call")
 	} else if ev.CausationID != called.ID {
-		e.losses.Add(ev, dialect.Altered, "/causationId", "it is that of the call; the return names the call")
+		e.losses.Add(ev, dialect.Altered, "/causationId", "the call has it; the return names the call")
 	}
 	return append(out, '\n'), nil
 }
 
-// verbatim puts the line that the event was read from in the place of the one that
-// was written, if it still says what the event says, in the profile's spelling and
-// form. What such a line has is no loss.
+// verbatim replaces the written line by the line that the event was read from, if
+// that line says what the event says, in the profile's spelling and form. The
+// losses that only the rewritten line has are removed.
 func (e *Encoder) verbatim(out []byte, mark int, origin string) []byte {
 	w := &e.w
 	same := string(out[mark:]) == origin
@@ -281,21 +282,20 @@ func (e *Encoder) verbatim(out []byte, mark int, origin string) []byte {
 	return out
 }
 
-// madeVersion is the loss of a line of SchemaV2 whose event has no version, as
-// that of version 1 has none.
+// madeVersion is the loss of a SchemaV2 line whose event has no schemaVersion, as
+// events of version 1 have none.
 var madeVersion = loss{dialect.Made, "/openwop/schemaVersion", "1"}
 
-// reshapes reports whether the line that was written has another form than the
-// event.
+// reshapes reports whether the written line has another form than the event.
 func (l loss) reshapes() bool { return l.what != dialect.Dropped && l != madeVersion }
 
-// removes reports whether a line cannot stand in the profile as it was read.
+// removes reports whether the original line is illegal under the profile.
 func (l loss) removes() bool {
 	return l.reshapes() || l.what == dialect.Dropped && l.pointer != "/payload/result" // the schemas allow it beside an error
 }
 
-// sameEvent reports whether two events say the same, but for what they keep for
-// this dialect.
+// sameEvent reports whether two events say the same, except for their extra
+// member with the dialect's name.
 func sameEvent(a, b agentevents.Event) bool {
 	_ = a.SetExtra(string(Name), "") // never fails: nothing is set
 	_ = b.SetExtra(string(Name), "")

@@ -11,78 +11,75 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The rules of a host, beside those of the library.
+// The rules of a host, besides those of the library.
 const (
-	// RuleCapability refuses events of a capability that the host declares off.
+	// RuleCapability refuses events of a capability that the host does not declare.
 	RuleCapability agentevents.Rule = "capability"
 	// RuleToolAllowed refuses calls of tools outside the agent's allowlist.
 	RuleToolAllowed agentevents.Rule = "tool-allowed"
 )
 
-// DefaultThreshold is the confidence below which a decision escalates unless
-// the run or the agent say another (section F).
+// DefaultThreshold is the confidence below which a decision escalates, unless the
+// run or the agent has its own threshold (section F).
 const DefaultThreshold = 0.7
 
-// A Host is what a host knows beyond the events it emits, and has to act on.
-// The zero Host gates nothing and escalates decisions below
-// [DefaultThreshold].
+// A Host holds what a host declares and decides, besides the events it emits. The
+// zero Host allows everything and escalates decisions below [DefaultThreshold].
 //
 //	host := &openwop.Host{Capabilities: &openwop.Capabilities{DecisionEvents: true}}
 //	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Guard: host.Guard, Follow: host.Follow})
 //
-// Threshold, Orchestrator and NoEscalation are of a run. An emitter whose runs
-// differ in them takes a Host for each:
+// Threshold, Orchestrator and NoEscalation belong to a run. If the runs of an
+// emitter differ in them, use a Host for each run:
 //
 //	Follow: func(ev agentevents.Event) []agentevents.Event { return hostOf(ev.RunID).Follow(ev) }
 //
-// A Host must not be changed while an emitter uses it; its methods may be
-// called concurrently.
+// A Host must not be changed while an emitter uses it. Its methods may be called
+// concurrently.
 type Host struct {
-	// Capabilities are what the host declares (section D): events of a
-	// capability that is off are refused. Nil declares nothing and gates
-	// nothing.
+	// Capabilities are the capabilities that the host declares (section D). Guard
+	// refuses events of a capability that is not declared. Nil allows all events.
 	Capabilities *Capabilities
-	// Agents are what the manifests say, by agent id.
+	// Agents are the manifests by agent id.
 	Agents map[string]Manifest
-	// FilterTools returns the tools that an agent of a harness role may use
-	// (section A14), and false when the role is not limited. It is asked beside
-	// the manifest's allowlist: a tool must be in both. Nil limits nothing.
+	// FilterTools returns the tools that an agent with the harness role may use
+	// (section A14), and false if the role is not limited. The manifest's allowlist
+	// applies too: a tool must be in both. Nil limits nothing.
 	FilterTools func(harnessRole string) (allowed []string, limited bool)
-	// Threshold is that of the run (escalationThreshold); it wins over the
-	// agent's. Absent means that the agent's holds.
+	// Threshold is the run's threshold (escalationThreshold). It takes precedence
+	// over the agent's. Absent means that the agent's applies.
 	Threshold agentevents.Opt[float64]
-	// Orchestrator is the id of the run's orchestrator. Where there is one, a
-	// decision below the threshold becomes its ask-user decision; empty means
-	// that it becomes a clarification.
+	// Orchestrator is the id of the run's orchestrator. With an orchestrator, a
+	// decision below the threshold leads to its ask-user decision. Without one
+	// (empty), it leads to a clarification.
 	Orchestrator string
-	// NoEscalation opts out: a decision below the threshold brings about a
-	// cap.breached and nothing else.
+	// NoEscalation opts out of escalation: a decision below the threshold leads only
+	// to a cap.breached.
 	NoEscalation bool
-	// Profile is the contract that escalation follows: the RFC's text, or, for
-	// the schema profiles, the published one, in which the node is suspended
+	// Profile selects the contract of escalation. RFC0002 is the RFC's text. Under
+	// the schema profiles, which have the published contract, the node is suspended
 	// with the reason low-confidence, whatever Orchestrator and NoEscalation say.
 	// See [Host.Follow].
 	Profile Profile
 }
 
-// A Manifest is what a host knows of an agent.
+// A Manifest holds what a host knows of an agent.
 type Manifest struct {
 	HarnessRole string // defined by the host
-	// Tools is the toolAllowlist. Nil declares none and allows every tool; an
+	// Tools is the toolAllowlist. Nil declares no list and allows every tool. An
 	// empty list allows none.
 	Tools []string
-	// Threshold is confidence.defaultThreshold. Absent means
-	// [DefaultThreshold].
+	// Threshold is confidence.defaultThreshold. Absent means [DefaultThreshold].
 	Threshold agentevents.Opt[float64]
 }
 
-// Guard refuses what the host has declared it does not do: it is an
+// Guard refuses events that the host's declarations exclude. It is an
 // [agentevents.EmitterOptions] Guard.
 func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	if c := h.Capabilities; c != nil {
 		if name, on := c.gate(ev.Payload); !on {
 			return &agentevents.RuleError{
-				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host does not emit events of a capability that it does not declare",
+				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host must not emit events of a capability that it does not declare",
 			}
 		}
 	}
@@ -96,11 +93,11 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	return nil
 }
 
-// A toolCall is a tool that an event says an agent called.
+// A toolCall is a call of a tool by an agent.
 type toolCall struct{ agentID, toolID string }
 
-// toolCalls returns what an event says was called. A return that is the whole
-// call says so too, unless the call never began.
+// toolCalls returns the calls that an event states. A return that is the whole
+// call states it too, unless the call never began.
 func toolCalls(ev *agentevents.Event) []toolCall {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -114,8 +111,8 @@ func toolCalls(ev *agentevents.Event) []toolCall {
 		if v != vToolCalled && (v != vToolReturned || refused(memberText(raw, "status"))) {
 			break
 		}
-		// Its line names agent and tool in the payload, and the tool by either
-		// name. Whether a return has a call is not known.
+		// Its line names agent and tool in the payload, and the tool by either name.
+		// It does not show whether a return has a call.
 		var calls []toolCall
 		for _, agentID := range [...]string{ev.AgentID, memberText(raw, "agentId")} {
 			for _, name := range [...]string{"toolName", "toolId"} {
@@ -129,8 +126,9 @@ func toolCalls(ev *agentevents.Event) []toolCall {
 	return nil
 }
 
-// ToolAllowed reports whether an agent may use a tool: whether the allowlist
-// of its manifest and the filter of its role have it, where they are declared.
+// ToolAllowed reports whether an agent may use a tool: both the allowlist of its
+// manifest and the filter of its role must have the tool, where they are
+// declared.
 func (h *Host) ToolAllowed(agentID, toolID string) bool {
 	m := h.Agents[agentID]
 	if m.Tools != nil && !slices.Contains(m.Tools, toolID) {
@@ -144,8 +142,8 @@ func (h *Host) ToolAllowed(agentID, toolID string) bool {
 	return true
 }
 
-// Tools returns those of tools that the agent may use, in their order: the
-// surface to offer it before dispatch.
+// Tools returns the tools that the agent may use, in the given order: offer it
+// only these before dispatch.
 func (h *Host) Tools(agentID string, tools []string) []string {
 	var out []string
 	for _, t := range tools {
@@ -165,18 +163,18 @@ func (h *Host) ThresholdOf(agentID string) float64 {
 	return h.Agents[agentID].Threshold.Or(DefaultThreshold)
 }
 
-// Follow takes the one action that section F asks for when an agent decides
-// with a confidence below the threshold: it is an [agentevents.EmitterOptions] Follow.
-// A decision without a confidence, or with one that is no number, does not
-// escalate. The action on a decision that is marked late is late too.
+// Follow returns the action that section F requires after a decision with a
+// confidence below the threshold. It is an [agentevents.EmitterOptions] Follow. A
+// decision without a confidence, or with one that is not a number, does not
+// escalate. The action on a decision that is marked late is marked late too.
 //
-// Under SchemaV1 the action is a [agentevents.NodeSuspended] whose details are
+// Under SchemaV1 the action is an [agentevents.NodeSuspended] with the details
 // interruptId, threshold, observed and decision. The node.suspended of SchemaV2
 // has no place for the last three: its details are interruptId and kind, and an
-// interrupt.requested before it has the data. It is the node of the decision that
-// is suspended, and without one a node with the id of the agent. It goes on with an
-// [agentevents.Unknown] of type node.resumed, whose payload has that nodeId and
-// interruptId.
+// interrupt.requested before it carries the data. The suspended node is that of
+// the decision; without one, it is a node with the id of the agent. The node goes
+// on with an [agentevents.Unknown] of type node.resumed whose payload has that
+// nodeId and interruptId.
 func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	p, ok := ev.Payload.(*agentevents.AgentDecided)
 	if !ok || !p.Confidence.OK || math.IsNaN(p.Confidence.V) || math.IsInf(p.Confidence.V, 0) {
@@ -208,43 +206,43 @@ func (h *Host) Follow(ev agentevents.Event) []agentevents.Event {
 	return []agentevents.Event{next}
 }
 
-// suspended returns what the published contract asks for. next is without a
-// payload.
+// suspended returns the action of the published contract. next has no payload
+// yet.
 func suspended(profile Profile, ev, next agentevents.Event, p *agentevents.AgentDecided, threshold float64) []agentevents.Event {
-	// A suspension of no node says nothing to who reads the log, and one node
+	// A suspension without a node tells a reader of the log nothing, and one node
 	// for all such decisions would mix them up.
 	next.NodeID = cmp.Or(ev.NodeID, ev.AgentID, unknownNode)
 	id := jsonwire.Quote(escalationID(profile, ev))
 	data := `"threshold":` + number(threshold) + `,"observed":` + number(p.Confidence.V) + `,"decision":` + cmp.Or(string(p.Decision), "null") + "}"
 	if profile == SchemaV1 {
-		// Its first edition has no kind low-confidence. The agent is that of the
-		// event.
+		// The first edition of SchemaV1 has no kind low-confidence. The agent is
+		// that of the event.
 		next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,` + data)}
 		return []agentevents.Event{next}
 	}
 	asked := next
-	asked.AgentID = "" // the line has it in the data only, in the form of the profile
+	asked.AgentID = "" // the line has the agent only in the data, in the profile's form
 	asked.Payload = &agentevents.Unknown{Type: "interrupt.requested", Raw: agentevents.JSON(`{"kind":"` + ReasonLowConfidence + `","key":` + id +
 		`,"data":{"agentId":` + jsonwire.Quote(NormalizeID(SchemaV2, HandoffID, cmp.Or(ev.AgentID, CoreSystem))) + `,` + data + "}")}
 	next.Payload = &agentevents.NodeSuspended{Reason: ReasonLowConfidence, Details: agentevents.JSON(`{"interruptId":` + id + `,"kind":"` + ReasonLowConfidence + `"}`)}
 	return []agentevents.Event{asked, next}
 }
 
-// escalationID returns the id of the interrupt that a decision brings about, the
-// same in every replay. Under SchemaV2 it is the tenant's whose run it is.
+// escalationID returns the id of the interrupt for a decision. It is the same in
+// every replay. Under SchemaV2 it begins with the tenant of the run.
 func escalationID(p Profile, ev agentevents.Event) string {
 	if p != SchemaV2 {
 		return "escalation:" + ev.ID
 	}
 	tenant, _, ok := strings.Cut(ev.RunID, "/")
 	if !ok {
-		tenant = "local" // as NormalizeID makes of such a run
+		tenant = "local" // as NormalizeID does for such a run
 	}
 	return NormalizeID(p, InterruptID, tenant+"/escalation-"+ev.ID)
 }
 
-// ReasonLowConfidence is the reason of a node that is suspended for a decision
-// below the threshold.
+// ReasonLowConfidence is the reason of a node that is suspended because of a
+// decision below the threshold.
 const ReasonLowConfidence = "low-confidence"
 
 func number(f float64) string { return string(jsonwire.AppendFloat(nil, f)) }

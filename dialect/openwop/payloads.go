@@ -10,26 +10,24 @@ import (
 )
 
 // The payloads of registered types that the vocabulary does not have. They are
-// kept as they are, so what a schema asks of them is looked at when one is written
-// under it: the names at their top and the ids. Other values are not looked at, but
-// for those that the two schemas describe differently.
+// kept as they are. When one is written under a schema, the encoder checks its
+// names at the top level and its ids. It checks other values only where the two
+// schemas describe them differently.
 
-// A shape is what a schema says of the members of a payload, each name between
-// blanks.
+// A shape describes the members of a payload. Names stand between blanks.
 type shape struct {
 	need, may string
-	open      bool // it may have any others
-	sealed    bool // it may not have the extensions that are allowed mostly
+	open      bool // other members are allowed
+	sealed    bool // even the extensions of hatch are not allowed
 }
 
-// declares reports whether a member may be there.
+// declares reports whether the payload may have the member.
 func (s *shape) declares(name string) bool {
 	named := " " + name + " "
 	return s.open || strings.Contains(s.need, named) || strings.Contains(s.may, named) || !s.sealed && hatch(name)
 }
 
-// shapeOf returns the shape of a type under a profile, or nil where nothing is known
-// of it.
+// shapeOf returns the shape of a type under a profile, or nil if it is not known.
 func shapeOf(p Profile, typ string) *shape {
 	switch p {
 	case SchemaV1:
@@ -50,8 +48,8 @@ func (s *shape) lacks(raw string) string {
 	return ""
 }
 
-// keeps reports whether a payload of a type that the vocabulary does not have is as
-// the profile wants it, as far as that is known.
+// keeps reports whether the payload of an unknown type is legal under the
+// profile, as far as its shape is known.
 func keeps(p Profile, typ, raw string) bool {
 	s := shapeOf(p, typ)
 	if s == nil {
@@ -68,7 +66,7 @@ func keeps(p Profile, typ, raw string) bool {
 	return isObject(raw) && s.lacks(raw) == ""
 }
 
-// Payloads of SchemaV1. Those that are open differ in what they need.
+// Shapes under SchemaV1. The open ones differ only in their required members.
 var shapes1 = map[string]*shape{
 	"agent.invocation.started":   {need: " invocationId agentId source ", open: true},
 	"agent.invocation.completed": {need: " invocationId agentId outcome ", open: true},
@@ -104,7 +102,7 @@ var shapes1 = map[string]*shape{
 	"variable.changed":           {need: " name ", open: true},
 }
 
-// Payloads of SchemaV2, all of them closed.
+// Shapes under SchemaV2. All are closed.
 var shapes2 = map[string]*shape{
 	"agent.invocation-started": {
 		need: " invocationId agentId source ",
@@ -145,19 +143,19 @@ const (
 	usageMay   = " totalTokens costEstimateUsd currency cacheHit nodeId traceId "
 )
 
-// resolution is what an interrupt.resolved consists of, and what SchemaV2 made like
-// one.
+// resolution is the shape of an interrupt.resolved, and of the types that
+// SchemaV2 made like it.
 var resolution = &shape{need: " nodeId interruptId ", may: " kind reason resumeValue resolvedBy decision action refineFeedback editedArtifactData "}
 
-// payloadIDs are the members of payloads that are ids in SchemaV2, which calls the
-// same thing the same everywhere.
+// payloadIDs are the members of payloads that are ids under SchemaV2. A name has
+// the same form everywhere.
 var payloadIDs = map[string]IDForm{
 	"nodeId": NodeID, "agentId": AgentID, "interruptId": InterruptID, "workflowId": WorkflowID, "childWorkflowId": WorkflowID,
 	"runId": RunID, "parentRunId": RunID, "sourceRunId": RunID, "childRunId": RunID, "enqueuedRunId": RunID, "originalEventId": EventID,
 }
 
-// changed are the other members that the schemas describe differently. Those of a
-// resolution and of a write to a channel are in the table of declared members.
+// changed are the other members that the schemas describe differently. The table
+// declared has those of a resolution and of a write to a channel.
 var changed = [...]struct {
 	typ, name string
 	form      form
@@ -168,7 +166,7 @@ var changed = [...]struct {
 	{"approval.overridden", "kind", anInterruptKind},
 }
 
-// changedForm returns the form of such a member, or nil.
+// changedForm returns the form of a changed member, or nil.
 func changedForm(p Profile, typ, name string) form {
 	for i := range changed {
 		if c := &changed[i]; c.typ == typ && c.name == name {
@@ -184,8 +182,8 @@ func changedForm(p Profile, typ, name string) form {
 	return nil
 }
 
-// other puts the payload of a type that the vocabulary does not have into the form
-// of the profile, and reports whether there is one.
+// other puts the payload of an unknown type into w.otherRaw, in the form of the
+// profile. It reports whether the profile has one.
 func (w *writer) other(u *agentevents.Unknown, typ string) bool {
 	w.otherRaw = string(u.Raw)
 	if u.Raw == "" {
@@ -204,9 +202,9 @@ func (w *writer) other(u *agentevents.Unknown, typ string) bool {
 	return ok
 }
 
-// shaped returns a payload as the schema has it, and false where that needs what the
-// payload does not have. same says that it was read under the profile, which it may
-// have broken then.
+// shaped returns a payload in the form of the schema. It reports false if that
+// needs a member that the payload lacks. A payload that was read under the same
+// profile stays as it is, even if it breaks the profile.
 func (w *writer) shaped(typ, raw string) (string, bool) {
 	s, same := shapeOf(w.p, typ), w.k.same(w.p)
 	if s == nil && (w.p == SchemaV1 || !registeredIn(registered2, typ)) {
@@ -223,7 +221,7 @@ func (w *writer) shaped(typ, raw string) (string, bool) {
 		}
 		id, ok := w.shapedID(name, value)
 		if s != nil && !same && !ok {
-			w.lose(dialect.Dropped, "/payload/"+name, "is no id")
+			w.lose(dialect.Dropped, "/payload/"+name, "is not an id")
 			continue
 		}
 		out = appendMember(out, name, id)
@@ -231,9 +229,9 @@ func (w *writer) shaped(typ, raw string) (string, bool) {
 	if s == nil || same {
 		return string(append(out, '}')), true
 	}
-	if s.needs("runId") && !jsonwire.HasMember(raw, "runId") { // of an output.chunk, of which version 1 asks for less
+	if s.needs("runId") && !jsonwire.HasMember(raw, "runId") { // an output.chunk of version 1 may lack it
 		out = appendMember(out, "runId", jsonwire.Quote(NormalizeID(w.p, RunID, cmp.Or(w.ev.RunID, unknownRun))))
-		w.lose(dialect.Made, "/payload/runId", "that of the event")
+		w.lose(dialect.Made, "/payload/runId", "the run of the event")
 	}
 	if s.needs("isLast") && !jsonwire.HasMember(raw, "isLast") {
 		out = appendMember(out, "isLast", "false")
@@ -253,8 +251,8 @@ func fitsForm(of form, p Profile, raw string) bool {
 	return detail == ""
 }
 
-// shapedID returns the value of a member, in the form of SchemaV2 if it is an id. It
-// reports false for an id that is none.
+// shapedID returns the value of a member, in the form of SchemaV2 if it is an id.
+// It reports false for an id that is empty or not a string.
 func (w *writer) shapedID(name, value string) (string, bool) {
 	form, isID := payloadIDs[name]
 	if w.p != SchemaV2 || !isID {

@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A Status is the state of a run in a [Snapshot]. Readers take one that they
-// do not know for an end.
+// A Status is the state of a run in a [Snapshot]. Readers treat an unknown one as
+// terminal.
 type Status string
 
 // The statuses.
@@ -29,39 +29,39 @@ const (
 	StatusCancelled       Status = "cancelled"
 )
 
-// A Snapshot is OpenWOP's RunSnapshot (section C), which has nothing but its
-// name in common with that of the resume spec. [SnapshotOf] makes one of what a
-// fold knows; the rest belongs to the host.
+// A Snapshot is OpenWOP's RunSnapshot (section C). It shares only its name with
+// the snapshot of the resume spec. [SnapshotOf] sets the fields that a fold
+// knows. The host sets the others.
 type Snapshot struct {
 	RunID         string           // the run
 	WorkflowID    string           // required by the schemas
 	Status        Status           // required
-	Owner         agentevents.JSON // required by SchemaV2; the host's
-	CurrentNodeID string           // the node that runs, or holds the interrupt
+	Owner         agentevents.JSON // required by SchemaV2; set by the host
+	CurrentNodeID string           // the node that runs or holds the interrupt
 	StartedAt     time.Time        // zero: absent
 	CompletedAt   time.Time        // zero: absent
-	// Agent is the run's primary agent, when a single one owns the run.
+	// Agent is the run's primary agent, if a single agent owns the run.
 	Agent agentevents.Opt[agentevents.AgentRef]
-	// RunOrchestrator is the supervisor. A fold keeps its decisions and not its
-	// name: the host sets it.
+	// RunOrchestrator is the supervisor. A fold keeps its decisions but not its
+	// name, so the host sets it.
 	RunOrchestrator agentevents.Opt[agentevents.AgentRef]
 	NodeStates      agentevents.JSON                       // an object by node id
 	Variables       agentevents.JSON                       // an object: the state
 	Channels        agentevents.JSON                       // an object: "messages" is the list of messages
 	Error           agentevents.Opt[agentevents.ErrorInfo] // why the run failed
-	// ErrorMore are the members of Error that it has no field for, an object.
+	// ErrorMore holds the extra members of Error, as an object.
 	ErrorMore agentevents.JSON
 	Metrics   agentevents.JSON // {"openwopCost":{usd, tokens{input, output}, model, duration_ms}}
-	// More are all other members, an object; they are written after these.
+	// More holds all other members, as an object. They are written last.
 	More agentevents.JSON
 }
 
-// SnapshotOf returns what a fold's snapshot says in OpenWOP's terms.
+// SnapshotOf returns a fold's snapshot in OpenWOP's terms.
 //
-// A run waits when the fold says so, and when a node is suspended and no other
-// one runs. It waits for an approval when one is open or a node is suspended
-// for low confidence or for a turn of a conversation, else for input when a
-// question is open, else for something external. The messages are in the
+// A run waits if the fold says so, or if a node is suspended and no other node
+// runs. It waits for an approval if one is open, or if a node is suspended for
+// low confidence or for a turn of a conversation. Otherwise it waits for input if
+// a question is open, and else for something external. The messages are in the
 // channel [MessageChannel].
 func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 	s := Snapshot{
@@ -69,7 +69,7 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 		Agent: r.Agent, Error: r.Error,
 	}
 	if s.CurrentNodeID == "" && len(r.Suspended) == 1 {
-		for s.CurrentNodeID = range r.Suspended { // started earlier than one that has ended since
+		for s.CurrentNodeID = range r.Suspended { // the fold has none if a node that started later has ended
 		}
 	}
 	if !s.Agent.OK && len(r.Agents) == 1 {
@@ -111,7 +111,7 @@ func statusOf(r *agentevents.RunSnapshot) Status {
 	case r.Status == agentevents.RunStatusWaiting:
 	case r.Status == agentevents.RunStatusRunning && len(r.Suspended) > 0 && len(r.NodeRuns) == 0:
 	default:
-		return Status(r.Status) // the other words are the same
+		return Status(r.Status) // the other words are equal
 	}
 	if slices.ContainsFunc(r.Approvals, func(a agentevents.ApprovalSnapshot) bool { return a.Open }) {
 		return StatusWaitingApproval
@@ -127,7 +127,7 @@ func statusOf(r *agentevents.RunSnapshot) Status {
 	return StatusWaitingExternal
 }
 
-// object writes a map in the order of its keys.
+// object writes a map, ordered by its keys.
 func object[V any](m map[string]V, value func([]byte, V) []byte) agentevents.JSON {
 	out := []byte{'{'}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -177,9 +177,9 @@ var snapshotNames = [...]string{
 	`"nodeStates":`, `"variables":`, `"channels":`, `"error":`, `"metrics":`,
 }
 
-// ParseSnapshot reads a snapshot of any profile. The error is that of the
-// first place where the text is not JSON, a member has another type, or runId
-// or status is missing.
+// ParseSnapshot reads a snapshot of any profile. It fails at the first place
+// where the text is not JSON or a member has the wrong type, or if runId or
+// status is missing.
 func ParseSnapshot(text []byte) (Snapshot, error) {
 	var (
 		s    Snapshot
@@ -189,7 +189,7 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 
 		more, errorMore []byte
 	)
-	if err := jsonwire.Valid(string(text)); err != nil { // duplicates too
+	if err := jsonwire.Valid(string(text)); err != nil { // this finds duplicates too
 		return Snapshot{}, err
 	}
 	sc.Reset(string(text))
@@ -231,7 +231,7 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 			var f fields
 			if err = d.errorInfo(&sc, &f); err == nil {
 				s.Error = agentevents.Some(f.err)
-				for _, u := range d.unknown.pairs { // nothing but the error is kept by d
+				for _, u := range d.unknown.pairs { // d keeps only members of the error
 					if errorMore == nil {
 						errorMore = append(errorMore, '{')
 					} else {

@@ -12,18 +12,19 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// AppendSnapshot appends the snapshot as one JSON object without a newline, and
-// returns what that does not say of it and what it says beyond it, with pointers
-// into the object.
+// AppendSnapshot appends the snapshot as one JSON object without a newline. It
+// returns what the object does not say of the snapshot, and what it says beyond
+// it, with pointers into the object.
 //
-// The schemas have an AgentRef without agentSharing and with other model classes,
-// of which code is the RFC's coding; an error without retryable and other members,
-// whose details are an object; and SchemaV2 asks for eventLogSchemaVersion.
+// The schemas differ from the fields in three places. Their AgentRef has no
+// agentSharing and other model classes: they call the RFC's coding code. Their
+// error has no retryable and no extra members, and its details are an object.
+// SchemaV2 requires eventLogSchemaVersion.
 //
-// It appends nothing and returns a [*agentevents.RuleError] when the profile
-// asks for something that is missing (workflowId under the schemas, owner
-// under SchemaV2), for another id, status or value, or has no such member
-// (SchemaV2), or when the raw JSON is none.
+// AppendSnapshot appends nothing and returns an [*agentevents.RuleError] in these
+// cases: a member that the profile requires is missing (workflowId under the
+// schemas, owner under SchemaV2); an id, the status or a value does not have the
+// profile's form; SchemaV2 does not have a member; raw JSON is not valid.
 func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
 	w := snapshotWriter{s: &s, p: p, dst: append(dst, '{')}
 	w.write()
@@ -38,7 +39,7 @@ type snapshotWriter struct {
 	s      *Snapshot
 	p      Profile
 	dst    []byte
-	at     string // pointer of the object that is written
+	at     string // pointer of the current object
 	losses []dialect.Loss
 	err    error
 }
@@ -89,18 +90,18 @@ func (w *snapshotWriter) write() {
 	}
 	w.raw("metrics", string(s.Metrics))
 	if s.More != "" && (!isObject(string(s.More)) || jsonwire.Valid(string(s.More)) != nil) {
-		w.fail(agentevents.RuleFieldJSON, "", "the other members are no object")
+		w.fail(agentevents.RuleFieldJSON, "", "More is not an object")
 	}
 	for name, value := range jsonwire.Members(string(s.More)) {
 		if numberOf(snapshotNames[:], name) == 0 {
 			w.raw(name, value)
 		} else {
-			w.lose(dialect.Dropped, "/"+jsonwire.Token(name), "a field has it")
+			w.lose(dialect.Dropped, "/"+jsonwire.Token(name), "a field has this name")
 		}
 	}
 }
 
-// madeLogVersion is what hosts of SchemaV2 write.
+// madeLogVersion is the version that hosts of SchemaV2 write.
 const madeLogVersion = "3"
 
 func (w *snapshotWriter) name(name string) {
@@ -147,7 +148,7 @@ func (w *snapshotWriter) time(name string, t time.Time) {
 	w.dst = jsonwire.AppendTime(w.dst, t)
 }
 
-// ref writes an AgentRef as the profile has it.
+// ref writes an AgentRef in the profile's form.
 func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef]) {
 	if !ref.OK {
 		return
@@ -178,7 +179,7 @@ func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef
 			w.lose(dialect.Altered, pointer, "the schemas call it code")
 		case name == "modelClass":
 			if !slices.Contains(modelClasses, jsonwire.Text(value)) {
-				w.lose(dialect.Dropped, pointer, "not a word of the schema")
+				w.lose(dialect.Dropped, pointer, "not one of the schema's words")
 				continue
 			}
 		case i < 0:
@@ -189,7 +190,7 @@ func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef
 				w.fail(rule, pointer, detail)
 			}
 			if name == "channel" && jsonwire.HasMember(string(out), "version") {
-				w.fail(RuleForm, pointer, "stands beside a version")
+				w.fail(RuleForm, pointer, "must not stand beside a version")
 			}
 		}
 		w.name(name)
@@ -203,16 +204,16 @@ type refForm struct {
 	form form
 }
 
-// refForms are the forms of the members of an AgentRef under the schemas, but for
+// refForms are the forms of an AgentRef's members under the schemas, except
 // agentId and modelClass.
 var refForms = [...]refForm{
 	{"memoryRef", textOf(1, 256)}, {"name", textOf(0, 256)}, {"version", textOf(0, 64)}, {"channel", textOf(1, 64)}, {"sourceManifestId", textOf(0, 256)},
 }
 
-// modelClasses are those of the schemas.
+// modelClasses are the model classes of the schemas.
 var modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
 
-// error writes why the run failed as the profile has it.
+// error writes the run's error in the profile's form.
 func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
 	code, message, details := e.Code, e.Message, string(e.Details)
 	if w.p != RFC0002 {
@@ -226,7 +227,7 @@ func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
 		}
 		if details != "" && !isObject(details) {
 			details = `{"value":` + details + `}`
-			w.lose(dialect.Altered, "/error/details", `is no object, and stands as "value" in one`)
+			w.lose(dialect.Altered, "/error/details", `is not an object: written as the member "value" of one`)
 		}
 	}
 	w.name("error")
@@ -253,12 +254,12 @@ func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
 	}
 	more := string(w.s.ErrorMore)
 	if more != "" && (!isObject(more) || jsonwire.Valid(more) != nil) {
-		w.fail(agentevents.RuleFieldJSON, "/error", "the other members are no object")
+		w.fail(agentevents.RuleFieldJSON, "/error", "ErrorMore is not an object")
 	}
 	for name, value := range jsonwire.Members(more) {
 		switch {
 		case numberOf(errorNames[:], name) != 0 && name != "error":
-			w.lose(dialect.Dropped, "/error/"+name, "a field has it")
+			w.lose(dialect.Dropped, "/error/"+name, "a field has this name")
 		case w.p != RFC0002:
 			w.lose(dialect.Dropped, "/error/"+jsonwire.Token(name), "the profile has no place for it")
 		default:
@@ -273,7 +274,7 @@ func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
 var snapshotForms = [...]struct {
 	name string
 	form form
-	only Profile // the schema that has it, if it is one
+	only Profile // the schema, if only one has the member
 }{
 	{name: "nodeStates", form: anObject},
 	{name: "variables", form: anObject},
@@ -302,13 +303,13 @@ func aLogVersion(p Profile, raw string) (agentevents.Rule, string) {
 func textOf(low, high int) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		if n := utf8.RuneCountInString(jsonwire.Text(raw)); isText(raw) && (n < low || n > high) {
-			return RuleRange, "has not " + strconv.Itoa(low) + " to " + strconv.Itoa(high) + " characters"
+			return RuleRange, "must have " + strconv.Itoa(low) + " to " + strconv.Itoa(high) + " characters"
 		}
 		return aText(p, raw)
 	}
 }
 
-// theTags are at most 100 short texts.
+// theTags requires at most 100 short texts.
 func theTags(p Profile, raw string) (agentevents.Rule, string) {
 	if n, ok := count(raw, func(string) bool { return true }); ok && n > 100 {
 		return RuleRange, "has more than 100 elements"
@@ -316,12 +317,12 @@ func theTags(p Profile, raw string) (agentevents.Rule, string) {
 	return listOf(textOf(0, 256), 0, false)(p, raw)
 }
 
-// theExtensions are objects by names such as acme.state.
+// theExtensions requires objects, with names such as acme.state.
 func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
 	for name, value := range jsonwire.Members(raw) {
 		org, own, _ := strings.Cut(name, ".")
 		if !kebab(org) || !kebab(own) {
-			return RuleForm, "has the member " + strconv.Quote(name) + ", which is not named by an organization and a dot"
+			return RuleForm, "has the member " + strconv.Quote(name) + ", but a name must be an organization, a dot and a word"
 		}
 		if !isObject(value) {
 			return RuleForm, strconv.Quote(name) + " is not an object"
@@ -330,7 +331,7 @@ func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
 	return anObject(p, raw)
 }
 
-// theMetrics are the costs and, under SchemaV1, anything else.
+// theMetrics requires the costs and, under SchemaV1, allows any other member.
 func theMetrics(p Profile, raw string) (agentevents.Rule, string) {
 	for name, value := range jsonwire.Members(raw) {
 		switch {
@@ -339,7 +340,7 @@ func theMetrics(p Profile, raw string) (agentevents.Rule, string) {
 				return rule, strconv.Quote(name) + " " + detail
 			}
 		case p == SchemaV2:
-			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"
+			return RuleClosed, "has the extra member " + strconv.Quote(name) + ", but is closed"
 		}
 	}
 	return anObject(p, raw)
@@ -356,7 +357,7 @@ func theCost(p Profile, raw string) (rule agentevents.Rule, detail string) {
 			rule, detail = anObject(p, value)
 			for name, n := range jsonwire.Members(value) {
 				if name != "input" && name != "output" {
-					rule, detail = RuleClosed, "has the member "+strconv.Quote(name)+", which it does not have"
+					rule, detail = RuleClosed, "has the extra member "+strconv.Quote(name)+", but is closed"
 				} else if !whole(n) {
 					rule, detail = RuleRange, strconv.Quote(name)+" is not a whole number from 0 on"
 				}
@@ -366,7 +367,7 @@ func theCost(p Profile, raw string) (rule agentevents.Rule, detail string) {
 		case "duration_ms":
 			rule, detail = wholeFrom(0)(p, value)
 		default:
-			rule, detail = RuleClosed, "is not one of its members"
+			rule, detail = RuleClosed, "is an extra member of a closed object"
 		}
 		if detail != "" {
 			return rule, strconv.Quote(name) + " " + detail
@@ -375,14 +376,14 @@ func theCost(p Profile, raw string) (rule agentevents.Rule, detail string) {
 	return anObject(p, raw)
 }
 
-// check checks what the schemas say of the members.
+// check checks the members against the schemas.
 func (w *snapshotWriter) check() {
 	s, p := w.s, w.p
 	switch s.Status {
 	case StatusPending, StatusRunning, StatusPaused, StatusWaitingApproval, StatusWaitingInput, StatusWaitingExternal, StatusCompleted, StatusFailed,
 		StatusCancelling, StatusCancelled:
 	default:
-		w.fail(RuleEnum, "/status", strconv.Quote(string(s.Status))+" is not one of the values")
+		w.fail(RuleEnum, "/status", strconv.Quote(string(s.Status))+" is not a status of the schema")
 	}
 	if p == SchemaV2 && s.CurrentNodeID != "" && !ValidID(p, NodeID, s.CurrentNodeID) {
 		w.fail(RuleID, "/currentNodeId", badID(s.CurrentNodeID))
@@ -399,14 +400,14 @@ func (w *snapshotWriter) check() {
 			return
 		}
 		if p == SchemaV2 {
-			w.fail(RuleClosed, "/"+jsonwire.Token(name), "is not a member of what is closed")
+			w.fail(RuleClosed, "/"+jsonwire.Token(name), "is an extra member of a closed object")
 		}
 	}
 	for _, m := range [...]struct {
 		name  string
 		value agentevents.JSON
 	}{{"owner", s.Owner}, {"nodeStates", s.NodeStates}, {"variables", s.Variables}, {"channels", s.Channels}, {"metrics", s.Metrics}} {
-		if value := string(m.value); jsonwire.Valid(value) == nil { // what is no JSON is refused where it is written
+		if value := string(m.value); jsonwire.Valid(value) == nil { // invalid JSON is refused where it is written
 			member(m.name, strings.TrimSpace(value))
 		}
 	}

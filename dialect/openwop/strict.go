@@ -10,25 +10,24 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The rules that a strict decoder knows. Those of the schemas bind under
-// SchemaV1 and SchemaV2 as they are published; RFC0002 asks for what its text
-// says. The payloads of types that the vocabulary does not have are not looked
-// into. Four rules are about several lines of a run: causation, escalation,
-// sequence and terminal.
+// The rules that a strict decoder checks. SchemaV1 and SchemaV2 have the rules of
+// the published schemas, RFC0002 those of its text. The payloads of types that
+// the vocabulary does not have are not checked. Four rules concern several lines
+// of a run: causation, escalation, sequence and terminal.
 const (
 	RuleRequired  agentevents.Rule = "openwop-required"     // a required member is missing
-	RuleID        agentevents.Rule = "openwop-id"           // an id without the length or the grammar of the profile
+	RuleID        agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
 	RuleType      agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
 	RuleEnum      agentevents.Rule = "openwop-enum"         // a word outside a closed list
-	RuleRange     agentevents.Rule = "openwop-range"        // a number outside its range, a fraction where there is none, a text too short or too long
-	RuleForm      agentevents.Rule = "openwop-form"         // a value of another type or form: no object, no text, no time, a decision or question of another form
-	RuleClosed    agentevents.Rule = "openwop-closed"       // a member that a closed object does not have
-	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result and an error at once
+	RuleRange     agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
+	RuleForm      agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
+	RuleClosed    agentevents.Rule = "openwop-closed"       // an extra member of a closed object
+	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result beside an error
 	RuleDuration  agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
 	RuleCausation agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
-	RuleEscalate  agentevents.Rule = "openwop-escalation"   // a node or run completed after a decision below the threshold that was not escalated
+	RuleEscalate  agentevents.Rule = "openwop-escalation"   // the end of a node or run after a decision below the threshold that was not escalated
 	RuleSequence  agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
-	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal one
+	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal event
 )
 
 func broken(rule agentevents.Rule, f *fields, pointer, detail string) error {
@@ -38,7 +37,7 @@ func broken(rule agentevents.Rule, f *fields, pointer, detail string) error {
 	}
 }
 
-// check returns the first broken rule of a line.
+// check returns the first rule that a line breaks.
 func (d *Decoder) check(f *fields, v int) error {
 	if err := d.checkEnvelope(f); err != nil {
 		return err
@@ -71,7 +70,7 @@ func (d *Decoder) checkEnvelope(f *fields) error {
 		}
 	}
 	if !knownType(p, f.typ) {
-		return broken(RuleType, f, "/type", strconv.Quote(f.typ)+" is neither a registered type nor one of a vendor")
+		return broken(RuleType, f, "/type", strconv.Quote(f.typ)+" is neither a registered type nor a vendor's")
 	}
 	if p == RFC0002 {
 		return nil
@@ -87,7 +86,7 @@ func (d *Decoder) checkEnvelope(f *fields) error {
 		}
 	}
 	if p == SchemaV2 && f.extra != "" {
-		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
+		return broken(RuleClosed, f, f.extra, "is an extra member of a closed object")
 	}
 	return nil
 }
@@ -106,14 +105,20 @@ func (d *Decoder) keptVersions() string {
 	return string(out)
 }
 
+// badID returns what is wrong with an id that ValidID rejects.
 func badID(id string) string {
 	if id == "" {
 		return "is empty"
 	}
-	return strconv.Quote(id) + " has not the form of the profile"
+	return strconv.Quote(id) + " does not have the profile's form for this id"
 }
 
-// whole reports whether the text of a JSON number is a whole one from 0 on.
+// unlisted returns what is wrong with a word that is not one of words.
+func unlisted(word string, words []string) string {
+	return strconv.Quote(word) + " is not one of " + strings.Join(words, ", ")
+}
+
+// whole reports whether a JSON number is whole and not below 0.
 func whole(raw string) bool {
 	var s jsonwire.Scanner
 	s.Reset(raw)
@@ -170,7 +175,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		words []string
 	}{{mVerbosity, verbosities}, {mTransport, transports}, {mStatus, toolStatuses}} {
 		if has(w.m) && !slices.Contains(w.words, f.val[w.m]) {
-			return broken(RuleEnum, f, at(w.m), strconv.Quote(f.val[w.m])+" is not one of the values")
+			return broken(RuleEnum, f, at(w.m), unlisted(f.val[w.m], w.words))
 		}
 	}
 	for _, m := range [...]int{mFrom, mTo, mAgent} {
@@ -193,7 +198,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 		}
 	}
 	if has(mIteration) && f.count[2] < 1 {
-		return broken(RuleRange, f, at(mIteration), "is below 1")
+		return broken(RuleRange, f, at(mIteration), "must not be below 1")
 	}
 	if has(mError) {
 		if err := checkError(f, p); err != nil {
@@ -208,21 +213,21 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 	switch v {
 	case vToolReturned:
 		if has(mError) && (has(mResult) || has(mOutcome)) {
-			return broken(RuleResult, f, at(mError), "stands beside a result")
+			return broken(RuleResult, f, at(mError), "must not stand beside a result")
 		}
 		if has(mDurationMs) && p != RFC0002 && refused(f.val[mStatus]) {
-			return broken(RuleDuration, f, at(mDurationMs), "a call that was refused has no duration")
+			return broken(RuleDuration, f, at(mDurationMs), "a refused call must not have a duration")
 		}
 	case vCapBreached:
 		if p != RFC0002 && !slices.Contains(capKinds, f.val[mKind]) {
-			return broken(RuleEnum, f, at(mKind), strconv.Quote(f.val[mKind])+" is not one of the values")
+			return broken(RuleEnum, f, at(mKind), unlisted(f.val[mKind], capKinds))
 		}
 		if f.val[mKind] == "" {
 			return broken(RuleEnum, f, at(mKind), "is empty")
 		}
 		for _, m := range [...]int{mLimit, mObserved} {
 			if has(m) && p != RFC0002 && f.number[numberIndex(m)] < 0 {
-				return broken(RuleRange, f, at(m), "is below 0")
+				return broken(RuleRange, f, at(m), "must not be below 0")
 			}
 		}
 	case vOrchestrator:
@@ -252,11 +257,11 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 			return broken(RuleRange, f, "/payload/data/questions", "is empty")
 		}
 		if n := utf8.RuneCountInString(f.val[mReason]); has(mReason) && p == SchemaV2 && (n < 1 || n > 64) {
-			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
+			return broken(RuleRange, f, at(mReason), "must have 1 to 64 characters")
 		}
 	case vMessage:
 		if p != RFC0002 && !validReducer(f.val[mReducer]) {
-			return broken(RuleEnum, f, at(mReducer), strconv.Quote(f.val[mReducer])+" is not one of the values")
+			return broken(RuleEnum, f, at(mReducer), unlisted(f.val[mReducer], reducers)+", and not vendor.<org>.<name>")
 		}
 		if has(mWrittenAt) && !validTime(f.val[mWrittenAt]) {
 			return broken(RuleForm, f, at(mWrittenAt), strconv.Quote(f.val[mWrittenAt])+" is not a time")
@@ -266,17 +271,17 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 			break
 		}
 		if n := utf8.RuneCountInString(f.val[mReason]); has(mReason) && p == SchemaV2 && (n < 1 || n > 64) {
-			return broken(RuleRange, f, at(mReason), "has not 1 to 64 characters")
+			return broken(RuleRange, f, at(mReason), "must have 1 to 64 characters")
 		}
 		kinds := interruptKinds(p)
 		for name, raw := range jsonwire.Members(string(f.details) + "}") {
 			switch {
 			case name == "kind" && !slices.Contains(kinds, jsonwire.Text(raw)):
-				return broken(RuleEnum, f, at(mKind), "is not one of the values")
+				return broken(RuleEnum, f, at(mKind), unlisted(jsonwire.Text(raw), kinds))
 			case name == "interruptId" && (jsonwire.Text(raw) == "" || p == SchemaV2 && !ValidID(p, InterruptID, jsonwire.Text(raw))):
 				return broken(RuleID, f, at(mInterruptID), badID(jsonwire.Text(raw)))
 			case name == "key" && jsonwire.Text(raw) == "":
-				return broken(RuleID, f, at(mKey), "is not a text or empty")
+				return broken(RuleID, f, at(mKey), "must be a text that is not empty")
 			}
 		}
 	}
@@ -294,7 +299,7 @@ func (d *Decoder) checkPayload(f *fields, v int) error {
 	return d.checkDeclared(f, v)
 }
 
-// checkQuestions checks what is asked.
+// checkQuestions checks the questions of a clarification.
 func (d *Decoder) checkQuestions(f *fields, v int) error {
 	p := d.o.Profile
 	at := func(i int, member string) string {
@@ -322,7 +327,7 @@ func (d *Decoder) checkQuestions(f *fields, v int) error {
 	return nil
 }
 
-// idMembers are the members that are ids or may not be empty.
+// idMembers are the members that are ids or must not be empty.
 const idMembers set = 1<<mAgentID | 1<<mNodeID | 1<<mToolID | 1<<mToolName | 1<<mCallID | 1<<mFromAgentID | 1<<mToAgentID | 1<<mTypeID |
 	1<<mInterruptID | 1<<mWorkflowID | 1<<mGateID | 1<<mPrincipal | 1<<mKey
 
@@ -348,18 +353,18 @@ func refused(status string) bool {
 	return status == string(agentevents.ToolStatusForbidden) || status == string(agentevents.ToolStatusRateLimited)
 }
 
-// declares reports whether the schemas have a member that the vocabulary has
-// no field for.
+// declares reports whether the schemas have a member that the vocabulary has no
+// field for.
 func (v *variant) declares(name string) bool { return strings.Contains(v.legal, " "+name+" ") }
 
-// hatch reports whether a name is one of the extensions that SchemaV2 allows
-// in most closed payloads.
+// hatch reports whether a name is an extension. SchemaV2 allows extensions in
+// most closed payloads.
 func hatch(name string) bool {
 	return strings.HasPrefix(name, "openwop-") || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "vendor.")
 }
 
-// undeclared are members that the decoder reads into the vocabulary although
-// SchemaV2 does not have them.
+// undeclared returns the members that the decoder reads into the vocabulary, but
+// SchemaV2 does not declare.
 func undeclared(v int) set {
 	switch v {
 	case vReasoned, vDelta:
@@ -384,9 +389,9 @@ func undeclared(v int) set {
 	return 1 << mAgentID
 }
 
-// loose returns the members of a variant that the decoder reads into the vocabulary
-// although the profile does not declare them: of another type than the vocabulary's
-// they are members that are not known.
+// loose returns the members of a variant that the decoder reads into the
+// vocabulary, but the profile does not declare. If such a member has another type
+// than the vocabulary's, it is an extra member.
 func loose(p Profile, v int) set {
 	if p > SchemaV2 {
 		p = RFC0002
@@ -433,15 +438,15 @@ func (d *Decoder) checkClosed(f *fields, v int) error {
 	if p == SchemaV2 {
 		switch v {
 		case vClarRequested, vClarResolved, vApprovalRequested, vApprovalGranted, vApprovalRejected:
-			return broken(RuleRequired, f, "/payload/kind", "is required: the payload is that of an interrupt")
+			return broken(RuleRequired, f, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
 		}
 		if rest := f.seen & undeclared(v); rest != 0 {
 			m := rest.lowest()
-			return broken(RuleClosed, f, "/payload/"+memberName(m), "is not a member of the payload, which is closed")
+			return broken(RuleClosed, f, "/payload/"+memberName(m), "the profile does not declare it, and the payload is closed")
 		}
 	}
 	if f.extra != "" {
-		return broken(RuleClosed, f, f.extra, "is not a member of what is closed")
+		return broken(RuleClosed, f, f.extra, "is an extra member of a closed object")
 	}
 	return nil
 }
@@ -463,14 +468,14 @@ func checkRef(f *fields, m int) error {
 	case "", agentevents.SharingIsolated, agentevents.SharingShared:
 	default:
 		if _, ok := s.Group(); !ok {
-			return broken(RuleEnum, f, at+"/agentSharing", strconv.Quote(string(s))+" is not one of the values")
+			return broken(RuleEnum, f, at+"/agentSharing", strconv.Quote(string(s))+" is not isolated, shared or shared:<group>")
 		}
 	}
 	switch c := ref.ModelClass; c {
 	case "", agentevents.ModelReasoning, agentevents.ModelWriting, agentevents.ModelCoding, agentevents.ModelResearch,
 		agentevents.ModelClassification, agentevents.ModelGeneral:
 	default:
-		return broken(RuleEnum, f, at+"/modelClass", strconv.Quote(string(c))+" is not one of the values")
+		return broken(RuleEnum, f, at+"/modelClass", strconv.Quote(string(c))+" is not reasoning, writing, coding, research, classification or general")
 	}
 	return nil
 }
@@ -500,8 +505,8 @@ func checkError(f *fields, p Profile) error {
 	return nil
 }
 
-// checkDecision checks the decision of an orchestrator: one of three forms,
-// each closed.
+// checkDecision checks the decision of an orchestrator: it has one of three
+// closed forms.
 func checkDecision(f *fields, p Profile) error {
 	if p == RFC0002 {
 		return nil
@@ -512,8 +517,8 @@ func checkDecision(f *fields, p Profile) error {
 	return nil
 }
 
-// decisionError says what is wrong with the decision of an orchestrator, or
-// "". Members beyond its form are not wrong if open says so.
+// decisionError returns what is wrong with the decision of an orchestrator, or
+// "". With open set, extra members are allowed.
 func decisionError(raw string, p Profile, open bool) string {
 	if !isObject(raw) {
 		return "is not an object"
@@ -540,7 +545,7 @@ func decisionError(raw string, p Profile, open bool) string {
 			allowed += "successCriteria "
 		}
 	default:
-		return "is not next-worker, ask-user or terminate"
+		return "has a kind that is not next-worker, ask-user or terminate"
 	}
 	for name, value := range jsonwire.Members(raw) {
 		if !strings.Contains(allowed, " "+name+" ") {
@@ -570,7 +575,7 @@ func decisionError(raw string, p Profile, open bool) string {
 	}
 	switch {
 	case extra != "":
-		return "has the member " + strconv.Quote(extra) + ", which its form does not have"
+		return "has the extra member " + strconv.Quote(extra) + ", but " + kind + " is closed"
 	case bad != "":
 		return bad
 	case !reason:
@@ -583,7 +588,7 @@ func decisionError(raw string, p Profile, open bool) string {
 			return id != "" && utf8.RuneCountInString(id) <= 256
 		})
 		if !ok || n == 0 {
-			return "has no list of nextWorkerIds"
+			return "needs a list of nextWorkerIds"
 		}
 		if inputs != "" {
 			if k, ok := count(inputs, isObject); !ok || k != n {
@@ -608,8 +613,8 @@ func validCriteria(list string, open bool) bool {
 	return ok
 }
 
-// count returns how many elements a JSON array has, and whether it is one
-// whose elements are all good.
+// count returns the number of elements of a JSON array. It reports whether list
+// is an array whose elements are all good.
 func count(list string, good func(string) bool) (n int, ok bool) {
 	var s jsonwire.Scanner
 	s.Reset(list)

@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// checkDeclared checks the members that the schemas declare and the vocabulary
+// checkDeclared checks the members that the schemas declare, but the vocabulary
 // has no field for.
 func (d *Decoder) checkDeclared(f *fields, v int) error {
 	for _, u := range d.unknown.pairs {
@@ -20,7 +20,7 @@ func (d *Decoder) checkDeclared(f *fields, v int) error {
 			continue
 		}
 		if v == vAskRequested && strings.HasPrefix(name, "data/") && name != "data/contextType" {
-			return broken(RuleClosed, f, u.key, "is not a member of what is closed")
+			return broken(RuleClosed, f, u.key, "is an extra member of a closed object")
 		}
 		if of := declaredForm(v, d.o.Profile, name); of != nil {
 			if rule, detail := of(d.o.Profile, u.raw); detail != "" {
@@ -31,8 +31,8 @@ func (d *Decoder) checkDeclared(f *fields, v int) error {
 	return nil
 }
 
-// declaredForm returns the form of a member that a profile's schema declares for a
-// variant, or nil.
+// declaredForm returns the form that a profile's schema declares for a member of
+// a variant, or nil.
 func declaredForm(v int, p Profile, name string) form {
 	for i := range declared {
 		if m := &declared[i]; m.name == name && m.of&(1<<v) != 0 && (m.only == RFC0002 || m.only == p) {
@@ -42,11 +42,11 @@ func declaredForm(v int, p Profile, name string) form {
 	return nil
 }
 
-// A form is what a value must be. It returns the broken rule and what is wrong.
+// A form checks a value. It returns the broken rule and what is wrong, or "".
 type form func(p Profile, raw string) (agentevents.Rule, string)
 
 // declared are the members of the schemas without a field, by the variants that
-// have them. only is the schema that has them, if it is one.
+// have them. only is the schema, if only one has the member.
 var declared = [...]struct {
 	of   uint64
 	name string
@@ -120,7 +120,7 @@ func aName256(p Profile, raw string) (agentevents.Rule, string) {
 
 func aReason(p Profile, raw string) (agentevents.Rule, string) {
 	if utf8.RuneCountInString(jsonwire.Text(raw)) > 64 {
-		return RuleRange, "has not 1 to 64 characters"
+		return RuleRange, "must have 1 to 64 characters"
 	}
 	return aName(p, raw)
 }
@@ -132,7 +132,7 @@ func anObject(_ Profile, raw string) (agentevents.Rule, string) {
 	return "", ""
 }
 
-// aVersion is a text under SchemaV1 and a number under SchemaV2.
+// aVersion requires a text under SchemaV1 and a number under SchemaV2.
 func aVersion(p Profile, raw string) (agentevents.Rule, string) {
 	if p == SchemaV2 {
 		return wholeFrom(0)(p, raw)
@@ -140,7 +140,7 @@ func aVersion(p Profile, raw string) (agentevents.Rule, string) {
 	return aText(p, raw)
 }
 
-// anID is an id of the form under SchemaV2; under SchemaV1 it is what v1 says.
+// anID requires an id of the given form. Under SchemaV1 it requires v1.
 func anID(of IDForm, v1 form) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		if p == SchemaV1 {
@@ -177,14 +177,14 @@ func wholeFrom(low int) form {
 func oneOf(words ...string) form {
 	return func(_ Profile, raw string) (agentevents.Rule, string) {
 		if !isText(raw) || !slices.Contains(words, jsonwire.Text(raw)) {
-			return RuleEnum, raw + " is not one of the values"
+			return RuleEnum, raw + " is not one of " + strings.Join(words, ", ")
 		}
 		return "", ""
 	}
 }
 
-// listOf is a list of at least so many values, without repetitions if they are
-// unique.
+// listOf requires a list of at least low values, without repetitions if unique is
+// set.
 func listOf(of form, low int, unique bool) form {
 	return func(p Profile, raw string) (rule agentevents.Rule, detail string) {
 		seen := map[string]bool{}
@@ -210,8 +210,8 @@ func listOf(of form, low int, unique bool) form {
 	}
 }
 
-// anOwner is {tenant, workspace?, principal?}, under SchemaV2 with a subject in
-// place of the principal.
+// anOwner requires {tenant, workspace?, principal?}. Under SchemaV2 a subject
+// replaces the principal.
 func anOwner(p Profile, raw string) (agentevents.Rule, string) {
 	if !isObject(raw) {
 		return RuleForm, "is not an object"
@@ -237,7 +237,7 @@ func anOwner(p Profile, raw string) (agentevents.Rule, string) {
 			}
 			tenant = tenant || name == "tenant"
 		default:
-			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"
+			return RuleClosed, "has the extra member " + strconv.Quote(name) + ", but is closed"
 		}
 	}
 	if !tenant || !subject {
@@ -246,9 +246,9 @@ func anOwner(p Profile, raw string) (agentevents.Rule, string) {
 	return "", ""
 }
 
-// aSubject is who acted, under SchemaV2: {issuer, subjectId, tenant, lane, kind,
-// keyClass?, actor?}, where the actor is a subject on whose behalf it was, at most
-// four deep.
+// aSubject requires the identity of a caller, under SchemaV2: {issuer, subjectId,
+// tenant, lane, kind, keyClass?, actor?}. The actor is a subject on whose behalf
+// the caller acted, at most four deep.
 func aSubject(p Profile, raw string) (agentevents.Rule, string) { return subjectOf(p, raw, 4) }
 
 func subjectOf(p Profile, raw string, actors int) (agentevents.Rule, string) {
@@ -265,7 +265,7 @@ func subjectOf(p Profile, raw string, actors int) (agentevents.Rule, string) {
 		}
 		i := slices.IndexFunc(subjectMembers[:], func(m subjectMember) bool { return m.name == name })
 		if i < 0 {
-			return RuleClosed, "has the member " + strconv.Quote(name) + ", which it does not have"
+			return RuleClosed, "has the extra member " + strconv.Quote(name) + ", but is closed"
 		}
 		if rule, detail := subjectMembers[i].form(p, value); detail != "" {
 			return rule, "has a " + name + " that " + detail
@@ -279,10 +279,10 @@ func subjectOf(p Profile, raw string, actors int) (agentevents.Rule, string) {
 	}
 	const lane, kind, keyClass = 3, 4, 5
 	if (words[lane] == "anonymous") != (words[kind] == "anonymous") {
-		return RuleForm, "is anonymous by its lane or kind only"
+		return RuleForm, "must have both an anonymous lane and an anonymous kind, or neither"
 	}
 	if (words[lane] == "saml" || words[lane] == "scim") != (words[keyClass] != "") {
-		return RuleForm, "has a keyClass, which saml and scim have, and no other lane"
+		return RuleForm, "must have a keyClass if its lane is saml or scim, and only then"
 	}
 	return "", ""
 }
@@ -292,7 +292,7 @@ type subjectMember struct {
 	form form
 }
 
-// subjectMembers are the members of a subject, the required ones first.
+// subjectMembers are the members of a subject. The required ones come first.
 var subjectMembers = [...]subjectMember{
 	{"issuer", spaceless(1024, "")}, {"subjectId", spaceless(256, "/")}, {"tenant", aTenant},
 	{"lane", oneOf("api-key", "oauth2", "oidc", "mtls", "saml", "scim", "ldap", "workload", "session", "anonymous")},
@@ -302,8 +302,8 @@ var subjectMembers = [...]subjectMember{
 
 const subjectRequired = 5
 
-// aTrace is the id of a trace: any text under SchemaV1, under SchemaV2 that of
-// W3C Trace Context.
+// aTrace requires the id of a trace: any text under SchemaV1, the form of W3C
+// Trace Context under SchemaV2.
 func aTrace(p Profile, raw string) (agentevents.Rule, string) {
 	if id := jsonwire.Text(raw); p == SchemaV2 && (len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "") {
 		return RuleID, badID(id)
@@ -311,13 +311,13 @@ func aTrace(p Profile, raw string) (agentevents.Rule, string) {
 	return aText(p, raw)
 }
 
-// anInterruptKind is a kind of interrupt, of which SchemaV2 has more.
+// anInterruptKind requires a kind of interrupt. SchemaV2 has more of them.
 func anInterruptKind(p Profile, raw string) (agentevents.Rule, string) {
 	return oneOf(interruptKinds(p)...)(p, raw)
 }
 
-// spaceless is a text of 1 to so many characters, none of them a blank or one of
-// the others.
+// spaceless requires a text of 1 to high characters without blanks and without
+// the characters of others.
 func spaceless(high int, others string) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		if rule, detail := aName(p, raw); detail != "" {
@@ -339,7 +339,7 @@ func aTenant(p Profile, raw string) (agentevents.Rule, string) {
 	return "", ""
 }
 
-// aFeedback is {scope, sectionPath?, itemIds?, tags?, text?}.
+// aFeedback requires {scope, sectionPath?, itemIds?, tags?, text?}.
 func aFeedback(p Profile, raw string) (rule agentevents.Rule, detail string) {
 	if !isObject(raw) {
 		return RuleForm, "is not an object"
@@ -355,7 +355,7 @@ func aFeedback(p Profile, raw string) (rule agentevents.Rule, detail string) {
 		case "itemIds", "tags":
 			rule, detail = listOf(aText, 0, false)(p, value)
 		default:
-			rule, detail = RuleClosed, "is not one of its members"
+			rule, detail = RuleClosed, "is an extra member of a closed object"
 		}
 		if detail != "" {
 			return rule, strconv.Quote(name) + " " + detail
@@ -367,7 +367,7 @@ func aFeedback(p Profile, raw string) (rule agentevents.Rule, detail string) {
 	return "", ""
 }
 
-// aQuorum is {granted?, required?}.
+// aQuorum requires {granted?, required?}.
 func aQuorum(p Profile, raw string) (rule agentevents.Rule, detail string) {
 	if !isObject(raw) {
 		return RuleForm, "is not an object"
@@ -379,7 +379,7 @@ func aQuorum(p Profile, raw string) (rule agentevents.Rule, detail string) {
 		case "required":
 			rule, detail = wholeFrom(1)(p, value)
 		default:
-			rule, detail = RuleClosed, "is not one of its members"
+			rule, detail = RuleClosed, "is an extra member of a closed object"
 		}
 		if detail != "" {
 			return rule, strconv.Quote(name) + " " + detail
@@ -388,8 +388,7 @@ func aQuorum(p Profile, raw string) (rule agentevents.Rule, detail string) {
 	return "", ""
 }
 
-// validReducer reports whether the schemas have a reducer, or let vendors have
-// it.
+// validReducer reports whether a reducer is the schemas' or a vendor's.
 func validReducer(name string) bool {
 	switch name {
 	case "replace", "append", "merge", "counter", "votes", "feedback":

@@ -8,20 +8,20 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// runState is what a strict decoder knows of a run. It is kept for every run
-// of the log.
+// runState is what a strict decoder remembers of a run. It keeps one for every
+// run of the log.
 type runState struct {
 	last  uint64
 	ended bool
 	calls []call
-	low   []string // nodes of decisions below the threshold that wait for their escalation
+	low   []string // the nodes of decisions below the threshold that are not escalated yet
 }
 
-// A call waits for its return. Its id is the agent's.
+// A call is a tool call without a return. Call ids are unique to an agent.
 type call struct{ agentID, callID, eventID string }
 
-// checkRun checks what a line says against those before it. What it remembers
-// it copies: texts of a line keep the whole line in memory.
+// checkRun checks a line against the earlier lines of its run. It copies what it
+// remembers, because a text of a line keeps the whole line in memory.
 func (d *Decoder) checkRun(f *fields, v int) error {
 	r := d.runs[f.runID]
 	if r == nil {
@@ -31,10 +31,10 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 		r = &runState{}
 		d.runs[strings.Clone(f.runID)] = r
 	} else if f.sequence <= r.last {
-		return broken(RuleSequence, f, "/sequence", strconv.FormatUint(f.sequence, 10)+" does not follow "+strconv.FormatUint(r.last, 10))
+		return broken(RuleSequence, f, "/sequence", strconv.FormatUint(f.sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
 	}
 	if r.ended {
-		return broken(RuleTerminal, f, "/type", "the run has ended")
+		return broken(RuleTerminal, f, "/type", "comes after the end of the run")
 	}
 	node := f.nodeID
 	if node == "" {
@@ -57,7 +57,7 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 			return broken(RuleCausation, f, "/causationId", "is required: it names the event of the call")
 		}
 	case vDecided:
-		// A confidence of 0 that is not there is none.
+		// An absent confidence reads as 0, so look at seen.
 		if f.seen.has(mConfidence) && f.number[0] < d.threshold(f) && len(r.low) < maxOpen {
 			r.low = append(r.low, strings.Clone(node))
 		}
@@ -65,8 +65,9 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 		if len(r.low) == 0 || !d.escalates(f, v) {
 			break
 		}
-		// One action for one decision: that of the same node, or else, as an
-		// orchestrator has a node of its own, the latest, or else one of no node.
+		// One action belongs to one decision: that of the same node. An orchestrator
+		// has a node of its own, and an action may have none: then the latest
+		// decision counts. Otherwise it is a decision without a node.
 		i := slices.Index(r.low, node)
 		if i < 0 && (v == vOrchestrator || node == "") {
 			i = len(r.low) - 1
@@ -79,7 +80,7 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 		}
 	case vNodeCompleted:
 		if node != "" && slices.Contains(r.low, node) {
-			return broken(RuleEscalate, f, "/type", "the node decided with a confidence below the threshold, and nothing was done about it")
+			return broken(RuleEscalate, f, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
 		}
 	case vRunCompleted:
 		if len(r.low) > 0 {
@@ -96,7 +97,7 @@ func (d *Decoder) checkRun(f *fields, v int) error {
 	return nil
 }
 
-// threshold returns the confidence below which a decision is to be escalated.
+// threshold returns the confidence below which a decision must be escalated.
 func (d *Decoder) threshold(f *fields) float64 {
 	if d.o.ThresholdOf == nil {
 		return DefaultThreshold
@@ -104,9 +105,9 @@ func (d *Decoder) threshold(f *fields) float64 {
 	return d.o.ThresholdOf(f.runID, f.val[mAgentID])
 }
 
-// escalates reports whether a line is the action that is asked for after a
-// decision below the threshold: what is published, a suspension for low
-// confidence, or under RFC0002 one of the three of its section F.
+// escalates reports whether a line is the action that must follow a decision
+// below the threshold. That is the published one, a suspension for low
+// confidence, or under RFC0002 also one of the three of its section F.
 func (d *Decoder) escalates(f *fields, v int) bool {
 	if v == vNodeSuspended {
 		return f.val[mReason] == ReasonLowConfidence || memberText(string(f.details)+"}", "kind") == ReasonLowConfidence

@@ -54,6 +54,6 @@
 //
 // The suite cannot see three losses and accepts them: a dropped schemaVersion,
 // because decoders write the constant; a member that is made up with a value that
-// reads as none, such as the empty string; and a dropped member of a call that is
+// reads as absent, such as the empty string; and a dropped member of a call that is
 // written with its return, because the return may say the same.
 package dialecttest

@@ -407,7 +407,7 @@ func (t *trip) visible(l dialect.Loss) bool {
 				return true
 			}
 		}
-		if l.What == dialect.Made { // the made-up value may read as none
+		if l.What == dialect.Made { // the made-up value may read as absent
 			if was, err := factsOf(&t.events[i]); err == nil && !was.says(l.Pointer) {
 				return true
 			}

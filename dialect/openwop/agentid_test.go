@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The forms that OpenWOP RFC 0002, section A1, reserves, and ids that are
+// The forms that OpenWOP RFC 0002, section A1, reserves, and other ids, which are
 // opaque.
 func TestNamespaces(t *testing.T) {
 	for id, want := range map[string]Namespace{

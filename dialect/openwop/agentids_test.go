@@ -54,7 +54,7 @@ func TestAgentsHaveOneID(t *testing.T) {
 	}(), "the event stays as it is")
 }
 
-// Ids that the schemas allow come back.
+// Ids that the schemas allow come back unchanged.
 func TestShortAgentsOfLines(t *testing.T) {
 	for p, lines := range map[Profile]string{
 		SchemaV2: documents("agent.reasoned", `{"agentId":"q","reasoning":""}`) + documents("orchestrator.decided", `{"agentId":"q","decision":{"kind":"next-worker","nextWorkerIds":["a b"]}}`) +

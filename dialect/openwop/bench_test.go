@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
-// The lines that are measured, by what they stress: a short one, one with much
-// text, one with raw JSON, a delta.
+// The lines to measure: a short one, one with much text, one with raw JSON, a
+// delta.
 var benchLines = []dialecttest.BenchLine{
 	{Name: "handoff", Lines: `{"eventId":"01a1ffa6-3d64-76a9-bd6f-2c3e675e0fd2","runId":"run-1","nodeId":"n1","type":"agent.handoff","payload":{"from":{"agentId":"host:planner"},"to":{"agentId":"host:coder"},"reason":"billing"},"timestamp":"2026-05-05T09:00:01.200Z","sequence":42}`},
 	{Name: "reasoned", Lines: `{"eventId":"01a1ffa6-3d64-76a9-bd6f-2c3e675e0fd2","runId":"run-1","nodeId":"n1","type":"agent.reasoned","payload":{"agentId":"host:coder","reasoning":"` +

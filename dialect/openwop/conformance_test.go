@@ -12,8 +12,8 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// The document names five conformance scenarios. These are their intents, on a
-// reference host made of an emitter, a Host and this dialect.
+// The document names five conformance scenarios. The tests check their intent on
+// a reference host: an emitter, a Host and this dialect.
 
 // wireSink writes events as OpenWOP lines.
 type wireSink struct {
@@ -29,7 +29,8 @@ func (s *wireSink) WriteEvent(_ context.Context, ev agentevents.Event) error {
 	return err
 }
 
-// referenceHost returns a run on a host, and the lines that it writes.
+// referenceHost returns a run on a host, and the sink with the lines that it
+// writes.
 func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevents.Run, *wireSink) {
 	t.Helper()
 	s := &wireSink{host: h, enc: NewEncoder(EncoderOptions{Profile: h.Profile}), t: t}
@@ -42,7 +43,7 @@ func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevent
 	return run, s
 }
 
-// read returns the events of the lines; they keep the document's rules.
+// read decodes the lines strictly.
 func (s *wireSink) read() []agentevents.Event {
 	s.t.Helper()
 	var events []agentevents.Event
@@ -58,7 +59,7 @@ func (s *wireSink) read() []agentevents.Event {
 
 var everything = Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
 
-// identity-passthrough: the agent field comes back as it went out.
+// identity-passthrough: the agent field comes back unchanged.
 func TestConformanceIdentityPassthrough(t *testing.T) {
 	ref := agentevents.AgentRef{AgentID: "vendor.acme.support.tier1", AgentSharing: "shared:team-a", MemoryRef: "mem-1", ModelClass: agentevents.ModelReasoning}
 	run, log := referenceHost(t, &Host{})
@@ -72,8 +73,8 @@ func TestConformanceIdentityPassthrough(t *testing.T) {
 	require.Equal(t, ref, events[2].Payload.(*agentevents.NodeCompleted).Agent.V)
 }
 
-// multi-node-ordering: events come in the order of their sequence, and an
-// agent's reasoning lies between start and end of its node.
+// multi-node-ordering: events come in the order of their sequence. An agent's
+// reasoning lies between the start and the end of its node.
 func TestConformanceMultiNodeOrdering(t *testing.T) {
 	run, log := referenceHost(t, &Host{Capabilities: &everything})
 	for _, id := range []string{"a", "b", "c"} {
@@ -91,8 +92,8 @@ func TestConformanceMultiNodeOrdering(t *testing.T) {
 		node.started c agent.reasoned c node.completed c`), strings.Fields(strings.Join(order, " ")))
 }
 
-// replayDeterminism: what is emitted again says the same, byte for byte, and
-// reaches nobody outside.
+// replayDeterminism: emitting the same events again writes the same bytes and
+// reaches no outside system.
 func TestConformanceReplayDeterminism(t *testing.T) {
 	run, log := referenceHost(t, &Host{Capabilities: &everything})
 	a := run.With(agentevents.Scope{NodeID: "n1"}).Agent("host:planner")
@@ -117,8 +118,9 @@ func TestConformanceReplayDeterminism(t *testing.T) {
 	require.Zero(t, outside)
 }
 
-// agent-reasoning-events: a host that advertises them emits all five, and the
-// return of a call names the event of the call; one that does not emits none.
+// agent-reasoning-events: a host that declares them emits all five, and the
+// return of a call names the event of the call. A host that does not declare them
+// emits none.
 func TestConformanceAgentReasoningEvents(t *testing.T) {
 	emit := func(run *agentevents.Run) error {
 		ctx := t.Context()
@@ -149,7 +151,7 @@ func TestConformanceAgentReasoningEvents(t *testing.T) {
 	called, returned := seen[agentevents.KindToolCalled], seen[agentevents.KindToolReturned]
 	require.Equal(t, called.ID, returned.CausationID)
 
-	// A client learns beforehand what to expect.
+	// The discovery document tells a client what to expect.
 	client := Discovery{Agents: &everything}
 	require.True(t, client.Agents.Allows(called.Payload))
 
@@ -160,9 +162,10 @@ func TestConformanceAgentReasoningEvents(t *testing.T) {
 	require.Empty(t, log.buf.String())
 }
 
-// agent-confidence-escalation: below the threshold exactly one action follows,
-// at it none. In the published contract the node is suspended, and the run waits
-// for an approval: with or without a node, and for who reads the lines as well.
+// agent-confidence-escalation: exactly one action follows a decision below the
+// threshold, and none follows one at it. In the published contract the node is
+// suspended and the run waits for an approval, with or without a node, also for a
+// reader of the lines.
 func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 	for name, c := range map[string]struct {
 		host    Host
@@ -222,7 +225,8 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 					return
 				}
 
-				// Once the decision is ratified the node goes on, and names the interrupt.
+				// After the decision is ratified the node goes on, and names the
+				// interrupt.
 				waiting := events[len(events)-1]
 				id := memberText(string(waiting.Payload.(*agentevents.NodeSuspended).Details), "interruptId")
 				resumed := agentevents.JSON(`{"nodeId":"` + waiting.NodeID + `","interruptId":"` + id + `"}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// A host's log with the published names becomes one with those of the RFC.
+// A host's log with the published names becomes one with the RFC's names.
 func Example() {
 	log := `{"eventId":"e1","runId":"r1","type":"agent.toolCalled","payload":{"agentId":"host:planner","toolName":"orders.lookup","callId":"c1","inputs":{"id":7}},"timestamp":"2026-05-19T10:00:07.000Z","sequence":0}
 {"eventId":"e2","runId":"r1","type":"agent.handoff","payload":{"fromAgentId":"host:planner","toAgentId":"host:writer"},"timestamp":"2026-05-19T10:00:08.000Z","sequence":1}
@@ -39,9 +39,9 @@ func Example() {
 	// 0 losses
 }
 
-// A host has an emitter that refuses what it does not declare and what agents may
-// not do, and that acts when an agent is not sure. It keeps a Host for each run,
-// as a threshold is the run's.
+// A host's emitter refuses undeclared events and forbidden tools, and acts when
+// an agent is not sure. There is a Host for each run, because a run has its own
+// threshold.
 func ExampleHost() {
 	ctx := context.Background()
 	hosts := map[string]*openwop.Host{"run-1": {
@@ -82,7 +82,7 @@ func ExampleHost() {
 func ExampleCapabilities_Allows() {
 	for _, document := range []string{
 		`{"capabilities":{"agents":{"toolEvents":true}}}`,
-		`{"agents":{"supported":true,"reasoning":{"streaming":true}}}`, // of the published schemas
+		`{"agents":{"supported":true,"reasoning":{"streaming":true}}}`, // in the published form
 		`{}`,
 	} {
 		var d openwop.Discovery
@@ -97,8 +97,7 @@ func ExampleCapabilities_Allows() {
 	// false false
 }
 
-// What a fold knows of a run is served as the document's snapshot. The host adds
-// what no event says.
+// The document's snapshot comes from a fold. The host adds what no event says.
 func ExampleSnapshotOf() {
 	log := `{"eventId":"e1","runId":"r1","type":"run.started","payload":{"workflowId":"refunds"},"timestamp":"2026-05-19T10:00:00.000Z","sequence":0}
 {"eventId":"e2","runId":"r1","nodeId":"n1","type":"node.started","payload":{"nodeId":"n1","typeId":"core.agent"},"timestamp":"2026-05-19T10:00:01.000Z","sequence":1}

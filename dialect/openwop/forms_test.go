@@ -11,15 +11,14 @@ import (
 
 const goodSubject = `{"issuer":"https://id.example","subjectId":"u1","tenant":"acme","lane":"oidc","kind":"user"}`
 
-// strictTo decodes what was written under a profile by its rules.
+// strictTo writes events under a profile and decodes the lines by its rules.
 func strictTo(t *testing.T, p Profile, events []agentevents.Event) []agentevents.Event {
 	t.Helper()
 	text, _ := encodeAll(t, p, events)
 	return decodeAll(t, Options{Profile: p, Strict: true}, text)
 }
 
-// A member that was kept is written where the profile declares it only if it has
-// the form of the profile.
+// An extra member is written only in the form that the profile declares for it.
 func TestKeptMembersHaveTheFormOfTheProfile(t *testing.T) {
 	const (
 		kept     = "dropped /openwop/~1payload~1"
@@ -57,8 +56,8 @@ func TestKeptMembersHaveTheFormOfTheProfile(t *testing.T) {
 		require.Contains(t, back, `"`+c.gone+`"`, "the profile that it was read under")
 	}
 
-	// Members in their form come along, and those that broke it under the profile
-	// itself.
+	// Members in this form come along, and so do those that broke the form under the
+	// same profile.
 	for _, c := range []struct {
 		from, to     Profile
 		typ, payload string
@@ -73,7 +72,7 @@ func TestKeptMembersHaveTheFormOfTheProfile(t *testing.T) {
 		require.NotContains(t, strings.Join(losses, " "), "/payload")
 	}
 
-	// The nodeId of an interrupt may be anything; a request's own is a text.
+	// The nodeId of an interrupt may be any value; that of a request is a text.
 	out, losses := converted(t, SchemaV2, SchemaV1, documents("interrupt.requested",
 		`{"kind":"approval","key":"k","nodeId":true,"data":{"artifactId":"a","artifactType":"t","title":"T","actions":["ask"]}}`))
 	require.Contains(t, out, `"nodeId":"n1"`)

@@ -10,8 +10,8 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// FuzzDecode: nothing panics; what is decoded is written or refused; what was
-// written decodes, and is written the same again.
+// FuzzDecode checks three laws: nothing panics; what decodes can be written or is
+// refused; what was written decodes, and is written the same again.
 func FuzzDecode(f *testing.F) {
 	for p, lines := range golden {
 		for line := range strings.Lines(lines) {

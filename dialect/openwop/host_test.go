@@ -12,8 +12,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// emitting returns a run of an emitter with the host's rules, and what it
-// records.
+// emitting returns a run of an emitter with the host's rules, and the events that
+// it records.
 func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *[]agentevents.Event) {
 	t.Helper()
 	log := new([]agentevents.Event)
@@ -73,8 +73,8 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 	}
 }
 
-// An event of a type that the vocabulary has is no way round either rule: its
-// line is that of the event.
+// An Unknown with a type of the vocabulary does not evade the rules: its line is
+// that of the event.
 func TestUnknownTypesAreGated(t *testing.T) {
 	run, log := emitting(t, &Host{Capabilities: &Capabilities{}}, agentevents.ModeEnforce)
 	for typ, capability := range map[agentevents.Kind]string{
@@ -129,7 +129,7 @@ func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	require.Empty(t, *log)
 	_, err = run.Agent("coder").Call(t.Context(), "fs:read", `{}`)
 	require.NoError(t, err)
-	// What no agent calls is the system's.
+	// A call without an agent is the system's.
 	_, err = run.Agent(CoreSystem).Call(t.Context(), "net:get", `{}`)
 	require.NoError(t, err)
 }
@@ -186,7 +186,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 				require.Len(t, p.Questions, 1)
 			}
 
-			// Neither observed nor replayed decisions escalate.
+			// An observed or replayed decision does not escalate.
 			require.NoError(t, a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload}))
 			require.Len(t, *log, 6)
 			observed, log := emitting(t, &c.host, agentevents.ModeObserve)
@@ -199,8 +199,8 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 	require.Nil(t, (&Host{}).Follow(agentevents.Event{}))
 }
 
-// The data that the node.suspended of SchemaV2 has no place for stands in the
-// interrupt, which both name.
+// The node.suspended of SchemaV2 has no place for the data. They stand in the
+// interrupt, and both name it.
 func TestEscalationUnderSchemaV2(t *testing.T) {
 	for runID, tenant := range map[string]string{"acme/run-000000000001": "acme", "anon:x/run-000000000001": "anon:x", "r": "local", "two words/run-000000000001": "local"} {
 		events := (&Host{Profile: SchemaV2}).Follow(agentevents.Event{
@@ -219,7 +219,8 @@ func TestEscalationUnderSchemaV2(t *testing.T) {
 	}
 }
 
-// A decision of no node is escalated like any other, and one that is late, late.
+// A decision without a node escalates like any other. The action on a late one is
+// late.
 func TestEscalationWithoutNodeAndLate(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
@@ -267,7 +268,7 @@ func TestDiscoveryDocument(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &d))
 	require.Equal(t, Discovery{Agents: c}, d)
 
-	// The published form: at the root, one word for all events.
+	// The published form: at the root, with one word for all events.
 	require.NoError(t, json.Unmarshal([]byte(`{"agents":{"supported":true,"memoryBackends":["longTerm"]},"capabilities":{"agents":{}},"more":1}`), &d))
 	require.Equal(t, &Capabilities{
 		ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false), MemoryBackends: []string{"longTerm"},

@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A member that the profile does not declare is not known when it is not what the
-// vocabulary has under its name: it is kept, and written back.
+// A member that the profile does not declare is an extra member if its value is
+// not of the vocabulary's type. It is written back.
 func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 	const (
 		called   = `"agentId":"host:p","toolName":"a","callId":"c"`
@@ -23,7 +23,7 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 	for _, c := range []struct {
 		p            Profile
 		typ, payload string
-		key          string // under which the odd member is kept
+		key          string // the key of the extra member
 	}{
 		{SchemaV1, "node.completed", `{"nodeId":"n1","agent":null}`, "/payload/agent"},
 		{SchemaV1, "node.completed", `{"nodeId":"n1","agent":"abc"}`, "/payload/agent"},
@@ -40,7 +40,7 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 		{SchemaV1, "clarification.resolved", `{"nodeId":"n1","answers":{},"interruptId":5}`, "/payload/interruptId"},
 		{SchemaV2, "run.resumed", `{"message":{"a":1}}`, "/payload/message"},
 		{SchemaV2, "run.resumed", `{"agentId":null}`, "/payload/agentId"},
-		{SchemaV2, "run.paused", `{"agentId":[]}`, "/payload/agentId"}, // closed, but a reader does not mind
+		{SchemaV2, "run.paused", `{"agentId":[]}`, "/payload/agentId"}, // closed, but readers do not mind
 		{RFC0002, "agent.toolCalled", `{"agentId":"host:p","toolId":"a","callId":"c","arguments":1,"toolName":7}`, "/payload/toolName"},
 		{RFC0002, "agent.toolReturned", `{"agentId":"host:p","toolId":"a","callId":"c","error":{"error":"e","message":"m","code":7,"retryable":"no"}}`, "/payload/error/code"},
 		{RFC0002, "node.failed", `{"nodeId":"n1","error":{"message":"m","code":7}}`, "/payload/error/code"},
@@ -48,7 +48,7 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 	} {
 		lines := documents(c.typ, c.payload)
 		if c.typ == "interrupt.resolved" {
-			lines = strings.Replace(lines, "acme/run-000000000001", "r", 1) // or it would be a line of version 2
+			lines = strings.Replace(lines, "acme/run-000000000001", "r", 1) // otherwise it would be a line of version 2
 		}
 		events := decodeAll(t, Options{Profile: c.p}, lines)
 		require.True(t, keptAs(events[0], c.key), c.payload)
@@ -70,7 +70,7 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 	require.Equal(t, `node.suspended {"nodeId":"n1",`+id+`}`, out)
 	require.ElementsMatch(t, []string{"dropped /payload/details/reason", "dropped /payload/details/agentId"}, losses)
 
-	// What the profile declares is of its type.
+	// A declared member must have its type.
 	for p, line := range map[Profile]string{
 		SchemaV1: documents("run.paused", `{"reason":5}`), SchemaV2: documents("node.suspended", `{"nodeId":"n1",`+id+`,"reason":null}`),
 		RFC0002: documents("node.completed", `{"nodeId":"n1","agent":null}`),
@@ -83,8 +83,8 @@ func TestUndeclaredMembersMayBeAnything(t *testing.T) {
 		require.Error(t, err, payload)
 	}
 
-	// A member of another type is not written where it is declared: reason stands in
-	// an answer of version 2, which is not what the line was.
+	// A member of another type is not written where the profile declares it. An
+	// answer of version 2 declares reason, but the line was not one.
 	out, losses = converted(t, SchemaV2, SchemaV2, documents("approval.granted", `{"gateId":"acme/int-000000000001","principal":"p","reason":1}`))
 	require.NotContains(t, out, "reason")
 	require.Contains(t, losses, "dropped /openwop/~1payload~1reason")
@@ -96,7 +96,7 @@ func keptAs(ev agentevents.Event, key string) bool {
 	return k.get(key) != ""
 }
 
-// Counts are as large as the vocabulary has them.
+// Counts have the range of the vocabulary.
 func TestCountsAreRead(t *testing.T) {
 	big := math.MaxInt
 	for _, payload := range []agentevents.Payload{

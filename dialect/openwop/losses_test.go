@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// documents returns lines of the types and payloads that are given in turn.
+// documents returns one line for each pair of type and payload.
 func documents(typesAndPayloads ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(typesAndPayloads); i += 2 {
@@ -20,8 +20,8 @@ func documents(typesAndPayloads ...string) string {
 	return b.String()
 }
 
-// converted returns the type and the payload of the lines that an encoder writes of
-// the lines of another profile, and the losses.
+// converted encodes the lines of one profile under another. It returns the type
+// and payload of the new lines, and the losses.
 func converted(t *testing.T, from, to Profile, lines string) (out string, losses []string) {
 	t.Helper()
 	return rewritten(t, to, decodeAll(t, Options{Profile: from}, lines))
@@ -42,8 +42,7 @@ func rewritten(t *testing.T, to Profile, events []agentevents.Event) (out string
 	return strings.TrimSuffix(out, "\n"), losses
 }
 
-// What an interrupt says beyond the vocabulary is written in its other form, or
-// listed.
+// The extra members of an interrupt are written in its other form, or listed.
 func TestInterruptsInTheOtherForm(t *testing.T) {
 	const kept = "dropped /openwop/~1payload~1"
 	approval := `"artifactId":"a1","artifactType":"doc","title":"Publish","actions":["accept"]`
@@ -103,8 +102,8 @@ func TestInterruptsInTheOtherForm(t *testing.T) {
 	}
 }
 
-// A call that is one event is written as two lines, whose losses are counted both;
-// one that was refused never began.
+// A call that is one event becomes two lines, and the losses of both count. A
+// refused call never began.
 func TestLossesOfASplit(t *testing.T) {
 	ev := agentevents.Event{
 		ID: "evt-0000000000001", RunID: "acme/run-000000000001", AgentID: "host:a", Time: t0, SchemaVersion: agentevents.SchemaVersion,
@@ -139,8 +138,8 @@ func TestLossesOfASplit(t *testing.T) {
 	}
 }
 
-// Damaged characters are replaced in words too, and an id with such is refused
-// where it stands.
+// Damaged characters are replaced in words too. An id with damaged characters is
+// refused.
 func TestLossesOfDamagedCharacters(t *testing.T) {
 	base := agentevents.Event{ID: "evt-0000000000001", RunID: "r", Time: t0, SchemaVersion: agentevents.SchemaVersion}
 	for pointer, p := range map[string]agentevents.Payload{
@@ -162,7 +161,7 @@ func TestLossesOfDamagedCharacters(t *testing.T) {
 	require.Equal(t, "/payload/message/from", broken.Pointer)
 }
 
-// What the line says is not listed.
+// Facts that the line says are not listed.
 func TestNoLossesOfWhatIsWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		p     Profile
@@ -188,8 +187,8 @@ func TestNoLossesOfWhatIsWritten(t *testing.T) {
 	require.Equal(t, []string{"dropped /openwop/~1payload~1inputs"}, losses, "but not the name, which is the same")
 }
 
-// A line is copied only where it has the form of the profile, and what it has is
-// not listed.
+// An original line is copied only if it has the form of the profile. Its content
+// is not listed.
 func TestLossesOfVerbatim(t *testing.T) {
 	read := func(p Profile, lines string) []agentevents.Event {
 		var events []agentevents.Event
@@ -234,7 +233,7 @@ func TestLossesOfVerbatim(t *testing.T) {
 	require.Equal(t, []string{"dropped /sessionId"}, losses)
 }
 
-// What the schemas do not allow is not written, and listed.
+// Content that the schemas do not allow is dropped and listed.
 func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 	const id = `"interruptId":"acme/int-000000000001"`
 	long := strings.Repeat("é", 65)
@@ -242,7 +241,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 	v2 := both[1:]
 	for name, c := range map[string]struct {
 		profiles          []Profile
-		typ, payload, out string // out without the type
+		typ, payload, out string // out is without the type
 		losses            []string
 	}{
 		"a decision": {both, "runOrchestrator.decided", `{"agentId":"abc","decision":{"kind":"ask-user","prompt":"?","urgency":"high"}}`,
@@ -290,7 +289,7 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 		require.Contains(t, text, `"payload":{}`)
 	}
 
-	// An interrupt may ask for what the form of its profile has not.
+	// Extra members of an interrupt that the form of its profile does not have are dropped.
 	line := documents("interrupt.requested",
 		`{"kind":"clarification","key":"acme/int-000000000001","data":{"foo":1,"contextType":"c","questions":[{"id":"q","question":"?","hint":1}]}}`)
 	out, losses := converted(t, SchemaV1, SchemaV2, strings.Replace(line, "acme/run-000000000001", "r", 1))
@@ -298,15 +297,15 @@ func TestWhatTheSchemasDoNotAllow(t *testing.T) {
 	require.Len(t, losses, 3, "and the id of the run")
 }
 
-// Version 1 has the payload of an interrupt under the interrupt's types only.
+// Version 1 has the payload of an interrupt only under the types of interrupts.
 func TestTypesOfInterrupts(t *testing.T) {
 	out, losses := converted(t, RFC0002, SchemaV1, documents("clarification.requested", `{"kind":"clarification","key":"k","data":{"foo":1,"questions":[{"id":"q","question":"?"}]}}`))
 	require.Equal(t, `interrupt.requested {"kind":"clarification","key":"k","data":{"questions":[{"id":"q","question":"?"}]}}`, out)
 	require.ElementsMatch(t, []string{"dropped /openwop/~1payload~1data~1foo", "altered /openwop/~0type"}, losses)
 }
 
-// The key of an interrupt is a text: that of SchemaV2 comes back, though it is no
-// interrupt id.
+// The key of an interrupt is a text. That of SchemaV2 comes back even if it is
+// not an interrupt id.
 func TestKeysOfInterrupts(t *testing.T) {
 	const key = `"key":"acme/run-000000000001:n1:0"`
 	for _, line := range []string{
@@ -322,13 +321,13 @@ func TestKeysOfInterrupts(t *testing.T) {
 	}
 }
 
-// Details that no member can say are listed as what they are.
+// Details that no member can say are listed.
 func TestLossesOfDetails(t *testing.T) {
 	for _, c := range []struct {
-		details, out string // out under the RFC and version 1
+		details, out string // out is under the RFC and version 1
 		losses, v2   string
 	}{
-		{`{}`, `{"nodeId":"n1"}`, "dropped /payload/details", ""}, // version 2 puts an interruptId into them
+		{`{}`, `{"nodeId":"n1"}`, "dropped /payload/details", ""}, // version 2 adds an interruptId
 		{`[1]`, `{"nodeId":"n1","details":[1]}`, "altered /payload/details", "altered /payload/details"},
 		{`{"a":1}`, `{"nodeId":"n1","a":1}`, "", "dropped /payload/details/a"},
 	} {
@@ -349,7 +348,8 @@ func TestLossesOfDetails(t *testing.T) {
 	}
 }
 
-// An answer names an interrupt as it was asked, also where the key is too long.
+// An answer names the interrupt as the question did, even if the key was too
+// long.
 func TestLongKeysAreAnswered(t *testing.T) {
 	long := strings.Repeat("é", 257)
 	var events []agentevents.Event
@@ -380,7 +380,7 @@ func TestLongKeysAreAnswered(t *testing.T) {
 	}
 }
 
-// Members that the form of a decision does not have are dropped, whatever they are.
+// Extra members of a decision are dropped, whatever they are.
 func TestDecisionsWithStrangeMembers(t *testing.T) {
 	for _, c := range []struct {
 		profiles      []Profile

@@ -39,8 +39,7 @@ func encodeAll(t *testing.T, p Profile, events []agentevents.Event) (string, []d
 	return string(out), e.Losses()
 }
 
-// The lines are read under the rules of their profile, and written as they
-// were.
+// The lines keep the rules of their profile, and are written as they were.
 func TestGoldenStrict(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		for line := range strings.Lines(golden[p]) {
@@ -53,7 +52,7 @@ func TestGoldenStrict(t *testing.T) {
 
 var t0 = time.Date(2026, 5, 19, 10, 0, 7, 0, time.UTC)
 
-// Every variant, as structs and as the line of each profile.
+// Every variant, as structs and as a line of each profile.
 func TestVariants(t *testing.T) {
 	ref := agentevents.AgentRef{AgentID: "host:planner"}
 	worker := agentevents.AgentRef{AgentID: "core.worker", AgentSharing: agentevents.SharingGroup("g"), MemoryRef: "m", ModelClass: agentevents.ModelCoding}
@@ -175,7 +174,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// A log of one profile becomes one of another that its strict reader accepts.
+// A log of one profile becomes one of another, which a strict decoder of that
+// profile accepts.
 func TestProfiles(t *testing.T) {
 	for _, from := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		for _, to := range []Profile{RFC0002, SchemaV1, SchemaV2} {
@@ -319,8 +319,7 @@ func TestRefused(t *testing.T) {
 	require.Equal(t, agentevents.RuleFieldUTF8, broken.Rule)
 }
 
-// Rules, each with a line that breaks it; the golden lines are those that do
-// not.
+// Each rule has a line that breaks it. The golden lines break none.
 func TestStrict(t *testing.T) {
 	line := func(typ, payload string) string {
 		return `{"eventId":"evt-0000000000-0007","runId":"acme/run-000000000001","nodeId":"n1","type":"` + typ + `","payload":` + payload +
@@ -417,7 +416,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// Lines that are no events, whatever the profile.
+// Lines that are not events under any profile.
 func TestBadLines(t *testing.T) {
 	good := strings.TrimSuffix(strings.Split(golden[RFC0002], "\n")[10], "\n")
 	for name, edit := range map[string][2]string{
@@ -473,7 +472,7 @@ func TestFold(t *testing.T) {
 	require.Len(t, s.Messages, 1)
 	require.Equal(t, "look up the order first", s.Agents["host:planner"].Reasoning)
 	for _, v := range s.Violations {
-		require.Contains(t, []agentevents.Rule{agentevents.RuleApprovalOpen}, v.Rule, v.Error()) // e19 rejects what nobody asked for
+		require.Contains(t, []agentevents.Rule{agentevents.RuleApprovalOpen}, v.Rule, v.Error()) // e19 rejects an approval that was not requested
 	}
 }
 
@@ -523,7 +522,8 @@ func TestVectors(t *testing.T) {
 	require.Greater(t, checked, 30)
 }
 
-// A handoff that does not say who hands over may still say who acts.
+// A handoff that does not say which agent hands over may still say which agent
+// acts.
 func TestHandoffWithoutFrom(t *testing.T) {
 	for _, to := range []string{`"toAgentId":"host:writer"`, `"to":{"agentId":"host:writer"}`} {
 		line := documents("agent.handoff", `{"agentId":"host:planner",`+to+`}`)
@@ -536,7 +536,7 @@ func TestHandoffWithoutFrom(t *testing.T) {
 	}
 }
 
-// Ids that do not fit stay apart and are stable.
+// Normalised ids stay different and stable.
 func TestNormalizeID(t *testing.T) {
 	for _, form := range []IDForm{EventID, RunID, NodeID, AgentID, HandoffID, WorkflowID, InterruptID, TypeID, PlainID} {
 		for _, p := range []Profile{SchemaV1, SchemaV2} {
@@ -613,7 +613,7 @@ func TestStrictWantsLowDecisionsEscalated(t *testing.T) {
 	}
 }
 
-// Every loss is one of its event's kind, whatever they are written as.
+// Every loss has the kind of its event, whatever line the event becomes.
 func TestLossesOfAKind(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		enc := NewEncoder(EncoderOptions{Profile: p})
@@ -643,7 +643,7 @@ func TestLossesOfAKind(t *testing.T) {
 	}
 }
 
-// Blocks of reasoning that are interleaved stay apart where the payloads are open.
+// Interleaved blocks of reasoning stay apart where the payloads are open.
 func TestInterleavedReasoning(t *testing.T) {
 	var events []agentevents.Event
 	add := func(p agentevents.Payload) {

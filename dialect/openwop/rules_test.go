@@ -13,7 +13,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// A return that is the whole call is a call as well.
+// A return that is the whole call counts as a call too.
 func TestAllowlistHoldsForCallsOfOneEvent(t *testing.T) {
 	h := &Host{Agents: map[string]Manifest{"coder": {Tools: []string{"fs:read"}}}}
 	run, log := emitting(t, h, agentevents.ModeEnforce)
@@ -27,12 +27,12 @@ func TestAllowlistHoldsForCallsOfOneEvent(t *testing.T) {
 	}
 	require.Empty(t, *log)
 	require.NoError(t, returned("fs:read", agentevents.ToolStatusOK))
-	// What was refused never began.
+	// A refused call never began.
 	require.NoError(t, returned("rm:all", agentevents.ToolStatusForbidden))
 	require.NoError(t, returned("rm:all", agentevents.ToolStatusRateLimited))
 }
 
-// A run whose node is suspended waits, for a person if the agent was not sure.
+// A run with a suspended node waits: for a person if the agent was not sure.
 func TestSuspendedNodesWait(t *testing.T) {
 	for _, p := range []Profile{SchemaV1, SchemaV2} {
 		run, log := emitting(t, &Host{Profile: p}, agentevents.ModeEnforce)
@@ -76,8 +76,7 @@ func TestSuspendedNodesWait(t *testing.T) {
 	}
 }
 
-// A node that was resumed runs, wherever the line names it, and whatever took
-// it out of those that wait.
+// A resumed node runs, wherever the line names it, and whatever ends its waiting.
 func TestResumedNodesRun(t *testing.T) {
 	line := func(n int, typ, envelope, payload string) string {
 		return fmt.Sprintf(`{"eventId":"e%d","runId":"r1"%s,"type":"%s","payload":%s,"timestamp":"2026-05-19T10:00:00.000Z","sequence":%d}`+"\n", n, envelope, typ, payload, n)
@@ -111,15 +110,14 @@ func TestResumedNodesRun(t *testing.T) {
 			}
 		})
 	}
-	// A node that the payload does not name is written.
+	// A node that the payload does not name is written in the envelope.
 	ev := decodeAll(t, Options{}, line(0, "node.resumed", "", `{"nodeId":"n1"}`))[0]
 	ev.NodeID = "n3"
 	out, _ := encodeAll(t, SchemaV1, []agentevents.Event{ev})
 	require.Contains(t, out, `"nodeId":"n3","type"`)
 }
 
-// Whether a decision is escalated is for the host to say, run by run and agent by
-// agent.
+// The host decides whether a decision is escalated, by run and by agent.
 func TestStrictThresholds(t *testing.T) {
 	hosts := map[string]*Host{
 		"r1": {Agents: map[string]Manifest{"host:a": {Threshold: agentevents.Some(0.5)}, "host:b": {Threshold: agentevents.Some(0.9)}}},
@@ -144,7 +142,7 @@ func TestStrictThresholds(t *testing.T) {
 }
 
 // strictly decodes lines of one run and returns the rule that the last one
-// breaks, or "". An envelope is put around {"type":...,"payload":...}.
+// breaks, or "". It puts an envelope around {"type":...,"payload":...}.
 func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, pointer string) {
 	t.Helper()
 	d := NewDecoder(Options{Strict: true, Profile: p})
@@ -167,7 +165,7 @@ func strictly(t *testing.T, p Profile, lines ...string) (rule agentevents.Rule, 
 	return "", ""
 }
 
-// Call ids are an agent's.
+// Call ids are unique to an agent.
 func TestCallsArePairedByAgent(t *testing.T) {
 	called := func(agent string) string {
 		return `{"type":"agent.toolCalled","payload":{"agentId":"` + agent + `","toolId":"x:y","callId":"c","arguments":1}}`
@@ -228,7 +226,7 @@ func TestEscalationIsTheNodes(t *testing.T) {
 	}
 }
 
-// What a decoder remembers of a line is not the line.
+// A decoder does not keep lines alive.
 func TestDecoderKeepsNoLinesAlive(t *testing.T) {
 	heap := func() uint64 {
 		runtime.GC()
@@ -260,11 +258,11 @@ func TestDecoderKeepsNoLinesAlive(t *testing.T) {
 	runtime.KeepAlive(d)
 }
 
-// What the protocol does not register in its own domains is read, but not
+// Types that the protocol's own domains do not register are read, but not
 // written.
 func TestInventedTypesAreNotWritten(t *testing.T) {
 	write := func(p Profile, typ string) (string, error) {
-		const raw = `{"nodeId":"n1","invocationId":"i1","agentId":"abc","source":"run-api","kind":"system","chain":[],"resolved":null}` // what any of them needs
+		const raw = `{"nodeId":"n1","invocationId":"i1","agentId":"abc","source":"run-api","kind":"system","chain":[],"resolved":null}` // the members that any of them requires
 		ev := agentevents.Event{ID: "evt-0000000000-0001", RunID: "acme/run-000000000001", Payload: &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: raw}}
 		out, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
 		return string(out), err
@@ -314,7 +312,7 @@ func TestIDLengthsAreCharacters(t *testing.T) {
 	}
 }
 
-// The schemas' members that the vocabulary has no field for are checked too.
+// Members of the schemas without a field in the vocabulary are checked too.
 func TestStrictChecksDeclaredMembers(t *testing.T) {
 	const (
 		approval  = `"nodeId":"n1","artifactId":"a","artifactType":"t"`
@@ -396,8 +394,8 @@ func TestStrictChecksDeclaredMembers(t *testing.T) {
 	}
 }
 
-// Where the second version has agents at all, it has all their events; the deltas
-// of reasoning are declared by themselves.
+// In version 2 a host with agents has all their events. Only the deltas of
+// reasoning are declared separately.
 func TestDiscoveryOfPublishedHosts(t *testing.T) {
 	read := func(text string) *Capabilities {
 		var d Discovery
@@ -415,8 +413,8 @@ func TestDiscoveryOfPublishedHosts(t *testing.T) {
 	require.Equal(t, &Capabilities{}, read(`{"capabilities":{"agents":{}}}`), "the RFC's form has flags")
 }
 
-// Published lines are read alike whether their profile was named or not, and
-// nothing is made up where they are written again.
+// Published lines read the same with and without their profile, and writing them
+// again makes nothing up.
 func TestPublishedLinesNeedNoProfile(t *testing.T) {
 	v2 := `{"eventId":"evt-0000000000-0017","runId":"acme/run-000000000001","type":"channel.written","payload":{"channel":"messages","value":{"messageId":"m","from":"abc","content":1,"ts":1},"reducer":"append","writtenAt":"2026-05-19T10:00:17.000Z"},"timestamp":"2026-05-19T10:00:17.000Z","sequence":17,"schemaVersion":1}
 `
@@ -443,13 +441,13 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 			}
 		}
 	}
-	// What is no default is kept, beside the version too.
+	// A value other than the default is kept, beside the version too.
 	ev := decodeAll(t, Options{Profile: SchemaV2}, strings.Replace(v2, `"append"`, `"vendor.a.b"`, 1))[0]
 	require.JSONEq(t, `{"schemaVersion":1,"/payload/reducer":"vendor.a.b"}`, string(ev.Extra(string(Name))))
 	ev = decodeAll(t, Options{}, strings.Replace(v2, `"schemaVersion":1`, `"schemaVersion":2`, 1))[0]
 	require.JSONEq(t, `{"schemaVersion":2,"/payload/reducer":"append"}`, string(ev.Extra(string(Name))))
 
-	// A line is given back as it was, unless the schema has no such reducer.
+	// A line is written as it was, unless the schema does not have its reducer.
 	rewrite := func(p Profile, reducer string) string {
 		line := strings.Replace(v2, `"append"`, `"`+reducer+`"`, 1)
 		for ev, err := range agentevents.NewReader(strings.NewReader(line), agentevents.ReaderOptions{Verbatim: true, Decoder: NewDecoder(Options{Profile: p})}).All() {
@@ -467,8 +465,8 @@ func TestPublishedLinesNeedNoProfile(t *testing.T) {
 	require.Equal(t, "append", rewrite(SchemaV2, "append"))
 }
 
-// A message that is applied by its id is only appended under the schemas, and what is
-// only appended stays that.
+// A message that is applied by its id is only appended under the schemas. A
+// message that is appended stays one.
 func TestReducersOfMessages(t *testing.T) {
 	line := func(reducer string) string {
 		return documents("channel.written", `{"channel":"messages","value":{"messageId":"m","from":"abc","content":1,"ts":1},`+reducer+`"writtenAt":"2026-05-19T10:00:01.000Z"}`)
@@ -495,8 +493,8 @@ func TestReducersOfMessages(t *testing.T) {
 	}
 }
 
-// The RFC's text says nothing of the sign of a limit, nor how long a key may be: what
-// is written under it is read by its rules.
+// The RFC's text sets no limits for the sign of a limit and the length of a key.
+// A line written under it must pass its rules.
 func TestTheRFCHasNoBounds(t *testing.T) {
 	list := []agentevents.Event{
 		{Payload: &agentevents.CapBreached{Cap: "c", Limit: agentevents.Some(-1.5), Observed: agentevents.Some(-1.0)}},
@@ -513,7 +511,7 @@ func TestTheRFCHasNoBounds(t *testing.T) {
 	}
 }
 
-// A snapshot of the schemas is what they describe, or there is none.
+// A snapshot under the schemas has their form, or it is refused.
 func TestSnapshotsKeepTheSchemas(t *testing.T) {
 	good := func() Snapshot {
 		return Snapshot{
@@ -526,7 +524,7 @@ func TestSnapshotsKeepTheSchemas(t *testing.T) {
 	back, err := ParseSnapshot(out)
 	require.NoError(t, err)
 	want := good()
-	want.More = back.More // eventLogSchemaVersion beside the others
+	want.More = back.More // eventLogSchemaVersion and the others
 	require.Equal(t, want, back)
 	for pointer, bad := range map[string]func(*Snapshot){
 		"/status":                func(s *Snapshot) { s.Status = "weird" },

@@ -299,7 +299,7 @@ func aLogVersion(p Profile, raw string) (agentevents.Rule, string) {
 	return wholeFrom(0)(p, raw)
 }
 
-// textOf is a text of so many characters.
+// textOf requires a text of low to high characters.
 func textOf(low, high int) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		if n := utf8.RuneCountInString(jsonwire.Text(raw)); isText(raw) && (n < low || n > high) {

@@ -67,7 +67,7 @@ func TestSnapshotStatus(t *testing.T) {
 	out, losses, err := AppendSnapshot(nil, s, RFC0002)
 	require.NoError(t, err)
 	require.Empty(t, losses)
-	require.Equal(t, text, string(out), "unknown members and statuses survive")
+	require.Equal(t, text, string(out), "extra members and unknown statuses survive")
 	for _, bad := range []string{``, `1`, `{}`, `{"runId":"r"}`, `{"runId":1,"status":"x"}`, `{"runId":"r","status":"x","runId":"r"}`, `{"runId":"r","status":"x","agent":1}`, text[:20]} {
 		_, err := ParseSnapshot([]byte(bad))
 		require.Error(t, err, bad)
@@ -85,7 +85,7 @@ func lossNames(losses []dialect.Loss) []string {
 	return names
 }
 
-// goodSnapshot is one that the profile takes as it is.
+// goodSnapshot returns a snapshot that the profile accepts unchanged.
 func goodSnapshot(p Profile) Snapshot {
 	s := Snapshot{RunID: "acme/run-000000000001", WorkflowID: "wf", Status: StatusRunning}
 	if p == SchemaV2 {
@@ -94,7 +94,8 @@ func goodSnapshot(p Profile) Snapshot {
 	return s
 }
 
-// What the schemas have no place for, and what they ask for beyond it, is listed.
+// Members that the schemas have no place for are listed, and so are those that
+// they require in addition.
 func TestSnapshotLosses(t *testing.T) {
 	var ref agentevents.AgentRef
 	require.NoError(t, ref.UnmarshalJSON([]byte(`{"agentId":"abc","modelClass":"writing","name":"n","team":1}`)))
@@ -150,7 +151,7 @@ func TestSnapshotLosses(t *testing.T) {
 	}
 }
 
-// What the schemas refuse is not written.
+// A snapshot that the schemas refuse is not written.
 func TestSnapshotRefuses(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	ref := func(text string) func(s *Snapshot) {

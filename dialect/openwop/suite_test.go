@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
-// golden are lines of each profile, at least one for every type that the
+// golden holds lines of each profile, at least one for every type that the
 // vocabulary has.
 var golden = map[Profile]string{
 	RFC0002: `{"eventId":"e1","runId":"r1","type":"run.started","payload":{"workflowId":"wf","inputs":{"q":1}},"timestamp":"2026-05-19T10:00:00.000Z","sequence":0}
@@ -114,7 +114,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// What the encoder writes keeps the rules of its profile, whatever the event.
+// For any event, the encoder keeps the rules of its profile.
 func TestWrittenIsStrict(t *testing.T) {
 	for _, p := range []Profile{RFC0002, SchemaV1, SchemaV2} {
 		for info := range agentevents.Kinds() {
@@ -127,7 +127,7 @@ func TestWrittenIsStrict(t *testing.T) {
 				case *agentevents.OrchestratorDecided:
 					pl.Decision = `{"kind":"ask-user","prompt":"?"}`
 				case *agentevents.ToolReturned:
-					pl.OneEvent = true // its call comes with it
+					pl.OneEvent = true // so that its call is written too
 				case *agentevents.ClarificationRequested:
 					if pl.Questions == nil {
 						pl.Questions = []agentevents.Question{{ID: "q", Question: "?"}}

@@ -42,7 +42,7 @@ func TestServeAndFetch(t *testing.T) {
 	require.Equal(t, "GET, HEAD", resp.Header.Get("Allow"))
 }
 
-// Of the document nothing is lost that the capabilities do not set.
+// The handler keeps all members of the document that the capabilities do not set.
 func TestHandlerKeepsTheDocument(t *testing.T) {
 	serve := func(c *openwop.Capabilities, document string) string {
 		h, err := Handler(c, []byte(document))
@@ -62,7 +62,7 @@ func TestHandlerKeepsTheDocument(t *testing.T) {
 		require.Contains(t, serve(&openwop.Capabilities{TokenLimit: 128}, none), `"reasoning":{"tokenLimit":128}`, none)
 	}
 
-	// "supported" is every event, but for the deltas.
+	// "supported" stands for all events except the deltas.
 	all := openwop.Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true, Streaming: agentevents.Some(false)}
 	require.Contains(t, serve(&all, `{"capabilities":{"agents":{"supported":true}}}`), `"supported":true`)
 }

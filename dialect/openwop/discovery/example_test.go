@@ -11,7 +11,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop/discovery"
 )
 
-// A host serves what it declares, and a client asks before it waits for events.
+// A host serves its capabilities, and a client asks for them before it waits for
+// events.
 func Example() {
 	handler, err := discovery.Handler(&openwop.Capabilities{ToolEvents: true}, []byte(`{"protocolVersion":"1"}`))
 	if err != nil {

@@ -212,7 +212,7 @@ func (w *writer) dropsExtra() bool {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentHandoff:
 		c := *p
-		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // an id alone has extra members listed by refID
+		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // refID lists the extra members of those that become ids
 		ev.Payload = &c
 	case *agentevents.NodeStarted:
 		c := *p

@@ -4,6 +4,9 @@ go 1.26
 
 require github.com/google/uuid v1.6.0
 
-require github.com/stretchr/testify v1.12.1
-
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+// Only tests need these: a program that imports the library does not compile
+// them.
+require (
+	github.com/stretchr/testify v1.12.1
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)

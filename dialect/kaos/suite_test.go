@@ -3,54 +3,108 @@ package kaos
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
-func TestSuite(t *testing.T) {
-	d := dialecttest.Dialect{
+func suite(o Options, eo EncoderOptions) dialecttest.Dialect {
+	return dialecttest.Dialect{
 		Name:    Name,
-		Decoder: func() agentevents.Decoder { return NewDecoder(testOptions) },
-		Encoder: func() dialect.Encoder { return NewEncoder(encoderOptions) },
-		// The number that a line had stays with its event.
+		Decoder: func() agentevents.Decoder { return NewDecoder(o) },
+		Encoder: func() dialect.Encoder { return NewEncoder(eo) },
+		// The number of a line stays with its event.
 		Ignore: []string{"/kaos/sequence"},
 	}
+}
+
+func TestSuite(t *testing.T) {
+	d := suite(testOptions, encoderOptions)
 	for _, g := range goldens {
 		d.Golden = append(d.Golden, dialecttest.Golden{Name: g.name, Lines: g.line, Events: []agentevents.Event{g.event()}, Build: true})
 	}
 	dialecttest.Run(t, d)
 }
 
-// Without an anchor the first event of a run says so.
-func TestSuiteWithoutAnchor(t *testing.T) {
-	d := dialecttest.Dialect{
-		Name:    Name,
-		Decoder: func() agentevents.Decoder { return NewDecoder(Options{}) },
-		Encoder: func() dialect.Encoder { return NewEncoder(EncoderOptions{}) },
-		Ignore:  []string{"/kaos/sequence", "/kaos/~1timestamp"},
-	}
+// Without an anchor, the times and the remark on the first event of a run are all
+// that differs.
+func TestWithoutAnchor(t *testing.T) {
+	dialecttest.RunLog(t, func() dialecttest.Dialect {
+		d := suite(Options{}, EncoderOptions{})
+		d.Ignore = append(d.Ignore, "/kaos/~1timestamp")
+		return d
+	}(), dialecttest.StandardRun("run-1"))
 	for _, g := range goldens {
-		d.Golden = append(d.Golden, dialecttest.Golden{Name: g.name, Lines: g.line})
+		ev, want := decodeOne(t, Options{}, g.line), decodeOne(t, testOptions, g.line)
+		require.Equal(t, g.line+"\n", encodeOne(t, EncoderOptions{}, ev))
+		native, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		var back agentevents.Event
+		require.NoError(t, back.UnmarshalJSON(native))
+		require.Equal(t, g.line+"\n", encodeOne(t, EncoderOptions{}, back))
+
+		extra := string(want.Extra(string(Name)))
+		if extra == "" {
+			extra = "{}"
+		}
+		extra = strings.Replace(strings.TrimSuffix(extra, "}")+`,"/timestamp":"monotonic"}`, "{,", "{", 1)
+		require.NoError(t, want.SetExtra(string(Name), agentevents.JSON(extra)))
+		want.Time = want.Time.Add(time.Unix(1000, 0).Sub(anchor))
+		require.Equal(t, want, ev, g.name)
 	}
-	dialecttest.Run(t, d)
 }
 
-// Frames say what lines say.
-func TestSuiteOfFrames(t *testing.T) {
-	d := dialecttest.Dialect{
-		Name:    Name,
-		Decoder: func() agentevents.Decoder { return NewDecoder(testOptions) },
-		Encoder: func() dialect.Encoder {
-			o := encoderOptions
-			o.SSE = true
-			return NewEncoder(o)
-		},
-		Ignore: []string{"/kaos/sequence"},
-	}
+// A frame is its line with an event and an id, and has the same losses, for every
+// kind. A frame that is torn before the end of its data is an error; after it, it is
+// the event.
+func TestFramesSayWhatLinesSay(t *testing.T) {
+	frames := encoderOptions
+	frames.SSE = true
+	dialecttest.RunLog(t, suite(testOptions, frames), dialecttest.StandardRun("run-1"))
+	var events []agentevents.Event
 	for _, g := range goldens {
-		d.Golden = append(d.Golden, dialecttest.Golden{Name: g.name, Lines: g.line, Written: strings.TrimSuffix(sse(g.line), "\n")})
+		events = append(events, decodeOne(t, testOptions, g.line), g.event())
 	}
-	dialecttest.Run(t, d)
+	for info := range agentevents.Kinds() {
+		events = append(events, dialecttest.Minimal(info.Kind), dialecttest.Filled(info.Kind))
+	}
+	read := func(log string) (list []agentevents.Event, failed bool) {
+		for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All() {
+			if err != nil {
+				failed = true
+				continue
+			}
+			ev.ID = "" // derived from the text of the line
+			list = append(list, ev)
+		}
+		return list, failed
+	}
+	for _, ev := range events {
+		e, f := NewEncoder(encoderOptions), NewEncoder(frames)
+		line, err := e.Append(nil, ev)
+		frame, ferr := f.Append(nil, ev)
+		require.Equal(t, err, ferr)
+		require.Equal(t, e.Losses(), f.Losses())
+		if err != nil {
+			continue
+		}
+		text := strings.TrimSuffix(string(line), "\n")
+		require.Equal(t, sse(text), string(frame))
+		want, _ := read(text)
+		got, failed := read(string(frame))
+		require.Equal(t, want, got)
+		require.False(t, failed)
+
+		data := strings.Index(string(frame), "data: ")
+		for n := 1; n < len(frame); n += 5 {
+			list, failed := read(string(frame[:n]))
+			whole := n >= data+len("data: ")+len(text)
+			require.Equal(t, whole, len(list) == 1, "%s", frame[:n])
+			require.True(t, whole || failed, "%s", frame[:n])
+		}
+	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
-// The lines that are measured, by what they stress: a delta, usage, a tool call
-// with arguments that opens and closes, a span that closes with much text, one
-// with little.
+// The benchmark lines stress different things: a delta, usage, a tool call with
+// arguments that opens and closes, a closing span with much text, and one with
+// little.
 var benchLines = []dialecttest.BenchLine{
 	{Name: "text", Number: numbered, Lines: head + `"content":"and then the next few words","type":"text_delta"}`},
 	{Name: "usage", Number: numbered, Lines: head + `"input_tokens":1024,"output_tokens":412,"total_tokens":1436,"cost_usd":0.0125,"source":"respond","type":"usage_observed"}`},
@@ -24,7 +24,7 @@ var benchLines = []dialecttest.BenchLine{
 	{Name: "step", Number: numbered, Lines: spanLine("step", "complete", "step.s001", "412.125", "null", "null", `{"step_id":"s001","result_summary":"done","is_error":false}`)},
 }
 
-// numbered numbers a line as a run is.
+// numbered gives a line the number i.
 func numbered(line string, i int) string {
 	return strings.Replace(line, `"sequence":0`, `"sequence":`+strconv.Itoa(i), 1)
 }

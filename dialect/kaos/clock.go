@@ -9,7 +9,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A clock is where the monotonic clock stood at zero, in Unix time.
+// A clock relates the monotonic clock to Unix time: it is the Unix time at which
+// the monotonic clock read zero.
 type clock struct{ sec, ns int64 }
 
 // newClock returns the clock that read seconds at anchor. The zero anchor is
@@ -27,15 +28,15 @@ func newClock(anchor time.Time, seconds float64) clock {
 	return c
 }
 
-// time returns the time of a reading, and false if it is outside the years 0
-// to 9999.
+// time returns the time of a reading, and false if that is outside the years 0 to
+// 9999.
 func (c clock) time(sec, ns int64) (time.Time, bool) {
 	t := time.Unix(c.sec+sec, c.ns+ns).UTC()
 	u := t.Unix()
 	return t, u >= -62167219200 && u <= 253402300799
 }
 
-// append appends the reading at t, in seconds, as Python writes floats.
+// append appends the clock's reading at t, in seconds, in Python's form of floats.
 func (c clock) append(dst []byte, t time.Time) []byte {
 	sec, ns := t.Unix()-c.sec, int64(t.Nanosecond())-c.ns
 	for ns < 0 {
@@ -47,7 +48,7 @@ func (c clock) append(dst []byte, t time.Time) []byte {
 	return appendSeconds(dst, sec, ns)
 }
 
-// appendSeconds appends seconds and the nanoseconds after them.
+// appendSeconds appends sec seconds plus ns nanoseconds, as a number of seconds.
 func appendSeconds(dst []byte, sec, ns int64) []byte {
 	if sec < 0 {
 		dst = append(dst, '-')
@@ -59,14 +60,14 @@ func appendSeconds(dst []byte, sec, ns int64) []byte {
 	return appendFraction(jsonwire.AppendUint(dst, uint64(sec)), uint64(ns), 9)
 }
 
-// A clockCache appends the readings of a log, in which one second is mostly the
-// same as that of the time before. The zero clockCache is ready.
+// A clockCache appends readings and caches the text of the whole seconds, which
+// mostly are those of the line before. The zero clockCache is ready to use.
 type clockCache struct {
-	unix int64 // of text
+	unix int64 // the second that text is for
 	text []byte
 }
 
-// append is c.append.
+// append appends what c.append appends.
 func (m *clockCache) append(dst []byte, c clock, t time.Time) []byte {
 	unix, ns := t.Unix(), t.Nanosecond()
 	if len(m.text) == 0 || m.unix != unix {
@@ -78,7 +79,7 @@ func (m *clockCache) append(dst []byte, c clock, t time.Time) []byte {
 	return appendFraction(append(dst, m.text...), uint64(ns), 9)
 }
 
-// appendMillis appends a duration in milliseconds, as Python writes floats.
+// appendMillis appends a duration in milliseconds, in Python's form of floats.
 func appendMillis(dst []byte, d time.Duration) []byte {
 	u := uint64(d)
 	if d < 0 {
@@ -87,8 +88,8 @@ func appendMillis(dst []byte, d time.Duration) []byte {
 	return appendFraction(jsonwire.AppendUint(dst, u/1e6), u%1e6, 6)
 }
 
-// appendFraction appends the point and the digits of frac, which has that many
-// with its leading zeros, without the zeros at the end.
+// appendFraction appends the point and the fraction frac, a number of width
+// digits, without trailing zeros.
 func appendFraction(dst []byte, frac uint64, width int) []byte {
 	dst = append(dst, '.')
 	if frac == 0 {
@@ -97,8 +98,8 @@ func appendFraction(dst []byte, frac uint64, width int) []byte {
 	return jsonwire.AppendFraction(dst, frac, width)
 }
 
-// appendFloat appends a number as Python writes floats: with a point or an
-// exponent, which stands below 1e-4 and from 1e16 on. f is finite.
+// appendFloat appends a finite number in Python's form of floats: with an exponent
+// below 1e-4 and from 1e16 on, with a point otherwise.
 func appendFloat(dst []byte, f float64) []byte {
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-4 || abs >= 1e16) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)
@@ -117,7 +118,7 @@ func appendFloat(dst []byte, f float64) []byte {
 // from zero.
 func seconds(s *jsonwire.Scanner) (sec, ns int64, err error) {
 	if k := s.Kind(); k != '0' && k != '-' {
-		_, err = s.Float() // says what is there
+		_, err = s.Float() // the error says what is there instead
 		return 0, 0, err
 	}
 	at := s.Offset()
@@ -126,21 +127,21 @@ func seconds(s *jsonwire.Scanner) (sec, ns int64, err error) {
 	}
 	sec, ns, ok := parseSeconds(s.Text()[at:s.Offset()])
 	if !ok {
-		return 0, 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is out of range for a time in seconds"}
+		return 0, 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number out of range for a time in seconds"}
 	}
 	return sec, ns, nil
 }
 
-// A secondCache reads the readings of a log, in which one second is mostly the
-// same as that of the time before. The zero secondCache is ready.
+// A secondCache reads readings and caches the whole seconds, which mostly are
+// those of the line before. The zero secondCache is ready to use.
 type secondCache struct {
 	text []byte // the digits of sec and the point
 	sec  int64
 }
 
-// read is seconds.
+// read returns what seconds returns.
 func (m *secondCache) read(s *jsonwire.Scanner) (sec, ns int64, err error) {
-	s.Kind() // passes blanks
+	s.Kind() // skips blanks
 	num := s.Rest()
 	if n := len(m.text); n > 0 && len(num) > n && num[:n] == string(m.text) {
 		i := n
@@ -162,8 +163,7 @@ func (m *secondCache) read(s *jsonwire.Scanner) (sec, ns int64, err error) {
 	return sec, ns, err
 }
 
-// nanoseconds is what the last of so many digits after the point of a second
-// counts.
+// nanoseconds[n] is the value, in nanoseconds, of digit n after the point.
 var nanoseconds = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
 
 // parseSeconds converts a valid JSON number.

@@ -8,10 +8,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// boundary reads the subject and the phase from rest, which goes on with them
-// after a member, if they have kinds of their own and are spelled as writers
-// without whitespace do. It returns their size, or 0: then they are to be read
-// one by one, over what is set here.
+// boundary is a fast path that reads subject and phase in one go from rest, the
+// text after another member. It takes only subjects and phases with kinds of their
+// own, written without blanks. It returns the size of what it read. With 0 the
+// caller must read the members one by one, which overwrites what is set here.
 func (l *line) boundary(rest string) (size int) {
 	const (
 		before  = `,"subject":"`
@@ -56,8 +56,9 @@ func (l *line) boundary(rest string) (size int) {
 	return len(before) + n + len(between) + m + 1
 }
 
-// spanHead reads what follows subject and phase in most spans, as far as it is
-// spelled as writers without whitespace do. It returns the last member.
+// spanHead is a fast path for the members that follow subject and phase in most
+// spans. It stops at the first one that is not written as expected, and returns
+// the last member that it read.
 func (l *line) spanHead(s *jsonwire.Scanner) (last int, err error) {
 	const (
 		id   = `,"span_id":`
@@ -80,8 +81,8 @@ func (l *line) spanHead(s *jsonwire.Scanner) (last int, err error) {
 	return l.nulls(s, mName), nil
 }
 
-// nulls reads the members after member n that mostly are null together, if they
-// are. It returns the last member.
+// nulls is a fast path for the members after member n that mostly are all null. It
+// returns the last member that it read, or n.
 func (l *line) nulls(s *jsonwire.Scanner, n int) (last int) {
 	nulls := &spanNulls[n]
 	if nulls.members == 0 || nulls.members&l.seen != 0 || !strings.HasPrefix(s.Rest(), nulls.lit) {
@@ -126,7 +127,7 @@ func (d *Decoder) spanMember(s *jsonwire.Scanner, l *line, n int) (err error) {
 		}
 	case mAttributes:
 		if s.Kind() != '{' {
-			return s.Object() // says what is there
+			return s.Object() // the error says what is there instead
 		}
 		l.attrsAt = s.Offset()
 		if l.has(mSubject) && l.has(mPhase) {
@@ -134,21 +135,21 @@ func (d *Decoder) spanMember(s *jsonwire.Scanner, l *line, n int) (err error) {
 				return d.attributes(s, l, want)
 			}
 		}
-		err = s.Skip() // looked at when it is known what is wanted
+		err = s.Skip() // spanPayload reads them once subject and phase are known
 	}
 	return err
 }
 
-// attributes reads the attributes: those of want as fields, as far as they have
-// the types that the document gives them, the others into d.rest.
+// attributes reads the attributes: those in want become fields if they have the
+// types of the document, and all others go to d.rest.
 func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
 	a := &l.attrs
-	a.has |= 1 // they were read
+	a.has |= 1 // marks the attributes as read: numbers of attributes begin with 1
 	after := &d.after[l.sub][l.ph]
-	seen := attrSet(0) // also those of a wrong type
+	seen := attrSet(0) // includes attributes of a wrong type
 	for last := 0; ; {
 		n, name, err := s.Field(attrNames, int(after[last]))
 		if err != nil {
@@ -167,7 +168,7 @@ func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 			if want.has(n) {
 				var taken bool
 				if n == aResultSummary && l.sub == sTool && s.Kind() == '"' {
-					a.summary, err = s.Raw() // mostly it only repeats the result
+					a.summary, err = s.Raw() // raw, because it mostly repeats the result
 					taken = true
 				} else {
 					taken, err = a.read(s, n)
@@ -191,7 +192,8 @@ func (d *Decoder) attributes(s *jsonwire.Scanner, l *line, want attrSet) error {
 	}
 }
 
-// read reads attribute n and reports false when it has another type.
+// read reads attribute n. It reports false, and reads nothing, if the attribute
+// has another type than the document's.
 func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
 	kind := s.Kind()
 	switch n {
@@ -213,7 +215,7 @@ func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
 		}
 		turn, err := s.SmallInt()
 		if err != nil {
-			return false, nil // a number, but no turn's: whoever reads on says if it is none
+			return false, nil // not an int: the generic reader takes it, or reports the error
 		}
 		a.turn = turn
 		return true, nil
@@ -246,13 +248,13 @@ func (a *attrs) read(s *jsonwire.Scanner, n int) (taken bool, err error) {
 	return true, err
 }
 
-// spanPayload makes the payload of a span, and notes what it opens and closes.
+// spanPayload makes the payload of a span, and updates the open spans.
 func (d *Decoder) spanPayload(l *line, ev *agentevents.Event) agentevents.Payload {
 	subject, phase := l.sub, l.ph
 	want := wanted[subject][phase]
 	if want == 0 {
 		if subject != sOther && phase >= pComplete {
-			d.close(l, subject, new(openSpan)) // a handoff that came to nothing
+			d.close(l, subject, new(openSpan)) // a handoff with phase error or cancelled
 		}
 		return d.recorded(l)
 	}
@@ -263,7 +265,7 @@ func (d *Decoder) spanPayload(l *line, ev *agentevents.Event) agentevents.Payloa
 		s := &d.scanner
 		s.Reset(l.text[l.attrsAt:])
 		if d.attributes(s, l, want) != nil {
-			return d.recorded(l) // cannot be: it was skipped before
+			return d.recorded(l) // unreachable: Skip has checked the syntax
 		}
 	}
 	if phase == pStart {
@@ -303,9 +305,9 @@ func (d *Decoder) recorded(l *line) agentevents.Payload {
 	return p
 }
 
-// restart forgets a span of that id which is still open.
+// restart removes an open span with the line's span_id.
 func (d *Decoder) restart(l *line) {
-	var key spanKey // as a literal it would be copied; see openKey.set
+	var key spanKey
 	key.span, key.run = l.span, l.run
 	if i := d.open.index(&key); i >= 0 {
 		d.open.removeAt(i)
@@ -316,12 +318,13 @@ func (d *Decoder) restart(l *line) {
 	}
 }
 
-// begin notes that a span was opened. agent is whose id it is.
+// begin notes an open span. id is the subject's id, and agent the agent in whose
+// name it is unique.
 func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	if l.span == "" {
 		return
 	}
-	var key spanKey // as a literal it would be copied; see openKey.set
+	var key spanKey
 	key.span, key.run = l.span, l.run
 	if len(l.text) > longLine {
 		key.run, key.span, id, tool = cloned(l.run, l.span, id, tool)
@@ -340,20 +343,21 @@ func (d *Decoder) begin(l *line, subject int, agent, id, tool string) {
 	}
 }
 
-// longLine is how long a line may be that open spans keep alive, of which there
-// are few.
+// longLine is the size up to which the entries in the list of open spans may keep
+// a whole line alive. There are at most maxRecent of them.
 const longLine = 4096
 
-// ownOpen copies what is cut from lines.
+// ownOpen copies the texts of an entry, which otherwise keep whole lines alive.
 func ownOpen(k spanKey, o openSpan) (spanKey, openSpan) {
 	k.run, k.span, o.id, o.tool = cloned(k.run, k.span, o.id, o.tool)
 	o.run, o.agent = k.run, strings.Clone(o.agent)
 	return k, o
 }
 
-// close puts what the span was opened with into o, if it was, and forgets it.
+// close removes the open span of the line from the open spans and stores it in o.
+// It reports false if there is none of that subject.
 func (d *Decoder) close(l *line, subject int, o *openSpan) bool {
-	var key spanKey // as a literal it would be copied; see openKey.set
+	var key spanKey
 	key.span, key.run = l.span, l.run
 	if i := d.open.index(&key); i >= 0 {
 		if d.open.recent[i].value.subject != subject {
@@ -376,7 +380,7 @@ func (d *Decoder) close(l *line, subject int, o *openSpan) bool {
 	return true
 }
 
-// forget counts an id less that left the list of the latest.
+// forget decrements the count of an id in d.taken.
 func (d *Decoder) forget(key idKey) {
 	if n := d.taken[key]; n > 1 {
 		d.taken[key] = n - 1
@@ -385,7 +389,7 @@ func (d *Decoder) forget(key idKey) {
 	}
 }
 
-// isTaken reports whether an open span of the agent has the id.
+// isTaken reports whether another open span of the agent has the id.
 func (d *Decoder) isTaken(subject int, run, agent, id string) bool {
 	for i := range d.open.recent {
 		if o := &d.open.recent[i].value; o.id == id && o.subject == subject && o.agent == agent && o.run == run {
@@ -397,8 +401,8 @@ func (d *Decoder) isTaken(subject int, run, agent, id string) bool {
 
 func (o *openSpan) idKey() idKey { return idKey{o.subject, o.run, o.agent, o.id} }
 
-// keepName keeps a name that the encoder would not give the span, for kinds
-// that have none.
+// keepName keeps the span's name as an extra member, for kinds without a name. It
+// does not keep the name that the encoder makes of prefix and id.
 func (d *Decoder) keepName(l *line, prefix, id string) {
 	if rest, ok := strings.CutPrefix(l.name, prefix); ok && rest == id || !l.has(mName) {
 		return
@@ -406,15 +410,16 @@ func (d *Decoder) keepName(l *line, prefix, id string) {
 	d.unknown.Add("name", jsonwire.Quote(l.name))
 }
 
-// keepAttributes keeps what is left of the attributes, for kinds that have
-// none.
+// keepAttributes keeps the attributes in d.rest as extra members, for kinds
+// without free attributes.
 func (d *Decoder) keepAttributes() {
 	for name, value := range jsonwire.Members(string(d.rest.Object())) {
 		d.unknown.Add("/attributes/"+jsonwire.Token(name), value)
 	}
 }
 
-// keepError keeps error members of a phase that has none.
+// keepError keeps the error members of a phase that should have none as extra
+// members.
 func (d *Decoder) keepError(l *line) {
 	if l.errType.OK {
 		d.unknown.Add("error_type", jsonwire.Quote(l.errType.V))
@@ -424,14 +429,14 @@ func (d *Decoder) keepError(l *line) {
 	}
 }
 
-// keepDuration keeps the duration of a start.
+// keepDuration keeps the duration of a start as an extra member.
 func (d *Decoder) keepDuration(l *line) {
 	if l.duration.OK {
 		d.unknown.Add("duration_ms", string(appendMillis(nil, l.duration.V)))
 	}
 }
 
-// failed returns the error of a closing phase that is not complete.
+// failed returns the error of a closing phase, if that is error or cancelled.
 func (d *Decoder) failed(l *line, phase int) agentevents.Opt[agentevents.ErrorInfo] {
 	switch phase {
 	case pError:
@@ -479,7 +484,7 @@ func (d *Decoder) step(l *line, phase int) agentevents.Payload {
 	p := &agentevents.StepEnded{
 		StepID: id, Name: l.name, Duration: l.duration, ResultSummary: l.attrs.result, Error: d.failed(l, phase), Attributes: d.rest.Object(),
 	}
-	if l.attrs.isError { // the step is complete and has failed
+	if l.attrs.isError { // the phase is complete, the step has failed
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Message: l.attrs.result})
 		if l.attrs.result == "" {
 			d.unknown.Add("phase", `"complete"`)
@@ -506,7 +511,7 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	switch {
 	case phase == pStart:
 		if call == "" || d.isTaken(sTool, l.run, l.agent, call) {
-			call = l.span // the tool's name serves as call id in some producers
+			call = l.span // some producers write the tool's name as the call id
 		}
 	case open:
 		call = o.id
@@ -552,11 +557,11 @@ func (d *Decoder) tool(l *line, phase int) agentevents.Payload {
 	return p
 }
 
-// maxSummary is how many bytes of a result are its summary.
+// maxSummary is the length in bytes of a summary that the encoder makes up.
 const maxSummary = 200
 
-// summaryOf returns what stands as the summary of a result without one, which
-// is JSON without blanks: the beginning of its text.
+// summaryOf returns the summary that the encoder makes up for a result: the
+// beginning of its text. The result is JSON without blanks.
 func summaryOf(result string) string {
 	if strings.HasPrefix(result, `"`) {
 		result = jsonwire.Text(result)
@@ -571,15 +576,15 @@ func summaryOf(result string) string {
 	return result[:n]
 }
 
-// isSummary reports whether a text, as it is spelled, is the summary of a result
-// that had none.
+// isSummary reports whether a text, in its JSON spelling, is the summary that the
+// encoder makes up for the result.
 func isSummary(spelled, result string) bool {
 	return result != "" && (spelled == result && len(result) <= maxSummary || jsonwire.Spells(spelled, summaryOf(result)))
 }
 
 func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevents.Payload {
 	a := &l.attrs
-	// The line's agent is who delegates, the event's is who works.
+	// The line's agent delegates; the event's agent does the work.
 	ev.AgentID, ev.ParentAgentID = a.subagent, l.agent
 	if l.agent != "" && l.agent == a.subagent {
 		ev.ParentAgentID = ""
@@ -588,7 +593,7 @@ func (d *Decoder) subagent(l *line, phase int, ev *agentevents.Event) agentevent
 	if phase == pStart {
 		p := &agentevents.AgentStarted{Task: a.task}
 		if a.subagent != "" && d.isTaken(sSubagent, l.run, "", a.subagent) && l.span != "" {
-			// Another one of that name is at work: this one is known by its span.
+			// Another agent of that name is open: readers know this one by its span.
 			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: a.subagent})
 			ev.AgentID = ""
 		}

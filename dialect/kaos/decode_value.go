@@ -8,6 +8,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
+// newPayload returns an empty payload for a variant, or nil for those whose
+// payload depends on the line.
 func newPayload(v int) agentevents.Payload {
 	switch v {
 	case vIntent:
@@ -40,7 +42,7 @@ func newPayload(v int) agentevents.Payload {
 	return nil
 }
 
-// member reads a member beyond the base.
+// member reads member n of a variant, which is beyond the base.
 func (d *Decoder) member(s *jsonwire.Scanner, l *line, n int) (err error) {
 	m := n - numBase
 	switch l.v {
@@ -209,10 +211,10 @@ func integer(s *jsonwire.Scanner) (agentevents.Opt[int64], error) {
 	return agentevents.Some(n), err
 }
 
-// object reads a free object; the empty one is "".
+// object reads a free object. It returns "" for the empty one.
 func object(s *jsonwire.Scanner) (agentevents.JSON, error) {
 	if s.Kind() != '{' {
-		return "", s.Object() // says what is there
+		return "", s.Object() // the error says what is there instead
 	}
 	raw, err := s.Raw()
 	if raw == "{}" {
@@ -221,11 +223,11 @@ func object(s *jsonwire.Scanner) (agentevents.JSON, error) {
 	return agentevents.JSON(raw), err
 }
 
-// pairs reads arguments: a list of pairs of texts or, as some producers write
-// them, an object. The empty list is "".
+// pairs reads arguments: a list of pairs of texts, or the object that some
+// producers write. It returns "" for the empty list.
 func pairs(s *jsonwire.Scanner) (string, error) {
 	if k := s.Kind(); k != '[' && k != '{' {
-		return "", s.Array() // says what is there
+		return "", s.Array() // the error says what is there instead
 	}
 	raw, err := s.Raw()
 	if raw == "[]" {
@@ -234,8 +236,8 @@ func pairs(s *jsonwire.Scanner) (string, error) {
 	return raw, err
 }
 
-// members reads an object of a list. field reads the member n; others are kept
-// under the pointer of the object.
+// members reads one object of a list. field reads member n of names. All others
+// become extra members under the object's pointer.
 func (d *Decoder) members(s *jsonwire.Scanner, names []string, list string, index int, field func(n int) error) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -353,7 +355,7 @@ func (d *Decoder) clarification(l *line) agentevents.Payload {
 			d.unknown.Add("escalation_id", `""`)
 		}
 		if id = l.esc.token; id == "" {
-			id = l.run // it is the run that waits
+			id = l.run // without an id of its own, the run waits
 		}
 	}
 	if l.esc.token != "" {
@@ -365,11 +367,11 @@ func (d *Decoder) clarification(l *line) agentevents.Payload {
 	return &agentevents.ClarificationRequested{InterruptID: id, Questions: []agentevents.Question{{ID: id, Question: l.esc.reason}}}
 }
 
-// Attributes of a memory_event that says how many tokens a context had.
+// tokenNames are the attributes that make a memory_event a context.compacted.
 var tokenNames = []string{`"tokens_before":`, `"tokens_after":`, `"trigger":`}
 
-// memory makes the payload of a memory_event: a summary that counts tokens is
-// a ContextCompacted.
+// memory returns the payload of a memory_event: a ContextCompacted for a summary
+// that counts tokens, a MemoryChanged otherwise.
 func (d *Decoder) memory(l *line) agentevents.Payload {
 	p := l.payload.(*agentevents.MemoryChanged)
 	if p.Change != agentevents.MemorySummarized || p.Attributes == "" || !strings.Contains(string(p.Attributes), `"tokens_`) {
@@ -427,7 +429,8 @@ func (d *Decoder) memory(l *line) agentevents.Payload {
 	return &c
 }
 
-// counted reads a count, if it is one.
+// counted reads a count. It returns the zero Opt, and reads nothing, if the value
+// does not begin like one.
 func counted(s *jsonwire.Scanner) agentevents.Opt[int64] {
 	if s.Kind() != '0' {
 		return agentevents.Opt[int64]{}

@@ -12,37 +12,37 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// EmitterOptions configure a [Decoder]. The zero Options are usable.
+// Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// Strict refuses lines that break a rule of the document; see the Rule
-	// constants. The error is a [*agentevents.RuleError]. Without it such
-	// lines are read as far as they can be.
+	// Strict refuses lines that break a rule of the document, with a
+	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
+	// reads as much of such a line as it can.
 	Strict bool
-	// Anchor is a moment of the wall clock, and AnchorSeconds what the
-	// monotonic clock of the producing process read then. They turn timestamps
-	// into times. With the zero Anchor the monotonic clock is taken to have
-	// started at the Unix epoch: times are in 1970, their differences are
-	// right, and the first event of every run says "/timestamp":"monotonic" in
-	// its extra member.
+	// Anchor is a moment of the wall clock, and AnchorSeconds is what the
+	// monotonic clock of the producing process read at that moment. They turn
+	// timestamps into times. With the zero Anchor, the decoder assumes that the
+	// monotonic clock started at the Unix epoch: times are in 1970, their
+	// differences are right, and the first event of every run has
+	// "/timestamp":"monotonic" in its extra member.
 	Anchor        time.Time
 	AnchorSeconds float64
 }
 
-// The rules of the document that a strict decoder knows.
+// The rules of the document that a strict decoder checks.
 const (
-	RuleRequired agentevents.Rule = "kaos-required" // a required member is missing or an id is empty
-	RuleEnum     agentevents.Rule = "kaos-enum"     // a subject, phase or kind of memory_event that the document does not list
-	RuleRange    agentevents.Rule = "kaos-range"    // a number below zero, a confidence outside [0, 1]
-	RulePhase    agentevents.Rule = "kaos-phase"    // a duration on start or progress, an error on anything but error
-	RuleFrame    agentevents.Rule = "kaos-frame"    // event or id of a frame differs from its data
+	RuleRequired agentevents.Rule = "kaos-required" // required members are present, and ids are not empty
+	RuleEnum     agentevents.Rule = "kaos-enum"     // the document lists the subject, the phase, or the kind of a memory_event
+	RuleRange    agentevents.Rule = "kaos-range"    // no number is below zero, and confidences are in [0, 1]
+	RulePhase    agentevents.Rule = "kaos-phase"    // start and progress have no duration, and only error has an error
+	RuleFrame    agentevents.Rule = "kaos-frame"    // event and id of a frame agree with its data
 )
 
-// A Decoder turns KAOS lines into events; it implements
-// [agentevents.Decoder]. It reads JSON Lines and Server-Sent Events, also in
-// turns. It is for one log only, without concurrent use.
+// A Decoder turns KAOS lines into events. It implements [agentevents.Decoder]. It
+// reads JSON Lines and Server-Sent Events, also mixed in one log. A Decoder is for
+// one log, and must not be used concurrently.
 //
-// What it remembers is bounded by the number of runs and that of open spans, of
-// which it remembers the latest 8,192 at least.
+// The memory of a Decoder grows with the number of runs and of open spans. It
+// forgets the oldest open spans, but never one of the latest 8,192.
 type Decoder struct {
 	o       Options
 	clock   clock
@@ -51,17 +51,18 @@ type Decoder struct {
 	numbers dialect.Numbers
 	scanner jsonwire.Scanner
 	unknown dialect.Unknowns
-	rest    dialect.Unknowns // attributes that become no field
-	run     string           // the latest that is spelled as it is
-	lacks   string           // a required member inside a list that the line does not have
-	// The attribute that came last time after another one of the same boundary.
+	rest    dialect.Unknowns // attributes without a field; members of an unknown type
+	run     string           // the latest run id that is written without escapes
+	lacks   string           // pointer of a required member that an object in a list lacks
+	// after guesses the next attribute: the one that followed the last time, by
+	// subject, phase and attribute.
 	after [numSubjects][numPhases][numAttrs]uint8
 
 	second secondCache
 	open   openMap[spanKey, openSpan]
-	taken  map[idKey]int // how many of the spans that are in the maps of open have the id
+	taken  map[idKey]int // counts the spans in the maps of open by their id
 
-	record bool // every span is a SpanRecorded
+	record bool // makes every span a SpanRecorded
 
 	frame frame
 }
@@ -74,70 +75,70 @@ func NewDecoder(o Options) *Decoder {
 // spanKey names a span.
 type spanKey struct{ span, run string } // compared in this order
 
-// idKey names what a span is about.
+// idKey names the subject of a span.
 type idKey struct {
 	subject        int
 	run, agent, id string
 }
 
-// openSpan is what the closing phases of a span may leave out.
+// openSpan is what a start says and the closing phases may leave out.
 type openSpan struct {
 	subject    int
-	run, agent string // whose id it is
-	id         string // call, step, agent; the agent that hands over
-	tool       string // or the agent that takes over
+	run, agent string // in which id is unique
+	id         string // of the call, the step or the agent; for a handoff the agent that hands over
+	tool       string // for a handoff the agent that takes over
 }
 
-// line is what was read of one document.
+// line is one JSON document and what was read of it.
 type line struct {
 	text             string
 	typ              string
-	v                int
-	end              int    // where only the type is left, or 0 if it is not known
-	seen             uint32 // members, bit n for member n
-	sec, ns          int64
-	timeAt           int // where the timestamp is
+	v                int    // variant
+	end              int    // offset from which only the type is left, or 0 if unknown
+	seen             uint32 // set of members: bit n for member n
+	sec, ns          int64  // timestamp
+	timeAt           int    // offset of the timestamp
 	sequence         int64
 	session          string
 	run, agent       string
-	plainRun         bool // run is spelled as it is, and not known from a line before
+	plainRun         bool // the run id is new, and written without escapes
 	payload          agentevents.Payload
 	subject, phase   string
-	sub, ph          int // their numbers
+	sub, ph          int // the numbers of subject and phase
 	span, parent     string
 	name             string
 	duration         agentevents.Opt[time.Duration]
 	errType, errText agentevents.Opt[string]
-	attrsAt          int  // where the attributes are
-	own, more        int  // members of an unknown type before and after the type
-	mixed            bool // some of them before one of the base
+	attrsAt          int  // offset of the attributes
+	own, more        int  // members of an unknown type, before and after the member type
+	mixed            bool // a member of the base follows one of them
 	attrs            attrs
 	esc              escalation
 }
 
 // attrs are the attributes of a span that become fields.
 type attrs struct {
-	has                         attrSet
+	has                         attrSet // bit 0: the attributes have been read
 	tool, call, result, step    string
 	description, subagent, task string
 	from, to, reason, arguments string
-	summary                     string // of the result of a tool, as it is spelled
-	value                       string // the whole result
+	summary                     string // result_summary of a tool_call, in its JSON spelling
+	value                       string // the complete result of a tool_call
 	turn                        int
 	isError                     bool
 }
 
 type escalation struct{ kind, reason, details, token, id string }
 
-// errForeign is the error of a document of something else: frames of others, too,
-// hold objects with a type.
-var errForeign = errors.New("no member of a KAOS document: timestamp, sequence, session_id, run_id")
+// errForeign is the error of an object of another format: other streams hold
+// objects with a type, too.
+var errForeign = errors.New("not a KAOS document: it has none of the members timestamp, sequence, session_id and run_id")
 
 func (l *line) has(m int) bool { return l.seen&(1<<m) != 0 }
 
-// document appends the event of one JSON document.
+// document appends the event of one JSON object, a line or the data of a frame.
 func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.Event, error) {
-	end := typeAtEnd(from) // in text, which was just copied, the processor would wait for it
+	end := typeAtEnd(from) // not in text: the processor would wait for the copy
 	text := string(from)
 	v := variantOf(string(end))
 	typ := variants[v].typ
@@ -150,7 +151,7 @@ func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.
 			v = variantOf(typ)
 		}
 	}
-	var own line // not in the decoder: there, every field would pass the write barrier
+	var own line // not a field of the decoder, where each store passes the write barrier
 	l := &own
 	l.text, l.typ, l.v = text, typ, v
 	if v != vUnknown && len(end) == len(typ) {
@@ -212,7 +213,7 @@ func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.
 	case vApproval:
 		p := l.payload.(*agentevents.ApprovalRequested)
 		if p.ApprovalID = p.CallID; p.ApprovalID == "" {
-			p.ApprovalID = l.run // it is the run that is approved
+			p.ApprovalID = l.run // without a call, the approval is for the run
 		}
 		ev.Payload = p
 	default:
@@ -227,12 +228,13 @@ func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.
 	return dst, nil
 }
 
-// afterType is how many members follow the type, where it is unknown, in the order of
-// writers: they put it last, so that those were added to the line.
+// afterType is the entry of the extra member "kaos" that counts the members after
+// the type, for an unknown type. Writers put the type last, so those members were
+// added to a finished line.
 const afterType = "/type"
 
-// keep keeps a member of the line, and reports false when there is one of that
-// name.
+// keep keeps an extra member of the line. It reports false if the line already has
+// one of that name.
 func (d *Decoder) keep(name, raw string) bool {
 	if strings.HasPrefix(name, "/") {
 		name = "/" + jsonwire.Token(name)
@@ -240,11 +242,13 @@ func (d *Decoder) keep(name, raw string) bool {
 	return d.unknown.Add(name, raw)
 }
 
-// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
+// unknownPrefix is what [dialect.UnknownKind] puts before a type that is the name
+// of a kind.
 const unknownPrefix = string(Name) + ":"
 
-// typeAtEnd returns the type of a document whose last member it is, as it mostly
-// is, as it is spelled. In a valid document that text can be nothing else.
+// typeAtEnd returns the type, in its JSON spelling, of a document whose last member
+// is the type, as it mostly is; it returns nil for others. In a valid document the
+// text that it looks for can be nothing else.
 func typeAtEnd(text []byte) []byte {
 	tail := text[max(0, len(text)-64):]
 	if len(tail) < len(typeName+typeEnd) || string(tail[len(tail)-len(typeEnd):]) != typeEnd {
@@ -261,7 +265,7 @@ func typeAtEnd(text []byte) []byte {
 	return tail[i:]
 }
 
-// What stands around the type at the end of a document.
+// The text around the type at the end of a document.
 const (
 	typeName = `,"type":"`
 	typeEnd  = `"}`
@@ -296,8 +300,9 @@ func typeOf(text string) (string, error) {
 	return "", &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: `the member "type" is missing or empty`}
 }
 
-// base reads the members that every document begins with, as far as they are what
-// comes next, spelled as writers without whitespace do. It returns the last one.
+// base is a fast path for the members that every document begins with. It stops at
+// the first one that is not written as expected, and returns the last member that
+// it read.
 func (d *Decoder) base(s *jsonwire.Scanner, l *line) (last int, err error) {
 	const (
 		timestamp = `"timestamp":`
@@ -329,22 +334,22 @@ func (d *Decoder) base(s *jsonwire.Scanner, l *line) (last int, err error) {
 	return mRunID, d.readRun(s, l)
 }
 
-// readRun reads the run id, which mostly is that of the line before.
+// readRun reads the run id. It is fast if the id is the latest one.
 func (d *Decoder) readRun(s *jsonwire.Scanner, l *line) (err error) {
 	if rest, end := s.Rest(), len(d.run)+1; end > 1 && len(rest) > end && rest[0] == '"' && rest[end] == '"' && rest[1:end] == d.run {
 		l.run = d.run
 		s.Pass(end + 1)
 		return nil
 	}
-	s.Kind() // passes blanks
+	s.Kind() // skips blanks
 	at := s.Offset()
 	l.run, err = s.String()
 	l.plainRun = s.Offset()-at == len(l.run)+len(`""`)
 	return err
 }
 
-// read reads a document whose type is known. Members that become no field are
-// in d.unknown, those of an unknown type in d.rest.
+// read reads a document once its type is known. Extra members go to d.unknown, the
+// members of an unknown type to d.rest.
 func (d *Decoder) read(l *line) error {
 	s := &d.scanner
 	s.Reset(l.text)

@@ -3,12 +3,12 @@
 //
 //	{"timestamp":1001.25,"sequence":0,"session_id":"s-1","run_id":"run_0123456789ab","agent_id":null,"content":"and then","type":"text_delta"}
 //
-// Seed 002 names the classes; their members, types and order are those of the
-// public code of KAOS. Writers put every member of a class on the line, null
-// where there is nothing, and the type last. Readers take members in any order,
-// and leave out what has a default. An object with none of timestamp, sequence,
-// session_id and run_id is a bad line: streams of others, too, hold objects with a
-// type.
+// Seed 002 names the classes. Their members, types and order are those of the
+// public code of KAOS. Writers put every member of a class on the line, null for
+// an absent value, and the type last. The decoder takes members in any order,
+// and members with a default may be absent. An object without timestamp,
+// sequence, session_id and run_id is a bad line, because other streams hold
+// objects with a type, too.
 //
 // # What becomes what
 //
@@ -23,7 +23,7 @@
 //	citation_found                citation.found
 //	usage_observed                usage.observed
 //	evidence_insufficient         evidence.insufficient
-//	turn_summary                  turn.summarized; it may come before or after the turn's end
+//	turn_summary                  turn.summarized, before or after the end of the turn
 //	memory_event                  memory.changed; context.compacted, see below
 //	run_error                     agent.error
 //	budget_exceeded               budget.exceeded
@@ -33,87 +33,96 @@
 //	tool_call_approval_required   approval.requested
 //	escalation_required           of kind clarification_needed: clarification.requested
 //
-// Lines of other types, and other escalations, become [agentevents.Unknown]
-// with the members beyond the base. Kinds that are not in the list are refused
-// by the encoder.
+// A line of another type, or another kind of escalation, becomes an
+// [agentevents.Unknown] with the members beyond the base. The encoder refuses
+// kinds that are not in the list.
 //
 // # Spans
 //
-// The conventional attributes of a subject become fields, if they have the
-// types they should have. The rest stays in Attributes where the kind has them.
+// The conventional attributes of a subject become fields if their values have
+// the expected types. The other attributes stay in Attributes where the kind has
+// that field, and are extra members otherwise.
 //
-//   - A closing phase finds what its start opened by span_id, and takes from it
-//     the call, step or agents that its own attributes leave out.
-//   - A step or tool call that is complete with is_error failed; so did one
-//     with phase error, which also says how. A turn or step that was cancelled
-//     ends with an error of code "cancelled", a sub-agent with outcome aborted.
-//   - The call id is the attribute call_id. Without one, or if an open call of
-//     the agent has it (some producers give the tool's name), it is the span_id.
-//   - A tool_call that ends without a start is a record of the whole call
-//     (oneEvent): a policy may have kept the start out of the stream.
-//   - The agent of a subagent span is subagent_name, and the line's agent_id its
-//     parent. If another one of that name is open in the run, the event has no
-//     agentId: that agent is known by its span, and the start's agent has the
-//     name. tokens_used is kept as an extra member, since KAOS counts usage by
-//     usage_observed and would count it twice.
+//   - A closing phase finds its start by span_id. The start supplies the call,
+//     step or agents that the closing line leaves out.
+//   - A step or tool call has failed if it is complete with is_error, or if its
+//     phase is error, which also carries the error. A cancelled turn or step ends
+//     with an error of code "cancelled", a cancelled sub-agent with outcome
+//     aborted.
+//   - The call id is the attribute call_id. It is the span_id instead if that
+//     attribute is absent, or if an open call of the agent already has the id
+//     (some producers write the tool's name).
+//   - A tool_call that ends without a start becomes a record of the whole call
+//     (oneEvent), because a policy may have kept the start out of the stream.
+//   - The agent of a subagent span is subagent_name; its parent is the line's
+//     agent_id. If another agent of that name is open in the run, the event has no
+//     agentId: readers know the agent by its span, and the start's field agent
+//     carries the name. tokens_used is an extra member: KAOS reports the same usage
+//     in usage_observed, and a field would count it twice.
 //   - A handoff that ends with error or cancelled was not accepted: span.recorded.
 //   - A span that does not say what it is about is span.recorded.
-//   - Arguments are kept as they are: a list of pairs of texts or an object.
-//   - A tool's result stands as it is beside the text that KAOS has for it: the
-//     free attributes take a member result. Without a summary the first 200
-//     bytes of its text stand as result_summary, and are not read as one.
+//   - Arguments keep their form: a list of pairs of texts, or an object.
+//   - The encoder writes a tool's result to the free attribute result, because
+//     KAOS has only a text for it. If the event has no summary, the first 200
+//     bytes of the result's text become result_summary, and the decoder does not
+//     read such a text as a summary.
 //
-// A memory_event of kind summarized whose attributes count tokens_before or
-// tokens_after is context.compacted; KAOS itself has no names for those counts.
+// A memory_event of kind summarized is context.compacted if its attributes count
+// tokens_before or tokens_after. KAOS itself has no names for those counts.
 //
 // # Times and numbers
 //
 // Timestamps are seconds of a monotonic clock and say nothing of the wall
-// clock: [EmitterOptions] takes an anchor. Without one times are in 1970, and the
-// first event of every run says so. Timestamps and durations are read to the
-// nanosecond; what is finer is the noise of floating point.
+// clock. [Options] take an anchor that relates the two. Without an anchor, times
+// are in 1970 and the first event of every run says so. Timestamps and durations
+// are read to the nanosecond; finer digits are floating-point noise.
 //
-// A sequence may have gaps and repeat after a resume. Events are numbered anew
-// ([dialect.Numbers]); a number that differs is kept.
+// A sequence may have gaps, and may repeat after a resume. The decoder numbers
+// events anew ([dialect.Numbers]) and keeps a number that differs as an extra
+// member.
 //
 // # What the vocabulary has no place for
 //
-// Unknown members of a line are kept in the event's extra member "kaos" under
-// their name, and so are known ones without a field: sequence, run_state_ref,
-// details, name, … Members inside are kept under a JSON pointer, such as
-// /attributes/cached or /steps/0/cost. The name of a member that begins with a
-// slash is written as a pointer too. Two entries are remarks and never written:
-// "/timestamp":"monotonic", and "/type":1 where that many members follow the type
-// of an unknown line which otherwise is in the order of writers.
+// The event's extra member "kaos" is an object with everything of the line that
+// no field has: extra members, and members of the document such as sequence,
+// run_state_ref, details and name. Members of inner objects stand there under a
+// JSON pointer, such as /attributes/cached or /steps/0/cost. A name that begins
+// with a slash is written as a pointer, too. Two entries are remarks, which the
+// encoder never writes to a line: "/timestamp":"monotonic", and "/type":n for a
+// line of an unknown type on which n members follow the type, as they do when
+// somebody adds members to a finished line.
 //
-// Text that is not UTF-8 is written with U+FFFD for what is damaged, and that is not
-// listed. Neither the emitter nor a reader lets such text through.
+// The encoder replaces damaged UTF-8 in text with U+FFFD and does not list that
+// as a loss. The emitter and the readers let no such text through.
 //
 // # Server-Sent Events
 //
-// The [Decoder] knows the lines of frames by their field. A frame is
+// The [Decoder] recognizes the lines of frames by their field name. A frame is
 //
 //	event: text_delta
 //	data: {…}
 //	id: 0
 //
-// and a blank line. Only the data of a frame becomes an event: comments and retry
-// are passed over, and so are event and id, which a strict decoder compares with
-// the data. The encoder writes event and id from the data and nothing else, also
-// for a line that is written as it was read, and lists no loss for that. A line
-// with any other field is a bad line: in a log it is text that somebody else wrote
-// into it. Lines may end with CRLF, CR or LF. An [agentevents.Reader] drops blank
-// lines, so a frame ends where its document does: a data line with a whole document
-// is an event at once, and one document may be split over several data lines. What
-// is left of a document when an event line, another document or the end of the
-// log follows is reported as torn ([io.ErrUnexpectedEOF]), and so is an event
-// line at the end without data. One thing cannot be told without blank lines:
-// where both a torn document and the next one are split and no event line
-// stands between them, both are lost, with an error.
+// and a blank line. Only data becomes an event. Comments and retry are passed
+// over. So are event and id, but a strict decoder compares them with the data. A
+// line with any other field is a bad line: in a log it is text that another
+// program wrote into it. Lines end with LF, CRLF or CR.
+//
+// The encoder derives event and id from the data, also for a line that it writes
+// verbatim, and lists no loss for what else the frame had.
+//
+// An [agentevents.Reader] drops blank lines, so the end of the document ends a
+// frame. A data line with a complete document is an event at once. A document may
+// also be split over several data lines. If an event line, another document or
+// the end of the log follows an incomplete document, the error is
+// [io.ErrUnexpectedEOF]; it is the same for an event line without data at the end
+// of the log. One case is ambiguous without blank lines: if both a torn document
+// and the next one are split, and no event line stands between them, both are
+// lost with an error.
 package kaos
 
 import "github.com/agentevents/agentevents/dialect"
 
-// Name is the dialect's name, and that of the extra member in which events
-// carry what their line said beyond the vocabulary.
+// Name is the name of the dialect. The event's extra member of that name holds
+// what the line says and no field has.
 const Name = dialect.KAOS

@@ -10,11 +10,11 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// boundary is what a span says beyond its attributes.
+// boundary is what a span says outside its attributes.
 type boundary struct {
 	subject, phase   string
-	open             bool   // subject and phase are the caller's own words
-	prefix, name     string // the name is both
+	open             bool   // subject and phase come from the event, and may need escapes
+	prefix, name     string // two parts of the span's name
 	duration         agentevents.Opt[time.Duration]
 	errType, errText string
 }
@@ -118,20 +118,20 @@ func (e *Encoder) boundary(dst []byte, ev *agentevents.Event, span spanID, b *bo
 	return append(dst, `,"attributes":{`...)
 }
 
-// appendName appends a text of two parts, the first of which is plain.
+// appendName appends a text of two parts. The prefix needs no escapes.
 func appendName(dst []byte, prefix, name string) []byte {
 	if prefix == "" {
 		return jsonwire.AppendString(dst, name)
 	}
 	dst = append(append(dst, '"'), prefix...)
 	last := len(dst) - 1
-	dst = jsonwire.AppendString(dst[:last], name) // its quote comes where the prefix ends
+	dst = jsonwire.AppendString(dst[:last], name) // the quote of name overwrites the end of prefix
 	dst[last] = prefix[len(prefix)-1]
 	return dst
 }
 
-// ended says how a turn or step ended. failed is an error that the attributes
-// say.
+// ended sets in b how a turn or step ended. failed means that the attributes say
+// the error.
 func (e *Encoder) ended(ev *agentevents.Event, b *boundary, err agentevents.Opt[agentevents.ErrorInfo], failed bool) {
 	kept := e.take("phase")
 	if !err.OK {
@@ -147,13 +147,14 @@ func (e *Encoder) ended(ev *agentevents.Event, b *boundary, err agentevents.Opt[
 	e.errorInfo(&err.V)
 }
 
-// errorInfo lists what a span does not say of an error.
+// errorInfo notes what a span does not say of an error.
 func (e *Encoder) errorInfo(err *agentevents.ErrorInfo) {
 	e.drop("/payload/error/details", err.Details != "")
 	e.drop("/payload/error/retryable", err.Retryable.OK)
 }
 
-// named gives a span of a kind that has no name one.
+// named sets the span's name for a kind without a name: the one that was read, or
+// prefix and id.
 func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 	b.prefix, b.name = prefix, id
 	if len(e.kept) > 0 {
@@ -164,8 +165,8 @@ func (e *Encoder) named(b *boundary, prefix, id string) *boundary {
 	return b
 }
 
-// opened returns the id of a span that begins, and notes that it is open then. What
-// begins again before it has ended is the same span.
+// opened returns the id of a span that begins, and notes the change. A subject that
+// begins again before it has ended keeps its span.
 func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	c := &e.change
 	c.opens, c.subject, c.id = true, subject, id
@@ -189,8 +190,8 @@ func (e *Encoder) opened(ev *agentevents.Event, subject int, id string) spanID {
 	return span
 }
 
-// isOpen returns the span that is open of what e.change is about, and notes where it
-// is.
+// isOpen returns the open span of the subject of e.change, and notes in e.change
+// where its entry is.
 func (e *Encoder) isOpen(ev *agentevents.Event) (span spanID, open bool) {
 	var key openKey
 	key.set(e.change.subject, e.change.id, ev)
@@ -206,13 +207,13 @@ func (e *Encoder) isOpen(ev *agentevents.Event) (span spanID, open bool) {
 	return span, open
 }
 
-// renamed lists that readers know a call or an agent by its span, as another one
-// of that id is open.
+// renamed notes that readers know a call or an agent by its span, because another
+// one of the same id is open.
 func (e *Encoder) renamed(ev *agentevents.Event, subject int, id string, span spanID) {
 	switch {
 	case span.is(id):
 	case subject == sTool:
-		e.lose(dialect.Altered, "/payload/callId", "another call of that id is open: readers take the span's id")
+		e.lose(dialect.Altered, "/payload/callId", "another call with this id is open: readers take the span's id")
 		e.lose(dialect.Made, "/"+string(Name), "call_id")
 	case subject == sSubagent && ev.AgentID != "":
 		if e.change.opens {
@@ -220,17 +221,17 @@ func (e *Encoder) renamed(ev *agentevents.Event, subject int, id string, span sp
 		} else {
 			e.lose(dialect.Made, "/"+string(Name), "subagent_name")
 		}
-		e.lose(dialect.Altered, "/agentId", "another agent of that id is open: readers know it by its span")
+		e.lose(dialect.Altered, "/agentId", "another agent with this id is open: readers know this one by its span")
 	}
 }
 
-// closed returns the id of a span that ends, and notes that it is not open then.
+// closed returns the id of a span that ends, and notes the change.
 func (e *Encoder) closed(ev *agentevents.Event, subject int, id string) spanID {
 	span, _ := e.close(ev, subject, id)
 	return span
 }
 
-// close is closed; it reports whether the span was open.
+// close is like closed, and reports whether the span is open.
 func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spanID, open bool) {
 	c := &e.change
 	c.subject, c.id = subject, id
@@ -257,10 +258,11 @@ func (e *Encoder) close(ev *agentevents.Event, subject int, id string) (span spa
 	return span, true
 }
 
-// paired reports whether readers find the start of such a span by its id.
+// paired reports whether readers find the start of a span of this subject by
+// span_id.
 func paired(subject int) bool { return subject >= sStep }
 
-// openSpan finds what is open by its span, which the event that opened it had.
+// openSpan finds an open span by the SpanID of the event that opened it.
 func (e *Encoder) openSpan(run, id string, key *openKey) (span spanID, open bool) {
 	for i := range e.open.recent {
 		if o := &e.open.recent[i]; o.value.id == id && o.key.run == run && paired(o.key.subject) {
@@ -277,21 +279,22 @@ func (e *Encoder) openSpan(run, id string, key *openKey) (span spanID, open bool
 	return span, false
 }
 
-// otherID lists that readers know what ends by the id that its start had.
+// otherID notes that readers take the id of the start for what ends, if the ids
+// differ.
 func (e *Encoder) otherID(subject int, id string, start *openKey) {
 	switch {
 	case start.id == id:
 	case subject == sTool:
-		e.lose(dialect.Altered, "/payload/callId", "readers take that of the span's start")
+		e.lose(dialect.Altered, "/payload/callId", "readers take the id of the span's start")
 		e.lose(dialect.Made, "/"+string(Name), "call_id")
 	case subject == sSubagent:
-		e.lose(dialect.Altered, "/agentId", "readers take that of the span's start")
+		e.lose(dialect.Altered, "/agentId", "readers take the id of the span's start")
 		e.lose(dialect.Made, "/"+string(Name), "subagent_name")
 	}
 }
 
-// spanID returns the event's span id, or one that is made up for an event of the
-// owner.
+// spanID returns the event's span id, or makes one up of its subject, number, run
+// and agent.
 func (e *Encoder) spanID(ev *agentevents.Event, subject int, id string) spanID {
 	if ev.SpanID != "" {
 		return spanID{id: ev.SpanID}
@@ -318,8 +321,9 @@ func turnNumber(dst []byte, turn agentevents.Opt[int]) []byte {
 	return jsonwire.AppendInt(append(dst, `"turn_number":`...), int64(turn.V))
 }
 
-// free appends the members of a free object after those that the fields said,
-// and the last brace. Members of the names in fields are those of fields.
+// free appends the members of the event's free attributes after those of its
+// fields, and the closing brace. fields are the attributes that the decoder reads
+// as fields; it leaves them out.
 func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, fields attrSet) []byte {
 	const pointer = "/payload/attributes"
 	if len(e.kept) > 0 {
@@ -346,7 +350,7 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 		}
 		value := text[start:s.Offset()]
 		if n > 0 && fields.has(n) && (becomesField(n, value) || hasAttribute(dst, name)) {
-			e.lose(dialect.Dropped, pointer+"/"+name, "the document means a field by it")
+			e.lose(dialect.Dropped, pointer+"/"+name, "the name of an attribute that is a field")
 			continue
 		}
 		if dst[len(dst)-1] != '{' {
@@ -357,16 +361,17 @@ func (e *Encoder) free(dst []byte, ev *agentevents.Event, raw agentevents.JSON, 
 	}
 }
 
-// hasAttribute reports whether the line, which ends in its attributes, has one of
-// that name.
+// hasAttribute reports whether an unfinished line, which ends inside its
+// attributes, has one of that name.
 func hasAttribute(line []byte, name string) bool {
-	const start = `"attributes":{` // no string holds it: its quotes would be escaped
+	const start = `"attributes":{` // not part of a string, in which quotes are escaped
 	line = line[bytes.LastIndexByte(line, '\n')+1:]
 	i := bytes.Index(line, []byte(start))
 	return i >= 0 && jsonwire.HasMember(string(line[i+len(start)-1:])+"}", name)
 }
 
-// becomesField reports whether the decoder takes the attribute for a field.
+// becomesField reports whether the decoder reads attribute n of that value as a
+// field.
 func becomesField(n int, value string) bool {
 	var (
 		a attrs
@@ -393,12 +398,13 @@ func (e *Encoder) called(dst []byte, ev *agentevents.Event, p *agentevents.ToolC
 	return dst
 }
 
-// call appends the first attributes of a tool call. A call that is known by its
-// span's id has no other, or one that another open call has.
+// call appends the first attributes of a tool call. If the span's id is the call's
+// id, call_id is absent, or it is what the line said that was read: the id of
+// another open call.
 func (e *Encoder) call(dst []byte, ev *agentevents.Event, call, tool string, span spanID) []byte {
 	dst = jsonwire.AppendString(append(dst, `"tool_name":`...), tool)
 	if tool == "" {
-		e.lose(dialect.Altered, "", "a call without its tool is read as span.recorded")
+		e.lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
 	} else if call == "" {
 		e.lose(dialect.Made, "/payload/callId", "readers take the span's id")
 	}
@@ -464,7 +470,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 		result = e.json(ev, "/payload/result", p.Result)
 		made := summaryOf(result)
 		if summary != "" && summary == made {
-			e.lose(dialect.Dropped, "/payload/resultSummary", "it is what stands for a result without one")
+			e.lose(dialect.Dropped, "/payload/resultSummary", "readers take the beginning of a result for a made-up summary")
 		}
 		summary = orElse(summary, made)
 	}
@@ -488,7 +494,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	return dst
 }
 
-// agentKey is what an agent is known by.
+// agentKey returns what identifies the agent of a subagent span.
 func agentKey(ev *agentevents.Event) string { return orElse(ev.AgentID, ev.SpanID) }
 
 func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents.AgentStarted) []byte {
@@ -503,7 +509,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 				e.ref("/payload/agent", ref)
 			}
 		} else {
-			e.lose(dialect.Dropped, "/payload/agent", "the document has a name for it")
+			e.lose(dialect.Dropped, "/payload/agent", "the document has only the agent's name")
 		}
 	}
 	dst = e.boundary(dst, ev, e.opened(ev, sSubagent, agentKey(ev)), e.named(&boundary{subject: "subagent", phase: "start"}, "subagent.", name))
@@ -525,7 +531,7 @@ func (e *Encoder) agentStarted(dst []byte, ev *agentevents.Event, p *agentevents
 	return dst
 }
 
-// parent lists a parent that the line's agent, of that name, cannot have.
+// parent notes the loss of a parent that has the agent's own name.
 func (e *Encoder) parent(ev *agentevents.Event, name string) {
 	if name != "" && ev.ParentAgentID == name {
 		e.drop("/parentAgentId", true)
@@ -533,7 +539,7 @@ func (e *Encoder) parent(ev *agentevents.Event, name string) {
 	}
 }
 
-// made lists a required id that is empty, and that readers make up.
+// made notes that readers make up a required id, if it is empty.
 func (e *Encoder) made(empty bool, pointer string) {
 	if empty {
 		e.lose(dialect.Made, pointer, "readers take the name or the span's id")
@@ -552,7 +558,8 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 	default:
 		e.drop("/payload/outcome", p.Outcome != "")
 	}
-	// An agent that is known by its span has a name that another one has.
+	// If readers know the agent by its span, the line has a name that another open
+	// agent has, too.
 	name, kept := ev.AgentID, e.take("/attributes/subagent_name")
 	if kept != "" {
 		name = jsonwire.Text(kept)
@@ -575,7 +582,7 @@ func (e *Encoder) agentEnded(dst []byte, ev *agentevents.Event, p *agentevents.A
 		u := &p.Usage.V
 		e.take("/attributes/tokens_used")
 		dst = jsonwire.AppendInt(append(dst, `,"tokens_used":`...), u.TotalTokens.Or(u.InputTokens+u.OutputTokens))
-		e.lose(dialect.Dropped, "/payload/usage", "one figure in tokens_used, which is read as an extra member")
+		e.lose(dialect.Dropped, "/payload/usage", "only its total is written, as tokens_used, which is read as an extra member")
 		e.lose(dialect.Made, "/"+string(Name), "tokens_used")
 	}
 	e.drop("/payload/structuredOutput", p.StructuredOutput != "")
@@ -597,12 +604,12 @@ func (e *Encoder) handoff(dst []byte, ev *agentevents.Event, from, to *agenteven
 	e.ref("/payload/from", from)
 	e.ref("/payload/to", to)
 	if from.AgentID == "" || to.AgentID == "" {
-		e.lose(dialect.Altered, "", "a handoff without its agents is read as span.recorded")
+		e.lose(dialect.Altered, "", "a handoff without both agents is read as span.recorded")
 	}
 	return dst
 }
 
-// ref lists what the document does not say of an agent.
+// ref notes what the line does not say of an agent.
 func (e *Encoder) ref(pointer string, ref *agentevents.AgentRef) {
 	if len(ref.AgentSharing)|len(ref.MemoryRef)|len(ref.ModelClass) == 0 {
 		return
@@ -619,7 +626,7 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 	switch phaseOf(p.Phase) {
 	case pStart:
 		span = e.opened(ev, sOther, key.id)
-	case pOther: // inside it
+	case pOther: // neither the start nor the end of the span
 		var open bool
 		if span, open = e.open.get(&key); ev.SpanID != "" || !open {
 			span = e.spanID(ev, key.subject, key.id)
@@ -645,8 +652,8 @@ func (e *Encoder) recorded(dst []byte, ev *agentevents.Event, p *agentevents.Spa
 	return dst
 }
 
-// expect prepares a decoder for the line of an event that closes a span: the
-// line may leave out what its start said.
+// expect prepares a decoder for the line of an event that closes a span: it opens
+// the span, because the line may leave out what the start says.
 func (d *Decoder) expect(ev *agentevents.Event) {
 	l := &line{run: ev.RunID, span: ev.SpanID}
 	switch p := ev.Payload.(type) {

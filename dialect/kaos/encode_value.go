@@ -9,9 +9,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// value appends the members of a value event. Optional numbers that the event
-// does not have are left out: the document has defaults for them, which would
-// say something.
+// value appends the members of a value event. It leaves out optional numbers that
+// the event does not have, because the defaults of the document state a fact.
 func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 	text := jsonwire.AppendString
 	switch p := ev.Payload.(type) {
@@ -78,7 +77,7 @@ func (e *Encoder) value(dst []byte, ev *agentevents.Event) []byte {
 		dst = e.object(append(dst, `,"attributes":`...), ev, "/payload/attributes", p.Attributes)
 		if p.Change == agentevents.MemorySummarized && strings.Contains(string(p.Attributes), `"tokens_`) {
 			if _, same := new(Decoder).memory(&line{payload: p}).(*agentevents.MemoryChanged); !same {
-				e.lose(dialect.Altered, "", "a summary that counts tokens is read as context.compacted")
+				e.lose(dialect.Altered, "", "a memory summary that counts tokens is read as context.compacted")
 			}
 		}
 	case *agentevents.ContextCompacted:
@@ -116,14 +115,14 @@ func optInt(dst []byte, name string, n agentevents.Opt[int64]) []byte {
 	return jsonwire.AppendInt(append(dst, name...), n.V)
 }
 
-// usage lists what the document does not count.
+// usage notes the figures that the document does not have.
 func (e *Encoder) usage(u *agentevents.Usage) {
 	e.drop("/payload/usage/cacheCreationInputTokens", u.CacheCreationInputTokens.OK)
 	e.drop("/payload/usage/cacheReadInputTokens", u.CacheReadInputTokens.OK)
 	e.drop("/payload/usage/costUsd", u.CostUSD.OK)
 }
 
-// object appends a free object.
+// object appends a free object, or {} for a value that is not an object.
 func (e *Encoder) object(dst []byte, ev *agentevents.Event, pointer string, raw agentevents.JSON) []byte {
 	if raw == "" {
 		return append(dst, "{}"...)
@@ -179,7 +178,7 @@ func (e *Encoder) compacted(dst []byte, ev *agentevents.Event, p *agentevents.Co
 	if p.Trigger != "" {
 		dst = jsonwire.AppendString(append(dst, `,"trigger":`...), p.Trigger)
 	}
-	if len(dst) > mark { // without the first comma
+	if len(dst) > mark { // remove the first comma
 		dst = append(dst[:mark], dst[mark+1:]...)
 	}
 	dst = e.keptUnder(dst, ev, "/attributes/")
@@ -203,7 +202,7 @@ func (e *Encoder) approval(dst []byte, ev *agentevents.Event, p *agentevents.App
 	dst = jsonwire.AppendString(append(dst, `,"reason":`...), p.Reason)
 	dst = append(append(dst, `,"run_state_ref":`...), orElse(e.take("run_state_ref"), `""`)...)
 	if read := orElse(p.CallID, ev.RunID); p.ApprovalID != read {
-		e.lose(dialect.Altered, "/payload/approvalId", "the call's id, without one the run's")
+		e.lose(dialect.Altered, "/payload/approvalId", "readers take the call's id, or without one the run's id")
 	}
 	e.drop("/payload/action", p.Action != "")
 	e.drop("/payload/scope", p.Scope != "")
@@ -220,7 +219,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	}
 	text := e.json(ev, pointer, raw)
 	if text == "[]" || text == "{}" {
-		e.lose(dialect.Dropped, pointer, "an empty list is read as none")
+		e.lose(dialect.Dropped, pointer, "an empty list is read as absent")
 		return append(dst, "[]"...)
 	}
 	s := &e.scanner
@@ -228,7 +227,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	if s.Kind() == '[' && arePairs(s) {
 		return append(dst, text...)
 	}
-	e.lose(dialect.Altered, pointer, "written as pairs of texts")
+	e.lose(dialect.Altered, pointer, "written as a list of pairs of texts")
 	if text[0] != '{' {
 		dst = jsonwire.AppendString(append(dst, `[["arguments",`...), text)
 		return append(dst, "]]"...)
@@ -249,7 +248,7 @@ func (e *Encoder) pairs(dst []byte, ev *agentevents.Event, raw agentevents.JSON)
 	return append(dst, ']')
 }
 
-// arePairs reports whether a list holds lists of two texts.
+// arePairs reports whether every element of a list is a list of two texts.
 func arePairs(s *jsonwire.Scanner) bool {
 	if s.Array() != nil {
 		return false
@@ -286,20 +285,20 @@ func (e *Encoder) clarification(dst []byte, ev *agentevents.Event, p *agentevent
 		q := &p.Questions[0]
 		dst = jsonwire.AppendString(dst, q.Question)
 		if q.ID != p.InterruptID {
-			e.lose(dialect.Altered, "/payload/questions/0/id", "the interrupt's id")
+			e.lose(dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
 		}
 		e.drop("/payload/questions/0/schema", q.Schema != "")
 	case len(p.Questions) == 0:
 		dst = append(dst, `""`...)
-		e.lose(dialect.Made, "/payload/questions", "an empty one")
+		e.lose(dialect.Made, "/payload/questions", "one empty question")
 	default:
 		texts := make([]string, len(p.Questions))
 		for i := range p.Questions {
 			texts[i] = p.Questions[i].Question
 		}
 		dst = jsonwire.AppendString(dst, strings.Join(texts, "\n"))
-		e.lose(dialect.Altered, "/payload/questions", "joined to one")
-		e.lose(dialect.Dropped, "/payload/questions", "joined to one")
+		e.lose(dialect.Altered, "/payload/questions", "joined to one question")
+		e.lose(dialect.Dropped, "/payload/questions", "joined to one question")
 	}
 	dst = append(append(dst, `,"details":`...), orElse(e.take("details"), "{}")...)
 	token := orElse(e.take("resume_token"), `""`)

@@ -16,8 +16,8 @@ import (
 // Lines.
 type EncoderOptions struct {
 	// SSE writes each event as a Server-Sent Event: the lines event, data and
-	// id, and a blank line. What a frame that was read had besides its data is
-	// not kept.
+	// id, and a blank line. Only the data of a frame that was read is written
+	// back; its other lines are not.
 	SSE bool
 	// Anchor and AnchorSeconds turn times into timestamps, as in [EmitterOptions].
 	// With the zero Anchor timestamps are seconds since the Unix epoch.
@@ -25,41 +25,43 @@ type EncoderOptions struct {
 	AnchorSeconds float64
 }
 
-// An Encoder writes events as KAOS lines; it implements [dialect.Encoder]. It
-// is not for concurrent use.
+// An Encoder writes events as KAOS lines. It implements [dialect.Encoder]. It
+// must not be used concurrently.
 //
-// Every event is one line. A span without SpanID gets one that is made up of
-// what it is about, the same for its start and its end; an event without
-// SessionID gets its run's id; an agent without an id is known by its node. All
-// that is listed. What an Encoder remembers is bounded by the number of runs,
-// that of open spans, of which it remembers the latest 8,192 at least, and that
-// of different losses.
+// Every event is one line. The encoder makes up what a line requires and lists
+// it as a loss: a span without SpanID gets an id derived from what the span is
+// about, the same for its start and its end; an event without SessionID gets its
+// run's id; an agent without an id gets that of its node.
+//
+// The memory of an Encoder grows with the number of runs, of open spans and of
+// different losses. It forgets the oldest open spans, but never one of the
+// latest 8,192.
 type Encoder struct {
 	o       EncoderOptions
 	clock   clock
 	losses  dialect.Losses
 	numbers dialect.Numbers
-	number  []byte // of the line that is written
+	number  []byte // the sequence on the current line
 	open    openMap[openKey, spanID]
-	kept    []keptMember
+	kept    []keptMember // the extra members of the event
 	scanner jsonwire.Scanner
-	err     error           // of the line
-	known   bool            // the event ends a span that was open
-	pend    dialect.Pending // its losses
+	err     error           // why the event cannot be written
+	known   bool            // the event ends an open span
+	pend    dialect.Pending // the losses of the event
 
 	common dialect.Common
 	second clockCache
 	owner  owner  // of the line before
 	change change // what the event opens or closes
 
-	byName  map[string]int      // indices of kept, once there are many and they are asked for
-	under   map[string][]int    // the same, by the pointer that they were kept under
-	bySpan  map[spanKey]openKey // what is in the maps of open, by its span
-	written spanID              // of an event without one, on its line
-	given   spanID              // that such an event gets, if there is one
+	byName  map[string]int      // index into kept by name, if kept is long
+	under   map[string][]int    // indices into kept by pointer, if kept is long
+	bySpan  map[spanKey]openKey // the keys in the maps of open, by span id
+	written spanID              // the span id on the line of an event without SpanID
+	given   spanID              // what such an event gets as its span id; zero: an id that is made up
 }
 
-// Losses that events of every kind may have, and many have.
+// The losses that many events of every kind have.
 const (
 	lostID = iota
 	lostSequence
@@ -81,12 +83,12 @@ var commonLosses = [numCommon]dialect.CommonLoss{
 	spanOfStart:   {What: dialect.Made, Pointer: "/spanId", Detail: "the id that its start got"},
 }
 
-// An owner is what most lines have in common with the line before.
+// An owner caches what a line mostly shares with the line before.
 type owner struct {
 	run, session, agent   string
 	text                  []byte // session_id and run_id, as they stand on a line
-	validIDs, validAgents bool   // UTF-8
-	runHash, hash         uint64 // of the run, and of both run and agent
+	validIDs, validAgents bool   // whether the ids are valid UTF-8
+	runHash, hash         uint64 // of the run; of run and agent
 }
 
 // openKey names what an open span is about.
@@ -95,18 +97,19 @@ type openKey struct {
 	id, agent, run string // compared in this order
 }
 
-// set makes k the key of an event. As a literal it would be put together elsewhere
-// and copied, for which the processor waits.
+// set makes k the key of an event. Keys and list entries of this package are set
+// field by field: a composite literal is built on the stack and then copied, and
+// the processor waits for its own stores.
 func (k *openKey) set(subject int, id string, ev *agentevents.Event) {
 	k.subject, k.id, k.agent, k.run = subject, id, ev.AgentID, ev.RunID
 }
 
-// A spanID is that of an event, or without one what was made up, or nothing.
+// A spanID is the span id of an event, or an id that is made up, or zero.
 type spanID struct {
-	id   string
-	made uint64 // its first twelve digits
+	id   string // of the event
+	made uint64 // the made-up id, of which the first madeDigits hex digits are written
 
-	other bool // of an open span: readers know the call or agent by it
+	other bool // readers know the open call or agent by this id instead of its own
 }
 
 // same reports whether both are the same id.
@@ -114,7 +117,7 @@ func (s spanID) same(t spanID) bool { return s.id == t.id && s.made == t.made }
 
 const madeDigits = 12
 
-// is reports whether the id is text.
+// is reports whether the id reads as text on a line.
 func (s spanID) is(text string) bool {
 	if s.id != "" || len(text) != madeDigits {
 		return s.id == text
@@ -133,31 +136,31 @@ func (s spanID) append(dst []byte) []byte {
 	return append(dst[:n+madeDigits], '"')
 }
 
-// A change is what an event does to what is open, once it is written: one that is
-// refused does nothing.
+// A change is what an event does to the open spans. It takes effect when the line
+// is written, so that a refused event changes nothing.
 type change struct {
 	opens, closes bool
-	replaces      bool // it opens a span that was another's
+	replaces      bool // the event opens a span id that another open subject has
 	subject       int
-	id            string // what it is about
-	span          spanID // that it opens
-	at            int    // where in the list of e.open is what it closes, or -1
+	id            string // of the subject
+	span          spanID // the span that opens
+	at            int    // index in e.open.recent of the entry that closes, or -1
 
-	key      openKey // which then is this
-	replaced openKey // whose the span was
+	key      openKey // of the entry that closes, if at is -1
+	replaced openKey // of the subject that had the span id
 }
 
 func (c *change) none() { c.opens, c.closes, c.replaces = false, false, false }
 
-// refused forgets what was noted of an event that cannot be written, and says why it
-// cannot.
+// refused discards the change and the losses of an event that cannot be written,
+// and returns the error.
 func (e *Encoder) refused() error {
 	e.change.none()
 	e.pend.Reset()
 	return e.err
 }
 
-// settle makes the change of the event that was written.
+// settle applies the change of an event once its line is written.
 func (e *Encoder) settle(ev *agentevents.Event) {
 	c := &e.change
 	switch {
@@ -182,8 +185,8 @@ func (e *Encoder) settle(ev *agentevents.Event) {
 	}
 }
 
-// unlist notes the span of what left the list of e.open, and forgets those that are
-// forgotten for it.
+// unlist indexes the span of an entry that moved from the list of e.open to its
+// maps, and removes the forgotten spans from the index.
 func (e *Encoder) unlist(left *openEntry[openKey, spanID], forgotten map[openKey]spanID) {
 	if left.value.id != "" {
 		if e.bySpan == nil {
@@ -196,7 +199,7 @@ func (e *Encoder) unlist(left *openEntry[openKey, spanID], forgotten map[openKey
 	}
 }
 
-// forget forgets what is open.
+// forget removes an open span.
 func (e *Encoder) forget(key *openKey) {
 	if span, ok := e.open.take(key); ok {
 		e.forgetSpan(key, span)
@@ -209,16 +212,17 @@ func (e *Encoder) forgetSpan(key *openKey, span spanID) {
 	}
 }
 
-// ownSpan copies what is cut from lines.
+// ownSpan copies the texts of an entry, which otherwise keep whole lines alive.
 func ownSpan(k openKey, s spanID) (openKey, spanID) {
 	k.run, k.agent, k.id, s.id = cloned(k.run, k.agent, k.id, s.id)
 	return k, s
 }
 
-// A keptMember is one that the decoder kept in the event's extra member.
+// A keptMember is one member of the object that is the event's extra member
+// "kaos".
 type keptMember struct {
 	name, raw string
-	used      bool
+	used      bool // it is on the line, or need not be
 }
 
 // NewEncoder returns an encoder.
@@ -229,13 +233,13 @@ func NewEncoder(o EncoderOptions) *Encoder {
 // End appends nothing: every event is written at once.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns what the lines so far do not say. See [dialect.Encoder].
+// Losses returns the losses so far. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if ev.Kind() == "" {
-		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+		_, err := ev.AppendJSON(nil) // the error names what is wrong with the payload
 		return dst, err
 	}
 	typ, v, err := e.form(&ev)
@@ -251,8 +255,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	}
 	e.err, e.known, e.common.Set = nil, false, 0
 	if ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0 {
-		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // agents without an id do not become one
-		e.lose(dialect.Made, "/agentId", "the node's execution, or the node")
+		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // keeps agents without an id apart
+		e.lose(dialect.Made, "/agentId", "the id of the node's execution, or of the node")
 	}
 	e.load(&ev)
 	start := len(dst)
@@ -272,7 +276,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst[:mark], e.refused()
 	}
 	if e.change.opens || e.change.closes {
-		if ev.SpanID != "" || !verbatim { // readers do not pair spans without an id
+		if ev.SpanID != "" || !verbatim { // on a verbatim line without span_id, readers find no pair
 			e.settle(&ev)
 		}
 		e.change.none()
@@ -284,21 +288,21 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return append(dst, '\n'), nil
 }
 
-// count counts the losses of an event that was written.
+// count counts the losses of a written event.
 func (e *Encoder) count(ev *agentevents.Event, verbatim bool) {
 	if e.pend.Len() > 0 {
 		e.pend.Count(&e.losses, ev, false)
 		e.pend.Reset()
 	}
 	next := e.numbers.Next(ev.RunID)
-	if !verbatim { // else readers derive the same
+	if !verbatim { // readers of a verbatim line derive the same id, number and session
 		e.everywhere(ev, next)
 	}
 	e.common.Count(&e.losses, ev, verbatim)
 }
 
-// everywhere notes what is so of events of every kind. next is the number that
-// readers give the event.
+// everywhere notes the losses that do not depend on the kind. next is the number
+// that readers give the event.
 func (e *Encoder) everywhere(ev *agentevents.Event, next uint64) {
 	if next != ev.Sequence {
 		e.common.Set |= 1 << lostSequence
@@ -311,21 +315,22 @@ func (e *Encoder) everywhere(ev *agentevents.Event, next uint64) {
 	}
 }
 
-// lose notes a loss of the event at hand, which may still be refused. It is a call,
-// so that drop is none where nothing is lost.
+// lose notes a loss of the current event, which may still be refused. It is not
+// inlined so that drop, which mostly has nothing to note, is.
 //
 //go:noinline
 func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
 	e.pend.Add(what, pointer, detail)
 }
 
+// drop notes that a fact is dropped, if it is present.
 func (e *Encoder) drop(pointer string, present bool) {
 	if present {
 		e.lose(dialect.Dropped, pointer, "")
 	}
 }
 
-// form returns the type and the variant that an event is written as.
+// form returns the type and the variant of an event's line.
 func (e *Encoder) form(ev *agentevents.Event) (string, int, error) {
 	v := vUnknown
 	switch p := ev.Payload.(type) {
@@ -385,7 +390,7 @@ func (e *Encoder) form(ev *agentevents.Event) (string, int, error) {
 	return variants[v].typ, v, nil
 }
 
-// memberText returns a text member of an object.
+// memberText returns the member of an object, if it is a text.
 func memberText(raw agentevents.JSON, name string) (string, bool) {
 	for n, value := range jsonwire.Members(string(raw)) {
 		if n == name && value[0] == '"' {
@@ -395,7 +400,7 @@ func memberText(raw agentevents.JSON, name string) (string, bool) {
 	return "", false
 }
 
-// load reads what the decoder kept.
+// load reads the event's extra member "kaos" into e.kept.
 func (e *Encoder) load(ev *agentevents.Event) {
 	e.kept = e.kept[:0]
 	raw := string(ev.Extra(string(Name)))
@@ -412,11 +417,13 @@ func (e *Encoder) load(ev *agentevents.Event) {
 	}
 }
 
-// fewKept is how many kept members are looked through for each member of a list. A
-// line may have as many of both as it has room for.
+// fewKept is up to how many entries of e.kept are searched one by one. A line may
+// have any number of list elements and of extra members in them; above fewKept,
+// maps keep the search linear.
 const fewKept = 32
 
-// index returns where a kept member is, or -1. It is for who asks for many.
+// index returns the index into e.kept of a name, or -1. Use it instead of peek to
+// look up many names.
 func (e *Encoder) index(name string) int {
 	if len(e.kept) <= fewKept {
 		return slices.IndexFunc(e.kept, func(k keptMember) bool { return k.name == name })
@@ -433,7 +440,7 @@ func (e *Encoder) index(name string) int {
 	return -1
 }
 
-// peek returns a kept member, or "".
+// peek returns the value of an entry of e.kept, or "".
 func (e *Encoder) peek(name string) string {
 	for i := range e.kept {
 		if e.kept[i].name == name {
@@ -443,8 +450,9 @@ func (e *Encoder) peek(name string) string {
 	return ""
 }
 
-// odd reports whether the line had an attribute of a type that its field cannot
-// have: kinds with free attributes have it there, the others among what was kept.
+// odd reports whether attribute n of the line that was read has a type that its
+// field cannot have. Such an attribute is in the free attributes of kinds that
+// have them, and in e.kept otherwise.
 func (e *Encoder) odd(n int, free agentevents.JSON) bool {
 	if free == "" && len(e.kept) == 0 {
 		return false
@@ -461,7 +469,7 @@ func (e *Encoder) odd(n int, free agentevents.JSON) bool {
 	return raw != "" && !becomesField(n, raw)
 }
 
-// take is peek for a member that is written, or need not be.
+// take is like peek, and marks the entry as used.
 func (e *Encoder) take(name string) string {
 	for i := range e.kept {
 		if e.kept[i].name == name {
@@ -472,7 +480,7 @@ func (e *Encoder) take(name string) string {
 	return ""
 }
 
-// sequence appends the number that the line has.
+// sequence appends the line's number: the one that was read, or the event's own.
 func (e *Encoder) sequence(dst []byte, ev *agentevents.Event) []byte {
 	if raw := e.take("sequence"); raw != "" {
 		if _, err := strconv.ParseInt(raw, 10, 64); err == nil {
@@ -480,12 +488,12 @@ func (e *Encoder) sequence(dst []byte, ev *agentevents.Event) []byte {
 		}
 	}
 	if ev.Sequence > math.MaxInt64 {
-		e.err = &agentevents.RuleError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is above what a reader takes"}
+		e.err = &agentevents.RuleError{Rule: RuleRange, Kind: ev.Kind(), RunID: ev.RunID, Sequence: ev.Sequence, Pointer: "/sequence", Detail: "is too large: readers take numbers up to 2^63-1"}
 	}
 	return jsonwire.AppendUint(dst, ev.Sequence)
 }
 
-// document appends the JSON of an event, and lists what it does not say.
+// document appends the JSON of an event and notes its losses.
 func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int) []byte {
 	dst = e.second.append(append(dst, `{"timestamp":`...), e.clock, ev.Time)
 	dst = append(dst, `,"sequence":`...)
@@ -513,19 +521,19 @@ func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int)
 	case vUnknown:
 		dst = e.unknown(dst, ev, typ)
 	default:
-		dst = append(append(append(e.value(dst, ev), `,"type":"`...), typ...), '"') // plain
+		dst = append(append(append(e.value(dst, ev), `,"type":"`...), typ...), '"') // no type of the document needs escapes
 	}
 	if len(e.kept) > 0 {
 		dst = e.unknownMembers(dst, ev, v)
 	}
 	e.envelope(ev, v == vSpan, delegation)
 	if !e.plain(ev) {
-		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id is not valid UTF-8")
+		e.fail(ev, agentevents.RuleFieldUTF8, "", "an id of the event is not valid UTF-8")
 	}
 	return append(dst, '}')
 }
 
-// ownerMembers appends the session and the run, and sees to e.owner.
+// ownerMembers appends the session and the run, and updates e.owner.
 func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
 	o := &e.owner
 	if len(o.text) == 0 || o.run != ev.RunID || o.session != ev.SessionID {
@@ -541,13 +549,13 @@ func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
 	return append(dst, o.text...)
 }
 
-// plain reports whether the ids of the line are valid UTF-8.
+// plain reports whether all ids on the line are valid UTF-8.
 func (e *Encoder) plain(ev *agentevents.Event) bool {
 	return e.owner.validIDs && e.owner.validAgents && (ev.SpanID == "" || jsonwire.ValidUTF8(ev.SpanID)) &&
 		(ev.ParentSpanID == "" || jsonwire.ValidUTF8(ev.ParentSpanID)) && (ev.ParentAgentID == "" || jsonwire.ValidUTF8(ev.ParentAgentID))
 }
 
-// appendText appends a text or, for the empty one, null.
+// appendText appends a text, or null if it is empty.
 func appendText(dst []byte, s string) []byte {
 	if s == "" {
 		return append(dst, "null"...)
@@ -555,7 +563,7 @@ func appendText(dst []byte, s string) []byte {
 	return jsonwire.AppendString(dst, s)
 }
 
-// envelope lists what the line does not say of the envelope.
+// envelope notes what the line does not say of the event's envelope.
 func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
 	e.drop("/schemaVersion", ev.SchemaVersion != "" && ev.SchemaVersion != agentevents.SchemaVersion)
 	if len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase)|len(ev.NodeID)|len(ev.NodeRunID) != 0 {
@@ -593,7 +601,7 @@ func (e *Encoder) envelope(ev *agentevents.Event, span, delegation bool) {
 	}
 }
 
-// fail notes why the line cannot be written.
+// fail notes the first reason why the event cannot be written.
 func (e *Encoder) fail(ev *agentevents.Event, rule agentevents.Rule, pointer, detail string) {
 	if e.err == nil {
 		e.err = &agentevents.RuleError{
@@ -602,7 +610,7 @@ func (e *Encoder) fail(ev *agentevents.Event, rule agentevents.Rule, pointer, de
 	}
 }
 
-// json returns raw JSON without blanks between its tokens.
+// json returns raw without blanks between its tokens.
 func (e *Encoder) json(ev *agentevents.Event, pointer string, raw agentevents.JSON) string {
 	out, err := jsonwire.Compact(string(raw))
 	if err != nil {
@@ -611,7 +619,7 @@ func (e *Encoder) json(ev *agentevents.Event, pointer string, raw agentevents.JS
 	return out
 }
 
-// float appends a member with a number.
+// float appends a member whose value is a number. name includes the colon.
 func (e *Encoder) float(dst []byte, ev *agentevents.Event, name, pointer string, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		e.fail(ev, agentevents.RuleFieldRange, pointer, "is not a finite number")
@@ -620,8 +628,8 @@ func (e *Encoder) float(dst []byte, ev *agentevents.Event, name, pointer string,
 	return appendFloat(append(dst, name...), f)
 }
 
-// unknownMembers appends the members of the line that the document does not
-// have, and lists what was kept and is not written.
+// unknownMembers appends the extra members of the line itself, and notes every
+// entry of e.kept that is not on the line.
 func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byte {
 	for i := range e.kept {
 		k := &e.kept[i]
@@ -635,7 +643,7 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 			if !variants[v].named(name) {
 				break
 			}
-			fallthrough // it is said by something else now
+			fallthrough // a field of the event has the member now
 		default:
 			e.lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(name), "")
 			continue
@@ -646,9 +654,9 @@ func (e *Encoder) unknownMembers(dst []byte, ev *agentevents.Event, v int) []byt
 	return dst
 }
 
-// keptUnder appends the members that were kept under a pointer, each after a
-// comma if there is something before it. What a field was written for is left
-// out: the decoder keeps an attribute of a type that the field cannot have.
+// keptUnder appends the extra members of the object at a pointer. It leaves out
+// an attribute that a field has written: the decoder keeps an attribute of a
+// wrong type as an extra member, and the field may have been set since.
 func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) []byte {
 	if len(e.kept) <= fewKept {
 		for i := range e.kept {
@@ -670,7 +678,8 @@ func (e *Encoder) keptUnder(dst []byte, ev *agentevents.Event, pointer string) [
 	return dst
 }
 
-// keptMember appends a kept member, if it is one of those that keptUnder appends.
+// keptMember appends k if it belongs to the object at pointer, after a comma if
+// another member is before it.
 func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, pointer string) []byte {
 	token, ok := strings.CutPrefix(k.name, pointer)
 	if !ok || k.used || strings.IndexByte(token, '/') >= 0 {
@@ -679,7 +688,7 @@ func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, p
 	k.used = true
 	name := jsonwire.Untoken(token)
 	if pointer == "/attributes/" && isAttribute(name) && hasAttribute(dst, name) {
-		e.lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field says it")
+		e.lose(dialect.Dropped, "/"+string(Name)+"/"+jsonwire.Token(k.name), "a field of the event has this attribute")
 		return dst
 	}
 	if dst[len(dst)-1] != '{' {
@@ -689,8 +698,7 @@ func (e *Encoder) keptMember(dst []byte, ev *agentevents.Event, k *keptMember, p
 	return append(append(dst, ':'), k.raw...)
 }
 
-// unknown appends the members of a type that the document does not have, and the
-// type.
+// unknown appends the members of an event of an unknown type, and the type.
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte {
 	p := ev.Payload.(*agentevents.Unknown)
 	if dialect.UnknownKind(Name, typ) != p.Type {
@@ -701,7 +709,7 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 		return appendType(dst, typ)
 	}
 	raw := e.json(ev, "/payload", p.Raw)
-	left, follow := 0, 0 // members, and how many of them follow the type
+	left, follow := 0, 0 // members still to be written; how many of all follow the type
 	if n, err := strconv.Atoi(e.take(afterType)); err == nil && n > 0 {
 		follow = n
 		for range jsonwire.Members(raw) {
@@ -715,7 +723,7 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, typ string) []byte 
 		}
 		left--
 		if variants[vUnknown].named(name) {
-			e.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of that name")
+			e.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the envelope has a member of this name")
 			continue
 		}
 		e.replaced(name)
@@ -735,8 +743,8 @@ func appendType(dst []byte, typ string) []byte {
 	return jsonwire.AppendString(append(dst, `,"type":`...), typ)
 }
 
-// replaced notes that a kept member has another place now, if there is one of that
-// name.
+// replaced marks the entry of e.kept of that name as used: the payload has a
+// member that takes its place.
 func (e *Encoder) replaced(name string) {
 	if len(e.kept) == 0 {
 		return
@@ -746,12 +754,13 @@ func (e *Encoder) replaced(name string) {
 	}
 }
 
-// verbatim returns the text that the event was read from, if it still says what
-// the event says, which is now.
+// verbatim returns the text that the event was read from, if the event still says
+// the same. now is the line that the event makes. The function reads the text
+// again and compares the lines.
 func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 	origin := ev.Origin()
 	if strings.IndexByte(origin, '\r') >= 0 {
-		return "", false // perhaps several fields, and no line of a frame
+		return "", false // a CR may separate several fields of a frame
 	}
 	text := origin
 	if value, ok := strings.CutPrefix(origin, "data:"); ok {
@@ -761,7 +770,7 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 	if e.known {
 		d.expect(ev)
 	}
-	_, d.record = ev.Payload.(*agentevents.SpanRecorded) // as it was read in its log
+	_, d.record = ev.Payload.(*agentevents.SpanRecorded) // what the log's decoder could only record
 	was, err := d.document(nil, []byte(text))
 	if err != nil || len(was) != 1 {
 		return "", false
@@ -771,17 +780,17 @@ func (e *Encoder) verbatim(ev *agentevents.Event, now string) (string, bool) {
 		return "", false
 	}
 	if !jsonwire.HasMember(text, "sequence") {
-		was[0].Sequence = ev.Sequence // its place in the log says it
+		was[0].Sequence = ev.Sequence // the number came from the line's place in the log
 	}
 	twin := Encoder{clock: e.clock}
 	if ev.SpanID == "" {
-		twin.given = e.written // what it would make up is of another place in the log
+		twin.given = e.written // a made-up id depends on the place in the log
 	}
 	twin.load(&was[0])
 	then := twin.document(nil, &was[0], typ, v)
 	if twin.err != nil || string(then) != now {
 		return "", false
 	}
-	e.pend.Without(&twin.pend) // a reader of the line knows it as before
+	e.pend.Without(&twin.pend) // a reader of the verbatim line misses nothing that this event has
 	return text, true
 }

@@ -24,8 +24,8 @@ id: 2
 
 `
 
-// A stream of Server-Sent Events is read; one reading of the wall clock gives
-// its events their times.
+// The decoder reads a stream of Server-Sent Events. One anchor turns their
+// timestamps into times.
 func ExampleDecoder() {
 	d := kaos.NewDecoder(kaos.Options{Anchor: time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC), AnchorSeconds: 1000})
 	for ev, err := range agentevents.NewReader(strings.NewReader(stream), agentevents.ReaderOptions{Decoder: d}).All() {
@@ -45,7 +45,7 @@ func ExampleDecoder() {
 	// the turn took 1.5s
 }
 
-// An event is written, and the encoder says what the line does not.
+// The encoder writes an event as a frame, and lists what the frame does not say.
 func ExampleEncoder() {
 	e := kaos.NewEncoder(kaos.EncoderOptions{SSE: true})
 	frame, err := e.Append(nil, agentevents.Event{

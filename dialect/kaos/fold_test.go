@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A turn as the diagram of seed 002 has it, and with the summary after the
-// turn's end, folds to the same snapshot.
+// The turn of seed 002's diagram folds to the same snapshot whether its summary
+// comes before or after its end.
 func TestFold(t *testing.T) {
 	span := func(subject, phase, id, name, duration, attributes string) string {
 		return `"subject":"` + subject + `","phase":"` + phase + `","span_id":"` + id + `","parent_span_id":null,"name":"` + name +

@@ -12,26 +12,26 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A frame is what was read of a Server-Sent Event whose end was not seen.
+// A frame is the state of a Server-Sent Event that is not complete yet.
 //
-// The Reader drops the blank lines between frames. What is one document is
-// found without them: a data line that holds a whole one is an event at once.
-// One that is the beginning of a document waits for more data lines; the next
-// event line, a line that is no field, a data line that begins a KAOS document
-// of its own, or the end of the log says that nothing more comes.
+// The Reader drops the blank lines between frames, so the documents themselves
+// show where a frame ends. A data line with a complete document is an event at
+// once. A data line with the beginning of a document waits for more data lines.
+// Four things end the wait: an event line, a line that is not a field, a data line
+// that begins a KAOS document of its own, and the end of the log.
 type frame struct {
-	named    bool   // there was an event line, and no data since
-	event    string // its value
+	named    bool   // an event line came, and no data since
+	event    string // the value of the event line
 	data     []byte // the beginning of a document
-	depth    int    // its open brackets
+	depth    int    // the open brackets in data
 	sequence int64  // of the latest document
-	known    bool   // it waits for its id line
-	bad      bool   // its data was: an id line is of nothing
-	id       string // of an id line that came before the data
+	known    bool   // the id line of the latest document may still come
+	bad      bool   // the latest data was bad: an id line belongs to it
+	id       string // the value of an id line before its data
 }
 
-// Decode appends the event of a line, if it completes one: a line of JSON, or
-// one of Server-Sent Events. Errors may come with events.
+// Decode appends the event that a line completes, if any. The line is JSON or a
+// line of a Server-Sent Event. Decode may return events together with an error.
 func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	if len(text) > 0 && text[0] == '{' && len(d.frame.data) == 0 {
 		d.frame.named = false
@@ -40,7 +40,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	if bytes.IndexByte(text, '\r') < 0 || !isField(text) {
 		return d.field(dst, text)
 	}
-	// Here lines end with a carriage return alone.
+	// The log ends lines with CR alone, so text is several lines.
 	var errs []error
 	for rest, more := text, true; more; {
 		var one []byte
@@ -61,7 +61,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	return dst, errors.Join(errs...)
 }
 
-// End reports a frame that the log ends in.
+// End reports a frame that is incomplete at the end of the log.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	err := d.torn()
 	if err == nil && d.frame.named {
@@ -71,10 +71,10 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	return dst, err
 }
 
-// isField reports whether a line is one of Server-Sent Events. Fields that the
-// standard does not have are to be ignored by its readers; here they are bad
-// lines, as what looks like one in a log is text that somebody else wrote into
-// it, such as "ERROR: the disk is full".
+// isField reports whether a line is a field of a Server-Sent Event. The standard
+// says to ignore fields that it does not define. Here they are bad lines, because
+// in a log they are text that another program wrote into it, such as "ERROR: the
+// disk is full".
 func isField(text []byte) bool {
 	name, _, colon := bytes.Cut(text, []byte(":"))
 	switch string(name) {
@@ -111,7 +111,7 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		}
 		if !f.known {
 			if !f.bad {
-				f.id = string(value) // of the data to come
+				f.id = string(value) // for the data that follows
 			}
 			f.bad = false
 			break
@@ -120,7 +120,7 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		return dst, f.checkID(string(value))
 	case "retry":
 		if len(bytes.Trim(value, "0123456789")) > 0 {
-			return dst, &agentevents.LineError{Column: len(text) - len(value), Err: errors.New("retry is not a number of milliseconds")}
+			return dst, &agentevents.LineError{Column: len(text) - len(value), Err: errors.New("the value of retry is not a whole number of milliseconds")}
 		}
 	}
 	return dst, nil
@@ -132,11 +132,12 @@ func (f *frame) checkID(id string) error {
 		return nil
 	}
 	return &agentevents.RuleError{
-		Rule: RuleFrame, Pointer: "/sequence", Detail: fmt.Sprintf("the frame's id is %q, its data's sequence %d", id, f.sequence),
+		Rule: RuleFrame, Pointer: "/sequence", Detail: fmt.Sprintf("the frame's id is %q, but the sequence in its data is %d", id, f.sequence),
 	}
 }
 
-// torn forgets the beginning of a document and returns the error of it.
+// torn discards the beginning of a document, if there is one, and returns its
+// error.
 func (d *Decoder) torn() error {
 	f := &d.frame
 	if len(f.data) == 0 {
@@ -144,10 +145,11 @@ func (d *Decoder) torn() error {
 	}
 	size := len(f.data)
 	f.data, f.depth, f.id, f.bad = nil, 0, "", true
-	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data is not a whole JSON document (%d bytes): %w", size, io.ErrUnexpectedEOF)}
+	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data (%d bytes) is not a complete JSON document: %w", size, io.ErrUnexpectedEOF)}
 }
 
-// data reads the value of a data line, which begins at an offset of the line.
+// data reads the value of a data line. offset is where the value begins on the
+// line.
 func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]agentevents.Event, error) {
 	f := &d.frame
 	if len(f.data) == 0 {
@@ -163,7 +165,7 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 			return out, err
 		} else if _, bad := err.(*agentevents.LineError); bad {
 			f.data, f.depth = append(f.data[:0], value...), depth
-			f.named, f.id, f.bad = named, id, false // nothing is wrong with it yet
+			f.named, f.id, f.bad = named, id, false // more data lines may complete it
 			return dst, nil
 		}
 		return out, err
@@ -176,8 +178,8 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 	if len(f.data)+len(value) > agentevents.DefaultMaxLine {
 		return dst, d.torn()
 	}
-	// The standard joins the lines of a frame with a newline. A tab stands for
-	// it: between tokens it is blank too, and in a text it is as wrong.
+	// The standard joins the data lines of a frame with a newline. A tab does the
+	// same here: it is blank between tokens, and an error inside a string.
 	f.data = append(append(f.data, '\t'), value...)
 	depth, text := brackets(value, f.depth)
 	if f.depth = depth; depth > 0 && !text {
@@ -194,8 +196,8 @@ func begins(value []byte) bool {
 	return len(value) > 0 && value[0] == '{' && dialect.Detect(string(value)) == Name
 }
 
-// framed decodes the document of a frame. Its errors say where in the line they
-// are, unless offset is below 0.
+// framed decodes the document of a frame. offset is where the document begins on
+// the line, for the column of errors, or -1 if it is on several lines.
 func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]agentevents.Event, error) {
 	f := &d.frame
 	out, err := d.document(dst, text)
@@ -214,7 +216,7 @@ func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]ag
 		return out, err
 	}
 	if damaged, ok := jsonwire.CheckUTF8(string(text)).(*jsonwire.SyntaxError); ok {
-		syntax = damaged // whatever else is wrong may come of it
+		syntax = damaged // it may be the cause of the other error
 	}
 	le := &agentevents.LineError{Pointer: jsonwire.Pointer(string(text), syntax.Offset), Err: errors.New(syntax.Msg)}
 	if offset >= 0 {
@@ -223,8 +225,8 @@ func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]ag
 	return out, le
 }
 
-// brackets returns how many brackets are open after text, with depth before it,
-// and whether it ends in a string. It is for text that may be malformed.
+// brackets returns how many brackets are open after text, if depth are open before
+// it, and whether text ends inside a string. The text may be malformed.
 func brackets(text []byte, depth int) (after int, inString bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

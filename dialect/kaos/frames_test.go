@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// sse frames lines as the document's server does.
+// sse writes lines as the frames of the document's server.
 func sse(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -34,7 +34,7 @@ func idFirst(lines []string) string {
 func TestServerSentEvents(t *testing.T) {
 	var lines []string
 	for _, g := range goldens {
-		if g.name != "a later subject" { // not for strict decoders
+		if g.name != "a later subject" { // strict decoders refuse it
 			lines = append(lines, strings.Replace(g.line, `"sequence":0`, `"sequence":`+strconv.Itoa(len(lines)), 1))
 		}
 	}
@@ -87,7 +87,7 @@ func TestServerSentEvents(t *testing.T) {
 	odd := encodeOne(t, o, agentevents.Event{RunID: "r", Payload: &agentevents.Unknown{Type: "a\nb", Raw: `{}`}})
 	require.True(t, strings.HasPrefix(odd, `data: {"timestamp"`), odd)
 
-	// Kept lines of frames are written back too.
+	// A verbatim line of a frame is written back as a line, too.
 	i := 0
 	blank := strings.ReplaceAll(lines[0], `,"`, `, "`)
 	for ev, err := range agentevents.NewReader(strings.NewReader("data: "+blank+"\n\n"), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
@@ -125,8 +125,8 @@ func TestTornFrames(t *testing.T) {
 	} {
 		events, errs := read(log)
 		if strings.Count(log, "data: ,") > 0 {
-			// Nothing tells the rest of the first from the second: no event is
-			// made of both.
+			// The rest of the first document and the second one look alike. No
+			// event is made of both.
 			require.NotEmpty(t, errs, log)
 			continue
 		}
@@ -146,11 +146,11 @@ func TestTornFrames(t *testing.T) {
 		require.ErrorAs(t, errs[0], &le)
 		require.Greater(t, le.Line, 2)
 	}
-	// A newline in a text is not one between tokens.
+	// A newline inside a string is an error.
 	_, errs := read("data: {\"timestamp\":1,\ndata: \"x\": \"a\ndata: b\"}\n\n")
 	require.NotEmpty(t, errs)
 
-	// Errors say where in the line they are.
+	// Errors name their place in the line.
 	_, errs = read("event: text_delta\ndata: {\"type\":\"text_delta\",\"content\":7}\nid: 1\n\n")
 	require.Len(t, errs, 1)
 	var le *agentevents.LineError
@@ -182,8 +182,8 @@ func TestTornFrames(t *testing.T) {
 	}
 }
 
-// Text that others wrote between or into frames is reported, however much it
-// looks like a field.
+// Text of other programs between or inside frames is reported, even if it looks
+// like a field.
 func TestTextBetweenFrames(t *testing.T) {
 	lines := []string{goldens[0].line, goldens[1].line}
 	frames := strings.SplitAfter(sse(lines...), "\n\n")
@@ -211,7 +211,7 @@ func TestTextBetweenFrames(t *testing.T) {
 	}
 }
 
-// A long frame is not held without end.
+// The size of a pending frame is bounded.
 func TestFrameLimit(t *testing.T) {
 	d := NewDecoder(Options{})
 	_, err := d.Decode(nil, []byte("data: {"))
@@ -227,11 +227,11 @@ func TestFrameLimit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The id of a frame whose data is bad is not that of the next one.
+// The id of a frame with bad data does not count for the next frame.
 func TestIDsOfBadFrames(t *testing.T) {
 	good := strings.Replace(goldens[0].line, `"sequence":0`, `"sequence":1`, 1)
 	for _, bad := range []string{
-		strings.Replace(goldens[0].line, `"session_id":"s-1"`, `"session_id":""`, 1), // against a rule
+		strings.Replace(goldens[0].line, `"session_id":"s-1"`, `"session_id":""`, 1), // breaks a rule
 		strings.Replace(goldens[0].line, `"sequence":0`, `"sequence":x`, 1),
 		`{"timestamp":1001.25,"sequence":0,`,
 	} {
@@ -248,13 +248,13 @@ func TestIDsOfBadFrames(t *testing.T) {
 	}
 }
 
-// A stream of others, whose frames look the same, is not read as this one.
+// Frames of other formats are errors although they look the same.
 func TestFramesOfOthers(t *testing.T) {
 	log := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\n" +
 		"data: {\"type\":\"text_delta\",\"content\":\"x\"}\n\n" +
 		"data: {\"type\":\"ping\",\ndata: \"of\":1}\n\n" +
 		"{\"type\":\"ping\"}\n" +
-		"event: x\ndata: {\"type\":\"x\",\"run_id\":\"r\"}\n\n" + // one member is enough
+		"event: x\ndata: {\"type\":\"x\",\"run_id\":\"r\"}\n\n" + // one member of the base is enough
 		"data: {\"type\":\"x\",\"timestamp\":1}\n\n"
 	var lines []int
 	events := 0
@@ -266,12 +266,12 @@ func TestFramesOfOthers(t *testing.T) {
 		}
 		var le *agentevents.LineError
 		require.ErrorAs(t, err, &le)
-		require.ErrorContains(t, err, "no member of a KAOS document")
+		require.ErrorContains(t, err, "not a KAOS document")
 		lines = append(lines, le.Line)
 	}
 	require.Equal(t, []int{2, 4, 7, 9}, lines)
 	require.Equal(t, 2, events)
-	// Strictly, a rule says the same.
+	// A strict decoder reports a rule instead.
 	var rule *agentevents.RuleError
 	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(`data: {"type":"x"}`))
 	require.ErrorAs(t, err, &rule)

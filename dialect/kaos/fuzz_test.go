@@ -11,8 +11,8 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// FuzzDecode: nothing panics; what is read is written or refused; what was
-// written is read as the same events.
+// FuzzDecode checks that nothing panics, that every event that is read can be
+// written or is refused, and that its line is read as the same event.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens {
 		f.Add([]byte(g.line), false)
@@ -57,8 +57,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// lossy reports whether something beyond ids, numbers and what was made up is
-// listed.
+// lossy reports whether losses has more than ids, numbers and made-up ids.
 func lossy(losses []dialect.Loss) bool {
 	for _, l := range losses {
 		if l.Pointer != "/id" && l.Pointer != "/sequence" && !(l.What == dialect.Made && l.Pointer == "/spanId") && !(l.What == dialect.Made && l.Pointer == "/sessionId") {
@@ -68,7 +67,7 @@ func lossy(losses []dialect.Loss) bool {
 	return false
 }
 
-// says is the event's native line without what a reader makes up.
+// says returns the event's native line without what a reader makes up.
 func says(t *testing.T, ev agentevents.Event) string {
 	plain := agentevents.Event{Time: ev.Time, RunID: ev.RunID, AgentID: ev.AgentID, ParentAgentID: ev.ParentAgentID, Payload: ev.Payload}
 	line, err := plain.AppendJSON(nil)

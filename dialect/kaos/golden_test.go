@@ -13,7 +13,7 @@ import (
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
-// anchor is the wall clock when the monotonic clock of the examples read 1000.
+// anchor is the time at which the monotonic clock of the examples reads 1000.
 var anchor = time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 
 var (
@@ -26,7 +26,7 @@ const (
 	tail = `,"type":"span"}`
 )
 
-// spanLine is a span of the examples.
+// spanLine returns the line of a span.
 func spanLine(subject, phase, name, duration, errType, errText, attributes string) string {
 	return head + `"subject":"` + subject + `","phase":"` + phase + `","span_id":"a1b2c3d4e5f6","parent_span_id":null,"name":"` + name +
 		`","duration_ms":` + duration + `,"error_type":` + errType + `,"error_message":` + errText + `,"attributes":` + attributes + tail
@@ -36,7 +36,7 @@ type golden struct {
 	name    string
 	line    string
 	payload agentevents.Payload
-	edit    func(ev *agentevents.Event) // of the envelope
+	edit    func(ev *agentevents.Event) // sets members of the envelope
 }
 
 func ref(id string) agentevents.AgentRef { return agentevents.AgentRef{AgentID: id} }
@@ -159,7 +159,7 @@ var goldens = []golden{
 	{"a type that is a kind", head + `"text":"x","type":"agent.text"}`, &agentevents.Unknown{Type: "kaos:agent.text", Raw: `{"text":"x"}`}, nil},
 }
 
-// kept sets the extra member.
+// kept returns an edit that sets the event's extra member "kaos".
 func kept(members string, more ...func(ev *agentevents.Event)) func(ev *agentevents.Event) {
 	return func(ev *agentevents.Event) {
 		if err := ev.SetExtra(string(Name), agentevents.JSON("{"+members+"}")); err != nil {
@@ -171,7 +171,7 @@ func kept(members string, more ...func(ev *agentevents.Event)) func(ev *agenteve
 	}
 }
 
-// event is what the golden line says, without an id.
+// event returns what the golden line says, without an id.
 func (g *golden) event() agentevents.Event {
 	ev := agentevents.Event{
 		Time: anchor.Add(1250 * time.Millisecond), RunID: "run_0123456789ab", Scope: agentevents.Scope{SessionID: "s-1"},
@@ -224,7 +224,7 @@ func TestGolden(t *testing.T) {
 				require.Empty(t, e.Losses())
 			}
 
-			// And strictly, and by way of the native format.
+			// A strict decoder and the native format give the same.
 			o := testOptions
 			o.Strict = true
 			if g.name != "a later subject" {

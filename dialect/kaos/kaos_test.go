@@ -15,7 +15,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// The order of members is no part of the format, nor are blanks.
+// Members come in any order and with any blanks.
 func TestMembersInAnyOrder(t *testing.T) {
 	for _, g := range goldens {
 		want := decodeOne(t, testOptions, g.line)
@@ -28,7 +28,7 @@ func TestMembersInAnyOrder(t *testing.T) {
 				require.Equal(t, g.line, strings.TrimSuffix(encodeOne(t, encoderOptions, ev), "\n"), odd)
 			}
 
-			// Read with Verbatim it comes back as it was.
+			// Verbatim, the line comes back byte for byte.
 			for ev, err := range agentevents.NewReader(strings.NewReader(odd), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
 				require.NoError(t, err)
 				require.Equal(t, odd+"\n", encodeOne(t, encoderOptions, ev))
@@ -127,8 +127,8 @@ func TestTimes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		seconds string
-		want    time.Duration // after the zero of the clock
-		written string        // if not the same
+		want    time.Duration // since the clock's zero
+		written string        // if it differs
 	}{
 		{"0.0", 0, ""},
 		{"0", 0, "0.0"},
@@ -162,7 +162,7 @@ func TestTimes(t *testing.T) {
 	}
 	require.Equal(t, clock{0, 0}, newClock(time.Time{}, math.NaN()))
 
-	// Without an anchor the first event of a run says so.
+	// Without an anchor the first event of a run has a remark.
 	d := NewDecoder(Options{})
 	events, err := d.Decode(nil, []byte(goldens[0].line))
 	require.NoError(t, err)
@@ -236,7 +236,7 @@ func TestStrict(t *testing.T) {
 		require.ErrorAs(t, err, &rule, bad)
 		require.Equal(t, c.rule, rule.Rule, bad)
 		require.Equal(t, c.pointer, rule.Pointer, bad)
-		decodeOne(t, Options{}, bad) // otherwise it is read as far as it can be
+		decodeOne(t, Options{}, bad) // a lenient decoder reads what it can
 		decodeOne(t, Options{Strict: true}, text)
 	}
 }
@@ -308,7 +308,7 @@ func TestBadLines(t *testing.T) {
 			require.Equal(t, 2, le.Line)
 		}
 	}
-	// Every beginning of a line is torn.
+	// A line is torn wherever it is cut.
 	for _, g := range goldens {
 		for n := 1; n < len(g.line); n++ {
 			for _, err := range agentevents.NewReader(strings.NewReader(g.line[:n]), agentevents.ReaderOptions{Decoder: NewDecoder(Options{})}).All() {
@@ -343,7 +343,7 @@ func TestApprovalArguments(t *testing.T) {
 }
 
 func TestEventsOfALine(t *testing.T) {
-	// The decoder does not keep the line.
+	// The decoder keeps no reference to the caller's buffer.
 	line := []byte(goldens[0].line)
 	d := NewDecoder(testOptions)
 	events, err := d.Decode(nil, line)
@@ -358,7 +358,7 @@ func TestEventsOfALine(t *testing.T) {
 	require.Equal(t, "x", string(out))
 }
 
-// Every variant that seed 002 names has a line in testdata.
+// testdata has a line for every variant that seed 002 names.
 func TestVariants(t *testing.T) {
 	text, err := os.ReadFile("../testdata/variants/kaos.jsonl")
 	require.NoError(t, err)
@@ -376,20 +376,20 @@ func TestVariants(t *testing.T) {
 	require.Len(t, seen, 13)
 }
 
-// What an unknown type says does not depend on the order of its members.
+// The order of the members does not change what a line of an unknown type says.
 func TestUnknownTypesInAnyOrder(t *testing.T) {
 	own := []string{`"cost_usd":0.1`, `"reason":"satisfied"`, `"wall_clock_ms":12.5`}
 	base := strings.TrimSuffix(strings.TrimPrefix(head, "{"), ",")
 	typ := `"type":"loop_terminated"`
 	all := agentevents.JSON("{" + strings.Join(own, ",") + "}")
 	for _, c := range []struct {
-		line, written string // the latter without Verbatim, if it is another one
+		line, written string // written: the line without Verbatim, if it differs
 		remark        agentevents.JSON
 	}{
 		{line: "{" + strings.Join([]string{base, own[0], own[1], own[2], typ}, ",") + "}"},
 		{line: "{" + strings.Join([]string{base, own[0], own[1], typ, own[2]}, ",") + "}", remark: `{"/type":1}`},
 		{line: "{" + strings.Join([]string{base, own[0], typ, own[1], own[2]}, ",") + "}", remark: `{"/type":2}`},
-		{ // sorted by name
+		{ // members sorted by name
 			line:    "{" + strings.Join([]string{own[0], base, own[1], typ, own[2]}, ",") + "}",
 			written: "{" + strings.Join([]string{base, own[0], own[1], own[2], typ}, ",") + "}",
 		},
@@ -404,7 +404,7 @@ func TestUnknownTypesInAnyOrder(t *testing.T) {
 		require.Equal(t, orElse(c.written, c.line)+"\n", encodeOne(t, encoderOptions, ev))
 		rewritten(t, c.line+"\n")
 	}
-	// A remark that has become wrong does no harm.
+	// A wrong remark does no harm.
 	ev := decodeOne(t, testOptions, "{"+strings.Join([]string{base, own[0], typ, own[1], own[2]}, ",")+"}")
 	for raw, want := range map[agentevents.JSON]string{`{}`: typ, `{"a":1}`: `"a":1,` + typ, `{"a":1,"b":2}`: typ + `,"a":1,"b":2`} {
 		ev.Payload = &agentevents.Unknown{Type: "loop_terminated", Raw: raw}

@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// losses returns where an encoder's losses are, with what happened before each.
+// losses returns the pointers of an encoder's losses, each after what happened.
 func losses(e *Encoder) (list []string) {
 	for _, l := range e.Losses() {
 		list = append(list, l.What.String()+" "+l.Pointer)
@@ -23,7 +23,7 @@ func native(p agentevents.Payload) agentevents.Event {
 	return agentevents.Event{Time: anchor, RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, AgentID: "a", SpanID: "p1", SchemaVersion: agentevents.SchemaVersion, Payload: p}
 }
 
-// readVerbatim returns the events of a log, with their lines.
+// readVerbatim returns the events of a log, each with its line.
 func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
 	t.Helper()
 	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
@@ -33,7 +33,7 @@ func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
 	return events
 }
 
-// Attributes of a type that no field has stay what they were, in every kind.
+// In every kind, attributes of a wrong type come back unchanged.
 func TestOddAttributesComeBack(t *testing.T) {
 	for _, line := range []string{
 		spanLine("step", "start", "step.s1", "null", "null", "null", `{"step_id":"s1","description":null}`),
@@ -51,7 +51,7 @@ func TestOddAttributesComeBack(t *testing.T) {
 			require.Contains(t, []string{"dropped /id", "made up /payload/oneEvent"}, l, line)
 		}
 	}
-	// A kept value that the field can have gives way to the field.
+	// A field replaces an extra member whose value the field can have.
 	ev := decodeOne(t, testOptions, spanLine("tool_call", "error", "tool.x", "null", "null", `"m"`, `{"tool_name":"x","call_id":"c","is_error":true}`))
 	p := *ev.Payload.(*agentevents.ToolReturned)
 	p.Status, p.Error = agentevents.ToolStatusOK, agentevents.Opt[agentevents.ErrorInfo]{}
@@ -96,7 +96,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 		}, []string{"made up /kaos", "dropped /payload/arguments", "dropped /payload/oneEvent"}},
 		{[]agentevents.Event{
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
-			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}), // of another span
+			span("p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}), // another span
 			span("p3", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 		}, []string{"made up /kaos", "altered /payload/callId", "made up /payload/oneEvent"}},
 		{[]agentevents.Event{
@@ -108,7 +108,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 			ev.AgentID = "b"
 			return ev
 		}()}, []string{"altered /agentId", "made up /kaos"}},
-		{[]agentevents.Event{ // the span is taken from the first call, so the id is free again
+		{[]agentevents.Event{ // the second call takes the first one's span, so the id is free again
 			span("p1", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}), span("p1", &agentevents.ToolCalled{CallID: "d", ToolID: "x"}),
 			span("p2", &agentevents.ToolCalled{CallID: "c", ToolID: "x"}),
 		}, nil},
@@ -139,7 +139,7 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 	require.Equal(t, agentevents.RulePayload, rule.Rule)
 }
 
-// What is written as it was read has lost nothing, whatever it lacks.
+// A verbatim line has no losses, whatever it lacks.
 func TestVerbatimLosesNothing(t *testing.T) {
 	first := head + `"content":"a","type":"text_delta"}`
 	for _, line := range []string{
@@ -158,7 +158,7 @@ func TestVerbatimLosesNothing(t *testing.T) {
 		require.Equal(t, first+"\n"+line+"\n", string(out))
 		require.Empty(t, e.Losses(), line)
 	}
-	// But an event that changed is written as it is.
+	// A changed event is not written verbatim.
 	log := spanLine("step", "complete", "step.s1", "null", "null", "null", `{"result_summary":"","is_error":false}`)
 	ev := readVerbatim(t, log)[0]
 	require.Equal(t, log+"\n", encodeOne(t, encoderOptions, ev))
@@ -186,7 +186,7 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// Agents that only their node tells apart stay apart.
+// Agents that differ only in their node stay apart.
 func TestAgentsOfNodes(t *testing.T) {
 	at := func(node, execution string, p agentevents.Payload) agentevents.Event {
 		ev := native(p)
@@ -212,7 +212,7 @@ func TestAgentsOfNodes(t *testing.T) {
 	require.Contains(t, losses(e), "made up /agentId")
 }
 
-// An event that is refused leaves nothing behind: no loss, and nothing open or closed.
+// A refused event leaves no trace: no loss, and no span opened or closed.
 func TestRefusedEventsLeaveNothing(t *testing.T) {
 	refuse := func(e *Encoder, ev agentevents.Event) {
 		out, err := e.Append([]byte("x"), ev)
@@ -228,7 +228,7 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 	refuse(e, bad)
 	require.Empty(t, e.Losses())
 
-	// A start that was refused is no start of its end.
+	// An end finds no start that was refused.
 	returned := &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}
 	e = NewEncoder(encoderOptions)
 	refuse(e, native(&agentevents.ToolCalled{CallID: "c", ToolID: "x", Arguments: "{bad"}))
@@ -236,7 +236,7 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"made up /payload/oneEvent"}, losses(e))
 
-	// An end that was refused has ended nothing, also of what began long ago.
+	// A refused end closes nothing, not even an old span.
 	for _, between := range []int{0, 2 * maxRecent} {
 		e = NewEncoder(encoderOptions)
 		var out []byte
@@ -262,7 +262,7 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 		require.Len(t, e.open.recent, min(between, maxRecent))
 	}
 
-	// A start again that was refused leaves the first one open.
+	// A refused second start leaves the first one open.
 	e = NewEncoder(encoderOptions)
 	_, err = e.Append(nil, native(&agentevents.ToolCalled{CallID: "c", ToolID: "x"}))
 	require.NoError(t, err)
@@ -276,7 +276,7 @@ func TestRefusedEventsLeaveNothing(t *testing.T) {
 	require.Empty(t, e.Losses())
 }
 
-// rewritten checks that the lines of a log come back as they are, without a loss.
+// rewritten checks that the lines of a log come back unchanged and without losses.
 func rewritten(t *testing.T, log string) {
 	t.Helper()
 	e := NewEncoder(encoderOptions)
@@ -290,7 +290,7 @@ func rewritten(t *testing.T, log string) {
 	require.Empty(t, e.Losses())
 }
 
-// What a line has no place for is not lost where the line itself is written.
+// What the document has no place for is no loss if the line is written verbatim.
 func TestVerbatimLinesLoseNothing(t *testing.T) {
 	for _, line := range []string{
 		head + `"call_id":"c","tool_name":"x","arguments":{},"reason":"","run_state_ref":"","type":"tool_call_approval_required"}`,
@@ -307,7 +307,7 @@ func TestVerbatimLinesLoseNothing(t *testing.T) {
 		rewritten(t, g.line+"\n")
 		rewritten(t, reversed(splitMembers(t, g.line))+"\n")
 	}
-	// An approval whose arguments were taken out is another one.
+	// A fact that was added to the event since is a loss.
 	ev := readVerbatim(t, head+`"call_id":"c","tool_name":"x","arguments":{},"reason":"","run_state_ref":"","type":"tool_call_approval_required"}`)[0]
 	ev.TaskID = "t"
 	e := NewEncoder(encoderOptions)
@@ -316,8 +316,8 @@ func TestVerbatimLinesLoseNothing(t *testing.T) {
 	require.Equal(t, []string{"dropped /taskId"}, losses(e), "but what was added since is")
 }
 
-// A span without an id is written as it was read, wherever it stands, even
-// without its run.
+// A span without an id is written verbatim at any place in the log, even without
+// its run.
 func TestVerbatimSpansWithoutIDs(t *testing.T) {
 	text := `{"timestamp":1.0,"sequence":0,"session_id":"s","run_id":"r","agent_id":null,"content":"x","type":"text_delta"}`
 	for _, subject := range []string{"turn", "step", "tool_call", "subagent", "handoff", "judge"} {
@@ -328,7 +328,7 @@ func TestVerbatimSpansWithoutIDs(t *testing.T) {
 			}
 			run := `"run_id":"r",`
 			rewritten(t, strings.Join([]string{text, span(1, run, "start"), span(2, run, "complete"), span(3, run, "start"), span(4, run, "error"), ""}, "\n"))
-			if id == "" { // what is open by its id cannot begin without one: that is recorded
+			if id == "" { // without an id nothing opens: the span is recorded
 				known := strings.Replace(span(0, run, "start"), `"attributes"`, `"span_id":"p","attributes"`, 1)
 				rewritten(t, strings.Join([]string{known, span(1, run, "start"), span(2, run, "complete"), ""}, "\n"))
 			}
@@ -337,8 +337,8 @@ func TestVerbatimSpansWithoutIDs(t *testing.T) {
 	}
 }
 
-// A closing phase finds its start by its span, whoever it says its agent is, also
-// long after the start.
+// A closing phase finds its start by its span, whatever its agent is, and long
+// after the start.
 func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 	for _, between := range []int{0, 1, maxRecent, 2 * maxRecent} {
 		for _, attributes := range []string{"{}", `{"call_id":"c","is_error":true}`} {
@@ -353,7 +353,7 @@ func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 			log += span(1+between, `"start"`, "complete", "sp1", attributes)
 			rewritten(t, log)
 
-			// And without the lines it is said as well, and the start is over.
+			// Without the lines the events say the same, and the span is closed.
 			e := NewEncoder(encoderOptions)
 			var out []byte
 			for _, ev := range decodeAll(t, log) {

@@ -2,21 +2,19 @@ package kaos
 
 import "slices"
 
-// How many open spans are looked through one by one, and how many more are
-// remembered at least.
 const (
-	maxRecent = 16
-	maxOpen   = 1 << 13
+	maxRecent = 16      // entries in the list, which are searched one by one
+	maxOpen   = 1 << 13 // entries in each of the two maps
 )
 
-// openMap remembers what is open, mostly little: the latest are in a list, the
-// others in maps. Much is never closed (a handoff has no end in most logs), so
-// the oldest are forgotten when there are many.
+// openMap remembers the open spans, of which a log mostly has few: the latest are
+// in a list, the others in maps. Many spans never end (most logs have no end of a
+// handoff), so a full map makes the older map forgotten.
 type openMap[K comparable, V any] struct {
-	recent     []openEntry[K, V] // the latest last
+	recent     []openEntry[K, V] // the latest entry last
 	young, old map[K]V
-	// own, if not nil, returns copies that do not keep lines alive: what is in
-	// the list may.
+	// own, if not nil, copies the texts of an entry that moves to a map. In the
+	// list they may be parts of lines.
 	own func(K, V) (K, V)
 }
 
@@ -25,12 +23,11 @@ type openEntry[K comparable, V any] struct {
 	value V
 }
 
-// unlisted reports whether there is something that is not in the list.
+// unlisted reports whether the maps have entries.
 func (m *openMap[K, V]) unlisted() bool { return len(m.young)+len(m.old) > 0 }
 
-// index returns where in the list something is, or -1. The key is not passed by
-// value: it would be copied to be compared, and the processor would wait for what
-// it has just stored.
+// index returns the index of k in the list, or -1. It takes a pointer for the
+// reason that openKey.set states.
 func (m *openMap[K, V]) index(k *K) int {
 	i := len(m.recent) - 1
 	for i >= 0 && m.recent[i].key != *k {
@@ -52,7 +49,7 @@ func (m *openMap[K, V]) get(k *K) (v V, ok bool) {
 	return v, ok
 }
 
-// take is get and remove.
+// take returns an entry and removes it.
 func (m *openMap[K, V]) take(k *K) (v V, ok bool) {
 	if i := m.index(k); i >= 0 {
 		v = m.recent[i].value
@@ -69,12 +66,13 @@ func (m *openMap[K, V]) take(k *K) (v V, ok bool) {
 	return v, ok
 }
 
-// removeAt removes what is at index i of the list.
+// removeAt removes entry i of the list.
 func (m *openMap[K, V]) removeAt(i int) { m.recent = slices.Delete(m.recent, i, i+1) }
 
-// put adds what is not there, and returns a pointer to the value, which the caller
-// sets at once: whatever is there is of another one. It returns what left the list
-// for that, if anything, and what is forgotten.
+// put adds an entry for k, which must not be there yet. The value behind the
+// returned pointer is that of an old entry: the caller must set it at once. put
+// also returns the entry that moved from the list to a map, if one did, and the
+// entries that are forgotten.
 func (m *openMap[K, V]) put(k *K) (v *V, left *openEntry[K, V], forgotten map[K]V) {
 	if len(m.recent) == maxRecent {
 		if m.young == nil {
@@ -99,8 +97,8 @@ func (m *openMap[K, V]) put(k *K) (v *V, left *openEntry[K, V], forgotten map[K]
 	return &e.value, left, forgotten
 }
 
-// cloned returns copies of texts that are cut from lines, so that what is
-// remembered does not keep the lines alive.
+// cloned copies texts that are parts of lines, so that an entry does not keep the
+// lines alive. It allocates once.
 func cloned(a, b, c, d string) (string, string, string, string) {
 	all := a + b + c + d
 	i, j, k := len(a), len(a)+len(b), len(a)+len(b)+len(c)

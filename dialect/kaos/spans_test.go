@@ -14,7 +14,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// Attributes of other types than the document gives them stay what they are.
+// Attributes of a wrong type come back unchanged.
 func TestOddAttributes(t *testing.T) {
 	for _, c := range []struct {
 		line string
@@ -37,7 +37,7 @@ func TestOddAttributes(t *testing.T) {
 	}
 }
 
-// Closing phases find what their start said by the span's id.
+// A closing phase takes from its start, found by span_id, what it leaves out.
 func TestSpansClose(t *testing.T) {
 	at := func(line, span string) string { return strings.Replace(line, "a1b2c3d4e5f6", span, 1) }
 	log := strings.Join([]string{
@@ -79,7 +79,7 @@ func TestSpansClose(t *testing.T) {
 	require.Empty(t, s.Violations)
 	require.False(t, s.Handoffs[0].Open)
 
-	// All of it comes back byte for byte.
+	// Every line comes back byte for byte.
 	e := NewEncoder(encoderOptions)
 	var out []byte
 	var err error
@@ -88,7 +88,7 @@ func TestSpansClose(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, log+"\n", string(out))
-	// Without the lines the same is said.
+	// Without the lines the events say the same.
 	var plain []byte
 	e = NewEncoder(encoderOptions)
 	for _, ev := range decodeAll(t, log) {
@@ -103,7 +103,7 @@ func TestSpansClose(t *testing.T) {
 	}
 }
 
-// Events of the vocabulary get spans whose start and end belong together.
+// Events without SpanID get spans whose start and end have one id.
 func TestSpanIDsAreMadeUp(t *testing.T) {
 	at := func(n uint64, p agentevents.Payload) agentevents.Event {
 		return agentevents.Event{ID: "e", Sequence: n, RunID: "r", AgentID: "a", Time: anchor, SchemaVersion: agentevents.SchemaVersion, Payload: p}
@@ -168,8 +168,7 @@ func TestSpanIDsAreMadeUp(t *testing.T) {
 	require.Equal(t, agentevents.RuleFieldUTF8, rule.Rule)
 }
 
-// Spans that never end are forgotten in the end, and what they remember with
-// them.
+// The decoder and the encoder forget old spans that never end.
 func TestOpenSpansAreBounded(t *testing.T) {
 	d, e := NewDecoder(testOptions), NewEncoder(encoderOptions)
 	start := spanLine("tool_call", "start", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c0"}`)
@@ -184,7 +183,7 @@ func TestOpenSpansAreBounded(t *testing.T) {
 	require.Equal(t, len(d.taken), len(d.open.young)+len(d.open.old))
 	require.LessOrEqual(t, len(d.open.recent), maxRecent)
 	require.LessOrEqual(t, len(e.open.young)+len(e.open.old), 2*maxOpen)
-	// A call id that an open call has is not given to another one, however long ago.
+	// A call does not get the id of a call that is open, not even of an old one.
 	again := strings.Replace(strings.Replace(start, "a1b2c3d4e5f6", "again", 1), `"c0"`, `"c`+strconv.Itoa(4*maxOpen+3)+`"`, 1)
 	events, err := d.Decode(nil, []byte(again))
 	require.NoError(t, err)
@@ -197,9 +196,9 @@ func TestOpenSpansAreBounded(t *testing.T) {
 	}
 }
 
-// A result comes back as it was, with its summary or without.
+// A result comes back unchanged, with or without its summary.
 func TestResults(t *testing.T) {
-	long := strings.Repeat("0123456789", 19) + "123456789é0" // the 200th byte is in the middle of a character
+	long := strings.Repeat("0123456789", 19) + "123456789é0" // byte 200 is inside a character
 	for _, c := range []struct {
 		result           agentevents.JSON
 		summary, written string
@@ -229,8 +228,8 @@ func TestResults(t *testing.T) {
 	require.Contains(t, fmt.Sprint(e.Losses()), "/payload/resultSummary", "a summary that cannot be told from the one that is made up")
 }
 
-// What begins again before it has ended is the same span, so the call keeps its
-// id; with a span of its own it cannot, and that is listed.
+// A call that begins again before it has ended keeps its span and its id. With
+// another SpanID it cannot, which is a loss.
 func TestBeginsAgain(t *testing.T) {
 	e := NewEncoder(EncoderOptions{})
 	call := agentevents.Event{RunID: "r", Payload: &agentevents.ToolCalled{CallID: "c1", ToolID: "t"}}
@@ -248,8 +247,7 @@ func TestBeginsAgain(t *testing.T) {
 	require.Contains(t, fmt.Sprint(e.Losses()), "/payload/callId")
 }
 
-// An attribute that stands there twice is an error in whatever order its values and
-// the members come.
+// A duplicate attribute is an error, in any order of its values and of the members.
 func TestDuplicateAttributes(t *testing.T) {
 	for _, c := range []struct{ subject, attributes string }{
 		{"tool_call", `"tool_name":1,"tool_name":"x"`}, {"tool_call", `"tool_name":"x","tool_name":1`}, {"tool_call", `"tool_name":1,"tool_name":2`},

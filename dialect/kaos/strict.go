@@ -7,7 +7,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// check applies the document's rules to a line.
+// check checks a line against the rules of the document.
 func (d *Decoder) check(l *line) error {
 	fail := func(rule agentevents.Rule, pointer, detail string) error {
 		return &agentevents.RuleError{
@@ -20,7 +20,7 @@ func (d *Decoder) check(l *line) error {
 			return fail(RuleRequired, "/"+name[1:len(name)-2], "is required")
 		}
 		if text && value == "" {
-			return fail(RuleRequired, "/"+name[1:len(name)-2], "is empty")
+			return fail(RuleRequired, "/"+name[1:len(name)-2], "must not be empty")
 		}
 		return nil
 	}
@@ -28,7 +28,7 @@ func (d *Decoder) check(l *line) error {
 		m     int
 		text  bool
 		value string
-		only  bool // for spans
+		only  bool // only for spans
 	}{
 		{mTimestamp, false, "", false}, {mSequence, false, "", false}, {mSessionID, true, l.session, false}, {mRunID, true, l.run, false},
 		{mSubject, true, l.subject, true}, {mPhase, true, l.phase, true}, {mSpanID, true, l.span, true},
@@ -44,7 +44,7 @@ func (d *Decoder) check(l *line) error {
 		return fail(RuleRange, "/sequence", strconv.FormatInt(l.sequence, 10)+" is below 0")
 	}
 	if d.frame.named && d.frame.event != l.typ {
-		return fail(RuleFrame, "/type", "the frame's event is "+strconv.Quote(d.frame.event))
+		return fail(RuleFrame, "/type", "the event line of the frame says "+strconv.Quote(d.frame.event))
 	}
 	unit := func(pointer string, f agentevents.Opt[float64]) error {
 		if f.V < 0 || f.V > 1 {
@@ -98,7 +98,7 @@ func (d *Decoder) check(l *line) error {
 		case "":
 			return fail(RuleRequired, "/kind", "is required")
 		default:
-			return fail(RuleEnum, "/kind", strconv.Quote(string(p.Change))+" is not one of the values")
+			return fail(RuleEnum, "/kind", strconv.Quote(string(p.Change))+" is not one of added, evicted, summarized, hydrated, persisted, searched")
 		}
 		return below("/item_count", p.ItemCount.V < 0)
 	}
@@ -108,27 +108,27 @@ func (d *Decoder) check(l *line) error {
 	switch l.subject {
 	case "run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route":
 	default:
-		return fail(RuleEnum, "/subject", strconv.Quote(l.subject)+" is not one of the values")
+		return fail(RuleEnum, "/subject", strconv.Quote(l.subject)+" is not one of run, turn, step, tool_call, subagent, handoff, llm_call, judge, route")
 	}
 	switch l.phase {
 	case "start", "progress":
 		if l.duration.OK {
-			return fail(RulePhase, "/duration_ms", "is null on "+l.phase)
+			return fail(RulePhase, "/duration_ms", "must be null in phase "+l.phase)
 		}
 	case "complete", "error", "cancelled":
 	default:
-		return fail(RuleEnum, "/phase", strconv.Quote(l.phase)+" is not one of the values")
+		return fail(RuleEnum, "/phase", strconv.Quote(l.phase)+" is not one of start, progress, complete, error, cancelled")
 	}
 	if l.phase != "error" && l.errType.OK {
-		return fail(RulePhase, "/error_type", "is null on "+l.phase)
+		return fail(RulePhase, "/error_type", "must be null in phase "+l.phase)
 	}
 	if l.phase != "error" && l.errText.OK {
-		return fail(RulePhase, "/error_message", "is null on "+l.phase)
+		return fail(RulePhase, "/error_message", "must be null in phase "+l.phase)
 	}
 	return below("/duration_ms", l.duration.V < time.Duration(0))
 }
 
-// first returns the first error that is one.
+// first returns the first error that is not nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

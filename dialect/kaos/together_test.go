@@ -11,11 +11,11 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// What the decoder reads in one go, or as it was in the line before, it reads as
-// it would read it alone.
+// The fast paths and caches of the decoder read the same as a fresh decoder does
+// without them.
 
 func TestRunsOfLines(t *testing.T) {
-	// As it is spelled, the second run is what the first one is.
+	// In its JSON spelling, the second run id equals the first one.
 	for _, runs := range [][]string{
 		{`a\\n`, `a\n`}, {`a\n`, `a\\n`}, {`r`, `r2`}, {`r2`, `r`}, {``, `r`}, {`r`, ``}, {`\u0061`, `a`}, {`a`, `\u0061`}, {`a\"`, `a`},
 	} {
@@ -56,7 +56,7 @@ func TestTimesOfLines(t *testing.T) {
 		_, after := d.Decode(nil, line(seconds))
 		require.Equal(t, alone, after, seconds)
 	}
-	// A reading may be the last member.
+	// The timestamp may be the last member.
 	d := NewDecoder(testOptions)
 	_, err := d.Decode(nil, line("84523.25"))
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func TestTimesOfLines(t *testing.T) {
 }
 
 func TestBoundaries(t *testing.T) {
-	blank := func(line string) string { // the same without what is read in one go
+	blank := func(line string) string { // a spelling that the fast paths do not take
 		return strings.NewReplacer(`,"subject":`, `, "subject": `, `,"phase":`, `, "phase": `, `,"duration_ms":`, `, "duration_ms": `, `,"error_type":`, `, "error_type": `,
 			`,"parent_span_id":`, `, "parent_span_id": `, `,"error_message":`, `, "error_message": `).Replace(line)
 	}
@@ -80,7 +80,7 @@ func TestBoundaries(t *testing.T) {
 			}
 		}
 	}
-	// Wrong members are found, and where they are.
+	// Errors in members have the same place.
 	line := spanLine("tool_call", "start", "n", "null", "null", "null", `{"tool_name":"x","call_id":"c"}`)
 	for _, c := range [][2]string{
 		{`"error_message":null`, `"error_message":nullx`},
@@ -105,7 +105,7 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// What is the beginning of the result is no summary of its own.
+// A summary that is the beginning of the result is not read.
 func TestSummaries(t *testing.T) {
 	long := strings.Repeat("0123456789", 30)
 	for _, c := range []struct{ result, summary, want string }{
@@ -136,7 +136,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// spelledOut is jsonwire.Quote with an escape for every character.
+// spelledOut quotes text with an escape for every character.
 func spelledOut(s string) string {
 	var b strings.Builder
 	for _, r := range s {

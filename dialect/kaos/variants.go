@@ -21,17 +21,17 @@ const (
 	numVariants
 )
 
-// A variant is one class of event: its type, and its members in the order in
-// which they are written. All begin with the base and end with the type.
+// A variant is one class of event: its type, and its members in the order of
+// writers. All variants begin with the members of the base and end with the type.
 type variant struct {
 	typ   string
-	names []string // as they stand on a line
+	names []string // with quotes and colon
 }
 
-// numBase is how many members all variants begin with.
+// numBase is the number of members in the base.
 const numBase = 5
 
-// Numbers of the base members, from 1 as Scanner.Field counts.
+// Numbers of the base members. Scanner.Field counts from 1.
 const (
 	mTimestamp = 1 + iota
 	mSequence
@@ -53,8 +53,8 @@ const (
 	mAttributes
 )
 
-// spanNulls are members of a span that mostly are null together, by the member
-// that they follow.
+// spanNulls are the members of a span that mostly are all null, by the member that
+// they follow.
 var spanNulls = [mErrorType]struct {
 	lit     string
 	members uint32 // bit n for member n
@@ -104,7 +104,7 @@ var variants = [numVariants]variant{
 	vUnknown: {"", []string{`"timestamp":`, `"sequence":`, `"session_id":`, `"run_id":`, `"agent_id":`, `"type":`}},
 }
 
-// clarification is the kind of an escalation_required that asks a person.
+// clarification is the kind of escalation_required that asks a person.
 const clarification = "clarification_needed"
 
 // variantOf returns the index of the variant of that type, or vUnknown.
@@ -160,8 +160,7 @@ var (
 	callNames     = []string{`"tool_name":`, `"call_id":`, `"is_error":`, `"duration_ms":`, `"cost_usd":`, `"input_tokens":`, `"output_tokens":`}
 )
 
-// Subjects and phases of spans that have kinds of their own, or that a strict
-// decoder knows.
+// The subjects of spans that have kinds of their own.
 const (
 	sOther = iota
 	sTurn
@@ -172,6 +171,7 @@ const (
 	numSubjects
 )
 
+// The phases of spans that have kinds of their own.
 const (
 	pOther = iota
 	pStart
@@ -226,7 +226,7 @@ const (
 	aFromAgent
 	aToAgent
 	aReason
-	aResult // not of the document: beside the summary
+	aResult // not in the document: the encoder writes the complete result there
 	numAttrs
 )
 
@@ -235,8 +235,7 @@ var attrNames = []string{
 	`"subagent_name":`, `"task":`, `"from_agent":`, `"to_agent":`, `"reason":`, `"result":`,
 }
 
-// isAttribute reports whether that is the name of an attribute that becomes a
-// field, or that an encoder writes.
+// isAttribute reports whether name is in attrNames.
 func isAttribute(name string) bool {
 	for _, lit := range attrNames {
 		if lit[1:len(lit)-2] == name {
@@ -246,12 +245,13 @@ func isAttribute(name string) bool {
 	return false
 }
 
-// attrSet is a set of attributes, bit n for attribute n.
+// attrSet is a set of attributes: bit n for attribute n.
 type attrSet uint32
 
 func (s attrSet) has(a int) bool { return s&(1<<a) != 0 }
 
-// wanted are the attributes that become fields, by subject and phase.
+// wanted are the attributes that become fields, by subject and phase. A pair
+// without any is span.recorded.
 var wanted = [numSubjects][numPhases]attrSet{
 	sTurn: {pStart: 1 << aTurnNumber, pComplete: 1 << aTurnNumber, pError: 1 << aTurnNumber, pCancelled: 1 << aTurnNumber},
 	sStep: {

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
-// benchLines are what is measured, by what they stress: a short line, much
-// text, raw JSON, an agent's end.
+// benchLines stress different things: a short line, much text, raw JSON, and an
+// agent's end.
 var benchLines = []dialecttest.BenchLine{
 	{Name: "phase", Lines: wire("workflow.phase.started", `{"workflowId":"w1","phase":"audit","inputCount":12}`)},
 	{Name: "returned", Lines: wire("tool.call.completed", `{"callId":"call-1","toolId":"Bash","status":"ok","resultSummary":"`+strings.Repeat(`ok  \texample.com/pkg\t0.012s\n`, 16)+`","durationMs":412}`)},

@@ -11,19 +11,20 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// EmitterOptions configure a [Decoder]. The zero Options are usable.
+// Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// Strict refuses lines that break a rule of the document, with an
-	// [*agentevents.RuleError] whose Rule is one of this package's. Without
-	// it such lines are read as far as they can be.
+	// Strict refuses lines that break a rule of the document, with a
+	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
+	// reads as much of such a line as it can.
 	Strict bool
 }
 
-// A Decoder turns lines of the document into events, one each; it implements
-// [agentevents.Decoder]. It is for one log only, without concurrent use.
+// A Decoder turns each line of the document into one event. It implements
+// [agentevents.Decoder]. A Decoder is for one log, and must not be used
+// concurrently.
 //
-// Its state is a bounded list of open calls and approvals, and a counter for
-// each run.
+// It remembers a bounded list of open calls and approvals, and a counter for each
+// run.
 type Decoder struct {
 	lines   int
 	numbers dialect.Numbers
@@ -51,50 +52,50 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	return dst, nil
 }
 
-// longLine is the length from which a text is too long to be kept for an id.
+// longLine is the size above which a line is not kept alive for one of its ids.
 const longLine = 4 << 10
 
 // End appends nothing: every line is an event by itself.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// A reader reads single lines. What it remembers from line to line makes it
-// faster and changes nothing.
+// A reader reads single lines. What it remembers from line to line only makes it
+// faster.
 type reader struct {
 	strict bool
 	s      jsonwire.Scanner
 	times  jsonwire.TimeCache
-	after  [numMembers + 1]uint8          // the envelope's member that came last time after another one
-	order  [numShapes][maxNames + 1]uint8 // likewise of payloads
+	after  [numMembers + 1]uint8          // guesses the next member of the envelope: the one that followed the last time
+	order  [numShapes][maxNames + 1]uint8 // the same for payloads
 
-	// Of the line that is read.
-	sh       int // its shape
+	// The state of the current line.
+	sh       int // shape
 	fields   []any
 	visitor  fieldVisitor
-	filled   uint32 // fields that have a value
+	filled   uint32 // set of fields with a value
 	c        common
 	kept     keeper
 	as       []spelling
-	path     []string // from the payload to the object that is read
-	badField string   // the first key field of another type than the document's
+	path     []string // names from the payload to the current object
+	badField string   // the first key field of a wrong type
 
 	extras *[numShapes + 1]keptBefore
 }
 
 const maxNames = 24
 
-// A spelling says that a field has another name on the line, or, with the empty
-// name, that it was made up.
+// A spelling is the name of a field on the line, if it is not the native one. The
+// name is empty for a field that the decoder made up.
 type spelling struct{ field, name string }
 
-// keptBefore is an event with nothing but the extra member of that text: the
-// next line mostly has the same.
+// keptBefore caches an event that has only an extra member of that text: the next
+// line mostly has the same one.
 type keptBefore struct {
 	text string
 	base agentevents.Event
 }
 
-// read reads a line into an event that is empty. open tells what is open before
-// it.
+// read reads a line into an empty event. number is the line's number, and open
+// what is open before it.
 func (r *reader) read(ev *agentevents.Event, text string, number int, open *openThings) error {
 	s := &r.s
 	s.Reset(text)
@@ -102,11 +103,11 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 	r.kept.reset()
 	r.as, r.path, r.badField = r.as[:0], r.path[:0], ""
 	var (
-		seen, empty uint32 // members, and those of them that are ""
+		seen, empty uint32 // sets of members; empty ones are ""
 		last        int
 		actor       string
-		start, end  int  // of a payload that came before its type
-		badTime     bool // the time is a text of another form
+		start, end  int  // offsets of a payload before its type
+		badTime     bool // the time is a string, but not a time
 	)
 	if err := s.Object(); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 					err, badTime = nil, true
 				}
 			}
-			if err == nil && ev.Time.IsZero() { // an event without a time has the same
+			if err == nil && ev.Time.IsZero() { // otherwise an event without a time looks the same
 				r.kept.add("timestamp", text[at:s.Offset()])
 			}
 			v = "-"
@@ -224,10 +225,11 @@ func (r *reader) read(ev *agentevents.Event, text string, number int, open *open
 	return r.attach(ev)
 }
 
-// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
+// unknownPrefix is what [dialect.UnknownKind] puts before a type that is the name
+// of a kind.
 const unknownPrefix = string(Name) + ":"
 
-// payload reads the payload, whose type is known.
+// payload reads the payload of a known shape.
 func (r *reader) payload(ev *agentevents.Event) error {
 	s := &r.s
 	if u, ok := ev.Payload.(*agentevents.Unknown); ok {
@@ -251,8 +253,8 @@ func (r *reader) payload(ev *agentevents.Event) error {
 	return err
 }
 
-// members reads the members of a payload, or of an object in it that holds the
-// payload's own.
+// members reads the members of a payload. With inner it reads those of the member
+// message, which holds the same fields.
 func (r *reader) members(sh *shape, inner bool) error {
 	s := &r.s
 	if err := s.Object(); err != nil {
@@ -337,10 +339,12 @@ func (r *reader) members(sh *shape, inner bool) error {
 	}
 }
 
-// stepless reports whether events of a shape are in no step.
+// stepless reports whether a step in a payload of this shape is the payload's own,
+// because the kind's events are outside of steps.
 func stepless(sh int) bool { return sh == sSpawned || sh == sCompleted }
 
-// member reads the next value into a field, and keeps it if that cannot say it.
+// member reads the next value into a field. It keeps the value as an extra member
+// if it does not fit the field, or if the field does not preserve its spelling.
 func (r *reader) member(name string, field any) (fit bool, err error) {
 	at := r.s.Offset()
 	fit, exact, err := r.value(name, field)
@@ -356,7 +360,7 @@ func (r *reader) member(name string, field any) (fit bool, err error) {
 	return true, nil
 }
 
-// keep keeps the next value, which no field takes.
+// keep keeps the next value as an extra member.
 func (r *reader) keep(name string) error {
 	at := r.s.Offset()
 	raw, err := r.s.Raw()
@@ -369,8 +373,8 @@ func (r *reader) keep(name string) error {
 	return err
 }
 
-// place returns the name under which a member of the object that is read is
-// kept.
+// place returns the name of an extra member of the current object in the event's
+// extra member.
 func (r *reader) place(name string) string {
 	if len(r.path) == 0 && !strings.HasPrefix(name, "/") {
 		return name
@@ -385,7 +389,7 @@ func (r *reader) place(name string) string {
 	return b.String()
 }
 
-// scope gives the event what its payload said of the envelope.
+// scope moves the envelope fields of the payload to the event.
 func (r *reader) scope(ev *agentevents.Event, actor string) {
 	c := &r.c
 	switch {
@@ -411,7 +415,7 @@ func (r *reader) scope(ev *agentevents.Event, actor string) {
 	ev.Step, ev.Marks = c.step, c.marks
 }
 
-// complete makes up what the vocabulary asks for and the line lacks.
+// complete makes up what the vocabulary requires and the line lacks.
 func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 	if r.sh == sUnknown {
 		return
@@ -464,7 +468,7 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 		set(field, value)
 		name := bare(sh.names[m.field])
 		if _, ref := field.(*agentevents.AgentRef); ref && r.filled&(1<<m.field) != 0 && !r.kept.has("/payload/"+r.spelledAs(name)) {
-			name += "/agentId" // of an object
+			name += "/agentId" // the line has the agent as an object without this member
 		}
 		r.as = append(r.as, spelling{name, ""})
 		if m.from == ofEvent && r.sh == sNodeEnter {
@@ -479,7 +483,7 @@ func (r *reader) complete(ev *agentevents.Event, open *openThings) {
 	}
 }
 
-// spelledAs returns the name of a field on the line.
+// spelledAs returns the name that a field has on the line.
 func (r *reader) spelledAs(field string) string {
 	for _, as := range r.as {
 		if as.field == field && as.name != "" {
@@ -489,10 +493,12 @@ func (r *reader) spelledAs(field string) string {
 	return field
 }
 
-// envelopeParent stands for the envelope's parentSpanId among the spellings.
+// envelopeParent names the envelope's parentSpanId among the spellings, where
+// parentSpanId is the payload's.
 const envelopeParent = "/parentSpanId"
 
-// tokensOf returns what an end says as the document's tokens.
+// tokensOf returns the document's tokens of an agent.completed: the total of its
+// usage.
 func tokensOf(p *agentevents.AgentEnded) (tokens agentevents.Opt[int64]) {
 	if u := &p.Usage.V; p.Usage.OK {
 		tokens = agentevents.Some(u.TotalTokens.Or(u.InputTokens + u.OutputTokens))
@@ -500,8 +506,8 @@ func tokensOf(p *agentevents.AgentEnded) (tokens agentevents.Opt[int64]) {
 	return tokens
 }
 
-// plain reports whether a field cannot tell zero from absent and is written
-// even when it is zero.
+// plain reports whether the encoder writes a field even if it is zero, because its
+// type cannot tell zero from absent.
 func plain(field any) bool {
 	switch field.(type) {
 	case *int, *int64, *float64, *time.Duration, *[]string:
@@ -510,7 +516,8 @@ func plain(field any) bool {
 	return false
 }
 
-// lacks reports whether a field that may be made up is empty.
+// lacks reports whether a field is empty. The field is of a type that can be made
+// up.
 func lacks(field any) bool {
 	switch v := field.(type) {
 	case *string:
@@ -525,7 +532,7 @@ func lacks(field any) bool {
 	return false
 }
 
-// set gives such a field its value.
+// set sets a field of a type that can be made up.
 func set(field any, value string) {
 	switch v := field.(type) {
 	case *string:
@@ -539,8 +546,8 @@ func set(field any, value string) {
 	}
 }
 
-// made returns the value of a field that a line of ev lacks. alone is set for a
-// call that no other event opened.
+// made returns the made-up value of a field that the line of ev lacks. alone
+// reports that no open call matches.
 func made(from source, ev *agentevents.Event, open *openThings) (value string, alone bool) {
 	switch from {
 	case ofEvent:
@@ -578,7 +585,7 @@ func made(from source, ev *agentevents.Event, open *openThings) (value string, a
 	return unknownWord, false
 }
 
-// attach gives the event its extra member.
+// attach sets the event's extra member.
 func (r *reader) attach(ev *agentevents.Event) error {
 	if len(r.as) > 0 {
 		r.kept.addSpellings(r.as)
@@ -610,19 +617,19 @@ func (r *reader) attach(ev *agentevents.Event) error {
 	return nil
 }
 
-// A keeper collects the members of a line that no field takes, as the members
-// of an object.
+// A keeper builds the event's extra member: the members of an object, without its
+// braces.
 type keeper struct {
 	buf   []byte
 	names []string
-	many  map[string]bool // names, once there are many
+	many  map[string]bool // the set of names, if there are more than fewNames
 }
 
 const fewNames = 16
 
 func (k *keeper) reset() { k.buf, k.names, k.many = k.buf[:0], k.names[:0], nil }
 
-// add keeps a member, and reports false when there is one of that name.
+// add adds a member. It reports false if there is one of that name.
 func (k *keeper) add(name, raw string) bool {
 	if k.many[name] {
 		return false
@@ -656,7 +663,7 @@ func (k *keeper) next(name string) {
 
 func (k *keeper) has(name string) bool { return k.many[name] || slices.Contains(k.names, name) }
 
-// addSpellings keeps which fields have other names, and which were made up.
+// addSpellings adds the members /as and /made.
 func (k *keeper) addSpellings(as []spelling) {
 	for _, made := range [...]bool{false, true} {
 		none := true
@@ -690,7 +697,7 @@ func (k *keeper) addSpellings(as []spelling) {
 	}
 }
 
-// checkLine applies the rules of the document to a line that was read.
+// checkLine checks a line against the rules of the document.
 func checkLine(ev *agentevents.Event, missing uint32, badTime bool, badField string) error {
 	fail := func(rule agentevents.Rule, pointer, detail string) error {
 		return &agentevents.RuleError{
@@ -699,14 +706,14 @@ func checkLine(ev *agentevents.Event, missing uint32, badTime bool, badField str
 	}
 	for n, name := range envelopeNames {
 		if missing&(2<<n) != 0 {
-			return fail(RuleEnvelope, "/"+bare(name), "is required")
+			return fail(RuleEnvelope, "/"+bare(name), "is required and must not be empty")
 		}
 	}
 	if badTime {
 		return fail(RuleTimestamp, "/timestamp", "is not an RFC 3339 time")
 	}
 	if badField != "" {
-		return fail(RuleField, "/payload/"+badField, "has another type than the document's field")
+		return fail(RuleField, "/payload/"+badField, "does not have the type that the document gives this field")
 	}
 	if rule, pointer, detail := contextRule(ev); rule != "" {
 		return fail(rule, pointer, detail)
@@ -714,8 +721,8 @@ func checkLine(ev *agentevents.Event, missing uint32, badTime bool, badField str
 	return nil
 }
 
-// contextRule returns the rule about workflowId and phase that an event breaks,
-// or nothing.
+// contextRule returns the rule about workflowId and phase that an event breaks, or
+// "".
 func contextRule(ev *agentevents.Event) (rule agentevents.Rule, pointer, detail string) {
 	phase := false
 	switch ev.Payload.(type) {
@@ -731,10 +738,10 @@ func contextRule(ev *agentevents.Event) (rule agentevents.Rule, pointer, detail 
 		return "", "", ""
 	}
 	if ev.WorkflowID == "" {
-		return RuleWorkflow, "/payload/workflowId", "workflow events carry workflowId"
+		return RuleWorkflow, "/payload/workflowId", "is required in an event of a workflow"
 	}
 	if phase && ev.Phase == "" {
-		return RulePhase, "/payload/phase", "phases, checkpoints and agents of a workflow carry the phase"
+		return RulePhase, "/payload/phase", "is required in a phase, a checkpoint, and an agent of a workflow"
 	}
 	return "", "", ""
 }

@@ -3,7 +3,7 @@
 //
 //	{"id":"e7","traceId":"4bf9…","spanId":"00f0…","parentSpanId":"…","sessionId":"s1","runId":"r1","taskId":"t1","actor":"planner",
 //	 │                                                               taskId and parentSpanId are optional ┘         │
-//	 └ members in this order                                    the agent, or who did it when that is not the agent ┘
+//	 └ members in this order                                          the agent, or the one who acted instead of it ┘
 //	 "type":"tool.call.started","payload":{"callId":"c1","toolId":"web_search"},"timestamp":"2026-05-05T09:00:01.200Z","schemaVersion":"1.0"}
 //
 // # Types
@@ -24,15 +24,15 @@
 // claim.verified, workflow.checkpoint.saved, workflow.checkpoint.resumed and
 // workflow.finalized are the kinds of the same names; agent.spawned is
 // agent.started (agentTask is its Task) and agent.completed is agent.ended
-// (tokens is Usage.TotalTokens). Other kinds have no counterpart. Lines of
-// other types become [agentevents.Unknown] with the whole payload; the type
-// gets the prefix "multiagent:" when the vocabulary uses it for something else.
+// (tokens is Usage.TotalTokens). Other kinds have no counterpart. A line of
+// another type becomes an [agentevents.Unknown] with the complete payload. Its
+// type gets the prefix "multiagent:" if the vocabulary has a kind of that name.
 //
 // # Payloads
 //
-// A payload is unknown in the document: any JSON is accepted and kept. Members
-// with the vocabulary's own names (those of the native format) and of the fitting
-// type go to the struct's fields, and so do these other spellings:
+// The document does not define payloads, so the decoder accepts any JSON. A member
+// becomes a field if it has the field's native name and a fitting value. Other
+// spellings do so, too:
 //
 //	callId       toolCallId, id                   messageId       id, in agent.message.created
 //	toolId       toolName, tool, name             content         text, message (when it is no object)
@@ -44,95 +44,103 @@
 //	suggestedFix suggested_fix                    budget          kind
 //	agentTask    task, in agent.spawned
 //
-// The fields of a message may stand in the payload itself or, as in the native
-// format, in its member message. An AgentRef may be a string, its agentId; an
-// error may be a string, its message; a tool status may be success, completed,
-// failed or failure. Everything else is kept as it is: members that no field
-// has, and members whose value does not fit the field. A payload that is no
-// object is kept whole.
+// The fields of a message are members of the payload or, as in the native format,
+// of its member message. An AgentRef may be a string, which is its agentId. An
+// error may be a string, which is its message. A tool status may be success,
+// completed, failed or failure. Everything else is an extra member: a member that
+// no field has, a member whose value does not fit its field, and a payload that is
+// not an object.
 //
-// Envelope fields that the document has no place for are members of the payload
+// Envelope fields without a place in the document are members of the payload,
 // under their native names: agentId, workflowId, phase, nodeId, nodeRunId, step,
-// parentAgentId, parentCallId, causationId and marks. Where phase stands without
-// workflowId, in a type that is not of a workflow, it is the payload's own word.
-// A step below 0, and that of agent.spawned and agent.completed, is too.
+// parentAgentId, parentCallId, causationId and marks. In three cases such a member
+// is the payload's own and stays an extra member: phase without workflowId in a
+// type that does not belong to a workflow, a step below 0, and the step of
+// agent.spawned and agent.completed.
 //
-// What a line does not say of an event is among the losses:
+// The encoder lists these facts as losses, because a line has no place for them:
 //
 //	sequence                                      readers count
-//	schemaVersion                                 readers give the native one; the document's is another
-//	step of agent.spawned and agent.completed, and one below 0
+//	schemaVersion                                 readers set the native version; the line has the document's
+//	step below 0, step of agent.spawned and agent.completed
 //	phase without workflowId, in a type that does not name it
-//	extra members of others, and of payloads
-//	of Unknown, whose payload is its own: workflowId, phase, nodeId, nodeRunId, step, marks, causationId, parentAgentId,
-//	    parentCallId, and the agent beside an actor
+//	extra members of other dialects and of payloads
+//	of Unknown, whose payload is written as it is: workflowId, phase, nodeId, nodeRunId, step, marks, causationId,
+//	    parentAgentId, parentCallId, and an agent beside an actor
 //
-// Numbers are read as the vocabulary has them: one with more digits than a float64
-// is rounded, and so is a duration below a nanosecond. The fields of a message that
-// stand in part in the payload and in part in its member message are written in
-// message. A line that is written as it was read (Verbatim) keeps all that. One
-// without an id is written so only where readers derive the event's id from it
-// again: elsewhere, as in a part of the log, it gets the id.
+// Three things of a line change silently, unless it is written verbatim. A number
+// with more digits than a float64 is rounded. A duration is rounded to the
+// nanosecond. The fields of a message that stand partly in the payload and partly in
+// its member message all move to message. A line without an id is written verbatim
+// only where readers derive the event's id from it again. Elsewhere, as in a part of
+// the log, it gets the id.
 //
 // # Workflows
 //
-// The document wants the workflowId in every event of a workflow, and the phase in
-// those of its agents. The types named workflow.* must have the workflowId, and
-// with it agent.spawned and agent.completed must have the phase. But agents and
-// claims are accepted without workflowId: they occur outside of workflows too, and
-// the document does not list it among the key fields of agent.completed and
-// claim.verified.
+// The document requires workflowId in every event of a workflow, and phase in the
+// events of its agents. The encoder and a strict decoder require workflowId in the
+// types named workflow.*, except workflow.node.enter. They require phase in phases,
+// in checkpoints, and in those agent.spawned and agent.completed that have a
+// workflowId. Agents and claims without workflowId are
+// legal: they also occur outside of workflows, and the document does not list
+// workflowId among the key fields of agent.completed and claim.verified.
 //
 // # Agent and actor
 //
-// The agent is payload.agentId, else the actor, unless that is one of user,
-// human, orchestrator and system. When the actor is the agent, Event.Actor is
-// empty; it is set when the line names agent and actor apart. The encoder
-// writes the actor, else the agent, else "system", and agentId where the actor
-// would not be taken for the agent.
+// The agent is payload.agentId. Without that it is the actor, unless the actor is
+// user, human, orchestrator or system. Event.Actor is empty if the actor is the
+// agent, and set if the line names both. The encoder writes the actor, or else the
+// agent, or else "system". It adds agentId if readers would not take the actor for
+// the agent.
 //
 // # What is made up when a line lacks it
 //
-// Ids that the vocabulary asks for are derived from the event's id: callId,
-// messageId, itemId, approvalId, nodeId. A tool.call.completed without callId
-// closes the call that was opened last in its span, the last of its tool if it
-// names one; if there is none it is a call by itself (OneEvent). An
-// approval.granted without approvalId answers the request that was opened last
-// in its span. toolId, itemType, budget and the other side of a handoff are
-// "unknown"; the sender of a message and the near side of a handoff are the
-// agent; a tool status follows from error; content is null. The encoder leaves out
-// again what was made up, as long as it is unchanged and readers would make up the
-// same: not the word unknown where the actor becomes system, and no id that depends
-// on what is open in a span where the span is made up. Only a payload that is no
-// object stays all the same; what readers make of it is listed.
+// The decoder makes up what the vocabulary requires:
+//
+//   - callId, messageId, itemId, approvalId and nodeId are derived from the
+//     event's id.
+//   - A tool.call.completed without callId closes the latest open call of its span,
+//     and of its tool if it names one. Without such a call it is a call of its own
+//     (OneEvent).
+//   - An approval.granted without approvalId answers the latest open request of its
+//     span.
+//   - toolId, itemType, budget and the other side of a handoff are "unknown".
+//   - The sender of a message and the near side of a handoff are the agent.
+//   - A tool status follows from error; content is null.
+//
+// The encoder leaves out again what was made up, as long as it is unchanged and
+// readers make up the same. So it writes the word unknown if the actor becomes
+// system, and writes an id that depends on the open calls of a span if it makes up
+// that span. A payload that is not an object is always written as it is; what
+// readers make up for it is then listed.
 //
 // # What is made up when an event lacks it
 //
-// The document requires traceId, spanId, sessionId, actor and schemaVersion. A
-// trace id is derived from the run, a span id from run and agent, so the events
-// of an agent share one; a tool call has a span of its own whose parent is the
-// agent's, and an agent that is spawned has the span of its parent, or of the
-// call that spawned it, as its parent. The session is the run. All of it is
-// listed as made up.
+// The document requires traceId, spanId, sessionId, actor and schemaVersion. The
+// encoder derives a missing trace id from the run, and a missing span id from run
+// and agent, so the events of an agent share a span. A tool call has a span of its
+// own, whose parent is the agent's span. The parent span of a spawned agent is that
+// of its parent agent, or of the call that spawned it. The session is the run. The
+// encoder lists all of this as made up.
 //
-// # Unknown members
+// # Extra members
 //
-// What a line says beyond the vocabulary is kept as the event's extra member
-// "multiagent" ([agentevents.Event.Extra]), an object:
+// The event's extra member "multiagent" ([agentevents.Event.Extra]) is an object
+// with everything of the line that no field has:
 //
-//	"schemaVersion":"1.0"        the document's version, which is not the native one; always
+//	"schemaVersion":"1.0"        the document's version, which is not the native one; always there
 //	"x":1                        a member of the envelope
 //	"/payload/x":1               a member of the payload, by JSON pointer
 //	"/payload/error/x":1         a member inside a field
-//	"/payload":"text"            a payload that is no object
+//	"/payload":"text"            a payload that is not an object
 //	"/~1x":1                     a member of the envelope whose name begins with a slash
 //	"/as":{"toolId":"tool"}      a field that has another name on the line
 //	"/made":["callId"]           a field that the line lacks
 //
-// The encoder writes these members after its own of the same object. One that
-// is named like a field is written only as long as the field does not say
-// something else, and one with another name of a field only as long as that is not
-// cleared: readers would take it for the field.
+// The encoder writes these members after its own members of the same object. It
+// leaves out a member that has the name of a field if the field says something
+// else. It also leaves out a member with another spelling of a field's name once the
+// field is cleared, because readers would take it for the field.
 package multiagent
 
 import (
@@ -140,15 +148,15 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// Name is the dialect's name, and that of the extra member in which events
-// carry what their line said beyond the vocabulary.
+// Name is the name of the dialect. The event's extra member of that name holds
+// what the line says and no field has.
 const Name = dialect.MultiAgent
 
 // The rules of the document. A strict [Decoder] and the [Encoder] enforce them.
 const (
-	RuleEnvelope  agentevents.Rule = "multiagent-envelope"  // a required member of the envelope is missing or empty
-	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is not an RFC 3339 time
-	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // a workflow event without workflowId
-	RulePhase     agentevents.Rule = "multiagent-phase"     // an agent event of a workflow, a phase or a checkpoint without phase
-	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type has another type than its name says
+	RuleEnvelope  agentevents.Rule = "multiagent-envelope"  // the required members of the envelope are there and not empty
+	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is an RFC 3339 time
+	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // an event of a workflow has workflowId
+	RulePhase     agentevents.Rule = "multiagent-phase"     // a phase, a checkpoint, or an agent of a workflow has phase
+	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type has the type that the document gives it
 )

@@ -11,16 +11,15 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// unknown appends the type and the payload of an event whose type the document
-// does not have.
+// unknown appends the type and the payload of an event of an unknown type.
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event) []byte {
 	u := ev.Payload.(*agentevents.Unknown)
 	typ, prefixed := strings.CutPrefix(string(u.Type), unknownPrefix)
 	if prefixed && dialect.UnknownKind(Name, typ) != u.Type {
-		typ = string(u.Type) // the prefix is its own
-		e.lose(loss{what: dialect.Altered, pointer: "/type", detail: "gets another prefix"})
+		typ = string(u.Type) // the prefix is part of the type
+		e.lose(loss{what: dialect.Altered, pointer: "/type", detail: "readers add another prefix"})
 	} else if shapeOf(typ) != sUnknown {
-		e.lose(loss{what: dialect.Altered, pointer: "", detail: "read as what the document calls so"})
+		e.lose(loss{what: dialect.Altered, pointer: "", detail: "read as the document's type of this name"})
 	}
 	dst = jsonwire.AppendString(dst, typ)
 	if u.Raw != "" {
@@ -45,7 +44,7 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event) []byte {
 	return dst
 }
 
-// payload appends the payload of an event of a type of the document.
+// payload appends the payload of a known shape.
 func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInPayload bool) []byte {
 	sh := &shapes[shape]
 	c := &e.c
@@ -64,7 +63,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 	}
 	if e.own && c.phase == "" && c.workflowID != "" && sh.lists&(1<<cPhase) == 0 && jsonwire.Text(e.peek("/payload/phase")) != "" {
 		e.drop("/"+string(Name)+"/~1payload~1phase", true)
-		e.lose(loss{what: dialect.Made, pointer: "/phase", detail: "the payload's own, which has a workflow now"})
+		e.lose(loss{what: dialect.Made, pointer: "/phase", detail: "the payload's own phase, because the event has a workflow now"})
 	}
 	if c.step.OK && (c.step.V < 0 || stepless(shape)) {
 		e.drop("/step", true)
@@ -79,7 +78,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 	if e.own {
 		e.fields = e.visitor.collect(sh, p, c)
 	}
-	var hidden uint32 // fields that are not written
+	var hidden uint32 // set of fields that are not written
 	switch p := p.(type) {
 	case *agentevents.AgentEnded:
 		c.tokens = tokensOf(p)
@@ -93,7 +92,7 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 			hidden |= 1 << 0
 		}
 	case *agentevents.AgentStarted:
-		if e.madeUp("parentSpanId") || e.peek("/payload/parentSpanId") != "" { // the envelope has it
+		if e.madeUp("parentSpanId") || e.peek("/payload/parentSpanId") != "" { // only the envelope has the parent
 			hidden |= 1 << 3
 		}
 	case *agentevents.MessageCreated:
@@ -134,26 +133,27 @@ func (e *Encoder) payload(dst []byte, ev *agentevents.Event, shape int, agentInP
 	return e.ownPayload(dst, sh, mark, hidden, inner)
 }
 
-// ownPayload appends the members of a payload that was read by this package and
-// begins at mark, and the end of it. With inner they are those of the message.
+// ownPayload appends the rest of a payload that this package has read: its members
+// and the closing brace. The payload begins at mark. With inner the fields are
+// members of message.
 func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inner bool) []byte {
 	c := &e.c
 	e.place = append(e.place[:0], "/payload"...)
 	if inner {
 		e.place = append(e.place, "/message"...)
 	}
-	var empty uint32 // fields of which nothing is written
+	var empty uint32 // set of fields that append nothing
 	for i, field := range e.fields {
 		if i == fieldMessage && sh.kind == agentevents.KindMessageCreated {
-			continue // it is what all this is in
+			continue // its members are the other fields
 		}
 		name, start := sh.names[i], len(dst)
 		if len(e.kept.as) > 0 {
-			if as := e.kept.spelledAs(bare(name)); as != "" && !(as == "message" && isObject(field)) { // that is read as the message
+			if as := e.kept.spelledAs(bare(name)); as != "" && !(as == "message" && isObject(field)) { // readers take an object named message for the message
 				name = jsonwire.Quote(as) + ":"
 			}
 		}
-		// Inside the message the place is not that of the payload, the names are.
+		// Made-up fields are listed by name, also inside message.
 		hide := hidden&(1<<i) != 0 || inner && zero(field) && e.madeUp(bare(sh.names[i]))
 		dst = e.member(dst, name, field, hide)
 		if len(dst) == start && !hide {
@@ -178,14 +178,14 @@ func (e *Encoder) ownPayload(dst []byte, sh *shape, mark int, hidden uint32, inn
 		if whole := string(dst[mark:]); whole == "{" || whole == `{"message":{}` {
 			return append(dst[:mark], raw...)
 		}
-		e.drop("/"+string(Name)+"/~1payload", true) // the event says something else now
+		e.drop("/"+string(Name)+"/~1payload", true) // the event has fields now
 	}
 	return append(dst, '}')
 }
 
-// dropOthers drops what was kept at e.place under a name of an empty field, because
-// the field had its value from elsewhere on the line: readers would now take the
-// other one. With inner they do so only inside the message.
+// dropOthers drops extra members at e.place that have a name of an empty field. The
+// field had its value from another member of the line, and readers would now take
+// the extra member for it. With inner it looks at members of message.
 func (e *Encoder) dropOthers(sh *shape, empty uint32, inner bool) {
 	if !e.kept.deep {
 		return
@@ -198,7 +198,7 @@ func (e *Encoder) dropOthers(sh *shape, empty uint32, inner bool) {
 			if inner {
 				continue
 			}
-			field = fieldMessageContent // as which it is read when it is no object
+			field = fieldMessageContent // readers take a message that is not an object for the content
 		}
 		if empty&(1<<field) == 0 {
 			continue
@@ -211,13 +211,14 @@ func (e *Encoder) dropOthers(sh *shape, empty uint32, inner bool) {
 	}
 }
 
-// madeByReaders lists a field that is empty, and that readers fill.
+// madeByReaders notes that readers make up an empty field. ref says that the field
+// is an AgentRef.
 func (e *Encoder) madeByReaders(ev *agentevents.Event, sh *shape, m madeUp, ref bool) {
 	if m.from == ofTime {
 		return
 	}
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && m.from == ofCall && !p.OneEvent {
-		e.lose(loss{what: dialect.Made, pointer: "/payload/oneEvent", detail: "by readers, unless a call of its span is open"})
+		e.lose(loss{what: dialect.Made, pointer: "/payload/oneEvent", detail: "made up by readers, unless a call of the span is open"})
 	}
 	pointer := "/payload/" + bare(sh.names[m.field])
 	if sh.kind == agentevents.KindMessageCreated {
@@ -226,10 +227,10 @@ func (e *Encoder) madeByReaders(ev *agentevents.Event, sh *shape, m madeUp, ref 
 	if ref {
 		pointer += "/agentId"
 	}
-	e.lose(loss{what: dialect.Made, pointer: pointer, detail: "by readers"})
+	e.lose(loss{what: dialect.Made, pointer: pointer, detail: "made up by readers"})
 }
 
-// commonMembers appends the common fields that are not in lists.
+// commonMembers appends the common fields, except those in lists.
 func (e *Encoder) commonMembers(dst []byte, lists uint16) []byte {
 	c := &e.c
 	dst = commonText(dst, cAgentID, c.agentID, lists)
@@ -260,8 +261,9 @@ func commonText(dst []byte, i int, text string, lists uint16) []byte {
 	return appendText(dst, commonNames[i], text)
 }
 
-// hide returns the fields that the line lacked, as long as they are what
-// readers make up, and lists those that they will make up.
+// hide returns the set of fields that the encoder leaves out again, because the line
+// lacked them and readers make up the same. It notes the empty fields that readers
+// make up.
 func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 	for i, m := range sh.made {
 		field := e.fields[m.field]
@@ -275,7 +277,7 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 			if e.peek("/payload") == "" {
 				continue
 			}
-			e.madeByReaders(ev, sh, m, isRef) // the line has no place for it
+			e.madeByReaders(ev, sh, m, isRef) // a payload that is not an object has no place for the field
 		}
 		if isRef && e.madeUp(name+"/agentId") {
 			if value, _ := made(m.from, ev, &e.open); ref.AgentID == value {
@@ -290,7 +292,7 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 		case *agentevents.ToolReturned:
 			tool := p.ToolID
 			if m.from == ofCall && e.madeUp("toolId") {
-				tool = "" // the line did not say it when the call was looked for
+				tool = "" // the decoder found the call without it
 			}
 			v := *p
 			v.ToolID = tool
@@ -314,18 +316,19 @@ func (e *Encoder) hide(ev *agentevents.Event, sh *shape) (hidden uint32) {
 	return hidden
 }
 
-// guessed reports whether readers would make a field of what the encoder made up.
+// guessed reports whether readers would make up a field from something that the
+// encoder makes up on this line.
 func (e *Encoder) guessed(from source) bool {
 	switch from {
 	case ofAgent:
 		return e.common.Set&(1<<madeActor) != 0
-	case ofCall, ofApproval: // what is open in the span
+	case ofCall, ofApproval: // depends on the span
 		return e.common.Set&(1<<madeSpan) != 0
 	}
 	return false
 }
 
-// same reports whether a field that can be made up has that value.
+// same reports whether a field of a type that can be made up has the value.
 func same(field any, value string) bool {
 	switch v := field.(type) {
 	case *agentevents.AgentRef:
@@ -342,14 +345,13 @@ func same(field any, value string) bool {
 	return false
 }
 
-// member appends a member of the object at e.place, unless it is hidden or
-// absent. Where the line spelled it in a way that still says the same, that is
-// written.
+// member appends a member of the object at e.place, unless it is hidden or absent.
+// It writes the spelling of the line if that still says the same.
 func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte {
 	if e.own && !hidden && len(e.kept.as) > 0 {
 		if ref, ok := field.(*string); ok && (ref == e.hiddenRefs[0] || ref == e.hiddenRefs[1]) {
 			hidden = true
-		} else if zero(field) && name != `"message":` { // so the content may be spelled; among what was made up it is the object
+		} else if zero(field) && name != `"message":` { // the content may have this name; in /made it means the object
 			hidden = e.madeUp(string(append(append(e.place, '/'), jsonwire.Token(bare(name))...)[len("/payload/"):]))
 		}
 	}
@@ -363,12 +365,12 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 	if !hidden && (raw == "" || !says(field, raw)) {
 		mark := len(dst)
 		if dst = e.value(dst, name, field); len(dst) > mark {
-			if raw != "" { // the event says something else now
+			if raw != "" { // the field has changed
 				e.drop("/"+string(Name)+"/"+jsonwire.Token(string(e.place)+"/"+jsonwire.Token(bare(name))), true)
 			}
 			return dst
 		}
-		if raw != "" && sets(field, raw) { // the event says nothing now
+		if raw != "" && sets(field, raw) { // the field is cleared
 			e.drop("/"+string(Name)+"/"+jsonwire.Token(string(e.place)+"/"+jsonwire.Token(bare(name))), true)
 			return dst
 		}
@@ -379,7 +381,7 @@ func (e *Encoder) member(dst []byte, name string, field any, hidden bool) []byte
 	return dst
 }
 
-// zero reports whether a field that is written even then is zero.
+// zero reports whether a field is zero that the encoder writes even if it is zero.
 func zero(field any) bool {
 	switch v := field.(type) {
 	case *int:
@@ -393,7 +395,7 @@ func zero(field any) bool {
 	case *[]string:
 		return len(*v) == 0
 	case *agentevents.JSON:
-		return *v == "" || *v == "null" // the native format writes null for none
+		return *v == "" || *v == "null" // the native format writes null for an absent value
 	}
 	return false
 }
@@ -418,7 +420,7 @@ func (e *Encoder) object(dst []byte, name string, names []string, fields []any) 
 func (e *Encoder) usageMap(dst []byte, name string, m map[string]agentevents.Usage) []byte {
 	dst = append(head(dst, name), '{')
 	if !e.own {
-		e.place = e.place[:0] // nothing looks at it
+		e.place = e.place[:0] // unused without extra members
 	}
 	mark := len(e.place)
 	e.place = append(append(e.place, '/'), jsonwire.Token(bare(name))...)

@@ -11,38 +11,40 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// An Encoder writes events as lines of the document, one each; it implements
-// [dialect.Encoder]. It is not for concurrent use.
+// An Encoder writes each event as one line of the document. It implements
+// [dialect.Encoder]. It must not be used concurrently.
 //
-// It refuses, with a [*agentevents.RuleError] of one of this package's
-// rules, events of a workflow that lack the workflow's id or their phase, and
-// events without a run; but a line that was read by a reader with Verbatim set
-// is written as it was, as long as the event is not changed. Its state is a bounded list of open calls and
-// approvals, a counter for each run, and the losses.
+// It refuses events of a workflow without workflowId or phase, and events without
+// a run, with a [*agentevents.RuleError] of one of this package's rules. It still
+// writes such an event if a reader with Verbatim read it from a line, and the event
+// is unchanged.
+//
+// It remembers a bounded list of open calls and approvals, a counter for each run,
+// and the losses.
 type Encoder struct {
 	losses dialect.Losses
 	times  jsonwire.TimeCache
 	open   openThings
-	lines  int // so far, as readers number them
+	lines  int // the number of lines so far
 
-	// Of the event that is written.
+	// The state of the current event.
 	run     *run
 	c       common
 	visitor fieldVisitor
 	fields  []any
-	own     bool // it was read by this package
+	own     bool // the event has an extra member of this package
 	kept    keptMembers
-	used    []bool // those of kept that are written or outdated
-	place   []byte // JSON pointer of the object that is written
+	used    []bool // entries of kept that are written or outdated
+	place   []byte // JSON pointer of the current object
 	pending []loss
 	common  dialect.Common
-	damaged bool // it holds what no line can carry
-	texts   int  // where the payload ends, and with it what texts of the event say
+	damaged bool // the event has a value that no line can carry
+	texts   int  // offset after the payload, behind which the line has no texts of the event
 
-	hiddenRefs [2]*string // the agentId of AgentRefs, where the line had none
+	hiddenRefs [2]*string // the made-up agentIds of AgentRefs, which are not written
 
 	ids   madeIDs
-	types [numShapes]string // and the payload's name, as they stand on a line
+	types [numShapes]string // the text of type and of the payload's name, by shape
 	check *reader           // reads origins
 	was   []byte
 }
@@ -52,13 +54,13 @@ func NewEncoder() *Encoder {
 	return &Encoder{common: dialect.Common{Of: commonLosses[:]}}
 }
 
-// A loss waits until it is clear that the line is written.
+// A loss is counted once the line is written: the event may still be refused.
 type loss struct {
 	what            dialect.Change
 	pointer, detail string
 }
 
-// Losses that events of every kind may have.
+// The losses that events of every kind may have.
 const (
 	lostSequence = iota
 	madeTrace
@@ -74,24 +76,24 @@ var commonLosses = [numCommonLosses]dialect.CommonLoss{
 	lostSequence: {What: dialect.Dropped, Pointer: "/sequence", Detail: "readers count lines"},
 	madeTrace:    {What: dialect.Made, Pointer: "/traceId", Detail: "derived from the run"},
 	madeSpan:     {What: dialect.Made, Pointer: "/spanId", Detail: "derived from run, agent and call"},
-	madeParent:   {What: dialect.Made, Pointer: "/parentSpanId", Detail: "the span of the agent or call, which was made up"},
-	madeSession:  {What: dialect.Made, Pointer: "/sessionId", Detail: "the run"},
+	madeParent:   {What: dialect.Made, Pointer: "/parentSpanId", Detail: "the made-up span of the agent or call"},
+	madeSession:  {What: dialect.Made, Pointer: "/sessionId", Detail: "the run's id"},
 	madeActor:    {What: dialect.Made, Pointer: "/actor", Detail: madeActorName},
 	madeVersion:  {What: dialect.Made, Pointer: "/" + string(Name) + "/schemaVersion", Detail: defaultVersion},
 }
 
-// madeActorName is the actor on lines of events that nobody is said to have done.
+// madeActorName is the actor of events without actor and agent.
 const madeActorName = "system"
 
-// defaultVersion is the document's schemaVersion on lines of events that have
-// none of it.
+// defaultVersion is the document's schemaVersion for events that were not read from
+// a line with one.
 const defaultVersion = "1.0"
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	kind := ev.Kind()
 	if kind == "" {
-		_, err := ev.AppendJSON(nil) // says what is wrong with the payload
+		_, err := ev.AppendJSON(nil) // the error names what is wrong with the payload
 		return dst, err
 	}
 	sh := shapeOfKind(kind)
@@ -109,9 +111,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	run := e.ids.run(ev.RunID)
 	dst = e.line(dst, &ev, sh, run)
 	if e.damaged || bytes.IndexByte(dst[mark:e.texts], 0xef) >= 0 {
-		// Damaged text comes out as U+FFFD, which begins with this byte. The
-		// members after the payload have none, and a processor would wait for
-		// them: they were just written.
+		// Damaged text becomes U+FFFD, which begins with this byte. The search
+		// stops before the last members: they have no texts of the event, and the
+		// processor would wait for the stores that have just written them.
 		if _, err := ev.AppendJSON(nil); err != nil {
 			return dst[:mark], err
 		}
@@ -124,14 +126,15 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	} else if origin != "" {
 		pending, common := e.pending, e.common.Set
 		e.pending = nil
-		// A fact that equals what is made up without it is still one.
+		// The losses must agree, too: a fact of the event may equal what is made up
+		// for a line without it.
 		if e.saysOrigin(origin, dst[mark:]) && common == e.common.Set && sameMade(pending, e.pending) {
-			broken = nil // it came like that
+			broken = nil // the line broke the rule when it was read
 			dst = append(dst[:mark], origin...)
-			pending = slices.DeleteFunc(pending, func(l loss) bool { // what the line has as it was
+			pending = slices.DeleteFunc(pending, func(l loss) bool { // the line itself has these
 				return l.what == dialect.Made || strings.HasPrefix(l.pointer, "/"+string(Name)+"/")
 			})
-			common = 0 // all of them are made up
+			common = 0 // all of them are of made-up facts
 		}
 		e.pending, e.common.Set = pending, common
 	}
@@ -158,11 +161,13 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // End appends nothing: no event waits for another.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
-// Losses returns what the lines so far do not say. See [dialect.Encoder].
+// Losses returns the losses so far. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// It is not inlined: code that is for few events would stand between that for
-// all, and the processor would have to decode that again and again.
+// lose notes a loss. It is not inlined: inlined, this rare code stands between the
+// code for all events, and the processor decodes it every time. It sets the fields in
+// place: a composite literal is built on the stack and then copied, and the
+// processor waits for its own stores.
 //
 //go:noinline
 func (e *Encoder) lose(l loss) {
@@ -172,17 +177,18 @@ func (e *Encoder) lose(l loss) {
 	to.what, to.pointer, to.detail = l.what, l.pointer, l.detail
 }
 
+// drop notes that a fact is dropped, if it is present.
 func (e *Encoder) drop(pointer string, present bool) {
 	if present {
 		e.lose(loss{what: dialect.Dropped, pointer: pointer, detail: ""})
 	}
 }
 
-// refuse returns the error of an event that the document does not allow.
+// refuse returns the error of an event that breaks a rule of the document.
 func (e *Encoder) refuse(ev *agentevents.Event) error {
 	rule, pointer, detail := contextRule(ev)
 	if ev.RunID == "" {
-		rule, pointer, detail = RuleEnvelope, "/runId", "is required"
+		rule, pointer, detail = RuleEnvelope, "/runId", "is required and must not be empty"
 	}
 	if rule == "" {
 		return nil
@@ -192,7 +198,8 @@ func (e *Encoder) refuse(ev *agentevents.Event) error {
 	}
 }
 
-// sameMade reports whether two events lose the same, but for what is dropped.
+// sameMade reports whether two events have the same losses, apart from dropped
+// facts.
 func sameMade(a, b []loss) bool {
 	kept := func(list []loss) []loss {
 		return slices.DeleteFunc(slices.Clone(list), func(l loss) bool { return l.what == dialect.Dropped })
@@ -200,9 +207,10 @@ func sameMade(a, b []loss) bool {
 	return slices.Equal(kept(a), kept(b))
 }
 
-// saysOrigin reports whether the line an event was read from, as the next one of
-// the log, still says what the event says, whose own line is text. A line without
-// an id stops doing so where readers would derive another id from it.
+// saysOrigin reports whether origin, the line that an event was read from, still
+// says what the event says. It reads origin as the next line of the log and compares
+// the result with text, the line that the event makes. For a line without an id they
+// differ where readers derive another id from it.
 func (e *Encoder) saysOrigin(origin string, text []byte) bool {
 	if e.check == nil {
 		e.check = new(reader)
@@ -219,8 +227,7 @@ func (e *Encoder) saysOrigin(origin string, text []byte) bool {
 	return string(e.was) == string(text)
 }
 
-// line appends the event's line without a newline, and collects what it does
-// not say.
+// line appends the event's line without a newline, and notes its losses.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []byte {
 	e.run = run
 	e.pending, e.common.Set, e.damaged, e.hiddenRefs = e.pending[:0], 0, false, [2]*string{}
@@ -270,7 +277,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []by
 		if ev.SchemaVersion == "" {
 			what = dialect.Made
 		}
-		e.lose(loss{what: what, pointer: "/schemaVersion", detail: "readers give the native version"})
+		e.lose(loss{what: what, pointer: "/schemaVersion", detail: "readers set the native version"})
 	}
 	if e.own {
 		e.place = e.place[:0]
@@ -291,7 +298,8 @@ func (e *Encoder) noTime(dst []byte) []byte {
 	return e.times.Append(dst, time.Time{})
 }
 
-// extras finds what the event kept of a line, and lists what others kept.
+// extras parses the event's extra member of this package, and notes that other extra
+// members are dropped.
 func (e *Encoder) extras(ev *agentevents.Event) {
 	e.own = false
 	for name, value := range ev.Extras() {
@@ -315,23 +323,23 @@ func (e *Encoder) extras(ev *agentevents.Event) {
 	}
 }
 
-// actor notes what the line will not say of agent and actor, and reports
-// whether the payload has to name the agent.
+// actor notes the losses of agent and actor, and reports whether the payload must
+// name the agent.
 func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 	switch {
 	case ev.AgentID == "":
 		if ev.Actor != "" && !nonAgent(ev.Actor) {
 			e.lose(loss{what: dialect.Dropped, pointer: "/actor", detail: "read as the agent"})
-			e.lose(loss{what: dialect.Made, pointer: "/agentId", detail: "the actor is read as the agent"})
+			e.lose(loss{what: dialect.Made, pointer: "/agentId", detail: "readers take the actor for the agent"})
 		}
 	case sh == sUnknown:
 		e.drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
 		if ev.Actor == "" && nonAgent(ev.AgentID) {
-			e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
+			e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent's id"})
 		} else if ev.Actor != "" && !nonAgent(ev.Actor) {
 			e.drop("/actor", true)
 			if ev.Actor != ev.AgentID {
-				e.lose(loss{what: dialect.Altered, pointer: "/agentId", detail: "the actor is read as the agent"})
+				e.lose(loss{what: dialect.Altered, pointer: "/agentId", detail: "readers take the actor for the agent"})
 			}
 		}
 	case sh == sCompleted:
@@ -341,14 +349,14 @@ func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
 		agentInPayload = true
 	case nonAgent(ev.AgentID):
 		agentInPayload = true
-		e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent"})
+		e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent's id"})
 	}
 	return agentInPayload
 }
 
-// ownerMembers appends the members from traceId to the name of type, of an event
-// that says nothing of its trace, task and actor: they are mostly those of the
-// event before by the same agent.
+// ownerMembers appends the members from traceId to the name of type, for an event
+// without ids of its trace, its task and its actor. They mostly are those of the
+// agent's event before, so they are cached.
 func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
 	call, parent := "", ""
 	switch p := ev.Payload.(type) {
@@ -467,7 +475,7 @@ func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
 	}
 	if e.c.parentSpanID != "" && !e.madeUp(envelopeParent) {
 		dst = jsonwire.AppendString(append(dst, `,"parentSpanId":`...), e.c.parentSpanID)
-	} else if raw := e.keptRaw("parentSpanId"); raw != "" { // it is there and says nothing
+	} else if raw := e.keptRaw("parentSpanId"); raw != "" { // the line had an empty one
 		dst = append(append(dst, `,"parentSpanId":`...), raw...)
 	}
 	return dst

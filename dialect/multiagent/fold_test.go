@@ -13,9 +13,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// treeLog is the trace tree that the document draws for a run of a workflow,
-// as a log: discover with one agent, audit with two in parallel, a checkpoint,
-// verify with a claim, and the end.
+// treeLog is the log of the document's trace tree of a workflow: discover with one
+// agent, audit with two in parallel, a checkpoint, verify with a claim, and the end.
 func treeLog() []string {
 	var lines []string
 	add := func(actor, span, parent, typ, payload string) {
@@ -91,7 +90,7 @@ func TestFoldWorkflowTree(t *testing.T) {
 	require.Equal(t, strings.Join(lines, "\n"), out)
 }
 
-// A log of the first 15 types without any payload is as legal as one with.
+// A log of the first 15 types is legal without any payload.
 func TestFoldEmptyPayloads(t *testing.T) {
 	var lines []string
 	for i := range shapes[:sWorkflowCreated] {
@@ -99,13 +98,13 @@ func TestFoldEmptyPayloads(t *testing.T) {
 	}
 	s := fold(t, decode(t, Options{Strict: true}, lines...))
 	for _, v := range s.Violations {
-		// Who hands over to whom is not on the lines.
+		// The lines do not name the agents of the handoff.
 		require.Equal(t, agentevents.RuleHandoffOpen, v.Rule, v)
 	}
 	require.Len(t, s.Violations, 1)
 }
 
-// The types are those of the document.
+// The shapes are the types of the document.
 func TestSeed001Types(t *testing.T) {
 	paths, err := filepath.Glob("../../../shared/seeds/001_*.txt")
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// FuzzDecode checks that no line makes the decoder panic, that what it reads can
-// be written or is refused, and that what was written reads as the same.
+// FuzzDecode checks that no line makes the decoder panic, that every event that is
+// read can be written or is refused, and that its line is read as the same event.
 func FuzzDecode(f *testing.F) {
 	for _, g := range goldens() {
 		f.Add(g.line)
@@ -67,7 +67,7 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(out), string(out2))
 
-		// Through the native format.
+		// The event survives the native format.
 		var through agentevents.Event
 		require.NoError(t, through.UnmarshalJSON(text))
 		out3, err := NewEncoder().Append(nil, through)

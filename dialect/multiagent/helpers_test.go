@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// sortedJSON returns the JSON value with the members of its objects in the
-// order of their names, and nothing else changed.
+// sortedJSON returns a JSON value with the members of its objects sorted by name, and
+// nothing else changed.
 func sortedJSON(raw string) string {
 	var s jsonwire.Scanner
 	s.Reset(raw)

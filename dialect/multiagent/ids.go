@@ -6,23 +6,23 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// madeIDs counts the events of runs and derives trace and span ids. It remembers
-// those of the latest agents.
+// madeIDs counts the events of runs and derives trace and span ids. It caches the
+// ids of the latest agents.
 type madeIDs struct {
 	runs   map[string]*run
 	latest *run
 	owners [8]owner
-	last   int // the owner that was asked for last
-	next   int // to be forgotten
+	last   int // index of the owner that was used last
+	next   int // index of the owner that is replaced next
 }
 
 type run struct {
 	id    string
 	hash  uint64
-	count uint64 // its events so far
+	count uint64 // number of events so far
 }
 
-// run returns the run of that id.
+// run returns the run with an id.
 func (m *madeIDs) run(id string) *run {
 	if r := m.latest; r != nil && r.id == id {
 		return r
@@ -32,7 +32,7 @@ func (m *madeIDs) run(id string) *run {
 		if m.runs == nil {
 			m.runs = map[string]*run{}
 		}
-		id = strings.Clone(id) // and not the line it was cut from
+		id = strings.Clone(id) // does not keep the line alive
 		r = &run{id: id, hash: jsonwire.Hash(id)}
 		m.runs[id] = r
 	}
@@ -40,21 +40,21 @@ func (m *madeIDs) run(id string) *run {
 	return r
 }
 
-// An owner is an agent of a run, or the run itself. Its bytes are used again for
-// another one.
+// An owner is an agent of a run, or the run itself. Its buffers are reused for the
+// next owner.
 type owner struct {
 	run     *run
 	agent   []byte
-	calls   uint64 // a hash of both, for span ids of calls
-	members []byte // as they stand on a line; see the constants below
-	id      string // the span id, once it was asked for
+	calls   uint64 // a hash of run and agent, for span ids of calls
+	members []byte // JSON text of ids; see the constants below
+	id      string // the span id, once it is needed
 
-	context []byte // sessionId to type, of an event with this session; or nothing
+	context []byte // JSON text of the members from sessionId to type, for session; may be empty
 	session []byte
 }
 
-// The members of an owner: traceId and spanId, and the parentSpanId of a call,
-// which begins with the quote after the call's span id.
+// The parts of an owner's members: traceId, spanId, and the parentSpanId of a call.
+// The last part begins with the quote that ends the call's span id.
 const (
 	traceHead  = `,"traceId":"`
 	spanHead   = `","spanId":"`
@@ -67,7 +67,7 @@ const (
 func (o *owner) trace() []byte { return o.members[traceAt : traceAt+32] }
 func (o *owner) span() []byte  { return o.members[spanAt : spanAt+16] }
 
-// owner returns the owner that is an agent of a run. It is good until the next
+// owner returns the owner for an agent of a run. The result is valid until the next
 // call.
 func (m *madeIDs) owner(r *run, agent string) *owner {
 	i := m.last
@@ -91,7 +91,7 @@ func (m *madeIDs) owner(r *run, agent string) *owner {
 	return o
 }
 
-// call appends the span id of a call: 16 digits.
+// call appends the span id of a call: 16 hex digits.
 func (o *owner) call(dst []byte, call string) []byte {
 	return appendID(dst, jsonwire.Mix(o.calls, jsonwire.Hash(call)))
 }
@@ -108,5 +108,5 @@ func (m *madeIDs) span(r *run, agent, call string) string {
 	return o.id
 }
 
-// appendID appends 16 digits that are not all zero.
+// appendID appends an id of 16 hex digits, which are not all zero.
 func appendID(dst []byte, h uint64) []byte { return jsonwire.AppendHex(dst, max(h, 1)) }

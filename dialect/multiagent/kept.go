@@ -7,24 +7,22 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// What an event kept of its line.
-
-// keptMembers are the members of the extra member of that text.
+// keptMembers are the parsed members of an event's extra member "multiagent".
 type keptMembers struct {
-	text    string
+	text    string // of the extra member
 	members []keptMember
 	as      []spelling
-	deep    bool // there are members of the payload
-	*index       // once there are many, or nil
+	deep    bool // some members are of the payload
+	*index       // nil if there are few members and spellings
 }
 
 type keptMember struct{ name, raw string }
 
-// An index finds members and spellings without a search: an event may have many
-// objects, and each of them asks for its own.
+// An index finds members and spellings without a search, because an event may have
+// many objects, and the encoder looks for the members of each.
 type index struct {
-	named   map[string]int    // members
-	inside  map[string][]int  // members of the object at a place
+	named   map[string]int    // index of a member, by name
+	inside  map[string][]int  // indices of members, by the pointer of their object
 	spelled map[string]string // names on the line, by field
 	made    map[string]bool   // fields that the line lacked
 }
@@ -75,7 +73,7 @@ func (k *keptMembers) indexed() *index {
 	return x
 }
 
-// placeOf returns the pointer of the object that a kept member is in.
+// placeOf returns the pointer of the object that an extra member belongs to.
 func placeOf(name string) string {
 	if !strings.HasPrefix(name, "/") {
 		return "" // the envelope
@@ -83,7 +81,7 @@ func placeOf(name string) string {
 	return name[:strings.LastIndexByte(name, '/')]
 }
 
-// find returns the member of a name, or -1.
+// find returns the index of the member of that name, or -1.
 func (k *keptMembers) find(name string) int {
 	if k.index != nil {
 		if i, ok := k.named[name]; ok {
@@ -118,7 +116,7 @@ func (e *Encoder) madeUp(field string) bool {
 	return slices.Contains(e.kept.as, spelling{field, ""})
 }
 
-// keptRaw returns what was kept under a name, and notes that it is used.
+// keptRaw returns the value of an extra member, or "", and marks the member as used.
 func (e *Encoder) keptRaw(name string) string {
 	if e.own {
 		if i := e.kept.find(name); i >= 0 {
@@ -129,7 +127,7 @@ func (e *Encoder) keptRaw(name string) string {
 	return ""
 }
 
-// peek is keptRaw for who does not use it.
+// peek is keptRaw without marking the member as used.
 func (e *Encoder) peek(name string) string {
 	if e.own {
 		if i := e.kept.find(name); i >= 0 {
@@ -139,7 +137,7 @@ func (e *Encoder) peek(name string) string {
 	return ""
 }
 
-// keptMember is keptRaw for a member of the object at e.place.
+// keptMember is like keptRaw, for an extra member of the object at e.place.
 func (e *Encoder) keptMember(name string) string {
 	i := e.memberHere(jsonwire.Token(name))
 	if i < 0 {
@@ -149,7 +147,7 @@ func (e *Encoder) keptMember(name string) string {
 	return e.kept.members[i].raw
 }
 
-// memberHere returns the kept member of the object at e.place, or -1.
+// memberHere returns the index of an extra member of the object at e.place, or -1.
 func (e *Encoder) memberHere(token string) int {
 	if e.kept.index != nil {
 		mark := len(e.place)
@@ -169,7 +167,7 @@ func (e *Encoder) memberHere(token string) int {
 	return -1
 }
 
-// keptUnder reports whether something was kept at a place or below it.
+// keptUnder reports whether an extra member's name begins with place.
 func (e *Encoder) keptUnder(place string) bool {
 	if e.own && e.kept.deep {
 		for _, m := range e.kept.members {
@@ -181,7 +179,7 @@ func (e *Encoder) keptUnder(place string) bool {
 	return false
 }
 
-// rest appends the members of the object at e.place that no field has.
+// rest appends the unused extra members of the object at e.place.
 func (e *Encoder) rest(dst []byte) []byte {
 	if e.kept.index != nil {
 		for _, i := range e.kept.inside[string(e.place)] {
@@ -195,8 +193,8 @@ func (e *Encoder) rest(dst []byte) []byte {
 	return dst
 }
 
-// restMember appends a kept member, if it is in the object at e.place and not
-// used yet.
+// restMember appends an extra member, if it is an unused one of the object at
+// e.place.
 func (e *Encoder) restMember(dst []byte, i int) []byte {
 	if e.used[i] {
 		return dst
@@ -204,7 +202,7 @@ func (e *Encoder) restMember(dst []byte, i int) []byte {
 	m := &e.kept.members[i]
 	name := m.name
 	if len(e.place) == 0 && slices.Contains(envelopeNames[:], `"`+name+`":`) {
-		return dst // the event says something else now
+		return dst // a field of the event has the member now
 	}
 	if len(e.place) > 0 || strings.HasPrefix(name, "/") {
 		token, ok := cutPlace(name, e.place)
@@ -218,7 +216,7 @@ func (e *Encoder) restMember(dst []byte, i int) []byte {
 	return append(append(dst, ':'), m.raw...)
 }
 
-// cutPlace returns what follows a place and a slash.
+// cutPlace removes a place and a slash from the beginning of name.
 func cutPlace(name string, place []byte) (string, bool) {
 	if len(name) > len(place) && name[len(place)] == '/' && name[:len(place)] == string(place) {
 		return name[len(place)+1:], true

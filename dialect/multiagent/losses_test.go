@@ -11,7 +11,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// A field that is cleared is not written as it once was spelled.
+// The line's spelling of a field is not written once the field is cleared.
 func TestClearedFields(t *testing.T) {
 	for _, c := range []struct {
 		typ, payload string
@@ -48,7 +48,7 @@ func TestClearedFields(t *testing.T) {
 			require.Equal(t, dialect.Dropped, l.What)
 		}
 	}
-	// An agent that gets the name of no agent is named in the payload.
+	// The payload names an agent whose name readers do not take for an agent.
 	events, err := NewDecoder(Options{}).Decode(nil, []byte(wire("agent.completed", `{}`)))
 	require.NoError(t, err)
 	events[0].AgentID = "system"
@@ -59,8 +59,8 @@ func TestClearedFields(t *testing.T) {
 	require.Equal(t, "system", back[0].AgentID, string(line))
 }
 
-// A field that was said twice on the line does not get the other value when it is
-// cleared.
+// If the line had two spellings of a field, and the field is cleared, it does not get
+// the second value.
 func TestClearedFieldsSaidTwice(t *testing.T) {
 	for _, c := range []struct {
 		typ, payload string
@@ -90,7 +90,7 @@ func TestClearedFieldsSaidTwice(t *testing.T) {
 	}
 }
 
-// What an event kept of its line and does not come back.
+// Extra members that are not written back are losses.
 func TestKeptMembersThatAreLost(t *testing.T) {
 	odd := event(&agentevents.SessionStarted{})
 	for _, extra := range []agentevents.JSON{`["x"]`, `1`, `"x"`} {
@@ -111,7 +111,7 @@ func TestKeptMembersThatAreLost(t *testing.T) {
 	require.Empty(t, losses)
 }
 
-// What readers make of events that lack what the vocabulary asks for.
+// Readers make up what events lack, and the encoder lists it.
 func TestLossesOfOddEvents(t *testing.T) {
 	out, losses := encode(t, event(&agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{}}, forAgent("planner", "")))
 	require.NotContains(t, told(losses), "dropped /payload/modelUsage")
@@ -129,7 +129,7 @@ func TestLossesOfOddEvents(t *testing.T) {
 	require.Equal(t, []string{"dropped /actor"}, told(losses))
 }
 
-// The time that an event does not have is made up; one that the line has is not.
+// The encoder makes up the time of an event without one, unless the line had one.
 func TestNoTime(t *testing.T) {
 	line := wire("session.started", `{}`)
 	ev := decode(t, Options{}, line)[0]
@@ -151,7 +151,7 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// told returns where the losses are, with what happened before each.
+// told returns the pointers of the losses, each after what happened.
 func told(losses []dialect.Loss) (list []string) {
 	for _, l := range losses {
 		list = append(list, l.What.String()+" "+l.Pointer)

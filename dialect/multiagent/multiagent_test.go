@@ -21,8 +21,8 @@ const (
 	up    = "53995c3f42cd8ad8"
 )
 
-// wire makes a line of the document: the members around type and payload are
-// the same for all.
+// wire returns a line of the document. All lines have the same members around type
+// and payload.
 func wire(typ, payload string) string { return wireBy("planner", typ, payload) }
 
 func wireBy(actor, typ, payload string) string {
@@ -30,7 +30,7 @@ func wireBy(actor, typ, payload string) string {
 		`","type":"` + typ + `","payload":` + payload + `,"timestamp":"2026-05-18T09:00:01.200Z","schemaVersion":"1.0"}`
 }
 
-// event is what wire says around the payload.
+// event returns what a line of wire says around its payload.
 func event(p agentevents.Payload, change ...func(*agentevents.Event)) agentevents.Event {
 	ev := agentevents.Event{
 		ID: "e1", Time: at, RunID: "r1", Scope: agentevents.Scope{SessionID: "s1", TaskID: "t1"}, AgentID: "planner",
@@ -57,8 +57,8 @@ type golden struct {
 	event agentevents.Event
 }
 
-// goldens are lines of all variants, with the members that the document names
-// and those of the vocabulary.
+// goldens are lines of all variants, with the members of the document and of the
+// vocabulary.
 func goldens() []golden {
 	ref := func(id string) agentevents.AgentRef { return agentevents.AgentRef{AgentID: id} }
 	return []golden{
@@ -116,7 +116,7 @@ func goldens() []golden {
 	}
 }
 
-// decode reads lines that are all right.
+// decode reads valid lines.
 func decode(t testing.TB, o Options, lines ...string) []agentevents.Event {
 	t.Helper()
 	var events []agentevents.Event
@@ -127,7 +127,7 @@ func decode(t testing.TB, o Options, lines ...string) []agentevents.Event {
 	return events
 }
 
-// encode writes events that are all right.
+// encode writes valid events.
 func encode(t testing.TB, events ...agentevents.Event) (string, []dialect.Loss) {
 	t.Helper()
 	e := NewEncoder()
@@ -142,7 +142,7 @@ func encode(t testing.TB, events ...agentevents.Event) (string, []dialect.Loss) 
 	return strings.TrimSuffix(string(out), "\n"), e.Losses()
 }
 
-// native is the event as a native line, without what it kept of its own.
+// native returns the event's native line without its extra member.
 func native(t testing.TB, ev agentevents.Event) string {
 	t.Helper()
 	line, err := ev.AppendJSON(nil)
@@ -176,7 +176,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// reorder puts the payload of a golden line first.
+// reorder moves the payload of a golden line to the front.
 func reorder(t *testing.T, line string) string {
 	start, end := strings.Index(line, `"payload":`), strings.Index(line, `,"timestamp"`)
 	require.Positive(t, start)

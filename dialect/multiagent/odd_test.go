@@ -12,8 +12,7 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// What is kept of a line with many objects is found without a search, and they
-// come back as those of a line with few.
+// Extra members of a line with many objects come back as those of a line with few.
 func TestManyKeptMembers(t *testing.T) {
 	const each = `:{"inputTokens":1,"x":[1.50],"a/b":{},"costUsd":"many"}`
 	for _, n := range []int{1, 100} {
@@ -34,7 +33,7 @@ func TestManyKeptMembers(t *testing.T) {
 	}
 }
 
-// What a payload may be: anything. Each comes back as it was.
+// A payload may be any JSON, and comes back unchanged.
 func TestAnyPayload(t *testing.T) {
 	derived := dialect.DerivedID("e1", 0, 0)
 	for _, c := range []struct {
@@ -181,7 +180,7 @@ func TestAnyPayload(t *testing.T) {
 				c.check(t, ev)
 			}
 			if c.typ == "workflow.created" && c.payload == `{}` {
-				return // read, but not written: the workflow has no id
+				return // the event can be read but not written: the workflow has no id
 			}
 			out, losses := encode(t, ev)
 			require.Empty(t, losses)
@@ -189,7 +188,7 @@ func TestAnyPayload(t *testing.T) {
 			again := decode(t, Options{}, out)[0]
 			require.Equal(t, sorted(t, native(t, ev)), sorted(t, native(t, again)))
 
-			// Through the native format.
+			// The event survives the native format.
 			var through agentevents.Event
 			require.NoError(t, through.UnmarshalJSON([]byte(native(t, ev))))
 			out2, losses := encode(t, through)
@@ -199,7 +198,7 @@ func TestAnyPayload(t *testing.T) {
 	}
 }
 
-// sorted is the line with the members of its objects in the order of names.
+// sorted returns the line with the members of its objects sorted by name.
 func sorted(t *testing.T, line string) string {
 	t.Helper()
 	require.True(t, strings.HasPrefix(line, "{"))
@@ -247,10 +246,10 @@ func TestOpenCalls(t *testing.T) {
 		line("s1", "tool.call.started", `{"tool":"a"}`),
 		line("s1", "tool.call.started", `{"tool":"b"}`),
 		line("s2", "tool.call.started", `{"callId":"c3","tool":"a"}`),
-		line("s1", "tool.call.completed", `{"tool":"a","output":1}`), // the first
-		line("s1", "tool.call.completed", `{}`),                      // the second
-		line("s1", "tool.call.completed", `{}`),                      // nobody's
-		line("s2", "tool.call.completed", `"done"`),                  // the third
+		line("s1", "tool.call.completed", `{"tool":"a","output":1}`), // the first call
+		line("s1", "tool.call.completed", `{}`),                      // the second call
+		line("s1", "tool.call.completed", `{}`),                      // no open call
+		line("s2", "tool.call.completed", `"done"`),                  // the third call
 		line("s3", "approval.requested", `{}`),
 		line("s3", "approval.granted", `{}`),
 		line("s3", "approval.granted", `{}`),
@@ -269,7 +268,7 @@ func TestOpenCalls(t *testing.T) {
 	require.Empty(t, losses)
 	require.Equal(t, strings.Join(lines, "\n"), out)
 
-	// One that lost its opener says all.
+	// A return without its call says everything.
 	out, _ = encode(t, events[4])
 	require.Contains(t, out, `"payload":{"callId":"`+id(2)+`","toolId":"b"}`)
 
@@ -326,12 +325,12 @@ func TestVerbatim(t *testing.T) {
 	require.Contains(t, out, `"payload":{"messageId":"m","from":"user","text":"e","ts":1}`)
 }
 
-// A fact that equals what the encoder makes up without it is written, and not the
-// line that lacks it.
+// An event says a fact that its line lacked. The encoder writes the fact, even if it
+// makes up the same without it.
 func TestVerbatimIsNotStale(t *testing.T) {
 	whole := wire("session.started", `{}`)
 	for name, c := range map[string]struct {
-		cut    string // from the line
+		cut    string // removed from the line
 		change func(ev *agentevents.Event)
 	}{
 		"id":      {`"id":"e1",`, func(ev *agentevents.Event) { ev.ID = "e1" }},
@@ -354,14 +353,14 @@ func TestVerbatimIsNotStale(t *testing.T) {
 			require.Empty(t, losses)
 		})
 	}
-	// Facts that are taken away are listed as made up.
+	// A fact that is removed from the event is listed as made up.
 	ev := readVerbatim(t, strings.Replace(whole, `"s1",`, `"r1" ,`, 1))[0]
 	ev.SessionID = ""
 	_, losses := encode(t, ev)
 	require.Len(t, losses, 1)
 	require.Equal(t, "/sessionId", losses[0].Pointer)
 
-	// Where a line without an id comes to stand elsewhere, it gets the id.
+	// A line without an id gets one at another place of the log.
 	events := readVerbatim(t, strings.Repeat(strings.Replace(whole, `"id":"e1",`, "", 1)+"\n", 2))
 	out, _ := encode(t, events[1])
 	require.Equal(t, events[1].ID, decode(t, Options{}, out)[0].ID)
@@ -376,7 +375,8 @@ func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
 	return events
 }
 
-// What readers make of actor and span is not made of those that were made up.
+// The encoder writes what readers would otherwise make up from a made-up actor or
+// span.
 func TestMadeUpFacts(t *testing.T) {
 	line := func(n int, typ string) string {
 		return fmt.Sprintf(`{"id":"e%d","runId":"r1","type":"%s","payload":{},"timestamp":"2026-05-18T09:00:01.200Z"}`, n, typ)
@@ -388,7 +388,7 @@ func TestMadeUpFacts(t *testing.T) {
 		require.Equal(t, events[i].Payload, back.Payload)
 	}
 
-	// A payload that has no place for them stays.
+	// A payload that is not an object has no place for these members, and stays.
 	for payload, want := range map[string]string{`"hi"`: "made up /payload/message/from", `[]`: "made up /payload/callId"} {
 		typ := "agent.message.created"
 		if payload == `[]` {
@@ -400,7 +400,7 @@ func TestMadeUpFacts(t *testing.T) {
 		require.Contains(t, told(losses), want)
 	}
 
-	// What does not depend on them is still left out.
+	// Members that do not depend on actor and span are still left out.
 	require.Contains(t, out, `"type":"tool.call.started","payload":{}`)
 	require.Contains(t, out, `"type":"approval.requested","payload":{}`)
 }
@@ -505,8 +505,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// A refused line says which event it is, and the number that would have got; the
-// next one gets it.
+// The error of a refused line names the event and the number that it would have. The
+// next event gets that number.
 func TestRefusedLinesHaveANumber(t *testing.T) {
 	d := NewDecoder(Options{Strict: true})
 	for want := range uint64(3) {

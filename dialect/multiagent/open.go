@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// openThings are the calls and requests that wait for an answer, the latest
-// last, for answers that do not name what they answer.
+// openThings are the calls and the approval requests that wait for an answer, the
+// latest last. An answer may not name what it answers.
 type openThings struct{ list []openThing }
 
 type openThing struct {
@@ -16,11 +16,11 @@ type openThing struct {
 	run, span, id, tool string
 }
 
-// maxOpen bounds the things that wait; the oldest are forgotten first.
+// maxOpen bounds the list. The oldest entries are forgotten first.
 const maxOpen = 256
 
-// note follows what an event opens and closes. Texts cut from a long line are
-// copied, so that they do not keep it alive.
+// note records what an event opens and closes. With long it copies texts, which
+// otherwise keep a long line alive.
 func (o *openThings) note(ev *agentevents.Event, long bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
@@ -58,8 +58,8 @@ func (o *openThings) remove(approval bool, run, id string) {
 	}
 }
 
-// latest returns what was opened last in the event's span, of that tool unless
-// that is empty, or nil.
+// latest returns the latest open entry of the event's span, and of the tool unless
+// that is empty. It returns nil if there is none.
 func (o *openThings) latest(ev *agentevents.Event, approval bool, tool string) *openThing {
 	for i := len(o.list) - 1; i >= 0 && ev.SpanID != ""; i-- {
 		if t := &o.list[i]; t.approval == approval && t.span == ev.SpanID && t.run == ev.RunID && (tool == "" || t.tool == tool) {

@@ -7,8 +7,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Members of the envelope, in the order of the document. The numbers are those
-// of envelopeNames, from 1.
+// Numbers of the members of the envelope, in the order of the document: from 1, as
+// Scanner.Field counts envelopeNames.
 const (
 	mID = 1 + iota
 	mTraceID
@@ -30,32 +30,34 @@ var envelopeNames = [numMembers]string{
 	`"schemaVersion":`,
 }
 
-// required are the members that every line has.
+// required is the set of members that every line must have.
 const required = 1<<mID | 1<<mTraceID | 1<<mSpanID | 1<<mSessionID | 1<<mRunID | 1<<mActor | 1<<mType | 1<<mPayload | 1<<mTimestamp | 1<<mSchemaVersion
 
-// bare returns the name without quotes and colon.
+// bare returns a name without its quotes and colon.
 func bare(name string) string { return name[1 : len(name)-2] }
 
-// common are the fields of a payload that are not the struct's own: parts of
-// the envelope, and what the document says in another way than the vocabulary.
+// common are the fields of a payload on a line that the payload's struct does not
+// have: fields of the event's envelope, and facts that the document says in another
+// form.
 type common struct {
 	agentID, workflowID, phase, nodeID, nodeRunID string
 	parentAgentID, parentCallID, causationID      string
 	step                                          agentevents.Opt[int]
 	marks                                         agentevents.Marks
-	// some says, to the encoder, that one of the texts but agentID and causationID
-	// is not empty.
+	// some tells the encoder that one of the texts is not empty, not counting agentID
+	// and causationID.
 	some bool
 
-	parentSpanID string                 // of agent.spawned, beside that of the envelope
-	tokens       agentevents.Opt[int64] // of agent.completed: part of its usage
-	message      nested                 // of agent.message.created: its fields
+	parentSpanID string                 // of agent.spawned; the envelope has one, too
+	tokens       agentevents.Opt[int64] // of agent.completed: the total of its usage
+	message      nested                 // of agent.message.created
 }
 
 // nested stands for an object whose members are the payload's own fields.
 type nested struct{}
 
-// Numbers of the common fields that stand in every payload, as in commonNames.
+// Numbers of the common fields that any payload may have, in the order of
+// commonNames.
 const (
 	cAgentID = iota
 	cWorkflowID
@@ -74,7 +76,7 @@ var commonNames = [numCommon]string{
 	`"agentId":`, `"workflowId":`, `"phase":`, `"nodeId":`, `"nodeRunId":`, `"step":`, `"parentAgentId":`, `"parentCallId":`, `"causationId":`, `"marks":`,
 }
 
-// field returns a common field of that number.
+// field returns a pointer to the common field of that number.
 func (c *common) field(n int) any {
 	switch n {
 	case cAgentID:
@@ -99,9 +101,9 @@ func (c *common) field(n int) any {
 	return &c.marks
 }
 
-// any reports whether a common field has a value, but for those in lists.
+// any reports whether a common field has a value, not counting those in lists.
 func (c *common) any(lists uint16) bool {
-	// Most are empty in most events: one look at them is enough.
+	// Most fields are empty in most events, so one test covers many of them.
 	return len(c.nodeRunID)|len(c.parentAgentID)|len(c.parentCallID)|len(c.causationID) != 0 || c.step.OK || c.marks != 0 ||
 		c.agentID != "" && lists&(1<<cAgentID) == 0 || c.workflowID != "" && lists&(1<<cWorkflowID) == 0 ||
 		c.phase != "" && lists&(1<<cPhase) == 0 || c.nodeID != "" && lists&(1<<cNodeID) == 0
@@ -134,40 +136,41 @@ func commonNumber(name string) int {
 	return -1
 }
 
-// A shape is one type of the document: the members of its payload and the
-// fields they are.
+// A shape is one type of the document: the members of its payload, and their
+// fields.
 type shape struct {
 	typ  string
 	kind agentevents.Kind
-	// key is how many of the names are the document's own.
+	// key is the number of leading names that are the document's key fields.
 	key int
-	// names are the members in the order in which they are written, followed by
-	// other spellings.
+	// names are the names of the fields in the order of the encoder, then other
+	// spellings.
 	names []string
-	// other says which field each of the other spellings is.
+	// other is the number of the field for each of the other spellings.
 	other []uint8
-	// lists are the common fields that are among names, as bits.
+	// lists is the set of common fields in names: bit n for number n.
 	lists uint16
-	// made are the fields that are made up when a line lacks them.
+	// made are the fields that the decoder makes up if a line lacks them.
 	made  []madeUp
 	empty func() agentevents.Payload
 	// fields visits each field, in the order of names.
 	fields func(p agentevents.Payload, c *common, f *fieldVisitor)
 }
 
-// A fieldVisitor is shown the fields of a payload. It collects pointers to them,
-// for who reads them or compares them with a line, or else it writes their
-// members at once: most events come from elsewhere and need no more.
+// A fieldVisitor visits the fields of a payload in one of two modes. It collects
+// pointers to them, for a caller that reads a line or compares the fields with one.
+// Or it writes their members at once, which is enough for events that were not read
+// by this package.
 type fieldVisitor struct {
 	list []any
 
-	e       *Encoder // that writes, or nil
+	e       *Encoder // the encoder that writes; nil to collect
 	dst     []byte
 	names   []string
-	n       int    // of the next field
-	hidden  uint32 // fields that are not written
-	lacking uint32 // the texts, words and agents that are empty
-	refs    uint32 // those of them that are agents
+	n       int    // number of the next field
+	hidden  uint32 // set of fields that are not written
+	lacking uint32 // set of empty texts, words and agents
+	refs    uint32 // the agents in lacking
 }
 
 func (f *fieldVisitor) text(fields ...*string) *fieldVisitor {
@@ -278,7 +281,7 @@ func (f *fieldVisitor) integer(field *int64) *fieldVisitor {
 	return f
 }
 
-// optional is other for what is mostly absent.
+// optional is like other. It is faster for an absent value.
 func optional[T any](f *fieldVisitor, field *agentevents.Opt[T]) *fieldVisitor {
 	if f.e != nil && !field.OK {
 		f.n++
@@ -308,7 +311,8 @@ func (f *fieldVisitor) collect(sh *shape, p agentevents.Payload, c *common) []an
 	return f.list
 }
 
-// write appends the members of p and c but for those that are hidden.
+// write appends the members of p and c. Of the hidden fields, it leaves out those that
+// other visits.
 func (f *fieldVisitor) write(dst []byte, e *Encoder, sh *shape, p agentevents.Payload, c *common, hidden uint32) []byte {
 	f.dst, f.e, f.names, f.n, f.hidden, f.lacking, f.refs = dst, e, sh.names, 0, hidden, 0, 0
 	sh.fields(p, c, f)
@@ -316,10 +320,11 @@ func (f *fieldVisitor) write(dst []byte, e *Encoder, sh *shape, p agentevents.Pa
 	return dst
 }
 
-// own returns how many members are written.
+// own returns the number of fields.
 func (sh *shape) own() int { return len(sh.names) - len(sh.other) }
 
-// A madeUp is a field that is never left empty, and where its value comes from.
+// A madeUp is a field that the decoder never leaves empty, and the source of its
+// value.
 type madeUp struct {
 	field uint8
 	from  source
@@ -329,16 +334,16 @@ type source uint8
 
 const (
 	ofEvent    source = iota // derived from the event's id
-	ofCall                   // the open call of the span, or the event's id
-	ofTool                   // the tool of that call
-	ofApproval               // the open approval of the span, or the event's id
-	ofAgent                  // who acts
-	ofError                  // ok or error
-	ofTime                   // milliseconds of the event's time
+	ofCall                   // the open call of the span; else derived from the event's id
+	ofTool                   // the tool of the open call; else the word unknown
+	ofApproval               // the open approval of the span; else derived from the event's id
+	ofAgent                  // the agent, or the actor; else the word unknown
+	ofError                  // error if the payload has an error; else ok
+	ofTime                   // the event's time in milliseconds
 	nobody                   // the word unknown
 )
 
-// unknownWord stands for a required word that a line does not have.
+// unknownWord stands for a required word that the line lacks.
 const unknownWord = "unknown"
 
 // Indices of shapes.
@@ -372,7 +377,7 @@ const (
 	sUnknown = numShapes
 )
 
-// shapes are the document's types, in its order.
+// shapes are the types of the document, in its order.
 var shapes = [numShapes]shape{
 	sSessionStarted: {
 		typ: "session.started", kind: agentevents.KindSessionStarted,
@@ -634,7 +639,7 @@ var shapes = [numShapes]shape{
 	},
 }
 
-// Numbers of fields that are handled apart.
+// Numbers of fields with special handling, by shape.
 const (
 	fieldCompletedTokens = 1
 	fieldMessage         = 9
@@ -642,7 +647,7 @@ const (
 	fieldMessageTS       = 5
 )
 
-// shapeOf returns the index of the shape of a type, or sUnknown.
+// shapeOf returns the shape of a type, or sUnknown.
 func shapeOf(typ string) int {
 	switch typ {
 	case "session.started":
@@ -699,8 +704,7 @@ func shapeOf(typ string) int {
 	return sUnknown
 }
 
-// shapeOfKind returns the index of the shape that a kind is written as, or
-// sUnknown.
+// shapeOfKind returns the shape that a kind is written as, or sUnknown.
 func shapeOfKind(k agentevents.Kind) int {
 	switch k {
 	case agentevents.KindNodeStarted:
@@ -714,14 +718,14 @@ func shapeOfKind(k agentevents.Kind) int {
 	case agentevents.KindAgentEnded:
 		return sCompleted
 	}
-	// The others are named alike; what is a type here and no kind is not.
+	// The other types have the name of their kind.
 	if s := shapeOf(string(k)); s != sUnknown && shapes[s].kind == k {
 		return s
 	}
 	return sUnknown
 }
 
-// Members of the objects inside payloads.
+// Names of the members of objects inside payloads.
 var (
 	refNames    = []string{`"agentId":`, `"agentSharing":`, `"memoryRef":`, `"modelClass":`}
 	errorNames  = []string{`"code":`, `"message":`, `"details":`, `"retryable":`}
@@ -745,7 +749,7 @@ func totalsFields(v *agentevents.Totals) [5]any {
 	return [...]any{&v.Steps, &v.ToolCalls, &v.AuditCheckpoints, &v.AuditsPassed, &v.AuditsFailed}
 }
 
-// nonAgent reports whether an actor of that name is not an agent.
+// nonAgent reports whether readers do not take an actor of that name for an agent.
 func nonAgent(actor string) bool {
 	switch actor {
 	case "user", "human", "orchestrator", "system":

@@ -12,11 +12,11 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// markNames are the names of the marks, from the lowest bit.
+// markNames are the names of the marks, lowest bit first.
 var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "sanitized"}
 
-// statusOf returns the tool status that a word means, and false for a word that
-// is one itself.
+// statusOf returns the tool status that a word means. It reports true if the word is
+// another spelling of the status.
 func statusOf(word string) (agentevents.ToolStatus, bool) {
 	switch word {
 	case "success", "completed":
@@ -27,10 +27,10 @@ func statusOf(word string) (agentevents.ToolStatus, bool) {
 	return agentevents.ToolStatus(word), false
 }
 
-// value reads the next value into a field. Without fit it is still next: it is
-// of another type. Without exact the field does not tell how it was spelled:
-// absent and zero look alike there, or it has a form that the encoder does not
-// write.
+// value reads the next value into a field. It reports fit as false if the value has
+// another type, and then does not consume it. It reports exact as false if the field
+// does not preserve the spelling: absent and zero are the same for the field, or the
+// encoder does not write this form.
 func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 	s := &r.s
 	exact = true
@@ -146,7 +146,7 @@ func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 				exact = false
 				continue
 			}
-			exact = exact && marks>>i == 0 // each once, in the order in which they are written
+			exact = exact && marks>>i == 0 // each mark once, in the order of the encoder
 			marks |= 1 << i
 		}
 		*v = marks
@@ -155,13 +155,13 @@ func (r *reader) value(name string, field any) (fit, exact bool, err error) {
 		return false, false, nil
 	}
 	if err != nil {
-		return false, false, nil // if it is no JSON at all, keeping it says so
+		return false, false, nil // the caller keeps the value, which reports malformed JSON
 	}
 	return true, exact, nil
 }
 
-// texts reads a list of strings. It reports false, with the value still next,
-// for anything else.
+// texts reads a list of strings. It reports false for any other value, and then does
+// not consume it.
 func texts(s *jsonwire.Scanner) (list []string, ok bool, err error) {
 	if s.Kind() != '[' {
 		return nil, false, nil
@@ -227,12 +227,12 @@ func (r *reader) object(name string, names []string, fields []any) error {
 			return err
 		}
 		if !fit {
-			seen &^= 1 << n // it is kept; another one is found there
+			seen &^= 1 << n // it is an extra member, where a duplicate is found
 		}
 	}
 }
 
-// usageMap reads usage by model. All values must be objects.
+// usageMap reads usage by model. It does not fit unless all values are objects.
 func (r *reader) usageMap(name string, to *map[string]agentevents.Usage) (fit, exact bool, err error) {
 	s := &r.s
 	if s.Kind() != '{' {
@@ -287,10 +287,8 @@ func (r *reader) usageMap(name string, to *map[string]agentevents.Usage) (fit, e
 	return true, true, nil
 }
 
-// The other direction.
-
-// head appends the name of a member, which is spelled with quotes and colon,
-// after a comma where one is due.
+// head appends the name of a member, after a comma unless it is the first one. name
+// has quotes and a colon.
 func head(dst []byte, name string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -298,7 +296,7 @@ func head(dst []byte, name string) []byte {
 	return append(dst, name...)
 }
 
-// value appends a member with the value of a field; of an absent one nothing.
+// value appends a member with the value of a field, or nothing if that is absent.
 func (e *Encoder) value(dst []byte, name string, field any) []byte {
 	switch v := field.(type) {
 	case *string:
@@ -423,7 +421,8 @@ func (e *Encoder) value(dst []byte, name string, field any) []byte {
 	return dst
 }
 
-// appendRef appends an agent for which no line has a spelling.
+// appendRef appends an AgentRef as an object, for an event that was not read from a
+// line.
 func appendRef(dst []byte, v *agentevents.AgentRef) []byte {
 	dst = append(dst, '{')
 	dst = appendText(dst, refNames[0], v.AgentID)
@@ -463,8 +462,8 @@ func isObject(field any) bool {
 	return ok && strings.HasPrefix(strings.TrimLeft(string(*raw), " \t\r\n"), "{")
 }
 
-// sets reports whether raw, which was kept as the short spelling of a field, is
-// not what an empty field is written as.
+// sets reports whether readers of raw, an extra member with the short spelling of a
+// field, set the field.
 func sets(field any, raw string) bool {
 	switch field.(type) {
 	case *agentevents.ToolStatus, *agentevents.AgentRef:
@@ -478,8 +477,8 @@ func sets(field any, raw string) bool {
 	return false
 }
 
-// takes reports whether readers take raw for the value of a field, which is not
-// changed.
+// takes reports whether readers of raw set a field of the given type. It does not
+// change the field.
 func takes(field any, raw string) bool {
 	value := reflect.New(reflect.TypeOf(field).Elem())
 	var r reader
@@ -488,8 +487,8 @@ func takes(field any, raw string) bool {
 	return err == nil && fit && !value.Elem().IsZero()
 }
 
-// says reports whether raw, which was kept as the spelling of a field, says
-// what the field says.
+// says reports whether raw, an extra member with the line's spelling of a field,
+// still has the field's value.
 func says(field any, raw string) bool {
 	if raw == "" || raw[0] != '"' && raw[0] != '[' {
 		return false

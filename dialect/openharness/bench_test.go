@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/dialect/dialecttest"
 )
 
-// The lines of the root's benchmarks, as far as the document has them: a short
-// one (T), much text (U), raw JSON (W), a delta (D).
+// The lines of the root's benchmarks that the document has: a short one (T), much text
+// (U), raw JSON (W), a delta (D).
 var benchLines = []dialecttest.BenchLine{
 	{Name: "T", Lines: of("node:start", "")},
 	{Name: "U", Lines: of("agent:text", `,"content":"`+strings.Repeat(`ok  \texample.com/pkg\t0.012s\n`, 18)+`"`)},

@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Text and thinking come as deltas, as whole blocks or as both, and a line does
-// not say which block it is of. blocks finds out:
+// blocks finds the block that a line belongs to. Text and thinking come as deltas,
+// as whole blocks or as both, and no line names its block:
 //
-//   - deltas of one kind in a row are one block; another act of the agent ends it;
-//   - a whole block is the one whose deltas make up its text, even when other
-//     acts came between, and otherwise the one that was just being written;
-//   - a whole block without deltas has no id: nothing refers to it.
+//   - Deltas of one kind in a row are one block. Another act of the agent ends it.
+//   - A whole block is the block whose deltas make up its text, even if other acts
+//     came between. Without such a block it is the one that is still growing.
+//   - A whole block without deltas has no id, because nothing refers to it.
 type blocks struct {
 	runs map[string]*runBlocks // by node run
 	last *runBlocks
-	n    int // blocks so far
+	n    int // number of blocks so far
 }
 
-// runBlocks are the blocks of one node run that were not closed yet.
+// runBlocks are the blocks of one node run that are not closed yet.
 type runBlocks struct {
 	run  string
-	open [2]bool // the last one of list is still being written
+	open [2]bool // the last block of the list still grows
 	list [2][]block
 }
 
-// A block is what is known of one by its deltas.
+// A block is the size and the hash of the deltas of a block.
 type block struct {
 	id   string
 	size int
@@ -38,15 +38,15 @@ const (
 	thinkingBlock
 )
 
-// maxRuns bounds the node runs that wait to end: a log may end none.
+// maxRuns bounds the node runs, because a log may never end one.
 const maxRuns = 1 << 14
 
-// maxOpen bounds the blocks that wait to be closed: a log of deltas alone closes
+// maxOpen bounds the open blocks of a node run, because a log of deltas alone closes
 // none.
 const maxOpen = 16
 
-// line notes a line of variant v, and returns the id of the block that it is of.
-// run and content are what the line says.
+// line notes a line of variant v, and returns the id of its block, or "". run and
+// content are members of the line.
 func (b *blocks) line(v int, run, content string) string {
 	switch v {
 	case vTextDelta:
@@ -62,7 +62,7 @@ func (b *blocks) line(v int, run, content string) string {
 	case vComplete, vNodeComplete, vNodeError:
 		b.end(run)
 	case vFlowStart, vFlowComplete, vFlowAborted:
-		b.runs, b.last = nil, nil // nodes that did not end never will
+		b.runs, b.last = nil, nil // the flow's open nodes never end
 	}
 	return ""
 }
@@ -76,7 +76,7 @@ func (b *blocks) of(run string) *runBlocks {
 		if len(b.runs) >= maxRuns {
 			clear(b.runs)
 		}
-		run = strings.Clone(run) // and not its line
+		run = strings.Clone(run) // does not keep the line alive
 		r = &runBlocks{run: run}
 		if b.runs == nil {
 			b.runs = map[string]*runBlocks{}
@@ -87,7 +87,7 @@ func (b *blocks) of(run string) *runBlocks {
 	return r
 }
 
-// delta returns the id of the block that a delta belongs to.
+// delta returns the id of a delta's block, and adds the delta to the block.
 func (b *blocks) delta(run string, kind int, text string) string {
 	r := b.of(run)
 	if !r.open[kind] {
@@ -107,7 +107,7 @@ func (b *blocks) delta(run string, kind int, text string) string {
 	return last.id
 }
 
-// whole returns the id of a whole block, which is closed by that.
+// whole returns the id of a whole block, and closes the block.
 func (b *blocks) whole(run string, kind int, text string) string {
 	if !b.waiting(run, kind) {
 		return ""
@@ -132,12 +132,12 @@ func (b *blocks) whole(run string, kind int, text string) string {
 	if found == len(list)-1 {
 		r.open[kind] = false
 	}
-	// Blocks are closed in order: those before will not be.
+	// Blocks close in order, so those before this one never do.
 	r.list[kind] = append(list[:0], list[found+1:]...)
 	return id
 }
 
-// waiting reports whether there are deltas that no whole block has closed.
+// waiting reports whether there are blocks that no whole block has closed.
 func (b *blocks) waiting(run string, kind int) bool {
 	if b.last != nil && b.last.run == run {
 		return len(b.last.list[kind]) > 0
@@ -146,7 +146,7 @@ func (b *blocks) waiting(run string, kind int) bool {
 	return r != nil && len(r.list[kind]) > 0
 }
 
-// act notes that the agent did something else.
+// act notes another act of the agent, which ends its growing blocks.
 func (b *blocks) act(run string) {
 	if b.last != nil && b.last.run == run {
 		b.last.open = [2]bool{}
@@ -155,7 +155,7 @@ func (b *blocks) act(run string) {
 	}
 }
 
-// end forgets a node run.
+// end removes a node run.
 func (b *blocks) end(run string) {
 	if len(b.runs) > 0 {
 		delete(b.runs, run)
@@ -163,8 +163,8 @@ func (b *blocks) end(run string) {
 	}
 }
 
-// hash is a polynomial of the text's bytes, which goes on where it was. Four bytes
-// a round: a processor does not wait for each of them.
+// hash continues the hash h with text: a polynomial of the bytes. It takes four bytes
+// a round, so that the processor does not wait for one multiplication per byte.
 func hash(h uint64, text string) uint64 {
 	for ; len(text) >= 4; text = text[4:] {
 		h = h*base4 + uint64(text[0])*base3 + uint64(text[1])*base2 + uint64(text[2])*base1 + uint64(text[3])
@@ -178,7 +178,7 @@ func hash(h uint64, text string) uint64 {
 const (
 	hashStart = 14695981039346656037
 
-	base1 = 0x9e3779b97f4a7c15 // and its powers
+	base1 = 0x9e3779b97f4a7c15 // base2 to base4 are its powers
 	base2 = 0xdf442d22ce4859b9
 	base3 = 0x604a5ce3addef82d
 	base4 = 0xd94363fc538227b1

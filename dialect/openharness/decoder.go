@@ -11,42 +11,42 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// EmitterOptions configure a [Decoder]. The zero Options are usable.
+// Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// RunID is the run that the lines are of. The document's events do not name
-	// it: a host knows it as the key of its store and as the snapshot's runId.
-	// Empty means that it is derived: from the log's first line, and for each
-	// flow:start after that from its line, which begins another run. Reading
-	// the same log twice gives the same.
+	// RunID is the run of the log. The document's events do not name it, but a host
+	// knows it: it is the key of its store and the runId of its snapshot. If RunID
+	// is empty, the decoder derives an id from the first line of the log, and a new
+	// one from each later flow:start, which begins another run. Reading the same log
+	// twice gives the same ids.
 	RunID string
-	// Strict refuses lines that break a rule of the document: the error is an
-	// [*agentevents.RuleError] whose Rule is one of this package's. Without
-	// it such lines are read as far as they can be. Types and members that the
-	// document does not have break no rule, but a line of such a type has a
-	// timestamp, too, and names no node or execution that is not a string.
+	// Strict refuses lines that break a rule of the document, with a
+	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
+	// reads as much of such a line as it can. Extra members and unknown types break
+	// no rule. A line of an unknown type still needs a timestamp, and its nodeId and
+	// runId must be strings.
 	Strict bool
 }
 
-// The rules of the document that a strict decoder knows.
+// The rules of the document that a strict decoder checks.
 const (
-	// RuleNode: node and agent events say which node and which execution of it
-	// they are of (sections 1.1 and 3). node:skipped has no execution.
+	// RuleNode: node and agent events name their node and its execution (sections
+	// 1.1 and 3). node:skipped has no execution.
 	RuleNode agentevents.Rule = "openharness-node"
-	// RuleRequired: a member that the document requires is missing.
+	// RuleRequired: the members that the document requires are there.
 	RuleRequired agentevents.Rule = "openharness-required"
-	// RuleEnum: a word that the document does not list.
+	// RuleEnum: the document lists the word.
 	RuleEnum agentevents.Rule = "openharness-enum"
-	// RuleRange: a number outside its range.
+	// RuleRange: a number is in its range.
 	RuleRange agentevents.Rule = "openharness-range"
 )
 
-// Rejected is the reason in [agentevents.CommandReceived] of a send or reply
-// that does not say which node run it is for. The document has such commands
-// recorded and refused (section 5.4), and the decoder makes it up.
+// Rejected is the text of [agentevents.CommandReceived].Rejected for a send or reply
+// without runId. The document says that a runtime records such a command and refuses it
+// (section 5.4). The decoder makes the text up.
 const Rejected = "runId is missing"
 
-// A Decoder turns lines into events; it implements [agentevents.Decoder]. It
-// is for one log and not for concurrent use.
+// A Decoder turns lines into events. It implements [agentevents.Decoder]. A Decoder is
+// for one log, and must not be used concurrently.
 type Decoder struct {
 	o       Options
 	lines   int
@@ -56,11 +56,11 @@ type Decoder struct {
 	blocks  blocks
 	scanner jsonwire.Scanner
 	unknown dialect.Unknowns
-	after   [numMembers + 1]uint8 // the member that came last time after another one
+	after   [numMembers + 1]uint8 // guesses the next member: the one that followed the last time
 
-	// What the current line says; valid where seen has the member's bit.
+	// What the current line says. A value is valid if seen has the member's bit.
 	seen      set
-	had       set // those of the line, also those that are kept
+	had       set // all members of the line, including extra members
 	kind      string
 	texts     [numMembers + 1]string // strings, and raw JSON
 	time      time.Time
@@ -73,8 +73,8 @@ type Decoder struct {
 	models    map[string]agentevents.Usage
 	patch     agentevents.StatePatched
 	command   agentevents.Command
-	lacks     string // pointer of a required member that an object inside lacks
-	below     string // pointer of a number inside that is below zero
+	lacks     string // pointer of a required member that an inner object lacks
+	below     string // pointer of a negative number in an inner object
 }
 
 // NewDecoder returns a decoder.
@@ -94,7 +94,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 		}
 	}
 	if status := d.text(mStatus); v == vFlowComplete && status != statusComplete && status != statusFailed {
-		// How the flow ended is not known, so the run is not said to have ended.
+		// The line does not say how the flow ended, so it does not end the run.
 		if v, err = d.read(text, true); err != nil {
 			return dst, err
 		}
@@ -109,7 +109,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 	ev.NodeID, ev.NodeRunID = d.text(mNodeID), d.text(mRunID)
 	if v == vUnknown {
 		if ev.NodeID == "" {
-			ev.NodeRunID = "" // it may be the run: it stays where it was
+			ev.NodeRunID = "" // without a node, runId may be the run: it stays in Raw
 		}
 		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, d.kind), Raw: d.rest()}
 		return dst, nil
@@ -127,23 +127,24 @@ func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Ev
 // End appends nothing: every line is an event by itself.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-// What ids are derived for.
+// The parts of a line for which ids are derived.
 const (
 	partEvent = iota
 	partRun
 	partCall
 )
 
-// The words of flow:complete.
+// The statuses of flow:complete.
 const (
 	statusComplete = "complete"
 	statusFailed   = "failed"
 )
 
-// unknownPrefix is what [dialect.UnknownKind] puts before a type whose name is taken.
+// unknownPrefix is what [dialect.UnknownKind] puts before a type that is the name of a
+// kind.
 const unknownPrefix = string(Name) + ":"
 
-// rest is the object of the members of a line of an unknown type.
+// rest returns the members of a line of an unknown type, as an object.
 func (d *Decoder) rest() agentevents.JSON {
 	if d.seen.has(mRunID) && d.text(mNodeID) == "" {
 		d.unknown.Add(memberName(mRunID), jsonwire.Quote(d.texts[mRunID]))
@@ -157,7 +158,7 @@ func (d *Decoder) rest() agentevents.JSON {
 	return "{}"
 }
 
-// text returns the member m, or "" when the line does not have it.
+// text returns member m, or "" if the line does not have it.
 func (d *Decoder) text(m int) string {
 	if !d.seen.has(m) {
 		return ""
@@ -255,7 +256,7 @@ func (d *Decoder) payload(v int, text string) agentevents.Payload {
 	}
 }
 
-// misrouted reports whether the runtime rejects the command (section 5.4).
+// misrouted reports whether a runtime rejects the command (section 5.4).
 func misrouted(c *agentevents.Command) bool {
 	return c.RunID == "" && (c.Type == agentevents.CommandSend || c.Type == agentevents.CommandReply)
 }
@@ -274,8 +275,8 @@ func (d *Decoder) durationMs() agentevents.Opt[time.Duration] {
 	return agentevents.Some(d.duration)
 }
 
-// read reads a line, if asked as one of an unknown type. Members that its
-// variant does not have are in d.unknown.
+// read reads a line. With unknown it reads the line as one of an unknown type. Members
+// that the variant does not have go to d.unknown.
 func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 	s := &d.scanner
 	s.Reset(text)
@@ -285,7 +286,7 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 		return 0, err
 	}
 	var (
-		known set // 0: the type is not known yet
+		known set // the members of the variant; 0 until the type is known
 		last  int
 	)
 	v = vUnknown
@@ -338,14 +339,13 @@ func (d *Decoder) read(text string, unknown bool) (v int, err error) {
 		return 0, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "type" is missing or empty`}
 	}
 	if !d.seen.has(mTimestamp) {
-		d.time = time.Time{} // nothing that could be made up; the document's fixtures have none
+		d.time = time.Time{} // nothing to derive a time from; the document's fixtures have none
 	}
 	return v, nil
 }
 
-// foreign reports whether the value of the member m of the envelope, which s is
-// in front of, is none of the document's: an unknown type may mean another thing
-// by the name.
+// foreign reports whether an unknown type uses the name of member m of the envelope for
+// something else. s is in front of the member's value.
 func foreign(s jsonwire.Scanner, m int) bool {
 	switch m {
 	case mNodeID, mRunID:
@@ -357,8 +357,8 @@ func foreign(s jsonwire.Scanner, m int) bool {
 	return false
 }
 
-// findType returns the type of the line that s reads, which is in front of a
-// member's value: the type's, if here says so.
+// findType returns the type of a line. s is in front of a member's value; here says
+// that it is that of the type.
 func findType(s jsonwire.Scanner, here bool) (string, error) {
 	for !here {
 		if err := s.Skip(); err != nil {
@@ -373,9 +373,9 @@ func findType(s jsonwire.Scanner, here bool) (string, error) {
 	return s.String()
 }
 
-// keep keeps a member that the vocabulary has no field for, by that key. A member
-// of the line itself goes by its name (as a pointer where the name begins with a
-// slash), one of an unknown type always.
+// keep keeps an extra member under a key: its name on the line, or a JSON pointer for a
+// member of an inner object and for a name that begins with a slash. The members of an
+// unknown type always keep their names.
 func (d *Decoder) keep(s *jsonwire.Scanner, name, key string) error {
 	at := s.Offset()
 	raw, err := s.Raw()
@@ -388,19 +388,19 @@ func (d *Decoder) keep(s *jsonwire.Scanner, name, key string) error {
 	return nil
 }
 
-// keepIn is keep for a member of the object that the JSON pointer in points to.
+// keepIn keeps an extra member of the inner object at the JSON pointer in.
 func (d *Decoder) keepIn(s *jsonwire.Scanner, in, name string) error {
 	return d.keep(s, name, in+"/"+jsonwire.Token(name))
 }
 
-// member reads the value of a member that the line's variant has.
+// member reads the value of a member of the line's variant.
 func (d *Decoder) member(s *jsonwire.Scanner, m int) (err error) {
 	switch m {
 	case mTimestamp:
 		d.time, err = readTime(s)
 	case mPrompt:
 		if k := s.Kind(); k != '"' && k != '[' {
-			return &jsonwire.SyntaxError{Offset: s.Offset(), Msg: "a prompt is a string or a list of messages"}
+			return &jsonwire.SyntaxError{Offset: s.Offset(), Msg: "found a prompt that is not a string or a list of messages"}
 		}
 		d.texts[m], err = s.Raw()
 	case mToolInput, mToolOutput, mDetails, mStructuredOutput, mOutput:
@@ -429,7 +429,7 @@ func (d *Decoder) member(s *jsonwire.Scanner, m int) (err error) {
 	return err
 }
 
-// readTime reads milliseconds since the epoch; fractions are tolerated.
+// readTime reads milliseconds since the epoch, which may have fractions.
 func readTime(s *jsonwire.Scanner) (time.Time, error) {
 	at := s.Offset()
 	ms, err := whole(s)
@@ -456,7 +456,7 @@ const (
 	maxMillis = 253402300799999
 )
 
-// whole reads an integer, in whatever way it is spelled.
+// whole reads an integer in any spelling, such as 1.0 or 1e3.
 func whole(s *jsonwire.Scanner) (int64, error) {
 	n, err := s.Int()
 	if err == nil {
@@ -471,18 +471,18 @@ func whole(s *jsonwire.Scanner) (int64, error) {
 	return int64(f), nil
 }
 
-// wholeInt is whole for an int, which holds less where it has 32 bits.
+// wholeInt is like whole, for an int, which may have only 32 bits.
 func wholeInt(s *jsonwire.Scanner) (int, error) {
 	at := *s
 	n, err := whole(s)
 	if err == nil && int64(int(n)) != n {
 		*s = at
-		return s.SmallInt() // for its error
+		return s.SmallInt() // returns the error
 	}
 	return int(n), err
 }
 
-// readUsage reads a count of tokens; cache says that there may be counts of
+// readUsage reads token counts at the pointer in. With cache they include the counts of
 // the cache.
 func (d *Decoder) readUsage(s *jsonwire.Scanner, in string, u *agentevents.Usage, cache bool) error {
 	*u = agentevents.Usage{}
@@ -539,15 +539,14 @@ func (d *Decoder) readUsage(s *jsonwire.Scanner, in string, u *agentevents.Usage
 	return nil
 }
 
-// lack notes that an object lacks a member that it must have; the first such is
-// the fault of the line.
+// lack notes a required member that an inner object lacks. The first one is reported.
 func (d *Decoder) lack(pointer string) {
 	if d.lacks == "" {
 		d.lacks = pointer
 	}
 }
 
-// bare is a member's name without the punctuation.
+// bare returns a member's name without quotes and colon.
 func bare(literal string) string { return literal[1 : len(literal)-2] }
 
 func (d *Decoder) readModels(s *jsonwire.Scanner) error {
@@ -627,8 +626,8 @@ func (d *Decoder) readCommand(s *jsonwire.Scanner) error {
 	return nil
 }
 
-// readCommand reads a RuntimeCommand; other takes the members it does not have.
-// Bit n of seen is for member n of commandNames, from 1.
+// readCommand reads a RuntimeCommand. It calls other for extra members. Bit n of seen is
+// set for member n of commandNames, counted from 1.
 func readCommand(s *jsonwire.Scanner, c *agentevents.Command, other func(name string) error) (seen int, err error) {
 	*c = agentevents.Command{}
 	if err := s.Object(); err != nil {
@@ -676,7 +675,7 @@ func readCommand(s *jsonwire.Scanner, c *agentevents.Command, other func(name st
 	}
 }
 
-// Numbers of commandNames.
+// Numbers of the members of a command, as in commandNames.
 const (
 	cmdType = 1 + iota
 	cmdMessage
@@ -687,8 +686,8 @@ const (
 	cmdReason
 )
 
-// commandLacks returns the number of a required member that is not in seen, or
-// 0. A missing runId is no fault of the line: it records a rejected command.
+// commandLacks returns the number of a required member that is not in seen, or 0. A
+// missing runId breaks no rule, because such a line records a rejected command.
 func commandLacks(t agentevents.CommandType, seen int) int {
 	want := []int{cmdType}
 	switch t {
@@ -705,7 +704,7 @@ func commandLacks(t agentevents.CommandType, seen int) int {
 	return 0
 }
 
-// check applies the document's rules to a line.
+// check checks a line against the rules of the document.
 func (d *Decoder) check(v int) error {
 	if v == vUnknown {
 		return d.checkUnknown()
@@ -719,7 +718,7 @@ func (d *Decoder) check(v int) error {
 	}
 	for _, m := range [...]int{mNodeID, mRunID} {
 		if variants[v].members.has(m) && !variants[v].optional.has(m) && d.text(m) == "" {
-			return d.broken(RuleNode, "/"+memberName(m), "is missing or empty: "+variants[v].name+" says which node and which execution of it")
+			return d.broken(RuleNode, "/"+memberName(m), "is missing or empty: "+variants[v].name+" must name its node and the node's execution")
 		}
 	}
 	if d.lacks != "" {
@@ -752,11 +751,10 @@ func (d *Decoder) check(v int) error {
 	return nil
 }
 
-// checkUnknown applies the rules to a line of a type that the document does not
-// have: those of what all lines have.
+// checkUnknown checks a line of an unknown type against the rules for all lines.
 func (d *Decoder) checkUnknown() error {
 	if !d.seen.has(mTimestamp) {
-		return d.broken(RuleRequired, "/"+memberName(mTimestamp), "is missing or no time in milliseconds")
+		return d.broken(RuleRequired, "/"+memberName(mTimestamp), "is missing, or is not a time in milliseconds")
 	}
 	for _, m := range [...]int{mNodeID, mRunID} {
 		if d.had.has(m) && !d.seen.has(m) {

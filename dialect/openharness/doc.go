@@ -4,10 +4,10 @@
 //
 //	{"type":"agent:tool","nodeId":"task-agent","runId":"9f2c…","timestamp":1767517322500,"toolName":"read_file","toolInput":{"path":"a.go"},"toolOutput":"package a","durationMs":12}
 //
-// The runId of a line is one execution of one node: it becomes the NodeRunID of
-// the event's scope, which is the agent of events that name no other. No line
-// says which run it is of; see [EmitterOptions]. Timestamps are milliseconds since the
-// epoch; fractions are read and, where an event has them, written.
+// The runId of a line is one execution of one node. It becomes the NodeRunID of the
+// event's scope, and identifies the agent of events without agentId. No line names
+// its run; see [Options]. Timestamps are milliseconds since the epoch, and may have
+// fractions.
 //
 // The variants and their kinds:
 //
@@ -17,7 +17,7 @@
 //	agent:text:delta             agent.text.delta
 //	agent:text                   agent.text
 //	agent:tool                   agent.toolReturned with oneEvent; a call and its return become one line
-//	agent:error                  agent.error; an agent.ended that was no success
+//	agent:error                  agent.error; an agent.ended without success
 //	agent:complete               agent.ended
 //	flow:start                   run.started
 //	flow:complete                run.completed, or run.failed by its status
@@ -30,33 +30,35 @@
 //	state:patch                  state.patched
 //	command:received             command.received
 //
-// Other types, such as the agent:paused of later versions, become
-// [agentevents.Unknown] with the members of the line that are not in the
-// envelope: nodeId, runId (if there is a nodeId) and timestamp are. So does a
-// flow:complete whose status is neither complete nor failed: how the flow ended is
-// not known.
+// A line of another type, such as the agent:paused of later versions, becomes an
+// [agentevents.Unknown] with the members outside of the envelope. The envelope is
+// nodeId, timestamp, and runId if there is a nodeId. A flow:complete becomes an
+// Unknown, too, if its status is neither complete nor failed, because it does not
+// say how the flow ended.
 //
 // # Deltas and whole blocks
 //
-// Text and thinking may come as deltas, as whole blocks, or as both: the seed
-// has whole blocks as a fallback, and its implementation repeats the deltas in
-// them. The decoder gives the deltas of a block and the block that repeats them
-// the same block id, so a fold has each text once.
+// Text and thinking come as deltas, as whole blocks, or as both. The seed has whole
+// blocks as a fallback, and its implementation repeats the deltas in them. The
+// decoder gives a block and its deltas the same block id, so a fold has each text
+// once.
 //
-// # Members that the vocabulary does not have
+// # Extra members
 //
-// They are kept in the event's extra member "openharness", an object of them,
-// and written back. A member of the line goes by its name, one of an object in
-// it by its JSON pointer: "/usage/tier", "/modelUsage/opus/costUSD",
-// "/patch/by", "/command/priority". A name that itself begins with a slash is
-// written as a pointer too ("/~1name"). The flowName of flow:complete is kept
-// there as well. Without [agentevents.ReaderOptions].Verbatim, optional members
-// that are empty, such as a model of "", disappear, and the keys of modelUsage
-// come out in order.
+// The event's extra member "openharness" is an object with everything of the line
+// that no field has, which the encoder writes back. A member of the line stands
+// there under its name. A member of an inner object stands there under its JSON
+// pointer: "/usage/tier", "/modelUsage/opus/costUSD", "/patch/by",
+// "/command/priority". A name that begins with a slash is written as a pointer, too
+// ("/~1name"). The flowName of flow:complete is an extra member as well.
+//
+// Two things of a line change unless the reader has
+// [agentevents.ReaderOptions].Verbatim: optional members that are empty, such as a
+// model of "", disappear, and the keys of modelUsage are sorted.
 package openharness
 
 import "github.com/agentevents/agentevents/dialect"
 
-// Name is the dialect's name, and that of the extra member in which events
-// carry what their line said beyond the document.
+// Name is the name of the dialect. The event's extra member of that name holds
+// what the line says and no field has.
 const Name = dialect.OpenHarness

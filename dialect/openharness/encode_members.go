@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// head appends the envelope after the line's start, and counts what of the
-// event's envelope it does not say.
+// head appends the start of a line and its envelope, and notes what the line does not
+// say of the event's envelope.
 func (e *Encoder) head(dst []byte, start string, ev *agentevents.Event, v int) []byte {
 	dst = append(dst, start...)
 	switch {
@@ -48,7 +48,7 @@ func (e *Encoder) nodeID(dst []byte, ev *agentevents.Event) []byte {
 	return text(dst, `,"nodeId":`, nodeOf(ev))
 }
 
-// envelope counts the members that no line has.
+// envelope notes the losses of members that no line has.
 func (e *Encoder) envelope(ev *agentevents.Event) {
 	if len(ev.SessionID)|len(ev.TaskID)|len(ev.WorkflowID)|len(ev.Phase) != 0 {
 		if ev.SessionID != "" {
@@ -99,7 +99,7 @@ func (e *Encoder) appendTime(dst []byte, t time.Time) []byte {
 	if y := t.Year(); y > 1700 && y < 2200 {
 		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano()))
 	}
-	e.lose(dialect.Altered, "/timestamp", "in whole milliseconds")
+	e.lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
 	return jsonwire.AppendInt(dst, t.UnixMilli())
 }
 
@@ -121,7 +121,7 @@ func count(dst []byte, name string, n agentevents.Opt[int64]) []byte {
 	return jsonwire.AppendInt(append(dst, name...), n.V)
 }
 
-// json appends a member of raw JSON, if there is a value.
+// json appends a member with raw JSON, unless it is empty.
 func (e *Encoder) json(dst []byte, name string, ev *agentevents.Event, j agentevents.JSON, pointer string) ([]byte, error) {
 	if j == "" {
 		return dst, nil
@@ -133,8 +133,8 @@ func (e *Encoder) json(dst []byte, name string, ev *agentevents.Event, j agentev
 	return append(append(dst, name...), raw...), nil
 }
 
-// nested appends the members that were kept of the object that prefix points
-// into, but those that it has: names are the document's.
+// nested appends the extra members of the inner object whose pointer, with a slash, is
+// prefix. It leaves out those with one of the names of the document.
 func (e *Encoder) nested(dst []byte, prefix string, names []string) []byte {
 	for key, raw := range jsonwire.Members(e.kept) {
 		if token, ok := strings.CutPrefix(key, prefix); ok && canonical(token) {
@@ -144,8 +144,8 @@ func (e *Encoder) nested(dst []byte, prefix string, names []string) []byte {
 	return dst
 }
 
-// nestedMember appends a member that was kept, by that key, of an object that has
-// names; its own is the token.
+// nestedMember appends an extra member of an inner object, unless the document has its
+// name in names. key is its name in e.kept, and token the last part of that.
 func (e *Encoder) nestedMember(dst []byte, key, token, raw string, names []string) []byte {
 	name := jsonwire.Untoken(token)
 	if named(names, name) {
@@ -156,15 +156,15 @@ func (e *Encoder) nestedMember(dst []byte, key, token, raw string, names []strin
 	return append(dst, raw...)
 }
 
-// A keptMember is one that the decoder kept of an object, by its key and its name
-// as a token of a pointer.
+// A keptMember is an extra member of an inner object: its name in e.kept, the last
+// token of that, and its value.
 type keptMember struct{ key, token, raw string }
 
 const modelUsage = "/modelUsage/"
 
-// ofModels returns the members that were kept of the objects in modelUsage, by the
-// token of the model. nested would look through all that was kept for every model,
-// and a line may have many of both.
+// ofModels returns the extra members of the objects in modelUsage, by the token of
+// their model. It makes one pass, because a line may have many models and many extra
+// members; nested makes a pass for each model.
 func (e *Encoder) ofModels() map[string][]keptMember {
 	if e.kept == "" {
 		return nil
@@ -182,7 +182,7 @@ func (e *Encoder) ofModels() map[string][]keptMember {
 	return of
 }
 
-// named reports whether name is one of the document's.
+// named reports whether name is one of names, which have quotes and colons.
 func named(names []string, name string) bool {
 	for _, n := range names {
 		if bare(n) == name {
@@ -192,31 +192,31 @@ func named(names []string, name string) bool {
 	return false
 }
 
-// canonical reports whether a decoder would write the token of a pointer like
-// that: another spelling may be that of a name that is there already.
+// canonical reports whether a token of a pointer has the decoder's spelling. Another
+// spelling may stand for a name that is already there.
 func canonical(token string) bool {
 	return !strings.Contains(token, "/") && (!strings.Contains(token, "~") || jsonwire.Token(jsonwire.Untoken(token)) == token)
 }
 
-// dropKept counts a kept member that the line has no place for.
+// dropKept notes that an extra member has no place on the line.
 func (e *Encoder) dropKept(key string) { e.drop("/"+string(Name)+"/"+jsonwire.Token(key), true) }
 
-// rest appends the members that were kept of the line itself.
+// rest appends the extra members of the line itself.
 func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
 	for key, raw := range jsonwire.Members(e.kept) {
 		name := key
 		if pointer, ok := strings.CutPrefix(key, "/"); ok {
 			if hasObject(pointer, ev, v) {
-				continue // nested's
+				continue // nested appends it
 			}
-			// Only a name that begins with a slash is kept as a pointer.
+			// Otherwise only a name that begins with a slash is a pointer.
 			if name = jsonwire.Untoken(pointer); !strings.HasPrefix(name, "/") || !canonical(pointer) {
 				e.dropKept(key)
 				continue
 			}
 		}
 		if m := memberNamed(name); m > 0 && (base | variants[v].members).has(m) {
-			if m != mFlowName || v != vFlowComplete || raw[0] != '"' { // flowName's
+			if m != mFlowName || v != vFlowComplete || raw[0] != '"' { // flowName appends the name
 				e.dropKept(key)
 			}
 			continue
@@ -227,8 +227,8 @@ func (e *Encoder) rest(dst []byte, ev *agentevents.Event, v int) []byte {
 	return dst
 }
 
-// hasObject reports whether the line has the object that the pointer, without
-// its first slash, goes into.
+// hasObject reports whether the line has the inner object that a pointer leads into. The
+// pointer comes without its first slash.
 func hasObject(pointer string, ev *agentevents.Event, v int) bool {
 	in, rest, inside := strings.Cut(pointer, "/")
 	switch in {

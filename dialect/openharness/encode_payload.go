@@ -17,8 +17,8 @@ func (e *Encoder) refuse(ev *agentevents.Event, rule agentevents.Rule, pointer, 
 		Pointer: pointer, Detail: detail}
 }
 
-// outOfRange returns where the line of variant v says a number that the document
-// does not allow, and why.
+// outOfRange returns the pointer of a number that the document does not allow on a line
+// of variant v, and what is wrong with it.
 func outOfRange(payload agentevents.Payload, v int) (pointer, detail string) {
 	const below = "is below 0"
 	switch p := payload.(type) {
@@ -40,7 +40,7 @@ func outOfRange(payload agentevents.Payload, v int) (pointer, detail string) {
 		}
 	case *agentevents.AgentEnded:
 		if v != vComplete {
-			return "", "" // the line has none of them
+			return "", "" // agent:error has no numbers
 		}
 		switch u := &p.Usage.V; {
 		case p.Duration.OK && p.Duration.V < 0:
@@ -68,7 +68,7 @@ func outOfRange(payload agentevents.Payload, v int) (pointer, detail string) {
 	return "", ""
 }
 
-// prompt appends what the agent was asked: a string or a list of messages.
+// prompt appends the prompt: a string or a list of messages.
 func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.AgentStarted) ([]byte, error) {
 	if p.Prompt == "" {
 		e.lose(dialect.Made, "/payload/prompt", "")
@@ -87,8 +87,7 @@ func (e *Encoder) prompt(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	return dst, err
 }
 
-// called counts what the line of a call's return, the event ret, does not say of
-// the call.
+// called counts what the line of a return does not say of its call ev.
 func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolReturned) {
 	p := ev.Payload.(*agentevents.ToolCalled)
 	e.pend.Reset()
@@ -112,16 +111,16 @@ func (e *Encoder) called(ev, ret *agentevents.Event, returned *agentevents.ToolR
 	e.common.Count(&e.losses, ev, false)
 }
 
-// returned appends what a tool was called with and what came of it.
+// returned appends a tool's input and output, and its error.
 func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) ([]byte, error) {
 	arguments, summary, duration := p.Arguments, p.ArgumentsSummary, p.Duration
 	if !p.OneEvent {
 		if call := e.calls.Get(ev.RunID, agentOf(ev), p.CallID); call != nil {
 			c := call.Payload.(*agentevents.ToolCalled)
-			// The call says it; the return's is what the call lacks.
+			// What the call says goes before what the return says.
 			arguments, summary = cmp.Or(c.Arguments, arguments), cmp.Or(c.ArgumentsSummary, summary)
 			e.drop("/payload/arguments", p.Arguments != "" && p.Arguments != arguments)
-			if p.ArgumentsSummary != summary { // otherwise value lists it
+			if p.ArgumentsSummary != summary { // otherwise e.value notes the loss
 				e.drop("/payload/argumentsSummary", p.ArgumentsSummary != "")
 			}
 			if d := ev.Time.Sub(call.Time); !duration.OK && d >= 0 {
@@ -129,7 +128,7 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 				e.lose(dialect.Made, "/payload/durationMs", "measured from the call")
 			}
 		} else {
-			e.lose(dialect.Made, "/payload/oneEvent", "the line is a whole call")
+			e.lose(dialect.Made, "/payload/oneEvent", "readers take the line for the whole call")
 		}
 	}
 	dst = text(dst, `,"toolName":`, p.ToolID)
@@ -153,18 +152,18 @@ func (e *Encoder) returned(dst []byte, ev *agentevents.Event, p *agentevents.Too
 	}
 	switch {
 	case p.Error.OK && p.Status == agentevents.ToolStatusOK:
-		e.lose(dialect.Altered, "/payload/status", "an error says that the call failed")
+		e.lose(dialect.Altered, "/payload/status", "readers take a call with an error for a failed one")
 	case p.Status != agentevents.ToolStatusOK && p.Status != agentevents.ToolStatusError:
 		e.lose(dialect.Altered, "/payload/status", "written as an error")
 	}
 	return dst, nil
 }
 
-// value appends a value, or the summary of it where there is nothing else.
+// value appends a member with a value, or with its summary if there is no value.
 func (e *Encoder) value(dst []byte, name string, ev *agentevents.Event, j agentevents.JSON, summary, pointer string) ([]byte, error) {
 	if summary != "" {
 		if j == "" {
-			e.lose(dialect.Dropped, pointer+"Summary", "written as the value itself")
+			e.lose(dialect.Dropped, pointer+"Summary", "written as the value")
 			e.lose(dialect.Made, pointer, "the summary")
 			return text(dst, name, summary), nil
 		}
@@ -173,7 +172,7 @@ func (e *Encoder) value(dst []byte, name string, ev *agentevents.Event, j agente
 	return e.json(dst, name, ev, j, pointer)
 }
 
-// errorInfo counts what a message alone does not say of an error.
+// errorInfo notes what the line, which has only the message, does not say of an error.
 func (e *Encoder) errorInfo(pointer string, info *agentevents.ErrorInfo) {
 	if len(info.Code)|len(info.Details) != 0 {
 		e.drop(pointer+"/code", info.Code != "")
@@ -184,9 +183,9 @@ func (e *Encoder) errorInfo(pointer string, info *agentevents.ErrorInfo) {
 	}
 }
 
-// failed appends the end of an agent that did not succeed.
+// failed appends the end of an agent that did not succeed, as agent:error.
 func (e *Encoder) failed(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) ([]byte, error) {
-	e.lose(dialect.Altered, "", "written as agent:error: agent:complete is for success")
+	e.lose(dialect.Altered, "", "written as agent:error, because agent:complete means success")
 	info := p.Error.V
 	if info.Code == "" && p.Outcome == "" {
 		e.lose(dialect.Made, "/payload/errorType", "")
@@ -210,13 +209,14 @@ func (e *Encoder) failed(dst []byte, ev *agentevents.Event, p *agentevents.Agent
 	return dst, err
 }
 
+// endDropped notes the losses that both ends of an agent have.
 func (e *Encoder) endDropped(p *agentevents.AgentEnded) {
 	e.drop("/payload/totals", p.Totals.OK)
 	e.drop("/payload/convergenceScore", p.ConvergenceScore.OK)
 	e.drop("/payload/resultSchema", p.ResultSchema != "")
 }
 
-// complete appends the end of an agent that did.
+// complete appends the end of an agent that succeeded.
 func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.AgentEnded) ([]byte, error) {
 	if p.Result == "" {
 		e.lose(dialect.Made, "/payload/result", "")
@@ -257,7 +257,7 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 	}
 	if p.TotalCostUSD.OK {
 		if math.IsNaN(p.TotalCostUSD.V) || math.IsInf(p.TotalCostUSD.V, 0) {
-			return dst, e.refuse(ev, agentevents.RuleFieldRange, "/payload/totalCostUsd", "is not finite")
+			return dst, e.refuse(ev, agentevents.RuleFieldRange, "/payload/totalCostUsd", "is not a finite number")
 		}
 		dst = jsonwire.AppendFloat(append(dst, `,"totalCostUsd":`...), p.TotalCostUSD.V)
 	}
@@ -279,7 +279,8 @@ func (e *Encoder) complete(dst []byte, ev *agentevents.Event, p *agentevents.Age
 	return dst, nil
 }
 
-// tokens appends a count of tokens without its closing brace.
+// tokens appends token counts as an object without its closing brace. With cache they
+// include the counts of the cache.
 func (e *Encoder) tokens(dst []byte, u *agentevents.Usage, pointer string, cache bool) []byte {
 	dst = jsonwire.AppendInt(append(dst, `{"inputTokens":`...), u.InputTokens)
 	dst = jsonwire.AppendInt(append(dst, `,"outputTokens":`...), u.OutputTokens)
@@ -297,8 +298,8 @@ func (e *Encoder) tokens(dst []byte, u *agentevents.Usage, pointer string, cache
 	return dst
 }
 
-// flowName appends the name of the flow that ended: as the line had it, else
-// that of its start.
+// flowName appends the name of the flow that ended: the one that was read, or the one of
+// its start.
 func (e *Encoder) flowName(dst []byte, ev *agentevents.Event) []byte {
 	dst = append(dst, `,"flowName":`...)
 	if e.kept != "" {
@@ -309,7 +310,7 @@ func (e *Encoder) flowName(dst []byte, ev *agentevents.Event) []byte {
 	name, ok := e.flows[ev.RunID]
 	detail := ""
 	if ok {
-		detail = "as the run started"
+		detail = "the name of the run's start"
 	}
 	e.lose(dialect.Made, "/"+string(Name)+"/"+memberName(mFlowName), detail)
 	return jsonwire.AppendString(dst, name)
@@ -321,9 +322,9 @@ func (e *Encoder) command(dst []byte, p *agentevents.CommandReceived) []byte {
 	case !misrouted(c):
 		e.drop("/payload/rejected", p.Rejected != "")
 	case p.Rejected == "":
-		e.lose(dialect.Made, "/payload/rejected", "a command without runId is rejected")
+		e.lose(dialect.Made, "/payload/rejected", "readers reject a command without runId")
 	case p.Rejected != Rejected:
-		e.lose(dialect.Altered, "/payload/rejected", "a command without runId is rejected")
+		e.lose(dialect.Altered, "/payload/rejected", "readers reject a command without runId")
 	}
 	made := func(pointer, value string) {
 		if value == "" {
@@ -360,8 +361,8 @@ func appendCommand(dst []byte, c *agentevents.Command) []byte {
 	return dst
 }
 
-// unknown appends a line of a type that the document does not have. It is
-// refused when it would not be read as that.
+// unknown appends a line of an unknown type. It refuses the event if readers do not read
+// the same from the line.
 func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, p *agentevents.Unknown) ([]byte, int, error) {
 	raw, err := jsonwire.Compact(string(cmp.Or(p.Raw, "{}")))
 	if err != nil {
@@ -378,7 +379,7 @@ func (e *Encoder) unknown(dst []byte, ev *agentevents.Event, p *agentevents.Unkn
 	} else {
 		e.drop("/nodeRunId", ev.NodeRunID != "")
 	}
-	if jsonwire.HasMember(raw, memberName(mTimestamp)) { // which is no time of the document's
+	if jsonwire.HasMember(raw, memberName(mTimestamp)) { // the type's own, which is not a time
 		e.drop("/timestamp", !ev.Time.IsZero())
 	} else {
 		dst = e.appendTime(append(dst, `,"timestamp":`...), ev.Time)

@@ -10,31 +10,31 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// An Encoder writes events as lines of the document; it implements
-// [dialect.Encoder]. It is for the events of one log, in order, and not for
-// concurrent use.
+// An Encoder writes events as lines of the document. It implements
+// [dialect.Encoder]. It is for the events of one log, in order, and must not be used
+// concurrently.
 //
-// A tool call is written when it returns. Node and agent events without a node
-// or an execution of it get the agent's id for both, or else the run's. An
-// agent that ended with an error or was aborted is written as agent:error:
-// agent:complete is for success. Numbers that [RuleRange] does not allow are
-// refused, unless they were read like that; words that the document does not
-// list are written: later versions may list them.
+// A tool call is written with its return. Node and agent events without a node or
+// its execution get the agent's id for both, or else the run's id. An agent that
+// ended with an error or was aborted is written as agent:error, because
+// agent:complete means success. The encoder refuses numbers that break [RuleRange],
+// unless it writes a line verbatim. It writes words that the document does not list,
+// because later versions may list them.
 type Encoder struct {
 	losses dialect.Losses
 	common dialect.Common
-	run    string          // that a reader takes lines to be of, but the first of a flow
-	over   bool            // it has ended
-	begun  bool            // there is a line
-	pend   dialect.Pending // losses of the event at hand
-	kept   string          // the members that the decoder kept of its line
+	run    string          // the run that readers assume for a line other than flow:start
+	over   bool            // run has ended
+	begun  bool            // a line has been written
+	pend   dialect.Pending // the losses of the current event
+	kept   string          // the event's extra member "openharness"
 
-	calls  dialect.Calls     // open ones
-	flows  map[string]string // names of runs
-	starts starts            // of agents
-	blocks blocks            // as a reader of the lines sees them
+	calls  dialect.Calls     // open calls
+	flows  map[string]string // flow names by run
+	starts starts            // start times of agents
+	blocks blocks            // the blocks that readers see
 
-	check   Decoder // of origin lines
+	check   Decoder // reads origins
 	scratch []byte
 	events  []agentevents.Event
 }
@@ -46,7 +46,7 @@ func NewEncoder() *Encoder {
 	return &Encoder{common: dialect.Common{Of: commonLosses[:]}}
 }
 
-// Losses that events of every kind may have, and most have.
+// The losses that most events of every kind have.
 const (
 	lostID = iota
 	lostRun
@@ -61,18 +61,18 @@ const (
 )
 
 var commonLosses = [numCommon]dialect.CommonLoss{
-	lostID:        {What: dialect.Dropped, Pointer: "/id", Detail: "events have none"},
-	lostRun:       {What: dialect.Dropped, Pointer: "/runId", Detail: "a log is of one run"},
-	lostSequence:  {What: dialect.Dropped, Pointer: "/sequence", Detail: "the order is that of the lines"},
+	lostID:        {What: dialect.Dropped, Pointer: "/id", Detail: "the document has no ids of events"},
+	lostRun:       {What: dialect.Dropped, Pointer: "/runId", Detail: "a log has one run, which no line names"},
+	lostSequence:  {What: dialect.Dropped, Pointer: "/sequence", Detail: "readers count lines"},
 	lostSession:   {What: dialect.Dropped, Pointer: "/sessionId", Detail: ""},
 	lostStep:      {What: dialect.Dropped, Pointer: "/step", Detail: ""},
 	lostAgent:     {What: dialect.Dropped, Pointer: "/agentId", Detail: "written as the execution of a node"},
 	madeNode:      {What: dialect.Made, Pointer: "/nodeId", Detail: ""},
 	madeExecution: {What: dialect.Made, Pointer: "/nodeRunId", Detail: ""},
-	mixedRuns:     {What: dialect.Altered, Pointer: "/runId", Detail: "runs are mixed: readers take them for one"},
+	mixedRuns:     {What: dialect.Altered, Pointer: "/runId", Detail: "the log mixes runs, and readers take them for one"},
 }
 
-// vCalled is the variant of an event that waits: it has no line.
+// vCalled is the variant of a call, which has no line of its own.
 const vCalled = numVariants
 
 // Append appends the event's line; see [dialect.Encoder].
@@ -88,8 +88,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst[:mark], err
 	}
 	if bytes.IndexByte(dst[mark:], 0xef) >= 0 {
-		// Damaged text comes out as U+FFFD, which begins with this byte. The
-		// native format knows what is damaged.
+		// Damaged text becomes U+FFFD, which begins with this byte. The native format
+		// tells whether an id is damaged.
 		if e.scratch, err = ev.AppendJSON(e.scratch[:0]); err != nil {
 			return dst[:mark], err
 		}
@@ -100,7 +100,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	verbatim, on := false, execution(&ev)
 	if origin := ev.Origin(); origin != "" && len(dst) > mark {
 		if verbatim = string(dst[mark:len(dst)-1]) == origin; !verbatim && e.says(origin, ev.RunID, dst[mark:], v) {
-			verbatim, on = true, ev.NodeRunID // which the line may lack
+			verbatim, on = true, ev.NodeRunID // the line may lack an execution
 			dst = append(append(dst[:mark], origin...), '\n')
 		}
 	}
@@ -110,7 +110,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.block(&ev, v, on, verbatim)
 	e.pend.Count(&e.losses, &ev, verbatim)
 	if v != vCalled {
-		if !verbatim { // what was read of the line is read of it again
+		if !verbatim { // readers of a verbatim line read the same again
 			e.everywhere(&ev)
 		}
 		e.runs(&ev, v, verbatim)
@@ -120,8 +120,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	return dst, nil
 }
 
-// says reports whether origin, a line of that run, says what written, a line of
-// variant v with its newline, says.
+// says reports whether two lines of the run say the same: origin, and written, which is
+// of variant v and has its newline.
 func (e *Encoder) says(origin, run string, written []byte, v int) bool {
 	e.check = Decoder{o: Options{RunID: run}, run: run, after: e.check.after}
 	var err error
@@ -136,7 +136,8 @@ func (e *Encoder) says(origin, run string, written []byte, v int) bool {
 	return err == nil && wasV == v && bytes.Equal(was, written)
 }
 
-// End counts the calls that did not return: the document has no line for them.
+// End counts the calls that did not return as losses, because the document has no line
+// for them.
 func (e *Encoder) End(dst []byte) ([]byte, error) {
 	e.forget()
 	return dst, nil
@@ -151,11 +152,10 @@ func (e *Encoder) forget() {
 
 const unreturned = "the call did not return"
 
-// Losses returns what the lines do not say of the events, and what they say
-// beyond them.
+// Losses returns the losses so far. See [dialect.Encoder].
 func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
 
-// everywhere counts what no line says of its event.
+// everywhere counts the losses that no line can avoid.
 func (e *Encoder) everywhere(ev *agentevents.Event) {
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
 		what := dialect.Dropped
@@ -175,15 +175,15 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 	}
 }
 
-// runs counts an event of another run than a reader takes it to be of: only
-// flow:start begins one. A log that was read has runs of flows that never ended.
+// runs counts an event for which readers assume another run, because only flow:start
+// begins a run. It accepts a verbatim flow:start after a flow that did not end.
 func (e *Encoder) runs(ev *agentevents.Event, v int, verbatim bool) {
 	switch {
 	case v == vFlowStart || !e.begun:
 		if e.begun && !e.over && !verbatim && ev.RunID != e.run {
 			e.common.Set |= 1 << mixedRuns
 		}
-		e.run, e.over, e.begun = strings.Clone(ev.RunID), false, true // and not its line
+		e.run, e.over, e.begun = strings.Clone(ev.RunID), false, true // the clone does not keep the line alive
 	case ev.RunID != e.run:
 		e.common.Set |= 1 << mixedRuns
 		return
@@ -199,14 +199,14 @@ func (e *Encoder) lose(what dialect.Change, pointer, detail string) {
 
 func (e *Encoder) drop(pointer string, present bool) { e.pend.Drop(pointer, present) }
 
-// remember keeps what later lines need of the event, whose line is that long.
+// remember records what later lines need of the event. size is the length of its line.
 func (e *Encoder) remember(ev *agentevents.Event, size int) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.RunStarted:
-		if e.flows == nil || len(e.flows) >= dialect.MaxCalls { // runs that end nowhere
+		if e.flows == nil || len(e.flows) >= dialect.MaxCalls { // too many runs that never end
 			e.flows = map[string]string{}
 		}
-		e.flows[strings.Clone(ev.RunID)] = strings.Clone(p.Name) // and not their line
+		e.flows[strings.Clone(ev.RunID)] = strings.Clone(p.Name) // the clones do not keep the line alive
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		delete(e.flows, ev.RunID)
 		e.starts.endRun(ev.RunID)
@@ -236,9 +236,8 @@ func (e *Encoder) remember(ev *agentevents.Event, size int) {
 	}
 }
 
-// block notes the event's line, which is of variant v and of that node run, and
-// counts what becomes of a block's id: the reader numbers blocks, those that
-// have deltas.
+// block notes an event's line for e.blocks, and counts the loss of a block id that
+// differs from the reader's. Readers number the blocks that have deltas.
 func (e *Encoder) block(ev *agentevents.Event, v int, run string, verbatim bool) {
 	var id, content string
 	switch p := ev.Payload.(type) {
@@ -255,32 +254,32 @@ func (e *Encoder) block(ev *agentevents.Event, v int, run string, verbatim bool)
 	if read == id {
 		return
 	}
-	what, detail := dialect.Altered, "blocks are numbered"
+	what, detail := dialect.Altered, "readers number blocks"
 	if id == "" {
 		what, detail = dialect.Made, ""
 	} else if read == "" {
 		what, detail = dialect.Dropped, ""
 	}
-	if verbatim { // also then: blocks before it may not be on lines
+	if verbatim { // blocks before a verbatim line may not be in this log
 		e.losses.Add(ev, what, "/payload/blockId", detail)
 	} else {
 		e.pend.Add(what, "/payload/blockId", detail)
 	}
 }
 
-// execution is the execution of a node that the event's line names.
+// execution returns the execution of a node for the event's line.
 func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
 
-// nodeOf is the node that the event's line names.
+// nodeOf returns the node for the event's line.
 func nodeOf(ev *agentevents.Event) string {
 	return cmp.Or(ev.NodeID, ev.AgentID, ev.NodeRunID, ev.RunID)
 }
 
-// agentOf says who the agent of an event is.
+// agentOf returns the id that identifies the agent of an event.
 func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
-// line appends the event's line and changes nothing but e.pend and e.kept. For
-// a call, which waits for its return, it appends nothing.
+// line appends the event's line. It appends nothing for a call, which waits for its
+// return. It changes only e.pend, e.common and e.kept.
 func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 	if ev.Kind() == "" {
 		return dst, vUnknown, &agentevents.RuleError{Rule: agentevents.RulePayload, RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID,
@@ -329,7 +328,7 @@ func (e *Encoder) line(dst []byte, ev *agentevents.Event) ([]byte, int, error) {
 		v = vText
 		dst = e.head(dst, `{"type":"agent:text"`, ev, v)
 		dst = text(dst, `,"content":`, p.Text)
-	case *agentevents.ToolCalled: // it waits for its return
+	case *agentevents.ToolCalled:
 		return dst, vCalled, nil
 	case *agentevents.ToolReturned:
 		v = vTool

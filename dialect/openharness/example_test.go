@@ -20,8 +20,7 @@ const log = `{"type":"flow:start","timestamp":1767517322000,"flowName":"my-workf
 {"type":"flow:paused","timestamp":1767517322700}
 `
 
-// A log is folded, and what the fold knows is persisted as the document's
-// snapshot, which its resume starts from.
+// A fold's state is persisted as the document's snapshot, from which the run resumes.
 func ExampleAppendSnapshot() {
 	f := agentevents.NewFold(agentevents.FoldOptions{})
 	r := agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{
@@ -55,8 +54,7 @@ func ExampleAppendSnapshot() {
 	// "agentSessions":{"task-agent":"sess-123"}}
 }
 
-// Events of another document are written as lines of this one, and what that
-// costs is listed.
+// The encoder writes events of another document, and lists what the lines lose.
 func ExampleEncoder() {
 	e := openharness.NewEncoder()
 	var out []byte
@@ -80,7 +78,7 @@ func ExampleEncoder() {
 	// dropped /agentId written as the execution of a node
 	// made up /nodeId
 	// made up /nodeRunId
-	// dropped /runId a log is of one run
+	// dropped /runId a log has one run, which no line names
 	// altered agent.toolCalled joined with its return
 	// dropped agent.toolCalled/agentId
 	// dropped agent.toolCalled/payload/callId

@@ -15,7 +15,7 @@ const run = "flow-run"
 
 var epoch = time.Date(2026, 1, 4, 9, 2, 2, 500e6, time.UTC)
 
-// at is the envelope's start of a line of a type.
+// at returns the start of a line of a type.
 func at(kind, members string) string {
 	return `{"type":"` + kind + `","timestamp":1767517322500` + members + `}`
 }
@@ -30,7 +30,7 @@ type goldenLine struct {
 	extra      string // the event's extra member
 }
 
-// event is what the line says, as the first one of a log.
+// event returns what the line says as the first line of a log.
 func (g *goldenLine) event(t testing.TB) agentevents.Event {
 	ev := agentevents.Event{
 		ID: dialect.DerivedID(g.line, 1, partEvent), Time: epoch, RunID: run, SchemaVersion: agentevents.SchemaVersion, Payload: g.payload,
@@ -52,8 +52,8 @@ func (g *goldenLine) event(t testing.TB) agentevents.Event {
 	return ev
 }
 
-// golden has a line of every variant, in the numbering of the design, and some
-// of them with all that is optional.
+// golden has a line of every variant, in the numbering of the design. Some lines have
+// all optional members.
 var golden = []goldenLine{
 	{"R1", of("agent:start", `,"sessionId":"sess-123","model":"claude-opus","prompt":"Analyze the task list..."`),
 		&agentevents.AgentStarted{ProviderSessionID: "sess-123", Model: "claude-opus", Prompt: `"Analyze the task list..."`}, ""},
@@ -162,7 +162,7 @@ func TestGolden(t *testing.T) {
 			}
 			require.Equal(t, dialect.OpenHarness, dialect.Detect(g.line))
 
-			// The native form carries all of it.
+			// The event survives the native format.
 			native, err := ev.AppendJSON(nil)
 			require.NoError(t, err)
 			var back agentevents.Event

@@ -10,8 +10,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A line of the size that readers allow has room for very many models with members
-// that are kept. Looking through all of them for each would take minutes here.
+// A line of the allowed size has room for very many models with extra members. A search
+// through all of them for each model takes minutes here.
 func TestManyModels(t *testing.T) {
 	var models []string
 	for i := range 100_000 {
@@ -26,8 +26,8 @@ func TestManyModels(t *testing.T) {
 	require.True(t, string(out) == line)
 }
 
-// Kept members of models are written in their object alone, in whatever order they
-// were kept, and without those that are fields.
+// Extra members of models are written only in their own object, in any order, and not if
+// a field has their name.
 func TestKeptMembersOfModels(t *testing.T) {
 	ev := agentevents.Event{RunID: "r", Scope: agentevents.Scope{NodeRunID: "x"}, Payload: &agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{"a": {}, "a/b": {}}}}
 	require.NoError(t, ev.SetExtra(string(Name), `{"/modelUsage/a~1b/y":2,"/modelUsage/a/b/y":3,"/modelUsage/a/x":1,"/modelUsage/a/inputTokens":4,"/modelUsage/c/x":5}`))

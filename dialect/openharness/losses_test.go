@@ -13,12 +13,12 @@ import (
 	"github.com/agentevents/agentevents/dialect"
 )
 
-// in is an event of that run and agent.
+// in returns an event of a run and an agent.
 func in(runID, agent string, after time.Duration, p agentevents.Payload) agentevents.Event {
 	return agentevents.Event{RunID: runID, AgentID: agent, Time: epoch.Add(after), SchemaVersion: agentevents.SchemaVersion, Payload: p}
 }
 
-// find returns the losses at a pointer of a kind.
+// find returns the losses of a kind at a pointer.
 func find(losses []dialect.Loss, kind agentevents.Kind, pointer string) []dialect.Loss {
 	var list []dialect.Loss
 	for _, l := range losses {
@@ -30,7 +30,7 @@ func find(losses []dialect.Loss, kind agentevents.Kind, pointer string) []dialec
 	return list
 }
 
-// Agents of the same name in two runs have a start each.
+// Agents of the same name in two runs have separate starts.
 func TestStartsAreOfARun(t *testing.T) {
 	line, _ := encode(t,
 		in("r1", "planner", 0, &agentevents.AgentStarted{}),
@@ -42,8 +42,7 @@ func TestStartsAreOfARun(t *testing.T) {
 	require.Contains(t, line, `"durationMs":2000,`)
 }
 
-// Agents that never end are forgotten with their node or run, or at last when
-// there are too many.
+// Agents that never end are forgotten with their node or run, or when there are too many.
 func TestStartsAreBounded(t *testing.T) {
 	started := func(e *Encoder, i int) string {
 		id := strconv.Itoa(i)
@@ -89,8 +88,7 @@ func TestBlocksEndWithTheFlow(t *testing.T) {
 	}
 }
 
-// A block's id is lost when the reader of the lines gives another one, or none,
-// and only then.
+// A block's id is a loss if and only if readers give another one, or none.
 func TestBlockLosses(t *testing.T) {
 	delta := func(id, text string) agentevents.Payload { return &agentevents.TextDelta{BlockID: id, Delta: text} }
 	text := func(id, text string) agentevents.Payload { return &agentevents.TextCompleted{BlockID: id, Text: text} }
@@ -99,7 +97,7 @@ func TestBlockLosses(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		events []agentevents.Payload
-		read   string // what the reader gives
+		read   string // what readers give
 		losses []dialect.Loss
 	}{
 		{"no deltas left", []agentevents.Payload{delta("block-1", "a"), tool, delta("block-2", "b"), text("block-2", "b"), text("", "c")}, "block-1 block-2 block-2 -", nil},
@@ -110,8 +108,8 @@ func TestBlockLosses(t *testing.T) {
 		{"an end", []agentevents.Payload{delta("block-1", "a"), &agentevents.AgentEnded{}, text("", "a")}, "block-1 -", nil},
 		{"as the decoder has it", []agentevents.Payload{delta("block-1", "a"), delta("block-1", "b"), text("block-1", "ab")}, "block-1 block-1 block-1", nil},
 		{"other ids", []agentevents.Payload{delta("x", "a"), delta("", "b"), text("x", "ab")}, "block-1 block-1 block-1", []dialect.Loss{
-			{Kind: kind, Pointer: "/payload/blockId", What: dialect.Altered, Detail: "blocks are numbered", Count: 1},
-			{Kind: deltas, Pointer: "/payload/blockId", What: dialect.Altered, Detail: "blocks are numbered", Count: 1},
+			{Kind: kind, Pointer: "/payload/blockId", What: dialect.Altered, Detail: "readers number blocks", Count: 1},
+			{Kind: deltas, Pointer: "/payload/blockId", What: dialect.Altered, Detail: "readers number blocks", Count: 1},
 			{Kind: deltas, Pointer: "/payload/blockId", What: dialect.Made, Count: 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -137,8 +135,7 @@ func TestBlockLosses(t *testing.T) {
 	}
 }
 
-// Lines that lack the runId are of one node run, also when they are written as
-// they were read.
+// Lines without runId belong to one node run, also verbatim ones.
 func TestBlocksOfVerbatimLines(t *testing.T) {
 	const log = `{"type":"agent:text:delta","timestamp":1,"content":"a"}
 {"type":"agent:text","timestamp":1,"content":"a"}
@@ -148,8 +145,8 @@ func TestBlocksOfVerbatimLines(t *testing.T) {
 	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/payload/blockId"))
 }
 
-// Kept members never make a line that a reader refuses: those that the line has
-// already, and those that no decoder would keep like that, are left out.
+// Extra members never make a line that a reader refuses. The encoder leaves out those
+// that the line already has, and those in a form that no decoder makes.
 func TestKeptMembers(t *testing.T) {
 	end := func() agentevents.Payload {
 		return &agentevents.AgentEnded{Result: "r", ModelUsage: map[string]agentevents.Usage{"m": {}, "a~b": {}}}
@@ -158,8 +155,8 @@ func TestKeptMembers(t *testing.T) {
 	for _, c := range []struct {
 		payload agentevents.Payload
 		extra   string
-		has     string   // on the line
-		lost    []string // keys, as tokens
+		has     string   // what the line has
+		lost    []string // the names of dropped extra members, as tokens
 	}{
 		{patch(), `{"/patch/op":3}`, `"patch":{"op":"set","path":"p"}}`, []string{"~1patch~1op"}},
 		{patch(), `{"/patch/value":3}`, `"patch":{"op":"set","path":"p"}}`, []string{"~1patch~1value"}},
@@ -194,8 +191,7 @@ func TestKeptMembers(t *testing.T) {
 	}
 }
 
-// A line without a time gets one, which is listed; one that is written as it was
-// read does not.
+// A line without a time gets one, which is listed. A verbatim line does not.
 func TestMissingTimestamp(t *testing.T) {
 	const line = `{"type":"agent:text","nodeId":"n","runId":"x","content":"c"}`
 	made := []dialect.Loss{{Kind: agentevents.KindTextCompleted, Pointer: "/timestamp", What: dialect.Made, Detail: "the first moment of the year 1", Count: 1}}
@@ -222,8 +218,7 @@ func TestFirstFault(t *testing.T) {
 	}
 }
 
-// How a flow ended that does not say it is not known: the line comes back as it
-// was.
+// A flow:complete that does not say how the flow ended comes back unchanged.
 func TestFlowWithoutStatus(t *testing.T) {
 	line := at("flow:complete", `,"flowName":"f"`)
 	events := decodeLines(t, Options{}, line)
@@ -235,7 +230,7 @@ func TestFlowWithoutStatus(t *testing.T) {
 	require.ErrorContains(t, err, "/status")
 }
 
-// What an unknown type means by the names of the envelope is not known either.
+// An unknown type may use the names of the envelope for other things.
 func TestForeignTimestamps(t *testing.T) {
 	for _, value := range []string{`"2026-01-01T00:00:00Z"`, `null`, `{"a":1}`, `1e400`, `253402300800000`} {
 		line := `{"type":"later","timestamp":` + value + `}`
@@ -259,7 +254,7 @@ func TestForeignTimestamps(t *testing.T) {
 	}
 }
 
-// What a call and its return say differently is on the line once.
+// If a call and its return differ, the line has what the call says.
 func TestJoinedCallsThatDiffer(t *testing.T) {
 	node := func(id string, ev agentevents.Event) agentevents.Event {
 		ev.NodeID, ev.NodeRunID = id, id+"-1"
@@ -277,7 +272,7 @@ func TestJoinedCallsThatDiffer(t *testing.T) {
 		require.Equal(t, []dialect.Loss{{Kind: agentevents.KindToolReturned, Pointer: pointer, What: dialect.Dropped, Count: 1}}, find(losses, agentevents.KindToolReturned, pointer))
 	}
 
-	// The same node and tool, and what the call does not say.
+	// They agree in node and tool, and the return fills in what the call lacks.
 	call, ret = &agentevents.ToolCalled{CallID: "c", ToolID: "Read"}, &agentevents.ToolReturned{CallID: "c", ToolID: "Read", Arguments: `{"a":2}`, Status: agentevents.ToolStatusOK}
 	line, losses = encode(t, node("n", in("r", "a", 0, call)), node("n", in("r", "a", 0, ret)))
 	require.Contains(t, line, `"toolName":"Read","toolInput":{"a":2}`)
@@ -287,7 +282,7 @@ func TestJoinedCallsThatDiffer(t *testing.T) {
 	require.Empty(t, find(losses, agentevents.KindToolReturned, "/payload/arguments"))
 }
 
-// agent:error has a type and a message.
+// agent:error always has a type and a message.
 func TestMadeUpErrors(t *testing.T) {
 	made := func(end agentevents.AgentEnded) (pointers []string) {
 		_, losses := encode(t, in("r", "a", 0, &end))
@@ -303,14 +298,13 @@ func TestMadeUpErrors(t *testing.T) {
 	require.Empty(t, made(agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "c", Message: "m"})}))
 }
 
-// Runs that are mixed are one for readers, which is more than that a line does
-// not say its run.
+// Readers take mixed runs for one. That is a loss of its own, beside the dropped run id.
 func TestMixedRuns(t *testing.T) {
 	mixed := func(events ...agentevents.Event) int {
 		_, losses := encode(t, events...)
 		for _, l := range find(losses, "", "/runId") {
 			if l.What == dialect.Altered {
-				require.Equal(t, "runs are mixed: readers take them for one", l.Detail)
+				require.Equal(t, "the log mixes runs, and readers take them for one", l.Detail)
 				return l.Count
 			}
 		}
@@ -326,7 +320,7 @@ func TestMixedRuns(t *testing.T) {
 	require.Equal(t, 2, mixed(start("r1"), node("r2"), node("r1"), node("r2")))
 	require.Equal(t, 1, mixed(start("r1"), end("r1"), node("r2")), "no flow:start")
 
-	// Read lines are as they were, unless logs are mixed.
+	// Verbatim lines have no such loss, unless the log mixes runs.
 	log := []string{at("flow:start", `,"flowName":"f"`), of("node:start", ``), of("agent:tool", `,"toolName":"x"`), of("agent:text:delta", `,"content":"x"`), at("flow:start", `,"flowName":"f"`), of("node:start", ``)}
 	verbatim := func(lines ...string) []agentevents.Event {
 		return read(t, agentevents.ReaderOptions{Verbatim: true, Decoder: NewDecoder(Options{})}, strings.Join(lines, "\n"))
@@ -337,8 +331,7 @@ func TestMixedRuns(t *testing.T) {
 	require.Equal(t, 1, mixed(one[0], other[0], one[1], other[1]))
 }
 
-// The encoder does not write numbers that a strict decoder refuses, unless they
-// were read.
+// The encoder refuses numbers that a strict decoder refuses, except on verbatim lines.
 func TestOutOfRange(t *testing.T) {
 	tokens, cost, duration := agentevents.Some(int64(-1)), agentevents.Some(-1.0), agentevents.Some(-time.Millisecond)
 	for _, c := range []struct {
@@ -367,7 +360,7 @@ func TestOutOfRange(t *testing.T) {
 		require.Equal(t, "x", string(out))
 		require.Empty(t, e.Losses())
 	}
-	// The line of an agent that did not succeed has none of them.
+	// agent:error has none of these numbers.
 	_, err := NewEncoder().Append(nil, in("r", "a", 0, &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted, Duration: duration}))
 	require.NoError(t, err)
 	for _, line := range []string{at("loop:iterate", `,"iteration":0`), at("loop:iterate", ``), of("agent:tool", `,"toolName":"x","durationMs":-1`)} {
@@ -376,8 +369,8 @@ func TestOutOfRange(t *testing.T) {
 	}
 }
 
-// Words that the document does not list come back as they were while the status
-// is the same, and the flags of the run agree with it.
+// Words that the document does not list come back as long as the status is the same. The
+// flags of the run agree with the status.
 func TestSnapshotWords(t *testing.T) {
 	for word, want := range map[string]agentevents.RunStatus{
 		"completed": agentevents.RunStatusCompleted, "failed": agentevents.RunStatusFailed, "waiting": agentevents.RunStatusWaiting,
@@ -400,7 +393,7 @@ func TestSnapshotWords(t *testing.T) {
 		switch want {
 		case "": // it says nothing
 			require.Equal(t, agentevents.RunStatusPending, f.Snapshot().Status)
-		case "stopped", agentevents.RunStatusWaiting: // there is no question that it would wait for
+		case "stopped", agentevents.RunStatusWaiting: // the run has no question to wait for
 			require.Equal(t, agentevents.RunStatusRunning, f.Snapshot().Status)
 		default:
 			require.Equal(t, want, f.Snapshot().Status, word)
@@ -415,7 +408,7 @@ func TestSnapshotWords(t *testing.T) {
 	}
 }
 
-// Nodes and runs that end nowhere are too many at last.
+// Nodes and runs that never end are forgotten when there are too many.
 func TestEndlessRunsAreBounded(t *testing.T) {
 	d, e := NewDecoder(Options{}), NewEncoder()
 	for i := range maxRuns + 10 {
@@ -434,7 +427,7 @@ func TestEndlessRunsAreBounded(t *testing.T) {
 	require.LessOrEqual(t, len(e.flows), dialect.MaxCalls)
 }
 
-// A text has one hash however it is cut.
+// The hash of a text does not depend on how it is cut.
 func TestHash(t *testing.T) {
 	const text = "The quick brown fox"
 	want := hash(hashStart, text)
@@ -446,8 +439,8 @@ func TestHash(t *testing.T) {
 	require.NotEqual(t, want, hash(hashStart, "The quick brown fxo"))
 }
 
-// Whatever is kept, the line can be read, and what is read of it is written the
-// same again.
+// FuzzKept checks that a line with any extra members can be read, and is written the same
+// again.
 func FuzzKept(f *testing.F) {
 	for _, extra := range []string{`{"/patch/op":3}`, `{"z":3,"/z":4}`, `{"/modelUsage/a~0b/x":{},"/usage/":1}`, `{"/~1z":3,"":4}`, `{"/command/type":3,"/command/x~1y":1}`, `{"flowName":[]}`, `3`} {
 		f.Add(extra)
@@ -469,12 +462,12 @@ func FuzzKept(f *testing.F) {
 	})
 }
 
-// A line of a type that the document does not have breaks its rules when it lacks
-// what all lines have: logs of other formats do.
+// A line of an unknown type breaks a rule if it lacks what all lines have, as lines of
+// other formats do.
 func TestStrictUnknownTypes(t *testing.T) {
 	for _, c := range []struct {
 		line string
-		rule agentevents.Rule // empty: it breaks none
+		rule agentevents.Rule // empty if it breaks none
 		at   string
 	}{
 		{`{"type":"later","timestamp":1}`, "", ""},
@@ -500,7 +493,7 @@ func TestStrictUnknownTypes(t *testing.T) {
 	}
 }
 
-// A whole number of milliseconds is one however it is spelled.
+// A whole number of milliseconds is read in any spelling.
 func TestSpellingsOfTimestamps(t *testing.T) {
 	want := decodeLines(t, Options{}, `{"type":"flow:paused","timestamp":10000000000000}`)[0].Time
 	require.Equal(t, 2286, want.Year())
@@ -514,7 +507,7 @@ func TestSpellingsOfTimestamps(t *testing.T) {
 	}
 }
 
-// A call without an id gets one when it is read.
+// A call without an id gets one from the reader.
 func TestCallsWithoutIDs(t *testing.T) {
 	line, losses := encode(t, in("r", "a", 0, &agentevents.ToolReturned{ToolID: "x", Status: agentevents.ToolStatusOK, OneEvent: true}))
 	require.NotEmpty(t, decodeLines(t, Options{}, strings.TrimSpace(line))[0].Payload.(*agentevents.ToolReturned).CallID)

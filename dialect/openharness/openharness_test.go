@@ -26,7 +26,7 @@ func read(t testing.TB, o agentevents.ReaderOptions, log string) []agentevents.E
 	return events
 }
 
-// What the document does not have survives, directly and through a native log.
+// Extra members survive, also in the native format.
 func TestUnknownsSurvive(t *testing.T) {
 	for _, c := range []struct{ line, extra string }{
 		{of("agent:text", `,"content":"x","tokenCount":3,"x":{"a":[1.50]}`), `{"tokenCount":3,"x":{"a":[1.50]}}`},
@@ -75,7 +75,7 @@ func TestUnknownTypes(t *testing.T) {
 		line, _ := encode(t, ev)
 		require.Equal(t, c.line+"\n", line)
 	}
-	// Those of others are written where the form allows it.
+	// Extra members from elsewhere are written if they have the decoder's form.
 	e := NewEncoder()
 	line, err := e.Append(nil, agentevents.Event{Time: epoch, Payload: &agentevents.Unknown{Type: "vendor.thing", Raw: `{"a":1}`}})
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestTimes(t *testing.T) {
 	}
 	line, losses := encode(t, agentevents.Event{Time: time.Date(3000, 1, 1, 0, 0, 0, 1, time.UTC), Payload: &agentevents.RunPaused{}})
 	require.Equal(t, `{"type":"flow:paused","timestamp":32503680000000}`+"\n", line)
-	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindRunPaused, Pointer: "/timestamp", What: dialect.Altered, Detail: "in whole milliseconds", Count: 1}}, losses)
+	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindRunPaused, Pointer: "/timestamp", What: dialect.Altered, Detail: "written in whole milliseconds", Count: 1}}, losses)
 }
 
 func TestRunIDs(t *testing.T) {
@@ -270,7 +270,7 @@ func TestStrictRules(t *testing.T) {
 	}
 }
 
-// fold folds a log of one run; it breaks no rule.
+// fold folds a log of one run, which breaks no rule.
 func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 	t.Helper()
 	f := agentevents.NewFold(agentevents.FoldOptions{})
@@ -282,8 +282,8 @@ func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 	return s
 }
 
-// Section 3.1 and what became of it: deltas alone, blocks alone, and blocks that
-// repeat their deltas, in the orders in which producers write them.
+// Section 3.1 and its implementations: deltas alone, blocks alone, and blocks that repeat
+// their deltas, in the orders of the producers.
 func TestBlocks(t *testing.T) {
 	start := of("agent:start", `,"sessionId":"s","prompt":""`)
 	thinkDelta := func(s string) string { return of("agent:thinking:delta", `,"content":"`+s+`"`) }
@@ -294,7 +294,7 @@ func TestBlocks(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		lines           []string
-		blocks          string // ids in order, of text and thinking
+		blocks          string // the block ids of text and thinking, in order
 		text, reasoning string
 	}{
 		{"deltas", []string{thinkDelta("Let me "), thinkDelta("analyze..."), delta("I'll "), delta("start by..."), tool, delta("Done! "), delta("I've")},
@@ -337,7 +337,7 @@ func TestBlocks(t *testing.T) {
 			require.Equal(t, c.text, a.Text)
 			require.Equal(t, c.reasoning, a.Reasoning)
 
-			// Two nodes at the same time do not disturb each other.
+			// Two nodes at the same time have separate blocks.
 			var both []string
 			for _, line := range append([]string{start}, c.lines...) {
 				both = append(both, line, strings.ReplaceAll(strings.ReplaceAll(line, "task-agent", "other"), "exec-1", "exec-2"))
@@ -351,8 +351,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// A log of deltas alone, or of nodes that never end, does not grow the decoder
-// without bound.
+// A log of deltas alone, or of nodes that never end, needs bounded memory.
 func TestBlocksAreBounded(t *testing.T) {
 	d := NewDecoder(Options{})
 	for range 100 {
@@ -367,7 +366,7 @@ func TestBlocksAreBounded(t *testing.T) {
 	require.Empty(t, d.blocks.runs)
 }
 
-// Section 3.2, with the members that its shorthand leaves out.
+// Section 3.2, completed with the members that its shorthand leaves out.
 func TestTheDocumentsFlow(t *testing.T) {
 	log := []string{
 		of("agent:start", `,"sessionId":"sess-123","prompt":"..."`),
@@ -406,8 +405,8 @@ func TestTheDocumentsFlow(t *testing.T) {
 	require.EqualValues(t, 200, s.Usage.Usage.OutputTokens)
 }
 
-// Section 6.2: the events of a fixture have no envelope. They are read as far as
-// they go, and come back as they were.
+// Section 6.2: the events of a fixture have no envelope. The decoder reads what they
+// have, and they come back unchanged.
 func TestTheDocumentsFixture(t *testing.T) {
 	const fixture = `{ "type": "agent:start", "sessionId": "sess-fixture-1" }
 { "type": "agent:text", "content": "I've analyzed..." }
@@ -443,7 +442,7 @@ func TestCallsAreJoined(t *testing.T) {
 	})
 }
 
-// Calls that never return do not grow the encoder without bound.
+// Calls that never return need bounded memory.
 func TestOpenCallsAreBounded(t *testing.T) {
 	e := NewEncoder()
 	for i := range dialect.MaxCalls + 1 {
@@ -456,7 +455,7 @@ func TestOpenCallsAreBounded(t *testing.T) {
 	require.Equal(t, dialect.MaxCalls+1, e.Losses()[0].Count)
 }
 
-// agent:complete is for success.
+// agent:complete means success.
 func TestFailedAgents(t *testing.T) {
 	for _, c := range []struct {
 		end  agentevents.AgentEnded
@@ -471,7 +470,7 @@ func TestFailedAgents(t *testing.T) {
 		line, _ := encode(t, native(&c.end, 0))
 		require.Equal(t, `{"type":`+c.want+"}\n", line)
 	}
-	// How long it took is known from its start.
+	// The duration is measured from the start.
 	line, _ := encode(t, native(&agentevents.AgentStarted{}, 0), native(&agentevents.AgentEnded{}, 1500*time.Millisecond))
 	require.Contains(t, line, `"durationMs":1500,`)
 }
@@ -521,7 +520,7 @@ func FuzzDecode(f *testing.F) {
 			text, err := NewEncoder().Append(nil, events[0])
 			var rule *agentevents.RuleError
 			if !strict && errors.As(err, &rule) && rule.Rule == RuleRange {
-				continue // it is not strict either
+				continue // a strict decoder refuses it, too
 			}
 			require.NoError(t, err)
 			again, err := NewDecoder(Options{}).Decode(nil, text[:len(text)-1])

@@ -12,51 +12,50 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A Snapshot is the document's RunSnapshot (section 4): what a host persists of
-// a run, and resumes it from. To write one of a fold's, put it in:
+// A Snapshot is the document's RunSnapshot (section 4): a host persists it and resumes
+// the run from it. This writes the snapshot of a fold:
 //
 //	text, err := (&openharness.Snapshot{Run: fold.Snapshot()}).AppendJSON(nil)
 //
-// The document has nine members; everything else of Run (agents, calls,
-// messages, usage …) is left out, and these words become others:
+// The document has nine members. AppendJSON leaves out everything else of Run (agents,
+// calls, messages, usage …), and translates these words:
 //
 //	run status   pending → idle; waiting → running; completed, failed → complete;
 //	             cancelling, cancelled → aborted
-//	node status  suspended → running: on resume it runs again
+//	node status  suspended → running, because the node runs again on resume
 //
-// and when it is read
+// ParseSnapshot translates these:
 //
 //	run status   idle → pending; aborted → cancelled; complete → failed if a
 //	             node failed, else completed
 //
-// When a text that was parsed has other words, they are read as they are, and
-// written back as long as the run or the node has that status. The run is taken
-// for what the library means by the word: one that is completed is over.
+// Other words in a parsed text stay as they are, and are written back as long as the
+// run or the node keeps that status. If such a word is one of the library's, it has
+// the library's meaning: a completed run is over.
 type Snapshot struct {
-	// Run is the run. One that was parsed is complete for [agentevents.ResumeFold]:
-	// its flags agree with its status. Its RunID is
-	// empty when the text has none, and is to be set before resuming. The
-	// event ids of its inbox are made up; see [agentevents.CommandConsumed].
+	// Run is the run. A parsed run is ready for [agentevents.ResumeFold]: its flags
+	// agree with its status. If the text has no runId, RunID is empty, and the caller
+	// must set it before resuming. The event ids of the inbox are made up; see [agentevents.CommandConsumed].
 	Run *agentevents.RunSnapshot
 
 	parsed   bool
-	word     string                // the status that was parsed
-	was      agentevents.RunStatus // and what it became
+	word     string                // the parsed status
+	was      agentevents.RunStatus // the status that word became
 	onHold   map[string]bool       // nodes that were parsed as suspended
-	rest     []byte                // members that the document does not have, each after a comma
+	rest     []byte                // extra members, each after a comma
 	commands map[string]command
 }
 
-// A command is one of the inbox that was parsed.
+// A command is a command of a parsed inbox, and its text.
 type command struct {
 	was agentevents.Command
 	raw string
 }
 
-// ParseSnapshot reads a snapshot. Members that the document does not have are
-// kept for AppendJSON, those of a command in the inbox as long as the command
-// stays as it is. Members that are missing are empty: agentSessions is newer
-// than the others. The error is an [*agentevents.LineError].
+// ParseSnapshot reads a snapshot. AppendJSON writes its extra members back; those of a
+// command in the inbox only while the command is unchanged. Missing members are read as
+// empty, because agentSessions is newer than the others; only status is required. The
+// error is an [*agentevents.LineError].
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	line := string(text)
 	s, err := parseSnapshot(line)
@@ -71,7 +70,7 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	return s, nil
 }
 
-// Members of a snapshot, in the document's order.
+// Numbers of the members of a snapshot, in the document's order.
 const (
 	sRunID = 1 + iota
 	sStatus
@@ -172,7 +171,7 @@ func parseSnapshot(text string) (*Snapshot, error) {
 	return out, nil
 }
 
-// setStatus sets the status and what a fold derives it from.
+// setStatus sets the status and the flags from which a fold derives it.
 func setStatus(run *agentevents.RunSnapshot, word string) {
 	failed := false
 	for id, st := range run.NodeStatus {
@@ -275,10 +274,10 @@ func (o *Snapshot) readInbox(s *jsonwire.Scanner) error {
 	}
 }
 
-// AppendJSON appends the snapshot as one JSON object to dst: the members of the
-// document in its order, then those that it was parsed with. Keys of maps are in
-// order, maps and lists are never null. It appends nothing and returns an error
-// when Run is nil or holds JSON that is damaged, or text that is not valid UTF-8.
+// AppendJSON appends the snapshot as one JSON object to dst: the members of the document
+// in its order, then the extra members that were parsed. Keys of maps are sorted, and
+// maps and lists are never null. It appends nothing and returns an error if Run is nil,
+// or has malformed JSON or text that is not valid UTF-8.
 func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	run := o.Run
 	if run == nil {
@@ -334,13 +333,13 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	return append(append(dst, o.rest...), '}'), nil
 }
 
-// AppendSnapshot appends a run as the document's snapshot to dst: AppendJSON of
-// a [Snapshot] that was not parsed.
+// AppendSnapshot appends a run as the document's snapshot to dst. It is short for
+// AppendJSON of a [Snapshot] with this Run.
 func AppendSnapshot(dst []byte, run *agentevents.RunSnapshot) ([]byte, error) {
 	return (&Snapshot{Run: run}).AppendJSON(dst)
 }
 
-// status is the document's word for a status.
+// status returns the document's word for a status.
 func status(st agentevents.RunStatus) string {
 	switch st {
 	case agentevents.RunStatusPending, "":
@@ -352,13 +351,13 @@ func status(st agentevents.RunStatus) string {
 	case agentevents.RunStatusCancelling, agentevents.RunStatusCancelled:
 		return "aborted"
 	}
-	return string(st) // running, paused, and words of others
+	return string(st) // running, paused, and words that were parsed
 }
 
-// A snapshotWriter notes the first thing that cannot be written. A text that is not
-// UTF-8 would be written as another one, and two keys perhaps as the same.
+// A snapshotWriter notes the first error. Text that is not valid UTF-8 is an error,
+// because it changes when it is written, and two keys may become the same.
 type snapshotWriter struct {
-	in  string // the member that is written
+	in  string // the current member
 	err error
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A flow that is paused while one of its nodes waits for an answer: everything
-// that section 2.1 has in a snapshot is in it.
+// A flow is paused while one of its nodes waits for an answer. The snapshot has every
+// member of section 2.1.
 var pausedFlow = []string{
 	at("flow:start", `,"flowName":"tasks"`),
 	`{"type":"node:start","nodeId":"plan","runId":"p1","timestamp":1767517322500}`,
@@ -28,7 +28,7 @@ var pausedFlow = []string{
 	of("agent:start", `,"sessionId":"sess-123","prompt":"Do it"`),
 	of("agent:text:delta", `,"content":"Which "`),
 	of("agent:text:delta", `,"content":"one?"`),
-	at("command:received", `,"command":{"type":"send","message":"for nobody"}`), // rejected: not in the inbox (section 5.4)
+	at("command:received", `,"command":{"type":"send","message":"for nobody"}`), // rejected, so not in the inbox (section 5.4)
 	at("command:received", `,"command":{"type":"reply","promptId":"p","content":"b","runId":"exec-1"}`),
 	at("command:received", `,"command":{"type":"abort","resumable":true,"reason":"lunch"}`),
 	at("flow:paused", ``),
@@ -55,12 +55,12 @@ func TestSnapshotOfAPausedFlow(t *testing.T) {
 	want := strings.ReplaceAll(pausedSnapshot, `\u003e`, ">")
 	require.Equal(t, want, string(text))
 
-	// Section 5: load the snapshot, resume, go on. Folding the rest of the log on
-	// top of the parsed snapshot gives what folding the whole log does.
+	// Section 5: load the snapshot, resume, go on. The parsed snapshot and the rest of
+	// the log fold to the same as the complete log.
 	rest := []string{
 		at("command:received", `,"command":{"type":"resume","message":"go on"}`),
 		at("flow:resumed", ``),
-		at("flow:resumed", ``), // the origin writes it twice
+		at("flow:resumed", ``), // the original program writes it twice
 		`{"type":"node:start","nodeId":"task-agent","runId":"exec-2","timestamp":1767517322500}`,
 		`{"type":"agent:start","nodeId":"task-agent","runId":"exec-2","timestamp":1767517322500,"sessionId":"sess-124","prompt":"go on"}`,
 		`{"type":"agent:complete","nodeId":"task-agent","runId":"exec-2","timestamp":1767517322500,"result":"b","usage":{"inputTokens":1,"outputTokens":1},"durationMs":1,"numTurns":1}`,
@@ -155,7 +155,7 @@ func TestSnapshotKeepsWhatItDoesNotKnow(t *testing.T) {
 	require.Equal(t, text, string(out))
 	require.Equal(t, agentevents.Command{Type: agentevents.CommandSend, Message: "hi", RunID: "e"}, s.Run.Inbox[1].Command)
 
-	// A changed command is written as it is now, and a consumed one is gone.
+	// A changed command is not written verbatim, and a consumed one is gone.
 	s.Run.Inbox = s.Run.Inbox[1:]
 	s.Run.Inbox[0].Command.Message = "ho"
 	out, err = s.AppendJSON(nil)
@@ -194,8 +194,8 @@ func TestBadSnapshots(t *testing.T) {
 	require.Equal(t, "x", string(out))
 }
 
-// Text that JSON cannot say is refused: it would come back as another one, and keys
-// as the same one.
+// Text that is not valid UTF-8 is refused: it changes when it is written, and two keys
+// become the same.
 func TestSnapshotsOfDamagedText(t *testing.T) {
 	for in, run := range map[string]*agentevents.RunSnapshot{
 		"runId":         {RunState: agentevents.RunState{RunID: "\xff"}},
@@ -212,7 +212,7 @@ func TestSnapshotsOfDamagedText(t *testing.T) {
 		require.ErrorContains(t, err, in+" of the snapshot")
 		require.Equal(t, "x", string(out))
 	}
-	// A replacement character is a text like any other.
+	// The replacement character itself is legal.
 	text, err := AppendSnapshot(nil, &agentevents.RunSnapshot{NodeStatus: map[string]agentevents.NodeStatus{"\ufffd": "done"}})
 	require.NoError(t, err)
 	s, err := ParseSnapshot(text)

@@ -8,8 +8,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// starts are the times at which agents began that have not ended, by run and
-// agent, the latest last. The zero starts is empty.
+// starts are the start times of agents that have not ended, by run and agent, the latest
+// last. The zero starts is empty.
 type starts struct{ list []start }
 
 type start struct {
@@ -17,14 +17,13 @@ type start struct {
 	at         time.Time
 }
 
-// maxStarts bounds the agents that wait to end; the oldest are forgotten first.
+// maxStarts bounds the list. The oldest entries are forgotten first.
 const maxStarts = 1 << 12
 
-// longLine is how long a line may be that what is remembered keeps alive, of which
-// there is little.
+// longLine is the size up to which an entry may keep its line alive.
 const longLine = 4096
 
-// begin notes the start of the event's agent, whose line is that long.
+// begin records the start of the event's agent. size is the length of the line.
 func (s *starts) begin(ev *agentevents.Event, size int) {
 	agent := agentOf(ev)
 	if i := s.index(ev.RunID, agent); i >= 0 {
@@ -49,7 +48,7 @@ func (s *starts) index(run, agent string) int {
 	return i
 }
 
-// of returns when the event's agent began.
+// of returns the start time of the event's agent.
 func (s *starts) of(ev *agentevents.Event) (time.Time, bool) {
 	if i := s.index(ev.RunID, agentOf(ev)); i >= 0 {
 		return s.list[i].at, true
@@ -57,14 +56,14 @@ func (s *starts) of(ev *agentevents.Event) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// end forgets the event's agent.
+// end removes the event's agent.
 func (s *starts) end(ev *agentevents.Event) {
 	if i := s.index(ev.RunID, agentOf(ev)); i >= 0 {
 		s.list = slices.Delete(s.list, i, i+1)
 	}
 }
 
-// endRun forgets the agents of a run.
+// endRun removes the agents of a run.
 func (s *starts) endRun(run string) {
 	s.list = slices.DeleteFunc(s.list, func(a start) bool { return a.run == run })
 }

@@ -1,7 +1,7 @@
 package openharness
 
-// Members of all variants, in the order in which they are written. The numbers
-// are those of memberNames, from 1.
+// Numbers of the members of all variants, in the order of the encoder: from 1, as
+// Scanner.Field counts memberNames.
 const (
 	mType = 1 + iota
 	mNodeID
@@ -39,7 +39,7 @@ const (
 	numMembers = iota
 )
 
-// memberNames are the members as they stand on a line.
+// memberNames are the names of the members, with quotes and colons.
 var memberNames = [numMembers]string{
 	`"type":`, `"nodeId":`, `"runId":`, `"timestamp":`, `"sessionId":`, `"model":`, `"prompt":`, `"content":`, `"tokenCount":`,
 	`"toolName":`, `"toolInput":`, `"toolOutput":`, `"errorType":`, `"message":`, `"details":`, `"result":`, `"structuredOutput":`,
@@ -60,12 +60,12 @@ func memberNamed(name string) int {
 	return 0
 }
 
-// A set is a set of members, bit n for member n.
+// A set is a set of members: bit n for member n.
 type set uint64
 
 func (s set) has(member int) bool { return s&(1<<member) != 0 }
 
-// base are the members of every line, node those of node and agent events.
+// base are the members of every line, and node those of node and agent events.
 const (
 	base set = 1<<mType | 1<<mTimestamp
 	node set = 1<<mNodeID | 1<<mRunID
@@ -74,12 +74,12 @@ const (
 // A variant is one type of line.
 type variant struct {
 	name     string
-	members  set // beyond the base
-	optional set // those of members that may be absent
+	members  set // without the base
+	optional set // the members that may be absent
 }
 
-// variants are the document's. A member that the document types as unknown is
-// optional: a value that is undefined leaves no trace in JSON.
+// variants are the variants of the document. A member of TypeScript's type unknown is
+// optional, because the value undefined leaves no trace in JSON.
 var variants = [numVariants]variant{
 	vAgentStart:    {"agent:start", node | 1<<mSessionID | 1<<mModel | 1<<mPrompt, 1 << mModel},
 	vThinkingDelta: {"agent:thinking:delta", node | 1<<mContent | 1<<mTokenCount, 1 << mTokenCount},
@@ -99,7 +99,7 @@ var variants = [numVariants]variant{
 	vNodeStart:    {"node:start", node, 0},
 	vNodeComplete: {"node:complete", node | 1<<mOutput, 1 << mOutput},
 	vNodeError:    {"node:error", node | 1<<mError, 0},
-	vNodeSkipped:  {"node:skipped", node | 1<<mReason, 1 << mRunID}, // there is no execution of it
+	vNodeSkipped:  {"node:skipped", node | 1<<mReason, 1 << mRunID}, // a skipped node has no execution
 	vEdgeFire:     {"edge:fire", 1<<mEdgeID | 1<<mFrom | 1<<mTo, 1 << mEdgeID},
 	vLoopIterate:  {"loop:iterate", 1<<mEdgeID | 1<<mIteration, 1 << mEdgeID},
 	vStatePatch:   {"state:patch", 1 << mPatch, 0},
@@ -134,7 +134,7 @@ const (
 	vUnknown = -1
 )
 
-// variantOf returns the index of the variant, or vUnknown.
+// variantOf returns the variant of a type, or vUnknown.
 func variantOf(name string) int {
 	switch name {
 	case "agent:start":
@@ -183,7 +183,7 @@ func variantOf(name string) int {
 	return vUnknown
 }
 
-// Members of the objects inside a line.
+// Names of the members of inner objects.
 var (
 	usageNames   = [...]string{`"inputTokens":`, `"outputTokens":`, `"cacheCreationInputTokens":`, `"cacheReadInputTokens":`}
 	patchNames   = [...]string{`"op":`, `"path":`, `"value":`}

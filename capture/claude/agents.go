@@ -12,25 +12,25 @@ import (
 type agent struct {
 	id     string
 	parent *agent // nil for the main agent
-	call   string // the call that spawned it, or its task id
+	call   string // id of the call that spawned it, or its task id
 	open   bool
 	ended  bool
 	starts int
-	order  int // of appearance
+	order  int // of first appearance
 
 	status  agentevents.AgentStatus
 	step    int
 	stepped bool   // an event carries the step
 	acted   bool   // the agent has acted in the step
-	message string // API message it is at
+	message string // id of the current API message
 
-	// What is known of a sub-agent before it starts.
+	// The facts about a sub-agent that come before its start.
 	task, model, prompt string // prompt is JSON
-	background          bool   // it outlives the call that spawned it
-	first               *line  // first seen on
+	background          bool   // the sub-agent outlives the call that spawned it
+	first               *line  // the line that first mentions it
 	held                []*line
 
-	calls map[string]*call // open ones
+	calls map[string]*call // open calls
 	kids  []*agent         // sub-agents that have not ended
 	stream
 }
@@ -43,7 +43,7 @@ type call struct {
 	eventID    string
 	at         time.Time
 	stamped    bool
-	elapsed    agentevents.Opt[time.Duration] // by tool_progress
+	elapsed    agentevents.Opt[time.Duration] // from tool_progress
 	background bool
 	args       string
 }
@@ -66,8 +66,8 @@ func (a *agent) begin() {
 
 func (a *agent) nextStep() { a.step, a.stepped, a.acted = a.step+1, false, false }
 
-// enter notes that the agent is at an API message. Each is a step: a round
-// trip to the model.
+// enter notes the agent's current API message. Each message is a step, because it is
+// a round trip to the model.
 func (a *agent) enter(message string) {
 	if message == "" || message == a.message {
 		return
@@ -78,8 +78,7 @@ func (a *agent) enter(message string) {
 	a.message = strings.Clone(message)
 }
 
-// place puts an event into the agent's life: its step, or the mark that it
-// came after the agent's end.
+// place sets the step of an event, or marks it late if the agent has ended.
 func (a *agent) place(ev *agentevents.Event) {
 	switch ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
@@ -99,8 +98,8 @@ func (a *agent) place(ev *agentevents.Event) {
 	}
 }
 
-// move follows the agent to a status that the stream shows, if it may go there
-// directly. What is not legal is left out, never mended by more steps.
+// move changes the agent's status to one that the stream shows. It leaves out a change
+// that is not legal, and never makes up changes in between.
 func (d *Decoder) move(a *agent, to agentevents.AgentStatus, reason string) {
 	if !a.open || !agentevents.LifecycleRelaxed.Allows(a.status, to) {
 		return
@@ -127,8 +126,7 @@ func (d *Decoder) agentKey(l *line) string {
 	return ""
 }
 
-// agentOf returns the agent that a line belongs to, one that has not started
-// yet if need be.
+// agentOf returns the agent that a line belongs to, which may not have started yet.
 func (d *Decoder) agentOf(l *line) *agent {
 	key := d.agentKey(l)
 	if key == "" {
@@ -137,7 +135,7 @@ func (d *Decoder) agentOf(l *line) *agent {
 	return d.subAgent(key, l)
 }
 
-// subAgent returns the sub-agent that a call spawned.
+// subAgent returns the sub-agent that a call spawned, and creates it if needed.
 func (d *Decoder) subAgent(key string, l *line) *agent {
 	if a := d.agents[key]; a != nil {
 		return a
@@ -157,7 +155,8 @@ func (d *Decoder) subAgent(key string, l *line) *agent {
 	if kind == "" {
 		kind = "agent"
 	}
-	// Readable and short; whole where the end of the call's id is not unique.
+	// The end of the call's id is short and readable. The complete id replaces it if it
+	// is not unique.
 	id := parent.id + ":" + kind + ":" + key[max(0, len(key)-8):]
 	if !validTail(key) || d.agentIDs[id] {
 		id = parent.id + ":" + kind + ":" + key
@@ -177,7 +176,7 @@ func (d *Decoder) subAgent(key string, l *line) *agent {
 	return a
 }
 
-// validTail reports whether the last 8 bytes of an id begin at a character.
+// validTail reports whether the last 8 bytes of an id do not begin inside a character.
 func validTail(id string) bool {
 	return len(id) <= 8 || id[len(id)-8]&0xC0 != 0x80
 }
@@ -191,8 +190,8 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// start opens a sub-agent at the line it was first seen on, then reads its
-// lines that were held back.
+// start opens a sub-agent, at the line that first mentions it, and then processes its
+// held lines.
 func (d *Decoder) start(a *agent, model string) {
 	if a.parent == nil || a.open || a.ended {
 		return
@@ -216,8 +215,8 @@ func (d *Decoder) start(a *agent, model string) {
 	}
 }
 
-// waits holds back a line of a sub-agent that has not started, until its
-// model is known.
+// waits holds back a line of a sub-agent that has not started, because its model is not
+// known yet. It reports whether it did.
 func (d *Decoder) waits(a *agent, l *line) bool {
 	if a.parent == nil || a.open || a.ended {
 		return false
@@ -232,7 +231,7 @@ func (d *Decoder) waits(a *agent, l *line) bool {
 
 const maxHeldChild = 16
 
-// endSubAgent ends a sub-agent and what hangs on it.
+// endSubAgent ends a sub-agent with its open calls and its own sub-agents.
 func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agentevents.Marks) {
 	d.start(a, "")
 	if !a.open {
@@ -258,8 +257,8 @@ func (d *Decoder) close(a *agent, end *agentevents.AgentEnded, marks agentevents
 	a.stream = stream{}
 }
 
-// interrupt closes what an agent leaves open: its calls and the sub-agents
-// that they spawned. What runs in the background stays, unless all is set.
+// interrupt closes the open calls of an agent and the sub-agents that they spawned.
+// Background work stays open unless all is set.
 func (d *Decoder) interrupt(a *agent, all bool) {
 	for _, b := range slices.Clone(a.kids) {
 		if all || !b.background {

@@ -13,7 +13,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// capturePath is a real stream that lies beside the project, not in it.
+// capturePath is a real stream, which is not part of the project.
 var capturePath = filepath.Join("..", "..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl")
 
 func readCapture(t testing.TB) []byte {
@@ -32,7 +32,7 @@ func TestRealCapture(t *testing.T) {
 	require.Empty(t, errs)
 	s := fold(t, events)
 
-	// What the result line says, read by other means.
+	// The test takes the expected values from the lines directly.
 	var f faults
 	var result, spawn, childMessage object
 	for text := range bytes.Lines(stream) {
@@ -102,7 +102,7 @@ func TestRealCapture(t *testing.T) {
 	require.Empty(t, marked(events, agentevents.MarkSynthetic))
 	require.Nil(t, f.first)
 
-	// Cut anywhere, it is a run that was interrupted.
+	// A stream that is cut anywhere is an interrupted run.
 	for cut := len(stream) / 7; cut < len(stream)-1; cut += len(stream) / 7 {
 		events, _ := decode(t, Options{}, string(stream[:cut]))
 		s := fold(t, events)

@@ -12,94 +12,93 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// EmitterOptions configure a [Decoder]. The zero Options are usable.
+// Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// RunID names the run. Empty means the session id of the first
-	// system/init line; without one, that of the first line of the
-	// conversation.
+	// RunID names the run. If it is empty, the run's id is the session id of the
+	// first system/init line, or else that of the first line of the conversation.
 	RunID string
-	// AgentID is the id of the main agent and the start of its sub-agents'
-	// ids. Empty means "claude".
+	// AgentID is the id of the main agent, with which the ids of its sub-agents
+	// begin. Empty means "claude".
 	AgentID string
-	// Prompt is what the main agent was asked: a JSON string or a list of
-	// messages. The stream does not contain it, unless the CLI replays user
-	// messages. Empty means the first text of the user that stands before the
-	// first init line or directly after it; to see that text the decoder holds
-	// the start back until the line after init. The prompt stands on
-	// AgentStarted; it is a message of the conversation only if the stream has
-	// it.
+	// Prompt is the prompt of the main agent: a JSON string or a list of messages. A
+	// stream contains it only if the CLI replays user messages. If Prompt is empty,
+	// the decoder takes the first text of the user before the first init line or
+	// directly after it, and therefore delays the start until the line after init.
+	// AgentStarted has the prompt. It is a message of the conversation only if the
+	// stream contains it.
 	Prompt agentevents.JSON
-	// NodeID and NodeRunID place every event in a node of a flow; a stream
-	// knows no nodes. Empty means that there is none.
+	// NodeID and NodeRunID place every event in a node of a flow. A stream itself
+	// has no nodes. Empty means no node.
 	NodeID    string
 	NodeRunID string
-	// Time is the clock for lines without a timestamp; nil means time.Now. It
-	// is read once for each such line. For a stream that was saved, give the
-	// time of that: with a fixed clock the same lines give the same events.
+	// Time is the clock for lines without a timestamp. Nil means time.Now. The
+	// decoder reads it once for each such line. For a saved stream, return the time
+	// at which it was saved: with a fixed clock the same lines give the same events.
 	Time func() time.Time
-	// NoTransitions leaves out the agents' status changes. They are not in the
-	// stream but follow from its blocks; each is marked synthetic.
+	// NoTransitions leaves out the status changes of agents. The stream does not have
+	// them: the decoder infers them from the blocks and marks them synthetic.
 	NoTransitions bool
 }
 
-// A Decoder turns the lines of one stream into events; it implements
-// [agentevents.Decoder]. It is for one stream only, without concurrent use.
+// A Decoder turns the lines of one stream into events. It implements
+// [agentevents.Decoder]. A Decoder is for one stream, and must not be used
+// concurrently.
 //
-// Its state is bounded by what is open, the number of sub-agents and that of
-// messages; of the lines that may be repeated or retracted it remembers the
-// latest 16,384 at least.
+// Its memory grows with what is open, and with the number of sub-agents and of
+// messages. It remembers the lines that may be repeated or retracted, and forgets the
+// oldest, but never one of the latest 16,384.
 type Decoder struct {
 	o       Options
-	runID   string // "" until the run has begun
+	runID   string // empty until the run has begun
 	session string
-	lines   int    // given to Decode
-	next    uint64 // sequence
+	lines   int    // number of lines so far
+	next    uint64 // sequence of the next event
 	dst     []agentevents.Event
-	reading *line     // given to Decode
-	cur     *line     // whose events are made: reading, or one that was held back
-	last    time.Time // of the latest line
-	started bool      // run.started was made
+	reading *line     // the line of this call of Decode
+	cur     *line     // the line that is processed: reading, or a held one
+	last    time.Time // time of the latest line
+	started bool      // run.started has been emitted
 
-	held      []*line // wait for the start of a turn
+	held      []*line // lines that wait for the start of a turn
 	heldBytes int
-	init      *line // begins the turn that is about to start
+	init      *line // the init line of the turn that is about to start
 
 	main     *agent
-	agents   map[string]*agent // sub-agents by spawning call
+	agents   map[string]*agent // sub-agents by key: the spawning call, or the task id
 	agentIDs map[string]bool
-	tasks    map[string]string // agents' key by task id
+	tasks    map[string]string // keys of sub-agents by task id
 	calls    map[string]*call  // open calls
 	callSeq  int
 
-	blocks   counters          // index of the next whole block, by API message
+	blocks   counters          // number of the next whole block, by API message
 	streamed counters          // blocks and calls that had deltas
-	made     map[string]lineID // what the lines of the conversation made, by uuid
-	madeList []string          // its keys, oldest first
+	made     map[string]lineID // the events of the lines of the conversation, by uuid
+	madeList []string          // the keys of made, oldest first
 	messages []eventRef        // messages since the conversation began
 
 	outcome  turnResult
-	spent    spending // as stated by the latest result
-	carried  spending // before the session was reset
+	spent    spending // the totals of the latest result
+	carried  spending // the totals before the session was reset
 	wasReset bool
 }
 
 // A line is one line of the stream.
 type line struct {
 	object
-	no      int // from 1, as given to Decode
+	no      int // line number, from 1
 	at      time.Time
-	stamped bool // at is the line's own
+	stamped bool // the line has a timestamp
 	marks   agentevents.Marks
-	kind    string // its type
+	kind    string // the member type
 	uuid    string
-	pos     int // how many events it has made
+	pos     int // number of its events so far
 	faults  faults
 }
 
 type lineID struct{ no, events int }
 type eventRef struct{ no, pos int }
 
-// Bounds of what is kept. They are far above what real streams need.
+// Bounds of the decoder's memory, far above what real streams need.
 const (
 	maxHeldLines = 256
 	maxHeldBytes = 4 << 20
@@ -107,7 +106,7 @@ const (
 	maxCounters  = 1 << 13
 )
 
-// counters counts by name. Of many names it forgets the oldest.
+// counters counts by name. It forgets the oldest names when there are many.
 type counters struct{ young, old map[string]int }
 
 func (c *counters) get(name string) int {
@@ -140,8 +139,8 @@ func NewDecoder(o Options) *Decoder {
 	return d
 }
 
-// Decode appends the events of one line to dst. An error tells what was wrong
-// with the line; events may come with it.
+// Decode appends the events of one line to dst. It may return events together with an
+// error about a part of the line.
 func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	d.lines++
 	l, err := d.read(string(text))
@@ -153,10 +152,10 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 	return d.done()
 }
 
-// done hands over the events of the line being read and its first fault.
+// done returns the events of the current line and its first fault.
 func (d *Decoder) done() ([]agentevents.Event, error) {
 	dst, fault := d.dst, d.reading.faults.first
-	d.reading.faults.first = nil // a line that is held back is read again
+	d.reading.faults.first = nil // a held line is processed later
 	d.dst, d.reading = nil, nil
 	if fault != nil {
 		return dst, fault
@@ -197,20 +196,19 @@ func (d *Decoder) read(raw string) (*line, error) {
 	return l, nil
 }
 
-// time returns when a line was written and whether the line says so.
+// time returns the time of a line, and reports whether it is the line's timestamp.
 func (d *Decoder) time(l *line) (time.Time, bool) {
 	if s := l.str("timestamp"); s != "" {
 		t, err := time.Parse(time.RFC3339, s)
 		if t = t.UTC(); err == nil && t.Year() >= 0 && t.Year() <= 9999 {
 			return t.Truncate(time.Millisecond), true
 		}
-		l.faults.add("/timestamp", "member %q: not a time", "timestamp")
+		l.faults.add("/timestamp", "member %q: found a string that is not an RFC 3339 time of the years 0 to 9999", "timestamp")
 	}
 	return d.o.Time().UTC().Truncate(time.Millisecond), false
 }
 
-// accept decides whether a line begins a turn, has to wait for one, or is
-// read now.
+// accept decides whether a line begins a turn, waits for one, or is processed now.
 func (d *Decoder) accept(l *line) {
 	switch {
 	case d.main.open:
@@ -220,7 +218,7 @@ func (d *Decoder) accept(l *line) {
 		d.init = l
 		if d.started || d.o.Prompt != "" || d.heldPrompt() {
 			d.begin(l)
-		} // else the line after it may be the prompt
+		} // otherwise the next line may be the prompt
 	case d.isUserText(l):
 		d.hold(l)
 		if d.init != nil {
@@ -238,13 +236,13 @@ func (d *Decoder) accept(l *line) {
 
 func (l *line) isInit() bool { return l.kind == "system" && l.str("subtype") == "init" }
 
-// inConversation reports whether a line is of the types that may come again
-// under their uuid.
+// inConversation reports whether a line has one of the types that replays repeat under
+// the same uuid.
 func (l *line) inConversation() bool {
 	return l.kind == "assistant" || l.kind == "user" || l.kind == "result"
 }
 
-// isUserText reports whether a line is text for the main agent, not a result.
+// isUserText reports whether a line is text for the main agent and has no tool result.
 func (d *Decoder) isUserText(l *line) bool {
 	return l.kind == "user" && d.agentKey(l) == "" && !hasToolResult(l)
 }
@@ -265,9 +263,9 @@ func hasToolResult(l *line) bool {
 	return false
 }
 
-// opens reports whether a line shows a turn of which no init line was seen.
-// After a result that takes more than a straggling line of the agent: a text
-// of the user before it, the start of a new message, or another result.
+// opens reports whether a line shows a turn without an init line. After a result, a
+// straggling line of the agent is not enough. It takes a text of the user before the
+// line, the start of a new message, or another result.
 func (d *Decoder) opens(l *line) bool {
 	if !d.started {
 		return l.inConversation() || l.kind == "stream_event"
@@ -285,7 +283,7 @@ func (d *Decoder) opens(l *line) bool {
 	return l.kind == "result"
 }
 
-// hold keeps a line until a turn begins, but not without bounds.
+// hold keeps a line until a turn begins. If too many lines wait, it begins one.
 func (d *Decoder) hold(l *line) {
 	d.held = append(d.held, l)
 	d.heldBytes += len(l.text)
@@ -303,9 +301,9 @@ func (d *Decoder) heldPrompt() bool {
 	return false
 }
 
-// begin starts the run, if it is the first turn, and a turn of the main agent,
-// then reads what was held back. Without an init line, because is the line
-// that shows that there is a turn.
+// begin starts a turn of the main agent, and before the first turn the run. Then it
+// processes the held lines. because is the line that shows the turn if there is no init
+// line.
 func (d *Decoder) begin(because *line) {
 	from := d.init
 	var synthetic agentevents.Marks
@@ -358,7 +356,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		if d.runID = d.o.RunID; d.runID == "" {
 			d.runID = d.session
 		}
-		if d.runID == "" { // nobody names the run: the same lines give the same name
+		if d.runID == "" { // derived from the line, so the same lines give the same id
 			d.runID = uuid.NewSHA1(namespace, []byte(from.text)).String()
 		}
 		d.emit(nil, &agentevents.RunStarted{Inputs: inputs(from), Agent: start.Agent}, synthetic)
@@ -373,7 +371,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 	}
 }
 
-// sessionChanged records that the session id is another one than before.
+// sessionChanged emits an event if the session id differs from before.
 func (d *Decoder) sessionChanged(before string) {
 	if before != "" && before != d.session {
 		d.wasReset = true
@@ -381,7 +379,7 @@ func (d *Decoder) sessionChanged(before string) {
 	}
 }
 
-// inputs returns what an init line says about the surroundings of the run.
+// inputs returns what an init line says about the environment of the run.
 func inputs(l *line) agentevents.JSON {
 	if !l.isInit() {
 		return ""
@@ -390,7 +388,7 @@ func inputs(l *line) agentevents.JSON {
 		"tools", "mcp_servers", "agents", "skills", "capabilities", "betas")
 }
 
-// process reads a line inside a turn, or one that may stand outside.
+// process emits the events of a line, inside a turn or between turns.
 func (d *Decoder) process(l *line) {
 	saved := d.cur
 	d.cur = l
@@ -414,12 +412,12 @@ func (d *Decoder) process(l *line) {
 	}
 	d.cur = saved
 	if f := l.faults.first; f != nil && l != d.reading {
-		d.reading.faults.add(f.Pointer, "in a line that was held back: %w", f.Err)
+		d.reading.faults.add(f.Pointer, "in a line that was held back (line %d): %w", l.no, f.Err)
 	}
 }
 
-// repeated reports whether a line of the conversation was seen before: the
-// CLI replays lines under their uuid.
+// repeated reports whether a line of the conversation is a replay: it has the uuid of an
+// earlier line.
 func (d *Decoder) repeated(l *line) bool {
 	if l.uuid == "" || !l.inConversation() {
 		return false
@@ -428,6 +426,7 @@ func (d *Decoder) repeated(l *line) bool {
 	return ok
 }
 
+// remember records the number of a line's events, for replays and retractions.
 func (d *Decoder) remember(l *line) {
 	if _, ok := d.made[l.uuid]; !ok {
 		if len(d.madeList) >= maxMade {
@@ -441,10 +440,10 @@ func (d *Decoder) remember(l *line) {
 	d.made[strings.Clone(l.uuid)] = lineID{l.no, l.pos}
 }
 
-// namespace is that of the event ids.
+// namespace is the UUID namespace of the event ids.
 var namespace = uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/agentevents/agentevents/capture/claude"))
 
-// eventID names the event at a position of a line: the same in every reading.
+// eventID returns the id of event pos of line no, which is the same in every reading.
 func (d *Decoder) eventID(no, pos int) string {
 	name := make([]byte, 0, 64)
 	name = append(name, d.runID...)
@@ -455,8 +454,8 @@ func (d *Decoder) eventID(no, pos int) string {
 	return uuid.NewSHA1(namespace, name).String()
 }
 
-// emit appends an event of the current line and returns it. It may be
-// completed until the next one. a is nil for events of the run.
+// emit appends an event of the current line. The caller may complete the event until
+// the next call. a is nil for events of the run.
 func (d *Decoder) emit(a *agent, p agentevents.Payload, marks agentevents.Marks) *agentevents.Event {
 	l := d.cur
 	ev := agentevents.Event{
@@ -476,11 +475,11 @@ func (d *Decoder) emit(a *agent, p agentevents.Payload, marks agentevents.Marks)
 	return &d.dst[len(d.dst)-1]
 }
 
-// End appends what the end of the stream means: the end of the run. A turn
-// without a result was interrupted. The decoder is of no use after it.
+// End appends the end of the run. A turn without a result was interrupted. The decoder
+// must not be used after End.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	if d.init == nil && len(d.held) == 0 && !d.started {
-		return dst, nil // nothing was read
+		return dst, nil // there were no lines
 	}
 	end := &line{no: d.lines + 1, at: d.last}
 	d.dst, d.reading = dst, end

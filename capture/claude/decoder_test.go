@@ -43,7 +43,7 @@ func decode(t testing.TB, o Options, stream string) ([]agentevents.Event, []erro
 	return events, errs
 }
 
-// checkLog checks what holds for every log of this package.
+// checkLog checks the properties of every log of this package.
 func checkLog(t testing.TB, events []agentevents.Event) {
 	t.Helper()
 	ids := map[string]bool{}
@@ -77,7 +77,7 @@ func checkLog(t testing.TB, events []agentevents.Event) {
 	}
 }
 
-// fold folds events and wants no violations and no open ends.
+// fold folds events, and requires that there are no violations and nothing is open.
 func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 	t.Helper()
 	f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
@@ -115,7 +115,7 @@ func payloads[P agentevents.Payload](events []agentevents.Event) []P {
 	return out
 }
 
-// marked returns the kinds of the events with a mark, transitions left out.
+// marked returns the kinds of the events with a mark, without transitions.
 func marked(events []agentevents.Event, m agentevents.Marks) []agentevents.Kind {
 	var out []agentevents.Kind
 	for _, ev := range events {
@@ -610,7 +610,7 @@ func TestSteps(t *testing.T) {
 		events, s := run(t, Options{NoTransitions: off}, initLine("s1"),
 			block("m1", `{"type":"thinking","thinking":"hm"}`),
 			block("m1", `{"type":"text","text":"first"}`),
-			block("m1", `{"type":"thinking","thinking":"wait"}`), // thinks again
+			block("m1", `{"type":"thinking","thinking":"wait"}`), // the agent thinks again
 			block("m1", callBlock("c1", "Bash", `{}`)),
 			resultLine("c1", `"x"`),
 			block("m2", `{"type":"thinking","thinking":"so"}`),
@@ -635,7 +635,7 @@ func TestRetraction(t *testing.T) {
 		require.Equal(t, []string{"claude: final"}, texts(s))
 		retracted := payloads[*agentevents.EventRetracted](events)
 		require.Len(t, retracted, 1)
-		require.Len(t, retracted[0].EventIDs, 3) // transition, text, message
+		require.Len(t, retracted[0].EventIDs, 3) // the transition, the text and the message
 	})
 	t.Run("refusal", func(t *testing.T) {
 		_, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "draft"), `{"type":"system","subtype":"model_refusal_fallback","retracted_message_uuids":["u1"]}`, success)

@@ -9,91 +9,91 @@
 //	})
 //	for event, err := range reader.All() { … }
 //
-// The events are complete: they have ids and sequence numbers, and folding
-// them under [agentevents.LifecycleRelaxed] reports no violations. An event's id
-// follows from the run's id and the place of its line, so that reading the
-// same lines again gives the same ids.
+// The events have ids and sequence numbers, and a fold under
+// [agentevents.LifecycleRelaxed] reports no violations. An event's id is derived from
+// the run's id and the number of its line, so reading the same lines again gives the
+// same ids.
 //
 // # What becomes of what
 //
 //	line                                 events
 //	system/init, the first               RunStarted (Inputs: cwd, tools, version, …), AgentStarted
-//	system/init, after a result          AgentStarted with Resumed; AgentSessionChanged if the session is another
-//	system/init, inside a turn           AgentSessionChanged if the session is another, else nothing
+//	system/init, after a result          AgentStarted with Resumed; AgentSessionChanged if the session differs
+//	system/init, inside a turn           AgentSessionChanged if the session differs, else nothing
 //	assistant: text                      TextCompleted and MessageCreated
-//	assistant: thinking                  AgentReasoned; verbosity off where the text is withheld
+//	assistant: thinking                  AgentReasoned; verbosity off if the text is withheld
 //	assistant: tool_use, *_tool_use      ToolCalled
 //	assistant: *_tool_result             ToolReturned
 //	assistant: other blocks              Unknown, claude.block.<type>
 //	assistant.error                      AgentErrored, then the blocks
 //	assistant.supersedes                 EventRetracted with the events of those lines
-//	user: text                           MessageCreated; from core.system where isSynthetic is set
-//	user: tool_result                    ToolReturned; without a call one with OneEvent, marked synthetic
+//	user: text                           MessageCreated; from core.system if isSynthetic is set
+//	user: tool_result                    ToolReturned; without an open call with OneEvent, marked synthetic
 //	stream_event                         TextDelta, AgentReasoningDelta, ToolArgumentsDelta; else nothing
 //	result                               AgentErrored unless it is complete, AgentEnded
 //	parent_tool_use_id, task_started     AgentStarted of a sub-agent
 //	result of the spawning call          AgentEnded of the sub-agent
 //	task_notification                    AgentEnded of a sub-agent in the background
 //	compact_boundary                     ContextCompacted
-//	api_retry, rate_limit_event          AgentErrored, a warning; a limit with status "allowed" is no error
+//	api_retry, rate_limit_event          AgentErrored, a warning; a limit with status "allowed" is not an error
 //	model_refusal_fallback               EventRetracted with the events of the lines it names
 //	conversation_reset                   EventRetracted with the messages so far
-//	any other, those two and all task_*  Unknown, claude.<type>[.<subtype>], with the whole line
+//	any other, those two and all task_*  Unknown, claude.<type>[.<subtype>], with the complete line
 //	end of the stream                    RunCompleted or RunFailed
 //
-// A BlockID is the id of the API message, a colon and the number of the block.
-// A whole block comes before the end of its deltas and is the truth; deltas
-// after it are left out. Also left out are signatures, the frame of the
-// streamed message and the usage in it, the usage of assistant lines (it is
-// not complete and never to be summed), the rest of the init lines, and the
-// timings of a result other than its duration.
+// A BlockID is the id of the API message, a colon and the number of the block. A
+// whole block comes before the end of its deltas and has the final text, so the
+// decoder leaves out later deltas. It also leaves out signatures, the frame of the
+// streamed message and its usage, the usage of assistant lines (which is incomplete
+// and must never be summed), the rest of the init lines, and the timings of a result
+// other than its duration.
 //
 // # Runs, turns and ends
 //
-// A stream is one run. A result ends a turn, and with it the main agent; an
-// init after it begins the next turn. So the run ends with the stream, as the
-// latest result says: it is complete if and only if its subtype is success and
-// is_error is false. Where a turn has no result, it was interrupted: open calls
-// and sub-agents are closed, the agent ends as aborted and the run has failed,
-// all of it marked synthetic. A result closes what is still open too, except
-// what runs in the background; a call in its permission_denials is closed as
-// forbidden. What an agent does after its end is marked late.
+// A stream is one run. A result ends a turn, and with it the main agent. An init
+// after that begins the next turn. The end of the stream ends the run, with the
+// outcome of the latest result: the run is complete if and only if the subtype is
+// success and is_error is false.
 //
-// Lines before the first init wait for it, as the session ids that hooks print
-// there are often those of another session. Texts of the user between turns
-// wait for the next turn. A turn without an init line is recognized by what
-// follows: its start is marked synthetic.
+// A turn without a result was interrupted. The decoder then closes open calls and
+// sub-agents, and ends the agent as aborted and the run as failed. It marks all these
+// events synthetic. A result also closes what is still open, except background work.
+// A call in its permission_denials is closed as forbidden. Acts of an agent after its
+// end are marked late.
 //
-// A line of the conversation that comes again under its uuid, as replays do,
-// says nothing new and yields nothing.
+// Lines before the first init wait for it, because the session ids that hooks print
+// there often belong to another session. Texts of the user between turns wait for the
+// next turn. The decoder recognizes a turn without an init line by the lines that
+// follow, and marks its start synthetic.
+//
+// A line of the conversation that repeats the uuid of an earlier line is a replay, and
+// yields no event.
 //
 // # Agents
 //
-// A sub-agent's id is its parent's id, its type and the end of the id of the
-// call that spawned it, such as "claude:Explore:x1Yz23Ab": the same in every
-// reading, and different for every call. It starts at its first line; the
-// event is held back until its first message tells the model. Its status and
-// messages follow its lines; where its last words come only as the result of
-// the call, they are in AgentEnded.Result.
+// A sub-agent's id is its parent's id, its type and the end of the spawning call's id,
+// such as "claude:Explore:x1Yz23Ab". It is the same in every reading, and different for
+// every call. A sub-agent starts at its first line, but the event waits for its first
+// message, which names the model. Its status and messages follow from its lines. If
+// only the result of the call has its last words, they are in AgentEnded.Result.
 //
-// A step is one round trip to the model: it begins with a new API message, and
-// when the agent thinks again. Status changes follow from the blocks (thinking,
-// tool_use, tool_result, text, result). They are marked synthetic, their reason
-// begins with "synthetic:", and only those that the lifecycle allows are made;
-// [EmitterOptions].NoTransitions leaves them out.
+// A step is one round trip to the model. It begins with a new API message, and when the
+// agent thinks again. Status changes follow from the blocks (thinking, tool_use,
+// tool_result, text, result). They are marked synthetic, and their reason begins with
+// "synthetic:". The decoder makes only those that the lifecycle allows, and none with
+// [Options].NoTransitions.
 //
 // # Usage
 //
-// AgentEnded of the main agent has the usage of its own turn and, in
-// ModelUsage and TotalCostUSD, the CLI's running totals, which include
-// sub-agents and, if the session was resumed, what it had spent before. After a
-// reset of the session the totals begin again; what was spent up to then is
-// added.
+// AgentEnded of the main agent has the usage of its own turn. Its ModelUsage and
+// TotalCostUSD are the CLI's running totals, which include sub-agents and what a
+// resumed session spent before. After a reset of the session the CLI's totals begin
+// again, and the decoder adds what was spent before the reset.
 //
 // # Errors
 //
-// Text between the lines that is not JSON, and lines that are no messages, are
-// errors; reading goes on. A member of the wrong type is an error that names
-// it; the rest of the line is read. Damaged characters are replaced and the
-// events marked sanitized.
+// Text that is not JSON and lines that are not messages are errors, and reading goes
+// on. A member of the wrong type is an error that names the member, and the decoder
+// reads the rest of the line. Damaged characters are replaced, and their events marked
+// sanitized.
 package claude

@@ -12,8 +12,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// FuzzDecoder checks that no input makes the decoder panic, and that whatever
-// it yields is a log: checkLog and fold say what that means.
+// FuzzDecoder checks that no input makes the decoder panic, and that its events pass
+// checkLog and fold.
 func FuzzDecoder(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.stream.jsonl")
 	require.NoError(f, err)
@@ -49,8 +49,8 @@ func FuzzDecoder(f *testing.F) {
 	})
 }
 
-// anyLines is a set of lines that FuzzOrder puts into any order. Their ids are
-// few, so that they meet.
+// anyLines are the lines that FuzzOrder puts into any order. They share few ids, so
+// that they refer to each other.
 func anyLines() []string {
 	lines := []string{
 		"plain text", initLine("s1"), initLine("s2"), success, hello,
@@ -95,7 +95,7 @@ func anyLines() []string {
 	return lines
 }
 
-// checkOrder reads the lines that order picks.
+// checkOrder checks the log of the lines that order picks.
 func checkOrder(t *testing.T, lines []string, order []byte) {
 	var b strings.Builder
 	for _, n := range order {

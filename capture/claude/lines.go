@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	systemAgent    = "core.system" // who speaks when no agent does; OpenWOP reserves the id
+	systemAgent    = "core.system" // the sender of messages that no agent writes; OpenWOP reserves the id
 	errorToolUse   = "error_tool_use"
 	errorRateLimit = "rate_limit"
 )
 
-// assistant reads a line with finished blocks of an API message.
+// assistant processes a line with whole blocks of an API message.
 func (d *Decoder) assistant(l *line) {
 	a := d.agentOf(l)
 	message := l.object.object("message")
@@ -35,8 +35,8 @@ func (d *Decoder) assistant(l *line) {
 	}
 }
 
-// blockID names the next finished block of an API message: by the block that
-// is being streamed, else by counting.
+// blockID returns the id of the next whole block of an API message. Its number is that
+// of the block being streamed, or the next one.
 func (d *Decoder) blockID(a *agent, message string) string {
 	if message == "" {
 		message = "line-" + strconv.Itoa(d.cur.no)
@@ -75,7 +75,7 @@ func (d *Decoder) block(a *agent, message string, block *object) {
 	}
 }
 
-// text records a whole text block, which is a message of the agent too.
+// text emits the events of a whole text block, which is also a message of the agent.
 func (d *Decoder) text(a *agent, id, text string) {
 	if text == "" {
 		return
@@ -105,7 +105,7 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 		return
 	}
 	if d.calls[id] != nil {
-		block.faults.add(block.pointer("id"), "call %q is open already; its repetition is left out", id)
+		block.faults.add(block.pointer("id"), "call %q is already open; this repetition is skipped", id)
 		return
 	}
 	d.move(a, agentevents.StatusToolCall, kind+" "+tool)
@@ -131,11 +131,11 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 	d.streamed.set("call "+c.id, 1)
 }
 
-// isSpawn reports whether a tool is the one that spawns sub-agents.
+// isSpawn reports whether a tool spawns sub-agents.
 func isSpawn(tool string) bool { return tool == "Task" || tool == "Agent" }
 
-// toolResult reads a result block. alone says that it is the only one of its
-// line, so that the line's tool_use_result belongs to it.
+// toolResult processes a result block. alone says that it is the only one on its line,
+// so the line's tool_use_result belongs to it.
 func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	id := block.str("tool_use_id")
 	if id == "" {
@@ -195,7 +195,7 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 		d.endSubAgent(b, subAgentEnd(p, &output, content), 0)
 	}
 	if d.calls[id] == nil {
-		return // the call hung on the sub-agent that it spawned, as no real one does
+		return // the call was one of the sub-agent that it spawned; no real stream has that
 	}
 	d.closeCall(c, p, 0)
 }
@@ -219,7 +219,7 @@ func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) ag
 	return end
 }
 
-// summary cuts text to a summary.
+// summary cuts text to the length of a summary.
 func summary(text string) string {
 	const limit = 2048 // characters
 	if len(text) <= limit {
@@ -234,7 +234,7 @@ func summary(text string) string {
 	return text
 }
 
-// usage reads the API's counts.
+// usage reads the token counts of the API.
 func usage(o *object) agentevents.Usage {
 	return agentevents.Usage{
 		InputTokens:              o.count("input_tokens").V,
@@ -244,7 +244,7 @@ func usage(o *object) agentevents.Usage {
 	}
 }
 
-// user reads a line of the user's side: results of tools, and text.
+// user processes a line of the user's side: tool results and text.
 func (d *Decoder) user(l *line) {
 	a := d.agentOf(l)
 	message := l.object.object("message")
@@ -280,8 +280,8 @@ func (d *Decoder) user(l *line) {
 	d.message(a, m, actor)
 }
 
-// messageContent returns what a message says besides results of tools: a
-// string for text alone, else the blocks.
+// messageContent returns the content of a message without its tool results: a string if
+// it is one text, else the blocks. It reports false if there is no content.
 func messageContent(message *object) (agentevents.JSON, bool) {
 	raw := message.raw("content")
 	if raw == "" {
@@ -309,7 +309,7 @@ func messageContent(message *object) (agentevents.JSON, bool) {
 	return agentevents.JSON("[" + strings.Join(keep, ",") + "]"), true
 }
 
-// retract takes back what lines of the conversation made.
+// retract emits the retraction of the events of earlier lines.
 func (d *Decoder) retract(a *agent, uuids []string, reason string) {
 	var ids []string
 	for _, id := range uuids {
@@ -326,12 +326,11 @@ func (d *Decoder) retract(a *agent, uuids []string, reason string) {
 	}
 }
 
-// system reads the lines of type system other than the init that begins a
-// turn.
+// system processes a line of type system, except an init that begins a turn.
 func (d *Decoder) system(l *line) {
 	a := d.main
 	switch l.str("subtype") {
-	case "init": // of a turn that goes on
+	case "init": // inside a turn
 		before := d.session
 		if session := l.str("session_id"); session != "" {
 			d.session = strings.Clone(session)
@@ -390,15 +389,15 @@ func (d *Decoder) taskStarted(l *line) {
 		c.background = true
 	}
 	if l.str("subagent_type") == "" && l.str("task_type") != "local_agent" && (c == nil || !isSpawn(c.tool)) {
-		return // a command, say
+		return // not a sub-agent but, for example, a command
 	}
 	if b := d.subAgent(key, l); background {
 		b.background = true
 	}
 }
 
-// taskNotified ends a sub-agent that outlived its call. The end of any other
-// comes with the result of the call.
+// taskNotified ends a sub-agent that outlived its call. Others end with the result of
+// their call.
 func (d *Decoder) taskNotified(l *line) {
 	key, ok := d.tasks[l.str("task_id")]
 	if id := l.str("tool_use_id"); id != "" {
@@ -425,7 +424,7 @@ func (d *Decoder) taskNotified(l *line) {
 	d.endSubAgent(b, end, marks)
 }
 
-// other reads lines of all other types. They are kept whole.
+// other processes a line of any other type. It emits most of them complete, as Unknown.
 func (d *Decoder) other(l *line) {
 	switch l.kind {
 	case "tool_progress":
@@ -457,8 +456,8 @@ func (d *Decoder) other(l *line) {
 	d.emit(a, &agentevents.Unknown{Type: agentevents.Kind(kind), Raw: agentevents.JSON(l.text)}, 0)
 }
 
-// resetConversation takes the conversation so far back. What tools did is
-// done and stays.
+// resetConversation retracts the messages so far. The events of tools stay, because
+// their effects do.
 func (d *Decoder) resetConversation() {
 	d.wasReset = true
 	ids := make([]string, len(d.messages))

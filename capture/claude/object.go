@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,13 +10,13 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// maxNesting bounds how deep a line may be nested, so that what is taken from
-// it can be nested once more in an event.
+// maxNesting bounds the nesting of a line, so that its values can be nested once more
+// in an event.
 const maxNesting = 900
 
-// An object is one JSON object of a line, taken apart one level deep. Names
-// are compared exactly. A member that is null counts as absent; one of the
-// wrong type is noted in faults and counts as absent too.
+// An object is one JSON object of a line, split into its members. Names are compared
+// exactly. A member counts as absent if it is null, or if it has the wrong type, which
+// is also noted in faults.
 type object struct {
 	text    string // compact and valid
 	at      string // JSON pointer
@@ -38,8 +37,8 @@ func (f *faults) add(pointer, format string, args ...any) {
 	}
 }
 
-// parseObject takes apart text, which is valid JSON. Anything but an object
-// becomes an empty one.
+// parseObject splits valid JSON into its members. A value that is not an object has no
+// members.
 func parseObject(text, at string, f *faults) object {
 	o := object{text: text, at: at, faults: f}
 	for name, raw := range jsonwire.Members(text) {
@@ -226,7 +225,8 @@ func (o *object) strings(name string) []string {
 	return out
 }
 
-// pick returns an object of the named members that are there, in their order.
+// pick returns an object with those of the named members that are present, in the order
+// of o. It returns "" if there are none.
 func (o *object) pick(names ...string) agentevents.JSON {
 	var b strings.Builder
 	for _, m := range o.members {
@@ -251,8 +251,8 @@ func (o *object) pick(names ...string) agentevents.JSON {
 	return agentevents.JSON(b.String())
 }
 
-// contentText returns the text of content as the API writes it: a string, or
-// an array of blocks of which the text blocks count.
+// contentText returns the text of content in the API's form: a string, or an array of
+// blocks, of which it joins the text blocks.
 func contentText(raw string) string {
 	if raw == "" {
 		return ""
@@ -271,7 +271,7 @@ func contentText(raw string) string {
 	return strings.Join(texts, "\n")
 }
 
-// checkNesting refuses a valid text that is nested too deeply.
+// checkNesting returns an error if valid JSON is nested too deeply.
 func checkNesting(text string) error {
 	depth, inString := 0, false
 	for i := 0; i < len(text); i++ {
@@ -283,7 +283,7 @@ func checkNesting(text string) error {
 		case inString:
 		case c == '{' || c == '[':
 			if depth++; depth > maxNesting {
-				return errors.New("nested too deeply")
+				return fmt.Errorf("nested more than %d levels deep", maxNesting)
 			}
 		case c == '}' || c == ']':
 			depth--

@@ -13,11 +13,11 @@ import (
 type turnResult struct {
 	seen    bool
 	at      time.Time
-	err     agentevents.Opt[agentevents.ErrorInfo] // not set: complete
+	err     agentevents.Opt[agentevents.ErrorInfo] // absent if the run is complete
 	outputs agentevents.JSON
 }
 
-// result reads the line that ends a turn.
+// result processes the line that ends a turn.
 func (d *Decoder) result(l *line) {
 	a := d.main
 	for _, denied := range l.objects("permission_denials") {
@@ -56,8 +56,8 @@ func (d *Decoder) result(l *line) {
 	d.close(a, &end, 0)
 }
 
-// resultError returns the error of a result that is not complete. It is
-// complete if and only if the subtype is success and is_error is false.
+// resultError returns the error of a result. There is none if and only if the subtype is
+// success and is_error is false.
 func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	subtype := l.str("subtype")
 	if subtype == "success" && !l.flag("is_error") {
@@ -80,14 +80,14 @@ func resultError(l *line) agentevents.Opt[agentevents.ErrorInfo] {
 	})
 }
 
-// The subtypes of a result that say which limit the turn ended at.
+// The subtypes of a result that name the limit at which the turn ended.
 const (
 	subtypeMaxTurns            = "error_max_turns"
 	subtypeMaxBudget           = "error_max_budget_usd"
 	subtypeMaxStructuredOutput = "error_max_structured_output_retries"
 )
 
-// outcome says how a turn ended, by the finest statement the line has.
+// outcome returns how a turn ended, from the most specific member of the line.
 func outcome(l *line) agentevents.AgentOutcome {
 	reason, subtype := l.str("terminal_reason"), l.str("subtype")
 	switch {
@@ -110,10 +110,10 @@ type spending struct {
 	cost   agentevents.Opt[float64]
 }
 
-// account reads the running totals of a result. They begin again when the
-// session was reset; what was spent before is then added. Without totals per
-// model the fold adds up the costs of the turns, so then the cost of this turn
-// alone is returned.
+// account returns the running totals of a result. After a reset of the session the
+// line's totals begin again, so account adds what was spent before. Without totals per
+// model it returns the cost of this turn alone, because a fold then adds up the costs of
+// the turns.
 func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Opt[float64]) {
 	now := spending{cost: l.number("total_cost_usd")}
 	perModel := l.object.object("modelUsage")
@@ -183,11 +183,11 @@ func addOpt[T int64 | float64](to *agentevents.Opt[T], v agentevents.Opt[T]) {
 
 // finish ends the run.
 func (d *Decoder) finish() {
-	d.interrupt(d.main, true)       // after a result: what went on in the background
-	for _, a := range d.unended() { // below agents that had ended
+	d.interrupt(d.main, true)       // after a result only background work is open
+	for _, a := range d.unended() { // sub-agents of agents that have ended
 		d.endSubAgent(a, interrupted(noReturn), agentevents.MarkSynthetic)
 	}
-	for _, c := range openCalls(d.calls) { // likewise
+	for _, c := range openCalls(d.calls) { // calls of agents that have ended
 		d.interruptCall(c)
 	}
 	if d.main.open {

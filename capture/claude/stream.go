@@ -6,14 +6,14 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A stream follows the API message that an agent is being sent in pieces.
+// A stream is the state of an API message that arrives in deltas.
 type stream struct {
 	message string
-	open    int // index of the block in the making, or -1
+	open    int // index of the current block, or -1
 	pieces  map[int64]*pieces
 }
 
-// pieces are the deltas of one block.
+// pieces is the state of the deltas of one block.
 type pieces struct {
 	subject, id string
 	next        int
@@ -21,8 +21,8 @@ type pieces struct {
 
 const maxPieces = 32
 
-// streamEvent reads a piece of an API message. Of these only the text of
-// blocks is kept; the whole blocks say everything else.
+// streamEvent processes a part of a streamed API message. Only the deltas of blocks
+// become events, because the whole blocks say everything else.
 func (d *Decoder) streamEvent(l *line) {
 	a := d.agentOf(l)
 	event := l.object.object("event")
@@ -63,7 +63,7 @@ func (d *Decoder) blockStart(a *agent, event *object) {
 	n := int(index.V)
 	a.stream.open = n
 	if n < d.blocks.get(a.stream.message) {
-		return // the whole block is known
+		return // the whole block came before
 	}
 	block := event.object("content_block")
 	p := &pieces{}

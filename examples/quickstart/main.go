@@ -1,9 +1,9 @@
-// Command quickstart is a small agent runtime that records itself: two agents
-// look at the files of this repository in parallel, a tool fails and is tried
-// again, a question waits for a person, one agent hands over to the other, and
-// both are audited and converge, under KAHN's strict lifecycle.
+// Command quickstart is a small agent runtime that records itself, under KAHN's
+// strict lifecycle. Two agents look at the files of this repository in parallel. A
+// tool fails and is tried again. A question waits for a person. One agent hands over
+// to the other. Both are audited and converge.
 //
-// It writes run.jsonl, folds the log back and prints the run as a tree and a
+// The command writes run.jsonl, folds the log, and prints the run as a tree with a
 // summary of the snapshot.
 //
 //	go run ./examples/quickstart [-dir .] [-out run.jsonl]
@@ -69,8 +69,8 @@ func record(ctx context.Context, dir, out string) (err error) {
 		run.Emit(ctx, &ae.SessionCompleted{Status: "done"}))
 }
 
-// work lets the two agents loose and waits for both. Each works in its own
-// goroutine on its own handle; the run keeps their events in one order.
+// work runs the two agents and waits for both. Each works in a goroutine, with its
+// own handle. The run puts their events into one order.
 func work(ctx context.Context, run *ae.Run, files fs.FS) error {
 	tools := toolbox()
 	surveyor := &worker{agent: run.Agent("surveyor"), tools: tools, files: files}
@@ -86,7 +86,7 @@ func work(ctx context.Context, run *ae.Run, files fs.FS) error {
 	go func() { wg.Wait(); close(done) }()
 	for {
 		select {
-		case in := <-operator: // the person: a real runtime would ask one
+		case in := <-operator: // a real runtime asks a person
 			in.answer <- "no"
 		case <-done:
 			return errors.Join(surveyErr, reviewErr)
@@ -94,7 +94,7 @@ func work(ctx context.Context, run *ae.Run, files fs.FS) error {
 	}
 }
 
-// survey counts what there is and hands its figures to the reviewer.
+// survey counts files and lines, and hands its figures to the reviewer.
 func survey(ctx context.Context, w, to *worker, findings chan<- total, operator chan<- inquiry) error {
 	ref := ae.AgentRef{AgentID: w.agent.ID(), ModelClass: ae.ModelResearch}
 	if err := w.start(ctx, ref, "Count the Go code"); err != nil {
@@ -137,13 +137,13 @@ func survey(ctx context.Context, w, to *worker, findings chan<- total, operator 
 	return w.finish(ctx, fmt.Sprintf("%s with %s", plural(found.Files, "file"), plural(found.Lines, "line")), nil)
 }
 
-// review looks for loose ends, and then at the surveyor's figures.
+// review looks for loose ends, and then reports the surveyor's figures.
 func review(ctx context.Context, w *worker, findings <-chan total) error {
 	if err := w.start(ctx, ae.AgentRef{AgentID: w.agent.ID(), ModelClass: ae.ModelReasoning}, "Find loose ends"); err != nil {
 		return err
 	}
 	var ends []hit
-	// Written in two parts, so that it does not find itself.
+	// The text is in two parts so that the search does not find this line.
 	if err := w.use(ctx, "search", query{Suffix: ".go", Text: "TO" + "DO"}, &ends); err != nil {
 		return errors.Join(err, w.finish(ctx, "", err))
 	}
@@ -152,7 +152,7 @@ func review(ctx context.Context, w *worker, findings <-chan total) error {
 	}
 	found, ok := <-findings
 	if !ok {
-		err := errors.New("the surveyor found nothing")
+		err := errors.New("the surveyor has no figures")
 		return errors.Join(err, w.finish(ctx, "", err))
 	}
 	answer := fmt.Sprintf("%s in %s of code", plural(len(ends), "loose end"), plural(found.Lines, "line"))
@@ -162,7 +162,7 @@ func review(ctx context.Context, w *worker, findings <-chan total) error {
 	return w.finish(ctx, answer, nil)
 }
 
-// show folds the log back and prints what it says.
+// show folds the log and prints the run.
 func show(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// The whole program: what it records keeps the strict rules and tells the
-// story that its comment promises.
+// The program's log keeps the strict rules and has the story of the package comment.
 func TestQuickstart(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run.jsonl")
 	require.NoError(t, record(context.Background(), filepath.Join("..", ".."), out))
@@ -51,7 +50,7 @@ func TestQuickstart(t *testing.T) {
 	require.Contains(t, b.String(), "0 violations")
 }
 
-// Where there is nothing to look at, the run fails and says so.
+// In an empty folder the run fails, and the log says so.
 func TestQuickstartFails(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run.jsonl")
 	err := record(context.Background(), t.TempDir(), out)

@@ -27,7 +27,7 @@ func toolbox() map[string]tool {
 	}
 }
 
-// run calls a tool by name with JSON of the agent.
+// run calls a tool by name with arguments as JSON.
 func (w *worker) run(name string, args agentevents.JSON) (agentevents.JSON, error) {
 	t, ok := w.tools[name]
 	if !ok {
@@ -112,8 +112,8 @@ type total struct {
 	Lines int `json:"lines"`
 }
 
-// A counter counts lines. It is not ready at its first call, as real tools
-// sometimes are not, so that there is something to retry.
+// A counter counts lines. Its first call fails because it is not ready, as happens with
+// real tools, so the agent retries it.
 type counter struct {
 	mu    sync.Mutex
 	ready bool
@@ -143,7 +143,7 @@ func (c *counter) count(files fs.FS, args json.RawMessage) (any, error) {
 	return t, err
 }
 
-// walk visits the files that a query names, without hidden folders.
+// walk visits the files that match a query, outside of hidden folders.
 func walk(files fs.FS, q query, visit func(name string) error) error {
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {

@@ -11,14 +11,14 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// A worker is an agent of this runtime: it decides, uses tools, answers,
-// judges its answer. Every move goes through its handle, so that the log says
-// what happened, and the strict lifecycle says whether it could.
+// A worker is an agent of this runtime: it decides, uses tools, answers, and judges its
+// answer. It records every move through its handle, and the strict lifecycle checks the
+// move.
 type worker struct {
 	agent    *ae.Agent
 	tools    map[string]tool
 	files    fs.FS
-	thinking bool // else it has looked at its last answer
+	thinking bool // false after the agent has reflected on its last answer
 }
 
 // start opens the agent. It begins thinking.
@@ -27,7 +27,7 @@ func (w *worker) start(ctx context.Context, ref ae.AgentRef, task string) error 
 	return w.agent.Emit(ctx, &ae.AgentStarted{Agent: ae.Some(ref), Task: task})
 }
 
-// think begins a step, unless the agent is thinking already.
+// think begins a step, unless the agent is already thinking.
 func (w *worker) think(ctx context.Context) error {
 	if w.thinking {
 		return nil
@@ -36,7 +36,7 @@ func (w *worker) think(ctx context.Context) error {
 	return w.agent.To(ctx, ae.StatusThinking)
 }
 
-// reach moves the agent from its thoughts to a tool call.
+// reach moves the agent from thinking to a tool call.
 func (w *worker) reach(ctx context.Context) error {
 	if err := w.think(ctx); err != nil {
 		return err
@@ -45,9 +45,8 @@ func (w *worker) reach(ctx context.Context) error {
 	return w.agent.To(ctx, ae.StatusToolCall)
 }
 
-// use is one step of the agent: it thinks, calls a tool, answers and looks at
-// its answer. A tool that is not ready is tried once more, in a step of its
-// own.
+// use is one step of the agent: it thinks, calls a tool, answers, and reflects on its
+// answer. If the tool is not ready, the agent tries once more, in another step.
 func (w *worker) use(ctx context.Context, name string, args, into any) error {
 	in, err := ae.ToJSON(args)
 	if err != nil {
@@ -90,8 +89,7 @@ func (w *worker) use(ctx context.Context, name string, args, into any) error {
 	return json.Unmarshal([]byte(out), into)
 }
 
-// conclude takes the agent from a tool's result through an answer to a look at
-// it.
+// conclude moves the agent from a tool's result to an answer, and then to reflection.
 func (w *worker) conclude(ctx context.Context, text string) error {
 	if err := w.agent.To(ctx, ae.StatusToolResult, ae.StatusResponse); err != nil {
 		return err
@@ -155,9 +153,7 @@ func (w *worker) audit(ctx context.Context, checkpoint string, check func() (boo
 	return w.agent.Emit(ctx, &ae.AuditChecked{CheckpointID: checkpoint, Result: result, Duration: time.Since(start), Evidence: evidence})
 }
 
-// finish ends the agent: converged when its last look was at an answer it can
-// stand by, aborted when err says that it could not go on. Ending is legal from
-// any status.
+// finish ends the agent: converged, or aborted with err. Ending is legal in any status.
 func (w *worker) finish(ctx context.Context, answer string, err error) error {
 	if err != nil {
 		return w.agent.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})})

@@ -17,8 +17,7 @@ import (
 	"github.com/agentevents/agentevents/bench/mix"
 )
 
-// The figures compare programs that do the same. These tests hold them to it;
-// nothing here is timed.
+// These tests check that the compared programs do the same. They time nothing.
 
 func TestEncodersWriteTheSameValue(t *testing.T) {
 	for _, s := range samples {
@@ -37,7 +36,7 @@ func TestEncodersWriteTheSameValue(t *testing.T) {
 	}
 }
 
-// fixedStamp makes the stamps of emitter and floor the same.
+// fixedStamp is the time of all stamps, so that emitter and floor write the same lines.
 var fixedStamp = time.Date(2026, 5, 5, 9, 0, 1, 412e6, time.UTC)
 
 const fixedID = "01a1ffa6-3d64-76a9-bd6f-2c3e675e0fd2"
@@ -55,7 +54,7 @@ func TestFloorAndZerologWriteTheLinesOfEmit(t *testing.T) {
 		o := ae.EmitterOptions{Clock: func() time.Time { return fixedStamp }, NewID: func() string { return fixedID }}
 		emit, err := l.emitter(o, file)()
 		require.NoError(t, err)
-		want.Reset() // of the start
+		want.Reset() // drop the line of the start
 
 		var plain, logged bytes.Buffer
 		log := newZerolog(&logged)
@@ -78,7 +77,7 @@ func TestFloorAndZerologWriteTheLinesOfEmit(t *testing.T) {
 	}
 }
 
-// Every load is legal again and again, in every emitter of the table.
+// Every load stays legal when it is repeated, in every emitter of the table.
 func TestLoads(t *testing.T) {
 	scratch = t.TempDir()
 	for _, l := range loads {
@@ -109,7 +108,7 @@ func TestStampIDsAreUUIDs(t *testing.T) {
 	}
 }
 
-// smallLog is the mix, small but with every kind.
+// smallLog is a small mix with every kind.
 var smallLog = sync.OnceValue(func() []byte {
 	var buf bytes.Buffer
 	if err := mix.Write(&buf, mix.Options{Lines: 20_000, Runs: 40}); err != nil {
@@ -125,7 +124,7 @@ func TestFoldsAgree(t *testing.T) {
 		require.Zero(t, s.ViolationCount)
 	}
 
-	// The library's fold of events that peers decoded.
+	// The library's fold, of events that peers decoded.
 	agree := func(name string, got []*ae.RunSnapshot, err error) {
 		require.NoError(t, err, name)
 		require.Len(t, got, len(want), name)
@@ -142,7 +141,7 @@ func TestFoldsAgree(t *testing.T) {
 		agree("simdjson-go", got, err)
 	}
 
-	// The hand folds, with each other and with the library's.
+	// The hand folds agree with each other and with the library's fold.
 	hand, err := handFoldLog(smallLog())
 	require.NoError(t, err)
 	text := 0
@@ -190,7 +189,7 @@ func TestFoldsAgree(t *testing.T) {
 	}
 }
 
-// All the library's ways to a snapshot lead to the same one.
+// FoldAll and FoldReader make the same snapshots, with any number of workers.
 func TestFoldsOfTheLibraryAgree(t *testing.T) {
 	want, err := foldEvents(readLog(smallLog()))
 	require.NoError(t, err)
@@ -201,8 +200,8 @@ func TestFoldsOfTheLibraryAgree(t *testing.T) {
 	}
 }
 
-// The damaged lines are what F7 says they are: json/v2 refuses them all, and
-// would take the line they were made from.
+// The damaged lines are what F7 says: json/v2 refuses all of them, and accepts the line
+// from which they were made.
 func TestDamagedLines(t *testing.T) {
 	require.Len(t, damaged, 11)
 	var v any

@@ -9,16 +9,17 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// A load is events that are emitted again and again and are legal every time.
+// A load is a sequence of events that is emitted again and again, and is legal every
+// time.
 type load struct {
 	name     string
 	payloads []ae.Payload
-	mirrors  []any // the same, for peers
-	perOp    int   // how many of them one operation emits
+	mirrors  []any // the same payloads, for peers
+	perOp    int   // the number of events that one operation emits
 }
 
-// loads are the four events as an agent may repeat them: T goes round the
-// lifecycle, W is followed by its return, which is part of the operation.
+// loads are the four samples in a form that an agent may repeat: T goes round the
+// lifecycle, and the operation of W includes its return.
 var loads = func() []load {
 	var out []load
 	for _, s := range samples {
@@ -50,7 +51,8 @@ func (l load) label() string {
 	return l.name
 }
 
-// cell is one operation of the load, each event given to emit by its number.
+// cell returns a cell whose operation emits events of the load. emit takes the number
+// of an event.
 func (l load) cell(name string, setup func() (emit func(i int) error, err error)) *cell {
 	return &cell{name: name, setup: func() (func(int) error, error) {
 		op, err := l.op(setup)
@@ -77,7 +79,7 @@ func (l load) op(setup func() (func(int) error, error)) (func() error, error) {
 	}, err
 }
 
-// emitter returns the library's Emit, for an agent of a run of its own.
+// emitter returns the library's Emit, for one agent in a run of its own.
 func (l load) emitter(o ae.EmitterOptions, sinks ...func() (ae.Sink, error)) func() (func(int) error, error) {
 	return func() (func(int) error, error) {
 		for _, open := range sinks {
@@ -119,9 +121,9 @@ func hookSink() (ae.Sink, error) {
 	return ae.SinkFunc(func(context.Context, ae.Event) error { return nil }), nil
 }
 
-// emitSection compares Emit with what it cannot be faster than (M1), with a
-// logger that checks nothing (M2), with itself with a second sink (M4), and
-// with an event broker (M6). E1 counts its allocations.
+// emitSection compares Emit with its floor (M1), with a logger that checks nothing (M2),
+// with Emit to a second sink (M4), and with an event broker (M6). E1 counts its
+// allocations.
 func emitSection() ([]comparison, error) {
 	var out []comparison
 	for _, l := range loads {
@@ -155,7 +157,7 @@ func emitSection() ([]comparison, error) {
 	return byKind(out), nil
 }
 
-// byKind puts the rows of one comparison for all loads under each other.
+// byKind reorders rows by comparison, and within a comparison by load.
 func byKind(in []comparison) []comparison {
 	var out []comparison
 	n := len(in) / len(loads)
@@ -167,8 +169,7 @@ func byKind(in []comparison) []comparison {
 	return out
 }
 
-// concurrentSection is M5: goroutines that emit into runs of their own and one
-// file.
+// concurrentSection is M5: goroutines that emit into their own runs and one shared file.
 func concurrentSection() ([]comparison, error) {
 	for _, l := range loads {
 		if l.name == "T" {

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// encodeSection compares the encoder with those of the peers, all of which
-// write the same line: E1 its allocations, E2 with encoding/json, E4 with
-// zerolog.
+// encodeSection compares the encoder with those of the peers. All of them write the same
+// line. E1 counts allocations, E2 compares with encoding/json, E4 with zerolog.
 func encodeSection() ([]comparison, error) {
 	std := marshalers[0]
 	var out []comparison
@@ -45,7 +44,7 @@ func encodeSection() ([]comparison, error) {
 		add("E4", what, b, bar{}, ours[s.name], zerologCell(s))
 	}
 	out = append(out, *mean["E4zerolog"])
-	// The other encoders, for information: their mean only.
+	// The other encoders are for information, so the table has only their mean.
 	for _, m := range marshalers[1:] {
 		for _, s := range samples {
 			key := "E2" + m.name
@@ -83,8 +82,8 @@ func zerologCell(s *sample) *cell {
 	})}
 }
 
-// allocRow is a row about allocations. What counts is whole ones, as in
-// testing.AllocsPerRun: the fraction is memory that many events share.
+// allocRow returns a row about allocations. Only whole ones count, as in
+// testing.AllocsPerRun. The fraction is memory that many events share.
 func allocRow(n float64) row {
 	r := row{bar: "0", measured: fmt.Sprintf("%.2f", n), ours: "–", theirs: "–", mark: "ok"}
 	if n >= 1 {

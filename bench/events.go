@@ -8,8 +8,8 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// The four events, by what they stress: T a short line, U a text of 500 bytes
-// that is partly escaped, W nested raw JSON of about 330 bytes, D a delta.
+// samples are four events that stress different things: T a short line, U a text of 500
+// bytes with some escapes, W nested raw JSON of about 330 bytes, D a delta.
 var samples = []*sample{
 	newSample("T", &ae.AgentTransition{From: ae.StatusThinking, To: ae.StatusToolCall, Reason: "tool_call:Read"},
 		&transition{From: "thinking", To: "tool_call", Reason: "tool_call:Read"}),
@@ -27,8 +27,8 @@ const argumentsText = `{"query":"select id, title from docs where title match ?"
 	`"options":{"limit":50,"offset":0,"order":[{"by":"score","dir":"desc"},{"by":"id","dir":"asc"}],"timeoutMs":1500.5},` +
 	`"context":{"repo":"example/agentevents","ref":"refs/heads/main","paths":["internal/wire","cmd"],"depth":3}}`
 
-// A sample is one of the four events: as the library's, and as the struct that
-// encoders by reflection write the same line from.
+// A sample is one of the four events, as the library's event and as a struct from which
+// reflecting encoders write the same line.
 type sample struct {
 	name   string
 	event  ae.Event
@@ -48,10 +48,10 @@ func newSample(name string, p ae.Payload, mirror any) *sample {
 
 func ptr[T any](v T) *T { return &v }
 
-// The native line, for encoders and decoders by reflection. Times stand in
-// whole milliseconds, so time.Time's own text is the library's.
+// The structs below are the native line for reflecting encoders and decoders. Times are
+// whole milliseconds, so the text of time.Time is that of the library.
 
-// An envelope is written with any payload.
+// An envelope is a line with any payload, for encoders.
 type envelope struct {
 	ID            string    `json:"id"`
 	Sequence      uint64    `json:"sequence"`
@@ -65,8 +65,8 @@ type envelope struct {
 	Payload       any       `json:"payload"`
 }
 
-// A rawEnvelope is read in the first of two passes. R is the decoder's type
-// for raw JSON.
+// A rawEnvelope is the result of the first of two passes. R is the decoder's type for
+// raw JSON.
 type rawEnvelope[R ~[]byte] struct {
 	header
 	Payload R `json:"payload"`
@@ -132,8 +132,8 @@ type errorInfo struct {
 	Message string `json:"message"`
 }
 
-// other stands for the kinds that have no struct here, 3 % of the log: a few
-// members that many of them have.
+// other stands for the kinds without a struct here, 3 % of the log. It has a few members
+// that many of them have.
 type other struct {
 	Name       string   `json:"name"`
 	Reason     string   `json:"reason"`

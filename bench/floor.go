@@ -14,13 +14,12 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// The floor is what Emit cannot be faster than: the same stamp, the same
-// encoding and the same write under one mutex, and no check at all. It is
-// written by hand for the payloads of the loads, with the primitives that the
-// library's encoder is made of. Raw JSON is checked here too: that is part of
-// the encoder, as a damaged value would break the line.
+// The floor is a lower bound for Emit: the same stamp, the same encoding and the same
+// write under one mutex, without any check of rules. It is written by hand for the
+// payloads of the loads, with the primitives of the library's encoder. It does check raw
+// JSON, because the encoder must: a damaged value breaks the line.
 
-// A stamp is what an emitter gives an event.
+// A stamp is what an emitter adds to an event.
 type stamp struct {
 	id, cause  [36]byte
 	caused     bool
@@ -50,7 +49,7 @@ func (st *stamp) next(p ae.Payload) {
 		}
 	case *ae.ToolReturned:
 		if !p.OneEvent {
-			st.caused, st.cause = true, st.id // the call came before
+			st.caused, st.cause = true, st.id // the event before is the call
 		}
 	}
 	st.sequence++
@@ -58,7 +57,7 @@ func (st *stamp) next(p ae.Payload) {
 	st.newID()
 }
 
-// newID mints a UUIDv7 as the library's own source does.
+// newID makes a UUIDv7 as the library does.
 func (st *stamp) newID() {
 	if ms := st.time.UnixMilli(); ms > st.last {
 		st.last, st.seq = ms, uint16(st.rng.Uint64())&0x7ff
@@ -186,7 +185,7 @@ func kindOf(p ae.Payload) ae.Kind {
 	return ae.KindTextDelta
 }
 
-// A lineBuffer writes in blocks, as the library's Writer does with a buffer.
+// A lineBuffer writes in blocks, as the library's buffered Writer does.
 type lineBuffer struct {
 	w   io.Writer
 	buf []byte

@@ -16,8 +16,7 @@ import (
 	"github.com/agentevents/agentevents/bench/mix"
 )
 
-// foldLog is the library's way from the bytes of a log to snapshots. If it
-// grows a faster one, this is the place.
+// foldLog turns the bytes of a log into snapshots, in the library's fastest way.
 func foldLog(log []byte) ([]*ae.RunSnapshot, error) {
 	return snapshots(ae.FoldLog(ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{}))
 }
@@ -43,29 +42,28 @@ func readLog(log []byte) iter.Seq2[ae.Event, error] {
 	return ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}).All()
 }
 
-// A hand fold keeps a few figures for each agent of each run. It is what the
-// peers are given where the library's own fold would hide how fast they parse:
-// the least that a fold can be.
+// A handFold is a minimal fold: a few figures for each agent of each run. Peers use it
+// where the library's fold is slow enough to hide how fast they parse.
 type handFold map[agentKey]*figures
 
 type agentKey struct{ run, agent string }
 
 type figures struct {
 	status      string
-	step        int // last
+	step        int // the last one
 	transitions int
 	illegal     int
 	calls       int
 	failures    int
-	durationMs  float64 // of returned calls
-	text        int     // bytes
+	durationMs  float64 // sum over returned calls
+	text        int     // number of bytes
 }
 
-// A view is what the hand fold wants to know of an event. Its strings may be
-// cut from a buffer that is used again.
+// A view is what the hand fold needs of an event. Its strings may be parts of a buffer
+// that is reused.
 type view struct {
 	kind, run, agent string
-	step             int // -1: none
+	step             int // -1 if there is none
 	from, to         string
 	status           string
 	durationMs       float64
@@ -133,7 +131,7 @@ func handFoldLog(log []byte) (handFold, error) {
 	return f, nil
 }
 
-// handFold is the hand fold of a decoder by reflection.
+// handFold is the hand fold of a reflecting decoder.
 func (d decoder) handFold(log []byte) (handFold, error) {
 	f := handFold{}
 	for line, err := range lines(log) {
@@ -163,7 +161,7 @@ func (d decoder) handFold(log []byte) (handFold, error) {
 	return f, nil
 }
 
-// foldSection compares folds and readers of the mixed log.
+// foldSection compares folds and readers on the mixed log.
 func foldSection() ([]comparison, error) {
 	var buf bytes.Buffer
 	if err := mix.Write(&buf, mix.Standard); err != nil {
@@ -264,7 +262,7 @@ func limitRow(v, limit float64, format string) row {
 	return r
 }
 
-// bigFold is F3: a process that folds a log of 400 MB and does nothing else.
+// bigFold is F3: a process that only folds a log of 400 MB.
 func bigFold() []comparison {
 	measure := sync.OnceValues(foldBigLog)
 	size := func(said map[string]float64) string {
@@ -296,7 +294,8 @@ func bigFold() []comparison {
 	return out
 }
 
-// foldBigLog builds the program that folds and nothing else, and asks it.
+// foldBigLog builds the program foldlog, runs it, and returns the figures that it
+// prints.
 func foldBigLog() (map[string]float64, error) {
 	bin, log := filepath.Join(scratch, "foldlog"), filepath.Join(scratch, "big.jsonl")
 	if out, err := exec.Command("go", "build", "-o", bin, "github.com/agentevents/agentevents/bench/foldlog").CombinedOutput(); err != nil {
@@ -351,7 +350,7 @@ func coresSection() ([]comparison, error) {
 	return []comparison{compare("F5", "wall: FoldLog with 2 workers on 2 cores / with 1 on 1", atLeast(1.9), on("two cores", 2), on("one core", 1))}, nil
 }
 
-// damaged are lines that json/v2 refuses, made from a good one.
+// damaged are lines that json/v2 refuses. They are made from a valid one.
 var damaged = func() []struct{ name, line string } {
 	const head = `{"id":"e1","sequence":0,"timestamp":"2026-05-05T09:00:01.412Z","type":"agent.text.delta","runId":"r",`
 	line := func(rest string) string { return head + rest }

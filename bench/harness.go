@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// A cell is one thing that is timed.
+// A cell is one timed operation.
 type cell struct {
 	name    string
-	events  int   // of one operation; 0 means 1
-	bytes   int   // of one operation, where MB/s say something
+	events  int   // events in one operation; 0 means 1
+	bytes   int   // bytes in one operation, to print MB/s; 0 prints none
 	wall    bool  // measure wall time, not CPU time
 	procs   int   // GOMAXPROCS; 0 means 1
-	missing error // why it cannot be measured here, if it cannot
+	missing error // why this machine cannot measure the cell, or nil
 
-	// setup returns the loop: n operations. It runs once, before anything is
-	// timed.
+	// setup returns the loop, which does n operations. It runs once, before the
+	// timing.
 	setup func() (loop func(n int) error, err error)
 
 	loop func(n int) error
@@ -43,11 +43,11 @@ func each(op func() error) func() (func(int) error, error) {
 	}
 }
 
-// perCell is how long a cell runs in one round, about.
+// perCell is about how long a cell runs in one round.
 const perCell = 75 * time.Millisecond
 
-// measureAll times the cells in interleaved rounds: A, B, A, B, and so on, so that what
-// disturbs the machine disturbs all of them.
+// measureAll times the cells in interleaved rounds: A, B, A, B, and so on. Disturbances
+// of the machine then affect all cells.
 func measureAll(cells []*cell, rounds int) error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, c := range cells {
@@ -68,7 +68,7 @@ func measureAll(cells []*cell, rounds int) error {
 		}
 	}
 	for _, c := range cells {
-		c.loop = nil // let go of what it holds
+		c.loop = nil // frees what the loop holds
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (c *cell) prepare() error {
 // run times n operations.
 func (c *cell) run(n int) (time.Duration, error) {
 	runtime.GOMAXPROCS(max(1, c.procs))
-	runtime.GC() // the cell pays for its own garbage and for no other's
+	runtime.GC() // the cell pays only for its own garbage
 	clock := cpuTime
 	if c.wall {
 		clock = wallTime
@@ -127,8 +127,8 @@ func quantile(v []float64, q float64) float64 {
 	return s[i] + (at-float64(i))*(s[i+1]-s[i])
 }
 
-// cpuTime is what the process has used, user and system, the collector
-// included.
+// cpuTime returns the CPU time of the process, user and system, including the garbage
+// collector.
 func cpuTime() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -141,11 +141,11 @@ var began = time.Now()
 
 func wallTime() time.Duration { return time.Since(began) }
 
-// allocations returns the allocations of one op, counted over many. Unlike
+// allocations returns the allocations of one op, averaged over many. Unlike
 // testing.AllocsPerRun it keeps the fraction.
 func allocations(n int, op func() error) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for range n/10 + 1 { // what is allocated once
+	for range n/10 + 1 { // make the allocations that happen only once
 		if err := op(); err != nil {
 			return 0, err
 		}
@@ -161,8 +161,8 @@ func allocations(n int, op func() error) (float64, error) {
 	return float64(after.Mallocs-before.Mallocs) / float64(n), nil
 }
 
-// An overwriter writes the same region of a file again and again: with fresh
-// pages a benchmark would measure how the machine hands out memory.
+// An overwriter writes the same region of a file again and again. With fresh pages a
+// benchmark measures how the machine provides memory.
 type overwriter struct {
 	f   *os.File
 	off int64
@@ -170,7 +170,7 @@ type overwriter struct {
 
 const region = 4 << 20
 
-// scratch is the folder of the files of this run.
+// scratch is the folder for the files of this run.
 var scratch string
 
 var files int

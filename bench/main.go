@@ -1,16 +1,16 @@
-// Command bench measures the library side by side with its peers and prints
-// the table of goals: what was to be reached, what was, and what falls short.
+// Command bench measures the library beside its peers, and prints a table of goals:
+// the bar, the measured figure, and whether it falls short.
 //
 //	go run ./bench                               from the root of the repository
 //	go run ./bench -run 'E2|F1' -rounds 4
 //	go run ./bench -big -o table.txt             with the log of 400 MB, into a file too
 //	GOEXPERIMENT=jsonv2 go run ./bench -run E2   against the encoding/json of Go 1.27
 //
-// All figures of a section are taken in one run, in interleaved rounds; each is
-// the median of its cell. They are CPU time, user and system with the garbage
-// collector's share, on one core (GOMAXPROCS 1), except for M5 and F5, which
-// are wall time on two. Compare figures only within a section: the machine is
-// shared and so is its cache.
+// The figures of a section come from one run of interleaved rounds. Each figure is the
+// median of its cell. It is CPU time, user and system, including the garbage
+// collector, on one core (GOMAXPROCS 1); M5 and F5 are wall time on two cores. Compare
+// figures only within a section, because other programs share the machine and its
+// cache.
 package main
 
 import (
@@ -31,7 +31,7 @@ import (
 // A section is a set of comparisons whose cells are measured together.
 type section struct {
 	name  string
-	goals string // all that it may have rows of
+	goals string // the goals that it may have rows for
 	make  func() ([]comparison, error)
 }
 
@@ -62,7 +62,7 @@ func bench(rounds int, run, out string) error {
 		return err
 	}
 	if rounds < 1 {
-		return fmt.Errorf("-rounds %d: at least 1", rounds)
+		return fmt.Errorf("-rounds is %d, but must be at least 1", rounds)
 	}
 	if scratch, err = os.MkdirTemp("", "bench-"); err != nil {
 		return err
@@ -94,7 +94,7 @@ func bench(rounds int, run, out string) error {
 	return err
 }
 
-// measure returns the rows of the goals that are asked for.
+// measure measures the section and returns the rows of the goals that match only.
 func (s section) measure(only *regexp.Regexp, rounds int) ([]row, error) {
 	wanted := false
 	for _, goal := range strings.Fields(s.goals) {
@@ -137,7 +137,7 @@ func (s section) measure(only *regexp.Regexp, rounds int) ([]row, error) {
 	return rows, nil
 }
 
-// byGoal brings the rows of a goal together.
+// byGoal sorts rows by goal.
 func byGoal(rows []row) []row {
 	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.goal, b.goal) })
 	return rows

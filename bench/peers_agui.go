@@ -8,8 +8,8 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// The AG-UI Go SDK reads lines of its own protocol. The nearest thing to
-// compare is a text delta: its line has four members, ours nine.
+// aguiDelta is a line of AG-UI's own protocol, which is all that its Go SDK reads. A text
+// delta is the nearest comparison: its line has four members, ours has nine.
 const aguiDelta = `{"type":"TEXT_MESSAGE_CONTENT","timestamp":1777971601412,"messageId":"msg_1:0","delta":"and then the next few words"}`
 
 func aguiComparison() comparison {

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/eventlogger/sinks/writer"
 )
 
-// eventlogger returns hashicorp/eventlogger's Send with two pipelines: JSON to
-// a buffered file, and JSON to a sink that does nothing. Its events are
-// stamped beforehand, which is to its advantage.
+// eventlogger returns hashicorp/eventlogger's Send with two pipelines: JSON to a
+// buffered file, and JSON to a sink that does nothing. Its events are stamped
+// beforehand, which favors the peer.
 func (l load) eventlogger() (func(int) error, error) {
 	f, err := newOverwriter()
 	if err != nil {

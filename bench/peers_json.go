@@ -17,7 +17,7 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// The peers that work by reflection.
+// These peers work by reflection.
 
 // A marshaler encodes the mirror of a sample.
 type marshaler struct {
@@ -36,8 +36,8 @@ var marshalers = []marshaler{
 
 func stdMirror(s *sample) *envelope { return s.mirror }
 
-// textMirror is the mirror with raw JSON as json/v2 has it: its own type is
-// what it is fast with.
+// textMirror returns the mirror with raw JSON in the type of json/v2, with which json/v2
+// is fastest.
 func textMirror(s *sample) *envelope {
 	e := *s.mirror
 	switch p := e.Payload.(type) {
@@ -49,7 +49,7 @@ func textMirror(s *sample) *envelope {
 	return &e
 }
 
-// appendSegmentio encodes into one buffer; raw JSON is not trusted.
+// appendSegmentio encodes into one buffer, and checks raw JSON.
 func appendSegmentio() func(v any) ([]byte, error) {
 	var buf []byte
 	return func(v any) (_ []byte, err error) {
@@ -58,8 +58,8 @@ func appendSegmentio() func(v any) ([]byte, error) {
 	}
 }
 
-// A decoder reads a line in two passes: the envelope with its payload as raw
-// JSON, then the payload's struct.
+// A decoder reads a line in two passes: the envelope with the payload as raw JSON, and
+// then the payload.
 type decoder struct {
 	name   string
 	decode func(line []byte) (decoded, error)
@@ -73,7 +73,7 @@ var decoders = []decoder{
 	{"sonic", twoPass[json.RawMessage](sonic.Unmarshal)},
 }
 
-// decoded is what two passes make of a line.
+// decoded is the result of the two passes.
 type decoded struct {
 	header  header
 	payload any // *transition, *textDelta, *textCompleted, *toolCalled, *toolReturned or *other
@@ -143,7 +143,7 @@ func milliseconds(ms float64) time.Duration {
 	return time.Duration(ms*1e6 + 0.5)
 }
 
-// lines yields the lines of a log, as bufio.Scanner does.
+// lines yields the lines of a log, read by a bufio.Scanner.
 func lines(log []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		s := bufio.NewScanner(bytes.NewReader(log))
@@ -159,9 +159,9 @@ func lines(log []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// events yields the library's events, decoded in two passes, for its own fold.
-// The 5 % that have no struct here go through the library's UnmarshalJSON,
-// which is to the peer's advantage.
+// events yields the library's events for the library's fold, decoded in two passes. The
+// 5 % without a struct here go through the library's UnmarshalJSON, which favors the
+// peer.
 func (d decoder) events(log []byte) iter.Seq2[ae.Event, error] {
 	return func(yield func(ae.Event, error) bool) {
 		for line, err := range lines(log) {

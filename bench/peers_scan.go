@@ -13,10 +13,10 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// The peers that parse into a structure of their own and are asked for single
-// members.
+// These peers parse a line into a structure of their own, from which the fold takes
+// single members.
 
-// text is a string without a copy, for the hand fold, which keeps none.
+// text converts bytes to a string without a copy. The hand fold keeps no such string.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func simdjsonSupported() error {
@@ -26,7 +26,7 @@ func simdjsonSupported() error {
 	return nil
 }
 
-// foldSimdjson is the hand fold of ParseND.
+// foldSimdjson is the hand fold of what ParseND makes.
 func foldSimdjson(log []byte) (handFold, error) {
 	pj, err := simdjson.ParseND(log, nil)
 	if err != nil {
@@ -111,9 +111,9 @@ func simdText(dst *string, it *simdjson.Iter) error {
 	return err
 }
 
-// simdjsonEvents yields the library's events, made from the structure of
-// ParseND, for the library's own fold. As with the decoders by reflection, the
-// kinds that have no code here go through the library's UnmarshalJSON.
+// simdjsonEvents yields the library's events for the library's fold, made from the
+// structure of ParseND. As with the reflecting decoders, kinds without code here go
+// through the library's UnmarshalJSON.
 func simdjsonEvents(log []byte) iter.Seq2[ae.Event, error] {
 	return func(yield func(ae.Event, error) bool) {
 		pj, err := simdjson.ParseND(log, nil)
@@ -315,7 +315,7 @@ func simdRaw(dst *ae.JSON, it *simdjson.Iter) error {
 	return err
 }
 
-// foldFastjson is the hand fold of fastjson.
+// foldFastjson is the hand fold of what fastjson makes.
 func foldFastjson(log []byte) (handFold, error) {
 	f := handFold{}
 	var parser fastjson.Parser

@@ -8,14 +8,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// zerolog, told to write the library's line. It trusts raw JSON.
+// zerolog writes the library's line here. It does not check raw JSON.
 
 func newZerolog(w io.Writer) zerolog.Logger {
-	zerolog.TimeFieldFormat = time.RFC3339Nano // its fastest form of the time
+	zerolog.TimeFieldFormat = time.RFC3339Nano // the fastest format of zerolog
 	return zerolog.New(w)
 }
 
-// logSample writes a sample as it is.
+// logSample writes a sample with its own stamps.
 func logSample(log *zerolog.Logger, s *sample) {
 	m := s.mirror
 	e := log.Log().Str("id", m.ID).Uint64("sequence", m.Sequence).Time("timestamp", m.Timestamp).Str("type", m.Type).Str("runId", m.RunID).
@@ -62,7 +62,7 @@ func (p *toolReturned[R]) MarshalZerologObject(e *zerolog.Event) {
 	}
 }
 
-// zerolog returns an emit that stamps as the floor does and lets zerolog write.
+// zerolog returns an emit that stamps like the floor, and writes with zerolog.
 func (l load) zerolog() (func(int) error, error) {
 	f, err := newOverwriter()
 	if err != nil {

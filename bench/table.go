@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// A bar says when a ratio is good enough. The zero bar says nothing: the row
-// is for information.
+// A bar is the ratio that a row must reach. A row with the zero bar is for information
+// only.
 type bar struct {
 	atLeast float64 // theirs/ours
 	atMost  float64 // ours/theirs
@@ -29,7 +29,7 @@ func (b bar) String() string {
 	return "–"
 }
 
-// ratio returns the figure that the bar is about.
+// ratio returns the ratio to which the bar applies.
 func (b bar) ratio(ours, theirs float64) float64 {
 	if b.atMost > 0 {
 		ours, theirs = theirs, ours
@@ -56,12 +56,12 @@ type pair struct{ ours, theirs *cell }
 // A comparison is one row of the table.
 type comparison struct {
 	goal string
-	what string // what is compared with what
+	what string // what it compares
 	bar  bar
 
 	pairs []pair // one, or several for their geometric mean
 
-	// direct measures what is no ratio of times, in place of pairs.
+	// direct measures something that is not a ratio of times. It replaces pairs.
 	direct func() (row, error)
 }
 
@@ -69,12 +69,12 @@ func compare(goal, what string, b bar, ours, theirs *cell) comparison {
 	return comparison{goal: goal, what: what, bar: b, pairs: []pair{{ours, theirs}}}
 }
 
-// A row is text.
+// A row is the text of a row.
 type row struct {
 	goal, what, bar, measured, ours, theirs, mark string
 }
 
-// row computes the row of a comparison whose cells were measured.
+// row returns the row of a comparison, once its cells are measured.
 func (c comparison) row() (row, error) {
 	if c.direct != nil {
 		r, err := c.direct()
@@ -93,7 +93,7 @@ func (c comparison) row() (row, error) {
 	if len(c.pairs) == 1 {
 		r.ours, r.theirs = c.pairs[0].ours.figure(), c.pairs[0].theirs.figure()
 	}
-	// The mean is of the medians; the spread is between the rounds.
+	// The ratio is of the medians. The spread is between the rounds.
 	ratio := c.geomean(func(cell *cell) float64 { return cell.median() })
 	var rounds []float64
 	for i := range c.pairs[0].ours.ns {
@@ -128,7 +128,7 @@ func (c *cell) figure() string {
 	return s
 }
 
-// number formats a ratio with three digits or so.
+// number formats a ratio with about three digits.
 func number(x float64) string {
 	switch {
 	case x >= 100:

@@ -1,6 +1,6 @@
-// Command foldlog folds a log from a file and says what that took: events,
-// runs, allocations and the most memory that the process ever had. It imports
-// nothing but the library, so that the memory is the fold's.
+// Command foldlog folds a log from a file, and prints the number of events, runs and
+// allocations, and the peak memory of the process. It imports only the library, so the
+// memory is that of the fold.
 package main
 
 import (
@@ -52,7 +52,7 @@ func fold(path string) error {
 	return nil
 }
 
-// peakMemory returns VmHWM, in kB.
+// peakMemory returns the peak resident memory (VmHWM) in kB.
 func peakMemory() (string, error) {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package mix makes the log that the benchmarks fold: many runs of four
-// agents, written by the library itself, in the proportions of a coding agent
-// at work (35 % text deltas, 22 % transitions, 22 % tool returns of 0.2 to 1.2
-// KB, 16 % tool calls with nested arguments, 5 % everything else). Every kind
-// of the catalog is in it. The same options give the same bytes.
+// Package mix makes the log for the benchmarks of folds: many runs of four agents,
+// written by the library itself. It has the proportions of a coding agent at work: 35 %
+// text deltas, 22 % transitions, 22 % tool returns of 0.2 to 1.2 KB, 16 % tool calls
+// with nested arguments, 5 % everything else. It has every kind of the catalog. The same
+// options give the same bytes.
 package mix
 
 import (
@@ -15,18 +15,18 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// Options say how much.
+// Options set the size of the log.
 type Options struct {
-	Lines int // at least; runs are ended after it
+	Lines int // the minimum; the log is a little longer, because runs end after it
 	Runs  int
 }
 
-// Standard is the log of the figures.
+// Standard is the size of the log in the benchmarks.
 var Standard = Options{Lines: 100_000, Runs: 200}
 
 const (
 	agentsPerRun = 4
-	openRuns     = 8 // that are under way at the same time
+	openRuns     = 8 // runs at the same time
 )
 
 // Write writes the log to w.
@@ -57,7 +57,7 @@ func Write(w io.Writer, o Options) error {
 		i := g.rng.IntN(len(open))
 		s := open[i]
 		s.cycle()
-		// A run ends when it has had its share of the lines.
+		// A run ends when it has its share of the lines.
 		if s.lines >= o.Lines/o.Runs {
 			s.end()
 			open[i] = open[len(open)-1]
@@ -69,15 +69,15 @@ func Write(w io.Writer, o Options) error {
 	}
 }
 
-// A generator is what the scripts share.
+// A generator is the state that the scripts share.
 type generator struct {
 	rng   *rand.Rand
 	now   time.Time
 	ids   uint64
-	scene int // the next one to play
+	scene int // number of the next scene
 }
 
-// id mints ids of the size of the library's own.
+// id returns a new id of the length of a UUID.
 func (g *generator) id() string {
 	g.ids++
 	return fmt.Sprintf("%08x-%04x-7%03x-8a2b-%012x", uint32(g.now.UnixMilli()>>16), uint16(g.now.UnixMilli()), g.ids&0xfff, g.ids)
@@ -139,7 +139,7 @@ func (s *script) end() {
 	}
 }
 
-// emit records an event of the run, by one of agent i.
+// emit records an event of the run, and by one of agent i.
 func (s *script) emit(p ae.Payload)      { s.record(ae.Event{Payload: p}) }
 func (s *script) by(i int, p ae.Payload) { s.record(ae.Event{AgentID: s.agents[i].ID(), Payload: p}) }
 
@@ -156,8 +156,8 @@ func (s *script) record(ev ae.Event) {
 	}
 }
 
-// cycle is one round of an agent through the lifecycle: it talks, calls three
-// or four tools, reports a call or two that happened elsewhere, and reflects.
+// cycle is one round of an agent through the lifecycle. The agent talks, calls three or
+// four tools, reports one or two calls that happened elsewhere, and reflects.
 func (s *script) cycle() {
 	g := s.g
 	i := g.rng.IntN(agentsPerRun)
@@ -170,7 +170,7 @@ func (s *script) cycle() {
 		text += d
 		s.by(i, &ae.TextDelta{BlockID: block, Delta: d})
 	}
-	if s.turns[i]%2 == 0 { // every other block comes as a whole too
+	if s.turns[i]%2 == 0 { // every other block also comes whole
 		s.by(i, &ae.TextCompleted{BlockID: block, Text: text})
 	}
 	if s.cycles%8 == 0 {
@@ -201,7 +201,7 @@ func (s *script) move(i int, from, to ae.AgentStatus, reason string) {
 	s.by(i, &ae.AgentTransition{From: from, To: to, Reason: reason})
 }
 
-// tool is a call and its return; one in nine fails.
+// tool records a call and its return. One call in nine fails.
 func (s *script) tool(i int) {
 	g := s.g
 	id := "toolu_" + g.id()[24:]
@@ -232,8 +232,8 @@ var arguments = []ae.JSON{
 	`{"file_path":"/src/api/health.go","edits":[{"old":"return nil","new":"if r.Method != http.MethodGet {\n\thttp.Error(w, \"method\", 405)\n\treturn\n}","count":1},{"old":"// to be done","new":"","count":2}],"create":false,"mode":420,"backup":{"keep":3,"suffix":".orig"},"checks":["gofmt","vet","build"]}`,
 }
 
-// output is the text of a tool: a third of them full of newlines and quotes, an
-// eighth not ASCII.
+// output returns the text of a tool. A third of the texts are full of newlines and
+// quotes, and an eighth are not ASCII.
 func (g *generator) output() string {
 	size := 200 + g.rng.IntN(1000)
 	text := plainOutput

@@ -10,8 +10,8 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// TestWrite checks that the log is what the figures say it is: legal, with
-// every kind, in the usual proportions, and always the same.
+// TestWrite checks the promises of the package comment: the log is legal, has every
+// kind in the stated proportions, and is always the same.
 func TestWrite(t *testing.T) {
 	o := Options{Lines: 40_000, Runs: 80}
 	var log, again bytes.Buffer

@@ -6,9 +6,9 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// scenes are what happens now and then: together with the cycles they have
-// every kind of the catalog. Each is played while agent i is thinking and leaves
-// nothing open. Audits and usage come more often than the rest.
+// scenes are the rare events of a run. Together with the cycles they have every kind of
+// the catalog. A scene plays while agent i is thinking, and leaves nothing open. Audits
+// and usage come more often than the rest.
 var scenes = []func(s *script, i int){
 	audit, usage,
 	func(s *script, i int) { // a pause
@@ -133,7 +133,7 @@ var scenes = []func(s *script, i int){
 		s.emit(&ae.CapBreached{Cap: "confidence-escalation-suppressed", Limit: ae.Some(0.7), Observed: ae.Some(0.4)})
 		s.by(i, &ae.BlackboardItemCreated{ItemID: "item-1", ItemType: "fact", Content: `"the router is in api/router.go"`, SourceAgent: roles[i], Confidence: ae.Some(0.95)})
 	},
-	func(s *script, i int) { // a kind of somebody else
+	func(s *script, i int) { // a kind of another vendor
 		s.emit(&ae.Unknown{Type: "vendor.acme.pinged", Raw: `{"rtt":1.50,"ids":[9007199254740993]}`})
 	},
 }

@@ -2,7 +2,7 @@ package mix
 
 import "strings"
 
-// The texts that outputs are cut from.
+// The texts of which outputs are parts.
 var (
 	plainOutput = strings.Repeat("the handler answers on every route of the second version and writes the status, the uptime in seconds and "+
 		"the name of the build; the test calls it once with and once without a body, and then compares what came back with the file ", 16)

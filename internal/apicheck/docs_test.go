@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocs wants a comment on every exported name of the module's packages:
-// constants (their group's will do), types, functions, methods and fields.
+// TestDocs checks that every exported name of the module's packages has a comment:
+// constants, types, functions, methods and fields. The comment of a group counts for
+// its constants.
 func TestDocs(t *testing.T) {
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -72,7 +73,7 @@ func undocumented(decl ast.Decl, report func(token.Pos, string)) {
 }
 
 func undocumentedFields(owner string, st *ast.StructType, report func(token.Pos, string)) {
-	covered := false // by the comment above the first of a group of lines
+	covered := false // the group of lines begins with a comment
 	last := token.NoPos
 	for _, f := range st.Fields.List {
 		adjacent := last != token.NoPos && f.Pos()-last < 3

@@ -1,5 +1,6 @@
-// Package apicheck keeps rules about the module that no compiler keeps: which
-// package may import which, and what the root's go.mod may require.
+// Package apicheck tests rules of the module that the compiler does not check: which
+// package may import which, what the root's go.mod may require, and that exported names
+// have comments.
 package apicheck
 
 import (
@@ -17,40 +18,40 @@ import (
 
 const module = "github.com/agentevents/agentevents"
 
-// A layer is a set of packages and what they may import besides the standard
-// library. Import paths are relative to the module; "." is the root and a
-// trailing "/..." a subtree.
+// A layer is a set of packages, and the packages that they may import besides the
+// standard library. Import paths are relative to the module: "." is the root, and a
+// trailing "/..." means a subtree.
 type layer struct {
 	packages string
 	allowed  []string
 	why      string
 }
 
-// layers is looked up from the top: the first match decides.
+// layers are the layers of the module. The first match decides.
 var layers = []layer{
 	{"internal/...", nil,
-		"internal packages are leaves: they know bytes, files or Go source and nothing about events"},
+		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
 	{".", []string{"internal/jsonwire", "github.com/google/uuid"},
-		"the root is what every program imports: it needs google/uuid and nothing else at run time"},
+		"every program imports the root, so it needs only google/uuid at run time"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},
 	{"dialect", []string{".", "internal/jsonwire"},
-		"the contract of the dialects knows none of them"},
+		"the contract of the dialects must not depend on a dialect"},
 	{"dialect/dialecttest", []string{".", "dialect"},
-		"the suite knows the contract, and gets the dialect from the test"},
+		"the suite knows only the contract: the test passes the dialect in"},
 	{"dialect/openwop/discovery", []string{"dialect/openwop"},
-		"HTTP is apart from the dialect, and needs nothing but what it serves"},
+		"HTTP stays out of the dialect, and needs only what it serves"},
 	{"dialect/...", []string{".", "dialect", "internal/jsonwire"},
 		"a dialect needs the vocabulary, the contract and the wire primitives, never another dialect"},
 	{"tree", []string{"."},
-		"a view of snapshots needs nothing but the root"},
+		"a view of snapshots needs only the root"},
 	{"cmd/...", []string{".", "tree", "capture/...", "dialect/...", "internal/jsonwire"},
-		"the command may use every package of the module, and no dependency of its own"},
+		"the command may use every package of the module, but no dependency of its own"},
 	{"examples/...", []string{".", "tree"},
-		"examples show what a user can import"},
+		"examples use only what a user needs"},
 }
 
-// testOnly may be imported by tests of every package.
+// testOnly are packages that the tests of every package may import.
 var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/..."}
 
 type listed struct {
@@ -60,7 +61,7 @@ type listed struct {
 
 func TestImports(t *testing.T) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
-	cmd.Env = append(cmd.Environ(), "GOWORK=off") // the root module alone
+	cmd.Env = append(cmd.Environ(), "GOWORK=off") // only the root module
 	cmd.Dir = "../.."
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -76,14 +77,14 @@ func TestImports(t *testing.T) {
 		}
 		check(t, p)
 	}
-	require.Greater(t, count, 4, "go list found too little: %s", out)
+	require.Greater(t, count, 4, "go list found too few packages: %s", out)
 }
 
 func check(t *testing.T, p listed) {
 	name := relative(p.ImportPath)
 	i := slices.IndexFunc(layers, func(l layer) bool { return matches(l.packages, name) })
 	if i < 0 {
-		t.Errorf("%s is in no layer: decide what it may import and add it to layers", p.ImportPath)
+		t.Errorf("%s has no layer: add it to layers with the packages that it may import", p.ImportPath)
 		return
 	}
 	l := layers[i]
@@ -95,12 +96,12 @@ func check(t *testing.T, p listed) {
 	for _, imp := range append(p.TestImports, p.XTestImports...) {
 		allowed := append(slices.Clone(l.allowed), append(testOnly, name)...)
 		if !standard(imp) && !slices.ContainsFunc(allowed, func(a string) bool { return matches(a, relative(imp)) }) {
-			t.Errorf("a test of %s imports %s.\nTests may also import: %s.\nReason: what needs more is a nested module.", p.ImportPath, imp, list(testOnly))
+			t.Errorf("a test of %s imports %s.\nTests may also import: %s.\nReason: a test with more dependencies belongs in a nested module.", p.ImportPath, imp, list(testOnly))
 		}
 	}
 }
 
-// TestRequirements holds the root's go.mod to what it says in the README.
+// TestRequirements checks the requirements of the root's go.mod that the README states.
 func TestRequirements(t *testing.T) {
 	cmd := exec.Command("go", "mod", "edit", "-json")
 	cmd.Env = append(cmd.Environ(), "GOWORK=off")
@@ -123,9 +124,9 @@ func TestRequirements(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{"github.com/google/uuid", "github.com/stretchr/testify"}, direct,
-		"the root requires google/uuid and, for tests, testify: whatever needs more is a nested module")
-	require.Empty(t, mod.Replace, "a replace in the root would be ignored by everybody who imports it")
-	require.Empty(t, mod.Tool, "tools of the module's own belong in nested modules: they would join every user's module graph")
+		"the root may require only google/uuid and, for tests, testify; code with more dependencies belongs in a nested module")
+	require.Empty(t, mod.Replace, "the root must have no replace, which programs that import it ignore")
+	require.Empty(t, mod.Tool, "tools belong in nested modules: in the root they join every user's module graph")
 }
 
 func relative(imp string) string {

@@ -6,9 +6,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// The steps a generated run is made of.
-
-// An action does one thing, or reports that it cannot be done now.
+// An action is a kind of step of a generated run. It does one thing, or reports that the
+// thing is not possible now.
 type action struct {
 	weight int
 	do     func(*generator) bool
@@ -36,7 +35,7 @@ var actions = []action{
 	{30, (*generator).plain},
 }
 
-// special are the kinds that have an action. All others are plain.
+// special are the kinds with an action of their own. All others are plain.
 var special = map[agentevents.Kind]bool{
 	agentevents.KindRunStarted: true, agentevents.KindRunCompleted: true, agentevents.KindRunFailed: true, agentevents.KindRunCancelled: true,
 	agentevents.KindAgentStarted: true, agentevents.KindAgentTransition: true, agentevents.KindAgentEnded: true,
@@ -65,8 +64,8 @@ var totalWeight = func() (n int) {
 	return n
 }()
 
-// step does one action. Some steps come to nothing. The first one opens the
-// run in most cases, not in all: no document but two has run.started.
+// step does one action. Some steps do nothing. The first step mostly opens the run, but
+// not always, because only two documents have run.started.
 func (g *generator) step() {
 	if len(g.out.Events) == 0 && g.chance(70) {
 		if g.chance(30) {
@@ -90,7 +89,7 @@ func (g *generator) step() {
 	}
 }
 
-// scope draws where an event of the kind stands, by the rule workflow-context.
+// scope draws the scope of an event of the kind, by the rule workflow-context.
 func (g *generator) scope(k agentevents.Kind) agentevents.Scope {
 	var s agentevents.Scope
 	if g.chance(20) {
@@ -113,7 +112,7 @@ func (g *generator) scope(k agentevents.Kind) agentevents.Scope {
 	return s
 }
 
-// by returns an event of the agent, or of the run when there is none.
+// by returns an event of the agent, or of the run if a is nil.
 func (g *generator) by(a *agent, p agentevents.Payload) agentevents.Event {
 	ev := agentevents.Event{Payload: p}
 	if a != nil {
@@ -135,7 +134,7 @@ func (g *generator) by(a *agent, p agentevents.Payload) agentevents.Event {
 // act offers an event of an agent.
 func (g *generator) act(a *agent, p agentevents.Payload) bool { return g.offer(g.by(a, p)) }
 
-// acting returns an agent that may act, a new one if there is none.
+// acting returns an agent that may act, and adds one if there is none.
 func (g *generator) acting() *agent {
 	var able []*agent
 	for _, a := range g.agents {
@@ -149,7 +148,7 @@ func (g *generator) acting() *agent {
 	return g.newAgent()
 }
 
-// newAgent adds an agent; most of them start.
+// newAgent adds an agent. Most of them also start.
 func (g *generator) newAgent() *agent {
 	a := &agent{id: "agent-" + strconv.Itoa(len(g.agents)), status: agentevents.StatusThinking}
 	switch n := g.r.IntN(100); {
@@ -196,8 +195,8 @@ func (g *generator) start() bool {
 	return g.startAgent(a, !free)
 }
 
-// settle writes the wholes of an agent's blocks before something forgets them,
-// in runs that promise it.
+// settle closes an agent's open blocks, in runs with Finish. It is called before an
+// event that forgets them.
 func (g *generator) settle(a *agent) {
 	for g.c.Finish && a.acts() && len(a.blocks) > 0 {
 		if !g.closeBlock(a, a.blocks[0]) {
@@ -221,7 +220,7 @@ func (g *generator) transition() bool {
 	}
 	p := &agentevents.AgentTransition{To: to, Reason: pick(g, texts)}
 	if g.chance(50) {
-		p.From = a.status // else the emitter fills it in
+		p.From = a.status // otherwise the emitter sets it
 	}
 	return g.act(a, p)
 }
@@ -245,7 +244,7 @@ func (g *generator) endAgent(a *agent) bool {
 	return g.act(a, p)
 }
 
-// delta begins a block or goes on with one.
+// delta begins a block or continues one.
 func (g *generator) delta() bool {
 	a := g.acting()
 	if len(a.blocks) > 0 && g.chance(65) {
@@ -282,7 +281,7 @@ func (g *generator) verbosity() agentevents.Verbosity {
 	return agentevents.Verbosity(pick(g, []string{"", "", "", "full", "summary", "off"}))
 }
 
-// wholeBlock closes a block, or says a whole one at once.
+// wholeBlock closes a block, or emits a whole block without deltas.
 func (g *generator) wholeBlock() bool {
 	a := g.acting()
 	if len(a.blocks) > 0 && g.chance(70) {
@@ -297,8 +296,7 @@ func (g *generator) wholeBlock() bool {
 	return g.closeBlock(a, b)
 }
 
-// closeBlock offers the whole of a block: its deltas joined, or what its
-// producer made of them since.
+// closeBlock offers a whole block: its deltas joined, or another text.
 func (g *generator) closeBlock(a *agent, b *block) bool {
 	text := b.text
 	if g.chance(20) {
@@ -310,7 +308,7 @@ func (g *generator) closeBlock(a *agent, b *block) bool {
 	return g.act(a, &agentevents.AgentReasoned{BlockID: b.id, Reasoning: text, Verbosity: g.verbosity()})
 }
 
-// strayDelta is a piece that comes after the whole of its block.
+// strayDelta offers a delta after its whole block.
 func (g *generator) strayDelta() bool {
 	a := g.acting()
 	g.blocks++
@@ -332,7 +330,7 @@ func (g *generator) toolCall() bool {
 	return g.act(a, p)
 }
 
-// toolArguments goes on with the arguments of an open call.
+// toolArguments offers the next arguments delta of an open call.
 func (g *generator) toolArguments() bool {
 	a := g.acting()
 	if len(a.calls) == 0 {
@@ -346,7 +344,7 @@ func (g *generator) toolArguments() bool {
 	return g.act(a, p)
 }
 
-// toolReturn closes any open call: returns come in any order.
+// toolReturn closes any open call, because returns come in any order.
 func (g *generator) toolReturn() bool {
 	a := g.acting()
 	if len(a.calls) == 0 {
@@ -358,8 +356,8 @@ func (g *generator) toolReturn() bool {
 	return g.act(a, p)
 }
 
-// toolWithoutCall is a return that needs no call before it. Its id may be that
-// of an open call.
+// toolWithoutCall offers a return that needs no call before it. It may have the id of an
+// open call.
 func (g *generator) toolWithoutCall() bool {
 	p := made[*agentevents.ToolReturned](g, agentevents.KindToolReturned)
 	if p.OneEvent = g.chance(60); !p.OneEvent {
@@ -368,7 +366,7 @@ func (g *generator) toolWithoutCall() bool {
 	return g.act(g.acting(), p)
 }
 
-// message says something new, or repeats a message as it was.
+// message offers a new message, or repeats one unchanged.
 func (g *generator) message() bool {
 	a := g.acting()
 	p := made[*agentevents.MessageCreated](g, agentevents.KindMessageCreated)
@@ -378,7 +376,7 @@ func (g *generator) message() bool {
 		p.Message.MessageID = "message-" + strconv.Itoa(len(g.messages)) + "-" + strconv.Itoa(len(g.out.Events))
 		p.Message.GroupID = "group-1" // legal for every sender, needed by some
 		if g.chance(30) {
-			p.Message.MessageID, p.Message.From, p.Message.TS = "", "", 0 // the emitter fills them in
+			p.Message.MessageID, p.Message.From, p.Message.TS = "", "", 0 // the emitter sets them
 			if a.identity != byAgentID {
 				p.Message.From = "user"
 			}
@@ -387,7 +385,7 @@ func (g *generator) message() bool {
 	return g.act(a, p)
 }
 
-// approval asks or answers. The same thing may be asked twice.
+// approval requests an approval or answers one. The same request may come twice.
 func (g *generator) approval() bool {
 	if len(g.approvals) == 0 || g.chance(30) {
 		return g.act(g.acting(), g.payload(agentevents.KindApprovalRequested))
@@ -426,12 +424,12 @@ func (g *generator) workflow() bool {
 	return g.offer(ev)
 }
 
-// audit may be of any agent at any time, or of the run.
+// audit offers an audit of any agent at any time, or of the run.
 func (g *generator) audit() bool {
 	return g.offer(g.by(g.anyone(), g.payload(agentevents.KindAuditChecked)))
 }
 
-// anyone returns some agent, or none.
+// anyone returns any agent, or nil.
 func (g *generator) anyone() *agent {
 	if len(g.agents) == 0 || g.chance(40) {
 		return nil
@@ -452,7 +450,7 @@ func (g *generator) runResumed() bool {
 	return g.offer(g.by(nil, g.payload(agentevents.KindRunResumed)))
 }
 
-// late is something an agent did that arrives after its end, marked so.
+// late offers an event of an agent after its end, which is marked late.
 func (g *generator) late() bool {
 	var ended []*agent
 	for _, a := range g.agents {
@@ -467,7 +465,7 @@ func (g *generator) late() bool {
 }
 
 func (g *generator) lateAct(a *agent) bool {
-	if g.chance(30) { // a piece of text and its whole
+	if g.chance(30) { // a text delta and its whole block
 		g.blocks++
 		b := &block{kind: agentevents.KindTextDelta, id: "block-" + strconv.Itoa(g.blocks), numbered: g.chance(50)}
 		if !g.piece(a, b, agentevents.MarkLate) {
@@ -492,21 +490,21 @@ func (g *generator) plain() bool {
 	return g.offer(g.by(g.anyone(), g.payload(info.Kind)))
 }
 
-// wild offers anything.
+// wild offers an event that may be illegal.
 func (g *generator) wild() {
 	a := g.anyone()
 	k := pick(g, allKinds)
 	if k.Role != agentevents.RoleCloses && g.chance(30) {
-		k = pick(g, allKinds) // rather something that needs something open
+		k = pick(g, allKinds) // prefer events that need something open
 	}
 	ev := g.by(a, g.payload(k.Kind))
 	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok {
-		// The only rule that the fold alone knows: an id has one content.
+		// Only the fold checks that a message id has one content.
 		p.Message.MessageID = "wild-" + strconv.Itoa(len(g.out.Offers))
 	}
 	switch ev.Payload.(type) {
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		return // the run would be over
+		return // they end the run
 	}
 	if g.chance(20) {
 		ev.Step = agentevents.Some(g.r.IntN(3))
@@ -520,8 +518,8 @@ func (g *generator) wild() {
 	g.offer(ev)
 }
 
-// finish ends the run, by an event or by the ends of its agents, and adds what
-// may still follow.
+// finish ends the run, by an event or by the ends of its agents, and adds events that
+// are legal after that.
 func (g *generator) finish() {
 	for _, a := range g.agents {
 		g.settle(a)

@@ -11,13 +11,13 @@ import (
 	ae "github.com/agentevents/agentevents"
 )
 
-// A second opinion on the rules: a checker without state that reads the whole
-// log again for every event. It is slow and says for each rule no more than
-// the rule's statement. Runs are damaged at random, and the emitter (in mode
-// Observe) and the fold must find the same events illegal as it does.
+// The checker is a second opinion on the rules. It has no state, reads the whole log
+// again for every event, and implements each rule by its statement alone. It is slow.
+// The tests damage runs at random. The emitter, in ModeObserve, and the fold must find
+// the same events illegal as the checker.
 
-// verdict returns the rules that ev breaks after log. Events of the log count
-// as what they say, legal or not.
+// verdict returns the rules that ev breaks after log. The events of log count even if
+// they are illegal themselves.
 func verdict(l ae.Lifecycle, log []entry, ev entry) []ae.Rule {
 	var broken []ae.Rule
 	for rule, breaks := range map[ae.Rule]func(ae.Lifecycle, []entry, entry) bool{
@@ -46,9 +46,9 @@ func verdict(l ae.Lifecycle, log []entry, ev entry) []ae.Rule {
 	return broken
 }
 
-// An entry is an event and its agent: agentId, else nodeRunId, else the span of
-// the event that started it. A nodeRunId is an agent's once an agent has acted
-// under it; before that it is just a node's.
+// An entry is an event and the id of its agent: agentId, else nodeRunId, else the span
+// of the event that started the agent. A nodeRunId belongs to an agent once an agent has
+// acted under it. Before that it belongs to a node.
 type entry struct {
 	ae.Event
 	agent string
@@ -72,7 +72,7 @@ func entryOf(log []entry, ev ae.Event) entry {
 	return entry{ev, agent}
 }
 
-// lasting reports whether an event may not be dropped from a log.
+// lasting reports whether an event must not be dropped from a log.
 func lasting(ev entry) bool {
 	info, _ := ev.Kind().Info()
 	return !info.Droppable
@@ -96,8 +96,8 @@ func of(log []entry, agent string) []entry {
 
 func late(ev entry) bool { return ev.Marks.Has(ae.MarkLate) }
 
-// act reports whether the agent itself does this. What others say in its
-// conversation it does not.
+// act reports whether the event is an act of its agent. A message of another sender in
+// the agent's conversation is not.
 func act(ev entry) bool {
 	if p, ok := ev.Payload.(*ae.MessageCreated); ok && p.Message.From != ev.agent {
 		return false
@@ -106,7 +106,7 @@ func act(ev entry) bool {
 	return ok && info.ByAgent
 }
 
-// last returns the place of the last event with a payload of type P, or -1.
+// last returns the index of the last event with a payload of type P, or -1.
 func last[P ae.Payload](log []entry) int {
 	for i := len(log) - 1; i >= 0; i-- {
 		if _, ok := log[i].Payload.(P); ok {
@@ -120,7 +120,7 @@ func has[P ae.Payload](log []entry) bool { return last[P](log) >= 0 }
 
 func isA[P ae.Payload](ev entry) bool { _, ok := ev.Payload.(P); return ok }
 
-// status is where the last of start and transition has left the agent.
+// status returns the agent's status after its last start or transition.
 func status(own []entry) ae.AgentStatus {
 	if t := last[*ae.AgentTransition](own); t > last[*ae.AgentStarted](own) {
 		return own[t].Payload.(*ae.AgentTransition).To
@@ -135,7 +135,7 @@ func ended(own []entry) bool {
 // attempt returns the agent's events since its last start.
 func attempt(own []entry) []entry { return own[max(0, last[*ae.AgentStarted](own)):] }
 
-// lacksAgent: the lifecycle of an agent is some agent's.
+// lacksAgent reports whether an event of an agent's lifecycle has no agent.
 func lacksAgent(_ ae.Lifecycle, log []entry, ev entry) bool {
 	return (isA[*ae.AgentStarted](ev) || isA[*ae.AgentTransition](ev) || isA[*ae.AgentEnded](ev)) && ev.agent == ""
 }
@@ -215,8 +215,8 @@ func breaksStepMonotonic(_ ae.Lifecycle, log []entry, ev entry) bool {
 	if isA[*ae.AgentStarted](ev) || isA[*ae.AgentEnded](ev) || isA[*ae.AuditChecked](ev) {
 		return true
 	}
-	// Only the step before counts: after a step that went back, the agent goes
-	// on from there. That of a delta counts while the agent is at work.
+	// Only the previous step counts: after a step that goes back, the agent continues
+	// from there. The step of a delta counts only while the agent is active.
 	at, deltas := -1, -1
 	resting := false
 	for _, old := range log {
@@ -274,7 +274,7 @@ func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
 	own := of(log, ev.agent)
 	before := own[:len(own)-len(attempt(own))]
 	base, top := 0, highest(own)
-	if has[*ae.AgentStarted](before) { // what came before the first start is of the first attempt
+	if has[*ae.AgentStarted](before) { // events before the first start belong to the first attempt
 		base = highest(own[:len(before)+1]) + 1
 	}
 	var counted ae.Totals
@@ -301,7 +301,7 @@ func breaksEndedTotals(_ ae.Lifecycle, log []entry, ev entry) bool {
 		given.AuditsPassed < counted.AuditsPassed || given.AuditsFailed < counted.AuditsFailed
 }
 
-// highest returns the highest step of the events that last, or -1.
+// highest returns the highest step of the lasting events, or -1.
 func highest(own []entry) int {
 	top := -1
 	for _, ev := range own {
@@ -312,7 +312,7 @@ func highest(own []entry) int {
 	return top
 }
 
-// opener returns the call of an agent that is open, or nil.
+// opener returns the open call of an agent with that id, or nil.
 func opener(log []entry, agent, id string) *entry {
 	var open *entry
 	for i := range log {
@@ -353,7 +353,7 @@ func breaksToolCausation(_ ae.Lifecycle, log []entry, ev entry) bool {
 	return call != nil && call.ID != ev.CausationID
 }
 
-// piece returns what block a delta belongs to.
+// piece returns the block of a delta, and the delta's index.
 func piece(ev entry) (subject, id string, index ae.Opt[int]) {
 	switch p := ev.Payload.(type) {
 	case *ae.TextDelta:
@@ -369,16 +369,16 @@ func piece(ev entry) (subject, id string, index ae.Opt[int]) {
 func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 	subject, id, index := piece(ev)
 	if !index.OK || id == "" && index.V == 0 {
-		return false // a block without a name may always begin
+		return false // a block without an id may always begin
 	}
 	if runEnded(log) {
-		return false // the run has ended: deltas say nothing new
+		return false // deltas after the end of the run do not count
 	}
 	want := 0
 	for _, old := range attempt(of(log, ev.agent)) {
 		switch p := old.Payload.(type) {
 		case *ae.AgentEnded:
-			return false // and so has the agent
+			return false // nor do they after the end of the agent
 		case *ae.ToolReturned:
 			if subject == "arguments" && p.CallID == id && !p.OneEvent {
 				want = 0
@@ -386,7 +386,7 @@ func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 		case *ae.TextCompleted:
 			if subject == "text" && p.BlockID == id {
 				if id != "" {
-					return false // the whole block was there
+					return false // nor after the whole block
 				}
 				want = 0
 			}
@@ -475,7 +475,7 @@ func damage(t *rapid.T, events []ae.Event) []ae.Event {
 	return out
 }
 
-// changed returns the event with another step, agent or meaning.
+// changed returns the event with another step, agent or content.
 func changed(t *rapid.T, ev ae.Event) ae.Event {
 	n := rapid.IntRange(0, 3).Draw(t, "by")
 	switch p := ev.Payload.(type) {
@@ -503,8 +503,7 @@ func changed(t *rapid.T, ev ae.Event) ae.Event {
 	return ev
 }
 
-// The emitter in mode Observe reports exactly the events that the checker
-// finds illegal.
+// The emitter in ModeObserve reports exactly the events that the checker finds illegal.
 func TestObserveAgreesWithSlowChecker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
@@ -529,8 +528,8 @@ func TestObserveAgreesWithSlowChecker(t *testing.T) {
 	})
 }
 
-// requireVerdict wants the two opinions on an event to agree. The machine
-// stops at the first rule it finds broken; the checker lists all.
+// requireVerdict requires that the two verdicts on an event agree. The library stops at
+// the first broken rule, the checker lists all of them.
 func requireVerdict(t tester, broken []ae.Rule, found *ae.RuleError, ev ae.Event) {
 	if found == nil && len(broken) == 0 || found != nil && slices.Contains(broken, found.Rule) {
 		return
@@ -542,14 +541,13 @@ func requireVerdict(t tester, broken []ae.Rule, found *ae.RuleError, ev ae.Event
 	t.Fatalf("%s\nthe checker says %v, the library %v", line, broken, found)
 }
 
-// The fold, which sees the sequences as they are, reports a sequence that goes
-// back or is taken, and otherwise what the checker finds. Runs are cut to the
-// window in which a fold remembers sequences.
+// The fold reports a sequence that goes back or is taken, and otherwise what the checker
+// finds. The test cuts runs to the window in which a fold remembers sequences.
 func TestFoldAgreesWithSlowChecker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
 		f := ae.NewFold(ae.FoldOptions{Lifecycle: r.Lifecycle})
-		var log []entry // what counted
+		var log []entry // the events with a rising sequence
 		for _, ev := range damage(t, r.Events[:min(len(r.Events), 55)]) {
 			before := f.Snapshot().ViolationCount
 			f.Apply(ev)
@@ -559,7 +557,7 @@ func TestFoldAgreesWithSlowChecker(t *testing.T) {
 				found = s.Violations[len(s.Violations)-1]
 			}
 			if len(log) > 0 && ev.Sequence <= log[len(log)-1].Sequence {
-				// How long a droppable event is remembered, nobody promises.
+				// The fold does not promise how long it remembers droppable events.
 				if info, _ := ev.Kind().Info(); !info.Droppable {
 					requireVerdict(t, sequenceVerdict(log, ev), found, ev)
 				}
@@ -572,8 +570,8 @@ func TestFoldAgreesWithSlowChecker(t *testing.T) {
 	})
 }
 
-// sequenceVerdict judges an event whose sequence is not above the last one: it
-// is a repetition or an error.
+// sequenceVerdict returns the verdict on an event whose sequence is not above the last
+// one. Unless it repeats an event, it breaks the rule of sequences.
 func sequenceVerdict(log []entry, ev ae.Event) []ae.Rule {
 	line, _ := ev.AppendJSON(nil)
 	for _, old := range log {

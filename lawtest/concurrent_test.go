@@ -15,8 +15,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Run these with -race. Every test that starts goroutines checks that none is
-// left.
+// Run these tests with -race. Every test that starts goroutines checks that all of them
+// end.
 
 const (
 	goroutines = 64
@@ -50,8 +50,8 @@ func (r *recorder) count() int {
 	return n
 }
 
-// requireOrdered wants every run to count from 0 without gaps, and to fold
-// without violations.
+// requireOrdered requires that every run counts from 0 without gaps, and folds without
+// violations.
 func (r *recorder) requireOrdered(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
@@ -65,8 +65,8 @@ func (r *recorder) requireOrdered(t *testing.T) {
 	}
 }
 
-// work is what one goroutine does: an agent of its own in a run that it shares
-// with another goroutine, with calls, text and a child.
+// work is the work of one goroutine: it emits calls, text and a child of its own agent,
+// in a run that it shares with another goroutine.
 func work(ctx context.Context, run *agentevents.Run, name string) error {
 	a := run.Agent(name)
 	if err := a.Emit(ctx, &agentevents.AgentStarted{Task: "work"}); err != nil {
@@ -92,7 +92,7 @@ func work(ctx context.Context, run *agentevents.Run, name string) error {
 	return a.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
 }
 
-// eventsOfWork is how many events one work makes.
+// eventsOfWork is the number of events that work emits.
 const eventsOfWork = 2 + rounds*7
 
 func newRelaxed(t *testing.T, sinks ...agentevents.Sink) *agentevents.Emitter {
@@ -102,7 +102,7 @@ func newRelaxed(t *testing.T, sinks ...agentevents.Sink) *agentevents.Emitter {
 	return e
 }
 
-// each runs f in many goroutines and returns their errors.
+// each runs f in many goroutines, and returns the error of each.
 func each(f func(i int) error) []error {
 	var wg sync.WaitGroup
 	errs := make([]error, goroutines)
@@ -144,8 +144,8 @@ func TestEmitterConcurrentSafe(t *testing.T) {
 	}
 }
 
-// Close while events are emitted: what was accepted before is whole in every
-// sink, what comes after is refused with ErrClosed, and nothing hangs.
+// Close during emission: every sink has all accepted events, later events are refused
+// with ErrClosed, and nothing hangs.
 func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for attempt := range 20 {
@@ -154,7 +154,7 @@ func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
 		e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{}), agentevents.SinkFunc(seen.WriteEvent))
 		ctx := t.Context()
 		var closers sync.WaitGroup
-		for range 2 { // Close may be called concurrently too
+		for range 2 { // Close is safe to call concurrently
 			closers.Go(func() {
 				time.Sleep(time.Duration(attempt) * 50 * time.Microsecond)
 				if err := e.Close(ctx); err != nil {
@@ -180,7 +180,7 @@ func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
 	}
 }
 
-// Releasing and resuming runs while others emit.
+// Runs are released and resumed while others emit.
 func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var seen recorder
@@ -218,8 +218,8 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 	require.NoError(t, e.Close(ctx))
 }
 
-// Buffered keeps the order under every policy, loses nothing when it blocks,
-// and counts what it loses when it does not.
+// Buffered keeps the order under every policy. It loses nothing if it blocks, and counts
+// what it loses if it does not.
 func TestBufferedConcurrentSafe(t *testing.T) {
 	for name, policy := range map[string]agentevents.Overflow{
 		"Block": agentevents.OverflowBlock, "DropNewest": agentevents.OverflowDropNewest, "DropOldest": agentevents.OverflowDropOldest,
@@ -267,8 +267,8 @@ func TestBufferedConcurrentSafe(t *testing.T) {
 	}
 }
 
-// Flush with a deadline on a sink that hangs comes back, and leaves nothing
-// behind once the sink goes on.
+// Flush with a deadline returns although a sink hangs, and leaves no goroutine once the
+// sink continues.
 func TestFlushOfHangingSinkConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	hang := make(chan struct{})

@@ -1,16 +1,15 @@
-// Package lawtest holds the laws of agentevents as property tests, its
-// concurrency tests, and differential tests against another JSON package. It
-// is never published, so it may depend on what the library must not.
+// Package lawtest tests the laws of agentevents: property tests, concurrency tests, and
+// differential tests against another JSON package. It is never published, so it may have
+// dependencies that the library must not have.
 //
-// The package itself is a generator of runs. [Generate] drives a real
-// [agentevents.Emitter] with choices drawn from [rapid.T]; what the emitter
-// accepted is a [Run]. The generator keeps a model of its own of what is legal,
-// far simpler than the library's machine, and fails the test when the emitter
-// refuses what the model allows.
+// The package itself generates runs. [Generate] drives a real [agentevents.Emitter] with
+// choices drawn from [rapid.T], and returns the accepted events as a [Run]. The generator
+// has a model of what is legal, which is far simpler than the library's rules. The test
+// fails if the emitter refuses what the model allows.
 //
-// Kinds join by themselves: a kind that the generator has no action for gets a
-// payload filled by reflection and is emitted as a plain event, by an agent
-// when the catalog says that it is an act of one.
+// New kinds need no code: the generator fills the payload of a kind without an action by
+// reflection and emits it as a plain event. The event has an agent if the catalog says
+// that the kind is an act of one.
 package lawtest
 
 import (
@@ -24,31 +23,31 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A Config says what kind of run to generate.
+// A Config sets what kind of run to generate.
 type Config struct {
 	Lifecycle agentevents.Lifecycle
-	// Finish brings every run to its end, with the whole of every block that
-	// has deltas in the log. Otherwise runs stop anywhere.
+	// Finish brings every run to its end, and closes every block that has deltas.
+	// Otherwise runs stop anywhere.
 	Finish bool
-	// Wild also offers events without asking whether they are legal. The
-	// emitter decides, and what it accepts goes into the log.
+	// Wild also offers events that may be illegal. The emitter decides, and the events
+	// that it accepts go into the log.
 	Wild bool
 }
 
-// Lifecycles draws one of the two tables.
+// Lifecycles draws one of the two lifecycles.
 func Lifecycles() *rapid.Generator[agentevents.Lifecycle] {
 	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed})
 }
 
-// A Run is what came out.
+// A Run is a generated run.
 type Run struct {
 	ID        string
 	Lifecycle agentevents.Lifecycle
-	Offers    []Offer             // everything that was offered, in order
-	Events    []agentevents.Event // what was accepted, as the sinks saw it
+	Offers    []Offer             // all offered events, in order
+	Events    []agentevents.Event // the accepted events, as sinks see them
 }
 
-// An Offer is an event as it was given to the emitter, and what became of it.
+// An Offer is an event that the emitter is given, and the emitter's verdict.
 type Offer struct {
 	Event   agentevents.Event
 	Refused error
@@ -58,8 +57,8 @@ type Offer struct {
 func Generate(t *rapid.T, c Config) *Run {
 	g := newGenerator(t, c)
 	t.Repeat(map[string]func(*rapid.T){"step": func(t *rapid.T) {
-		// One number per step, so that rapid can shrink a run by leaving out
-		// steps: what a step does depends on its number and on the state only.
+		// Each step draws one number and depends only on that and on the state, so
+		// rapid can shrink a run by leaving out steps.
 		g.seed(rapid.Uint64().Draw(t, "step"))
 		g.step()
 	}})
@@ -70,14 +69,14 @@ func Generate(t *rapid.T, c Config) *Run {
 	return g.out
 }
 
-// A Clock counts milliseconds, and IDs counts ids: two emitters that share
-// them continue each other.
+// A Clock counts milliseconds, and IDs counts ids. An emitter that shares them with
+// another one continues where the other stopped.
 type (
 	Clock struct{ n int64 }
 	IDs   struct{ n int }
 )
 
-// Now returns the next time. The steps are uneven so that durations differ.
+// Now returns the next time, at uneven distances, so that durations differ.
 func (c *Clock) Now() time.Time {
 	c.n++
 	return time.UnixMilli(1_700_000_000_000 + c.n*c.n%7 + 10*c.n).UTC()
@@ -89,7 +88,7 @@ func (i *IDs) New() string {
 	return "id-" + strconv.Itoa(i.n)
 }
 
-// generator is the run being made and the model of it.
+// generator is a run in the making, and the model of it.
 type generator struct {
 	t   *rapid.T
 	c   Config
@@ -100,13 +99,13 @@ type generator struct {
 
 	opened, ended bool
 	agents        []*agent
-	phases        []agentevents.Scope // open ones, by workflow and phase
-	approvals     []string            // open
+	phases        []agentevents.Scope // open phases, with workflow and phase
+	approvals     []string            // open approvals
 	handoffs      []*agentevents.HandoffRequested
 	messages      []agentevents.ConversationMessage
-	messageEvents []string // ids of their events
-	commands      []string // ids of their events
-	blocks        int      // counts block ids
+	messageEvents []string // event ids of the messages
+	commands      []string // event ids of the commands
+	blocks        int      // number of block ids so far
 }
 
 func newGenerator(t *rapid.T, c Config) *generator {
@@ -123,7 +122,7 @@ func newGenerator(t *rapid.T, c Config) *generator {
 	return g
 }
 
-// NewEmitter returns an emitter on a clock and ids that delivers to record.
+// NewEmitter returns an emitter with a clock and ids, which delivers to record.
 func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *Clock, ids *IDs, record func(agentevents.Event)) *agentevents.Emitter {
 	e, err := agentevents.NewEmitter(agentevents.EmitterOptions{
 		Lifecycle: l, Mode: m, Clock: clock.Now, NewID: ids.New,
@@ -140,13 +139,13 @@ func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *
 
 func (g *generator) seed(n uint64) { g.pcg.Seed(n, 0x9e3779b97f4a7c15) }
 
-// chance reports true in percent of the cases.
+// chance reports true in the given percentage of cases.
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
 func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
 
-// offer gives an event to the emitter and reports whether it was accepted.
-// The model allows it unless the run is wild.
+// offer gives an event to the emitter and reports whether it is accepted. A refusal fails
+// the test unless the run is wild.
 func (g *generator) offer(ev agentevents.Event) bool {
 	n := len(g.out.Events)
 	err := g.send(ev)
@@ -164,7 +163,7 @@ func (g *generator) offer(ev agentevents.Event) bool {
 	return true
 }
 
-// send uses a handle where one can say the same as the event.
+// send emits an event by the method of a handle if that says the same.
 func (g *generator) send(ev agentevents.Event) error {
 	ctx := context.Background()
 	simple := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Payload: ev.Payload}

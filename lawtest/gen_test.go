@@ -9,7 +9,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// The generator must reach every kind, or the laws say nothing about it.
+// The generator reaches every kind, because the laws test only what it reaches.
 func TestGeneratorEmitsEveryKind(t *testing.T) {
 	emitted, unknown := map[agentevents.Kind]int{}, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -30,7 +30,8 @@ func TestGeneratorEmitsEveryKind(t *testing.T) {
 	require.NotZero(t, unknown, "no run had an unknown kind")
 }
 
-// ... and every legal transition of both tables, and every mark it makes.
+// The generator reaches every legal transition of both lifecycles, and every mark that it
+// sets.
 func TestGeneratorTakesEveryTransition(t *testing.T) {
 	type edge struct{ from, to agentevents.AgentStatus }
 	for _, l := range []agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed} {

@@ -16,15 +16,15 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// The laws of the fold, by the numbers of the design document. (Law 6, about
-// redaction, is tested where the redaction step is.)
+// The tests below are named after the numbers of the laws in the design document. Law 6,
+// about redaction, has its tests in the root package.
 
-// anyRun draws a run that may stop anywhere and holds odd events.
+// anyRun draws a run that may stop anywhere and may have odd events.
 func anyRun(t *rapid.T) *Run {
 	return show(t, Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Wild: rapid.Bool().Draw(t, "wild")}))
 }
 
-// show prints the log of a run, when its test fails.
+// show prints the log of a run if its test fails.
 func show(t *rapid.T, r *Run) *Run {
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -38,7 +38,7 @@ func show(t *rapid.T, r *Run) *Run {
 	return r
 }
 
-// foldOptions draws options under which the laws hold just as well.
+// foldOptions draws options. The laws hold for all of them.
 func foldOptions(t *rapid.T, r *Run) agentevents.FoldOptions {
 	return agentevents.FoldOptions{
 		Lifecycle:     r.Lifecycle,
@@ -61,8 +61,8 @@ func apply(f *agentevents.Fold, events []agentevents.Event) {
 
 func text(s *agentevents.RunSnapshot) string { return string(s.AppendJSON(nil)) }
 
-// requireSame wants two snapshots to be equal as values and as text. It shows
-// the members that differ; a whole snapshot is too long to read.
+// requireSame requires that two snapshots are equal as values and as text. It prints only
+// the members that differ, because a whole snapshot is too long to read.
 func requireSame(t tester, want, got *agentevents.RunSnapshot, msg string) {
 	if w, g := text(want), text(got); w != g {
 		for _, d := range differences(w, g) {
@@ -75,7 +75,7 @@ func requireSame(t tester, want, got *agentevents.RunSnapshot, msg string) {
 	}
 }
 
-// tester is what testing.T and rapid.T have in common here.
+// tester is an interface of testing.T and rapid.T.
 type tester interface {
 	require.TestingT
 	Logf(format string, args ...any)
@@ -100,8 +100,8 @@ func differences(want, got string) []string {
 	return out
 }
 
-// throughJSON writes a snapshot and reads it back. It does not use json.Marshal,
-// which escapes characters such as < in what MarshalJSON returns.
+// throughJSON writes a snapshot and reads it back. It does not use json.Marshal, which
+// escapes characters such as < in the result of MarshalJSON.
 func throughJSON(t require.TestingT, s *agentevents.RunSnapshot) *agentevents.RunSnapshot {
 	b, err := s.MarshalJSON()
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestLaw1ResumedFoldEqualsWhole(t *testing.T) {
 	})
 }
 
-// Law 1 again, with a cut after every event: what is lost at any cut shows.
+// Law 1 with a cut after every event.
 func TestLaw1ResumedAfterEveryEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
@@ -149,7 +149,7 @@ func TestLaw1ResumedAfterEveryEvent(t *testing.T) {
 	})
 }
 
-// Law 2: what the emitter accepted, the fold accepts.
+// Law 2: the fold accepts what the emitter accepts.
 func TestLaw2AcceptedByEmitterIsAcceptedByFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
@@ -178,15 +178,14 @@ func TestLaw3RepeatedEventChangesNothing(t *testing.T) {
 			f.Apply(r.Events[again])
 			requireSame(t, before, f.Snapshot(), "an event was applied again")
 		}
-		for _, ev := range r.Events { // all of them, in any distance
+		for _, ev := range r.Events { // every event again, at any distance
 			f.Apply(ev)
 		}
 		requireSame(t, fold(r.Events, o), f.Snapshot(), "the log was applied again")
 	})
 }
 
-// Law 3: another event with a sequence that is taken is reported, and changes
-// nothing else.
+// Law 3: another event with a taken sequence is reported, and changes nothing else.
 func TestLaw3TakenSequenceIsReported(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
@@ -209,7 +208,7 @@ func TestLaw3TakenSequenceIsReported(t *testing.T) {
 	})
 }
 
-// requireOnlyReported wants one violation more and no other change.
+// requireOnlyReported requires one more violation and no other change.
 func requireOnlyReported(t tester, before, after *agentevents.RunSnapshot, rule agentevents.Rule) {
 	require.Equal(t, before.ViolationCount+1, after.ViolationCount)
 	require.Equal(t, rule, after.Violations[len(after.Violations)-1].Rule)
@@ -217,14 +216,15 @@ func requireOnlyReported(t tester, before, after *agentevents.RunSnapshot, rule 
 	requireSame(t, before, after, "a reported event has changed something else")
 }
 
-// Law 3: a message that comes again, in another event, changes no messages;
-// with other content it is reported and the first one wins.
+// Law 3: a message that comes again in another event changes nothing. With other content
+// it is reported, and the first message stays.
 func TestLaw3RepeatedMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
 		var said []agentevents.Event
 		for _, ev := range r.Events {
-			// Without a group the sender may have joined one since (message-group).
+			// The sender may have joined a group since, and then a message without a
+			// group breaks the rule message-group.
 			if p, ok := ev.Payload.(*agentevents.MessageCreated); ok && p.Message.GroupID != "" {
 				said = append(said, ev)
 			}
@@ -238,7 +238,7 @@ func TestLaw3RepeatedMessage(t *testing.T) {
 
 		again := rapid.SampledFrom(said).Draw(t, "again")
 		again.ID, again.Sequence = "again", before.NextSequence
-		again.Marks |= agentevents.MarkLate // legal wherever the run stands
+		again.Marks |= agentevents.MarkLate // a late message is legal at any point of the run
 		again.Step, again.Scope = agentevents.Opt[int]{}, agentevents.Scope{NodeRunID: again.NodeRunID}
 		f.Apply(again)
 		after := f.Snapshot()
@@ -267,8 +267,8 @@ func known(s *agentevents.RunSnapshot, messageID string) bool {
 	return false
 }
 
-// Law 4: a finished run folds the same without its droppable events, as long
-// as the wholes they are pieces of are in the log.
+// Law 4: a finished run folds the same without its droppable events, if the log has the
+// whole blocks of its deltas.
 func TestLaw4DroppableEventsMayBeDropped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := show(t, Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Finish: true}))
@@ -283,14 +283,15 @@ func TestLaw4DroppableEventsMayBeDropped(t *testing.T) {
 	})
 }
 
-// Law 5: encode, decode and fold is fold; and an event comes back as it was.
+// Law 5: a log folds the same after encoding and decoding, and every event comes back
+// unchanged.
 func TestLaw5ThroughLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)
 		log := encode(t, r.Events)
 		verbatim := rapid.Bool().Draw(t, "verbatim")
 		read := decode(t, log, agentevents.ReaderOptions{Verbatim: verbatim})
-		if !verbatim { // else the events keep their lines
+		if !verbatim { // with Verbatim the events also have their lines
 			require.Len(t, read, len(r.Events))
 			for i := range read {
 				if !reflect.DeepEqual(r.Events[i], read[i]) {
@@ -323,9 +324,8 @@ func decode(t require.TestingT, log []byte, o agentevents.ReaderOptions) []agent
 	return events
 }
 
-// Law 7: the snapshot at any position equals a fold of the events up to it;
-// taking it does not disturb the fold, and what is applied later does not
-// change it.
+// Law 7: the snapshot at any position equals a fold of the events up to it. Taking it
+// does not disturb the fold, and later events do not change it.
 func TestLaw7SnapshotAtAnyPosition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRun(t)

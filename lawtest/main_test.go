@@ -9,12 +9,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Defaults of the property tests. They are the same in every run of the tests,
-// so that a failure is the change's and not the day's. To look further:
+// The defaults of the property tests are the same in every run, so that a failure comes
+// from a change and not from chance. A longer search:
 //
 //	go test -run Law -rapid.seed=0 -rapid.checks=50000 -timeout 1h
 //
-// rapid.seed=0 is a random seed, rapid.steps the average length of a run.
+// rapid.seed=0 means a random seed. rapid.steps is the average length of a run.
 var defaults = map[string]string{
 	"rapid.checks":     "2000",
 	"rapid.steps":      "40",

@@ -6,10 +6,10 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// The generator's model of a run: just enough to know what is legal next. It
-// follows the accepted events, so that it is right in wild runs too.
+// The generator's model of a run has just enough to know what is legal next. It follows
+// the accepted events, so it is also right in wild runs.
 
-// An identity is how the events of an agent say whose they are.
+// An identity is the way in which events name their agent.
 type identity int
 
 const (
@@ -21,15 +21,15 @@ const (
 type agent struct {
 	id       string
 	identity identity
-	started  bool // an agent.started is in the log
+	started  bool // the log has an agent.started
 	open     bool
 	ended    bool
-	restart  bool // run.resumed came
-	group    bool // shares by group
+	restart  bool // run.resumed lets it start again
+	group    bool // its agentSharing is by group
 	status   agentevents.AgentStatus
-	step     int // the highest in the log
+	step     int // the highest step in the log
 	calls    []*call
-	blocks   []*block // with deltas and without their whole
+	blocks   []*block // blocks with deltas that are not closed
 }
 
 type call struct {
@@ -38,14 +38,14 @@ type call struct {
 }
 
 type block struct {
-	kind     agentevents.Kind // of its deltas
+	kind     agentevents.Kind // of the deltas
 	id       string           // may be empty
 	numbered bool
 	next     int
 	text     string
 }
 
-// acts reports whether the agent may do something itself.
+// acts reports whether the agent may act.
 func (a *agent) acts() bool { return !a.ended && !a.status.Terminal() }
 
 func (a *agent) block(kind agentevents.Kind, id string) *block {
@@ -66,7 +66,7 @@ func (a *agent) call(id string) *call {
 	return nil
 }
 
-// envelope returns an event that says it is the agent's.
+// envelope returns an event that names the agent.
 func (a *agent) envelope(p agentevents.Payload) agentevents.Event {
 	ev := agentevents.Event{Payload: p}
 	switch a.identity {
@@ -107,7 +107,7 @@ func (g *generator) agentOf(ev *agentevents.Event) *agent {
 	return nil
 }
 
-// note follows an accepted event.
+// note updates the model by an accepted event.
 func (g *generator) note(ev *agentevents.Event) {
 	a := g.agentOf(ev)
 	if a != nil {
@@ -161,7 +161,7 @@ func handoffName(id string, from, to agentevents.AgentRef) string {
 	return from.AgentID + "→" + to.AgentID
 }
 
-// remove takes the first v out of the list.
+// remove removes the first v from the list.
 func remove[T comparable](list []T, v T) []T {
 	if i := slices.Index(list, v); i >= 0 {
 		return slices.Delete(list, i, i+1)
@@ -169,7 +169,7 @@ func remove[T comparable](list []T, v T) []T {
 	return list
 }
 
-// note follows an event of the agent.
+// note updates the agent by one of its events.
 func (a *agent) note(ev *agentevents.Event) {
 	if ev.Step.OK {
 		a.step = max(a.step, ev.Step.V)
@@ -181,7 +181,7 @@ func (a *agent) note(ev *agentevents.Event) {
 			_, a.group = p.Agent.V.AgentSharing.Group()
 		}
 		for _, c := range a.calls {
-			c.next = 0 // a new attempt counts its deltas anew
+			c.next = 0 // the deltas of a new attempt count from 0
 		}
 	case *agentevents.AgentTransition:
 		a.status = p.To
@@ -193,7 +193,7 @@ func (a *agent) note(ev *agentevents.Event) {
 	case *agentevents.ToolCalled:
 		a.calls = append(a.calls, &call{id: p.CallID, tool: p.ToolID})
 	case *agentevents.ToolReturned:
-		if !p.OneEvent { // that is a call of its own
+		if !p.OneEvent { // with OneEvent it is a call of its own
 			a.calls = slices.DeleteFunc(a.calls, func(c *call) bool { return c.id == p.CallID })
 		}
 	case *agentevents.ToolArgumentsDelta:

@@ -21,7 +21,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// otherPayloads are payloads of registered types that the vocabulary does not have.
+// otherPayloads are payloads of registered types without a kind in the vocabulary.
 var otherPayloads = map[openwop.Profile][][2]string{
 	openwop.SchemaV1: {
 		{"node.resumed", `{"nodeId":"n 1","interruptId":"i1","resumeValue":1}`},
@@ -60,7 +60,7 @@ var otherPayloads = map[openwop.Profile][][2]string{
 	},
 }
 
-// crossLines are lines to begin with: every kind as each profile writes it, payloads of
+// crossLines returns the initial lines: every kind as each profile writes it, payloads of
 // other types, and the test vectors.
 func crossLines(t *testing.T) (lines []string) {
 	t.Helper()
@@ -68,7 +68,7 @@ func crossLines(t *testing.T) (lines []string) {
 		enc := openwop.NewEncoder(openwop.EncoderOptions{Profile: p})
 		for info := range agentevents.Kinds() {
 			for _, ev := range []agentevents.Event{dialecttest.Minimal(info.Kind), dialecttest.Filled(info.Kind)} {
-				switch p := ev.Payload.(type) { // closed lists of the schemas
+				switch p := ev.Payload.(type) { // the schemas have closed lists for these
 				case *agentevents.OrchestratorDecided:
 					p.Decision = `{"kind":"next-worker","nextWorkerIds":["agent one"]}`
 				case *agentevents.CapBreached:
@@ -91,7 +91,7 @@ func crossLines(t *testing.T) (lines []string) {
 	}
 	file, err := os.Open(filepath.Join("..", "..", "shared", "vectors", "openwop.jsonl"))
 	if err != nil {
-		return lines // beside the project, not in it
+		return lines // the vectors are not part of the project
 	}
 	defer file.Close()
 	s := bufio.NewScanner(file)
@@ -107,8 +107,8 @@ func crossLines(t *testing.T) (lines []string) {
 	return lines
 }
 
-// Names and values that are put into lines: those of the schemas, of the RFC, and
-// what nobody has.
+// crossNames and crossValues are put into lines: names and values of the schemas, of the
+// RFC, and of neither.
 var (
 	crossNames = strings.Fields(`agentId nodeId runId toolId toolName arguments inputs result outcome error status durationMs from to fromAgentId toAgentId
 		reason context kind key data interruptId x-a openwop-b vendor.z extra causationHostId /a~b answers answeredBy resumeValue decision principal
@@ -123,8 +123,7 @@ var (
 	}
 )
 
-// strange returns a line with some members that it did not have, or others than it had,
-// or fewer.
+// strange returns a line with some members added, replaced or removed.
 func strange(r *rand.Rand, line string) string {
 	var envelope, payload map[string]json.RawMessage
 	if json.Unmarshal([]byte(line), &envelope) != nil {
@@ -149,10 +148,10 @@ func strange(r *rand.Rand, line string) string {
 	return string(out)
 }
 
-// Lines that are read under one profile and written under another are what the published
-// schemas describe, and can be read again; and what a schema describes can be read. Of
-// payloads that the vocabulary does not have only names and ids are looked at, so there
-// it takes a line that a schema describes.
+// Every line that a schema describes can be read. Every event that is read under one
+// profile and written under another keeps the published schema of the other, and can be
+// read again. For types without a kind, the encoder checks only names and ids, so the
+// result keeps the schema only if a schema describes the line that was read.
 func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 	schemas := map[openwop.Profile]*published{openwop.SchemaV1: loadPublished(t, "v1"), openwop.SchemaV2: loadPublished(t, "v2")}
 	profiles := []openwop.Profile{openwop.RFC0002, openwop.SchemaV1, openwop.SchemaV2}
@@ -188,7 +187,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemasOfEachOther(t *testing.T) {
 				_, err = openwop.NewDecoder(openwop.Options{Profile: to}).Decode(nil, bytes.TrimSuffix(out, []byte("\n")))
 				require.NoError(t, err, "%s to %s\n%s\n%s", from, to, line, out)
 				if to == openwop.RFC0002 || from == to && !described || other && !described {
-					continue // nothing describes it, or the line was not so either
+					continue // no schema applies, or the line itself did not keep one
 				}
 				_, _, err = schemas[to].check(string(out))
 				require.NoError(t, err, "%s to %s\n%s\n%s", from, to, line, out)

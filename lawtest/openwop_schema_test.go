@@ -22,10 +22,11 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// schemas lies beside the project, not in it.
+// schemas are the published schemas, which are not part of the project.
 var schemas = filepath.Join("..", "..", "shared", "openwop-schemas")
 
-// The patterns of the schemas look ahead, which Go's regexp cannot.
+// lookingAhead is a pattern of regexp2: the schemas look ahead, which package regexp
+// cannot.
 type lookingAhead struct{ *regexp2.Regexp }
 
 func (re lookingAhead) MatchString(s string) bool {
@@ -75,15 +76,15 @@ func loadPublished(t *testing.T, version string) *published {
 		require.NoError(t, json.Unmarshal(text, &head), path)
 		name := filepath.Base(path)
 		if version == "v2" && name == "orchestrator-decision.schema.json" {
-			// It closes the object that its forms are written in, and so
-			// refuses every decision.
+			// This schema forbids additional members of the object that contains its
+			// alternatives, so it refuses every decision.
 			delete(doc.(map[string]any), "additionalProperties")
 		}
 		require.NoError(t, c.AddResource(head.ID, doc), path)
 		ids[name] = head.ID
 		if strings.HasPrefix(name, "run-event-payloads") {
 			raw := head.TypeIndex.Properties
-			if raw == nil { // version 1 keeps it among the definitions
+			if raw == nil { // version 1 has it among the definitions
 				var def struct{ Properties json.RawMessage }
 				require.NoError(t, json.Unmarshal(head.Defs["_typeIndex"], &def))
 				raw = def.Properties
@@ -98,21 +99,21 @@ func loadPublished(t *testing.T, version string) *published {
 	for typ, ref := range index {
 		s, err := c.Compile(ids["payloads"] + ref.Ref)
 		if err != nil {
-			continue // it refers to a schema that was not saved
+			continue // it refers to a schema that is not in the folder
 		}
 		p.payloads[typ] = s
 	}
 	require.Greater(t, len(p.payloads), 20)
 	if version == "v2" {
-		// What an interrupt asks was not saved. Of approvals and clarifications
-		// version 1 asks as much.
+		// The folder lacks the schemas of interrupts. Version 1 requires the same of
+		// approvals and clarifications.
 		p.payloads["interrupt.requested"] = loadPublished(t, "v1").payloads["interrupt.requested"]
 	}
 	return p
 }
 
-// nothingElse loads nothing: the schemas' names are addresses, and nothing is
-// fetched.
+// nothingElse refuses to load a schema: their names are addresses, and the tests fetch
+// nothing.
 type nothingElse struct{}
 
 func (nothingElse) Load(url string) (any, error) { return nil, fmt.Errorf("%s is not here", url) }
@@ -138,7 +139,7 @@ func (p *published) check(line string) (typ string, checked bool, err error) {
 	return typ, true, nil
 }
 
-// schemaTypes are the types that the vocabulary's kinds are written as.
+// schemaTypes are the types as which the vocabulary's kinds are written, by version.
 var schemaTypes = map[string]string{
 	"v1": `agent.decided agent.handoff agent.reasoned agent.reasoning.delta agent.toolCalled agent.toolReturned approval.granted approval.rejected
 		approval.requested cap.breached channel.written clarification.requested clarification.resolved node.completed node.failed node.skipped
@@ -148,8 +149,8 @@ var schemaTypes = map[string]string{
 		run.cancelled run.completed run.failed run.paused run.resumed run.started`,
 }
 
-// What the schema profiles write is what the published schemas describe: every
-// kind, with few and with all members, and a whole run.
+// The lines of the schema profiles keep the published schemas: those of every kind, with
+// few and with all members, and those of a whole run.
 func TestOpenWOPProfilesKeepThePublishedSchemas(t *testing.T) {
 	for version, profile := range map[string]openwop.Profile{"v1": openwop.SchemaV1, "v2": openwop.SchemaV2} {
 		t.Run(version, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestOpenWOPProfilesKeepThePublishedSchemas(t *testing.T) {
 			enc := openwop.NewEncoder(openwop.EncoderOptions{Profile: profile})
 			checked := map[string]bool{}
 			for _, ev := range events {
-				switch p := ev.Payload.(type) { // closed lists of the schemas
+				switch p := ev.Payload.(type) { // the schemas have closed lists for these
 				case *agentevents.OrchestratorDecided:
 					p.Decision = `{"kind":"ask-user","prompt":"Go on?"}`
 				case *agentevents.CapBreached:

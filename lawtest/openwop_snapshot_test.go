@@ -39,7 +39,7 @@ func snapshotSchema(t *testing.T, version string) *jsonschema.Schema {
 		}
 		require.NoError(t, json.Unmarshal(text, &head), path)
 		if head.ID == "" {
-			continue // an extract
+			continue // not a complete schema
 		}
 		require.NoError(t, c.AddResource(head.ID, doc), path)
 		if filepath.Base(path) == "run-snapshot.schema.json" {
@@ -51,7 +51,7 @@ func snapshotSchema(t *testing.T, version string) *jsonschema.Schema {
 	return s
 }
 
-// A snapshot is written as the published schema describes it, or not at all.
+// The encoder writes a snapshot that keeps the published schema, or returns an error.
 func TestOpenWOPSnapshotsKeepThePublishedSchemas(t *testing.T) {
 	f := agentevents.NewFold(agentevents.FoldOptions{})
 	for _, ev := range dialecttest.StandardRun("acme/run-000000000001") {
@@ -113,7 +113,7 @@ func TestOpenWOPSnapshotsKeepThePublishedSchemas(t *testing.T) {
 	}
 	for version, want := range map[string]struct {
 		profile openwop.Profile
-		written []string // beside those that both write
+		written []string // besides those that both profiles write
 	}{
 		"v1": {openwop.SchemaV1, []string{"node", "other metrics", "other", "log version", "engine", "bad extension", "flat extension"}},
 		"v2": {openwop.SchemaV2, []string{"engine number", "short agent"}},

@@ -13,10 +13,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Differential tests against jsontext, the JSON package that Go will have one
-// day, written by others from the same RFCs.
+// These tests compare jsonwire with jsontext, an independent implementation of the same
+// RFCs and a future package of Go.
 
-// damaged are lines as real logs have them.
+// damaged are valid and damaged lines, as real logs have them.
 var damaged = []string{
 	``, ` `, `{}`, `{"a":1}`, " {\"a\" : [1, 2.50 ,\t\"x\"] }\r\n", `[[],{},null,true,false]`,
 	`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `{"a":{"b":1},"b":{"b":1}}`, `{"é":1,"\u00e9":2}`,
@@ -27,21 +27,21 @@ var damaged = []string{
 	`nul`, `nullx`, `True`, "\xef\xbb\xbf{}", "{}\x00", "\v1", "\u00a01", `{1:2}`, `{"a" 1}`, `[1 2]`, `/**/1`,
 }
 
-// deep reports whether text nests deeper than jsonwire reads. Their limit is
-// ten times ours. Brackets inside strings count too; that costs nothing.
+// deep reports whether text may nest deeper than jsonwire reads, for which jsontext has a
+// limit ten times as high. It counts brackets inside strings, too, which does no harm.
 func deep(text string) bool {
 	return strings.Count(text, "[")+strings.Count(text, "{") > jsonwire.MaxDepth
 }
 
-// FuzzScanner wants jsonwire and jsontext to accept the same texts and to make
-// the same of them.
+// FuzzScanner checks that jsonwire and jsontext accept the same texts, and read the same
+// from them.
 func FuzzScanner(f *testing.F) {
 	for _, line := range damaged {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if deep(text) {
-			t.Skip("deeper than our limit, which is not theirs")
+			t.Skip("nested deeper than the limit of jsonwire, which jsontext does not share")
 		}
 		theirs := jsontext.Value(text).IsValid()
 		ours := jsonwire.Valid(text)
@@ -53,14 +53,14 @@ func FuzzScanner(f *testing.F) {
 			return
 		}
 		value := jsontext.Value(strings.Clone(text))
-		// Compact of jsontext keeps strings and numbers as they are spelled.
+		// Compact of jsontext keeps the spelling of strings and numbers.
 		require.NoError(t, value.Compact(jsontext.PreserveRawStrings(true), jsontext.CanonicalizeRawInts(false)))
 		require.Equal(t, string(value), compact)
 		requireSameTokens(t, text)
 	})
 }
 
-// requireSameTokens reads a valid text with both and wants the same values.
+// requireSameTokens reads a valid text with both, and requires the same values.
 func requireSameTokens(t *testing.T, text string) {
 	var s jsonwire.Scanner
 	s.Reset(text)
@@ -129,9 +129,9 @@ func requireSameArray(t *testing.T, s *jsonwire.Scanner, d *jsontext.Decoder) {
 	}
 }
 
-// FuzzEvent wants every line that an Event accepts to be JSON for jsontext
-// too, and its encoding to be stable: written, read and written again it is
-// the same text and the same event.
+// FuzzEvent checks that jsontext accepts every line that Event accepts, and that the
+// encoding is stable: an event that is written, read and written again is the same event
+// with the same text.
 func FuzzEvent(f *testing.F) {
 	for _, line := range damaged {
 		f.Add([]byte(line))

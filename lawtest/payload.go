@@ -10,11 +10,11 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Payloads filled by reflection from the struct tags of the library, so that
-// a new kind or field is generated without a line here.
+// Payloads are filled by reflection, from the struct tags of the library. A new kind or
+// field needs no code here.
 
-// closedWords are the values of the closed lists, by type name. A new closed
-// type needs an entry.
+// closedWords are the values of the closed lists, by type name. A new closed list needs
+// an entry.
 var closedWords = map[string][]string{
 	"AgentStatus":  {"thinking", "tool_call", "tool_result", "response", "reflect", "blocked-on-clarification", "converged", "failed"},
 	"AgentOutcome": {"converged", "partial", "escaped", "aborted"},
@@ -45,10 +45,10 @@ func (g *generator) payload(k agentevents.Kind) agentevents.Payload {
 	return p
 }
 
-// made returns a filled payload of type P, for the actions to change.
+// made returns a filled payload of type P, which actions then change.
 func made[P any](g *generator, k agentevents.Kind) P { return g.payload(k).(P) }
 
-// fit does what the struct tags cannot say.
+// fit applies the field rules that struct tags cannot express.
 func (g *generator) fit(p agentevents.Payload) {
 	switch p := p.(type) {
 	case *agentevents.AuditChecked:
@@ -75,12 +75,12 @@ func (g *generator) fit(p agentevents.Payload) {
 	}
 }
 
-// A field is what the struct tag of a field says.
+// A field is the content of a struct tag.
 type field struct {
-	name     string // of the Go field
+	name     string // name of the Go field
 	class    string
-	omit     bool // may be left out
-	required bool // must not be empty
+	omit     bool // the member may be absent
+	required bool // the value must not be empty
 	min      int64
 	hasMin   bool
 	unit     bool
@@ -105,7 +105,7 @@ func readField(f reflect.StructField) field {
 	return out
 }
 
-// fill sets v to something legal.
+// fill sets v to a legal value.
 func (g *generator) fill(v reflect.Value, f field) {
 	switch v.Type() {
 	case typeJSON:
@@ -204,7 +204,7 @@ func (g *generator) text(t reflect.Type, f field) string {
 	return s
 }
 
-// id returns one of a few ids of its sort, so that events meet.
+// id returns one of a few ids for a field, so that events refer to each other.
 func (g *generator) id(name string) string {
 	switch name {
 	case "CallID", "RetryOf":
@@ -280,7 +280,7 @@ func (g *generator) object(depth int) string {
 	return b.String()
 }
 
-// definition returns a flow as RunStarted.Definition takes it.
+// definition returns a flow in the form of RunStarted.Definition.
 func (g *generator) definition() agentevents.JSON {
 	return agentevents.JSON(`{"nodes":["node-0",{"id":"node-1"},{"nodeId":"node-2","x":` + g.value(1) + `}],` +
 		`"edges":[{"from":"node-0","to":"node-1"},{"id":"edgeid-1","from":"node-1","to":"node-2"}],"state":` + g.object(2) + `}`)

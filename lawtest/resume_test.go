@@ -10,8 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A replay offers the payloads of a run again, to emitters that share a clock
-// and ids.
+// A replay offers the payloads of a run again, to emitters that share a clock and ids.
 type replay struct {
 	t      tester
 	r      *Run
@@ -26,8 +25,7 @@ func (p *replay) emitter() *agentevents.Emitter {
 	})
 }
 
-// offer offers some of the run's offers and wants the verdicts of the first
-// time, event by event.
+// offer repeats some of the run's offers, and requires the same verdict for each.
 func (p *replay) offer(run *agentevents.Run, offers []Offer) {
 	for _, o := range offers {
 		err := run.Record(context.Background(), o.Event)
@@ -47,8 +45,8 @@ func ruleOf(t require.TestingT, err error) agentevents.Rule {
 	return broken.Rule
 }
 
-// The emitter is a function of what it is offered: payloads that were emitted
-// once were not changed by it and make the same log again.
+// The emitter is a function of its input. It does not change payloads, so they make the
+// same log again.
 func TestSameOffersSameLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &replay{t: t, r: anyRun(t)}
@@ -59,9 +57,8 @@ func TestSameOffersSameLog(t *testing.T) {
 	})
 }
 
-// A run that is cut anywhere and resumed from a snapshot, on another emitter
-// and through JSON, goes on as if nothing had happened: what is legal is the
-// same, and so is the log.
+// A run that is cut anywhere and resumed by another emitter, from a snapshot that went
+// through JSON, continues as without the cut: the verdicts and the log are the same.
 func TestResumedEmitterGoesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &replay{t: t, r: anyRun(t)}
@@ -90,8 +87,8 @@ func TestResumedEmitterGoesOn(t *testing.T) {
 	})
 }
 
-// What is open after a resumption is what was open before it: every closer that
-// the log could have is accepted by both or by neither, also a second time.
+// What is open before a resumption is open after it: both emitters accept the same closing
+// events, and also agree when the events come a second time.
 func TestResumedEmitterHasTheSameOpen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &replay{t: t, r: anyRun(t)}
@@ -120,8 +117,8 @@ func TestResumedEmitterHasTheSameOpen(t *testing.T) {
 	})
 }
 
-// closerOf returns an event that would close what ev opened. It is marked late,
-// so that the run's end and the agent's do not matter.
+// closerOf returns an event that closes what ev opens. It is marked late, so that it does
+// not matter whether the run or the agent has ended.
 func closerOf(ev agentevents.Event) agentevents.Event {
 	out := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, ParentSpanID: ev.ParentSpanID, Marks: agentevents.MarkLate}
 	switch p := ev.Payload.(type) {

@@ -37,7 +37,7 @@ func foldEvents(events iter.Seq2[ae.Event, error]) ([]*ae.RunSnapshot, error) {
 	return snapshots(folded, nil)
 }
 
-// readLog is the library's typed iterator.
+// readLog returns the library's typed iterator over a log.
 func readLog(log []byte) iter.Seq2[ae.Event, error] {
 	return ae.NewReader(bytes.NewReader(log), ae.ReaderOptions{}).All()
 }

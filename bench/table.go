@@ -59,7 +59,7 @@ type comparison struct {
 	what string // what it compares
 	bar  bar
 
-	pairs []pair // one, or several for their geometric mean
+	pairs []pair // one pair, or several, of which the row is the geometric mean
 
 	// direct measures something that is not a ratio of times. It replaces pairs.
 	direct func() (row, error)

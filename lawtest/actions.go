@@ -255,7 +255,7 @@ func (g *generator) delta() bool {
 		g.blocks++
 		b.id = "block-" + strconv.Itoa(g.blocks)
 	} else if old := a.block(b.kind, ""); old != nil {
-		b = old // an agent has one block without a name at a time
+		b = old // an agent has at most one open block without an id
 	}
 	return g.piece(a, b, 0)
 }
@@ -374,7 +374,7 @@ func (g *generator) message() bool {
 		p.Message = pick(g, g.messages)
 	} else {
 		p.Message.MessageID = "message-" + strconv.Itoa(len(g.messages)) + "-" + strconv.Itoa(len(g.out.Events))
-		p.Message.GroupID = "group-1" // legal for every sender, needed by some
+		p.Message.GroupID = "group-1" // legal for every sender, required for some
 		if g.chance(30) {
 			p.Message.MessageID, p.Message.From, p.Message.TS = "", "", 0 // the emitter sets them
 			if a.identity != byAgentID {

@@ -535,7 +535,7 @@ func requireVerdict(t tester, broken []ae.Rule, found *ae.RuleError, ev ae.Event
 		return
 	}
 	if found != nil && found.Rule == ae.RuleMessageGroup {
-		return // not one of the checker's rules; a swap can break it
+		return // the checker does not have this rule, which a swap can break
 	}
 	line, _ := ev.AppendJSON(nil)
 	t.Fatalf("%s\nthe checker says %v, the library %v", line, broken, found)

@@ -89,7 +89,7 @@ type openSpan struct {
 	tool       string // for a handoff the agent that takes over
 }
 
-// line is one JSON document and what was read of it.
+// line is one JSON object, from a line or a frame, and what was read of it.
 type line struct {
 	text             string
 	typ              string
@@ -132,11 +132,11 @@ type escalation struct{ kind, reason, details, token, id string }
 
 // errForeign is the error of an object of another format: other streams hold
 // objects with a type, too.
-var errForeign = errors.New("not a KAOS document: it has none of the members timestamp, sequence, session_id and run_id")
+var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")
 
 func (l *line) has(m int) bool { return l.seen&(1<<m) != 0 }
 
-// document appends the event of one JSON object, a line or the data of a frame.
+// document appends the event of one JSON object: a line, or the data of a frame.
 func (d *Decoder) document(dst []agentevents.Event, from []byte) ([]agentevents.Event, error) {
 	end := typeAtEnd(from) // not in text: the processor would wait for the copy
 	text := string(from)
@@ -246,9 +246,9 @@ func (d *Decoder) keep(name, raw string) bool {
 // of a kind.
 const unknownPrefix = string(Name) + ":"
 
-// typeAtEnd returns the type, in its JSON spelling, of a document whose last member
-// is the type, as it mostly is; it returns nil for others. In a valid document the
-// text that it looks for can be nothing else.
+// typeAtEnd returns the type, in its JSON spelling, of an object whose last member is
+// the type, as it mostly is. It returns nil for other objects. In valid JSON the text
+// that it looks for can be nothing else.
 func typeAtEnd(text []byte) []byte {
 	tail := text[max(0, len(text)-64):]
 	if len(tail) < len(typeName+typeEnd) || string(tail[len(tail)-len(typeEnd):]) != typeEnd {
@@ -265,13 +265,13 @@ func typeAtEnd(text []byte) []byte {
 	return tail[i:]
 }
 
-// The text around the type at the end of a document.
+// The text around the type at the end of an object.
 const (
 	typeName = `,"type":"`
 	typeEnd  = `"}`
 )
 
-// typeOf returns the type of a document.
+// typeOf returns the type of an object.
 func typeOf(text string) (string, error) {
 	var s jsonwire.Scanner
 	s.Reset(text)
@@ -300,7 +300,7 @@ func typeOf(text string) (string, error) {
 	return "", &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: `the member "type" is missing or empty`}
 }
 
-// base is a fast path for the members that every document begins with. It stops at
+// base is a fast path for the members with which every object begins. It stops at
 // the first one that is not written as expected, and returns the last member that
 // it read.
 func (d *Decoder) base(s *jsonwire.Scanner, l *line) (last int, err error) {
@@ -348,7 +348,7 @@ func (d *Decoder) readRun(s *jsonwire.Scanner, l *line) (err error) {
 	return err
 }
 
-// read reads a document once its type is known. Extra members go to d.unknown, the
+// read reads an object once its type is known. Extra members go to d.unknown, the
 // members of an unknown type to d.rest.
 func (d *Decoder) read(l *line) error {
 	s := &d.scanner

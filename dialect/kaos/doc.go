@@ -111,14 +111,13 @@
 // The encoder derives event and id from the data, also for a line that it writes
 // verbatim, and lists no loss for what else the frame had.
 //
-// An [agentevents.Reader] drops blank lines, so the end of the document ends a
-// frame. A data line with a complete document is an event at once. A document may
-// also be split over several data lines. If an event line, another document or
-// the end of the log follows an incomplete document, the error is
-// [io.ErrUnexpectedEOF]; it is the same for an event line without data at the end
-// of the log. One case is ambiguous without blank lines: if both a torn document
-// and the next one are split, and no event line stands between them, both are
-// lost with an error.
+// An [agentevents.Reader] drops blank lines, so the end of the JSON object ends a
+// frame. A data line with a complete object is an event at once. An object may also
+// be split over several data lines. An incomplete object is an error
+// ([io.ErrUnexpectedEOF]) if an event line, another object or the end of the log
+// follows, and so is an event line without data at the end of the log. One case is
+// ambiguous without blank lines: if both a torn object and the next one are split,
+// and no event line stands between them, both are lost with an error.
 package kaos
 
 import "github.com/agentevents/agentevents/dialect"

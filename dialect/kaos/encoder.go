@@ -19,7 +19,7 @@ type EncoderOptions struct {
 	// id, and a blank line. Only the data of a frame that was read is written
 	// back; its other lines are not.
 	SSE bool
-	// Anchor and AnchorSeconds turn times into timestamps, as in [EmitterOptions].
+	// Anchor and AnchorSeconds turn times into timestamps, as in [Options].
 	// With the zero Anchor timestamps are seconds since the Unix epoch.
 	Anchor        time.Time
 	AnchorSeconds float64
@@ -493,7 +493,7 @@ func (e *Encoder) sequence(dst []byte, ev *agentevents.Event) []byte {
 	return jsonwire.AppendUint(dst, ev.Sequence)
 }
 
-// document appends the JSON of an event and notes its losses.
+// document appends the JSON object of an event and notes its losses.
 func (e *Encoder) document(dst []byte, ev *agentevents.Event, typ string, v int) []byte {
 	dst = e.second.append(append(dst, `{"timestamp":`...), e.clock, ev.Time)
 	dst = append(dst, `,"sequence":`...)

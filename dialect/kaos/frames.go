@@ -14,18 +14,18 @@ import (
 
 // A frame is the state of a Server-Sent Event that is not complete yet.
 //
-// The Reader drops the blank lines between frames, so the documents themselves
-// show where a frame ends. A data line with a complete document is an event at
-// once. A data line with the beginning of a document waits for more data lines.
-// Four things end the wait: an event line, a line that is not a field, a data line
-// that begins a KAOS document of its own, and the end of the log.
+// The Reader drops the blank lines between frames, so the JSON objects themselves
+// show where a frame ends. A data line with a complete object is an event at once. A
+// data line with the beginning of an object waits for more data lines. Four things
+// end the wait: an event line, a line that is not a field, a data line that begins a
+// KAOS event of its own, and the end of the log.
 type frame struct {
 	named    bool   // an event line came, and no data since
 	event    string // the value of the event line
-	data     []byte // the beginning of a document
+	data     []byte // the beginning of an object
 	depth    int    // the open brackets in data
-	sequence int64  // of the latest document
-	known    bool   // the id line of the latest document may still come
+	sequence int64  // of the latest object
+	known    bool   // the id line of the latest object may still come
 	bad      bool   // the latest data was bad: an id line belongs to it
 	id       string // the value of an id line before its data
 }
@@ -84,7 +84,7 @@ func isField(text []byte) bool {
 	return false
 }
 
-// field reads one line that does not begin a document.
+// field reads a line that does not begin with an object.
 func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	f := &d.frame
 	if !isField(text) {
@@ -136,7 +136,7 @@ func (f *frame) checkID(id string) error {
 	}
 }
 
-// torn discards the beginning of a document, if there is one, and returns its
+// torn discards the beginning of an object, if there is one, and returns its
 // error.
 func (d *Decoder) torn() error {
 	f := &d.frame
@@ -145,7 +145,7 @@ func (d *Decoder) torn() error {
 	}
 	size := len(f.data)
 	f.data, f.depth, f.id, f.bad = nil, 0, "", true
-	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data (%d bytes) is not a complete JSON document: %w", size, io.ErrUnexpectedEOF)}
+	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data (%d bytes) is not a complete JSON object: %w", size, io.ErrUnexpectedEOF)}
 }
 
 // data reads the value of a data line. offset is where the value begins on the
@@ -190,13 +190,13 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 	return d.framed(dst, whole, -1)
 }
 
-// begins reports whether a data line begins a document of its own.
+// begins reports whether a data line begins an event of its own.
 func begins(value []byte) bool {
 	value = bytes.TrimLeft(value, " \t")
 	return len(value) > 0 && value[0] == '{' && dialect.Detect(string(value)) == Name
 }
 
-// framed decodes the document of a frame. offset is where the document begins on
+// framed decodes the object of a frame. offset is where the object begins on
 // the line, for the column of errors, or -1 if it is on several lines.
 func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]agentevents.Event, error) {
 	f := &d.frame

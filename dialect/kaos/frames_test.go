@@ -12,7 +12,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// sse writes lines as the frames of the document's server.
+// sse writes lines as the frames of the KAOS server.
 func sse(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -125,8 +125,8 @@ func TestTornFrames(t *testing.T) {
 	} {
 		events, errs := read(log)
 		if strings.Count(log, "data: ,") > 0 {
-			// The rest of the first document and the second one look alike. No
-			// event is made of both.
+			// The rest of the first object and the second one look alike. No event
+			// is made of both.
 			require.NotEmpty(t, errs, log)
 			continue
 		}
@@ -266,7 +266,7 @@ func TestFramesOfOthers(t *testing.T) {
 		}
 		var le *agentevents.LineError
 		require.ErrorAs(t, err, &le)
-		require.ErrorContains(t, err, "not a KAOS document")
+		require.ErrorContains(t, err, "not a KAOS event")
 		lines = append(lines, le.Line)
 	}
 	require.Equal(t, []int{2, 4, 7, 9}, lines)

@@ -35,7 +35,7 @@
 // spellings do so, too:
 //
 //	callId       toolCallId, id                   messageId       id, in agent.message.created
-//	toolId       toolName, tool, name             content         text, message (when it is no object)
+//	toolId       toolName, tool, name             content         text, message (unless it is an object)
 //	arguments    input, args                      itemId          id, in blackboard.item.created
 //	result       output                           itemType        type, in blackboard.item.created
 //	nodeId       node, workflowNode               approvalId      id, in approval.*

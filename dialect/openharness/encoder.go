@@ -143,7 +143,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// forget gives up the open calls.
+// forget removes the open calls and counts them as losses.
 func (e *Encoder) forget() {
 	for _, call := range e.calls.Clear() {
 		e.losses.Add(call, dialect.Dropped, "", unreturned)

@@ -333,8 +333,8 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	return append(append(dst, o.rest...), '}'), nil
 }
 
-// AppendSnapshot appends a run as the document's snapshot to dst. It is short for
-// AppendJSON of a [Snapshot] with this Run.
+// AppendSnapshot appends a run as the document's snapshot to dst, like AppendJSON of a
+// new [Snapshot] with this Run.
 func AppendSnapshot(dst []byte, run *agentevents.RunSnapshot) ([]byte, error) {
 	return (&Snapshot{Run: run}).AppendJSON(dst)
 }

@@ -121,6 +121,7 @@ func (f *Fold) begin(runID string) {
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
 	f.v.s.RunID = f.v.keep(runID)
 	f.m.RunState, f.m.lifecycle, f.m.view = &f.v.s.RunState, f.opts.Lifecycle, &f.v
+	f.m.Resume.recent, f.m.Resume.recentDeltas = again(&f.v.words.recent), again(&f.v.words.recent)
 }
 
 // wake makes an empty fold that of a snapshot, which it takes over.
@@ -282,8 +283,11 @@ func (f *Fold) remember(sub *subject, fp fingerprint) {
 
 // addRecent adds to a list of fingerprints, of which the last recentEvents count.
 func addRecent(list []fingerprint, fp fingerprint) []fingerprint {
-	if len(list) == 2*recentEvents {
+	switch len(list) {
+	case 2 * recentEvents:
 		list = list[:copy(list, latest(list))]
+	case cap(list):
+		list = slices.Grow(list, recentEvents/4+len(list)) // 16, 48, 112, …
 	}
 	return append(list, fp)
 }
@@ -343,12 +347,11 @@ func (f *Fold) Snapshot() *RunSnapshot {
 func (f *Fold) detach() *RunSnapshot {
 	s := f.v.sync(&f.m)
 	for _, a := range s.Agents {
-		a.Resume.blocks = orNil(a.Resume.blocks)
+		f.giveBack(a)
 		for i := range a.Resume.blocks {
 			b := &a.Resume.blocks[i]
 			b.text = orNil(b.text)
 		}
-		a.shown, a.text, a.reasoning = nil, nil, nil
 	}
 	return s
 }

@@ -44,8 +44,8 @@ type logRun struct {
 }
 
 const (
-	// maxEnded is how many ended runs stay expanded: session.completed, audits and
-	// late events mostly come soon after the end.
+	// maxEnded is how many ended runs stay expanded, until other runs begin:
+	// session.completed, audits and late events mostly come soon after the end.
 	maxEnded = 8
 	// maxPacked is the size of the JSON up to which an ended run is packed. The
 	// snapshot of a larger one takes not much more memory than its JSON.
@@ -159,6 +159,9 @@ func (l *LogFold) run(id string) *logRun {
 	run := l.runs[id]
 	switch {
 	case run == nil:
+		if len(l.ended) > 0 {
+			l.putAwayFirst() // and use its memory
+		}
 		run = l.pieces.get()
 		run.fold = l.newFold()
 		run.fold.begin(id)
@@ -195,9 +198,13 @@ func (l *LogFold) note(run *logRun) {
 	run.woken = true
 	l.ended = append(l.ended, run)
 	if len(l.ended) > maxEnded {
-		l.putAway(l.ended[0])
-		l.ended = slices.Delete(l.ended, 0, 1)
+		l.putAwayFirst()
 	}
+}
+
+func (l *LogFold) putAwayFirst() {
+	l.putAway(l.ended[0])
+	l.ended = slices.Delete(l.ended, 0, 1)
 }
 
 // putAway keeps of an ended run what its snapshot shows, and its fold for another
@@ -209,13 +216,19 @@ func (l *LogFold) putAway(run *logRun) {
 		l.buf = f.v.sync(&f.m).appendJSON(l.buf[:0])
 		if len(l.buf) <= maxPacked {
 			run.text = l.packed.clone(sparse(string(l.buf)))
+			keepAgain(&l.words.recent, f.m.Resume.recent)
+			keepAgain(&l.words.recent, f.m.Resume.recentDeltas)
 			f.reset(true)
 			l.idle = append(l.idle, f)
 			return
 		}
 	}
-	run.rest = f.detach()
-	run.rest.OpenCalls, run.rest.ClosedCalls = ownCalls(run.rest.OpenCalls, run.rest.ClosedCalls)
+	s := f.detach()
+	s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
+	recent := s.Resume.recent
+	s.Resume.recent = slices.Clone(recent)
+	keepAgain(&l.words.recent, recent)
+	run.rest = s
 	f.reset(false)
 	l.idle = append(l.idle, f)
 }

@@ -18,8 +18,11 @@ type words struct {
 	known map[string]string // short texts that come again and again
 	texts slab
 	refs  []AgentRef // references that come again and again
-	spare [][]byte   // buffers of blocks, to be used again
+	spare [][]byte   // buffers of texts, to be used again
 	size  int        // of spare, in bytes
+
+	blocks [][]block       // lists, to be used again
+	recent [][]fingerprint // likewise
 }
 
 const (
@@ -81,7 +84,7 @@ func (v *view) keepRef(r AgentRef) AgentRef {
 	return r
 }
 
-// buffer returns memory for the text of a block.
+// buffer returns memory for a text that grows.
 func (v *view) buffer() []byte {
 	w := v.words
 	n := len(w.spare)
@@ -94,7 +97,7 @@ func (v *view) buffer() []byte {
 	return b
 }
 
-// release takes the memory of a block back.
+// release takes the memory of a text back.
 func (v *view) release(b []byte) {
 	if v == nil {
 		return
@@ -103,6 +106,27 @@ func (v *view) release(b []byte) {
 	if n := cap(b); n > 0 && n <= maxSpare && w.size+n <= maxSpareSize {
 		w.spare = append(w.spare, b[:0])
 		w.size += n
+	}
+}
+
+// again returns an empty list of those that are kept for that.
+func again[T any](lists *[][]T) []T {
+	n := len(*lists)
+	if n == 0 {
+		return nil
+	}
+	list := (*lists)[n-1]
+	*lists = (*lists)[:n-1]
+	return list
+}
+
+// maxLists bounds the lists that are kept for the next run.
+const maxLists = 16
+
+// keepAgain keeps the memory of a list that nobody has any more.
+func keepAgain[T any](lists *[][]T, list []T) {
+	if cap(list) > 0 && len(*lists) < maxLists {
+		*lists = append(*lists, list[:0])
 	}
 }
 
@@ -195,9 +219,8 @@ func (f *Fold) reset(all bool) {
 		for _, a := range m.agents {
 			rec := a.shown
 			m.rest(a)
-			text, reasoning, blocks := small(rec.text), small(rec.reasoning), a.Resume.blocks
-			*rec = AgentSnapshot{text: text, reasoning: reasoning}
-			rec.Resume.blocks = blocks
+			f.giveBack(rec)
+			*rec = AgentSnapshot{}
 			v.agents.put(rec)
 		}
 	}
@@ -224,6 +247,18 @@ func (f *Fold) reset(all bool) {
 	v.clarifications, v.turns, v.steps = opens[string]{}, opens[turnKey]{}, opens[stepKey]{}
 	v.lastTurn, v.active = nil, nil
 	f.begun, f.line = false, small(f.line)
+}
+
+// giveBack takes the memory back that an agent needs while the fold goes on.
+func (f *Fold) giveBack(a *AgentSnapshot) {
+	v := &f.v
+	v.release(a.text)
+	v.release(a.reasoning)
+	a.text, a.reasoning, a.shown = nil, nil, nil
+	if len(a.Resume.blocks) == 0 {
+		keepAgain(&v.words.blocks, a.Resume.blocks)
+		a.Resume.blocks = nil
+	}
 }
 
 // showsLittle reports whether the snapshot is worth being looked at as JSON.

@@ -311,6 +311,7 @@ func (v *view) runCancelled(ev *Event, _ *subject) {
 func (v *view) newAgent() *AgentState {
 	rec := v.agents.get()
 	rec.shown = rec
+	rec.Resume.blocks = again(&v.words.blocks)
 	return &rec.AgentState
 }
 
@@ -456,22 +457,30 @@ func (a *AgentState) latest(subject string) []byte {
 func (v *view) finishTexts(a *AgentState) {
 	rec, r := a.shown, &a.Resume
 	if r.textOpen {
-		rec.text, r.textOpen = append(rec.text[:0], a.latest("text")...), false
+		rec.text, r.textOpen = rewrite(v, rec.text, a.latest("text")), false
 	}
 	if r.reasoningOpen {
-		rec.reasoning, r.reasoningOpen = append(rec.reasoning[:0], a.latest("reasoning")...), false
+		rec.reasoning, r.reasoningOpen = rewrite(v, rec.reasoning, a.latest("reasoning")), false
 	}
+}
+
+// rewrite puts the text into the memory of another one.
+func rewrite[T string | []byte](v *view, dst []byte, text T) []byte {
+	if dst == nil {
+		dst = v.buffer()
+	}
+	return append(dst[:0], text...)
 }
 
 func (v *view) textCompleted(ev *Event, sub *subject) {
 	if a := sub.agent; a != nil {
-		a.shown.text, a.Resume.textOpen = append(a.shown.text[:0], ev.Payload.(*TextCompleted).Text...), false
+		a.shown.text, a.Resume.textOpen = rewrite(v, a.shown.text, ev.Payload.(*TextCompleted).Text), false
 	}
 }
 
 func (v *view) agentReasoned(ev *Event, sub *subject) {
 	if a := sub.agent; a != nil {
-		a.shown.reasoning, a.Resume.reasoningOpen = append(a.shown.reasoning[:0], ev.Payload.(*AgentReasoned).Reasoning...), false
+		a.shown.reasoning, a.Resume.reasoningOpen = rewrite(v, a.shown.reasoning, ev.Payload.(*AgentReasoned).Reasoning), false
 	}
 }
 

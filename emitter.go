@@ -104,8 +104,8 @@ type Emitter struct {
 // order to refuse them.
 const maxReleased = 4096
 
-// NewEmitter returns an emitter. It fails when a sink is nil or more than one
-// is a [Tracer].
+// NewEmitter returns an emitter. It fails when a sink cannot be used, and when
+// more than one is a [Tracer].
 func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	e := &Emitter{
 		opts:     o,
@@ -118,8 +118,8 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	}
 	for i, s := range o.Sinks {
 		k := newSinkEntry(s)
-		if k.sink == nil {
-			return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks[%d] is nil", i)
+		if err := k.check(); err != nil {
+			return nil, fmt.Errorf("agentevents: EmitterOptions.Sinks[%d]: %w", i, err)
 		}
 		e.sinks = append(e.sinks, k)
 	}

@@ -101,6 +101,7 @@ type sinkEntry struct {
 	closer    io.Closer
 	committer Committer
 	tracer    Tracer
+	buffer    *BufferedSink
 
 	closing  sync.Once     // the emitter has called Close
 	closed   chan struct{} // Close returned; closeErr is set
@@ -129,7 +130,24 @@ unwrap:
 	e.closer, _ = s.(io.Closer)
 	e.committer, _ = s.(Committer)
 	e.tracer, _ = s.(Tracer)
+	if e.buffer, _ = s.(*BufferedSink); e.buffer != nil {
+		e.tracer = e.buffer.entry.tracer
+		e.live = e.live || e.buffer.entry.live
+	}
 	return e
+}
+
+// check returns why the sink cannot be one of an emitter's.
+func (k *sinkEntry) check() error {
+	switch b := k.buffer; {
+	case k.sink == nil:
+		return errors.New("it is nil")
+	case b != nil && b.bad != nil:
+		return b.bad
+	case b != nil && b.entry.committer != nil:
+		return fmt.Errorf("%s commits, and Emit would return before Buffered gives it the event", b.entry.name)
+	}
+	return nil
 }
 
 // write delivers one event and contains panics.
@@ -211,197 +229,4 @@ func within(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Overflow says what [Buffered] does when its buffer is full.
-type Overflow uint8
-
-// The policies.
-const (
-	OverflowBlock      Overflow = iota // wait for room: nothing is lost, the run may be slowed
-	OverflowDropNewest                 // lose the event that does not fit
-	OverflowDropOldest                 // lose the event that waited longest
-)
-
-// A BufferedSink delivers to another sink from a goroutine of its own.
-type BufferedSink struct {
-	entry  *sinkEntry
-	policy Overflow
-
-	mu                sync.Mutex
-	changed           *sync.Cond // queue, closing, busy or written changed
-	queue             []buffered // ring
-	head, n           int
-	closing           bool
-	busy              bool
-	dropped, reported uint64
-	errs              []error // at most maxBufferedErrors, since the last Flush
-	failed            uint64
-	closed            bool
-	done              chan struct{}
-}
-
-type buffered struct {
-	ctx context.Context
-	ev  Event
-}
-
-const maxBufferedErrors = 16
-
-// ErrDropped is what [BufferedSink.Flush] and Close report, with the number,
-// when events were dropped since the last report.
-var ErrDropped = errors.New("agentevents: events were dropped")
-
-// Buffered returns a sink that queues up to size events (at least 1) and
-// delivers them to s, in order, from one goroutine that ends with Close.
-//
-// Errors of s come back from Flush and Close. What was dropped is counted:
-// see [BufferedSink.Dropped]; Flush and Close report it as [ErrDropped].
-func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
-	if size < 1 {
-		size = 1
-	}
-	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, queue: make([]buffered, size), done: make(chan struct{})}
-	b.changed = sync.NewCond(&b.mu)
-	go b.deliver()
-	return b
-}
-
-// WriteEvent queues the event. After Close it returns [ErrClosed].
-func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
-	if b.entry.live && ev.Marks.Has(MarkReplayed) {
-		return nil
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for b.n == len(b.queue) && !b.closing {
-		switch b.policy {
-		case OverflowDropNewest:
-			b.dropped++
-			return nil
-		case OverflowDropOldest:
-			b.queue[b.head] = buffered{}
-			b.head = (b.head + 1) % len(b.queue)
-			b.n--
-			b.dropped++
-		default:
-			b.changed.Wait()
-		}
-	}
-	if b.closing {
-		return ErrClosed
-	}
-	b.queue[(b.head+b.n)%len(b.queue)] = buffered{ctx, ev}
-	b.n++
-	b.changed.Broadcast()
-	return nil
-}
-
-// deliver is the sink's goroutine.
-func (b *BufferedSink) deliver() {
-	defer close(b.done)
-	var line []byte
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for {
-		for b.n == 0 && !b.closing {
-			b.changed.Wait()
-		}
-		if b.n == 0 {
-			return
-		}
-		item := b.queue[b.head]
-		b.queue[b.head] = buffered{}
-		b.head = (b.head + 1) % len(b.queue)
-		b.n--
-		b.busy = true
-		b.changed.Broadcast()
-		b.mu.Unlock()
-
-		var err error
-		if b.entry.line != nil {
-			line, err = item.ev.AppendJSON(line[:0])
-		}
-		if err == nil {
-			err = b.entry.write(item.ctx, &item.ev, line)
-		}
-
-		b.mu.Lock()
-		b.busy = false
-		if err != nil {
-			b.failed++
-			if len(b.errs) < maxBufferedErrors {
-				b.errs = append(b.errs, &SinkError{Sink: b.entry.name, RunID: item.ev.RunID, Sequence: item.ev.Sequence, Err: err})
-			}
-		}
-		b.changed.Broadcast()
-	}
-}
-
-// Dropped returns how many events were dropped so far.
-func (b *BufferedSink) Dropped() uint64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.dropped
-}
-
-// Flush waits until the queue is empty or the context ends, flushes the sink
-// behind it, and reports what failed since the last report.
-func (b *BufferedSink) Flush(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.changed.Broadcast()
-	})
-	defer stop()
-	b.mu.Lock()
-	for (b.n > 0 || b.busy) && ctx.Err() == nil {
-		b.changed.Wait()
-	}
-	waiting := b.n
-	if b.busy {
-		waiting++
-	}
-	err := b.report()
-	b.mu.Unlock()
-	if waiting > 0 {
-		return errors.Join(err, fmt.Errorf("agentevents: %d events are still waiting for %s: %w", waiting, b.entry.name, ctx.Err()))
-	}
-	if b.entry.flusher != nil {
-		err = errors.Join(err, b.entry.flush(ctx))
-	}
-	return err
-}
-
-// report returns the errors since the last report. b.mu is held.
-func (b *BufferedSink) report() error {
-	errs := b.errs
-	if more := b.failed - uint64(len(errs)); more > 0 {
-		errs = append(errs, fmt.Errorf("agentevents: %d more errors of %s", more, b.entry.name))
-	}
-	if b.dropped > b.reported {
-		errs = append(errs, fmt.Errorf("%w: %d by the buffer of %s", ErrDropped, b.dropped-b.reported, b.entry.name))
-		b.reported = b.dropped
-	}
-	b.errs, b.failed = nil, 0
-	return errors.Join(errs...)
-}
-
-// Close delivers what is queued, ends the goroutine and closes the sink behind
-// it. It waits for that sink; give Flush a deadline first to bound the wait.
-func (b *BufferedSink) Close() error {
-	b.mu.Lock()
-	b.closing = true
-	b.changed.Broadcast()
-	b.mu.Unlock()
-	<-b.done
-	b.mu.Lock()
-	err := b.report()
-	closed := b.closed
-	b.closed = true
-	b.mu.Unlock()
-	if b.entry.closer != nil && !closed {
-		err = errors.Join(err, b.entry.close())
-	}
-	return err
 }

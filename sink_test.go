@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -229,6 +231,132 @@ func TestBufferedFlushesAndClosesTheSinkBehindItOnce(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.NoError(t, b.Close())
 	require.Equal(t, []string{"write x", "flush x", "write x", "close x"}, order)
+}
+
+func TestBufferedFlushDoesNotWaitForWhatIsQueuedLater(t *testing.T) {
+	for _, policy := range []Overflow{OverflowBlock, OverflowDropNewest, OverflowDropOldest} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate()
+			b := Buffered(g, 3, policy)
+			for i := range 3 {
+				require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
+			}
+			flushed := make(chan error, 1)
+			go func() { flushed <- b.Flush(context.Background()) }()
+			synctest.Wait()
+			for i := range 3 {
+				require.Empty(t, flushed, "event %d is not delivered", i)
+				g.open <- struct{}{}
+				synctest.Wait()
+				require.NoError(t, b.WriteEvent(t.Context(), numbered(3+i)))
+			}
+			require.NoError(t, <-flushed, "three later events are queued")
+			require.Equal(t, upTo(3), sequences(&g.sinkLog))
+			close(g.open)
+			require.NoError(t, b.Close())
+		})
+	}
+}
+
+func TestBufferedFlushDoesNotWaitForWhatWasDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		b := Buffered(g, 1, OverflowDropOldest)
+		require.NoError(t, b.WriteEvent(t.Context(), numbered(0)))
+		synctest.Wait() // event 0 is under way
+		require.NoError(t, b.WriteEvent(t.Context(), numbered(1)))
+		flushed := make(chan error, 1)
+		go func() { flushed <- b.Flush(context.Background()) }()
+		synctest.Wait()
+		require.NoError(t, b.WriteEvent(t.Context(), numbered(2)), "drops event 1")
+		g.open <- struct{}{}
+		require.ErrorIs(t, <-flushed, ErrDropped)
+		close(g.open)
+		require.NoError(t, b.Close())
+		require.Equal(t, []int{0, 2}, sequences(&g.sinkLog))
+	})
+}
+
+func TestASinkThatEndsTheGoroutineOfItsBufferFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		s := &orderSink{note: func(string) {}}
+		b := Buffered(exiting{s, hold}, 8, OverflowBlock)
+		e, log := startEmitter(t, EmitterOptions{Sinks: []Sink{b}})
+		r, err := e.Run("r")
+		require.NoError(t, err)
+		for range 4 {
+			require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+		}
+		flushed := make(chan error, 1)
+		go func() { flushed <- b.Flush(context.Background()) }()
+		synctest.Wait()
+		close(hold)
+		err = <-flushed
+		require.ErrorContains(t, err, `run "r", sequence 0 (recorded, do not retry): the sink ended the goroutine`)
+		require.ErrorIs(t, err, ErrDropped)
+		require.ErrorContains(t, err, "3 by the buffer of agentevents.exiting")
+		require.EqualValues(t, 3, b.Dropped())
+
+		err = r.Emit(t.Context(), &TextDelta{})
+		require.ErrorAs(t, err, new(*SinkError))
+		require.ErrorContains(t, err, "agentevents.exiting takes no more events")
+		require.Len(t, log.events, 5, "other sinks get all events")
+		require.NoError(t, e.Close(t.Context()))
+	})
+}
+
+// exiting ends the goroutine that it is called on.
+type exiting struct {
+	*orderSink
+	hold chan struct{}
+}
+
+func (s exiting) WriteEvent(context.Context, Event) error {
+	<-s.hold
+	runtime.Goexit()
+	return nil
+}
+
+func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
+	for want, b := range map[string]*BufferedSink{
+		"the sink is nil":         Buffered(nil, 1, OverflowBlock),
+		"no overflow policy 3":    Buffered(&sinkLog{}, 1, OverflowDropOldest+1),
+		"Emit would return befor": Buffered(committerSink{discard, nil}, 1, OverflowBlock),
+	} {
+		_, err := NewEmitter(EmitterOptions{Sinks: []Sink{&sinkLog{}, BestEffort(b)}})
+		require.ErrorContains(t, err, "EmitterOptions.Sinks[1]")
+		require.ErrorContains(t, err, want)
+		if b.bad != nil {
+			require.ErrorContains(t, b.WriteEvent(t.Context(), numbered(0)), want)
+		}
+		require.NoError(t, b.Flush(t.Context()))
+		require.NoError(t, b.Close())
+	}
+}
+
+func TestATracerBehindABufferIsAskedAtOnce(t *testing.T) {
+	asked := 0
+	tracer := tracerSink{discard, func(context.Context, Event) TraceContext { asked++; return TraceContext{TraceID: "T"} }}
+	b := Buffered(Live(tracer), 8, OverflowBlock)
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+	require.Equal(t, "T", log.last(t).TraceID)
+	require.NoError(t, r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &TextDelta{}}))
+	require.Equal(t, 1, asked, "Live holds for Trace too")
+	_, err := NewEmitter(EmitterOptions{Sinks: []Sink{tracer, b}})
+	require.ErrorContains(t, err, "are both tracers")
+	require.NoError(t, b.Close())
+}
+
+func TestBufferedTakesOnlyTheMemoryItNeeds(t *testing.T) {
+	log := &sinkLog{}
+	b := Buffered(log, math.MaxInt, OverflowBlock)
+	for i := range 1000 {
+		require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
+	}
+	require.NoError(t, b.Close())
+	require.Equal(t, upTo(1000), sequences(log))
 }
 
 func TestBufferedRefusesEventsAfterClose(t *testing.T) {

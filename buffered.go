@@ -1,0 +1,276 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Overflow says what [Buffered] does when its buffer is full.
+type Overflow uint8
+
+// The policies.
+const (
+	OverflowBlock      Overflow = iota // wait for room: nothing is lost, the run may be slowed
+	OverflowDropNewest                 // lose the event that does not fit
+	OverflowDropOldest                 // lose the event that waited longest
+
+	overflows = iota
+)
+
+// A BufferedSink delivers to another sink from a goroutine of its own.
+type BufferedSink struct {
+	entry  *sinkEntry
+	policy Overflow
+	size   int
+	bad    error // why no event can be taken, from the start
+
+	mu                sync.Mutex
+	changed           *sync.Cond // anything below changed
+	queue             []buffered // ring; grows up to size
+	head, n           int
+	left              uint64 // events that left the queue: the number of the one at head
+	busy              bool   // an event is being delivered
+	current           uint64 // its number
+	closing           bool
+	ended             error // why the goroutine ended before Close
+	dropped, reported uint64
+	errs              []error // at most maxBufferedErrors, since the last report
+	failed            uint64
+	closed            bool
+	done              chan struct{} // closed by the goroutine when it ends
+}
+
+type buffered struct {
+	ctx context.Context
+	ev  Event
+}
+
+const maxBufferedErrors = 16
+
+// ErrDropped is what [BufferedSink.Flush] and Close report, with the number,
+// when events were dropped since the last report.
+var ErrDropped = errors.New("agentevents: events were dropped")
+
+// errGoexit is the error of a sink that ended the goroutine it was called on.
+var errGoexit = errors.New("the sink ended the goroutine (runtime.Goexit, as FailNow of a test does)")
+
+// Buffered returns a sink that queues up to size events (at least 1) and
+// delivers them to s, in order, from one goroutine that ends with Close.
+//
+// Errors of s come back from Flush and Close. What was dropped is counted:
+// see [BufferedSink.Dropped]; Flush and Close report it as [ErrDropped]. A sink
+// that ends the goroutine gets no more events: what is queued counts as
+// dropped, and WriteEvent returns an error.
+//
+// A [Tracer] behind the buffer is asked at once, while it may be receiving
+// earlier events. A [Committer] behind it is refused by [NewEmitter]: Emit
+// returns before the event gets there. So are a nil sink and an unknown policy,
+// for which WriteEvent returns an error too.
+func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
+	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{})}
+	b.changed = sync.NewCond(&b.mu)
+	switch {
+	case b.entry.sink == nil:
+		b.bad = errors.New("Buffered: the sink is nil")
+	case policy >= overflows:
+		b.bad = fmt.Errorf("Buffered: no overflow policy %d", policy)
+	default:
+		go b.deliver()
+		return b
+	}
+	close(b.done)
+	return b
+}
+
+// WriteEvent queues the event. After Close it returns [ErrClosed].
+func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
+	if b.bad != nil {
+		return fmt.Errorf("agentevents: %w", b.bad)
+	}
+	if b.entry.live && ev.Marks.Has(MarkReplayed) {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.n >= b.size && !b.closing && b.ended == nil {
+		switch b.policy {
+		case OverflowDropNewest:
+			b.dropped++
+			return nil
+		case OverflowDropOldest:
+			b.take()
+			b.dropped++
+		default:
+			b.changed.Wait()
+		}
+	}
+	if b.ended != nil {
+		return b.ended
+	}
+	if b.closing {
+		return ErrClosed
+	}
+	b.put(buffered{ctx, ev})
+	b.changed.Broadcast()
+	return nil
+}
+
+// put adds an event to the end of the queue. b.mu is held.
+func (b *BufferedSink) put(item buffered) {
+	if b.n == len(b.queue) {
+		longer := make([]buffered, max(8, 2*b.n))
+		copy(longer[copy(longer, b.queue[b.head:]):], b.queue[:b.head])
+		b.queue, b.head = longer, 0
+	}
+	b.queue[(b.head+b.n)%len(b.queue)] = item
+	b.n++
+}
+
+// take removes the first event of the queue. b.mu is held.
+func (b *BufferedSink) take() buffered {
+	item := b.queue[b.head]
+	b.queue[b.head] = buffered{}
+	b.head = (b.head + 1) % len(b.queue)
+	b.n--
+	b.left++
+	return item
+}
+
+// deliver is the sink's goroutine. No lock is held while the sink is called.
+func (b *BufferedSink) deliver() {
+	defer close(b.done)
+	var item buffered
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !b.busy {
+			return
+		}
+		b.ended = fmt.Errorf("agentevents: %s takes no more events: %w", b.entry.name, errGoexit)
+		b.dropped += uint64(b.n)
+		for b.n > 0 {
+			b.take()
+		}
+		b.delivered(&item.ev, errGoexit)
+	}()
+	var line []byte
+	for b.next(&item) {
+		var err error
+		if b.entry.line != nil {
+			line, err = item.ev.AppendJSON(line[:0])
+		}
+		if err == nil {
+			err = b.entry.write(item.ctx, &item.ev, line)
+		}
+		b.mu.Lock()
+		b.delivered(&item.ev, err)
+		b.mu.Unlock()
+	}
+}
+
+// next waits for an event to deliver. It returns false when there will be none.
+func (b *BufferedSink) next(item *buffered) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.n == 0 && !b.closing {
+		b.changed.Wait()
+	}
+	if b.n == 0 {
+		return false
+	}
+	b.current, b.busy = b.left, true
+	*item = b.take()
+	b.changed.Broadcast()
+	return true
+}
+
+// delivered notes how the delivery of the current event went. b.mu is held.
+func (b *BufferedSink) delivered(ev *Event, err error) {
+	b.busy = false
+	if err != nil {
+		b.failed++
+		if len(b.errs) < maxBufferedErrors {
+			b.errs = append(b.errs, &SinkError{Sink: b.entry.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: err})
+		}
+	}
+	b.changed.Broadcast()
+}
+
+// Dropped returns how many events were dropped so far.
+func (b *BufferedSink) Dropped() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.dropped
+}
+
+// Flush waits until the events that were queued before the call are delivered,
+// or the context ends. Then it flushes the sink behind the buffer and reports
+// what failed since the last report.
+func (b *BufferedSink) Flush(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.changed.Broadcast()
+	})
+	defer stop()
+	b.mu.Lock()
+	end := b.left + uint64(b.n)
+	for b.waiting(end) > 0 && ctx.Err() == nil {
+		b.changed.Wait()
+	}
+	waiting := b.waiting(end)
+	err := b.report()
+	b.mu.Unlock()
+	if waiting > 0 {
+		return errors.Join(err, fmt.Errorf("agentevents: %d events are still waiting for %s: %w", waiting, b.entry.name, ctx.Err()))
+	}
+	if b.entry.flusher != nil {
+		err = errors.Join(err, b.entry.flush(ctx))
+	}
+	return err
+}
+
+// waiting returns how many events with a number below end are neither delivered
+// nor dropped. b.mu is held.
+func (b *BufferedSink) waiting(end uint64) uint64 {
+	n := max(end, b.left) - b.left
+	if b.busy && b.current < end {
+		n++
+	}
+	return n
+}
+
+// report returns the errors since the last report. b.mu is held.
+func (b *BufferedSink) report() error {
+	errs := b.errs
+	if more := b.failed - uint64(len(errs)); more > 0 {
+		errs = append(errs, fmt.Errorf("agentevents: %d more errors of %s", more, b.entry.name))
+	}
+	if b.dropped > b.reported {
+		errs = append(errs, fmt.Errorf("%w: %d by the buffer of %s", ErrDropped, b.dropped-b.reported, b.entry.name))
+		b.reported = b.dropped
+	}
+	b.errs, b.failed = nil, 0
+	return errors.Join(errs...)
+}
+
+// Close delivers what is queued, ends the goroutine and closes the sink behind
+// it. It waits for that sink; give Flush a deadline first to bound the wait.
+func (b *BufferedSink) Close() error {
+	b.mu.Lock()
+	b.closing = true
+	b.changed.Broadcast()
+	b.mu.Unlock()
+	<-b.done
+	b.mu.Lock()
+	err := b.report()
+	closed := b.closed
+	b.closed = true
+	b.mu.Unlock()
+	if b.entry.closer != nil && !closed {
+		err = errors.Join(err, b.entry.close())
+	}
+	return err
+}

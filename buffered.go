@@ -205,10 +205,13 @@ func (b *BufferedSink) Dropped() uint64 {
 	return b.dropped
 }
 
-// Flush waits until the events that were queued before the call are delivered,
-// or the context ends. Then it flushes the sink behind the buffer and reports
-// what failed since the last report.
+// Flush waits until the events that were queued before the call are delivered.
+// Then it flushes the sink behind the buffer and reports what failed since the
+// last report. When the context ends first, Flush says how many events are still
+// waiting. A context that ended before the call gives them a second.
 func (b *BufferedSink) Flush(ctx context.Context) error {
+	ctx, cancel := grace(ctx)
+	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -220,12 +223,12 @@ func (b *BufferedSink) Flush(ctx context.Context) error {
 	for b.waiting(end) > 0 && ctx.Err() == nil {
 		b.changed.Wait()
 	}
-	waiting := b.waiting(end)
+	if n := b.waiting(end); n > 0 {
+		b.mu.Unlock()
+		return fmt.Errorf("agentevents: %d events are still waiting for %s: %w", n, b.entry.name, ctx.Err())
+	}
 	err := b.report()
 	b.mu.Unlock()
-	if waiting > 0 {
-		return errors.Join(err, fmt.Errorf("agentevents: %d events are still waiting for %s: %w", waiting, b.entry.name, ctx.Err()))
-	}
 	if b.entry.flusher != nil {
 		err = errors.Join(err, b.entry.flush(ctx))
 	}

@@ -1,8 +1,10 @@
 package agentevents
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,15 +32,17 @@ func TestCancellationLosesNothingAndSinksSeeValuesOnly(t *testing.T) {
 // stuckSink hangs in Flush and Close until it is let go.
 type stuckSink struct {
 	SinkFunc
-	flush, close chan struct{}
-	closes       atomic.Int32
+	flush, close    chan struct{}
+	flushes, closes atomic.Int32
+	late            error // of Flush
 }
 
 func (s *stuckSink) Flush(context.Context) error {
+	s.flushes.Add(1)
 	if s.flush != nil {
 		<-s.flush
 	}
-	return nil
+	return s.late
 }
 
 func (s *stuckSink) Close() error {
@@ -95,16 +99,106 @@ func TestCloseReturnsAtTheDeadlineAndMayBeCalledAgain(t *testing.T) {
 	})
 }
 
-func TestCloseWithAnEndedContextMayBeCalledAgainAndThenCloses(t *testing.T) {
-	s := &stuckSink{SinkFunc: discard}
-	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{s}})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, e.Close(ctx), context.Canceled)
-	require.NoError(t, e.Close(t.Context()))
-	require.EqualValues(t, 1, s.closes.Load())
+func TestCloseWithAnEndedContextLosesNothingThatDoesNotHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var file bytes.Buffer
+		hanging := &stuckSink{SinkFunc: discard, flush: make(chan struct{})}
+		behind := &sinkLog{}
+		slow := Buffered(SinkFunc(func(ctx context.Context, ev Event) error {
+			time.Sleep(100 * time.Millisecond)
+			return behind.WriteLine(ctx, ev, nil)
+		}), 8, OverflowBlock)
+		w := NewWriter(&file, WriterOptions{BufferSize: 1 << 20})
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{slow, hanging, w}})
+		require.NoError(t, err)
+		r, err := e.Run("r")
+		require.NoError(t, err)
+		for range 3 {
+			require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		err = e.Close(ctx)
+		require.Equal(t, lastChance+300*time.Millisecond, time.Since(began))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "*agentevents.stuckSink: Flush did not finish")
+		require.Len(t, joined(err), 1, "only the sink that hangs is named")
+		require.Equal(t, 3, bytes.Count(file.Bytes(), []byte("\n")))
+		require.Len(t, behind.events, 3)
+		require.ErrorIs(t, w.WriteEvent(t.Context(), numbered(0)), ErrClosed, "the others are closed")
+		require.Zero(t, hanging.closes.Load(), "a sink is not closed while it is flushed")
+
+		close(hanging.flush)
+		require.NoError(t, e.Close(ctx), "Close may be called again")
+		require.EqualValues(t, 1, hanging.closes.Load())
+		require.NoError(t, e.Close(ctx))
+		require.EqualValues(t, 1, hanging.closes.Load())
+	})
 }
+
+func TestCloseFlushesTheOthersWhenAnEventHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var file bytes.Buffer
+		hold := make(chan struct{})
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{
+			NewWriter(&file, WriterOptions{BufferSize: 1 << 20}),
+			SinkFunc(func(context.Context, Event) error { <-hold; return nil }),
+		}})
+		require.NoError(t, err)
+		r, err := e.Run("r")
+		require.NoError(t, err)
+		go func() { _ = r.Emit(context.Background(), &TextDelta{}) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.ErrorContains(t, e.Close(ctx), "1 events are still being emitted")
+		require.Equal(t, 5*time.Second, time.Since(began))
+		require.NotZero(t, file.Len())
+		close(hold)
+		require.NoError(t, e.Close(t.Context()))
+	})
+}
+
+func TestASinkThatHangsHoldsOneGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuckSink{SinkFunc: discard, flush: make(chan struct{}), late: errors.New("late")}
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{s}})
+		require.NoError(t, err)
+		before := runtime.NumGoroutine()
+		for range 50 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			require.ErrorIs(t, e.Flush(ctx), context.DeadlineExceeded)
+			cancel()
+		}
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+		require.EqualValues(t, 1, s.flushes.Load())
+		close(s.flush)
+		synctest.Wait()
+		err = e.Flush(t.Context())
+		require.ErrorIs(t, err, s.late)
+		require.Equal(t, 2, strings.Count(err.Error(), "late"), "the error that nobody waited for, and the one of this call")
+		require.EqualValues(t, 2, s.flushes.Load())
+	})
+}
+
+func TestASinkMayEndTheGoroutineThatFlushesOrClosesIt(t *testing.T) {
+	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{exitingCloser{discard}}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	require.ErrorIs(t, e.Flush(ctx), errGoexit)
+	err = e.Close(ctx)
+	require.ErrorIs(t, err, errGoexit)
+	require.Len(t, joined(err), 2)
+	require.NoError(t, e.Close(ctx))
+}
+
+type exitingCloser struct{ SinkFunc }
+
+func (exitingCloser) Flush(context.Context) error { runtime.Goexit(); return nil }
+func (exitingCloser) Close() error                { runtime.Goexit(); return nil }
 
 func TestCloseWaitsForEventsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

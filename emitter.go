@@ -95,7 +95,8 @@ type Emitter struct {
 	released map[string]weak.Pointer[runState] // ids that must not begin again
 	order    []string                          // of released, oldest first
 
-	inflight atomic.Int64 // events that Close must wait for and finds by no lock
+	inflight atomic.Int64  // events being emitted
+	idle     chan struct{} // has a token when a closed emitter has none of them
 	closed   atomic.Bool
 	errs     errorList
 }
@@ -112,6 +113,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		redact:   newRedaction(o.Redaction),
 		runs:     map[string]*runState{},
 		released: map[string]weak.Pointer[runState]{},
+		idle:     make(chan struct{}, 1),
 	}
 	if int(o.Lifecycle) >= len(transitions) {
 		return nil, fmt.Errorf("agentevents: EmitterOptions.Lifecycle: no table %d", o.Lifecycle)
@@ -230,65 +232,90 @@ func (e *Emitter) release(s *runState) {
 }
 
 // Flush makes every sink hand on what it has buffered, in order, and returns
-// their errors, each as a [*SinkError]. When the context ends first it names
-// the sinks that did not finish.
+// their errors, each as a [*SinkError].
+//
+// A sink has time until the context ends. One whose turn comes after that has a
+// second, so that a cancelled context does not lose what is buffered. The error
+// names the sinks that did not finish; they go on by themselves.
 func (e *Emitter) Flush(ctx context.Context) error {
-	var errs []error
-	for _, k := range e.sinks {
-		if k.flusher == nil {
-			continue
-		}
-		if err := within(ctx, func() error { return k.flush(ctx) }); err != nil {
-			errs = append(errs, &SinkError{Sink: k.name, Err: err})
-		}
-	}
+	_, errs := e.flush(ctx)
 	return errors.Join(append(errs, e.errs.take())...)
 }
 
-// Close refuses new events, waits for those being emitted until the context
-// ends, flushes all sinks and closes all sinks. Its error names what did not
-// finish; then Close may be called again. Sinks are not closed while an event
-// is still being written to them.
-func (e *Emitter) Close(ctx context.Context) error {
-	e.closed.Store(true)
-	for n := e.emitting(); n > 0; n = e.emitting() {
-		select {
-		case <-time.After(closePoll):
-		case <-ctx.Done():
-			return fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())
+// flush returns the sinks whose flush finished, and the errors.
+func (e *Emitter) flush(ctx context.Context) (finished []*sinkEntry, errs []error) {
+	for _, k := range e.sinks {
+		ok, err := k.flushWithin(ctx)
+		if ok {
+			finished = append(finished, k)
+		}
+		if err != nil {
+			errs = append(errs, &SinkError{Sink: k.name, Err: err})
 		}
 	}
-	errs := []error{e.Flush(ctx)}
-	for _, k := range e.sinks {
-		if k.closer == nil {
-			continue
-		}
-		if err := k.closeOnce(ctx); err != nil {
+	return finished, errs
+}
+
+// Close refuses new events, waits for those being emitted, flushes all sinks
+// and closes all sinks. Each of these steps has time until the context ends; one
+// that begins after that has a second for each sink, as in Flush, so that
+// a cancelled context does not lose what is buffered.
+//
+// The error names what did not finish; then Close may be called again. Sinks
+// are not closed while an event is still being written to them, nor while they
+// are flushed.
+func (e *Emitter) Close(ctx context.Context) error {
+	e.closed.Store(true)
+	n := e.drain(ctx)
+	finished, errs := e.flush(ctx)
+	errs = append(errs, e.errs.take())
+	if n > 0 {
+		return errors.Join(append([]error{fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())}, errs...)...)
+	}
+	for _, k := range finished {
+		if err := k.closeWithin(ctx); err != nil {
 			errs = append(errs, &SinkError{Sink: k.name, Err: err})
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// closePoll is how often Close looks again: waiting for a lock would not end
-// with the context, and Emit has nothing to tell it when it is cheap.
-const closePoll = time.Millisecond
-
-// emitting returns how many events are being emitted. Those of an open run hold
-// its lock; those that go on without it, or in a run that was released, are
-// counted. Nothing is added once the emitter is closed.
-func (e *Emitter) emitting() int {
-	n := 0
-	e.mu.Lock()
-	for _, s := range e.runs {
-		if s.mu.TryLock() {
-			s.mu.Unlock()
-		} else {
-			n++
+// drain waits until no event is being emitted. It returns how many are when the
+// context ends first.
+func (e *Emitter) drain(ctx context.Context) int64 {
+	ctx, cancel := grace(ctx)
+	defer cancel()
+	for e.inflight.Load() > 0 {
+		select {
+		case <-e.idle:
+		case <-ctx.Done():
+			return e.inflight.Load()
 		}
 	}
-	e.mu.Unlock()
-	return n + int(e.inflight.Load())
+	e.wake() // another call of Close may be waiting
+	return 0
+}
+
+// enter counts an event in flight. It returns false when the emitter is closed.
+// Every enter is followed by a leave.
+func (e *Emitter) enter() bool {
+	e.inflight.Add(1) // before closed is read, or Close would not wait
+	return !e.closed.Load()
+}
+
+// leave ends an event in flight, and tells Close when it was the last.
+func (e *Emitter) leave() {
+	if e.inflight.Add(-1) == 0 && e.closed.Load() {
+		e.wake()
+	}
+}
+
+// wake tells one call of Close that nothing is in flight.
+func (e *Emitter) wake() {
+	select {
+	case e.idle <- struct{}{}:
+	default:
+	}
 }
 
 // report tells about errors that do not come back from Emit.
@@ -338,7 +365,6 @@ type runState struct {
 	line   []byte
 	times  jsonwire.TimeCache
 	closed bool
-	ended  bool            // the emitter may have forgotten it
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
@@ -346,16 +372,14 @@ type runState struct {
 // what the handle says and no more; then its texts were checked with it.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	e := s.e
-	if e.closed.Load() {
-		return ErrClosed // without waiting for the lock
+	defer e.leave()
+	if !e.enter() {
+		return ErrClosed
 	}
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	done, err := s.write(ctx, ev, head)
-	if done.counted {
-		defer e.inflight.Add(-1)
-	}
 	if !done.recorded {
 		return err
 	}
@@ -378,7 +402,6 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
-	counted   bool // in Emitter.inflight
 	recorded  bool
 	ended     bool // the run's terminal event
 	sequence  uint64
@@ -392,21 +415,12 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	e := s.e
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || len(e.commit) > 0 {
-		e.inflight.Add(1) // before closed is read, or Close would not wait
-		done.counted = true
-	}
-	if s.closed || e.closed.Load() {
+	if s.closed {
 		return done, ErrClosed
 	}
 	err = s.add(ctx, ev, head, &done)
 	if e.opts.Follow != nil && done.recorded && e.opts.Mode == ModeEnforce && !ev.Marks.Has(MarkReplayed) {
 		err = s.follow(ctx, ev, &done, err)
-	}
-	s.ended = done.ended
-	if !done.counted && (done.violation != nil || done.reports != nil) {
-		e.inflight.Add(1)
-		done.counted = true
 	}
 	if cap(s.line) > maxKeptLine {
 		s.line = nil // one huge event should not be paid for ever after

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
+	"time"
 )
 
 // A Sink receives the events that an emitter accepted.
@@ -103,14 +102,13 @@ type sinkEntry struct {
 	tracer    Tracer
 	buffer    *BufferedSink
 
-	closing  sync.Once     // the emitter has called Close
-	closed   chan struct{} // Close returned; closeErr is set
-	closeErr error
-	told     atomic.Bool // closeErr was returned
+	busy   chan struct{} // holds a token while the sink is flushed or closed; guards the rest
+	closed bool          // Close was called
+	late   error         // of a call that nobody waited for
 }
 
 func newSinkEntry(s Sink) *sinkEntry {
-	e := &sinkEntry{required: true, closed: make(chan struct{})}
+	e := &sinkEntry{required: true, busy: make(chan struct{}, 1)}
 unwrap:
 	for {
 		switch wrapped := s.(type) {
@@ -182,51 +180,90 @@ func (k *sinkEntry) close() (err error) {
 	return k.closer.Close()
 }
 
-// closeOnce closes the sink, or waits for the call that does, until the context
-// ends. The error of Close is returned once.
-func (k *sinkEntry) closeOnce(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// flushWithin flushes the sink, unless it is closed. See within.
+func (k *sinkEntry) flushWithin(ctx context.Context) (finished bool, err error) {
+	if k.flusher == nil {
+		return true, nil
 	}
-	k.closing.Do(func() {
-		go func() {
-			defer close(k.closed)
-			k.closeErr = k.close()
-		}()
+	return k.within(ctx, "Flush", k.flush)
+}
+
+// closeWithin closes the sink, unless it is closed. See within.
+func (k *sinkEntry) closeWithin(ctx context.Context) error {
+	if k.closer == nil {
+		return nil
+	}
+	_, err := k.within(ctx, "Close", func(context.Context) error {
+		k.closed = true
+		return k.close()
 	})
+	return err
+}
+
+// within calls f, unless the sink is closed, and returns its error. When the
+// context ends first, f goes on by itself: the next call waits for it before
+// its own f, so that a sink that hangs holds one goroutine. It returns the error
+// of both, unless that is the one of the context.
+func (k *sinkEntry) within(ctx context.Context, what string, f func(context.Context) error) (finished bool, err error) {
+	waiting, cancel := grace(ctx)
+	defer cancel()
+	unfinished := func() (bool, error) { return false, fmt.Errorf("%s did not finish: %w", what, ctx.Err()) }
 	select {
-	case <-k.closed:
-	case <-ctx.Done():
-		return ctx.Err()
+	case k.busy <- struct{}{}:
+	case <-waiting.Done():
+		return unfinished()
 	}
-	if k.told.CompareAndSwap(false, true) {
-		return k.closeErr
+	run := func() error {
+		late := k.late
+		k.late = nil
+		if k.closed {
+			return late
+		}
+		return errors.Join(late, f(waiting))
 	}
-	return nil
+	if waiting.Done() == nil {
+		defer func() { <-k.busy }()
+		return true, run()
+	}
+	done := make(chan error)
+	go func() {
+		err := errGoexit
+		defer func() {
+			select {
+			case done <- err:
+			case <-waiting.Done():
+				if !errors.Is(err, waiting.Err()) {
+					k.late = err
+				}
+			}
+			<-k.busy
+		}()
+		err = run()
+	}()
+	select {
+	case err := <-done:
+		return true, err
+	case <-waiting.Done():
+		return unfinished()
+	}
+}
+
+// lastChance is how long an emitter waits for a sink when the context ended
+// before it began to.
+const lastChance = time.Second
+
+// grace returns a context to wait with: ctx, or one that ends after lastChance
+// when ctx has ended already.
+func grace(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), lastChance)
 }
 
 // contain turns a panic into an error.
 func contain(err *error) {
 	if v := recover(); v != nil {
 		*err = &PanicError{Value: v, Stack: debug.Stack()}
-	}
-}
-
-// within runs f and returns its error, or the context's when that ends first;
-// then f goes on by itself until it returns.
-func within(ctx context.Context, f func() error) error {
-	if ctx.Done() == nil {
-		return f()
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

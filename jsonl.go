@@ -131,7 +131,9 @@ func (w *Writer) flush() error {
 	if err == nil && n < len(w.pending) {
 		err = io.ErrShortWrite
 	}
-	w.pending = append(w.pending[:0], w.pending[n:]...)
+	if n > 0 { // a full disk takes nothing, and pending may be long
+		w.pending = append(w.pending[:0], w.pending[n:]...)
+	}
 	if len(w.pending) == 0 && cap(w.pending) > max(maxKeptLine, 2*w.limit) {
 		w.pending = nil
 	}
@@ -145,8 +147,9 @@ func (w *Writer) Flush(context.Context) error {
 	return w.flush()
 }
 
-// Close flushes, and closes a file that [OpenFile] opened. Later events are
-// refused with [ErrClosed].
+// Close flushes, and closes a file that [OpenFile] opened. What cannot be
+// written is lost, and Close says how much. Later events are refused with
+// [ErrClosed]; Flush and Close do nothing then.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +159,8 @@ func (w *Writer) Close() error {
 	w.closed = true
 	err := w.flush()
 	if err != nil {
-		err = fmt.Errorf("%d bytes are lost: %w", len(w.pending), err)
+		err = fmt.Errorf("agentevents: %d bytes are lost: %w", len(w.pending), err)
+		w.pending = nil
 	}
 	if w.closer != nil {
 		err = errors.Join(err, w.closer.Close())

@@ -167,6 +167,7 @@ func TestWriterCloseSaysWhatIsLostAndIsFinal(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, fmt.Sprint(len(nativeLine(0))+1, " bytes are lost"))
 	require.NoError(t, w.Close())
+	require.NoError(t, w.Flush(t.Context()), "there is nothing left to write, and nowhere to write it")
 	require.ErrorIs(t, w.WriteEvent(t.Context(), numbered(1)), ErrClosed)
 	require.ErrorIs(t, w.WriteLine(t.Context(), Event{}, []byte("x")), ErrClosed)
 }

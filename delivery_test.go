@@ -245,6 +245,65 @@ func TestCloseWaitsForEventsInFlight(t *testing.T) {
 	})
 }
 
+// within fails the test when f does not return.
+func within(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s does not return", what)
+	}
+}
+
+func TestARunThatHangsHoldsUpNoOther(t *testing.T) {
+	hold, hanging := make(chan struct{}), make(chan struct{})
+	e, log := startEmitter(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
+		if ev.Kind() == KindUsageObserved {
+			close(hanging)
+			<-hold
+		}
+		return nil
+	})}})
+	old, err := e.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, old.Emit(t.Context(), &RunCompleted{}))
+	snapshot := log.snapshot(t)
+	late := make(chan error)
+	go func() { late <- old.Emit(context.Background(), &UsageObserved{}) }()
+	<-hanging
+
+	within(t, "Resume of the run that hangs", func() {
+		_, err := e.Resume(snapshot)
+		require.NoError(t, err)
+	})
+	within(t, "Run", func() {
+		other, err := e.Run("another")
+		require.NoError(t, err)
+		require.NoError(t, other.Emit(t.Context(), &TextDelta{}))
+	})
+	within(t, "Close of the run that hangs", func() { require.NoError(t, old.Close()) })
+	close(hold)
+	require.NoError(t, <-late, "it was on its way")
+	require.ErrorIs(t, old.Emit(t.Context(), &UsageObserved{}), ErrClosed)
+}
+
+func TestAResumeThatIsRefusedLeavesTheOldHandlesAlone(t *testing.T) {
+	e, log := startEmitter(t, EmitterOptions{MaxRuns: 1})
+	r, err := e.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, r.Emit(t.Context(), &RunCompleted{}))
+	_, err = e.Run("another")
+	require.NoError(t, err)
+	_, err = e.Resume(log.snapshot(t))
+	require.ErrorIs(t, err, ErrTooManyRuns)
+	require.NoError(t, r.Emit(t.Context(), &UsageObserved{}))
+}
+
 func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 	e, log := startEmitter(t, EmitterOptions{})
 	r, err := e.Run("r")

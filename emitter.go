@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/google/uuid"
 
@@ -90,10 +90,11 @@ type Emitter struct {
 	tracer *sinkEntry // or nil
 	commit []*sinkEntry
 
-	mu       sync.Mutex
+	mu       sync.Mutex // nothing is waited for while it is held
 	runs     map[string]*runState
-	released map[string]weak.Pointer[runState] // ids that must not begin again
-	order    []string                          // of released, oldest first
+	released map[string]release // ids that must not begin again
+	order    []string           // of released: the nth release is at n % maxReleased
+	releases int
 
 	inflight atomic.Int64  // events being emitted
 	idle     chan struct{} // has a token when a closed emitter has none of them
@@ -102,8 +103,15 @@ type Emitter struct {
 }
 
 // maxReleased bounds the ids of released runs that an emitter remembers in
-// order to refuse them.
-const maxReleased = 4096
+// order to refuse them. One takes about 150 bytes, a UUID's text included.
+const maxReleased = 65_536
+
+// A release is what is remembered of a released run: the number of the release,
+// and what closes the handles that are left.
+type release struct {
+	number int
+	closed *atomic.Bool
+}
 
 // NewEmitter returns an emitter. It fails when a sink cannot be used, and when
 // more than one is a [Tracer].
@@ -112,7 +120,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		opts:     o,
 		redact:   newRedaction(o.Redaction),
 		runs:     map[string]*runState{},
-		released: map[string]weak.Pointer[runState]{},
+		released: map[string]release{},
 		idle:     make(chan struct{}, 1),
 	}
 	if int(o.Lifecycle) >= len(transitions) {
@@ -156,22 +164,22 @@ func (e *Emitter) newID() string {
 }
 
 // Run returns the run of that id, a new one if none is open; the empty id
-// mints one. The run is released by its terminal event or by [Run.Close]. A
-// released id is refused with [ErrRunReleased] (continue it with Resume), and
-// beyond EmitterOptions.MaxRuns with [ErrTooManyRuns].
+// mints one. The run is released by its terminal event or by [Run.Close].
+//
+// The ids of the last 65,536 released runs are refused with [ErrRunReleased]:
+// their sequences must not begin again (continue such a run with Resume). An id
+// beyond these begins a new run. Beyond EmitterOptions.MaxRuns a run is refused
+// with [ErrTooManyRuns]. Run waits for no other run.
 func (e *Emitter) Run(id string) (*Run, error) {
 	if id == "" {
 		id = e.newID()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed.Load() {
-		return nil, ErrClosed
-	}
-	if s := e.runs[id]; s != nil {
+	if s := e.runs[id]; s != nil && !e.closed.Load() {
 		return newRun(s, Scope{}), nil
 	}
-	if _, ok := e.released[id]; ok {
+	if _, ok := e.released[id]; ok && !e.closed.Load() {
 		return nil, fmt.Errorf("%w (run %q)", ErrRunReleased, id)
 	}
 	return e.open(newMachine(e.opts.Lifecycle, &RunState{RunID: id}))
@@ -179,34 +187,34 @@ func (e *Emitter) Run(id string) (*Run, error) {
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
 // calls and everything else the rules are about go on. The run must not be
-// open here; handles of it from before return [ErrClosed] from then on.
+// open here; handles of it from before return [ErrClosed] from then on. Resume
+// waits for no run: an event that such a handle is emitting is still delivered.
 func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	if snapshot == nil || snapshot.RunID == "" {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
 	}
+	m := snapshot.machine(e.opts.Lifecycle) // takes its time when the snapshot is large
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed.Load() {
-		return nil, ErrClosed
+	if e.runs[m.RunID] != nil && !e.closed.Load() {
+		return nil, fmt.Errorf("agentevents: run %q is open", m.RunID)
 	}
-	if e.runs[snapshot.RunID] != nil {
-		return nil, fmt.Errorf("agentevents: run %q is open", snapshot.RunID)
+	r, err := e.open(m)
+	if old, ok := e.released[m.RunID]; ok && err == nil {
+		old.closed.Store(true) // or its handles would count the sequences a second time
 	}
-	if old := e.released[snapshot.RunID].Value(); old != nil {
-		// Handles of the ended run would count the sequences a second time.
-		old.mu.Lock()
-		old.closed = true
-		old.mu.Unlock()
-	}
-	return e.open(snapshot.machine(e.opts.Lifecycle))
+	return r, err
 }
 
 // open registers a run. e.mu is held.
 func (e *Emitter) open(m *machine) (*Run, error) {
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m}
+	s := &runState{e: e, m: m, closed: new(atomic.Bool)}
 	e.runs[m.RunID] = s
 	return newRun(s, Scope{}), nil
 }
@@ -215,20 +223,22 @@ func (e *Emitter) open(m *machine) (*Run, error) {
 func (e *Emitter) release(s *runState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.runs[s.m.RunID] != s {
+	id := s.m.RunID
+	if e.runs[id] != s {
 		return
 	}
-	delete(e.runs, s.m.RunID)
-	if _, ok := e.released[s.m.RunID]; ok {
-		e.released[s.m.RunID] = weak.Make(s)
-		return
+	delete(e.runs, id)
+	if len(e.order) < maxReleased {
+		e.order = append(e.order, id)
+	} else {
+		oldest := &e.order[e.releases%maxReleased]
+		if e.released[*oldest].number == e.releases-maxReleased { // it was not resumed and released again
+			delete(e.released, *oldest)
+		}
+		*oldest = id
 	}
-	if len(e.order) == maxReleased {
-		delete(e.released, e.order[0])
-		e.order = append(e.order[:0], e.order[1:]...)
-	}
-	e.released[s.m.RunID] = weak.Make(s)
-	e.order = append(e.order, s.m.RunID)
+	e.released[id] = release{e.releases, s.closed}
+	e.releases++
 }
 
 // Flush makes every sink hand on what it has buffered, in order, and returns
@@ -364,7 +374,7 @@ type runState struct {
 	ids    idSource
 	line   []byte
 	times  jsonwire.TimeCache
-	closed bool
+	closed *atomic.Bool    // refuses events; the emitter has it too when the run is released
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
@@ -415,7 +425,7 @@ func (s *runState) write(ctx context.Context, ev *Event, head string) (done outc
 	e := s.e
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed.Load() {
 		return done, ErrClosed
 	}
 	err = s.add(ctx, ev, head, &done)
@@ -481,6 +491,9 @@ func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcom
 	ev.origin = ""
 	if ev.RunID == "" {
 		ev.RunID = s.m.RunID
+	}
+	if ev.Sequence == math.MaxUint64 {
+		return fmt.Errorf("agentevents: run %q has used up its sequence numbers", s.m.RunID)
 	}
 	p := ops(ev.Payload)
 	if p == nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -632,26 +633,78 @@ func TestConcurrentSafeCloseRunAndEmit(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		n := len(log.events)
-		r := &Run{s: &runState{e: e, m: newMachine(LifecycleStrict, &RunState{RunID: "x"})}}
+		r := &Run{s: &runState{e: e, m: newMachine(LifecycleStrict, &RunState{RunID: "x"}), closed: new(atomic.Bool)}}
 		require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
 		require.Len(t, log.events, n)
 	}
 }
 
-func TestReleasedRunsAreRememberedWithinBounds(t *testing.T) {
+func TestTheLastReleasedRunsAreRemembered(t *testing.T) {
+	const runs = 70_000
 	e, err := NewEmitter(EmitterOptions{})
 	require.NoError(t, err)
-	for i := range maxReleased + 10 {
+	release := func(i int) {
 		r, err := e.Run(strconv.Itoa(i))
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
 	}
+	memory := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := memory()
+	for i := range runs {
+		release(i)
+	}
+	require.Less(t, (memory()-before)/maxReleased, uint64(300), "bytes of an id")
 	require.Len(t, e.released, maxReleased)
 	require.Len(t, e.order, maxReleased)
-	_, err = e.Run("0")
-	require.NoError(t, err, "forgotten")
-	_, err = e.Run("10")
+	for i, want := range map[int]error{0: nil, runs - maxReleased - 1: nil, runs - maxReleased + 2: ErrRunReleased, runs - 1: ErrRunReleased} {
+		_, err := e.Run(strconv.Itoa(i))
+		require.ErrorIs(t, err, want)
+	}
+
+	// A release changes one place, however many are remembered.
+	order := slices.Clone(e.order)
+	release(runs)
+	changed := 0
+	for i := range order {
+		if order[i] != e.order[i] {
+			changed++
+		}
+	}
+	require.Equal(t, 1, changed)
+}
+
+func TestARunThatIsReleasedAgainIsRememberedFromThenOn(t *testing.T) {
+	e, err := NewEmitter(EmitterOptions{})
+	require.NoError(t, err)
+	release := func(r *Run, err error) {
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+	}
+	release(e.Run("again"))
+	release(e.Run("once"))
+	for i := range maxReleased - 2 {
+		release(e.Run(strconv.Itoa(i)))
+	}
+	release(e.Resume(&RunSnapshot{RunState: RunState{RunID: "again"}}))
+	release(e.Run("x"))
+	_, err = e.Run("again")
 	require.ErrorIs(t, err, ErrRunReleased)
+	_, err = e.Run("once")
+	require.NoError(t, err)
+}
+
+func TestSequencesEndInPlaceOfBeginningAgain(t *testing.T) {
+	e, log := startEmitter(t, EmitterOptions{})
+	r, err := e.Resume(&RunSnapshot{RunState: RunState{RunID: "r", NextSequence: math.MaxUint64 - 1}})
+	require.NoError(t, err)
+	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+	require.ErrorContains(t, r.Emit(t.Context(), &TextDelta{}), "used up")
+	require.Len(t, log.events, 1)
 }
 
 // The bounds are what Emit of a ready payload into a discarding LineSink

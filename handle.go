@@ -78,11 +78,10 @@ func (r *Run) Record(ctx context.Context, ev Event) error {
 func (r *Run) Agent(id string) *Agent { return newAgent(r, id, "", "") }
 
 // Close releases the run without a terminal event, as when it goes on
-// elsewhere. Handles of the run return [ErrClosed] from then on.
+// elsewhere. Handles of the run return [ErrClosed] from then on. Close does not
+// wait for an event that another goroutine is emitting, so a sink may call it.
 func (r *Run) Close() error {
-	r.s.mu.Lock()
-	r.s.closed = true
-	r.s.mu.Unlock()
+	r.s.closed.Store(true)
 	r.s.e.release(r.s)
 	return nil
 }

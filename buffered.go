@@ -21,6 +21,8 @@ const (
 
 // A BufferedSink delivers to another sink from a goroutine of its own.
 type BufferedSink struct {
+	holder // the goroutine's, while it delivers
+
 	entry  *sinkEntry
 	policy Overflow
 	size   int
@@ -59,6 +61,11 @@ var errGoexit = errors.New("the sink ended the goroutine (runtime.Goexit, as Fai
 // Buffered returns a sink that queues up to size events (at least 1) and
 // delivers them to s, in order, from one goroutine that ends with Close.
 //
+// With [OverflowBlock] Emit queues its event, lets other events of the run go
+// on, and waits for room before it returns. So the queue may hold one event
+// more for every goroutine that is emitting, and s may emit into any run: with
+// the context it is given, or it could wait for the room that it makes.
+//
 // Errors of s come back from Flush and Close. What was dropped is counted:
 // see [BufferedSink.Dropped]; Flush and Close report it as [ErrDropped]. A sink
 // that ends the goroutine gets no more events: what is queued counts as
@@ -84,8 +91,19 @@ func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	return b
 }
 
-// WriteEvent queues the event. After Close it returns [ErrClosed].
+// WriteEvent queues the event. With [OverflowBlock] it then waits until the
+// queue is no longer than the buffer. After Close it returns [ErrClosed].
 func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
+	if err := b.put(ctx, ev); err != nil {
+		return err
+	}
+	b.room(callOf(ctx))
+	return nil
+}
+
+// put queues the event, in place of another one or not at all where the policy
+// says so. It waits for nothing.
+func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 	if b.bad != nil {
 		return fmt.Errorf("agentevents: %w", b.bad)
 	}
@@ -94,38 +112,45 @@ func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.n >= b.size && !b.closing && b.ended == nil {
-		switch b.policy {
-		case OverflowDropNewest:
-			b.dropped++
-			return nil
-		case OverflowDropOldest:
-			b.take()
-			b.dropped++
-		default:
-			b.changed.Wait()
-		}
-	}
 	if b.ended != nil {
 		return b.ended
 	}
 	if b.closing {
 		return ErrClosed
 	}
-	b.put(buffered{ctx, ev})
-	b.changed.Broadcast()
-	return nil
-}
-
-// put adds an event to the end of the queue. b.mu is held.
-func (b *BufferedSink) put(item buffered) {
+	if b.n >= b.size && b.policy != OverflowBlock {
+		b.dropped++
+		if b.policy == OverflowDropNewest {
+			return nil
+		}
+		b.take()
+	}
 	if b.n == len(b.queue) {
 		longer := make([]buffered, max(8, 2*b.n))
 		copy(longer[copy(longer, b.queue[b.head:]):], b.queue[:b.head])
 		b.queue, b.head = longer, 0
 	}
-	b.queue[(b.head+b.n)%len(b.queue)] = item
+	b.queue[(b.head+b.n)%len(b.queue)] = buffered{ctx, ev}
 	b.n++
+	b.changed.Broadcast()
+	return nil
+}
+
+// room waits until the queue is no longer than the buffer. It does not when c is
+// a call that the buffer's goroutine makes or waits for.
+func (b *BufferedSink) room(c *sinkCall) {
+	if b.policy != OverflowBlock {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.n <= b.size || !c.await(&b.holder) {
+		return
+	}
+	for b.n > b.size && !b.closing && b.ended == nil {
+		b.changed.Wait()
+	}
+	c.waitsFor(nil)
 }
 
 // take removes the first event of the queue. b.mu is held.
@@ -156,13 +181,20 @@ func (b *BufferedSink) deliver() {
 		b.delivered(&item.ev, errGoexit)
 	}()
 	var line []byte
+	var c *sinkCall
 	for b.next(&item) {
+		if !c.of(item.ctx) {
+			c = newCall(item.ctx, nil, &b.holder, nil)
+			if from := callOf(item.ctx); from != nil {
+				c.e = from.e
+			}
+		}
 		var err error
 		if b.entry.line != nil {
 			line, err = item.ev.AppendJSON(line[:0])
 		}
 		if err == nil {
-			err = b.entry.write(item.ctx, &item.ev, line)
+			err = b.entry.write(c, &item.ev, line)
 		}
 		b.mu.Lock()
 		b.delivered(&item.ev, err)
@@ -208,8 +240,14 @@ func (b *BufferedSink) Dropped() uint64 {
 // Flush waits until the events that were queued before the call are delivered.
 // Then it flushes the sink behind the buffer and reports what failed since the
 // last report. When the context ends first, Flush says how many events are still
-// waiting. A context that ended before the call gives them a second.
+// waiting. A context that ended before the call gives them a second. The sink
+// behind the buffer must not call it: that is [ErrReentrant].
 func (b *BufferedSink) Flush(ctx context.Context) error {
+	c := callOf(ctx)
+	if !c.await(&b.holder) {
+		return ErrReentrant
+	}
+	defer c.waitsFor(nil)
 	ctx, cancel := grace(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -260,7 +298,8 @@ func (b *BufferedSink) report() error {
 }
 
 // Close delivers what is queued, ends the goroutine and closes the sink behind
-// it. It waits for that sink; give Flush a deadline first to bound the wait.
+// it. It waits for that sink, which must not call it; give Flush a deadline first
+// to bound the wait.
 func (b *BufferedSink) Close() error {
 	b.mu.Lock()
 	b.closing = true

@@ -41,14 +41,16 @@ type EmitterOptions struct {
 	// Redaction is what the redaction step does; nil means the default policy
 	// (see [Policy]), &Policy{Off: true} none.
 	Redaction *Policy
-	// Clock tells the time; nil means time.Now. It may be called concurrently.
+	// Clock tells the time; nil means time.Now. It may be called concurrently,
+	// and with the lock of a run held: it must not emit.
 	Clock func() time.Time
 	// NewID mints ids of events, runs, calls and messages; nil means UUIDv7.
-	// It may be called concurrently.
+	// It is called as Clock is.
 	NewID func() string
 	// OnError is told what does not come back from Emit: errors of best-effort
 	// sinks and of the Redactor. It is called after the event, by the emitting
-	// goroutine. Nil collects a few of them for Flush and Close.
+	// goroutine, and may emit and close. Close does not wait for it. Nil collects
+	// a few of them for Flush and Close.
 	OnError func(error)
 	// OnViolation is told the violations of Observe mode, likewise. Nil leaves
 	// them to the fold, which reports them too.
@@ -83,12 +85,13 @@ type EmitterOptions struct {
 // concurrently. Events of one run are ordered; different runs do not wait for
 // each other.
 type Emitter struct {
-	opts   EmitterOptions
-	redact *redaction
-	sinks  []*sinkEntry
-	lines  bool       // some sink wants the encoded line
-	tracer *sinkEntry // or nil
-	commit []*sinkEntry
+	opts    EmitterOptions
+	redact  *redaction
+	sinks   []*sinkEntry
+	lines   bool       // some sink wants the encoded line
+	tracer  *sinkEntry // or nil
+	commit  []*sinkEntry
+	buffers []*BufferedSink
 
 	mu       sync.Mutex // nothing is waited for while it is held
 	runs     map[string]*runState
@@ -137,6 +140,9 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		e.lines = e.lines || k.line != nil
 		if k.committer != nil {
 			e.commit = append(e.commit, k)
+		}
+		if k.buffer != nil {
+			e.buffers = append(e.buffers, k.buffer)
 		}
 		if k.tracer != nil {
 			if e.tracer != nil {
@@ -248,6 +254,9 @@ func (e *Emitter) release(s *runState) {
 // second, so that a cancelled context does not lose what is buffered. The error
 // names the sinks that did not finish; they go on by themselves.
 func (e *Emitter) Flush(ctx context.Context) error {
+	if callOf(ctx).inside(e) {
+		return ErrReentrant
+	}
 	_, errs := e.flush(ctx)
 	return errors.Join(append(errs, e.errs.take())...)
 }
@@ -275,6 +284,9 @@ func (e *Emitter) flush(ctx context.Context) (finished []*sinkEntry, errs []erro
 // are not closed while an event is still being written to them, nor while they
 // are flushed.
 func (e *Emitter) Close(ctx context.Context) error {
+	if callOf(ctx).inside(e) {
+		return ErrReentrant
+	}
 	e.closed.Store(true)
 	n := e.drain(ctx)
 	finished, errs := e.flush(ctx)
@@ -328,15 +340,6 @@ func (e *Emitter) wake() {
 	}
 }
 
-// report tells about errors that do not come back from Emit.
-func (e *Emitter) report(err error) {
-	if e.opts.OnError != nil {
-		e.opts.OnError(err)
-		return
-	}
-	e.errs.add(err)
-}
-
 // An errorList keeps the first few errors and counts the others.
 type errorList struct {
 	mu   sync.Mutex
@@ -344,14 +347,15 @@ type errorList struct {
 	more int
 }
 
-func (l *errorList) add(err error) {
+func (l *errorList) add(errs ...error) {
+	if len(errs) == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.errs) < maxBufferedErrors {
-		l.errs = append(l.errs, err)
-	} else {
-		l.more++
-	}
+	kept := min(len(errs), maxBufferedErrors-len(l.errs))
+	l.errs = append(l.errs, errs[:kept]...)
+	l.more += len(errs) - kept
 }
 
 func (l *errorList) take() error {
@@ -367,29 +371,60 @@ func (l *errorList) take() error {
 
 // A runState is a run of an emitter; handles share it.
 type runState struct {
-	e *Emitter
+	e      *Emitter
+	holder                          // of mu
+	call   atomic.Pointer[sinkCall] // the last one
+	closed *atomic.Bool             // refuses events; the emitter has it too when the run is released
 
-	mu     sync.Mutex // guards the rest; held from check to delivery
+	mu     sync.Mutex // guards the rest
 	m      *machine
 	ids    idSource
 	line   []byte
 	times  jsonwire.TimeCache
-	closed *atomic.Bool    // refuses events; the emitter has it too when the run is released
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 }
 
 // record is the write path. head is of the handle when the event's envelope is
 // what the handle says and no more; then its texts were checked with it.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
+	c := s.callFor(ctx)
+	var done outcome
+	err := s.emit(c, ev, head, &done)
+	// Close does not wait for the rest, so that it may be called from there.
+	if done.violation != nil && s.e.opts.OnViolation != nil {
+		s.e.opts.OnViolation(done.violation)
+	}
+	for _, err := range done.reports {
+		s.e.opts.OnError(err)
+	}
+	for _, b := range s.e.buffers {
+		b.room(c.outer)
+	}
+	return err
+}
+
+// callFor returns the context for what is called with the run's lock held.
+func (s *runState) callFor(ctx context.Context) *sinkCall {
+	c := s.call.Load()
+	if c.of(ctx) {
+		return c
+	}
+	c = newCall(ctx, s.e, &s.holder, callOf(ctx))
+	if len(s.e.commit) > 0 {
+		c.commit = newCall(ctx, s.e, nil, c.outer)
+	}
+	s.call.Store(c)
+	return c
+}
+
+// emit is the part of the write path that Close waits for.
+func (s *runState) emit(c *sinkCall, ev *Event, head string, done *outcome) error {
 	e := s.e
 	defer e.leave()
 	if !e.enter() {
 		return ErrClosed
 	}
-	if ctx.Done() != nil {
-		ctx = context.WithoutCancel(ctx)
-	}
-	done, err := s.write(ctx, ev, head)
+	err := s.write(c, ev, head, done)
 	if !done.recorded {
 		return err
 	}
@@ -397,15 +432,13 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 		e.release(s)
 	}
 	for _, k := range e.commit {
-		if cerr := k.commit(ctx); cerr != nil {
-			err = e.failed(err, k, &done, cerr)
+		if cerr := k.commit(c.commit); cerr != nil {
+			err = e.failed(err, k, done, cerr)
 		}
 	}
-	if done.violation != nil && e.opts.OnViolation != nil {
-		e.opts.OnViolation(done.violation)
-	}
-	for _, err := range done.reports {
-		e.report(err)
+	if e.opts.OnError == nil {
+		e.errs.add(done.reports...)
+		done.reports = nil
 	}
 	return err
 }
@@ -421,26 +454,29 @@ type outcome struct {
 }
 
 // write is the part of the write path under the run's lock.
-func (s *runState) write(ctx context.Context, ev *Event, head string) (done outcome, err error) {
-	e := s.e
+func (s *runState) write(c *sinkCall, ev *Event, head string, done *outcome) error {
+	if !c.outer.await(&s.holder) {
+		return fmt.Errorf("%w (run %q)", ErrReentrant, s.m.RunID)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.outer.waitsFor(nil)
 	if s.closed.Load() {
-		return done, ErrClosed
+		return ErrClosed
 	}
-	err = s.add(ctx, ev, head, &done)
-	if e.opts.Follow != nil && done.recorded && e.opts.Mode == ModeEnforce && !ev.Marks.Has(MarkReplayed) {
-		err = s.follow(ctx, ev, &done, err)
+	err := s.add(c, ev, head, done)
+	if s.e.opts.Follow != nil && done.recorded && s.e.opts.Mode == ModeEnforce && !ev.Marks.Has(MarkReplayed) {
+		err = s.follow(c, ev, done, err)
 	}
 	if cap(s.line) > maxKeptLine {
 		s.line = nil // one huge event should not be paid for ever after
 	}
-	return done, err
+	return err
 }
 
 // follow records what EmitterOptions.Follow wants to be recorded after ev. What is
 // refused of it is reported, as ev itself was recorded.
-func (s *runState) follow(ctx context.Context, ev *Event, done *outcome, err error) error {
+func (s *runState) follow(ctx *sinkCall, ev *Event, done *outcome, err error) error {
 	events, perr := following(s.e.opts.Follow, *ev)
 	if perr != nil {
 		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %q, sequence %d: %w", ev.RunID, ev.Sequence, perr))
@@ -484,7 +520,7 @@ func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err err
 
 // add checks, stamps, redacts, applies and delivers one event. s.mu is held; ev
 // is the caller's own and is filled in on the way.
-func (s *runState) add(ctx context.Context, ev *Event, head string, done *outcome) (err error) {
+func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (err error) {
 	e := s.e
 	ev.Sequence = s.m.NextSequence
 	ev.SchemaVersion = SchemaVersion

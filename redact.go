@@ -86,7 +86,7 @@ type Policy struct {
 	// deltas included. 0 means 512.
 	ReasoningTokens int
 	// CountTokens counts the tokens of a text for that bound. Nil estimates
-	// one token for four characters.
+	// one token for four characters. It is called as a Redactor is.
 	CountTokens func(text string) int
 	// Redactor sees every text that is scanned, after the rules above. Nil
 	// means none.

@@ -15,13 +15,18 @@ import (
 // time; events of different runs may arrive concurrently. The event was
 // checked and redacted. It may be kept; its payload must not be changed.
 //
-// The context carries values only: it is never cancelled, because the event
-// that explains a cancellation must not be lost to it. A sink that fails
-// returns an error, which does not un-happen the event: other sinks still get
-// it. A slow sink slows its run; put it behind [Buffered].
+// The context has the values of the emitter's. It is never cancelled, because
+// the event that explains a cancellation must not be lost to it. A sink that
+// fails returns an error, which does not un-happen the event: other sinks still
+// get it. A slow sink slows its run; put it behind [Buffered].
 //
-// A sink must not emit into the run it is called for: that would deadlock.
-// Sinks that emit go behind [Buffered] too.
+// A sink may emit into other runs, and behind Buffered into its own, if it
+// passes its context on. With that context, a call that would wait for the sink
+// itself returns [ErrReentrant]: Emit into the run it is called for or into one
+// whose sink waits for this one, and Flush and Close of its emitter. With another
+// context such a call hangs. Emitter.Run, Emitter.Resume and Run.Close wait for
+// nothing. The context may be kept, but means the same after the call: what goes
+// on then and emits into the run needs another one.
 //
 // A sink may also implement [LineSink], [Flusher], [io.Closer], [Committer] or
 // [Tracer]. They are found once, when the emitter is made.
@@ -153,6 +158,9 @@ func (k *sinkEntry) write(ctx context.Context, ev *Event, line []byte) (err erro
 	defer contain(&err)
 	if k.writer != nil {
 		return k.writer.writeLine(line)
+	}
+	if k.buffer != nil {
+		return k.buffer.put(ctx, *ev) // Emit waits for room when it holds no lock
 	}
 	if k.line != nil {
 		return k.line.WriteLine(ctx, *ev, line)

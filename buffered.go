@@ -91,9 +91,12 @@ func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	return b
 }
 
+func (b *BufferedSink) ok() bool { return b != nil && b.entry != nil }
+
 // WriteEvent queues the event. With [OverflowBlock] it then waits until the
 // queue is no longer than the buffer. After Close it returns [ErrClosed].
 func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
+	ctx = orBackground(ctx)
 	if err := b.put(ctx, ev); err != nil {
 		return err
 	}
@@ -104,6 +107,9 @@ func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 // put queues the event, in place of another one or not at all where the policy
 // says so. It waits for nothing.
 func (b *BufferedSink) put(ctx context.Context, ev Event) error {
+	if !b.ok() {
+		return ErrZeroValue
+	}
 	if b.bad != nil {
 		return fmt.Errorf("agentevents: %w", b.bad)
 	}
@@ -232,6 +238,9 @@ func (b *BufferedSink) delivered(ev *Event, err error) {
 
 // Dropped returns how many events were dropped so far.
 func (b *BufferedSink) Dropped() uint64 {
+	if !b.ok() {
+		return 0
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.dropped
@@ -243,6 +252,10 @@ func (b *BufferedSink) Dropped() uint64 {
 // waiting. A context that ended before the call gives them a second. The sink
 // behind the buffer must not call it: that is [ErrReentrant].
 func (b *BufferedSink) Flush(ctx context.Context) error {
+	if !b.ok() {
+		return ErrZeroValue
+	}
+	ctx = orBackground(ctx)
 	c := callOf(ctx)
 	if !c.await(&b.holder) {
 		return ErrReentrant
@@ -301,6 +314,9 @@ func (b *BufferedSink) report() error {
 // it. It waits for that sink, which must not call it; give Flush a deadline first
 // to bound the wait.
 func (b *BufferedSink) Close() error {
+	if !b.ok() {
+		return ErrZeroValue
+	}
 	b.mu.Lock()
 	b.closing = true
 	b.changed.Broadcast()

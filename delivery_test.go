@@ -547,13 +547,24 @@ func TestNewEmitterRefusesBadOptions(t *testing.T) {
 		"two tracers":    {Sinks: []Sink{tracer, BestEffort(tracer)}},
 		"nil sink":       {Sinks: []Sink{&sinkLog{}, nil}},
 		"nil in effort":  {Sinks: []Sink{BestEffort(nil)}},
-		"lifecycle":      {Lifecycle: 9},
+		"nil function":   {Sinks: []Sink{SinkFunc(nil)}},
 		"two in effort":  {Sinks: []Sink{BestEffort(tracer), BestEffort(BestEffort(tracer))}},
 		"nil two levels": {Sinks: []Sink{BestEffort(BestEffort(nil))}},
 	} {
 		e, err := NewEmitter(o)
 		require.Error(t, err, name)
 		require.Nil(t, e, name)
+	}
+	for field, o := range map[string]EmitterOptions{
+		"Lifecycle: no constant has the value 9":                 {Lifecycle: 9},
+		"Mode: no constant has the value 77":                     {Mode: 77},
+		"Redaction.Content: no constant has the value 99":        {Redaction: &Policy{Content: 99}},
+		"Redaction.Meta: no constant has the value 4":            {Redaction: &Policy{Meta: ActionDrop + 1}},
+		"Redaction.Reasoning: no constant has the value \"OFF\"": {Redaction: &Policy{Reasoning: "OFF"}},
+	} {
+		e, err := NewEmitter(o)
+		require.ErrorContains(t, err, "EmitterOptions."+field)
+		require.Nil(t, e)
 	}
 	e, err := NewEmitter(EmitterOptions{})
 	require.NoError(t, err, "the zero Options are usable")

@@ -26,6 +26,8 @@ const (
 	// Emit returns nil. It is for captures of runs that nobody controls. What
 	// no line can carry is refused in this mode too.
 	ModeObserve
+
+	modes = iota
 )
 
 // EmitterOptions configure an [Emitter]. The zero Options are usable: strict,
@@ -72,6 +74,28 @@ type EmitterOptions struct {
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound.
 	MaxRuns int
+}
+
+// check refuses values that no constant has: they must not pass for the default.
+func (o *EmitterOptions) check() error {
+	bad := func(field string, value any) error {
+		return fmt.Errorf("agentevents: EmitterOptions.%s: no constant has the value %#v", field, value)
+	}
+	switch p := o.Redaction; {
+	case int(o.Lifecycle) >= len(transitions):
+		return bad("Lifecycle", int(o.Lifecycle))
+	case o.Mode >= modes:
+		return bad("Mode", int(o.Mode))
+	case p == nil:
+		return nil
+	case p.Content >= actions:
+		return bad("Redaction.Content", int(p.Content))
+	case p.Meta >= actions:
+		return bad("Redaction.Meta", int(p.Meta))
+	case p.Reasoning != "" && !p.Reasoning.known():
+		return bad("Redaction.Reasoning", string(p.Reasoning))
+	}
+	return nil
 }
 
 // An Emitter turns payloads into a log that keeps its own rules.
@@ -126,8 +150,8 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		released: map[string]release{},
 		idle:     make(chan struct{}, 1),
 	}
-	if int(o.Lifecycle) >= len(transitions) {
-		return nil, fmt.Errorf("agentevents: EmitterOptions.Lifecycle: no table %d", o.Lifecycle)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	for i, s := range o.Sinks {
 		k := newSinkEntry(s)
@@ -154,6 +178,8 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	return e, nil
 }
 
+func (e *Emitter) ok() bool { return e != nil && e.runs != nil }
+
 func (e *Emitter) now() time.Time {
 	if e.opts.Clock != nil {
 		return e.opts.Clock()
@@ -177,6 +203,9 @@ func (e *Emitter) newID() string {
 // beyond these begins a new run. Beyond EmitterOptions.MaxRuns a run is refused
 // with [ErrTooManyRuns]. Run waits for no other run.
 func (e *Emitter) Run(id string) (*Run, error) {
+	if !e.ok() {
+		return nil, ErrZeroValue
+	}
 	if id == "" {
 		id = e.newID()
 	}
@@ -196,6 +225,9 @@ func (e *Emitter) Run(id string) (*Run, error) {
 // open here; handles of it from before return [ErrClosed] from then on. Resume
 // waits for no run: an event that such a handle is emitting is still delivered.
 func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
+	if !e.ok() {
+		return nil, ErrZeroValue
+	}
 	if snapshot == nil || snapshot.RunID == "" {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
 	}
@@ -254,6 +286,10 @@ func (e *Emitter) release(s *runState) {
 // second, so that a cancelled context does not lose what is buffered. The error
 // names the sinks that did not finish; they go on by themselves.
 func (e *Emitter) Flush(ctx context.Context) error {
+	if !e.ok() {
+		return ErrZeroValue
+	}
+	ctx = orBackground(ctx)
 	if callOf(ctx).inside(e) {
 		return ErrReentrant
 	}
@@ -284,6 +320,10 @@ func (e *Emitter) flush(ctx context.Context) (finished []*sinkEntry, errs []erro
 // are not closed while an event is still being written to them, nor while they
 // are flushed.
 func (e *Emitter) Close(ctx context.Context) error {
+	if !e.ok() {
+		return ErrZeroValue
+	}
+	ctx = orBackground(ctx)
 	if callOf(ctx).inside(e) {
 		return ErrReentrant
 	}
@@ -387,7 +427,7 @@ type runState struct {
 // record is the write path. head is of the handle when the event's envelope is
 // what the handle says and no more; then its texts were checked with it.
 func (s *runState) record(ctx context.Context, ev *Event, head string) error {
-	c := s.callFor(ctx)
+	c := s.callFor(orBackground(ctx))
 	var done outcome
 	err := s.emit(c, ev, head, &done)
 	// Close does not wait for the rest, so that it may be called from there.

@@ -6,12 +6,18 @@ import (
 	"time"
 )
 
+// ErrZeroValue means that a method was called of nil or of a zero value. Nothing
+// was done. Methods that return a handle return nil then.
+var ErrZeroValue = errors.New("agentevents: a nil or zero value cannot be used: it comes from NewEmitter, NewWriter, OpenFile, Buffered or the method of another handle")
+
 // A Run is a handle to a run: what it emits belongs to no agent.
 type Run struct {
 	s     *runState
 	scope Scope
 	head  string // of the lines of its events
 }
+
+func (r *Run) ok() bool { return r != nil && r.s != nil }
 
 func newRun(s *runState, scope Scope) *Run {
 	ev := Event{RunID: s.m.RunID, Scope: scope}
@@ -29,11 +35,19 @@ func (e *Event) head() string {
 }
 
 // ID returns the run's id.
-func (r *Run) ID() string { return r.s.m.RunID }
+func (r *Run) ID() string {
+	if !r.ok() {
+		return ""
+	}
+	return r.s.m.RunID
+}
 
 // With returns a handle whose events carry the fields of s that are set, and
 // those of r's scope where they are not.
 func (r *Run) With(s Scope) *Run {
+	if !r.ok() {
+		return nil
+	}
 	return newRun(r.s, r.scope.with(s))
 }
 
@@ -58,8 +72,12 @@ func (s Scope) with(over Scope) Scope {
 // required sink failed. The payload belongs to the log from then on: it must
 // not be changed.
 //
-// Cancelling the context does not lose the event.
+// Cancelling the context does not lose the event. A nil context is taken as
+// context.Background().
 func (r *Run) Emit(ctx context.Context, p Payload) error {
+	if !r.ok() {
+		return ErrZeroValue
+	}
 	ev := Event{Scope: r.scope, Payload: p}
 	return r.s.record(ctx, &ev, r.head)
 }
@@ -69,6 +87,9 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 // scope are kept where they are set; RunID must be empty or the run's;
 // Sequence and SchemaVersion are the library's.
 func (r *Run) Record(ctx context.Context, ev Event) error {
+	if !r.ok() {
+		return ErrZeroValue
+	}
 	ev.Scope = r.scope.with(ev.Scope)
 	return r.s.record(ctx, &ev, "")
 }
@@ -81,6 +102,9 @@ func (r *Run) Agent(id string) *Agent { return newAgent(r, id, "", "") }
 // elsewhere. Handles of the run return [ErrClosed] from then on. Close does not
 // wait for an event that another goroutine is emitting, so a sink may call it.
 func (r *Run) Close() error {
+	if !r.ok() {
+		return ErrZeroValue
+	}
 	r.s.closed.Store(true)
 	r.s.e.release(r.s)
 	return nil
@@ -97,24 +121,45 @@ type Agent struct {
 	head   string // as in Run
 }
 
+func (a *Agent) ok() bool { return a != nil && a.run.ok() }
+
 func newAgent(r *Run, id, parent, call string) *Agent {
+	if !r.ok() {
+		return nil
+	}
 	ev := Event{RunID: r.s.m.RunID, Scope: r.scope, AgentID: id}
 	return &Agent{run: r, id: id, parent: parent, call: call, head: ev.head()}
 }
 
 // ID returns the agent's id.
-func (a *Agent) ID() string { return a.id }
+func (a *Agent) ID() string {
+	if !a.ok() {
+		return ""
+	}
+	return a.id
+}
 
 // With returns a handle whose events carry the fields of s that are set.
 func (a *Agent) With(s Scope) *Agent {
+	if !a.ok() {
+		return nil
+	}
 	return newAgent(a.run.With(s), a.id, a.parent, a.call)
 }
 
 // Agent returns a handle to a sub-agent; its start says who spawned it.
-func (a *Agent) Agent(id string) *Agent { return newAgent(a.run, id, a.id, "") }
+func (a *Agent) Agent(id string) *Agent {
+	if !a.ok() {
+		return nil
+	}
+	return newAgent(a.run, id, a.id, "")
+}
 
 // Emit records one payload as an event of the agent. See [Run.Emit].
 func (a *Agent) Emit(ctx context.Context, p Payload) error {
+	if !a.ok() {
+		return ErrZeroValue
+	}
 	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
 	if _, ok := p.(*AgentStarted); ok && a.parent != "" {
 		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
@@ -125,6 +170,9 @@ func (a *Agent) Emit(ctx context.Context, p Payload) error {
 
 // Record is [Run.Record] for an event of the agent.
 func (a *Agent) Record(ctx context.Context, ev Event) error {
+	if !a.ok() {
+		return ErrZeroValue
+	}
 	if ev.AgentID == "" {
 		ev.AgentID = a.id
 	}
@@ -160,6 +208,9 @@ type Call struct {
 // Call records that the agent calls a tool, under a new call id. Return or
 // Fail closes it. Calls may overlap.
 func (a *Agent) Call(ctx context.Context, tool string, args JSON) (*Call, error) {
+	if !a.ok() {
+		return nil, ErrZeroValue
+	}
 	c := &Call{ID: a.run.s.e.newID(), ToolID: tool, agent: a, args: args, attempt: 1, start: a.run.s.e.now()}
 	if err := a.Emit(ctx, &ToolCalled{CallID: c.ID, ToolID: tool, Arguments: args}); err != nil {
 		return c.unlessRefused(err), err
@@ -170,6 +221,9 @@ func (a *Agent) Call(ctx context.Context, tool string, args JSON) (*Call, error)
 // Retry records that the agent calls the tool again with the same arguments:
 // a new call that names this one and counts the attempts.
 func (c *Call) Retry(ctx context.Context) (*Call, error) {
+	if !c.ok() {
+		return nil, ErrZeroValue
+	}
 	e := c.agent.run.s.e
 	again := &Call{ID: e.newID(), ToolID: c.ToolID, agent: c.agent, args: c.args, attempt: c.attempt + 1, start: e.now()}
 	p := &ToolCalled{CallID: again.ID, ToolID: c.ToolID, Arguments: c.args, Attempt: Some(again.attempt), RetryOf: c.ID}
@@ -178,6 +232,8 @@ func (c *Call) Retry(ctx context.Context) (*Call, error) {
 	}
 	return again, nil
 }
+
+func (c *Call) ok() bool { return c != nil && c.agent.ok() }
 
 // unlessRefused returns c when the call was recorded in spite of err.
 func (c *Call) unlessRefused(err error) *Call {
@@ -190,17 +246,26 @@ func (c *Call) unlessRefused(err error) *Call {
 
 // Agent returns a handle to a sub-agent that this call spawned.
 func (c *Call) Agent(id string) *Agent {
+	if !c.ok() {
+		return nil
+	}
 	return newAgent(c.agent.run, id, c.agent.id, c.ID)
 }
 
 // Return records that the tool returned. Its duration is counted from Call.
 func (c *Call) Return(ctx context.Context, result JSON) error {
+	if !c.ok() {
+		return ErrZeroValue
+	}
 	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: ToolStatusOK, Result: result, Duration: c.duration()})
 }
 
 // Fail records that the tool failed with err: status cancelled when err is
 // context.Canceled, error otherwise.
 func (c *Call) Fail(ctx context.Context, err error) error {
+	if !c.ok() {
+		return ErrZeroValue
+	}
 	status := ToolStatusError
 	if errors.Is(err, context.Canceled) {
 		status = ToolStatusCancelled
@@ -221,8 +286,12 @@ func (c *Call) duration() Opt[time.Duration] {
 // error is fn's, joined with one of recording.
 //
 // Do makes no transitions. Under [LifecycleStrict] an agent that uses a tool goes
-// To(ctx, ToolCall) before and To(ctx, ToolResult) after.
+// To(ctx, ToolCall) before and To(ctx, ToolResult) after. A nil fn is an error,
+// and nothing is recorded.
 func (a *Agent) Do(ctx context.Context, tool string, args JSON, fn func(context.Context) (JSON, error)) (result JSON, err error) {
+	if fn == nil {
+		return "", errors.New("agentevents: Do: the function is nil")
+	}
 	c, emitErr := a.Call(ctx, tool, args)
 	if c == nil {
 		return "", emitErr
@@ -233,7 +302,7 @@ func (a *Agent) Do(ctx context.Context, tool string, args JSON, fn func(context.
 			_ = c.Fail(ctx, errors.New("the tool panicked"))
 		}
 	}()
-	result, err = fn(ctx)
+	result, err = fn(orBackground(ctx))
 	returned = true
 	if err != nil {
 		return result, errors.Join(err, emitErr, c.Fail(ctx, err))

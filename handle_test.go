@@ -321,3 +321,53 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	_, err = e2.Resume(&RunSnapshot{})
 	require.Error(t, err)
 }
+
+func TestNilAndZeroValuesReturnErrors(t *testing.T) {
+	ctx, p := t.Context(), &TextDelta{}
+	check := func(e *Emitter, r *Run, a *Agent, c *Call, w *Writer, b *BufferedSink) {
+		t.Helper()
+		second := func(_ any, err error) error { return err }
+		for i, err := range []error{
+			second(e.Run("r")), second(e.Resume(&RunSnapshot{RunState: RunState{RunID: "r"}})), e.Flush(ctx), e.Close(ctx),
+			r.Emit(ctx, p), r.Record(ctx, Event{Payload: p}), r.Close(), r.Agent("a").Emit(ctx, p), r.With(Scope{}).Emit(ctx, p),
+			a.Emit(ctx, p), a.Record(ctx, Event{Payload: p}), a.To(ctx, StatusToolCall), second(a.Call(ctx, "t", "")), a.Agent("b").Emit(ctx, p), a.With(Scope{}).Emit(ctx, p),
+			second(a.Do(ctx, "t", "", func(context.Context) (JSON, error) { panic("ran") })),
+			second(c.Retry(ctx)), c.Return(ctx, ""), c.Fail(ctx, nil), c.Agent("b").Emit(ctx, p),
+			w.WriteEvent(ctx, numbered(0)), w.WriteLine(ctx, numbered(0), []byte("{}")), w.Flush(ctx), w.Close(),
+			b.WriteEvent(ctx, numbered(0)), b.Flush(ctx), b.Close(),
+			second(NewEmitter(EmitterOptions{Sinks: []Sink{w}})), second(NewEmitter(EmitterOptions{Sinks: []Sink{Live(b)}})),
+		} {
+			require.ErrorIs(t, err, ErrZeroValue, i)
+		}
+		require.Empty(t, r.ID())
+		require.Empty(t, a.ID())
+		require.Zero(t, b.Dropped())
+	}
+	check(nil, nil, nil, nil, nil, nil)
+	check(&Emitter{}, &Run{}, &Agent{}, &Call{}, &Writer{}, &BufferedSink{})
+	require.ErrorIs(t, NewWriter(nil, WriterOptions{}).WriteEvent(ctx, numbered(0)), ErrZeroValue)
+}
+
+func TestANilContextIsTheBackground(t *testing.T) {
+	var none context.Context
+	behind := &sinkLog{}
+	b := Buffered(behind, 4, OverflowBlock)
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+	require.NoError(t, r.Emit(none, &TextDelta{}))
+	_, err := r.Agent("a").Do(none, "t", "", func(ctx context.Context) (JSON, error) { return "", ctx.Err() })
+	require.NoError(t, err)
+	require.NoError(t, b.WriteEvent(none, numbered(3)))
+	require.NoError(t, b.Flush(none))
+	require.NoError(t, r.s.e.Flush(none))
+	require.NoError(t, r.s.e.Close(none))
+	require.Len(t, log.events, 3)
+	require.Len(t, behind.events, 4)
+	require.NoError(t, behind.ctx.Err())
+}
+
+func TestDoWithoutAFunctionRecordsNothing(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{})
+	_, err := r.Agent("a").Do(t.Context(), "t", "", nil)
+	require.ErrorContains(t, err, "the function is nil")
+	require.Empty(t, log.events)
+}

@@ -46,6 +46,8 @@ type Writer struct {
 	closed  bool
 }
 
+func (w *Writer) ok() bool { return w != nil && w.w != nil }
+
 // NewWriter returns a writer to w. Close flushes and leaves w open.
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
 	return &Writer{w: w, limit: o.BufferSize}
@@ -77,6 +79,9 @@ func OpenFile(path string, o WriterOptions) (*Writer, error) {
 
 // WriteEvent writes the event's line.
 func (w *Writer) WriteEvent(ctx context.Context, ev Event) error {
+	if !w.ok() {
+		return ErrZeroValue
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	line, err := ev.AppendJSON(w.scratch[:0])
@@ -93,6 +98,9 @@ func (w *Writer) WriteEvent(ctx context.Context, ev Event) error {
 func (w *Writer) WriteLine(_ context.Context, _ Event, line []byte) error { return w.writeLine(line) }
 
 func (w *Writer) writeLine(line []byte) error {
+	if !w.ok() {
+		return ErrZeroValue
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.write(line)
@@ -142,6 +150,9 @@ func (w *Writer) flush() error {
 
 // Flush writes what is buffered.
 func (w *Writer) Flush(context.Context) error {
+	if !w.ok() {
+		return ErrZeroValue
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.flush()
@@ -151,6 +162,9 @@ func (w *Writer) Flush(context.Context) error {
 // written is lost, and Close says how much. Later events are refused with
 // [ErrClosed]; Flush and Close do nothing then.
 func (w *Writer) Close() error {
+	if !w.ok() {
+		return ErrZeroValue
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {

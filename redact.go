@@ -46,6 +46,8 @@ const (
 	ActionKeep               // leave it as it is
 	ActionMask               // put a marker in its place
 	ActionDrop               // leave nothing of it
+
+	actions = iota
 )
 
 // A Policy says what the redaction step does before anything sees an event:

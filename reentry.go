@@ -37,6 +37,14 @@ type holder struct {
 
 type sinkCallKey struct{}
 
+// orBackground returns ctx, or what stands for a nil one.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
 // callOf returns the call that ctx is of or derives from, or nil.
 func callOf(ctx context.Context) *sinkCall {
 	c, _ := ctx.Value(sinkCallKey{}).(*sinkCall)

@@ -133,7 +133,7 @@ unwrap:
 	e.closer, _ = s.(io.Closer)
 	e.committer, _ = s.(Committer)
 	e.tracer, _ = s.(Tracer)
-	if e.buffer, _ = s.(*BufferedSink); e.buffer != nil {
+	if e.buffer, _ = s.(*BufferedSink); e.buffer.ok() {
 		e.tracer = e.buffer.entry.tracer
 		e.live = e.live || e.buffer.entry.live
 	}
@@ -142,12 +142,21 @@ unwrap:
 
 // check returns why the sink cannot be one of an emitter's.
 func (k *sinkEntry) check() error {
-	switch b := k.buffer; {
-	case k.sink == nil:
+	if f, ok := k.sink.(SinkFunc); k.sink == nil || ok && f == nil {
 		return errors.New("it is nil")
-	case b != nil && b.bad != nil:
+	}
+	if w, ok := k.sink.(*Writer); ok && !w.ok() {
+		return ErrZeroValue
+	}
+	b, buffered := k.sink.(*BufferedSink)
+	switch {
+	case !buffered:
+		return nil
+	case !b.ok():
+		return ErrZeroValue
+	case b.bad != nil:
 		return b.bad
-	case b != nil && b.entry.committer != nil:
+	case b.entry.committer != nil:
 		return fmt.Errorf("%s commits, and Emit would return before Buffered gives it the event", b.entry.name)
 	}
 	return nil

@@ -335,7 +335,7 @@ type cleaner struct {
 	sanitized bool        // damaged characters were replaced
 	err       *fieldError // raw JSON that is not JSON
 	failed    error       // the first error of the Redactor
-	names     []string    // of the members beside one that is rewritten alone
+	names     nameSet     // of the members beside one that is rewritten alone
 }
 
 // text returns what a text field may say, and whether that differs from s.
@@ -419,9 +419,8 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	if act == ActionKeep {
 		return x, false
 	}
-	c.names = c.names[:0]
 	if len(c.policy.Secrets.list()) > 0 {
-		c.names = x.names(c.names)
+		c.names = x.names()
 	}
 	var b extrasBuilder
 	changed := false
@@ -452,19 +451,40 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	return b.done(), true
 }
 
-// names appends the names of the members in x.
-func (x extras) names(dst []string) []string {
+// names returns the names of the members in x.
+func (x extras) names() nameSet {
+	names := nameSet{}
 	for x != "" {
 		_, _, text, rest := x.next()
 		var s jsonwire.Scanner
 		s.Reset("{" + text + "}")
 		if s.Object() == nil {
 			name, _, _ := s.Member()
-			dst = append(dst, name)
+			names[name] = 1
 		}
 		x = rest
 	}
-	return dst
+	return names
+}
+
+// A nameSet holds the names of an object's members. With each goes the last
+// number that was put behind it to make another name: 1 is none.
+type nameSet map[string]int
+
+// unique returns name if it is new, or else with the first number, from 2, that
+// makes it so. The result is in the set from then on.
+func (s nameSet) unique(name string) string {
+	n := s[name]
+	out := name
+	for s[out] > 0 {
+		n++
+		out = name + "-" + itoa(n)
+	}
+	if n > 0 {
+		s[name] = n // the numbers up to n are taken
+	}
+	s[out] = 1
+	return out
 }
 
 // valueStart returns the offset of the value in the text "name":value.
@@ -611,28 +631,30 @@ func (w *rewriter) value() error {
 
 func (w *rewriter) object() error {
 	whole := w.text[w.s.Offset():]
+	outer, given := w.f.Key, w.c.names
+	names := given
+	w.c.names = nil
 	if err := w.s.Object(); err != nil {
 		return err
 	}
-	outer, names := w.f.Key, w.c.names // names that must not come again
-	w.c.names = nil
 	for {
 		at := w.s.Offset()
 		name, ok, err := w.s.Member()
 		if err != nil || !ok {
-			w.f.Key, w.c.names = outer, names
+			w.f.Key, w.c.names = outer, given
 			return err
 		}
 		if out := w.c.hideSecrets(name); out != name {
 			if w.text[at] == ',' {
 				at++
 			}
-			masked := out
-			for n := 2; slices.Contains(names, out) || jsonwire.HasMember(whole, out); n++ {
-				out = masked + "-" + itoa(n)
+			if names == nil { // once an object: it may have many such names
+				names = nameSet{}
+				for n := range jsonwire.Members(whole) {
+					names[n] = 1
+				}
 			}
-			names = append(names, out)
-			w.replace(at, w.s.Offset()-1, out)
+			w.replace(at, w.s.Offset()-1, names.unique(out))
 		}
 		if w.namesOnly {
 			if err := w.s.Skip(); err != nil {

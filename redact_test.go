@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // emitted returns what a policy leaves of a payload, and the line.
@@ -705,4 +707,43 @@ func TestSuspiciousOverlooksNothing(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 10_000)
+}
+
+// Reading an escaped name allocates, so the number of allocations tells how
+// often the names are read.
+func TestMaskingManyNamesReadsEachAFewTimes(t *testing.T) {
+	const n = 40
+	secrets := new(Secrets)
+	for i := range n {
+		require.NoError(t, secrets.Add(fmt.Sprintf("secret%03d", i)))
+	}
+	for what, name := range map[string]string{"different": "\\u0041secret%03[1]d-%03[2]d", "the same": "\\u0041secret%03dsecret%03d"} {
+		var members []string
+		for i := range n {
+			for j := range n {
+				members = append(members, `"`+fmt.Sprintf(name, i, j)+`":1`)
+			}
+		}
+		object := JSON("{" + strings.Join(members, ",") + "}")
+		red := newRedaction(&Policy{Secrets: secrets})
+		var masked JSON
+		allocs := testing.AllocsPerRun(1, func() {
+			c := red.cleaner(KindToolCalled)
+			masked, _ = c.json("arguments", ClassContent, object)
+		})
+		require.Less(t, allocs, 20.*n*n, what)
+		names := map[string]bool{}
+		for name := range jsonwire.Members(string(masked)) {
+			require.NotContains(t, name, "secret0")
+			names[name] = true
+		}
+		require.Len(t, names, n*n, "no name comes twice")
+	}
+}
+
+func TestMaskedNamesBeginAnewInEveryObject(t *testing.T) {
+	secrets := new(Secrets)
+	require.NoError(t, secrets.Add("C4N4RY", "S3CR3T"))
+	got, _ := redactedJSON(t, &Policy{Secrets: secrets}, `[{"C4N4RY":1,"S3CR3T":2},{"S3CR3T":{"C4N4RY":3},"[REDACTED:secret]":4}]`)
+	require.Equal(t, JSON(`[{"[REDACTED:secret]":1,"[REDACTED:secret]-2":2},{"[REDACTED:secret]-2":{"[REDACTED:secret]":3},"[REDACTED:secret]":4}]`), got)
 }

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	crand "crypto/rand"
+	"encoding/binary"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -15,14 +16,12 @@ type idSource struct {
 	rng  *rand.ChaCha8
 	last int64 // milliseconds of the last id
 	seq  uint16
-
-	text    [uuidLen]byte
-	written int64 // milliseconds that text has
 }
 
 const (
 	uuidLen  = 36
 	slabSize = 64 * uuidLen
+	maxSeq   = 0xfff // of the 12 bits behind the time
 )
 
 // next returns an id for an event at t.
@@ -31,44 +30,47 @@ func (s *idSource) next(t time.Time) string {
 		var seed [32]byte
 		_, _ = crand.Read(seed[:]) // never fails: crypto/rand ends the program instead
 		s.rng = rand.NewChaCha8(seed)
+		s.seq = maxSeq
 	}
-	ms := t.UnixMilli()
-	if ms > s.last {
-		s.last = ms
-		s.seq = uint16(s.rng.Uint64()) & 0x7ff // leaves room to count up
+	// In one millisecond, or when the clock goes back, the sequence counts on.
+	if ms := t.UnixMilli(); ms > s.last || s.seq == maxSeq {
+		s.last = max(ms, s.last+1)
+		s.seq = uint16(s.rng.Uint64()) & (maxSeq >> 1) // leaves room to count up
 	} else {
-		// The same millisecond, or a clock that went back: count on.
-		if s.seq++; s.seq > 0xfff {
-			s.last++
-			s.seq = 0
-		}
+		s.seq++
 	}
 	if s.slab.Cap()-s.slab.Len() < uuidLen {
 		s.slab = strings.Builder{}
 		s.slab.Grow(slabSize)
 	}
-	if s.last != s.written || s.text[8] == 0 {
-		// The first 13 characters are the time, the same for a millisecond.
-		s.written = s.last
-		putHex(s.text[0:8], uint64(s.last)>>16, 8)
-		s.text[8] = '-'
-		putHex(s.text[9:13], uint64(s.last), 4)
-		s.text[13], s.text[14], s.text[18], s.text[23] = '-', '7', '-', '-'
-	}
-	putHex(s.text[15:18], uint64(s.seq), 3)
-	random := s.rng.Uint64()&^(3<<62) | 2<<62
-	putHex(s.text[19:23], random>>48, 4)
-	putHex(s.text[24:36], random, 12)
+	var text [uuidLen]byte
+	putUUID(&text, uint64(s.last)<<16|7<<12|uint64(s.seq), s.rng.Uint64()&^(3<<62)|2<<62)
 	start := s.slab.Len()
-	s.slab.Write(s.text[:])
+	s.slab.Write(text[:])
 	return s.slab.String()[start:]
 }
 
-// putHex writes the low digits of v to dst.
-func putHex(dst []byte, v uint64, digits int) {
-	const hex = "0123456789abcdef"
-	for i := digits - 1; i >= 0; i-- {
-		dst[i] = hex[v&15]
-		v >>= 4
-	}
+// putUUID writes the text of a UUID, of which high and low are the halves.
+func putUUID(text *[uuidLen]byte, high, low uint64) {
+	copy(text[:], "        -    -    -    -")
+	le := binary.LittleEndian
+	le.PutUint64(text[0:], hexDigits(high>>32))
+	digits := hexDigits(high)
+	le.PutUint32(text[9:], uint32(digits))
+	le.PutUint32(text[14:], uint32(digits>>32))
+	digits = hexDigits(low >> 32)
+	le.PutUint32(text[19:], uint32(digits))
+	le.PutUint32(text[24:], uint32(digits>>32))
+	le.PutUint64(text[28:], hexDigits(low))
+}
+
+// hexDigits returns the eight hexadecimal digits of the low half of v, the first
+// in the lowest byte.
+func hexDigits(v uint64) uint64 {
+	const ones = 0x0101010101010101
+	v = v&0xffff<<32 | v>>16&0xffff
+	v = v&0x000000ff000000ff<<16 | v>>8&0x000000ff000000ff
+	v = v&0x000f000f000f000f<<8 | v>>4&0x000f000f000f000f
+	letters := (v + 6*ones) >> 4 & ones // 1 in every byte above 9
+	return v + '0'*ones + letters*('a'-'9'-1)
 }

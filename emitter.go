@@ -418,6 +418,7 @@ type runState struct {
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
+	clock  wallClock
 	ids    idSource
 	line   []byte
 	times  jsonwire.TimeCache
@@ -582,11 +583,13 @@ func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (er
 		return err
 	}
 
-	now := e.now()
-	if ev.Time.IsZero() {
-		ev.Time = now.UTC().Truncate(time.Millisecond)
-	} else {
+	switch {
+	case !ev.Time.IsZero():
 		ev.Time = ev.Time.UTC().Round(0)
+	case e.opts.Clock != nil:
+		ev.Time = e.opts.Clock().UTC().Truncate(time.Millisecond)
+	default:
+		ev.Time = s.clock.now()
 	}
 	sub := subject{sound: head != ""}
 	s.m.resolve(&sub, ev, p)

@@ -474,7 +474,7 @@ func (s *runState) emit(c *sinkCall, ev *Event, head string, done *outcome) erro
 	}
 	for _, k := range e.commit {
 		if cerr := k.commit(c.commit); cerr != nil {
-			err = e.failed(err, k, done, cerr)
+			err = e.failed(err, k, ev, done, cerr)
 		}
 	}
 	if e.opts.OnError == nil {
@@ -488,8 +488,6 @@ func (s *runState) emit(c *sinkCall, ev *Event, head string, done *outcome) erro
 type outcome struct {
 	recorded  bool
 	ended     bool // the run's terminal event
-	sequence  uint64
-	runID     string
 	violation *RuleError
 	reports   []error // for OnError
 }
@@ -658,17 +656,18 @@ func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (er
 	if done.violation != nil {
 		done.violation.EventID = ev.ID
 	}
-	s.countReasoning(ev, &sub)
+	if e.redact.CountTokens != nil {
+		s.countReasoning(ev, &sub)
+	}
 	s.m.apply(ev, &sub)
-	done.recorded, done.sequence, done.runID = true, ev.Sequence, ev.RunID
-	done.ended = s.m.TerminalKind != ""
+	done.recorded, done.ended = true, s.m.TerminalKind != ""
 
 	// Trace, encode once, deliver.
 	replayed := ev.Marks.Has(MarkReplayed)
 	if e.tracer != nil && !(replayed && e.tracer.live) {
 		tc, terr := e.tracer.trace(ctx, ev)
 		if terr != nil {
-			err = e.failed(err, e.tracer, done, terr)
+			err = e.failed(err, e.tracer, ev, done, terr)
 		}
 		fillText(&ev.TraceID, tc.TraceID)
 		fillText(&ev.SpanID, tc.SpanID)
@@ -682,7 +681,7 @@ func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (er
 			continue
 		}
 		if werr := k.write(ctx, ev, s.line); werr != nil {
-			err = e.failed(err, k, done, werr)
+			err = e.failed(err, k, ev, done, werr)
 		}
 	}
 	return err
@@ -715,11 +714,8 @@ func (s *runState) reasoningUsed(ev *Event, sub *subject) int {
 	return used / 4 // of a resumed run
 }
 
-// countReasoning adds a delta to the tokens of its block.
+// countReasoning adds a delta to the tokens of its block, with CountTokens.
 func (s *runState) countReasoning(ev *Event, sub *subject) {
-	if s.e.redact.CountTokens == nil {
-		return
-	}
 	p, ok := ev.Payload.(*AgentReasoningDelta)
 	if !ok || p.Verbosity != VerbositySummary {
 		return
@@ -739,8 +735,8 @@ func fillText(to *string, from string) {
 
 // failed files an error of a sink: required ones are joined to err, others
 // wait for OnError.
-func (e *Emitter) failed(err error, k *sinkEntry, done *outcome, cause error) error {
-	se := &SinkError{Sink: k.name, RunID: done.runID, Sequence: done.sequence, Err: cause}
+func (e *Emitter) failed(err error, k *sinkEntry, ev *Event, done *outcome, cause error) error {
+	se := &SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: cause}
 	if k.required {
 		if err == nil {
 			return se

@@ -102,6 +102,11 @@ func (w *Writer) writeLine(line []byte) error {
 		return ErrZeroValue
 	}
 	w.mu.Lock()
+	if len(w.pending)+len(line)+1 < w.limit && !w.closed { // as mostly: nothing is called that may not return
+		w.pending = append(append(w.pending, line...), '\n')
+		w.mu.Unlock()
+		return nil
+	}
 	defer w.mu.Unlock()
 	return w.write(line)
 }
@@ -129,7 +134,7 @@ func (w *Writer) flush() error {
 	if len(w.pending) == 0 {
 		return nil
 	}
-	n, err := w.w.Write(w.pending)
+	n, err := w.out(w.pending)
 	if n < 0 || n > len(w.pending) {
 		n = 0
 		if err == nil {
@@ -146,6 +151,12 @@ func (w *Writer) flush() error {
 		w.pending = nil
 	}
 	return err
+}
+
+// out writes to the destination and contains its panics.
+func (w *Writer) out(p []byte) (n int, err error) {
+	defer contain(&err)
+	return w.w.Write(p)
 }
 
 // Flush writes what is buffered.

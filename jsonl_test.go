@@ -158,6 +158,23 @@ func TestWriterDoesNotTrustAnImpossibleCount(t *testing.T) {
 	}
 }
 
+func TestWriterContainsPanicsOfTheDestination(t *testing.T) {
+	broken := true
+	out := &flakyWriter{take: func(p []byte) (int, error) {
+		if broken {
+			panic("boom")
+		}
+		return len(p), nil
+	}}
+	w := NewWriter(out, WriterOptions{})
+	var p *PanicError
+	require.ErrorAs(t, w.WriteEvent(t.Context(), numbered(0)), &p)
+	require.ErrorAs(t, w.WriteLine(t.Context(), Event{}, []byte(nativeLine(1))), &p)
+	broken = false
+	require.NoError(t, w.Flush(t.Context()))
+	require.Equal(t, nativeLines(2), out.String(), "nothing is lost")
+}
+
 func TestWriterCloseSaysWhatIsLostAndIsFinal(t *testing.T) {
 	broken := errors.New("disk full")
 	out := &flakyWriter{take: func([]byte) (int, error) { return 0, broken }}

@@ -163,14 +163,18 @@ func (k *sinkEntry) check() error {
 }
 
 // write delivers one event and contains panics.
-func (k *sinkEntry) write(ctx context.Context, ev *Event, line []byte) (err error) {
-	defer contain(&err)
-	if k.writer != nil {
-		return k.writer.writeLine(line)
-	}
-	if k.buffer != nil {
+func (k *sinkEntry) write(ctx context.Context, ev *Event, line []byte) error {
+	switch {
+	case k.writer != nil:
+		return k.writer.writeLine(line) // contains them itself
+	case k.buffer != nil:
 		return k.buffer.put(ctx, *ev) // Emit waits for room when it holds no lock
 	}
+	return k.deliver(ctx, ev, line)
+}
+
+func (k *sinkEntry) deliver(ctx context.Context, ev *Event, line []byte) (err error) {
+	defer contain(&err)
 	if k.line != nil {
 		return k.line.WriteLine(ctx, *ev, line)
 	}

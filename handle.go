@@ -78,7 +78,8 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 	if !r.ok() {
 		return ErrZeroValue
 	}
-	ev := Event{Scope: r.scope, Payload: p}
+	var ev Event // field by field: a literal is built elsewhere and copied
+	ev.Scope, ev.Payload = r.scope, p
 	return r.s.record(ctx, &ev, r.head)
 }
 
@@ -160,7 +161,8 @@ func (a *Agent) Emit(ctx context.Context, p Payload) error {
 	if !a.ok() {
 		return ErrZeroValue
 	}
-	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
+	var ev Event // as in Run.Emit
+	ev.Scope, ev.AgentID, ev.Payload = a.run.scope, a.id, p
 	if _, ok := p.(*AgentStarted); ok && a.parent != "" {
 		ev.ParentAgentID, ev.ParentCallID = a.parent, a.call
 		return a.run.s.record(ctx, &ev, "")

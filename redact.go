@@ -22,6 +22,8 @@ const (
 	ClassContent              // written by people, models or tools
 	ClassMeta                 // names, words and figures of the runtime
 	ClassID                   // identifiers; never changed
+
+	classes = iota
 )
 
 // String returns the word of the struct tag.
@@ -193,6 +195,7 @@ type redaction struct {
 	tails      [32]uint32             // low bits of the last two bytes of keys
 	suspect    func(name string) bool // suspicious, made once
 	limit      int                    // tokens
+	actions    [classes]Action        // by class
 }
 
 func newRedaction(p *Policy) *redaction {
@@ -216,6 +219,9 @@ func newRedaction(p *Policy) *redaction {
 	}
 	if !r.Off {
 		r.suspect = r.suspicious
+	}
+	for c := range r.actions {
+		r.actions[c] = r.action(Class(c))
 	}
 	return r
 }
@@ -343,16 +349,15 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	if s == "" || c.policy == nil {
 		return s, false // the encoder replaces what is damaged
 	}
-	out := s
+	out, action := s, c.policy.actions[class]
 	if !jsonwire.ValidUTF8(s) {
 		out = strings.ToValidUTF8(s, "\uFFFD")
 		c.sanitized = true
+	} else if action == ActionKeep || action == ActionScan && c.quiet {
+		return s, false // as mostly
 	}
-	switch c.policy.action(class) {
+	switch action {
 	case ActionScan:
-		if c.quiet {
-			break
-		}
 		out = c.scan(Place{Kind: c.kind, Name: name, Class: class}, out)
 	case ActionMask:
 		out, c.redacted = maskedClass, true
@@ -378,14 +383,14 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 		return j, false
 	}
 	if c.policy != nil {
-		switch c.policy.action(class) {
+		switch action := c.policy.actions[class]; action {
 		case ActionScan:
 			if !found && c.quiet {
 				break // no string is looked at, and no name is a credential's
 			}
 			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, false)
 		case ActionMask, ActionDrop:
-			raw, c.redacted = without(raw, c.policy.action(class)), true
+			raw, c.redacted = without(raw, action), true
 		}
 	}
 	return JSON(raw), raw != string(j)
@@ -415,7 +420,7 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	if c.policy == nil {
 		return x, false // read from a line, so it is sound
 	}
-	act := c.policy.action(ClassContent)
+	act := c.policy.actions[ClassContent]
 	if act == ActionKeep {
 		return x, false
 	}

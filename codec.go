@@ -47,6 +47,7 @@ type payloadPool struct {
 	known   [len(catalog)]payloadOps
 	unknown Unknown
 	texts   strings.Builder // of unescaped strings, when payloads are used again
+	odd     bool            // the line read last may be spelled in another way than append writes the event
 }
 
 // get returns an empty payload of the kind.
@@ -443,6 +444,9 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			return s.Duplicate(name)
 		}
 		seen |= 1 << n
+		if n < last {
+			s.Odd = true
+		}
 		pool.after[last] = uint8(n - 1)
 		last = n
 		if n > envRunID && n < envPayload && s.Null() {
@@ -493,6 +497,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	if err := s.End(); err != nil {
 		return err
 	}
+	pool.odd = s.Odd
 	if kind == "" {
 		return &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "type" is missing or empty`}
 	}
@@ -529,6 +534,20 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	return nil
 }
 
+// canonical returns the text of the event that was just read from line, as
+// [Fold.Apply] compares it with others: line itself if that is how the event is
+// written, as mostly.
+func (pool *payloadPool) canonical(line string) string {
+	if !pool.odd {
+		return line
+	}
+	var ev Event
+	if parseEvent(line, &ev, new(payloadPool)) != nil {
+		return line
+	}
+	return string(ev.append(nil, ops(ev.Payload)))
+}
+
 func (e *Event) parsePayload(s *jsonwire.Scanner, p payloadOps) error {
 	if err := p.parseJSON(s); err != nil {
 		return err
@@ -559,6 +578,9 @@ next:
 		}
 		for i, known := range markNames {
 			if known == name {
+				if unknown != nil || e.Marks >= 1<<i {
+					s.Odd = true
+				}
 				e.Marks |= 1 << i
 				continue next
 			}

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -99,11 +100,26 @@ func (b *extrasBuilder) put(anchor int, what byte, name, raw string) {
 }
 
 // putText adds an entry. Anchors never go down: members are written in the order
-// of the fields, and what came after one of them comes after it again.
+// of the fields. A spelled member that comes late goes to its place, and an
+// unknown one stays behind those that came before it.
 func putText[T ~string | ~[]byte](b *extrasBuilder, anchor int, what byte, text T) {
-	if what != missingMember {
-		anchor = max(anchor, b.anchor)
-		b.anchor = anchor
+	var later []byte // entries that come after this one
+	switch {
+	case what == missingMember:
+	case what == spelledMember && anchor < b.anchor:
+		at := 0
+		for x := extras(b.buf); x != ""; {
+			before, _, _, rest := x.next()
+			if before >= anchor {
+				break
+			}
+			at, x = len(b.buf)-len(rest), rest
+		}
+		later = slices.Clone(b.buf[at:])
+		b.buf = b.buf[:at]
+	default:
+		b.anchor = max(anchor, b.anchor)
+		anchor = b.anchor
 	}
 	if b.buf == nil {
 		b.buf = make([]byte, 0, len(text)+2+binary.MaxVarintLen32)
@@ -111,6 +127,7 @@ func putText[T ~string | ~[]byte](b *extrasBuilder, anchor int, what byte, text 
 	b.buf = append(b.buf, byte(anchor), what)
 	b.buf = binary.AppendUvarint(b.buf, uint64(len(text)))
 	b.buf = append(b.buf, text...)
+	b.buf = append(b.buf, later...)
 }
 
 func (b *extrasBuilder) done() extras { return extras(b.buf) }

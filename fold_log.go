@@ -446,7 +446,7 @@ func (w *foldWorker) batch(b *lineBatch, pool *payloadPool) {
 			continue
 		}
 		runs := len(w.fold.order)
-		w.fold.add(&ev, l.text)
+		w.fold.add(&ev, pool.canonical(l.text))
 		if len(w.fold.order) > runs {
 			w.fold.order[runs].line = l.line
 		}

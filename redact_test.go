@@ -393,7 +393,7 @@ func TestActionsPerClass(t *testing.T) {
 }
 
 func TestMaskLeavesMembersSpelledOutAtTheirZeroValue(t *testing.T) {
-	line := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"r","sessionId":null,"agentId":"a","actor":"","schemaVersion":"1.0","marks":["future"],"payload":{"task":"","resumed":false,"attempt":null}}`
+	line := `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"r","sessionId":null,"agentId":"a","actor":"","schemaVersion":"1.0","marks":["future"],"payload":{"task":"","attempt":null,"resumed":false}}`
 	for _, act := range []Action{ActionScan, ActionKeep, ActionMask, ActionDrop} {
 		var ev Event
 		require.NoError(t, ev.UnmarshalJSON([]byte(line)))

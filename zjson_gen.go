@@ -823,10 +823,13 @@ type members struct {
 }
 
 // repeats notes that field n is next, and reports whether it was there before.
-func (m *members) repeats(n int) bool {
+func (m *members) repeats(s *jsonwire.Scanner, n int) bool {
 	bit := uint64(1) << (n - 1)
 	again := m.seen&bit != 0
 	m.seen |= bit
+	if n < m.last {
+		s.Odd = true
+	}
 	m.last = n
 	return again
 }

@@ -19,7 +19,7 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -80,7 +80,7 @@ func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -175,7 +175,7 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -253,7 +253,7 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -301,7 +301,7 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -401,7 +401,7 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -450,7 +450,7 @@ func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -509,7 +509,7 @@ func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -554,7 +554,7 @@ func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -599,7 +599,7 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -650,7 +650,7 @@ func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -714,7 +714,7 @@ func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -760,7 +760,7 @@ func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -806,7 +806,7 @@ func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -862,7 +862,7 @@ func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -914,7 +914,7 @@ func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -959,7 +959,7 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1007,7 +1007,7 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1067,7 +1067,7 @@ func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1124,7 +1124,7 @@ func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1196,7 +1196,7 @@ func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1252,7 +1252,7 @@ func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1320,7 +1320,7 @@ func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1393,7 +1393,7 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1444,7 +1444,7 @@ func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1490,7 +1490,7 @@ func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1527,7 +1527,7 @@ func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1566,7 +1566,7 @@ func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1608,7 +1608,7 @@ func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1656,7 +1656,7 @@ func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1704,7 +1704,7 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1749,7 +1749,7 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1814,7 +1814,7 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1857,7 +1857,7 @@ func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1916,7 +1916,7 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -1981,7 +1981,7 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2032,7 +2032,7 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2075,7 +2075,7 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2126,7 +2126,7 @@ func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2171,7 +2171,7 @@ func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2219,7 +2219,7 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2270,7 +2270,7 @@ func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2315,7 +2315,7 @@ func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2352,7 +2352,7 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2434,7 +2434,7 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2528,7 +2528,7 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2581,7 +2581,7 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2634,7 +2634,7 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2674,7 +2674,7 @@ func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2717,7 +2717,7 @@ func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2765,7 +2765,7 @@ func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2810,7 +2810,7 @@ func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2893,7 +2893,7 @@ func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2930,7 +2930,7 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -2997,7 +2997,7 @@ func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3048,7 +3048,7 @@ func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3097,7 +3097,7 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3160,7 +3160,7 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3214,7 +3214,7 @@ func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3253,7 +3253,7 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3295,7 +3295,7 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3346,7 +3346,7 @@ func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3385,7 +3385,7 @@ func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3424,7 +3424,7 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3458,7 +3458,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3495,7 +3495,7 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3534,7 +3534,7 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3626,7 +3626,7 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3672,7 +3672,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3757,7 +3757,7 @@ func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3808,7 +3808,7 @@ func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3872,7 +3872,7 @@ func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3936,7 +3936,7 @@ func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -3987,7 +3987,7 @@ func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4027,7 +4027,7 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4064,7 +4064,7 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4107,7 +4107,7 @@ func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4144,7 +4144,7 @@ func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4181,7 +4181,7 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4224,7 +4224,7 @@ func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4271,7 +4271,7 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4357,7 +4357,7 @@ func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4393,7 +4393,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4767,7 +4767,7 @@ func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4803,7 +4803,7 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4886,7 +4886,7 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -4979,7 +4979,7 @@ func (v *block) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5042,7 +5042,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5302,7 +5302,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5407,7 +5407,7 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5457,7 +5457,7 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5553,7 +5553,7 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5638,7 +5638,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5725,7 +5725,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5806,7 +5806,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5877,7 +5877,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -5985,7 +5985,7 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6070,7 +6070,7 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6133,7 +6133,7 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6185,7 +6185,7 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6235,7 +6235,7 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6277,7 +6277,7 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6329,7 +6329,7 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6385,7 +6385,7 @@ func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6435,7 +6435,7 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6483,7 +6483,7 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6543,7 +6543,7 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6607,7 +6607,7 @@ func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 		if n < 0 {
 			break
 		}
-		if n > 0 && m.repeats(n) {
+		if n > 0 && m.repeats(s, n) {
 			return s.Duplicate(name)
 		}
 		switch n {
@@ -6652,7 +6652,7 @@ func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]Usage{}
+	dict, last := map[string]Usage{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6664,6 +6664,10 @@ func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		var elem Usage
 		if err := elem.parseJSON(s); err != nil {
 			return nil, err
@@ -6777,7 +6781,7 @@ func parseMapOfJSON(s *jsonwire.Scanner) (map[string]JSON, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]JSON{}
+	dict, last := map[string]JSON{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6789,6 +6793,10 @@ func parseMapOfJSON(s *jsonwire.Scanner) (map[string]JSON, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem, err := parseAny(s)
 		if err != nil {
 			return nil, err
@@ -6801,7 +6809,7 @@ func parseMapOfNodeStatus(s *jsonwire.Scanner) (map[string]NodeStatus, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]NodeStatus{}
+	dict, last := map[string]NodeStatus{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6813,6 +6821,10 @@ func parseMapOfNodeStatus(s *jsonwire.Scanner) (map[string]NodeStatus, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem, err := parseText[NodeStatus](s)
 		if err != nil {
 			return nil, err
@@ -6825,7 +6837,7 @@ func parseMapOfInt(s *jsonwire.Scanner) (map[string]int, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]int{}
+	dict, last := map[string]int{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6837,6 +6849,10 @@ func parseMapOfInt(s *jsonwire.Scanner) (map[string]int, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem, err := s.SmallInt()
 		if err != nil {
 			return nil, err
@@ -6849,7 +6865,7 @@ func parseMapOfString(s *jsonwire.Scanner) (map[string]string, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]string{}
+	dict, last := map[string]string{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6861,6 +6877,10 @@ func parseMapOfString(s *jsonwire.Scanner) (map[string]string, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem, err := s.String()
 		if err != nil {
 			return nil, err
@@ -6873,7 +6893,7 @@ func parseMapOfEdgeStatus(s *jsonwire.Scanner) (map[string]EdgeStatus, error) {
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]EdgeStatus{}
+	dict, last := map[string]EdgeStatus{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6885,6 +6905,10 @@ func parseMapOfEdgeStatus(s *jsonwire.Scanner) (map[string]EdgeStatus, error) {
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem, err := parseText[EdgeStatus](s)
 		if err != nil {
 			return nil, err
@@ -6917,7 +6941,7 @@ func parseMapOfRefToAgentSnapshot(s *jsonwire.Scanner) (map[string]*AgentSnapsho
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]*AgentSnapshot{}
+	dict, last := map[string]*AgentSnapshot{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6929,6 +6953,10 @@ func parseMapOfRefToAgentSnapshot(s *jsonwire.Scanner) (map[string]*AgentSnapsho
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem := new(AgentSnapshot)
 		if err := elem.parseJSON(s); err != nil {
 			return nil, err
@@ -6962,7 +6990,7 @@ func parseMapOfRefToToolStats(s *jsonwire.Scanner) (map[string]*ToolStats, error
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]*ToolStats{}
+	dict, last := map[string]*ToolStats{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -6974,6 +7002,10 @@ func parseMapOfRefToToolStats(s *jsonwire.Scanner) (map[string]*ToolStats, error
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		elem := new(ToolStats)
 		if err := elem.parseJSON(s); err != nil {
 			return nil, err
@@ -7246,7 +7278,7 @@ func parseMapOfBlackboardItem(s *jsonwire.Scanner) (map[string]BlackboardItem, e
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	dict := map[string]BlackboardItem{}
+	dict, last := map[string]BlackboardItem{}, ""
 	for {
 		key, ok, err := s.Member()
 		if err != nil {
@@ -7258,6 +7290,10 @@ func parseMapOfBlackboardItem(s *jsonwire.Scanner) (map[string]BlackboardItem, e
 		if _, again := dict[key]; again {
 			return nil, s.Duplicate(key)
 		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
 		var elem BlackboardItem
 		if err := elem.parseJSON(s); err != nil {
 			return nil, err

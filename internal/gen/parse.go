@@ -16,7 +16,7 @@ func (w *writer) parseMethod(st *structType) {
 	w.p("n, name, err := s.Field(namesOf%s[:], m.last)", st.name)
 	w.p("if err != nil {\nreturn err\n}")
 	w.p("if n < 0 {\nbreak\n}")
-	w.p("if n > 0 && m.repeats(n) {\nreturn s.Duplicate(name)\n}")
+	w.p("if n > 0 && m.repeats(s, n) {\nreturn s.Duplicate(name)\n}")
 	w.p("switch n {")
 	for _, f := range st.fields {
 		if f.required {
@@ -139,12 +139,13 @@ func (w *writer) parseFunc(t *typ) {
 		w.p("}")
 	case dictShape:
 		w.p("if err := s.Object(); err != nil {\nreturn nil, err\n}")
-		w.p("dict := %s{}", t.name)
+		w.p("dict, last := %s{}, \"\"", t.name)
 		w.p("for {")
 		w.p("key, ok, err := s.Member()")
 		w.p("if err != nil {\nreturn nil, err\n}")
 		w.p("if !ok {\nreturn dict, nil\n}")
 		w.p("if _, again := dict[key]; again {\nreturn nil, s.Duplicate(key)\n}")
+		w.p("if key < last { // keys are written in order\ns.Odd = true\n}\nlast = key")
 		switch t.elem.shape {
 		case structShape:
 			w.p("var elem %s", t.elem.name)

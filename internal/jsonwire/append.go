@@ -97,7 +97,7 @@ func appendRest(b []byte, n int, s string, i int) []byte {
 		k := firstByte(m)
 		i += k
 		n += k
-		if esc := escapes[s[i]]; esc != 0 {
+		if esc := escapeOf[s[i]]; esc != 0 {
 			i++
 			binary.LittleEndian.PutUint64(b[n:n+8], esc)
 			n += int(esc >> 56)
@@ -146,9 +146,9 @@ func growTo(b []byte, room int) []byte {
 	return b[:cap(b)]
 }
 
-// escapes holds the escapes of the bytes that need one, as a word that starts
+// escapeOf holds the escapes of the bytes that need one, as a word that starts
 // with the escape and has its length as its last byte, and 0 for other bytes.
-var escapes = func() (table [256]uint64) {
+var escapeOf = func() (table [256]uint64) {
 	for c := range byte(utf8.RuneSelf) {
 		esc := `\u00` + hexDigits[c>>4:c>>4+1] + hexDigits[c&0xf:c&0xf+1]
 		switch c {

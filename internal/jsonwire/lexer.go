@@ -9,10 +9,18 @@ import (
 	"unicode/utf8"
 )
 
+// escapes says which escapes a string has, a set of bits.
+type escapes uint8
+
+const (
+	usualEscape escapes = 1 << iota // as AppendString writes it
+	otherEscape
+)
+
 // scanString validates the string whose opening quote is text[i] and returns the
-// offset after its closing quote and whether there are escapes in it. The error
-// is that of the first byte that is wrong.
-func scanString(text string, i int) (end int, escaped bool, err error) {
+// offset after its closing quote and the escapes in it. The error is that of the
+// first byte that is wrong.
+func scanString(text string, i int) (end int, found escapes, err error) {
 	for i++; ; {
 		if i+8 <= len(text) {
 			w := load64(text, i)
@@ -23,7 +31,7 @@ func scanString(text string, i int) (end int, escaped bool, err error) {
 			}
 			j := i + firstByte(m)
 			if text[j] == '"' {
-				return j + 1, escaped, nil
+				return j + 1, found, nil
 			}
 			if text[j] == '\\' {
 				// Escapes come in clusters. With a mask of all of them in the
@@ -31,10 +39,10 @@ func scanString(text string, i int) (end int, escaped bool, err error) {
 				for m = allNonPlain(w); m != 0; {
 					k := firstByte(m)
 					j = i + k
-					if text[j] != '\\' || j+1 >= len(text) || !shortEscapes[text[j+1]] {
+					if text[j] != '\\' || j+1 >= len(text) || shortEscapes[text[j+1]] == 0 {
 						break
 					}
-					escaped = true
+					found |= shortEscapes[text[j+1]]
 					m &= m - 1
 					m &^= 0x8000 << (k * 8 & 63) // the letter, which may be a quote
 				}
@@ -49,23 +57,24 @@ func scanString(text string, i int) (end int, escaped bool, err error) {
 				i++
 			}
 			if i >= len(text) {
-				return 0, false, unexpected(text, i, "the end of a string")
+				return 0, 0, unexpected(text, i, "the end of a string")
 			}
 		}
 		switch c := text[i]; {
 		case c == '"':
-			return i + 1, escaped, nil
+			return i + 1, found, nil
 		case c == '\\':
-			escaped = true
-			if i, err = scanEscape(text, i); err != nil {
-				return 0, false, err
+			var esc escapes
+			if i, esc, err = scanEscape(text, i); err != nil {
+				return 0, 0, err
 			}
+			found |= esc
 		case c >= utf8.RuneSelf:
 			if i, err = scanRunes(text, i); err != nil {
-				return 0, false, err
+				return 0, 0, err
 			}
 		default:
-			return 0, false, errorAt(i, "found control character "+excerpt(text[i:i+1])+" in a string, expected an escape")
+			return 0, 0, errorAt(i, "found control character "+excerpt(text[i:i+1])+" in a string, expected an escape")
 		}
 	}
 }
@@ -95,34 +104,38 @@ func invalidUTF8(text string, i int) error {
 }
 
 // shortEscapes holds the letters of the two-byte escapes.
-var shortEscapes = [256]bool{
-	'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true,
+var shortEscapes = [256]escapes{
+	'"': usualEscape, '\\': usualEscape, '/': otherEscape,
+	'b': usualEscape, 'f': usualEscape, 'n': usualEscape, 'r': usualEscape, 't': usualEscape,
 }
 
 // scanEscape validates the escape whose backslash is text[i], a surrogate pair
 // counting as one, and returns the offset after it.
-func scanEscape(text string, i int) (end int, err error) {
+func scanEscape(text string, i int) (end int, found escapes, err error) {
 	if i+1 >= len(text) {
-		return 0, unexpected(text, i+1, "the end of a string")
+		return 0, 0, unexpected(text, i+1, "the end of a string")
 	}
-	if shortEscapes[text[i+1]] {
-		return i + 2, nil
+	if esc := shortEscapes[text[i+1]]; esc != 0 {
+		return i + 2, esc, nil
 	}
 	if text[i+1] == 'u' {
 		r, ok := hexEscape(text, i)
 		if !ok {
-			return 0, errorAt(i, "found "+excerpt(text[i:min(i+6, len(text))])+" in a string, expected \\u and four hex digits")
+			return 0, 0, errorAt(i, "found "+excerpt(text[i:min(i+6, len(text))])+" in a string, expected \\u and four hex digits")
 		}
 		if !utf16.IsSurrogate(r) {
-			return i + 6, nil
+			if esc := escapeOf[r&0xff]; r < 0x20 && esc>>56 == 6 && byte(esc>>40) == text[i+5] {
+				return i + 6, usualEscape, nil
+			}
+			return i + 6, otherEscape, nil
 		}
 		if r2, ok := hexEscape(text, i+6); ok && utf16.DecodeRune(r, r2) != utf8.RuneError {
-			return i + 12, nil
+			return i + 12, otherEscape, nil
 		}
-		return 0, errorAt(i, "found lone surrogate "+excerpt(text[i:i+6])+" in a string, expected a pair")
+		return 0, 0, errorAt(i, "found lone surrogate "+excerpt(text[i:i+6])+" in a string, expected a pair")
 	}
 	_, size := utf8.DecodeRuneInString(text[i+1:])
-	return 0, errorAt(i, "found "+excerpt(text[i:i+1+size])+" in a string, expected an escape")
+	return 0, 0, errorAt(i, "found "+excerpt(text[i:i+1+size])+" in a string, expected an escape")
 }
 
 // hexEscape returns the code unit of the \u escape at text[i:], if there is one.
@@ -402,6 +415,49 @@ func parseExponent(s string) int64 {
 		return -e
 	}
 	return e
+}
+
+// usualFloat reports whether AppendFloat writes f as num, a valid JSON number
+// that reads as f.
+func usualFloat(num string, f float64) bool {
+	// A number of up to 15 digits is the shortest that reads as it does, but for
+	// zeros at the end of its fraction.
+	if len(num) <= 15 && !strings.ContainsAny(num, "eE") && (f == 0 || math.Abs(f) >= 1e-6) {
+		return usualFraction(num)
+	}
+	var buf [32]byte
+	return string(AppendFloat(buf[:0], f)) == num
+}
+
+// usualFraction reports whether num, a valid JSON number without an exponent, has
+// no zeros at the end of its fraction.
+func usualFraction(num string) bool {
+	return num[len(num)-1] != '0' || strings.IndexByte(num, '.') < 0
+}
+
+// usualMillis reports whether num, a valid JSON number, is written as
+// AppendMillis writes the duration that it reads as.
+func usualMillis(num string) bool {
+	if strings.ContainsAny(num, "eE") || num == "-0" {
+		return false
+	}
+	point := strings.IndexByte(num, '.')
+	return point < 0 || len(num)-point <= len(".000000") && num[len(num)-1] != '0'
+}
+
+// usualTime reports whether AppendTime writes str, a valid time, as it stands.
+func usualTime(str string) bool {
+	const seconds = len("2006-01-02T15:04:05.")
+	if str[len(str)-1] != 'Z' {
+		return false
+	}
+	switch len(str) - seconds - len("Z") {
+	case 3:
+		return true
+	case 6, 9:
+		return str[len(str)-4:] != "000Z"
+	}
+	return false
 }
 
 // parseTime converts an RFC 3339 time. If s is not one, msg says what is wrong

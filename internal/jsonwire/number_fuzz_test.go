@@ -15,7 +15,7 @@ import (
 func FuzzTime(f *testing.F) {
 	for _, s := range []string{
 		"2024-02-29T12:34:56Z", "2024-02-29T12:34:56.123456789+02:00", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999Z",
-		"2023-02-29T00:00:00Z", "2024-01-01T00:00:00+24:00", "2024-01-01t00:00:00z", "2024-01-01T1:00:00Z",
+		"2026-01-02T03:04:05.100000Z", "2026-01-02T03:04:05.100200Z", "2026-01-02T03:04:05.000000001Z", "2023-02-29T00:00:00Z", "2024-01-01T00:00:00+24:00", "2024-01-01t00:00:00z", "2024-01-01T1:00:00Z",
 	} {
 		f.Add(s, int64(1709210096), int64(123456789))
 	}
@@ -36,7 +36,11 @@ func FuzzTime(f *testing.F) {
 		// What is a time to us is the same time to encoding/json. What is one
 		// to encoding/json only is not RFC 3339 or beyond what we promise.
 		wire := Quote(str)
-		got, err := scanner(wire).Time()
+		s := scanner(wire)
+		got, err := s.Time()
+		if err == nil {
+			require.Equal(t, wire != string(AppendTime(nil, got)), s.Odd, wire)
+		}
 		var std time.Time
 		stdErr := json.Unmarshal([]byte(wire), &std)
 		if err == nil {
@@ -53,7 +57,9 @@ func FuzzTime(f *testing.F) {
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func FuzzMillis(f *testing.F) {
-	for _, s := range []string{"0", "1.5", "-0.0000005", "1e3", "9223372036854.775807", "1e-7", "0.00123e2", "1E+2"} {
+	for _, s := range []string{"0", "1.5", "-0.0000005", "1e3", "9223372036854.775807", "1e-7", "0.00123e2", "1E+2",
+		"-0", "0.0", "1.50", "9007199254740993", "123456789.123456", "0.000001", "0.0000001", "1e21", "1e+21", "0.30000000000000004",
+	} {
 		f.Add(s, int64(1))
 	}
 	f.Add("1", int64(-1<<63))
@@ -66,10 +72,18 @@ func FuzzMillis(f *testing.F) {
 		require.True(t, json.Valid([]byte(wire)))
 
 		// Against exact arithmetic. Big exponents are too slow there.
-		got, err = scanner(num).Millis()
+		s := scanner(num)
+		got, err = s.Millis()
+		if err == nil && s.End() == nil {
+			require.Equal(t, num != string(AppendMillis(nil, got)), s.Odd, num)
+		}
+		s = scanner(num)
+		if f, err := s.Float(); err == nil && s.End() == nil {
+			require.Equal(t, num != string(AppendFloat(nil, f)), s.Odd, num)
+		}
 		if !json.Valid([]byte(num)) || strings.Trim(num, "+-.0123456789eE") != "" {
 			// Not a number and nothing else, so an error now or later.
-			s := scanner(num)
+			s = scanner(num)
 			if _, err := s.Millis(); err == nil {
 				require.True(t, s.End() != nil || strings.TrimSpace(num) != num, "%q", num)
 			}

@@ -48,6 +48,11 @@ const MaxDepth = 1000
 type Scanner struct {
 	// Brief makes Aside leave escapes as they are. Reset clears it.
 	Brief bool
+	// Odd says that the text may be spelled in another way than the functions
+	// Append write what s read: with whitespace, other escapes, members that were
+	// skipped. While it is not set, there is no need to write the text again to
+	// know how it would look. Callers set it too; Reset clears it.
+	Odd bool
 	// Texts, if not nil, is where String writes strings that have escapes, many
 	// in one piece of memory. Reset clears it.
 	Texts *strings.Builder
@@ -149,24 +154,25 @@ func (s *Scanner) Member() (name string, ok bool, err error) {
 		if i >= len(text) || text[i] != ',' {
 			return "", false, unexpected(text, i, "',' or '}'")
 		}
-		i = skipSpace(text, i+1)
+		i = s.skip(i + 1)
 	}
 	if i >= len(text) || text[i] != '"' {
 		return "", false, unexpected(text, i, want)
 	}
-	end, escaped, err := scanString(text, i)
+	end, found, err := scanString(text, i)
 	if err != nil {
 		return "", false, err
 	}
 	name = text[i+1 : end-1]
-	if escaped {
+	if found != 0 {
 		name = unescape(name)
+		s.Odd = s.Odd || found >= otherEscape
 	}
-	i = skipSpace(text, end)
+	i = s.skip(end)
 	if i >= len(text) || text[i] != ':' {
 		return "", false, unexpected(text, i, "':'")
 	}
-	s.pos = skipSpace(text, i+1)
+	s.pos = s.skip(i + 1)
 	return name, true, nil
 }
 
@@ -188,9 +194,7 @@ func (s *Scanner) Field(names []string, guess int) (n int, name string, err erro
 				continue
 			}
 			s.fresh = false
-			if s.pos = i + len(lit); s.pos < len(s.text) && s.text[s.pos] <= ' ' {
-				s.pos = skipSpace(s.text, s.pos)
-			}
+			s.pos = s.skip(i + len(lit))
 			return n + 1, lit[1 : len(lit)-len(`":`)], nil
 		}
 	}
@@ -231,7 +235,7 @@ func (s *Scanner) Elem() (ok bool, err error) {
 	if i >= len(text) || text[i] != ',' {
 		return false, unexpected(text, i, "',' or ']'")
 	}
-	i = skipSpace(text, i+1)
+	i = s.skip(i + 1)
 	if i >= len(text) || text[i] == ']' {
 		return false, unexpected(text, i, "a value")
 	}
@@ -274,20 +278,23 @@ func (s *Scanner) str(raw bool) (string, error) {
 	if i >= len(s.text) || s.text[i] != '"' {
 		return "", unexpected(s.text, i, "a string")
 	}
-	end, escaped, err := scanString(s.text, i)
+	end, found, err := scanString(s.text, i)
 	if err != nil {
 		return "", err
 	}
 	s.pos = end
 	str := s.text[i+1 : end-1]
-	if escaped && !raw {
-		if s.Texts == nil {
-			str = unescape(str)
-		} else {
-			str = unescapeInto(s.Texts, str)
-		}
+	if found == 0 {
+		return str, nil
 	}
-	return str, nil
+	s.Odd = s.Odd || found >= otherEscape
+	switch {
+	case raw:
+		return str, nil
+	case s.Texts == nil:
+		return unescape(str), nil
+	}
+	return unescapeInto(s.Texts, str), nil
 }
 
 // Bool consumes a literal true or false and returns it. It is an error if the
@@ -320,6 +327,7 @@ func (s *Scanner) Int() (int64, error) {
 			return 0, outOfRange(s.text, i, "int64")
 		}
 		n = -n
+		s.Odd = s.Odd || u == 0
 	} else if n < 0 {
 		return 0, outOfRange(s.text, i, "int64")
 	}
@@ -363,8 +371,11 @@ func (s *Scanner) Uint() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if s.text[i] == '-' && u != 0 {
-		return 0, outOfRange(s.text, i, "uint64")
+	if s.text[i] == '-' {
+		if u != 0 {
+			return 0, outOfRange(s.text, i, "uint64")
+		}
+		s.Odd = true
 	}
 	s.pos = end
 	return u, nil
@@ -383,6 +394,7 @@ func (s *Scanner) Float() (float64, error) {
 	if err != nil {
 		return 0, outOfRange(s.text, i, "float64")
 	}
+	s.Odd = s.Odd || !usualFloat(s.text[i:end], f)
 	s.pos = end
 	return f, nil
 }
@@ -401,6 +413,7 @@ func (s *Scanner) Millis() (time.Duration, error) {
 	if !ok {
 		return 0, outOfRange(s.text, i, "a duration in milliseconds")
 	}
+	s.Odd = s.Odd || !usualMillis(s.text[i:end])
 	s.pos = end
 	return d, nil
 }
@@ -430,21 +443,22 @@ func (s *Scanner) Time() (time.Time, error) {
 	if i >= len(s.text) || s.text[i] != '"' {
 		return time.Time{}, unexpected(s.text, i, "a time in a string")
 	}
-	end, escaped, err := scanString(s.text, i)
+	end, found, err := scanString(s.text, i)
 	if err != nil {
 		return time.Time{}, err
 	}
 	str := s.text[i+1 : end-1]
-	if escaped {
+	if found != 0 {
 		str = unescape(str)
 	}
 	t, at, msg := parseTime(str)
 	if msg != "" {
-		if escaped {
+		if found != 0 {
 			at = -1 // offsets in str say nothing about the text
 		}
 		return time.Time{}, errorAt(i+1+at, "found time "+excerpt(str)+" with "+msg)
 	}
+	s.Odd = s.Odd || found != 0 || !usualTime(str)
 	s.pos = end
 	return t, nil
 }
@@ -457,6 +471,7 @@ func (s *Scanner) Skip() error {
 	if err != nil {
 		return err
 	}
+	s.Odd = true
 	s.pos = end
 	return nil
 }
@@ -477,6 +492,7 @@ func (s *Scanner) Raw() (string, error) {
 	if s.blanks == 0 {
 		return raw, nil
 	}
+	s.Odd = true
 	return squeeze(raw, len(raw)-s.blanks), nil
 }
 
@@ -508,8 +524,23 @@ func (s *Scanner) End() error {
 // next skips whitespace and returns the offset after it, which is at most
 // len(s.text).
 func (s *Scanner) next() int {
-	s.pos = skipSpace(s.text, s.pos)
+	if i := s.pos; i < len(s.text) && s.text[i] <= ' ' {
+		s.pos = s.skipOdd(i)
+	}
 	return s.pos
+}
+
+// skip is next for the whitespace at text[i:], and leaves s where it is.
+func (s *Scanner) skip(i int) int {
+	if i < len(s.text) && s.text[i] <= ' ' {
+		return s.skipOdd(i)
+	}
+	return i
+}
+
+func (s *Scanner) skipOdd(i int) int {
+	s.Odd = true
+	return skipSpace(s.text, i)
 }
 
 func skipSpace(text string, i int) int {
@@ -571,12 +602,12 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 			return 0, unexpected(text, i, want)
 		}
 		want = "a member name"
-		end, escaped, err := scanString(text, i)
+		end, found, err := scanString(text, i)
 		if err != nil {
 			return 0, err
 		}
 		name := text[i+1 : end-1]
-		if escaped {
+		if found != 0 {
 			name = unescape(name)
 		}
 		if bit := nameBit(name); names.bits&bit == 0 && names.n < len(names.small) {

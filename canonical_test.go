@@ -14,9 +14,23 @@ import (
 // requireCanonical reads line and holds the pools to what odd promises.
 func requireCanonical(t *testing.T, line string) {
 	t.Helper()
-	var ev Event
+	var ev, slow Event
 	pool := new(payloadPool)
-	if parseEvent(line, &ev, pool) != nil {
+	err := parseEvent(line, &ev, pool)
+	if rest, ok := strings.CutPrefix(line, "{"); ok {
+		// With a space at its start the line is not read in the usual way.
+		spaced := "{ " + rest
+		slowErr := parseEvent(spaced, &slow, new(payloadPool))
+		require.Equal(t, slowErr == nil, err == nil, line)
+		if err != nil {
+			is, want := lineError(line, err), lineError(spaced, slowErr)
+			require.Equal(t, []any{want.Pointer, want.Err}, []any{is.Pointer, is.Err}, line)
+			require.Equal(t, want.Column, is.Column+min(is.Column, 1), line)
+		} else {
+			require.Equal(t, slow, ev)
+		}
+	}
+	if err != nil {
 		return
 	}
 	text, err := ev.AppendJSON(nil)
@@ -201,6 +215,14 @@ func TestFoldLogKnowsARepetitionInAnotherSpelling(t *testing.T) {
 
 func FuzzCanonical(f *testing.F) {
 	for _, line := range canonicalSeeds(f) {
+		f.Add(line)
+	}
+	for _, line := range []string{
+		`{,"sequence":1,"type":"run.paused"}`, `{"id":"e",,"sequence":1,"type":"run.paused"}`, `{"id":"e","sequence":01,"type":"run.paused"}`,
+		`{"id":"e","sequence":1`, `{"id":"e","sequence":1.5}`, `{"id":"e","id":"f","type":"run.paused"}`, `{"id":"e","timestamp":"2026-13-02T03:04:05.006Z","type":"x"}`,
+		`{"id":"e","type":"x","runId":"r`, `{"id":"e","type":"x","payload":{}`, `{"id":"e","type":"x","payload":{},"type":"x"}`, `{"id":"e","payload":{}}`,
+		`{"id":"","sequence":12345678901,"type":"","runId":"","step":12345678901}`, `{"id":"e","type":"run.paused","payload":{}}}`,
+	} {
 		f.Add(line)
 	}
 	f.Fuzz(requireCanonical)

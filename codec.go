@@ -121,12 +121,13 @@ var envelopeFields = [...]field{
 	{"payload", ClassContent, true, `{}`},
 }
 
-// envelopeNames are the members as they stand on a line, for Scanner.Field.
-var envelopeNames = [...]string{
-	`"id":`, `"sequence":`, `"timestamp":`, `"type":`, `"runId":`, `"sessionId":`, `"taskId":`, `"workflowId":`, `"phase":`, `"nodeId":`,
-	`"nodeRunId":`, `"agentId":`, `"actor":`, `"parentAgentId":`, `"parentCallId":`, `"step":`, `"traceId":`, `"spanId":`, `"parentSpanId":`,
-	`"causationId":`, `"schemaVersion":`, `"marks":`, `"payload":`,
-}
+var envelopeNames = func() []jsonwire.Name {
+	var names []string
+	for _, f := range envelopeFields {
+		names = append(names, f.name)
+	}
+	return jsonwire.Names(names...)
+}()
 
 // envelopeRequired is the set of members that every line has. A line without
 // a payload is taken as one with an empty payload.
@@ -415,6 +416,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		seen uint32
 		last int
 		kind Kind
+		done bool // the object ends here
 
 		payloadStart, payloadEnd int // where a payload is that came before its type
 	)
@@ -426,8 +428,14 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	if err := s.Object(); err != nil {
 		return err
 	}
-	for {
-		n, name, err := s.Field(envelopeNames[:], int(pool.after[last]))
+	if last, seen, kind = e.parseUsual(s, pool); last == envPayload {
+		if err := e.parsePayload(s, pool.get(kind)); err != nil {
+			return err
+		}
+		done = s.Rest() == "}"
+	}
+	for !done {
+		n, name, err := s.Field(envelopeNames, int(pool.after[last]))
 		if err != nil {
 			return err
 		}
@@ -494,8 +502,10 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		}
 	}
 	end := s.Offset()
-	if err := s.End(); err != nil {
-		return err
+	if !done {
+		if err := s.End(); err != nil {
+			return err
+		}
 	}
 	pool.odd = s.Odd
 	if kind == "" {
@@ -532,6 +542,55 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	}
 	e.extra = x.done()
 	return nil
+}
+
+// parseUsual reads the members that a line of this package begins with, as far
+// as they stand there in order and without escapes: to compare them with constants
+// takes less time than to ask what is there. It returns the number of the last
+// member, 0 if it has read none, and the set of all. If the last one is the
+// payload, its value is next.
+func (e *Event) parseUsual(s *jsonwire.Scanner, pool *payloadPool) (last int, seen uint32, kind Kind) {
+	read := func(n int) {
+		last = n
+		seen |= 1 << n
+	}
+	var ok bool
+	if e.ID, ok = s.PlainText(`"id":"`); !ok {
+		return 0, 0, "" // the others have a comma before them
+	}
+	read(envID)
+	if e.Sequence, ok = s.PlainUint(`,"sequence":`); ok {
+		read(envSequence)
+	}
+	if e.Time, ok = pool.times.Plain(s, `,"timestamp":"`); ok {
+		read(envTimestamp)
+	}
+	text, ok := s.PlainText(`,"type":"`)
+	if ok {
+		read(envType)
+	}
+	kind = Kind(text)
+	if e.RunID, ok = s.PlainText(`,"runId":"`); ok {
+		read(envRunID)
+	}
+	if e.AgentID, ok = s.PlainText(`,"agentId":"`); ok {
+		read(envAgentID)
+	}
+	if step, ok := s.PlainUint(`,"step":`); ok {
+		e.Step = Some(int(step))
+		read(envStep)
+	}
+	if e.CausationID, ok = s.PlainText(`,"causationId":"`); ok {
+		read(envCausationID)
+	}
+	if s.Literal(`,"schemaVersion":"` + SchemaVersion + `"`) {
+		e.SchemaVersion = SchemaVersion
+		read(envSchemaVersion)
+	}
+	if kind != "" && s.Literal(`,"payload":`) {
+		read(envPayload)
+	}
+	return last, seen, kind
 }
 
 // canonical returns the text of the event that was just read from line, as

@@ -12,7 +12,7 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentRef[:], m.last)
+		n, name, err := s.Field(namesOfAgentRef, m.last)
 		if err != nil {
 			return err
 		}
@@ -60,12 +60,12 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentRef = [...]string{
-	`"agentId":`,
-	`"agentSharing":`,
-	`"memoryRef":`,
-	`"modelClass":`,
-}
+var namesOfAgentRef = jsonwire.Names(
+	"agentId",
+	"agentSharing",
+	"memoryRef",
+	"modelClass",
+)
 
 func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -73,7 +73,7 @@ func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRuleError[:], m.last)
+		n, name, err := s.Field(namesOfRuleError, m.last)
 		if err != nil {
 			return err
 		}
@@ -149,18 +149,18 @@ func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRuleError = [...]string{
-	`"rule":`,
-	`"kind":`,
-	`"runId":`,
-	`"agentId":`,
-	`"eventId":`,
-	`"sequence":`,
-	`"pointer":`,
-	`"subject":`,
-	`"state":`,
-	`"detail":`,
-}
+var namesOfRuleError = jsonwire.Names(
+	"rule",
+	"kind",
+	"runId",
+	"agentId",
+	"eventId",
+	"sequence",
+	"pointer",
+	"subject",
+	"state",
+	"detail",
+)
 
 func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -168,7 +168,7 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentStarted[:], m.last)
+		n, name, err := s.Field(namesOfAgentStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -230,15 +230,15 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentStarted = [...]string{
-	`"agent":`,
-	`"task":`,
-	`"model":`,
-	`"providerSessionId":`,
-	`"prompt":`,
-	`"attempt":`,
-	`"resumed":`,
-}
+var namesOfAgentStarted = jsonwire.Names(
+	"agent",
+	"task",
+	"model",
+	"providerSessionId",
+	"prompt",
+	"attempt",
+	"resumed",
+)
 
 func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -246,7 +246,7 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentTransition[:], m.last)
+		n, name, err := s.Field(namesOfAgentTransition, m.last)
 		if err != nil {
 			return err
 		}
@@ -282,11 +282,11 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentTransition = [...]string{
-	`"from":`,
-	`"to":`,
-	`"reason":`,
-}
+var namesOfAgentTransition = jsonwire.Names(
+	"from",
+	"to",
+	"reason",
+)
 
 func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -294,7 +294,7 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentEnded[:], m.last)
+		n, name, err := s.Field(namesOfAgentEnded, m.last)
 		if err != nil {
 			return err
 		}
@@ -373,20 +373,20 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentEnded = [...]string{
-	`"outcome":`,
-	`"error":`,
-	`"result":`,
-	`"structuredOutput":`,
-	`"usage":`,
-	`"modelUsage":`,
-	`"totalCostUsd":`,
-	`"durationMs":`,
-	`"numTurns":`,
-	`"totals":`,
-	`"convergenceScore":`,
-	`"resultSchema":`,
-}
+var namesOfAgentEnded = jsonwire.Names(
+	"outcome",
+	"error",
+	"result",
+	"structuredOutput",
+	"usage",
+	"modelUsage",
+	"totalCostUsd",
+	"durationMs",
+	"numTurns",
+	"totals",
+	"convergenceScore",
+	"resultSchema",
+)
 
 func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -394,7 +394,7 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTotals[:], m.last)
+		n, name, err := s.Field(namesOfTotals, m.last)
 		if err != nil {
 			return err
 		}
@@ -429,13 +429,13 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTotals = [...]string{
-	`"steps":`,
-	`"toolCalls":`,
-	`"auditCheckpoints":`,
-	`"auditsPassed":`,
-	`"auditsFailed":`,
-}
+var namesOfTotals = jsonwire.Names(
+	"steps",
+	"toolCalls",
+	"auditCheckpoints",
+	"auditsPassed",
+	"auditsFailed",
+)
 
 func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -443,7 +443,7 @@ func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentErrored[:], m.last)
+		n, name, err := s.Field(namesOfAgentErrored, m.last)
 		if err != nil {
 			return err
 		}
@@ -488,13 +488,13 @@ func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentErrored = [...]string{
-	`"errorType":`,
-	`"message":`,
-	`"severity":`,
-	`"recoveryHint":`,
-	`"details":`,
-}
+var namesOfAgentErrored = jsonwire.Names(
+	"errorType",
+	"message",
+	"severity",
+	"recoveryHint",
+	"details",
+)
 
 func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -502,7 +502,7 @@ func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentSessionChanged[:], m.last)
+		n, name, err := s.Field(namesOfAgentSessionChanged, m.last)
 		if err != nil {
 			return err
 		}
@@ -536,10 +536,10 @@ func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentSessionChanged = [...]string{
-	`"providerSessionId":`,
-	`"reason":`,
-}
+var namesOfAgentSessionChanged = jsonwire.Names(
+	"providerSessionId",
+	"reason",
+)
 
 func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -547,7 +547,7 @@ func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEventRetracted[:], m.last)
+		n, name, err := s.Field(namesOfEventRetracted, m.last)
 		if err != nil {
 			return err
 		}
@@ -581,10 +581,10 @@ func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfEventRetracted = [...]string{
-	`"eventIds":`,
-	`"reason":`,
-}
+var namesOfEventRetracted = jsonwire.Names(
+	"eventIds",
+	"reason",
+)
 
 func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -592,7 +592,7 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfContextCompacted[:], m.last)
+		n, name, err := s.Field(namesOfContextCompacted, m.last)
 		if err != nil {
 			return err
 		}
@@ -631,11 +631,11 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfContextCompacted = [...]string{
-	`"tokensBefore":`,
-	`"tokensAfter":`,
-	`"trigger":`,
-}
+var namesOfContextCompacted = jsonwire.Names(
+	"tokensBefore",
+	"tokensAfter",
+	"trigger",
+)
 
 func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -643,7 +643,7 @@ func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTaskAssigned[:], m.last)
+		n, name, err := s.Field(namesOfTaskAssigned, m.last)
 		if err != nil {
 			return err
 		}
@@ -693,13 +693,13 @@ func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTaskAssigned = [...]string{
-	`"goal":`,
-	`"assignedAgent":`,
-	`"context":`,
-	`"constraints":`,
-	`"expectedOutput":`,
-}
+var namesOfTaskAssigned = jsonwire.Names(
+	"goal",
+	"assignedAgent",
+	"context",
+	"constraints",
+	"expectedOutput",
+)
 
 func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -707,7 +707,7 @@ func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAuditChecked[:], m.last)
+		n, name, err := s.Field(namesOfAuditChecked, m.last)
 		if err != nil {
 			return err
 		}
@@ -740,12 +740,12 @@ func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAuditChecked = [...]string{
-	`"checkpointId":`,
-	`"result":`,
-	`"durationMs":`,
-	`"evidence":`,
-}
+var namesOfAuditChecked = jsonwire.Names(
+	"checkpointId",
+	"result",
+	"durationMs",
+	"evidence",
+)
 
 func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -753,7 +753,7 @@ func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClaimVerified[:], m.last)
+		n, name, err := s.Field(namesOfClaimVerified, m.last)
 		if err != nil {
 			return err
 		}
@@ -786,12 +786,12 @@ func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfClaimVerified = [...]string{
-	`"findingId":`,
-	`"verifierAgentId":`,
-	`"verdict":`,
-	`"evidence":`,
-}
+var namesOfClaimVerified = jsonwire.Names(
+	"findingId",
+	"verifierAgentId",
+	"verdict",
+	"evidence",
+)
 
 func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -799,7 +799,7 @@ func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfIssueFound[:], m.last)
+		n, name, err := s.Field(namesOfIssueFound, m.last)
 		if err != nil {
 			return err
 		}
@@ -842,12 +842,12 @@ func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfIssueFound = [...]string{
-	`"issue":`,
-	`"severity":`,
-	`"evidence":`,
-	`"suggestedFix":`,
-}
+var namesOfIssueFound = jsonwire.Names(
+	"issue",
+	"severity",
+	"evidence",
+	"suggestedFix",
+)
 
 func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -855,7 +855,7 @@ func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCitationFound[:], m.last)
+		n, name, err := s.Field(namesOfCitationFound, m.last)
 		if err != nil {
 			return err
 		}
@@ -894,12 +894,12 @@ func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCitationFound = [...]string{
-	`"claim":`,
-	`"sourceUri":`,
-	`"confidence":`,
-	`"verified":`,
-}
+var namesOfCitationFound = jsonwire.Names(
+	"claim",
+	"sourceUri",
+	"confidence",
+	"verified",
+)
 
 func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -907,7 +907,7 @@ func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEvidenceInsufficient[:], m.last)
+		n, name, err := s.Field(namesOfEvidenceInsufficient, m.last)
 		if err != nil {
 			return err
 		}
@@ -941,10 +941,10 @@ func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfEvidenceInsufficient = [...]string{
-	`"reason":`,
-	`"whatWouldResolve":`,
-}
+var namesOfEvidenceInsufficient = jsonwire.Names(
+	"reason",
+	"whatWouldResolve",
+)
 
 func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -952,7 +952,7 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnStarted[:], m.last)
+		n, name, err := s.Field(namesOfTurnStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -988,11 +988,11 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTurnStarted = [...]string{
-	`"turn":`,
-	`"name":`,
-	`"attributes":`,
-}
+var namesOfTurnStarted = jsonwire.Names(
+	"turn",
+	"name",
+	"attributes",
+)
 
 func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1000,7 +1000,7 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnEnded[:], m.last)
+		n, name, err := s.Field(namesOfTurnEnded, m.last)
 		if err != nil {
 			return err
 		}
@@ -1046,13 +1046,13 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTurnEnded = [...]string{
-	`"turn":`,
-	`"name":`,
-	`"durationMs":`,
-	`"error":`,
-	`"attributes":`,
-}
+var namesOfTurnEnded = jsonwire.Names(
+	"turn",
+	"name",
+	"durationMs",
+	"error",
+	"attributes",
+)
 
 func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1060,7 +1060,7 @@ func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnSummarized[:], m.last)
+		n, name, err := s.Field(namesOfTurnSummarized, m.last)
 		if err != nil {
 			return err
 		}
@@ -1103,13 +1103,13 @@ func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTurnSummarized = [...]string{
-	`"text":`,
-	`"intent":`,
-	`"toolCalls":`,
-	`"usage":`,
-	`"costUsd":`,
-}
+var namesOfTurnSummarized = jsonwire.Names(
+	"text",
+	"intent",
+	"toolCalls",
+	"usage",
+	"costUsd",
+)
 
 func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1117,7 +1117,7 @@ func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolCallSummary[:], m.last)
+		n, name, err := s.Field(namesOfToolCallSummary, m.last)
 		if err != nil {
 			return err
 		}
@@ -1173,15 +1173,15 @@ func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfToolCallSummary = [...]string{
-	`"toolName":`,
-	`"callId":`,
-	`"isError":`,
-	`"durationMs":`,
-	`"costUsd":`,
-	`"inputTokens":`,
-	`"outputTokens":`,
-}
+var namesOfToolCallSummary = jsonwire.Names(
+	"toolName",
+	"callId",
+	"isError",
+	"durationMs",
+	"costUsd",
+	"inputTokens",
+	"outputTokens",
+)
 
 func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1189,7 +1189,7 @@ func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStepStarted[:], m.last)
+		n, name, err := s.Field(namesOfStepStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1232,12 +1232,12 @@ func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfStepStarted = [...]string{
-	`"stepId":`,
-	`"name":`,
-	`"description":`,
-	`"attributes":`,
-}
+var namesOfStepStarted = jsonwire.Names(
+	"stepId",
+	"name",
+	"description",
+	"attributes",
+)
 
 func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1245,7 +1245,7 @@ func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStepEnded[:], m.last)
+		n, name, err := s.Field(namesOfStepEnded, m.last)
 		if err != nil {
 			return err
 		}
@@ -1298,14 +1298,14 @@ func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfStepEnded = [...]string{
-	`"stepId":`,
-	`"name":`,
-	`"durationMs":`,
-	`"resultSummary":`,
-	`"error":`,
-	`"attributes":`,
-}
+var namesOfStepEnded = jsonwire.Names(
+	"stepId",
+	"name",
+	"durationMs",
+	"resultSummary",
+	"error",
+	"attributes",
+)
 
 func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1313,7 +1313,7 @@ func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfSpanRecorded[:], m.last)
+		n, name, err := s.Field(namesOfSpanRecorded, m.last)
 		if err != nil {
 			return err
 		}
@@ -1370,15 +1370,15 @@ func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfSpanRecorded = [...]string{
-	`"subject":`,
-	`"phase":`,
-	`"name":`,
-	`"durationMs":`,
-	`"errorType":`,
-	`"errorMessage":`,
-	`"attributes":`,
-}
+var namesOfSpanRecorded = jsonwire.Names(
+	"subject",
+	"phase",
+	"name",
+	"durationMs",
+	"errorType",
+	"errorMessage",
+	"attributes",
+)
 
 func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1386,7 +1386,7 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeStarted[:], m.last)
+		n, name, err := s.Field(namesOfNodeStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1425,11 +1425,11 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfNodeStarted = [...]string{
-	`"agent":`,
-	`"typeId":`,
-	`"attempt":`,
-}
+var namesOfNodeStarted = jsonwire.Names(
+	"agent",
+	"typeId",
+	"attempt",
+)
 
 func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1437,7 +1437,7 @@ func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeCompleted[:], m.last)
+		n, name, err := s.Field(namesOfNodeCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1471,11 +1471,11 @@ func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfNodeCompleted = [...]string{
-	`"outputs":`,
-	`"agent":`,
-	`"durationMs":`,
-}
+var namesOfNodeCompleted = jsonwire.Names(
+	"outputs",
+	"agent",
+	"durationMs",
+)
 
 func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1483,7 +1483,7 @@ func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeFailed[:], m.last)
+		n, name, err := s.Field(namesOfNodeFailed, m.last)
 		if err != nil {
 			return err
 		}
@@ -1510,9 +1510,9 @@ func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfNodeFailed = [...]string{
-	`"error":`,
-}
+var namesOfNodeFailed = jsonwire.Names(
+	"error",
+)
 
 func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1520,7 +1520,7 @@ func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeSkipped[:], m.last)
+		n, name, err := s.Field(namesOfNodeSkipped, m.last)
 		if err != nil {
 			return err
 		}
@@ -1549,9 +1549,9 @@ func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfNodeSkipped = [...]string{
-	`"reason":`,
-}
+var namesOfNodeSkipped = jsonwire.Names(
+	"reason",
+)
 
 func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1559,7 +1559,7 @@ func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeSuspended[:], m.last)
+		n, name, err := s.Field(namesOfNodeSuspended, m.last)
 		if err != nil {
 			return err
 		}
@@ -1590,10 +1590,10 @@ func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfNodeSuspended = [...]string{
-	`"reason":`,
-	`"details":`,
-}
+var namesOfNodeSuspended = jsonwire.Names(
+	"reason",
+	"details",
+)
 
 func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1601,7 +1601,7 @@ func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEdgeFired[:], m.last)
+		n, name, err := s.Field(namesOfEdgeFired, m.last)
 		if err != nil {
 			return err
 		}
@@ -1637,11 +1637,11 @@ func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfEdgeFired = [...]string{
-	`"edgeId":`,
-	`"from":`,
-	`"to":`,
-}
+var namesOfEdgeFired = jsonwire.Names(
+	"edgeId",
+	"from",
+	"to",
+)
 
 func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1649,7 +1649,7 @@ func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEdgeSkipped[:], m.last)
+		n, name, err := s.Field(namesOfEdgeSkipped, m.last)
 		if err != nil {
 			return err
 		}
@@ -1685,11 +1685,11 @@ func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfEdgeSkipped = [...]string{
-	`"edgeId":`,
-	`"from":`,
-	`"to":`,
-}
+var namesOfEdgeSkipped = jsonwire.Names(
+	"edgeId",
+	"from",
+	"to",
+)
 
 func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1697,7 +1697,7 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfLoopIterated[:], m.last)
+		n, name, err := s.Field(namesOfLoopIterated, m.last)
 		if err != nil {
 			return err
 		}
@@ -1731,10 +1731,10 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfLoopIterated = [...]string{
-	`"edgeId":`,
-	`"iteration":`,
-}
+var namesOfLoopIterated = jsonwire.Names(
+	"edgeId",
+	"iteration",
+)
 
 func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1742,7 +1742,7 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfLoopRoundCompleted[:], m.last)
+		n, name, err := s.Field(namesOfLoopRoundCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1793,13 +1793,13 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfLoopRoundCompleted = [...]string{
-	`"round":`,
-	`"score":`,
-	`"feedback":`,
-	`"diff":`,
-	`"costUsd":`,
-}
+var namesOfLoopRoundCompleted = jsonwire.Names(
+	"round",
+	"score",
+	"feedback",
+	"diff",
+	"costUsd",
+)
 
 func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1807,7 +1807,7 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStatePatched[:], m.last)
+		n, name, err := s.Field(namesOfStatePatched, m.last)
 		if err != nil {
 			return err
 		}
@@ -1838,11 +1838,11 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfStatePatched = [...]string{
-	`"op":`,
-	`"path":`,
-	`"value":`,
-}
+var namesOfStatePatched = jsonwire.Names(
+	"op",
+	"path",
+	"value",
+)
 
 func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1850,7 +1850,7 @@ func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentReasoned[:], m.last)
+		n, name, err := s.Field(namesOfAgentReasoned, m.last)
 		if err != nil {
 			return err
 		}
@@ -1896,12 +1896,12 @@ func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentReasoned = [...]string{
-	`"blockId":`,
-	`"reasoning":`,
-	`"verbosity":`,
-	`"tokenCount":`,
-}
+var namesOfAgentReasoned = jsonwire.Names(
+	"blockId",
+	"reasoning",
+	"verbosity",
+	"tokenCount",
+)
 
 func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1909,7 +1909,7 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentReasoningDelta[:], m.last)
+		n, name, err := s.Field(namesOfAgentReasoningDelta, m.last)
 		if err != nil {
 			return err
 		}
@@ -1960,13 +1960,13 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentReasoningDelta = [...]string{
-	`"blockId":`,
-	`"delta":`,
-	`"index":`,
-	`"verbosity":`,
-	`"tokenCount":`,
-}
+var namesOfAgentReasoningDelta = jsonwire.Names(
+	"blockId",
+	"delta",
+	"index",
+	"verbosity",
+	"tokenCount",
+)
 
 func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -1974,7 +1974,7 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentDecided[:], m.last)
+		n, name, err := s.Field(namesOfAgentDecided, m.last)
 		if err != nil {
 			return err
 		}
@@ -2013,11 +2013,11 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentDecided = [...]string{
-	`"decision":`,
-	`"confidence":`,
-	`"reasoning":`,
-}
+var namesOfAgentDecided = jsonwire.Names(
+	"decision",
+	"confidence",
+	"reasoning",
+)
 
 func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2025,7 +2025,7 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfOrchestratorDecided[:], m.last)
+		n, name, err := s.Field(namesOfOrchestratorDecided, m.last)
 		if err != nil {
 			return err
 		}
@@ -2057,10 +2057,10 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfOrchestratorDecided = [...]string{
-	`"decision":`,
-	`"iteration":`,
-}
+var namesOfOrchestratorDecided = jsonwire.Names(
+	"decision",
+	"iteration",
+)
 
 func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2068,7 +2068,7 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfIntentClassified[:], m.last)
+		n, name, err := s.Field(namesOfIntentClassified, m.last)
 		if err != nil {
 			return err
 		}
@@ -2107,11 +2107,11 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfIntentClassified = [...]string{
-	`"intent":`,
-	`"confidence":`,
-	`"reasoning":`,
-}
+var namesOfIntentClassified = jsonwire.Names(
+	"intent",
+	"confidence",
+	"reasoning",
+)
 
 func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2119,7 +2119,7 @@ func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPlanProposed[:], m.last)
+		n, name, err := s.Field(namesOfPlanProposed, m.last)
 		if err != nil {
 			return err
 		}
@@ -2153,10 +2153,10 @@ func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfPlanProposed = [...]string{
-	`"steps":`,
-	`"strategy":`,
-}
+var namesOfPlanProposed = jsonwire.Names(
+	"steps",
+	"strategy",
+)
 
 func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2164,7 +2164,7 @@ func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPlanStep[:], m.last)
+		n, name, err := s.Field(namesOfPlanStep, m.last)
 		if err != nil {
 			return err
 		}
@@ -2200,11 +2200,11 @@ func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfPlanStep = [...]string{
-	`"stepId":`,
-	`"description":`,
-	`"toolName":`,
-}
+var namesOfPlanStep = jsonwire.Names(
+	"stepId",
+	"description",
+	"toolName",
+)
 
 func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2212,7 +2212,7 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTextDelta[:], m.last)
+		n, name, err := s.Field(namesOfTextDelta, m.last)
 		if err != nil {
 			return err
 		}
@@ -2251,11 +2251,11 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTextDelta = [...]string{
-	`"blockId":`,
-	`"delta":`,
-	`"index":`,
-}
+var namesOfTextDelta = jsonwire.Names(
+	"blockId",
+	"delta",
+	"index",
+)
 
 func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2263,7 +2263,7 @@ func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTextCompleted[:], m.last)
+		n, name, err := s.Field(namesOfTextCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -2297,10 +2297,10 @@ func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTextCompleted = [...]string{
-	`"blockId":`,
-	`"text":`,
-}
+var namesOfTextCompleted = jsonwire.Names(
+	"blockId",
+	"text",
+)
 
 func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2308,7 +2308,7 @@ func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfMessageCreated[:], m.last)
+		n, name, err := s.Field(namesOfMessageCreated, m.last)
 		if err != nil {
 			return err
 		}
@@ -2335,9 +2335,9 @@ func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfMessageCreated = [...]string{
-	`"message":`,
-}
+var namesOfMessageCreated = jsonwire.Names(
+	"message",
+)
 
 func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2345,7 +2345,7 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfConversationMessage[:], m.last)
+		n, name, err := s.Field(namesOfConversationMessage, m.last)
 		if err != nil {
 			return err
 		}
@@ -2409,17 +2409,17 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfConversationMessage = [...]string{
-	`"messageId":`,
-	`"from":`,
-	`"to":`,
-	`"groupId":`,
-	`"content":`,
-	`"ts":`,
-	`"role":`,
-	`"turnIndex":`,
-	`"agent":`,
-}
+var namesOfConversationMessage = jsonwire.Names(
+	"messageId",
+	"from",
+	"to",
+	"groupId",
+	"content",
+	"ts",
+	"role",
+	"turnIndex",
+	"agent",
+)
 
 func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2427,7 +2427,7 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalRequested[:], m.last)
+		n, name, err := s.Field(namesOfApprovalRequested, m.last)
 		if err != nil {
 			return err
 		}
@@ -2503,17 +2503,17 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfApprovalRequested = [...]string{
-	`"approvalId":`,
-	`"action":`,
-	`"reason":`,
-	`"scope":`,
-	`"risk":`,
-	`"callId":`,
-	`"toolId":`,
-	`"arguments":`,
-	`"timeoutMs":`,
-}
+var namesOfApprovalRequested = jsonwire.Names(
+	"approvalId",
+	"action",
+	"reason",
+	"scope",
+	"risk",
+	"callId",
+	"toolId",
+	"arguments",
+	"timeoutMs",
+)
 
 func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2521,7 +2521,7 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalGranted[:], m.last)
+		n, name, err := s.Field(namesOfApprovalGranted, m.last)
 		if err != nil {
 			return err
 		}
@@ -2562,11 +2562,11 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfApprovalGranted = [...]string{
-	`"approvalId":`,
-	`"approvedBy":`,
-	`"feedback":`,
-}
+var namesOfApprovalGranted = jsonwire.Names(
+	"approvalId",
+	"approvedBy",
+	"feedback",
+)
 
 func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2574,7 +2574,7 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalRejected[:], m.last)
+		n, name, err := s.Field(namesOfApprovalRejected, m.last)
 		if err != nil {
 			return err
 		}
@@ -2615,11 +2615,11 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfApprovalRejected = [...]string{
-	`"approvalId":`,
-	`"rejectedBy":`,
-	`"feedback":`,
-}
+var namesOfApprovalRejected = jsonwire.Names(
+	"approvalId",
+	"rejectedBy",
+	"feedback",
+)
 
 func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2627,7 +2627,7 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClarificationRequested[:], m.last)
+		n, name, err := s.Field(namesOfClarificationRequested, m.last)
 		if err != nil {
 			return err
 		}
@@ -2656,10 +2656,10 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfClarificationRequested = [...]string{
-	`"interruptId":`,
-	`"questions":`,
-}
+var namesOfClarificationRequested = jsonwire.Names(
+	"interruptId",
+	"questions",
+)
 
 func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2667,7 +2667,7 @@ func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfQuestion[:], m.last)
+		n, name, err := s.Field(namesOfQuestion, m.last)
 		if err != nil {
 			return err
 		}
@@ -2698,11 +2698,11 @@ func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfQuestion = [...]string{
-	`"id":`,
-	`"question":`,
-	`"schema":`,
-}
+var namesOfQuestion = jsonwire.Names(
+	"id",
+	"question",
+	"schema",
+)
 
 func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2710,7 +2710,7 @@ func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClarificationResolved[:], m.last)
+		n, name, err := s.Field(namesOfClarificationResolved, m.last)
 		if err != nil {
 			return err
 		}
@@ -2746,11 +2746,11 @@ func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfClarificationResolved = [...]string{
-	`"interruptId":`,
-	`"answers":`,
-	`"answeredBy":`,
-}
+var namesOfClarificationResolved = jsonwire.Names(
+	"interruptId",
+	"answers",
+	"answeredBy",
+)
 
 func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2758,7 +2758,7 @@ func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCommandReceived[:], m.last)
+		n, name, err := s.Field(namesOfCommandReceived, m.last)
 		if err != nil {
 			return err
 		}
@@ -2792,10 +2792,10 @@ func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCommandReceived = [...]string{
-	`"command":`,
-	`"rejected":`,
-}
+var namesOfCommandReceived = jsonwire.Names(
+	"command",
+	"rejected",
+)
 
 func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2803,7 +2803,7 @@ func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCommand[:], m.last)
+		n, name, err := s.Field(namesOfCommand, m.last)
 		if err != nil {
 			return err
 		}
@@ -2870,15 +2870,15 @@ func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCommand = [...]string{
-	`"type":`,
-	`"runId":`,
-	`"message":`,
-	`"promptId":`,
-	`"content":`,
-	`"resumable":`,
-	`"reason":`,
-}
+var namesOfCommand = jsonwire.Names(
+	"type",
+	"runId",
+	"message",
+	"promptId",
+	"content",
+	"resumable",
+	"reason",
+)
 
 func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2886,7 +2886,7 @@ func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCommandConsumed[:], m.last)
+		n, name, err := s.Field(namesOfCommandConsumed, m.last)
 		if err != nil {
 			return err
 		}
@@ -2913,9 +2913,9 @@ func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCommandConsumed = [...]string{
-	`"eventId":`,
-}
+var namesOfCommandConsumed = jsonwire.Names(
+	"eventId",
+)
 
 func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2923,7 +2923,7 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfUsageObserved[:], m.last)
+		n, name, err := s.Field(namesOfUsageObserved, m.last)
 		if err != nil {
 			return err
 		}
@@ -2976,13 +2976,13 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfUsageObserved = [...]string{
-	`"model":`,
-	`"usage":`,
-	`"costUsd":`,
-	`"source":`,
-	`"cumulative":`,
-}
+var namesOfUsageObserved = jsonwire.Names(
+	"model",
+	"usage",
+	"costUsd",
+	"source",
+	"cumulative",
+)
 
 func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -2990,7 +2990,7 @@ func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBudgetExceeded[:], m.last)
+		n, name, err := s.Field(namesOfBudgetExceeded, m.last)
 		if err != nil {
 			return err
 		}
@@ -3028,12 +3028,12 @@ func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfBudgetExceeded = [...]string{
-	`"budget":`,
-	`"limit":`,
-	`"actual":`,
-	`"reason":`,
-}
+var namesOfBudgetExceeded = jsonwire.Names(
+	"budget",
+	"limit",
+	"actual",
+	"reason",
+)
 
 func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3041,7 +3041,7 @@ func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCapBreached[:], m.last)
+		n, name, err := s.Field(namesOfCapBreached, m.last)
 		if err != nil {
 			return err
 		}
@@ -3078,11 +3078,11 @@ func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCapBreached = [...]string{
-	`"cap":`,
-	`"limit":`,
-	`"observed":`,
-}
+var namesOfCapBreached = jsonwire.Names(
+	"cap",
+	"limit",
+	"observed",
+)
 
 func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3090,7 +3090,7 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBlackboardItemCreated[:], m.last)
+		n, name, err := s.Field(namesOfBlackboardItemCreated, m.last)
 		if err != nil {
 			return err
 		}
@@ -3138,14 +3138,14 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfBlackboardItemCreated = [...]string{
-	`"itemId":`,
-	`"itemType":`,
-	`"content":`,
-	`"sourceAgent":`,
-	`"confidence":`,
-	`"ttlMs":`,
-}
+var namesOfBlackboardItemCreated = jsonwire.Names(
+	"itemId",
+	"itemType",
+	"content",
+	"sourceAgent",
+	"confidence",
+	"ttlMs",
+)
 
 func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3153,7 +3153,7 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfMemoryChanged[:], m.last)
+		n, name, err := s.Field(namesOfMemoryChanged, m.last)
 		if err != nil {
 			return err
 		}
@@ -3194,12 +3194,12 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfMemoryChanged = [...]string{
-	`"change":`,
-	`"section":`,
-	`"itemCount":`,
-	`"attributes":`,
-}
+var namesOfMemoryChanged = jsonwire.Names(
+	"change",
+	"section",
+	"itemCount",
+	"attributes",
+)
 
 func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3207,7 +3207,7 @@ func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfSessionStarted[:], m.last)
+		n, name, err := s.Field(namesOfSessionStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3236,9 +3236,9 @@ func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfSessionStarted = [...]string{
-	`"goal":`,
-}
+var namesOfSessionStarted = jsonwire.Names(
+	"goal",
+)
 
 func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3246,7 +3246,7 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfSessionCompleted[:], m.last)
+		n, name, err := s.Field(namesOfSessionCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3277,10 +3277,10 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfSessionCompleted = [...]string{
-	`"status":`,
-	`"result":`,
-}
+var namesOfSessionCompleted = jsonwire.Names(
+	"status",
+	"result",
+)
 
 func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3288,7 +3288,7 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunStarted[:], m.last)
+		n, name, err := s.Field(namesOfRunStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3326,12 +3326,12 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunStarted = [...]string{
-	`"name":`,
-	`"inputs":`,
-	`"agent":`,
-	`"definition":`,
-}
+var namesOfRunStarted = jsonwire.Names(
+	"name",
+	"inputs",
+	"agent",
+	"definition",
+)
 
 func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3339,7 +3339,7 @@ func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunPaused[:], m.last)
+		n, name, err := s.Field(namesOfRunPaused, m.last)
 		if err != nil {
 			return err
 		}
@@ -3368,9 +3368,9 @@ func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunPaused = [...]string{
-	`"reason":`,
-}
+var namesOfRunPaused = jsonwire.Names(
+	"reason",
+)
 
 func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3378,7 +3378,7 @@ func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunResumed[:], m.last)
+		n, name, err := s.Field(namesOfRunResumed, m.last)
 		if err != nil {
 			return err
 		}
@@ -3407,9 +3407,9 @@ func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunResumed = [...]string{
-	`"message":`,
-}
+var namesOfRunResumed = jsonwire.Names(
+	"message",
+)
 
 func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3417,7 +3417,7 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunCompleted[:], m.last)
+		n, name, err := s.Field(namesOfRunCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3441,9 +3441,9 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunCompleted = [...]string{
-	`"outputs":`,
-}
+var namesOfRunCompleted = jsonwire.Names(
+	"outputs",
+)
 
 func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3451,7 +3451,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunFailed[:], m.last)
+		n, name, err := s.Field(namesOfRunFailed, m.last)
 		if err != nil {
 			return err
 		}
@@ -3478,9 +3478,9 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunFailed = [...]string{
-	`"error":`,
-}
+var namesOfRunFailed = jsonwire.Names(
+	"error",
+)
 
 func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3488,7 +3488,7 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunCancelled[:], m.last)
+		n, name, err := s.Field(namesOfRunCancelled, m.last)
 		if err != nil {
 			return err
 		}
@@ -3517,9 +3517,9 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunCancelled = [...]string{
-	`"reason":`,
-}
+var namesOfRunCancelled = jsonwire.Names(
+	"reason",
+)
 
 func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3527,7 +3527,7 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolCalled[:], m.last)
+		n, name, err := s.Field(namesOfToolCalled, m.last)
 		if err != nil {
 			return err
 		}
@@ -3600,18 +3600,18 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfToolCalled = [...]string{
-	`"callId":`,
-	`"toolId":`,
-	`"arguments":`,
-	`"argumentsSummary":`,
-	`"attempt":`,
-	`"retryOf":`,
-	`"argsHash":`,
-	`"principal":`,
-	`"transport":`,
-	`"attributes":`,
-}
+var namesOfToolCalled = jsonwire.Names(
+	"callId",
+	"toolId",
+	"arguments",
+	"argumentsSummary",
+	"attempt",
+	"retryOf",
+	"argsHash",
+	"principal",
+	"transport",
+	"attributes",
+)
 
 func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3619,7 +3619,7 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolArgumentsDelta[:], m.last)
+		n, name, err := s.Field(namesOfToolArgumentsDelta, m.last)
 		if err != nil {
 			return err
 		}
@@ -3653,11 +3653,11 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfToolArgumentsDelta = [...]string{
-	`"callId":`,
-	`"delta":`,
-	`"index":`,
-}
+var namesOfToolArgumentsDelta = jsonwire.Names(
+	"callId",
+	"delta",
+	"index",
+)
 
 func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3665,7 +3665,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolReturned[:], m.last)
+		n, name, err := s.Field(namesOfToolReturned, m.last)
 		if err != nil {
 			return err
 		}
@@ -3731,18 +3731,18 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfToolReturned = [...]string{
-	`"callId":`,
-	`"toolId":`,
-	`"status":`,
-	`"result":`,
-	`"resultSummary":`,
-	`"error":`,
-	`"durationMs":`,
-	`"oneEvent":`,
-	`"arguments":`,
-	`"argumentsSummary":`,
-}
+var namesOfToolReturned = jsonwire.Names(
+	"callId",
+	"toolId",
+	"status",
+	"result",
+	"resultSummary",
+	"error",
+	"durationMs",
+	"oneEvent",
+	"arguments",
+	"argumentsSummary",
+)
 
 func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3750,7 +3750,7 @@ func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentHandoff[:], m.last)
+		n, name, err := s.Field(namesOfAgentHandoff, m.last)
 		if err != nil {
 			return err
 		}
@@ -3788,12 +3788,12 @@ func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentHandoff = [...]string{
-	`"from":`,
-	`"to":`,
-	`"reason":`,
-	`"context":`,
-}
+var namesOfAgentHandoff = jsonwire.Names(
+	"from",
+	"to",
+	"reason",
+	"context",
+)
 
 func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3801,7 +3801,7 @@ func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfHandoffRequested[:], m.last)
+		n, name, err := s.Field(namesOfHandoffRequested, m.last)
 		if err != nil {
 			return err
 		}
@@ -3851,13 +3851,13 @@ func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfHandoffRequested = [...]string{
-	`"handoffId":`,
-	`"from":`,
-	`"to":`,
-	`"reason":`,
-	`"contextDigest":`,
-}
+var namesOfHandoffRequested = jsonwire.Names(
+	"handoffId",
+	"from",
+	"to",
+	"reason",
+	"contextDigest",
+)
 
 func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3865,7 +3865,7 @@ func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfHandoffAccepted[:], m.last)
+		n, name, err := s.Field(namesOfHandoffAccepted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3915,13 +3915,13 @@ func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfHandoffAccepted = [...]string{
-	`"handoffId":`,
-	`"from":`,
-	`"to":`,
-	`"reason":`,
-	`"contextDigest":`,
-}
+var namesOfHandoffAccepted = jsonwire.Names(
+	"handoffId",
+	"from",
+	"to",
+	"reason",
+	"contextDigest",
+)
 
 func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3929,7 +3929,7 @@ func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowCreated[:], m.last)
+		n, name, err := s.Field(namesOfWorkflowCreated, m.last)
 		if err != nil {
 			return err
 		}
@@ -3968,11 +3968,11 @@ func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfWorkflowCreated = [...]string{
-	`"script":`,
-	`"phases":`,
-	`"estimatedTokens":`,
-}
+var namesOfWorkflowCreated = jsonwire.Names(
+	"script",
+	"phases",
+	"estimatedTokens",
+)
 
 func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -3980,7 +3980,7 @@ func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowApproved[:], m.last)
+		n, name, err := s.Field(namesOfWorkflowApproved, m.last)
 		if err != nil {
 			return err
 		}
@@ -4009,10 +4009,10 @@ func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfWorkflowApproved = [...]string{
-	`"approvedAt":`,
-	`"approvedBy":`,
-}
+var namesOfWorkflowApproved = jsonwire.Names(
+	"approvedAt",
+	"approvedBy",
+)
 
 func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4020,7 +4020,7 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPhaseStarted[:], m.last)
+		n, name, err := s.Field(namesOfPhaseStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -4047,9 +4047,9 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfPhaseStarted = [...]string{
-	`"inputCount":`,
-}
+var namesOfPhaseStarted = jsonwire.Names(
+	"inputCount",
+)
 
 func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4057,7 +4057,7 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPhaseCompleted[:], m.last)
+		n, name, err := s.Field(namesOfPhaseCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -4089,10 +4089,10 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfPhaseCompleted = [...]string{
-	`"outputCount":`,
-	`"tokens":`,
-}
+var namesOfPhaseCompleted = jsonwire.Names(
+	"outputCount",
+	"tokens",
+)
 
 func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4100,7 +4100,7 @@ func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCheckpointSaved[:], m.last)
+		n, name, err := s.Field(namesOfCheckpointSaved, m.last)
 		if err != nil {
 			return err
 		}
@@ -4127,9 +4127,9 @@ func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCheckpointSaved = [...]string{
-	`"stateBytes":`,
-}
+var namesOfCheckpointSaved = jsonwire.Names(
+	"stateBytes",
+)
 
 func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4137,7 +4137,7 @@ func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCheckpointResumed[:], m.last)
+		n, name, err := s.Field(namesOfCheckpointResumed, m.last)
 		if err != nil {
 			return err
 		}
@@ -4164,9 +4164,9 @@ func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCheckpointResumed = [...]string{
-	`"resumedAt":`,
-}
+var namesOfCheckpointResumed = jsonwire.Names(
+	"resumedAt",
+)
 
 func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4174,7 +4174,7 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowFinalized[:], m.last)
+		n, name, err := s.Field(namesOfWorkflowFinalized, m.last)
 		if err != nil {
 			return err
 		}
@@ -4205,11 +4205,11 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfWorkflowFinalized = [...]string{
-	`"totalTokens":`,
-	`"totalAgents":`,
-	`"durationMs":`,
-}
+var namesOfWorkflowFinalized = jsonwire.Names(
+	"totalTokens",
+	"totalAgents",
+	"durationMs",
+)
 
 func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4217,7 +4217,7 @@ func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunState[:], m.last)
+		n, name, err := s.Field(namesOfRunState, m.last)
 		if err != nil {
 			return err
 		}
@@ -4251,12 +4251,12 @@ func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunState = [...]string{
-	`"runId":`,
-	`"nextSequence":`,
-	`"terminalKind":`,
-	`"resume":`,
-}
+var namesOfRunState = jsonwire.Names(
+	"runId",
+	"nextSequence",
+	"terminalKind",
+	"resume",
+)
 
 func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4264,7 +4264,7 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfrunResume[:], m.last)
+		n, name, err := s.Field(namesOfrunResume, m.last)
 		if err != nil {
 			return err
 		}
@@ -4334,15 +4334,15 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfrunResume = [...]string{
-	`"opened":`,
-	`"begun":`,
-	`"resumes":`,
-	`"lastEdge":`,
-	`"messageEvents":`,
-	`"recent":`,
-	`"recentDeltas":`,
-}
+var namesOfrunResume = jsonwire.Names(
+	"opened",
+	"begun",
+	"resumes",
+	"lastEdge",
+	"messageEvents",
+	"recent",
+	"recentDeltas",
+)
 
 func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4350,7 +4350,7 @@ func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOffingerprint[:], m.last)
+		n, name, err := s.Field(namesOffingerprint, m.last)
 		if err != nil {
 			return err
 		}
@@ -4375,10 +4375,10 @@ func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOffingerprint = [...]string{
-	`"sequence":`,
-	`"hash":`,
-}
+var namesOffingerprint = jsonwire.Names(
+	"sequence",
+	"hash",
+)
 
 func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4386,7 +4386,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfRunSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -4692,67 +4692,67 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunSnapshot = [...]string{
-	`"runId":`,
-	`"nextSequence":`,
-	`"terminalKind":`,
-	`"resume":`,
-	`"schemaVersion":`,
-	`"sessionId":`,
-	`"workflowId":`,
-	`"name":`,
-	`"status":`,
-	`"startedAt":`,
-	`"completedAt":`,
-	`"currentNodeId":`,
-	`"paused":`,
-	`"cancelling":`,
-	`"cancelReason":`,
-	`"sessionGoal":`,
-	`"sessionStatus":`,
-	`"sessionResult":`,
-	`"agent":`,
-	`"runOrchestrator":`,
-	`"inputs":`,
-	`"result":`,
-	`"error":`,
-	`"outputs":`,
-	`"state":`,
-	`"nodeStatus":`,
-	`"nodeRuns":`,
-	`"suspended":`,
-	`"edgeStatus":`,
-	`"loopCounters":`,
-	`"inbox":`,
-	`"agentSessions":`,
-	`"agents":`,
-	`"openCalls":`,
-	`"closedCalls":`,
-	`"droppedCalls":`,
-	`"tools":`,
-	`"messages":`,
-	`"turns":`,
-	`"steps":`,
-	`"workflow":`,
-	`"phases":`,
-	`"checkpoints":`,
-	`"approvals":`,
-	`"clarifications":`,
-	`"handoffs":`,
-	`"tasks":`,
-	`"audits":`,
-	`"claims":`,
-	`"issues":`,
-	`"citations":`,
-	`"budgets":`,
-	`"blackboard":`,
-	`"usage":`,
-	`"violations":`,
-	`"violationCount":`,
-	`"unknown":`,
-	`"retracted":`,
-	`"retractedMessages":`,
-}
+var namesOfRunSnapshot = jsonwire.Names(
+	"runId",
+	"nextSequence",
+	"terminalKind",
+	"resume",
+	"schemaVersion",
+	"sessionId",
+	"workflowId",
+	"name",
+	"status",
+	"startedAt",
+	"completedAt",
+	"currentNodeId",
+	"paused",
+	"cancelling",
+	"cancelReason",
+	"sessionGoal",
+	"sessionStatus",
+	"sessionResult",
+	"agent",
+	"runOrchestrator",
+	"inputs",
+	"result",
+	"error",
+	"outputs",
+	"state",
+	"nodeStatus",
+	"nodeRuns",
+	"suspended",
+	"edgeStatus",
+	"loopCounters",
+	"inbox",
+	"agentSessions",
+	"agents",
+	"openCalls",
+	"closedCalls",
+	"droppedCalls",
+	"tools",
+	"messages",
+	"turns",
+	"steps",
+	"workflow",
+	"phases",
+	"checkpoints",
+	"approvals",
+	"clarifications",
+	"handoffs",
+	"tasks",
+	"audits",
+	"claims",
+	"issues",
+	"citations",
+	"budgets",
+	"blackboard",
+	"usage",
+	"violations",
+	"violationCount",
+	"unknown",
+	"retracted",
+	"retractedMessages",
+)
 
 func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4760,7 +4760,7 @@ func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfInboxItem[:], m.last)
+		n, name, err := s.Field(namesOfInboxItem, m.last)
 		if err != nil {
 			return err
 		}
@@ -4785,10 +4785,10 @@ func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfInboxItem = [...]string{
-	`"eventId":`,
-	`"command":`,
-}
+var namesOfInboxItem = jsonwire.Names(
+	"eventId",
+	"command",
+)
 
 func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4796,7 +4796,7 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentState[:], m.last)
+		n, name, err := s.Field(namesOfAgentState, m.last)
 		if err != nil {
 			return err
 		}
@@ -4860,18 +4860,18 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentState = [...]string{
-	`"agentId":`,
-	`"status":`,
-	`"step":`,
-	`"attempts":`,
-	`"started":`,
-	`"open":`,
-	`"ended":`,
-	`"sharesByGroup":`,
-	`"counted":`,
-	`"resume":`,
-}
+var namesOfAgentState = jsonwire.Names(
+	"agentId",
+	"status",
+	"step",
+	"attempts",
+	"started",
+	"open",
+	"ended",
+	"sharesByGroup",
+	"counted",
+	"resume",
+)
 
 func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4879,7 +4879,7 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfagentResume[:], m.last)
+		n, name, err := s.Field(namesOfagentResume, m.last)
 		if err != nil {
 			return err
 		}
@@ -4954,17 +4954,17 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfagentResume = [...]string{
-	`"order":`,
-	`"back":`,
-	`"ahead":`,
-	`"first":`,
-	`"renew":`,
-	`"resumes":`,
-	`"blocks":`,
-	`"textOpen":`,
-	`"reasoningOpen":`,
-}
+var namesOfagentResume = jsonwire.Names(
+	"order",
+	"back",
+	"ahead",
+	"first",
+	"renew",
+	"resumes",
+	"blocks",
+	"textOpen",
+	"reasoningOpen",
+)
 
 func (v *block) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -4972,7 +4972,7 @@ func (v *block) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfblock[:], m.last)
+		n, name, err := s.Field(namesOfblock, m.last)
 		if err != nil {
 			return err
 		}
@@ -5020,14 +5020,14 @@ func (v *block) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfblock = [...]string{
-	`"subject":`,
-	`"id":`,
-	`"next":`,
-	`"size":`,
-	`"whole":`,
-	`"text":`,
-}
+var namesOfblock = jsonwire.Names(
+	"subject",
+	"id",
+	"next",
+	"size",
+	"whole",
+	"text",
+)
 
 func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5035,7 +5035,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfAgentSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5249,45 +5249,45 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentSnapshot = [...]string{
-	`"agentId":`,
-	`"status":`,
-	`"step":`,
-	`"attempts":`,
-	`"started":`,
-	`"open":`,
-	`"ended":`,
-	`"sharesByGroup":`,
-	`"counted":`,
-	`"resume":`,
-	`"ref":`,
-	`"parentAgentId":`,
-	`"parentCallId":`,
-	`"nodeId":`,
-	`"phase":`,
-	`"task":`,
-	`"model":`,
-	`"providerSessionId":`,
-	`"sequence":`,
-	`"startedAt":`,
-	`"endedAt":`,
-	`"durationMs":`,
-	`"transitions":`,
-	`"toolCalls":`,
-	`"toolFailures":`,
-	`"errors":`,
-	`"lastError":`,
-	`"outcome":`,
-	`"error":`,
-	`"result":`,
-	`"structuredOutput":`,
-	`"totals":`,
-	`"numTurns":`,
-	`"convergenceScore":`,
-	`"text":`,
-	`"reasoning":`,
-	`"usage":`,
-}
+var namesOfAgentSnapshot = jsonwire.Names(
+	"agentId",
+	"status",
+	"step",
+	"attempts",
+	"started",
+	"open",
+	"ended",
+	"sharesByGroup",
+	"counted",
+	"resume",
+	"ref",
+	"parentAgentId",
+	"parentCallId",
+	"nodeId",
+	"phase",
+	"task",
+	"model",
+	"providerSessionId",
+	"sequence",
+	"startedAt",
+	"endedAt",
+	"durationMs",
+	"transitions",
+	"toolCalls",
+	"toolFailures",
+	"errors",
+	"lastError",
+	"outcome",
+	"error",
+	"result",
+	"structuredOutput",
+	"totals",
+	"numTurns",
+	"convergenceScore",
+	"text",
+	"reasoning",
+	"usage",
+)
 
 func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5295,7 +5295,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolCallSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfToolCallSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5379,20 +5379,20 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfToolCallSnapshot = [...]string{
-	`"sequence":`,
-	`"agentId":`,
-	`"callId":`,
-	`"toolId":`,
-	`"eventId":`,
-	`"step":`,
-	`"attempt":`,
-	`"retryOf":`,
-	`"startedAt":`,
-	`"status":`,
-	`"durationMs":`,
-	`"error":`,
-}
+var namesOfToolCallSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"callId",
+	"toolId",
+	"eventId",
+	"step",
+	"attempt",
+	"retryOf",
+	"startedAt",
+	"status",
+	"durationMs",
+	"error",
+)
 
 func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5400,7 +5400,7 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolStats[:], m.last)
+		n, name, err := s.Field(namesOfToolStats, m.last)
 		if err != nil {
 			return err
 		}
@@ -5436,13 +5436,13 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfToolStats = [...]string{
-	`"calls":`,
-	`"ok":`,
-	`"failed":`,
-	`"refused":`,
-	`"durationMs":`,
-}
+var namesOfToolStats = jsonwire.Names(
+	"calls",
+	"ok",
+	"failed",
+	"refused",
+	"durationMs",
+)
 
 func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5450,7 +5450,7 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfTurnSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5528,17 +5528,17 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTurnSnapshot = [...]string{
-	`"turn":`,
-	`"name":`,
-	`"agentId":`,
-	`"startedAt":`,
-	`"endedAt":`,
-	`"durationMs":`,
-	`"error":`,
-	`"text":`,
-	`"intent":`,
-}
+var namesOfTurnSnapshot = jsonwire.Names(
+	"turn",
+	"name",
+	"agentId",
+	"startedAt",
+	"endedAt",
+	"durationMs",
+	"error",
+	"text",
+	"intent",
+)
 
 func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5546,7 +5546,7 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStepSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfStepSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5614,16 +5614,16 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfStepSnapshot = [...]string{
-	`"stepId":`,
-	`"name":`,
-	`"description":`,
-	`"agentId":`,
-	`"startedAt":`,
-	`"endedAt":`,
-	`"durationMs":`,
-	`"error":`,
-}
+var namesOfStepSnapshot = jsonwire.Names(
+	"stepId",
+	"name",
+	"description",
+	"agentId",
+	"startedAt",
+	"endedAt",
+	"durationMs",
+	"error",
+)
 
 func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5631,7 +5631,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfWorkflowSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5700,17 +5700,17 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfWorkflowSnapshot = [...]string{
-	`"workflowId":`,
-	`"phases":`,
-	`"estimatedTokens":`,
-	`"approvedBy":`,
-	`"approvedAt":`,
-	`"finalized":`,
-	`"totalTokens":`,
-	`"totalAgents":`,
-	`"durationMs":`,
-}
+var namesOfWorkflowSnapshot = jsonwire.Names(
+	"workflowId",
+	"phases",
+	"estimatedTokens",
+	"approvedBy",
+	"approvedAt",
+	"finalized",
+	"totalTokens",
+	"totalAgents",
+	"durationMs",
+)
 
 func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5718,7 +5718,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPhaseSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfPhaseSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5781,17 +5781,17 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfPhaseSnapshot = [...]string{
-	`"sequence":`,
-	`"workflowId":`,
-	`"phase":`,
-	`"open":`,
-	`"startedAt":`,
-	`"endedAt":`,
-	`"inputCount":`,
-	`"outputCount":`,
-	`"tokens":`,
-}
+var namesOfPhaseSnapshot = jsonwire.Names(
+	"sequence",
+	"workflowId",
+	"phase",
+	"open",
+	"startedAt",
+	"endedAt",
+	"inputCount",
+	"outputCount",
+	"tokens",
+)
 
 func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5799,7 +5799,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCheckpointSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfCheckpointSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5855,14 +5855,14 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfCheckpointSnapshot = [...]string{
-	`"sequence":`,
-	`"workflowId":`,
-	`"phase":`,
-	`"at":`,
-	`"stateBytes":`,
-	`"resumed":`,
-}
+var namesOfCheckpointSnapshot = jsonwire.Names(
+	"sequence",
+	"workflowId",
+	"phase",
+	"at",
+	"stateBytes",
+	"resumed",
+)
 
 func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5870,7 +5870,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfApprovalSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5958,19 +5958,19 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfApprovalSnapshot = [...]string{
-	`"sequence":`,
-	`"approvalId":`,
-	`"action":`,
-	`"callId":`,
-	`"agentId":`,
-	`"requestedAt":`,
-	`"answeredAt":`,
-	`"open":`,
-	`"granted":`,
-	`"by":`,
-	`"feedback":`,
-}
+var namesOfApprovalSnapshot = jsonwire.Names(
+	"sequence",
+	"approvalId",
+	"action",
+	"callId",
+	"agentId",
+	"requestedAt",
+	"answeredAt",
+	"open",
+	"granted",
+	"by",
+	"feedback",
+)
 
 func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -5978,7 +5978,7 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClarificationSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfClarificationSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6045,17 +6045,17 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfClarificationSnapshot = [...]string{
-	`"sequence":`,
-	`"interruptId":`,
-	`"agentId":`,
-	`"questions":`,
-	`"requestedAt":`,
-	`"answeredAt":`,
-	`"open":`,
-	`"answers":`,
-	`"answeredBy":`,
-}
+var namesOfClarificationSnapshot = jsonwire.Names(
+	"sequence",
+	"interruptId",
+	"agentId",
+	"questions",
+	"requestedAt",
+	"answeredAt",
+	"open",
+	"answers",
+	"answeredBy",
+)
 
 func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6063,7 +6063,7 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfHandoffSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfHandoffSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6111,14 +6111,14 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfHandoffSnapshot = [...]string{
-	`"sequence":`,
-	`"handoffId":`,
-	`"from":`,
-	`"to":`,
-	`"reason":`,
-	`"open":`,
-}
+var namesOfHandoffSnapshot = jsonwire.Names(
+	"sequence",
+	"handoffId",
+	"from",
+	"to",
+	"reason",
+	"open",
+)
 
 func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6126,7 +6126,7 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTaskSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfTaskSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6165,12 +6165,12 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfTaskSnapshot = [...]string{
-	`"sequence":`,
-	`"taskId":`,
-	`"agentId":`,
-	`"goal":`,
-}
+var namesOfTaskSnapshot = jsonwire.Names(
+	"sequence",
+	"taskId",
+	"agentId",
+	"goal",
+)
 
 func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6178,7 +6178,7 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAuditSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfAuditSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6214,13 +6214,13 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAuditSnapshot = [...]string{
-	`"sequence":`,
-	`"agentId":`,
-	`"checkpointId":`,
-	`"result":`,
-	`"durationMs":`,
-}
+var namesOfAuditSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"checkpointId",
+	"result",
+	"durationMs",
+)
 
 func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6228,7 +6228,7 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClaimSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfClaimSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6257,12 +6257,12 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfClaimSnapshot = [...]string{
-	`"sequence":`,
-	`"findingId":`,
-	`"verifierAgentId":`,
-	`"verdict":`,
-}
+var namesOfClaimSnapshot = jsonwire.Names(
+	"sequence",
+	"findingId",
+	"verifierAgentId",
+	"verdict",
+)
 
 func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6270,7 +6270,7 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfIssueSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfIssueSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6309,12 +6309,12 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfIssueSnapshot = [...]string{
-	`"sequence":`,
-	`"agentId":`,
-	`"issue":`,
-	`"severity":`,
-}
+var namesOfIssueSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"issue",
+	"severity",
+)
 
 func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6322,7 +6322,7 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBudgetSnapshot[:], m.last)
+		n, name, err := s.Field(namesOfBudgetSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6364,13 +6364,13 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfBudgetSnapshot = [...]string{
-	`"sequence":`,
-	`"budget":`,
-	`"cap":`,
-	`"limit":`,
-	`"actual":`,
-}
+var namesOfBudgetSnapshot = jsonwire.Names(
+	"sequence",
+	"budget",
+	"cap",
+	"limit",
+	"actual",
+)
 
 func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6378,7 +6378,7 @@ func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBlackboardItem[:], m.last)
+		n, name, err := s.Field(namesOfBlackboardItem, m.last)
 		if err != nil {
 			return err
 		}
@@ -6415,12 +6415,12 @@ func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfBlackboardItem = [...]string{
-	`"itemType":`,
-	`"content":`,
-	`"sourceAgent":`,
-	`"confidence":`,
-}
+var namesOfBlackboardItem = jsonwire.Names(
+	"itemType",
+	"content",
+	"sourceAgent",
+	"confidence",
+)
 
 func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6428,7 +6428,7 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunUsage[:], m.last)
+		n, name, err := s.Field(namesOfRunUsage, m.last)
 		if err != nil {
 			return err
 		}
@@ -6463,12 +6463,12 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfRunUsage = [...]string{
-	`"usage":`,
-	`"costUsd":`,
-	`"models":`,
-	`"unassigned":`,
-}
+var namesOfRunUsage = jsonwire.Names(
+	"usage",
+	"costUsd",
+	"models",
+	"unassigned",
+)
 
 func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6476,7 +6476,7 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentUsage[:], m.last)
+		n, name, err := s.Field(namesOfAgentUsage, m.last)
 		if err != nil {
 			return err
 		}
@@ -6522,13 +6522,13 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfAgentUsage = [...]string{
-	`"models":`,
-	`"ended":`,
-	`"observed":`,
-	`"costUsd":`,
-	`"observedCost":`,
-}
+var namesOfAgentUsage = jsonwire.Names(
+	"models",
+	"ended",
+	"observed",
+	"costUsd",
+	"observedCost",
+)
 
 func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6536,7 +6536,7 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfUsage[:], m.last)
+		n, name, err := s.Field(namesOfUsage, m.last)
 		if err != nil {
 			return err
 		}
@@ -6585,14 +6585,14 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfUsage = [...]string{
-	`"inputTokens":`,
-	`"outputTokens":`,
-	`"totalTokens":`,
-	`"cacheCreationInputTokens":`,
-	`"cacheReadInputTokens":`,
-	`"costUsd":`,
-}
+var namesOfUsage = jsonwire.Names(
+	"inputTokens",
+	"outputTokens",
+	"totalTokens",
+	"cacheCreationInputTokens",
+	"cacheReadInputTokens",
+	"costUsd",
+)
 
 func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
@@ -6600,7 +6600,7 @@ func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfErrorInfo[:], m.last)
+		n, name, err := s.Field(namesOfErrorInfo, m.last)
 		if err != nil {
 			return err
 		}
@@ -6641,12 +6641,12 @@ func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	return nil
 }
 
-var namesOfErrorInfo = [...]string{
-	`"code":`,
-	`"message":`,
-	`"details":`,
-	`"retryable":`,
-}
+var namesOfErrorInfo = jsonwire.Names(
+	"code",
+	"message",
+	"details",
+	"retryable",
+)
 
 func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {
 	if err := s.Object(); err != nil {

@@ -13,7 +13,7 @@ func (w *writer) parseMethod(st *structType) {
 	w.p("if err := s.Object(); err != nil {\nreturn err\n}")
 	w.p("var m members")
 	w.p("for {")
-	w.p("n, name, err := s.Field(namesOf%s[:], m.last)", st.name)
+	w.p("n, name, err := s.Field(namesOf%s, m.last)", st.name)
 	w.p("if err != nil {\nreturn err\n}")
 	w.p("if n < 0 {\nbreak\n}")
 	w.p("if n > 0 && m.repeats(s, n) {\nreturn s.Duplicate(name)\n}")
@@ -45,12 +45,11 @@ func (w *writer) parseMethod(st *structType) {
 	}
 	w.p("return nil\n}")
 
-	// As they stand on a line, for Scanner.Field.
-	w.p("\nvar namesOf%s = [...]string{", st.name)
+	w.p("\nvar namesOf%s = jsonwire.Names(", st.name)
 	for _, f := range st.fields {
-		w.p("`%q:`,", f.json)
+		w.p("%q,", f.json)
 	}
-	w.p("}")
+	w.p(")")
 }
 
 // parseField reads the value of a field.

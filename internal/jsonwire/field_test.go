@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
-var fieldNames = []string{`"id":`, `"a":`, `"ab":`, `"name":`, `"b":`, `"c":`, `"last":`}
+var fieldNames = Names("id", "a", "ab", "name", "b", "c", "last", "fives", "sixsix", "longname", "causationId", "argumentsSummary", "")
 
 // Whatever is guessed, Field reads what Member reads.
 func TestFieldReadsWhatMemberReads(t *testing.T) {
 	for _, text := range []string{
 		`{}`, ` { } `, `{"id":1}`, `{"id":1,"a":2,"ab":3,"name":4,"b":5,"c":6,"last":7}`, `{"last":7,"c":6,"b":5,"name":4,"ab":3,"a":2,"id":1}`,
 		`{ "id" : 1 , "a" : 2 }`, `{"id": 1,"a": 2}`, `{"id":1 ,"a":2}`, `{"i\u0064":1,"\u0061":2}`, `{"":1,"other":{"id":1},"ab":[{"a":1}],"abc":3}`,
+		`{"longname":1,"causationId":2,"argumentsSummary":3}`, `{"longnamf":1,"causationIe":2,"argumentsSummarz":3,"argumentsXummary":4,"cbusationId":5}`,
+		`{"fives":1,"sixsix":2}`, `{"fivet":1,"fives0":2,"sixsiy":3,"xixsix":4}`, `{"causationId":2}`, `{"argumentsSummary"`, `{"sixsix":`,
 		`{"id":1,"id":2}`, `{"a":1,"a":2,"a":3}`, "{\n\t\"id\":\n1,\n\"last\":2\n}",
 		// Not objects.
 		``, `[]`, `{`, `{"id"`, `{"id":`, `{"id":1`, `{"id":1,`, `{"id":1,}`, `{,"id":1}`, `{"id":1,,"a":2}`, `{"id":1"a":2}`, `{"id" 1}`, `{id:1}`,
@@ -24,13 +26,13 @@ func TestFieldReadsWhatMemberReads(t *testing.T) {
 				n, name, err := s.Field(fieldNames, last)
 				switch {
 				case n > 0:
-					if known := fieldNames[n-1]; known != `"`+name+`":` {
-						t.Fatalf("%s: member %d is %s, not %q", text, n, known, name)
+					if known := fieldNames[n-1]; known.name() != name {
+						t.Fatalf("%s: member %d is %s, not %q", text, n, known.name(), name)
 					}
 					last = n + guess - 1
 				case n == 0:
 					for _, known := range fieldNames {
-						if known == `"`+name+`":` {
+						if known.name() == name {
 							t.Fatalf("%s: %q is known", text, name)
 						}
 					}

@@ -176,43 +176,78 @@ func (s *Scanner) Member() (name string, ok bool, err error) {
 	return name, true, nil
 }
 
-// Field is Member for an object whose members are known and mostly come in the
-// same order. names are their names as a writer without whitespace spells them,
-// quotes and colon included; guess is the index of the one that is expected.
-// It returns the member's index counted from 1, and 0 with the name of a member
-// that is not among names. There is no other member when it returns -1.
-func (s *Scanner) Field(names []string, guess int) (n int, name string, err error) {
-	i := s.pos
-	if i < len(s.text) && s.text[i] == ',' && !s.fresh {
-		i++
+// A Name is the name of a member in the form in which [Scanner.Field] compares
+// it: as machine words.
+type Name struct {
+	text       string // with quotes and colon
+	head, mask uint64 // the first eight bytes of text, and which of them there are
+	tail       uint64 // the last eight bytes, if there are as many
+}
+
+// Names returns names for Scanner.Field. None needs an escape.
+func Names(names ...string) []Name {
+	list := make([]Name, len(names))
+	for i, name := range names {
+		text := `"` + name + `":`
+		n := Name{text: text, mask: math.MaxUint64 >> (8 * max(0, 8-len(text)))}
+		n.head = load64(text+"       ", 0) & n.mask
+		n.tail = load64("       "+text, len(text)-1)
+		list[i] = n
 	}
-	if rest := s.text[i:]; s.fresh || i > s.pos {
+	return list
+}
+
+// fieldGuesses is how many names Field tries before it reads what is there:
+// optional members are often left out.
+const fieldGuesses = 8
+
+// Field is Member for an object whose members are known and mostly come in the
+// same order; guess is the index of the one that is expected. It returns the
+// member's index counted from 1, and 0 with the name of a member that is not
+// among names. There is no other member when it returns -1.
+func (s *Scanner) Field(names []Name, guess int) (n int, name string, err error) {
+	text, i := s.text, s.pos
+	start := s.fresh
+	if !start && i < len(text) {
+		switch text[i] {
+		case ',':
+			start = true
+			i++
+		case '}':
+			s.depth--
+			s.pos = i + 1
+			return -1, "", nil
+		}
+	}
+	if start && i+8 <= len(text) {
+		head := load64(text, i)
 		for n := guess; n < min(len(names), guess+fieldGuesses); n++ {
-			// Most wrong guesses differ in their first letter.
-			lit := names[n]
-			if len(rest) < len(lit) || rest[1] != lit[1] || rest[:len(lit)] != lit {
+			known := &names[n]
+			if (head^known.head)&known.mask != 0 {
+				continue
+			}
+			end := i + len(known.text)
+			if end > i+8 && (end > len(text) || load64(text, end-8) != known.tail || end > i+16 && text[i:end] != known.text) {
 				continue
 			}
 			s.fresh = false
-			s.pos = s.skip(i + len(lit))
-			return n + 1, lit[1 : len(lit)-len(`":`)], nil
+			s.pos = s.skip(end)
+			return n + 1, known.name(), nil
 		}
 	}
 	name, ok, err := s.Member()
 	if !ok {
 		return -1, "", err
 	}
-	for n, lit := range names {
-		if lit[1:len(lit)-len(`":`)] == name {
+	for n := range names {
+		if names[n].name() == name {
 			return n + 1, name, nil
 		}
 	}
 	return 0, name, nil
 }
 
-// fieldGuesses is how many names Field tries before it reads what is there:
-// optional members are often left out.
-const fieldGuesses = 4
+func (n *Name) name() string { return n.text[1 : len(n.text)-len(`":`)] }
 
 // Elem reports whether the open array has another element, which is then next.
 // It reports false when there is none and it has consumed the ']'.
@@ -255,6 +290,14 @@ func duplicate(i int, name string) error {
 // Null reports whether the next value is the literal null, and if so consumes
 // it.
 func (s *Scanner) Null() bool {
+	// Mostly it is not, and the caller need not call for that.
+	if i := s.pos; i < len(s.text) && s.text[i] > ' ' && s.text[i] != 'n' {
+		return false
+	}
+	return s.null()
+}
+
+func (s *Scanner) null() bool {
 	i := s.next()
 	if !strings.HasPrefix(s.text[i:], "null") {
 		return false
@@ -278,7 +321,13 @@ func (s *Scanner) str(raw bool) (string, error) {
 	if i >= len(s.text) || s.text[i] != '"' {
 		return "", unexpected(s.text, i, "a string")
 	}
-	end, found, err := scanString(s.text, i)
+	rest := s.text[i+1:]
+	n := plainLen(rest)
+	if n < len(rest) && rest[n] == '"' {
+		s.pos = i + n + 2
+		return rest[:n], nil
+	}
+	end, found, err := scanString(s.text, i+n) // the rest of it
 	if err != nil {
 		return "", err
 	}

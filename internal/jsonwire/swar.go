@@ -30,8 +30,36 @@ func load64(s string, i int) uint64 {
 //
 // With bit 1 flipped the quote is 0x20 and the space is 0x22, and the control
 // characters only change places, so one comparison finds them and the quote.
-func nonPlain(w uint64) uint64 {
-	return (((w ^ lo*2) - lo*0x21) | ((w ^ lo*'\\') - lo) | w) & hi
+func nonPlain(w uint64) uint64 { return nonPlainBits(w) & hi }
+
+// nonPlainBits is nonPlain before the bits that mean nothing are taken away, for
+// a caller that puts several words together first.
+func nonPlainBits(w uint64) uint64 {
+	return ((w ^ lo*2) - lo*0x21) | ((w ^ lo*'\\') - lo) | w
+}
+
+// plainLen returns the number of bytes at the start of s that stand for
+// themselves in a JSON string and are ASCII.
+func plainLen(s string) int {
+	i := 0
+	for i+8 <= len(s) {
+		if m := nonPlain(load64(s, i)); m != 0 {
+			return i + firstByte(m)
+		}
+		if i += 8; i == 16 { // a long string: four words at a time
+			for i+32 <= len(s) {
+				w := s[i : i+32]
+				if (nonPlainBits(load64(w, 0))|nonPlainBits(load64(w, 8))|nonPlainBits(load64(w, 16))|nonPlainBits(load64(w, 24)))&hi != 0 {
+					break
+				}
+				i += 32
+			}
+		}
+	}
+	for i < len(s) && s[i] < utf8.RuneSelf && !endsRun(s[i]) {
+		i++
+	}
+	return i
 }
 
 // allNonPlain is nonPlain with the top bit of every such byte set and no other:

@@ -773,7 +773,7 @@ func (s *runState) fill(ev *Event, sub *subject) {
 		}
 	case *ToolReturned:
 		if ev.CausationID == "" && !p.OneEvent {
-			if call := s.m.calls.find(sub.key, p.CallID); call != nil {
+			if call := s.m.calls.Find(callKey{sub.key, p.CallID}); call != nil {
 				ev.CausationID = call.event
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/roster"
 )
 
 // FoldOptions configure a [Fold]. The zero FoldOptions are usable.
@@ -121,7 +122,7 @@ func (f *Fold) begin(runID string) {
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
 	f.v.s.RunID = f.v.keep(runID)
 	f.m.RunState, f.m.lifecycle, f.m.view = &f.v.s.RunState, f.opts.Lifecycle, &f.v
-	f.m.Resume.recent, f.m.Resume.recentDeltas = again(&f.v.words.recent), again(&f.v.words.recent)
+	f.m.Resume.recent, f.m.Resume.recentDeltas = f.v.words.recent.Get(), f.v.words.recent.Get()
 }
 
 // wake makes an empty fold that of a snapshot, which it takes over.
@@ -155,12 +156,12 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 	}
 	for _, c := range s.OpenCalls {
-		call := openCall{agent: c.AgentID, id: c.CallID, event: c.EventID}
+		call := openCall{callKey{c.AgentID, c.CallID}, c.EventID, nil}
 		if m.view != nil {
 			call.shown = c
 		}
-		m.calls.remove(call.agent, call.id)
-		m.calls.add(call)
+		m.calls.Take(call.callKey)
+		m.calls.Add(call.callKey, call)
 	}
 	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
 		for i := range list {
@@ -171,7 +172,7 @@ func (m *machine) index(s *RunSnapshot) {
 	}
 	at := func(i int) int {
 		if m.view == nil {
-			return noPlace
+			return roster.NoPlace
 		}
 		return i
 	}
@@ -182,12 +183,12 @@ func (m *machine) index(s *RunSnapshot) {
 	}
 	for i := range s.Approvals {
 		if a := &s.Approvals[i]; a.Open {
-			m.approvals.add(a.ApprovalID, at(i))
+			m.approvals.Add(a.ApprovalID, at(i))
 		}
 	}
 	for i := range s.Handoffs {
 		if h := &s.Handoffs[i]; h.Open {
-			m.handoffs.add(newHandoffKey(h.HandoffID, h.From, h.To), at(i))
+			m.handoffs.Add(newHandoffKey(h.HandoffID, h.From, h.To), at(i))
 		}
 	}
 }

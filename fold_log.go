@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/reuse"
 )
 
 // A LogFold folds a log of any number of runs: each event goes to the fold of its
@@ -23,11 +24,11 @@ type LogFold struct {
 	runs   map[string]*logRun
 	order  []*logRun // as the runs appear
 	last   *logRun   // of the event before
-	pieces arena[logRun]
+	pieces reuse.Arena[logRun]
 	words  words
 	ended  []*logRun // expanded still, the one that ended first in front
 	idle   []*Fold   // to be used for the next runs
-	packed slab
+	packed reuse.Slab
 	buf    []byte
 	errs   []error
 	more   int // errors that are not in errs
@@ -162,7 +163,7 @@ func (l *LogFold) run(id string) *logRun {
 		if len(l.ended) > 0 {
 			l.putAwayFirst() // and use its memory
 		}
-		run = l.pieces.get()
+		run = l.pieces.Get()
 		run.fold = l.newFold()
 		run.fold.begin(id)
 		run.id = run.fold.m.RunID
@@ -215,9 +216,9 @@ func (l *LogFold) putAway(run *logRun) {
 	if f.v.showsLittle() {
 		l.buf = f.v.sync(&f.m).appendJSON(l.buf[:0])
 		if len(l.buf) <= maxPacked {
-			run.text = l.packed.clone(sparse(string(l.buf)))
-			keepAgain(&l.words.recent, f.m.Resume.recent)
-			keepAgain(&l.words.recent, f.m.Resume.recentDeltas)
+			run.text = l.packed.Clone(sparse(string(l.buf)))
+			l.words.recent.Put(f.m.Resume.recent)
+			l.words.recent.Put(f.m.Resume.recentDeltas)
 			f.reset(true)
 			l.idle = append(l.idle, f)
 			return
@@ -227,7 +228,7 @@ func (l *LogFold) putAway(run *logRun) {
 	s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
 	recent := s.Resume.recent
 	s.Resume.recent = slices.Clone(recent)
-	keepAgain(&l.words.recent, recent)
+	l.words.recent.Put(recent)
 	run.rest = s
 	f.reset(false)
 	l.idle = append(l.idle, f)
@@ -268,7 +269,7 @@ func (l *LogFold) fail(err error) {
 
 // A lineBatch is lines for one worker, in order.
 type lineBatch struct {
-	text  textSlab
+	text  reuse.Slab
 	lines []batchLine
 	size  int
 }
@@ -334,7 +335,7 @@ func (l *LogFold) readParallel(r *Reader) {
 	}
 }
 
-func newBatch() *lineBatch { return &lineBatch{text: textSlab{size: batchSize}} }
+func newBatch() *lineBatch { return &lineBatch{text: reuse.Slab{Size: batchSize}} }
 
 // empty makes b ready to be filled again. Its text is somebody's strings.
 func (b *lineBatch) empty() {
@@ -343,7 +344,7 @@ func (b *lineBatch) empty() {
 		lines = nil
 	}
 	clear(b.lines)
-	*b = lineBatch{text: textSlab{size: batchSize}, lines: lines}
+	*b = lineBatch{text: reuse.Slab{Size: batchSize}, lines: lines}
 }
 
 // deal reads the log and gives every line to the worker of its run. It returns
@@ -360,7 +361,7 @@ func (r *Reader) deal(workers []*foldWorker) []lineFault {
 		}
 		w := workers[maphash.Bytes(seed, run)%uint64(len(workers))]
 		b := w.out
-		b.lines = append(b.lines, batchLine{b.text.line(line), r.line, r.offset, last})
+		b.lines = append(b.lines, batchLine{b.text.String(line), r.line, r.offset, last})
 		if b.size += len(line); b.size >= batchSize {
 			w.in <- b
 			select {

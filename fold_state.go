@@ -58,7 +58,7 @@ func (v *view) define(sub *subject, def JSON) {
 			}
 		case "state":
 			for name, value := range jsonwire.Members(value) {
-				v.state.set(strings.Clone(name), v.copyJSON(sub, JSON(value)))
+				v.state.Set(strings.Clone(name), string(v.copyJSON(sub, JSON(value))))
 			}
 		}
 	}
@@ -89,111 +89,37 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 	value := soundJSON(p.Value)
 	if p.Path == "" {
 		if p.Op == PatchSet {
-			v.state = stateObject{}
+			v.state = jsonwire.Object{}
 		}
 		for name, text := range jsonwire.Members(string(value)) {
-			v.state.set(name, JSON(text))
+			v.state.Set(name, text)
 		}
 		return
 	}
 	object, path := &v.state, strings.Clone(p.Path)
 	for {
 		name, rest, nested := strings.Cut(path, ".")
-		at := object.value(name)
-		if !nested {
-			at.write(p.Op, value)
-			return
+		at := object.Value(name)
+		if nested {
+			object, path = at.Open(), rest
+			continue
 		}
-		object, path = at.open(), rest
-	}
-}
-
-// A stateObject is an object of the state whose members were written one by one.
-// It is spread out so that each costs the same, however many there are.
-type stateObject struct {
-	names  []string
-	values []*stateValue
-	at     map[string]int
-}
-
-// A stateValue is text, or an object that a patch went into.
-type stateValue struct {
-	text   JSON // empty when it is an object, or has not been written yet
-	object *stateObject
-}
-
-// value returns the value of a member, which is added if need be.
-func (o *stateObject) value(name string) *stateValue {
-	if i, ok := o.at[name]; ok {
-		return o.values[i]
-	}
-	put(&o.at, name, len(o.names))
-	o.names, o.values = append(o.names, name), append(o.values, &stateValue{})
-	return o.values[len(o.values)-1]
-}
-
-func (o *stateObject) set(name string, text JSON) { *o.value(name) = stateValue{text: text} }
-
-func (o *stateObject) setAll(members map[string]JSON) {
-	for name, text := range members {
-		o.set(name, text)
-	}
-}
-
-// open returns the object that the value is. Whatever else it is, an empty object
-// takes its place.
-func (v *stateValue) open() *stateObject {
-	if v.object == nil {
-		v.object = &stateObject{}
-		for name, text := range jsonwire.Members(string(v.text)) { // none if it is no object
-			v.object.set(name, JSON(text))
+		if p.Op == PatchMerge && at.IsObject() && jsonwire.IsObject(string(value)) {
+			for name, text := range jsonwire.Members(string(value)) {
+				at.Open().Set(name, text)
+			}
+		} else {
+			at.Set(string(value))
 		}
-		v.text = ""
-	}
-	return v.object
-}
-
-func (v *stateValue) isObject() bool {
-	return v.object != nil || strings.HasPrefix(string(v.text), "{")
-}
-
-// write sets the value, or merges the members of an object into it.
-func (v *stateValue) write(op PatchOp, value JSON) {
-	if op != PatchMerge || !v.isObject() || !strings.HasPrefix(string(value), "{") {
-		*v = stateValue{text: value}
 		return
 	}
-	for name, text := range jsonwire.Members(string(value)) {
-		v.open().set(name, JSON(text))
-	}
 }
 
-// members returns the members as text.
-func (o *stateObject) members() map[string]JSON {
-	if len(o.names) == 0 {
-		return nil
-	}
-	out := make(map[string]JSON, len(o.names))
-	for i, name := range o.names {
-		if v := o.values[i]; v.object == nil {
-			out[name] = v.text
-		} else {
-			out[name] = JSON(v.append(nil))
-		}
+// stateText returns the members of the state as text.
+func stateText(o *jsonwire.Object) map[string]JSON {
+	var out map[string]JSON
+	for name, text := range o.All() {
+		put(&out, name, JSON(text))
 	}
 	return out
-}
-
-func (v *stateValue) append(dst []byte) []byte {
-	if v.object == nil {
-		return append(dst, v.text...)
-	}
-	dst = append(dst, '{')
-	for i, name := range v.object.names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v.object.values[i].append(append(jsonwire.AppendString(dst, name), ':'))
-	}
-	return append(dst, '}')
 }

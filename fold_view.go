@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/reuse"
+	"github.com/agentevents/agentevents/internal/roster"
 )
 
 // A view is what a fold shows of a run: the snapshot in the making, and what it
@@ -20,22 +22,22 @@ type view struct {
 	keepCalls int
 
 	words       *words
-	kept, brief slab // see fold_memory.go
-	agents      arena[AgentSnapshot]
-	calls       arena[ToolCallSnapshot]
-	stats       arena[ToolStats]
+	kept, brief reuse.Slab // see fold_memory.go
+	agents      reuse.Arena[AgentSnapshot]
+	calls       reuse.Arena[ToolCallSnapshot]
+	stats       reuse.Arena[ToolStats]
 
 	tools    map[string]tool     // the snapshot's, with their names
 	closed   []*ToolCallSnapshot // the latest ones; a ring once it is full
 	oldest   int                 // where the ring begins
-	state    stateObject
-	messages roster[ConversationMessage] // by event id
-	inbox    roster[InboxItem]           // by event id
+	state    jsonwire.Object
+	messages roster.Roster[string, ConversationMessage] // by event id
+	inbox    roster.Roster[string, InboxItem]           // by event id
 
-	clarifications opens[string]
-	turns          opens[turnKey]
+	clarifications roster.Opens[string]
+	turns          roster.Opens[turnKey]
 	lastTurn       map[string]int // by agent, also when it is over
-	steps          opens[stepKey]
+	steps          roster.Opens[stepKey]
 	active         map[string]struct{} // nodes that run or wait
 }
 
@@ -62,27 +64,29 @@ func (v *view) index() {
 	extra := max(0, len(s.ClosedCalls)-v.keepCalls) // kept under another limit
 	v.closed = slices.Clone(s.ClosedCalls[extra:])
 	s.DroppedCalls += extra
-	v.state.setAll(s.State)
+	for name, text := range s.State {
+		v.state.Set(name, string(text))
+	}
 	for i := range s.Messages {
 		id := ""
 		if i < len(s.Resume.messageEvents) {
 			id = s.Resume.messageEvents[i]
 		}
-		v.messages.add(id, s.Messages[i])
+		v.messages.Add(id, s.Messages[i])
 	}
 	for _, item := range s.Inbox {
-		v.inbox.add(item.EventID, item)
+		v.inbox.Add(item.EventID, item)
 	}
 	for i := range s.Clarifications {
 		if c := &s.Clarifications[i]; c.Open {
-			v.clarifications.add(c.InterruptID, i)
+			v.clarifications.Add(c.InterruptID, i)
 		}
 	}
 	for i := range s.Turns {
 		v.noteTurn(i)
 	}
 	for i := range s.Steps {
-		v.steps.add(stepKey{s.Steps[i].AgentID, s.Steps[i].StepID}, i)
+		v.steps.Add(stepKey{s.Steps[i].AgentID, s.Steps[i].StepID}, i)
 	}
 	for id, st := range s.NodeStatus {
 		if st == NodeStatusRunning || st == NodeStatusSuspended {
@@ -113,10 +117,9 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		replace(&rec.Reasoning, string(reasoning))
 	}
 	s.OpenCalls = nil
-	for i := range m.calls.list {
-		if c := &m.calls.list[i]; !c.gone {
-			s.OpenCalls = append(s.OpenCalls, c.shown)
-		}
+	_, calls := m.calls.All()
+	for i := range calls {
+		s.OpenCalls = append(s.OpenCalls, calls[i].shown)
 	}
 	if v.oldest > 0 { // straighten the ring
 		slices.Reverse(v.closed[:v.oldest])
@@ -125,10 +128,10 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		v.oldest = 0
 	}
 	s.ClosedCalls = orNil(v.closed)
-	s.State = v.state.members()
-	messages, events := v.messages.rest()
+	s.State = stateText(&v.state)
+	events, messages := v.messages.All()
 	s.Messages, s.Resume.messageEvents = orNil(messages), orNil(events)
-	inbox, _ := v.inbox.rest()
+	_, inbox := v.inbox.All()
 	s.Inbox = orNil(inbox)
 	if len(s.NodeRuns) == 0 {
 		s.NodeRuns = nil
@@ -309,9 +312,9 @@ func (v *view) runCancelled(ev *Event, _ *subject) {
 
 // newAgent returns the state of an agent as a part of what is shown of it.
 func (v *view) newAgent() *AgentState {
-	rec := v.agents.get()
+	rec := v.agents.Get()
 	rec.shown = rec
-	rec.Resume.blocks = again(&v.words.blocks)
+	rec.Resume.blocks = v.words.blocks.Get()
 	return &rec.AgentState
 }
 
@@ -411,7 +414,7 @@ func (v *view) session(ev *Event, rec *AgentSnapshot, id string) {
 func (v *view) eventRetracted(ev *Event, _ *subject) {
 	for _, id := range ev.Payload.(*EventRetracted).EventIDs {
 		v.s.Retracted = append(v.s.Retracted, v.keep(id))
-		if msg, ok := v.messages.take(id); ok {
+		if msg, ok := v.messages.Take(id); ok {
 			v.s.RetractedMessages = append(v.s.RetractedMessages, msg)
 		}
 	}
@@ -499,7 +502,7 @@ func (v *view) messageCreated(ev *Event, sub *subject, m *ConversationMessage) {
 	out.deepen()
 	out.MessageID, out.From, out.To, out.Role = v.keep(m.MessageID), v.intern(m.From), v.intern(m.To), v.intern(m.Role)
 	out.Content = v.json(sub, m.Content)
-	v.messages.add(v.keep(ev.ID), out)
+	v.messages.Add(v.keep(ev.ID), out)
 }
 
 // Tools.
@@ -508,7 +511,7 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	t := v.tool(p.ToolID)
 	c := v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
 	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time
-	call.agent, call.id, call.event, call.shown = c.AgentID, c.CallID, c.EventID, c
+	*call = openCall{callKey{c.AgentID, c.CallID}, c.EventID, c}
 	t.stats.Calls = plus(t.stats.Calls, 1)
 	if sub.agent != nil {
 		sub.agent.shown.ToolCalls++
@@ -517,7 +520,7 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 
 // newCall returns the record of a call. It takes over the texts.
 func (v *view) newCall(ev *Event, sub *subject, id, event, tool string) *ToolCallSnapshot {
-	c := v.calls.get()
+	c := v.calls.Get()
 	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: id, ToolID: tool, EventID: event, Step: ev.Step}
 	if sub.agent != nil {
 		c.AgentID = sub.agent.AgentID
@@ -529,7 +532,7 @@ func (v *view) newCall(ev *Event, sub *subject, id, event, tool string) *ToolCal
 
 // dropCall lets go of a call that is only counted from now on.
 func (v *view) dropCall(c *ToolCallSnapshot) {
-	v.calls.put(c)
+	v.calls.Put(c)
 	v.s.DroppedCalls = plus(v.s.DroppedCalls, 1)
 }
 
@@ -590,7 +593,7 @@ func (v *view) keepCall(c *ToolCallSnapshot) {
 func (v *view) tool(id string) tool {
 	t, ok := v.tools[id]
 	if !ok {
-		t = tool{v.intern(id), v.stats.get()}
+		t = tool{v.intern(id), v.stats.Get()}
 		put(&v.tools, t.id, t)
 		put(&v.s.Tools, t.id, t.stats)
 	}
@@ -607,7 +610,7 @@ func (v *view) agentHandoff(ev *Event, _ *subject) {
 // handoffRequested returns the key for keeping and the place of the record.
 func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) (handoffKey, int) {
 	if v == nil {
-		return key, noPlace
+		return key, roster.NoPlace
 	}
 	h := HandoffSnapshot{
 		Sequence: ev.Sequence, HandoffID: v.keep(p.HandoffID), From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID),
@@ -635,9 +638,9 @@ func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
 func (v *view) noteTurn(i int) {
 	t := &v.s.Turns[i]
 	put(&v.lastTurn, t.AgentID, i)
-	v.turns.add(turnKey{agent: t.AgentID}, i)
+	v.turns.Add(turnKey{agent: t.AgentID}, i)
 	if t.Turn.OK {
-		v.turns.add(turnKey{t.AgentID, t.Turn}, i)
+		v.turns.Add(turnKey{t.AgentID, t.Turn}, i)
 	}
 }
 
@@ -645,7 +648,7 @@ func (v *view) noteTurn(i int) {
 func (v *view) turnEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnEnded)
 	var t *TurnSnapshot
-	if i, ok := v.turns.lastOpen(turnKey{ev.AgentID, p.Turn}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
+	if i, ok := v.turns.LastOpen(turnKey{ev.AgentID, p.Turn}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
 		t = &v.s.Turns[i]
 	} else {
 		t = v.newTurn(TurnSnapshot{Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
@@ -677,14 +680,14 @@ func (v *view) stepStarted(ev *Event, _ *subject) {
 
 func (v *view) newStep(st StepSnapshot) *StepSnapshot {
 	v.s.Steps = append(v.s.Steps, st)
-	v.steps.add(stepKey{st.AgentID, st.StepID}, len(v.s.Steps)-1)
+	v.steps.Add(stepKey{st.AgentID, st.StepID}, len(v.s.Steps)-1)
 	return &v.s.Steps[len(v.s.Steps)-1]
 }
 
 func (v *view) stepEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*StepEnded)
 	var st *StepSnapshot
-	if i, ok := v.steps.lastOpen(stepKey{ev.AgentID, p.StepID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+	if i, ok := v.steps.LastOpen(stepKey{ev.AgentID, p.StepID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
 		st = &v.s.Steps[i]
 	} else {
 		st = v.newStep(StepSnapshot{StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
@@ -848,7 +851,7 @@ func (v *view) workflowApproved(ev *Event, _ *subject) {
 // phaseStarted returns the place of the record. key is for keeping.
 func (v *view) phaseStarted(ev *Event, key phaseKey) int {
 	if v == nil {
-		return noPlace
+		return roster.NoPlace
 	}
 	v.workflow(ev)
 	v.s.Phases = append(v.s.Phases, PhaseSnapshot{
@@ -894,7 +897,7 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 // there is one. It returns the id for keeping and the place of the new record.
 func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, earlier int, again bool) (string, int) {
 	if v == nil {
-		return p.ApprovalID, noPlace
+		return p.ApprovalID, roster.NoPlace
 	}
 	s := v.s
 	if again {
@@ -939,13 +942,13 @@ func (v *view) clarificationRequested(ev *Event, sub *subject) {
 		}
 		c.Questions = append(c.Questions, q)
 	}
-	v.clarifications.add(c.InterruptID, len(s.Clarifications))
+	v.clarifications.Add(c.InterruptID, len(s.Clarifications))
 	s.Clarifications = append(s.Clarifications, c)
 }
 
 func (v *view) clarificationResolved(ev *Event, sub *subject) {
 	p, s := ev.Payload.(*ClarificationResolved), v.s
-	at, open := v.clarifications.take(p.InterruptID)
+	at, open := v.clarifications.Take(p.InterruptID)
 	if !open {
 		at = len(s.Clarifications)
 		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{InterruptID: v.keep(p.InterruptID)})
@@ -964,7 +967,7 @@ func (v *view) commandReceived(ev *Event, _ *subject) {
 	case CommandSend, CommandReply:
 		if p.Command.RunID != "" { // without one the resume spec rejects it
 			id := v.keep(ev.ID)
-			v.inbox.add(id, InboxItem{EventID: id, Command: *p.Command.clone()})
+			v.inbox.Add(id, InboxItem{EventID: id, Command: *p.Command.clone()})
 		}
 	case CommandAbort:
 		if p.Command.Resumable.V {
@@ -978,7 +981,7 @@ func (v *view) commandReceived(ev *Event, _ *subject) {
 }
 
 func (v *view) commandConsumed(ev *Event, _ *subject) {
-	v.inbox.take(ev.Payload.(*CommandConsumed).EventID)
+	v.inbox.Take(ev.Payload.(*CommandConsumed).EventID)
 }
 
 // Assurance and resources.
@@ -1027,64 +1030,4 @@ func (v *view) blackboardItemCreated(ev *Event, sub *subject) {
 	put(&v.s.Blackboard, v.intern(p.ItemID), BlackboardItem{
 		ItemType: v.intern(p.ItemType), Content: v.copyJSON(sub, p.Content), SourceAgent: v.intern(p.SourceAgent), Confidence: p.Confidence,
 	})
-}
-
-// A roster is a list of records in order, any of which can be taken out by its
-// key. Of several with a key the first one goes first.
-type roster[T any] struct {
-	list []T
-	keys []string
-	at   *opens[string] // places by key, made when the first one is taken out
-	gone []bool         // by place, likewise
-	less int            // how many are gone
-}
-
-func (r *roster[T]) add(key string, rec T) {
-	r.list, r.keys = append(r.list, rec), append(r.keys, key)
-	if r.at != nil {
-		r.at.add(key, len(r.list)-1)
-		r.gone = append(r.gone, false)
-	}
-}
-
-func (r *roster[T]) take(key string) (rec T, ok bool) {
-	if len(r.list) == 0 {
-		return rec, false
-	}
-	if r.at == nil {
-		r.at, r.gone = &opens[string]{}, make([]bool, len(r.keys))
-		for i, key := range r.keys {
-			r.at.add(key, i)
-		}
-	}
-	i, ok := r.at.take(key)
-	if !ok {
-		return rec, false
-	}
-	rec, r.list[i] = r.list[i], rec
-	r.gone[i] = true
-	// Closing the gaps costs as much as there are places; do it when half are gone.
-	if r.less++; r.less > len(r.list)/2 {
-		r.rest()
-	}
-	return rec, true
-}
-
-// rest closes the gaps and returns what is left, with the keys. Both stay the
-// roster's.
-func (r *roster[T]) rest() ([]T, []string) {
-	if r.less > 0 {
-		n := 0
-		for i := range r.list {
-			if !r.gone[i] {
-				r.list[n], r.keys[n] = r.list[i], r.keys[i]
-				n++
-			}
-		}
-		clear(r.list[n:])
-		clear(r.keys[n:])
-		r.list, r.keys = r.list[:n], r.keys[:n]
-		r.at, r.gone, r.less = nil, nil, 0
-	}
-	return r.list, r.keys
 }

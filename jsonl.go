@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/reuse"
 )
 
 // This file says what a line is: how one is written whole, and how one that is
@@ -377,7 +378,7 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		r.err = nil
 	}
 	pool := payloadPool{reuse: true}
-	text := textSlab{size: 32 << 10}
+	text := reuse.Slab{Size: 32 << 10}
 	var ev Event
 	for !r.ended {
 		line, err := r.readLine()
@@ -389,54 +390,13 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		s := text.line(line)
+		s := text.String(line)
 		ev = Event{}
 		if perr := parseEvent(s, &ev, &pool); perr != nil {
 			fail(r.lineError(lineError(s, perr), line, err == io.EOF))
 			continue
 		}
 		event(&ev, pool.canonical(s))
-	}
-}
-
-// A textSlab makes strings, many in one piece of memory of that size. A string
-// keeps its piece alive.
-type textSlab struct {
-	size int
-	b    strings.Builder
-}
-
-func (t *textSlab) line(text []byte) string {
-	if t.apart(len(text)) {
-		return string(text)
-	}
-	t.room(len(text))
-	start := t.b.Len()
-	t.b.Write(text)
-	return t.b.String()[start:]
-}
-
-func (t *textSlab) clone(text string) string {
-	if text == "" {
-		return ""
-	}
-	if t.apart(len(text)) {
-		return strings.Clone(text)
-	}
-	t.room(len(text))
-	start := t.b.Len()
-	t.b.WriteString(text)
-	return t.b.String()[start:]
-}
-
-// apart reports whether a text is better off in memory of its own: it has no
-// room, and is so long that a new piece would waste much of the old one.
-func (t *textSlab) apart(n int) bool { return n > t.size/4 && t.b.Cap()-t.b.Len() < n }
-
-func (t *textSlab) room(n int) {
-	if t.b.Cap()-t.b.Len() < n {
-		t.b = strings.Builder{}
-		t.b.Grow(max(t.size, n))
 	}
 }
 

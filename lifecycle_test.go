@@ -2,7 +2,6 @@ package agentevents
 
 import (
 	"context"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,10 +126,10 @@ func TestMachineForgets(t *testing.T) {
 		require.NoError(t, a.Emit(ctx, &TextDelta{BlockID: string(rune('a' + i)), Delta: "x"}))
 	}
 	m := run.s.m
-	require.Empty(t, m.calls.list)
-	require.Empty(t, m.approvals.first)
-	require.Empty(t, m.handoffs.first)
-	require.Empty(t, m.phases.first)
+	require.Zero(t, m.calls.Len())
+	require.Zero(t, m.approvals.Len())
+	require.Zero(t, m.handoffs.Len())
+	require.Zero(t, m.phases.Len())
 	require.Empty(t, m.inPhase)
 	require.Len(t, m.agents["a"].Resume.blocks, maxBlocks)
 	require.NoError(t, a.Emit(ctx, &AgentEnded{}))
@@ -148,49 +147,4 @@ func TestRefusalsSayWhatIsLegal(t *testing.T) {
 	require.Equal(t, "thinking", broken.State)
 	require.Contains(t, err.Error(), "thinking → response is not in the strict table; legal: tool_call, blocked-on-clarification, failed")
 	require.Contains(t, err.Error(), `(rule transition-legal, run "run-1", sequence 1)`)
-}
-
-// Calls are found, taken out and listed in call order, however many are open.
-func TestOpenCalls(t *testing.T) {
-	for _, n := range []int{1, fewCalls, fewCalls + 1, 10 * fewCalls} {
-		var calls openCalls
-		for i := range n {
-			calls.add(openCall{agent: "a", id: itoa(i), event: "e" + itoa(i)})
-		}
-		_, ok := calls.remove("b", "0")
-		require.False(t, ok)
-		left := map[string]bool{}
-		for i := range n {
-			left[itoa(i)] = true
-		}
-		for k := range n {
-			id := itoa((k * 7) % n)
-			c, ok := calls.remove("a", id)
-			if !left[id] { // 7 divides n
-				require.False(t, ok)
-				continue
-			}
-			require.True(t, ok)
-			require.Equal(t, "e"+id, c.event)
-			delete(left, id)
-			require.Nil(t, calls.find("a", id))
-			was := -1
-			open := 0
-			for i := range calls.list {
-				if c := &calls.list[i]; !c.gone {
-					require.True(t, left[c.id])
-					require.Same(t, c, calls.find("a", c.id))
-					at, err := strconv.Atoi(c.id)
-					require.NoError(t, err)
-					require.Less(t, was, at, "in call order")
-					was = at
-					open++
-				}
-			}
-			require.Equal(t, len(left), open)
-			require.LessOrEqual(t, len(calls.list), max(2*open+1, fewCalls))
-		}
-		calls.add(openCall{agent: "a", id: "again"})
-		require.NotNil(t, calls.find("a", "again"))
-	}
 }

@@ -203,7 +203,7 @@ func requireNowhere(t *testing.T, secret string, v reflect.Value) {
 	case reflect.String:
 		require.NotContains(t, v.String(), secret)
 	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() && v.Type() != reflect.TypeFor[*place]() { // places refer to each other, and have no text
+		if !v.IsNil() && v.Elem().Type().Name() != "place" { // places of roster.Opens refer to each other, and have no text
 			requireNowhere(t, secret, v.Elem())
 		}
 	case reflect.Struct:

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/roster"
 )
 
 // A Rule is the stable name of a rule of the log. Its constant stands beside the
@@ -44,12 +45,12 @@ type machine struct {
 	ordered int         // agents that have an order
 	open    int         // agents that are open
 
-	calls     openCalls
-	messages  map[string]uint64 // fingerprints by messageId
-	phases    opens[phaseKey]
+	calls     roster.Roster[callKey, openCall] // in call order
+	messages  map[string]uint64                // fingerprints by messageId
+	phases    roster.Opens[phaseKey]
 	inPhase   map[string]int // open phases by workflow
-	approvals opens[string]
-	handoffs  opens[handoffKey]
+	approvals roster.Opens[string]
+	handoffs  roster.Opens[handoffKey]
 	buf       []byte // of hash
 
 	view *view // what a fold shows; nil in an emitter
@@ -534,7 +535,7 @@ const RuleToolCausation Rule = "tool-causation"
 
 func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 	id := ev.Payload.(*ToolCalled).CallID
-	if m.calls.find(sub.key, id) == nil {
+	if m.calls.Find(callKey{sub.key, id}) == nil {
 		return nil
 	}
 	return m.refuse(ev, RuleToolCallOpen, named("call", id), "open", "a call id is not used again while its call is open")
@@ -542,21 +543,21 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 
 func (m *machine) toolCalled(ev *Event, sub *subject) {
 	p := ev.Payload.(*ToolCalled)
-	call := openCall{agent: sub.key, id: p.CallID, event: ev.ID}
+	call := openCall{callKey{sub.key, p.CallID}, ev.ID, nil}
 	if a := sub.agent; a != nil {
 		call.agent = a.AgentID
 		a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 		a.endUnnamed()
 	}
 	// The rules follow the later call of an id; nothing can return the earlier one.
-	earlier, again := m.calls.remove(call.agent, call.id)
+	earlier, again := m.calls.Take(call.callKey)
 	if m.view != nil {
 		if again {
 			m.view.dropCall(earlier.shown)
 		}
 		m.view.toolCalled(ev, sub, p, &call)
 	}
-	m.calls.add(call)
+	m.calls.Add(call.callKey, call)
 }
 
 func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
@@ -564,7 +565,7 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 	if p.OneEvent {
 		return nil
 	}
-	call := m.calls.find(sub.key, p.CallID)
+	call := m.calls.Find(callKey{sub.key, p.CallID})
 	if call == nil {
 		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited {
 			return nil
@@ -585,7 +586,7 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 		}
 	} else {
-		call, _ = m.calls.remove(sub.key, p.CallID)
+		call, _ = m.calls.Take(callKey{sub.key, p.CallID})
 		if a != nil {
 			m.forget(a, "tool_call", p.CallID)
 		}
@@ -595,89 +596,14 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	}
 }
 
-// openCalls are the tool calls of a run that wait for their return, in call order.
-// Few are open at a time, and looking through a short list takes less time than a
-// map.
-type openCalls struct {
-	list []openCall
-	gone int             // places in list whose call is not open any more
-	at   map[callKey]int // places of the open ones, once there are many
-}
-
+// An openCall is a tool call that waits for its return.
 type openCall struct {
-	agent, id string
-	event     string            // id of the event that opened it
-	shown     *ToolCallSnapshot // nil in an emitter
-	gone      bool
+	callKey
+	event string            // id of the event that opened it
+	shown *ToolCallSnapshot // nil in an emitter
 }
 
 type callKey struct{ agent, call string }
-
-const fewCalls = 16
-
-// find returns an open call, or nil. It is valid until the next add or remove.
-func (o *openCalls) find(agent, id string) *openCall {
-	if i := o.place(agent, id); i >= 0 {
-		return &o.list[i]
-	}
-	return nil
-}
-
-func (o *openCalls) place(agent, id string) int {
-	if o.at == nil {
-		for i := range o.list {
-			if c := &o.list[i]; c.id == id && c.agent == agent {
-				return i
-			}
-		}
-		return -1
-	}
-	if i, ok := o.at[callKey{agent, id}]; ok {
-		return i
-	}
-	return -1
-}
-
-// add adds a call whose id is not open.
-func (o *openCalls) add(c openCall) {
-	o.list = append(o.list, c)
-	if o.at != nil {
-		o.at[callKey{c.agent, c.id}] = len(o.list) - 1
-	} else if len(o.list) > fewCalls {
-		o.index()
-	}
-}
-
-// remove takes out an open call.
-func (o *openCalls) remove(agent, id string) (openCall, bool) {
-	i := o.place(agent, id)
-	if i < 0 {
-		return openCall{}, false
-	}
-	c := o.list[i]
-	if o.at == nil {
-		o.list = slices.Delete(o.list, i, i+1)
-		return c, true
-	}
-	delete(o.at, callKey{agent, id})
-	o.list[i] = openCall{gone: true}
-	// Closing the gaps costs as much as there are places; do it when half are gone.
-	if o.gone++; o.gone > len(o.list)/2 {
-		o.list = slices.DeleteFunc(o.list, func(c openCall) bool { return c.gone })
-		o.gone, o.at = 0, nil
-		if len(o.list) > fewCalls {
-			o.index()
-		}
-	}
-	return c, true
-}
-
-func (o *openCalls) index() {
-	o.at = make(map[callKey]int, 2*len(o.list))
-	for i := range o.list {
-		o.at[callKey{o.list[i].agent, o.list[i].id}] = i
-	}
-}
 
 // RuleDeltaIndex: numbered deltas of a block count 0, 1, 2, …
 const RuleDeltaIndex Rule = "delta-index"
@@ -829,7 +755,7 @@ const RulePhaseOpen Rule = "phase-open"
 type phaseKey struct{ workflow, phase string }
 
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
-	if _, open := m.phases.peek(phaseKey{ev.WorkflowID, ev.Phase}); open {
+	if _, open := m.phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {
 		return nil
 	}
 	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "no workflow.phase.started is waiting for this")
@@ -841,7 +767,7 @@ func (m *machine) phaseStarted(ev *Event, _ *subject) {
 }
 
 func (m *machine) openPhase(key phaseKey, at int) {
-	m.phases.add(key, at)
+	m.phases.Add(key, at)
 	if m.inPhase == nil {
 		m.inPhase = map[string]int{}
 	}
@@ -849,7 +775,7 @@ func (m *machine) openPhase(key phaseKey, at int) {
 }
 
 func (m *machine) phaseCompleted(ev *Event, _ *subject) {
-	at, open := m.phases.take(phaseKey{ev.WorkflowID, ev.Phase})
+	at, open := m.phases.Take(phaseKey{ev.WorkflowID, ev.Phase})
 	if open {
 		if n := m.inPhase[ev.WorkflowID] - 1; n > 0 {
 			m.inPhase[m.view.intern(ev.WorkflowID)] = n
@@ -901,7 +827,7 @@ func approvalOf(ev *Event) string {
 
 func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
 	id := approvalOf(ev)
-	if _, open := m.approvals.peek(id); open {
+	if _, open := m.approvals.First(id); open {
 		return nil
 	}
 	return m.refuse(ev, RuleApprovalOpen, named("approval", id), "not open", "no approval.requested is waiting for this")
@@ -910,13 +836,13 @@ func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
 func (m *machine) approvalRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*ApprovalRequested)
 	// Asked again before it was answered: the answer is to the later request.
-	earlier, again := m.approvals.take(p.ApprovalID)
+	earlier, again := m.approvals.Take(p.ApprovalID)
 	id, at := m.view.approvalRequested(ev, p, earlier, again)
-	m.approvals.add(id, at)
+	m.approvals.Add(id, at)
 }
 
 func (m *machine) approvalAnswered(ev *Event, _ *subject) {
-	at, open := m.approvals.take(approvalOf(ev))
+	at, open := m.approvals.Take(approvalOf(ev))
 	m.view.approvalAnswered(ev, at, open)
 }
 
@@ -944,7 +870,7 @@ func (k handoffKey) String() string {
 func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
 	p := ev.Payload.(*HandoffAccepted)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
-	if _, open := m.handoffs.peek(key); open {
+	if _, open := m.handoffs.First(key); open {
 		return nil
 	}
 	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "no handoff.requested is waiting for this")
@@ -954,12 +880,12 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffRequested)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	key, at := m.view.handoffRequested(ev, p, key)
-	m.handoffs.add(key, at)
+	m.handoffs.Add(key, at)
 }
 
 func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffAccepted)
-	at, open := m.handoffs.take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
+	at, open := m.handoffs.Take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
 	if open && m.view != nil {
 		m.view.s.Handoffs[at].Open = false
 	}
@@ -1028,109 +954,6 @@ func (m *machine) knowMessage(msg *ConversationMessage) {
 func (m *machine) hash(msg *ConversationMessage) uint64 {
 	m.buf = msg.appendJSON(m.buf[:0])
 	return jsonwire.Hash(m.buf)
-}
-
-// opens finds what is open by its key: the places in the snapshot's list, in the
-// order in which they were opened. The zero opens is empty.
-//
-// The map is written only with the key of add, as a map keeps the key that it is
-// written with: a key that was cut from a line and is only looked up is not kept.
-type opens[K comparable] struct {
-	first map[K]*place
-	free  *place // to be used again
-}
-
-// A place is where something is that is open. The first one of a key knows the
-// last one.
-type place struct {
-	at               int
-	nowhere          int // further ones that are in no list
-	prev, next, last *place
-}
-
-// noPlace is the place of what is in no list: an emitter has none.
-const noPlace = -1
-
-func (o *opens[K]) add(key K, at int) {
-	if first := o.first[key]; first != nil && at == noPlace {
-		first.nowhere++
-		return
-	}
-	p := o.free
-	if p == nil {
-		p = &place{}
-	} else {
-		o.free = p.next
-	}
-	if first := o.first[key]; first != nil {
-		*p = place{at: at, prev: first.last}
-		first.last.next, first.last = p, p
-		return
-	}
-	*p = place{at: at, last: p}
-	put(&o.first, key, p)
-}
-
-// peek returns what was opened first.
-func (o *opens[K]) peek(key K) (at int, open bool) {
-	if first := o.first[key]; first != nil {
-		return first.at, true
-	}
-	return 0, false
-}
-
-// take takes out what was opened first.
-func (o *opens[K]) take(key K) (at int, open bool) {
-	first := o.first[key]
-	if first == nil {
-		return 0, false
-	}
-	if first.nowhere > 0 {
-		first.nowhere--
-		return noPlace, true
-	}
-	at = first.at
-	next := first.next
-	if next == nil {
-		delete(o.first, key)
-		o.drop(first)
-		return at, true
-	}
-	// The first place stays, and says what the second one said.
-	first.at, first.next = next.at, next.next
-	if first.next == nil {
-		first.last = first
-	} else {
-		first.next.prev = first
-	}
-	o.drop(next)
-	return at, true
-}
-
-// lastOpen returns what was opened last of what still is, as open says. It drops
-// the others on the way.
-func (o *opens[K]) lastOpen(key K, open func(at int) bool) (at int, ok bool) {
-	for {
-		first := o.first[key]
-		switch {
-		case first == nil:
-			return 0, false
-		case open(first.last.at):
-			return first.last.at, true
-		case first.last == first:
-			delete(o.first, key)
-			o.drop(first)
-		default:
-			last := first.last
-			first.last, last.prev.next = last.prev, nil
-			o.drop(last)
-		}
-	}
-}
-
-func (o *opens[K]) drop(p *place) {
-	*p = place{next: o.free}
-	o.free = p
 }
 
 // plus adds to a counter, which stays at the highest number there is.

@@ -298,12 +298,14 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 
 // decode reads and decodes one line.
 func (r *Reader) decode() {
-	clear(r.events)
+	if len(r.events) > 1 {
+		clear(r.events[1:]) // the decoder overwrites the first
+	}
 	r.events, r.given = r.events[:0], 0
 	line, err := r.readLine()
 	if err != nil && err != io.EOF {
 		r.err = err // the line was too long, or r.ended is set
-	} else if len(bytes.TrimSpace(line)) > 0 {
+	} else if !isBlank(line) {
 		var bad error
 		if r.events, bad = r.dec.Decode(r.events, line); bad != nil {
 			r.fail(bad, line, err == io.EOF)
@@ -387,7 +389,7 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 			fail(err)
 			continue
 		}
-		if len(bytes.TrimSpace(line)) == 0 {
+		if isBlank(line) {
 			continue
 		}
 		s := text.String(line)
@@ -443,6 +445,10 @@ func (r *Reader) readLine() ([]byte, error) {
 		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("the line has %d bytes, the limit is %d (ReaderOptions.MaxLine); it was skipped", len(line)+skipped, r.max)}
 	}
 	return line, err
+}
+
+func isBlank(line []byte) bool {
+	return len(line) == 0 || line[0] != '{' && len(bytes.TrimSpace(line)) == 0
 }
 
 // at says which line an error of the decoder is about.
@@ -511,11 +517,11 @@ type nativeDecoder struct {
 
 func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
 	text := string(line)
-	var ev Event
-	if err := parseEvent(text, &ev, &d.pool); err != nil {
-		return dst, lineError(text, err)
+	dst = append(dst, Event{}) // an event is large: read it in place
+	if err := parseEvent(text, &dst[len(dst)-1], &d.pool); err != nil {
+		return dst[:len(dst)-1], lineError(text, err)
 	}
-	return append(dst, ev), nil
+	return dst, nil
 }
 
 func (d *nativeDecoder) End(dst []Event) ([]Event, error) { return dst, nil }

@@ -435,7 +435,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		done = s.Rest() == "}"
 	}
 	for !done {
-		n, name, err := s.Field(envelopeNames, int(pool.after[last]))
+		n, name, err := s.FieldOf(envelopeNames, int(pool.after[last]))
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentRef, m.last)
+		n, name, err := s.FieldOf(namesOfAgentRef, m.last)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRuleError, m.last)
+		n, name, err := s.FieldOf(namesOfRuleError, m.last)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentStarted, m.last)
+		n, name, err := s.FieldOf(namesOfAgentStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentTransition, m.last)
+		n, name, err := s.FieldOf(namesOfAgentTransition, m.last)
 		if err != nil {
 			return err
 		}
@@ -294,7 +294,7 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentEnded, m.last)
+		n, name, err := s.FieldOf(namesOfAgentEnded, m.last)
 		if err != nil {
 			return err
 		}
@@ -394,7 +394,7 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTotals, m.last)
+		n, name, err := s.FieldOf(namesOfTotals, m.last)
 		if err != nil {
 			return err
 		}
@@ -443,7 +443,7 @@ func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentErrored, m.last)
+		n, name, err := s.FieldOf(namesOfAgentErrored, m.last)
 		if err != nil {
 			return err
 		}
@@ -502,7 +502,7 @@ func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentSessionChanged, m.last)
+		n, name, err := s.FieldOf(namesOfAgentSessionChanged, m.last)
 		if err != nil {
 			return err
 		}
@@ -547,7 +547,7 @@ func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEventRetracted, m.last)
+		n, name, err := s.FieldOf(namesOfEventRetracted, m.last)
 		if err != nil {
 			return err
 		}
@@ -592,7 +592,7 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfContextCompacted, m.last)
+		n, name, err := s.FieldOf(namesOfContextCompacted, m.last)
 		if err != nil {
 			return err
 		}
@@ -643,7 +643,7 @@ func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTaskAssigned, m.last)
+		n, name, err := s.FieldOf(namesOfTaskAssigned, m.last)
 		if err != nil {
 			return err
 		}
@@ -707,7 +707,7 @@ func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAuditChecked, m.last)
+		n, name, err := s.FieldOf(namesOfAuditChecked, m.last)
 		if err != nil {
 			return err
 		}
@@ -753,7 +753,7 @@ func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClaimVerified, m.last)
+		n, name, err := s.FieldOf(namesOfClaimVerified, m.last)
 		if err != nil {
 			return err
 		}
@@ -799,7 +799,7 @@ func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfIssueFound, m.last)
+		n, name, err := s.FieldOf(namesOfIssueFound, m.last)
 		if err != nil {
 			return err
 		}
@@ -855,7 +855,7 @@ func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCitationFound, m.last)
+		n, name, err := s.FieldOf(namesOfCitationFound, m.last)
 		if err != nil {
 			return err
 		}
@@ -907,7 +907,7 @@ func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEvidenceInsufficient, m.last)
+		n, name, err := s.FieldOf(namesOfEvidenceInsufficient, m.last)
 		if err != nil {
 			return err
 		}
@@ -952,7 +952,7 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnStarted, m.last)
+		n, name, err := s.FieldOf(namesOfTurnStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1000,7 +1000,7 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnEnded, m.last)
+		n, name, err := s.FieldOf(namesOfTurnEnded, m.last)
 		if err != nil {
 			return err
 		}
@@ -1060,7 +1060,7 @@ func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnSummarized, m.last)
+		n, name, err := s.FieldOf(namesOfTurnSummarized, m.last)
 		if err != nil {
 			return err
 		}
@@ -1117,7 +1117,7 @@ func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolCallSummary, m.last)
+		n, name, err := s.FieldOf(namesOfToolCallSummary, m.last)
 		if err != nil {
 			return err
 		}
@@ -1189,7 +1189,7 @@ func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStepStarted, m.last)
+		n, name, err := s.FieldOf(namesOfStepStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1245,7 +1245,7 @@ func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStepEnded, m.last)
+		n, name, err := s.FieldOf(namesOfStepEnded, m.last)
 		if err != nil {
 			return err
 		}
@@ -1313,7 +1313,7 @@ func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfSpanRecorded, m.last)
+		n, name, err := s.FieldOf(namesOfSpanRecorded, m.last)
 		if err != nil {
 			return err
 		}
@@ -1386,7 +1386,7 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeStarted, m.last)
+		n, name, err := s.FieldOf(namesOfNodeStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1437,7 +1437,7 @@ func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeCompleted, m.last)
+		n, name, err := s.FieldOf(namesOfNodeCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1483,7 +1483,7 @@ func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeFailed, m.last)
+		n, name, err := s.FieldOf(namesOfNodeFailed, m.last)
 		if err != nil {
 			return err
 		}
@@ -1520,7 +1520,7 @@ func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeSkipped, m.last)
+		n, name, err := s.FieldOf(namesOfNodeSkipped, m.last)
 		if err != nil {
 			return err
 		}
@@ -1559,7 +1559,7 @@ func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfNodeSuspended, m.last)
+		n, name, err := s.FieldOf(namesOfNodeSuspended, m.last)
 		if err != nil {
 			return err
 		}
@@ -1601,7 +1601,7 @@ func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEdgeFired, m.last)
+		n, name, err := s.FieldOf(namesOfEdgeFired, m.last)
 		if err != nil {
 			return err
 		}
@@ -1649,7 +1649,7 @@ func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfEdgeSkipped, m.last)
+		n, name, err := s.FieldOf(namesOfEdgeSkipped, m.last)
 		if err != nil {
 			return err
 		}
@@ -1697,7 +1697,7 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfLoopIterated, m.last)
+		n, name, err := s.FieldOf(namesOfLoopIterated, m.last)
 		if err != nil {
 			return err
 		}
@@ -1742,7 +1742,7 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfLoopRoundCompleted, m.last)
+		n, name, err := s.FieldOf(namesOfLoopRoundCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -1807,7 +1807,7 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStatePatched, m.last)
+		n, name, err := s.FieldOf(namesOfStatePatched, m.last)
 		if err != nil {
 			return err
 		}
@@ -1850,7 +1850,7 @@ func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentReasoned, m.last)
+		n, name, err := s.FieldOf(namesOfAgentReasoned, m.last)
 		if err != nil {
 			return err
 		}
@@ -1909,7 +1909,7 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentReasoningDelta, m.last)
+		n, name, err := s.FieldOf(namesOfAgentReasoningDelta, m.last)
 		if err != nil {
 			return err
 		}
@@ -1974,7 +1974,7 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentDecided, m.last)
+		n, name, err := s.FieldOf(namesOfAgentDecided, m.last)
 		if err != nil {
 			return err
 		}
@@ -2025,7 +2025,7 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfOrchestratorDecided, m.last)
+		n, name, err := s.FieldOf(namesOfOrchestratorDecided, m.last)
 		if err != nil {
 			return err
 		}
@@ -2068,7 +2068,7 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfIntentClassified, m.last)
+		n, name, err := s.FieldOf(namesOfIntentClassified, m.last)
 		if err != nil {
 			return err
 		}
@@ -2119,7 +2119,7 @@ func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPlanProposed, m.last)
+		n, name, err := s.FieldOf(namesOfPlanProposed, m.last)
 		if err != nil {
 			return err
 		}
@@ -2164,7 +2164,7 @@ func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPlanStep, m.last)
+		n, name, err := s.FieldOf(namesOfPlanStep, m.last)
 		if err != nil {
 			return err
 		}
@@ -2212,7 +2212,7 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTextDelta, m.last)
+		n, name, err := s.FieldOf(namesOfTextDelta, m.last)
 		if err != nil {
 			return err
 		}
@@ -2263,7 +2263,7 @@ func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTextCompleted, m.last)
+		n, name, err := s.FieldOf(namesOfTextCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -2308,7 +2308,7 @@ func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfMessageCreated, m.last)
+		n, name, err := s.FieldOf(namesOfMessageCreated, m.last)
 		if err != nil {
 			return err
 		}
@@ -2345,7 +2345,7 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfConversationMessage, m.last)
+		n, name, err := s.FieldOf(namesOfConversationMessage, m.last)
 		if err != nil {
 			return err
 		}
@@ -2427,7 +2427,7 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalRequested, m.last)
+		n, name, err := s.FieldOf(namesOfApprovalRequested, m.last)
 		if err != nil {
 			return err
 		}
@@ -2521,7 +2521,7 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalGranted, m.last)
+		n, name, err := s.FieldOf(namesOfApprovalGranted, m.last)
 		if err != nil {
 			return err
 		}
@@ -2574,7 +2574,7 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalRejected, m.last)
+		n, name, err := s.FieldOf(namesOfApprovalRejected, m.last)
 		if err != nil {
 			return err
 		}
@@ -2627,7 +2627,7 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClarificationRequested, m.last)
+		n, name, err := s.FieldOf(namesOfClarificationRequested, m.last)
 		if err != nil {
 			return err
 		}
@@ -2667,7 +2667,7 @@ func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfQuestion, m.last)
+		n, name, err := s.FieldOf(namesOfQuestion, m.last)
 		if err != nil {
 			return err
 		}
@@ -2710,7 +2710,7 @@ func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClarificationResolved, m.last)
+		n, name, err := s.FieldOf(namesOfClarificationResolved, m.last)
 		if err != nil {
 			return err
 		}
@@ -2758,7 +2758,7 @@ func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCommandReceived, m.last)
+		n, name, err := s.FieldOf(namesOfCommandReceived, m.last)
 		if err != nil {
 			return err
 		}
@@ -2803,7 +2803,7 @@ func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCommand, m.last)
+		n, name, err := s.FieldOf(namesOfCommand, m.last)
 		if err != nil {
 			return err
 		}
@@ -2886,7 +2886,7 @@ func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCommandConsumed, m.last)
+		n, name, err := s.FieldOf(namesOfCommandConsumed, m.last)
 		if err != nil {
 			return err
 		}
@@ -2923,7 +2923,7 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfUsageObserved, m.last)
+		n, name, err := s.FieldOf(namesOfUsageObserved, m.last)
 		if err != nil {
 			return err
 		}
@@ -2990,7 +2990,7 @@ func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBudgetExceeded, m.last)
+		n, name, err := s.FieldOf(namesOfBudgetExceeded, m.last)
 		if err != nil {
 			return err
 		}
@@ -3041,7 +3041,7 @@ func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCapBreached, m.last)
+		n, name, err := s.FieldOf(namesOfCapBreached, m.last)
 		if err != nil {
 			return err
 		}
@@ -3090,7 +3090,7 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBlackboardItemCreated, m.last)
+		n, name, err := s.FieldOf(namesOfBlackboardItemCreated, m.last)
 		if err != nil {
 			return err
 		}
@@ -3153,7 +3153,7 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfMemoryChanged, m.last)
+		n, name, err := s.FieldOf(namesOfMemoryChanged, m.last)
 		if err != nil {
 			return err
 		}
@@ -3207,7 +3207,7 @@ func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfSessionStarted, m.last)
+		n, name, err := s.FieldOf(namesOfSessionStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3246,7 +3246,7 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfSessionCompleted, m.last)
+		n, name, err := s.FieldOf(namesOfSessionCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3288,7 +3288,7 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunStarted, m.last)
+		n, name, err := s.FieldOf(namesOfRunStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3339,7 +3339,7 @@ func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunPaused, m.last)
+		n, name, err := s.FieldOf(namesOfRunPaused, m.last)
 		if err != nil {
 			return err
 		}
@@ -3378,7 +3378,7 @@ func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunResumed, m.last)
+		n, name, err := s.FieldOf(namesOfRunResumed, m.last)
 		if err != nil {
 			return err
 		}
@@ -3417,7 +3417,7 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunCompleted, m.last)
+		n, name, err := s.FieldOf(namesOfRunCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3451,7 +3451,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunFailed, m.last)
+		n, name, err := s.FieldOf(namesOfRunFailed, m.last)
 		if err != nil {
 			return err
 		}
@@ -3488,7 +3488,7 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunCancelled, m.last)
+		n, name, err := s.FieldOf(namesOfRunCancelled, m.last)
 		if err != nil {
 			return err
 		}
@@ -3527,7 +3527,7 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolCalled, m.last)
+		n, name, err := s.FieldOf(namesOfToolCalled, m.last)
 		if err != nil {
 			return err
 		}
@@ -3619,7 +3619,7 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolArgumentsDelta, m.last)
+		n, name, err := s.FieldOf(namesOfToolArgumentsDelta, m.last)
 		if err != nil {
 			return err
 		}
@@ -3665,7 +3665,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolReturned, m.last)
+		n, name, err := s.FieldOf(namesOfToolReturned, m.last)
 		if err != nil {
 			return err
 		}
@@ -3750,7 +3750,7 @@ func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentHandoff, m.last)
+		n, name, err := s.FieldOf(namesOfAgentHandoff, m.last)
 		if err != nil {
 			return err
 		}
@@ -3801,7 +3801,7 @@ func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfHandoffRequested, m.last)
+		n, name, err := s.FieldOf(namesOfHandoffRequested, m.last)
 		if err != nil {
 			return err
 		}
@@ -3865,7 +3865,7 @@ func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfHandoffAccepted, m.last)
+		n, name, err := s.FieldOf(namesOfHandoffAccepted, m.last)
 		if err != nil {
 			return err
 		}
@@ -3929,7 +3929,7 @@ func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowCreated, m.last)
+		n, name, err := s.FieldOf(namesOfWorkflowCreated, m.last)
 		if err != nil {
 			return err
 		}
@@ -3980,7 +3980,7 @@ func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowApproved, m.last)
+		n, name, err := s.FieldOf(namesOfWorkflowApproved, m.last)
 		if err != nil {
 			return err
 		}
@@ -4020,7 +4020,7 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPhaseStarted, m.last)
+		n, name, err := s.FieldOf(namesOfPhaseStarted, m.last)
 		if err != nil {
 			return err
 		}
@@ -4057,7 +4057,7 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPhaseCompleted, m.last)
+		n, name, err := s.FieldOf(namesOfPhaseCompleted, m.last)
 		if err != nil {
 			return err
 		}
@@ -4100,7 +4100,7 @@ func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCheckpointSaved, m.last)
+		n, name, err := s.FieldOf(namesOfCheckpointSaved, m.last)
 		if err != nil {
 			return err
 		}
@@ -4137,7 +4137,7 @@ func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCheckpointResumed, m.last)
+		n, name, err := s.FieldOf(namesOfCheckpointResumed, m.last)
 		if err != nil {
 			return err
 		}
@@ -4174,7 +4174,7 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowFinalized, m.last)
+		n, name, err := s.FieldOf(namesOfWorkflowFinalized, m.last)
 		if err != nil {
 			return err
 		}
@@ -4217,7 +4217,7 @@ func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunState, m.last)
+		n, name, err := s.FieldOf(namesOfRunState, m.last)
 		if err != nil {
 			return err
 		}
@@ -4264,7 +4264,7 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfrunResume, m.last)
+		n, name, err := s.FieldOf(namesOfrunResume, m.last)
 		if err != nil {
 			return err
 		}
@@ -4350,7 +4350,7 @@ func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOffingerprint, m.last)
+		n, name, err := s.FieldOf(namesOffingerprint, m.last)
 		if err != nil {
 			return err
 		}
@@ -4386,7 +4386,7 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfRunSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -4760,7 +4760,7 @@ func (v *InboxItem) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfInboxItem, m.last)
+		n, name, err := s.FieldOf(namesOfInboxItem, m.last)
 		if err != nil {
 			return err
 		}
@@ -4796,7 +4796,7 @@ func (v *AgentState) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentState, m.last)
+		n, name, err := s.FieldOf(namesOfAgentState, m.last)
 		if err != nil {
 			return err
 		}
@@ -4879,7 +4879,7 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfagentResume, m.last)
+		n, name, err := s.FieldOf(namesOfagentResume, m.last)
 		if err != nil {
 			return err
 		}
@@ -4972,7 +4972,7 @@ func (v *block) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfblock, m.last)
+		n, name, err := s.FieldOf(namesOfblock, m.last)
 		if err != nil {
 			return err
 		}
@@ -5035,7 +5035,7 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfAgentSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5295,7 +5295,7 @@ func (v *ToolCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolCallSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfToolCallSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5400,7 +5400,7 @@ func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfToolStats, m.last)
+		n, name, err := s.FieldOf(namesOfToolStats, m.last)
 		if err != nil {
 			return err
 		}
@@ -5450,7 +5450,7 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTurnSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfTurnSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5546,7 +5546,7 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfStepSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfStepSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5631,7 +5631,7 @@ func (v *WorkflowSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfWorkflowSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfWorkflowSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5718,7 +5718,7 @@ func (v *PhaseSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfPhaseSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfPhaseSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5799,7 +5799,7 @@ func (v *CheckpointSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfCheckpointSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfCheckpointSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5870,7 +5870,7 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfApprovalSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfApprovalSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -5978,7 +5978,7 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClarificationSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfClarificationSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6063,7 +6063,7 @@ func (v *HandoffSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfHandoffSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfHandoffSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6126,7 +6126,7 @@ func (v *TaskSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfTaskSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfTaskSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6178,7 +6178,7 @@ func (v *AuditSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAuditSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfAuditSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6228,7 +6228,7 @@ func (v *ClaimSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfClaimSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfClaimSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6270,7 +6270,7 @@ func (v *IssueSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfIssueSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfIssueSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6322,7 +6322,7 @@ func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBudgetSnapshot, m.last)
+		n, name, err := s.FieldOf(namesOfBudgetSnapshot, m.last)
 		if err != nil {
 			return err
 		}
@@ -6378,7 +6378,7 @@ func (v *BlackboardItem) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfBlackboardItem, m.last)
+		n, name, err := s.FieldOf(namesOfBlackboardItem, m.last)
 		if err != nil {
 			return err
 		}
@@ -6428,7 +6428,7 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfRunUsage, m.last)
+		n, name, err := s.FieldOf(namesOfRunUsage, m.last)
 		if err != nil {
 			return err
 		}
@@ -6476,7 +6476,7 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfAgentUsage, m.last)
+		n, name, err := s.FieldOf(namesOfAgentUsage, m.last)
 		if err != nil {
 			return err
 		}
@@ -6536,7 +6536,7 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfUsage, m.last)
+		n, name, err := s.FieldOf(namesOfUsage, m.last)
 		if err != nil {
 			return err
 		}
@@ -6600,7 +6600,7 @@ func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	}
 	var m members
 	for {
-		n, name, err := s.Field(namesOfErrorInfo, m.last)
+		n, name, err := s.FieldOf(namesOfErrorInfo, m.last)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ func (w *writer) parseMethod(st *structType) {
 	w.p("if err := s.Object(); err != nil {\nreturn err\n}")
 	w.p("var m members")
 	w.p("for {")
-	w.p("n, name, err := s.Field(namesOf%s, m.last)", st.name)
+	w.p("n, name, err := s.FieldOf(namesOf%s, m.last)", st.name)
 	w.p("if err != nil {\nreturn err\n}")
 	w.p("if n < 0 {\nbreak\n}")
 	w.p("if n > 0 && m.repeats(s, n) {\nreturn s.Duplicate(name)\n}")

@@ -5,9 +5,16 @@ import (
 	"testing"
 )
 
+var fieldTexts = func() (texts []string) {
+	for _, known := range fieldNames {
+		texts = append(texts, known.text)
+	}
+	return texts
+}()
+
 var fieldNames = Names("id", "a", "ab", "name", "b", "c", "last", "fives", "sixsix", "longname", "causationId", "argumentsSummary", "")
 
-// Whatever is guessed, Field reads what Member reads.
+// Whatever is guessed, Field and FieldOf read what Member reads.
 func TestFieldReadsWhatMemberReads(t *testing.T) {
 	for _, text := range []string{
 		`{}`, ` { } `, `{"id":1}`, `{"id":1,"a":2,"ab":3,"name":4,"b":5,"c":6,"last":7}`, `{"last":7,"c":6,"b":5,"name":4,"ab":3,"a":2,"id":1}`,
@@ -23,7 +30,12 @@ func TestFieldReadsWhatMemberReads(t *testing.T) {
 		for guess := range len(fieldNames) + 2 {
 			last := guess
 			got := readMembers(text, func(s *Scanner) (string, bool, error) {
-				n, name, err := s.Field(fieldNames, last)
+				probe := *s
+				n, name, err := s.FieldOf(fieldNames, last)
+				n2, name2, err2 := probe.Field(fieldTexts, last)
+				if n != n2 || name != name2 || (err == nil) != (err2 == nil) || err == nil && probe.Offset() != s.Offset() {
+					t.Fatalf("%s with guess %d: FieldOf reads %d %q, %v, Field %d %q, %v", text, guess, n, name, err, n2, name2, err2)
+				}
 				switch {
 				case n > 0:
 					if known := fieldNames[n-1]; known.name() != name {

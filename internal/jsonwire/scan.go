@@ -176,7 +176,7 @@ func (s *Scanner) Member() (name string, ok bool, err error) {
 	return name, true, nil
 }
 
-// A Name is the name of a member in the form in which [Scanner.Field] compares
+// A Name is the name of a member in the form in which [Scanner.FieldOf] compares
 // it: as machine words.
 type Name struct {
 	text       string // with quotes and colon
@@ -184,7 +184,7 @@ type Name struct {
 	tail       uint64 // the last eight bytes, if there are as many
 }
 
-// Names returns names for Scanner.Field. None needs an escape.
+// Names returns names for Scanner.FieldOf. None needs an escape.
 func Names(names ...string) []Name {
 	list := make([]Name, len(names))
 	for i, name := range names {
@@ -202,10 +202,41 @@ func Names(names ...string) []Name {
 const fieldGuesses = 8
 
 // Field is Member for an object whose members are known and mostly come in the
-// same order; guess is the index of the one that is expected. It returns the
-// member's index counted from 1, and 0 with the name of a member that is not
-// among names. There is no other member when it returns -1.
-func (s *Scanner) Field(names []Name, guess int) (n int, name string, err error) {
+// same order. names are their names as a writer without whitespace spells them,
+// quotes and colon included; guess is the index of the one that is expected.
+// It returns the member's index counted from 1, and 0 with the name of a member
+// that is not among names. There is no other member when it returns -1.
+func (s *Scanner) Field(names []string, guess int) (n int, name string, err error) {
+	i := s.pos
+	if i < len(s.text) && s.text[i] == ',' && !s.fresh {
+		i++
+	}
+	if rest := s.text[i:]; s.fresh || i > s.pos {
+		for n := guess; n < min(len(names), guess+fieldGuesses); n++ {
+			// Most wrong guesses differ in their first letter.
+			lit := names[n]
+			if len(rest) < len(lit) || rest[1] != lit[1] || rest[:len(lit)] != lit {
+				continue
+			}
+			s.fresh = false
+			s.pos = s.skip(i + len(lit))
+			return n + 1, lit[1 : len(lit)-len(`":`)], nil
+		}
+	}
+	name, ok, err := s.Member()
+	if !ok {
+		return -1, "", err
+	}
+	for n, lit := range names {
+		if lit[1:len(lit)-len(`":`)] == name {
+			return n + 1, name, nil
+		}
+	}
+	return 0, name, nil
+}
+
+// FieldOf is Field for names that are prepared. It takes less time.
+func (s *Scanner) FieldOf(names []Name, guess int) (n int, name string, err error) {
 	text, i := s.text, s.pos
 	start := s.fresh
 	if !start && i < len(text) {

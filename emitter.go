@@ -122,12 +122,23 @@ type Emitter struct {
 	released map[string]release // ids that must not begin again
 	order    []string           // of released: the nth release is at n % maxReleased
 	releases int
+	opened   uint // runs
 
-	inflight atomic.Int64  // events being emitted; counting them is lost in the noise of BenchmarkEmit
-	idle     chan struct{} // has a token when a closed emitter has none of them
-	closed   atomic.Bool
-	errs     errorList
+	lanes  [lanes]lane
+	idle   chan struct{} // has a token when nothing is in flight in a lane of a closed emitter
+	closed atomic.Bool
+	errs   errorList
 }
+
+// A lane counts the events that runs of it are emitting. There are several, each
+// with a cache line of its own, because counters that all processors write to
+// are slow.
+type lane struct {
+	inflight atomic.Int64
+	_        [56]byte
+}
+
+const lanes = 16
 
 // maxReleased bounds the ids of released runs that an emitter remembers in
 // order to refuse them. One takes about 150 bytes, a UUID's text included.
@@ -255,7 +266,8 @@ func (e *Emitter) open(m *machine) (*Run, error) {
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m, closed: new(atomic.Bool)}
+	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: e.opened % lanes}
+	e.opened++
 	e.runs[m.RunID] = s
 	return newRun(s, Scope{}), nil
 }
@@ -350,32 +362,41 @@ func (e *Emitter) Close(ctx context.Context) error {
 func (e *Emitter) drain(ctx context.Context) int64 {
 	ctx, cancel := grace(ctx)
 	defer cancel()
-	for e.inflight.Load() > 0 {
+	for e.inflight() > 0 {
 		select {
 		case <-e.idle:
 		case <-ctx.Done():
-			return e.inflight.Load()
+			return e.inflight()
 		}
 	}
 	e.wake() // another call of Close may be waiting
 	return 0
 }
 
-// enter counts an event in flight. It returns false when the emitter is closed.
-// Every enter is followed by a leave.
-func (e *Emitter) enter() bool {
-	e.inflight.Add(1) // before closed is read, or Close would not wait
-	return !e.closed.Load()
+// inflight returns how many events are being emitted.
+func (e *Emitter) inflight() (n int64) {
+	for i := range e.lanes {
+		n += e.lanes[i].inflight.Load()
+	}
+	return n
 }
 
-// leave ends an event in flight, and tells Close when it was the last.
-func (e *Emitter) leave() {
-	if e.inflight.Add(-1) == 0 && e.closed.Load() {
-		e.wake()
+// enter counts an event in flight. It returns false when the emitter is closed.
+// Every enter is followed by a leave.
+func (s *runState) enter() bool {
+	s.e.lanes[s.lane].inflight.Add(1) // before closed is read, or Close would not wait
+	return !s.e.closed.Load()
+}
+
+// leave ends an event in flight, and tells Close when it was the last of its
+// lane.
+func (s *runState) leave() {
+	if s.e.lanes[s.lane].inflight.Add(-1) == 0 && s.e.closed.Load() {
+		s.e.wake()
 	}
 }
 
-// wake tells one call of Close that nothing is in flight.
+// wake makes one call of Close look again.
 func (e *Emitter) wake() {
 	select {
 	case e.idle <- struct{}{}:
@@ -417,6 +438,7 @@ type runState struct {
 	e      *Emitter
 	holder                          // of mu
 	call   atomic.Pointer[sinkCall] // the last one
+	lane   uint                     // of the emitter
 	closed *atomic.Bool             // refuses events; the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
@@ -464,8 +486,8 @@ func (s *runState) callFor(ctx context.Context) *sinkCall {
 // emit is the part of the write path that Close waits for.
 func (s *runState) emit(c *sinkCall, ev *Event, head string, done *outcome) error {
 	e := s.e
-	defer e.leave()
-	if !e.enter() {
+	defer s.leave()
+	if !s.enter() {
 		return ErrClosed
 	}
 	err := s.write(c, ev, head, done)

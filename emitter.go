@@ -242,7 +242,10 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	if !e.ok() {
 		return nil, ErrZeroValue
 	}
-	if snapshot == nil || snapshot.RunID == "" {
+	if err := snapshot.complete(); err != nil {
+		return nil, fmt.Errorf("agentevents: Resume: %w", err)
+	}
+	if snapshot.RunID == "" {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
 	}
 	m := snapshot.machine(e.opts.Lifecycle) // takes its time when the snapshot is large

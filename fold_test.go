@@ -1023,3 +1023,43 @@ func snapshotsOf(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 	l, err := FoldLog(r, o)
 	return slices.Collect(l.Drain()), err
 }
+
+// A snapshot that was made by hand may have holes; going on from it is an error.
+func TestResumeOfASnapshotWithHoles(t *testing.T) {
+	e, err := NewEmitter(EmitterOptions{})
+	require.NoError(t, err)
+	state := RunState{RunID: "r", NextSequence: 1}
+	for _, s := range []*RunSnapshot{
+		nil,
+		{RunState: state, Agents: map[string]*AgentSnapshot{"a": nil}},
+		{RunState: state, Tools: map[string]*ToolStats{"t": nil}},
+		{RunState: state, OpenCalls: []*ToolCallSnapshot{nil}},
+		{RunState: state, ClosedCalls: []*ToolCallSnapshot{nil}},
+		{RunState: state, Violations: []*RuleError{nil}},
+	} {
+		_, err := ResumeFold(s, FoldOptions{})
+		require.ErrorContains(t, err, "nil")
+		_, err = e.Resume(s)
+		require.ErrorContains(t, err, "nil")
+	}
+}
+
+// What another system says of a run is enough to go on: its status is taken for
+// the run's.
+func TestResumeOfAStatus(t *testing.T) {
+	for status, want := range map[RunStatus]RunStatus{
+		"": RunStatusPending, RunStatusPending: RunStatusPending, RunStatusRunning: RunStatusRunning, RunStatusPaused: RunStatusRunning,
+		RunStatusCompleted: RunStatusCompleted, RunStatusFailed: RunStatusFailed, RunStatusCancelled: RunStatusCancelled,
+	} {
+		s := &RunSnapshot{RunState: RunState{RunID: "r", NextSequence: 7}, Status: status}
+		f, err := ResumeFold(s, FoldOptions{})
+		require.NoError(t, err)
+		require.Equal(t, want, f.Snapshot().Status, status)
+		e, err := NewEmitter(EmitterOptions{})
+		require.NoError(t, err)
+		run, err := e.Resume(s)
+		require.NoError(t, err)
+		err = run.Emit(t.Context(), &RunStarted{})
+		require.Equal(t, want == RunStatusPending, err == nil, "%s: %v", status, err)
+	}
+}

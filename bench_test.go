@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/agentevents/agentevents/internal/uuid7"
 )
 
 // The four events that the benchmarks measure, by what they stress: a short
@@ -142,11 +144,11 @@ func (o *overwriter) Write(p []byte) (int, error) {
 
 // BenchmarkEventID is an event's id, and what it would be from google/uuid.
 func BenchmarkEventID(b *testing.B) {
-	b.Run("idSource", func(b *testing.B) {
-		var ids idSource
+	b.Run("uuid7.Source", func(b *testing.B) {
+		var ids uuid7.Source
 		b.ReportAllocs()
 		for b.Loop() {
-			ids.next(time.Now())
+			ids.Next(time.Now())
 		}
 	})
 	b.Run("uuid.NewV7", func(b *testing.B) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/uuid7"
 )
 
 // Mode says what an emitter does with events that break a rule.
@@ -447,7 +448,7 @@ type runState struct {
 	mu     sync.Mutex // guards the rest
 	m      *machine
 	clock  wallClock
-	ids    idSource
+	ids    uuid7.Source
 	line   []byte
 	times  jsonwire.TimeCache
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
@@ -678,7 +679,7 @@ func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (er
 		if e.opts.NewID != nil {
 			ev.ID = e.opts.NewID()
 		} else {
-			ev.ID = s.ids.next(ev.Time)
+			ev.ID = s.ids.Next(ev.Time)
 		}
 	}
 	if done.violation != nil {

@@ -2,13 +2,13 @@ package agentevents
 
 import (
 	"errors"
-	"math"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/agentevents/agentevents/internal/credential"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -175,68 +175,33 @@ const (
 	maskedError  = "[REDACTED:error]"
 )
 
-// credentialNames are member names, folded, whose values are masked; a name
-// matches when it ends with one.
-var credentialNames = []string{
-	"password", "passwd", "pwd", "passphrase", "secret", "secretkey", "apikey", "accesskey", "privatekey", "signingkey",
-	"token", "authorization", "cookie", "cookies", "credential", "credentials", "connectionstring",
-}
-
-// harmlessNames end like credentials and are none.
-var harmlessNames = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken"}
-
 const defaultReasoningTokens = 512
 
 // redaction is a Policy made ready for use. It is shared by all runs.
 type redaction struct {
 	Policy
-	keys, keep []string               // folded
-	byLast     [256][]string          // keys by their last byte
-	tails      [32]uint32             // low bits of the last two bytes of keys
-	suspect    func(name string) bool // suspicious, made once
-	limit      int                    // tokens
-	actions    [classes]Action        // by class
+	names   *credential.Names
+	suspect func(name string) bool // names.Suspicious, made once
+	limit   int                    // tokens
+	actions [classes]Action        // by class
 }
 
 func newRedaction(p *Policy) *redaction {
-	r := &redaction{limit: defaultReasoningTokens, keys: credentialNames, keep: harmlessNames}
+	r := &redaction{limit: defaultReasoningTokens}
 	if p != nil {
 		r.Policy = *p
 		if p.ReasoningTokens > 0 {
 			r.limit = p.ReasoningTokens
 		}
-		r.keys = foldAll(r.keys, p.Keys)
-		r.keep = foldAll(r.keep, p.KeepKeys)
 	}
-	for _, k := range r.keys {
-		last := k[len(k)-1]
-		r.byLast[last] = append(r.byLast[last], k)
-		if len(k) == 1 {
-			r.tails[last%32] = math.MaxUint32 // whatever comes before it
-		} else {
-			r.tails[last%32] |= 1 << (k[len(k)-2] % 32)
-		}
-	}
+	r.names = credential.NewNames(r.Keys, r.KeepKeys)
 	if !r.Off {
-		r.suspect = r.suspicious
+		r.suspect = r.names.Suspicious
 	}
 	for c := range r.actions {
 		r.actions[c] = r.action(Class(c))
 	}
 	return r
-}
-
-// suspicious reports whether values of members of this name may be masked.
-func (r *redaction) suspicious(name string) bool {
-	// Few names end like one of these; the others cost a look at a byte.
-	// Few names end in the two letters of a credential's.
-	if n := len(name); n >= 2 {
-		last, before := foldByte(name[n-1]), foldByte(name[n-2])
-		if last != 0 && before != 0 && r.tails[last%32]&(1<<(before%32)) == 0 {
-			return false
-		}
-	}
-	return r.credential(name, '"')
 }
 
 // cleaner returns a cleaner for an event of kind k.
@@ -247,84 +212,6 @@ func (r *redaction) cleaner(k Kind) cleaner {
 // looksInside reports whether strings inside raw JSON are looked at.
 func (r *redaction) looksInside() bool {
 	return r.Redactor != nil || len(r.Secrets.list()) > 0
-}
-
-func foldAll(base, names []string) []string {
-	out := slices.Clip(base)
-	for _, name := range names {
-		var folded []byte
-		for i := range len(name) {
-			if c := foldByte(name[i]); c != 0 {
-				folded = append(folded, c)
-			}
-		}
-		if len(folded) > 0 {
-			out = append(out, string(folded))
-		}
-	}
-	return out
-}
-
-// credential reports whether a value is masked for its member name. value is
-// the first byte of the value.
-func (r *redaction) credential(name string, value byte) bool {
-	switch value {
-	case 'n', 't', 'f': // null, true and false tell nothing
-		return false
-	}
-	for _, k := range r.byLast[lastLetter(name)] {
-		if !endsLike(name, k) {
-			continue
-		}
-		if k == "token" && (value == '0' || value == '-') {
-			return false // a count
-		}
-		for _, keep := range r.keep {
-			if endsLike(name, keep) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// lastLetter returns the last byte of a folded name, 0 when there is none.
-func lastLetter(name string) byte {
-	for i := len(name) - 1; i >= 0; i-- {
-		if c := foldByte(name[i]); c != 0 {
-			return c
-		}
-	}
-	return 0
-}
-
-// endsLike reports whether name, folded, ends with the folded end.
-func endsLike(name, end string) bool {
-	j := len(end) - 1
-	for i := len(name) - 1; i >= 0 && j >= 0; i-- {
-		c := foldByte(name[i])
-		if c == 0 {
-			continue
-		}
-		if c != end[j] {
-			return false
-		}
-		j--
-	}
-	return j < 0
-}
-
-// foldByte returns c in lower case, and 0 for what names are written with or
-// without: '-', '_', '.' and blanks.
-func foldByte(c byte) byte {
-	switch {
-	case c == '-' || c == '_' || c == '.' || c == ' ':
-		return 0
-	case 'A' <= c && c <= 'Z':
-		return c + 'a' - 'A'
-	}
-	return c
 }
 
 // A cleaner carries the redaction step through one event. The generated clean
@@ -669,7 +556,7 @@ func (w *rewriter) object() error {
 		}
 		w.f.Key = name
 		start := w.s.Offset()
-		if w.c.policy.credential(name, w.s.Kind()) {
+		if w.c.policy.names.Masks(name, w.s.Kind()) {
 			if err := w.s.Skip(); err != nil {
 				return err
 			}

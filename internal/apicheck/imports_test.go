@@ -31,7 +31,7 @@ type layer struct {
 var layers = []layer{
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
-	{".", []string{"internal/jsonwire", "internal/reuse", "internal/roster", "github.com/google/uuid"},
+	{".", []string{"internal/credential", "internal/jsonwire", "internal/reuse", "internal/roster", "internal/uuid7", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},

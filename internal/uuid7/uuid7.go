@@ -1,4 +1,5 @@
-package agentevents
+// Package uuid7 mints UUIDs of version 7 as text, without an allocation for each.
+package uuid7
 
 import (
 	crand "crypto/rand"
@@ -8,10 +9,10 @@ import (
 	"time"
 )
 
-// An idSource mints the event ids of one run: UUIDv7 text, increasing, cut
-// from a slab so that an event does not cost an allocation. google/uuid's
-// NewV7 takes three times as long and a process-wide lock: BenchmarkEventID.
-type idSource struct {
+// A Source mints increasing ids, cut from a slab so that an id does not cost an
+// allocation. google/uuid's NewV7 takes three times as long and a process-wide lock:
+// BenchmarkEventID. The zero Source is ready to use; it is not for concurrent use.
+type Source struct {
 	slab strings.Builder
 	rng  *rand.ChaCha8
 	last int64 // milliseconds of the last id
@@ -24,8 +25,8 @@ const (
 	maxSeq   = 0xfff // of the 12 bits behind the time
 )
 
-// next returns an id for an event at t.
-func (s *idSource) next(t time.Time) string {
+// Next returns an id for the time t.
+func (s *Source) Next(t time.Time) string {
 	if s.rng == nil {
 		var seed [32]byte
 		_, _ = crand.Read(seed[:]) // never fails: crypto/rand ends the program instead

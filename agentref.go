@@ -1,6 +1,9 @@
 package agentevents
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // AgentRef is the identity of an agent that acts in a run (OpenWOP RFC 0002,
 // section A).
@@ -53,6 +56,10 @@ func (s AgentSharing) known() bool {
 	return ok
 }
 
+func (AgentSharing) words() []AgentSharing {
+	return []AgentSharing{SharingIsolated, SharingShared, SharingGroup("<group>")}
+}
+
 // ModelClass is a closed list of what models are good at.
 type ModelClass string
 
@@ -66,10 +73,8 @@ const (
 	ModelGeneral        ModelClass = "general"
 )
 
-func (m ModelClass) known() bool {
-	switch m {
-	case ModelReasoning, ModelWriting, ModelCoding, ModelResearch, ModelClassification, ModelGeneral:
-		return true
-	}
-	return false
-}
+var modelClasses = []ModelClass{ModelReasoning, ModelWriting, ModelCoding, ModelResearch, ModelClassification, ModelGeneral}
+
+func (m ModelClass) known() bool { return slices.Contains(modelClasses, m) }
+
+func (ModelClass) words() []ModelClass { return modelClasses }

@@ -1,9 +1,22 @@
 package agentevents
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Closed word lists of the documents. A value outside its list is kept as it
-// is and reported by rule field-enum; nothing is lost by reading it.
+// is and reported by rule field-enum; nothing is lost by reading it. Each list
+// is a table: the methods known, words and constant read it.
+
+// constantOf returns v as the table has it, so that the line that v was cut from
+// is not kept. A word outside the table is copied.
+func constantOf[T ~string](table []T, v T) T {
+	if i := slices.Index(table, v); i >= 0 {
+		return table[i]
+	}
+	return T(strings.Clone(string(v)))
+}
 
 // Verbosity says how much of the reasoning a text holds (OpenWOP RFC 0002,
 // section B). The empty string means full.
@@ -16,9 +29,11 @@ const (
 	VerbosityOff     Verbosity = "off"     // no text
 )
 
-func (v Verbosity) known() bool {
-	return v == VerbosityFull || v == VerbositySummary || v == VerbosityOff
-}
+var verbosities = []Verbosity{VerbosityFull, VerbositySummary, VerbosityOff}
+
+func (v Verbosity) known() bool { return slices.Contains(verbosities, v) }
+
+func (Verbosity) words() []Verbosity { return verbosities }
 
 // ToolStatus says how a tool call went.
 type ToolStatus string
@@ -34,24 +49,13 @@ const (
 	ToolStatusInterrupted ToolStatus = "interrupted"  // the run ended while it was open
 )
 
-func (s ToolStatus) known() bool {
-	switch s {
-	case ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted:
-		return true
-	}
-	return false
-}
+var toolStatuses = []ToolStatus{ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted}
 
-// constant returns the word itself when s is one, so that a piece of a line is
-// not kept.
-func (s ToolStatus) constant() ToolStatus {
-	for _, c := range [...]ToolStatus{ToolStatusOK, ToolStatusError, ToolStatusForbidden, ToolStatusRateLimited, ToolStatusCancelled, ToolStatusInterrupted} {
-		if s == c {
-			return c
-		}
-	}
-	return ToolStatus(strings.Clone(string(s)))
-}
+func (s ToolStatus) known() bool { return slices.Contains(toolStatuses, s) }
+
+func (ToolStatus) words() []ToolStatus { return toolStatuses }
+
+func (s ToolStatus) constant() ToolStatus { return constantOf(toolStatuses, s) }
 
 // Severity grades an [AgentErrored].
 type Severity string
@@ -62,7 +66,11 @@ const (
 	SeverityError   Severity = "error"
 )
 
-func (s Severity) known() bool { return s == SeverityWarning || s == SeverityError }
+var severities = []Severity{SeverityWarning, SeverityError}
+
+func (s Severity) known() bool { return slices.Contains(severities, s) }
+
+func (Severity) words() []Severity { return severities }
 
 // Transport says how a tool is reached (OpenWOP).
 type Transport string
@@ -74,9 +82,11 @@ const (
 	TransportNative Transport = "native"
 )
 
-func (t Transport) known() bool {
-	return t == TransportMCP || t == TransportHTTP || t == TransportNative
-}
+var transports = []Transport{TransportMCP, TransportHTTP, TransportNative}
+
+func (t Transport) known() bool { return slices.Contains(transports, t) }
+
+func (Transport) words() []Transport { return transports }
 
 // PatchOp is what a [StatePatched] does at its path.
 type PatchOp string
@@ -87,7 +97,11 @@ const (
 	PatchMerge PatchOp = "merge" // merge the members of an object into it
 )
 
-func (o PatchOp) known() bool { return o == PatchSet || o == PatchMerge }
+var patchOps = []PatchOp{PatchSet, PatchMerge}
+
+func (o PatchOp) known() bool { return slices.Contains(patchOps, o) }
+
+func (PatchOp) words() []PatchOp { return patchOps }
 
 // CommandType is the kind of a [Command].
 type CommandType string
@@ -100,13 +114,11 @@ const (
 	CommandResume CommandType = "resume" // go on
 )
 
-func (c CommandType) known() bool {
-	switch c {
-	case CommandSend, CommandReply, CommandAbort, CommandResume:
-		return true
-	}
-	return false
-}
+var commandTypes = []CommandType{CommandSend, CommandReply, CommandAbort, CommandResume}
+
+func (c CommandType) known() bool { return slices.Contains(commandTypes, c) }
+
+func (CommandType) words() []CommandType { return commandTypes }
 
 // MemoryChange is what happened to a memory.
 type MemoryChange string
@@ -121,10 +133,19 @@ const (
 	MemorySearched   MemoryChange = "searched"
 )
 
-func (m MemoryChange) known() bool {
-	switch m {
-	case MemoryAdded, MemoryEvicted, MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched:
-		return true
-	}
-	return false
-}
+var memoryChanges = []MemoryChange{MemoryAdded, MemoryEvicted, MemorySummarized, MemoryHydrated, MemoryPersisted, MemorySearched}
+
+func (m MemoryChange) known() bool { return slices.Contains(memoryChanges, m) }
+
+func (MemoryChange) words() []MemoryChange { return memoryChanges }
+
+// The lists of lifecycle.go.
+
+var (
+	agentOutcomes = []AgentOutcome{OutcomeConverged, OutcomePartial, OutcomeEscaped, OutcomeAborted}
+	auditResults  = []AuditResult{AuditPass, AuditFail, AuditWarn}
+)
+
+func (AgentStatus) words() []AgentStatus   { return statuses[:] }
+func (AgentOutcome) words() []AgentOutcome { return agentOutcomes }
+func (AuditResult) words() []AuditResult   { return auditResults }

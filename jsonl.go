@@ -318,7 +318,7 @@ func (r *Reader) decode() {
 	}
 	if r.ended {
 		if r.events, err = r.dec.End(r.events); err != nil {
-			for _, err := range apart(err) {
+			for _, err := range splitJoined(err) {
 				r.add(r.at(err))
 			}
 		}
@@ -331,7 +331,7 @@ func (r *Reader) fail(err error, line []byte, last bool) {
 		r.add(r.lineError(err, line, last))
 		return
 	}
-	parts := apart(err)
+	parts := splitJoined(err)
 	for i, err := range parts {
 		r.add(r.lineError(err, line, last && i == len(parts)-1))
 	}
@@ -345,9 +345,9 @@ func (r *Reader) add(err error) {
 	}
 }
 
-// apart takes joined errors apart. An error that wraps several in a text of its
-// own is one.
-func apart(err error) []error {
+// splitJoined returns the errors that errors.Join put together. An error that
+// wraps several in a text of its own is one error.
+func splitJoined(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
@@ -362,7 +362,7 @@ func apart(err error) []error {
 	}
 	var all []error
 	for _, part := range parts {
-		all = append(all, apart(part)...)
+		all = append(all, splitJoined(part)...)
 	}
 	return all
 }
@@ -486,8 +486,8 @@ func (r *Reader) lineError(err error, line []byte, last bool) error {
 	return le
 }
 
-// isTorn reports whether a line may be the beginning of a longer one. An object
-// that ends, and has a fault before that, is none.
+// isTorn reports whether a line may be the beginning of a longer one. A complete
+// object with a fault inside is malformed, not torn.
 func isTorn(line []byte) bool {
 	line = bytes.TrimRight(line, " \t\r")
 	err := jsonwire.Valid(string(line))
@@ -495,7 +495,7 @@ func isTorn(line []byte) bool {
 	return err != nil && !(bytes.HasSuffix(line, []byte("}")) && errors.As(err, &syntax) && syntax.Offset < len(line))
 }
 
-// otherText says what a line that is no UTF-8 begins as, if it is known.
+// otherText names the format of a line that is not UTF-8, if it knows it.
 func otherText(line []byte) error {
 	switch {
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):

@@ -461,7 +461,7 @@ func TestPayloadChecks(t *testing.T) {
 		{&ToolCalled{ToolID: "t"}, RuleFieldRequired, "/callId", "is required"},
 		{&ToolCalled{CallID: "c\xff", ToolID: "t"}, RuleFieldUTF8, "/callId", "is not valid UTF-8"},
 		{&ToolCalled{CallID: "c", ToolID: "t", Attempt: some(0)}, RuleFieldRange, "/attempt", "0 is below 1"},
-		{&ToolCalled{CallID: "c", ToolID: "t", Transport: "pigeon"}, RuleFieldEnum, "/transport", `"pigeon" is not one of the values`},
+		{&ToolCalled{CallID: "c", ToolID: "t", Transport: "pigeon"}, RuleFieldEnum, "/transport", `"pigeon" is not one of: mcp, http, native`},
 		{&ToolReturned{CallID: "c", ToolID: "t"}, RuleFieldRequired, "/status", "is required"},
 		{&AuditChecked{CheckpointID: "c", Result: "pass", Duration: -1500 * time.Microsecond}, RuleFieldRange, "/durationMs", "-1.5 is below 0"},
 		{&EventRetracted{}, RuleFieldRequired, "/eventIds", "is required"},

@@ -2147,6 +2147,75 @@ var fieldsOfHandoffAccepted = [...]field{
 	{"contextDigest", ClassMeta, false, ``},
 }
 
+func (v *Usage) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"inputTokens":`...)
+	dst = jsonwire.AppendInt(dst, v.InputTokens)
+	dst = append(dst, `,"outputTokens":`...)
+	dst = jsonwire.AppendInt(dst, v.OutputTokens)
+	if v.TotalTokens.OK {
+		dst = append(dst, `,"totalTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
+	}
+	if v.CacheCreationInputTokens.OK {
+		dst = append(dst, `,"cacheCreationInputTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.CacheCreationInputTokens.V)
+	}
+	if v.CacheReadInputTokens.OK {
+		dst = append(dst, `,"cacheReadInputTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.CacheReadInputTokens.V)
+	}
+	if v.CostUSD.OK {
+		dst = append(dst, `,"costUsd":`...)
+		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.merge(dst, mark, fieldsOfUsage[:])
+	}
+	return dst
+}
+
+var fieldsOfUsage = [...]field{
+	{"inputTokens", ClassMeta, true, `0`},
+	{"outputTokens", ClassMeta, true, `0`},
+	{"totalTokens", ClassMeta, false, ``},
+	{"cacheCreationInputTokens", ClassMeta, false, ``},
+	{"cacheReadInputTokens", ClassMeta, false, ``},
+	{"costUsd", ClassMeta, false, ``},
+}
+
+func (v *ErrorInfo) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Code != "" {
+		dst = append(dst, `,"code":`...)
+		dst = jsonwire.AppendString(dst, v.Code)
+	}
+	dst = append(dst, `,"message":`...)
+	dst = jsonwire.AppendString(dst, v.Message)
+	if v.Details != "" {
+		dst = append(dst, `,"details":`...)
+		dst = append(dst, v.Details...)
+	}
+	if v.Retryable.OK {
+		dst = append(dst, `,"retryable":`...)
+		dst = strconv.AppendBool(dst, v.Retryable.V)
+	}
+	dst[mark] = '{'
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.merge(dst, mark, fieldsOfErrorInfo[:])
+	}
+	return dst
+}
+
+var fieldsOfErrorInfo = [...]field{
+	{"code", ClassMeta, false, ``},
+	{"message", ClassContent, true, `""`},
+	{"details", ClassContent, false, ``},
+	{"retryable", ClassMeta, false, ``},
+}
+
 func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	if v.Script != "" {
@@ -3213,75 +3282,6 @@ func (v *AgentUsage) appendJSON(dst []byte) []byte {
 		dst = jsonwire.AppendFloat(dst, v.ObservedCost.V)
 	}
 	return append(dst, '}')
-}
-
-func (v *Usage) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	dst = append(dst, `{"inputTokens":`...)
-	dst = jsonwire.AppendInt(dst, v.InputTokens)
-	dst = append(dst, `,"outputTokens":`...)
-	dst = jsonwire.AppendInt(dst, v.OutputTokens)
-	if v.TotalTokens.OK {
-		dst = append(dst, `,"totalTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.TotalTokens.V)
-	}
-	if v.CacheCreationInputTokens.OK {
-		dst = append(dst, `,"cacheCreationInputTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.CacheCreationInputTokens.V)
-	}
-	if v.CacheReadInputTokens.OK {
-		dst = append(dst, `,"cacheReadInputTokens":`...)
-		dst = jsonwire.AppendInt(dst, v.CacheReadInputTokens.V)
-	}
-	if v.CostUSD.OK {
-		dst = append(dst, `,"costUsd":`...)
-		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
-	}
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfUsage[:])
-	}
-	return dst
-}
-
-var fieldsOfUsage = [...]field{
-	{"inputTokens", ClassMeta, true, `0`},
-	{"outputTokens", ClassMeta, true, `0`},
-	{"totalTokens", ClassMeta, false, ``},
-	{"cacheCreationInputTokens", ClassMeta, false, ``},
-	{"cacheReadInputTokens", ClassMeta, false, ``},
-	{"costUsd", ClassMeta, false, ``},
-}
-
-func (v *ErrorInfo) appendJSON(dst []byte) []byte {
-	mark := len(dst)
-	if v.Code != "" {
-		dst = append(dst, `,"code":`...)
-		dst = jsonwire.AppendString(dst, v.Code)
-	}
-	dst = append(dst, `,"message":`...)
-	dst = jsonwire.AppendString(dst, v.Message)
-	if v.Details != "" {
-		dst = append(dst, `,"details":`...)
-		dst = append(dst, v.Details...)
-	}
-	if v.Retryable.OK {
-		dst = append(dst, `,"retryable":`...)
-		dst = strconv.AppendBool(dst, v.Retryable.V)
-	}
-	dst[mark] = '{'
-	dst = append(dst, '}')
-	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfErrorInfo[:])
-	}
-	return dst
-}
-
-var fieldsOfErrorInfo = [...]field{
-	{"code", ClassMeta, false, ``},
-	{"message", ClassContent, true, `""`},
-	{"details", ClassContent, false, ``},
-	{"retryable", ClassMeta, false, ``},
 }
 
 func appendMapOfUsage(dst []byte, v map[string]Usage) []byte {

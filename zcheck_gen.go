@@ -21,16 +21,16 @@ func (v *AgentRef) check() *fieldError {
 		return err
 	}
 	if v.AgentSharing != "" {
-		if err := checkWord("agentSharing", v.AgentSharing); err != nil {
-			return err
+		if !v.AgentSharing.known() {
+			return otherWord("agentSharing", v.AgentSharing)
 		}
 	}
 	if err := checkText("memoryRef", v.MemoryRef); err != nil {
 		return err
 	}
 	if v.ModelClass != "" {
-		if err := checkWord("modelClass", v.ModelClass); err != nil {
-			return err
+		if !v.ModelClass.known() {
+			return otherWord("modelClass", v.ModelClass)
 		}
 	}
 	return nil
@@ -66,14 +66,14 @@ func (v *AgentTransition) check() *fieldError {
 	if err := checkRequired("from", v.From != ""); err != nil {
 		return err
 	}
-	if err := checkWord("from", v.From); err != nil {
-		return err
+	if !v.From.known() {
+		return otherWord("from", v.From)
 	}
 	if err := checkRequired("to", v.To != ""); err != nil {
 		return err
 	}
-	if err := checkWord("to", v.To); err != nil {
-		return err
+	if !v.To.known() {
+		return otherWord("to", v.To)
 	}
 	return nil
 }
@@ -83,8 +83,8 @@ func (v *AgentEnded) check() *fieldError {
 		return err
 	}
 	if v.Outcome != "" {
-		if err := checkWord("outcome", v.Outcome); err != nil {
-			return err
+		if !v.Outcome.known() {
+			return otherWord("outcome", v.Outcome)
 		}
 	}
 	if v.Error.OK {
@@ -167,8 +167,8 @@ func (v *AgentErrored) check() *fieldError {
 		return err
 	}
 	if v.Severity != "" {
-		if err := checkWord("severity", v.Severity); err != nil {
-			return err
+		if !v.Severity.known() {
+			return otherWord("severity", v.Severity)
 		}
 	}
 	return nil
@@ -246,8 +246,8 @@ func (v *AuditChecked) check() *fieldError {
 	if err := checkRequired("result", v.Result != ""); err != nil {
 		return err
 	}
-	if err := checkWord("result", v.Result); err != nil {
-		return err
+	if !v.Result.known() {
+		return otherWord("result", v.Result)
 	}
 	if err := checkMinMillis("durationMs", v.Duration, 0); err != nil {
 		return err
@@ -634,8 +634,8 @@ func (v *StatePatched) check() *fieldError {
 	if err := checkRequired("op", v.Op != ""); err != nil {
 		return err
 	}
-	if err := checkWord("op", v.Op); err != nil {
-		return err
+	if !v.Op.known() {
+		return otherWord("op", v.Op)
 	}
 	if err := checkText("path", v.Path); err != nil {
 		return err
@@ -654,8 +654,8 @@ func (v *AgentReasoned) check() *fieldError {
 		return err
 	}
 	if v.Verbosity != "" {
-		if err := checkWord("verbosity", v.Verbosity); err != nil {
-			return err
+		if !v.Verbosity.known() {
+			return otherWord("verbosity", v.Verbosity)
 		}
 	}
 	if v.TokenCount.OK {
@@ -679,8 +679,8 @@ func (v *AgentReasoningDelta) check() *fieldError {
 		}
 	}
 	if v.Verbosity != "" {
-		if err := checkWord("verbosity", v.Verbosity); err != nil {
-			return err
+		if !v.Verbosity.known() {
+			return otherWord("verbosity", v.Verbosity)
 		}
 	}
 	if v.TokenCount.OK {
@@ -963,8 +963,8 @@ func (v *Command) check() *fieldError {
 	if err := checkRequired("type", v.Type != ""); err != nil {
 		return err
 	}
-	if err := checkWord("type", v.Type); err != nil {
-		return err
+	if !v.Type.known() {
+		return otherWord("type", v.Type)
 	}
 	if err := checkText("runId", v.RunID); err != nil {
 		return err
@@ -1093,8 +1093,8 @@ func (v *MemoryChanged) check() *fieldError {
 	if err := checkRequired("change", v.Change != ""); err != nil {
 		return err
 	}
-	if err := checkWord("change", v.Change); err != nil {
-		return err
+	if !v.Change.known() {
+		return otherWord("change", v.Change)
 	}
 	if err := checkText("section", v.Section); err != nil {
 		return err
@@ -1210,8 +1210,8 @@ func (v *ToolCalled) check() *fieldError {
 		return err
 	}
 	if v.Transport != "" {
-		if err := checkWord("transport", v.Transport); err != nil {
-			return err
+		if !v.Transport.known() {
+			return otherWord("transport", v.Transport)
 		}
 	}
 	return nil
@@ -1254,8 +1254,8 @@ func (v *ToolReturned) check() *fieldError {
 	if err := checkRequired("status", v.Status != ""); err != nil {
 		return err
 	}
-	if err := checkWord("status", v.Status); err != nil {
-		return err
+	if !v.Status.known() {
+		return otherWord("status", v.Status)
 	}
 	if v.Error.OK {
 		if err := v.Error.V.check(); err != nil {
@@ -1316,6 +1316,49 @@ func (v *HandoffAccepted) check() *fieldError {
 		return err.in("to")
 	}
 	if err := checkText("contextDigest", v.ContextDigest); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *Usage) check() *fieldError {
+	if err := checkLacks(v.extra); err != nil {
+		return err
+	}
+	if err := checkMin("inputTokens", v.InputTokens, 0); err != nil {
+		return err
+	}
+	if err := checkMin("outputTokens", v.OutputTokens, 0); err != nil {
+		return err
+	}
+	if v.TotalTokens.OK {
+		if err := checkMin("totalTokens", v.TotalTokens.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.CacheCreationInputTokens.OK {
+		if err := checkMin("cacheCreationInputTokens", v.CacheCreationInputTokens.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.CacheReadInputTokens.OK {
+		if err := checkMin("cacheReadInputTokens", v.CacheReadInputTokens.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.CostUSD.OK {
+		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *ErrorInfo) check() *fieldError {
+	if err := checkLacks(v.extra); err != nil {
+		return err
+	}
+	if err := checkText("code", v.Code); err != nil {
 		return err
 	}
 	return nil
@@ -1418,49 +1461,6 @@ func (v *WorkflowFinalized) check() *fieldError {
 		return err
 	}
 	if err := checkMinMillis("durationMs", v.Duration, 0); err != nil {
-		return err
-	}
-	return nil
-}
-
-func (v *Usage) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
-	}
-	if err := checkMin("inputTokens", v.InputTokens, 0); err != nil {
-		return err
-	}
-	if err := checkMin("outputTokens", v.OutputTokens, 0); err != nil {
-		return err
-	}
-	if v.TotalTokens.OK {
-		if err := checkMin("totalTokens", v.TotalTokens.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.CacheCreationInputTokens.OK {
-		if err := checkMin("cacheCreationInputTokens", v.CacheCreationInputTokens.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.CacheReadInputTokens.OK {
-		if err := checkMin("cacheReadInputTokens", v.CacheReadInputTokens.V, 0); err != nil {
-			return err
-		}
-	}
-	if v.CostUSD.OK {
-		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (v *ErrorInfo) check() *fieldError {
-	if err := checkLacks(v.extra); err != nil {
-		return err
-	}
-	if err := checkText("code", v.Code); err != nil {
 		return err
 	}
 	return nil

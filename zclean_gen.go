@@ -2138,6 +2138,58 @@ func (v *HandoffAccepted) clean(c *cleaner) *HandoffAccepted {
 	return w
 }
 
+func (v *Usage) clean(c *cleaner) *Usage {
+	w := v // or the copy, once there is one
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ErrorInfo) clean(c *cleaner) *ErrorInfo {
+	w := v // or the copy, once there is one
+	if v.Code != "" {
+		if s, changed := c.text("code", ClassMeta, v.Code); changed {
+			w = copyOnce(v, w)
+			w.Code = s
+		}
+	}
+	if v.Message != "" {
+		if s, changed := c.text("message", ClassContent, v.Message); changed {
+			w = copyOnce(v, w)
+			w.Message = s
+		}
+	}
+	if v.Details != "" {
+		j, changed := c.json("details", ClassContent, v.Details)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Details = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
 func (v *WorkflowCreated) clean(c *cleaner) *WorkflowCreated {
 	w := v // or the copy, once there is one
 	if v.Script != "" {
@@ -2243,58 +2295,6 @@ func (v *CheckpointResumed) clean(c *cleaner) *CheckpointResumed {
 
 func (v *WorkflowFinalized) clean(c *cleaner) *WorkflowFinalized {
 	w := v // or the copy, once there is one
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *Usage) clean(c *cleaner) *Usage {
-	w := v // or the copy, once there is one
-	if v.extra != "" {
-		x, changed := c.extras(v.extra)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.extra = x
-		}
-	}
-	return w
-}
-
-func (v *ErrorInfo) clean(c *cleaner) *ErrorInfo {
-	w := v // or the copy, once there is one
-	if v.Code != "" {
-		if s, changed := c.text("code", ClassMeta, v.Code); changed {
-			w = copyOnce(v, w)
-			w.Code = s
-		}
-	}
-	if v.Message != "" {
-		if s, changed := c.text("message", ClassContent, v.Message); changed {
-			w = copyOnce(v, w)
-			w.Message = s
-		}
-	}
-	if v.Details != "" {
-		j, changed := c.json("details", ClassContent, v.Details)
-		if c.err != nil {
-			return v
-		}
-		if changed {
-			w = copyOnce(v, w)
-			w.Details = j
-		}
-	}
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {

@@ -102,6 +102,31 @@ func (w *Command) deepen() {
 	w.extra = cloneText(w.extra)
 }
 
+func (v *Usage) clone() *Usage {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *Usage) deepen() {
+	w.extra = cloneText(w.extra)
+}
+
+func (v *ErrorInfo) clone() *ErrorInfo {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ErrorInfo) deepen() {
+	w.Code = cloneText(w.Code)
+	w.Message = cloneText(w.Message)
+	w.Details = cloneText(w.Details)
+	w.extra = cloneText(w.extra)
+}
+
 func (v *RunState) clone() *RunState {
 	w := *v
 	w.deepen()
@@ -540,31 +565,6 @@ func (w *AgentUsage) deepen() {
 	if w.Observed.OK {
 		w.Observed.V.deepen()
 	}
-}
-
-func (v *Usage) clone() *Usage {
-	w := *v
-	w.deepen()
-	return &w
-}
-
-// deepen makes a shallow copy a deep one.
-func (w *Usage) deepen() {
-	w.extra = cloneText(w.extra)
-}
-
-func (v *ErrorInfo) clone() *ErrorInfo {
-	w := *v
-	w.deepen()
-	return &w
-}
-
-// deepen makes a shallow copy a deep one.
-func (w *ErrorInfo) deepen() {
-	w.Code = cloneText(w.Code)
-	w.Message = cloneText(w.Message)
-	w.Details = cloneText(w.Details)
-	w.extra = cloneText(w.extra)
 }
 
 func cloneListOfString(v []string) []string {

@@ -459,6 +459,14 @@ func (v *HandoffAccepted) hasExtra() bool {
 	return false
 }
 
+func (v *Usage) hasExtra() bool {
+	return v.extra.unknown()
+}
+
+func (v *ErrorInfo) hasExtra() bool {
+	return v.extra.unknown()
+}
+
 func (v *WorkflowCreated) hasExtra() bool {
 	return v.extra.unknown()
 }
@@ -484,13 +492,5 @@ func (v *CheckpointResumed) hasExtra() bool {
 }
 
 func (v *WorkflowFinalized) hasExtra() bool {
-	return v.extra.unknown()
-}
-
-func (v *Usage) hasExtra() bool {
-	return v.extra.unknown()
-}
-
-func (v *ErrorInfo) hasExtra() bool {
 	return v.extra.unknown()
 }

@@ -583,6 +583,22 @@ func (v *HandoffAccepted) UnmarshalJSON(text []byte) error { return unmarshal(te
 
 // MarshalJSON returns the members as they stand on a line. It returns a
 // [*RuleError] when a line cannot carry one of them.
+func (v Usage) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
+// error is a [*LineError].
+func (v *Usage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line. It returns a
+// [*RuleError] when a line cannot carry one of them.
+func (v ErrorInfo) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
+// error is a [*LineError].
+func (v *ErrorInfo) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line. It returns a
+// [*RuleError] when a line cannot carry one of them.
 func (v WorkflowCreated) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
@@ -797,22 +813,6 @@ func (v AgentUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), ni
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
 // error is a [*LineError].
 func (v *AgentUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
-func (v Usage) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
-func (v *Usage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
-
-// MarshalJSON returns the members as they stand on a line. It returns a
-// [*RuleError] when a line cannot carry one of them.
-func (v ErrorInfo) MarshalJSON() ([]byte, error) { return marshal(&v) }
-
-// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
-// error is a [*LineError].
-func (v *ErrorInfo) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // members keeps the books of one object while it is parsed: the fields that
 // were there, and what the struct cannot hold.

@@ -3923,6 +3923,124 @@ var namesOfHandoffAccepted = jsonwire.Names(
 	"contextDigest",
 )
 
+func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfUsage, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // inputTokens
+			v.InputTokens, err = s.Int()
+		case 2: // outputTokens
+			v.OutputTokens, err = s.Int()
+		case 3: // totalTokens
+			if !m.null(s, name) {
+				v.TotalTokens.V, err = s.Int()
+				v.TotalTokens.OK = err == nil
+			}
+		case 4: // cacheCreationInputTokens
+			if !m.null(s, name) {
+				v.CacheCreationInputTokens.V, err = s.Int()
+				v.CacheCreationInputTokens.OK = err == nil
+			}
+		case 5: // cacheReadInputTokens
+			if !m.null(s, name) {
+				v.CacheReadInputTokens.V, err = s.Int()
+				v.CacheReadInputTokens.OK = err == nil
+			}
+		case 6: // costUsd
+			if !m.null(s, name) {
+				v.CostUSD.V, err = s.Float()
+				v.CostUSD.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x3 != 0x3 {
+		m.require(fieldsOfUsage[:])
+	}
+	v.extra = m.extras()
+	return nil
+}
+
+var namesOfUsage = jsonwire.Names(
+	"inputTokens",
+	"outputTokens",
+	"totalTokens",
+	"cacheCreationInputTokens",
+	"cacheReadInputTokens",
+	"costUsd",
+)
+
+func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfErrorInfo, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // code
+			if !m.null(s, name) {
+				v.Code, err = s.String()
+				if v.Code == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // message
+			v.Message, err = s.String()
+		case 3: // details
+			v.Details, err = parseAny(s)
+		case 4: // retryable
+			if !m.null(s, name) {
+				v.Retryable.V, err = s.Bool()
+				v.Retryable.OK = err == nil
+			}
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x2 != 0x2 {
+		m.require(fieldsOfErrorInfo[:])
+	}
+	v.extra = m.extras()
+	return nil
+}
+
+var namesOfErrorInfo = jsonwire.Names(
+	"code",
+	"message",
+	"details",
+	"retryable",
+)
+
 func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -6528,124 +6646,6 @@ var namesOfAgentUsage = jsonwire.Names(
 	"observed",
 	"costUsd",
 	"observedCost",
-)
-
-func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfUsage, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // inputTokens
-			v.InputTokens, err = s.Int()
-		case 2: // outputTokens
-			v.OutputTokens, err = s.Int()
-		case 3: // totalTokens
-			if !m.null(s, name) {
-				v.TotalTokens.V, err = s.Int()
-				v.TotalTokens.OK = err == nil
-			}
-		case 4: // cacheCreationInputTokens
-			if !m.null(s, name) {
-				v.CacheCreationInputTokens.V, err = s.Int()
-				v.CacheCreationInputTokens.OK = err == nil
-			}
-		case 5: // cacheReadInputTokens
-			if !m.null(s, name) {
-				v.CacheReadInputTokens.V, err = s.Int()
-				v.CacheReadInputTokens.OK = err == nil
-			}
-		case 6: // costUsd
-			if !m.null(s, name) {
-				v.CostUSD.V, err = s.Float()
-				v.CostUSD.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x3 != 0x3 {
-		m.require(fieldsOfUsage[:])
-	}
-	v.extra = m.extras()
-	return nil
-}
-
-var namesOfUsage = jsonwire.Names(
-	"inputTokens",
-	"outputTokens",
-	"totalTokens",
-	"cacheCreationInputTokens",
-	"cacheReadInputTokens",
-	"costUsd",
-)
-
-func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
-	if err := s.Object(); err != nil {
-		return err
-	}
-	var m members
-	for {
-		n, name, err := s.FieldOf(namesOfErrorInfo, m.last)
-		if err != nil {
-			return err
-		}
-		if n < 0 {
-			break
-		}
-		if n > 0 && m.repeats(s, n) {
-			return s.Duplicate(name)
-		}
-		switch n {
-		case 1: // code
-			if !m.null(s, name) {
-				v.Code, err = s.String()
-				if v.Code == "" {
-					m.spelled(name, `""`)
-				}
-			}
-		case 2: // message
-			v.Message, err = s.String()
-		case 3: // details
-			v.Details, err = parseAny(s)
-		case 4: // retryable
-			if !m.null(s, name) {
-				v.Retryable.V, err = s.Bool()
-				v.Retryable.OK = err == nil
-			}
-		default:
-			err = m.unknown(s, name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if m.seen&0x2 != 0x2 {
-		m.require(fieldsOfErrorInfo[:])
-	}
-	v.extra = m.extras()
-	return nil
-}
-
-var namesOfErrorInfo = jsonwire.Names(
-	"code",
-	"message",
-	"details",
-	"retryable",
 )
 
 func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {

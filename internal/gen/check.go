@@ -91,7 +91,7 @@ func (v *checker) value(t *typ, expr, name, suffix string, depth int) {
 		}
 		call("checkText(%s, %s)", name, expr)
 	case wordShape:
-		call("checkWord(%s, %s)", name, expr)
+		w.p("if !%s.known() {\nreturn otherWord(%s, %s)%s\n}", expr, name, expr, suffix)
 	case intShape, int64Shape:
 		call("checkMin(%s, %s, %d)", name, expr, *rules.min)
 	case millisShape:

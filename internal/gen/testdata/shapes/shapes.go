@@ -145,3 +145,5 @@ type Open string
 type Word string
 
 func (w Word) known() bool { return w == "yes" || w == "no" }
+
+func (Word) words() []Word { return []Word{"yes", "no"} }

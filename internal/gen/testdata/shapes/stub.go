@@ -3,6 +3,7 @@ package agentevents
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -47,6 +48,17 @@ func unmarshal(text []byte, v interface {
 	s.Reset(string(text))
 	return v.parseJSON(&s)
 }
+
+// For the methods of Event in extras.go.
+type Event struct {
+	Payload Payload
+	extra   extras
+	origin  string
+}
+
+var envelopeFields []field
+
+func valueStart(text string) int { return strings.IndexByte(text, ':') + 1 }
 
 type JSON string
 
@@ -132,15 +144,19 @@ func checkText(name, s string) *fieldError {
 	return &fieldError{RuleFieldUTF8, "/" + name, "is not valid UTF-8"}
 }
 
-// checkWord refuses a value outside a closed list.
-func checkWord[T interface {
+// otherWord refuses a value that is not in its closed list.
+func otherWord[T interface {
 	~string
-	known() bool
+	words() []T
 }](name string, v T) *fieldError {
-	if v.known() {
-		return nil
+	text := strconv.Quote(string(v)) + " is not one of: "
+	for i, word := range v.words() {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(word)
 	}
-	return &fieldError{RuleFieldEnum, "/" + name, strconv.Quote(string(v)) + " is not one of the values"}
+	return &fieldError{RuleFieldEnum, "/" + name, text}
 }
 
 func checkMin[T ~int | ~int64](name string, v, min T) *fieldError {

@@ -43,15 +43,19 @@ func checkText(name, s string) *fieldError {
 // RuleFieldEnum: words of closed lists are in their list.
 const RuleFieldEnum Rule = "field-enum"
 
-// checkWord refuses a value outside a closed list.
-func checkWord[T interface {
+// otherWord refuses a value that is not in its closed list.
+func otherWord[T interface {
 	~string
-	known() bool
+	words() []T
 }](name string, v T) *fieldError {
-	if v.known() {
-		return nil
+	text := strconv.Quote(string(v)) + " is not one of: "
+	for i, word := range v.words() {
+		if i > 0 {
+			text += ", "
+		}
+		text += string(word)
 	}
-	return &fieldError{RuleFieldEnum, "/" + name, strconv.Quote(string(v)) + " is not one of the values"}
+	return &fieldError{RuleFieldEnum, "/" + name, text}
 }
 
 // RuleFieldRange: confidence and convergence score are in [0, 1]; durations, totals

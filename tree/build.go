@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -18,11 +19,11 @@ type builder struct {
 	s *agentevents.RunSnapshot
 	o Options
 
-	agents   map[string]*agentNode
-	order    []*agentNode // as the agents appeared
-	calls    map[callKey]*node
-	named    map[callKey]bool // calls that other lines refer to
-	passages []*node          // of s.Phases
+	agents map[string]*agentNode
+	order  []*agentNode // in the order in which the agents appeared
+	calls  map[callKey]*node
+	named  map[callKey]bool // calls that other lines refer to
+	phases map[string]*phaseNodes
 }
 
 type callKey struct{ agent, call string }
@@ -301,20 +302,46 @@ func (b *builder) top(n *agentNode, root *node) *node {
 			return call
 		}
 	}
-	at := root
-	if n.a.Phase == "" {
-		return at
+	if phase := b.phases[n.a.Phase]; phase != nil && n.a.Phase != "" {
+		return phase.at(n.a.StartedAt)
 	}
-	for i, passage := range b.passages {
-		ph := &b.s.Phases[i]
-		if ph.Phase != n.a.Phase {
-			continue
-		}
-		if at == root || !ph.StartedAt.IsZero() && !ph.StartedAt.After(n.a.StartedAt) {
-			at = passage
-		}
+	return root
+}
+
+// A phaseNodes holds the passages through one phase.
+type phaseNodes struct {
+	first *node
+	later []passage // in rising order of their start
+}
+
+type passage struct {
+	node  *node
+	start time.Time
+}
+
+// add adds the next passage of the snapshot. An earlier one that did not start
+// before it is left out of later: at never returns it.
+func (p *phaseNodes) add(next passage) {
+	if p.first == nil {
+		p.first = next.node
 	}
-	return at
+	if next.start.IsZero() {
+		return
+	}
+	n := len(p.later)
+	for n > 0 && !p.later[n-1].start.Before(next.start) {
+		n--
+	}
+	p.later = append(p.later[:n], next)
+}
+
+// at returns the last passage that has started at a time, or the first one.
+func (p *phaseNodes) at(t time.Time) *node {
+	n := sort.Search(len(p.later), func(i int) bool { return p.later[i].start.After(t) })
+	if n == 0 {
+		return p.first
+	}
+	return p.later[n-1].node
 }
 
 // items calls add for everything an agent did: its line, its place and, for
@@ -501,7 +528,7 @@ func (b *builder) workflow(root *node) {
 		top.line.fact(strconv.FormatInt(w.TotalTokens.V, 10) + " tokens")
 	}
 	root.add(top)
-	seen := map[string]bool{}
+	b.phases = map[string]*phaseNodes{}
 	for i := range s.Phases {
 		ph := &s.Phases[i]
 		n := &node{line: line{head: "phase " + ph.Phase}}
@@ -516,12 +543,14 @@ func (b *builder) workflow(root *node) {
 		if ph.Tokens.OK {
 			n.line.fact(strconv.FormatInt(ph.Tokens.V, 10) + " tokens")
 		}
-		seen[ph.Phase] = true
-		b.passages = append(b.passages, n)
+		if b.phases[ph.Phase] == nil {
+			b.phases[ph.Phase] = &phaseNodes{}
+		}
+		b.phases[ph.Phase].add(passage{n, ph.StartedAt})
 		top.add(n)
 	}
 	for _, phase := range w.Phases {
-		if !seen[phase] {
+		if b.phases[phase] == nil {
 			top.add(&node{line: line{head: "phase " + phase, word: "not started"}})
 		}
 	}

@@ -1,7 +1,7 @@
 package tree
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// EmitterOptions configure [Write]. The zero Options are usable.
+// Options configure [Write]. The zero Options are usable.
 type Options struct {
 	// Color marks outcomes with ANSI colours.
 	Color bool
@@ -39,13 +39,13 @@ func Write(w io.Writer, s *agentevents.RunSnapshot, o Options) error {
 		o.Width = defaultWidth
 	}
 	b := builder{s: s, o: o}
-	p := printer{w: bufio.NewWriter(w), o: o}
+	p := printer{w: w, o: o}
 	root := b.run()
 	p.line("", &root.line)
 	p.children("", root)
 	total := b.totals()
 	p.line("", &total)
-	return p.w.Flush()
+	return p.flush()
 }
 
 // A node is a line and what is drawn below it.
@@ -96,9 +96,23 @@ func (l *line) fact(text string) {
 	}
 }
 
+// A printer collects lines and writes them in large pieces. Once a write has
+// failed it writes no more.
 type printer struct {
-	w *bufio.Writer
-	o Options
+	w   io.Writer
+	o   Options
+	buf []byte
+	err error
+}
+
+const pieceSize = 4 << 10
+
+func (p *printer) flush() error {
+	if p.err == nil {
+		_, p.err = p.w.Write(p.buf)
+	}
+	p.buf = p.buf[:0]
+	return p.err
 }
 
 // children draws what is below n.
@@ -114,14 +128,13 @@ func (p *printer) children(prefix string, n *node) {
 }
 
 func (p *printer) line(prefix string, l *line) {
-	var b strings.Builder // without colours, to know how long it is
-	var out strings.Builder
+	size := 0 // in characters, without colours
 	put := func(text, color string) {
-		b.WriteString(text)
+		size += utf8.RuneCountInString(text)
 		if p.o.Color && color != "" {
 			text = color + text + colorOff
 		}
-		out.WriteString(text)
+		p.buf = append(p.buf, text...)
 	}
 	put(prefix, "")
 	style := ""
@@ -151,10 +164,12 @@ func (p *printer) line(prefix string, l *line) {
 		put(": ", "")
 		room := -1
 		if p.o.Width > 0 {
-			room = max(p.o.Width-utf8.RuneCountInString(b.String()), minDetail)
+			room = max(p.o.Width-size, minDetail)
 		}
 		put(visible(l.detail, room), "")
 	}
-	p.w.WriteString(strings.TrimRight(out.String(), " "))
-	p.w.WriteByte('\n')
+	p.buf = append(bytes.TrimRight(p.buf, " "), '\n')
+	if len(p.buf) >= pieceSize {
+		p.flush()
+	}
 }

@@ -52,7 +52,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/..."}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "internal/scale"}
 
 type listed struct {
 	ImportPath                         string

@@ -1,0 +1,173 @@
+// Package scale makes logs that have many of one thing, and measures whether one
+// more costs what the others cost. It is for tests and benchmarks.
+package scale
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A Shape is a log that has many of one thing.
+type Shape struct {
+	Name string
+	// Refused says that an emitter would refuse some of the events.
+	Refused bool
+	parts   []part
+}
+
+// Log returns the lines of a log with n of the things.
+func (s Shape) Log(n int) []byte {
+	l := &log{n: n, sequence: map[string]int{}}
+	for _, write := range s.parts {
+		write(l)
+	}
+	return l.text
+}
+
+// A part writes some lines of a log.
+type part func(*log)
+
+type log struct {
+	n        int
+	text     []byte
+	sequence map[string]int // the next one, by run
+	run      []byte
+}
+
+// once writes the lines with the number 0.
+func once(lines ...string) part {
+	return func(l *log) { l.lines(0, lines) }
+}
+
+// each writes the lines again and again, with the numbers from 0 to n-1.
+func each(lines ...string) part {
+	return func(l *log) {
+		for i := range l.n {
+			l.lines(i, lines)
+		}
+	}
+}
+
+// backwards is each with the numbers from n-1 to 0.
+func backwards(lines ...string) part {
+	return func(l *log) {
+		for i := l.n - 1; i >= 0; i-- {
+			l.lines(i, lines)
+		}
+	}
+}
+
+// twice is each with every line written a second time.
+func twice(lines ...string) part {
+	return func(l *log) {
+		for i := range l.n {
+			for _, line := range lines {
+				start := len(l.text)
+				l.line(i, line)
+				l.text = append(l.text, l.text[start:]...)
+			}
+		}
+	}
+}
+
+func (l *log) lines(i int, lines []string) {
+	for _, line := range lines {
+		l.line(i, line)
+	}
+}
+
+// line writes an event: its kind and, after a blank, members that are not the same
+// on all lines. The run is r, or what follows an @ behind the kind.
+func (l *log) line(i int, line string) {
+	kind, members, _ := strings.Cut(line, " ")
+	kind, run, _ := strings.Cut(kind, "@")
+	if run == "" {
+		run = "r"
+	}
+	l.run = l.expand(l.run[:0], run, i)
+	sequence := strconv.Itoa(l.sequence[string(l.run)])
+	l.sequence[string(l.run)]++
+	l.text = append(l.text, `{"id":"e`+sequence+`","sequence":`+sequence+`,"timestamp":"2026-05-05T09:00:00.040Z","type":"`+kind+`","runId":"`...)
+	l.text = append(append(l.text, l.run...), '"')
+	if members != "" {
+		l.text = l.expand(append(l.text, ','), members, i)
+	}
+	if !strings.Contains(members, `"payload":`) {
+		l.text = append(l.text, `,"payload":{}`...)
+	}
+	l.text = append(l.text, '}', '\n')
+}
+
+// expand appends a text in which $ stands for the number i, $- for the number
+// before it, $. for a path of up to 100 names, and [[text]] for the text with every
+// number from 0 to n-1.
+func (l *log) expand(dst []byte, text string, i int) []byte {
+	for {
+		at := strings.IndexAny(text, "$<")
+		if at < 0 {
+			return append(dst, text...)
+		}
+		dst = append(dst, text[:at]...)
+		text = text[at:]
+		switch {
+		case text[0] == '<':
+			item, rest, _ := strings.Cut(text[1:], ">")
+			for i := range l.n {
+				if i > 0 {
+					dst = append(dst, ',')
+				}
+				dst = l.expand(dst, item, i)
+			}
+			text = rest
+		case strings.HasPrefix(text, "$-"):
+			dst, text = strconv.AppendInt(dst, int64(i-1), 10), text[2:]
+		case strings.HasPrefix(text, "$/"):
+			dst, text = append(dst, 'p'), text[2:]
+			for range i % 100 {
+				dst = append(dst, ".p"...)
+			}
+		default:
+			dst, text = strconv.AppendInt(dst, int64(i), 10), text[1:]
+		}
+	}
+}
+
+// limit is how many times the cost of one thing may grow when there are eight times
+// as many. The cost of quadratic code grows eight times, that of a map that leaves
+// the cache less than twice.
+const limit = 4
+
+// Linear fails the test when one of 8n things costs more than 4 times what one of n
+// things costs. prepare returns the work on a number of things, which can be done
+// again and again.
+//
+// It compares times, so it takes the least of several attempts, and makes further
+// ones only while they do not satisfy.
+func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
+	t.Helper()
+	few, many := prepare(n), prepare(8*n)
+	var least [2]time.Duration
+	growth := 0.0
+	for attempt := range 6 {
+		for i, work := range [...]func(){
+			func() {
+				for range 8 {
+					few()
+				}
+			},
+			many,
+		} {
+			start := time.Now()
+			work()
+			if took := time.Since(start); attempt == 0 || took < least[i] {
+				least[i] = took
+			}
+		}
+		if growth = float64(least[1]) / float64(max(least[0], 1)); growth < limit {
+			return
+		}
+	}
+	t.Errorf("one of %d things costs %.1f times what one of %d things costs", 8*n, growth, n)
+}

@@ -85,10 +85,23 @@
 //
 // # Words
 //
-// To emit is to hand a payload to the library; an event is accepted or
-// refused; a sink receives it; a [Writer] appends its line. A [Kind] opens,
-// feeds, closes or is a point of its subject: that is its [Role]. A step here
-// is the counter of the envelope; KAOS's step is [StepStarted].
+//   - event: an envelope and a payload; one line of a log. A [Kind] is its type on
+//     the wire.
+//   - emit: to hand a payload to the library. The emitter accepts or refuses it; a
+//     sink receives what is accepted; a [Writer] appends its line.
+//   - rule: what the events of a run keep. A violation is an event that breaks one.
+//   - subject: what an event is about. A kind opens, feeds, closes its subject or is
+//     a point of it: that is its [Role].
+//   - machine: the state that the rules are about, the same in emitter and fold.
+//   - snapshot: the state that a fold makes of a log, and goes on from.
+//   - step: the counter in the envelope. KAOS's step is [StepStarted].
+//   - call: one use of a tool; attempt: one start of an agent.
+//   - block: a text that comes in deltas; a whole block replaces its deltas.
+//   - droppable: what a log may leave out without another snapshot, such as deltas.
+//   - extra: a member of a line that no field holds. Unknown: a kind that the
+//     catalog does not have.
+//   - dialect: the format of another document; loss: what a reader of its line does
+//     not get back.
 //
 // # Sources
 //
@@ -103,6 +116,7 @@
 //
 // # Reading the source
 //
-// event.go, catalog.go, lifecycle.go, emitter.go, jsonl.go, fold.go, in this
-// order.
+// event.go, catalog.go, lifecycle.go, rules.go, emitter.go, jsonl.go, fold.go, in
+// this order. From an error to its code: the rule's constant stands in rules.go,
+// beside the function that refuses.
 package agentevents

@@ -43,6 +43,7 @@ var sections = []section{
 	{"emitting concurrently", "M5", concurrentSection},
 	{"folding and reading", "F1 F2 F3 F4 F6 F7", foldSection},
 	{"folding on two cores", "F5", coresSection},
+	{"growing", "S1 S2", scaleSection},
 }
 
 func main() {

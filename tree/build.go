@@ -13,8 +13,8 @@ import (
 )
 
 // A builder makes the nodes of one run. Snapshots may have been read from
-// JSON, so nothing is taken for granted: parents may be missing or form a
-// circle, elements of lists may be nil.
+// JSON, so parents may be missing or form a circle, and elements of lists may be
+// nil.
 type builder struct {
 	s *agentevents.RunSnapshot
 	o Options
@@ -209,8 +209,7 @@ func withFailed(text string, failed int) string {
 	return text + " (" + strconv.Itoa(failed) + " failed)"
 }
 
-// agentCost returns what an agent cost by its own account, as the fold counts
-// it.
+// agentCost returns what an agent says it cost, as the fold counts it.
 func agentCost(u *agentevents.AgentUsage) (float64, bool) {
 	if u.CostUSD.OK {
 		return u.CostUSD.V, true
@@ -256,8 +255,8 @@ func (b *builder) placeAgents(root *node) {
 		at.add(&n.node)
 		n.at, n.depth, n.placed = at, depth, true
 	}
-	// place hangs n and everything below it; a list instead of recursion,
-	// since snapshots read from files may nest as deep as they like.
+	// place hangs an agent and everything below it. It does not recurse, as a
+	// snapshot may nest without limit.
 	place := func(top *agentNode) {
 		hang(top, b.top(top, root), 1)
 		for todo := []*agentNode{top}; len(todo) > 0; {
@@ -606,9 +605,9 @@ func (b *builder) budgets(root *node) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// length is how long the run took: at least as long as any of its agents. The
-// times of a log that was captured without a clock say less than what the
-// agents stated.
+// length is how long the run took: at least as long as any of its agents. In a log
+// that was captured without a clock, the agents' own durations say more than the
+// times of the events.
 func (b *builder) length() time.Duration {
 	var d time.Duration
 	if !b.s.StartedAt.IsZero() && !b.s.CompletedAt.IsZero() {

@@ -14,19 +14,19 @@ import (
 type Options struct {
 	// Color marks outcomes with ANSI colours.
 	Color bool
-	// Width is how many characters a line should have: longer details, such
-	// as error messages, are cut. 0 means 100, negative cuts nothing. A detail
-	// keeps at least 24 characters, whatever stands before it on the line.
+	// Width is how many characters a line may have. Details that do not fit, such
+	// as error messages, are cut, but not below 24 characters. 0 means 100, negative
+	// cuts nothing.
 	Width int
-	// Ended says that nothing will be added to the log: a run that is not
-	// over, and the agents at work in it, are then shown as interrupted.
+	// Ended says that nothing will be added to the log. A run that is not over, and
+	// the agents at work in it, are then shown as interrupted.
 	Ended bool
 }
 
 const (
 	defaultWidth = 100
 	minDetail    = 24 // characters that a detail gets on any line
-	maxDepth     = 24 // levels that are drawn; deeper ones are drawn there
+	maxDepth     = 24 // levels that are drawn; what is deeper is drawn on the last one
 )
 
 // Write draws the run of s to w, every line ended by a newline. It returns the
@@ -78,8 +78,8 @@ const (
 	colorOff = "\x1b[0m"
 )
 
-// A line is: head mark word · fact · fact: detail. All texts are taken as they
-// are in the log; the printer makes them visible.
+// A line is: head mark word · fact · fact: detail. The texts are those of the log;
+// the printer escapes them.
 type line struct {
 	head   string
 	bold   bool

@@ -16,7 +16,7 @@ func catCommand() command {
 Lines that cannot be read are reported on standard error and left out. A byte
 order mark, blank lines and carriage returns at the ends of lines are left out
 too. Lines of other formats are printed as native ones; 'agentevents convert'
-writes them in any.`,
+writes the other formats.`,
 		examples: []string{
 			"agentevents cat --kind agent.toolCalled --kind agent.toolReturned run.jsonl",
 			"tail -f run.jsonl | agentevents cat --agent planner -",
@@ -55,7 +55,7 @@ type printer struct {
 	line []byte
 }
 
-// print prints one event; one that has no line is reported like a bad line.
+// print prints one event. An event that cannot be written is reported like a bad line.
 // The error is that of the output.
 func (p *printer) print(l *logReader, at position, ev *agentevents.Event) error {
 	line, err := ev.AppendJSON(p.line[:0])

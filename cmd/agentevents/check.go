@@ -7,7 +7,7 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// ruleUnreadable names what is wrong with a line that is no event.
+// ruleUnreadable is the rule that a line breaks when it is not an event.
 const ruleUnreadable agentevents.Rule = "line-unreadable"
 
 func checkCommand() command {
@@ -16,24 +16,27 @@ func checkCommand() command {
 		args:    "[flags] FILE...",
 		purpose: "check that a log keeps its rules",
 		about: `
-Prints nothing and exits with 0 when all is well; an empty log is well. Else it
-prints a line for every problem, in the order of the lines, and exits with 1:
+Prints nothing and exits with 0 when the log keeps the rules; an empty log does.
+Otherwise it prints a line for every problem, in the order of the log, and exits
+with 1:
 
   FILE:LINE: RULE: what is wrong; the subject is in this state
 
-Run 'agentevents rules' for the rules. A line that is no event breaks the rule
-line-unreadable. Logs of agents that nobody controls rarely keep the strict
-table of status changes; check those with --lifecycle relaxed.
+Run 'agentevents rules' for the rules. A line that is not an event breaks the
+rule line-unreadable. Logs that were made from the output of other programs
+rarely keep the strict table of status changes: check them with --lifecycle
+relaxed.
 
-The format of every line is found out. With --dialect all lines are of that
-format, and the rules of its document bind beside those of the library.`,
+The format of every line is detected. With --dialect all lines are read as that
+format, and the rules of its document are checked too.`,
 		examples: []string{
 			"agentevents check run.jsonl",
 			"agentevents check --lifecycle relaxed *.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
-			var f folder
+			// All violations are printed and nothing else is shown.
+			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
 			var format wireFlag
 			l.flags(fs)
 			f.flags(fs, agentevents.LifecycleStrict)
@@ -51,8 +54,7 @@ format, and the rules of its document bind beside those of the library.`,
 					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				}
 				var at position
-				f.onViolation = func(v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
-				f.keepCalls = -1
+				f.options.OnViolation = func(v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				events, err := l.events(in)
 				if err != nil {
 					return err
@@ -73,8 +75,8 @@ format, and the rules of its document bind beside those of the library.`,
 	}
 }
 
-// violation says what is wrong, with what and in which state. The texts come
-// from the log.
+// violation says what is wrong, with which subject and in which state. The texts
+// come from the log.
 func violation(v *agentevents.RuleError) string {
 	text := clip(v.Detail)
 	if v.Pointer != "" {

@@ -28,8 +28,8 @@ type command struct {
 	flags func(*flag.FlagSet) action
 }
 
-// An action does what a command is for. Errors that were reported already are
-// errProblems and errFiles.
+// An action does what a command is for. It returns errProblems or errFiles when it
+// has reported the errors itself.
 type action func(*invocation) error
 
 // An invocation is what an action works with.
@@ -120,8 +120,8 @@ func (c *command) run(in *invocation, args []string) error {
 	return act(in)
 }
 
-// parseFlags parses flags wherever they stand and returns what is not a flag.
-// After -- nothing is a flag.
+// parseFlags parses the flags before, between and after the other arguments, and
+// returns those. After -- nothing is a flag.
 func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
 	var rest []string
 	for {
@@ -142,7 +142,7 @@ func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
 // finish flushes, reports err and returns the exit status.
 func (in *invocation) finish(name string, err error) int {
 	if ferr := in.stdout.Flush(); ferr != nil {
-		err = ferr // what could not be written matters more
+		err = ferr // a failed write matters more
 	}
 	var usage usageError
 	switch {
@@ -168,8 +168,8 @@ func (in *invocation) finish(name string, err error) int {
 	return exitUsage
 }
 
-// An output buffers what is written until it is flushed. Its errors stay: once
-// one write has failed all do.
+// An output buffers what is written until it is flushed. After a write has failed
+// all writes fail.
 type output struct {
 	w   io.Writer
 	buf []byte

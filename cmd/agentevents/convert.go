@@ -17,21 +17,23 @@ func convertCommand() command {
 	return command{
 		name:    "convert",
 		args:    "[--from FORMAT] --to FORMAT [flags] FILE...",
-		purpose: "write a log in the format of another document",
+		purpose: "write a log in another format",
 		about: `
 The formats are:
 
 ` + formats.String() + `
-Without --from the format of every line is found out, so files may be mixed.
-Lines of the published profiles openwop:v1 and openwop:v2 are read as openwop
-then: the events are the same, but what goes without saying in the profile is
-kept as unknown members. Such logs are best named with --from.
+Without --from the format of every line is detected, so files may be mixed. Lines
+of the published profiles openwop:v1 and openwop:v2 are then read as openwop: the
+events are the same, but members that the profile implies are kept as extra
+members. Name these two formats with --from.
 
-What the new format cannot say of an event, and what it asks for and the event
-does not say, is listed on standard error at the end; events that it has no
-counterpart for are left out and listed too. That is no failure unless --strict
-is given. To the format it came from, a line is written as it was; of a frame
-of Server-Sent Events that is its data.`,
+At the end, what was lost and what was made up is listed on standard error. A
+part of an event is lost when the new format has no place for it. It is made up
+when the new format requires it and the event lacks it. Events without a
+counterpart are left out and listed too. With --strict the exit status is then 1.
+
+A line that is written in its own format keeps its bytes. A frame of Server-Sent
+Events keeps those of its data.`,
 		examples: []string{
 			"agentevents convert --to kahn run.jsonl > fleet.jsonl",
 			"agentevents convert --from kahn --to native --strict fleet.jsonl > run.jsonl",
@@ -40,7 +42,7 @@ of Server-Sent Events that is its data.`,
 			var from, to wireFlag
 			l := logReader{verb: true}
 			l.flags(fs)
-			fs.Var(&from, "from", "the `FORMAT` of the files; default: found out line by line")
+			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
 			fs.Var(&to, "to", "the `FORMAT` to write")
 			strict := fs.Bool("strict", false, "exit with 1 when anything is lost or made up")
 			quiet := fs.Bool("quiet", false, "do not list what is lost or made up")
@@ -90,8 +92,7 @@ of Server-Sent Events that is its data.`,
 	}
 }
 
-// lossText says what was lost, how often and where first, in one line of a
-// bearable length.
+// lossText says in one line what was lost, how often and where first.
 func lossText(l dialect.Loss) string {
 	l.Pointer, l.RunID = clip(l.Pointer), clip(l.RunID)
 	return visible(l.String())

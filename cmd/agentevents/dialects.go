@@ -36,7 +36,7 @@ func wires() []wire {
 				return multiagent.NewDecoder(multiagent.Options{Strict: strict})
 			},
 			func() dialect.Encoder { return multiagent.NewEncoder() }},
-		{"kaos", "events and spans of KAOS, one a line",
+		{"kaos", "events and spans of KAOS, one per line",
 			func(strict bool) agentevents.Decoder { return kaos.NewDecoder(kaos.Options{Strict: strict}) },
 			func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{}) }},
 		{"kaos:sse", "the same as Server-Sent Events",
@@ -100,7 +100,7 @@ func (f *wireFlag) Set(s string) error {
 }
 
 // newDecoder returns a decoder of the format, or of any format when f is not
-// given. With strict the rules of a document bind.
+// given. A strict decoder enforces the rules of the document.
 func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
 	if f.wire != nil {
 		return f.decoder(strict)
@@ -108,12 +108,12 @@ func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
 	return anyDecoder()
 }
 
-// anyDecoder returns a decoder that finds out the format of every line.
+// anyDecoder returns a decoder that detects the format of every line.
 func anyDecoder() agentevents.Decoder {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{}}
 	for _, w := range wires() {
-		// A decoder of openwop reads all profiles, but has to be told which one a
-		// line is of to know what goes without saying in it.
+		// The decoder of openwop reads the lines of all profiles. What a profile
+		// implies only the decoder of that profile knows.
 		if !strings.Contains(w.name, ":") {
 			auto.Decoders[dialect.Name(w.name)] = w.decoder(false)
 		}

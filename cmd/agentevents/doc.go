@@ -1,5 +1,5 @@
-// Agentevents looks at logs of agent runs and makes them from what agent
-// programs print.
+// Agentevents checks, draws, folds and converts logs of agent runs. It also makes
+// logs from what agent programs print.
 //
 //	agentevents import claude capture.jsonl > run.jsonl
 //	agentevents check run.jsonl
@@ -8,8 +8,8 @@
 // Run "agentevents help" for the commands and "agentevents help COMMAND" for
 // one of them.
 //
-// Lines that cannot be read are reported on standard error as FILE:LINE: what,
-// and skipped; all others are used. The exit status is 0 when all went well, 1
-// when the input has problems, and 2 when the command was used wrongly or a
-// file could not be read or written.
+// Lines that cannot be read are reported on standard error, with file and line,
+// and skipped. The exit status is 0 when all went well, 1 when the input has
+// problems, and 2 when the command was used wrongly or a file could not be read or
+// written.
 package main

@@ -12,23 +12,14 @@ import (
 
 // A folder folds a log of any number of runs.
 type folder struct {
-	lifecycle   choice
-	keepCalls   int
-	onViolation func(*agentevents.RuleError)
-	log         *agentevents.LogFold
+	lifecycle choice
+	options   agentevents.FoldOptions
+	log       *agentevents.LogFold
 }
 
 func (f *folder) flags(fs *flag.FlagSet, table agentevents.Lifecycle) {
 	f.lifecycle = choice{table.String(), []string{agentevents.LifecycleStrict.String(), agentevents.LifecycleRelaxed.String()}}
-	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` that status changes are judged by, strict or relaxed; default "+table.String())
-}
-
-func (f *folder) options() agentevents.FoldOptions {
-	o := agentevents.FoldOptions{KeepCalls: f.keepCalls, OnViolation: f.onViolation}
-	if f.lifecycle.value == agentevents.LifecycleRelaxed.String() {
-		o.Lifecycle = agentevents.LifecycleRelaxed
-	}
-	return o
+	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes, strict or relaxed; default "+table.String())
 }
 
 func (f *folder) apply(ev agentevents.Event) { f.runs().Apply(ev) }
@@ -36,7 +27,10 @@ func (f *folder) apply(ev agentevents.Event) { f.runs().Apply(ev) }
 // runs returns the fold of the runs seen so far.
 func (f *folder) runs() *agentevents.LogFold {
 	if f.log == nil {
-		f.log = agentevents.NewLogFold(f.options())
+		if f.lifecycle.value == agentevents.LifecycleRelaxed.String() {
+			f.options.Lifecycle = agentevents.LifecycleRelaxed
+		}
+		f.log = agentevents.NewLogFold(f.options)
 	}
 	return f.log
 }
@@ -45,7 +39,7 @@ func foldCommand() command {
 	return command{
 		name:    "fold",
 		args:    "[flags] FILE...",
-		purpose: "print what a log comes to: a snapshot as JSON for every run",
+		purpose: "print the state of every run: a snapshot as JSON",
 		about: `
 Every snapshot is one line unless --indent is given. Events that break a rule
 are counted in the snapshot; they do not change the exit status.`,
@@ -59,7 +53,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			l.flags(fs)
 			f.flags(fs, agentevents.LifecycleRelaxed)
 			var until *uint64
-			fs.Func("at", "fold only events up to sequence `SEQ`, which is included", func(s string) error {
+			fs.Func("at", "fold only the events up to and including sequence `SEQ`", func(s string) error {
 				n, err := strconv.ParseUint(s, 10, 64)
 				if err != nil {
 					return errors.New("want a sequence: 0 or more")
@@ -67,7 +61,7 @@ are counted in the snapshot; they do not change the exit status.`,
 				until = &n
 				return nil
 			})
-			indent := fs.Bool("indent", false, "spread the JSON over lines, to be read by people")
+			indent := fs.Bool("indent", false, "indent the JSON over several lines")
 			return func(in *invocation) error {
 				events, err := l.events(in)
 				if err != nil {

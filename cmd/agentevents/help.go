@@ -45,13 +45,13 @@ func helpCommand() command {
 
 // writeOverview lists the commands.
 func writeOverview(w io.Writer) {
-	fmt.Fprint(w, "Agentevents looks at logs of agent runs.\n\nUsage:\n  agentevents COMMAND [flags] [arguments]\n\nCommands:\n")
+	fmt.Fprint(w, "Agentevents checks, draws, folds and converts logs of agent runs.\n\nUsage:\n  agentevents COMMAND [flags] [arguments]\n\nCommands:\n")
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range commands() {
 		fmt.Fprintf(tw, "  %s\t%s\n", c.name, c.purpose)
 	}
 	tw.Flush()
-	fmt.Fprint(w, "\nA FILE of - is standard input. Several FILEs are read one after another as one\nlog, in the order given. Flags may stand before or after FILEs.\n\n"+
+	fmt.Fprint(w, "\nThe FILE - is standard input. Several FILEs are read one after another as one\nlog, in the order given. Flags may stand before or after FILEs.\n\n"+
 		exitHelp+"\nRun 'agentevents help COMMAND' for more.\n")
 }
 

@@ -17,9 +17,9 @@ func importCommand() command {
 The source claude reads what the Claude CLI prints with --output-format
 stream-json --verbose.
 
-Such captures often hold lines of plain text between those of JSON. They are
-reported on standard error and skipped; the exit status stays 0 unless --strict
-is given or no line can be read. Lines without a time get that of the FILE's
+Such captures often have lines of plain text between those of JSON. These are
+reported on standard error and skipped. The exit status stays 0 unless --strict
+is given or no line can be read. Lines without a time get the time of the FILE's
 last change.`,
 		examples: []string{
 			"agentevents import claude capture.jsonl > run.jsonl",
@@ -30,7 +30,7 @@ last change.`,
 			l.flags(fs)
 			runID := fs.String("run", "", "`ID` of the run; default: the capture's session id")
 			agentID := fs.String("agent", "", "`ID` of the main agent; default: claude")
-			at := fs.String("time", "", "`TIME` (RFC 3339) for lines without; default: of the FILE, and now for -")
+			at := fs.String("time", "", "`TIME` (RFC 3339) for lines that have none; default: that of the FILE, now for -")
 			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")
 			return func(in *invocation) error {
 				if len(in.args) == 0 {

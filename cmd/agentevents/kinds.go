@@ -13,8 +13,8 @@ func kindsCommand() command {
 		name:    "kinds",
 		purpose: "list the kinds of events",
 		about: `
-The columns are: kind; role (opens, delta, closes or point: what it does to its
-subject); subject; droppable, when a log of a finished run may leave it out.`,
+The columns are the kind, what it does to its subject (opens, delta, closes or
+point), the subject, and droppable if the log of a finished run may leave it out.`,
 		examples: []string{
 			"agentevents kinds",
 			"agentevents kinds | grep tool_call",

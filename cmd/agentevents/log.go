@@ -29,10 +29,10 @@ const maxBadLines = 1000
 type logReader struct {
 	maxLine int
 	verb    bool                           // keep the spelling of lines
-	decoder agentevents.Decoder            // nil finds out the format of every line
+	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
-	// broken is told the rule of a document that a line breaks; nil reports it
-	// like a line that cannot be read.
+	// broken receives the violations of a document's rules; nil reports them like
+	// lines that cannot be read.
 	broken func(at position, v *agentevents.RuleError)
 	files  []string // names, for messages
 
@@ -41,7 +41,7 @@ type logReader struct {
 }
 
 func (l *logReader) flags(fs *flag.FlagSet) {
-	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines of more than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
+	fs.IntVar(&l.maxLine, "max-line", agentevents.DefaultMaxLine, fmt.Sprintf("skip lines longer than `BYTES`; default %d (%d MiB)", agentevents.DefaultMaxLine, agentevents.DefaultMaxLine>>20))
 }
 
 // events yields the events of the files with their positions. Lines that
@@ -82,7 +82,7 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	}, nil
 }
 
-// read reads one file. It reports false when the caller has had enough.
+// read reads one file. It returns false when the caller stops.
 func (l *logReader) read(in *invocation, file int, name string, yield func(position, agentevents.Event) bool) bool {
 	src := &source{r: in.stdin, out: in.stdout}
 	if name != "-" {
@@ -105,7 +105,7 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 			continue
 		}
 		if src.err != nil && errors.Is(err, src.err) {
-			l.fail(in, file, src.err) // it is the last, but for what the decoder kept
+			l.fail(in, file, src.err) // the last error, except those of events that the decoder held back
 			continue
 		}
 		var rule *agentevents.RuleError
@@ -135,7 +135,7 @@ func (l *logReader) fail(in *invocation, file int, err error) {
 	fmt.Fprintf(in.stderr, "agentevents %s: %s: %s\n", in.name, l.files[file], visible(err.Error()))
 }
 
-// result returns what the reading came to.
+// result returns the error that sets the exit status.
 func (l *logReader) result() error {
 	switch {
 	case l.failed:
@@ -175,8 +175,8 @@ func clip(s string) string {
 	return string(r[:start]) + "…" + string(r[len(r)-end:])
 }
 
-// A source writes out what is buffered before it waits for more input, so that
-// lines of a log that is being written come through at once.
+// A source flushes the output before every read, so that a log that is still being
+// written is printed as it grows.
 type source struct {
 	r   io.Reader
 	out *output
@@ -192,8 +192,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// visible returns s with everything escaped that is not printable: messages
-// hold parts of logs, and those must not steer a terminal.
+// visible returns s with everything escaped that is not printable. Messages hold
+// parts of logs, and those must not control a terminal.
 func visible(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return strings.ToValidUTF8(s, "\ufffd")

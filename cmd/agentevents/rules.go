@@ -14,7 +14,7 @@ import (
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// A documentRule is a rule of a document, which its dialect's package names.
+// A documentRule is a rule of a document. The package of its dialect names it.
 type documentRule struct {
 	dialect   dialect.Name
 	rule      agentevents.Rule
@@ -38,7 +38,7 @@ var documentRules = []documentRule{
 	{kaos.Name, kaos.RuleRange, "numbers are not negative, a confidence is in [0, 1]"},
 	{kaos.Name, kaos.RulePhase, "start and progress have no duration, only error has an error"},
 	{kaos.Name, kaos.RuleFrame, "event and id of a frame are type and sequence of its data"},
-	{openharness.Name, openharness.RuleNode, "node and agent events say which node and which execution of it they are of; node:skipped has no execution"},
+	{openharness.Name, openharness.RuleNode, "node and agent events name their node and its execution; node:skipped names no execution"},
 	{openharness.Name, openharness.RuleRequired, "required members are there"},
 	{openharness.Name, openharness.RuleEnum, "words are among those that the document lists"},
 	{openharness.Name, openharness.RuleRange, "numbers are in their range"},
@@ -46,13 +46,13 @@ var documentRules = []documentRule{
 	{openwop.Name, openwop.RuleID, "an id has the length and the grammar of the profile"},
 	{openwop.Name, openwop.RuleType, "a type is registered or a vendor's"},
 	{openwop.Name, openwop.RuleEnum, "words of closed lists are in their list"},
-	{openwop.Name, openwop.RuleRange, "numbers are in their range, and whole where they have to be; texts are neither too short nor too long"},
-	{openwop.Name, openwop.RuleForm, "what has to be an object is one; decisions and questions have their form"},
+	{openwop.Name, openwop.RuleRange, "numbers are in their range, and whole where they must be; texts are neither too short nor too long"},
+	{openwop.Name, openwop.RuleForm, "members that must be objects are objects; decisions and questions have their form"},
 	{openwop.Name, openwop.RuleClosed, "a closed object has no members but its own"},
 	{openwop.Name, openwop.RuleResult, "a tool result and an error do not come together"},
 	{openwop.Name, openwop.RuleDuration, "a call that never began has no duration (v1, v2)"},
 	{openwop.Name, openwop.RuleCausation, "the causationId of agent.toolReturned is the eventId of the call"},
-	{openwop.Name, openwop.RuleEscalate, "after a decision below the threshold no node or run completes before it was escalated"},
+	{openwop.Name, openwop.RuleEscalate, "after a decision below the threshold no node or run completes until it is escalated"},
 	{openwop.Name, openwop.RuleSequence, "sequence rises within the run"},
 	{openwop.Name, openwop.RuleTerminal, "nothing follows the run's terminal event"},
 	{openwop.Name, openwop.RuleCapability, "a host emits no event of a capability that it does not declare (refused by openwop.Host, not by check)"},
@@ -62,10 +62,10 @@ var documentRules = []documentRule{
 func rulesCommand() command {
 	return command{
 		name:    "rules",
-		purpose: "list the rules that check goes by",
+		purpose: "list the rules that check applies",
 		about: `
-First come the rules of the library, which always bind, then those of the
-documents: they bind with check --dialect FORMAT.`,
+The rules of the library come first: check always applies them. The rules of the
+documents follow: check applies them with --dialect FORMAT.`,
 		examples: []string{
 			"agentevents rules",
 			"agentevents rules | grep step",

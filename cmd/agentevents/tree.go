@@ -13,10 +13,10 @@ func treeCommand() command {
 	return command{
 		name:    "tree",
 		args:    "[flags] FILE...",
-		purpose: "draw the runs of a log: agents, tool calls, audits and how they went",
+		purpose: "draw the runs of a log: agents, tool calls, audits and how they ended",
 		about: `
-A run that is not over at the end of the log is shown as interrupted; with
---live, which says that the log is still being written, as what it is. Events
+A run that has not ended by the end of the log is shown as interrupted. With
+--live, for a log that is still being written, it is shown with its status. Events
 that break a rule are counted below the run; they do not change the exit status.
 
 Colours are used on a terminal, unless the environment variable NO_COLOR is set
@@ -27,12 +27,13 @@ or --color says otherwise.`,
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
-			f := folder{keepCalls: math.MaxInt} // all of them are drawn
+			// All calls are drawn; of the violations only their number.
+			f := folder{options: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: -1}}
 			color := choice{"auto", []string{"auto", "always", "never"}}
 			l.flags(fs)
 			f.flags(fs, agentevents.LifecycleRelaxed)
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
-			width := fs.Int("width", 0, "cut details to 24 or more for lines of `COLUMNS`; default 100, -1 cuts nothing")
+			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
 			live := fs.Bool("live", false, "the log is still being written")
 			return func(in *invocation) error {
 				events, err := l.events(in)
@@ -61,7 +62,7 @@ or --color says otherwise.`,
 	}
 }
 
-// color says whether to use colours.
+// color reports whether to use colours.
 func (in *invocation) color(when string) bool {
 	if when != "auto" {
 		return when == "always"

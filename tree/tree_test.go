@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/scale"
 	"github.com/agentevents/agentevents/tree"
 )
 
@@ -301,4 +303,59 @@ func (badWriter) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestWriteError(t *testing.T) {
 	require.EqualError(t, tree.Write(badWriter{}, &agentevents.RunSnapshot{}, tree.Options{}), "full")
+}
+
+// TestWriteIsLinear draws logs of every shape with many things.
+func TestWriteIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compares times")
+	}
+	for _, shape := range scale.Shapes() {
+		t.Run(shape.Name, func(t *testing.T) {
+			scale.Linear(t, 1000, func(n int) func() {
+				folded, err := agentevents.FoldLog(agentevents.NewReader(bytes.NewReader(shape.Log(n)), agentevents.ReaderOptions{}),
+					agentevents.FoldOptions{KeepCalls: math.MaxInt})
+				require.NoError(t, err)
+				runs := slices.Collect(folded.Drain())
+				return func() {
+					for _, s := range runs {
+						require.NoError(t, tree.Write(io.Discard, s, tree.Options{}))
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPassages hangs agents from the passage through their phase in which they
+// started.
+func TestPassages(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2026, 5, 5, 9, 0, second, 0, time.UTC) }
+	s := &agentevents.RunSnapshot{RunState: agentevents.RunState{RunID: "r"}, Agents: map[string]*agentevents.AgentSnapshot{}}
+	for _, start := range []time.Time{at(10), {}, at(30), at(20)} { // a clock went back
+		s.Phases = append(s.Phases, agentevents.PhaseSnapshot{Phase: "p", StartedAt: start, InputCount: agentevents.Some(len(s.Phases))})
+	}
+	for i, start := range []time.Time{{}, at(5), at(10), at(19), at(20), at(40)} {
+		a := ended(t, i)
+		a.Phase, a.StartedAt = "p", start
+		s.Agents[fmt.Sprint("a", i)] = a
+	}
+	other := ended(t, 9)
+	other.Phase = "q"
+	s.Agents["other"] = other
+	require.Equal(t, `run r
+├─ workflow
+│  ├─ phase p ✓ completed · 0 in
+│  │  ├─ a0 ✓ ended
+│  │  ├─ a1 ✓ ended
+│  │  ├─ a2 ✓ ended
+│  │  └─ a3 ✓ ended
+│  ├─ phase p ✓ completed · 1 in
+│  ├─ phase p ✓ completed · 2 in
+│  └─ phase p ✓ completed · 3 in
+│     ├─ a4 ✓ ended
+│     └─ a5 ✓ ended
+└─ other ✓ ended
+7 agents · 0 tool calls
+`, draw(t, s, tree.Options{}))
 }

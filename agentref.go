@@ -8,39 +8,41 @@ import (
 // AgentRef is the identity of an agent that acts in a run (OpenWOP RFC 0002,
 // section A).
 type AgentRef struct {
-	// AgentID is opaque to readers: only the host that issued it resolves it.
-	// It is required and any non-empty text is legal on the wire. Package
-	// dialect/openwop reads the forms that the RFC reserves.
+	// AgentID is required. Any non-empty text is legal. Readers treat it as
+	// opaque: only the host that issued it resolves it. Package dialect/openwop
+	// reads the forms that the RFC reserves.
 	AgentID string `json:"agentId" class:"id" check:"required"`
-	// AgentSharing says who shares the agent's context; empty means isolated.
+	// AgentSharing says how the agent shares its context; empty means
+	// [SharingIsolated].
 	AgentSharing AgentSharing `json:"agentSharing,omitzero" class:"meta"`
-	// MemoryRef is an opaque handle for memory across runs.
+	// MemoryRef is an opaque handle of memory that outlives the run.
 	MemoryRef string `json:"memoryRef,omitzero" class:"id"`
-	// ModelClass is what kind of model the agent wants.
+	// ModelClass says what the agent's model must be good at; empty means that
+	// the agent does not say.
 	ModelClass ModelClass `json:"modelClass,omitzero" class:"meta"`
 
 	extra extras
 }
 
-// AgentSharing says with whom an agent shares its context: [SharingIsolated],
-// [SharingShared], or the value of [SharingGroup] for a group. The empty string means
-// isolated.
+// AgentSharing says how an agent shares its context (OpenWOP RFC 0002, section
+// A): [SharingIsolated], [SharingShared], or a value that [SharingGroup] returns.
+// The empty string means SharingIsolated.
 type AgentSharing string
 
-// The two sharing values that are not a group.
+// The sharing values without a group.
 const (
-	SharingIsolated AgentSharing = "isolated" // a fresh context per node; the default
-	SharingShared   AgentSharing = "shared"   // one context across all nodes of the run
+	SharingIsolated AgentSharing = "isolated" // each node gets a fresh context
+	SharingShared   AgentSharing = "shared"   // all nodes of the run share one context
 )
 
 const sharedPrefix = "shared:"
 
-// SharingGroup returns the sharing of a group: one context across the nodes that
-// name the same group. Messages of such an agent carry the group's id (rule
-// message-group).
+// SharingGroup returns the value with which the nodes of a group share one
+// context. group must not be empty. Messages of such an agent carry the group's
+// id (rule message-group).
 func SharingGroup(group string) AgentSharing { return AgentSharing(sharedPrefix + group) }
 
-// Group returns the group's id and whether s shares by group.
+// Group returns the id of the group, and whether s names a group.
 func (s AgentSharing) Group() (string, bool) {
 	if g, ok := strings.CutPrefix(string(s), sharedPrefix); ok && g != "" {
 		return g, true
@@ -60,17 +62,17 @@ func (AgentSharing) words() []AgentSharing {
 	return []AgentSharing{SharingIsolated, SharingShared, SharingGroup("<group>")}
 }
 
-// ModelClass is a closed list of what models are good at.
+// ModelClass says what a model is good at. The list is closed (rule field-enum).
 type ModelClass string
 
 // The model classes of OpenWOP RFC 0002, section A.
 const (
-	ModelReasoning      ModelClass = "reasoning"
-	ModelWriting        ModelClass = "writing"
-	ModelCoding         ModelClass = "coding"
-	ModelResearch       ModelClass = "research"
-	ModelClassification ModelClass = "classification"
-	ModelGeneral        ModelClass = "general"
+	ModelReasoning      ModelClass = "reasoning"      // thinking a problem through
+	ModelWriting        ModelClass = "writing"        // writing prose
+	ModelCoding         ModelClass = "coding"         // writing programs
+	ModelResearch       ModelClass = "research"       // finding and comparing sources
+	ModelClassification ModelClass = "classification" // sorting inputs into classes
+	ModelGeneral        ModelClass = "general"        // no specialty
 )
 
 var modelClasses = []ModelClass{ModelReasoning, ModelWriting, ModelCoding, ModelResearch, ModelClassification, ModelGeneral}

@@ -4,8 +4,8 @@ import "iter"
 
 //go:generate go run ./internal/gen
 
-// The kinds, in the order of a run's life. Each is the wire name of the struct
-// it is named after.
+// The kinds, in the order of a run's life. KindX is the kind of the payload
+// struct X: the comment of X says what it means.
 const (
 	KindSessionStarted   Kind = "session.started"
 	KindSessionCompleted Kind = "session.completed"
@@ -94,13 +94,13 @@ type Role uint8
 
 // The roles.
 const (
-	RolePoint  Role = iota // a fact by itself
+	RolePoint  Role = iota // says something about its subject; neither opens nor closes it
 	RoleOpens              // opens its subject
-	RoleDelta              // a piece of its subject, while it is open
+	RoleDelta              // adds a piece to its subject before the closing event
 	RoleCloses             // closes its subject
 )
 
-// String returns the role's name in lower case.
+// String returns "point", "opens", "delta" or "closes".
 func (r Role) String() string {
 	switch r {
 	case RoleOpens:
@@ -113,55 +113,54 @@ func (r Role) String() string {
 	return "point"
 }
 
-// KindInfo is the catalog's row of a kind: what it means to readers that do
-// not know its struct.
+// KindInfo is the catalog's row of a kind. It tells readers what the kind means
+// without its struct.
 type KindInfo struct {
 	Kind Kind // the kind
-	Role Role // what it does to its subject
-	// Subject is what it opens, feeds, closes or tells about: run, agent,
+	Role Role // what the kind does to its subject
+	// Subject is what the kind opens, feeds, closes or reports on: run, agent,
 	// tool_call, text, …
 	Subject string
-	// Droppable says that a log of a finished run may leave it out without
-	// changing the snapshot, as long as the whole it is a piece of is in the
-	// log.
+	// Droppable says that a log of a finished run may leave out events of the
+	// kind: the snapshot stays the same as long as the log has the closing event
+	// of their block.
 	Droppable bool
-	// Act says that the agent itself does it: it is refused once the agent has
-	// reached a terminal status (rule agent-ended-final).
+	// ByAgent says that the agent itself acts. Such an event is refused once the
+	// agent is at a terminal status (rule agent-ended-final).
 	ByAgent bool
 
 	traits traits
-	does   *behaviour // nil: it binds and changes nothing
+	does   *behaviour // nil: the kind has no rules of its own and changes nothing
 }
 
-// A behaviour is what the rules and the fold do with an event of a kind; nil where
-// there is nothing to do. An emitter calls the first two functions, a fold all
-// three, in this order.
+// A behaviour has the functions of a kind; a nil function does nothing. An
+// emitter calls check and apply, a fold calls all three, in this order.
 //
-// They are called by switches that are generated from the catalog. A call through
-// a function value would move each event to the heap.
+// Switches that are generated from the catalog call them: a call through a
+// function value would move each event to the heap.
 type behaviour struct {
-	check func(*machine, *Event, *subject) *RuleError // may it come now? See rules.go
-	apply func(*machine, *Event, *subject)            // what the rules know after it; see rules.go
-	show  func(*view, *Event, *subject)               // what the snapshot shows of it; see fold_view.go
+	check func(*machine, *Event, *subject) *RuleError // returns the rule that the event breaks; see rules.go
+	apply func(*machine, *Event, *subject)            // updates the machine; see rules.go
+	show  func(*view, *Event, *subject)               // updates the snapshot; see fold_view.go
 }
 
-// traits are what the rules ask about a kind.
+// traits are the properties of a kind that the rules look at.
 type traits uint8
 
 const (
-	ofSession   traits = 1 << iota // may stand outside the run
+	ofSession   traits = 1 << iota // belongs to the session: may precede run.started
 	afterEnd                       // may follow the run's terminal event
-	ofLifecycle                    // is about an agent and nothing else
-	stepless                       // is in no step
+	ofLifecycle                    // moves an agent through its life; requires an agent
+	stepless                       // has no step
 	ofWorkflow                     // carries workflowId
-	ofPhase                        // carries phase too
-	reasons                        // carries reasoning, which has a limit
+	ofPhase                        // carries phase as well
+	reasons                        // carries reasoning, which the policy limits
 )
 
-// catalog lists every kind once. The generated code finds the mechanics (how
-// to append, parse, check and redact it) by the struct; this row says what it
-// means, and names the functions that do. A new kind is a constant, a row and a
-// struct; then go generate.
+// catalog has one row per kind. The row says what the kind means and names its
+// functions. The code that appends, parses, checks and redacts a kind is
+// generated from its struct. To add a kind, add a constant, a row and a struct,
+// and run go generate.
 var catalog = [...]KindInfo{
 	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{show: (*view).sessionStarted}},
 	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{show: (*view).sessionCompleted}},
@@ -245,8 +244,8 @@ var catalog = [...]KindInfo{
 	{Kind: KindMemoryChanged, Role: RolePoint, Subject: "memory"},
 }
 
-// Kinds yields the catalog, in the order of a run's life. [Unknown] has no
-// row.
+// Kinds yields the rows of the catalog in the order of a run's life. [Unknown]
+// has no row.
 func Kinds() iter.Seq[KindInfo] {
 	return func(yield func(KindInfo) bool) {
 		for _, info := range catalog {
@@ -257,7 +256,8 @@ func Kinds() iter.Seq[KindInfo] {
 	}
 }
 
-// Info returns the catalog's row of k, and false for a kind it does not know.
+// Info returns the catalog's row of k. For an unknown kind it returns a row with
+// nothing but the kind, and false.
 func (k Kind) Info() (KindInfo, bool) {
 	i := kindIndex(k)
 	if i < 0 {
@@ -266,8 +266,8 @@ func (k Kind) Info() (KindInfo, bool) {
 	return catalog[i], true
 }
 
-// NewPayload returns an empty payload of kind k: a pointer to the struct of a known
-// kind, and an [Unknown] for any other.
+// NewPayload returns an empty payload of kind k: a pointer to the struct of a
+// known kind, or to an [Unknown].
 func NewPayload(k Kind) Payload {
 	if p := emptyPayload(k); p != nil {
 		return p

@@ -9,35 +9,37 @@ import (
 
 // Errors of the emitter's state, for errors.Is.
 var (
-	// ErrClosed means that the emitter or run was closed before the call.
+	// ErrClosed means that the emitter or the run was closed before the call.
+	// Nothing was recorded.
 	ErrClosed = errors.New("agentevents: closed")
-	// ErrTooManyRuns means that EmitterOptions.MaxRuns runs are open.
+	// ErrTooManyRuns means that EmitterOptions.MaxRuns runs are open already.
 	ErrTooManyRuns = errors.New("agentevents: too many open runs")
-	// ErrRunReleased means that a run of this id ended or was closed here
-	// before. Its sequence must not begin again: continue it with
-	// Emitter.Resume.
-	ErrRunReleased = errors.New("agentevents: run was released; continue it with Resume")
+	// ErrRunReleased means that the emitter had a run with this id, which ended
+	// or was closed. Its sequences must not begin again: [Emitter.Resume]
+	// continues it from a snapshot.
+	ErrRunReleased = errors.New("agentevents: the run ended or was closed before; only Emitter.Resume continues it")
 )
 
-// A RuleError says that an event breaks a rule of the log. From the
-// emitter it means that nothing was recorded; in a snapshot it is data.
+// A RuleError says that an event breaks a rule of the log. When a method of an
+// emitter or its handles returns one, nothing was recorded. In a snapshot it is
+// data.
 //
 // The text is for people and may change; match the fields.
 type RuleError struct {
-	Rule     Rule   `json:"rule"`             // which rule; stable
-	Kind     Kind   `json:"kind,omitzero"`    // of the event
-	RunID    string `json:"runId,omitzero"`   // of the event
-	AgentID  string `json:"agentId,omitzero"` // of the event
-	EventID  string `json:"eventId,omitzero"` // of the event, when it has one already
-	Sequence uint64 `json:"sequence"`         // of the event, or the one it would have got
-	Pointer  string `json:"pointer,omitzero"` // JSON pointer of the field, for field rules
+	Rule     Rule   `json:"rule"`             // the rule; its name is stable
+	Kind     Kind   `json:"kind,omitzero"`    // the event's kind
+	RunID    string `json:"runId,omitzero"`   // the event's run
+	AgentID  string `json:"agentId,omitzero"` // the event's agent
+	EventID  string `json:"eventId,omitzero"` // the event's id; empty when a refused event has none yet
+	Sequence uint64 `json:"sequence"`         // the event's sequence; of a refused event the one it would have got
+	Pointer  string `json:"pointer,omitzero"` // JSON pointer of the field, with rules about one field
 	Subject  string `json:"subject,omitzero"` // what the rule is about, such as: call "c7"
-	State    string `json:"state,omitzero"`   // the state it is in
+	State    string `json:"state,omitzero"`   // the subject's state, such as: open
 	Detail   string `json:"detail"`           // what is wrong, and what would be legal
 }
 
-// Error names the kind, what is wrong, the subject, its state, the position
-// and the rule.
+// Error returns one line: the kind, the field, what is wrong, the subject and
+// its state, the rule, the run and the sequence.
 func (e *RuleError) Error() string {
 	var b strings.Builder
 	b.WriteString("agentevents: ")
@@ -77,12 +79,13 @@ func (e *RuleError) text() string {
 	return b.String()
 }
 
-// A SinkError says that an event was recorded, but a required sink failed on
-// it. Emitting it again would record it twice.
+// A SinkError says that a sink failed. The event was recorded all the same:
+// emitting it again would record it twice. An emit returns the errors of required
+// sinks; those of the others go to EmitterOptions.OnError.
 type SinkError struct {
 	Sink     string // the sink's type, such as *agentevents.Writer
-	RunID    string // of the event; empty for Flush and Close
-	Sequence uint64 // of the event
+	RunID    string // the event's run; empty when Flush or Close failed
+	Sequence uint64 // the event's sequence
 	Err      error  // the sink's error, or a *PanicError
 }
 
@@ -97,37 +100,37 @@ func (e *SinkError) Error() string {
 // Unwrap returns the cause.
 func (e *SinkError) Unwrap() error { return e.Err }
 
-// A PanicError is a panic of somebody else's code (a sink, a tracer, a
-// redactor) that was contained.
+// A PanicError is a panic of the user's code, such as a sink, a tracer or a
+// redactor. The library recovers it.
 type PanicError struct {
-	Value any    // what was passed to panic
-	Stack []byte // where
+	Value any    // the argument of panic
+	Stack []byte // the stack of the goroutine, as debug.Stack prints it
 }
 
-// Error gives the value; the stack is in the field.
+// Error returns the value as text, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Unwrap returns the value when it is an error.
+// Unwrap returns the value if it is an error, else nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// A LineError says that a line of a log could not be read. Reading goes on
-// with the next line.
+// A LineError says that a line of a log cannot be read. Reading goes on with the
+// next line.
 //
-// A torn last line (one without a newline that is not whole) wraps
-// [io.ErrUnexpectedEOF]; everything before it was delivered, and a log can
-// safely be cut at Offset.
+// The last line is torn when it is incomplete and has no newline. Then the error
+// wraps [io.ErrUnexpectedEOF]: all lines before it were delivered, and the log
+// can safely be cut at Offset.
 type LineError struct {
-	Line    int    // from 1
-	Offset  int64  // byte offset of the line's first byte in the input
-	Column  int    // byte offset of the fault within the line, from 0
+	Line    int    // number of the line, from 1
+	Offset  int64  // byte offset of the line in the input, from 0
+	Column  int    // byte offset of the fault in the line, from 0
 	Pointer string // JSON pointer of the fault, such as /payload/step; may be empty
 	Err     error  // the cause
 }
 
-// Error gives line, offset, pointer and cause.
+// Error names the line, the byte offset of the fault, the pointer and the cause.
 func (e *LineError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "line %d (byte %d)", e.Line, e.Offset+int64(e.Column))
@@ -143,14 +146,15 @@ func (e *LineError) Error() string {
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// A fieldError is a broken field rule before it is known which event it is in.
+// A fieldError is a broken rule about one field. asError adds the event.
 type fieldError struct {
 	rule    Rule
 	pointer string
 	detail  string
 }
 
-// in returns e for the same field seen from one level further out.
+// in puts name in front of the pointer: e is about a field inside the member
+// name.
 func (e *fieldError) in(name string) *fieldError {
 	e.pointer = "/" + name + e.pointer
 	return e

@@ -11,21 +11,25 @@ const SchemaVersion = "1.0"
 // An Event is one line of a log: an envelope that says when, where and by
 // whom, and a [Payload] that says what.
 //
-// An Event is a value. Its payload is frozen once it was emitted or decoded:
-// nobody writes it, anybody may keep it. Fields at their zero value are absent
-// on the wire, except Sequence, Time, RunID, ID and the type, which every line
-// has. The envelope is the multi-agent wiki's AgentEvent, completed with what
-// the other documents need.
+// An Event is a value. Its payload is frozen once the event is emitted or
+// decoded: it must not be changed and may be kept. Every line has ID, Sequence,
+// Time, RunID and the type; the other fields are absent on the wire at their
+// zero value. The envelope is the wiki's AgentEvent with the fields that the
+// other documents add.
+//
+// [Run.Emit] and [Agent.Emit] fill in the envelope. [Run.Record] keeps the
+// fields that the caller has set.
 type Event struct {
-	// ID is unique. The emitter mints UUIDv7; ids read from logs are opaque.
+	// ID identifies the event. The emitter mints a UUIDv7 when it is empty. An
+	// id read from a log is opaque, and no rule checks that it is unique.
 	ID string
 	// Sequence counts the accepted events of the run from 0 without gaps
-	// (rule sequence).
+	// (rule sequence). The emitter stamps it.
 	Sequence uint64
-	// Time is in UTC, stamped in whole milliseconds. Order events by
-	// Sequence, never by Time.
+	// Time is in UTC. The emitter stamps it in whole milliseconds when it is
+	// zero. Events are ordered by Sequence, never by Time.
 	Time time.Time
-	// RunID names the whole run.
+	// RunID identifies the run.
 	RunID string
 
 	Scope
@@ -33,23 +37,24 @@ type Event struct {
 	// AgentID is the agent that acts. Steps and statuses are counted per
 	// (run, agent).
 	AgentID string
-	// Actor is who did it when it was not the agent: user, orchestrator, parent.
+	// Actor is who acts instead of the agent: user, orchestrator, parent.
 	Actor string
-	// ParentAgentID and ParentCallID stand on a sub-agent's start: who spawned
-	// it, by which tool call.
+	// ParentAgentID and ParentCallID are set on a sub-agent's start: the agent
+	// that spawned it, and the tool call that it did so with.
 	ParentAgentID string
 	ParentCallID  string
 	// Step is 0 or more and never decreases within (run, agent); the events of
-	// one step share it (rule step-monotonic). Starts, ends and audits have
-	// none.
+	// one step share it (rule step-monotonic). Agent starts, agent ends and
+	// audits have no step. The emitter stamps it when it is absent.
 	Step Opt[int]
 
-	// TraceID, SpanID and ParentSpanID place the event in a trace. Minted
-	// here they have W3C sizes in lower-case hex.
+	// TraceID, SpanID and ParentSpanID place the event in a trace. Ids that a
+	// [Tracer] mints are lower-case hex of W3C sizes: 32, 16 and 16 digits.
 	TraceID      string
 	SpanID       string
 	ParentSpanID string
-	// CausationID is the ID of the event that caused this one.
+	// CausationID is the ID of the event that caused this one. The emitter
+	// fills it in for a [ToolReturned].
 	CausationID string
 	// SchemaVersion is the version of the native format; the emitter writes
 	// the constant [SchemaVersion].
@@ -57,51 +62,51 @@ type Event struct {
 	// Marks qualify the event.
 	Marks Marks
 
-	// Payload is one of the structs that [Payload] lists. It is never nil in
-	// an event that was emitted or decoded.
+	// Payload is a pointer to one of the structs that [Payload] lists. It is
+	// never nil in an event that was emitted or decoded.
 	Payload Payload
 
-	extra  extras // members of the line that no field holds
-	origin string // the line itself, when the reader was asked to keep it
+	extra  extras // extra members of the envelope
+	origin string // the line itself, with ReaderOptions.Verbatim
 }
 
-// Scope places events inside a session, task, workflow or node. Handles carry
-// one, see [Run.With].
+// Scope places an event inside a session, task, workflow or node. An empty
+// field says nothing. Handles carry a scope: see [Run.With].
 type Scope struct {
 	SessionID  string // the conversation (wiki, KAOS)
 	TaskID     string // the task (wiki)
 	WorkflowID string // the workflow (wiki; rule workflow-context)
-	Phase      string // the workflow's phase (wiki)
+	Phase      string // the workflow's phase, by name (wiki; rule workflow-context)
 	NodeID     string // the node (OpenWOP, resume spec)
-	NodeRunID  string // one execution of the node; what the resume spec's events call runId
+	NodeRunID  string // one execution of the node; runId in the resume spec's events
 }
 
-// Kind returns the kind of the payload, or "" when there is none.
+// Kind returns the kind of the payload, or "" without a payload.
 func (e *Event) Kind() Kind {
 	k, _ := kindOf(e.Payload)
 	return k
 }
 
-// Marks are qualifications of an event, a set of bits.
+// Marks are a set of bits that qualify an event.
 type Marks uint8
 
 // The marks.
 const (
-	MarkLate      Marks = 1 << iota // a fact that arrived after the terminal event
-	MarkSynthetic                   // made up by a reader or bridge, not seen
-	MarkReplayed                    // emitted again from a log
+	MarkLate      Marks = 1 << iota // the fact arrived after the terminal event of its agent or run
+	MarkSynthetic                   // a decoder or bridge made the event; its producer did not write it
+	MarkReplayed                    // the event is emitted again from a log
 	MarkRedacted                    // the redaction step changed the text
-	MarkSanitized                   // damaged characters were replaced
+	MarkSanitized                   // invalid UTF-8 was replaced by U+FFFD
 
 	numMarks = iota
 )
 
 var markNames = [numMarks]string{"late", "synthetic", "replayed", "redacted", "sanitized"}
 
-// Has reports whether all marks of m are set.
+// Has reports whether all marks of m are set in s.
 func (s Marks) Has(m Marks) bool { return s&m == m }
 
-// String returns the names, separated by commas.
+// String returns the names of the marks, separated by commas.
 func (s Marks) String() string {
 	var out []byte
 	for i, name := range markNames {
@@ -115,7 +120,7 @@ func (s Marks) String() string {
 	return string(out)
 }
 
-// A Kind names what an event says: the value of "type" on the wire.
+// A Kind names what an event says. It is the value of "type" on the wire.
 type Kind string
 
 // A Payload is the body of an [Event]. The concrete type is a pointer to one
@@ -146,19 +151,24 @@ type Kind string
 //   - resources: [UsageObserved], [BudgetExceeded], [CapBreached],
 //     [BlackboardItemCreated], [MemoryChanged]
 //
-// or to [Unknown], for a kind that this package does not know.
+// or to [Unknown], when this package does not know the kind.
+//
+// A field that must be set has check:"required" in its tag or "required" in its
+// comment (rule field-required). Durations are in milliseconds on the wire,
+// costs are in US dollars.
 //
 // The interface is sealed: a struct of another package that embeds a payload
-// satisfies it but is refused by the emitter, as are nil pointers.
+// satisfies it, but the emitter refuses it, as it refuses a nil pointer (rule
+// payload).
 type Payload interface {
 	kind() Kind
 }
 
-// Unknown is a payload of a kind that this package does not know. It folds as
-// a count and survives a round trip.
+// Unknown is the payload of a kind that this package does not know. A fold
+// counts it, and it survives a round trip.
 type Unknown struct {
-	Type Kind // the kind; never one of the catalog's
-	Raw  JSON // the payload's text; empty when the line had none
+	Type Kind // the kind; required, and not in the catalog (rule payload)
+	Raw  JSON // the payload as text; empty when the line has no payload
 }
 
 func (u *Unknown) kind() Kind { return u.Type }

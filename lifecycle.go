@@ -2,25 +2,26 @@ package agentevents
 
 import "strings"
 
-// AgentStatus is what an agent is doing (KAHN's agent_status). Agents begin
-// with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal.
+// AgentStatus says what an agent is doing (KAHN's agent_status). An agent begins
+// with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal. A
+// [Lifecycle] says which status may follow which.
 type AgentStatus string
 
 // The statuses, in the order of KAHN's enum.
 const (
-	StatusThinking               AgentStatus = "thinking"                 // working out what to do; begins a step
-	StatusToolCall               AgentStatus = "tool_call"                // waiting for a tool
-	StatusToolResult             AgentStatus = "tool_result"              // a tool has returned
-	StatusResponse               AgentStatus = "response"                 // answering
-	StatusReflect                AgentStatus = "reflect"                  // judging its own work
-	StatusBlockedOnClarification AgentStatus = "blocked-on-clarification" // waiting for a person
-	StatusConverged              AgentStatus = "converged"                // reached a stable answer; terminal
-	StatusFailed                 AgentStatus = "failed"                   // gave up; terminal
+	StatusThinking               AgentStatus = "thinking"                 // works out what to do; begins a step
+	StatusToolCall               AgentStatus = "tool_call"                // waits for a tool
+	StatusToolResult             AgentStatus = "tool_result"              // reads what a tool returned
+	StatusResponse               AgentStatus = "response"                 // answers
+	StatusReflect                AgentStatus = "reflect"                  // judges its own work
+	StatusBlockedOnClarification AgentStatus = "blocked-on-clarification" // waits for a person
+	StatusConverged              AgentStatus = "converged"                // has a stable answer; terminal
+	StatusFailed                 AgentStatus = "failed"                   // has given up; terminal
 )
 
 var statuses = [...]AgentStatus{StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusReflect, StatusBlockedOnClarification, StatusConverged, StatusFailed}
 
-// index returns the status's place in statuses, or -1.
+// index returns the index of s in statuses, or -1.
 func (s AgentStatus) index() int {
 	switch s {
 	case StatusThinking:
@@ -48,16 +49,16 @@ func (s AgentStatus) known() bool { return s.index() >= 0 }
 // Terminal reports whether s is [StatusConverged] or [StatusFailed].
 func (s AgentStatus) Terminal() bool { return s == StatusConverged || s == StatusFailed }
 
-// AgentOutcome is how an agent ended (KAHN's agent_outcome). The empty string
-// means that the document does not say.
+// AgentOutcome says how an agent ended (KAHN's agent_outcome). The empty string
+// means that the producer does not say.
 type AgentOutcome string
 
 // The outcomes.
 const (
 	OutcomeConverged AgentOutcome = "converged" // reached a stable answer
-	OutcomePartial   AgentOutcome = "partial"   // stopped with part of it
-	OutcomeEscaped   AgentOutcome = "escaped"   // left its scope, but exited gracefully
-	OutcomeAborted   AgentOutcome = "aborted"   // ended from outside: timeout, kill, operator
+	OutcomePartial   AgentOutcome = "partial"   // stopped with a part of the answer
+	OutcomeEscaped   AgentOutcome = "escaped"   // left its scope and exited gracefully
+	OutcomeAborted   AgentOutcome = "aborted"   // was ended from outside: timeout, kill, operator
 )
 
 func (o AgentOutcome) known() bool {
@@ -73,14 +74,15 @@ type AuditResult string
 
 // The verdicts.
 const (
-	AuditPass AuditResult = "pass"
-	AuditFail AuditResult = "fail"
-	AuditWarn AuditResult = "warn" // counted as neither passed nor failed
+	AuditPass AuditResult = "pass" // passed
+	AuditFail AuditResult = "fail" // failed
+	AuditWarn AuditResult = "warn" // warned; counts as neither passed nor failed
 )
 
 func (r AuditResult) known() bool { return r == AuditPass || r == AuditFail || r == AuditWarn }
 
-// constant returns the word itself when r is one.
+// constant returns the constant equal to r, or a copy of r: a piece of a line
+// would keep the line alive.
 func (r AuditResult) constant() AuditResult {
 	for _, c := range [...]AuditResult{AuditPass, AuditFail, AuditWarn} {
 		if r == c {
@@ -90,32 +92,34 @@ func (r AuditResult) constant() AuditResult {
 	return AuditResult(strings.Clone(string(r)))
 }
 
-// A Lifecycle is a table of the status transitions that are legal.
+// A Lifecycle is a table of legal status transitions (rule transition-legal).
+// The default is [LifecycleStrict].
 type Lifecycle uint8
 
+// The lifecycles.
 const (
-	// LifecycleStrict is KAHN's status diagram, exactly, and the default:
+	// LifecycleStrict is exactly KAHN's status diagram:
 	//
 	//	thinking → tool_call → tool_result → response → reflect
 	//	reflect → thinking, converged
 	//	thinking → blocked-on-clarification → thinking
 	//	thinking → failed
 	LifecycleStrict Lifecycle = iota
-	// LifecycleRelaxed is for runs that nobody controls. Measured on 448 runs of real
-	// agents, about half of the adjacent steps are illegal under Strict.
-	// Relaxed adds
+	// LifecycleRelaxed fits agents that do not follow KAHN's diagram: in 448
+	// recorded runs of real agents, LifecycleStrict forbids about half of the
+	// transitions. It adds
 	//
 	//	thinking → response            an answer without a tool
 	//	response → thinking, tool_call, converged
 	//	tool_result → thinking, tool_call, tool_result
-	//	tool_call → tool_call          calls in parallel
+	//	tool_call → tool_call          parallel calls
 	//	tool_call ↔ blocked-on-clarification
-	//	converged → thinking           a further turn
+	//	converged → thinking           another turn
 	//	any but converged → failed
 	LifecycleRelaxed
 )
 
-// transitions[l][i] is the set of statuses that may follow statuses[i].
+// transitions[l][i] is the set of statuses that may follow statuses[i] under l.
 var transitions = [...][len(statuses)]uint8{
 	LifecycleStrict: {
 		0: to(StatusToolCall, StatusBlockedOnClarification, StatusFailed),
@@ -144,13 +148,14 @@ func to(next ...AgentStatus) uint8 {
 	return set
 }
 
-// Allows reports whether an agent may move from one status to the other.
+// Allows reports whether an agent may move from the status from to the status to.
+// An unknown status or table allows nothing.
 func (l Lifecycle) Allows(from, to AgentStatus) bool {
 	f, t := from.index(), to.index()
 	return f >= 0 && t >= 0 && int(l) < len(transitions) && transitions[l][f]&(1<<t) != 0
 }
 
-// Next returns the statuses that may follow from, in the enum's order.
+// Next returns the statuses that may follow from, in the order of KAHN's enum.
 func (l Lifecycle) Next(from AgentStatus) []AgentStatus {
 	var next []AgentStatus
 	for _, s := range statuses {

@@ -2,18 +2,19 @@ package agentevents
 
 import "time"
 
-// Assurance: audits, verdicts, issues and citations, the events that say
-// whether the work is any good.
+// Assurance: audits, verdicts, issues and citations. These events judge the
+// work.
 
-// AuditChecked is one audit checkpoint. Without an agent in the envelope it
-// asserts something about the whole run; KAHN then writes agent_id null.
+// AuditChecked records the result of one audit. Without an agent in the
+// envelope the audit is about the whole run; KAHN then writes agent_id null. An
+// audit may follow the end of its agent and of the run.
 //
 // Mirrors: KAHN audit_checkpoint.
 type AuditChecked struct {
 	CheckpointID string        `json:"checkpointId" class:"id" check:"required"` // such as "audit:test-coverage.unit"
-	Result       AuditResult   `json:"result" class:"meta"`                      // pass, fail or warn
-	Duration     time.Duration `json:"durationMs" class:"meta" check:"min=0"`    // milliseconds on the wire
-	Evidence     JSON          `json:"evidence,omitzero" class:"content"`        // an object
+	Result       AuditResult   `json:"result" class:"meta"`                      // required: pass, fail or warn
+	Duration     time.Duration `json:"durationMs" class:"meta" check:"min=0"`    // time the audit took; milliseconds on the wire
+	Evidence     JSON          `json:"evidence,omitzero" class:"content"`        // a JSON object (rule field-range)
 
 	extra extras
 }
@@ -22,10 +23,10 @@ type AuditChecked struct {
 //
 // Mirrors: wiki claim.verified.
 type ClaimVerified struct {
-	FindingID       string `json:"findingId" class:"id" check:"required"`       // the finding
-	VerifierAgentID string `json:"verifierAgentId" class:"id" check:"required"` // who checked
-	Verdict         string `json:"verdict" class:"meta" check:"required"`       // accepted, rejected; open
-	Evidence        JSON   `json:"evidence,omitzero" class:"content"`           // any JSON
+	FindingID       string `json:"findingId" class:"id" check:"required"`       // id of the finding
+	VerifierAgentID string `json:"verifierAgentId" class:"id" check:"required"` // agent that checked it
+	Verdict         string `json:"verdict" class:"meta" check:"required"`       // open word: accepted, rejected, …
+	Evidence        JSON   `json:"evidence,omitzero" class:"content"`           // any JSON value
 
 	extra extras
 }
@@ -35,9 +36,9 @@ type ClaimVerified struct {
 // Mirrors: wiki verifier.issue.found.
 type IssueFound struct {
 	Issue        string `json:"issue" class:"content"`                 // what is wrong
-	Severity     string `json:"severity,omitzero" class:"meta"`        // the verifier's own scale
-	Evidence     JSON   `json:"evidence,omitzero" class:"content"`     // any JSON
-	SuggestedFix string `json:"suggestedFix,omitzero" class:"content"` // what to do
+	Severity     string `json:"severity,omitzero" class:"meta"`        // a word of the verifier's own scale
+	Evidence     JSON   `json:"evidence,omitzero" class:"content"`     // any JSON value
+	SuggestedFix string `json:"suggestedFix,omitzero" class:"content"` // how to mend it
 
 	extra extras
 }
@@ -46,20 +47,20 @@ type IssueFound struct {
 //
 // Mirrors: KAOS citation_found.
 type CitationFound struct {
-	Claim      string       `json:"claim" class:"content"`                         // what is claimed
-	SourceURI  string       `json:"sourceUri" class:"content"`                     // where it says so
+	Claim      string       `json:"claim" class:"content"`                         // what the agent claims
+	SourceURI  string       `json:"sourceUri" class:"content"`                     // the source of the claim
 	Confidence Opt[float64] `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
-	Verified   Opt[bool]    `json:"verified,omitzero" class:"meta"`                // whether it was checked
+	Verified   Opt[bool]    `json:"verified,omitzero" class:"meta"`                // whether the citation is verified
 
 	extra extras
 }
 
-// EvidenceInsufficient says that the agent could not support an answer.
+// EvidenceInsufficient says that the agent cannot support an answer.
 //
 // Mirrors: KAOS evidence_insufficient.
 type EvidenceInsufficient struct {
 	Reason           string `json:"reason" class:"content"`                    // what is missing
-	WhatWouldResolve string `json:"whatWouldResolve,omitzero" class:"content"` // what would help
+	WhatWouldResolve string `json:"whatWouldResolve,omitzero" class:"content"` // what would support it
 
 	extra extras
 }

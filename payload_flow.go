@@ -2,25 +2,26 @@ package agentevents
 
 import "time"
 
-// Turns, steps, spans, nodes, edges and state: the structure a runtime gives
-// to its work.
+// Turns, steps, spans, nodes, edges and state: the structure that a runtime
+// gives to its work.
 
 // TurnStarted opens a turn: one exchange with the user.
 //
 // Mirrors: KAOS span turn/start.
 type TurnStarted struct {
-	Turn       Opt[int] `json:"turn,omitzero" class:"meta" check:"min=0"` // turn number
+	Turn       Opt[int] `json:"turn,omitzero" class:"meta" check:"min=0"` // number of the turn
 	Name       string   `json:"name,omitzero" class:"meta"`               // name of the span
 	Attributes JSON     `json:"attributes,omitzero" class:"content"`      // free object
 
 	extra extras
 }
 
-// TurnEnded closes a turn.
+// TurnEnded closes the turn with its number, or without a number the agent's
+// last open turn.
 //
 // Mirrors: KAOS span turn/complete, turn/error.
 type TurnEnded struct {
-	Turn       Opt[int]           `json:"turn,omitzero" class:"meta" check:"min=0"`       // turn number
+	Turn       Opt[int]           `json:"turn,omitzero" class:"meta" check:"min=0"`       // number of the turn
 	Name       string             `json:"name,omitzero" class:"meta"`                     // name of the span
 	Duration   Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
 	Error      Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                 // set when the turn failed
@@ -29,16 +30,17 @@ type TurnEnded struct {
 	extra extras
 }
 
-// TurnSummarized sums a turn up. It may come before or after [TurnEnded]. Its
-// figures are a cross-check, never added to the run's usage.
+// TurnSummarized sums up the agent's last turn. It may come before or after
+// [TurnEnded]. Its figures are for comparison: the fold does not add them to the
+// run's usage.
 //
 // Mirrors: KAOS turn_summary.
 type TurnSummarized struct {
-	Text      string            `json:"text" class:"content"`                        // the answer given
+	Text      string            `json:"text" class:"content"`                        // the answer to the user
 	Intent    string            `json:"intent,omitzero" class:"meta"`                // what the user wanted
 	ToolCalls []ToolCallSummary `json:"toolCalls" class:"meta"`                      // in call order; may be empty
 	Usage     Usage             `json:"usage" class:"meta"`                          // tokens of the turn
-	CostUSD   Opt[float64]      `json:"costUsd,omitzero" class:"meta" check:"min=0"` // US dollars
+	CostUSD   Opt[float64]      `json:"costUsd,omitzero" class:"meta" check:"min=0"` // cost of the turn in US dollars
 
 	extra extras
 }
@@ -46,85 +48,85 @@ type TurnSummarized struct {
 // ToolCallSummary is one call in a [TurnSummarized].
 type ToolCallSummary struct {
 	ToolName     string             `json:"toolName" class:"meta" check:"required"`           // name of the tool
-	CallID       string             `json:"callId" class:"id" check:"required"`               // the call
-	IsError      bool               `json:"isError,omitzero" class:"meta"`                    // whether it failed
+	CallID       string             `json:"callId" class:"id" check:"required"`               // id of the call
+	IsError      bool               `json:"isError,omitzero" class:"meta"`                    // whether the call failed
 	Duration     Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`   // milliseconds on the wire
 	CostUSD      Opt[float64]       `json:"costUsd,omitzero" class:"meta" check:"min=0"`      // US dollars
-	InputTokens  Opt[int64]         `json:"inputTokens,omitzero" class:"meta" check:"min=0"`  // tokens in
-	OutputTokens Opt[int64]         `json:"outputTokens,omitzero" class:"meta" check:"min=0"` // tokens out
+	InputTokens  Opt[int64]         `json:"inputTokens,omitzero" class:"meta" check:"min=0"`  // tokens sent
+	OutputTokens Opt[int64]         `json:"outputTokens,omitzero" class:"meta" check:"min=0"` // tokens received
 
 	extra extras
 }
 
-// StepStarted opens a step of a plan. This is KAOS's step, with an id of its
-// own; it is not the step counter of the envelope ([Event].Step).
+// StepStarted opens a step of a plan. This is KAOS's step, which has an id. It is
+// not the step counter of the envelope, [Event].Step.
 //
 // Mirrors: KAOS span step/start.
 type StepStarted struct {
 	StepID      string `json:"stepId" class:"id" check:"required"`   // id of the step
 	Name        string `json:"name,omitzero" class:"meta"`           // name of the span
-	Description string `json:"description,omitzero" class:"content"` // what is to be done
+	Description string `json:"description,omitzero" class:"content"` // what the step is meant to do
 	Attributes  JSON   `json:"attributes,omitzero" class:"content"`  // free object
 
 	extra extras
 }
 
-// StepEnded closes a step of a plan.
+// StepEnded closes the agent's last open step of a plan with this id.
 //
 // Mirrors: KAOS span step/complete, step/error.
 type StepEnded struct {
 	StepID        string             `json:"stepId" class:"id" check:"required"`             // id of the step
 	Name          string             `json:"name,omitzero" class:"meta"`                     // name of the span
 	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
-	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`         // short text
+	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`         // the result as a short text
 	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                 // set when the step failed
 	Attributes    JSON               `json:"attributes,omitzero" class:"content"`            // free object
 
 	extra extras
 }
 
-// SpanRecorded is any other span boundary: a pair of subject and phase that
-// has no kind of its own, such as llm_call/start, judge/complete or
-// step/progress. Both words are open.
+// SpanRecorded records a span boundary that has no kind of its own, as a pair of
+// subject and phase: llm_call/start, judge/complete, step/progress, … Both words
+// are open.
 //
 // Mirrors: KAOS span run, llm_call, judge, route, progress, cancelled.
 type SpanRecorded struct {
-	Subject      string             `json:"subject" class:"meta" check:"required"`          // what: run, llm_call, judge, route, …
+	Subject      string             `json:"subject" class:"meta" check:"required"`          // what the span covers: run, llm_call, judge, route, …
 	Phase        string             `json:"phase" class:"meta" check:"required"`            // start, complete, error, progress, cancelled, …
 	Name         string             `json:"name,omitzero" class:"meta"`                     // name of the span
 	Duration     Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
 	ErrorType    string             `json:"errorType,omitzero" class:"meta"`                // class of the error
-	ErrorMessage string             `json:"errorMessage,omitzero" class:"content"`          // its text
+	ErrorMessage string             `json:"errorMessage,omitzero" class:"content"`          // text of the error
 	Attributes   JSON               `json:"attributes,omitzero" class:"content"`            // free object
 
 	extra extras
 }
 
-// NodeStarted opens one execution of a node; the envelope's NodeID and
-// NodeRunID say which.
+// NodeStarted opens one execution of a node. The envelope's NodeID and NodeRunID
+// name the node and the execution; so they do in all events of nodes.
 //
 // Mirrors: OpenWOP node.started; resume spec node:start; wiki
 // workflow.node.enter.
 type NodeStarted struct {
 	Agent   Opt[AgentRef] `json:"agent,omitzero" class:"meta"`                 // the agent the node delegates to
 	TypeID  string        `json:"typeId,omitzero" class:"meta"`                // type of the node
-	Attempt Opt[int]      `json:"attempt,omitzero" class:"meta" check:"min=0"` // OpenWOP counts from 0
+	Attempt Opt[int]      `json:"attempt,omitzero" class:"meta" check:"min=0"` // number of the attempt; OpenWOP counts from 0
 
 	extra extras
 }
 
-// NodeCompleted closes one execution of a node that succeeded.
+// NodeCompleted closes a successful execution of a node.
 //
 // Mirrors: OpenWOP node.completed; resume spec node:complete.
 type NodeCompleted struct {
 	Outputs  JSON               `json:"outputs,omitzero" class:"content"`               // what the node produced
-	Agent    Opt[AgentRef]      `json:"agent,omitzero" class:"meta"`                    // the agent it delegated to
+	Agent    Opt[AgentRef]      `json:"agent,omitzero" class:"meta"`                    // the agent the node delegated to
 	Duration Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
 
 	extra extras
 }
 
-// NodeFailed closes one execution of a node that failed.
+// NodeFailed closes a failed execution of a node.
 //
 // Mirrors: resume spec node:error; OpenWOP node.failed.
 type NodeFailed struct {
@@ -133,44 +135,45 @@ type NodeFailed struct {
 	extra extras
 }
 
-// NodeSkipped says that a node will not run.
+// NodeSkipped says that a node does not run.
 //
 // Mirrors: resume spec node:skipped; OpenWOP node.skipped.
 type NodeSkipped struct {
-	Reason string `json:"reason,omitzero" class:"meta"` // "edge" or "when" in the resume spec; open
+	Reason string `json:"reason,omitzero" class:"meta"` // open word; "edge" or "when" in the resume spec
 
 	extra extras
 }
 
-// NodeSuspended says that a node waits for something outside.
+// NodeSuspended says that an execution of a node stops and waits for something
+// outside the run.
 //
 // Mirrors: OpenWOP node.suspended.
 type NodeSuspended struct {
-	Reason  string `json:"reason,omitzero" class:"meta"`     // such as low-confidence
-	Details JSON   `json:"details,omitzero" class:"content"` // what it waits for
+	Reason  string `json:"reason,omitzero" class:"meta"`     // open word, such as low-confidence
+	Details JSON   `json:"details,omitzero" class:"content"` // what the node waits for
 
 	extra extras
 }
 
-// EdgeFired says that an edge of the flow was taken.
+// EdgeFired says that the flow takes an edge.
 //
 // Mirrors: resume spec edge:fire.
 type EdgeFired struct {
-	// EdgeID names the edge. Without it the edge is known as "from->to".
+	// EdgeID identifies the edge. When it is empty, "from->to" does.
 	EdgeID string `json:"edgeId,omitzero" class:"id"`
-	From   string `json:"from" class:"id" check:"required"` // node id
-	To     string `json:"to" class:"id" check:"required"`   // node id
+	From   string `json:"from" class:"id" check:"required"` // id of the node at the start of the edge
+	To     string `json:"to" class:"id" check:"required"`   // id of the node at its end
 
 	extra extras
 }
 
-// EdgeSkipped says that an edge of the flow was not taken.
+// EdgeSkipped says that the flow does not take an edge.
 //
 // Mirrors: no document; the resume spec's edgeStatus knows skipped edges.
 type EdgeSkipped struct {
 	EdgeID string `json:"edgeId,omitzero" class:"id"`       // as in EdgeFired
-	From   string `json:"from" class:"id" check:"required"` // node id
-	To     string `json:"to" class:"id" check:"required"`   // node id
+	From   string `json:"from" class:"id" check:"required"` // as in EdgeFired
+	To     string `json:"to" class:"id" check:"required"`   // as in EdgeFired
 
 	extra extras
 }
@@ -179,9 +182,9 @@ type EdgeSkipped struct {
 //
 // Mirrors: resume spec loop:iterate.
 type LoopIterated struct {
-	// EdgeID names the loop edge. Without it the edge fired last is meant.
+	// EdgeID identifies the loop edge; empty means the edge fired last.
 	EdgeID    string `json:"edgeId,omitzero" class:"id"`
-	Iteration int    `json:"iteration" class:"meta" check:"min=1"` // from 1
+	Iteration int    `json:"iteration" class:"meta" check:"min=1"` // number of the passage, from 1
 
 	extra extras
 }
@@ -190,11 +193,11 @@ type LoopIterated struct {
 //
 // Mirrors: wiki loop.round.completed.
 type LoopRoundCompleted struct {
-	Round    int          `json:"round" class:"meta" check:"min=0"`            // round number
-	Score    Opt[float64] `json:"score,omitzero" class:"meta" check:"finite"`  // by the producer's scale
-	Feedback string       `json:"feedback,omitzero" class:"content"`           // what the critic said
+	Round    int          `json:"round" class:"meta" check:"min=0"`            // number of the round
+	Score    Opt[float64] `json:"score,omitzero" class:"meta" check:"finite"`  // on the producer's own scale
+	Feedback string       `json:"feedback,omitzero" class:"content"`           // what the critic says
 	Diff     string       `json:"diff,omitzero" class:"content"`               // what changed
-	CostUSD  Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // US dollars
+	CostUSD  Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // cost of the round in US dollars
 
 	extra extras
 }
@@ -203,10 +206,11 @@ type LoopRoundCompleted struct {
 //
 // Mirrors: resume spec state:patch.
 type StatePatched struct {
-	Op PatchOp `json:"op" class:"meta"` // set or merge
-	// Path is dotted, such as "tasks.open"; empty means the whole state.
+	Op PatchOp `json:"op" class:"meta"` // required: set or merge
+	// Path is names joined by dots, at most 100, such as "tasks.open". Empty
+	// means the whole state.
 	Path  string `json:"path" class:"meta"`
-	Value JSON   `json:"value" class:"content"` // the new value, or the object to merge
+	Value JSON   `json:"value" class:"content"` // required: the new value, or the object to merge
 
 	extra extras
 }

@@ -2,23 +2,24 @@ package agentevents
 
 import "time"
 
-// People: approvals, clarifications and commands, where a run waits for
-// somebody or somebody talks to a run.
+// People: approvals, clarifications and commands. A run asks a person, or a
+// person tells a run what to do.
 
-// ApprovalRequested asks a person to allow something.
+// ApprovalRequested asks a person to allow an action. While it is open and no
+// agent works, the run's status is [RunStatusWaiting].
 //
 // Mirrors: wiki approval.requested; OpenWOP approval.requested; KAOS
 // tool_call_approval_required.
 type ApprovalRequested struct {
-	ApprovalID string             `json:"approvalId" class:"id" check:"required"`        // joins request and answer
-	Action     string             `json:"action,omitzero" class:"content"`               // what would be done
-	Reason     string             `json:"reason,omitzero" class:"content"`               // why it needs approval
-	Scope      string             `json:"scope,omitzero" class:"content"`                // what it would touch
-	Risk       string             `json:"risk,omitzero" class:"content"`                 // how bad it could be
-	CallID     string             `json:"callId,omitzero" class:"id"`                    // the tool call it is about
-	ToolID     string             `json:"toolId,omitzero" class:"id"`                    // the tool it is about
-	Arguments  JSON               `json:"arguments,omitzero" class:"content"`            // of that call
-	Timeout    Opt[time.Duration] `json:"timeoutMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
+	ApprovalID string             `json:"approvalId" class:"id" check:"required"`        // joins the request and its answer
+	Action     string             `json:"action,omitzero" class:"content"`               // the action to allow
+	Reason     string             `json:"reason,omitzero" class:"content"`               // why the action needs approval
+	Scope      string             `json:"scope,omitzero" class:"content"`                // what the action touches
+	Risk       string             `json:"risk,omitzero" class:"content"`                 // what may go wrong
+	CallID     string             `json:"callId,omitzero" class:"id"`                    // id of the tool call to allow
+	ToolID     string             `json:"toolId,omitzero" class:"id"`                    // tool of that call
+	Arguments  JSON               `json:"arguments,omitzero" class:"content"`            // arguments of that call; any JSON value
+	Timeout    Opt[time.Duration] `json:"timeoutMs,omitzero" class:"meta" check:"min=0"` // how long the request stands; milliseconds on the wire
 
 	extra extras
 }
@@ -28,9 +29,9 @@ type ApprovalRequested struct {
 //
 // Mirrors: wiki approval.granted; OpenWOP approval.granted.
 type ApprovalGranted struct {
-	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as requested
-	ApprovedBy string `json:"approvedBy,omitzero" class:"id"`         // who
-	Feedback   string `json:"feedback,omitzero" class:"content"`      // what they said
+	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as in the request
+	ApprovedBy string `json:"approvedBy,omitzero" class:"id"`         // the person who answers
+	Feedback   string `json:"feedback,omitzero" class:"content"`      // what that person says
 
 	extra extras
 }
@@ -40,77 +41,78 @@ type ApprovalGranted struct {
 //
 // Mirrors: OpenWOP approval.rejected.
 type ApprovalRejected struct {
-	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as requested
-	RejectedBy string `json:"rejectedBy,omitzero" class:"id"`         // who
-	Feedback   string `json:"feedback,omitzero" class:"content"`      // what they said
+	ApprovalID string `json:"approvalId" class:"id" check:"required"` // as in the request
+	RejectedBy string `json:"rejectedBy,omitzero" class:"id"`         // the person who answers
+	Feedback   string `json:"feedback,omitzero" class:"content"`      // what that person says
 
 	extra extras
 }
 
-// ClarificationRequested asks a person a question. The run waits until it is
-// resolved.
+// ClarificationRequested asks a person questions. While it is open and no agent
+// works, the run's status is [RunStatusWaiting].
 //
 // Mirrors: OpenWOP clarification.requested; KAOS escalation_required.
 type ClarificationRequested struct {
-	InterruptID string     `json:"interruptId" class:"id" check:"required"` // joins question and answer
-	Questions   []Question `json:"questions" class:"content"`               // at least one, usually
+	InterruptID string     `json:"interruptId" class:"id" check:"required"` // joins the questions and their answers
+	Questions   []Question `json:"questions" class:"content"`               // in order; may be empty
 
 	extra extras
 }
 
 // Question is one question of a [ClarificationRequested].
 type Question struct {
-	ID       string `json:"id" class:"id" check:"required"`  // id within the request
-	Question string `json:"question" class:"content"`        // the text
+	ID       string `json:"id" class:"id" check:"required"`  // id of the question in its request
+	Question string `json:"question" class:"content"`        // text of the question
 	Schema   JSON   `json:"schema,omitzero" class:"content"` // JSON Schema of the answer
 
 	extra extras
 }
 
-// ClarificationResolved brings the answers.
+// ClarificationResolved closes a [ClarificationRequested] with its answers.
 //
 // Mirrors: OpenWOP clarification.resolved.
 type ClarificationResolved struct {
-	InterruptID string `json:"interruptId" class:"id" check:"required"` // as requested
-	Answers     JSON   `json:"answers,omitzero" class:"content"`        // by question id
-	AnsweredBy  string `json:"answeredBy,omitzero" class:"id"`          // who
+	InterruptID string `json:"interruptId" class:"id" check:"required"` // as in the request
+	Answers     JSON   `json:"answers,omitzero" class:"content"`        // an object of answers by question id
+	AnsweredBy  string `json:"answeredBy,omitzero" class:"id"`          // the person who answers
 
 	extra extras
 }
 
-// CommandReceived records a command that somebody gave to the run. A rejected
-// command is recorded too, with the reason; the fold then leaves it out of the
-// inbox.
+// CommandReceived records a command that a person or program gives to the run. A
+// rejected command has its reason in Rejected; the fold does nothing with it.
 //
 // Mirrors: resume spec command:received.
 type CommandReceived struct {
-	Command  Command `json:"command" class:"content"`           // the command
-	Rejected string  `json:"rejected,omitzero" class:"content"` // why it was rejected; empty when accepted
+	Command  Command `json:"command" class:"content"`           // the command; required
+	Rejected string  `json:"rejected,omitzero" class:"content"` // why the command is rejected; empty when it is accepted
 
 	extra extras
 }
 
-// Command is the resume spec's RuntimeCommand.
+// Command is the resume spec's RuntimeCommand. Type says which of the other
+// fields are in use.
 type Command struct {
-	Type CommandType `json:"type" class:"meta"` // send, reply, abort or resume
-	// RunID is where a send or reply goes. In the resume spec it is one
-	// execution of a node (our nodeRunId), not the run.
+	Type CommandType `json:"type" class:"meta"` // required: send, reply, abort or resume
+	// RunID says where a send or reply goes: to one execution of a node
+	// ([Scope].NodeRunID), not to a run. The fold puts a send or reply into the
+	// inbox only if it is set.
 	RunID     string    `json:"runId,omitzero" class:"id"`
-	Message   string    `json:"message,omitzero" class:"content"` // send, resume (default "continue")
-	PromptID  string    `json:"promptId,omitzero" class:"id"`     // reply: the prompt it answers
+	Message   string    `json:"message,omitzero" class:"content"` // send: the message; resume: what the agents are told, "continue" when empty
+	PromptID  string    `json:"promptId,omitzero" class:"id"`     // reply: id of the prompt
 	Content   string    `json:"content,omitzero" class:"content"` // reply: the answer
-	Resumable Opt[bool] `json:"resumable,omitzero" class:"meta"`  // abort: pause rather than stop
+	Resumable Opt[bool] `json:"resumable,omitzero" class:"meta"`  // abort: pause instead of stop; absent means stop
 	Reason    string    `json:"reason,omitzero" class:"content"`  // abort: why
 
 	extra extras
 }
 
-// CommandConsumed says that a received command was taken from the inbox, so
-// that the inbox can be rebuilt from the log.
+// CommandConsumed takes a command out of the inbox, so that the inbox can be
+// rebuilt from the log.
 //
 // Mirrors: no document; the resume spec's inbox cannot be rebuilt without it.
 type CommandConsumed struct {
-	EventID string `json:"eventId" class:"id" check:"required"` // id of the CommandReceived event
+	EventID string `json:"eventId" class:"id" check:"required"` // ID of the event with the CommandReceived
 
 	extra extras
 }

@@ -4,17 +4,17 @@ import "time"
 
 // Resources and memory: tokens, budgets, caps, shared notes and memory.
 
-// UsageObserved reports tokens and cost as they are spent. The fold sums the
-// reports of an agent only when its end carries no usage; a Cumulative report
-// replaces the sum so far.
+// UsageObserved reports tokens and cost while an agent works. The fold adds the
+// reports up; a Cumulative report replaces the sum so far. The sum counts only
+// when the agent's end carries no usage: see [RunUsage].
 //
 // Mirrors: KAOS usage_observed.
 type UsageObserved struct {
-	Model      string       `json:"model,omitzero" class:"meta"`                 // model name
+	Model      string       `json:"model,omitzero" class:"meta"`                 // model name as the provider spells it
 	Usage      Usage        `json:"usage" class:"meta"`                          // tokens
 	CostUSD    Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // US dollars
-	Source     string       `json:"source,omitzero" class:"meta"`                // who measured
-	Cumulative bool         `json:"cumulative,omitzero" class:"meta"`            // a running total, not an increment
+	Source     string       `json:"source,omitzero" class:"meta"`                // open word: what measured
+	Cumulative bool         `json:"cumulative,omitzero" class:"meta"`            // the figures are running totals, not increments
 
 	extra extras
 }
@@ -23,47 +23,48 @@ type UsageObserved struct {
 //
 // Mirrors: wiki budget.exceeded; KAOS budget_exceeded.
 type BudgetExceeded struct {
-	Budget string  `json:"budget" class:"meta" check:"required"` // cost, tokens, steps, replans, wall_clock, …
-	Limit  float64 `json:"limit" class:"meta" check:"finite"`    // in the budget's own unit
-	Actual float64 `json:"actual" class:"meta" check:"finite"`   // in the budget's own unit
-	Reason string  `json:"reason,omitzero" class:"content"`      // free text
+	Budget string  `json:"budget" class:"meta" check:"required"` // open word: cost, tokens, steps, replans, wall_clock, …
+	Limit  float64 `json:"limit" class:"meta" check:"finite"`    // the budget, in its own unit
+	Actual float64 `json:"actual" class:"meta" check:"finite"`   // what was used of it, in the same unit
+	Reason string  `json:"reason,omitzero" class:"content"`      // why; free text
 
 	extra extras
 }
 
-// CapBreached says that a cap of the host was reached; in OpenWOP also that
-// an escalation was suppressed.
+// CapBreached says that a cap of the host is reached. In OpenWOP it also says
+// that an escalation is suppressed.
 //
 // Mirrors: OpenWOP cap.breached.
 type CapBreached struct {
-	Cap      string       `json:"cap" class:"meta" check:"required"`             // which cap; OpenWOP's kind
-	Limit    Opt[float64] `json:"limit,omitzero" class:"meta" check:"finite"`    // in the cap's own unit
-	Observed Opt[float64] `json:"observed,omitzero" class:"meta" check:"finite"` // in the cap's own unit
+	Cap      string       `json:"cap" class:"meta" check:"required"`             // open word: name of the cap; OpenWOP's kind
+	Limit    Opt[float64] `json:"limit,omitzero" class:"meta" check:"finite"`    // the cap, in its own unit
+	Observed Opt[float64] `json:"observed,omitzero" class:"meta" check:"finite"` // what was measured, in the same unit
 
 	extra extras
 }
 
-// BlackboardItemCreated writes an item of shared state.
+// BlackboardItemCreated writes an item to the state that the agents share. An
+// item with the same id is replaced.
 //
 // Mirrors: wiki blackboard.item.created.
 type BlackboardItemCreated struct {
 	ItemID      string             `json:"itemId" class:"id" check:"required"`            // id of the item
-	ItemType    string             `json:"itemType" class:"meta" check:"required"`        // fact, hypothesis, artifact, decision, task; open
-	Content     JSON               `json:"content" class:"content"`                       // any JSON
-	SourceAgent string             `json:"sourceAgent,omitzero" class:"id"`               // who wrote it
+	ItemType    string             `json:"itemType" class:"meta" check:"required"`        // open word: fact, hypothesis, artifact, decision, task
+	Content     JSON               `json:"content" class:"content"`                       // required: any JSON value
+	SourceAgent string             `json:"sourceAgent,omitzero" class:"id"`               // id of the agent that wrote the item
 	Confidence  Opt[float64]       `json:"confidence,omitzero" class:"meta" check:"unit"` // in [0, 1]
-	TTL         Opt[time.Duration] `json:"ttlMs,omitzero" class:"meta" check:"min=0"`     // milliseconds on the wire
+	TTL         Opt[time.Duration] `json:"ttlMs,omitzero" class:"meta" check:"min=0"`     // how long the item is valid; milliseconds on the wire
 
 	extra extras
 }
 
-// MemoryChanged says that an agent's memory changed.
+// MemoryChanged records a change of an agent's memory.
 //
 // Mirrors: KAOS memory_event.
 type MemoryChanged struct {
-	Change     MemoryChange `json:"change" class:"meta"`                           // what happened
-	Section    string       `json:"section,omitzero" class:"meta"`                 // which part of memory
-	ItemCount  Opt[int]     `json:"itemCount,omitzero" class:"meta" check:"min=0"` // items touched
+	Change     MemoryChange `json:"change" class:"meta"`                           // required: what happened
+	Section    string       `json:"section,omitzero" class:"meta"`                 // part of the memory, by name
+	ItemCount  Opt[int]     `json:"itemCount,omitzero" class:"meta" check:"min=0"` // number of items that changed
 	Attributes JSON         `json:"attributes,omitzero" class:"content"`           // free object
 
 	extra extras

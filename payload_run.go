@@ -1,54 +1,52 @@
 package agentevents
 
-// Sessions and runs: the outermost things a log talks about. A session is a
-// conversation, a run is one piece of work inside it.
+// Sessions and runs. A session is a conversation, a run is one piece of work
+// inside it.
 
-// SessionStarted says that a conversation began. It may stand before
-// [RunStarted].
+// SessionStarted opens a session. It may come before [RunStarted].
 //
 // Mirrors: wiki session.started.
 type SessionStarted struct {
-	// Goal is what the session is for, in the words of whoever opened it.
+	// Goal says what the session is for, as free text.
 	Goal string `json:"goal,omitzero" class:"content"`
 
 	extra extras
 }
 
-// SessionCompleted says that a conversation ended. It may stand after the
-// run's terminal event.
+// SessionCompleted closes a session. It may come after the run's terminal event.
 //
 // Mirrors: wiki session.completed.
 type SessionCompleted struct {
-	// Status is the session's own word for how it ended; the document does not
-	// list values, so any text is legal.
+	// Status says how the session ended. It is an open word: the wiki lists no
+	// values.
 	Status string `json:"status,omitzero" class:"meta"`
-	// Result is what the session produced.
+	// Result is what the session produced; any JSON value.
 	Result JSON `json:"result,omitzero" class:"content"`
 
 	extra extras
 }
 
-// RunStarted opens a run. A log need not use it (KAHN has no such event), but
-// where it is used nothing but session events precedes it (rule run-open).
+// RunStarted opens a run. It is optional, since KAHN has no such event. Only
+// session events may precede it (rule run-open).
 //
 // Mirrors: resume spec flow:start; OpenWOP run.started.
 type RunStarted struct {
 	// Name is the name of the flow or task; the resume spec's flowName.
 	Name string `json:"name,omitzero" class:"meta"`
-	// Inputs are the values the run was given.
+	// Inputs are the inputs of the run; any JSON value.
 	Inputs JSON `json:"inputs,omitzero" class:"content"`
-	// Agent is the run's primary agent, when a single agent owns the run
-	// (OpenWOP RunSnapshot.agent).
+	// Agent is the run's primary agent, when one agent owns the run (OpenWOP
+	// RunSnapshot.agent).
 	Agent Opt[AgentRef] `json:"agent,omitzero" class:"meta"`
-	// Definition describes the flow: an object with any of "nodes" (ids, or
-	// objects with an "id"), "edges" (objects with "from", "to" and perhaps an
-	// "id") and "state" (the initial state). The fold starts from it.
+	// Definition describes the flow. The fold reads three members of it: "nodes"
+	// (a list of ids, or of objects with an "id"), "edges" (a list of objects
+	// with "from", "to" and an optional "id") and "state" (the initial state).
 	Definition JSON `json:"definition,omitzero" class:"content"`
 
 	extra extras
 }
 
-// RunPaused says that the run stopped for now and can be resumed.
+// RunPaused pauses a run. [RunResumed] resumes it.
 //
 // Mirrors: resume spec flow:paused; OpenWOP run.paused.
 type RunPaused struct {
@@ -57,29 +55,29 @@ type RunPaused struct {
 	extra extras
 }
 
-// RunResumed says that a paused or interrupted run goes on. After it every
-// agent may be started again (rule agent-started-once).
+// RunResumed resumes a paused or interrupted run. After it every agent may start
+// again (rule agent-started-once).
 //
 // Mirrors: resume spec flow:resumed; OpenWOP run.resumed.
 type RunResumed struct {
-	// Message is what the agents are told on resume. Empty means the resume
-	// spec's default, "continue".
+	// Message is what the agents are told. Empty means the resume spec's default,
+	// "continue".
 	Message string `json:"message,omitzero" class:"content"`
 
 	extra extras
 }
 
-// RunCompleted ends a run that did what it was for.
+// RunCompleted closes a run that succeeded.
 //
 // Mirrors: resume spec flow:complete; OpenWOP run.completed.
 type RunCompleted struct {
-	Outputs JSON `json:"outputs,omitzero" class:"content"` // what the run produced
+	Outputs JSON `json:"outputs,omitzero" class:"content"` // what the run produced; any JSON value
 
 	extra extras
 }
 
-// RunFailed ends a run that could not do what it was for. In the resume spec
-// this is flow:complete with status failed.
+// RunFailed closes a run that failed. In the resume spec it is flow:complete with
+// status failed.
 //
 // Mirrors: resume spec flow:complete; OpenWOP run.failed.
 type RunFailed struct {
@@ -88,7 +86,7 @@ type RunFailed struct {
 	extra extras
 }
 
-// RunCancelled ends a run that somebody stopped.
+// RunCancelled closes a run that was stopped from outside.
 //
 // Mirrors: resume spec flow:aborted; OpenWOP run.cancelled.
 type RunCancelled struct {

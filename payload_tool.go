@@ -2,11 +2,11 @@ package agentevents
 
 import "time"
 
-// Tools: a call goes out, its arguments may stream, its return comes back.
-// CallID ties the three together within (run, agent).
+// Tools. A call has an event that opens it, perhaps deltas of its arguments, and
+// a return. CallID joins them within (run, agent).
 
-// ToolCalled opens a tool call. A CallID is not used again while its call is
-// open (rule tool-call-open).
+// ToolCalled opens a tool call. A CallID must not be used again while its call
+// is open (rule tool-call-open).
 //
 // Mirrors: OpenWOP agent.toolCalled; wiki tool.call.started; KAOS span
 // tool_call/start; KAHN tool_invocation; resume spec agent:tool.
@@ -14,12 +14,12 @@ type ToolCalled struct {
 	CallID    string `json:"callId" class:"id" check:"required"` // joins call, deltas and return
 	ToolID    string `json:"toolId" class:"id" check:"required"` // tool name, or "scope:tool-id" in OpenWOP
 	Arguments JSON   `json:"arguments,omitzero" class:"content"` // any JSON value
-	// ArgumentsSummary is a short text form; KAHN's input_summary.
+	// ArgumentsSummary is the arguments as a short text; KAHN's input_summary.
 	ArgumentsSummary string   `json:"argumentsSummary,omitzero" class:"content" fold:"-"`
-	Attempt          Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"` // from 1
-	RetryOf          string   `json:"retryOf,omitzero" class:"id"`                 // call id of the attempt before
-	ArgsHash         string   `json:"argsHash,omitzero" class:"meta"`              // hash of the canonical arguments
-	// Principal is on whose behalf the call is made.
+	Attempt          Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"` // number of the attempt, from 1
+	RetryOf          string   `json:"retryOf,omitzero" class:"id"`                 // call id of the previous attempt
+	ArgsHash         string   `json:"argsHash,omitzero" class:"meta"`              // hash of the canonical arguments (OpenWOP)
+	// Principal is the person or service that the agent acts for (OpenWOP).
 	Principal  string    `json:"principal,omitzero" class:"meta"`
 	Transport  Transport `json:"transport,omitzero" class:"meta"`     // mcp, http or native
 	Attributes JSON      `json:"attributes,omitzero" class:"content"` // free object
@@ -27,42 +27,44 @@ type ToolCalled struct {
 	extra extras
 }
 
-// ToolArgumentsDelta is a piece of the argument text of a call while the model
-// writes it; it may come before the [ToolCalled]. The pieces joined are the
-// JSON text of the arguments.
+// ToolArgumentsDelta is a piece of a call's arguments that the model is still
+// writing. It may come before the [ToolCalled]. All pieces together are the JSON
+// text of the arguments.
 //
 // Mirrors: KAOS tool_call_args_delta.
 type ToolArgumentsDelta struct {
-	CallID string   `json:"callId" class:"id" check:"required"`        // the call
+	CallID string   `json:"callId" class:"id" check:"required"`        // id of the call
 	Delta  string   `json:"delta" class:"content"`                     // the next piece of JSON text
-	Index  Opt[int] `json:"index,omitzero" class:"meta" check:"min=0"` // from 0
+	Index  Opt[int] `json:"index,omitzero" class:"meta" check:"min=0"` // number of the delta in its call, from 0
 
 	extra extras
 }
 
-// ToolReturned closes a tool call. It names an open call of its agent (rule
-// tool-call-open), and its causationId is the id of the event that opened it
-// (rule tool-causation; the emitter fills it in).
+// ToolReturned closes a tool call. It must name an open call of its agent (rule
+// tool-call-open). Its CausationID is the id of the event that opened the call
+// (rule tool-causation); the emitter fills it in.
 //
-// With OneEvent set it is the record of a whole call that has no [ToolCalled]
-// of its own, as KAHN and the resume spec write it: then Arguments and
-// ArgumentsSummary may be set, the call started at the event's time less
-// Duration, and the rule about open calls does not apply. It does not apply to
-// [ToolStatusForbidden] and [ToolStatusRateLimited] either, which may be decided before
-// any call: with OneEvent they say that it never began, and none is counted.
+// With OneEvent set it records a whole call without a [ToolCalled], as KAHN and
+// the resume spec do. Then Arguments and ArgumentsSummary may be set, the call
+// began at the event's time minus Duration, and rule tool-call-open does not
+// apply.
+//
+// A call may be refused before it begins: rule tool-call-open does not apply to
+// [ToolStatusForbidden] and [ToolStatusRateLimited]. With OneEvent these two
+// statuses say that the call never began, and it is not counted.
 //
 // Mirrors: OpenWOP agent.toolReturned; wiki tool.call.completed; KAOS span
 // tool_call/complete, tool_call/error, tool_call/cancelled; KAHN
 // tool_invocation; resume spec agent:tool.
 type ToolReturned struct {
-	CallID        string             `json:"callId" class:"id" check:"required"`              // the call
+	CallID        string             `json:"callId" class:"id" check:"required"`              // id of the call
 	ToolID        string             `json:"toolId" class:"id" check:"required"`              // as in the call
-	Status        ToolStatus         `json:"status" class:"meta"`                             // how it went; required
+	Status        ToolStatus         `json:"status" class:"meta"`                             // required: how the call went
 	Result        JSON               `json:"result,omitzero" class:"content"`                 // any JSON value
-	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"` // short text form; KAHN's output_summary
+	ResultSummary string             `json:"resultSummary,omitzero" class:"content" fold:"-"` // the result as a short text; KAHN's output_summary
 	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                  // what went wrong
 	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`  // milliseconds on the wire
-	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                  // no ToolCalled: see above
+	OneEvent      bool               `json:"oneEvent,omitzero" class:"meta"`                  // the call has no ToolCalled: see above
 
 	Arguments        JSON   `json:"arguments,omitzero" class:"content"`                 // with OneEvent only
 	ArgumentsSummary string `json:"argumentsSummary,omitzero" class:"content" fold:"-"` // with OneEvent only
@@ -70,22 +72,22 @@ type ToolReturned struct {
 	extra extras
 }
 
-// wholeCall reports whether the return is a call by itself, which began.
+// wholeCall reports whether the event records a whole call that began.
 func (p *ToolReturned) wholeCall() bool {
 	return p.OneEvent && p.Status != ToolStatusForbidden && p.Status != ToolStatusRateLimited
 }
 
-// Handing over: one agent passes control to another, as one fact or as a
-// request and its acceptance.
+// Handoffs. One agent passes control to another, in one event or in a request
+// and its acceptance.
 
 // AgentHandoff passes control from one agent to another in one event.
 //
 // Mirrors: OpenWOP agent.handoff.
 type AgentHandoff struct {
-	From    AgentRef `json:"from" class:"meta"`                // who hands over
-	To      AgentRef `json:"to" class:"meta"`                  // who takes over
+	From    AgentRef `json:"from" class:"meta"`                // agent that hands over; required
+	To      AgentRef `json:"to" class:"meta"`                  // agent that takes over; required
 	Reason  string   `json:"reason,omitzero" class:"content"`  // why; free text
-	Context JSON     `json:"context,omitzero" class:"content"` // what is handed over
+	Context JSON     `json:"context,omitzero" class:"content"` // what is handed over; any JSON value
 
 	extra extras
 }
@@ -94,11 +96,11 @@ type AgentHandoff struct {
 //
 // Mirrors: wiki handoff.requested; KAOS span handoff/start.
 type HandoffRequested struct {
-	// HandoffID joins request and acceptance. Without it they are joined by
-	// the pair of agents.
+	// HandoffID joins the request and its acceptance. When it is empty, the
+	// pair of agents does.
 	HandoffID     string   `json:"handoffId,omitzero" class:"id"`
-	From          AgentRef `json:"from" class:"meta"`                   // who asks
-	To            AgentRef `json:"to" class:"meta"`                     // who is asked
+	From          AgentRef `json:"from" class:"meta"`                   // agent that hands over; required
+	To            AgentRef `json:"to" class:"meta"`                     // agent that is asked to take over; required
 	Reason        string   `json:"reason,omitzero" class:"content"`     // why; free text
 	ContextDigest string   `json:"contextDigest,omitzero" class:"meta"` // hash or handle of what is handed over
 
@@ -109,11 +111,11 @@ type HandoffRequested struct {
 //
 // Mirrors: wiki handoff.accepted; KAOS span handoff/complete.
 type HandoffAccepted struct {
-	HandoffID     string   `json:"handoffId,omitzero" class:"id"`       // as requested
-	From          AgentRef `json:"from" class:"meta"`                   // who asked
-	To            AgentRef `json:"to" class:"meta"`                     // who took over
+	HandoffID     string   `json:"handoffId,omitzero" class:"id"`       // as in the request
+	From          AgentRef `json:"from" class:"meta"`                   // agent that hands over; required
+	To            AgentRef `json:"to" class:"meta"`                     // agent that takes over; required
 	Reason        string   `json:"reason,omitzero" class:"content"`     // why; free text
-	ContextDigest string   `json:"contextDigest,omitzero" class:"meta"` // as requested
+	ContextDigest string   `json:"contextDigest,omitzero" class:"meta"` // as in the request
 
 	extra extras
 }

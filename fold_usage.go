@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// How usage is counted. Every figure counts once: see [RunUsage].
+// This file counts usage. Every figure counts once: see [RunUsage].
 
-// add adds another count to u. A count stays at the highest number there is.
+// add adds v to u. A count stops at the highest int64.
 func (u *Usage) add(v Usage) {
 	u.InputTokens = plus(u.InputTokens, v.InputTokens)
 	u.OutputTokens = plus(u.OutputTokens, v.OutputTokens)
@@ -31,15 +31,15 @@ func addCost(to *Opt[float64], v Opt[float64]) {
 	}
 }
 
-// plain returns the figures without members of a line.
+// plain returns the figures without extra members.
 func (u Usage) plain() Usage {
 	u.extra = ""
 	return u
 }
 
-// end notes what an end says. The use per model is a running total of the
-// agent, so the latest one stands; without it the figures are of one attempt
-// and add up.
+// end adds the figures of an end. ModelUsage is a running total of the agent, so
+// the latest one replaces the others. Without it the figures are those of one
+// attempt and add up.
 func (u *AgentUsage) end(p *AgentEnded) {
 	if len(p.ModelUsage) > 0 {
 		u.Models = make(map[string]Usage, len(p.ModelUsage))
@@ -59,7 +59,7 @@ func (u *AgentUsage) end(p *AgentEnded) {
 	}
 }
 
-// observe notes a usage.observed.
+// observe adds the figures of a usage.observed.
 func (u *AgentUsage) observe(p *UsageObserved) {
 	if p.Cumulative {
 		u.Observed = Some(p.Usage.plain())
@@ -74,7 +74,9 @@ func (u *AgentUsage) observe(p *UsageObserved) {
 	addCost(&u.ObservedCost, p.CostUSD)
 }
 
-// Total returns what the agent counts with, and its cost in US dollars.
+// Total returns the tokens that count for the agent, and its cost in US dollars.
+// The tokens are those of Models, else of Ended, else of Observed. The cost is
+// CostUSD, else the sum of the costs in Models, else ObservedCost.
 func (u *AgentUsage) Total() (Usage, Opt[float64]) {
 	cost := u.CostUSD
 	var sum Usage
@@ -112,7 +114,7 @@ func (r *RunSnapshot) countUsage() {
 			put(&run.Models, model, all)
 		}
 	}
-	// In order of appearance: sums of floats depend on their order.
+	// The sum of floats depends on their order: take the agents as they appeared.
 	var few [8]*AgentSnapshot
 	agents := r.agentsInOrder(few[:0])
 	byParent := r.countedByParents(agents)
@@ -124,19 +126,19 @@ func (r *RunSnapshot) countUsage() {
 	add(&run.Unassigned)
 }
 
-// countedByParents returns the agents whose use an agent above them has counted:
-// the use per model includes sub-agents. Each agent is looked at once, however
-// deep they nest. In a circle of parents everybody counts.
+// countedByParents returns the agents whose usage an agent above them includes: a
+// modelUsage includes sub-agents. It looks at each agent once, however deep they
+// nest. In a circle of parents the last agent on the way up is taken as the top.
 func (r *RunSnapshot) countedByParents(agents []*AgentSnapshot) map[*AgentSnapshot]bool {
 	counts := func(a *AgentSnapshot) bool { return len(a.Usage.Models) > 0 }
 	if !slices.ContainsFunc(agents, counts) {
-		return nil // as mostly: nobody counts for others
+		return nil // the usual case: no agent includes others
 	}
 	counted := make(map[*AgentSnapshot]bool, len(agents))
 	looking := map[*AgentSnapshot]bool{}
 	var path []*AgentSnapshot
 	for _, a := range agents {
-		// Go up to an agent whose answer is known, or to the top.
+		// Go up to the top, or to an agent whose answer is known.
 		path = path[:0]
 		above := false
 		for a != nil && !looking[a] {
@@ -148,7 +150,7 @@ func (r *RunSnapshot) countedByParents(agents []*AgentSnapshot) map[*AgentSnapsh
 			path = append(path, a)
 			a = r.Agents[a.ParentAgentID]
 		}
-		// And down again: above says whether an agent above this one counts for it.
+		// Go down again: above says whether an agent above this one includes it.
 		for i := len(path) - 1; i >= 0; i-- {
 			counted[path[i]] = above
 			above = above || counts(path[i])

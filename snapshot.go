@@ -2,39 +2,40 @@ package agentevents
 
 import "time"
 
-// RunStatus is the state of a run. Without run.* events it is derived: running
-// while an agent is open; when every started agent has ended, failed if one
-// failed or was aborted, else completed.
+// RunStatus is the state of a run. The events run.* decide it. A run that has no
+// run.started follows its agents: it is running while an agent is open. When all
+// started agents have ended it is failed if one of them failed or was aborted,
+// else completed.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.
 const (
-	RunStatusPending    RunStatus = "pending"    // nothing has happened yet
-	RunStatusRunning    RunStatus = "running"    // under way
-	RunStatusPaused     RunStatus = "paused"     // run.paused, or a resumable abort
-	RunStatusWaiting    RunStatus = "waiting"    // for an approval or a clarification, and no agent works
-	RunStatusCompleted  RunStatus = "completed"  // terminal
-	RunStatusFailed     RunStatus = "failed"     // terminal
-	RunStatusCancelling RunStatus = "cancelling" // an abort was received
-	RunStatusCancelled  RunStatus = "cancelled"  // terminal
+	RunStatusPending    RunStatus = "pending"    // there are no events but session events
+	RunStatusRunning    RunStatus = "running"    // the run is under way
+	RunStatusPaused     RunStatus = "paused"     // run.paused or a resumable abort was seen, and no run.resumed since
+	RunStatusWaiting    RunStatus = "waiting"    // an approval or a clarification is open, and no agent works
+	RunStatusCompleted  RunStatus = "completed"  // the run has succeeded; terminal
+	RunStatusFailed     RunStatus = "failed"     // the run has failed; terminal
+	RunStatusCancelling RunStatus = "cancelling" // an abort was received; the run has not ended yet
+	RunStatusCancelled  RunStatus = "cancelled"  // the run was stopped; terminal
 )
 
-// Terminal reports whether the run is over.
+// Terminal reports whether s is [RunStatusCompleted], [RunStatusFailed] or
+// [RunStatusCancelled].
 func (s RunStatus) Terminal() bool {
 	return s == RunStatusCompleted || s == RunStatusFailed || s == RunStatusCancelled
 }
 
-// NodeStatus is the state of a node (resume spec, with suspended from
-// OpenWOP). A skipped node is done.
+// NodeStatus is the state of a node (resume spec; suspended is OpenWOP's).
 type NodeStatus string
 
 // The node statuses.
 const (
-	NodeStatusPending   NodeStatus = "pending"
-	NodeStatusRunning   NodeStatus = "running"
-	NodeStatusDone      NodeStatus = "done"
-	NodeStatusFailed    NodeStatus = "failed"
-	NodeStatusSuspended NodeStatus = "suspended"
+	NodeStatusPending   NodeStatus = "pending"   // the node does not run yet, or will run again
+	NodeStatusRunning   NodeStatus = "running"   // an execution of the node is open
+	NodeStatusDone      NodeStatus = "done"      // the node has completed or is skipped
+	NodeStatusFailed    NodeStatus = "failed"    // the node has failed
+	NodeStatusSuspended NodeStatus = "suspended" // the node waits for something outside the run
 )
 
 // EdgeStatus is the state of an edge (resume spec).
@@ -42,64 +43,66 @@ type EdgeStatus string
 
 // The edge statuses.
 const (
-	EdgeStatusPending EdgeStatus = "pending"
-	EdgeStatusFired   EdgeStatus = "fired"
-	EdgeStatusSkipped EdgeStatus = "skipped"
+	EdgeStatusPending EdgeStatus = "pending" // the flow has not reached the edge
+	EdgeStatusFired   EdgeStatus = "fired"   // the flow has taken the edge
+	EdgeStatusSkipped EdgeStatus = "skipped" // the flow has not taken the edge
 )
 
-// RunState is what the rules know of a run. An [Emitter] keeps this much of every
-// open run; a [RunSnapshot] shows it.
+// RunState is the state of a run that the rules need. An [Emitter] keeps it for
+// every open run, and a [RunSnapshot] has it.
 type RunState struct {
 	RunID        string `json:"runId"`                 // the run
-	NextSequence uint64 `json:"nextSequence"`          // sequence after the last event
-	TerminalKind Kind   `json:"terminalKind,omitzero"` // run.completed, run.failed, run.cancelled; empty while the run goes on
-	// Resume is what only going on needs. Its JSON may change between versions.
+	NextSequence uint64 `json:"nextSequence"`          // sequence of the next event
+	TerminalKind Kind   `json:"terminalKind,omitzero"` // run.completed, run.failed or run.cancelled; empty until the run ends
+	// Resume is state that only resuming needs. Its JSON may change between
+	// versions.
 	Resume runResume `json:"resume"`
 }
 
-// A runResume is the part of a run's snapshot that only going on needs.
+// A runResume is state of a run that only resuming needs.
 type runResume struct {
 	opened  bool `wire:"opened,omitzero"`  // run.started was seen
 	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
-	resumes int  `wire:"resumes,omitzero"` // how often run.resumed was seen
+	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 
-	// Of a fold; an emitter leaves them empty.
+	// Only a fold uses these; an emitter leaves them empty.
 	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
 	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
-	recent        []fingerprint `wire:"recent,omitzero"`        // the last events, so that a repeated one is told from another with its sequence
-	recentDeltas  []fingerprint `wire:"recentDeltas,omitzero"`  // the same of droppable events, while an agent works
+	recent        []fingerprint `wire:"recent,omitzero"`        // the last events: they tell a repeated event from another one with its sequence
+	recentDeltas  []fingerprint `wire:"recentDeltas,omitzero"`  // the last droppable events, while an agent works
 }
 
-// A fingerprint tells one event from another.
+// A fingerprint identifies an event by its sequence and its content.
 type fingerprint struct {
 	sequence uint64 `wire:"sequence"`
 	hash     uint64 `wire:"hash"` // of the event's line
 }
 
-// A RunSnapshot is the state of one run after some of its events: what a
-// [Fold] makes of a log. It carries the fields of the resume spec's RunSnapshot
-// (status, outputs, state, nodeStatus, edgeStatus, loopCounters, inbox,
-// agentSessions) and of OpenWOP's, and everything that is needed to go on: a
-// fold ([ResumeFold]) and an emitter ([Emitter.Resume]) continue from it, also
-// after it was written as JSON and read back.
+// A RunSnapshot is the state of one run after some of its events. A [Fold] makes
+// it from a log. It has the fields of the resume spec's RunSnapshot (status,
+// outputs, state, nodeStatus, edgeStatus, loopCounters, inbox, agentSessions) and
+// of OpenWOP's. A fold ([ResumeFold]) and an emitter ([Emitter.Resume]) continue
+// from it, also after it was written as JSON and read back.
 //
-// Write it with AppendJSON or MarshalJSON: json.Marshal escapes characters such
-// as < inside raw JSON on the way, which changes its bytes.
+// AppendJSON and MarshalJSON keep the bytes of raw JSON. json.Marshal does not:
+// it escapes characters such as <.
 //
-// A snapshot belongs to its holder; the fold keeps no part of it. Maps and
-// lists are nil when they are empty; in JSON they are always there.
+// A snapshot belongs to its holder; the fold keeps no part of it. Empty maps and
+// lists are nil in Go, and {} and [] in JSON. Lists are in the order of the
+// events, unless a comment says otherwise. Costs are in US dollars, durations in
+// milliseconds on the wire.
 type RunSnapshot struct {
 	RunState
-	SchemaVersion string    `json:"schemaVersion"`          // of this document: the constant SchemaVersion
-	SessionID     string    `json:"sessionId,omitzero"`     // its session
-	WorkflowID    string    `json:"workflowId,omitzero"`    // its workflow
+	SchemaVersion string    `json:"schemaVersion"`          // version of this document: the constant SchemaVersion
+	SessionID     string    `json:"sessionId,omitzero"`     // the first SessionID of an envelope
+	WorkflowID    string    `json:"workflowId,omitzero"`    // the first WorkflowID of an envelope
 	Name          string    `json:"name,omitzero"`          // RunStarted.Name
 	Status        RunStatus `json:"status"`                 // see RunStatus
-	StartedAt     time.Time `json:"startedAt,omitzero"`     // of run.started, else of the first event that is no delta
-	CompletedAt   time.Time `json:"completedAt,omitzero"`   // of the terminal event, else of the last agent's end
-	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started or resumed last, until it ends
-	Paused        bool      `json:"paused,omitzero"`        // run.paused, not resumed yet
-	Cancelling    bool      `json:"cancelling,omitzero"`    // an abort was received
+	StartedAt     time.Time `json:"startedAt,omitzero"`     // time of run.started, else of the first event that is not a delta
+	CompletedAt   time.Time `json:"completedAt,omitzero"`   // time of the terminal event, else of the last agent's end; zero until the run is over
+	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started or resumed last; empty once it has ended
+	Paused        bool      `json:"paused,omitzero"`        // see RunStatusPaused
+	Cancelling    bool      `json:"cancelling,omitzero"`    // see RunStatusCancelling
 	CancelReason  string    `json:"cancelReason,omitzero"`  // RunCancelled.Reason
 	SessionGoal   string    `json:"sessionGoal,omitzero"`   // SessionStarted.Goal
 	SessionStatus string    `json:"sessionStatus,omitzero"` // SessionCompleted.Status
@@ -111,161 +114,162 @@ type RunSnapshot struct {
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
 	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
 
-	Outputs       map[string]JSON       `json:"outputs"`       // by node id
+	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id
 	State         map[string]JSON       `json:"state"`         // user-defined state, by top-level key
 	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`    // by node id
-	NodeRuns      map[string]int        `json:"nodeRuns"`      // executions under way, by node id
-	Suspended     map[string]string     `json:"suspended"`     // why nodes wait, by node id: NodeSuspended.Reason, until they go on or what they asked is answered
+	NodeRuns      map[string]int        `json:"nodeRuns"`      // number of open executions, by node id
+	Suspended     map[string]string     `json:"suspended"`     // NodeSuspended.Reason by node id, until the node continues or its question is answered
 	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`    // by edge id, or "from->to"
-	LoopCounters  map[string]int        `json:"loopCounters"`  // iterations, by edge
+	LoopCounters  map[string]int        `json:"loopCounters"`  // the latest LoopIterated.Iteration, by edge
 	Inbox         []InboxItem           `json:"inbox"`         // commands received and not consumed
-	AgentSessions map[string]string     `json:"agentSessions"` // provider session id, by node id, or agent id outside nodes
+	AgentSessions map[string]string     `json:"agentSessions"` // session id at the provider, by node id; outside nodes by agent id
 
 	Agents            map[string]*AgentSnapshot `json:"agents"`                // by agent id
-	OpenCalls         []*ToolCallSnapshot       `json:"openCalls"`             // in call order
-	ClosedCalls       []*ToolCallSnapshot       `json:"closedCalls"`           // in order of return; see FoldOptions.KeepCalls
-	DroppedCalls      int                       `json:"droppedCalls,omitzero"` // calls that are only in Tools
-	Tools             map[string]*ToolStats     `json:"tools"`                 // by tool
-	Messages          []ConversationMessage     `json:"messages"`              // in order, each messageId once
-	Turns             []TurnSnapshot            `json:"turns"`                 // in order
-	Steps             []StepSnapshot            `json:"steps"`                 // in order
+	OpenCalls         []*ToolCallSnapshot       `json:"openCalls"`             // calls without a return, in call order
+	ClosedCalls       []*ToolCallSnapshot       `json:"closedCalls"`           // the latest calls that returned, in order of return; see FoldOptions.KeepCalls
+	DroppedCalls      int                       `json:"droppedCalls,omitzero"` // number of calls that only Tools counts
+	Tools             map[string]*ToolStats     `json:"tools"`                 // counts of calls, by tool id
+	Messages          []ConversationMessage     `json:"messages"`              // the conversation, each messageId once
+	Turns             []TurnSnapshot            `json:"turns"`                 // turns, as they started
+	Steps             []StepSnapshot            `json:"steps"`                 // steps of plans, as they started
 	Workflow          Opt[WorkflowSnapshot]     `json:"workflow,omitzero"`     // the workflow; absent without workflow events
-	Phases            []PhaseSnapshot           `json:"phases"`                // in order
-	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`           // in order
-	Approvals         []ApprovalSnapshot        `json:"approvals"`             // in order
-	Clarifications    []ClarificationSnapshot   `json:"clarifications"`        // in order
-	Handoffs          []HandoffSnapshot         `json:"handoffs"`              // in order
-	Tasks             []TaskSnapshot            `json:"tasks"`                 // in order
-	Audits            []AuditSnapshot           `json:"audits"`                // in order
-	Claims            []ClaimSnapshot           `json:"claims"`                // in order
-	Issues            []IssueSnapshot           `json:"issues"`                // in order
-	Citations         int                       `json:"citations"`             // how many
-	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached, in order
+	Phases            []PhaseSnapshot           `json:"phases"`                // phases of the workflow, as they started
+	Checkpoints       []CheckpointSnapshot      `json:"checkpoints"`           // checkpoints saved and resumed from
+	Approvals         []ApprovalSnapshot        `json:"approvals"`             // approvals, as they were requested
+	Clarifications    []ClarificationSnapshot   `json:"clarifications"`        // clarifications, as they were requested
+	Handoffs          []HandoffSnapshot         `json:"handoffs"`              // handoffs and requests for them
+	Tasks             []TaskSnapshot            `json:"tasks"`                 // assigned tasks
+	Audits            []AuditSnapshot           `json:"audits"`                // audits
+	Claims            []ClaimSnapshot           `json:"claims"`                // verdicts on findings
+	Issues            []IssueSnapshot           `json:"issues"`                // issues found
+	Citations         int                       `json:"citations"`             // number of citations found
+	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached
 	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
-	Usage             RunUsage                  `json:"usage"`                 // of the whole run, counted once
-	Violations        []*RuleError              `json:"violations"`            // the first ones, in order
-	ViolationCount    int                       `json:"violationCount"`        // all of them
-	Unknown           map[string]int            `json:"unknown"`               // events of unknown kinds, by kind
-	Retracted         []string                  `json:"retracted"`             // event ids
-	RetractedMessages []ConversationMessage     `json:"retractedMessages"`     // messages of those events
+	Usage             RunUsage                  `json:"usage"`                 // what the whole run used, counted once
+	Violations        []*RuleError              `json:"violations"`            // the first violations; see FoldOptions.MaxViolations
+	ViolationCount    int                       `json:"violationCount"`        // number of all violations
+	Unknown           map[string]int            `json:"unknown"`               // number of events, by unknown kind
+	Retracted         []string                  `json:"retracted"`             // ids of retracted events
+	RetractedMessages []ConversationMessage     `json:"retractedMessages"`     // messages of retracted events
 }
 
-// InboxItem is a command that waits.
+// InboxItem is a command that was received and not consumed.
 type InboxItem struct {
-	EventID string  `json:"eventId"` // of the CommandReceived
+	EventID string  `json:"eventId"` // ID of the event with the CommandReceived
 	Command Command `json:"command"` // the command as received
 }
 
-// AgentState is what the rules know of one agent of a run. An [Emitter] keeps this
-// much of every agent; an [AgentSnapshot] shows it.
+// AgentState is the state of an agent that the rules need. An [Emitter] keeps it
+// for every agent of an open run, and an [AgentSnapshot] has it.
 type AgentState struct {
-	AgentID       string      `json:"agentId"`                // the agent
-	Status        AgentStatus `json:"status"`                 // the latest
-	Step          Opt[int]    `json:"step,omitzero"`          // the highest
+	AgentID       string      `json:"agentId"`                // the agent; without an id the nodeRunId, or the spanId of its start
+	Status        AgentStatus `json:"status"`                 // the latest status
+	Step          Opt[int]    `json:"step,omitzero"`          // the highest step
 	Attempts      int         `json:"attempts"`               // number of the current attempt
 	Started       bool        `json:"started,omitzero"`       // agent.started was seen
-	Open          bool        `json:"open,omitzero"`          // started and not ended
-	Ended         bool        `json:"ended,omitzero"`         // the latest of start and end is an end
-	SharesByGroup bool        `json:"sharesByGroup,omitzero"` // its messages carry a group id
-	Counted       Totals      `json:"counted"`                // events counted in the current attempt
-	// Resume is what only going on needs. Its JSON may change between versions.
+	Open          bool        `json:"open,omitzero"`          // the agent has started and not ended since
+	Ended         bool        `json:"ended,omitzero"`         // the agent has ended and not started since
+	SharesByGroup bool        `json:"sharesByGroup,omitzero"` // the agent's messages must carry a group id
+	Counted       Totals      `json:"counted"`                // counts of the current attempt
+	// Resume is state that only resuming needs. Its JSON may change between
+	// versions.
 	Resume agentResume `json:"resume"`
 
-	shown *AgentSnapshot // what it is part of; nil in an emitter
+	shown *AgentSnapshot // the snapshot that embeds this; nil in an emitter
 }
 
-// An agentResume is the part of an agent's snapshot that only going on needs.
+// An agentResume is state of an agent that only resuming needs.
 type agentResume struct {
-	order   int      `wire:"order"`            // agents are counted as they appear, from 0; -1 while there are only deltas of it
-	back    Opt[int] `wire:"back,omitzero"`    // the step it went back to, while that is not the highest
-	ahead   Opt[int] `wire:"ahead,omitzero"`   // the step of its deltas since, where that is another
+	order   int      `wire:"order"`            // number of the agent in order of appearance, from 0; -1 while only deltas of it were seen
+	back    Opt[int] `wire:"back,omitzero"`    // the current step, when the agent went back from the highest one
+	ahead   Opt[int] `wire:"ahead,omitzero"`   // the step of the deltas since the last lasting event, when it is another step
 	first   int      `wire:"first,omitzero"`   // first step of the current attempt
-	renew   bool     `wire:"renew,omitzero"`   // the next step that the emitter stamps is a new one
-	resumes int      `wire:"resumes,omitzero"` // how often the run had been resumed when it started
-	blocks  []block  `wire:"blocks,omitzero"`  // blocks in the making
+	renew   bool     `wire:"renew,omitzero"`   // the emitter stamps a new step next
+	resumes int      `wire:"resumes,omitzero"` // runResume.resumes when the agent started
+	blocks  []block  `wire:"blocks,omitzero"`  // blocks whose deltas were seen
 
-	// Of a fold; an emitter leaves them empty.
-	textOpen      bool `wire:"textOpen,omitzero"`      // AgentSnapshot.Text is still being written
-	reasoningOpen bool `wire:"reasoningOpen,omitzero"` // AgentSnapshot.Reasoning is still being written
+	// Only a fold uses these; an emitter leaves them empty.
+	textOpen      bool `wire:"textOpen,omitzero"`      // AgentSnapshot.Text comes from a block's deltas
+	reasoningOpen bool `wire:"reasoningOpen,omitzero"` // AgentSnapshot.Reasoning comes from a block's deltas
 }
 
-// A block is a block of text, reasoning or arguments in the making.
+// A block is a block of text, reasoning or arguments that comes in deltas.
 type block struct {
-	subject string `wire:"subject"`        // the catalog's subject: text, reasoning, tool_call
-	id      string `wire:"id,omitzero"`    // block or call id
+	subject string `wire:"subject"`        // subject in the catalog: text, reasoning or tool_call
+	id      string `wire:"id,omitzero"`    // block id or call id
 	next    int    `wire:"next"`           // index of the next numbered delta
-	size    int    `wire:"size"`           // characters so far
-	whole   bool   `wire:"whole,omitzero"` // the whole block was seen: later deltas say nothing new
-	text    []byte `wire:"text,omitzero"`  // so far; empty for arguments, and in an emitter
+	size    int    `wire:"size"`           // number of characters so far
+	whole   bool   `wire:"whole,omitzero"` // the whole block was seen: more deltas change nothing
+	text    []byte `wire:"text,omitzero"`  // the text so far; empty for arguments, and in an emitter
 }
 
 // AgentSnapshot is the state of one agent of a run.
 type AgentSnapshot struct {
 	AgentState
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent
-	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // who spawned it
-	ParentCallID      string             `json:"parentCallId,omitzero"`      // by which call
-	NodeID            string             `json:"nodeId,omitzero"`            // where it started
-	Phase             string             `json:"phase,omitzero"`             // where it started
-	Task              string             `json:"task,omitzero"`              // AgentStarted.Task, or TaskAssigned.Goal
+	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
+	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
+	NodeID            string             `json:"nodeId,omitzero"`            // node of its start
+	Phase             string             `json:"phase,omitzero"`             // phase of its start
+	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
-	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest
-	Sequence          uint64             `json:"sequence,omitzero"`          // of its first start
-	StartedAt         time.Time          `json:"startedAt,omitzero"`         // of the current attempt
-	EndedAt           time.Time          `json:"endedAt,omitzero"`           // of the latest end
-	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // as stated by the end, else EndedAt - StartedAt
-	Transitions       int                `json:"transitions"`                // all attempts
-	ToolCalls         int                `json:"toolCalls"`                  // all attempts
-	ToolFailures      int                `json:"toolFailures"`               // returns that were not ok, all attempts
-	Errors            int                `json:"errors,omitzero"`            // agent.error of severity error
-	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest of them
-	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // of the latest end
-	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // of the latest end
-	Result            string             `json:"result,omitzero"`            // of the latest end
-	StructuredOutput  JSON               `json:"structuredOutput,omitzero"`  // of the latest end
-	Totals            Opt[Totals]        `json:"totals,omitzero"`            // as stated by the latest end
-	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // as stated by the latest end
-	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // as stated by the latest end
-	Text              string             `json:"text,omitzero"`              // its latest text block, whole or as far as it came
-	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, likewise
-	Usage             AgentUsage         `json:"usage"`                      // see RunUsage
+	ProviderSessionID string             `json:"providerSessionId,omitzero"` // the latest session id at the provider
+	Sequence          uint64             `json:"sequence,omitzero"`          // sequence of its first start
+	StartedAt         time.Time          `json:"startedAt,omitzero"`         // time of the latest start
+	EndedAt           time.Time          `json:"endedAt,omitzero"`           // time of the end; zero while open
+	Duration          Opt[time.Duration] `json:"durationMs,omitzero"`        // AgentEnded.Duration, else EndedAt - StartedAt
+	Transitions       int                `json:"transitions"`                // number of transitions, in all attempts
+	ToolCalls         int                `json:"toolCalls"`                  // number of calls, in all attempts
+	ToolFailures      int                `json:"toolFailures"`               // number of returns with a status other than ok, in all attempts
+	Errors            int                `json:"errors,omitzero"`            // number of agent.error, without warnings
+	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
+	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
+	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
+	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
+	StructuredOutput  JSON               `json:"structuredOutput,omitzero"`  // AgentEnded.StructuredOutput
+	Totals            Opt[Totals]        `json:"totals,omitzero"`            // AgentEnded.Totals
+	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // AgentEnded.NumTurns
+	ConvergenceScore  Opt[float64]       `json:"convergenceScore,omitzero"`  // AgentEnded.ConvergenceScore
+	Text              string             `json:"text,omitzero"`              // its latest text block, whole or so far
+	Reasoning         string             `json:"reasoning,omitzero"`         // its latest reasoning block, whole or so far
+	Usage             AgentUsage         `json:"usage"`                      // what it reported; see RunUsage
 
-	text, reasoning []byte // the latest whole blocks, in a fold; Text and Reasoning are made of them
+	text, reasoning []byte // in a fold, the latest whole blocks; Text and Reasoning are copies of them
 }
 
 // ToolCallSnapshot is one tool call.
 type ToolCallSnapshot struct {
-	Sequence  uint64             `json:"sequence"`            // of the event that opened it
-	AgentID   string             `json:"agentId,omitzero"`    // the agent; empty outside any
+	Sequence  uint64             `json:"sequence"`            // sequence of its first event
+	AgentID   string             `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
 	CallID    string             `json:"callId"`              // the call id
 	ToolID    string             `json:"toolId"`              // the tool
-	EventID   string             `json:"eventId,omitzero"`    // of the call, or of the return with oneEvent
-	Step      Opt[int]           `json:"step,omitzero"`       // the step it was made in
-	Attempt   Opt[int]           `json:"attempt,omitzero"`    // which attempt, from 1
-	RetryOf   string             `json:"retryOf,omitzero"`    // call id of the attempt before
-	StartedAt time.Time          `json:"startedAt,omitzero"`  // with oneEvent: time less duration; zero when it was refused before any call
-	Status    ToolStatus         `json:"status,omitzero"`     // empty while open
-	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // as stated, else measured between the events
-	Error     string             `json:"error,omitzero"`      // message
+	EventID   string             `json:"eventId,omitzero"`    // ID of its first event
+	Step      Opt[int]           `json:"step,omitzero"`       // step of its first event
+	Attempt   Opt[int]           `json:"attempt,omitzero"`    // number of the attempt, from 1
+	RetryOf   string             `json:"retryOf,omitzero"`    // call id of the previous attempt
+	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its agent.toolCalled; with oneEvent the return's time minus its duration; zero when it never began
+	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
+	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
+	Error     string             `json:"error,omitzero"`      // message of the return's error
 }
 
 // ToolStats counts the calls of one tool.
 type ToolStats struct {
-	Calls    int           `json:"calls"`            // calls made, open ones included
-	OK       int           `json:"ok"`               // returned ok
-	Failed   int           `json:"failed"`           // returned anything else
-	Refused  int           `json:"refused,omitzero"` // refused before any call
-	Duration time.Duration `json:"durationMs"`       // of the returned ones, added up
+	Calls    int           `json:"calls"`            // calls that began, open ones included
+	OK       int           `json:"ok"`               // calls that returned ok
+	Failed   int           `json:"failed"`           // calls that returned another status
+	Refused  int           `json:"refused,omitzero"` // calls that were refused before they began
+	Duration time.Duration `json:"durationMs"`       // sum of the durations of all returned calls
 }
 
 // TurnSnapshot is one turn.
 type TurnSnapshot struct {
-	Turn      Opt[int]           `json:"turn,omitzero"`       // turn number
+	Turn      Opt[int]           `json:"turn,omitzero"`       // number of the turn
 	Name      string             `json:"name,omitzero"`       // name of the span
-	AgentID   string             `json:"agentId,omitzero"`    // the agent; empty outside any
-	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of the event that opened it
-	EndedAt   time.Time          `json:"endedAt,omitzero"`    // time of the event that closed it; zero while open
-	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // as stated, else measured between the events
+	AgentID   string             `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
+	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its first event
+	EndedAt   time.Time          `json:"endedAt,omitzero"`    // time of its closing event; zero while open
+	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // duration of the closing event, else EndedAt - StartedAt
 	Error     Opt[ErrorInfo]     `json:"error,omitzero"`      // set when it failed
 	Text      string             `json:"text,omitzero"`       // TurnSummarized.Text
 	Intent    string             `json:"intent,omitzero"`     // TurnSummarized.Intent
@@ -275,156 +279,160 @@ type TurnSnapshot struct {
 type StepSnapshot struct {
 	StepID      string             `json:"stepId"`               // id of the step
 	Name        string             `json:"name,omitzero"`        // name of the span
-	Description string             `json:"description,omitzero"` // what was to be done
-	AgentID     string             `json:"agentId,omitzero"`     // the agent; empty outside any
-	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of the event that opened it
-	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of the event that closed it; zero while open
-	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // as stated, else measured between the events
+	Description string             `json:"description,omitzero"` // what the step is meant to do
+	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
+	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
+	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
+	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt
 	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
 }
 
 // WorkflowSnapshot is the run's workflow.
 type WorkflowSnapshot struct {
 	WorkflowID      string             `json:"workflowId"`               // the workflow
-	Phases          []string           `json:"phases"`                   // as planned
-	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // before it ran
-	ApprovedBy      string             `json:"approvedBy,omitzero"`      // who agreed to run it
-	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`      // when
+	Phases          []string           `json:"phases"`                   // planned phases, in order
+	EstimatedTokens Opt[int64]         `json:"estimatedTokens,omitzero"` // estimate before the workflow ran
+	ApprovedBy      string             `json:"approvedBy,omitzero"`      // the person who allowed it to run
+	ApprovedAt      time.Time          `json:"approvedAt,omitzero"`      // time of the approval
 	Finalized       bool               `json:"finalized,omitzero"`       // workflow.finalized was seen
-	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"`     // as stated at the end
-	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`     // as stated at the end
-	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // as stated, else measured between the events
+	TotalTokens     Opt[int64]         `json:"totalTokens,omitzero"`     // WorkflowFinalized.TotalTokens
+	TotalAgents     Opt[int]           `json:"totalAgents,omitzero"`     // WorkflowFinalized.TotalAgents
+	Duration        Opt[time.Duration] `json:"durationMs,omitzero"`      // WorkflowFinalized.Duration
 }
 
 // PhaseSnapshot is one passage through a phase of a workflow.
 type PhaseSnapshot struct {
-	Sequence    uint64     `json:"sequence"`             // of the event that opened it
+	Sequence    uint64     `json:"sequence"`             // sequence of its first event
 	WorkflowID  string     `json:"workflowId"`           // the workflow
 	Phase       string     `json:"phase"`                // name of the phase
-	Open        bool       `json:"open,omitzero"`        // not closed yet
-	StartedAt   time.Time  `json:"startedAt,omitzero"`   // time of the event that opened it
-	EndedAt     time.Time  `json:"endedAt,omitzero"`     // time of the event that closed it; zero while open
-	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // items that went in
-	OutputCount Opt[int]   `json:"outputCount,omitzero"` // items that came out
-	Tokens      Opt[int64] `json:"tokens,omitzero"`      // as stated; a cross-check
+	Open        bool       `json:"open,omitzero"`        // it is not closed yet
+	StartedAt   time.Time  `json:"startedAt,omitzero"`   // time of its first event
+	EndedAt     time.Time  `json:"endedAt,omitzero"`     // time of its closing event; zero while open
+	InputCount  Opt[int]   `json:"inputCount,omitzero"`  // number of items that went in
+	OutputCount Opt[int]   `json:"outputCount,omitzero"` // number of items that came out
+	Tokens      Opt[int64] `json:"tokens,omitzero"`      // PhaseCompleted.Tokens; not in the run's usage
 }
 
-// CheckpointSnapshot is a checkpoint saved or resumed from.
+// CheckpointSnapshot is a checkpoint that was saved or resumed from.
 type CheckpointSnapshot struct {
-	Sequence   uint64     `json:"sequence"`            // of the event that opened it
+	Sequence   uint64     `json:"sequence"`            // sequence of its first event
 	WorkflowID string     `json:"workflowId,omitzero"` // the workflow
 	Phase      string     `json:"phase,omitzero"`      // name of the phase
-	At         time.Time  `json:"at,omitzero"`         // when
-	StateBytes Opt[int64] `json:"stateBytes,omitzero"` // saved
-	Resumed    bool       `json:"resumed,omitzero"`    // resumed from
+	At         time.Time  `json:"at,omitzero"`         // time of the event, or CheckpointResumed.ResumedAt
+	StateBytes Opt[int64] `json:"stateBytes,omitzero"` // size of the saved state in bytes
+	Resumed    bool       `json:"resumed,omitzero"`    // the script resumed from it; else it was saved
 }
 
 // ApprovalSnapshot is a question to a person and the answer.
 type ApprovalSnapshot struct {
-	Sequence    uint64    `json:"sequence"`             // of the event that opened it
+	Sequence    uint64    `json:"sequence"`             // sequence of its first event
 	ApprovalID  string    `json:"approvalId"`           // id of the request
-	Action      string    `json:"action,omitzero"`      // what would be done
-	CallID      string    `json:"callId,omitzero"`      // the call id
-	AgentID     string    `json:"agentId,omitzero"`     // the agent; empty outside any
-	RequestedAt time.Time `json:"requestedAt,omitzero"` // when it was asked
-	AnsweredAt  time.Time `json:"answeredAt,omitzero"`  // when it was answered; zero while open
-	Open        bool      `json:"open,omitzero"`        // not closed yet
-	Granted     bool      `json:"granted,omitzero"`     // the answer, once there is one
-	By          string    `json:"by,omitzero"`          // who answered
-	Feedback    string    `json:"feedback,omitzero"`    // what they said
+	Action      string    `json:"action,omitzero"`      // the action to allow
+	CallID      string    `json:"callId,omitzero"`      // id of the tool call to allow
+	AgentID     string    `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
+	RequestedAt time.Time `json:"requestedAt,omitzero"` // time of the request
+	AnsweredAt  time.Time `json:"answeredAt,omitzero"`  // time of the answer; zero while open
+	Open        bool      `json:"open,omitzero"`        // it is not closed yet
+	Granted     bool      `json:"granted,omitzero"`     // the answer; false while open
+	By          string    `json:"by,omitzero"`          // the person who answered
+	Feedback    string    `json:"feedback,omitzero"`    // what that person says
 }
 
 // ClarificationSnapshot is a set of questions and the answers.
 type ClarificationSnapshot struct {
-	Sequence    uint64     `json:"sequence"`             // of the event that opened it
+	Sequence    uint64     `json:"sequence"`             // sequence of its first event
 	InterruptID string     `json:"interruptId"`          // id of the request
-	AgentID     string     `json:"agentId,omitzero"`     // the agent; empty outside any
+	AgentID     string     `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
 	Questions   []Question `json:"questions"`            // as asked
-	RequestedAt time.Time  `json:"requestedAt,omitzero"` // when it was asked
-	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`  // when it was answered; zero while open
-	Open        bool       `json:"open,omitzero"`        // not closed yet
-	Answers     JSON       `json:"answers,omitzero"`     // by question id
-	AnsweredBy  string     `json:"answeredBy,omitzero"`  // who answered
+	RequestedAt time.Time  `json:"requestedAt,omitzero"` // time of the request
+	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`  // time of the answer; zero while open
+	Open        bool       `json:"open,omitzero"`        // it is not closed yet
+	Answers     JSON       `json:"answers,omitzero"`     // an object of answers by question id
+	AnsweredBy  string     `json:"answeredBy,omitzero"`  // the person who answered
 }
 
-// HandoffSnapshot is a handoff.
+// HandoffSnapshot is a handoff or the request for one.
 type HandoffSnapshot struct {
-	Sequence  uint64 `json:"sequence"`           // of the event that opened it
+	Sequence  uint64 `json:"sequence"`           // sequence of its first event
 	HandoffID string `json:"handoffId,omitzero"` // id of the request; empty for an agent.handoff
-	From      string `json:"from"`               // agent id
-	To        string `json:"to"`                 // agent id
-	Reason    string `json:"reason,omitzero"`    // why
-	Open      bool   `json:"open,omitzero"`      // requested and not accepted
+	From      string `json:"from"`               // id of the agent that hands over
+	To        string `json:"to"`                 // id of the agent that takes over
+	Reason    string `json:"reason,omitzero"`    // why; free text
+	Open      bool   `json:"open,omitzero"`      // it is requested and not accepted yet
 }
 
 // TaskSnapshot is an assigned task.
 type TaskSnapshot struct {
-	Sequence uint64 `json:"sequence"`         // of the event that opened it
+	Sequence uint64 `json:"sequence"`         // sequence of its first event
 	TaskID   string `json:"taskId,omitzero"`  // the task
-	AgentID  string `json:"agentId,omitzero"` // the agent; empty outside any
-	Goal     string `json:"goal"`             // what is to be reached
+	AgentID  string `json:"agentId,omitzero"` // its agent; empty when the envelope names none
+	Goal     string `json:"goal"`             // what the agent should reach
 }
 
 // AuditSnapshot is one audit.
 type AuditSnapshot struct {
-	Sequence     uint64        `json:"sequence"`         // of the event that opened it
-	AgentID      string        `json:"agentId,omitzero"` // empty: of the run
-	CheckpointID string        `json:"checkpointId"`     // the checkpoint
+	Sequence     uint64        `json:"sequence"`         // sequence of its first event
+	AgentID      string        `json:"agentId,omitzero"` // the agent it is about; empty when it is about the run
+	CheckpointID string        `json:"checkpointId"`     // the audit checkpoint
 	Result       AuditResult   `json:"result"`           // the verdict
-	Duration     time.Duration `json:"durationMs"`       // as stated, else measured between the events
+	Duration     time.Duration `json:"durationMs"`       // AuditChecked.Duration
 }
 
 // ClaimSnapshot is a verdict on a finding.
 type ClaimSnapshot struct {
-	Sequence        uint64 `json:"sequence"`        // of the event that opened it
-	FindingID       string `json:"findingId"`       // the finding
-	VerifierAgentID string `json:"verifierAgentId"` // who checked it
+	Sequence        uint64 `json:"sequence"`        // sequence of its first event
+	FindingID       string `json:"findingId"`       // id of the finding
+	VerifierAgentID string `json:"verifierAgentId"` // agent that checked it
 	Verdict         string `json:"verdict"`         // the verdict
 }
 
 // IssueSnapshot is an issue that a verifier found.
 type IssueSnapshot struct {
-	Sequence uint64 `json:"sequence"`          // of the event that opened it
-	AgentID  string `json:"agentId,omitzero"`  // the agent; empty outside any
+	Sequence uint64 `json:"sequence"`          // sequence of its first event
+	AgentID  string `json:"agentId,omitzero"`  // its agent; empty when the envelope names none
 	Issue    string `json:"issue"`             // what is wrong
-	Severity string `json:"severity,omitzero"` // the verifier's own scale
+	Severity string `json:"severity,omitzero"` // a word of the verifier's own scale
 }
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.
 type BudgetSnapshot struct {
-	Sequence uint64       `json:"sequence"`        // of the event that opened it
-	Budget   string       `json:"budget"`          // which budget, or which cap
-	Cap      bool         `json:"cap,omitzero"`    // a cap.breached
-	Limit    Opt[float64] `json:"limit,omitzero"`  // in its own unit
-	Actual   Opt[float64] `json:"actual,omitzero"` // in its own unit
+	Sequence uint64       `json:"sequence"`        // sequence of its first event
+	Budget   string       `json:"budget"`          // name of the budget or cap
+	Cap      bool         `json:"cap,omitzero"`    // it is a cap, from cap.breached
+	Limit    Opt[float64] `json:"limit,omitzero"`  // the budget or cap, in its own unit
+	Actual   Opt[float64] `json:"actual,omitzero"` // what was used or measured, in the same unit
 }
 
-// BlackboardItem is an item of shared state.
+// BlackboardItem is an item of the state that the agents share.
 type BlackboardItem struct {
-	ItemType    string       `json:"itemType"`             // fact, hypothesis, artifact, decision, task; open
-	Content     JSON         `json:"content"`              // the item
-	SourceAgent string       `json:"sourceAgent,omitzero"` // who wrote it
+	ItemType    string       `json:"itemType"`             // open word: fact, hypothesis, artifact, decision, task
+	Content     JSON         `json:"content"`              // any JSON value
+	SourceAgent string       `json:"sourceAgent,omitzero"` // id of the agent that wrote the item
 	Confidence  Opt[float64] `json:"confidence,omitzero"`  // in [0, 1]
 }
 
-// RunUsage is what a run used, counted once: the sum over its agents. An
-// agent counts with the modelUsage of its end, else the usage of its end, else
-// the sum of its usage.observed, where a cumulative report replaces the sum so
-// far. modelUsage includes sub-agents, so an agent below one that has it does
-// not count again. Totals in summaries, phases and finals are not added.
+// RunUsage is what a run used: the sum over its agents. Everything counts once.
+//
+//   - An agent counts with the modelUsage of its end, else with the usage of its
+//     end, else with the sum of its usage.observed.
+//   - modelUsage includes sub-agents: an agent below an agent with modelUsage
+//     does not count.
+//   - The figures of turn.summarized, workflow.phase.completed and
+//     workflow.finalized do not count.
 type RunUsage struct {
 	Usage   Usage            `json:"usage"`            // tokens
-	CostUSD Opt[float64]     `json:"costUsd,omitzero"` // US dollars
-	Models  map[string]Usage `json:"models"`           // where models are known
-	// Unassigned is what was reported outside any agent.
+	CostUSD Opt[float64]     `json:"costUsd,omitzero"` // US dollars; absent when no cost is known
+	Models  map[string]Usage `json:"models"`           // modelUsage by model name; agents without it are missing here
+	// Unassigned is the usage.observed of events without an agent.
 	Unassigned AgentUsage `json:"unassigned"`
 }
 
-// AgentUsage is what an agent reported, by the three ways it can be counted.
+// AgentUsage is what one agent reported. [AgentUsage.Total] says which figures
+// count.
 type AgentUsage struct {
-	Models       map[string]Usage `json:"models"`                // AgentEnded.ModelUsage
-	Ended        Opt[Usage]       `json:"ended,omitzero"`        // AgentEnded.Usage
-	Observed     Opt[Usage]       `json:"observed,omitzero"`     // from usage.observed
-	CostUSD      Opt[float64]     `json:"costUsd,omitzero"`      // AgentEnded.TotalCostUSD
-	ObservedCost Opt[float64]     `json:"observedCost,omitzero"` // from usage.observed
+	Models       map[string]Usage `json:"models"`                // the latest AgentEnded.ModelUsage
+	Ended        Opt[Usage]       `json:"ended,omitzero"`        // sum of AgentEnded.Usage over all attempts
+	Observed     Opt[Usage]       `json:"observed,omitzero"`     // sum of usage.observed; a cumulative report replaces the sum so far
+	CostUSD      Opt[float64]     `json:"costUsd,omitzero"`      // AgentEnded.TotalCostUSD: with ModelUsage the latest, else the sum
+	ObservedCost Opt[float64]     `json:"observedCost,omitzero"` // cost of usage.observed, added up like Observed
 }

@@ -125,7 +125,7 @@ func (l *LogFold) Drain() iter.Seq[*RunSnapshot] {
 	return func(yield func(*RunSnapshot) bool) {
 		for len(l.order) > 0 {
 			run := l.order[0]
-			l.order = l.order[1:]
+			l.order[0], l.order = nil, l.order[1:]
 			delete(l.runs, run.id)
 			l.last = nil
 			l.ended = slices.DeleteFunc(l.ended, func(other *logRun) bool { return other == run })
@@ -136,6 +136,7 @@ func (l *LogFold) Drain() iter.Seq[*RunSnapshot] {
 			case s == nil:
 				s = run.unpack()
 			}
+			*run = logRun{}
 			if !yield(l.opts.finish(s)) {
 				return
 			}
@@ -213,34 +214,43 @@ func (l *LogFold) putAwayFirst() {
 func (l *LogFold) putAway(run *logRun) {
 	f := run.fold
 	run.fold = nil
-	if f.v.showsLittle() {
-		l.buf = f.v.sync(&f.m).appendJSON(l.buf[:0])
-		if len(l.buf) <= maxPacked {
-			run.text = l.packed.Clone(sparse(string(l.buf)))
-			l.words.recent.Put(f.m.Resume.recent)
-			l.words.recent.Put(f.m.Resume.recentDeltas)
-			f.reset(true)
-			l.idle = append(l.idle, f)
-			return
-		}
+	if run.text = l.pack(f); run.text == "" {
+		s := f.detach()
+		s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
+		recent := s.Resume.recent
+		s.Resume.recent = slices.Clone(recent)
+		l.words.recent.Put(recent)
+		run.rest = s
 	}
-	s := f.detach()
-	s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
-	recent := s.Resume.recent
-	s.Resume.recent = slices.Clone(recent)
-	l.words.recent.Put(recent)
-	run.rest = s
-	f.reset(false)
-	l.idle = append(l.idle, f)
+	f.reset(run.rest == nil)
+	if len(l.idle) < maxEnded {
+		l.idle = append(l.idle, f)
+	}
 }
 
-// sparse leaves out the members of an object that are empty: reading it gives the
+// pack returns the JSON of a run that shows little, or "".
+func (l *LogFold) pack(f *Fold) string {
+	if !f.v.showsLittle() {
+		return ""
+	}
+	l.buf = f.v.sync(&f.m).appendJSON(l.buf[:0])
+	if len(l.buf) > maxPacked {
+		return ""
+	}
+	l.words.recent.Put(f.m.Resume.recent)
+	l.words.recent.Put(f.m.Resume.recentDeltas)
+	return l.packed.Clone(sparse(string(l.buf)))
+}
+
+// sparse leaves out the members of a snapshot that are empty: reading it gives the
 // same snapshot.
 func sparse(object string) string {
+	noUsage := string(new(RunUsage).appendJSON(nil))
 	var b strings.Builder
 	b.WriteByte('{')
 	for name, value := range jsonwire.Members(object) {
-		if value == "[]" || value == "{}" {
+		switch value {
+		case "[]", "{}", `""`, "0", noUsage:
 			continue
 		}
 		if b.Len() > 1 {

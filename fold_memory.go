@@ -63,7 +63,7 @@ func (v *view) intern(s string) string {
 		return known
 	}
 	if len(s) > maxWord || len(w.known) == maxWords {
-		return v.kept.Clone(s)
+		return strings.Clone(s) // not a part of a slab: it may take the place of one like it
 	}
 	if w.known == nil {
 		w.known = map[string]string{}
@@ -180,5 +180,5 @@ func ownCalls(open, closed []*ToolCallSnapshot) (_, _ []*ToolCallSnapshot) {
 			*text = b.String()[start:]
 		}
 	}
-	return list[:len(open):len(open)], list[len(open):]
+	return orNil(list[:len(open):len(open)]), orNil(list[len(open):])
 }

@@ -310,6 +310,28 @@ func TestRunsArePutAwayOnce(t *testing.T) {
 	require.Less(t, count(), away, "late events wake")
 }
 
+// Many runs that are open at the same time and end together leave no more memory
+// behind than few.
+func TestIdleFoldsAreBounded(t *testing.T) {
+	l := NewLogFold(FoldOptions{})
+	for sequence, p := range []Payload{&RunStarted{}, &RunCompleted{}} {
+		for n := range 100 {
+			l.Apply(Event{ID: fmt.Sprint(sequence, n), RunID: fmt.Sprint("r", n), Sequence: uint64(sequence), Payload: p})
+		}
+	}
+	require.LessOrEqual(t, len(l.idle), maxEnded)
+	n := 0
+	for s := range l.Drain() {
+		require.Equal(t, fmt.Sprint("r", n), s.RunID)
+		require.Equal(t, RunStatusCompleted, s.Status)
+		n++
+	}
+	require.Equal(t, 100, n)
+	require.Nil(t, l.Snapshot("r1"), "it was handed over")
+	l.Apply(Event{ID: "again", RunID: "r1", Sequence: 7, Payload: &RunStarted{}})
+	require.Equal(t, uint64(8), l.Snapshot("r1").NextSequence, "and may come again")
+}
+
 // A snapshot that was taken stays as it is, whatever the fold uses again.
 func TestSnapshotsOfARing(t *testing.T) {
 	events := make([]Event, 12)

@@ -147,6 +147,9 @@ const limit = 4
 // ones only while they do not satisfy.
 func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 	t.Helper()
+	if race {
+		t.Skip("the race detector takes time that grows by itself")
+	}
 	few, many := prepare(n), prepare(8*n)
 	var least [2]time.Duration
 	growth := 0.0

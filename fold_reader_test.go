@@ -46,16 +46,6 @@ func TestFoldLogIsApply(t *testing.T) {
 	require.Equal(t, "b", rest[0].RunID)
 }
 
-func sequenceViolations(s *RunSnapshot) int {
-	n := 0
-	for _, v := range s.Violations {
-		if v.Rule == RuleSequence {
-			n++
-		}
-	}
-	return n
-}
-
 // Many interleaved runs on many workers: as on one, in the same order.
 func TestFoldReaderWorkers(t *testing.T) {
 	var log bytes.Buffer

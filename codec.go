@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -95,36 +96,36 @@ const (
 	envPayload
 )
 
-var envelopeFields = [...]field{
-	{"id", ClassID, true, `""`},
-	{"sequence", ClassMeta, true, `0`},
-	{"timestamp", ClassMeta, true, `"0001-01-01T00:00:00.000Z"`},
-	{"type", ClassMeta, true, `""`},
-	{"runId", ClassID, true, `""`},
-	{"sessionId", ClassID, false, ""},
-	{"taskId", ClassID, false, ""},
-	{"workflowId", ClassID, false, ""},
-	{"phase", ClassID, false, ""},
-	{"nodeId", ClassID, false, ""},
-	{"nodeRunId", ClassID, false, ""},
-	{"agentId", ClassID, false, ""},
-	{"actor", ClassID, false, ""},
-	{"parentAgentId", ClassID, false, ""},
-	{"parentCallId", ClassID, false, ""},
-	{"step", ClassMeta, false, ""},
-	{"traceId", ClassID, false, ""},
-	{"spanId", ClassID, false, ""},
-	{"parentSpanId", ClassID, false, ""},
-	{"causationId", ClassID, false, ""},
-	{"schemaVersion", ClassMeta, false, ""},
-	{"marks", ClassMeta, false, ""},
-	{"payload", ClassContent, true, `{}`},
+var envelopeFields = [...]extra.Field{
+	{Name: "id", Zero: `""`},
+	{Name: "sequence", Zero: `0`},
+	{Name: "timestamp", Zero: `"0001-01-01T00:00:00.000Z"`},
+	{Name: "type", Zero: `""`},
+	{Name: "runId", Zero: `""`},
+	{Name: "sessionId"},
+	{Name: "taskId"},
+	{Name: "workflowId"},
+	{Name: "phase"},
+	{Name: "nodeId"},
+	{Name: "nodeRunId"},
+	{Name: "agentId"},
+	{Name: "actor"},
+	{Name: "parentAgentId"},
+	{Name: "parentCallId"},
+	{Name: "step"},
+	{Name: "traceId"},
+	{Name: "spanId"},
+	{Name: "parentSpanId"},
+	{Name: "causationId"},
+	{Name: "schemaVersion"},
+	{Name: "marks"},
+	{Name: "payload", Zero: `{}`},
 }
 
 var envelopeNames = func() []jsonwire.Name {
 	var names []string
 	for _, f := range envelopeFields {
-		names = append(names, f.name)
+		names = append(names, f.Name)
 	}
 	return jsonwire.Names(names...)
 }()
@@ -242,7 +243,7 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, 
 	}
 	dst = append(dst, '}')
 	if e.extra != "" {
-		dst = e.extra.merge(dst, mark, envelopeFields[:])
+		dst = e.extra.Merge(dst, mark, envelopeFields[:])
 	}
 	return dst
 }
@@ -289,18 +290,11 @@ func (e *Event) appendMarks(dst []byte) []byte {
 			dst = jsonwire.AppendString(dst, name)
 		}
 	}
-	for x := e.extra; x != ""; {
-		_, what, text, rest := x.next()
-		if what == spelledMember && memberName(text) == "marks" {
-			unknown, list := strings.CutPrefix(text[:len(text)-1], `"marks":[`)
-			if list && unknown != "" {
-				if len(dst) > mark {
-					dst = append(dst, ',')
-				}
-				dst = append(dst, unknown...)
-			}
+	if unknown, ok := strings.CutPrefix(e.extra.Spelling("marks"), "["); ok && unknown != "]" {
+		if len(dst) > mark {
+			dst = append(dst, ',')
 		}
-		x = rest
+		return append(dst, unknown...)
 	}
 	return append(dst, ']')
 }
@@ -412,7 +406,7 @@ func lineError(text string, err error) *LineError {
 func parseEvent(text string, e *Event, pool *payloadPool) error {
 	var (
 		s    = &pool.scanner
-		x    extrasBuilder
+		x    extra.Builder
 		seen uint32
 		last int
 		kind Kind
@@ -443,7 +437,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			break
 		}
 		if n == 0 {
-			if err := x.add(s, last, name); err != nil {
+			if err := x.Unknown(s, last, name); err != nil {
 				return err
 			}
 			continue
@@ -458,7 +452,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 		pool.after[last] = uint8(n - 1)
 		last = n
 		if n > envRunID && n < envPayload && s.Null() {
-			x.spelled(n, name, "null")
+			x.Spelled(n, name, "null")
 			continue
 		}
 		switch n {
@@ -493,7 +487,7 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 			if v, err = s.String(); err == nil {
 				*e.text(n) = v
 				if v == "" && n > envRunID {
-					x.spelled(n, name, `""`)
+					x.Spelled(n, name, `""`)
 				}
 			}
 		}
@@ -536,11 +530,11 @@ func parseEvent(text string, e *Event, pool *payloadPool) error {
 	if missing := envelopeRequired &^ seen; missing != 0 {
 		for n := envID; n <= envPayload; n++ {
 			if missing&(1<<n) != 0 {
-				x.missing(n, envelopeFields[n-1].name)
+				x.Missing(n, envelopeFields[n-1].Name)
 			}
 		}
 	}
-	e.extra = x.done()
+	e.extra = x.Members()
 	return nil
 }
 
@@ -615,7 +609,7 @@ func (e *Event) parsePayload(s *jsonwire.Scanner, p payloadOps) error {
 	return nil
 }
 
-func (e *Event) parseMarks(s *jsonwire.Scanner, x *extrasBuilder) error {
+func (e *Event) parseMarks(s *jsonwire.Scanner, x *extra.Builder) error {
 	if err := s.Array(); err != nil {
 		return err
 	}
@@ -650,7 +644,7 @@ next:
 		unknown = jsonwire.AppendString(unknown, name)
 	}
 	if unknown != nil || count == 0 {
-		x.spelled(envMarks, "marks", "["+string(unknown)+"]")
+		x.Spelled(envMarks, "marks", "["+string(unknown)+"]")
 	}
 	return nil
 }
@@ -703,7 +697,7 @@ func (e *Event) envelopeWritable() *fieldError {
 		!sound(e.TraceID) || !sound(e.SpanID) || !sound(e.ParentSpanID) || !sound(e.CausationID) || !sound(e.SchemaVersion) {
 		for n := envID; n < envPayload; n++ {
 			if s := e.text(n); s != nil && !jsonwire.ValidUTF8(*s) {
-				return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].name, "is not valid UTF-8"}
+				return &fieldError{RuleFieldUTF8, "/" + envelopeFields[n-1].Name, "is not valid UTF-8"}
 			}
 		}
 	}

@@ -102,7 +102,7 @@ func checkLacks(x extras) *fieldError {
 	if x == "" {
 		return nil
 	}
-	if name := x.lacks(); name != "" {
+	if name := x.Lacks(); name != "" {
 		return &fieldError{RuleFieldRequired, "/" + name, "is required"}
 	}
 	return nil

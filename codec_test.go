@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -73,10 +74,10 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	members := membersOf(t, line)
 	require.Len(t, members, len(envelopeFields))
 	for i, m := range members {
-		require.Equal(t, envelopeFields[i].name, m.name)
-		require.Equal(t, i+1, fieldNumber(envelopeFields[:], m.name))
+		require.Equal(t, envelopeFields[i].Name, m.name)
+		require.Equal(t, i+1, extra.Number(envelopeFields[:], m.name))
 	}
-	require.Zero(t, fieldNumber(envelopeFields[:], "Id"), "names are case-sensitive")
+	require.Zero(t, extra.Number(envelopeFields[:], "Id"), "names are case-sensitive")
 }
 
 // Each optional field by itself: set, absent, and set back to absent.
@@ -84,10 +85,10 @@ func TestEnvelopeOptionalFields(t *testing.T) {
 	full := fullEvent(t)
 	members := membersOf(t, encodeEvent(t, full))
 	for n, f := range envelopeFields {
-		if f.required {
+		if f.Required() {
 			continue
 		}
-		text := objectOf(withoutMember(members, f.name)...)
+		text := objectOf(withoutMember(members, f.Name)...)
 		e := requireSameLine(t, text)
 		alone := requireSameLine(t, objectOf(append(membersOf(t, aLine)[:5:5], members[n], membersOf(t, aLine)[5])...))
 		require.NotEqual(t, e, alone)
@@ -112,15 +113,15 @@ func TestEnvelopeAbsentIsNotZero(t *testing.T) {
 	null := requireSameLine(t, with(`"step":null`))
 	require.False(t, null.Step.OK)
 	for _, f := range envelopeFields {
-		if f.required {
+		if f.Required() {
 			continue
 		}
-		e := requireSameLine(t, with(`"`+f.name+`":null`))
-		require.Nil(t, e.check(ops(e.Payload), false), f.name)
-		if e.text(fieldNumber(envelopeFields[:], f.name)) != nil {
-			e = requireSameLine(t, with(`"`+f.name+`":""`))
-			*e.text(fieldNumber(envelopeFields[:], f.name)) = "now"
-			require.Equal(t, with(`"`+f.name+`":"now"`), encodeEvent(t, e))
+		e := requireSameLine(t, with(`"`+f.Name+`":null`))
+		require.Nil(t, e.check(ops(e.Payload), false), f.Name)
+		if e.text(extra.Number(envelopeFields[:], f.Name)) != nil {
+			e = requireSameLine(t, with(`"`+f.Name+`":""`))
+			*e.text(extra.Number(envelopeFields[:], f.Name)) = "now"
+			require.Equal(t, with(`"`+f.Name+`":"now"`), encodeEvent(t, e))
 		}
 	}
 	requireSameLine(t, with(`"marks":[]`))
@@ -223,23 +224,23 @@ func TestMembersInAnyOrder(t *testing.T) {
 func TestMissingMembersAreReported(t *testing.T) {
 	members := membersOf(t, aLine)
 	for _, f := range envelopeFields {
-		if !f.required || f.name == "type" {
+		if !f.Required() || f.Name == "type" {
 			continue
 		}
-		t.Run(f.name, func(t *testing.T) {
-			e := requireSameLine(t, objectOf(withoutMember(members, f.name)...))
+		t.Run(f.Name, func(t *testing.T) {
+			e := requireSameLine(t, objectOf(withoutMember(members, f.Name)...))
 			require.NotNil(t, e.Payload)
 			fold := NewFold(FoldOptions{})
 			fold.Apply(e)
 			s := fold.Snapshot()
 			require.Len(t, s.Violations, 1)
 			require.Equal(t, RuleFieldRequired, s.Violations[0].Rule)
-			require.Equal(t, "/"+f.name, s.Violations[0].Pointer)
+			require.Equal(t, "/"+f.Name, s.Violations[0].Pointer)
 
 			// Once it is set, it is written.
-			if to := e.text(fieldNumber(envelopeFields[:], f.name)); to != nil {
+			if to := e.text(extra.Number(envelopeFields[:], f.Name)); to != nil {
 				*to = "now"
-				require.Contains(t, encodeEvent(t, e), `"`+f.name+`":"now"`)
+				require.Contains(t, encodeEvent(t, e), `"`+f.Name+`":"now"`)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func TestExtraMembersOfAnEvent(t *testing.T) {
 		break // an iterator may be left
 	}
 	for _, f := range envelopeFields {
-		require.Error(t, e.SetExtra(f.name, "1"), f.name)
+		require.Error(t, e.SetExtra(f.Name, "1"), f.Name)
 	}
 	require.Error(t, e.SetExtra("", "1"))
 	require.Error(t, e.SetExtra("\xff", "1"))

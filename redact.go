@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/credential"
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -312,51 +313,24 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		return x, false
 	}
 	if len(c.policy.Secrets.list()) > 0 {
-		c.names = x.names()
-	}
-	var b extrasBuilder
-	changed := false
-	for rest := x; rest != ""; {
-		var text string
-		var anchor int
-		var what byte
-		anchor, what, text, rest = rest.next()
-		if what == missingMember {
-			b.missing(anchor, text[1:len(text)-1])
-			continue
+		c.names = nameSet{}
+		for name := range x.Names() {
+			c.names[name] = 1
 		}
-		object := "{" + text + "}" // the rules for members need the name
+	}
+	out := x.Map(func(e extra.Entry) string {
+		object := "{" + e.Text + "}" // the rules for members need the name
 		// What is spelled out at its zero value says nothing to be masked.
-		if act != ActionScan && what == unknownMember {
-			start := valueStart(text)
-			object = "{" + text[:start] + without(text[start:], act) + "}"
+		if act != ActionScan && e.What == extra.Unknown {
+			value := e.Value()
+			object = "{" + strings.TrimSuffix(e.Text, value) + without(value, act) + "}"
 			c.redacted = true
 		}
 		object = c.rewrite(Place{Kind: c.kind, Class: ClassContent}, object, act != ActionScan)
-		changed = changed || object[1:len(object)-1] != text
-		putText(&b, anchor, what, object[1:len(object)-1])
-	}
+		return object[1 : len(object)-1]
+	})
 	c.names = nil
-	if !changed {
-		return x, false
-	}
-	return b.done(), true
-}
-
-// names returns the names of the members in x.
-func (x extras) names() nameSet {
-	names := nameSet{}
-	for x != "" {
-		_, _, text, rest := x.next()
-		var s jsonwire.Scanner
-		s.Reset("{" + text + "}")
-		if s.Object() == nil {
-			name, _, _ := s.Member()
-			names[name] = 1
-		}
-		x = rest
-	}
-	return names
+	return out, out != x
 }
 
 // A nameSet holds the names of an object's members. With each goes the last
@@ -377,19 +351,6 @@ func (s nameSet) unique(name string) string {
 	}
 	s[out] = 1
 	return out
-}
-
-// valueStart returns the offset of the value in the text "name":value.
-func valueStart(text string) int {
-	var s jsonwire.Scanner
-	s.Reset("{" + text + "}")
-	if s.Object() != nil {
-		return len(text)
-	}
-	if _, _, err := s.Member(); err != nil {
-		return len(text)
-	}
-	return s.Offset() - 1
 }
 
 // action returns what is done to the text of a class.

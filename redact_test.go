@@ -268,9 +268,9 @@ func TestSecretsAreReachableNowhereAfterwards(t *testing.T) {
 				return errors.New("sink")
 			}), buffer},
 		})
-		extra := extrasBuilder{}
-		extra.put(0, unknownMember, "x", `{"a":"`+secret+`","`+secret+`":1}`)
-		err := r.Agent("a").Record(t.Context(), Event{Payload: p, extra: extra.done(), origin: `{"secret":"` + secret + `"}`})
+		ev := Event{Payload: p, origin: `{"secret":"` + secret + `"}`}
+		require.NoError(t, ev.SetExtra("x", JSON(`{"a":"`+secret+`","`+secret+`":1}`)))
+		err := r.Agent("a").Record(t.Context(), ev)
 		require.ErrorAs(t, err, new(*SinkError))
 		require.NotContains(t, err.Error(), secret)
 		require.NoError(t, buffer.Close())

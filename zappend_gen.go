@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -27,16 +28,16 @@ func (v *AgentRef) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentRef[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentRef[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentRef = [...]field{
-	{"agentId", ClassID, true, `""`},
-	{"agentSharing", ClassMeta, false, ``},
-	{"memoryRef", ClassID, false, ``},
-	{"modelClass", ClassMeta, false, ``},
+var fieldsOfAgentRef = [...]extra.Field{
+	{Name: "agentId", Zero: `""`},
+	{Name: "agentSharing"},
+	{Name: "memoryRef"},
+	{Name: "modelClass"},
 }
 
 func (v *RuleError) appendJSON(dst []byte) []byte {
@@ -113,19 +114,19 @@ func (v *AgentStarted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentStarted = [...]field{
-	{"agent", ClassMeta, false, ``},
-	{"task", ClassContent, false, ``},
-	{"model", ClassMeta, false, ``},
-	{"providerSessionId", ClassID, false, ``},
-	{"prompt", ClassContent, false, ``},
-	{"attempt", ClassMeta, false, ``},
-	{"resumed", ClassMeta, false, ``},
+var fieldsOfAgentStarted = [...]extra.Field{
+	{Name: "agent"},
+	{Name: "task"},
+	{Name: "model"},
+	{Name: "providerSessionId"},
+	{Name: "prompt"},
+	{Name: "attempt"},
+	{Name: "resumed"},
 }
 
 func (v *AgentTransition) appendJSON(dst []byte) []byte {
@@ -140,15 +141,15 @@ func (v *AgentTransition) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentTransition[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentTransition[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentTransition = [...]field{
-	{"from", ClassMeta, true, `""`},
-	{"to", ClassMeta, true, `""`},
-	{"reason", ClassContent, false, ``},
+var fieldsOfAgentTransition = [...]extra.Field{
+	{Name: "from", Zero: `""`},
+	{Name: "to", Zero: `""`},
+	{Name: "reason"},
 }
 
 func (v *AgentEnded) appendJSON(dst []byte) []byte {
@@ -207,24 +208,24 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentEnded[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentEnded[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentEnded = [...]field{
-	{"outcome", ClassMeta, false, ``},
-	{"error", ClassContent, false, ``},
-	{"result", ClassContent, false, ``},
-	{"structuredOutput", ClassContent, false, ``},
-	{"usage", ClassMeta, false, ``},
-	{"modelUsage", ClassMeta, false, ``},
-	{"totalCostUsd", ClassMeta, false, ``},
-	{"durationMs", ClassMeta, false, ``},
-	{"numTurns", ClassMeta, false, ``},
-	{"totals", ClassMeta, false, ``},
-	{"convergenceScore", ClassMeta, false, ``},
-	{"resultSchema", ClassContent, false, ``},
+var fieldsOfAgentEnded = [...]extra.Field{
+	{Name: "outcome"},
+	{Name: "error"},
+	{Name: "result"},
+	{Name: "structuredOutput"},
+	{Name: "usage"},
+	{Name: "modelUsage"},
+	{Name: "totalCostUsd"},
+	{Name: "durationMs"},
+	{Name: "numTurns"},
+	{Name: "totals"},
+	{Name: "convergenceScore"},
+	{Name: "resultSchema"},
 }
 
 func (v *Totals) appendJSON(dst []byte) []byte {
@@ -241,17 +242,17 @@ func (v *Totals) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.AuditsFailed))
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTotals[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTotals[:])
 	}
 	return dst
 }
 
-var fieldsOfTotals = [...]field{
-	{"steps", ClassMeta, true, `0`},
-	{"toolCalls", ClassMeta, true, `0`},
-	{"auditCheckpoints", ClassMeta, true, `0`},
-	{"auditsPassed", ClassMeta, true, `0`},
-	{"auditsFailed", ClassMeta, true, `0`},
+var fieldsOfTotals = [...]extra.Field{
+	{Name: "steps", Zero: `0`},
+	{Name: "toolCalls", Zero: `0`},
+	{Name: "auditCheckpoints", Zero: `0`},
+	{Name: "auditsPassed", Zero: `0`},
+	{Name: "auditsFailed", Zero: `0`},
 }
 
 func (v *AgentErrored) appendJSON(dst []byte) []byte {
@@ -274,17 +275,17 @@ func (v *AgentErrored) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentErrored[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentErrored[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentErrored = [...]field{
-	{"errorType", ClassMeta, true, `""`},
-	{"message", ClassContent, true, `""`},
-	{"severity", ClassMeta, false, ``},
-	{"recoveryHint", ClassContent, false, ``},
-	{"details", ClassContent, false, ``},
+var fieldsOfAgentErrored = [...]extra.Field{
+	{Name: "errorType", Zero: `""`},
+	{Name: "message", Zero: `""`},
+	{Name: "severity"},
+	{Name: "recoveryHint"},
+	{Name: "details"},
 }
 
 func (v *AgentSessionChanged) appendJSON(dst []byte) []byte {
@@ -297,14 +298,14 @@ func (v *AgentSessionChanged) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentSessionChanged[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentSessionChanged[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentSessionChanged = [...]field{
-	{"providerSessionId", ClassID, true, `""`},
-	{"reason", ClassMeta, false, ``},
+var fieldsOfAgentSessionChanged = [...]extra.Field{
+	{Name: "providerSessionId", Zero: `""`},
+	{Name: "reason"},
 }
 
 func (v *EventRetracted) appendJSON(dst []byte) []byte {
@@ -317,14 +318,14 @@ func (v *EventRetracted) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfEventRetracted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfEventRetracted[:])
 	}
 	return dst
 }
 
-var fieldsOfEventRetracted = [...]field{
-	{"eventIds", ClassID, true, `[]`},
-	{"reason", ClassContent, false, ``},
+var fieldsOfEventRetracted = [...]extra.Field{
+	{Name: "eventIds", Zero: `[]`},
+	{Name: "reason"},
 }
 
 func (v *ContextCompacted) appendJSON(dst []byte) []byte {
@@ -347,15 +348,15 @@ func (v *ContextCompacted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfContextCompacted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfContextCompacted[:])
 	}
 	return dst
 }
 
-var fieldsOfContextCompacted = [...]field{
-	{"tokensBefore", ClassMeta, false, ``},
-	{"tokensAfter", ClassMeta, false, ``},
-	{"trigger", ClassMeta, false, ``},
+var fieldsOfContextCompacted = [...]extra.Field{
+	{Name: "tokensBefore"},
+	{Name: "tokensAfter"},
+	{Name: "trigger"},
 }
 
 func (v *TaskAssigned) appendJSON(dst []byte) []byte {
@@ -380,17 +381,17 @@ func (v *TaskAssigned) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTaskAssigned[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTaskAssigned[:])
 	}
 	return dst
 }
 
-var fieldsOfTaskAssigned = [...]field{
-	{"goal", ClassContent, true, `""`},
-	{"assignedAgent", ClassID, false, ``},
-	{"context", ClassContent, false, ``},
-	{"constraints", ClassContent, false, ``},
-	{"expectedOutput", ClassContent, false, ``},
+var fieldsOfTaskAssigned = [...]extra.Field{
+	{Name: "goal", Zero: `""`},
+	{Name: "assignedAgent"},
+	{Name: "context"},
+	{Name: "constraints"},
+	{Name: "expectedOutput"},
 }
 
 func (v *AuditChecked) appendJSON(dst []byte) []byte {
@@ -407,16 +408,16 @@ func (v *AuditChecked) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAuditChecked[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAuditChecked[:])
 	}
 	return dst
 }
 
-var fieldsOfAuditChecked = [...]field{
-	{"checkpointId", ClassID, true, `""`},
-	{"result", ClassMeta, true, `""`},
-	{"durationMs", ClassMeta, true, `0`},
-	{"evidence", ClassContent, false, ``},
+var fieldsOfAuditChecked = [...]extra.Field{
+	{Name: "checkpointId", Zero: `""`},
+	{Name: "result", Zero: `""`},
+	{Name: "durationMs", Zero: `0`},
+	{Name: "evidence"},
 }
 
 func (v *ClaimVerified) appendJSON(dst []byte) []byte {
@@ -433,16 +434,16 @@ func (v *ClaimVerified) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfClaimVerified[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfClaimVerified[:])
 	}
 	return dst
 }
 
-var fieldsOfClaimVerified = [...]field{
-	{"findingId", ClassID, true, `""`},
-	{"verifierAgentId", ClassID, true, `""`},
-	{"verdict", ClassMeta, true, `""`},
-	{"evidence", ClassContent, false, ``},
+var fieldsOfClaimVerified = [...]extra.Field{
+	{Name: "findingId", Zero: `""`},
+	{Name: "verifierAgentId", Zero: `""`},
+	{Name: "verdict", Zero: `""`},
+	{Name: "evidence"},
 }
 
 func (v *IssueFound) appendJSON(dst []byte) []byte {
@@ -463,16 +464,16 @@ func (v *IssueFound) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfIssueFound[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfIssueFound[:])
 	}
 	return dst
 }
 
-var fieldsOfIssueFound = [...]field{
-	{"issue", ClassContent, true, `""`},
-	{"severity", ClassMeta, false, ``},
-	{"evidence", ClassContent, false, ``},
-	{"suggestedFix", ClassContent, false, ``},
+var fieldsOfIssueFound = [...]extra.Field{
+	{Name: "issue", Zero: `""`},
+	{Name: "severity"},
+	{Name: "evidence"},
+	{Name: "suggestedFix"},
 }
 
 func (v *CitationFound) appendJSON(dst []byte) []byte {
@@ -491,16 +492,16 @@ func (v *CitationFound) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCitationFound[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCitationFound[:])
 	}
 	return dst
 }
 
-var fieldsOfCitationFound = [...]field{
-	{"claim", ClassContent, true, `""`},
-	{"sourceUri", ClassContent, true, `""`},
-	{"confidence", ClassMeta, false, ``},
-	{"verified", ClassMeta, false, ``},
+var fieldsOfCitationFound = [...]extra.Field{
+	{Name: "claim", Zero: `""`},
+	{Name: "sourceUri", Zero: `""`},
+	{Name: "confidence"},
+	{Name: "verified"},
 }
 
 func (v *EvidenceInsufficient) appendJSON(dst []byte) []byte {
@@ -513,14 +514,14 @@ func (v *EvidenceInsufficient) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfEvidenceInsufficient[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfEvidenceInsufficient[:])
 	}
 	return dst
 }
 
-var fieldsOfEvidenceInsufficient = [...]field{
-	{"reason", ClassContent, true, `""`},
-	{"whatWouldResolve", ClassContent, false, ``},
+var fieldsOfEvidenceInsufficient = [...]extra.Field{
+	{Name: "reason", Zero: `""`},
+	{Name: "whatWouldResolve"},
 }
 
 func (v *TurnStarted) appendJSON(dst []byte) []byte {
@@ -543,15 +544,15 @@ func (v *TurnStarted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTurnStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTurnStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfTurnStarted = [...]field{
-	{"turn", ClassMeta, false, ``},
-	{"name", ClassMeta, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfTurnStarted = [...]extra.Field{
+	{Name: "turn"},
+	{Name: "name"},
+	{Name: "attributes"},
 }
 
 func (v *TurnEnded) appendJSON(dst []byte) []byte {
@@ -582,17 +583,17 @@ func (v *TurnEnded) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTurnEnded[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTurnEnded[:])
 	}
 	return dst
 }
 
-var fieldsOfTurnEnded = [...]field{
-	{"turn", ClassMeta, false, ``},
-	{"name", ClassMeta, false, ``},
-	{"durationMs", ClassMeta, false, ``},
-	{"error", ClassContent, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfTurnEnded = [...]extra.Field{
+	{Name: "turn"},
+	{Name: "name"},
+	{Name: "durationMs"},
+	{Name: "error"},
+	{Name: "attributes"},
 }
 
 func (v *TurnSummarized) appendJSON(dst []byte) []byte {
@@ -613,17 +614,17 @@ func (v *TurnSummarized) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTurnSummarized[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTurnSummarized[:])
 	}
 	return dst
 }
 
-var fieldsOfTurnSummarized = [...]field{
-	{"text", ClassContent, true, `""`},
-	{"intent", ClassMeta, false, ``},
-	{"toolCalls", ClassMeta, true, `[]`},
-	{"usage", ClassMeta, true, `{"inputTokens":0,"outputTokens":0}`},
-	{"costUsd", ClassMeta, false, ``},
+var fieldsOfTurnSummarized = [...]extra.Field{
+	{Name: "text", Zero: `""`},
+	{Name: "intent"},
+	{Name: "toolCalls", Zero: `[]`},
+	{Name: "usage", Zero: `{"inputTokens":0,"outputTokens":0}`},
+	{Name: "costUsd"},
 }
 
 func (v *ToolCallSummary) appendJSON(dst []byte) []byte {
@@ -654,19 +655,19 @@ func (v *ToolCallSummary) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfToolCallSummary[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfToolCallSummary[:])
 	}
 	return dst
 }
 
-var fieldsOfToolCallSummary = [...]field{
-	{"toolName", ClassMeta, true, `""`},
-	{"callId", ClassID, true, `""`},
-	{"isError", ClassMeta, false, ``},
-	{"durationMs", ClassMeta, false, ``},
-	{"costUsd", ClassMeta, false, ``},
-	{"inputTokens", ClassMeta, false, ``},
-	{"outputTokens", ClassMeta, false, ``},
+var fieldsOfToolCallSummary = [...]extra.Field{
+	{Name: "toolName", Zero: `""`},
+	{Name: "callId", Zero: `""`},
+	{Name: "isError"},
+	{Name: "durationMs"},
+	{Name: "costUsd"},
+	{Name: "inputTokens"},
+	{Name: "outputTokens"},
 }
 
 func (v *StepStarted) appendJSON(dst []byte) []byte {
@@ -687,16 +688,16 @@ func (v *StepStarted) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfStepStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfStepStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfStepStarted = [...]field{
-	{"stepId", ClassID, true, `""`},
-	{"name", ClassMeta, false, ``},
-	{"description", ClassContent, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfStepStarted = [...]extra.Field{
+	{Name: "stepId", Zero: `""`},
+	{Name: "name"},
+	{Name: "description"},
+	{Name: "attributes"},
 }
 
 func (v *StepEnded) appendJSON(dst []byte) []byte {
@@ -725,18 +726,18 @@ func (v *StepEnded) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfStepEnded[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfStepEnded[:])
 	}
 	return dst
 }
 
-var fieldsOfStepEnded = [...]field{
-	{"stepId", ClassID, true, `""`},
-	{"name", ClassMeta, false, ``},
-	{"durationMs", ClassMeta, false, ``},
-	{"resultSummary", ClassContent, false, ``},
-	{"error", ClassContent, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfStepEnded = [...]extra.Field{
+	{Name: "stepId", Zero: `""`},
+	{Name: "name"},
+	{Name: "durationMs"},
+	{Name: "resultSummary"},
+	{Name: "error"},
+	{Name: "attributes"},
 }
 
 func (v *SpanRecorded) appendJSON(dst []byte) []byte {
@@ -767,19 +768,19 @@ func (v *SpanRecorded) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfSpanRecorded[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfSpanRecorded[:])
 	}
 	return dst
 }
 
-var fieldsOfSpanRecorded = [...]field{
-	{"subject", ClassMeta, true, `""`},
-	{"phase", ClassMeta, true, `""`},
-	{"name", ClassMeta, false, ``},
-	{"durationMs", ClassMeta, false, ``},
-	{"errorType", ClassMeta, false, ``},
-	{"errorMessage", ClassContent, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfSpanRecorded = [...]extra.Field{
+	{Name: "subject", Zero: `""`},
+	{Name: "phase", Zero: `""`},
+	{Name: "name"},
+	{Name: "durationMs"},
+	{Name: "errorType"},
+	{Name: "errorMessage"},
+	{Name: "attributes"},
 }
 
 func (v *NodeStarted) appendJSON(dst []byte) []byte {
@@ -802,15 +803,15 @@ func (v *NodeStarted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfNodeStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfNodeStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfNodeStarted = [...]field{
-	{"agent", ClassMeta, false, ``},
-	{"typeId", ClassMeta, false, ``},
-	{"attempt", ClassMeta, false, ``},
+var fieldsOfNodeStarted = [...]extra.Field{
+	{Name: "agent"},
+	{Name: "typeId"},
+	{Name: "attempt"},
 }
 
 func (v *NodeCompleted) appendJSON(dst []byte) []byte {
@@ -833,15 +834,15 @@ func (v *NodeCompleted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfNodeCompleted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfNodeCompleted[:])
 	}
 	return dst
 }
 
-var fieldsOfNodeCompleted = [...]field{
-	{"outputs", ClassContent, false, ``},
-	{"agent", ClassMeta, false, ``},
-	{"durationMs", ClassMeta, false, ``},
+var fieldsOfNodeCompleted = [...]extra.Field{
+	{Name: "outputs"},
+	{Name: "agent"},
+	{Name: "durationMs"},
 }
 
 func (v *NodeFailed) appendJSON(dst []byte) []byte {
@@ -850,13 +851,13 @@ func (v *NodeFailed) appendJSON(dst []byte) []byte {
 	dst = v.Error.appendJSON(dst)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfNodeFailed[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfNodeFailed[:])
 	}
 	return dst
 }
 
-var fieldsOfNodeFailed = [...]field{
-	{"error", ClassContent, true, `{"message":""}`},
+var fieldsOfNodeFailed = [...]extra.Field{
+	{Name: "error", Zero: `{"message":""}`},
 }
 
 func (v *NodeSkipped) appendJSON(dst []byte) []byte {
@@ -871,13 +872,13 @@ func (v *NodeSkipped) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfNodeSkipped[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfNodeSkipped[:])
 	}
 	return dst
 }
 
-var fieldsOfNodeSkipped = [...]field{
-	{"reason", ClassMeta, false, ``},
+var fieldsOfNodeSkipped = [...]extra.Field{
+	{Name: "reason"},
 }
 
 func (v *NodeSuspended) appendJSON(dst []byte) []byte {
@@ -896,14 +897,14 @@ func (v *NodeSuspended) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfNodeSuspended[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfNodeSuspended[:])
 	}
 	return dst
 }
 
-var fieldsOfNodeSuspended = [...]field{
-	{"reason", ClassMeta, false, ``},
-	{"details", ClassContent, false, ``},
+var fieldsOfNodeSuspended = [...]extra.Field{
+	{Name: "reason"},
+	{Name: "details"},
 }
 
 func (v *EdgeFired) appendJSON(dst []byte) []byte {
@@ -919,15 +920,15 @@ func (v *EdgeFired) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfEdgeFired[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfEdgeFired[:])
 	}
 	return dst
 }
 
-var fieldsOfEdgeFired = [...]field{
-	{"edgeId", ClassID, false, ``},
-	{"from", ClassID, true, `""`},
-	{"to", ClassID, true, `""`},
+var fieldsOfEdgeFired = [...]extra.Field{
+	{Name: "edgeId"},
+	{Name: "from", Zero: `""`},
+	{Name: "to", Zero: `""`},
 }
 
 func (v *EdgeSkipped) appendJSON(dst []byte) []byte {
@@ -943,15 +944,15 @@ func (v *EdgeSkipped) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfEdgeSkipped[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfEdgeSkipped[:])
 	}
 	return dst
 }
 
-var fieldsOfEdgeSkipped = [...]field{
-	{"edgeId", ClassID, false, ``},
-	{"from", ClassID, true, `""`},
-	{"to", ClassID, true, `""`},
+var fieldsOfEdgeSkipped = [...]extra.Field{
+	{Name: "edgeId"},
+	{Name: "from", Zero: `""`},
+	{Name: "to", Zero: `""`},
 }
 
 func (v *LoopIterated) appendJSON(dst []byte) []byte {
@@ -965,14 +966,14 @@ func (v *LoopIterated) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfLoopIterated[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfLoopIterated[:])
 	}
 	return dst
 }
 
-var fieldsOfLoopIterated = [...]field{
-	{"edgeId", ClassID, false, ``},
-	{"iteration", ClassMeta, true, `0`},
+var fieldsOfLoopIterated = [...]extra.Field{
+	{Name: "edgeId"},
+	{Name: "iteration", Zero: `0`},
 }
 
 func (v *LoopRoundCompleted) appendJSON(dst []byte) []byte {
@@ -997,17 +998,17 @@ func (v *LoopRoundCompleted) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfLoopRoundCompleted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfLoopRoundCompleted[:])
 	}
 	return dst
 }
 
-var fieldsOfLoopRoundCompleted = [...]field{
-	{"round", ClassMeta, true, `0`},
-	{"score", ClassMeta, false, ``},
-	{"feedback", ClassContent, false, ``},
-	{"diff", ClassContent, false, ``},
-	{"costUsd", ClassMeta, false, ``},
+var fieldsOfLoopRoundCompleted = [...]extra.Field{
+	{Name: "round", Zero: `0`},
+	{Name: "score"},
+	{Name: "feedback"},
+	{Name: "diff"},
+	{Name: "costUsd"},
 }
 
 func (v *StatePatched) appendJSON(dst []byte) []byte {
@@ -1020,15 +1021,15 @@ func (v *StatePatched) appendJSON(dst []byte) []byte {
 	dst = appendAny(dst, v.Value)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfStatePatched[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfStatePatched[:])
 	}
 	return dst
 }
 
-var fieldsOfStatePatched = [...]field{
-	{"op", ClassMeta, true, `""`},
-	{"path", ClassMeta, true, `""`},
-	{"value", ClassContent, true, `null`},
+var fieldsOfStatePatched = [...]extra.Field{
+	{Name: "op", Zero: `""`},
+	{Name: "path", Zero: `""`},
+	{Name: "value", Zero: `null`},
 }
 
 func (v *AgentReasoned) appendJSON(dst []byte) []byte {
@@ -1050,16 +1051,16 @@ func (v *AgentReasoned) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentReasoned[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentReasoned[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentReasoned = [...]field{
-	{"blockId", ClassID, false, ``},
-	{"reasoning", ClassContent, true, `""`},
-	{"verbosity", ClassMeta, false, ``},
-	{"tokenCount", ClassMeta, false, ``},
+var fieldsOfAgentReasoned = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "reasoning", Zero: `""`},
+	{Name: "verbosity"},
+	{Name: "tokenCount"},
 }
 
 func (v *AgentReasoningDelta) appendJSON(dst []byte) []byte {
@@ -1085,17 +1086,17 @@ func (v *AgentReasoningDelta) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentReasoningDelta[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentReasoningDelta[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentReasoningDelta = [...]field{
-	{"blockId", ClassID, false, ``},
-	{"delta", ClassContent, true, `""`},
-	{"index", ClassMeta, false, ``},
-	{"verbosity", ClassMeta, false, ``},
-	{"tokenCount", ClassMeta, false, ``},
+var fieldsOfAgentReasoningDelta = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "delta", Zero: `""`},
+	{Name: "index"},
+	{Name: "verbosity"},
+	{Name: "tokenCount"},
 }
 
 func (v *AgentDecided) appendJSON(dst []byte) []byte {
@@ -1112,15 +1113,15 @@ func (v *AgentDecided) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentDecided[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentDecided[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentDecided = [...]field{
-	{"decision", ClassContent, true, `null`},
-	{"confidence", ClassMeta, false, ``},
-	{"reasoning", ClassContent, false, ``},
+var fieldsOfAgentDecided = [...]extra.Field{
+	{Name: "decision", Zero: `null`},
+	{Name: "confidence"},
+	{Name: "reasoning"},
 }
 
 func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
@@ -1133,14 +1134,14 @@ func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfOrchestratorDecided[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfOrchestratorDecided[:])
 	}
 	return dst
 }
 
-var fieldsOfOrchestratorDecided = [...]field{
-	{"decision", ClassContent, true, `null`},
-	{"iteration", ClassMeta, false, ``},
+var fieldsOfOrchestratorDecided = [...]extra.Field{
+	{Name: "decision", Zero: `null`},
+	{Name: "iteration"},
 }
 
 func (v *IntentClassified) appendJSON(dst []byte) []byte {
@@ -1157,15 +1158,15 @@ func (v *IntentClassified) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfIntentClassified[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfIntentClassified[:])
 	}
 	return dst
 }
 
-var fieldsOfIntentClassified = [...]field{
-	{"intent", ClassMeta, true, `""`},
-	{"confidence", ClassMeta, false, ``},
-	{"reasoning", ClassContent, false, ``},
+var fieldsOfIntentClassified = [...]extra.Field{
+	{Name: "intent", Zero: `""`},
+	{Name: "confidence"},
+	{Name: "reasoning"},
 }
 
 func (v *PlanProposed) appendJSON(dst []byte) []byte {
@@ -1178,14 +1179,14 @@ func (v *PlanProposed) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfPlanProposed[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfPlanProposed[:])
 	}
 	return dst
 }
 
-var fieldsOfPlanProposed = [...]field{
-	{"steps", ClassContent, true, `[]`},
-	{"strategy", ClassContent, false, ``},
+var fieldsOfPlanProposed = [...]extra.Field{
+	{Name: "steps", Zero: `[]`},
+	{Name: "strategy"},
 }
 
 func (v *PlanStep) appendJSON(dst []byte) []byte {
@@ -1200,15 +1201,15 @@ func (v *PlanStep) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfPlanStep[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfPlanStep[:])
 	}
 	return dst
 }
 
-var fieldsOfPlanStep = [...]field{
-	{"stepId", ClassID, true, `""`},
-	{"description", ClassContent, true, `""`},
-	{"toolName", ClassMeta, false, ``},
+var fieldsOfPlanStep = [...]extra.Field{
+	{Name: "stepId", Zero: `""`},
+	{Name: "description", Zero: `""`},
+	{Name: "toolName"},
 }
 
 func (v *TextDelta) appendJSON(dst []byte) []byte {
@@ -1226,15 +1227,15 @@ func (v *TextDelta) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTextDelta[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTextDelta[:])
 	}
 	return dst
 }
 
-var fieldsOfTextDelta = [...]field{
-	{"blockId", ClassID, false, ``},
-	{"delta", ClassContent, true, `""`},
-	{"index", ClassMeta, false, ``},
+var fieldsOfTextDelta = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "delta", Zero: `""`},
+	{Name: "index"},
 }
 
 func (v *TextCompleted) appendJSON(dst []byte) []byte {
@@ -1248,14 +1249,14 @@ func (v *TextCompleted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfTextCompleted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfTextCompleted[:])
 	}
 	return dst
 }
 
-var fieldsOfTextCompleted = [...]field{
-	{"blockId", ClassID, false, ``},
-	{"text", ClassContent, true, `""`},
+var fieldsOfTextCompleted = [...]extra.Field{
+	{Name: "blockId"},
+	{Name: "text", Zero: `""`},
 }
 
 func (v *MessageCreated) appendJSON(dst []byte) []byte {
@@ -1264,13 +1265,13 @@ func (v *MessageCreated) appendJSON(dst []byte) []byte {
 	dst = v.Message.appendJSON(dst)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfMessageCreated[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfMessageCreated[:])
 	}
 	return dst
 }
 
-var fieldsOfMessageCreated = [...]field{
-	{"message", ClassContent, true, `{"messageId":"","from":"","content":null,"ts":0}`},
+var fieldsOfMessageCreated = [...]extra.Field{
+	{Name: "message", Zero: `{"messageId":"","from":"","content":null,"ts":0}`},
 }
 
 func (v *ConversationMessage) appendJSON(dst []byte) []byte {
@@ -1305,21 +1306,21 @@ func (v *ConversationMessage) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfConversationMessage[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfConversationMessage[:])
 	}
 	return dst
 }
 
-var fieldsOfConversationMessage = [...]field{
-	{"messageId", ClassID, true, `""`},
-	{"from", ClassID, true, `""`},
-	{"to", ClassID, false, ``},
-	{"groupId", ClassID, false, ``},
-	{"content", ClassContent, true, `null`},
-	{"ts", ClassMeta, true, `0`},
-	{"role", ClassMeta, false, ``},
-	{"turnIndex", ClassMeta, false, ``},
-	{"agent", ClassMeta, false, ``},
+var fieldsOfConversationMessage = [...]extra.Field{
+	{Name: "messageId", Zero: `""`},
+	{Name: "from", Zero: `""`},
+	{Name: "to"},
+	{Name: "groupId"},
+	{Name: "content", Zero: `null`},
+	{Name: "ts", Zero: `0`},
+	{Name: "role"},
+	{Name: "turnIndex"},
+	{Name: "agent"},
 }
 
 func (v *ApprovalRequested) appendJSON(dst []byte) []byte {
@@ -1360,21 +1361,21 @@ func (v *ApprovalRequested) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfApprovalRequested[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRequested[:])
 	}
 	return dst
 }
 
-var fieldsOfApprovalRequested = [...]field{
-	{"approvalId", ClassID, true, `""`},
-	{"action", ClassContent, false, ``},
-	{"reason", ClassContent, false, ``},
-	{"scope", ClassContent, false, ``},
-	{"risk", ClassContent, false, ``},
-	{"callId", ClassID, false, ``},
-	{"toolId", ClassID, false, ``},
-	{"arguments", ClassContent, false, ``},
-	{"timeoutMs", ClassMeta, false, ``},
+var fieldsOfApprovalRequested = [...]extra.Field{
+	{Name: "approvalId", Zero: `""`},
+	{Name: "action"},
+	{Name: "reason"},
+	{Name: "scope"},
+	{Name: "risk"},
+	{Name: "callId"},
+	{Name: "toolId"},
+	{Name: "arguments"},
+	{Name: "timeoutMs"},
 }
 
 func (v *ApprovalGranted) appendJSON(dst []byte) []byte {
@@ -1391,15 +1392,15 @@ func (v *ApprovalGranted) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfApprovalGranted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfApprovalGranted[:])
 	}
 	return dst
 }
 
-var fieldsOfApprovalGranted = [...]field{
-	{"approvalId", ClassID, true, `""`},
-	{"approvedBy", ClassID, false, ``},
-	{"feedback", ClassContent, false, ``},
+var fieldsOfApprovalGranted = [...]extra.Field{
+	{Name: "approvalId", Zero: `""`},
+	{Name: "approvedBy"},
+	{Name: "feedback"},
 }
 
 func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
@@ -1416,15 +1417,15 @@ func (v *ApprovalRejected) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfApprovalRejected[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfApprovalRejected[:])
 	}
 	return dst
 }
 
-var fieldsOfApprovalRejected = [...]field{
-	{"approvalId", ClassID, true, `""`},
-	{"rejectedBy", ClassID, false, ``},
-	{"feedback", ClassContent, false, ``},
+var fieldsOfApprovalRejected = [...]extra.Field{
+	{Name: "approvalId", Zero: `""`},
+	{Name: "rejectedBy"},
+	{Name: "feedback"},
 }
 
 func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
@@ -1435,14 +1436,14 @@ func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
 	dst = appendListOfQuestion(dst, v.Questions)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfClarificationRequested[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfClarificationRequested[:])
 	}
 	return dst
 }
 
-var fieldsOfClarificationRequested = [...]field{
-	{"interruptId", ClassID, true, `""`},
-	{"questions", ClassContent, true, `[]`},
+var fieldsOfClarificationRequested = [...]extra.Field{
+	{Name: "interruptId", Zero: `""`},
+	{Name: "questions", Zero: `[]`},
 }
 
 func (v *Question) appendJSON(dst []byte) []byte {
@@ -1457,15 +1458,15 @@ func (v *Question) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfQuestion[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfQuestion[:])
 	}
 	return dst
 }
 
-var fieldsOfQuestion = [...]field{
-	{"id", ClassID, true, `""`},
-	{"question", ClassContent, true, `""`},
-	{"schema", ClassContent, false, ``},
+var fieldsOfQuestion = [...]extra.Field{
+	{Name: "id", Zero: `""`},
+	{Name: "question", Zero: `""`},
+	{Name: "schema"},
 }
 
 func (v *ClarificationResolved) appendJSON(dst []byte) []byte {
@@ -1482,15 +1483,15 @@ func (v *ClarificationResolved) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfClarificationResolved[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfClarificationResolved[:])
 	}
 	return dst
 }
 
-var fieldsOfClarificationResolved = [...]field{
-	{"interruptId", ClassID, true, `""`},
-	{"answers", ClassContent, false, ``},
-	{"answeredBy", ClassID, false, ``},
+var fieldsOfClarificationResolved = [...]extra.Field{
+	{Name: "interruptId", Zero: `""`},
+	{Name: "answers"},
+	{Name: "answeredBy"},
 }
 
 func (v *CommandReceived) appendJSON(dst []byte) []byte {
@@ -1503,14 +1504,14 @@ func (v *CommandReceived) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCommandReceived[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCommandReceived[:])
 	}
 	return dst
 }
 
-var fieldsOfCommandReceived = [...]field{
-	{"command", ClassContent, true, `{"type":""}`},
-	{"rejected", ClassContent, false, ``},
+var fieldsOfCommandReceived = [...]extra.Field{
+	{Name: "command", Zero: `{"type":""}`},
+	{Name: "rejected"},
 }
 
 func (v *Command) appendJSON(dst []byte) []byte {
@@ -1543,19 +1544,19 @@ func (v *Command) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCommand[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCommand[:])
 	}
 	return dst
 }
 
-var fieldsOfCommand = [...]field{
-	{"type", ClassMeta, true, `""`},
-	{"runId", ClassID, false, ``},
-	{"message", ClassContent, false, ``},
-	{"promptId", ClassID, false, ``},
-	{"content", ClassContent, false, ``},
-	{"resumable", ClassMeta, false, ``},
-	{"reason", ClassContent, false, ``},
+var fieldsOfCommand = [...]extra.Field{
+	{Name: "type", Zero: `""`},
+	{Name: "runId"},
+	{Name: "message"},
+	{Name: "promptId"},
+	{Name: "content"},
+	{Name: "resumable"},
+	{Name: "reason"},
 }
 
 func (v *CommandConsumed) appendJSON(dst []byte) []byte {
@@ -1564,13 +1565,13 @@ func (v *CommandConsumed) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.EventID)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCommandConsumed[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCommandConsumed[:])
 	}
 	return dst
 }
 
-var fieldsOfCommandConsumed = [...]field{
-	{"eventId", ClassID, true, `""`},
+var fieldsOfCommandConsumed = [...]extra.Field{
+	{Name: "eventId", Zero: `""`},
 }
 
 func (v *UsageObserved) appendJSON(dst []byte) []byte {
@@ -1596,17 +1597,17 @@ func (v *UsageObserved) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfUsageObserved[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfUsageObserved[:])
 	}
 	return dst
 }
 
-var fieldsOfUsageObserved = [...]field{
-	{"model", ClassMeta, false, ``},
-	{"usage", ClassMeta, true, `{"inputTokens":0,"outputTokens":0}`},
-	{"costUsd", ClassMeta, false, ``},
-	{"source", ClassMeta, false, ``},
-	{"cumulative", ClassMeta, false, ``},
+var fieldsOfUsageObserved = [...]extra.Field{
+	{Name: "model"},
+	{Name: "usage", Zero: `{"inputTokens":0,"outputTokens":0}`},
+	{Name: "costUsd"},
+	{Name: "source"},
+	{Name: "cumulative"},
 }
 
 func (v *BudgetExceeded) appendJSON(dst []byte) []byte {
@@ -1623,16 +1624,16 @@ func (v *BudgetExceeded) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfBudgetExceeded[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfBudgetExceeded[:])
 	}
 	return dst
 }
 
-var fieldsOfBudgetExceeded = [...]field{
-	{"budget", ClassMeta, true, `""`},
-	{"limit", ClassMeta, true, `0`},
-	{"actual", ClassMeta, true, `0`},
-	{"reason", ClassContent, false, ``},
+var fieldsOfBudgetExceeded = [...]extra.Field{
+	{Name: "budget", Zero: `""`},
+	{Name: "limit", Zero: `0`},
+	{Name: "actual", Zero: `0`},
+	{Name: "reason"},
 }
 
 func (v *CapBreached) appendJSON(dst []byte) []byte {
@@ -1649,15 +1650,15 @@ func (v *CapBreached) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCapBreached[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCapBreached[:])
 	}
 	return dst
 }
 
-var fieldsOfCapBreached = [...]field{
-	{"cap", ClassMeta, true, `""`},
-	{"limit", ClassMeta, false, ``},
-	{"observed", ClassMeta, false, ``},
+var fieldsOfCapBreached = [...]extra.Field{
+	{Name: "cap", Zero: `""`},
+	{Name: "limit"},
+	{Name: "observed"},
 }
 
 func (v *BlackboardItemCreated) appendJSON(dst []byte) []byte {
@@ -1682,18 +1683,18 @@ func (v *BlackboardItemCreated) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfBlackboardItemCreated[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfBlackboardItemCreated[:])
 	}
 	return dst
 }
 
-var fieldsOfBlackboardItemCreated = [...]field{
-	{"itemId", ClassID, true, `""`},
-	{"itemType", ClassMeta, true, `""`},
-	{"content", ClassContent, true, `null`},
-	{"sourceAgent", ClassID, false, ``},
-	{"confidence", ClassMeta, false, ``},
-	{"ttlMs", ClassMeta, false, ``},
+var fieldsOfBlackboardItemCreated = [...]extra.Field{
+	{Name: "itemId", Zero: `""`},
+	{Name: "itemType", Zero: `""`},
+	{Name: "content", Zero: `null`},
+	{Name: "sourceAgent"},
+	{Name: "confidence"},
+	{Name: "ttlMs"},
 }
 
 func (v *MemoryChanged) appendJSON(dst []byte) []byte {
@@ -1714,16 +1715,16 @@ func (v *MemoryChanged) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfMemoryChanged[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfMemoryChanged[:])
 	}
 	return dst
 }
 
-var fieldsOfMemoryChanged = [...]field{
-	{"change", ClassMeta, true, `""`},
-	{"section", ClassMeta, false, ``},
-	{"itemCount", ClassMeta, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfMemoryChanged = [...]extra.Field{
+	{Name: "change", Zero: `""`},
+	{Name: "section"},
+	{Name: "itemCount"},
+	{Name: "attributes"},
 }
 
 func (v *SessionStarted) appendJSON(dst []byte) []byte {
@@ -1738,13 +1739,13 @@ func (v *SessionStarted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfSessionStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfSessionStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfSessionStarted = [...]field{
-	{"goal", ClassContent, false, ``},
+var fieldsOfSessionStarted = [...]extra.Field{
+	{Name: "goal"},
 }
 
 func (v *SessionCompleted) appendJSON(dst []byte) []byte {
@@ -1763,14 +1764,14 @@ func (v *SessionCompleted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfSessionCompleted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfSessionCompleted[:])
 	}
 	return dst
 }
 
-var fieldsOfSessionCompleted = [...]field{
-	{"status", ClassMeta, false, ``},
-	{"result", ClassContent, false, ``},
+var fieldsOfSessionCompleted = [...]extra.Field{
+	{Name: "status"},
+	{Name: "result"},
 }
 
 func (v *RunStarted) appendJSON(dst []byte) []byte {
@@ -1797,16 +1798,16 @@ func (v *RunStarted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfRunStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfRunStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfRunStarted = [...]field{
-	{"name", ClassMeta, false, ``},
-	{"inputs", ClassContent, false, ``},
-	{"agent", ClassMeta, false, ``},
-	{"definition", ClassContent, false, ``},
+var fieldsOfRunStarted = [...]extra.Field{
+	{Name: "name"},
+	{Name: "inputs"},
+	{Name: "agent"},
+	{Name: "definition"},
 }
 
 func (v *RunPaused) appendJSON(dst []byte) []byte {
@@ -1821,13 +1822,13 @@ func (v *RunPaused) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfRunPaused[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfRunPaused[:])
 	}
 	return dst
 }
 
-var fieldsOfRunPaused = [...]field{
-	{"reason", ClassContent, false, ``},
+var fieldsOfRunPaused = [...]extra.Field{
+	{Name: "reason"},
 }
 
 func (v *RunResumed) appendJSON(dst []byte) []byte {
@@ -1842,13 +1843,13 @@ func (v *RunResumed) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfRunResumed[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfRunResumed[:])
 	}
 	return dst
 }
 
-var fieldsOfRunResumed = [...]field{
-	{"message", ClassContent, false, ``},
+var fieldsOfRunResumed = [...]extra.Field{
+	{Name: "message"},
 }
 
 func (v *RunCompleted) appendJSON(dst []byte) []byte {
@@ -1863,13 +1864,13 @@ func (v *RunCompleted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfRunCompleted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfRunCompleted[:])
 	}
 	return dst
 }
 
-var fieldsOfRunCompleted = [...]field{
-	{"outputs", ClassContent, false, ``},
+var fieldsOfRunCompleted = [...]extra.Field{
+	{Name: "outputs"},
 }
 
 func (v *RunFailed) appendJSON(dst []byte) []byte {
@@ -1884,13 +1885,13 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfRunFailed[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfRunFailed[:])
 	}
 	return dst
 }
 
-var fieldsOfRunFailed = [...]field{
-	{"error", ClassContent, false, ``},
+var fieldsOfRunFailed = [...]extra.Field{
+	{Name: "error"},
 }
 
 func (v *RunCancelled) appendJSON(dst []byte) []byte {
@@ -1905,13 +1906,13 @@ func (v *RunCancelled) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfRunCancelled[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfRunCancelled[:])
 	}
 	return dst
 }
 
-var fieldsOfRunCancelled = [...]field{
-	{"reason", ClassContent, false, ``},
+var fieldsOfRunCancelled = [...]extra.Field{
+	{Name: "reason"},
 }
 
 func (v *ToolCalled) appendJSON(dst []byte) []byte {
@@ -1954,22 +1955,22 @@ func (v *ToolCalled) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfToolCalled[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfToolCalled[:])
 	}
 	return dst
 }
 
-var fieldsOfToolCalled = [...]field{
-	{"callId", ClassID, true, `""`},
-	{"toolId", ClassID, true, `""`},
-	{"arguments", ClassContent, false, ``},
-	{"argumentsSummary", ClassContent, false, ``},
-	{"attempt", ClassMeta, false, ``},
-	{"retryOf", ClassID, false, ``},
-	{"argsHash", ClassMeta, false, ``},
-	{"principal", ClassMeta, false, ``},
-	{"transport", ClassMeta, false, ``},
-	{"attributes", ClassContent, false, ``},
+var fieldsOfToolCalled = [...]extra.Field{
+	{Name: "callId", Zero: `""`},
+	{Name: "toolId", Zero: `""`},
+	{Name: "arguments"},
+	{Name: "argumentsSummary"},
+	{Name: "attempt"},
+	{Name: "retryOf"},
+	{Name: "argsHash"},
+	{Name: "principal"},
+	{Name: "transport"},
+	{Name: "attributes"},
 }
 
 func (v *ToolArgumentsDelta) appendJSON(dst []byte) []byte {
@@ -1984,15 +1985,15 @@ func (v *ToolArgumentsDelta) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfToolArgumentsDelta[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfToolArgumentsDelta[:])
 	}
 	return dst
 }
 
-var fieldsOfToolArgumentsDelta = [...]field{
-	{"callId", ClassID, true, `""`},
-	{"delta", ClassContent, true, `""`},
-	{"index", ClassMeta, false, ``},
+var fieldsOfToolArgumentsDelta = [...]extra.Field{
+	{Name: "callId", Zero: `""`},
+	{Name: "delta", Zero: `""`},
+	{Name: "index"},
 }
 
 func (v *ToolReturned) appendJSON(dst []byte) []byte {
@@ -2033,22 +2034,22 @@ func (v *ToolReturned) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfToolReturned[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfToolReturned[:])
 	}
 	return dst
 }
 
-var fieldsOfToolReturned = [...]field{
-	{"callId", ClassID, true, `""`},
-	{"toolId", ClassID, true, `""`},
-	{"status", ClassMeta, true, `""`},
-	{"result", ClassContent, false, ``},
-	{"resultSummary", ClassContent, false, ``},
-	{"error", ClassContent, false, ``},
-	{"durationMs", ClassMeta, false, ``},
-	{"oneEvent", ClassMeta, false, ``},
-	{"arguments", ClassContent, false, ``},
-	{"argumentsSummary", ClassContent, false, ``},
+var fieldsOfToolReturned = [...]extra.Field{
+	{Name: "callId", Zero: `""`},
+	{Name: "toolId", Zero: `""`},
+	{Name: "status", Zero: `""`},
+	{Name: "result"},
+	{Name: "resultSummary"},
+	{Name: "error"},
+	{Name: "durationMs"},
+	{Name: "oneEvent"},
+	{Name: "arguments"},
+	{Name: "argumentsSummary"},
 }
 
 func (v *AgentHandoff) appendJSON(dst []byte) []byte {
@@ -2067,16 +2068,16 @@ func (v *AgentHandoff) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfAgentHandoff[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfAgentHandoff[:])
 	}
 	return dst
 }
 
-var fieldsOfAgentHandoff = [...]field{
-	{"from", ClassMeta, true, `{"agentId":""}`},
-	{"to", ClassMeta, true, `{"agentId":""}`},
-	{"reason", ClassContent, false, ``},
-	{"context", ClassContent, false, ``},
+var fieldsOfAgentHandoff = [...]extra.Field{
+	{Name: "from", Zero: `{"agentId":""}`},
+	{Name: "to", Zero: `{"agentId":""}`},
+	{Name: "reason"},
+	{Name: "context"},
 }
 
 func (v *HandoffRequested) appendJSON(dst []byte) []byte {
@@ -2100,17 +2101,17 @@ func (v *HandoffRequested) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfHandoffRequested[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfHandoffRequested[:])
 	}
 	return dst
 }
 
-var fieldsOfHandoffRequested = [...]field{
-	{"handoffId", ClassID, false, ``},
-	{"from", ClassMeta, true, `{"agentId":""}`},
-	{"to", ClassMeta, true, `{"agentId":""}`},
-	{"reason", ClassContent, false, ``},
-	{"contextDigest", ClassMeta, false, ``},
+var fieldsOfHandoffRequested = [...]extra.Field{
+	{Name: "handoffId"},
+	{Name: "from", Zero: `{"agentId":""}`},
+	{Name: "to", Zero: `{"agentId":""}`},
+	{Name: "reason"},
+	{Name: "contextDigest"},
 }
 
 func (v *HandoffAccepted) appendJSON(dst []byte) []byte {
@@ -2134,17 +2135,17 @@ func (v *HandoffAccepted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfHandoffAccepted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfHandoffAccepted[:])
 	}
 	return dst
 }
 
-var fieldsOfHandoffAccepted = [...]field{
-	{"handoffId", ClassID, false, ``},
-	{"from", ClassMeta, true, `{"agentId":""}`},
-	{"to", ClassMeta, true, `{"agentId":""}`},
-	{"reason", ClassContent, false, ``},
-	{"contextDigest", ClassMeta, false, ``},
+var fieldsOfHandoffAccepted = [...]extra.Field{
+	{Name: "handoffId"},
+	{Name: "from", Zero: `{"agentId":""}`},
+	{Name: "to", Zero: `{"agentId":""}`},
+	{Name: "reason"},
+	{Name: "contextDigest"},
 }
 
 func (v *Usage) appendJSON(dst []byte) []byte {
@@ -2171,18 +2172,18 @@ func (v *Usage) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfUsage[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfUsage[:])
 	}
 	return dst
 }
 
-var fieldsOfUsage = [...]field{
-	{"inputTokens", ClassMeta, true, `0`},
-	{"outputTokens", ClassMeta, true, `0`},
-	{"totalTokens", ClassMeta, false, ``},
-	{"cacheCreationInputTokens", ClassMeta, false, ``},
-	{"cacheReadInputTokens", ClassMeta, false, ``},
-	{"costUsd", ClassMeta, false, ``},
+var fieldsOfUsage = [...]extra.Field{
+	{Name: "inputTokens", Zero: `0`},
+	{Name: "outputTokens", Zero: `0`},
+	{Name: "totalTokens"},
+	{Name: "cacheCreationInputTokens"},
+	{Name: "cacheReadInputTokens"},
+	{Name: "costUsd"},
 }
 
 func (v *ErrorInfo) appendJSON(dst []byte) []byte {
@@ -2204,16 +2205,16 @@ func (v *ErrorInfo) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfErrorInfo[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfErrorInfo[:])
 	}
 	return dst
 }
 
-var fieldsOfErrorInfo = [...]field{
-	{"code", ClassMeta, false, ``},
-	{"message", ClassContent, true, `""`},
-	{"details", ClassContent, false, ``},
-	{"retryable", ClassMeta, false, ``},
+var fieldsOfErrorInfo = [...]extra.Field{
+	{Name: "code"},
+	{Name: "message", Zero: `""`},
+	{Name: "details"},
+	{Name: "retryable"},
 }
 
 func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
@@ -2231,15 +2232,15 @@ func (v *WorkflowCreated) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfWorkflowCreated[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowCreated[:])
 	}
 	return dst
 }
 
-var fieldsOfWorkflowCreated = [...]field{
-	{"script", ClassContent, false, ``},
-	{"phases", ClassMeta, true, `[]`},
-	{"estimatedTokens", ClassMeta, false, ``},
+var fieldsOfWorkflowCreated = [...]extra.Field{
+	{Name: "script"},
+	{Name: "phases", Zero: `[]`},
+	{Name: "estimatedTokens"},
 }
 
 func (v *WorkflowApproved) appendJSON(dst []byte) []byte {
@@ -2250,14 +2251,14 @@ func (v *WorkflowApproved) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.ApprovedBy)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfWorkflowApproved[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowApproved[:])
 	}
 	return dst
 }
 
-var fieldsOfWorkflowApproved = [...]field{
-	{"approvedAt", ClassMeta, true, `"0001-01-01T00:00:00.000Z"`},
-	{"approvedBy", ClassID, true, `""`},
+var fieldsOfWorkflowApproved = [...]extra.Field{
+	{Name: "approvedAt", Zero: `"0001-01-01T00:00:00.000Z"`},
+	{Name: "approvedBy", Zero: `""`},
 }
 
 func (v *PhaseStarted) appendJSON(dst []byte) []byte {
@@ -2272,13 +2273,13 @@ func (v *PhaseStarted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfPhaseStarted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfPhaseStarted[:])
 	}
 	return dst
 }
 
-var fieldsOfPhaseStarted = [...]field{
-	{"inputCount", ClassMeta, false, ``},
+var fieldsOfPhaseStarted = [...]extra.Field{
+	{Name: "inputCount"},
 }
 
 func (v *PhaseCompleted) appendJSON(dst []byte) []byte {
@@ -2297,14 +2298,14 @@ func (v *PhaseCompleted) appendJSON(dst []byte) []byte {
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfPhaseCompleted[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfPhaseCompleted[:])
 	}
 	return dst
 }
 
-var fieldsOfPhaseCompleted = [...]field{
-	{"outputCount", ClassMeta, false, ``},
-	{"tokens", ClassMeta, false, ``},
+var fieldsOfPhaseCompleted = [...]extra.Field{
+	{Name: "outputCount"},
+	{Name: "tokens"},
 }
 
 func (v *CheckpointSaved) appendJSON(dst []byte) []byte {
@@ -2313,13 +2314,13 @@ func (v *CheckpointSaved) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, v.StateBytes)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCheckpointSaved[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCheckpointSaved[:])
 	}
 	return dst
 }
 
-var fieldsOfCheckpointSaved = [...]field{
-	{"stateBytes", ClassMeta, true, `0`},
+var fieldsOfCheckpointSaved = [...]extra.Field{
+	{Name: "stateBytes", Zero: `0`},
 }
 
 func (v *CheckpointResumed) appendJSON(dst []byte) []byte {
@@ -2328,13 +2329,13 @@ func (v *CheckpointResumed) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendTime(dst, v.ResumedAt)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfCheckpointResumed[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfCheckpointResumed[:])
 	}
 	return dst
 }
 
-var fieldsOfCheckpointResumed = [...]field{
-	{"resumedAt", ClassMeta, true, `"0001-01-01T00:00:00.000Z"`},
+var fieldsOfCheckpointResumed = [...]extra.Field{
+	{Name: "resumedAt", Zero: `"0001-01-01T00:00:00.000Z"`},
 }
 
 func (v *WorkflowFinalized) appendJSON(dst []byte) []byte {
@@ -2347,15 +2348,15 @@ func (v *WorkflowFinalized) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendMillis(dst, v.Duration)
 	dst = append(dst, '}')
 	if v.extra != "" {
-		dst = v.extra.merge(dst, mark, fieldsOfWorkflowFinalized[:])
+		dst = v.extra.Merge(dst, mark, fieldsOfWorkflowFinalized[:])
 	}
 	return dst
 }
 
-var fieldsOfWorkflowFinalized = [...]field{
-	{"totalTokens", ClassMeta, true, `0`},
-	{"totalAgents", ClassMeta, true, `0`},
-	{"durationMs", ClassMeta, true, `0`},
+var fieldsOfWorkflowFinalized = [...]extra.Field{
+	{Name: "totalTokens", Zero: `0`},
+	{Name: "totalAgents", Zero: `0`},
+	{Name: "durationMs", Zero: `0`},
 }
 
 func (v *RunState) appendJSON(dst []byte) []byte {

@@ -3,11 +3,11 @@
 package agentevents
 
 func (v *AgentRef) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentStarted) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Agent.OK {
@@ -19,11 +19,11 @@ func (v *AgentStarted) hasExtra() bool {
 }
 
 func (v *AgentTransition) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentEnded) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Error.OK {
@@ -50,55 +50,55 @@ func (v *AgentEnded) hasExtra() bool {
 }
 
 func (v *Totals) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentErrored) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentSessionChanged) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *EventRetracted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ContextCompacted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *TaskAssigned) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AuditChecked) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ClaimVerified) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *IssueFound) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *CitationFound) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *EvidenceInsufficient) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *TurnStarted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *TurnEnded) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Error.OK {
@@ -110,7 +110,7 @@ func (v *TurnEnded) hasExtra() bool {
 }
 
 func (v *TurnSummarized) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	for i := range v.ToolCalls {
@@ -125,15 +125,15 @@ func (v *TurnSummarized) hasExtra() bool {
 }
 
 func (v *ToolCallSummary) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *StepStarted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *StepEnded) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Error.OK {
@@ -145,11 +145,11 @@ func (v *StepEnded) hasExtra() bool {
 }
 
 func (v *SpanRecorded) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *NodeStarted) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Agent.OK {
@@ -161,7 +161,7 @@ func (v *NodeStarted) hasExtra() bool {
 }
 
 func (v *NodeCompleted) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Agent.OK {
@@ -173,7 +173,7 @@ func (v *NodeCompleted) hasExtra() bool {
 }
 
 func (v *NodeFailed) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Error.hasExtra() {
@@ -183,55 +183,55 @@ func (v *NodeFailed) hasExtra() bool {
 }
 
 func (v *NodeSkipped) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *NodeSuspended) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *EdgeFired) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *EdgeSkipped) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *LoopIterated) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *LoopRoundCompleted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *StatePatched) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentReasoned) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentReasoningDelta) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *AgentDecided) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *OrchestratorDecided) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *IntentClassified) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *PlanProposed) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	for i := range v.Steps {
@@ -243,19 +243,19 @@ func (v *PlanProposed) hasExtra() bool {
 }
 
 func (v *PlanStep) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *TextDelta) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *TextCompleted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *MessageCreated) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Message.hasExtra() {
@@ -265,7 +265,7 @@ func (v *MessageCreated) hasExtra() bool {
 }
 
 func (v *ConversationMessage) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Agent.OK {
@@ -277,19 +277,19 @@ func (v *ConversationMessage) hasExtra() bool {
 }
 
 func (v *ApprovalRequested) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ApprovalGranted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ApprovalRejected) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ClarificationRequested) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	for i := range v.Questions {
@@ -301,15 +301,15 @@ func (v *ClarificationRequested) hasExtra() bool {
 }
 
 func (v *Question) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ClarificationResolved) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *CommandReceived) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Command.hasExtra() {
@@ -319,15 +319,15 @@ func (v *CommandReceived) hasExtra() bool {
 }
 
 func (v *Command) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *CommandConsumed) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *UsageObserved) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Usage.hasExtra() {
@@ -337,31 +337,31 @@ func (v *UsageObserved) hasExtra() bool {
 }
 
 func (v *BudgetExceeded) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *CapBreached) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *BlackboardItemCreated) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *MemoryChanged) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *SessionStarted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *SessionCompleted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *RunStarted) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Agent.OK {
@@ -373,19 +373,19 @@ func (v *RunStarted) hasExtra() bool {
 }
 
 func (v *RunPaused) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *RunResumed) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *RunCompleted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *RunFailed) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Error.OK {
@@ -397,19 +397,19 @@ func (v *RunFailed) hasExtra() bool {
 }
 
 func (v *RunCancelled) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ToolCalled) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ToolArgumentsDelta) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ToolReturned) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.Error.OK {
@@ -421,7 +421,7 @@ func (v *ToolReturned) hasExtra() bool {
 }
 
 func (v *AgentHandoff) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.From.hasExtra() {
@@ -434,7 +434,7 @@ func (v *AgentHandoff) hasExtra() bool {
 }
 
 func (v *HandoffRequested) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.From.hasExtra() {
@@ -447,7 +447,7 @@ func (v *HandoffRequested) hasExtra() bool {
 }
 
 func (v *HandoffAccepted) hasExtra() bool {
-	if v.extra.unknown() {
+	if v.extra.HasUnknown() {
 		return true
 	}
 	if v.From.hasExtra() {
@@ -460,37 +460,37 @@ func (v *HandoffAccepted) hasExtra() bool {
 }
 
 func (v *Usage) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *ErrorInfo) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *WorkflowCreated) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *WorkflowApproved) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *PhaseStarted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *PhaseCompleted) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *CheckpointSaved) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *CheckpointResumed) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }
 
 func (v *WorkflowFinalized) hasExtra() bool {
-	return v.extra.unknown()
+	return v.extra.HasUnknown()
 }

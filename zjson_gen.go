@@ -3,6 +3,7 @@
 package agentevents
 
 import (
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -819,7 +820,7 @@ func (v *AgentUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v
 type members struct {
 	seen uint64 // bit n-1 for field n
 	last int    // number of the last field, counted from 1
-	x    extrasBuilder
+	x    extra.Builder
 }
 
 // repeats notes that field n is next, and reports whether it was there before.
@@ -845,26 +846,18 @@ func (m *members) null(s *jsonwire.Scanner, name string) bool {
 }
 
 // spelled keeps the text of the last field, which looks absent.
-func (m *members) spelled(name, text string) { m.x.spelled(m.last, name, text) }
+func (m *members) spelled(name, text string) { m.x.Spelled(m.last, name, text) }
 
 // unknown keeps a member that no field has.
 func (m *members) unknown(s *jsonwire.Scanner, name string) error {
-	return m.x.add(s, m.last, name)
+	return m.x.Unknown(s, m.last, name)
 }
 
 // require notes the required fields that were not there.
-func (m *members) require(fields []field) {
+func (m *members) require(fields []extra.Field) {
 	for i := range fields {
-		if fields[i].required && m.seen&(1<<i) == 0 {
-			m.x.missing(i+1, fields[i].name)
+		if fields[i].Required() && m.seen&(1<<i) == 0 {
+			m.x.Missing(i+1, fields[i].Name)
 		}
 	}
-}
-
-// extras returns what was collected.
-func (m *members) extras() extras {
-	if len(m.x.buf) == 0 {
-		return ""
-	}
-	return m.x.done()
 }

@@ -56,7 +56,7 @@ func (v *AgentRef) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfAgentRef[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -278,7 +278,7 @@ func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfAgentTransition[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -369,7 +369,7 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -425,7 +425,7 @@ func (v *Totals) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1f != 0x1f {
 		m.require(fieldsOfTotals[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -484,7 +484,7 @@ func (v *AgentErrored) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfAgentErrored[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -532,7 +532,7 @@ func (v *AgentSessionChanged) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfAgentSessionChanged[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -577,7 +577,7 @@ func (v *EventRetracted) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfEventRetracted[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -627,7 +627,7 @@ func (v *ContextCompacted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -689,7 +689,7 @@ func (v *TaskAssigned) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfTaskAssigned[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -736,7 +736,7 @@ func (v *AuditChecked) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfAuditChecked[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -782,7 +782,7 @@ func (v *ClaimVerified) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfClaimVerified[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -838,7 +838,7 @@ func (v *IssueFound) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfIssueFound[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -890,7 +890,7 @@ func (v *CitationFound) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfCitationFound[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -937,7 +937,7 @@ func (v *EvidenceInsufficient) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfEvidenceInsufficient[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -984,7 +984,7 @@ func (v *TurnStarted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1042,7 +1042,7 @@ func (v *TurnEnded) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1099,7 +1099,7 @@ func (v *TurnSummarized) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0xd != 0xd {
 		m.require(fieldsOfTurnSummarized[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1169,7 +1169,7 @@ func (v *ToolCallSummary) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfToolCallSummary[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1228,7 +1228,7 @@ func (v *StepStarted) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfStepStarted[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1294,7 +1294,7 @@ func (v *StepEnded) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfStepEnded[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1366,7 +1366,7 @@ func (v *SpanRecorded) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfSpanRecorded[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1421,7 +1421,7 @@ func (v *NodeStarted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1467,7 +1467,7 @@ func (v *NodeCompleted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1506,7 +1506,7 @@ func (v *NodeFailed) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfNodeFailed[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1545,7 +1545,7 @@ func (v *NodeSkipped) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1586,7 +1586,7 @@ func (v *NodeSuspended) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1633,7 +1633,7 @@ func (v *EdgeFired) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x6 != 0x6 {
 		m.require(fieldsOfEdgeFired[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1681,7 +1681,7 @@ func (v *EdgeSkipped) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x6 != 0x6 {
 		m.require(fieldsOfEdgeSkipped[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1727,7 +1727,7 @@ func (v *LoopIterated) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfLoopIterated[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1789,7 +1789,7 @@ func (v *LoopRoundCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfLoopRoundCompleted[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1834,7 +1834,7 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfStatePatched[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1892,7 +1892,7 @@ func (v *AgentReasoned) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfAgentReasoned[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -1956,7 +1956,7 @@ func (v *AgentReasoningDelta) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfAgentReasoningDelta[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2009,7 +2009,7 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfAgentDecided[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2053,7 +2053,7 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfOrchestratorDecided[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2103,7 +2103,7 @@ func (v *IntentClassified) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfIntentClassified[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2149,7 +2149,7 @@ func (v *PlanProposed) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfPlanProposed[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2196,7 +2196,7 @@ func (v *PlanStep) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfPlanStep[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2247,7 +2247,7 @@ func (v *TextDelta) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfTextDelta[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2293,7 +2293,7 @@ func (v *TextCompleted) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfTextCompleted[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2331,7 +2331,7 @@ func (v *MessageCreated) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfMessageCreated[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2405,7 +2405,7 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x33 != 0x33 {
 		m.require(fieldsOfConversationMessage[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2499,7 +2499,7 @@ func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfApprovalRequested[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2558,7 +2558,7 @@ func (v *ApprovalGranted) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfApprovalGranted[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2611,7 +2611,7 @@ func (v *ApprovalRejected) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfApprovalRejected[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2652,7 +2652,7 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfClarificationRequested[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2694,7 +2694,7 @@ func (v *Question) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfQuestion[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2742,7 +2742,7 @@ func (v *ClarificationResolved) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfClarificationResolved[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2788,7 +2788,7 @@ func (v *CommandReceived) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfCommandReceived[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2866,7 +2866,7 @@ func (v *Command) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfCommand[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2909,7 +2909,7 @@ func (v *CommandConsumed) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfCommandConsumed[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -2972,7 +2972,7 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfUsageObserved[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3024,7 +3024,7 @@ func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfBudgetExceeded[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3074,7 +3074,7 @@ func (v *CapBreached) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfCapBreached[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3134,7 +3134,7 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfBlackboardItemCreated[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3190,7 +3190,7 @@ func (v *MemoryChanged) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfMemoryChanged[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3232,7 +3232,7 @@ func (v *SessionStarted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3273,7 +3273,7 @@ func (v *SessionCompleted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3322,7 +3322,7 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3364,7 +3364,7 @@ func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3403,7 +3403,7 @@ func (v *RunResumed) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3437,7 +3437,7 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3474,7 +3474,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3513,7 +3513,7 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3596,7 +3596,7 @@ func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfToolCalled[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3649,7 +3649,7 @@ func (v *ToolArgumentsDelta) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfToolArgumentsDelta[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3727,7 +3727,7 @@ func (v *ToolReturned) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfToolReturned[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3784,7 +3784,7 @@ func (v *AgentHandoff) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfAgentHandoff[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3847,7 +3847,7 @@ func (v *HandoffRequested) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x6 != 0x6 {
 		m.require(fieldsOfHandoffRequested[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3911,7 +3911,7 @@ func (v *HandoffAccepted) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x6 != 0x6 {
 		m.require(fieldsOfHandoffAccepted[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -3974,7 +3974,7 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfUsage[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4030,7 +4030,7 @@ func (v *ErrorInfo) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfErrorInfo[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4082,7 +4082,7 @@ func (v *WorkflowCreated) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x2 != 0x2 {
 		m.require(fieldsOfWorkflowCreated[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4123,7 +4123,7 @@ func (v *WorkflowApproved) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfWorkflowApproved[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4161,7 +4161,7 @@ func (v *PhaseStarted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4203,7 +4203,7 @@ func (v *PhaseCompleted) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4241,7 +4241,7 @@ func (v *CheckpointSaved) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfCheckpointSaved[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4278,7 +4278,7 @@ func (v *CheckpointResumed) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x1 != 0x1 {
 		m.require(fieldsOfCheckpointResumed[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 
@@ -4319,7 +4319,7 @@ func (v *WorkflowFinalized) parseJSON(s *jsonwire.Scanner) error {
 	if m.seen&0x7 != 0x7 {
 		m.require(fieldsOfWorkflowFinalized[:])
 	}
-	v.extra = m.extras()
+	v.extra = m.x.Members()
 	return nil
 }
 

@@ -29,9 +29,11 @@ type layer struct {
 
 // layers are the layers of the module. The first match decides.
 var layers = []layer{
+	{"internal/extra", []string{"internal/jsonwire"},
+		"extra members are kept as JSON text"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
-	{".", []string{"internal/credential", "internal/jsonwire", "internal/reuse", "internal/roster", "internal/uuid7", "github.com/google/uuid"},
+	{".", []string{"internal/credential", "internal/extra", "internal/jsonwire", "internal/reuse", "internal/roster", "internal/uuid7", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},

@@ -3,7 +3,7 @@ package main
 import "fmt"
 
 // writeAppend writes zappend_gen.go: the methods appendJSON, and the tables of
-// fields that extras and redaction read.
+// fields that extras read.
 func writeAppend(w *writer, m *model) {
 	for _, st := range m.structs {
 		w.appendMethod(st)
@@ -54,7 +54,7 @@ func (w *writer) appendMethod(st *structType) {
 	}
 	if st.open() {
 		w.p("dst = append(dst, '}')")
-		w.p("if v.extra != \"\" {\ndst = v.extra.merge(dst, mark, %s[:])\n}", fieldsOf(st))
+		w.p("if v.extra != \"\" {\ndst = v.extra.Merge(dst, mark, %s[:])\n}", fieldsOf(st))
 		w.p("return dst\n}")
 	} else {
 		w.p("return append(dst, '}')\n}")
@@ -108,13 +108,13 @@ func sortedKeys(expr string) string {
 func fieldsOf(st *structType) string { return "fieldsOf" + st.name }
 
 func (w *writer) fieldTable(st *structType) {
-	w.p("\nvar %s = [...]field{", fieldsOf(st))
+	w.p("\nvar %s = [...]extra.Field{", fieldsOf(st))
 	for _, f := range st.fields {
-		zero := ""
 		if f.required {
-			zero = f.typ.zero()
+			w.p("{Name: %q, Zero: `%s`},", f.json, f.typ.zero())
+		} else {
+			w.p("{Name: %q},", f.json)
 		}
-		w.p("{%q, %s, %t, `%s`},", f.json, f.class, f.required, zero)
 	}
 	w.p("}")
 }

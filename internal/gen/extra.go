@@ -19,10 +19,10 @@ func (w *writer) extraMethod(st *structType) {
 		}
 	}
 	if inside == nil {
-		w.p("return v.extra.unknown()\n}")
+		w.p("return v.extra.HasUnknown()\n}")
 		return
 	}
-	w.p("if v.extra.unknown() {\nreturn true\n}")
+	w.p("if v.extra.HasUnknown() {\nreturn true\n}")
 	for _, f := range inside {
 		expr := "v." + f.name
 		if f.typ.shape == optShape {

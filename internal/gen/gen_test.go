@@ -213,7 +213,8 @@ func TestShapes(t *testing.T) {
 			}
 		}
 	}
-	copyTo(dir, filepath.Join("testdata", "shapes", "*.go"), filepath.Join(root, "extras.go"))
+	copyTo(dir, filepath.Join("testdata", "shapes", "*.go"))
+	copyTo(filepath.Join(dir, "internal", "extra"), filepath.Join(root, "internal", "extra", "*.go"))
 	copyTo(filepath.Join(dir, "internal", "jsonwire"), filepath.Join(root, "internal", "jsonwire", "*.go"))
 	mod := "module github.com/agentevents/agentevents\n\ngo 1.26\n"
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600); err != nil {

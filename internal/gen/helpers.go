@@ -144,7 +144,7 @@ func errorInside(err *fieldError, name, key string) *fieldError {
 type members struct {
 	seen uint64 // bit n-1 for field n
 	last int    // number of the last field, counted from 1
-	x    extrasBuilder
+	x    extra.Builder
 }
 
 // repeats notes that field n is next, and reports whether it was there before.
@@ -170,28 +170,20 @@ func (m *members) null(s *jsonwire.Scanner, name string) bool {
 }
 
 // spelled keeps the text of the last field, which looks absent.
-func (m *members) spelled(name, text string) { m.x.spelled(m.last, name, text) }
+func (m *members) spelled(name, text string) { m.x.Spelled(m.last, name, text) }
 
 // unknown keeps a member that no field has.
 func (m *members) unknown(s *jsonwire.Scanner, name string) error {
-	return m.x.add(s, m.last, name)
+	return m.x.Unknown(s, m.last, name)
 }
 
 // require notes the required fields that were not there.
-func (m *members) require(fields []field) {
+func (m *members) require(fields []extra.Field) {
 	for i := range fields {
-		if fields[i].required && m.seen&(1<<i) == 0 {
-			m.x.missing(i+1, fields[i].name)
+		if fields[i].Required() && m.seen&(1<<i) == 0 {
+			m.x.Missing(i+1, fields[i].Name)
 		}
 	}
-}
-
-// extras returns what was collected.
-func (m *members) extras() extras {
-	if len(m.x.buf) == 0 {
-		return ""
-	}
-	return m.x.done()
 }`},
 	{"parseText", `
 // parseText reads a word.

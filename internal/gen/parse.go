@@ -41,7 +41,7 @@ func (w *writer) parseMethod(st *structType) {
 		if required != 0 {
 			w.p("if m.seen&%#x != %#x {\nm.require(%s[:])\n}", required, required, fieldsOf(st))
 		}
-		w.p("v.extra = m.extras()")
+		w.p("v.extra = m.x.Members()")
 	}
 	w.p("return nil\n}")
 

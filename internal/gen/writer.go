@@ -38,6 +38,7 @@ func (w *writer) once(name string, write func()) string {
 
 // packages are the imports that generated code may use, by the name it uses.
 var packages = map[string]string{
+	"extra":    "github.com/agentevents/agentevents/internal/extra",
 	"jsonwire": "github.com/agentevents/agentevents/internal/jsonwire",
 	"maps":     "maps",
 	"slices":   "slices",

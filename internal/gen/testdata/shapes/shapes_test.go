@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -271,7 +272,7 @@ func TestKinds(t *testing.T) {
 	want(t, kindIndex("empty"), 1)
 	want(t, emptyPayload("empty"), Payload(&Empty{}))
 	want(t, ops((*Empty)(nil)), nil)
-	want(t, fieldsOfShapes[24], field{"inner", ClassMeta, true, `{"name":""}`})
+	want(t, fieldsOfShapes[24], extra.Field{Name: "inner", Zero: `{"name":""}`})
 }
 
 func TestAllocs(t *testing.T) {

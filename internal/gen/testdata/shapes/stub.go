@@ -3,14 +3,13 @@ package agentevents
 import (
 	"math"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
+	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// What the real package declares by hand; but for extras.go, which the
-// test copies. The functions called check are those of codec_check.go.
+// What the real package declares by hand. The functions called check are those of codec_check.go.
 
 type Kind string
 
@@ -49,16 +48,7 @@ func unmarshal(text []byte, v interface {
 	return v.parseJSON(&s)
 }
 
-// For the methods of Event in extras.go.
-type Event struct {
-	Payload Payload
-	extra   extras
-	origin  string
-}
-
-var envelopeFields []field
-
-func valueStart(text string) int { return strings.IndexByte(text, ':') + 1 }
+type extras = extra.Members
 
 type JSON string
 
@@ -198,7 +188,7 @@ func checkLacks(x extras) *fieldError {
 	if x == "" {
 		return nil
 	}
-	if name := x.lacks(); name != "" {
+	if name := x.Lacks(); name != "" {
 		return &fieldError{RuleFieldRequired, "/" + name, "is required"}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -229,7 +230,6 @@ type cleaner struct {
 	sanitized bool        // damaged characters were replaced
 	err       *fieldError // raw JSON that is not JSON
 	failed    error       // the first error of the Redactor
-	names     nameSet     // of the members beside one that is rewritten alone
 }
 
 // text returns what a text field may say, and whether that differs from s.
@@ -276,7 +276,7 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 			if !found && c.quiet {
 				break // no string is looked at, and no name is a credential's
 			}
-			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, false)
+			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, nil)
 		case ActionMask, ActionDrop:
 			raw, c.redacted = without(raw, action), true
 		}
@@ -312,45 +312,32 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	if act == ActionKeep {
 		return x, false
 	}
+	var taken jsonwire.Taken
 	if len(c.policy.Secrets.list()) > 0 {
-		c.names = nameSet{}
+		taken = jsonwire.Taken{}
 		for name := range x.Names() {
-			c.names[name] = 1
+			taken.Add(name)
 		}
 	}
 	out := x.Map(func(e extra.Entry) string {
-		object := "{" + e.Text + "}" // the rules for members need the name
+		if act == ActionScan {
+			object := "{" + e.Text + "}" // the rules for members need the name
+			object = c.rewrite(Place{Kind: c.kind, Class: ClassContent}, object, taken)
+			return object[1 : len(object)-1]
+		}
+		name, value := e.Name(), e.Value()
+		quoted := strings.TrimSuffix(e.Text, value)
+		if hidden := c.hideSecrets(name); hidden != name {
+			quoted = jsonwire.Quote(taken.Unique(hidden)) + ":"
+		}
 		// What is spelled out at its zero value says nothing to be masked.
-		if act != ActionScan && e.What == extra.Unknown {
-			value := e.Value()
-			object = "{" + strings.TrimSuffix(e.Text, value) + without(value, act) + "}"
+		if e.What == extra.Unknown {
+			value = without(value, act)
 			c.redacted = true
 		}
-		object = c.rewrite(Place{Kind: c.kind, Class: ClassContent}, object, act != ActionScan)
-		return object[1 : len(object)-1]
+		return quoted + value
 	})
-	c.names = nil
 	return out, out != x
-}
-
-// A nameSet holds the names of an object's members. With each goes the last
-// number that was put behind it to make another name: 1 is none.
-type nameSet map[string]int
-
-// unique returns name if it is new, or else with the first number, from 2, that
-// makes it so. The result is in the set from then on.
-func (s nameSet) unique(name string) string {
-	n := s[name]
-	out := name
-	for s[out] > 0 {
-		n++
-		out = name + "-" + itoa(n)
-	}
-	if n > 0 {
-		s[name] = n // the numbers up to n are taken
-	}
-	s[out] = 1
-	return out
 }
 
 // action returns what is done to the text of a class.
@@ -415,122 +402,23 @@ func callRedactor(r Redactor, f Place, s string) (out string, err error) {
 	return r.Redact(f, s)
 }
 
-// A rewriter replaces parts of a JSON text. Nothing is copied until the first
-// replacement.
-type rewriter struct {
-	c    cleaner // a copy, handed back: a rewriter lives on the heap, cleaners need not
-	f    Place
-	s    jsonwire.Scanner
-	text string
-	out  []byte
-	done int // bytes of text that are in out
-
-	namesOnly bool
-}
-
-// rewrite applies the rules to every string of raw and to the values of
-// members named like credentials, or to the names alone. raw is valid and has
-// no whitespace.
-func (c *cleaner) rewrite(f Place, raw string, namesOnly bool) string {
-	w := rewriter{c: *c, f: f, text: raw, namesOnly: namesOnly}
-	w.s.Reset(raw)
-	err := w.value()
-	*c = w.c
+// rewrite applies the rules to every string of raw and to the values of members
+// named like credentials. raw is valid and has no whitespace; taken are the names of
+// the members beside it.
+func (c *cleaner) rewrite(f Place, raw string, taken jsonwire.Taken) string {
+	out, err := jsonwire.Rewrite(raw, jsonwire.Editor{
+		Name: c.hideSecrets,
+		Mask: func(name string, first byte) (string, bool) { return maskedKey, c.policy.names.Masks(name, first) },
+		String: func(member, text string) string {
+			f.Key = member
+			return c.scan(f, text)
+		},
+	}, taken)
 	if err != nil {
 		return jsonwire.Quote(maskedError) // cannot be: raw was checked
 	}
-	if w.done == 0 {
-		return raw
-	}
-	return string(append(w.out, raw[w.done:]...))
-}
-
-func (w *rewriter) replace(start, end int, with string) {
-	w.out = append(w.out, w.text[w.done:start]...)
-	w.out = jsonwire.AppendString(w.out, with)
-	w.done = end
-}
-
-func (w *rewriter) value() error {
-	switch w.s.Kind() {
-	case '{':
-		return w.object()
-	case '[':
-		if err := w.s.Array(); err != nil {
-			return err
-		}
-		for {
-			ok, err := w.s.Elem()
-			if err != nil || !ok {
-				return err
-			}
-			if err := w.value(); err != nil {
-				return err
-			}
-		}
-	case '"':
-		start := w.s.Offset()
-		v, err := w.s.String()
-		if err != nil {
-			return err
-		}
-		if out := w.c.scan(w.f, v); out != v {
-			w.replace(start, w.s.Offset(), out)
-		}
-		return nil
-	}
-	return w.s.Skip()
-}
-
-func (w *rewriter) object() error {
-	whole := w.text[w.s.Offset():]
-	outer, given := w.f.Key, w.c.names
-	names := given
-	w.c.names = nil
-	if err := w.s.Object(); err != nil {
-		return err
-	}
-	for {
-		at := w.s.Offset()
-		name, ok, err := w.s.Member()
-		if err != nil || !ok {
-			w.f.Key, w.c.names = outer, given
-			return err
-		}
-		if out := w.c.hideSecrets(name); out != name {
-			if w.text[at] == ',' {
-				at++
-			}
-			if names == nil { // once an object: it may have many such names
-				names = nameSet{}
-				for n := range jsonwire.Members(whole) {
-					names[n] = 1
-				}
-			}
-			w.replace(at, w.s.Offset()-1, names.unique(out))
-		}
-		if w.namesOnly {
-			if err := w.s.Skip(); err != nil {
-				return err
-			}
-			continue
-		}
-		w.f.Key = name
-		start := w.s.Offset()
-		if w.c.policy.names.Masks(name, w.s.Kind()) {
-			if err := w.s.Skip(); err != nil {
-				return err
-			}
-			if old := w.text[start:w.s.Offset()]; old != `""` && old != `"`+maskedKey+`"` {
-				w.replace(start, w.s.Offset(), maskedKey)
-				w.c.redacted = true
-			}
-			continue
-		}
-		if err := w.value(); err != nil {
-			return err
-		}
-	}
+	c.redacted = c.redacted || out != raw
+	return out
 }
 
 // reasoning applies the verbosity in force to a payload that carries
@@ -593,21 +481,7 @@ func (r *redaction) bound(text string, asked Verbosity, used int) (string, Verbo
 // limit.
 func (r *redaction) summary(text string, used int) string {
 	if r.CountTokens == nil {
-		left := r.limit*4 - used
-		if left <= 0 {
-			return ""
-		}
-		if len(text) <= left {
-			return text
-		}
-		n := 0
-		for i := range text {
-			if n == left {
-				return text[:i]
-			}
-			n++
-		}
-		return text
+		return text[:jsonwire.FirstCharacters(text, max(0, r.limit*4-used))]
 	}
 	limit := r.limit - used
 	if limit <= 0 {
@@ -616,21 +490,13 @@ func (r *redaction) summary(text string, used int) string {
 	if r.CountTokens(text) <= limit {
 		return text
 	}
-	// The longest prefix of whole characters that fits.
-	low, high := 0, len(text)
-	for low < high {
-		mid := (low + high + 1) / 2
-		for mid < high && !utf8.RuneStart(text[mid]) {
-			mid++
+	// The longest beginning that fits, of whole characters.
+	end := func(i int) int {
+		for i < len(text) && !utf8.RuneStart(text[i]) {
+			i++
 		}
-		if mid > low && mid < len(text) && r.CountTokens(text[:mid]) <= limit {
-			low = mid
-		} else {
-			high = mid - 1
-			for high > low && !utf8.RuneStart(text[high]) {
-				high--
-			}
-		}
+		return i
 	}
-	return text[:low]
+	n := sort.Search(len(text), func(i int) bool { return r.CountTokens(text[:end(i)]) > limit })
+	return text[:end(max(0, n-1))]
 }

@@ -138,14 +138,3 @@ var memoryChanges = []MemoryChange{MemoryAdded, MemoryEvicted, MemorySummarized,
 func (m MemoryChange) known() bool { return slices.Contains(memoryChanges, m) }
 
 func (MemoryChange) words() []MemoryChange { return memoryChanges }
-
-// The lists of lifecycle.go.
-
-var (
-	agentOutcomes = []AgentOutcome{OutcomeConverged, OutcomePartial, OutcomeEscaped, OutcomeAborted}
-	auditResults  = []AuditResult{AuditPass, AuditFail, AuditWarn}
-)
-
-func (AgentStatus) words() []AgentStatus   { return statuses[:] }
-func (AgentOutcome) words() []AgentOutcome { return agentOutcomes }
-func (AuditResult) words() []AuditResult   { return auditResults }

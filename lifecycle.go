@@ -1,6 +1,6 @@
 package agentevents
 
-import "strings"
+import "slices"
 
 // AgentStatus says what an agent is doing (KAHN's agent_status). An agent begins
 // with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal. A
@@ -46,6 +46,8 @@ func (s AgentStatus) index() int {
 
 func (s AgentStatus) known() bool { return s.index() >= 0 }
 
+func (AgentStatus) words() []AgentStatus { return statuses[:] }
+
 // Terminal reports whether s is [StatusConverged] or [StatusFailed].
 func (s AgentStatus) Terminal() bool { return s == StatusConverged || s == StatusFailed }
 
@@ -61,13 +63,11 @@ const (
 	OutcomeAborted   AgentOutcome = "aborted"   // was ended from outside: timeout, kill, operator
 )
 
-func (o AgentOutcome) known() bool {
-	switch o {
-	case OutcomeConverged, OutcomePartial, OutcomeEscaped, OutcomeAborted:
-		return true
-	}
-	return false
-}
+var agentOutcomes = []AgentOutcome{OutcomeConverged, OutcomePartial, OutcomeEscaped, OutcomeAborted}
+
+func (o AgentOutcome) known() bool { return slices.Contains(agentOutcomes, o) }
+
+func (AgentOutcome) words() []AgentOutcome { return agentOutcomes }
 
 // AuditResult is the verdict of an audit (KAHN's audit_result).
 type AuditResult string
@@ -79,18 +79,13 @@ const (
 	AuditWarn AuditResult = "warn" // warned; counts as neither passed nor failed
 )
 
-func (r AuditResult) known() bool { return r == AuditPass || r == AuditFail || r == AuditWarn }
+var auditResults = []AuditResult{AuditPass, AuditFail, AuditWarn}
 
-// constant returns the constant equal to r, or a copy of r: a piece of a line
-// would keep the line alive.
-func (r AuditResult) constant() AuditResult {
-	for _, c := range [...]AuditResult{AuditPass, AuditFail, AuditWarn} {
-		if r == c {
-			return c
-		}
-	}
-	return AuditResult(strings.Clone(string(r)))
-}
+func (r AuditResult) known() bool { return slices.Contains(auditResults, r) }
+
+func (AuditResult) words() []AuditResult { return auditResults }
+
+func (r AuditResult) constant() AuditResult { return constantOf(auditResults, r) }
 
 // A Lifecycle is a table of legal status transitions (rule transition-legal).
 // The default is [LifecycleStrict].

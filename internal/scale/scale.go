@@ -153,7 +153,7 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 	few, many := prepare(n), prepare(8*n)
 	var least [2]time.Duration
 	growth := 0.0
-	for attempt := range 6 {
+	for attempt := range 10 {
 		for i, work := range [...]func(){
 			func() {
 				for range 8 {

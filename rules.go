@@ -12,12 +12,13 @@ import (
 	"github.com/agentevents/agentevents/internal/roster"
 )
 
-// A Rule is the stable name of a rule of the log. Its constant stands beside the
-// code that enforces it, and what the constant's comment says is what [Rules]
-// says. The rules of single fields are in codec_check.go, the others here.
+// A Rule is the name of a rule of the log. The names are stable. Each constant
+// stands beside the code that enforces the rule, and its comment is the statement
+// that [Rules] yields. The rules about one field are in check.go, the rule
+// sequence is in fold.go, and the others are in rules.go.
 type Rule string
 
-// Rules yields every rule and what it states.
+// Rules yields every rule and its statement.
 func Rules() iter.Seq2[Rule, string] {
 	return func(yield func(Rule, string) bool) {
 		for _, r := range ruleTable {
@@ -28,52 +29,51 @@ func Rules() iter.Seq2[Rule, string] {
 	}
 }
 
-// A machine is the state of one run and the rules about it. The emitter asks it
-// before it records an event, the fold before it counts one; so what one accepts
-// the other accepts.
+// A machine keeps the state of one run and enforces the rules. The emitter and
+// the fold use the same machine, so what one accepts the other accepts.
 //
-// check tells whether an event is legal and changes nothing. apply brings the
-// machine to the state that the event describes, legal or not, so that one error
-// does not cascade. What a kind binds and changes is found in its row of the
-// catalog.
+// check returns the rule that an event breaks and changes nothing. apply brings
+// the machine to the state that the event describes, legal or not, so that one
+// illegal event causes one violation. The functions of a kind are in its row of
+// the catalog.
 type machine struct {
 	*RunState
 	lifecycle Lifecycle
 
 	agents  map[string]*AgentState
-	last    *AgentState // found last
-	ordered int         // agents that have an order
-	open    int         // agents that are open
+	last    *AgentState // the agent that find returned last
+	ordered int         // number of agents that have an order
+	open    int         // number of open agents
 
-	calls     roster.Roster[callKey, openCall] // in call order
-	messages  map[string]uint64                // fingerprints by messageId
+	calls     roster.Roster[callKey, openCall] // open calls, in call order
+	messages  map[string]uint64                // hashes by messageId
 	phases    roster.Opens[phaseKey]
-	inPhase   map[string]int // open phases by workflow
+	inPhase   map[string]int // number of open phases by workflow
 	approvals roster.Opens[string]
 	handoffs  roster.Opens[handoffKey]
-	buf       []byte // of hash
+	buf       []byte // for hash
 
-	view *view // what a fold shows; nil in an emitter
+	view *view // the fold's view; nil in an emitter
 }
 
 func newMachine(l Lifecycle, state *RunState) *machine {
 	return &machine{RunState: state, lifecycle: l}
 }
 
-// A subject is what an event is about, looked up once.
+// A subject is the payload, kind and agent of an event, looked up once.
 type subject struct {
 	payload payloadOps
-	index   int         // in the catalog, or -1
-	kind    *KindInfo   // the catalog's row
-	key     string      // says who the agent is; empty when there is none
-	agent   *AgentState // nil: there is none yet
+	index   int         // of the kind in the catalog; -1 when it is unknown
+	kind    *KindInfo   // the catalog's row; noKind when the kind is unknown
+	key     string      // key of the event's agent in machine.agents; empty without an agent
+	agent   *AgentState // nil when the machine has no state of the agent
 	sound   bool        // the event's JSON and texts were checked when it was read
 }
 
-// noKind is the row of payloads that the catalog does not have.
+// noKind is the row of unknown kinds.
 var noKind KindInfo
 
-// resolve finds out what an event with payload p is about.
+// resolve sets sub to the subject of an event with payload p.
 func (m *machine) resolve(sub *subject, ev *Event, p payloadOps) {
 	sub.payload, sub.index, sub.kind, sub.agent = p, p.index(), &noKind, nil
 	if sub.index >= 0 {
@@ -87,8 +87,8 @@ func (m *machine) resolve(sub *subject, ev *Event, p payloadOps) {
 	}
 }
 
-// agentKey says who the agent of an event is: agentId, else nodeRunId, else the
-// span of the event that started the agent.
+// agentKey returns the key of the event's agent: agentId, else nodeRunId, else
+// the spanId of the event that started the agent.
 func (m *machine) agentKey(ev *Event) string {
 	if ev.AgentID != "" {
 		return ev.AgentID
@@ -106,8 +106,9 @@ func (m *machine) agentKey(ev *Event) string {
 	return ""
 }
 
-// find returns the state of an agent, or nil. The agent found last comes first:
-// agents are never forgotten, and most events are of the same one.
+// find returns the state of an agent, or nil. It tries the agent that it found
+// last first: agents are never forgotten, and most events are of the same agent
+// as the event before.
 func (m *machine) find(key string) *AgentState {
 	if m.last != nil && m.last.AgentID == key {
 		return m.last
@@ -137,12 +138,12 @@ func (m *machine) newAgent(key string) *AgentState {
 	return a
 }
 
-// firm reports whether more than deltas is known of an agent. Deltas may be
-// dropped from a log, so an agent that has nothing else is as good as not there.
+// firm reports whether the agent has an event that is not a delta. Deltas may be
+// dropped from a log, so an agent that has only deltas must leave no trace.
 func (a *AgentState) firm() bool { return a.Resume.order >= 0 }
 
-// refuse makes the error of a rule. state is what the subject is; detail says what
-// is wrong and what would be legal.
+// refuse returns the error of a rule. state is the state of the subject; detail
+// says what is wrong and what would be legal.
 func (m *machine) refuse(ev *Event, rule Rule, subject, state, detail string) *RuleError {
 	return &RuleError{
 		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence,
@@ -150,8 +151,8 @@ func (m *machine) refuse(ev *Event, rule Rule, subject, state, detail string) *R
 	}
 }
 
-// check returns the first rule that ev breaks, or nil. The rules about one field
-// come first, then those of the run and of the agent, then those of the kind.
+// check returns the first rule that ev breaks, or nil. It checks the rules about
+// one field, then those of the run, of the agent and of the kind.
 func (m *machine) check(ev *Event, sub *subject) *RuleError {
 	if err := ev.check(sub.payload, sub.sound); err != nil {
 		return err.asError(ev)
@@ -168,7 +169,7 @@ func (m *machine) check(ev *Event, sub *subject) *RuleError {
 	}
 	if sub.key == "" {
 		if sub.kind.traits&ofLifecycle != 0 {
-			return (&fieldError{RuleFieldRequired, "/agentId", "is required (or nodeRunId, or the spanId of the start)"}).asError(ev)
+			return (&fieldError{RuleFieldRequired, "/agentId", "is required, unless nodeRunId or the spanId of agent.started names the agent"}).asError(ev)
 		}
 	} else {
 		if err := m.checkStep(ev, sub); err != nil {
@@ -181,8 +182,8 @@ func (m *machine) check(ev *Event, sub *subject) *RuleError {
 	return m.checkKind(ev, sub)
 }
 
-// apply brings the machine to the state that ev describes, and sub to the agent
-// that the event belongs to.
+// apply brings the machine to the state that ev describes. It sets sub.agent to
+// the event's agent, which it adds when the event is the agent's first.
 func (m *machine) apply(ev *Event, sub *subject) {
 	m.NextSequence = max(ev.Sequence, ev.Sequence+1) // a log may claim the highest number there is
 	kind, a := sub.kind, sub.agent
@@ -218,11 +219,10 @@ func (m *machine) checkRun(ev *Event) *RuleError {
 	if ev.RunID == m.RunID {
 		return nil
 	}
-	return m.refuse(ev, RuleRun, named("run", m.RunID), "", "the event says run "+strconv.Quote(ev.RunID))
+	return m.refuse(ev, RuleRun, named("run", m.RunID), "", "runId is "+strconv.Quote(ev.RunID)+"; legal: "+strconv.Quote(m.RunID))
 }
 
-// RuleRunOpen: nothing but session events precedes run.started, and a run starts
-// once.
+// RuleRunOpen: only session events precede run.started, and a run starts once.
 const RuleRunOpen Rule = "run-open"
 
 func (m *machine) checkRunStarted(ev *Event, _ *subject) *RuleError {
@@ -237,8 +237,8 @@ func (m *machine) checkRunStarted(ev *Event, _ *subject) *RuleError {
 
 func (m *machine) runStarted(*Event, *subject) { m.Resume.opened = true }
 
-// RuleTerminalLast: after run.completed, run.failed or run.cancelled come only
-// session events, audits, usage and late events.
+// RuleTerminalLast: only session events, audits, usage and late events follow
+// run.completed, run.failed or run.cancelled.
 const RuleTerminalLast Rule = "terminal-last"
 
 func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
@@ -253,7 +253,7 @@ func (m *machine) runEnded(_ *Event, sub *subject) {
 	first := m.TerminalKind == ""
 	m.TerminalKind = sub.kind.Kind
 	if !first {
-		return // everybody is at rest
+		return // the first end has put all agents to rest
 	}
 	for _, a := range m.agents {
 		m.rest(a)
@@ -261,14 +261,14 @@ func (m *machine) runEnded(_ *Event, sub *subject) {
 	m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
 }
 
-// atRest reports whether deltas have nothing to tell any more: the agent has
-// ended, or its run has.
+// atRest reports whether the run or the agent has ended. Then deltas change
+// nothing.
 func (m *machine) atRest(a *AgentState) bool {
 	return m.TerminalKind != "" || a != nil && a.Ended
 }
 
-// RuleStepMonotonic: step never decreases within (run, agent); starts, ends and
-// audits have none.
+// RuleStepMonotonic: the step never decreases within (run, agent); agent starts,
+// agent ends and audits have no step.
 const RuleStepMonotonic Rule = "step-monotonic"
 
 func (m *machine) checkStep(ev *Event, sub *subject) *RuleError {
@@ -276,17 +276,17 @@ func (m *machine) checkStep(ev *Event, sub *subject) *RuleError {
 		return nil
 	}
 	if sub.kind.traits&stepless != 0 {
-		return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "", "starts, ends and audits have no step")
+		return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "", "agent starts, agent ends and audits have no step")
 	}
 	if sub.agent != nil {
 		if at := sub.agent.current(); at.OK && ev.Step.V < at.V {
-			return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "at step "+itoa(at.V), "step "+itoa(ev.Step.V)+" would go back")
+			return m.refuse(ev, RuleStepMonotonic, named("agent", sub.key), "at step "+itoa(at.V), "step "+itoa(ev.Step.V)+" goes back; legal: "+itoa(at.V)+" or higher")
 		}
 	}
 	return nil
 }
 
-// current returns the step below which no event may go.
+// current returns the lowest legal step of the next event.
 func (a *AgentState) current() Opt[int] {
 	switch {
 	case a.Resume.ahead.OK:
@@ -297,8 +297,8 @@ func (a *AgentState) current() Opt[int] {
 	return a.Step
 }
 
-// reach notes the step of an event. Droppable events must not move the agent's
-// step, or dropping them would change the snapshot: theirs is kept in ahead until
+// reach records the step of an event. A droppable event must not move the agent's
+// step, or dropping it would change the snapshot: its step is kept in ahead until
 // the next lasting event.
 func (a *AgentState) reach(step int, droppable bool) {
 	r := &a.Resume
@@ -320,8 +320,8 @@ func (a *AgentState) reach(step int, droppable bool) {
 	r.renew = false
 }
 
-// RuleAgentStartedOnce: an agent starts once until it has ended; again after
-// run.resumed, or with resumed set.
+// RuleAgentStartedOnce: a running agent does not start again, except after
+// run.resumed or with resumed set.
 const RuleAgentStartedOnce Rule = "agent-started-once"
 
 func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
@@ -330,7 +330,7 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 		return nil
 	}
 	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+string(a.Status)+")",
-		"it is there already; it may start again after it has ended, after run.resumed, or with resumed set")
+		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
 }
 
 func (m *machine) runResumed(*Event, *subject) { m.Resume.resumes = plus(m.Resume.resumes, 1) }
@@ -362,11 +362,12 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	}
 }
 
-// RuleAgentEndedFinal: after a terminal status the agent does nothing but end and
-// be audited; after its end nothing but a new start.
+// RuleAgentEndedFinal: an agent at a terminal status only ends or makes a legal
+// transition, and an agent that has ended only starts again; exempt are audits and
+// late events.
 const RuleAgentEndedFinal Rule = "agent-ended-final"
 
-// checkAct is for what an agent does itself.
+// checkAct checks an event in which the agent itself acts.
 func (m *machine) checkAct(ev *Event, sub *subject) *RuleError {
 	a := sub.agent
 	if a == nil || !sub.kind.ByAgent || sub.kind.traits&ofLifecycle != 0 || ev.Marks.Has(MarkLate) {
@@ -376,23 +377,23 @@ func (m *machine) checkAct(ev *Event, sub *subject) *RuleError {
 		return nil
 	}
 	if p, ok := ev.Payload.(*MessageCreated); ok && p.Message.From != sub.key {
-		return nil // somebody else's words in the agent's conversation
+		return nil // another's message in the agent's conversation
 	}
 	if a.Ended {
 		return m.ended(ev, sub)
 	}
-	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(a.Status), "only audits and agent.ended may follow")
+	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(a.Status), "only audits, agent.ended and legal transitions may follow")
 }
 
 func (m *machine) ended(ev *Event, sub *subject) *RuleError {
 	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), "ended", "only a new agent.started may follow")
 }
 
-// RuleTransitionFromCurrent: from is the agent's current status; the first is
-// thinking.
+// RuleTransitionFromCurrent: from is the agent's current status; the first status
+// is thinking.
 const RuleTransitionFromCurrent Rule = "transition-from-current"
 
-// RuleTransitionLegal: (from, to) is an edge of the lifecycle table.
+// RuleTransitionLegal: the lifecycle table allows the move from from to to.
 const RuleTransitionLegal Rule = "transition-legal"
 
 func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
@@ -409,7 +410,7 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(status), "only audits and agent.ended may follow")
 	}
 	if p.From != status {
-		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), string(status), "from is "+string(p.From))
+		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), string(status), "from is "+string(p.From)+"; legal: "+string(status))
 	}
 	if !m.lifecycle.Allows(p.From, p.To) {
 		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), string(status),
@@ -425,7 +426,7 @@ func (m *machine) agentTransition(ev *Event, sub *subject) {
 	}
 	to := ev.Payload.(*AgentTransition).To
 	if i := to.index(); i >= 0 {
-		a.Status = statuses[i] // the constant: a word cut from a line is not kept
+		a.Status = statuses[i] // the constant: a piece of a line would keep the line alive
 	} else {
 		a.Status = AgentStatus(m.view.intern(string(to)))
 	}
@@ -446,7 +447,7 @@ func joinStatuses(s []AgentStatus) string {
 	return b.String()
 }
 
-// RuleEndedTotals: totals of an end are not below what was counted.
+// RuleEndedTotals: the totals of an end are not below what the log has.
 const RuleEndedTotals Rule = "ended-totals"
 
 func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
@@ -472,7 +473,7 @@ func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
 		{"auditsFailed", given.AuditsFailed, counted.AuditsFailed},
 	} {
 		if c.given < c.counted {
-			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "", "total "+itoa(c.given)+" is below the "+itoa(c.counted)+" that were recorded")
+			err := m.refuse(ev, RuleEndedTotals, named("agent", sub.key), "", itoa(c.given)+" is below what was recorded; legal: "+itoa(c.counted)+" or more")
 			err.Pointer = "/payload/totals/" + c.name
 			return err
 		}
@@ -495,7 +496,7 @@ func (m *machine) agentEnded(_ *Event, sub *subject) {
 	}
 }
 
-// rest forgets what only matters while the agent is at work.
+// rest drops the state that only a working agent needs.
 func (m *machine) rest(a *AgentState) {
 	a.Resume.ahead = Opt[int]{}
 	if m.view == nil {
@@ -526,11 +527,12 @@ func (m *machine) auditChecked(ev *Event, sub *subject) {
 }
 
 // RuleToolCallOpen: a return names an open call of its agent, and a call id is not
-// used again while open; exempt: oneEvent, and forbidden or rate_limited before
-// any call.
+// used again while its call is open; exempt are returns with oneEvent, and returns
+// with status forbidden or rate_limited that have no call.
 const RuleToolCallOpen Rule = "tool-call-open"
 
-// RuleToolCausation: a return's causationId is the id of its call.
+// RuleToolCausation: the causationId of a return is the id of the event that opened
+// its call.
 const RuleToolCausation Rule = "tool-causation"
 
 func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
@@ -538,7 +540,7 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 	if m.calls.Find(callKey{sub.key, id}) == nil {
 		return nil
 	}
-	return m.refuse(ev, RuleToolCallOpen, named("call", id), "open", "a call id is not used again while its call is open")
+	return m.refuse(ev, RuleToolCallOpen, named("call", id), "open", "a call id is not used again while its call is open; legal: another id, or agent.toolReturned first")
 }
 
 func (m *machine) toolCalled(ev *Event, sub *subject) {
@@ -549,7 +551,8 @@ func (m *machine) toolCalled(ev *Event, sub *subject) {
 		a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 		a.endUnnamed()
 	}
-	// The rules follow the later call of an id; nothing can return the earlier one.
+	// A second call with the id of an open one replaces it: a return names the
+	// later call.
 	earlier, again := m.calls.Take(call.callKey)
 	if m.view != nil {
 		if again {
@@ -570,10 +573,10 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 		if p.Status == ToolStatusForbidden || p.Status == ToolStatusRateLimited {
 			return nil
 		}
-		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", "no agent.toolCalled of "+named("agent", sub.key)+" is waiting for this")
+		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", named("agent", sub.key)+" has no open call with this id; legal: agent.toolCalled first, or oneEvent")
 	}
 	if ev.CausationID != "" && call.event != "" && ev.CausationID != call.event {
-		return m.refuse(ev, RuleToolCausation, named("call", p.CallID), "opened by event "+strconv.Quote(call.event), "causationId is "+strconv.Quote(ev.CausationID))
+		return m.refuse(ev, RuleToolCausation, named("call", p.CallID), "opened by event "+strconv.Quote(call.event), "causationId is "+strconv.Quote(ev.CausationID)+"; legal: "+strconv.Quote(call.event))
 	}
 	return nil
 }
@@ -581,7 +584,7 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 func (m *machine) toolReturned(ev *Event, sub *subject) {
 	a, p := sub.agent, ev.Payload.(*ToolReturned)
 	var call openCall
-	if p.OneEvent { // it closes no other
+	if p.OneEvent { // closes no open call
 		if a != nil && p.wholeCall() {
 			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 		}
@@ -605,16 +608,16 @@ type openCall struct {
 
 type callKey struct{ agent, call string }
 
-// RuleDeltaIndex: numbered deltas of a block count 0, 1, 2, …
+// RuleDeltaIndex: the numbered deltas of a block have the indexes 0, 1, 2, …
 const RuleDeltaIndex Rule = "delta-index"
 
-// A piece is what the three kinds of deltas have in common.
+// A piece has the fields that the three kinds of deltas share.
 type piece struct {
 	subject, id, text string
 	index             Opt[int]
 }
 
-// pieceOf returns the piece that an event brings. Its subject is the catalog's.
+// pieceOf returns the piece of a delta, with the subject from the catalog.
 func pieceOf(ev *Event, sub *subject) piece {
 	switch p := ev.Payload.(type) {
 	case *TextDelta:
@@ -636,7 +639,7 @@ func (m *machine) checkDelta(ev *Event, sub *subject) *RuleError {
 	if sub.agent != nil {
 		if b := sub.agent.block(p.subject, p.id); b != nil {
 			if b.whole && p.id != "" {
-				return nil // it says nothing new
+				return nil // changes nothing
 			}
 			want = b.next
 		}
@@ -644,7 +647,7 @@ func (m *machine) checkDelta(ev *Event, sub *subject) *RuleError {
 	if p.index.V == want || p.id == "" && p.index.V == 0 {
 		return nil
 	}
-	return m.refuse(ev, RuleDeltaIndex, named(p.subject+" block", p.id), "waiting for index "+itoa(want), "index "+itoa(p.index.V)+" is out of order")
+	return m.refuse(ev, RuleDeltaIndex, named(p.subject+" block", p.id), "waiting for index "+itoa(want), "index "+itoa(p.index.V)+" is out of order; legal: "+itoa(want))
 }
 
 func (m *machine) delta(ev *Event, sub *subject) {
@@ -660,7 +663,7 @@ func (m *machine) delta(ev *Event, sub *subject) {
 			b.text = m.view.buffer()
 		}
 	case p.id == "" && (b.whole || p.index.OK && p.index.V == 0):
-		*b = block{subject: p.subject, text: b.text[:0]} // a block without a name begins again
+		*b = block{subject: p.subject, text: b.text[:0]} // a new block without an id
 	}
 	if b.whole {
 		return
@@ -674,7 +677,7 @@ func (m *machine) delta(ev *Event, sub *subject) {
 	}
 }
 
-// wholeBlock notes that the whole of a block was seen.
+// wholeBlock replaces the deltas of a block by the whole block.
 func (m *machine) wholeBlock(ev *Event, sub *subject) {
 	a := sub.agent
 	if a == nil || m.atRest(a) {
@@ -693,11 +696,11 @@ func (m *machine) wholeBlock(ev *Event, sub *subject) {
 	}
 }
 
-// maxBlocks bounds the blocks an agent has in the making; the oldest is forgotten
-// first.
+// maxBlocks is how many blocks an agent may have at a time; the oldest is
+// forgotten first.
 const maxBlocks = 64
 
-// block finds a block in the making.
+// block returns a block of the agent, or nil.
 func (a *AgentState) block(subject, id string) *block {
 	blocks := a.Resume.blocks
 	for i := len(blocks) - 1; i >= 0; i-- {
@@ -717,8 +720,8 @@ func (m *machine) addBlock(a *AgentState, subject, id string) *block {
 	return &r.blocks[len(r.blocks)-1]
 }
 
-// endUnnamed ends the blocks without a name: another act of the agent has come
-// between, so the next delta begins a new block.
+// endUnnamed ends the text and reasoning blocks without an id: after another act
+// of the agent the next delta begins a new block.
 func (a *AgentState) endUnnamed() {
 	for i := range a.Resume.blocks {
 		if b := &a.Resume.blocks[i]; b.id == "" && b.subject != "tool_call" {
@@ -738,7 +741,8 @@ func (m *machine) forget(a *AgentState, subject, id string) {
 	}
 }
 
-// blockSize returns how many characters of reasoning the block had so far.
+// blockSize returns the number of characters in the deltas of a reasoning block so
+// far.
 func (a *AgentState) blockSize(id string) int {
 	if a == nil {
 		return 0
@@ -749,7 +753,7 @@ func (a *AgentState) blockSize(id string) int {
 	return 0
 }
 
-// RulePhaseOpen: a completed phase was started.
+// RulePhaseOpen: only an open phase is completed.
 const RulePhaseOpen Rule = "phase-open"
 
 type phaseKey struct{ workflow, phase string }
@@ -758,7 +762,7 @@ func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
 	if _, open := m.phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {
 		return nil
 	}
-	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "no workflow.phase.started is waiting for this")
+	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "only an open phase is completed; legal: workflow.phase.started first")
 }
 
 func (m *machine) phaseStarted(ev *Event, _ *subject) {
@@ -786,18 +790,19 @@ func (m *machine) phaseCompleted(ev *Event, _ *subject) {
 	m.view.phaseCompleted(ev, at, open)
 }
 
-// RuleWorkflowContext: workflow events carry workflowId, phase and checkpoint
-// events also phase, agent events inside a phase its name.
+// RuleWorkflowContext: workflow events carry workflowId; phase events, checkpoint
+// events and agent events inside a phase also carry phase.
 const RuleWorkflowContext Rule = "workflow-context"
 
-// checkWorkflow is for events of a workflow, or of a kind that is.
+// checkWorkflow checks an event of a workflow kind, and any event with a
+// workflowId or a phase.
 func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 	if kind&ofWorkflow == 0 {
 		if ev.Phase != "" && ev.WorkflowID == "" {
 			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId", "events of a workflow carry workflowId")
 		}
 		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase[ev.WorkflowID] > 0 && strings.HasPrefix(string(ev.Kind()), "agent.") {
-			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry its name")
+			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry phase")
 		}
 		return nil
 	}
@@ -810,11 +815,10 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 	return nil
 }
 
-// RuleApprovalOpen: a granted or rejected approval was requested and not answered
-// yet.
+// RuleApprovalOpen: only an open approval is granted or rejected.
 const RuleApprovalOpen Rule = "approval-open"
 
-// approvalOf returns the id that an answer names.
+// approvalOf returns the approval id of an answer.
 func approvalOf(ev *Event) string {
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:
@@ -830,12 +834,13 @@ func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
 	if _, open := m.approvals.First(id); open {
 		return nil
 	}
-	return m.refuse(ev, RuleApprovalOpen, named("approval", id), "not open", "no approval.requested is waiting for this")
+	return m.refuse(ev, RuleApprovalOpen, named("approval", id), "not open", "only an open approval is answered; legal: approval.requested first")
 }
 
 func (m *machine) approvalRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*ApprovalRequested)
-	// Asked again before it was answered: the answer is to the later request.
+	// A second request with the id of an open one replaces it: the answer belongs
+	// to the later request.
 	earlier, again := m.approvals.Take(p.ApprovalID)
 	id, at := m.view.approvalRequested(ev, p, earlier, again)
 	m.approvals.Add(id, at)
@@ -846,11 +851,11 @@ func (m *machine) approvalAnswered(ev *Event, _ *subject) {
 	m.view.approvalAnswered(ev, at, open)
 }
 
-// RuleHandoffOpen: an accepted handoff was requested and not accepted yet.
+// RuleHandoffOpen: only an open handoff is accepted.
 const RuleHandoffOpen Rule = "handoff-open"
 
-// A handoffKey joins request and acceptance: the id, or the pair of agents where
-// there is none.
+// A handoffKey joins a request and its acceptance. It is the handoff id, or
+// without an id the pair of agents.
 type handoffKey struct{ id, from, to string }
 
 func newHandoffKey(id, from, to string) handoffKey {
@@ -873,7 +878,7 @@ func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
 	if _, open := m.handoffs.First(key); open {
 		return nil
 	}
-	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "no handoff.requested is waiting for this")
+	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "only an open handoff is accepted; legal: handoff.requested first")
 }
 
 func (m *machine) handoffRequested(ev *Event, _ *subject) {
@@ -891,17 +896,18 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	}
 }
 
-// RuleMessageID: a message id always comes with the same content; the first one
-// wins.
+// RuleMessageID: messages with the same id have the same content; the first one
+// stays.
 const RuleMessageID Rule = "message-id"
 
-// RuleMessageGroup: a message of an agent that shares by group carries a group id.
+// RuleMessageGroup: a message of an agent that shares its context by group carries
+// a group id.
 const RuleMessageGroup Rule = "message-group"
 
 func (m *machine) checkMessageCreated(ev *Event, sub *subject) *RuleError {
 	msg := &ev.Payload.(*MessageCreated).Message
 	if msg.GroupID == "" && m.sharesByGroup(ev, sub.agent, msg) {
-		return m.refuse(ev, RuleMessageGroup, named("message", msg.MessageID), "without groupId", "the sender shares its context by group")
+		return m.refuse(ev, RuleMessageGroup, named("message", msg.MessageID), "without groupId", "a sender that shares its context by group sets groupId")
 	}
 	return nil
 }
@@ -917,15 +923,15 @@ func (m *machine) sharesByGroup(ev *Event, a *AgentState, msg *ConversationMessa
 	return a != nil && a.SharesByGroup && msg.From == ev.AgentID
 }
 
-// checkMessageID is the part of check that needs the text as it is recorded, after
-// redaction.
+// checkMessageID checks rule message-id. It is apart from check because it needs
+// the message as it is recorded, after redaction.
 func (m *machine) checkMessageID(ev *Event) *RuleError {
 	p, ok := ev.Payload.(*MessageCreated)
 	if !ok {
 		return nil
 	}
 	if hash, known := m.messages[p.Message.MessageID]; known && hash != m.hash(&p.Message) {
-		return m.refuse(ev, RuleMessageID, named("message", p.Message.MessageID), "known", "it has other content; the first one wins")
+		return m.refuse(ev, RuleMessageID, named("message", p.Message.MessageID), "recorded", "the content differs from the first message with this id, which stays")
 	}
 	return nil
 }
@@ -933,13 +939,13 @@ func (m *machine) checkMessageID(ev *Event) *RuleError {
 func (m *machine) messageCreated(ev *Event, sub *subject) {
 	msg := &ev.Payload.(*MessageCreated).Message
 	if _, known := m.messages[msg.MessageID]; known {
-		return // it is there already, or was retracted
+		return // recorded before, perhaps retracted since
 	}
 	m.knowMessage(msg)
 	m.view.messageCreated(ev, sub, msg)
 }
 
-// knowMessage notes a message. One without an id is like no other.
+// knowMessage remembers a message. A message without an id equals no other.
 func (m *machine) knowMessage(msg *ConversationMessage) {
 	if msg.MessageID == "" {
 		return
@@ -950,13 +956,13 @@ func (m *machine) knowMessage(msg *ConversationMessage) {
 	m.messages[m.view.keep(msg.MessageID)] = m.hash(msg)
 }
 
-// hash tells the message from another one with the same id.
+// hash returns a hash of the message as JSON.
 func (m *machine) hash(msg *ConversationMessage) uint64 {
 	m.buf = msg.appendJSON(m.buf[:0])
 	return jsonwire.Hash(m.buf)
 }
 
-// plus adds to a counter, which stays at the highest number there is.
+// plus returns a + b, or the highest T when the sum overflows.
 func plus[T ~int | ~int64](a, b T) T {
 	sum := a + b
 	if b > 0 && sum < a {
@@ -969,7 +975,7 @@ func plus[T ~int | ~int64](a, b T) T {
 	return sum
 }
 
-// named is a subject of a rule.
+// named returns the text of an error's subject, such as: call "c7".
 func named(what, id string) string {
 	if id == "" {
 		return what

@@ -13,30 +13,30 @@ import (
 
 // FoldOptions configure a [Fold]. The zero FoldOptions are usable.
 type FoldOptions struct {
-	// Lifecycle is the table that transitions are judged by; default
-	// [LifecycleStrict]. It decides about violations only: the state follows the
-	// log.
+	// Lifecycle is the table of legal transitions; the default is
+	// [LifecycleStrict]. It decides what is a violation. The state follows the
+	// log in any case.
 	Lifecycle Lifecycle
-	// KeepCalls is how many closed tool calls the snapshot keeps, the latest
-	// ones; all are counted in Tools. 0 means 64, negative means none.
+	// KeepCalls is how many closed tool calls the snapshot keeps: the latest
+	// ones. Tools counts all. 0 means 64, negative means none.
 	KeepCalls int
-	// MaxViolations is how many violations the snapshot keeps, the first ones;
-	// all are counted. 0 means 256, negative means none.
+	// MaxViolations is how many violations the snapshot keeps: the first ones.
+	// ViolationCount counts all. 0 means 256, negative means none.
 	MaxViolations int
-	// OnViolation is told every violation, while the event that is the cause
-	// is applied. Nil leaves them to the snapshot.
+	// OnViolation is called with every violation, while its event is applied.
+	// Nil means that only the snapshot has the violations.
 	OnViolation func(*RuleError)
-	// Host is what the host owns and a log cannot say.
+	// Host is state that the log does not have.
 	Host HostState
-	// Workers is how many goroutines [FoldLog] folds the runs of a log on; 0
-	// and 1 mean the caller's alone. They have ended when it returns. With more,
-	// OnViolation is called by several at a time.
+	// Workers is the number of goroutines on which [FoldLog] folds the runs of a
+	// log; 0 and 1 mean the caller's goroutine. They have ended when FoldLog
+	// returns. With two or more, OnViolation is called concurrently.
 	Workers int
 }
 
-// HostState is state that the host of a run knows better than its log: the
-// initial state, state written without a patch, outputs put together by the
-// host. Where a key is given it wins over the fold.
+// HostState is state that the host of a run knows and the log does not: the
+// initial state, state written without a patch, outputs that the host makes. A
+// value given here replaces that of the fold.
 type HostState struct {
 	State   map[string]JSON // by top-level key
 	Outputs map[string]JSON // by node id
@@ -48,22 +48,21 @@ const (
 	recentEvents         = 64
 )
 
-// A Fold turns the events of one run into a [RunSnapshot], always the same
-// one: it is a function of its inputs, without clock, goroutine or disk. It
-// shares the rules with the emitter, but refuses nothing: violations are data
-// in the snapshot.
+// A Fold turns the events of one run into a [RunSnapshot]. The same events give
+// the same snapshot: a fold uses no clock, goroutine or disk. It has the rules of
+// the emitter but refuses nothing: violations are data in the snapshot.
 //
-// A Fold is not for concurrent use. [FoldLog] folds a log of many runs.
+// A Fold must not be used concurrently. [FoldLog] folds a log of many runs.
 type Fold struct {
 	opts  FoldOptions
-	m     machine // its state is part of the snapshot
-	v     view    // the snapshot and what it takes to keep it up to date
+	m     machine // works on the state in the snapshot
+	v     view    // has the snapshot and keeps it up to date
 	begun bool
 	line  []byte
 	times jsonwire.TimeCache
 }
 
-// NewFold returns a fold of no events. The run is that of the first event.
+// NewFold returns a fold without events. The first event decides the run.
 func NewFold(o FoldOptions) *Fold { return newFold(o, &words{}) }
 
 func newFold(o FoldOptions, w *words) *Fold {
@@ -75,16 +74,16 @@ func newFold(o FoldOptions, w *words) *Fold {
 	return f
 }
 
-// ResumeFold returns a fold that goes on where a snapshot ends: folding the
-// rest of the log gives what folding the whole would. It keeps no part of the
-// snapshot. It fails when the snapshot is nil or has nil entries.
+// ResumeFold returns a fold that continues where a snapshot ends: with the rest of
+// the log it gives the snapshot of the whole log. It keeps no part of the given
+// snapshot. It returns an error if the snapshot is nil or has nil entries.
 func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	if err := snapshot.complete(); err != nil {
 		return nil, fmt.Errorf("agentevents: ResumeFold: %w", err)
 	}
 	f := NewFold(o)
 	if snapshot.RunID == "" && snapshot.NextSequence == 0 {
-		return f, nil // a snapshot of nothing
+		return f, nil // the snapshot of a fold without events
 	}
 	s := snapshot.clone()
 	s.adopt()
@@ -92,7 +91,8 @@ func ResumeFold(snapshot *RunSnapshot, o FoldOptions) (*Fold, error) {
 	return f, nil
 }
 
-// complete reports what a snapshot lacks that was made by hand.
+// complete returns an error if the snapshot is nil or has nil entries, as one made
+// by hand may.
 func (r *RunSnapshot) complete() error {
 	if r == nil {
 		return errors.New("the snapshot is nil")
@@ -116,7 +116,7 @@ func (r *RunSnapshot) complete() error {
 	return nil
 }
 
-// begin makes an empty fold that of a run.
+// begin makes f the fold of a run without events. f is empty.
 func (f *Fold) begin(runID string) {
 	f.begun = true
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
@@ -125,11 +125,11 @@ func (f *Fold) begin(runID string) {
 	f.m.Resume.recent, f.m.Resume.recentDeltas = f.v.words.recent.Get(), f.v.words.recent.Get()
 }
 
-// wake makes an empty fold that of a snapshot, which it takes over.
+// wake makes f the fold of a snapshot, which belongs to f from then on. f is empty.
 func (f *Fold) wake(s *RunSnapshot) {
 	f.begun = true
 	if s.TerminalKind == "" {
-		s.CompletedAt = time.Time{} // what Snapshot derives; the run may go on
+		s.CompletedAt = time.Time{} // Snapshot derived it; the run may go on
 	}
 	f.v.s = s
 	f.m.RunState, f.m.lifecycle, f.m.view = &s.RunState, f.opts.Lifecycle, &f.v
@@ -145,7 +145,7 @@ func (f *Fold) wake(s *RunSnapshot) {
 	f.v.index()
 }
 
-// index makes what the machine looks things up by from a snapshot.
+// index fills the machine's indexes from a snapshot.
 func (m *machine) index(s *RunSnapshot) {
 	for _, a := range m.agents {
 		if a.firm() {
@@ -193,8 +193,8 @@ func (m *machine) index(s *RunSnapshot) {
 	}
 }
 
-// machine returns the rules' state of a snapshot, for an emitter: it has a copy
-// of what the rules know, and nothing of what only a fold shows.
+// machine returns a machine for an emitter, with a copy of the state that the
+// rules need.
 func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	run := RunSnapshot{RunState: r.RunState, Status: r.Status}
 	run.adopt()
@@ -217,9 +217,10 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	return m
 }
 
-// Apply adds one event. An event that the fold has seen (same sequence, same
-// content) changes nothing; another event with the same sequence is reported, and
-// the first one wins. Illegal events are reported and then count as what they say.
+// Apply adds one event. A repeated event (same sequence, same content) changes
+// nothing. Another event with a sequence that the fold has seen is a violation,
+// and the first one counts. Any other illegal event is a violation and is applied.
+// Apply keeps no part of the event.
 func (f *Fold) Apply(ev Event) {
 	p := ops(ev.Payload)
 	if p == nil {
@@ -235,9 +236,9 @@ func (f *Fold) Apply(ev Event) {
 	f.add(&ev, jsonwire.Hash(f.line), false)
 }
 
-// add is Apply for an event whose payload is one of this package's and whose line,
-// as AppendJSON writes it, has that hash. sound says that its texts were checked
-// when it was read. add keeps no part of the event.
+// add applies an event whose payload is a struct of this package. hash is the hash
+// of its line as AppendJSON writes it. sound says that the event's texts were
+// checked when it was read. add keeps no part of the event.
 func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	if !f.begun {
 		f.begin(ev.RunID)
@@ -247,7 +248,7 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 		f.violation(err)
 		return
 	}
-	// 53 bits survive readers of JSON that know only floats.
+	// 53 bits survive JSON readers that read every number as a float64.
 	fp := fingerprint{sequence: ev.Sequence, hash: hash >> 11}
 	sub := subject{sound: sound}
 	m.resolve(&sub, ev, ops(ev.Payload))
@@ -270,9 +271,9 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	f.v.showKind(ev, &sub)
 }
 
-// remember keeps the fingerprint of an event. Those of droppable events have a
-// list of their own, which ends with the agents' work, so that leaving them out
-// leaves the snapshot of a finished run as it is.
+// remember keeps the fingerprint of an event. Droppable events have a list of
+// their own, which is emptied when no agent works any more: so the snapshot of a
+// finished run is the same without them.
 func (f *Fold) remember(sub *subject, fp fingerprint) {
 	r := &f.m.Resume
 	if !sub.kind.Droppable {
@@ -282,7 +283,8 @@ func (f *Fold) remember(sub *subject, fp fingerprint) {
 	}
 }
 
-// addRecent adds to a list of fingerprints, of which the last recentEvents count.
+// addRecent adds a fingerprint to a list. Only the last recentEvents of the list
+// count.
 func addRecent(list []fingerprint, fp fingerprint) []fingerprint {
 	switch len(list) {
 	case 2 * recentEvents:
@@ -295,26 +297,27 @@ func addRecent(list []fingerprint, fp fingerprint) []fingerprint {
 
 func latest(list []fingerprint) []fingerprint { return list[max(0, len(list)-recentEvents):] }
 
-// RuleSequence: sequence increases within the run; a sequence always comes with
-// the same event, the first one wins.
+// RuleSequence: the sequence increases within the run; of two events with the same
+// sequence the first one counts.
 const RuleSequence Rule = "sequence"
 
-// repeated handles an event whose sequence is not above the last one.
+// repeated handles an event whose sequence is not above that of the last event.
 func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) {
 	recent := latest(f.m.Resume.recent)
 	for _, list := range [...][]fingerprint{recent, latest(f.m.Resume.recentDeltas)} {
 		for _, r := range list {
 			if r.sequence == ev.Sequence {
 				if r.hash != fp.hash {
-					f.violation(f.m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one wins"))
+					f.violation(f.m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one counts"))
 				}
 				return
 			}
 		}
 	}
-	// Not remembered: out of order, unless it may have been forgotten.
+	// The event is not remembered. It is out of order, unless it is so old that it
+	// may be forgotten.
 	if forgotten := len(recent) == recentEvents && ev.Sequence < recent[0].sequence; !forgotten && !sub.kind.Droppable {
-		f.violation(f.m.refuse(ev, RuleSequence, "", "", "sequence goes back from "+utoa(f.m.NextSequence-1)+"; the event is left out"))
+		f.violation(f.m.refuse(ev, RuleSequence, "", "", "the sequence goes back; legal: "+utoa(f.m.NextSequence)+" or higher; the event is left out"))
 	}
 }
 
@@ -335,8 +338,8 @@ func (f *Fold) violation(err *RuleError) {
 	}
 }
 
-// Snapshot returns the state after the events applied so far. It may be called
-// at any time and is the caller's.
+// Snapshot returns the state after the events applied so far. It may be called at
+// any time. The snapshot belongs to the caller.
 func (f *Fold) Snapshot() *RunSnapshot {
 	if !f.begun {
 		return &RunSnapshot{SchemaVersion: SchemaVersion, Status: RunStatusPending}
@@ -344,7 +347,8 @@ func (f *Fold) Snapshot() *RunSnapshot {
 	return f.opts.finish(f.v.sync(&f.m).clone())
 }
 
-// detach brings the snapshot up to date and gives it away. The fold must not go on.
+// detach brings the snapshot up to date and returns it without a copy. The fold
+// must not be used after that.
 func (f *Fold) detach() *RunSnapshot {
 	s := f.v.sync(&f.m)
 	for _, a := range s.Agents {
@@ -357,7 +361,7 @@ func (f *Fold) detach() *RunSnapshot {
 	return s
 }
 
-// finish derives what a snapshot says about the whole.
+// finish sets the fields that are derived from others, and the host's state.
 func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	s.Status = s.status()
 	if s.CompletedAt.IsZero() && s.Status.Terminal() {
@@ -377,7 +381,7 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	return s
 }
 
-// put sets a member of a map, which is nil while it is empty.
+// put sets an entry of a map, which it makes if it is nil.
 func put[K comparable, V any](m *map[K]V, key K, v V) {
 	if *m == nil {
 		*m = map[K]V{}
@@ -385,7 +389,7 @@ func put[K comparable, V any](m *map[K]V, key K, v V) {
 	(*m)[key] = v
 }
 
-// status derives the run's status; see [RunStatus].
+// status derives the status of the run: see [RunStatus].
 func (r *RunSnapshot) status() RunStatus {
 	switch r.TerminalKind {
 	case KindRunCompleted:
@@ -441,8 +445,8 @@ func (r *RunSnapshot) status() RunStatus {
 	return RunStatusCompleted
 }
 
-// adopt completes the copy of a snapshot that no fold made, such as one of another
-// system: what it says of the status is taken for the run's.
+// adopt completes a snapshot that another system made: it has a status, but not
+// the state for resuming that the status follows from.
 func (r *RunSnapshot) adopt() {
 	if r.Resume.begun || r.Status == "" || r.Status == RunStatusPending {
 		return

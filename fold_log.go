@@ -15,55 +15,55 @@ import (
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
-// A LogFold folds a log of any number of runs: each event goes to the fold of its
-// run. It is not for concurrent use.
+// A LogFold folds a log of any number of runs. Each event goes to the fold of its
+// run. A LogFold must not be used concurrently.
 //
-// A run that has ended takes little memory: what its snapshot shows, packed.
+// A run that has ended takes little memory: its snapshot is kept in a packed form.
 type LogFold struct {
 	opts   FoldOptions
 	runs   map[string]*logRun
-	order  []*logRun // as the runs appear
-	last   *logRun   // of the event before
+	order  []*logRun // in the order in which the runs appear
+	last   *logRun   // the run of the previous event
 	pieces reuse.Arena[logRun]
 	words  words
-	ended  []*logRun // expanded still, the one that ended first in front
-	idle   []*Fold   // to be used for the next runs
+	ended  []*logRun // ended runs that still have a fold, in order of their ends
+	idle   []*Fold   // folds that are free for new runs
 	packed reuse.Slab
 	buf    []byte
 	errs   []error
-	more   int // errors that are not in errs
+	more   int // number of errors that are not in errs
 }
 
 // A logRun is a run of a log. Exactly one of fold, rest and text holds its state.
 type logRun struct {
 	id    string
 	fold  *Fold
-	rest  *RunSnapshot // of a run that has ended
-	text  string       // the same as JSON, of a run that shows little
-	woken bool         // it went on after it was put away
-	line  int          // on which it appears, when workers fold
+	rest  *RunSnapshot // the snapshot of an ended run
+	text  string       // the snapshot of an ended run as JSON, when it is small
+	woken bool         // the run has been in LogFold.ended, or went on after it was put away
+	line  int          // number of its first line, when workers fold
 }
 
 const (
-	// maxEnded is how many ended runs stay expanded, until other runs begin:
+	// maxEnded is how many ended runs keep their folds while no new run begins:
 	// session.completed, audits and late events mostly come soon after the end.
 	maxEnded = 8
-	// maxPacked is the size of the JSON up to which an ended run is packed. The
-	// snapshot of a larger one takes not much more memory than its JSON.
+	// maxPacked is the size of the largest snapshot that is packed as JSON, in
+	// bytes. A larger snapshot takes not much more memory than its JSON.
 	maxPacked = 4 << 10
 	// maxReadErrors is how many errors of lines FoldLog returns.
 	maxReadErrors = 100
 )
 
-// NewLogFold returns a fold of no events.
+// NewLogFold returns a fold without events.
 func NewLogFold(o FoldOptions) *LogFold { return &LogFold{opts: o} }
 
-// FoldLog folds everything that r reads. Lines that cannot be read do not stop it:
-// their errors come back joined, at most 100 of them, beside the fold of the
-// others.
+// FoldLog folds everything that r reads. It skips lines that cannot be read, and
+// returns their errors joined, the first 100 and the number of the others, beside
+// the fold.
 //
-// FoldLog makes no event of a line of a native log and keeps no line alive, so it
-// takes a fraction of the time of [LogFold.Apply].
+// On a native log FoldLog takes a fraction of the time of [LogFold.Apply]: it
+// uses the memory of an event again for the next line.
 func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
 	l := NewLogFold(o)
 	switch _, native := r.dec.(*nativeDecoder); {
@@ -82,7 +82,7 @@ func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
 	}
 	errs := l.errs
 	if l.more > 0 {
-		errs = append(errs, errors.New("agentevents: "+itoa(l.more)+" more errors"))
+		errs = append(errs, errors.New("agentevents: "+itoa(l.more)+" more errors of lines"))
 	}
 	l.errs, l.more = nil, 0
 	return l, errors.Join(errs...)
@@ -95,16 +95,16 @@ func (l *LogFold) Apply(ev Event) {
 	l.note(run)
 }
 
-// add is Apply for an event that was read from a line. line is what AppendJSON
-// writes for it.
+// add applies an event that was read from a line. line is the line as AppendJSON
+// writes it.
 func (l *LogFold) add(ev *Event, line string) {
 	run := l.run(ev.RunID)
 	run.fold.add(ev, jsonwire.Hash(line), true)
 	l.note(run)
 }
 
-// Snapshot returns the snapshot of a run, which is the caller's, or nil when the
-// log has no event of it.
+// Snapshot returns the snapshot of a run, or nil when the log has no event of the
+// run. The snapshot belongs to the caller.
 func (l *LogFold) Snapshot(runID string) *RunSnapshot {
 	run := l.runs[runID]
 	switch {
@@ -118,9 +118,10 @@ func (l *LogFold) Snapshot(runID string) *RunSnapshot {
 	return l.opts.finish(run.unpack())
 }
 
-// Drain yields the snapshot of every run, in the order in which the runs appear,
-// and forgets the run. Each is made when it is asked for, so that the snapshots of
-// many runs need not be there at the same time.
+// Drain yields the snapshot of every run in the order in which the runs appear,
+// and forgets each run that it yields. It makes a snapshot when the loop asks for
+// it, so the snapshots of many runs need not be in memory at the same time. A
+// loop that stops early leaves the other runs.
 func (l *LogFold) Drain() iter.Seq[*RunSnapshot] {
 	return func(yield func(*RunSnapshot) bool) {
 		for len(l.order) > 0 {
@@ -144,16 +145,16 @@ func (l *LogFold) Drain() iter.Seq[*RunSnapshot] {
 	}
 }
 
-// unpack reads the JSON of a run that was put away.
+// unpack returns the snapshot of a packed run.
 func (r *logRun) unpack() *RunSnapshot {
 	s := &RunSnapshot{}
 	if err := s.UnmarshalJSON([]byte(r.text)); err != nil {
-		panic("agentevents: a packed snapshot is damaged: " + err.Error()) // cannot be: it was written here
+		panic("agentevents: a packed snapshot is damaged: " + err.Error()) // impossible: putAway wrote it
 	}
 	return s
 }
 
-// run returns a run, expanded.
+// run returns the run with that id, with a fold.
 func (l *LogFold) run(id string) *logRun {
 	if l.last != nil && l.last.id == id && l.last.fold != nil {
 		return l.last
@@ -162,7 +163,7 @@ func (l *LogFold) run(id string) *logRun {
 	switch {
 	case run == nil:
 		if len(l.ended) > 0 {
-			l.putAwayFirst() // and use its memory
+			l.putAwayFirst() // its fold serves the new run
 		}
 		run = l.pieces.Get()
 		run.fold = l.newFold()
@@ -191,8 +192,9 @@ func (l *LogFold) newFold() *Fold {
 	return newFold(l.opts, &l.words)
 }
 
-// note notes that a run has ended. A run that went on after it was put away stays
-// expanded: many late events must not pack it and unpack it again and again.
+// note queues a run that has ended for putAway, once. A run that goes on after it
+// was put away keeps its fold: many late events must not pack and unpack it
+// repeatedly.
 func (l *LogFold) note(run *logRun) {
 	if run.fold.m.TerminalKind == "" || run.woken {
 		return
@@ -209,8 +211,7 @@ func (l *LogFold) putAwayFirst() {
 	l.ended = slices.Delete(l.ended, 0, 1)
 }
 
-// putAway keeps of an ended run what its snapshot shows, and its fold for another
-// run.
+// putAway reduces an ended run to its snapshot and frees its fold for another run.
 func (l *LogFold) putAway(run *logRun) {
 	f := run.fold
 	run.fold = nil
@@ -273,11 +274,11 @@ func (l *LogFold) fail(err error) {
 	}
 }
 
-// Folding on several cores: the caller's goroutine reads lines and deals them out
-// by run, workers parse and fold. Events of one run stay in order, as one worker
-// has them all.
+// Folding on several cores. The caller's goroutine reads the lines and deals them
+// to workers, which parse and fold them. One worker gets all lines of a run, so
+// they stay in order.
 
-// A lineBatch is lines for one worker, in order.
+// A lineBatch is a list of lines for one worker, in order.
 type lineBatch struct {
 	text  reuse.Slab
 	lines []batchLine
@@ -288,22 +289,22 @@ type batchLine struct {
 	text   string
 	line   int
 	offset int64
-	last   bool // the last line, without a newline
+	last   bool // the last line of the log, without a newline
 }
 
 const (
-	batchSize  = 256 << 10 // bytes of text that are handed over at a time
-	batchAhead = 4         // batches that may wait for a worker
+	batchSize  = 256 << 10 // bytes of text in a batch
+	batchAhead = 4         // number of batches that may wait for a worker
 )
 
 // A foldWorker folds the runs that are dealt to it.
 type foldWorker struct {
 	in    chan *lineBatch
-	back  chan *lineBatch // folded ones, to be filled again; all have room
-	out   *lineBatch      // being filled by the reader
+	back  chan *lineBatch // folded batches that are free; it has room for all of them
+	out   *lineBatch      // the batch that the reader fills
 	fold  *LogFold
 	errs  []lineFault
-	panic any // of FoldOptions.OnViolation
+	panic any // the panic of FoldOptions.OnViolation
 }
 
 type lineFault struct {
@@ -328,7 +329,7 @@ func (l *LogFold) readParallel(r *Reader) {
 	wg.Wait()
 	for _, w := range workers {
 		if w.panic != nil {
-			panic(w.panic) // in the caller's goroutine, who can recover it
+			panic(w.panic) // in the caller's goroutine: the caller can recover it
 		}
 		faults = append(faults, w.errs...)
 		l.order = append(l.order, w.fold.order...)
@@ -347,7 +348,8 @@ func (l *LogFold) readParallel(r *Reader) {
 
 func newBatch() *lineBatch { return &lineBatch{text: reuse.Slab{Size: batchSize}} }
 
-// empty makes b ready to be filled again. Its text is somebody's strings.
+// empty makes b ready to be filled again. It needs a new slab, as strings of the
+// old one may be in use.
 func (b *lineBatch) empty() {
 	lines := b.lines[:0]
 	if cap(lines) > batchSize/64 { // many short lines
@@ -358,7 +360,7 @@ func (b *lineBatch) empty() {
 }
 
 // deal reads the log and gives every line to the worker of its run. It returns
-// the errors of lines that no worker sees.
+// the errors of lines that it could not read.
 func (r *Reader) deal(workers []*foldWorker) []lineFault {
 	var faults []lineFault
 	seed := maphash.MakeSeed()
@@ -381,7 +383,7 @@ func (r *Reader) deal(workers []*foldWorker) []lineFault {
 			}
 		}
 	}
-	for ; r.given < len(r.events); r.given++ { // left over by All
+	for ; r.given < len(r.events); r.given++ { // events that All has read and not yielded
 		ev := &r.events[r.given]
 		give(ev.append(nil, ops(ev.Payload)), false)
 	}
@@ -402,9 +404,10 @@ func (r *Reader) deal(workers []*foldWorker) []lineFault {
 	return faults
 }
 
-// quickRunID finds the run id of a line whose members are in the usual order.
-// A quote inside a JSON string is always escaped, so the name it looks for is a
-// member's; it is the envelope's when no other object was opened before it.
+// quickRunID finds the run id of a line whose members are in the usual order. It
+// looks for the member's name. A quote inside a JSON string is always escaped, so
+// what it finds is the name of a member; and that is a member of the envelope if
+// no other object begins before it.
 func quickRunID(line []byte) ([]byte, bool) {
 	const name = `"runId":"`
 	head := line[:min(len(line), 512)]
@@ -420,8 +423,8 @@ func quickRunID(line []byte) ([]byte, bool) {
 	return rest[:end], true
 }
 
-// slowRunID reads the line. One that cannot be read belongs to no run; any
-// worker may report it.
+// slowRunID finds the run id by reading the line. A line that cannot be read
+// belongs to no run; any worker may report it.
 func slowRunID(line []byte, pool *payloadPool) []byte {
 	var ev Event
 	if parseEvent(string(line), &ev, pool) != nil {
@@ -430,8 +433,8 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 	return []byte(ev.RunID)
 }
 
-// run folds what is dealt to the worker until there is no more. After a panic of
-// the caller's OnViolation it only takes the lines off the reader.
+// run folds the batches until the channel is closed. After a panic of OnViolation
+// it takes the batches and drops them, so that the reader does not block.
 func (w *foldWorker) run() {
 	pool := payloadPool{reuse: true}
 	for b := range w.in {

@@ -9,21 +9,23 @@ import (
 	"github.com/agentevents/agentevents/internal/roster"
 )
 
-// A line's text is one piece of memory for many lines, so a fold copies what it
-// keeps of it. It has two verbs for that: keep makes a copy, intern makes one copy
-// of all texts that are the same. A third, keepBriefly, is keep for what is
-// forgotten long before the run ends. What takes the place of another text now
-// and then is copied by itself (strings.Clone).
+// This file has the memory of a fold. Many lines share one piece of memory, so a
+// fold copies the texts that it keeps:
+//
+//   - keep copies a text that the run keeps to its end.
+//   - intern copies a text that comes often, such as an agent's id, once.
+//   - keepBriefly copies a text that is dropped long before the run ends.
+//   - strings.Clone copies a text that another one may replace.
+//
+// A LogFold uses the memory of ended runs for new ones: see Fold.reset.
 
-// A fold of many runs uses its memory again: see Fold.reset.
-
-// words are texts and buffers that the folds of a log share.
+// words has the texts and buffers that all folds of a log share.
 type words struct {
-	known map[string]string // short texts that come again and again
+	known map[string]string // interned texts
 	texts reuse.Slab
-	refs  []AgentRef // references that come again and again
+	refs  []AgentRef // interned references
 
-	// Memory to be used again.
+	// Memory that is free for use.
 	buffers reuse.Buffers
 	blocks  reuse.Lists[block]
 	recent  reuse.Lists[fingerprint]
@@ -35,8 +37,9 @@ const (
 	maxRefs  = 16
 )
 
-// keep returns a copy of s that lives as long as the run. Like all methods here it
-// leaves s as it is for a nil view: an emitter's events are kept by nobody.
+// keep returns a copy of s that lives as long as the run. The view of an emitter
+// is nil: it has no lines to share memory with, so this method and the next two
+// return s itself.
 func (v *view) keep(s string) string {
 	if v == nil {
 		return s
@@ -44,8 +47,9 @@ func (v *view) keep(s string) string {
 	return v.kept.Clone(s)
 }
 
-// keepBriefly is keep for a text that is forgotten before the run ends: those of
-// calls and blocks. It has pieces of its own, which then go too.
+// keepBriefly returns a copy of a text of a call or block, which is dropped before
+// the run ends. The copy is in another slab than those of keep, so that its memory
+// is freed too.
 func (v *view) keepBriefly(s string) string {
 	if v == nil {
 		return s
@@ -53,7 +57,8 @@ func (v *view) keepBriefly(s string) string {
 	return v.brief.Clone(s)
 }
 
-// intern returns one copy for all texts like s, as long as they are short and few.
+// intern returns a copy of s, and the same copy for every text equal to s. Texts
+// that are long, or beyond the limit of maxWords, are just copied.
 func (v *view) intern(s string) string {
 	if v == nil || s == "" {
 		return s
@@ -73,7 +78,7 @@ func (v *view) intern(s string) string {
 	return s
 }
 
-// keepRef returns a copy of a reference to an agent. A log has few of them.
+// keepRef interns a reference to an agent: a log has few different ones.
 func (v *view) keepRef(r AgentRef) AgentRef {
 	refs := v.words.refs
 	if i := slices.Index(refs, r); i >= 0 {
@@ -89,15 +94,15 @@ func (v *view) keepRef(r AgentRef) AgentRef {
 // buffer returns memory for a text that grows.
 func (v *view) buffer() []byte { return v.words.buffers.Get() }
 
-// release takes the memory of a text back.
+// release takes back the memory of a text.
 func (v *view) release(b []byte) {
 	if v != nil {
 		v.words.buffers.Put(b)
 	}
 }
 
-// reset makes the fold one of no events, in the memory it has. all says that
-// nobody keeps the snapshot, so that its records can be used again too.
+// reset makes f a fold without events and keeps its memory. all says that the
+// snapshot is not in use any more, so that its records can be used again too.
 func (f *Fold) reset(all bool) {
 	m, v := &f.m, &f.v
 	if all {
@@ -133,7 +138,8 @@ func (f *Fold) reset(all bool) {
 	f.begun, f.line = false, reuse.Small(f.line)
 }
 
-// giveBack takes the memory back that an agent needs while the fold goes on.
+// giveBack frees the memory that only the fold of an agent uses, and not its
+// snapshot.
 func (f *Fold) giveBack(a *AgentSnapshot) {
 	v := &f.v
 	v.release(a.text)
@@ -145,14 +151,15 @@ func (f *Fold) giveBack(a *AgentSnapshot) {
 	}
 }
 
-// showsLittle reports whether the snapshot is worth being looked at as JSON.
+// showsLittle reports whether the snapshot is small, so that it may be packed as
+// JSON.
 func (v *view) showsLittle() bool {
 	s := v.s
 	return len(s.Agents) <= 2 && len(v.closed)+len(s.OpenCalls) <= 8 && len(s.Messages) <= 8 && s.NextSequence < 64
 }
 
-// ownCalls copies calls into memory of their own, so that what they were written
-// in can be used again.
+// ownCalls copies calls and their texts into new memory, so that the fold can use
+// the old memory again.
 func ownCalls(open, closed []*ToolCallSnapshot) (_, _ []*ToolCallSnapshot) {
 	n := len(open) + len(closed)
 	if n == 0 {

@@ -7,15 +7,15 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// AgentsInOrder returns the agents in the order in which they appeared.
+// AgentsInOrder returns the agents in the order in which they first appear.
 func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
 	return r.agentsInOrder(make([]*AgentSnapshot, 0, len(r.Agents)))
 }
 
-// agentsInOrder is AgentsInOrder in memory of the caller's.
+// agentsInOrder appends the agents to the given list and sorts it.
 func (r *RunSnapshot) agentsInOrder(agents []*AgentSnapshot) []*AgentSnapshot {
 	for _, a := range r.Agents {
-		if a != nil { // in a snapshot that was made by hand
+		if a != nil { // a snapshot made by hand may have nil
 			agents = append(agents, a)
 		}
 	}
@@ -28,8 +28,8 @@ func (r *RunSnapshot) agentsInOrder(agents []*AgentSnapshot) []*AgentSnapshot {
 	return agents
 }
 
-// define takes nodes, edges and initial state from a flow definition. What it
-// does not understand it leaves out: a definition belongs to its runtime.
+// define takes nodes, edges and initial state from a flow definition. It skips
+// what it does not understand: each runtime has definitions of its own.
 func (v *view) define(sub *subject, def JSON) {
 	for name, value := range jsonwire.Members(string(def)) {
 		switch name {
@@ -64,8 +64,8 @@ func (v *view) define(sub *subject, def JSON) {
 	}
 }
 
-// idOf returns the id of a node: a string, or an object's id or nodeId. It may
-// be cut from the node's text.
+// idOf returns the id of a node in a definition: the node itself if it is a
+// string, else its member id or nodeId. The id may be a piece of the node's text.
 func idOf(node string) string {
 	id := jsonwire.Text(node)
 	if id != "" {
@@ -79,12 +79,12 @@ func idOf(node string) string {
 	return id
 }
 
-// statePatched applies a patch to the state. The order of keys inside a value is
-// kept.
+// statePatched applies a patch to the state. It keeps the order of keys inside a
+// value.
 func (v *view) statePatched(ev *Event, _ *subject) {
 	p := ev.Payload.(*StatePatched)
 	if p.Value == "" || p.checkMore() != nil {
-		return // nothing to write, or too deep to follow: the violation says so
+		return // without a value, or with too long a path: a violation says so
 	}
 	value := soundJSON(p.Value)
 	if p.Path == "" {
@@ -115,7 +115,7 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 	}
 }
 
-// stateText returns the members of the state as text.
+// stateText returns the members of the state as JSON texts.
 func stateText(o *jsonwire.Object) map[string]JSON {
 	var out map[string]JSON
 	for name, text := range o.All() {

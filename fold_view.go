@@ -10,13 +10,13 @@ import (
 	"github.com/agentevents/agentevents/internal/roster"
 )
 
-// A view is what a fold shows of a run: the snapshot in the making, and what it
-// takes to find things in it. The machine knows what the rules ask about; it tells
-// the view what it opens and closes. Everything else a kind means for the snapshot
-// is the function show of its row in the catalog, which runs after the machine.
+// A view builds the snapshot of a fold. It has the snapshot so far and indexes into
+// it. The machine tells the view what it opens and closes. The other effects of a
+// kind on the snapshot are in the function show of its row in the catalog, which
+// runs after the machine.
 //
-// The functions are written by hand on purpose: what a kind means must not be
-// derived. A nil view, which an emitter has, shows nothing.
+// The functions are written by hand on purpose: they define what a kind means. An
+// emitter has a nil view, whose methods do nothing.
 type view struct {
 	s         *RunSnapshot
 	keepCalls int
@@ -27,21 +27,22 @@ type view struct {
 	calls       reuse.Arena[ToolCallSnapshot]
 	stats       reuse.Arena[ToolStats]
 
-	tools    map[string]tool     // the snapshot's, with their names
-	closed   []*ToolCallSnapshot // the latest ones; a ring once it is full
-	oldest   int                 // where the ring begins
+	tools    map[string]tool     // by tool id
+	closed   []*ToolCallSnapshot // the latest closed calls; a ring once it is full
+	oldest   int                 // index of the oldest call in the ring
 	state    jsonwire.Object
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
 
 	clarifications roster.Opens[string]
 	turns          roster.Opens[turnKey]
-	lastTurn       map[string]int // by agent, also when it is over
+	lastTurn       map[string]int // index of the agent's last turn, open or not
 	steps          roster.Opens[stepKey]
-	active         map[string]struct{} // nodes that run or wait
+	active         map[string]struct{} // nodes that run or are suspended
 }
 
-// A turnKey names the turns of an agent: those of a number, or all of them.
+// A turnKey is the key of the turns of an agent: of those with a number, or
+// without a number of all.
 type turnKey struct {
 	agent  string
 	number Opt[int]
@@ -49,19 +50,20 @@ type turnKey struct {
 
 type stepKey struct{ agent, step string }
 
-// A tool is the count of a tool's calls and its name.
+// A tool is the id of a tool, as a copy that the fold keeps, and the counts of its
+// calls.
 type tool struct {
 	id    string
 	stats *ToolStats
 }
 
-// index makes what the view looks things up by from its snapshot.
+// index fills the view's indexes from its snapshot.
 func (v *view) index() {
 	s := v.s
 	for id, t := range s.Tools {
 		put(&v.tools, id, tool{id, t})
 	}
-	extra := max(0, len(s.ClosedCalls)-v.keepCalls) // kept under another limit
+	extra := max(0, len(s.ClosedCalls)-v.keepCalls) // the snapshot's limit may have been higher
 	v.closed = slices.Clone(s.ClosedCalls[extra:])
 	s.DroppedCalls += extra
 	for name, text := range s.State {
@@ -95,8 +97,8 @@ func (v *view) index() {
 	}
 }
 
-// sync brings the snapshot up to date with what the machine and the view keep in
-// another form. The snapshot stays the view's.
+// sync brings the snapshot up to date with the machine and the view, and returns
+// it. The snapshot still belongs to the view.
 func (v *view) sync(m *machine) *RunSnapshot {
 	s := v.s
 	s.Agents = nil
@@ -145,7 +147,7 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	return s
 }
 
-// orNil returns nil for a list that has become empty.
+// orNil returns the list, or nil if it is empty.
 func orNil[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -153,14 +155,16 @@ func orNil[T any](list []T) []T {
 	return list
 }
 
-// replace copies a text that takes the place of another now and then.
+// replace sets *to to a private copy of from. It is for texts that change now and
+// then: a slab would keep the old texts alive.
 func replace[T ~string](to *T, from T) {
 	if *to != from {
 		*to = T(strings.Clone(string(from)))
 	}
 }
 
-// set is replace for a text that is set once, mostly.
+// set sets *to to a copy of from. It is for texts that are mostly set once: the
+// first copy is in a slab.
 func (v *view) set(to *string, from string) {
 	switch {
 	case *to == from:
@@ -171,7 +175,7 @@ func (v *view) set(to *string, from string) {
 	}
 }
 
-// json keeps raw JSON.
+// json returns a copy of raw JSON that lives as long as the run.
 func (v *view) json(sub *subject, j JSON) JSON {
 	if !sub.sound {
 		return soundJSON(j)
@@ -179,7 +183,7 @@ func (v *view) json(sub *subject, j JSON) JSON {
 	return JSON(v.keep(string(j)))
 }
 
-// replaceJSON is replace for raw JSON.
+// replaceJSON sets *to to a private copy of the raw JSON from.
 func (v *view) replaceJSON(sub *subject, to *JSON, from JSON) {
 	switch {
 	case *to == from:
@@ -190,8 +194,8 @@ func (v *view) replaceJSON(sub *subject, to *JSON, from JSON) {
 	}
 }
 
-// soundJSON copies raw JSON that was not checked yet. Text that is not JSON, which
-// only an event made by hand can hold, is kept as a JSON string.
+// soundJSON returns a checked copy of raw JSON. Text that is not JSON, which only
+// an event made by hand has, becomes a JSON string.
 func soundJSON(j JSON) JSON {
 	if j == "" {
 		return ""
@@ -203,7 +207,7 @@ func soundJSON(j JSON) JSON {
 	return JSON(strings.Clone(c))
 }
 
-// errorInfo copies an error that is kept.
+// errorInfo returns a copy of an error.
 func (v *view) errorInfo(sub *subject, e Opt[ErrorInfo]) Opt[ErrorInfo] {
 	if e.OK {
 		e.V.deepen()
@@ -214,8 +218,8 @@ func (v *view) errorInfo(sub *subject, e Opt[ErrorInfo]) Opt[ErrorInfo] {
 	return e
 }
 
-// elapsed returns the stated duration, or the one between two events. There is
-// none without a start, and none where a clock went back.
+// elapsed returns the stated duration, or the time between two events. Without
+// either, or when the clock went back, it is absent.
 func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
 	if stated.OK || from.IsZero() || to.Before(from) {
 		return stated
@@ -223,7 +227,8 @@ func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
 	return Some(to.Sub(from))
 }
 
-// envelope notes what every event says that may not be dropped.
+// envelope takes the fields of the snapshot that come from envelopes. Droppable
+// events must leave no trace, so they do not come here.
 func (v *view) envelope(ev *Event) {
 	s := v.s
 	if s.StartedAt.IsZero() {
@@ -237,7 +242,7 @@ func (v *view) envelope(ev *Event) {
 	}
 }
 
-// unknown counts an event of a kind that the catalog does not have.
+// unknown counts an event of an unknown kind.
 func (v *view) unknown(ev *Event) {
 	p := ev.Payload.(*Unknown)
 	s := v.s
@@ -246,9 +251,9 @@ func (v *view) unknown(ev *Event) {
 	} else {
 		put(&s.Unknown, v.intern(string(p.Type)), 1)
 	}
-	// OpenWOP's counterpart of NodeSuspended, which the vocabulary lacks. The node
-	// may not be among those that wait any more, as an answer takes it out, but it
-	// did not run since.
+	// node.resumed is OpenWOP's counterpart of node.suspended; the catalog has no
+	// kind for it. The status decides and not Suspended: an answer takes the node
+	// out of Suspended before it runs again.
 	if p.Type == "node.resumed" && s.NodeStatus[ev.NodeID] == NodeStatusSuspended {
 		v.nodeRuns(ev.NodeID)
 	}
@@ -286,7 +291,7 @@ func (v *view) runResumed(*Event, *subject) {
 	for id := range v.active {
 		s.NodeStatus[id] = NodeStatusPending // they start again
 	}
-	// New maps: to empty a map takes as long as it was large once.
+	// New maps: clearing a map takes as long as it was ever large.
 	v.active, s.NodeRuns, s.Suspended = nil, nil, nil
 	s.CurrentNodeID = ""
 }
@@ -310,7 +315,7 @@ func (v *view) runCancelled(ev *Event, _ *subject) {
 
 // Agents.
 
-// newAgent returns the state of an agent as a part of what is shown of it.
+// newAgent returns the state of a new agent, as a part of its snapshot.
 func (v *view) newAgent() *AgentState {
 	rec := v.agents.Get()
 	rec.shown = rec
@@ -409,8 +414,8 @@ func (v *view) session(ev *Event, rec *AgentSnapshot, id string) {
 	}
 }
 
-// eventRetracted takes events back. A message that one of them made stays known,
-// so that a repetition does not bring it back.
+// eventRetracted retracts events. The machine still knows the id of a retracted
+// message, so a repeated message does not bring it back.
 func (v *view) eventRetracted(ev *Event, _ *subject) {
 	for _, id := range ev.Payload.(*EventRetracted).EventIDs {
 		v.s.Retracted = append(v.s.Retracted, v.keep(id))
@@ -444,7 +449,7 @@ func (v *view) delta(a *AgentState, b *block, text string) {
 	b.text = append(b.text, text...)
 }
 
-// latest returns the text of the block of the subject that was begun last.
+// latest returns the text so far of the block of the subject that began last.
 func (a *AgentState) latest(subject string) []byte {
 	blocks := a.Resume.blocks
 	for i := len(blocks) - 1; i >= 0; i-- {
@@ -455,8 +460,8 @@ func (a *AgentState) latest(subject string) []byte {
 	return nil
 }
 
-// finishTexts keeps the texts that only live in blocks, before the blocks are
-// forgotten.
+// finishTexts copies the texts of unfinished blocks to the snapshot, before the
+// blocks are dropped.
 func (v *view) finishTexts(a *AgentState) {
 	rec, r := a.shown, &a.Resume
 	if r.textOpen {
@@ -467,7 +472,7 @@ func (v *view) finishTexts(a *AgentState) {
 	}
 }
 
-// rewrite puts the text into the memory of another one.
+// rewrite copies text into the memory of dst and returns it.
 func rewrite[T string | []byte](v *view, dst []byte, text T) []byte {
 	if dst == nil {
 		dst = v.buffer()
@@ -491,12 +496,12 @@ func (v *view) orchestratorDecided(ev *Event, sub *subject) {
 	v.replaceJSON(sub, &v.s.RunOrchestrator, ev.Payload.(*OrchestratorDecided).Decision)
 }
 
-// messageCreated appends a message, whose id is new.
+// messageCreated appends a message with a new id.
 func (v *view) messageCreated(ev *Event, sub *subject, m *ConversationMessage) {
 	if v == nil {
 		return
 	}
-	// The texts that every message has come from a slab; deepen copies the rest.
+	// A slab copies the texts that every message has; deepen copies the others.
 	out := *m
 	out.MessageID, out.From, out.To, out.Role, out.Content = "", "", "", "", ""
 	out.deepen()
@@ -518,7 +523,8 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	}
 }
 
-// newCall returns the record of a call. It takes over the texts.
+// newCall returns the record of a call. id, event and tool are copies that the fold
+// keeps.
 func (v *view) newCall(ev *Event, sub *subject, id, event, tool string) *ToolCallSnapshot {
 	c := v.calls.Get()
 	*c = ToolCallSnapshot{Sequence: ev.Sequence, CallID: id, ToolID: tool, EventID: event, Step: ev.Step}
@@ -530,13 +536,13 @@ func (v *view) newCall(ev *Event, sub *subject, id, event, tool string) *ToolCal
 	return c
 }
 
-// dropCall lets go of a call that is only counted from now on.
+// dropCall takes a call out of the snapshot: Tools still counts it.
 func (v *view) dropCall(c *ToolCallSnapshot) {
 	v.calls.Put(c)
 	v.s.DroppedCalls = plus(v.s.DroppedCalls, 1)
 }
 
-// toolReturned closes a call, which is nil when none was open.
+// toolReturned closes a call. c is nil when no call was open.
 func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCallSnapshot) {
 	t := v.tool(p.ToolID)
 	stats := t.stats
@@ -573,8 +579,8 @@ func (v *view) toolReturned(ev *Event, sub *subject, p *ToolReturned, c *ToolCal
 	v.keepCall(c)
 }
 
-// keepCall keeps a closed call, in the place of the oldest one if there is no
-// other.
+// keepCall adds a closed call to the snapshot. When the limit is reached it
+// replaces the oldest one.
 func (v *view) keepCall(c *ToolCallSnapshot) {
 	if len(v.closed) < v.keepCalls {
 		if cap(v.closed) == 0 && v.keepCalls == defaultKeepCalls {
@@ -600,14 +606,15 @@ func (v *view) tool(id string) tool {
 	return t
 }
 
-// Handing over.
+// Handoffs.
 
 func (v *view) agentHandoff(ev *Event, _ *subject) {
 	p := ev.Payload.(*AgentHandoff)
 	v.s.Handoffs = append(v.s.Handoffs, HandoffSnapshot{Sequence: ev.Sequence, From: v.intern(p.From.AgentID), To: v.intern(p.To.AgentID), Reason: v.keep(p.Reason)})
 }
 
-// handoffRequested returns the key for keeping and the place of the record.
+// handoffRequested adds a request. It returns the key with copied texts, and the
+// index of the record.
 func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) (handoffKey, int) {
 	if v == nil {
 		return key, roster.NoPlace
@@ -634,7 +641,7 @@ func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
 	return &v.s.Turns[i]
 }
 
-// noteTurn notes where a turn is.
+// noteTurn adds a turn to the indexes.
 func (v *view) noteTurn(i int) {
 	t := &v.s.Turns[i]
 	put(&v.lastTurn, t.AgentID, i)
@@ -644,7 +651,8 @@ func (v *view) noteTurn(i int) {
 	}
 }
 
-// turnEnded ends the last open turn of its number, or of its agent.
+// turnEnded closes the agent's last open turn with its number, or without a number
+// the agent's last open turn.
 func (v *view) turnEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnEnded)
 	var t *TurnSnapshot
@@ -700,9 +708,10 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 
 // Nodes, edges and state.
 
-// setNode sets the status of a node. It returns the node's id for keeping.
+// setNode sets the status of a node. It returns a copy of the id that the fold
+// keeps.
 func (v *view) setNode(id string, status NodeStatus) string {
-	id = v.intern(id) // a map takes over the key it is written with
+	id = v.intern(id) // a map keeps the key that it is written with
 	put(&v.s.NodeStatus, id, status)
 	if status == NodeStatusRunning || status == NodeStatusSuspended {
 		put(&v.active, id, struct{}{})
@@ -731,7 +740,7 @@ func (v *view) nodeRuns(id string) {
 func (v *view) nodeEnded(id string, status NodeStatus) {
 	s := v.s
 	if n := s.NodeRuns[id] - 1; n > 0 {
-		s.NodeRuns[v.intern(id)] = n // other executions of it go on
+		s.NodeRuns[v.intern(id)] = n // other executions of the node are open
 		return
 	}
 	delete(s.NodeRuns, id)
@@ -771,7 +780,8 @@ func (v *view) nodeSkipped(ev *Event, _ *subject) {
 
 func (v *view) setOutput(node string, output JSON) { put(&v.s.Outputs, v.intern(node), output) }
 
-// copyJSON copies raw JSON that another may take the place of.
+// copyJSON returns a private copy of raw JSON. It is for values that others may
+// replace.
 func (v *view) copyJSON(sub *subject, j JSON) JSON {
 	var out JSON
 	v.replaceJSON(sub, &out, j)
@@ -848,7 +858,8 @@ func (v *view) workflowApproved(ev *Event, _ *subject) {
 	w.ApprovedBy, w.ApprovedAt = v.intern(p.ApprovedBy), p.ApprovedAt
 }
 
-// phaseStarted returns the place of the record. key is for keeping.
+// phaseStarted adds a phase and returns the index of its record. The texts of key
+// are copies that the fold keeps.
 func (v *view) phaseStarted(ev *Event, key phaseKey) int {
 	if v == nil {
 		return roster.NoPlace
@@ -860,7 +871,8 @@ func (v *view) phaseStarted(ev *Event, key phaseKey) int {
 	return len(v.s.Phases) - 1
 }
 
-// phaseCompleted closes the record at a place, or a new one when none was open.
+// phaseCompleted closes the record at the index at, or a new record when no phase
+// was open.
 func (v *view) phaseCompleted(ev *Event, at int, open bool) {
 	if v == nil {
 		return
@@ -893,8 +905,9 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 
 // People.
 
-// approvalRequested closes the record of an earlier request of the same id, if
-// there is one. It returns the id for keeping and the place of the new record.
+// approvalRequested adds a request. If again is true it closes the earlier request
+// with the same id. It returns a copy of the id that the fold keeps, and the index
+// of the new record.
 func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, earlier int, again bool) (string, int) {
 	if v == nil {
 		return p.ApprovalID, roster.NoPlace
@@ -911,7 +924,8 @@ func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, earlier int, a
 	return id, len(s.Approvals) - 1
 }
 
-// approvalAnswered answers the record at a place, or a new one when none was open.
+// approvalAnswered answers the record at the index at, or a new record when no
+// approval was open.
 func (v *view) approvalAnswered(ev *Event, at int, open bool) {
 	if v == nil {
 		return

@@ -14,8 +14,8 @@ import (
 
 // A Rule is the name of a rule of the log. The names are stable. Each constant
 // stands beside the code that enforces the rule, and its comment is the statement
-// that [Rules] yields. The rules about one field are in check.go, the rule
-// sequence is in fold.go, and the others are in rules.go.
+// that [Rules] yields. The rules about one field are in codec_check.go,
+// the rule sequence is in fold.go, and the others are in rules.go.
 type Rule string
 
 // Rules yields every rule and its statement.

@@ -13,7 +13,7 @@ var ruleTable = [...]struct {
 	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names"},
 	{RuleFieldEnum, "words of closed lists are in their list"},
 	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
-	{RuleSequence, "sequence increases within the run; a sequence always comes with the same event, the first one wins"},
+	{RuleSequence, "the sequence increases within the run; of two events with the same sequence the first one counts"},
 	{RuleRun, "an event carries the id of its run"},
 	{RuleRunOpen, "only session events precede run.started, and a run starts once"},
 	{RuleTerminalLast, "only session events, audits, usage and late events follow run.completed, run.failed or run.cancelled"},

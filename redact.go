@@ -14,21 +14,21 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// Class is the sensitivity of a field, by its struct tag: what the redaction
-// step may do to it.
+// Class is the sensitivity of a field. The struct tag class sets it. A [Policy]
+// has an action for each class.
 type Class uint8
 
 // The classes. A field without one counts as [ClassSecret]; a test refuses it.
 const (
 	ClassSecret  Class = iota // always masked
-	ClassContent              // written by people, models or tools
+	ClassContent              // text and JSON by people, models or tools
 	ClassMeta                 // names, words and figures of the runtime
 	ClassID                   // identifiers; never changed
 
 	classes = iota
 )
 
-// String returns the word of the struct tag.
+// String returns the word in the struct tag: "secret", "content", "meta" or "id".
 func (c Class) String() string {
 	switch c {
 	case ClassContent:
@@ -46,95 +46,100 @@ type Action uint8
 
 // The actions.
 const (
-	ActionScan Action = iota // look for keys, registered secrets and what the Redactor finds
-	ActionKeep               // leave it as it is
-	ActionMask               // put a marker in its place
-	ActionDrop               // leave nothing of it
+	ActionScan Action = iota // mask credentials and registered secrets, and call the Redactor
+	ActionKeep               // leave the text as it is
+	ActionMask               // replace the text by a marker
+	ActionDrop               // remove the text
 
 	actions = iota
 )
 
-// A Policy says what the redaction step does before anything sees an event:
-// the rules, the tracer, the sinks. The zero Policy is the default:
+// A Policy configures the redaction step. The step runs before the tracer and the
+// sinks see an event. The zero Policy is the default:
 //
-//   - content and names are scanned: inside raw JSON, at any depth, the values
-//     of members whose names look like credentials (password, token, api_key,
-//     authorization, cookie, …) are masked, and registered secret values are
-//     masked wherever they stand;
-//   - reasoning is kept as its producer's verbosity says;
-//   - fields of class secret are masked.
+//   - Content and names are scanned. In raw JSON, at any depth, it masks the
+//     values of members whose names look like credentials (password, token,
+//     api_key, authorization, cookie, …). In every string it masks registered
+//     secrets.
+//   - Reasoning is kept as the verbosity of its event says.
+//   - Fields of class secret are masked.
 //
-// What is taken out is replaced by "[REDACTED:rule]", where the rule is key,
-// secret, class or error, and the event is marked [MarkRedacted]. Identifiers,
-// closed words, numbers and lifecycle never change. Members that no field
-// holds and unknown payloads count as content.
+// A masked text becomes "[REDACTED:rule]", where rule is key, secret, class or
+// error, and the event gets [MarkRedacted]. Identifiers, closed words, numbers and
+// statuses never change. Extra members and unknown payloads are content.
 //
-// A Policy must not be changed once it is in use; Secrets may grow.
+// Each text is scanned by itself: a secret that is split over two deltas is not
+// found. Names of credentials count only in raw JSON: not in a
+// [ToolArgumentsDelta], and not in JSON inside a string.
+//
+// A Policy must not be changed once it is in use. Secrets may be added.
 type Policy struct {
 	// Off turns the whole step off.
 	Off bool
-	// Content and Meta are the actions for the text of these classes. Names
-	// may be required, so Drop masks them.
+	// Content and Meta are the actions on the text of these classes; the default
+	// is [ActionScan]. A text of class meta may be required, so [ActionDrop] masks
+	// it.
 	Content Action
 	Meta    Action
-	// Keys are further member names whose values are masked inside raw JSON.
-	// Case, '-', '_', '.' and blanks do not count; a name matches when it ends
-	// with one of them.
+	// Keys are more names of credentials: in raw JSON the value of a member is
+	// masked when its name ends with one of them. Case, '-', '_', '.' and blanks
+	// do not matter.
 	Keys []string
-	// KeepKeys are member names that are never masked for their name.
+	// KeepKeys are names that are no credentials, although they look like one. They
+	// match like Keys.
 	KeepKeys []string
-	// Secrets holds registered secret values; nil means none.
+	// Secrets is the set of registered secrets; nil means none.
 	Secrets *Secrets
-	// Reasoning overrides the verbosity that events ask for; empty means that
-	// each event's own holds, and full where it has none.
+	// Reasoning is the highest verbosity of recorded reasoning: an event may ask
+	// for less. Empty means what the event asks for, and full if it does not ask.
 	Reasoning Verbosity
-	// ReasoningTokens bounds reasoning of verbosity summary, block by block,
-	// deltas included. 0 means 512.
+	// ReasoningTokens is the number of tokens to which a block of reasoning with
+	// verbosity summary is cut, be it whole or in deltas. 0 means 512.
 	ReasoningTokens int
-	// CountTokens counts the tokens of a text for that bound. Nil estimates
-	// one token for four characters. It is called as a Redactor is.
+	// CountTokens returns the number of tokens of a text, for ReasoningTokens. Nil
+	// means one token for four characters. Its calls are like those of a Redactor.
 	CountTokens func(text string) int
-	// Redactor sees every text that is scanned, after the rules above. Nil
-	// means none.
+	// Redactor is called with every scanned text, after registered secrets are
+	// masked. Nil means none.
 	Redactor Redactor
 }
 
-// A Redactor changes text before it is recorded: one string at a time, a field
-// or a string inside raw JSON. It is called with the lock of a run held, by
-// several goroutines for several runs, and must not emit.
+// A Redactor changes texts before they are recorded. A text is a field or a string
+// inside raw JSON. The emitter calls it with the lock of the run held, so Redact
+// must not emit; it is called concurrently for different runs.
 //
-// When it returns an error or panics the text is dropped ("[REDACTED:error]")
-// and the event is kept; the emitter reports the error through
-// EmitterOptions.OnError.
+// When Redact returns an error or panics, the text becomes "[REDACTED:error]" and
+// the event is recorded. EmitterOptions.OnError gets the error.
 type Redactor interface {
 	Redact(f Place, text string) (string, error)
 }
 
-// A Field says where a text stands.
+// A Place says where in an event a text is.
 type Place struct {
 	Kind  Kind   // kind of the event
-	Name  string // the field's JSON name
-	Key   string // inside raw JSON: the nearest member name
-	Class Class  // the class of the field
+	Name  string // JSON name of the field; empty for extra members
+	Key   string // in raw JSON, the name of the nearest member around the text
+	Class Class  // class of the field
 }
 
-// Secrets is a set of secret values that must not be recorded. The zero value
-// is empty and ready to use; methods may be called concurrently, also while
-// events are emitted.
+// Secrets is a set of secrets that must not be recorded. The zero Secrets is empty
+// and ready to use. Methods may be called concurrently, also while events are
+// emitted.
 type Secrets struct {
 	values atomic.Pointer[[]string]
 }
 
-// minSecret is the shortest value that is worth looking for: shorter ones
-// would tear ordinary text apart.
+// minSecret is the length of the shortest secret, in bytes. Shorter ones occur in
+// ordinary text.
 const minSecret = 4
 
-// ErrSecretTooShort is returned by [Secrets.Add].
+// ErrSecretTooShort means that [Secrets.Add] was called with a value under four
+// bytes.
 var ErrSecretTooShort = errors.New("agentevents: a secret must have at least 4 bytes")
 
-// Add registers values. Events recorded after it returns do not contain them.
-// Values under four bytes are not registered and reported as
-// [ErrSecretTooShort].
+// Add registers values. They are masked in the scanned texts of all events that
+// are emitted after it returns; see [Policy]. It returns [ErrSecretTooShort] if a
+// value has under four bytes; that value is not registered, the others are.
 func (s *Secrets) Add(values ...string) error {
 	var err error
 	for {
@@ -151,7 +156,7 @@ func (s *Secrets) Add(values ...string) error {
 				next = append(next, v)
 			}
 		}
-		// Longest first, so that a secret inside another leaves no remains.
+		// Longest first: a secret inside another one must not hide the rest of it.
 		slices.SortFunc(next, func(a, b string) int { return len(b) - len(a) })
 		if s.values.CompareAndSwap(old, &next) {
 			return err
@@ -179,13 +184,13 @@ const (
 
 const defaultReasoningTokens = 512
 
-// redaction is a Policy made ready for use. It is shared by all runs.
+// redaction is a prepared Policy. All runs of an emitter share it.
 type redaction struct {
 	Policy
 	names   *credential.Names
 	suspect func(name string) bool // names.Suspicious, made once
-	limit   int                    // tokens
-	actions [classes]Action        // by class
+	limit   int                    // limit of reasoning, in tokens
+	actions [classes]Action        // actions by class
 }
 
 func newRedaction(p *Policy) *redaction {
@@ -211,7 +216,7 @@ func (r *redaction) cleaner(k Kind) cleaner {
 	return cleaner{policy: r, kind: k, quiet: !r.looksInside()}
 }
 
-// looksInside reports whether strings inside raw JSON are looked at.
+// looksInside reports whether the policy looks at strings inside raw JSON.
 func (r *redaction) looksInside() bool {
 	return r.Redactor != nil || len(r.Secrets.list()) > 0
 }
@@ -220,29 +225,28 @@ func (r *redaction) looksInside() bool {
 // methods call it for every text and JSON field, copy the payload when
 // something changes, and stop at the first error.
 //
-// Without a policy it only checks raw JSON and takes insignificant whitespace
-// out of it.
+// Without a policy it only checks raw JSON and removes insignificant whitespace.
 type cleaner struct {
 	policy    *redaction // nil: no policy
-	quiet     bool       // the policy looks inside no string
+	quiet     bool       // the policy does not look at strings inside raw JSON
 	kind      Kind
-	redacted  bool        // something was taken out
-	sanitized bool        // damaged characters were replaced
-	err       *fieldError // raw JSON that is not JSON
+	redacted  bool        // a text was masked, dropped or changed
+	sanitized bool        // invalid UTF-8 was replaced
+	err       *fieldError // set when raw JSON is not JSON
 	failed    error       // the first error of the Redactor
 }
 
-// text returns what a text field may say, and whether that differs from s.
+// text returns the cleaned text of a field, and whether it differs from s.
 func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	if s == "" || c.policy == nil {
-		return s, false // the encoder replaces what is damaged
+		return s, false // the encoder replaces invalid UTF-8
 	}
 	out, action := s, c.policy.actions[class]
 	if !jsonwire.ValidUTF8(s) {
 		out = strings.ToValidUTF8(s, "\uFFFD")
 		c.sanitized = true
 	} else if action == ActionKeep || action == ActionScan && c.quiet {
-		return s, false // as mostly
+		return s, false // the usual case
 	}
 	switch action {
 	case ActionScan:
@@ -255,8 +259,8 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	return out, out != s
 }
 
-// json returns what a JSON field may say, without insignificant whitespace,
-// and whether that differs from j. Text that is not JSON sets c.err.
+// json returns the cleaned text of a JSON field, without insignificant whitespace,
+// and whether it differs from j. It sets c.err if j is not JSON.
 func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if j == "" {
 		return j, false
@@ -274,7 +278,7 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 		switch action := c.policy.actions[class]; action {
 		case ActionScan:
 			if !found && c.quiet {
-				break // no string is looked at, and no name is a credential's
+				break // no credentials, and strings are not looked at
 			}
 			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, nil)
 		case ActionMask, ActionDrop:
@@ -284,8 +288,8 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	return JSON(raw), raw != string(j)
 }
 
-// without returns what an action leaves of a JSON value. An object stays an
-// object and a list a list, so that rules about the value still hold.
+// without applies ActionMask or ActionDrop to a JSON value. An object stays an
+// object and a list stays a list, so that rules about the value still hold.
 func without(raw string, a Action) string {
 	const marker = `"` + maskedClass + `"`
 	switch {
@@ -303,10 +307,11 @@ func without(raw string, a Action) string {
 	return "null"
 }
 
-// extras does the same for members that no field holds; they count as content.
+// extras returns the cleaned extra members, and whether they differ from x. Extra
+// members are content.
 func (c *cleaner) extras(x extras) (extras, bool) {
 	if c.policy == nil {
-		return x, false // read from a line, so it is sound
+		return x, false // checked when the line was read
 	}
 	act := c.policy.actions[ClassContent]
 	if act == ActionKeep {
@@ -340,7 +345,7 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	return out, out != x
 }
 
-// action returns what is done to the text of a class.
+// action returns the action on the text of a class.
 func (r *redaction) action(c Class) Action {
 	if r.Off {
 		return ActionKeep
@@ -359,8 +364,7 @@ func (r *redaction) action(c Class) Action {
 	return ActionMask
 }
 
-// scan applies the rules for text, in this order: registered secrets, then
-// the caller's Redactor.
+// scan masks the registered secrets in a text and then calls the Redactor.
 func (c *cleaner) scan(f Place, s string) string {
 	s = c.hideSecrets(s)
 	if c.policy.Redactor != nil {
@@ -415,15 +419,15 @@ func (c *cleaner) rewrite(f Place, raw string, taken jsonwire.Taken) string {
 		},
 	}, taken)
 	if err != nil {
-		return jsonwire.Quote(maskedError) // cannot be: raw was checked
+		return jsonwire.Quote(maskedError) // impossible: raw was checked
 	}
 	c.redacted = c.redacted || out != raw
 	return out
 }
 
-// reasoning applies the verbosity in force to a payload that carries
-// reasoning. used is the number of characters that the block's deltas had
-// before, or of tokens with CountTokens. It returns p itself when nothing changes.
+// reasoning applies the verbosity in force to a payload with reasoning. used is
+// the length of the block's earlier deltas, in characters, or with CountTokens in
+// tokens. It returns p itself if nothing changes, and whether the text changes.
 func (r *redaction) reasoning(p Payload, used int) (Payload, bool) {
 	if r.Off {
 		return p, false
@@ -457,12 +461,12 @@ func (r *redaction) reasoning(p Payload, used int) (Payload, bool) {
 	return p, false
 }
 
-// bound returns the text that verbosity leaves, and whether text or verbosity
-// change.
+// bound returns the text cut to the verbosity in force, that verbosity, and whether
+// either of them changes.
 func (r *redaction) bound(text string, asked Verbosity, used int) (string, Verbosity, bool) {
 	v := r.Reasoning
 	if v == "" || asked == VerbosityOff || asked == VerbositySummary && v == VerbosityFull {
-		v = asked // a producer may ask for less than the policy allows
+		v = asked // an event may ask for less than the policy allows
 	}
 	if v == VerbosityFull && asked == "" {
 		v = asked // the same thing
@@ -477,8 +481,7 @@ func (r *redaction) bound(text string, asked Verbosity, used int) (string, Verbo
 	return out, v, out != text || v != asked
 }
 
-// summary cuts text so that it and what was used before it stay within the
-// limit.
+// summary cuts text to what the limit leaves after used.
 func (r *redaction) summary(text string, used int) string {
 	if r.CountTokens == nil {
 		return text[:jsonwire.FirstCharacters(text, max(0, r.limit*4-used))]

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// An Object is a JSON object whose members are written one by one. It is spread out,
-// so that each costs the same, however many there are. Members stay in the order in
-// which they were first written. The zero Object is empty.
+// An Object is a JSON object whose members are set one by one. Setting a member
+// costs the same however many there are. Members stay in the order in which they
+// are first set. The zero Object is empty.
 type Object struct {
 	names  []string
 	values []*Value
 	at     map[string]int
 }
 
-// A Value is text, or an object that was opened.
+// A Value is a JSON text or an [Object].
 type Value struct {
-	text   string // empty when it is an object, or has not been written yet
+	text   string // empty when the value is an Object, or is not set yet
 	object *Object
 }
 
-// Value returns the value of a member, which is added if need be.
+// Value returns the value of a member. It adds the member if there is none.
 func (o *Object) Value(name string) *Value {
 	if i, ok := o.at[name]; ok {
 		return o.values[i]
@@ -36,7 +36,7 @@ func (o *Object) Value(name string) *Value {
 // Set sets a member to a JSON text.
 func (o *Object) Set(name, text string) { o.Value(name).Set(text) }
 
-// All yields the members as text.
+// All yields the names of the members and their values as JSON texts.
 func (o *Object) All() iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
 		for i, name := range o.names {
@@ -57,15 +57,15 @@ func (v *Value) Set(text string) { *v = Value{text: text} }
 // IsObject reports whether the value is an object.
 func (v *Value) IsObject() bool { return v.object != nil || IsObject(v.text) }
 
-// IsObject reports whether a JSON text without space around it is an object.
+// IsObject reports whether a JSON text is an object. The text has no space in front.
 func IsObject(text string) bool { return strings.HasPrefix(text, "{") }
 
-// Open returns the object that the value is. Whatever else it is, an empty object
-// takes its place.
+// Open returns the value as an Object, through which its members can be set. A
+// value that is not an object is replaced by an empty one.
 func (v *Value) Open() *Object {
 	if v.object == nil {
 		v.object = &Object{}
-		for name, text := range Members(v.text) { // none if it is no object
+		for name, text := range Members(v.text) { // yields nothing if v is not an object
 			v.object.Set(name, text)
 		}
 		v.text = ""

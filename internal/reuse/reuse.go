@@ -1,13 +1,13 @@
-// Package reuse makes many strings and records in few pieces of memory, and makes
-// them again in the memory of those that nobody has any more.
+// Package reuse saves allocations. It makes many strings and records in one piece
+// of memory, and keeps memory that is not in use any more for the next use.
 package reuse
 
 import "strings"
 
 // A Slab makes strings, many in one piece of memory. A string keeps its piece
-// alive. The zero Slab begins with small pieces; Size sets the size of all.
+// alive. The zero Slab is ready to use.
 type Slab struct {
-	Size int // of the pieces, in bytes; 0 begins with 256 and doubles up to 4 KiB
+	Size int // size of every piece in bytes; 0 means 256, doubling up to 4 KiB
 
 	b strings.Builder
 }
@@ -37,8 +37,8 @@ func (s *Slab) String(text []byte) string {
 	return s.b.String()[start:]
 }
 
-// room makes room for a text of n bytes, in a new piece if need be. It returns
-// false when the new piece would waste much of the old one.
+// room makes room for n bytes, in a new piece if necessary. It returns false if n
+// is large compared to a piece: then a string of its own wastes less memory.
 func (s *Slab) room(n int) bool {
 	if s.b.Cap()-s.b.Len() >= n {
 		return true
@@ -59,13 +59,13 @@ func (s *Slab) room(n int) bool {
 type Arena[T any] struct {
 	piece []T
 	free  []*T
-	size  int // of the next piece
+	size  int // number of records in the last piece
 }
 
-// maxFree bounds the records that an Arena keeps.
+// maxFree is how many free records an Arena keeps.
 const maxFree = 256
 
-// Get returns a record. One that was given back is as it was.
+// Get returns a record: a new one, or one given to Put, as it was then.
 func (a *Arena[T]) Get() *T {
 	if n := len(a.free); n > 0 {
 		r := a.free[n-1]
@@ -81,17 +81,17 @@ func (a *Arena[T]) Get() *T {
 	return r
 }
 
-// Put takes a record back that nobody has any more.
+// Put takes back a record that is not in use any more.
 func (a *Arena[T]) Put(r *T) {
 	if len(a.free) < maxFree {
 		a.free = append(a.free, r)
 	}
 }
 
-// Lists keeps the memory of lists.
+// Lists keeps the memory of lists for other lists.
 type Lists[T any] struct{ lists [][]T }
 
-// maxLists bounds the lists that Lists keeps.
+// maxLists is how many lists Lists keeps.
 const maxLists = 16
 
 // Get returns an empty list.
@@ -105,22 +105,22 @@ func (l *Lists[T]) Get() []T {
 	return list
 }
 
-// Put takes the memory of a list that nobody has any more.
+// Put takes back a list that is not in use any more.
 func (l *Lists[T]) Put(list []T) {
 	if cap(list) > 0 && len(l.lists) < maxLists {
 		l.lists = append(l.lists, list[:0])
 	}
 }
 
-// Buffers keeps the memory of texts that grow.
+// Buffers keeps the memory of growing texts for other texts.
 type Buffers struct {
 	spare [][]byte
 	size  int
 }
 
 const (
-	maxSpare     = 64 << 10  // bytes of one buffer
-	maxSpareSize = 256 << 10 // bytes of all
+	maxSpare     = 64 << 10  // size of the largest buffer that is kept, in bytes
+	maxSpareSize = 256 << 10 // size of all buffers that are kept, in bytes
 )
 
 // Get returns an empty buffer.
@@ -135,7 +135,8 @@ func (b *Buffers) Get() []byte {
 	return buf
 }
 
-// Put takes a buffer back, unless it is large or there are many.
+// Put takes back a buffer. It drops one that is too large, or too much with the
+// others.
 func (b *Buffers) Put(buf []byte) {
 	if n := cap(buf); n > 0 && n <= maxSpare && b.size+n <= maxSpareSize {
 		b.spare = append(b.spare, buf[:0])
@@ -143,8 +144,8 @@ func (b *Buffers) Put(buf []byte) {
 	}
 }
 
-// Map returns m without its entries. A large one is let go: to empty it takes as
-// long as it is large.
+// Map returns m without its entries, or nil if m is large: clearing a large map
+// takes long.
 func Map[K comparable, V any](m map[K]V) map[K]V {
 	if len(m) > 256 {
 		return nil
@@ -153,7 +154,7 @@ func Map[K comparable, V any](m map[K]V) map[K]V {
 	return m
 }
 
-// Small returns the memory of b for another use, unless it is much.
+// Small returns b with length 0, or nil if b takes more than 4 KiB.
 func Small(b []byte) []byte {
 	if cap(b) > 4<<10 {
 		return nil

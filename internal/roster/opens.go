@@ -1,29 +1,31 @@
 package roster
 
-// Opens finds what is open by its key: places in somebody's list, in the order in
-// which they were opened. The zero Opens is empty.
+// Opens is an index of open items. It keeps the places of the items in a list of
+// the caller, by key, in the order in which they were opened. The zero Opens is
+// empty.
 //
-// The key of Add is kept. A key that is only looked up is not.
+// Opens keeps the keys given to Add. It does not keep a key given to another
+// method.
 type Opens[K comparable] struct {
 	first map[K]*place
-	free  *place // to be used again
+	free  *place // places to use again
 }
 
-// A place is where something is that is open. The first one of a key knows the
-// last one.
+// A place is the place of an open item. The places of a key are linked; the first
+// one has the last one.
 type place struct {
 	at               int
-	nowhere          int // further ones that are in no list
+	nowhere          int // number of further items that are in no list
 	prev, next, last *place
 }
 
-// NoPlace is the place of what is in no list.
+// NoPlace is the place of an item that is in no list.
 const NoPlace = -1
 
 // Len returns the number of keys.
 func (o *Opens[K]) Len() int { return len(o.first) }
 
-// Add opens something at a place.
+// Add adds an item that was opened at the place at.
 func (o *Opens[K]) Add(key K, at int) {
 	first := o.first[key]
 	if first != nil && at == NoPlace {
@@ -48,7 +50,7 @@ func (o *Opens[K]) Add(key K, at int) {
 	o.first[key] = p
 }
 
-// First returns what was opened first.
+// First returns the place of the item of the key that was opened first.
 func (o *Opens[K]) First(key K) (at int, ok bool) {
 	if first := o.first[key]; first != nil {
 		return first.at, true
@@ -56,7 +58,7 @@ func (o *Opens[K]) First(key K) (at int, ok bool) {
 	return 0, false
 }
 
-// Take takes out what was opened first.
+// Take removes the item of the key that was opened first and returns its place.
 func (o *Opens[K]) Take(key K) (at int, ok bool) {
 	first := o.first[key]
 	if first == nil {
@@ -73,8 +75,8 @@ func (o *Opens[K]) Take(key K) (at int, ok bool) {
 		o.drop(first)
 		return at, true
 	}
-	// The map keeps the key that it is written with, so it is not written: the first
-	// place stays, and says what the second one said.
+	// Writing to the map would keep the caller's key. So the first place stays in
+	// the map and takes over the second one.
 	first.at, first.next = next.at, next.next
 	if first.next == nil {
 		first.last = first
@@ -85,8 +87,8 @@ func (o *Opens[K]) Take(key K) (at int, ok bool) {
 	return at, true
 }
 
-// LastOpen returns what was opened last of what is open still, as open says. It
-// takes out the others on the way.
+// LastOpen returns the place of the last item of the key for which open is true.
+// It removes the items behind it.
 func (o *Opens[K]) LastOpen(key K, open func(at int) bool) (at int, ok bool) {
 	for {
 		first := o.first[key]

@@ -1,23 +1,24 @@
-// Package roster finds what is in a list, or open, by its key. Adding, finding and
-// taking out cost the same however long the list is.
+// Package roster finds items by their keys: the items of a list, and open items.
+// Adding, finding and removing an item cost the same however many there are.
 package roster
 
 import "slices"
 
-// A Roster is a list in order, any member of which can be taken out by its key. Of
-// several with a key the first one goes first. The zero Roster is empty.
+// A Roster is a list of members with keys. Find and Take look at the first member
+// of a key. The zero Roster is empty.
 //
-// The key of Add is kept. A key that is only looked up is not.
+// A Roster keeps the keys given to Add. It does not keep a key given to another
+// method.
 type Roster[K comparable, V any] struct {
 	keys []K
 	list []V
-	gone []bool    // by place, once there is an index
-	less int       // how many are gone
-	at   *Opens[K] // places by key; nil while the list is short, or nobody has asked
+	gone []bool    // which places are empty, while there is an index
+	less int       // number of empty places
+	at   *Opens[K] // index of the places by key; nil until a long list is searched
 }
 
-// Few is the length up to which looking through the list takes less time than an
-// index.
+// Few is the length of the longest list that is searched without an index: in a
+// short list a search takes less time.
 const Few = 16
 
 // Len returns the number of members.
@@ -32,8 +33,8 @@ func (r *Roster[K, V]) Add(key K, v V) {
 	}
 }
 
-// Find returns the first member of the key, or nil. It is valid until the next Add
-// or Take.
+// Find returns a pointer to the first member of the key, or nil. The pointer is
+// valid until the next Add, Take or All.
 func (r *Roster[K, V]) Find(key K) *V {
 	if i, ok := r.place(key); ok {
 		return &r.list[i]
@@ -55,7 +56,7 @@ func (r *Roster[K, V]) place(key K) (int, bool) {
 	return r.at.First(key)
 }
 
-// Take takes out the first member of the key.
+// Take removes the first member of the key and returns it.
 func (r *Roster[K, V]) Take(key K) (v V, ok bool) {
 	i, ok := r.place(key)
 	if !ok {
@@ -69,14 +70,14 @@ func (r *Roster[K, V]) Take(key K) (v V, ok bool) {
 	r.at.Take(key)
 	clear(r.list[i : i+1])
 	r.gone[i] = true
-	// Closing the gaps costs as much as there are places: do it when half are gone.
+	// Closing the gaps takes time for every place: wait until half of them are empty.
 	if r.less++; r.less > len(r.list)/2 {
 		r.All()
 	}
 	return v, true
 }
 
-// All returns the keys and the members in order. Both stay the roster's.
+// All returns the keys and the members in order. Both lists belong to the roster.
 func (r *Roster[K, V]) All() ([]K, []V) {
 	if r.less > 0 {
 		n := 0
@@ -94,7 +95,7 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 	return r.keys, r.list
 }
 
-// Reset takes everything out and keeps the memory.
+// Reset removes all members and keeps the memory.
 func (r *Roster[K, V]) Reset() {
 	clear(r.keys)
 	clear(r.list)

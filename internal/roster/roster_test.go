@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Roster does what a plain list does, whatever comes in which order.
+// A Roster does what a plain list does, whatever the order of the calls.
 func TestRosterIsAList(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []int{1, 3, Few, Few + 1, 200} {
@@ -48,7 +48,8 @@ func TestRosterIsAList(t *testing.T) {
 	}
 }
 
-// What is taken from either end comes in the order in which it was opened.
+// Take and LastOpen return items in the order in which they were opened, from
+// either end.
 func TestOpens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var o Opens[string]

@@ -145,8 +145,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// Every line with one byte more or another one: where a line is still accepted,
-// odd says what it should.
+// A byte is added to or changed in every line. If the line is still accepted, odd
+// is what it should be.
 func TestCanonicalOfChangedLines(t *testing.T) {
 	for i, line := range canonicalSeeds(t) {
 		requireCanonical(t, line)

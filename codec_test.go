@@ -17,7 +17,7 @@ import (
 
 // The envelope's codec. The payloads' is tested in payload_codec_test.go.
 
-// aLine has everything that every line has, and no more.
+// aLine has only the members that every line has.
 const aLine = `{"id":"e1","sequence":7,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.paused","runId":"r1","payload":{}}`
 
 func decodeLine(t testing.TB, line string) Event {
@@ -80,7 +80,7 @@ func TestEnvelopeRoundTrip(t *testing.T) {
 	require.Zero(t, extra.Number(envelopeFields[:], "Id"), "names are case-sensitive")
 }
 
-// Each optional field by itself: set, absent, and set back to absent.
+// Each optional field is set, absent, and set back to absent, by itself.
 func TestEnvelopeOptionalFields(t *testing.T) {
 	full := fullEvent(t)
 	members := membersOf(t, encodeEvent(t, full))
@@ -100,8 +100,8 @@ func TestEnvelopeOptionalFields(t *testing.T) {
 	}
 }
 
-// Absent, null, "" and zero are four things on the wire. What Go cannot tell
-// apart is still written as it was read.
+// Absent, null, "" and zero differ on the wire. Where they are the same value in
+// Go, the line is still written as it was read.
 func TestEnvelopeAbsentIsNotZero(t *testing.T) {
 	with := func(member string) string {
 		return strings.Replace(aLine, `"runId":"r1"`, `"runId":"r1",`+member, 1)
@@ -219,8 +219,8 @@ func TestMembersInAnyOrder(t *testing.T) {
 	requireLineError(t, `{"payload":{"reason":1},"type":"run.paused"}`, "/payload/reason", 21)
 }
 
-// A line that lacks something is read, reported, and not completed behind the
-// back of who wrote it.
+// A line without a required member is read and reported. Writing it does not add
+// the member.
 func TestMissingMembersAreReported(t *testing.T) {
 	members := membersOf(t, aLine)
 	for _, f := range envelopeFields {
@@ -467,7 +467,7 @@ func TestAppendRefusesWhatIsNoEvent(t *testing.T) {
 		bad.Payload = &RunPaused{}
 		requireNotWritten(t, bad, RuleFieldUTF8)
 	}
-	// A rule that is broken is no reason not to write: logs are kept as they are.
+	// An event that breaks a rule can be written: logs are kept as they are.
 	line := `{"id":"e1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.toolReturned","runId":"r1","step":-4,"payload":{"callId":"","status":"odd","durationMs":-1}}`
 	requireSameLine(t, line)
 }
@@ -499,8 +499,8 @@ func readVerbatim(t *testing.T, line string) Event {
 	return Event{}
 }
 
-// Verbatim: however a line was spelled, it is written back byte for byte until
-// it says something else; then it is written as it is now.
+// With Verbatim a line is written back byte for byte, however it is spelled, until
+// its event changes. Then the line says what the event says.
 func TestVerbatim(t *testing.T) {
 	odd := []string{
 		aLine,
@@ -593,7 +593,7 @@ func TestEventKind(t *testing.T) {
 	require.Empty(t, (&Event{Payload: foreignPayload{&ToolCalled{}}}).Kind(), "no method of a foreign value is called")
 }
 
-// FuzzEvent: whatever can be read can be written, and says the same again.
+// FuzzEvent: every event that can be read can be written, and reads the same again.
 func FuzzEvent(f *testing.F) {
 	f.Add([]byte(aLine))
 	for _, e := range sampleEvents() {

@@ -394,7 +394,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	require.Equal(t, Some(Totals{Steps: 1, ToolCalls: 3, AuditCheckpoints: 3, AuditsPassed: 1, AuditsFailed: 1}), emit(end).Payload.(*AgentEnded).Totals)
 	require.False(t, end.Totals.OK)
 
-	// An agent nobody saw did nothing; stated totals are kept.
+	// An agent without events gets zero totals; stated totals are kept.
 	require.NoError(t, r.Agent("b").Emit(t.Context(), &AgentEnded{}))
 	require.Equal(t, Some(Totals{}), log.last(t).Payload.(*AgentEnded).Totals)
 	require.NoError(t, r.Agent("c").Emit(t.Context(), &AgentEnded{Totals: Some(Totals{Steps: 9})}))
@@ -488,8 +488,8 @@ func TestObserveRefusesWhatNoLineCanCarry(t *testing.T) {
 	}
 }
 
-// hostile is a payload of somebody else: it satisfies the interface by
-// embedding, and every method of it panics.
+// hostile is a payload of another package: it satisfies the interface by
+// embedding, and all its methods panic.
 type hostile struct{ Payload }
 
 func (hostile) String() string               { panic("String was called") }
@@ -705,8 +705,8 @@ func TestEmitDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// No kind that may come again and again costs an allocation, and writing a line
-// of any kind costs none.
+// Emitting a kind that comes often allocates nothing, and neither does writing a
+// line of any kind.
 func TestNoKindAllocates(t *testing.T) {
 	e, err := NewEmitter(EmitterOptions{Sinks: []Sink{lineSink(func(Event, []byte) {})}})
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func Example() {
 	// {"id":"id4","sequence":3,"timestamp":"2026-05-05T09:00:04.000Z","type":"run.completed","runId":"run-1","schemaVersion":"1.0","payload":{}}
 }
 
-// A sink of one's own prints a line for people.
+// A custom sink prints a line for people.
 type console struct{}
 
 func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
@@ -65,7 +65,7 @@ func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
 	return nil
 }
 
-// Do records a tool call and what came of it.
+// Do records a tool call and its return.
 func ExampleAgent_Do() {
 	ctx := context.Background()
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{console{}}})
@@ -151,7 +151,7 @@ func ExamplePolicy() {
 	// login: ok {"headers":{"Set-Cookie":"[REDACTED:key]"},"max_tokens":10}
 }
 
-// counter is a sink of one's own. Flush is optional: the emitter finds it.
+// counter is a custom sink. Flush is optional: the emitter finds it.
 type counter map[agentevents.Kind]int
 
 func (c counter) WriteEvent(_ context.Context, ev agentevents.Event) error {

@@ -75,8 +75,8 @@ func TestFoldReaderWorkers(t *testing.T) {
 	}
 }
 
-// What a fold keeps must not keep the log alive: long after a line was read,
-// nothing of it is reachable but what the snapshot shows.
+// A fold must not keep the log alive: of a line that was read long ago, only what
+// the snapshot shows is reachable.
 func TestFoldKeepsNoLineAlive(t *testing.T) {
 	const events = 2000
 	ballast := strings.Repeat("x", 10<<10)
@@ -217,9 +217,9 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 	return log.Bytes()
 }
 
-// Ended runs sleep and their memory serves others. Their snapshots are those of
-// folds that have nothing to do with each other, also when events come late,
-// again, or against the rules.
+// Ended runs are put away and their memory serves others. Their snapshots equal
+// those of separate folds, also when events come late, repeatedly, or against the
+// rules.
 func TestFoldReaderIsFoldsApart(t *testing.T) {
 	log := mixedLog(t, 40, 12)
 	var events []Event
@@ -269,7 +269,7 @@ func TestFoldReaderIsFoldsApart(t *testing.T) {
 	}
 }
 
-// A run is put away once: events that come late cannot make it so again and again.
+// A run is put away once: late events do not unpack and pack it repeatedly.
 func TestRunsArePutAwayOnce(t *testing.T) {
 	l := NewLogFold(FoldOptions{})
 	away := 0
@@ -365,7 +365,7 @@ func TestSnapshotsOfARing(t *testing.T) {
 	}
 }
 
-// What the rules remember must not keep the log alive either.
+// The state of the rules must not keep the log alive either.
 func TestFoldOfOpenThingsKeepsNoLineAlive(t *testing.T) {
 	ballast := strings.Repeat("x", 10<<10)
 	for name, payload := range map[string]func(n int) Event{
@@ -416,8 +416,8 @@ func TestFoldOfOpenThingsKeepsNoLineAlive(t *testing.T) {
 	}
 }
 
-// Folding costs next to no allocations: what a run shows, a few pieces of
-// memory for its texts, and the pieces that lines are read into.
+// Folding allocates little: the snapshot of a run, a few pieces of memory for its
+// texts, and the pieces that lines are read into.
 func TestFoldReaderAllocations(t *testing.T) {
 	log := mixedLog(t, 12, 250)
 	events := bytes.Count(log, []byte("\n"))

@@ -48,8 +48,8 @@ func foldEvents(o FoldOptions, events []Event) *RunSnapshot {
 	return f.Snapshot()
 }
 
-// fold folds a legal log, and holds it to the laws: cut anywhere and carried
-// over as JSON it folds to the same.
+// fold folds a legal log. It requires the same snapshot when the log is cut at any
+// place and the snapshot there is carried over as JSON.
 func fold(t *testing.T, events ...Event) *RunSnapshot {
 	t.Helper()
 	log := foldLog(t, events...)
@@ -398,7 +398,7 @@ var kindEffects = []struct {
 	}},
 }
 
-// These say nothing that a snapshot keeps.
+// These kinds change nothing in a snapshot.
 var kindsWithoutEffect = []Kind{
 	KindContextCompacted, KindAgentDecided, KindIntentClassified, KindPlanProposed, KindToolArgumentsDelta,
 	KindSpanRecorded, KindLoopRoundCompleted, KindEvidenceInsufficient, KindMemoryChanged,
@@ -420,7 +420,7 @@ func TestFoldKinds(t *testing.T) {
 		var texts []string
 		for _, log := range [][]Event{{ev("coder", started()), ev("core.lead", started())}, {ev("coder", started()), ev("core.lead", started()), e}} {
 			s := fold(t, log...)
-			// Where the log is, steps, and the place in a block are of every event.
+			// Every event changes the sequence, the step and the place in a block.
 			s.NextSequence, s.Resume.recent, s.Resume.recentDeltas = 0, nil, nil
 			for _, a := range s.Agents {
 				a.Step, a.Resume.ahead, a.Counted, a.Resume.blocks = Opt[int]{}, Opt[int]{}, Totals{}, nil
@@ -488,7 +488,7 @@ func TestRunStatusIsDerived(t *testing.T) {
 	}
 }
 
-// Every figure counts once, by the best source there is.
+// Every figure counts once, from the best source.
 func TestUsageIsCountedOnce(t *testing.T) {
 	in := func(n int64) Usage { return Usage{InputTokens: n} }
 	observed := func(n int64, cost float64, cumulative bool) *UsageObserved {
@@ -802,7 +802,7 @@ func TestSnapshotAtAnyPosition(t *testing.T) {
 	requireSplitFolds(t, log, f.Snapshot())
 }
 
-// A snapshot is its holder's: whatever is done to it, the fold goes on.
+// A snapshot belongs to its holder: changing it does not change the fold.
 func TestSnapshotsAreIndependent(t *testing.T) {
 	log := aRun(t)
 	f := NewFold(FoldOptions{})
@@ -1018,7 +1018,7 @@ func foldSeq(events iter.Seq2[Event, error], o FoldOptions) ([]*RunSnapshot, err
 	return slices.Collect(l.Drain()), errors.Join(errs...)
 }
 
-// snapshotsOf is FoldLog for a caller that wants all snapshots.
+// snapshotsOf folds a log and returns all snapshots.
 func snapshotsOf(r *Reader, o FoldOptions) ([]*RunSnapshot, error) {
 	l, err := FoldLog(r, o)
 	return slices.Collect(l.Drain()), err

@@ -227,8 +227,8 @@ func TestKindGolden(t *testing.T) {
 	require.Len(t, entries, len(catalog)+1)
 }
 
-// The samples come one after the other into one fold, which must bear any
-// order of anything.
+// One fold takes all samples, one after the other: it must bear any order of
+// events.
 func TestKindSamplesFoldTogether(t *testing.T) {
 	f := NewFold(FoldOptions{Lifecycle: LifecycleRelaxed})
 	events := sampleEvents()
@@ -328,8 +328,8 @@ func mirrored(doc string) map[string][]string {
 	return out
 }
 
-// Every variant of every document is somebody's: a variant without a struct
-// could not be read.
+// Every variant of every document has a struct that mirrors it: a variant without
+// one could not be read.
 func TestDocumentVariantsAreMirrored(t *testing.T) {
 	docs := typeDocs(t)
 	found := map[string]map[string]bool{}

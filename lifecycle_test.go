@@ -58,8 +58,8 @@ func TestClosedWords(t *testing.T) {
 	}
 }
 
-// Who "the agent" of an event is: agentId, else nodeRunId, else the span of
-// the event that started it.
+// The agent of an event is its agentId, else its nodeRunId, else the span of the
+// event that started the agent.
 func TestAgentOfAnEvent(t *testing.T) {
 	m := newMachine(LifecycleStrict, &RunState{RunID: rulesRun})
 	start := ev("", started(), spanned("s1", ""))
@@ -104,7 +104,7 @@ func TestAgentKnownByItsSpan(t *testing.T) {
 	require.Equal(t, RunStatusCompleted, s.Status)
 }
 
-// The machine does not grow with the log: what is over is forgotten.
+// The machine does not grow with the log: it forgets what is closed.
 func TestMachineForgets(t *testing.T) {
 	run, _ := ruleRun(t, LifecycleStrict, ModeEnforce)
 	ctx := context.Background()

@@ -14,7 +14,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// emitted returns what a policy leaves of a payload, and the line.
+// emitted emits a payload under a policy and returns the recorded event and its
+// line.
 func emitted(t testing.TB, policy *Policy, p Payload) (Event, string) {
 	t.Helper()
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
@@ -24,7 +25,7 @@ func emitted(t testing.TB, policy *Policy, p Payload) (Event, string) {
 	return log.last(t), log.lines[0]
 }
 
-// redactedJSON returns what a policy leaves of tool arguments.
+// redactedJSON returns tool arguments as a policy lets them be recorded.
 func redactedJSON(t testing.TB, policy *Policy, j JSON) (JSON, Marks) {
 	t.Helper()
 	ev, _ := emitted(t, policy, &ToolCalled{CallID: "c", ToolID: "t", Arguments: j})
@@ -543,7 +544,7 @@ func TestRawJSONKeepsItsBytes(t *testing.T) {
 		got, _ = redactedJSON(t, policy, "\t{ \"z\" : [ 1 ,\n2 ] }\r\n")
 		require.Equal(t, JSON(`{"z":[1,2]}`), got, "but for insignificant whitespace")
 	}
-	// What stands beside a masked value keeps its bytes too.
+	// The members beside a masked value keep their bytes.
 	got, _ := redactedJSON(t, nil, `{"z":9007199254740993,"token":"x","h":"<\u0041"}`)
 	require.Equal(t, JSON(`{"z":9007199254740993,"token":"[REDACTED:key]","h":"<\u0041"}`), got)
 }

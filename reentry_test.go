@@ -231,7 +231,7 @@ func TestEmitWaitsForRoomWithoutTheRunsLock(t *testing.T) {
 	})
 }
 
-// tee hands events on from inside a sink, which the emitter knows nothing of.
+// The sink tee hands events to the buffer b. The emitter cannot see b behind it.
 func TestConcurrentSafeASinkBehindABufferBehindASinkDoesNotHang(t *testing.T) {
 	var r *Run
 	var echoed, refused atomic.Int32

@@ -344,8 +344,8 @@ var countedLog = []Event{
 
 func deepPath(names int) string { return "a" + strings.Repeat(".a", names-1) }
 
-// inEveryMode says which rules an emitter holds in Observe mode as well:
-// those about what a line of the run's log cannot carry.
+// inEveryMode lists the rules that an emitter enforces in Observe mode too: without
+// them the log would have lines that cannot be read back.
 func inEveryMode(r Rule) bool {
 	switch r {
 	case RulePayload, RuleFieldUTF8, RuleFieldJSON, RuleRun:
@@ -386,9 +386,8 @@ func ruleRun(t testing.TB, l Lifecycle, mode Mode) (*Run, *ruleLog) {
 	return run, log
 }
 
-// lined gives events made by hand what a line has: numbers, ids and times,
-// where they have none. The sequence of the last one is its own when foldOnly
-// says so.
+// lined gives events made by hand the sequences, ids and times that they lack. With
+// foldOnly the last one keeps its sequence.
 func lined(c ruleCase) []Event {
 	var out []Event
 	for i, e := range append(append([]Event(nil), c.log...), c.last) {
@@ -501,7 +500,7 @@ func requireFoldVerdict(t *testing.T, c ruleCase, events []Event) {
 	require.True(t, json.Valid(text))
 }
 
-// A rule without a positive and a negative case is not known to work.
+// Every rule has a case that it refuses and one that it accepts.
 func TestRulesAreAllShown(t *testing.T) {
 	accepted, refused := map[Rule]bool{}, map[Rule]bool{}
 	for _, c := range ruleCases {
@@ -640,8 +639,7 @@ func TestTransitionTables(t *testing.T) {
 	}
 }
 
-// In Observe mode one error is one violation: the state goes on from what the
-// event says.
+// In Observe mode one illegal event is one violation: the state follows the event.
 func TestObserveResynchronizes(t *testing.T) {
 	for _, c := range []struct {
 		rule  Rule
@@ -721,7 +719,7 @@ func TestTotalsCountTheHighestStep(t *testing.T) {
 	require.Len(t, log.violations, 1)
 }
 
-// What no line can carry is refused in Observe mode too, whatever rule it
+// An event that no line can carry is refused in Observe mode too, whatever rule it
 // breaks: a log that cannot be read back is worse than a missing event.
 func TestObserveRefusesWhatNoLineCarries(t *testing.T) {
 	for name, p := range map[string]Payload{

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"hash/maphash"
-	"io"
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/agentevents/agentevents/internal/deal"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
@@ -278,33 +277,12 @@ func (l *LogFold) fail(err error) {
 // to workers, which parse and fold them. One worker gets all lines of a run, so
 // they stay in order.
 
-// A lineBatch is a list of lines for one worker, in order.
-type lineBatch struct {
-	text  reuse.Slab
-	lines []batchLine
-	size  int
-}
-
-type batchLine struct {
-	text   string
-	line   int
-	offset int64
-	last   bool // the last line of the log, without a newline
-}
-
-const (
-	batchSize  = 256 << 10 // bytes of text in a batch
-	batchAhead = 4         // number of batches that may wait for a worker
-)
-
 // A foldWorker folds the runs that are dealt to it.
 type foldWorker struct {
-	in    chan *lineBatch
-	back  chan *lineBatch // folded batches that are free; it has room for all of them
-	out   *lineBatch      // the batch that the reader fills
-	fold  *LogFold
-	errs  []lineFault
-	panic any // the panic of FoldOptions.OnViolation
+	fold *LogFold
+	pool payloadPool
+	ev   Event
+	errs []lineFault
 }
 
 type lineFault struct {
@@ -312,25 +290,24 @@ type lineFault struct {
 	err  error
 }
 
+// A dealtLine says where a line was that is dealt to a worker.
+type dealtLine struct {
+	lines.Pos
+	last bool // without a newline
+}
+
 // readParallel folds on workers. l is empty.
 func (l *LogFold) readParallel(r *Reader) {
 	workers := make([]*foldWorker, l.opts.Workers)
-	var wg sync.WaitGroup
+	work := make([]func(string, dealtLine), len(workers))
 	for i := range workers {
-		w := &foldWorker{in: make(chan *lineBatch, batchAhead), back: make(chan *lineBatch, batchAhead+2), out: newBatch(), fold: NewLogFold(l.opts)}
-		workers[i] = w
-		wg.Go(w.run)
+		workers[i] = &foldWorker{fold: NewLogFold(l.opts), pool: payloadPool{reuse: true}}
+		work[i] = workers[i].line
 	}
-	faults := r.deal(workers)
+	d := deal.New(work...)
+	faults := r.deal(d)
+	d.Wait()
 	for _, w := range workers {
-		w.in <- w.out
-		close(w.in)
-	}
-	wg.Wait()
-	for _, w := range workers {
-		if w.panic != nil {
-			panic(w.panic) // in the caller's goroutine: the caller can recover it
-		}
 		faults = append(faults, w.errs...)
 		l.order = append(l.order, w.fold.order...)
 		for id, run := range w.fold.runs {
@@ -346,61 +323,35 @@ func (l *LogFold) readParallel(r *Reader) {
 	}
 }
 
-func newBatch() *lineBatch { return &lineBatch{text: reuse.Slab{Size: batchSize}} }
-
-// empty makes b ready to be filled again. It needs a new slab, as strings of the
-// old one may be in use.
-func (b *lineBatch) empty() {
-	lines := b.lines[:0]
-	if cap(lines) > batchSize/64 { // many short lines
-		lines = nil
-	}
-	clear(b.lines)
-	*b = lineBatch{text: reuse.Slab{Size: batchSize}, lines: lines}
-}
-
 // deal reads the log and gives every line to the worker of its run. It returns
-// the errors of lines that it could not read.
-func (r *Reader) deal(workers []*foldWorker) []lineFault {
+// the errors of lines that no worker sees.
+func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 	var faults []lineFault
-	seed := maphash.MakeSeed()
-	var pool payloadPool
-	pool.reuse = true
+	pool := payloadPool{reuse: true}
 	give := func(line []byte, last bool) {
 		run, ok := quickRunID(line)
 		if !ok {
 			run = slowRunID(line, &pool)
 		}
-		w := workers[maphash.Bytes(seed, run)%uint64(len(workers))]
-		b := w.out
-		b.lines = append(b.lines, batchLine{b.text.String(line), r.line, r.offset, last})
-		if b.size += len(line); b.size >= batchSize {
-			w.in <- b
-			select {
-			case w.out = <-w.back:
-			default:
-				w.out = newBatch()
-			}
-		}
+		d.Deal(run, line, dealtLine{r.in.Pos(), last})
 	}
 	for ; r.given < len(r.events); r.given++ { // events that All has read and not yielded
 		ev := &r.events[r.given]
 		give(ev.append(nil, ops(ev.Payload)), false)
 	}
 	if r.err != nil {
-		faults = append(faults, lineFault{r.line, r.err})
+		faults = append(faults, lineFault{r.Line(), r.err})
 		r.err = nil
 	}
-	for !r.ended {
-		line, err := r.readLine()
-		r.ended = r.ended || err == io.EOF
-		switch {
-		case err != nil && err != io.EOF:
-			faults = append(faults, lineFault{r.line, err})
-		case len(bytes.TrimSpace(line)) > 0:
-			give(line, err == io.EOF)
+	for !r.in.Ended() {
+		line, err := r.next()
+		if err != nil {
+			faults = append(faults, lineFault{r.Line(), err})
+		} else if line != nil {
+			give(line, r.in.Ended())
 		}
 	}
+	r.done = true
 	return faults
 }
 
@@ -433,36 +384,16 @@ func slowRunID(line []byte, pool *payloadPool) []byte {
 	return []byte(ev.RunID)
 }
 
-// run folds the batches until the channel is closed. After a panic of OnViolation
-// it takes the batches and drops them, so that the reader does not block.
-func (w *foldWorker) run() {
-	pool := payloadPool{reuse: true}
-	for b := range w.in {
-		if w.panic == nil {
-			w.batch(b, &pool)
-		}
-		b.empty()
-		select {
-		case w.back <- b:
-		default:
-		}
+// line folds one line.
+func (w *foldWorker) line(text string, at dealtLine) {
+	w.ev = Event{}
+	if err := parseEvent(text, &w.ev, &w.pool); err != nil {
+		w.errs = append(w.errs, lineFault{at.Line, lineErrorAt(at.Pos, lineError(text, err), []byte(text), at.last)})
+		return
 	}
-}
-
-func (w *foldWorker) batch(b *lineBatch, pool *payloadPool) {
-	defer func() { w.panic = recover() }()
-	var ev Event
-	for _, l := range b.lines {
-		ev = Event{}
-		if err := parseEvent(l.text, &ev, pool); err != nil {
-			r := Reader{line: l.line, offset: l.offset}
-			w.errs = append(w.errs, lineFault{l.line, r.lineError(lineError(l.text, err), []byte(l.text), l.last)})
-			continue
-		}
-		runs := len(w.fold.order)
-		w.fold.add(&ev, pool.canonical(l.text))
-		if len(w.fold.order) > runs {
-			w.fold.order[runs].line = l.line
-		}
+	runs := len(w.fold.order)
+	w.fold.add(&w.ev, w.pool.canonical(text))
+	if len(w.fold.order) > runs {
+		w.fold.order[runs].line = at.Line
 	}
 }

@@ -1,7 +1,6 @@
 package agentevents
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/internal/reuse"
 )
 
@@ -230,18 +230,10 @@ type ReaderOptions struct {
 //
 // A Reader is not for concurrent use.
 type Reader struct {
-	in  *bufio.Reader
-	dec Decoder
-	max int
-
+	in       *lines.Reader
+	dec      Decoder
 	verbatim bool
-
-	line    int
-	offset  int64 // of the current line
-	next    int64 // of the next line
-	long    []byte
-	started bool
-	ended   bool
+	done     bool // the decoder was told that the input has ended
 
 	events []Event // of the current line
 	given  int     // how many of them were yielded
@@ -251,19 +243,18 @@ type Reader struct {
 
 // NewReader returns a reader of r.
 func NewReader(r io.Reader, o ReaderOptions) *Reader {
-	rd := &Reader{in: bufio.NewReaderSize(r, 64<<10), dec: o.Decoder, max: o.MaxLine, verbatim: o.Verbatim}
-	if rd.dec == nil {
-		rd.dec = &nativeDecoder{}
+	if o.MaxLine <= 0 {
+		o.MaxLine = DefaultMaxLine
 	}
-	if rd.max <= 0 {
-		rd.max = DefaultMaxLine
+	if o.Decoder == nil {
+		o.Decoder = &nativeDecoder{}
 	}
-	return rd
+	return &Reader{in: lines.NewReader(r, o.MaxLine), dec: o.Decoder, verbatim: o.Verbatim}
 }
 
 // Line returns the number, from 1, of the line that the last event or error
 // came from.
-func (r *Reader) Line() int { return r.line }
+func (r *Reader) Line() int { return r.in.Pos().Line }
 
 // All yields the events in order. An error stands between the events where it
 // belongs: a [*LineError] for a bad line, after which reading goes on, or the
@@ -288,7 +279,7 @@ func (r *Reader) All() iter.Seq2[Event, error] {
 					return
 				}
 			}
-			if r.ended {
+			if r.done {
 				return
 			}
 			r.decode()
@@ -302,38 +293,51 @@ func (r *Reader) decode() {
 		clear(r.events[1:]) // the decoder overwrites the first
 	}
 	r.events, r.given = r.events[:0], 0
-	line, err := r.readLine()
-	if err != nil && err != io.EOF {
-		r.err = err // the line was too long, or r.ended is set
-	} else if !isBlank(line) {
+	line, err := r.next()
+	if err != nil {
+		r.err = err
+	} else if line != nil {
 		var bad error
 		if r.events, bad = r.dec.Decode(r.events, line); bad != nil {
-			r.fail(bad, line, err == io.EOF)
+			r.fail(bad, line)
 		} else if r.verbatim && len(r.events) == 1 {
 			r.events[0].origin = string(line)
 		}
 	}
-	if err == io.EOF {
-		r.ended = true
-	}
-	if r.ended {
+	if r.in.Ended() {
+		r.done = true
 		if r.events, err = r.dec.End(r.events); err != nil {
 			for _, err := range splitJoined(err) {
-				r.add(r.at(err))
+				r.add(placed(err, r.in.Pos()))
 			}
 		}
 	}
 }
 
-// fail keeps the errors of a line, to be yielded.
-func (r *Reader) fail(err error, line []byte, last bool) {
-	if otherText(line) != nil {
-		r.add(r.lineError(err, line, last))
-		return
+// next returns the next line, and nil when there is none. It is a [*LineError] when
+// the line cannot be read.
+func (r *Reader) next() ([]byte, error) {
+	line, err := r.in.Next()
+	if err == nil {
+		return line, nil
 	}
+	var long *lines.TooLongError
+	if errors.As(err, &long) {
+		err = fmt.Errorf("%w (ReaderOptions.MaxLine); it was skipped", long)
+	} else {
+		err = fmt.Errorf("reading: %w", err)
+	}
+	return nil, &LineError{Line: r.in.Pos().Line, Offset: r.in.Pos().Offset, Err: err}
+}
+
+// fail keeps the errors of a line, to be yielded.
+func (r *Reader) fail(err error, line []byte) {
 	parts := splitJoined(err)
+	if lines.Foreign(line) != nil {
+		parts = parts[:1] // all say the same
+	}
 	for i, err := range parts {
-		r.add(r.lineError(err, line, last && i == len(parts)-1))
+		r.add(lineErrorAt(r.in.Pos(), err, line, r.in.Ended() && i == len(parts)-1))
 	}
 }
 
@@ -382,77 +386,28 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 	pool := payloadPool{reuse: true}
 	text := reuse.Slab{Size: 32 << 10}
 	var ev Event
-	for !r.ended {
-		line, err := r.readLine()
-		r.ended = r.ended || err == io.EOF
-		if err != nil && err != io.EOF {
+	for !r.in.Ended() {
+		line, err := r.next()
+		if err != nil {
 			fail(err)
 			continue
 		}
-		if isBlank(line) {
-			continue
+		if line == nil {
+			break // the rest is blank
 		}
 		s := text.String(line)
 		ev = Event{}
 		if perr := parseEvent(s, &ev, &pool); perr != nil {
-			fail(r.lineError(lineError(s, perr), line, err == io.EOF))
+			fail(lineErrorAt(r.in.Pos(), lineError(s, perr), line, r.in.Ended()))
 			continue
 		}
 		event(&ev, pool.canonical(s))
 	}
+	r.done = true
 }
 
-// readLine returns the next line without its end, and io.EOF with the last one
-// when that has no newline (it may be empty). Any other error is a LineError;
-// r.ended tells whether reading goes on.
-func (r *Reader) readLine() ([]byte, error) {
-	line, err := r.in.ReadSlice('\n')
-	if err == io.EOF && len(line) == 0 {
-		return nil, err // after the newline of the last line there is no other
-	}
-	r.line++
-	r.offset = r.next
-	r.next += int64(len(line))
-	skipped := 0
-	if err == bufio.ErrBufferFull {
-		r.long = append(r.long[:0], line...)
-		for err == bufio.ErrBufferFull {
-			line, err = r.in.ReadSlice('\n')
-			r.next += int64(len(line))
-			if len(r.long)-len("\r\n") <= r.max {
-				r.long = append(r.long, line...)
-			} else {
-				skipped += len(bytes.TrimRight(line, "\r\n"))
-			}
-		}
-		line = r.long
-	}
-	if err != nil && err != io.EOF {
-		r.ended = true
-		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("reading: %w", err)}
-	}
-	if !r.started {
-		r.started = true
-		if rest, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
-			line = rest
-			r.offset += 3
-		}
-	}
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	line = bytes.TrimSuffix(line, []byte("\r"))
-	if len(line) > r.max {
-		r.ended = err == io.EOF
-		return nil, &LineError{Line: r.line, Offset: r.offset, Err: fmt.Errorf("the line has %d bytes, the limit is %d (ReaderOptions.MaxLine); it was skipped", len(line)+skipped, r.max)}
-	}
-	return line, err
-}
-
-func isBlank(line []byte) bool {
-	return len(line) == 0 || line[0] != '{' && len(bytes.TrimSpace(line)) == 0
-}
-
-// at says which line an error of the decoder is about.
-func (r *Reader) at(err error) *LineError {
+// placed says which line an error of the decoder is about.
+func placed(err error, pos lines.Pos) *LineError {
 	le, ok := err.(*LineError)
 	if !ok {
 		le = &LineError{Err: err}
@@ -464,24 +419,21 @@ func (r *Reader) at(err error) *LineError {
 			le.Pointer = rule.Pointer
 		}
 	}
-	le.Line, le.Offset = r.line, r.offset
+	le.Line, le.Offset = pos.Line, pos.Offset
 	return le
 }
 
-// lineError says where the error of a line is.
-func (r *Reader) lineError(err error, line []byte, last bool) error {
-	var le *LineError
+// lineErrorAt says where the error of a line is. last means that the line has no
+// newline.
+func lineErrorAt(pos lines.Pos, err error, line []byte, last bool) error {
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
-		le = r.at(lineError(string(line), syntax)) // of a decoder that leaves the placing to the reader
-	} else {
-		le = r.at(err)
+		err = lineError(string(line), syntax) // of a decoder that leaves the placing to the reader
 	}
-	other := otherText(line)
-	switch {
-	case other != nil:
-		le.Column, le.Pointer, le.Err = 0, "", other
-	case last && isTorn(line):
-		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", r.offset, io.ErrUnexpectedEOF, le.Err)
+	le := placed(err, pos)
+	if foreign := lines.Foreign(line); foreign != nil {
+		le.Column, le.Pointer, le.Err = 0, "", foreign
+	} else if last && isTorn(line) {
+		le.Err = fmt.Errorf("the last line is torn (cut the file at byte %d): %w: %w", pos.Offset, io.ErrUnexpectedEOF, le.Err)
 	}
 	return le
 }
@@ -493,17 +445,6 @@ func isTorn(line []byte) bool {
 	err := jsonwire.Valid(string(line))
 	var syntax *jsonwire.SyntaxError
 	return err != nil && !(bytes.HasSuffix(line, []byte("}")) && errors.As(err, &syntax) && syntax.Offset < len(line))
-}
-
-// otherText names the format of a line that is not UTF-8, if it knows it.
-func otherText(line []byte) error {
-	switch {
-	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		return errors.New("this is gzip data, not lines of JSON: decompress it first")
-	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
-		return errors.New("this is UTF-16, not UTF-8: convert it first")
-	}
-	return nil
 }
 
 // NewDecoder returns a decoder of native lines: the one that a [Reader] uses

@@ -31,9 +31,11 @@ type layer struct {
 var layers = []layer{
 	{"internal/extra", []string{"internal/jsonwire"},
 		"extra members are kept as JSON text"},
+	{"internal/deal", []string{"internal/reuse"},
+		"texts that are dealt out are many in one piece of memory"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
-	{".", []string{"internal/credential", "internal/extra", "internal/jsonwire", "internal/reuse", "internal/roster", "internal/uuid7", "github.com/google/uuid"},
+	{".", []string{"internal/credential", "internal/deal", "internal/extra", "internal/jsonwire", "internal/lines", "internal/reuse", "internal/roster", "internal/uuid7", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},
 		"readers of foreign streams need the vocabulary and the wire primitives, never each other or a command"},

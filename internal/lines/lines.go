@@ -1,0 +1,119 @@
+// Package lines splits an input into lines: it accepts a byte order mark, CRLF, blank
+// lines and a missing final newline, and steps over lines that are too long.
+package lines
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A Pos is the place of a line.
+type Pos struct {
+	Line   int   // its number, from 1
+	Offset int64 // of its first byte
+}
+
+// A Reader reads lines. It is not for concurrent use.
+type Reader struct {
+	in      *bufio.Reader
+	max     int
+	pos     Pos
+	next    int64 // offset of the next line
+	long    []byte
+	started bool
+	ended   bool
+}
+
+// NewReader returns a reader of lines up to max bytes.
+func NewReader(r io.Reader, max int) *Reader {
+	return &Reader{in: bufio.NewReaderSize(r, 64<<10), max: max}
+}
+
+// Pos returns the place of the line that was read last.
+func (r *Reader) Pos() Pos { return r.pos }
+
+// Ended reports whether there are no more lines. When Next has returned a line, it
+// had no newline.
+func (r *Reader) Ended() bool { return r.ended }
+
+// A TooLongError means that a line was skipped.
+type TooLongError struct {
+	Size, Max int // in bytes, without the end of the line
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("the line has %d bytes, the limit is %d", e.Size, e.Max)
+}
+
+// Next returns the next line that is not blank, without its end, and nil when there
+// is none. It is valid until the next call. After a [*TooLongError] reading goes on;
+// any other error is the input's and ends it.
+func (r *Reader) Next() ([]byte, error) {
+	for !r.ended {
+		if line, err := r.read(); err != nil || !blank(line) {
+			return line, err
+		}
+	}
+	return nil, nil
+}
+
+func blank(line []byte) bool {
+	return len(line) == 0 || line[0] != '{' && len(bytes.TrimSpace(line)) == 0
+}
+
+// read returns the next line, blank or not.
+func (r *Reader) read() ([]byte, error) {
+	line, err := r.in.ReadSlice('\n')
+	if err == io.EOF && len(line) == 0 {
+		r.ended = true // after the newline of the last line there is no other
+		return nil, nil
+	}
+	r.pos.Line++
+	r.pos.Offset = r.next
+	r.next += int64(len(line))
+	skipped := 0
+	if err == bufio.ErrBufferFull {
+		r.long = append(r.long[:0], line...)
+		for err == bufio.ErrBufferFull {
+			line, err = r.in.ReadSlice('\n')
+			r.next += int64(len(line))
+			if len(r.long)-len("\r\n") <= r.max {
+				r.long = append(r.long, line...)
+			} else {
+				skipped += len(bytes.TrimRight(line, "\r\n"))
+			}
+		}
+		line = r.long
+	}
+	r.ended = err != nil
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if !r.started {
+		r.started = true
+		if rest, ok := bytes.CutPrefix(line, []byte("\xef\xbb\xbf")); ok {
+			line = rest
+			r.pos.Offset += 3
+		}
+	}
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) > r.max {
+		return nil, &TooLongError{len(line) + skipped, r.max}
+	}
+	return line, nil
+}
+
+// Foreign names the format of a line that is not UTF-8, if it knows it.
+func Foreign(line []byte) error {
+	switch {
+	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
+		return errors.New("this is gzip data, not lines of JSON: decompress it first")
+	case bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")):
+		return errors.New("this is UTF-16, not UTF-8: convert it first")
+	}
+	return nil
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/agentevents/agentevents/internal/reentry"
 )
 
 // Overflow says what [Buffered] does when its buffer is full.
@@ -21,7 +23,7 @@ const (
 
 // A BufferedSink delivers to another sink from a goroutine of its own.
 type BufferedSink struct {
-	holder // the goroutine's, while it delivers
+	holder reentry.Holder // the goroutine's, while it delivers
 
 	entry  *sinkEntry
 	policy Overflow
@@ -100,7 +102,7 @@ func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 	if err := b.put(ctx, ev); err != nil {
 		return err
 	}
-	b.room(callOf(ctx))
+	b.room(reentry.Of(ctx))
 	return nil
 }
 
@@ -144,19 +146,19 @@ func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 
 // room waits until the queue is no longer than the buffer. It does not when c is
 // a call that the buffer's goroutine makes or waits for.
-func (b *BufferedSink) room(c *sinkCall) {
+func (b *BufferedSink) room(c *reentry.Call) {
 	if b.policy != OverflowBlock {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.n <= b.size || !c.await(&b.holder) {
+	if b.n <= b.size || !c.Await(&b.holder) {
 		return
 	}
 	for b.n > b.size && !b.closing && b.ended == nil {
 		b.changed.Wait()
 	}
-	c.waitsFor(nil)
+	c.Waited()
 }
 
 // take removes the first event of the queue. b.mu is held.
@@ -187,13 +189,10 @@ func (b *BufferedSink) deliver() {
 		b.delivered(&item.ev, errGoexit)
 	}()
 	var line []byte
-	var c *sinkCall
+	var c *reentry.Call
 	for b.next(&item) {
-		if !c.of(item.ctx) {
-			c = newCall(item.ctx, nil, &b.holder, nil)
-			if from := callOf(item.ctx); from != nil {
-				c.e = from.e
-			}
+		if !c.MadeOf(item.ctx) {
+			c = reentry.New(item.ctx, reentry.Of(item.ctx).Owner(), &b.holder, nil)
 		}
 		var err error
 		if b.entry.line != nil {
@@ -256,11 +255,11 @@ func (b *BufferedSink) Flush(ctx context.Context) error {
 		return ErrZeroValue
 	}
 	ctx = orBackground(ctx)
-	c := callOf(ctx)
-	if !c.await(&b.holder) {
+	c := reentry.Of(ctx)
+	if !c.Await(&b.holder) {
 		return ErrReentrant
 	}
-	defer c.waitsFor(nil)
+	defer c.Waited()
 	ctx, cancel := grace(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {

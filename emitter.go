@@ -12,7 +12,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/reentry"
 	"github.com/agentevents/agentevents/internal/uuid7"
+	"github.com/agentevents/agentevents/internal/wallclock"
 )
 
 // Mode says what an emitter does with events that break a rule.
@@ -309,7 +311,7 @@ func (e *Emitter) Flush(ctx context.Context) error {
 		return ErrZeroValue
 	}
 	ctx = orBackground(ctx)
-	if callOf(ctx).inside(e) {
+	if reentry.Of(ctx).Inside(e) {
 		return ErrReentrant
 	}
 	_, errs := e.flush(ctx)
@@ -343,7 +345,7 @@ func (e *Emitter) Close(ctx context.Context) error {
 		return ErrZeroValue
 	}
 	ctx = orBackground(ctx)
-	if callOf(ctx).inside(e) {
+	if reentry.Of(ctx).Inside(e) {
 		return ErrReentrant
 	}
 	e.closed.Store(true)
@@ -440,14 +442,14 @@ func (l *errorList) take() error {
 // A runState is a run of an emitter; handles share it.
 type runState struct {
 	e      *Emitter
-	holder                          // of mu
-	call   atomic.Pointer[sinkCall] // the last one
-	lane   uint                     // of the emitter
-	closed *atomic.Bool             // refuses events; the emitter has it too when the run is released
+	holder reentry.Holder               // of mu
+	call   atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
+	lane   uint                         // of the emitter
+	closed *atomic.Bool                 // refuses events; the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
-	clock  wallClock
+	clock  wallclock.Clock
 	ids    uuid7.Source
 	line   []byte
 	times  jsonwire.TimeCache
@@ -468,27 +470,27 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 		s.e.opts.OnError(err)
 	}
 	for _, b := range s.e.buffers {
-		b.room(c.outer)
+		b.room(c.Outer())
 	}
 	return err
 }
 
 // callFor returns the context for what is called with the run's lock held.
-func (s *runState) callFor(ctx context.Context) *sinkCall {
+func (s *runState) callFor(ctx context.Context) *reentry.Call {
 	c := s.call.Load()
-	if c.of(ctx) {
+	if c.MadeOf(ctx) {
 		return c
 	}
-	c = newCall(ctx, s.e, &s.holder, callOf(ctx))
+	c = reentry.New(ctx, s.e, &s.holder, reentry.Of(ctx))
 	if len(s.e.commit) > 0 {
-		c.commit = newCall(ctx, s.e, nil, c.outer)
+		c.Unheld = reentry.New(ctx, s.e, nil, c.Outer())
 	}
 	s.call.Store(c)
 	return c
 }
 
 // emit is the part of the write path that Close waits for.
-func (s *runState) emit(c *sinkCall, ev *Event, head string, done *outcome) error {
+func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) error {
 	e := s.e
 	defer s.leave()
 	if !s.enter() {
@@ -502,7 +504,7 @@ func (s *runState) emit(c *sinkCall, ev *Event, head string, done *outcome) erro
 		e.release(s)
 	}
 	for _, k := range e.commit {
-		if cerr := k.commit(c.commit); cerr != nil {
+		if cerr := k.commit(c.Unheld); cerr != nil {
 			err = e.failed(err, k, ev, done, cerr)
 		}
 	}
@@ -522,13 +524,13 @@ type outcome struct {
 }
 
 // write is the part of the write path under the run's lock.
-func (s *runState) write(c *sinkCall, ev *Event, head string, done *outcome) error {
-	if !c.outer.await(&s.holder) {
+func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
+	if !c.Outer().Await(&s.holder) {
 		return fmt.Errorf("%w (run %q)", ErrReentrant, s.m.RunID)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.outer.waitsFor(nil)
+	c.Outer().Waited()
 	if s.closed.Load() {
 		return ErrClosed
 	}
@@ -544,7 +546,7 @@ func (s *runState) write(c *sinkCall, ev *Event, head string, done *outcome) err
 
 // follow records what EmitterOptions.Follow wants to be recorded after ev. What is
 // refused of it is reported, as ev itself was recorded.
-func (s *runState) follow(ctx *sinkCall, ev *Event, done *outcome, err error) error {
+func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error) error {
 	events, perr := following(s.e.opts.Follow, *ev)
 	if perr != nil {
 		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %q, sequence %d: %w", ev.RunID, ev.Sequence, perr))
@@ -588,7 +590,7 @@ func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err err
 
 // add checks, stamps, redacts, applies and delivers one event. s.mu is held; ev
 // is the caller's own and is filled in on the way.
-func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (err error) {
+func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome) (err error) {
 	e := s.e
 	ev.Sequence = s.m.NextSequence
 	ev.SchemaVersion = SchemaVersion
@@ -616,7 +618,7 @@ func (s *runState) add(ctx *sinkCall, ev *Event, head string, done *outcome) (er
 	case e.opts.Clock != nil:
 		ev.Time = e.opts.Clock().UTC().Truncate(time.Millisecond)
 	default:
-		ev.Time = s.clock.now()
+		ev.Time = s.clock.Now()
 	}
 	sub := subject{sound: head != ""}
 	s.m.resolve(&sub, ev, p)

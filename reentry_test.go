@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/reentry"
 )
 
 // callsBack returns what a sink may call that waits for the sink itself.
@@ -329,9 +331,9 @@ func TestContextsDoNotGrowWhenOneEventLeadsToTheNext(t *testing.T) {
 		require.NoError(t, b.Flush(t.Context()))
 	}
 	require.Equal(t, -1, left)
-	c := callOf(last)
+	c := reentry.Of(last)
 	require.Equal(t, context.Background(), c.Context)
-	require.Nil(t, c.outer)
+	require.Nil(t, c.Outer())
 	require.NoError(t, b.Close())
 }
 

@@ -66,6 +66,20 @@ type TraceContext struct {
 	TraceID, SpanID, ParentSpanID string // W3C trace and span ids in lower-case hex; empty means none
 }
 
+// ErrReentrant means that a sink, with the context it was given, called
+// something that waits for that sink: an event of the run it is called for,
+// Flush or Close of the emitter or buffer it belongs to, or an event of a run
+// whose sink is waiting for this one. Nothing was done.
+var ErrReentrant = errors.New("agentevents: called from a sink that the call would wait for")
+
+// orBackground returns ctx, or what stands for a nil one.
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
 // SinkFunc is a function as a [Sink].
 type SinkFunc func(ctx context.Context, ev Event) error
 

@@ -1,4 +1,4 @@
-package agentevents
+package wallclock
 
 import (
 	"testing"
@@ -8,26 +8,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheClockOfARunIsTheSystems(t *testing.T) {
+func TestTheClockIsTheSystems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var c wallClock
+		var c Clock
 		for _, wait := range []time.Duration{0, time.Microsecond, 999 * time.Microsecond, 300 * time.Millisecond, 699 * time.Millisecond, time.Second, time.Hour} {
 			time.Sleep(wait)
-			require.Equal(t, time.Now().UTC().Truncate(time.Millisecond), c.now())
+			require.Equal(t, time.Now().UTC().Truncate(time.Millisecond), c.Now())
 		}
 	})
 }
 
-func TestTheClockOfARunFollowsTheSystemsWithinASecond(t *testing.T) {
+func TestTheClockFollowsTheSystemsWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, step := range []time.Duration{time.Hour, -time.Hour} {
-			var c wallClock
-			c.now()
+			var c Clock
+			c.Now()
 			c.wall -= step.Microseconds() // as if the system's clock were set after it was read
 			time.Sleep(999 * time.Millisecond)
-			require.Equal(t, time.Now().UTC().Truncate(time.Millisecond).Add(-step), c.now(), "it is asked once a second")
+			require.Equal(t, time.Now().UTC().Truncate(time.Millisecond).Add(-step), c.Now(), "it is asked once a second")
 			time.Sleep(time.Millisecond)
-			require.Equal(t, time.Now().UTC().Truncate(time.Millisecond), c.now())
+			require.Equal(t, time.Now().UTC().Truncate(time.Millisecond), c.Now())
 		}
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/reentry"
+	"github.com/agentevents/agentevents/internal/turns"
 )
 
 // Overflow says what [Buffered] does when its buffer is full.
@@ -40,8 +42,7 @@ type BufferedSink struct {
 	closing           bool
 	ended             error // why the goroutine ended before Close
 	dropped, reported uint64
-	errs              []error // at most maxBufferedErrors, since the last report
-	failed            uint64
+	errs              firsterrs.List // since the last report
 	closed            bool
 	done              chan struct{} // closed by the goroutine when it ends
 }
@@ -56,9 +57,6 @@ const maxBufferedErrors = 16
 // ErrDropped is what [BufferedSink.Flush] and Close report, with the number,
 // when events were dropped since the last report.
 var ErrDropped = errors.New("agentevents: events were dropped")
-
-// errGoexit is the error of a sink that ended the goroutine it was called on.
-var errGoexit = errors.New("the sink ended the goroutine (runtime.Goexit, as FailNow of a test does)")
 
 // Buffered returns a sink that queues up to size events (at least 1) and
 // delivers them to s, in order, from one goroutine that ends with Close.
@@ -181,12 +179,12 @@ func (b *BufferedSink) deliver() {
 		if !b.busy {
 			return
 		}
-		b.ended = fmt.Errorf("agentevents: %s takes no more events: %w", b.entry.name, errGoexit)
+		b.ended = fmt.Errorf("agentevents: %s takes no more events: %w", b.entry.name, turns.ErrGoexit)
 		b.dropped += uint64(b.n)
 		for b.n > 0 {
 			b.take()
 		}
-		b.delivered(&item.ev, errGoexit)
+		b.delivered(&item.ev, turns.ErrGoexit)
 	}()
 	var line []byte
 	var c *reentry.Call
@@ -227,10 +225,7 @@ func (b *BufferedSink) next(item *buffered) bool {
 func (b *BufferedSink) delivered(ev *Event, err error) {
 	b.busy = false
 	if err != nil {
-		b.failed++
-		if len(b.errs) < maxBufferedErrors {
-			b.errs = append(b.errs, &SinkError{Sink: b.entry.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: err})
-		}
+		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: err})
 	}
 	b.changed.Broadcast()
 }
@@ -260,7 +255,7 @@ func (b *BufferedSink) Flush(ctx context.Context) error {
 		return ErrReentrant
 	}
 	defer c.Waited()
-	ctx, cancel := grace(ctx)
+	ctx, cancel := turns.Grace(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		b.mu.Lock()
@@ -297,15 +292,11 @@ func (b *BufferedSink) waiting(end uint64) uint64 {
 
 // report returns the errors since the last report. b.mu is held.
 func (b *BufferedSink) report() error {
-	errs := b.errs
-	if more := b.failed - uint64(len(errs)); more > 0 {
-		errs = append(errs, fmt.Errorf("agentevents: %d more errors of %s", more, b.entry.name))
-	}
+	errs := b.errs.Take(" of " + b.entry.name)
 	if b.dropped > b.reported {
 		errs = append(errs, fmt.Errorf("%w: %d by the buffer of %s", ErrDropped, b.dropped-b.reported, b.entry.name))
 		b.reported = b.dropped
 	}
-	b.errs, b.failed = nil, 0
 	return errors.Join(errs...)
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/turns"
 )
 
 func TestCancellationLosesNothingAndSinksSeeValuesOnly(t *testing.T) {
@@ -120,7 +122,7 @@ func TestCloseWithAnEndedContextLosesNothingThatDoesNotHang(t *testing.T) {
 		cancel()
 		began := time.Now()
 		err = e.Close(ctx)
-		require.Equal(t, lastChance+300*time.Millisecond, time.Since(began))
+		require.Equal(t, turns.LastChance+300*time.Millisecond, time.Since(began))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "*agentevents.stuckSink: Flush did not finish")
 		require.Len(t, joined(err), 1, "only the sink that hangs is named")
@@ -188,9 +190,9 @@ func TestASinkMayEndTheGoroutineThatFlushesOrClosesIt(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	require.ErrorIs(t, e.Flush(ctx), errGoexit)
+	require.ErrorIs(t, e.Flush(ctx), turns.ErrGoexit)
 	err = e.Close(ctx)
-	require.ErrorIs(t, err, errGoexit)
+	require.ErrorIs(t, err, turns.ErrGoexit)
 	require.Len(t, joined(err), 2)
 	require.NoError(t, e.Close(ctx))
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/reentry"
+	"github.com/agentevents/agentevents/internal/turns"
 	"github.com/agentevents/agentevents/internal/uuid7"
 	"github.com/agentevents/agentevents/internal/wallclock"
 )
@@ -130,7 +132,9 @@ type Emitter struct {
 	lanes  [lanes]lane
 	idle   chan struct{} // has a token when nothing is in flight in a lane of a closed emitter
 	closed atomic.Bool
-	errs   errorList
+
+	errsMu sync.Mutex
+	errs   firsterrs.List // of sinks, for Flush and Close
 }
 
 // A lane counts the events that runs of it are emitting. There are several, each
@@ -315,7 +319,7 @@ func (e *Emitter) Flush(ctx context.Context) error {
 		return ErrReentrant
 	}
 	_, errs := e.flush(ctx)
-	return errors.Join(append(errs, e.errs.take())...)
+	return errors.Join(append(errs, e.takeErrors()...)...)
 }
 
 // flush returns the sinks whose flush finished, and the errors.
@@ -351,7 +355,7 @@ func (e *Emitter) Close(ctx context.Context) error {
 	e.closed.Store(true)
 	n := e.drain(ctx)
 	finished, errs := e.flush(ctx)
-	errs = append(errs, e.errs.take())
+	errs = append(errs, e.takeErrors()...)
 	if n > 0 {
 		return errors.Join(append([]error{fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())}, errs...)...)
 	}
@@ -366,7 +370,7 @@ func (e *Emitter) Close(ctx context.Context) error {
 // drain waits until no event is being emitted. It returns how many are when the
 // context ends first.
 func (e *Emitter) drain(ctx context.Context) int64 {
-	ctx, cancel := grace(ctx)
+	ctx, cancel := turns.Grace(ctx)
 	defer cancel()
 	for e.inflight() > 0 {
 		select {
@@ -410,33 +414,20 @@ func (e *Emitter) wake() {
 	}
 }
 
-// An errorList keeps the first few errors and counts the others.
-type errorList struct {
-	mu   sync.Mutex
-	errs []error
-	more int
-}
-
-func (l *errorList) add(errs ...error) {
+// keepErrors keeps errors that nobody is told before Flush or Close.
+func (e *Emitter) keepErrors(errs []error) {
 	if len(errs) == 0 {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kept := min(len(errs), maxBufferedErrors-len(l.errs))
-	l.errs = append(l.errs, errs[:kept]...)
-	l.more += len(errs) - kept
+	e.errsMu.Lock()
+	defer e.errsMu.Unlock()
+	e.errs.Add(maxBufferedErrors, errs...)
 }
 
-func (l *errorList) take() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	errs := l.errs
-	if l.more > 0 {
-		errs = append(errs, fmt.Errorf("agentevents: %d more errors", l.more))
-	}
-	l.errs, l.more = nil, 0
-	return errors.Join(errs...)
+func (e *Emitter) takeErrors() []error {
+	e.errsMu.Lock()
+	defer e.errsMu.Unlock()
+	return e.errs.Take("")
 }
 
 // A runState is a run of an emitter; handles share it.
@@ -509,7 +500,7 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 		}
 	}
 	if e.opts.OnError == nil {
-		e.errs.add(done.reports...)
+		e.keepErrors(done.reports)
 		done.reports = nil
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents/internal/deal"
+	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/internal/reuse"
@@ -29,8 +30,7 @@ type LogFold struct {
 	idle   []*Fold   // folds that are free for new runs
 	packed reuse.Slab
 	buf    []byte
-	errs   []error
-	more   int // number of errors that are not in errs
+	errs   firsterrs.List // of lines
 }
 
 // A logRun is a run of a log. Exactly one of fold, rest and text holds its state.
@@ -79,12 +79,7 @@ func FoldLog(r *Reader, o FoldOptions) (*LogFold, error) {
 	default:
 		r.each(l.add, l.fail)
 	}
-	errs := l.errs
-	if l.more > 0 {
-		errs = append(errs, errors.New("agentevents: "+itoa(l.more)+" more errors of lines"))
-	}
-	l.errs, l.more = nil, 0
-	return l, errors.Join(errs...)
+	return l, errors.Join(l.errs.Take("")...)
 }
 
 // Apply adds one event to the fold of its run. See [Fold.Apply].
@@ -265,13 +260,7 @@ func sparse(object string) string {
 }
 
 // fail keeps the error of a line.
-func (l *LogFold) fail(err error) {
-	if len(l.errs) < maxReadErrors {
-		l.errs = append(l.errs, err)
-	} else {
-		l.more++
-	}
-}
+func (l *LogFold) fail(err error) { l.errs.Add(maxReadErrors, err) }
 
 // Folding on several cores. The caller's goroutine reads the lines and deals them
 // to workers, which parse and fold them. One worker gets all lines of a run, so

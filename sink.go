@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"time"
+
+	"github.com/agentevents/agentevents/internal/turns"
 )
 
 // A Sink receives the events that an emitter accepted.
@@ -121,13 +122,11 @@ type sinkEntry struct {
 	tracer    Tracer
 	buffer    *BufferedSink
 
-	busy   chan struct{} // holds a token while the sink is flushed or closed; guards the rest
-	closed bool          // Close was called
-	late   error         // of a call that nobody waited for
+	turns *turns.Turns // of Flush and Close
 }
 
 func newSinkEntry(s Sink) *sinkEntry {
-	e := &sinkEntry{required: true, busy: make(chan struct{}, 1)}
+	e := &sinkEntry{required: true, turns: turns.New()}
 unwrap:
 	for {
 		switch wrapped := s.(type) {
@@ -215,85 +214,21 @@ func (k *sinkEntry) close() (err error) {
 	return k.closer.Close()
 }
 
-// flushWithin flushes the sink, unless it is closed. See within.
+// flushWithin flushes the sink, unless it is closed. See [turns.Turns].
 func (k *sinkEntry) flushWithin(ctx context.Context) (finished bool, err error) {
 	if k.flusher == nil {
 		return true, nil
 	}
-	return k.within(ctx, "Flush", k.flush)
+	return k.turns.Next(ctx, "Flush", k.flush)
 }
 
-// closeWithin closes the sink, unless it is closed. See within.
+// closeWithin closes the sink, unless it is closed.
 func (k *sinkEntry) closeWithin(ctx context.Context) error {
 	if k.closer == nil {
 		return nil
 	}
-	_, err := k.within(ctx, "Close", func(context.Context) error {
-		k.closed = true
-		return k.close()
-	})
+	_, err := k.turns.Last(ctx, "Close", func(context.Context) error { return k.close() })
 	return err
-}
-
-// within calls f, unless the sink is closed, and returns its error. When the
-// context ends first, f goes on by itself: the next call waits for it before
-// its own f, so that a sink that hangs holds one goroutine. It returns the error
-// of both, unless that is the one of the context.
-func (k *sinkEntry) within(ctx context.Context, what string, f func(context.Context) error) (finished bool, err error) {
-	waiting, cancel := grace(ctx)
-	defer cancel()
-	unfinished := func() (bool, error) { return false, fmt.Errorf("%s did not finish: %w", what, ctx.Err()) }
-	select {
-	case k.busy <- struct{}{}:
-	case <-waiting.Done():
-		return unfinished()
-	}
-	run := func() error {
-		late := k.late
-		k.late = nil
-		if k.closed {
-			return late
-		}
-		return errors.Join(late, f(waiting))
-	}
-	if waiting.Done() == nil {
-		defer func() { <-k.busy }()
-		return true, run()
-	}
-	done := make(chan error)
-	go func() {
-		err := errGoexit
-		defer func() {
-			select {
-			case done <- err:
-			case <-waiting.Done():
-				if !errors.Is(err, waiting.Err()) {
-					k.late = err
-				}
-			}
-			<-k.busy
-		}()
-		err = run()
-	}()
-	select {
-	case err := <-done:
-		return true, err
-	case <-waiting.Done():
-		return unfinished()
-	}
-}
-
-// lastChance is how long an emitter waits for a sink when the context ended
-// before it began to.
-const lastChance = time.Second
-
-// grace returns a context to wait with: ctx, or one that ends after lastChance
-// when ctx has ended already.
-func grace(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx.Err() == nil {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(context.WithoutCancel(ctx), lastChance)
 }
 
 // contain turns a panic into an error.

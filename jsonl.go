@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"strings"
 	"sync"
 
@@ -28,9 +27,6 @@ type WriterOptions struct {
 	BufferSize int
 }
 
-// maxPending bounds what a Writer holds back for a destination that fails.
-const maxPending = 16 << 20
-
 // A Writer is a sink that writes one line per event. It may serve several runs
 // and emitters at once.
 //
@@ -39,41 +35,42 @@ const maxPending = 16 << 20
 // passing failure. Beyond 16 MiB of that, events are refused.
 type Writer struct {
 	mu      sync.Mutex
-	w       io.Writer
-	limit   int    // of the buffer
-	pending []byte // accepted and not written yet
+	out     *lines.Writer
 	scratch []byte
 	closer  io.Closer // of a file opened here
 	closed  bool
 }
 
-func (w *Writer) ok() bool { return w != nil && w.w != nil }
+func (w *Writer) ok() bool { return w != nil && w.out != nil }
 
 // NewWriter returns a writer to w. Close flushes and leaves w open.
 func NewWriter(w io.Writer, o WriterOptions) *Writer {
-	return &Writer{w: w, limit: o.BufferSize}
+	if w == nil {
+		return &Writer{}
+	}
+	return &Writer{out: lines.NewWriter(contained{w}, o.BufferSize)}
+}
+
+// contained is a writer whose panics are errors.
+type contained struct{ w io.Writer }
+
+func (c contained) Write(p []byte) (n int, err error) {
+	defer contain(&err)
+	return c.w.Write(p)
 }
 
 // OpenFile returns a writer that appends to a file, which is created if need
 // be. If the file ends in the middle of a line, that line is ended first, so
 // that a torn tail does not spoil what follows. Close closes the file.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, torn, err := lines.OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
 	w := NewWriter(f, o)
 	w.closer = f
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		var last [1]byte
-		if _, err = f.ReadAt(last[:], info.Size()-1); err == nil && last[0] != '\n' {
-			w.pending = append(w.pending, '\n')
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
+	if torn {
+		w.out.EndLine()
 	}
 	return w, nil
 }
@@ -103,8 +100,7 @@ func (w *Writer) writeLine(line []byte) error {
 		return ErrZeroValue
 	}
 	w.mu.Lock()
-	if len(w.pending)+len(line)+1 < w.limit && !w.closed { // as mostly: nothing is called that may not return
-		w.pending = append(append(w.pending, line...), '\n')
+	if !w.closed && w.out.Put(line) { // as mostly: nothing is called that may not return
 		w.mu.Unlock()
 		return nil
 	}
@@ -117,47 +113,7 @@ func (w *Writer) write(line []byte) error {
 	if w.closed {
 		return ErrClosed
 	}
-	if len(w.pending) > 0 && len(w.pending)+len(line) >= max(w.limit, maxPending) {
-		if err := w.flush(); err != nil {
-			return fmt.Errorf("the line is lost: %w", err)
-		}
-	}
-	w.pending = append(append(w.pending, line...), '\n')
-	if len(w.pending) < w.limit {
-		return nil
-	}
-	return w.flush()
-}
-
-// flush writes what is pending and keeps what could not be written. w.mu is
-// held.
-func (w *Writer) flush() error {
-	if len(w.pending) == 0 {
-		return nil
-	}
-	n, err := w.out(w.pending)
-	if n < 0 || n > len(w.pending) {
-		n = 0
-		if err == nil {
-			err = errors.New("agentevents: invalid count from Write")
-		}
-	}
-	if err == nil && n < len(w.pending) {
-		err = io.ErrShortWrite
-	}
-	if n > 0 { // a full disk takes nothing, and pending may be long
-		w.pending = append(w.pending[:0], w.pending[n:]...)
-	}
-	if len(w.pending) == 0 && cap(w.pending) > max(maxKeptLine, 2*w.limit) {
-		w.pending = nil
-	}
-	return err
-}
-
-// out writes to the destination and contains its panics.
-func (w *Writer) out(p []byte) (n int, err error) {
-	defer contain(&err)
-	return w.w.Write(p)
+	return w.out.Write(line)
 }
 
 // Flush writes what is buffered.
@@ -167,7 +123,7 @@ func (w *Writer) Flush(context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.flush()
+	return w.out.Flush()
 }
 
 // Close flushes, and closes a file that [OpenFile] opened. What cannot be
@@ -183,10 +139,9 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	w.closed = true
-	err := w.flush()
+	err := w.out.Flush()
 	if err != nil {
-		err = fmt.Errorf("agentevents: %d bytes are lost: %w", len(w.pending), err)
-		w.pending = nil
+		err = fmt.Errorf("agentevents: %d bytes are lost: %w", w.out.Discard(), err)
 	}
 	if w.closer != nil {
 		err = errors.Join(err, w.closer.Close())

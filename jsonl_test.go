@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/lines"
 )
 
 // A flakyWriter fails as it is told.
@@ -142,7 +143,7 @@ func TestWriterHoldsBackNoMoreThanItsBoundAndSaysWhatIsLost(t *testing.T) {
 			lost++
 		}
 	}
-	require.LessOrEqual(t, len(w.pending), maxPending)
+	require.LessOrEqual(t, w.out.Pending(), lines.MaxPending)
 	require.Greater(t, lost, 20)
 	out.take = nil
 	require.NoError(t, w.WriteLine(t.Context(), Event{}, []byte("last")))

@@ -2,6 +2,7 @@ package agentevents
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -25,24 +26,17 @@ func ToJSON(v any) (JSON, error) {
 		c, err := jsonwire.Compact(string(j))
 		return JSON(c), err
 	}
-	var b jsonBuffer
+	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return "", err
 	}
-	return JSON(b[:len(b)-1]), nil // Encode ends with a newline
+	return JSON(strings.TrimSuffix(b.String(), "\n")), nil // which Encode ends with
 }
 
 // JSONString returns s as a JSON string.
 func JSONString(s string) JSON { return JSON(jsonwire.Quote(s)) }
-
-type jsonBuffer []byte
-
-func (b *jsonBuffer) Write(p []byte) (int, error) {
-	*b = append(*b, p...)
-	return len(p), nil
-}
 
 // MarshalJSON returns the text itself, and null for the empty string.
 func (j JSON) MarshalJSON() ([]byte, error) {

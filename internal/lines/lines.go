@@ -1,5 +1,6 @@
-// Package lines splits an input into lines: it accepts a byte order mark, CRLF, blank
-// lines and a missing final newline, and steps over lines that are too long.
+// Package lines reads and writes lines. A [Reader] accepts a byte order mark, CRLF,
+// blank lines and a missing final newline, and steps over lines that are too long. A
+// [Writer] writes lines whole.
 package lines
 
 import (

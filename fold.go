@@ -107,11 +107,8 @@ func (r *RunSnapshot) complete() error {
 			return fmt.Errorf("the snapshot of run %q: tool %q is nil", r.RunID, id)
 		}
 	}
-	if slices.Contains(r.OpenCalls, nil) || slices.Contains(r.ClosedCalls, nil) {
-		return fmt.Errorf("the snapshot of run %q: a tool call is nil", r.RunID)
-	}
-	if slices.Contains(r.Violations, nil) {
-		return fmt.Errorf("the snapshot of run %q: a violation is nil", r.RunID)
+	if slices.Contains(r.OpenCalls, nil) || slices.Contains(r.ClosedCalls, nil) || slices.Contains(r.Violations, nil) {
+		return fmt.Errorf("the snapshot of run %q: a tool call or a violation is nil", r.RunID)
 	}
 	return nil
 }

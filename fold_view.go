@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -185,13 +186,17 @@ func (v *view) json(sub *subject, j JSON) JSON {
 
 // replaceJSON sets *to to a private copy of the raw JSON from.
 func (v *view) replaceJSON(sub *subject, to *JSON, from JSON) {
-	switch {
-	case *to == from:
-	case sub.sound:
-		*to = JSON(strings.Clone(string(from)))
-	default:
-		*to = soundJSON(from)
+	if *to != from {
+		*to = v.copyJSON(sub, from)
 	}
+}
+
+// copyJSON returns a private copy of raw JSON, for a value that another may replace.
+func (v *view) copyJSON(sub *subject, j JSON) JSON {
+	if sub.sound {
+		return JSON(strings.Clone(string(j)))
+	}
+	return soundJSON(j)
 }
 
 // soundJSON returns a checked copy of raw JSON. Text that is not JSON, which only
@@ -402,12 +407,7 @@ func (v *view) session(ev *Event, rec *AgentSnapshot, id string) {
 	key := ev.NodeID
 	if rec != nil {
 		rec.ProviderSessionID = id
-		if key == "" {
-			key = rec.NodeID
-		}
-		if key == "" {
-			key = rec.AgentID
-		}
+		key = cmp.Or(key, rec.NodeID, rec.AgentID)
 	}
 	if key != "" {
 		put(&v.s.AgentSessions, v.intern(key), id)
@@ -427,10 +427,7 @@ func (v *view) eventRetracted(ev *Event, _ *subject) {
 
 func (v *view) taskAssigned(ev *Event, _ *subject) {
 	p := ev.Payload.(*TaskAssigned)
-	agent := p.AssignedAgent
-	if agent == "" {
-		agent = ev.AgentID
-	}
+	agent := cmp.Or(p.AssignedAgent, ev.AgentID)
 	v.s.Tasks = append(v.s.Tasks, TaskSnapshot{Sequence: ev.Sequence, TaskID: v.keep(ev.TaskID), AgentID: v.intern(agent), Goal: v.keep(p.Goal)})
 }
 
@@ -662,9 +659,7 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 		t = v.newTurn(TurnSnapshot{Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
 	}
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
-	if p.Error.OK {
-		t.Error = v.errorInfo(sub, p.Error)
-	}
+	t.Error = v.errorInfo(sub, p.Error)
 }
 
 func (v *view) turnSummarized(ev *Event, _ *subject) {
@@ -701,9 +696,7 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 		st = v.newStep(StepSnapshot{StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
 	}
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
-	if p.Error.OK {
-		st.Error = v.errorInfo(sub, p.Error)
-	}
+	st.Error = v.errorInfo(sub, p.Error)
 }
 
 // Nodes, edges and state.
@@ -780,14 +773,6 @@ func (v *view) nodeSkipped(ev *Event, _ *subject) {
 
 func (v *view) setOutput(node string, output JSON) { put(&v.s.Outputs, v.intern(node), output) }
 
-// copyJSON returns a private copy of raw JSON. It is for values that others may
-// replace.
-func (v *view) copyJSON(sub *subject, j JSON) JSON {
-	var out JSON
-	v.replaceJSON(sub, &out, j)
-	return out
-}
-
 func (v *view) nodeSuspended(ev *Event, _ *subject) {
 	if ev.NodeID == "" {
 		return
@@ -826,10 +811,7 @@ func (v *view) edgeSkipped(ev *Event, _ *subject) {
 
 func (v *view) loopIterated(ev *Event, _ *subject) {
 	p := ev.Payload.(*LoopIterated)
-	edge := p.EdgeID
-	if edge == "" {
-		edge = v.s.Resume.lastEdge
-	}
+	edge := cmp.Or(p.EdgeID, v.s.Resume.lastEdge)
 	put(&v.s.LoopCounters, v.intern(edge), p.Iteration)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,8 +38,8 @@ func TestNext(t *testing.T) {
 func TestACallThatHangsHoldsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, open := New(), make(chan struct{})
-		calls := 0
-		hangs := func(context.Context) error { calls++; <-open; return errOwn }
+		var calls atomic.Int32
+		hangs := func(context.Context) error { calls.Add(1); <-open; return errOwn }
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -49,7 +50,7 @@ func TestACallThatHangsHoldsItsTurn(t *testing.T) {
 			require.ErrorContains(t, err, "Flush did not finish")
 			require.Equal(t, want, time.Since(began), "one whose context has ended has a last chance")
 		}
-		require.Equal(t, 1, calls, "the second one waits for the first")
+		require.EqualValues(t, 1, calls.Load(), "the second one waits for the first")
 		close(open)
 		synctest.Wait()
 		finished, err := turns.Next(t.Context(), "Flush", func(context.Context) error { return nil })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -229,6 +230,24 @@ func TestShapes(t *testing.T) {
 		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("go %s: %v\n%s", args[0], err, out)
+		}
+	}
+}
+
+func TestParseMirrors(t *testing.T) {
+	for _, test := range []struct{ doc, want string }{
+		{"Mirrors: KAOS memory_event; wiki metric ratio.\n", "map[KAOS:[memory_event] wiki:[metric ratio]]"},
+		{"Mirrors: no document; KAOS has no word for it.\n", "map[]"},
+		{"Mirrors: kaos memory_event.\n", `the paragraph Mirrors has "kaos memory_event": begin it with "no document; ", or with one of KAHN, wiki, KAOS, resume spec, OpenWOP`},
+		{"Says nothing.\n", `the doc comment has no paragraph that begins with "Mirrors: "`},
+	} {
+		mirrors, err := parseMirrors(test.doc)
+		got := fmt.Sprint(mirrors)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%q: got %s\nwant %s", test.doc, got, test.want)
 		}
 	}
 }

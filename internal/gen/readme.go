@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -96,11 +97,15 @@ func parseMirrors(doc string) (map[string][]string, error) {
 	text = strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ".")
 	mirrors := map[string][]string{}
 	for _, part := range strings.Split(text, "; ") {
-		for _, doc := range documents {
-			if variants, ok := strings.CutPrefix(part, doc+" "); ok {
-				mirrors[doc] = append(mirrors[doc], variants)
-			}
+		if part == "no document" {
+			break // what follows says why the kind exists
 		}
+		i := slices.IndexFunc(documents, func(doc string) bool { return strings.HasPrefix(part, doc+" ") })
+		if i < 0 {
+			return nil, fmt.Errorf("the paragraph Mirrors has %q: begin it with %q, or with one of %s", part, "no document; ", strings.Join(documents, ", "))
+		}
+		doc := documents[i]
+		mirrors[doc] = append(mirrors[doc], part[len(doc)+1:])
 	}
 	return mirrors, nil
 }

@@ -33,6 +33,9 @@ func TestGeneratorEmitsEveryKind(t *testing.T) {
 // The generator reaches every legal transition of both lifecycles, and every mark that it
 // sets.
 func TestGeneratorTakesEveryTransition(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the runs of -short are too few to take every transition")
+	}
 	type edge struct{ from, to agentevents.AgentStatus }
 	for _, l := range []agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed} {
 		taken := map[edge]bool{}

@@ -59,7 +59,8 @@ func NewLogFold(o FoldOptions) *LogFold { return &LogFold{opts: o} }
 
 // FoldLog folds everything that r reads. It skips lines that cannot be read, and
 // returns their errors joined, the first 100 and the number of the others, beside
-// the fold.
+// the fold. A line that a crash tore is one of them: the fold is good, and the
+// error wraps [io.ErrUnexpectedEOF] (see [LineError]).
 //
 // On a native log FoldLog takes a fraction of the time of [LogFold.Apply]: it
 // uses the memory of an event again for the next line.

@@ -1,6 +1,8 @@
 package agentevents
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,17 +16,12 @@ func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
 
 // agentsInOrder appends the agents to the given list and sorts it.
 func (r *RunSnapshot) agentsInOrder(agents []*AgentSnapshot) []*AgentSnapshot {
-	for _, a := range r.Agents {
-		if a != nil { // a snapshot made by hand may have nil
+	for _, id := range slices.Sorted(maps.Keys(r.Agents)) {
+		if a := r.Agents[id]; a != nil { // nil in a snapshot that was made by hand
 			agents = append(agents, a)
 		}
 	}
-	slices.SortFunc(agents, func(a, b *AgentSnapshot) int {
-		if a.Resume.order != b.Resume.order {
-			return a.Resume.order - b.Resume.order
-		}
-		return strings.Compare(a.AgentID, b.AgentID)
-	})
+	slices.SortStableFunc(agents, func(a, b *AgentSnapshot) int { return cmp.Compare(a.Resume.order, b.Resume.order) })
 	return agents
 }
 

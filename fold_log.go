@@ -210,14 +210,15 @@ func (l *LogFold) putAwayFirst() {
 func (l *LogFold) putAway(run *logRun) {
 	f := run.fold
 	run.fold = nil
+	recent, deltas := f.m.Resume.recent, f.m.Resume.recentDeltas
 	if run.text = l.pack(f); run.text == "" {
 		s := f.detach()
 		s.OpenCalls, s.ClosedCalls = ownCalls(s.OpenCalls, s.ClosedCalls)
-		recent := s.Resume.recent
-		s.Resume.recent = slices.Clone(recent)
-		l.words.recent.Put(recent)
+		s.Resume.recent, s.Resume.recentDeltas = slices.Clone(s.Resume.recent), slices.Clone(s.Resume.recentDeltas)
 		run.rest = s
 	}
+	l.words.recent.Put(recent)
+	l.words.recent.Put(deltas)
 	f.reset(run.rest == nil)
 	if len(l.idle) < maxEnded {
 		l.idle = append(l.idle, f)
@@ -233,8 +234,6 @@ func (l *LogFold) pack(f *Fold) string {
 	if len(l.buf) > maxPacked {
 		return ""
 	}
-	l.words.recent.Put(f.m.Resume.recent)
-	l.words.recent.Put(f.m.Resume.recentDeltas)
 	return l.packed.Clone(sparse(string(l.buf)))
 }
 

@@ -2,7 +2,6 @@ package agentevents
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,17 +10,30 @@ import (
 
 // AgentsInOrder returns the agents in the order in which they first appear.
 func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
-	return r.agentsInOrder(make([]*AgentSnapshot, 0, len(r.Agents)))
+	agents := make([]*AgentSnapshot, 0, len(r.Agents))
+	for _, a := range r.agentsInOrder(nil) {
+		agents = append(agents, a.snapshot)
+	}
+	return agents
 }
 
-// agentsInOrder appends the agents to the given list and sorts it.
-func (r *RunSnapshot) agentsInOrder(agents []*AgentSnapshot) []*AgentSnapshot {
-	for _, id := range slices.Sorted(maps.Keys(r.Agents)) {
-		if a := r.Agents[id]; a != nil { // nil in a snapshot that was made by hand
-			agents = append(agents, a)
+// A listedAgent is an entry of RunSnapshot.Agents.
+type listedAgent struct {
+	id       string
+	snapshot *AgentSnapshot
+}
+
+// agentsInOrder appends the agents to the given empty list and sorts it. Agents of
+// the same order, which only a snapshot made by hand has, come by their keys.
+func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
+	for id, a := range r.Agents {
+		if a != nil { // nil in a snapshot that was made by hand
+			agents = append(agents, listedAgent{id, a})
 		}
 	}
-	slices.SortStableFunc(agents, func(a, b *AgentSnapshot) int { return cmp.Compare(a.Resume.order, b.Resume.order) })
+	slices.SortFunc(agents, func(a, b listedAgent) int {
+		return cmp.Or(cmp.Compare(a.snapshot.Resume.order, b.snapshot.Resume.order), strings.Compare(a.id, b.id))
+	})
 	return agents
 }
 

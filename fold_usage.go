@@ -115,12 +115,12 @@ func (r *RunSnapshot) countUsage() {
 		}
 	}
 	// The sum of floats depends on their order: take the agents as they appeared.
-	var few [8]*AgentSnapshot
+	var few [8]listedAgent
 	agents := r.agentsInOrder(few[:0])
 	byParent := r.countedByParents(agents)
 	for _, a := range agents {
-		if !byParent[a] {
-			add(&a.Usage)
+		if !byParent[a.snapshot] {
+			add(&a.snapshot.Usage)
 		}
 	}
 	add(&run.Unassigned)
@@ -129,19 +129,19 @@ func (r *RunSnapshot) countUsage() {
 // countedByParents returns the agents whose usage an agent above them includes: a
 // modelUsage includes sub-agents. It looks at each agent once, however deep they
 // nest. In a circle of parents the last agent on the way up is taken as the top.
-func (r *RunSnapshot) countedByParents(agents []*AgentSnapshot) map[*AgentSnapshot]bool {
+func (r *RunSnapshot) countedByParents(agents []listedAgent) map[*AgentSnapshot]bool {
 	counts := func(a *AgentSnapshot) bool { return len(a.Usage.Models) > 0 }
-	if !slices.ContainsFunc(agents, counts) {
+	if !slices.ContainsFunc(agents, func(a listedAgent) bool { return counts(a.snapshot) }) {
 		return nil // the usual case: no agent includes others
 	}
 	counted := make(map[*AgentSnapshot]bool, len(agents))
 	looking := map[*AgentSnapshot]bool{}
 	var path []*AgentSnapshot
-	for _, a := range agents {
+	for _, agent := range agents {
 		// Go up to the top, or to an agent whose answer is known.
 		path = path[:0]
 		above := false
-		for a != nil && !looking[a] {
+		for a := agent.snapshot; a != nil && !looking[a]; {
 			if known, ok := counted[a]; ok {
 				above = known || counts(a)
 				break

@@ -116,8 +116,8 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		if a.Resume.reasoningOpen {
 			reasoning = a.latest("reasoning")
 		}
-		replace(&rec.Text, string(text))
-		replace(&rec.Reasoning, string(reasoning))
+		refresh(&rec.Text, text)
+		refresh(&rec.Reasoning, reasoning)
 	}
 	s.OpenCalls = nil
 	_, calls := m.calls.All()
@@ -154,6 +154,13 @@ func orNil[T any](list []T) []T {
 		return nil
 	}
 	return list
+}
+
+// refresh sets *to to the text.
+func refresh(to *string, text []byte) {
+	if *to != string(text) {
+		*to = string(text)
+	}
 }
 
 // replace sets *to to a private copy of from. It is for texts that change now and

@@ -2,6 +2,7 @@ package jsonwire
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -9,9 +10,16 @@ import (
 // costs the same however many there are. Members stay in the order in which they
 // are first set. The zero Object is empty.
 type Object struct {
-	names  []string
-	values []*Value
-	at     map[string]int
+	members []member
+	at      map[string]int // indexes of the members by name, if there are many
+}
+
+// fewMembers is how many members an Object has before it takes a map to find them.
+const fewMembers = 8
+
+type member struct {
+	name  string
+	value Value
 }
 
 // A Value is a JSON text or an [Object].
@@ -20,17 +28,36 @@ type Value struct {
 	object *Object
 }
 
-// Value returns the value of a member. It adds the member if there is none.
+// Value returns the value of a member, which is valid until a member is added. It
+// adds the member if there is none.
 func (o *Object) Value(name string) *Value {
-	if i, ok := o.at[name]; ok {
-		return o.values[i]
+	if i := o.index(name); i >= 0 {
+		return &o.members[i].value
 	}
+	if o.at != nil {
+		o.at[name] = len(o.members)
+	} else if len(o.members) == fewMembers {
+		o.at = map[string]int{name: fewMembers}
+		for i := range o.members {
+			o.at[o.members[i].name] = i
+		}
+	}
+	if o.members == nil {
+		o.members = make([]member, 0, fewMembers/2)
+	}
+	o.members = append(o.members, member{name: name})
+	return &o.members[len(o.members)-1].value
+}
+
+// index returns the index of a member, or -1.
+func (o *Object) index(name string) int {
 	if o.at == nil {
-		o.at = map[string]int{}
+		return slices.IndexFunc(o.members, func(m member) bool { return m.name == name })
 	}
-	o.at[name] = len(o.names)
-	o.names, o.values = append(o.names, name), append(o.values, &Value{})
-	return o.values[len(o.values)-1]
+	if i, ok := o.at[name]; ok {
+		return i
+	}
+	return -1
 }
 
 // Set sets a member to a JSON text.
@@ -39,12 +66,13 @@ func (o *Object) Set(name, text string) { o.Value(name).Set(text) }
 // All yields the names of the members and their values as JSON texts.
 func (o *Object) All() iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
-		for i, name := range o.names {
-			text := o.values[i].text
-			if o.values[i].object != nil {
-				text = string(o.values[i].append(nil))
+		for i := range o.members {
+			m := &o.members[i]
+			text := m.value.text
+			if m.value.object != nil {
+				text = string(m.value.append(nil))
 			}
-			if !yield(name, text) {
+			if !yield(m.name, text) {
 				return
 			}
 		}
@@ -78,11 +106,12 @@ func (v *Value) append(dst []byte) []byte {
 		return append(dst, v.text...)
 	}
 	dst = append(dst, '{')
-	for i, name := range v.object.names {
+	for i := range v.object.members {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = v.object.values[i].append(append(AppendString(dst, name), ':'))
+		m := &v.object.members[i]
+		dst = m.value.append(append(AppendString(dst, m.name), ':'))
 	}
 	return append(dst, '}')
 }

@@ -2,6 +2,7 @@ package jsonwire
 
 import (
 	"maps"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,4 +25,25 @@ func TestObject(t *testing.T) {
 	for range o.All() {
 		break
 	}
+}
+
+func TestObjectOfManyMembers(t *testing.T) {
+	var o Object
+	var want []string
+	for round := range 2 { // the second round sets the members again
+		for i := range 3 * fewMembers {
+			name := string(rune('a' + i))
+			o.Set(name, `"old"`)
+			o.Set(name, strconv.Itoa(round*100+i))
+			if round == 0 {
+				want = append(want, name)
+			}
+		}
+	}
+	var names []string
+	for name, text := range o.All() {
+		require.Equal(t, strconv.Itoa(100+len(names)), text)
+		names = append(names, name)
+	}
+	require.Equal(t, want, names)
 }

@@ -48,14 +48,7 @@ func otherWord[T interface {
 	~string
 	words() []T
 }](name string, v T) *fieldError {
-	text := strconv.Quote(string(v)) + " is not one of: "
-	for i, word := range v.words() {
-		if i > 0 {
-			text += ", "
-		}
-		text += string(word)
-	}
-	return &fieldError{RuleFieldEnum, "/" + name, text}
+	return &fieldError{RuleFieldEnum, "/" + name, strconv.Quote(string(v)) + " is not one of: " + wordList(v.words())}
 }
 
 // RuleFieldRange: confidence and convergence score are in [0, 1]; durations, totals

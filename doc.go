@@ -58,7 +58,7 @@
 // An illegal payload is refused with a [*RuleError] that names the rule,
 // the subject, its state and what would be legal; nothing was recorded then. A
 // [*SinkError] means that the event was recorded and a sink failed. In
-// [ModeObserve] mode illegal events are recorded and reported.
+// [ModeObserve] illegal events are recorded and reported.
 //
 // # Reading
 //

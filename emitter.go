@@ -35,8 +35,8 @@ const (
 	modes = iota
 )
 
-// EmitterOptions configure an [Emitter]. The zero Options are usable: strict,
-// enforcing, redacting by the default policy, without sinks.
+// EmitterOptions configure an [Emitter]. The zero EmitterOptions are usable:
+// strict, enforcing, redacting by the default policy, without sinks.
 type EmitterOptions struct {
 	// Sinks get every accepted event, in this order: the log first, mirrors
 	// after. They are required unless wrapped in [BestEffort].
@@ -59,7 +59,7 @@ type EmitterOptions struct {
 	// goroutine, and may emit and close. Close does not wait for it. Nil collects
 	// a few of them for Flush and Close.
 	OnError func(error)
-	// OnViolation is told the violations of Observe mode, likewise. Nil leaves
+	// OnViolation is told the violations in [ModeObserve], likewise. Nil leaves
 	// them to the fold, which reports them too.
 	OnViolation func(*RuleError)
 	// Guard is a further rule. It is asked about every event that keeps the
@@ -73,7 +73,7 @@ type EmitterOptions struct {
 	// CausationID is its ID unless they say another. They are checked like
 	// all events, may be of any agent, and are not followed themselves; what is
 	// refused of them goes to OnError. It is called with the lock of the run
-	// held and must not emit. It is not asked in Observe mode, nor about
+	// held and must not emit. It is not asked in [ModeObserve], nor about
 	// events marked [MarkReplayed]. Nil means that nothing follows.
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no

@@ -130,8 +130,7 @@ func (f *Fold) reset(all bool) {
 	}
 	*m = machine{agents: reuse.Map(m.agents), calls: m.calls, messages: reuse.Map(m.messages), buf: reuse.Small(m.buf)}
 	clear(v.closed)
-	closed, tools := v.closed[:0], reuse.Map(v.tools)
-	v.s, v.tools, v.closed, v.oldest = nil, tools, closed, 0
+	v.s, v.tools, v.closed, v.oldest = nil, reuse.Map(v.tools), v.closed[:0], 0
 	v.state, v.messages, v.inbox = jsonwire.Object{}, roster.Roster[string, ConversationMessage]{}, roster.Roster[string, InboxItem]{}
 	v.clarifications, v.turns, v.steps = roster.Opens[string]{}, roster.Opens[turnKey]{}, roster.Opens[stepKey]{}
 	v.lastTurn, v.active = nil, nil

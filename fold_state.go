@@ -1,41 +1,10 @@
 package agentevents
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
-
-// AgentsInOrder returns the agents in the order in which they first appear.
-func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
-	agents := make([]*AgentSnapshot, 0, len(r.Agents))
-	for _, a := range r.agentsInOrder(nil) {
-		agents = append(agents, a.snapshot)
-	}
-	return agents
-}
-
-// A listedAgent is an entry of RunSnapshot.Agents.
-type listedAgent struct {
-	id       string
-	snapshot *AgentSnapshot
-}
-
-// agentsInOrder appends the agents to the given empty list and sorts it. Agents of
-// the same order, which only a snapshot made by hand has, come by their keys.
-func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
-	for id, a := range r.Agents {
-		if a != nil { // nil in a snapshot that was made by hand
-			agents = append(agents, listedAgent{id, a})
-		}
-	}
-	slices.SortFunc(agents, func(a, b listedAgent) int {
-		return cmp.Or(cmp.Compare(a.snapshot.Resume.order, b.snapshot.Resume.order), strings.Compare(a.id, b.id))
-	})
-	return agents
-}
 
 // define takes nodes, edges and initial state from a flow definition. It skips
 // what it does not understand: each runtime has definitions of its own.

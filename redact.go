@@ -2,7 +2,6 @@ package agentevents
 
 import (
 	"errors"
-	"runtime/debug"
 	"slices"
 	"sort"
 	"strings"
@@ -398,11 +397,7 @@ func (c *cleaner) hideSecrets(s string) string {
 }
 
 func callRedactor(r Redactor, f Place, s string) (out string, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
+	defer contain(&err)
 	return r.Redact(f, s)
 }
 

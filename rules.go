@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -414,7 +415,7 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 	}
 	if !m.lifecycle.Allows(p.From, p.To) {
 		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), string(status),
-			string(p.From)+" → "+string(p.To)+" is not in the "+m.lifecycle.String()+" table; legal: "+joinStatuses(m.lifecycle.Next(p.From)))
+			string(p.From)+" → "+string(p.To)+" is not in the "+m.lifecycle.String()+" table; legal: "+cmp.Or(wordList(m.lifecycle.Next(p.From)), "none"))
 	}
 	return nil
 }
@@ -431,20 +432,6 @@ func (m *machine) agentTransition(ev *Event, sub *subject) {
 		a.Status = AgentStatus(m.view.intern(string(to)))
 	}
 	a.endUnnamed()
-}
-
-func joinStatuses(s []AgentStatus) string {
-	if len(s) == 0 {
-		return "none"
-	}
-	var b strings.Builder
-	for i, status := range s {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(status))
-	}
-	return b.String()
 }
 
 // RuleEndedTotals: the totals of an end are not below what the log has.
@@ -981,6 +968,15 @@ func named(what, id string) string {
 		return what
 	}
 	return what + " " + strconv.Quote(id)
+}
+
+// wordList returns the words with commas between them.
+func wordList[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,6 +1,11 @@
 package agentevents
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
 
 // RunStatus is the state of a run. The events run.* decide it. A run that has no
 // run.started follows its agents: it is running while an agent is open. When all
@@ -151,6 +156,35 @@ type RunSnapshot struct {
 	Unknown           map[string]int            `json:"unknown"`               // number of events, by unknown kind
 	Retracted         []string                  `json:"retracted"`             // ids of retracted events
 	RetractedMessages []ConversationMessage     `json:"retractedMessages"`     // messages of retracted events
+}
+
+// AgentsInOrder returns the agents in the order in which they first appear.
+func (r *RunSnapshot) AgentsInOrder() []*AgentSnapshot {
+	agents := make([]*AgentSnapshot, 0, len(r.Agents))
+	for _, a := range r.agentsInOrder(nil) {
+		agents = append(agents, a.snapshot)
+	}
+	return agents
+}
+
+// A listedAgent is an entry of RunSnapshot.Agents.
+type listedAgent struct {
+	id       string
+	snapshot *AgentSnapshot
+}
+
+// agentsInOrder appends the agents to the given empty list and sorts it. Agents of
+// the same order, which only a snapshot made by hand has, come by their keys.
+func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
+	for id, a := range r.Agents {
+		if a != nil { // nil in a snapshot that was made by hand
+			agents = append(agents, listedAgent{id, a})
+		}
+	}
+	slices.SortFunc(agents, func(a, b listedAgent) int {
+		return cmp.Or(cmp.Compare(a.snapshot.Resume.order, b.snapshot.Resume.order), strings.Compare(a.id, b.id))
+	})
+	return agents
 }
 
 // InboxItem is a command that was received and not consumed.

@@ -24,9 +24,9 @@ const (
 	many = 100_000
 )
 
-// scaleRounds is the number of rounds of S1. It has many large cells, and they are
-// either far from the bar or far above it.
-const scaleRounds = 1
+// scaleRounds is the number of rounds of S1. It has many large cells, so there are
+// fewer than elsewhere.
+const scaleRounds = 3
 
 // scaleSection compares logs of many things with logs of few. Its logs are large,
 // so each row makes its own and lets go of them.

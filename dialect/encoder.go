@@ -36,6 +36,15 @@ type Encoder interface {
 	Losses() []Loss
 }
 
+// A Decoder is a decoder of a dialect that lists what it makes up.
+type Decoder interface {
+	agentevents.Decoder
+	// Losses returns what the events so far say that their lines do not, such as an
+	// id that the document does not have. What is Made, and the Pointer is the place in
+	// the event's native line.
+	Losses() []Loss
+}
+
 // ErrNoCounterpart is the error for an event whose kind the document does not
 // have. The event is counted among the losses.
 var ErrNoCounterpart = errors.New("dialect: the document has no counterpart for this kind")

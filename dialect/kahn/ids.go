@@ -22,13 +22,19 @@ type pattern struct {
 	extra  string // allowed after the first character, besides letters and digits
 	upper  bool   // capital letters are allowed
 	syntax string
+
+	altered string // the detail of an id that is normalised
 }
 
 var (
-	agentPattern      = pattern{64, ":-", false, PatternAgentID}
-	checkpointPattern = pattern{128, ":.-", false, PatternCheckpointID}
-	runPattern        = pattern{64, "_-", true, PatternRunID}
+	agentPattern      = newPattern(64, ":-", false, PatternAgentID)
+	checkpointPattern = newPattern(128, ":.-", false, PatternCheckpointID)
+	runPattern        = newPattern(64, "_-", true, PatternRunID)
 )
+
+func newPattern(max int, extra string, upper bool, syntax string) pattern {
+	return pattern{max, extra, upper, syntax, "normalised: it does not match " + syntax}
+}
 
 func (p *pattern) alnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || p.upper && 'A' <= c && c <= 'Z'
@@ -52,23 +58,24 @@ func (p *pattern) matches(id string) bool {
 // hexadecimal digits computed from the whole id. Equal ids give equal results and
 // different ids different ones, except when one id already is the result for the
 // other.
-func NormalizeAgentID(id string) string { return agentPattern.normalize(id) }
+func NormalizeAgentID(id string) string { return string(agentPattern.append(nil, id)) }
 
 // NormalizeCheckpointID does what [NormalizeAgentID] does, for
 // [PatternCheckpointID].
-func NormalizeCheckpointID(id string) string { return checkpointPattern.normalize(id) }
+func NormalizeCheckpointID(id string) string { return string(checkpointPattern.append(nil, id)) }
 
 // NormalizeRunID does what [NormalizeAgentID] does, for [PatternRunID], which
 // allows capital letters.
-func NormalizeRunID(id string) string { return runPattern.normalize(id) }
+func NormalizeRunID(id string) string { return string(runPattern.append(nil, id)) }
 
-func (p *pattern) normalize(id string) string {
+// append appends the id, normalised.
+func (p *pattern) append(dst []byte, id string) []byte {
 	if p.matches(id) {
-		return id
+		return append(dst, id...)
 	}
 	const digits = 16
-	out := make([]byte, 0, p.max)
-	for i := 0; i < len(id) && len(out) < p.max-1-digits; {
+	mark := len(dst)
+	for i := 0; i < len(id) && len(dst)-mark < p.max-1-digits; {
 		c := id[i]
 		_, size := utf8.DecodeRuneInString(id[i:])
 		i += size
@@ -76,19 +83,14 @@ func (p *pattern) normalize(id string) string {
 			c += 'a' - 'A'
 		}
 		switch {
-		case p.alnum(c), len(out) > 0 && strings.IndexByte(p.extra, c) >= 0:
-			out = append(out, c)
-		case len(out) > 0:
-			out = append(out, '-')
+		case p.alnum(c), len(dst) > mark && strings.IndexByte(p.extra, c) >= 0:
+			dst = append(dst, c)
+		case len(dst) > mark:
+			dst = append(dst, '-')
 		}
 	}
-	if len(out) == 0 {
-		out = append(out, 'x')
+	if len(dst) == mark {
+		dst = append(dst, 'x')
 	}
-	out = append(out, '-')
-	h := jsonwire.Hash(id)
-	for shift := 60; shift >= 0; shift -= 4 {
-		out = append(out, "0123456789abcdef"[h>>shift&15])
-	}
-	return string(out)
+	return jsonwire.AppendHex(append(dst, '-'), jsonwire.Hash(id))
 }

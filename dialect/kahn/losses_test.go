@@ -497,5 +497,7 @@ func TestNumbersAndTimes(t *testing.T) {
 	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(audit))
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, RuleID, rule.Rule)
-	require.Equal(t, audit+"\n", encode(t, NewEncoder(), decode(t, Options{}, audit)...))
+	e := NewEncoder()
+	require.Equal(t, strings.Replace(audit, `""`, "null", 1)+"\n", encode(t, e, decode(t, Options{}, audit)...))
+	require.Contains(t, pointers(e), "altered /kahn/agent_id")
 }

@@ -126,6 +126,11 @@ func generate(dir string) ([]file, error) {
 		}
 		files = append(files, file{out.name, text})
 	}
+	if f, err := fields(dir, m); err != nil {
+		return nil, err
+	} else if f != nil {
+		files = append(files, *f)
+	}
 	if text, err := readme(dir, m); err != nil {
 		return nil, err
 	} else if text != nil {

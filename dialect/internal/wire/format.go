@@ -1,0 +1,461 @@
+package wire
+
+import (
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Format is the table of a document.
+type Format struct {
+	Name dialect.Name // of the dialect
+	Head []Member     // members of every line, before those of its row
+	Rows []Row        // the types of the document
+	// Body is the member of the line that holds the members of the row; empty if
+	// they stand on the line itself.
+	Body string
+	Tail []Member // members of every line, after those of its row
+	// Any are members of lines whose type has no row.
+	Any []Member
+	// Required is the rule that needed members are there.
+	Required agentevents.Rule
+	// Misfits says that a value of another type than its field has is kept as an
+	// extra member. Without it such a line is refused.
+	Misfits bool
+	// Details say why a field of the envelope is lost, by its pointer.
+	Details map[string]string
+	// Absent appends the value of a needed member that the event does not say, and
+	// notes the loss. Nil writes an empty text.
+	Absent func(w *Writer, dst []byte, m *Member) []byte
+
+	line  *table // of lines whose type has no row
+	rows  map[string]*Row
+	kinds map[agentevents.Kind]*Row
+}
+
+// A Row is a type of line and the kind that it becomes.
+type Row struct {
+	Type    string
+	Kind    agentevents.Kind
+	Members []Member
+	// Says are fields that the line says besides those of its members.
+	Says string
+	// Reads means that the row is only read: Kind is written as another row.
+	Reads bool
+
+	f       *Format
+	line    *table // head, members, tail; without the members if there is a body
+	body    *table // the members of the body
+	carried uint64 // leaves that the line says
+	leaves  []string
+}
+
+// A Member is one member of an object.
+type Member struct {
+	Name string
+	// Says are the places of the native line that the member says, separated by
+	// blanks. The first one is the field of Form.
+	Says string
+	Form Form // nil: [Value]
+	Need bool // every line has it
+	// Loose says that on a line whose type has no row a value that does not fit is
+	// kept as an extra member. Members of Any are loose.
+	Loose bool
+	Also  []string // other names that readers accept
+
+	or      func(w *Writer, dst []byte, m *Member) []byte
+	number  int    // in its table, from 1
+	lit     string // `,"name":`
+	field   *field // nil if the member says none
+	pointer string // native, of the first field in a payload or the envelope
+}
+
+// Need returns a member that every line has. says is the first of its places and
+// more, if any; form may be left out.
+func Need(name, says string, form ...Form) Member {
+	m := May(name, says, form...)
+	m.Need = true
+	return m
+}
+
+// May returns a member that may be absent.
+func May(name, says string, form ...Form) Member {
+	m := Member{Name: name, Says: says}
+	if len(form) > 0 {
+		m.Form = form[0]
+	}
+	return m
+}
+
+// Or returns m with a function that appends the value where the event says none,
+// and notes the loss.
+func (m Member) Or(f func(w *Writer, dst []byte, m *Member) []byte) Member {
+	m.or = f
+	return m
+}
+
+// As returns m with more names that readers accept.
+func (m Member) As(names ...string) Member {
+	m.Also = names
+	return m
+}
+
+// A Set is a set of members of a table, by their numbers.
+type Set uint64
+
+// Has reports whether the member of that number is in the set.
+func (s Set) Has(n int) bool { return s&(1<<n) != 0 }
+
+// A table is a compiled list of members: those of one object.
+type table struct {
+	in       string // the struct that the members are fields of
+	members  []Member
+	names    []jsonwire.Name
+	of       []*Member // by number; a name of Also has a number of its own
+	required Set
+	carried  uint64   // leaves of the struct that the members say
+	leaves   []string // places to list for the others
+}
+
+// New compiles a table. It panics if the table names a field that does not exist:
+// a table is a constant of its package.
+func New(f Format) *Format {
+	f.rows, f.kinds = map[string]*Row{}, map[agentevents.Kind]*Row{}
+	for i := range f.Any {
+		f.Any[i].Loose = true
+	}
+	f.line = f.table("", f.Head, f.Any, f.Tail)
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		r.f = &f
+		name := payloadName(r.Kind)
+		if f.Body == "" {
+			r.line = f.table(name, f.Head, r.Members, f.Tail)
+		} else {
+			r.line = f.table(name, f.Head, f.Tail)
+			r.body = f.table(name, r.Members)
+		}
+		r.leaves = leaves[name]
+		r.carried = r.line.carried | covered(r.leaves, r.Says)
+		if r.body != nil {
+			r.carried |= r.body.carried
+		}
+		r.leaves = lost(r.leaves, r.carried)
+		f.rows[r.Type] = r
+		if !r.Reads {
+			f.kinds[r.Kind] = r
+		}
+	}
+	return &f
+}
+
+// payloadName returns the name of the struct of a kind.
+func payloadName(k agentevents.Kind) string {
+	p := agentevents.NewPayload(k)
+	return strings.TrimPrefix(fmt.Sprintf("%T", p), "*agentevents.")
+}
+
+// table compiles members whose fields are of the struct of that name.
+func (f *Format) table(in string, lists ...[]Member) *table {
+	t := &table{in: in, members: slices.Concat(lists...)}
+	t.of = make([]*Member, 1, len(t.members)+1)
+	var names []string
+	for i := range t.members {
+		m := &t.members[i]
+		m.number, m.lit = len(t.of), `,"`+m.Name+`":`
+		for _, name := range append([]string{m.Name}, m.Also...) {
+			names = append(names, name)
+			t.of = append(t.of, m)
+		}
+		if m.Need {
+			t.required |= 1 << m.number
+		}
+		m.compile(f, in)
+	}
+	if len(names) > 63 {
+		panic("wire: too many members")
+	}
+	t.names = jsonwire.Names(names...)
+	t.carried = t.carries(leaves[in])
+	t.leaves = lost(leaves[in], t.carried)
+	return t
+}
+
+func (m *Member) compile(f *Format, in string) {
+	first, _, _ := strings.Cut(m.Says, " ")
+	if first != "" {
+		m.field = fieldAt(in, first)
+		m.pointer = first
+		if first[0] != '/' {
+			m.pointer = "/payload/" + first
+		}
+	}
+	if m.Form == nil {
+		m.Form = Value{}
+	}
+	if n, ok := m.Form.(nestedForm); ok {
+		m.Form = n.compile(f, m)
+	}
+}
+
+// carries returns the leaves, of the envelope and of the table's struct, that the
+// members say.
+func (t *table) carries(leaves []string) (set uint64) {
+	for i := range t.members {
+		m := &t.members[i]
+		inner, ok := m.Form.(interface{ table() *table })
+		if !ok {
+			set |= covered(leaves, m.Says)
+			continue
+		}
+		// The table of the form says which fields inside the first one.
+		first, rest, _ := strings.Cut(m.Says, " ")
+		set |= covered(leaves, rest)
+		for j, leaf := range leaves {
+			at, below := strings.CutPrefix(strings.TrimPrefix(leaf, "/payload"), "/"+first+"/")
+			if below && inner.table().says(at) {
+				set |= 1 << (envelopeLeaves + j)
+			}
+		}
+	}
+	return set
+}
+
+// says reports whether a member says the field at the place in the table's struct.
+func (t *table) says(at string) bool {
+	return slices.ContainsFunc(t.members, func(m Member) bool {
+		return slices.ContainsFunc(strings.Fields(m.Says), func(p string) bool { return p == at || strings.HasPrefix(at, p+"/") })
+	})
+}
+
+// covered returns the leaves at or below the places.
+func covered(leaves []string, says string) (set uint64) {
+	for p := range strings.FieldsSeq(says) {
+		if i := slices.Index(envelope[:], p); i >= 0 {
+			set |= 1 << i
+			continue
+		}
+		for i, leaf := range leaves {
+			if at := strings.TrimPrefix(leaf, "/payload"); at == "/"+p || strings.HasPrefix(at, "/"+p+"/") {
+				set |= 1 << (envelopeLeaves + i)
+			}
+		}
+	}
+	return set
+}
+
+// Row returns the row of a kind, or nil.
+func (f *Format) Row(kind agentevents.Kind) *Row { return f.kinds[kind] }
+
+// TypeRow returns the row of a type, or nil.
+func (f *Format) TypeRow(typ string) *Row { return f.rows[typ] }
+
+// member returns the member of that name, or nil.
+func (t *table) member(name string) *Member {
+	if t == nil {
+		return nil
+	}
+	for _, m := range t.of[1:] {
+		if m.Name == name || slices.Contains(m.Also, name) {
+			return m
+		}
+	}
+	return nil
+}
+
+// Pointer returns the native pointer of the first field of a member of a line.
+func (m *Member) Pointer() string { return m.pointer }
+
+// envelope are the fields of the envelope that an event may leave out: bit n of a
+// set of leaves. The leaves of the payload follow.
+var envelope = [...]string{
+	"/sessionId", "/taskId", "/workflowId", "/phase", "/nodeId", "/nodeRunId", "/agentId", "/actor", "/parentAgentId", "/parentCallId",
+	"/step", "/traceId", "/spanId", "/parentSpanId", "/causationId", "/marks",
+}
+
+const envelopeLeaves = len(envelope)
+
+// presentIn returns the set of leaves that the event says.
+func presentIn(e *agentevents.Event) uint64 {
+	set := present(e.Payload) << envelopeLeaves
+	if len(e.SessionID)|len(e.TaskID)|len(e.WorkflowID)|len(e.Phase)|len(e.NodeID)|len(e.NodeRunID) != 0 {
+		set |= bit(e.SessionID, 0) | bit(e.TaskID, 1) | bit(e.WorkflowID, 2) | bit(e.Phase, 3) | bit(e.NodeID, 4) | bit(e.NodeRunID, 5)
+	}
+	set |= bit(e.AgentID, 6)
+	if len(e.Actor)|len(e.ParentAgentID)|len(e.ParentCallID)|len(e.TraceID)|len(e.SpanID)|len(e.ParentSpanID)|len(e.CausationID) != 0 {
+		set |= bit(e.Actor, 7) | bit(e.ParentAgentID, 8) | bit(e.ParentCallID, 9) |
+			bit(e.TraceID, 11) | bit(e.SpanID, 12) | bit(e.ParentSpanID, 13) | bit(e.CausationID, 14)
+	}
+	if e.Step.OK {
+		set |= 1 << 10
+	}
+	if e.Marks != 0 {
+		set |= 1 << 15
+	}
+	return set
+}
+
+func bit(s string, n int) uint64 {
+	if s == "" {
+		return 0
+	}
+	return 1 << n
+}
+
+// Joined returns a row for events that have no line of their own: says are the
+// fields that the lines of others say of them.
+func (f *Format) Joined(kind agentevents.Kind, says string) *Row {
+	r := &Row{Kind: kind, f: f, leaves: leaves[payloadName(kind)]}
+	r.carried = covered(r.leaves, says)
+	r.leaves = lost(r.leaves, r.carried)
+	return r
+}
+
+// Drop lists what the row does not say of an event of its kind.
+func (r *Row) Drop(w *Writer, ev *agentevents.Event) {
+	w.drop(ev, r.carried, r.leaves)
+	w.others(ev)
+}
+
+// drop lists the leaves of an event that are not carried.
+func (w *Writer) drop(ev *agentevents.Event, carried uint64, leaves []string) {
+	last := ""
+	for rest := presentIn(ev) &^ carried; rest != 0; rest &= rest - 1 {
+		at := ""
+		if i := bits.TrailingZeros64(rest); i < envelopeLeaves {
+			at = envelope[i]
+		} else if at = leaves[i-envelopeLeaves]; at == last {
+			continue // of the same value
+		}
+		w.Lose(dialect.Dropped, at, w.F.Details[at])
+		last = at
+	}
+}
+
+// lost returns for each leaf the place to list when it is lost: the leaf, or the
+// value around it of which nothing is carried.
+func lost(leaves []string, carried uint64) []string {
+	list := slices.Clone(leaves)
+	for i, leaf := range leaves {
+		for at := range prefixes(leaf) {
+			if covered(leaves, at)&carried == 0 {
+				list[i] = leaf[:strings.Index(leaf, "/"+at)+1+len(at)]
+				break
+			}
+		}
+	}
+	return list
+}
+
+// prefixes yields the places around a leaf, from the outside, without /payload.
+func prefixes(leaf string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		path := strings.Split(strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/"), "/")
+		for n := 1; n < len(path); n++ {
+			if !yield(strings.Join(path[:n], "/")) {
+				return
+			}
+		}
+	}
+}
+
+// dropIn notes the leaves of a struct in a list or map that the table does not say.
+func (w *Writer) dropIn(t *table, v any) {
+	for rest := present(v) &^ (t.carried >> envelopeLeaves); rest != 0; rest &= rest - 1 {
+		w.Lose(dialect.Dropped, string(w.place)+t.leaves[bits.TrailingZeros64(rest)], "")
+	}
+}
+
+// A field is how to get at a field of an event, or of a struct inside.
+type field struct {
+	envelope func(ev *agentevents.Event) any
+	path     []fieldInfo // in the payload or struct
+	in       string      // the struct that the field is; empty for other types
+}
+
+// A fieldInfo describes a field of a struct.
+type fieldInfo struct {
+	name string
+	in   string            // the struct that the field is, perhaps in an Opt; empty for other types
+	get  func(v any) any   // returns a pointer to the field; of a struct in an Opt, to the struct
+	ok   func(v any) *bool // of a struct in an Opt: whether it is there
+}
+
+// fieldAt finds the field at a place, in the envelope or in a struct.
+func fieldAt(in, says string) *field {
+	if strings.HasPrefix(says, "/") {
+		get, ok := envelopeFields[says]
+		if !ok {
+			panic("wire: no field " + says)
+		}
+		return &field{envelope: get}
+	}
+	f := &field{in: in}
+	for name := range strings.SplitSeq(says, "/") {
+		i := slices.IndexFunc(structFields[f.in], func(i fieldInfo) bool { return i.name == name })
+		if i < 0 {
+			panic("wire: " + in + " has no field " + says)
+		}
+		f.path = append(f.path, structFields[f.in][i])
+		f.in = structFields[f.in][i].in
+	}
+	return f
+}
+
+// at returns a pointer to the field of an event whose payload, or the struct inside
+// that is read or written, is v. said is false if the field is in a struct that is
+// absent.
+func (f *field) at(ev *agentevents.Event, v any) (at any, said bool) {
+	if f.envelope != nil {
+		return f.envelope(ev), true
+	}
+	said = true
+	for i := range f.path {
+		p := &f.path[i]
+		if p.ok != nil && !*p.ok(v) {
+			said = false
+		}
+		v = p.get(v)
+	}
+	return v, said
+}
+
+// mark makes the structs around the field present.
+func (f *field) mark(v any) {
+	for i := range f.path {
+		p := &f.path[i]
+		if p.ok != nil {
+			*p.ok(v) = true
+		}
+		v = p.get(v)
+	}
+}
+
+var envelopeFields = map[string]func(ev *agentevents.Event) any{
+	"/id":            func(ev *agentevents.Event) any { return &ev.ID },
+	"/sequence":      func(ev *agentevents.Event) any { return &ev.Sequence },
+	"/timestamp":     func(ev *agentevents.Event) any { return &ev.Time },
+	"/runId":         func(ev *agentevents.Event) any { return &ev.RunID },
+	"/sessionId":     func(ev *agentevents.Event) any { return &ev.SessionID },
+	"/taskId":        func(ev *agentevents.Event) any { return &ev.TaskID },
+	"/workflowId":    func(ev *agentevents.Event) any { return &ev.WorkflowID },
+	"/phase":         func(ev *agentevents.Event) any { return &ev.Phase },
+	"/nodeId":        func(ev *agentevents.Event) any { return &ev.NodeID },
+	"/nodeRunId":     func(ev *agentevents.Event) any { return &ev.NodeRunID },
+	"/agentId":       func(ev *agentevents.Event) any { return &ev.AgentID },
+	"/actor":         func(ev *agentevents.Event) any { return &ev.Actor },
+	"/parentAgentId": func(ev *agentevents.Event) any { return &ev.ParentAgentID },
+	"/parentCallId":  func(ev *agentevents.Event) any { return &ev.ParentCallID },
+	"/step":          func(ev *agentevents.Event) any { return &ev.Step },
+	"/traceId":       func(ev *agentevents.Event) any { return &ev.TraceID },
+	"/spanId":        func(ev *agentevents.Event) any { return &ev.SpanID },
+	"/parentSpanId":  func(ev *agentevents.Event) any { return &ev.ParentSpanID },
+	"/causationId":   func(ev *agentevents.Event) any { return &ev.CausationID },
+	"/marks":         func(ev *agentevents.Event) any { return &ev.Marks },
+}

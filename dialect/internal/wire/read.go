@@ -1,0 +1,300 @@
+package wire
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Reader reads the lines of one log. It is the part of a decoder that the table
+// knows.
+type Reader struct {
+	F      *Format
+	Strict bool // the first broken rule is noted: see Check
+
+	S       jsonwire.Scanner
+	Ev      *agentevents.Event // the event that is read
+	Type    string             // of the line
+	Row     *Row               // of the type; nil if it has none
+	Seen    Set                // members of the line
+	In      Set                // members of the body
+	Lines   int                // read so far, with the current one
+	IDs     dialect.IDs
+	Numbers dialect.Numbers
+	Times   jsonwire.TimeCache
+	Kept    dialect.Unknowns // members that no field has
+	Losses  dialect.Losses   // what events say that their lines do not: see Made
+
+	m      *Member
+	at     []byte // pointer of the object that is read, on the line
+	lacks  string // pointer of the first needed member that is missing
+	broken *agentevents.RuleError
+	made   []made
+	now    time.Time // of the line before
+}
+
+type made struct{ pointer, detail string }
+
+// Read reads a line into ev, which is empty. The payload is of the row's kind, and
+// nil if the type has no row; then Kept has all members but the head's.
+func (r *Reader) Read(text string, ev *agentevents.Event) error {
+	f := r.F
+	r.Lines++
+	r.S.Reset(text)
+	r.Kept.Reset()
+	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
+	r.made = r.made[:0]
+	var err error
+	if r.Type, err = r.typeOf(); err != nil {
+		return err
+	}
+	t := f.line
+	if r.Row = f.rows[r.Type]; r.Row != nil {
+		t = r.Row.line
+		ev.Payload = agentevents.NewPayload(r.Row.Kind)
+	}
+	if r.Seen, err = r.object(t, ev.Payload); err != nil {
+		return err
+	}
+	if err := r.S.End(); err != nil {
+		return err
+	}
+	if r.Type == "" {
+		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typeName())}
+	}
+	return nil
+}
+
+// typeName returns the name of the member that names the type.
+func (f *Format) typeName() string {
+	for _, m := range f.line.members {
+		if _, ok := m.Form.(typeForm); ok {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// typeOf looks for the type of the line: it decides what the other members are.
+func (r *Reader) typeOf() (string, error) {
+	s := r.S
+	if err := s.Object(); err != nil {
+		return "", err
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return "", err
+		}
+		if m := r.F.line.member(name); m != nil {
+			if _, ok := m.Form.(typeForm); ok {
+				return s.String()
+			}
+		}
+		if err := s.Skip(); err != nil {
+			return "", err
+		}
+	}
+}
+
+// object reads the members of an object into v and the event, and returns those
+// that it has.
+func (r *Reader) object(t *table, v any) (seen Set, err error) {
+	s := &r.S
+	if err := s.Object(); err != nil {
+		return 0, err
+	}
+	var names Set // as they were spelled
+	last := 0
+	for {
+		n, name, err := s.FieldOf(t.names, last)
+		if err != nil {
+			return 0, err
+		}
+		if n < 0 {
+			break
+		}
+		if n == 0 {
+			if err := r.keep(name); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if names.Has(n) {
+			return 0, s.Duplicate(name)
+		}
+		names |= 1 << n
+		last = n
+		m := t.of[n]
+		if seen.Has(m.number) { // by another of its names
+			if err := r.keep(name); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		fits, err := r.member(m, v)
+		if err != nil {
+			return 0, err
+		}
+		if fits {
+			seen |= 1 << m.number
+		} else if err := r.keep(name); err != nil {
+			return 0, err
+		}
+	}
+	if missing := t.required &^ seen; missing != 0 && r.lacks == "" {
+		r.lacks = string(r.at) + "/" + jsonwire.Token(t.of[bits.TrailingZeros64(uint64(missing))].Name)
+	}
+	return seen, nil
+}
+
+// member reads the value of a member. It reports false, and reads nothing, if the
+// value does not fit and is to be kept.
+func (r *Reader) member(m *Member, v any) (fits bool, err error) {
+	before := r.m
+	r.m = m
+	defer func() { r.m = before }()
+	var at any
+	if m.field != nil {
+		at, _ = m.field.at(r.Ev, v)
+	}
+	s := r.S
+	if err := m.Form.Parse(r, at); err != nil {
+		if r.F.Misfits || m.Loose && r.Row == nil {
+			r.S = s
+			return false, nil
+		}
+		return false, err
+	}
+	if m.field != nil {
+		m.field.mark(v)
+	}
+	return true, nil
+}
+
+// keep keeps the next value as an extra member of the object that is read. On a
+// line whose type has no row, names stay as they are: they are the payload's.
+func (r *Reader) keep(name string) error {
+	at := r.S.Offset()
+	raw, err := r.S.Raw()
+	if err != nil {
+		return err
+	}
+	if !r.Kept.Add(r.key(name), raw) {
+		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
+	}
+	return nil
+}
+
+// key returns the name under which a member of the object that is read is kept.
+func (r *Reader) key(name string) string {
+	if r.Row == nil && len(r.at) == 0 {
+		return name
+	}
+	return keyOf(string(r.at), name)
+}
+
+// keyOf returns the name under which a member of the object at a pointer is kept:
+// its name on the line itself, and a pointer inside another object.
+func keyOf(at, name string) string {
+	if at == "" && !strings.HasPrefix(name, "/") {
+		return name
+	}
+	return at + "/" + jsonwire.Token(name)
+}
+
+// KeepAs keeps the member that is read with the given value, for a form whose field
+// cannot say it. The value takes the place of one kept before.
+func (r *Reader) KeepAs(raw string) { r.Kept.Add(r.key(r.m.Name), raw) }
+
+// Made notes that the decoder makes up a field of the event, because the line does
+// not say it. Finish counts it.
+func (r *Reader) Made(pointer, detail string) { r.made = append(r.made, made{pointer, detail}) }
+
+// NoTime makes up the time of an event whose line has none: that of the line before,
+// and 1970 for the first one.
+func (r *Reader) NoTime() {
+	r.Ev.Time = orEpoch(r.now)
+	r.Made("/timestamp", madeTime)
+}
+
+const madeTime = "the time of the line before"
+
+func orEpoch(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return t
+}
+
+// Continue makes the next line the one after the lines that w has written.
+func (r *Reader) Continue(w *Writer) { r.Lines, r.now = w.Lines, w.now }
+
+// Finish gives the event the members that are kept, and counts what was made up.
+// The payload of an event of an unknown kind has the members itself.
+func (r *Reader) Finish() error {
+	r.now = r.Ev.Time
+	for _, m := range r.made {
+		r.Losses.Add(r.Ev, dialect.Made, m.pointer, m.detail)
+	}
+	if _, unknown := r.Ev.Payload.(*agentevents.Unknown); unknown {
+		return nil
+	}
+	return r.Kept.Keep(r.Ev, r.F.Name)
+}
+
+// Unknown returns the payload of a line whose type has no row: the members that the
+// event did not take.
+func (r *Reader) Unknown() *agentevents.Unknown {
+	p := &agentevents.Unknown{Type: dialect.UnknownKind(r.F.Name, r.Type), Raw: "{}"}
+	if raw := r.Kept.Object(); raw != "" {
+		p.Raw = raw
+	}
+	return p
+}
+
+// Has reports whether the line, or its body, has a member of the table.
+func (r *Reader) Has(name string) bool {
+	if r.Row == nil {
+		return r.Seen.Has(number(r.F.line, name))
+	}
+	return r.Seen.Has(number(r.Row.line, name)) || r.Row.body != nil && r.In.Has(number(r.Row.body, name))
+}
+
+// Break notes that the value that is read breaks a rule. The first one counts.
+func (r *Reader) Break(rule agentevents.Rule, detail string) {
+	if r.broken == nil {
+		r.broken = &agentevents.RuleError{Rule: rule, Pointer: string(r.at) + "/" + jsonwire.Token(r.m.Name), Detail: detail}
+	}
+}
+
+// Check returns the rule that the line breaks, or nil: that needed members are
+// there, then the rules of the forms.
+func (r *Reader) Check() error {
+	broken := r.broken
+	if r.lacks != "" {
+		broken = &agentevents.RuleError{Rule: r.F.Required, Pointer: r.lacks, Detail: "is required"}
+	}
+	if broken == nil {
+		return nil
+	}
+	return r.Refused(broken)
+}
+
+// Refused gives a broken rule the position of the line.
+func (r *Reader) Refused(broken *agentevents.RuleError) error {
+	broken.Kind, broken.RunID, broken.AgentID, broken.Sequence = agentevents.Kind(r.Type), r.Ev.RunID, r.Ev.AgentID, r.Numbers.Peek(r.Ev.RunID)
+	return broken
+}
+
+func number(t *table, name string) int {
+	if m := t.member(name); m != nil {
+		return m.number
+	}
+	return 0
+}

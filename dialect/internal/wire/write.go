@@ -1,0 +1,453 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// A Writer writes the lines of one log. It is the part of an encoder that the table
+// knows.
+type Writer struct {
+	F      *Format
+	Ev     *agentevents.Event // the event that is written
+	Losses dialect.Losses
+	Pend   dialect.Pending // losses of the event that is written
+	Times  jsonwire.TimeCache
+	// Whole is set while two lines are compared: forms cut and round nothing.
+	Whole bool
+	// Read is what readers make of the line of an event that is written as it was
+	// read.
+	Read agentevents.Event
+
+	Doc   Document // the encoder, for forms
+	Lines int      // written so far
+
+	own     agentevents.Event
+	row     *Row
+	typ     string // of the line
+	err     error  // the event cannot be written
+	broken  error  // the document does not allow a value of the event
+	kept    kept
+	at      []byte    // pointer of the object that is written, on the line
+	place   []byte    // the same on the native line
+	now     time.Time // of the line before
+	scratch [2][]byte
+}
+
+// A Document is what a Writer asks its dialect.
+type Document interface {
+	// Line appends the line of w.Ev without a newline, and nothing for an event that
+	// waits for another. It changes nothing else. Its error is
+	// dialect.ErrNoCounterpart, or says what cannot be written.
+	Line(w *Writer, dst []byte) ([]byte, error)
+	// Reread reads a line as the next one of the log into w.Read.
+	Reread(w *Writer, line string) error
+}
+
+// A joiner is a Document whose lines may say two events.
+type joiner interface {
+	// Joined returns the earlier event that the line of w.Ev says, or nil.
+	Joined(w *Writer) *agentevents.Event
+}
+
+// Append appends the line of ev, if it has one of its own. Verbatim reports that
+// it is the line that ev was read from, which still says what ev says: then nothing
+// is made up or altered. Append counts the losses.
+func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []byte, verbatim bool, err error) {
+	w.own, w.Doc = *ev, d
+	if w.own.Kind() == "" {
+		_, err := w.own.AppendJSON(nil) // its error says what is wrong with the payload
+		return dst, false, err
+	}
+	w.Pend.Reset()
+	mark := len(dst)
+	dst, err = w.line(dst, &w.own, d)
+	if errors.Is(err, dialect.ErrNoCounterpart) {
+		return dst[:mark], false, w.Losses.Refuse(&w.own)
+	}
+	if err == nil && bytes.IndexByte(dst[mark:], 0xef) >= 0 { // the first byte of U+FFFD
+		err = w.damaged(dst[mark:])
+	}
+	broken := w.broken
+	if err != nil {
+		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
+	}
+	if origin := w.own.Origin(); origin != "" && len(dst) > mark {
+		if verbatim = w.says(origin, d); verbatim {
+			dst, broken = append(dst[:mark], origin...), nil // it was like that when it was read
+		}
+	}
+	if broken != nil {
+		return dst[:mark], false, broken
+	}
+	w.Ev = &w.own
+	w.Pend.Count(&w.Losses, w.Ev, verbatim)
+	if len(dst) > mark {
+		dst = append(dst, '\n')
+		w.Lines++
+		if !w.Ev.Time.IsZero() {
+			w.now = w.Ev.Time
+		}
+	}
+	return dst, verbatim, nil
+}
+
+// line appends the line of ev.
+func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
+	w.Ev, w.err, w.broken = ev, nil, nil
+	// The years 0 to 9999 in seconds since the epoch.
+	if sec := ev.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
+		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
+	}
+	dst, err := d.Line(w, dst)
+	if err == nil {
+		err = w.err
+	}
+	return dst, err
+}
+
+// damaged lists the texts that are not UTF-8. An id that is not is an error.
+func (w *Writer) damaged(line []byte) error {
+	var err error
+	if w.scratch[0], err = w.own.AppendJSON(w.scratch[0][:0]); err != nil {
+		return err
+	}
+	list := dialect.Damaged(&w.own, line)
+	if j, ok := w.Doc.(joiner); ok {
+		if call := j.Joined(w); call != nil { // the line has its texts too
+			list = append(list, dialect.Damaged(call, line)...)
+		}
+	}
+	for _, at := range list {
+		w.Lose(dialect.Altered, at, dialect.DamagedText)
+	}
+	return nil
+}
+
+// says reports whether origin, as the next line, says what the event says, as far
+// as the document can: both are written and compared. Equal lines are not enough:
+// one event may have a fact that is made up for the other.
+func (w *Writer) says(origin string, d Document) bool {
+	w.Read = agentevents.Event{}
+	if d.Reread(w, origin) != nil {
+		return false
+	}
+	w.Whole = true
+	n := w.Pend.Len()
+	now, err := w.line(w.scratch[0][:0], &w.own, d)
+	m := w.Pend.Len()
+	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
+	w.scratch = [...][]byte{now, was}
+	same := err == nil && wasErr == nil && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
+	w.Pend.Cut(n)
+	w.Whole, w.Ev = false, &w.own
+	return same
+}
+
+// Line appends the line of the event as a type of line.
+func (w *Writer) Line(dst []byte, row *Row) []byte {
+	w.row, w.typ = row, row.Type
+	w.kept.load(string(w.Ev.Extra(string(w.F.Name))))
+	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
+	dst = w.object(dst, row.line, w.Ev.Payload)
+	w.kept.left(w)
+	row.Drop(w, w.Ev)
+	return dst
+}
+
+// Unknown returns the type and the members of the line of an unknown payload. It
+// returns dialect.ErrNoCounterpart if readers would not read it back: the payload
+// is not an object, or its type is one of the document.
+func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
+	raw = "{}"
+	if p.Raw == "" {
+		w.Lose(dialect.Made, "/payload", "an empty object")
+	} else if raw, err = jsonwire.Compact(string(p.Raw)); err != nil {
+		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
+	}
+	typ = strings.TrimPrefix(string(p.Type), string(w.F.Name)+":")
+	if raw[0] != '{' || typ == "" || w.F.rows[typ] != nil {
+		return "", "", dialect.ErrNoCounterpart
+	}
+	if dialect.UnknownKind(w.F.Name, typ) != p.Type {
+		w.Lose(dialect.Altered, "/type", "gets another prefix")
+	}
+	return typ, raw, nil
+}
+
+// Other appends the line of an event whose type has no row: the members of raw, an
+// object, stand on it. A member that readers take for one of the line is listed.
+func (w *Writer) Other(dst []byte, typ, raw string) []byte {
+	w.row, w.typ = nil, typ
+	w.kept.load("")
+	mark := len(dst)
+	t := w.F.line
+	tail := len(t.members) - len(w.F.Tail)
+	var has Set
+	write := func(members []Member) {
+		for i := range members {
+			n := len(dst)
+			if dst = w.member(dst, &members[i], nil); len(dst) > n {
+				has |= 1 << members[i].number
+			}
+		}
+	}
+	write(t.members[:tail])
+	own := w.Ev
+	for name, value := range jsonwire.Members(raw) {
+		m := t.member(name)
+		switch {
+		case m == nil || !has.Has(m.number) && m.number <= tail && !w.taken(m, value):
+			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), value...)
+		case has.Has(m.number) || m.number > tail:
+			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the line has a member of that name")
+		default:
+			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "read as "+m.Pointer())
+			w.Lose(dialect.Made, m.Pointer(), "a member of the payload is read as it")
+			dst = w.member(dst, m, nil)
+		}
+		w.Ev = own
+	}
+	write(t.members[tail:])
+	dst[mark] = '{'
+	w.Pend.Drop("/"+string(w.F.Name), w.Ev.Extra(string(w.F.Name)) != "")
+	w.drop(w.Ev, t.carried, nil)
+	w.others(w.Ev)
+	return append(dst, '}')
+}
+
+// taken reports whether readers take a member of an unknown payload for m. If so,
+// w.Ev is an event with the value.
+func (w *Writer) taken(m *Member, value string) bool {
+	r := Reader{F: w.F, Ev: new(agentevents.Event)}
+	r.S.Reset(value)
+	fits, _ := r.member(m, nil)
+	if fits {
+		w.Ev = r.Ev
+	}
+	return fits
+}
+
+// others lists what no line says of an event: the version of the native format,
+// extra members of others, and those inside the payload.
+func (w *Writer) others(ev *agentevents.Event) {
+	if ev.SchemaVersion != agentevents.SchemaVersion {
+		what := dialect.Dropped
+		if ev.SchemaVersion == "" {
+			what = dialect.Made
+		}
+		w.Lose(what, "/schemaVersion", "readers give the native version")
+	}
+	for name := range ev.Extras() {
+		w.Pend.Drop("/"+jsonwire.Token(name), name != string(w.F.Name))
+	}
+	if ev.PayloadExtra() {
+		w.Lose(dialect.Dropped, "/payload", "members that no field has")
+	}
+}
+
+// object appends the members of an object that v and the event say.
+func (w *Writer) object(dst []byte, t *table, v any) []byte {
+	mark := len(dst)
+	for i := range t.members {
+		dst = w.member(dst, &t.members[i], v)
+	}
+	if w.kept.text != "" {
+		dst = w.kept.rest(w, dst, t)
+	}
+	if len(dst) == mark {
+		return append(dst, "{}"...)
+	}
+	dst[mark] = '{' // in the place of a comma
+	return append(dst, '}')
+}
+
+// member appends a member, if there is a value.
+func (w *Writer) member(dst []byte, m *Member, v any) []byte {
+	mark := len(dst)
+	dst = append(dst, m.lit...)
+	at, said := any(nil), true
+	if m.field != nil {
+		at, said = m.field.at(w.Ev, v)
+	}
+	if said {
+		if dst, said = m.Form.Append(w, dst, m, at); said {
+			return dst
+		}
+		dst = dst[:mark+len(m.lit)]
+	}
+	switch {
+	case w.kept.text != "" && w.kept.take(string(w.at), m.Name, `""`):
+		return append(dst, `""`...)
+	case m.or != nil:
+		return m.or(w, dst, m)
+	case !m.Need:
+		return dst[:mark]
+	case w.F.Absent != nil:
+		return w.F.Absent(w, dst, m)
+	}
+	w.Lose(dialect.Made, "/"+string(w.F.Name)+"/"+m.Name, "written as an empty text")
+	return append(dst, `""`...)
+}
+
+// Time returns the time of the event. Where it says none, that of the line before
+// stands for it, and 1970 on the first one.
+func (w *Writer) Time() time.Time {
+	if !w.Ev.Time.IsZero() {
+		return w.Ev.Time
+	}
+	w.Lose(dialect.Made, "/timestamp", madeTime)
+	return orEpoch(w.now)
+}
+
+// Lose notes a loss of the event that is written.
+func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
+	w.Pend.Add(what, pointer, detail)
+}
+
+// Pointer returns the native pointer of a member of the object that is written.
+func (w *Writer) Pointer(m *Member) string {
+	if string(w.place) == "/payload" || strings.HasPrefix(m.Says, "/") { // as mostly
+		return m.pointer
+	}
+	return string(w.place) + strings.TrimPrefix(m.pointer, "/payload")
+}
+
+// Fail notes that the event cannot be written.
+func (w *Writer) Fail(rule agentevents.Rule, pointer, detail string) {
+	if w.err == nil {
+		w.err = w.Refused(rule, pointer, detail)
+	}
+}
+
+// Break notes that the document does not allow a value: the event may only be
+// written as it was read.
+func (w *Writer) Break(rule agentevents.Rule, pointer, detail string) {
+	if w.broken == nil {
+		w.broken = w.Refused(rule, pointer, detail)
+	}
+}
+
+// Refused returns the error of the event.
+func (w *Writer) Refused(rule agentevents.Rule, pointer, detail string) error {
+	ev := w.Ev
+	return &agentevents.RuleError{
+		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
+	}
+}
+
+// A kept is the extra member with the dialect's name: the members of a line that no
+// field has.
+type kept struct {
+	text    string
+	members []keptMember
+	index   map[string][]int // by the pointer of the object, if there are many
+}
+
+type keptMember struct {
+	key, raw string
+	at, name string // the pointer of its object, and its name there
+	used     bool   // it is on the line, or need not be
+	bad      bool   // the key is not one that a reader makes
+}
+
+const fewKept = 16
+
+// load reads the extra member. An event mostly has none.
+func (k *kept) load(text string) {
+	if text == "" && k.text == "" {
+		return
+	}
+	*k = kept{text: text, members: k.members[:0]}
+	for key, raw := range jsonwire.Members(text) {
+		m := keptMember{key: key, raw: raw, name: key}
+		if i := strings.LastIndexByte(key, '/'); i >= 0 && key[0] == '/' {
+			m.at, m.name = key[:i], jsonwire.Untoken(key[i+1:])
+			m.bad = keyOf(m.at, m.name) != key
+		}
+		k.members = append(k.members, m)
+	}
+	if len(k.members) > fewKept {
+		k.index = map[string][]int{}
+		for i := range k.members {
+			k.index[k.members[i].at] = append(k.index[k.members[i].at], i)
+		}
+	}
+}
+
+// each calls f for the members of the object at a pointer.
+func (k *kept) each(at string, f func(m *keptMember)) {
+	if k.index != nil {
+		for _, i := range k.index[at] {
+			f(&k.members[i])
+		}
+		return
+	}
+	for i := range k.members {
+		if k.members[i].at == at {
+			f(&k.members[i])
+		}
+	}
+}
+
+// take reports whether the object at a pointer had a member with that value, and
+// marks it as used.
+func (k *kept) take(at, name, raw string) (found bool) {
+	k.each(at, func(m *keptMember) {
+		if m.name == name && m.raw == raw && !m.bad {
+			m.used, found = true, true
+		}
+	})
+	return found
+}
+
+// Kept returns what was kept of a member of the object that is written, or "".
+func (w *Writer) Kept(name string) (raw string) {
+	w.kept.each(string(w.at), func(m *keptMember) {
+		if m.name == name && !m.bad {
+			raw = m.raw
+		}
+	})
+	return raw
+}
+
+// Use marks a kept member of the object that is written as used.
+func (w *Writer) Use(name string) { w.kept.take(string(w.at), name, w.Kept(name)) }
+
+// rest appends the members of the object that is written which the table does not
+// have.
+func (k *kept) rest(w *Writer, dst []byte, t *table) []byte {
+	k.each(string(w.at), func(m *keptMember) {
+		if m.used || m.bad || t.member(m.name) != nil {
+			return
+		}
+		m.used = true
+		dst = jsonwire.AppendString(append(dst, ','), m.name)
+		dst = append(append(dst, ':'), m.raw...)
+	})
+	return dst
+}
+
+// left lists the members that have no place on the line.
+func (k *kept) left(w *Writer) {
+	if k.text == "" {
+		return
+	}
+	at := "/" + string(w.F.Name)
+	if k.text[0] != '{' {
+		w.Lose(dialect.Dropped, at, "it is not an object")
+		return
+	}
+	for i := range k.members {
+		if m := &k.members[i]; !m.used {
+			w.Lose(dialect.Dropped, at+"/"+jsonwire.Token(m.key), "the line has no place for it")
+		}
+	}
+}

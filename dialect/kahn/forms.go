@@ -1,0 +1,394 @@
+package kahn
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The forms of values that the document has and the engine does not.
+
+// A timeForm is a time in UTC with milliseconds.
+type timeForm struct{}
+
+func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	t := w.Time()
+	if t.Nanosecond()%1e6 != 0 && !w.Whole {
+		w.Lose(dialect.Altered, "/timestamp", "cut to milliseconds")
+		t = t.Truncate(time.Millisecond)
+	}
+	return w.Times.Append(dst, t), true
+}
+
+func (timeForm) Parse(r *wire.Reader, at any) (err error) {
+	from := r.S.Offset()
+	if *at.(*time.Time), err = r.Times.Time(&r.S); err != nil {
+		return err
+	}
+	const example = `"2026-05-05T09:00:00.000Z"`
+	if text := r.S.Text()[from:r.S.Offset()]; len(text) != len(example) || text[len(text)-2] != 'Z' || text[len(`"2026-05-05T09:00:00`)] != '.' {
+		r.Break(RuleTime, "is not a time in UTC with milliseconds, such as 2026-05-05T09:00:00.000Z")
+	}
+	return nil
+}
+
+func (timeForm) Schema() map[string]any {
+	return map[string]any{"type": "string", "format": "date-time", "pattern": PatternTime}
+}
+
+// An id is an id of the document's form. Others are normalised.
+type id struct{ p *pattern }
+
+func (f id) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	v := *at.(*string)
+	switch {
+	case v == "":
+		return dst, false
+	case f.p.matches(v):
+		dst = append(append(dst, '"'), v...)
+	default:
+		w.Lose(dialect.Altered, w.Pointer(m), f.p.altered)
+		dst = f.p.append(append(dst, '"'), v)
+	}
+	return append(dst, '"'), true
+}
+
+func (f id) Parse(r *wire.Reader, at any) error {
+	err := wire.Value{}.Parse(r, at)
+	if v := *at.(*string); err == nil && r.Strict && !f.p.matches(v) {
+		r.Break(RuleID, strconv.Quote(v)+" does not match "+f.p.syntax)
+	}
+	return err
+}
+
+// madeID stands for an id that the event does not have.
+func madeID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	w.Lose(dialect.Made, w.Pointer(m), "required")
+	return append(m.Form.(id).p.append(append(dst, '"'), ""), '"')
+}
+
+// madeAgent is madeID that takes the node of the event for its agent.
+func madeAgent(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	agent := agentOf(w.Ev)
+	if agent == "" {
+		return madeID(w, dst, m)
+	}
+	w.Lose(dialect.Made, "/agentId", "the node's execution, or the node")
+	return append(agentPattern.append(append(dst, '"'), agent), '"')
+}
+
+// An auditedForm is an agent, or null when the run is audited.
+type auditedForm struct{ id }
+
+func (f auditedForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if dst, said := f.id.Append(w, dst, m, at); said {
+		return dst, true
+	}
+	if w.Kept(m.Name) == `""` {
+		w.Use(m.Name)
+		w.Lose(dialect.Altered, "/"+string(Name)+"/"+m.Name, "null stands for the run")
+	}
+	return append(dst, "null"...), true
+}
+
+func (f auditedForm) Parse(r *wire.Reader, at any) error {
+	if r.S.Null() {
+		return nil
+	}
+	err := f.id.Parse(r, at)
+	if err == nil && *at.(*string) == "" {
+		r.KeepAs(`""`)
+	}
+	return err
+}
+
+// An idOfOther is the agent of a line of another type, if that is what it is there.
+type idOfOther struct{ id }
+
+func (f idOfOther) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() != '"' || strings.HasPrefix(r.S.Rest(), `""`) {
+		return errOther
+	}
+	return f.id.Parse(r, at)
+}
+
+// A stepOfOther is the same for the step.
+type stepOfOther struct{ wire.Value }
+
+func (stepOfOther) Parse(r *wire.Reader, at any) error {
+	n, err := r.S.SmallInt()
+	if err != nil || n < 0 {
+		return errOther
+	}
+	*at.(*agentevents.Opt[int]) = agentevents.Some(n)
+	return nil
+}
+
+// errOther says that a member is not what it is in the types of the document.
+var errOther = &jsonwire.SyntaxError{Msg: "not a member of the document"}
+
+// A wholeForm is a whole number in any spelling, such as 1.0.
+type wholeForm struct{ wire.Value }
+
+func (wholeForm) Parse(r *wire.Reader, at any) error {
+	n, err := r.S.Whole()
+	switch v := at.(type) {
+	case *int:
+		*v = n
+	case *agentevents.Opt[int]:
+		*v = agentevents.Some(n)
+	}
+	return err
+}
+
+// madeStep stands for a step that the event does not say.
+func madeStep(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	w.Lose(dialect.Made, "/step", "the step the agent is at")
+	return jsonwire.AppendInt(dst, int64(encoderOf(w).a.at()))
+}
+
+// A secondsForm is a duration in seconds, always with a point: 65.0, 0.04.
+type secondsForm struct{}
+
+func (secondsForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	switch v := at.(type) {
+	case *time.Duration:
+		return appendSeconds(dst, *v), true
+	case *agentevents.Opt[time.Duration]:
+		return appendSeconds(dst, v.V), v.OK
+	}
+	return dst, false
+}
+
+func (secondsForm) Parse(r *wire.Reader, at any) error {
+	d, err := r.S.Seconds()
+	switch v := at.(type) {
+	case *time.Duration:
+		*v = d
+	case *agentevents.Opt[time.Duration]:
+		*v = agentevents.Some(d)
+	}
+	return err
+}
+
+func appendSeconds(dst []byte, d time.Duration) []byte {
+	u := uint64(d)
+	if d < 0 {
+		dst, u = append(dst, '-'), -u
+	}
+	dst = append(jsonwire.AppendUint(dst, u/1e9), '.')
+	if frac := u % 1e9; frac != 0 {
+		return jsonwire.AppendFraction(dst, frac, 9)
+	}
+	return append(dst, '0')
+}
+
+// sinceCall and sinceStart stand for durations that events do not say.
+func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if call := encoderOf(w).call(w.Ev); call != nil {
+		w.Lose(dialect.Made, w.Pointer(m), "the time since the call")
+		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
+	}
+	w.Lose(dialect.Made, w.Pointer(m), "0: no call came before")
+	return append(dst, "0.0"...)
+}
+
+func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if at := encoderOf(w).a.started; !at.IsZero() {
+		w.Lose(dialect.Made, w.Pointer(m), "the time since the start")
+		return appendSeconds(dst, max(0, w.Ev.Time.Sub(at)))
+	}
+	w.Lose(dialect.Made, w.Pointer(m), "0: no start came before")
+	return append(dst, "0.0"...)
+}
+
+// A floatForm is a number with a point.
+type floatForm struct{ wire.Value }
+
+func (f floatForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.Value.Append(w, dst, m, at)
+	if said && bytes.IndexAny(dst[mark:], ".e") < 0 {
+		dst = append(dst, ".0"...)
+	}
+	return dst, said
+}
+
+// An okForm is the status of a call, as far as the document knows it. The line is
+// the call and its return.
+type okForm struct{}
+
+func (okForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	if !w.Ev.Payload.(*agentevents.ToolReturned).OneEvent {
+		w.Lose(dialect.Altered, "/payload/oneEvent", "the call and its return are one line")
+	}
+	status := agentevents.ToolStatus(*at.(*string))
+	switch status {
+	case agentevents.ToolStatusOK, agentevents.ToolStatusError:
+	case "":
+		w.Lose(dialect.Made, "/payload/status", "written as not ok")
+	default:
+		w.Lose(dialect.Altered, "/payload/status", "the document has only ok and not ok")
+	}
+	return strconv.AppendBool(dst, status == agentevents.ToolStatusOK), true
+}
+
+func (okForm) Parse(r *wire.Reader, at any) error {
+	ok, err := r.S.Bool()
+	*at.(*string) = string(agentevents.ToolStatusError)
+	if ok {
+		*at.(*string) = string(agentevents.ToolStatusOK)
+	}
+	return err
+}
+
+func (okForm) Schema() map[string]any { return map[string]any{"type": "boolean"} }
+
+// A summaryForm is a text of at most MaxSummary characters. An event that has only
+// the whole value has its JSON text as the summary.
+type summaryForm struct {
+	wire.EmptyKept
+	value func(w *wire.Writer) (text string, value agentevents.JSON)
+}
+
+func (f summaryForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	text, value := f.value(w)
+	at := m.Pointer()
+	if value != "" {
+		whole := at[:len(at)-len("Summary")]
+		if text == "" {
+			text = string(value)
+			w.Lose(dialect.Altered, whole, "written as a summary")
+			w.Lose(dialect.Made, at, "the value's text")
+		} else {
+			w.Lose(dialect.Dropped, whole, "the line has its summary")
+		}
+	}
+	if len(text) > MaxSummary && !w.Whole {
+		if n := jsonwire.FirstCharacters(text, MaxSummary); n < len(text) {
+			text = text[:n]
+			w.Lose(dialect.Altered, at, cut)
+		}
+	}
+	return jsonwire.AppendString(dst, text), text != ""
+}
+
+// cut is the detail of a summary that was too long.
+var cut = "cut to " + strconv.Itoa(MaxSummary) + " characters"
+
+func (f summaryForm) Parse(r *wire.Reader, at any) error {
+	err := f.EmptyKept.Parse(r, at)
+	if text := *at.(*string); err == nil && r.Strict && len(text) > MaxSummary {
+		if n := utf8.RuneCountInString(text); n > MaxSummary {
+			r.Break(RuleSummary, "has "+strconv.Itoa(n)+" characters, the limit is "+strconv.Itoa(MaxSummary))
+		}
+	}
+	return err
+}
+
+func (summaryForm) Schema() map[string]any {
+	return map[string]any{"type": "string", "maxLength": MaxSummary}
+}
+
+// inputOf returns the arguments of a return: those of its call, if there is one.
+func inputOf(w *wire.Writer) (string, agentevents.JSON) {
+	p := w.Ev.Payload.(*agentevents.ToolReturned)
+	call := encoderOf(w).call(w.Ev)
+	if call == nil {
+		return p.ArgumentsSummary, p.Arguments
+	}
+	called := call.Payload.(*agentevents.ToolCalled)
+	w.Pend.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != called.Arguments)
+	w.Pend.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != called.ArgumentsSummary)
+	return called.ArgumentsSummary, called.Arguments
+}
+
+func outputOf(w *wire.Writer) (string, agentevents.JSON) {
+	p := w.Ev.Payload.(*agentevents.ToolReturned)
+	return p.ResultSummary, p.Result
+}
+
+// An objectForm is an object.
+type objectForm struct{ wire.Value }
+
+func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.Value.Append(w, dst, m, at)
+	if said && len(dst) > mark && dst[mark] != '{' {
+		w.Lose(dialect.Dropped, w.Pointer(m), "the document allows only an object")
+		return dst, false
+	}
+	return dst, said
+}
+
+func (f objectForm) Parse(r *wire.Reader, at any) error {
+	if k := r.S.Kind(); k != '{' && k != 0 {
+		return &jsonwire.SyntaxError{Offset: r.S.Offset(), Msg: "found a value that is not an object, expected an object"}
+	}
+	return f.Value.Parse(r, at)
+}
+
+func (objectForm) Schema() map[string]any { return map[string]any{"type": "object"} }
+
+// madeOutcome stands for an outcome that the event does not say.
+func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	w.Lose(dialect.Made, w.Pointer(m), "aborted with an error, partial otherwise")
+	outcome := agentevents.OutcomePartial
+	if w.Ev.Payload.(*agentevents.AgentEnded).Error.OK {
+		outcome = agentevents.OutcomeAborted
+	}
+	return jsonwire.AppendString(dst, string(outcome))
+}
+
+// A totalForm is one of the totals of an end.
+type totalForm struct{ wholeForm }
+
+func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	n := *at.(*int)
+	if a := encoderOf(w).a; m.Name == "total_tool_calls" {
+		if short := a.totals.ToolCalls - n; short > 0 && short <= a.refused {
+			w.Lose(dialect.Altered, w.Pointer(m), "refused calls have a line and are counted")
+			n += short
+		}
+	}
+	return jsonwire.AppendInt(dst, int64(n)), true
+}
+
+// madeTotal stands for a total of an event without totals: that of its line, if the
+// line had only some, or what the encoder counted.
+func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if m.Name == "total_steps" { // the first one
+		w.Lose(dialect.Made, "/payload/totals", "counted by the encoder")
+	}
+	if raw := w.Kept(m.Name); raw != "" {
+		if n, err := strconv.Atoi(raw); err == nil && strconv.Itoa(n) == raw {
+			w.Use(m.Name)
+			at := "/" + string(Name) + "/" + m.Name
+			if n < 0 {
+				w.Break(RuleRange, at, "is below 0")
+			}
+			w.Lose(dialect.Altered, at, "written with totals that are made up")
+			return append(dst, raw...)
+		}
+	}
+	t := encoderOf(w).a.counted()
+	n := t.Steps
+	switch m.Name {
+	case "total_tool_calls":
+		n = t.ToolCalls
+	case "total_audit_checkpoints":
+		n = t.AuditCheckpoints
+	case "audits_passed":
+		n = t.AuditsPassed
+	case "audits_failed":
+		n = t.AuditsFailed
+	}
+	return jsonwire.AppendInt(dst, int64(n))
+}

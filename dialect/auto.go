@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,13 +104,8 @@ var (
 
 // End appends the events that were waiting for more lines.
 func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {
-	names := make([]Name, 0, len(a.Decoders))
-	for name := range a.Decoders {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var errs []error
-	for _, name := range names {
+	for _, name := range a.names() {
 		var err error
 		if dst, err = a.Decoders[name].End(dst); err != nil {
 			errs = append(errs, err)
@@ -119,6 +115,19 @@ func (a *Auto) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 		return dst, errs[0]
 	}
 	return dst, errors.Join(errs...)
+}
+
+func (a *Auto) names() []Name { return slices.Sorted(maps.Keys(a.Decoders)) }
+
+// Losses returns what the decoders made up, in the order of their names, except that
+// of the decoder of one dialect: an encoder of the same dialect leaves it out again.
+func (a *Auto) Losses(except Name) (list []Loss) {
+	for _, name := range a.names() {
+		if d, ok := a.Decoders[name].(Decoder); ok && name != except {
+			list = append(list, d.Losses()...)
+		}
+	}
+	return list
 }
 
 func (a *Auto) native() agentevents.Decoder {

@@ -29,8 +29,10 @@ members. Name these two formats with --from.
 
 At the end, what was lost and what was made up is listed on standard error. A
 part of an event is lost when the new format has no place for it. It is made up
-when the new format requires it and the event lacks it. Events without a
-counterpart are left out and listed too. With --strict the exit status is then 1.
+when the new format requires it and the event lacks it. What reading the files
+made up, such as ids that their format does not have, is listed first, as
+"reading:". Events without a counterpart are left out and listed too. With
+--strict the exit status is then 1.
 
 A line that is written in its own format keeps its bytes. A frame of Server-Sent
 Events keeps those of its data.`,
@@ -73,9 +75,12 @@ Events keeps those of its data.`,
 				if _, err := in.stdout.Write(lines); err != nil {
 					return err
 				}
-				losses := enc.Losses()
+				losses, made := enc.Losses(), to.madeUp(l.decoder, &from)
 				if !*quiet {
 					in.stdout.Flush() // keep both outputs in order
+					for _, loss := range made {
+						fmt.Fprintln(in.stderr, "reading: "+lossText(loss))
+					}
 					for _, loss := range losses {
 						fmt.Fprintln(in.stderr, lossText(loss))
 					}
@@ -83,7 +88,7 @@ Events keeps those of its data.`,
 				if err := l.result(); err != nil {
 					return err
 				}
-				if *strict && len(losses) > 0 {
+				if *strict && len(losses)+len(made) > 0 {
 					return errProblems
 				}
 				return nil

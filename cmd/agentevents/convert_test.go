@@ -19,9 +19,16 @@ const kahnLog = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"agent-coder-1","even
 func TestConvertThereAndBack(t *testing.T) {
 	native := exec(kahnLog, "convert", "--to", "native", "-")
 	require.Equal(t, exitOK, native.code, native.err)
-	require.Empty(t, native.err, "nothing is lost")
+	require.Equal(t, `reading: made up: every kind /id: derived from the line (4 times, first in run agent-coder-1 at sequence 0)
+reading: made up: every kind /sequence: the number of the line in its run (4 times, first in run agent-coder-1 at sequence 0)
+reading: made up: agent.toolReturned /payload/callId: derived from the line (once, in run agent-coder-1 at sequence 2)
+`, native.err, "nothing is lost")
 	require.Equal(t, 4, strings.Count(native.out, "\n"))
-	require.Equal(t, native, exec(kahnLog, "convert", "--from", "kahn", "--to", "native", "--strict", "-"))
+	strict := exec(kahnLog, "convert", "--from", "kahn", "--to", "native", "--strict", "-")
+	require.Equal(t, exitProblems, strict.code, "the document has no ids")
+	require.Equal(t, native.out, strict.out)
+	require.Equal(t, native.err, strict.err)
+	require.Equal(t, result{out: kahnLog}, exec(kahnLog, "convert", "--to", "kahn", "--strict", "-"), "the encoder leaves out what the decoder made up")
 	require.Equal(t, native.out, exec(kahnLog, "cat", "-").out)
 
 	back := exec(native.out, "convert", "--to", "kahn", "-")

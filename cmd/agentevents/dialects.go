@@ -99,6 +99,26 @@ func (f *wireFlag) Set(s string) error {
 	return nil
 }
 
+// dialect returns the dialect of the format: its name without a profile.
+func (w *wire) dialect() dialect.Name {
+	name, _, _ := strings.Cut(w.name, ":")
+	return dialect.Name(name)
+}
+
+// madeUp returns what a decoder that newDecoder returned made up, and the format does
+// not leave out again.
+func (w *wire) madeUp(d agentevents.Decoder, from *wireFlag) []dialect.Loss {
+	switch d := d.(type) {
+	case *dialect.Auto:
+		return d.Losses(w.dialect())
+	case dialect.Decoder:
+		if from.dialect() != w.dialect() {
+			return d.Losses()
+		}
+	}
+	return nil
+}
+
 // newDecoder returns a decoder of the format, or of any format when f is not
 // given. A strict decoder enforces the rules of the document.
 func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
@@ -109,7 +129,7 @@ func (f *wireFlag) newDecoder(strict bool) agentevents.Decoder {
 }
 
 // anyDecoder returns a decoder that detects the format of every line.
-func anyDecoder() agentevents.Decoder {
+func anyDecoder() *dialect.Auto {
 	auto := &dialect.Auto{Decoders: map[dialect.Name]agentevents.Decoder{}}
 	for _, w := range wires() {
 		// The decoder of openwop reads the lines of all profiles. What a profile

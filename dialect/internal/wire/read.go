@@ -240,7 +240,11 @@ func (r *Reader) Continue(w *Writer) { r.Lines, r.now = w.Lines, w.now }
 func (r *Reader) Finish() error {
 	r.now = r.Ev.Time
 	for _, m := range r.made {
-		r.Losses.Add(r.Ev, dialect.Made, m.pointer, m.detail)
+		if strings.HasPrefix(m.pointer, "/payload") {
+			r.Losses.Add(r.Ev, dialect.Made, m.pointer, m.detail)
+		} else {
+			r.Losses.Every(r.Ev, dialect.Made, m.pointer, m.detail)
+		}
 	}
 	if _, unknown := r.Ev.Payload.(*agentevents.Unknown); unknown {
 		return nil

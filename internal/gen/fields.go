@@ -96,21 +96,19 @@ func (w *writer) eachLeaf(st *structType, f func(pointer, cond string)) {
 }
 
 // leaves calls f for each field of st, the value of expr, and of the values inside.
-// A list or a map is one field. cond is the condition that the field is set; a
-// required field of a value that is there always is.
+// A list or a map is one field; a value that may be absent is one, beside its own
+// fields. cond is the condition that the field is not zero.
 func leaves(st *structType, expr, pointer, guard string, f func(pointer, cond string)) {
 	for _, fl := range st.fields {
 		t, at, x := fl.typ, pointer+"/"+fl.json, expr+"."+fl.name
 		cond := guard
 		if t.shape == optShape && t.elem.shape == structShape {
 			cond, t, x = and(guard, x+".OK"), t.elem, x+".V"
-		}
-		switch {
-		case t.shape == structShape:
-			leaves(t.object, x, at, cond, f)
-		case fl.required && cond != "":
 			f(at, cond)
-		default:
+		}
+		if t.shape == structShape {
+			leaves(t.object, x, at, cond, f)
+		} else {
 			f(at, and(cond, t.present(x)))
 		}
 	}

@@ -218,8 +218,8 @@ func (t *table) carries(leaves []string) (set uint64) {
 		first, rest, _ := strings.Cut(m.Says, " ")
 		set |= covered(leaves, rest)
 		for j, leaf := range leaves {
-			at, below := strings.CutPrefix(strings.TrimPrefix(leaf, "/payload"), "/"+first+"/")
-			if below && inner.table().says(at) {
+			at, below := strings.CutPrefix(strings.TrimPrefix(leaf, "/payload")+"/", "/"+first+"/")
+			if at = strings.TrimSuffix(at, "/"); below && (at == "" || inner.table().says(at)) {
 				set |= 1 << (envelopeLeaves + j)
 			}
 		}
@@ -242,7 +242,8 @@ func covered(leaves []string, says string) (set uint64) {
 			continue
 		}
 		for i, leaf := range leaves {
-			if at := strings.TrimPrefix(leaf, "/payload"); at == "/"+p || strings.HasPrefix(at, "/"+p+"/") {
+			// What says a field says that the value around it is there.
+			if at := strings.TrimPrefix(leaf, "/payload") + "/"; strings.HasPrefix(at, "/"+p+"/") || strings.HasPrefix("/"+p+"/", at) {
 				set |= 1 << (envelopeLeaves + i)
 			}
 		}

@@ -473,6 +473,7 @@ var leaves = map[string][]string{
 		"/modelClass",
 	},
 	"AgentStarted": {
+		"/payload/agent",
 		"/payload/agent/agentId",
 		"/payload/agent/agentSharing",
 		"/payload/agent/memoryRef",
@@ -491,12 +492,14 @@ var leaves = map[string][]string{
 	},
 	"AgentEnded": {
 		"/payload/outcome",
+		"/payload/error",
 		"/payload/error/code",
 		"/payload/error/message",
 		"/payload/error/details",
 		"/payload/error/retryable",
 		"/payload/result",
 		"/payload/structuredOutput",
+		"/payload/usage",
 		"/payload/usage/inputTokens",
 		"/payload/usage/outputTokens",
 		"/payload/usage/totalTokens",
@@ -507,6 +510,7 @@ var leaves = map[string][]string{
 		"/payload/totalCostUsd",
 		"/payload/durationMs",
 		"/payload/numTurns",
+		"/payload/totals",
 		"/payload/totals/steps",
 		"/payload/totals/toolCalls",
 		"/payload/totals/auditCheckpoints",
@@ -586,6 +590,7 @@ var leaves = map[string][]string{
 		"/payload/turn",
 		"/payload/name",
 		"/payload/durationMs",
+		"/payload/error",
 		"/payload/error/code",
 		"/payload/error/message",
 		"/payload/error/details",
@@ -624,6 +629,7 @@ var leaves = map[string][]string{
 		"/payload/name",
 		"/payload/durationMs",
 		"/payload/resultSummary",
+		"/payload/error",
 		"/payload/error/code",
 		"/payload/error/message",
 		"/payload/error/details",
@@ -640,6 +646,7 @@ var leaves = map[string][]string{
 		"/payload/attributes",
 	},
 	"NodeStarted": {
+		"/payload/agent",
 		"/payload/agent/agentId",
 		"/payload/agent/agentSharing",
 		"/payload/agent/memoryRef",
@@ -649,6 +656,7 @@ var leaves = map[string][]string{
 	},
 	"NodeCompleted": {
 		"/payload/outputs",
+		"/payload/agent",
 		"/payload/agent/agentId",
 		"/payload/agent/agentSharing",
 		"/payload/agent/memoryRef",
@@ -748,6 +756,7 @@ var leaves = map[string][]string{
 		"/payload/message/ts",
 		"/payload/message/role",
 		"/payload/message/turnIndex",
+		"/payload/message/agent",
 		"/payload/message/agent/agentId",
 		"/payload/message/agent/agentSharing",
 		"/payload/message/agent/memoryRef",
@@ -762,6 +771,7 @@ var leaves = map[string][]string{
 		"/ts",
 		"/role",
 		"/turnIndex",
+		"/agent",
 		"/agent/agentId",
 		"/agent/agentSharing",
 		"/agent/memoryRef",
@@ -871,6 +881,7 @@ var leaves = map[string][]string{
 	"RunStarted": {
 		"/payload/name",
 		"/payload/inputs",
+		"/payload/agent",
 		"/payload/agent/agentId",
 		"/payload/agent/agentSharing",
 		"/payload/agent/memoryRef",
@@ -887,6 +898,7 @@ var leaves = map[string][]string{
 		"/payload/outputs",
 	},
 	"RunFailed": {
+		"/payload/error",
 		"/payload/error/code",
 		"/payload/error/message",
 		"/payload/error/details",
@@ -918,6 +930,7 @@ var leaves = map[string][]string{
 		"/payload/status",
 		"/payload/result",
 		"/payload/resultSummary",
+		"/payload/error",
 		"/payload/error/code",
 		"/payload/error/message",
 		"/payload/error/details",
@@ -1028,32 +1041,35 @@ func present(v any) (set uint64) {
 		if p.Agent.OK {
 			set |= 1 << 0
 		}
-		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
+		if p.Agent.OK && p.Agent.V.AgentID != "" {
 			set |= 1 << 1
 		}
-		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
+		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
 			set |= 1 << 2
 		}
-		if p.Agent.OK && p.Agent.V.ModelClass != "" {
+		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
 			set |= 1 << 3
 		}
-		if p.Task != "" {
+		if p.Agent.OK && p.Agent.V.ModelClass != "" {
 			set |= 1 << 4
 		}
-		if p.Model != "" {
+		if p.Task != "" {
 			set |= 1 << 5
 		}
-		if p.ProviderSessionID != "" {
+		if p.Model != "" {
 			set |= 1 << 6
 		}
-		if p.Prompt != "" {
+		if p.ProviderSessionID != "" {
 			set |= 1 << 7
 		}
-		if p.Attempt.OK {
+		if p.Prompt != "" {
 			set |= 1 << 8
 		}
-		if p.Resumed {
+		if p.Attempt.OK {
 			set |= 1 << 9
+		}
+		if p.Resumed {
+			set |= 1 << 10
 		}
 	case *agentevents.AgentTransition:
 		if p.From != "" {
@@ -1069,74 +1085,83 @@ func present(v any) (set uint64) {
 		if p.Outcome != "" {
 			set |= 1 << 0
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 1
 		}
-		if p.Error.OK {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 2
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 3
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 4
 		}
-		if p.Result != "" {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 5
 		}
-		if p.StructuredOutput != "" {
+		if p.Result != "" {
 			set |= 1 << 6
 		}
-		if p.Usage.OK {
+		if p.StructuredOutput != "" {
 			set |= 1 << 7
 		}
 		if p.Usage.OK {
 			set |= 1 << 8
 		}
-		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
+		if p.Usage.OK && p.Usage.V.InputTokens != 0 {
 			set |= 1 << 9
 		}
-		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
+		if p.Usage.OK && p.Usage.V.OutputTokens != 0 {
 			set |= 1 << 10
 		}
-		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
+		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
 			set |= 1 << 11
 		}
-		if p.Usage.OK && p.Usage.V.CostUSD.OK {
+		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
 			set |= 1 << 12
 		}
-		if p.ModelUsage != nil {
+		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
 			set |= 1 << 13
 		}
-		if p.TotalCostUSD.OK {
+		if p.Usage.OK && p.Usage.V.CostUSD.OK {
 			set |= 1 << 14
 		}
-		if p.Duration.OK {
+		if p.ModelUsage != nil {
 			set |= 1 << 15
 		}
-		if p.NumTurns.OK {
+		if p.TotalCostUSD.OK {
 			set |= 1 << 16
 		}
-		if p.Totals.OK {
+		if p.Duration.OK {
 			set |= 1 << 17
 		}
-		if p.Totals.OK {
+		if p.NumTurns.OK {
 			set |= 1 << 18
 		}
 		if p.Totals.OK {
 			set |= 1 << 19
 		}
-		if p.Totals.OK {
+		if p.Totals.OK && p.Totals.V.Steps != 0 {
 			set |= 1 << 20
 		}
-		if p.Totals.OK {
+		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
 			set |= 1 << 21
 		}
-		if p.ConvergenceScore.OK {
+		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
 			set |= 1 << 22
 		}
-		if p.ResultSchema != "" {
+		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
 			set |= 1 << 23
+		}
+		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
+			set |= 1 << 24
+		}
+		if p.ConvergenceScore.OK {
+			set |= 1 << 25
+		}
+		if p.ResultSchema != "" {
+			set |= 1 << 26
 		}
 	case *agentevents.Totals:
 		if p.Steps != 0 {
@@ -1289,20 +1314,23 @@ func present(v any) (set uint64) {
 		if p.Duration.OK {
 			set |= 1 << 2
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 3
 		}
-		if p.Error.OK {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 4
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 5
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 6
 		}
-		if p.Attributes != "" {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 7
+		}
+		if p.Attributes != "" {
+			set |= 1 << 8
 		}
 	case *agentevents.TurnSummarized:
 		if p.Text != "" {
@@ -1383,20 +1411,23 @@ func present(v any) (set uint64) {
 		if p.ResultSummary != "" {
 			set |= 1 << 3
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 4
 		}
-		if p.Error.OK {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 5
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 6
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 7
 		}
-		if p.Attributes != "" {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 8
+		}
+		if p.Attributes != "" {
+			set |= 1 << 9
 		}
 	case *agentevents.SpanRecorded:
 		if p.Subject != "" {
@@ -1424,20 +1455,23 @@ func present(v any) (set uint64) {
 		if p.Agent.OK {
 			set |= 1 << 0
 		}
-		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
+		if p.Agent.OK && p.Agent.V.AgentID != "" {
 			set |= 1 << 1
 		}
-		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
+		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
 			set |= 1 << 2
 		}
-		if p.Agent.OK && p.Agent.V.ModelClass != "" {
+		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
 			set |= 1 << 3
 		}
-		if p.TypeID != "" {
+		if p.Agent.OK && p.Agent.V.ModelClass != "" {
 			set |= 1 << 4
 		}
-		if p.Attempt.OK {
+		if p.TypeID != "" {
 			set |= 1 << 5
+		}
+		if p.Attempt.OK {
+			set |= 1 << 6
 		}
 	case *agentevents.NodeCompleted:
 		if p.Outputs != "" {
@@ -1446,17 +1480,20 @@ func present(v any) (set uint64) {
 		if p.Agent.OK {
 			set |= 1 << 1
 		}
-		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
+		if p.Agent.OK && p.Agent.V.AgentID != "" {
 			set |= 1 << 2
 		}
-		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
+		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
 			set |= 1 << 3
 		}
-		if p.Agent.OK && p.Agent.V.ModelClass != "" {
+		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
 			set |= 1 << 4
 		}
-		if p.Duration.OK {
+		if p.Agent.OK && p.Agent.V.ModelClass != "" {
 			set |= 1 << 5
+		}
+		if p.Duration.OK {
+			set |= 1 << 6
 		}
 	case *agentevents.NodeFailed:
 		if p.Error.Code != "" {
@@ -1653,14 +1690,17 @@ func present(v any) (set uint64) {
 		if p.Message.Agent.OK {
 			set |= 1 << 8
 		}
-		if p.Message.Agent.OK && p.Message.Agent.V.AgentSharing != "" {
+		if p.Message.Agent.OK && p.Message.Agent.V.AgentID != "" {
 			set |= 1 << 9
 		}
-		if p.Message.Agent.OK && p.Message.Agent.V.MemoryRef != "" {
+		if p.Message.Agent.OK && p.Message.Agent.V.AgentSharing != "" {
 			set |= 1 << 10
 		}
-		if p.Message.Agent.OK && p.Message.Agent.V.ModelClass != "" {
+		if p.Message.Agent.OK && p.Message.Agent.V.MemoryRef != "" {
 			set |= 1 << 11
+		}
+		if p.Message.Agent.OK && p.Message.Agent.V.ModelClass != "" {
+			set |= 1 << 12
 		}
 	case *agentevents.ConversationMessage:
 		if p.MessageID != "" {
@@ -1690,14 +1730,17 @@ func present(v any) (set uint64) {
 		if p.Agent.OK {
 			set |= 1 << 8
 		}
-		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
+		if p.Agent.OK && p.Agent.V.AgentID != "" {
 			set |= 1 << 9
 		}
-		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
+		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
 			set |= 1 << 10
 		}
-		if p.Agent.OK && p.Agent.V.ModelClass != "" {
+		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
 			set |= 1 << 11
+		}
+		if p.Agent.OK && p.Agent.V.ModelClass != "" {
+			set |= 1 << 12
 		}
 	case *agentevents.ApprovalRequested:
 		if p.ApprovalID != "" {
@@ -1932,17 +1975,20 @@ func present(v any) (set uint64) {
 		if p.Agent.OK {
 			set |= 1 << 2
 		}
-		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
+		if p.Agent.OK && p.Agent.V.AgentID != "" {
 			set |= 1 << 3
 		}
-		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
+		if p.Agent.OK && p.Agent.V.AgentSharing != "" {
 			set |= 1 << 4
 		}
-		if p.Agent.OK && p.Agent.V.ModelClass != "" {
+		if p.Agent.OK && p.Agent.V.MemoryRef != "" {
 			set |= 1 << 5
 		}
-		if p.Definition != "" {
+		if p.Agent.OK && p.Agent.V.ModelClass != "" {
 			set |= 1 << 6
+		}
+		if p.Definition != "" {
+			set |= 1 << 7
 		}
 	case *agentevents.RunPaused:
 		if p.Reason != "" {
@@ -1957,17 +2003,20 @@ func present(v any) (set uint64) {
 			set |= 1 << 0
 		}
 	case *agentevents.RunFailed:
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 0
 		}
-		if p.Error.OK {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 1
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 2
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 3
+		}
+		if p.Error.OK && p.Error.V.Retryable.OK {
+			set |= 1 << 4
 		}
 	case *agentevents.RunCancelled:
 		if p.Reason != "" {
@@ -2030,29 +2079,32 @@ func present(v any) (set uint64) {
 		if p.ResultSummary != "" {
 			set |= 1 << 4
 		}
-		if p.Error.OK && p.Error.V.Code != "" {
+		if p.Error.OK {
 			set |= 1 << 5
 		}
-		if p.Error.OK {
+		if p.Error.OK && p.Error.V.Code != "" {
 			set |= 1 << 6
 		}
-		if p.Error.OK && p.Error.V.Details != "" {
+		if p.Error.OK && p.Error.V.Message != "" {
 			set |= 1 << 7
 		}
-		if p.Error.OK && p.Error.V.Retryable.OK {
+		if p.Error.OK && p.Error.V.Details != "" {
 			set |= 1 << 8
 		}
-		if p.Duration.OK {
+		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 9
 		}
-		if p.OneEvent {
+		if p.Duration.OK {
 			set |= 1 << 10
 		}
-		if p.Arguments != "" {
+		if p.OneEvent {
 			set |= 1 << 11
 		}
-		if p.ArgumentsSummary != "" {
+		if p.Arguments != "" {
 			set |= 1 << 12
+		}
+		if p.ArgumentsSummary != "" {
+			set |= 1 << 13
 		}
 	case *agentevents.AgentHandoff:
 		if p.From.AgentID != "" {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"strings"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 func convertCommand() command {
@@ -34,11 +37,16 @@ made up, such as ids that their format does not have, is listed first, as
 "reading:". Events without a counterpart are left out and listed too. With
 --strict the exit status is then 1.
 
+The list is complete by construction. --verify does not rely on that: it reads
+the output back, compares every event, and reports a difference that the list does
+not name; the exit status is then 1.
+
 A line that is written in its own format keeps its bytes. A frame of Server-Sent
 Events keeps those of its data.`,
 		examples: []string{
 			"agentevents convert --to kahn run.jsonl > fleet.jsonl",
 			"agentevents convert --from kahn --to native --strict fleet.jsonl > run.jsonl",
+			"agentevents convert --to openwop:v2 --verify run.jsonl > events.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var from, to wireFlag
@@ -48,6 +56,7 @@ Events keeps those of its data.`,
 			fs.Var(&to, "to", "the `FORMAT` to write")
 			strict := fs.Bool("strict", false, "exit with 1 when anything is lost or made up")
 			quiet := fs.Bool("quiet", false, "do not list what is lost or made up")
+			verify := fs.Bool("verify", false, "read the output back and report what it does not say and the list does not name; keeps all events in memory")
 			return func(in *invocation) error {
 				if to.wire == nil {
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
@@ -59,8 +68,13 @@ Events keeps those of its data.`,
 				}
 				enc := to.encoder()
 				var lines []byte
+				var trip *roundTrip
+				if *verify {
+					trip = &roundTrip{}
+				}
 				for at, ev := range events {
 					lines, err = enc.Append(lines[:0], ev)
+					trip.note(ev, lines, err)
 					if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) {
 						l.bad++
 						l.report(at, clip(visible(err.Error())))
@@ -75,6 +89,7 @@ Events keeps those of its data.`,
 				if _, err := in.stdout.Write(lines); err != nil {
 					return err
 				}
+				trip.note(agentevents.Event{}, lines, nil)
 				losses, made := enc.Losses(), to.madeUp(l.decoder, &from)
 				if !*quiet {
 					in.stdout.Flush() // keep both outputs in order
@@ -85,8 +100,12 @@ Events keeps those of its data.`,
 						fmt.Fprintln(in.stderr, lossText(loss))
 					}
 				}
+				unlisted := trip.verify(in, to.wire, losses)
 				if err := l.result(); err != nil {
 					return err
+				}
+				if unlisted > 0 {
+					return errProblems
 				}
 				if *strict && len(losses)+len(made) > 0 {
 					return errProblems
@@ -95,6 +114,69 @@ Events keeps those of its data.`,
 			}
 		},
 	}
+}
+
+// A roundTrip has what was converted and the lines, for --verify. A nil roundTrip
+// does nothing.
+type roundTrip struct {
+	readback.Trip
+	text []byte
+}
+
+// note adds an event, the lines that were written then, and why it was refused. The
+// end of the log has no event.
+func (t *roundTrip) note(ev agentevents.Event, lines []byte, err error) {
+	if t == nil {
+		return
+	}
+	t.text = append(t.text, lines...)
+	if ev.Payload != nil {
+		t.Events, t.Refused = append(t.Events, ev), append(t.Refused, err)
+	}
+}
+
+// maxUnlisted is how many differences --verify prints.
+const maxUnlisted = 100
+
+// verify reads the lines back and prints what they do not say and no loss lists. It
+// returns how many differences there are.
+func (t *roundTrip) verify(in *invocation, w *wire, losses []dialect.Loss) (n int) {
+	if t == nil {
+		return 0
+	}
+	report := func(what string) {
+		if n++; n <= maxUnlisted {
+			fmt.Fprintln(in.stderr, "verify: "+visible(clip(what)))
+		}
+	}
+	dec := w.decoder(false)
+	t.Losses = losses
+	for ev, err := range agentevents.NewReader(bytes.NewReader(t.text), agentevents.ReaderOptions{Decoder: dec}).All() {
+		if err != nil {
+			report("the output cannot be read back: " + err.Error())
+			continue
+		}
+		t.Back = append(t.Back, ev)
+	}
+	t.Derived = []string{"/" + string(w.dialect())} // what a reader keeps of the line
+	if d, ok := dec.(dialect.Decoder); ok {
+		for _, l := range d.Losses() {
+			t.Derived = append(t.Derived, l.Pointer)
+		}
+	}
+	for _, err := range t.Compare() {
+		report(err.Error())
+	}
+	t.Unlisted(func(i int, what string) {
+		if i >= 0 {
+			what = fmt.Sprintf("run %s, sequence %d: %s", t.Events[i].RunID, t.Events[i].Sequence, what)
+		}
+		report(what)
+	})
+	if n > maxUnlisted {
+		fmt.Fprintf(in.stderr, "verify: and %d more\n", n-maxUnlisted)
+	}
+	return n
 }
 
 // lossText says in one line what was lost, how often and where first.

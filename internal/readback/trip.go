@@ -1,0 +1,313 @@
+package readback
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// A Trip is events on their way into a document and back.
+type Trip struct {
+	Events  []agentevents.Event
+	Refused []error             // by event: why it was not written; may be short
+	Losses  []dialect.Loss      // that the encoder listed
+	Back    []agentevents.Event // what a decoder makes of the lines
+	// Ignore are places of native lines where an event may come back different
+	// without a loss.
+	Ignore []string
+	// Derived are places that the document has no member for and the decoder makes
+	// up. The new value is no loss; losing the event's own value is one, Dropped.
+	Derived []string
+
+	Partner []*agentevents.Event // for each event, the one that came back for it, or nil
+	Joined  []int                // for each call, the return that shares its line, or -1
+	Extra   []*agentevents.Event // events that came back for no event
+	Diffs   [][]Difference       // for each event
+
+	called map[int]int // for a return, the call that shares its line
+}
+
+func (t *Trip) refused(i int) bool { return i < len(t.Refused) && t.Refused[i] != nil }
+
+// IsOf reports whether a loss may be one of events of the kind.
+func IsOf(l dialect.Loss, kind agentevents.Kind) bool { return l.Kind == "" || l.Kind == kind }
+
+// Lost reports whether a loss is listed for the kind and exactly that place.
+func (t *Trip) Lost(kind agentevents.Kind, pointer string, what dialect.Change) bool {
+	return slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool { return IsOf(l, kind) && l.Pointer == pointer && l.What == what })
+}
+
+// Touched reports whether a loss is listed for the kind and the place, one above
+// it or one below it.
+func (t *Trip) Touched(kind agentevents.Kind, pointer string) bool {
+	return slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool {
+		return IsOf(l, kind) && (Covers(l.Pointer, pointer) || Covers(pointer, l.Pointer))
+	})
+}
+
+// Derives reports whether the decoder makes up the value at the place.
+func (t *Trip) Derives(pointer string) bool {
+	return slices.ContainsFunc(t.Derived, func(p string) bool { return Covers(p, pointer) })
+}
+
+// pair finds the event that came back for each event: by id and kind, else by
+// kind in order, else by id, else one that the losses say it became.
+func (t *Trip) pair() {
+	free := make([]*agentevents.Event, len(t.Back))
+	for i := range t.Back {
+		free[i] = &t.Back[i]
+	}
+	t.Partner = make([]*agentevents.Event, len(t.Events))
+	match := func(key func(ev *agentevents.Event) string, may func(ev *agentevents.Event) bool) {
+		waiting := map[string][]int{} // indexes into free, in order
+		for i, back := range free {
+			if back != nil {
+				waiting[key(back)] = append(waiting[key(back)], i)
+			}
+		}
+		for i := range t.Events {
+			ev := &t.Events[i]
+			if t.Partner[i] != nil || t.refused(i) || !may(ev) {
+				continue
+			}
+			if list := waiting[key(ev)]; len(list) > 0 {
+				t.Partner[i], free[list[0]] = free[list[0]], nil
+				waiting[key(ev)] = list[1:]
+			}
+		}
+	}
+	any := func(*agentevents.Event) bool { return true }
+	match(func(ev *agentevents.Event) string { return string(ev.Kind()) + " " + ev.ID }, any)
+	match(func(ev *agentevents.Event) string { return string(ev.Kind()) }, any)
+	match(func(ev *agentevents.Event) string { return ev.ID }, any)
+	match(func(*agentevents.Event) string { return "" }, func(ev *agentevents.Event) bool {
+		return t.Lost(ev.Kind(), "/type", dialect.Altered) || t.Lost(ev.Kind(), "", dialect.Altered)
+	})
+	for _, back := range free {
+		if back != nil {
+			t.Extra = append(t.Extra, back)
+		}
+	}
+	// Look for a call without a partner in its return.
+	type key struct{ run, agent, call string }
+	calls := map[key][]int{}
+	t.Joined, t.called = make([]int, len(t.Events)), map[int]int{}
+	for i := range t.Events {
+		t.Joined[i] = -1
+		ev := &t.Events[i]
+		switch p := ev.Payload.(type) {
+		case *agentevents.ToolCalled:
+			if t.Partner[i] == nil {
+				k := key{ev.RunID, ev.AgentID, p.CallID}
+				calls[k] = append(calls[k], i)
+			}
+		case *agentevents.ToolReturned:
+			if t.Partner[i] == nil {
+				continue
+			}
+			if one, ok := t.Partner[i].Payload.(*agentevents.ToolReturned); ok && one.OneEvent && !p.OneEvent {
+				k := key{ev.RunID, ev.AgentID, p.CallID}
+				for _, call := range calls[k] {
+					t.Joined[call], t.called[i] = i, call
+				}
+				delete(calls, k)
+			}
+		}
+	}
+}
+
+// Compare computes the differences. It returns the errors of events that cannot be
+// written in the native format.
+func (t *Trip) Compare() (errs []error) {
+	t.pair()
+	t.Diffs = make([][]Difference, len(t.Events))
+	facts := func(ev *agentevents.Event) Facts { // not kept: a long log has many
+		f, err := FactsOf(ev)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("a %s cannot be written: %w", ev.Kind(), err))
+		}
+		return f
+	}
+	for i := range t.Events {
+		ev := &t.Events[i]
+		if j := t.Joined[i]; j >= 0 {
+			for _, d := range facts(ev).Diff(facts(t.Partner[j])) {
+				if d.Before != "" && d.Pointer != "/type" && !t.saidByReturn(i, j, d) {
+					d.After = ""
+					t.Diffs[i] = append(t.Diffs[i], d)
+				}
+			}
+		}
+		if t.Partner[i] == nil {
+			continue
+		}
+		was := facts(ev)
+		if call, ok := t.called[i]; ok { // the return also says the arguments of the call
+			was.Leaves["/payload/oneEvent"] = "true"
+			for pointer, text := range facts(&t.Events[call]).Leaves {
+				if isArguments(pointer) {
+					was.Leaves[pointer] = text
+				}
+			}
+		}
+		t.Diffs[i] = append(t.Diffs[i], was.Diff(facts(t.Partner[i]))...)
+	}
+	for i := range t.Diffs {
+		t.Diffs[i] = slices.DeleteFunc(t.Diffs[i], func(d Difference) bool {
+			return slices.ContainsFunc(t.Ignore, func(p string) bool { return Covers(p, d.Pointer) })
+		})
+	}
+	return errs
+}
+
+func isArguments(pointer string) bool {
+	return Covers("/payload/arguments", pointer) || Covers("/payload/argumentsSummary", pointer)
+}
+
+// says reports whether an event has a value at the place or below it.
+func says(ev *agentevents.Event, pointer string) bool {
+	f, err := FactsOf(ev)
+	return err == nil && f.Under(pointer)
+}
+
+// saidByReturn reports whether the event that came back for call i and return j
+// says a fact of the call in another way.
+func (t *Trip) saidByReturn(i, j int, d Difference) bool {
+	back := t.Partner[j]
+	switch d.Pointer {
+	case "/timestamp":
+		p := back.Payload.(*agentevents.ToolReturned)
+		return p.Duration.OK && back.Time.Add(-p.Duration.V).Equal(t.Events[i].Time)
+	case "/id":
+		return back.CausationID == t.Events[i].ID
+	}
+	return false
+}
+
+// Unlisted calls report with every difference that no loss lists, and with every
+// event that disappeared or came back without one. i is the index of the event.
+func (t *Trip) Unlisted(report func(i int, what string)) {
+	for i := range t.Events {
+		kind := t.Events[i].Kind()
+		if !t.refused(i) && t.Joined[i] < 0 && t.Partner[i] == nil && !t.Lost(kind, "", dialect.Dropped) {
+			report(i, fmt.Sprintf("%s has disappeared, but that is not among the losses", kind))
+		}
+		for _, d := range t.Diffs[i] {
+			if !t.covered(i, d) {
+				report(i, fmt.Sprintf("%s: no loss lists the difference %s", kind, d))
+			}
+		}
+	}
+	for _, back := range t.Extra {
+		if !slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool { return l.Pointer == "" && l.What == dialect.Made }) {
+			report(-1, fmt.Sprintf("an extra %s came back: it was not written", back.Kind()))
+		}
+	}
+}
+
+// Unreal calls report with every listed loss that did not happen.
+func (t *Trip) Unreal(report func(what string)) {
+	for _, l := range t.Losses {
+		if !t.visible(l) {
+			report(fmt.Sprintf("a loss that did not happen: %s: %s %s", l.Kind, l.Pointer, strings.TrimSpace(l.What.String()+" "+l.Detail)))
+		}
+	}
+}
+
+// covered reports whether the losses list a difference of event i.
+func (t *Trip) covered(i int, d Difference) bool {
+	kind := t.Events[i].Kind()
+	// A loss of the whole event covers its members when the event is on the line of
+	// another, or came back as another kind.
+	whole := t.Joined[i] >= 0 || t.Partner[i] != nil && t.Partner[i].Kind() != kind
+	_, joined := t.called[i]
+	arguments := joined && isArguments(d.Pointer)
+	var listed [dialect.Made + 1]bool
+	for _, l := range t.Losses {
+		calls := arguments && IsOf(l, agentevents.KindToolCalled)
+		if !calls && !IsOf(l, kind) || !Covers(l.Pointer, d.Pointer) || l.Pointer == "" && !calls && !whole {
+			continue
+		}
+		switch l.What {
+		case dialect.Altered:
+			// An altered fact must still be there, or be said elsewhere.
+			listed[l.What] = listed[l.What] || l.Pointer == "" || d.After == "true" || d.Before != "" && d.After != "" || t.stays(i, l.Pointer) || t.moved(i)
+		default:
+			listed[l.What] = true
+		}
+	}
+	switch {
+	case listed[dialect.Altered]:
+		return true
+	case d.After == "":
+		return listed[dialect.Dropped]
+	case d.Before == "":
+		return listed[dialect.Made] || t.Derives(d.Pointer)
+	}
+	if listed[dialect.Dropped] && (listed[dialect.Made] || Nothing(d.After) || Required(kind, d.Pointer) || t.Derives(d.Pointer)) {
+		return true
+	}
+	return listed[dialect.Made] && Nothing(d.Before)
+}
+
+// stays reports whether event i and the event that came back both have a value at
+// the place.
+func (t *Trip) stays(i int, pointer string) bool {
+	return t.Partner[i] != nil && says(&t.Events[i], pointer) && says(t.Partner[i], pointer)
+}
+
+// moved reports whether event i came back with a new value that is listed as made
+// up.
+func (t *Trip) moved(i int) bool {
+	return slices.ContainsFunc(t.Diffs[i], func(d Difference) bool {
+		return d.Before == "" && slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool {
+			return IsOf(l, t.Events[i].Kind()) && l.What == dialect.Made && Covers(l.Pointer, d.Pointer)
+		})
+	})
+}
+
+// visible reports whether a loss shows as a difference, or is one of those that
+// cannot show.
+func (t *Trip) visible(l dialect.Loss) bool {
+	if l.Pointer == "" && l.What == dialect.Made {
+		return len(t.Extra) > 0
+	}
+	if l.Pointer == "/schemaVersion" && l.What == dialect.Dropped {
+		return true
+	}
+	for i := range t.Events {
+		mine, joined := IsOf(l, t.Events[i].Kind()), t.Joined[i] >= 0
+		if call, ok := t.called[i]; ok { // the return has the facts of the call
+			mine = mine || IsOf(l, t.Events[call].Kind())
+			joined = joined || l.Pointer == "/payload/oneEvent"
+		}
+		if !mine {
+			continue
+		}
+		if l.Pointer == "" && (joined || t.Partner[i] == nil && l.What == dialect.Dropped) {
+			return true
+		}
+		if l.Pointer == "/payload/oneEvent" && joined {
+			return true
+		}
+		// A call and its return may have equal facts: it does not show which of them
+		// came back. All facts are gone with the event.
+		if l.Pointer != "" && l.What == dialect.Dropped && t.Partner[i] == nil && !t.refused(i) && says(&t.Events[i], l.Pointer) {
+			return true
+		}
+		for _, d := range t.Diffs[i] {
+			if Covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "") {
+				return true
+			}
+		}
+		if l.What == dialect.Made { // the made-up value may read as absent
+			if was, err := FactsOf(&t.Events[i]); err == nil && !was.Says(l.Pointer) {
+				return true
+			}
+		}
+	}
+	return false
+}

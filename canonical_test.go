@@ -1,8 +1,6 @@
 package agentevents
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,12 +61,8 @@ func canonicalSeeds(t testing.TB) []string {
 		require.NoError(t, err)
 		lines = append(lines, string(line))
 	}
-	files, err := filepath.Glob(goldenFile("*"))
-	require.NoError(t, err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		lines = append(lines, strings.TrimSuffix(string(text), "\n"))
+	for _, line := range kindLines(t) {
+		lines = append(lines, strings.TrimSuffix(line, "\n"))
 	}
 	for _, test := range oddLines {
 		lines = append(lines, test.line())

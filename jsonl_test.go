@@ -746,13 +746,14 @@ func FuzzReader(f *testing.F) {
 		f.Add(line)
 		f.Add(append(line[:len(line)/2:len(line)/2], '\n'))
 	}
-	for _, pattern := range []string{"testdata/kind/*", "testdata/jsonl/*.jsonl"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(f, err)
-		for _, file := range files {
-			if log, err := os.ReadFile(file); err == nil {
-				f.Add(log)
-			}
+	for _, line := range kindLines(f) {
+		f.Add([]byte(line))
+	}
+	files, err := filepath.Glob("testdata/jsonl/*.jsonl")
+	require.NoError(f, err)
+	for _, file := range files {
+		if log, err := os.ReadFile(file); err == nil {
+			f.Add(log)
 		}
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,11 +21,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files in testdata/kind from kindSamples")
+var update = flag.Bool("update", false, "write the golden files in testdata")
 
-// kindSamples is one realistic event of every kind. It is what the golden files
-// are made from, and the quickest way to see what a kind looks like in Go; the
-// files show the same on the wire.
+// kindSamples is one realistic event of every kind. It is what kindsFile is made
+// from, and the quickest way to see what a kind looks like in Go; the file shows
+// the same on the wire.
 var kindSamples = []Event{
 	// Sessions and runs.
 	{Payload: &SessionStarted{Goal: "Ship the health endpoint"}, Scope: Scope{SessionID: "sess-41"}},
@@ -159,44 +160,62 @@ var kindSamples = []Event{
 	{Payload: &Unknown{Type: "vendor.acme.pinged", Raw: `{"rtt":1.50,"ids":[9007199254740993]}`}},
 }
 
+// sampleEvents returns the samples with id, number and time. These come from the
+// name of the kind, so that another sample does not change them.
 func sampleEvents() []Event {
 	var out []Event
-	for i, e := range kindSamples {
-		e.ID = fmt.Sprintf("01985f3a-0000-7000-8000-%012d", i)
-		e.Sequence, e.Time, e.RunID, e.SchemaVersion = uint64(i), rulesEpoch.Add(time.Duration(i)*time.Second), "run-42", SchemaVersion
+	for _, e := range kindSamples {
+		h := fnv.New32a()
+		h.Write([]byte(e.Kind()))
+		n := h.Sum32()
+		e.ID = fmt.Sprintf("01985f3a-0000-7000-8000-%012x", n)
+		e.Sequence, e.Time, e.RunID, e.SchemaVersion = uint64(n%1000), rulesEpoch.Add(time.Duration(n%86_400_000)*time.Millisecond), "run-42", SchemaVersion
 		out = append(out, e)
 	}
 	return out
 }
 
-func goldenFile(k Kind) string { return filepath.Join("testdata", "kind", string(k)+".json") }
+// kindsFile holds a line of every kind, in the order of kindSamples.
+const kindsFile = "testdata/kinds.jsonl"
+
+// kindLines returns the lines of kindsFile, each with its newline.
+func kindLines(t testing.TB) []string {
+	t.Helper()
+	log, err := os.ReadFile(kindsFile)
+	require.NoError(t, err, "run go test -run TestKindGolden -update .")
+	return slices.Collect(strings.Lines(string(log)))
+}
 
 func TestKindGolden(t *testing.T) {
-	files := map[string]bool{}
+	samples := sampleEvents()
 	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(goldenFile("")), 0o755))
+		var log []byte
+		for _, e := range samples {
+			line, err := e.AppendJSON(nil)
+			require.NoError(t, err)
+			log = append(append(log, line...), '\n')
+		}
+		require.NoError(t, os.WriteFile(kindsFile, log, 0o644))
 	}
-	for _, e := range sampleEvents() {
+	lines := kindLines(t)
+	require.Len(t, lines, len(samples), "run go test -run TestKindGolden -update .")
+	seen := map[Kind]bool{}
+	for i, e := range samples {
 		t.Run(string(e.Kind()), func(t *testing.T) {
-			file := goldenFile(e.Kind())
-			require.False(t, files[file], "two samples of one kind")
-			files[file] = true
+			require.False(t, seen[e.Kind()], "two samples of one kind")
+			seen[e.Kind()] = true
 			require.Nil(t, e.check(ops(e.Payload), false), "a sample passes its checks")
+			golden := lines[i]
 			want, err := e.AppendJSON(nil)
 			require.NoError(t, err)
-			if *update {
-				require.NoError(t, os.WriteFile(file, append(want, '\n'), 0o644))
-			}
-			golden, err := os.ReadFile(file)
-			require.NoError(t, err, "run go test -update")
-			require.Equal(t, string(want)+"\n", string(golden))
+			require.Equal(t, string(want)+"\n", golden)
 
 			var back Event
-			require.NoError(t, json.Unmarshal(golden, &back))
+			require.NoError(t, json.Unmarshal([]byte(golden), &back))
 			require.Equal(t, e, back)
 			again, err := back.AppendJSON(nil)
 			require.NoError(t, err)
-			require.Equal(t, string(golden), string(again)+"\n")
+			require.Equal(t, golden, string(again)+"\n")
 
 			// A sample that leaves a field out documents less than it could.
 			if _, unknown := e.Payload.(*Unknown); !unknown {
@@ -217,14 +236,9 @@ func TestKindGolden(t *testing.T) {
 		})
 	}
 	for info := range Kinds() {
-		require.True(t, files[goldenFile(info.Kind)], "no sample of %s", info.Kind)
+		require.True(t, seen[info.Kind], "no sample of %s", info.Kind)
 	}
-	entries, err := filepath.Glob(goldenFile("*"))
-	require.NoError(t, err)
-	for _, file := range entries {
-		require.True(t, files[file], "%s belongs to no kind", file)
-	}
-	require.Len(t, entries, len(catalog)+1)
+	require.Len(t, seen, len(catalog)+1)
 }
 
 // One fold takes all samples, one after the other: it must bear any order of
@@ -232,7 +246,8 @@ func TestKindGolden(t *testing.T) {
 func TestKindSamplesFoldTogether(t *testing.T) {
 	f := NewFold(FoldOptions{Lifecycle: LifecycleRelaxed})
 	events := sampleEvents()
-	for _, e := range events {
+	for i, e := range events {
+		e.Sequence = uint64(i)
 		f.Apply(e)
 	}
 	s := f.Snapshot()

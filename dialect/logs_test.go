@@ -1,10 +1,11 @@
 package dialect_test
 
 import (
+	"cmp"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,14 +15,43 @@ import (
 	"github.com/agentevents/agentevents/capture/claude"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
+	"github.com/agentevents/agentevents/dialect/kaos"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
-// suiteOf returns the settings of the suite for a document.
-func suiteOf(d document) dialecttest.Dialect {
-	s := d.suite
-	s.Name, s.Decoder, s.Encoder = d.name, d.lenient, d.encoder
-	return s
+// A format is one way to write the lines of a document. The command line has the
+// same names.
+type format struct {
+	name  string
+	suite dialecttest.Dialect
+}
+
+// formats lists the formats of all documents. The lines of kaos:sse have the times
+// that a program without an anchor writes.
+func formats() []format {
+	var list []format
+	add := func(name string, s dialecttest.Dialect, d func() agentevents.Decoder, e func() dialect.Encoder) {
+		s.Decoder, s.Encoder = d, e
+		list = append(list, format{name, s})
+	}
+	for _, d := range documents {
+		s := d.suite
+		s.Name = d.name
+		add(string(d.name), s, d.lenient, d.encoder)
+		switch d.name {
+		case dialect.KAOS:
+			s.Ignore = append(slices.Clone(s.Ignore), "/kaos/~1timestamp")
+			add("kaos:sse", s, func() agentevents.Decoder { return kaos.NewDecoder(kaos.Options{}) },
+				func() dialect.Encoder { return kaos.NewEncoder(kaos.EncoderOptions{SSE: true}) })
+		case dialect.OpenWOP:
+			for name, profile := range map[string]openwop.Profile{"openwop:v1": openwop.SchemaV1, "openwop:v2": openwop.SchemaV2} {
+				add(name, s, func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Profile: profile}) },
+					func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: profile}) })
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b format) int { return cmp.Compare(a.name, b.name) })
+	return list
 }
 
 // The quickstart's log goes to every dialect and back. Every difference is
@@ -34,37 +64,25 @@ func TestCaptureThereAndBack(t *testing.T) { thereAndBack(t, capture(t)) }
 // quickstart returns the events of the quickstart's log.
 func quickstart(t testing.TB) []agentevents.Event {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "run.jsonl")
-	cmd := exec.Command("go", "run", "./examples/quickstart", "-out", out)
-	cmd.Dir = ".."
-	text, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	f, err := os.Open(out)
-	require.NoError(t, err)
-	defer f.Close()
-	return readAll(t, f, nil)
+	golden := readGolden(t, "quickstart")
+	return readAll(t, golden.Get("native"), nil)
 }
 
 // capture returns the events of a real session of Claude Code.
 func capture(t testing.TB) []agentevents.Event {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl"))
+	log, err := os.ReadFile(filepath.Join("..", "..", "shared", "real", "claude-stream-json", "ai-systems", "raw-sdk-messages.jsonl"))
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("the real capture is not here; it is not part of the project")
 	}
 	require.NoError(t, err)
-	defer f.Close()
 	now := time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
-	return readAll(t, f, claude.NewDecoder(claude.Options{Time: func() time.Time { now = now.Add(time.Millisecond); return now }}))
+	return readAll(t, string(log), claude.NewDecoder(claude.Options{Time: func() time.Time { now = now.Add(time.Millisecond); return now }}))
 }
 
-func readAll(t testing.TB, f *os.File, d agentevents.Decoder) []agentevents.Event {
+func readAll(t testing.TB, log string, d agentevents.Decoder) []agentevents.Event {
 	t.Helper()
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(f, agentevents.ReaderOptions{Decoder: d}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
+	events := readLog(t, log, d)
 	require.Greater(t, len(events), 40)
 	return events
 }
@@ -76,23 +94,13 @@ func BenchmarkQuickstart(b *testing.B) { benchmarkLog(b, quickstart(b)) }
 func BenchmarkCapture(b *testing.B) { benchmarkLog(b, capture(b)) }
 
 func benchmarkLog(b *testing.B, events []agentevents.Event) {
-	for _, d := range documents {
-		b.Run(string(d.name), func(b *testing.B) { dialecttest.BenchmarkLog(b, suiteOf(d), events) })
+	for _, f := range formats() {
+		b.Run(f.name, func(b *testing.B) { dialecttest.BenchmarkLog(b, f.suite, events) })
 	}
 }
 
 func thereAndBack(t *testing.T, events []agentevents.Event) {
-	for _, d := range documents {
-		t.Run(string(d.name), func(t *testing.T) { dialecttest.RunLog(t, suiteOf(d), events) })
-	}
-	for name, profile := range map[string]openwop.Profile{"v1": openwop.SchemaV1, "v2": openwop.SchemaV2} {
-		t.Run("openwop:"+name, func(t *testing.T) {
-			dialecttest.RunLog(t, dialecttest.Dialect{
-				Name:    dialect.OpenWOP,
-				Decoder: func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Profile: profile}) },
-				Encoder: func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: profile}) },
-				Ignore:  []string{"/openwop/schemaVersion"},
-			}, events)
-		})
+	for _, f := range formats() {
+		t.Run(f.name, func(t *testing.T) { dialecttest.RunLog(t, f.suite, events) })
 	}
 }

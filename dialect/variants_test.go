@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ type document struct {
 var epoch = time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
 
 // documents lists the 76 variants that the source documents name. Each has a line
-// in testdata/variants.
+// in testdata/golden.
 var documents = []document{
 	{
 		name: dialect.KAHN, column: "KAHN", member: "event",
@@ -95,10 +94,9 @@ func TestVariants(t *testing.T) {
 	total := 0
 	for _, d := range documents {
 		t.Run(string(d.name), func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("testdata", "variants", string(d.name)+".jsonl"))
-			require.NoError(t, err)
+			golden := readGolden(t, "variants-"+string(d.name))
 			lines := map[string][]byte{}
-			for _, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
+			for _, line := range bytes.Split(bytes.TrimSpace([]byte(golden.Get(string(d.name)))), []byte("\n")) {
 				m := regexp.MustCompile(`"` + d.member + `":"([^"]+)"`).FindSubmatch(line)
 				require.NotNil(t, m, "%s", line)
 				lines[string(m[1])] = line

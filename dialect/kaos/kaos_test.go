@@ -1,10 +1,8 @@
 package kaos
 
 import (
-	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -356,24 +354,6 @@ func TestEventsOfALine(t *testing.T) {
 	out, err := NewEncoder(encoderOptions).End([]byte("x"))
 	require.NoError(t, err)
 	require.Equal(t, "x", string(out))
-}
-
-// testdata has a line for every variant that seed 002 names.
-func TestVariants(t *testing.T) {
-	text, err := os.ReadFile("../testdata/variants/kaos.jsonl")
-	require.NoError(t, err)
-	o := testOptions
-	o.Strict = true
-	seen := map[string]bool{}
-	for line := range strings.Lines(string(text)) {
-		ev := decodeOne(t, o, strings.TrimSuffix(line, "\n"))
-		require.NotContains(t, fmt.Sprintf("%T", ev.Payload), "Unknown")
-		require.Equal(t, line, encodeOne(t, encoderOptions, ev))
-		typ, err := typeOf(strings.TrimSuffix(line, "\n"))
-		require.NoError(t, err)
-		seen[typ] = true
-	}
-	require.Len(t, seen, 13)
 }
 
 // The order of the members does not change what a line of an unknown type says.

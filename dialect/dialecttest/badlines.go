@@ -1,8 +1,11 @@
 package dialecttest
 
 import (
+	"bufio"
 	"fmt"
 	"strings"
+
+	"github.com/agentevents/agentevents"
 )
 
 // badLineCases are the ways in which a line can be wrong.
@@ -33,8 +36,13 @@ func badLineCases(d *Dialect) []testCase {
 // and that the events can be written.
 func (d *Dialect) accept(r *report, input, line string) error {
 	var result error
+	if r.buffer == nil {
+		// The Reader does not allocate a buffer of its own for a large one.
+		r.buffer = bufio.NewReaderSize(nil, 64<<10)
+	}
+	r.buffer.Reset(strings.NewReader(line))
 	r.guard(input, func() {
-		events, err := d.decode(line, false)
+		events, err := read(r.buffer, agentevents.ReaderOptions{Decoder: d.Decoder()})
 		result = err
 		for i := range events {
 			if events[i].Payload == nil || events[i].Kind() == "" {

@@ -1,6 +1,7 @@
 package dialecttest
 
 import (
+	"bufio"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -165,6 +166,7 @@ type report struct {
 	input    string // set by the check for the problems that follow
 	detail   string // likewise
 	problems []problem
+	buffer   *bufio.Reader // of the lines that accept reads
 }
 
 // errorf notes a problem. It only counts one that it has already.

@@ -82,6 +82,9 @@ func (p *parser) string() string {
 		}
 	}
 	p.at++
+	if raw := p.text[start+1 : p.at-1]; strings.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
 	var s string
 	if json.Unmarshal([]byte(p.text[start:p.at]), &s) != nil {
 		s = p.text[start:p.at]
@@ -109,7 +112,9 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-func escapeToken(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
+func escapeToken(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
+}
 
 // facts is the content of a line: the text of every value that holds no other,
 // and the member names of every object in order, by JSON pointer. An array counts

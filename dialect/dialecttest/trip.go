@@ -3,6 +3,8 @@ package dialecttest
 import (
 	"bytes"
 	"errors"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,14 +14,14 @@ import (
 
 // decode reads lines with a new decoder.
 func (d *Dialect) decode(text string, verbatim bool) ([]agentevents.Event, error) {
-	return read(text, agentevents.ReaderOptions{Decoder: d.Decoder(), Verbatim: verbatim})
+	return read(strings.NewReader(text), agentevents.ReaderOptions{Decoder: d.Decoder(), Verbatim: verbatim})
 }
 
 // read returns the events of a log, and its errors joined.
-func read(text string, o agentevents.ReaderOptions) ([]agentevents.Event, error) {
+func read(log io.Reader, o agentevents.ReaderOptions) ([]agentevents.Event, error) {
 	var events []agentevents.Event
 	var errs []error
-	for ev, err := range agentevents.NewReader(strings.NewReader(text), o).All() {
+	for ev, err := range agentevents.NewReader(log, o).All() {
 		if err != nil {
 			errs = append(errs, err)
 		} else {
@@ -54,7 +56,7 @@ func throughNative(events []agentevents.Event) ([]agentevents.Event, error) {
 		}
 		log = append(line, '\n')
 	}
-	return read(string(log), agentevents.ReaderOptions{})
+	return read(bytes.NewReader(log), agentevents.ReaderOptions{})
 }
 
 // A trip holds events on their way into the document and back.
@@ -70,6 +72,8 @@ type trip struct {
 	partner []*agentevents.Event // for each event, the one that came back for it, or nil
 	joined  []int                // for each call, the return that shares its line, or -1
 	extra   []*agentevents.Event // events that came back for no event
+	was     []facts              // of each event
+	now     []facts              // of each partner
 	diffs   [][]Difference       // for each event
 }
 
@@ -202,22 +206,24 @@ func (t *trip) pair() {
 func (t *trip) compare(r *report) {
 	t.pair()
 	t.diffs = make([][]Difference, len(t.events))
-	was := make([]facts, len(t.events))
-	now := make([]facts, len(t.events))
+	t.was = make([]facts, len(t.events))
+	t.now = make([]facts, len(t.events))
 	for i := range t.events {
 		var err error
-		if was[i], err = factsOf(&t.events[i]); err != nil {
+		if t.was[i], err = factsOf(&t.events[i]); err != nil {
 			r.errorf("the event of the suite cannot be written: %v", err)
 		}
 		if t.partner[i] == nil {
 			continue
 		}
-		if now[i], err = factsOf(t.partner[i]); err != nil {
+		if t.now[i], err = factsOf(t.partner[i]); err != nil {
 			r.errorf("the %s that came back cannot be written: %v", t.partner[i].Kind(), err)
 		}
 	}
+	was := slices.Clone(t.was)
 	for i := range t.events {
 		if j := t.joined[i]; j >= 0 { // the return also says the arguments of the call
+			was[j].leaves = maps.Clone(was[j].leaves)
 			was[j].leaves["/payload/oneEvent"] = "true"
 			for pointer, text := range was[i].leaves {
 				if covers("/payload/arguments", pointer) || covers("/payload/argumentsSummary", pointer) {
@@ -228,12 +234,12 @@ func (t *trip) compare(r *report) {
 	}
 	for i := range t.events {
 		if t.partner[i] != nil {
-			t.diffs[i] = was[i].diff(now[i])
+			t.diffs[i] = was[i].diff(t.now[i])
 		}
 	}
 	for i := range t.events {
 		if j := t.joined[i]; j >= 0 {
-			for _, d := range was[i].diff(now[j]) {
+			for _, d := range was[i].diff(t.now[j]) {
 				if d.Before != "" && d.Pointer != "/type" && !t.saidByReturn(i, j, d) {
 					d.After = ""
 					t.diffs[i] = append(t.diffs[i], d)
@@ -351,12 +357,7 @@ func (d *Dialect) derives(pointer string) bool {
 // stays reports whether event i and the event that came back both have a value at
 // the place.
 func (t *trip) stays(i int, pointer string) bool {
-	if t.partner[i] == nil {
-		return false
-	}
-	was, err := factsOf(&t.events[i])
-	now, err2 := factsOf(t.partner[i])
-	return err == nil && err2 == nil && was.under(pointer) && now.under(pointer)
+	return t.partner[i] != nil && t.was[i].under(pointer) && t.now[i].under(pointer)
 }
 
 // moved reports whether event i came back with a new value that is listed as made
@@ -397,20 +398,16 @@ func (t *trip) visible(l dialect.Loss) bool {
 		}
 		// A call and its return may have equal facts: it does not show which of them
 		// came back. All facts are gone with the event.
-		if l.Pointer != "" && l.What == dialect.Dropped && t.partner[i] == nil && t.refused[i] == nil {
-			if was, err := factsOf(&t.events[i]); err == nil && was.under(l.Pointer) {
-				return true
-			}
+		if l.Pointer != "" && l.What == dialect.Dropped && t.partner[i] == nil && t.refused[i] == nil && t.was[i].under(l.Pointer) {
+			return true
 		}
 		for _, d := range t.diffs[i] {
 			if covers(l.Pointer, d.Pointer) && (l.What != dialect.Dropped || d.Before != "") && (l.What != dialect.Made || d.After != "") {
 				return true
 			}
 		}
-		if l.What == dialect.Made { // the made-up value may read as absent
-			if was, err := factsOf(&t.events[i]); err == nil && !was.says(l.Pointer) {
-				return true
-			}
+		if l.What == dialect.Made && !t.was[i].says(l.Pointer) { // the made-up value may read as absent
+			return true
 		}
 	}
 	return false

@@ -3,6 +3,7 @@
 package scale
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ type Shape struct {
 
 // Log returns the lines of a log with n of the things.
 func (s Shape) Log(n int) []byte {
-	l := &log{n: n, sequence: map[string]int{}}
+	l := &log{n: n, text: make([]byte, 0, 200*n), sequence: map[string]int{}}
 	for _, write := range s.parts {
 		write(l)
 	}
@@ -151,24 +152,16 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 		t.Skip("the race detector takes time that grows by itself")
 	}
 	few, many := prepare(n), prepare(8*n)
-	var least [2]time.Duration
-	growth := 0.0
-	for attempt := range 10 {
-		for i, work := range [...]func(){
-			func() {
-				for range 8 {
-					few()
-				}
-			},
-			many,
-		} {
-			start := time.Now()
-			work()
-			if took := time.Since(start); attempt == 0 || took < least[i] {
-				least[i] = took
-			}
-		}
-		if growth = float64(least[1]) / float64(max(least[0], 1)); growth < limit {
+	timed := func(work func()) time.Duration {
+		start := time.Now()
+		work()
+		return time.Since(start)
+	}
+	leastFew, leastMany, growth := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64), 0.0
+	for range 10 {
+		leastFew = min(leastFew, timed(few), timed(few)) // short, and easily disturbed
+		leastMany = min(leastMany, timed(many))
+		if growth = float64(leastMany) / 8 / float64(max(leastFew, 1)); growth < limit {
 			return
 		}
 	}

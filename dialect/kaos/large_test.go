@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/scale"
 )
 
 // many returns n texts, each made from its number.
@@ -20,32 +21,57 @@ func many(n int, one func(i string) string) []string {
 	return list
 }
 
-// A line of the allowed size has room for very many extra members. A search
-// through all of them for each one takes minutes here.
+// A line of the allowed size has room for very many extra members. No one of them
+// is searched for among all others.
 func TestManyExtraMembers(t *testing.T) {
-	n := 100_000
-	if testing.Short() {
-		n = 10_000
-	}
-	steps := many(n, func(i string) string {
-		return `{"step_id":"s` + i + `","description":"","tool_name":null,"x":` + i + `}`
-	})
-	calls := many(n, func(i string) string { return `{"tool_name":"","call_id":"","is_error":false,"x":` + i + `}` })
-	for _, line := range []string{
-		head + `"steps":[` + strings.Join(steps, ",") + `],"strategy":"","type":"plan_proposed"}`,
-		head + `"text":"","intent":"","tool_calls":[` + strings.Join(calls, ",") + `],"input_tokens":0,"output_tokens":0,"type":"turn_summary"}`,
+	for _, c := range []struct {
+		name string
+		line func(n int) string
+	}{
+		{"of steps", func(n int) string {
+			return head + `"steps":[` + strings.Join(many(n, func(i string) string {
+				return `{"step_id":"s` + i + `","description":"","tool_name":null,"x":` + i + `}`
+			}), ",") + `],"strategy":"","type":"plan_proposed"}`
+		}},
+		{"of calls", func(n int) string {
+			return head + `"text":"","intent":"","tool_calls":[` + strings.Join(many(n, func(i string) string {
+				return `{"tool_name":"","call_id":"","is_error":false,"x":` + i + `}`
+			}), ",") + `],"input_tokens":0,"output_tokens":0,"type":"turn_summary"}`
+		}},
 	} {
-		require.True(t, encodeOne(t, encoderOptions, decodeOne(t, testOptions, line)) == line+"\n")
+		t.Run(c.name, func(t *testing.T) {
+			costs(t, func(n int) func() {
+				line := c.line(n)
+				return func() {
+					require.True(t, encodeOne(t, encoderOptions, decodeOne(t, testOptions, line)) == line+"\n")
+				}
+			})
+		})
 	}
 
 	// Members of an unknown type take the place of extra members of the same name.
-	odd := func(i string) string { return `"/x` + i + `":` + i }
-	kept := func(i string) string { return `"/~1x` + i + `":0,"y` + i + `":` + i }
-	ev := decodeOne(t, testOptions, head+strings.Join(many(n, odd), ",")+`,"type":"other"}`)
-	require.NoError(t, ev.SetExtra(string(Name), agentevents.JSON("{"+strings.Join(many(n, kept), ",")+"}")))
-	out := encodeOne(t, encoderOptions, ev)
-	require.Equal(t, n, strings.Count(out, `,"/x`))
-	require.Equal(t, n, strings.Count(out, `,"y`))
+	t.Run("of an unknown type", func(t *testing.T) {
+		odd := func(i string) string { return `"/x` + i + `":` + i }
+		kept := func(i string) string { return `"/~1x` + i + `":0,"y` + i + `":` + i }
+		costs(t, func(n int) func() {
+			ev := decodeOne(t, testOptions, head+strings.Join(many(n, odd), ",")+`,"type":"other"}`)
+			require.NoError(t, ev.SetExtra(string(Name), agentevents.JSON("{"+strings.Join(many(n, kept), ",")+"}")))
+			return func() {
+				out := encodeOne(t, encoderOptions, ev)
+				require.Equal(t, n, strings.Count(out, `,"/x`))
+				require.Equal(t, n, strings.Count(out, `,"y`))
+			}
+		})
+	})
+}
+
+// costs does the work on many things. Without -short it also requires that one of
+// many costs about what one of few costs.
+func costs(t *testing.T, prepare func(n int) (work func())) {
+	prepare(10_000)()
+	if !testing.Short() {
+		scale.Linear(t, 1000, prepare)
+	}
 }
 
 // Each extra member is found by its name and place, in any order, in a short list

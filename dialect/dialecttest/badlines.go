@@ -58,12 +58,16 @@ func (d *Dialect) accept(r *report, input, line string) error {
 	return result
 }
 
-// maxBytes is about the number of places that are damaged in one line.
-const maxBytes = 400
+// maxBytes and fewBytes are about the number of places that are damaged in one line.
+const maxBytes, fewBytes = 400, 20
 
-func places(line string) func(yield func(int) bool) {
+func (d *Dialect) places(line string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
-		stride := max(1, len(line)/maxBytes)
+		most := maxBytes
+		if d.short {
+			most = fewBytes
+		}
+		stride := max(1, len(line)/most)
 		for i := 0; i < len(line); i += stride {
 			if !yield(i) {
 				return
@@ -73,7 +77,7 @@ func places(line string) func(yield func(int) bool) {
 }
 
 func (d *Dialect) checkTorn(r *report, line string) {
-	for n := range places(line) {
+	for n := range d.places(line) {
 		input := fmt.Sprintf("the first %d bytes", n)
 		if err := d.accept(r, input, line[:n]); err == nil && n > 0 && line[0] == '{' {
 			r.input = input
@@ -84,7 +88,7 @@ func (d *Dialect) checkTorn(r *report, line string) {
 
 func (d *Dialect) checkDamaged(r *report, line string) {
 	const bytes = "\"\\{}[],:0-x \x00\xff"
-	for n := range places(line) {
+	for n := range d.places(line) {
 		d.accept(r, fmt.Sprintf("without byte %d", n), line[:n]+line[n+1:])
 		d.accept(r, fmt.Sprintf("byte %d replaced", n), line[:n]+bytes[n%len(bytes):n%len(bytes)+1]+line[n+1:])
 	}
@@ -103,7 +107,7 @@ func (d *Dialect) checkWrongValues(r *report, line string) {
 	text := line[start:end]
 	v, _ := parse(text)
 	v.walk("", func(pointer string, v *value) {
-		for _, w := range wrong {
+		for _, w := range few(d, wrong, 3) {
 			d.accept(r, pointer+" is "+w, line[:start]+text[:v.start]+w+text[v.end:]+line[end:])
 		}
 	})

@@ -49,6 +49,16 @@ type Dialect struct {
 	// the kinds in that run needs a story of its own. It is called from several
 	// goroutines, and the suite changes the events.
 	Story func(runID string) []agentevents.Event
+
+	short bool // few cases
+}
+
+// few returns the first n of a list when the suite runs few cases, else all.
+func few[T any](d *Dialect, list []T, n int) []T {
+	if d.short {
+		return list[:min(n, len(list))]
+	}
+	return list
 }
 
 // A Golden is a piece of a log in the form that the document itself would print.
@@ -75,9 +85,11 @@ func (g *Golden) written() string {
 	return g.Lines + "\n"
 }
 
-// Run tests the dialect. Each check and case is a subtest.
+// Run tests the dialect. Each check and case is a subtest. With -short it runs
+// fewer cases.
 func Run(t *testing.T, d Dialect) {
 	t.Helper()
+	d.short = testing.Short()
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			cases := c.cases(&d)

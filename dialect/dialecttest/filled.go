@@ -267,7 +267,8 @@ func variants(kind agentevents.Kind) []variant {
 	eachLeaf(reflect.ValueOf(long.Payload).Elem(), longText)
 	eachLeaf(reflect.ValueOf(exact.Payload).Elem(), exactNumber)
 	list := []variant{
-		{"filled", Filled(kind)}, {"minimal", Minimal(kind)}, {"with an agent", alone()},
+		{"filled", Filled(kind)}, {"minimal", Minimal(kind)}, // the few of -short
+		{"with an agent", alone()},
 		{"zeros", zeros}, {"empty texts", empty}, {"long texts", long}, {"exact numbers", exact},
 	}
 

@@ -45,8 +45,7 @@ A line that is written in its own format keeps its bytes. A frame of Server-Sent
 Events keeps those of its data.`,
 		examples: []string{
 			"agentevents convert --to kahn run.jsonl > fleet.jsonl",
-			"agentevents convert --from kahn --to native --strict fleet.jsonl > run.jsonl",
-			"agentevents convert --to openwop:v2 --verify run.jsonl > events.jsonl",
+			"agentevents convert --from kahn --to native --verify fleet.jsonl > run.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var from, to wireFlag
@@ -56,7 +55,7 @@ Events keeps those of its data.`,
 			fs.Var(&to, "to", "the `FORMAT` to write")
 			strict := fs.Bool("strict", false, "exit with 1 when anything is lost or made up")
 			quiet := fs.Bool("quiet", false, "do not list what is lost or made up")
-			verify := fs.Bool("verify", false, "read the output back and report what it does not say and the list does not name; keeps all events in memory")
+			verify := fs.Bool("verify", false, "read the output back and report what the list misses; takes memory")
 			return func(in *invocation) error {
 				if to.wire == nil {
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 )
 
 // The example of seed 000.
@@ -112,4 +116,33 @@ func TestConvertToEveryFormat(t *testing.T) {
 			require.Equal(t, to.out, again.out, "by way of the native format")
 		})
 	}
+}
+
+// --verify reads the output back: what the list of losses names is no problem, and
+// what it does not name is one.
+func TestConvertVerify(t *testing.T) {
+	for _, w := range wires() {
+		got := exec("", "convert", "--to", w.name, "--verify", "--quiet", clean)
+		require.Equal(t, exitOK, got.code, w.name)
+		require.Empty(t, got.err, w.name)
+		require.Equal(t, exec("", "convert", "--to", w.name, "--quiet", clean).out, got.out, w.name)
+	}
+
+	ev := agentevents.Event{ID: "1", RunID: "r", Payload: &agentevents.RunPaused{Reason: "why"}}
+	line, err := ev.AppendJSON(nil)
+	require.NoError(t, err)
+	var errs bytes.Buffer
+	in := invocation{stderr: &errs}
+	trip := &roundTrip{}
+	trip.note(ev, append(bytes.Replace(line, []byte("why"), []byte("when"), 1), '\n'), nil)
+	trip.note(ev, nil, nil)
+	require.Equal(t, 2, trip.verify(&in, findWire("native"), nil))
+	require.Equal(t, `verify: run r, sequence 0: run.paused: no loss lists the difference /payload/reason: "why" became "when"
+verify: run r, sequence 0: run.paused has disappeared, but that is not among the losses
+`, errs.String())
+	trip = &roundTrip{}
+	trip.note(ev, []byte("{\n"), dialect.ErrNoCounterpart)
+	errs.Reset()
+	require.Equal(t, 1, trip.verify(&in, findWire("native"), nil))
+	require.Contains(t, errs.String(), "verify: the output cannot be read back: line 1")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // badLineCases are the ways in which a line can be wrong.
@@ -105,20 +106,20 @@ func (d *Dialect) checkWrongValues(r *report, line string) {
 		return
 	}
 	text := line[start:end]
-	v, _ := parse(text)
-	v.walk("", func(pointer string, v *value) {
+	v, _ := readback.Parse(text)
+	v.Walk("", func(pointer string, v *readback.Value) {
 		for _, w := range few(d, wrong, 3) {
-			d.accept(r, pointer+" is "+w, line[:start]+text[:v.start]+w+text[v.end:]+line[end:])
+			d.accept(r, pointer+" is "+w, line[:start]+text[:v.Start]+w+text[v.End:]+line[end:])
 		}
 	})
 	// Leave out each member alone.
-	for i := range v.inner {
-		from, to := v.nameStarts[i], v.inner[i].end
+	for i := range v.Inner {
+		from, to := v.NameStarts[i], v.Inner[i].End
 		rest := text[:from] + strings.TrimLeft(text[to:], ", ")
-		if i == len(v.inner)-1 {
+		if i == len(v.Inner)-1 {
 			rest = strings.TrimRight(text[:from], ", ") + text[to:]
 		}
-		d.accept(r, "without "+v.names[i], line[:start]+rest+line[end:])
+		d.accept(r, "without "+v.Names[i], line[:start]+rest+line[end:])
 	}
 }
 
@@ -128,15 +129,15 @@ func (d *Dialect) checkDuplicates(r *report, line string) {
 		return
 	}
 	text := line[start:end]
-	v, _ := parse(text)
-	v.walk("", func(pointer string, v *value) {
-		if v.kind != '{' {
+	v, _ := readback.Parse(text)
+	v.Walk("", func(pointer string, v *readback.Value) {
+		if v.Kind != '{' {
 			return
 		}
-		for i, name := range v.names {
-			again := text[v.nameStarts[i]:v.inner[i].end]
-			twice := line[:start] + text[:v.start] + withMember(text[v.start:v.end], again) + text[v.end:] + line[end:]
-			input := pointer + "/" + escapeToken(name) + " twice"
+		for i, name := range v.Names {
+			again := text[v.NameStarts[i]:v.Inner[i].End]
+			twice := line[:start] + text[:v.Start] + withMember(text[v.Start:v.End], again) + text[v.End:] + line[end:]
+			input := pointer + "/" + readback.Token(name) + " twice"
 			if d.accept(r, input, twice) == nil {
 				r.input = input
 				r.errorf("no error")
@@ -195,7 +196,7 @@ func (d *Dialect) checkAfterBad(r *report, line string) {
 				return
 			}
 			for i := range events {
-				diffs, err := Diff(alone[i], events[i])
+				diffs, err := readback.Diff(alone[i], events[i])
 				if err != nil {
 					r.errorf("comparing: %v", err)
 				}
@@ -211,7 +212,7 @@ func (d *Dialect) checkAfterBad(r *report, line string) {
 
 // derived reports whether both values of a difference look like ids derived from
 // a line's number.
-func derived(d Difference) bool {
+func derived(d readback.Difference) bool {
 	form := func(s string) bool {
 		return len(s) >= 38 && strings.Count(s, "-") >= 4
 	}

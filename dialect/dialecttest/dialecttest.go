@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // A Dialect describes a dialect to [Run].
@@ -214,4 +215,9 @@ func (r *report) guard(input string, f func()) {
 		r.input, r.detail = "", ""
 	}()
 	f()
+}
+
+// derives reports whether the decoder makes up the value at the place.
+func (d *Dialect) derives(pointer string) bool {
+	return slices.ContainsFunc(d.Derived, func(p string) bool { return readback.Covers(p, pointer) })
 }

@@ -477,42 +477,6 @@ func link(to, from agentevents.Payload) {
 	}
 }
 
-// required reports whether every native line of the kind has the member at the
-// place, given the object around it.
-func required(kind agentevents.Kind, pointer string) bool {
-	switch pointer {
-	case "/id", "/sequence", "/timestamp", "/runId":
-		return true
-	}
-	rest, ok := strings.CutPrefix(pointer, "/payload/")
-	if !ok {
-		return false
-	}
-	t := reflect.TypeOf(agentevents.NewPayload(kind)).Elem()
-	must := false
-	for token := range strings.SplitSeq(rest, "/") {
-		switch {
-		case t.Kind() == reflect.Slice || t.Kind() == reflect.Map:
-			t, must = t.Elem(), t.Kind() == reflect.Slice
-		case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
-			found := false
-			for i := range t.NumField() {
-				if m, ok := memberOf(t.Field(i)); ok && m.name == token {
-					t, must, found = m.field.Type, m.required, true
-					break
-				}
-			}
-			if !found {
-				return false
-			}
-		default:
-			return false // inside raw JSON
-		}
-		t = held(t)
-	}
-	return must
-}
-
 // held returns the type inside an Opt, and any other type unchanged.
 func held(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // goldenCases are the golden lines.
@@ -92,7 +93,7 @@ func (d *Dialect) checkExpected(r *report, want, got agentevents.Event) {
 	if want.SchemaVersion == "" {
 		want.SchemaVersion = got.SchemaVersion
 	}
-	diffs, err := Diff(want, got)
+	diffs, err := readback.Diff(want, got)
 	if err != nil {
 		r.errorf("comparing: %v", err)
 	}

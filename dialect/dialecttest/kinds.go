@@ -5,6 +5,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // kindCases are the kinds of the catalog.
@@ -51,7 +52,7 @@ func (d *Dialect) checkKind(r *report, kind agentevents.Kind, written bool) {
 				}
 			}
 			t := d.trip(r, events)
-			for i, err := range t.refused {
+			for i, err := range t.Refused {
 				// Only an event that lacks members may break a rule of the document.
 				if err != nil && events[i].Kind() == kind && input == "filled" {
 					if !errors.Is(err, dialect.ErrNoCounterpart) {
@@ -104,12 +105,12 @@ func withPayloadMember(ev agentevents.Event) (agentevents.Event, error) {
 	if err != nil {
 		return ev, err
 	}
-	v, err := parse(string(line))
+	v, err := readback.Parse(string(line))
 	if err != nil {
 		return ev, err
 	}
-	p := v.member("payload")
-	text := string(line[:p.start]) + withMember(string(line[p.start:p.end]), `"x-suite":[1.50]`) + string(line[p.end:])
+	p := v.Member("payload")
+	text := string(line[:p.Start]) + withMember(string(line[p.Start:p.End]), `"x-suite":[1.50]`) + string(line[p.End:])
 	err = ev.UnmarshalJSON([]byte(text))
 	return ev, err
 }

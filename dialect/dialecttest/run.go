@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // StandardRun returns the events of a run as an emitter records them. It has two
@@ -123,9 +124,9 @@ func (d *Dialect) checkRunLosses(r *report, events []agentevents.Event) {
 		return
 	}
 	t.verify(r)
-	r.checkSound(t.back)
+	r.checkSound(t.Back)
 	seen := map[string]bool{}
-	for _, ev := range t.back {
+	for _, ev := range t.Back {
 		if seen[ev.ID] {
 			r.errorf("two events of a run have the id %s", ev.ID)
 		}
@@ -154,23 +155,23 @@ func (d *Dialect) checkFold(r *report, events []agentevents.Event) {
 	}
 	var sent []agentevents.Event // the events that have a counterpart
 	carried := map[agentevents.Kind]bool{}
-	for i, ev := range t.events {
-		if t.refused[i] == nil && (ev.Kind() == agentevents.KindToolCalled || !t.lost(ev.Kind(), "", dialect.Dropped)) {
+	for i, ev := range t.Events {
+		if t.Refused[i] == nil && (ev.Kind() == agentevents.KindToolCalled || !t.Lost(ev.Kind(), "", dialect.Dropped)) {
 			sent = append(sent, ev)
 			carried[ev.Kind()] = true
 		}
 	}
-	if len(sent) == 0 || len(t.back) == 0 {
+	if len(sent) == 0 || len(t.Back) == 0 {
 		r.errorf("nothing of the run came back: the dialect needs a Story")
 		return
 	}
-	was, now := fold(r, sent), fold(r, t.back)
+	was, now := fold(r, sent), fold(r, t.Back)
 	if was == nil || now == nil {
 		return
 	}
-	// says reports whether the document can say the facts.
+	// says reports whether the document can say the readback.Facts.
 	says := func(kind agentevents.Kind, pointers ...string) bool {
-		return carried[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return t.touched(kind, p) })
+		return carried[kind] && !slices.ContainsFunc(pointers, func(p string) bool { return t.Touched(kind, p) })
 	}
 	equal := func(what string, a, b any) {
 		if fmt.Sprint(a) != fmt.Sprint(b) {
@@ -279,11 +280,11 @@ func (d *Dialect) checkInterleaved(r *report) {
 	if !t.sound {
 		return
 	}
-	if slices.ContainsFunc(t.losses, func(l dialect.Loss) bool { return l.Pointer == "/runId" && l.What == dialect.Dropped }) {
+	if slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool { return l.Pointer == "/runId" && l.What == dialect.Dropped }) {
 		return // one log is one run
 	}
 	runs := map[string][]agentevents.Event{}
-	for _, ev := range t.back {
+	for _, ev := range t.Back {
 		runs[ev.RunID] = append(runs[ev.RunID], ev)
 	}
 	if len(runs) == 0 {
@@ -296,17 +297,17 @@ func (d *Dialect) checkInterleaved(r *report) {
 	}
 	for _, events := range [][]agentevents.Event{first, second} {
 		alone := d.trip(r, events)
-		if !alone.sound || len(alone.back) == 0 {
+		if !alone.sound || len(alone.Back) == 0 {
 			return
 		}
-		runID := alone.back[0].RunID
-		want, got := t.plain(alone.back), t.plain(runs[runID])
+		runID := alone.Back[0].RunID
+		want, got := t.plain(alone.Back), t.plain(runs[runID])
 		for i := range max(len(want), len(got)) {
 			if i >= len(want) || i >= len(got) {
 				r.errorf("run %s has %d events alone and %d beside another run", runID, len(want), len(got))
 				break
 			}
-			for _, diff := range want[i].diff(got[i]) {
+			for _, diff := range want[i].Diff(got[i]) {
 				r.errorf("run %s, event %d, beside another run: %s", runID, i, diff)
 			}
 		}
@@ -316,26 +317,26 @@ func (d *Dialect) checkInterleaved(r *report) {
 // plain flattens events and removes what depends on the place of their lines:
 // ids, numbers, and members that are made up for facts that the document cannot
 // say.
-func (t *trip) plain(events []agentevents.Event) []facts {
+func (t *trip) plain(events []agentevents.Event) []readback.Facts {
 	ids := map[string]string{}
 	for i := range events {
 		ids[string(agentevents.JSONString(events[i].ID))] = fmt.Sprintf("#%d", i)
 	}
-	var list []facts
+	var list []readback.Facts
 	for i := range events {
-		f, err := factsOf(&events[i])
+		f, err := readback.FactsOf(&events[i])
 		if err != nil {
 			continue
 		}
-		for pointer, text := range f.leaves {
+		for pointer, text := range f.Leaves {
 			if id := ids[text]; id != "" {
-				f.leaves[pointer] = id
+				f.Leaves[pointer] = id
 			}
-			unsaid := slices.ContainsFunc(t.losses, func(l dialect.Loss) bool {
-				return of(l, events[i].Kind()) && l.Pointer != "" && covers(l.Pointer, pointer)
+			unsaid := slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool {
+				return readback.IsOf(l, events[i].Kind()) && l.Pointer != "" && readback.Covers(l.Pointer, pointer)
 			})
-			if unsaid || t.d.derives(pointer) || pointer == "/id" || pointer == "/sequence" || covers("/"+string(t.d.Name), pointer) {
-				delete(f.leaves, pointer)
+			if unsaid || t.Derives(pointer) || pointer == "/id" || pointer == "/sequence" || readback.Covers("/"+string(t.d.Name), pointer) {
+				delete(f.Leaves, pointer)
 			}
 		}
 		list = append(list, f)

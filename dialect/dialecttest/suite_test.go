@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // Two honest dialects pass.
@@ -343,10 +344,10 @@ func TestFilled(t *testing.T) {
 					require.False(t, payload.Field(i).IsZero(), f.Name)
 				}
 			}
-			f, err := factsOf(&ev)
+			f, err := readback.FactsOf(&ev)
 			require.NoError(t, err)
 			seen := map[string]string{}
-			for pointer, text := range f.leaves {
+			for pointer, text := range f.Leaves {
 				if len(text) < 4 || text == "true" || strings.Contains(pointer, "/list/") || strings.Contains(pointer, "/deep/") || strings.HasSuffix(pointer, "/n") ||
 					strings.Contains(pointer, "agentSharing") || strings.Contains(pointer, "modelClass") || strings.HasPrefix(pointer, "/marks") || pointer == "/payload/agent/agentId" {
 					continue
@@ -380,13 +381,13 @@ func TestStandardRun(t *testing.T) {
 func TestDiff(t *testing.T) {
 	a := Filled(agentevents.KindRunStarted)
 	b := Filled(agentevents.KindRunStarted)
-	diffs, err := Diff(a, b)
+	diffs, err := readback.Diff(a, b)
 	require.NoError(t, err)
 	require.Empty(t, diffs)
 	b.Marks, b.Step = agentevents.MarkLate, agentevents.Opt[int]{}
 	b.Payload.(*agentevents.RunStarted).Definition = `{"b":1,"a":2}`
 	a.Payload.(*agentevents.RunStarted).Definition = `{"a":2,"b":1}`
-	diffs, err = Diff(a, b)
+	diffs, err = readback.Diff(a, b)
 	require.NoError(t, err)
 	var places []string
 	for _, d := range diffs {
@@ -403,17 +404,17 @@ func TestCovers(t *testing.T) {
 		{"", "/a", true}, {"/a", "/a", true}, {"/a", "/a/b", true}, {"/a", "/ab", false}, {"/a/b", "/a", false},
 		{"/a/*/c", "/a/0/c", true}, {"/a/*/c", "/a/0/c/d", true}, {"/a/*/c", "/a/0/d", false}, {"/a/*", "/a", false},
 	} {
-		require.Equal(t, test.want, covers(test.pattern, test.pointer), "%+v", test)
+		require.Equal(t, test.want, readback.Covers(test.pattern, test.pointer), "%+v", test)
 	}
 }
 
 func TestRequired(t *testing.T) {
-	require.True(t, required(agentevents.KindAuditChecked, "/payload/durationMs"))
-	require.True(t, required(agentevents.KindHandoffRequested, "/payload/from/agentId"))
-	require.True(t, required(agentevents.KindAgentStarted, "/payload/agent/agentId"))
-	require.True(t, required(agentevents.KindPlanProposed, "/payload/steps/0/stepId"))
-	require.False(t, required(agentevents.KindAgentStarted, "/payload/agent"))
-	require.False(t, required(agentevents.KindAgentStarted, "/payload/model"))
-	require.False(t, required(agentevents.KindAgentStarted, "/payload/prompt/a"))
-	require.False(t, required(agentevents.KindAgentStarted, "/agentId"))
+	require.True(t, readback.Required(agentevents.KindAuditChecked, "/payload/durationMs"))
+	require.True(t, readback.Required(agentevents.KindHandoffRequested, "/payload/from/agentId"))
+	require.True(t, readback.Required(agentevents.KindAgentStarted, "/payload/agent/agentId"))
+	require.True(t, readback.Required(agentevents.KindPlanProposed, "/payload/steps/0/stepId"))
+	require.False(t, readback.Required(agentevents.KindAgentStarted, "/payload/agent"))
+	require.False(t, readback.Required(agentevents.KindAgentStarted, "/payload/model"))
+	require.False(t, readback.Required(agentevents.KindAgentStarted, "/payload/prompt/a"))
+	require.False(t, readback.Required(agentevents.KindAgentStarted, "/agentId"))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // extraMember is the member that the suite adds to lines.
@@ -94,36 +95,36 @@ func (d *Dialect) checkSame(r *report, text string) {
 func (d *Dialect) checkNested(r *report, line string, replace func(string) string) {
 	start, end, _ := object(line)
 	text := line[start:end]
-	v, err := parse(text)
+	v, err := readback.Parse(text)
 	if err != nil {
 		return
 	}
-	v.walk("", func(pointer string, v *value) {
-		if v.kind != '{' || pointer == "" || slices.ContainsFunc(d.Maps, func(p string) bool { return isAt(p, pointer) }) {
+	v.Walk("", func(pointer string, v *readback.Value) {
+		if v.Kind != '{' || pointer == "" || slices.ContainsFunc(d.Maps, func(p string) bool { return isAt(p, pointer) }) {
 			return
 		}
-		added := text[:v.start] + withMember(text[v.start:v.end], `"x-suite":{"c":1.50}`) + text[v.end:]
+		added := text[:v.Start] + withMember(text[v.Start:v.End], `"x-suite":{"c":1.50}`) + text[v.End:]
 		r.guard("in "+pointer+" (see Dialect.Maps)", func() { d.checkSame(r, replace(line[:start]+added+line[end:])) })
 	})
 }
 
 // isAt reports whether the pattern matches exactly that place.
 func isAt(pattern, pointer string) bool {
-	return covers(pattern, pointer) && strings.Count(pattern, "/") == strings.Count(pointer, "/")
+	return readback.Covers(pattern, pointer) && strings.Count(pattern, "/") == strings.Count(pointer, "/")
 }
 
 // respell writes an object in another way: other order of members, blanks, and an
 // extra member in the middle.
 func respell(object string) string {
-	v, err := parse(object)
-	if err != nil || len(v.inner) == 0 {
+	v, err := readback.Parse(object)
+	if err != nil || len(v.Inner) == 0 {
 		return object
 	}
 	var b strings.Builder
 	b.WriteString("{ ")
-	for i := range v.inner {
-		j := (i + 1) % len(v.inner) // the first one is last
-		fmt.Fprintf(&b, "%s :  %s ,\t", object[v.nameStarts[j]:v.nameStarts[j]+nameLen(object[v.nameStarts[j]:])], object[v.inner[j].start:v.inner[j].end])
+	for i := range v.Inner {
+		j := (i + 1) % len(v.Inner) // the first one is last
+		fmt.Fprintf(&b, "%s :  %s ,\t", object[v.NameStarts[j]:v.NameStarts[j]+nameLen(object[v.NameStarts[j]:])], object[v.Inner[j].Start:v.Inner[j].End])
 		if i == 0 {
 			b.WriteString(extraMember + ", ")
 		}
@@ -133,9 +134,9 @@ func respell(object string) string {
 
 // nameLen returns the length of the string at the start of a text.
 func nameLen(text string) int {
-	p := parser{text: text}
-	p.string()
-	return p.at
+	d := json.NewDecoder(strings.NewReader(text))
+	_, _ = d.Token() // the text is part of valid JSON
+	return int(d.InputOffset())
 }
 
 // checkSpelling checks lines that are read with Verbatim: they come back byte for
@@ -205,13 +206,13 @@ func (d *Dialect) unknownLine() string {
 			continue
 		}
 		other, ok := edit(g.Lines, func(o string) string {
-			v, err := parse(o)
+			v, err := readback.Parse(o)
 			if err != nil {
 				return o
 			}
 			for _, name := range []string{"event", "type"} {
-				if t := v.member(name); t != nil && t.kind == '"' {
-					return o[:t.start] + unknownWord + o[t.end:]
+				if t := v.Member(name); t != nil && t.Kind == '"' {
+					return o[:t.Start] + unknownWord + o[t.End:]
 				}
 			}
 			return o

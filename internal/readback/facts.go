@@ -85,6 +85,9 @@ func (p *parser) string() string {
 		}
 	}
 	p.at++
+	if raw := p.text[start+1 : p.at-1]; strings.IndexByte(raw, '\\') < 0 {
+		return raw
+	}
 	var s string
 	if json.Unmarshal([]byte(p.text[start:p.at]), &s) != nil {
 		s = p.text[start:p.at]
@@ -113,7 +116,9 @@ func (v *Value) Member(name string) *Value {
 }
 
 // Token returns a name as a token of a JSON pointer.
-func Token(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
+func Token(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
+}
 
 // Facts are the content of a line: the text of every value that holds no other,
 // and the member names of every object in order, by JSON pointer. An array counts

@@ -123,6 +123,10 @@ func agentOf(ev *agentevents.Event) string {
 	return cmp.Or(ev.AgentID, ev.NodeRunID, ev.NodeID)
 }
 
+// callerOf returns the agent whose call ids the event's is one of, as the rules of
+// the library see it: the node does not count.
+func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
+
 // agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	key := agentKey{ev.RunID, agentOf(ev)}
@@ -157,7 +161,7 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 		e.open(ev, p, a)
 	case *agentevents.ToolReturned:
 		if p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited {
-			if p.OneEvent || e.calls.Get(ev.RunID, a.key.agent, p.CallID) == nil {
+			if p.OneEvent || e.calls.Get(ev.RunID, callerOf(ev), p.CallID) == nil {
 				a.refused++
 			}
 		}
@@ -236,12 +240,12 @@ func (e *Encoder) call(ev *agentevents.Event) *agentevents.Event {
 	if p.OneEvent {
 		return nil
 	}
-	return e.calls.Get(ev.RunID, e.a.key.agent, p.CallID)
+	return e.calls.Get(ev.RunID, callerOf(ev), p.CallID)
 }
 
 // open keeps a call until it returns.
 func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled, a *agentState) {
-	old, ok := e.calls.Put(ev, a.key.agent, p.CallID)
+	old, ok := e.calls.Put(ev, callerOf(ev), p.CallID)
 	if old != nil {
 		e.w.Losses.Add(old, dialect.Dropped, "", unreturned)
 	}
@@ -272,5 +276,5 @@ func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
 	w.Pend.Drop("/"+string(Name), call.Extra(string(Name)) != "")
 	w.Pend.Drop("/payload/toolId", call.Payload.(*agentevents.ToolCalled).ToolID != p.ToolID)
 	w.Pend.Count(&w.Losses, call, false)
-	e.calls.Remove(ev.RunID, e.a.key.agent, p.CallID)
+	e.calls.Remove(ev.RunID, callerOf(ev), p.CallID)
 }

@@ -283,6 +283,10 @@ func (t *Trip) visible(l dialect.Loss) bool {
 		if call, ok := t.called[i]; ok { // the return has the facts of the call
 			mine = mine || IsOf(l, t.Events[call].Kind())
 			joined = joined || l.Pointer == "/payload/oneEvent"
+			// The call's arguments stand for those of the return.
+			if l.What == dialect.Dropped && isArguments(l.Pointer) && says(&t.Events[i], l.Pointer) {
+				return true
+			}
 		}
 		if !mine {
 			continue

@@ -231,6 +231,7 @@ type Pending struct{ list []pendingLoss }
 
 type pendingLoss struct {
 	what            Change
+	every           bool // count it over all kinds
 	pointer, detail string
 }
 
@@ -275,7 +276,13 @@ func (p *Pending) Add(what Change, pointer, detail string) {
 	n := len(p.list)
 	p.list = slices.Grow(p.list, 1)[:n+1]
 	l := &p.list[n]
-	l.what, l.pointer, l.detail = what, pointer, detail
+	l.what, l.every, l.pointer, l.detail = what, false, pointer, detail
+}
+
+// Every adds a loss that is counted over all kinds: see [Losses.Every].
+func (p *Pending) Every(what Change, pointer, detail string) {
+	p.Add(what, pointer, detail)
+	p.list[len(p.list)-1].every = true
 }
 
 // Drop adds a dropped member if present is set.
@@ -319,6 +326,10 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	for i := range p.list {
 		loss := &p.list[i]
 		if verbatim && loss.what != Dropped {
+			continue
+		}
+		if loss.every {
+			l.Every(ev, loss.what, loss.pointer, loss.detail)
 			continue
 		}
 		if of.next < len(of.list) { // as in Add

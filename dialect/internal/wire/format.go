@@ -30,10 +30,14 @@ type Format struct {
 	Misfits bool
 	// Details say why a field of the envelope is lost, by its pointer.
 	Details map[string]string
+	// Every names fields of the envelope, separated by blanks, that most events have
+	// and no line says: their losses are counted over all kinds.
+	Every string
 	// Absent appends the value of a needed member that the event does not say, and
 	// notes the loss. Nil writes an empty text.
 	Absent func(w *Writer, dst []byte, m *Member) []byte
 
+	every uint64 // the leaves of Every
 	line  *table // of lines whose type has no row
 	rows  map[string]*Row
 	kinds map[agentevents.Kind]*Row
@@ -130,6 +134,7 @@ func New(f Format) *Format {
 	for i := range f.Any {
 		f.Any[i].Loose = true
 	}
+	f.every = covered(nil, f.Every)
 	f.line = f.table("", f.Head, f.Any, f.Tail)
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -331,6 +336,10 @@ func (w *Writer) drop(ev *agentevents.Event, carried uint64, leaves []string) {
 		at := ""
 		if i := bits.TrailingZeros64(rest); i < envelopeLeaves {
 			at = envelope[i]
+			if w.F.every>>i&1 != 0 {
+				w.LoseEvery(dialect.Dropped, at, w.F.Details[at])
+				continue
+			}
 		} else if at = leaves[i-envelopeLeaves]; at == last {
 			continue // of the same value
 		}

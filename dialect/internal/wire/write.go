@@ -312,6 +312,11 @@ func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
 	w.Pend.Add(what, pointer, detail)
 }
 
+// LoseEvery notes a loss that is counted over all kinds.
+func (w *Writer) LoseEvery(what dialect.Change, pointer, detail string) {
+	w.Pend.Every(what, pointer, detail)
+}
+
 // Pointer returns the native pointer of a member of the object that is written.
 func (w *Writer) Pointer(m *Member) string {
 	if string(w.place) == "/payload" || strings.HasPrefix(m.Says, "/") { // as mostly

@@ -68,6 +68,8 @@ type Member struct {
 	Says string
 	Form Form // nil: [Value]
 	Need bool // every line has it
+	// Rule is the rule that a line without it breaks; empty: Required of the format.
+	Rule agentevents.Rule
 	// Loose says that on a line whose type has no row a value that does not fit is
 	// kept as an extra member. Members of Any are loose.
 	Loose bool

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -33,6 +34,7 @@ type Reader struct {
 	m      *Member
 	at     []byte // pointer of the object that is read, on the line
 	lacks  string // pointer of the first needed member that is missing
+	lacked *Member
 	broken *agentevents.RuleError
 	made   []made
 	now    time.Time // of the line before
@@ -148,7 +150,8 @@ func (r *Reader) object(t *table, v any) (seen Set, err error) {
 		}
 	}
 	if missing := t.required &^ seen; missing != 0 && r.lacks == "" {
-		r.lacks = string(r.at) + "/" + jsonwire.Token(t.of[bits.TrailingZeros64(uint64(missing))].Name)
+		r.lacked = t.of[bits.TrailingZeros64(uint64(missing))]
+		r.lacks = string(r.at) + "/" + jsonwire.Token(r.lacked.Name)
 	}
 	return seen, nil
 }
@@ -282,7 +285,7 @@ func (r *Reader) Break(rule agentevents.Rule, detail string) {
 func (r *Reader) Check() error {
 	broken := r.broken
 	if r.lacks != "" {
-		broken = &agentevents.RuleError{Rule: r.F.Required, Pointer: r.lacks, Detail: "is required"}
+		broken = &agentevents.RuleError{Rule: cmp.Or(r.lacked.Rule, r.F.Required), Pointer: r.lacks, Detail: "is required"}
 	}
 	if broken == nil {
 		return nil

@@ -207,6 +207,9 @@ func (m *Member) compile(f *Format, in string) {
 		m.Form = Value{}
 	}
 	if n, ok := m.Form.(nestedForm); ok {
+		if first == "" {
+			m.field = &field{in: in} // the struct around
+		}
 		m.Form = n.compile(f, m)
 	}
 }
@@ -219,6 +222,10 @@ func (t *table) carries(leaves []string) (set uint64) {
 		inner, ok := m.Form.(interface{ table() *table })
 		if !ok {
 			set |= covered(leaves, m.Says)
+			continue
+		}
+		if m.Says == "" {
+			set |= inner.table().carried
 			continue
 		}
 		// The table of the form says which fields inside the first one.

@@ -322,7 +322,8 @@ func Unit(rule agentevents.Rule, form Form) Form {
 	}}
 }
 
-// Object is an object whose members say the fields of a struct.
+// Object is an object whose members say the fields of a struct. Of a member that says
+// nothing they say fields of the struct around.
 func Object(members ...Member) Form { return &object{members: members} }
 
 type object struct {
@@ -338,6 +339,9 @@ func (o *object) table() *table { return o.t }
 
 func (o *object) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	line, native := w.enter(m.Name, m.Says)
+	if m.Says == "" {
+		w.place = w.place[:native]
+	}
 	dst = w.object(dst, o.t, at)
 	w.leave(line, native)
 	return dst, true

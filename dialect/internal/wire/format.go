@@ -39,11 +39,13 @@ type Format struct {
 
 	every uint64 // the leaves of Every
 	line  *table // of lines whose type has no row
-	rows  map[string]*Row
+	rows  map[string][]*Row
 	kinds map[agentevents.Kind]*Row
 }
 
-// A Row is a type of line and the kind that it becomes.
+// A Row is a type of line and the kind that it becomes. Several rows may have a type:
+// a line is read as the first one whose members of form [Case] it has. Several rows
+// may have a kind: [Format.Row] returns the first one.
 type Row struct {
 	Type    string
 	Kind    agentevents.Kind
@@ -54,6 +56,7 @@ type Row struct {
 	Reads bool
 
 	f       *Format
+	cases   []*Member
 	line    *table // head, members, tail; without the members if there is a body
 	body    *table // the members of the body
 	carried uint64 // leaves that the line says
@@ -132,7 +135,7 @@ type table struct {
 // New compiles a table. It panics if the table names a field that does not exist:
 // a table is a constant of its package.
 func New(f Format) *Format {
-	f.rows, f.kinds = map[string]*Row{}, map[agentevents.Kind]*Row{}
+	f.rows, f.kinds = map[string][]*Row{}, map[agentevents.Kind]*Row{}
 	for i := range f.Any {
 		f.Any[i].Loose = true
 	}
@@ -154,8 +157,13 @@ func New(f Format) *Format {
 			r.carried |= r.body.carried
 		}
 		r.leaves = lost(r.leaves, r.carried)
-		f.rows[r.Type] = r
-		if !r.Reads {
+		for i := range r.line.members {
+			if _, ok := r.line.members[i].Form.(Case); ok {
+				r.cases = append(r.cases, &r.line.members[i])
+			}
+		}
+		f.rows[r.Type] = append(f.rows[r.Type], r)
+		if !r.Reads && f.kinds[r.Kind] == nil {
 			f.kinds[r.Kind] = r
 		}
 	}
@@ -268,8 +276,33 @@ func covered(leaves []string, says string) (set uint64) {
 // Row returns the row of a kind, or nil.
 func (f *Format) Row(kind agentevents.Kind) *Row { return f.kinds[kind] }
 
-// TypeRow returns the row of a type, or nil.
-func (f *Format) TypeRow(typ string) *Row { return f.rows[typ] }
+// TypeRow returns the first row of a type, or nil; with a kind the first one of both.
+func (f *Format) TypeRow(typ string, kind ...agentevents.Kind) *Row {
+	for _, r := range f.rows[typ] {
+		if len(kind) == 0 || r.Kind == kind[0] {
+			return r
+		}
+	}
+	return nil
+}
+
+// rowOf returns the row that an object of that type is read as, or nil.
+func (f *Format) rowOf(typ, object string) *Row {
+	for _, r := range f.rows[typ] {
+		n := 0
+		if len(r.cases) > 0 {
+			for name, raw := range jsonwire.Members(object) {
+				if slices.ContainsFunc(r.cases, func(m *Member) bool { return m.Name == name && jsonwire.Spells(raw, string(m.Form.(Case))) }) {
+					n++
+				}
+			}
+		}
+		if n == len(r.cases) {
+			return r
+		}
+	}
+	return nil
+}
 
 // member returns the member of that name, or nil.
 func (t *table) member(name string) *Member {

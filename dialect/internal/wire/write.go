@@ -164,7 +164,7 @@ func (w *Writer) Line(dst []byte, row *Row) []byte {
 
 // Unknown returns the type and the members of the line of an unknown payload. It
 // returns dialect.ErrNoCounterpart if readers would not read it back: the payload
-// is not an object, or its type is one of the document.
+// is not an object, or is of a row of the document.
 func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 	raw = "{}"
 	if p.Raw == "" {
@@ -173,7 +173,7 @@ func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	typ = strings.TrimPrefix(string(p.Type), string(w.F.Name)+":")
-	if raw[0] != '{' || typ == "" || w.F.rows[typ] != nil {
+	if raw[0] != '{' || typ == "" || w.F.rowOf(typ, raw) != nil {
 		return "", "", dialect.ErrNoCounterpart
 	}
 	if dialect.UnknownKind(w.F.Name, typ) != p.Type {

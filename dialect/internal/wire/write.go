@@ -304,8 +304,11 @@ func (w *Writer) Time() time.Time {
 		return w.Ev.Time
 	}
 	w.Lose(dialect.Made, "/timestamp", madeTime)
-	return orEpoch(w.now)
+	return w.NoTime()
 }
+
+// NoTime returns the time that readers make up for a line without one.
+func (w *Writer) NoTime() time.Time { return orEpoch(w.now) }
 
 // Lose notes a loss of the event that is written.
 func (w *Writer) Lose(what dialect.Change, pointer, detail string) {

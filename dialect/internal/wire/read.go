@@ -72,6 +72,14 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	return nil
 }
 
+// Parse reads the next value of s as a member of the row into a payload.
+func (row *Row) Parse(s *jsonwire.Scanner, name string, p agentevents.Payload) error {
+	r := Reader{F: row.f, Row: row, Ev: &agentevents.Event{Payload: p}, S: *s}
+	_, err := r.member(row.line.member(name), p)
+	*s = r.S
+	return err
+}
+
 // typeName returns the name of the member that names the type.
 func (f *Format) typeName() string {
 	for _, m := range f.line.members {

@@ -253,6 +253,15 @@ func (w *Writer) others(ev *agentevents.Event) {
 	}
 }
 
+// Append appends the value of a member of the row that a payload says.
+func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
+	w := Writer{F: row.f, Ev: &agentevents.Event{Payload: p}, row: row}
+	m := row.line.member(name)
+	at, _ := m.field.at(w.Ev, p)
+	dst, _ = m.Form.Append(&w, dst, m, at)
+	return dst
+}
+
 // object appends the members of an object that v and the event say.
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	mark := len(dst)

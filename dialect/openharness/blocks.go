@@ -3,6 +3,8 @@ package openharness
 import (
 	"strconv"
 	"strings"
+
+	"github.com/agentevents/agentevents"
 )
 
 // blocks finds the block that a line belongs to. Text and thinking come as deltas,
@@ -45,26 +47,32 @@ const maxRuns = 1 << 14
 // none.
 const maxOpen = 16
 
-// line notes a line of variant v, and returns the id of its block, or "". run and
-// content are members of the line.
-func (b *blocks) line(v int, run, content string) string {
-	switch v {
-	case vTextDelta:
-		return b.delta(run, textBlock, content)
-	case vText:
-		return b.whole(run, textBlock, content)
-	case vThinkingDelta:
-		return b.delta(run, thinkingBlock, content)
-	case vThinking:
-		return b.whole(run, thinkingBlock, content)
-	case vAgentStart, vTool, vError:
+// line notes the line of an event on a node run. It returns the event's block id, nil
+// for other kinds, and the id of the block that the line belongs to, or "".
+func (b *blocks) line(p agentevents.Payload, run string) (id *string, block string) {
+	switch p := p.(type) {
+	case *agentevents.TextDelta:
+		return &p.BlockID, b.delta(run, textBlock, p.Delta)
+	case *agentevents.TextCompleted:
+		return &p.BlockID, b.whole(run, textBlock, p.Text)
+	case *agentevents.AgentReasoningDelta:
+		return &p.BlockID, b.delta(run, thinkingBlock, p.Delta)
+	case *agentevents.AgentReasoned:
+		return &p.BlockID, b.whole(run, thinkingBlock, p.Reasoning)
+	case *agentevents.AgentStarted, *agentevents.ToolReturned, *agentevents.AgentErrored:
 		b.act(run)
-	case vComplete, vNodeComplete, vNodeError:
+	case *agentevents.AgentEnded:
+		if failed(p) {
+			b.act(run)
+		} else {
+			b.end(run)
+		}
+	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
 		b.end(run)
-	case vFlowStart, vFlowComplete, vFlowAborted:
+	case *agentevents.RunStarted, *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		b.runs, b.last = nil, nil // the flow's open nodes never end
 	}
-	return ""
+	return nil, ""
 }
 
 func (b *blocks) of(run string) *runBlocks {
@@ -118,9 +126,8 @@ func (b *blocks) whole(run string, kind int, text string) string {
 	if r.open[kind] {
 		found = len(list) - 1
 	}
-	h := hash(hashStart, text)
 	for i := range list {
-		if list[i].size == len(text) && list[i].hash == h {
+		if list[i].size == len(text) && list[i].hash == hash(hashStart, text) {
 			found = i
 			break
 		}
@@ -163,23 +170,12 @@ func (b *blocks) end(run string) {
 	}
 }
 
-// hash continues the hash h with text: a polynomial of the bytes. It takes four bytes
-// a round, so that the processor does not wait for one multiplication per byte.
+// hash continues the hash h with text: FNV-1a.
 func hash(h uint64, text string) uint64 {
-	for ; len(text) >= 4; text = text[4:] {
-		h = h*base4 + uint64(text[0])*base3 + uint64(text[1])*base2 + uint64(text[2])*base1 + uint64(text[3])
-	}
 	for i := range len(text) {
-		h = h*base1 + uint64(text[i])
+		h = (h ^ uint64(text[i])) * 1099511628211
 	}
 	return h
 }
 
-const (
-	hashStart = 14695981039346656037
-
-	base1 = 0x9e3779b97f4a7c15 // base2 to base4 are its powers
-	base2 = 0xdf442d22ce4859b9
-	base3 = 0x604a5ce3addef82d
-	base4 = 0xd94363fc538227b1
-)
+const hashStart = 14695981039346656037

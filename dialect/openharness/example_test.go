@@ -64,7 +64,8 @@ func ExampleEncoder() {
 		&agentevents.ToolReturned{CallID: "c1", ToolID: "Read", Status: agentevents.ToolStatusOK, Result: `"package a"`},
 	} {
 		var err error
-		if out, err = e.Append(out, agentevents.Event{RunID: "r", AgentID: "coder", Time: at, Payload: p}); err != nil {
+		ev := agentevents.Event{RunID: "r", AgentID: "coder", Time: at, SchemaVersion: agentevents.SchemaVersion, Payload: p}
+		if out, err = e.Append(out, ev); err != nil {
 			fmt.Println(err)
 		}
 		at = at.Add(12 * time.Millisecond)

@@ -44,6 +44,13 @@ func TestStartsAreOfARun(t *testing.T) {
 
 // Agents that never end are forgotten with their node or run, or when there are too many.
 func TestStartsAreBounded(t *testing.T) {
+	agents := func(e *Encoder) (n int) {
+		for _, r := range e.open.runs {
+			n += len(r.started)
+		}
+		require.Equal(t, e.open.n, n+len(e.open.runs))
+		return n
+	}
 	started := func(e *Encoder, i int) string {
 		id := strconv.Itoa(i)
 		for _, p := range []agentevents.Payload{&agentevents.AgentStarted{}, &agentevents.TextDelta{BlockID: "b", Delta: "x"}} {
@@ -59,14 +66,14 @@ func TestStartsAreBounded(t *testing.T) {
 			_, err := e.Append(nil, in("r"+id, "a"+id, 0, end))
 			require.NoError(t, err)
 		}
-		require.Empty(t, e.starts.list, "%T", end)
+		require.Zero(t, agents(e), "%T", end)
 		require.Empty(t, e.blocks.runs)
 	}
 	e := NewEncoder()
 	for i := range dialect.MaxCalls + 10 {
 		started(e, i)
 	}
-	require.LessOrEqual(t, len(e.starts.list), maxStarts)
+	require.LessOrEqual(t, agents(e), dialect.MaxCalls)
 }
 
 // Nodes that never end are forgotten with the flow.
@@ -191,13 +198,27 @@ func TestKeptMembers(t *testing.T) {
 	}
 }
 
-// A line without a time gets one, which is listed. A verbatim line does not.
+// The decoder makes up the time of a line without one, and the encoder that of an event
+// without one. Both list it. A verbatim line stays as it is.
 func TestMissingTimestamp(t *testing.T) {
 	const line = `{"type":"agent:text","nodeId":"n","runId":"x","content":"c"}`
-	made := []dialect.Loss{{Kind: agentevents.KindTextCompleted, Pointer: "/timestamp", What: dialect.Made, Detail: "the first moment of the year 1", Count: 1}}
-	out, losses := encode(t, decodeLines(t, Options{}, line)...)
-	require.Contains(t, out, `"timestamp":-62135596800000,`)
+	made := []dialect.Loss{{Kind: agentevents.KindTextCompleted, Pointer: "/timestamp", What: dialect.Made, Detail: "the time of the line before", Count: 1}}
+	d := NewDecoder(Options{})
+	events, err := d.Decode(nil, []byte(line))
+	require.NoError(t, err)
+	require.Equal(t, time.Unix(0, 0).UTC(), events[0].Time, "no line came before")
+	require.Equal(t, made, find(d.Losses(), agentevents.KindTextCompleted, "/timestamp"))
+	out, losses := encode(t, events...)
+	require.Contains(t, out, `"timestamp":0,`)
+	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/timestamp"))
+
+	later := decodeLines(t, Options{}, at("flow:paused", ""), line)
+	require.Equal(t, epoch, later[1].Time)
+	later[1].Time = time.Time{}
+	out, losses = encode(t, later...)
+	require.Contains(t, out, `"timestamp":1767517322500,"content"`)
 	require.Equal(t, made, find(losses, agentevents.KindTextCompleted, "/timestamp"))
+
 	out, losses = encode(t, read(t, agentevents.ReaderOptions{Verbatim: true}, line)...)
 	require.Equal(t, line+"\n", out)
 	require.Empty(t, find(losses, agentevents.KindTextCompleted, "/timestamp"))
@@ -236,7 +257,7 @@ func TestForeignTimestamps(t *testing.T) {
 		line := `{"type":"later","timestamp":` + value + `}`
 		events := decodeLines(t, Options{}, line)
 		require.Equal(t, &agentevents.Unknown{Type: "later", Raw: agentevents.JSON(`{"timestamp":` + value + `}`)}, events[0].Payload)
-		require.Zero(t, events[0].Time)
+		require.Equal(t, time.Unix(0, 0).UTC(), events[0].Time, "no line came before")
 		out, losses := encode(t, events...)
 		require.Equal(t, line+"\n", out)
 		require.Empty(t, find(losses, "later", "/timestamp"))
@@ -349,7 +370,7 @@ func TestOutOfRange(t *testing.T) {
 		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{OutputTokens: -1})}, "/payload/usage/outputTokens"},
 		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{CacheCreationInputTokens: tokens})}, "/payload/usage/cacheCreationInputTokens"},
 		{&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{CacheReadInputTokens: tokens})}, "/payload/usage/cacheReadInputTokens"},
-		{&agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{"a/b": {OutputTokens: -1}}}, "/payload/modelUsage/a~1b"},
+		{&agentevents.AgentEnded{ModelUsage: map[string]agentevents.Usage{"a/b": {OutputTokens: -1}}}, "/payload/modelUsage/a~1b/outputTokens"},
 	} {
 		e := NewEncoder()
 		out, err := e.Append([]byte("x"), in("r", "a", 0, c.payload))
@@ -424,7 +445,7 @@ func TestEndlessRunsAreBounded(t *testing.T) {
 		_, err := e.Append(nil, in("r"+strconv.Itoa(i), "", 0, &agentevents.RunStarted{Name: "f"}))
 		require.NoError(t, err)
 	}
-	require.LessOrEqual(t, len(e.flows), dialect.MaxCalls)
+	require.LessOrEqual(t, len(e.open.runs), dialect.MaxCalls)
 }
 
 // The hash of a text does not depend on how it is cut.

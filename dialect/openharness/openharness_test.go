@@ -129,7 +129,7 @@ func TestTimes(t *testing.T) {
 		line, _ := encode(t, ev)
 		require.Equal(t, `{"type":"flow:paused","timestamp":`+c.out+"}\n", line)
 	}
-	line, losses := encode(t, agentevents.Event{Time: time.Date(3000, 1, 1, 0, 0, 0, 1, time.UTC), Payload: &agentevents.RunPaused{}})
+	line, losses := encode(t, agentevents.Event{Time: time.Date(3000, 1, 1, 0, 0, 0, 1, time.UTC), SchemaVersion: agentevents.SchemaVersion, Payload: &agentevents.RunPaused{}})
 	require.Equal(t, `{"type":"flow:paused","timestamp":32503680000000}`+"\n", line)
 	require.Equal(t, []dialect.Loss{{Kind: agentevents.KindRunPaused, Pointer: "/timestamp", What: dialect.Altered, Detail: "written in whole milliseconds", Count: 1}}, losses)
 }

@@ -41,7 +41,7 @@ type Snapshot struct {
 	parsed   bool
 	word     string                // the parsed status
 	was      agentevents.RunStatus // the status that word became
-	onHold   map[string]bool       // nodes that were parsed as suspended
+	onHold   map[string]bool       // whether a node was parsed as suspended
 	rest     []byte                // extra members, each after a comma
 	commands map[string]command
 }
@@ -70,105 +70,72 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	return s, nil
 }
 
-// Numbers of the members of a snapshot, in the document's order.
-const (
-	sRunID = 1 + iota
-	sStatus
-	sOutputs
-	sState
-	sNodeStatus
-	sEdgeStatus
-	sLoopCounters
-	sInbox
-	sAgentSessions
-)
-
-var snapshotNames = [...]string{
-	`"runId":`, `"status":`, `"outputs":`, `"state":`, `"nodeStatus":`, `"edgeStatus":`, `"loopCounters":`, `"inbox":`, `"agentSessions":`,
-}
-
 func parseSnapshot(text string) (*Snapshot, error) {
 	run := agentevents.NewFold(agentevents.FoldOptions{}).Snapshot()
-	out := &Snapshot{Run: run, commands: map[string]command{}}
-	var (
-		s     jsonwire.Scanner
-		other = map[string]bool{}
-		seen  int
-		last  int
-		word  string
-	)
+	out := &Snapshot{Run: run, parsed: true, onHold: map[string]bool{}, commands: map[string]command{}}
+	var s jsonwire.Scanner
 	s.Reset(text)
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	for {
-		n, name, err := s.Field(snapshotNames[:], last)
+	for seen := map[string]bool{}; ; {
+		name, more, err := s.Member()
 		if err != nil {
 			return nil, err
 		}
-		if n < 0 {
-			break
-		}
-		if n == 0 {
-			if other[name] {
-				return nil, s.Duplicate(name)
-			}
-			other[name] = true
-			raw, err := s.Raw()
-			if err != nil {
+		if !more {
+			end := s.Offset()
+			if err := s.End(); err != nil {
 				return nil, err
 			}
-			out.rest = append(jsonwire.AppendString(append(out.rest, ','), name), ':')
-			out.rest = append(out.rest, raw...)
-			continue
+			if !seen["status"] {
+				return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
+			}
+			break
 		}
-		if seen&(1<<n) != 0 {
+		if seen[name] {
 			return nil, s.Duplicate(name)
 		}
-		seen |= 1 << n
-		last = n
-		switch n {
-		case sRunID:
-			run.RunID, err = s.String()
-		case sStatus:
-			word, err = s.String()
-		case sOutputs:
-			err = readMap(&s, &run.Outputs, rawJSON)
-		case sState:
-			err = readMap(&s, &run.State, rawJSON)
-		case sNodeStatus:
-			err = readMap(&s, &run.NodeStatus, wordOf[agentevents.NodeStatus])
-		case sEdgeStatus:
-			err = readMap(&s, &run.EdgeStatus, wordOf[agentevents.EdgeStatus])
-		case sLoopCounters:
-			err = readMap(&s, &run.LoopCounters, wholeInt)
-		case sInbox:
-			err = out.readInbox(&s)
-		case sAgentSessions:
-			err = readMap(&s, &run.AgentSessions, (*jsonwire.Scanner).String)
-		}
-		if err != nil {
+		seen[name] = true
+		if err := out.member(&s, name); err != nil {
 			return nil, err
 		}
 	}
-	end := s.Offset()
-	if err := s.End(); err != nil {
-		return nil, err
-	}
-	if seen&(1<<sStatus) == 0 {
-		return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
-	}
-	setStatus(run, word)
-	out.parsed, out.word, out.was = true, word, run.Status
+	setStatus(run, out.word)
+	out.was = run.Status
 	for id, st := range run.NodeStatus {
-		if st == agentevents.NodeStatusSuspended {
-			if out.onHold == nil {
-				out.onHold = map[string]bool{}
-			}
-			out.onHold[id] = true
-		}
+		out.onHold[id] = st == agentevents.NodeStatusSuspended
 	}
 	return out, nil
+}
+
+// member reads the value of a member.
+func (o *Snapshot) member(s *jsonwire.Scanner, name string) (err error) {
+	switch name {
+	case "runId":
+		o.Run.RunID, err = s.String()
+	case "status":
+		o.word, err = s.String()
+	case "outputs":
+		err = readMap(s, &o.Run.Outputs, rawJSON)
+	case "state":
+		err = readMap(s, &o.Run.State, rawJSON)
+	case "nodeStatus":
+		err = readMap(s, &o.Run.NodeStatus, wordOf[agentevents.NodeStatus])
+	case "edgeStatus":
+		err = readMap(s, &o.Run.EdgeStatus, wordOf[agentevents.EdgeStatus])
+	case "loopCounters":
+		err = readMap(s, &o.Run.LoopCounters, (*jsonwire.Scanner).Whole)
+	case "inbox":
+		err = o.readInbox(s)
+	case "agentSessions":
+		err = readMap(s, &o.Run.AgentSessions, (*jsonwire.Scanner).String)
+	default:
+		var raw string
+		raw, err = s.Raw()
+		o.rest = append(append(jsonwire.AppendString(append(o.rest, ','), name), ':'), raw...)
+	}
+	return err
 }
 
 // setStatus sets the status and the flags from which a fold derives it.
@@ -239,38 +206,30 @@ func readMap[V any](s *jsonwire.Scanner, to *map[string]V, value func(*jsonwire.
 	}
 }
 
+// commandRow is the row with a command.
+var commandRow = format.Row(agentevents.KindCommandReceived)
+
 func (o *Snapshot) readInbox(s *jsonwire.Scanner) error {
 	if err := s.Array(); err != nil {
 		return err
 	}
 	for {
-		ok, err := s.Elem()
-		if err != nil || !ok {
+		more, err := s.Elem()
+		if err != nil || !more {
 			return err
 		}
-		var c agentevents.Command
-		probe := *s
-		var other map[string]bool
-		_, err = readCommand(&probe, &c, func(name string) error {
-			if other[name] {
-				return probe.Duplicate(name)
-			}
-			if other == nil {
-				other = map[string]bool{}
-			}
-			other[name] = true
-			return probe.Skip()
-		})
-		if err != nil {
+		var p agentevents.CommandReceived
+		start := *s
+		if err := commandRow.Parse(s, "command", &p); err != nil {
 			return err
 		}
-		raw, err := s.Raw()
+		raw, err := start.Raw()
 		if err != nil {
 			return err
 		}
 		id := dialect.DerivedID(raw, len(o.Run.Inbox), partEvent)
-		o.Run.Inbox = append(o.Run.Inbox, agentevents.InboxItem{EventID: id, Command: c})
-		o.commands[id] = command{c, raw}
+		o.Run.Inbox = append(o.Run.Inbox, agentevents.InboxItem{EventID: id, Command: p.Command})
+		o.commands[id] = command{p.Command, raw}
 	}
 }
 
@@ -295,18 +254,18 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	w.in = "status"
 	dst = w.text(append(dst, `"status":`...), word)
-	dst = appendMap(&w, append(dst, `,"outputs":`...), "outputs", run.Outputs, w.json)
-	dst = appendMap(&w, append(dst, `,"state":`...), "state", run.State, w.json)
-	dst = appendMap(&w, append(dst, `,"nodeStatus":`...), "nodeStatus", run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
+	dst = appendMap(&w, dst, "outputs", run.Outputs, w.json)
+	dst = appendMap(&w, dst, "state", run.State, w.json)
+	dst = appendMap(&w, dst, "nodeStatus", run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
 		if st == agentevents.NodeStatusSuspended && !o.onHold[id] {
 			st = agentevents.NodeStatusRunning
 		}
 		return w.text(dst, string(st))
 	})
-	dst = appendMap(&w, append(dst, `,"edgeStatus":`...), "edgeStatus", run.EdgeStatus, func(dst []byte, _ string, st agentevents.EdgeStatus) []byte {
+	dst = appendMap(&w, dst, "edgeStatus", run.EdgeStatus, func(dst []byte, _ string, st agentevents.EdgeStatus) []byte {
 		return w.text(dst, string(st))
 	})
-	dst = appendMap(&w, append(dst, `,"loopCounters":`...), "loopCounters", run.LoopCounters, func(dst []byte, _ string, n int) []byte {
+	dst = appendMap(&w, dst, "loopCounters", run.LoopCounters, func(dst []byte, _ string, n int) []byte {
 		return jsonwire.AppendInt(dst, int64(n))
 	})
 	dst = append(dst, `,"inbox":[`...)
@@ -320,11 +279,11 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 			dst = append(dst, was.raw...)
 			continue
 		}
-		c := &item.Command
+		c := item.Command
 		w.check(string(c.Type), c.RunID, c.Message, c.PromptID, c.Content, c.Reason)
-		dst = append(appendCommand(dst, c), '}')
+		dst = commandRow.Append(dst, "command", &agentevents.CommandReceived{Command: c})
 	}
-	dst = appendMap(&w, append(dst, `],"agentSessions":`...), "agentSessions", run.AgentSessions, func(dst []byte, _, session string) []byte {
+	dst = appendMap(&w, append(dst, ']'), "agentSessions", run.AgentSessions, func(dst []byte, _, session string) []byte {
 		return w.text(dst, session)
 	})
 	if w.err != nil {
@@ -390,7 +349,7 @@ func (w *snapshotWriter) json(dst []byte, _ string, j agentevents.JSON) []byte {
 
 func appendMap[V any](w *snapshotWriter, dst []byte, name string, m map[string]V, value func(dst []byte, key string, v V) []byte) []byte {
 	w.in = name
-	dst = append(dst, '{')
+	dst = append(append(append(dst, `,"`...), name...), `":{`...)
 	for i, key := range slices.Sorted(maps.Keys(m)) {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -1,0 +1,107 @@
+package openharness
+
+import (
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+)
+
+// The rules of the document that a strict decoder checks.
+const (
+	// RuleNode: node and agent events name their node and its execution (sections
+	// 1.1 and 3). node:skipped has no execution.
+	RuleNode agentevents.Rule = "openharness-node"
+	// RuleRequired: the members that the document requires are there.
+	RuleRequired agentevents.Rule = "openharness-required"
+	// RuleEnum: the document lists the word.
+	RuleEnum agentevents.Rule = "openharness-enum"
+	// RuleRange: a number is in its range.
+	RuleRange agentevents.Rule = "openharness-range"
+)
+
+// The statuses of flow:complete.
+const (
+	statusComplete = "complete"
+	statusFailed   = "failed"
+)
+
+// format is the document. A member of TypeScript's type unknown may be absent,
+// because the value undefined leaves no trace in JSON.
+var format = func() *wire.Format {
+	need, may := wire.Need, wire.May
+	atLeast := func(n int, f wire.Form) wire.Form { return wire.AtLeast(RuleRange, f, n) }
+	var (
+		text   = wire.Full{}
+		number = atLeast(0, wholeForm{})
+		named  = wire.Check(RuleNode, wire.Value{}, checkNamed)
+		nodeID = need("nodeId", "/nodeId", named).Or(madeNode)
+		runID  = need("runId", "/nodeRunId /agentId", executionForm{named})
+		at     = need("timestamp", "/timestamp", timeForm{})
+		name   = need("flowName", "", nameForm{}).Or(madeName)
+		input  = need("inputTokens", "inputTokens", number)
+		output = need("outputTokens", "outputTokens", number)
+	)
+	nodeID.Rule, runID.Rule = RuleNode, RuleNode
+	row := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
+		return wire.Row{Type: typ, Kind: kind, Says: says, Members: members}
+	}
+	flow := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		return row(typ, kind, "", append([]wire.Member{at}, members...)...)
+	}
+	// node is a row of an execution of a node. says are fields without a member.
+	node := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
+		return row(typ, kind, says, append([]wire.Member{nodeID, runID, at}, members...)...)
+	}
+	return wire.New(wire.Format{
+		Name:     Name,
+		Required: RuleRequired,
+		Every:    "/sessionId /step",
+		Absent:   madeText,
+		Head:     []wire.Member{need("type", "", wire.Type)},
+		Rows: []wire.Row{
+			node("agent:start", agentevents.KindAgentStarted, "",
+				need("sessionId", "providerSessionId"), may("model", "model"), need("prompt", "prompt task", promptForm{}).Or(madePrompt)),
+			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text), may("tokenCount", "tokenCount", number)),
+			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text), may("tokenCount", "tokenCount", number)),
+			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text)),
+			node("agent:text", agentevents.KindTextCompleted, "blockId", need("content", "text", text)),
+			node("agent:tool", agentevents.KindToolReturned, "callId oneEvent",
+				need("toolName", "toolId", text), may("toolInput", "arguments argumentsSummary", valueForm{of: inputOf}),
+				may("toolOutput", "result resultSummary", valueForm{of: outputOf}), may("durationMs", "durationMs", atLeast(0, sinceCallForm{})),
+				may("error", "status error/message", toolErrorForm{})),
+			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text), need("message", "message", text), may("details", "details")),
+			node("agent:complete", agentevents.KindAgentEnded, "",
+				need("result", "result"), may("structuredOutput", "structuredOutput"),
+				need("usage", "usage", wire.Object(input, output, may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
+					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(madeUsage),
+				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](input, output)), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
+				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(madeTurns)),
+			// agent:complete means success: an end without success is written as this row.
+			node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(madeErrorType),
+				need("message", "error/message result", messageForm{}).Or(resultAsMessage), may("details", "error/details")),
+			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name")),
+			flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Case(statusComplete))),
+			flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Case(statusFailed))),
+			flow("flow:paused", agentevents.KindRunPaused),
+			flow("flow:resumed", agentevents.KindRunResumed),
+			flow("flow:aborted", agentevents.KindRunCancelled),
+			node("node:start", agentevents.KindNodeStarted, ""),
+			node("node:complete", agentevents.KindNodeCompleted, "", may("output", "outputs")),
+			node("node:error", agentevents.KindNodeFailed, "", need("error", "error/message", text)),
+			row("node:skipped", agentevents.KindNodeSkipped, "", nodeID, may("runId", "/nodeRunId"), at, need("reason", "reason")),
+			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text), need("to", "to", text)),
+			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", atLeast(1, wholeForm{}))),
+			flow("state:patch", agentevents.KindStatePatched, need("patch", "", wire.Object(
+				need("op", "op", wordForm{words: []string{string(agentevents.PatchSet), string(agentevents.PatchMerge)}}),
+				need("path", "path", text), may("value", "value")))),
+			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
+				need("type", "type", wordForm{words: []string{string(agentevents.CommandSend), string(agentevents.CommandReply),
+					string(agentevents.CommandAbort), string(agentevents.CommandResume)}}),
+				may("message", "message", commandText{}), may("promptId", "promptId", commandText{}), may("content", "content", commandText{}),
+				may("runId", "runId"), may("resumable", "resumable"), may("reason", "reason")))),
+		},
+		Any: []wire.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},
+	})
+}()
+
+// ended is the row of an end without success.
+var ended = format.TypeRow("agent:error", agentevents.KindAgentEnded)

@@ -1,0 +1,435 @@
+package openharness
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The forms of values that the document has and the engine does not.
+
+// madeText stands for a needed text that the event does not say.
+func madeText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	w.Lose(dialect.Made, w.Pointer(m), "")
+	return append(dst, `""`...)
+}
+
+// A timeForm is a time in milliseconds since the epoch, which may have fractions.
+type timeForm struct{}
+
+func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	t := w.Time()
+	if t.Nanosecond()%1e6 == 0 {
+		return jsonwire.AppendInt(dst, t.UnixMilli()), true
+	}
+	if y := t.Year(); y > 1700 && y < 2200 { // its nanoseconds are an int64
+		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano())), true
+	}
+	if w.Whole {
+		return t.AppendFormat(dst, time.RFC3339Nano), true
+	}
+	w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")
+	return jsonwire.AppendInt(dst, t.UnixMilli()), true
+}
+
+func (timeForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	ms, err := whole(&r.S)
+	t := time.UnixMilli(ms)
+	if k := r.S.Kind(); err != nil && (k == '0' || k == '-') {
+		var since time.Duration
+		since, err = r.S.Millis()
+		t = time.Unix(0, int64(since))
+	}
+	if err != nil {
+		return err
+	}
+	// The years 0 to 9999.
+	if ms < -62167219200000 || ms > 253402300799999 {
+		return &jsonwire.SyntaxError{Offset: from, Msg: "found a time outside the years 0 to 9999"}
+	}
+	*at.(*time.Time) = t.UTC()
+	return nil
+}
+
+// whole reads an integer in any spelling, such as 1.0 or 1e3.
+func whole(s *jsonwire.Scanner) (int64, error) {
+	before := *s
+	n, err := s.Int()
+	if err == nil {
+		return n, nil
+	}
+	f, ferr := s.Float()
+	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		*s = before
+		return 0, err
+	}
+	return int64(f), nil
+}
+
+// A wholeForm is a whole number in any spelling.
+type wholeForm struct{ wire.Value }
+
+func (wholeForm) Parse(r *wire.Reader, at any) (err error) {
+	switch v := at.(type) {
+	case *int:
+		*v, err = r.S.Whole()
+	case *int64:
+		*v, err = whole(&r.S)
+	case *agentevents.Opt[int]:
+		v.V, err = r.S.Whole()
+		v.OK = err == nil
+	case *agentevents.Opt[int64]:
+		v.V, err = whole(&r.S)
+		v.OK = err == nil
+	}
+	return err
+}
+
+// A wordForm is a word of a list. Later versions of the document may list others: the
+// encoder writes any.
+type wordForm struct {
+	wire.Full
+	words []string
+}
+
+func (f wordForm) Parse(r *wire.Reader, at any) error {
+	err := f.Full.Parse(r, at)
+	if word := *at.(*string); err == nil && r.Strict && !slices.Contains(f.words, word) {
+		r.Break(RuleEnum, fmt.Sprintf("%q is not one of %s", word, strings.Join(f.words, ", ")))
+	}
+	return err
+}
+
+// Nodes and their executions.
+
+func checkNamed(at any) string {
+	if *at.(*string) == "" {
+		return "is empty: the line must name its node and the node's execution"
+	}
+	return ""
+}
+
+// execution returns the execution of a node that the line of an event names.
+func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
+
+// nodeOf returns the node that the line of an event names.
+func nodeOf(ev *agentevents.Event) string {
+	return cmp.Or(ev.NodeID, ev.AgentID, ev.NodeRunID, ev.RunID)
+}
+
+// madeNode stands for a node that the event does not have.
+func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	w.LoseEvery(dialect.Made, "/nodeId", "")
+	return jsonwire.AppendString(dst, nodeOf(w.Ev))
+}
+
+// An executionForm is the execution of a node. It stands for the agent, too.
+type executionForm struct{ wire.Form }
+
+func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	ev := w.Ev
+	switch {
+	case ev.NodeRunID != "":
+		w.Pend.Drop("/agentId", ev.AgentID != "")
+	case ev.AgentID != "":
+		w.LoseEvery(dialect.Dropped, "/agentId", "written as the execution of a node")
+		fallthrough
+	default:
+		w.LoseEvery(dialect.Made, "/nodeRunId", "")
+	}
+	return jsonwire.AppendString(dst, execution(ev)), true
+}
+
+// Members of lines of other types, if that is what they are there.
+
+var errOther = &jsonwire.SyntaxError{Msg: "not a member of the document"}
+
+// A nodeOfOther is a node. An empty one stays in the payload.
+type nodeOfOther struct{ wire.Value }
+
+func (f nodeOfOther) Parse(r *wire.Reader, at any) error {
+	if err := f.Value.Parse(r, at); err != nil {
+		r.Break(RuleNode, "is not a string")
+		return err
+	}
+	if *at.(*string) == "" {
+		return errOther
+	}
+	return nil
+}
+
+// A runOfOther is the execution of a node. Without a node it may be the run, and stays
+// in the payload.
+type runOfOther struct{ nodeOfOther }
+
+func (f runOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if w.Ev.NodeID == "" {
+		w.Pend.Drop("/nodeRunId", w.Ev.NodeRunID != "")
+		return dst, false
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+func (f runOfOther) Parse(r *wire.Reader, at any) error {
+	if err := f.nodeOfOther.Parse(r, at); err != nil {
+		return err
+	}
+	for name, raw := range jsonwire.Members(r.S.Text()) {
+		if name == "nodeId" && jsonwire.Text(raw) != "" {
+			return nil
+		}
+	}
+	*at.(*string) = ""
+	return errOther
+}
+
+// A timeOfOther is a time, unless the payload has a member of that name.
+type timeOfOther struct{ timeForm }
+
+func (f timeOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok && jsonwire.HasMember(string(p.Raw), m.Name) {
+		t := w.Ev.Time
+		w.Pend.Drop("/timestamp", !t.IsZero() && !t.Equal(w.NoTime()))
+		return dst, false
+	}
+	return f.timeForm.Append(w, dst, m, at)
+}
+
+// Agents.
+
+// A promptForm is a string or a list of messages.
+type promptForm struct{ wire.Value }
+
+func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.Value.Append(w, dst, m, at)
+	if !said {
+		return dst, false
+	}
+	w.Pend.Drop("/payload/task", w.Ev.Payload.(*agentevents.AgentStarted).Task != "")
+	if len(dst) > mark && dst[mark] != '"' && dst[mark] != '[' {
+		w.Lose(dialect.Altered, w.Pointer(m), "written as a list of one message")
+		dst = append(slices.Insert(dst, mark, '['), ']')
+	}
+	return dst, true
+}
+
+func (f promptForm) Parse(r *wire.Reader, at any) error {
+	if k := r.S.Kind(); k != '"' && k != '[' {
+		return &jsonwire.SyntaxError{Offset: r.S.Offset(), Msg: "found a prompt that is not a string or a list of messages"}
+	}
+	return f.Value.Parse(r, at)
+}
+
+// madePrompt is the task of an event that has no prompt.
+func madePrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	task := w.Ev.Payload.(*agentevents.AgentStarted).Task
+	w.Lose(dialect.Made, w.Pointer(m), "")
+	if task != "" {
+		w.Lose(dialect.Dropped, "/payload/task", "written as the prompt")
+	}
+	return jsonwire.AppendString(dst, task)
+}
+
+func madeUsage(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	w.Lose(dialect.Made, w.Pointer(m), "")
+	return append(dst, `{"inputTokens":0,"outputTokens":0}`...)
+}
+
+func madeTurns(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	w.Lose(dialect.Made, w.Pointer(m), "")
+	return append(dst, '0')
+}
+
+// sinceStart stands for a duration that the event does not say.
+func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	var d time.Duration
+	detail := ""
+	if at, ok := encoderOf(w).open.started(w.Ev); ok && !w.Ev.Time.Before(at) {
+		d, detail = w.Ev.Time.Sub(at), "measured from the start"
+	}
+	w.Lose(dialect.Made, w.Pointer(m), detail)
+	return jsonwire.AppendMillis(dst, d)
+}
+
+// failed reports whether an agent ended without success.
+func failed(p *agentevents.AgentEnded) bool {
+	return p.Error.OK || p.Outcome == agentevents.OutcomeAborted
+}
+
+// madeErrorType stands for the code of an error that has none.
+func madeErrorType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	outcome := string(w.Ev.Payload.(*agentevents.AgentEnded).Outcome)
+	if outcome == "" {
+		w.Lose(dialect.Made, "/payload/errorType", "")
+		outcome = string(agentevents.ToolStatusError)
+	}
+	return jsonwire.AppendString(dst, outcome)
+}
+
+// A messageForm is the message of the error that ended an agent. Without one it is the
+// agent's result.
+type messageForm struct{ wire.Value }
+
+func (f messageForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	dst, said := f.Value.Append(w, dst, m, at)
+	w.Pend.Drop("/payload/result", said && w.Ev.Payload.(*agentevents.AgentEnded).Result != "")
+	return dst, said
+}
+
+func resultAsMessage(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	result := w.Ev.Payload.(*agentevents.AgentEnded).Result
+	if result == "" {
+		w.Lose(dialect.Made, "/payload/message", "")
+	}
+	return jsonwire.AppendString(dst, result)
+}
+
+// Calls.
+
+// A valueForm is a value, or its summary if the event has only that.
+type valueForm struct {
+	wire.Value
+	of func(w *wire.Writer) (value *agentevents.JSON, summary string)
+}
+
+func (f valueForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	value, summary := f.of(w)
+	if *value == "" && summary != "" {
+		w.Lose(dialect.Dropped, m.Pointer()+"Summary", "written as the value")
+		w.Lose(dialect.Made, m.Pointer(), "the summary")
+		return jsonwire.AppendString(dst, summary), true
+	}
+	if summary != "" {
+		w.Lose(dialect.Dropped, m.Pointer()+"Summary", "")
+	}
+	return f.Value.Append(w, dst, m, value)
+}
+
+// inputOf returns the arguments of a return. What its call says goes first.
+func inputOf(w *wire.Writer) (*agentevents.JSON, string) {
+	p := w.Ev.Payload.(*agentevents.ToolReturned)
+	call := encoderOf(w).call(w.Ev)
+	if call == nil {
+		if !p.OneEvent {
+			w.Lose(dialect.Made, "/payload/oneEvent", "readers take the line for the whole call")
+		}
+		return &p.Arguments, p.ArgumentsSummary
+	}
+	called := call.Payload.(*agentevents.ToolCalled)
+	value, summary := &called.Arguments, cmp.Or(called.ArgumentsSummary, p.ArgumentsSummary)
+	if *value == "" {
+		value = &p.Arguments
+	}
+	w.Pend.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != *value)
+	w.Pend.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != summary)
+	return value, summary
+}
+
+func outputOf(w *wire.Writer) (*agentevents.JSON, string) {
+	p := w.Ev.Payload.(*agentevents.ToolReturned)
+	return &p.Result, p.ResultSummary
+}
+
+// A sinceCallForm is the duration of a call. The encoder measures one that the return
+// does not say.
+type sinceCallForm struct{ wire.Value }
+
+func (f sinceCallForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if !at.(*agentevents.Opt[time.Duration]).OK {
+		if call := encoderOf(w).call(w.Ev); call != nil && !w.Ev.Time.Before(call.Time) {
+			w.Lose(dialect.Made, w.Pointer(m), "measured from the call")
+			return jsonwire.AppendMillis(dst, w.Ev.Time.Sub(call.Time)), true
+		}
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+// A toolErrorForm is the error of a call: a line without one is that of a success.
+type toolErrorForm struct{}
+
+func (toolErrorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	status := *at.(*string)
+	info := &w.Ev.Payload.(*agentevents.ToolReturned).Error
+	switch agentevents.ToolStatus(status) {
+	case agentevents.ToolStatusOK:
+		if !info.OK {
+			return dst, false
+		}
+		w.Lose(dialect.Altered, "/payload/status", "readers take a call with an error for a failed one")
+	case agentevents.ToolStatusError:
+	default:
+		w.Lose(dialect.Altered, "/payload/status", "written as an error")
+	}
+	if !info.OK {
+		w.Lose(dialect.Made, "/payload/error", "")
+		return jsonwire.AppendString(dst, status), true
+	}
+	return jsonwire.AppendString(dst, info.V.Message), true
+}
+
+func (toolErrorForm) Parse(r *wire.Reader, at any) (err error) {
+	info := &r.Ev.Payload.(*agentevents.ToolReturned).Error
+	*at.(*string), info.OK = string(agentevents.ToolStatusError), true
+	info.V.Message, err = r.S.String()
+	return err
+}
+
+// Flows and commands.
+
+// A nameForm is the name of a flow that ends. No field has it: it is kept.
+type nameForm struct{}
+
+func (nameForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	raw := w.Kept(m.Name)
+	if !strings.HasPrefix(raw, `"`) {
+		return dst, false
+	}
+	w.Use(m.Name)
+	return append(dst, raw...), true
+}
+
+func (nameForm) Parse(r *wire.Reader, _ any) error {
+	name, err := r.S.String()
+	if err == nil {
+		r.KeepAs(jsonwire.Quote(name))
+	}
+	return err
+}
+
+// madeName is the name of the flow's start.
+func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	name, ok := encoderOf(w).open.name(w.Ev.RunID)
+	detail := ""
+	if ok {
+		detail = "the name of the run's start"
+	}
+	w.Lose(dialect.Made, "/"+string(Name)+"/"+m.Name, detail)
+	return jsonwire.AppendString(dst, name)
+}
+
+// commandNeeds are the members that the document requires of a command. A line without
+// its runId breaks no rule: it records a rejected command.
+var commandNeeds = map[agentevents.CommandType][]string{
+	agentevents.CommandSend:  {"message"},
+	agentevents.CommandReply: {"promptId", "content"},
+}
+
+// A commandText is a text that some commands need.
+type commandText struct{ wire.Value }
+
+func (f commandText) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == "" && slices.Contains(commandNeeds[w.Ev.Payload.(*agentevents.CommandReceived).Command.Type], m.Name) {
+		return madeText(w, dst, m), true
+	}
+	return f.Value.Append(w, dst, m, at)
+}

@@ -28,7 +28,7 @@ type Format struct {
 	// Misfits says that a value of another type than its field has is kept as an
 	// extra member. Without it such a line is refused.
 	Misfits bool
-	// Details say why a field of the envelope is lost, by its pointer.
+	// Details say why a field is lost, by its pointer.
 	Details map[string]string
 	// Every names fields of the envelope, separated by blanks, that most events have
 	// and no line says: their losses are counted over all kinds.
@@ -103,10 +103,18 @@ func May(name, says string, form ...Form) Member {
 }
 
 // Or returns m with a function that appends the value where the event says none,
-// and notes the loss.
+// and notes the loss. There is no member if it appends nothing.
 func (m Member) Or(f func(w *Writer, dst []byte, m *Member) []byte) Member {
 	m.or = f
 	return m
+}
+
+// Made returns a function for [Member.Or] that appends the given value.
+func Made(value string) func(w *Writer, dst []byte, m *Member) []byte {
+	return func(w *Writer, dst []byte, m *Member) []byte {
+		w.Lose(dialect.Made, w.Pointer(m), "")
+		return append(dst, value...)
+	}
 }
 
 // As returns m with more names that readers accept.

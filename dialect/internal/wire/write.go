@@ -296,7 +296,10 @@ func (w *Writer) member(dst []byte, m *Member, v any) []byte {
 	case w.kept.text != "" && w.kept.take(string(w.at), m.Name, `""`):
 		return append(dst, `""`...)
 	case m.or != nil:
-		return m.or(w, dst, m)
+		if out := m.or(w, dst, m); len(out) > len(dst) {
+			return out
+		}
+		return dst[:mark]
 	case !m.Need:
 		return dst[:mark]
 	case w.F.Absent != nil:

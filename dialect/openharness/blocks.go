@@ -16,13 +16,11 @@ import (
 //   - A whole block without deltas has no id, because nothing refers to it.
 type blocks struct {
 	runs map[string]*runBlocks // by node run
-	last *runBlocks
-	n    int // number of blocks so far
+	n    int                   // number of blocks so far
 }
 
 // runBlocks are the blocks of one node run that are not closed yet.
 type runBlocks struct {
-	run  string
 	open [2]bool // the last block of the list still grows
 	list [2][]block
 }
@@ -65,39 +63,26 @@ func (b *blocks) line(p agentevents.Payload, run string) (id *string, block stri
 		if failed(p) {
 			b.act(run)
 		} else {
-			b.end(run)
+			delete(b.runs, run)
 		}
 	case *agentevents.NodeCompleted, *agentevents.NodeFailed:
-		b.end(run)
+		delete(b.runs, run)
 	case *agentevents.RunStarted, *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		b.runs, b.last = nil, nil // the flow's open nodes never end
+		b.runs = nil // the flow's open nodes never end
 	}
 	return nil, ""
 }
 
-func (b *blocks) of(run string) *runBlocks {
-	if b.last != nil && b.last.run == run {
-		return b.last
-	}
-	r := b.runs[run]
-	if r == nil {
-		if len(b.runs) >= maxRuns {
-			clear(b.runs)
-		}
-		run = strings.Clone(run) // does not keep the line alive
-		r = &runBlocks{run: run}
-		if b.runs == nil {
-			b.runs = map[string]*runBlocks{}
-		}
-		b.runs[run] = r
-	}
-	b.last = r
-	return r
-}
-
 // delta returns the id of a delta's block, and adds the delta to the block.
 func (b *blocks) delta(run string, kind int, text string) string {
-	r := b.of(run)
+	r := b.runs[run]
+	if r == nil {
+		if b.runs == nil || len(b.runs) >= maxRuns {
+			b.runs = map[string]*runBlocks{}
+		}
+		r = new(runBlocks)
+		b.runs[strings.Clone(run)] = r // the clone does not keep the line alive
+	}
 	if !r.open[kind] {
 		list := r.list[kind]
 		if len(list) == maxOpen {
@@ -117,10 +102,10 @@ func (b *blocks) delta(run string, kind int, text string) string {
 
 // whole returns the id of a whole block, and closes the block.
 func (b *blocks) whole(run string, kind int, text string) string {
-	if !b.waiting(run, kind) {
+	r := b.runs[run]
+	if r == nil {
 		return ""
 	}
-	r := b.of(run)
 	list := r.list[kind]
 	found := -1
 	if r.open[kind] {
@@ -144,29 +129,10 @@ func (b *blocks) whole(run string, kind int, text string) string {
 	return id
 }
 
-// waiting reports whether there are blocks that no whole block has closed.
-func (b *blocks) waiting(run string, kind int) bool {
-	if b.last != nil && b.last.run == run {
-		return len(b.last.list[kind]) > 0
-	}
-	r := b.runs[run]
-	return r != nil && len(r.list[kind]) > 0
-}
-
 // act notes another act of the agent, which ends its growing blocks.
 func (b *blocks) act(run string) {
-	if b.last != nil && b.last.run == run {
-		b.last.open = [2]bool{}
-	} else if r := b.runs[run]; r != nil {
+	if r := b.runs[run]; r != nil {
 		r.open = [2]bool{}
-	}
-}
-
-// end removes a node run.
-func (b *blocks) end(run string) {
-	if len(b.runs) > 0 {
-		delete(b.runs, run)
-		b.last = nil
 	}
 }
 

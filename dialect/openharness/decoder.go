@@ -110,10 +110,10 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	case nil:
 		ev.Payload = r.Unknown()
 	case *agentevents.ToolReturned:
-		p.CallID, p.OneEvent = dialect.DerivedID(line, r.Lines, partCall), true
+		p.CallID, p.OneEvent, p.Status = dialect.DerivedID(line, r.Lines, partCall), true, agentevents.ToolStatusOK
 		r.Made("/payload/callId", "derived from the line")
-		if !p.Error.OK {
-			p.Status = agentevents.ToolStatusOK
+		if p.Error.OK {
+			p.Status = agentevents.ToolStatusError
 		}
 	case *agentevents.CommandReceived:
 		if misrouted(&p.Command) {

@@ -26,6 +26,10 @@ type Encoder struct {
 	blocks blocks        // the blocks that readers see
 	check  Decoder       // reads origins
 
+	// A return with what its call says.
+	joined   agentevents.Event
+	returned agentevents.ToolReturned
+
 	run   string // the run that readers assume for a line other than flow:start
 	over  bool   // run has ended
 	begun bool   // a line has been written
@@ -57,7 +61,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	e.block(&ev, run)
 	e.mixed(&ev, verbatim)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
-		e.returned(&ev, p)
+		e.closed(&ev, p)
 	}
 	e.open.line(&ev)
 	return dst, nil
@@ -66,13 +70,15 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder
 
-func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	row := format.Row(w.Ev.Kind())
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		return dst, nil
 	case *agentevents.Unknown:
 		return other(w, dst, p)
+	case *agentevents.ToolReturned:
+		(*Encoder)(e).join(w, p)
 	case *agentevents.AgentEnded:
 		if failed(p) {
 			row = ended
@@ -232,11 +238,40 @@ func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
 	}
 }
 
+// join makes w.Ev a return with what its call says, which goes first.
+func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
+	switch {
+	case p.Status == agentevents.ToolStatusOK && p.Error.OK:
+		w.Lose(dialect.Altered, "/payload/status", "readers take a call with an error for a failed one")
+	case p.Status != agentevents.ToolStatusOK && p.Status != agentevents.ToolStatusError:
+		w.Lose(dialect.Altered, "/payload/status", "written as an error")
+	}
+	call := e.call(w.Ev)
+	if call == nil {
+		if !p.OneEvent {
+			w.Lose(dialect.Made, "/payload/oneEvent", "readers take the line for the whole call")
+		}
+		return
+	}
+	c := call.Payload.(*agentevents.ToolCalled)
+	w.Pend.Drop("/payload/arguments", c.Arguments != "" && p.Arguments != "" && p.Arguments != c.Arguments)
+	w.Pend.Drop("/payload/argumentsSummary", c.ArgumentsSummary != "" && p.ArgumentsSummary != "" && p.ArgumentsSummary != c.ArgumentsSummary)
+	e.joined, e.returned = *w.Ev, *p
+	p = &e.returned
+	p.Arguments, p.ArgumentsSummary = cmp.Or(c.Arguments, p.Arguments), cmp.Or(c.ArgumentsSummary, p.ArgumentsSummary)
+	if d := w.Ev.Time.Sub(call.Time); !p.Duration.OK && d >= 0 {
+		p.Duration = agentevents.Some(d)
+		w.Lose(dialect.Made, "/payload/durationMs", "measured from the call")
+	}
+	e.joined.Payload = p
+	w.Ev = &e.joined
+}
+
 // calledRow is what the line of a return says of its call.
 var calledRow = format.Joined(agentevents.KindToolCalled, "/nodeId /nodeRunId toolId arguments argumentsSummary")
 
-// returned forgets the call of a return, and counts what the line does not say of it.
-func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
+// closed forgets the call of a return, and counts what the line does not say of it.
+func (e *Encoder) closed(ev *agentevents.Event, p *agentevents.ToolReturned) {
 	call := e.call(ev)
 	if call == nil {
 		return

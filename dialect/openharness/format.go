@@ -18,6 +18,17 @@ const (
 	RuleRange agentevents.Rule = "openharness-range"
 )
 
+// The error types that the document lists for agent:error, as values of
+// [agentevents.AgentErrored].ErrorType. Others are legal.
+const (
+	ErrorTypeToolUse   = "error_tool_use"  // a tool call failed
+	ErrorTypeMaxTurns  = "error_max_turns" // the turn limit was reached
+	ErrorTypeUser      = "error_user"      // the user rejected or cancelled something
+	ErrorTypeNetwork   = "network_error"   // no connection
+	ErrorTypeRateLimit = "rate_limit"      // the API refused the rate of requests
+	ErrorTypeException = "exception"       // the stream broke
+)
+
 // The statuses of flow:complete.
 const (
 	statusComplete = "complete"
@@ -32,7 +43,12 @@ var format = func() *wire.Format {
 	var (
 		text   = wire.Full{}
 		number = atLeast(0, wholeForm{})
-		named  = wire.Check(RuleNode, wire.Value{}, checkNamed)
+		named  = wire.Check(RuleNode, wire.Value{}, func(at any) string {
+			if *at.(*string) == "" {
+				return "is empty: the line must name its node and the node's execution"
+			}
+			return ""
+		})
 		nodeID = need("nodeId", "/nodeId", named).Or(madeNode)
 		runID  = need("runId", "/nodeRunId /agentId", executionForm{named})
 		at     = need("timestamp", "/timestamp", timeForm{})
@@ -55,29 +71,33 @@ var format = func() *wire.Format {
 		Name:     Name,
 		Required: RuleRequired,
 		Every:    "/sessionId /step",
-		Absent:   madeText,
-		Head:     []wire.Member{need("type", "", wire.Type)},
+		Absent:   wire.Made(`""`),
+		Details: map[string]string{
+			"/payload/task":             "written as the prompt if there is none",
+			"/payload/argumentsSummary": "written as the value if there is none",
+			"/payload/resultSummary":    "written as the value if there is none",
+		},
+		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
-				need("sessionId", "providerSessionId"), may("model", "model"), need("prompt", "prompt task", promptForm{}).Or(madePrompt)),
+				need("sessionId", "providerSessionId"), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt)),
 			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text), may("tokenCount", "tokenCount", number)),
 			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text), may("tokenCount", "tokenCount", number)),
 			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text)),
 			node("agent:text", agentevents.KindTextCompleted, "blockId", need("content", "text", text)),
-			node("agent:tool", agentevents.KindToolReturned, "callId oneEvent",
-				need("toolName", "toolId", text), may("toolInput", "arguments argumentsSummary", valueForm{of: inputOf}),
-				may("toolOutput", "result resultSummary", valueForm{of: outputOf}), may("durationMs", "durationMs", atLeast(0, sinceCallForm{})),
-				may("error", "status error/message", toolErrorForm{})),
+			node("agent:tool", agentevents.KindToolReturned, "callId oneEvent status",
+				need("toolName", "toolId", text), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
+				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", text).Or(statusAsError)),
 			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text), need("message", "message", text), may("details", "details")),
 			node("agent:complete", agentevents.KindAgentEnded, "",
 				need("result", "result"), may("structuredOutput", "structuredOutput"),
 				need("usage", "usage", wire.Object(input, output, may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
-					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(madeUsage),
+					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)),
 				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](input, output)), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
-				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(madeTurns)),
+				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(wire.Made("0"))),
 			// agent:complete means success: an end without success is written as this row.
-			node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(madeErrorType),
-				need("message", "error/message result", messageForm{}).Or(resultAsMessage), may("details", "error/details")),
+			node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
+				need("message", "error/message").Or(resultAsMessage), may("details", "error/details")),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name")),
 			flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Case(statusComplete))),
 			flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Case(statusFailed))),
@@ -96,7 +116,7 @@ var format = func() *wire.Format {
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
 				need("type", "type", wordForm{words: []string{string(agentevents.CommandSend), string(agentevents.CommandReply),
 					string(agentevents.CommandAbort), string(agentevents.CommandResume)}}),
-				may("message", "message", commandText{}), may("promptId", "promptId", commandText{}), may("content", "content", commandText{}),
+				may("message", "message").Or(madeIfNeeded), may("promptId", "promptId").Or(madeIfNeeded), may("content", "content").Or(madeIfNeeded),
 				may("runId", "runId"), may("resumable", "resumable"), may("reason", "reason")))),
 		},
 		Any: []wire.Member{may("nodeId", "/nodeId", nodeOfOther{}), may("runId", "/nodeRunId", runOfOther{}), may("timestamp", "/timestamp", timeOfOther{})},

@@ -16,12 +16,6 @@ import (
 
 // The forms of values that the document has and the engine does not.
 
-// madeText stands for a needed text that the event does not say.
-func madeText(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "")
-	return append(dst, `""`...)
-}
-
 // A timeForm is a time in milliseconds since the epoch, which may have fractions.
 type timeForm struct{}
 
@@ -111,13 +105,6 @@ func (f wordForm) Parse(r *wire.Reader, at any) error {
 
 // Nodes and their executions.
 
-func checkNamed(at any) string {
-	if *at.(*string) == "" {
-		return "is empty: the line must name its node and the node's execution"
-	}
-	return ""
-}
-
 // execution returns the execution of a node that the line of an event names.
 func execution(ev *agentevents.Event) string { return cmp.Or(ev.NodeRunID, ev.AgentID, ev.RunID) }
 
@@ -136,17 +123,15 @@ func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 type executionForm struct{ wire.Form }
 
 func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	ev := w.Ev
-	switch {
-	case ev.NodeRunID != "":
-		w.Pend.Drop("/agentId", ev.AgentID != "")
-	case ev.AgentID != "":
-		w.LoseEvery(dialect.Dropped, "/agentId", "written as the execution of a node")
-		fallthrough
-	default:
+	if w.Ev.NodeRunID != "" {
+		w.Pend.Drop("/agentId", w.Ev.AgentID != "")
+	} else {
 		w.LoseEvery(dialect.Made, "/nodeRunId", "")
+		if w.Ev.AgentID != "" {
+			w.LoseEvery(dialect.Dropped, "/agentId", "written as the execution of a node")
+		}
 	}
-	return jsonwire.AppendString(dst, execution(ev)), true
+	return jsonwire.AppendString(dst, execution(w.Ev)), true
 }
 
 // Members of lines of other types, if that is what they are there.
@@ -212,15 +197,11 @@ type promptForm struct{ wire.Value }
 func (f promptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
-	if !said {
-		return dst, false
-	}
-	w.Pend.Drop("/payload/task", w.Ev.Payload.(*agentevents.AgentStarted).Task != "")
-	if len(dst) > mark && dst[mark] != '"' && dst[mark] != '[' {
+	if said && len(dst) > mark && dst[mark] != '"' && dst[mark] != '[' {
 		w.Lose(dialect.Altered, w.Pointer(m), "written as a list of one message")
 		dst = append(slices.Insert(dst, mark, '['), ']')
 	}
-	return dst, true
+	return dst, said
 }
 
 func (f promptForm) Parse(r *wire.Reader, at any) error {
@@ -230,31 +211,16 @@ func (f promptForm) Parse(r *wire.Reader, at any) error {
 	return f.Value.Parse(r, at)
 }
 
-// madePrompt is the task of an event that has no prompt.
-func madePrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	task := w.Ev.Payload.(*agentevents.AgentStarted).Task
+func taskAsPrompt(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	w.Lose(dialect.Made, w.Pointer(m), "")
-	if task != "" {
-		w.Lose(dialect.Dropped, "/payload/task", "written as the prompt")
-	}
-	return jsonwire.AppendString(dst, task)
-}
-
-func madeUsage(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "")
-	return append(dst, `{"inputTokens":0,"outputTokens":0}`...)
-}
-
-func madeTurns(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), "")
-	return append(dst, '0')
+	return jsonwire.AppendString(dst, w.Ev.Payload.(*agentevents.AgentStarted).Task)
 }
 
 // sinceStart stands for a duration that the event does not say.
 func sinceStart(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	var d time.Duration
 	detail := ""
-	if at, ok := encoderOf(w).open.started(w.Ev); ok && !w.Ev.Time.Before(at) {
+	if at, ok := encoderOf(w).open.runs[w.Ev.RunID].started[agentOf(w.Ev)]; ok && !w.Ev.Time.Before(at) {
 		d, detail = w.Ev.Time.Sub(at), "measured from the start"
 	}
 	w.Lose(dialect.Made, w.Pointer(m), detail)
@@ -266,24 +232,13 @@ func failed(p *agentevents.AgentEnded) bool {
 	return p.Error.OK || p.Outcome == agentevents.OutcomeAborted
 }
 
-// madeErrorType stands for the code of an error that has none.
-func madeErrorType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+func outcomeAsType(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	outcome := string(w.Ev.Payload.(*agentevents.AgentEnded).Outcome)
 	if outcome == "" {
 		w.Lose(dialect.Made, "/payload/errorType", "")
-		outcome = string(agentevents.ToolStatusError)
+		outcome = "error"
 	}
 	return jsonwire.AppendString(dst, outcome)
-}
-
-// A messageForm is the message of the error that ended an agent. Without one it is the
-// agent's result.
-type messageForm struct{ wire.Value }
-
-func (f messageForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	dst, said := f.Value.Append(w, dst, m, at)
-	w.Pend.Drop("/payload/result", said && w.Ev.Payload.(*agentevents.AgentEnded).Result != "")
-	return dst, said
 }
 
 func resultAsMessage(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
@@ -294,94 +249,29 @@ func resultAsMessage(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendString(dst, result)
 }
 
-// Calls.
-
-// A valueForm is a value, or its summary if the event has only that.
-type valueForm struct {
-	wire.Value
-	of func(w *wire.Writer) (value *agentevents.JSON, summary string)
-}
-
-func (f valueForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	value, summary := f.of(w)
-	if *value == "" && summary != "" {
-		w.Lose(dialect.Dropped, m.Pointer()+"Summary", "written as the value")
-		w.Lose(dialect.Made, m.Pointer(), "the summary")
-		return jsonwire.AppendString(dst, summary), true
-	}
-	if summary != "" {
-		w.Lose(dialect.Dropped, m.Pointer()+"Summary", "")
-	}
-	return f.Value.Append(w, dst, m, value)
-}
-
-// inputOf returns the arguments of a return. What its call says goes first.
-func inputOf(w *wire.Writer) (*agentevents.JSON, string) {
+// summary stands for a value of a call that the event does not have.
+func summary(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
-	call := encoderOf(w).call(w.Ev)
-	if call == nil {
-		if !p.OneEvent {
-			w.Lose(dialect.Made, "/payload/oneEvent", "readers take the line for the whole call")
-		}
-		return &p.Arguments, p.ArgumentsSummary
+	text := p.ArgumentsSummary
+	if m.Name == "toolOutput" {
+		text = p.ResultSummary
 	}
-	called := call.Payload.(*agentevents.ToolCalled)
-	value, summary := &called.Arguments, cmp.Or(called.ArgumentsSummary, p.ArgumentsSummary)
-	if *value == "" {
-		value = &p.Arguments
+	if text != "" {
+		w.Lose(dialect.Made, w.Pointer(m), "the summary")
+		dst = jsonwire.AppendString(dst, text)
 	}
-	w.Pend.Drop("/payload/arguments", p.Arguments != "" && p.Arguments != *value)
-	w.Pend.Drop("/payload/argumentsSummary", p.ArgumentsSummary != "" && p.ArgumentsSummary != summary)
-	return value, summary
+	return dst
 }
 
-func outputOf(w *wire.Writer) (*agentevents.JSON, string) {
-	p := w.Ev.Payload.(*agentevents.ToolReturned)
-	return &p.Result, p.ResultSummary
-}
-
-// A sinceCallForm is the duration of a call. The encoder measures one that the return
-// does not say.
-type sinceCallForm struct{ wire.Value }
-
-func (f sinceCallForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if !at.(*agentevents.Opt[time.Duration]).OK {
-		if call := encoderOf(w).call(w.Ev); call != nil && !w.Ev.Time.Before(call.Time) {
-			w.Lose(dialect.Made, w.Pointer(m), "measured from the call")
-			return jsonwire.AppendMillis(dst, w.Ev.Time.Sub(call.Time)), true
-		}
-	}
-	return f.Value.Append(w, dst, m, at)
-}
-
-// A toolErrorForm is the error of a call: a line without one is that of a success.
-type toolErrorForm struct{}
-
-func (toolErrorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	status := *at.(*string)
-	info := &w.Ev.Payload.(*agentevents.ToolReturned).Error
-	switch agentevents.ToolStatus(status) {
-	case agentevents.ToolStatusOK:
-		if !info.OK {
-			return dst, false
-		}
-		w.Lose(dialect.Altered, "/payload/status", "readers take a call with an error for a failed one")
-	case agentevents.ToolStatusError:
-	default:
-		w.Lose(dialect.Altered, "/payload/status", "written as an error")
-	}
-	if !info.OK {
+// statusAsError stands for the error of a call that failed: a line without an error is
+// that of a success.
+func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	status := w.Ev.Payload.(*agentevents.ToolReturned).Status
+	if status != agentevents.ToolStatusOK {
 		w.Lose(dialect.Made, "/payload/error", "")
-		return jsonwire.AppendString(dst, status), true
+		dst = jsonwire.AppendString(dst, string(status))
 	}
-	return jsonwire.AppendString(dst, info.V.Message), true
-}
-
-func (toolErrorForm) Parse(r *wire.Reader, at any) (err error) {
-	info := &r.Ev.Payload.(*agentevents.ToolReturned).Error
-	*at.(*string), info.OK = string(agentevents.ToolStatusError), true
-	info.V.Message, err = r.S.String()
-	return err
+	return dst
 }
 
 // Flows and commands.
@@ -408,13 +298,12 @@ func (nameForm) Parse(r *wire.Reader, _ any) error {
 
 // madeName is the name of the flow's start.
 func madeName(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	name, ok := encoderOf(w).open.name(w.Ev.RunID)
-	detail := ""
-	if ok {
+	run, detail := encoderOf(w).open.runs[w.Ev.RunID], ""
+	if run.begun {
 		detail = "the name of the run's start"
 	}
 	w.Lose(dialect.Made, "/"+string(Name)+"/"+m.Name, detail)
-	return jsonwire.AppendString(dst, name)
+	return jsonwire.AppendString(dst, run.flow)
 }
 
 // commandNeeds are the members that the document requires of a command. A line without
@@ -424,12 +313,9 @@ var commandNeeds = map[agentevents.CommandType][]string{
 	agentevents.CommandReply: {"promptId", "content"},
 }
 
-// A commandText is a text that some commands need.
-type commandText struct{ wire.Value }
-
-func (f commandText) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if *at.(*string) == "" && slices.Contains(commandNeeds[w.Ev.Payload.(*agentevents.CommandReceived).Command.Type], m.Name) {
-		return madeText(w, dst, m), true
+func madeIfNeeded(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if slices.Contains(commandNeeds[w.Ev.Payload.(*agentevents.CommandReceived).Command.Type], m.Name) {
+		dst = wire.Made(`""`)(w, dst, m)
 	}
-	return f.Value.Append(w, dst, m, at)
+	return dst
 }

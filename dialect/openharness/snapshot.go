@@ -41,9 +41,9 @@ type Snapshot struct {
 	parsed   bool
 	word     string                // the parsed status
 	was      agentevents.RunStatus // the status that word became
-	onHold   map[string]bool       // whether a node was parsed as suspended
+	onHold   map[string]bool       // nodes that were parsed as suspended
 	rest     []byte                // extra members, each after a comma
-	commands map[string]command
+	commands map[string]command    // by event id
 }
 
 // A command is a command of a parsed inbox, and its text.
@@ -70,77 +70,122 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 	return s, nil
 }
 
+// snapshotMembers are the document's members, in its order.
+var snapshotMembers = []snapshotMember{
+	{"runId", func(o *Snapshot, s *jsonwire.Scanner) (err error) { o.Run.RunID, err = s.String(); return err },
+		func(w *snapshotWriter) { w.text(w.o.Run.RunID) }},
+	{"status", func(o *Snapshot, s *jsonwire.Scanner) (err error) { o.word, err = s.String(); return err },
+		func(w *snapshotWriter) { w.text(w.o.status()) }},
+	mapMember("outputs", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.Outputs }, rawJSON, (*snapshotWriter).json),
+	mapMember("state", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.State }, rawJSON, (*snapshotWriter).json),
+	mapMember("nodeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.NodeStatus { return &r.NodeStatus }, word, (*snapshotWriter).node),
+	mapMember("edgeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.EdgeStatus { return &r.EdgeStatus }, word,
+		func(w *snapshotWriter, st agentevents.EdgeStatus) { w.text(string(st)) }),
+	mapMember("loopCounters", func(r *agentevents.RunSnapshot) *map[string]int { return &r.LoopCounters }, (*jsonwire.Scanner).Whole,
+		func(w *snapshotWriter, n int) { w.dst = jsonwire.AppendInt(w.dst, int64(n)) }),
+	{"inbox", (*Snapshot).readInbox, (*snapshotWriter).inbox},
+	mapMember("agentSessions", func(r *agentevents.RunSnapshot) *map[string]string { return &r.AgentSessions }, word, (*snapshotWriter).text),
+}
+
+type snapshotMember struct {
+	name  string
+	read  func(o *Snapshot, s *jsonwire.Scanner) error
+	write func(w *snapshotWriter)
+}
+
+// mapMember is a member that is a map.
+func mapMember[V any](name string, of func(*agentevents.RunSnapshot) *map[string]V,
+	read func(*jsonwire.Scanner) (V, error), write func(w *snapshotWriter, v V)) snapshotMember {
+	return snapshotMember{name, func(o *Snapshot, s *jsonwire.Scanner) error {
+		to := of(o.Run)
+		if err := s.Object(); err != nil {
+			return err
+		}
+		for {
+			key, more, err := s.Member()
+			if err != nil || !more {
+				return err
+			}
+			if _, twice := (*to)[key]; twice {
+				return s.Duplicate(key)
+			}
+			if *to == nil {
+				*to = map[string]V{}
+			}
+			if (*to)[key], err = read(s); err != nil {
+				return err
+			}
+		}
+	}, func(w *snapshotWriter) {
+		m := *of(w.o.Run)
+		w.dst = append(w.dst, '{')
+		for i, key := range slices.Sorted(maps.Keys(m)) {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			w.text(key)
+			w.dst, w.key = append(w.dst, ':'), key
+			write(w, m[key])
+		}
+		w.dst = append(w.dst, '}')
+	}}
+}
+
+func rawJSON(s *jsonwire.Scanner) (agentevents.JSON, error) {
+	raw, err := s.Raw()
+	return agentevents.JSON(raw), err
+}
+
+func word[T ~string](s *jsonwire.Scanner) (T, error) {
+	text, err := s.String()
+	return T(text), err
+}
+
 func parseSnapshot(text string) (*Snapshot, error) {
-	run := agentevents.NewFold(agentevents.FoldOptions{}).Snapshot()
-	out := &Snapshot{Run: run, parsed: true, onHold: map[string]bool{}, commands: map[string]command{}}
+	o := &Snapshot{Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{}, commands: map[string]command{}}
 	var s jsonwire.Scanner
 	s.Reset(text)
 	if err := s.Object(); err != nil {
 		return nil, err
 	}
-	for seen := map[string]bool{}; ; {
+	seen := map[string]bool{}
+	for {
 		name, more, err := s.Member()
 		if err != nil {
 			return nil, err
 		}
 		if !more {
-			end := s.Offset()
-			if err := s.End(); err != nil {
-				return nil, err
-			}
-			if !seen["status"] {
-				return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
-			}
 			break
 		}
 		if seen[name] {
 			return nil, s.Duplicate(name)
 		}
 		seen[name] = true
-		if err := out.member(&s, name); err != nil {
+		if i := slices.IndexFunc(snapshotMembers, func(m snapshotMember) bool { return m.name == name }); i >= 0 {
+			err = snapshotMembers[i].read(o, &s)
+		} else {
+			var raw string
+			raw, err = s.Raw()
+			o.rest = append(append(jsonwire.AppendString(append(o.rest, ','), name), ':'), raw...)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	setStatus(run, out.word)
-	out.was = run.Status
-	for id, st := range run.NodeStatus {
-		out.onHold[id] = st == agentevents.NodeStatusSuspended
+	end := s.Offset()
+	if err := s.End(); err != nil {
+		return nil, err
 	}
-	return out, nil
-}
-
-// member reads the value of a member.
-func (o *Snapshot) member(s *jsonwire.Scanner, name string) (err error) {
-	switch name {
-	case "runId":
-		o.Run.RunID, err = s.String()
-	case "status":
-		o.word, err = s.String()
-	case "outputs":
-		err = readMap(s, &o.Run.Outputs, rawJSON)
-	case "state":
-		err = readMap(s, &o.Run.State, rawJSON)
-	case "nodeStatus":
-		err = readMap(s, &o.Run.NodeStatus, wordOf[agentevents.NodeStatus])
-	case "edgeStatus":
-		err = readMap(s, &o.Run.EdgeStatus, wordOf[agentevents.EdgeStatus])
-	case "loopCounters":
-		err = readMap(s, &o.Run.LoopCounters, (*jsonwire.Scanner).Whole)
-	case "inbox":
-		err = o.readInbox(s)
-	case "agentSessions":
-		err = readMap(s, &o.Run.AgentSessions, (*jsonwire.Scanner).String)
-	default:
-		var raw string
-		raw, err = s.Raw()
-		o.rest = append(append(jsonwire.AppendString(append(o.rest, ','), name), ':'), raw...)
+	if !seen["status"] {
+		return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
 	}
-	return err
+	o.setStatus()
+	return o, nil
 }
 
 // setStatus sets the status and the flags from which a fold derives it.
-func setStatus(run *agentevents.RunSnapshot, word string) {
-	failed := false
+func (o *Snapshot) setStatus() {
+	run, failed := o.Run, false
 	for id, st := range run.NodeStatus {
 		switch st {
 		case agentevents.NodeStatusRunning:
@@ -150,60 +195,50 @@ func setStatus(run *agentevents.RunSnapshot, word string) {
 			run.NodeRuns[id] = 1
 		case agentevents.NodeStatusFailed:
 			failed = true
+		case agentevents.NodeStatusSuspended:
+			o.onHold[id] = true
 		}
 	}
-	switch word {
-	case "idle", string(agentevents.RunStatusPending):
+	run.Status = agentevents.RunStatus(o.word)
+	switch {
+	case o.word == "idle":
 		run.Status = agentevents.RunStatusPending
-	case "aborted", string(agentevents.RunStatusCancelled):
-		run.Status, run.TerminalKind = agentevents.RunStatusCancelled, agentevents.KindRunCancelled
-	case string(agentevents.RunStatusCompleted):
-		run.Status, run.TerminalKind = agentevents.RunStatusCompleted, agentevents.KindRunCompleted
-	case string(agentevents.RunStatusFailed):
-		run.Status, run.TerminalKind = agentevents.RunStatusFailed, agentevents.KindRunFailed
-	case statusComplete:
-		run.Status, run.TerminalKind = agentevents.RunStatusCompleted, agentevents.KindRunCompleted
-		if failed {
-			run.Status, run.TerminalKind = agentevents.RunStatusFailed, agentevents.KindRunFailed
-		}
-	default:
-		run.Status = agentevents.RunStatus(word)
-		run.Paused = run.Status == agentevents.RunStatusPaused
-		run.Cancelling = run.Status == agentevents.RunStatusCancelling
+	case o.word == "aborted":
+		run.Status = agentevents.RunStatusCancelled
+	case o.word == statusComplete && failed:
+		run.Status = agentevents.RunStatusFailed
+	case o.word == statusComplete:
+		run.Status = agentevents.RunStatusCompleted
 	}
+	run.TerminalKind = terminalKinds[run.Status]
+	run.Paused = run.Status == agentevents.RunStatusPaused
+	run.Cancelling = run.Status == agentevents.RunStatusCancelling
+	o.was = run.Status
 }
 
-func rawJSON(s *jsonwire.Scanner) (agentevents.JSON, error) {
-	raw, err := s.Raw()
-	return agentevents.JSON(raw), err
+var terminalKinds = map[agentevents.RunStatus]agentevents.Kind{
+	agentevents.RunStatusCompleted: agentevents.KindRunCompleted,
+	agentevents.RunStatusFailed:    agentevents.KindRunFailed,
+	agentevents.RunStatusCancelled: agentevents.KindRunCancelled,
 }
 
-func wordOf[T ~string](s *jsonwire.Scanner) (T, error) {
-	word, err := s.String()
-	return T(word), err
-}
-
-func readMap[V any](s *jsonwire.Scanner, to *map[string]V, value func(*jsonwire.Scanner) (V, error)) error {
-	if err := s.Object(); err != nil {
-		return err
+// status returns the document's word for the status of the run.
+func (o *Snapshot) status() string {
+	st := o.Run.Status
+	if o.parsed && st == o.was {
+		return o.word
 	}
-	for {
-		key, ok, err := s.Member()
-		if err != nil || !ok {
-			return err
-		}
-		if _, twice := (*to)[key]; twice {
-			return s.Duplicate(key)
-		}
-		v, err := value(s)
-		if err != nil {
-			return err
-		}
-		if *to == nil {
-			*to = map[string]V{}
-		}
-		(*to)[key] = v
+	switch st {
+	case agentevents.RunStatusPending, "":
+		return "idle"
+	case agentevents.RunStatusWaiting:
+		return "running"
+	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed:
+		return statusComplete
+	case agentevents.RunStatusCancelling, agentevents.RunStatusCancelled:
+		return "aborted"
 	}
+	return string(st) // running, paused, and words that were parsed
 }
 
 // commandRow is the row with a command.
@@ -238,58 +273,23 @@ func (o *Snapshot) readInbox(s *jsonwire.Scanner) error {
 // maps and lists are never null. It appends nothing and returns an error if Run is nil,
 // or has malformed JSON or text that is not valid UTF-8.
 func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
-	run := o.Run
-	if run == nil {
+	if o.Run == nil {
 		return dst, errors.New("openharness: the snapshot has no run")
 	}
-	mark := len(dst)
-	dst = append(dst, '{')
-	w := snapshotWriter{in: "runId"}
-	if run.RunID != "" {
-		dst = append(w.text(append(dst, `"runId":`...), run.RunID), ',')
-	}
-	word := o.word
-	if !o.parsed || run.Status != o.was {
-		word = status(run.Status)
-	}
-	w.in = "status"
-	dst = w.text(append(dst, `"status":`...), word)
-	dst = appendMap(&w, dst, "outputs", run.Outputs, w.json)
-	dst = appendMap(&w, dst, "state", run.State, w.json)
-	dst = appendMap(&w, dst, "nodeStatus", run.NodeStatus, func(dst []byte, id string, st agentevents.NodeStatus) []byte {
-		if st == agentevents.NodeStatusSuspended && !o.onHold[id] {
-			st = agentevents.NodeStatusRunning
-		}
-		return w.text(dst, string(st))
-	})
-	dst = appendMap(&w, dst, "edgeStatus", run.EdgeStatus, func(dst []byte, _ string, st agentevents.EdgeStatus) []byte {
-		return w.text(dst, string(st))
-	})
-	dst = appendMap(&w, dst, "loopCounters", run.LoopCounters, func(dst []byte, _ string, n int) []byte {
-		return jsonwire.AppendInt(dst, int64(n))
-	})
-	dst = append(dst, `,"inbox":[`...)
-	w.in = "inbox"
-	for i := range run.Inbox {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		item := &run.Inbox[i]
-		if was, ok := o.commands[item.EventID]; ok && was.was == item.Command {
-			dst = append(dst, was.raw...)
+	w := snapshotWriter{o: o, dst: append(dst, '{')}
+	for _, m := range snapshotMembers {
+		if m.name == "runId" && o.Run.RunID == "" {
 			continue
 		}
-		c := item.Command
-		w.check(string(c.Type), c.RunID, c.Message, c.PromptID, c.Content, c.Reason)
-		dst = commandRow.Append(dst, "command", &agentevents.CommandReceived{Command: c})
+		if len(w.dst) > len(dst)+1 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(append(append(w.dst, '"'), m.name...), `":`...)
+		if m.write(&w); w.err != nil {
+			return dst, fmt.Errorf("openharness: %s of the snapshot: %w", m.name, w.err)
+		}
 	}
-	dst = appendMap(&w, append(dst, ']'), "agentSessions", run.AgentSessions, func(dst []byte, _, session string) []byte {
-		return w.text(dst, session)
-	})
-	if w.err != nil {
-		return dst[:mark], w.err
-	}
-	return append(append(dst, o.rest...), '}'), nil
+	return append(append(w.dst, o.rest...), '}'), nil
 }
 
 // AppendSnapshot appends a run as the document's snapshot to dst, like AppendJSON of a
@@ -298,63 +298,53 @@ func AppendSnapshot(dst []byte, run *agentevents.RunSnapshot) ([]byte, error) {
 	return (&Snapshot{Run: run}).AppendJSON(dst)
 }
 
-// status returns the document's word for a status.
-func status(st agentevents.RunStatus) string {
-	switch st {
-	case agentevents.RunStatusPending, "":
-		return "idle"
-	case agentevents.RunStatusWaiting:
-		return "running"
-	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed:
-		return statusComplete
-	case agentevents.RunStatusCancelling, agentevents.RunStatusCancelled:
-		return "aborted"
-	}
-	return string(st) // running, paused, and words that were parsed
-}
-
-// A snapshotWriter notes the first error. Text that is not valid UTF-8 is an error,
-// because it changes when it is written, and two keys may become the same.
+// A snapshotWriter notes an error. Text that is not valid UTF-8 is one, because it
+// changes when it is written, and two keys may become the same.
 type snapshotWriter struct {
-	in  string // the current member
+	o   *Snapshot
+	dst []byte
+	key string // of the value that is written, in its map
 	err error
-}
-
-func (w *snapshotWriter) fail(err error) {
-	if w.err == nil {
-		w.err = fmt.Errorf("openharness: %s of the snapshot: %w", w.in, err)
-	}
 }
 
 func (w *snapshotWriter) check(texts ...string) {
 	for _, s := range texts {
 		if !jsonwire.ValidUTF8(s) {
-			w.fail(fmt.Errorf("the text %q is not valid UTF-8", s))
+			w.err = fmt.Errorf("the text %q is not valid UTF-8", s)
 		}
 	}
 }
 
-func (w *snapshotWriter) text(dst []byte, s string) []byte {
+func (w *snapshotWriter) text(s string) {
 	w.check(s)
-	return jsonwire.AppendString(dst, s)
+	w.dst = jsonwire.AppendString(w.dst, s)
 }
 
-func (w *snapshotWriter) json(dst []byte, _ string, j agentevents.JSON) []byte {
+func (w *snapshotWriter) json(j agentevents.JSON) {
 	raw, err := jsonwire.Compact(string(cmp.Or(j, "null")))
-	if err != nil {
-		w.fail(err)
-	}
-	return append(dst, raw...)
+	w.dst, w.err = append(w.dst, raw...), cmp.Or(w.err, err)
 }
 
-func appendMap[V any](w *snapshotWriter, dst []byte, name string, m map[string]V, value func(dst []byte, key string, v V) []byte) []byte {
-	w.in = name
-	dst = append(append(append(dst, `,"`...), name...), `":{`...)
-	for i, key := range slices.Sorted(maps.Keys(m)) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = value(append(w.text(dst, key), ':'), key, m[key])
+func (w *snapshotWriter) node(st agentevents.NodeStatus) {
+	if st == agentevents.NodeStatusSuspended && !w.o.onHold[w.key] {
+		st = agentevents.NodeStatusRunning
 	}
-	return append(dst, '}')
+	w.text(string(st))
+}
+
+func (w *snapshotWriter) inbox() {
+	w.dst = append(w.dst, '[')
+	for i, item := range w.o.Run.Inbox {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		if was, ok := w.o.commands[item.EventID]; ok && was.was == item.Command {
+			w.dst = append(w.dst, was.raw...)
+			continue
+		}
+		c := &item.Command
+		w.check(string(c.Type), c.RunID, c.Message, c.PromptID, c.Content, c.Reason)
+		w.dst = commandRow.Append(w.dst, "command", &agentevents.CommandReceived{Command: *c})
+	}
+	w.dst = append(w.dst, ']')
 }

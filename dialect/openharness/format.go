@@ -67,16 +67,21 @@ var format = func() *wire.Format {
 	node := func(typ string, kind agentevents.Kind, says string, members ...wire.Member) wire.Row {
 		return row(typ, kind, says, append([]wire.Member{nodeID, runID, at}, members...)...)
 	}
+	when := func(word string, row wire.Row) wire.Row {
+		row.Case = word
+		return row
+	}
 	return wire.New(wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
 		Every:    "/sessionId /step",
 		Absent:   wire.Made(`""`),
 		Details: map[string]string{
-			"/payload/task":             "written as the prompt if there is none",
-			"/payload/argumentsSummary": "written as the value if there is none",
-			"/payload/resultSummary":    "written as the value if there is none",
+			"/payload/task":             "on the line only in place of a missing prompt",
+			"/payload/argumentsSummary": "on the line only in place of a missing value",
+			"/payload/resultSummary":    "on the line only in place of a missing value",
 		},
+		Case: caseOf,
 		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
@@ -89,18 +94,18 @@ var format = func() *wire.Format {
 				need("toolName", "toolId", text), may("toolInput", "arguments").Or(summary), may("toolOutput", "result").Or(summary),
 				may("durationMs", "durationMs", atLeast(0, wire.Value{})), may("error", "error/message", text).Or(statusAsError)),
 			node("agent:error", agentevents.KindAgentErrored, "", need("errorType", "errorType", text), need("message", "message", text), may("details", "details")),
+			// agent:complete means success: an end without success is written as this row.
+			when("ended", node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
+				need("message", "error/message").Or(resultAsMessage), may("details", "error/details"))),
 			node("agent:complete", agentevents.KindAgentEnded, "",
 				need("result", "result"), may("structuredOutput", "structuredOutput"),
 				need("usage", "usage", wire.Object(input, output, may("cacheCreationInputTokens", "cacheCreationInputTokens", number),
 					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)),
 				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](input, output)), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
 				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(wire.Made("0"))),
-			// agent:complete means success: an end without success is written as this row.
-			node("agent:error", agentevents.KindAgentEnded, "", need("errorType", "error/code").Or(outcomeAsType),
-				need("message", "error/message").Or(resultAsMessage), may("details", "error/details")),
 			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name")),
-			flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Case(statusComplete))),
-			flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Case(statusFailed))),
+			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),
+			when(statusFailed, flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Const(`"failed"`)))),
 			flow("flow:paused", agentevents.KindRunPaused),
 			flow("flow:resumed", agentevents.KindRunResumed),
 			flow("flow:aborted", agentevents.KindRunCancelled),
@@ -124,4 +129,4 @@ var format = func() *wire.Format {
 }()
 
 // ended is the row of an end without success.
-var ended = format.TypeRow("agent:error", agentevents.KindAgentEnded)
+var ended = format.CaseRow("agent:error", "ended")

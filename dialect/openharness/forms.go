@@ -115,7 +115,7 @@ func nodeOf(ev *agentevents.Event) string {
 
 // madeNode stands for a node that the event does not have.
 func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	w.LoseEvery(dialect.Made, "/nodeId", "")
+	w.Every(dialect.Made, "/nodeId", "")
 	return jsonwire.AppendString(dst, nodeOf(w.Ev))
 }
 
@@ -126,9 +126,9 @@ func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) (
 	if w.Ev.NodeRunID != "" {
 		w.Pend.Drop("/agentId", w.Ev.AgentID != "")
 	} else {
-		w.LoseEvery(dialect.Made, "/nodeRunId", "")
+		w.Every(dialect.Made, "/nodeRunId", "")
 		if w.Ev.AgentID != "" {
-			w.LoseEvery(dialect.Dropped, "/agentId", "written as the execution of a node")
+			w.Every(dialect.Dropped, "/agentId", "written as the execution of a node")
 		}
 	}
 	return jsonwire.AppendString(dst, execution(w.Ev)), true
@@ -256,25 +256,37 @@ func summary(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if m.Name == "toolOutput" {
 		text = p.ResultSummary
 	}
-	if text != "" {
-		w.Lose(dialect.Made, w.Pointer(m), "the summary")
-		dst = jsonwire.AppendString(dst, text)
+	if text == "" {
+		return nil
 	}
-	return dst
+	w.Lose(dialect.Made, w.Pointer(m), "the summary")
+	return jsonwire.AppendString(dst, text)
 }
 
 // statusAsError stands for the error of a call that failed: a line without an error is
 // that of a success.
 func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	status := w.Ev.Payload.(*agentevents.ToolReturned).Status
-	if status != agentevents.ToolStatusOK {
-		w.Lose(dialect.Made, "/payload/error", "")
-		dst = jsonwire.AppendString(dst, string(status))
+	if status == agentevents.ToolStatusOK {
+		return nil
 	}
-	return dst
+	w.Lose(dialect.Made, "/payload/error", "")
+	return jsonwire.AppendString(dst, string(status))
 }
 
 // Flows and commands.
+
+// caseOf returns the status of a flow that ends.
+func caseOf(typ, line string) string {
+	if typ == "flow:complete" {
+		for name, raw := range jsonwire.Members(line) {
+			if name == "status" {
+				return jsonwire.Text(raw)
+			}
+		}
+	}
+	return ""
+}
 
 // A nameForm is the name of a flow that ends. No field has it: it is kept.
 type nameForm struct{}
@@ -314,8 +326,8 @@ var commandNeeds = map[agentevents.CommandType][]string{
 }
 
 func madeIfNeeded(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if slices.Contains(commandNeeds[w.Ev.Payload.(*agentevents.CommandReceived).Command.Type], m.Name) {
-		dst = wire.Made(`""`)(w, dst, m)
+	if !slices.Contains(commandNeeds[w.Ev.Payload.(*agentevents.CommandReceived).Command.Type], m.Name) {
+		return nil
 	}
-	return dst
+	return wire.Made(`""`)(w, dst, m)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,4 +52,22 @@ func TestKeptMembersOfModels(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"/openharness/~1modelUsage~1a~1b~1y", "/openharness/~1modelUsage~1a~1inputTokens", "/openharness/~1modelUsage~1c~1x"}, dropped)
+}
+
+// The durations of very many agents at the same time are measured from their starts.
+func TestManyAgents(t *testing.T) {
+	const n = 10_000
+	e := NewEncoder()
+	line := func(i int, after time.Duration, p agentevents.Payload) string {
+		text, err := e.Append(nil, in("r", fmt.Sprint("a", i), after, p))
+		require.NoError(t, err)
+		return string(text)
+	}
+	for i := range n {
+		line(i, time.Duration(i)*time.Second, &agentevents.AgentStarted{})
+	}
+	for i := range n {
+		require.Contains(t, line(i, time.Duration(2*i)*time.Second, &agentevents.AgentEnded{}), fmt.Sprintf(`"durationMs":%d,`, i*1000))
+	}
+	require.Empty(t, e.open.runs)
 }

@@ -65,6 +65,7 @@ func TestUnknownTypes(t *testing.T) {
 		{at("x", `,"nodeId":7,"runId":[1]`), "x", `{"nodeId":7,"runId":[1]}`, "", ""},
 		{at("x", `,"nodeId":""`), "x", `{"nodeId":""}`, "", ""},
 		{at("agent.text", ``), "openharness:agent.text", `{}`, "", ""},
+		{at(`flow:complete\u0000complete`, ``), "flow:complete\x00complete", `{}`, "", ""},
 		{at("openharness:x", ``), "openharness:openharness:x", `{}`, "", ""},
 		{at("flow:complete", `,"flowName":"f","status":"abandoned"`), "flow:complete", `{"flowName":"f","status":"abandoned"}`, "", ""},
 	} {

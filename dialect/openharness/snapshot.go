@@ -58,8 +58,10 @@ type command struct {
 // error is an [*agentevents.LineError].
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	line := string(text)
-	s, err := parseSnapshot(line)
-	if err != nil {
+	o := &Snapshot{
+		Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{}, commands: map[string]command{},
+	}
+	if err := o.parse(line); err != nil {
 		le := &agentevents.LineError{Line: 1, Err: err}
 		var syntax *jsonwire.SyntaxError
 		if errors.As(err, &syntax) {
@@ -67,7 +69,7 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 		}
 		return nil, le
 	}
-	return s, nil
+	return o, nil
 }
 
 // snapshotMembers are the document's members, in its order.
@@ -98,24 +100,13 @@ func mapMember[V any](name string, of func(*agentevents.RunSnapshot) *map[string
 	read func(*jsonwire.Scanner) (V, error), write func(w *snapshotWriter, v V)) snapshotMember {
 	return snapshotMember{name, func(o *Snapshot, s *jsonwire.Scanner) error {
 		to := of(o.Run)
-		if err := s.Object(); err != nil {
-			return err
-		}
-		for {
-			key, more, err := s.Member()
-			if err != nil || !more {
-				return err
-			}
-			if _, twice := (*to)[key]; twice {
-				return s.Duplicate(key)
-			}
+		return eachMember(s, func(key string) (err error) {
 			if *to == nil {
 				*to = map[string]V{}
 			}
-			if (*to)[key], err = read(s); err != nil {
-				return err
-			}
-		}
+			(*to)[key], err = read(s)
+			return err
+		})
 	}, func(w *snapshotWriter) {
 		m := *of(w.o.Run)
 		w.dst = append(w.dst, '{')
@@ -141,46 +132,51 @@ func word[T ~string](s *jsonwire.Scanner) (T, error) {
 	return T(text), err
 }
 
-func parseSnapshot(text string) (*Snapshot, error) {
-	o := &Snapshot{Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{}, commands: map[string]command{}}
-	var s jsonwire.Scanner
-	s.Reset(text)
+// eachMember calls f for each member of the next value, an object. f reads the value.
+func eachMember(s *jsonwire.Scanner, f func(name string) error) error {
 	if err := s.Object(); err != nil {
-		return nil, err
+		return err
 	}
-	seen := map[string]bool{}
-	for {
+	for seen := map[string]bool{}; ; {
 		name, more, err := s.Member()
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			break
+		if err != nil || !more {
+			return err
 		}
 		if seen[name] {
-			return nil, s.Duplicate(name)
+			return s.Duplicate(name)
 		}
 		seen[name] = true
+		if err := f(name); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *Snapshot) parse(text string) error {
+	var s jsonwire.Scanner
+	s.Reset(text)
+	hasStatus := false
+	err := eachMember(&s, func(name string) error {
+		hasStatus = hasStatus || name == "status"
 		if i := slices.IndexFunc(snapshotMembers, func(m snapshotMember) bool { return m.name == name }); i >= 0 {
-			err = snapshotMembers[i].read(o, &s)
-		} else {
-			var raw string
-			raw, err = s.Raw()
-			o.rest = append(append(jsonwire.AppendString(append(o.rest, ','), name), ':'), raw...)
+			return snapshotMembers[i].read(o, &s)
 		}
-		if err != nil {
-			return nil, err
-		}
+		raw, err := s.Raw()
+		o.rest = append(append(jsonwire.AppendString(append(o.rest, ','), name), ':'), raw...)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	end := s.Offset()
 	if err := s.End(); err != nil {
-		return nil, err
+		return err
 	}
-	if !seen["status"] {
-		return nil, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
+	if !hasStatus {
+		return &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "status" is missing`}
 	}
 	o.setStatus()
-	return o, nil
+	return nil
 }
 
 // setStatus sets the status and the flags from which a fold derives it.

@@ -21,6 +21,9 @@ type Format struct {
 	// they stand on the line itself.
 	Body string
 	Tail []Member // members of every line, after those of its row
+	// Case tells the rows of one type apart, by what else a line says. Nil if each
+	// type has one row.
+	Case func(typ, line string) string
 	// Any are members of lines whose type has no row.
 	Any []Member
 	// Required is the rule that needed members are there.
@@ -39,24 +42,24 @@ type Format struct {
 
 	every uint64 // the leaves of Every
 	line  *table // of lines whose type has no row
-	rows  map[string][]*Row
+	rows  map[rowKey]*Row
 	kinds map[agentevents.Kind]*Row
 }
 
-// A Row is a type of line and the kind that it becomes. Several rows may have a type:
-// a line is read as the first one whose members of form [Case] it has. Several rows
-// may have a kind: [Format.Row] returns the first one.
+// A Row is a type of line and the kind that it becomes.
 type Row struct {
 	Type    string
 	Kind    agentevents.Kind
 	Members []Member
+	// Case is what [Format.Case] returns for the lines of the row. The row without a
+	// case has the other lines of the type.
+	Case string
 	// Says are fields that the line says besides those of its members.
 	Says string
 	// Reads means that the row is only read: Kind is written as another row.
 	Reads bool
 
 	f       *Format
-	cases   []*Member
 	line    *table // head, members, tail; without the members if there is a body
 	body    *table // the members of the body
 	carried uint64 // leaves that the line says
@@ -103,7 +106,7 @@ func May(name, says string, form ...Form) Member {
 }
 
 // Or returns m with a function that appends the value where the event says none,
-// and notes the loss. There is no member if it appends nothing.
+// and notes the loss. If it returns nil the member is left out.
 func (m Member) Or(f func(w *Writer, dst []byte, m *Member) []byte) Member {
 	m.or = f
 	return m
@@ -143,7 +146,7 @@ type table struct {
 // New compiles a table. It panics if the table names a field that does not exist:
 // a table is a constant of its package.
 func New(f Format) *Format {
-	f.rows, f.kinds = map[string][]*Row{}, map[agentevents.Kind]*Row{}
+	f.rows, f.kinds = map[rowKey]*Row{}, map[agentevents.Kind]*Row{}
 	for i := range f.Any {
 		f.Any[i].Loose = true
 	}
@@ -165,13 +168,8 @@ func New(f Format) *Format {
 			r.carried |= r.body.carried
 		}
 		r.leaves = lost(r.leaves, r.carried)
-		for i := range r.line.members {
-			if _, ok := r.line.members[i].Form.(Case); ok {
-				r.cases = append(r.cases, &r.line.members[i])
-			}
-		}
-		f.rows[r.Type] = append(f.rows[r.Type], r)
-		if !r.Reads && f.kinds[r.Kind] == nil {
+		f.rows[rowKey{r.Type, r.Case}] = r
+		if !r.Reads {
 			f.kinds[r.Kind] = r
 		}
 	}
@@ -284,32 +282,22 @@ func covered(leaves []string, says string) (set uint64) {
 // Row returns the row of a kind, or nil.
 func (f *Format) Row(kind agentevents.Kind) *Row { return f.kinds[kind] }
 
-// TypeRow returns the first row of a type, or nil; with a kind the first one of both.
-func (f *Format) TypeRow(typ string, kind ...agentevents.Kind) *Row {
-	for _, r := range f.rows[typ] {
-		if len(kind) == 0 || r.Kind == kind[0] {
-			return r
-		}
-	}
-	return nil
-}
+// TypeRow returns the row of a type, or nil.
+func (f *Format) TypeRow(typ string) *Row { return f.rows[rowKey{typ, ""}] }
 
-// rowOf returns the row that an object of that type is read as, or nil.
-func (f *Format) rowOf(typ, object string) *Row {
-	for _, r := range f.rows[typ] {
-		n := 0
-		if len(r.cases) > 0 {
-			for name, raw := range jsonwire.Members(object) {
-				if slices.ContainsFunc(r.cases, func(m *Member) bool { return m.Name == name && jsonwire.Spells(raw, string(m.Form.(Case))) }) {
-					n++
-				}
-			}
-		}
-		if n == len(r.cases) {
-			return r
+// CaseRow returns the row of a type for a case, or nil.
+func (f *Format) CaseRow(typ, name string) *Row { return f.rows[rowKey{typ, name}] }
+
+type rowKey struct{ typ, name string }
+
+// row returns the row of a line, or nil.
+func (f *Format) row(typ, line string) *Row {
+	if f.Case != nil {
+		if row := f.rows[rowKey{typ, f.Case(typ, line)}]; row != nil {
+			return row
 		}
 	}
-	return nil
+	return f.rows[rowKey{typ, ""}]
 }
 
 // member returns the member of that name, or nil.
@@ -387,7 +375,7 @@ func (w *Writer) drop(ev *agentevents.Event, carried uint64, leaves []string) {
 		if i := bits.TrailingZeros64(rest); i < envelopeLeaves {
 			at = envelope[i]
 			if w.F.every>>i&1 != 0 {
-				w.LoseEvery(dialect.Dropped, at, w.F.Details[at])
+				w.Every(dialect.Dropped, at, w.F.Details[at])
 				continue
 			}
 		} else if at = leaves[i-envelopeLeaves]; at == last {

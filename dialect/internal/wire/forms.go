@@ -68,17 +68,6 @@ func (c Const) Append(_ *Writer, dst []byte, _ *Member, _ any) ([]byte, bool) {
 // Parse reads any value.
 func (Const) Parse(r *Reader, _ any) error { return r.S.Skip() }
 
-// Case is a word that tells the rows of a type apart: every line of the row has it.
-type Case string
-
-// Append appends the word.
-func (c Case) Append(_ *Writer, dst []byte, _ *Member, _ any) ([]byte, bool) {
-	return jsonwire.AppendString(dst, string(c)), true
-}
-
-// Parse reads the word.
-func (Case) Parse(r *Reader, _ any) error { return r.S.Skip() }
-
 // Value is the form that the type of the field gives: texts, raw JSON, numbers, true
 // and false, milliseconds, times, lists of texts. A text or raw JSON that is empty,
 // false, and what is absent are not written, other zeros are.

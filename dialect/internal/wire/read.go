@@ -56,7 +56,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 		return err
 	}
 	t := f.line
-	if r.Row = f.rowOf(r.Type, text); r.Row != nil {
+	if r.Row = f.row(r.Type, text); r.Row != nil {
 		t = r.Row.line
 		ev.Payload = agentevents.NewPayload(r.Row.Kind)
 	}

@@ -173,7 +173,7 @@ func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	typ = strings.TrimPrefix(string(p.Type), string(w.F.Name)+":")
-	if raw[0] != '{' || typ == "" || w.F.rowOf(typ, raw) != nil {
+	if raw[0] != '{' || typ == "" || w.F.row(typ, raw) != nil {
 		return "", "", dialect.ErrNoCounterpart
 	}
 	if dialect.UnknownKind(w.F.Name, typ) != p.Type {
@@ -296,7 +296,7 @@ func (w *Writer) member(dst []byte, m *Member, v any) []byte {
 	case w.kept.text != "" && w.kept.take(string(w.at), m.Name, `""`):
 		return append(dst, `""`...)
 	case m.or != nil:
-		if out := m.or(w, dst, m); len(out) > len(dst) {
+		if out := m.or(w, dst, m); out != nil {
 			return out
 		}
 		return dst[:mark]
@@ -319,7 +319,7 @@ func (w *Writer) Time() time.Time {
 	return w.NoTime()
 }
 
-// NoTime returns the time that readers make up for a line without one.
+// NoTime returns the time that readers make up for the line if it has none.
 func (w *Writer) NoTime() time.Time { return orEpoch(w.now) }
 
 // Lose notes a loss of the event that is written.
@@ -327,8 +327,8 @@ func (w *Writer) Lose(what dialect.Change, pointer, detail string) {
 	w.Pend.Add(what, pointer, detail)
 }
 
-// LoseEvery notes a loss that is counted over all kinds.
-func (w *Writer) LoseEvery(what dialect.Change, pointer, detail string) {
+// Every notes a loss that is counted over all kinds.
+func (w *Writer) Every(what dialect.Change, pointer, detail string) {
 	w.Pend.Every(what, pointer, detail)
 }
 

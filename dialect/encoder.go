@@ -244,6 +244,9 @@ func (p *Pending) Len() int { return len(p.list) }
 // Cut keeps only the first n losses.
 func (p *Pending) Cut(n int) { p.list = p.list[:n] }
 
+// From returns the losses from n on. They are valid until p gets others.
+func (p *Pending) From(n int) Pending { return Pending{p.list[n:]} }
+
 // SameMade reports whether the losses from n to m and the losses from m on have
 // the same altered and made-up facts. Two events may have equal lines although
 // only one of them says a fact: for the other event the encoder made it up.

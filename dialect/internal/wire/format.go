@@ -31,6 +31,12 @@ type Format struct {
 	// Misfits says that a value of another type than its field has is kept as an
 	// extra member. Without it such a line is refused.
 	Misfits bool
+	// Lax says that writers do not check the rules of forms: only readers do.
+	Lax bool
+	// OtherExtra says that events whose type has no row have an extra member, too.
+	OtherExtra bool
+	// Remarks are names in the extra member that stand for no member of the line.
+	Remarks []string
 	// Details say why a field is lost, by its pointer.
 	Details map[string]string
 	// Every names fields of the envelope, separated by blanks, that most events have
@@ -54,6 +60,10 @@ type Row struct {
 	// Case is what [Format.Case] returns for the lines of the row. The row without a
 	// case has the other lines of the type.
 	Case string
+	// Body are the members of the object whose form is [Body], if the format has no
+	// Body for every row. Rest is the field, raw JSON, with the others of that object.
+	Body []Member
+	Rest string
 	// Says are fields that the line says besides those of its members.
 	Says string
 	// Reads means that the row is only read: Kind is written as another row.
@@ -62,6 +72,8 @@ type Row struct {
 	f       *Format
 	line    *table // head, members, tail; without the members if there is a body
 	body    *table // the members of the body
+	rest    *field
+	bodyAt  string // pointer of the body
 	carried uint64 // leaves that the line says
 	leaves  []string
 }
@@ -139,6 +151,7 @@ type table struct {
 	names    []jsonwire.Name
 	of       []*Member // by number; a name of Also has a number of its own
 	required Set
+	rest     bool     // of a row's Body
 	carried  uint64   // leaves of the struct that the members say
 	leaves   []string // places to list for the others
 }
@@ -158,12 +171,20 @@ func New(f Format) *Format {
 		name := payloadName(r.Kind)
 		if f.Body == "" {
 			r.line = f.table(name, f.Head, r.Members, f.Tail)
+			if r.Body != nil {
+				r.body = f.table(name, r.Body)
+				r.body.rest = true
+				r.bodyAt = "/" + r.line.members[slices.IndexFunc(r.line.members, func(m Member) bool { return m.Form == Body })].Name
+			}
 		} else {
 			r.line = f.table(name, f.Head, f.Tail)
 			r.body = f.table(name, r.Members)
 		}
 		r.leaves = leaves[name]
-		r.carried = r.line.carried | covered(r.leaves, r.Says)
+		r.carried = r.line.carried | covered(r.leaves, r.Says+" "+r.Rest)
+		if r.Rest != "" {
+			r.rest = fieldAt(name, r.Rest)
+		}
 		if r.body != nil {
 			r.carried |= r.body.carried
 		}

@@ -53,6 +53,11 @@ func (bodyForm) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 func (bodyForm) Parse(r *Reader, _ any) (err error) {
 	r.at = append(append(r.at, '/'), r.m.Name...)
 	r.In, err = r.object(r.Row.body, r.Ev.Payload)
+	if r.Row.rest != nil {
+		rest, _ := r.Row.rest.at(r.Ev, r.Ev.Payload)
+		*rest.(*agentevents.JSON) = r.rest.Object()
+		r.rest.Reset()
+	}
 	r.at = r.at[:0]
 	return err
 }
@@ -253,7 +258,7 @@ type checked struct {
 
 func (c checked) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	dst, said := c.Form.Append(w, dst, m, at)
-	if said {
+	if said && !w.F.Lax {
 		if detail := c.check(at); detail != "" {
 			w.Break(c.rule, w.Pointer(m), detail)
 		}

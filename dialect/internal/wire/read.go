@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -17,6 +18,8 @@ import (
 type Reader struct {
 	F      *Format
 	Strict bool // the first broken rule is noted: see Check
+	Plain  bool // every line has the row of its type without a case
+	Doc    any  // the decoder, for forms
 
 	S       jsonwire.Scanner
 	Ev      *agentevents.Event // the event that is read
@@ -37,7 +40,8 @@ type Reader struct {
 	lacked *Member
 	broken *agentevents.RuleError
 	made   []made
-	now    time.Time // of the line before
+	rest   dialect.Unknowns // members of the row's body that no field has
+	now    time.Time        // of the line before
 }
 
 type made struct{ pointer, detail string }
@@ -51,12 +55,16 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	r.Kept.Reset()
 	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
 	r.made = r.made[:0]
+	r.rest.Reset()
 	var err error
 	if r.Type, err = r.typeOf(); err != nil {
 		return err
 	}
 	t := f.line
-	if r.Row = f.row(r.Type, text); r.Row != nil {
+	if r.Row = f.TypeRow(r.Type); !r.Plain {
+		r.Row = f.row(r.Type, text)
+	}
+	if r.Row != nil {
 		t = r.Row.line
 		ev.Payload = agentevents.NewPayload(r.Row.Kind)
 	}
@@ -93,6 +101,9 @@ func (f *Format) typeName() string {
 // typeOf looks for the type of the line: it decides what the other members are.
 func (r *Reader) typeOf() (string, error) {
 	s := r.S
+	if typ := r.F.lastType(s.Text()); typ != "" {
+		return typ, nil
+	}
 	if err := s.Object(); err != nil {
 		return "", err
 	}
@@ -110,6 +121,22 @@ func (r *Reader) typeOf() (string, error) {
 			return "", err
 		}
 	}
+}
+
+// lastType returns the type of a line that ends with it, if it is plainly spelled. In
+// valid JSON nothing else looks like it.
+func (f *Format) lastType(line string) string {
+	const end = `"}`
+	m := &f.line.members[len(f.line.members)-1]
+	if m.Form != Type || !strings.HasSuffix(line, end) {
+		return ""
+	}
+	line = line[:len(line)-len(end)]
+	at := strings.LastIndexByte(line, '"')
+	if at < len(m.lit) || line[at-len(m.lit):at] != m.lit || strings.IndexByte(line[at:], '\\') >= 0 {
+		return ""
+	}
+	return line[at+1:]
 }
 
 // object reads the members of an object into v and the event, and returns those
@@ -130,7 +157,7 @@ func (r *Reader) object(t *table, v any) (seen Set, err error) {
 			break
 		}
 		if n == 0 {
-			if err := r.keep(name); err != nil {
+			if err := r.keep(t, name); err != nil {
 				return 0, err
 			}
 			continue
@@ -142,7 +169,7 @@ func (r *Reader) object(t *table, v any) (seen Set, err error) {
 		last = n
 		m := t.of[n]
 		if seen.Has(m.number) { // by another of its names
-			if err := r.keep(name); err != nil {
+			if err := r.keep(t, name); err != nil {
 				return 0, err
 			}
 			continue
@@ -153,7 +180,7 @@ func (r *Reader) object(t *table, v any) (seen Set, err error) {
 		}
 		if fits {
 			seen |= 1 << m.number
-		} else if err := r.keep(name); err != nil {
+		} else if err := r.keep(t, name); err != nil {
 			return 0, err
 		}
 	}
@@ -176,7 +203,7 @@ func (r *Reader) member(m *Member, v any) (fits bool, err error) {
 	}
 	s := r.S
 	if err := m.Form.Parse(r, at); err != nil {
-		if r.F.Misfits || m.Loose && r.Row == nil {
+		if err == ErrMisfit || r.F.Misfits || m.Loose && r.Row == nil {
 			r.S = s
 			return false, nil
 		}
@@ -188,15 +215,23 @@ func (r *Reader) member(m *Member, v any) (fits bool, err error) {
 	return true, nil
 }
 
+// ErrMisfit is the error of a form for a value that does not fit its field, but is
+// kept as an extra member.
+var ErrMisfit = errors.New("the value does not fit")
+
 // keep keeps the next value as an extra member of the object that is read. On a
 // line whose type has no row, names stay as they are: they are the payload's.
-func (r *Reader) keep(name string) error {
+func (r *Reader) keep(t *table, name string) error {
 	at := r.S.Offset()
 	raw, err := r.S.Raw()
 	if err != nil {
 		return err
 	}
-	if !r.Kept.Add(r.key(name), raw) {
+	to, key := &r.rest, name
+	if !t.rest {
+		to, key = &r.Kept, r.key(name)
+	}
+	if !to.Add(key, raw) {
 		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
 	}
 	return nil
@@ -247,8 +282,8 @@ func orEpoch(t time.Time) time.Time {
 func (r *Reader) Continue(w *Writer) { r.Lines, r.now = w.Lines, w.now }
 
 // Finish gives the event the members that are kept, and counts what was made up.
-// The payload of an event of an unknown kind has the members itself.
 func (r *Reader) Finish() error {
+	r.KeepBody()
 	r.now = r.Ev.Time
 	for _, m := range r.made {
 		if strings.HasPrefix(m.pointer, "/payload") {
@@ -257,10 +292,15 @@ func (r *Reader) Finish() error {
 			r.Losses.Every(r.Ev, dialect.Made, m.pointer, m.detail)
 		}
 	}
-	if _, unknown := r.Ev.Payload.(*agentevents.Unknown); unknown {
-		return nil
-	}
 	return r.Kept.Keep(r.Ev, r.F.Name)
+}
+
+// KeepBody keeps the members of the body that no field has. Finish does it, too.
+func (r *Reader) KeepBody() {
+	for name, raw := range jsonwire.Members(string(r.rest.Object())) {
+		r.Kept.Add(r.Row.bodyAt+"/"+jsonwire.Token(name), raw)
+	}
+	r.rest.Reset()
 }
 
 // Unknown returns the payload of a line whose type has no row: the members that the
@@ -270,6 +310,7 @@ func (r *Reader) Unknown() *agentevents.Unknown {
 	if raw := r.Kept.Object(); raw != "" {
 		p.Raw = raw
 	}
+	r.Kept.Reset()
 	return p
 }
 

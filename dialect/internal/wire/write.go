@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,11 @@ type Writer struct {
 
 	Doc   Document // the encoder, for forms
 	Lines int      // written so far
+	// Origin is the line that the event was read from. Reread may cut it to the line
+	// in a frame.
+	Origin string
+	// After is how many members of an unknown payload follow the tail of its line.
+	After int
 
 	own     agentevents.Event
 	row     *Row
@@ -79,9 +85,9 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	if err != nil {
 		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
 	}
-	if origin := w.own.Origin(); origin != "" && len(dst) > mark {
-		if verbatim = w.says(origin, d); verbatim {
-			dst, broken = append(dst[:mark], origin...), nil // it was like that when it was read
+	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark {
+		if verbatim = w.says(d); verbatim {
+			dst, broken = append(dst[:mark], w.Origin...), nil // it was like that when it was read
 		}
 	}
 	if broken != nil {
@@ -131,12 +137,13 @@ func (w *Writer) damaged(line []byte) error {
 	return nil
 }
 
-// says reports whether origin, as the next line, says what the event says, as far
+// says reports whether w.Origin, as the next line, says what the event says, as far
 // as the document can: both are written and compared. Equal lines are not enough:
-// one event may have a fact that is made up for the other.
-func (w *Writer) says(origin string, d Document) bool {
+// one event may have a fact that is made up for the other. What both events lose
+// is not lost to a reader of the line.
+func (w *Writer) says(d Document) bool {
 	w.Read = agentevents.Event{}
-	if d.Reread(w, origin) != nil {
+	if d.Reread(w, w.Origin) != nil {
 		return false
 	}
 	w.Whole = true
@@ -146,7 +153,11 @@ func (w *Writer) says(origin string, d Document) bool {
 	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
 	w.scratch = [...][]byte{now, was}
 	same := err == nil && wasErr == nil && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
+	lost := w.Pend.From(m)
 	w.Pend.Cut(n)
+	if same {
+		w.Pend.Without(&lost)
+	}
 	w.Whole, w.Ev = false, &w.own
 	return same
 }
@@ -154,7 +165,10 @@ func (w *Writer) says(origin string, d Document) bool {
 // Line appends the line of the event as a type of line.
 func (w *Writer) Line(dst []byte, row *Row) []byte {
 	w.row, w.typ = row, row.Type
-	w.kept.load(string(w.Ev.Extra(string(w.F.Name))))
+	w.kept.load(w.F, string(w.Ev.Extra(string(w.F.Name))))
+	if row.rest != nil {
+		w.loadRest(row)
+	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
 	dst = w.object(dst, row.line, w.Ev.Payload)
 	w.kept.left(w)
@@ -186,7 +200,13 @@ func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 // object, stand on it. A member that readers take for one of the line is listed.
 func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 	w.row, w.typ = nil, typ
-	w.kept.load("")
+	extra := string(w.Ev.Extra(string(w.F.Name)))
+	if !w.F.OtherExtra {
+		w.Pend.Drop("/"+string(w.F.Name), extra != "")
+		extra = ""
+	}
+	w.kept.load(w.F, extra)
+	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
 	mark := len(dst)
 	t := w.F.line
 	tail := len(t.members) - len(w.F.Tail)
@@ -201,7 +221,27 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 	}
 	write(t.members[:tail])
 	own := w.Ev
+	last := t.members[tail:]
+	left := -1 // members before the tail, if some follow it
+	if w.After > 0 {
+		left = -w.After
+		for range jsonwire.Members(raw) {
+			left++
+		}
+	}
+	var names map[string]bool
+	if len(w.kept.members) > 0 {
+		names = map[string]bool{}
+	}
 	for name, value := range jsonwire.Members(raw) {
+		if left == 0 {
+			write(last)
+			last = nil
+		}
+		left--
+		if names != nil {
+			names[name] = true
+		}
 		m := t.member(name)
 		switch {
 		case m == nil || !has.Has(m.number) && m.number <= tail && !w.taken(m, value):
@@ -215,9 +255,14 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 		}
 		w.Ev = own
 	}
-	write(t.members[tail:])
+	write(last)
+	for i := range w.kept.members { // a member of the payload takes the place of one that is kept
+		m := &w.kept.members[i]
+		m.used = m.used || m.at == "" && names[m.name]
+	}
+	dst = w.kept.rest(w, dst, t)
 	dst[mark] = '{'
-	w.Pend.Drop("/"+string(w.F.Name), w.Ev.Extra(string(w.F.Name)) != "")
+	w.kept.left(w)
 	w.drop(w.Ev, t.carried, nil)
 	w.others(w.Ev)
 	return append(dst, '}')
@@ -268,7 +313,7 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	for i := range t.members {
 		dst = w.member(dst, &t.members[i], v)
 	}
-	if w.kept.text != "" {
+	if len(w.kept.members) > 0 {
 		dst = w.kept.rest(w, dst, t)
 	}
 	if len(dst) == mark {
@@ -293,7 +338,7 @@ func (w *Writer) member(dst []byte, m *Member, v any) []byte {
 		dst = dst[:mark+len(m.lit)]
 	}
 	switch {
-	case w.kept.text != "" && w.kept.take(string(w.at), m.Name, `""`):
+	case len(w.kept.members) > 0 && w.kept.take(string(w.at), m.Name, `""`):
 		return append(dst, `""`...)
 	case m.or != nil:
 		if out := m.or(w, dst, m); out != nil {
@@ -376,13 +421,14 @@ type keptMember struct {
 	at, name string // the pointer of its object, and its name there
 	used     bool   // it is on the line, or need not be
 	bad      bool   // the key is not one that a reader makes
+	rest     bool   // it is of the row's Rest
 }
 
 const fewKept = 16
 
 // load reads the extra member. An event mostly has none.
-func (k *kept) load(text string) {
-	if text == "" && k.text == "" {
+func (k *kept) load(f *Format, text string) {
+	if text == "" && k.text == "" && len(k.members) == 0 {
 		return
 	}
 	*k = kept{text: text, members: k.members[:0]}
@@ -392,8 +438,33 @@ func (k *kept) load(text string) {
 			m.at, m.name = key[:i], jsonwire.Untoken(key[i+1:])
 			m.bad = keyOf(m.at, m.name) != key
 		}
+		m.used = slices.Contains(f.Remarks, key)
 		k.members = append(k.members, m)
 	}
+	k.sort()
+}
+
+// loadRest adds the members of the row's Rest.
+func (w *Writer) loadRest(row *Row) {
+	at, _ := row.rest.at(w.Ev, w.Ev.Payload)
+	raw := *at.(*agentevents.JSON)
+	if raw == "" {
+		return
+	}
+	text, err := jsonwire.Compact(string(raw))
+	if err != nil {
+		w.Fail(agentevents.RuleFieldJSON, "/payload/"+row.Rest, err.Error())
+	} else if len(text) < 3 || text[0] != '{' {
+		w.Lose(dialect.Dropped, "/payload/"+row.Rest, "it is not an object with members")
+	}
+	for name, raw := range jsonwire.Members(text) {
+		w.kept.members = append(w.kept.members, keptMember{key: name, raw: raw, at: row.bodyAt, name: name, rest: true})
+	}
+	w.kept.sort()
+}
+
+// sort makes the index.
+func (k *kept) sort() {
 	if len(k.members) > fewKept {
 		k.index = map[string][]int{}
 		for i := range k.members {
@@ -457,16 +528,19 @@ func (k *kept) rest(w *Writer, dst []byte, t *table) []byte {
 
 // left lists the members that have no place on the line.
 func (k *kept) left(w *Writer) {
-	if k.text == "" {
+	if k.text == "" && len(k.members) == 0 {
 		return
 	}
 	at := "/" + string(w.F.Name)
-	if k.text[0] != '{' {
+	if k.text != "" && k.text[0] != '{' {
 		w.Lose(dialect.Dropped, at, "it is not an object")
-		return
 	}
 	for i := range k.members {
-		if m := &k.members[i]; !m.used {
+		switch m := &k.members[i]; {
+		case m.used:
+		case m.rest:
+			w.Lose(dialect.Dropped, "/payload/"+w.row.Rest+"/"+jsonwire.Token(m.key), "a field has the name")
+		default:
 			w.Lose(dialect.Dropped, at+"/"+jsonwire.Token(m.key), "the line has no place for it")
 		}
 	}

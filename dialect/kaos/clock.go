@@ -60,25 +60,6 @@ func appendSeconds(dst []byte, sec, ns int64) []byte {
 	return appendFraction(jsonwire.AppendUint(dst, uint64(sec)), uint64(ns), 9)
 }
 
-// A clockCache appends readings and caches the text of the whole seconds, which
-// mostly are those of the line before. The zero clockCache is ready to use.
-type clockCache struct {
-	unix int64 // the second that text is for
-	text []byte
-}
-
-// append appends what c.append appends.
-func (m *clockCache) append(dst []byte, c clock, t time.Time) []byte {
-	unix, ns := t.Unix(), t.Nanosecond()
-	if len(m.text) == 0 || m.unix != unix {
-		if c.ns != 0 || unix < c.sec {
-			return c.append(dst, t)
-		}
-		m.unix, m.text = unix, jsonwire.AppendInt(m.text[:0], unix-c.sec)
-	}
-	return appendFraction(append(dst, m.text...), uint64(ns), 9)
-}
-
 // appendMillis appends a duration in milliseconds, in Python's form of floats.
 func appendMillis(dst []byte, d time.Duration) []byte {
 	u := uint64(d)
@@ -131,40 +112,6 @@ func seconds(s *jsonwire.Scanner) (sec, ns int64, err error) {
 	}
 	return sec, ns, nil
 }
-
-// A secondCache reads readings and caches the whole seconds, which mostly are
-// those of the line before. The zero secondCache is ready to use.
-type secondCache struct {
-	text []byte // the digits of sec and the point
-	sec  int64
-}
-
-// read returns what seconds returns.
-func (m *secondCache) read(s *jsonwire.Scanner) (sec, ns int64, err error) {
-	s.Kind() // skips blanks
-	num := s.Rest()
-	if n := len(m.text); n > 0 && len(num) > n && num[:n] == string(m.text) {
-		i := n
-		for ; i < len(num) && num[i]-'0' <= 9; i++ {
-			ns = ns*10 + int64(num[i]-'0')
-		}
-		if digits := i - n; digits > 0 && digits <= 9 && i < len(num) && num[i] == ',' {
-			s.Pass(i)
-			return m.sec, ns * nanoseconds[digits], nil
-		}
-	}
-	sec, ns, err = seconds(s)
-	if err == nil && sec >= 0 && ns < 1e9 {
-		num = num[:len(num)-len(s.Rest())]
-		if point := strings.IndexByte(num, '.'); point > 0 && !strings.ContainsAny(num, "eE-") {
-			m.sec, m.text = sec, append(m.text[:0], num[:point+1]...)
-		}
-	}
-	return sec, ns, err
-}
-
-// nanoseconds[n] is the value, in nanoseconds, of digit n after the point.
-var nanoseconds = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
 
 // parseSeconds converts a valid JSON number.
 func parseSeconds(num string) (sec, ns int64, ok bool) {

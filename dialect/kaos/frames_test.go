@@ -16,7 +16,7 @@ import (
 func sse(lines ...string) string {
 	var b strings.Builder
 	for _, line := range lines {
-		typ, _ := typeOf(line)
+		typ := memberText(line, "type")
 		n := line[strings.Index(line, `"sequence":`)+len(`"sequence":`):]
 		b.WriteString("event: " + typ + "\ndata: " + line + "\nid: " + n[:strings.IndexByte(n, ',')] + "\n\n")
 	}

@@ -332,7 +332,7 @@ func TestApprovalArguments(t *testing.T) {
 		{`"x"`, `[["arguments","\"x\""]]`, 1},
 	} {
 		e := NewEncoder(EncoderOptions{})
-		line, err := e.Append(nil, agentevents.Event{RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ApprovalRequested{ApprovalID: "c", CallID: "c", Arguments: c.raw}})
+		line, err := e.Append(nil, agentevents.Event{RunID: "r", Time: anchor, Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ApprovalRequested{ApprovalID: "c", CallID: "c", Arguments: c.raw}})
 		require.NoError(t, err)
 		require.Contains(t, string(line), `"arguments":`+c.want+`,"reason"`)
 		require.Len(t, e.Losses(), c.losses, c.raw)

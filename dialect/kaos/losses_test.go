@@ -365,7 +365,7 @@ func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 			require.False(t, events[len(events)-1].Payload.(*agentevents.ToolReturned).OneEvent)
 			require.NotContains(t, losses(e), "made up /payload/oneEvent")
 			require.Len(t, e.open.recent, min(between, maxRecent))
-			require.Equal(t, len(e.bySpan), len(e.open.young))
+			require.Equal(t, len(e.open.young.spans), len(e.open.young.subjects))
 		}
 	}
 }

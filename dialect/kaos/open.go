@@ -1,106 +1,128 @@
 package kaos
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	maxRecent = 16      // entries in the list, which are searched one by one
 	maxOpen   = 1 << 13 // entries in each of the two maps
 )
 
-// openMap remembers the open spans, of which a log mostly has few: the latest are
-// in a list, the others in maps. Many spans never end (most logs have no end of a
-// handoff), so a full map makes the older map forgotten.
-type openMap[K comparable, V any] struct {
-	recent     []openEntry[K, V] // the latest entry last
-	young, old map[K]V
-	// own, if not nil, copies the texts of an entry that moves to a map. In the
-	// list they may be parts of lines.
-	own func(K, V) (K, V)
+// An opened is a span that has begun and has not ended.
+type opened struct {
+	about
+	span  string // its id; empty if the encoder made it up
+	made  uint64 // the made-up id
+	tool  string // for the decoder: of a call; of a handoff the agent that takes over
+	other bool   // for the encoder: readers know the call or agent by the span
 }
 
-type openEntry[K comparable, V any] struct {
-	key   K
-	value V
+// An about is what a span is about: for a handoff the id is of the agent that hands
+// over, or of both.
+type about struct{ id, subject, agent, run string }
+
+type spanKey struct{ span, run string }
+
+// paired reports whether readers find the start of a span of this subject by
+// span_id.
+func paired(subject string) bool {
+	return subject == "tool_call" || subject == "step" || subject == "subagent" || subject == "handoff"
 }
 
-// unlisted reports whether the maps have entries.
-func (m *openMap[K, V]) unlisted() bool { return len(m.young)+len(m.old) > 0 }
-
-// index returns the index of k in the list, or -1. It takes a pointer for the
-// reason that openKey.set states.
-func (m *openMap[K, V]) index(k *K) int {
-	i := len(m.recent) - 1
-	for i >= 0 && m.recent[i].key != *k {
-		i--
-	}
-	return i
+// opens remembers the open spans, of which a log mostly has few: the latest are in a
+// list, the others in maps. Many spans never end (most logs have no end of a
+// handoff), so full maps make the older ones forgotten.
+type opens struct {
+	recent     []opened // the latest last; their texts may be parts of lines
+	young, old olds
 }
 
-func (m *openMap[K, V]) get(k *K) (v V, ok bool) {
-	if i := m.index(k); i >= 0 {
-		return m.recent[i].value, true
-	}
-	if len(m.young) > 0 {
-		v, ok = m.young[*k]
-	}
-	if !ok && len(m.old) > 0 {
-		v, ok = m.old[*k]
-	}
-	return v, ok
+type olds struct {
+	spans    map[spanKey]*opened
+	subjects map[about]*opened
 }
 
-// take returns an entry and removes it.
-func (m *openMap[K, V]) take(k *K) (v V, ok bool) {
-	if i := m.index(k); i >= 0 {
-		v = m.recent[i].value
-		m.removeAt(i)
-		return v, true
+// bySpan returns the open span of that id, if it is paired, or nil. The result of
+// this and of find is valid until the next add or remove.
+func (o *opens) bySpan(run, span string) *opened {
+	if span == "" {
+		return nil
 	}
-	if !m.unlisted() {
-		return v, false
-	}
-	if v, ok = m.get(k); ok {
-		delete(m.young, *k)
-		delete(m.old, *k)
-	}
-	return v, ok
-}
-
-// removeAt removes entry i of the list.
-func (m *openMap[K, V]) removeAt(i int) { m.recent = slices.Delete(m.recent, i, i+1) }
-
-// put adds an entry for k, which must not be there yet. The value behind the
-// returned pointer is that of an old entry: the caller must set it at once. put
-// also returns the entry that moved from the list to a map, if one did, and the
-// entries that are forgotten.
-func (m *openMap[K, V]) put(k *K) (v *V, left *openEntry[K, V], forgotten map[K]V) {
-	if len(m.recent) == maxRecent {
-		if m.young == nil {
-			m.young = map[K]V{}
+	for i := len(o.recent) - 1; i >= 0; i-- {
+		if p := &o.recent[i]; p.span == span && p.run == run && paired(p.subject) {
+			return p
 		}
-		oldest := m.recent[0]
-		copy(m.recent, m.recent[1:])
-		m.recent = m.recent[:maxRecent-1]
-		if m.own != nil {
-			oldest.key, oldest.value = m.own(oldest.key, oldest.value)
-		}
-		if m.young[oldest.key] = oldest.value; len(m.young) >= maxOpen {
-			forgotten = m.old
-			m.young, m.old = nil, m.young
-		}
-		left = &oldest
 	}
-	n := len(m.recent)
-	m.recent = slices.Grow(m.recent, 1)[:n+1]
-	e := &m.recent[n]
-	e.key = *k
-	return &e.value, left, forgotten
+	for _, m := range [...]*olds{&o.young, &o.old} {
+		if p := m.spans[spanKey{span, run}]; p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
-// cloned copies texts that are parts of lines, so that an entry does not keep the
-// lines alive. It allocates once.
-func cloned(a, b, c, d string) (string, string, string, string) {
-	all := a + b + c + d
-	i, j, k := len(a), len(a)+len(b), len(a)+len(b)+len(c)
-	return all[:i], all[i:j], all[j:k], all[k:]
+// find returns the open span that is about the same, or nil.
+func (o *opens) find(a *about) *opened {
+	for i := len(o.recent) - 1; i >= 0; i-- {
+		if o.recent[i].about == *a {
+			return &o.recent[i]
+		}
+	}
+	for _, m := range [...]*olds{&o.young, &o.old} {
+		if p := m.subjects[*a]; p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// remove removes an open span, if p is not nil.
+func (o *opens) remove(p *opened) {
+	if p == nil {
+		return
+	}
+	for i := range o.recent {
+		if p == &o.recent[i] {
+			o.recent = slices.Delete(o.recent, i, i+1)
+			return
+		}
+	}
+	for _, m := range [...]*olds{&o.young, &o.old} {
+		if key := (spanKey{p.span, p.run}); m.spans[key] == p {
+			delete(m.spans, key)
+		}
+		if m.subjects[p.about] == p {
+			delete(m.subjects, p.about)
+		}
+	}
+}
+
+// add adds an open span.
+func (o *opens) add(p opened) {
+	if len(o.recent) == maxRecent {
+		o.age(o.recent[0].cloned())
+		o.recent = slices.Delete(o.recent, 0, 1)
+	}
+	o.recent = append(o.recent, p)
+}
+
+// age moves an open span to the maps.
+func (o *opens) age(p opened) {
+	if o.young.spans == nil || max(len(o.young.spans), len(o.young.subjects)) >= maxOpen {
+		o.young, o.old = olds{map[spanKey]*opened{}, map[about]*opened{}}, o.young
+	}
+	o.young.subjects[p.about] = &p
+	if p.span != "" && paired(p.subject) {
+		o.young.spans[spanKey{p.span, p.run}] = &p
+	}
+}
+
+// cloned returns p with texts of its own, which keep no line alive.
+func (p opened) cloned() opened {
+	for _, text := range [...]*string{&p.id, &p.agent, &p.run, &p.span, &p.tool} {
+		*text = strings.Clone(*text)
+	}
+	return p
 }

@@ -1,0 +1,249 @@
+package kaos
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The rules of the document that a strict decoder checks.
+const (
+	RuleRequired agentevents.Rule = "kaos-required" // required members are present, and ids are not empty
+	RuleEnum     agentevents.Rule = "kaos-enum"     // the document lists the subject, the phase, or the kind of a memory_event
+	RuleRange    agentevents.Rule = "kaos-range"    // no number is below zero, and confidences are in [0, 1]
+	RulePhase    agentevents.Rule = "kaos-phase"    // start and progress have no duration, and only error has an error
+	RuleFrame    agentevents.Rule = "kaos-frame"    // event and id of a frame agree with its data
+)
+
+// The document's enums.
+var (
+	subjects = []string{"run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route"}
+	phases   = []string{"start", "progress", "complete", "error", "cancelled"}
+	memories = []string{"added", "evicted", "summarized", "hydrated", "persisted", "searched"}
+)
+
+// clarification is the kind of escalation_required that asks a person.
+const clarification = "clarification_needed"
+
+// afterType is the entry of the extra member "kaos" that counts the members after
+// the type, for an unknown type. Writers put the type last, so those members were
+// added to a finished line. monotonic is the entry of the first event of a run
+// whose times say nothing of the wall clock.
+const (
+	afterType = "/type"
+	monotonic = "/timestamp"
+)
+
+// format is the document.
+var format = func() *wire.Format {
+	need, may := wire.Need, wire.May
+	filled := func(f wire.Form) wire.Form {
+		return wire.Check(RuleRequired, f, func(at any) string {
+			if *at.(*string) == "" {
+				return "must not be empty"
+			}
+			return ""
+		})
+	}
+	atLeast0 := func(f wire.Form) wire.Form { return wire.AtLeast(RuleRange, f, 0) }
+	var (
+		text   = wire.Full{}
+		id     = filled(text)
+		count  = atLeast0(wire.Value{})
+		cost   = atLeast0(number{})
+		unit   = wire.Unit(RuleRange, number{})
+		millis = atLeast0(millisForm{})
+
+		title   = may("name", "name", text)
+		content = may("content", "delta", text)
+		reason  = may("reason", "reason", text)
+		input   = may("input_tokens", "usage/inputTokens", count)
+		output  = may("output_tokens", "usage/outputTokens", count)
+
+		spanID     = need("span_id", "/spanId", spanForm{id})
+		parentSpan = may("parent_span_id", "/parentSpanId", nullable{wire.Value{}}).Or(null)
+
+		// Attributes of spans.
+		known = func(name, says string) wire.Member { return may(name, says, attr[string]{wire.Value{}, `""`}) }
+		turn  = may("turn_number", "turn", attr[agentevents.Opt[int]]{whole{}, ""})
+		step  = known("step_id", "stepId")
+		tool  = known("tool_name", "toolId")
+		call  = may("call_id", "callId", callID{})
+		agent = may("subagent_name", "", agentName{})
+		from  = known("from_agent", "from/agentId")
+		to    = known("to_agent", "to/agentId")
+	)
+	named := func(prefix string) wire.Member { return may("name", "", spanName(prefix)) }
+	f := wire.Format{
+		Name:     Name,
+		Required: RuleRequired,
+		Lax:      true, OtherExtra: true,
+		Remarks: []string{monotonic, afterType},
+		Every:   "/step /causationId",
+		Details: map[string]string{
+			"/payload/agent": "the document has only the agent's name",
+			"/payload/usage": "only its total is written, as tokens_used, which is read as an extra member",
+		},
+		Case: caseOf,
+		Head: []wire.Member{
+			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
+			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{}),
+		},
+		Tail: []wire.Member{need("type", "", wire.Type)},
+		Rows: []wire.Row{
+			{Type: "intent_classified", Kind: agentevents.KindIntentClassified, Members: []wire.Member{
+				may("intent", "intent", text), may("confidence", "confidence", unit), may("reasoning", "reasoning", text),
+			}},
+			{Type: "plan_proposed", Kind: agentevents.KindPlanProposed, Members: []wire.Member{
+				may("steps", "steps", wire.List[agentevents.PlanStep](
+					need("step_id", "stepId", id), need("description", "description", text), may("tool_name", "toolName", nullable{wire.Value{}}).Or(null),
+				)).Or(noElements),
+				may("strategy", "strategy", text),
+			}},
+			{Type: "citation_found", Kind: agentevents.KindCitationFound, Members: []wire.Member{
+				may("claim", "claim", text), may("source_uri", "sourceUri", text), may("confidence", "confidence", unit), may("verified", "verified"),
+			}},
+			{Type: "usage_observed", Kind: agentevents.KindUsageObserved, Members: []wire.Member{
+				input, output, may("total_tokens", "usage/totalTokens", count), may("cost_usd", "costUsd", cost), may("source", "source", text),
+			}},
+			{Type: "evidence_insufficient", Kind: agentevents.KindEvidenceInsufficient, Members: []wire.Member{
+				reason, may("what_would_resolve", "whatWouldResolve", text),
+			}},
+			{Type: "turn_summary", Kind: agentevents.KindTurnSummarized, Members: []wire.Member{
+				may("text", "text", text), may("intent", "intent", text),
+				may("tool_calls", "toolCalls", wire.List[agentevents.ToolCallSummary](
+					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError", flag{}), may("duration_ms", "durationMs", millis),
+					may("cost_usd", "costUsd", cost), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
+				)).Or(noElements),
+				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", cost), input, output,
+			}},
+			{Type: "memory_event", Kind: agentevents.KindMemoryChanged, Members: []wire.Member{
+				need("kind", "change", wire.OneOf(RuleEnum, id, memories...)), may("section", "section", text),
+				may("item_count", "itemCount", count), may("attributes", "attributes", object{}).Or(noMembers),
+			}},
+			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []wire.Member{
+				need("kind", "", word("summarized")), may("section", "", aside[string]{wire.Value{}, `""`, func(d *Decoder) *string { return &d.said.section }}),
+				may("item_count", "", aside[int]{wire.Value{}, "0", func(d *Decoder) *int { return &d.said.items }}), may("attributes", "", wire.Body),
+			}, Body: []wire.Member{
+				may("tokens_before", "tokensBefore", attr[agentevents.Opt[int64]]{whole{}, ""}),
+				may("tokens_after", "tokensAfter", attr[agentevents.Opt[int64]]{whole{}, ""}), may("trigger", "trigger", attr[string]{wire.Value{}, ""}),
+			}},
+			{Type: "run_error", Kind: agentevents.KindAgentErrored, Members: []wire.Member{
+				may("error_type", "errorType", text), may("message", "message", text), may("recovery_hint", "recoveryHint", text),
+			}},
+			{Type: "budget_exceeded", Kind: agentevents.KindBudgetExceeded, Members: []wire.Member{
+				may("kind", "budget", text), may("limit", "limit", number{}), may("actual", "actual", number{}), reason,
+			}},
+			{Type: "text_delta", Kind: agentevents.KindTextDelta, Members: []wire.Member{content}},
+			{Type: "thinking_delta", Kind: agentevents.KindAgentReasoningDelta, Members: []wire.Member{content}},
+			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []wire.Member{may("call_id", "callId", text), content}},
+			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Says: "approvalId", Members: []wire.Member{
+				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{}).Or(noElements), reason,
+				may("run_state_ref", "", aside[string]{Form: wire.Value{}, empty: `""`}),
+			}},
+			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
+				need("kind", "", word(clarification)), may("reason", "questions", questionForm{}), may("details", "", aside[agentevents.JSON]{object{}, "{}", func(d *Decoder) *agentevents.JSON { return &d.said.details }}),
+				may("resume_token", "", aside[string]{wire.Value{}, `""`, func(d *Decoder) *string { return &d.said.token }}), may("escalation_id", "interruptId", interruptForm{}),
+			}},
+			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
+				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
+				spanID, parentSpan, title,
+				may("duration_ms", "durationMs", nullable{millis}).Or(null), may("error_type", "errorType", nullable{wire.Value{}}).Or(null),
+				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object{}).Or(noMembers),
+			}},
+		},
+	}
+	// span adds the row of a kind that spans of a subject and phase become.
+	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
+		duration := may("duration_ms", "", aside[time.Duration]{Form: wire.Value{}, empty: "null"})
+		errorType, errorMessage := may("error_type", "", aside[string]{Form: wire.Value{}, empty: "null"}), may("error_message", "", aside[string]{Form: wire.Value{}, empty: "null"})
+		if phase != "start" && subject != "handoff" {
+			duration = may("duration_ms", "durationMs", nullable{millis}).Or(null)
+		}
+		if phase == "error" {
+			errorType, errorMessage = may("error_type", "error/code", nullable{wire.Value{}}).Or(errorCode), may("error_message", "error/message", nullable{wire.Value{}}).Or(null)
+		}
+		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Says: says, Rest: rest, Body: attributes, Members: []wire.Member{
+			need("subject", "", word(subject)), need("phase", "", word(phase)), spanID, parentSpan, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
+		}})
+	}
+	span("turn", "start", agentevents.KindTurnStarted, "", "attributes", title, turn)
+	span("step", "start", agentevents.KindStepStarted, "", "attributes", title, step, known("description", "description"))
+	span("tool_call", "start", agentevents.KindToolCalled, "", "attributes", named("tool."), tool, call, may("arguments", "arguments"))
+	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"))
+	bySpan := f.Rows[len(f.Rows)-1] // another agent of the name is open
+	bySpan.Case, bySpan.Says = agentBySpan, bySpan.Says+" agent/agentId"
+	f.Rows = append(f.Rows, bySpan)
+	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
+	span("handoff", "complete", agentevents.KindHandoffAccepted, "", "", named("handoff."), from, to, known("reason", "reason"))
+	for _, phase := range phases[2:] {
+		summary, isError, outcome := "", []wire.Member(nil), ""
+		switch phase {
+		case "complete":
+			summary, isError = `""`, []wire.Member{may("is_error", "", attr[bool]{failed{}, "false"})}
+		case "cancelled":
+			outcome = " outcome"
+		}
+		span("turn", phase, agentevents.KindTurnEnded, "error/code error/message", "attributes", title, turn)
+		span("step", phase, agentevents.KindStepEnded, "error/code error/message", "attributes", title,
+			append([]wire.Member{step, may("result_summary", "resultSummary", attr[string]{wire.Value{}, summary})}, isError...)...)
+		span("tool_call", phase, agentevents.KindToolReturned, "status oneEvent", "", named("tool."), slices.Concat(
+			[]wire.Member{tool, call, may("result_summary", "resultSummary", attr[string]{summaryForm{}, summary})}, isError,
+			[]wire.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
+		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
+			agent, known("result_summary", "result"), may("tokens_used", "", tokensUsed{}))
+	}
+	return wire.New(f)
+}()
+
+// agentBySpan is the case of a start of an agent that readers know by its span. No
+// line has it.
+const agentBySpan = "subagent start by span"
+
+// caseOf tells apart the lines of one type.
+func caseOf(typ, line string) string {
+	switch typ {
+	case "span":
+		if phase := memberText(line, "phase"); slices.Contains(phases, phase) {
+			return memberText(line, "subject") + " " + phase
+		}
+	case "escalation_required":
+		if kind, details := member(line, "kind"), member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {
+			return clarification // its row refuses the line
+		}
+		return memberText(line, "kind")
+	case "memory_event":
+		if memberText(line, "kind") != "summarized" {
+			break
+		}
+		for name, raw := range jsonwire.Members(member(line, "attributes")) {
+			if _, err := strconv.ParseUint(raw, 10, 63); err == nil && (name == "tokens_before" || name == "tokens_after") {
+				return "tokens"
+			}
+		}
+	}
+	return ""
+}
+
+// member returns a member of an object, or "".
+func member(object, name string) string {
+	for n, raw := range jsonwire.Members(object) {
+		if n == name {
+			return raw
+		}
+	}
+	return ""
+}
+
+// memberText returns a member of an object that is a text, or "".
+func memberText(object, name string) string {
+	if raw := member(object, name); strings.HasPrefix(raw, `"`) {
+		return jsonwire.Text(raw)
+	}
+	return ""
+}

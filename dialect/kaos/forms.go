@@ -1,0 +1,542 @@
+package kaos
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The forms of values that the document has and the engine does not.
+
+// A timeForm is a reading of the monotonic clock, in seconds.
+type timeForm struct{}
+
+func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return encoderOf(w).clock.append(dst, w.Time()), true
+}
+
+func (timeForm) Parse(r *wire.Reader, at any) error {
+	r.S.Kind() // skips blanks
+	from := r.S.Offset()
+	sec, ns, err := seconds(&r.S)
+	if err != nil {
+		return err
+	}
+	t, ok := decoderOf(r).clock.time(sec, ns)
+	if !ok {
+		return &jsonwire.SyntaxError{Offset: from, Msg: "found a timestamp outside the years 0 to 9999"}
+	}
+	*at.(*time.Time) = t
+	return nil
+}
+
+// A sequenceForm is the number of a line: the one that was read, or the event's own.
+type sequenceForm struct{}
+
+func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	mark := len(dst)
+	if raw := w.Kept(m.Name); raw != "" && isInt(raw) {
+		w.Use(m.Name)
+		dst = append(dst, raw...)
+	} else {
+		if w.Ev.Sequence > math.MaxInt64 {
+			w.Fail(RuleRange, "/sequence", "is too large: readers take numbers up to 2^63-1")
+		}
+		dst = jsonwire.AppendUint(dst, w.Ev.Sequence)
+	}
+	if e := encoderOf(w); !w.Whole {
+		e.number = append(e.number[:0], dst[mark:]...)
+	}
+	return dst, true
+}
+
+func isInt(raw string) bool {
+	_, err := strconv.ParseInt(raw, 10, 64)
+	return err == nil
+}
+
+func (sequenceForm) Parse(r *wire.Reader, _ any) (err error) {
+	d := decoderOf(r)
+	if d.said.sequence, err = r.S.Int(); d.said.sequence < 0 {
+		r.Break(RuleRange, strconv.FormatInt(d.said.sequence, 10)+" is below 0")
+	}
+	return err
+}
+
+// ownRun stands for a session that the event does not have.
+func ownRun(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	return jsonwire.AppendString(dst, w.Ev.RunID)
+}
+
+// null, noElements and noMembers stand for values that the event does not have.
+func null(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, "null"...) }
+
+func noElements(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, "[]"...) }
+
+func noMembers(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, "{}"...) }
+
+// A lineAgent is the agent that the line is of: for a sub-agent the one that
+// delegates to it.
+type lineAgent struct{ wire.Value }
+
+func (f lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	agent := w.Ev.AgentID
+	switch w.Ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		if kept := w.Kept(m.Name); w.Ev.ParentAgentID != "" || agent == "" || kept == "" || kept != jsonwire.Quote(agent) {
+			agent = w.Ev.ParentAgentID
+		} else {
+			w.Use(m.Name)
+		}
+	}
+	if agent == "" {
+		return append(dst, "null"...), true
+	}
+	return jsonwire.AppendString(dst, agent), true
+}
+
+func (f lineAgent) Parse(r *wire.Reader, at any) error { return nullable{f.Value}.Parse(r, at) }
+
+// A nullable is a value that may be null.
+type nullable struct{ wire.Form }
+
+func (f nullable) Parse(r *wire.Reader, at any) error {
+	if r.S.Null() {
+		return nil
+	}
+	return f.Form.Parse(r, at)
+}
+
+// A number is a number in Python's form of floats.
+type number struct{ wire.Value }
+
+func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	var f float64
+	switch v := at.(type) {
+	case *float64:
+		f = *v
+	case *agentevents.Opt[float64]:
+		if f = v.V; !v.OK {
+			return dst, false
+		}
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		w.Fail(agentevents.RuleFieldRange, w.Pointer(m), "is not a finite number")
+		return dst, false
+	}
+	return appendFloat(dst, f), true
+}
+
+// A millisForm is a duration in milliseconds, in Python's form of floats.
+type millisForm struct{ wire.Value }
+
+func (millisForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	d := at.(*agentevents.Opt[time.Duration])
+	return appendMillis(dst, d.V), d.OK
+}
+
+// A whole is a number without sign, fraction and exponent.
+type whole struct{ wire.Value }
+
+func (f whole) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() != '0' {
+		return wire.ErrMisfit
+	}
+	return f.Value.Parse(r, at)
+}
+
+// A flag is true or false.
+type flag struct{ wire.Value }
+
+func (flag) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	return strconv.AppendBool(dst, *at.(*bool)), true
+}
+
+// An object is a free object. The empty one is absent.
+type object struct{ wire.Value }
+
+func (f object) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.Value.Append(w, dst, m, at)
+	if said && (len(dst) < mark+3 || dst[mark] != '{') {
+		w.Lose(dialect.Dropped, w.Pointer(m), "it is not an object with members")
+		return dst, false
+	}
+	return dst, said
+}
+
+func (f object) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() != '{' {
+		return r.S.Object() // the error says what is there instead
+	}
+	err := f.Value.Parse(r, at)
+	if raw := at.(*agentevents.JSON); *raw == "{}" {
+		*raw = ""
+	}
+	return err
+}
+
+// A pairs is a list of pairs of texts: arguments. Some producers write an object.
+type pairs struct{ wire.Value }
+
+func (f pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	text, err := jsonwire.Compact(string(*at.(*agentevents.JSON)))
+	switch {
+	case err != nil:
+		return f.Value.Append(w, dst, m, at) // absent, or not JSON
+	case text == "[]" || text == "{}":
+		w.Lose(dialect.Dropped, w.Pointer(m), "an empty list is read as absent")
+		return dst, false
+	case arePairs(text):
+		return append(dst, text...), true
+	}
+	w.Lose(dialect.Altered, w.Pointer(m), "written as a list of pairs of texts")
+	if text[0] != '{' {
+		return append(jsonwire.AppendString(append(dst, `[["arguments",`...), text), "]]"...), true
+	}
+	sep := "[["
+	for name, value := range jsonwire.Members(text) {
+		dst = append(jsonwire.AppendString(append(dst, sep...), name), ',')
+		if value[0] == '"' {
+			dst = append(dst, value...)
+		} else {
+			dst = jsonwire.AppendString(dst, value)
+		}
+		sep = "],["
+	}
+	return append(dst, "]]"...), true
+}
+
+// arePairs reports whether a value is a list in which every element is a list of two
+// texts.
+func arePairs(value string) bool {
+	if value[0] != '[' {
+		return false
+	}
+	for pair := range jsonwire.Elements(value) {
+		n := 0
+		for text := range jsonwire.Elements(pair) {
+			if n++; text[0] != '"' {
+				return false
+			}
+		}
+		if n != 2 {
+			return false
+		}
+	}
+	return true
+}
+
+func (f pairs) Parse(r *wire.Reader, at any) error {
+	if k := r.S.Kind(); k != '[' && k != '{' {
+		return r.S.Array() // the error says what is there instead
+	}
+	err := f.Value.Parse(r, at)
+	if raw := at.(*agentevents.JSON); *raw == "[]" {
+		*raw = ""
+	}
+	return err
+}
+
+// An aside is a member that no field has. It is kept, except where the decoder looks
+// at it.
+type aside[T any] struct {
+	wire.Form
+	empty string // what the member is without a value
+	of    func(d *Decoder) *T
+}
+
+func (f aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); raw != "" {
+		w.Use(m.Name)
+		return append(dst, raw...), true
+	}
+	return append(dst, f.empty...), true
+}
+
+func (f aside[T]) Parse(r *wire.Reader, _ any) error {
+	if f.empty == "null" && r.S.Null() {
+		return nil
+	}
+	if f.of != nil {
+		return f.Form.Parse(r, f.of(decoderOf(r)))
+	}
+	r.S.Kind() // skips blanks
+	from := r.S.Offset()
+	if err := f.Form.Parse(r, new(T)); err != nil {
+		return err
+	}
+	if raw := r.S.Text()[from:r.S.Offset()]; raw != f.empty {
+		r.KeepAs(raw)
+	}
+	return nil
+}
+
+// A questionForm is the question of a clarification.
+type questionForm struct{}
+
+func (questionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	list := *at.(*[]agentevents.Question)
+	switch len(list) {
+	case 0:
+		w.Lose(dialect.Made, "/payload/questions", "one empty question")
+		return append(dst, `""`...), true
+	case 1:
+		if list[0].ID != w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID {
+			w.Lose(dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
+		}
+		w.Pend.Drop("/payload/questions/0/schema", list[0].Schema != "")
+		return jsonwire.AppendString(dst, list[0].Question), true
+	}
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = list[i].Question
+	}
+	w.Lose(dialect.Altered, "/payload/questions", "joined to one question")
+	w.Lose(dialect.Dropped, "/payload/questions", "joined to one question")
+	return jsonwire.AppendString(dst, strings.Join(texts, "\n")), true
+}
+
+func (questionForm) Parse(r *wire.Reader, at any) error {
+	text, err := r.S.String()
+	*at.(*[]agentevents.Question) = []agentevents.Question{{Question: text}}
+	return err
+}
+
+// An interruptForm is the id of a clarification. Without one on the line, it is the
+// resume token or the run's id.
+type interruptForm struct{ wire.Value }
+
+func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	id := w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID
+	empty := w.Kept(m.Name) == `""`
+	if empty {
+		w.Use(m.Name)
+		if token := orElse(jsonwire.Text(w.Kept("resume_token")), w.Ev.RunID); token == id {
+			id = ""
+		}
+	}
+	if w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID == "" {
+		w.Lose(dialect.Made, "/payload/interruptId", "readers take the run's id")
+		if !empty {
+			w.Lose(dialect.Made, "/"+string(Name), m.Name)
+		}
+	}
+	return jsonwire.AppendString(dst, id), true
+}
+
+func (interruptForm) Parse(r *wire.Reader, at any) error {
+	err := wire.Value{}.Parse(r, at)
+	if *at.(*string) == "" && err == nil {
+		r.KeepAs(`""`)
+	}
+	return err
+}
+
+// An attr is an attribute of a span that a field says. A value that the field cannot
+// have is kept, and written again as long as the field says nothing.
+type attr[T any] struct {
+	wire.Form
+	empty string // what is written for an empty field; nothing if it is empty
+}
+
+func (f attr[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	mark := len(dst)
+	dst, said := f.Form.Append(w, dst, m, at)
+	if said {
+		return dst, true
+	}
+	dst = dst[:mark]
+	if raw := w.Kept(m.Name); raw != "" {
+		r := wire.Reader{F: format, Doc: new(Decoder)}
+		r.S.Reset(raw)
+		if f.Form.Parse(&r, new(T)) != nil || r.S.End() != nil {
+			w.Use(m.Name)
+			return append(dst, raw...), true
+		}
+	}
+	return append(dst, f.empty...), f.empty != ""
+}
+
+func (f attr[T]) Parse(r *wire.Reader, at any) error {
+	if f.Form.Parse(r, at) != nil {
+		return wire.ErrMisfit
+	}
+	return nil
+}
+
+// A word is the subject or phase of a row.
+type word string
+
+func (f word) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	w.Use(m.Name) // the event says whether it was cancelled
+	return append(append(append(dst, '"'), f...), '"'), true
+}
+
+func (word) Parse(r *wire.Reader, _ any) error {
+	_, err := r.S.String()
+	return err
+}
+
+// A spanForm is the id of a span.
+type spanForm struct{ wire.Form }
+
+func (spanForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return encoderOf(w).span.append(dst, w.Whole), true
+}
+
+// A spanName is the name of a span whose kind has none: the one that was read, or
+// this prefix and an id.
+type spanName string
+
+func (f spanName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); strings.HasPrefix(raw, `"`) {
+		w.Use(m.Name)
+		return append(dst, raw...), true
+	}
+	dst = append(append(dst, '"'), f...)
+	last := len(dst) - 1
+	dst = jsonwire.AppendString(dst[:last], encoderOf(w).name) // its quote overwrites the end of the prefix
+	dst[last] = f[len(f)-1]
+	return dst, true
+}
+
+func (spanName) Parse(r *wire.Reader, _ any) (err error) {
+	decoderOf(r).said.name, err = r.S.String()
+	return err
+}
+
+// errorCode stands for an error type that the event does not say.
+func errorCode(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if code := encoderOf(w).code; code != "" {
+		return jsonwire.AppendString(dst, code)
+	}
+	return null(w, dst, m)
+}
+
+// A callID is the id of a call. It is absent if it is the span's id.
+type callID struct{ wire.Value }
+
+func (f callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if call := *at.(*string); !encoderOf(w).span.is(call) {
+		return jsonwire.AppendString(dst, call), true
+	}
+	return keptAttribute(w, dst, m)
+}
+
+func (f callID) Parse(r *wire.Reader, at any) error { return attr[string]{Form: f.Value}.Parse(r, at) }
+
+// keptAttribute appends what was read of an attribute that the event does not say.
+func keptAttribute(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+	raw := w.Kept(m.Name)
+	w.Use(m.Name)
+	return append(dst, raw...), raw != ""
+}
+
+// A wholeCall is the arguments of a record of a whole call. Other returns have none.
+type wholeCall struct{ wire.Value }
+
+func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if w.Ev.Payload.(*agentevents.ToolReturned).OneEvent {
+		return f.Value.Append(w, dst, m, at)
+	}
+	if *at.(*agentevents.JSON) != "" {
+		w.Lose(dialect.Dropped, "/payload/arguments", "the start has them")
+	}
+	return keptAttribute(w, dst, m)
+}
+
+// failed is whether a complete step or call has failed.
+type failed struct{}
+
+func (failed) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	return append(dst, "true"...), encoderOf(w).failed
+}
+
+func (failed) Parse(r *wire.Reader, _ any) (err error) {
+	decoderOf(r).said.failed, err = r.S.Bool()
+	return err
+}
+
+// A summaryForm is the summary of a result. Without one it is the beginning of the
+// result's text.
+type summaryForm struct{ wire.Value }
+
+func (summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	summary := *at.(*string)
+	if result, err := jsonwire.Compact(string(w.Ev.Payload.(*agentevents.ToolReturned).Result)); err == nil {
+		made := summaryOf(result)
+		if summary != "" && summary == made {
+			w.Lose(dialect.Dropped, "/payload/resultSummary", "readers take the beginning of a result for a made-up summary")
+		}
+		summary = orElse(summary, made)
+	}
+	return jsonwire.AppendString(dst, summary), summary != ""
+}
+
+// maxSummary is the length in bytes of a summary that the encoder makes up.
+const maxSummary = 200
+
+// summaryOf returns the summary that the encoder makes up for a result: the
+// beginning of its text. The result is JSON without blanks.
+func summaryOf(result string) string {
+	if strings.HasPrefix(result, `"`) {
+		result = jsonwire.Text(result)
+	}
+	if len(result) <= maxSummary {
+		return result
+	}
+	n := maxSummary
+	for !utf8.RuneStart(result[n]) {
+		n--
+	}
+	return result[:n]
+}
+
+// An agentName is the name of a sub-agent.
+type agentName struct{}
+
+func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	name := encoderOf(w).name
+	if name != "" && w.Ev.ParentAgentID == name {
+		w.Lose(dialect.Dropped, "/parentAgentId", "")
+		w.Lose(dialect.Made, "/"+string(Name), "agent_id")
+	}
+	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == jsonwire.Text(raw)) {
+		return keptAttribute(w, dst, m)
+	}
+	return jsonwire.AppendString(dst, name), name != ""
+}
+
+func (agentName) Parse(r *wire.Reader, _ any) error {
+	return attr[string]{Form: wire.Value{}}.Parse(r, &decoderOf(r).said.agent)
+}
+
+// tokensUsed is the total of an agent's usage, which readers keep.
+type tokensUsed struct{}
+
+func (tokensUsed) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	usage := &w.Ev.Payload.(*agentevents.AgentEnded).Usage
+	if !usage.OK {
+		return keptAttribute(w, dst, m)
+	}
+	w.Use(m.Name)
+	w.Lose(dialect.Made, "/"+string(Name), m.Name)
+	return jsonwire.AppendInt(dst, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)), true
+}
+
+func (tokensUsed) Parse(*wire.Reader, any) error { return wire.ErrMisfit }
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -143,20 +143,8 @@
 // field is cleared, because readers would take it for the field.
 package multiagent
 
-import (
-	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
-)
+import "github.com/agentevents/agentevents/dialect"
 
 // Name is the name of the dialect. The event's extra member of that name holds
 // what the line says and no field has.
 const Name = dialect.MultiAgent
-
-// The rules of the document. A strict [Decoder] and the [Encoder] enforce them.
-const (
-	RuleEnvelope  agentevents.Rule = "multiagent-envelope"  // the required members of the envelope are there and not empty
-	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is an RFC 3339 time
-	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // an event of a workflow has workflowId
-	RulePhase     agentevents.Rule = "multiagent-phase"     // a phase, a checkpoint, or an agent of a workflow has phase
-	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type has the type that the document gives it
-)

@@ -1,13 +1,12 @@
 package multiagent
 
 import (
-	"bytes"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -22,461 +21,364 @@ import (
 // It remembers a bounded list of open calls and approvals, a counter for each run,
 // and the losses.
 type Encoder struct {
-	losses dialect.Losses
-	times  jsonwire.TimeCache
-	open   openThings
-	lines  int // the number of lines so far
+	w     wire.Writer
+	open  openThings
+	runs  runs
+	check Decoder // reads origin lines
 
-	// The state of the current event.
-	run     *run
-	c       common
-	visitor fieldVisitor
-	fields  []any
-	own     bool // the event has an extra member of this package
-	kept    keptMembers
-	used    []bool // entries of kept that are written or outdated
-	place   []byte // JSON pointer of the current object
-	pending []loss
-	common  dialect.Common
-	damaged bool // the event has a value that no line can carry
-	texts   int  // offset after the payload, behind which the line has no texts of the event
+	// The state of the current line.
+	ev             *agentevents.Event
+	run            *run
+	own            bool     // it has an extra member of this package
+	as             []string // of that: fields, each before its name on the line
+	made           []string // of that: fields that the line lacked
+	hidden         []string // fields that are not written, as in /made
+	agentInPayload bool
+	madeActor      bool // the line gets an actor that the event does not say
+	madeSpan       bool // the same for its span
+	madeParent     bool // the same for its parent span
+	fields         [maxMade]madeUp
+	place          []byte
 
-	hiddenRefs [2]*string // the made-up agentIds of AgentRefs, which are not written
-
-	ids   madeIDs
-	types [numShapes]string // the text of type and of the payload's name, by shape
-	check *reader           // reads origins
-	was   []byte
+	hide1 func(*wire.Member, any) bool
+	name1 func(*wire.Member) string
 }
 
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder {
-	return &Encoder{common: dialect.Common{Of: commonLosses[:]}}
+	e := &Encoder{w: wire.Writer{F: format}}
+	e.hide1, e.name1 = e.hides, e.name
+	return e
 }
 
-// A loss is counted once the line is written: the event may still be refused.
-type loss struct {
-	what            dialect.Change
-	pointer, detail string
-}
-
-// The losses that events of every kind may have.
-const (
-	lostSequence = iota
-	madeTrace
-	madeSpan
-	madeParent
-	madeSession
-	madeActor
-	madeVersion
-	numCommonLosses = iota
-)
-
-var commonLosses = [numCommonLosses]dialect.CommonLoss{
-	lostSequence: {What: dialect.Dropped, Pointer: "/sequence", Detail: "readers count lines"},
-	madeTrace:    {What: dialect.Made, Pointer: "/traceId", Detail: "derived from the run"},
-	madeSpan:     {What: dialect.Made, Pointer: "/spanId", Detail: "derived from run, agent and call"},
-	madeParent:   {What: dialect.Made, Pointer: "/parentSpanId", Detail: "the made-up span of the agent or call"},
-	madeSession:  {What: dialect.Made, Pointer: "/sessionId", Detail: "the run's id"},
-	madeActor:    {What: dialect.Made, Pointer: "/actor", Detail: madeActorName},
-	madeVersion:  {What: dialect.Made, Pointer: "/" + string(Name) + "/schemaVersion", Detail: defaultVersion},
-}
-
-// madeActorName is the actor of events without actor and agent.
-const madeActorName = "system"
-
-// defaultVersion is the document's schemaVersion for events that were not read from
-// a line with one.
-const defaultVersion = "1.0"
+func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
 // Append appends the line of an event. See [dialect.Encoder].
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	kind := ev.Kind()
-	if kind == "" {
-		_, err := ev.AppendJSON(nil) // the error names what is wrong with the payload
+	mark := len(dst)
+	dst, _, err := e.w.Append(dst, &ev, (*document)(e))
+	if err != nil {
 		return dst, err
 	}
-	sh := shapeOfKind(kind)
-	if _, unknown := ev.Payload.(*agentevents.Unknown); unknown {
-		sh = sUnknown
-	} else if sh == sUnknown {
-		return dst, e.losses.Refuse(&ev)
-	}
-	origin := ev.Origin()
-	broken := e.refuse(&ev)
-	if broken != nil && origin == "" {
-		return dst, broken
-	}
-	mark := len(dst)
-	run := e.ids.run(ev.RunID)
-	dst = e.line(dst, &ev, sh, run)
-	if e.damaged || bytes.IndexByte(dst[mark:e.texts], 0xef) >= 0 {
-		// Damaged text becomes U+FFFD, which begins with this byte. The search
-		// stops before the last members: they have no texts of the event, and the
-		// processor would wait for the stores that have just written them.
-		if _, err := ev.AppendJSON(nil); err != nil {
-			return dst[:mark], err
-		}
-		for _, at := range dialect.Damaged(&ev, dst[mark:]) {
-			e.lose(loss{dialect.Altered, at, dialect.DamagedText})
-		}
-	}
-	if origin != "" && origin == string(dst[mark:]) {
-		broken = nil
-	} else if origin != "" {
-		pending, common := e.pending, e.common.Set
-		e.pending = nil
-		// The losses must agree, too: a fact of the event may equal what is made up
-		// for a line without it.
-		if e.saysOrigin(origin, dst[mark:]) && common == e.common.Set && sameMade(pending, e.pending) {
-			broken = nil // the line broke the rule when it was read
-			dst = append(dst[:mark], origin...)
-			pending = slices.DeleteFunc(pending, func(l loss) bool { // the line itself has these
-				return l.what == dialect.Made || strings.HasPrefix(l.pointer, "/"+string(Name)+"/")
-			})
-			common = 0 // all of them are of made-up facts
-		}
-		e.pending, e.common.Set = pending, common
-	}
-	if broken != nil {
-		return dst[:mark], broken
-	}
+	run := e.runs.get(ev.RunID)
 	if ev.Sequence != run.count {
-		e.common.Set |= 1 << lostSequence
+		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 	run.count++
-	e.lines++
-	e.common.Count(&e.losses, &ev, false)
-	if len(e.pending) > 0 {
-		losses := e.losses.Of(&ev)
-		for i := range e.pending {
-			l := &e.pending[i]
-			losses.Add(&ev, l.what, l.pointer, l.detail)
-		}
-	}
 	e.open.note(&ev, len(dst)-mark > longLine)
-	return append(dst, '\n'), nil
+	return dst, nil
 }
 
 // End appends nothing: no event waits for another.
 func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
 // Losses returns the losses so far. See [dialect.Encoder].
-func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
+func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
-// lose notes a loss. It is not inlined: inlined, this rare code stands between the
-// code for all events, and the processor decodes it every time. It sets the fields in
-// place: a composite literal is built on the stack and then copied, and the
-// processor waits for its own stores.
-//
-//go:noinline
-func (e *Encoder) lose(l loss) {
-	n := len(e.pending)
-	e.pending = slices.Grow(e.pending, 1)[:n+1]
-	to := &e.pending[n]
-	to.what, to.pointer, to.detail = l.what, l.pointer, l.detail
+// A document is the part of an Encoder that its Writer asks.
+type document Encoder
+
+func (d *document) Reread(w *wire.Writer, line string) error {
+	d.check.r.F = format
+	d.check.r.Continue(w)
+	return d.check.read(line, &w.Read, &d.open)
 }
 
-// drop notes that a fact is dropped, if it is present.
-func (e *Encoder) drop(pointer string, present bool) {
-	if present {
-		e.lose(loss{what: dialect.Dropped, pointer: pointer, detail: ""})
+func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+	e, ev := (*Encoder)(d), w.Ev
+	row := format.Row(ev.Kind())
+	unknown, ok := ev.Payload.(*agentevents.Unknown)
+	if row == nil && !ok {
+		return dst, dialect.ErrNoCounterpart
 	}
-}
-
-// refuse returns the error of an event that breaks a rule of the document.
-func (e *Encoder) refuse(ev *agentevents.Event) error {
-	rule, pointer, detail := contextRule(ev)
+	if rule, pointer, detail := contextRule(ev); rule != "" {
+		w.Break(rule, pointer, detail)
+	}
 	if ev.RunID == "" {
-		rule, pointer, detail = RuleEnvelope, "/runId", "is required and must not be empty"
+		w.Break(RuleEnvelope, "/runId", needed)
 	}
-	if rule == "" {
-		return nil
+	e.ev, e.run, e.madeActor, e.madeSpan, e.madeParent = ev, e.runs.get(ev.RunID), false, false, false
+	e.spellings()
+	e.actor(ok)
+	if ok {
+		return w.Bare(dst, e.unknownType(unknown)), nil
 	}
-	return &agentevents.RuleError{
-		Rule: rule, Kind: ev.Kind(), RunID: ev.RunID, AgentID: ev.AgentID, EventID: ev.ID, Sequence: ev.Sequence, Pointer: pointer, Detail: detail,
+	e.phase()
+	return w.Line(dst, row), nil
+}
+
+// spellings reads /as and /made.
+func (e *Encoder) spellings() {
+	w := &e.w
+	e.as, e.made, e.hidden, w.Name, w.Hide = e.as[:0], e.made[:0], e.hidden[:0], nil, nil
+	e.own = strings.HasPrefix(string(e.ev.Extra(string(Name))), "{")
+	if !e.own {
+		return
+	}
+	if raw := w.Key("/as", true); raw != "" {
+		for field, name := range jsonwire.Members(raw) {
+			e.as = append(e.as, field, jsonwire.Text(name))
+		}
+		w.Name = e.name1
+	}
+	if raw := w.Key("/made", true); raw != "" {
+		for field := range jsonwire.Elements(raw) {
+			e.made = append(e.made, jsonwire.Text(field))
+		}
+		w.Hide = e.hide1
+	}
+	if e.lacked(envelopeParent) {
+		e.hidden = append(e.hidden, envelopeParent)
 	}
 }
 
-// sameMade reports whether two events have the same losses, apart from dropped
-// facts.
-func sameMade(a, b []loss) bool {
-	kept := func(list []loss) []loss {
-		return slices.DeleteFunc(slices.Clone(list), func(l loss) bool { return l.what == dialect.Dropped })
+// lacked reports whether the line that the event was read from lacked a field.
+func (e *Encoder) lacked(field string) bool { return slices.Contains(e.made, field) }
+
+// name returns the name of a member on the line, or "".
+func (e *Encoder) name(m *wire.Member) string {
+	name := e.spelled(m.Name)
+	if p, ok := e.ev.Payload.(*agentevents.MessageCreated); ok && name == "message" && jsonwire.IsObject(strings.TrimLeft(string(p.Message.Content), " \t\r\n")) {
+		return "" // readers take an object named message for the message
 	}
-	return slices.Equal(kept(a), kept(b))
+	return name
 }
 
-// saysOrigin reports whether origin, the line that an event was read from, still
-// says what the event says. It reads origin as the next line of the log and compares
-// the result with text, the line that the event makes. For a line without an id they
-// differ where readers derive another id from it.
-func (e *Encoder) saysOrigin(origin string, text []byte) bool {
-	if e.check == nil {
-		e.check = new(reader)
+// spelled returns the name that a field had on the line.
+func (e *Encoder) spelled(field string) string {
+	for i := 0; i < len(e.as); i += 2 {
+		if e.as[i] == field && e.as[i+1] != "" {
+			return e.as[i+1]
+		}
 	}
-	var was agentevents.Event
-	if e.check.read(&was, origin, e.lines+1, &e.open) != nil {
-		return false
-	}
-	sh := shapeOfKind(was.Kind())
-	if _, unknown := was.Payload.(*agentevents.Unknown); unknown {
-		sh = sUnknown
-	}
-	e.was = e.line(e.was[:0], &was, sh, e.ids.run(was.RunID))
-	return string(e.was) == string(text)
+	return field
 }
 
-// line appends the event's line without a newline, and notes its losses.
-func (e *Encoder) line(dst []byte, ev *agentevents.Event, sh int, run *run) []byte {
-	e.run = run
-	e.pending, e.common.Set, e.damaged, e.hiddenRefs = e.pending[:0], 0, false, [2]*string{}
-	e.extras(ev)
-	agentInPayload := e.actor(ev, sh)
-
-	dst = append(dst, `{"id":`...)
-	if ev.ID == "" {
-		e.lose(loss{what: dialect.Made, pointer: "/id", detail: "derived from run and sequence"})
-		dst = jsonwire.AppendString(dst, dialect.DerivedID(ev.RunID, int(uint32(ev.Sequence)), 0))
-	} else {
-		dst = jsonwire.AppendString(dst, ev.ID)
-	}
-	if e.own || len(ev.TraceID)|len(ev.SpanID)|len(ev.ParentSpanID)|len(ev.TaskID)|len(ev.Actor) != 0 {
-		dst = e.traceMembers(dst, ev)
-		dst = e.contextMembers(dst, ev)
-	} else {
-		dst = e.ownerMembers(dst, ev)
-	}
-	if sh == sUnknown {
-		dst = e.unknown(dst, ev)
-	} else {
-		if e.types[sh] == "" {
-			e.types[sh] = `"` + shapes[sh].typ + `","payload":`
+// hides reports whether a member is left out, because the line lacked it and readers
+// make up the same.
+func (e *Encoder) hides(m *wire.Member, at any) bool {
+	is := func(field string) bool {
+		if !strings.HasSuffix(field, m.Name) { // as mostly
+			return false
 		}
-		dst = append(dst, e.types[sh]...)
-		dst = e.payload(dst, ev, sh, agentInPayload)
-	}
-	e.texts = len(dst)
-	dst = append(dst, `,"timestamp":`...)
-	if ev.Time.IsZero() {
-		dst = e.noTime(dst)
-	} else {
-		if y := ev.Time.Unix(); y < -62167219200 || y > 253402300799 {
-			e.damaged = true
+		place := append(append(append(e.place[:0], e.w.At()...), '/'), jsonwire.Token(m.Name)...)
+		e.place = place
+		for _, prefix := range [...]string{"/payload/", "message/"} {
+			if len(place) > len(prefix) && string(place[:len(prefix)]) == prefix {
+				place = place[len(prefix):]
+			}
 		}
-		dst = e.times.Append(dst, ev.Time)
+		return field == string(place)
 	}
-	if raw := e.keptRaw("schemaVersion"); raw != "" {
-		dst = append(append(dst, `,"schemaVersion":`...), raw...)
-	} else {
-		e.common.Set |= 1 << madeVersion
-		dst = append(dst, `,"schemaVersion":"`+defaultVersion+`"`...)
-	}
-	if ev.SchemaVersion != agentevents.SchemaVersion {
-		what := dialect.Dropped
-		if ev.SchemaVersion == "" {
-			what = dialect.Made
-		}
-		e.lose(loss{what: what, pointer: "/schemaVersion", detail: "readers set the native version"})
-	}
-	if e.own {
-		e.place = e.place[:0]
-		dst = e.rest(dst)
-		for i, m := range e.kept.members {
-			e.drop("/"+string(Name)+"/"+jsonwire.Token(m.name), !e.used[i])
-		}
-	}
-	return append(dst, '}')
+	return slices.ContainsFunc(e.hidden, is) || len(e.made) > 0 && zero(at) && slices.ContainsFunc(e.made, is)
 }
 
-// noTime appends the timestamp of an event without a time.
-func (e *Encoder) noTime(dst []byte) []byte {
-	if raw := e.keptRaw("timestamp"); raw != "" {
-		return append(dst, raw...)
+// unknownType returns the type of the line of an unknown event.
+func (e *Encoder) unknownType(p *agentevents.Unknown) string {
+	typ, prefixed := strings.CutPrefix(string(p.Type), string(Name)+":")
+	if prefixed && dialect.UnknownKind(Name, typ) != p.Type {
+		e.w.Lose(dialect.Altered, "/type", "readers add another prefix")
+		return string(p.Type) // the prefix is part of the type
 	}
-	e.lose(loss{what: dialect.Made, pointer: "/timestamp", detail: "the first moment of the year 1"})
-	return e.times.Append(dst, time.Time{})
+	if format.TypeRow(typ) != nil {
+		e.w.Lose(dialect.Altered, "", "read as the document's type of this name")
+	}
+	return typ
 }
 
-// extras parses the event's extra member of this package, and notes that other extra
-// members are dropped.
-func (e *Encoder) extras(ev *agentevents.Event) {
-	e.own = false
-	for name, value := range ev.Extras() {
-		if name != string(Name) {
-			e.drop("/"+jsonwire.Token(name), true)
-			continue
-		}
-		if value[0] != '{' {
-			e.lose(loss{what: dialect.Dropped, pointer: "/" + string(Name), detail: "it is not an object"})
-			continue
-		}
-		e.own = true
-		if string(value) != e.kept.text {
-			e.kept.parse(string(value))
-			e.used = slices.Grow(e.used[:0], len(e.kept.members))[:len(e.kept.members)]
-		}
-		clear(e.used)
-	}
-	if ev.PayloadExtra() {
-		e.lose(loss{what: dialect.Dropped, pointer: "/payload", detail: "members that no field has"})
-	}
-}
-
-// actor notes the losses of agent and actor, and reports whether the payload must
-// name the agent.
-func (e *Encoder) actor(ev *agentevents.Event, sh int) (agentInPayload bool) {
+// actor notes the losses of agent and actor, and decides whether the payload names
+// the agent.
+func (e *Encoder) actor(unknown bool) {
+	ev, lose := e.ev, e.w.Lose
+	drop := func(pointer string, present bool) { e.w.Pend.Drop(pointer, present) }
+	e.agentInPayload = false
 	switch {
 	case ev.AgentID == "":
 		if ev.Actor != "" && !nonAgent(ev.Actor) {
-			e.lose(loss{what: dialect.Dropped, pointer: "/actor", detail: "read as the agent"})
-			e.lose(loss{what: dialect.Made, pointer: "/agentId", detail: "readers take the actor for the agent"})
+			lose(dialect.Dropped, "/actor", "read as the agent")
+			lose(dialect.Made, "/agentId", "readers take the actor for the agent")
 		}
-	case sh == sUnknown:
-		e.drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
+	case unknown:
+		drop("/agentId", ev.Actor != "" && ev.Actor != ev.AgentID || nonAgent(ev.AgentID))
 		if ev.Actor == "" && nonAgent(ev.AgentID) {
-			e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent's id"})
+			lose(dialect.Made, "/actor", "the agent's id")
 		} else if ev.Actor != "" && !nonAgent(ev.Actor) {
-			e.drop("/actor", true)
+			drop("/actor", true)
 			if ev.Actor != ev.AgentID {
-				e.lose(loss{what: dialect.Altered, pointer: "/agentId", detail: "readers take the actor for the agent"})
+				lose(dialect.Altered, "/agentId", "readers take the actor for the agent")
 			}
 		}
-	case sh == sCompleted:
-		agentInPayload = true
-		e.drop("/actor", ev.Actor == ev.AgentID)
+	case ev.Kind() == agentevents.KindAgentEnded:
+		e.agentInPayload = true
+		drop("/actor", ev.Actor == ev.AgentID)
 	case ev.Actor != "":
-		agentInPayload = true
+		e.agentInPayload = true
 	case nonAgent(ev.AgentID):
-		agentInPayload = true
-		e.lose(loss{what: dialect.Made, pointer: "/actor", detail: "the agent's id"})
+		e.agentInPayload = true
+		lose(dialect.Made, "/actor", "the agent's id")
 	}
-	return agentInPayload
 }
 
-// ownerMembers appends the members from traceId to the name of type, for an event
-// without ids of its trace, its task and its actor. They mostly are those of the
-// agent's event before, so they are cached.
-func (e *Encoder) ownerMembers(dst []byte, ev *agentevents.Event) []byte {
-	call, parent := "", ""
+// phase notes the losses of a phase without workflow: readers leave it to the
+// payload, unless the document names it.
+func (e *Encoder) phase() {
+	ev, w := e.ev, &e.w
+	if phased(ev.Kind()) {
+		return
+	}
+	own := w.Key("/payload/phase", false)
+	switch {
+	case ev.WorkflowID == "":
+		w.Pend.Drop("/phase", ev.Phase != "")
+	case ev.Phase == "" && own != "" && jsonwire.Text(own) != "":
+		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1payload~1phase", "")
+		w.Lose(dialect.Made, "/phase", "the payload's own phase, because the event has a workflow now")
+	default:
+		return
+	}
+	e.hidden = append(e.hidden, "phase")
+}
+
+// hide finds the fields that the payload leaves out, and notes those that readers
+// make up.
+func (e *Encoder) hide() {
+	ev, w := e.ev, &e.w
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentEnded:
+		u := &p.Usage.V
+		if p.Usage.OK && u.TotalTokens.OK && *u == (agentevents.Usage{TotalTokens: u.TotalTokens}) && !strings.Contains(string(ev.Extra(string(Name))), `"/payload/usage`) {
+			e.hidden = append(e.hidden, "usage")
+		}
+		if e.lacked("tokens") {
+			e.hidden = append(e.hidden, "tokens")
+		}
+		if e.lacked("agentId") && ev.Actor == "" && !nonAgent(ev.AgentID) {
+			e.hidden = append(e.hidden, "agentId")
+		}
+	case *agentevents.AgentStarted:
+		if e.lacked("parentSpanId") || w.Key("/payload/parentSpanId", false) != "" { // only the envelope has the parent
+			e.hidden = append(e.hidden, "parentSpanId")
+		}
+	}
+	for _, f := range madeIn(ev, e.fields[:0]) {
+		switch {
+		case f.empty():
+			e.madeByReaders(&f)
+			continue
+		case !e.own:
+			continue
+		case e.guessed(f.from):
+			if w.Key("/payload", false) == "" {
+				continue
+			}
+			e.madeByReaders(&f) // a payload that is not an object has no place for the field
+		}
+		e.unmake(&f)
+	}
+	if len(e.hidden) > 0 {
+		w.Hide = e.hide1
+	}
+}
+
+// unmake hides a field that the line lacked, if readers make up the same.
+func (e *Encoder) unmake(f *madeUp) {
+	ev := *e.ev
+	if f.ref != nil && e.lacked(f.name+"/agentId") {
+		if value, _ := made(f.from, &ev, &e.open); *f.text == value {
+			e.hidden = append(e.hidden, e.spelled(f.name)+"/agentId")
+		}
+		return
+	}
+	if !e.lacked(f.name) {
+		return
+	}
+	p, returned := ev.Payload.(*agentevents.ToolReturned)
+	if returned && f.from == ofCall && e.lacked("toolId") {
+		v := *p
+		v.ToolID = "" // the decoder found the call without it
+		ev.Payload = &v
+	}
+	value, alone := made(f.from, &ev, &e.open)
+	if !f.is(value) || returned && f.from == ofCall && alone != p.OneEvent {
+		return
+	}
+	e.hidden = append(e.hidden, f.name)
+	if alone && e.lacked("oneEvent") {
+		e.hidden = append(e.hidden, "oneEvent")
+	}
+}
+
+// guessed reports whether readers would make up a field from something that the
+// encoder makes up on this line.
+func (e *Encoder) guessed(from source) bool {
+	switch from {
+	case ofAgent:
+		return e.madeActor
+	case ofCall, ofApproval: // depends on the span
+		return e.madeSpan
+	}
+	return false
+}
+
+// madeByReaders notes that readers make up a field.
+func (e *Encoder) madeByReaders(f *madeUp) {
+	if _, node := e.ev.Payload.(*agentevents.NodeStarted); node || f.from == ofTime {
+		return // the line says it
+	}
+	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
+		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
+	}
+	e.w.Lose(dialect.Made, f.pointer(e.ev), "made up by readers")
+}
+
+// The members that the document requires and the event does not say.
+
+func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	w.Lose(dialect.Made, "/id", "derived from run and sequence")
+	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.RunID, int(uint32(w.Ev.Sequence)), 0))
+}
+
+func madeTrace(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	w.Every(dialect.Made, "/traceId", "derived from the run")
+	return append(encoderOf(w).run.trace(append(dst, '"')), '"')
+}
+
+func madeSpan(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	e := encoderOf(w)
+	e.madeSpan = true
+	w.Every(dialect.Made, "/spanId", "derived from run, agent and call")
+	return append(e.run.span(append(dst, '"'), w.Ev.AgentID, callOf(w.Ev)), '"')
+}
+
+// callOf returns the call of an event, which has a span of its own, or "".
+func callOf(ev *agentevents.Event) string {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		call = p.CallID
+		return p.CallID
 	case *agentevents.ToolReturned:
-		call = p.CallID
-	case *agentevents.AgentStarted:
-		parent = e.ids.span(e.run, ev.ParentAgentID, ev.ParentCallID)
-		e.c.parentSpanID = parent
+		return p.CallID
 	}
-	o := e.ids.owner(e.run, ev.AgentID)
-	e.common.Set |= 1<<madeTrace | 1<<madeSpan
-	switch {
-	case call != "":
-		e.common.Set |= 1 << madeParent
-		dst = o.call(append(dst, o.members[:spanAt]...), call)
-		dst = append(dst, o.members[spanEnd:]...)
-	case parent != "":
-		e.common.Set |= 1 << madeParent
-		dst = append(dst, o.members[:spanEnd-1]...)
-		dst = append(append(append(dst, parentHead...), parent...), '"')
-	default:
-		dst = append(dst, o.members[:spanEnd]...)
-	}
-	if len(o.context) == 0 || string(o.session) != ev.SessionID {
-		mark := len(dst)
-		dst = e.contextMembers(dst, ev)
-		o.context, o.session = append(o.context[:0], dst[mark:]...), append(o.session[:0], ev.SessionID...)
-		return dst
-	}
-	if ev.SessionID == "" {
-		e.common.Set |= 1 << madeSession
-	}
-	if ev.AgentID == "" {
-		e.common.Set |= 1 << madeActor
-	}
-	return append(dst, o.context...)
+	return ""
 }
 
-// contextMembers appends the members from sessionId to the name of type.
-func (e *Encoder) contextMembers(dst []byte, ev *agentevents.Event) []byte {
-	if dst = append(dst, `,"sessionId":`...); ev.SessionID != "" {
-		dst = jsonwire.AppendString(dst, ev.SessionID)
-	} else if raw := e.keptRaw("sessionId"); raw != "" {
-		dst = append(dst, raw...)
-	} else {
-		e.common.Set |= 1 << madeSession
-		dst = jsonwire.AppendString(dst, ev.RunID)
-	}
-	dst = jsonwire.AppendString(append(dst, `,"runId":`...), ev.RunID)
-	if ev.TaskID != "" {
-		dst = jsonwire.AppendString(append(dst, `,"taskId":`...), ev.TaskID)
-	} else if raw := e.keptRaw("taskId"); raw != "" {
-		dst = append(append(dst, `,"taskId":`...), raw...)
-	}
-	dst = append(dst, `,"actor":`...)
-	switch {
-	case ev.Actor != "":
-		dst = jsonwire.AppendString(dst, ev.Actor)
-	case ev.AgentID != "":
-		dst = jsonwire.AppendString(dst, ev.AgentID)
-	default:
-		if raw := e.keptRaw("actor"); raw != "" {
-			dst = append(dst, raw...)
-			break
-		}
-		e.common.Set |= 1 << madeActor
-		dst = append(dst, `"`+madeActorName+`"`...)
-	}
-	return append(dst, `,"type":`...)
+// parentSpan appends the made-up span of the parent of a spawned agent.
+func (e *Encoder) parentSpan(dst []byte) []byte {
+	return append(e.run.span(append(dst, '"'), e.ev.ParentAgentID, e.ev.ParentCallID), '"')
 }
 
-// traceMembers appends traceId, spanId and parentSpanId.
-func (e *Encoder) traceMembers(dst []byte, ev *agentevents.Event) []byte {
-	dst = append(dst, `,"traceId":`...)
-	if ev.TraceID != "" {
-		dst = jsonwire.AppendString(dst, ev.TraceID)
-	} else if raw := e.keptRaw("traceId"); raw != "" {
-		dst = append(dst, raw...)
-	} else {
-		e.common.Set |= 1 << madeTrace
-		dst = append(append(append(dst, '"'), e.ids.owner(e.run, ev.AgentID).trace()...), '"')
-	}
-	e.c.parentSpanID = ev.ParentSpanID
-	dst = append(dst, `,"spanId":`...)
-	if ev.SpanID != "" {
-		dst = jsonwire.AppendString(dst, ev.SpanID)
-	} else if raw := e.keptRaw("spanId"); raw != "" {
-		dst = append(dst, raw...)
-	} else {
-		e.common.Set |= 1 << madeSpan
-		call, parent := "", ""
-		hasParent := ev.ParentSpanID == ""
-		switch p := ev.Payload.(type) {
-		case *agentevents.ToolCalled:
-			call = p.CallID
-		case *agentevents.ToolReturned:
-			call = p.CallID
-		}
-		if dst = append(dst, '"'); call != "" {
-			dst = e.ids.owner(e.run, ev.AgentID).call(dst, call)
-		} else {
-			dst = append(dst, e.ids.owner(e.run, ev.AgentID).span()...)
-		}
-		dst = append(dst, '"')
-		if _, started := ev.Payload.(*agentevents.AgentStarted); started && hasParent {
-			parent = e.ids.span(e.run, ev.ParentAgentID, ev.ParentCallID)
-		} else if call != "" && hasParent {
-			parent = e.ids.span(e.run, ev.AgentID, "")
-		}
-		if parent != "" {
-			e.common.Set |= 1 << madeParent
-			e.c.parentSpanID = parent
-		}
-	}
-	if e.c.parentSpanID != "" && !e.madeUp(envelopeParent) {
-		dst = jsonwire.AppendString(append(dst, `,"parentSpanId":`...), e.c.parentSpanID)
-	} else if raw := e.keptRaw("parentSpanId"); raw != "" { // the line had an empty one
-		dst = append(append(dst, `,"parentSpanId":`...), raw...)
-	}
-	return dst
+func madeSession(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	w.Every(dialect.Made, "/sessionId", "the run's id")
+	return jsonwire.AppendString(dst, w.Ev.RunID)
+}
+
+func madeActor(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	const actor = "system"
+	encoderOf(w).madeActor = true
+	w.Every(dialect.Made, "/actor", actor)
+	return append(dst, `"`+actor+`"`...)
+}
+
+func madeNode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	w.Lose(dialect.Made, "/nodeId", "derived from the event's id")
+	return jsonwire.AppendString(dst, dialect.DerivedID(w.Ev.ID, 0, 0))
 }

@@ -93,8 +93,8 @@ func TestFoldWorkflowTree(t *testing.T) {
 // A log of the first 15 types is legal without any payload.
 func TestFoldEmptyPayloads(t *testing.T) {
 	var lines []string
-	for i := range shapes[:sWorkflowCreated] {
-		lines = append(lines, strings.Replace(wire(shapes[i].typ, `{}`), `"e1"`, fmt.Sprintf(`"e%d"`, i), 1))
+	for i := range format.Rows[:15] {
+		lines = append(lines, strings.Replace(docLine(format.Rows[i].Type, `{}`), `"e1"`, fmt.Sprintf(`"e%d"`, i), 1))
 	}
 	s := fold(t, decode(t, Options{Strict: true}, lines...))
 	for _, v := range s.Violations {
@@ -104,7 +104,7 @@ func TestFoldEmptyPayloads(t *testing.T) {
 	require.Len(t, s.Violations, 1)
 }
 
-// The shapes are the types of the document.
+// The rows are the types of the document.
 func TestSeed001Types(t *testing.T) {
 	paths, err := filepath.Glob("../../../shared/seeds/001_*.txt")
 	require.NoError(t, err)
@@ -114,22 +114,24 @@ func TestSeed001Types(t *testing.T) {
 	seed, err := os.ReadFile(paths[0])
 	require.NoError(t, err)
 	text := string(seed)
-	for i := range shapes {
-		require.Contains(t, text, "\n"+shapes[i].typ)
-		for _, name := range shapes[i].names[:shapes[i].key] {
-			require.Contains(t, text, bare(name))
+	for i := range format.Rows {
+		require.Contains(t, text, "\n"+format.Rows[i].Type)
+		for _, m := range format.Rows[i].Members {
+			if _, key := m.Form.(keyForm); key {
+				require.Contains(t, text, m.Name)
+			}
 		}
 	}
 	start := strings.Index(text, "export type AgentEvent = {")
 	require.Positive(t, start)
 	at := start
-	for n, name := range envelopeNames {
+	for _, m := range format.Head {
 		mark := ": "
-		if required&(2<<n) == 0 {
+		if !m.Need {
 			mark = "?: "
 		}
-		next := strings.Index(text[at:], "\n  "+bare(name)+mark)
-		require.Positive(t, next, name)
+		next := strings.Index(text[at:], "\n  "+m.Name+mark)
+		require.Positive(t, next, m.Name)
 		at += next
 	}
 }

@@ -17,8 +17,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	for _, payload := range []string{`{}`, `"x"`, `{"from":"a","to":{},"agent":"b","x":{"y":1}}`, `{"message":{"text":"a"},"role":""}`, `{"tool":"a","error":"b","status":"failed"}`,
 		`{"agentId":null,"step":-1,"phase":"p","marks":["late","x"]}`, `{"round":"1","usage":{"inputTokens":null},"modelUsage":{"a":{}}}`} {
-		for i := range shapes {
-			f.Add(wire(shapes[i].typ, payload))
+		for i := range format.Rows {
+			f.Add(docLine(format.Rows[i].Type, payload))
 		}
 	}
 	f.Add(`{"type":"x","payload":1,"/x":2,"timestamp":"","schemaVersion":"2","id":""}`)

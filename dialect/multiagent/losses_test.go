@@ -31,16 +31,16 @@ func TestClearedFields(t *testing.T) {
 				p.(*agentevents.MessageCreated).Message.Content = `{"redacted":true}`
 			}, `{"messageId":"m","from":"a","content":{"redacted":true},"ts":1}`},
 	} {
-		events, err := NewDecoder(Options{}).Decode(nil, []byte(wire(c.typ, c.payload)))
+		events, err := NewDecoder(Options{}).Decode(nil, []byte(docLine(c.typ, c.payload)))
 		require.NoError(t, err)
 		line, err := NewEncoder().Append(nil, events[0])
 		require.NoError(t, err)
-		require.Equal(t, wire(c.typ, c.payload)+"\n", string(line))
+		require.Equal(t, docLine(c.typ, c.payload)+"\n", string(line))
 		c.clear(events[0].Payload)
 		e := NewEncoder()
 		line, err = e.Append(nil, events[0])
 		require.NoError(t, err)
-		require.Equal(t, wire(c.typ, c.want)+"\n", string(line))
+		require.Equal(t, docLine(c.typ, c.want)+"\n", string(line))
 		back, err := NewDecoder(Options{}).Decode(nil, line)
 		require.NoError(t, err)
 		require.Equal(t, events[0].Payload, back[0].Payload)
@@ -49,7 +49,7 @@ func TestClearedFields(t *testing.T) {
 		}
 	}
 	// The payload names an agent whose name readers do not take for an agent.
-	events, err := NewDecoder(Options{}).Decode(nil, []byte(wire("agent.completed", `{}`)))
+	events, err := NewDecoder(Options{}).Decode(nil, []byte(docLine("agent.completed", `{}`)))
 	require.NoError(t, err)
 	events[0].AgentID = "system"
 	line, err := NewEncoder().Append(nil, events[0])
@@ -78,14 +78,14 @@ func TestClearedFieldsSaidTwice(t *testing.T) {
 		{"agent.message.created", `{"message":{"messageId":"m","from":"a","content":"x","ts":1,"message":"y"},"text":"z"}`,
 			func(p agentevents.Payload) { p.(*agentevents.MessageCreated).Message.Content = "" }, `{"message":{"messageId":"m","from":"a","ts":1,"message":"y"}}`, "text"},
 	} {
-		line := wire(c.typ, c.payload)
+		line := docLine(c.typ, c.payload)
 		ev := decode(t, Options{}, line)[0]
 		out, losses := encode(t, ev)
 		require.Equal(t, line, out)
 		require.Empty(t, losses)
 		c.clear(ev.Payload)
 		out, losses = encode(t, ev)
-		require.Equal(t, wire(c.typ, c.want), out)
+		require.Equal(t, docLine(c.typ, c.want), out)
 		require.Contains(t, told(losses), "dropped /multiagent/~1payload~1"+c.loss)
 	}
 }
@@ -99,13 +99,13 @@ func TestKeptMembersThatAreLost(t *testing.T) {
 		require.Contains(t, told(losses), "dropped /multiagent")
 	}
 
-	ev := decode(t, Options{}, wire("session.started", `{"phase":"planning"}`))[0]
+	ev := decode(t, Options{}, docLine("session.started", `{"phase":"planning"}`))[0]
 	ev.WorkflowID = "w"
 	out, losses := encode(t, ev)
 	require.Equal(t, "planning", decode(t, Options{}, out)[0].Phase)
 	require.Equal(t, []string{"dropped /multiagent/~1payload~1phase", "made up /phase"}, told(losses))
 
-	ev = decode(t, Options{}, wire("session.started", `{"phase":1}`))[0]
+	ev = decode(t, Options{}, docLine("session.started", `{"phase":1}`))[0]
 	ev.WorkflowID = "w"
 	_, losses = encode(t, ev)
 	require.Empty(t, losses)
@@ -131,11 +131,11 @@ func TestLossesOfOddEvents(t *testing.T) {
 
 // The encoder makes up the time of an event without one, unless the line had one.
 func TestNoTime(t *testing.T) {
-	line := wire("session.started", `{}`)
+	line := docLine("session.started", `{}`)
 	ev := decode(t, Options{}, line)[0]
 	ev.Time = time.Time{}
 	out, losses := encode(t, ev)
-	require.Contains(t, out, `"timestamp":"0001-01-01T00:00:00.000Z"`)
+	require.Contains(t, out, `"timestamp":"1970-01-01T00:00:00.000Z"`)
 	require.Equal(t, []string{"made up /timestamp"}, told(losses))
 
 	for _, odd := range []string{`"0001-01-01T00:00:00Z"`, `"yesterday"`, `""`} {

@@ -21,16 +21,16 @@ const (
 	up    = "53995c3f42cd8ad8"
 )
 
-// wire returns a line of the document. All lines have the same members around type
+// docLine returns a line of the document. All lines have the same members around type
 // and payload.
-func wire(typ, payload string) string { return wireBy("planner", typ, payload) }
+func docLine(typ, payload string) string { return docLineBy("planner", typ, payload) }
 
-func wireBy(actor, typ, payload string) string {
+func docLineBy(actor, typ, payload string) string {
 	return `{"id":"e1","traceId":"` + trace + `","spanId":"` + span + `","sessionId":"s1","runId":"r1","taskId":"t1","actor":"` + actor +
 		`","type":"` + typ + `","payload":` + payload + `,"timestamp":"2026-05-18T09:00:01.200Z","schemaVersion":"1.0"}`
 }
 
-// event returns what a line of wire says around its payload.
+// event returns what a line of docLine says around its payload.
 func event(p agentevents.Payload, change ...func(*agentevents.Event)) agentevents.Event {
 	ev := agentevents.Event{
 		ID: "e1", Time: at, RunID: "r1", Scope: agentevents.Scope{SessionID: "s1", TaskID: "t1"}, AgentID: "planner",
@@ -62,56 +62,56 @@ type golden struct {
 func goldens() []golden {
 	ref := func(id string) agentevents.AgentRef { return agentevents.AgentRef{AgentID: id} }
 	return []golden{
-		{"session.started", wireBy("user", "session.started", `{"goal":"Fix the tests"}`), event(&agentevents.SessionStarted{Goal: "Fix the tests"}, byUser)},
-		{"workflow.node.enter", wireBy("orchestrator", "workflow.node.enter", `{"nodeId":"plan","typeId":"llm","attempt":0,"agentId":"planner"}`),
+		{"session.started", docLineBy("user", "session.started", `{"goal":"Fix the tests"}`), event(&agentevents.SessionStarted{Goal: "Fix the tests"}, byUser)},
+		{"workflow.node.enter", docLineBy("orchestrator", "workflow.node.enter", `{"nodeId":"plan","typeId":"llm","attempt":0,"agentId":"planner"}`),
 			event(&agentevents.NodeStarted{TypeID: "llm", Attempt: agentevents.Some(0)}, forAgent("planner", "orchestrator"), func(ev *agentevents.Event) { ev.NodeID = "plan" })},
-		{"agent.message.created", wire("agent.message.created", `{"message":{"messageId":"m1","from":"planner","to":"user","content":{"text":"<hi>"},"ts":1779094801200,"role":"agent"}}`),
+		{"agent.message.created", docLine("agent.message.created", `{"message":{"messageId":"m1","from":"planner","to":"user","content":{"text":"<hi>"},"ts":1779094801200,"role":"agent"}}`),
 			event(&agentevents.MessageCreated{Message: agentevents.ConversationMessage{
 				MessageID: "m1", From: "planner", To: "user", Content: `{"text":"<hi>"}`, TS: 1779094801200, Role: "agent"}})},
-		{"agent.task.assigned", wire("agent.task.assigned", `{"goal":"search","assignedAgent":"searcher","constraints":["fast"],"expectedOutput":"list"}`),
+		{"agent.task.assigned", docLine("agent.task.assigned", `{"goal":"search","assignedAgent":"searcher","constraints":["fast"],"expectedOutput":"list"}`),
 			event(&agentevents.TaskAssigned{Goal: "search", AssignedAgent: "searcher", Constraints: `["fast"]`, ExpectedOutput: "list"})},
-		{"tool.call.started", wire("tool.call.started", `{"callId":"c1","toolId":"web_search","arguments":{"q":"go"},"step":2}`),
+		{"tool.call.started", docLine("tool.call.started", `{"callId":"c1","toolId":"web_search","arguments":{"q":"go"},"step":2}`),
 			event(&agentevents.ToolCalled{CallID: "c1", ToolID: "web_search", Arguments: `{"q":"go"}`}, func(ev *agentevents.Event) { ev.Step = agentevents.Some(2) })},
-		{"tool.call.completed", wire("tool.call.completed", `{"callId":"c1","toolId":"web_search","status":"error","error":{"code":"timeout","message":"slow","retryable":true},"durationMs":12.5}`),
+		{"tool.call.completed", docLine("tool.call.completed", `{"callId":"c1","toolId":"web_search","status":"error","error":{"code":"timeout","message":"slow","retryable":true},"durationMs":12.5}`),
 			event(&agentevents.ToolReturned{CallID: "c1", ToolID: "web_search", Status: agentevents.ToolStatusError, Duration: agentevents.Some(12500 * time.Microsecond),
 				Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout", Message: "slow", Retryable: agentevents.Some(true)})})},
-		{"handoff.requested", wire("handoff.requested", `{"from":{"agentId":"planner"},"to":{"agentId":"coder","modelClass":"coding"},"reason":"code","contextDigest":"abc"}`),
+		{"handoff.requested", docLine("handoff.requested", `{"from":{"agentId":"planner"},"to":{"agentId":"coder","modelClass":"coding"},"reason":"code","contextDigest":"abc"}`),
 			event(&agentevents.HandoffRequested{From: ref("planner"), To: agentevents.AgentRef{AgentID: "coder", ModelClass: agentevents.ModelCoding}, Reason: "code", ContextDigest: "abc"})},
-		{"handoff.accepted", wireBy("coder", "handoff.accepted", `{"handoffId":"h1","from":{"agentId":"planner"},"to":{"agentId":"coder"}}`),
+		{"handoff.accepted", docLineBy("coder", "handoff.accepted", `{"handoffId":"h1","from":{"agentId":"planner"},"to":{"agentId":"coder"}}`),
 			event(&agentevents.HandoffAccepted{HandoffID: "h1", From: ref("planner"), To: ref("coder")}, forAgent("coder", ""))},
-		{"blackboard.item.created", wire("blackboard.item.created", `{"itemId":"i1","itemType":"fact","content":[1,2],"sourceAgent":"planner","confidence":0.5,"ttlMs":60000}`),
+		{"blackboard.item.created", docLine("blackboard.item.created", `{"itemId":"i1","itemType":"fact","content":[1,2],"sourceAgent":"planner","confidence":0.5,"ttlMs":60000}`),
 			event(&agentevents.BlackboardItemCreated{ItemID: "i1", ItemType: "fact", Content: `[1,2]`, SourceAgent: "planner", Confidence: agentevents.Some(0.5), TTL: agentevents.Some(time.Minute)})},
-		{"approval.requested", wire("approval.requested", `{"approvalId":"a1","action":"deploy","risk":"high","timeoutMs":5000}`),
+		{"approval.requested", docLine("approval.requested", `{"approvalId":"a1","action":"deploy","risk":"high","timeoutMs":5000}`),
 			event(&agentevents.ApprovalRequested{ApprovalID: "a1", Action: "deploy", Risk: "high", Timeout: agentevents.Some(5 * time.Second)})},
-		{"approval.granted", wireBy("human", "approval.granted", `{"approvalId":"a1","approvedBy":"ann","feedback":"go"}`),
+		{"approval.granted", docLineBy("human", "approval.granted", `{"approvalId":"a1","approvedBy":"ann","feedback":"go"}`),
 			event(&agentevents.ApprovalGranted{ApprovalID: "a1", ApprovedBy: "ann", Feedback: "go"}, forAgent("", "human"))},
-		{"verifier.issue.found", wire("verifier.issue.found", `{"issue":"leak","severity":"high","evidence":{"line":3},"suggestedFix":"close it"}`),
+		{"verifier.issue.found", docLine("verifier.issue.found", `{"issue":"leak","severity":"high","evidence":{"line":3},"suggestedFix":"close it"}`),
 			event(&agentevents.IssueFound{Issue: "leak", Severity: "high", Evidence: `{"line":3}`, SuggestedFix: "close it"})},
-		{"loop.round.completed", wire("loop.round.completed", `{"round":0,"score":0.25,"feedback":"more","costUsd":0.01}`),
+		{"loop.round.completed", docLine("loop.round.completed", `{"round":0,"score":0.25,"feedback":"more","costUsd":0.01}`),
 			event(&agentevents.LoopRoundCompleted{Round: 0, Score: agentevents.Some(0.25), Feedback: "more", CostUSD: agentevents.Some(0.01)})},
-		{"budget.exceeded", wire("budget.exceeded", `{"budget":"tokens","limit":1000,"actual":1200.5,"reason":"loop"}`),
+		{"budget.exceeded", docLine("budget.exceeded", `{"budget":"tokens","limit":1000,"actual":1200.5,"reason":"loop"}`),
 			event(&agentevents.BudgetExceeded{Budget: "tokens", Limit: 1000, Actual: 1200.5, Reason: "loop"})},
-		{"session.completed", wireBy("system", "session.completed", `{"status":"done","result":null}`), event(&agentevents.SessionCompleted{Status: "done", Result: "null"}, forAgent("", "system"))},
+		{"session.completed", docLineBy("system", "session.completed", `{"status":"done","result":null}`), event(&agentevents.SessionCompleted{Status: "done", Result: "null"}, forAgent("", "system"))},
 
-		{"workflow.created", wire("workflow.created", `{"workflowId":"w1","script":"phase(\"audit\")","phases":["discover","audit"],"estimatedTokens":9000}`),
+		{"workflow.created", docLine("workflow.created", `{"workflowId":"w1","script":"phase(\"audit\")","phases":["discover","audit"],"estimatedTokens":9000}`),
 			event(&agentevents.WorkflowCreated{Script: `phase("audit")`, Phases: []string{"discover", "audit"}, EstimatedTokens: agentevents.Some[int64](9000)}, inFlow)},
-		{"workflow.approved", wireBy("user", "workflow.approved", `{"workflowId":"w1","approvedAt":"2026-05-18T09:00:00.000Z","approvedBy":"ann"}`),
+		{"workflow.approved", docLineBy("user", "workflow.approved", `{"workflowId":"w1","approvedAt":"2026-05-18T09:00:00.000Z","approvedBy":"ann"}`),
 			event(&agentevents.WorkflowApproved{ApprovedAt: at.Truncate(time.Second).Add(-time.Second), ApprovedBy: "ann"}, byUser, inFlow)},
-		{"workflow.phase.started", wire("workflow.phase.started", `{"workflowId":"w1","phase":"audit","inputCount":12}`), event(&agentevents.PhaseStarted{InputCount: agentevents.Some(12)}, inPhase)},
-		{"workflow.phase.completed", wire("workflow.phase.completed", `{"workflowId":"w1","phase":"audit","outputCount":0,"tokens":4000}`),
+		{"workflow.phase.started", docLine("workflow.phase.started", `{"workflowId":"w1","phase":"audit","inputCount":12}`), event(&agentevents.PhaseStarted{InputCount: agentevents.Some(12)}, inPhase)},
+		{"workflow.phase.completed", docLine("workflow.phase.completed", `{"workflowId":"w1","phase":"audit","outputCount":0,"tokens":4000}`),
 			event(&agentevents.PhaseCompleted{OutputCount: agentevents.Some(0), Tokens: agentevents.Some[int64](4000)}, inPhase)},
-		{"agent.spawned", strings.Replace(wireBy("auditor-1", "agent.spawned", `{"workflowId":"w1","phase":"audit","agentTask":"audit-file","parentSpanId":"`+up+`","model":"m"}`),
+		{"agent.spawned", strings.Replace(docLineBy("auditor-1", "agent.spawned", `{"workflowId":"w1","phase":"audit","agentTask":"audit-file","parentSpanId":"`+up+`","model":"m"}`),
 			`"sessionId"`, `"parentSpanId":"`+up+`","sessionId"`, 1),
 			event(&agentevents.AgentStarted{Task: "audit-file", Model: "m"}, forAgent("auditor-1", ""), inPhase, func(ev *agentevents.Event) { ev.ParentSpanID = up })},
-		{"agent.completed", wireBy("auditor-1", "agent.completed", `{"agentId":"auditor-1","tokens":512,"durationMs":3000,"resultSchema":{"type":"object"},"workflowId":"w1","phase":"audit"}`),
+		{"agent.completed", docLineBy("auditor-1", "agent.completed", `{"agentId":"auditor-1","tokens":512,"durationMs":3000,"resultSchema":{"type":"object"},"workflowId":"w1","phase":"audit"}`),
 			event(&agentevents.AgentEnded{Usage: agentevents.Some(agentevents.Usage{TotalTokens: agentevents.Some[int64](512)}), Duration: agentevents.Some(3 * time.Second), ResultSchema: `{"type":"object"}`},
 				forAgent("auditor-1", ""), inPhase)},
-		{"claim.verified", wire("claim.verified", `{"findingId":"f1","verifierAgentId":"v1","verdict":"rejected","evidence":"none","workflowId":"w1","phase":"audit"}`),
+		{"claim.verified", docLine("claim.verified", `{"findingId":"f1","verifierAgentId":"v1","verdict":"rejected","evidence":"none","workflowId":"w1","phase":"audit"}`),
 			event(&agentevents.ClaimVerified{FindingID: "f1", VerifierAgentID: "v1", Verdict: "rejected", Evidence: `"none"`}, inPhase)},
-		{"workflow.checkpoint.saved", wire("workflow.checkpoint.saved", `{"workflowId":"w1","phase":"audit","stateBytes":2048}`), event(&agentevents.CheckpointSaved{StateBytes: 2048}, inPhase)},
-		{"workflow.checkpoint.resumed", wire("workflow.checkpoint.resumed", `{"workflowId":"w1","phase":"audit","resumedAt":"2026-05-18T09:00:01.200Z"}`),
+		{"workflow.checkpoint.saved", docLine("workflow.checkpoint.saved", `{"workflowId":"w1","phase":"audit","stateBytes":2048}`), event(&agentevents.CheckpointSaved{StateBytes: 2048}, inPhase)},
+		{"workflow.checkpoint.resumed", docLine("workflow.checkpoint.resumed", `{"workflowId":"w1","phase":"audit","resumedAt":"2026-05-18T09:00:01.200Z"}`),
 			event(&agentevents.CheckpointResumed{ResumedAt: at}, inPhase)},
-		{"workflow.finalized", wire("workflow.finalized", `{"workflowId":"w1","totalTokens":90000,"totalAgents":14,"durationMs":61000}`),
+		{"workflow.finalized", docLine("workflow.finalized", `{"workflowId":"w1","totalTokens":90000,"totalAgents":14,"durationMs":61000}`),
 			event(&agentevents.WorkflowFinalized{TotalTokens: 90000, TotalAgents: 14, Duration: 61 * time.Second}, inFlow)},
 	}
 }
@@ -152,10 +152,10 @@ func native(t testing.TB, ev agentevents.Event) string {
 
 func TestGolden(t *testing.T) {
 	all := goldens()
-	require.Len(t, all, numShapes)
+	require.Len(t, all, len(format.Rows))
 	for i, g := range all {
 		t.Run(g.name, func(t *testing.T) {
-			require.Equal(t, shapes[i].typ, g.name)
+			require.Equal(t, format.Rows[i].Type, g.name)
 			require.Equal(t, dialect.MultiAgent, dialect.Detect(g.line))
 			ev := decode(t, Options{Strict: true}, g.line)[0]
 

@@ -29,8 +29,10 @@ type Format struct {
 	// Required is the rule that needed members are there.
 	Required agentevents.Rule
 	// Misfits says that a value of another type than its field has is kept as an
-	// extra member. Without it such a line is refused.
+	// extra member: in the body, if there is one. Without it such a line is refused.
 	Misfits bool
+	// Untyped says that a line without a type is read, as one whose type has no row.
+	Untyped bool
 	// Lax says that writers do not check the rules of forms: only readers do.
 	Lax bool
 	// OtherExtra says that events whose type has no row have an extra member, too.
@@ -48,6 +50,7 @@ type Format struct {
 
 	every uint64 // the leaves of Every
 	line  *table // of lines whose type has no row
+	other *Row   // the same, for writing
 	rows  map[rowKey]*Row
 	kinds map[agentevents.Kind]*Row
 }
@@ -93,11 +96,13 @@ type Member struct {
 	Loose bool
 	Also  []string // other names that readers accept
 
-	or      func(w *Writer, dst []byte, m *Member) []byte
-	number  int    // in its table, from 1
-	lit     string // `,"name":`
-	field   *field // nil if the member says none
-	pointer string // native, of the first field in a payload or the envelope
+	or       func(w *Writer, dst []byte, m *Member) []byte
+	number   int    // in its table, from 1
+	lit      string // `,"name":`
+	field    *field // nil if the member says none
+	pointer  string // native, of the first field in a payload or the envelope
+	sparse   uint64 // leaves of which the event says one if the form says something; 0 for other forms
+	optional bool   // it is left out if the event does not say it
 }
 
 // Need returns a member that every line has. says is the first of its places and
@@ -152,6 +157,7 @@ type table struct {
 	of       []*Member // by number; a name of Also has a number of its own
 	required Set
 	rest     bool     // of a row's Body
+	missers  Set      // members whose form is a Misser
 	carried  uint64   // leaves of the struct that the members say
 	leaves   []string // places to list for the others
 }
@@ -165,6 +171,7 @@ func New(f Format) *Format {
 	}
 	f.every = covered(nil, f.Every)
 	f.line = f.table("", f.Head, f.Any, f.Tail)
+	f.other = &Row{f: &f, line: f.line, carried: f.line.carried}
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		r.f = &f
@@ -181,6 +188,8 @@ func New(f Format) *Format {
 			r.body = f.table(name, r.Members)
 		}
 		r.leaves = leaves[name]
+		r.line.sparse()
+		r.body.sparse()
 		r.carried = r.line.carried | covered(r.leaves, r.Says+" "+r.Rest)
 		if r.Rest != "" {
 			r.rest = fieldAt(name, r.Rest)
@@ -219,6 +228,9 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 			t.required |= 1 << m.number
 		}
 		m.compile(f, in)
+		if _, ok := m.Form.(Misser); ok {
+			t.missers |= 1 << m.number
+		}
 	}
 	if len(names) > 63 {
 		panic("wire: too many members")
@@ -274,6 +286,17 @@ func (t *table) carries(leaves []string) (set uint64) {
 		}
 	}
 	return set
+}
+
+// sparse notes which members need not be looked at.
+func (t *table) sparse() {
+	for i := 0; t != nil && i < len(t.members); i++ {
+		m := &t.members[i]
+		m.optional = !m.Need && m.or == nil
+		if _, ok := m.Form.(Sparse); ok && m.field != nil {
+			m.sparse = covered(leaves[t.in], m.Says)
+		}
+	}
 }
 
 // says reports whether a member says the field at the place in the table's struct.
@@ -334,6 +357,9 @@ func (t *table) member(name string) *Member {
 	return nil
 }
 
+// inside reports whether the member says a field of the payload.
+func (m *Member) inside() bool { return m.field != nil && m.field.envelope == nil }
+
 // Pointer returns the native pointer of the first field of a member of a line.
 func (m *Member) Pointer() string { return m.pointer }
 
@@ -384,14 +410,14 @@ func (f *Format) Joined(kind agentevents.Kind, says string) *Row {
 
 // Drop lists what the row does not say of an event of its kind.
 func (r *Row) Drop(w *Writer, ev *agentevents.Event) {
-	w.drop(ev, r.carried, r.leaves)
+	w.drop(presentIn(ev), r.carried, r.leaves)
 	w.others(ev)
 }
 
 // drop lists the leaves of an event that are not carried.
-func (w *Writer) drop(ev *agentevents.Event, carried uint64, leaves []string) {
+func (w *Writer) drop(present, carried uint64, leaves []string) {
 	last := ""
-	for rest := presentIn(ev) &^ carried; rest != 0; rest &= rest - 1 {
+	for rest := present &^ carried; rest != 0; rest &= rest - 1 {
 		at := ""
 		if i := bits.TrailingZeros64(rest); i < envelopeLeaves {
 			at = envelope[i]
@@ -494,6 +520,9 @@ func (f *field) at(ev *agentevents.Event, v any) (at any, said bool) {
 	}
 	return v, said
 }
+
+// optional reports whether the field is a struct that may be absent.
+func (f *field) optional() bool { return len(f.path) > 0 && f.path[len(f.path)-1].ok != nil }
 
 // mark makes the structs around the field present.
 func (f *field) mark(v any) {

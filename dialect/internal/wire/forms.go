@@ -22,6 +22,14 @@ type Form interface {
 	Parse(r *Reader, at any) error
 }
 
+// A Sparse form says nothing of a member whose fields the event does not say. Its
+// method does nothing.
+type Sparse interface{ Sparse() }
+
+// A Misser is a Form that is told when an object that is read does not have its
+// member.
+type Misser interface{ Missed(r *Reader, at any) }
+
 // A nestedForm has a table of its own, which is compiled with the member's.
 type nestedForm interface {
 	compile(f *Format, m *Member) Form
@@ -51,7 +59,7 @@ func (bodyForm) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 }
 
 func (bodyForm) Parse(r *Reader, _ any) (err error) {
-	r.at = append(append(r.at, '/'), r.m.Name...)
+	r.at = append(append(r.at, '/'), r.F.Body...)
 	r.In, err = r.object(r.Row.body, r.Ev.Payload)
 	if r.Row.rest != nil {
 		rest, _ := r.Row.rest.at(r.Ev, r.Ev.Payload)
@@ -60,6 +68,35 @@ func (bodyForm) Parse(r *Reader, _ any) (err error) {
 	}
 	r.at = r.at[:0]
 	return err
+}
+
+// Inside is the form of a member of the body that holds the other members of the
+// body that say fields of the payload. A line may have them inside or beside it.
+type Inside struct{}
+
+// Append appends the members.
+func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
+	line, here := len(w.at), w.here
+	w.at = append(append(w.at, '/'), m.Name...)
+	w.here = w.kept.has(w.at)
+	t := w.row.body
+	mark := len(dst)
+	for i := range t.members {
+		if t.members[i].inside() {
+			dst = w.member(dst, &t.members[i], w.Ev.Payload)
+		}
+	}
+	if w.here {
+		dst = w.rest(dst, t, w.Ev.Payload, true)
+	}
+	w.at, w.here, w.inside = w.at[:line], here, true
+	return braces(dst, mark), true
+}
+
+// Parse reads the members.
+func (Inside) Parse(r *Reader, _ any) error {
+	defer r.leave(r.enter(r.m.Name))
+	return r.members(true)
 }
 
 // Const is a value that every line of the row has.
@@ -82,7 +119,10 @@ type Value struct{}
 func (Value) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	switch v := at.(type) {
 	case *string:
-		return jsonwire.AppendString(dst, *v), *v != ""
+		if *v == "" {
+			return dst, false
+		}
+		return jsonwire.AppendString(dst, *v), true
 	case *agentevents.JSON:
 		return appendJSON(w, dst, m, *v)
 	case *agentevents.Opt[int]:
@@ -111,6 +151,9 @@ func (Value) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	case *time.Duration:
 		return jsonwire.AppendMillis(dst, *v), true
 	case *time.Time:
+		if !writable(*v) {
+			w.Fail(agentevents.RuleFieldRange, w.Pointer(m), badYear)
+		}
 		return jsonwire.AppendTime(dst, *v), !v.IsZero()
 	case *[]string:
 		return appendTexts(dst, *v), *v != nil
@@ -331,19 +374,30 @@ func Unit(rule agentevents.Rule, form Form) Form {
 // nothing they say fields of the struct around.
 func Object(members ...Member) Form { return &object{members: members} }
 
+// Short is [Object] that may also be a text, which is the value of the named member.
+// The text is kept. The object of an empty struct that is always there is left out.
+func Short(name string, members ...Member) Form { return &object{members: members, short: name} }
+
 type object struct {
 	members []Member
 	t       *table
+	short   string
+	always  bool // the struct is always there
 }
 
 func (o *object) compile(f *Format, m *Member) Form {
-	return &object{t: f.table(m.field.in, o.members)}
+	return &object{t: f.table(m.field.in, o.members), short: o.short, always: !m.field.optional()}
 }
 
 func (o *object) table() *table { return o.t }
 
+func (*object) Sparse() {}
+
 func (o *object) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
-	line, native := w.enter(m.Name, m.Says)
+	if o.short != "" && o.always && reflect.ValueOf(at).Elem().IsZero() {
+		return dst, false
+	}
+	line, native := w.enter(w.name(m), m.Says)
 	if m.Says == "" {
 		w.place = w.place[:native]
 	}
@@ -353,7 +407,16 @@ func (o *object) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool)
 }
 
 func (o *object) Parse(r *Reader, at any) error {
-	defer r.leave(r.enter(r.m.Name))
+	if o.short != "" && r.S.Kind() == '"' {
+		from := r.S.Offset()
+		text, err := r.S.String()
+		if err == nil {
+			*o.t.member(o.short).in(r.Ev, at).(*string) = text
+			r.KeepAs(r.S.Text()[from:r.S.Offset()])
+		}
+		return err
+	}
+	defer r.leave(r.enter(r.name))
 	_, err := r.object(o.t, at)
 	return err
 }
@@ -393,7 +456,7 @@ func (l *list[T]) compile(f *Format, _ *Member) Form {
 
 func (l *list[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	v := *at.(*[]T)
-	line, native := w.enter(m.Name, m.Says)
+	line, native := w.enter(w.name(m), m.Says)
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {
@@ -419,7 +482,7 @@ func (l *list[T]) Parse(r *Reader, at any) error {
 	if err := r.S.Array(); err != nil {
 		return err
 	}
-	defer r.leave(r.enter(r.m.Name))
+	defer r.leave(r.enter(r.name))
 	*v = []T{}
 	for {
 		more, err := r.S.Elem()
@@ -453,12 +516,14 @@ func (d *dict[T]) compile(f *Format, _ *Member) Form {
 	return &dict[T]{t: f.table(reflect.TypeFor[T]().Name(), d.members)}
 }
 
+func (*dict[T]) Sparse() {}
+
 func (d *dict[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	v := *at.(*map[string]T)
 	if v == nil {
 		return dst, false
 	}
-	line, native := w.enter(m.Name, m.Says)
+	line, native := w.enter(w.name(m), m.Says)
 	var buf [8]string
 	names := buf[:0]
 	for name := range v {
@@ -478,10 +543,13 @@ func (d *dict[T]) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool
 }
 
 func (d *dict[T]) Parse(r *Reader, at any) error {
+	if r.F.misfits(r.at) && !objects(r.S) {
+		return &jsonwire.SyntaxError{Offset: r.S.Offset(), Msg: "found an object with other values than objects"}
+	}
 	if err := r.S.Object(); err != nil {
 		return err
 	}
-	defer r.leave(r.enter(r.m.Name))
+	defer r.leave(r.enter(r.name))
 	v := map[string]T{}
 	*at.(*map[string]T) = v
 	for {
@@ -497,5 +565,21 @@ func (d *dict[T]) Parse(r *Reader, at any) error {
 			return err
 		}
 		v[name] = elem
+	}
+}
+
+// objects reports whether the next value is an object of objects.
+func objects(s jsonwire.Scanner) bool {
+	if s.Object() != nil {
+		return false
+	}
+	for {
+		_, more, err := s.Member()
+		if err != nil || !more {
+			return err == nil
+		}
+		if s.Kind() != '{' || s.Skip() != nil {
+			return false
+		}
 	}
 }

@@ -19,7 +19,6 @@ type Reader struct {
 	F      *Format
 	Strict bool // the first broken rule is noted: see Check
 	Plain  bool // every line has the row of its type without a case
-	Doc    any  // the decoder, for forms
 
 	S       jsonwire.Scanner
 	Ev      *agentevents.Event // the event that is read
@@ -33,8 +32,14 @@ type Reader struct {
 	Times   jsonwire.TimeCache
 	Kept    dialect.Unknowns // members that no field has
 	Losses  dialect.Losses   // what events say that their lines do not: see Made
+	Spelled []Spelling       // members of the line that have another name there
+	Doc     any              // the decoder, for forms
 
 	m      *Member
+	name   string // of m on the line
+	t      *table // of the object that is read
+	v      any    // the value that it is read into
+	seen   Set    // its members so far
 	at     []byte // pointer of the object that is read, on the line
 	lacks  string // pointer of the first needed member that is missing
 	lacked *Member
@@ -46,6 +51,12 @@ type Reader struct {
 
 type made struct{ pointer, detail string }
 
+// A Spelling is a member that a line has under one of its other names.
+type Spelling struct {
+	Member *Member
+	Name   string
+}
+
 // Read reads a line into ev, which is empty. The payload is of the row's kind, and
 // nil if the type has no row; then Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
@@ -54,7 +65,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	r.S.Reset(text)
 	r.Kept.Reset()
 	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
-	r.made = r.made[:0]
+	r.made, r.Spelled = r.made[:0], r.Spelled[:0]
 	r.rest.Reset()
 	var err error
 	if r.Type, err = r.typeOf(); err != nil {
@@ -74,7 +85,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	if err := r.S.End(); err != nil {
 		return err
 	}
-	if r.Type == "" {
+	if r.Type == "" && !f.Untyped {
 		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typeName())}
 	}
 	return nil
@@ -83,7 +94,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 // Parse reads the next value of s as a member of the row into a payload.
 func (row *Row) Parse(s *jsonwire.Scanner, name string, p agentevents.Payload) error {
 	r := Reader{F: row.f, Row: row, Ev: &agentevents.Event{Payload: p}, S: *s}
-	_, err := r.member(row.line.member(name), p)
+	_, err := r.member(row.line.member(name), name, p)
 	*s = r.S
 	return err
 }
@@ -142,47 +153,18 @@ func (f *Format) lastType(line string) string {
 // object reads the members of an object into v and the event, and returns those
 // that it has.
 func (r *Reader) object(t *table, v any) (seen Set, err error) {
-	s := &r.S
-	if err := s.Object(); err != nil {
+	outerT, outerV, outerSeen := r.t, r.v, r.seen
+	r.t, r.v, r.seen = t, v, 0
+	err = r.members(false)
+	seen = r.seen
+	r.t, r.v, r.seen = outerT, outerV, outerSeen
+	if err != nil {
 		return 0, err
 	}
-	var names Set // as they were spelled
-	last := 0
-	for {
-		n, name, err := s.FieldOf(t.names, last)
-		if err != nil {
-			return 0, err
-		}
-		if n < 0 {
-			break
-		}
-		if n == 0 {
-			if err := r.keep(t, name); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		if names.Has(n) {
-			return 0, s.Duplicate(name)
-		}
-		names |= 1 << n
-		last = n
-		m := t.of[n]
-		if seen.Has(m.number) { // by another of its names
-			if err := r.keep(t, name); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		fits, err := r.member(m, v)
-		if err != nil {
-			return 0, err
-		}
-		if fits {
-			seen |= 1 << m.number
-		} else if err := r.keep(t, name); err != nil {
-			return 0, err
-		}
+	for missing := t.missers &^ seen; missing != 0; missing &= missing - 1 {
+		r.m = t.of[bits.TrailingZeros64(uint64(missing))]
+		r.name = r.m.Name
+		r.m.Form.(Misser).Missed(r, r.m.in(r.Ev, v))
 	}
 	if missing := t.required &^ seen; missing != 0 && r.lacks == "" {
 		r.lacked = t.of[bits.TrailingZeros64(uint64(missing))]
@@ -191,19 +173,80 @@ func (r *Reader) object(t *table, v any) (seen Set, err error) {
 	return seen, nil
 }
 
-// member reads the value of a member. It reports false, and reads nothing, if the
-// value does not fit and is to be kept.
-func (r *Reader) member(m *Member, v any) (fits bool, err error) {
-	before := r.m
-	r.m = m
-	defer func() { r.m = before }()
-	var at any
-	if m.field != nil {
-		at, _ = m.field.at(r.Ev, v)
+// members reads the members of an object whose table is r.t. With inside they stand
+// in a member of it: see Inside.
+func (r *Reader) members(inside bool) error {
+	s := &r.S
+	if err := s.Object(); err != nil {
+		return err
 	}
+	var names Set // as they are spelled
+	last := 0
+	for {
+		n, name, err := s.FieldOf(r.t.names, last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			return nil
+		}
+		fits := false
+		if n > 0 {
+			if names.Has(n) {
+				return s.Duplicate(name)
+			}
+			names |= 1 << n
+			last = n
+			if m := r.t.of[n]; !inside || m.inside() {
+				if fits, err = r.take(m, name); err != nil {
+					return err
+				}
+			}
+		}
+		if !fits {
+			if err := r.keep(r.t, name); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// take reads the value of a member with that name on the line. It reports false, and
+// reads nothing, if the value is to be kept: it does not fit, or the object has the
+// member under another name.
+func (r *Reader) take(m *Member, name string) (fits bool, err error) {
+	if r.seen.Has(m.number) {
+		return false, nil
+	}
+	if fits, err = r.member(m, name, r.v); fits {
+		r.seen |= 1 << m.number
+		if name != m.Name {
+			r.Spelled = append(r.Spelled, Spelling{m, name})
+		}
+	}
+	return fits, err
+}
+
+// Instead reads the value as that of another member of the object. It is an error if
+// the object has that already.
+func (r *Reader) Instead(name string) error {
+	fits, err := r.take(r.t.member(name), r.name)
+	if err == nil && !fits {
+		err = &jsonwire.SyntaxError{Offset: r.S.Offset(), Msg: fmt.Sprintf("found a value for %q, which has one", name)}
+	}
+	return err
+}
+
+// member reads the value of a member into v or the event. It reports false, and
+// reads nothing, if the value does not fit and is to be kept.
+func (r *Reader) member(m *Member, name string, v any) (fits bool, err error) {
+	outerM, outerName := r.m, r.name
+	r.m, r.name = m, name
 	s := r.S
-	if err := m.Form.Parse(r, at); err != nil {
-		if err == ErrMisfit || r.F.Misfits || m.Loose && r.Row == nil {
+	err = m.Form.Parse(r, m.in(r.Ev, v))
+	r.m, r.name = outerM, outerName
+	if err != nil {
+		if err == ErrMisfit || r.F.misfits(r.at) || m.Loose && r.Row == nil {
 			r.S = s
 			return false, nil
 		}
@@ -218,6 +261,17 @@ func (r *Reader) member(m *Member, v any) (fits bool, err error) {
 // ErrMisfit is the error of a form for a value that does not fit its field, but is
 // kept as an extra member.
 var ErrMisfit = errors.New("the value does not fit")
+
+// in returns a pointer to the member's field, or nil.
+func (m *Member) in(ev *agentevents.Event, v any) (at any) {
+	if m.field != nil {
+		at, _ = m.field.at(ev, v)
+	}
+	return at
+}
+
+// misfits reports whether values that do not fit are kept in the object at a pointer.
+func (f *Format) misfits(at []byte) bool { return f.Misfits && (f.Body == "" || len(at) > 0) }
 
 // keep keeps the next value as an extra member of the object that is read. On a
 // line whose type has no row, names stay as they are: they are the payload's.
@@ -239,7 +293,7 @@ func (r *Reader) keep(t *table, name string) error {
 
 // key returns the name under which a member of the object that is read is kept.
 func (r *Reader) key(name string) string {
-	if r.Row == nil && len(r.at) == 0 {
+	if r.Row == nil && len(r.at) == 0 && r.F.Body == "" {
 		return name
 	}
 	return keyOf(string(r.at), name)
@@ -256,7 +310,10 @@ func keyOf(at, name string) string {
 
 // KeepAs keeps the member that is read with the given value, for a form whose field
 // cannot say it. The value takes the place of one kept before.
-func (r *Reader) KeepAs(raw string) { r.Kept.Add(r.key(r.m.Name), raw) }
+func (r *Reader) KeepAs(raw string) { r.Kept.Add(r.key(r.name), raw) }
+
+// Pointer returns the pointer of the member that is read, on the line.
+func (r *Reader) Pointer() string { return string(r.at) + "/" + jsonwire.Token(r.name) }
 
 // Made notes that the decoder makes up a field of the event, because the line does
 // not say it. Finish counts it.
@@ -284,7 +341,9 @@ func (r *Reader) Continue(w *Writer) { r.Lines, r.now = w.Lines, w.now }
 // Finish gives the event the members that are kept, and counts what was made up.
 func (r *Reader) Finish() error {
 	r.KeepBody()
-	r.now = r.Ev.Time
+	if !r.Ev.Time.IsZero() {
+		r.now = r.Ev.Time
+	}
 	for _, m := range r.made {
 		if strings.HasPrefix(m.pointer, "/payload") {
 			r.Losses.Add(r.Ev, dialect.Made, m.pointer, m.detail)
@@ -325,7 +384,7 @@ func (r *Reader) Has(name string) bool {
 // Break notes that the value that is read breaks a rule. The first one counts.
 func (r *Reader) Break(rule agentevents.Rule, detail string) {
 	if r.broken == nil {
-		r.broken = &agentevents.RuleError{Rule: rule, Pointer: string(r.at) + "/" + jsonwire.Token(r.m.Name), Detail: detail}
+		r.broken = &agentevents.RuleError{Rule: rule, Pointer: r.Pointer(), Detail: detail}
 	}
 }
 
@@ -345,6 +404,7 @@ func (r *Reader) Check() error {
 // Refused gives a broken rule the position of the line.
 func (r *Reader) Refused(broken *agentevents.RuleError) error {
 	broken.Kind, broken.RunID, broken.AgentID, broken.Sequence = agentevents.Kind(r.Type), r.Ev.RunID, r.Ev.AgentID, r.Numbers.Peek(r.Ev.RunID)
+	broken.EventID = r.Ev.ID
 	return broken
 }
 

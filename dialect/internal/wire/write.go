@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -35,12 +36,23 @@ type Writer struct {
 	// After is how many members of an unknown payload follow the tail of its line.
 	After int
 
+	// Hide reports that a member is left out although the event says it. What was kept
+	// in its place is written. Name returns the name that a member with other names
+	// gets, or "". Both are nil, or set by Document.Line.
+	Hide func(m *Member, at any) bool
+	Name func(m *Member) string
+
 	own     agentevents.Event
 	row     *Row
 	typ     string // of the line
 	err     error  // the event cannot be written
 	broken  error  // the document does not allow a value of the event
 	kept    kept
+	left    int       // number of losses before those of kept members
+	present uint64    // leaves that the event says
+	said    Set       // members of the object that is written
+	here    bool      // there are kept members of it
+	inside  bool      // some of them stand in a member: see Inside
 	at      []byte    // pointer of the object that is written, on the line
 	place   []byte    // the same on the native line
 	now     time.Time // of the line before
@@ -81,12 +93,12 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	if err == nil && bytes.IndexByte(dst[mark:], 0xef) >= 0 { // the first byte of U+FFFD
 		err = w.damaged(dst[mark:])
 	}
-	broken := w.broken
+	broken, left := w.broken, w.left
 	if err != nil {
 		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
 	}
 	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark {
-		if verbatim = w.says(d); verbatim {
+		if verbatim = w.says(d, left); verbatim {
 			dst, broken = append(dst[:mark], w.Origin...), nil // it was like that when it was read
 		}
 	}
@@ -108,16 +120,25 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
 	w.Ev, w.err, w.broken = ev, nil, nil
-	// The years 0 to 9999 in seconds since the epoch.
-	if sec := ev.Time.Unix(); sec < -62167219200 || sec > 253402300799 {
-		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", "is outside the years 0 to 9999")
+	if !writable(ev.Time) {
+		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
+	w.kept.load(w.F, string(ev.Extra(string(w.F.Name))))
+	w.left, w.present = 0, presentIn(ev)
 	dst, err := d.Line(w, dst)
 	if err == nil {
 		err = w.err
 	}
 	return dst, err
 }
+
+// writable reports whether a time is in the years 0 to 9999.
+func writable(t time.Time) bool {
+	sec := t.Unix()
+	return sec >= -62167219200 && sec <= 253402300799
+}
+
+const badYear = "is outside the years 0 to 9999"
 
 // damaged lists the texts that are not UTF-8. An id that is not is an error.
 func (w *Writer) damaged(line []byte) error {
@@ -140,8 +161,9 @@ func (w *Writer) damaged(line []byte) error {
 // says reports whether w.Origin, as the next line, says what the event says, as far
 // as the document can: both are written and compared. Equal lines are not enough:
 // one event may have a fact that is made up for the other. What both events lose
-// is not lost to a reader of the line.
-func (w *Writer) says(d Document) bool {
+// is not lost to a reader of the line. left is the number of losses before those of
+// kept members.
+func (w *Writer) says(d Document, left int) bool {
 	w.Read = agentevents.Event{}
 	if d.Reread(w, w.Origin) != nil {
 		return false
@@ -156,6 +178,9 @@ func (w *Writer) says(d Document) bool {
 	lost := w.Pend.From(m)
 	w.Pend.Cut(n)
 	if same {
+		if name := string(w.F.Name); w.own.Extra(name) == w.Read.Extra(name) {
+			w.Pend.Cut(left) // the line has the kept members
+		}
 		w.Pend.Without(&lost)
 	}
 	w.Whole, w.Ev = false, &w.own
@@ -163,16 +188,22 @@ func (w *Writer) says(d Document) bool {
 }
 
 // Line appends the line of the event as a type of line.
-func (w *Writer) Line(dst []byte, row *Row) []byte {
-	w.row, w.typ = row, row.Type
-	w.kept.load(w.F, string(w.Ev.Extra(string(w.F.Name))))
+func (w *Writer) Line(dst []byte, row *Row) []byte { return w.write(dst, row, row.Type) }
+
+// Bare appends the line of the event with the members of every line.
+func (w *Writer) Bare(dst []byte, typ string) []byte { return w.write(dst, w.F.other, typ) }
+
+func (w *Writer) write(dst []byte, row *Row, typ string) []byte {
+	w.row, w.typ = row, typ
 	if row.rest != nil {
 		w.loadRest(row)
 	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
 	dst = w.object(dst, row.line, w.Ev.Payload)
+	w.drop(w.present, row.carried, row.leaves)
+	w.others(w.Ev)
+	w.left = w.Pend.Len()
 	w.kept.left(w)
-	row.Drop(w, w.Ev)
 	return dst
 }
 
@@ -205,7 +236,9 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 		w.Pend.Drop("/"+string(w.F.Name), extra != "")
 		extra = ""
 	}
-	w.kept.load(w.F, extra)
+	if extra == "" {
+		w.kept.load(w.F, "")
+	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
 	mark := len(dst)
 	t := w.F.line
@@ -260,10 +293,10 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 		m := &w.kept.members[i]
 		m.used = m.used || m.at == "" && names[m.name]
 	}
-	dst = w.kept.rest(w, dst, t)
+	dst = w.rest(dst, t, nil, false)
 	dst[mark] = '{'
 	w.kept.left(w)
-	w.drop(w.Ev, t.carried, nil)
+	w.drop(w.present, t.carried, nil)
 	w.others(w.Ev)
 	return append(dst, '}')
 }
@@ -273,7 +306,7 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 func (w *Writer) taken(m *Member, value string) bool {
 	r := Reader{F: w.F, Ev: new(agentevents.Event)}
 	r.S.Reset(value)
-	fits, _ := r.member(m, nil)
+	fits, _ := r.member(m, m.Name, nil)
 	if fits {
 		w.Ev = r.Ev
 	}
@@ -309,13 +342,30 @@ func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 
 // object appends the members of an object that v and the event say.
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
+	said, inside, here := w.said, w.inside, w.here
+	w.said, w.inside, w.here = 0, false, w.kept.has(w.at)
 	mark := len(dst)
 	for i := range t.members {
-		dst = w.member(dst, &t.members[i], v)
+		m := &t.members[i]
+		if m.optional && w.lacks(m) || w.inside && m.inside() {
+			continue
+		}
+		dst = w.member(dst, m, v)
 	}
-	if len(w.kept.members) > 0 {
-		dst = w.kept.rest(w, dst, t)
+	if w.here {
+		dst = w.rest(dst, t, v, false)
 	}
+	w.said, w.inside, w.here = said, inside, here
+	return braces(dst, mark)
+}
+
+// lacks reports that the event does not say a member, and that nothing was kept of it.
+func (w *Writer) lacks(m *Member) bool {
+	return w.present&m.sparse == 0 && m.sparse != 0 && !w.here
+}
+
+// braces ends an object whose members begin at mark, each after a comma.
+func braces(dst []byte, mark int) []byte {
 	if len(dst) == mark {
 		return append(dst, "{}"...)
 	}
@@ -325,21 +375,71 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 
 // member appends a member, if there is a value.
 func (w *Writer) member(dst []byte, m *Member, v any) []byte {
+	if w.here || w.Hide != nil || w.Name != nil {
+		return w.oddMember(dst, m, v)
+	}
 	mark := len(dst)
 	dst = append(dst, m.lit...)
-	at, said := any(nil), true
-	if m.field != nil {
+	at, said := any(nil), !w.lacks(m)
+	if m.field != nil && said {
 		at, said = m.field.at(w.Ev, v)
 	}
 	if said {
 		if dst, said = m.Form.Append(w, dst, m, at); said {
+			w.said |= 1 << m.number
 			return dst
 		}
-		dst = dst[:mark+len(m.lit)]
 	}
+	return w.absent(dst[:mark+len(m.lit)], mark, m)
+}
+
+// oddMember is member for a line that may not have it as usual.
+func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
+	mark, raw, name := len(dst), "", w.name(m)
+	if name == m.Name {
+		dst = append(dst, m.lit...)
+	} else {
+		dst = append(jsonwire.AppendString(append(dst, ','), name), ':')
+	}
+	if w.here {
+		raw = w.Kept(name)
+	}
+	from := len(dst)
+	at, said := any(nil), true
+	if m.field != nil {
+		at, said = m.field.at(w.Ev, v)
+	}
+	hidden := said && w.Hide != nil && w.Hide(m, at)
+	if said && !hidden {
+		if dst, said = m.Form.Append(w, dst, m, at); said {
+			w.said |= 1 << m.number
+			if raw != "" && w.spells(m, v, at, raw) {
+				w.Use(name)
+				dst = append(dst[:from], raw...)
+			}
+			return dst
+		}
+		dst = dst[:from]
+	}
+	if raw != "" && (hidden || w.odd(m, v, raw)) {
+		w.Use(name)
+		if w.F.misfits(w.at) {
+			if _, fits, _ := w.reads(m, v, raw); fits {
+				w.said |= 1 << m.number
+			}
+		}
+		return append(dst, raw...)
+	}
+	if hidden {
+		return dst[:mark]
+	}
+	return w.absent(dst, mark, m)
+}
+
+// absent appends the value of a member that the event does not say, or takes back
+// the name of the member, which begins at mark.
+func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
 	switch {
-	case len(w.kept.members) > 0 && w.kept.take(string(w.at), m.Name, `""`):
-		return append(dst, `""`...)
 	case m.or != nil:
 		if out := m.or(w, dst, m); out != nil {
 			return out
@@ -354,6 +454,49 @@ func (w *Writer) member(dst []byte, m *Member, v any) []byte {
 	return append(dst, `""`...)
 }
 
+// name returns the name of a member on the line.
+func (w *Writer) name(m *Member) string {
+	if w.Name != nil && len(m.Also) > 0 {
+		if name := w.Name(m); name != "" {
+			return name
+		}
+	}
+	return m.Name
+}
+
+// spells reports whether a kept value is a spelling of the field at the pointer.
+func (w *Writer) spells(m *Member, v, at any, raw string) bool {
+	if !w.F.misfits(w.at) || m.field == nil {
+		return false
+	}
+	read, fits, _ := w.reads(m, v, raw)
+	return fits && reflect.DeepEqual(read, at)
+}
+
+// odd reports whether a kept value comes back in the place of a member that the
+// event does not say: readers do not take it for one.
+func (w *Writer) odd(m *Member, v any, raw string) bool {
+	if !w.F.misfits(w.at) {
+		return raw == `""`
+	}
+	_, _, something := w.reads(m, v, raw)
+	return !something
+}
+
+// reads returns a pointer to what readers make of a value of a member. It reports
+// whether the value fits, and whether it says something. v is a value of the type that
+// has the field.
+func (w *Writer) reads(m *Member, v any, raw string) (at any, fits, something bool) {
+	v = reflect.New(reflect.TypeOf(v).Elem()).Interface()
+	r := Reader{F: w.F, Row: w.row, Ev: new(agentevents.Event), t: w.row.body, v: v, seen: w.said, at: w.at}
+	r.S.Reset(raw)
+	if fits, _ = r.member(m, m.Name, v); !fits || m.field == nil {
+		return nil, fits, fits
+	}
+	at = m.in(r.Ev, v)
+	return at, true, m.field.optional() || !reflect.ValueOf(at).Elem().IsZero()
+}
+
 // Time returns the time of the event. Where it says none, that of the line before
 // stands for it, and 1970 on the first one.
 func (w *Writer) Time() time.Time {
@@ -363,6 +506,9 @@ func (w *Writer) Time() time.Time {
 	w.Lose(dialect.Made, "/timestamp", madeTime)
 	return w.NoTime()
 }
+
+// At returns the pointer of the object that is written, on the line.
+func (w *Writer) At() []byte { return w.at }
 
 // NoTime returns the time that readers make up for the line if it has none.
 func (w *Writer) NoTime() time.Time { return orEpoch(w.now) }
@@ -488,6 +634,14 @@ func (k *kept) each(at string, f func(m *keptMember)) {
 	}
 }
 
+// has reports whether there are members of the object at a pointer.
+func (k *kept) has(at []byte) bool {
+	if k.index != nil {
+		return len(k.index[string(at)]) > 0
+	}
+	return slices.ContainsFunc(k.members, func(m keptMember) bool { return m.at == string(at) })
+}
+
 // take reports whether the object at a pointer had a member with that value, and
 // marks it as used.
 func (k *kept) take(at, name, raw string) (found bool) {
@@ -512,11 +666,23 @@ func (w *Writer) Kept(name string) (raw string) {
 // Use marks a kept member of the object that is written as used.
 func (w *Writer) Use(name string) { w.kept.take(string(w.at), name, w.Kept(name)) }
 
-// rest appends the members of the object that is written which the table does not
-// have.
-func (k *kept) rest(w *Writer, dst []byte, t *table) []byte {
-	k.each(string(w.at), func(m *keptMember) {
-		if m.used || m.bad || t.member(m.name) != nil {
+// Key returns the kept value with a key, which need not be that of a member. With use
+// it marks it as used.
+func (w *Writer) Key(key string, use bool) (raw string) {
+	for i := range w.kept.members {
+		if m := &w.kept.members[i]; m.key == key {
+			m.used = m.used || use
+			return m.raw
+		}
+	}
+	return ""
+}
+
+// rest appends the kept members of the object that is written. With inside they are
+// those of a member of it.
+func (w *Writer) rest(dst []byte, t *table, v any, inside bool) []byte {
+	w.kept.each(string(w.at), func(m *keptMember) {
+		if m.used || m.bad || !w.free(t.member(m.name), m, v, inside) {
 			return
 		}
 		m.used = true
@@ -524,6 +690,20 @@ func (k *kept) rest(w *Writer, dst []byte, t *table) []byte {
 		dst = append(append(dst, ':'), m.raw...)
 	})
 	return dst
+}
+
+// free reports whether a kept member comes back beside those of the table, of which
+// it has the name of m. Readers must not take it for m.
+func (w *Writer) free(m *Member, kept *keptMember, v any, inside bool) bool {
+	switch {
+	case m == nil || inside && !m.inside():
+		return true
+	case !w.F.misfits(w.at):
+		return false
+	case w.said.Has(m.number):
+		return kept.name != w.name(m) || w.inside && !inside && m.inside()
+	}
+	return w.odd(m, v, kept.raw)
 }
 
 // left lists the members that have no place on the line.

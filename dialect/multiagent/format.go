@@ -1,0 +1,130 @@
+package multiagent
+
+import (
+	"slices"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+)
+
+// The rules of the document. A strict [Decoder] and the [Encoder] enforce them.
+const (
+	RuleEnvelope  agentevents.Rule = "multiagent-envelope"  // the required members of the envelope are there and not empty
+	RuleTimestamp agentevents.Rule = "multiagent-timestamp" // timestamp is an RFC 3339 time
+	RuleWorkflow  agentevents.Rule = "multiagent-workflow"  // an event of a workflow has workflowId
+	RulePhase     agentevents.Rule = "multiagent-phase"     // a phase, a checkpoint, or an agent of a workflow has phase
+	RuleField     agentevents.Rule = "multiagent-field"     // a key field of a workflow type has the type that the document gives it
+)
+
+// format is the document. The members of a type are those of its payload.
+var format = func() *wire.Format {
+	var (
+		may   = wire.May
+		value = valueForm{}
+		count = countForm{}
+		ref   = wire.Short("agentId", may("agentId", "agentId", value), may("agentSharing", "agentSharing", value), may("memoryRef", "memoryRef", value), may("modelClass", "modelClass", value))
+		fault = wire.Short("message", may("code", "code", value), may("message", "message", value), may("details", "details", value), may("retryable", "retryable", value))
+		usage = []wire.Member{may("inputTokens", "inputTokens", count), may("outputTokens", "outputTokens", count), may("totalTokens", "totalTokens", value),
+			may("cacheCreationInputTokens", "cacheCreationInputTokens", value), may("cacheReadInputTokens", "cacheReadInputTokens", value), may("costUsd", "costUsd", value)}
+		totals = wire.Object(may("steps", "steps", count), may("toolCalls", "toolCalls", count), may("auditCheckpoints", "auditCheckpoints", count),
+			may("auditsPassed", "auditsPassed", count), may("auditsFailed", "auditsFailed", count))
+	)
+	// field is a member with the name of its field, scope one of a field of the
+	// envelope, message one of a field of a message.
+	field := func(name string, form ...wire.Form) wire.Member { return may(name, name, append(form, value)...) }
+	scope := func(name string, form ...wire.Form) wire.Member { return may(name, "/"+name, append(form, value)...) }
+	message := func(name string, form ...wire.Form) wire.Member {
+		return may(name, "message/"+name, append(form, value)...)
+	}
+	text := func(name string) wire.Member { return may(name, "/"+name, textForm{}) }
+	need := func(name string) wire.Member { return wire.Need(name, "/"+name, neededForm{}) }
+
+	// common are the fields of the envelope without a place in the document: any
+	// payload may have them.
+	common := []wire.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase"), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
+		scope("parentAgentId"), scope("parentCallId"), scope("causationId"), scope("marks", marksForm{})}
+	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		for _, c := range common {
+			if c.Name == "step" && stepless(kind) {
+				c = may("step", "", stepForm{own: true})
+			}
+			if !slices.ContainsFunc(members, func(m wire.Member) bool { return m.Name == c.Name }) {
+				members = append(members, c)
+			}
+		}
+		return wire.Row{Type: typ, Kind: kind, Members: members}
+	}
+	// flow is a row of a workflow. Its first n members are the key fields of the
+	// document.
+	flow := func(typ string, kind agentevents.Kind, n int, members ...wire.Member) wire.Row {
+		for i := range members[:n] {
+			members[i].Form = keyForm{members[i].Form}
+		}
+		return row(typ, kind, members...)
+	}
+	return wire.New(wire.Format{
+		Name:     Name,
+		Body:     "payload",
+		Required: RuleEnvelope,
+		Misfits:  true,
+		Untyped:  true,
+		Head: []wire.Member{
+			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), may("parentSpanId", "/parentSpanId", aboveForm{}),
+			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", neededForm{bare: true}), text("taskId"),
+			wire.Need("actor", "/actor /agentId", actorForm{}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
+			wire.Need("timestamp", "/timestamp", timestampForm{}), wire.Need("schemaVersion", "", versionForm{}),
+		},
+		Rows: []wire.Row{
+			row("session.started", agentevents.KindSessionStarted, field("goal")),
+			row("workflow.node.enter", agentevents.KindNodeStarted,
+				scope("nodeId").As("node", "workflowNode").Or(madeNode), field("agent", ref), field("typeId"), field("attempt")),
+			row("agent.message.created", agentevents.KindMessageCreated,
+				may("message", "", insideForm{}), message("messageId").As("id"), message("from"), message("to"), message("groupId"),
+				message("content", count).As("text"), message("ts", wire.Value{}), message("role"), message("turnIndex"), message("agent", ref)),
+			row("agent.task.assigned", agentevents.KindTaskAssigned,
+				field("goal").As("task"), field("assignedAgent"), field("context"), field("constraints"), field("expectedOutput").As("expected_output")),
+			row("tool.call.started", agentevents.KindToolCalled,
+				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("arguments").As("input", "args"), field("argumentsSummary"),
+				field("attempt"), field("retryOf"), field("argsHash"), field("principal"), field("transport"), field("attributes")),
+			row("tool.call.completed", agentevents.KindToolReturned,
+				field("callId").As("toolCallId", "id"), field("toolId").As("toolName", "tool", "name"), field("status", statusForm{}), field("result").As("output"),
+				field("resultSummary"), field("error", fault), field("durationMs"), field("oneEvent"), field("arguments").As("input", "args"), field("argumentsSummary")),
+			row("handoff.requested", agentevents.KindHandoffRequested,
+				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
+			row("handoff.accepted", agentevents.KindHandoffAccepted,
+				field("handoffId"), field("from", ref).As("fromAgent"), field("to", ref).As("toAgent"), field("reason"), field("contextDigest").As("context_digest")),
+			row("blackboard.item.created", agentevents.KindBlackboardItemCreated,
+				field("itemId").As("id"), field("itemType").As("type"), field("content", count), field("sourceAgent"), field("confidence"), field("ttlMs")),
+			row("approval.requested", agentevents.KindApprovalRequested,
+				field("approvalId").As("id"), field("action"), field("reason"), field("scope"), field("risk"), field("callId"), field("toolId"), field("arguments"), field("timeoutMs")),
+			row("approval.granted", agentevents.KindApprovalGranted, field("approvalId").As("id"), field("approvedBy"), field("feedback")),
+			row("verifier.issue.found", agentevents.KindIssueFound, field("issue"), field("severity"), field("evidence"), field("suggestedFix").As("suggested_fix")),
+			row("loop.round.completed", agentevents.KindLoopRoundCompleted, field("round", count), field("score"), field("feedback"), field("diff"), field("costUsd")),
+			row("budget.exceeded", agentevents.KindBudgetExceeded, field("budget").As("kind"), field("limit", count), field("actual", count), field("reason")),
+			row("session.completed", agentevents.KindSessionCompleted, field("status"), field("result")),
+
+			flow("workflow.created", agentevents.KindWorkflowCreated, 4, scope("workflowId"), field("script"), field("phases", count), field("estimatedTokens")),
+			flow("workflow.approved", agentevents.KindWorkflowApproved, 3, scope("workflowId"), field("approvedAt"), field("approvedBy")),
+			flow("workflow.phase.started", agentevents.KindPhaseStarted, 3, scope("workflowId"), scope("phase"), field("inputCount")),
+			flow("workflow.phase.completed", agentevents.KindPhaseCompleted, 4, scope("workflowId"), scope("phase"), field("outputCount"), field("tokens")),
+			flow("agent.spawned", agentevents.KindAgentStarted, 4,
+				scope("workflowId"), scope("phase"), may("agentTask", "task", value).As("task"), may("parentSpanId", "", parentForm{}),
+				field("agent", ref), field("model"), field("providerSessionId"), field("prompt"), field("attempt"), field("resumed")),
+			flow("agent.completed", agentevents.KindAgentEnded, 4,
+				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
+				field("outcome"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)),
+				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("numTurns"), field("totals", totals), field("convergenceScore")),
+			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
+			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),
+			flow("workflow.checkpoint.resumed", agentevents.KindCheckpointResumed, 3, scope("workflowId"), scope("phase"), field("resumedAt")),
+			flow("workflow.finalized", agentevents.KindWorkflowFinalized, 4,
+				scope("workflowId"), field("totalTokens", count), field("totalAgents", count), field("durationMs", count)),
+		},
+	})
+}()
+
+// stepless reports whether a step in a payload of this kind is the payload's own,
+// because the kind's events are outside of steps.
+func stepless(kind agentevents.Kind) bool {
+	return kind == agentevents.KindAgentStarted || kind == agentevents.KindAgentEnded
+}

@@ -1,0 +1,434 @@
+package multiagent
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The forms of values that the document has and the engine does not.
+
+// A textForm is a text of the envelope. An empty one is kept.
+type textForm struct{ wire.EmptyKept }
+
+// Sparse makes the form a [wire.Sparse].
+func (textForm) Sparse() {}
+
+// An aboveForm is the parent span of the envelope. With a made-up span it may be made
+// up, too.
+type aboveForm struct{ wire.EmptyKept }
+
+func (aboveForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	if text := *at.(*string); text != "" {
+		return jsonwire.AppendString(dst, text), true
+	}
+	e, ev := encoderOf(w), w.Ev
+	_, started := ev.Payload.(*agentevents.AgentStarted)
+	e.madeParent = e.madeSpan && (started || callOf(ev) != "")
+	switch {
+	case !e.madeParent:
+		return dst, false
+	case started:
+		dst = e.parentSpan(dst)
+	default:
+		dst = append(e.run.span(append(dst, '"'), ev.AgentID, ""), '"')
+	}
+	w.Every(dialect.Made, "/parentSpanId", "the made-up span of the agent or call")
+	return dst, true
+}
+
+// A neededForm is a text that must not be empty.
+type neededForm struct {
+	textForm
+	bare bool // an empty text is not kept
+}
+
+func (f neededForm) Parse(r *wire.Reader, at any) error {
+	err := wire.Value{}.Parse(r, at)
+	if err == nil && *at.(*string) == "" {
+		r.Break(RuleEnvelope, needed)
+		if !f.bare {
+			r.KeepAs(`""`)
+		}
+	}
+	return err
+}
+
+const needed = "is required and must not be empty"
+
+// An actorForm is the actor, or else the agent. The decoder says which one it is.
+type actorForm struct{ neededForm }
+
+func (actorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	text := *at.(*string)
+	if text == "" {
+		text = w.Ev.AgentID
+	}
+	return jsonwire.AppendString(dst, text), text != ""
+}
+
+// A timestampForm is a time. A text that is not one is kept, and so is the year 1,
+// which the event cannot tell from no time.
+type timestampForm struct{}
+
+func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); raw != "" {
+		var s jsonwire.Scanner
+		s.Reset(raw)
+		t, err := s.Time()
+		if err != nil {
+			t = w.NoTime() // as readers
+		}
+		if w.Ev.Time.Equal(t) {
+			w.Use(m.Name)
+			return append(dst, raw...), true
+		}
+	}
+	return w.Times.Append(dst, w.Time()), true
+}
+
+func (timestampForm) Parse(r *wire.Reader, at any) error {
+	t, before := at.(*time.Time), r.S
+	var err error
+	if *t, err = r.Times.Time(&r.S); err == nil && !t.IsZero() {
+		return nil
+	}
+	if err != nil {
+		r.S = before
+		if _, again := r.S.String(); again != nil {
+			return err
+		}
+		r.NoTime()
+		r.Break(RuleTimestamp, "is not an RFC 3339 time")
+	}
+	r.KeepAs(r.S.Text()[before.Offset():r.S.Offset()])
+	return nil
+}
+
+// A versionForm is the document's schemaVersion, which is always kept.
+type versionForm struct{}
+
+func (versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if raw := w.Kept(m.Name); raw != "" {
+		w.Use(m.Name)
+		return append(dst, raw...), true
+	}
+	w.Every(dialect.Made, "/"+string(Name)+"/schemaVersion", "1.0")
+	return append(dst, `"1.0"`...), true
+}
+
+func (versionForm) Parse(r *wire.Reader, _ any) error {
+	from := r.S.Offset()
+	text, err := r.S.String()
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		r.Break(RuleEnvelope, needed)
+	}
+	r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	return nil
+}
+
+// A payloadForm is the payload. One that is not an object is kept.
+type payloadForm struct{}
+
+func (payloadForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	e := encoderOf(w)
+	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok {
+		raw, err := jsonwire.Compact(string(p.Raw))
+		if err != nil && p.Raw != "" {
+			w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
+		}
+		return append(dst, raw...), p.Raw != ""
+	}
+	e.hide()
+	mark := len(dst)
+	dst, _ = wire.Body.Append(w, dst, m, nil)
+	if raw := w.Key("/payload", false); raw != "" {
+		if body := string(dst[mark:]); body == "{}" || body == `{"message":{}}` {
+			return append(dst[:mark], w.Key("/payload", true)...), true
+		}
+	}
+	return dst, true
+}
+
+// noPayload stands for the payload that an unknown event does not say. The line that
+// it was read from had none.
+func noPayload(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	if encoderOf(w).own {
+		return nil
+	}
+	w.Lose(dialect.Made, "/payload", "an empty object")
+	return append(dst, "{}"...)
+}
+
+func (payloadForm) Parse(r *wire.Reader, _ any) error {
+	switch {
+	case r.Row == nil:
+		raw, err := r.S.Raw()
+		r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(raw)}
+		return err
+	case r.S.Kind() == '{':
+		return wire.Body.Parse(r, nil)
+	}
+	raw, err := r.S.Raw()
+	if err == nil {
+		r.Kept.Add("/payload", raw)
+		err = emptyBody(r)
+	}
+	return err
+}
+
+// emptyBody reads an empty object as the body.
+func emptyBody(r *wire.Reader) error {
+	s := r.S
+	r.S.Reset("{}")
+	err := wire.Body.Parse(r, nil)
+	r.S = s
+	return err
+}
+
+// A valueForm is a value of the payload. One that the field cannot tell from an
+// absent one is kept.
+type valueForm struct{ wire.Value }
+
+// Sparse makes the form a [wire.Sparse].
+func (valueForm) Sparse() {}
+
+func (valueForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	err := wire.Value{}.Parse(r, at)
+	empty := false
+	switch v := at.(type) {
+	case *string:
+		empty = *v == ""
+	case *bool:
+		empty = !*v
+	case *time.Time:
+		empty = v.IsZero()
+	}
+	if err == nil && empty {
+		r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// A countForm is a value of the payload that is always written, because its field is
+// never absent. If a line lacks it, the decoder notes that.
+type countForm struct{ wire.Value }
+
+func (f countForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if v, ok := at.(*[]string); ok && *v == nil {
+		return append(dst, "[]"...), true
+	}
+	return f.Value.Append(w, dst, m, at)
+}
+
+func (countForm) Missed(r *wire.Reader, at any) {
+	if content, ok := at.(*agentevents.JSON); ok {
+		*content = "null"
+	}
+	decoderOf(r).lacks(r.Pointer()[len("/payload/"):])
+}
+
+// zero reports whether the value of a countForm may stand for an absent one.
+func zero(at any) bool {
+	switch v := at.(type) {
+	case *int:
+		return *v == 0
+	case *int64:
+		return *v == 0
+	case *float64:
+		return *v == 0
+	case *time.Duration:
+		return *v == 0
+	case *[]string:
+		return len(*v) == 0
+	case *agentevents.JSON:
+		return *v == "null"
+	}
+	return false
+}
+
+// A keyForm is a key field of the document: a strict reader reports a value of
+// another type.
+type keyForm struct{ wire.Form }
+
+func (f keyForm) Parse(r *wire.Reader, at any) error {
+	err := f.Form.Parse(r, at)
+	if err != nil {
+		r.Break(RuleField, "does not have the type that the document gives this field")
+	}
+	return err
+}
+
+func (f keyForm) Missed(r *wire.Reader, at any) {
+	if inner, ok := f.Form.(wire.Misser); ok {
+		inner.Missed(r, at)
+	}
+}
+
+// An agentIDForm is the agent of an event whose actor does not say it.
+type agentIDForm struct{ valueForm }
+
+func (agentIDForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	agent := *at.(*string)
+	return jsonwire.AppendString(dst, agent), agent != "" && encoderOf(w).agentInPayload
+}
+
+// A stepForm is a step from 0.
+type stepForm struct {
+	valueForm
+	own bool // every step is the payload's own
+}
+
+func (f stepForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if f.own {
+		return dst, false
+	}
+	if at.(*agentevents.Opt[int]).V < 0 {
+		w.Lose(dialect.Dropped, "/step", "")
+		return dst, false
+	}
+	return f.valueForm.Append(w, dst, m, at)
+}
+
+func (f stepForm) Parse(r *wire.Reader, at any) error {
+	if f.own || r.S.Kind() == '-' {
+		return errOwn
+	}
+	return f.valueForm.Parse(r, at)
+}
+
+// errOwn says that a member is the payload's own.
+var errOwn = &jsonwire.SyntaxError{Msg: "not the member of the document"}
+
+// A marksForm is a list of the names of marks. Another spelling than that of the
+// encoder is kept.
+type marksForm struct{ valueForm }
+
+// markNames are the names of the marks, lowest bit first.
+var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "sanitized"}
+
+func (marksForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	set := *at.(*agentevents.Marks)
+	sep := byte('[')
+	for i, name := range markNames {
+		if set&(1<<i) != 0 {
+			dst = jsonwire.AppendString(append(dst, sep), name)
+			sep = ','
+		}
+	}
+	return append(dst, ']'), sep == ','
+}
+
+func (marksForm) Parse(r *wire.Reader, at any) error {
+	var list []string
+	from := r.S.Offset()
+	if err := (wire.Value{}).Parse(r, &list); err != nil {
+		return err
+	}
+	set, usual := at.(*agentevents.Marks), true
+	*set = 0
+	for _, name := range list {
+		i := slices.Index(markNames[:], name)
+		if usual = usual && i >= 0 && *set>>i == 0; i >= 0 {
+			*set |= 1 << i
+		}
+	}
+	if !usual || *set == 0 {
+		r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	}
+	return nil
+}
+
+// A statusForm is a tool status. Another word for one is kept.
+type statusForm struct{ valueForm }
+
+func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if status := statusOf(*at.(*string)); status != *at.(*string) {
+		w.Lose(dialect.Altered, "/payload/status", "read as "+status)
+	}
+	return f.valueForm.Append(w, dst, m, at)
+}
+
+func (f statusForm) Parse(r *wire.Reader, at any) error {
+	from := r.S.Offset()
+	err := f.valueForm.Parse(r, at)
+	if word := at.(*string); err == nil && statusOf(*word) != *word {
+		*word = statusOf(*word)
+		r.KeepAs(r.S.Text()[from:r.S.Offset()])
+	}
+	return err
+}
+
+// statusOf returns the tool status that a word means.
+func statusOf(word string) string {
+	switch word {
+	case "success", "completed":
+		return string(agentevents.ToolStatusOK)
+	case "failed", "failure":
+		return string(agentevents.ToolStatusError)
+	}
+	return word
+}
+
+// An insideForm is the member message: an object with the fields of the message, or
+// the content.
+type insideForm struct{ wire.Inside }
+
+func (f insideForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if encoderOf(w).lacked("message") {
+		return dst, false
+	}
+	return f.Inside.Append(w, dst, m, at)
+}
+
+func (f insideForm) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() != '{' {
+		return r.Instead("content")
+	}
+	decoderOf(r).nested = true
+	return f.Inside.Parse(r, at)
+}
+
+// A parentForm is the parent span of a spawned agent, which the envelope says too.
+type parentForm struct{}
+
+func (parentForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	if e := encoderOf(w); e.madeParent {
+		return e.parentSpan(dst), true
+	}
+	return jsonwire.AppendString(dst, w.Ev.ParentSpanID), w.Ev.ParentSpanID != ""
+}
+
+func (parentForm) Parse(r *wire.Reader, _ any) error {
+	return valueForm{}.Parse(r, &decoderOf(r).parent)
+}
+
+// A tokensForm is the total of an agent's usage, which the usage may say too.
+type tokensForm struct{}
+
+func (tokensForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	tokens := tokensOf(w.Ev.Payload.(*agentevents.AgentEnded))
+	return strconv.AppendInt(dst, tokens.V, 10), tokens.OK
+}
+
+func (tokensForm) Parse(r *wire.Reader, _ any) error {
+	return wire.Value{}.Parse(r, &decoderOf(r).tokens)
+}
+
+// tokensOf returns the document's tokens of an agent.completed: the total of its
+// usage.
+func tokensOf(p *agentevents.AgentEnded) (tokens agentevents.Opt[int64]) {
+	if u := &p.Usage.V; p.Usage.OK {
+		tokens = agentevents.Some(u.TotalTokens.Or(u.InputTokens + u.OutputTokens))
+	}
+	return tokens
+}

@@ -107,6 +107,9 @@
 //   - toolId, itemType, budget and the other side of a handoff are "unknown".
 //   - The sender of a message and the near side of a handoff are the agent.
 //   - A tool status follows from error; content is null.
+//   - A line without a time has that of the line before, and 1970 if it is the first.
+//
+// [Decoder.Losses] lists what was made up, and the number of each line.
 //
 // The encoder leaves out again what was made up, as long as it is unchanged and
 // readers make up the same. So it writes the word unknown if the actor becomes

@@ -151,6 +151,42 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
+// A line without a time has that of the line before, and comes back without one as
+// long as it follows that line.
+func TestNoTimeAfterALine(t *testing.T) {
+	first := docLine("session.started", `{}`)
+	odd := strings.NewReplacer(`"e1"`, `"e2"`, `"2026-05-18T09:00:01.200Z"`, `"later"`).Replace(first)
+	events := decode(t, Options{}, first, odd)
+	require.Equal(t, at, events[1].Time)
+	out, losses := encode(t, events...)
+	require.Equal(t, first+"\n"+odd, out)
+	require.Empty(t, losses)
+	out, losses = encode(t, events[1])
+	require.Contains(t, out, `"timestamp":"2026-05-18T09:00:01.200Z"`)
+	require.Equal(t, []string{"dropped /sequence", "dropped /multiagent/timestamp"}, told(losses))
+}
+
+// The decoder lists what it makes up.
+func TestLossesOfReading(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{docLine("session.started", `{}`), nil},
+		{`{"runId":"r1","type":"odd"}`, []string{"made up /id", "made up /timestamp"}},
+		{docLine("workflow.node.enter", `{}`), []string{"made up /nodeId"}},
+		{docLine("tool.call.started", `{"tool":""}`), []string{"made up /payload/callId", "made up /payload/toolId"}},
+		{docLine("tool.call.completed", `{"toolId":"x"}`), []string{"made up /payload/callId", "made up /payload/oneEvent", "made up /payload/status"}},
+		{docLine("handoff.requested", `{"to":{"memoryRef":"m"}}`), []string{"made up /payload/from/agentId", "made up /payload/to/agentId"}},
+		{docLine("agent.message.created", `{"message":{"from":"a"}}`), []string{"made up /payload/message/messageId", "made up /payload/message/ts"}},
+	} {
+		d := NewDecoder(Options{})
+		_, err := d.Decode(nil, []byte(c.line))
+		require.NoError(t, err)
+		require.ElementsMatch(t, append(c.want, "made up /sequence"), told(d.Losses()), c.line)
+	}
+}
+
 // told returns the pointers of the losses, each after what happened.
 func told(losses []dialect.Loss) (list []string) {
 	for _, l := range losses {

@@ -97,6 +97,7 @@ type Member struct {
 	Also  []string // other names that readers accept
 
 	or       func(w *Writer, dst []byte, m *Member) []byte
+	unless   func(w *Writer) bool
 	number   int    // in its table, from 1
 	lit      string // `,"name":`
 	field    *field // nil if the member says none
@@ -135,6 +136,13 @@ func Made(value string) func(w *Writer, dst []byte, m *Member) []byte {
 		w.Lose(dialect.Made, w.Pointer(m), "")
 		return append(dst, value...)
 	}
+}
+
+// Unless returns m with a function that reports that the member is left out, although
+// the event says it.
+func (m Member) Unless(f func(w *Writer) bool) Member {
+	m.unless = f
+	return m
 }
 
 // As returns m with more names that readers accept.

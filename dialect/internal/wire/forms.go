@@ -22,8 +22,9 @@ type Form interface {
 	Parse(r *Reader, at any) error
 }
 
-// A Sparse form says nothing of a member whose fields the event does not say. Its
-// method does nothing.
+// A Sparse form says nothing of a member whose fields the event does not say: the
+// writer need not ask it. Its method does nothing. A form that embeds a Sparse one is
+// Sparse, too.
 type Sparse interface{ Sparse() }
 
 // A Misser is a Form that is told when an object that is read does not have its

@@ -347,7 +347,7 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	mark := len(dst)
 	for i := range t.members {
 		m := &t.members[i]
-		if m.optional && w.lacks(m) || w.inside && m.inside() {
+		if m.optional && w.lacks(m) || w.inside && m.inside() || m.unless != nil && m.unless(w) {
 			continue
 		}
 		dst = w.member(dst, m, v)

@@ -40,14 +40,15 @@ type Encoder struct {
 	fields         [maxMade]madeUp
 	place          []byte
 
-	hide1 func(*wire.Member, any) bool
-	name1 func(*wire.Member) string
+	// The methods hides and name: a method value takes memory each time.
+	hideFunc func(*wire.Member, any) bool
+	nameFunc func(*wire.Member) string
 }
 
 // NewEncoder returns an encoder.
 func NewEncoder() *Encoder {
 	e := &Encoder{w: wire.Writer{F: format}}
-	e.hide1, e.name1 = e.hides, e.name
+	e.hideFunc, e.nameFunc = e.hides, e.name
 	return e
 }
 
@@ -119,13 +120,13 @@ func (e *Encoder) spellings() {
 		for field, name := range jsonwire.Members(raw) {
 			e.as = append(e.as, field, jsonwire.Text(name))
 		}
-		w.Name = e.name1
+		w.Name = e.nameFunc
 	}
 	if raw := w.Key("/made", true); raw != "" {
 		for field := range jsonwire.Elements(raw) {
 			e.made = append(e.made, jsonwire.Text(field))
 		}
-		w.Hide = e.hide1
+		w.Hide = e.hideFunc
 	}
 	if e.lacked(envelopeParent) {
 		e.hidden = append(e.hidden, envelopeParent)
@@ -228,9 +229,11 @@ func (e *Encoder) phase() {
 	}
 	own := w.Key("/payload/phase", false)
 	switch {
+	case ev.Phase == "" && own == "":
+		return
 	case ev.WorkflowID == "":
 		w.Pend.Drop("/phase", ev.Phase != "")
-	case ev.Phase == "" && own != "" && jsonwire.Text(own) != "":
+	case ev.Phase == "" && jsonwire.Text(own) != "":
 		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1payload~1phase", "")
 		w.Lose(dialect.Made, "/phase", "the payload's own phase, because the event has a workflow now")
 	default:
@@ -243,12 +246,8 @@ func (e *Encoder) phase() {
 // make up.
 func (e *Encoder) hide() {
 	ev, w := e.ev, &e.w
-	switch p := ev.Payload.(type) {
+	switch ev.Payload.(type) {
 	case *agentevents.AgentEnded:
-		u := &p.Usage.V
-		if p.Usage.OK && u.TotalTokens.OK && *u == (agentevents.Usage{TotalTokens: u.TotalTokens}) && !strings.Contains(string(ev.Extra(string(Name))), `"/payload/usage`) {
-			e.hidden = append(e.hidden, "usage")
-		}
 		if e.lacked("tokens") {
 			e.hidden = append(e.hidden, "tokens")
 		}
@@ -276,7 +275,7 @@ func (e *Encoder) hide() {
 		e.unmake(&f)
 	}
 	if len(e.hidden) > 0 {
-		w.Hide = e.hide1
+		w.Hide = e.hideFunc
 	}
 }
 

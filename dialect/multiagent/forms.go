@@ -3,6 +3,7 @@ package multiagent
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -431,4 +432,12 @@ func tokensOf(p *agentevents.AgentEnded) (tokens agentevents.Opt[int64]) {
 		tokens = agentevents.Some(u.TotalTokens.Or(u.InputTokens + u.OutputTokens))
 	}
 	return tokens
+}
+
+// onlyTotal reports that the usage of an agent.completed has only the total, which is
+// its tokens, and that the line had no more.
+func onlyTotal(w *wire.Writer) bool {
+	u := &w.Ev.Payload.(*agentevents.AgentEnded).Usage
+	return u.OK && u.V.TotalTokens.OK && u.V == (agentevents.Usage{TotalTokens: u.V.TotalTokens}) &&
+		!strings.Contains(string(w.Ev.Extra(string(Name))), `"/payload/usage`)
 }

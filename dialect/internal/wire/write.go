@@ -324,7 +324,9 @@ func (w *Writer) others(ev *agentevents.Event) {
 		w.Lose(what, "/schemaVersion", "readers give the native version")
 	}
 	for name := range ev.Extras() {
-		w.Pend.Drop("/"+jsonwire.Token(name), name != string(w.F.Name))
+		if name != string(w.F.Name) {
+			w.Lose(dialect.Dropped, "/"+jsonwire.Token(name), "")
+		}
 	}
 	if ev.PayloadExtra() {
 		w.Lose(dialect.Dropped, "/payload", "members that no field has")
@@ -711,9 +713,8 @@ func (k *kept) left(w *Writer) {
 	if k.text == "" && len(k.members) == 0 {
 		return
 	}
-	at := "/" + string(w.F.Name)
 	if k.text != "" && k.text[0] != '{' {
-		w.Lose(dialect.Dropped, at, "it is not an object")
+		w.Lose(dialect.Dropped, "/"+string(w.F.Name), "it is not an object")
 	}
 	for i := range k.members {
 		switch m := &k.members[i]; {
@@ -721,7 +722,7 @@ func (k *kept) left(w *Writer) {
 		case m.rest:
 			w.Lose(dialect.Dropped, "/payload/"+w.row.Rest+"/"+jsonwire.Token(m.key), "a field has the name")
 		default:
-			w.Lose(dialect.Dropped, at+"/"+jsonwire.Token(m.key), "the line has no place for it")
+			w.Lose(dialect.Dropped, "/"+string(w.F.Name)+"/"+jsonwire.Token(m.key), "the line has no place for it")
 		}
 	}
 }

@@ -7,7 +7,7 @@
 // The runId of a line is one execution of one node. It becomes the NodeRunID of the
 // event's scope, and identifies the agent of events without agentId. No line names
 // its run; see [Options]. Timestamps are milliseconds since the epoch, and may have
-// fractions.
+// fractions. A line without one gets that of the line before.
 //
 // The variants and their kinds:
 //

@@ -77,6 +77,7 @@ var format = func() *wire.Format {
 		Every:    "/sessionId /step",
 		Absent:   wire.Made(`""`),
 		Details: map[string]string{
+			"/payload/result":           "on the line only in place of a missing message",
 			"/payload/task":             "on the line only in place of a missing prompt",
 			"/payload/argumentsSummary": "on the line only in place of a missing value",
 			"/payload/resultSummary":    "on the line only in place of a missing value",

@@ -27,7 +27,7 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 	if y := t.Year(); y > 1700 && y < 2200 { // its nanoseconds are an int64
 		return jsonwire.AppendMillis(dst, time.Duration(t.UnixNano())), true
 	}
-	if w.Whole {
+	if w.Whole { // compare exactly
 		return t.AppendFormat(dst, time.RFC3339Nano), true
 	}
 	w.Lose(dialect.Altered, "/timestamp", "written in whole milliseconds")

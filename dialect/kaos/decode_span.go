@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -31,7 +32,7 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 		}
 		d.begin(about{p.StepID, subject, "", ev.RunID}, "")
 	case *agentevents.StepEnded:
-		p.StepID = orElse(p.StepID, start.id)
+		p.StepID = cmp.Or(p.StepID, start.id)
 		if !d.stepID(&p.StepID, p.Name) {
 			return false
 		}
@@ -75,7 +76,7 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 				d.r.Kept.Add("/attributes/subagent_name", jsonwire.Quote(d.said.agent))
 			}
 		}
-		d.keepName("subagent.", orElse(d.said.agent, ev.AgentID))
+		d.keepName("subagent.", cmp.Or(d.said.agent, ev.AgentID))
 		switch phase {
 		case "error":
 			p.Error.OK = true
@@ -89,7 +90,7 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 		d.keepName("handoff.", p.To.AgentID)
 		d.begin(about{p.From.AgentID, subject, "", ev.RunID}, p.To.AgentID)
 	case *agentevents.HandoffAccepted:
-		if p.From.AgentID, p.To.AgentID = orElse(p.From.AgentID, start.id), orElse(p.To.AgentID, start.tool); p.From.AgentID == "" || p.To.AgentID == "" {
+		if p.From.AgentID, p.To.AgentID = cmp.Or(p.From.AgentID, start.id), cmp.Or(p.To.AgentID, start.tool); p.From.AgentID == "" || p.To.AgentID == "" {
 			return false
 		}
 		d.keepName("handoff.", p.To.AgentID)
@@ -99,19 +100,10 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 
 // begin notes that the span of the line is open.
 func (d *Decoder) begin(a about, tool string) {
-	if d.r.Ev.SpanID == "" {
-		return
+	if span := d.r.Ev.SpanID; span != "" {
+		d.open.add(opened{about: a, spanID: spanID{span: span}, tool: tool})
 	}
-	p := opened{about: a, span: d.r.Ev.SpanID, tool: tool}
-	if len(d.r.S.Text()) > longLine {
-		p = p.cloned()
-	}
-	d.open.add(p)
 }
-
-// longLine is the size up to which the entries in the list of open spans may keep
-// a whole line alive. There are at most maxRecent of them.
-const longLine = 4096
 
 // stepID makes up the id of a step. It reports false if there is none.
 func (d *Decoder) stepID(id *string, name string) bool {

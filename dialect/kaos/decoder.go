@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -133,7 +134,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 			p.ToolCalls = []agentevents.ToolCallSummary{}
 		}
 	case *agentevents.ApprovalRequested:
-		p.ApprovalID = orElse(p.CallID, ev.RunID)
+		p.ApprovalID = cmp.Or(p.CallID, ev.RunID)
 		r.Made("/payload/approvalId", "the id of the call or, without a call, of the run")
 	case *agentevents.ClarificationRequested:
 		d.clarification(p)
@@ -224,7 +225,7 @@ func (d *Decoder) after(line string) {
 func (d *Decoder) clarification(p *agentevents.ClarificationRequested) {
 	r := &d.r
 	if p.InterruptID == "" {
-		p.InterruptID = orElse(d.said.token, r.Ev.RunID)
+		p.InterruptID = cmp.Or(d.said.token, r.Ev.RunID)
 		r.Made("/payload/interruptId", "the resume token or, without one, the run's id")
 	}
 	if len(p.Questions) == 0 {

@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // EncoderOptions configure an [Encoder]. The zero EncoderOptions write JSON
@@ -49,7 +51,7 @@ type Encoder struct {
 	boundary
 	// Of the line of the event itself, not of one that it is compared with:
 	typ    string
-	number []byte
+	number int64
 	change boundary
 }
 
@@ -72,7 +74,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		ev.SchemaVersion = agentevents.SchemaVersion // readers give it
 	}
 	if e.ofNode = ev.AgentID == "" && len(ev.NodeRunID)|len(ev.NodeID) != 0; e.ofNode {
-		ev.AgentID = orElse(ev.NodeRunID, ev.NodeID) // keeps agents without an id apart
+		ev.AgentID = cmp.Or(ev.NodeRunID, ev.NodeID) // keeps agents without an id apart
 	}
 	out := dst
 	if e.o.SSE {
@@ -94,7 +96,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		dst = append(append(append(dst, "event: "...), e.typ...), '\n')
 	}
 	dst = append(append(dst, "data: "...), out...)
-	return append(append(append(dst, "id: "...), e.number...), "\n\n"...), nil
+	return append(jsonwire.AppendInt(append(dst, "id: "...), e.number), "\n\n"...), nil
 }
 
 // everywhere counts the losses that do not depend on the kind. Readers of a verbatim
@@ -133,9 +135,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if w.Ev.RunID == "" {
 		w.Break(RuleRequired, "/runId", "is required")
 	}
-	if e.ofNode && w.Ev != &w.Read {
-		w.Lose(dialect.Made, "/agentId", "the id of the node's execution, or of the node")
-	}
+	lose(w, e.ofNode && w.Ev != &w.Read, dialect.Made, "/agentId", "the id of the node's execution, or of the node")
 	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok {
 		typ, raw, err := w.Unknown(p)
 		if err != nil {
@@ -166,17 +166,12 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 func (e *Encoder) otherwise(w *wire.Writer, row *wire.Row, line []byte) {
 	switch p := w.Ev.Payload.(type) {
 	case *agentevents.MemoryChanged:
-		if strings.Contains(string(p.Attributes), `"tokens_`) && caseOf(row.Type, string(line)) != "" {
-			w.Lose(dialect.Altered, "", "a memory summary that counts tokens is read as context.compacted")
-		}
+		tokens := strings.Contains(string(p.Attributes), `"tokens_`) && caseOf(row.Type, string(line)) != ""
+		lose(w, tokens, dialect.Altered, "", "a memory summary that counts tokens is read as context.compacted")
 	case *agentevents.ContextCompacted:
-		if !p.TokensBefore.OK && !p.TokensAfter.OK {
-			w.Lose(dialect.Altered, "", "without token counts it is read as memory.changed")
-		}
+		lose(w, !p.TokensBefore.OK && !p.TokensAfter.OK, dialect.Altered, "", "without token counts it is read as memory.changed")
 	case *agentevents.ApprovalRequested:
-		if p.ApprovalID != orElse(p.CallID, w.Ev.RunID) {
-			w.Lose(dialect.Altered, "/payload/approvalId", "readers take the call's id, or without one the run's id")
-		}
+		lose(w, p.ApprovalID != cmp.Or(p.CallID, w.Ev.RunID), dialect.Altered, "/payload/approvalId", "readers take the call's id, or without one the run's id")
 	case *agentevents.SpanRecorded:
 		if format.CaseRow("span", caseOf("span", string(line))) == row {
 			break
@@ -205,7 +200,11 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 	r.Continue(w)
 	r.Ev = w.Ev
 	if e.closes {
-		e.check.expect(w.Ev)
+		id, _, _ := strings.Cut(e.id, "\x00")
+		if e.subject == "subagent" {
+			id = w.Ev.AgentID
+		}
+		e.check.begin(about{id, e.subject, "", e.run}, e.name)
 	}
 	_, r.Plain = w.Ev.Payload.(*agentevents.SpanRecorded) // what the log's decoder could only record
 	if err := e.check.read(line, &w.Read); err != nil {
@@ -219,19 +218,3 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 
 // errFields is the error of a line that may be several fields of a frame.
 var errFields = errors.New("a CR may separate fields")
-
-// expect opens the span that an event closes.
-func (d *Decoder) expect(ev *agentevents.Event) {
-	switch p := ev.Payload.(type) {
-	case *agentevents.ToolReturned:
-		if !p.OneEvent {
-			d.begin(about{p.CallID, "tool_call", "", ev.RunID}, p.ToolID)
-		}
-	case *agentevents.StepEnded:
-		d.begin(about{p.StepID, "step", "", ev.RunID}, "")
-	case *agentevents.AgentEnded:
-		d.begin(about{ev.AgentID, "subagent", "", ev.RunID}, "")
-	case *agentevents.HandoffAccepted:
-		d.begin(about{p.From.AgentID, "handoff", "", ev.RunID}, p.To.AgentID)
-	}
-}

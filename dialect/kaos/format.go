@@ -24,6 +24,7 @@ const (
 var (
 	subjects = []string{"run", "turn", "step", "tool_call", "subagent", "handoff", "llm_call", "judge", "route"}
 	phases   = []string{"start", "progress", "complete", "error", "cancelled"}
+	closing  = phases[2:]
 	memories = []string{"added", "evicted", "summarized", "hydrated", "persisted", "searched"}
 )
 
@@ -52,6 +53,7 @@ var format = func() *wire.Format {
 	}
 	atLeast0 := func(f wire.Form) wire.Form { return wire.AtLeast(RuleRange, f, 0) }
 	var (
+		null   = instead("null")
 		text   = wire.Full{}
 		id     = filled(text)
 		count  = atLeast0(wire.Value{})
@@ -92,7 +94,7 @@ var format = func() *wire.Format {
 		Case: caseOf,
 		Head: []wire.Member{
 			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
-			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{}),
+			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{}).Or(null),
 		},
 		Tail: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
@@ -102,7 +104,7 @@ var format = func() *wire.Format {
 			{Type: "plan_proposed", Kind: agentevents.KindPlanProposed, Members: []wire.Member{
 				may("steps", "steps", wire.List[agentevents.PlanStep](
 					need("step_id", "stepId", id), need("description", "description", text), may("tool_name", "toolName", nullable{wire.Value{}}).Or(null),
-				)).Or(noElements),
+				)).Or(instead("[]")),
 				may("strategy", "strategy", text),
 			}},
 			{Type: "citation_found", Kind: agentevents.KindCitationFound, Members: []wire.Member{
@@ -119,12 +121,12 @@ var format = func() *wire.Format {
 				may("tool_calls", "toolCalls", wire.List[agentevents.ToolCallSummary](
 					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError", flag{}), may("duration_ms", "durationMs", millis),
 					may("cost_usd", "costUsd", cost), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
-				)).Or(noElements),
+				)).Or(instead("[]")),
 				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", cost), input, output,
 			}},
 			{Type: "memory_event", Kind: agentevents.KindMemoryChanged, Members: []wire.Member{
 				need("kind", "change", wire.OneOf(RuleEnum, id, memories...)), may("section", "section", text),
-				may("item_count", "itemCount", count), may("attributes", "attributes", object{}).Or(noMembers),
+				may("item_count", "itemCount", count), may("attributes", "attributes", object{}).Or(instead("{}")),
 			}},
 			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []wire.Member{
 				need("kind", "", word("summarized")), may("section", "", aside[string]{wire.Value{}, `""`, func(d *Decoder) *string { return &d.said.section }}),
@@ -143,7 +145,7 @@ var format = func() *wire.Format {
 			{Type: "thinking_delta", Kind: agentevents.KindAgentReasoningDelta, Members: []wire.Member{content}},
 			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []wire.Member{may("call_id", "callId", text), content}},
 			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Says: "approvalId", Members: []wire.Member{
-				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{}).Or(noElements), reason,
+				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{}).Or(instead("[]")), reason,
 				may("run_state_ref", "", aside[string]{Form: wire.Value{}, empty: `""`}),
 			}},
 			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
@@ -154,7 +156,7 @@ var format = func() *wire.Format {
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
 				may("duration_ms", "durationMs", nullable{millis}).Or(null), may("error_type", "errorType", nullable{wire.Value{}}).Or(null),
-				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object{}).Or(noMembers),
+				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object{}).Or(instead("{}")),
 			}},
 		},
 	}
@@ -181,7 +183,7 @@ var format = func() *wire.Format {
 	f.Rows = append(f.Rows, bySpan)
 	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
 	span("handoff", "complete", agentevents.KindHandoffAccepted, "", "", named("handoff."), from, to, known("reason", "reason"))
-	for _, phase := range phases[2:] {
+	for _, phase := range closing {
 		summary, isError, outcome := "", []wire.Member(nil), ""
 		switch phase {
 		case "complete":

@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -14,6 +15,13 @@ import (
 )
 
 // The forms of values that the document has and the engine does not.
+
+// lose notes a loss of the event that is written, if it is one.
+func lose(w *wire.Writer, lost bool, what dialect.Change, pointer, detail string) {
+	if lost {
+		w.Lose(what, pointer, detail)
+	}
+}
 
 // A timeForm is a reading of the monotonic clock, in seconds.
 type timeForm struct{}
@@ -41,25 +49,20 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 type sequenceForm struct{}
 
 func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	mark := len(dst)
-	if raw := w.Kept(m.Name); raw != "" && isInt(raw) {
-		w.Use(m.Name)
-		dst = append(dst, raw...)
-	} else {
-		if w.Ev.Sequence > math.MaxInt64 {
-			w.Fail(RuleRange, "/sequence", "is too large: readers take numbers up to 2^63-1")
+	n, err := int64(w.Ev.Sequence), error(nil)
+	if raw := w.Kept(m.Name); raw != "" {
+		if n, err = strconv.ParseInt(raw, 10, 64); err == nil {
+			w.Use(m.Name)
+		} else {
+			n = int64(w.Ev.Sequence)
 		}
-		dst = jsonwire.AppendUint(dst, w.Ev.Sequence)
+	} else if n < 0 {
+		w.Fail(RuleRange, "/sequence", "is too large: readers take numbers up to 2^63-1")
 	}
-	if e := encoderOf(w); !w.Whole {
-		e.number = append(e.number[:0], dst[mark:]...)
+	if !w.Whole {
+		encoderOf(w).number = n
 	}
-	return dst, true
-}
-
-func isInt(raw string) bool {
-	_, err := strconv.ParseInt(raw, 10, 64)
-	return err == nil
+	return jsonwire.AppendInt(dst, n), true
 }
 
 func (sequenceForm) Parse(r *wire.Reader, _ any) (err error) {
@@ -75,31 +78,27 @@ func ownRun(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return jsonwire.AppendString(dst, w.Ev.RunID)
 }
 
-// null, noElements and noMembers stand for values that the event does not have.
-func null(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, "null"...) }
-
-func noElements(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, "[]"...) }
-
-func noMembers(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, "{}"...) }
+// instead returns a function that writes the value of a member that the event does
+// not say.
+func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
+	return func(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(dst, value...) }
+}
 
 // A lineAgent is the agent that the line is of: for a sub-agent the one that
 // delegates to it.
 type lineAgent struct{ wire.Value }
 
 func (f lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	agent := w.Ev.AgentID
+	agent, parent := w.Ev.AgentID, w.Ev.ParentAgentID
 	switch w.Ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		if kept := w.Kept(m.Name); w.Ev.ParentAgentID != "" || agent == "" || kept == "" || kept != jsonwire.Quote(agent) {
-			agent = w.Ev.ParentAgentID
-		} else {
+		if parent == "" && agent != "" && agent == jsonwire.Text(w.Kept(m.Name)) {
 			w.Use(m.Name)
+		} else {
+			agent = parent
 		}
 	}
-	if agent == "" {
-		return append(dst, "null"...), true
-	}
-	return jsonwire.AppendString(dst, agent), true
+	return jsonwire.AppendString(dst, agent), agent != ""
 }
 
 func (f lineAgent) Parse(r *wire.Reader, at any) error { return nullable{f.Value}.Parse(r, at) }
@@ -283,25 +282,21 @@ func (f aside[T]) Parse(r *wire.Reader, _ any) error {
 type questionForm struct{}
 
 func (questionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	list := *at.(*[]agentevents.Question)
+	list, text := *at.(*[]agentevents.Question), ""
+	for i := range list {
+		text += "\n" + list[i].Question
+	}
 	switch len(list) {
 	case 0:
 		w.Lose(dialect.Made, "/payload/questions", "one empty question")
-		return append(dst, `""`...), true
 	case 1:
-		if list[0].ID != w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID {
-			w.Lose(dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
-		}
+		lose(w, list[0].ID != w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID, dialect.Altered, "/payload/questions/0/id", "readers take the interrupt's id")
 		w.Pend.Drop("/payload/questions/0/schema", list[0].Schema != "")
-		return jsonwire.AppendString(dst, list[0].Question), true
+	default:
+		w.Lose(dialect.Altered, "/payload/questions", "joined to one question")
+		w.Lose(dialect.Dropped, "/payload/questions", "joined to one question")
 	}
-	texts := make([]string, len(list))
-	for i := range list {
-		texts[i] = list[i].Question
-	}
-	w.Lose(dialect.Altered, "/payload/questions", "joined to one question")
-	w.Lose(dialect.Dropped, "/payload/questions", "joined to one question")
-	return jsonwire.AppendString(dst, strings.Join(texts, "\n")), true
+	return jsonwire.AppendString(dst, strings.TrimPrefix(text, "\n")), true
 }
 
 func (questionForm) Parse(r *wire.Reader, at any) error {
@@ -312,32 +307,17 @@ func (questionForm) Parse(r *wire.Reader, at any) error {
 
 // An interruptForm is the id of a clarification. Without one on the line, it is the
 // resume token or the run's id.
-type interruptForm struct{ wire.Value }
+type interruptForm struct{ wire.EmptyKept }
 
-func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	id := w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID
-	empty := w.Kept(m.Name) == `""`
-	if empty {
-		w.Use(m.Name)
-		if token := orElse(jsonwire.Text(w.Kept("resume_token")), w.Ev.RunID); token == id {
-			id = ""
-		}
-	}
-	if w.Ev.Payload.(*agentevents.ClarificationRequested).InterruptID == "" {
-		w.Lose(dialect.Made, "/payload/interruptId", "readers take the run's id")
-		if !empty {
-			w.Lose(dialect.Made, "/"+string(Name), m.Name)
-		}
+func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	id, kept := *at.(*string), w.Kept(m.Name)
+	lose(w, id == "", dialect.Made, "/payload/interruptId", "readers take the run's id")
+	lose(w, id == "" && kept == "", dialect.Made, "/"+string(Name), m.Name)
+	w.Use(m.Name)
+	if kept != "" && id == cmp.Or(jsonwire.Text(w.Kept("resume_token")), w.Ev.RunID) {
+		id = ""
 	}
 	return jsonwire.AppendString(dst, id), true
-}
-
-func (interruptForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	if *at.(*string) == "" && err == nil {
-		r.KeepAs(`""`)
-	}
-	return err
 }
 
 // An attr is an attribute of a span that a field says. A value that the field cannot
@@ -414,11 +394,11 @@ func (spanName) Parse(r *wire.Reader, _ any) (err error) {
 }
 
 // errorCode stands for an error type that the event does not say.
-func errorCode(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	if code := encoderOf(w).code; code != "" {
 		return jsonwire.AppendString(dst, code)
 	}
-	return null(w, dst, m)
+	return append(dst, "null"...)
 }
 
 // A callID is the id of a call. It is absent if it is the span's id.
@@ -447,9 +427,7 @@ func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	if w.Ev.Payload.(*agentevents.ToolReturned).OneEvent {
 		return f.Value.Append(w, dst, m, at)
 	}
-	if *at.(*agentevents.JSON) != "" {
-		w.Lose(dialect.Dropped, "/payload/arguments", "the start has them")
-	}
+	lose(w, *at.(*agentevents.JSON) != "", dialect.Dropped, "/payload/arguments", "the start has them")
 	return keptAttribute(w, dst, m)
 }
 
@@ -473,10 +451,8 @@ func (summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	summary := *at.(*string)
 	if result, err := jsonwire.Compact(string(w.Ev.Payload.(*agentevents.ToolReturned).Result)); err == nil {
 		made := summaryOf(result)
-		if summary != "" && summary == made {
-			w.Lose(dialect.Dropped, "/payload/resultSummary", "readers take the beginning of a result for a made-up summary")
-		}
-		summary = orElse(summary, made)
+		lose(w, summary != "" && summary == made, dialect.Dropped, "/payload/resultSummary", "readers take the beginning of a result for a made-up summary")
+		summary = cmp.Or(summary, made)
 	}
 	return jsonwire.AppendString(dst, summary), summary != ""
 }
@@ -505,10 +481,9 @@ type agentName struct{}
 
 func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	name := encoderOf(w).name
-	if name != "" && w.Ev.ParentAgentID == name {
-		w.Lose(dialect.Dropped, "/parentAgentId", "")
-		w.Lose(dialect.Made, "/"+string(Name), "agent_id")
-	}
+	own := name != "" && w.Ev.ParentAgentID == name
+	lose(w, own, dialect.Dropped, "/parentAgentId", "")
+	lose(w, own, dialect.Made, "/"+string(Name), "agent_id")
 	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == jsonwire.Text(raw)) {
 		return keptAttribute(w, dst, m)
 	}
@@ -533,10 +508,3 @@ func (tokensUsed) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 }
 
 func (tokensUsed) Parse(*wire.Reader, any) error { return wire.ErrMisfit }
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
-}

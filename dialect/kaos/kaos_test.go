@@ -1,6 +1,8 @@
 package kaos
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -381,7 +383,7 @@ func TestUnknownTypesInAnyOrder(t *testing.T) {
 		ev := decodeOne(t, testOptions, c.line)
 		require.Equal(t, &agentevents.Unknown{Type: "loop_terminated", Raw: all}, ev.Payload, c.line)
 		require.Equal(t, c.remark, ev.Extra(string(Name)), c.line)
-		require.Equal(t, orElse(c.written, c.line)+"\n", encodeOne(t, encoderOptions, ev))
+		require.Equal(t, cmp.Or(c.written, c.line)+"\n", encodeOne(t, encoderOptions, ev))
 		rewritten(t, c.line+"\n")
 	}
 	// A wrong remark does no harm.

@@ -3,6 +3,8 @@ package kaos
 import (
 	"slices"
 	"strings"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 const (
@@ -10,11 +12,17 @@ const (
 	maxOpen   = 1 << 13 // entries in each of the two maps
 )
 
+// withKinds are the subjects that have kinds of their own.
+var withKinds = []string{"turn", "step", "tool_call", "subagent", "handoff"}
+
+// paired reports whether readers find the start of a span of this subject by
+// span_id.
+func paired(subject string) bool { return slices.Contains(withKinds[1:], subject) }
+
 // An opened is a span that has begun and has not ended.
 type opened struct {
 	about
-	span  string // its id; empty if the encoder made it up
-	made  uint64 // the made-up id
+	spanID
 	tool  string // for the decoder: of a call; of a handoff the agent that takes over
 	other bool   // for the encoder: readers know the call or agent by the span
 }
@@ -23,13 +31,35 @@ type opened struct {
 // over, or of both.
 type about struct{ id, subject, agent, run string }
 
-type spanKey struct{ span, run string }
-
-// paired reports whether readers find the start of a span of this subject by
-// span_id.
-func paired(subject string) bool {
-	return subject == "tool_call" || subject == "step" || subject == "subagent" || subject == "handoff"
+// A spanID is the span id of an event, or an id that is made up.
+type spanID struct {
+	span string // of the event
+	made uint64 // the made-up id, of which the first madeDigits hex digits are written
 }
+
+const madeDigits = 12
+
+// is reports whether the id reads as text on a line.
+func (s spanID) is(text string) bool {
+	if s.span != "" || len(text) != madeDigits {
+		return s.span == text
+	}
+	var digits [16]byte
+	return string(jsonwire.AppendHex(digits[:0], s.made)[:madeDigits]) == text
+}
+
+// append appends the id as a JSON string. Made-up ids depend on the place in the log:
+// whole lines, which are compared, have none.
+func (s spanID) append(dst []byte, whole bool) []byte {
+	if s.span != "" || whole {
+		return jsonwire.AppendString(dst, s.span)
+	}
+	n := len(dst) + 1
+	dst = jsonwire.AppendHex(append(dst, '"'), s.made)
+	return append(dst[:n+madeDigits], '"')
+}
+
+type spanKey struct{ span, run string }
 
 // opens remembers the open spans, of which a log mostly has few: the latest are in a
 // list, the others in maps. Many spans never end (most logs have no end of a
@@ -40,7 +70,7 @@ type opens struct {
 }
 
 type olds struct {
-	spans    map[spanKey]*opened
+	spans    map[spanKey]*opened // those that are paired
 	subjects map[about]*opened
 }
 
@@ -55,12 +85,10 @@ func (o *opens) bySpan(run, span string) *opened {
 			return p
 		}
 	}
-	for _, m := range [...]*olds{&o.young, &o.old} {
-		if p := m.spans[spanKey{span, run}]; p != nil {
-			return p
-		}
+	if p := o.young.spans[spanKey{span, run}]; p != nil {
+		return p
 	}
-	return nil
+	return o.old.spans[spanKey{span, run}]
 }
 
 // find returns the open span that is about the same, or nil.
@@ -70,12 +98,10 @@ func (o *opens) find(a *about) *opened {
 			return &o.recent[i]
 		}
 	}
-	for _, m := range [...]*olds{&o.young, &o.old} {
-		if p := m.subjects[*a]; p != nil {
-			return p
-		}
+	if p := o.young.subjects[*a]; p != nil {
+		return p
 	}
-	return nil
+	return o.old.subjects[*a]
 }
 
 // remove removes an open span, if p is not nil.
@@ -89,7 +115,7 @@ func (o *opens) remove(p *opened) {
 			return
 		}
 	}
-	for _, m := range [...]*olds{&o.young, &o.old} {
+	for _, m := range [...]olds{o.young, o.old} {
 		if key := (spanKey{p.span, p.run}); m.spans[key] == p {
 			delete(m.spans, key)
 		}
@@ -99,30 +125,22 @@ func (o *opens) remove(p *opened) {
 	}
 }
 
-// add adds an open span.
+// add adds an open span. The oldest of the list moves to the maps, with texts of its
+// own, which keep no line alive.
 func (o *opens) add(p opened) {
 	if len(o.recent) == maxRecent {
-		o.age(o.recent[0].cloned())
+		old := o.recent[0]
 		o.recent = slices.Delete(o.recent, 0, 1)
+		for _, text := range [...]*string{&old.id, &old.agent, &old.run, &old.span, &old.tool} {
+			*text = strings.Clone(*text)
+		}
+		if o.young.spans == nil || max(len(o.young.spans), len(o.young.subjects)) >= maxOpen {
+			o.young, o.old = olds{map[spanKey]*opened{}, map[about]*opened{}}, o.young
+		}
+		o.young.subjects[old.about] = &old
+		if old.span != "" && paired(old.subject) {
+			o.young.spans[spanKey{old.span, old.run}] = &old
+		}
 	}
 	o.recent = append(o.recent, p)
-}
-
-// age moves an open span to the maps.
-func (o *opens) age(p opened) {
-	if o.young.spans == nil || max(len(o.young.spans), len(o.young.subjects)) >= maxOpen {
-		o.young, o.old = olds{map[spanKey]*opened{}, map[about]*opened{}}, o.young
-	}
-	o.young.subjects[p.about] = &p
-	if p.span != "" && paired(p.subject) {
-		o.young.spans[spanKey{p.span, p.run}] = &p
-	}
-}
-
-// cloned returns p with texts of its own, which keep no line alive.
-func (p opened) cloned() opened {
-	for _, text := range [...]*string{&p.id, &p.agent, &p.run, &p.span, &p.tool} {
-		*text = strings.Clone(*text)
-	}
-	return p
 }

@@ -51,10 +51,7 @@ type said struct {
 	name     string // of a span
 	agent    string // the name of a sub-agent
 	failed   bool   // is_error
-	token    string // to resume with
-	details  agentevents.JSON
-	section  string // of a memory_event
-	items    int    // its item_count
+	asides   dialect.Unknowns
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -138,16 +135,11 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 		r.Made("/payload/approvalId", "the id of the call or, without a call, of the run")
 	case *agentevents.ClarificationRequested:
 		d.clarification(p)
-	case *agentevents.ContextCompacted:
-		r.KeepBody()
-		if d.said.section != "" {
-			r.Kept.Add("section", jsonwire.Quote(d.said.section))
-		}
-		if d.said.items != 0 {
-			r.Kept.Add("item_count", strconv.Itoa(d.said.items))
-		}
 	}
 	r.KeepBody()
+	for name, raw := range jsonwire.Members(string(d.said.asides.Object())) {
+		r.Kept.Add(name, raw)
+	}
 	if ev.Sequence == 0 && d.o.Anchor.IsZero() {
 		r.Kept.Add(monotonic, `"monotonic"`)
 	}
@@ -221,11 +213,15 @@ func (d *Decoder) after(line string) {
 	}
 }
 
-// clarification makes the ids of a question, and keeps what they are not made of.
+// clarification makes the ids of a question.
 func (d *Decoder) clarification(p *agentevents.ClarificationRequested) {
 	r := &d.r
+	token := member(string(d.said.asides.Object()), "resume_token")
+	if token != "" {
+		r.Kept.Add("resume_token", token)
+	}
 	if p.InterruptID == "" {
-		p.InterruptID = cmp.Or(d.said.token, r.Ev.RunID)
+		p.InterruptID = cmp.Or(jsonwire.Text(token), r.Ev.RunID)
 		r.Made("/payload/interruptId", "the resume token or, without one, the run's id")
 	}
 	if len(p.Questions) == 0 {
@@ -233,10 +229,4 @@ func (d *Decoder) clarification(p *agentevents.ClarificationRequested) {
 	}
 	p.Questions[0].ID = p.InterruptID
 	r.Made("/payload/questions/0/id", "the interrupt's id")
-	if d.said.token != "" {
-		r.Kept.Add("resume_token", jsonwire.Quote(d.said.token))
-	}
-	if d.said.details != "" {
-		r.Kept.Add("details", string(d.said.details))
-	}
 }

@@ -129,8 +129,8 @@ var format = func() *wire.Format {
 				may("item_count", "itemCount", count), may("attributes", "attributes", object{}).Or(instead("{}")),
 			}},
 			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []wire.Member{
-				need("kind", "", word("summarized")), may("section", "", aside[string]{wire.Value{}, `""`, func(d *Decoder) *string { return &d.said.section }}),
-				may("item_count", "", aside[int]{wire.Value{}, "0", func(d *Decoder) *int { return &d.said.items }}), may("attributes", "", wire.Body),
+				need("kind", "", word("summarized")), beside[string]("section", wire.Value{}, `""`),
+				beside[int]("item_count", wire.Value{}, "0"), may("attributes", "", wire.Body),
 			}, Body: []wire.Member{
 				may("tokens_before", "tokensBefore", attr[agentevents.Opt[int64]]{whole{}, ""}),
 				may("tokens_after", "tokensAfter", attr[agentevents.Opt[int64]]{whole{}, ""}), may("trigger", "trigger", attr[string]{wire.Value{}, ""}),
@@ -146,11 +146,11 @@ var format = func() *wire.Format {
 			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []wire.Member{may("call_id", "callId", text), content}},
 			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Says: "approvalId", Members: []wire.Member{
 				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{}).Or(instead("[]")), reason,
-				may("run_state_ref", "", aside[string]{Form: wire.Value{}, empty: `""`}),
+				beside[string]("run_state_ref", wire.Value{}, `""`),
 			}},
 			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
-				need("kind", "", word(clarification)), may("reason", "questions", questionForm{}), may("details", "", aside[agentevents.JSON]{object{}, "{}", func(d *Decoder) *agentevents.JSON { return &d.said.details }}),
-				may("resume_token", "", aside[string]{wire.Value{}, `""`, func(d *Decoder) *string { return &d.said.token }}), may("escalation_id", "interruptId", interruptForm{}),
+				need("kind", "", word(clarification)), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object{}, "{}"),
+				beside[string]("resume_token", wire.Value{}, `""`), may("escalation_id", "interruptId", interruptForm{}),
 			}},
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
@@ -162,8 +162,8 @@ var format = func() *wire.Format {
 	}
 	// span adds the row of a kind that spans of a subject and phase become.
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
-		duration := may("duration_ms", "", aside[time.Duration]{Form: wire.Value{}, empty: "null"})
-		errorType, errorMessage := may("error_type", "", aside[string]{Form: wire.Value{}, empty: "null"}), may("error_message", "", aside[string]{Form: wire.Value{}, empty: "null"})
+		duration := beside[time.Duration]("duration_ms", wire.Value{}, "null")
+		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
 		if phase != "start" && subject != "handoff" {
 			duration = may("duration_ms", "durationMs", nullable{millis}).Or(null)
 		}

@@ -244,36 +244,31 @@ func (f pairs) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// An aside is a member that no field has. It is kept, except where the decoder looks
-// at it.
+// An aside is a member that no field has.
 type aside[T any] struct {
 	wire.Form
-	empty string // what the member is without a value
-	of    func(d *Decoder) *T
+	name, empty string // empty is what it is without a value
+}
+
+func beside[T any](name string, form wire.Form, empty string) wire.Member {
+	return wire.May(name, "", aside[T]{form, name, empty})
 }
 
 func (f aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Kept(m.Name); raw != "" {
-		w.Use(m.Name)
-		return append(dst, raw...), true
-	}
-	return append(dst, f.empty...), true
+	w.Use(m.Name)
+	return append(dst, cmp.Or(w.Kept(m.Name), f.empty)...), true
 }
 
 func (f aside[T]) Parse(r *wire.Reader, _ any) error {
 	if f.empty == "null" && r.S.Null() {
 		return nil
 	}
-	if f.of != nil {
-		return f.Form.Parse(r, f.of(decoderOf(r)))
-	}
-	r.S.Kind() // skips blanks
-	from := r.S.Offset()
+	s := r.S
 	if err := f.Form.Parse(r, new(T)); err != nil {
 		return err
 	}
-	if raw := r.S.Text()[from:r.S.Offset()]; raw != f.empty {
-		r.KeepAs(raw)
+	if raw, _ := s.Raw(); raw != f.empty {
+		decoderOf(r).said.asides.Add(f.name, raw)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package kaos
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 	"strings"

@@ -21,7 +21,7 @@ import (
 //
 // An id that is not UTF-8 is an error, as in the native format. In other text the
 // encoder writes U+FFFD for damaged characters and lists the loss
-// ([DamagedText]). Package kaos does not look for damaged text.
+// ([DamagedText]).
 type Encoder interface {
 	// Append appends the lines for ev, each with its newline. There may be none yet.
 	// If it fails it appends nothing, and later events may still be written. The

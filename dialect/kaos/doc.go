@@ -92,9 +92,6 @@
 // line of an unknown type on which n members follow the type, as they do when
 // somebody adds members to a finished line.
 //
-// The encoder replaces damaged UTF-8 in text with U+FFFD and does not list that
-// as a loss. The emitter and the readers let no such text through.
-//
 // # Server-Sent Events
 //
 // The [Decoder] recognizes the lines of frames by their field name. A frame is

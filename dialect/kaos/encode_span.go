@@ -27,9 +27,10 @@ type boundary struct {
 	other         bool  // see opened
 }
 
-// plan sets e.boundary for the event that is written, and returns its row.
-func (e *Encoder) plan(w *wire.Writer) *wire.Row {
-	b, ev, phase := &e.boundary, w.Ev, "start"
+// plan sets e.boundary for the event that is written, and returns its row: that of
+// its kind, for a start or complete, or another.
+func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
+	b, ev, phase := &e.boundary, w.Ev, ""
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnStarted:
 		e.opened(w, "turn", turnID(p.Turn))
@@ -42,7 +43,7 @@ func (e *Encoder) plan(w *wire.Writer) *wire.Row {
 	case *agentevents.StepEnded:
 		b.failed = p.Error.OK && p.Error.V.Code == "" && p.Error.V.Message == p.ResultSummary &&
 			(p.ResultSummary != "" || dialect.Unknown(ev, Name, "phase") == `"complete"`)
-		if phase = "complete"; !b.failed {
+		if !b.failed {
 			phase = ended(ev, p.Error)
 		}
 		e.closed(w, "step", p.StepID)
@@ -61,7 +62,7 @@ func (e *Encoder) plan(w *wire.Writer) *wire.Row {
 			if ev.SpanID != "" && e.open.find(&about{b.name, "subagent", b.name, ev.RunID}) != nil {
 				phase = "start by span"
 			}
-			lose(w, phase == "start", dialect.Made, "/agentId", "the agent's id")
+			lose(w, phase == "", dialect.Made, "/agentId", "the agent's id")
 		}
 		e.opened(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID))
 	case *agentevents.AgentEnded:
@@ -72,8 +73,6 @@ func (e *Encoder) plan(w *wire.Writer) *wire.Row {
 			phase = "error"
 		case p.Outcome == agentevents.OutcomeAborted:
 			phase = "cancelled"
-		default:
-			phase = "complete"
 		}
 		e.closed(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID))
 	case *agentevents.HandoffRequested:
@@ -81,7 +80,7 @@ func (e *Encoder) plan(w *wire.Writer) *wire.Row {
 		e.opened(w, "handoff", p.From.AgentID+"\x00"+p.To.AgentID)
 		lose(w, p.From.AgentID == "" || p.To.AgentID == "", dialect.Altered, "", "a handoff without both agents is read as span.recorded")
 	case *agentevents.HandoffAccepted:
-		b.name, phase = p.To.AgentID, "complete"
+		b.name = p.To.AgentID
 		e.closed(w, "handoff", p.From.AgentID+"\x00"+p.To.AgentID)
 		lose(w, p.From.AgentID == "" || p.To.AgentID == "", dialect.Altered, "", "a handoff without both agents is read as span.recorded")
 	case *agentevents.SpanRecorded:
@@ -91,9 +90,11 @@ func (e *Encoder) plan(w *wire.Writer) *wire.Row {
 			e.closed(w, "span", id)
 			b.closes = b.closes && slices.Contains(closing, p.Phase)
 		}
-		return format.TypeRow("span")
 	}
-	return format.CaseRow("span", b.subject+" "+phase)
+	if phase != "" {
+		return format.CaseRow("span", b.subject+" "+phase)
+	}
+	return row
 }
 
 // nameless lists what readers make of a call without a tool or an id.
@@ -110,11 +111,11 @@ func turnID(turn agentevents.Opt[int]) string {
 	return strconv.Itoa(turn.V)
 }
 
-// ended returns the phase of the end of a turn or step.
+// ended returns the phase of the end of a turn or step that has failed.
 func ended(ev *agentevents.Event, err agentevents.Opt[agentevents.ErrorInfo]) string {
 	switch {
 	case !err.OK:
-		return "complete"
+		return ""
 	case err.V.Code == "cancelled" && err.V.Message == "" && dialect.Unknown(ev, Name, "phase") == `"cancelled"`:
 		return "cancelled"
 	}
@@ -124,7 +125,6 @@ func ended(ev *agentevents.Event, err agentevents.Opt[agentevents.ErrorInfo]) st
 // returned is plan for the end of a call. It returns the phase.
 func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase string) {
 	b, written := &e.boundary, p.Status
-	phase = "complete"
 	switch p.Status {
 	case agentevents.ToolStatusOK:
 	case agentevents.ToolStatusCancelled, agentevents.ToolStatusInterrupted:

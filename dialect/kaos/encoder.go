@@ -152,7 +152,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		return dst, dialect.ErrNoCounterpart
 	}
 	if row.Type == "span" {
-		row = e.plan(w)
+		row = e.plan(w, row)
 	}
 	dst = w.Line(dst, row)
 	e.otherwise(w, row, dst[mark:])

@@ -57,9 +57,8 @@ var format = func() *wire.Format {
 		text   = wire.Full{}
 		id     = filled(text)
 		count  = atLeast0(wire.Value{})
-		cost   = atLeast0(number{})
+		least0 = atLeast0(number{}) // of a cost, or a duration
 		unit   = wire.Unit(RuleRange, number{})
-		millis = atLeast0(millisForm{})
 
 		title   = may("name", "name", text)
 		content = may("content", "delta", text)
@@ -111,7 +110,7 @@ var format = func() *wire.Format {
 				may("claim", "claim", text), may("source_uri", "sourceUri", text), may("confidence", "confidence", unit), may("verified", "verified"),
 			}},
 			{Type: "usage_observed", Kind: agentevents.KindUsageObserved, Members: []wire.Member{
-				input, output, may("total_tokens", "usage/totalTokens", count), may("cost_usd", "costUsd", cost), may("source", "source", text),
+				input, output, may("total_tokens", "usage/totalTokens", count), may("cost_usd", "costUsd", least0), may("source", "source", text),
 			}},
 			{Type: "evidence_insufficient", Kind: agentevents.KindEvidenceInsufficient, Members: []wire.Member{
 				reason, may("what_would_resolve", "whatWouldResolve", text),
@@ -119,17 +118,17 @@ var format = func() *wire.Format {
 			{Type: "turn_summary", Kind: agentevents.KindTurnSummarized, Members: []wire.Member{
 				may("text", "text", text), may("intent", "intent", text),
 				may("tool_calls", "toolCalls", wire.List[agentevents.ToolCallSummary](
-					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError", flag{}), may("duration_ms", "durationMs", millis),
-					may("cost_usd", "costUsd", cost), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
+					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError", flag{}), may("duration_ms", "durationMs", least0),
+					may("cost_usd", "costUsd", least0), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
 				)).Or(instead("[]")),
-				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", cost), input, output,
+				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", least0), input, output,
 			}},
 			{Type: "memory_event", Kind: agentevents.KindMemoryChanged, Members: []wire.Member{
 				need("kind", "change", wire.OneOf(RuleEnum, id, memories...)), may("section", "section", text),
 				may("item_count", "itemCount", count), may("attributes", "attributes", object{}).Or(instead("{}")),
 			}},
 			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []wire.Member{
-				need("kind", "", word("summarized")), beside[string]("section", wire.Value{}, `""`),
+				need("kind", "", wire.Const(`"summarized"`)), beside[string]("section", wire.Value{}, `""`),
 				beside[int]("item_count", wire.Value{}, "0"), may("attributes", "", wire.Body),
 			}, Body: []wire.Member{
 				may("tokens_before", "tokensBefore", attr[agentevents.Opt[int64]]{whole{}, ""}),
@@ -149,41 +148,40 @@ var format = func() *wire.Format {
 				beside[string]("run_state_ref", wire.Value{}, `""`),
 			}},
 			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
-				need("kind", "", word(clarification)), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object{}, "{}"),
+				beside[string]("kind", wire.Value{}, `"`+clarification+`"`), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object{}, "{}"),
 				beside[string]("resume_token", wire.Value{}, `""`), may("escalation_id", "interruptId", interruptForm{}),
 			}},
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
-				may("duration_ms", "durationMs", nullable{millis}).Or(null), may("error_type", "errorType", nullable{wire.Value{}}).Or(null),
+				may("duration_ms", "durationMs", nullable{least0}).Or(null), may("error_type", "errorType", nullable{wire.Value{}}).Or(null),
 				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object{}).Or(instead("{}")),
 			}},
 		},
 	}
 	// span adds the row of a kind that spans of a subject and phase become.
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
+		word, _, _ := strings.Cut(phase, " ")
 		duration := beside[time.Duration]("duration_ms", wire.Value{}, "null")
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
-		if phase != "start" && subject != "handoff" {
-			duration = may("duration_ms", "durationMs", nullable{millis}).Or(null)
+		if word != "start" && subject != "handoff" {
+			duration = may("duration_ms", "durationMs", nullable{least0}).Or(null)
 		}
 		if phase == "error" {
 			errorType, errorMessage = may("error_type", "error/code", nullable{wire.Value{}}).Or(errorCode), may("error_message", "error/message", nullable{wire.Value{}}).Or(null)
 		}
 		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Says: says, Rest: rest, Body: attributes, Members: []wire.Member{
-			need("subject", "", word(subject)), need("phase", "", word(phase)), spanID, parentSpan, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
+			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+word+`"`)), spanID, parentSpan, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
 		}})
 	}
 	span("turn", "start", agentevents.KindTurnStarted, "", "attributes", title, turn)
 	span("step", "start", agentevents.KindStepStarted, "", "attributes", title, step, known("description", "description"))
 	span("tool_call", "start", agentevents.KindToolCalled, "", "attributes", named("tool."), tool, call, may("arguments", "arguments"))
+	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task")) // no line has it
 	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"))
-	bySpan := f.Rows[len(f.Rows)-1] // another agent of the name is open
-	bySpan.Case, bySpan.Says = agentBySpan, bySpan.Says+" agent/agentId"
-	f.Rows = append(f.Rows, bySpan)
 	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
 	span("handoff", "complete", agentevents.KindHandoffAccepted, "", "", named("handoff."), from, to, known("reason", "reason"))
-	for _, phase := range closing {
+	for _, phase := range []string{"error", "cancelled", "complete"} { // the last one is what writers take
 		summary, isError, outcome := "", []wire.Member(nil), ""
 		switch phase {
 		case "complete":
@@ -202,10 +200,6 @@ var format = func() *wire.Format {
 	}
 	return wire.New(f)
 }()
-
-// agentBySpan is the case of a start of an agent that readers know by its span. No
-// line has it.
-const agentBySpan = "subagent start by span"
 
 // caseOf tells apart the lines of one type.
 func caseOf(typ, line string) string {

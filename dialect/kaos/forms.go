@@ -113,32 +113,23 @@ func (f nullable) Parse(r *wire.Reader, at any) error {
 	return f.Form.Parse(r, at)
 }
 
-// A number is a number in Python's form of floats.
+// A number is a number in Python's form of floats; a duration is in milliseconds.
 type number struct{ wire.Value }
 
 func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	var f float64
+	f, said := 0.0, true
 	switch v := at.(type) {
+	case *agentevents.Opt[time.Duration]:
+		return appendMillis(dst, v.V), v.OK
+	case *agentevents.Opt[float64]:
+		f, said = v.V, v.OK
 	case *float64:
 		f = *v
-	case *agentevents.Opt[float64]:
-		if f = v.V; !v.OK {
-			return dst, false
-		}
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.Fail(agentevents.RuleFieldRange, w.Pointer(m), "is not a finite number")
-		return dst, false
 	}
-	return appendFloat(dst, f), true
-}
-
-// A millisForm is a duration in milliseconds, in Python's form of floats.
-type millisForm struct{ wire.Value }
-
-func (millisForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	d := at.(*agentevents.Opt[time.Duration])
-	return appendMillis(dst, d.V), d.OK
+	return appendFloat(dst, f), said
 }
 
 // A whole is a number without sign, fraction and exponent.
@@ -186,10 +177,15 @@ func (f object) Parse(r *wire.Reader, at any) error {
 type pairs struct{ wire.Value }
 
 func (f pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	text, err := jsonwire.Compact(string(*at.(*agentevents.JSON)))
+	text := string(*at.(*agentevents.JSON))
+	if text == "" {
+		return dst, false
+	}
+	text, err := jsonwire.Compact(text)
 	switch {
 	case err != nil:
-		return f.Value.Append(w, dst, m, at) // absent, or not JSON
+		w.Fail(agentevents.RuleFieldJSON, w.Pointer(m), err.Error())
+		return dst, false
 	case text == "[]" || text == "{}":
 		w.Lose(dialect.Dropped, w.Pointer(m), "an empty list is read as absent")
 		return dst, false
@@ -202,12 +198,10 @@ func (f pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byt
 	}
 	sep := "[["
 	for name, value := range jsonwire.Members(text) {
-		dst = append(jsonwire.AppendString(append(dst, sep...), name), ',')
-		if value[0] == '"' {
-			dst = append(dst, value...)
-		} else {
-			dst = jsonwire.AppendString(dst, value)
+		if value[0] != '"' {
+			value = jsonwire.Quote(value)
 		}
+		dst = append(append(jsonwire.AppendString(append(dst, sep...), name), ','), value...)
 		sep = "],["
 	}
 	return append(dst, "]]"...), true
@@ -347,19 +341,6 @@ func (f attr[T]) Parse(r *wire.Reader, at any) error {
 	return nil
 }
 
-// A word is the subject or phase of a row.
-type word string
-
-func (f word) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	w.Use(m.Name) // the event says whether it was cancelled
-	return append(append(append(dst, '"'), f...), '"'), true
-}
-
-func (word) Parse(r *wire.Reader, _ any) error {
-	_, err := r.S.String()
-	return err
-}
-
 // A spanForm is the id of a span.
 type spanForm struct{ wire.Form }
 
@@ -444,8 +425,9 @@ type summaryForm struct{ wire.Value }
 
 func (summaryForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
 	summary := *at.(*string)
-	if result, err := jsonwire.Compact(string(w.Ev.Payload.(*agentevents.ToolReturned).Result)); err == nil {
-		made := summaryOf(result)
+	if result := w.Ev.Payload.(*agentevents.ToolReturned).Result; result != "" {
+		text, _ := jsonwire.Compact(string(result))
+		made := summaryOf(text)
 		lose(w, summary != "" && summary == made, dialect.Dropped, "/payload/resultSummary", "readers take the beginning of a result for a made-up summary")
 		summary = cmp.Or(summary, made)
 	}

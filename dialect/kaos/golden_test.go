@@ -241,7 +241,7 @@ func TestGolden(t *testing.T) {
 		if key == "span " {
 			key += "run start"
 		}
-		require.True(t, seen[key] || row.Case == agentBySpan, "%s has no golden line", key)
+		require.True(t, seen[key] || row.Case == "subagent start by span", "%s has no golden line", key)
 	}
 }
 

@@ -1,10 +1,12 @@
 package kaos
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -368,4 +370,46 @@ func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 			require.Equal(t, len(e.open.young.spans), len(e.open.young.subjects))
 		}
 	}
+}
+
+// A decoder lists what it makes up, and makes up no time before 1970.
+func TestDecoderLosses(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{head + `"content":"x","type":"text_delta"}`, nil},
+		{`{"session_id":"s","run_id":"r","content":"x","type":"text_delta"}`, []string{"/sequence", "/timestamp"}},
+		{strings.Replace(head, `"sequence":0`, `"sequence":7`, 1) + `"content":"x","type":"text_delta"}`, []string{"/sequence"}},
+		{head + `"call_id":"c","tool_name":"x","arguments":[],"type":"tool_call_approval_required"}`, []string{"/payload/approvalId"}},
+		{head + `"kind":"clarification_needed","reason":"why?","escalation_id":"e","type":"escalation_required"}`, []string{"/payload/questions/0/id"}},
+		{head + `"kind":"clarification_needed","reason":"why?","type":"escalation_required"}`, []string{"/payload/interruptId", "/payload/questions/0/id"}},
+		{spanLine("tool_call", "complete", "tool.x", "null", "null", "null", `{}`), []string{"/payload/callId", "/payload/status", "/payload/toolId"}},
+		{spanLine("tool_call", "complete", "tool.x", "null", "null", "null", `{"tool_name":"x","call_id":"c","is_error":false}`), nil},
+		{spanLine("step", "start", "step.s1", "null", "null", "null", `{}`), []string{"/payload/stepId"}},
+		{spanLine("handoff", "start", "", "null", "null", "null", `{}`), nil},
+	} {
+		d := NewDecoder(testOptions)
+		events, err := d.Decode(nil, []byte(c.line))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, events[0].Time.Year(), 1970)
+		var made []string
+		for _, l := range d.Losses() {
+			require.Equal(t, "made up", l.What.String())
+			made = append(made, l.Pointer)
+		}
+		require.ElementsMatch(t, append([]string{"/id"}, c.want...), made, c.line)
+	}
+	d := NewDecoder(Options{})
+	_, err := d.Decode(nil, []byte(head+`"content":"x","type":"text_delta"}`))
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(d.Losses()), "/timestamp")
+
+	e := NewEncoder(EncoderOptions{})
+	ev := native(&agentevents.TextDelta{})
+	ev.Time = time.Time{}
+	line, err := e.Append(nil, ev)
+	require.NoError(t, err)
+	require.Contains(t, string(line), `{"timestamp":0.0,`)
+	require.Contains(t, losses(e), "made up /timestamp")
 }

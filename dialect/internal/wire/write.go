@@ -415,7 +415,7 @@ func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
 	if said && !hidden {
 		if dst, said = m.Form.Append(w, dst, m, at); said {
 			w.said |= 1 << m.number
-			if raw != "" && w.spells(m, v, at, raw) {
+			if raw != "" && (string(dst[from:]) == raw || w.spells(m, v, at, raw)) {
 				w.Use(name)
 				dst = append(dst[:from], raw...)
 			}

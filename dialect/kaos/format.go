@@ -205,8 +205,17 @@ var format = func() *wire.Format {
 func caseOf(typ, line string) string {
 	switch typ {
 	case "span":
-		if phase := memberText(line, "phase"); slices.Contains(phases, phase) {
-			return memberText(line, "subject") + " " + phase
+		var subject, phase string
+		for name, raw := range jsonwire.Members(line) {
+			switch name {
+			case "subject":
+				subject = jsonwire.Text(raw)
+			case "phase":
+				phase = jsonwire.Text(raw)
+			}
+			if subject != "" && slices.Contains(phases, phase) {
+				return subject + " " + phase
+			}
 		}
 	case "escalation_required":
 		if kind, details := member(line, "kind"), member(line, "details"); strings.TrimLeft(kind, `"`) == kind && kind != "" || details != "" && details[0] != '{' {

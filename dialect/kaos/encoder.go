@@ -129,7 +129,10 @@ type document Encoder
 
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e, mark := (*Encoder)(d), len(dst)
-	if e.boundary = (boundary{}); !w.Whole {
+	if e.subject != "" {
+		e.boundary = boundary{}
+	}
+	if !w.Whole && e.change.subject != "" {
 		e.change = boundary{}
 	}
 	if w.Ev.RunID == "" {
@@ -157,7 +160,10 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	dst = w.Line(dst, row)
 	e.otherwise(w, row, dst[mark:])
 	if !w.Whole {
-		e.typ, e.change = row.Type, e.boundary
+		e.typ = row.Type
+		if row.Type == "span" {
+			e.change = e.boundary
+		}
 	}
 	return dst, nil
 }

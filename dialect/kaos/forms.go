@@ -249,8 +249,12 @@ func beside[T any](name string, form wire.Form, empty string) wire.Member {
 }
 
 func (f aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	raw := w.Kept(m.Name)
+	if raw == "" {
+		return append(dst, f.empty...), true
+	}
 	w.Use(m.Name)
-	return append(dst, cmp.Or(w.Kept(m.Name), f.empty)...), true
+	return append(dst, raw...), true
 }
 
 func (f aside[T]) Parse(r *wire.Reader, _ any) error {

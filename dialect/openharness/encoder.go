@@ -264,7 +264,7 @@ func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 		w.Lose(dialect.Made, "/payload/durationMs", "measured from the call")
 	}
 	e.joined.Payload = p
-	w.Ev = &e.joined
+	w.Say(&e.joined)
 }
 
 // calledRow is what the line of a return says of its call.

@@ -40,44 +40,33 @@ const (
 // it is declared. Most events need none.
 func (c *Capabilities) gate(p agentevents.Payload) (name string, on bool) {
 	switch gated(p) {
-	case vDelta:
+	case agentevents.KindAgentReasoningDelta:
 		if c.ReasoningEvents && !c.Streaming.Or(true) {
 			return "reasoning.streaming", false
 		}
 		return "reasoningEvents", c.ReasoningEvents
-	case vReasoned:
+	case agentevents.KindAgentReasoned:
 		return "reasoningEvents", c.ReasoningEvents
-	case vToolCalled, vToolReturned:
+	case agentevents.KindToolCalled, agentevents.KindToolReturned:
 		return "toolEvents", c.ToolEvents
-	case vHandoff:
+	case agentevents.KindAgentHandoff:
 		return "handoffEvents", c.HandoffEvents
-	case vDecided:
+	case agentevents.KindAgentDecided:
 		return "decisionEvents", c.DecisionEvents
 	}
 	return "", true
 }
 
-// gated returns the variant of a payload that needs a capability. An
-// [agentevents.Unknown] with the type of such an event counts too, because its
-// line is read as that event.
-func gated(p agentevents.Payload) int {
-	switch p := p.(type) {
-	case *agentevents.AgentReasoned:
-		return vReasoned
-	case *agentevents.AgentReasoningDelta:
-		return vDelta
-	case *agentevents.ToolCalled:
-		return vToolCalled
-	case *agentevents.ToolReturned:
-		return vToolReturned
-	case *agentevents.AgentHandoff:
-		return vHandoff
-	case *agentevents.AgentDecided:
-		return vDecided
-	case *agentevents.Unknown:
-		return variantOf(strings.TrimPrefix(string(p.Type), unknownPrefix))
+// gated returns the kind of a payload. An [agentevents.Unknown] with the type of an
+// event that needs a capability counts as that event, because its line is read so.
+func gated(p agentevents.Payload) agentevents.Kind {
+	if u, ok := p.(*agentevents.Unknown); ok {
+		if at := tables[RFC0002].rows[strings.TrimPrefix(string(u.Type), unknownPrefix)]; at != nil {
+			return at.Kind
+		}
 	}
-	return vUnknown
+	ev := agentevents.Event{Payload: p}
+	return ev.Kind()
 }
 
 // Allows reports whether a host with these capabilities emits events like p. A

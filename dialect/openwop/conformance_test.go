@@ -48,7 +48,7 @@ func (s *wireSink) read() []agentevents.Event {
 	s.t.Helper()
 	var events []agentevents.Event
 	d := NewDecoder(Options{
-		Strict: true, Profile: s.enc.o.Profile, ThresholdOf: func(_, agentID string) float64 { return s.host.ThresholdOf(agentID) },
+		Strict: true, Profile: s.enc.p, ThresholdOf: func(_, agentID string) float64 { return s.host.ThresholdOf(agentID) },
 	})
 	for ev, err := range agentevents.NewReader(bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).All() {
 		require.NoError(s.t, err, "%s", s.buf.String())

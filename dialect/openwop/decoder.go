@@ -1,12 +1,12 @@
 package openwop
 
 import (
-	"fmt"
-	"math"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -29,20 +29,27 @@ type Options struct {
 // A Decoder turns run event documents into events. It implements
 // [agentevents.Decoder]. It reads one log and is not for concurrent use.
 type Decoder struct {
-	o       Options
-	lines   int
-	scanner jsonwire.Scanner
-	times   jsonwire.TimeCache
-	unknown unknowns
-	f       fields
-	foreign bool // the latest line is not in the profile's spelling
-
-	envAfter [numEnvelope + 1]uint8
-	after    [numVariants][numMembers + 1]uint8 // for each member, the one that followed it latest
-
+	o    Options
+	doc  *document
+	r    wire.Reader
 	open []openInterrupt // clarifications without an answer
 	runs map[string]*runState
+
+	// The line that is read.
+	row       *row             // nil for a type that the vocabulary does not have
+	foreign   bool             // it is not in the profile's spelling
+	node      string           // of the payload
+	version   string           // schemaVersion, a JSON number
+	reducer   string           // of a message
+	writtenAt string           // of a message
+	details   dialect.Unknowns // of a suspension
+	extra     string           // pointer of the first extra member of a closed object
+	odd       *agentevents.RuleError
+	spelled   []string // pointers of members that could be left out
+	errorSeen uint8    // members of the error
 }
+
+var _ dialect.Decoder = (*Decoder)(nil)
 
 // An openInterrupt is a clarification.requested without an answer. The answer may
 // not name its id.
@@ -52,284 +59,385 @@ type openInterrupt struct{ runID, nodeID, interruptID string }
 const maxOpen = 1024
 
 // NewDecoder returns a decoder.
-func NewDecoder(o Options) *Decoder { return &Decoder{o: o} }
+func NewDecoder(o Options) *Decoder {
+	doc := documentOf(o.Profile)
+	d := &Decoder{o: o, doc: doc, r: wire.Reader{F: doc.Format, Strict: o.Strict}}
+	d.r.Doc = d
+	return d
+}
 
-// fields holds the members of a line.
-type fields struct {
-	env  set // members of the envelope that the line has
-	seen set // members of the payload that the line has
+func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 
-	eventID, runID, nodeID, typ, causationID string
-	sequence                                 uint64
-	time                                     time.Time
+// Decode appends the event of a line.
+func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
+	if err := d.read(string(line), &dst[len(dst)-1]); err != nil {
+		return dst[:len(dst)-1], err
+	}
+	return dst, nil
+}
 
-	val       [numMembers + 1]string // text and raw JSON, by member
-	count     [3]int64               // sequence, attempt, iteration
-	number    [3]float64             // confidence, limit, observed
-	duration  time.Duration
-	from, to  agentevents.AgentRef
-	agent     agentevents.AgentRef
-	err       agentevents.ErrorInfo
-	errHas    uint8 // the members of the error that the line has
-	questions []agentevents.Question
-	details   []byte // of node.suspended: an object without its closing brace
-	extra     string // the first extra member of a closed object
-	spelled   []byte // pointers of members that could be left out
-	absent    []byte
-	raw       string // the payload of an unknown type
-	fraction  bool   // the duration has a fraction
-	dataKeys  uint8
+// End appends nothing: every line is complete.
+func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
 
-	badQuestion int // the number, from 1, of the first question without id or text
+// Losses returns what the events so far say that their lines do not. See
+// [dialect.Decoder].
+func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
+
+func (d *Decoder) read(line string, ev *agentevents.Event) error {
+	r := &d.r
+	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.extra, d.odd, d.errorSeen = nil, false, "", "", "", "", "", nil, 0
+	d.details.Reset()
+	d.spelled = d.spelled[:0]
+	if err := r.Read(line, ev); err != nil {
+		return err
+	}
+	ev.SchemaVersion = agentevents.SchemaVersion
+	absent := d.absent()
+	if r.Row == nil {
+		absent = d.other(line, absent)
+	} else {
+		d.finish(line)
+	}
+	d.form()
+	if d.o.Strict {
+		if err := d.check(); err != nil {
+			return err
+		}
+	}
+	d.envelope(line)
+	if d.o.Profile != RFC0002 && (d.extra != "" || d.odd != nil || r.Row == nil && !keeps(d.o.Profile, r.Type, r.Body)) {
+		r.Kept.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
+	}
+	for _, list := range [...]struct {
+		name     string
+		pointers []string
+	}{{keptSpelled, d.spelled}, {keptAbsent, absent}} {
+		if len(list.pointers) > 0 {
+			r.Kept.Add(list.name, `["`+strings.Join(list.pointers, `","`)+`"]`)
+		}
+	}
+	return r.Finish()
+}
+
+// envelope makes up the members of the envelope that the line lacks.
+func (d *Decoder) envelope(line string) {
+	r := &d.r
+	if !r.Has("eventId") {
+		r.Ev.ID = r.IDs.Derived(line, r.Lines, 0)
+		r.Made("/id", "derived from the line")
+	}
+	if !r.Has("sequence") {
+		r.Ev.Sequence = uint64(r.Lines - 1)
+		r.Made("/sequence", "the number of the line")
+	}
+	if !r.Has("timestamp") {
+		r.NoTime()
+	}
+}
+
+// absent returns the pointers of the required and usual members that the line
+// lacks, in the RFC's names.
+func (d *Decoder) absent() (list []string) {
+	r := &d.r
+	var envelope []string
+	for at, m := range r.Missing() {
+		if _, ok := m.Form.(artifactForm); ok || m.Name == "nodeId" || r.Has(twins[m.Name]) {
+			continue
+		}
+		if !strings.HasPrefix(at, "/payload/") {
+			d.foreign = true
+			envelope = append(envelope, at)
+			continue
+		}
+		list = append(list, strings.TrimSuffix(at, m.Name)+rfcName(m.Name))
+	}
+	if d.row == nil {
+		return envelope
+	}
+	if d.row.node != 0 {
+		switch id := r.Ev.NodeID; {
+		case !r.BodyHas("nodeId"):
+			if id != "" || d.row.node.has(d.o.Profile) {
+				list = append(list, "/payload/nodeId")
+			}
+		case id == "":
+			if r.Ev.NodeID = d.node; d.node == "" {
+				d.spelled = append(d.spelled, "/payload/nodeId")
+			} else if !r.LineHas("nodeId") {
+				list = append(list, "/nodeId")
+			}
+		case id != d.node:
+			r.Kept.Add("/payload/nodeId", jsonwire.Quote(d.node))
+		}
+	}
+	for _, name := range d.row.usual {
+		if name != "nodeId" && !r.Has(name) {
+			list = append(list, "/payload/"+name)
+		}
+	}
+	if r.BodyHas("error") {
+		if d.errorSeen&(hasCode|hasWord) == 0 {
+			list = append(list, "/payload/error/code")
+		}
+		if d.errorSeen&hasMessage == 0 {
+			list = append(list, "/payload/error/message")
+		}
+	}
+	if i := slices.Index(envelope, "/schemaVersion"); i >= 0 {
+		list, envelope = slices.Insert(list, 0, envelope[i]), slices.Delete(envelope, i, i+1)
+	}
+	return append(list, envelope...)
+}
+
+// other reads a line whose type the vocabulary does not have.
+func (d *Decoder) other(line string, absent []string) []string {
+	r := &d.r
+	r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
+	r.Ev.AgentID = agentOf(r.Body)
+	if r.Type == nodeResumed && !r.Has("nodeId") {
+		// The fold needs the node, but only the payload must have it.
+		if r.Ev.NodeID = memberText(r.Body, "nodeId"); r.Ev.NodeID != "" {
+			absent = append(absent, "/nodeId")
+		}
+	}
+	return absent
+}
+
+// finish sets the fields that more than one member decides.
+func (d *Decoder) finish(line string) {
+	r, ev := &d.r, d.r.Ev
+	derived := func(id *string, pointer string) {
+		if *id == "" {
+			*id = r.IDs.Derived(line, r.Lines, 1)
+			r.Made(pointer, "derived from the line")
+		}
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolReturned:
+		word := p.Status
+		switch derived := derivedStatus(p); {
+		case !r.Has("status"):
+			p.Status = derived
+		case word == derived:
+			d.spelled = append(d.spelled, "/payload/status")
+		}
+	case *agentevents.AgentHandoff:
+		if r.BodyHas("fromAgentId") {
+			p.From = agentevents.AgentRef{AgentID: p.From.AgentID}
+		}
+		if r.BodyHas("toAgentId") {
+			p.To = agentevents.AgentRef{AgentID: p.To.AgentID}
+		}
+		if ev.AgentID == "" {
+			ev.AgentID = p.From.AgentID
+		} else if ev.AgentID == p.From.AgentID {
+			d.spelled = append(d.spelled, "/payload/agentId")
+		}
+	case *agentevents.NodeSuspended:
+		p.Details = d.details.Object()
+	case *agentevents.ClarificationRequested:
+		derived(&p.InterruptID, "/payload/interruptId")
+		d.opened(ev, p.InterruptID)
+	case *agentevents.ClarificationResolved:
+		p.InterruptID = d.closed(ev, p.InterruptID)
+		derived(&p.InterruptID, "/payload/interruptId")
+	case *agentevents.ApprovalRequested:
+		derived(&p.ApprovalID, "/payload/approvalId")
+	case *agentevents.ApprovalGranted:
+		derived(&p.ApprovalID, "/payload/approvalId")
+	case *agentevents.ApprovalRejected:
+		derived(&p.ApprovalID, "/payload/approvalId")
+	case *agentevents.MessageCreated:
+		if r.Has("reducer") && d.reducer != reducerRFC {
+			r.Kept.Add("/payload/reducer", jsonwire.Quote(d.reducer))
+		}
+		if r.Has("writtenAt") && d.writtenAt != jsonwire.Text(string(jsonwire.AppendTime(nil, ev.Time))) {
+			r.Kept.Add("/payload/writtenAt", jsonwire.Quote(d.writtenAt))
+		}
+	}
+	if r.BodyHas("error") {
+		switch d.errorSeen & (hasCode | hasWord) {
+		case hasWord:
+			d.spelled = append(d.spelled, "/payload/error/error")
+		case hasCode:
+			if errorOf(ev.Payload).Code == "" {
+				d.spelled = append(d.spelled, "/payload/error/code")
+			}
+		}
+	}
 }
 
 // Members of an error.
 const (
 	hasCode = 1 << iota
 	hasMessage
-	hasDetails
-	hasRetryable
-	hasErrorWord // "error" instead of "code"
+	hasWord // "error" instead of "code"
 )
 
-// reset empties f for the next line. It clears only what was used.
-func (f *fields) reset() {
-	for rest := f.seen; rest != 0; rest &= rest - 1 {
-		f.val[rest.lowest()] = ""
-	}
-	if f.seen&(refMembers|1<<mError|1<<mQuestions|1<<mData) != 0 {
-		f.from, f.to, f.agent = agentevents.AgentRef{}, agentevents.AgentRef{}, agentevents.AgentRef{}
-		f.err, f.questions = agentevents.ErrorInfo{}, nil
-	}
-	f.env, f.seen, f.errHas, f.dataKeys = 0, 0, 0, 0
-	f.eventID, f.runID, f.nodeID, f.typ, f.causationID, f.raw, f.extra = "", "", "", "", "", "", ""
-	f.sequence, f.duration, f.fraction, f.badQuestion = 0, 0, false, 0
-	f.time = time.Time{}
-	f.details, f.spelled, f.absent = f.details[:0], f.spelled[:0], f.absent[:0]
-}
-
-// Decode appends the event of a line.
-func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	text := string(line)
-	d.lines++
-	f := &d.f
-	f.reset()
-	d.unknown.Reset()
-	d.foreign = false
-	v, err := d.read(text, f)
-	if err != nil {
-		return dst, err
-	}
-	if d.o.Strict {
-		if err := d.check(f, v); err != nil {
-			return dst, err
-		}
-	}
-	usual := d.unknown.versionOne()
-	if usual {
-		dst = append(dst, versionOne)
-	} else {
-		dst = append(dst, agentevents.Event{})
-	}
-	ev := &dst[len(dst)-1]
-	ev.ID, ev.Sequence, ev.Time, ev.RunID, ev.NodeID, ev.CausationID = f.eventID, f.sequence, f.time, f.runID, f.nodeID, f.causationID
-	ev.SchemaVersion = agentevents.SchemaVersion
-	if err := d.payload(ev, f, v, text); err != nil {
-		return dst[:len(dst)-1], err
-	}
-	if missing := envelopeRequired &^ f.env; missing != 0 {
-		d.missing(ev, f, missing, text)
-	}
-	if d.o.Profile != RFC0002 && (f.extra != "" || d.odd(f, v)) {
-		d.unknown.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
-	}
-	if len(f.spelled) > 0 {
-		d.unknown.Add(keptSpelled, "["+string(f.spelled)+"]")
-	}
-	if len(f.absent) > 0 {
-		d.unknown.Add(keptAbsent, "["+string(f.absent)+"]")
-	}
-	if usual && len(d.unknown.pairs) == 1 {
-		return dst, nil // the extra member is set already
-	}
-	if err := d.unknown.Keep(ev); err != nil {
-		return dst[:len(dst)-1], err
-	}
-	return dst, nil
-}
-
-// odd reports whether the line breaks the profile so that the encoder would drop
-// a member or refuse the event.
-func (d *Decoder) odd(f *fields, v int) bool {
-	if v == vUnknown {
-		return !keeps(d.o.Profile, f.typ, f.raw)
-	}
-	return d.checkDeclared(f, v) != nil
-}
-
-// versionOne is an event with the extra member {"schemaVersion":1}, as most lines
-// of SchemaV2 give. Copies of it share the text.
-var versionOne = func() (ev agentevents.Event) {
-	_ = ev.SetExtra(string(Name), `{"schemaVersion":1}`) // never fails
-	return ev
-}()
-
-// versionOne reports whether schemaVersion 1 is the only extra member.
-func (u *unknowns) versionOne() bool {
-	return len(u.pairs) == 1 && u.pairs[0].key == "schemaVersion" && u.pairs[0].raw == "1"
-}
-
-// End appends nothing: every line is complete.
-func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) { return dst, nil }
-
-// missing makes up the members of the envelope that the line lacks.
-func (d *Decoder) missing(ev *agentevents.Event, f *fields, missing set, text string) {
-	d.foreign = true
-	if missing.has(eEventID) {
-		ev.ID = dialect.DerivedID(text, d.lines, 0)
-	}
-	if missing.has(eSequence) {
-		ev.Sequence = uint64(d.lines - 1)
-	}
-	for rest := missing; rest != 0; rest &= rest - 1 {
-		f.absent = appendPointer(f.absent, "", envelopeNames[rest.lowest()-1])
+func (d *Decoder) errorHas(name string) {
+	switch name {
+	case "code":
+		d.errorSeen |= hasCode
+	case "message":
+		d.errorSeen |= hasMessage
+	case "error":
+		d.errorSeen |= hasWord
 	}
 }
 
-// read reads a line and returns its variant.
-func (d *Decoder) read(text string, f *fields) (v int, err error) {
-	s := &d.scanner
-	s.Reset(text)
-	if err := s.Object(); err != nil {
-		return 0, err
-	}
-	var (
-		last               int
-		early, earlyLength int // of a payload that came before its type
-		typed              bool
-	)
-	for {
-		m, name, err := s.Field(envelopeNames[:], int(d.envAfter[last]))
-		if err != nil {
-			return 0, err
-		}
-		if m < 0 {
-			break
-		}
-		if m == 0 {
-			if err := d.keep(s, envelopeKey(name), name); err != nil {
-				return 0, err
-			}
-			if f.extra == "" && d.o.Profile == SchemaV2 {
-				f.extra = "/" + jsonwire.Token(name)
-			}
-			continue
-		}
-		if f.env.has(m) {
-			return 0, s.Duplicate(name)
-		}
-		d.envAfter[last], last = uint8(m-1), m
-		f.env |= 1 << m
-		switch m {
-		case eEventID:
-			f.eventID, err = s.String()
-		case eRunID:
-			f.runID, err = s.String()
-		case eNodeID:
-			if f.nodeID, err = s.String(); err == nil && f.nodeID == "" {
-				f.spelled = appendPointer(f.spelled, "", `"nodeId":`)
-			}
-		case eType:
-			at := s.Offset()
-			if f.typ, err = s.String(); err == nil && f.typ == "" {
-				err = &jsonwire.SyntaxError{Offset: at, Msg: "found an empty type"}
-			}
-			v, typed = variantOf(f.typ), true
-		case ePayload:
-			if !typed {
-				early = s.Offset()
-				err = s.Skip()
-				earlyLength = s.Offset() - early
-				break
-			}
-			v, err = d.readPayload(s, f, v)
-		case eTimestamp:
-			f.time, err = d.times.Time(s)
-		case eSequence:
-			f.sequence, err = sequence(s)
-		case eSchemaVersion, eEngineVersion:
-			if k := s.Kind(); k != '0' && (m == eSchemaVersion || k != '"') {
-				_, err = s.Uint() // for its error
-				if err == nil {
-					err = &jsonwire.SyntaxError{Offset: s.Offset(), Msg: "found a negative number"}
-				}
-				break
-			}
-			var raw string
-			if raw, err = s.Raw(); err == nil { // also 1, so that the encoder need not make it up
-				d.unknown.Add(name, raw)
-			}
-		case eCausationID:
-			if f.causationID, err = s.String(); err == nil && f.causationID == "" {
-				f.spelled = appendPointer(f.spelled, "", `"causationId":`)
-			}
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	end := s.Offset()
-	if err := s.End(); err != nil {
-		return 0, err
-	}
-	if !typed {
-		return 0, &jsonwire.SyntaxError{Offset: end - 1, Msg: `the member "type" is missing`}
-	}
-	if d.o.Profile == SchemaV2 && !f.env.has(eSchemaVersion) {
-		d.foreign = true
-		f.absent = appendPointer(f.absent, "", `"schemaVersion":`)
+// form notes a type or a spelling that is not the profile's.
+func (d *Decoder) form() {
+	r, p := &d.r, d.o.Profile
+	if d.row == nil {
+		return
 	}
 	switch {
-	case earlyLength > 0:
-		s.Reset(text[early : early+earlyLength])
-		if v, err = d.readPayload(s, f, v); err != nil {
-			if syntax, ok := err.(*jsonwire.SyntaxError); ok {
-				syntax.Offset += early
+	case d.row.legacy:
+		d.foreign = d.foreign || p == SchemaV2
+	case d.row.of != "" && (r.Type != d.row.typ || p != SchemaV2 && !d.isV2()):
+		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
+	case d.row.of != "":
+		d.foreign = d.foreign || p != SchemaV2
+	default:
+		d.foreign = d.foreign || r.Type != r.Row.Type
+	}
+	d.foreign = d.foreign || r.Foreign()
+}
+
+// isV2 reports whether a line is one of SchemaV2: it has a version above 0 and
+// ids in the grammar of SchemaV2. A missing eventId does not count against it,
+// because the made-up one has the form.
+func (d *Decoder) isV2() bool {
+	ev := d.r.Ev
+	return d.version != "" && d.version != "0" && ValidID(SchemaV2, RunID, ev.RunID) && (ev.ID == "" || ValidID(SchemaV2, EventID, ev.ID))
+}
+
+// spell notes that the line has the member that is read.
+func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointer()) }
+
+// pick returns the row of a line.
+func pick(r *wire.Reader) *wire.Row {
+	d := decoderOf(r)
+	name := r.Type
+	switch r.Type {
+	case "channel.written", "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
+		"approval.requested", "approval.granted", "approval.rejected":
+		if s := r.S; seek(&s, "payload") {
+			name = look(s, r.Type)
+		} else if strings.HasPrefix(name, "interrupt.") || name == "channel.written" {
+			name = ""
+		}
+	}
+	line := d.doc.rows[name]
+	if line != nil {
+		d.row = line.More.(*row)
+	}
+	return line
+}
+
+// seek moves s, which is before an object, to the value of a member.
+func seek(s *jsonwire.Scanner, member string) bool {
+	if s.Object() != nil {
+		return false
+	}
+	for {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			return false
+		}
+		if name == member {
+			return true
+		}
+		if s.Skip() != nil {
+			return false
+		}
+	}
+}
+
+// keep notes an extra member that breaks a schema. Those of a suspension are its
+// details.
+func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
+	d, p := decoderOf(r), decoderOf(r).o.Profile
+	at := r.PointerTo(name)
+	in := at[:strings.LastIndexByte(at, '/')]
+	closed := false
+	switch {
+	case in == "":
+		closed = p == SchemaV2
+	case d.row == nil:
+	case in == "/payload":
+		closed = d.row.closed() && !d.row.declares(name) && (p == SchemaV1 || d.row.sealed || !hatch(name))
+	case in == "/payload/error":
+		closed = p == SchemaV2 && !hatch(name)
+	}
+	if closed && d.extra == "" {
+		d.extra = at
+	}
+	if in, ok := strings.CutPrefix(at, "/payload/"); ok && d.row != nil && d.odd == nil && p != RFC0002 {
+		if d.row.of == "clarification" && strings.HasPrefix(in, "data/") && in != "data/contextType" {
+			d.odd = &agentevents.RuleError{Rule: RuleClosed, Pointer: at, Detail: "is an extra member of a closed object"}
+		} else if of := d.row.form(in); of != nil {
+			if rule, detail := of(p, raw); detail != "" {
+				d.odd = &agentevents.RuleError{Rule: rule, Pointer: at, Detail: detail}
 			}
-			return 0, err
-		}
-	case !f.env.has(ePayload) && v != vUnknown:
-		s.Reset("{}")
-		if v, err = d.readPayload(s, f, v); err != nil {
-			return 0, err
 		}
 	}
-	return v, nil
+	if in != "/payload" || d.row == nil || d.row.kind != agentevents.KindNodeSuspended {
+		return false, nil
+	}
+	if !d.details.Add(name, raw) {
+		return false, r.S.Duplicate(name)
+	}
+	return true, nil
 }
 
-// keep keeps the next value as an extra member.
-func (d *Decoder) keep(s *jsonwire.Scanner, key, name string) error {
-	at := s.Offset()
-	raw, err := s.Raw()
-	if err != nil {
-		return err
+// opened remembers a clarification, because its answer may name only the node.
+func (d *Decoder) opened(ev *agentevents.Event, id string) {
+	if len(d.open) == maxOpen {
+		d.open = append(d.open[:0], d.open[maxOpen/2:]...)
 	}
-	if !d.unknown.Add(key, raw) {
-		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
-	}
-	return nil
+	// Copied, because a text of a line keeps the whole line in memory.
+	d.open = append(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(id)})
 }
 
-// sequence reads a whole number from 0. 3.0 is one too.
-func sequence(s *jsonwire.Scanner) (uint64, error) {
-	n, err := s.Uint()
-	if err == nil || s.Kind() != '0' {
-		return n, err
+// closed returns the id of the clarification that is answered: id itself, or the
+// id of the latest one of the node.
+func (d *Decoder) closed(ev *agentevents.Event, id string) string {
+	for i := len(d.open) - 1; i >= 0; i-- {
+		if o := d.open[i]; o.runID == ev.RunID && (id == o.interruptID || id == "" && o.nodeID == ev.NodeID) {
+			d.open = append(d.open[:i], d.open[i+1:]...)
+			return o.interruptID
+		}
 	}
-	at := s.Offset()
-	f, ferr := s.Float()
-	if ferr == nil && f == math.Trunc(f) && f < 1<<53 {
-		return uint64(f), nil
+	return id
+}
+
+// unknownPrefix goes before a type whose name is taken: see
+// [dialect.UnknownKind].
+const unknownPrefix = string(Name) + ":"
+
+// nodeResumed is a type that the vocabulary does not have but the fold uses.
+const nodeResumed = "node.resumed"
+
+// agentOf returns the agentId of a payload, or "".
+func agentOf(raw string) string {
+	if !strings.Contains(raw, `"agentId"`) {
+		return ""
 	}
-	return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is not a whole number in range"}
+	return memberText(raw, "agentId")
+}
+
+// twins are the members that the RFC and the schemas name differently.
+var twins = map[string]string{
+	"toolId": "toolName", "toolName": "toolId", "arguments": "inputs", "inputs": "arguments", "result": "outcome", "outcome": "result",
+	"from": "fromAgentId", "fromAgentId": "from", "to": "toAgentId", "toAgentId": "to",
+}
+
+// rfcName returns the RFC's name of a member that a line may lack.
+func rfcName(name string) string {
+	if i := slices.Index([]string{"toolName", "outcome", "fromAgentId", "toAgentId"}, name); i >= 0 {
+		return twins[name]
+	}
+	return name
 }

@@ -1,12 +1,13 @@
 package openwop
 
 import (
-	"bytes"
-	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // EncoderOptions configure an [Encoder]. The zero EncoderOptions write the names
@@ -23,19 +24,27 @@ type EncoderOptions struct {
 // It refuses kinds that the document does not have. It refuses with an
 // [*agentevents.RuleError] what no line can say: damaged ids or JSON, a
 // confidence outside [0, 1], and under the schemas a cap that is not on their
-// list and an orchestrator's decision of another form.
+// list and an orchestrator's decision of another form. Under RFC0002 it still
+// copies the line that such an event was read from.
 type Encoder struct {
-	o      EncoderOptions
-	losses dialect.Losses
-	ev     agentevents.Event // the current event
-	w      writer
+	p      Profile
+	doc    *document
+	w      wire.Writer
 	calls  []openCall
 	deltas []deltaCount
 	shift  map[string]uint64 // by run: the number of lines added by events that became two
 
-	kinds   [numVariants]*dialect.KindLosses               // the losses of variants that stand for one kind
-	dropped [numVariants][len(envelopeDrops)]*dialect.Loss // the dropped envelope members of those variants
+	// The line that is written.
+	k        remarks
+	row      *row                            // nil for a type that the vocabulary does not have
+	eventID  string                          // before normalising
+	nodeID   string                          // before normalising
+	msg      agentevents.ConversationMessage // with normalised ids, if they differ
+	returned bool                            // it is the second one of a call that is one event
+	first    dialect.Pending                 // the losses of the first one
 }
+
+var _ dialect.Encoder = (*Encoder)(nil)
 
 // An openCall is a tool call without a return. The id of its event may be made
 // up.
@@ -48,75 +57,38 @@ type deltaCount struct {
 }
 
 // NewEncoder returns an encoder.
-func NewEncoder(o EncoderOptions) *Encoder { return &Encoder{o: o} }
+func NewEncoder(o EncoderOptions) *Encoder {
+	doc := documentOf(o.Profile)
+	return &Encoder{p: doc.p, doc: doc, w: wire.Writer{F: doc.Format}}
+}
+
+func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
+
+// bareFailure is the row of a failed node whose line has no error.
+const bareFailure = "node.failed without error"
 
 // The placeholders for required members that an event does not have.
 const (
-	unknownRun      = "unknown"
-	unknownNode     = "unknown"
-	unknownWorkflow = "unknown"
-	unknownTypeID   = "core.unknown"
-	unknownError    = "error"
-	unknownPerson   = "user"
-	actionType      = "action"
-	toolCallType    = "tool-call"
-	unknownQuestion = "?"
-	madeActions     = `["accept","reject"]`
+	unknownRun  = "unknown"
+	unknownNode = "unknown"
 )
-
-var madeQuestions = []agentevents.Question{{ID: "q1", Question: unknownQuestion}}
 
 // Append appends the line of an event, or two lines for a tool call that is one
 // event.
 func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
-	if ev.Kind() == "" {
-		return dst, &agentevents.RuleError{Rule: agentevents.RulePayload, RunID: ev.RunID, EventID: ev.ID, Sequence: ev.Sequence, Detail: "the payload is not one of the vocabulary"}
-	}
-	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.OneEvent && !refused(string(p.Status)) { // a refused call has only a return
-		one := ev // so that other events do not escape to the heap
-		return e.split(dst, &one, p)
-	}
-	mark := len(dst)
-	e.ev = ev
-	w := &e.w
-	w.start(e, &e.ev, false)
-	out, err := w.line(dst)
+	dst, verbatim, err := e.w.Append(dst, &ev, (*lines)(e))
 	if err != nil {
-		return dst[:mark], err
+		return dst, err
 	}
-	if origin := e.ev.Origin(); origin != "" && len(e.shift) == 0 {
-		out = e.verbatim(out, mark, origin)
-	}
-	e.count(&e.ev)
-	e.note(&e.ev)
-	return append(out, '\n'), nil
-}
-
-// count adds the losses of the line written for ev.
-func (e *Encoder) count(ev *agentevents.Event) {
-	w := &e.w
-	if len(w.lost) == 0 && w.dropped == 0 {
-		return
-	}
-	oneKind := w.v != vUnknown && w.v != vPermitResolved // the others stand for several kinds
-	losses := e.kinds[w.v]
-	if losses == nil {
-		if losses = e.losses.Of(ev); oneKind {
-			e.kinds[w.v] = losses
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
+		if isSplit(p) {
+			e.countSplit(&ev, p)
+		} else if p.Error.OK && p.Result != "" && !(verbatim && e.w.Read.Payload.(*agentevents.ToolReturned).Result == p.Result) {
+			e.w.Losses.Add(&ev, dialect.Dropped, "/payload/result", "")
 		}
 	}
-	for i := range w.lost {
-		l := &w.lost[i]
-		losses.Add(ev, l.what, l.pointer, l.detail)
-	}
-	for m := w.dropped; m != 0; m &= m - 1 {
-		i := bits.TrailingZeros16(m)
-		if p := e.dropped[w.v][i]; p != nil {
-			p.Count++
-		} else if p = losses.Add(ev, dialect.Dropped, envelopeDrops[i], ""); oneKind {
-			e.dropped[w.v][i] = p
-		}
-	}
+	e.note(&ev)
+	return dst, nil
 }
 
 // End appends nothing: no event waits for others.
@@ -124,7 +96,7 @@ func (e *Encoder) End(dst []byte) ([]byte, error) { return dst, nil }
 
 // Losses returns what the lines so far do not say of the events, and what they
 // say beyond them.
-func (e *Encoder) Losses() []dialect.Loss { return e.losses.List() }
+func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 
 // note remembers what later lines need to know of ev.
 func (e *Encoder) note(ev *agentevents.Event) {
@@ -133,13 +105,13 @@ func (e *Encoder) note(ev *agentevents.Event) {
 		if len(e.calls) == maxOpen {
 			e.calls = append(e.calls[:0], e.calls[maxOpen/2:]...)
 		}
-		e.calls = append(e.calls, openCall{ev.RunID, ev.AgentID, p.CallID, e.w.eventID})
+		e.calls = append(e.calls, openCall{ev.RunID, ev.AgentID, p.CallID, e.eventID})
 	case *agentevents.ToolReturned:
 		if i := e.call(ev, p.CallID); i >= 0 {
 			e.calls = slices.Delete(e.calls, i, i+1)
 		}
 	case *agentevents.AgentReasoningDelta:
-		if !p.Index.OK && e.o.Profile != RFC0002 {
+		if !p.Index.OK && e.p != RFC0002 {
 			e.countDelta(ev, p.BlockID)
 		}
 	case *agentevents.AgentReasoned:
@@ -188,121 +160,277 @@ func (e *Encoder) countDelta(ev *agentevents.Event, blockID string) {
 	e.deltas = append(e.deltas, deltaCount{ev.RunID, ev.AgentID, blockID, 1})
 }
 
-// split writes a call that is one event as two lines, a call and its return.
-func (e *Encoder) split(dst []byte, ev *agentevents.Event, p *agentevents.ToolReturned) ([]byte, error) {
-	mark := len(dst)
-	called, returned := *ev, *ev
+// A lines is the Encoder that its Writer asks.
+type lines Encoder
+
+func (l *lines) Line(w *wire.Writer, dst []byte) ([]byte, error) {
+	e := (*Encoder)(l)
+	e.returned = false
+	if p, ok := w.Ev.Payload.(*agentevents.ToolReturned); ok && isSplit(p) {
+		return e.split(w, dst, p)
+	}
+	return e.line(w, dst)
+}
+
+func (l *lines) Reread(w *wire.Writer, line string) error {
+	if len(l.shift) > 0 {
+		return dialect.ErrNoCounterpart
+	}
+	d := NewDecoder(Options{Profile: l.p})
+	if err := d.read(line, &w.Read); err != nil {
+		return err
+	}
+	if d.foreign {
+		return dialect.ErrNoCounterpart
+	}
+	return nil
+}
+
+// line appends one line.
+func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
+	ev := w.Ev
+	e.k.read(ev)
+	at := e.doc.Row(ev.Kind())
+	if e.k.typ != "" && interrupts[ev.Kind()] != "" {
+		at = e.doc.rows[interrupts[ev.Kind()]]
+	}
+	if p, ok := ev.Payload.(*agentevents.NodeFailed); ok && e.lenient() && slices.Contains(e.k.absent, "/payload/error") {
+		rest := *p
+		rest.Error = agentevents.ErrorInfo{}
+		if p.Error == rest.Error {
+			at = e.doc.rows[bareFailure]
+		}
+	}
+	typ, body := "", ""
+	if e.row = nil; at == nil {
+		var err error
+		if typ, body, err = e.other(w); err != nil {
+			return dst, err
+		}
+	} else {
+		e.row = at.More.(*row)
+		typ = e.typeOf(w, at)
+	}
+	if e.eventID = ev.ID; e.eventID == "" {
+		e.eventID = dialect.DerivedID(ev.RunID+"\x00"+typ, int(ev.Sequence), 2)
+	}
+	if e.nodeID = ev.NodeID; e.nodeID == "" && e.row != nil && e.row.node.has(e.p) {
+		e.nodeID = unknownNode
+	}
+	if p, ok := ev.Payload.(*agentevents.ClarificationRequested); ok && p.Questions != nil && len(p.Questions) == 0 && e.bound(w) {
+		none := *p
+		none.Questions = nil
+		ev.Payload = &none
+	}
+	return w.LineAs(dst, at, typ, body), nil
+}
+
+// typeOf returns the type of a line: the one that was read, where the profile
+// allows it.
+func (e *Encoder) typeOf(w *wire.Writer, at *wire.Row) string {
+	if e.k.typ != "" && e.row.of != "" {
+		legal := aliases(e.row.of)
+		if i := slices.Index(legal, e.k.typ); i == 0 || i > 0 && e.p != SchemaV1 { // SchemaV1 has another payload for the other types
+			return legal[i]
+		} else if i > 0 {
+			w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), legal[0])
+		}
+	}
+	return at.Type
+}
+
+// other returns the type and the payload of an event that the vocabulary does not
+// have, in the form of the profile. Its error is dialect.ErrNoCounterpart if the
+// profile has none.
+func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
+	u, ok := w.Ev.Payload.(*agentevents.Unknown)
+	if !ok {
+		return "", "", dialect.ErrNoCounterpart
+	}
+	typ = strings.TrimPrefix(string(u.Type), unknownPrefix)
+	if name := renamed(e.p, typ); name != typ {
+		w.Lose(dialect.Altered, "/type", name)
+		typ = name
+	}
+	if !jsonwire.ValidUTF8(typ) {
+		w.Lose(dialect.Altered, "/type", dialect.DamagedText)
+		typ = strings.ToValidUTF8(typ, "\ufffd")
+		w.Ev.Payload = &agentevents.Unknown{Type: agentevents.Kind(typ), Raw: u.Raw}
+	}
+	if !legalType(e.p, typ) {
+		return "", "", dialect.ErrNoCounterpart
+	}
+	if u.Raw == "" && e.lenient() && slices.Contains(e.k.absent, "/payload") {
+		return typ, "", nil
+	}
+	if body = "{}"; u.Raw == "" {
+		w.Lose(dialect.Made, "/payload", body)
+	} else if body, err = jsonwire.Compact(string(u.Raw)); err != nil {
+		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
+	}
+	if e.p != RFC0002 {
+		if body, ok = e.shaped(w, typ, body); !ok {
+			return "", "", dialect.ErrNoCounterpart
+		}
+	}
+	return typ, body, nil
+}
+
+// isSplit reports whether a return becomes two lines. A refused call has only a
+// return.
+func isSplit(p *agentevents.ToolReturned) bool { return p.OneEvent && !refused(string(p.Status)) }
+
+// calledOf returns the event of the call of a return that is the whole call.
+func calledOf(ev *agentevents.Event, p *agentevents.ToolReturned) agentevents.Event {
+	called := *ev
 	called.ID = dialect.DerivedID(ev.RunID+"\x00"+ev.ID, int(ev.Sequence), 1)
 	called.Payload = &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments}
-	if p.Duration.OK && p.Duration.V > 0 {
+	if p.Duration.OK && p.Duration.V > 0 && !ev.Time.IsZero() {
 		called.Time = ev.Time.Add(-p.Duration.V)
 	}
 	_ = called.SetExtra(string(Name), "") // never fails: nothing is set
+	return called
+}
+
+// split appends a call that is one event as two lines, a call and its return.
+func (e *Encoder) split(w *wire.Writer, dst []byte, p *agentevents.ToolReturned) ([]byte, error) {
+	ev := w.Ev
+	called, returned := calledOf(ev, p), *ev
 	whole := *p
 	whole.OneEvent, whole.Arguments, whole.ArgumentsSummary = false, "", ""
-	returned.Payload = &whole
-	returned.CausationID = called.ID
-
-	w := &e.w
-	w.start(e, &called, false)
-	out, err := w.line(dst)
+	returned.Payload, returned.CausationID = &whole, called.ID
+	w.Say(&called)
+	dst, err := e.line(w, dst)
 	if err != nil {
-		return dst[:mark], err
+		return dst, err
 	}
-	out = append(out, '\n')
-	lost, dropped := slices.Clone(w.lost), w.dropped // counted below, because the return may be refused
-	w.start(e, &returned, false)
-	w.shift++
-	w.split = true
-	if out, err = w.line(out); err != nil {
-		return dst[:mark], err
+	if !w.Whole {
+		e.first, w.Pend = w.Pend, dialect.Pending{}
 	}
+	w.Say(&returned)
+	e.returned = true
+	return e.line(w, append(dst, '\n'))
+}
+
+// countSplit counts the losses of a call that became two lines. What both lines do
+// not say counts once.
+func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned) {
+	l := &e.w.Losses
 	if e.shift == nil {
 		e.shift = map[string]uint64{}
 	}
 	e.shift[ev.RunID]++
-	for _, l := range lost {
-		if !slices.Contains(w.lost, l) {
-			w.lost = append(w.lost, l)
-		}
-	}
-	w.dropped |= dropped
-	e.count(ev)
-	e.losses.Add(ev, dialect.Made, "", "the line of a call before its return")
-	e.losses.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
+	e.first.Without(&e.w.Pend)
+	e.first.Count(l, ev, false)
+	l.Add(ev, dialect.Made, "", "the line of a call before its return")
+	l.Add(ev, dialect.Dropped, "/payload/oneEvent", "written as a call and its return")
 	if p.Arguments != "" {
-		e.losses.Add(ev, dialect.Dropped, "/payload/arguments", "written with the call")
+		l.Add(ev, dialect.Dropped, "/payload/arguments", "written with the call")
 	}
-	e.losses.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
-	if ev.CausationID == "" {
-		e.losses.Add(ev, dialect.Made, "/causationId", "the event of the call")
-	} else if ev.CausationID != called.ID {
-		e.losses.Add(ev, dialect.Altered, "/causationId", "the call has it; the return names the call")
+	l.Drop(ev, "/payload/argumentsSummary", p.ArgumentsSummary != "")
+	l.Drop(ev, "/payload/result", p.Error.OK && p.Result != "")
+	if cause := calledOf(ev, p).ID; ev.CausationID == "" {
+		l.Add(ev, dialect.Made, "/causationId", "the event of the call")
+	} else if ev.CausationID != cause {
+		l.Add(ev, dialect.Altered, "/causationId", "the call has it; the return names the call")
 	}
-	return append(out, '\n'), nil
 }
 
-// verbatim replaces the written line by the line that the event was read from, if
-// that line says what the event says, in the profile's spelling and form. The
-// losses that only the rewritten line has are removed.
-func (e *Encoder) verbatim(out []byte, mark int, origin string) []byte {
-	w := &e.w
-	same := string(out[mark:]) == origin
-	if same && (len(w.lost) == 0 || len(w.lost) == 1 && w.lost[0] == madeVersion) {
-		w.lost = w.lost[:0]
-		return out
+// shifted returns the number of lines that were added before the line.
+func (e *Encoder) shifted(w *wire.Writer) uint64 {
+	if w.Whole {
+		return 0
 	}
-	dec := NewDecoder(Options{Profile: e.o.Profile})
-	was, err := dec.Decode(nil, []byte(origin))
-	if err != nil || len(was) != 1 || dec.foreign {
-		return out
+	n := e.shift[w.Ev.RunID]
+	if e.returned {
+		n++
 	}
-	var a, b writer
-	a.start(e, &e.ev, true)
-	now, err := a.line(nil)
-	if err != nil {
-		return out
-	}
-	b.start(e, &was[0], true)
-	then, err := b.line(nil)
-	if err != nil || !bytes.Equal(now, then) {
-		return out
-	}
-	if !same {
-		if e.o.Profile != RFC0002 && (slices.ContainsFunc(w.lost, loss.reshapes) || slices.ContainsFunc(b.lost, loss.removes)) {
-			return out
-		}
-		out = append(out[:mark], origin...)
-	}
-	if sameEvent(e.ev, was[0]) {
-		w.lost, w.dropped = w.lost[:0], 0
-		return out
-	}
-	w.lost = slices.DeleteFunc(w.lost, func(l loss) bool { return l.what != dialect.Dropped && slices.Contains(b.lost, l) })
-	return out
+	return n
 }
 
-// madeVersion is the loss of a SchemaV2 line whose event has no schemaVersion, as
-// events of version 1 have none.
-var madeVersion = loss{dialect.Made, "/openwop/schemaVersion", "1"}
-
-// reshapes reports whether the written line has another form than the event.
-func (l loss) reshapes() bool { return l.what != dialect.Dropped && l != madeVersion }
-
-// removes reports whether the original line is illegal under the profile.
-func (l loss) removes() bool {
-	return l.reshapes() || l.what == dialect.Dropped && l.pointer != "/payload/result" // the schemas allow it beside an error
+// cause returns the cause of the event. For a return it is the event of its call,
+// if the log has it.
+func (e *Encoder) cause(w *wire.Writer, id string) string {
+	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
+	if !ok || w.Whole || e.returned {
+		return id
+	}
+	i := e.call(w.Ev, p.CallID)
+	if i < 0 || e.calls[i].eventID == id || id == "" && refused(string(p.Status)) {
+		return id
+	}
+	what := dialect.Altered
+	if id == "" {
+		what = dialect.Made
+	}
+	w.Lose(what, "/causationId", "the event of the call")
+	return e.calls[i].eventID
 }
 
-// sameEvent reports whether two events say the same, except for their extra
-// member with the dialect's name.
-func sameEvent(a, b agentevents.Event) bool {
-	_ = a.SetExtra(string(Name), "") // never fails: nothing is set
-	_ = b.SetExtra(string(Name), "")
-	x, err := a.AppendJSON(nil)
-	if err != nil {
-		return false
+// bound reports whether the texts of questions must not be empty.
+func (e *Encoder) bound(*wire.Writer) bool { return e.p != RFC0002 && e.row.of != "" }
+
+// payloadNode reports whether the payload of the line names the node.
+func (e *Encoder) payloadNode() bool {
+	if u, ok := e.w.Ev.Payload.(*agentevents.Unknown); ok {
+		return memberText(string(u.Raw), "nodeId") == e.nodeID
 	}
-	y, err := b.AppendJSON(nil)
-	return err == nil && bytes.Equal(x, y)
+	return e.row.node != 0
+}
+
+// agentForm returns the form of an agent's id. The schemas' forms differ by
+// place, but an agent has one id everywhere: that of a handoff, which is legal in
+// every place. Lines of SchemaV2 keep a shorter id where it is legal.
+func (e *Encoder) agentForm(w *wire.Writer, id string) IDForm {
+	if len(id) < 3 && e.p == SchemaV2 && ofV2(w) {
+		return AgentID
+	}
+	return HandoffID
+}
+
+// ofV2 reports whether the event seems to come from a line of SchemaV2: see
+// Decoder.isV2.
+func ofV2(w *wire.Writer) bool {
+	version := string(dialect.Unknown(w.Ev, Name, "schemaVersion"))
+	return version != "" && version != "0" && ValidID(SchemaV2, RunID, w.Ev.RunID)
+}
+
+// agentID normalises an agent's id in a place where the schemas require no form,
+// so that it is the same as elsewhere. It leaves lines alone that break no rule.
+// Nothing distinguishes the lines of SchemaV1, so there it changes only the
+// acting agent's id.
+func (e *Encoder) agentID(w *wire.Writer, pointer, id string) string {
+	if e.p == RFC0002 || id == "" || e.p == SchemaV1 && id != w.Ev.AgentID || e.p == SchemaV2 && ofV2(w) {
+		return id
+	}
+	n := NormalizeID(e.p, HandoffID, id)
+	if n != id {
+		w.Lose(dialect.Altered, pointer, "normalised like the agent's id elsewhere")
+	}
+	return n
+}
+
+// extraLost reports whether the payload has extra members outside the values
+// that are written whole.
+func extraLost(ev *agentevents.Event) bool {
+	rest := agentevents.Event{Payload: ev.Payload}
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentHandoff:
+		c := *p
+		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // refID lists the extra members of those that become ids
+		rest.Payload = &c
+	case *agentevents.NodeStarted:
+		c := *p
+		c.Agent = agentevents.Opt[agentevents.AgentRef]{}
+		rest.Payload = &c
+	case *agentevents.NodeCompleted:
+		c := *p
+		c.Agent = agentevents.Opt[agentevents.AgentRef]{}
+		rest.Payload = &c
+	case *agentevents.MessageCreated:
+		c := *p
+		c.Message = agentevents.ConversationMessage{}
+		rest.Payload = &c
+	}
+	return rest.PayloadExtra()
 }

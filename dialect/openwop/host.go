@@ -108,7 +108,7 @@ func toolCalls(ev *agentevents.Event) []toolCall {
 		}
 	case *agentevents.Unknown:
 		v, raw := gated(p), string(p.Raw)
-		if v != vToolCalled && (v != vToolReturned || refused(memberText(raw, "status"))) {
+		if v != agentevents.KindToolCalled && (v != agentevents.KindToolReturned || refused(memberText(raw, "status"))) {
 			break
 		}
 		// Its line names agent and tool in the payload, and the tool by either name.

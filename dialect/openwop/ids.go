@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -199,11 +200,17 @@ func legalType(p Profile, typ string) bool {
 func knownType(p Profile, typ string) bool {
 	switch p {
 	case SchemaV1:
-		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ && (variantOf(typ) == vUnknown || variants[variantOf(typ)].v2 != typ)
+		return registeredIn(registered1, typ) || vendorType(p, typ) && renamed(p, typ) == typ && !v2Only(typ)
 	case SchemaV2:
 		return registeredIn(registered2, typ) || vendorType(p, typ)
 	}
 	return typ != ""
+}
+
+// v2Only reports whether a type of the vocabulary is SchemaV2's name of it.
+func v2Only(typ string) bool {
+	at := tables[RFC0002].rows[typ]
+	return at != nil && at.More.(*row).v2 == typ
 }
 
 // registeredIn reports whether a table has a type.
@@ -251,52 +258,27 @@ var registered1 = map[string]string{
 	"workspace":       " updated ",
 }
 
-// registered2 are the types that SchemaV2 registers: a domain and its verbs.
-var registered2 = map[string]string{
-	"agent":          " decided handoff invocation-completed invocation-started memory-consolidated prompt-resolved reasoned reasoning-delta tool-called tool-returned verified ",
-	"approval":       " granted overridden received rejected requested ",
-	"artifact":       " created ",
-	"authorization":  " decided ",
-	"budget":         " consumed exhausted reserved threshold-crossed ",
-	"cap":            " breached ",
-	"channel":        " presence written ",
-	"clarification":  " requested resolved ",
-	"commitment":     " fired ",
-	"compensation":   " completed failed manual-intervention-required paused requested started ",
-	"connector":      " auth-expired authorized ",
-	"context":        " summarized ",
-	"conversation":   " closed exchanged opened ",
-	"deployment":     " canary-adjusted promoted rolled-back state-changed ",
-	"dispatch":       " fanned-out joined ",
-	"egress":         " decided ",
-	"envelope":       " nl-to-format-engaged recovery-applied refusal retry-attempted retry-exhausted truncated ",
-	"eval":           " completed scored started ",
-	"goal":           " closed evaluated ",
-	"import":         " applied ",
-	"interrupt":      " requested resolved ",
-	"lease":          " acquired handed-off lost renewed ",
-	"log":            " appended ",
-	"memory":         " compacted written ",
-	"model":          " capability-insufficient capability-substituted ",
-	"negotiation":    " decided ",
-	"node":           " cancelled completed dispatched failed resumed retried skipped started suspend-failed suspended ",
-	"orchestrator":   " decided ",
-	"output":         " chunk ",
-	"prompt":         " composed ",
-	"proposal":       " activated created ",
-	"provider":       " usage ",
-	"replay":         " diverged diverged-at-refusal ",
-	"roster":         " run-initiated ",
-	"run":            " cancelled completed dead-lettered failed paused restored-from-snapshot resume-started resumed started ",
-	"tool":           " session-closed session-opened ",
-	"trigger":        " delivery-attempted subscription-state-changed ",
-	"variable":       " changed ",
-	"version":        " pinned ",
-	"voice":          " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
-	"workflow-chain": " confidence-escalated event ",
-	"workflow":       " loopback-limit restored stalled ",
-	"workspace":      " updated ",
-}
+// registered2 are the types that SchemaV2 registers: those of SchemaV1, perhaps by
+// another name, and more.
+var registered2 = func() map[string]string {
+	all := map[string]string{
+		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
+		"dispatch": " fanned-out joined ", "goal": " closed evaluated ", "import": " applied ", "negotiation": " decided ", "proposal": " activated created ",
+		"voice": " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
+	}
+	names := map[string]string{}
+	for _, r := range rows(SchemaV2) {
+		names[r.typ] = cmp.Or(r.v2, r.typ)
+	}
+	for domain, verbs := range registered1 {
+		for verb := range strings.FieldsSeq(verbs) {
+			typ := domain + "." + verb
+			first, rest, _ := strings.Cut(cmp.Or(names[typ], renamed(SchemaV2, typ)), ".")
+			all[first] = cmp.Or(all[first], " ") + rest + " "
+		}
+	}
+	return all
+}()
 
 // renames are the types outside the vocabulary that SchemaV2 spells differently.
 var renames = [...]struct{ v1, v2 string }{

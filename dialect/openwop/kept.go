@@ -1,50 +1,13 @@
 package openwop
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
-
-// unknowns collects the extra members of a line. Unlike dialect.Unknowns it also
-// returns them, for the rules.
-type unknowns struct {
-	all   dialect.Unknowns
-	pairs []struct{ key, raw string }
-}
-
-func (u *unknowns) Reset() {
-	u.all.Reset()
-	u.pairs = u.pairs[:0]
-}
-
-func (u *unknowns) Add(key, raw string) bool {
-	if !u.all.Add(key, raw) {
-		return false
-	}
-	u.pairs = append(u.pairs, struct{ key, raw string }{key, raw})
-	return true
-}
-
-// Get returns the value of a member, or "".
-func (u *unknowns) Get(key string) string {
-	for _, p := range u.pairs {
-		if p.key == key {
-			return p.raw
-		}
-	}
-	return ""
-}
-
-// Keep stores the members in the event.
-func (u *unknowns) Keep(ev *agentevents.Event) error {
-	if len(u.pairs) == 0 {
-		return nil
-	}
-	return u.all.Keep(ev, Name)
-}
 
 // Members of the event's extra member that are not extra members of the line. See
 // the package comment.
@@ -55,150 +18,158 @@ const (
 	keptProfile = "~profile"
 )
 
-// envelopeKey returns the name under which an extra member of the envelope is
-// kept.
-func envelopeKey(name string) string {
-	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") {
-		return "/" + jsonwire.Token(name)
-	}
-	return name
+// remarks are those members.
+type remarks struct {
+	raw             string   // the event's extra member
+	spelled, absent []string // pointers of members
+	typ             string
+	profile         string // the profile that the line was read under, if it breaks that profile
 }
 
-// memberOf is the inverse of envelopeKey. It reports false for any other key.
-func memberOf(key string) (string, bool) {
-	switch {
-	case strings.HasPrefix(key, "/~0"), strings.HasPrefix(key, "/~1"):
-		return jsonwire.Untoken(key[1:]), true
-	case strings.HasPrefix(key, "/"), strings.HasPrefix(key, "~"):
-		return "", false
-	}
-	return key, true
-}
-
-// appendPointer appends the pointer of a member to a list. member has quotes and
-// colon, as in the tables of names.
-func appendPointer(list []byte, at, member string) []byte {
-	if len(list) > 0 {
-		list = append(list, ',')
-	}
-	list = append(list, '"')
-	list = append(list, at...)
-	list = append(list, '/')
-	return append(list, member[1:len(member)-1]...) // with the closing quote
-}
-
-// kept is the content of the event's extra member with the dialect's name.
-type kept struct {
-	raw              string // the object; empty if there is none
-	spelled, absent  set    // members of the payload
-	envSpelled       set    // members of the envelope
-	envAbsent        set
-	errWord, errCode bool // the error has "error", or an empty code
-	noMessage        bool // the error has no message
-	noCode           bool // the error has no code
-	typ              string
-	profile          string // the profile that the line was read under, if it breaks that profile
-	done             []bool // by position: members that were written or listed
-	payload          bool   // there are extra members of the payload
-}
-
-// same reports whether the event's line was read under profile p and broke it.
-// Such an event is written as it was read.
-func (k *kept) same(p Profile) bool { return k.profile != "" && k.profile == p.String() }
-
-func (k *kept) read(ev *agentevents.Event) {
+func (k *remarks) read(ev *agentevents.Event) {
 	raw := string(ev.Extra(string(Name)))
-	if raw == "" && k.raw == "" {
-		return // and so is k
-	}
-	*k = kept{raw: raw, done: k.done[:0]}
-	if k.raw == "" {
+	if raw == k.raw {
 		return
 	}
-	if !strings.HasPrefix(k.raw, "{") {
-		k.raw = ""
-		return
-	}
-	for name, value := range jsonwire.Members(k.raw) {
-		k.done = append(k.done, false)
-		k.payload = k.payload || strings.HasPrefix(name, "/payload/")
+	*k = remarks{raw: raw}
+	for name, value := range jsonwire.Members(raw) {
 		switch name {
 		case keptType:
 			k.typ = jsonwire.Text(value)
 		case keptProfile:
 			k.profile = jsonwire.Text(value)
 		case keptSpelled:
-			k.pointers(value, &k.spelled, &k.envSpelled)
+			k.spelled = texts(value)
 		case keptAbsent:
-			k.pointers(value, &k.absent, &k.envAbsent)
+			k.absent = texts(value)
 		}
 	}
 }
 
-func (k *kept) pointers(list string, payload, envelope *set) {
+// texts returns the texts of a list.
+func texts(list string) (all []string) {
 	for raw := range jsonwire.Elements(list) {
-		p := jsonwire.Text(raw)
-		switch p {
-		case "/payload/error/error":
-			k.errWord = true
-		case "/payload/error/code":
-			if payload == &k.spelled {
-				k.errCode = true
-			} else {
-				k.noCode = true
-			}
-		case "/payload/error/message":
-			k.noMessage = true
-		}
-		if name, ok := strings.CutPrefix(p, "/payload/"); ok {
-			*payload |= 1 << numberOf(memberNames[:], name)
-		} else {
-			*envelope |= 1 << numberOf(envelopeNames[:], strings.TrimPrefix(p, "/"))
-		}
+		all = append(all, jsonwire.Text(raw))
 	}
+	return all
 }
 
-// numberOf returns the number of a name in a table, or 0.
-func numberOf(names []string, name string) int {
-	for i, lit := range names {
-		if lit[1:len(lit)-len(`":`)] == name {
-			return i + 1
-		}
-	}
-	return 0
+// same reports whether the event's line was read under the profile and broke it.
+// Such an event is written as it was read.
+func (e *Encoder) same() bool { return e.k.profile != "" && e.k.profile == e.p.String() }
+
+// lenient reports whether required members may be left out because the line
+// lacked them. Only RFC0002 allows that: no schema describes it. Under the
+// schemas the event does not say whether the line was read under the same
+// profile.
+func (e *Encoder) lenient() bool { return e.p == RFC0002 && e.k.profile == "" }
+
+// spelled reports whether the line had the member although it could be left out.
+func (e *Encoder) spelled(w *wire.Writer, m *wire.Member) bool {
+	return len(e.k.spelled) > 0 && slices.Contains(e.k.spelled, w.At()+"/"+m.Name)
 }
 
-// get returns the value of an extra member, or "".
-func (k *kept) get(key string) string {
-	for name, value := range jsonwire.Members(k.raw) {
-		if name == key {
-			return value
+// lacked reports whether the line lacked the member and may do so again.
+func (e *Encoder) lacked(w *wire.Writer, m *wire.Member) bool {
+	if len(e.k.absent) == 0 {
+		return false
+	}
+	at := w.At()
+	if at == "" && m.Name != "timestamp" && m.Name != "payload" {
+		return false
+	}
+	return slices.Contains(e.k.absent, at+"/"+rfcName(m.Name)) && (e.lenient() || !m.Need && at != "/payload/error")
+}
+
+// errorWord reports whether the code of an error has its other name.
+func (e *Encoder) errorWord() bool {
+	return e.p == RFC0002 && slices.Contains(e.k.spelled, "/payload/error/error")
+}
+
+// lack decides what stands for a member that the event does not say, where the line
+// decides that.
+func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+	e := encoderOf(w)
+	if e.k.raw == "" {
+		return dst, false // as mostly
+	}
+	if e.spelled(w, m) && (e.p == RFC0002 || !m.Need && w.At() != "" && w.At() != "/payload/error") {
+		if never, ok := m.Form.(interface{ neverEmpty() bool }); !ok || !never.neverEmpty() {
+			return append(dst, `""`...), true
 		}
+	}
+	return dst, m.Name == "schemaVersion" || e.lacked(w, m) // the form of the version has decided
+}
+
+// place reports whether an extra member has a place in the object that is written.
+func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
+	e, at, r := encoderOf(w), w.At(), encoderOf(w).row
+	inside := strings.TrimPrefix(strings.TrimPrefix(at, "/payload")+"/", "/") + name
+	switch {
+	case at == "":
+		return m == nil && (e.p != SchemaV2 || e.same())
+	case at == "/payload":
+		if e.refuses(name) {
+			return false
+		}
+	case at == "/payload/error":
+		if e.p == SchemaV2 && !hatch(name) && !e.same() {
+			return false
+		}
+	case at == "/payload/data":
+		if r.of == "clarification" && e.p != RFC0002 && !e.same() && name != "contextType" || from == "/payload" && (!e.refuses(name) || slices.Contains(besideData, name)) {
+			return false
+		}
+	case e.bound(w) && !e.same():
+		return false
+	}
+	switch {
+	case m != nil && !m.Loose:
+		return e.readable(m, raw)
+	case m != nil && at == "/payload/error" && name == "error":
+		return e.p != RFC0002 || isText(raw)
+	}
+	return e.p == RFC0002 || e.same() || r.form(inside).fits(e.p, raw)
+}
+
+// besideData are members of a payload that never stand in its data.
+var besideData = []string{"nodeId", "kind", "key", "data"}
+
+// refuses reports whether the payload must not have the member.
+func (e *Encoder) refuses(name string) bool {
+	return e.row.closed() && !e.same() && !e.row.declares(name) && (e.p == SchemaV1 || e.row.sealed || !hatch(name))
+}
+
+// readable reports whether a decoder of the profile reads a kept value as the
+// member m of the vocabulary. Only texts are kept like that.
+func (e *Encoder) readable(m *wire.Member, raw string) bool {
+	if !isText(raw) {
+		return false
+	}
+	switch f := m.Form.(type) {
+	case idForm:
+		return e.same() || ValidID(e.p, f.form, jsonwire.Text(raw))
+	case nodeForm:
+		return e.same() || ValidID(e.p, NodeID, jsonwire.Text(raw))
+	case textForm, wordForm, shortForm, textID:
+		return true
+	}
+	return false
+}
+
+// elsewhere returns the object of the other form of an interrupt whose extra members
+// may stand in the one that is written.
+func elsewhere(w *wire.Writer) string {
+	e, at := encoderOf(w), w.At()
+	switch rest, questions := strings.CutPrefix(at, "/payload/questions/"); {
+	case questions:
+		return "/payload/data/questions/" + rest
+	case at == "/payload" && e.row.legacy && (e.row.kind == agentevents.KindClarificationRequested || e.row.kind == agentevents.KindApprovalRequested):
+		return "/payload/data"
+	case at == "/payload/data":
+		return "/payload"
+	case strings.HasPrefix(at, "/payload/data/questions/"):
+		return "/payload" + strings.TrimPrefix(at, "/payload/data")
 	}
 	return ""
 }
-
-// take returns the value of an extra member, or "", and marks it as written or
-// listed.
-func (k *kept) take(key string) string {
-	i := 0
-	for name, value := range jsonwire.Members(k.raw) {
-		if name == key {
-			k.done[i] = true
-			return value
-		}
-		i++
-	}
-	return ""
-}
-
-// payloadHasNode reports whether the payload of the line names the node.
-func (w *writer) payloadHasNode() bool {
-	if u, ok := w.ev.Payload.(*agentevents.Unknown); ok {
-		return memberText(string(u.Raw), "nodeId") == w.nodeID
-	}
-	return variants[w.v].members.has(mNodeID)
-}
-
-// isObject reports whether a JSON value is an object.
-func isObject(raw string) bool { return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") }

@@ -2,8 +2,13 @@ package openwop
 
 import (
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -32,4 +37,171 @@ func AppendMessage(dst []byte, m agentevents.ConversationMessage) ([]byte, error
 		m.Content = "null"
 	}
 	return m.AppendJSON(dst)
+}
+
+// MessageChannel is the channel of messages ([agentevents.MessageCreated]): RFC
+// 0002, section G.
+const MessageChannel = "messages"
+
+// Reducers of a channel.written that appends a message. The schemas do not have
+// the RFC's.
+const (
+	reducerRFC    = "applyMessage"
+	reducerSchema = "append"
+)
+
+// A messageForm is a message. The schemas change the ids of its agents.
+type messageForm struct{ p Profile }
+
+func (f messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	e := encoderOf(w)
+	was := &w.Ev.Payload.(*agentevents.MessageCreated).Message
+	m := was
+	if m.Content == "" || f.p != RFC0002 {
+		e.msg = *was
+		m = &e.msg
+	}
+	if f.p != RFC0002 {
+		const at = "/payload/message/"
+		m.From, m.To = e.agentID(w, at+"from", m.From), e.agentID(w, at+"to", m.To)
+		if m.Agent.OK {
+			m.Agent.V.AgentID = e.agentID(w, at+"agent/agentId", m.Agent.V.AgentID)
+		}
+	}
+	if m.Content == "" {
+		m.Content = "null"
+	}
+	mark := len(dst)
+	dst, err := m.AppendJSON(dst)
+	var inner *agentevents.RuleError
+	switch {
+	case errors.As(err, &inner):
+		w.Fail(inner.Rule, inner.Pointer, inner.Detail)
+	case err != nil:
+		w.Fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
+	case was.Content == "" && jsonwire.HasMember(string(dst[mark:]), "content"): // a message that was read without content is written without it
+		w.Lose(dialect.Made, "/payload/message/content", "null")
+	}
+	return dst, true
+}
+
+func (messageForm) Parse(r *wire.Reader, at any) error {
+	start := r.S.Offset()
+	raw, err := r.S.Raw()
+	if err != nil {
+		return err
+	}
+	message, err := ParseMessage([]byte(raw))
+	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
+		syntax.Offset += start
+	}
+	r.Ev.Payload.(*agentevents.MessageCreated).Message = message
+	return err
+}
+
+// isMessage reports whether the next payload writes a message to the channel of
+// messages.
+func isMessage(s jsonwire.Scanner) bool {
+	if s.Kind() != '{' {
+		return false
+	}
+	raw, err := s.Raw()
+	if err != nil || memberText(raw, "channel") != MessageChannel {
+		return false
+	}
+	for name, value := range jsonwire.Members(raw) {
+		if name == "value" {
+			return hasText(value, "messageId")
+		}
+	}
+	return false
+}
+
+// hasText reports whether an object has a string member with that name.
+func hasText(object, member string) bool {
+	for name, value := range jsonwire.Members(object) {
+		if name == member {
+			return isText(value)
+		}
+	}
+	return false
+}
+
+// A reducerForm is how the message is applied. Another one than the RFC's is kept.
+type reducerForm struct{ p Profile }
+
+func (f reducerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	kept := w.Kept(m.Name)
+	switch {
+	case kept != "" && (f.p == RFC0002 || validReducer(jsonwire.Text(kept))):
+		w.Use(m.Name)
+		return append(dst, kept...), true
+	case f.p != RFC0002:
+		if kept == "" {
+			w.Lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have no reducer that applies messages by id")
+		}
+		return jsonwire.AppendString(dst, reducerSchema), true
+	}
+	return jsonwire.AppendString(dst, reducerRFC), !encoderOf(w).lacked(w, m)
+}
+
+func (f reducerForm) Parse(r *wire.Reader, _ any) error {
+	word, err := r.S.String()
+	if err != nil {
+		return err
+	}
+	d := decoderOf(r)
+	d.reducer = word
+	d.foreign = word == reducerRFC && f.p != RFC0002 // the schemas do not have it
+	if r.Strict && f.p != RFC0002 && !validReducer(word) {
+		r.Break(RuleEnum, unlisted(word, reducers)+", and not vendor.<org>.<name>")
+	}
+	return nil
+}
+
+// A writtenAt is the time of a message. Another one than the event's is kept.
+type writtenAt struct{ p Profile }
+
+func (f writtenAt) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if kept := w.Kept(m.Name); kept != "" && (f.p == RFC0002 || validTime(jsonwire.Text(kept))) {
+		w.Use(m.Name)
+		return append(dst, kept...), true
+	}
+	return jsonwire.AppendTime(dst, w.EventTime()), f.p != RFC0002 || !encoderOf(w).lacked(w, m)
+}
+
+func (writtenAt) Parse(r *wire.Reader, _ any) (err error) {
+	d := decoderOf(r)
+	if d.writtenAt, err = r.S.String(); err == nil && r.Strict && !validTime(d.writtenAt) {
+		r.Break(RuleForm, strconv.Quote(d.writtenAt)+" is not a time")
+	}
+	return err
+}
+
+// validReducer reports whether a reducer is the schemas' or a vendor's.
+func validReducer(name string) bool {
+	rest, ok := strings.CutPrefix(name, "vendor.")
+	org, own, two := strings.Cut(rest, ".")
+	good := func(s string) bool {
+		return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+	}
+	return slices.Contains(reducers, name) || ok && two && good(org) && good(own)
+}
+
+func validTime(text string) bool {
+	var s jsonwire.Scanner
+	s.Reset(jsonwire.Quote(text))
+	_, err := s.Time()
+	return err == nil
+}
+
+// MessageID returns the id of a message (section G). It is the same in every
+// replay of the run: it derives from the run, the sender, the number of the
+// sender's earlier messages and the content. content is the message's JSON text
+// as it was sent.
+func MessageID(runID, from string, number int, content string) string {
+	text := jsonwire.AppendString(nil, runID)
+	text = jsonwire.AppendString(text, from)
+	text = append(jsonwire.AppendInt(text, int64(number)), content...)
+	return dialect.DerivedID(string(text), number, 0)
 }

@@ -685,3 +685,26 @@ func foldOf(t *testing.T, events []agentevents.Event) *agentevents.RunSnapshot {
 	}
 	return fold.Snapshot()
 }
+
+// A decoder lists what it makes up. No time is made up to be the year 1.
+func TestDecoderListsWhatItMakesUp(t *testing.T) {
+	d := NewDecoder(Options{})
+	for _, line := range []string{
+		`{"runId":"r","type":"run.paused","payload":{},"timestamp":"2026-05-19T10:00:07.000Z"}`,
+		`{"eventId":"e2","runId":"r","type":"clarification.requested","payload":{"questions":[]},"sequence":1}`,
+		`{"eventId":"e3","runId":"r","type":"clarification.resolved","payload":{"answers":{}},"timestamp":"2026-05-19T10:00:08.000Z","sequence":2}`,
+	} {
+		events, err := d.Decode(nil, []byte(line))
+		require.NoError(t, err)
+		require.Equal(t, 2026, events[0].Time.Year())
+		require.NotEmpty(t, events[0].ID)
+	}
+	made := map[string]int{}
+	for _, l := range d.Losses() {
+		require.Equal(t, dialect.Made, l.What)
+		made[string(l.Kind)+" "+l.Pointer] = l.Count
+	}
+	require.Equal(t, map[string]int{
+		" /id": 1, " /sequence": 1, " /timestamp": 1, "clarification.requested /payload/interruptId": 1,
+	}, made, "the answer is to the open question")
+}

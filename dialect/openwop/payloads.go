@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -56,7 +56,7 @@ func keeps(p Profile, typ, raw string) bool {
 		return true
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if !s.declares(name) || !fitsForm(changedForm(p, typ, name), p, value) {
+		if !s.declares(name) || !changedForm(p, typ, name).fits(p, value) {
 			return false
 		}
 		if _, isID := payloadIDs[name]; isID && p == SchemaV2 && jsonwire.Text(value) == "" {
@@ -175,39 +175,19 @@ func changedForm(p Profile, typ, name string) form {
 	}
 	switch typ {
 	case "interrupt.resolved", "approval.overridden":
-		return declaredForm(vAskResolved, p, name)
+		return documentOf(p).rows["answer"].More.(*row).form(name)
 	case "channel.written":
-		return declaredForm(vMessage, p, name)
+		return documentOf(p).rows[typ].More.(*row).form(name)
 	}
 	return nil
-}
-
-// other puts the payload of an unknown type into w.otherRaw, in the form of the
-// profile. It reports whether the profile has one.
-func (w *writer) other(u *agentevents.Unknown, typ string) bool {
-	w.otherRaw = string(u.Raw)
-	if u.Raw == "" {
-		w.otherRaw = "{}"
-		w.lose(dialect.Made, "/payload", "{}")
-	}
-	if w.p == RFC0002 {
-		return true
-	}
-	raw, err := jsonwire.Compact(w.otherRaw)
-	if err != nil {
-		return true // refused where it is written
-	}
-	ok := false
-	w.otherRaw, ok = w.shaped(typ, raw)
-	return ok
 }
 
 // shaped returns a payload in the form of the schema. It reports false if that
 // needs a member that the payload lacks. A payload that was read under the same
 // profile stays as it is, even if it breaks the profile.
-func (w *writer) shaped(typ, raw string) (string, bool) {
-	s, same := shapeOf(w.p, typ), w.k.same(w.p)
-	if s == nil && (w.p == SchemaV1 || !registeredIn(registered2, typ)) {
+func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
+	s, same := shapeOf(e.p, typ), e.same()
+	if s == nil && (e.p == SchemaV1 || !registeredIn(registered2, typ)) {
 		return raw, true
 	}
 	if !isObject(raw) {
@@ -215,13 +195,13 @@ func (w *writer) shaped(typ, raw string) (string, bool) {
 	}
 	out := []byte{'{'}
 	for name, value := range jsonwire.Members(raw) {
-		if s != nil && !same && (!s.declares(name) || !fitsForm(changedForm(w.p, typ, name), w.p, value)) {
-			w.lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the profile has no place for it")
+		if s != nil && !same && (!s.declares(name) || !changedForm(e.p, typ, name).fits(e.p, value)) {
+			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the profile has no place for it")
 			continue
 		}
-		id, ok := w.shapedID(name, value)
+		id, ok := e.shapedID(w, name, value)
 		if s != nil && !same && !ok {
-			w.lose(dialect.Dropped, "/payload/"+name, "is not an id")
+			w.Lose(dialect.Dropped, "/payload/"+name, "is not an id")
 			continue
 		}
 		out = appendMember(out, name, id)
@@ -230,12 +210,12 @@ func (w *writer) shaped(typ, raw string) (string, bool) {
 		return string(append(out, '}')), true
 	}
 	if s.needs("runId") && !jsonwire.HasMember(raw, "runId") { // an output.chunk of version 1 may lack it
-		out = appendMember(out, "runId", jsonwire.Quote(NormalizeID(w.p, RunID, cmp.Or(w.ev.RunID, unknownRun))))
-		w.lose(dialect.Made, "/payload/runId", "the run of the event")
+		out = appendMember(out, "runId", jsonwire.Quote(NormalizeID(e.p, RunID, cmp.Or(w.Ev.RunID, unknownRun))))
+		w.Lose(dialect.Made, "/payload/runId", "the run of the event")
 	}
 	if s.needs("isLast") && !jsonwire.HasMember(raw, "isLast") {
 		out = appendMember(out, "isLast", "false")
-		w.lose(dialect.Made, "/payload/isLast", "false")
+		w.Lose(dialect.Made, "/payload/isLast", "false")
 	}
 	text := string(append(out, '}'))
 	return text, s.lacks(text) == ""
@@ -243,19 +223,11 @@ func (w *writer) shaped(typ, raw string) (string, bool) {
 
 func (s *shape) needs(name string) bool { return strings.Contains(s.need, " "+name+" ") }
 
-func fitsForm(of form, p Profile, raw string) bool {
-	if of == nil {
-		return true
-	}
-	_, detail := of(p, raw)
-	return detail == ""
-}
-
 // shapedID returns the value of a member, in the form of SchemaV2 if it is an id.
 // It reports false for an id that is empty or not a string.
-func (w *writer) shapedID(name, value string) (string, bool) {
+func (e *Encoder) shapedID(w *wire.Writer, name, value string) (string, bool) {
 	form, isID := payloadIDs[name]
-	if w.p != SchemaV2 || !isID {
+	if e.p != SchemaV2 || !isID {
 		return value, true
 	}
 	id := jsonwire.Text(value)
@@ -263,10 +235,10 @@ func (w *writer) shapedID(name, value string) (string, bool) {
 		return value, false
 	}
 	if name == "agentId" {
-		form = w.agentForm(id)
+		form = e.agentForm(w, id)
 	}
-	if n := NormalizeID(w.p, form, id); n != id {
-		w.lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
+	if n := NormalizeID(e.p, form, id); n != id {
+		w.Lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
 		return jsonwire.Quote(n), true
 	}
 	return value, true

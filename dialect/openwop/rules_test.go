@@ -290,7 +290,7 @@ func TestInventedTypesAreNotWritten(t *testing.T) {
 		for verb := range strings.FieldsSeq(verbs) {
 			typ := first + "." + verb
 			require.True(t, legalType(SchemaV1, typ), typ)
-			require.True(t, legalType(SchemaV2, renamed(SchemaV2, typ)) || variantOf(typ) != vUnknown, typ)
+			require.True(t, legalType(SchemaV2, renamed(SchemaV2, typ)) || tables[RFC0002].rows[typ] != nil, typ)
 			require.True(t, legalType(SchemaV1, renamed(SchemaV1, renamed(SchemaV2, typ))), typ)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -172,9 +171,23 @@ func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
 	return agentevents.JSON(append(out, "}}"...))
 }
 
-var snapshotNames = [...]string{
-	`"runId":`, `"workflowId":`, `"status":`, `"owner":`, `"currentNodeId":`, `"startedAt":`, `"completedAt":`, `"agent":`, `"runOrchestrator":`,
-	`"nodeStates":`, `"variables":`, `"channels":`, `"error":`, `"metrics":`,
+// A snapshotField is a member of a snapshot and the field that it says.
+type snapshotField struct {
+	name string
+	at   any
+}
+
+func (s *Snapshot) fields() []snapshotField {
+	return []snapshotField{
+		{"runId", &s.RunID}, {"workflowId", &s.WorkflowID}, {"status", (*string)(&s.Status)}, {"owner", &s.Owner}, {"currentNodeId", &s.CurrentNodeID},
+		{"startedAt", &s.StartedAt}, {"completedAt", &s.CompletedAt}, {"agent", &s.Agent}, {"runOrchestrator", &s.RunOrchestrator}, {"nodeStates", &s.NodeStates},
+		{"variables", &s.Variables}, {"channels", &s.Channels}, {"error", &s.Error}, {"metrics", &s.Metrics},
+	}
+}
+
+// hasField reports whether a member of that name has a field.
+func (s *Snapshot) hasField(name string) bool {
+	return slices.ContainsFunc(s.fields(), func(f snapshotField) bool { return f.name == name })
 }
 
 // ParseSnapshot reads a snapshot of any profile. It fails at the first place
@@ -182,12 +195,8 @@ var snapshotNames = [...]string{
 // status is missing.
 func ParseSnapshot(text []byte) (Snapshot, error) {
 	var (
-		s    Snapshot
-		sc   jsonwire.Scanner
-		seen set
-		d    Decoder
-
-		more, errorMore []byte
+		s  Snapshot
+		sc jsonwire.Scanner
 	)
 	if err := jsonwire.Valid(string(text)); err != nil { // this finds duplicates too
 		return Snapshot{}, err
@@ -196,87 +205,85 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 	if err := sc.Object(); err != nil {
 		return Snapshot{}, err
 	}
-	for last := 0; ; {
-		n, name, err := sc.Field(snapshotNames[:], last)
+	fields, more := s.fields(), []byte{'{'}
+	for {
+		name, ok, err := sc.Member()
 		if err != nil {
 			return Snapshot{}, err
 		}
-		if n < 0 {
+		if !ok {
 			break
 		}
-		last = n
-		seen |= 1 << n
-		var raw string
-		switch n {
-		case 1:
-			s.RunID, err = sc.String()
-		case 2:
-			s.WorkflowID, err = sc.String()
-		case 3:
-			raw, err = sc.String()
-			s.Status = Status(raw)
-		case 5:
-			s.CurrentNodeID, err = sc.String()
-		case 6:
-			s.StartedAt, err = sc.Time()
-		case 7:
-			s.CompletedAt, err = sc.Time()
-		case 8:
-			s.Agent.OK = true
-			err = agentRef(&sc, &s.Agent.V)
-		case 9:
-			s.RunOrchestrator.OK = true
-			err = agentRef(&sc, &s.RunOrchestrator.V)
-		case 13:
-			var f fields
-			if err = d.errorInfo(&sc, &f); err == nil {
-				s.Error = agentevents.Some(f.err)
-				for _, u := range d.unknown.pairs { // d keeps only members of the error
-					if errorMore == nil {
-						errorMore = append(errorMore, '{')
-					} else {
-						errorMore = append(errorMore, ',')
-					}
-					name := jsonwire.Untoken(strings.TrimPrefix(u.key, "/payload/error/"))
-					errorMore = append(append(jsonwire.AppendString(errorMore, name), ':'), u.raw...)
-				}
-			}
-		default:
-			if raw, err = sc.Raw(); err != nil {
-				break
-			}
-			switch n {
-			case 4:
-				s.Owner = agentevents.JSON(raw)
-			case 10:
-				s.NodeStates = agentevents.JSON(raw)
-			case 11:
-				s.Variables = agentevents.JSON(raw)
-			case 12:
-				s.Channels = agentevents.JSON(raw)
-			case 14:
-				s.Metrics = agentevents.JSON(raw)
-			default:
-				if more == nil {
-					more = append(more, '{')
-				} else {
-					more = append(more, ',')
-				}
-				more = append(append(jsonwire.AppendString(more, name), ':'), raw...)
-			}
+		if i := slices.IndexFunc(fields, func(f snapshotField) bool { return f.name == name }); i >= 0 {
+			err = s.parse(&sc, fields[i].at)
+		} else {
+			var raw string
+			raw, err = sc.Raw()
+			more = appendMember(more, name, raw)
 		}
 		if err != nil {
 			return Snapshot{}, err
 		}
 	}
-	if !seen.has(1) || !seen.has(3) {
+	if !jsonwire.HasMember(string(text), "runId") || !jsonwire.HasMember(string(text), "status") {
 		return Snapshot{}, &jsonwire.SyntaxError{Offset: len(text) - 1, Msg: "runId or status is missing"}
 	}
-	if more != nil {
+	if len(more) > 1 {
 		s.More = agentevents.JSON(append(more, '}'))
 	}
-	if errorMore != nil {
-		s.ErrorMore = agentevents.JSON(append(errorMore, '}'))
-	}
 	return s, nil
+}
+
+// parse reads a value into a field.
+func (s *Snapshot) parse(sc *jsonwire.Scanner, at any) (err error) {
+	start := sc.Offset()
+	switch v := at.(type) {
+	case *string:
+		*v, err = sc.String()
+	case *time.Time:
+		*v, err = sc.Time()
+	case *agentevents.Opt[agentevents.AgentRef]:
+		v.OK = true
+		err = agentRef(sc, &v.V)
+	case *agentevents.JSON:
+		var raw string
+		raw, err = sc.Raw()
+		*v = agentevents.JSON(raw)
+	case *agentevents.Opt[agentevents.ErrorInfo]:
+		var raw string
+		if raw, err = sc.Raw(); err == nil {
+			*v, s.ErrorMore, err = snapshotError(raw, start)
+		}
+	}
+	return err
+}
+
+// snapshotError reads the error of a run, which begins at an offset of the text.
+// The ErrorEnvelope of HTTP answers has error in place of code.
+func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorInfo], more agentevents.JSON, err error) {
+	if !isObject(raw) {
+		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found a value that is not an object, expected an object"}
+	}
+	info.OK = true
+	rest := []byte{'{'}
+	for name, value := range jsonwire.Members(raw) {
+		switch {
+		case name == "message" && !isText(value):
+			return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "the message is not a text"}
+		case name == "message":
+			info.V.Message = jsonwire.Text(value)
+		case name == "code" && isText(value), name == "error" && isText(value) && !hasText(raw, "code"):
+			info.V.Code = jsonwire.Text(value)
+		case name == "details":
+			info.V.Details = agentevents.JSON(value)
+		case name == "retryable" && (value == "true" || value == "false"):
+			info.V.Retryable = agentevents.Some(value == "true")
+		default:
+			rest = appendMember(rest, name, value)
+		}
+	}
+	if len(rest) > 1 {
+		more = agentevents.JSON(append(rest, '}'))
+	}
+	return info, more, nil
 }

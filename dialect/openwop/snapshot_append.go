@@ -69,31 +69,31 @@ func (w *snapshotWriter) write() {
 	if p != RFC0002 {
 		w.check()
 	}
-	w.text("runId", s.RunID)
-	w.text("workflowId", s.WorkflowID)
-	w.text("status", string(s.Status))
-	w.raw("owner", string(s.Owner))
-	w.text("currentNodeId", s.CurrentNodeID)
-	w.time("startedAt", s.StartedAt)
-	w.time("completedAt", s.CompletedAt)
-	w.ref("agent", s.Agent)
-	w.ref("runOrchestrator", s.RunOrchestrator)
-	w.raw("nodeStates", string(s.NodeStates))
-	w.raw("variables", string(s.Variables))
-	w.raw("channels", string(s.Channels))
-	if s.Error.OK {
-		w.error(&s.Error.V)
+	for _, f := range s.fields() {
+		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
+			w.raw("eventLogSchemaVersion", madeLogVersion)
+			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
+		}
+		switch v := f.at.(type) {
+		case *string:
+			w.text(f.name, *v)
+		case *time.Time:
+			w.time(f.name, *v)
+		case *agentevents.JSON:
+			w.raw(f.name, string(*v))
+		case *agentevents.Opt[agentevents.AgentRef]:
+			w.ref(f.name, *v)
+		case *agentevents.Opt[agentevents.ErrorInfo]:
+			if v.OK {
+				w.error(&v.V)
+			}
+		}
 	}
-	if p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
-		w.raw("eventLogSchemaVersion", madeLogVersion)
-		w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
-	}
-	w.raw("metrics", string(s.Metrics))
 	if s.More != "" && (!isObject(string(s.More)) || jsonwire.Valid(string(s.More)) != nil) {
 		w.fail(agentevents.RuleFieldJSON, "", "More is not an object")
 	}
 	for name, value := range jsonwire.Members(string(s.More)) {
-		if numberOf(snapshotNames[:], name) == 0 {
+		if !s.hasField(name) {
 			w.raw(name, value)
 		} else {
 			w.lose(dialect.Dropped, "/"+jsonwire.Token(name), "a field has this name")
@@ -171,7 +171,7 @@ func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef
 	w.dst = append(w.dst, '{')
 	for name, value := range jsonwire.Members(string(out)) {
 		pointer := "/" + at + "/" + jsonwire.Token(name)
-		i := slices.IndexFunc(refForms[:], func(m refForm) bool { return m.name == name })
+		i := slices.IndexFunc(refForms[:], func(m extra) bool { return m.name == name })
 		switch {
 		case name == "agentId":
 		case name == "modelClass" && value == `"`+string(agentevents.ModelCoding)+`"`:
@@ -199,19 +199,18 @@ func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef
 	w.dst = append(w.dst, '}')
 }
 
-type refForm struct {
-	name string
-	form form
-}
-
 // refForms are the forms of an AgentRef's members under the schemas, except
 // agentId and modelClass.
-var refForms = [...]refForm{
-	{"memoryRef", textOf(1, 256)}, {"name", textOf(0, 256)}, {"version", textOf(0, 64)}, {"channel", textOf(1, 64)}, {"sourceManifestId", textOf(0, 256)},
+var refForms = [...]extra{
+	{name: "memoryRef", form: textOf(1, 256)}, {name: "name", form: textOf(0, 256)}, {name: "version", form: textOf(0, 64)},
+	{name: "channel", form: textOf(1, 64)}, {name: "sourceManifestId", form: textOf(0, 256)},
 }
 
 // modelClasses are the model classes of the schemas.
 var modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
+
+// errorNames are the members of an error that have fields.
+var errorNames = [...]string{"code", "message", "details", "retryable"}
 
 // error writes the run's error in the profile's form.
 func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
@@ -258,7 +257,7 @@ func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
 	}
 	for name, value := range jsonwire.Members(more) {
 		switch {
-		case numberOf(errorNames[:], name) != 0 && name != "error":
+		case slices.Contains(errorNames[:], name):
 			w.lose(dialect.Dropped, "/error/"+name, "a field has this name")
 		case w.p != RFC0002:
 			w.lose(dialect.Dropped, "/error/"+jsonwire.Token(name), "the profile has no place for it")
@@ -333,47 +332,27 @@ func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
 
 // theMetrics requires the costs and, under SchemaV1, allows any other member.
 func theMetrics(p Profile, raw string) (agentevents.Rule, string) {
+	if p == SchemaV2 {
+		return closedObject(part{"openwopCost", theCost, false})(p, raw)
+	}
 	for name, value := range jsonwire.Members(raw) {
-		switch {
-		case name == "openwopCost":
-			if rule, detail := theCost(p, value); detail != "" {
-				return rule, strconv.Quote(name) + " " + detail
-			}
-		case p == SchemaV2:
-			return RuleClosed, "has the extra member " + strconv.Quote(name) + ", but is closed"
+		if rule, detail := theCost(p, value); name == "openwopCost" && detail != "" {
+			return rule, strconv.Quote(name) + " " + detail
 		}
 	}
 	return anObject(p, raw)
 }
 
-func theCost(p Profile, raw string) (rule agentevents.Rule, detail string) {
-	for name, value := range jsonwire.Members(raw) {
-		switch name {
-		case "usd":
-			if n, err := strconv.ParseFloat(value, 64); err != nil || n < 0 {
-				rule, detail = RuleRange, "is not a number from 0 on"
-			}
-		case "tokens":
-			rule, detail = anObject(p, value)
-			for name, n := range jsonwire.Members(value) {
-				if name != "input" && name != "output" {
-					rule, detail = RuleClosed, "has the extra member "+strconv.Quote(name)+", but is closed"
-				} else if !whole(n) {
-					rule, detail = RuleRange, strconv.Quote(name)+" is not a whole number from 0 on"
-				}
-			}
-		case "model", "provider":
-			rule, detail = aText(p, value)
-		case "duration_ms":
-			rule, detail = wholeFrom(0)(p, value)
-		default:
-			rule, detail = RuleClosed, "is an extra member of a closed object"
-		}
-		if detail != "" {
-			return rule, strconv.Quote(name) + " " + detail
-		}
+var theCost = closedObject(
+	part{"usd", aCost, false}, part{"tokens", closedObject(part{"input", wholeFrom(0), false}, part{"output", wholeFrom(0), false}), false},
+	part{"model", aText, false}, part{"provider", aText, false}, part{"duration_ms", wholeFrom(0), false},
+)
+
+func aCost(_ Profile, raw string) (agentevents.Rule, string) {
+	if n, err := strconv.ParseFloat(raw, 64); err != nil || n < 0 {
+		return RuleRange, "is not a number from 0 on"
 	}
-	return anObject(p, raw)
+	return "", ""
 }
 
 // check checks the members against the schemas.
@@ -403,17 +382,14 @@ func (w *snapshotWriter) check() {
 			w.fail(RuleClosed, "/"+jsonwire.Token(name), "is an extra member of a closed object")
 		}
 	}
-	for _, m := range [...]struct {
-		name  string
-		value agentevents.JSON
-	}{{"owner", s.Owner}, {"nodeStates", s.NodeStates}, {"variables", s.Variables}, {"channels", s.Channels}, {"metrics", s.Metrics}} {
-		if value := string(m.value); jsonwire.Valid(value) == nil { // invalid JSON is refused where it is written
-			member(m.name, strings.TrimSpace(value))
+	for _, f := range s.fields() {
+		if raw, ok := f.at.(*agentevents.JSON); ok && jsonwire.Valid(string(*raw)) == nil { // invalid JSON is refused where it is written
+			member(f.name, strings.TrimSpace(string(*raw)))
 		}
 	}
 	if more := string(s.More); jsonwire.Valid(more) == nil {
 		for name, value := range jsonwire.Members(more) {
-			if numberOf(snapshotNames[:], name) == 0 {
+			if !s.hasField(name) {
 				member(name, value)
 			}
 		}

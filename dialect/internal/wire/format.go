@@ -37,7 +37,8 @@ type Format struct {
 	Lax bool
 	// OtherExtra says that events whose type has no row have an extra member, too.
 	OtherExtra bool
-	// Remarks are names in the extra member that stand for no member of the line.
+	// Remarks are names in the extra member that stand for no member of the line. A
+	// member whose name begins as the first one does is kept under its pointer.
 	Remarks []string
 	// Details say why a field is lost, by its pointer.
 	Details map[string]string
@@ -47,6 +48,27 @@ type Format struct {
 	// Absent appends the value of a needed member that the event does not say, and
 	// notes the loss. Nil writes an empty text.
 	Absent func(w *Writer, dst []byte, m *Member) []byte
+	// Lack is asked first about a member that the event does not say. It reports true
+	// if it has decided, and appends nothing to leave the member out.
+	Lack func(w *Writer, dst []byte, m *Member) ([]byte, bool)
+	// Extra reports whether members inside the payload that no field has are lost. Nil
+	// loses all.
+	Extra func(ev *agentevents.Event) bool
+	// Pick returns the row of a line, or nil. Nil looks the type up.
+	Pick func(r *Reader) *Row
+	// Keep is asked about each extra member of the object that is read. It reports
+	// true if it has taken the member.
+	Keep func(r *Reader, name, raw string) (taken bool, err error)
+	// Place reports whether a kept member of the object at a pointer may stand in the
+	// object that is written. m is the member of the table with that name, or nil. Nil
+	// places those of the object whose names the table does not have.
+	Place func(w *Writer, m *Member, from, name, raw string) bool
+	// Elsewhere returns the pointer of another object whose kept members may stand in
+	// the one that is written too, or "".
+	Elsewhere func(w *Writer) string
+	// Exact says that a line is not copied if it does not have the document's form:
+	// its event breaks a rule, or writing it anew loses or alters something.
+	Exact bool
 
 	every uint64 // the leaves of Every
 	line  *table // of lines whose type has no row
@@ -71,6 +93,8 @@ type Row struct {
 	Says string
 	// Reads means that the row is only read: Kind is written as another row.
 	Reads bool
+	// More is what else the dialect knows of the row.
+	More any
 
 	f       *Format
 	line    *table // head, members, tail; without the members if there is a body
@@ -91,13 +115,20 @@ type Member struct {
 	Need bool // every line has it
 	// Rule is the rule that a line without it breaks; empty: Required of the format.
 	Rule agentevents.Rule
-	// Loose says that on a line whose type has no row a value that does not fit is
-	// kept as an extra member. Members of Any are loose.
+	// Loose says that a value that does not fit is kept as an extra member. Members of
+	// Any are loose.
 	Loose bool
-	Also  []string // other names that readers accept
+	// Reads means that the member is only read. Another one says its fields.
+	Reads bool
+	// For is the member that this one is another spelling of. If a line has both, this
+	// one is kept as an extra member.
+	For  string
+	Also []string // other names that readers accept
 
 	or       func(w *Writer, dst []byte, m *Member) []byte
 	unless   func(w *Writer) bool
+	instead  int    // the number of the member that For names
+	spread   Spread // the form, if it is one
 	number   int    // in its table, from 1
 	lit      string // `,"name":`
 	field    *field // nil if the member says none
@@ -166,6 +197,7 @@ type table struct {
 	required Set
 	rest     bool     // of a row's Body
 	missers  Set      // members whose form is a Misser
+	foreign  Set      // members with For
 	carried  uint64   // leaves of the struct that the members say
 	leaves   []string // places to list for the others
 }
@@ -227,6 +259,10 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	var names []string
 	for i := range t.members {
 		m := &t.members[i]
+		if m.spread, _ = m.Form.(Spread); m.spread != nil {
+			m.compile(f, in)
+			continue
+		}
 		m.number, m.lit = len(t.of), `,"`+m.Name+`":`
 		for _, name := range append([]string{m.Name}, m.Also...) {
 			names = append(names, name)
@@ -238,6 +274,12 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 		m.compile(f, in)
 		if _, ok := m.Form.(Misser); ok {
 			t.missers |= 1 << m.number
+		}
+	}
+	for i := range t.members {
+		if m := &t.members[i]; m.For != "" {
+			m.instead = number(t, m.For)
+			t.foreign |= 1 << m.number
 		}
 	}
 	if len(names) > 63 {
@@ -275,6 +317,13 @@ func (t *table) carries(leaves []string) (set uint64) {
 	for i := range t.members {
 		m := &t.members[i]
 		inner, ok := m.Form.(interface{ table() *table })
+		if m.Reads {
+			continue
+		}
+		if ok && m.Says == "" { // the members of the object are those of the struct
+			set |= inner.table().carried
+			continue
+		}
 		if !ok {
 			set |= covered(leaves, m.Says)
 			continue
@@ -301,6 +350,9 @@ func (t *table) sparse() {
 	for i := 0; t != nil && i < len(t.members); i++ {
 		m := &t.members[i]
 		m.optional = !m.Need && m.or == nil
+		if o, ok := m.Form.(*object); ok && o.always && m.Need {
+			continue // an empty object is a value
+		}
 		if _, ok := m.Form.(Sparse); ok && m.field != nil {
 			m.sparse = covered(leaves[t.in], m.Says)
 		}

@@ -36,6 +36,14 @@ type nestedForm interface {
 	compile(f *Format, m *Member) Form
 }
 
+// A Spread is a form whose value stands among the members of its object, and not
+// as one member.
+type Spread interface {
+	Form
+	// AppendMembers appends members, each after a comma.
+	AppendMembers(w *Writer, dst []byte) []byte
+}
+
 // Type is the form of the member that names the type of a line.
 var Type Form = typeForm{}
 
@@ -53,6 +61,9 @@ var Body Form = bodyForm{}
 type bodyForm struct{}
 
 func (bodyForm) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
+	if w.row.body == nil {
+		return append(dst, w.body...), w.body != ""
+	}
 	w.at = append(append(w.at, '/'), m.Name...)
 	dst = w.object(dst, w.row.body, w.Ev.Payload)
 	w.at = w.at[:0]
@@ -60,6 +71,10 @@ func (bodyForm) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 }
 
 func (bodyForm) Parse(r *Reader, _ any) (err error) {
+	if r.Row == nil {
+		r.Body, err = r.S.Raw()
+		return err
+	}
 	r.at = append(append(r.at, '/'), r.F.Body...)
 	r.In, err = r.object(r.Row.body, r.Ev.Payload)
 	if r.Row.rest != nil {
@@ -88,7 +103,7 @@ func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 		}
 	}
 	if w.here {
-		dst = w.rest(dst, t, w.Ev.Payload, true)
+		dst = w.rest(dst, mark, t, w.Ev.Payload, true)
 	}
 	w.at, w.here, w.inside = w.at[:line], here, true
 	return braces(dst, mark), true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type Reader struct {
 	Numbers dialect.Numbers
 	Times   jsonwire.TimeCache
 	Kept    dialect.Unknowns // members that no field has
+	Body    string           // the body of a line whose type has no row
 	Losses  dialect.Losses   // what events say that their lines do not: see Made
 	Spelled []Spelling       // members of the line that have another name there
 	Doc     any              // the decoder, for forms
@@ -44,6 +46,9 @@ type Reader struct {
 	lacks  string // pointer of the first needed member that is missing
 	lacked *Member
 	broken *agentevents.RuleError
+	others []other // of the objects around, too
+	from   int     // the first of the object that is read
+	twice  bool    // the line has a member by two of its names
 	made   []made
 	rest   dialect.Unknowns // members of the row's body that no field has
 	now    time.Time        // of the line before
@@ -57,6 +62,13 @@ type Spelling struct {
 	Name   string
 }
 
+// An other is a member that was read for another one of its object, and the place
+// of its value.
+type other struct {
+	m *Member
+	s jsonwire.Scanner
+}
+
 // Read reads a line into ev, which is empty. The payload is of the row's kind, and
 // nil if the type has no row; then Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
@@ -66,13 +78,19 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	r.Kept.Reset()
 	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
 	r.made, r.Spelled = r.made[:0], r.Spelled[:0]
+	r.others, r.twice, r.Body = r.others[:0], false, ""
 	r.rest.Reset()
 	var err error
 	if r.Type, err = r.typeOf(); err != nil {
 		return err
 	}
 	t := f.line
-	if r.Row = f.TypeRow(r.Type); !r.Plain {
+	switch {
+	case f.Pick != nil:
+		r.Row = f.Pick(r)
+	case r.Plain:
+		r.Row = f.TypeRow(r.Type)
+	default:
 		r.Row = f.row(r.Type, text)
 	}
 	if r.Row != nil {
@@ -153,11 +171,11 @@ func (f *Format) lastType(line string) string {
 // object reads the members of an object into v and the event, and returns those
 // that it has.
 func (r *Reader) object(t *table, v any) (seen Set, err error) {
-	outerT, outerV, outerSeen := r.t, r.v, r.seen
-	r.t, r.v, r.seen = t, v, 0
+	outerT, outerV, outerSeen, outerFrom := r.t, r.v, r.seen, r.from
+	r.t, r.v, r.seen, r.from = t, v, 0, len(r.others)
 	err = r.members(false)
-	seen = r.seen
-	r.t, r.v, r.seen = outerT, outerV, outerSeen
+	seen, r.others = r.seen, r.others[:r.from]
+	r.t, r.v, r.seen, r.from = outerT, outerV, outerSeen, outerFrom
 	if err != nil {
 		return 0, err
 	}
@@ -215,10 +233,18 @@ func (r *Reader) members(inside bool) error {
 // reads nothing, if the value is to be kept: it does not fit, or the object has the
 // member under another name.
 func (r *Reader) take(m *Member, name string) (fits bool, err error) {
-	if r.seen.Has(m.number) {
+	if r.seen.Has(m.number) || m.instead > 0 && r.seen.Has(m.instead) {
+		r.twice = true
 		return false, nil
 	}
-	if fits, err = r.member(m, name, r.v); fits {
+	if m.instead > 0 {
+		r.others = append(r.others, other{m, r.S})
+	}
+	fits, err = r.member(m, name, r.v)
+	if err == nil && m.instead == 0 && len(r.others) > r.from {
+		err = r.other(m, fits)
+	}
+	if fits {
 		r.seen |= 1 << m.number
 		if name != m.Name {
 			r.Spelled = append(r.Spelled, Spelling{m, name})
@@ -237,6 +263,32 @@ func (r *Reader) Instead(name string) error {
 	return err
 }
 
+// other keeps the member that was read for m, if there is one: the line has m too.
+// If the value of m does not fit, the other one is read again.
+func (r *Reader) other(m *Member, fits bool) error {
+	for _, o := range r.others[r.from:] {
+		if o.m.instead != m.number || !r.seen.Has(o.m.number) {
+			continue
+		}
+		if !fits {
+			next := r.S
+			r.S = o.s
+			_, err := r.member(o.m, o.m.Name, r.v)
+			r.S = next
+			return err
+		}
+		r.twice = true
+		r.seen &^= 1 << o.m.number
+		at := o.s.Offset()
+		raw, err := o.s.Raw()
+		if err != nil {
+			return err
+		}
+		return r.keepRaw(r.t, o.m.Name, raw, at)
+	}
+	return nil
+}
+
 // member reads the value of a member into v or the event. It reports false, and
 // reads nothing, if the value does not fit and is to be kept.
 func (r *Reader) member(m *Member, name string, v any) (fits bool, err error) {
@@ -246,7 +298,7 @@ func (r *Reader) member(m *Member, name string, v any) (fits bool, err error) {
 	err = m.Form.Parse(r, m.in(r.Ev, v))
 	r.m, r.name = outerM, outerName
 	if err != nil {
-		if err == ErrMisfit || r.F.misfits(r.at) || m.Loose && r.Row == nil {
+		if err == ErrMisfit || r.F.misfits(r.at) || m.Loose {
 			r.S = s
 			return false, nil
 		}
@@ -281,6 +333,15 @@ func (r *Reader) keep(t *table, name string) error {
 	if err != nil {
 		return err
 	}
+	return r.keepRaw(t, name, raw, at)
+}
+
+func (r *Reader) keepRaw(t *table, name, raw string, at int) error {
+	if r.F.Keep != nil {
+		if taken, err := r.F.Keep(r, name, raw); taken || err != nil {
+			return err
+		}
+	}
 	to, key := &r.rest, name
 	if !t.rest {
 		to, key = &r.Kept, r.key(name)
@@ -296,13 +357,13 @@ func (r *Reader) key(name string) string {
 	if r.Row == nil && len(r.at) == 0 && r.F.Body == "" {
 		return name
 	}
-	return keyOf(string(r.at), name)
+	return r.F.keyOf(string(r.at), name)
 }
 
 // keyOf returns the name under which a member of the object at a pointer is kept:
 // its name on the line itself, and a pointer inside another object.
-func keyOf(at, name string) string {
-	if at == "" && !strings.HasPrefix(name, "/") {
+func (f *Format) keyOf(at, name string) string {
+	if at == "" && !strings.HasPrefix(name, "/") && !(len(f.Remarks) > 0 && name[:min(1, len(name))] == f.Remarks[0][:1]) {
 		return name
 	}
 	return at + "/" + jsonwire.Token(name)
@@ -313,7 +374,7 @@ func keyOf(at, name string) string {
 func (r *Reader) KeepAs(raw string) { r.Kept.Add(r.key(r.name), raw) }
 
 // Pointer returns the pointer of the member that is read, on the line.
-func (r *Reader) Pointer() string { return string(r.at) + "/" + jsonwire.Token(r.name) }
+func (r *Reader) Pointer() string { return r.PointerTo(r.name) }
 
 // Made notes that the decoder makes up a field of the event, because the line does
 // not say it. Finish counts it.
@@ -374,17 +435,41 @@ func (r *Reader) Unknown() *agentevents.Unknown {
 }
 
 // Has reports whether the line, or its body, has a member of the table.
-func (r *Reader) Has(name string) bool {
-	if r.Row == nil {
-		return r.Seen.Has(number(r.F.line, name))
+func (r *Reader) Has(name string) bool { return r.LineHas(name) || r.BodyHas(name) }
+
+// LineHas reports whether the line itself has a member of the table.
+func (r *Reader) LineHas(name string) bool {
+	t := r.F.line
+	if r.Row != nil {
+		t = r.Row.line
 	}
-	return r.Seen.Has(number(r.Row.line, name)) || r.Row.body != nil && r.In.Has(number(r.Row.body, name))
+	return r.Seen.Has(number(t, name))
 }
 
+// BodyHas reports whether the body of the line has a member of the table.
+func (r *Reader) BodyHas(name string) bool {
+	return r.Row != nil && r.Row.body != nil && r.In.Has(number(r.Row.body, name))
+}
+
+// Foreign reports whether the body of the line has a member that stands for
+// another one: see Member.For.
+func (r *Reader) Foreign() bool {
+	return r.twice || r.Row != nil && r.Row.body != nil && r.In&r.Row.body.foreign != 0
+}
+
+// Name returns the name of the member that is read.
+func (r *Reader) Name() string { return r.name }
+
+// PointerTo returns the pointer of a member of the object that is read.
+func (r *Reader) PointerTo(name string) string { return string(r.at) + "/" + jsonwire.Token(name) }
+
 // Break notes that the value that is read breaks a rule. The first one counts.
-func (r *Reader) Break(rule agentevents.Rule, detail string) {
+func (r *Reader) Break(rule agentevents.Rule, detail string) { r.BreakAt(r.Pointer(), rule, detail) }
+
+// BreakAt does what Break does, for the value at a pointer.
+func (r *Reader) BreakAt(pointer string, rule agentevents.Rule, detail string) {
 	if r.broken == nil {
-		r.broken = &agentevents.RuleError{Rule: rule, Pointer: r.Pointer(), Detail: detail}
+		r.broken = &agentevents.RuleError{Rule: rule, Pointer: pointer, Detail: detail}
 	}
 }
 
@@ -406,6 +491,28 @@ func (r *Reader) Refused(broken *agentevents.RuleError) error {
 	broken.Kind, broken.RunID, broken.AgentID, broken.Sequence = agentevents.Kind(r.Type), r.Ev.RunID, r.Ev.AgentID, r.Numbers.Peek(r.Ev.RunID)
 	broken.EventID = r.Ev.ID
 	return broken
+}
+
+// Missing yields the pointers of the needed members that the line does not have.
+func (r *Reader) Missing() iter.Seq2[string, *Member] {
+	return func(yield func(string, *Member) bool) {
+		t, body := r.F.line, (*table)(nil)
+		if r.Row != nil {
+			t, body = r.Row.line, r.Row.body
+		}
+		if t.missing(r.Seen, "/", yield) && body != nil {
+			body.missing(r.In, "/"+r.F.Body+"/", yield)
+		}
+	}
+}
+
+func (t *table) missing(has Set, at string, yield func(string, *Member) bool) bool {
+	for rest := t.required &^ has; rest != 0; rest &= rest - 1 {
+		if m := t.of[bits.TrailingZeros64(uint64(rest))]; !yield(at+jsonwire.Token(m.Name), m) {
+			return false
+		}
+	}
+	return true
 }
 
 func number(t *table, name string) int {

@@ -45,6 +45,7 @@ type Writer struct {
 	own     agentevents.Event
 	row     *Row
 	typ     string // of the line
+	body    string // of a line whose type has no row
 	err     error  // the event cannot be written
 	broken  error  // the document does not allow a value of the event
 	kept    kept
@@ -97,7 +98,7 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	if err != nil {
 		return dst[:mark], false, cmp.Or(broken, err) // the document's rule says more
 	}
-	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark {
+	if w.Origin = w.own.Origin(); w.Origin != "" && len(dst) > mark && !(w.F.Exact && broken != nil) {
 		if verbatim = w.says(d, left); verbatim {
 			dst, broken = append(dst[:mark], w.Origin...), nil // it was like that when it was read
 		}
@@ -119,17 +120,23 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 
 // line appends the line of ev.
 func (w *Writer) line(dst []byte, ev *agentevents.Event, d Document) ([]byte, error) {
-	w.Ev, w.err, w.broken = ev, nil, nil
+	w.Ev, w.err, w.broken, w.left = ev, nil, nil, 0
 	if !writable(ev.Time) {
 		return dst, w.Refused(agentevents.RuleFieldRange, "/timestamp", badYear)
 	}
-	w.kept.load(w.F, string(ev.Extra(string(w.F.Name))))
-	w.left, w.present = 0, presentIn(ev)
+	w.Say(ev)
 	dst, err := d.Line(w, dst)
 	if err == nil {
 		err = w.err
 	}
 	return dst, err
+}
+
+// Say makes ev the event that is written, for a Document that writes another one in
+// the place of its own.
+func (w *Writer) Say(ev *agentevents.Event) {
+	w.Ev, w.present = ev, presentIn(ev)
+	w.kept.load(w.F, string(ev.Extra(string(w.F.Name))))
 }
 
 // writable reports whether a time is in the years 0 to 9999.
@@ -143,7 +150,8 @@ const badYear = "is outside the years 0 to 9999"
 // damaged lists the texts that are not UTF-8. An id that is not is an error.
 func (w *Writer) damaged(line []byte) error {
 	var err error
-	if w.scratch[0], err = w.own.AppendJSON(w.scratch[0][:0]); err != nil {
+	w.scratch[0], err = w.own.AppendJSON(w.scratch[0][:0])
+	if broken := (*agentevents.RuleError)(nil); errors.As(err, &broken) && broken.Rule == agentevents.RuleFieldUTF8 {
 		return err
 	}
 	list := dialect.Damaged(&w.own, line)
@@ -175,6 +183,9 @@ func (w *Writer) says(d Document, left int) bool {
 	was, wasErr := w.line(w.scratch[1][:0], &w.Read, d)
 	w.scratch = [...][]byte{now, was}
 	same := err == nil && wasErr == nil && w.Pend.SameMade(n, m) && bytes.Equal(now, was)
+	if w.F.Exact && (w.Pend.Undropped(0, n) || w.Pend.Len() > m) {
+		same = false
+	}
 	lost := w.Pend.From(m)
 	w.Pend.Cut(n)
 	if same {
@@ -188,13 +199,18 @@ func (w *Writer) says(d Document, left int) bool {
 }
 
 // Line appends the line of the event as a type of line.
-func (w *Writer) Line(dst []byte, row *Row) []byte { return w.write(dst, row, row.Type) }
+func (w *Writer) Line(dst []byte, row *Row) []byte { return w.LineAs(dst, row, row.Type, "") }
 
 // Bare appends the line of the event with the members of every line.
-func (w *Writer) Bare(dst []byte, typ string) []byte { return w.write(dst, w.F.other, typ) }
+func (w *Writer) Bare(dst []byte, typ string) []byte { return w.LineAs(dst, w.F.other, typ, "") }
 
-func (w *Writer) write(dst []byte, row *Row, typ string) []byte {
-	w.row, w.typ = row, typ
+// LineAs appends the line of the event as a row with another name for the type. A
+// nil row is that of a type without one: body is its body.
+func (w *Writer) LineAs(dst []byte, row *Row, typ, body string) []byte {
+	if row == nil {
+		row = w.F.other
+	}
+	w.row, w.typ, w.body = row, typ, body
 	if row.rest != nil {
 		w.loadRest(row)
 	}
@@ -206,6 +222,12 @@ func (w *Writer) write(dst []byte, row *Row, typ string) []byte {
 	w.kept.left(w)
 	return dst
 }
+
+// At returns the pointer of the object that is written, on the line.
+func (w *Writer) At() string { return string(w.at) }
+
+// Row returns the row of the line that is written, or nil.
+func (w *Writer) Row() *Row { return w.row }
 
 // Unknown returns the type and the members of the line of an unknown payload. It
 // returns dialect.ErrNoCounterpart if readers would not read it back: the payload
@@ -293,7 +315,7 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 		m := &w.kept.members[i]
 		m.used = m.used || m.at == "" && names[m.name]
 	}
-	dst = w.rest(dst, t, nil, false)
+	dst = w.rest(dst, mark, t, nil, false)
 	dst[mark] = '{'
 	w.kept.left(w)
 	w.drop(w.present, t.carried, nil)
@@ -328,7 +350,7 @@ func (w *Writer) others(ev *agentevents.Event) {
 			w.Lose(dialect.Dropped, "/"+jsonwire.Token(name), "")
 		}
 	}
-	if ev.PayloadExtra() {
+	if ev.PayloadExtra() && (w.F.Extra == nil || w.F.Extra(ev)) {
 		w.Lose(dialect.Dropped, "/payload", "members that no field has")
 	}
 }
@@ -349,13 +371,17 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	mark := len(dst)
 	for i := range t.members {
 		m := &t.members[i]
-		if m.optional && w.lacks(m) || w.inside && m.inside() || m.unless != nil && m.unless(w) {
+		if m.Reads || m.optional && w.lacks(m) || w.inside && m.inside() || m.unless != nil && m.unless(w) {
 			continue
 		}
-		dst = w.member(dst, m, v)
+		if m.spread != nil {
+			dst = m.spread.AppendMembers(w, dst)
+		} else {
+			dst = w.member(dst, m, v)
+		}
 	}
-	if w.here {
-		dst = w.rest(dst, t, v, false)
+	if w.here || w.F.Elsewhere != nil && len(w.kept.members) > 0 {
+		dst = w.rest(dst, mark, t, v, false)
 	}
 	w.said, w.inside, w.here = said, inside, here
 	return braces(dst, mark)
@@ -363,7 +389,7 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 
 // lacks reports that the event does not say a member, and that nothing was kept of it.
 func (w *Writer) lacks(m *Member) bool {
-	return w.present&m.sparse == 0 && m.sparse != 0 && !w.here
+	return w.present&m.sparse == 0 && m.sparse != 0 && !w.here && (w.F.Lack == nil || w.kept.text == "")
 }
 
 // braces ends an object whose members begin at mark, each after a comma.
@@ -423,7 +449,7 @@ func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
 		}
 		dst = dst[:from]
 	}
-	if raw != "" && (hidden || w.odd(m, v, raw)) {
+	if raw != "" && (hidden || w.F.Lack == nil && w.odd(m, v, raw)) {
 		w.Use(name)
 		if w.F.misfits(w.at) {
 			if _, fits, _ := w.reads(m, v, raw); fits {
@@ -441,9 +467,17 @@ func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
 // absent appends the value of a member that the event does not say, or takes back
 // the name of the member, which begins at mark.
 func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
+	if w.F.Lack != nil {
+		if out, decided := w.F.Lack(w, dst, m); decided {
+			if len(out) > len(dst) {
+				return out
+			}
+			return dst[:mark]
+		}
+	}
 	switch {
 	case m.or != nil:
-		if out := m.or(w, dst, m); out != nil {
+		if out := m.or(w, dst, m); len(out) > len(dst) {
 			return out
 		}
 		return dst[:mark]
@@ -506,11 +540,16 @@ func (w *Writer) Time() time.Time {
 		return w.Ev.Time
 	}
 	w.Lose(dialect.Made, "/timestamp", madeTime)
-	return w.NoTime()
+	return w.EventTime()
 }
 
-// At returns the pointer of the object that is written, on the line.
-func (w *Writer) At() []byte { return w.at }
+// EventTime returns what Time returns, and lists nothing.
+func (w *Writer) EventTime() time.Time {
+	if !w.Ev.Time.IsZero() {
+		return w.Ev.Time
+	}
+	return w.NoTime()
+}
 
 // NoTime returns the time that readers make up for the line if it has none.
 func (w *Writer) NoTime() time.Time { return orEpoch(w.now) }
@@ -584,7 +623,7 @@ func (k *kept) load(f *Format, text string) {
 		m := keptMember{key: key, raw: raw, name: key}
 		if i := strings.LastIndexByte(key, '/'); i >= 0 && key[0] == '/' {
 			m.at, m.name = key[:i], jsonwire.Untoken(key[i+1:])
-			m.bad = keyOf(m.at, m.name) != key
+			m.bad = f.keyOf(m.at, m.name) != key
 		}
 		m.used = slices.Contains(f.Remarks, key)
 		k.members = append(k.members, m)
@@ -657,7 +696,15 @@ func (k *kept) take(at, name, raw string) (found bool) {
 
 // Kept returns what was kept of a member of the object that is written, or "".
 func (w *Writer) Kept(name string) (raw string) {
-	w.kept.each(string(w.at), func(m *keptMember) {
+	if len(w.kept.members) == 0 {
+		return ""
+	}
+	return w.KeptAt(string(w.at), name)
+}
+
+// KeptAt returns what was kept of a member of the object at a pointer, or "".
+func (w *Writer) KeptAt(at, name string) (raw string) {
+	w.kept.each(at, func(m *keptMember) {
 		if m.name == name && !m.bad {
 			raw = m.raw
 		}
@@ -666,7 +713,12 @@ func (w *Writer) Kept(name string) (raw string) {
 }
 
 // Use marks a kept member of the object that is written as used.
-func (w *Writer) Use(name string) { w.kept.take(string(w.at), name, w.Kept(name)) }
+func (w *Writer) Use(name string) { w.UseAt(string(w.at), name) }
+
+// UseAt marks a kept member of the object at a pointer as used.
+func (w *Writer) UseAt(at, name string) {
+	w.kept.take(at, name, w.KeptAt(at, name))
+}
 
 // Key returns the kept value with a key, which need not be that of a member. With use
 // it marks it as used.
@@ -680,11 +732,34 @@ func (w *Writer) Key(key string, use bool) (raw string) {
 	return ""
 }
 
-// rest appends the kept members of the object that is written. With inside they are
-// those of a member of it.
-func (w *Writer) rest(dst []byte, t *table, v any, inside bool) []byte {
-	w.kept.each(string(w.at), func(m *keptMember) {
-		if m.used || m.bad || !w.free(t.member(m.name), m, v, inside) {
+// rest appends the kept members of the object that is written, whose members begin at
+// mark. With inside they are those of a member of it.
+func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte {
+	own := len(dst)
+	dst = w.restOf(dst, mark, own, t, v, string(w.at), inside)
+	if w.F.Elsewhere != nil {
+		if at := w.F.Elsewhere(w); at != "" {
+			dst = w.restOf(dst, mark, len(dst), t, v, at, inside)
+		}
+	}
+	return dst
+}
+
+// restOf appends the kept members of the object at a pointer. They may collide with
+// the members that end at own.
+func (w *Writer) restOf(dst []byte, mark, own int, t *table, v any, at string, inside bool) []byte {
+	w.kept.each(at, func(m *keptMember) {
+		if m.used || m.bad {
+			return
+		}
+		if w.F.Place == nil {
+			if !w.free(t.member(m.name), m, v, inside) {
+				return
+			}
+		} else if raw := written(dst[mark:own], m.name); raw != "" {
+			m.used = raw == m.raw
+			return
+		} else if !w.F.Place(w, t.member(m.name), at, m.name, m.raw) {
 			return
 		}
 		m.used = true
@@ -706,6 +781,19 @@ func (w *Writer) free(m *Member, kept *keptMember, v any, inside bool) bool {
 		return kept.name != w.name(m) || w.inside && !inside && m.inside()
 	}
 	return w.odd(m, v, kept.raw)
+}
+
+// written returns the value of a member among members, each after a comma, or "".
+func written(members []byte, name string) string {
+	if len(members) == 0 {
+		return ""
+	}
+	for member, raw := range jsonwire.Members("{" + string(members[1:]) + "}") {
+		if member == name {
+			return raw
+		}
+	}
+	return ""
 }
 
 // left lists the members that have no place on the line.

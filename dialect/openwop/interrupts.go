@@ -1,0 +1,378 @@
+package openwop
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// The payloads of a node that waits, and the answers to them.
+
+// The kinds of interrupts that the vocabulary has.
+const (
+	kindClarification = "clarification"
+	kindApproval      = "approval"
+)
+
+// interrupts are the rows of interrupts, by the kinds that they become.
+var interrupts = map[agentevents.Kind]string{
+	agentevents.KindClarificationRequested: "clarification", agentevents.KindClarificationResolved: "answer", agentevents.KindApprovalRequested: "approval",
+	agentevents.KindApprovalGranted: "granted", agentevents.KindApprovalRejected: "rejected",
+}
+
+// look returns the row of the payload that s reads next, for a type with several
+// forms, or "".
+func look(s jsonwire.Scanner, typ string) string {
+	if typ == "channel.written" {
+		if isMessage(s) {
+			return typ
+		}
+		return ""
+	}
+	interrupt := strings.HasPrefix(typ, "interrupt.")
+	legacy := typ
+	if interrupt {
+		legacy = ""
+	}
+	if s.Kind() != '{' {
+		return legacy
+	}
+	raw, err := s.Raw()
+	if err != nil {
+		return legacy // it is read again, for the error
+	}
+	members := map[string]string{}
+	for name, value := range jsonwire.Members(raw) {
+		members[name] = value
+	}
+	has := func(name string) bool { return members[name] != "" }
+	kind, decision := jsonwire.Text(members["kind"]), jsonwire.Text(members["decision"])
+	decided := decision == "granted" || decision == "rejected"
+	switch {
+	case typ == "clarification.requested" && !(kind == kindClarification && has("data")), typ == "clarification.resolved" && !has("resumeValue"),
+		typ == "approval.requested" && !(kind == kindApproval && has("data")):
+		return typ
+	case typ == "clarification.requested":
+		return "clarification"
+	case typ == "clarification.resolved":
+		return "answer"
+	case typ == "approval.requested":
+		return "approval"
+	case !interrupt && (decision == "" || has("gateId") || !has("interruptId")):
+		return typ
+	case typ == "interrupt.requested" && (kind == kindClarification || kind == kindApproval):
+		return kind
+	case kind == kindClarification:
+		return "answer"
+	case typ != "interrupt.requested" && (kind == kindApproval || !interrupt) && decided:
+		return decision
+	}
+	return ""
+}
+
+// aliases are the types that may have the payload of an interrupt.
+func aliases(row string) []string {
+	switch row {
+	case "clarification":
+		return []string{"interrupt.requested", "clarification.requested"}
+	case "answer":
+		return []string{"interrupt.resolved", "clarification.resolved"}
+	case "approval":
+		return []string{"interrupt.requested", "approval.requested"}
+	}
+	return []string{"interrupt.resolved", "approval." + row}
+}
+
+// A detailsForm is the details of a suspension: all members of the payload that no
+// other field has. The schemas put two of them first.
+type detailsForm struct {
+	wire.Value
+	p     Profile
+	first bool
+}
+
+func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
+	p := w.Ev.Payload.(*agentevents.NodeSuspended)
+	details, ok := f.object(w, p.Details)
+	if !ok {
+		return dst
+	}
+	has := false
+	for name, raw := range jsonwire.Members(details) {
+		if first := name == "interruptId" || name == "kind"; first != f.first {
+			continue
+		}
+		if raw, ok := f.member(w, dst, name, raw); ok {
+			has = has || name == "interruptId"
+			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)
+		}
+	}
+	if f.first && !has && f.p != RFC0002 {
+		made := dialect.DerivedID(w.Ev.RunID+"\x00"+w.Ev.ID, int(w.Ev.Sequence), 3)
+		w.Lose(dialect.Made, "/payload/details/interruptId", "")
+		dst = jsonwire.AppendString(append(dst, `,"interruptId":`...), NormalizeID(f.p, InterruptID, made))
+	}
+	return dst
+}
+
+// object returns the details as an object, and lists what that changes once.
+func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) (details string, ok bool) {
+	if raw == "" {
+		return "", true
+	}
+	lose := w.Lose
+	if !f.first {
+		lose = func(dialect.Change, string, string) {}
+	}
+	details, err := jsonwire.Compact(string(raw))
+	switch {
+	case err != nil:
+		w.Fail(agentevents.RuleFieldJSON, "/payload/details", err.Error())
+		return "", false
+	case details == "{}" && f.p == RFC0002: // the schemas add an interruptId
+		lose(dialect.Dropped, "/payload/details", "only the members of the details are written, and there are none")
+	case details[0] != '{' && f.p == SchemaV2:
+		lose(dialect.Altered, "/payload/details", "is not an object: the line has only an interruptId")
+		return "", true
+	case details[0] != '{':
+		lose(dialect.Altered, "/payload/details", `is not an object: written as the member "details"`)
+		return `{"details":` + details + `}`, true
+	}
+	return details, true
+}
+
+// member returns a detail in the profile's form. It reports false for one that the
+// line has no place for.
+func (f detailsForm) member(w *wire.Writer, dst []byte, name, raw string) (string, bool) {
+	at, text := "/payload/details/"+jsonwire.Token(name), jsonwire.Text(raw)
+	r := w.Row().More.(*row)
+	why := ""
+	switch {
+	case f.p != RFC0002 && name == "interruptId" && text == "":
+		why = "is not an id"
+	case f.p == SchemaV2 && name == "interruptId":
+		if n := NormalizeID(f.p, InterruptID, text); n != text {
+			w.Lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
+			raw = jsonwire.Quote(n)
+		}
+	case f.p != RFC0002 && name == "kind" && !slices.Contains(interruptKinds(f.p), text):
+		why = "not one of the schema's words"
+	case f.p != RFC0002 && name == "key" && text == "":
+		why = "is not a text, or is empty"
+	case name == "nodeId", name == "reason" && (f.p == SchemaV2 || isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
+		name == "agentId" && (isText(raw) || f.p != SchemaV2 && w.Ev.AgentID != ""):
+		why = "the payload has a member of that name"
+	case f.p == SchemaV2 && !r.declares(name) && !hatch(name) && !encoderOf(w).same():
+		why = "the profile has no place for it"
+	}
+	if why != "" {
+		w.Lose(dialect.Dropped, at, why)
+	}
+	return raw, why == ""
+}
+
+// Parse is never called: the decoder collects the details.
+func (detailsForm) Parse(*wire.Reader, any) error { return nil }
+
+// questions is a list of questions. Those of an interrupt have no empty texts under
+// the schemas.
+func questions(p Profile, interrupt bool) wire.Form {
+	text := questionText{bound: interrupt && p != RFC0002}
+	return wire.List[agentevents.Question](wire.Need("id", "id", text), wire.Need("question", "question", text), wire.May("schema", "schema", objectForm{p}))
+}
+
+// A questionText is the id or the text of a question.
+type questionText struct {
+	wire.Full
+	bound bool
+}
+
+func (f questionText) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if !f.bound || *at.(*string) != "" {
+		return f.Full.Append(w, dst, m, at)
+	}
+	if m.Name == "question" {
+		w.Lose(dialect.Made, w.Pointer(m), unknownQuestion)
+		return jsonwire.AppendString(dst, unknownQuestion), true
+	}
+	w.Lose(dialect.Made, w.Pointer(m), "")
+	i, _ := strconv.Atoi(w.At()[strings.LastIndexByte(w.At(), '/')+1:])
+	return jsonwire.AppendString(dst, "q"+strconv.Itoa(i+1)), true
+}
+
+func (f questionText) Parse(r *wire.Reader, at any) error {
+	err := f.Full.Parse(r, at)
+	if err == nil && f.bound && *at.(*string) == "" {
+		r.Break(RuleRange, "is empty")
+	}
+	return err
+}
+
+const unknownQuestion = "?"
+
+// madeQuestions stands for questions. An interrupt must have one under the schemas.
+func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
+	if !encoderOf(w).bound(w) {
+		return append(dst, "[]"...)
+	}
+	w.Lose(dialect.Made, w.Pointer(m), unknownQuestion)
+	return append(dst, `[{"id":"q1","question":"?"}]`...)
+}
+
+// A keyForm is the key of an interrupt. It has the form of the id in the line that
+// resolves the interrupt. SchemaV1 limits keys, but not ids.
+type keyForm struct{ p Profile }
+
+func (f keyForm) id() idForm { return idForm{f.p, InterruptID} }
+
+func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	v := *at.(*string)
+	form := InterruptID
+	if encoderOf(w).spelled(w, m) && utf8.RuneCountInString(v) <= maxKey {
+		form = PlainID // a key need not be an id
+	}
+	v = shortKey(w, f.p, m, v)
+	return idForm{f.p, form}.append(w, dst, w.Pointer(m), v), v != ""
+}
+
+func (f keyForm) Parse(r *wire.Reader, at any) error {
+	err := wire.Value{}.Parse(r, at)
+	v := *at.(*string)
+	switch {
+	case err != nil:
+	case v == "":
+		r.Break(RuleID, "is empty")
+	case f.p != RFC0002 && utf8.RuneCountInString(v) > maxKey:
+		r.Break(RuleRange, "is longer than 256 characters")
+	}
+	if err == nil && f.p == SchemaV2 && v != "" && !ValidID(SchemaV2, InterruptID, v) {
+		decoderOf(r).spell(r)
+	}
+	return err
+}
+
+// maxKey is the maximum length of a key, in characters.
+const maxKey = 256
+
+// shortKey returns the id of an interrupt as a key.
+func shortKey(w *wire.Writer, p Profile, m *wire.Member, id string) string {
+	if p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
+		return id
+	}
+	w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
+	return NormalizeID(SchemaV2, InterruptID, id)
+}
+
+// An interruptID is the id of an interrupt that is resolved: its key.
+type interruptID struct{ p Profile }
+
+func (f interruptID) id() idForm { return idForm{f.p, InterruptID} }
+
+func (f interruptID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	v := shortKey(w, f.p, m, *at.(*string))
+	return f.id().append(w, dst, w.Pointer(m), v), v != ""
+}
+
+func (f interruptID) Parse(r *wire.Reader, at any) error { return f.id().Parse(r, at) }
+
+// artifact is a member of a request for approval that the vocabulary has no field
+// for. The schemas require it, and so do interrupts.
+func artifact(p Profile, name string) column { return m(name, "", artifactForm{p, name}) }
+
+type artifactForm struct {
+	p    Profile
+	name string
+}
+
+// Append appends what is kept for either form of an interrupt, or what is made up.
+func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	const payload, data = "/payload", "/payload/data"
+	here, from := w.At(), payload
+	kept := w.KeptAt(payload, f.name)
+	if other := w.KeptAt(data, f.name); other != "" && (kept == "" || here == data) {
+		from, kept = data, other
+	}
+	if here == payload && kept == "" && f.p != SchemaV1 {
+		return dst, false
+	}
+	w.UseAt(from, f.name)
+	at := "/openwop/" + jsonwire.Token(here+"/"+f.name)
+	good := f.form(kept, here == data)
+	switch {
+	case kept == "":
+		w.Lose(dialect.Made, at, "")
+	case good != kept:
+		w.Lose(dialect.Altered, at, "the profile has another form for it")
+	}
+	if good == "" {
+		good = f.made(w.Ev.Payload.(*agentevents.ApprovalRequested))
+	}
+	return append(dst, good...), true
+}
+
+// made returns what stands for the member.
+func (f artifactForm) made(p *agentevents.ApprovalRequested) string {
+	switch {
+	case f.name == "actions":
+		return `["accept","reject"]`
+	case f.name == "artifactId" && p.CallID != "":
+		return jsonwire.Quote(p.CallID)
+	case f.name == "artifactId":
+		return jsonwire.Quote(p.ApprovalID)
+	case p.CallID != "":
+		return `"tool-call"`
+	}
+	return `"action"`
+}
+
+// form returns the value in the profile's form, or "" if it has none.
+func (f artifactForm) form(raw string, data bool) string {
+	if raw == "" || f.p == RFC0002 {
+		return raw
+	}
+	if f.name != "actions" {
+		if raw[0] != '"' || data && raw == `""` {
+			return ""
+		}
+		return raw
+	}
+	edit, otherEdit := "edit", "edit-accept"
+	if data {
+		edit, otherEdit = otherEdit, edit
+	}
+	var words []string
+	same := strings.HasPrefix(raw, "[")
+	for word := range jsonwire.Elements(raw) {
+		text := jsonwire.Text(word)
+		if text == otherEdit {
+			text, same = edit, false
+		}
+		if text != edit && !slices.Contains(actions, text) || data && slices.Contains(words, text) {
+			same = false
+			continue
+		}
+		words = append(words, text)
+	}
+	switch {
+	case len(words) == 0:
+		return ""
+	case same:
+		return raw
+	}
+	return `["` + strings.Join(words, `","`) + `"]`
+}
+
+func (f artifactForm) Parse(r *wire.Reader, _ any) error {
+	raw, err := r.S.Raw()
+	if err == nil {
+		keep(r, f.name, raw)
+		r.KeepAs(raw)
+	}
+	return err
+}

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"iter"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -125,16 +126,16 @@ type Member struct {
 	For  string
 	Also []string // other names that readers accept
 
-	or       func(w *Writer, dst []byte, m *Member) []byte
-	unless   func(w *Writer) bool
-	instead  int    // the number of the member that For names
-	spread   Spread // the form, if it is one
-	number   int    // in its table, from 1
-	lit      string // `,"name":`
-	field    *field // nil if the member says none
-	pointer  string // native, of the first field in a payload or the envelope
-	sparse   uint64 // leaves of which the event says one if the form says something; 0 for other forms
-	optional bool   // it is left out if the event does not say it
+	or      func(w *Writer, dst []byte, m *Member) []byte
+	unless  func(w *Writer) bool
+	instead int    // the number of the member that For names
+	spread  Spread // the form, if it is one
+	number  int    // in its table, from 1
+	lit     string // `,"name":`
+	field   *field // nil if the member says none
+	pointer string // native, of the first field in a payload or the envelope
+	sparse  uint64 // leaves of which the event says one if the form says something; 0 for other forms
+	skip    uint64 // sparse for a member that is left out if the event does not say it, all bits for others
 }
 
 // Need returns a member that every line has. says is the first of its places and
@@ -259,6 +260,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	var names []string
 	for i := range t.members {
 		m := &t.members[i]
+		m.skip = math.MaxUint64
 		if m.spread, _ = m.Form.(Spread); m.spread != nil {
 			m.compile(f, in)
 			continue
@@ -282,7 +284,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 			t.foreign |= 1 << m.number
 		}
 	}
-	if len(names) > 63 {
+	if len(names) > 63 || envelopeLeaves+len(leaves[in]) > 63 {
 		panic("wire: too many members")
 	}
 	t.names = jsonwire.Names(names...)
@@ -349,12 +351,14 @@ func (t *table) carries(leaves []string) (set uint64) {
 func (t *table) sparse() {
 	for i := 0; t != nil && i < len(t.members); i++ {
 		m := &t.members[i]
-		m.optional = !m.Need && m.or == nil
 		if o, ok := m.Form.(*object); ok && o.always && m.Need {
 			continue // an empty object is a value
 		}
-		if _, ok := m.Form.(Sparse); ok && m.field != nil {
-			m.sparse = covered(leaves[t.in], m.Says)
+		if _, ok := m.Form.(Sparse); !ok || m.field == nil {
+			continue
+		}
+		if m.sparse = covered(leaves[t.in], m.Says); m.sparse != 0 && !m.Need && m.or == nil {
+			m.skip = m.sparse
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -369,9 +370,13 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	said, inside, here := w.said, w.inside, w.here
 	w.said, w.inside, w.here = 0, false, w.kept.has(w.at)
 	mark := len(dst)
+	present := w.present | 1<<63 // a bit of no leaf
+	if w.here || w.F.Lack != nil && w.kept.text != "" {
+		present = math.MaxUint64
+	}
 	for i := range t.members {
 		m := &t.members[i]
-		if m.Reads || m.optional && w.lacks(m) || w.inside && m.inside() || m.unless != nil && m.unless(w) {
+		if m.Reads || present&m.skip == 0 || w.inside && m.inside() || m.unless != nil && m.unless(w) {
 			continue
 		}
 		if m.spread != nil {

@@ -476,13 +476,3 @@ func link(to, from agentevents.Payload) {
 		}
 	}
 }
-
-// held returns the type inside an Opt, and any other type unchanged.
-func held(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Struct {
-		if v, ok := t.FieldByName("V"); ok && t.NumField() == 2 {
-			return v.Type
-		}
-	}
-	return t
-}

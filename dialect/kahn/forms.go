@@ -215,7 +215,7 @@ type floatForm struct{ wire.Value }
 func (f floatForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
-	if said && bytes.IndexAny(dst[mark:], ".e") < 0 {
+	if said && !bytes.ContainsAny(dst[mark:], ".e") {
 		dst = append(dst, ".0"...)
 	}
 	return dst, said

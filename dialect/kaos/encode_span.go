@@ -24,7 +24,7 @@ type boundary struct {
 	found         bool  // the id is that of the span's start
 	opens, closes bool  // the span
 	start         about // of the start that it closes
-	other         bool  // see opened
+	other, named  bool  // see opened
 }
 
 // plan sets e.boundary for the event that is written, and returns its row: that of
@@ -62,7 +62,8 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 			if ev.SpanID != "" && e.open.find(&about{b.name, "subagent", b.name, ev.RunID}) != nil {
 				phase = "start by span"
 			}
-			lose(w, phase == "", dialect.Made, "/agentId", "the agent's id")
+			b.named = phase == ""
+			lose(w, b.named, dialect.Made, "/agentId", "the agent's id")
 		}
 		e.opened(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID))
 	case *agentevents.AgentEnded:
@@ -199,6 +200,7 @@ func (e *Encoder) closed(w *wire.Writer, subject, id string) {
 		return
 	}
 	b.closes, b.start = true, start.about
+	lose(w, start.named && w.Ev.AgentID == "", dialect.Made, "/agentId", "that of the agent's start")
 	if w.Ev.SpanID == "" {
 		b.span, b.found = start.spanID, true
 	}
@@ -233,6 +235,6 @@ func (e *Encoder) settle() {
 		if paired(b.subject) {
 			e.open.remove(e.open.bySpan(b.run, b.span.span))
 		}
-		e.open.add(opened{about: b.about, spanID: b.span, other: b.other})
+		e.open.add(opened{about: b.about, spanID: b.span, other: b.other, named: b.named})
 	}
 }

@@ -25,6 +25,7 @@ type opened struct {
 	spanID
 	tool  string // for the decoder: of a call; of a handoff the agent that takes over
 	other bool   // for the encoder: readers know the call or agent by the span
+	named bool   // for the encoder: readers know the agent by a name that its event lacks
 }
 
 // An about is what a span is about: for a handoff the id is of the agent that hands

@@ -33,6 +33,8 @@ type Encoder struct {
 	run   string // the run that readers assume for a line other than flow:start
 	over  bool   // run has ended
 	begun bool   // a line has been written
+
+	number uint64 // that readers give the next line: they count those of their run
 }
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -52,12 +54,16 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.called(&ev, call)
 		return dst, nil
 	}
+	if _, starts := ev.Payload.(*agentevents.RunStarted); starts {
+		e.number = 0
+	}
 	run := execution(&ev)
 	if verbatim {
 		run = e.w.Read.NodeRunID // the line may lack it
 	} else { // readers of a verbatim line read the same again
 		e.everywhere(&ev)
 	}
+	e.number++
 	e.block(&ev, run)
 	e.mixed(&ev, verbatim)
 	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok {
@@ -172,7 +178,7 @@ func (e *Encoder) everywhere(ev *agentevents.Event) {
 	if ev.RunID != "" {
 		l.Every(ev, dialect.Dropped, "/runId", "a log has one run, which no line names")
 	}
-	if ev.Sequence != 0 {
+	if _, call := ev.Payload.(*agentevents.ToolCalled); !call && ev.Sequence != e.number { // a joined call has no number
 		l.Every(ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
 }

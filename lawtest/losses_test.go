@@ -1,0 +1,108 @@
+package lawtest
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/kahn"
+	"github.com/agentevents/agentevents/dialect/multiagent"
+	"github.com/agentevents/agentevents/dialect/openwop"
+	"github.com/agentevents/agentevents/internal/readback"
+)
+
+// A format is a dialect to test. ignore are places that come back different and say
+// nothing of the event.
+type format struct {
+	name    dialect.Name
+	decoder func() agentevents.Decoder
+	encoder func() dialect.Encoder
+	ignore  []string
+	adapt   func(ev *agentevents.Event) // nil: none
+}
+
+func formats() map[string]format {
+	wop := func(p openwop.Profile) format {
+		return format{
+			dialect.OpenWOP, func() agentevents.Decoder { return openwop.NewDecoder(openwop.Options{Profile: p}) },
+			func() dialect.Encoder { return openwop.NewEncoder(openwop.EncoderOptions{Profile: p}) }, []string{"/openwop/schemaVersion"},
+			// An event is found again by its id.
+			func(ev *agentevents.Event) { ev.ID = openwop.NormalizeID(p, openwop.EventID, ev.ID) },
+		}
+	}
+	return map[string]format{
+		"kahn": {dialect.KAHN, func() agentevents.Decoder { return kahn.NewDecoder(kahn.Options{}) }, func() dialect.Encoder { return kahn.NewEncoder() }, nil, nil},
+		"multiagent": {
+			dialect.MultiAgent, func() agentevents.Decoder { return multiagent.NewDecoder(multiagent.Options{}) },
+			func() dialect.Encoder { return multiagent.NewEncoder() }, []string{"/multiagent/schemaVersion"}, nil,
+		},
+		"openwop": wop(openwop.RFC0002), "openwop:v1": wop(openwop.SchemaV1), "openwop:v2": wop(openwop.SchemaV2),
+	}
+}
+
+// Law: the losses that an encoder lists are the differences between the events and
+// what a reader of the lines gets back, and no others. KAOS is not here yet: an agent
+// that only its start names is not always listed. Open-Harness is not, because its lines
+// have no ids by which an event is found again.
+func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
+	for name, f := range formats() {
+		t.Run(name, func(t *testing.T) {
+			events := 0
+			rapid.Check(t, func(t *rapid.T) {
+				run := anyRun(t)
+				events += len(run.Events)
+				trip := f.trip(t, run.Events)
+				for _, err := range trip.Compare() {
+					t.Errorf("%v", err)
+				}
+				trip.Unlisted(func(_ int, what string) { t.Errorf("%s", what) })
+				trip.Unreal(func(what string) { t.Errorf("%s", what) })
+			})
+			t.Logf("%d events", events)
+		})
+	}
+}
+
+// trip writes events and reads the lines back.
+func (f *format) trip(t *rapid.T, events []agentevents.Event) *readback.Trip {
+	if f.adapt != nil {
+		events = slices.Clone(events)
+		for i := range events {
+			f.adapt(&events[i])
+		}
+	}
+	trip := &readback.Trip{Events: events, Ignore: f.ignore}
+	enc, text := f.encoder(), []byte(nil)
+	for _, ev := range events {
+		var err error
+		text, err = enc.Append(text, ev)
+		var rule *agentevents.RuleError
+		if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) && !errors.As(err, &rule) {
+			t.Fatalf("an error without a rule: %v", err)
+		}
+		trip.Refused = append(trip.Refused, err)
+	}
+	text, err := enc.End(text)
+	if err != nil {
+		t.Fatalf("End: %v", err)
+	}
+	trip.Losses = enc.Losses()
+	dec := f.decoder()
+	for ev, err := range agentevents.NewReader(bytes.NewReader(text), agentevents.ReaderOptions{Decoder: dec}).All() {
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, text)
+		}
+		trip.Back = append(trip.Back, ev)
+	}
+	if d, ok := dec.(dialect.Decoder); ok {
+		for _, l := range d.Losses() {
+			trip.Derived = append(trip.Derived, l.Pointer)
+		}
+	}
+	return trip
+}

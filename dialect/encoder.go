@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -114,12 +113,12 @@ func (c Change) String() string {
 // Losses collects losses and counts equal ones together. The zero Losses is
 // empty.
 type Losses struct {
-	every KindLosses // losses counted over all kinds
-	kinds map[agentevents.Kind]*KindLosses
-	last  [32]*KindLosses // the latest kinds, by slot
+	every kindLosses // losses counted over all kinds
+	kinds map[agentevents.Kind]*kindLosses
+	last  [32]*kindLosses // the latest kinds, by slot
 
 	payload agentevents.Payload // the payload of the latest loss
-	of      *KindLosses         // the losses of its kind
+	of      *kindLosses         // the losses of its kind
 }
 
 // slot returns the index in last for a kind. Most kinds get different slots,
@@ -132,9 +131,9 @@ func slot(kind agentevents.Kind) int {
 	return (n + 3*int(kind[n-4]) + 7*int(kind[n-1])) & 31
 }
 
-// KindLosses are the losses of one kind of event, or the losses counted over all
+// kindLosses are the losses of one kind of event, or the losses counted over all
 // kinds.
-type KindLosses struct {
+type kindLosses struct {
 	kind  agentevents.Kind
 	list  []*Loss
 	next  int
@@ -148,9 +147,9 @@ type lossKey struct {
 
 const longList = 32
 
-// Add counts one loss of ev.
-func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	// Events of one kind mostly have the same losses in the same order, so Add looks
+// add counts one loss of ev.
+func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
+	// Events of one kind mostly have the same losses in the same order, so add looks
 	// first behind the latest one.
 	if k.next < len(k.list) {
 		if p := k.list[k.next]; p.Pointer == pointer && p.What == what && p.Detail == detail {
@@ -162,7 +161,7 @@ func (k *KindLosses) Add(ev *agentevents.Event, what Change, pointer, detail str
 	return k.find(ev, what, pointer, detail)
 }
 
-func (k *KindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
+func (k *kindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
 	i, ok := -1, false
 	if k.index != nil {
 		i, ok = k.index[lossKey{pointer, detail, what}]
@@ -192,11 +191,11 @@ func (k *KindLosses) find(ev *agentevents.Event, what Change, pointer, detail st
 
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
-	l.Of(ev).Add(ev, what, pointer, detail)
+	l.ofKind(ev).add(ev, what, pointer, detail)
 }
 
-// Of returns the losses of ev's kind, for a caller that adds several.
-func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
+// ofKind returns the losses of ev's kind, for a caller that adds several.
+func (l *Losses) ofKind(ev *agentevents.Event) *kindLosses {
 	// The losses of one event come one after another.
 	if l.of != nil && l.payload == ev.Payload {
 		return l.of
@@ -204,14 +203,14 @@ func (l *Losses) Of(ev *agentevents.Event) *KindLosses {
 	return l.find(ev)
 }
 
-func (l *Losses) find(ev *agentevents.Event) *KindLosses {
+func (l *Losses) find(ev *agentevents.Event) *kindLosses {
 	kind := ev.Kind()
 	k := l.last[slot(kind)]
 	if k == nil || k.kind != kind {
 		if k = l.kinds[kind]; k == nil {
-			k = &KindLosses{kind: kind}
+			k = &kindLosses{kind: kind}
 			if l.kinds == nil {
-				l.kinds = map[agentevents.Kind]*KindLosses{}
+				l.kinds = map[agentevents.Kind]*kindLosses{}
 			}
 			l.kinds[kind] = k
 		}
@@ -327,7 +326,7 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	if len(p.list) == 0 {
 		return
 	}
-	of := l.Of(ev)
+	of := l.ofKind(ev)
 	of.next = 0
 	for i := range p.list {
 		loss := &p.list[i]
@@ -338,55 +337,14 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 			l.Every(ev, loss.what, loss.pointer, loss.detail)
 			continue
 		}
-		if of.next < len(of.list) { // as in Add
-			if q := of.list[of.next]; q.Pointer == loss.pointer && q.What == loss.what && q.Detail == loss.detail {
-				q.Count++
-				of.next++
-				continue
-			}
-		}
-		of.find(ev, loss.what, loss.pointer, loss.detail)
-	}
-}
-
-// Common counts the losses that events of any kind may have. They are bits until
-// the line is written, because many events have them.
-type Common struct {
-	Of  []CommonLoss // at most 16; bit n of Set stands for index n
-	Set uint16       // the losses of the current event
-
-	counted [16]*Loss
-}
-
-// A CommonLoss is one entry of [Common].
-type CommonLoss struct {
-	What    Change // what happened
-	Pointer string // as in [Loss]
-	Detail  string // as in [Loss]
-}
-
-// Count adds the losses of ev to l. With verbatim it does not count made-up
-// facts: the original line is written.
-func (c *Common) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
-	for set := c.Set; set != 0; set &= set - 1 {
-		i := bits.TrailingZeros16(set) & 15
-		loss := &c.Of[i]
-		if verbatim && loss.What == Made {
-			continue
-		}
-		if c.counted[i] == nil {
-			c.counted[i] = l.Every(ev, loss.What, loss.Pointer, loss.Detail)
-		} else {
-			c.counted[i].Count++
-		}
+		of.add(ev, loss.what, loss.pointer, loss.detail)
 	}
 }
 
 // Every counts a loss over all kinds, such as an id where the document has none:
-// the loss has no kind. An encoder may keep the result and count later losses in
-// it.
-func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	return l.every.Add(ev, what, pointer, detail)
+// the loss has no kind.
+func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) {
+	l.every.add(ev, what, pointer, detail)
 }
 
 // Drop counts a dropped member if present is set.
@@ -399,7 +357,7 @@ func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 // List returns the losses ordered by kind and place.
 func (l *Losses) List() []Loss {
 	var list []Loss
-	add := func(k *KindLosses) {
+	add := func(k *kindLosses) {
 		for _, p := range k.list {
 			list = append(list, *p)
 		}

@@ -62,9 +62,6 @@ type Numbers struct {
 	last *uint64
 }
 
-// Run returns the run of the latest Next, as a copy.
-func (n *Numbers) Run() string { return n.run }
-
 // Peek returns the number that Next would return, without using it up. It is the
 // number to report for a line that is refused.
 func (n *Numbers) Peek(runID string) uint64 {

@@ -80,19 +80,6 @@ func (u *Unknowns) Keep(ev *agentevents.Event, name Name) error {
 	return ev.SetExtra(string(name), agentevents.JSON("{"+string(u.buf)+"}"))
 }
 
-// AppendUnknowns appends the members that [Unknowns.Keep] stored, each after a
-// comma. It leaves out those that known reports: the line has them already.
-func AppendUnknowns(dst []byte, ev *agentevents.Event, name Name, known func(name string) bool) []byte {
-	for member, raw := range jsonwire.Members(string(ev.Extra(string(name)))) {
-		if known != nil && known(member) {
-			continue
-		}
-		dst = jsonwire.AppendString(append(dst, ','), member)
-		dst = append(append(dst, ':'), raw...)
-	}
-	return dst
-}
-
 // Unknown returns one of the members that [Unknowns.Keep] stored, or "".
 func Unknown(ev *agentevents.Event, name Name, member string) agentevents.JSON {
 	for n, raw := range jsonwire.Members(string(ev.Extra(string(name)))) {

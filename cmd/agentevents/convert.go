@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -67,13 +66,12 @@ Events keeps those of its data.`,
 				}
 				enc := to.encoder()
 				var lines []byte
-				var trip *roundTrip
-				if *verify {
-					trip = &roundTrip{}
-				}
+				var trip readback.Trip
 				for at, ev := range events {
 					lines, err = enc.Append(lines[:0], ev)
-					trip.note(ev, lines, err)
+					if *verify {
+						trip.Wrote(ev, lines, err)
+					}
 					if err != nil && !errors.Is(err, dialect.ErrNoCounterpart) {
 						l.bad++
 						l.report(at, clip(visible(err.Error())))
@@ -88,7 +86,6 @@ Events keeps those of its data.`,
 				if _, err := in.stdout.Write(lines); err != nil {
 					return err
 				}
-				trip.note(agentevents.Event{}, lines, nil)
 				losses, made := enc.Losses(), to.madeUp(l.decoder, &from)
 				if !*quiet {
 					in.stdout.Flush() // keep both outputs in order
@@ -99,7 +96,12 @@ Events keeps those of its data.`,
 						fmt.Fprintln(in.stderr, lossText(loss))
 					}
 				}
-				unlisted := trip.verify(in, to.wire, losses)
+				unlisted := 0
+				if *verify {
+					trip.Wrote(agentevents.Event{}, lines, nil)
+					trip.Losses = losses
+					unlisted = readBack(in, to.wire, &trip)
+				}
 				if err := l.result(); err != nil {
 					return err
 				}
@@ -115,47 +117,20 @@ Events keeps those of its data.`,
 	}
 }
 
-// A roundTrip has what was converted and the lines, for --verify. A nil roundTrip
-// does nothing.
-type roundTrip struct {
-	readback.Trip
-	text []byte
-}
-
-// note adds an event, the lines that were written then, and why it was refused. The
-// end of the log has no event.
-func (t *roundTrip) note(ev agentevents.Event, lines []byte, err error) {
-	if t == nil {
-		return
-	}
-	t.text = append(t.text, lines...)
-	if ev.Payload != nil {
-		t.Events, t.Refused = append(t.Events, ev), append(t.Refused, err)
-	}
-}
-
 // maxUnlisted is how many differences --verify prints.
 const maxUnlisted = 100
 
-// verify reads the lines back and prints what they do not say and no loss lists. It
+// readBack reads the lines back and prints what they do not say and no loss lists. It
 // returns how many differences there are.
-func (t *roundTrip) verify(in *invocation, w *wire, losses []dialect.Loss) (n int) {
-	if t == nil {
-		return 0
-	}
+func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	report := func(what string) {
 		if n++; n <= maxUnlisted {
 			fmt.Fprintln(in.stderr, "verify: "+visible(clip(what)))
 		}
 	}
 	dec := w.decoder(false)
-	t.Losses = losses
-	for ev, err := range agentevents.NewReader(bytes.NewReader(t.text), agentevents.ReaderOptions{Decoder: dec}).All() {
-		if err != nil {
-			report("the output cannot be read back: " + err.Error())
-			continue
-		}
-		t.Back = append(t.Back, ev)
+	for _, err := range t.Read(agentevents.ReaderOptions{Decoder: dec}) {
+		report("the output cannot be read back: " + err.Error())
 	}
 	t.Derived = []string{"/" + string(w.dialect())} // what a reader keeps of the line
 	if d, ok := dec.(dialect.Decoder); ok {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/readback"
 )
 
 // The example of seed 000.
@@ -133,16 +134,16 @@ func TestConvertVerify(t *testing.T) {
 	require.NoError(t, err)
 	var errs bytes.Buffer
 	in := invocation{stderr: &errs}
-	trip := &roundTrip{}
-	trip.note(ev, append(bytes.Replace(line, []byte("why"), []byte("when"), 1), '\n'), nil)
-	trip.note(ev, nil, nil)
-	require.Equal(t, 2, trip.verify(&in, findWire("native"), nil))
+	trip := &readback.Trip{}
+	trip.Wrote(ev, append(bytes.Replace(line, []byte("why"), []byte("when"), 1), '\n'), nil)
+	trip.Wrote(ev, nil, nil)
+	require.Equal(t, 2, readBack(&in, findWire("native"), trip))
 	require.Equal(t, `verify: run r, sequence 0: run.paused: no loss lists the difference /payload/reason: "why" became "when"
 verify: run r, sequence 0: run.paused has disappeared, but that is not among the losses
 `, errs.String())
-	trip = &roundTrip{}
-	trip.note(ev, []byte("{\n"), dialect.ErrNoCounterpart)
+	trip = &readback.Trip{}
+	trip.Wrote(ev, []byte("{\n"), dialect.ErrNoCounterpart)
 	errs.Reset()
-	require.Equal(t, 1, trip.verify(&in, findWire("native"), nil))
+	require.Equal(t, 1, readBack(&in, findWire("native"), trip))
 	require.Contains(t, errs.String(), "verify: the output cannot be read back: line 1")
 }

@@ -72,10 +72,10 @@ const prefix = "before\n"
 
 // trip sends events through the document, and checks the encoder while it works.
 func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
-	t := &trip{d: d, Trip: readback.Trip{Events: events, Refused: make([]error, len(events)), Ignore: d.Ignore, Derived: d.Derived}}
+	t := &trip{d: d, Trip: readback.Trip{Ignore: d.Ignore, Derived: d.Derived}}
 	enc := d.Encoder()
 	out := []byte(prefix)
-	for i, ev := range events {
+	for _, ev := range events {
 		was := len(out)
 		next, err := enc.Append(out, ev)
 		switch {
@@ -87,13 +87,16 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 		case len(next) > was && next[len(next)-1] != '\n':
 			r.errorf("encoding %s appended a line without a newline: %s", ev.Kind(), next[was:])
 		}
-		out, t.Refused[i] = next, err
+		t.Wrote(ev, next[was:], err)
+		out = next
 	}
+	was := len(out)
 	out, err := enc.End(out)
 	if err != nil {
 		r.errorf("End of the encoder: %v", err)
 	}
-	t.text = strings.TrimPrefix(string(out), prefix)
+	t.Wrote(agentevents.Event{}, out[was:], nil)
+	t.text = string(t.Text)
 	t.Losses = enc.Losses()
 	for i, err := range t.Refused {
 		kind := events[i].Kind()
@@ -114,7 +117,7 @@ func (d *Dialect) trip(r *report, events []agentevents.Event) *trip {
 			r.errorf("a loss that belongs to no event: %+v", l)
 		}
 	}
-	if t.Back, err = d.decode(t.text, false); err != nil {
+	if err := errors.Join(t.Read(agentevents.ReaderOptions{Decoder: d.Decoder()})...); err != nil {
 		r.errorf("what was encoded cannot be decoded: %v\n%s", err, t.text)
 		return t
 	}

@@ -1,6 +1,7 @@
 package readback
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 type Trip struct {
 	Events  []agentevents.Event
 	Refused []error             // by event: why it was not written; may be short
+	Text    []byte              // the lines
 	Losses  []dialect.Loss      // that the encoder listed
 	Back    []agentevents.Event // what a decoder makes of the lines
 	// Ignore are places of native lines where an event may come back different
@@ -28,6 +30,35 @@ type Trip struct {
 	Diffs   [][]Difference       // for each event
 
 	called map[int]int // for a return, the call that shares its line
+	wrote  []int       // for each line, the event for which it was written, or -1
+	lines  []int       // for each event that came back, its line
+}
+
+// Wrote adds an event, the lines that were written when it came, and why it was
+// refused. At the end of the log there is no event.
+func (t *Trip) Wrote(ev agentevents.Event, lines []byte, err error) {
+	i := -1
+	if ev.Payload != nil {
+		i = len(t.Events)
+		t.Events, t.Refused = append(t.Events, ev), append(t.Refused, err)
+	}
+	for range bytes.Count(lines, []byte("\n")) {
+		t.wrote = append(t.wrote, i)
+	}
+	t.Text = append(t.Text, lines...)
+}
+
+// Read reads the lines back. It returns the errors.
+func (t *Trip) Read(o agentevents.ReaderOptions) (errs []error) {
+	r := agentevents.NewReader(bytes.NewReader(t.Text), o)
+	for ev, err := range r.All() {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		t.Back, t.lines = append(t.Back, ev), append(t.lines, r.Line())
+	}
+	return errs
 }
 
 func (t *Trip) refused(i int) bool { return i < len(t.Refused) && t.Refused[i] != nil }
@@ -53,8 +84,8 @@ func (t *Trip) Derives(pointer string) bool {
 	return slices.ContainsFunc(t.Derived, func(p string) bool { return Covers(p, pointer) })
 }
 
-// pair finds the event that came back for each event: by id and kind, else by
-// kind in order, else by id, else one that the losses say it became.
+// pair finds the event that came back for each event: by id and kind, else on its own
+// line, else by kind in order, else by id, else one that the losses say it became.
 func (t *Trip) pair() {
 	free := make([]*agentevents.Event, len(t.Back))
 	for i := range t.Back {
@@ -81,6 +112,16 @@ func (t *Trip) pair() {
 	}
 	any := func(*agentevents.Event) bool { return true }
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) + " " + ev.ID }, any)
+	for _, other := range []bool{false, true} { // a line may be read as another kind
+		for j, line := range t.lines {
+			if free[j] == nil || line > len(t.wrote) {
+				continue
+			}
+			if i := t.wrote[line-1]; i >= 0 && t.Partner[i] == nil && !t.refused(i) && (other || free[j].Kind() == t.Events[i].Kind()) {
+				t.Partner[i], free[j] = free[j], nil
+			}
+		}
+	}
 	match(func(ev *agentevents.Event) string { return string(ev.Kind()) }, any)
 	match(func(ev *agentevents.Event) string { return ev.ID }, any)
 	match(func(*agentevents.Event) string { return "" }, func(ev *agentevents.Event) bool {

@@ -3,7 +3,6 @@
 package scale
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,24 +143,25 @@ const limit = 4
 // things costs. prepare returns the work on a number of things, which can be done
 // again and again.
 //
-// It compares times, so it takes the least of several attempts, and makes further
-// ones only while they do not satisfy.
+// It compares times, so it makes further attempts while one does not satisfy. The work
+// on few things is done eight times in each: both then take as long, and are as easily
+// disturbed.
 func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 	t.Helper()
 	if race {
 		t.Skip("the race detector takes time that grows by itself")
 	}
 	few, many := prepare(n), prepare(8*n)
-	timed := func(work func()) time.Duration {
+	timed := func(work func(), times int) time.Duration {
 		start := time.Now()
-		work()
+		for range times {
+			work()
+		}
 		return time.Since(start)
 	}
-	leastFew, leastMany, growth := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64), 0.0
+	growth := 0.0
 	for range 10 {
-		leastFew = min(leastFew, timed(few), timed(few)) // short, and easily disturbed
-		leastMany = min(leastMany, timed(many))
-		if growth = float64(leastMany) / 8 / float64(max(leastFew, 1)); growth < limit {
+		if growth = float64(timed(many, 1)) / float64(max(timed(few, 8), 1)); growth < limit {
 			return
 		}
 	}

@@ -3,6 +3,7 @@
 package scale
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,9 +144,9 @@ const limit = 4
 // things costs. prepare returns the work on a number of things, which can be done
 // again and again.
 //
-// It compares times, so it makes further attempts while one does not satisfy. The work
-// on few things is done eight times in each: both then take as long, and are as easily
-// disturbed.
+// It compares times, so it takes the least of several attempts, and makes further
+// ones only while they do not satisfy. The work on few things is done eight times in
+// each: both then take as long, and are as easily disturbed.
 func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 	t.Helper()
 	if race {
@@ -159,9 +160,10 @@ func Linear(t testing.TB, n int, prepare func(n int) (work func())) {
 		}
 		return time.Since(start)
 	}
-	growth := 0.0
+	leastFew, leastMany, growth := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64), 0.0
 	for range 10 {
-		if growth = float64(timed(many, 1)) / float64(max(timed(few, 8), 1)); growth < limit {
+		leastFew, leastMany = min(leastFew, timed(few, 8)), min(leastMany, timed(many, 1))
+		if growth = float64(leastMany) / float64(max(leastFew, 1)); growth < limit {
 			return
 		}
 	}

@@ -226,7 +226,7 @@ func TestLossesThatWait(t *testing.T) {
 }
 
 func TestPendingWithout(t *testing.T) {
-	for _, size := range []int{3, 10 * longList} {
+	for _, size := range []int{3, 10 * fewLosses} {
 		var p, q Pending
 		for i := range size {
 			if i%3 != 1 {

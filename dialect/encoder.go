@@ -113,114 +113,53 @@ func (c Change) String() string {
 // Losses collects losses and counts equal ones together. The zero Losses is
 // empty.
 type Losses struct {
-	every kindLosses // losses counted over all kinds
-	kinds map[agentevents.Kind]*kindLosses
-	last  [32]*kindLosses // the latest kinds, by slot
-
-	payload agentevents.Payload // the payload of the latest loss
-	of      *kindLosses         // the losses of its kind
+	kinds map[agentevents.Kind]*kindLosses // those counted over all kinds have none
 }
 
-// slot returns the index in last for a kind. Most kinds get different slots,
-// because they differ in length and in the letters at the end.
-func slot(kind agentevents.Kind) int {
-	n := len(kind)
-	if n < 4 {
-		return n
-	}
-	return (n + 3*int(kind[n-4]) + 7*int(kind[n-1])) & 31
-}
-
-// kindLosses are the losses of one kind of event, or the losses counted over all
-// kinds.
+// kindLosses are the losses of one kind of event.
 type kindLosses struct {
-	kind  agentevents.Kind
-	list  []*Loss
-	next  int
-	index map[lossKey]int // into list, once it is long: extra members have any number of names
+	list  []Loss
+	index map[lossKey]int // into list
+	next  int             // behind the latest one
 }
 
 type lossKey struct {
-	pointer, detail string
 	what            Change
+	pointer, detail string
 }
 
-const longList = 32
-
-// add counts one loss of ev.
-func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	// Events of one kind mostly have the same losses in the same order, so add looks
-	// first behind the latest one.
-	if k.next < len(k.list) {
-		if p := k.list[k.next]; p.Pointer == pointer && p.What == what && p.Detail == detail {
-			p.Count++
-			k.next++
-			return p
+func (l *Losses) of(kind agentevents.Kind) *kindLosses {
+	k := l.kinds[kind]
+	if k == nil {
+		if l.kinds == nil {
+			l.kinds = map[agentevents.Kind]*kindLosses{}
 		}
+		k = &kindLosses{index: map[lossKey]int{}}
+		l.kinds[kind] = k
 	}
-	return k.find(ev, what, pointer, detail)
+	return k
 }
 
-func (k *kindLosses) find(ev *agentevents.Event, what Change, pointer, detail string) *Loss {
-	i, ok := -1, false
-	if k.index != nil {
-		i, ok = k.index[lossKey{pointer, detail, what}]
-	} else {
-		i = slices.IndexFunc(k.list, func(p *Loss) bool { return p.Pointer == pointer && p.What == what && p.Detail == detail })
-		ok = i >= 0
-	}
-	if ok {
-		k.list[i].Count++
-		k.next = i + 1
-		return k.list[i]
-	}
-	p := &Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, Count: 1, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence}
-	k.list = append(k.list, p)
-	k.next = len(k.list)
-	switch {
-	case k.index != nil:
-		k.index[lossKey{pointer, detail, what}] = len(k.list) - 1
-	case len(k.list) > longList:
-		k.index = make(map[lossKey]int, 4*longList)
-		for i, p := range k.list {
-			k.index[lossKey{p.Pointer, p.Detail, p.What}] = i
+// add counts a loss, of which ev is the first event if it is new.
+func (k *kindLosses) add(kind agentevents.Kind, ev *agentevents.Event, what Change, pointer, detail string) {
+	// Events of one kind mostly have the same losses in the same order.
+	i := k.next
+	if i >= len(k.list) || k.list[i].Pointer != pointer || k.list[i].What != what || k.list[i].Detail != detail {
+		key, ok := lossKey{what, pointer, detail}, false
+		if i, ok = k.index[key]; !ok {
+			i = len(k.list)
+			k.index[key] = i
+			k.list = append(k.list, Loss{Kind: kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
 		}
 	}
-	return p
+	k.list[i].Count++
+	k.next = i + 1
 }
 
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
-	l.ofKind(ev).add(ev, what, pointer, detail)
-}
-
-// ofKind returns the losses of ev's kind, for a caller that adds several.
-func (l *Losses) ofKind(ev *agentevents.Event) *kindLosses {
-	// The losses of one event come one after another.
-	if l.of != nil && l.payload == ev.Payload {
-		return l.of
-	}
-	return l.find(ev)
-}
-
-func (l *Losses) find(ev *agentevents.Event) *kindLosses {
 	kind := ev.Kind()
-	k := l.last[slot(kind)]
-	if k == nil || k.kind != kind {
-		if k = l.kinds[kind]; k == nil {
-			k = &kindLosses{kind: kind}
-			if l.kinds == nil {
-				l.kinds = map[agentevents.Kind]*kindLosses{}
-			}
-			l.kinds[kind] = k
-		}
-		l.last[slot(kind)] = k
-	}
-	l.payload, l.of = ev.Payload, k
-	if _, unknown := ev.Payload.(*agentevents.Unknown); unknown || kind == "" {
-		l.payload, l.of = nil, nil // an Unknown's kind may change, and other payloads may not be comparable
-	}
-	return k
+	l.of(kind).add(kind, ev, what, pointer, detail)
 }
 
 // Pending holds the losses of one event until its line is written: the event may
@@ -297,6 +236,8 @@ func (p *Pending) Drop(pointer string, present bool) {
 	}
 }
 
+const fewLosses = 32
+
 // Without removes the losses that q has too. Give it the losses that the event
 // read from the line would have: what is left is lost to a reader of the line.
 func (p *Pending) Without(q *Pending) {
@@ -307,7 +248,7 @@ func (p *Pending) Without(q *Pending) {
 			next++
 			return true
 		}
-		if len(q.list) <= longList {
+		if len(q.list) <= fewLosses {
 			return slices.Contains(q.list, l)
 		}
 		if all == nil {
@@ -326,7 +267,8 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	if len(p.list) == 0 {
 		return
 	}
-	of := l.ofKind(ev)
+	kind := ev.Kind()
+	of := l.of(kind)
 	of.next = 0
 	for i := range p.list {
 		loss := &p.list[i]
@@ -337,14 +279,14 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 			l.Every(ev, loss.what, loss.pointer, loss.detail)
 			continue
 		}
-		of.add(ev, loss.what, loss.pointer, loss.detail)
+		of.add(kind, ev, loss.what, loss.pointer, loss.detail)
 	}
 }
 
 // Every counts a loss over all kinds, such as an id where the document has none:
 // the loss has no kind.
 func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) {
-	l.every.add(ev, what, pointer, detail)
+	l.of("").add("", ev, what, pointer, detail)
 }
 
 // Drop counts a dropped member if present is set.
@@ -357,14 +299,8 @@ func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 // List returns the losses ordered by kind and place.
 func (l *Losses) List() []Loss {
 	var list []Loss
-	add := func(k *kindLosses) {
-		for _, p := range k.list {
-			list = append(list, *p)
-		}
-	}
-	add(&l.every)
 	for _, k := range l.kinds {
-		add(k)
+		list = append(list, k.list...)
 	}
 	slices.SortFunc(list, func(a, b Loss) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pointer, b.Pointer), cmp.Compare(a.What, b.What), cmp.Compare(a.Detail, b.Detail))

@@ -135,7 +135,6 @@ type Member struct {
 	field   *field // nil if the member says none
 	pointer string // native, of the first field in a payload or the envelope
 	sparse  uint64 // leaves of which the event says one if the form says something; 0 for other forms
-	skip    uint64 // sparse for a member that is left out if the event does not say it, all bits for others
 }
 
 // Need returns a member that every line has. says is the first of its places and
@@ -196,6 +195,7 @@ type table struct {
 	names    []jsonwire.Name
 	of       []*Member // by number; a name of Also has a number of its own
 	required Set
+	skips    []uint64 // by member: leaves of which the event says one if the member is written
 	rest     bool     // of a row's Body
 	missers  Set      // members whose form is a Misser
 	foreign  Set      // members with For
@@ -207,6 +207,9 @@ type table struct {
 // a table is a constant of its package.
 func New(f Format) *Format {
 	f.rows, f.kinds = map[rowKey]*Row{}, map[agentevents.Kind]*Row{}
+	if f.Absent == nil {
+		f.Absent = emptyText
+	}
 	for i := range f.Any {
 		f.Any[i].Loose = true
 	}
@@ -260,7 +263,6 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	var names []string
 	for i := range t.members {
 		m := &t.members[i]
-		m.skip = math.MaxUint64
 		if m.spread, _ = m.Form.(Spread); m.spread != nil {
 			m.compile(f, in)
 			continue
@@ -272,6 +274,9 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 		}
 		if m.Need {
 			t.required |= 1 << m.number
+			if m.or == nil {
+				m.or = f.Absent
+			}
 		}
 		m.compile(f, in)
 		if _, ok := m.Form.(Misser); ok {
@@ -289,6 +294,13 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	}
 	t.names = jsonwire.Names(names...)
 	t.carried = t.carries(leaves[in])
+	for _, m := range t.members {
+		skip := uint64(math.MaxUint64)
+		if m.Reads {
+			skip = 0
+		}
+		t.skips = append(t.skips, skip)
+	}
 	t.leaves = lost(leaves[in], t.carried)
 	return t
 }
@@ -347,7 +359,7 @@ func (t *table) carries(leaves []string) (set uint64) {
 	return set
 }
 
-// sparse notes which members need not be looked at.
+// sparse notes which members of a row's table need not be looked at.
 func (t *table) sparse() {
 	for i := 0; t != nil && i < len(t.members); i++ {
 		m := &t.members[i]
@@ -357,8 +369,8 @@ func (t *table) sparse() {
 		if _, ok := m.Form.(Sparse); !ok || m.field == nil {
 			continue
 		}
-		if m.sparse = covered(leaves[t.in], m.Says); m.sparse != 0 && !m.Need && m.or == nil {
-			m.skip = m.sparse
+		if m.sparse = covered(leaves[t.in], m.Says); m.sparse != 0 && !m.Need && m.or == nil && !m.Reads {
+			t.skips[i] = m.sparse
 		}
 	}
 }
@@ -534,8 +546,9 @@ func (w *Writer) dropIn(t *table, v any) {
 // A field is how to get at a field of an event, or of a struct inside.
 type field struct {
 	envelope func(ev *agentevents.Event) any
-	path     []fieldInfo // in the payload or struct
-	in       string      // the struct that the field is; empty for other types
+	get      func(v any) any // of a field that is not inside another one that may be absent
+	path     []fieldInfo     // in the payload or struct
+	in       string          // the struct that the field is; empty for other types
 }
 
 // A fieldInfo describes a field of a struct.
@@ -564,6 +577,9 @@ func fieldAt(in, says string) *field {
 		f.path = append(f.path, structFields[f.in][i])
 		f.in = structFields[f.in][i].in
 	}
+	if len(f.path) == 1 && f.path[0].ok == nil {
+		f.get = f.path[0].get
+	}
 	return f
 }
 
@@ -571,6 +587,9 @@ func fieldAt(in, says string) *field {
 // that is read or written, is v. said is false if the field is in a struct that is
 // absent.
 func (f *field) at(ev *agentevents.Event, v any) (at any, said bool) {
+	if f.get != nil {
+		return f.get(v), true
+	}
 	if f.envelope != nil {
 		return f.envelope(ev), true
 	}

@@ -177,16 +177,14 @@ func (Value) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	panic(fmt.Sprintf("wire: %s: no form for %T", m.Name, at))
 }
 
-// Parse reads the value.
-func (Value) Parse(r *Reader, at any) (err error) {
+// Parse reads the value. A value that does not fit leaves the field as it is.
+func (Value) Parse(r *Reader, at any) error {
 	s := &r.S
 	switch v := at.(type) {
 	case *string:
-		*v, err = s.String()
+		return set(v)(s.String())
 	case *agentevents.JSON:
-		var raw string
-		raw, err = s.Raw()
-		*v = agentevents.JSON(raw)
+		return set((*string)(v))(s.Raw())
 	case *agentevents.Opt[int]:
 		return some(v)(s.SmallInt())
 	case *agentevents.Opt[int64]:
@@ -198,28 +196,36 @@ func (Value) Parse(r *Reader, at any) (err error) {
 	case *agentevents.Opt[bool]:
 		return some(v)(s.Bool())
 	case *bool:
-		*v, err = s.Bool()
+		return set(v)(s.Bool())
 	case *int:
-		*v, err = s.SmallInt()
+		return set(v)(s.SmallInt())
 	case *int64:
-		*v, err = s.Int()
+		return set(v)(s.Int())
 	case *uint64:
-		*v, err = s.Uint()
+		return set(v)(s.Uint())
 	case *float64:
-		*v, err = s.Float()
+		return set(v)(s.Float())
 	case *time.Duration:
-		*v, err = s.Millis()
+		return set(v)(s.Millis())
 	case *time.Time:
-		*v, err = s.Time()
+		return set(v)(s.Time())
 	case *[]string:
-		*v, err = texts(s)
-	default:
-		panic(fmt.Sprintf("wire: %s: no form for %T", r.m.Name, at))
+		return set(v)(texts(s))
 	}
-	return err
+	panic(fmt.Sprintf("wire: %s: no form for %T", r.m.Name, at))
 }
 
-// some returns a function that sets *to to a value that was read without error.
+// set returns a function that sets *to to a value that was read without error, and some
+// one that says that it is there.
+func set[T any](to *T) func(T, error) error {
+	return func(v T, err error) error {
+		if err == nil {
+			*to = v
+		}
+		return err
+	}
+}
+
 func some[T any](to *agentevents.Opt[T]) func(T, error) error {
 	return func(v T, err error) error {
 		if err == nil {

@@ -46,9 +46,7 @@ type Reader struct {
 	lacks  string // pointer of the first needed member that is missing
 	lacked *Member
 	broken *agentevents.RuleError
-	others []other // of the objects around, too
-	from   int     // the first of the object that is read
-	twice  bool    // the line has a member by two of its names
+	twice  bool // the line has a member by two of its names
 	made   []made
 	rest   dialect.Unknowns // members of the row's body that no field has
 	now    time.Time        // of the line before
@@ -62,13 +60,6 @@ type Spelling struct {
 	Name   string
 }
 
-// An other is a member that was read for another one of its object, and the place
-// of its value.
-type other struct {
-	m *Member
-	s jsonwire.Scanner
-}
-
 // Read reads a line into ev, which is empty. The payload is of the row's kind, and
 // nil if the type has no row; then Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
@@ -78,7 +69,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	r.Kept.Reset()
 	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
 	r.made, r.Spelled = r.made[:0], r.Spelled[:0]
-	r.others, r.twice, r.Body = r.others[:0], false, ""
+	r.twice, r.Body = false, ""
 	r.rest.Reset()
 	var err error
 	if r.Type, err = r.typeOf(); err != nil {
@@ -171,11 +162,11 @@ func (f *Format) lastType(line string) string {
 // object reads the members of an object into v and the event, and returns those
 // that it has.
 func (r *Reader) object(t *table, v any) (seen Set, err error) {
-	outerT, outerV, outerSeen, outerFrom := r.t, r.v, r.seen, r.from
-	r.t, r.v, r.seen, r.from = t, v, 0, len(r.others)
+	outerT, outerV, outerSeen := r.t, r.v, r.seen
+	r.t, r.v, r.seen = t, v, 0
 	err = r.members(false)
-	seen, r.others = r.seen, r.others[:r.from]
-	r.t, r.v, r.seen, r.from = outerT, outerV, outerSeen, outerFrom
+	seen = r.seen
+	r.t, r.v, r.seen = outerT, outerV, outerSeen
 	if err != nil {
 		return 0, err
 	}
@@ -233,18 +224,11 @@ func (r *Reader) members(inside bool) error {
 // reads nothing, if the value is to be kept: it does not fit, or the object has the
 // member under another name.
 func (r *Reader) take(m *Member, name string) (fits bool, err error) {
-	if r.seen.Has(m.number) || m.instead > 0 && r.seen.Has(m.instead) {
+	if r.seen.Has(m.number) || m.For != "" && (r.seen.Has(m.instead) || r.follows(r.t.of[m.instead])) {
 		r.twice = true
 		return false, nil
 	}
-	if m.instead > 0 {
-		r.others = append(r.others, other{m, r.S})
-	}
-	fits, err = r.member(m, name, r.v)
-	if err == nil && m.instead == 0 && len(r.others) > r.from {
-		err = r.other(m, fits)
-	}
-	if fits {
+	if fits, err = r.member(m, name, r.v); fits {
 		r.seen |= 1 << m.number
 		if name != m.Name {
 			r.Spelled = append(r.Spelled, Spelling{m, name})
@@ -263,30 +247,24 @@ func (r *Reader) Instead(name string) error {
 	return err
 }
 
-// other keeps the member that was read for m, if there is one: the line has m too.
-// If the value of m does not fit, the other one is read again.
-func (r *Reader) other(m *Member, fits bool) error {
-	for _, o := range r.others[r.from:] {
-		if o.m.instead != m.number || !r.seen.Has(o.m.number) {
-			continue
+// follows reports whether the object that is read has a member of the table behind the
+// value that is read next, with a value that fits.
+func (r *Reader) follows(m *Member) bool {
+	s := r.S
+	for s.Skip() == nil {
+		name, ok, err := s.Member()
+		if err != nil || !ok {
+			break
 		}
-		if !fits {
+		if name == m.Name {
 			next := r.S
-			r.S = o.s
-			_, err := r.member(o.m, o.m.Name, r.v)
+			r.S = s
+			fits, err := r.member(m, name, r.v)
 			r.S = next
-			return err
+			return fits && err == nil
 		}
-		r.twice = true
-		r.seen &^= 1 << o.m.number
-		at := o.s.Offset()
-		raw, err := o.s.Raw()
-		if err != nil {
-			return err
-		}
-		return r.keepRaw(r.t, o.m.Name, raw, at)
 	}
-	return nil
+	return false
 }
 
 // member reads the value of a member into v or the event. It reports false, and

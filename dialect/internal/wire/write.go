@@ -374,14 +374,16 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	if w.here || w.F.Lack != nil && w.kept.text != "" {
 		present = math.MaxUint64
 	}
-	for i := range t.members {
-		m := &t.members[i]
-		if m.Reads || present&m.skip == 0 || w.inside && m.inside() || m.unless != nil && m.unless(w) {
+	for i, skip := range t.skips {
+		if present&skip == 0 {
 			continue
 		}
-		if m.spread != nil {
+		m := &t.members[i]
+		switch {
+		case w.inside && m.inside() || m.unless != nil && m.unless(w):
+		case m.spread != nil:
 			dst = m.spread.AppendMembers(w, dst)
-		} else {
+		default:
 			dst = w.member(dst, m, v)
 		}
 	}
@@ -480,17 +482,16 @@ func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
 			return dst[:mark]
 		}
 	}
-	switch {
-	case m.or != nil:
+	if m.or != nil {
 		if out := m.or(w, dst, m); len(out) > len(dst) {
 			return out
 		}
-		return dst[:mark]
-	case !m.Need:
-		return dst[:mark]
-	case w.F.Absent != nil:
-		return w.F.Absent(w, dst, m)
 	}
+	return dst[:mark]
+}
+
+// emptyText is the [Format.Absent] of a format without one.
+func emptyText(w *Writer, dst []byte, m *Member) []byte {
 	w.Lose(dialect.Made, "/"+string(w.F.Name)+"/"+m.Name, "written as an empty text")
 	return append(dst, `""`...)
 }
@@ -545,7 +546,7 @@ func (w *Writer) Time() time.Time {
 		return w.Ev.Time
 	}
 	w.Lose(dialect.Made, "/timestamp", madeTime)
-	return w.EventTime()
+	return w.NoTime()
 }
 
 // EventTime returns what Time returns, and lists nothing.

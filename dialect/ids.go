@@ -56,36 +56,21 @@ func mix(x uint64) uint64 {
 
 // Numbers gives the events of each run sequence numbers from 0. The zero Numbers
 // is ready.
-type Numbers struct {
-	next map[string]*uint64
-	run  string
-	last *uint64
-}
+type Numbers struct{ next map[string]uint64 }
 
 // Peek returns the number that Next would return, without using it up. It is the
 // number to report for a line that is refused.
-func (n *Numbers) Peek(runID string) uint64 {
-	if p := n.next[runID]; p != nil {
-		return *p
-	}
-	return 0
-}
+func (n *Numbers) Peek(runID string) uint64 { return n.next[runID] }
 
 // Next returns the next number of a run.
 func (n *Numbers) Next(runID string) uint64 {
-	if n.last == nil || n.run != runID {
-		p := n.next[runID]
-		runID = strings.Clone(runID) // do not keep the whole line alive
-		if p == nil {
-			p = new(uint64)
-			if n.next == nil {
-				n.next = map[string]*uint64{}
-			}
-			n.next[runID] = p
-		}
-		n.run, n.last = runID, p
+	if n.next == nil {
+		n.next = map[string]uint64{}
 	}
-	v := *n.last
-	*n.last++
+	v, known := n.next[runID]
+	if !known {
+		runID = strings.Clone(runID) // do not keep the whole line alive
+	}
+	n.next[runID] = v + 1
 	return v
 }

@@ -24,26 +24,18 @@ import (
 // current step, its totals, the time since its start. It tells agents without an
 // id apart by their node. It keeps a few numbers for every agent of every run.
 type Encoder struct {
-	w      wire.Writer
-	runs   map[string]*runState
-	agents map[agentKey]*agentState
-	last   *agentState
-	a      *agentState   // the agent of the current event
-	calls  dialect.Calls // the calls that have not returned
-	check  Decoder       // reads origin lines
+	w       wire.Writer
+	agents  map[agentKey]*agentState
+	a       *agentState     // the agent of the current event
+	numbers dialect.Numbers // that readers give the lines
+	calls   dialect.Calls   // the calls that have not returned
+	check   Decoder         // reads origin lines
 }
 
 type agentKey struct{ run, agent string }
 
-type runState struct {
-	id    string
-	count uint64 // the number of lines so far
-}
-
 // agentState is what the encoder knows of an agent: its end needs most of it.
 type agentState struct {
-	key     agentKey
-	run     *runState
 	step    int
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
@@ -130,27 +122,14 @@ func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeR
 // agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	key := agentKey{ev.RunID, agentOf(ev)}
-	if e.last != nil && e.last.key == key {
-		return e.last
-	}
 	a := e.agents[key]
 	if a == nil {
-		run := e.runs[key.run]
-		if run == nil {
-			run = &runState{id: strings.Clone(key.run)} // a copy: do not keep the line alive
-			if e.runs == nil {
-				e.runs = map[string]*runState{}
-			}
-			e.runs[run.id] = run
-		}
-		key = agentKey{run.id, strings.Clone(key.agent)}
-		a = &agentState{key: key, run: run}
 		if e.agents == nil {
 			e.agents = map[agentKey]*agentState{}
 		}
-		e.agents[key] = a
+		a = new(agentState)
+		e.agents[agentKey{strings.Clone(key.run), strings.Clone(key.agent)}] = a // copies do not keep the line alive
 	}
-	e.last = a
 	return a
 }
 
@@ -226,10 +205,9 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 	if ev.ID != "" && !(verbatim && ev.ID == read.ID) {
 		l.Every(ev, dialect.Dropped, "/id", noIDs)
 	}
-	if ev.Sequence != e.a.run.count {
+	if ev.Sequence != e.numbers.Next(ev.RunID) {
 		l.Every(ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
-	e.a.run.count++
 }
 
 const noIDs = "the document has no event ids"

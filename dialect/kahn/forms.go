@@ -114,7 +114,7 @@ type idOfOther struct{ id }
 
 func (f idOfOther) Parse(r *wire.Reader, at any) error {
 	if r.S.Kind() != '"' || strings.HasPrefix(r.S.Rest(), `""`) {
-		return errOther
+		return wire.ErrMisfit
 	}
 	return f.id.Parse(r, at)
 }
@@ -125,14 +125,11 @@ type stepOfOther struct{ wire.Value }
 func (stepOfOther) Parse(r *wire.Reader, at any) error {
 	n, err := r.S.SmallInt()
 	if err != nil || n < 0 {
-		return errOther
+		return wire.ErrMisfit
 	}
 	*at.(*agentevents.Opt[int]) = agentevents.Some(n)
 	return nil
 }
-
-// errOther says that a member is not what it is in the types of the document.
-var errOther = &jsonwire.SyntaxError{Msg: "not a member of the document"}
 
 // A wholeForm is a whole number in any spelling, such as 1.0.
 type wholeForm struct{ wire.Value }

@@ -182,7 +182,7 @@ const kindsFile = "testdata/kinds.jsonl"
 func kindLines(t testing.TB) []string {
 	t.Helper()
 	log, err := os.ReadFile(kindsFile)
-	require.NoError(t, err, "run go test -run TestKindGolden -update .")
+	require.NoError(t, err, "run go test . -run TestKindGolden -update")
 	return slices.Collect(strings.Lines(string(log)))
 }
 
@@ -198,7 +198,7 @@ func TestKindGolden(t *testing.T) {
 		require.NoError(t, os.WriteFile(kindsFile, log, 0o644))
 	}
 	lines := kindLines(t)
-	require.Len(t, lines, len(samples), "run go test -run TestKindGolden -update .")
+	require.Len(t, lines, len(samples), "run go test . -run TestKindGolden -update")
 	seen := map[Kind]bool{}
 	for i, e := range samples {
 		t.Run(string(e.Kind()), func(t *testing.T) {

@@ -23,14 +23,15 @@ func goldenFile(name string) string { return filepath.Join("testdata", "golden",
 func readGolden(t testing.TB, name string) txtar.Archive {
 	t.Helper()
 	text, err := os.ReadFile(goldenFile(name))
-	require.NoError(t, err, "run go test -run TestGolden -update ./dialect")
+	require.NoError(t, err, "run go test ./dialect -run TestGolden -update")
 	return txtar.Parse(string(text))
 }
 
 // The golden files say, byte for byte, what every format makes of a log. Their
 // first text is the log, in the native format or in that of a document. Of every
-// format follow the lines that it writes, its losses, its errors, and what comes
-// back if that is not the log.
+// format follow the lines that it writes, its losses, its errors, what comes back if
+// that is not the log, and what its decoder makes up of a kind. (What it makes up of
+// every line, such as an id, is in the suite's tests.)
 func TestGolden(t *testing.T) {
 	logs := map[string]string{} // the logs that code makes, by the name of the file
 	for info := range agentevents.Kinds() {
@@ -54,7 +55,7 @@ func TestGolden(t *testing.T) {
 	}
 	found, err := filepath.Glob(goldenFile("*"))
 	require.NoError(t, err)
-	require.Len(t, found, len(files), "run go test -run TestGolden -update ./dialect")
+	require.Len(t, found, len(files), "run go test ./dialect -run TestGolden -update")
 	for _, file := range found {
 		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
 		t.Run(name, func(t *testing.T) {
@@ -123,9 +124,17 @@ func converted(t *testing.T, from txtar.Archive) txtar.Archive {
 		}
 		to.Add(f.name+" losses", losses.String())
 		to.Add(f.name+" errors", errs.String())
-		if back := nativeLines(t, readLog(t, string(out), f.suite.Decoder())); back != native {
+		dec := f.suite.Decoder()
+		if back := nativeLines(t, readLog(t, string(out), dec)); back != native {
 			to.Add(f.name+" back", back)
 		}
+		var made strings.Builder
+		for _, l := range dec.(dialect.Decoder).Losses() {
+			if l.Kind != "" {
+				made.WriteString(l.String() + "\n")
+			}
+		}
+		to.Add(f.name+" reading", made.String())
 	}
 	return to
 }

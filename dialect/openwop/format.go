@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
@@ -63,12 +62,8 @@ type column struct {
 // absent appends what stands for a member that the event does not say.
 type absent = func(w *wire.Writer, dst []byte, m *wire.Member) []byte
 
-// An extra is a member without a field. form may be nil.
-type extra struct {
-	name string
-	form form
-	only Profile // the schema, if only one has the form
-}
+// An extra is a member without a field.
+type extra = part
 
 // m returns a column that all profiles declare.
 func m(name, says string, form wire.Form) column {
@@ -126,16 +121,14 @@ func (c column) compile(r *row) []wire.Member {
 // declares reports whether the schemas have a member that the vocabulary has no
 // field for.
 func (r *row) declares(name string) bool {
-	return slices.ContainsFunc(r.also, func(m extra) bool { return m.name == name && (m.only == RFC0002 || m.only == r.p) })
+	return partOf(r.also, r.p, name) != nil
 }
 
 // form returns the form that the profile's schema declares for such a member, or
 // nil.
 func (r *row) form(name string) form {
-	for _, m := range r.also {
-		if m.name == name && (m.only == RFC0002 || m.only == r.p) {
-			return m.form
-		}
+	if m := partOf(r.also, r.p, name); m != nil {
+		return m.form
 	}
 	return nil
 }
@@ -299,7 +292,7 @@ func rows(p Profile) []row {
 			reason, anyAgent,
 		}},
 		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: []extra{
-			{name: "nodeId", form: anID(NodeID, anIDOf(NodeID))}, {name: "schemaVersion", form: wholeFrom(1)}, {name: "sourceEngineId", form: aName256},
+			{name: "nodeId", form: anID(NodeID, anIDOf(NodeID))}, {name: "schemaVersion", form: wholeFrom(1)}, {name: "sourceEngineId", form: textOf(1, 256)},
 			{name: "sourceRunId", form: anID(RunID, anIDOf(RunID))},
 		}, members: []column{
 			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{p}).must(all),
@@ -321,7 +314,7 @@ func rows(p Profile) []row {
 			node, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "answer", kind: agentevents.KindClarificationResolved, other: true, also: append(resolved[:len(resolved):len(resolved)],
-			extra{name: "reason", form: aReason, only: SchemaV2}, extra{name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
+			extra{name: "reason", form: textOf(1, 64), only: SchemaV2}, extra{name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
 		), members: []column{
 			node, m("interruptId", "interruptId", interruptID{p}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindClarification)),
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,

@@ -89,6 +89,9 @@ func aliases(row string) []string {
 	return []string{"interrupt.resolved", "approval." + row}
 }
 
+// suspension are the details of a suspension that the schemas declare.
+var suspension = []part{must("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
+
 // A detailsForm is the details of a suspension: all members of the payload that no
 // other field has. The schemas put two of them first.
 type detailsForm struct {
@@ -108,7 +111,7 @@ func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
 		if first := name == "interruptId" || name == "kind"; first != f.first {
 			continue
 		}
-		if raw, ok := f.member(w, dst, name, raw); ok {
+		if raw, ok := f.detail(w, name, raw); ok {
 			has = has || name == "interruptId"
 			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), raw...)
 		}
@@ -147,32 +150,26 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) (details strin
 	return details, true
 }
 
-// member returns a detail in the profile's form. It reports false for one that the
+// detail returns a detail in the profile's form. It reports false for one that the
 // line has no place for.
-func (f detailsForm) member(w *wire.Writer, dst []byte, name, raw string) (string, bool) {
-	at, text := "/payload/details/"+jsonwire.Token(name), jsonwire.Text(raw)
-	r := w.Row().More.(*row)
+func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 	why := ""
-	switch {
-	case f.p != RFC0002 && name == "interruptId" && text == "":
-		why = "is not an id"
-	case f.p == SchemaV2 && name == "interruptId":
-		if n := NormalizeID(f.p, InterruptID, text); n != text {
+	switch m := partOf(suspension, f.p, name); {
+	case f.p != RFC0002 && name == "interruptId" && jsonwire.Text(raw) != "":
+		if id := jsonwire.Text(raw); !ValidID(f.p, InterruptID, id) {
 			w.Lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
-			raw = jsonwire.Quote(n)
+			raw = jsonwire.Quote(NormalizeID(f.p, InterruptID, id))
 		}
-	case f.p != RFC0002 && name == "kind" && !slices.Contains(interruptKinds(f.p), text):
-		why = "not one of the schema's words"
-	case f.p != RFC0002 && name == "key" && text == "":
-		why = "is not a text, or is empty"
+	case f.p != RFC0002 && m != nil:
+		_, why = m.form(f.p, raw)
 	case name == "nodeId", name == "reason" && (f.p == SchemaV2 || isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
 		name == "agentId" && (isText(raw) || f.p != SchemaV2 && w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
-	case f.p == SchemaV2 && !r.declares(name) && !hatch(name) && !encoderOf(w).same():
+	case f.p == SchemaV2 && !hatch(name) && !encoderOf(w).same():
 		why = "the profile has no place for it"
 	}
 	if why != "" {
-		w.Lose(dialect.Dropped, at, why)
+		w.Lose(dialect.Dropped, "/payload/details/"+jsonwire.Token(name), why)
 	}
 	return raw, why == ""
 }

@@ -109,22 +109,7 @@ func isMessage(s jsonwire.Scanner) bool {
 	if err != nil || memberText(raw, "channel") != MessageChannel {
 		return false
 	}
-	for name, value := range jsonwire.Members(raw) {
-		if name == "value" {
-			return hasText(value, "messageId")
-		}
-	}
-	return false
-}
-
-// hasText reports whether an object has a string member with that name.
-func hasText(object, member string) bool {
-	for name, value := range jsonwire.Members(object) {
-		if name == member {
-			return isText(value)
-		}
-	}
-	return false
+	return isText(member(member(raw, "value"), "messageId"))
 }
 
 // A reducerForm is how the message is applied. Another one than the RFC's is kept.

@@ -16,136 +16,117 @@ import (
 
 // A shape describes the members of a payload. Names stand between blanks.
 type shape struct {
+	typ       string // as SchemaV1 spells it
 	need, may string
-	open      bool // other members are allowed
-	sealed    bool // even the extensions of hatch are not allowed
+	need2     string  // what SchemaV2 requires besides
+	may2      string  // what SchemaV2 allows besides
+	sealed    bool    // SchemaV1 closes the payload, and SchemaV2 even for the extensions of hatch
+	only      Profile // the schema that the shape is for, if it is only one
+	// The forms of members that the schemas describe differently, and the row of the
+	// vocabulary that has more of them.
+	forms []part
+	row   string
 }
 
-// declares reports whether the payload may have the member.
-func (s *shape) declares(name string) bool {
-	named := " " + name + " "
-	return s.open || strings.Contains(s.need, named) || strings.Contains(s.may, named) || !s.sealed && hatch(name)
+// payloads are the shapes of both schemas.
+var payloads = []shape{
+	{typ: "agent.invocation.started", need: " invocationId agentId source ",
+		may2: " modelClass resolvedModel resolvedProvider resolvedAgentVersion resolvedChannel toolSurfaceCount memoryBound "},
+	{typ: "agent.invocation.completed", need: " invocationId agentId outcome ", may2: " schemaValidated confidence enqueuedRunId "},
+	{typ: "agent.memory.consolidated", need: " memoryRef inputCount outputCount ", may2: " mergedIds trigger "},
+	{typ: "agent.promptResolved", need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
+	{typ: "agent.verified", need: " agentId target verdict ", may: " criteria confidence causationHostId ", sealed: true, only: SchemaV2},
+	{typ: "approval.overridden", need: " gateId principal reason ", sealed: true, only: SchemaV1},
+	{typ: "approval.overridden", need: " nodeId interruptId ", may: resolved, only: SchemaV2, forms: kinds, row: "answer"},
+	{typ: "approval.received", need: " nodeId action ", only: SchemaV1},
+	{typ: "channel.written", need: " channel value reducer writtenAt ", may: " nodeId schemaVersion sourceEngineId sourceRunId ", sealed: true, row: "channel.written"},
+	{typ: "conversation.closed", need: " conversationId ", may2: " reason turnCount "},
+	{typ: "conversation.exchanged", need: " conversationId turnIndex ", may2: " turn outcome "},
+	{typ: "conversation.opened", need: " conversationId ", may2: " openedBy agentId participants initialTurn schema capabilities "},
+	{typ: "core.workflowChain.confidence-escalated", need: " confidence floor escalationKind parentRunId ",
+		may: " workerId originalDecision causationHostId ", sealed: true},
+	{typ: "interrupt.requested", need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
+	{typ: "interrupt.resolved", need: " nodeId interruptId ", may2: resolved, forms: kinds, row: "answer"},
+	{typ: "log.appended", need: " level message ", may2: " nodeId fields "},
+	{typ: "memory.compacted", need: " memoryRef outputId sourceCount trigger byteSize ", only: SchemaV1},
+	{typ: "memory.written", need: " memoryRef memoryId ", may2: " nodeId agentId tags "},
+	{typ: "node.cancelled", need: " nodeId ", may2: " reason "},
+	{typ: "node.dispatched", need: " childRunId childWorkflowId ", may: " childStatus ", sealed: true},
+	{typ: "node.resumed", need: " nodeId ", may2: " interruptId resumeValue "},
+	{typ: "node.retried", need: " nodeId attempt ", may2: " delayMs lastError "},
+	{typ: "node.suspend-failed", need: " nodeId error "},
+	{typ: "output.chunk", need: " nodeId chunk ", need2: " runId isLast ", may2: " channel meta "},
+	{typ: "provider.usage", need: " provider model inputTokens outputTokens ", may: " totalTokens costEstimateUsd currency cacheHit nodeId traceId ",
+		may2: " cacheReadTokens cacheWriteTokens ", sealed: true, forms: []part{may("traceId", aTrace)}},
+	{typ: "replay.diverged", need: " sourceRunId atSequence ", may2: " originalEventId divergenceKind divergencePoint "},
+	{typ: "run.dead_lettered", need: " runId reason attempts ", may: " nodeId ", sealed: true},
+	{typ: "run.restored-from-snapshot", may2: " snapshotSeq engineVersion ", forms: []part{may("engineVersion", aVersion)}},
+	{typ: "run.resuming", may2: " fromStatus "},
+	{typ: "tool.session.opened", need: " sessionId toolId ", only: SchemaV1},
+	{typ: "tool.session.closed", need: " sessionId toolId outcome ", only: SchemaV1},
+	{typ: "variable.changed", need: " name ", may2: " previous next nodeId "},
 }
 
-// shapeOf returns the shape of a type under a profile, or nil if it is not known.
-func shapeOf(p Profile, typ string) *shape {
-	switch p {
-	case SchemaV1:
-		return shapes1[typ]
-	case SchemaV2:
-		return shapes2[typ]
-	}
-	return nil
-}
+const resolved = " kind reason resumeValue resolvedBy decision action refineFeedback editedArtifactData "
 
-// lacks returns the first required member that a payload does not have, or "".
-func (s *shape) lacks(raw string) string {
-	for name := range strings.FieldsSeq(s.need) {
-		if !jsonwire.HasMember(raw, name) {
-			return name
+var kinds = []part{may("kind", anInterruptKind)}
+
+// shapes are the shapes of a schema, by their types there.
+var shapes = map[Profile]map[string]*shape{SchemaV1: shapesOf(SchemaV1), SchemaV2: shapesOf(SchemaV2)}
+
+func shapesOf(p Profile) map[string]*shape {
+	shapes := map[string]*shape{}
+	for _, s := range payloads {
+		if p == SchemaV2 {
+			s.need += s.need2
+			s.may += s.may2
+		}
+		if s.only == RFC0002 || s.only == p {
+			shapes[renamed(p, s.typ)] = &s
 		}
 	}
-	return ""
+	return shapes
+}
+
+func (s *shape) needs(name string) bool { return strings.Contains(s.need, " "+name+" ") }
+
+// allows reports whether the payload may have the member with that value.
+func (s *shape) allows(p Profile, name, value string) bool {
+	switch {
+	case s.needs(name), strings.Contains(s.may, " "+name+" "):
+	case s.sealed, p == SchemaV2 && !hatch(name):
+		return false
+	}
+	if m := partOf(s.forms, p, name); m != nil {
+		return m.form.fits(p, value)
+	}
+	return s.row == "" || documentOf(p).rows[s.row].More.(*row).form(name).fits(p, value)
+}
+
+// complete reports whether a payload is an object with all required members.
+func (s *shape) complete(raw string) bool {
+	for name := range strings.FieldsSeq(s.need) {
+		if !jsonwire.HasMember(raw, name) {
+			return false
+		}
+	}
+	return isObject(raw)
 }
 
 // keeps reports whether the payload of an unknown type is legal under the
 // profile, as far as its shape is known.
 func keeps(p Profile, typ, raw string) bool {
-	s := shapeOf(p, typ)
+	s := shapes[p][typ]
 	if s == nil {
 		return true
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if !s.declares(name) || !changedForm(p, typ, name).fits(p, value) {
-			return false
-		}
-		if _, isID := payloadIDs[name]; isID && p == SchemaV2 && jsonwire.Text(value) == "" {
+		if !s.allows(p, name, value) || !isID(p, name, value) {
 			return false
 		}
 	}
-	return isObject(raw) && s.lacks(raw) == ""
+	return s.complete(raw)
 }
-
-// Shapes under SchemaV1. The open ones differ only in their required members.
-var shapes1 = map[string]*shape{
-	"agent.invocation.started":   {need: " invocationId agentId source ", open: true},
-	"agent.invocation.completed": {need: " invocationId agentId outcome ", open: true},
-	"agent.memory.consolidated":  {need: " memoryRef inputCount outputCount ", open: true},
-	"agent.promptResolved":       {need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
-	"approval.overridden":        {need: " gateId principal reason ", sealed: true},
-	"approval.received":          {need: " nodeId action ", open: true},
-	"channel.written":            {need: " channel value reducer writtenAt ", may: " nodeId schemaVersion sourceEngineId sourceRunId ", sealed: true},
-	"conversation.closed":        {need: " conversationId ", open: true},
-	"conversation.exchanged":     {need: " conversationId turnIndex ", open: true},
-	"conversation.opened":        {need: " conversationId ", open: true},
-	"core.workflowChain.confidence-escalated": {
-		need: " confidence floor escalationKind parentRunId ", may: " workerId originalDecision causationHostId ", sealed: true,
-	},
-	"interrupt.requested":        {need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
-	"interrupt.resolved":         {need: " nodeId interruptId ", open: true},
-	"log.appended":               {need: " level message ", open: true},
-	"memory.compacted":           {need: " memoryRef outputId sourceCount trigger byteSize ", open: true},
-	"memory.written":             {need: " memoryRef memoryId ", open: true},
-	"node.cancelled":             {need: " nodeId ", open: true},
-	"node.dispatched":            {need: " childRunId childWorkflowId ", may: " childStatus ", sealed: true},
-	"node.resumed":               {need: " nodeId ", open: true},
-	"node.retried":               {need: " nodeId attempt ", open: true},
-	"node.suspend-failed":        {need: " nodeId error ", open: true},
-	"output.chunk":               {need: " nodeId chunk ", open: true},
-	"provider.usage":             {need: usageNeeds, may: usageMay, sealed: true},
-	"replay.diverged":            {need: " sourceRunId atSequence ", open: true},
-	"run.dead_lettered":          {need: " runId reason attempts ", may: " nodeId ", sealed: true},
-	"run.restored-from-snapshot": {open: true},
-	"run.resuming":               {open: true},
-	"tool.session.opened":        {need: " sessionId toolId ", open: true},
-	"tool.session.closed":        {need: " sessionId toolId outcome ", open: true},
-	"variable.changed":           {need: " name ", open: true},
-}
-
-// Shapes under SchemaV2. All are closed.
-var shapes2 = map[string]*shape{
-	"agent.invocation-started": {
-		need: " invocationId agentId source ",
-		may:  " modelClass resolvedModel resolvedProvider resolvedAgentVersion resolvedChannel toolSurfaceCount memoryBound ",
-	},
-	"agent.invocation-completed": {need: " invocationId agentId outcome ", may: " schemaValidated confidence enqueuedRunId "},
-	"agent.memory-consolidated":  {need: " memoryRef inputCount outputCount ", may: " mergedIds trigger "},
-	"agent.prompt-resolved":      {need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
-	"agent.verified":             {need: " agentId target verdict ", may: " criteria confidence causationHostId ", sealed: true},
-	"approval.overridden":        resolution,
-	"channel.written":            {need: " channel value reducer writtenAt ", may: " nodeId schemaVersion sourceEngineId sourceRunId ", sealed: true},
-	"conversation.closed":        {need: " conversationId ", may: " reason turnCount "},
-	"conversation.exchanged":     {need: " conversationId turnIndex ", may: " turn outcome "},
-	"conversation.opened":        {need: " conversationId ", may: " openedBy agentId participants initialTurn schema capabilities "},
-	"interrupt.requested":        {need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
-	"interrupt.resolved":         resolution,
-	"log.appended":               {need: " level message ", may: " nodeId fields "},
-	"memory.written":             {need: " memoryRef memoryId ", may: " nodeId agentId tags "},
-	"node.cancelled":             {need: " nodeId ", may: " reason "},
-	"node.dispatched":            {need: " childRunId childWorkflowId ", may: " childStatus ", sealed: true},
-	"node.resumed":               {need: " nodeId ", may: " interruptId resumeValue "},
-	"node.retried":               {need: " nodeId attempt ", may: " delayMs lastError "},
-	"node.suspend-failed":        {need: " nodeId error "},
-	"output.chunk":               {need: " nodeId runId chunk isLast ", may: " channel meta "},
-	"provider.usage":             {need: usageNeeds, may: usageMay + "cacheReadTokens cacheWriteTokens ", sealed: true},
-	"replay.diverged":            {need: " sourceRunId atSequence ", may: " originalEventId divergenceKind divergencePoint "},
-	"run.dead-lettered":          {need: " runId reason attempts ", may: " nodeId ", sealed: true},
-	"run.restored-from-snapshot": {may: " snapshotSeq engineVersion "},
-	"run.resume-started":         {may: " fromStatus "},
-	"variable.changed":           {need: " name ", may: " previous next nodeId "},
-	"workflow-chain.confidence-escalated": {
-		need: " confidence floor escalationKind parentRunId ", may: " workerId originalDecision causationHostId ", sealed: true,
-	},
-}
-
-const (
-	usageNeeds = " provider model inputTokens outputTokens "
-	usageMay   = " totalTokens costEstimateUsd currency cacheHit nodeId traceId "
-)
-
-// resolution is the shape of an interrupt.resolved, and of the types that
-// SchemaV2 made like it.
-var resolution = &shape{need: " nodeId interruptId ", may: " kind reason resumeValue resolvedBy decision action refineFeedback editedArtifactData "}
 
 // payloadIDs are the members of payloads that are ids under SchemaV2. A name has
 // the same form everywhere.
@@ -154,99 +135,62 @@ var payloadIDs = map[string]IDForm{
 	"runId": RunID, "parentRunId": RunID, "sourceRunId": RunID, "childRunId": RunID, "enqueuedRunId": RunID, "originalEventId": EventID,
 }
 
-// changed are the other members that the schemas describe differently. The table
-// declared has those of a resolution and of a write to a channel.
-var changed = [...]struct {
-	typ, name string
-	form      form
-}{
-	{"run.restored-from-snapshot", "engineVersion", aVersion},
-	{"provider.usage", "traceId", aTrace},
-	{"interrupt.resolved", "kind", anInterruptKind},
-	{"approval.overridden", "kind", anInterruptKind},
-}
-
-// changedForm returns the form of a changed member, or nil.
-func changedForm(p Profile, typ, name string) form {
-	for i := range changed {
-		if c := &changed[i]; c.typ == typ && c.name == name {
-			return c.form
-		}
-	}
-	switch typ {
-	case "interrupt.resolved", "approval.overridden":
-		return documentOf(p).rows["answer"].More.(*row).form(name)
-	case "channel.written":
-		return documentOf(p).rows[typ].More.(*row).form(name)
-	}
-	return nil
+// isID reports whether a member is a text that is not empty, if the schema has an
+// id there.
+func isID(p Profile, name, value string) bool {
+	_, id := payloadIDs[name]
+	return !id || p != SchemaV2 || jsonwire.Text(value) != ""
 }
 
 // shaped returns a payload in the form of the schema. It reports false if that
 // needs a member that the payload lacks. A payload that was read under the same
 // profile stays as it is, even if it breaks the profile.
 func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
-	s, same := shapeOf(e.p, typ), e.same()
-	if s == nil && (e.p == SchemaV1 || !registeredIn(registered2, typ)) {
-		return raw, true
-	}
-	if !isObject(raw) {
+	s, same := shapes[e.p][typ], e.same()
+	if s == nil && (e.p == SchemaV1 || !registeredIn(registered2, typ)) || !isObject(raw) {
 		return raw, s == nil || same
 	}
-	out := []byte{'{'}
+	var out dialect.Unknowns
 	for name, value := range jsonwire.Members(raw) {
-		if s != nil && !same && (!s.declares(name) || !changedForm(e.p, typ, name).fits(e.p, value)) {
-			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the profile has no place for it")
+		why := ""
+		switch {
+		case s == nil || same:
+		case !s.allows(e.p, name, value):
+			why = "the profile has no place for it"
+		case !isID(e.p, name, value):
+			why = "is not an id"
+		}
+		if why != "" {
+			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), why)
 			continue
 		}
-		id, ok := e.shapedID(w, name, value)
-		if s != nil && !same && !ok {
-			w.Lose(dialect.Dropped, "/payload/"+name, "is not an id")
-			continue
+		out.Add(name, e.shapedID(w, name, value))
+	}
+	for _, m := range [...]struct{ name, value, detail string }{
+		{"runId", jsonwire.Quote(NormalizeID(e.p, RunID, cmp.Or(w.Ev.RunID, unknownRun))), "the run of the event"}, // an output.chunk of version 1 may lack it
+		{"isLast", "false", "false"},
+	} {
+		if s != nil && !same && s.needs(m.name) && out.Add(m.name, m.value) {
+			w.Lose(dialect.Made, "/payload/"+m.name, m.detail)
 		}
-		out = appendMember(out, name, id)
 	}
-	if s == nil || same {
-		return string(append(out, '}')), true
-	}
-	if s.needs("runId") && !jsonwire.HasMember(raw, "runId") { // an output.chunk of version 1 may lack it
-		out = appendMember(out, "runId", jsonwire.Quote(NormalizeID(e.p, RunID, cmp.Or(w.Ev.RunID, unknownRun))))
-		w.Lose(dialect.Made, "/payload/runId", "the run of the event")
-	}
-	if s.needs("isLast") && !jsonwire.HasMember(raw, "isLast") {
-		out = appendMember(out, "isLast", "false")
-		w.Lose(dialect.Made, "/payload/isLast", "false")
-	}
-	text := string(append(out, '}'))
-	return text, s.lacks(text) == ""
+	raw = string(cmp.Or(out.Object(), "{}"))
+	return raw, s == nil || same || s.complete(raw)
 }
 
-func (s *shape) needs(name string) bool { return strings.Contains(s.need, " "+name+" ") }
-
 // shapedID returns the value of a member, in the form of SchemaV2 if it is an id.
-// It reports false for an id that is empty or not a string.
-func (e *Encoder) shapedID(w *wire.Writer, name, value string) (string, bool) {
+func (e *Encoder) shapedID(w *wire.Writer, name, value string) string {
 	form, isID := payloadIDs[name]
-	if e.p != SchemaV2 || !isID {
-		return value, true
-	}
 	id := jsonwire.Text(value)
-	if id == "" {
-		return value, false
+	if e.p != SchemaV2 || !isID || id == "" {
+		return value
 	}
 	if name == "agentId" {
 		form = e.agentForm(w, id)
 	}
 	if n := NormalizeID(e.p, form, id); n != id {
 		w.Lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
-		return jsonwire.Quote(n), true
+		return jsonwire.Quote(n)
 	}
-	return value, true
-}
-
-func appendMember(object []byte, name, raw string) []byte {
-	if len(object) > 1 {
-		object = append(object, ',')
-	}
-	return append(append(jsonwire.AppendString(object, name), ':'), raw...)
+	return value
 }

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -80,26 +82,17 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 			}
 		}
 	}
-	if len(r.NodeStatus) > 0 {
-		s.NodeStates = object(r.NodeStatus, func(dst []byte, v agentevents.NodeStatus) []byte {
-			return append(jsonwire.AppendString(append(dst, `{"status":`...), string(v)), '}')
-		})
-	}
-	if len(r.State) > 0 {
-		s.Variables = object(r.State, func(dst []byte, v agentevents.JSON) []byte { return append(dst, v...) })
-	}
-	if len(r.Messages) > 0 {
-		out := append(jsonwire.AppendString([]byte{'{'}, MessageChannel), ":["...)
-		for i, m := range r.Messages {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			var err error
-			if out, err = AppendMessage(out, m); err != nil {
-				return Snapshot{}, fmt.Errorf("message %q: %w", m.MessageID, err)
-			}
+	s.NodeStates = object(r.NodeStatus, func(v agentevents.NodeStatus) string { return `{"status":` + jsonwire.Quote(string(v)) + "}" })
+	s.Variables = object(r.State, func(v agentevents.JSON) string { return string(v) })
+	var messages []byte
+	for _, m := range r.Messages {
+		var err error
+		if messages, err = AppendMessage(append(messages, ','), m); err != nil {
+			return Snapshot{}, fmt.Errorf("message %q: %w", m.MessageID, err)
 		}
-		s.Channels = agentevents.JSON(append(out, "]}"...))
+	}
+	if len(messages) > 0 {
+		s.Channels = agentevents.JSON(`{"` + MessageChannel + `":[` + string(messages[1:]) + "]}")
 	}
 	s.Metrics = metrics(r)
 	return s, nil
@@ -126,49 +119,36 @@ func statusOf(r *agentevents.RunSnapshot) Status {
 	return StatusWaitingExternal
 }
 
-// object writes a map, ordered by its keys.
-func object[V any](m map[string]V, value func([]byte, V) []byte) agentevents.JSON {
-	out := []byte{'{'}
+// object writes a map, ordered by its keys. It returns "" if the map is empty.
+func object[V any](m map[string]V, value func(V) string) agentevents.JSON {
+	var out dialect.Unknowns
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = value(append(jsonwire.AppendString(out, key), ':'), m[key])
+		out.Add(key, value(m[key]))
 	}
-	return agentevents.JSON(append(out, '}'))
+	return out.Object()
 }
 
 func metrics(r *agentevents.RunSnapshot) agentevents.JSON {
+	var cost dialect.Unknowns
 	u := &r.Usage
-	out := []byte(`{"openwopCost":{`)
-	empty := len(out)
-	sep := func() {
-		if len(out) > empty {
-			out = append(out, ',')
-		}
-	}
 	if u.CostUSD.OK {
-		out = jsonwire.AppendFloat(append(out, `"usd":`...), u.CostUSD.V)
+		cost.Add("usd", number(u.CostUSD.V))
 	}
 	if u.Usage.InputTokens != 0 || u.Usage.OutputTokens != 0 {
-		sep()
-		out = jsonwire.AppendInt(append(out, `"tokens":{"input":`...), u.Usage.InputTokens)
-		out = append(jsonwire.AppendInt(append(out, `,"output":`...), u.Usage.OutputTokens), '}')
+		cost.Add("tokens", fmt.Sprintf(`{"input":%d,"output":%d}`, u.Usage.InputTokens, u.Usage.OutputTokens))
 	}
 	if len(u.Models) == 1 {
-		sep()
 		for model := range u.Models {
-			out = jsonwire.AppendString(append(out, `"model":`...), model)
+			cost.Add("model", jsonwire.Quote(model))
 		}
 	}
-	if len(out) == empty {
+	if cost.Object() == "" {
 		return ""
 	}
 	if d := r.CompletedAt.Sub(r.StartedAt); !r.CompletedAt.IsZero() && !r.StartedAt.IsZero() && d >= 0 {
-		sep()
-		out = jsonwire.AppendInt(append(out, `"duration_ms":`...), d.Milliseconds())
+		cost.Add("duration_ms", strconv.FormatInt(d.Milliseconds(), 10))
 	}
-	return agentevents.JSON(append(out, "}}"...))
+	return `{"openwopCost":` + cost.Object() + "}"
 }
 
 // A snapshotField is a member of a snapshot and the field that it says.
@@ -185,52 +165,53 @@ func (s *Snapshot) fields() []snapshotField {
 	}
 }
 
-// hasField reports whether a member of that name has a field.
-func (s *Snapshot) hasField(name string) bool {
-	return slices.ContainsFunc(s.fields(), func(f snapshotField) bool { return f.name == name })
+// field returns a pointer to the field of a member, or nil.
+func (s *Snapshot) field(name string) any {
+	for _, f := range s.fields() {
+		if f.name == name {
+			return f.at
+		}
+	}
+	return nil
 }
 
 // ParseSnapshot reads a snapshot of any profile. It fails at the first place
 // where the text is not JSON or a member has the wrong type, or if runId or
 // status is missing.
 func ParseSnapshot(text []byte) (Snapshot, error) {
-	var (
-		s  Snapshot
-		sc jsonwire.Scanner
-	)
 	if err := jsonwire.Valid(string(text)); err != nil { // this finds duplicates too
 		return Snapshot{}, err
 	}
+	var (
+		s    Snapshot
+		sc   jsonwire.Scanner
+		more dialect.Unknowns
+	)
 	sc.Reset(string(text))
 	if err := sc.Object(); err != nil {
 		return Snapshot{}, err
 	}
-	fields, more := s.fields(), []byte{'{'}
 	for {
 		name, ok, err := sc.Member()
-		if err != nil {
+		if err != nil || !ok {
+			break // at the end: the text is valid
+		}
+		other := agentevents.JSON("")
+		at := s.field(name)
+		if at == nil {
+			at = &other
+		}
+		if err := s.parse(&sc, at); err != nil {
 			return Snapshot{}, err
 		}
-		if !ok {
-			break
-		}
-		if i := slices.IndexFunc(fields, func(f snapshotField) bool { return f.name == name }); i >= 0 {
-			err = s.parse(&sc, fields[i].at)
-		} else {
-			var raw string
-			raw, err = sc.Raw()
-			more = appendMember(more, name, raw)
-		}
-		if err != nil {
-			return Snapshot{}, err
+		if other != "" {
+			more.Add(name, string(other))
 		}
 	}
 	if !jsonwire.HasMember(string(text), "runId") || !jsonwire.HasMember(string(text), "status") {
 		return Snapshot{}, &jsonwire.SyntaxError{Offset: len(text) - 1, Msg: "runId or status is missing"}
 	}
-	if len(more) > 1 {
-		s.More = agentevents.JSON(append(more, '}'))
-	}
+	s.More = more.Object()
 	return s, nil
 }
 
@@ -264,26 +245,24 @@ func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorIn
 	if !isObject(raw) {
 		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found a value that is not an object, expected an object"}
 	}
+	if message := member(raw, "message"); message != "" && !isText(message) {
+		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "the message is not a text"}
+	}
 	info.OK = true
-	rest := []byte{'{'}
+	var rest dialect.Unknowns
 	for name, value := range jsonwire.Members(raw) {
 		switch {
-		case name == "message" && !isText(value):
-			return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "the message is not a text"}
 		case name == "message":
 			info.V.Message = jsonwire.Text(value)
-		case name == "code" && isText(value), name == "error" && isText(value) && !hasText(raw, "code"):
+		case name == "code" && isText(value), name == "error" && isText(value) && !isText(member(raw, "code")):
 			info.V.Code = jsonwire.Text(value)
 		case name == "details":
 			info.V.Details = agentevents.JSON(value)
-		case name == "retryable" && (value == "true" || value == "false"):
+		case name == "retryable" && form(aBool).fits(RFC0002, value):
 			info.V.Retryable = agentevents.Some(value == "true")
 		default:
-			rest = appendMember(rest, name, value)
+			rest.Add(name, value)
 		}
 	}
-	if len(rest) > 1 {
-		more = agentevents.JSON(append(rest, '}'))
-	}
-	return info, more, nil
+	return info, rest.Object(), nil
 }

@@ -1,11 +1,11 @@
 package openwop
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -26,20 +26,29 @@ import (
 // schemas, owner under SchemaV2); an id, the status or a value does not have the
 // profile's form; SchemaV2 does not have a member; raw JSON is not valid.
 func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
-	w := snapshotWriter{s: &s, p: p, dst: append(dst, '{')}
-	w.write()
+	w := snapshotWriter{s: &s, p: p}
+	for _, f := range s.fields() {
+		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
+			w.member("eventLogSchemaVersion", madeLogVersion)
+			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
+		}
+		w.member(f.name, w.value("/"+f.name, f.at))
+	}
+	w.rest("", "More", s.More, func(name string) bool { return s.field(name) != nil }, w.member)
 	if w.err != nil {
 		return dst, nil, w.err
 	}
-	return append(w.dst, '}'), w.losses, nil
+	return append(dst, w.out.Object()...), w.losses, nil
 }
+
+// madeLogVersion is the version that hosts of SchemaV2 write.
+const madeLogVersion = "3"
 
 // A snapshotWriter writes one snapshot.
 type snapshotWriter struct {
 	s      *Snapshot
 	p      Profile
-	dst    []byte
-	at     string // pointer of the current object
+	out    dialect.Unknowns
 	losses []dialect.Loss
 	err    error
 }
@@ -54,263 +63,62 @@ func (w *snapshotWriter) lose(what dialect.Change, pointer, detail string) {
 	w.losses = append(w.losses, dialect.Loss{What: what, Pointer: pointer, Detail: detail, Count: 1, RunID: w.s.RunID})
 }
 
-func (w *snapshotWriter) write() {
-	s, p := w.s, w.p
-	switch {
-	case !ValidID(p, RunID, s.RunID):
-		w.fail(RuleID, "/runId", badID(s.RunID))
-	case p != RFC0002 && !ValidID(p, WorkflowID, s.WorkflowID):
-		w.fail(RuleID, "/workflowId", badID(s.WorkflowID))
-	case s.Status == "":
-		w.fail(RuleRequired, "/status", "is required")
-	case p == SchemaV2 && s.Owner == "":
-		w.fail(RuleRequired, "/owner", "is required")
-	}
-	if p != RFC0002 {
-		w.check()
-	}
-	for _, f := range s.fields() {
-		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
-			w.raw("eventLogSchemaVersion", madeLogVersion)
-			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
-		}
-		switch v := f.at.(type) {
-		case *string:
-			w.text(f.name, *v)
-		case *time.Time:
-			w.time(f.name, *v)
-		case *agentevents.JSON:
-			w.raw(f.name, string(*v))
-		case *agentevents.Opt[agentevents.AgentRef]:
-			w.ref(f.name, *v)
-		case *agentevents.Opt[agentevents.ErrorInfo]:
-			if v.OK {
-				w.error(&v.V)
-			}
-		}
-	}
-	if s.More != "" && (!isObject(string(s.More)) || jsonwire.Valid(string(s.More)) != nil) {
-		w.fail(agentevents.RuleFieldJSON, "", "More is not an object")
-	}
-	for name, value := range jsonwire.Members(string(s.More)) {
-		if !s.hasField(name) {
-			w.raw(name, value)
-		} else {
-			w.lose(dialect.Dropped, "/"+jsonwire.Token(name), "a field has this name")
-		}
-	}
-}
-
-// madeLogVersion is the version that hosts of SchemaV2 write.
-const madeLogVersion = "3"
-
-func (w *snapshotWriter) name(name string) {
-	if w.dst[len(w.dst)-1] != '{' {
-		w.dst = append(w.dst, ',')
-	}
-	w.dst = append(jsonwire.AppendString(w.dst, name), ':')
-}
-
-// text writes an id or a word.
-func (w *snapshotWriter) text(name, v string) {
-	if v == "" {
-		return
-	}
-	if !jsonwire.ValidUTF8(v) {
-		w.fail(agentevents.RuleFieldUTF8, "/"+name, "is not valid UTF-8")
-	}
-	w.name(name)
-	w.dst = jsonwire.AppendString(w.dst, v)
-}
-
-func (w *snapshotWriter) raw(name, v string) {
-	if v == "" {
-		return
-	}
-	c, err := jsonwire.Compact(v)
-	if err != nil {
-		w.fail(agentevents.RuleFieldJSON, w.at+"/"+jsonwire.Token(name), err.Error())
-		return
-	}
-	w.name(name)
-	w.dst = append(w.dst, c...)
-}
-
-func (w *snapshotWriter) time(name string, t time.Time) {
-	if t.IsZero() {
-		return
-	}
-	if y := t.UTC().Year(); y < 0 || y > 9999 {
-		w.fail(agentevents.RuleFieldRange, "/"+name, "is outside the years 0 to 9999")
-		return
-	}
-	w.name(name)
-	w.dst = jsonwire.AppendTime(w.dst, t)
-}
-
-// ref writes an AgentRef in the profile's form.
-func (w *snapshotWriter) ref(at string, ref agentevents.Opt[agentevents.AgentRef]) {
-	if !ref.OK {
-		return
-	}
-	r := &ref.V
-	if !ValidID(w.p, AgentID, r.AgentID) {
-		w.fail(RuleID, "/"+at+"/agentId", badID(r.AgentID))
-	}
-	for _, text := range [...]string{r.AgentID, r.MemoryRef, string(r.AgentSharing), string(r.ModelClass)} {
-		if !jsonwire.ValidUTF8(text) {
-			w.fail(agentevents.RuleFieldUTF8, "/"+at, "is not valid UTF-8")
-		}
-	}
-	out, _ := r.MarshalJSON() // never fails
+// member writes a member in the form that the profile wants. An empty value is that
+// of an absent one.
+func (w *snapshotWriter) member(name, raw string) {
+	pointer := "/" + jsonwire.Token(name)
+	parts := snapshotParts
 	if w.p == RFC0002 {
-		w.raw(at, string(out))
-		return
+		parts = snapshotOfRFC
 	}
-	w.name(at)
-	w.dst = append(w.dst, '{')
-	for name, value := range jsonwire.Members(string(out)) {
-		pointer := "/" + at + "/" + jsonwire.Token(name)
-		i := slices.IndexFunc(refForms[:], func(m extra) bool { return m.name == name })
-		switch {
-		case name == "agentId":
-		case name == "modelClass" && value == `"`+string(agentevents.ModelCoding)+`"`:
-			value = `"code"`
-			w.lose(dialect.Altered, pointer, "the schemas call it code")
-		case name == "modelClass":
-			if !slices.Contains(modelClasses, jsonwire.Text(value)) {
-				w.lose(dialect.Dropped, pointer, "not one of the schema's words")
-				continue
-			}
-		case i < 0:
-			w.lose(dialect.Dropped, pointer, "the profile has no place for it")
-			continue
-		default:
-			if rule, detail := refForms[i].form(w.p, value); detail != "" {
-				w.fail(rule, pointer, detail)
-			}
-			if name == "channel" && jsonwire.HasMember(string(out), "version") {
-				w.fail(RuleForm, pointer, "must not stand beside a version")
-			}
-		}
-		w.name(name)
-		w.dst = append(w.dst, value...)
-	}
-	w.dst = append(w.dst, '}')
-}
-
-// refForms are the forms of an AgentRef's members under the schemas, except
-// agentId and modelClass.
-var refForms = [...]extra{
-	{name: "memoryRef", form: textOf(1, 256)}, {name: "name", form: textOf(0, 256)}, {name: "version", form: textOf(0, 64)},
-	{name: "channel", form: textOf(1, 64)}, {name: "sourceManifestId", form: textOf(0, 256)},
-}
-
-// modelClasses are the model classes of the schemas.
-var modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
-
-// errorNames are the members of an error that have fields.
-var errorNames = [...]string{"code", "message", "details", "retryable"}
-
-// error writes the run's error in the profile's form.
-func (w *snapshotWriter) error(e *agentevents.ErrorInfo) {
-	code, message, details := e.Code, e.Message, string(e.Details)
-	if w.p != RFC0002 {
-		if code == "" {
-			code = unknownError
-			w.lose(dialect.Made, "/error/code", code)
-		}
-		if message == "" {
-			message = code
-			w.lose(dialect.Made, "/error/message", "the code")
-		}
-		if details != "" && !isObject(details) {
-			details = `{"value":` + details + `}`
-			w.lose(dialect.Altered, "/error/details", `is not an object: written as the member "value" of one`)
-		}
-	}
-	w.name("error")
-	w.dst = append(w.dst, '{')
-	w.at = "/error"
-	word := func(name, text string) {
-		if !jsonwire.ValidUTF8(text) {
-			w.lose(dialect.Altered, "/error/"+name, dialect.DamagedText)
-		}
-		w.name(name)
-		w.dst = jsonwire.AppendString(w.dst, text)
-	}
-	if code != "" {
-		word("code", code)
-	}
-	word("message", message)
-	w.raw("details", details)
+	m := partOf(parts, w.p, name)
 	switch {
-	case !e.Retryable.OK:
-	case w.p == RFC0002:
-		w.raw("retryable", strconv.FormatBool(e.Retryable.V))
-	default:
-		w.lose(dialect.Dropped, "/error/retryable", "the profile has no place for it")
-	}
-	more := string(w.s.ErrorMore)
-	if more != "" && (!isObject(more) || jsonwire.Valid(more) != nil) {
-		w.fail(agentevents.RuleFieldJSON, "/error", "ErrorMore is not an object")
-	}
-	for name, value := range jsonwire.Members(more) {
-		switch {
-		case slices.Contains(errorNames[:], name):
-			w.lose(dialect.Dropped, "/error/"+name, "a field has this name")
-		case w.p != RFC0002:
-			w.lose(dialect.Dropped, "/error/"+jsonwire.Token(name), "the profile has no place for it")
-		default:
-			w.raw(name, value)
+	case raw == "" && m != nil && m.need:
+		w.fail(RuleRequired, pointer, "is required")
+	case raw == "":
+		return
+	case m != nil:
+		if rule, detail := m.form.check(w.p, raw); detail != "" {
+			w.fail(rule, pointer, detail)
 		}
+	case w.p == SchemaV2:
+		w.fail(RuleClosed, pointer, "is an extra member of a closed object")
 	}
-	w.at = ""
-	w.dst = append(w.dst, '}')
+	w.out.Add(name, raw)
 }
 
-// snapshotForms are the forms of a snapshot's members under the schemas.
-var snapshotForms = [...]struct {
-	name string
-	form form
-	only Profile // the schema, if only one has the member
-}{
-	{name: "nodeStates", form: anObject},
-	{name: "variables", form: anObject},
-	{name: "channels", form: anObject},
-	{name: "metrics", form: theMetrics},
-	{name: "owner", form: anOwner},
-	{name: "engineVersion", form: aVersion},
-	{name: "eventLogSchemaVersion", form: aLogVersion},
-	{name: "tags", form: theTags},
-	{name: "metadata", form: anObject},
-	{name: "configurable", form: anObject},
-	{name: "inputs", form: anObject, only: SchemaV2},
-	{name: "extensions", form: theExtensions, only: SchemaV2},
-	{name: "parentRunId", form: anIDOf(RunID), only: SchemaV2},
-	{name: "compensationStatus", form: oneOf("none", "pending", "running", "completed", "partial", "failed", "manual"), only: SchemaV2},
-}
-
-func aLogVersion(p Profile, raw string) (agentevents.Rule, string) {
-	if p == SchemaV2 {
-		return wholeFrom(2)(p, raw)
+// The members of a snapshot.
+var (
+	snapshotOfRFC = []part{must("runId", nil), must("status", nil)}
+	snapshotParts = []part{
+		must("runId", anIDOf(RunID)), must("workflowId", anIDOf(WorkflowID)),
+		must("status", oneOf(
+			string(StatusPending), string(StatusRunning), string(StatusPaused), string(StatusWaitingApproval), string(StatusWaitingInput),
+			string(StatusWaitingExternal), string(StatusCompleted), string(StatusFailed), string(StatusCancelling), string(StatusCancelled),
+		)),
+		must("owner", anOwner).in(SchemaV2), may("owner", anOwner), may("currentNodeId", anID(NodeID, aText)), may("startedAt", nil), may("completedAt", nil),
+		may("agent", nil), may("runOrchestrator", nil), may("error", nil), may("nodeStates", anObject), may("variables", anObject), may("channels", anObject),
+		may("metrics", perSchema(openObject(may("openwopCost", aCost)), closedObject(may("openwopCost", aCost)))),
+		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("tags", theTags), may("metadata", anObject),
+		may("configurable", anObject), may("inputs", anObject).in(SchemaV2), may("extensions", theExtensions).in(SchemaV2),
+		may("parentRunId", anIDOf(RunID)).in(SchemaV2),
+		may("compensationStatus", oneOf("none", "pending", "running", "completed", "partial", "failed", "manual")).in(SchemaV2),
 	}
-	return wholeFrom(0)(p, raw)
-}
-
-// textOf requires a text of low to high characters.
-func textOf(low, high int) form {
-	return func(p Profile, raw string) (agentevents.Rule, string) {
-		if n := utf8.RuneCountInString(jsonwire.Text(raw)); isText(raw) && (n < low || n > high) {
-			return RuleRange, "must have " + strconv.Itoa(low) + " to " + strconv.Itoa(high) + " characters"
-		}
-		return aText(p, raw)
+	aCost = closedObject(
+		may("usd", numberTo(math.Inf(1), "a number from 0 on")), may("tokens", closedObject(may("input", wholeFrom(0)), may("output", wholeFrom(0)))),
+		may("model", aText), may("provider", aText), may("duration_ms", wholeFrom(0)),
+	)
+	// refParts are the members of an AgentRef under the schemas.
+	refParts = []part{
+		may("agentId", nil), may("memoryRef", textOf(1, 256)), may("name", textOf(0, 256)), may("version", textOf(0, 64)),
+		may("channel", textOf(1, 64)), may("sourceManifestId", textOf(0, 256)), may("modelClass", aModelClass),
 	}
-}
+	aModelClass = oneOf("reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval")
+)
 
 // theTags requires at most 100 short texts.
 func theTags(p Profile, raw string) (agentevents.Rule, string) {
-	if n, ok := count(raw, func(string) bool { return true }); ok && n > 100 {
+	if len(slices.Collect(jsonwire.Elements(raw))) > 100 {
 		return RuleRange, "has more than 100 elements"
 	}
 	return listOf(textOf(0, 256), 0, false)(p, raw)
@@ -330,68 +138,148 @@ func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
 	return anObject(p, raw)
 }
 
-// theMetrics requires the costs and, under SchemaV1, allows any other member.
-func theMetrics(p Profile, raw string) (agentevents.Rule, string) {
-	if p == SchemaV2 {
-		return closedObject(part{"openwopCost", theCost, false})(p, raw)
+// value returns the value of a field, or "".
+func (w *snapshotWriter) value(pointer string, at any) string {
+	switch v := at.(type) {
+	case *string:
+		if *v != "" {
+			w.valid(pointer, *v)
+			return jsonwire.Quote(*v)
+		}
+	case *time.Time:
+		if y := v.UTC().Year(); y < 0 || y > 9999 {
+			w.fail(agentevents.RuleFieldRange, pointer, "is outside the years 0 to 9999")
+		} else if !v.IsZero() {
+			return string(jsonwire.AppendTime(nil, *v))
+		}
+	case *agentevents.JSON:
+		return w.json(pointer, *v)
+	case *agentevents.Opt[agentevents.AgentRef]:
+		if v.OK {
+			return w.ref(pointer, &v.V)
+		}
+	case *agentevents.Opt[agentevents.ErrorInfo]:
+		if v.OK {
+			return w.error(&v.V)
+		}
+	}
+	return ""
+}
+
+// valid refuses ids and words that are not UTF-8.
+func (w *snapshotWriter) valid(pointer, text string) {
+	if !jsonwire.ValidUTF8(text) {
+		w.fail(agentevents.RuleFieldUTF8, pointer, "is not valid UTF-8")
+	}
+}
+
+// json returns raw JSON without blanks.
+func (w *snapshotWriter) json(pointer string, raw agentevents.JSON) string {
+	if raw == "" {
+		return ""
+	}
+	out, err := jsonwire.Compact(string(raw))
+	if err != nil {
+		w.fail(agentevents.RuleFieldJSON, pointer, err.Error())
+	}
+	return out
+}
+
+// rest writes the members of an object that have no field.
+func (w *snapshotWriter) rest(pointer, name string, more agentevents.JSON, field func(name string) bool, write func(name, raw string)) {
+	raw := w.json(pointer, more)
+	if raw != "" && !isObject(raw) {
+		w.fail(agentevents.RuleFieldJSON, pointer, name+" is not an object")
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if rule, detail := theCost(p, value); name == "openwopCost" && detail != "" {
-			return rule, strconv.Quote(name) + " " + detail
+		if field(name) {
+			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "a field has this name")
+		} else {
+			write(name, value)
 		}
 	}
-	return anObject(p, raw)
 }
 
-var theCost = closedObject(
-	part{"usd", aCost, false}, part{"tokens", closedObject(part{"input", wholeFrom(0), false}, part{"output", wholeFrom(0), false}), false},
-	part{"model", aText, false}, part{"provider", aText, false}, part{"duration_ms", wholeFrom(0), false},
-)
-
-func aCost(_ Profile, raw string) (agentevents.Rule, string) {
-	if n, err := strconv.ParseFloat(raw, 64); err != nil || n < 0 {
-		return RuleRange, "is not a number from 0 on"
+// ref returns an AgentRef in the profile's form.
+func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
+	for _, text := range [...]string{ref.AgentID, ref.MemoryRef, string(ref.AgentSharing), string(ref.ModelClass)} {
+		w.valid(pointer, text)
 	}
-	return "", ""
+	if !ValidID(w.p, AgentID, ref.AgentID) {
+		w.fail(RuleID, pointer+"/agentId", badID(ref.AgentID))
+	}
+	raw, _ := ref.MarshalJSON() // never fails
+	if w.p == RFC0002 {
+		return string(raw)
+	}
+	return edited(string(raw), func(name, value string) (string, bool) {
+		at := pointer + "/" + jsonwire.Token(name)
+		m := partOf(refParts, w.p, name)
+		if m == nil {
+			w.lose(dialect.Dropped, at, "the profile has no place for it")
+			return "", false
+		}
+		rule, detail := m.form.check(w.p, value)
+		switch {
+		case value == jsonwire.Quote(string(agentevents.ModelCoding)) && name == "modelClass":
+			w.lose(dialect.Altered, at, "the schemas call it code")
+			return `"code"`, true
+		case detail != "" && name == "modelClass":
+			w.lose(dialect.Dropped, at, "not one of the schema's words")
+			return "", false
+		case detail != "":
+			w.fail(rule, at, detail)
+		case name == "channel" && jsonwire.HasMember(string(raw), "version"):
+			w.fail(RuleForm, at, "must not stand beside a version")
+		}
+		return value, true
+	})
 }
 
-// check checks the members against the schemas.
-func (w *snapshotWriter) check() {
-	s, p := w.s, w.p
-	switch s.Status {
-	case StatusPending, StatusRunning, StatusPaused, StatusWaitingApproval, StatusWaitingInput, StatusWaitingExternal, StatusCompleted, StatusFailed,
-		StatusCancelling, StatusCancelled:
-	default:
-		w.fail(RuleEnum, "/status", strconv.Quote(string(s.Status))+" is not a status of the schema")
+// error returns the run's error in the profile's form.
+func (w *snapshotWriter) error(e *agentevents.ErrorInfo) string {
+	code, message, details, retryable := e.Code, e.Message, w.json("/error/details", e.Details), ""
+	if e.Retryable.OK {
+		retryable = strconv.FormatBool(e.Retryable.V)
 	}
-	if p == SchemaV2 && s.CurrentNodeID != "" && !ValidID(p, NodeID, s.CurrentNodeID) {
-		w.fail(RuleID, "/currentNodeId", badID(s.CurrentNodeID))
-	}
-	member := func(name, value string) {
-		for i := range snapshotForms {
-			m := &snapshotForms[i]
-			if m.name != name || m.only != RFC0002 && m.only != p {
-				continue
-			}
-			if rule, detail := m.form(p, value); detail != "" {
-				w.fail(rule, "/"+name, detail)
-			}
-			return
+	if w.p != RFC0002 {
+		if code == "" {
+			code = unknownError
+			w.lose(dialect.Made, "/error/code", code)
 		}
-		if p == SchemaV2 {
-			w.fail(RuleClosed, "/"+jsonwire.Token(name), "is an extra member of a closed object")
+		if message == "" {
+			message = code
+			w.lose(dialect.Made, "/error/message", "the code")
+		}
+		if details != "" && !isObject(details) {
+			details = `{"value":` + details + `}`
+			w.lose(dialect.Altered, "/error/details", `is not an object: written as the member "value" of one`)
 		}
 	}
-	for _, f := range s.fields() {
-		if raw, ok := f.at.(*agentevents.JSON); ok && jsonwire.Valid(string(*raw)) == nil { // invalid JSON is refused where it is written
-			member(f.name, strings.TrimSpace(string(*raw)))
+	var out dialect.Unknowns
+	other := func(name, raw string) {
+		switch {
+		case raw == "":
+		case w.p != RFC0002:
+			w.lose(dialect.Dropped, "/error/"+jsonwire.Token(name), "the profile has no place for it")
+		default:
+			out.Add(name, raw)
 		}
 	}
-	if more := string(s.More); jsonwire.Valid(more) == nil {
-		for name, value := range jsonwire.Members(more) {
-			if !s.hasField(name) {
-				member(name, value)
-			}
+	for _, word := range [...]struct{ name, text string }{{"code", code}, {"message", message}} {
+		if !jsonwire.ValidUTF8(word.text) {
+			w.lose(dialect.Altered, "/error/"+word.name, dialect.DamagedText)
+		}
+		if word.text != "" || word.name == "message" {
+			out.Add(word.name, jsonwire.Quote(word.text))
 		}
 	}
+	if details != "" {
+		out.Add("details", details)
+	}
+	other("retryable", retryable)
+	w.rest("/error", "ErrorMore", w.s.ErrorMore, func(name string) bool {
+		return slices.Contains([]string{"code", "message", "details", "retryable"}, name)
+	}, other)
+	return string(out.Object())
 }

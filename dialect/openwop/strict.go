@@ -1,9 +1,9 @@
 package openwop
 
 import (
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -91,20 +91,14 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 		if p == RFC0002 {
 			break
 		}
-		if !hasText(string(v.Details), "interruptId") {
+		if !jsonwire.HasMember(string(v.Details), "interruptId") {
 			return broken(RuleRequired, "interruptId", "is required")
 		}
 		for name, raw := range jsonwire.Members(string(v.Details)) {
-			text := jsonwire.Text(raw)
-			switch {
-			case name == "kind":
-				if rule, detail := anInterruptKind(p, raw); detail != "" {
+			if m := partOf(suspension, p, name); m != nil {
+				if rule, detail := m.form(p, raw); detail != "" {
 					return broken(rule, name, detail)
 				}
-			case name == "interruptId" && (text == "" || p == SchemaV2 && !ValidID(p, InterruptID, text)):
-				return broken(RuleID, name, badID(text))
-			case name == "key" && text == "":
-				return broken(RuleID, name, "must be a text that is not empty")
 			}
 		}
 	}
@@ -134,17 +128,52 @@ func hatch(name string) bool {
 	return strings.HasPrefix(name, "openwop-") || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "vendor.")
 }
 
+// decisions are the members of an orchestrator's decision under the schemas, by its
+// kind.
+var decisions = map[string][]part{
+	"next-worker": {
+		must("kind", nil), must("nextWorkerIds", listOf(textOf(1, 256), 1, false)), may("nextWorkerInputs", listOf(anObject, 0, false)).in(SchemaV2),
+		may("confidence", numberTo(1, "in [0, 1]")),
+	},
+	"ask-user": {must("kind", nil), must("prompt", aName)},
+	"terminate": {
+		must("kind", nil), may("reason", aName), may("successCriteria", listOf(closedObject(criterion...), 0, false)).in(SchemaV2),
+		may("confidence", numberTo(1, "in [0, 1]")),
+	},
+}
+
+var criterion = []part{must("key", aName), must("met", aBool)}
+
+// decisionError returns what is wrong with the decision of an orchestrator, or "".
+func decisionError(p Profile, raw string) string {
+	parts, known := decisions[memberText(raw, "kind")]
+	if isObject(raw) && !known {
+		return "has a kind that is not next-worker, ask-user or terminate"
+	}
+	_, detail := closedObject(parts...)(p, raw)
+	ids, inputs := member(raw, "nextWorkerIds"), member(raw, "nextWorkerInputs")
+	if detail == "" && inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
+		return "has nextWorkerInputs that are not one object for each worker"
+	}
+	return detail
+}
+
 // A decisionForm is the decision of an orchestrator. The schemas have three closed
 // forms.
 type decisionForm struct{ p Profile }
 
 func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	decision := *at.(*agentevents.JSON)
-	if decision != "" && f.p != RFC0002 {
-		if why := decisionError(string(decision), f.p, true); why != "" {
+	if raw, err := jsonwire.Compact(string(decision)); err == nil && f.p != RFC0002 {
+		losses := w.Pend.Len()
+		closed := f.closed(w, raw)
+		if why := decisionError(f.p, closed); why != "" {
 			w.Fail(RuleForm, w.Pointer(m), why)
-		} else if !encoderOf(w).same() {
-			decision = f.closed(w, decision)
+		}
+		if encoderOf(w).same() {
+			w.Pend.Cut(losses)
+		} else {
+			decision = agentevents.JSON(closed)
 		}
 	}
 	return wire.Value{}.Append(w, dst, m, &decision)
@@ -153,7 +182,7 @@ func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any)
 func (f decisionForm) Parse(r *wire.Reader, at any) error {
 	err := wire.Value{}.Parse(r, at)
 	if err == nil && r.Strict && f.p != RFC0002 {
-		if why := decisionError(string(*at.(*agentevents.JSON)), f.p, false); why != "" {
+		if why := decisionError(f.p, string(*at.(*agentevents.JSON))); why != "" {
 			r.Break(RuleForm, why)
 		}
 	}
@@ -162,146 +191,30 @@ func (f decisionForm) Parse(r *wire.Reader, at any) error {
 
 // closed returns a decision without the members that its form does not have. Its
 // agents have the same ids as elsewhere.
-func (f decisionForm) closed(w *wire.Writer, decision agentevents.JSON) agentevents.JSON {
+func (f decisionForm) closed(w *wire.Writer, decision string) string {
 	const at = "/payload/decision/"
-	kind := memberText(string(decision), "kind")
-	drop := func(at, name string) (string, bool) {
-		w.Lose(dialect.Dropped, at+jsonwire.Token(name), "")
-		return "", false
+	only := func(at, object string, parts []part) string {
+		return edited(object, func(name, raw string) (string, bool) {
+			m := partOf(parts, f.p, name)
+			if m == nil {
+				w.Lose(dialect.Dropped, at+jsonwire.Token(name), "")
+			}
+			return raw, m != nil
+		})
 	}
-	return agentevents.JSON(edited(string(decision), func(name, raw string) (string, bool) {
-		switch {
-		case !mayDecide(f.p, kind, name):
-			return drop(at, name)
-		case name == "successCriteria":
-			return editedList(raw, func(i int, raw string) string {
-				return edited(raw, func(name, raw string) (string, bool) {
-					if name != "key" && name != "met" {
-						return drop(at+"successCriteria/"+strconv.Itoa(i)+"/", name)
-					}
-					return raw, true
-				})
-			}), true
-		case name == "nextWorkerIds":
-			return editedList(raw, func(i int, raw string) string {
-				id := jsonwire.Text(raw)
-				if n := encoderOf(w).agentID(w, at+"nextWorkerIds/"+strconv.Itoa(i), id); n != id {
+	return edited(only(at, decision, decisions[memberText(decision, "kind")]), func(name, raw string) (string, bool) {
+		return editedList(raw, func(i int, raw string) string {
+			at := at + name + "/" + strconv.Itoa(i)
+			id := jsonwire.Text(raw)
+			switch name {
+			case "successCriteria":
+				return only(at+"/", raw, criterion)
+			case "nextWorkerIds":
+				if n := encoderOf(w).agentID(w, at, id); n != id {
 					return jsonwire.Quote(n)
 				}
-				return raw
-			}), true
-		}
-		return raw, true
-	}))
-}
-
-// edited returns an object with the values that edit returns. It leaves out the
-// members that edit rejects.
-func edited(object string, edit func(name, raw string) (string, bool)) string {
-	out := []byte{'{'}
-	for name, raw := range jsonwire.Members(object) {
-		if raw, ok := edit(name, raw); ok {
-			out = appendMember(out, name, raw)
-		}
-	}
-	return string(append(out, '}'))
-}
-
-func editedList(list string, edit func(i int, raw string) string) string {
-	var out []string
-	for raw := range jsonwire.Elements(list) {
-		out = append(out, edit(len(out), raw))
-	}
-	return "[" + strings.Join(out, ",") + "]"
-}
-
-// mayDecide reports whether a decision of a kind has a member.
-func mayDecide(p Profile, kind, name string) bool {
-	switch kind + " " + name {
-	case "next-worker nextWorkerIds", "next-worker confidence", "ask-user prompt", "terminate reason", "terminate confidence":
-		return true
-	case "next-worker nextWorkerInputs", "terminate successCriteria":
-		return p == SchemaV2
-	}
-	return name == "kind"
-}
-
-// decisionError returns what is wrong with the decision of an orchestrator, or
-// "". With open set, extra members are allowed.
-func decisionError(raw string, p Profile, open bool) string {
-	if !isObject(raw) {
-		return "is not an object"
-	}
-	kind := memberText(raw, "kind")
-	if kind != "next-worker" && kind != "ask-user" && kind != "terminate" {
-		return "has a kind that is not next-worker, ask-user or terminate"
-	}
-	members := map[string]string{}
-	for name, value := range jsonwire.Members(raw) {
-		if mayDecide(p, kind, name) {
-			members[name] = value
-		} else if !open {
-			return "has the extra member " + strconv.Quote(name) + ", but " + kind + " is closed"
-		}
-	}
-	has := func(name string) bool { return members[name] != "" }
-	switch n, err := strconv.ParseFloat(members["confidence"], 64); {
-	case has("confidence") && (err != nil || n < 0 || n > 1):
-		return "has a confidence that is not in [0, 1]"
-	case has("successCriteria") && !validCriteria(members["successCriteria"], open):
-		return "has successCriteria of another form"
-	case has("reason") && jsonwire.Text(members["reason"]) == "":
-		return "has an empty reason"
-	case kind == "ask-user" && jsonwire.Text(members["prompt"]) == "":
-		return "has no prompt"
-	}
-	if kind != "next-worker" {
-		return ""
-	}
-	n, ok := count(members["nextWorkerIds"], func(v string) bool {
-		id := jsonwire.Text(v)
-		return id != "" && utf8.RuneCountInString(id) <= 256
-	})
-	if !ok || n == 0 {
-		return "needs a list of nextWorkerIds"
-	}
-	if k, ok := count(members["nextWorkerInputs"], isObject); has("nextWorkerInputs") && (!ok || k != n) {
-		return "has nextWorkerInputs that are not one object for each worker"
-	}
-	return ""
-}
-
-func validCriteria(list string, open bool) bool {
-	_, ok := count(list, func(v string) bool {
-		good, members := 0, 0
-		for name, value := range jsonwire.Members(v) {
-			members++
-			if name == "key" && jsonwire.Text(value) != "" || name == "met" && (value == "true" || value == "false") {
-				good++
 			}
-		}
-		return good == 2 && (open || members == 2)
+			return raw
+		}), true
 	})
-	return ok
-}
-
-// count returns the number of elements of a JSON array. It reports whether list
-// is an array whose elements are all good.
-func count(list string, good func(string) bool) (n int, ok bool) {
-	var s jsonwire.Scanner
-	s.Reset(list)
-	if s.Array() != nil {
-		return 0, false
-	}
-	for ok = true; ; n++ {
-		more, err := s.Elem()
-		if err != nil || !more {
-			return n, ok && err == nil
-		}
-		raw, err := s.Raw()
-		if err != nil {
-			return n, false
-		}
-		ok = ok && good(raw)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
-	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // runState is what a strict decoder remembers of a run. It keeps one for every
@@ -122,14 +121,4 @@ func (d *Decoder) escalates(p agentevents.Payload) bool {
 		return d.o.Profile == RFC0002
 	}
 	return false
-}
-
-// memberText returns the text of a member of an object, or "".
-func memberText(object, member string) string {
-	for name, value := range jsonwire.Members(object) {
-		if name == member {
-			return jsonwire.Text(value)
-		}
-	}
-	return ""
 }

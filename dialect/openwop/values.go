@@ -1,6 +1,8 @@
 package openwop
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,19 +10,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A form checks a value that the vocabulary has no field for. It returns the broken
-// rule and what is wrong, or "".
+// A form checks a JSON value that the vocabulary has no field for. It returns the
+// broken rule and what is wrong, or "". Nil allows any value.
 type form func(p Profile, raw string) (agentevents.Rule, string)
 
-// fits reports whether a value has a form, if there is one.
-func (f form) fits(p Profile, raw string) bool {
+func (f form) check(p Profile, raw string) (agentevents.Rule, string) {
 	if f == nil {
-		return true
+		return "", ""
 	}
-	_, detail := f(p, raw)
+	return f(p, raw)
+}
+
+// fits reports whether a value has the form.
+func (f form) fits(p Profile, raw string) bool {
+	_, detail := f.check(p, raw)
 	return detail == ""
 }
 
@@ -35,18 +42,10 @@ var (
 		"clarification", "schema", "envelopes", "node-executions", "wasm-memory", "wasm-fuel", "wasm-execution-time", "run-duration", "loop-iterations",
 		"budget-tokens", "budget-cost", "budget-tool-calls", "budget-retries",
 	}
-	actions         = []string{"accept", "reject", "refine", "ask"} // and one for an edit, whose name differs between the forms of an approval
-	reducers        = []string{"replace", "append", "merge", "counter", "votes", "feedback"}
-	interruptKinds1 = []string{"approval", "clarification", "external-event", "custom"}
-	interruptKinds2 = append(interruptKinds1[:4:4], "conversation.start", "conversation.exchange", "conversation.close", "low-confidence", "credential")
+	actions        = []string{"accept", "reject", "refine", "ask"} // and one for an edit, whose name differs between the forms of an approval
+	reducers       = []string{"replace", "append", "merge", "counter", "votes", "feedback"}
+	interruptKinds = []string{"approval", "clarification", "external-event", "custom"} // SchemaV2 has more
 )
-
-func interruptKinds(p Profile) []string {
-	if p == SchemaV2 {
-		return interruptKinds2
-	}
-	return interruptKinds1
-}
 
 // unlisted returns what is wrong with a word that is not one of words.
 func unlisted(word string, words []string) string {
@@ -58,47 +57,71 @@ func isObject(raw string) bool { return strings.HasPrefix(strings.TrimLeft(raw, 
 
 func isText(raw string) bool { return strings.HasPrefix(raw, `"`) }
 
-func aText(_ Profile, raw string) (agentevents.Rule, string) {
-	if !isText(raw) {
-		return RuleForm, "is not a text"
+// member returns the value of a member of an object, or "".
+func member(object, name string) string {
+	for n, raw := range jsonwire.Members(object) {
+		if n == name {
+			return raw
+		}
 	}
-	return "", ""
+	return ""
 }
 
-func aName(p Profile, raw string) (agentevents.Rule, string) {
-	if raw == `""` {
-		return RuleRange, "is empty"
+// memberText returns the text of a member of an object, or "".
+func memberText(object, name string) string { return jsonwire.Text(member(object, name)) }
+
+// edited returns an object with the values that edit returns. It leaves out the
+// members that edit rejects. Other values stay.
+func edited(object string, edit func(name, raw string) (string, bool)) string {
+	if !isObject(object) {
+		return object
 	}
-	return aText(p, raw)
+	var out dialect.Unknowns
+	for name, raw := range jsonwire.Members(object) {
+		if raw, ok := edit(name, raw); ok {
+			out.Add(name, raw)
+		}
+	}
+	return string(cmp.Or(out.Object(), "{}"))
 }
 
-func aName256(p Profile, raw string) (agentevents.Rule, string) {
-	if utf8.RuneCountInString(jsonwire.Text(raw)) > 256 {
-		return RuleRange, "is longer than 256 characters"
+// editedList does the same with the elements of a list.
+func editedList(list string, edit func(i int, raw string) string) string {
+	if !strings.HasPrefix(list, "[") {
+		return list
 	}
-	return aName(p, raw)
+	var out []string
+	for raw := range jsonwire.Elements(list) {
+		out = append(out, edit(len(out), raw))
+	}
+	return "[" + strings.Join(out, ",") + "]"
 }
 
-func aReason(p Profile, raw string) (agentevents.Rule, string) {
-	if utf8.RuneCountInString(jsonwire.Text(raw)) > 64 {
-		return RuleRange, "must have 1 to 64 characters"
+// textOf requires a text of low (0 or 1) to high characters.
+func textOf(low, high int) form {
+	return func(_ Profile, raw string) (agentevents.Rule, string) {
+		switch n := utf8.RuneCountInString(jsonwire.Text(raw)); {
+		case !isText(raw):
+			return RuleForm, "is not a text"
+		case n < low:
+			return RuleRange, "is empty"
+		case n > high:
+			return RuleRange, "is longer than " + strconv.Itoa(high) + " characters"
+		}
+		return "", ""
 	}
-	return aName(p, raw)
 }
+
+var (
+	aText = textOf(0, math.MaxInt)
+	aName = textOf(1, math.MaxInt)
+)
 
 func anObject(_ Profile, raw string) (agentevents.Rule, string) {
 	if !isObject(raw) {
 		return RuleForm, "is not an object"
 	}
 	return "", ""
-}
-
-// aVersion requires a text under SchemaV1 and a number under SchemaV2.
-func aVersion(p Profile, raw string) (agentevents.Rule, string) {
-	if p == SchemaV2 {
-		return wholeFrom(0)(p, raw)
-	}
-	return aText(p, raw)
 }
 
 // perSchema is one form under SchemaV1 and another one under SchemaV2.
@@ -111,31 +134,51 @@ func perSchema(v1, v2 form) form {
 	}
 }
 
+// aVersion is a text under SchemaV1 and a number under SchemaV2.
+var aVersion = perSchema(aText, wholeFrom(0))
+
+// idThat requires a text of the form that is a legal id.
+func idThat(text form, legal func(p Profile, id string) bool) form {
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		rule, detail := text(p, raw)
+		if id := jsonwire.Text(raw); detail == "" && !legal(p, id) {
+			return RuleID, badID(id)
+		}
+		return rule, detail
+	}
+}
+
 // anID requires an id of the given form. Under SchemaV1 it requires v1.
 func anID(of IDForm, v1 form) form { return perSchema(v1, anIDOf(of)) }
 
 func anIDOf(of IDForm) form {
-	return func(p Profile, raw string) (agentevents.Rule, string) {
-		if !isText(raw) {
-			return RuleForm, "is not a text"
-		}
-		if id := jsonwire.Text(raw); !ValidID(p, of, id) {
-			return RuleID, badID(id)
+	return idThat(aText, func(p Profile, id string) bool { return ValidID(p, of, id) })
+}
+
+func wholeFrom(low int) form {
+	return func(_ Profile, raw string) (agentevents.Rule, string) {
+		if n, err := strconv.ParseFloat(raw, 64); err != nil || !whole(raw) || n < float64(low) {
+			return RuleRange, "is not a whole number from " + strconv.Itoa(low) + " on"
 		}
 		return "", ""
 	}
 }
 
-func wholeFrom(low int) form {
+// numberTo requires a number from 0 to high: want says so.
+func numberTo(high float64, want string) form {
 	return func(_ Profile, raw string) (agentevents.Rule, string) {
-		if !whole(raw) {
-			return RuleRange, "is not a whole number from 0 on"
-		}
-		if n, err := strconv.ParseFloat(raw, 64); err == nil && n < float64(low) {
-			return RuleRange, "is below " + strconv.Itoa(low)
+		if n, err := strconv.ParseFloat(raw, 64); err != nil || n < 0 || n > high {
+			return RuleRange, "is not " + want
 		}
 		return "", ""
 	}
+}
+
+func aBool(_ Profile, raw string) (agentevents.Rule, string) {
+	if raw != "true" && raw != "false" {
+		return RuleForm, "is neither true nor false"
+	}
+	return "", ""
 }
 
 func oneOf(words ...string) form {
@@ -147,69 +190,89 @@ func oneOf(words ...string) form {
 	}
 }
 
-// listOf requires a list of at least low values, without repetitions if unique is
-// set.
+// listOf requires a list of at least low (0 or 1) values, without repetitions if
+// unique is set.
 func listOf(of form, low int, unique bool) form {
-	return func(p Profile, raw string) (rule agentevents.Rule, detail string) {
-		seen := map[string]bool{}
-		n, ok := count(raw, func(value string) bool {
-			if detail == "" {
-				rule, detail = of(p, value)
-			}
-			if unique && seen[jsonwire.Text(value)] && detail == "" {
-				rule, detail = RuleForm, "has "+value+" twice"
-			}
-			seen[jsonwire.Text(value)] = true
-			return true
-		})
-		switch {
-		case detail != "":
-			return rule, detail
-		case !ok:
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		if !strings.HasPrefix(raw, "[") {
 			return RuleForm, "is not a list"
-		case n < low:
+		}
+		seen := map[string]bool{}
+		for value := range jsonwire.Elements(raw) {
+			if rule, detail := of(p, value); detail != "" {
+				return rule, detail
+			}
+			text := jsonwire.Text(value)
+			if unique && seen[text] {
+				return RuleForm, "has " + value + " twice"
+			}
+			seen[text] = true
+		}
+		if len(seen) < low {
 			return RuleRange, "is empty"
 		}
 		return "", ""
 	}
 }
 
-// A part is a member of a closed object.
+// A part is a member of an object.
 type part struct {
 	name string
-	form form
-	need bool
+	form form    // nil: any value
+	need bool    // objects without it are refused
+	only Profile // the schema that has it, if only one has
+}
+
+func must(name string, form form) part { return part{name: name, form: form, need: true} }
+func may(name string, form form) part  { return part{name: name, form: form} }
+
+// in returns the part as one that only a schema has.
+func (m part) in(p Profile) part { m.only = p; return m }
+
+// partOf returns the part of that name that the profile has, or nil.
+func partOf(parts []part, p Profile, name string) *part {
+	for i := range parts {
+		if m := &parts[i]; m.name == name && (m.only == RFC0002 || m.only == p) {
+			return m
+		}
+	}
+	return nil
 }
 
 // closedObject requires an object that has only the parts.
-func closedObject(parts ...part) form {
+func closedObject(parts ...part) form { return objectOf(parts, true) }
+
+// openObject requires an object of the parts, perhaps with other members.
+func openObject(parts ...part) form { return objectOf(parts, false) }
+
+func objectOf(parts []part, closed bool) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
-		if !isObject(raw) {
-			return RuleForm, "is not an object"
-		}
 		for name, value := range jsonwire.Members(raw) {
-			i := slices.IndexFunc(parts, func(m part) bool { return m.name == name })
-			if i < 0 {
+			m := partOf(parts, p, name)
+			if m == nil && closed {
 				return RuleClosed, "has the extra member " + strconv.Quote(name) + ", but is closed"
 			}
-			if rule, detail := parts[i].form(p, value); detail != "" {
+			if m == nil {
+				continue
+			}
+			if rule, detail := m.form.check(p, value); detail != "" {
 				return rule, "has a " + name + " that " + detail
 			}
 		}
 		for _, m := range parts {
-			if m.need && !jsonwire.HasMember(raw, m.name) {
+			if m.need && !jsonwire.HasMember(raw, m.name) && isObject(raw) {
 				return RuleRequired, "lacks its " + m.name
 			}
 		}
-		return "", ""
+		return anObject(p, raw)
 	}
 }
 
 // anOwner requires {tenant, workspace?, principal?}. Under SchemaV2 a subject
 // replaces the principal.
 var anOwner = perSchema(
-	closedObject(part{"tenant", aName, true}, part{"workspace", aName, false}, part{"principal", aName, false}),
-	closedObject(part{"tenant", aTenant, true}, part{"workspace", aWorkspace, false}, part{"subject", aSubject, true}),
+	closedObject(must("tenant", aName), may("workspace", aName), may("principal", aName)),
+	closedObject(must("tenant", aTenant), may("workspace", anOpaque), must("subject", aSubject)),
 )
 
 // aSubject requires the identity of a caller, under SchemaV2. The actor is a
@@ -218,12 +281,12 @@ var aSubject = subjectOf(4)
 
 func subjectOf(actors int) form {
 	parts := []part{
-		{"issuer", spaceless(1024, ""), true}, {"subjectId", spaceless(256, "/"), true}, {"tenant", aTenant, true},
-		{"lane", oneOf("api-key", "oauth2", "oidc", "mtls", "saml", "scim", "ldap", "workload", "session", "anonymous"), true},
-		{"kind", oneOf("user", "agent", "anonymous", "workload"), true}, {"keyClass", oneOf("opaque-idp", "configured-immutable"), false},
+		must("issuer", spaceless(1024, "")), must("subjectId", spaceless(256, "/")), must("tenant", aTenant),
+		must("lane", oneOf("api-key", "oauth2", "oidc", "mtls", "saml", "scim", "ldap", "workload", "session", "anonymous")),
+		must("kind", oneOf("user", "agent", "anonymous", "workload")), may("keyClass", oneOf("opaque-idp", "configured-immutable")),
 	}
 	if actors > 0 {
-		parts = append(parts, part{"actor", subjectOf(actors - 1), false})
+		parts = append(parts, may("actor", subjectOf(actors-1)))
 	}
 	closed := closedObject(parts...)
 	return func(p Profile, raw string) (agentevents.Rule, string) {
@@ -240,57 +303,33 @@ func subjectOf(actors int) form {
 	}
 }
 
-// aTrace requires the id of a trace: any text under SchemaV1, the form of W3C
-// Trace Context under SchemaV2.
-func aTrace(p Profile, raw string) (agentevents.Rule, string) {
-	if id := jsonwire.Text(raw); p == SchemaV2 && (len(id) != 32 || strings.Trim(id, "0123456789abcdef") != "") {
-		return RuleID, badID(id)
-	}
-	return aText(p, raw)
-}
+var (
+	anOpaque = idThat(aName, func(_ Profile, id string) bool { return opaque(id, 1, 128, false) })
+	aTenant  = idThat(aName, func(_ Profile, id string) bool { return opaque(strings.TrimPrefix(id, "anon:"), 1, 128, false) })
 
-// anInterruptKind requires a kind of interrupt. SchemaV2 has more of them.
-func anInterruptKind(p Profile, raw string) (agentevents.Rule, string) {
-	return oneOf(interruptKinds(p)...)(p, raw)
-}
+	// aTrace is any text under SchemaV1, and under SchemaV2 in the form of W3C Trace
+	// Context.
+	aTrace = perSchema(aText, idThat(aText, func(_ Profile, id string) bool {
+		return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
+	}))
+
+	anInterruptKind = perSchema(oneOf(interruptKinds...), oneOf(append(interruptKinds, "conversation.start", "conversation.exchange", "conversation.close",
+		"low-confidence", "credential")...))
+
+	// aFeedback is what a person wants to have refined.
+	aFeedback = closedObject(
+		must("scope", oneOf("whole", "section", "items")), may("sectionPath", aText), may("itemIds", listOf(aText, 0, false)),
+		may("tags", listOf(aText, 0, false)), may("text", aText),
+	)
+
+	// aQuorum is how many have granted of how many.
+	aQuorum = closedObject(may("granted", wholeFrom(0)), may("required", wholeFrom(1)))
+)
 
 // spaceless requires a text of 1 to high characters without blanks and without
 // the characters of others.
 func spaceless(high int, others string) form {
-	return func(p Profile, raw string) (agentevents.Rule, string) {
-		if rule, detail := aName(p, raw); detail != "" {
-			return rule, detail
-		}
-		id := jsonwire.Text(raw)
-		if utf8.RuneCountInString(id) > high || strings.ContainsFunc(id, unicode.IsSpace) || strings.ContainsAny(id, others+"\ufeff") {
-			return RuleID, badID(id)
-		}
-		return "", ""
-	}
+	return idThat(aName, func(_ Profile, id string) bool {
+		return utf8.RuneCountInString(id) <= high && !strings.ContainsFunc(id, unicode.IsSpace) && !strings.ContainsAny(id, others+"\ufeff")
+	})
 }
-
-func aTenant(p Profile, raw string) (agentevents.Rule, string) {
-	if rest, ok := strings.CutPrefix(raw, `"anon:`); ok {
-		raw = `"` + rest
-	}
-	return aWorkspace(p, raw)
-}
-
-func aWorkspace(p Profile, raw string) (agentevents.Rule, string) {
-	if rule, detail := aName(p, raw); detail != "" {
-		return rule, detail
-	}
-	if id := jsonwire.Text(raw); !opaque(id, 1, 128, false) {
-		return RuleID, badID(id)
-	}
-	return "", ""
-}
-
-// aFeedback requires what a person wants to have refined.
-var aFeedback = closedObject(
-	part{"scope", oneOf("whole", "section", "items"), true}, part{"sectionPath", aText, false}, part{"itemIds", listOf(aText, 0, false), false},
-	part{"tags", listOf(aText, 0, false), false}, part{"text", aText, false},
-)
-
-// aQuorum requires how many have granted of how many.
-var aQuorum = closedObject(part{"granted", wholeFrom(0), false}, part{"required", wholeFrom(1), false})

@@ -48,23 +48,16 @@ func ParseAgentID(id string) (Namespace, bool) {
 	if rest, ok := strings.CutPrefix(id, "host:"); ok {
 		return Namespace{Tier: TierHost, Agent: rest}, rest != ""
 	}
-	tier, rest, ok := strings.Cut(id, ".")
-	if !ok {
-		return Namespace{}, false
-	}
-	if Tier(tier) == TierCore {
-		return Namespace{Tier: TierCore, Agent: rest}, rest != ""
-	}
-	switch Tier(tier) {
+	tier, rest, _ := strings.Cut(id, ".")
+	switch n := (Namespace{Tier: Tier(tier), Agent: rest}); n.Tier {
+	case TierCore:
+		return n, rest != ""
 	case TierVendor, TierCommunity, TierPrivate, TierLocal:
-	default:
-		return Namespace{}, false
+		n.Org, rest, _ = strings.Cut(rest, ".")
+		n.Pack, n.Agent, _ = strings.Cut(rest, ".")
+		return n, n.Org != "" && n.Pack != "" && n.Agent != ""
 	}
-	parts := strings.SplitN(rest, ".", 3)
-	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
-		return Namespace{}, false
-	}
-	return Namespace{Tier: Tier(tier), Org: parts[0], Pack: parts[1], Agent: parts[2]}, true
+	return Namespace{}, false
 }
 
 // CapConfidenceEscalationSuppressed is the Cap of the [agentevents.CapBreached]

@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -90,20 +91,17 @@ type Discovery struct {
 
 // wireAgents is capabilities.agents on the wire. Hosts of the published schemas
 // write "supported" for all events; with version 2 the record alone says that.
-// Nil is an absent flag.
 type wireAgents struct {
-	Supported       *bool          `json:"supported,omitempty"`
-	ReasoningEvents *bool          `json:"reasoningEvents,omitempty"`
-	ToolEvents      *bool          `json:"toolEvents,omitempty"`
-	HandoffEvents   *bool          `json:"handoffEvents,omitempty"`
-	DecisionEvents  *bool          `json:"decisionEvents,omitempty"`
-	MemoryBackends  []string       `json:"memoryBackends,omitempty"`
-	Reasoning       *wireReasoning `json:"reasoning,omitempty"`
-}
-
-type wireReasoning struct {
-	TokenLimit int   `json:"tokenLimit,omitempty"`
-	Streaming  *bool `json:"streaming,omitempty"`
+	Supported       agentevents.Opt[bool] `json:"supported,omitzero"`
+	ReasoningEvents agentevents.Opt[bool] `json:"reasoningEvents,omitzero"`
+	ToolEvents      agentevents.Opt[bool] `json:"toolEvents,omitzero"`
+	HandoffEvents   agentevents.Opt[bool] `json:"handoffEvents,omitzero"`
+	DecisionEvents  agentevents.Opt[bool] `json:"decisionEvents,omitzero"`
+	MemoryBackends  []string              `json:"memoryBackends,omitempty"`
+	Reasoning       struct {
+		TokenLimit int                   `json:"tokenLimit,omitempty"`
+		Streaming  agentevents.Opt[bool] `json:"streaming,omitzero"`
+	} `json:"reasoning,omitzero"`
 }
 
 type wireCapabilities struct {
@@ -117,16 +115,12 @@ func (d Discovery) MarshalJSON() ([]byte, error) {
 		Capabilities wireCapabilities `json:"capabilities"`
 	}
 	if c := d.Agents; c != nil {
-		doc.Capabilities.Agents = &wireAgents{
-			ReasoningEvents: &c.ReasoningEvents, ToolEvents: &c.ToolEvents, HandoffEvents: &c.HandoffEvents, DecisionEvents: &c.DecisionEvents,
-			MemoryBackends: c.MemoryBackends,
+		a := wireAgents{
+			ReasoningEvents: agentevents.Some(c.ReasoningEvents), ToolEvents: agentevents.Some(c.ToolEvents),
+			HandoffEvents: agentevents.Some(c.HandoffEvents), DecisionEvents: agentevents.Some(c.DecisionEvents), MemoryBackends: c.MemoryBackends,
 		}
-		if c.TokenLimit != 0 || c.Streaming.OK {
-			doc.Capabilities.Agents.Reasoning = &wireReasoning{TokenLimit: c.TokenLimit}
-			if c.Streaming.OK {
-				doc.Capabilities.Agents.Reasoning.Streaming = &c.Streaming.V
-			}
-		}
+		a.Reasoning.TokenLimit, a.Reasoning.Streaming = c.TokenLimit, c.Streaming
+		doc.Capabilities.Agents = &a
 	}
 	return json.Marshal(doc)
 }
@@ -145,36 +139,23 @@ func (d *Discovery) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return err
 	}
-	a := doc.Agents
-	if a == nil {
-		a = doc.Capabilities.Agents
-	}
+	a := cmp.Or(doc.Agents, doc.Capabilities.Agents)
 	if a == nil {
 		d.Agents = nil
 		return nil
 	}
-	flags := [...]*bool{a.ReasoningEvents, a.ToolEvents, a.HandoffEvents, a.DecisionEvents}
-	all := a.Supported != nil && *a.Supported
-	if doc.Agents != nil && a.Supported == nil && flags == [len(flags)]*bool{} {
-		all = true
+	if a.Reasoning.TokenLimit < 0 {
+		return errors.New("openwop: agents.reasoning.tokenLimit must not be below 0")
 	}
-	on := func(flag *bool) bool { return all || flag != nil && *flag }
+	flags := a.Supported.OK || a.ReasoningEvents.OK || a.ToolEvents.OK || a.HandoffEvents.OK || a.DecisionEvents.OK
+	all := a.Supported.V || a == doc.Agents && !flags
 	c := &Capabilities{
-		ReasoningEvents: on(a.ReasoningEvents), ToolEvents: on(a.ToolEvents), HandoffEvents: on(a.HandoffEvents), DecisionEvents: on(a.DecisionEvents),
-		MemoryBackends: a.MemoryBackends,
+		ReasoningEvents: all || a.ReasoningEvents.V, ToolEvents: all || a.ToolEvents.V, HandoffEvents: all || a.HandoffEvents.V,
+		DecisionEvents: all || a.DecisionEvents.V, MemoryBackends: a.MemoryBackends, Streaming: a.Reasoning.Streaming, TokenLimit: a.Reasoning.TokenLimit,
 	}
 	for i, name := range c.MemoryBackends {
 		if name == "long-term" {
 			c.MemoryBackends[i] = MemoryLongTerm
-		}
-	}
-	if a.Reasoning != nil {
-		if a.Reasoning.TokenLimit < 0 {
-			return errors.New("openwop: agents.reasoning.tokenLimit must not be below 0")
-		}
-		c.TokenLimit = a.Reasoning.TokenLimit
-		if a.Reasoning.Streaming != nil {
-			c.Streaming = agentevents.Some(*a.Reasoning.Streaming)
 		}
 	}
 	if all && !c.Streaming.OK {

@@ -229,7 +229,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 // allows it.
 func (e *Encoder) typeOf(w *wire.Writer, at *wire.Row) string {
 	if e.k.typ != "" && e.row.of != "" {
-		legal := aliases(e.row.of)
+		legal := aliases(e.row)
 		if i := slices.Index(legal, e.k.typ); i == 0 || i > 0 && e.p != SchemaV1 { // SchemaV1 has another payload for the other types
 			return legal[i]
 		} else if i > 0 {

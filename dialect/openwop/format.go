@@ -295,7 +295,7 @@ func rows(p Profile) []row {
 			{name: "nodeId", form: anID(NodeID, anIDOf(NodeID))}, {name: "schemaVersion", form: wholeFrom(1)}, {name: "sourceEngineId", form: textOf(1, 256)},
 			{name: "sourceRunId", form: anID(RunID, anIDOf(RunID))},
 		}, members: []column{
-			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{p}).must(all),
+			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
 			m("reducer", "", reducerForm{p}).must(schemas).written(), m("writtenAt", "", writtenAt{p}).must(schemas).written(),
 		}},
 

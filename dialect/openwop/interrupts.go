@@ -29,65 +29,49 @@ var interrupts = map[agentevents.Kind]string{
 // look returns the row of the payload that s reads next, for a type with several
 // forms, or "".
 func look(s jsonwire.Scanner, typ string) string {
-	if typ == "channel.written" {
-		if isMessage(s) {
+	raw := ""
+	if s.Kind() == '{' {
+		raw, _ = s.Raw() // it is read again, for the error
+	}
+	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
+	kind, decision := memberText(raw, "kind"), memberText(raw, "decision")
+	switch typ {
+	case "channel.written":
+		if memberText(raw, "channel") == MessageChannel && isText(member(member(raw, "value"), "messageId")) {
 			return typ
 		}
 		return ""
+	case "clarification.requested", "approval.requested":
+		if kind+".requested" == typ && has("data") {
+			return kind
+		}
+	case "clarification.resolved":
+		if has("resumeValue") {
+			return "answer"
+		}
+	case "interrupt.requested":
+		if kind == kindClarification || kind == kindApproval {
+			return kind
+		}
+		return ""
+	default: // a decision
+		interrupt := typ == "interrupt.resolved"
+		switch {
+		case !interrupt && (decision == "" || has("gateId") || !has("interruptId")):
+			return typ
+		case kind == kindClarification:
+			return "answer"
+		case (kind == kindApproval || !interrupt) && (decision == "granted" || decision == "rejected"):
+			return decision
+		}
+		return ""
 	}
-	interrupt := strings.HasPrefix(typ, "interrupt.")
-	legacy := typ
-	if interrupt {
-		legacy = ""
-	}
-	if s.Kind() != '{' {
-		return legacy
-	}
-	raw, err := s.Raw()
-	if err != nil {
-		return legacy // it is read again, for the error
-	}
-	members := map[string]string{}
-	for name, value := range jsonwire.Members(raw) {
-		members[name] = value
-	}
-	has := func(name string) bool { return members[name] != "" }
-	kind, decision := jsonwire.Text(members["kind"]), jsonwire.Text(members["decision"])
-	decided := decision == "granted" || decision == "rejected"
-	switch {
-	case typ == "clarification.requested" && !(kind == kindClarification && has("data")), typ == "clarification.resolved" && !has("resumeValue"),
-		typ == "approval.requested" && !(kind == kindApproval && has("data")):
-		return typ
-	case typ == "clarification.requested":
-		return "clarification"
-	case typ == "clarification.resolved":
-		return "answer"
-	case typ == "approval.requested":
-		return "approval"
-	case !interrupt && (decision == "" || has("gateId") || !has("interruptId")):
-		return typ
-	case typ == "interrupt.requested" && (kind == kindClarification || kind == kindApproval):
-		return kind
-	case kind == kindClarification:
-		return "answer"
-	case typ != "interrupt.requested" && (kind == kindApproval || !interrupt) && decided:
-		return decision
-	}
-	return ""
+	return typ
 }
 
-// aliases are the types that may have the payload of an interrupt.
-func aliases(row string) []string {
-	switch row {
-	case "clarification":
-		return []string{"interrupt.requested", "clarification.requested"}
-	case "answer":
-		return []string{"interrupt.resolved", "clarification.resolved"}
-	case "approval":
-		return []string{"interrupt.requested", "approval.requested"}
-	}
-	return []string{"interrupt.resolved", "approval." + row}
-}
+// aliases are the types that may have the payload of an interrupt: its own, and the
+// RFC's for the kind.
+func aliases(r *row) []string { return []string{r.typ, tables[RFC0002].Row(r.kind).Type} }
 
 // suspension are the details of a suspension that the schemas declare.
 var suspension = []part{must("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
@@ -344,22 +328,18 @@ func (f artifactForm) form(raw string, data bool) string {
 		edit, otherEdit = otherEdit, edit
 	}
 	var words []string
-	same := strings.HasPrefix(raw, "[")
-	for word := range jsonwire.Elements(raw) {
-		text := jsonwire.Text(word)
-		if text == otherEdit {
-			text, same = edit, false
+	for _, word := range texts(raw) {
+		if word == otherEdit {
+			word = edit
 		}
-		if text != edit && !slices.Contains(actions, text) || data && slices.Contains(words, text) {
-			same = false
-			continue
+		if (word == edit || slices.Contains(actions, word)) && !(data && slices.Contains(words, word)) {
+			words = append(words, word)
 		}
-		words = append(words, text)
 	}
 	switch {
 	case len(words) == 0:
 		return ""
-	case same:
+	case slices.Equal(words, texts(raw)):
 		return raw
 	}
 	return `["` + strings.Join(words, `","`) + `"]`

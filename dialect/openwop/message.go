@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -33,9 +34,7 @@ func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
 // the order of the RFC, and the extra members that were read follow. If the
 // message cannot be written, it appends nothing and returns an error.
 func AppendMessage(dst []byte, m agentevents.ConversationMessage) ([]byte, error) {
-	if m.Content == "" {
-		m.Content = "null"
-	}
+	m.Content = cmp.Or(m.Content, "null")
 	return m.AppendJSON(dst)
 }
 
@@ -51,26 +50,18 @@ const (
 )
 
 // A messageForm is a message. The schemas change the ids of its agents.
-type messageForm struct{ p Profile }
+type messageForm struct{}
 
-func (f messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	e := encoderOf(w)
-	was := &w.Ev.Payload.(*agentevents.MessageCreated).Message
-	m := was
-	if m.Content == "" || f.p != RFC0002 {
-		e.msg = *was
-		m = &e.msg
+func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+	e, was := encoderOf(w), &w.Ev.Payload.(*agentevents.MessageCreated).Message
+	e.msg = *was
+	m := &e.msg
+	const at = "/payload/message/"
+	m.From, m.To = e.agentID(w, at+"from", m.From), e.agentID(w, at+"to", m.To)
+	if m.Agent.OK {
+		m.Agent.V.AgentID = e.agentID(w, at+"agent/agentId", m.Agent.V.AgentID)
 	}
-	if f.p != RFC0002 {
-		const at = "/payload/message/"
-		m.From, m.To = e.agentID(w, at+"from", m.From), e.agentID(w, at+"to", m.To)
-		if m.Agent.OK {
-			m.Agent.V.AgentID = e.agentID(w, at+"agent/agentId", m.Agent.V.AgentID)
-		}
-	}
-	if m.Content == "" {
-		m.Content = "null"
-	}
+	m.Content = cmp.Or(m.Content, "null")
 	mark := len(dst)
 	dst, err := m.AppendJSON(dst)
 	var inner *agentevents.RuleError
@@ -97,19 +88,6 @@ func (messageForm) Parse(r *wire.Reader, at any) error {
 	}
 	r.Ev.Payload.(*agentevents.MessageCreated).Message = message
 	return err
-}
-
-// isMessage reports whether the next payload writes a message to the channel of
-// messages.
-func isMessage(s jsonwire.Scanner) bool {
-	if s.Kind() != '{' {
-		return false
-	}
-	raw, err := s.Raw()
-	if err != nil || memberText(raw, "channel") != MessageChannel {
-		return false
-	}
-	return isText(member(member(raw, "value"), "messageId"))
 }
 
 // A reducerForm is how the message is applied. Another one than the RFC's is kept.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -184,15 +185,15 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 	}
 	var (
 		s    Snapshot
-		sc   jsonwire.Scanner
+		r    wire.Reader
 		more dialect.Unknowns
 	)
-	sc.Reset(string(text))
-	if err := sc.Object(); err != nil {
+	r.S.Reset(string(text))
+	if err := r.S.Object(); err != nil {
 		return Snapshot{}, err
 	}
 	for {
-		name, ok, err := sc.Member()
+		name, ok, err := r.S.Member()
 		if err != nil || !ok {
 			break // at the end: the text is valid
 		}
@@ -201,7 +202,7 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 		if at == nil {
 			at = &other
 		}
-		if err := s.parse(&sc, at); err != nil {
+		if err := s.parse(&r, at); err != nil {
 			return Snapshot{}, err
 		}
 		if other != "" {
@@ -216,27 +217,20 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 }
 
 // parse reads a value into a field.
-func (s *Snapshot) parse(sc *jsonwire.Scanner, at any) (err error) {
-	start := sc.Offset()
+func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 	switch v := at.(type) {
-	case *string:
-		*v, err = sc.String()
-	case *time.Time:
-		*v, err = sc.Time()
 	case *agentevents.Opt[agentevents.AgentRef]:
 		v.OK = true
-		err = agentRef(sc, &v.V)
-	case *agentevents.JSON:
-		var raw string
-		raw, err = sc.Raw()
-		*v = agentevents.JSON(raw)
+		return agentRef(&r.S, &v.V)
 	case *agentevents.Opt[agentevents.ErrorInfo]:
-		var raw string
-		if raw, err = sc.Raw(); err == nil {
+		start := r.S.Offset()
+		raw, err := r.S.Raw()
+		if err == nil {
 			*v, s.ErrorMore, err = snapshotError(raw, start)
 		}
+		return err
 	}
-	return err
+	return wire.Value{}.Parse(r, at)
 }
 
 // snapshotError reads the error of a run, which begins at an offset of the text.

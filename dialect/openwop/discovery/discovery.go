@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect/openwop"
 )
 
@@ -57,15 +58,9 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("discovery: the document: %w", err)
 	}
-	if c != nil {
-		if read.Agents == nil { // the document has them under a name that is read alike
-			read.Agents = &openwop.Capabilities{}
-		}
-		want, got := events(c), events(read.Agents)
-		for i := range want {
-			if got[i] != want[i] {
-				return nil, fmt.Errorf("discovery: the document contradicts the capabilities about %s", want[i].name)
-			}
+	for _, e := range declared {
+		if c != nil && c.Allows(e.event) != read.Agents.Allows(e.event) {
+			return nil, fmt.Errorf("discovery: the document contradicts the capabilities about %s", e.name)
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,17 +76,13 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	}), nil
 }
 
-type declared struct {
-	name string
-	on   bool
-}
-
-// events returns the events that the capabilities declare.
-func events(c *openwop.Capabilities) [5]declared {
-	return [...]declared{
-		{"reasoningEvents", c.ReasoningEvents}, {"reasoning.streaming", c.ReasoningEvents && c.Streaming.Or(true)},
-		{"toolEvents", c.ToolEvents}, {"handoffEvents", c.HandoffEvents}, {"decisionEvents", c.DecisionEvents},
-	}
+// declared are the events that capabilities declare.
+var declared = [...]struct {
+	name  string
+	event agentevents.Payload
+}{
+	{"reasoningEvents", &agentevents.AgentReasoned{}}, {"reasoning.streaming", &agentevents.AgentReasoningDelta{}}, {"toolEvents", &agentevents.ToolCalled{}},
+	{"handoffEvents", &agentevents.AgentHandoff{}}, {"decisionEvents", &agentevents.AgentDecided{}},
 }
 
 // merge sets the members of the object text in into. If both have a member with

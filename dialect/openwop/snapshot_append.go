@@ -27,18 +27,33 @@ import (
 // profile's form; SchemaV2 does not have a member; raw JSON is not valid.
 func AppendSnapshot(dst []byte, s Snapshot, p Profile) ([]byte, []dialect.Loss, error) {
 	w := snapshotWriter{s: &s, p: p}
+	var (
+		out   dialect.Unknowns
+		names []string
+	)
 	for _, f := range s.fields() {
+		names = append(names, f.name)
 		if f.name == "metrics" && p == SchemaV2 && !jsonwire.HasMember(string(s.More), "eventLogSchemaVersion") {
-			w.member("eventLogSchemaVersion", madeLogVersion)
+			out.Add("eventLogSchemaVersion", madeLogVersion)
 			w.lose(dialect.Made, "/eventLogSchemaVersion", madeLogVersion)
 		}
-		w.member(f.name, w.value("/"+f.name, f.at))
+		if raw := w.value("/"+f.name, f.at); raw != "" {
+			out.Add(f.name, raw)
+		}
 	}
-	w.rest("", "More", s.More, func(name string) bool { return s.field(name) != nil }, w.member)
+	w.rest(&out, "", "More", s.More, names)
+	parts := snapshotParts
+	if p == RFC0002 {
+		parts = snapshotOfRFC
+	}
+	object := string(out.Object())
+	if name, rule, detail := brokenPart(parts, p != SchemaV2, p, object); detail != "" {
+		w.fail(rule, "/"+jsonwire.Token(name), detail)
+	}
 	if w.err != nil {
 		return dst, nil, w.err
 	}
-	return append(dst, w.out.Object()...), w.losses, nil
+	return append(dst, object...), w.losses, nil
 }
 
 // madeLogVersion is the version that hosts of SchemaV2 write.
@@ -48,7 +63,6 @@ const madeLogVersion = "3"
 type snapshotWriter struct {
 	s      *Snapshot
 	p      Profile
-	out    dialect.Unknowns
 	losses []dialect.Loss
 	err    error
 }
@@ -61,30 +75,6 @@ func (w *snapshotWriter) fail(rule agentevents.Rule, pointer, detail string) {
 
 func (w *snapshotWriter) lose(what dialect.Change, pointer, detail string) {
 	w.losses = append(w.losses, dialect.Loss{What: what, Pointer: pointer, Detail: detail, Count: 1, RunID: w.s.RunID})
-}
-
-// member writes a member in the form that the profile wants. An empty value is that
-// of an absent one.
-func (w *snapshotWriter) member(name, raw string) {
-	pointer := "/" + jsonwire.Token(name)
-	parts := snapshotParts
-	if w.p == RFC0002 {
-		parts = snapshotOfRFC
-	}
-	m := partOf(parts, w.p, name)
-	switch {
-	case raw == "" && m != nil && m.need:
-		w.fail(RuleRequired, pointer, "is required")
-	case raw == "":
-		return
-	case m != nil:
-		if rule, detail := m.form.check(w.p, raw); detail != "" {
-			w.fail(rule, pointer, detail)
-		}
-	case w.p == SchemaV2:
-		w.fail(RuleClosed, pointer, "is an extra member of a closed object")
-	}
-	w.out.Add(name, raw)
 }
 
 // The members of a snapshot.
@@ -108,12 +98,13 @@ var (
 		may("usd", numberTo(math.Inf(1), "a number from 0 on")), may("tokens", closedObject(may("input", wholeFrom(0)), may("output", wholeFrom(0)))),
 		may("model", aText), may("provider", aText), may("duration_ms", wholeFrom(0)),
 	)
-	// refParts are the members of an AgentRef under the schemas.
+	// The members of its AgentRefs and its error under the schemas.
 	refParts = []part{
-		may("agentId", nil), may("memoryRef", textOf(1, 256)), may("name", textOf(0, 256)), may("version", textOf(0, 64)),
-		may("channel", textOf(1, 64)), may("sourceManifestId", textOf(0, 256)), may("modelClass", aModelClass),
+		may("agentId", nil), may("memoryRef", textOf(1, 256)), may("name", textOf(0, 256)), may("version", textOf(0, 64)), may("channel", textOf(1, 64)),
+		may("sourceManifestId", textOf(0, 256)), may("modelClass", nil),
 	}
-	aModelClass = oneOf("reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval")
+	errorParts   = []part{may("code", nil), may("message", nil), may("details", nil)}
+	modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
 )
 
 // theTags requires at most 100 short texts.
@@ -160,7 +151,7 @@ func (w *snapshotWriter) value(pointer string, at any) string {
 		}
 	case *agentevents.Opt[agentevents.ErrorInfo]:
 		if v.OK {
-			return w.error(&v.V)
+			return w.error(pointer, &v.V)
 		}
 	}
 	return ""
@@ -185,19 +176,33 @@ func (w *snapshotWriter) json(pointer string, raw agentevents.JSON) string {
 	return out
 }
 
-// rest writes the members of an object that have no field.
-func (w *snapshotWriter) rest(pointer, name string, more agentevents.JSON, field func(name string) bool, write func(name, raw string)) {
+// rest adds the members of an object that have no field to out.
+func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more agentevents.JSON, fields []string) {
 	raw := w.json(pointer, more)
 	if raw != "" && !isObject(raw) {
-		w.fail(agentevents.RuleFieldJSON, pointer, name+" is not an object")
+		w.fail(agentevents.RuleFieldJSON, pointer, what+" is not an object")
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if field(name) {
+		if slices.Contains(fields, name) {
 			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "a field has this name")
 		} else {
-			write(name, value)
+			out.Add(name, value)
 		}
 	}
+}
+
+// declared returns an object with the members that the profile has.
+func (w *snapshotWriter) declared(pointer, object string, parts []part) string {
+	if w.p == RFC0002 {
+		return object
+	}
+	object = declared(object, parts, w.p, func(name string) {
+		w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "the profile has no place for it")
+	})
+	if name, rule, detail := brokenPart(parts, true, w.p, object); detail != "" {
+		w.fail(rule, pointer+"/"+jsonwire.Token(name), detail)
+	}
+	return object
 }
 
 // ref returns an AgentRef in the profile's form.
@@ -209,66 +214,48 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 		w.fail(RuleID, pointer+"/agentId", badID(ref.AgentID))
 	}
 	raw, _ := ref.MarshalJSON() // never fails
+	object := w.declared(pointer, string(raw), refParts)
 	if w.p == RFC0002 {
-		return string(raw)
+		return object
 	}
-	return edited(string(raw), func(name, value string) (string, bool) {
-		at := pointer + "/" + jsonwire.Token(name)
-		m := partOf(refParts, w.p, name)
-		if m == nil {
-			w.lose(dialect.Dropped, at, "the profile has no place for it")
-			return "", false
-		}
-		rule, detail := m.form.check(w.p, value)
-		switch {
-		case value == jsonwire.Quote(string(agentevents.ModelCoding)) && name == "modelClass":
-			w.lose(dialect.Altered, at, "the schemas call it code")
+	if jsonwire.HasMember(object, "channel") && jsonwire.HasMember(object, "version") {
+		w.fail(RuleForm, pointer+"/channel", "must not stand beside a version")
+	}
+	return edited(object, func(name, value string) (string, bool) {
+		switch class := jsonwire.Text(value); {
+		case name != "modelClass" || slices.Contains(modelClasses, class):
+		case class == string(agentevents.ModelCoding):
+			w.lose(dialect.Altered, pointer+"/modelClass", "the schemas call it code")
 			return `"code"`, true
-		case detail != "" && name == "modelClass":
-			w.lose(dialect.Dropped, at, "not one of the schema's words")
+		default:
+			w.lose(dialect.Dropped, pointer+"/modelClass", "not one of the schema's words")
 			return "", false
-		case detail != "":
-			w.fail(rule, at, detail)
-		case name == "channel" && jsonwire.HasMember(string(raw), "version"):
-			w.fail(RuleForm, at, "must not stand beside a version")
 		}
 		return value, true
 	})
 }
 
 // error returns the run's error in the profile's form.
-func (w *snapshotWriter) error(e *agentevents.ErrorInfo) string {
-	code, message, details, retryable := e.Code, e.Message, w.json("/error/details", e.Details), ""
-	if e.Retryable.OK {
-		retryable = strconv.FormatBool(e.Retryable.V)
-	}
+func (w *snapshotWriter) error(pointer string, e *agentevents.ErrorInfo) string {
+	code, message, details := e.Code, e.Message, w.json(pointer+"/details", e.Details)
 	if w.p != RFC0002 {
 		if code == "" {
 			code = unknownError
-			w.lose(dialect.Made, "/error/code", code)
+			w.lose(dialect.Made, pointer+"/code", code)
 		}
 		if message == "" {
 			message = code
-			w.lose(dialect.Made, "/error/message", "the code")
+			w.lose(dialect.Made, pointer+"/message", "the code")
 		}
 		if details != "" && !isObject(details) {
 			details = `{"value":` + details + `}`
-			w.lose(dialect.Altered, "/error/details", `is not an object: written as the member "value" of one`)
+			w.lose(dialect.Altered, pointer+"/details", `is not an object: written as the member "value" of one`)
 		}
 	}
 	var out dialect.Unknowns
-	other := func(name, raw string) {
-		switch {
-		case raw == "":
-		case w.p != RFC0002:
-			w.lose(dialect.Dropped, "/error/"+jsonwire.Token(name), "the profile has no place for it")
-		default:
-			out.Add(name, raw)
-		}
-	}
 	for _, word := range [...]struct{ name, text string }{{"code", code}, {"message", message}} {
 		if !jsonwire.ValidUTF8(word.text) {
-			w.lose(dialect.Altered, "/error/"+word.name, dialect.DamagedText)
+			w.lose(dialect.Altered, pointer+"/"+word.name, dialect.DamagedText)
 		}
 		if word.text != "" || word.name == "message" {
 			out.Add(word.name, jsonwire.Quote(word.text))
@@ -277,9 +264,9 @@ func (w *snapshotWriter) error(e *agentevents.ErrorInfo) string {
 	if details != "" {
 		out.Add("details", details)
 	}
-	other("retryable", retryable)
-	w.rest("/error", "ErrorMore", w.s.ErrorMore, func(name string) bool {
-		return slices.Contains([]string{"code", "message", "details", "retryable"}, name)
-	}, other)
-	return string(out.Object())
+	if e.Retryable.OK {
+		out.Add("retryable", strconv.FormatBool(e.Retryable.V))
+	}
+	w.rest(&out, pointer, "ErrorMore", w.s.ErrorMore, []string{"code", "message", "details", "retryable"})
+	return w.declared(pointer, string(out.Object()), errorParts)
 }

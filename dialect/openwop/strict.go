@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,10 @@ const (
 	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal event
 )
 
+func breaks(rule agentevents.Rule, pointer, detail string) *agentevents.RuleError {
+	return &agentevents.RuleError{Rule: rule, Pointer: pointer, Detail: detail}
+}
+
 // check returns the first rule that a line breaks.
 func (d *Decoder) check() error {
 	r, p := &d.r, d.o.Profile
@@ -39,20 +44,17 @@ func (d *Decoder) check() error {
 	lacking := broken != nil && broken.Rule == RuleRequired
 	switch {
 	case !knownType(p, r.Type):
-		broken = &agentevents.RuleError{Rule: RuleType, Pointer: "/type", Detail: strconv.Quote(r.Type) + " is neither a registered type nor a vendor's"}
+		broken = breaks(RuleType, "/type", strconv.Quote(r.Type)+" is neither a registered type nor a vendor's")
 	case lacking && strings.Contains(broken.Pointer, "/questions/"):
-		broken = &agentevents.RuleError{Rule: RuleForm, Pointer: broken.Pointer[:strings.LastIndexByte(broken.Pointer, '/')], Detail: "has no id or no text"}
+		broken = breaks(RuleForm, broken.Pointer[:strings.LastIndexByte(broken.Pointer, '/')], "has no id or no text")
 	case lacking:
 	case p == SchemaV2 && d.row != nil && d.row.legacy:
-		broken = &agentevents.RuleError{Rule: RuleRequired, Pointer: "/payload/kind", Detail: "is required: SchemaV2 has an interrupt's payload here"}
+		broken = breaks(RuleRequired, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
 	case broken != nil:
 	case d.extra != "":
-		broken = &agentevents.RuleError{Rule: RuleClosed, Pointer: d.extra, Detail: "is an extra member of a closed object"}
+		broken = breaks(RuleClosed, d.extra, "is an extra member of a closed object")
 	default:
-		broken = d.checkValues()
-	}
-	if broken == nil {
-		broken = d.odd
+		broken = cmp.Or(d.checkValues(), d.odd)
 	}
 	if broken == nil {
 		broken = d.checkRun()
@@ -68,48 +70,27 @@ func (d *Decoder) check() error {
 // checkValues checks what one member says of another.
 func (d *Decoder) checkValues() *agentevents.RuleError {
 	r, p := &d.r, d.o.Profile
-	broken := func(rule agentevents.Rule, pointer, detail string) *agentevents.RuleError {
-		return &agentevents.RuleError{Rule: rule, Pointer: "/payload/" + pointer, Detail: detail}
-	}
 	switch v := r.Ev.Payload.(type) {
 	case *agentevents.ToolCalled:
 		if p == RFC0002 && !r.BodyHas("arguments") && !r.BodyHas("argsHash") {
-			return broken(RuleRequired, "arguments", "is required, unless there is argsHash")
+			return breaks(RuleRequired, "/payload/arguments", "is required, unless there is argsHash")
 		}
 	case *agentevents.ToolReturned:
 		switch {
 		case r.Has("error") && (r.Has("result") || r.Has("outcome")):
-			return broken(RuleResult, "error", "must not stand beside a result")
+			return breaks(RuleResult, "/payload/error", "must not stand beside a result")
 		case r.Has("durationMs") && p != RFC0002 && refused(string(v.Status)):
-			return broken(RuleDuration, "durationMs", "a refused call must not have a duration")
+			return breaks(RuleDuration, "/payload/durationMs", "a refused call must not have a duration")
 		}
 	case *agentevents.ClarificationRequested:
 		if d.row.of != "" && p != RFC0002 && len(v.Questions) == 0 {
-			return broken(RuleRange, "data/questions", "is empty")
+			return breaks(RuleRange, "/payload/data/questions", "is empty")
 		}
 	case *agentevents.NodeSuspended:
-		if p == RFC0002 {
-			break
+		name, rule, detail := brokenPart(suspension, true, p, string(v.Details))
+		if detail != "" && p != RFC0002 {
+			return breaks(rule, "/payload/"+name, detail)
 		}
-		if !jsonwire.HasMember(string(v.Details), "interruptId") {
-			return broken(RuleRequired, "interruptId", "is required")
-		}
-		for name, raw := range jsonwire.Members(string(v.Details)) {
-			if m := partOf(suspension, p, name); m != nil {
-				if rule, detail := m.form(p, raw); detail != "" {
-					return broken(rule, name, detail)
-				}
-			}
-		}
-	}
-	if !r.BodyHas("error") {
-		return nil
-	}
-	switch {
-	case d.errorSeen&hasMessage == 0:
-		return broken(RuleRequired, "error/message", "is required")
-	case d.errorSeen&hasCode == 0 && (p != RFC0002 || d.errorSeen&hasWord == 0):
-		return broken(RuleRequired, "error/code", "is required")
 	}
 	return nil
 }
@@ -194,13 +175,7 @@ func (f decisionForm) Parse(r *wire.Reader, at any) error {
 func (f decisionForm) closed(w *wire.Writer, decision string) string {
 	const at = "/payload/decision/"
 	only := func(at, object string, parts []part) string {
-		return edited(object, func(name, raw string) (string, bool) {
-			m := partOf(parts, f.p, name)
-			if m == nil {
-				w.Lose(dialect.Dropped, at+jsonwire.Token(name), "")
-			}
-			return raw, m != nil
-		})
+		return declared(object, parts, f.p, func(name string) { w.Lose(dialect.Dropped, at+jsonwire.Token(name), "") })
 	}
 	return edited(only(at, decision, decisions[memberText(decision, "kind")]), func(name, raw string) (string, bool) {
 		return editedList(raw, func(i int, raw string) string {

@@ -25,9 +25,6 @@ type call struct{ agentID, callID, eventID string }
 // remembers, because a text of a line keeps the whole line in memory.
 func (d *Decoder) checkRun() *agentevents.RuleError {
 	ev := d.r.Ev
-	broken := func(rule agentevents.Rule, pointer, detail string) *agentevents.RuleError {
-		return &agentevents.RuleError{Rule: rule, Pointer: pointer, Detail: detail}
-	}
 	r := d.runs[ev.RunID]
 	if r == nil {
 		if d.runs == nil {
@@ -36,10 +33,10 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 		r = &runState{}
 		d.runs[strings.Clone(ev.RunID)] = r
 	} else if ev.Sequence <= r.last {
-		return broken(RuleSequence, "/sequence", strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
+		return breaks(RuleSequence, "/sequence", strconv.FormatUint(ev.Sequence, 10)+" is not above "+strconv.FormatUint(r.last, 10)+", the latest sequence of the run")
 	}
 	if r.ended {
-		return broken(RuleTerminal, "/type", "comes after the end of the run")
+		return breaks(RuleTerminal, "/type", "comes after the end of the run")
 	}
 	node := cmp.Or(ev.NodeID, d.node)
 	switch p := ev.Payload.(type) {
@@ -54,9 +51,9 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 		case i >= 0 && (ev.CausationID == r.calls[i].eventID || ev.CausationID == "" && refused(string(p.Status))):
 			r.calls = slices.Delete(r.calls, i, i+1)
 		case i >= 0:
-			return broken(RuleCausation, "/causationId", "is not "+strconv.Quote(r.calls[i].eventID)+", the event of the call")
+			return breaks(RuleCausation, "/causationId", "is not "+strconv.Quote(r.calls[i].eventID)+", the event of the call")
 		case ev.CausationID == "" && !refused(string(p.Status)):
-			return broken(RuleCausation, "/causationId", "is required: it names the event of the call")
+			return breaks(RuleCausation, "/causationId", "is required: it names the event of the call")
 		}
 	case *agentevents.AgentDecided:
 		if p.Confidence.OK && p.Confidence.V < d.threshold(ev) && len(r.low) < maxOpen {
@@ -81,11 +78,11 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 		}
 	case *agentevents.NodeCompleted:
 		if node != "" && slices.Contains(r.low, node) {
-			return broken(RuleEscalate, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
+			return breaks(RuleEscalate, "/type", "the node decided with a confidence below the threshold, and the decision was not escalated")
 		}
 	case *agentevents.RunCompleted:
 		if len(r.low) > 0 {
-			return broken(RuleEscalate, "/type", "a decision with a confidence below the threshold was not escalated")
+			return breaks(RuleEscalate, "/type", "a decision with a confidence below the threshold was not escalated")
 		}
 		r.ended = true
 	case *agentevents.RunFailed, *agentevents.RunCancelled:

@@ -70,6 +70,18 @@ func member(object, name string) string {
 // memberText returns the text of a member of an object, or "".
 func memberText(object, name string) string { return jsonwire.Text(member(object, name)) }
 
+// declared returns an object without the members that the parts do not have. It
+// hands their names to drop.
+func declared(object string, parts []part, p Profile, drop func(name string)) string {
+	return edited(object, func(name, raw string) (string, bool) {
+		has := partOf(parts, p, name) != nil
+		if !has {
+			drop(name)
+		}
+		return raw, has
+	})
+}
+
 // edited returns an object with the values that edit returns. It leaves out the
 // members that edit rejects. Other values stay.
 func edited(object string, edit func(name, raw string) (string, bool)) string {
@@ -229,42 +241,55 @@ func may(name string, form form) part  { return part{name: name, form: form} }
 // in returns the part as one that only a schema has.
 func (m part) in(p Profile) part { m.only = p; return m }
 
+func (m *part) of(p Profile) bool { return m.only == RFC0002 || m.only == p }
+
 // partOf returns the part of that name that the profile has, or nil.
 func partOf(parts []part, p Profile, name string) *part {
 	for i := range parts {
-		if m := &parts[i]; m.name == name && (m.only == RFC0002 || m.only == p) {
+		if m := &parts[i]; m.name == name && m.of(p) {
 			return m
 		}
 	}
 	return nil
 }
 
+// brokenPart returns the first member of an object that is not as the parts say, the
+// rule that it breaks and what is wrong, or "". An open object may have other members.
+func brokenPart(parts []part, open bool, p Profile, object string) (name string, rule agentevents.Rule, detail string) {
+	for name, value := range jsonwire.Members(object) {
+		switch m := partOf(parts, p, name); {
+		case m != nil:
+			if rule, detail := m.form.check(p, value); detail != "" {
+				return name, rule, detail
+			}
+		case !open:
+			return name, RuleClosed, "is an extra member of a closed object"
+		}
+	}
+	for _, m := range parts {
+		if m.need && m.of(p) && !jsonwire.HasMember(object, m.name) {
+			return m.name, RuleRequired, "is required"
+		}
+	}
+	return "", "", ""
+}
+
 // closedObject requires an object that has only the parts.
-func closedObject(parts ...part) form { return objectOf(parts, true) }
+func closedObject(parts ...part) form { return objectOf(parts, false) }
 
 // openObject requires an object of the parts, perhaps with other members.
-func openObject(parts ...part) form { return objectOf(parts, false) }
+func openObject(parts ...part) form { return objectOf(parts, true) }
 
-func objectOf(parts []part, closed bool) form {
+func objectOf(parts []part, open bool) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
-		for name, value := range jsonwire.Members(raw) {
-			m := partOf(parts, p, name)
-			if m == nil && closed {
-				return RuleClosed, "has the extra member " + strconv.Quote(name) + ", but is closed"
-			}
-			if m == nil {
-				continue
-			}
-			if rule, detail := m.form.check(p, value); detail != "" {
-				return rule, "has a " + name + " that " + detail
-			}
+		if !isObject(raw) {
+			return anObject(p, raw)
 		}
-		for _, m := range parts {
-			if m.need && !jsonwire.HasMember(raw, m.name) && isObject(raw) {
-				return RuleRequired, "lacks its " + m.name
-			}
+		name, rule, detail := brokenPart(parts, open, p, raw)
+		if detail != "" {
+			detail = strconv.Quote(name) + " " + detail
 		}
-		return anObject(p, raw)
+		return rule, detail
 	}
 }
 

@@ -329,7 +329,7 @@ func rows(p Profile) []row {
 			m("timeoutMs", "timeoutMs", millis).on(v2), anyAgent,
 		}},
 		{typ: "interrupt.requested", of: "approval", kind: agentevents.KindApprovalRequested, other: true, closed1: true, sealed: true, also: []extra{
-			{name: "resumeSchema", form: anObject}, {name: "data/artifactId", form: aText}, {name: "data/artifactType", form: aName},
+			{name: "resumeSchema", form: anObject}, {name: "data/artifactId", form: aName}, {name: "data/artifactType", form: aName},
 			{name: "data/actions", form: listOf(oneOf("accept", "reject", "refine", "edit-accept", "ask"), 1, true)}, {name: "data/description", form: aText},
 			{name: "data/requiredApprovals", form: wholeFrom(1)}, {name: "data/approversList", form: listOf(aText, 0, false)},
 			{name: "data/rejectionPolicy", form: oneOf("single-veto", "majority")},

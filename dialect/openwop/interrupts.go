@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,46 +284,38 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 		return dst, false
 	}
 	w.UseAt(from, f.name)
-	at := "/openwop/" + jsonwire.Token(here+"/"+f.name)
-	good := f.form(kept, here == data)
+	at := here + "/" + f.name
+	value := kept
+	if f.p != RFC0002 && !encoderOf(w).row.form(at[len("/payload/"):]).fits(f.p, kept) {
+		value = f.mended(kept, here == data)
+	}
 	switch {
 	case kept == "":
-		w.Lose(dialect.Made, at, "")
-	case good != kept:
-		w.Lose(dialect.Altered, at, "the profile has another form for it")
+		w.Lose(dialect.Made, "/openwop/"+jsonwire.Token(at), "")
+	case value != kept:
+		w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(at), "the profile has another form for it")
 	}
-	if good == "" {
-		good = f.made(w.Ev.Payload.(*agentevents.ApprovalRequested))
+	if value == "" {
+		value = f.made(encoderOf(w), w.Ev.Payload.(*agentevents.ApprovalRequested))
 	}
-	return append(dst, good...), true
+	return append(dst, value...), true
 }
 
 // made returns what stands for the member.
-func (f artifactForm) made(p *agentevents.ApprovalRequested) string {
+func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string {
 	switch {
 	case f.name == "actions":
 		return `["accept","reject"]`
-	case f.name == "artifactId" && p.CallID != "":
-		return jsonwire.Quote(p.CallID)
 	case f.name == "artifactId":
-		return jsonwire.Quote(p.ApprovalID)
+		return jsonwire.Quote(cmp.Or(p.CallID, p.ApprovalID, e.eventID))
 	case p.CallID != "":
 		return `"tool-call"`
 	}
 	return `"action"`
 }
 
-// form returns the value in the profile's form, or "" if it has none.
-func (f artifactForm) form(raw string, data bool) string {
-	if raw == "" || f.p == RFC0002 {
-		return raw
-	}
-	if f.name != "actions" {
-		if raw[0] != '"' || data && raw == `""` {
-			return ""
-		}
-		return raw
-	}
+// mended returns those of the actions that the profile has, or "".
+func (f artifactForm) mended(raw string, data bool) string {
 	edit, otherEdit := "edit", "edit-accept"
 	if data {
 		edit, otherEdit = otherEdit, edit
@@ -332,15 +325,12 @@ func (f artifactForm) form(raw string, data bool) string {
 		if word == otherEdit {
 			word = edit
 		}
-		if (word == edit || slices.Contains(actions, word)) && !(data && slices.Contains(words, word)) {
+		if f.name == "actions" && (word == edit || slices.Contains(actions, word)) && !(data && slices.Contains(words, word)) {
 			words = append(words, word)
 		}
 	}
-	switch {
-	case len(words) == 0:
+	if len(words) == 0 {
 		return ""
-	case slices.Equal(words, texts(raw)):
-		return raw
 	}
 	return `["` + strings.Join(words, `","`) + `"]`
 }

@@ -307,7 +307,7 @@ func rows(p Profile) []row {
 		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, other: true, closed1: true, sealed: true, also: []extra{
 			{name: "resumeSchema", form: anObject}, {name: "timeoutMs", form: wholeFrom(0)}, {name: "data/contextType", form: aText},
 		}, members: []column{
-			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", keyForm{p}).must(all).or(madeOf(ofEvent)),
+			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", keyForm{id(InterruptID)}).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(madeQuestions))).must(all),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
@@ -316,7 +316,7 @@ func rows(p Profile) []row {
 		{typ: "interrupt.resolved", of: "answer", kind: agentevents.KindClarificationResolved, other: true, also: append(resolved[:len(resolved):len(resolved)],
 			extra{name: "reason", form: textOf(1, 64), only: SchemaV2}, extra{name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
 		), members: []column{
-			node, m("interruptId", "interruptId", interruptID{p}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindClarification)),
+			node, m("interruptId", "interruptId", interruptID{id(InterruptID)}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindClarification)),
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,
 		}},
 		{typ: "approval.requested", kind: agentevents.KindApprovalRequested, legacy: true, also: []extra{
@@ -334,7 +334,7 @@ func rows(p Profile) []row {
 			{name: "data/requiredApprovals", form: wholeFrom(1)}, {name: "data/approversList", form: listOf(aText, 0, false)},
 			{name: "data/rejectionPolicy", form: oneOf("single-veto", "majority")},
 		}, members: []column{
-			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", keyForm{p}).must(all).or(madeOf(ofEvent)),
+			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", keyForm{id(InterruptID)}).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(artifact(p, "artifactId").must(schemas).inside(p), artifact(p, "artifactType").must(schemas).inside(p),
 				m("title", "action", title).must(schemas).orAlways(made(kindApproval)).inside(p), artifact(p, "actions").must(schemas).inside(p))).must(all),
 			m("timeoutMs", "timeoutMs", millis),
@@ -347,11 +347,11 @@ func rows(p Profile) []row {
 			m("reason", "feedback", text),
 		}},
 		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, other: true, also: append(resolved[:len(resolved):len(resolved)], extra{name: "resumeValue"}), members: []column{
-			node, m("interruptId", "approvalId", interruptID{p}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
+			node, m("interruptId", "approvalId", interruptID{id(InterruptID)}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
 			m("reason", "feedback", shortForm{p}).on(v2), m("decision", "", wordOf("granted")).on(v2 | rfc), m("principal", "approvedBy", plain).on(none), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, other: true, also: append(resolved[:len(resolved):len(resolved)], extra{name: "resumeValue"}), members: []column{
-			node, m("interruptId", "approvalId", interruptID{p}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
+			node, m("interruptId", "approvalId", interruptID{id(InterruptID)}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
 			m("reason", "feedback", shortForm{p}).on(v2), m("decision", "", wordOf("rejected")).on(v2 | rfc), m("principal", "rejectedBy", plain).on(none), anyAgent,
 		}},
 	}

@@ -165,35 +165,19 @@ func (detailsForm) Parse(*wire.Reader, any) error { return nil }
 // questions is a list of questions. Those of an interrupt have no empty texts under
 // the schemas.
 func questions(p Profile, interrupt bool) wire.Form {
-	text := questionText{bound: interrupt && p != RFC0002}
-	return wire.List[agentevents.Question](wire.Need("id", "id", text), wire.Need("question", "question", text), wire.May("schema", "schema", objectForm{p}))
+	id, text := wire.Need("id", "id", wire.Full{}), wire.Need("question", "question", wire.Full{})
+	if interrupt && p != RFC0002 {
+		id.Form, text.Form = textForm{rule: RuleRange}, textForm{rule: RuleRange}
+		id, text = id.Or(madeQuestionID), text.Or(made(unknownQuestion))
+	}
+	return wire.List[agentevents.Question](id, text, wire.May("schema", "schema", objectForm{p}))
 }
 
-// A questionText is the id or the text of a question.
-type questionText struct {
-	wire.Full
-	bound bool
-}
-
-func (f questionText) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if !f.bound || *at.(*string) != "" {
-		return f.Full.Append(w, dst, m, at)
-	}
-	if m.Name == "question" {
-		w.Lose(dialect.Made, w.Pointer(m), unknownQuestion)
-		return jsonwire.AppendString(dst, unknownQuestion), true
-	}
+// madeQuestionID numbers a question without an id.
+func madeQuestionID(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	w.Lose(dialect.Made, w.Pointer(m), "")
 	i, _ := strconv.Atoi(w.At()[strings.LastIndexByte(w.At(), '/')+1:])
-	return jsonwire.AppendString(dst, "q"+strconv.Itoa(i+1)), true
-}
-
-func (f questionText) Parse(r *wire.Reader, at any) error {
-	err := f.Full.Parse(r, at)
-	if err == nil && f.bound && *at.(*string) == "" {
-		r.Break(RuleRange, "is empty")
-	}
-	return err
+	return jsonwire.AppendString(dst, "q"+strconv.Itoa(i+1))
 }
 
 const unknownQuestion = "?"
@@ -209,9 +193,7 @@ func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // A keyForm is the key of an interrupt. It has the form of the id in the line that
 // resolves the interrupt. SchemaV1 limits keys, but not ids.
-type keyForm struct{ p Profile }
-
-func (f keyForm) id() idForm { return idForm{f.p, InterruptID} }
+type keyForm struct{ idForm }
 
 func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	v := *at.(*string)
@@ -252,16 +234,12 @@ func shortKey(w *wire.Writer, p Profile, m *wire.Member, id string) string {
 }
 
 // An interruptID is the id of an interrupt that is resolved: its key.
-type interruptID struct{ p Profile }
-
-func (f interruptID) id() idForm { return idForm{f.p, InterruptID} }
+type interruptID struct{ idForm }
 
 func (f interruptID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	v := shortKey(w, f.p, m, *at.(*string))
-	return f.id().append(w, dst, w.Pointer(m), v), v != ""
+	return f.append(w, dst, w.Pointer(m), v), v != ""
 }
-
-func (f interruptID) Parse(r *wire.Reader, at any) error { return f.id().Parse(r, at) }
 
 // artifact is a member of a request for approval that the vocabulary has no field
 // for. The schemas require it, and so do interrupts.

@@ -134,12 +134,11 @@ func (h *Host) ToolAllowed(agentID, toolID string) bool {
 	if m.Tools != nil && !slices.Contains(m.Tools, toolID) {
 		return false
 	}
-	if h.FilterTools != nil {
-		if allowed, limited := h.FilterTools(m.HarnessRole); limited && !slices.Contains(allowed, toolID) {
-			return false
-		}
+	if h.FilterTools == nil {
+		return true
 	}
-	return true
+	allowed, limited := h.FilterTools(m.HarnessRole)
+	return !limited || slices.Contains(allowed, toolID)
 }
 
 // Tools returns the tools that the agent may use, in the given order: offer it

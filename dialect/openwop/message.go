@@ -52,14 +52,13 @@ const (
 // A messageForm is a message. The schemas change the ids of its agents.
 type messageForm struct{}
 
-func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	e, was := encoderOf(w), &w.Ev.Payload.(*agentevents.MessageCreated).Message
+func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
+	e, was := encoderOf(w), at.(*agentevents.ConversationMessage)
 	e.msg = *was
 	m := &e.msg
-	const at = "/payload/message/"
-	m.From, m.To = e.agentID(w, at+"from", m.From), e.agentID(w, at+"to", m.To)
+	m.From, m.To = e.agentID(w, "/payload/message/from", m.From), e.agentID(w, "/payload/message/to", m.To)
 	if m.Agent.OK {
-		m.Agent.V.AgentID = e.agentID(w, at+"agent/agentId", m.Agent.V.AgentID)
+		m.Agent.V.AgentID = e.agentID(w, "/payload/message/agent/agentId", m.Agent.V.AgentID)
 	}
 	m.Content = cmp.Or(m.Content, "null")
 	mark := len(dst)
@@ -82,11 +81,10 @@ func (messageForm) Parse(r *wire.Reader, at any) error {
 	if err != nil {
 		return err
 	}
-	message, err := ParseMessage([]byte(raw))
+	*at.(*agentevents.ConversationMessage), err = ParseMessage([]byte(raw))
 	if syntax, ok := err.(*jsonwire.SyntaxError); ok {
 		syntax.Offset += start
 	}
-	r.Ev.Payload.(*agentevents.MessageCreated).Message = message
 	return err
 }
 

@@ -26,10 +26,10 @@ type call struct{ agentID, callID, eventID string }
 func (d *Decoder) checkRun() *agentevents.RuleError {
 	ev := d.r.Ev
 	r := d.runs[ev.RunID]
+	if d.runs == nil {
+		d.runs = map[string]*runState{}
+	}
 	if r == nil {
-		if d.runs == nil {
-			d.runs = map[string]*runState{}
-		}
 		r = &runState{}
 		d.runs[strings.Clone(ev.RunID)] = r
 	} else if ev.Sequence <= r.last {
@@ -56,7 +56,11 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 			return breaks(RuleCausation, "/causationId", "is required: it names the event of the call")
 		}
 	case *agentevents.AgentDecided:
-		if p.Confidence.OK && p.Confidence.V < d.threshold(ev) && len(r.low) < maxOpen {
+		threshold := DefaultThreshold
+		if d.o.ThresholdOf != nil {
+			threshold = d.o.ThresholdOf(ev.RunID, ev.AgentID)
+		}
+		if p.Confidence.OK && p.Confidence.V < threshold && len(r.low) < maxOpen {
 			r.low = append(r.low, strings.Clone(node))
 		}
 	case *agentevents.NodeSuspended, *agentevents.CapBreached, *agentevents.OrchestratorDecided, *agentevents.ClarificationRequested:
@@ -93,14 +97,6 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 	}
 	r.last = ev.Sequence
 	return nil
-}
-
-// threshold returns the confidence below which a decision must be escalated.
-func (d *Decoder) threshold(ev *agentevents.Event) float64 {
-	if d.o.ThresholdOf == nil {
-		return DefaultThreshold
-	}
-	return d.o.ThresholdOf(ev.RunID, ev.AgentID)
 }
 
 // escalates reports whether an event is the action that must follow a decision

@@ -36,21 +36,18 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 	if doc == nil {
 		return nil, errors.New("discovery: the document is null")
 	}
+	own := []byte("{}")
 	if c != nil {
 		for name := range doc { // encoding/json matches names in any case
 			if strings.EqualFold(name, "agents") {
 				return nil, fmt.Errorf("discovery: the document has %q at its root", name)
 			}
 		}
-		own, err := json.Marshal(openwop.Discovery{Agents: c})
-		if err != nil {
-			return nil, err
-		}
-		if err := merge("the document", doc, own, "capabilities", "agents", "reasoning"); err != nil {
+		if own, err = json.Marshal(openwop.Discovery{Agents: c}); err != nil {
 			return nil, err
 		}
 	}
-	text, err := json.Marshal(doc)
+	text, err := merged("the document", document, own)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +61,7 @@ func Handler(c *openwop.Capabilities, document []byte) (http.Handler, error) {
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodGet, http.MethodHead:
-		default:
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
 			return
@@ -85,31 +80,26 @@ var declared = [...]struct {
 	{"handoffEvents", &agentevents.AgentHandoff{}}, {"decisionEvents", &agentevents.AgentDecided{}},
 }
 
-// merge sets the members of the object text in into. If both have a member with
-// the first of names, it merges the two values, with the other names.
-func merge(what string, into map[string]json.RawMessage, text []byte, names ...string) error {
+// merged returns the object old with the members of text, also an object. Objects
+// that both have are merged too.
+func merged(what string, old, text []byte) ([]byte, error) {
+	into, err := object(what, old)
+	if err != nil || into == nil {
+		return text, err
+	}
 	members, err := object(what, text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for name, value := range members {
-		if old, ok := into[name]; ok && len(names) > 0 && name == names[0] {
-			inner, err := object(name+" of "+what, old)
-			if err != nil {
-				return err
-			}
-			if inner != nil {
-				if err := merge(name+" of "+what, inner, value, names[1:]...); err != nil {
-					return err
-				}
-				if value, err = json.Marshal(inner); err != nil {
-					return err
-				}
+		if was, ok := into[name]; ok && value[0] == '{' {
+			if value, err = merged(name+" of "+what, was, value); err != nil {
+				return nil, err
 			}
 		}
 		into[name] = value
 	}
-	return nil
+	return json.Marshal(into)
 }
 
 // object reads an object. For null it returns nil.

@@ -292,7 +292,7 @@ func rows(p Profile) []row {
 			reason, anyAgent,
 		}},
 		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: []extra{
-			{name: "nodeId", form: anID(NodeID, anIDOf(NodeID))}, {name: "schemaVersion", form: wholeFrom(1)}, {name: "sourceEngineId", form: textOf(1, 256)},
+			{name: "nodeId", form: anID(NodeID, anIDOf(NodeID))}, {name: "schemaVersion", form: wholeFrom(1)}, {name: "sourceEngineId", form: shortText(aName, 256)},
 			{name: "sourceRunId", form: anID(RunID, anIDOf(RunID))},
 		}, members: []column{
 			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
@@ -314,7 +314,7 @@ func rows(p Profile) []row {
 			node, asked.on(v2), m("answers", "answers", object).must(rfc | v1).or(madeJSON("{}")), m("answeredBy", "answeredBy", text), anyAgent,
 		}},
 		{typ: "interrupt.resolved", of: "answer", kind: agentevents.KindClarificationResolved, other: true, also: append(resolved[:len(resolved):len(resolved)],
-			extra{name: "reason", form: textOf(1, 64), only: SchemaV2}, extra{name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
+			extra{name: "reason", form: shortText(aName, 64), only: SchemaV2}, extra{name: "decision", form: oneOf("granted", "rejected", "overridden"), only: SchemaV2},
 		), members: []column{
 			node, m("interruptId", "interruptId", interruptID{id(InterruptID)}).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindClarification)),
 			m("resumeValue", "answers", json), m("answeredBy", "answeredBy", text).on(none), anyAgent,

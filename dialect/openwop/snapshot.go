@@ -236,11 +236,8 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 // snapshotError reads the error of a run, which begins at an offset of the text.
 // The ErrorEnvelope of HTTP answers has error in place of code.
 func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorInfo], more agentevents.JSON, err error) {
-	if !isObject(raw) {
-		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found a value that is not an object, expected an object"}
-	}
-	if message := member(raw, "message"); message != "" && !isText(message) {
-		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "the message is not a text"}
+	if _, detail := openObject(may("message", aText))(RFC0002, raw); detail != "" {
+		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found an error that is not one: " + detail}
 	}
 	info.OK = true
 	var rest dialect.Unknowns
@@ -252,7 +249,7 @@ func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorIn
 			info.V.Code = jsonwire.Text(value)
 		case name == "details":
 			info.V.Details = agentevents.JSON(value)
-		case name == "retryable" && form(aBool).fits(RFC0002, value):
+		case name == "retryable" && aBool.fits(RFC0002, value):
 			info.V.Retryable = agentevents.Some(value == "true")
 		default:
 			rest.Add(name, value)

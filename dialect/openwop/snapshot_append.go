@@ -89,31 +89,24 @@ var (
 		must("owner", anOwner).in(SchemaV2), may("owner", anOwner), may("currentNodeId", anID(NodeID, aText)), may("startedAt", nil), may("completedAt", nil),
 		may("agent", nil), may("runOrchestrator", nil), may("error", nil), may("nodeStates", anObject), may("variables", anObject), may("channels", anObject),
 		may("metrics", perSchema(openObject(may("openwopCost", aCost)), closedObject(may("openwopCost", aCost)))),
-		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("tags", theTags), may("metadata", anObject),
+		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("tags", allOf(listOf(shortText(aText, 256), 0, false), atMost100)), may("metadata", anObject),
 		may("configurable", anObject), may("inputs", anObject).in(SchemaV2), may("extensions", theExtensions).in(SchemaV2),
 		may("parentRunId", anIDOf(RunID)).in(SchemaV2),
 		may("compensationStatus", oneOf("none", "pending", "running", "completed", "partial", "failed", "manual")).in(SchemaV2),
 	}
 	aCost = closedObject(
-		may("usd", numberTo(math.Inf(1), "a number from 0 on")), may("tokens", closedObject(may("input", wholeFrom(0)), may("output", wholeFrom(0)))),
+		may("usd", numberIn(0, math.Inf(1), "a number from 0 on")), may("tokens", closedObject(may("input", wholeFrom(0)), may("output", wholeFrom(0)))),
 		may("model", aText), may("provider", aText), may("duration_ms", wholeFrom(0)),
 	)
+	atMost100 = valueThat(func(raw string) bool { return len(slices.Collect(jsonwire.Elements(raw))) <= 100 }, RuleRange, "has more than 100 elements")
 	// The members of its AgentRefs and its error under the schemas.
 	refParts = []part{
-		may("agentId", nil), may("memoryRef", textOf(1, 256)), may("name", textOf(0, 256)), may("version", textOf(0, 64)), may("channel", textOf(1, 64)),
-		may("sourceManifestId", textOf(0, 256)), may("modelClass", nil),
+		may("agentId", nil), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)), may("channel", shortText(aName, 64)),
+		may("sourceManifestId", shortText(aText, 256)), may("modelClass", nil),
 	}
 	errorParts   = []part{may("code", nil), may("message", nil), may("details", nil)}
 	modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
 )
-
-// theTags requires at most 100 short texts.
-func theTags(p Profile, raw string) (agentevents.Rule, string) {
-	if len(slices.Collect(jsonwire.Elements(raw))) > 100 {
-		return RuleRange, "has more than 100 elements"
-	}
-	return listOf(textOf(0, 256), 0, false)(p, raw)
-}
 
 // theExtensions requires objects, with names such as acme.state.
 func theExtensions(p Profile, raw string) (agentevents.Rule, string) {

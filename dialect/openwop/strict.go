@@ -113,13 +113,13 @@ func hatch(name string) bool {
 // kind.
 var decisions = map[string][]part{
 	"next-worker": {
-		must("kind", nil), must("nextWorkerIds", listOf(textOf(1, 256), 1, false)), may("nextWorkerInputs", listOf(anObject, 0, false)).in(SchemaV2),
-		may("confidence", numberTo(1, "in [0, 1]")),
+		must("kind", nil), must("nextWorkerIds", listOf(shortText(aName, 256), 1, false)), may("nextWorkerInputs", listOf(anObject, 0, false)).in(SchemaV2),
+		may("confidence", numberIn(0, 1, "in [0, 1]")),
 	},
 	"ask-user": {must("kind", nil), must("prompt", aName)},
 	"terminate": {
 		must("kind", nil), may("reason", aName), may("successCriteria", listOf(closedObject(criterion...), 0, false)).in(SchemaV2),
-		may("confidence", numberTo(1, "in [0, 1]")),
+		may("confidence", numberIn(0, 1, "in [0, 1]")),
 	},
 }
 

@@ -109,31 +109,42 @@ func editedList(list string, edit func(i int, raw string) string) string {
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-// textOf requires a text of low (0 or 1) to high characters.
-func textOf(low, high int) form {
+// valueThat requires a value that is good. wrong says what any other is.
+func valueThat(good func(raw string) bool, rule agentevents.Rule, wrong string) form {
 	return func(_ Profile, raw string) (agentevents.Rule, string) {
-		switch n := utf8.RuneCountInString(jsonwire.Text(raw)); {
-		case !isText(raw):
-			return RuleForm, "is not a text"
-		case n < low:
-			return RuleRange, "is empty"
-		case n > high:
-			return RuleRange, "is longer than " + strconv.Itoa(high) + " characters"
+		if good(raw) {
+			return "", ""
+		}
+		return rule, wrong
+	}
+}
+
+// allOf requires all forms. The first one that a value does not have counts.
+func allOf(forms ...form) form {
+	return func(p Profile, raw string) (agentevents.Rule, string) {
+		for _, f := range forms {
+			if rule, detail := f(p, raw); detail != "" {
+				return rule, detail
+			}
 		}
 		return "", ""
 	}
 }
 
 var (
-	aText = textOf(0, math.MaxInt)
-	aName = textOf(1, math.MaxInt)
+	aText    = valueThat(isText, RuleForm, "is not a text")
+	aName    = allOf(aText, valueThat(func(raw string) bool { return raw != `""` }, RuleRange, "is empty"))
+	anObject = valueThat(isObject, RuleForm, "is not an object")
+	aBool    = valueThat(func(raw string) bool { return raw == "true" || raw == "false" }, RuleForm, "is neither true nor false")
+
+	// aVersion is a text under SchemaV1 and a number under SchemaV2.
+	aVersion = perSchema(aText, wholeFrom(0))
 )
 
-func anObject(_ Profile, raw string) (agentevents.Rule, string) {
-	if !isObject(raw) {
-		return RuleForm, "is not an object"
-	}
-	return "", ""
+// shortText requires a text of the form that has at most high characters.
+func shortText(text form, high int) form {
+	return allOf(text, valueThat(func(raw string) bool { return utf8.RuneCountInString(jsonwire.Text(raw)) <= high },
+		RuleRange, "is longer than "+strconv.Itoa(high)+" characters"))
 }
 
 // perSchema is one form under SchemaV1 and another one under SchemaV2.
@@ -145,9 +156,6 @@ func perSchema(v1, v2 form) form {
 		return v2(p, raw)
 	}
 }
-
-// aVersion is a text under SchemaV1 and a number under SchemaV2.
-var aVersion = perSchema(aText, wholeFrom(0))
 
 // idThat requires a text of the form that is a legal id.
 func idThat(text form, legal func(p Profile, id string) bool) form {
@@ -167,30 +175,17 @@ func anIDOf(of IDForm) form {
 	return idThat(aText, func(p Profile, id string) bool { return ValidID(p, of, id) })
 }
 
+// numberIn requires a number from low to high: want says so.
+func numberIn(low, high float64, want string) form {
+	return valueThat(func(raw string) bool {
+		n, err := strconv.ParseFloat(raw, 64)
+		return err == nil && n >= low && n <= high
+	}, RuleRange, "is not "+want)
+}
+
 func wholeFrom(low int) form {
-	return func(_ Profile, raw string) (agentevents.Rule, string) {
-		if n, err := strconv.ParseFloat(raw, 64); err != nil || !whole(raw) || n < float64(low) {
-			return RuleRange, "is not a whole number from " + strconv.Itoa(low) + " on"
-		}
-		return "", ""
-	}
-}
-
-// numberTo requires a number from 0 to high: want says so.
-func numberTo(high float64, want string) form {
-	return func(_ Profile, raw string) (agentevents.Rule, string) {
-		if n, err := strconv.ParseFloat(raw, 64); err != nil || n < 0 || n > high {
-			return RuleRange, "is not " + want
-		}
-		return "", ""
-	}
-}
-
-func aBool(_ Profile, raw string) (agentevents.Rule, string) {
-	if raw != "true" && raw != "false" {
-		return RuleForm, "is neither true nor false"
-	}
-	return "", ""
+	want := "a whole number from " + strconv.Itoa(low) + " on"
+	return allOf(valueThat(whole, RuleRange, "is not "+want), numberIn(float64(low), math.Inf(1), want))
 }
 
 func oneOf(words ...string) form {
@@ -281,16 +276,13 @@ func closedObject(parts ...part) form { return objectOf(parts, false) }
 func openObject(parts ...part) form { return objectOf(parts, true) }
 
 func objectOf(parts []part, open bool) form {
-	return func(p Profile, raw string) (agentevents.Rule, string) {
-		if !isObject(raw) {
-			return anObject(p, raw)
-		}
+	return allOf(anObject, func(p Profile, raw string) (agentevents.Rule, string) {
 		name, rule, detail := brokenPart(parts, open, p, raw)
 		if detail != "" {
 			detail = strconv.Quote(name) + " " + detail
 		}
 		return rule, detail
-	}
+	})
 }
 
 // anOwner requires {tenant, workspace?, principal?}. Under SchemaV2 a subject
@@ -313,19 +305,14 @@ func subjectOf(actors int) form {
 	if actors > 0 {
 		parts = append(parts, may("actor", subjectOf(actors-1)))
 	}
-	closed := closedObject(parts...)
-	return func(p Profile, raw string) (agentevents.Rule, string) {
+	anonymous := valueThat(func(raw string) bool {
+		return (memberText(raw, "lane") == "anonymous") == (memberText(raw, "kind") == "anonymous")
+	}, RuleForm, "must have both an anonymous lane and an anonymous kind, or neither")
+	keyed := valueThat(func(raw string) bool {
 		lane := memberText(raw, "lane")
-		switch rule, detail := closed(p, raw); {
-		case detail != "":
-			return rule, detail
-		case (lane == "anonymous") != (memberText(raw, "kind") == "anonymous"):
-			return RuleForm, "must have both an anonymous lane and an anonymous kind, or neither"
-		case (lane == "saml" || lane == "scim") != jsonwire.HasMember(raw, "keyClass"):
-			return RuleForm, "must have a keyClass if its lane is saml or scim, and only then"
-		}
-		return "", ""
-	}
+		return (lane == "saml" || lane == "scim") == jsonwire.HasMember(raw, "keyClass")
+	}, RuleForm, "must have a keyClass if its lane is saml or scim, and only then")
+	return allOf(closedObject(parts...), anonymous, keyed)
 }
 
 var (

@@ -89,8 +89,8 @@ var (
 		must("owner", anOwner).in(SchemaV2), may("owner", anOwner), may("currentNodeId", anID(NodeID, aText)), may("startedAt", nil), may("completedAt", nil),
 		may("agent", nil), may("runOrchestrator", nil), may("error", nil), may("nodeStates", anObject), may("variables", anObject), may("channels", anObject),
 		may("metrics", perSchema(openObject(may("openwopCost", aCost)), closedObject(may("openwopCost", aCost)))),
-		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("tags", allOf(listOf(shortText(aText, 256), 0, false), atMost100)), may("metadata", anObject),
-		may("configurable", anObject), may("inputs", anObject).in(SchemaV2), may("extensions", theExtensions).in(SchemaV2),
+		may("engineVersion", aVersion), may("eventLogSchemaVersion", perSchema(wholeFrom(0), wholeFrom(2))), may("metadata", anObject), may("configurable", anObject),
+		may("tags", allOf(listOf(shortText(aText, 256), 0, false), atMost100)), may("inputs", anObject).in(SchemaV2), may("extensions", theExtensions).in(SchemaV2),
 		may("parentRunId", anIDOf(RunID)).in(SchemaV2),
 		may("compensationStatus", oneOf("none", "pending", "running", "completed", "partial", "failed", "manual")).in(SchemaV2),
 	}
@@ -101,8 +101,8 @@ var (
 	atMost100 = valueThat(func(raw string) bool { return len(slices.Collect(jsonwire.Elements(raw))) <= 100 }, RuleRange, "has more than 100 elements")
 	// The members of its AgentRefs and its error under the schemas.
 	refParts = []part{
-		may("agentId", nil), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)), may("channel", shortText(aName, 64)),
-		may("sourceManifestId", shortText(aText, 256)), may("modelClass", nil),
+		may("agentId", nil), may("memoryRef", shortText(aName, 256)), may("name", shortText(aText, 256)), may("version", shortText(aText, 64)),
+		may("channel", shortText(aName, 64)), may("sourceManifestId", shortText(aText, 256)), may("modelClass", nil),
 	}
 	errorParts   = []part{may("code", nil), may("message", nil), may("details", nil)}
 	modelClasses = []string{"reasoning", "tool-using", "chat", "code", "vision", "multimodal", "embedding", "classification", "retrieval"}
@@ -144,7 +144,7 @@ func (w *snapshotWriter) value(pointer string, at any) string {
 		}
 	case *agentevents.Opt[agentevents.ErrorInfo]:
 		if v.OK {
-			return w.error(pointer, &v.V)
+			return w.error(pointer, v.V)
 		}
 	}
 	return ""
@@ -169,17 +169,16 @@ func (w *snapshotWriter) json(pointer string, raw agentevents.JSON) string {
 	return out
 }
 
-// rest adds the members of an object that have no field to out.
+// rest adds the members of more to an object. Those that have fields are not among
+// them.
 func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more agentevents.JSON, fields []string) {
 	raw := w.json(pointer, more)
 	if raw != "" && !isObject(raw) {
 		w.fail(agentevents.RuleFieldJSON, pointer, what+" is not an object")
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if slices.Contains(fields, name) {
+		if slices.Contains(fields, name) || !out.Add(name, value) {
 			w.lose(dialect.Dropped, pointer+"/"+jsonwire.Token(name), "a field has this name")
-		} else {
-			out.Add(name, value)
 		}
 	}
 }
@@ -229,37 +228,31 @@ func (w *snapshotWriter) ref(pointer string, ref *agentevents.AgentRef) string {
 }
 
 // error returns the run's error in the profile's form.
-func (w *snapshotWriter) error(pointer string, e *agentevents.ErrorInfo) string {
-	code, message, details := e.Code, e.Message, w.json(pointer+"/details", e.Details)
-	if w.p != RFC0002 {
-		if code == "" {
-			code = unknownError
-			w.lose(dialect.Made, pointer+"/code", code)
-		}
-		if message == "" {
-			message = code
-			w.lose(dialect.Made, pointer+"/message", "the code")
-		}
-		if details != "" && !isObject(details) {
-			details = `{"value":` + details + `}`
-			w.lose(dialect.Altered, pointer+"/details", `is not an object: written as the member "value" of one`)
-		}
-	}
-	var out dialect.Unknowns
-	for _, word := range [...]struct{ name, text string }{{"code", code}, {"message", message}} {
+func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
+	for _, word := range [...]struct{ name, text string }{{"code", e.Code}, {"message", e.Message}} {
 		if !jsonwire.ValidUTF8(word.text) {
 			w.lose(dialect.Altered, pointer+"/"+word.name, dialect.DamagedText)
 		}
-		if word.text != "" || word.name == "message" {
-			out.Add(word.name, jsonwire.Quote(word.text))
+	}
+	e.Code = jsonwire.Text(jsonwire.Quote(e.Code)) // without the damage, which MarshalJSON refuses
+	e.Details = agentevents.JSON(w.json(pointer+"/details", e.Details))
+	if w.p != RFC0002 {
+		if e.Code == "" {
+			e.Code = unknownError
+			w.lose(dialect.Made, pointer+"/code", e.Code)
+		}
+		if e.Message == "" {
+			e.Message = e.Code
+			w.lose(dialect.Made, pointer+"/message", "the code")
+		}
+		if e.Details != "" && !isObject(string(e.Details)) {
+			e.Details = `{"value":` + e.Details + `}`
+			w.lose(dialect.Altered, pointer+"/details", `is not an object: written as the member "value" of one`)
 		}
 	}
-	if details != "" {
-		out.Add("details", details)
-	}
-	if e.Retryable.OK {
-		out.Add("retryable", strconv.FormatBool(e.Retryable.V))
-	}
+	raw, _ := e.MarshalJSON() // never fails on that
+	var out dialect.Unknowns
+	w.rest(&out, pointer, "Error", agentevents.JSON(raw), nil)
 	w.rest(&out, pointer, "ErrorMore", w.s.ErrorMore, []string{"code", "message", "details", "retryable"})
 	return w.declared(pointer, string(out.Object()), errorParts)
 }

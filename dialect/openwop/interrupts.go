@@ -86,13 +86,8 @@ type detailsForm struct {
 }
 
 func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
-	p := w.Ev.Payload.(*agentevents.NodeSuspended)
-	details, ok := f.object(w, p.Details)
-	if !ok {
-		return dst
-	}
 	has := false
-	for name, raw := range jsonwire.Members(details) {
+	for name, raw := range jsonwire.Members(f.object(w, w.Ev.Payload.(*agentevents.NodeSuspended).Details)) {
 		if first := name == "interruptId" || name == "kind"; first != f.first {
 			continue
 		}
@@ -110,9 +105,9 @@ func (f detailsForm) AppendMembers(w *wire.Writer, dst []byte) []byte {
 }
 
 // object returns the details as an object, and lists what that changes once.
-func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) (details string, ok bool) {
+func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 	if raw == "" {
-		return "", true
+		return ""
 	}
 	lose := w.Lose
 	if !f.first {
@@ -122,17 +117,18 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) (details strin
 	switch {
 	case err != nil:
 		w.Fail(agentevents.RuleFieldJSON, "/payload/details", err.Error())
-		return "", false
+		return ""
 	case details == "{}" && f.p == RFC0002: // the schemas add an interruptId
 		lose(dialect.Dropped, "/payload/details", "only the members of the details are written, and there are none")
-	case details[0] != '{' && f.p == SchemaV2:
+	case isObject(details):
+	case f.p == SchemaV2:
 		lose(dialect.Altered, "/payload/details", "is not an object: the line has only an interruptId")
-		return "", true
-	case details[0] != '{':
+		return ""
+	default:
 		lose(dialect.Altered, "/payload/details", `is not an object: written as the member "details"`)
-		return `{"details":` + details + `}`, true
+		return `{"details":` + details + `}`
 	}
-	return details, true
+	return details
 }
 
 // detail returns a detail in the profile's form. It reports false for one that the

@@ -20,12 +20,9 @@ import (
 // members and checks only the types of the others.
 func ParseMessage(text []byte) (agentevents.ConversationMessage, error) {
 	var m agentevents.ConversationMessage
-	if err := m.UnmarshalJSON(text); err != nil {
-		var le *agentevents.LineError
-		if errors.As(err, &le) {
-			return agentevents.ConversationMessage{}, &jsonwire.SyntaxError{Offset: le.Column, Msg: le.Err.Error()}
-		}
-		return agentevents.ConversationMessage{}, err
+	var le *agentevents.LineError
+	if err := m.UnmarshalJSON(text); errors.As(err, &le) { // as every error of it
+		return m, &jsonwire.SyntaxError{Offset: le.Column, Msg: le.Err.Error()}
 	}
 	return m, nil
 }
@@ -65,10 +62,8 @@ func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	dst, err := m.AppendJSON(dst)
 	var inner *agentevents.RuleError
 	switch {
-	case errors.As(err, &inner):
+	case errors.As(err, &inner): // as every error of it
 		w.Fail(inner.Rule, inner.Pointer, inner.Detail)
-	case err != nil:
-		w.Fail(agentevents.RuleFieldJSON, "/payload/message", err.Error())
 	case was.Content == "" && jsonwire.HasMember(string(dst[mark:]), "content"): // a message that was read without content is written without it
 		w.Lose(dialect.Made, "/payload/message/content", "null")
 	}

@@ -141,12 +141,14 @@ func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 			w.Lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
 			raw = jsonwire.Quote(NormalizeID(f.p, InterruptID, id))
 		}
-	case f.p != RFC0002 && m != nil:
-		_, why = m.form(f.p, raw)
+	case f.p != RFC0002 && name == "kind" && !m.form.fits(f.p, raw):
+		why = "not one of the schema's words"
+	case f.p != RFC0002 && m != nil && !m.form.fits(f.p, raw):
+		why = "is not an id"
 	case name == "nodeId", name == "reason" && (f.p == SchemaV2 || isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
 		name == "agentId" && (isText(raw) || f.p != SchemaV2 && w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
-	case f.p == SchemaV2 && !hatch(name) && !encoderOf(w).same():
+	case f.p == SchemaV2 && m == nil && !hatch(name) && !encoderOf(w).same():
 		why = "the profile has no place for it"
 	}
 	if why != "" {

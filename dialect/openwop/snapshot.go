@@ -237,7 +237,7 @@ func (s *Snapshot) parse(r *wire.Reader, at any) (err error) {
 // The ErrorEnvelope of HTTP answers has error in place of code.
 func snapshotError(raw string, at int) (info agentevents.Opt[agentevents.ErrorInfo], more agentevents.JSON, err error) {
 	if _, detail := openObject(may("message", aText))(RFC0002, raw); detail != "" {
-		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found an error that is not one: " + detail}
+		return info, "", &jsonwire.SyntaxError{Offset: at, Msg: "found another value than an error: " + detail}
 	}
 	info.OK = true
 	var rest dialect.Unknowns

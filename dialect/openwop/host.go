@@ -144,22 +144,13 @@ func (h *Host) ToolAllowed(agentID, toolID string) bool {
 // Tools returns the tools that the agent may use, in the given order: offer it
 // only these before dispatch.
 func (h *Host) Tools(agentID string, tools []string) []string {
-	var out []string
-	for _, t := range tools {
-		if h.ToolAllowed(agentID, t) {
-			out = append(out, t)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(tools), func(tool string) bool { return !h.ToolAllowed(agentID, tool) })
 }
 
 // ThresholdOf returns the confidence below which a decision of the agent
 // escalates: the run's, else the agent's, else [DefaultThreshold].
 func (h *Host) ThresholdOf(agentID string) float64 {
-	if h.Threshold.OK {
-		return h.Threshold.V
-	}
-	return h.Agents[agentID].Threshold.Or(DefaultThreshold)
+	return h.Threshold.Or(h.Agents[agentID].Threshold.Or(DefaultThreshold))
 }
 
 // Follow returns the action that section F requires after a decision with a

@@ -307,7 +307,7 @@ func rows(p Profile) []row {
 		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, other: true, closed1: true, sealed: true, also: []extra{
 			{name: "resumeSchema", form: anObject}, {name: "timeoutMs", form: wholeFrom(0)}, {name: "data/contextType", form: aText},
 		}, members: []column{
-			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", keyForm{id(InterruptID)}).must(all).or(madeOf(ofEvent)),
+			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", keyForm{interruptID{id(InterruptID)}}).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(madeQuestions))).must(all),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
@@ -334,7 +334,7 @@ func rows(p Profile) []row {
 			{name: "data/requiredApprovals", form: wholeFrom(1)}, {name: "data/approversList", form: listOf(aText, 0, false)},
 			{name: "data/rejectionPolicy", form: oneOf("single-veto", "majority")},
 		}, members: []column{
-			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", keyForm{id(InterruptID)}).must(all).or(madeOf(ofEvent)),
+			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", keyForm{interruptID{id(InterruptID)}}).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(artifact(p, "artifactId").must(schemas).inside(p), artifact(p, "artifactType").must(schemas).inside(p),
 				m("title", "action", title).must(schemas).orAlways(made(kindApproval)).inside(p), artifact(p, "actions").must(schemas).inside(p))).must(all),
 			m("timeoutMs", "timeoutMs", millis),

@@ -189,19 +189,25 @@ func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return append(dst, `[{"id":"q1","question":"?"}]`...)
 }
 
-// A keyForm is the key of an interrupt. It has the form of the id in the line that
-// resolves the interrupt. SchemaV1 limits keys, but not ids.
-type keyForm struct{ idForm }
+// An interruptID is the id of an interrupt that is resolved: its key. SchemaV1
+// limits keys, but not ids.
+type interruptID struct{ idForm }
 
-func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := *at.(*string)
-	form := InterruptID
-	if encoderOf(w).spelled(w, m) && utf8.RuneCountInString(v) <= maxKey {
-		form = PlainID // a key need not be an id
+func (f interruptID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	v, form := *at.(*string), f.idForm
+	switch long := utf8.RuneCountInString(v) > maxKey; {
+	case long && f.p == SchemaV1:
+		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
+		v = NormalizeID(SchemaV2, InterruptID, v)
+	case !long && m.Name == "key" && encoderOf(w).spelled(w, m):
+		form.form = PlainID // a key need not be an id
 	}
-	v = shortKey(w, f.p, m, v)
-	return idForm{f.p, form}.append(w, dst, w.Pointer(m), v), v != ""
+	return form.append(w, dst, w.Pointer(m), v), v != ""
 }
+
+// A keyForm is the key of an interrupt. It has the form of the id in the line that
+// resolves the interrupt.
+type keyForm struct{ interruptID }
 
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := wire.Value{}.Parse(r, at)
@@ -221,23 +227,6 @@ func (f keyForm) Parse(r *wire.Reader, at any) error {
 
 // maxKey is the maximum length of a key, in characters.
 const maxKey = 256
-
-// shortKey returns the id of an interrupt as a key.
-func shortKey(w *wire.Writer, p Profile, m *wire.Member, id string) string {
-	if p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
-		return id
-	}
-	w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
-	return NormalizeID(SchemaV2, InterruptID, id)
-}
-
-// An interruptID is the id of an interrupt that is resolved: its key.
-type interruptID struct{ idForm }
-
-func (f interruptID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := shortKey(w, f.p, m, *at.(*string))
-	return f.append(w, dst, w.Pointer(m), v), v != ""
-}
 
 // artifact is a member of a request for approval that the vocabulary has no field
 // for. The schemas require it, and so do interrupts.

@@ -8,8 +8,8 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// span completes the event of a span with what its start says, and updates the open
-// spans. It reports false if the span does not say what it is about.
+// span completes the event of a span with what its start says, and notes what becomes
+// of the open spans. It reports false if the span does not say what it is about.
 func (d *Decoder) span(ev *agentevents.Event) bool {
 	subject, phase, _ := strings.Cut(d.r.Row.Case, " ")
 	if p, ok := ev.Payload.(*agentevents.SpanRecorded); ok {
@@ -17,11 +17,12 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 			return true
 		}
 	}
+	begins := phase == "start"
+	d.change.ends = d.open.ended(ev.RunID, spanID{span: ev.SpanID}, subject, begins)
 	var start opened
-	open := false
-	if at := d.open.bySpan(ev.RunID, ev.SpanID); at != nil && (phase == "start" || at.subject == subject) {
-		start, open = *at, phase != "start"
-		d.open.remove(at)
+	open := d.change.ends != nil && !begins
+	if open {
+		start = *d.change.ends
 	}
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnEnded:
@@ -44,8 +45,8 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 			}
 		}
 	case *agentevents.ToolCalled:
-		taken := d.open.find(&about{p.CallID, subject, ev.AgentID, ev.RunID}) != nil // some producers write the tool's name as the call id
-		if !d.call(&p.CallID, &p.ToolID, opened{}, taken) {
+		// Some producers write the tool's name as the call id.
+		if !d.call(&p.CallID, &p.ToolID, opened{}, d.open.taken(&about{p.CallID, subject, ev.AgentID, ev.RunID}, d.change.ends)) {
 			return false
 		}
 		d.begin(about{p.CallID, subject, ev.AgentID, ev.RunID}, p.ToolID)
@@ -64,7 +65,7 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 	case *agentevents.AgentStarted:
 		d.delegated(ev)
 		d.keepName("subagent.", d.said.agent)
-		if d.said.agent != "" && ev.SpanID != "" && d.open.find(&about{d.said.agent, subject, "", ev.RunID}) != nil {
+		if d.said.agent != "" && ev.SpanID != "" && d.open.taken(&about{d.said.agent, subject, "", ev.RunID}, d.change.ends) {
 			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: d.said.agent})
 			ev.AgentID = "" // another agent of the name is open: readers know this one by its span
 		}
@@ -101,20 +102,37 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 // begin notes that the span of the line is open.
 func (d *Decoder) begin(a about, tool string) {
 	if span := d.r.Ev.SpanID; span != "" {
-		d.open.add(opened{about: a, spanID: spanID{span: span}, tool: tool})
+		d.change.begins = opened{a, spanID{span: span}, tool}
 	}
 }
 
 // stepID makes up the id of a step. It reports false if there is none.
 func (d *Decoder) stepID(id *string, name string) bool {
 	if *id == "" {
-		rest, ok := strings.CutPrefix(name, "step.")
-		if *id = rest; !ok || rest == "" {
-			*id = d.r.Ev.SpanID
-		}
+		*id = stepOf(name, spanID{span: d.r.Ev.SpanID})
 		d.r.Made("/payload/stepId", "the span's name, or its id")
 	}
 	return *id != ""
+}
+
+// stepOf returns the id that readers make up for a step.
+func stepOf(name string, span spanID) string {
+	if rest, ok := strings.CutPrefix(name, "step."); ok && rest != "" {
+		return rest
+	}
+	return span.text()
+}
+
+// callOf returns the id by which readers know a call: that of its start, or what the
+// line says, or the span's id.
+func callOf(said, start string, taken bool, span spanID) string {
+	switch {
+	case start != "":
+		return start
+	case said == "" || taken:
+		return span.text()
+	}
+	return said
 }
 
 // call makes the id and the tool of a call whose start is known, if start is not
@@ -129,11 +147,8 @@ func (d *Decoder) call(call, tool *string, start opened, taken bool) bool {
 			*tool = start.tool
 		}
 	}
-	if *call = start.id; start.id == "" {
-		if *call = said; said == "" || taken {
-			*call = d.r.Ev.SpanID
-			d.r.Made("/payload/callId", "the span's id")
-		}
+	if *call = callOf(said, start.id, taken, spanID{span: d.r.Ev.SpanID}); start.id == "" && *call != said {
+		d.r.Made("/payload/callId", "the span's id")
 	}
 	if *tool == "" || *call == "" {
 		return false

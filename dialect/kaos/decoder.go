@@ -41,8 +41,9 @@ type Decoder struct {
 	r     wire.Reader
 	open  opens
 	frame frame
-
-	said said
+	// Of the line that is read:
+	said   said
+	change change
 }
 
 // said is what forms read of a line besides the event.
@@ -80,11 +81,13 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 		d.r.Lines-- // the object may only be torn
 		return dst[:len(dst)-1], err
 	}
+	d.open.settle(&d.change)
 	return dst, nil
 }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
+	d.change = change{}
 	if err := d.members(line, ev); err != nil {
 		return err
 	}

@@ -12,19 +12,17 @@ import (
 )
 
 // A boundary is how the line of an event says where a span begins or ends, and what
-// it does to the open spans. That takes effect when the line is written, so that a
-// refused event changes nothing.
+// it does to the open spans.
 type boundary struct {
 	about         // of the span
 	span   spanID // on the line
 	name   string // of the span, after the prefix
 	code   string // error_type of an event that has none
 	failed bool   // is_error
+	found  bool   // the id is that of the span's start
 
-	found         bool  // the id is that of the span's start
-	opens, closes bool  // the span
-	start         about // of the start that it closes
-	other, named  bool  // see opened
+	own  change // to the spans that an event without a span id may mean
+	read change // to the spans that readers know to be open
 }
 
 // plan sets e.boundary for the event that is written, and returns its row: that of
@@ -33,63 +31,78 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	b, ev, phase := &e.boundary, w.Ev, ""
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnStarted:
-		e.opened(w, "turn", turnID(p.Turn))
+		e.bound(w, "turn", turnID(p.Turn), true)
 	case *agentevents.TurnEnded:
 		phase = ended(ev, p.Error)
-		e.closed(w, "turn", turnID(p.Turn))
+		e.bound(w, "turn", turnID(p.Turn), false)
 	case *agentevents.StepStarted:
-		e.opened(w, "step", p.StepID)
-		lose(w, p.StepID == "", dialect.Made, "/payload/stepId", "readers take the name or the span's id")
+		e.bound(w, "step", p.StepID, true)
+		e.begin(cmp.Or(p.StepID, stepOf(p.Name, b.span)), "", "")
+		lose(w, p.StepID == "", dialect.Made, "/payload/stepId", madeStep)
 	case *agentevents.StepEnded:
 		b.failed = p.Error.OK && p.Error.V.Code == "" && p.Error.V.Message == p.ResultSummary &&
 			(p.ResultSummary != "" || dialect.Unknown(ev, Name, "phase") == `"complete"`)
 		if !b.failed {
 			phase = ended(ev, p.Error)
 		}
-		e.closed(w, "step", p.StepID)
-		lose(w, p.StepID == "", dialect.Made, "/payload/stepId", "readers take the name or the span's id")
+		e.bound(w, "step", p.StepID, false)
+		lose(w, p.StepID == "", dialect.Made, "/payload/stepId", madeStep)
 	case *agentevents.ToolCalled:
 		b.name = p.ToolID
-		e.opened(w, "tool_call", p.CallID)
-		nameless(w, p.CallID, p.ToolID)
+		e.bound(w, "tool_call", p.CallID, true)
+		e.call(w, p.CallID, opened{})
 	case *agentevents.ToolReturned:
 		b.name = p.ToolID
 		phase = e.returned(w, p)
-		nameless(w, p.CallID, p.ToolID)
 	case *agentevents.AgentStarted:
-		if b.name = ev.AgentID; b.name == "" && p.Agent.V.AgentID != "" {
-			b.name = p.Agent.V.AgentID
-			if ev.SpanID != "" && e.open.find(&about{b.name, "subagent", b.name, ev.RunID}) != nil {
+		e.bound(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID), true)
+		b.name = cmp.Or(ev.AgentID, p.Agent.V.AgentID)
+		known := b.name
+		if b.name != "" && e.check.open.taken(&about{b.name, "subagent", "", ev.RunID}, b.read.ends) {
+			known = ""
+			same := b.name == p.Agent.V.AgentID
+			if same {
 				phase = "start by span"
 			}
-			b.named = phase == ""
-			lose(w, b.named, dialect.Made, "/agentId", "the agent's id")
+			lose(w, !same, dialect.Made, "/payload/agent", "the agent's id")
 		}
-		e.opened(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID))
+		e.agent(w, known, "another one with this id is open: readers take the span's id")
+		e.begin(known, "", "")
 	case *agentevents.AgentEnded:
 		// The name on the line may be one that another open agent has, too.
-		b.name = cmp.Or(jsonwire.Text(string(dialect.Unknown(ev, Name, "/attributes/subagent_name"))), ev.AgentID)
+		kept := keptName(ev, "subagent_name")
 		switch {
 		case p.Error.OK:
 			phase = "error"
 		case p.Outcome == agentevents.OutcomeAborted:
 			phase = "cancelled"
 		}
-		e.closed(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID))
+		e.bound(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID), false)
+		b.name = cmp.Or(kept, ev.AgentID)
+		known := b.name
+		if start := b.read.ends; start != nil {
+			known = start.id
+			b.name = cmp.Or(b.name, known)
+		}
+		besides(w, "subagent_name", kept, b.name, known)
+		e.agent(w, known, "readers take the id of the span's start")
 	case *agentevents.HandoffRequested:
 		b.name = p.To.AgentID
-		e.opened(w, "handoff", p.From.AgentID+"\x00"+p.To.AgentID)
-		lose(w, p.From.AgentID == "" || p.To.AgentID == "", dialect.Altered, "", "a handoff without both agents is read as span.recorded")
+		e.bound(w, "handoff", p.From.AgentID+"\x00"+p.To.AgentID, true)
+		whole := p.From.AgentID != "" && p.To.AgentID != ""
+		if whole {
+			e.begin(p.From.AgentID, "", p.To.AgentID)
+		}
+		lose(w, !whole, dialect.Altered, "", "a handoff without both agents is read as span.recorded")
 	case *agentevents.HandoffAccepted:
 		b.name = p.To.AgentID
-		e.closed(w, "handoff", p.From.AgentID+"\x00"+p.To.AgentID)
+		e.bound(w, "handoff", p.From.AgentID+"\x00"+p.To.AgentID, false)
 		lose(w, p.From.AgentID == "" || p.To.AgentID == "", dialect.Altered, "", "a handoff without both agents is read as span.recorded")
 	case *agentevents.SpanRecorded:
-		if id := p.Subject + "\x00" + p.Name; p.Phase == "start" {
-			e.opened(w, "span", id)
-		} else {
-			e.closed(w, "span", id)
-			b.closes = b.closes && slices.Contains(closing, p.Phase)
+		e.bound(w, "span", p.Subject+"\x00"+p.Name, p.Phase == "start")
+		b.read.ends = nil
+		if !slices.Contains(closing, p.Phase) {
+			b.own.ends = nil
 		}
 	}
 	if phase != "" {
@@ -98,10 +111,55 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	return row
 }
 
-// nameless lists what readers make of a call without a tool or an id.
-func nameless(w *wire.Writer, call, tool string) {
-	lose(w, tool == "", dialect.Altered, "", "a call without a tool is read as span.recorded")
-	lose(w, tool != "" && call == "", dialect.Made, "/payload/callId", "readers take the span's id")
+const madeStep = "readers take the name or the span's id"
+
+// call lists what readers make of a call. start is the one that they know, if any.
+func (e *Encoder) call(w *wire.Writer, call string, start opened) {
+	b, said, kept := &e.boundary, call, ""
+	if call == b.span.span { // the line has what was read instead
+		kept = keptName(w.Ev, "call_id")
+		said = kept
+	}
+	begins := b.own.begins.subject != ""
+	a := about{said, "tool_call", b.agent, b.run}
+	known := callOf(said, start.id, begins && e.check.open.taken(&a, b.read.ends), b.span)
+	switch {
+	case cmp.Or(b.name, start.tool) == "":
+		w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
+		return
+	case call == "":
+		w.Lose(dialect.Made, "/payload/callId", "readers take the span's id")
+	case known != call:
+		detail := "readers take the id of the span's start"
+		if begins {
+			detail = "another one with this id is open: readers take the span's id"
+		}
+		w.Lose(dialect.Altered, "/payload/callId", detail)
+	}
+	besides(w, "call_id", kept, said, known)
+	if begins {
+		e.begin(known, b.agent, b.name)
+	}
+}
+
+// keptName returns an attribute that was kept, because its event has another name.
+func keptName(ev *agentevents.Event, attribute string) string {
+	return jsonwire.Text(string(dialect.Unknown(ev, Name, "/attributes/"+attribute)))
+}
+
+// besides lists that readers keep an attribute because they know the call or agent by
+// another name, or that they no longer do.
+func besides(w *wire.Writer, attribute, kept, said, known string) {
+	lose(w, kept == "" && said != "" && said != known, dialect.Made, "/"+string(Name), attribute)
+	lose(w, kept != "" && said == known, dialect.Dropped, "/"+string(Name)+"/~1attributes~1"+attribute, "readers know it by this name")
+}
+
+// agent lists that readers know the agent by another id. The id of a node is no id of
+// the event.
+func (e *Encoder) agent(w *wire.Writer, known, detail string) {
+	id := w.Ev.AgentID
+	lose(w, id == "" && known != "", dialect.Made, "/agentId", "the agent's id")
+	lose(w, id != "" && known != id && !e.fromNode(w), dialect.Altered, "/agentId", detail)
 }
 
 // turnID returns the id of a turn: its number.
@@ -148,13 +206,18 @@ func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase s
 		b.about = about{p.CallID, "tool_call", w.Ev.AgentID, w.Ev.RunID}
 		b.span = e.newID(w)
 	} else {
-		e.closed(w, "tool_call", p.CallID)
+		e.bound(w, "tool_call", p.CallID, false)
 	}
-	twice := b.closes && p.OneEvent
+	var start opened
+	if b.read.ends != nil {
+		start = *b.read.ends
+	}
+	e.call(w, p.CallID, start)
+	twice := start.id != "" && p.OneEvent
 	lose(w, twice, dialect.Dropped, "/payload/oneEvent", "")
 	lose(w, twice && p.Arguments != "", dialect.Dropped, "/payload/arguments", "")
 	lose(w, twice && p.Arguments != "", dialect.Made, "/"+string(Name), "arguments")
-	lose(w, !b.closes && !p.OneEvent, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
+	lose(w, start.id == "" && !p.OneEvent, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
 	return phase
 }
 
@@ -166,75 +229,32 @@ func (e *Encoder) newID(w *wire.Writer) spanID {
 		return spanID{span: w.Ev.SpanID}
 	}
 	agent := max(1, jsonwire.Mix(jsonwire.Hash(b.run), jsonwire.Hash(b.agent)))
-	h := jsonwire.Mix(uint64(1+slices.Index(withKinds, b.subject)), w.Ev.Sequence)
+	h := jsonwire.Mix(uint64(max(0, slices.Index(subjects, b.subject))), w.Ev.Sequence)
 	return spanID{made: jsonwire.Mix(h, jsonwire.Mix(agent, jsonwire.Hash(b.id)))}
 }
 
-// opened sets the id of a span that begins. A subject that begins again before it has
-// ended keeps its span.
-func (e *Encoder) opened(w *wire.Writer, subject, id string) {
-	b := &e.boundary
-	b.about = about{id, subject, w.Ev.AgentID, w.Ev.RunID}
-	b.opens, b.span = true, e.newID(w)
-	if before := e.open.find(&b.about); before != nil && w.Ev.SpanID == "" {
-		b.span, b.other, b.found = before.spanID, before.other, true
-	} else if before != nil && b.span != before.spanID {
-		b.other = true
-		e.otherID(w, b.span.is(id), "another one with this id is open: readers take the span's id")
-	}
-}
-
-// closed sets the id of a span that ends.
-func (e *Encoder) closed(w *wire.Writer, subject, id string) {
+// bound sets the id of a span that begins or ends. A subject that begins again before
+// it has ended keeps its span.
+func (e *Encoder) bound(w *wire.Writer, subject, id string, begins bool) {
 	b := &e.boundary
 	b.about = about{id, subject, w.Ev.AgentID, w.Ev.RunID}
 	b.span = e.newID(w)
-	start := e.open.find(&b.about)
-	if w.Ev.SpanID != "" && paired(subject) && (start == nil || start.spanID != b.span) {
-		if start = e.open.bySpan(b.run, w.Ev.SpanID); start == nil || start.subject != subject {
-			return
+	b.own.ends = e.open.find(&b.about)
+	switch start := b.own.ends; {
+	case w.Ev.SpanID != "":
+		if !begins && (start == nil || start.spanID != b.span) {
+			b.own.ends = e.open.ended(b.run, b.span, subject, false)
 		}
-		e.otherID(w, start.id == id, "readers take the id of the span's start")
-	}
-	if start == nil {
-		return
-	}
-	b.closes, b.start = true, start.about
-	lose(w, start.named && w.Ev.AgentID == "", dialect.Made, "/agentId", "that of the agent's start")
-	if w.Ev.SpanID == "" {
+	case start != nil:
 		b.span, b.found = start.spanID, true
 	}
-	if start.other {
-		e.otherID(w, b.span.is(id), "another one with this id is open: readers take the span's id")
+	if begins {
+		b.own.begins = opened{about: b.about, spanID: b.span}
 	}
+	b.read.ends = e.check.open.ended(b.run, b.span, subject, begins)
 }
 
-// otherID lists that readers know a call or an agent by another id, unless it is the
-// same.
-func (e *Encoder) otherID(w *wire.Writer, same bool, detail string) {
-	switch {
-	case same:
-	case e.subject == "tool_call":
-		w.Lose(dialect.Altered, "/payload/callId", detail)
-		w.Lose(dialect.Made, "/"+string(Name), "call_id")
-	case e.subject == "subagent":
-		w.Lose(dialect.Altered, "/agentId", detail)
-		lose(w, e.opens, dialect.Made, "/payload/agent", "the agent's id")
-		lose(w, !e.opens, dialect.Made, "/"+string(Name), "subagent_name")
-	}
-}
-
-// settle changes the open spans once the line is written.
-func (e *Encoder) settle() {
-	b := &e.change
-	if b.closes {
-		e.open.remove(e.open.find(&b.start))
-	}
-	if b.opens {
-		e.open.remove(e.open.find(&b.about))
-		if paired(b.subject) {
-			e.open.remove(e.open.bySpan(b.run, b.span.span))
-		}
-		e.open.add(opened{about: b.about, spanID: b.span, other: b.other, named: b.named})
-	}
+// begin notes that readers know a span to be open.
+func (e *Encoder) begin(id, agent, tool string) {
+	e.read.begins = opened{about{id, e.subject, agent, e.run}, e.span, tool}
 }

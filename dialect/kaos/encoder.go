@@ -38,12 +38,11 @@ type EncoderOptions struct {
 // different losses. It forgets the oldest open spans, but never one of the
 // latest 8,192.
 type Encoder struct {
-	o       EncoderOptions
-	clock   clock
+	sse     bool
 	w       wire.Writer
 	numbers dialect.Numbers
-	open    opens
-	check   Decoder // reads origin lines
+	open    opens    // as events name them
+	check   *Decoder // reads lines, and knows which spans readers of the log know to be open
 
 	ofNode bool   // the agent of the event is its node
 	line   []byte // in a frame
@@ -57,7 +56,9 @@ type Encoder struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o EncoderOptions) *Encoder {
-	return &Encoder{o: o, clock: newClock(o.Anchor, o.AnchorSeconds), w: wire.Writer{F: format}}
+	return &Encoder{
+		sse: o.SSE, w: wire.Writer{F: format}, check: NewDecoder(Options{Anchor: o.Anchor, AnchorSeconds: o.AnchorSeconds}),
+	}
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
@@ -77,18 +78,23 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		ev.AgentID = cmp.Or(ev.NodeRunID, ev.NodeID) // keeps agents without an id apart
 	}
 	out := dst
-	if e.o.SSE {
+	if e.sse {
 		out = e.line[:0]
 	}
 	out, verbatim, err := e.w.Append(out, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
 	}
+	read := &e.change.read
+	if verbatim {
+		read = &e.check.change
+	}
+	e.check.open.settle(read)
 	if ev.SpanID != "" || !verbatim { // on a verbatim line without span_id, readers find no pair
-		e.settle()
+		e.open.settle(&e.change.own)
 	}
 	e.everywhere(&ev, verbatim)
-	if !e.o.SSE {
+	if !e.sse {
 		return out, nil
 	}
 	e.line = out
@@ -138,7 +144,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if w.Ev.RunID == "" {
 		w.Break(RuleRequired, "/runId", "is required")
 	}
-	lose(w, e.ofNode && w.Ev != &w.Read, dialect.Made, "/agentId", "the id of the node's execution, or of the node")
+	lose(w, e.fromNode(w), dialect.Made, "/agentId", "the id of the node's execution, or of the node")
 	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok {
 		typ, raw, err := w.Unknown(p)
 		if err != nil {
@@ -168,6 +174,9 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
+// fromNode reports whether the event that is written has its node's id as its agent's.
+func (e *Encoder) fromNode(w *wire.Writer) bool { return e.ofNode && w.Ev != &w.Read }
+
 // otherwise lists an event whose line is read as another kind.
 func (e *Encoder) otherwise(w *wire.Writer, row *wire.Row, line []byte) {
 	switch p := w.Ev.Payload.(type) {
@@ -183,15 +192,14 @@ func (e *Encoder) otherwise(w *wire.Writer, row *wire.Row, line []byte) {
 			break
 		}
 		var read agentevents.Event
-		d := NewDecoder(Options{})
-		if d.read(string(line), &read) == nil && read.Kind() != w.Ev.Kind() {
+		if e.check.read(string(line), &read) == nil && read.Kind() != w.Ev.Kind() {
 			w.Lose(dialect.Altered, "", "the pair of subject and phase is read as "+string(read.Kind()))
 		}
+		e.boundary.read = e.check.change
 	}
 }
 
-// Reread reads a line again. The span that the event closes is open: the line may
-// leave out what its start says.
+// Reread reads a line again, as readers of the lines so far do.
 func (d *document) Reread(w *wire.Writer, line string) error {
 	e, r := (*Encoder)(d), &d.check.r
 	if strings.IndexByte(line, '\r') >= 0 {
@@ -201,18 +209,7 @@ func (d *document) Reread(w *wire.Writer, line string) error {
 		line = strings.TrimPrefix(value, " ")
 		w.Origin = line
 	}
-	r.F, r.Doc = format, &d.check
-	e.check.clock, e.check.o.Anchor, e.check.open = e.clock, e.o.Anchor, opens{recent: e.check.open.recent[:0]}
 	r.Continue(w)
-	r.Ev = w.Ev
-	if e.closes {
-		id, _, _ := strings.Cut(e.id, "\x00")
-		if e.subject == "subagent" {
-			id = w.Ev.AgentID
-		}
-		e.check.begin(about{id, e.subject, "", e.run}, e.name)
-	}
-	_, r.Plain = w.Ev.Payload.(*agentevents.SpanRecorded) // what the log's decoder could only record
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func lose(w *wire.Writer, lost bool, what dialect.Change, pointer, detail string
 type timeForm struct{}
 
 func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	return encoderOf(w).clock.append(dst, w.Time()), true
+	return encoderOf(w).check.clock.append(dst, w.Time()), true
 }
 
 func (timeForm) Parse(r *wire.Reader, at any) error {
@@ -385,7 +385,7 @@ func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 type callID struct{ wire.Value }
 
 func (f callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if call := *at.(*string); !encoderOf(w).span.is(call) {
+	if call := *at.(*string); encoderOf(w).span.span != call {
 		return jsonwire.AppendString(dst, call), true
 	}
 	return keptAttribute(w, dst, m)

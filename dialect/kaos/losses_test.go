@@ -141,6 +141,49 @@ func TestWhatReadersTakeOtherwiseIsListed(t *testing.T) {
 	require.Equal(t, agentevents.RulePayload, rule.Rule)
 }
 
+// Readers know a call or an agent by what the lines before say, which need not be what
+// the events say.
+func TestWhatReadersKnow(t *testing.T) {
+	agent := func(id, span string, p agentevents.Payload) agentevents.Event {
+		ev := native(p)
+		ev.AgentID, ev.SpanID = id, span
+		return ev
+	}
+	called := func(span string) agentevents.Event {
+		return agent("a", span, &agentevents.ToolCalled{CallID: "c", ToolID: "x"})
+	}
+	named := &agentevents.AgentStarted{Agent: agentevents.Some(agentevents.AgentRef{AgentID: "a"})}
+	end := &agentevents.AgentEnded{Outcome: agentevents.OutcomeAborted}
+	node := agent("", "p1", end)
+	node.NodeID = "n"
+	kept := agent("", "p2", end)
+	require.NoError(t, kept.SetExtra(string(Name), `{"/attributes/subagent_name":"a"}`))
+	for _, c := range []struct {
+		name   string
+		events []agentevents.Event
+		want   []string
+	}{
+		{"an agent that only its payload names", []agentevents.Event{agent("", "p1", named), agent("a", "p2", &agentevents.AgentStarted{})},
+			[]string{"altered /agentId", "made up /agentId", "dropped /payload/agent", "made up /payload/agent"}},
+		{"another agent of the name is open, too", []agentevents.Event{agent("a", "p1", &agentevents.AgentStarted{}), agent("", "p2", named), agent("", "p2", end)}, nil},
+		{"the first of two calls is open when the second one has ended", []agentevents.Event{
+			called("p1"), called("p2"), agent("a", "p2", &agentevents.ToolReturned{CallID: "c", ToolID: "x", Status: agentevents.ToolStatusOK}), called("p3"),
+		}, []string{"made up /kaos", "altered /payload/callId", "made up /kaos", "altered /payload/callId"}},
+		{"an end without an agent", []agentevents.Event{agent("a", "p1", &agentevents.AgentStarted{}), agent("", "p1", end)}, []string{"made up /agentId"}},
+		{"an end with only a node", []agentevents.Event{agent("", "p1", &agentevents.AgentStarted{}), node},
+			[]string{"made up /agentId", "made up /kaos", "dropped /nodeId"}},
+		{"a name that was kept for the other agent", []agentevents.Event{kept}, []string{"made up /agentId", "dropped /kaos/~1attributes~1subagent_name"}},
+	} {
+		e := NewEncoder(encoderOptions)
+		for i, ev := range c.events {
+			ev.Sequence = uint64(i)
+			_, err := e.Append(nil, ev)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.want, losses(e), c.name)
+	}
+}
+
 // A verbatim line has no losses, whatever it lacks.
 func TestVerbatimLosesNothing(t *testing.T) {
 	first := head + `"content":"a","type":"text_delta"}`

@@ -12,20 +12,11 @@ const (
 	maxOpen   = 1 << 13 // entries in each of the two maps
 )
 
-// withKinds are the subjects that have kinds of their own.
-var withKinds = []string{"turn", "step", "tool_call", "subagent", "handoff"}
-
-// paired reports whether readers find the start of a span of this subject by
-// span_id.
-func paired(subject string) bool { return slices.Contains(withKinds[1:], subject) }
-
 // An opened is a span that has begun and has not ended.
 type opened struct {
 	about
 	spanID
-	tool  string // for the decoder: of a call; of a handoff the agent that takes over
-	other bool   // for the encoder: readers know the call or agent by the span
-	named bool   // for the encoder: readers know the agent by a name that its event lacks
+	tool string // for readers: of a call; of a handoff the agent that takes over
 }
 
 // An about is what a span is about: for a handoff the id is of the agent that hands
@@ -40,15 +31,6 @@ type spanID struct {
 
 const madeDigits = 12
 
-// is reports whether the id reads as text on a line.
-func (s spanID) is(text string) bool {
-	if s.span != "" || len(text) != madeDigits {
-		return s.span == text
-	}
-	var digits [16]byte
-	return string(jsonwire.AppendHex(digits[:0], s.made)[:madeDigits]) == text
-}
-
 // append appends the id as a JSON string. Made-up ids depend on the place in the log:
 // whole lines, which are compared, have none.
 func (s spanID) append(dst []byte, whole bool) []byte {
@@ -60,7 +42,25 @@ func (s spanID) append(dst []byte, whole bool) []byte {
 	return append(dst[:n+madeDigits], '"')
 }
 
-type spanKey struct{ span, run string }
+// text returns the id as it is read.
+func (s spanID) text() string {
+	if s.made == 0 {
+		return s.span
+	}
+	return jsonwire.Text(string(s.append(nil, false)))
+}
+
+// A change is what a line does to the open spans. It takes effect when the line is
+// written or read, so that a line that is refused changes nothing.
+type change struct {
+	ends   *opened // nil if none
+	begins opened  // without a subject if none
+}
+
+type spanKey struct {
+	spanID
+	run string
+}
 
 // opens remembers the open spans, of which a log mostly has few: the latest are in a
 // list, the others in maps. Many spans never end (most logs have no end of a
@@ -71,25 +71,33 @@ type opens struct {
 }
 
 type olds struct {
-	spans    map[spanKey]*opened // those that are paired
+	spans    map[spanKey]*opened
 	subjects map[about]*opened
 }
 
-// bySpan returns the open span of that id, if it is paired, or nil. The result of
-// this and of find is valid until the next add or remove.
-func (o *opens) bySpan(run, span string) *opened {
-	if span == "" {
+// ended returns the open span that ends with a line, or nil: the one with the same
+// id, if it is of the same subject or the line begins another one. The result of this
+// and of find is valid until the next change.
+func (o *opens) ended(run string, id spanID, subject string, begins bool) *opened {
+	if p := o.bySpan(spanKey{id, run}); p != nil && (begins || p.subject == subject) {
+		return p
+	}
+	return nil
+}
+
+func (o *opens) bySpan(key spanKey) *opened {
+	if key.spanID == (spanID{}) {
 		return nil
 	}
 	for i := len(o.recent) - 1; i >= 0; i-- {
-		if p := &o.recent[i]; p.span == span && p.run == run && paired(p.subject) {
+		if p := &o.recent[i]; p.spanID == key.spanID && p.run == key.run {
 			return p
 		}
 	}
-	if p := o.young.spans[spanKey{span, run}]; p != nil {
+	if p := o.young.spans[key]; p != nil {
 		return p
 	}
-	return o.old.spans[spanKey{span, run}]
+	return o.old.spans[key]
 }
 
 // find returns the open span that is about the same, or nil.
@@ -105,6 +113,22 @@ func (o *opens) find(a *about) *opened {
 	return o.old.subjects[*a]
 }
 
+// taken reports whether an open span is about the same, other than the one that ends.
+func (o *opens) taken(a *about, ends *opened) bool {
+	p := o.find(a)
+	return p != nil && p != ends
+}
+
+// settle makes a change.
+func (o *opens) settle(c *change) {
+	o.remove(c.ends)
+	if c.begins.subject != "" {
+		o.remove(o.bySpan(spanKey{c.begins.spanID, c.begins.run}))
+		o.add(c.begins)
+	}
+	*c = change{}
+}
+
 // remove removes an open span, if p is not nil.
 func (o *opens) remove(p *opened) {
 	if p == nil {
@@ -117,7 +141,7 @@ func (o *opens) remove(p *opened) {
 		}
 	}
 	for _, m := range [...]olds{o.young, o.old} {
-		if key := (spanKey{p.span, p.run}); m.spans[key] == p {
+		if key := (spanKey{p.spanID, p.run}); m.spans[key] == p {
 			delete(m.spans, key)
 		}
 		if m.subjects[p.about] == p {
@@ -138,10 +162,7 @@ func (o *opens) add(p opened) {
 		if o.young.spans == nil || max(len(o.young.spans), len(o.young.subjects)) >= maxOpen {
 			o.young, o.old = olds{map[spanKey]*opened{}, map[about]*opened{}}, o.young
 		}
-		o.young.subjects[old.about] = &old
-		if old.span != "" && paired(old.subject) {
-			o.young.spans[spanKey{old.span, old.run}] = &old
-		}
+		o.young.subjects[old.about], o.young.spans[spanKey{old.spanID, old.run}] = &old, &old
 	}
 	o.recent = append(o.recent, p)
 }

@@ -70,11 +70,11 @@ var format = func() *wire.Format {
 		parentSpan = may("parent_span_id", "/parentSpanId", nullable{wire.Value{}}).Or(null)
 
 		// Attributes of spans.
-		known = func(name, says string) wire.Member { return may(name, says, attr[string]{wire.Value{}, `""`}) }
-		turn  = may("turn_number", "turn", attr[agentevents.Opt[int]]{whole{}, ""})
+		known = func(name, says string) wire.Member { return may(name, says, attr{wire.Value{}, `""`}) }
+		turn  = may("turn_number", "turn", attr{wire.Value{}, ""})
 		step  = known("step_id", "stepId")
 		tool  = known("tool_name", "toolId")
-		call  = may("call_id", "callId", callID{})
+		call  = may("call_id", "callId", callID{attr{wire.Value{}, ""}})
 		agent = may("subagent_name", "", agentName{})
 		from  = known("from_agent", "from/agentId")
 		to    = known("to_agent", "to/agentId")
@@ -93,7 +93,7 @@ var format = func() *wire.Format {
 		Case: caseOf,
 		Head: []wire.Member{
 			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
-			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{}).Or(null),
+			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{nullable{wire.Value{}}}).Or(null),
 		},
 		Tail: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
@@ -118,21 +118,21 @@ var format = func() *wire.Format {
 			{Type: "turn_summary", Kind: agentevents.KindTurnSummarized, Members: []wire.Member{
 				may("text", "text", text), may("intent", "intent", text),
 				may("tool_calls", "toolCalls", wire.List[agentevents.ToolCallSummary](
-					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError", flag{}), may("duration_ms", "durationMs", least0),
+					need("tool_name", "toolName", id), need("call_id", "callId", id), may("is_error", "isError").Or(instead("false")), may("duration_ms", "durationMs", least0),
 					may("cost_usd", "costUsd", least0), may("input_tokens", "inputTokens", count), may("output_tokens", "outputTokens", count),
 				)).Or(instead("[]")),
 				may("tokens_used", "usage/totalTokens", count), may("cost_usd", "costUsd", least0), input, output,
 			}},
 			{Type: "memory_event", Kind: agentevents.KindMemoryChanged, Members: []wire.Member{
 				need("kind", "change", wire.OneOf(RuleEnum, id, memories...)), may("section", "section", text),
-				may("item_count", "itemCount", count), may("attributes", "attributes", object{}).Or(instead("{}")),
+				may("item_count", "itemCount", count), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 			{Type: "memory_event", Case: "tokens", Kind: agentevents.KindContextCompacted, Members: []wire.Member{
 				need("kind", "", wire.Const(`"summarized"`)), beside[string]("section", wire.Value{}, `""`),
 				beside[int]("item_count", wire.Value{}, "0"), may("attributes", "", wire.Body),
 			}, Body: []wire.Member{
-				may("tokens_before", "tokensBefore", attr[agentevents.Opt[int64]]{whole{}, ""}),
-				may("tokens_after", "tokensAfter", attr[agentevents.Opt[int64]]{whole{}, ""}), may("trigger", "trigger", attr[string]{wire.Value{}, ""}),
+				may("tokens_before", "tokensBefore", attr{wire.Value{}, ""}),
+				may("tokens_after", "tokensAfter", attr{wire.Value{}, ""}), may("trigger", "trigger", attr{wire.Value{}, ""}),
 			}},
 			{Type: "run_error", Kind: agentevents.KindAgentErrored, Members: []wire.Member{
 				may("error_type", "errorType", text), may("message", "message", text), may("recovery_hint", "recoveryHint", text),
@@ -144,18 +144,18 @@ var format = func() *wire.Format {
 			{Type: "thinking_delta", Kind: agentevents.KindAgentReasoningDelta, Members: []wire.Member{content}},
 			{Type: "tool_call_args_delta", Kind: agentevents.KindToolArgumentsDelta, Members: []wire.Member{may("call_id", "callId", text), content}},
 			{Type: "tool_call_approval_required", Kind: agentevents.KindApprovalRequested, Says: "approvalId", Members: []wire.Member{
-				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{}).Or(instead("[]")), reason,
+				may("call_id", "callId", text), may("tool_name", "toolId", text), may("arguments", "arguments", pairs{free{empty: "[]"}}).Or(instead("[]")), reason,
 				beside[string]("run_state_ref", wire.Value{}, `""`),
 			}},
 			{Type: "escalation_required", Case: clarification, Kind: agentevents.KindClarificationRequested, Members: []wire.Member{
-				beside[string]("kind", wire.Value{}, `"`+clarification+`"`), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object{}, "{}"),
+				beside[string]("kind", wire.Value{}, `"`+clarification+`"`), may("reason", "questions", questionForm{}), beside[agentevents.JSON]("details", object, "{}"),
 				beside[string]("resume_token", wire.Value{}, `""`), may("escalation_id", "interruptId", interruptForm{}),
 			}},
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
 				may("duration_ms", "durationMs", nullable{least0}).Or(null), may("error_type", "errorType", nullable{wire.Value{}}).Or(null),
-				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object{}).Or(instead("{}")),
+				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 		},
 	}
@@ -185,15 +185,15 @@ var format = func() *wire.Format {
 		summary, isError, outcome := "", []wire.Member(nil), ""
 		switch phase {
 		case "complete":
-			summary, isError = `""`, []wire.Member{may("is_error", "", attr[bool]{failed{}, "false"})}
+			summary, isError = `""`, []wire.Member{may("is_error", "", attr{failed{}, "false"})}
 		case "cancelled":
 			outcome = " outcome"
 		}
 		span("turn", phase, agentevents.KindTurnEnded, "error/code error/message", "attributes", title, turn)
 		span("step", phase, agentevents.KindStepEnded, "error/code error/message", "attributes", title,
-			append([]wire.Member{step, may("result_summary", "resultSummary", attr[string]{wire.Value{}, summary})}, isError...)...)
+			append([]wire.Member{step, may("result_summary", "resultSummary", attr{wire.Value{}, summary})}, isError...)...)
 		span("tool_call", phase, agentevents.KindToolReturned, "status oneEvent", "", named("tool."), slices.Concat(
-			[]wire.Member{tool, call, may("result_summary", "resultSummary", attr[string]{summaryForm{}, summary})}, isError,
+			[]wire.Member{tool, call, may("result_summary", "resultSummary", attr{summaryForm{}, summary})}, isError,
 			[]wire.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
 		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
 			agent, known("result_summary", "result"), may("tokens_used", "", tokensUsed{}))

@@ -3,6 +3,7 @@ package kaos
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -86,9 +87,9 @@ func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
 
 // A lineAgent is the agent that the line is of: for a sub-agent the one that
 // delegates to it.
-type lineAgent struct{ wire.Value }
+type lineAgent struct{ nullable }
 
-func (f lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	agent, parent := w.Ev.AgentID, w.Ev.ParentAgentID
 	switch w.Ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
@@ -100,8 +101,6 @@ func (f lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 	}
 	return jsonwire.AppendString(dst, agent), agent != ""
 }
-
-func (f lineAgent) Parse(r *wire.Reader, at any) error { return nullable{f.Value}.Parse(r, at) }
 
 // A nullable is a value that may be null.
 type nullable struct{ wire.Form }
@@ -132,27 +131,15 @@ func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	return appendFloat(dst, f), said
 }
 
-// A whole is a number without sign, fraction and exponent.
-type whole struct{ wire.Value }
-
-func (f whole) Parse(r *wire.Reader, at any) error {
-	if r.S.Kind() != '0' {
-		return wire.ErrMisfit
-	}
-	return f.Value.Parse(r, at)
+// A free is a free object, or a list in its place. What is empty is absent.
+type free struct {
+	wire.Value
+	empty string // as writers write it
 }
 
-// A flag is true or false.
-type flag struct{ wire.Value }
+var object = free{empty: "{}"}
 
-func (flag) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	return strconv.AppendBool(dst, *at.(*bool)), true
-}
-
-// An object is a free object. The empty one is absent.
-type object struct{ wire.Value }
-
-func (f object) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f free) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Value.Append(w, dst, m, at)
 	if said && (len(dst) < mark+3 || dst[mark] != '{') {
@@ -162,21 +149,25 @@ func (f object) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]by
 	return dst, said
 }
 
-func (f object) Parse(r *wire.Reader, at any) error {
-	if r.S.Kind() != '{' {
-		return r.S.Object() // the error says what is there instead
+func (f free) Parse(r *wire.Reader, at any) error {
+	switch k := r.S.Kind(); {
+	case k == '{' || k == f.empty[0]:
+	case f.empty == "[]":
+		return r.S.Array() // the error says what is there instead
+	default:
+		return r.S.Object()
 	}
 	err := f.Value.Parse(r, at)
-	if raw := at.(*agentevents.JSON); *raw == "{}" {
+	if raw := at.(*agentevents.JSON); string(*raw) == f.empty {
 		*raw = ""
 	}
 	return err
 }
 
 // A pairs is a list of pairs of texts: arguments. Some producers write an object.
-type pairs struct{ wire.Value }
+type pairs struct{ free }
 
-func (f pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (pairs) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	text := string(*at.(*agentevents.JSON))
 	if text == "" {
 		return dst, false
@@ -227,34 +218,21 @@ func arePairs(value string) bool {
 	return true
 }
 
-func (f pairs) Parse(r *wire.Reader, at any) error {
-	if k := r.S.Kind(); k != '[' && k != '{' {
-		return r.S.Array() // the error says what is there instead
-	}
-	err := f.Value.Parse(r, at)
-	if raw := at.(*agentevents.JSON); *raw == "[]" {
-		*raw = ""
-	}
-	return err
-}
-
 // An aside is a member that no field has.
 type aside[T any] struct {
 	wire.Form
-	name, empty string // empty is what it is without a value
+	empty string // what it is without a value
 }
 
 func beside[T any](name string, form wire.Form, empty string) wire.Member {
-	return wire.May(name, "", aside[T]{form, name, empty})
+	return wire.May(name, "", aside[T]{form, empty})
 }
 
 func (f aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	raw := w.Kept(m.Name)
-	if raw == "" {
-		return append(dst, f.empty...), true
+	if dst, kept := keptMember(w, dst, m); kept {
+		return dst, true
 	}
-	w.Use(m.Name)
-	return append(dst, raw...), true
+	return append(dst, f.empty...), true
 }
 
 func (f aside[T]) Parse(r *wire.Reader, _ any) error {
@@ -266,9 +244,16 @@ func (f aside[T]) Parse(r *wire.Reader, _ any) error {
 		return err
 	}
 	if raw, _ := s.Raw(); raw != f.empty {
-		decoderOf(r).said.asides.Add(f.name, raw)
+		decoderOf(r).said.asides.Add(r.Name(), raw)
 	}
 	return nil
+}
+
+// keptMember appends what was read of a member that the event does not say.
+func keptMember(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+	raw := w.Kept(m.Name)
+	w.Use(m.Name)
+	return append(dst, raw...), raw != ""
 }
 
 // A questionForm is the question of a clarification.
@@ -314,13 +299,14 @@ func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) 
 }
 
 // An attr is an attribute of a span that a field says. A value that the field cannot
-// have is kept, and written again as long as the field says nothing.
-type attr[T any] struct {
+// have, such as a number below zero, is kept, and written again as long as the field
+// says nothing.
+type attr struct {
 	wire.Form
 	empty string // what is written for an empty field; nothing if it is empty
 }
 
-func (f attr[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f attr) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
 	dst, said := f.Form.Append(w, dst, m, at)
 	if said {
@@ -328,18 +314,20 @@ func (f attr[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 	}
 	dst = dst[:mark]
 	if raw := w.Kept(m.Name); raw != "" {
+		if at != nil {
+			at = reflect.New(reflect.TypeOf(at).Elem()).Interface()
+		}
 		r := wire.Reader{F: format, Doc: new(Decoder)}
 		r.S.Reset(raw)
-		if f.Form.Parse(&r, new(T)) != nil || r.S.End() != nil {
-			w.Use(m.Name)
-			return append(dst, raw...), true
+		if f.Parse(&r, at) != nil || r.S.End() != nil {
+			return keptMember(w, dst, m)
 		}
 	}
 	return append(dst, f.empty...), f.empty != ""
 }
 
-func (f attr[T]) Parse(r *wire.Reader, at any) error {
-	if f.Form.Parse(r, at) != nil {
+func (f attr) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() == '-' || f.Form.Parse(r, at) != nil {
 		return wire.ErrMisfit
 	}
 	return nil
@@ -357,9 +345,8 @@ func (spanForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 type spanName string
 
 func (f spanName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Kept(m.Name); strings.HasPrefix(raw, `"`) {
-		w.Use(m.Name)
-		return append(dst, raw...), true
+	if strings.HasPrefix(w.Kept(m.Name), `"`) {
+		return keptMember(w, dst, m)
 	}
 	dst = append(append(dst, '"'), f...)
 	last := len(dst) - 1
@@ -382,22 +369,13 @@ func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 // A callID is the id of a call. It is absent if it is the span's id.
-type callID struct{ wire.Value }
+type callID struct{ attr }
 
-func (f callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if call := *at.(*string); encoderOf(w).span.span != call {
 		return jsonwire.AppendString(dst, call), true
 	}
-	return keptAttribute(w, dst, m)
-}
-
-func (f callID) Parse(r *wire.Reader, at any) error { return attr[string]{Form: f.Value}.Parse(r, at) }
-
-// keptAttribute appends what was read of an attribute that the event does not say.
-func keptAttribute(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
-	raw := w.Kept(m.Name)
-	w.Use(m.Name)
-	return append(dst, raw...), raw != ""
+	return keptMember(w, dst, m)
 }
 
 // A wholeCall is the arguments of a record of a whole call. Other returns have none.
@@ -408,7 +386,7 @@ func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 		return f.Value.Append(w, dst, m, at)
 	}
 	lose(w, *at.(*agentevents.JSON) != "", dialect.Dropped, "/payload/arguments", "the start has them")
-	return keptAttribute(w, dst, m)
+	return keptMember(w, dst, m)
 }
 
 // failed is whether a complete step or call has failed.
@@ -466,13 +444,13 @@ func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 	lose(w, own, dialect.Dropped, "/parentAgentId", "")
 	lose(w, own, dialect.Made, "/"+string(Name), "agent_id")
 	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == jsonwire.Text(raw)) {
-		return keptAttribute(w, dst, m)
+		return keptMember(w, dst, m)
 	}
 	return jsonwire.AppendString(dst, name), name != ""
 }
 
 func (agentName) Parse(r *wire.Reader, _ any) error {
-	return attr[string]{Form: wire.Value{}}.Parse(r, &decoderOf(r).said.agent)
+	return attr{Form: wire.Value{}}.Parse(r, &decoderOf(r).said.agent)
 }
 
 // tokensUsed is the total of an agent's usage, which readers keep.
@@ -481,7 +459,7 @@ type tokensUsed struct{}
 func (tokensUsed) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	usage := &w.Ev.Payload.(*agentevents.AgentEnded).Usage
 	if !usage.OK {
-		return keptAttribute(w, dst, m)
+		return keptMember(w, dst, m)
 	}
 	w.Use(m.Name)
 	w.Lose(dialect.Made, "/"+string(Name), m.Name)

@@ -12,13 +12,10 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
-// A frame is the state of a Server-Sent Event that is not complete yet.
-//
-// The Reader drops the blank lines between frames, so the JSON objects themselves
-// show where a frame ends. A data line with a complete object is an event at once. A
-// data line with the beginning of an object waits for more data lines. Four things
-// end the wait: an event line, a line that is not a field, a data line that begins a
-// KAOS event of its own, and the end of the log.
+// A frame is the state of a Server-Sent Event that is not complete yet: see the
+// documentation of the package. The beginning of an object waits for more data lines
+// until there is an event line, a line that is not a field, a data line that begins
+// a KAOS event of its own, or the end of the log.
 type frame struct {
 	named    bool   // an event line came, and no data since
 	event    string // the value of the event line
@@ -41,7 +38,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 		return d.field(dst, text)
 	}
 	// The log ends lines with CR alone, so text is several lines.
-	var errs []error
+	var errs error
 	for rest, more := text, true; more; {
 		var one []byte
 		var err error
@@ -51,14 +48,20 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 		} else if len(one) > 0 {
 			dst, err = d.field(dst, one)
 		}
-		if err != nil {
-			errs = append(errs, err)
-		}
+		errs = join(errs, err)
 	}
-	if len(errs) == 1 {
-		return dst, errs[0]
+	return dst, errs
+}
+
+// join returns both errors, or the one that there is as it is.
+func join(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	}
-	return dst, errors.Join(errs...)
+	return errors.Join(a, b)
 }
 
 // End reports a frame that is incomplete at the end of the log.
@@ -91,10 +94,7 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		err := d.torn()
 		f.named = false
 		out, derr := d.document(dst, text)
-		if err != nil {
-			return out, errors.Join(err, derr)
-		}
-		return out, derr
+		return out, join(err, derr)
 	}
 	name, value, _ := bytes.Cut(text, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -152,42 +152,35 @@ func (d *Decoder) torn() error {
 // line.
 func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]agentevents.Event, error) {
 	f := &d.frame
-	if len(f.data) == 0 {
-		if len(bytes.TrimSpace(value)) == 0 {
-			return dst, nil
-		}
-		named, id := f.named, f.id
-		out, err := d.framed(dst, value, offset)
-		if err == nil {
-			return out, nil
-		}
-		if depth, text := brackets(value, 0); depth <= 0 || text {
-			return out, err
-		} else if _, bad := err.(*agentevents.LineError); bad {
-			f.data, f.depth = append(f.data[:0], value...), depth
-			f.named, f.id, f.bad = named, id, false // more data lines may complete it
-			return dst, nil
-		}
-		return out, err
-	}
-	if begins(value) {
+	switch {
+	case len(f.data) > 0 && begins(value):
 		err := d.torn()
 		out, derr := d.data(dst, value, offset)
-		return out, errors.Join(err, derr)
-	}
-	if len(f.data)+len(value) > agentevents.DefaultMaxLine {
-		return dst, d.torn()
-	}
-	// The standard joins the data lines of a frame with a newline. A tab does the
-	// same here: it is blank between tokens, and an error inside a string.
-	f.data = append(append(f.data, '\t'), value...)
-	depth, text := brackets(value, f.depth)
-	if f.depth = depth; depth > 0 && !text {
+		return out, join(err, derr)
+	case len(f.data) > 0:
+		if len(f.data)+len(value) > agentevents.DefaultMaxLine {
+			return dst, d.torn()
+		}
+		// The standard joins the data lines of a frame with a newline. A tab does the
+		// same here: it is blank between tokens, and an error inside a string.
+		f.data = append(append(f.data, '\t'), value...)
+		depth, text := brackets(value, f.depth)
+		if f.depth = depth; depth > 0 && !text {
+			return dst, nil
+		}
+		value, offset = f.data, -1
+		f.data, f.depth = nil, 0
+	case len(bytes.TrimSpace(value)) == 0:
 		return dst, nil
 	}
-	whole := f.data
-	f.data, f.depth = nil, 0
-	return d.framed(dst, whole, -1)
+	out, err := d.document(dst, value)
+	if err != nil && offset >= 0 {
+		if depth, text := brackets(value, 0); depth > 0 && !text { // more data lines may complete it
+			f.data, f.depth, f.bad = append(f.data[:0], value...), depth, false
+			return dst, nil
+		}
+	}
+	return out, f.framed(value, offset, err)
 }
 
 // begins reports whether a data line begins an event of its own.
@@ -196,24 +189,20 @@ func begins(value []byte) bool {
 	return len(value) > 0 && value[0] == '{' && dialect.Detect(string(value)) == Name
 }
 
-// framed decodes the object of a frame. offset is where the object begins on
-// the line, for the column of errors, or -1 if it is on several lines.
-func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]agentevents.Event, error) {
-	f := &d.frame
-	out, err := d.document(dst, text)
-	f.named, f.known, f.bad = false, false, err != nil
-	if err != nil {
-		f.id = ""
+// framed ends the frame of an object that was read with the given error, and gives
+// the error its place. offset is where the object begins on the line, for the column
+// of errors, or -1 if it is on several lines.
+func (f *frame) framed(text []byte, offset int, err error) error {
+	if err == nil && f.id != "" {
+		err = f.checkID(f.id)
+		f.known, f.bad = false, false
 	} else {
-		f.known = f.id == ""
-		if f.id != "" {
-			err = f.checkID(f.id)
-			f.id = ""
-		}
+		f.known, f.bad = err == nil, err != nil
 	}
+	f.named, f.id = false, ""
 	syntax, ok := err.(*jsonwire.SyntaxError)
 	if !ok {
-		return out, err
+		return err
 	}
 	if damaged, ok := jsonwire.CheckUTF8(string(text)).(*jsonwire.SyntaxError); ok {
 		syntax = damaged // it may be the cause of the other error
@@ -222,7 +211,7 @@ func (d *Decoder) framed(dst []agentevents.Event, text []byte, offset int) ([]ag
 	if offset >= 0 {
 		le.Column = offset + syntax.Offset
 	}
-	return out, le
+	return le
 }
 
 // brackets returns how many brackets are open after text, if depth are open before

@@ -17,26 +17,25 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 			return true
 		}
 	}
-	begins := phase == "start"
-	d.change.ends = d.open.ended(ev.RunID, spanID{span: ev.SpanID}, subject, begins)
+	begins, ok := phase == "start", true
+	what := opened{about{"", subject, "", ev.RunID}, spanID{span: ev.SpanID}, ""} // what the end may leave out
+	d.change.ends = d.open.ended(ev.RunID, what.spanID, subject, begins)
 	var start opened
 	open := d.change.ends != nil && !begins
 	if open {
 		start = *d.change.ends
 	}
 	switch p := ev.Payload.(type) {
+	case *agentevents.TurnStarted:
+		begins = false // its end says all
 	case *agentevents.TurnEnded:
 		d.ended(&p.Error, phase)
 	case *agentevents.StepStarted:
-		if !d.stepID(&p.StepID, p.Name) {
-			return false
-		}
-		d.begin(about{p.StepID, subject, "", ev.RunID}, "")
+		ok = d.stepID(&p.StepID, p.Name)
+		what.id = p.StepID
 	case *agentevents.StepEnded:
 		p.StepID = cmp.Or(p.StepID, start.id)
-		if !d.stepID(&p.StepID, p.Name) {
-			return false
-		}
+		ok = d.stepID(&p.StepID, p.Name)
 		d.ended(&p.Error, phase)
 		if d.said.failed { // the phase is complete
 			p.Error = agentevents.Some(agentevents.ErrorInfo{Message: p.ResultSummary})
@@ -46,14 +45,11 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 		}
 	case *agentevents.ToolCalled:
 		// Some producers write the tool's name as the call id.
-		if !d.call(&p.CallID, &p.ToolID, opened{}, d.open.taken(&about{p.CallID, subject, ev.AgentID, ev.RunID}, d.change.ends)) {
-			return false
-		}
-		d.begin(about{p.CallID, subject, ev.AgentID, ev.RunID}, p.ToolID)
+		taken := d.open.taken(about{p.CallID, subject, ev.AgentID, ev.RunID}, d.change.ends)
+		ok = d.call(&p.CallID, &p.ToolID, start, taken)
+		what.id, what.agent, what.tool = p.CallID, ev.AgentID, p.ToolID
 	case *agentevents.ToolReturned:
-		if !d.call(&p.CallID, &p.ToolID, start, false) {
-			return false
-		}
+		ok = d.call(&p.CallID, &p.ToolID, start, false)
 		if p.OneEvent = !open; open && p.Arguments != "" {
 			d.r.Kept.Add("/attributes/arguments", string(p.Arguments))
 			p.Arguments = ""
@@ -65,17 +61,16 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 	case *agentevents.AgentStarted:
 		d.delegated(ev)
 		d.keepName("subagent.", d.said.agent)
-		if d.said.agent != "" && ev.SpanID != "" && d.open.taken(&about{d.said.agent, subject, "", ev.RunID}, d.change.ends) {
+		if d.said.agent != "" && ev.SpanID != "" && d.open.taken(about{d.said.agent, subject, "", ev.RunID}, d.change.ends) {
 			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: d.said.agent})
 			ev.AgentID = "" // another agent of the name is open: readers know this one by its span
 		}
-		d.begin(about{ev.AgentID, subject, "", ev.RunID}, "")
+		what.id = ev.AgentID
 	case *agentevents.AgentEnded:
 		d.delegated(ev)
 		if open {
-			if ev.AgentID = start.id; start.id != d.said.agent && d.said.agent != "" {
-				d.r.Kept.Add("/attributes/subagent_name", jsonwire.Quote(d.said.agent))
-			}
+			ev.AgentID = start.id
+			d.keepAttribute("subagent_name", d.said.agent, start.id)
 		}
 		d.keepName("subagent.", cmp.Or(d.said.agent, ev.AgentID))
 		switch phase {
@@ -85,25 +80,15 @@ func (d *Decoder) span(ev *agentevents.Event) bool {
 			p.Outcome = agentevents.OutcomeAborted
 		}
 	case *agentevents.HandoffRequested:
-		if p.From.AgentID == "" || p.To.AgentID == "" {
-			return false
-		}
-		d.keepName("handoff.", p.To.AgentID)
-		d.begin(about{p.From.AgentID, subject, "", ev.RunID}, p.To.AgentID)
+		ok = d.handoff(&p.From, &p.To, start)
+		what.id, what.tool = p.From.AgentID, p.To.AgentID
 	case *agentevents.HandoffAccepted:
-		if p.From.AgentID, p.To.AgentID = cmp.Or(p.From.AgentID, start.id), cmp.Or(p.To.AgentID, start.tool); p.From.AgentID == "" || p.To.AgentID == "" {
-			return false
-		}
-		d.keepName("handoff.", p.To.AgentID)
+		ok = d.handoff(&p.From, &p.To, start)
 	}
-	return true
-}
-
-// begin notes that the span of the line is open.
-func (d *Decoder) begin(a about, tool string) {
-	if span := d.r.Ev.SpanID; span != "" {
-		d.change.begins = opened{a, spanID{span: span}, tool}
+	if ok && begins && ev.SpanID != "" {
+		d.change.begins = what
 	}
+	return ok
 }
 
 // stepID makes up the id of a step. It reports false if there is none.
@@ -150,14 +135,16 @@ func (d *Decoder) call(call, tool *string, start opened, taken bool) bool {
 	if *call = callOf(said, start.id, taken, spanID{span: d.r.Ev.SpanID}); start.id == "" && *call != said {
 		d.r.Made("/payload/callId", "the span's id")
 	}
-	if *tool == "" || *call == "" {
-		return false
-	}
-	if said != "" && said != *call {
-		d.r.Kept.Add("/attributes/call_id", jsonwire.Quote(said))
-	}
+	d.keepAttribute("call_id", said, *call)
 	d.keepName("tool.", *tool)
-	return true
+	return *tool != "" && *call != ""
+}
+
+// handoff makes the agents of a handoff. It reports false if there is none.
+func (d *Decoder) handoff(from, to *agentevents.AgentRef, start opened) bool {
+	from.AgentID, to.AgentID = cmp.Or(from.AgentID, start.id), cmp.Or(to.AgentID, start.tool)
+	d.keepName("handoff.", to.AgentID)
+	return from.AgentID != "" && to.AgentID != ""
 }
 
 // status makes the status of a call that ends.
@@ -195,6 +182,13 @@ func (d *Decoder) delegated(ev *agentevents.Event) {
 	if d.said.agent != "" && d.said.agent == ev.ParentAgentID {
 		ev.ParentAgentID = ""
 		d.r.Kept.Add("agent_id", jsonwire.Quote(d.said.agent))
+	}
+}
+
+// keepAttribute keeps what the line calls a call or an agent that has another name.
+func (d *Decoder) keepAttribute(name, said, known string) {
+	if said != "" && said != known {
+		d.r.Kept.Add("/attributes/"+name, jsonwire.Quote(said))
 	}
 }
 

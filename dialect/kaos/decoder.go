@@ -87,7 +87,7 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.change = change{}
+	d.change.reset()
 	if err := d.members(line, ev); err != nil {
 		return err
 	}

@@ -21,14 +21,18 @@ type boundary struct {
 	failed bool   // is_error
 	found  bool   // the id is that of the span's start
 
-	own  change // to the spans that an event without a span id may mean
-	read change // to the spans that readers know to be open
+	// Of the spans that an event without a span id may mean, the one that ends, and
+	// whether this one begins.
+	ends   *opened
+	begins bool
+	read   change // to the spans that readers know to be open
 }
 
 // plan sets e.boundary for the event that is written, and returns its row: that of
 // its kind, for a start or complete, or another.
 func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
-	b, ev, phase := &e.boundary, w.Ev, ""
+	*e.boundary = boundary{}
+	b, ev, phase := e.boundary, w.Ev, ""
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnStarted:
 		e.bound(w, "turn", turnID(p.Turn), true)
@@ -50,7 +54,7 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	case *agentevents.ToolCalled:
 		b.name = p.ToolID
 		e.bound(w, "tool_call", p.CallID, true)
-		e.call(w, p.CallID, opened{})
+		e.call(w, p.CallID, nil)
 	case *agentevents.ToolReturned:
 		b.name = p.ToolID
 		phase = e.returned(w, p)
@@ -58,7 +62,7 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		e.bound(w, "subagent", cmp.Or(ev.AgentID, ev.SpanID), true)
 		b.name = cmp.Or(ev.AgentID, p.Agent.V.AgentID)
 		known := b.name
-		if b.name != "" && e.check.open.taken(&about{b.name, "subagent", "", ev.RunID}, b.read.ends) {
+		if b.name != "" && e.check.open.taken(about{b.name, "subagent", "", ev.RunID}, b.read.ends) {
 			known = ""
 			same := b.name == p.Agent.V.AgentID
 			if same {
@@ -70,7 +74,7 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		e.begin(known, "", "")
 	case *agentevents.AgentEnded:
 		// The name on the line may be one that another open agent has, too.
-		kept := keptName(ev, "subagent_name")
+		kept := jsonwire.Text(string(dialect.Unknown(ev, Name, "/attributes/subagent_name")))
 		switch {
 		case p.Error.OK:
 			phase = "error"
@@ -102,7 +106,7 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		e.bound(w, "span", p.Subject+"\x00"+p.Name, p.Phase == "start")
 		b.read.ends = nil
 		if !slices.Contains(closing, p.Phase) {
-			b.own.ends = nil
+			b.ends = nil
 		}
 	}
 	if phase != "" {
@@ -114,44 +118,43 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 const madeStep = "readers take the name or the span's id"
 
 // call lists what readers make of a call. start is the one that they know, if any.
-func (e *Encoder) call(w *wire.Writer, call string, start opened) {
-	b, said, kept := &e.boundary, call, ""
+func (e *Encoder) call(w *wire.Writer, call string, start *opened) {
+	b, said, kept := e.boundary, call, ""
 	if call == b.span.span { // the line has what was read instead
-		kept = keptName(w.Ev, "call_id")
+		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/call_id")))
 		said = kept
 	}
-	begins := b.own.begins.subject != ""
-	a := about{said, "tool_call", b.agent, b.run}
-	known := callOf(said, start.id, begins && e.check.open.taken(&a, b.read.ends), b.span)
+	id, tool := "", b.name
+	if start != nil {
+		id, tool = start.id, cmp.Or(tool, start.tool)
+	}
+	known := callOf(said, id, b.begins && e.check.open.taken(about{said, "tool_call", b.agent, b.run}, b.read.ends), b.span)
 	switch {
-	case cmp.Or(b.name, start.tool) == "":
+	case tool == "":
 		w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
 		return
 	case call == "":
 		w.Lose(dialect.Made, "/payload/callId", "readers take the span's id")
 	case known != call:
 		detail := "readers take the id of the span's start"
-		if begins {
+		if b.begins {
 			detail = "another one with this id is open: readers take the span's id"
 		}
 		w.Lose(dialect.Altered, "/payload/callId", detail)
 	}
 	besides(w, "call_id", kept, said, known)
-	if begins {
+	if b.begins {
 		e.begin(known, b.agent, b.name)
 	}
-}
-
-// keptName returns an attribute that was kept, because its event has another name.
-func keptName(ev *agentevents.Event, attribute string) string {
-	return jsonwire.Text(string(dialect.Unknown(ev, Name, "/attributes/"+attribute)))
 }
 
 // besides lists that readers keep an attribute because they know the call or agent by
 // another name, or that they no longer do.
 func besides(w *wire.Writer, attribute, kept, said, known string) {
 	lose(w, kept == "" && said != "" && said != known, dialect.Made, "/"+string(Name), attribute)
-	lose(w, kept != "" && said == known, dialect.Dropped, "/"+string(Name)+"/~1attributes~1"+attribute, "readers know it by this name")
+	if kept != "" && said == known {
+		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1attributes~1"+attribute, "readers know it by this name")
+	}
 }
 
 // agent lists that readers know the agent by another id. The id of a node is no id of
@@ -183,7 +186,7 @@ func ended(ev *agentevents.Event, err agentevents.Opt[agentevents.ErrorInfo]) st
 
 // returned is plan for the end of a call. It returns the phase.
 func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase string) {
-	b, written := &e.boundary, p.Status
+	b, written := e.boundary, p.Status
 	switch p.Status {
 	case agentevents.ToolStatusOK:
 	case agentevents.ToolStatusCancelled, agentevents.ToolStatusInterrupted:
@@ -208,23 +211,20 @@ func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase s
 	} else {
 		e.bound(w, "tool_call", p.CallID, false)
 	}
-	var start opened
-	if b.read.ends != nil {
-		start = *b.read.ends
-	}
-	e.call(w, p.CallID, start)
-	twice := start.id != "" && p.OneEvent
+	e.call(w, p.CallID, b.read.ends)
+	open := b.read.ends != nil
+	twice := open && p.OneEvent
 	lose(w, twice, dialect.Dropped, "/payload/oneEvent", "")
 	lose(w, twice && p.Arguments != "", dialect.Dropped, "/payload/arguments", "")
 	lose(w, twice && p.Arguments != "", dialect.Made, "/"+string(Name), "arguments")
-	lose(w, start.id == "" && !p.OneEvent, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
+	lose(w, !open && !p.OneEvent, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
 	return phase
 }
 
 // newID returns the event's span id, or makes one up of what the span is about and
 // the event's number.
 func (e *Encoder) newID(w *wire.Writer) spanID {
-	b := &e.boundary
+	b := e.boundary
 	if w.Ev.SpanID != "" {
 		return spanID{span: w.Ev.SpanID}
 	}
@@ -236,20 +236,17 @@ func (e *Encoder) newID(w *wire.Writer) spanID {
 // bound sets the id of a span that begins or ends. A subject that begins again before
 // it has ended keeps its span.
 func (e *Encoder) bound(w *wire.Writer, subject, id string, begins bool) {
-	b := &e.boundary
+	b := e.boundary
 	b.about = about{id, subject, w.Ev.AgentID, w.Ev.RunID}
 	b.span = e.newID(w)
-	b.own.ends = e.open.find(&b.about)
-	switch start := b.own.ends; {
+	b.begins, b.ends = begins, e.open.find(&key{about: b.about})
+	switch start := b.ends; {
 	case w.Ev.SpanID != "":
 		if !begins && (start == nil || start.spanID != b.span) {
-			b.own.ends = e.open.ended(b.run, b.span, subject, false)
+			b.ends = e.open.ended(b.run, b.span, subject, false)
 		}
 	case start != nil:
 		b.span, b.found = start.spanID, true
-	}
-	if begins {
-		b.own.begins = opened{about: b.about, spanID: b.span}
 	}
 	b.read.ends = e.check.open.ended(b.run, b.span, subject, begins)
 }
@@ -257,4 +254,21 @@ func (e *Encoder) bound(w *wire.Writer, subject, id string, begins bool) {
 // begin notes that readers know a span to be open.
 func (e *Encoder) begin(id, agent, tool string) {
 	e.read.begins = opened{about{id, e.subject, agent, e.run}, e.span, tool}
+}
+
+// settle changes the open spans once the line is written.
+func (e *Encoder) settle(hasID, verbatim bool) {
+	b := &e.own
+	if verbatim {
+		b.read = e.check.change
+	}
+	e.check.open.settle(&b.read)
+	if verbatim && !hasID {
+		return // readers find no pair
+	}
+	e.open.remove(b.ends)
+	if b.begins {
+		e.open.remove(e.open.ended(b.run, b.span, b.subject, true))
+		e.open.add(&opened{about: b.about, spanID: b.span})
+	}
 }

@@ -44,14 +44,13 @@ type Encoder struct {
 	open    opens    // as events name them
 	check   *Decoder // reads lines, and knows which spans readers of the log know to be open
 
-	ofNode bool   // the agent of the event is its node
-	line   []byte // in a frame
-	// Of the line that is written:
-	boundary
+	ofNode        bool   // the agent of the event is its node
+	line          []byte // in a frame
+	*boundary            // of the line that is written: own, or compared
+	own, compared boundary
 	// Of the line of the event itself, not of one that it is compared with:
 	typ    string
 	number int64
-	change boundary
 }
 
 // NewEncoder returns an encoder.
@@ -85,13 +84,8 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	read := &e.change.read
-	if verbatim {
-		read = &e.check.change
-	}
-	e.check.open.settle(read)
-	if ev.SpanID != "" || !verbatim { // on a verbatim line without span_id, readers find no pair
-		e.open.settle(&e.change.own)
+	if e.own.subject != "" {
+		e.settle(ev.SpanID != "", verbatim)
 	}
 	e.everywhere(&ev, verbatim)
 	if !e.sse {
@@ -122,8 +116,8 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 		l.Every(ev, dialect.Made, "/sessionId", "required; the run's id")
 	}
 	switch {
-	case ev.SpanID != "" || e.change.subject == "":
-	case e.change.found:
+	case ev.SpanID != "" || e.own.subject == "":
+	case e.own.found:
 		l.Every(ev, dialect.Made, "/spanId", "the id that its start got")
 	default:
 		l.Every(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
@@ -135,11 +129,9 @@ type document Encoder
 
 func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e, mark := (*Encoder)(d), len(dst)
-	if e.subject != "" {
-		e.boundary = boundary{}
-	}
-	if !w.Whole && e.change.subject != "" {
-		e.change = boundary{}
+	if e.boundary = &e.compared; !w.Whole {
+		e.boundary = &e.own
+		e.own.subject = ""
 	}
 	if w.Ev.RunID == "" {
 		w.Break(RuleRequired, "/runId", "is required")
@@ -167,9 +159,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.otherwise(w, row, dst[mark:])
 	if !w.Whole {
 		e.typ = row.Type
-		if row.Type == "span" {
-			e.change = e.boundary
-		}
 	}
 	return dst, nil
 }

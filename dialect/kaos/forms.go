@@ -252,7 +252,9 @@ func (f aside[T]) Parse(r *wire.Reader, _ any) error {
 // keptMember appends what was read of a member that the event does not say.
 func keptMember(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 	raw := w.Kept(m.Name)
-	w.Use(m.Name)
+	if raw != "" {
+		w.Use(m.Name)
+	}
 	return append(dst, raw...), raw != ""
 }
 

@@ -410,7 +410,8 @@ func TestVerbatimEndsOfOtherAgents(t *testing.T) {
 			require.False(t, events[len(events)-1].Payload.(*agentevents.ToolReturned).OneEvent)
 			require.NotContains(t, losses(e), "made up /payload/oneEvent")
 			require.Len(t, e.open.recent, min(between, maxRecent))
-			require.Equal(t, len(e.open.young.spans), len(e.open.young.subjects))
+			require.Len(t, e.check.open.recent, min(between, maxRecent))
+			require.Len(t, e.open.young, 2*max(0, between-maxRecent))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 const (
 	maxRecent = 16      // entries in the list, which are searched one by one
-	maxOpen   = 1 << 13 // entries in each of the two maps
+	maxOpen   = 1 << 13 // spans in each of the two maps
 )
 
 // An opened is a span that has begun and has not ended.
@@ -57,9 +57,11 @@ type change struct {
 	begins opened  // without a subject if none
 }
 
-type spanKey struct {
+// A key finds an open span by what it is about. Without a subject, it finds it by its
+// id and run.
+type key struct {
+	about
 	spanID
-	run string
 }
 
 // opens remembers the open spans, of which a log mostly has few: the latest are in a
@@ -67,55 +69,42 @@ type spanKey struct {
 // handoff), so full maps make the older ones forgotten.
 type opens struct {
 	recent     []opened // the latest last; their texts may be parts of lines
-	young, old olds
+	young, old map[key]*opened
 }
 
-type olds struct {
-	spans    map[spanKey]*opened
-	subjects map[about]*opened
-}
+func (p *opened) keys() [2]key { return [...]key{{about: p.about}, {about{run: p.run}, p.spanID}} }
 
-// ended returns the open span that ends with a line, or nil: the one with the same
-// id, if it is of the same subject or the line begins another one. The result of this
-// and of find is valid until the next change.
-func (o *opens) ended(run string, id spanID, subject string, begins bool) *opened {
-	if p := o.bySpan(spanKey{id, run}); p != nil && (begins || p.subject == subject) {
-		return p
-	}
-	return nil
-}
-
-func (o *opens) bySpan(key spanKey) *opened {
-	if key.spanID == (spanID{}) {
-		return nil
-	}
+// find returns the open span that a key finds, or nil. It is valid until the next
+// change.
+func (o *opens) find(k *key) *opened {
 	for i := len(o.recent) - 1; i >= 0; i-- {
-		if p := &o.recent[i]; p.spanID == key.spanID && p.run == key.run {
+		p := &o.recent[i]
+		if k.subject == "" && p.spanID == k.spanID && p.run == k.run || k.subject != "" && p.about == k.about {
 			return p
 		}
 	}
-	if p := o.young.spans[key]; p != nil {
+	if o.young == nil { // as mostly
+		return nil
+	}
+	if p := o.young[*k]; p != nil {
 		return p
 	}
-	return o.old.spans[key]
+	return o.old[*k]
 }
 
-// find returns the open span that is about the same, or nil.
-func (o *opens) find(a *about) *opened {
-	for i := len(o.recent) - 1; i >= 0; i-- {
-		if o.recent[i].about == *a {
-			return &o.recent[i]
-		}
+// ended returns the open span that ends with a line, or nil: the one with the same
+// id, if it is of the same subject or the line begins another one.
+func (o *opens) ended(run string, id spanID, subject string, begins bool) *opened {
+	p := o.find(&key{about{run: run}, id})
+	if p != nil && !begins && p.subject != subject {
+		return nil
 	}
-	if p := o.young.subjects[*a]; p != nil {
-		return p
-	}
-	return o.old.subjects[*a]
+	return p
 }
 
 // taken reports whether an open span is about the same, other than the one that ends.
-func (o *opens) taken(a *about, ends *opened) bool {
-	p := o.find(a)
+func (o *opens) taken(a about, ends *opened) bool {
+	p := o.find(&key{about: a})
 	return p != nil && p != ends
 }
 
@@ -123,11 +112,12 @@ func (o *opens) taken(a *about, ends *opened) bool {
 func (o *opens) settle(c *change) {
 	o.remove(c.ends)
 	if c.begins.subject != "" {
-		o.remove(o.bySpan(spanKey{c.begins.spanID, c.begins.run}))
-		o.add(c.begins)
+		o.add(&c.begins)
 	}
-	*c = change{}
+	c.reset()
 }
+
+func (c *change) reset() { c.ends, c.begins.subject = nil, "" }
 
 // remove removes an open span, if p is not nil.
 func (o *opens) remove(p *opened) {
@@ -140,29 +130,30 @@ func (o *opens) remove(p *opened) {
 			return
 		}
 	}
-	for _, m := range [...]olds{o.young, o.old} {
-		if key := (spanKey{p.spanID, p.run}); m.spans[key] == p {
-			delete(m.spans, key)
-		}
-		if m.subjects[p.about] == p {
-			delete(m.subjects, p.about)
+	for _, k := range p.keys() {
+		for _, m := range [...]map[key]*opened{o.young, o.old} {
+			if m[k] == p {
+				delete(m, k)
+			}
 		}
 	}
 }
 
 // add adds an open span. The oldest of the list moves to the maps, with texts of its
 // own, which keep no line alive.
-func (o *opens) add(p opened) {
+func (o *opens) add(p *opened) {
 	if len(o.recent) == maxRecent {
 		old := o.recent[0]
 		o.recent = slices.Delete(o.recent, 0, 1)
 		for _, text := range [...]*string{&old.id, &old.agent, &old.run, &old.span, &old.tool} {
 			*text = strings.Clone(*text)
 		}
-		if o.young.spans == nil || max(len(o.young.spans), len(o.young.subjects)) >= maxOpen {
-			o.young, o.old = olds{map[spanKey]*opened{}, map[about]*opened{}}, o.young
+		if keys := old.keys(); o.young == nil || len(o.young) >= len(keys)*maxOpen {
+			o.young, o.old = map[key]*opened{}, o.young
 		}
-		o.young.subjects[old.about], o.young.spans[spanKey{old.spanID, old.run}] = &old, &old
+		for _, k := range old.keys() {
+			o.young[k] = &old
+		}
 	}
-	o.recent = append(o.recent, p)
+	o.recent = append(o.recent, *p)
 }

@@ -116,8 +116,8 @@ type Member struct {
 	Need bool // every line has it
 	// Rule is the rule that a line without it breaks; empty: Required of the format.
 	Rule agentevents.Rule
-	// Loose says that a value that does not fit is kept as an extra member. Members of
-	// Any are loose.
+	// Loose says that a value that does not fit is kept as an extra member, and written
+	// again as long as the event says nothing. Members of Any are loose.
 	Loose bool
 	// Reads means that the member is only read. Another one says its fields.
 	Reads bool

@@ -518,7 +518,7 @@ func (w *Writer) spells(m *Member, v, at any, raw string) bool {
 // odd reports whether a kept value comes back in the place of a member that the
 // event does not say: readers do not take it for one.
 func (w *Writer) odd(m *Member, v any, raw string) bool {
-	if !w.F.misfits(w.at) {
+	if !w.F.misfits(w.at) && (!m.Loose || w.row == nil) {
 		return raw == `""`
 	}
 	_, _, something := w.reads(m, v, raw)

@@ -69,13 +69,19 @@ var format = func() *wire.Format {
 		spanID     = need("span_id", "/spanId", spanForm{id})
 		parentSpan = may("parent_span_id", "/parentSpanId", nullable{wire.Value{}}).Or(null)
 
-		// Attributes of spans.
-		known = func(name, says string) wire.Member { return may(name, says, attr{wire.Value{}, `""`}) }
-		turn  = may("turn_number", "turn", attr{wire.Value{}, ""})
+		// Attributes of spans. A value that the field cannot have is kept, and written
+		// again as long as the field says nothing.
+		attr = func(name, says, empty string, form ...wire.Form) wire.Member {
+			m := may(name, says, form...).Or(instead(empty))
+			m.Loose = true
+			return m
+		}
+		known = func(name, says string) wire.Member { return attr(name, says, `""`) }
+		turn  = attr("turn_number", "turn", "", whole{})
 		step  = known("step_id", "stepId")
 		tool  = known("tool_name", "toolId")
-		call  = may("call_id", "callId", callID{attr{wire.Value{}, ""}})
-		agent = may("subagent_name", "", agentName{})
+		call  = attr("call_id", "callId", "", callID{})
+		agent = attr("subagent_name", "", "", agentName{})
 		from  = known("from_agent", "from/agentId")
 		to    = known("to_agent", "to/agentId")
 	)
@@ -131,8 +137,8 @@ var format = func() *wire.Format {
 				need("kind", "", wire.Const(`"summarized"`)), beside[string]("section", wire.Value{}, `""`),
 				beside[int]("item_count", wire.Value{}, "0"), may("attributes", "", wire.Body),
 			}, Body: []wire.Member{
-				may("tokens_before", "tokensBefore", attr{wire.Value{}, ""}),
-				may("tokens_after", "tokensAfter", attr{wire.Value{}, ""}), may("trigger", "trigger", attr{wire.Value{}, ""}),
+				attr("tokens_before", "tokensBefore", "", whole{}),
+				attr("tokens_after", "tokensAfter", "", whole{}), attr("trigger", "trigger", ""),
 			}},
 			{Type: "run_error", Kind: agentevents.KindAgentErrored, Members: []wire.Member{
 				may("error_type", "errorType", text), may("message", "message", text), may("recovery_hint", "recoveryHint", text),
@@ -185,15 +191,15 @@ var format = func() *wire.Format {
 		summary, isError, outcome := "", []wire.Member(nil), ""
 		switch phase {
 		case "complete":
-			summary, isError = `""`, []wire.Member{may("is_error", "", attr{failed{}, "false"})}
+			summary, isError = `""`, []wire.Member{attr("is_error", "", "false", failed{})}
 		case "cancelled":
 			outcome = " outcome"
 		}
 		span("turn", phase, agentevents.KindTurnEnded, "error/code error/message", "attributes", title, turn)
 		span("step", phase, agentevents.KindStepEnded, "error/code error/message", "attributes", title,
-			append([]wire.Member{step, may("result_summary", "resultSummary", attr{wire.Value{}, summary})}, isError...)...)
+			append([]wire.Member{step, attr("result_summary", "resultSummary", summary)}, isError...)...)
 		span("tool_call", phase, agentevents.KindToolReturned, "status oneEvent", "", named("tool."), slices.Concat(
-			[]wire.Member{tool, call, may("result_summary", "resultSummary", attr{summaryForm{}, summary})}, isError,
+			[]wire.Member{tool, call, attr("result_summary", "resultSummary", summary, summaryForm{})}, isError,
 			[]wire.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
 		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
 			agent, known("result_summary", "result"), may("tokens_used", "", tokensUsed{}))

@@ -3,7 +3,6 @@ package kaos
 import (
 	"cmp"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -300,39 +299,14 @@ func (interruptForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) 
 	return jsonwire.AppendString(dst, id), true
 }
 
-// An attr is an attribute of a span that a field says. A value that the field cannot
-// have, such as a number below zero, is kept, and written again as long as the field
-// says nothing.
-type attr struct {
-	wire.Form
-	empty string // what is written for an empty field; nothing if it is empty
-}
+// A whole is a number without sign, fraction and exponent.
+type whole struct{ wire.Value }
 
-func (f attr) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	mark := len(dst)
-	dst, said := f.Form.Append(w, dst, m, at)
-	if said {
-		return dst, true
-	}
-	dst = dst[:mark]
-	if raw := w.Kept(m.Name); raw != "" {
-		if at != nil {
-			at = reflect.New(reflect.TypeOf(at).Elem()).Interface()
-		}
-		r := wire.Reader{F: format, Doc: new(Decoder)}
-		r.S.Reset(raw)
-		if f.Parse(&r, at) != nil || r.S.End() != nil {
-			return keptMember(w, dst, m)
-		}
-	}
-	return append(dst, f.empty...), f.empty != ""
-}
-
-func (f attr) Parse(r *wire.Reader, at any) error {
-	if r.S.Kind() == '-' || f.Form.Parse(r, at) != nil {
+func (f whole) Parse(r *wire.Reader, at any) error {
+	if r.S.Kind() != '0' {
 		return wire.ErrMisfit
 	}
-	return nil
+	return f.Value.Parse(r, at)
 }
 
 // A spanForm is the id of a span.
@@ -371,7 +345,7 @@ func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 }
 
 // A callID is the id of a call. It is absent if it is the span's id.
-type callID struct{ attr }
+type callID struct{ wire.Value }
 
 func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	if call := *at.(*string); encoderOf(w).span.span != call {
@@ -398,8 +372,11 @@ func (failed) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte,
 	return append(dst, "true"...), encoderOf(w).failed
 }
 
-func (failed) Parse(r *wire.Reader, _ any) (err error) {
-	decoderOf(r).said.failed, err = r.S.Bool()
+func (failed) Parse(r *wire.Reader, _ any) error {
+	is, err := r.S.Bool()
+	if d, ok := r.Doc.(*Decoder); ok { // not for a value that was kept
+		d.said.failed = is
+	}
 	return err
 }
 
@@ -452,7 +429,7 @@ func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 }
 
 func (agentName) Parse(r *wire.Reader, _ any) error {
-	return attr{Form: wire.Value{}}.Parse(r, &decoderOf(r).said.agent)
+	return wire.Value{}.Parse(r, &decoderOf(r).said.agent)
 }
 
 // tokensUsed is the total of an agent's usage, which readers keep.

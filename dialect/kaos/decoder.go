@@ -196,17 +196,14 @@ var base = [...]string{"timestamp", "sequence", "session_id", "run_id", "agent_i
 
 // after keeps how many members of a line of an unknown type follow the type.
 func (d *Decoder) after(line string) {
-	before, after, typed := 0, 0, false
+	before, after := 0, 0
+	count := &before
 	for name := range jsonwire.Members(line) {
 		switch {
 		case name == "type":
-			typed = true
+			count = &after
 		case !slices.Contains(base[:], name):
-			if typed {
-				after++
-			} else {
-				before++
-			}
+			*count++
 		case before > 0:
 			return // writers put it in front
 		}

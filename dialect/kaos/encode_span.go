@@ -63,12 +63,11 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		b.name = cmp.Or(ev.AgentID, p.Agent.V.AgentID)
 		known := b.name
 		if b.name != "" && e.check.open.taken(about{b.name, "subagent", "", ev.RunID}, b.read.ends) {
-			known = ""
-			same := b.name == p.Agent.V.AgentID
-			if same {
+			if known = ""; b.name == p.Agent.V.AgentID {
 				phase = "start by span"
+			} else {
+				w.Lose(dialect.Made, "/payload/agent", "the agent's id")
 			}
-			lose(w, !same, dialect.Made, "/payload/agent", "the agent's id")
 		}
 		e.agent(w, known, "another one with this id is open: readers take the span's id")
 		e.begin(known, "", "")
@@ -186,9 +185,8 @@ func ended(ev *agentevents.Event, err agentevents.Opt[agentevents.ErrorInfo]) st
 
 // returned is plan for the end of a call. It returns the phase.
 func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase string) {
-	b, written := e.boundary, p.Status
+	b, written := e.boundary, agentevents.ToolStatusOK
 	switch p.Status {
-	case agentevents.ToolStatusOK:
 	case agentevents.ToolStatusCancelled, agentevents.ToolStatusInterrupted:
 		phase, written = "cancelled", agentevents.ToolStatusCancelled
 	case agentevents.ToolStatusError, agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited:
@@ -198,8 +196,6 @@ func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase s
 			lose(w, p.Error.OK, dialect.Made, "/payload/error/code", "the status")
 			lose(w, !p.Error.OK, dialect.Made, "/payload/error", "the status")
 		}
-	default:
-		written = agentevents.ToolStatusOK
 	}
 	lose(w, p.Status != written, dialect.Altered, "/payload/status", string(written))
 	if b.failed && (p.Error.OK || b.code != "") {

@@ -57,8 +57,7 @@
 //   - The agent of a subagent span is subagent_name; its parent is the line's
 //     agent_id. If another agent of that name is open in the run, the event has no
 //     agentId: readers know the agent by its span, and the start's field agent
-//     carries the name. tokens_used is an extra member: KAOS reports the same usage
-//     in usage_observed, and a field would count it twice.
+//     carries the name. tokens_used is an extra member: usage_observed has it, too.
 //   - A handoff that ends with error or cancelled was not accepted: span.recorded.
 //   - A span that does not say what it is about is span.recorded.
 //   - Arguments keep their form: a list of pairs of texts, or an object.
@@ -94,24 +93,16 @@
 //
 // # Server-Sent Events
 //
-// The [Decoder] recognizes the lines of frames by their field name. A frame is
-//
-//	event: text_delta
-//	data: {…}
-//	id: 0
-//
-// and a blank line. Only data becomes an event. Comments and retry are passed
-// over. So are event and id, but a strict decoder compares them with the data. A
-// line with any other field is a bad line: in a log it is text that another
-// program wrote into it. Lines end with LF, CRLF or CR.
-//
-// The encoder derives event and id from the data, also for a line that it writes
-// verbatim, and lists no loss for what else the frame had.
+// The [Decoder] recognizes the lines of frames by their field name: event, data and
+// id. Only data becomes an event. Comments, retry, event and id are passed over, but a
+// strict decoder compares event and id with the data. A line with any other field is a
+// bad line: in a log it is text that another program wrote into it. Lines end with LF,
+// CRLF or CR. The encoder derives event and id from the data, also for a line that it
+// writes verbatim, and lists no loss for what else the frame had.
 //
 // An [agentevents.Reader] drops blank lines, so the end of the JSON object ends a
-// frame. A data line with a complete object is an event at once. An object may also
-// be split over several data lines. An incomplete object is an error
-// ([io.ErrUnexpectedEOF]) if an event line, another object or the end of the log
+// frame. An object may be split over several data lines. An incomplete object is an
+// error ([io.ErrUnexpectedEOF]) if an event line, another object or the end of the log
 // follows, and so is an event line without data at the end of the log. One case is
 // ambiguous without blank lines: if both a torn object and the next one are split,
 // and no event line stands between them, both are lost with an error.

@@ -75,9 +75,8 @@ func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 }
 
 // isField reports whether a line is a field of a Server-Sent Event. The standard
-// says to ignore fields that it does not define. Here they are bad lines, because
-// in a log they are text that another program wrote into it, such as "ERROR: the
-// disk is full".
+// says to ignore fields that it does not define, but in a log they are text of
+// another program, such as "ERROR: the disk is full".
 func isField(text []byte) bool {
 	name, _, colon := bytes.Cut(text, []byte(":"))
 	switch string(name) {

@@ -36,17 +36,17 @@ type Decoder struct {
 	runs map[string]*runState
 
 	// The line that is read.
-	row       *row             // nil for a type that the vocabulary does not have
-	foreign   bool             // it is not in the profile's spelling
-	node      string           // of the payload
-	version   string           // schemaVersion, a JSON number
-	reducer   string           // of a message
-	writtenAt string           // of a message
-	details   dialect.Unknowns // of a suspension
-	extra     string           // pointer of the first extra member of a closed object
-	odd       *agentevents.RuleError
-	spelled   []string // pointers of members that could be left out
-	errorSeen uint8    // members of the error
+	row       *row                   // nil for a type that the vocabulary does not have
+	foreign   bool                   // it is not in the profile's spelling
+	node      string                 // of the payload
+	version   string                 // schemaVersion, a JSON number
+	reducer   string                 // of a message
+	writtenAt string                 // of a message
+	details   dialect.Unknowns       // of a suspension
+	odd       *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
+	spelled   []string               // pointers of members that could be left out
+	absent    []string               // pointers of required and usual members that the line lacks, in the RFC's names
+	errorWord bool                   // the error has "error", which stands for its code
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -86,16 +86,16 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.extra, d.odd, d.errorSeen = nil, false, "", "", "", "", "", nil, 0
+	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd, d.errorWord = nil, false, "", "", "", "", nil, false
 	d.details.Reset()
-	d.spelled = d.spelled[:0]
+	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {
 		return err
 	}
 	ev.SchemaVersion = agentevents.SchemaVersion
-	absent := d.absent()
+	d.missing()
 	if r.Row == nil {
-		absent = d.other(line, absent)
+		d.other()
 	} else {
 		d.finish(line)
 	}
@@ -106,18 +106,18 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 		}
 	}
 	d.envelope(line)
-	if d.o.Profile != RFC0002 && (d.extra != "" || d.odd != nil || r.Row == nil && !keeps(d.o.Profile, r.Type, r.Body)) {
+	if d.o.Profile != RFC0002 && (d.odd != nil || r.Row == nil && !keeps(d.o.Profile, r.Type, r.Body)) {
 		r.Kept.Add(keptProfile, jsonwire.Quote(d.o.Profile.String()))
 	}
-	for _, list := range [...]struct {
-		name     string
-		pointers []string
-	}{{keptSpelled, d.spelled}, {keptAbsent, absent}} {
-		if len(list.pointers) > 0 {
-			r.Kept.Add(list.name, `["`+strings.Join(list.pointers, `","`)+`"]`)
-		}
-	}
+	d.remark(keptSpelled, d.spelled)
+	d.remark(keptAbsent, d.absent)
 	return r.Finish()
+}
+
+func (d *Decoder) remark(name string, pointers []string) {
+	if len(pointers) > 0 {
+		d.r.Kept.Add(name, `["`+strings.Join(pointers, `","`)+`"]`)
+	}
 }
 
 // envelope makes up the members of the envelope that the line lacks.
@@ -136,72 +136,55 @@ func (d *Decoder) envelope(line string) {
 	}
 }
 
-// absent returns the pointers of the required and usual members that the line
-// lacks, in the RFC's names.
-func (d *Decoder) absent() (list []string) {
+// missing notes the required and usual members that the line lacks.
+func (d *Decoder) missing() {
 	r := &d.r
-	var envelope []string
 	for at, m := range r.Missing() {
-		if _, ok := m.Form.(artifactForm); ok || m.Name == "nodeId" || r.Has(twins[m.Name]) {
+		twin := func(o wire.Member) bool { return o.For == m.Name && r.BodyHas(o.Name) }
+		if _, ok := m.Form.(artifactForm); ok || m.Name == "nodeId" || r.Row != nil && slices.ContainsFunc(r.Row.Members, twin) {
 			continue
 		}
-		if !strings.HasPrefix(at, "/payload/") {
-			d.foreign = true
-			envelope = append(envelope, at)
-			continue
-		}
-		list = append(list, strings.TrimSuffix(at, m.Name)+rfcName(m.Name))
+		d.foreign = d.foreign || !strings.HasPrefix(at, "/payload/")
+		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+rfcName(m.Name))
 	}
 	if d.row == nil {
-		return envelope
-	}
-	if d.row.node != 0 {
-		switch id := r.Ev.NodeID; {
-		case !r.BodyHas("nodeId"):
-			if id != "" || d.row.node.has(d.o.Profile) {
-				list = append(list, "/payload/nodeId")
-			}
-		case id == "":
-			if r.Ev.NodeID = d.node; d.node == "" {
-				d.spelled = append(d.spelled, "/payload/nodeId")
-			} else if !r.LineHas("nodeId") {
-				list = append(list, "/nodeId")
-			}
-		case id != d.node:
-			r.Kept.Add("/payload/nodeId", jsonwire.Quote(d.node))
-		}
+		return
 	}
 	for _, name := range d.row.usual {
 		if name != "nodeId" && !r.Has(name) {
-			list = append(list, "/payload/"+name)
+			d.absent = append(d.absent, "/payload/"+name)
 		}
 	}
-	if r.BodyHas("error") {
-		if d.errorSeen&(hasCode|hasWord) == 0 {
-			list = append(list, "/payload/error/code")
-		}
-		if d.errorSeen&hasMessage == 0 {
-			list = append(list, "/payload/error/message")
-		}
+	if !d.row.node {
+		return
 	}
-	if i := slices.Index(envelope, "/schemaVersion"); i >= 0 {
-		list, envelope = slices.Insert(list, 0, envelope[i]), slices.Delete(envelope, i, i+1)
+	switch id := r.Ev.NodeID; {
+	case !r.BodyHas("nodeId"):
+		if id != "" || d.row.needNode {
+			d.absent = append(d.absent, "/payload/nodeId")
+		}
+	case id == "":
+		if r.Ev.NodeID = d.node; d.node == "" {
+			d.spelled = append(d.spelled, "/payload/nodeId")
+		} else if !r.LineHas("nodeId") {
+			d.absent = append(d.absent, "/nodeId")
+		}
+	case id != d.node:
+		r.Kept.Add("/payload/nodeId", jsonwire.Quote(d.node))
 	}
-	return append(list, envelope...)
 }
 
 // other reads a line whose type the vocabulary does not have.
-func (d *Decoder) other(line string, absent []string) []string {
+func (d *Decoder) other() {
 	r := &d.r
 	r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
 	r.Ev.AgentID = agentOf(r.Body)
 	if r.Type == nodeResumed && !r.Has("nodeId") {
 		// The fold needs the node, but only the payload must have it.
 		if r.Ev.NodeID = memberText(r.Body, "nodeId"); r.Ev.NodeID != "" {
-			absent = append(absent, "/nodeId")
+			d.absent = append(d.absent, "/nodeId")
 		}
 	}
-	return absent
 }
 
 // finish sets the fields that more than one member decides.
@@ -256,34 +239,6 @@ func (d *Decoder) finish(line string) {
 			r.Kept.Add("/payload/writtenAt", jsonwire.Quote(d.writtenAt))
 		}
 	}
-	if r.BodyHas("error") {
-		switch d.errorSeen & (hasCode | hasWord) {
-		case hasWord:
-			d.spelled = append(d.spelled, "/payload/error/error")
-		case hasCode:
-			if errorOf(ev.Payload).Code == "" {
-				d.spelled = append(d.spelled, "/payload/error/code")
-			}
-		}
-	}
-}
-
-// Members of an error.
-const (
-	hasCode = 1 << iota
-	hasMessage
-	hasWord // "error" instead of "code"
-)
-
-func (d *Decoder) errorHas(name string) {
-	switch name {
-	case "code":
-		d.errorSeen |= hasCode
-	case "message":
-		d.errorSeen |= hasMessage
-	case "error":
-		d.errorSeen |= hasWord
-	}
 }
 
 // form notes a type or a spelling that is not the profile's.
@@ -292,10 +247,14 @@ func (d *Decoder) form() {
 	if d.row == nil {
 		return
 	}
+	// A missing eventId does not count against SchemaV2: the made-up one has the form.
+	v2 := func() bool {
+		return likeV2(d.version, r.Ev.RunID) && (r.Ev.ID == "" || ValidID(SchemaV2, EventID, r.Ev.ID))
+	}
 	switch {
 	case d.row.legacy:
 		d.foreign = d.foreign || p == SchemaV2
-	case d.row.of != "" && (r.Type != d.row.typ || p != SchemaV2 && !d.isV2()):
+	case d.row.of != "" && (r.Type != d.row.typ || p != SchemaV2 && !v2()):
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	case d.row.of != "":
 		d.foreign = d.foreign || p != SchemaV2
@@ -305,12 +264,10 @@ func (d *Decoder) form() {
 	d.foreign = d.foreign || r.Foreign()
 }
 
-// isV2 reports whether a line is one of SchemaV2: it has a version above 0 and
-// ids in the grammar of SchemaV2. A missing eventId does not count against it,
-// because the made-up one has the form.
-func (d *Decoder) isV2() bool {
-	ev := d.r.Ev
-	return d.version != "" && d.version != "0" && ValidID(SchemaV2, RunID, ev.RunID) && (ev.ID == "" || ValidID(SchemaV2, EventID, ev.ID))
+// likeV2 reports whether a line seems to be one of SchemaV2: it has a version above 0,
+// and its run has the form of SchemaV2.
+func likeV2(version, runID string) bool {
+	return version != "" && version != "0" && ValidID(SchemaV2, RunID, runID)
 }
 
 // spell notes that the line has the member that is read.
@@ -320,14 +277,16 @@ func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointe
 func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
 	name := r.Type
+	var s jsonwire.Scanner
 	switch r.Type {
 	case "channel.written", "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
 		"approval.requested", "approval.granted", "approval.rejected":
-		if s := r.S; seek(&s, "payload") {
-			name = look(s, r.Type)
-		} else if strings.HasPrefix(name, "interrupt.") || name == "channel.written" {
-			name = ""
+		for member, raw := range jsonwire.Members(r.S.Text()) {
+			if member == "payload" {
+				s.Reset(raw)
+			}
 		}
+		name = look(s, r.Type)
 	}
 	line := d.doc.rows[name]
 	if line != nil {
@@ -336,51 +295,23 @@ func pick(r *wire.Reader) *wire.Row {
 	return line
 }
 
-// seek moves s, which is before an object, to the value of a member.
-func seek(s *jsonwire.Scanner, member string) bool {
-	if s.Object() != nil {
-		return false
-	}
-	for {
-		name, ok, err := s.Member()
-		if err != nil || !ok {
-			return false
-		}
-		if name == member {
-			return true
-		}
-		if s.Skip() != nil {
-			return false
-		}
-	}
-}
-
 // keep notes an extra member that breaks a schema. Those of a suspension are its
 // details.
 func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 	d, p := decoderOf(r), decoderOf(r).o.Profile
 	at := r.PointerTo(name)
 	in := at[:strings.LastIndexByte(at, '/')]
-	closed := false
-	switch {
-	case in == "":
-		closed = p == SchemaV2
-	case d.row == nil:
-	case in == "/payload":
-		closed = d.row.closed() && !d.row.declares(name) && (p == SchemaV1 || d.row.sealed || !hatch(name))
-	case in == "/payload/error":
-		closed = p == SchemaV2 && !hatch(name)
-	}
-	if closed && d.extra == "" {
-		d.extra = at
-	}
-	if in, ok := strings.CutPrefix(at, "/payload/"); ok && d.row != nil && d.odd == nil && p != RFC0002 {
-		if d.row.of == "clarification" && strings.HasPrefix(in, "data/") && in != "data/contextType" {
-			d.odd = &agentevents.RuleError{Rule: RuleClosed, Pointer: at, Detail: "is an extra member of a closed object"}
-		} else if of := d.row.form(in); of != nil {
-			if rule, detail := of(p, raw); detail != "" {
-				d.odd = &agentevents.RuleError{Rule: rule, Pointer: at, Detail: detail}
+	if d.odd == nil {
+		rule, detail := agentevents.Rule(""), ""
+		if closedAt(p, d.row, in, name) {
+			rule, detail = RuleClosed, "is an extra member of a closed object"
+		} else if d.row != nil && p != RFC0002 {
+			if of := d.row.also[strings.TrimPrefix(at, "/payload/")]; of != nil {
+				rule, detail = of(p, raw)
 			}
+		}
+		if detail != "" {
+			d.odd = &agentevents.RuleError{Rule: rule, Pointer: at, Detail: detail}
 		}
 	}
 	if in != "/payload" || d.row == nil || d.row.kind != agentevents.KindNodeSuspended {
@@ -394,11 +325,8 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 
 // opened remembers a clarification, because its answer may name only the node.
 func (d *Decoder) opened(ev *agentevents.Event, id string) {
-	if len(d.open) == maxOpen {
-		d.open = append(d.open[:0], d.open[maxOpen/2:]...)
-	}
 	// Copied, because a text of a line keeps the whole line in memory.
-	d.open = append(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(id)})
+	d.open = limited(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(id)})
 }
 
 // closed returns the id of the clarification that is answered: id itself, or the
@@ -428,16 +356,15 @@ func agentOf(raw string) string {
 	return memberText(raw, "agentId")
 }
 
-// twins are the members that the RFC and the schemas name differently.
-var twins = map[string]string{
-	"toolId": "toolName", "toolName": "toolId", "arguments": "inputs", "inputs": "arguments", "result": "outcome", "outcome": "result",
-	"from": "fromAgentId", "fromAgentId": "from", "to": "toAgentId", "toAgentId": "to",
-}
-
 // rfcName returns the RFC's name of a member that a line may lack.
 func rfcName(name string) string {
-	if i := slices.Index([]string{"toolName", "outcome", "fromAgentId", "toAgentId"}, name); i >= 0 {
-		return twins[name]
+	switch name {
+	case "toolName":
+		return "toolId"
+	case "fromAgentId":
+		return "from"
+	case "toAgentId":
+		return "to"
 	}
 	return name
 }

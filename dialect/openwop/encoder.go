@@ -30,8 +30,8 @@ type Encoder struct {
 	p      Profile
 	doc    *document
 	w      wire.Writer
-	calls  []openCall
-	deltas []deltaCount
+	calls  memory[string]    // the events of open calls; an id may be made up
+	deltas memory[int]       // the next index of deltas without one, by block
 	shift  map[string]uint64 // by run: the number of lines added by events that became two
 
 	// The line that is written.
@@ -46,14 +46,30 @@ type Encoder struct {
 
 var _ dialect.Encoder = (*Encoder)(nil)
 
-// An openCall is a tool call without a return. The id of its event may be made
-// up.
-type openCall struct{ runID, agentID, callID, eventID string }
+// A memory is what is remembered of the calls or blocks of agents, by their ids.
+type memory[T any] []remembered[T]
 
-// A deltaCount numbers deltas without an index.
-type deltaCount struct {
-	runID, agentID, blockID string
-	next                    int
+type remembered[T any] struct {
+	runID, agentID, id string
+	value              T
+}
+
+// index returns the index of the latest value for an id of the event's agent, or -1.
+func (m memory[T]) index(ev *agentevents.Event, id string) int {
+	for i := len(m) - 1; i >= 0; i-- {
+		if o := &m[i]; o.id == id && o.agentID == ev.AgentID && o.runID == ev.RunID {
+			return i
+		}
+	}
+	return -1
+}
+
+// limited appends v to a list, which forgets its older half when it has maxOpen.
+func limited[T any](list []T, v T) []T {
+	if len(list) == maxOpen {
+		list = append(list[:0], list[maxOpen/2:]...)
+	}
+	return append(list, v)
 }
 
 // NewEncoder returns an encoder.
@@ -63,9 +79,6 @@ func NewEncoder(o EncoderOptions) *Encoder {
 }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*lines)) }
-
-// bareFailure is the row of a failed node whose line has no error.
-const bareFailure = "node.failed without error"
 
 // The placeholders for required members that an event does not have.
 const (
@@ -102,62 +115,25 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 func (e *Encoder) note(ev *agentevents.Event) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		if len(e.calls) == maxOpen {
-			e.calls = append(e.calls[:0], e.calls[maxOpen/2:]...)
-		}
-		e.calls = append(e.calls, openCall{ev.RunID, ev.AgentID, p.CallID, e.eventID})
+		e.calls = limited(e.calls, remembered[string]{ev.RunID, ev.AgentID, p.CallID, e.eventID})
 	case *agentevents.ToolReturned:
-		if i := e.call(ev, p.CallID); i >= 0 {
+		if i := e.calls.index(ev, p.CallID); i >= 0 {
 			e.calls = slices.Delete(e.calls, i, i+1)
 		}
 	case *agentevents.AgentReasoningDelta:
-		if !p.Index.OK && e.p != RFC0002 {
-			e.countDelta(ev, p.BlockID)
+		if p.Index.OK || e.p == RFC0002 {
+			break
+		}
+		if i := e.deltas.index(ev, p.BlockID); i >= 0 {
+			e.deltas[i].value++
+		} else {
+			e.deltas = limited(e.deltas, remembered[int]{ev.RunID, ev.AgentID, p.BlockID, 1})
 		}
 	case *agentevents.AgentReasoned:
 		if len(e.deltas) > 0 {
-			e.deltas = slices.DeleteFunc(e.deltas, func(d deltaCount) bool { return d.runID == ev.RunID && d.agentID == ev.AgentID })
+			e.deltas = slices.DeleteFunc(e.deltas, func(d remembered[int]) bool { return d.runID == ev.RunID && d.agentID == ev.AgentID })
 		}
 	}
-}
-
-// call returns the index of an open call, or -1.
-func (e *Encoder) call(ev *agentevents.Event, callID string) int {
-	for i := len(e.calls) - 1; i >= 0; i-- {
-		if c := &e.calls[i]; c.callID == callID && c.agentID == ev.AgentID && c.runID == ev.RunID {
-			return i
-		}
-	}
-	return -1
-}
-
-// deltaIndex returns the made-up index of a delta.
-func (e *Encoder) deltaIndex(ev *agentevents.Event, blockID string) int {
-	if d := e.deltaCount(ev, blockID); d != nil {
-		return d.next
-	}
-	return 0
-}
-
-func (e *Encoder) deltaCount(ev *agentevents.Event, blockID string) *deltaCount {
-	for i := range e.deltas {
-		if d := &e.deltas[i]; d.agentID == ev.AgentID && d.runID == ev.RunID && d.blockID == blockID {
-			return d
-		}
-	}
-	return nil
-}
-
-// countDelta notes that a delta was written.
-func (e *Encoder) countDelta(ev *agentevents.Event, blockID string) {
-	if d := e.deltaCount(ev, blockID); d != nil {
-		d.next++
-		return
-	}
-	if len(e.deltas) == maxOpen {
-		e.deltas = append(e.deltas[:0], e.deltas[maxOpen/2:]...)
-	}
-	e.deltas = append(e.deltas, deltaCount{ev.RunID, ev.AgentID, blockID, 1})
 }
 
 // A lines is the Encoder that its Writer asks.
@@ -177,13 +153,11 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 		return dialect.ErrNoCounterpart
 	}
 	d := NewDecoder(Options{Profile: l.p})
-	if err := d.read(line, &w.Read); err != nil {
-		return err
+	err := d.read(line, &w.Read)
+	if err == nil && d.foreign {
+		err = dialect.ErrNoCounterpart
 	}
-	if d.foreign {
-		return dialect.ErrNoCounterpart
-	}
-	return nil
+	return err
 }
 
 // line appends one line.
@@ -193,13 +167,6 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" && interrupts[ev.Kind()] != "" {
 		at = e.doc.rows[interrupts[ev.Kind()]]
-	}
-	if p, ok := ev.Payload.(*agentevents.NodeFailed); ok && e.lenient() && slices.Contains(e.k.absent, "/payload/error") {
-		rest := *p
-		rest.Error = agentevents.ErrorInfo{}
-		if p.Error == rest.Error {
-			at = e.doc.rows[bareFailure]
-		}
 	}
 	typ, body := "", ""
 	if e.row = nil; at == nil {
@@ -214,7 +181,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if e.eventID = ev.ID; e.eventID == "" {
 		e.eventID = dialect.DerivedID(ev.RunID+"\x00"+typ, int(ev.Sequence), 2)
 	}
-	if e.nodeID = ev.NodeID; e.nodeID == "" && e.row != nil && e.row.node.has(e.p) {
+	if e.nodeID = ev.NodeID; e.nodeID == "" && e.row != nil && e.row.needNode {
 		e.nodeID = unknownNode
 	}
 	if p, ok := ev.Payload.(*agentevents.ClarificationRequested); ok && p.Questions != nil && len(p.Questions) == 0 && e.bound(w) {
@@ -336,37 +303,6 @@ func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned)
 	}
 }
 
-// shifted returns the number of lines that were added before the line.
-func (e *Encoder) shifted(w *wire.Writer) uint64 {
-	if w.Whole {
-		return 0
-	}
-	n := e.shift[w.Ev.RunID]
-	if e.returned {
-		n++
-	}
-	return n
-}
-
-// cause returns the cause of the event. For a return it is the event of its call,
-// if the log has it.
-func (e *Encoder) cause(w *wire.Writer, id string) string {
-	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
-	if !ok || w.Whole || e.returned {
-		return id
-	}
-	i := e.call(w.Ev, p.CallID)
-	if i < 0 || e.calls[i].eventID == id || id == "" && refused(string(p.Status)) {
-		return id
-	}
-	what := dialect.Altered
-	if id == "" {
-		what = dialect.Made
-	}
-	w.Lose(what, "/causationId", "the event of the call")
-	return e.calls[i].eventID
-}
-
 // bound reports whether the texts of questions must not be empty.
 func (e *Encoder) bound(*wire.Writer) bool { return e.p != RFC0002 && e.row.of != "" }
 
@@ -375,7 +311,7 @@ func (e *Encoder) payloadNode() bool {
 	if u, ok := e.w.Ev.Payload.(*agentevents.Unknown); ok {
 		return memberText(string(u.Raw), "nodeId") == e.nodeID
 	}
-	return e.row.node != 0
+	return e.row.node
 }
 
 // agentForm returns the form of an agent's id. The schemas' forms differ by
@@ -388,11 +324,9 @@ func (e *Encoder) agentForm(w *wire.Writer, id string) IDForm {
 	return HandoffID
 }
 
-// ofV2 reports whether the event seems to come from a line of SchemaV2: see
-// Decoder.isV2.
+// ofV2 reports whether the event seems to come from a line of SchemaV2.
 func ofV2(w *wire.Writer) bool {
-	version := string(dialect.Unknown(w.Ev, Name, "schemaVersion"))
-	return version != "" && version != "0" && ValidID(SchemaV2, RunID, w.Ev.RunID)
+	return likeV2(string(dialect.Unknown(w.Ev, Name, "schemaVersion")), w.Ev.RunID)
 }
 
 // agentID normalises an agent's id in a place where the schemas require no form,

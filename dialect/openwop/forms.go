@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -25,8 +24,8 @@ func madeOf(text func(e *Encoder) string) absent {
 	return func(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 		s := text(encoderOf(w))
 		w.Lose(dialect.Made, w.Pointer(m), s)
-		if f, ok := m.Form.(interface{ id() idForm }); ok {
-			return f.id().append(w, dst, w.Pointer(m), s)
+		if f, ok := m.Form.(mender); ok {
+			s = f.mended(w, m, s)
 		}
 		return jsonwire.AppendString(dst, s)
 	}
@@ -46,129 +45,202 @@ func empty(_ *wire.Writer, dst []byte, _ *wire.Member) []byte { return append(ds
 // ofEvent returns the id of the event, for a call or an interrupt without an id.
 func ofEvent(e *Encoder) string { return e.eventID }
 
-// An idForm is an id. One that does not have the profile's form is normalised.
-type idForm struct {
-	p    Profile
-	form IDForm
+// A mender is a form that writes only texts of a certain form.
+type mender interface {
+	mended(w *wire.Writer, m *wire.Member, text string) string
 }
 
-func (f idForm) id() idForm { return f }
-
-func (f idForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := *at.(*string)
-	if v == "" {
-		return dst, false
+// idForm is an id. One that does not have the profile's form is normalised. An empty
+// agent, workflow or type is an absent one, so the decoder notes that it is there.
+func idForm(p Profile, form IDForm) textForm {
+	f := textForm{id: true, spell: form == AgentID || form == WorkflowID || form == TypeID}
+	if p != RFC0002 {
+		f.mend = func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
 	}
-	return f.append(w, dst, w.Pointer(m), v), true
+	if form != InterruptID || p == SchemaV2 {
+		f.rule = anIDOf(form)
+	}
+	return f
 }
 
-func (f idForm) append(w *wire.Writer, dst []byte, pointer, id string) []byte {
-	if f.p != RFC0002 {
-		form := f.form
-		if form == AgentID {
-			form = encoderOf(w).agentForm(w, id)
+// normalized returns an id in the form of the profile.
+func normalized(w *wire.Writer, form IDForm, pointer, id string) string {
+	e := encoderOf(w)
+	if form == AgentID {
+		form = e.agentForm(w, id)
+	}
+	n := NormalizeID(e.p, form, id)
+	if n != id {
+		w.Lose(dialect.Altered, pointer, "the profile has another form for ids")
+	}
+	return n
+}
+
+// says returns the form of an id that a line may say otherwise than the event.
+func (f textForm) says(say func(w *wire.Writer, m *wire.Member, id string) string) textForm {
+	f.say = say
+	return f
+}
+
+// spelled returns the form of a text that the decoder notes if it is empty.
+func (f textForm) spelled() textForm {
+	f.spell = true
+	return f
+}
+
+// ownID is the id of the event, or one that is made up.
+func ownID(w *wire.Writer, m *wire.Member, id string) string {
+	if id == "" {
+		w.Lose(dialect.Made, w.Pointer(m), "")
+	}
+	return encoderOf(w).eventID
+}
+
+// ownNode is the node of the event, unless the line had it only in its payload.
+func ownNode(w *wire.Writer, m *wire.Member, id string) string {
+	e := encoderOf(w)
+	if e.nodeID == "" || slices.Contains(e.k.absent, "/nodeId") && e.payloadNode() {
+		return ""
+	}
+	if id == "" {
+		w.Lose(dialect.Made, w.Pointer(m), unknownNode)
+	}
+	return e.nodeID
+}
+
+// cause is the cause of the event. For a return it is the event of its call, if the
+// log has it.
+func cause(w *wire.Writer, m *wire.Member, id string) string {
+	e := encoderOf(w)
+	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
+	if !ok || w.Whole || e.returned {
+		return id
+	}
+	i := e.calls.index(w.Ev, p.CallID)
+	if i < 0 || e.calls[i].value == id || id == "" && refused(string(p.Status)) {
+		return id
+	}
+	what := dialect.Altered
+	if id == "" {
+		what = dialect.Made
+	}
+	w.Lose(what, w.Pointer(m), "the event of the call")
+	return e.calls[i].value
+}
+
+// refID is the id of an AgentRef where there is no room for the rest of it.
+func refID(w *wire.Writer, m *wire.Member, id string) string {
+	if w.Ev.PayloadExtra() {
+		p := w.Ev.Payload.(*agentevents.AgentHandoff)
+		ref := &p.To
+		if m.Name == "fromAgentId" {
+			ref = &p.From
 		}
-		if n := NormalizeID(f.p, form, id); n != id {
-			w.Lose(dialect.Altered, pointer, "the profile has another form for ids")
-			id = n
+		raw, _ := ref.MarshalJSON() // never fails
+		for name := range jsonwire.Members(string(raw)) {
+			if !slices.Contains(refNames, name) { // the fields are lost by subtraction
+				w.Lose(dialect.Dropped, strings.TrimSuffix(w.Pointer(m), "agentId")+jsonwire.Token(name), "")
+			}
 		}
 	}
-	return jsonwire.AppendString(dst, id)
-}
-
-// Parse reads the id. An empty agent, workflow or type is an absent one, so the
-// decoder notes that it is there.
-func (f idForm) Parse(r *wire.Reader, at any) error {
-	v := at.(*string)
-	err := wire.Value{}.Parse(r, v)
-	if err == nil && *v == "" && (f.form == AgentID || f.form == WorkflowID || f.form == TypeID) {
-		decoderOf(r).spell(r)
-	}
-	if err == nil && r.Strict && !(f.form == InterruptID && f.p != SchemaV2) && !ValidID(f.p, f.form, *v) {
-		r.Break(RuleID, badID(*v))
-	}
-	return err
-}
-
-// An eventID is the id of the event, or one that is made up.
-type eventID struct{ idForm }
-
-func (f eventID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if *at.(*string) == "" {
-		w.Lose(dialect.Made, "/id", "")
-	}
-	return f.append(w, dst, "/id", encoderOf(w).eventID), true
-}
-
-func madeRun(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, "/runId", unknownRun)
-	return m.Form.(idForm).append(w, dst, "/runId", unknownRun)
+	return id
 }
 
 // A textForm is a text.
 type textForm struct {
 	wire.Value
-	spell bool             // the decoder notes an empty one: the field cannot tell it from an absent one
-	rule  agentevents.Rule // that an empty one breaks, if any
-	fill  bool             // an empty one is made up, even if the line had it
+	spell bool // the decoder notes an empty one: the field cannot tell it from an absent one
+	fill  bool // an empty one is left out or made up, even if the line had it
+	id    bool // it is an id
+	rule  form // what a strict decoder checks; nil for none
+	// say returns what the line says where the event says a text, or "". mend returns
+	// a text in the form of the profile, or "". Both note what they change, and may be
+	// nil.
+	say, mend func(w *wire.Writer, m *wire.Member, text string) string
 }
 
 var (
 	text  = textForm{spell: true}
-	plain = textForm{spell: true, rule: RuleID}
+	plain = textForm{spell: true, rule: aPlainID}
 )
 
-func (f textForm) Parse(r *wire.Reader, at any) error {
-	err := f.Value.Parse(r, at)
-	if v, ok := at.(*string); err == nil && ok && *v == "" {
-		if f.spell {
-			decoderOf(r).spell(r)
-		}
-		if f.rule != "" {
-			r.Break(f.rule, "is empty")
-		}
-	}
-	return err
-}
-
-func (f textForm) neverEmpty() bool { return f.fill }
-
-// A textID is an interrupt that its line need not name.
-type textID struct{ p Profile }
-
-func (textID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if encoderOf(w).lacked(w, m) {
-		return dst, false // the decoder has made it up
-	}
-	return wire.Value{}.Append(w, dst, m, at)
-}
-
-func (f textID) Parse(r *wire.Reader, at any) error { return idForm{f.p, InterruptID}.Parse(r, at) }
-
-// A wordForm is an optional word. The schemas allow only those of a list.
-type wordForm struct {
-	p     Profile
-	words []string
-}
-
-func (f wordForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+func (f textForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	v := *at.(*string)
-	if v != "" && f.p != RFC0002 && !slices.Contains(f.words, v) {
-		w.Lose(dialect.Dropped, w.Pointer(m), "not one of the schema's words")
+	if f.say != nil {
+		v = f.say(w, m, v)
+	}
+	if v = f.mended(w, m, v); v == "" {
 		return dst, false
 	}
-	return jsonwire.AppendString(dst, v), v != ""
+	return jsonwire.AppendString(dst, v), true
 }
 
-func (f wordForm) Parse(r *wire.Reader, at any) error {
-	err := text.Parse(r, at)
-	if v := *at.(*string); err == nil && r.Strict && !slices.Contains(f.words, v) {
-		r.Break(RuleEnum, unlisted(v, f.words))
+func (f textForm) mended(w *wire.Writer, m *wire.Member, text string) string {
+	if f.mend == nil || text == "" {
+		return text
+	}
+	return f.mend(w, m, text)
+}
+
+func (f textForm) Parse(r *wire.Reader, at any) error {
+	s := r.S
+	err := f.Value.Parse(r, at)
+	if err == nil && f.spell && *at.(*string) == "" {
+		decoderOf(r).spell(r)
+	}
+	return checked(r, &s, f.rule, err)
+}
+
+// A ruled form has values that a strict decoder checks.
+type ruled struct {
+	wire.Form
+	rule form
+}
+
+func (f ruled) Parse(r *wire.Reader, at any) error {
+	s := r.S
+	return checked(r, &s, f.rule, f.Form.Parse(r, at))
+}
+
+// checked checks the value that s reads next by a rule, if it was read without error.
+func checked(r *wire.Reader, s *jsonwire.Scanner, of form, err error) error {
+	if err == nil && r.Strict && of != nil {
+		raw, _ := s.Raw() // never fails
+		if rule, detail := of(decoderOf(r).o.Profile, raw); detail != "" {
+			r.Break(rule, detail)
+		}
 	}
 	return err
 }
 
-func (f wordForm) neverEmpty() bool { return f.p != RFC0002 }
+// wordForm is an optional word. The schemas allow only those of a list.
+func wordForm(p Profile, words []string) wire.Form {
+	f := textForm{spell: true, fill: p != RFC0002, rule: oneOf(words...)}
+	if p != RFC0002 {
+		f.mend = func(w *wire.Writer, m *wire.Member, text string) string {
+			if !slices.Contains(words, text) {
+				w.Lose(dialect.Dropped, w.Pointer(m), "not one of the schema's words")
+				return ""
+			}
+			return text
+		}
+	}
+	return f
+}
+
+// shortForm is a text that must have 1 to 64 characters under SchemaV2.
+func shortForm(p Profile) wire.Form {
+	if p != SchemaV2 {
+		return text
+	}
+	return textForm{spell: true, fill: true, rule: shortText(aName, 64), mend: func(w *wire.Writer, m *wire.Member, text string) string {
+		n := jsonwire.FirstCharacters(text, 64)
+		if n < len(text) {
+			w.Lose(dialect.Altered, w.Pointer(m), "cut after 64 characters")
+		}
+		return text[:n]
+	}}
+}
 
 // A wordOf is a text that all lines of the row have.
 type wordOf string
@@ -182,55 +254,24 @@ func (wordOf) Parse(r *wire.Reader, _ any) error {
 	return err
 }
 
-// A shortForm is a text that must have 1 to 64 characters under SchemaV2.
-type shortForm struct{ p Profile }
-
-func (f shortForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := *at.(*string)
-	if n := jsonwire.FirstCharacters(v, 64); f.p == SchemaV2 && n < len(v) {
-		w.Lose(dialect.Altered, w.Pointer(m), "cut after 64 characters")
-		v = v[:n]
-	}
-	return jsonwire.AppendString(dst, v), v != ""
-}
-
-func (f shortForm) Parse(r *wire.Reader, at any) error {
-	err := text.Parse(r, at)
-	if n := utf8.RuneCountInString(*at.(*string)); err == nil && f.p == SchemaV2 && (n < 1 || n > 64) {
-		r.Break(RuleRange, "must have 1 to 64 characters")
-	}
-	return err
-}
-
-func (f shortForm) neverEmpty() bool { return f.p == SchemaV2 }
-
-// capForm is the name of a cap. The schemas have a list of them.
-func capForm(p Profile) wire.Form {
+// jsonObject is raw JSON that must be an object under the schemas.
+func jsonObject(p Profile) wire.Form {
 	if p == RFC0002 {
-		return textForm{rule: RuleEnum}
+		return wire.Value{}
 	}
-	return wire.OneOf(RuleEnum, wire.Full{}, capKinds...)
+	return ruled{objectForm{}, anObject}
 }
 
-// An objectForm is raw JSON that must be an object under the schemas.
-type objectForm struct{ p Profile }
+type objectForm struct{ wire.Value }
 
 func (f objectForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	mark := len(dst)
-	dst, said := wire.Value{}.Append(w, dst, m, at)
-	if said && f.p != RFC0002 && dst[mark] != '{' {
+	dst, said := f.Value.Append(w, dst, m, at)
+	if said && dst[mark] != '{' {
 		w.Lose(dialect.Altered, w.Pointer(m), `is not an object: written as the member "value" of one`)
 		dst = append(slices.Insert(dst, mark, []byte(`{"value":`)...), '}')
 	}
 	return dst, said
-}
-
-func (f objectForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	if err == nil && f.p != RFC0002 && !isObject(string(*at.(*agentevents.JSON))) {
-		r.Break(RuleForm, "is not an object")
-	}
-	return err
 }
 
 // A countForm is a whole number, in any spelling.
@@ -265,16 +306,10 @@ func sequence(s *jsonwire.Scanner) (uint64, error) {
 	return 0, &jsonwire.SyntaxError{Offset: at, Msg: "found a number that is not a whole number in range"}
 }
 
-// amount is a number. The schemas want one from 0 on.
-func amount(p Profile) wire.Form {
-	if p == RFC0002 {
-		return wire.Value{}
-	}
-	return wire.AtLeast(RuleRange, wire.Value{}, 0)
-}
+// millis is a duration in whole milliseconds.
+var millis = ruled{millisForm{}, wholeFrom(0)}
 
-// A millisForm is a duration in whole milliseconds.
-type millisForm struct{}
+type millisForm struct{ wire.Value }
 
 func (millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	v := at.(*agentevents.Opt[time.Duration])
@@ -290,31 +325,22 @@ func (millisForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 	return jsonwire.AppendInt(dst, v.V.Milliseconds()), v.OK
 }
 
-func (millisForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	if v := at.(*agentevents.Opt[time.Duration]).V; err == nil && (v < 0 || v%time.Millisecond != 0) {
-		r.Break(RuleRange, "is not a whole number of milliseconds from 0 on")
+// neverBegan reports whether a return has no duration: under the schemas, if the call
+// never began.
+func neverBegan(w *wire.Writer) bool {
+	p := w.Ev.Payload.(*agentevents.ToolReturned)
+	if encoderOf(w).p == RFC0002 || !refused(string(p.Status)) {
+		return false
 	}
-	return err
-}
-
-// A callTime is the duration of a call. Under the schemas a call that never began
-// has none.
-type callTime struct {
-	millisForm
-	p Profile
-}
-
-func (f callTime) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if f.p != RFC0002 && refused(string(w.Ev.Payload.(*agentevents.ToolReturned).Status)) {
-		w.Pend.Drop(w.Pointer(m), at.(*agentevents.Opt[time.Duration]).OK)
-		return dst, false
-	}
-	return f.millisForm.Append(w, dst, m, at)
+	w.Pend.Drop("/payload/durationMs", p.Duration.OK)
+	return true
 }
 
 // A statusForm is the status of a return, where it says more than the error does.
-type statusForm struct{ p Profile }
+type statusForm struct {
+	textForm
+	p Profile
+}
 
 func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	derived := derivedStatus(w.Ev.Payload.(*agentevents.ToolReturned))
@@ -330,16 +356,6 @@ func (f statusForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 	return jsonwire.AppendString(dst, string(status)), status != derived || encoderOf(w).spelled(w, m)
 }
 
-func (statusForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	if v := *at.(*string); err == nil && r.Strict && !slices.Contains(toolStatuses, v) {
-		r.Break(RuleEnum, unlisted(v, toolStatuses))
-	}
-	return err
-}
-
-func (statusForm) neverEmpty() bool { return true }
-
 // derivedStatus is the status that a return has without the word.
 func derivedStatus(p *agentevents.ToolReturned) agentevents.ToolStatus {
 	if p.Error.OK {
@@ -353,16 +369,9 @@ func refused(status string) bool {
 	return status == string(agentevents.ToolStatusForbidden) || status == string(agentevents.ToolStatusRateLimited)
 }
 
-// A resultForm is the result of a call, which an error takes the place of. (Encoder
-// lists that.)
-type resultForm struct{ wire.Value }
-
-func (f resultForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if w.Ev.Payload.(*agentevents.ToolReturned).Error.OK {
-		return dst, false
-	}
-	return f.Value.Append(w, dst, m, at)
-}
+// failed reports whether a return has an error, which takes the place of the result.
+// (Encoder lists that.)
+func failed(w *wire.Writer) bool { return w.Ev.Payload.(*agentevents.ToolReturned).Error.OK }
 
 // madeArguments stands for arguments. The RFC wants them unless there is a hash.
 func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
@@ -375,9 +384,9 @@ func madeArguments(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // counted stands for the index of a delta.
 func counted(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	n := 0
-	if !w.Whole {
-		n = encoderOf(w).deltaIndex(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID)
+	n, deltas := 0, encoderOf(w).deltas
+	if i := deltas.index(w.Ev, w.Ev.Payload.(*agentevents.AgentReasoningDelta).BlockID); i >= 0 && !w.Whole {
+		n = deltas[i].value
 	}
 	w.Lose(dialect.Made, w.Pointer(m), "counted by the encoder")
 	return jsonwire.AppendInt(dst, int64(n))
@@ -385,58 +394,51 @@ func counted(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // madeWorkflow stands for the workflow of a run.
 func madeWorkflow(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, "/workflowId", "")
-	return m.Form.(idForm).append(w, dst, "/workflowId", cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown"))
+	w.Lose(dialect.Made, w.Pointer(m), "")
+	return jsonwire.AppendString(dst, normalized(w, WorkflowID, w.Pointer(m), cmp.Or(w.Ev.Payload.(*agentevents.RunStarted).Name, "unknown")))
 }
 
 // errorObject is an error. The ErrorEnvelope of HTTP answers has error in place of
-// code.
+// code, and a line of the RFC keeps that.
 func errorObject(p Profile) wire.Form {
-	details := wire.May("details", "details", objectForm{p})
-	code := wire.Need("code", "code", errorText{p: p}).Or(madeCode)
-	word := wire.Member{Name: "error", Says: "code", Form: errorWord{errorText{p: p}}, For: "code", Loose: p != RFC0002}
+	text := textForm{}
+	if p != RFC0002 {
+		text.rule = aName
+	}
+	envelope := func(w *wire.Writer) bool {
+		return p == RFC0002 && slices.Contains(encoderOf(w).k.spelled, "/payload/error/error")
+	}
+	code := wire.Need("code", "code", errorText{text.spelled()}).Or(made(unknownError)).Unless(envelope)
+	word := wire.Member{Name: "error", Says: "code", Form: errorWord{text}, For: "code", Loose: p != RFC0002}
 	code.Loose = p == RFC0002
-	return wire.Object(code, word, wire.Need("message", "message", errorText{p: p}).Or(madeMessage), details,
+	return wire.Object(code, word.Unless(func(w *wire.Writer) bool { return !envelope(w) }),
+		wire.Need("message", "message", errorText{text}).Or(madeMessage), wire.May("details", "details", jsonObject(p)),
 		wire.Member{Name: "retryable", Says: "retryable", Loose: p == RFC0002})
 }
 
 // An errorText is the code or the message of an error.
-type errorText struct {
-	wire.Value
-	p Profile
-}
+type errorText struct{ textForm }
 
-func (f errorText) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v := *at.(*string)
-	return jsonwire.AppendString(dst, v), v != "" && !(m.Name == "code" && encoderOf(w).errorWord())
-}
-
-func (f errorText) Parse(r *wire.Reader, at any) error {
-	err := f.Value.Parse(r, at)
-	if err == nil {
-		decoderOf(r).errorHas(r.Name())
-		if f.p != RFC0002 && *at.(*string) == "" {
-			r.Break(RuleRange, "is empty")
-		}
+// Missed notes that the error lacks it, or that it has its other name.
+func (errorText) Missed(r *wire.Reader, _ any) {
+	d := decoderOf(r)
+	if d.errorWord && r.Name() == "code" {
+		d.spelled = append(d.spelled, r.PointerTo("error"))
+	} else {
+		d.absent = append(d.absent, r.Pointer())
 	}
+}
+
+// An errorWord is the code by its other name.
+type errorWord struct{ textForm }
+
+func (f errorWord) Parse(r *wire.Reader, at any) error {
+	err := f.textForm.Parse(r, at)
+	decoderOf(r).errorWord = err == nil
 	return err
 }
 
-// An errorWord is the code by its other name. A line of the RFC keeps it.
-type errorWord struct{ errorText }
-
-func (errorWord) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	return jsonwire.AppendString(dst, cmp.Or(*at.(*string), unknownError)), encoderOf(w).errorWord()
-}
-
 const unknownError = "error"
-
-func madeCode(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if encoderOf(w).errorWord() {
-		return dst
-	}
-	return made(unknownError)(w, dst, m)
-}
 
 // madeMessage stands for the message of an error, which the schemas do not let be
 // empty.
@@ -462,6 +464,12 @@ func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 		return &p.Error.V
 	}
 	return nil
+}
+
+// noError reports whether the line of a failed node has no error.
+func noError(w *wire.Writer) bool {
+	e := encoderOf(w)
+	return e.lenient() && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
 }
 
 // madeError stands for the error of a run.
@@ -572,26 +580,6 @@ func (refForm) check(r *wire.Reader, ref *agentevents.AgentRef) {
 	}
 }
 
-// A refID is an AgentRef where there is only room for its id.
-type refID struct{ idForm }
-
-func (f refID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if w.Ev.PayloadExtra() {
-		p := w.Ev.Payload.(*agentevents.AgentHandoff)
-		ref := &p.To
-		if m.Name == "fromAgentId" {
-			ref = &p.From
-		}
-		raw, _ := ref.MarshalJSON() // never fails
-		for name := range jsonwire.Members(string(raw)) {
-			if !slices.Contains(refNames, name) { // the fields are lost by subtraction
-				w.Lose(dialect.Dropped, strings.TrimSuffix(w.Pointer(m), "agentId")+jsonwire.Token(name), "")
-			}
-		}
-	}
-	return f.idForm.Append(w, dst, m, at)
-}
-
 var refNames = []string{"agentId", "agentSharing", "memoryRef", "modelClass"}
 
 // handing returns the agent that hands over, for a handoff that does not say it.
@@ -599,23 +587,21 @@ func handing(e *Encoder) string { return cmp.Or(e.w.Ev.AgentID, CoreSystem) }
 
 // A handsOver is the acting agent of a handoff. The line names it apart only if
 // another agent hands over.
-type handsOver struct{ idForm }
+type handsOver struct{ wire.Value }
 
-func (f handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
+func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	e, id, from := encoderOf(w), w.Ev.AgentID, w.Ev.Payload.(*agentevents.AgentHandoff).From.AgentID
 	nobody := from == "" && e.lenient() && slices.Contains(e.k.absent, "/payload/from")
-	open := f.p != SchemaV2
+	open := e.p != SchemaV2
 	switch who := cmp.Or(from, id, CoreSystem); {
 	case id == "":
 		if !nobody {
 			w.Lose(dialect.Made, "/agentId", who)
 		}
-		return dst
 	case id != who && !open:
 		w.Lose(dialect.Altered, "/agentId", "written as the agent that hands over")
-		return dst
 	case nobody, id != who, open && slices.Contains(e.k.spelled, "/payload/agentId"):
-		return f.append(w, append(dst, `,"agentId":`...), "/agentId", id)
+		return jsonwire.AppendString(append(dst, `,"agentId":`...), normalized(w, AgentID, "/agentId", id))
 	}
 	return dst
 }
@@ -629,41 +615,15 @@ func (f nodeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 		w.Use(m.Name)
 		return append(dst, other...), true
 	}
-	if e.nodeID == "" || !m.Need && slices.Contains(e.k.absent, "/payload/nodeId") {
+	if e.nodeID == "" {
 		return dst, false
 	}
-	return idForm{f.p, NodeID}.append(w, dst, "/nodeId", e.nodeID), true
+	return jsonwire.AppendString(dst, normalized(w, NodeID, "/nodeId", e.nodeID)), true
 }
 
-func (f nodeForm) Parse(r *wire.Reader, _ any) error {
-	d := decoderOf(r)
-	err := wire.Value{}.Parse(r, &d.node)
-	if err == nil && r.Strict && !(f.p == SchemaV1 && d.node != "") && !ValidID(f.p, NodeID, d.node) {
-		r.Break(RuleID, badID(d.node))
-	}
-	return err
-}
-
-// An envelopeNode is the node of the event.
-type envelopeNode struct{ idForm }
-
-func (f envelopeNode) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	e := encoderOf(w)
-	if e.nodeID == "" || slices.Contains(e.k.absent, "/nodeId") && e.payloadNode() {
-		return dst, false
-	}
-	if *at.(*string) == "" {
-		w.Lose(dialect.Made, "/nodeId", unknownNode)
-	}
-	return f.append(w, dst, "/nodeId", e.nodeID), true
-}
-
-func (f envelopeNode) Parse(r *wire.Reader, at any) error {
-	err := f.idForm.Parse(r, at)
-	if err == nil && *at.(*string) == "" {
-		decoderOf(r).spell(r)
-	}
-	return err
+func (nodeForm) Parse(r *wire.Reader, _ any) error {
+	s := r.S
+	return checked(r, &s, anID(NodeID, aPlainID), wire.Value{}.Parse(r, &decoderOf(r).node))
 }
 
 // A timeForm is the time of the event.
@@ -686,7 +646,14 @@ func (timeForm) Parse(r *wire.Reader, at any) (err error) {
 type sequenceForm struct{}
 
 func (sequenceForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	shift := encoderOf(w).shifted(w)
+	e := encoderOf(w)
+	shift := e.shift[w.Ev.RunID]
+	if e.returned {
+		shift++
+	}
+	if w.Whole {
+		shift = 0
+	}
 	if shift > 0 {
 		w.Lose(dialect.Altered, "/sequence", "raised: a call that is one event is two lines")
 	}
@@ -698,32 +665,29 @@ func (sequenceForm) Parse(r *wire.Reader, at any) (err error) {
 	return err
 }
 
-// A versionForm is schemaVersion, a number, or engineVersion, which is a text under
-// SchemaV1. Both are kept.
+// A versionForm is schemaVersion, a number, or engineVersion, which may be a text. Both
+// are kept.
 type versionForm struct {
 	p      Profile
 	engine bool
 }
 
-// wrong returns the rule that a version breaks, and what is wrong with it, or "".
-func (f versionForm) wrong(raw string) (agentevents.Rule, string) {
+// rule is the rule of the schemas.
+func (f versionForm) rule() form {
 	switch {
 	case f.p == RFC0002:
-	case f.engine && f.p == SchemaV1:
-		if !isText(raw) {
-			return RuleForm, "is not a text"
-		}
-	case !whole(raw), !f.engine && f.p == SchemaV2 && !positive(raw):
-		return RuleRange, raw + " is not a version of the profile"
+		return nil
+	case f.engine:
+		return aVersion
 	}
-	return "", ""
+	return perSchema(wholeFrom(0), wholeFrom(1))
 }
 
 func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	raw := w.Kept(m.Name)
 	if raw != "" {
 		w.Use(m.Name)
-		if _, wrong := f.wrong(raw); wrong != "" {
+		if !f.rule().fits(f.p, raw) {
 			w.Lose(dialect.Dropped, "/openwop/"+m.Name, "the profile has another form for it")
 			raw = ""
 		}
@@ -736,32 +700,22 @@ func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 }
 
 func (f versionForm) Parse(r *wire.Reader, _ any) error {
-	raw, err := version(r, f.engine)
+	if k := r.S.Kind(); k != '0' && (k != '"' || !f.engine) {
+		s := r.S
+		if _, err := s.Uint(); err != nil {
+			return err
+		}
+	}
+	s := r.S
+	raw, err := r.S.Raw()
 	if err != nil {
 		return err
 	}
+	r.KeepAs(raw)
 	if !f.engine {
 		decoderOf(r).version = raw
 	}
-	if rule, wrong := f.wrong(raw); wrong != "" {
-		r.Break(rule, wrong)
-	}
-	return nil
-}
-
-// version reads and keeps a number, or a text.
-func version(r *wire.Reader, text bool) (raw string, err error) {
-	if k := r.S.Kind(); k != '0' && (k != '"' || !text) {
-		at := r.S.Offset()
-		if _, err := r.S.Uint(); err != nil {
-			return "", err
-		}
-		return "", &jsonwire.SyntaxError{Offset: at, Msg: "found a negative number"}
-	}
-	if raw, err = r.S.Raw(); err == nil {
-		r.KeepAs(raw)
-	}
-	return raw, err
+	return checked(r, &s, f.rule(), nil)
 }
 
 // whole reports whether a JSON number is whole and not below 0.
@@ -770,31 +724,6 @@ func whole(raw string) bool {
 	s.Reset(raw)
 	_, err := sequence(&s)
 	return err == nil
-}
-
-// positive reports whether a JSON number is above 0.
-func positive(raw string) bool {
-	n, err := strconv.ParseFloat(raw, 64)
-	return err == nil && n > 0
-}
-
-// A causation is the event's cause. A tool's return names its call.
-type causation struct{ idForm }
-
-func (f causation) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	id := encoderOf(w).cause(w, *at.(*string))
-	if id == "" {
-		return dst, false
-	}
-	return f.append(w, dst, "/causationId", id), true
-}
-
-func (f causation) Parse(r *wire.Reader, at any) error {
-	err := f.idForm.Parse(r, at)
-	if err == nil && *at.(*string) == "" {
-		decoderOf(r).spell(r)
-	}
-	return err
 }
 
 // An agentOfOther is the agent of a type that the vocabulary does not have: the
@@ -807,13 +736,7 @@ func (agentOfOther) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	return dst
 }
 
-// An undeclared is a member that a closed payload does not have.
-type undeclared struct{ wire.Form }
-
-func (f undeclared) Parse(r *wire.Reader, at any) error {
-	err := f.Form.Parse(r, at)
-	if err == nil {
-		r.Break(RuleClosed, "the profile does not declare it, and the payload is closed")
-	}
-	return err
+// undeclared is the rule of a member that a closed payload does not have.
+func undeclared(Profile, string) (agentevents.Rule, string) {
+	return RuleClosed, "the profile does not declare it, and the payload is closed"
 }

@@ -2,7 +2,10 @@ package openwop
 
 import (
 	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -87,22 +90,13 @@ func idLetter(c byte) bool {
 // validTypeID reports whether id is a dotted name of at least two parts. Each
 // part begins with a small letter, and the first has no capital letters.
 func validTypeID(id string) bool {
-	if len(id) > 256 {
-		return false
-	}
-	parts := strings.Split(id, ".")
-	for i, part := range parts {
-		if part == "" || part[0] < 'a' || part[0] > 'z' {
+	first, _, dotted := strings.Cut(id, ".")
+	for part := range strings.SplitSeq(id, ".") {
+		if part == "" || part[0] < 'a' || part[0] > 'z' || !opaque(part, 1, 256, false) || strings.Contains(part, "~") {
 			return false
 		}
-		for j := range len(part) {
-			c := part[j]
-			if !idLetter(c) || c == '.' || c == '~' || i == 0 && c >= 'A' && c <= 'Z' {
-				return false
-			}
-		}
 	}
-	return len(parts) > 1
+	return dotted && len(id) <= 256 && first == strings.ToLower(first)
 }
 
 // NormalizeID returns an id in the form that the profile requires. It returns an
@@ -130,11 +124,7 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 	if form == TypeID {
 		sep = '-'
 	}
-	b = append(b, sep)
-	const hex = "0123456789abcdef"
-	for h, i := jsonwire.Hash(id), 0; i < 16; i, h = i+1, h<<4 {
-		b = append(b, hex[h>>60])
-	}
+	b = hex.AppendEncode(append(b, sep), binary.BigEndian.AppendUint64(nil, jsonwire.Hash(id)))
 	if p == SchemaV2 && (form == RunID || form == InterruptID) {
 		return "local/" + string(b)
 	}
@@ -149,38 +139,28 @@ func vendorType(p Profile, typ string) bool {
 		return false
 	}
 	if p == SchemaV2 {
-		return first != "openwop" && registered2[first] == "" && kebab(first) && kebabs(rest)
+		verb, more, two := strings.Cut(rest, ".")
+		return first != "openwop" && registered2[first] == "" && kebab(first) && kebab(verb) && (!two || kebab(more))
 	}
 	switch first {
 	case "openwop", "core", "community", "vendor", "private", "local":
 		return false
 	}
 	for part := range strings.SplitSeq(typ, ".") {
-		if part == "" || strings.IndexFunc(part, func(r rune) bool { return r >= utf8.RuneSelf || !idLetter(byte(r)) || r == '~' }) >= 0 {
+		if part == "" || strings.Trim(part, letters+"ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
 			return false
 		}
 	}
 	return true
 }
 
-// kebabs reports whether s is one or two parts in kebab case.
-func kebabs(s string) bool {
-	a, b, two := strings.Cut(s, ".")
-	return kebab(a) && (!two || kebab(b))
-}
+// letters are the characters of kebab case.
+const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 
 // kebab reports whether s is in kebab case: words of small letters and digits,
 // joined by dashes. The first word begins with a letter.
 func kebab(s string) bool {
-	if s == "" || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && s[len(s)-1] != '-' && !strings.Contains(s, "--") && strings.Trim(s, letters) == ""
 }
 
 // legalType reports whether the profile allows writing a type. The pattern of
@@ -259,65 +239,53 @@ var registered1 = map[string]string{
 }
 
 // registered2 are the types that SchemaV2 registers: those of SchemaV1, perhaps by
-// another name, and more.
-var registered2 = func() map[string]string {
-	all := map[string]string{
+// another name, and more. names2 are its names for those that the vocabulary does not
+// have, and names1 the same the other way round.
+var registered2, names1, names2 = func() (all, to1, to2 map[string]string) {
+	all = map[string]string{
 		"channel": " presence ", "compensation": " completed failed manual-intervention-required paused requested started ", "context": " summarized ",
 		"dispatch": " fanned-out joined ", "goal": " closed evaluated ", "import": " applied ", "negotiation": " decided ", "proposal": " activated created ",
 		"voice": " barge-in cancelled endpoint-candidate speech-start synthesis-chunk transcript turn-commit ",
 	}
-	names := map[string]string{}
+	to1, to2 = map[string]string{}, map[string]string{}
+	vocabulary := map[string]string{}
 	for _, r := range rows(SchemaV2) {
-		names[r.typ] = cmp.Or(r.v2, r.typ)
+		vocabulary[r.typ] = cmp.Or(r.v2, r.typ)
 	}
 	for domain, verbs := range registered1 {
 		for verb := range strings.FieldsSeq(verbs) {
 			typ := domain + "." + verb
-			first, rest, _ := strings.Cut(cmp.Or(names[typ], renamed(SchemaV2, typ)), ".")
+			name := vocabulary[typ]
+			if name == "" {
+				name = name2(typ)
+				to1[name], to2[typ] = typ, name
+			}
+			first, rest, _ := strings.Cut(name, ".")
 			all[first] = cmp.Or(all[first], " ") + rest + " "
 		}
 	}
-	return all
+	return all, to1, to2
 }()
 
-// renames are the types outside the vocabulary that SchemaV2 spells differently.
-var renames = [...]struct{ v1, v2 string }{
-	{"agent.promptResolved", "agent.prompt-resolved"},
-	{"agent.invocation.started", "agent.invocation-started"},
-	{"agent.invocation.completed", "agent.invocation-completed"},
-	{"agent.memory.consolidated", "agent.memory-consolidated"},
-	{"run.resuming", "run.resume-started"},
-	{"run.dead_lettered", "run.dead-lettered"},
-	{"core.workflowChain.event", "workflow-chain.event"},
-	{"core.workflowChain.confidence-escalated", "workflow-chain.confidence-escalated"},
-	{"tool.session.opened", "tool.session-opened"},
-	{"tool.session.closed", "tool.session-closed"},
-	{"replay.divergedAtRefusal", "replay.diverged-at-refusal"},
-	{"model.capability.substituted", "model.capability-substituted"},
-	{"model.capability.insufficient", "model.capability-insufficient"},
-	{"envelope.retry.attempted", "envelope.retry-attempted"},
-	{"envelope.retry.exhausted", "envelope.retry-exhausted"},
-	{"envelope.nlToFormat.engaged", "envelope.nl-to-format-engaged"},
-	{"envelope.recovery.applied", "envelope.recovery-applied"},
-	{"deployment.canary.adjusted", "deployment.canary-adjusted"},
-	{"deployment.state.changed", "deployment.state-changed"},
-	{"roster.run.initiated", "roster.run-initiated"},
-	{"trigger.subscription.state.changed", "trigger.subscription-state-changed"},
-	{"trigger.delivery.attempted", "trigger.delivery-attempted"},
-	{"budget.threshold.crossed", "budget.threshold-crossed"},
-	{"connector.auth_expired", "connector.auth-expired"},
+// name2 returns SchemaV2's name of a type of SchemaV1: in kebab case, with one dot.
+func name2(typ string) string {
+	if typ == "run.resuming" {
+		return "run.resume-started"
+	}
+	domain, verb, _ := strings.Cut(strings.TrimPrefix(typ, "core."), ".")
+	name := domain + "." + strings.NewReplacer("_", "-", ".", "-").Replace(verb)
+	for c := 'A'; c <= 'Z'; c++ {
+		name = strings.ReplaceAll(name, string(c), "-"+string(unicode.ToLower(c)))
+	}
+	return name
 }
 
 // renamed returns a type of the other major version in the profile's spelling,
 // and any other type unchanged.
 func renamed(p Profile, typ string) string {
-	for _, r := range renames {
-		if p == SchemaV2 && typ == r.v1 {
-			return r.v2
-		}
-		if p != SchemaV2 && typ == r.v2 {
-			return r.v1
-		}
+	names := names1
+	if p == SchemaV2 {
+		names = names2
 	}
-	return typ
+	return cmp.Or(names[typ], typ)
 }

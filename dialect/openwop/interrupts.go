@@ -165,10 +165,10 @@ func (detailsForm) Parse(*wire.Reader, any) error { return nil }
 func questions(p Profile, interrupt bool) wire.Form {
 	id, text := wire.Need("id", "id", wire.Full{}), wire.Need("question", "question", wire.Full{})
 	if interrupt && p != RFC0002 {
-		id.Form, text.Form = textForm{rule: RuleRange}, textForm{rule: RuleRange}
+		id.Form, text.Form = textForm{rule: aName}, textForm{rule: aName}
 		id, text = id.Or(madeQuestionID), text.Or(made(unknownQuestion))
 	}
-	return wire.List[agentevents.Question](id, text, wire.May("schema", "schema", objectForm{p}))
+	return wire.List[agentevents.Question](id, text, wire.May("schema", "schema", jsonObject(p)))
 }
 
 // madeQuestionID numbers a question without an id.
@@ -189,25 +189,21 @@ func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	return append(dst, `[{"id":"q1","question":"?"}]`...)
 }
 
-// An interruptID is the id of an interrupt that is resolved: its key. SchemaV1
-// limits keys, but not ids.
-type interruptID struct{ idForm }
-
-func (f interruptID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v, form := *at.(*string), f.idForm
-	switch long := utf8.RuneCountInString(v) > maxKey; {
-	case long && f.p == SchemaV1:
-		w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
-		v = NormalizeID(SchemaV2, InterruptID, v)
-	case !long && m.Name == "key" && encoderOf(w).spelled(w, m):
-		form.form = PlainID // a key need not be an id
-	}
-	return form.append(w, dst, w.Pointer(m), v), v != ""
-}
-
 // A keyForm is the key of an interrupt. It has the form of the id in the line that
 // resolves the interrupt.
-type keyForm struct{ interruptID }
+type keyForm struct{ p Profile }
+
+func (f keyForm) mended(w *wire.Writer, m *wire.Member, id string) string {
+	return normalized(w, InterruptID, w.Pointer(m), id)
+}
+
+func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	v, form := shortKey(w, m, *at.(*string)), InterruptID
+	if encoderOf(w).spelled(w, m) && utf8.RuneCountInString(v) <= maxKey {
+		form = PlainID // a key need not be an id
+	}
+	return jsonwire.AppendString(dst, normalized(w, form, w.Pointer(m), v)), v != ""
+}
 
 func (f keyForm) Parse(r *wire.Reader, at any) error {
 	err := wire.Value{}.Parse(r, at)
@@ -228,10 +224,17 @@ func (f keyForm) Parse(r *wire.Reader, at any) error {
 // maxKey is the maximum length of a key, in characters.
 const maxKey = 256
 
-// artifact is a member of a request for approval that the vocabulary has no field
-// for. The schemas require it, and so do interrupts.
-func artifact(p Profile, name string) column { return m(name, "", artifactForm{p, name}) }
+// shortKey returns the id of an interrupt as a key. SchemaV1 limits keys, but not ids.
+func shortKey(w *wire.Writer, m *wire.Member, id string) string {
+	if encoderOf(w).p != SchemaV1 || utf8.RuneCountInString(id) <= maxKey {
+		return id
+	}
+	w.Lose(dialect.Altered, w.Pointer(m), "the profile has another form for keys")
+	return NormalizeID(SchemaV2, InterruptID, id)
+}
 
+// An artifactForm is a member of a request for approval that the vocabulary has no
+// field for. The schemas require it, and so do interrupts.
 type artifactForm struct {
 	p    Profile
 	name string
@@ -251,7 +254,7 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 	w.UseAt(from, f.name)
 	at := here + "/" + f.name
 	value := kept
-	if f.p != RFC0002 && !encoderOf(w).row.form(at[len("/payload/"):]).fits(f.p, kept) {
+	if f.p != RFC0002 && !encoderOf(w).row.also[at[len("/payload/"):]].fits(f.p, kept) {
 		value = f.mended(kept, here == data)
 	}
 	switch {

@@ -81,11 +81,6 @@ func (e *Encoder) lacked(w *wire.Writer, m *wire.Member) bool {
 	return slices.Contains(e.k.absent, at+"/"+rfcName(m.Name)) && (e.lenient() || !m.Need && at != "/payload/error")
 }
 
-// errorWord reports whether the code of an error has its other name.
-func (e *Encoder) errorWord() bool {
-	return e.p == RFC0002 && slices.Contains(e.k.spelled, "/payload/error/error")
-}
-
 // lack decides what stands for a member that the event does not say, where the line
 // decides that.
 func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
@@ -94,7 +89,7 @@ func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 		return dst, false // as mostly
 	}
 	if e.spelled(w, m) && (e.p == RFC0002 || !m.Need && w.At() != "" && w.At() != "/payload/error") {
-		if never, ok := m.Form.(interface{ neverEmpty() bool }); !ok || !never.neverEmpty() {
+		if f, _ := m.Form.(textForm); !f.fill {
 			return append(dst, `""`...), true
 		}
 	}
@@ -106,22 +101,10 @@ func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 	e, at, r := encoderOf(w), w.At(), encoderOf(w).row
 	inside := strings.TrimPrefix(strings.TrimPrefix(at, "/payload")+"/", "/") + name
 	switch {
-	case at == "":
-		return m == nil && (e.p != SchemaV2 || e.same())
-	case at == "/payload":
-		if e.refuses(name) {
-			return false
-		}
-	case at == "/payload/error":
-		if e.p == SchemaV2 && !hatch(name) && !e.same() {
-			return false
-		}
-	case at == "/payload/data":
-		if r.of == "clarification" && e.p != RFC0002 && !e.same() && name != "contextType" || from == "/payload" && (!e.refuses(name) || slices.Contains(besideData, name)) {
-			return false
-		}
-	case e.bound(w) && !e.same():
+	case !e.same() && closedAt(e.p, r, at, name), at == "/payload/data" && from == "/payload" && (!e.refuses(name) || slices.Contains(besideData, name)):
 		return false
+	case at == "":
+		return m == nil
 	}
 	switch {
 	case m != nil && !m.Loose:
@@ -129,16 +112,30 @@ func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 	case m != nil && at == "/payload/error" && name == "error":
 		return e.p != RFC0002 || isText(raw)
 	}
-	return e.p == RFC0002 || e.same() || r.form(inside).fits(e.p, raw)
+	return e.p == RFC0002 || e.same() || r.also[inside].fits(e.p, raw)
+}
+
+// closedAt reports whether the object at a pointer must not have an extra member. r is
+// nil on a line whose type the vocabulary does not have.
+func closedAt(p Profile, r *row, at, name string) bool {
+	switch {
+	case at == "":
+		return p == SchemaV2
+	case r == nil:
+		return false
+	case at == "/payload":
+		return r.refuses(name)
+	case at == "/payload/error":
+		return p == SchemaV2 && !hatch(name)
+	}
+	return r.of == "clarification" && p != RFC0002 && (at != "/payload/data" || name != "contextType")
 }
 
 // besideData are members of a payload that never stand in its data.
 var besideData = []string{"nodeId", "kind", "key", "data"}
 
 // refuses reports whether the payload must not have the member.
-func (e *Encoder) refuses(name string) bool {
-	return e.row.closed() && !e.same() && !e.row.declares(name) && (e.p == SchemaV1 || e.row.sealed || !hatch(name))
-}
+func (e *Encoder) refuses(name string) bool { return e.row.refuses(name) && !e.same() }
 
 // readable reports whether a decoder of the profile reads a kept value as the
 // member m of the vocabulary. Only texts are kept like that.
@@ -147,12 +144,10 @@ func (e *Encoder) readable(m *wire.Member, raw string) bool {
 		return false
 	}
 	switch f := m.Form.(type) {
-	case idForm:
-		return e.same() || ValidID(e.p, f.form, jsonwire.Text(raw))
 	case nodeForm:
 		return e.same() || ValidID(e.p, NodeID, jsonwire.Text(raw))
-	case textForm, wordForm, shortForm, textID:
-		return true
+	case textForm:
+		return e.same() || !f.id || f.rule.fits(e.p, raw)
 	}
 	return false
 }

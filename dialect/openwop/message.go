@@ -98,7 +98,7 @@ func (f reducerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 		}
 		return jsonwire.AppendString(dst, reducerSchema), true
 	}
-	return jsonwire.AppendString(dst, reducerRFC), !encoderOf(w).lacked(w, m)
+	return jsonwire.AppendString(dst, reducerRFC), true
 }
 
 func (f reducerForm) Parse(r *wire.Reader, _ any) error {
@@ -123,7 +123,7 @@ func (f writtenAt) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]
 		w.Use(m.Name)
 		return append(dst, kept...), true
 	}
-	return jsonwire.AppendTime(dst, w.EventTime()), f.p != RFC0002 || !encoderOf(w).lacked(w, m)
+	return jsonwire.AppendTime(dst, w.EventTime()), true
 }
 
 func (writtenAt) Parse(r *wire.Reader, _ any) (err error) {

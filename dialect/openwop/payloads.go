@@ -100,7 +100,7 @@ func (s *shape) allows(p Profile, name, value string) bool {
 	if m := partOf(s.forms, p, name); m != nil {
 		return m.form.fits(p, value)
 	}
-	return s.row == "" || documentOf(p).rows[s.row].More.(*row).form(name).fits(p, value)
+	return s.row == "" || documentOf(p).rows[s.row].More.(*row).also[name].fits(p, value)
 }
 
 // complete reports whether a payload is an object with all required members.

@@ -51,8 +51,6 @@ func (d *Decoder) check() error {
 	case p == SchemaV2 && d.row != nil && d.row.legacy:
 		broken = breaks(RuleRequired, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
 	case broken != nil:
-	case d.extra != "":
-		broken = breaks(RuleClosed, d.extra, "is an extra member of a closed object")
 	default:
 		broken = cmp.Or(d.checkValues(), d.odd)
 	}

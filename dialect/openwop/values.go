@@ -137,6 +137,9 @@ var (
 	anObject = valueThat(isObject, RuleForm, "is not an object")
 	aBool    = valueThat(func(raw string) bool { return raw == "true" || raw == "false" }, RuleForm, "is neither true nor false")
 
+	aCap     = valueThat(func(raw string) bool { return raw != `""` }, RuleEnum, "is empty")
+	aPlainID = anIDOf(PlainID)
+
 	// aVersion is a text under SchemaV1 and a number under SchemaV2.
 	aVersion = perSchema(aText, wholeFrom(0))
 )
@@ -151,9 +154,9 @@ func shortText(text form, high int) form {
 func perSchema(v1, v2 form) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
 		if p == SchemaV1 {
-			return v1(p, raw)
+			return v1.check(p, raw)
 		}
-		return v2(p, raw)
+		return v2.check(p, raw)
 	}
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -366,7 +367,11 @@ func (t *table) sparse() {
 		if o, ok := m.Form.(*object); ok && o.always && m.Need {
 			continue // an empty object is a value
 		}
-		if _, ok := m.Form.(Sparse); !ok || m.field == nil {
+		form := m.Form
+		if c, ok := form.(checked); ok {
+			form = c.Form
+		}
+		if _, ok := form.(Sparse); !ok || m.field == nil {
 			continue
 		}
 		if m.sparse = covered(leaves[t.in], m.Says); m.sparse != 0 && !m.Need && m.or == nil && !m.Reads {
@@ -408,6 +413,9 @@ func (f *Format) TypeRow(typ string) *Row { return f.rows[rowKey{typ, ""}] }
 // CaseRow returns the row of a type for a case, or nil.
 func (f *Format) CaseRow(typ, name string) *Row { return f.rows[rowKey{typ, name}] }
 
+// Member returns the member of the row with that name, or nil. One in the body goes first.
+func (r *Row) Member(name string) *Member { return cmp.Or(r.body.member(name), r.line.member(name)) }
+
 type rowKey struct{ typ, name string }
 
 // row returns the row of a line, or nil.
@@ -438,6 +446,9 @@ func (m *Member) inside() bool { return m.field != nil && m.field.envelope == ni
 
 // Pointer returns the native pointer of the first field of a member of a line.
 func (m *Member) Pointer() string { return m.pointer }
+
+// Field returns a pointer to the first field of a member of a row, or nil.
+func (m *Member) Field(ev *agentevents.Event) any { return m.in(ev, ev.Payload) }
 
 // envelope are the fields of the envelope that an event may leave out: bit n of a
 // set of leaves. The leaves of the payload follow.

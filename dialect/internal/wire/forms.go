@@ -294,15 +294,25 @@ func (Full) Append(w *Writer, dst []byte, m *Member, at any) ([]byte, bool) {
 	return Value{}.Append(w, dst, m, at)
 }
 
-// EmptyKept is [Value] for a text whose empty spelling on a line is kept: the field
-// cannot tell it from an absent one.
+// EmptyKept is [Value] for a text, a flag or a time whose empty spelling on a line is
+// kept: the field cannot tell it from an absent one.
 type EmptyKept struct{ Value }
 
-// Parse reads the text.
+// Parse reads the value.
 func (EmptyKept) Parse(r *Reader, at any) error {
+	from := r.S.Offset()
 	err := Value{}.Parse(r, at)
-	if v, ok := at.(*string); ok && err == nil && *v == "" {
-		r.KeepAs(`""`)
+	empty := false
+	switch v := at.(type) {
+	case *string:
+		empty = *v == ""
+	case *bool:
+		empty = !*v
+	case *time.Time:
+		empty = v.IsZero()
+	}
+	if err == nil && empty {
+		r.KeepAs(r.S.Text()[from:r.S.Offset()])
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package multiagent
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/agentevents/agentevents"
@@ -28,13 +27,10 @@ type Decoder struct {
 	open openThings
 
 	// The state of the current line.
-	lacking []string               // fields that it lacks, as in /made
+	lacking []byte                 // fields that it lacks: those of /made, each after a comma
 	named   bool                   // the payload names the agent
-	nested  bool                   // the fields of a message are in its member message
 	parent  string                 // parentSpanId of the payload
 	tokens  agentevents.Opt[int64] // of agent.completed
-	fields  [maxMade]madeUp
-	buf     []byte
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -74,17 +70,9 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 // read reads a line into an empty event. open is what is open before it.
 func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) error {
 	r := &d.r
-	r.Doc, d.lacking, d.nested, d.parent, d.tokens = d, d.lacking[:0], false, "", agentevents.Opt[int64]{}
+	r.Doc, d.lacking, d.parent, d.tokens = d, d.lacking[:0], "", agentevents.Opt[int64]{}
 	if err := r.Read(line, ev); err != nil {
 		return err
-	}
-	switch {
-	case ev.Payload == nil:
-		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type)}
-	case r.Row != nil && !r.Has("payload"):
-		if err := emptyBody(r); err != nil {
-			return err
-		}
 	}
 	if ev.ID == "" {
 		ev.ID = r.IDs.Derived(line, r.Lines, 0)
@@ -104,7 +92,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) err
 	if r.Row != nil {
 		d.complete(ev, open)
 	}
-	d.keepSpellings()
+	d.keepRemarks()
 	return r.Finish()
 }
 
@@ -114,7 +102,7 @@ func (d *Decoder) check(ev *agentevents.Event) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	rule, pointer, detail := contextRule(ev)
+	rule, pointer, detail := contextRule(r.Row, ev)
 	if r.Type == "" {
 		rule, pointer, detail = RuleEnvelope, "/type", needed
 	}
@@ -124,53 +112,32 @@ func (d *Decoder) check(ev *agentevents.Event) error {
 	return r.Refused(&agentevents.RuleError{Rule: rule, Pointer: pointer, Detail: detail})
 }
 
-// contextRule returns the rule about workflowId and phase that an event breaks, or
-// "".
-func contextRule(ev *agentevents.Event) (rule agentevents.Rule, pointer, detail string) {
-	kind := ev.Kind()
-	switch kind {
-	case agentevents.KindWorkflowCreated, agentevents.KindWorkflowApproved, agentevents.KindWorkflowFinalized:
-	case agentevents.KindAgentStarted, agentevents.KindAgentEnded:
-		if ev.WorkflowID == "" {
-			return "", "", ""
-		}
-	default:
-		if !phased(kind) {
-			return "", "", ""
-		}
-	}
-	if ev.WorkflowID == "" {
+// contextRule returns the rule about workflowId and phase that an event of a row
+// breaks, or "".
+func contextRule(row *wire.Row, ev *agentevents.Event) (rule agentevents.Rule, pointer, detail string) {
+	needs := factsOf(row)
+	switch {
+	case !needs.workflow || ev.WorkflowID == "" && ofAgents(row.Kind):
+	case ev.WorkflowID == "":
 		return RuleWorkflow, "/payload/workflowId", "is required in an event of a workflow"
-	}
-	if ev.Phase == "" && phased(kind) {
+	case needs.phase && ev.Phase == "":
 		return RulePhase, "/payload/phase", "is required in a phase, a checkpoint, and an agent of a workflow"
 	}
 	return "", "", ""
 }
 
-// phased reports whether the document names phase among the members of the kind.
-func phased(kind agentevents.Kind) bool {
-	switch kind {
-	case agentevents.KindPhaseStarted, agentevents.KindPhaseCompleted, agentevents.KindCheckpointSaved, agentevents.KindCheckpointResumed,
-		agentevents.KindAgentStarted, agentevents.KindAgentEnded:
-		return true
-	}
-	return false
-}
-
 // scope decides which of actor and agent a line names, and whose its phase is.
 func (d *Decoder) scope(ev *agentevents.Event) {
-	kind := ev.Kind()
 	d.named = ev.AgentID != ""
 	switch {
 	case d.named:
-		if kind == agentevents.KindAgentEnded && ev.Actor == ev.AgentID {
+		if ev.Kind() == agentevents.KindAgentEnded && ev.Actor == ev.AgentID {
 			ev.Actor = ""
 		}
 	case !nonAgent(ev.Actor):
 		ev.AgentID, ev.Actor = ev.Actor, ""
 	}
-	if ev.Phase != "" && ev.WorkflowID == "" && !phased(kind) {
+	if ev.Phase != "" && ev.WorkflowID == "" && !factsOf(d.r.Row).phase {
 		d.r.Kept.Add("/payload/phase", jsonwire.Quote(ev.Phase))
 		ev.Phase = ""
 	}
@@ -186,7 +153,9 @@ func nonAgent(actor string) bool {
 }
 
 // lacks notes that the line lacks a field.
-func (d *Decoder) lacks(field string) { d.lacking = append(d.lacking, field) }
+func (d *Decoder) lacks(field string) {
+	d.lacking = jsonwire.AppendString(append(d.lacking, ','), field)
+}
 
 // complete makes up what the vocabulary requires and the line lacks.
 func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
@@ -216,28 +185,41 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 		if !d.named && ev.AgentID != "" {
 			d.lacks("agentId")
 		}
-	case *agentevents.MessageCreated:
-		if !d.nested {
-			d.lacking = slices.Insert(d.lacking, 0, "message")
+	}
+	list := factsOf(r.Row).made
+	for i := range list {
+		f := &list[i]
+		if text := f.text(ev); *text == "" {
+			d.make(ev, f, text, open)
 		}
 	}
-	for _, f := range madeIn(ev, d.fields[:0]) {
-		if !f.empty() || f.from == ofTime && r.Has(f.name) {
-			continue
-		}
-		value, alone := made(f.from, ev, open)
-		f.set(value)
-		r.Made(f.pointer(ev), "the line lacks it")
-		name := f.name
-		if f.ref != nil && r.Has(name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(name)) {
-			name += "/agentId" // the line has the agent as an object without this member
-		}
-		d.lacks(name)
-		if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && alone && !p.OneEvent {
-			p.OneEvent = true
-			r.Made("/payload/oneEvent", "no open call matches")
-			d.lacks("oneEvent")
-		}
+	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok && !r.Has("ts") {
+		p.Message.TS = ev.Time.UnixMilli()
+		r.Made("/payload/message/ts", "the line lacks it")
+		d.lacks("ts")
+	}
+}
+
+// make makes up the text of a field.
+func (d *Decoder) make(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
+	r := &d.r
+	p, returned := ev.Payload.(*agentevents.ToolReturned)
+	tool := ""
+	if returned {
+		tool = p.ToolID
+	}
+	var alone bool
+	*text, alone = made(f.from, ev, tool, open)
+	r.Made(f.pointer, "the line lacks it")
+	if f.agent && r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {
+		d.lacks(f.inside) // the line has the agent as an object without this member
+	} else {
+		d.lacks(f.name)
+	}
+	if alone && !p.OneEvent {
+		p.OneEvent = true
+		r.Made("/payload/oneEvent", "no open call matches")
+		d.lacks("oneEvent")
 	}
 }
 
@@ -255,25 +237,17 @@ func (d *Decoder) spelled(field string) string {
 // payload's.
 const envelopeParent = "/parentSpanId"
 
-// keepSpellings keeps the members /as and /made.
-func (d *Decoder) keepSpellings() {
-	if len(d.r.Spelled) > 0 {
-		b := d.buf[:0]
-		for _, s := range d.r.Spelled {
-			b = append(jsonwire.AppendString(append(b, ','), s.Member.Name), ':')
-			b = jsonwire.AppendString(b, s.Name)
-		}
-		b[0] = '{'
-		d.r.Kept.Add("/as", string(b)+"}")
-		d.buf = b
+// keepRemarks keeps the members /as and /made.
+func (d *Decoder) keepRemarks() {
+	var as []byte
+	for _, s := range d.r.Spelled {
+		as = append(jsonwire.AppendString(append(as, ','), s.Member.Name), ':')
+		as = jsonwire.AppendString(as, s.Name)
+	}
+	if len(as) > 0 {
+		d.r.Kept.Add("/as", "{"+string(as[1:])+"}")
 	}
 	if len(d.lacking) > 0 {
-		b := d.buf[:0]
-		for _, name := range d.lacking {
-			b = jsonwire.AppendString(append(b, ','), name)
-		}
-		b[0] = '['
-		d.r.Kept.Add("/made", string(b)+"]")
-		d.buf = b
+		d.r.Kept.Add("/made", "["+string(d.lacking[1:])+"]")
 	}
 }

@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,24 +22,20 @@ import (
 // It remembers a bounded list of open calls and approvals, a counter for each run,
 // and the losses.
 type Encoder struct {
-	w     wire.Writer
-	open  openThings
-	runs  runs
-	check Decoder // reads origin lines
+	w       wire.Writer
+	open    openThings
+	numbers dialect.Numbers // of the lines, as readers count them
+	check   Decoder         // reads origin lines
 
 	// The state of the current line.
 	ev             *agentevents.Event
-	run            *run
 	own            bool     // it has an extra member of this package
-	as             []string // of that: fields, each before its name on the line
-	made           []string // of that: fields that the line lacked
+	as, made       string   // the members /as and /made of that
 	hidden         []string // fields that are not written, as in /made
 	agentInPayload bool
 	madeActor      bool // the line gets an actor that the event does not say
 	madeSpan       bool // the same for its span
 	madeParent     bool // the same for its parent span
-	fields         [maxMade]madeUp
-	place          []byte
 
 	// The methods hides and name: a method value takes memory each time.
 	hideFunc func(*wire.Member, any) bool
@@ -61,11 +58,9 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	run := e.runs.get(ev.RunID)
-	if ev.Sequence != run.count {
+	if ev.Sequence != e.numbers.Next(ev.RunID) {
 		e.w.Losses.Every(&ev, dialect.Dropped, "/sequence", "readers count lines")
 	}
-	run.count++
 	e.open.note(&ev, len(dst)-mark > longLine)
 	return dst, nil
 }
@@ -92,40 +87,28 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if row == nil && !ok {
 		return dst, dialect.ErrNoCounterpart
 	}
-	if rule, pointer, detail := contextRule(ev); rule != "" {
+	if rule, pointer, detail := contextRule(row, ev); rule != "" {
 		w.Break(rule, pointer, detail)
 	}
-	if ev.RunID == "" {
-		w.Break(RuleEnvelope, "/runId", needed)
-	}
-	e.ev, e.run, e.madeActor, e.madeSpan, e.madeParent = ev, e.runs.get(ev.RunID), false, false, false
-	e.spellings()
+	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
+	e.remarks()
 	e.actor(ok)
 	if ok {
 		return w.Bare(dst, e.unknownType(unknown)), nil
 	}
-	e.phase()
+	e.phase(row)
 	return w.Line(dst, row), nil
 }
 
-// spellings reads /as and /made.
-func (e *Encoder) spellings() {
+// remarks reads /as and /made.
+func (e *Encoder) remarks() {
 	w := &e.w
-	e.as, e.made, e.hidden, w.Name, w.Hide = e.as[:0], e.made[:0], e.hidden[:0], nil, nil
 	e.own = strings.HasPrefix(string(e.ev.Extra(string(Name))), "{")
-	if !e.own {
-		return
-	}
-	if raw := w.Key("/as", true); raw != "" {
-		for field, name := range jsonwire.Members(raw) {
-			e.as = append(e.as, field, jsonwire.Text(name))
-		}
+	e.as, e.made, e.hidden, w.Name, w.Hide = w.Key("/as", true), w.Key("/made", true), e.hidden[:0], nil, nil
+	if e.as != "" {
 		w.Name = e.nameFunc
 	}
-	if raw := w.Key("/made", true); raw != "" {
-		for field := range jsonwire.Elements(raw) {
-			e.made = append(e.made, jsonwire.Text(field))
-		}
+	if e.made != "" {
 		w.Hide = e.hideFunc
 	}
 	if e.lacked(envelopeParent) {
@@ -134,7 +117,17 @@ func (e *Encoder) spellings() {
 }
 
 // lacked reports whether the line that the event was read from lacked a field.
-func (e *Encoder) lacked(field string) bool { return slices.Contains(e.made, field) }
+func (e *Encoder) lacked(field string) bool {
+	if e.made == "" {
+		return false // as mostly; the error of Elements would cost more
+	}
+	for raw := range jsonwire.Elements(e.made) {
+		if jsonwire.Text(raw) == field {
+			return true
+		}
+	}
+	return false
+}
 
 // name returns the name of a member on the line, or "".
 func (e *Encoder) name(m *wire.Member) string {
@@ -147,9 +140,9 @@ func (e *Encoder) name(m *wire.Member) string {
 
 // spelled returns the name that a field had on the line.
 func (e *Encoder) spelled(field string) string {
-	for i := 0; i < len(e.as); i += 2 {
-		if e.as[i] == field && e.as[i+1] != "" {
-			return e.as[i+1]
+	for member, name := range jsonwire.Members(e.as) {
+		if member == field {
+			return cmp.Or(jsonwire.Text(name), field)
 		}
 	}
 	return field
@@ -158,20 +151,9 @@ func (e *Encoder) spelled(field string) string {
 // hides reports whether a member is left out, because the line lacked it and readers
 // make up the same.
 func (e *Encoder) hides(m *wire.Member, at any) bool {
-	is := func(field string) bool {
-		if !strings.HasSuffix(field, m.Name) { // as mostly
-			return false
-		}
-		place := append(append(append(e.place[:0], e.w.At()...), '/'), jsonwire.Token(m.Name)...)
-		e.place = place
-		for _, prefix := range [...]string{"/payload/", "message/"} {
-			if len(place) > len(prefix) && string(place[:len(prefix)]) == prefix {
-				place = place[len(prefix):]
-			}
-		}
-		return field == string(place)
-	}
-	return slices.ContainsFunc(e.hidden, is) || len(e.made) > 0 && zero(at) && slices.ContainsFunc(e.made, is)
+	in := strings.TrimPrefix(strings.TrimPrefix(e.w.At()+"/", "/payload/"), "message/")
+	field := in + jsonwire.Token(m.Name)
+	return slices.Contains(e.hidden, field) || zero(at) && e.lacked(field)
 }
 
 // unknownType returns the type of the line of an unknown event.
@@ -222,9 +204,9 @@ func (e *Encoder) actor(unknown bool) {
 
 // phase notes the losses of a phase without workflow: readers leave it to the
 // payload, unless the document names it.
-func (e *Encoder) phase() {
+func (e *Encoder) phase(row *wire.Row) {
 	ev, w := e.ev, &e.w
-	if phased(ev.Kind()) {
+	if factsOf(row).phase {
 		return
 	}
 	own := w.Key("/payload/phase", false)
@@ -246,7 +228,11 @@ func (e *Encoder) phase() {
 // make up.
 func (e *Encoder) hide() {
 	ev, w := e.ev, &e.w
-	switch ev.Payload.(type) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.MessageCreated:
+		if p.Message.TS == ev.Time.UnixMilli() && e.lacked("ts") {
+			e.hidden = append(e.hidden, "ts")
+		}
 	case *agentevents.AgentEnded:
 		if e.lacked("tokens") {
 			e.hidden = append(e.hidden, "tokens")
@@ -259,75 +245,63 @@ func (e *Encoder) hide() {
 			e.hidden = append(e.hidden, "parentSpanId")
 		}
 	}
-	for _, f := range madeIn(ev, e.fields[:0]) {
+	list := factsOf(w.Row()).made
+	for i := range list {
+		f := &list[i]
+		text := *f.text(ev)
+		guessed := f.from == ofAgent && e.madeActor || (f.from == ofCall || f.from == ofApproval) && e.madeSpan
 		switch {
-		case f.empty():
-			e.madeByReaders(&f)
-			continue
+		case text == "":
+			e.madeByReaders(f)
 		case !e.own:
-			continue
-		case e.guessed(f.from):
-			if w.Key("/payload", false) == "" {
-				continue
-			}
-			e.madeByReaders(&f) // a payload that is not an object has no place for the field
+		case !guessed:
+			e.unmake(f, text)
+		case w.Key("/payload", false) != "": // it is not an object, and has no place for the field
+			e.madeByReaders(f)
+			e.unmake(f, text)
 		}
-		e.unmake(&f)
 	}
 	if len(e.hidden) > 0 {
 		w.Hide = e.hideFunc
 	}
 }
 
-// unmake hides a field that the line lacked, if readers make up the same.
-func (e *Encoder) unmake(f *madeUp) {
-	ev := *e.ev
-	if f.ref != nil && e.lacked(f.name+"/agentId") {
-		if value, _ := made(f.from, &ev, &e.open); *f.text == value {
-			e.hidden = append(e.hidden, e.spelled(f.name)+"/agentId")
-		}
-		return
-	}
-	if !e.lacked(f.name) {
+// unmake hides a field that the line lacked, if readers make up the same text.
+func (e *Encoder) unmake(f *madeUp, text string) {
+	ev := e.ev
+	inside := f.agent && e.lacked(f.inside)
+	if !inside && !e.lacked(f.name) {
 		return
 	}
 	p, returned := ev.Payload.(*agentevents.ToolReturned)
-	if returned && f.from == ofCall && e.lacked("toolId") {
-		v := *p
-		v.ToolID = "" // the decoder found the call without it
-		ev.Payload = &v
+	tool := ""
+	if returned && !e.lacked("toolId") {
+		tool = p.ToolID
 	}
-	value, alone := made(f.from, &ev, &e.open)
-	if !f.is(value) || returned && f.from == ofCall && alone != p.OneEvent {
-		return
+	value, alone := made(f.from, ev, tool, &e.open)
+	switch {
+	case value != text:
+	case inside:
+		e.hidden = append(e.hidden, e.spelled(f.name)+"/agentId")
+	case f.agent && *f.member.Field(ev).(*agentevents.AgentRef) != (agentevents.AgentRef{AgentID: text}):
+	case f.from == ofCall && alone != p.OneEvent:
+	default:
+		e.hidden = append(e.hidden, f.name)
+		if alone && e.lacked("oneEvent") {
+			e.hidden = append(e.hidden, "oneEvent")
+		}
 	}
-	e.hidden = append(e.hidden, f.name)
-	if alone && e.lacked("oneEvent") {
-		e.hidden = append(e.hidden, "oneEvent")
-	}
-}
-
-// guessed reports whether readers would make up a field from something that the
-// encoder makes up on this line.
-func (e *Encoder) guessed(from source) bool {
-	switch from {
-	case ofAgent:
-		return e.madeActor
-	case ofCall, ofApproval: // depends on the span
-		return e.madeSpan
-	}
-	return false
 }
 
 // madeByReaders notes that readers make up a field.
 func (e *Encoder) madeByReaders(f *madeUp) {
-	if _, node := e.ev.Payload.(*agentevents.NodeStarted); node || f.from == ofTime {
+	if f.name == "nodeId" {
 		return // the line says it
 	}
 	if p, ok := e.ev.Payload.(*agentevents.ToolReturned); ok && f.from == ofCall && !p.OneEvent {
 		e.w.Lose(dialect.Made, "/payload/oneEvent", "made up by readers, unless a call of the span is open")
 	}
-	e.w.Lose(dialect.Made, f.pointer(e.ev), "made up by readers")
+	e.w.Lose(dialect.Made, f.pointer, "made up by readers")
 }
 
 // The members that the document requires and the event does not say.
@@ -339,14 +313,13 @@ func madeID(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 
 func madeTrace(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	w.Every(dialect.Made, "/traceId", "derived from the run")
-	return append(encoderOf(w).run.trace(append(dst, '"')), '"')
+	return appendTrace(dst, w.Ev.RunID)
 }
 
 func madeSpan(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	e := encoderOf(w)
-	e.madeSpan = true
+	encoderOf(w).madeSpan = true
 	w.Every(dialect.Made, "/spanId", "derived from run, agent and call")
-	return append(e.run.span(append(dst, '"'), w.Ev.AgentID, callOf(w.Ev)), '"')
+	return appendSpan(dst, w.Ev.RunID, w.Ev.AgentID, callOf(w.Ev))
 }
 
 // callOf returns the call of an event, which has a span of its own, or "".
@@ -360,9 +333,18 @@ func callOf(ev *agentevents.Event) string {
 	return ""
 }
 
-// parentSpan appends the made-up span of the parent of a spawned agent.
-func (e *Encoder) parentSpan(dst []byte) []byte {
-	return append(e.run.span(append(dst, '"'), e.ev.ParentAgentID, e.ev.ParentCallID), '"')
+// madeAbove stands for the parent of a made-up span of a call or a spawned agent.
+func madeAbove(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	e, ev := encoderOf(w), w.Ev
+	_, started := ev.Payload.(*agentevents.AgentStarted)
+	if e.madeParent = e.madeSpan && (started || callOf(ev) != ""); !e.madeParent {
+		return nil
+	}
+	w.Every(dialect.Made, "/parentSpanId", "the made-up span of the agent or call")
+	if started {
+		return appendSpan(dst, ev.RunID, ev.ParentAgentID, ev.ParentCallID)
+	}
+	return appendSpan(dst, ev.RunID, ev.AgentID, "")
 }
 
 func madeSession(w *wire.Writer, dst []byte, _ *wire.Member) []byte {

@@ -36,23 +36,24 @@ var format = func() *wire.Format {
 	message := func(name string, form ...wire.Form) wire.Member {
 		return may(name, "message/"+name, append(form, value)...)
 	}
-	text := func(name string) wire.Member { return may(name, "/"+name, textForm{}) }
-	need := func(name string) wire.Member { return wire.Need(name, "/"+name, neededForm{}) }
+	needed := wire.Check(RuleEnvelope, value, notEmpty)
+	need := func(name string) wire.Member { return wire.Need(name, "/"+name, needed) }
 
 	// common are the fields of the envelope without a place in the document: any
 	// payload may have them.
 	common := []wire.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase"), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
 		scope("parentAgentId"), scope("parentCallId"), scope("causationId"), scope("marks", marksForm{})}
+	has := func(members []wire.Member, name string) bool {
+		return slices.ContainsFunc(members, func(m wire.Member) bool { return m.Name == name })
+	}
 	row := func(typ string, kind agentevents.Kind, members ...wire.Member) wire.Row {
+		r := wire.Row{Type: typ, Kind: kind, Members: members, More: &facts{workflow: has(members, "workflowId"), phase: has(members, "phase")}}
 		for _, c := range common {
-			if c.Name == "step" && stepless(kind) {
-				c = may("step", "", stepForm{own: true})
-			}
-			if !slices.ContainsFunc(members, func(m wire.Member) bool { return m.Name == c.Name }) {
-				members = append(members, c)
+			if !has(members, c.Name) {
+				r.Members = append(r.Members, c)
 			}
 		}
-		return wire.Row{Type: typ, Kind: kind, Members: members}
+		return r
 	}
 	// flow is a row of a workflow. Its first n members are the key fields of the
 	// document.
@@ -62,16 +63,16 @@ var format = func() *wire.Format {
 		}
 		return row(typ, kind, members...)
 	}
-	return wire.New(wire.Format{
+	f := wire.New(wire.Format{
 		Name:     Name,
 		Body:     "payload",
 		Required: RuleEnvelope,
 		Misfits:  true,
 		Untyped:  true,
 		Head: []wire.Member{
-			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), may("parentSpanId", "/parentSpanId", aboveForm{}),
-			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", neededForm{bare: true}), text("taskId"),
-			wire.Need("actor", "/actor /agentId", actorForm{}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
+			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
+			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", wire.Check(RuleEnvelope, wire.Full{}, notEmpty)), scope("taskId"),
+			wire.Need("actor", "/actor /agentId", actorForm{needed}).Or(madeActor), wire.Need("type", "", wire.Type), wire.Need("payload", "", payloadForm{}).Or(noPayload),
 			wire.Need("timestamp", "/timestamp", timestampForm{}), wire.Need("schemaVersion", "", versionForm{}),
 		},
 		Rows: []wire.Row{
@@ -121,10 +122,28 @@ var format = func() *wire.Format {
 				scope("workflowId"), field("totalTokens", count), field("totalAgents", count), field("durationMs", count)),
 		},
 	})
+	for i := range f.Rows {
+		f.Rows[i].More.(*facts).made = madeIn(&f.Rows[i])
+	}
+	return f
 }()
 
-// stepless reports whether a step in a payload of this kind is the payload's own,
-// because the kind's events are outside of steps.
-func stepless(kind agentevents.Kind) bool {
+// facts are what the dialect knows of a row besides its members.
+type facts struct {
+	workflow, phase bool // the document names the workflow and the phase in the payload
+	made            []madeUp
+}
+
+// factsOf returns the facts of a row, which may be nil.
+func factsOf(row *wire.Row) *facts {
+	if row == nil {
+		return &facts{}
+	}
+	return row.More.(*facts)
+}
+
+// ofAgents reports whether events of this kind are those of agents: they may occur
+// outside of workflows, and are outside of steps.
+func ofAgents(kind agentevents.Kind) bool {
 	return kind == agentevents.KindAgentStarted || kind == agentevents.KindAgentEnded
 }

@@ -1,6 +1,8 @@
 package multiagent
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,62 +16,27 @@ import (
 
 // The forms of values that the document has and the engine does not.
 
-// A textForm is a text of the envelope. An empty one is kept.
-type textForm struct{ wire.EmptyKept }
+// A valueForm is a value. One that the field cannot tell from an absent one is kept.
+type valueForm struct{ wire.EmptyKept }
 
 // Sparse makes the form a [wire.Sparse].
-func (textForm) Sparse() {}
+func (valueForm) Sparse() {}
 
-// An aboveForm is the parent span of the envelope. With a made-up span it may be made
-// up, too.
-type aboveForm struct{ wire.EmptyKept }
-
-func (aboveForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	if text := *at.(*string); text != "" {
-		return jsonwire.AppendString(dst, text), true
+// notEmpty says what is wrong with a text that must not be empty.
+func notEmpty(at any) string {
+	if *at.(*string) == "" {
+		return needed
 	}
-	e, ev := encoderOf(w), w.Ev
-	_, started := ev.Payload.(*agentevents.AgentStarted)
-	e.madeParent = e.madeSpan && (started || callOf(ev) != "")
-	switch {
-	case !e.madeParent:
-		return dst, false
-	case started:
-		dst = e.parentSpan(dst)
-	default:
-		dst = append(e.run.span(append(dst, '"'), ev.AgentID, ""), '"')
-	}
-	w.Every(dialect.Made, "/parentSpanId", "the made-up span of the agent or call")
-	return dst, true
-}
-
-// A neededForm is a text that must not be empty.
-type neededForm struct {
-	textForm
-	bare bool // an empty text is not kept
-}
-
-func (f neededForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	if err == nil && *at.(*string) == "" {
-		r.Break(RuleEnvelope, needed)
-		if !f.bare {
-			r.KeepAs(`""`)
-		}
-	}
-	return err
+	return ""
 }
 
 const needed = "is required and must not be empty"
 
 // An actorForm is the actor, or else the agent. The decoder says which one it is.
-type actorForm struct{ neededForm }
+type actorForm struct{ wire.Form }
 
 func (actorForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
-	text := *at.(*string)
-	if text == "" {
-		text = w.Ev.AgentID
-	}
+	text := cmp.Or(*at.(*string), w.Ev.AgentID)
 	return jsonwire.AppendString(dst, text), text != ""
 }
 
@@ -169,55 +136,33 @@ func noPayload(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return append(dst, "{}"...)
 }
 
-func (payloadForm) Parse(r *wire.Reader, _ any) error {
-	switch {
-	case r.Row == nil:
-		raw, err := r.S.Raw()
-		r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(raw)}
-		return err
-	case r.S.Kind() == '{':
+func (payloadForm) Parse(r *wire.Reader, at any) error {
+	if r.Row != nil && r.S.Kind() == '{' {
 		return wire.Body.Parse(r, nil)
 	}
 	raw, err := r.S.Raw()
-	if err == nil {
-		r.Kept.Add("/payload", raw)
-		err = emptyBody(r)
+	if err != nil {
+		return err
 	}
-	return err
+	payloadForm{}.Missed(r, at)
+	if p, ok := r.Ev.Payload.(*agentevents.Unknown); ok {
+		p.Raw = agentevents.JSON(raw)
+	} else {
+		r.Kept.Add("/payload", raw)
+	}
+	return nil
 }
 
-// emptyBody reads an empty object as the body.
-func emptyBody(r *wire.Reader) error {
+// Missed makes an empty payload.
+func (payloadForm) Missed(r *wire.Reader, _ any) {
+	if r.Row == nil {
+		r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type)}
+		return
+	}
 	s := r.S
 	r.S.Reset("{}")
-	err := wire.Body.Parse(r, nil)
+	_ = wire.Body.Parse(r, nil) // an empty object has no errors
 	r.S = s
-	return err
-}
-
-// A valueForm is a value of the payload. One that the field cannot tell from an
-// absent one is kept.
-type valueForm struct{ wire.Value }
-
-// Sparse makes the form a [wire.Sparse].
-func (valueForm) Sparse() {}
-
-func (valueForm) Parse(r *wire.Reader, at any) error {
-	from := r.S.Offset()
-	err := wire.Value{}.Parse(r, at)
-	empty := false
-	switch v := at.(type) {
-	case *string:
-		empty = *v == ""
-	case *bool:
-		empty = !*v
-	case *time.Time:
-		empty = v.IsZero()
-	}
-	if err == nil && empty {
-		r.KeepAs(r.S.Text()[from:r.S.Offset()])
-	}
-	return err
 }
 
 // A countForm is a value of the payload that is always written, because its field is
@@ -241,18 +186,12 @@ func (countForm) Missed(r *wire.Reader, at any) {
 // zero reports whether the value of a countForm may stand for an absent one.
 func zero(at any) bool {
 	switch v := at.(type) {
-	case *int:
-		return *v == 0
-	case *int64:
-		return *v == 0
-	case *float64:
-		return *v == 0
-	case *time.Duration:
-		return *v == 0
-	case *[]string:
-		return len(*v) == 0
 	case *agentevents.JSON:
 		return *v == "null"
+	case *[]string:
+		return len(*v) == 0
+	case *int, *int64, *float64, *time.Duration:
+		return reflect.ValueOf(at).Elem().IsZero()
 	}
 	return false
 }
@@ -283,17 +222,12 @@ func (agentIDForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	return jsonwire.AppendString(dst, agent), agent != "" && encoderOf(w).agentInPayload
 }
 
-// A stepForm is a step from 0.
-type stepForm struct {
-	valueForm
-	own bool // every step is the payload's own
-}
+// A stepForm is a step from 0. Another one is the payload's own, and so is that of an
+// agent's start or end.
+type stepForm struct{ valueForm }
 
 func (f stepForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if f.own {
-		return dst, false
-	}
-	if at.(*agentevents.Opt[int]).V < 0 {
+	if step := at.(*agentevents.Opt[int]); step.OK && (step.V < 0 || ofAgents(w.Row().Kind)) {
 		w.Lose(dialect.Dropped, "/step", "")
 		return dst, false
 	}
@@ -301,14 +235,11 @@ func (f stepForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]
 }
 
 func (f stepForm) Parse(r *wire.Reader, at any) error {
-	if f.own || r.S.Kind() == '-' {
-		return errOwn
+	if r.S.Kind() == '-' || ofAgents(r.Row.Kind) {
+		return wire.ErrMisfit
 	}
 	return f.valueForm.Parse(r, at)
 }
-
-// errOwn says that a member is the payload's own.
-var errOwn = &jsonwire.SyntaxError{Msg: "not the member of the document"}
 
 // A marksForm is a list of the names of marks. Another spelling than that of the
 // encoder is kept.
@@ -335,15 +266,14 @@ func (marksForm) Parse(r *wire.Reader, at any) error {
 	if err := (wire.Value{}).Parse(r, &list); err != nil {
 		return err
 	}
-	set, usual := at.(*agentevents.Marks), true
+	set := at.(*agentevents.Marks)
 	*set = 0
-	for _, name := range list {
-		i := slices.Index(markNames[:], name)
-		if usual = usual && i >= 0 && *set>>i == 0; i >= 0 {
+	for i, name := range markNames {
+		if slices.Contains(list, name) {
 			*set |= 1 << i
 		}
 	}
-	if !usual || *set == 0 {
+	if *set == 0 || set.String() != strings.Join(list, ",") {
 		r.KeepAs(r.S.Text()[from:r.S.Offset()])
 	}
 	return nil
@@ -381,7 +311,7 @@ func statusOf(word string) string {
 }
 
 // An insideForm is the member message: an object with the fields of the message, or
-// the content.
+// the content. Without the object the fields stand beside it.
 type insideForm struct{ wire.Inside }
 
 func (f insideForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
@@ -392,19 +322,24 @@ func (f insideForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 }
 
 func (f insideForm) Parse(r *wire.Reader, at any) error {
-	if r.S.Kind() != '{' {
-		return r.Instead("content")
+	if r.S.Kind() == '{' {
+		return f.Inside.Parse(r, at)
 	}
-	decoderOf(r).nested = true
-	return f.Inside.Parse(r, at)
+	err := r.Instead("content")
+	if err == nil {
+		f.Missed(r, at)
+	}
+	return err
 }
+
+func (insideForm) Missed(r *wire.Reader, _ any) { decoderOf(r).lacks("message") }
 
 // A parentForm is the parent span of a spawned agent, which the envelope says too.
 type parentForm struct{}
 
 func (parentForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	if e := encoderOf(w); e.madeParent {
-		return e.parentSpan(dst), true
+	if encoderOf(w).madeParent {
+		return appendSpan(dst, w.Ev.RunID, w.Ev.ParentAgentID, w.Ev.ParentCallID), true
 	}
 	return jsonwire.AppendString(dst, w.Ev.ParentSpanID), w.Ev.ParentSpanID != ""
 }

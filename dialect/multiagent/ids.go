@@ -1,54 +1,21 @@
 package multiagent
 
-import (
-	"strings"
+import "github.com/agentevents/agentevents/internal/jsonwire"
 
-	"github.com/agentevents/agentevents/internal/jsonwire"
-)
-
-// runs counts the events of runs, and derives their trace and span ids.
-type runs struct {
-	all    map[string]*run
-	latest *run
+// appendTrace appends the trace id that is derived from a run: 32 hex digits in quotes.
+func appendTrace(dst []byte, run string) []byte {
+	h := jsonwire.Hash(run)
+	return append(appendID(appendID(append(dst, '"'), jsonwire.Mix(h, 1)), jsonwire.Mix(h, 2)), '"')
 }
 
-type run struct {
-	id    string
-	hash  uint64
-	count uint64 // number of events so far
-}
-
-// get returns the run with an id.
-func (m *runs) get(id string) *run {
-	if r := m.latest; r != nil && r.id == id {
-		return r
-	}
-	r := m.all[id]
-	if r == nil {
-		if m.all == nil {
-			m.all = map[string]*run{}
-		}
-		id = strings.Clone(id) // does not keep the line alive
-		r = &run{id: id, hash: jsonwire.Hash(id)}
-		m.all[id] = r
-	}
-	m.latest = r
-	return r
-}
-
-// trace appends the trace id: 32 hex digits.
-func (r *run) trace(dst []byte) []byte {
-	return appendID(appendID(dst, jsonwire.Mix(r.hash, 1)), jsonwire.Mix(r.hash, 2))
-}
-
-// span appends the span id of a call of an agent, of an agent, or of the run itself:
-// 16 hex digits.
-func (r *run) span(dst []byte, agent, call string) []byte {
-	owner, part := jsonwire.Mix(r.hash, jsonwire.Hash(agent)), uint64(3)
+// appendSpan appends the span id that is derived from a call of an agent, from an
+// agent, or from the run itself: 16 hex digits in quotes.
+func appendSpan(dst []byte, run, agent, call string) []byte {
+	owner, part := jsonwire.Mix(jsonwire.Hash(run), jsonwire.Hash(agent)), uint64(3)
 	if call != "" {
 		part = jsonwire.Hash(call)
 	}
-	return appendID(dst, jsonwire.Mix(owner, part))
+	return append(appendID(append(dst, '"'), jsonwire.Mix(owner, part)), '"')
 }
 
 // appendID appends an id of 16 hex digits, which are not all zero.

@@ -1,20 +1,22 @@
 package multiagent
 
 import (
-	"strconv"
+	"cmp"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/dialect/internal/wire"
 )
 
-// A madeUp is a field that the decoder never leaves empty: a text, an agent or a
-// number.
+// A madeUp is a member that the decoder makes up if a line lacks it, because its field,
+// a text or an agent, is never empty.
 type madeUp struct {
-	name   string
-	text   *string
-	ref    *agentevents.AgentRef // text is its agentId
-	number *int64
-	from   source
+	name    string
+	from    source
+	member  *wire.Member
+	agent   bool   // the field is an agent
+	inside  string // the agent's id, as in /made
+	pointer string // native, of the text
 }
 
 // A source is what the value of a madeUp is made from.
@@ -27,133 +29,71 @@ const (
 	ofApproval               // the open approval of the span; else derived from the event's id
 	ofAgent                  // the agent, or the actor; else the word unknown
 	ofError                  // error if the payload has an error; else ok
-	ofTime                   // the event's time in milliseconds
 	nobody                   // the word unknown
 )
 
 // unknownWord stands for a required word that the line lacks.
 const unknownWord = "unknown"
 
-// maxMade is the highest number of fields of an event that may be made up.
-const maxMade = 3
+// madeUps are the members of each kind, in the order in which they are made up.
+var madeUps = map[agentevents.Kind][]madeUp{
+	agentevents.KindNodeStarted:           {{name: "nodeId", from: ofEvent}},
+	agentevents.KindMessageCreated:        {{name: "messageId", from: ofEvent}, {name: "from", from: ofAgent}},
+	agentevents.KindToolCalled:            {{name: "callId", from: ofEvent}, {name: "toolId", from: nobody}},
+	agentevents.KindToolReturned:          {{name: "callId", from: ofCall}, {name: "toolId", from: ofTool}, {name: "status", from: ofError}},
+	agentevents.KindHandoffRequested:      {{name: "from", from: ofAgent}, {name: "to", from: nobody}},
+	agentevents.KindHandoffAccepted:       {{name: "from", from: nobody}, {name: "to", from: ofAgent}},
+	agentevents.KindBlackboardItemCreated: {{name: "itemId", from: ofEvent}, {name: "itemType", from: nobody}},
+	agentevents.KindApprovalRequested:     {{name: "approvalId", from: ofEvent}},
+	agentevents.KindApprovalGranted:       {{name: "approvalId", from: ofApproval}},
+	agentevents.KindBudgetExceeded:        {{name: "budget", from: nobody}},
+}
 
-// madeIn appends the fields of an event that the decoder makes up if a line lacks
-// them.
-func madeIn(ev *agentevents.Event, list []madeUp) []madeUp {
-	text := func(name string, field *string, from source) {
-		list = append(list, madeUp{name: name, text: field, from: from})
-	}
-	ref := func(name string, field *agentevents.AgentRef, from source) {
-		list = append(list, madeUp{name: name, text: &field.AgentID, ref: field, from: from})
-	}
-	switch p := ev.Payload.(type) {
-	case *agentevents.NodeStarted:
-		text("nodeId", &ev.NodeID, ofEvent)
-	case *agentevents.MessageCreated:
-		text("messageId", &p.Message.MessageID, ofEvent)
-		text("from", &p.Message.From, ofAgent)
-		list = append(list, madeUp{name: "ts", number: &p.Message.TS, from: ofTime})
-	case *agentevents.ToolCalled:
-		text("callId", &p.CallID, ofEvent)
-		text("toolId", &p.ToolID, nobody)
-	case *agentevents.ToolReturned:
-		text("callId", &p.CallID, ofCall)
-		text("toolId", &p.ToolID, ofTool)
-		text("status", (*string)(&p.Status), ofError)
-	case *agentevents.HandoffRequested:
-		ref("from", &p.From, ofAgent)
-		ref("to", &p.To, nobody)
-	case *agentevents.HandoffAccepted:
-		ref("from", &p.From, nobody)
-		ref("to", &p.To, ofAgent)
-	case *agentevents.BlackboardItemCreated:
-		text("itemId", &p.ItemID, ofEvent)
-		text("itemType", &p.ItemType, nobody)
-	case *agentevents.ApprovalRequested:
-		text("approvalId", &p.ApprovalID, ofEvent)
-	case *agentevents.ApprovalGranted:
-		text("approvalId", &p.ApprovalID, ofApproval)
-	case *agentevents.BudgetExceeded:
-		text("budget", &p.Budget, nobody)
+// madeIn returns the members of a row that the decoder makes up.
+func madeIn(row *wire.Row) []madeUp {
+	list := madeUps[row.Kind]
+	for i := range list {
+		f := &list[i]
+		f.member = row.Member(f.name)
+		f.inside, f.pointer = f.name+"/agentId", f.member.Pointer()
+		if _, f.agent = f.member.Field(&agentevents.Event{Payload: agentevents.NewPayload(row.Kind)}).(*agentevents.AgentRef); f.agent {
+			f.pointer += "/agentId"
+		}
 	}
 	return list
 }
 
-// empty reports whether the event does not say the field.
-func (f *madeUp) empty() bool {
-	if f.number != nil {
-		return *f.number == 0
+// text returns the text that is never empty: the field, or the id of the agent.
+func (f *madeUp) text(ev *agentevents.Event) *string {
+	at := f.member.Field(ev)
+	if agent, ok := at.(*agentevents.AgentRef); ok {
+		return &agent.AgentID
 	}
-	return *f.text == ""
+	return at.(*string)
 }
 
-func (f *madeUp) set(value string) {
-	if f.number != nil {
-		*f.number, _ = strconv.ParseInt(value, 10, 64)
-		return
-	}
-	*f.text = value
-}
-
-// is reports whether the field says the value and no more.
-func (f *madeUp) is(value string) bool {
-	switch {
-	case f.number != nil:
-		return strconv.FormatInt(*f.number, 10) == value
-	case f.ref != nil:
-		return *f.ref == agentevents.AgentRef{AgentID: value}
-	}
-	return *f.text == value
-}
-
-// pointer returns the native pointer of the field.
-func (f *madeUp) pointer(ev *agentevents.Event) string {
-	switch ev.Payload.(type) {
-	case *agentevents.NodeStarted:
-		return "/" + f.name
-	case *agentevents.MessageCreated:
-		return "/payload/message/" + f.name
-	}
-	if f.ref != nil {
-		return "/payload/" + f.name + "/agentId"
-	}
-	return "/payload/" + f.name
-}
-
-// made returns the value of a field that the line of ev lacks. alone reports that no
-// open call matches.
-func made(from source, ev *agentevents.Event, open *openThings) (value string, alone bool) {
+// made returns the value of a field that the line of ev lacks. tool is what the line
+// says of the tool of a call. alone reports that no open call matches.
+func made(from source, ev *agentevents.Event, tool string, open *openThings) (value string, alone bool) {
 	switch from {
-	case ofCall:
-		if t := open.latest(ev, false, ev.Payload.(*agentevents.ToolReturned).ToolID); t != nil {
+	case ofCall, ofApproval:
+		if t := open.latest(ev, from == ofApproval, tool); t != nil {
 			return t.id, false
 		}
-		return dialect.DerivedID(ev.ID, 0, 0), true
-	case ofApproval:
-		if t := open.latest(ev, true, ""); t != nil {
-			return t.id, false
-		}
-		return dialect.DerivedID(ev.ID, 0, 0), false
+		return dialect.DerivedID(ev.ID, 0, 0), from == ofCall
 	case ofEvent:
 		return dialect.DerivedID(ev.ID, 0, 0), false
 	case ofTool:
-		if tool := open.tool(ev.RunID, ev.Payload.(*agentevents.ToolReturned).CallID); tool != "" {
-			return tool, false
+		if i := open.find(ev.RunID, ev.Payload.(*agentevents.ToolReturned).CallID, false); i >= 0 {
+			value = open.list[i].tool
 		}
 	case ofAgent:
-		if ev.AgentID != "" {
-			return ev.AgentID, false
-		}
-		if ev.Actor != "" {
-			return ev.Actor, false
-		}
+		value = cmp.Or(ev.AgentID, ev.Actor)
 	case ofError:
+		value = string(agentevents.ToolStatusOK)
 		if ev.Payload.(*agentevents.ToolReturned).Error.OK {
-			return string(agentevents.ToolStatusError), false
+			value = string(agentevents.ToolStatusError)
 		}
-		return string(agentevents.ToolStatusOK), false
-	case ofTime:
-		return strconv.FormatInt(ev.Time.UnixMilli(), 10), false
 	}
-	return unknownWord, false
+	return cmp.Or(value, unknownWord), false
 }

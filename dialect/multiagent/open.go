@@ -24,38 +24,42 @@ const maxOpen = 256
 func (o *openThings) note(ev *agentevents.Event, long bool) {
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		o.add(false, ev, p.CallID, p.ToolID, long)
+		o.add(openThing{false, ev.RunID, ev.SpanID, p.CallID, p.ToolID}, long)
 	case *agentevents.ApprovalRequested:
-		o.add(true, ev, p.ApprovalID, "", long)
+		o.add(openThing{true, ev.RunID, ev.SpanID, p.ApprovalID, ""}, long)
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
-			o.remove(false, ev.RunID, p.CallID)
+			o.remove(ev.RunID, p.CallID, false)
 		}
 	case *agentevents.ApprovalGranted:
-		o.remove(true, ev.RunID, p.ApprovalID)
+		o.remove(ev.RunID, p.ApprovalID, true)
 	}
 }
 
-func (o *openThings) add(approval bool, ev *agentevents.Event, id, tool string, long bool) {
-	if len(o.list) == maxOpen {
-		o.list = append(o.list[:0], o.list[maxOpen/2:]...)
-	}
-	n := len(o.list)
-	o.list = slices.Grow(o.list, 1)[:n+1]
-	t := &o.list[n]
-	t.approval, t.run, t.span, t.id, t.tool = approval, ev.RunID, ev.SpanID, id, tool
+func (o *openThings) add(t openThing, long bool) {
 	if long {
 		t.run, t.span, t.id, t.tool = strings.Clone(t.run), strings.Clone(t.span), strings.Clone(t.id), strings.Clone(t.tool)
 	}
+	if len(o.list) == maxOpen {
+		o.list = append(o.list[:0], o.list[maxOpen/2:]...)
+	}
+	o.list = append(o.list, t)
 }
 
-func (o *openThings) remove(approval bool, run, id string) {
+func (o *openThings) remove(run, id string, approval bool) {
+	if i := o.find(run, id, approval); i >= 0 {
+		o.list = slices.Delete(o.list, i, i+1)
+	}
+}
+
+// find returns the index of the latest entry with that id, or -1.
+func (o *openThings) find(run, id string, approval bool) int {
 	for i := len(o.list) - 1; i >= 0; i-- {
 		if t := &o.list[i]; t.id == id && t.approval == approval && t.run == run {
-			o.list = append(o.list[:i], o.list[i+1:]...)
-			return
+			return i
 		}
 	}
+	return -1
 }
 
 // latest returns the latest open entry of the event's span, and of the tool unless
@@ -67,14 +71,4 @@ func (o *openThings) latest(ev *agentevents.Event, approval bool, tool string) *
 		}
 	}
 	return nil
-}
-
-// tool returns the tool of an open call, or "".
-func (o *openThings) tool(run, call string) string {
-	for i := len(o.list) - 1; i >= 0; i-- {
-		if t := &o.list[i]; t.id == call && !t.approval && t.run == run {
-			return t.tool
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package multiagent
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/agentevents/agentevents"
@@ -74,6 +75,9 @@ func (d *Decoder) read(line string, ev *agentevents.Event, open *openThings) err
 	if err := r.Read(line, ev); err != nil {
 		return err
 	}
+	if ev.Payload == nil {
+		ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type), Raw: agentevents.JSON(r.Body)}
+	}
 	if ev.ID == "" {
 		ev.ID = r.IDs.Derived(line, r.Lines, 0)
 		r.Made("/id", "derived from the line")
@@ -145,11 +149,7 @@ func (d *Decoder) scope(ev *agentevents.Event) {
 
 // nonAgent reports whether readers do not take an actor of that name for an agent.
 func nonAgent(actor string) bool {
-	switch actor {
-	case "user", "human", "orchestrator", "system":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"user", "human", "orchestrator", "system"}, actor)
 }
 
 // lacks notes that the line lacks a field.
@@ -203,20 +203,15 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 // make makes up the text of a field.
 func (d *Decoder) make(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
 	r := &d.r
-	p, returned := ev.Payload.(*agentevents.ToolReturned)
-	tool := ""
-	if returned {
-		tool = p.ToolID
-	}
-	var alone bool
-	*text, alone = made(f.from, ev, tool, open)
+	value, alone := made(f.from, ev, open, false)
+	*text = value
 	r.Made(f.pointer, "the line lacks it")
 	if f.agent && r.Has(f.name) && !jsonwire.HasMember(string(r.Kept.Object()), "/payload/"+d.spelled(f.name)) {
 		d.lacks(f.inside) // the line has the agent as an object without this member
 	} else {
 		d.lacks(f.name)
 	}
-	if alone && !p.OneEvent {
+	if p, _ := ev.Payload.(*agentevents.ToolReturned); alone && !p.OneEvent {
 		p.OneEvent = true
 		r.Made("/payload/oneEvent", "no open call matches")
 		d.lacks("oneEvent")

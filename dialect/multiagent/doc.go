@@ -8,25 +8,23 @@
 //
 // # Types
 //
-// The document lists 15 types, without payloads:
+// The document lists 15 types without payloads, and 10 of workflow runs with their key
+// fields. These become kinds of other names:
 //
-//	session.started         session.started          handoff.accepted        handoff.accepted
-//	workflow.node.enter     node.started             blackboard.item.created blackboard.item.created
-//	agent.message.created   agent.message.created    approval.requested      approval.requested
-//	agent.task.assigned     agent.task.assigned      approval.granted        approval.granted
-//	tool.call.started       agent.toolCalled         verifier.issue.found    verifier.issue.found
-//	tool.call.completed     agent.toolReturned       loop.round.completed    loop.round.completed
-//	handoff.requested       handoff.requested        budget.exceeded         budget.exceeded
-//	                                                 session.completed       session.completed
+//	workflow.node.enter    node.started
+//	tool.call.started      agent.toolCalled
+//	tool.call.completed    agent.toolReturned
+//	agent.spawned          agent.started; agentTask is its Task
+//	agent.completed        agent.ended; tokens is Usage.TotalTokens
 //
-// and 10 of workflow runs, with their key fields: workflow.created,
-// workflow.approved, workflow.phase.started, workflow.phase.completed,
-// claim.verified, workflow.checkpoint.saved, workflow.checkpoint.resumed and
-// workflow.finalized are the kinds of the same names; agent.spawned is
-// agent.started (agentTask is its Task) and agent.completed is agent.ended
-// (tokens is Usage.TotalTokens). Other kinds have no counterpart. A line of
-// another type becomes an [agentevents.Unknown] with the complete payload. Its
-// type gets the prefix "multiagent:" if the vocabulary has a kind of that name.
+// The others have the name of their kind: session.started, .completed;
+// agent.message.created, .task.assigned; handoff.requested, .accepted;
+// blackboard.item.created; approval.requested, .granted; verifier.issue.found;
+// loop.round.completed; budget.exceeded; workflow.created, .approved, .phase.started,
+// .phase.completed, .checkpoint.saved, .checkpoint.resumed, .finalized; claim.verified.
+// Other kinds have no counterpart. A line of another type becomes an
+// [agentevents.Unknown] with the complete payload. Its type gets the prefix
+// "multiagent:" if the vocabulary has a kind of that name.
 //
 // # Payloads
 //
@@ -54,36 +52,31 @@
 // Envelope fields without a place in the document are members of the payload,
 // under their native names: agentId, workflowId, phase, nodeId, nodeRunId, step,
 // parentAgentId, parentCallId, causationId and marks. In three cases such a member
-// is the payload's own and stays an extra member: phase without workflowId in a
-// type that does not belong to a workflow, a step below 0, and the step of
-// agent.spawned and agent.completed.
+// is the payload's own, stays an extra member, and an event's own is lost: phase
+// without workflowId in a type that does not name it, a step below 0, and the step
+// of agent.spawned and agent.completed.
 //
-// The encoder lists these facts as losses, because a line has no place for them:
+// The encoder lists as losses what else a line has no place for: the sequence
+// (readers count), the schemaVersion (readers set the native version; the line has the
+// document's), extra members of other dialects and of payloads, and, of an Unknown,
+// whose payload is written as it is, workflowId, phase, nodeId, nodeRunId, step, marks,
+// causationId, parentAgentId, parentCallId, and an agent beside an actor.
 //
-//	sequence                                      readers count
-//	schemaVersion                                 readers set the native version; the line has the document's
-//	step below 0, step of agent.spawned and agent.completed
-//	phase without workflowId, in a type that does not name it
-//	extra members of other dialects and of payloads
-//	of Unknown, whose payload is written as it is: workflowId, phase, nodeId, nodeRunId, step, marks, causationId,
-//	    parentAgentId, parentCallId, and an agent beside an actor
-//
-// Three things of a line change silently, unless it is written verbatim. A number
-// with more digits than a float64 is rounded. A duration is rounded to the
-// nanosecond. The fields of a message that stand partly in the payload and partly in
-// its member message all move to message. A line without an id is written verbatim
-// only where readers derive the event's id from it again. Elsewhere, as in a part of
-// the log, it gets the id.
+// Three things of a line change silently, unless it is written verbatim. A number with
+// more digits than a float64 is rounded. A duration is rounded to the nanosecond. The
+// fields of a message that stand partly in the payload and partly in its member
+// message all move to message. A line without an id is written verbatim only where
+// readers derive the event's id from it again; elsewhere, as in a part of the log, it
+// gets the id.
 //
 // # Workflows
 //
-// The document requires workflowId in every event of a workflow, and phase in the
-// events of its agents. The encoder and a strict decoder require workflowId in the
-// types named workflow.*, except workflow.node.enter. They require phase in phases,
-// in checkpoints, and in those agent.spawned and agent.completed that have a
-// workflowId. Agents and claims without workflowId are
-// legal: they also occur outside of workflows, and the document does not list
-// workflowId among the key fields of agent.completed and claim.verified.
+// The encoder and a strict decoder require workflowId in the types named workflow.*,
+// except workflow.node.enter, and phase in phases, in checkpoints, and in those
+// agent.spawned and agent.completed that have a workflowId. The document requires
+// workflowId in every event of a workflow, but agents and claims also occur outside of
+// workflows, and it does not list workflowId among the key fields of agent.completed
+// and claim.verified.
 //
 // # Agent and actor
 //
@@ -95,7 +88,8 @@
 //
 // # What is made up when a line lacks it
 //
-// The decoder makes up what the vocabulary requires:
+// The decoder makes up what the vocabulary requires. [Decoder.Losses] lists it, and
+// the number of each line.
 //
 //   - callId, messageId, itemId, approvalId and nodeId are derived from the
 //     event's id.
@@ -108,8 +102,6 @@
 //   - The sender of a message and the near side of a handoff are the agent.
 //   - A tool status follows from error; content is null.
 //   - A line without a time has that of the line before, and 1970 if it is the first.
-//
-// [Decoder.Losses] lists what was made up, and the number of each line.
 //
 // The encoder leaves out again what was made up, as long as it is unchanged and
 // readers make up the same. So it writes the word unknown if the actor becomes

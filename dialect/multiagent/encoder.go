@@ -93,11 +93,15 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
 	e.remarks()
 	e.actor(ok)
-	if ok {
-		return w.Bare(dst, e.unknownType(unknown)), nil
+	if !ok {
+		e.phase(row)
+		return w.Line(dst, row), nil
 	}
-	e.phase(row)
-	return w.Line(dst, row), nil
+	raw, err := jsonwire.Compact(string(unknown.Raw))
+	if err != nil && unknown.Raw != "" {
+		return dst, w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
+	}
+	return w.LineAs(dst, nil, e.unknownType(unknown), raw), nil
 }
 
 // remarks reads /as and /made.
@@ -273,18 +277,13 @@ func (e *Encoder) unmake(f *madeUp, text string) {
 	if !inside && !e.lacked(f.name) {
 		return
 	}
-	p, returned := ev.Payload.(*agentevents.ToolReturned)
-	tool := ""
-	if returned && !e.lacked("toolId") {
-		tool = p.ToolID
-	}
-	value, alone := made(f.from, ev, tool, &e.open)
+	value, alone := made(f.from, ev, &e.open, e.lacked("toolId"))
 	switch {
 	case value != text:
 	case inside:
 		e.hidden = append(e.hidden, e.spelled(f.name)+"/agentId")
 	case f.agent && *f.member.Field(ev).(*agentevents.AgentRef) != (agentevents.AgentRef{AgentID: text}):
-	case f.from == ofCall && alone != p.OneEvent:
+	case f.from == ofCall && alone != ev.Payload.(*agentevents.ToolReturned).OneEvent:
 	default:
 		e.hidden = append(e.hidden, f.name)
 		if alone && e.lacked("oneEvent") {

@@ -80,7 +80,7 @@ var format = func() *wire.Format {
 			row("workflow.node.enter", agentevents.KindNodeStarted,
 				scope("nodeId").As("node", "workflowNode").Or(madeNode), field("agent", ref), field("typeId"), field("attempt")),
 			row("agent.message.created", agentevents.KindMessageCreated,
-				may("message", "", insideForm{}), message("messageId").As("id"), message("from"), message("to"), message("groupId"),
+				may("message", "", insideForm{}).Unless(outside), message("messageId").As("id"), message("from"), message("to"), message("groupId"),
 				message("content", count).As("text"), message("ts", wire.Value{}), message("role"), message("turnIndex"), message("agent", ref)),
 			row("agent.task.assigned", agentevents.KindTaskAssigned,
 				field("goal").As("task"), field("assignedAgent"), field("context"), field("constraints"), field("expectedOutput").As("expected_output")),

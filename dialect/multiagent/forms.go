@@ -107,15 +107,10 @@ func (versionForm) Parse(r *wire.Reader, _ any) error {
 type payloadForm struct{}
 
 func (payloadForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	e := encoderOf(w)
-	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok {
-		raw, err := jsonwire.Compact(string(p.Raw))
-		if err != nil && p.Raw != "" {
-			w.Fail(agentevents.RuleFieldJSON, "/payload", err.Error())
-		}
-		return append(dst, raw...), p.Raw != ""
+	if _, unknown := w.Ev.Payload.(*agentevents.Unknown); unknown {
+		return wire.Body.Append(w, dst, m, nil)
 	}
-	e.hide()
+	encoderOf(w).hide()
 	mark := len(dst)
 	dst, _ = wire.Body.Append(w, dst, m, nil)
 	if raw := w.Key("/payload", false); raw != "" {
@@ -136,33 +131,26 @@ func noPayload(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	return append(dst, "{}"...)
 }
 
-func (payloadForm) Parse(r *wire.Reader, at any) error {
-	if r.Row != nil && r.S.Kind() == '{' {
+func (f payloadForm) Parse(r *wire.Reader, at any) error {
+	if r.Row == nil || r.S.Kind() == '{' {
 		return wire.Body.Parse(r, nil)
 	}
 	raw, err := r.S.Raw()
-	if err != nil {
-		return err
-	}
-	payloadForm{}.Missed(r, at)
-	if p, ok := r.Ev.Payload.(*agentevents.Unknown); ok {
-		p.Raw = agentevents.JSON(raw)
-	} else {
+	if err == nil {
 		r.Kept.Add("/payload", raw)
+		f.Missed(r, at)
 	}
-	return nil
+	return err
 }
 
-// Missed makes an empty payload.
+// Missed reads an empty object.
 func (payloadForm) Missed(r *wire.Reader, _ any) {
-	if r.Row == nil {
-		r.Ev.Payload = &agentevents.Unknown{Type: dialect.UnknownKind(Name, r.Type)}
-		return
+	if r.Row != nil {
+		s := r.S
+		r.S.Reset("{}")
+		_ = wire.Body.Parse(r, nil) // it has no errors
+		r.S = s
 	}
-	s := r.S
-	r.S.Reset("{}")
-	_ = wire.Body.Parse(r, nil) // an empty object has no errors
-	r.S = s
 }
 
 // A countForm is a value of the payload that is always written, because its field is
@@ -314,13 +302,6 @@ func statusOf(word string) string {
 // the content. Without the object the fields stand beside it.
 type insideForm struct{ wire.Inside }
 
-func (f insideForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if encoderOf(w).lacked("message") {
-		return dst, false
-	}
-	return f.Inside.Append(w, dst, m, at)
-}
-
 func (f insideForm) Parse(r *wire.Reader, at any) error {
 	if r.S.Kind() == '{' {
 		return f.Inside.Parse(r, at)
@@ -333,6 +314,9 @@ func (f insideForm) Parse(r *wire.Reader, at any) error {
 }
 
 func (insideForm) Missed(r *wire.Reader, _ any) { decoderOf(r).lacks("message") }
+
+// outside reports that the line had the fields of the message beside the object.
+func outside(w *wire.Writer) bool { return encoderOf(w).lacked("message") }
 
 // A parentForm is the parent span of a spawned agent, which the envelope says too.
 type parentForm struct{}

@@ -72,11 +72,16 @@ func (f *madeUp) text(ev *agentevents.Event) *string {
 	return at.(*string)
 }
 
-// made returns the value of a field that the line of ev lacks. tool is what the line
-// says of the tool of a call. alone reports that no open call matches.
-func made(from source, ev *agentevents.Event, tool string, open *openThings) (value string, alone bool) {
+// made returns the value of a field that the line of ev lacks. alone reports that no
+// open call matches. With anyTool the line lacks the tool, too.
+func made(from source, ev *agentevents.Event, open *openThings, anyTool bool) (value string, alone bool) {
+	p, _ := ev.Payload.(*agentevents.ToolReturned)
 	switch from {
 	case ofCall, ofApproval:
+		tool := ""
+		if p != nil && !anyTool {
+			tool = p.ToolID
+		}
 		if t := open.latest(ev, from == ofApproval, tool); t != nil {
 			return t.id, false
 		}
@@ -84,14 +89,14 @@ func made(from source, ev *agentevents.Event, tool string, open *openThings) (va
 	case ofEvent:
 		return dialect.DerivedID(ev.ID, 0, 0), false
 	case ofTool:
-		if i := open.find(ev.RunID, ev.Payload.(*agentevents.ToolReturned).CallID, false); i >= 0 {
+		if i := open.find(ev.RunID, p.CallID, false); i >= 0 {
 			value = open.list[i].tool
 		}
 	case ofAgent:
 		value = cmp.Or(ev.AgentID, ev.Actor)
 	case ofError:
 		value = string(agentevents.ToolStatusOK)
-		if ev.Payload.(*agentevents.ToolReturned).Error.OK {
+		if p.Error.OK {
 			value = string(agentevents.ToolStatusError)
 		}
 	}

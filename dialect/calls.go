@@ -51,6 +51,16 @@ func (c *Calls) Get(run, agent, call string) *agentevents.Event {
 	return c.open[callKey{run, agent, call}]
 }
 
+// Joined returns the open call that the line of a return says, or nil: the call of
+// the same agent, or execution of a node. Other events have none.
+func (c *Calls) Joined(ev *agentevents.Event) *agentevents.Event {
+	p, ok := ev.Payload.(*agentevents.ToolReturned)
+	if !ok || p.OneEvent {
+		return nil
+	}
+	return c.Get(ev.RunID, cmp.Or(ev.AgentID, ev.NodeRunID), p.CallID)
+}
+
 // Remove forgets a call. An event that Get returned stays valid until the next
 // Put.
 func (c *Calls) Remove(run, agent, call string) {

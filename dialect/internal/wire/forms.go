@@ -317,6 +317,38 @@ func (EmptyKept) Parse(r *Reader, at any) error {
 	return err
 }
 
+// Whole is [Value] for a whole number in any spelling, such as 1.0 or 1e3.
+type Whole struct{ Value }
+
+// Parse reads the number.
+func (Whole) Parse(r *Reader, at any) (err error) {
+	switch v := at.(type) {
+	case *int:
+		*v, err = r.S.Whole()
+	case *int64:
+		*v, err = whole(&r.S)
+	case *agentevents.Opt[int]:
+		return some(v)(r.S.Whole())
+	case *agentevents.Opt[int64]:
+		return some(v)(whole(&r.S))
+	}
+	return err
+}
+
+func whole(s *jsonwire.Scanner) (int64, error) {
+	before := *s
+	n, err := s.Int()
+	if err == nil {
+		return n, nil
+	}
+	f, ferr := s.Float()
+	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		*s = before
+		return 0, err
+	}
+	return int64(f), nil
+}
+
 // Check returns a form whose values keep a rule of the document. check says what is
 // wrong with the value at the pointer, or "". A strict reader reports it, and a
 // writer refuses it, unless it writes the line as it was read.

@@ -85,12 +85,7 @@ func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	return w.Line(dst, row), nil
 }
 
-func (e *document) Joined(w *wire.Writer) *agentevents.Event {
-	if _, ok := w.Ev.Payload.(*agentevents.ToolReturned); !ok {
-		return nil
-	}
-	return (*Encoder)(e).call(w.Ev)
-}
+func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.r.F = format
@@ -139,13 +134,12 @@ func (e *Encoder) remember(ev *agentevents.Event, a *agentState) {
 	case *agentevents.ToolCalled:
 		e.open(ev, p, a)
 	case *agentevents.ToolReturned:
-		if p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited {
-			if p.OneEvent || e.calls.Get(ev.RunID, callerOf(ev), p.CallID) == nil {
-				a.refused++
-			}
+		call := e.calls.Joined(ev)
+		if call == nil && (p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited) {
+			a.refused++
 		}
-		if !p.OneEvent {
-			e.returned(ev, p)
+		if call != nil {
+			e.returned(ev, p, call)
 		}
 	}
 	if ev.Step.OK && ev.Step.V >= 0 && (!a.stepped || ev.Step.V > a.step) {
@@ -212,15 +206,6 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 
 const noIDs = "the document has no event ids"
 
-// call returns the open call that a return joins, or nil.
-func (e *Encoder) call(ev *agentevents.Event) *agentevents.Event {
-	p := ev.Payload.(*agentevents.ToolReturned)
-	if p.OneEvent {
-		return nil
-	}
-	return e.calls.Get(ev.RunID, callerOf(ev), p.CallID)
-}
-
 // open keeps a call until it returns.
 func (e *Encoder) open(ev *agentevents.Event, p *agentevents.ToolCalled, a *agentState) {
 	old, ok := e.calls.Put(ev, callerOf(ev), p.CallID)
@@ -238,11 +223,7 @@ const unreturned = "the call never returned"
 var called = format.Joined(agentevents.KindToolCalled, "/agentId /step callId toolId arguments argumentsSummary")
 
 // returned forgets the call of p, and lists what the line does not say of it.
-func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned) {
-	call := e.call(ev)
-	if call == nil {
-		return
-	}
+func (e *Encoder) returned(ev *agentevents.Event, p *agentevents.ToolReturned, call *agentevents.Event) {
 	w := &e.w
 	w.Losses.Add(call, dialect.Altered, "", "written with its return")
 	if call.ID != "" {

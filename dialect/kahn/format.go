@@ -36,7 +36,7 @@ var format = func() *wire.Format {
 	var (
 		text    = wire.EmptyKept{}
 		agent   = need("agent_id", "/agentId", id{&agentPattern}).Or(madeAgent)
-		step    = need("step", "/step", atLeast0(wholeForm{})).Or(madeStep)
+		step    = need("step", "/step", atLeast0(wire.Whole{})).Or(madeStep)
 		status  = wire.OneOf(RuleEnum, wire.Full{}, statuses...)
 		seconds = atLeast0(secondsForm{})
 	)

@@ -131,20 +131,6 @@ func (stepOfOther) Parse(r *wire.Reader, at any) error {
 	return nil
 }
 
-// A wholeForm is a whole number in any spelling, such as 1.0.
-type wholeForm struct{ wire.Value }
-
-func (wholeForm) Parse(r *wire.Reader, at any) error {
-	n, err := r.S.Whole()
-	switch v := at.(type) {
-	case *int:
-		*v = n
-	case *agentevents.Opt[int]:
-		*v = agentevents.Some(n)
-	}
-	return err
-}
-
 // madeStep stands for a step that the event does not say.
 func madeStep(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 	w.Lose(dialect.Made, "/step", "the step the agent is at")
@@ -189,7 +175,7 @@ func appendSeconds(dst []byte, d time.Duration) []byte {
 
 // sinceCall and sinceStart stand for durations that events do not say.
 func sinceCall(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if call := encoderOf(w).call(w.Ev); call != nil {
+	if call := encoderOf(w).calls.Joined(w.Ev); call != nil {
 		w.Lose(dialect.Made, w.Pointer(m), "the time since the call")
 		return appendSeconds(dst, max(0, w.Ev.Time.Sub(call.Time)))
 	}
@@ -297,7 +283,7 @@ func (summaryForm) Schema() map[string]any {
 // inputOf returns the arguments of a return: those of its call, if there is one.
 func inputOf(w *wire.Writer) (string, agentevents.JSON) {
 	p := w.Ev.Payload.(*agentevents.ToolReturned)
-	call := encoderOf(w).call(w.Ev)
+	call := encoderOf(w).calls.Joined(w.Ev)
 	if call == nil {
 		return p.ArgumentsSummary, p.Arguments
 	}
@@ -345,7 +331,7 @@ func madeOutcome(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 }
 
 // A totalForm is one of the totals of an end.
-type totalForm struct{ wholeForm }
+type totalForm struct{ wire.Whole }
 
 func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	n := *at.(*int)

@@ -127,12 +127,7 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 	return dst, nil
 }
 
-func (e *document) Joined(w *wire.Writer) *agentevents.Event {
-	if _, ok := w.Ev.Payload.(*agentevents.ToolReturned); !ok {
-		return nil
-	}
-	return (*Encoder)(e).call(w.Ev)
-}
+func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
 	e.check.r.F, e.check.o.RunID, e.check.run = format, w.Ev.RunID, w.Ev.RunID
@@ -223,15 +218,6 @@ func (e *Encoder) block(ev *agentevents.Event, run string) {
 // agentOf returns the id that identifies the agent of an event.
 func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
-// call returns the open call that a return joins, or nil.
-func (e *Encoder) call(ev *agentevents.Event) *agentevents.Event {
-	p := ev.Payload.(*agentevents.ToolReturned)
-	if p.OneEvent {
-		return nil
-	}
-	return e.calls.Get(ev.RunID, agentOf(ev), p.CallID)
-}
-
 // called keeps a call until it returns.
 func (e *Encoder) called(ev *agentevents.Event, p *agentevents.ToolCalled) {
 	old, ok := e.calls.Put(ev, agentOf(ev), p.CallID)
@@ -252,7 +238,7 @@ func (e *Encoder) join(w *wire.Writer, p *agentevents.ToolReturned) {
 	case p.Status != agentevents.ToolStatusOK && p.Status != agentevents.ToolStatusError:
 		w.Lose(dialect.Altered, "/payload/status", "written as an error")
 	}
-	call := e.call(w.Ev)
+	call := e.calls.Joined(w.Ev)
 	if call == nil {
 		if !p.OneEvent {
 			w.Lose(dialect.Made, "/payload/oneEvent", "readers take the line for the whole call")
@@ -278,7 +264,7 @@ var calledRow = format.Joined(agentevents.KindToolCalled, "/nodeId /nodeRunId to
 
 // closed forgets the call of a return, and counts what the line does not say of it.
 func (e *Encoder) closed(ev *agentevents.Event, p *agentevents.ToolReturned) {
-	call := e.call(ev)
+	call := e.calls.Joined(ev)
 	if call == nil {
 		return
 	}

@@ -40,9 +40,10 @@ const (
 var format = func() *wire.Format {
 	need, may := wire.Need, wire.May
 	atLeast := func(n int, f wire.Form) wire.Form { return wire.AtLeast(RuleRange, f, n) }
+	oneOf := func(words ...string) wire.Form { return openForm{wire.OneOf(RuleEnum, wire.Full{}, words...)} }
 	var (
 		text   = wire.Full{}
-		number = atLeast(0, wholeForm{})
+		number = atLeast(0, wire.Whole{})
 		named  = wire.Check(RuleNode, wire.Value{}, func(at any) string {
 			if *at.(*string) == "" {
 				return "is empty: the line must name its node and the node's execution"
@@ -115,13 +116,13 @@ var format = func() *wire.Format {
 			node("node:error", agentevents.KindNodeFailed, "", need("error", "error/message", text)),
 			row("node:skipped", agentevents.KindNodeSkipped, "", nodeID, may("runId", "/nodeRunId"), at, need("reason", "reason")),
 			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text), need("to", "to", text)),
-			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", atLeast(1, wholeForm{}))),
+			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", atLeast(1, wire.Whole{}))),
 			flow("state:patch", agentevents.KindStatePatched, need("patch", "", wire.Object(
-				need("op", "op", wordForm{words: []string{string(agentevents.PatchSet), string(agentevents.PatchMerge)}}),
+				need("op", "op", oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge))),
 				need("path", "path", text), may("value", "value")))),
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
-				need("type", "type", wordForm{words: []string{string(agentevents.CommandSend), string(agentevents.CommandReply),
-					string(agentevents.CommandAbort), string(agentevents.CommandResume)}}),
+				need("type", "type", oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
+					string(agentevents.CommandAbort), string(agentevents.CommandResume))),
 				may("message", "message").Or(madeIfNeeded), may("promptId", "promptId").Or(madeIfNeeded), may("content", "content").Or(madeIfNeeded),
 				may("runId", "runId"), may("resumable", "resumable"), may("reason", "reason")))),
 		},

@@ -2,8 +2,6 @@ package openharness
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +34,8 @@ func (timeForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byt
 
 func (timeForm) Parse(r *wire.Reader, at any) error {
 	from := r.S.Offset()
-	ms, err := whole(&r.S)
+	var ms int64
+	err := wire.Whole{}.Parse(r, &ms)
 	t := time.UnixMilli(ms)
 	if k := r.S.Kind(); err != nil && (k == '0' || k == '-') {
 		var since time.Duration
@@ -54,53 +53,12 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 	return nil
 }
 
-// whole reads an integer in any spelling, such as 1.0 or 1e3.
-func whole(s *jsonwire.Scanner) (int64, error) {
-	before := *s
-	n, err := s.Int()
-	if err == nil {
-		return n, nil
-	}
-	f, ferr := s.Float()
-	if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		*s = before
-		return 0, err
-	}
-	return int64(f), nil
-}
+// An openForm is a form whose rule writers do not check: later versions of the
+// document may list other words.
+type openForm struct{ wire.Form }
 
-// A wholeForm is a whole number in any spelling.
-type wholeForm struct{ wire.Value }
-
-func (wholeForm) Parse(r *wire.Reader, at any) (err error) {
-	switch v := at.(type) {
-	case *int:
-		*v, err = r.S.Whole()
-	case *int64:
-		*v, err = whole(&r.S)
-	case *agentevents.Opt[int]:
-		v.V, err = r.S.Whole()
-		v.OK = err == nil
-	case *agentevents.Opt[int64]:
-		v.V, err = whole(&r.S)
-		v.OK = err == nil
-	}
-	return err
-}
-
-// A wordForm is a word of a list. Later versions of the document may list others: the
-// encoder writes any.
-type wordForm struct {
-	wire.Full
-	words []string
-}
-
-func (f wordForm) Parse(r *wire.Reader, at any) error {
-	err := f.Full.Parse(r, at)
-	if word := *at.(*string); err == nil && r.Strict && !slices.Contains(f.words, word) {
-		r.Break(RuleEnum, fmt.Sprintf("%q is not one of %s", word, strings.Join(f.words, ", ")))
-	}
-	return err
+func (openForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	return wire.Full{}.Append(w, dst, m, at)
 }
 
 // Nodes and their executions.

@@ -94,20 +94,17 @@ func (executionForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) (
 
 // Members of lines of other types, if that is what they are there.
 
-var errOther = &jsonwire.SyntaxError{Msg: "not a member of the document"}
-
 // A nodeOfOther is a node. An empty one stays in the payload.
 type nodeOfOther struct{ wire.Value }
 
 func (f nodeOfOther) Parse(r *wire.Reader, at any) error {
-	if err := f.Value.Parse(r, at); err != nil {
+	err := f.Value.Parse(r, at)
+	if err != nil {
 		r.Break(RuleNode, "is not a string")
-		return err
+	} else if *at.(*string) == "" {
+		err = wire.ErrMisfit
 	}
-	if *at.(*string) == "" {
-		return errOther
-	}
-	return nil
+	return err
 }
 
 // A runOfOther is the execution of a node. Without a node it may be the run, and stays
@@ -123,16 +120,12 @@ func (f runOfOther) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) (
 }
 
 func (f runOfOther) Parse(r *wire.Reader, at any) error {
-	if err := f.nodeOfOther.Parse(r, at); err != nil {
-		return err
+	err := f.nodeOfOther.Parse(r, at)
+	if err == nil && textIn(r.S.Text(), "nodeId") == "" {
+		*at.(*string) = ""
+		err = wire.ErrMisfit
 	}
-	for name, raw := range jsonwire.Members(r.S.Text()) {
-		if name == "nodeId" && jsonwire.Text(raw) != "" {
-			return nil
-		}
-	}
-	*at.(*string) = ""
-	return errOther
+	return err
 }
 
 // A timeOfOther is a time, unless the payload has a member of that name.
@@ -236,11 +229,17 @@ func statusAsError(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
 
 // caseOf returns the status of a flow that ends.
 func caseOf(typ, line string) string {
-	if typ == "flow:complete" {
-		for name, raw := range jsonwire.Members(line) {
-			if name == "status" {
-				return jsonwire.Text(raw)
-			}
+	if typ != "flow:complete" {
+		return ""
+	}
+	return textIn(line, "status")
+}
+
+// textIn returns the text of a member of an object, or "".
+func textIn(object, name string) string {
+	for member, raw := range jsonwire.Members(object) {
+		if member == name {
+			return jsonwire.Text(raw)
 		}
 	}
 	return ""

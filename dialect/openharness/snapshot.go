@@ -38,18 +38,12 @@ type Snapshot struct {
 	// must set it before resuming. The event ids of the inbox are made up; see [agentevents.CommandConsumed].
 	Run *agentevents.RunSnapshot
 
-	parsed   bool
-	word     string                // the parsed status
-	was      agentevents.RunStatus // the status that word became
-	onHold   map[string]bool       // nodes that were parsed as suspended
-	rest     []byte                // extra members, each after a comma
-	commands map[string]command    // by event id
-}
-
-// A command is a command of a parsed inbox, and its text.
-type command struct {
-	was agentevents.Command
-	raw string
+	parsed bool
+	word   string                           // the parsed status
+	was    agentevents.RunStatus            // the status that word became
+	onHold map[string]bool                  // nodes that were parsed as suspended
+	rest   []byte                           // extra members, each after a comma
+	inbox  map[agentevents.InboxItem]string // the text of each command of a parsed inbox
 }
 
 // ParseSnapshot reads a snapshot. AppendJSON writes its extra members back; those of a
@@ -59,7 +53,7 @@ type command struct {
 func ParseSnapshot(text []byte) (*Snapshot, error) {
 	line := string(text)
 	o := &Snapshot{
-		Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{}, commands: map[string]command{},
+		Run: agentevents.NewFold(agentevents.FoldOptions{}).Snapshot(), parsed: true, onHold: map[string]bool{}, inbox: map[agentevents.InboxItem]string{},
 	}
 	if err := o.parse(line); err != nil {
 		le := &agentevents.LineError{Line: 1, Err: err}
@@ -75,29 +69,28 @@ func ParseSnapshot(text []byte) (*Snapshot, error) {
 // snapshotMembers are the document's members, in its order.
 var snapshotMembers = []snapshotMember{
 	{"runId", func(o *Snapshot, s *jsonwire.Scanner) (err error) { o.Run.RunID, err = s.String(); return err },
-		func(w *snapshotWriter) { w.text(w.o.Run.RunID) }},
+		func(o *Snapshot, dst []byte) ([]byte, error) { return appendText(dst, o.Run.RunID) }},
 	{"status", func(o *Snapshot, s *jsonwire.Scanner) (err error) { o.word, err = s.String(); return err },
-		func(w *snapshotWriter) { w.text(w.o.status()) }},
-	mapMember("outputs", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.Outputs }, rawJSON, (*snapshotWriter).json),
-	mapMember("state", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.State }, rawJSON, (*snapshotWriter).json),
-	mapMember("nodeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.NodeStatus { return &r.NodeStatus }, word, (*snapshotWriter).node),
-	mapMember("edgeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.EdgeStatus { return &r.EdgeStatus }, word,
-		func(w *snapshotWriter, st agentevents.EdgeStatus) { w.text(string(st)) }),
+		func(o *Snapshot, dst []byte) ([]byte, error) { return appendText(dst, o.status()) }},
+	mapMember("outputs", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.Outputs }, rawJSON, appendJSON),
+	mapMember("state", func(r *agentevents.RunSnapshot) *map[string]agentevents.JSON { return &r.State }, rawJSON, appendJSON),
+	mapMember("nodeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.NodeStatus { return &r.NodeStatus }, word, appendText),
+	mapMember("edgeStatus", func(r *agentevents.RunSnapshot) *map[string]agentevents.EdgeStatus { return &r.EdgeStatus }, word, appendText),
 	mapMember("loopCounters", func(r *agentevents.RunSnapshot) *map[string]int { return &r.LoopCounters }, (*jsonwire.Scanner).Whole,
-		func(w *snapshotWriter, n int) { w.dst = jsonwire.AppendInt(w.dst, int64(n)) }),
-	{"inbox", (*Snapshot).readInbox, (*snapshotWriter).inbox},
-	mapMember("agentSessions", func(r *agentevents.RunSnapshot) *map[string]string { return &r.AgentSessions }, word, (*snapshotWriter).text),
+		func(dst []byte, n int) ([]byte, error) { return jsonwire.AppendInt(dst, int64(n)), nil }),
+	{"inbox", (*Snapshot).readInbox, (*Snapshot).appendInbox},
+	mapMember("agentSessions", func(r *agentevents.RunSnapshot) *map[string]string { return &r.AgentSessions }, word, appendText),
 }
 
 type snapshotMember struct {
-	name  string
-	read  func(o *Snapshot, s *jsonwire.Scanner) error
-	write func(w *snapshotWriter)
+	name   string
+	read   func(o *Snapshot, s *jsonwire.Scanner) error
+	append func(o *Snapshot, dst []byte) ([]byte, error)
 }
 
 // mapMember is a member that is a map.
 func mapMember[V any](name string, of func(*agentevents.RunSnapshot) *map[string]V,
-	read func(*jsonwire.Scanner) (V, error), write func(w *snapshotWriter, v V)) snapshotMember {
+	read func(*jsonwire.Scanner) (V, error), appendValue func(dst []byte, v V) ([]byte, error)) snapshotMember {
 	return snapshotMember{name, func(o *Snapshot, s *jsonwire.Scanner) error {
 		to := of(o.Run)
 		return eachMember(s, func(key string) (err error) {
@@ -107,18 +100,21 @@ func mapMember[V any](name string, of func(*agentevents.RunSnapshot) *map[string
 			(*to)[key], err = read(s)
 			return err
 		})
-	}, func(w *snapshotWriter) {
-		m := *of(w.o.Run)
-		w.dst = append(w.dst, '{')
+	}, func(o *Snapshot, dst []byte) (_ []byte, err error) {
+		m := *of(o.Run)
+		dst = append(dst, '{')
 		for i, key := range slices.Sorted(maps.Keys(m)) {
 			if i > 0 {
-				w.dst = append(w.dst, ',')
+				dst = append(dst, ',')
 			}
-			w.text(key)
-			w.dst, w.key = append(w.dst, ':'), key
-			write(w, m[key])
+			if dst, err = appendText(dst, key); err != nil {
+				return dst, err
+			}
+			if dst, err = appendValue(append(dst, ':'), m[key]); err != nil {
+				return dst, err
+			}
 		}
-		w.dst = append(w.dst, '}')
+		return append(dst, '}'), nil
 	}}
 }
 
@@ -127,9 +123,29 @@ func rawJSON(s *jsonwire.Scanner) (agentevents.JSON, error) {
 	return agentevents.JSON(raw), err
 }
 
+func appendJSON(dst []byte, j agentevents.JSON) ([]byte, error) {
+	raw, err := jsonwire.Compact(string(cmp.Or(j, "null")))
+	return append(dst, raw...), err
+}
+
 func word[T ~string](s *jsonwire.Scanner) (T, error) {
 	text, err := s.String()
 	return T(text), err
+}
+
+func appendText[T ~string](dst []byte, text T) ([]byte, error) {
+	return jsonwire.AppendString(dst, string(text)), valid(string(text))
+}
+
+// valid returns an error for a text that is not valid UTF-8: it changes when it is
+// written, and two keys may become the same.
+func valid(texts ...string) error {
+	for _, text := range texts {
+		if !jsonwire.ValidUTF8(text) {
+			return fmt.Errorf("the text %q is not valid UTF-8", text)
+		}
+	}
+	return nil
 }
 
 // eachMember calls f for each member of the next value, an object. f reads the value.
@@ -195,16 +211,9 @@ func (o *Snapshot) setStatus() {
 			o.onHold[id] = true
 		}
 	}
-	run.Status = agentevents.RunStatus(o.word)
-	switch {
-	case o.word == "idle":
-		run.Status = agentevents.RunStatusPending
-	case o.word == "aborted":
-		run.Status = agentevents.RunStatusCancelled
-	case o.word == statusComplete && failed:
+	run.Status = cmp.Or(statuses[o.word], agentevents.RunStatus(o.word))
+	if o.word == statusComplete && failed {
 		run.Status = agentevents.RunStatusFailed
-	case o.word == statusComplete:
-		run.Status = agentevents.RunStatusCompleted
 	}
 	run.TerminalKind = terminalKinds[run.Status]
 	run.Paused = run.Status == agentevents.RunStatusPaused
@@ -218,23 +227,32 @@ var terminalKinds = map[agentevents.RunStatus]agentevents.Kind{
 	agentevents.RunStatusCancelled: agentevents.KindRunCancelled,
 }
 
+// The document's words for statuses, as they are read and written. Others, also those
+// that were parsed, stand for themselves.
+var (
+	statuses = map[string]agentevents.RunStatus{
+		"idle":         agentevents.RunStatusPending,
+		"aborted":      agentevents.RunStatusCancelled,
+		statusComplete: agentevents.RunStatusCompleted,
+	}
+	words = map[agentevents.RunStatus]string{
+		"":                              "idle",
+		agentevents.RunStatusPending:    "idle",
+		agentevents.RunStatusWaiting:    "running",
+		agentevents.RunStatusCompleted:  statusComplete,
+		agentevents.RunStatusFailed:     statusComplete,
+		agentevents.RunStatusCancelling: "aborted",
+		agentevents.RunStatusCancelled:  "aborted",
+	}
+)
+
 // status returns the document's word for the status of the run.
 func (o *Snapshot) status() string {
 	st := o.Run.Status
 	if o.parsed && st == o.was {
 		return o.word
 	}
-	switch st {
-	case agentevents.RunStatusPending, "":
-		return "idle"
-	case agentevents.RunStatusWaiting:
-		return "running"
-	case agentevents.RunStatusCompleted, agentevents.RunStatusFailed:
-		return statusComplete
-	case agentevents.RunStatusCancelling, agentevents.RunStatusCancelled:
-		return "aborted"
-	}
-	return string(st) // running, paused, and words that were parsed
+	return cmp.Or(words[st], string(st))
 }
 
 // commandRow is the row with a command.
@@ -258,10 +276,29 @@ func (o *Snapshot) readInbox(s *jsonwire.Scanner) error {
 		if err != nil {
 			return err
 		}
-		id := dialect.DerivedID(raw, len(o.Run.Inbox), partEvent)
-		o.Run.Inbox = append(o.Run.Inbox, agentevents.InboxItem{EventID: id, Command: p.Command})
-		o.commands[id] = command{p.Command, raw}
+		item := agentevents.InboxItem{EventID: dialect.DerivedID(raw, len(o.Run.Inbox), partEvent), Command: p.Command}
+		o.Run.Inbox = append(o.Run.Inbox, item)
+		o.inbox[item] = raw
 	}
+}
+
+func (o *Snapshot) appendInbox(dst []byte) ([]byte, error) {
+	dst = append(dst, '[')
+	for i, item := range o.Run.Inbox {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if raw := o.inbox[item]; raw != "" {
+			dst = append(dst, raw...)
+			continue
+		}
+		c := &item.Command
+		if err := valid(string(c.Type), c.RunID, c.Message, c.PromptID, c.Content, c.Reason); err != nil {
+			return dst, err
+		}
+		dst = commandRow.Append(dst, "command", &agentevents.CommandReceived{Command: *c})
+	}
+	return append(dst, ']'), nil
 }
 
 // AppendJSON appends the snapshot as one JSON object to dst: the members of the document
@@ -272,75 +309,31 @@ func (o *Snapshot) AppendJSON(dst []byte) ([]byte, error) {
 	if o.Run == nil {
 		return dst, errors.New("openharness: the snapshot has no run")
 	}
-	w := snapshotWriter{o: o, dst: append(dst, '{')}
-	for _, m := range snapshotMembers {
-		if m.name == "runId" && o.Run.RunID == "" {
-			continue
-		}
-		if len(w.dst) > len(dst)+1 {
-			w.dst = append(w.dst, ',')
-		}
-		w.dst = append(append(append(w.dst, '"'), m.name...), `":`...)
-		if m.write(&w); w.err != nil {
-			return dst, fmt.Errorf("openharness: %s of the snapshot: %w", m.name, w.err)
+	written, run := *o, *o.Run
+	written.Run, run.NodeStatus = &run, maps.Clone(run.NodeStatus)
+	for id, st := range run.NodeStatus {
+		if st == agentevents.NodeStatusSuspended && !o.onHold[id] {
+			run.NodeStatus[id] = agentevents.NodeStatusRunning
 		}
 	}
-	return append(append(w.dst, o.rest...), '}'), nil
+	out := dst
+	for _, m := range snapshotMembers {
+		if m.name == "runId" && run.RunID == "" {
+			continue
+		}
+		var err error
+		out = append(append(append(out, `,"`...), m.name...), `":`...)
+		if out, err = m.append(&written, out); err != nil {
+			return dst, fmt.Errorf("openharness: %s of the snapshot: %w", m.name, err)
+		}
+	}
+	out = append(append(out, o.rest...), '}')
+	out[len(dst)] = '{' // in the place of a comma
+	return out, nil
 }
 
 // AppendSnapshot appends a run as the document's snapshot to dst, like AppendJSON of a
 // new [Snapshot] with this Run.
 func AppendSnapshot(dst []byte, run *agentevents.RunSnapshot) ([]byte, error) {
 	return (&Snapshot{Run: run}).AppendJSON(dst)
-}
-
-// A snapshotWriter notes an error. Text that is not valid UTF-8 is one, because it
-// changes when it is written, and two keys may become the same.
-type snapshotWriter struct {
-	o   *Snapshot
-	dst []byte
-	key string // of the value that is written, in its map
-	err error
-}
-
-func (w *snapshotWriter) check(texts ...string) {
-	for _, s := range texts {
-		if !jsonwire.ValidUTF8(s) {
-			w.err = fmt.Errorf("the text %q is not valid UTF-8", s)
-		}
-	}
-}
-
-func (w *snapshotWriter) text(s string) {
-	w.check(s)
-	w.dst = jsonwire.AppendString(w.dst, s)
-}
-
-func (w *snapshotWriter) json(j agentevents.JSON) {
-	raw, err := jsonwire.Compact(string(cmp.Or(j, "null")))
-	w.dst, w.err = append(w.dst, raw...), cmp.Or(w.err, err)
-}
-
-func (w *snapshotWriter) node(st agentevents.NodeStatus) {
-	if st == agentevents.NodeStatusSuspended && !w.o.onHold[w.key] {
-		st = agentevents.NodeStatusRunning
-	}
-	w.text(string(st))
-}
-
-func (w *snapshotWriter) inbox() {
-	w.dst = append(w.dst, '[')
-	for i, item := range w.o.Run.Inbox {
-		if i > 0 {
-			w.dst = append(w.dst, ',')
-		}
-		if was, ok := w.o.commands[item.EventID]; ok && was.was == item.Command {
-			w.dst = append(w.dst, was.raw...)
-			continue
-		}
-		c := &item.Command
-		w.check(string(c.Type), c.RunID, c.Message, c.PromptID, c.Content, c.Reason)
-		w.dst = commandRow.Append(w.dst, "command", &agentevents.CommandReceived{Command: *c})
-	}
-	w.dst = append(w.dst, ']')
 }

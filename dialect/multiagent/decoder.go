@@ -190,7 +190,7 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 	for i := range list {
 		f := &list[i]
 		if text := f.text(ev); *text == "" {
-			d.make(ev, f, text, open)
+			d.makeUp(ev, f, text, open)
 		}
 	}
 	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok && !r.Has("ts") {
@@ -200,8 +200,8 @@ func (d *Decoder) complete(ev *agentevents.Event, open *openThings) {
 	}
 }
 
-// make makes up the text of a field.
-func (d *Decoder) make(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
+// makeUp makes up the text of a field.
+func (d *Decoder) makeUp(ev *agentevents.Event, f *madeUp, text *string, open *openThings) {
 	r := &d.r
 	value, alone := made(f.from, ev, open, false)
 	*text = value

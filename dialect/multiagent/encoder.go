@@ -94,7 +94,6 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.remarks()
 	e.actor(ok)
 	if !ok {
-		e.phase(row)
 		return w.Line(dst, row), nil
 	}
 	raw, err := jsonwire.Compact(string(unknown.Raw))
@@ -196,7 +195,7 @@ func (e *Encoder) actor(unknown bool) {
 			}
 		}
 	case ev.Kind() == agentevents.KindAgentEnded:
-		e.agentInPayload = true
+		e.agentInPayload = ev.Actor != "" || nonAgent(ev.AgentID) || !e.lacked("agentId")
 		drop("/actor", ev.Actor == ev.AgentID)
 	case ev.Actor != "":
 		e.agentInPayload = true
@@ -206,48 +205,12 @@ func (e *Encoder) actor(unknown bool) {
 	}
 }
 
-// phase notes the losses of a phase without workflow: readers leave it to the
-// payload, unless the document names it.
-func (e *Encoder) phase(row *wire.Row) {
-	ev, w := e.ev, &e.w
-	if factsOf(row).phase {
-		return
-	}
-	own := w.Key("/payload/phase", false)
-	switch {
-	case ev.Phase == "" && own == "":
-		return
-	case ev.WorkflowID == "":
-		w.Pend.Drop("/phase", ev.Phase != "")
-	case ev.Phase == "" && jsonwire.Text(own) != "":
-		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1payload~1phase", "")
-		w.Lose(dialect.Made, "/phase", "the payload's own phase, because the event has a workflow now")
-	default:
-		return
-	}
-	e.hidden = append(e.hidden, "phase")
-}
-
 // hide finds the fields that the payload leaves out, and notes those that readers
 // make up.
 func (e *Encoder) hide() {
 	ev, w := e.ev, &e.w
-	switch p := ev.Payload.(type) {
-	case *agentevents.MessageCreated:
-		if p.Message.TS == ev.Time.UnixMilli() && e.lacked("ts") {
-			e.hidden = append(e.hidden, "ts")
-		}
-	case *agentevents.AgentEnded:
-		if e.lacked("tokens") {
-			e.hidden = append(e.hidden, "tokens")
-		}
-		if e.lacked("agentId") && ev.Actor == "" && !nonAgent(ev.AgentID) {
-			e.hidden = append(e.hidden, "agentId")
-		}
-	case *agentevents.AgentStarted:
-		if e.lacked("parentSpanId") || w.Key("/payload/parentSpanId", false) != "" { // only the envelope has the parent
-			e.hidden = append(e.hidden, "parentSpanId")
-		}
+	if p, ok := ev.Payload.(*agentevents.MessageCreated); ok && p.Message.TS == ev.Time.UnixMilli() && e.lacked("ts") {
+		e.hidden = append(e.hidden, "ts")
 	}
 	list := factsOf(w.Row()).made
 	for i := range list {

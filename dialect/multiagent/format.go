@@ -41,7 +41,7 @@ var format = func() *wire.Format {
 
 	// common are the fields of the envelope without a place in the document: any
 	// payload may have them.
-	common := []wire.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase"), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
+	common := []wire.Member{scope("agentId", agentIDForm{}), scope("workflowId"), scope("phase", phaseForm{}), scope("nodeId"), scope("nodeRunId"), scope("step", stepForm{}),
 		scope("parentAgentId"), scope("parentCallId"), scope("causationId"), scope("marks", marksForm{})}
 	has := func(members []wire.Member, name string) bool {
 		return slices.ContainsFunc(members, func(m wire.Member) bool { return m.Name == name })

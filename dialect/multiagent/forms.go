@@ -22,6 +22,15 @@ type valueForm struct{ wire.EmptyKept }
 // Sparse makes the form a [wire.Sparse].
 func (valueForm) Sparse() {}
 
+// asRead appends what was kept of a member, if anything was.
+func asRead(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
+	raw := w.Kept(m.Name)
+	if raw != "" {
+		w.Use(m.Name)
+	}
+	return append(dst, raw...), raw != ""
+}
+
 // notEmpty says what is wrong with a text that must not be empty.
 func notEmpty(at any) string {
 	if *at.(*string) == "" {
@@ -53,8 +62,7 @@ func (timestampForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 			t = w.NoTime() // as readers
 		}
 		if w.Ev.Time.Equal(t) {
-			w.Use(m.Name)
-			return append(dst, raw...), true
+			return asRead(w, dst, m)
 		}
 	}
 	return w.Times.Append(dst, w.Time()), true
@@ -82,9 +90,8 @@ func (timestampForm) Parse(r *wire.Reader, at any) error {
 type versionForm struct{}
 
 func (versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if raw := w.Kept(m.Name); raw != "" {
-		w.Use(m.Name)
-		return append(dst, raw...), true
+	if dst, said := asRead(w, dst, m); said {
+		return dst, true
 	}
 	w.Every(dialect.Made, "/"+string(Name)+"/schemaVersion", "1.0")
 	return append(dst, `"1.0"`...), true
@@ -210,6 +217,23 @@ func (agentIDForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	return jsonwire.AppendString(dst, agent), agent != "" && encoderOf(w).agentInPayload
 }
 
+// A phaseForm is the phase of a type that does not name it. Without a workflow it is
+// the payload's own.
+type phaseForm struct{ valueForm }
+
+func (f phaseForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	switch {
+	case w.Ev.WorkflowID == "":
+		w.Pend.Drop("/phase", w.Ev.Phase != "")
+	case w.Ev.Phase == "" && jsonwire.Text(w.Kept(m.Name)) != "":
+		w.Lose(dialect.Dropped, "/"+string(Name)+"/~1payload~1phase", "")
+		w.Lose(dialect.Made, "/phase", "the payload's own phase, because the event has a workflow now")
+	default:
+		return f.valueForm.Append(w, dst, m, at)
+	}
+	return asRead(w, dst, m)
+}
+
 // A stepForm is a step from 0. Another one is the payload's own, and so is that of an
 // agent's start or end.
 type stepForm struct{ valueForm }
@@ -321,8 +345,12 @@ func outside(w *wire.Writer) bool { return encoderOf(w).lacked("message") }
 // A parentForm is the parent span of a spawned agent, which the envelope says too.
 type parentForm struct{}
 
-func (parentForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
-	if encoderOf(w).madeParent {
+func (parentForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	e := encoderOf(w)
+	if e.lacked("parentSpanId") || w.Kept(m.Name) != "" { // only the envelope has the parent
+		return asRead(w, dst, m)
+	}
+	if e.madeParent {
 		return appendSpan(dst, w.Ev.RunID, w.Ev.ParentAgentID, w.Ev.ParentCallID), true
 	}
 	return jsonwire.AppendString(dst, w.Ev.ParentSpanID), w.Ev.ParentSpanID != ""
@@ -335,7 +363,10 @@ func (parentForm) Parse(r *wire.Reader, _ any) error {
 // A tokensForm is the total of an agent's usage, which the usage may say too.
 type tokensForm struct{}
 
-func (tokensForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, _ any) ([]byte, bool) {
+func (tokensForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	if encoderOf(w).lacked("tokens") { // only the usage has them
+		return asRead(w, dst, m)
+	}
 	tokens := tokensOf(w.Ev.Payload.(*agentevents.AgentEnded))
 	return strconv.AppendInt(dst, tokens.V, 10), tokens.OK
 }

@@ -1,6 +1,7 @@
 package kahn
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/agentevents/agentevents"
@@ -83,24 +84,12 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 // someTotals keeps the totals of an end that lacks some of them: the missing ones
 // are not 0.
 func (d *Decoder) someTotals(p *agentevents.AgentEnded) {
-	t := &p.Totals.V
-	all := [...]struct {
-		name string
-		n    int
-	}{
-		{"total_steps", t.Steps}, {"total_tool_calls", t.ToolCalls}, {"total_audit_checkpoints", t.AuditCheckpoints},
-		{"audits_passed", t.AuditsPassed}, {"audits_failed", t.AuditsFailed},
-	}
-	complete := true
-	for _, c := range all {
-		complete = complete && d.r.Has(c.name)
-	}
-	if complete {
+	if !slices.ContainsFunc(totals, func(name string) bool { return !d.r.Has(name) }) {
 		return
 	}
-	for _, c := range all {
-		if d.r.Has(c.name) {
-			d.r.Kept.Add(c.name, strconv.Itoa(c.n))
+	for _, name := range totals {
+		if d.r.Has(name) {
+			d.r.Kept.Add(name, strconv.Itoa(totalIn(&p.Totals.V, name)))
 		}
 	}
 	p.Totals = agentevents.Opt[agentevents.Totals]{}

@@ -2,6 +2,7 @@ package kahn
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -347,7 +348,7 @@ func (f totalForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([
 // madeTotal stands for a total of an event without totals: that of its line, if the
 // line had only some, or what the encoder counted.
 func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if m.Name == "total_steps" { // the first one
+	if m.Name == totals[0] {
 		w.Lose(dialect.Made, "/payload/totals", "counted by the encoder")
 	}
 	if raw := w.Kept(m.Name); raw != "" {
@@ -362,16 +363,13 @@ func madeTotal(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 		}
 	}
 	t := encoderOf(w).a.counted()
-	n := t.Steps
-	switch m.Name {
-	case "total_tool_calls":
-		n = t.ToolCalls
-	case "total_audit_checkpoints":
-		n = t.AuditCheckpoints
-	case "audits_passed":
-		n = t.AuditsPassed
-	case "audits_failed":
-		n = t.AuditsFailed
-	}
-	return jsonwire.AppendInt(dst, int64(n))
+	return jsonwire.AppendInt(dst, int64(totalIn(&t, m.Name)))
+}
+
+// totals are the names of the totals of an end.
+var totals = []string{"total_steps", "total_tool_calls", "total_audit_checkpoints", "audits_passed", "audits_failed"}
+
+// totalIn returns the total of that name.
+func totalIn(t *agentevents.Totals, name string) int {
+	return [...]int{t.Steps, t.ToolCalls, t.AuditCheckpoints, t.AuditsPassed, t.AuditsFailed}[slices.Index(totals, name)]
 }

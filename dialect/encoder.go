@@ -113,11 +113,13 @@ func (c Change) String() string {
 // Losses collects losses and counts equal ones together. The zero Losses is
 // empty.
 type Losses struct {
-	kinds map[agentevents.Kind]*kindLosses // those counted over all kinds have none
+	every kindLosses // losses counted over all kinds
+	kinds map[agentevents.Kind]*kindLosses
 }
 
 // kindLosses are the losses of one kind of event.
 type kindLosses struct {
+	kind  agentevents.Kind
 	list  []Loss
 	index map[lossKey]int // into list
 	next  int             // behind the latest one
@@ -134,22 +136,27 @@ func (l *Losses) of(kind agentevents.Kind) *kindLosses {
 		if l.kinds == nil {
 			l.kinds = map[agentevents.Kind]*kindLosses{}
 		}
-		k = &kindLosses{index: map[lossKey]int{}}
+		k = &kindLosses{kind: kind}
 		l.kinds[kind] = k
 	}
 	return k
 }
 
 // add counts a loss, of which ev is the first event if it is new.
-func (k *kindLosses) add(kind agentevents.Kind, ev *agentevents.Event, what Change, pointer, detail string) {
+func (k *kindLosses) add(ev *agentevents.Event, what Change, pointer, detail string) {
 	// Events of one kind mostly have the same losses in the same order.
 	i := k.next
-	if i >= len(k.list) || k.list[i].Pointer != pointer || k.list[i].What != what || k.list[i].Detail != detail {
+	if i == len(k.list) {
+		i = 0
+	}
+	if len(k.list) == 0 || k.list[i].Pointer != pointer || k.list[i].What != what || k.list[i].Detail != detail {
 		key, ok := lossKey{what, pointer, detail}, false
 		if i, ok = k.index[key]; !ok {
-			i = len(k.list)
+			if i = len(k.list); i == 0 {
+				k.index = map[lossKey]int{}
+			}
 			k.index[key] = i
-			k.list = append(k.list, Loss{Kind: kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
+			k.list = append(k.list, Loss{Kind: k.kind, Pointer: pointer, What: what, Detail: detail, RunID: strings.Clone(ev.RunID), Sequence: ev.Sequence})
 		}
 	}
 	k.list[i].Count++
@@ -158,8 +165,7 @@ func (k *kindLosses) add(kind agentevents.Kind, ev *agentevents.Event, what Chan
 
 // Add counts one loss of ev.
 func (l *Losses) Add(ev *agentevents.Event, what Change, pointer, detail string) {
-	kind := ev.Kind()
-	l.of(kind).add(kind, ev, what, pointer, detail)
+	l.of(ev.Kind()).add(ev, what, pointer, detail)
 }
 
 // Pending holds the losses of one event until its line is written: the event may
@@ -267,8 +273,7 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 	if len(p.list) == 0 {
 		return
 	}
-	kind := ev.Kind()
-	of := l.of(kind)
+	of := l.of(ev.Kind())
 	of.next = 0
 	for i := range p.list {
 		loss := &p.list[i]
@@ -279,14 +284,14 @@ func (p *Pending) Count(l *Losses, ev *agentevents.Event, verbatim bool) {
 			l.Every(ev, loss.what, loss.pointer, loss.detail)
 			continue
 		}
-		of.add(kind, ev, loss.what, loss.pointer, loss.detail)
+		of.add(ev, loss.what, loss.pointer, loss.detail)
 	}
 }
 
 // Every counts a loss over all kinds, such as an id where the document has none:
 // the loss has no kind.
 func (l *Losses) Every(ev *agentevents.Event, what Change, pointer, detail string) {
-	l.of("").add("", ev, what, pointer, detail)
+	l.every.add(ev, what, pointer, detail)
 }
 
 // Drop counts a dropped member if present is set.
@@ -298,7 +303,7 @@ func (l *Losses) Drop(ev *agentevents.Event, pointer string, present bool) {
 
 // List returns the losses ordered by kind and place.
 func (l *Losses) List() []Loss {
-	var list []Loss
+	list := slices.Clone(l.every.list)
 	for _, k := range l.kinds {
 		list = append(list, k.list...)
 	}

@@ -56,21 +56,36 @@ func mix(x uint64) uint64 {
 
 // Numbers gives the events of each run sequence numbers from 0. The zero Numbers
 // is ready.
-type Numbers struct{ next map[string]uint64 }
+type Numbers struct {
+	runs map[string]*numbered
+	last *numbered
+}
+
+type numbered struct {
+	run  string
+	next uint64
+}
 
 // Peek returns the number that Next would return, without using it up. It is the
 // number to report for a line that is refused.
-func (n *Numbers) Peek(runID string) uint64 { return n.next[runID] }
+func (n *Numbers) Peek(runID string) uint64 {
+	if p := n.runs[runID]; p != nil {
+		return p.next
+	}
+	return 0
+}
 
 // Next returns the next number of a run.
 func (n *Numbers) Next(runID string) uint64 {
-	if n.next == nil {
-		n.next = map[string]uint64{}
+	if p := n.last; p == nil || p.run != runID {
+		if n.last = n.runs[runID]; n.last == nil {
+			if n.runs == nil {
+				n.runs = map[string]*numbered{}
+			}
+			n.last = &numbered{run: strings.Clone(runID)} // do not keep the whole line alive
+			n.runs[n.last.run] = n.last
+		}
 	}
-	v, known := n.next[runID]
-	if !known {
-		runID = strings.Clone(runID) // do not keep the whole line alive
-	}
-	n.next[runID] = v + 1
-	return v
+	n.last.next++
+	return n.last.next - 1
 }

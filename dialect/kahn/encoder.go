@@ -36,6 +36,7 @@ type agentKey struct{ run, agent string }
 
 // agentState is what the encoder knows of an agent: its end needs most of it.
 type agentState struct {
+	key     agentKey
 	step    int
 	stepped bool // a line of the agent had a step
 	from    int  // the first step of this attempt
@@ -117,13 +118,16 @@ func callerOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeR
 // agent returns the state of the event's agent.
 func (e *Encoder) agent(ev *agentevents.Event) *agentState {
 	key := agentKey{ev.RunID, agentOf(ev)}
+	if e.a != nil && e.a.key == key {
+		return e.a
+	}
 	a := e.agents[key]
 	if a == nil {
 		if e.agents == nil {
 			e.agents = map[agentKey]*agentState{}
 		}
-		a = new(agentState)
-		e.agents[agentKey{strings.Clone(key.run), strings.Clone(key.agent)}] = a // copies do not keep the line alive
+		a = &agentState{key: agentKey{strings.Clone(key.run), strings.Clone(key.agent)}} // copies do not keep the line alive
+		e.agents[a.key] = a
 	}
 	return a
 }

@@ -72,9 +72,10 @@ type Format struct {
 	// its event breaks a rule, or writing it anew loses or alters something.
 	Exact bool
 
-	every uint64 // the leaves of Every
-	line  *table // of lines whose type has no row
-	other *Row   // the same, for writing
+	every uint64  // the leaves of Every
+	typ   *Member // that names the type
+	line  *table  // of lines whose type has no row
+	other *Row    // the same, for writing
 	rows  map[rowKey]*Row
 	kinds map[agentevents.Kind]*Row
 }
@@ -216,6 +217,7 @@ func New(f Format) *Format {
 	}
 	f.every = covered(nil, f.Every)
 	f.line = f.table("", f.Head, f.Any, f.Tail)
+	f.typ = f.line.of[1+slices.IndexFunc(f.line.of[1:], func(m *Member) bool { return m.Form == Type })]
 	f.other = &Row{f: &f, line: f.line, carried: f.line.carried}
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -286,7 +288,7 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	}
 	for i := range t.members {
 		if m := &t.members[i]; m.For != "" {
-			m.instead = number(t, m.For)
+			m.instead = t.number(m.For)
 			t.foreign |= 1 << m.number
 		}
 	}

@@ -47,12 +47,12 @@ type Reader struct {
 	lacked *Member
 	broken *agentevents.RuleError
 	twice  bool // the line has a member by two of its names
-	made   []made
+	line   *table
+	body   *table // nil if the row has none
+	made   dialect.Pending
 	rest   dialect.Unknowns // members of the row's body that no field has
 	now    time.Time        // of the line before
 }
-
-type made struct{ pointer, detail string }
 
 // A Spelling is a member that a line has under one of its other names.
 type Spelling struct {
@@ -68,14 +68,14 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	r.S.Reset(text)
 	r.Kept.Reset()
 	r.Ev, r.Row, r.Type, r.Seen, r.In, r.at, r.lacks, r.broken = ev, nil, "", 0, 0, r.at[:0], "", nil
-	r.made, r.Spelled = r.made[:0], r.Spelled[:0]
-	r.twice, r.Body = false, ""
+	r.Spelled, r.twice, r.Body = r.Spelled[:0], false, ""
+	r.made.Reset()
 	r.rest.Reset()
 	var err error
 	if r.Type, err = r.typeOf(); err != nil {
 		return err
 	}
-	t := f.line
+	r.line, r.body = f.line, nil
 	switch {
 	case f.Pick != nil:
 		r.Row = f.Pick(r)
@@ -85,17 +85,17 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 		r.Row = f.row(r.Type, text)
 	}
 	if r.Row != nil {
-		t = r.Row.line
+		r.line, r.body = r.Row.line, r.Row.body
 		ev.Payload = agentevents.NewPayload(r.Row.Kind)
 	}
-	if r.Seen, err = r.object(t, ev.Payload); err != nil {
+	if r.Seen, err = r.object(r.line, ev.Payload); err != nil {
 		return err
 	}
 	if err := r.S.End(); err != nil {
 		return err
 	}
 	if r.Type == "" && !f.Untyped {
-		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typeName())}
+		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typ.Name)}
 	}
 	return nil
 }
@@ -106,16 +106,6 @@ func (row *Row) Parse(s *jsonwire.Scanner, name string, p agentevents.Payload) e
 	_, err := r.member(row.line.member(name), name, p)
 	*s = r.S
 	return err
-}
-
-// typeName returns the name of the member that names the type.
-func (f *Format) typeName() string {
-	for _, m := range f.line.members {
-		if _, ok := m.Form.(typeForm); ok {
-			return m.Name
-		}
-	}
-	return ""
 }
 
 // typeOf looks for the type of the line: it decides what the other members are.
@@ -132,10 +122,8 @@ func (r *Reader) typeOf() (string, error) {
 		if err != nil || !ok {
 			return "", err
 		}
-		if m := r.F.line.member(name); m != nil {
-			if _, ok := m.Form.(typeForm); ok {
-				return s.String()
-			}
+		if name == r.F.typ.Name {
+			return s.String()
 		}
 		if err := s.Skip(); err != nil {
 			return "", err
@@ -356,7 +344,13 @@ func (r *Reader) Pointer() string { return r.PointerTo(r.name) }
 
 // Made notes that the decoder makes up a field of the event, because the line does
 // not say it. Finish counts it.
-func (r *Reader) Made(pointer, detail string) { r.made = append(r.made, made{pointer, detail}) }
+func (r *Reader) Made(pointer, detail string) {
+	if strings.HasPrefix(pointer, "/payload") {
+		r.made.Add(dialect.Made, pointer, detail)
+	} else {
+		r.made.Every(dialect.Made, pointer, detail)
+	}
+}
 
 // NoTime makes up the time of an event whose line has none: that of the line before,
 // and 1970 for the first one.
@@ -383,13 +377,7 @@ func (r *Reader) Finish() error {
 	if !r.Ev.Time.IsZero() {
 		r.now = r.Ev.Time
 	}
-	for _, m := range r.made {
-		if strings.HasPrefix(m.pointer, "/payload") {
-			r.Losses.Add(r.Ev, dialect.Made, m.pointer, m.detail)
-		} else {
-			r.Losses.Every(r.Ev, dialect.Made, m.pointer, m.detail)
-		}
-	}
+	r.made.Count(&r.Losses, r.Ev, false)
 	return r.Kept.Keep(r.Ev, r.F.Name)
 }
 
@@ -416,23 +404,15 @@ func (r *Reader) Unknown() *agentevents.Unknown {
 func (r *Reader) Has(name string) bool { return r.LineHas(name) || r.BodyHas(name) }
 
 // LineHas reports whether the line itself has a member of the table.
-func (r *Reader) LineHas(name string) bool {
-	t := r.F.line
-	if r.Row != nil {
-		t = r.Row.line
-	}
-	return r.Seen.Has(number(t, name))
-}
+func (r *Reader) LineHas(name string) bool { return r.Seen.Has(r.line.number(name)) }
 
 // BodyHas reports whether the body of the line has a member of the table.
-func (r *Reader) BodyHas(name string) bool {
-	return r.Row != nil && r.Row.body != nil && r.In.Has(number(r.Row.body, name))
-}
+func (r *Reader) BodyHas(name string) bool { return r.In.Has(r.body.number(name)) }
 
 // Foreign reports whether the body of the line has a member that stands for
 // another one: see Member.For.
 func (r *Reader) Foreign() bool {
-	return r.twice || r.Row != nil && r.Row.body != nil && r.In&r.Row.body.foreign != 0
+	return r.twice || r.body != nil && r.In&r.body.foreign != 0
 }
 
 // Name returns the name of the member that is read.
@@ -474,12 +454,8 @@ func (r *Reader) Refused(broken *agentevents.RuleError) error {
 // Missing yields the pointers of the needed members that the line does not have.
 func (r *Reader) Missing() iter.Seq2[string, *Member] {
 	return func(yield func(string, *Member) bool) {
-		t, body := r.F.line, (*table)(nil)
-		if r.Row != nil {
-			t, body = r.Row.line, r.Row.body
-		}
-		if t.missing(r.Seen, "/", yield) && body != nil {
-			body.missing(r.In, "/"+r.F.Body+"/", yield)
+		if r.line.missing(r.Seen, "/", yield) && r.body != nil {
+			r.body.missing(r.In, "/"+r.F.Body+"/", yield)
 		}
 	}
 }
@@ -493,7 +469,8 @@ func (t *table) missing(has Set, at string, yield func(string, *Member) bool) bo
 	return true
 }
 
-func number(t *table, name string) int {
+// number returns the number of the member of that name, or that of none.
+func (t *table) number(name string) int {
 	if m := t.member(name); m != nil {
 		return m.number
 	}

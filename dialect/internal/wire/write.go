@@ -542,11 +542,10 @@ func (w *Writer) reads(m *Member, v any, raw string) (at any, fits, something bo
 // Time returns the time of the event. Where it says none, that of the line before
 // stands for it, and 1970 on the first one.
 func (w *Writer) Time() time.Time {
-	if !w.Ev.Time.IsZero() {
-		return w.Ev.Time
+	if w.Ev.Time.IsZero() {
+		w.Lose(dialect.Made, "/timestamp", madeTime)
 	}
-	w.Lose(dialect.Made, "/timestamp", madeTime)
-	return w.NoTime()
+	return w.EventTime()
 }
 
 // EventTime returns what Time returns, and lists nothing.

@@ -244,14 +244,14 @@ type artifactForm struct {
 func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	const payload, data = "/payload", "/payload/data"
 	here, from := w.At(), payload
-	kept := w.KeptAt(payload, f.name)
-	if other := w.KeptAt(data, f.name); other != "" && (kept == "" || here == data) {
+	kept := w.KeptAt(payload, f.name, false)
+	if other := w.KeptAt(data, f.name, false); other != "" && (kept == "" || here == data) {
 		from, kept = data, other
 	}
 	if here == payload && kept == "" && f.p != SchemaV1 {
 		return dst, false
 	}
-	w.UseAt(from, f.name)
+	w.KeptAt(from, f.name, true)
 	at := here + "/" + f.name
 	value := kept
 	if f.p != RFC0002 && !encoderOf(w).row.also[at[len("/payload/"):]].fits(f.p, kept) {

@@ -94,7 +94,7 @@ type Inside struct{}
 func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 	line, here := len(w.at), w.here
 	w.at = append(append(w.at, '/'), m.Name...)
-	w.here = w.kept.has(w.at)
+	w.here = len(w.kept.of(w.at)) > 0
 	t := w.row.body
 	mark := len(dst)
 	for i := range t.members {

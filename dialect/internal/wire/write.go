@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -368,7 +369,7 @@ func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 // object appends the members of an object that v and the event say.
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	said, inside, here := w.said, w.inside, w.here
-	w.said, w.inside, w.here = 0, false, w.kept.has(w.at)
+	w.said, w.inside, w.here = 0, false, len(w.kept.of(w.at)) > 0
 	mark := len(dst)
 	present := w.present | 1<<63 // a bit of no leaf
 	if w.here || w.F.Lack != nil && w.kept.text != "" {
@@ -601,36 +602,36 @@ func (w *Writer) Refused(rule agentevents.Rule, pointer, detail string) error {
 }
 
 // A kept is the extra member with the dialect's name: the members of a line that no
-// field has.
+// field has, ordered by their objects.
 type kept struct {
 	text    string
 	members []keptMember
-	index   map[string][]int // by the pointer of the object, if there are many
 }
 
 type keptMember struct {
 	key, raw string
-	at, name string // the pointer of its object, and its name there
+	at, name string // the pointer of its object, or noObject, and its name there
 	used     bool   // it is on the line, or need not be
-	bad      bool   // the key is not one that a reader makes
 	rest     bool   // it is of the row's Rest
 }
 
-const fewKept = 16
+// noObject is in the place of a pointer for a key that no reader makes.
+const noObject = "-"
 
 // load reads the extra member. An event mostly has none.
 func (k *kept) load(f *Format, text string) {
 	if text == "" && k.text == "" && len(k.members) == 0 {
 		return
 	}
-	*k = kept{text: text, members: k.members[:0]}
+	*k = kept{text, k.members[:0]}
 	for key, raw := range jsonwire.Members(text) {
-		m := keptMember{key: key, raw: raw, name: key}
+		m := keptMember{key: key, raw: raw, name: key, used: slices.Contains(f.Remarks, key)}
 		if i := strings.LastIndexByte(key, '/'); i >= 0 && key[0] == '/' {
 			m.at, m.name = key[:i], jsonwire.Untoken(key[i+1:])
-			m.bad = f.keyOf(m.at, m.name) != key
+			if f.keyOf(m.at, m.name) != key {
+				m.at, m.name = noObject, key
+			}
 		}
-		m.used = slices.Contains(f.Remarks, key)
 		k.members = append(k.members, m)
 	}
 	k.sort()
@@ -655,142 +656,99 @@ func (w *Writer) loadRest(row *Row) {
 	w.kept.sort()
 }
 
-// sort makes the index.
 func (k *kept) sort() {
-	if len(k.members) > fewKept {
-		k.index = map[string][]int{}
-		for i := range k.members {
-			k.index[k.members[i].at] = append(k.index[k.members[i].at], i)
-		}
-	}
+	slices.SortStableFunc(k.members, func(a, b keptMember) int { return strings.Compare(a.at, b.at) })
 }
 
-// each calls f for the members of the object at a pointer.
-func (k *kept) each(at string, f func(m *keptMember)) {
-	if k.index != nil {
-		for _, i := range k.index[at] {
-			f(&k.members[i])
-		}
-		return
+// of returns the members of the object at a pointer.
+func (k *kept) of(at []byte) []keptMember {
+	if len(k.members) == 0 {
+		return nil
 	}
-	for i := range k.members {
-		if k.members[i].at == at {
-			f(&k.members[i])
-		}
-	}
+	list := k.members[sort.Search(len(k.members), func(i int) bool { return k.members[i].at >= string(at) }):]
+	return list[:sort.Search(len(list), func(i int) bool { return list[i].at != string(at) })]
 }
 
-// has reports whether there are members of the object at a pointer.
-func (k *kept) has(at []byte) bool {
-	if k.index != nil {
-		return len(k.index[string(at)]) > 0
-	}
-	return slices.ContainsFunc(k.members, func(m keptMember) bool { return m.at == string(at) })
-}
-
-// take reports whether the object at a pointer had a member with that value, and
-// marks it as used.
-func (k *kept) take(at, name, raw string) (found bool) {
-	k.each(at, func(m *keptMember) {
-		if m.name == name && m.raw == raw && !m.bad {
-			m.used, found = true, true
+// find returns what was kept of a member of the object at a pointer, or nil.
+func (k *kept) find(at []byte, name string) *keptMember {
+	list := k.of(at)
+	for i := range slices.Backward(list) { // a member of the row's Rest goes first
+		if list[i].name == name {
+			return &list[i]
 		}
-	})
-	return found
+	}
+	return nil
 }
 
 // Kept returns what was kept of a member of the object that is written, or "".
-func (w *Writer) Kept(name string) (raw string) {
-	if len(w.kept.members) == 0 {
+func (w *Writer) Kept(name string) (raw string) { return w.kept.find(w.at, name).value(false) }
+
+// Use returns what Kept returns, and marks it as used.
+func (w *Writer) Use(name string) (raw string) { return w.kept.find(w.at, name).value(true) }
+
+// KeptAt returns what was kept of a member of the object at a pointer, or "". With use
+// it marks it as used.
+func (w *Writer) KeptAt(at, name string, use bool) (raw string) {
+	return w.kept.find([]byte(at), name).value(use)
+}
+
+// Key does what KeptAt does, for a key that is not that of a member.
+func (w *Writer) Key(key string, use bool) (raw string) { return w.KeptAt(noObject, key, use) }
+
+// value returns the value of a kept member, or "". With use it marks it as used.
+func (m *keptMember) value(use bool) string {
+	if m == nil {
 		return ""
 	}
-	return w.KeptAt(string(w.at), name)
-}
-
-// KeptAt returns what was kept of a member of the object at a pointer, or "".
-func (w *Writer) KeptAt(at, name string) (raw string) {
-	w.kept.each(at, func(m *keptMember) {
-		if m.name == name && !m.bad {
-			raw = m.raw
-		}
-	})
-	return raw
-}
-
-// Use marks a kept member of the object that is written as used.
-func (w *Writer) Use(name string) { w.UseAt(string(w.at), name) }
-
-// UseAt marks a kept member of the object at a pointer as used.
-func (w *Writer) UseAt(at, name string) {
-	w.kept.take(at, name, w.KeptAt(at, name))
-}
-
-// Key returns the kept value with a key, which need not be that of a member. With use
-// it marks it as used.
-func (w *Writer) Key(key string, use bool) (raw string) {
-	for i := range w.kept.members {
-		if m := &w.kept.members[i]; m.key == key {
-			m.used = m.used || use
-			return m.raw
-		}
-	}
-	return ""
+	m.used = m.used || use
+	return m.raw
 }
 
 // rest appends the kept members of the object that is written, whose members begin at
 // mark. With inside they are those of a member of it.
 func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte {
-	own := len(dst)
-	dst = w.restOf(dst, mark, own, t, v, string(w.at), inside)
+	dst = w.restOf(dst, mark, t, v, w.at, inside)
 	if w.F.Elsewhere != nil {
 		if at := w.F.Elsewhere(w); at != "" {
-			dst = w.restOf(dst, mark, len(dst), t, v, at, inside)
+			dst = w.restOf(dst, mark, t, v, []byte(at), inside)
 		}
 	}
 	return dst
 }
 
-// restOf appends the kept members of the object at a pointer. They may collide with
-// the members that end at own.
-func (w *Writer) restOf(dst []byte, mark, own int, t *table, v any, at string, inside bool) []byte {
-	w.kept.each(at, func(m *keptMember) {
-		if m.used || m.bad {
-			return
+// restOf appends the kept members of the object at a pointer that have a place beside
+// the members from mark on.
+func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside bool) []byte {
+	list := w.kept.of(at)
+	for i := range list {
+		kept := &list[i]
+		if kept.used {
+			continue
 		}
-		if w.F.Place == nil {
-			if !w.free(t.member(m.name), m, v, inside) {
-				return
-			}
-		} else if raw := written(dst[mark:own], m.name); raw != "" {
-			m.used = raw == m.raw
-			return
-		} else if !w.F.Place(w, t.member(m.name), at, m.name, m.raw) {
-			return
+		end := len(dst)
+		dst = append(jsonwire.AppendString(append(dst, ','), kept.name), ':')
+		m, free := t.member(kept.name), true
+		if raw := written(dst[mark:end], dst[end:], kept.name); raw != "" {
+			kept.used, free = raw == kept.raw, false
+		} else if w.F.Place != nil {
+			free = w.F.Place(w, m, string(at), kept.name, kept.raw)
+		} else if m != nil && (!inside || m.inside()) { // readers must not take it for m
+			free = w.F.misfits(w.at) && (w.said.Has(m.number) || w.odd(m, v, kept.raw))
 		}
-		m.used = true
-		dst = jsonwire.AppendString(append(dst, ','), m.name)
-		dst = append(append(dst, ':'), m.raw...)
-	})
+		if !free {
+			dst = dst[:end]
+			continue
+		}
+		kept.used = true
+		dst = append(dst, kept.raw...)
+	}
 	return dst
 }
 
-// free reports whether a kept member comes back beside those of the table, of which
-// it has the name of m. Readers must not take it for m.
-func (w *Writer) free(m *Member, kept *keptMember, v any, inside bool) bool {
-	switch {
-	case m == nil || inside && !m.inside():
-		return true
-	case !w.F.misfits(w.at):
-		return false
-	case w.said.Has(m.number):
-		return kept.name != w.name(m) || w.inside && !inside && m.inside()
-	}
-	return w.odd(m, v, kept.raw)
-}
-
-// written returns the value of a member among members, each after a comma, or "".
-func written(members []byte, name string) string {
-	if len(members) == 0 {
+// written returns the value of a member among members, each after a comma, or "". lit
+// is its name as it is written.
+func written(members, lit []byte, name string) string {
+	if !bytes.Contains(members, lit) { // as mostly
 		return ""
 	}
 	for member, raw := range jsonwire.Members("{" + string(members[1:]) + "}") {

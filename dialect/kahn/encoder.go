@@ -69,21 +69,10 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 type document Encoder
 
 func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
-	switch p := w.Ev.Payload.(type) {
-	case *agentevents.ToolCalled:
+	if _, ok := w.Ev.Payload.(*agentevents.ToolCalled); ok {
 		return dst, nil
-	case *agentevents.Unknown:
-		typ, raw, err := w.Unknown(p)
-		if err != nil {
-			return dst, err
-		}
-		return w.Other(dst, typ, raw), nil
 	}
-	row := format.Row(w.Ev.Kind())
-	if row == nil {
-		return dst, dialect.ErrNoCounterpart
-	}
-	return w.Line(dst, row), nil
+	return w.Line(dst, format.Row(w.Ev.Kind()))
 }
 
 func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }

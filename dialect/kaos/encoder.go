@@ -137,28 +137,19 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 		w.Break(RuleRequired, "/runId", "is required")
 	}
 	lose(w, e.fromNode(w), dialect.Made, "/agentId", "the id of the node's execution, or of the node")
-	if p, ok := w.Ev.Payload.(*agentevents.Unknown); ok {
-		typ, raw, err := w.Unknown(p)
-		if err != nil {
-			return dst, err
-		}
-		if !w.Whole {
-			e.typ = typ
-		}
-		w.After, _ = strconv.Atoi(string(dialect.Unknown(w.Ev, Name, afterType)))
-		return w.Other(dst, typ, raw), nil
-	}
 	row := format.Row(w.Ev.Kind())
 	if row == nil {
-		return dst, dialect.ErrNoCounterpart
-	}
-	if row.Type == "span" {
+		w.After, _ = strconv.Atoi(string(dialect.Unknown(w.Ev, Name, afterType)))
+	} else if row.Type == "span" {
 		row = e.plan(w, row)
 	}
-	dst = w.Line(dst, row)
+	dst, err := w.Line(dst, row)
+	if err != nil {
+		return dst, err
+	}
 	e.otherwise(w, row, dst[mark:])
 	if !w.Whole {
-		e.typ = row.Type
+		e.typ = w.Type()
 	}
 	return dst, nil
 }

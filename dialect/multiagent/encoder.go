@@ -94,7 +94,7 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.remarks()
 	e.actor(ok)
 	if !ok {
-		return w.Line(dst, row), nil
+		return w.Line(dst, row)
 	}
 	raw, err := jsonwire.Compact(string(unknown.Raw))
 	if err != nil && unknown.Raw != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/internal/wire"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // An Encoder writes events as lines of the document. It implements
@@ -101,21 +102,18 @@ func (e *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 			w.Lose(dialect.Altered, "/payload/rejected", detail)
 		}
 	}
-	if row == nil {
-		return dst, dialect.ErrNoCounterpart
-	}
-	return w.Line(dst, row), nil
+	return w.Line(dst, row)
 }
 
 // other appends a line of an unknown type. It refuses the event if readers do not read
 // the same from the line.
 func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
-	typ, raw, err := w.Unknown(p)
+	mark := len(dst)
+	dst, err := w.Line(dst, nil)
 	if err != nil {
 		return dst, err
 	}
-	mark := len(dst)
-	dst = w.Other(dst, typ, raw)
+	raw, _ := jsonwire.Compact(string(cmp.Or(p.Raw, "{}")))
 	var back agentevents.Event
 	d := NewDecoder(Options{RunID: w.Ev.RunID})
 	if d.read(string(dst[mark:]), &back) != nil || back.NodeID != w.Ev.NodeID || back.NodeID != "" && back.NodeRunID != w.Ev.NodeRunID {

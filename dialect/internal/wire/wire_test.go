@@ -112,10 +112,7 @@ var toy = New(Format{
 type toyDocument struct{ r Reader }
 
 func (d *toyDocument) Line(w *Writer, dst []byte) ([]byte, error) {
-	if row := toy.Row(w.Ev.Kind()); row != nil {
-		return w.Line(dst, row), nil
-	}
-	return dst, dialect.ErrNoCounterpart
+	return w.Line(dst, toy.Row(w.Ev.Kind()))
 }
 
 func (d *toyDocument) Reread(w *Writer, line string) error {
@@ -196,4 +193,8 @@ func TestLossesBySubtraction(t *testing.T) {
 	}, got)
 	_, _, err = w.Append(nil, &agentevents.Event{Payload: &agentevents.RunPaused{}}, &toyDocument{})
 	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	_, _, err = w.Append(nil, &agentevents.Event{Payload: &agentevents.Unknown{Type: "end", Raw: "{}"}}, &toyDocument{})
+	require.ErrorIs(t, err, dialect.ErrNoCounterpart)
+	require.EqualError(t, err, "dialect: end is a type of the document: its kind is agent.ended")
+	require.Contains(t, w.Losses.List(), dialect.Loss{Kind: "end", Detail: "no counterpart", Count: 1})
 }

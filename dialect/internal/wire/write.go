@@ -91,7 +91,11 @@ func (w *Writer) Append(dst []byte, ev *agentevents.Event, d Document) (out []by
 	mark := len(dst)
 	dst, err = w.line(dst, &w.own, d)
 	if errors.Is(err, dialect.ErrNoCounterpart) {
-		return dst[:mark], false, w.Losses.Refuse(&w.own)
+		refused := w.Losses.Refuse(&w.own)
+		if err == dialect.ErrNoCounterpart {
+			err = refused // it names the kind
+		}
+		return dst[:mark], false, err
 	}
 	if err == nil && bytes.IndexByte(dst[mark:], 0xef) >= 0 { // the first byte of U+FFFD
 		err = w.damaged(dst[mark:])
@@ -200,11 +204,23 @@ func (w *Writer) says(d Document, left int) bool {
 	return same
 }
 
-// Line appends the line of the event as a type of line.
-func (w *Writer) Line(dst []byte, row *Row) []byte { return w.LineAs(dst, row, row.Type, "") }
-
-// Bare appends the line of the event with the members of every line.
-func (w *Writer) Bare(dst []byte, typ string) []byte { return w.LineAs(dst, w.F.other, typ, "") }
+// Line appends the line of the event as a row or, if that is nil, with the members of
+// an unknown payload. It returns dialect.ErrNoCounterpart for another payload, and for
+// one that readers would not read back.
+func (w *Writer) Line(dst []byte, row *Row) ([]byte, error) {
+	if row != nil {
+		return w.LineAs(dst, row, row.Type, ""), nil
+	}
+	p, ok := w.Ev.Payload.(*agentevents.Unknown)
+	if !ok {
+		return dst, dialect.ErrNoCounterpart
+	}
+	typ, raw, err := w.unknown(p)
+	if err != nil {
+		return dst, err
+	}
+	return w.other(dst, typ, raw), nil
+}
 
 // LineAs appends the line of the event as a row with another name for the type. A
 // nil row is that of a type without one: body is its body.
@@ -228,13 +244,12 @@ func (w *Writer) LineAs(dst []byte, row *Row, typ, body string) []byte {
 // At returns the pointer of the object that is written, on the line.
 func (w *Writer) At() string { return string(w.at) }
 
-// Row returns the row of the line that is written, or nil.
-func (w *Writer) Row() *Row { return w.row }
+// Row returns the row of the line that is written, or nil, and Type its type.
+func (w *Writer) Row() *Row    { return w.row }
+func (w *Writer) Type() string { return w.typ }
 
-// Unknown returns the type and the members of the line of an unknown payload. It
-// returns dialect.ErrNoCounterpart if readers would not read it back: the payload
-// is not an object, or is of a row of the document.
-func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
+// unknown returns the type and the members of the line of an unknown payload.
+func (w *Writer) unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 	raw = "{}"
 	if p.Raw == "" {
 		w.Lose(dialect.Made, "/payload", "an empty object")
@@ -242,8 +257,11 @@ func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 		return "", "", w.Refused(agentevents.RuleFieldJSON, "/payload", err.Error())
 	}
 	typ = strings.TrimPrefix(string(p.Type), string(w.F.Name)+":")
-	if raw[0] != '{' || typ == "" || w.F.row(typ, raw) != nil {
+	if raw[0] != '{' || typ == "" {
 		return "", "", dialect.ErrNoCounterpart
+	}
+	if row := w.F.row(typ, raw); row != nil {
+		return "", "", typeTaken{typ, row.Kind}
 	}
 	if dialect.UnknownKind(w.F.Name, typ) != p.Type {
 		w.Lose(dialect.Altered, "/type", "gets another prefix")
@@ -251,21 +269,29 @@ func (w *Writer) Unknown(p *agentevents.Unknown) (typ, raw string, err error) {
 	return typ, raw, nil
 }
 
-// Other appends the line of an event whose type has no row: the members of raw, an
+// A typeTaken is the error for an unknown payload whose type is one of the document.
+type typeTaken struct {
+	typ  string
+	kind agentevents.Kind
+}
+
+func (e typeTaken) Error() string {
+	return "dialect: " + e.typ + " is a type of the document: its kind is " + string(e.kind)
+}
+
+// Unwrap says that the payload has no counterpart.
+func (typeTaken) Unwrap() error { return dialect.ErrNoCounterpart }
+
+// other appends the line of an event whose type has no row: the members of raw, an
 // object, stand on it. A member that readers take for one of the line is listed.
-func (w *Writer) Other(dst []byte, typ, raw string) []byte {
+func (w *Writer) other(dst []byte, typ, raw string) []byte {
 	w.row, w.typ = nil, typ
-	extra := string(w.Ev.Extra(string(w.F.Name)))
 	if !w.F.OtherExtra {
-		w.Pend.Drop("/"+string(w.F.Name), extra != "")
-		extra = ""
-	}
-	if extra == "" {
+		w.Pend.Drop("/"+string(w.F.Name), w.kept.text != "")
 		w.kept.load(w.F, "")
 	}
 	w.at, w.place = w.at[:0], append(w.place[:0], "/payload"...)
-	mark := len(dst)
-	t := w.F.line
+	mark, own, t := len(dst), w.Ev, w.F.line
 	tail := len(t.members) - len(w.F.Tail)
 	var has Set
 	write := func(members []Member) {
@@ -277,52 +303,39 @@ func (w *Writer) Other(dst []byte, typ, raw string) []byte {
 		}
 	}
 	write(t.members[:tail])
-	own := w.Ev
 	last := t.members[tail:]
-	left := -1 // members before the tail, if some follow it
+	before := -w.After // members before the tail, if some follow it
 	if w.After > 0 {
-		left = -w.After
 		for range jsonwire.Members(raw) {
-			left++
+			before++
 		}
 	}
-	var names map[string]bool
-	if len(w.kept.members) > 0 {
-		names = map[string]bool{}
-	}
 	for name, value := range jsonwire.Members(raw) {
-		if left == 0 {
+		if before == 0 && w.After > 0 {
 			write(last)
 			last = nil
 		}
-		left--
-		if names != nil {
-			names[name] = true
-		}
+		before--
+		pointer := "/payload/" + jsonwire.Token(name)
 		m := t.member(name)
 		switch {
 		case m == nil || !has.Has(m.number) && m.number <= tail && !w.taken(m, value):
 			dst = append(append(jsonwire.AppendString(append(dst, ','), name), ':'), value...)
 		case has.Has(m.number) || m.number > tail:
-			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "the line has a member of that name")
+			w.Lose(dialect.Dropped, pointer, "the line has a member of that name")
 		default:
-			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), "read as "+m.Pointer())
+			w.Lose(dialect.Dropped, pointer, "read as "+m.Pointer())
 			w.Lose(dialect.Made, m.Pointer(), "a member of the payload is read as it")
 			dst = w.member(dst, m, nil)
 		}
 		w.Ev = own
 	}
 	write(last)
-	for i := range w.kept.members { // a member of the payload takes the place of one that is kept
-		m := &w.kept.members[i]
-		m.used = m.used || m.at == "" && names[m.name]
-	}
-	dst = w.rest(dst, mark, t, nil, false)
-	dst[mark] = '{'
+	dst = braces(w.rest(dst, mark, t, nil, false), mark)
 	w.kept.left(w)
 	w.drop(w.present, t.carried, nil)
 	w.others(w.Ev)
-	return append(dst, '}')
+	return dst
 }
 
 // taken reports whether readers take a member of an unknown payload for m. If so,

@@ -730,9 +730,10 @@ func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte
 }
 
 // restOf appends the kept members of the object at a pointer that have a place beside
-// the members from mark on.
+// the members from mark on. It looks only at those that are there: members of one
+// object have different names.
 func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside bool) []byte {
-	list := w.kept.of(at)
+	list, own := w.kept.of(at), len(dst)
 	for i := range list {
 		kept := &list[i]
 		if kept.used {
@@ -741,7 +742,7 @@ func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside
 		end := len(dst)
 		dst = append(jsonwire.AppendString(append(dst, ','), kept.name), ':')
 		m, free := t.member(kept.name), true
-		if raw := written(dst[mark:end], dst[end:], kept.name); raw != "" {
+		if raw := written(dst[mark:own], dst[end:], kept.name); raw != "" {
 			kept.used, free = raw == kept.raw, false
 		} else if w.F.Place != nil {
 			free = w.F.Place(w, m, string(at), kept.name, kept.raw)

@@ -331,6 +331,15 @@ func (w *Writer) other(dst []byte, typ, raw string) []byte {
 		w.Ev = own
 	}
 	write(last)
+	if list := w.kept.of(w.at); len(list) > 0 { // a member of the payload takes the place of one that is kept
+		names := map[string]bool{}
+		for name := range jsonwire.Members(raw) {
+			names[name] = true
+		}
+		for i := range list {
+			list[i].used = list[i].used || names[list[i].name]
+		}
+	}
 	dst = braces(w.rest(dst, mark, t, nil, false), mark)
 	w.kept.left(w)
 	w.drop(w.present, t.carried, nil)
@@ -730,8 +739,7 @@ func (w *Writer) rest(dst []byte, mark int, t *table, v any, inside bool) []byte
 }
 
 // restOf appends the kept members of the object at a pointer that have a place beside
-// the members from mark on. It looks only at those that are there: members of one
-// object have different names.
+// the members from mark on.
 func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside bool) []byte {
 	list, own := w.kept.of(at), len(dst)
 	for i := range list {
@@ -741,22 +749,30 @@ func (w *Writer) restOf(dst []byte, mark int, t *table, v any, at []byte, inside
 		}
 		end := len(dst)
 		dst = append(jsonwire.AppendString(append(dst, ','), kept.name), ':')
-		m, free := t.member(kept.name), true
-		if raw := written(dst[mark:own], dst[end:], kept.name); raw != "" {
-			kept.used, free = raw == kept.raw, false
-		} else if w.F.Place != nil {
-			free = w.F.Place(w, m, string(at), kept.name, kept.raw)
-		} else if m != nil && (!inside || m.inside()) { // readers must not take it for m
-			free = w.F.misfits(w.at) && (w.said.Has(m.number) || w.odd(m, v, kept.raw))
-		}
-		if !free {
-			dst = dst[:end]
-			continue
+		if m := t.member(kept.name); m != nil || w.F.Place != nil {
+			raw := written(dst[mark:own], dst[end:], kept.name)
+			if kept.used = raw == kept.raw; raw != "" || !w.mayStand(m, at, kept, v, inside) {
+				dst = dst[:end]
+				continue
+			}
 		}
 		kept.used = true
 		dst = append(dst, kept.raw...)
 	}
 	return dst
+}
+
+// mayStand reports whether a kept member of the object at a pointer may stand in the
+// one that is written, which does not have one of that name. Readers must not take it
+// for m, the one of the table.
+func (w *Writer) mayStand(m *Member, at []byte, kept *keptMember, v any, inside bool) bool {
+	switch {
+	case w.F.Place != nil:
+		return w.F.Place(w, m, string(at), kept.name, kept.raw)
+	case m == nil || inside && !m.inside():
+		return true
+	}
+	return w.F.misfits(w.at) && (w.said.Has(m.number) || w.odd(m, v, kept.raw))
 }
 
 // written returns the value of a member among members, each after a comma, or "". lit

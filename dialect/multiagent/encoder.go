@@ -36,18 +36,10 @@ type Encoder struct {
 	madeActor      bool // the line gets an actor that the event does not say
 	madeSpan       bool // the same for its span
 	madeParent     bool // the same for its parent span
-
-	// The methods hides and name: a method value takes memory each time.
-	hideFunc func(*wire.Member, any) bool
-	nameFunc func(*wire.Member) string
 }
 
 // NewEncoder returns an encoder.
-func NewEncoder() *Encoder {
-	e := &Encoder{w: wire.Writer{F: format}}
-	e.hideFunc, e.nameFunc = e.hides, e.name
-	return e
-}
+func NewEncoder() *Encoder { return &Encoder{w: wire.Writer{F: format}} }
 
 func encoderOf(w *wire.Writer) *Encoder { return (*Encoder)(w.Doc.(*document)) }
 
@@ -107,12 +99,9 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 func (e *Encoder) remarks() {
 	w := &e.w
 	e.own = strings.HasPrefix(string(e.ev.Extra(string(Name))), "{")
-	e.as, e.made, e.hidden, w.Name, w.Hide = w.Key("/as", true), w.Key("/made", true), e.hidden[:0], nil, nil
-	if e.as != "" {
-		w.Name = e.nameFunc
-	}
-	if e.made != "" {
-		w.Hide = e.hideFunc
+	e.as, e.made, e.hidden, w.Spell = w.Key("/as", true), w.Key("/made", true), e.hidden[:0], nil
+	if e.as != "" || e.made != "" {
+		w.Spell = (*document)(e)
 	}
 	if e.lacked(envelopeParent) {
 		e.hidden = append(e.hidden, envelopeParent)
@@ -132,11 +121,10 @@ func (e *Encoder) lacked(field string) bool {
 	return false
 }
 
-// name returns the name of a member on the line, or "".
-func (e *Encoder) name(m *wire.Member) string {
-	name := e.spelled(m.Name)
-	if p, ok := e.ev.Payload.(*agentevents.MessageCreated); ok && name == "message" && jsonwire.IsObject(strings.TrimLeft(string(p.Message.Content), " \t\r\n")) {
-		return "" // readers take an object named message for the message
+func (d *document) NameOf(m *wire.Member) string {
+	name := (*Encoder)(d).spelled(m.Name)
+	if p, ok := d.ev.Payload.(*agentevents.MessageCreated); ok && name == "message" && jsonwire.IsObject(strings.TrimLeft(string(p.Message.Content), " \t\r\n")) {
+		return m.Name // readers take an object named message for the message
 	}
 	return name
 }
@@ -151,9 +139,13 @@ func (e *Encoder) spelled(field string) string {
 	return field
 }
 
-// hides reports whether a member is left out, because the line lacked it and readers
+// Hides reports whether a member is left out, because the line lacked it and readers
 // make up the same.
-func (e *Encoder) hides(m *wire.Member, at any) bool {
+func (d *document) Hides(m *wire.Member, at any) bool {
+	e := (*Encoder)(d)
+	if e.made == "" {
+		return false
+	}
 	in := strings.TrimPrefix(strings.TrimPrefix(e.w.At()+"/", "/payload/"), "message/")
 	field := in + jsonwire.Token(m.Name)
 	return slices.Contains(e.hidden, field) || zero(at) && e.lacked(field)
@@ -227,9 +219,6 @@ func (e *Encoder) hide() {
 			e.madeByReaders(f)
 			e.unmake(f, text)
 		}
-	}
-	if len(e.hidden) > 0 {
-		w.Hide = e.hideFunc
 	}
 }
 

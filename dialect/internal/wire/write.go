@@ -38,11 +38,9 @@ type Writer struct {
 	// After is how many members of an unknown payload follow the tail of its line.
 	After int
 
-	// Hide reports that a member is left out although the event says it. What was kept
-	// in its place is written. Name returns the name that a member with other names
-	// gets, or "". Both are nil, or set by Document.Line.
-	Hide func(m *Member, at any) bool
-	Name func(m *Member) string
+	// Spell says how members of the line differ from the table. It is nil, or set by
+	// Document.Line.
+	Spell Speller
 
 	own     agentevents.Event
 	row     *Row
@@ -70,6 +68,15 @@ type Document interface {
 	Line(w *Writer, dst []byte) ([]byte, error)
 	// Reread reads a line as the next one of the log into w.Read.
 	Reread(w *Writer, line string) error
+}
+
+// A Speller knows the spelling of the line that an event was read from.
+type Speller interface {
+	// Hides reports that a member is left out although the event says it. What was kept
+	// in its place is written.
+	Hides(m *Member, at any) bool
+	// NameOf returns the name that a member with other names gets.
+	NameOf(m *Member) string
 }
 
 // A joiner is a Document whose lines may say two events.
@@ -433,62 +440,43 @@ func braces(dst []byte, mark int) []byte {
 
 // member appends a member, if there is a value.
 func (w *Writer) member(dst []byte, m *Member, v any) []byte {
-	if w.here || w.Hide != nil || w.Name != nil {
-		return w.oddMember(dst, m, v)
-	}
-	mark := len(dst)
-	dst = append(dst, m.lit...)
-	at, said := any(nil), !w.lacks(m)
-	if m.field != nil && said {
-		at, said = m.field.at(w.Ev, v)
-	}
-	if said {
-		if dst, said = m.Form.Append(w, dst, m, at); said {
-			w.said |= 1 << m.number
-			return dst
-		}
-	}
-	return w.absent(dst[:mark+len(m.lit)], mark, m)
-}
-
-// oddMember is member for a line that may not have it as usual.
-func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
-	mark, raw, name := len(dst), "", w.name(m)
-	if name == m.Name {
+	mark, name, raw := len(dst), m.Name, ""
+	if w.Spell == nil || len(m.Also) == 0 {
 		dst = append(dst, m.lit...)
 	} else {
+		name = w.Spell.NameOf(m)
 		dst = append(jsonwire.AppendString(append(dst, ','), name), ':')
 	}
 	if w.here {
 		raw = w.Kept(name)
 	}
 	from := len(dst)
-	at, said := any(nil), true
-	if m.field != nil {
+	at, said, hidden := any(nil), !w.lacks(m), false
+	if m.field != nil && said {
 		at, said = m.field.at(w.Ev, v)
 	}
-	hidden := said && w.Hide != nil && w.Hide(m, at)
+	if said && w.Spell != nil {
+		hidden = w.Spell.Hides(m, at)
+	}
 	if said && !hidden {
 		if dst, said = m.Form.Append(w, dst, m, at); said {
 			w.said |= 1 << m.number
 			if raw != "" && (string(dst[from:]) == raw || w.spells(m, v, at, raw)) {
-				w.Use(name)
-				dst = append(dst[:from], raw...)
+				dst = append(dst[:from], w.Use(name)...)
 			}
 			return dst
 		}
 		dst = dst[:from]
 	}
-	if raw != "" && (hidden || w.F.Lack == nil && w.odd(m, v, raw)) {
-		w.Use(name)
+	switch {
+	case raw != "" && (hidden || w.F.Lack == nil && w.odd(m, v, raw)):
 		if w.F.misfits(w.at) {
 			if _, fits, _ := w.reads(m, v, raw); fits {
 				w.said |= 1 << m.number
 			}
 		}
-		return append(dst, raw...)
-	}
-	if hidden {
+		return append(dst, w.Use(name)...)
+	case hidden:
 		return dst[:mark]
 	}
 	return w.absent(dst, mark, m)
@@ -497,18 +485,15 @@ func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
 // absent appends the value of a member that the event does not say, or takes back
 // the name of the member, which begins at mark.
 func (w *Writer) absent(dst []byte, mark int, m *Member) []byte {
+	out, decided := dst, false
 	if w.F.Lack != nil {
-		if out, decided := w.F.Lack(w, dst, m); decided {
-			if len(out) > len(dst) {
-				return out
-			}
-			return dst[:mark]
-		}
+		out, decided = w.F.Lack(w, dst, m)
 	}
-	if m.or != nil {
-		if out := m.or(w, dst, m); len(out) > len(dst) {
-			return out
-		}
+	if !decided && m.or != nil {
+		out = m.or(w, dst, m)
+	}
+	if len(out) > len(dst) {
+		return out
 	}
 	return dst[:mark]
 }
@@ -521,12 +506,10 @@ func emptyText(w *Writer, dst []byte, m *Member) []byte {
 
 // name returns the name of a member on the line.
 func (w *Writer) name(m *Member) string {
-	if w.Name != nil && len(m.Also) > 0 {
-		if name := w.Name(m); name != "" {
-			return name
-		}
+	if w.Spell == nil || len(m.Also) == 0 {
+		return m.Name
 	}
-	return m.Name
+	return w.Spell.NameOf(m)
 }
 
 // spells reports whether a kept value is a spelling of the field at the pointer.

@@ -24,10 +24,7 @@ func (valueForm) Sparse() {}
 
 // asRead appends what was kept of a member, if anything was.
 func asRead(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
-	raw := w.Kept(m.Name)
-	if raw != "" {
-		w.Use(m.Name)
-	}
+	raw := w.Use(m.Name)
 	return append(dst, raw...), raw != ""
 }
 

@@ -130,13 +130,14 @@ type Member struct {
 
 	or      func(w *Writer, dst []byte, m *Member) []byte
 	unless  func(w *Writer) bool
-	instead int    // the number of the member that For names
-	spread  Spread // the form, if it is one
-	number  int    // in its table, from 1
-	lit     string // `,"name":`
-	field   *field // nil if the member says none
-	pointer string // native, of the first field in a payload or the envelope
-	sparse  uint64 // leaves of which the event says one if the form says something; 0 for other forms
+	instead int             // the number of the member that For names
+	spread  Spread          // the form, if it is one
+	number  int             // in its table, from 1
+	lit     string          // `,"name":`
+	field   *field          // nil if the member says none
+	get     func(v any) any // that of field
+	pointer string          // native, of the first field in a payload or the envelope
+	sparse  uint64          // leaves of which the event says one if the form says something; 0 for other forms
 }
 
 // Need returns a member that every line has. says is the first of its places and
@@ -312,6 +313,7 @@ func (m *Member) compile(f *Format, in string) {
 	first, _, _ := strings.Cut(m.Says, " ")
 	if first != "" {
 		m.field = fieldAt(in, first)
+		m.get = m.field.get
 		m.pointer = first
 		if first[0] != '/' {
 			m.pointer = "/payload/" + first

@@ -94,7 +94,7 @@ type Inside struct{}
 func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 	line, here := len(w.at), w.here
 	w.at = append(append(w.at, '/'), m.Name...)
-	w.here = len(w.kept.of(w.at)) > 0
+	w.here = w.kept.of(w.at)
 	t := w.row.body
 	mark := len(dst)
 	for i := range t.members {
@@ -102,7 +102,7 @@ func (Inside) Append(w *Writer, dst []byte, m *Member, _ any) ([]byte, bool) {
 			dst = w.member(dst, &t.members[i], w.Ev.Payload)
 		}
 	}
-	if w.here {
+	if w.here != nil {
 		dst = w.rest(dst, mark, t, w.Ev.Payload, true)
 	}
 	w.at, w.here, w.inside = w.at[:line], here, true

@@ -49,14 +49,14 @@ type Writer struct {
 	err     error  // the event cannot be written
 	broken  error  // the document does not allow a value of the event
 	kept    kept
-	left    int       // number of losses before those of kept members
-	present uint64    // leaves that the event says
-	said    Set       // members of the object that is written
-	here    bool      // there are kept members of it
-	inside  bool      // some of them stand in a member: see Inside
-	at      []byte    // pointer of the object that is written, on the line
-	place   []byte    // the same on the native line
-	now     time.Time // of the line before
+	left    int          // number of losses before those of kept members
+	present uint64       // leaves that the event says
+	said    Set          // members of the object that is written
+	here    []keptMember // of it
+	inside  bool         // some of them stand in a member: see Inside
+	at      []byte       // pointer of the object that is written, on the line
+	place   []byte       // the same on the native line
+	now     time.Time    // of the line before
 	scratch [2][]byte
 }
 
@@ -398,10 +398,10 @@ func (row *Row) Append(dst []byte, name string, p agentevents.Payload) []byte {
 // object appends the members of an object that v and the event say.
 func (w *Writer) object(dst []byte, t *table, v any) []byte {
 	said, inside, here := w.said, w.inside, w.here
-	w.said, w.inside, w.here = 0, false, len(w.kept.of(w.at)) > 0
+	w.said, w.inside, w.here = 0, false, w.kept.of(w.at)
 	mark := len(dst)
 	present := w.present | 1<<63 // a bit of no leaf
-	if w.here || w.F.Lack != nil && w.kept.text != "" {
+	if w.here != nil || w.F.Lack != nil && w.kept.text != "" {
 		present = math.MaxUint64
 	}
 	for i, skip := range t.skips {
@@ -417,7 +417,7 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 			dst = w.member(dst, m, v)
 		}
 	}
-	if w.here || w.F.Elsewhere != nil && len(w.kept.members) > 0 {
+	if w.here != nil || w.F.Elsewhere != nil && len(w.kept.members) > 0 {
 		dst = w.rest(dst, mark, t, v, false)
 	}
 	w.said, w.inside, w.here = said, inside, here
@@ -426,7 +426,7 @@ func (w *Writer) object(dst []byte, t *table, v any) []byte {
 
 // lacks reports that the event does not say a member, and that nothing was kept of it.
 func (w *Writer) lacks(m *Member) bool {
-	return w.present&m.sparse == 0 && m.sparse != 0 && !w.here && (w.F.Lack == nil || w.kept.text == "")
+	return w.present&m.sparse == 0 && m.sparse != 0 && w.here == nil && (w.F.Lack == nil || w.kept.text == "")
 }
 
 // braces ends an object whose members begin at mark, each after a comma.
@@ -440,29 +440,45 @@ func braces(dst []byte, mark int) []byte {
 
 // member appends a member, if there is a value.
 func (w *Writer) member(dst []byte, m *Member, v any) []byte {
-	mark, name, raw := len(dst), m.Name, ""
-	if w.Spell == nil || len(m.Also) == 0 {
-		dst = append(dst, m.lit...)
-	} else {
-		name = w.Spell.NameOf(m)
-		dst = append(jsonwire.AppendString(append(dst, ','), name), ':')
+	if w.here != nil || w.Spell != nil {
+		return w.oddMember(dst, m, v)
 	}
-	if w.here {
-		raw = w.Kept(name)
-	}
-	from := len(dst)
-	at, said, hidden := any(nil), !w.lacks(m), false
-	if m.field != nil && said {
+	mark := len(dst)
+	dst = append(dst, m.lit...)
+	at, said := any(nil), !w.lacks(m)
+	switch {
+	case !said:
+	case m.get != nil:
+		at = m.get(v)
+	case m.field != nil:
 		at, said = m.field.at(w.Ev, v)
 	}
-	if said && w.Spell != nil {
-		hidden = w.Spell.Hides(m, at)
+	if said {
+		if dst, said = m.Form.Append(w, dst, m, at); said {
+			w.said |= 1 << m.number
+			return dst
+		}
 	}
+	return w.absent(dst[:mark+len(m.lit)], mark, m)
+}
+
+// oddMember is member for a line that may not have it as usual.
+func (w *Writer) oddMember(dst []byte, m *Member, v any) []byte {
+	mark, name := len(dst), w.name(m)
+	kept := find(w.here, name)
+	raw := kept.value(false)
+	dst = append(jsonwire.AppendString(append(dst, ','), name), ':')
+	from := len(dst)
+	at, said := any(nil), true
+	if m.field != nil {
+		at, said = m.field.at(w.Ev, v)
+	}
+	hidden := said && w.Spell != nil && w.Spell.Hides(m, at)
 	if said && !hidden {
 		if dst, said = m.Form.Append(w, dst, m, at); said {
 			w.said |= 1 << m.number
 			if raw != "" && (string(dst[from:]) == raw || w.spells(m, v, at, raw)) {
-				dst = append(dst[:from], w.Use(name)...)
+				dst = append(dst[:from], kept.value(true)...)
 			}
 			return dst
 		}
@@ -475,7 +491,7 @@ func (w *Writer) member(dst []byte, m *Member, v any) []byte {
 				w.said |= 1 << m.number
 			}
 		}
-		return append(dst, w.Use(name)...)
+		return append(dst, kept.value(true)...)
 	case hidden:
 		return dst[:mark]
 	}
@@ -665,18 +681,20 @@ func (k *kept) sort() {
 	slices.SortStableFunc(k.members, func(a, b keptMember) int { return strings.Compare(a.at, b.at) })
 }
 
-// of returns the members of the object at a pointer.
+// of returns the members of the object at a pointer, nil if there are none.
 func (k *kept) of(at []byte) []keptMember {
 	if len(k.members) == 0 {
 		return nil
 	}
 	list := k.members[sort.Search(len(k.members), func(i int) bool { return k.members[i].at >= string(at) }):]
+	if len(list) == 0 || list[0].at != string(at) {
+		return nil
+	}
 	return list[:sort.Search(len(list), func(i int) bool { return list[i].at != string(at) })]
 }
 
-// find returns what was kept of a member of the object at a pointer, or nil.
-func (k *kept) find(at []byte, name string) *keptMember {
-	list := k.of(at)
+// find returns the member of that name, or nil.
+func find(list []keptMember, name string) *keptMember {
 	for i := range slices.Backward(list) { // a member of the row's Rest goes first
 		if list[i].name == name {
 			return &list[i]
@@ -686,15 +704,15 @@ func (k *kept) find(at []byte, name string) *keptMember {
 }
 
 // Kept returns what was kept of a member of the object that is written, or "".
-func (w *Writer) Kept(name string) (raw string) { return w.kept.find(w.at, name).value(false) }
+func (w *Writer) Kept(name string) (raw string) { return find(w.kept.of(w.at), name).value(false) }
 
 // Use returns what Kept returns, and marks it as used.
-func (w *Writer) Use(name string) (raw string) { return w.kept.find(w.at, name).value(true) }
+func (w *Writer) Use(name string) (raw string) { return find(w.kept.of(w.at), name).value(true) }
 
 // KeptAt returns what was kept of a member of the object at a pointer, or "". With use
 // it marks it as used.
 func (w *Writer) KeptAt(at, name string, use bool) (raw string) {
-	return w.kept.find([]byte(at), name).value(use)
+	return find(w.kept.of([]byte(at)), name).value(use)
 }
 
 // Key does what KeptAt does, for a key that is not that of a member.

@@ -78,7 +78,6 @@ func (*document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
-	e.check.r.F = format
 	e.check.r.Continue(w)
 	return e.check.read(line, &w.Read)
 }

@@ -67,7 +67,6 @@ func (e *Encoder) Losses() []dialect.Loss { return e.w.Losses.List() }
 type document Encoder
 
 func (d *document) Reread(w *wire.Writer, line string) error {
-	d.check.r.F = format
 	d.check.r.Continue(w)
 	return d.check.read(line, &w.Read, &d.open)
 }
@@ -158,7 +157,7 @@ func (e *Encoder) unknownType(p *agentevents.Unknown) string {
 		e.w.Lose(dialect.Altered, "/type", "readers add another prefix")
 		return string(p.Type) // the prefix is part of the type
 	}
-	if format.TypeRow(typ) != nil {
+	if format.CaseRow(typ, "") != nil {
 		e.w.Lose(dialect.Altered, "", "read as the document's type of this name")
 	}
 	return typ

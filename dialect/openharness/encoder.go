@@ -128,7 +128,7 @@ func other(w *wire.Writer, dst []byte, p *agentevents.Unknown) ([]byte, error) {
 func (e *document) Joined(w *wire.Writer) *agentevents.Event { return e.calls.Joined(w.Ev) }
 
 func (e *document) Reread(w *wire.Writer, line string) error {
-	e.check.r.F, e.check.o.RunID, e.check.run = format, w.Ev.RunID, w.Ev.RunID
+	e.check.o.RunID, e.check.run = w.Ev.RunID, w.Ev.RunID
 	e.check.r.Continue(w)
 	if err := e.check.read(line, &w.Read); err != nil {
 		return err

@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"math"
 	"math/bits"
 	"slices"
@@ -72,6 +71,7 @@ type Format struct {
 	// its event breaks a rule, or writing it anew loses or alters something.
 	Exact bool
 
+	at    string  // the row that New compiles
 	every uint64  // the leaves of Every
 	typ   *Member // that names the type
 	line  *table  // of lines whose type has no row
@@ -222,7 +222,7 @@ func New(f Format) *Format {
 	f.other = &Row{f: &f, line: f.line, carried: f.line.carried}
 	for i := range f.Rows {
 		r := &f.Rows[i]
-		r.f = &f
+		r.f, f.at = &f, strings.TrimSpace(r.Type+" "+r.Case)
 		name := payloadName(r.Kind)
 		if f.Body == "" {
 			r.line = f.table(name, f.Head, r.Members, f.Tail)
@@ -240,7 +240,7 @@ func New(f Format) *Format {
 		r.body.sparse()
 		r.carried = r.line.carried | covered(r.leaves, r.Says+" "+r.Rest)
 		if r.Rest != "" {
-			r.rest = fieldAt(name, r.Rest)
+			r.rest = f.field("Rest", name, r.Rest)
 		}
 		if r.body != nil {
 			r.carried |= r.body.carried
@@ -267,6 +267,9 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	var names []string
 	for i := range t.members {
 		m := &t.members[i]
+		if t.skips = append(t.skips, math.MaxUint64); m.Reads {
+			t.skips[i] = 0
+		}
 		if m.spread, _ = m.Form.(Spread); m.spread != nil {
 			m.compile(f, in)
 			continue
@@ -298,21 +301,23 @@ func (f *Format) table(in string, lists ...[]Member) *table {
 	}
 	t.names = jsonwire.Names(names...)
 	t.carried = t.carries(leaves[in])
-	for _, m := range t.members {
-		skip := uint64(math.MaxUint64)
-		if m.Reads {
-			skip = 0
-		}
-		t.skips = append(t.skips, skip)
-	}
 	t.leaves = lost(leaves[in], t.carried)
 	return t
+}
+
+// field finds the field of a member.
+func (f *Format) field(member, in, says string) *field {
+	found := fieldAt(in, says)
+	if found == nil {
+		panic(fmt.Sprintf("wire: %s, row %s, member %s: %s has no field %s; misspelt, or go run ./internal/gen", f.Name, cmp.Or(f.at, "of any type"), member, cmp.Or(in, "the envelope"), says))
+	}
+	return found
 }
 
 func (m *Member) compile(f *Format, in string) {
 	first, _, _ := strings.Cut(m.Says, " ")
 	if first != "" {
-		m.field = fieldAt(in, first)
+		m.field = f.field(m.Name, in, first)
 		m.get = m.field.get
 		m.pointer = first
 		if first[0] != '/' {
@@ -336,18 +341,13 @@ func (t *table) carries(leaves []string) (set uint64) {
 	for i := range t.members {
 		m := &t.members[i]
 		inner, ok := m.Form.(interface{ table() *table })
-		if m.Reads {
+		switch {
+		case m.Reads:
 			continue
-		}
-		if ok && m.Says == "" { // the members of the object are those of the struct
-			set |= inner.table().carried
-			continue
-		}
-		if !ok {
+		case !ok:
 			set |= covered(leaves, m.Says)
 			continue
-		}
-		if m.Says == "" {
+		case m.Says == "": // the members of the object are those of the struct
 			set |= inner.table().carried
 			continue
 		}
@@ -411,10 +411,7 @@ func covered(leaves []string, says string) (set uint64) {
 // Row returns the row of a kind, or nil.
 func (f *Format) Row(kind agentevents.Kind) *Row { return f.kinds[kind] }
 
-// TypeRow returns the row of a type, or nil.
-func (f *Format) TypeRow(typ string) *Row { return f.rows[rowKey{typ, ""}] }
-
-// CaseRow returns the row of a type for a case, or nil.
+// CaseRow returns the row of a type for a case, which may be empty, or nil.
 func (f *Format) CaseRow(typ, name string) *Row { return f.rows[rowKey{typ, name}] }
 
 // Member returns the member of the row with that name, or nil. One in the body goes first.
@@ -424,12 +421,11 @@ type rowKey struct{ typ, name string }
 
 // row returns the row of a line, or nil.
 func (f *Format) row(typ, line string) *Row {
+	name := ""
 	if f.Case != nil {
-		if row := f.rows[rowKey{typ, f.Case(typ, line)}]; row != nil {
-			return row
-		}
+		name = f.Case(typ, line)
 	}
-	return f.rows[rowKey{typ, ""}]
+	return cmp.Or(f.CaseRow(typ, name), f.CaseRow(typ, ""))
 }
 
 // member returns the member of that name, or nil.
@@ -529,26 +525,15 @@ func (w *Writer) drop(present, carried uint64, leaves []string) {
 func lost(leaves []string, carried uint64) []string {
 	list := slices.Clone(leaves)
 	for i, leaf := range leaves {
-		for at := range prefixes(leaf) {
-			if covered(leaves, at)&carried == 0 {
-				list[i] = leaf[:strings.Index(leaf, "/"+at)+1+len(at)]
+		in := strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/")
+		for n := range in {
+			if in[n] == '/' && covered(leaves, in[:n])&carried == 0 {
+				list[i] = leaf[:len(leaf)-len(in)+n]
 				break
 			}
 		}
 	}
 	return list
-}
-
-// prefixes yields the places around a leaf, from the outside, without /payload.
-func prefixes(leaf string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		path := strings.Split(strings.TrimPrefix(strings.TrimPrefix(leaf, "/payload"), "/"), "/")
-		for n := 1; n < len(path); n++ {
-			if !yield(strings.Join(path[:n], "/")) {
-				return
-			}
-		}
-	}
 }
 
 // dropIn notes the leaves of a struct in a list or map that the table does not say.
@@ -574,20 +559,20 @@ type fieldInfo struct {
 	ok   func(v any) *bool // of a struct in an Opt: whether it is there
 }
 
-// fieldAt finds the field at a place, in the envelope or in a struct.
+// fieldAt finds the field at a place, in the envelope or in a struct. It returns nil if
+// there is none.
 func fieldAt(in, says string) *field {
 	if strings.HasPrefix(says, "/") {
-		get, ok := envelopeFields[says]
-		if !ok {
-			panic("wire: no field " + says)
+		if get := envelopeFields[says]; get != nil {
+			return &field{envelope: get}
 		}
-		return &field{envelope: get}
+		return nil
 	}
 	f := &field{in: in}
 	for name := range strings.SplitSeq(says, "/") {
 		i := slices.IndexFunc(structFields[f.in], func(i fieldInfo) bool { return i.name == name })
 		if i < 0 {
-			panic("wire: " + in + " has no field " + says)
+			return nil
 		}
 		f.path = append(f.path, structFields[f.in][i])
 		f.in = structFields[f.in][i].in

@@ -80,7 +80,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	case f.Pick != nil:
 		r.Row = f.Pick(r)
 	case r.Plain:
-		r.Row = f.TypeRow(r.Type)
+		r.Row = f.CaseRow(r.Type, "")
 	default:
 		r.Row = f.row(r.Type, text)
 	}
@@ -368,8 +368,9 @@ func orEpoch(t time.Time) time.Time {
 	return t
 }
 
-// Continue makes the next line the one after the lines that w has written.
-func (r *Reader) Continue(w *Writer) { r.Lines, r.now = w.Lines, w.now }
+// Continue makes r a reader of the format of w, and the next line the one after those
+// that w has written.
+func (r *Reader) Continue(w *Writer) { r.F, r.Lines, r.now = w.F, w.Lines, w.now }
 
 // Finish gives the event the members that are kept, and counts what was made up.
 func (r *Reader) Finish() error {

@@ -83,8 +83,10 @@ func TestFields(t *testing.T) {
 	_, said = f.at(nil, p)
 	require.True(t, said)
 	require.Equal(t, agentevents.Some(agentevents.Usage{InputTokens: 7}), p.Usage)
-	require.Panics(t, func() { fieldAt("AgentEnded", "usage/none") })
-	require.Panics(t, func() { fieldAt("AgentEnded", "/none") })
+	require.Nil(t, fieldAt("AgentEnded", "usage/none"))
+	require.Nil(t, fieldAt("AgentEnded", "/none"))
+	misspelt := Format{Name: "toy", Head: toy.Head, Rows: []Row{{Type: "pause", Kind: agentevents.KindRunPaused, Members: []Member{May("why", "reasn")}}}}
+	require.PanicsWithValue(t, "wire: toy, row pause, member why: RunPaused has no field reasn; misspelt, or go run ./internal/gen", func() { New(misspelt) })
 	for says := range envelopeFields {
 		at, said := fieldAt("", says).at(new(agentevents.Event), nil)
 		require.True(t, said)
@@ -116,7 +118,6 @@ func (d *toyDocument) Line(w *Writer, dst []byte) ([]byte, error) {
 }
 
 func (d *toyDocument) Reread(w *Writer, line string) error {
-	d.r.F = toy
 	d.r.Continue(w)
 	return d.read(line, &w.Read)
 }

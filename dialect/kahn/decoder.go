@@ -39,11 +39,7 @@ func NewDecoder(o Options) *Decoder { return &Decoder{wire.Reader{F: format, Str
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
-	if err := d.read(string(line), &dst[len(dst)-1]); err != nil {
-		return dst[:len(dst)-1], err
-	}
-	return dst, nil
+	return wire.Decode(dst, line, d.read)
 }
 
 // End appends nothing: every line is complete.

@@ -49,13 +49,13 @@ func decoderOf(r *wire.Reader) *Decoder {
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
-	ev := &dst[len(dst)-1]
-	if err := d.read(string(line), ev, &d.open); err != nil {
-		return dst[:len(dst)-1], err
-	}
-	d.open.note(ev, len(line) > longLine)
-	return dst, nil
+	return wire.Decode(dst, line, func(line string, ev *agentevents.Event) error {
+		if err := d.read(line, ev, &d.open); err != nil {
+			return err
+		}
+		d.open.note(ev, len(line) > longLine)
+		return nil
+	})
 }
 
 // longLine is the size above which a line is not kept alive for one of its ids.
@@ -106,28 +106,28 @@ func (d *Decoder) check(ev *agentevents.Event) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	rule, pointer, detail := contextRule(r.Row, ev)
+	broken := contextRule(r.Row, ev)
 	if r.Type == "" {
-		rule, pointer, detail = RuleEnvelope, "/type", needed
+		broken = &agentevents.RuleError{Rule: RuleEnvelope, Pointer: "/type", Detail: needed}
 	}
-	if rule == "" {
+	if broken == nil {
 		return nil
 	}
-	return r.Refused(&agentevents.RuleError{Rule: rule, Pointer: pointer, Detail: detail})
+	return r.Refused(broken)
 }
 
 // contextRule returns the rule about workflowId and phase that an event of a row
-// breaks, or "".
-func contextRule(row *wire.Row, ev *agentevents.Event) (rule agentevents.Rule, pointer, detail string) {
+// breaks, or nil.
+func contextRule(row *wire.Row, ev *agentevents.Event) *agentevents.RuleError {
 	needs := factsOf(row)
 	switch {
 	case !needs.workflow || ev.WorkflowID == "" && ofAgents(row.Kind):
 	case ev.WorkflowID == "":
-		return RuleWorkflow, "/payload/workflowId", "is required in an event of a workflow"
+		return &agentevents.RuleError{Rule: RuleWorkflow, Pointer: "/payload/workflowId", Detail: "is required in an event of a workflow"}
 	case needs.phase && ev.Phase == "":
-		return RulePhase, "/payload/phase", "is required in a phase, a checkpoint, and an agent of a workflow"
+		return &agentevents.RuleError{Rule: RulePhase, Pointer: "/payload/phase", Detail: "is required in a phase, a checkpoint, and an agent of a workflow"}
 	}
-	return "", "", ""
+	return nil
 }
 
 // scope decides which of actor and agent a line names, and whose its phase is.

@@ -78,8 +78,8 @@ func (d *document) Line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if row == nil && !ok {
 		return dst, dialect.ErrNoCounterpart
 	}
-	if rule, pointer, detail := contextRule(row, ev); rule != "" {
-		w.Break(rule, pointer, detail)
+	if broken := contextRule(row, ev); broken != nil {
+		w.Break(broken.Rule, broken.Pointer, broken.Detail)
 	}
 	e.ev, e.madeActor, e.madeSpan, e.madeParent = ev, false, false, false
 	e.remarks()

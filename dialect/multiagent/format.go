@@ -67,8 +67,7 @@ var format = func() *wire.Format {
 		Name:     Name,
 		Body:     "payload",
 		Required: RuleEnvelope,
-		Misfits:  true,
-		Untyped:  true,
+		Loose:    true,
 		Head: []wire.Member{
 			need("id").Or(madeID), need("traceId").Or(madeTrace), need("spanId").Or(madeSpan), scope("parentSpanId").Or(madeAbove),
 			need("sessionId").Or(madeSession), wire.Need("runId", "/runId", wire.Check(RuleEnvelope, wire.Full{}, notEmpty)), scope("taskId"),

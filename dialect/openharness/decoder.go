@@ -51,20 +51,16 @@ func NewDecoder(o Options) *Decoder {
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
-	ev := &dst[len(dst)-1]
-	err := d.read(string(line), ev)
-	if err == nil {
+	return wire.Decode(dst, line, func(line string, ev *agentevents.Event) error {
+		if err := d.read(line, ev); err != nil {
+			return err
+		}
 		if id, block := d.blocks.line(ev.Payload, ev.NodeRunID); block != "" {
 			*id = block
 			d.r.Made("/payload/blockId", "the number of the block")
 		}
-		err = d.r.Finish()
-	}
-	if err != nil {
-		return dst[:len(dst)-1], err
-	}
-	return dst, nil
+		return d.r.Finish()
+	})
 }
 
 // End appends nothing: every line is an event by itself.

@@ -70,11 +70,7 @@ func decoderOf(r *wire.Reader) *Decoder { return r.Doc.(*Decoder) }
 
 // Decode appends the event of a line.
 func (d *Decoder) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
-	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
-	if err := d.read(string(line), &dst[len(dst)-1]); err != nil {
-		return dst[:len(dst)-1], err
-	}
-	return dst, nil
+	return wire.Decode(dst, line, d.read)
 }
 
 // End appends nothing: every line is complete.

@@ -29,11 +29,10 @@ type Format struct {
 	Any []Member
 	// Required is the rule that needed members are there.
 	Required agentevents.Rule
-	// Misfits says that a value of another type than its field has is kept as an
-	// extra member: in the body, if there is one. Without it such a line is refused.
-	Misfits bool
-	// Untyped says that a line without a type is read, as one whose type has no row.
-	Untyped bool
+	// Loose says that all lines are read. A value of another type than its field has is
+	// kept as an extra member: in the body, if there is one. A line without a type is
+	// one whose type has no row. Without Loose such lines are refused.
+	Loose bool
 	// Lax says that writers do not check the rules of forms: only readers do.
 	Lax bool
 	// OtherExtra says that events whose type has no row have an extra member, too.

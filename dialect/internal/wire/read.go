@@ -60,6 +60,15 @@ type Spelling struct {
 	Name   string
 }
 
+// Decode appends the event of a line, which read reads into an empty event.
+func Decode(dst []agentevents.Event, line []byte, read func(line string, ev *agentevents.Event) error) ([]agentevents.Event, error) {
+	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
+	if err := read(string(line), &dst[len(dst)-1]); err != nil {
+		return dst[:len(dst)-1], err
+	}
+	return dst, nil
+}
+
 // Read reads a line into ev, which is empty. The payload is of the row's kind, and
 // nil if the type has no row; then Kept has all members but the head's.
 func (r *Reader) Read(text string, ev *agentevents.Event) error {
@@ -94,7 +103,7 @@ func (r *Reader) Read(text string, ev *agentevents.Event) error {
 	if err := r.S.End(); err != nil {
 		return err
 	}
-	if r.Type == "" && !f.Untyped {
+	if r.Type == "" && !f.Loose {
 		return &jsonwire.SyntaxError{Offset: max(0, strings.LastIndexByte(text, '}')), Msg: fmt.Sprintf("the member %q is missing or empty", f.typ.Name)}
 	}
 	return nil
@@ -289,7 +298,7 @@ func (m *Member) in(ev *agentevents.Event, v any) (at any) {
 }
 
 // misfits reports whether values that do not fit are kept in the object at a pointer.
-func (f *Format) misfits(at []byte) bool { return f.Misfits && (f.Body == "" || len(at) > 0) }
+func (f *Format) misfits(at []byte) bool { return f.Loose && (f.Body == "" || len(at) > 0) }
 
 // keep keeps the next value as an extra member of the object that is read. On a
 // line whose type has no row, names stay as they are: they are the payload's.
@@ -299,10 +308,6 @@ func (r *Reader) keep(t *table, name string) error {
 	if err != nil {
 		return err
 	}
-	return r.keepRaw(t, name, raw, at)
-}
-
-func (r *Reader) keepRaw(t *table, name, raw string, at int) error {
 	if r.F.Keep != nil {
 		if taken, err := r.F.Keep(r, name, raw); taken || err != nil {
 			return err

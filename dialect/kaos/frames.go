@@ -22,10 +22,18 @@ type frame struct {
 	data     []byte // the beginning of an object
 	depth    int    // the open brackets in data
 	sequence int64  // of the latest object
-	known    bool   // the id line of the latest object may still come
-	bad      bool   // the latest data was bad: an id line belongs to it
+	owner    owner  // what the next id line belongs to
 	id       string // the value of an id line before its data
 }
+
+// An owner is the data that an id line belongs to.
+type owner int
+
+const (
+	following owner = iota // the data that follows
+	latest                 // the latest object
+	discarded              // data that was bad
+)
 
 // Decode appends the event that a line completes, if any. The line is JSON or a
 // line of a Server-Sent Event. Decode may return events together with an error.
@@ -38,30 +46,17 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 		return d.field(dst, text)
 	}
 	// The log ends lines with CR alone, so text is several lines.
-	var errs error
-	for rest, more := text, true; more; {
-		var one []byte
+	var errs []error
+	for one := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\r")), []byte("\r")) {
 		var err error
-		one, rest, more = bytes.Cut(rest, []byte("\r"))
-		if len(one) == 0 && more {
+		if len(one) == 0 {
 			err = d.torn()
-		} else if len(one) > 0 {
+		} else {
 			dst, err = d.field(dst, one)
 		}
-		errs = join(errs, err)
+		errs = append(errs, err)
 	}
-	return dst, errs
-}
-
-// join returns both errors, or the one that there is as it is.
-func join(a, b error) error {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return errors.Join(a, b)
+	return dst, errors.Join(errs...)
 }
 
 // End reports a frame that is incomplete at the end of the log.
@@ -93,7 +88,7 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		err := d.torn()
 		f.named = false
 		out, derr := d.document(dst, text)
-		return out, join(err, derr)
+		return out, errors.Join(err, derr)
 	}
 	name, value, _ := bytes.Cut(text, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -102,21 +97,20 @@ func (d *Decoder) field(dst []agentevents.Event, text []byte) ([]agentevents.Eve
 		return d.data(dst, value, len(text)-len(value))
 	case "event":
 		err := d.torn()
-		f.named, f.event, f.known, f.bad = true, string(value), false, false
+		f.named, f.event, f.owner = true, string(value), following
 		return dst, err
 	case "id":
 		if !d.o.Strict || len(value) == 0 {
 			break
 		}
-		if !f.known {
-			if !f.bad {
-				f.id = string(value) // for the data that follows
-			}
-			f.bad = false
-			break
+		owner := f.owner
+		f.owner = following
+		switch owner {
+		case following:
+			f.id = string(value)
+		case latest:
+			return dst, f.checkID(string(value))
 		}
-		f.known = false
-		return dst, f.checkID(string(value))
 	case "retry":
 		if len(bytes.Trim(value, "0123456789")) > 0 {
 			return dst, &agentevents.LineError{Column: len(text) - len(value), Err: errors.New("the value of retry is not a whole number of milliseconds")}
@@ -130,9 +124,8 @@ func (f *frame) checkID(id string) error {
 	if id == strconv.FormatInt(f.sequence, 10) {
 		return nil
 	}
-	return &agentevents.RuleError{
-		Rule: RuleFrame, Pointer: "/sequence", Detail: fmt.Sprintf("the frame's id is %q, but the sequence in its data is %d", id, f.sequence),
-	}
+	detail := fmt.Sprintf("the frame's id is %q, but the sequence in its data is %d", id, f.sequence)
+	return &agentevents.RuleError{Rule: RuleFrame, Pointer: "/sequence", Detail: detail}
 }
 
 // torn discards the beginning of an object, if there is one, and returns its
@@ -143,7 +136,7 @@ func (d *Decoder) torn() error {
 		return nil
 	}
 	size := len(f.data)
-	f.data, f.depth, f.id, f.bad = nil, 0, "", true
+	f.data, f.depth, f.id, f.owner = nil, 0, "", discarded
 	return &agentevents.LineError{Err: fmt.Errorf("the frame before is torn: its data (%d bytes) is not a complete JSON object: %w", size, io.ErrUnexpectedEOF)}
 }
 
@@ -155,7 +148,7 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 	case len(f.data) > 0 && begins(value):
 		err := d.torn()
 		out, derr := d.data(dst, value, offset)
-		return out, join(err, derr)
+		return out, errors.Join(err, derr)
 	case len(f.data) > 0:
 		if len(f.data)+len(value) > agentevents.DefaultMaxLine {
 			return dst, d.torn()
@@ -163,8 +156,7 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 		// The standard joins the data lines of a frame with a newline. A tab does the
 		// same here: it is blank between tokens, and an error inside a string.
 		f.data = append(append(f.data, '\t'), value...)
-		depth, text := brackets(value, f.depth)
-		if f.depth = depth; depth > 0 && !text {
+		if f.depth = brackets(value, f.depth); f.depth > 0 {
 			return dst, nil
 		}
 		value, offset = f.data, -1
@@ -174,8 +166,8 @@ func (d *Decoder) data(dst []agentevents.Event, value []byte, offset int) ([]age
 	}
 	out, err := d.document(dst, value)
 	if err != nil && offset >= 0 {
-		if depth, text := brackets(value, 0); depth > 0 && !text { // more data lines may complete it
-			f.data, f.depth, f.bad = append(f.data[:0], value...), depth, false
+		if f.depth = brackets(value, 0); f.depth > 0 { // more data lines may complete it
+			f.data, f.owner = append(f.data[:0], value...), following
 			return dst, nil
 		}
 	}
@@ -192,11 +184,13 @@ func begins(value []byte) bool {
 // the error its place. offset is where the object begins on the line, for the column
 // of errors, or -1 if it is on several lines.
 func (f *frame) framed(text []byte, offset int, err error) error {
-	if err == nil && f.id != "" {
-		err = f.checkID(f.id)
-		f.known, f.bad = false, false
-	} else {
-		f.known, f.bad = err == nil, err != nil
+	switch {
+	case err != nil:
+		f.owner = discarded
+	case f.id != "":
+		err, f.owner = f.checkID(f.id), following
+	default:
+		f.owner = latest
 	}
 	f.named, f.id = false, ""
 	syntax, ok := err.(*jsonwire.SyntaxError)
@@ -214,8 +208,10 @@ func (f *frame) framed(text []byte, offset int, err error) error {
 }
 
 // brackets returns how many brackets are open after text, if depth are open before
-// it, and whether text ends inside a string. The text may be malformed.
-func brackets(text []byte, depth int) (after int, inString bool) {
+// it. It returns 0 if text ends inside a string, which no other line can end. The text
+// may be malformed.
+func brackets(text []byte, depth int) int {
+	inString := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case inString && c == '\\':
@@ -229,5 +225,8 @@ func brackets(text []byte, depth int) (after int, inString bool) {
 			depth--
 		}
 	}
-	return depth, inString
+	if inString {
+		return 0
+	}
+	return depth
 }

@@ -66,20 +66,6 @@ func pointed(dst []byte, from int) []byte {
 	return dst
 }
 
-// appendMillis appends a duration in milliseconds.
-func appendMillis(dst []byte, d time.Duration) []byte {
-	return pointed(jsonwire.AppendMillis(dst, d), len(dst))
-}
-
-// appendFloat appends a finite number in Python's form of floats: with an exponent
-// below 1e-4 and from 1e16 on, with a point otherwise.
-func appendFloat(dst []byte, f float64) []byte {
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-4 || abs >= 1e16) {
-		return strconv.AppendFloat(dst, f, 'e', -1, 64)
-	}
-	return pointed(strconv.AppendFloat(dst, f, 'f', -1, 64), len(dst))
-}
-
 // seconds reads a number of seconds, rounded to the nanosecond, halves away
 // from zero.
 func seconds(s *jsonwire.Scanner) (sec, ns int64, err error) {

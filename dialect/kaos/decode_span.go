@@ -10,94 +10,64 @@ import (
 
 // span completes the event of a span with what its start says, and notes what becomes
 // of the open spans. It reports false if the span does not say what it is about.
-func (d *Decoder) span(ev *agentevents.Event) bool {
+func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	subject, phase, _ := strings.Cut(d.r.Row.Case, " ")
 	if p, ok := ev.Payload.(*agentevents.SpanRecorded); ok {
-		if subject, phase = p.Subject, p.Phase; phase != "error" && phase != "cancelled" { // the end of a handoff
-			return true
+		if p.Phase == "error" || p.Phase == "cancelled" { // the end of a handoff
+			d.change.ends = d.open.ended(ev.RunID, spanID{span: ev.SpanID}, p.Subject, false)
 		}
+		return true
 	}
-	begins, ok := phase == "start", true
-	what := opened{about{"", subject, "", ev.RunID}, spanID{span: ev.SpanID}, ""} // what the end may leave out
-	d.change.ends = d.open.ended(ev.RunID, what.spanID, subject, begins)
-	var start opened
-	open := d.change.ends != nil && !begins
-	if open {
-		start = *d.change.ends
+	begins, span := phase == "start", spanID{span: ev.SpanID}
+	d.change.ends = d.open.ended(ev.RunID, span, subject, begins)
+	start, agent := d.change.start(begins), ""
+	id, other, failure := parts(ev)
+	switch {
+	case failure != nil && phase == "error":
+		failure.OK = true
+	case (subject == "turn" || subject == "step") && phase == "cancelled":
+		*failure = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled"})
+		d.r.Kept.Add("phase", `"cancelled"`)
+	}
+	switch subject {
+	case "turn":
+		return true // its end says all
+	case "step":
+		if *id = cmp.Or(*id, start.id); *id == "" {
+			*id = stepOf(*other, span)
+			d.r.Made("/payload/stepId", "the span's name, or its id")
+		}
+		ok = *id != ""
+	case "tool_call":
+		agent = ev.AgentID
+		ok = d.call(id, other, start, begins && d.open.taken(about{*id, subject, agent, ev.RunID}, d.change.ends))
+	case "subagent":
+		d.delegated(ev, start)
+		ok = true
+	case "handoff":
+		*id, *other = cmp.Or(*id, start.id), cmp.Or(*other, start.other)
+		d.keepName("handoff.", *other)
+		ok = *id != "" && *other != ""
 	}
 	switch p := ev.Payload.(type) {
-	case *agentevents.TurnStarted:
-		begins = false // its end says all
-	case *agentevents.TurnEnded:
-		d.ended(&p.Error, phase)
-	case *agentevents.StepStarted:
-		ok = d.stepID(&p.StepID, p.Name)
-		what.id = p.StepID
 	case *agentevents.StepEnded:
-		p.StepID = cmp.Or(p.StepID, start.id)
-		ok = d.stepID(&p.StepID, p.Name)
-		d.ended(&p.Error, phase)
 		if d.said.failed { // the phase is complete
 			p.Error = agentevents.Some(agentevents.ErrorInfo{Message: p.ResultSummary})
 			if p.ResultSummary == "" {
 				d.r.Kept.Add("phase", `"complete"`)
 			}
 		}
-	case *agentevents.ToolCalled:
-		// Some producers write the tool's name as the call id.
-		taken := d.open.taken(about{p.CallID, subject, ev.AgentID, ev.RunID}, d.change.ends)
-		ok = d.call(&p.CallID, &p.ToolID, start, taken)
-		what.id, what.agent, what.tool = p.CallID, ev.AgentID, p.ToolID
 	case *agentevents.ToolReturned:
-		ok = d.call(&p.CallID, &p.ToolID, start, false)
-		if p.OneEvent = !open; open && p.Arguments != "" {
-			d.r.Kept.Add("/attributes/arguments", string(p.Arguments))
-			p.Arguments = ""
-		}
-		if p.Result != "" && p.ResultSummary == summaryOf(string(p.Result)) {
-			p.ResultSummary = ""
-		}
-		d.status(p, phase)
-	case *agentevents.AgentStarted:
-		d.delegated(ev)
-		d.keepName("subagent.", d.said.agent)
-		if d.said.agent != "" && ev.SpanID != "" && d.open.taken(about{d.said.agent, subject, "", ev.RunID}, d.change.ends) {
-			p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: d.said.agent})
-			ev.AgentID = "" // another agent of the name is open: readers know this one by its span
-		}
-		what.id = ev.AgentID
+		d.returned(p, phase, start.subject != "")
 	case *agentevents.AgentEnded:
-		d.delegated(ev)
-		if open {
-			ev.AgentID = start.id
-			d.keepAttribute("subagent_name", d.said.agent, start.id)
-		}
-		d.keepName("subagent.", cmp.Or(d.said.agent, ev.AgentID))
-		switch phase {
-		case "error":
-			p.Error.OK = true
-		case "cancelled":
+		if phase == "cancelled" {
 			p.Outcome = agentevents.OutcomeAborted
 		}
-	case *agentevents.HandoffRequested:
-		ok = d.handoff(&p.From, &p.To, start)
-		what.id, what.tool = p.From.AgentID, p.To.AgentID
-	case *agentevents.HandoffAccepted:
-		ok = d.handoff(&p.From, &p.To, start)
 	}
 	if ok && begins && ev.SpanID != "" {
-		d.change.begins = what
+		d.change.begins = opened{about{*id, subject, agent, ev.RunID}, span, *other}
 	}
 	return ok
-}
-
-// stepID makes up the id of a step. It reports false if there is none.
-func (d *Decoder) stepID(id *string, name string) bool {
-	if *id == "" {
-		*id = stepOf(name, spanID{span: d.r.Ev.SpanID})
-		d.r.Made("/payload/stepId", "the span's name, or its id")
-	}
-	return *id != ""
 }
 
 // stepOf returns the id that readers make up for a step.
@@ -121,16 +91,14 @@ func callOf(said, start string, taken bool, span spanID) string {
 }
 
 // call makes the id and the tool of a call whose start is known, if start is not
-// zero. It reports false if there is none. taken means that another call has the id.
+// zero. It reports false if there is none. Some producers write the tool's name as the
+// call id: taken means that another call has the id.
 func (d *Decoder) call(call, tool *string, start opened, taken bool) bool {
 	said := *call
-	if *tool == "" {
-		if rest, ok := strings.CutPrefix(d.said.name, "tool."); ok && start.id == "" {
-			*tool = rest
-			d.r.Made("/payload/toolId", "the span's name")
-		} else {
-			*tool = start.tool
-		}
+	*tool = cmp.Or(*tool, start.other)
+	if rest, ok := strings.CutPrefix(d.said.name, "tool."); ok && *tool == "" {
+		*tool = rest
+		d.r.Made("/payload/toolId", "the span's name")
 	}
 	if *call = callOf(said, start.id, taken, spanID{span: d.r.Ev.SpanID}); start.id == "" && *call != said {
 		d.r.Made("/payload/callId", "the span's id")
@@ -140,22 +108,20 @@ func (d *Decoder) call(call, tool *string, start opened, taken bool) bool {
 	return *tool != "" && *call != ""
 }
 
-// handoff makes the agents of a handoff. It reports false if there is none.
-func (d *Decoder) handoff(from, to *agentevents.AgentRef, start opened) bool {
-	from.AgentID, to.AgentID = cmp.Or(from.AgentID, start.id), cmp.Or(to.AgentID, start.tool)
-	d.keepName("handoff.", to.AgentID)
-	return from.AgentID != "" && to.AgentID != ""
-}
-
-// status makes the status of a call that ends.
-func (d *Decoder) status(p *agentevents.ToolReturned, phase string) {
+// returned completes the end of a call. open means that its start is known.
+func (d *Decoder) returned(p *agentevents.ToolReturned, phase string, open bool) {
+	if p.OneEvent = !open; open && p.Arguments != "" {
+		d.r.Kept.Add("/attributes/arguments", string(p.Arguments))
+		p.Arguments = ""
+	}
+	if p.Result != "" && p.ResultSummary == summaryOf(string(p.Result)) {
+		p.ResultSummary = ""
+	}
 	switch {
-	case phase == "error":
-		p.Status, p.Error.OK = agentevents.ToolStatusError, true
+	case phase == "error" || d.said.failed:
+		p.Status = agentevents.ToolStatusError
 	case phase == "cancelled":
 		p.Status = agentevents.ToolStatusCancelled
-	case d.said.failed:
-		p.Status = agentevents.ToolStatusError
 	default:
 		p.Status = agentevents.ToolStatusOK
 		if !d.r.Has("is_error") {
@@ -164,24 +130,24 @@ func (d *Decoder) status(p *agentevents.ToolReturned, phase string) {
 	}
 }
 
-// ended makes the error of a turn or step that ends.
-func (d *Decoder) ended(err *agentevents.Opt[agentevents.ErrorInfo], phase string) {
-	switch phase {
-	case "error":
-		err.OK = true
-	case "cancelled":
-		*err = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled"})
-		d.r.Kept.Add("phase", `"cancelled"`)
-	}
-}
-
 // delegated makes the agents of a sub-agent's event: the line's agent delegates, the
 // event's agent does the work.
-func (d *Decoder) delegated(ev *agentevents.Event) {
-	ev.AgentID, ev.ParentAgentID = d.said.agent, ev.AgentID
-	if d.said.agent != "" && d.said.agent == ev.ParentAgentID {
+func (d *Decoder) delegated(ev *agentevents.Event, start opened) {
+	name := d.said.agent
+	ev.AgentID, ev.ParentAgentID = name, ev.AgentID
+	if name != "" && name == ev.ParentAgentID {
 		ev.ParentAgentID = ""
-		d.r.Kept.Add("agent_id", jsonwire.Quote(d.said.agent))
+		d.r.Kept.Add("agent_id", jsonwire.Quote(name))
+	}
+	if start.subject != "" {
+		ev.AgentID = start.id
+		d.keepAttribute("subagent_name", name, start.id)
+	}
+	d.keepName("subagent.", cmp.Or(name, ev.AgentID))
+	p, begins := ev.Payload.(*agentevents.AgentStarted)
+	if begins && name != "" && ev.SpanID != "" && d.open.taken(about{name, "subagent", "", ev.RunID}, d.change.ends) {
+		p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: name})
+		ev.AgentID = "" // another agent of the name is open: readers know this one by its span
 	}
 }
 

@@ -49,12 +49,11 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 type sequenceForm struct{}
 
 func (sequenceForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	n, err := int64(w.Ev.Sequence), error(nil)
+	n := int64(w.Ev.Sequence)
 	if raw := w.Kept(m.Name); raw != "" {
-		if n, err = strconv.ParseInt(raw, 10, 64); err == nil {
+		if kept, err := strconv.ParseInt(raw, 10, 64); err == nil {
+			n = kept
 			w.Use(m.Name)
-		} else {
-			n = int64(w.Ev.Sequence)
 		}
 	} else if n < 0 {
 		w.Fail(RuleRange, "/sequence", "is too large: readers take numbers up to 2^63-1")
@@ -111,23 +110,23 @@ func (f nullable) Parse(r *wire.Reader, at any) error {
 	return f.Form.Parse(r, at)
 }
 
-// A number is a number in Python's form of floats; a duration is in milliseconds.
+// A number is a number in Python's form of floats, with an exponent below 1e-4 and from
+// 1e16 on, and with a point otherwise. A duration is in milliseconds.
 type number struct{ wire.Value }
 
 func (number) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	f, said := 0.0, true
+	mark, f := len(dst), 0.0
+	dst, said := wire.Value{}.Append(w, dst, m, at)
 	switch v := at.(type) {
-	case *agentevents.Opt[time.Duration]:
-		return appendMillis(dst, v.V), v.OK
 	case *agentevents.Opt[float64]:
-		f, said = v.V, v.OK
+		f = v.V
 	case *float64:
 		f = *v
 	}
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		w.Fail(agentevents.RuleFieldRange, w.Pointer(m), "is not a finite number")
+	if abs := math.Abs(f); said && abs != 0 && (abs < 1e-4 || abs >= 1e16) {
+		return strconv.AppendFloat(dst[:mark], f, 'e', -1, 64), true
 	}
-	return appendFloat(dst, f), said
+	return pointed(dst, mark), said
 }
 
 // A free is a free object, or a list in its place. What is empty is absent.
@@ -336,12 +335,16 @@ func (spanName) Parse(r *wire.Reader, _ any) (err error) {
 	return err
 }
 
-// errorCode stands for an error type that the event does not say.
+// errorCode stands for an error type that the event does not say: a status that the
+// document does not have.
 func errorCode(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
-	if code := encoderOf(w).code; code != "" {
-		return jsonwire.AppendString(dst, code)
+	p, ok := w.Ev.Payload.(*agentevents.ToolReturned)
+	if !ok || p.Status == agentevents.ToolStatusError {
+		return append(dst, "null"...)
 	}
-	return append(dst, "null"...)
+	lose(w, p.Error.OK, dialect.Made, "/payload/error/code", "the status")
+	lose(w, !p.Error.OK, dialect.Made, "/payload/error", "the status")
+	return jsonwire.AppendString(dst, string(p.Status))
 }
 
 // A callID is the id of a call. It is absent if it is the span's id.
@@ -358,10 +361,15 @@ func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 type wholeCall struct{ wire.Value }
 
 func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	if w.Ev.Payload.(*agentevents.ToolReturned).OneEvent {
+	said, whole, open := *at.(*agentevents.JSON) != "", w.Ev.Payload.(*agentevents.ToolReturned).OneEvent, encoderOf(w).read.ends != nil
+	lose(w, whole && open, dialect.Dropped, "/payload/oneEvent", "")
+	lose(w, whole && open && said, dialect.Dropped, "/payload/arguments", "")
+	lose(w, whole && open && said, dialect.Made, "/"+string(Name), "arguments")
+	lose(w, !whole && !open, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
+	lose(w, !whole && said, dialect.Dropped, "/payload/arguments", "the start has them")
+	if whole {
 		return f.Value.Append(w, dst, m, at)
 	}
-	lose(w, *at.(*agentevents.JSON) != "", dialect.Dropped, "/payload/arguments", "the start has them")
 	return keptMember(w, dst, m)
 }
 
@@ -404,11 +412,8 @@ func summaryOf(result string) string {
 	if strings.HasPrefix(result, `"`) {
 		result = jsonwire.Text(result)
 	}
-	if len(result) <= maxSummary {
-		return result
-	}
-	n := maxSummary
-	for !utf8.RuneStart(result[n]) {
+	n := min(maxSummary, len(result))
+	for n < len(result) && !utf8.RuneStart(result[n]) {
 		n--
 	}
 	return result[:n]

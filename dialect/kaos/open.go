@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -16,12 +17,41 @@ const (
 type opened struct {
 	about
 	spanID
-	tool string // for readers: of a call; of a handoff the agent that takes over
+	other string // for readers: see parts
 }
 
 // An about is what a span is about: for a handoff the id is of the agent that hands
 // over, or of both.
 type about struct{ id, subject, agent, run string }
+
+// parts returns the fields of an event that say what its span is about: an id, and the
+// name of a step, the tool of a call, or the other agent. failure is the error of an end.
+// Those that the kind does not have are nil.
+func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[agentevents.ErrorInfo]) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnEnded:
+		return nil, nil, &p.Error
+	case *agentevents.StepStarted:
+		return &p.StepID, &p.Name, nil
+	case *agentevents.StepEnded:
+		return &p.StepID, &p.Name, &p.Error
+	case *agentevents.ToolCalled:
+		return &p.CallID, &p.ToolID, nil
+	case *agentevents.ToolReturned:
+		return &p.CallID, &p.ToolID, &p.Error
+	case *agentevents.AgentStarted:
+		return &ev.AgentID, &p.Agent.V.AgentID, nil
+	case *agentevents.AgentEnded:
+		return &ev.AgentID, nil, &p.Error
+	case *agentevents.SpanRecorded:
+		return &p.Subject, &p.Name, nil
+	case *agentevents.HandoffRequested:
+		return &p.From.AgentID, &p.To.AgentID, nil
+	case *agentevents.HandoffAccepted:
+		return &p.From.AgentID, &p.To.AgentID, nil
+	}
+	return nil, nil, nil
+}
 
 // A spanID is the span id of an event, or an id that is made up.
 type spanID struct {
@@ -117,6 +147,14 @@ func (o *opens) settle(c *change) {
 	c.reset()
 }
 
+// start returns the start of the span that ends, and nothing for a line that begins one.
+func (c *change) start(begins bool) (start opened) {
+	if c.ends != nil && !begins {
+		start = *c.ends
+	}
+	return start
+}
+
 func (c *change) reset() { c.ends, c.begins.subject = nil, "" }
 
 // remove removes an open span, if p is not nil.
@@ -145,7 +183,7 @@ func (o *opens) add(p *opened) {
 	if len(o.recent) == maxRecent {
 		old := o.recent[0]
 		o.recent = slices.Delete(o.recent, 0, 1)
-		for _, text := range [...]*string{&old.id, &old.agent, &old.run, &old.span, &old.tool} {
+		for _, text := range [...]*string{&old.id, &old.agent, &old.run, &old.span, &old.other} {
 			*text = strings.Clone(*text)
 		}
 		if keys := old.keys(); o.young == nil || len(o.young) >= len(keys)*maxOpen {

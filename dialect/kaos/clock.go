@@ -29,14 +29,6 @@ func newClock(anchor time.Time, at float64) clock {
 	return c
 }
 
-// time returns the time of a reading, and false if that is outside the years 0 to
-// 9999.
-func (c clock) time(sec, ns int64) (time.Time, bool) {
-	t := time.Unix(c.sec+sec, c.ns+ns).UTC()
-	u := t.Unix()
-	return t, u >= -62167219200 && u <= 253402300799
-}
-
 // append appends the clock's reading at t, in seconds.
 func (c clock) append(dst []byte, t time.Time) []byte {
 	sec, ns := t.Unix()-c.sec, int64(t.Nanosecond())-c.ns

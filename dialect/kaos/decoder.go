@@ -105,7 +105,7 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	d.frame.sequence = d.said.sequence
 	number := r.Numbers.Next(ev.RunID)
 	d.number(number)
-	if r.Row != nil && r.Row.Type == "span" && !r.Plain && !d.span(ev) {
+	if r.Row != nil && r.Row.Type == "span" && !d.span(ev) {
 		r.Plain = true
 		r.Lines--
 		err := d.members(line, ev)

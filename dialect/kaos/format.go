@@ -55,6 +55,7 @@ var format = func() *wire.Format {
 	var (
 		null   = instead("null")
 		text   = wire.Full{}
+		orNull = nullable{wire.Value{}}
 		id     = filled(text)
 		count  = atLeast0(wire.Value{})
 		least0 = atLeast0(number{}) // of a cost, or a duration
@@ -67,7 +68,7 @@ var format = func() *wire.Format {
 		output  = may("output_tokens", "usage/outputTokens", count)
 
 		spanID     = need("span_id", "/spanId", spanForm{id})
-		parentSpan = may("parent_span_id", "/parentSpanId", nullable{wire.Value{}}).Or(null)
+		parentSpan = may("parent_span_id", "/parentSpanId", orNull).Or(null)
 
 		// Attributes of spans. A value that the field cannot have is kept, and written
 		// again as long as the field says nothing.
@@ -99,7 +100,7 @@ var format = func() *wire.Format {
 		Case: caseOf,
 		Head: []wire.Member{
 			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), need("session_id", "/sessionId", filled(wire.Value{})).Or(ownRun),
-			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{nullable{wire.Value{}}}).Or(null),
+			need("run_id", "/runId", id), may("agent_id", "/agentId", lineAgent{orNull}).Or(null),
 		},
 		Tail: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
@@ -108,7 +109,7 @@ var format = func() *wire.Format {
 			}},
 			{Type: "plan_proposed", Kind: agentevents.KindPlanProposed, Members: []wire.Member{
 				may("steps", "steps", wire.List[agentevents.PlanStep](
-					need("step_id", "stepId", id), need("description", "description", text), may("tool_name", "toolName", nullable{wire.Value{}}).Or(null),
+					need("step_id", "stepId", id), need("description", "description", text), may("tool_name", "toolName", orNull).Or(null),
 				)).Or(instead("[]")),
 				may("strategy", "strategy", text),
 			}},
@@ -160,21 +161,21 @@ var format = func() *wire.Format {
 			{Type: "span", Kind: agentevents.KindSpanRecorded, Members: []wire.Member{
 				need("subject", "subject", wire.OneOf(RuleEnum, id, subjects...)), need("phase", "phase", wire.OneOf(RuleEnum, id, phases...)),
 				spanID, parentSpan, title,
-				may("duration_ms", "durationMs", nullable{least0}).Or(null), may("error_type", "errorType", nullable{wire.Value{}}).Or(null),
-				may("error_message", "errorMessage", nullable{wire.Value{}}).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
+				may("duration_ms", "durationMs", nullable{least0}).Or(null), may("error_type", "errorType", orNull).Or(null),
+				may("error_message", "errorMessage", orNull).Or(null), may("attributes", "attributes", object).Or(instead("{}")),
 			}},
 		},
 	}
 	// span adds the row of a kind that spans of a subject and phase become.
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
 		word, _, _ := strings.Cut(phase, " ")
-		duration := beside[time.Duration]("duration_ms", wire.Value{}, "null")
-		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
+		duration := beside[time.Duration]("duration_ms", orNull, "null")
+		errorType, errorMessage := beside[string]("error_type", orNull, "null"), beside[string]("error_message", orNull, "null")
 		if word != "start" && subject != "handoff" {
 			duration = may("duration_ms", "durationMs", nullable{least0}).Or(null)
 		}
 		if phase == "error" {
-			errorType, errorMessage = may("error_type", "error/code", nullable{wire.Value{}}).Or(errorCode), may("error_message", "error/message", nullable{wire.Value{}}).Or(null)
+			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)
 		}
 		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Says: says, Rest: rest, Body: attributes, Members: []wire.Member{
 			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+word+`"`)), spanID, parentSpan, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),

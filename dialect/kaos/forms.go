@@ -37,8 +37,9 @@ func (timeForm) Parse(r *wire.Reader, at any) error {
 	if err != nil {
 		return err
 	}
-	t, ok := decoderOf(r).clock.time(sec, ns)
-	if !ok {
+	zero := decoderOf(r).clock
+	t := time.Unix(zero.sec+sec, zero.ns+ns).UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
 		return &jsonwire.SyntaxError{Offset: from, Msg: "found a timestamp outside the years 0 to 9999"}
 	}
 	*at.(*time.Time) = t
@@ -223,20 +224,14 @@ type aside[T any] struct {
 }
 
 func beside[T any](name string, form wire.Form, empty string) wire.Member {
-	return wire.May(name, "", aside[T]{form, empty})
+	return wire.May(name, "", aside[T]{form, empty}).Or(instead(empty))
 }
 
-func (f aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if dst, kept := keptMember(w, dst, m); kept {
-		return dst, true
-	}
-	return append(dst, f.empty...), true
+func (aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	return keptMember(w, dst, m)
 }
 
 func (f aside[T]) Parse(r *wire.Reader, _ any) error {
-	if f.empty == "null" && r.S.Null() {
-		return nil
-	}
 	s := r.S
 	if err := f.Form.Parse(r, new(T)); err != nil {
 		return err

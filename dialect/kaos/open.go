@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -23,35 +22,6 @@ type opened struct {
 // An about is what a span is about: for a handoff the id is of the agent that hands
 // over, or of both.
 type about struct{ id, subject, agent, run string }
-
-// parts returns the fields of an event that say what its span is about: an id, and the
-// name of a step, the tool of a call, or the other agent. failure is the error of an end.
-// Those that the kind does not have are nil.
-func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[agentevents.ErrorInfo]) {
-	switch p := ev.Payload.(type) {
-	case *agentevents.TurnEnded:
-		return nil, nil, &p.Error
-	case *agentevents.StepStarted:
-		return &p.StepID, &p.Name, nil
-	case *agentevents.StepEnded:
-		return &p.StepID, &p.Name, &p.Error
-	case *agentevents.ToolCalled:
-		return &p.CallID, &p.ToolID, nil
-	case *agentevents.ToolReturned:
-		return &p.CallID, &p.ToolID, &p.Error
-	case *agentevents.AgentStarted:
-		return &ev.AgentID, &p.Agent.V.AgentID, nil
-	case *agentevents.AgentEnded:
-		return &ev.AgentID, nil, &p.Error
-	case *agentevents.SpanRecorded:
-		return &p.Subject, &p.Name, nil
-	case *agentevents.HandoffRequested:
-		return &p.From.AgentID, &p.To.AgentID, nil
-	case *agentevents.HandoffAccepted:
-		return &p.From.AgentID, &p.To.AgentID, nil
-	}
-	return nil, nil, nil
-}
 
 // A spanID is the span id of an event, or an id that is made up.
 type spanID struct {
@@ -132,10 +102,22 @@ func (o *opens) ended(run string, id spanID, subject string, begins bool) *opene
 	return p
 }
 
-// taken reports whether an open span is about the same, other than the one that ends.
-func (o *opens) taken(a about, ends *opened) bool {
-	p := o.find(&key{about: a})
-	return p != nil && p != ends
+// known returns the id by which readers know the call or agent of a line: that of its
+// start, or what the line says, or the span's id if the line says none or one that
+// another open span has.
+func (o *opens) known(c *change, said about, begins bool, span spanID) string {
+	if !begins && c.ends != nil {
+		return c.ends.id
+	}
+	taken := said.id == ""
+	if begins && !taken {
+		p := o.find(&key{about: said})
+		taken = p != nil && p != c.ends
+	}
+	if taken {
+		return span.text()
+	}
+	return said.id
 }
 
 // settle makes a change.

@@ -12,6 +12,180 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
+// parts returns the fields of an event that say what its span is about: an id, and the
+// name of a step, the tool of a call, or the other agent. failure is the error of an end.
+// Those that the kind does not have are nil.
+func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[agentevents.ErrorInfo]) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnEnded:
+		return nil, nil, &p.Error
+	case *agentevents.StepStarted:
+		return &p.StepID, &p.Name, nil
+	case *agentevents.StepEnded:
+		return &p.StepID, &p.Name, &p.Error
+	case *agentevents.ToolCalled:
+		return &p.CallID, &p.ToolID, nil
+	case *agentevents.ToolReturned:
+		return &p.CallID, &p.ToolID, &p.Error
+	case *agentevents.AgentStarted:
+		return &ev.AgentID, &p.Agent.V.AgentID, nil
+	case *agentevents.AgentEnded:
+		return &ev.AgentID, nil, &p.Error
+	case *agentevents.SpanRecorded:
+		return &p.Subject, &p.Name, nil
+	case *agentevents.HandoffRequested:
+		return &p.From.AgentID, &p.To.AgentID, nil
+	case *agentevents.HandoffAccepted:
+		return &p.From.AgentID, &p.To.AgentID, nil
+	}
+	return nil, nil, nil
+}
+
+// span completes the event of a span with what its start says, and notes what becomes
+// of the open spans. It reports false if the span does not say what it is about.
+func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
+	subject, phase, _ := strings.Cut(d.r.Row.Case, " ")
+	if p, ok := ev.Payload.(*agentevents.SpanRecorded); ok {
+		if p.Phase == "error" || p.Phase == "cancelled" { // the end of a handoff
+			d.change.ends = d.open.ended(ev.RunID, spanID{span: ev.SpanID}, p.Subject, false)
+		}
+		return true
+	}
+	begins, span := phase == "start", spanID{span: ev.SpanID}
+	d.change.ends = d.open.ended(ev.RunID, span, subject, begins)
+	start, agent := d.change.start(begins), ""
+	id, other, failure := parts(ev)
+	switch {
+	case failure != nil && phase == "error":
+		failure.OK = true
+	case (subject == "turn" || subject == "step") && phase == "cancelled":
+		*failure = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled"})
+		d.r.Kept.Add("phase", `"cancelled"`)
+	}
+	switch subject {
+	case "turn":
+		return true // its end says all
+	case "step":
+		if *id = cmp.Or(*id, start.id); *id == "" {
+			*id = stepOf(*other, span)
+			d.r.Made("/payload/stepId", "the span's name, or its id")
+		}
+		ok = *id != ""
+	case "tool_call":
+		agent = ev.AgentID
+		ok = d.call(id, other, begins)
+	case "subagent":
+		ok = true
+		d.delegated(ev, begins)
+	case "handoff":
+		*id, *other = cmp.Or(*id, start.id), cmp.Or(*other, start.other)
+		d.keepName("handoff.", *other)
+		ok = *id != "" && *other != ""
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.StepEnded:
+		if d.said.failed { // the phase is complete
+			p.Error = agentevents.Some(agentevents.ErrorInfo{Message: p.ResultSummary})
+			if p.ResultSummary == "" {
+				d.r.Kept.Add("phase", `"complete"`)
+			}
+		}
+	case *agentevents.ToolReturned:
+		d.returned(p, phase, start.subject != "")
+	case *agentevents.AgentEnded:
+		if phase == "cancelled" {
+			p.Outcome = agentevents.OutcomeAborted
+		}
+	}
+	if ok && begins && ev.SpanID != "" {
+		d.change.begins = opened{about{*id, subject, agent, ev.RunID}, span, *other}
+	}
+	return ok
+}
+
+// stepOf returns the id that readers make up for a step.
+func stepOf(name string, span spanID) string {
+	if rest, ok := strings.CutPrefix(name, "step."); ok && rest != "" {
+		return rest
+	}
+	return span.text()
+}
+
+// call makes the id and the tool of a call. It reports false if there is none. Some
+// producers write the tool's name as the call id.
+func (d *Decoder) call(call, tool *string, begins bool) bool {
+	said, ev, start := *call, d.r.Ev, d.change.start(begins)
+	*tool = cmp.Or(*tool, start.other)
+	if rest, ok := strings.CutPrefix(d.said.name, "tool."); ok && *tool == "" {
+		*tool = rest
+		d.r.Made("/payload/toolId", "the span's name")
+	}
+	*call = d.open.known(&d.change, about{said, "tool_call", ev.AgentID, ev.RunID}, begins, spanID{span: ev.SpanID})
+	if *call != said && start.id == "" {
+		d.r.Made("/payload/callId", "the span's id")
+	}
+	d.keepAttribute("call_id", said, *call)
+	d.keepName("tool.", *tool)
+	return *tool != "" && *call != ""
+}
+
+// returned completes the end of a call. open means that its start is known.
+func (d *Decoder) returned(p *agentevents.ToolReturned, phase string, open bool) {
+	if p.OneEvent = !open; open && p.Arguments != "" {
+		d.r.Kept.Add("/attributes/arguments", string(p.Arguments))
+		p.Arguments = ""
+	}
+	if p.Result != "" && p.ResultSummary == summaryOf(string(p.Result)) {
+		p.ResultSummary = ""
+	}
+	switch {
+	case phase == "error" || d.said.failed:
+		p.Status = agentevents.ToolStatusError
+	case phase == "cancelled":
+		p.Status = agentevents.ToolStatusCancelled
+	default:
+		p.Status = agentevents.ToolStatusOK
+		if !d.r.Has("is_error") {
+			d.r.Made("/payload/status", "ok: the phase is complete")
+		}
+	}
+}
+
+// delegated makes the agents of a sub-agent's event: the line's agent delegates, the
+// event's agent does the work. One whose name another open agent has is known by its span.
+func (d *Decoder) delegated(ev *agentevents.Event, begins bool) {
+	name := d.said.agent
+	ev.AgentID, ev.ParentAgentID = name, ev.AgentID
+	if name != "" && name == ev.ParentAgentID {
+		ev.ParentAgentID = ""
+		d.r.Kept.Add("agent_id", jsonwire.Quote(name))
+	}
+	if ev.SpanID != "" {
+		ev.AgentID = d.open.known(&d.change, about{name, "subagent", "", ev.RunID}, begins, spanID{})
+	}
+	d.keepName("subagent.", cmp.Or(name, ev.AgentID))
+	if p, ok := ev.Payload.(*agentevents.AgentStarted); !ok {
+		d.keepAttribute("subagent_name", name, ev.AgentID)
+	} else if ev.AgentID != name {
+		p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: name})
+	}
+}
+
+// keepAttribute keeps what the line calls a call or an agent that has another name.
+func (d *Decoder) keepAttribute(name, said, known string) {
+	if said != "" && said != known {
+		d.r.Kept.Add("/attributes/"+name, jsonwire.Quote(said))
+	}
+}
+
+// keepName keeps the span's name as an extra member, for kinds without a name. It
+// does not keep the name that the encoder makes of prefix and id.
+func (d *Decoder) keepName(prefix, id string) {
+	if rest, ok := strings.CutPrefix(d.said.name, prefix); d.r.Has("name") && !(ok && rest == id) {
+		d.r.Kept.Add("name", jsonwire.Quote(d.said.name))
+	}
+}
+
 // A boundary is how the line of an event says where a span begins or ends, and what
 // it does to the open spans.
 type boundary struct {
@@ -134,20 +308,15 @@ func (e *Encoder) call(w *wire.Writer, call string) {
 		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/call_id")))
 		said = kept
 	}
-	start, detail := b.read.start(b.begins), "readers take the id of the span's start"
-	taken := b.begins && e.check.open.taken(about{said, b.subject, b.agent, b.run}, b.read.ends)
-	if b.begins {
-		detail = "another one with this id is open: readers take the span's id"
-	}
-	known := callOf(said, start.id, taken, b.span)
+	known := e.check.open.known(&b.read, about{said, b.subject, b.agent, b.run}, b.begins, b.span)
 	switch {
-	case b.name == "" && start.other == "":
+	case b.name == "" && b.read.start(b.begins).other == "":
 		w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
 		return
 	case call == "":
 		w.Lose(dialect.Made, "/payload/callId", "readers take the span's id")
 	case known != call:
-		w.Lose(dialect.Altered, "/payload/callId", detail)
+		w.Lose(dialect.Altered, "/payload/callId", e.otherID())
 	}
 	besides(w, "call_id", kept, said, known)
 	e.begin(known, b.agent, b.name)
@@ -156,31 +325,34 @@ func (e *Encoder) call(w *wire.Writer, call string) {
 // agent lists what readers make of the agent of a sub-agent's span. It returns the
 // phase, if it is not that of the kind. The id of a node is no id of the event.
 func (e *Encoder) agent(w *wire.Writer, id string, other *string) (phase string) {
-	b, start := e.boundary, e.read.start(e.begins)
-	kept, detail := "", "another one with this id is open: readers take the span's id"
+	b, kept := e.boundary, ""
 	if b.begins {
 		b.name = cmp.Or(id, *other)
 	} else { // the name on the line may be one that another open agent has, too
-		kept, detail = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name"))), "readers take the id of the span's start"
-		b.name = cmp.Or(kept, id, start.id)
+		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name")))
+		b.name = cmp.Or(kept, id, b.read.start(false).id)
 	}
-	known := b.name
-	switch taken := b.begins && known != "" && e.check.open.taken(about{known, b.subject, "", b.run}, b.read.ends); {
-	case start.subject != "":
-		known = start.id
-	case taken && known == *other:
-		known, phase = "", "start by span"
-	case taken:
-		known = ""
-		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
-	}
-	if !b.begins {
+	known := e.check.open.known(&b.read, about{b.name, b.subject, "", b.run}, b.begins, spanID{})
+	switch {
+	case !b.begins:
 		besides(w, "subagent_name", kept, b.name, known)
+	case known != b.name && b.name == *other:
+		phase = "start by span"
+	case known != b.name:
+		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
 	}
 	e.begin(known, "", "")
 	lose(w, id == "" && known != "", dialect.Made, "/agentId", "the agent's id")
-	lose(w, id != "" && known != id && !e.fromNode(w), dialect.Altered, "/agentId", detail)
+	lose(w, id != "" && known != id && !e.fromNode(w), dialect.Altered, "/agentId", e.otherID())
 	return phase
+}
+
+// otherID says why readers know a call or an agent by another id.
+func (b *boundary) otherID() string {
+	if b.begins {
+		return "another one with this id is open: readers take the span's id"
+	}
+	return "readers take the id of the span's start"
 }
 
 // besides lists that readers keep an attribute because they know the call or agent by

@@ -169,8 +169,8 @@ var format = func() *wire.Format {
 	// span adds the row of a kind that spans of a subject and phase become.
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
 		word, _, _ := strings.Cut(phase, " ")
-		duration := beside[time.Duration]("duration_ms", orNull, "null")
-		errorType, errorMessage := beside[string]("error_type", orNull, "null"), beside[string]("error_message", orNull, "null")
+		duration := beside[time.Duration]("duration_ms", wire.Value{}, "null")
+		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
 		if word != "start" && subject != "handoff" {
 			duration = may("duration_ms", "durationMs", nullable{least0}).Or(null)
 		}

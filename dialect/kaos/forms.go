@@ -232,6 +232,9 @@ func (aside[T]) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byt
 }
 
 func (f aside[T]) Parse(r *wire.Reader, _ any) error {
+	if f.empty == "null" && r.S.Null() {
+		return nil // as mostly
+	}
 	s := r.S
 	if err := f.Form.Parse(r, new(T)); err != nil {
 		return err

@@ -300,11 +300,9 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 	if d.odd == nil {
 		rule, detail := agentevents.Rule(""), ""
 		if closedAt(p, d.row, in, name) {
-			rule, detail = RuleClosed, "is an extra member of a closed object"
+			rule, detail = RuleClosed, extraMember
 		} else if d.row != nil && p != RFC0002 {
-			if of := d.row.also[strings.TrimPrefix(at, "/payload/")]; of != nil {
-				rule, detail = of(p, raw)
-			}
+			rule, detail = d.row.form(strings.TrimPrefix(at, "/payload/")).check(p, raw)
 		}
 		if detail != "" {
 			d.odd = &agentevents.RuleError{Rule: rule, Pointer: at, Detail: detail}

@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/agentevents/agentevents"
@@ -33,7 +32,7 @@ type row struct {
 
 	says    string // what the line says besides the fields of its members
 	members []column
-	also    map[string]form // members that the schemas declare and the vocabulary has no field for; a nil form is any
+	also    []part // members that the schemas declare and the vocabulary has no field for
 
 	closed1 bool // the payload is closed under SchemaV1 too
 	sealed  bool // it is closed under SchemaV2 even for extensions: see hatch
@@ -116,8 +115,14 @@ func (r *row) closed() bool { return r.p == SchemaV1 && r.closed1 || r.p == Sche
 
 // refuses reports whether the payload must not have an extra member.
 func (r *row) refuses(name string) bool {
-	_, declared := r.also[name]
+	_, declared := formOf(r.also, r.p, name)
 	return r.closed() && !declared && (r.p == SchemaV1 || r.sealed || !hatch(name))
+}
+
+// form returns the form that the schema declares for an extra member of the payload.
+func (r *row) form(name string) form {
+	of, _ := formOf(r.also, r.p, name)
+	return of
 }
 
 // add adds the members that a column is.
@@ -207,7 +212,6 @@ func rows(p Profile) []row {
 		m = func(name, says string, form wire.Form) column {
 			return column{Member: wire.May(name, says, form), p: p}
 		}
-		in2      = func(f form) form { return perSchema(nil, f) }
 		old      = p != SchemaV2 // the types before version 2
 		json     = wire.Value{}
 		content  = textForm{}
@@ -227,30 +231,17 @@ func rows(p Profile) []row {
 		tool     = m("toolId", "toolId", id(PlainID)).schemas("toolName").must(all).or(made("unknown"))
 		callID   = m("callId", "callId", id(PlainID)).must(all).or(madeOf(ofEvent))
 		duration = m("durationMs", "durationMs", millis)
-		host     = map[string]form{"causationHostId": aName}
-		lasted   = wholeFrom(0)
-		resolved = map[string]form{
-			"action":     in2(oneOf("accept", "reject", "refine", "edit-accept", "timeout")),
-			"resolvedBy": in2(aSubject), "refineFeedback": in2(aFeedback), "editedArtifactData": nil, "resumeValue": nil,
-		}
-		outputs = m("outputs", "outputs", object)
-		asked   = m("interruptId", "interruptId", textForm{}).written()
+		host     = []part{may("causationHostId", aName)}
+		lasted   = may("durationMs", wholeFrom(0))
+		outputs  = m("outputs", "outputs", object)
+		asked    = m("interruptId", "interruptId", textForm{}).written()
 	)
-	var artifacts map[string]form // of a request under SchemaV1
 	title, breach, amount := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json)
 	if p != RFC0002 {
 		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
 	}
-	answered := maps.Clone(resolved)
-	answered["reason"], answered["decision"] = in2(shortText(aName, 64)), in2(oneOf("granted", "rejected", "overridden"))
 	readAgent := anyAgent
 	readAgent.Reads = true
-	if p == SchemaV1 {
-		artifacts = map[string]form{
-			"artifactId": aText, "artifactType": aText, "actions": listOf(oneOf("accept", "reject", "refine", "edit", "ask"), 1, false),
-			"approversList": listOf(aText, 0, false), "requiredApprovals": wholeFrom(1),
-		}
-	}
 	return []row{
 		{typ: "agent.reasoned", kind: agentevents.KindAgentReasoned, also: host, members: []column{
 			agent, m("reasoning", "reasoning", content).must(all).or(empty), verbose, block,
@@ -286,39 +277,36 @@ func rows(p Profile) []row {
 		{typ: "node.completed", kind: agentevents.KindNodeCompleted, members: []column{
 			node, outputs, duration, m("agent", "agent", refForm{p}).on(rfc), anyAgent,
 		}},
-		{typ: "node.failed", kind: agentevents.KindNodeFailed, also: map[string]form{"attempts": wholeFrom(1)}, members: []column{
+		{typ: "node.failed", kind: agentevents.KindNodeFailed, also: []part{may("attempts", wholeFrom(1))}, members: []column{
 			node, failure.must(all).unless(noError), anyAgent,
 		}},
 		{typ: "node.skipped", kind: agentevents.KindNodeSkipped, members: []column{node, reason, anyAgent}},
-		{typ: "node.suspended", kind: agentevents.KindNodeSuspended, also: map[string]form{"interruptId": nil, "kind": nil, "key": nil}, members: []column{
+		{typ: "node.suspended", kind: agentevents.KindNodeSuspended, also: []part{may("interruptId", nil), may("kind", nil), may("key", nil)}, members: []column{
 			node, m("", "details", detailsForm{p: p, first: true}), m("reason", "reason", shortForm(p)).on(v2), anyAgent, m("", "details", detailsForm{p: p}),
 		}},
-		{typ: "cap.breached", kind: agentevents.KindCapBreached, also: map[string]form{"nodeId": anID(NodeID, aText)}, members: []column{
+		{typ: "cap.breached", kind: agentevents.KindCapBreached, also: []part{may("nodeId", anID(NodeID, aText))}, members: []column{
 			m("kind", "cap", breach).must(all).or(empty), m("limit", "limit", amount).must(schemas).or(madeJSON("0")),
 			m("observed", "observed", amount).must(schemas).or(madeJSON("0")), anyAgent,
 		}},
-		{typ: "run.started", kind: agentevents.KindRunStarted, also: map[string]form{
-			"transport": oneOf("rest", "mcp", "a2a", "ui"), "engineVersion": aVersion, "owner": anOwner,
-			"tags": listOf(aText, 0, false), "metadata": anObject,
+		{typ: "run.started", kind: agentevents.KindRunStarted, also: []part{
+			may("transport", oneOf("rest", "mcp", "a2a", "ui")), may("engineVersion", aVersion), may("owner", anOwner),
+			may("tags", listOf(aText, 0, false)), may("metadata", anObject),
 		}, members: []column{
 			m("workflowId", "/workflowId", id(WorkflowID)).must(schemas).or(madeWorkflow), m("inputs", "inputs", object), anyAgent,
 		}},
-		{typ: "run.paused", kind: agentevents.KindRunPaused, also: map[string]form{
-			"drainPolicy":       in2(oneOf("immediate", "drain-current-node")),
-			"interruptedNodeId": in2(anID(NodeID, aText)), "interruptedAttempt": in2(wholeFrom(1)),
+		{typ: "run.paused", kind: agentevents.KindRunPaused, also: []part{
+			may("drainPolicy", oneOf("immediate", "drain-current-node")).in(SchemaV2),
+			may("interruptedNodeId", anIDOf(NodeID)).in(SchemaV2), may("interruptedAttempt", wholeFrom(1)).in(SchemaV2),
 		}, members: []column{reason, anyAgent}},
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, open2: true, members: []column{m("message", "message", text).on(none), anyAgent}},
-		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: map[string]form{"durationMs": lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
-		{typ: "run.failed", kind: agentevents.KindRunFailed, also: map[string]form{"durationMs": lasted, "failedNodeId": anID(NodeID, aText)}, members: []column{
+		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: []part{lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
+		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted, may("failedNodeId", anID(NodeID, aText))}, members: []column{
 			failure.must(schemas).or(madeError), anyAgent,
 		}},
-		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: map[string]form{"durationMs": lasted, "cancelledBy": aText, "parentRunId": anID(RunID, aName)}, members: []column{
+		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: []part{lasted, may("cancelledBy", aText), may("parentRunId", anID(RunID, aName))}, members: []column{
 			reason, anyAgent,
 		}},
-		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: map[string]form{
-			"nodeId": anID(NodeID, anIDOf(NodeID)), "schemaVersion": wholeFrom(1), "sourceEngineId": shortText(aName, 256),
-			"sourceRunId": anID(RunID, anIDOf(RunID)),
-		}, members: []column{
+		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: written, members: []column{
 			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
 			m("reducer", "", reducerForm{p}).must(schemas).written(), m("writtenAt", "", writtenAt{p}).must(schemas).written(),
 		}},
@@ -328,8 +316,8 @@ func rows(p Profile) []row {
 		{typ: "clarification.requested", kind: agentevents.KindClarificationRequested, legacy: true, members: []column{
 			node.must(v1), asked, m("questions", "questions", questions(p, false)).must(rfc | v1).or(madeQuestions), anyAgent,
 		}},
-		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, reads: old, closed1: true, sealed: true, also: map[string]form{
-			"resumeSchema": anObject, "timeoutMs": wholeFrom(0), "data/contextType": aText,
+		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, reads: old, closed1: true, sealed: true, also: []part{
+			may("resumeSchema", anObject), may("timeoutMs", wholeFrom(0)), may("data/contextType", aText),
 		}, members: []column{
 			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", keyForm{p}).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(madeQuestions))).must(all),
@@ -347,31 +335,51 @@ func rows(p Profile) []row {
 			m("callId", "callId", plain).on(v2), m("toolId", "toolId", plain).on(rfc | v2), m("arguments", "arguments", json).on(rfc | v2),
 			m("timeoutMs", "timeoutMs", millis).on(v2), anyAgent,
 		}},
-		{typ: "interrupt.requested", of: "approval", kind: agentevents.KindApprovalRequested, reads: old, closed1: true, sealed: true, also: map[string]form{
-			"resumeSchema": anObject, "data/artifactId": aName, "data/artifactType": aName,
-			"data/actions": listOf(oneOf("accept", "reject", "refine", "edit-accept", "ask"), 1, true), "data/description": aText,
-			"data/requiredApprovals": wholeFrom(1), "data/approversList": listOf(aText, 0, false),
-			"data/rejectionPolicy": oneOf("single-veto", "majority"),
+		{typ: "interrupt.requested", of: "approval", kind: agentevents.KindApprovalRequested, reads: old, closed1: true, sealed: true, also: []part{
+			may("resumeSchema", anObject), may("data/artifactId", aName), may("data/artifactType", aName),
+			may("data/actions", listOf(oneOf(actions("edit-accept")...), 1, true)), may("data/description", aText),
+			may("data/requiredApprovals", wholeFrom(1)), may("data/approversList", listOf(aText, 0, false)),
+			may("data/rejectionPolicy", oneOf("single-veto", "majority")),
 		}, members: []column{
 			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", keyForm{p}).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(artifact("artifactId").must(schemas).Member, artifact("artifactType").must(schemas).Member,
 				m("title", "action", title).must(schemas).orAlways(made(kindApproval)).Member, artifact("actions").must(schemas).Member)).must(all),
 			m("timeoutMs", "timeoutMs", millis),
 		}},
-		{typ: "approval.granted", kind: agentevents.KindApprovalGranted, legacy: true, closed1: true, also: map[string]form{"quorumProgress": aQuorum}, members: []column{
+		{typ: "approval.granted", kind: agentevents.KindApprovalGranted, legacy: true, closed1: true, also: []part{may("quorumProgress", aQuorum)}, members: []column{
 			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", person).must(v1).or(made("user")),
 		}},
 		{typ: "approval.rejected", kind: agentevents.KindApprovalRejected, legacy: true, closed1: true, members: []column{
 			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "rejectedBy", person).must(v1).or(made("user")),
 			m("reason", "feedback", text),
 		}},
-		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: resolved, members: []column{
+		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: decided, members: []column{
 			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
 			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", wordOf("granted")).on(v2 | rfc), m("principal", "approvedBy", plain).on(none), anyAgent,
 		}},
-		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, reads: old, also: resolved, members: []column{
+		{typ: "interrupt.resolved", of: "rejected", kind: agentevents.KindApprovalRejected, reads: old, also: decided, members: []column{
 			node, m("interruptId", "approvalId", resolves).must(all).or(madeOf(ofEvent)), m("kind", "", wordOf(kindApproval)),
 			m("reason", "feedback", shortForm(p)).on(v2), m("decision", "", wordOf("rejected")).on(v2 | rfc), m("principal", "rejectedBy", plain).on(none), anyAgent,
 		}},
 	}
+}
+
+// written are the members of a channel.written besides its message.
+var written = []part{
+	may("nodeId", anIDOf(NodeID)), may("schemaVersion", wholeFrom(1)), may("sourceEngineId", shortText(aName, 256)), may("sourceRunId", anIDOf(RunID)),
+}
+
+// answered are those of an answer to an interrupt, decided those of a decision.
+var (
+	answered = append(decided, may("reason", shortText(aName, 64)).in(SchemaV2), may("decision", oneOf("granted", "rejected", "overridden")).in(SchemaV2))
+	decided  = []part{
+		may("action", oneOf("accept", "reject", "refine", "edit-accept", "timeout")).in(SchemaV2), may("resolvedBy", aSubject).in(SchemaV2),
+		may("refineFeedback", aFeedback).in(SchemaV2), may("editedArtifactData", nil), may("resumeValue", nil),
+	}
+)
+
+// artifacts are those of a request for approval, under SchemaV1.
+var artifacts = []part{
+	may("artifactId", aText).in(SchemaV1), may("artifactType", aText).in(SchemaV1), may("actions", listOf(oneOf(actions("edit")...), 1, false)).in(SchemaV1),
+	may("approversList", listOf(aText, 0, false)).in(SchemaV1), may("requiredApprovals", wholeFrom(1)).in(SchemaV1),
 }

@@ -135,20 +135,20 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 // line has no place for.
 func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 	why := ""
-	switch m := partOf(suspension, f.p, name); {
+	switch of, declared := formOf(suspension, f.p, name); {
 	case f.p != RFC0002 && name == "interruptId" && jsonwire.Text(raw) != "":
 		if id := jsonwire.Text(raw); !ValidID(f.p, InterruptID, id) {
 			w.Lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
 			raw = jsonwire.Quote(NormalizeID(f.p, InterruptID, id))
 		}
-	case f.p != RFC0002 && name == "kind" && !m.form.fits(f.p, raw):
+	case f.p != RFC0002 && name == "kind" && !of.fits(f.p, raw):
 		why = "not one of the schema's words"
-	case f.p != RFC0002 && m != nil && !m.form.fits(f.p, raw):
+	case f.p != RFC0002 && !of.fits(f.p, raw):
 		why = "is not an id"
 	case name == "nodeId", name == "reason" && (f.p == SchemaV2 || isText(raw) || w.Ev.Payload.(*agentevents.NodeSuspended).Reason != ""),
 		name == "agentId" && (isText(raw) || f.p != SchemaV2 && w.Ev.AgentID != ""):
 		why = "the payload has a member of that name"
-	case f.p == SchemaV2 && m == nil && !hatch(name) && !encoderOf(w).same():
+	case f.p == SchemaV2 && !declared && !hatch(name) && !encoderOf(w).same():
 		why = "the profile has no place for it"
 	}
 	if why != "" {
@@ -254,7 +254,7 @@ func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) 
 	w.KeptAt(from, f.name, true)
 	at := here + "/" + f.name
 	value := kept
-	if f.p != RFC0002 && !encoderOf(w).row.also[at[len("/payload/"):]].fits(f.p, kept) {
+	if f.p != RFC0002 && !encoderOf(w).row.form(at[len("/payload/"):]).fits(f.p, kept) {
 		value = f.mended(kept, here == data)
 	}
 	switch {
@@ -284,16 +284,16 @@ func (f artifactForm) made(e *Encoder, p *agentevents.ApprovalRequested) string 
 
 // mended returns those of the actions that the profile has, or "".
 func (f artifactForm) mended(raw string, data bool) string {
-	edit, otherEdit := "edit", "edit-accept"
+	edit := "edit"
 	if data {
-		edit, otherEdit = otherEdit, edit
+		edit = "edit-accept"
 	}
 	var words []string
 	for _, word := range texts(raw) {
-		if word == otherEdit {
+		if word == "edit" || word == "edit-accept" {
 			word = edit
 		}
-		if f.name == "actions" && (word == edit || slices.Contains(actions, word)) && !(data && slices.Contains(words, word)) {
+		if f.name == "actions" && slices.Contains(actions(edit), word) && !(data && slices.Contains(words, word)) {
 			words = append(words, word)
 		}
 	}

@@ -112,7 +112,7 @@ func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 	case m != nil && at == "/payload/error" && name == "error":
 		return e.p != RFC0002 || isText(raw)
 	}
-	return e.p == RFC0002 || e.same() || r.also[inside].fits(e.p, raw)
+	return e.p == RFC0002 || e.same() || r.form(inside).fits(e.p, raw)
 }
 
 // closedAt reports whether the object at a pointer must not have an extra member. r is

@@ -22,10 +22,7 @@ type shape struct {
 	may2      string  // what SchemaV2 allows besides
 	sealed    bool    // SchemaV1 closes the payload, and SchemaV2 even for the extensions of hatch
 	only      Profile // the schema that the shape is for, if it is only one
-	// The forms of members that the schemas describe differently, and the row of the
-	// vocabulary that has more of them.
-	forms []part
-	row   string
+	forms     []part  // members that it may have, too, but in a form
 }
 
 // payloads are the shapes of both schemas.
@@ -37,16 +34,16 @@ var payloads = []shape{
 	{typ: "agent.promptResolved", need: " nodeId kind chain resolved ", may: " agentId causationHostId ", sealed: true},
 	{typ: "agent.verified", need: " agentId target verdict ", may: " criteria confidence causationHostId ", sealed: true, only: SchemaV2},
 	{typ: "approval.overridden", need: " gateId principal reason ", sealed: true, only: SchemaV1},
-	{typ: "approval.overridden", need: " nodeId interruptId ", may: resolved, only: SchemaV2, forms: kinds, row: "answer"},
+	{typ: "approval.overridden", need: " nodeId interruptId ", only: SchemaV2, forms: resolved},
 	{typ: "approval.received", need: " nodeId action ", only: SchemaV1},
-	{typ: "channel.written", need: " channel value reducer writtenAt ", may: " nodeId schemaVersion sourceEngineId sourceRunId ", sealed: true, row: "channel.written"},
+	{typ: "channel.written", need: " channel value reducer writtenAt ", sealed: true, forms: written},
 	{typ: "conversation.closed", need: " conversationId ", may2: " reason turnCount "},
 	{typ: "conversation.exchanged", need: " conversationId turnIndex ", may2: " turn outcome "},
 	{typ: "conversation.opened", need: " conversationId ", may2: " openedBy agentId participants initialTurn schema capabilities "},
 	{typ: "core.workflowChain.confidence-escalated", need: " confidence floor escalationKind parentRunId ",
 		may: " workerId originalDecision causationHostId ", sealed: true},
 	{typ: "interrupt.requested", need: " kind key data ", may: " resumeSchema timeoutMs ", sealed: true},
-	{typ: "interrupt.resolved", need: " nodeId interruptId ", may2: resolved, forms: kinds, row: "answer"},
+	{typ: "interrupt.resolved", need: " nodeId interruptId ", forms: resolved},
 	{typ: "log.appended", need: " level message ", may2: " nodeId fields "},
 	{typ: "memory.compacted", need: " memoryRef outputId sourceCount trigger byteSize ", only: SchemaV1},
 	{typ: "memory.written", need: " memoryRef memoryId ", may2: " nodeId agentId tags "},
@@ -56,20 +53,18 @@ var payloads = []shape{
 	{typ: "node.retried", need: " nodeId attempt ", may2: " delayMs lastError "},
 	{typ: "node.suspend-failed", need: " nodeId error "},
 	{typ: "output.chunk", need: " nodeId chunk ", need2: " runId isLast ", may2: " channel meta "},
-	{typ: "provider.usage", need: " provider model inputTokens outputTokens ", may: " totalTokens costEstimateUsd currency cacheHit nodeId traceId ",
+	{typ: "provider.usage", need: " provider model inputTokens outputTokens ", may: " totalTokens costEstimateUsd currency cacheHit nodeId ",
 		may2: " cacheReadTokens cacheWriteTokens ", sealed: true, forms: []part{may("traceId", aTrace)}},
 	{typ: "replay.diverged", need: " sourceRunId atSequence ", may2: " originalEventId divergenceKind divergencePoint "},
 	{typ: "run.dead_lettered", need: " runId reason attempts ", may: " nodeId ", sealed: true},
-	{typ: "run.restored-from-snapshot", may2: " snapshotSeq engineVersion ", forms: []part{may("engineVersion", aVersion)}},
+	{typ: "run.restored-from-snapshot", may2: " snapshotSeq ", forms: []part{may("engineVersion", aVersion)}},
 	{typ: "run.resuming", may2: " fromStatus "},
 	{typ: "tool.session.opened", need: " sessionId toolId ", only: SchemaV1},
 	{typ: "tool.session.closed", need: " sessionId toolId outcome ", only: SchemaV1},
 	{typ: "variable.changed", need: " name ", may2: " previous next nodeId "},
 }
 
-const resolved = " kind reason resumeValue resolvedBy decision action refineFeedback editedArtifactData "
-
-var kinds = []part{may("kind", anInterruptKind)}
+var resolved = append(answered, may("kind", anInterruptKind))
 
 // shapes are the shapes of a schema, by their types there.
 var shapes = map[Profile]map[string]*shape{SchemaV1: shapesOf(SchemaV1), SchemaV2: shapesOf(SchemaV2)}
@@ -90,17 +85,17 @@ func shapesOf(p Profile) map[string]*shape {
 
 func (s *shape) needs(name string) bool { return strings.Contains(s.need, " "+name+" ") }
 
-// allows reports whether the payload may have the member with that value.
-func (s *shape) allows(p Profile, name, value string) bool {
+// odd returns why the payload may not have the member with that value, or "".
+func (s *shape) odd(p Profile, name, value string) string {
+	of, has := formOf(s.forms, p, name)
+	_, id := payloadIDs[name]
 	switch {
-	case s.needs(name), strings.Contains(s.may, " "+name+" "):
-	case s.sealed, p == SchemaV2 && !hatch(name):
-		return false
+	case !of.fits(p, value), !has && !s.needs(name) && !strings.Contains(s.may, " "+name+" ") && (s.sealed || p == SchemaV2 && !hatch(name)):
+		return "the profile has no place for it"
+	case id && p == SchemaV2 && jsonwire.Text(value) == "":
+		return "is not an id"
 	}
-	if m := partOf(s.forms, p, name); m != nil {
-		return m.form.fits(p, value)
-	}
-	return s.row == "" || documentOf(p).rows[s.row].More.(*row).also[name].fits(p, value)
+	return ""
 }
 
 // complete reports whether a payload is an object with all required members.
@@ -121,7 +116,7 @@ func keeps(p Profile, typ, raw string) bool {
 		return true
 	}
 	for name, value := range jsonwire.Members(raw) {
-		if !s.allows(p, name, value) || !isID(p, name, value) {
+		if s.odd(p, name, value) != "" {
 			return false
 		}
 	}
@@ -135,13 +130,6 @@ var payloadIDs = map[string]IDForm{
 	"runId": RunID, "parentRunId": RunID, "sourceRunId": RunID, "childRunId": RunID, "enqueuedRunId": RunID, "originalEventId": EventID,
 }
 
-// isID reports whether a member is a text that is not empty, if the schema has an
-// id there.
-func isID(p Profile, name, value string) bool {
-	_, id := payloadIDs[name]
-	return !id || p != SchemaV2 || jsonwire.Text(value) != ""
-}
-
 // shaped returns a payload in the form of the schema. It reports false if that
 // needs a member that the payload lacks. A payload that was read under the same
 // profile stays as it is, even if it breaks the profile.
@@ -152,17 +140,11 @@ func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
 	}
 	var out dialect.Unknowns
 	for name, value := range jsonwire.Members(raw) {
-		why := ""
-		switch {
-		case s == nil || same:
-		case !s.allows(e.p, name, value):
-			why = "the profile has no place for it"
-		case !isID(e.p, name, value):
-			why = "is not an id"
-		}
-		if why != "" {
-			w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), why)
-			continue
+		if s != nil && !same {
+			if why := s.odd(e.p, name, value); why != "" {
+				w.Lose(dialect.Dropped, "/payload/"+jsonwire.Token(name), why)
+				continue
+			}
 		}
 		out.Add(name, e.shapedID(w, name, value))
 	}

@@ -42,10 +42,13 @@ var (
 		"clarification", "schema", "envelopes", "node-executions", "wasm-memory", "wasm-fuel", "wasm-execution-time", "run-duration", "loop-iterations",
 		"budget-tokens", "budget-cost", "budget-tool-calls", "budget-retries",
 	}
-	actions        = []string{"accept", "reject", "refine", "ask"} // and one for an edit, whose name differs between the forms of an approval
 	reducers       = []string{"replace", "append", "merge", "counter", "votes", "feedback"}
 	interruptKinds = []string{"approval", "clarification", "external-event", "custom"} // SchemaV2 has more
 )
+
+// actions are the answers that a request for approval may offer. Its forms differ in the
+// name of an edit.
+func actions(edit string) []string { return []string{"accept", "reject", "refine", edit, "ask"} }
 
 // unlisted returns what is wrong with a word that is not one of words.
 func unlisted(word string, words []string) string {
@@ -74,7 +77,7 @@ func memberText(object, name string) string { return jsonwire.Text(member(object
 // hands their names to drop.
 func declared(object string, parts []part, p Profile, drop func(name string)) string {
 	return edited(object, func(name, raw string) (string, bool) {
-		has := partOf(parts, p, name) != nil
+		_, has := formOf(parts, p, name)
 		if !has {
 			drop(name)
 		}
@@ -241,27 +244,26 @@ func (m part) in(p Profile) part { m.only = p; return m }
 
 func (m *part) of(p Profile) bool { return m.only == RFC0002 || m.only == p }
 
-// partOf returns the part of that name that the profile has, or nil.
-func partOf(parts []part, p Profile, name string) *part {
+// formOf returns the form of the part of that name, and whether the profile has it.
+func formOf(parts []part, p Profile, name string) (of form, has bool) {
 	for i := range parts {
 		if m := &parts[i]; m.name == name && m.of(p) {
-			return m
+			return m.form, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // brokenPart returns the first member of an object that is not as the parts say, the
 // rule that it breaks and what is wrong, or "". An open object may have other members.
 func brokenPart(parts []part, open bool, p Profile, object string) (name string, rule agentevents.Rule, detail string) {
 	for name, value := range jsonwire.Members(object) {
-		switch m := partOf(parts, p, name); {
-		case m != nil:
-			if rule, detail := m.form.check(p, value); detail != "" {
-				return name, rule, detail
-			}
-		case !open:
-			return name, RuleClosed, "is an extra member of a closed object"
+		of, has := formOf(parts, p, name)
+		if rule, detail := of.check(p, value); detail != "" {
+			return name, rule, detail
+		}
+		if !has && !open {
+			return name, RuleClosed, extraMember
 		}
 	}
 	for _, m := range parts {
@@ -271,6 +273,8 @@ func brokenPart(parts []part, open bool, p Profile, object string) (name string,
 	}
 	return "", "", ""
 }
+
+const extraMember = "is an extra member of a closed object"
 
 // closedObject requires an object that has only the parts.
 func closedObject(parts ...part) form { return objectOf(parts, false) }

@@ -46,7 +46,6 @@ type Decoder struct {
 	odd       *agentevents.RuleError // what is wrong with the first extra member that the profile does not allow
 	spelled   []string               // pointers of members that could be left out
 	absent    []string               // pointers of required and usual members that the line lacks, in the RFC's names
-	errorWord bool                   // the error has "error", which stands for its code
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -82,7 +81,7 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
-	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd, d.errorWord = nil, false, "", "", "", "", nil, false
+	d.row, d.foreign, d.node, d.version, d.reducer, d.writtenAt, d.odd = nil, false, "", "", "", "", nil
 	d.details.Reset()
 	d.spelled, d.absent = d.spelled[:0], d.absent[:0]
 	if err := r.Read(line, ev); err != nil {
@@ -228,6 +227,7 @@ func (d *Decoder) finish(line string) {
 	case *agentevents.ApprovalRejected:
 		derived(&p.ApprovalID, "/payload/approvalId")
 	case *agentevents.MessageCreated:
+		d.foreign = d.foreign || d.reducer == reducerRFC && d.o.Profile != RFC0002 // the schemas do not have it
 		if r.Has("reducer") && d.reducer != reducerRFC {
 			r.Kept.Add("/payload/reducer", jsonwire.Quote(d.reducer))
 		}
@@ -273,16 +273,10 @@ func (d *Decoder) spell(r *wire.Reader) { d.spelled = append(d.spelled, r.Pointe
 func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
 	name := r.Type
-	var s jsonwire.Scanner
 	switch r.Type {
 	case "channel.written", "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
 		"approval.requested", "approval.granted", "approval.rejected":
-		for member, raw := range jsonwire.Members(r.S.Text()) {
-			if member == "payload" {
-				s.Reset(raw)
-			}
-		}
-		name = look(s, r.Type)
+		name = look(member(r.S.Text(), "payload"), r.Type)
 	}
 	line := d.doc.rows[name]
 	if line != nil {

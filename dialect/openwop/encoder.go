@@ -184,7 +184,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	if e.nodeID = ev.NodeID; e.nodeID == "" && e.row != nil && e.row.needNode {
 		e.nodeID = unknownNode
 	}
-	if p, ok := ev.Payload.(*agentevents.ClarificationRequested); ok && p.Questions != nil && len(p.Questions) == 0 && e.bound(w) {
+	if p, ok := ev.Payload.(*agentevents.ClarificationRequested); ok && p.Questions != nil && len(p.Questions) == 0 && e.bound() {
 		none := *p
 		none.Questions = nil
 		ev.Payload = &none
@@ -304,7 +304,7 @@ func (e *Encoder) countSplit(ev *agentevents.Event, p *agentevents.ToolReturned)
 }
 
 // bound reports whether the texts of questions must not be empty.
-func (e *Encoder) bound(*wire.Writer) bool { return e.p != RFC0002 && e.row.of != "" }
+func (e *Encoder) bound() bool { return e.p != RFC0002 && e.row.of != "" }
 
 // payloadNode reports whether the payload of the line names the node.
 func (e *Encoder) payloadNode() bool {
@@ -351,20 +351,16 @@ func extraLost(ev *agentevents.Event) bool {
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentHandoff:
 		c := *p
-		c.From, c.To = agentevents.AgentRef{}, agentevents.AgentRef{} // refID lists the extra members of those that become ids
-		rest.Payload = &c
+		c.From, c.To, rest.Payload = agentevents.AgentRef{}, agentevents.AgentRef{}, &c // refID lists the extra members of those that become ids
 	case *agentevents.NodeStarted:
 		c := *p
-		c.Agent = agentevents.Opt[agentevents.AgentRef]{}
-		rest.Payload = &c
+		c.Agent.OK, rest.Payload = false, &c
 	case *agentevents.NodeCompleted:
 		c := *p
-		c.Agent = agentevents.Opt[agentevents.AgentRef]{}
-		rest.Payload = &c
+		c.Agent.OK, rest.Payload = false, &c
 	case *agentevents.MessageCreated:
 		c := *p
-		c.Message = agentevents.ConversationMessage{}
-		rest.Payload = &c
+		c.Message, rest.Payload = agentevents.ConversationMessage{}, &c
 	}
 	return rest.PayloadExtra()
 }

@@ -223,7 +223,7 @@ func rows(p Profile) []row {
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(made(CoreSystem))
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
 		anyAgent = m("agentId", "/agentId", id(AgentID)).on(none)
-		node     = m("nodeId", "", nodeForm{p}).must(schemas).written()
+		node     = m("nodeId", "", nodeForm).must(schemas).written()
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)
 		verbose  = m("verbosity", "verbosity", wordForm(p, verbosities))
@@ -301,14 +301,14 @@ func rows(p Profile) []row {
 		{typ: "run.resumed", kind: agentevents.KindRunResumed, open2: true, members: []column{m("message", "message", text).on(none), anyAgent}},
 		{typ: "run.completed", kind: agentevents.KindRunCompleted, also: []part{lasted}, members: []column{outputs.must(v2).or(madeJSON("{}")), anyAgent}},
 		{typ: "run.failed", kind: agentevents.KindRunFailed, also: []part{lasted, may("failedNodeId", anID(NodeID, aText))}, members: []column{
-			failure.must(schemas).or(madeError), anyAgent,
+			failure.must(schemas).or(madeAs(unknownError, `{"code":"error","message":"error"}`)), anyAgent,
 		}},
 		{typ: "run.cancelled", kind: agentevents.KindRunCancelled, also: []part{lasted, may("cancelledBy", aText), may("parentRunId", anID(RunID, aName))}, members: []column{
 			reason, anyAgent,
 		}},
 		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: written, members: []column{
 			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
-			m("reducer", "", reducerForm{p}).must(schemas).written(), m("writtenAt", "", writtenAt{p}).must(schemas).written(),
+			m("reducer", "", reducerForm).must(schemas).written(), m("writtenAt", "", writtenAt).must(schemas).written(),
 		}},
 
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each

@@ -32,9 +32,12 @@ func madeOf(text func(e *Encoder) string) absent {
 }
 
 // madeJSON returns a function that makes up a value.
-func madeJSON(raw string) absent {
+func madeJSON(raw string) absent { return madeAs(raw, raw) }
+
+// madeAs returns a function that makes up a value, and lists it with a detail.
+func madeAs(detail, raw string) absent {
 	return func(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-		w.Lose(dialect.Made, w.Pointer(m), raw)
+		w.Lose(dialect.Made, w.Pointer(m), detail)
 		return append(dst, raw...)
 	}
 }
@@ -421,10 +424,7 @@ type errorText struct{ textForm }
 
 // Missed notes that the error lacks it, or that it has its other name.
 func (errorText) Missed(r *wire.Reader, _ any) {
-	d := decoderOf(r)
-	if d.errorWord && r.Name() == "code" {
-		d.spelled = append(d.spelled, r.PointerTo("error"))
-	} else {
+	if d := decoderOf(r); r.Name() != "code" || !slices.Contains(d.spelled, r.PointerTo("error")) {
 		d.absent = append(d.absent, r.Pointer())
 	}
 }
@@ -434,7 +434,9 @@ type errorWord struct{ textForm }
 
 func (f errorWord) Parse(r *wire.Reader, at any) error {
 	err := f.textForm.Parse(r, at)
-	decoderOf(r).errorWord = err == nil
+	if err == nil {
+		decoderOf(r).spell(r)
+	}
 	return err
 }
 
@@ -470,12 +472,6 @@ func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 func noError(w *wire.Writer) bool {
 	e := encoderOf(w)
 	return e.lenient() && slices.Contains(e.k.absent, "/payload/error") && *errorOf(w.Ev.Payload) == (agentevents.ErrorInfo{})
-}
-
-// madeError stands for the error of a run.
-func madeError(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	w.Lose(dialect.Made, w.Pointer(m), unknownError)
-	return append(dst, `{"code":"error","message":"error"}`...)
 }
 
 // A refForm is an AgentRef. It keeps its extra members itself.
@@ -606,25 +602,37 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	return dst
 }
 
-// A nodeForm is the node in a payload. It also stands in the envelope.
-type nodeForm struct{ p Profile }
+// An apart is a text that the event says elsewhere, or not at all. The line may have
+// another one, which is kept.
+type apart struct {
+	rule form
+	read func(d *Decoder) *string // where the decoder remembers it
+	own  func(w *wire.Writer, dst []byte, kept string) []byte
+}
 
-func (f nodeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	e := encoderOf(w)
-	if other := w.Kept(m.Name); isText(other) && (f.p == RFC0002 || f.p == SchemaV1 && other != `""` || ValidID(f.p, NodeID, jsonwire.Text(other))) {
+func (f apart) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	p, kept := encoderOf(w).p, w.Kept(m.Name)
+	if isText(kept) && (p == RFC0002 || f.rule.fits(p, kept)) {
 		w.Use(m.Name)
-		return append(dst, other...), true
+		return append(dst, kept...), true
 	}
-	if e.nodeID == "" {
-		return dst, false
-	}
-	return jsonwire.AppendString(dst, normalized(w, NodeID, "/nodeId", e.nodeID)), true
+	own := f.own(w, dst, kept)
+	return own, len(own) > len(dst)
 }
 
-func (nodeForm) Parse(r *wire.Reader, _ any) error {
+func (f apart) Parse(r *wire.Reader, _ any) error {
 	s := r.S
-	return checked(r, &s, anID(NodeID, aPlainID), wire.Value{}.Parse(r, &decoderOf(r).node))
+	return checked(r, &s, f.rule, wire.Value{}.Parse(r, f.read(decoderOf(r))))
 }
+
+// nodeForm is the node in a payload. It also stands in the envelope.
+var nodeForm = apart{anID(NodeID, aPlainID), func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte, _ string) []byte {
+	id := encoderOf(w).nodeID
+	if id == "" {
+		return dst
+	}
+	return jsonwire.AppendString(dst, normalized(w, NodeID, "/nodeId", id))
+}}
 
 // A timeForm is the time of the event.
 type timeForm struct{}

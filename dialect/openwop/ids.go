@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,45 +29,40 @@ const (
 	PlainID                   // any
 )
 
+// grammars are the lengths of ids under both schemas. Ids of SchemaV2 may have
+// colons, or begin with a tenant.
+var grammars = [...]struct {
+	low1, high1, low2, high2 int
+	colon, tenant            bool
+}{
+	EventID:     {low1: 1, high1: 128, low2: 16, high2: 128},
+	RunID:       {low1: 1, high1: 128, low2: 16, high2: 128, tenant: true},
+	NodeID:      {low1: 1, high1: 128, low2: 1, high2: 128, colon: true},
+	AgentID:     {low1: 3, high1: 256, low2: 1, high2: 128, colon: true},
+	HandoffID:   {low1: 3, high1: 256, low2: 3, high2: 128, colon: true},
+	WorkflowID:  {low1: 1, high1: math.MaxInt, low2: 1, high2: 128, colon: true},
+	InterruptID: {low1: 1, high1: math.MaxInt, low2: 16, high2: 128, tenant: true},
+	TypeID:      {low1: 1, high1: math.MaxInt},
+	PlainID:     {low1: 1, high1: math.MaxInt},
+}
+
 // ValidID reports whether an id has the form that the profile requires. RFC0002
 // only requires that it is not empty.
 func ValidID(p Profile, form IDForm, id string) bool {
-	switch p {
-	case SchemaV1:
-		low, high := form.length1()
-		n := len(id)
-		if n > high || n < low*utf8.UTFMax {
-			n = utf8.RuneCountInString(id)
-		}
-		return n >= low && n <= high
-	case SchemaV2:
-		switch form {
-		case EventID:
-			return opaque(id, 16, 128, false)
-		case RunID, InterruptID:
-			tenant, rest, ok := strings.Cut(strings.TrimPrefix(id, "anon:"), "/")
-			return ok && opaque(tenant, 1, 128, false) && opaque(rest, 16, 128, false)
-		case HandoffID:
-			return opaque(id, 3, 128, true)
-		case TypeID:
-			return validTypeID(id)
-		case PlainID:
-			return id != ""
-		}
-		return opaque(id, 1, 128, true)
+	g := &grammars[form]
+	switch {
+	case p == RFC0002 || form == PlainID:
+		return id != ""
+	case p == SchemaV1:
+		n := utf8.RuneCountInString(id)
+		return n >= g.low1 && n <= g.high1
+	case form == TypeID:
+		return validTypeID(id)
+	case g.tenant:
+		tenant, rest, ok := strings.Cut(strings.TrimPrefix(id, "anon:"), "/")
+		return ok && opaque(tenant, 1, 128, false) && opaque(rest, g.low2, g.high2, false)
 	}
-	return id != ""
-}
-
-// length1 returns the limits of an id's length under SchemaV1.
-func (form IDForm) length1() (low, high int) {
-	switch form {
-	case AgentID, HandoffID:
-		return 3, 256
-	case WorkflowID, InterruptID, TypeID, PlainID:
-		return 1, 1 << 30
-	}
-	return 1, 128
+	return opaque(id, g.low2, g.high2, g.colon)
 }
 
 // opaque reports whether id has a legal length and only characters of SchemaV2's
@@ -92,7 +88,7 @@ func idLetter(c byte) bool {
 func validTypeID(id string) bool {
 	first, _, dotted := strings.Cut(id, ".")
 	for part := range strings.SplitSeq(id, ".") {
-		if part == "" || part[0] < 'a' || part[0] > 'z' || !opaque(part, 1, 256, false) || strings.Contains(part, "~") {
+		if !isWord(part, capitals+"_") {
 			return false
 		}
 	}
@@ -108,14 +104,14 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 		return id
 	}
 	const keep = 60
-	colon := form != EventID && form != RunID && form != InterruptID
+	g := &grammars[form]
 	var b []byte
 	if form == TypeID {
 		b = append(b, "core.t"...)
 	}
 	for i := 0; i < len(id) && len(b) < keep; i++ {
 		c := id[i]
-		if p == SchemaV2 && !idLetter(c) && (c != ':' || !colon) || form == TypeID && (c == '.' || c == '~' || c == ':') || c >= utf8.RuneSelf {
+		if p == SchemaV2 && !idLetter(c) && (c != ':' || !g.colon) || form == TypeID && (c == '.' || c == '~') || c >= utf8.RuneSelf {
 			c = '_'
 		}
 		b = append(b, c)
@@ -125,7 +121,7 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 		sep = '-'
 	}
 	b = hex.AppendEncode(append(b, sep), binary.BigEndian.AppendUint64(nil, jsonwire.Hash(id)))
-	if p == SchemaV2 && (form == RunID || form == InterruptID) {
+	if p == SchemaV2 && g.tenant {
 		return "local/" + string(b)
 	}
 	return string(b)
@@ -135,7 +131,7 @@ func NormalizeID(p Profile, form IDForm, id string) string {
 // profile.
 func vendorType(p Profile, typ string) bool {
 	first, rest, ok := strings.Cut(typ, ".")
-	if !ok || first == "" || first[0] < 'a' || first[0] > 'z' {
+	if !ok || !isWord(first, capitals+"_") {
 		return false
 	}
 	if p == SchemaV2 {
@@ -147,7 +143,7 @@ func vendorType(p Profile, typ string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(typ, ".") {
-		if part == "" || strings.Trim(part, letters+"ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != "" {
+		if part == "" || strings.Trim(part, letters+capitals+"_") != "" {
 			return false
 		}
 	}
@@ -155,13 +151,20 @@ func vendorType(p Profile, typ string) bool {
 }
 
 // letters are the characters of kebab case.
-const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
+const (
+	letters  = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// isWord reports whether s begins with a small letter and has only characters of
+// kebab case and more.
+func isWord(s, more string) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, letters+more) == ""
+}
 
 // kebab reports whether s is in kebab case: words of small letters and digits,
 // joined by dashes. The first word begins with a letter.
-func kebab(s string) bool {
-	return s != "" && s[0] >= 'a' && s[0] <= 'z' && s[len(s)-1] != '-' && !strings.Contains(s, "--") && strings.Trim(s, letters) == ""
-}
+func kebab(s string) bool { return isWord(s, "") && s[len(s)-1] != '-' && !strings.Contains(s, "--") }
 
 // legalType reports whether the profile allows writing a type. The pattern of
 // SchemaV1 matches any name of two parts, also misspelt and invented types of the

@@ -27,13 +27,8 @@ var interrupts = map[agentevents.Kind]string{
 	agentevents.KindApprovalGranted: "granted", agentevents.KindApprovalRejected: "rejected",
 }
 
-// look returns the row of the payload that s reads next, for a type with several
-// forms, or "".
-func look(s jsonwire.Scanner, typ string) string {
-	raw := ""
-	if s.Kind() == '{' {
-		raw, _ = s.Raw() // it is read again, for the error
-	}
+// look returns the row of a payload, for a type with several forms, or "".
+func look(raw, typ string) string {
 	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
 	kind, decision := memberText(raw, "kind"), memberText(raw, "decision")
 	switch typ {
@@ -182,11 +177,10 @@ const unknownQuestion = "?"
 
 // madeQuestions stands for questions. An interrupt must have one under the schemas.
 func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
-	if !encoderOf(w).bound(w) {
+	if !encoderOf(w).bound() {
 		return append(dst, "[]"...)
 	}
-	w.Lose(dialect.Made, w.Pointer(m), unknownQuestion)
-	return append(dst, `[{"id":"q1","question":"?"}]`...)
+	return madeAs(unknownQuestion, `[{"id":"q1","question":"?"}]`)(w, dst, m)
 }
 
 // A keyForm is the key of an interrupt. It has the form of the id in the line that
@@ -243,10 +237,14 @@ type artifactForm struct {
 // Append appends what is kept for either form of an interrupt, or what is made up.
 func (f artifactForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	const payload, data = "/payload", "/payload/data"
-	here, from := w.At(), payload
-	kept := w.KeptAt(payload, f.name, false)
-	if other := w.KeptAt(data, f.name, false); other != "" && (kept == "" || here == data) {
-		from, kept = data, other
+	here := w.At()
+	from, other := here, data
+	if here == data {
+		other = payload
+	}
+	kept := w.KeptAt(here, f.name, false)
+	if kept == "" {
+		from, kept = other, w.KeptAt(other, f.name, false)
 	}
 	if here == payload && kept == "" && f.p != SchemaV1 {
 		return dst, false

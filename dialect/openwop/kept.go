@@ -121,8 +121,6 @@ func closedAt(p Profile, r *row, at, name string) bool {
 	switch {
 	case at == "":
 		return p == SchemaV2
-	case r == nil:
-		return false
 	case at == "/payload":
 		return r.refuses(name)
 	case at == "/payload/error":
@@ -140,16 +138,8 @@ func (e *Encoder) refuses(name string) bool { return e.row.refuses(name) && !e.s
 // readable reports whether a decoder of the profile reads a kept value as the
 // member m of the vocabulary. Only texts are kept like that.
 func (e *Encoder) readable(m *wire.Member, raw string) bool {
-	if !isText(raw) {
-		return false
-	}
-	switch f := m.Form.(type) {
-	case nodeForm:
-		return e.same() || ValidID(e.p, NodeID, jsonwire.Text(raw))
-	case textForm:
-		return e.same() || !f.id || f.rule.fits(e.p, raw)
-	}
-	return false
+	f, ok := m.Form.(textForm)
+	return ok && isText(raw) && (e.same() || !f.id || f.rule.fits(e.p, raw))
 }
 
 // elsewhere returns the object of the other form of an interrupt whose extra members

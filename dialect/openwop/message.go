@@ -83,72 +83,40 @@ func (messageForm) Parse(r *wire.Reader, at any) error {
 	return err
 }
 
-// A reducerForm is how the message is applied. Another one than the RFC's is kept.
-type reducerForm struct{ p Profile }
-
-func (f reducerForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	kept := w.Kept(m.Name)
-	switch {
-	case kept != "" && (f.p == RFC0002 || validReducer(jsonwire.Text(kept))):
-		w.Use(m.Name)
-		return append(dst, kept...), true
-	case f.p != RFC0002:
-		if kept == "" {
-			w.Lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have no reducer that applies messages by id")
-		}
-		return jsonwire.AppendString(dst, reducerSchema), true
+// reducerForm is how the message is applied.
+var reducerForm = apart{aReducer, func(d *Decoder) *string { return &d.reducer }, func(w *wire.Writer, dst []byte, kept string) []byte {
+	if encoderOf(w).p == RFC0002 {
+		return jsonwire.AppendString(dst, reducerRFC)
 	}
-	return jsonwire.AppendString(dst, reducerRFC), true
+	if kept == "" {
+		w.Lose(dialect.Made, "/openwop/~1payload~1reducer", "append: the schemas have no reducer that applies messages by id")
+	}
+	return jsonwire.AppendString(dst, reducerSchema)
+}}
+
+// writtenAt is the time of the message, mostly that of the event.
+var writtenAt = apart{aTime, func(d *Decoder) *string { return &d.writtenAt }, func(w *wire.Writer, dst []byte, _ string) []byte {
+	return jsonwire.AppendTime(dst, w.EventTime())
+}}
+
+// aReducer requires a reducer of the schemas or of a vendor.
+func aReducer(p Profile, raw string) (agentevents.Rule, string) {
+	name := jsonwire.Text(raw)
+	rest, vendor := strings.CutPrefix(name, "vendor.")
+	org, own, _ := strings.Cut(rest, ".")
+	if p == RFC0002 || slices.Contains(reducers, name) || vendor && isWord(org, "_") && isWord(own, "_") {
+		return "", ""
+	}
+	return RuleEnum, unlisted(name, reducers) + ", and not vendor.<org>.<name>"
 }
 
-func (f reducerForm) Parse(r *wire.Reader, _ any) error {
-	word, err := r.S.String()
-	if err != nil {
-		return err
-	}
-	d := decoderOf(r)
-	d.reducer = word
-	d.foreign = word == reducerRFC && f.p != RFC0002 // the schemas do not have it
-	if r.Strict && f.p != RFC0002 && !validReducer(word) {
-		r.Break(RuleEnum, unlisted(word, reducers)+", and not vendor.<org>.<name>")
-	}
-	return nil
-}
-
-// A writtenAt is the time of a message. Another one than the event's is kept.
-type writtenAt struct{ p Profile }
-
-func (f writtenAt) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if kept := w.Kept(m.Name); kept != "" && (f.p == RFC0002 || validTime(jsonwire.Text(kept))) {
-		w.Use(m.Name)
-		return append(dst, kept...), true
-	}
-	return jsonwire.AppendTime(dst, w.EventTime()), true
-}
-
-func (writtenAt) Parse(r *wire.Reader, _ any) (err error) {
-	d := decoderOf(r)
-	if d.writtenAt, err = r.S.String(); err == nil && r.Strict && !validTime(d.writtenAt) {
-		r.Break(RuleForm, strconv.Quote(d.writtenAt)+" is not a time")
-	}
-	return err
-}
-
-// validReducer reports whether a reducer is the schemas' or a vendor's.
-func validReducer(name string) bool {
-	rest, ok := strings.CutPrefix(name, "vendor.")
-	org, own, two := strings.Cut(rest, ".")
-	good := func(s string) bool {
-		return s != "" && s[0] >= 'a' && s[0] <= 'z' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
-	}
-	return slices.Contains(reducers, name) || ok && two && good(org) && good(own)
-}
-
-func validTime(text string) bool {
+func aTime(_ Profile, raw string) (agentevents.Rule, string) {
 	var s jsonwire.Scanner
-	s.Reset(jsonwire.Quote(text))
-	_, err := s.Time()
-	return err == nil
+	s.Reset(raw)
+	if _, err := s.Time(); err != nil {
+		return RuleForm, strconv.Quote(jsonwire.Text(raw)) + " is not a time"
+	}
+	return "", ""
 }
 
 // MessageID returns the id of a message (section G). It is the same in every

@@ -41,10 +41,7 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 	node := cmp.Or(ev.NodeID, d.node)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		if len(r.calls) == maxOpen {
-			r.calls = append(r.calls[:0], r.calls[maxOpen/2:]...)
-		}
-		r.calls = append(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(ev.ID)})
+		r.calls = limited(r.calls, call{strings.Clone(ev.AgentID), strings.Clone(p.CallID), strings.Clone(ev.ID)})
 	case *agentevents.ToolReturned:
 		i := slices.IndexFunc(r.calls, func(c call) bool { return c.callID == p.CallID && c.agentID == ev.AgentID })
 		switch {

@@ -216,7 +216,8 @@ func (d *Decoder) finish(line string) {
 		p.Details = d.details.Object()
 	case *agentevents.ClarificationRequested:
 		derived(&p.InterruptID, "/payload/interruptId")
-		d.opened(ev, p.InterruptID)
+		// Copied, because a text of a line keeps the whole line in memory.
+		d.open = limited(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(p.InterruptID)})
 	case *agentevents.ClarificationResolved:
 		p.InterruptID = d.closed(ev, p.InterruptID)
 		derived(&p.InterruptID, "/payload/interruptId")
@@ -309,12 +310,6 @@ func keep(r *wire.Reader, name, raw string) (taken bool, err error) {
 		return false, r.S.Duplicate(name)
 	}
 	return true, nil
-}
-
-// opened remembers a clarification, because its answer may name only the node.
-func (d *Decoder) opened(ev *agentevents.Event, id string) {
-	// Copied, because a text of a line keeps the whole line in memory.
-	d.open = limited(d.open, openInterrupt{strings.Clone(ev.RunID), strings.Clone(ev.NodeID), strings.Clone(id)})
 }
 
 // closed returns the id of the clarification that is answered: id itself, or the

@@ -165,8 +165,8 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	ev := w.Ev
 	e.k.read(ev)
 	at := e.doc.Row(ev.Kind())
-	if e.k.typ != "" && interrupts[ev.Kind()] != "" {
-		at = e.doc.rows[interrupts[ev.Kind()]]
+	if other := e.doc.interrupts[ev.Kind()]; other != nil && e.k.typ != "" {
+		at = other
 	}
 	typ, body := "", ""
 	if e.row = nil; at == nil {
@@ -195,15 +195,15 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 // typeOf returns the type of a line: the one that was read, where the profile
 // allows it.
 func (e *Encoder) typeOf(w *wire.Writer, at *wire.Row) string {
-	if e.k.typ != "" && e.row.of != "" {
-		legal := aliases(e.row)
-		if i := slices.Index(legal, e.k.typ); i == 0 || i > 0 && e.p != SchemaV1 { // SchemaV1 has another payload for the other types
-			return legal[i]
-		} else if i > 0 {
-			w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), legal[0])
-		}
+	typ := e.k.typ
+	switch {
+	case typ == "" || e.row.of == "" || typ != e.row.typ && typ != tables[RFC0002].Row(e.row.kind).Type:
+		return at.Type
+	case typ != e.row.typ && e.p == SchemaV1: // it has another payload for this type
+		w.Lose(dialect.Altered, "/openwop/"+jsonwire.Token(keptType), e.row.typ)
+		return at.Type
 	}
-	return at.Type
+	return typ
 }
 
 // other returns the type and the payload of an event that the vocabulary does not

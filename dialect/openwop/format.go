@@ -151,8 +151,9 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 // A document is the table of a profile.
 type document struct {
 	*wire.Format
-	p    Profile
-	rows map[string]*wire.Row // by type, in the names of all profiles, or by name
+	p          Profile
+	rows       map[string]*wire.Row           // by type, in the names of all profiles, or by name
+	interrupts map[agentevents.Kind]*wire.Row // the forms that version 2 has for them, by kind
 }
 
 var tables = [...]document{RFC0002: newDocument(RFC0002), SchemaV1: newDocument(SchemaV1), SchemaV2: newDocument(SchemaV2)}
@@ -194,11 +195,14 @@ func newDocument(p Profile) document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := document{wire.New(f), p, map[string]*wire.Row{}}
+	d := document{wire.New(f), p, map[string]*wire.Row{}, map[agentevents.Kind]*wire.Row{}}
 	for i := range d.Rows {
 		at := &d.Rows[i]
 		r := at.More.(*row)
 		d.rows[cmp.Or(r.of, r.typ)] = at
+		if r.of != "" {
+			d.interrupts[r.kind] = at
+		}
 		if r.v2 != "" {
 			d.rows[r.v2] = at
 		}

@@ -448,24 +448,18 @@ func madeMessage(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 	if encoderOf(w).p == RFC0002 {
 		return empty(w, dst, m)
 	}
-	code := unknownError
-	if v := errorOf(w.Ev.Payload); v != nil && v.Code != "" {
-		code = v.Code
-	}
-	return made(code)(w, dst, m)
+	return made(cmp.Or(errorOf(w.Ev.Payload).Code, unknownError))(w, dst, m)
 }
 
-// errorOf returns the error of a payload, or nil.
+// errorOf returns the error of a payload that has one.
 func errorOf(p agentevents.Payload) *agentevents.ErrorInfo {
 	switch p := p.(type) {
 	case *agentevents.ToolReturned:
 		return &p.Error.V
 	case *agentevents.NodeFailed:
 		return &p.Error
-	case *agentevents.RunFailed:
-		return &p.Error.V
 	}
-	return nil
+	return &p.(*agentevents.RunFailed).Error.V
 }
 
 // noError reports whether the line of a failed node has no error.
@@ -709,10 +703,8 @@ func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) (
 
 func (f versionForm) Parse(r *wire.Reader, _ any) error {
 	if k := r.S.Kind(); k != '0' && (k != '"' || !f.engine) {
-		s := r.S
-		if _, err := s.Uint(); err != nil {
-			return err
-		}
+		_, err := r.S.Uint()
+		return err
 	}
 	s := r.S
 	raw, err := r.S.Raw()
@@ -724,14 +716,6 @@ func (f versionForm) Parse(r *wire.Reader, _ any) error {
 		decoderOf(r).version = raw
 	}
 	return checked(r, &s, f.rule(), nil)
-}
-
-// whole reports whether a JSON number is whole and not below 0.
-func whole(raw string) bool {
-	var s jsonwire.Scanner
-	s.Reset(raw)
-	_, err := sequence(&s)
-	return err == nil
 }
 
 // An agentOfOther is the agent of a type that the vocabulary does not have: the

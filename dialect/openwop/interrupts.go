@@ -21,12 +21,6 @@ const (
 	kindApproval      = "approval"
 )
 
-// interrupts are the rows of interrupts, by the kinds that they become.
-var interrupts = map[agentevents.Kind]string{
-	agentevents.KindClarificationRequested: "clarification", agentevents.KindClarificationResolved: "answer", agentevents.KindApprovalRequested: "approval",
-	agentevents.KindApprovalGranted: "granted", agentevents.KindApprovalRejected: "rejected",
-}
-
 // look returns the row of a payload, for a type with several forms, or "".
 func look(raw, typ string) string {
 	has := func(name string) bool { return jsonwire.HasMember(raw, name) }
@@ -64,10 +58,6 @@ func look(raw, typ string) string {
 	}
 	return typ
 }
-
-// aliases are the types that may have the payload of an interrupt: its own, and the
-// RFC's for the kind.
-func aliases(r *row) []string { return []string{r.typ, tables[RFC0002].Row(r.kind).Type} }
 
 // suspension are the details of a suspension that the schemas declare.
 var suspension = []part{must("interruptId", anIDOf(InterruptID)), may("kind", anInterruptKind), may("key", anIDOf(PlainID))}
@@ -115,7 +105,7 @@ func (f detailsForm) object(w *wire.Writer, raw agentevents.JSON) string {
 		return ""
 	case details == "{}" && f.p == RFC0002: // the schemas add an interruptId
 		lose(dialect.Dropped, "/payload/details", "only the members of the details are written, and there are none")
-	case isObject(details):
+	case jsonwire.IsObject(details):
 	case f.p == SchemaV2:
 		lose(dialect.Altered, "/payload/details", "is not an object: the line has only an interruptId")
 		return ""
@@ -132,9 +122,9 @@ func (f detailsForm) detail(w *wire.Writer, name, raw string) (string, bool) {
 	why := ""
 	switch of, declared := formOf(suspension, f.p, name); {
 	case f.p != RFC0002 && name == "interruptId" && jsonwire.Text(raw) != "":
-		if id := jsonwire.Text(raw); !ValidID(f.p, InterruptID, id) {
-			w.Lose(dialect.Altered, "/payload/details", "the profile has another form for ids")
-			raw = jsonwire.Quote(NormalizeID(f.p, InterruptID, id))
+		id := jsonwire.Text(raw)
+		if n := normalized(w, InterruptID, "/payload/details", id); n != id {
+			raw = jsonwire.Quote(n)
 		}
 	case f.p != RFC0002 && name == "kind" && !of.fits(f.p, raw):
 		why = "not one of the schema's words"

@@ -99,20 +99,20 @@ func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 // place reports whether an extra member has a place in the object that is written.
 func place(w *wire.Writer, m *wire.Member, from, name, raw string) bool {
 	e, at, r := encoderOf(w), w.At(), encoderOf(w).row
-	inside := strings.TrimPrefix(strings.TrimPrefix(at, "/payload")+"/", "/") + name
+	same := e.same()
 	switch {
-	case !e.same() && closedAt(e.p, r, at, name), at == "/payload/data" && from == "/payload" && (!e.refuses(name) || slices.Contains(besideData, name)):
+	case !same && closedAt(e.p, r, at, name),
+		at == "/payload/data" && from == "/payload" && (same || !r.refuses(name) || slices.Contains(besideData, name)):
 		return false
 	case at == "":
 		return m == nil
-	}
-	switch {
 	case m != nil && !m.Loose:
 		return e.readable(m, raw)
 	case m != nil && at == "/payload/error" && name == "error":
 		return e.p != RFC0002 || isText(raw)
 	}
-	return e.p == RFC0002 || e.same() || r.form(inside).fits(e.p, raw)
+	inside := strings.TrimPrefix(strings.TrimPrefix(at, "/payload")+"/", "/") + name
+	return e.p == RFC0002 || same || r.form(inside).fits(e.p, raw)
 }
 
 // closedAt reports whether the object at a pointer must not have an extra member. r is
@@ -132,9 +132,6 @@ func closedAt(p Profile, r *row, at, name string) bool {
 // besideData are members of a payload that never stand in its data.
 var besideData = []string{"nodeId", "kind", "key", "data"}
 
-// refuses reports whether the payload must not have the member.
-func (e *Encoder) refuses(name string) bool { return e.row.refuses(name) && !e.same() }
-
 // readable reports whether a decoder of the profile reads a kept value as the
 // member m of the vocabulary. Only texts are kept like that.
 func (e *Encoder) readable(m *wire.Member, raw string) bool {
@@ -146,15 +143,13 @@ func (e *Encoder) readable(m *wire.Member, raw string) bool {
 // may stand in the one that is written.
 func elsewhere(w *wire.Writer) string {
 	e, at := encoderOf(w), w.At()
-	switch rest, questions := strings.CutPrefix(at, "/payload/questions/"); {
-	case questions:
-		return "/payload/data/questions/" + rest
-	case at == "/payload" && e.row.legacy && (e.row.kind == agentevents.KindClarificationRequested || e.row.kind == agentevents.KindApprovalRequested):
-		return "/payload/data"
-	case at == "/payload/data":
-		return "/payload"
-	case strings.HasPrefix(at, "/payload/data/questions/"):
-		return "/payload" + strings.TrimPrefix(at, "/payload/data")
+	rest, data := strings.CutPrefix(at, "/payload/data")
+	switch {
+	case data && (rest == "" || strings.HasPrefix(rest, "/questions/")):
+		return "/payload" + rest
+	case strings.HasPrefix(at, "/payload/questions/"),
+		at == "/payload" && e.row.legacy && (e.row.kind == agentevents.KindClarificationRequested || e.row.kind == agentevents.KindApprovalRequested):
+		return "/payload/data" + strings.TrimPrefix(at, "/payload")
 	}
 	return ""
 }

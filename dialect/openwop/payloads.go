@@ -105,7 +105,7 @@ func (s *shape) complete(raw string) bool {
 			return false
 		}
 	}
-	return isObject(raw)
+	return jsonwire.IsObject(raw)
 }
 
 // keeps reports whether the payload of an unknown type is legal under the
@@ -135,7 +135,7 @@ var payloadIDs = map[string]IDForm{
 // profile stays as it is, even if it breaks the profile.
 func (e *Encoder) shaped(w *wire.Writer, typ, raw string) (string, bool) {
 	s, same := shapes[e.p][typ], e.same()
-	if s == nil && (e.p == SchemaV1 || !registeredIn(registered2, typ)) || !isObject(raw) {
+	if s == nil && (e.p == SchemaV1 || !registeredIn(registered2, typ)) || !jsonwire.IsObject(raw) {
 		return raw, s == nil || same
 	}
 	var out dialect.Unknowns
@@ -167,11 +167,7 @@ func (e *Encoder) shapedID(w *wire.Writer, name, value string) string {
 	if e.p != SchemaV2 || !isID || id == "" {
 		return value
 	}
-	if name == "agentId" {
-		form = e.agentForm(w, id)
-	}
-	if n := NormalizeID(e.p, form, id); n != id {
-		w.Lose(dialect.Altered, "/payload/"+name, "the profile has another form for ids")
+	if n := normalized(w, form, "/payload/"+name, id); n != id {
 		return jsonwire.Quote(n)
 	}
 	return value

@@ -166,16 +166,6 @@ func (s *Snapshot) fields() []snapshotField {
 	}
 }
 
-// field returns a pointer to the field of a member, or nil.
-func (s *Snapshot) field(name string) any {
-	for _, f := range s.fields() {
-		if f.name == name {
-			return f.at
-		}
-	}
-	return nil
-}
-
 // ParseSnapshot reads a snapshot of any profile. It fails at the first place
 // where the text is not JSON or a member has the wrong type, or if runId or
 // status is missing.
@@ -188,6 +178,7 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 		r    wire.Reader
 		more dialect.Unknowns
 	)
+	fields := s.fields()
 	r.S.Reset(string(text))
 	if err := r.S.Object(); err != nil {
 		return Snapshot{}, err
@@ -198,9 +189,9 @@ func ParseSnapshot(text []byte) (Snapshot, error) {
 			break // at the end: the text is valid
 		}
 		other := agentevents.JSON("")
-		at := s.field(name)
-		if at == nil {
-			at = &other
+		at := any(&other)
+		if i := slices.IndexFunc(fields, func(f snapshotField) bool { return f.name == name }); i >= 0 {
+			at = fields[i].at
 		}
 		if err := s.parse(&r, at); err != nil {
 			return Snapshot{}, err

@@ -115,7 +115,7 @@ func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
 		if !kebab(org) || !kebab(own) {
 			return RuleForm, "has the member " + strconv.Quote(name) + ", but a name must be an organization, a dot and a word"
 		}
-		if !isObject(value) {
+		if !jsonwire.IsObject(value) {
 			return RuleForm, strconv.Quote(name) + " is not an object"
 		}
 	}
@@ -173,7 +173,7 @@ func (w *snapshotWriter) json(pointer string, raw agentevents.JSON) string {
 // them.
 func (w *snapshotWriter) rest(out *dialect.Unknowns, pointer, what string, more agentevents.JSON, fields []string) {
 	raw := w.json(pointer, more)
-	if raw != "" && !isObject(raw) {
+	if raw != "" && !jsonwire.IsObject(raw) {
 		w.fail(agentevents.RuleFieldJSON, pointer, what+" is not an object")
 	}
 	for name, value := range jsonwire.Members(raw) {
@@ -245,7 +245,7 @@ func (w *snapshotWriter) error(pointer string, e agentevents.ErrorInfo) string {
 			e.Message = e.Code
 			w.lose(dialect.Made, pointer+"/message", "the code")
 		}
-		if e.Details != "" && !isObject(string(e.Details)) {
+		if e.Details != "" && !jsonwire.IsObject(string(e.Details)) {
 			e.Details = `{"value":` + e.Details + `}`
 			w.lose(dialect.Altered, pointer+"/details", `is not an object: written as the member "value" of one`)
 		}

@@ -126,7 +126,7 @@ var criterion = []part{must("key", aName), must("met", aBool)}
 // decisionError returns what is wrong with the decision of an orchestrator, or "".
 func decisionError(p Profile, raw string) string {
 	parts, known := decisions[memberText(raw, "kind")]
-	if isObject(raw) && !known {
+	if jsonwire.IsObject(raw) && !known {
 		return "has a kind that is not next-worker, ask-user or terminate"
 	}
 	_, detail := closedObject(parts...)(p, raw)

@@ -2,7 +2,6 @@ package openwop
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,9 +54,6 @@ func unlisted(word string, words []string) string {
 	return strconv.Quote(word) + " is not one of " + strings.Join(words, ", ")
 }
 
-// isObject reports whether a JSON value is an object.
-func isObject(raw string) bool { return strings.HasPrefix(strings.TrimLeft(raw, " \t\r\n"), "{") }
-
 func isText(raw string) bool { return strings.HasPrefix(raw, `"`) }
 
 // member returns the value of a member of an object, or "".
@@ -88,7 +84,7 @@ func declared(object string, parts []part, p Profile, drop func(name string)) st
 // edited returns an object with the values that edit returns. It leaves out the
 // members that edit rejects. Other values stay.
 func edited(object string, edit func(name, raw string) (string, bool)) string {
-	if !isObject(object) {
+	if !jsonwire.IsObject(object) {
 		return object
 	}
 	var out dialect.Unknowns
@@ -137,7 +133,7 @@ func allOf(forms ...form) form {
 var (
 	aText    = valueThat(isText, RuleForm, "is not a text")
 	aName    = allOf(aText, valueThat(func(raw string) bool { return raw != `""` }, RuleRange, "is empty"))
-	anObject = valueThat(isObject, RuleForm, "is not an object")
+	anObject = valueThat(jsonwire.IsObject, RuleForm, "is not an object")
 	aBool    = valueThat(func(raw string) bool { return raw == "true" || raw == "false" }, RuleForm, "is neither true nor false")
 
 	aCap     = valueThat(func(raw string) bool { return raw != `""` }, RuleEnum, "is empty")
@@ -189,9 +185,13 @@ func numberIn(low, high float64, want string) form {
 	}, RuleRange, "is not "+want)
 }
 
-func wholeFrom(low int) form {
-	want := "a whole number from " + strconv.Itoa(low) + " on"
-	return allOf(valueThat(whole, RuleRange, "is not "+want), numberIn(float64(low), math.Inf(1), want))
+func wholeFrom(low uint64) form {
+	return valueThat(func(raw string) bool {
+		var s jsonwire.Scanner
+		s.Reset(raw)
+		n, err := sequence(&s)
+		return err == nil && n >= low
+	}, RuleRange, "is not a whole number from "+strconv.FormatUint(low, 10)+" on")
 }
 
 func oneOf(words ...string) form {

@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -140,7 +141,7 @@ func (d *Decoder) missing() {
 			continue
 		}
 		d.foreign = d.foreign || !strings.HasPrefix(at, "/payload/")
-		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+rfcName(m.Name))
+		d.absent = append(d.absent, strings.TrimSuffix(at, m.Name)+cmp.Or(rfcNames[m.Name], m.Name))
 	}
 	if d.row == nil {
 		return
@@ -339,15 +340,5 @@ func agentOf(raw string) string {
 	return memberText(raw, "agentId")
 }
 
-// rfcName returns the RFC's name of a member that a line may lack.
-func rfcName(name string) string {
-	switch name {
-	case "toolName":
-		return "toolId"
-	case "fromAgentId":
-		return "from"
-	case "toAgentId":
-		return "to"
-	}
-	return name
-}
+// rfcNames are the RFC's names of members that a line may lack.
+var rfcNames = map[string]string{"toolName": "toolId", "fromAgentId": "from", "toAgentId": "to"}

@@ -238,10 +238,12 @@ func rows(p Profile) []row {
 		host     = []part{may("causationHostId", aName)}
 		lasted   = may("durationMs", wholeFrom(0))
 		outputs  = m("outputs", "outputs", object)
+		key      = newKeyForm(p)
 		asked    = m("interruptId", "interruptId", textForm{}).written()
 	)
-	title, breach, amount := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json)
+	title, breach, amount, decision := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json)
 	if p != RFC0002 {
+		decision = ruled{decisionForm{}, aDecision}
 		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
 	}
 	readAgent := anyAgent
@@ -272,7 +274,7 @@ func rows(p Profile) []row {
 			m("reasoning", "reasoning", text).on(rfc),
 		}},
 		{typ: "runOrchestrator.decided", v2: "orchestrator.decided", kind: agentevents.KindOrchestratorDecided, also: host, closed1: true, sealed: true, members: []column{
-			agent, m("decision", "decision", decisionForm{p}).must(all).or(madeJSON(`{"kind":"terminate"}`)), m("iteration", "iteration", countFrom(1)),
+			agent, m("decision", "decision", decision).must(all).or(madeJSON(`{"kind":"terminate"}`)), m("iteration", "iteration", countFrom(1)),
 		}},
 		{typ: "node.started", kind: agentevents.KindNodeStarted, members: []column{
 			node, m("typeId", "typeId", id(TypeID)).must(schemas).or(made("core.unknown")), m("attempt", "attempt", countFrom(0)),
@@ -323,7 +325,7 @@ func rows(p Profile) []row {
 		{typ: "interrupt.requested", of: "clarification", kind: agentevents.KindClarificationRequested, reads: old, closed1: true, sealed: true, also: []part{
 			may("resumeSchema", anObject), may("timeoutMs", wholeFrom(0)), may("data/contextType", aText),
 		}, members: []column{
-			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", keyForm{p}).must(all).or(madeOf(ofEvent)),
+			m("kind", "", wordOf(kindClarification)).must(all), m("key", "interruptId", key).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(wire.Need("questions", "questions", questions(p, true)).Or(madeQuestions))).must(all),
 		}},
 		{typ: "clarification.resolved", kind: agentevents.KindClarificationResolved, legacy: true, members: []column{
@@ -345,7 +347,7 @@ func rows(p Profile) []row {
 			may("data/requiredApprovals", wholeFrom(1)), may("data/approversList", listOf(aText, 0, false)),
 			may("data/rejectionPolicy", oneOf("single-veto", "majority")),
 		}, members: []column{
-			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", keyForm{p}).must(all).or(madeOf(ofEvent)),
+			m("kind", "", wordOf(kindApproval)).must(all), m("key", "approvalId", key).must(all).or(madeOf(ofEvent)),
 			m("data", "", wire.Object(artifact("artifactId").must(schemas).Member, artifact("artifactType").must(schemas).Member,
 				m("title", "action", title).must(schemas).orAlways(made(kindApproval)).Member, artifact("actions").must(schemas).Member)).must(all),
 			m("timeoutMs", "timeoutMs", millis),

@@ -58,12 +58,16 @@ type mender interface {
 func idForm(p Profile, form IDForm) textForm {
 	f := textForm{id: true, spell: form == AgentID || form == WorkflowID || form == TypeID}
 	if p != RFC0002 {
-		f.mend = func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
+		f.mend = normalizing(form)
 	}
 	if form != InterruptID || p == SchemaV2 {
 		f.rule = anIDOf(form)
 	}
 	return f
+}
+
+func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) string {
+	return func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
 }
 
 // normalized returns an id in the form of the profile.

@@ -175,32 +175,28 @@ func madeQuestions(w *wire.Writer, dst []byte, m *wire.Member) []byte {
 
 // A keyForm is the key of an interrupt. It has the form of the id in the line that
 // resolves the interrupt.
-type keyForm struct{ p Profile }
+type keyForm struct{ textForm }
 
-func (f keyForm) mended(w *wire.Writer, m *wire.Member, id string) string {
-	return normalized(w, InterruptID, w.Pointer(m), id)
+func newKeyForm(p Profile) keyForm {
+	f := keyForm{textForm{rule: aPlainID, say: shortKey, mend: normalizing(InterruptID)}}
+	if p != RFC0002 {
+		f.rule = shortText(aPlainID, maxKey)
+	}
+	return f
 }
 
 func (f keyForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	v, form := shortKey(w, m, *at.(*string)), InterruptID
-	if encoderOf(w).spelled(w, m) && utf8.RuneCountInString(v) <= maxKey {
-		form = PlainID // a key need not be an id
+	if encoderOf(w).spelled(w, m) && utf8.RuneCountInString(*at.(*string)) <= maxKey {
+		f.mend = nil // a key need not be an id
 	}
-	return jsonwire.AppendString(dst, normalized(w, form, w.Pointer(m), v)), v != ""
+	return f.textForm.Append(w, dst, m, at)
 }
 
 func (f keyForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	v := *at.(*string)
-	switch {
-	case err != nil:
-	case v == "":
-		r.Break(RuleID, "is empty")
-	case f.p != RFC0002 && utf8.RuneCountInString(v) > maxKey:
-		r.Break(RuleRange, "is longer than 256 characters")
-	}
-	if err == nil && f.p == SchemaV2 && v != "" && !ValidID(SchemaV2, InterruptID, v) {
-		decoderOf(r).spell(r)
+	err := f.textForm.Parse(r, at)
+	d, id := decoderOf(r), *at.(*string)
+	if err == nil && d.o.Profile == SchemaV2 && id != "" && !ValidID(SchemaV2, InterruptID, id) {
+		d.spell(r)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func (e *Encoder) lacked(w *wire.Writer, m *wire.Member) bool {
 	if at == "" && m.Name != "timestamp" && m.Name != "payload" {
 		return false
 	}
-	return slices.Contains(e.k.absent, at+"/"+rfcName(m.Name)) && (e.lenient() || !m.Need && at != "/payload/error")
+	return slices.Contains(e.k.absent, at+"/"+cmp.Or(rfcNames[m.Name], m.Name)) && (e.lenient() || !m.Need && at != "/payload/error")
 }
 
 // lack decides what stands for a member that the event does not say, where the line

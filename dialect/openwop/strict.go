@@ -123,49 +123,39 @@ var decisions = map[string][]part{
 
 var criterion = []part{must("key", aName), must("met", aBool)}
 
-// decisionError returns what is wrong with the decision of an orchestrator, or "".
-func decisionError(p Profile, raw string) string {
+// aDecision requires one of the three decisions of an orchestrator that the schemas
+// have.
+func aDecision(p Profile, raw string) (agentevents.Rule, string) {
 	parts, known := decisions[memberText(raw, "kind")]
 	if jsonwire.IsObject(raw) && !known {
-		return "has a kind that is not next-worker, ask-user or terminate"
+		return RuleForm, "has a kind that is not next-worker, ask-user or terminate"
 	}
 	_, detail := closedObject(parts...)(p, raw)
 	ids, inputs := member(raw, "nextWorkerIds"), member(raw, "nextWorkerInputs")
 	if detail == "" && inputs != "" && len(slices.Collect(jsonwire.Elements(ids))) != len(slices.Collect(jsonwire.Elements(inputs))) {
-		return "has nextWorkerInputs that are not one object for each worker"
+		detail = "has nextWorkerInputs that are not one object for each worker"
 	}
-	return detail
+	return RuleForm, detail
 }
 
-// A decisionForm is the decision of an orchestrator. The schemas have three closed
-// forms.
-type decisionForm struct{ p Profile }
+// A decisionForm is the decision of an orchestrator under the schemas.
+type decisionForm struct{ wire.Value }
 
 func (f decisionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
 	decision := *at.(*agentevents.JSON)
-	if raw, err := jsonwire.Compact(string(decision)); err == nil && f.p != RFC0002 {
-		losses := w.Pend.Len()
+	if raw, err := jsonwire.Compact(string(decision)); err == nil {
+		e, losses := encoderOf(w), w.Pend.Len()
 		closed := f.closed(w, raw)
-		if why := decisionError(f.p, closed); why != "" {
-			w.Fail(RuleForm, w.Pointer(m), why)
+		if rule, why := aDecision(e.p, closed); why != "" {
+			w.Fail(rule, w.Pointer(m), why)
 		}
-		if encoderOf(w).same() {
+		if e.same() {
 			w.Pend.Cut(losses)
 		} else {
 			decision = agentevents.JSON(closed)
 		}
 	}
-	return wire.Value{}.Append(w, dst, m, &decision)
-}
-
-func (f decisionForm) Parse(r *wire.Reader, at any) error {
-	err := wire.Value{}.Parse(r, at)
-	if err == nil && r.Strict && f.p != RFC0002 {
-		if why := decisionError(f.p, string(*at.(*agentevents.JSON))); why != "" {
-			r.Break(RuleForm, why)
-		}
-	}
-	return err
+	return f.Value.Append(w, dst, m, &decision)
 }
 
 // closed returns a decision without the members that its form does not have. Its
@@ -173,7 +163,7 @@ func (f decisionForm) Parse(r *wire.Reader, at any) error {
 func (f decisionForm) closed(w *wire.Writer, decision string) string {
 	const at = "/payload/decision/"
 	only := func(at, object string, parts []part) string {
-		return declared(object, parts, f.p, func(name string) { w.Lose(dialect.Dropped, at+jsonwire.Token(name), "") })
+		return declared(object, parts, encoderOf(w).p, func(name string) { w.Lose(dialect.Dropped, at+jsonwire.Token(name), "") })
 	}
 	return edited(only(at, decision, decisions[memberText(decision, "kind")]), func(name, raw string) (string, bool) {
 		return editedList(raw, func(i int, raw string) string {

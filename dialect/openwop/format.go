@@ -177,8 +177,8 @@ func newDocument(p Profile) document {
 		},
 		Any: []wire.Member{may("", "/agentId", agentOfOther{})},
 		Tail: []wire.Member{
-			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), {Name: "schemaVersion", Form: versionForm{p, false}, Need: p == SchemaV2},
-			may("engineVersion", "", versionForm{p, true}), may("causationId", "/causationId", id(EventID).spelled().says(cause)),
+			need("timestamp", "/timestamp", timeForm{}), need("sequence", "/sequence", sequenceForm{}), {Name: "schemaVersion", Form: versionForm{rule: perSchema(wholeFrom(0), wholeFrom(1))}, Need: p == SchemaV2},
+			may("engineVersion", "", versionForm{aVersion, true}), may("causationId", "/causationId", id(EventID).spelled().says(cause)),
 		},
 		Lack: lack, Pick: pick, Keep: keep, Place: place, Elsewhere: elsewhere, Extra: extraLost,
 	}
@@ -223,7 +223,6 @@ func rows(p Profile) []row {
 		id       = func(f IDForm) textForm { return idForm(p, f) }
 		handed   = id(HandoffID).says(refID)
 		resolves = id(InterruptID).says(shortKey)
-		person   = textForm{spell: true, fill: p != RFC0002, rule: aPlainID}
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(made(CoreSystem))
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
 		anyAgent = m("agentId", "/agentId", id(AgentID)).on(none)
@@ -353,10 +352,10 @@ func rows(p Profile) []row {
 			m("timeoutMs", "timeoutMs", millis),
 		}},
 		{typ: "approval.granted", kind: agentevents.KindApprovalGranted, legacy: true, closed1: true, also: []part{may("quorumProgress", aQuorum)}, members: []column{
-			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", person).must(v1).or(made("user")),
+			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "approvedBy", plain).must(v1).or(made("user")),
 		}},
 		{typ: "approval.rejected", kind: agentevents.KindApprovalRejected, legacy: true, closed1: true, members: []column{
-			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "rejectedBy", person).must(v1).or(made("user")),
+			m("gateId", "approvalId", id(PlainID)).must(v1).orAlways(madeOf(ofEvent)), m("principal", "rejectedBy", plain).must(v1).or(made("user")),
 			m("reason", "feedback", text),
 		}},
 		{typ: "interrupt.resolved", of: "granted", kind: agentevents.KindApprovalGranted, reads: old, also: decided, members: []column{

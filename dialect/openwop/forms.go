@@ -56,7 +56,7 @@ type mender interface {
 // idForm is an id. One that does not have the profile's form is normalised. An empty
 // agent, workflow or type is an absent one, so the decoder notes that it is there.
 func idForm(p Profile, form IDForm) textForm {
-	f := textForm{id: true, spell: form == AgentID || form == WorkflowID || form == TypeID}
+	f := textForm{spell: form == AgentID || form == WorkflowID || form == TypeID}
 	if p != RFC0002 {
 		f.mend = normalizing(form)
 	}
@@ -157,8 +157,6 @@ func refID(w *wire.Writer, m *wire.Member, id string) string {
 type textForm struct {
 	wire.Value
 	spell bool // the decoder notes an empty one: the field cannot tell it from an absent one
-	fill  bool // an empty one is left out or made up, even if the line had it
-	id    bool // it is an id
 	rule  form // what a strict decoder checks; nil for none
 	// say returns what the line says where the event says a text, or "". mend returns
 	// a text in the form of the profile, or "". Both note what they change, and may be
@@ -222,7 +220,7 @@ func checked(r *wire.Reader, s *jsonwire.Scanner, of form, err error) error {
 
 // wordForm is an optional word. The schemas allow only those of a list.
 func wordForm(p Profile, words []string) wire.Form {
-	f := textForm{spell: true, fill: p != RFC0002, rule: oneOf(words...)}
+	f := textForm{spell: true, rule: oneOf(words...)}
 	if p != RFC0002 {
 		f.mend = func(w *wire.Writer, m *wire.Member, text string) string {
 			if !slices.Contains(words, text) {
@@ -240,7 +238,7 @@ func shortForm(p Profile) wire.Form {
 	if p != SchemaV2 {
 		return text
 	}
-	return textForm{spell: true, fill: true, rule: shortText(aName, 64), mend: func(w *wire.Writer, m *wire.Member, text string) string {
+	return textForm{spell: true, rule: shortText(aName, 64), mend: func(w *wire.Writer, m *wire.Member, text string) string {
 		n := jsonwire.FirstCharacters(text, 64)
 		if n < len(text) {
 			w.Lose(dialect.Altered, w.Pointer(m), "cut after 64 characters")
@@ -624,7 +622,7 @@ func (f apart) Parse(r *wire.Reader, _ any) error {
 }
 
 // nodeForm is the node in a payload. It also stands in the envelope.
-var nodeForm = apart{anID(NodeID, aPlainID), func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte, _ string) []byte {
+var nodeForm = apart{allOf(aPlainID, anID(NodeID, nil)), func(d *Decoder) *string { return &d.node }, func(w *wire.Writer, dst []byte, _ string) []byte {
 	id := encoderOf(w).nodeID
 	if id == "" {
 		return dst
@@ -674,26 +672,15 @@ func (sequenceForm) Parse(r *wire.Reader, at any) (err error) {
 // A versionForm is schemaVersion, a number, or engineVersion, which may be a text. Both
 // are kept.
 type versionForm struct {
-	p      Profile
+	rule   form
 	engine bool
-}
-
-// rule is the rule of the schemas.
-func (f versionForm) rule() form {
-	switch {
-	case f.p == RFC0002:
-		return nil
-	case f.engine:
-		return aVersion
-	}
-	return perSchema(wholeFrom(0), wholeFrom(1))
 }
 
 func (f versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
 	raw := w.Kept(m.Name)
 	if raw != "" {
 		w.Use(m.Name)
-		if !f.rule().fits(f.p, raw) {
+		if !f.rule.fits(encoderOf(w).p, raw) {
 			w.Lose(dialect.Dropped, "/openwop/"+m.Name, "the profile has another form for it")
 			raw = ""
 		}
@@ -719,7 +706,7 @@ func (f versionForm) Parse(r *wire.Reader, _ any) error {
 	if !f.engine {
 		decoderOf(r).version = raw
 	}
-	return checked(r, &s, f.rule(), nil)
+	return checked(r, &s, f.rule, nil)
 }
 
 // An agentOfOther is the agent of a type that the vocabulary does not have: the

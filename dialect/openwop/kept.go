@@ -90,7 +90,8 @@ func lack(w *wire.Writer, dst []byte, m *wire.Member) ([]byte, bool) {
 		return dst, false // as mostly
 	}
 	if e.spelled(w, m) && (e.p == RFC0002 || !m.Need && w.At() != "" && w.At() != "/payload/error") {
-		if f, _ := m.Form.(textForm); !f.fill {
+		// A schema that does not allow an empty text has it left out or made up.
+		if f, _ := m.Form.(textForm); e.p == RFC0002 || m.Loose || f.rule.fits(e.p, `""`) {
 			return append(dst, `""`...), true
 		}
 	}
@@ -137,7 +138,7 @@ var besideData = []string{"nodeId", "kind", "key", "data"}
 // member m of the vocabulary. Only texts are kept like that.
 func (e *Encoder) readable(m *wire.Member, raw string) bool {
 	f, ok := m.Form.(textForm)
-	return ok && isText(raw) && (e.same() || !f.id || f.rule.fits(e.p, raw))
+	return ok && isText(raw) && (e.same() || f.rule.fits(e.p, raw))
 }
 
 // elsewhere returns the object of the other form of an interrupt whose extra members

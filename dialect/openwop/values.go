@@ -149,13 +149,17 @@ func shortText(text form, high int) form {
 		RuleRange, "is longer than "+strconv.Itoa(high)+" characters"))
 }
 
-// perSchema is one form under SchemaV1 and another one under SchemaV2.
+// perSchema is one form under SchemaV1 and another one under SchemaV2. RFC0002 allows
+// any value.
 func perSchema(v1, v2 form) form {
 	return func(p Profile, raw string) (agentevents.Rule, string) {
-		if p == SchemaV1 {
+		switch p {
+		case SchemaV1:
 			return v1.check(p, raw)
+		case SchemaV2:
+			return v2.check(p, raw)
 		}
-		return v2.check(p, raw)
+		return "", ""
 	}
 }
 

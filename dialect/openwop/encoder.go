@@ -1,6 +1,7 @@
 package openwop
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -165,8 +166,8 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	ev := w.Ev
 	e.k.read(ev)
 	at := e.doc.Row(ev.Kind())
-	if other := e.doc.interrupts[ev.Kind()]; other != nil && e.k.typ != "" {
-		at = other
+	if e.k.typ != "" {
+		at = cmp.Or(e.doc.interrupts[ev.Kind()], at)
 	}
 	typ, body := "", ""
 	if e.row = nil; at == nil {

@@ -168,10 +168,11 @@ func (o *opens) add(p *opened) {
 		for _, text := range [...]*string{&old.id, &old.agent, &old.run, &old.span, &old.other} {
 			*text = strings.Clone(*text)
 		}
-		if keys := old.keys(); o.young == nil || len(o.young) >= len(keys)*maxOpen {
+		keys := old.keys()
+		if o.young == nil || len(o.young) >= len(keys)*maxOpen {
 			o.young, o.old = map[key]*opened{}, o.young
 		}
-		for _, k := range old.keys() {
+		for _, k := range keys {
 			o.young[k] = &old
 		}
 	}

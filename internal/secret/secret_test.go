@@ -1,0 +1,87 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func scanner(values ...string) *Scanner {
+	v := NewValues(values)
+	return New(NewNames(nil, nil), func() *Values { return v })
+}
+
+// streamed returns a text masked as pieces of these lengths, over and over.
+func streamed(s *Scanner, text string, sizes ...int) string {
+	st := s.Stream()
+	out := ""
+	for i := 0; text != ""; i++ {
+		n := min(sizes[i%len(sizes)], len(text))
+		out += st.Write(text[:n])
+		text = text[n:]
+	}
+	return out + st.Close()
+}
+
+func TestMask(t *testing.T) {
+	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab")
+	for _, c := range []struct{ text, want string }{
+		{"nothing here", "nothing here"},
+		{"key C4N4RYs3cr3t.", "key [REDACTED:secret]."},
+		{"abcdefghi", "[REDACTED:secret]"},
+		{"ababababab", "[REDACTED:secret]"},
+		{base64.StdEncoding.EncodeToString([]byte("user:C4N4RYs3cr3t")), ""},
+		{hex.EncodeToString([]byte("C4N4RYs3cr3t")), "[REDACTED:secret]"},
+		{`{"password":"hunter2"}`, `{"password":"[REDACTED:key]"}`},
+		{`{\"password\":\"hun\\\"ter2\",\"a\":1}`, `{\"password\":\"[REDACTED:key]\",\"a\":1}`},
+		{`{"password":"hunter`, `{"password":"[REDACTED:key]`},
+		{`{"pin": 123456, "tokens": 1234}`, `{"pin": [REDACTED:key], "tokens": 1234}`},
+		{"Authorization: Bearer x\nAccept: y", "Authorization: [REDACTED:key]\nAccept: y"},
+		{`curl -H "Authorization: Bearer abc" https://x.y`, `curl -H "Authorization: [REDACTED:key]" https://x.y`},
+		{"FOO_TOKEN=abcd1234 make", "FOO_TOKEN=[REDACTED:key] make"},
+		{"https://user:hunter2@example.com/x", "https://user:[REDACTED:key]@example.com/x"},
+		{"see http://localhost:8080/x and https://example.com:443", "see http://localhost:8080/x and https://example.com:443"},
+		{"?api_key=abcd1234&x=1", "?api_key=[REDACTED:key]&x=1"},
+		{"ghp_0123456789klmnopqrstABCDEFGHIJ0123456789 ok", "ghp_[REDACTED:token] ok"},
+		{"use sk-learn-compatible-estimators-here", "use sk-learn-compatible-estimators-here"},
+		{"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "-----BEGIN RSA PRIVATE KEY-----[REDACTED:token]-----END RSA PRIVATE KEY-----\nok"},
+		{"card 4111 1111 1111 1111 ok", "card 4111 11[REDACTED:card] ok"},
+		{"card 4111111111111112 ok", "card 4111111111111112 ok"},
+		{"mysql --password hunter2 -h x", "mysql --password [REDACTED:key] -h x"},
+		{"The token: it is a word. Passwords: at least 8 characters.", "The token: it is a word. Passwords: at least 8 characters."},
+	} {
+		if c.want == "" {
+			require.NotEqual(t, c.text, s.Mask(c.text), c.text)
+		} else {
+			require.Equal(t, c.want, s.Mask(c.text), c.text)
+		}
+	}
+}
+
+// A stream says what the whole text says, however it is cut.
+func TestStreamsSayWhatTheWholeSays(t *testing.T) {
+	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")
+	pieces := []string{
+		"C4N4RYs3cr3t", "C4N4", "abcdefghi", "ababababa", url.QueryEscape("p%a\"ss\nw"), strconv.Quote("p%a\"ss\nw"), `"password":"hunter2"`, `\"password\":\"hun\\\"ter`, "password=hunter2", "PASSWORD: x1y2z3",
+		"Authorization: Bearer abc.def.ghi", "\n", " ", "\"", `\"`, `\\`, "'", ",", "}", "{", "https://u:p4ssw0rd@h/x", "http://localhost:8080", "http://a.b:", "ghp_0123456789abcdefghijABCDEFGHIJ0123456789", "sk-proj-abcdEFGH1234ijkl5678",
+		"-----BEGIN PRIVATE KEY-----\nMII", "-----END PRIVATE KEY-----", "4111 1111 1111 1111", "4111111111111111", "1234567", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijk123", "bearer a1b2c3d4e5", "--token abcd1234", "tokens: 1500", "the token: it", "words and more words ", "=", ":", "x", "-", "_", "é", "\xff", base64.StdEncoding.EncodeToString([]byte("xC4N4RYs3cr3ty")),
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 300000 {
+		text := ""
+		for range 1 + rng.IntN(5) {
+			p := pieces[rng.IntN(len(pieces))]
+			if rng.IntN(4) == 0 {
+				p = p[:rng.IntN(len(p)+1)]
+			}
+			text += p
+		}
+		sizes := []int{1 + rng.IntN(17), 1 + rng.IntN(17), 1 + rng.IntN(5)}
+		require.Equal(t, s.Mask(text), streamed(s, text, sizes...), "%d: %q %v", n, text, sizes)
+	}
+}

@@ -1,10 +1,13 @@
 // Package secret finds secrets in texts: by the names beside them, by the patterns
-// of well-known tokens, and by their registered values. It masks a text as a whole,
-// or as it streams, with the same result.
+// of well-known tokens, and by their registered values. It masks a text as a whole
+// or as it streams, with the same result, and JSON values.
 //
-// What is masked is a region of the text; a marker stands in its place. Names,
-// prefixes of tokens and the separators stay: they are no secrets, and so a stream
-// is held back only where a secret itself may have begun.
+// Rules look at a text around a few bytes that are rare in prose. Each rule says of
+// its byte and the text around it whether a region of the text is a secret. What is
+// masked is the union of all regions: a marker stands in the place of regions that
+// overlap. Names, prefixes of tokens, the separators and the first six digits of a
+// card stay: they are no secrets, and so a stream is held back only where a secret
+// itself may have begun.
 package secret
 
 // The rules of regions.

@@ -1,12 +1,20 @@
 package secret
 
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // A Scanner masks what it knows for a secret. It is for concurrent use.
 type Scanner struct {
 	names  *Names
 	values func() *Values // registered so far
 }
 
-// New returns a scanner. values returns the registered values and may be nil.
+// New returns a scanner. values returns the registered values and may be nil, and so
+// may what it returns.
 func New(names *Names, values func() *Values) *Scanner {
 	if values == nil {
 		values = func() *Values { return nil }
@@ -17,146 +25,159 @@ func New(names *Names, values func() *Values) *Scanner {
 // Mask returns a text with markers in the place of secrets: the text itself if it has
 // none.
 func (s *Scanner) Mask(text string) string {
+	f := found{hold: len(text), resume: len(text)}
+	s.find(&f, text, 0, true)
 	if v := s.values(); v != nil {
-		text = v.Mask(text)
+		v.find(&f, text, 0, true)
 	}
-	if !suspicious(text) {
+	if f.regions == nil {
 		return text
 	}
-	var out []byte
-	done, lo := 0, 0
-	for {
-		r, v := s.find(text, lo, done, true)
-		if v != yes {
-			break
-		}
-		to, closed := r.end(text, r.from)
-		if !closed {
-			to = len(text)
-		}
-		out = append(append(out, text[done:r.from]...), Marker(r.rule)...)
-		done, lo = to, max(to-1, 0)
-	}
-	if out == nil {
-		return text
-	}
-	return string(append(out, text[done:]...))
+	f.hold = len(text) // nothing follows
+	out, _ := f.mask(text, 0)
+	return out
 }
 
-// maxHeld is the number of bytes that a stream holds back at most.
-const maxHeld = 4 << 10
-
-// known is how much of what a stream has passed on it looks at again.
-const known = 128
+// mask returns the text from out up to what is held, with markers.
+func (f *found) mask(text string, out int) (masked string, changed bool) {
+	slices.SortFunc(f.regions, func(a, b region) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.rule, b.rule))
+	})
+	var b []byte
+	pos, end := out, out // end is that of the regions so far
+	for i := range f.regions {
+		r := &f.regions[i]
+		switch {
+		case r.from >= f.hold || r.at <= r.from || r.at <= out:
+			continue
+		case r.from < out: // its marker is there
+			changed = true
+			pos = max(pos, r.at)
+		case r.from >= end:
+			changed = true
+			if pos < r.from {
+				b = append(b, text[pos:r.from]...)
+			}
+			b = append(b, Marker(r.rule)...)
+			pos = r.at
+		default:
+			pos = max(pos, r.at)
+		}
+		end = max(end, r.at)
+	}
+	if !changed {
+		return text[out:f.hold], false
+	}
+	if pos < f.hold {
+		b = append(b, text[pos:f.hold]...)
+	}
+	return string(b), true
+}
 
 // A Stream masks a text that comes in pieces. What it returns, put together, is the
 // masked text. The zero Stream is not ready: see [Scanner.Stream].
 type Stream struct {
 	s      *Scanner
-	values valueStream
-	text   string // the end of what was passed on, and what is held back
-	out    int    // how much of text was passed on
-	in     region // the region that goes on, if inside
-	inside bool
+	text   string          // the end of what was passed on, and what is held back
+	buf    strings.Builder // where text is, from start on, if own
+	start  int
+	own    bool
+	out    int      // how much of text was passed on
+	rules  int      // how much of it rules need not look at again
+	values int      // how much of it values need not be looked for again
+	open   []region // that go on
 }
 
 // Stream returns a stream of a text.
 func (s *Scanner) Stream() *Stream { return &Stream{s: s} }
 
 // Held reports whether a part of the text is held back.
-func (st *Stream) Held() bool { return st.out < len(st.text) || st.values.held() }
+func (st *Stream) Held() bool { return st.out < len(st.text) }
 
-// Write adds a piece and returns what can be passed on.
+// Write adds a piece and returns what can be passed on: the piece itself if that is all.
 func (st *Stream) Write(piece string) string {
-	return st.scan(st.values.write(st.s.values(), piece), false)
+	if piece == "" {
+		return ""
+	}
+	v := st.s.values()
+	n := len(st.text)
+	if len(piece) >= known && st.open == nil && st.out == n && st.rules == n && st.values == n && st.s.quiet(piece) && v.quiet(piece) {
+		if len(piece) > 4<<10 {
+			st.keep(strings.Clone(piece[len(piece)-known:]))
+		} else {
+			st.keep(piece)
+		}
+		return piece
+	}
+	return st.add(piece, v, false)
 }
 
 // Close returns what is left. The stream is as new.
 func (st *Stream) Close() string {
-	out := st.scan(st.values.close(st.s.values()), true)
+	out := ""
+	if st.out < len(st.text) {
+		out = st.add("", st.s.values(), true)
+	}
 	*st = Stream{s: st.s}
 	return out
 }
 
-func (st *Stream) scan(piece string, final bool) string {
-	if !st.inside && st.out == len(st.text) && !st.matters(piece) {
-		st.keep(piece)
-		return piece
-	}
-	st.text += piece
-	var out []byte
-	for {
-		if st.inside {
-			to, closed := st.in.end(st.text, st.out)
-			st.cut(to)
-			if !closed {
-				break
-			}
-			st.inside = false
-		}
-		r, v := st.s.find(st.text, 0, st.out, final)
-		if v == maybe && len(st.text)-r.from > maxHeld {
-			v = yes
-			if r.to = 0; r.chars == nil {
-				r.until, r.chars = untilChar, valueChars
-			}
-		}
-		if v == no {
-			out = append(out, st.text[st.out:]...)
-			st.out = len(st.text)
-			break
-		}
-		out = append(out, st.text[st.out:r.from]...)
-		st.out = r.from
-		if v == maybe {
-			break
-		}
-		out = append(out, Marker(r.rule)...)
-		st.in, st.inside = r, true
-	}
-	if final && st.inside {
-		st.out = len(st.text)
-	}
-	if drop := st.out - known; drop > 0 {
-		st.move(drop)
-	}
-	return string(out)
+// keep takes a text for the end of what was passed on.
+func (st *Stream) keep(text string) {
+	st.text, st.own = text, false
+	st.out, st.rules, st.values = len(text), len(text), len(text)
 }
 
-// cut removes the part of a region that ends at to, but for its last byte: what comes
-// next does not begin a text.
-func (st *Stream) cut(to int) {
-	if to > st.out {
-		st.text = st.text[to-1:]
-		st.out = 1
-		if st.in.to > 0 {
-			st.in.to = 1
+// join puts a piece behind the text.
+func (st *Stream) join(piece string) {
+	if !st.own || st.buf.Cap()-st.buf.Len() < len(piece) {
+		st.buf = strings.Builder{}
+		st.buf.Grow(max(2*known, 2*(len(st.text)+len(piece))))
+		st.buf.WriteString(st.text)
+		st.start, st.own = 0, true
+	}
+	st.buf.WriteString(piece)
+	st.text = st.buf.String()[st.start:]
+}
+
+func (st *Stream) add(piece string, v *Values, final bool) string {
+	idle := st.out == len(st.text)
+	st.join(piece)
+	f := found{hold: len(st.text), resume: len(st.text)}
+	for _, r := range st.open {
+		f.close(st.text, r)
+	}
+	st.s.find(&f, st.text, st.rules, final)
+	values := len(st.text)
+	if v != nil {
+		values = v.find(&f, st.text, st.values, final)
+	}
+	if final {
+		f.hold = len(st.text)
+	}
+	if f.hold < st.out {
+		panic(strconv.Quote(st.text) + strconv.Itoa(st.out) + " " + strconv.Itoa(f.hold))
+	}
+	out, changed := f.mask(st.text, st.out)
+	if idle && !changed && len(out) == len(piece) {
+		out = piece
+	}
+	// What was found behind the place where the rules go on is found again.
+	st.open = slices.DeleteFunc(f.regions, func(r region) bool {
+		return r.closed && r.at <= f.hold || r.trigger >= f.resume && r.rule != Value || r.trigger >= values && r.rule == Value
+	})
+	if len(st.open) == 0 {
+		st.open = nil
+	}
+	st.out, st.rules, st.values = f.hold, f.resume, values
+	if n := min(st.out, st.rules, st.values) - known; n > 0 {
+		st.text = st.text[n:]
+		st.start += n
+		st.out, st.rules, st.values = st.out-n, st.rules-n, st.values-n
+		for i := range st.open {
+			r := &st.open[i]
+			r.trigger, r.from, r.at = r.trigger-n, r.from-n, r.at-n
 		}
 	}
+	return out
 }
-
-func (st *Stream) move(n int) {
-	st.text, st.out = st.text[n:], st.out-n
-	if st.in.to > 0 {
-		st.in.to -= n
-	}
-}
-
-// keep notes the end of a piece that was passed on.
-func (st *Stream) keep(piece string) {
-	if len(piece) >= known {
-		st.text = piece[len(piece)-known:]
-	} else {
-		st.text += piece
-		if n := len(st.text) - known; n > 0 {
-			st.text = st.text[n:]
-		}
-	}
-	st.out = len(st.text)
-}
-
-// matters reports whether a piece may end or continue the beginning of a secret.
-func (st *Stream) matters(piece string) bool { return true }
-
-// suspicious reports whether a text may have a secret.
-func suspicious(text string) bool { return len(text) >= 4 }

@@ -1,8 +1,11 @@
 package secret
 
 import (
+	"math"
 	"slices"
 	"strings"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A strength says how much a name tells of its value.
@@ -25,25 +28,35 @@ type name struct {
 
 var names = []name{
 	{"password", strong, false}, {"passwords", strong, false}, {"passwd", strong, false}, {"pwd", strong, false}, {"passphrase", strong, false}, {"passcode", strong, false},
-	{"passwordhash", strong, false}, {"pass", weak, true}, {"pin", weak, true}, {"otp", weak, true},
-	{"secret", strong, false}, {"secrets", strong, false}, {"secretkey", strong, false}, {"clientsecret", strong, false},
+	{"passwordhash", strong, false}, {"pass", weak, true}, {"pin", weak, true}, {"otp", weak, true}, {"pw", weak, true},
+	{"secret", strong, false}, {"secrets", strong, false}, {"secretkey", strong, false}, {"clientsecret", strong, false}, {"secretvalue", strong, false},
 	{"apikey", strong, false}, {"apikeys", strong, false}, {"apikeyid", strong, false}, {"accesskey", strong, false}, {"accesskeyid", strong, false}, {"accountkey", strong, false},
 	{"privatekey", strong, false}, {"privatekeypem", strong, false}, {"sshkey", strong, false}, {"signingkey", strong, false}, {"encryptionkey", strong, false}, {"masterkey", strong, false},
-	{"sharedaccesskey", strong, false}, {"pem", weak, true},
+	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
 	{"token", count, false}, {"tokens", count, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
 	{"authorization", strong, false}, {"cookie", strong, false}, {"cookies", strong, false}, {"setcookie", strong, false},
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
 	{"connectionstring", strong, false}, {"dsn", weak, true}, {"databaseurl", weak, false}, {"webhookurl", weak, false},
-	{"signature", weak, false}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
+	{"signature", weak, false}, {"sig", weak, true}, {"sessionid", weak, false}, {"sid", weak, true}, {"session", weak, true},
 }
 
 // harmless are ends of names that are like those of credentials and are none.
 var harmless = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken"}
 
+// neighbors are the names of members that hold a value, and typed are the words between
+// a name and its value in programs. A rule looks for the name of the credential
+// further ahead.
+var (
+	neighbors = []string{"value", "val", "content"}
+	typed     = []string{"str", "string", "bytes"}
+)
+
 // Names are the names whose values are masked. They are for concurrent use.
 type Names struct {
 	byLast [256][]name
 	keep   []string
+	tails  [32]uint32 // low bits of the last two letters of names
+	any    bool       // a name does not end in a letter
 }
 
 // NewNames returns the known names and more, without those to keep.
@@ -54,19 +67,60 @@ func NewNames(more, keep []string) *Names {
 			n.keep = append(n.keep, k)
 		}
 	}
-	add := func(k name) {
-		if k.text != "" {
-			last := k.text[len(k.text)-1]
-			n.byLast[last] = append(n.byLast[last], k)
-		}
-	}
 	for _, k := range more {
-		add(name{text: folded(k), strength: strong})
+		n.add(name{text: folded(k), strength: strong})
 	}
 	for _, k := range names {
-		add(k)
+		n.add(k)
+	}
+	for _, list := range [...][]string{neighbors, typed} {
+		for _, k := range list {
+			n.mayEnd(k)
+		}
 	}
 	return n
+}
+
+func (n *Names) add(k name) {
+	if k.text != "" {
+		last := k.text[len(k.text)-1]
+		n.byLast[last] = append(n.byLast[last], k)
+		n.mayEnd(k.text)
+	}
+}
+
+func (n *Names) mayEnd(name string) {
+	last := name[len(name)-1]
+	if c := last | 0x20; (c < 'a' || c > 'z') && last < 0x80 {
+		n.any = true // near looks at letters
+	}
+	if len(name) == 1 {
+		n.tails[last%32] = math.MaxUint32 // whatever comes before it
+	} else {
+		n.tails[last%32] |= 1 << (name[len(name)-2] % 32)
+	}
+}
+
+// near reports whether a name may end in front of i. It looks at the last two letters.
+func (n *Names) near(text string, i int) bool {
+	for k := i - 1; k >= 0 && !n.any; k-- {
+		switch c := text[k]; {
+		case c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80:
+			if k == 0 {
+				return true
+			}
+			b := text[k-1]
+			if b == '-' || b == '_' || b == '.' || b == ' ' {
+				return true
+			}
+			return n.tails[c%32]&(1<<(b%32)) != 0
+		case i-k > 40:
+			return true
+		case c == '\n' || c == ',' || c == ';' || c == '{' || c == '}' || c == '(' || c == ')' || c == '/' || c == '<' || c == '>' || c == '&' || c == '|':
+			return false
+		}
+	}
+	return true
 }
 
 // folded returns a name in the form of the tables.
@@ -139,21 +193,82 @@ func ends(name, end string, whole bool) bool {
 
 // Masks reports whether the value of a member is masked for its name. value is its
 // JSON text.
-func (n *Names) Masks(name, value string) bool {
-	of := n.strength(name)
-	if of == none {
+func (n *Names) Masks(name, value string) bool { return n.strength(name).masks(value) }
+
+// masks reports whether the value behind a name is masked. value is its JSON text.
+func (of strength) masks(value string) bool {
+	if of == none || value == "" {
 		return false
 	}
 	switch value[0] {
 	case 'n', 't', 'f': // null, true and false tell nothing
 		return false
 	case '"':
-		return of != weak || !prose(value[1:len(value)-1])
+		return of.says(value[1 : len(value)-1])
 	case '{', '[':
-		return of == strong
+		return of == strong && len(value) > len("{}") && !schema(value)
 	}
 	return of == strong || of == weak && len(value) >= 4 // a PIN is a number, too
 }
 
+// says reports whether a quoted text behind a name is a credential.
+func (of strength) says(text string) bool {
+	if placeholder(text) || saysNothing(text, false) {
+		return false
+	}
+	switch of {
+	case strong:
+		return true
+	case count:
+		return !digits(text) && !prose(text)
+	}
+	return !prose(text) && (random(text) || len(text) >= 12)
+}
+
+// schema reports whether an object describes a value, and does not hold it.
+func schema(object string) bool {
+	is := false
+	for name, value := range jsonwire.Members(object) {
+		switch name {
+		case "value":
+			return false
+		case "type":
+			is = isOne(jsonwire.Text(value), types) || value[0] == '['
+		case "$ref":
+			is = true
+		}
+	}
+	return is
+}
+
+// types are those of a JSON schema.
+var types = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
 // prose reports whether a text is words, and not a value that somebody made up.
-func prose(text string) bool { return strings.Contains(text, " ") }
+func prose(text string) bool {
+	if !strings.Contains(text, " ") {
+		return false
+	}
+	for word := range strings.SplitSeq(text, " ") {
+		if len(word) >= 6 && random(word) || scheme(word) {
+			return false
+		}
+	}
+	return true
+}
+
+// schemes are the schemes of authorization, in small letters.
+var schemes = []string{"bearer", "basic", "token", "digest", "apikey", "negotiate", "bot", "aws4-hmac-sha256", "key"}
+
+// scheme reports whether a word is the name of a scheme of authorization.
+func scheme(word string) bool {
+	for _, s := range schemes {
+		if strings.EqualFold(word, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// digits reports whether a text is a number, or several.
+func digits(text string) bool { return strings.Trim(text, "0123456789.,_ ") == "" }

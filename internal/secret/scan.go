@@ -1,54 +1,74 @@
 package secret
 
-import (
-	"strings"
-)
+import "strings"
 
 // A region is a part of a text that is masked.
 type region struct {
+	trigger int // where the rule looked
 	from    int
-	to      int // if the end is known, else 0
+	at      int  // the end, or where to look for it
+	closed  bool // at is the end
 	rule    string
 	until   until
 	chars   *[256]bool // of untilChar
 	quote   byte       // of untilQuote
-	slashes int        // backslashes in front of the quote
+	slashes int        // of untilQuote: backslashes in front of the quote
+	depth   int        // of untilClose: brackets that were opened in it
 }
 
 // An until says where a region ends.
 type until uint8
 
 const (
-	untilChar  until = iota // at a character that is not of the set
+	untilThere until = iota // at a place that the rule knows
+	untilChar               // at a character that is not of the set
 	untilQuote              // at the quote that opened it
 	untilLine               // at the end of the line, or of the string that holds it
-	untilEnd                // at the last line of a key in PEM form
+	untilEnd                // at the last line of a key in PEM form, or at what is not of a key
+	untilClose              // at the bracket that closes a list
 )
 
 const pemEnd = "-----END"
 
-// end returns where a region ends that goes on at i. If it is not closed the rest of
-// the text belongs to it; what is behind to is needed to find its end.
-func (r *region) end(text string, i int) (to int, closed bool) {
-	if r.to > 0 {
-		return r.to, true
-	}
-	switch r.until {
-	case untilChar:
+var pemChars = chars("+/=-:, \t\r\n\\")
+
+// end looks for the end of a region. The text up to at belongs to it; if it is not
+// closed, what is behind is needed to find its end.
+func (r *region) end(text string) {
+	i := r.at
+	switch {
+	case r.closed:
+	case r.until == untilChar:
 		for ; i < len(text) && r.chars[text[i]]; i++ {
 		}
-		return i, i < len(text)
-	case untilEnd:
-		if n := strings.Index(text[i:], pemEnd); n >= 0 {
-			return i + n, true
-		}
-		for k := max(i, len(text)-len(pemEnd)+1); k < len(text); k++ {
-			if strings.HasPrefix(pemEnd, text[k:]) {
-				return k, false
+		r.closed = i < len(text)
+	case r.until == untilEnd:
+		for ; i < len(text) && pemChars[text[i]]; i++ {
+			if text[i] == '-' && (strings.HasPrefix(text[i:], pemEnd) || strings.HasPrefix(pemEnd, text[i:])) {
+				break
 			}
 		}
-		return len(text), false
+		r.closed = i < len(text) && (text[i] != '-' || len(text)-i >= len(pemEnd))
+	case r.until == untilClose:
+		for ; i < len(text) && !r.closed; i++ {
+			switch text[i] {
+			case '[', '{':
+				r.depth++
+			case ']', '}':
+				if r.depth--; r.depth < 0 {
+					r.closed = true
+					i--
+				}
+			}
+		}
+	default:
+		i, r.closed = r.quoted(text, i)
 	}
+	r.at = i
+}
+
+// quoted is end for what ends at a quote.
+func (r *region) quoted(text string, i int) (to int, closed bool) {
 	for ; i < len(text); i++ {
 		n := 0
 		for i+n < len(text) && text[i+n] == '\\' {
@@ -73,6 +93,11 @@ func (r *region) end(text string, i int) (to int, closed bool) {
 	return i, false
 }
 
+// same reports whether two regions that overlap end at the same place.
+func (r *region) same(o *region) bool {
+	return r.until == o.until && r.chars == o.chars && r.quote == o.quote && r.slashes == o.slashes
+}
+
 // A verdict is what is known of a region at the end of a text.
 type verdict uint8
 
@@ -82,74 +107,182 @@ const (
 	yes
 )
 
-// class says what a byte may begin or, for separators, end.
-var class = func() (t [256]uint8) {
-	for c := range 256 {
-		if byFirst[c] != nil {
-			t[c] |= mayToken
-		}
-	}
-	for c := '0'; c <= '9'; c++ {
-		t[c] |= mayCard
-	}
-	t['='] |= maySeparator
-	t[':'] |= maySeparator
-	t['-'] |= mayDash
-	t[' '] |= mayScheme
-	t['e'] |= mayJWT
-	return t
-}()
+// known is how far in front of its byte a rule looks, at most.
+const known = 256
 
-const (
-	mayToken uint8 = 1 << iota
-	mayCard
-	maySeparator
-	mayDash
-	mayScheme
-	mayJWT
-)
+// A rule looks at a text around the byte at i. The region that it returns begins
+// behind i. If that is maybe, from says what must not be passed on yet.
+type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 
-// find returns the first region that begins at or behind at. The text from lo to at
-// is known; it may have the name or the prefix of the region.
-func (s *Scanner) find(text string, lo, at int, final bool) (first region, is verdict) {
-	first.from = len(text)
-	for i := lo; i < first.from; i++ {
-		c := class[text[i]]
-		if c == 0 {
-			continue
-		}
-		for _, rule := range rules {
-			if c&rule.class == 0 {
-				continue
-			}
-			r, v := rule.find(s, text, lo, i, final)
-			if v == no || r.from < at || r.from >= first.from {
-				continue
-			}
-			if v == yes {
-				if to, closed := r.end(text, r.from); to == r.from { // nothing of it is there
-					if closed || final {
-						continue
-					}
-					v = maybe
-				}
-			}
-			first, is = r, v
-		}
-	}
-	return first, is
+// rules are the rules by the bytes at which they look. To look for a byte costs time
+// in all texts, so there are few of them.
+var rules = [...]struct {
+	bytes string
+	find  rule
+}{
+	{":=", named}, {":", location}, {":", botToken},
+	{"-_IJz", prefixed},
+	{"-", flag}, {"-", command}, {"-", pem},
+	{"-z", paired},
 }
 
-// rules are the ways to find a region, by the byte at which they look at a text.
-var rules = [...]struct {
-	class uint8
-	find  func(s *Scanner, text string, lo, i int, final bool) (region, verdict)
-}{
-	{maySeparator, named}, {maySeparator, userInfo}, {mayToken, prefixed}, {mayJWT, webToken}, {mayScheme, scheme}, {mayDash, pem}, {mayDash, flagged}, {mayCard, card},
+const triggers = ":=-_IJz"
+
+// at are the rules by byte.
+var at = func() (list [256][]rule) {
+	for _, r := range rules {
+		for _, c := range []byte(r.bytes) {
+			list[c] = append(list[c], r.find)
+		}
+	}
+	return list
+}()
+
+// isTrigger says for each byte whether rules look at it.
+var isTrigger = func() (set [256]bool) {
+	for _, c := range []byte(triggers) {
+		set[c] = true
+	}
+	return set
+}()
+
+// short is the length up to which one look at each byte costs less than one search for
+// each trigger.
+const short = 48
+
+// found are the regions in a text.
+type found struct {
+	regions []region
+	ends    []int // the last region of each kind of end
+	hold    int // what is behind may not be passed on yet
+	resume  int // from here on rules must look again
+}
+
+// add adds a region and finds its end. What a region of the same kind covers is left
+// out: the time to look for ends stays linear.
+func (f *found) add(text string, trigger int, r region, v verdict) {
+	if v == maybe {
+		f.hold, f.resume = min(f.hold, r.from), min(f.resume, trigger)
+		return
+	}
+	r.trigger = trigger
+	if r.closed = r.until == untilThere; !r.closed {
+		r.at = r.from
+	}
+	f.close(text, r)
+}
+
+// close adds a region whose end is looked for from its field at on.
+func (f *found) close(text string, r region) {
+	kind := -1
+	if r.until != untilThere {
+		for k, i := range f.ends {
+			o := &f.regions[i]
+			if !o.same(&r) {
+				continue
+			}
+			if o.from <= r.from && r.at < o.at {
+				return
+			}
+			kind = k
+		}
+		if kind < 0 {
+			kind = len(f.ends)
+			f.ends = append(f.ends, 0)
+		}
+		f.ends[kind] = len(f.regions)
+	}
+	if r.end(text); !r.closed {
+		f.hold = min(f.hold, r.at)
+	}
+	f.regions = append(f.regions, r)
+}
+
+// find adds the regions of rules that look at bytes from at on.
+func (s *Scanner) find(f *found, text string, from int, final bool) {
+	if len(text)-from <= short {
+		for i := from; i < len(text); i++ {
+			if isTrigger[text[i]] {
+				s.look(f, text, i, final)
+			}
+		}
+	} else {
+		for k := range len(triggers) {
+			for i := from; ; i++ {
+				n := strings.IndexByte(text[i:], triggers[k])
+				if n < 0 {
+					break
+				}
+				i += n
+				s.look(f, text, i, final)
+			}
+		}
+	}
+	f.cards(text, from, final)
+}
+
+// look asks the rules about the byte at i.
+func (s *Scanner) look(f *found, text string, i int, final bool) {
+	if !s.near(text, i) {
+		return
+	}
+	for _, rule := range at[text[i]] {
+		r, v := rule(s, text, i, final)
+		if v != no {
+			f.add(text, i, r, v)
+		}
+	}
+}
+
+// near reports whether the bytes in front of the one at i are such that rules must look
+// at it. It is quick, and looks at few bytes.
+func (s *Scanner) near(text string, i int) bool {
+	switch text[i] {
+	case ':':
+		if i+1 == len(text) || text[i+1] == '/' || i > 0 && text[i-1]-'0' <= 9 {
+			return true
+		}
+		return s.names.near(text, i)
+	case '=':
+		return s.names.near(text, i)
+	case '-':
+		if i == 0 || text[i-1] <= ' ' || text[i-1] == '-' || beforeDash[text[i-1]] || i+1 == len(text) {
+			return true
+		}
+		return strings.IndexByte("KkTtSsPpAaCc", text[i+1]) >= 0 // X-Api-Key: see paired
+	}
+	return i == 0 || before[text[i]][text[i-1]]
+}
+
+// quiet reports that no rule looks at a text, whatever is in front of it or follows.
+func (s *Scanner) quiet(text string) bool {
+	const enough = 48 // what near looks at
+	for k := range len(triggers) {
+		for i := 0; ; i++ {
+			n := strings.IndexByte(text[i:], triggers[k])
+			if n < 0 {
+				break
+			}
+			if i += n; i < enough || s.near(text, i) {
+				return false
+			}
+		}
+	}
+	for i := max(0, len(text)-2); i < len(text); i++ {
+		if text[i]-'0' <= 9 {
+			return false // perhaps of a card
+		}
+	}
+	for i := 0; i+1 < len(text); i += cardStep {
+		if (text[i]|text[i+1])&0xC0 == 0 && (text[i]-'0' <= 9 || text[i+1]-'0' <= 9) {
+			return false
+		}
+	}
+	return true
 }
 
 // word reports whether a word may begin at i.
-func word(text string, lo, i int) bool { return i == lo || !alnum[text[i-1]] && text[i-1] != '_' }
+func word(text string, i int) bool { return i == 0 || !alnum[text[i-1]] && text[i-1] != '_' }
 
 // random reports whether a text looks like one that nobody made up.
 func random(text string) bool {
@@ -165,163 +298,4 @@ func random(text string) bool {
 		}
 	}
 	return digit || upper && lower && len(text) >= 20
-}
-
-// run returns the region of the characters from i, which must be at least min.
-func run(text string, i, min int, chars *[256]bool, mustBeRandom, final bool) (region, verdict) {
-	r := region{from: i, rule: Token, until: untilChar, chars: chars}
-	to, closed := r.end(text, i)
-	enough := to-i >= min && (!mustBeRandom || random(text[i:to])) || to-i > maxHeld
-	switch {
-	case enough:
-		return r, yes
-	case closed:
-		return r, no
-	case !final:
-		return r, maybe
-	case to-i >= unfinished && (!mustBeRandom || random(text[i:to])):
-		return r, yes
-	}
-	return r, no
-}
-
-// unfinished is the length from which the beginning of a secret is masked when the
-// text ends in it.
-const unfinished = 8
-
-// prefixed finds a token by its prefix.
-func prefixed(_ *Scanner, text string, lo, i int, final bool) (region, verdict) {
-	if !word(text, lo, i) {
-		return region{}, no
-	}
-	for _, t := range byFirst[text[i]] {
-		if strings.HasPrefix(text[i:], t.prefix) {
-			return run(text, i+len(t.prefix), t.min, t.chars, t.random, final)
-		}
-	}
-	return region{}, no
-}
-
-// webToken finds the claims and the signature of a JSON web token behind its header.
-func webToken(_ *Scanner, text string, lo, i int, final bool) (region, verdict) {
-	if !strings.HasPrefix(text[i:], "eyJ") || !word(text, lo, i) {
-		return region{}, no
-	}
-	header := region{until: untilChar, chars: urlSafe}
-	dot, closed := header.end(text, i)
-	if !closed || dot-i < 8 || text[dot] != '.' {
-		return region{}, no
-	}
-	return run(text, dot+1, 16, dotted, true, final)
-}
-
-// scheme finds what follows the name of a scheme of authorization.
-func scheme(_ *Scanner, text string, lo, i int, final bool) (region, verdict) {
-	for _, name := range [...]string{"bearer", "basic"} {
-		if at := i - len(name); at >= lo && strings.EqualFold(text[at:i], name) && word(text, lo, at) {
-			return run(text, i+1, 8, credentialChars, true, final)
-		}
-	}
-	return region{}, no
-}
-
-var credentialChars = chars("-_.~+/=:")
-
-// userInfo finds the password in the authority of a URL.
-func userInfo(_ *Scanner, text string, _, i int, final bool) (region, verdict) {
-	if !strings.HasPrefix(text[i:], "://") {
-		return region{}, no
-	}
-	colon := -1
-	for k := i + 3; ; k++ {
-		if k == len(text) {
-			if colon < 0 {
-				return region{}, no
-			}
-			if final {
-				return region{}, no // a port, or nothing that a URL has
-			}
-			return region{from: colon + 1, rule: Key}, maybe
-		}
-		switch c := text[k]; {
-		case c == ':' && colon < 0:
-			colon = k
-		case colon >= 0 && k-colon > maxHeld:
-			return region{from: colon + 1, rule: Key, until: untilChar, chars: valueChars}, yes
-		case c == '@':
-			if colon < 0 || colon+1 == k {
-				return region{}, no
-			}
-			return region{from: colon + 1, to: k, rule: Key}, yes
-		case c <= ' ' || c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || c == '<' || c == '>' || c == '\\':
-			return region{}, no
-		}
-	}
-}
-
-// pem finds a private key behind its first line.
-func pem(_ *Scanner, text string, _, i int, _ bool) (region, verdict) {
-	const begin, private, dashes = "-----BEGIN ", "PRIVATE KEY", "-----"
-	if !strings.HasPrefix(text[i:], begin) {
-		return region{}, no
-	}
-	line := text[i+len(begin) : min(len(text), i+60)]
-	n := strings.Index(line, private)
-	if n < 0 {
-		return region{}, no
-	}
-	after := strings.Index(line[n:], dashes)
-	if after < 0 {
-		return region{}, no
-	}
-	return region{from: i + len(begin) + n + after + len(dashes), rule: Token, until: untilEnd}, yes
-}
-
-// card finds the number of a payment card behind its first six digits.
-func card(_ *Scanner, text string, lo, i int, final bool) (region, verdict) {
-	const known, least, most = 6, 13, 19
-	if text[i] < '3' || text[i] > '6' || !word(text, lo, i) || i > lo && strings.IndexByte(".-+/,", text[i-1]) >= 0 {
-		return region{}, no
-	}
-	n, sum, from, k := 0, 0, -1, i
-	var digits [most]byte
-	for ; k < len(text); k++ {
-		c := text[k]
-		if c >= '0' && c <= '9' {
-			if n == most {
-				return region{}, no
-			}
-			if n == known {
-				from = k
-			}
-			digits[n] = c - '0'
-			n++
-			continue
-		}
-		if c != ' ' && c != '-' || k+1 < len(text) && (text[k+1] < '0' || text[k+1] > '9') || n%4 != 0 && n != 10 {
-			break
-		}
-	}
-	if k == len(text) && !final {
-		if n >= known {
-			return region{from: max(from, i), rule: Card}, maybe
-		}
-		return region{}, no
-	}
-	if n < least || k < len(text) && (alnum[text[k]] || text[k] == '.' && k+1 < len(text) && alnum[text[k+1]]) {
-		return region{}, no
-	}
-	for j := range n {
-		d := int(digits[n-1-j])
-		if j%2 == 1 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	if sum%10 != 0 {
-		return region{}, no
-	}
-	return region{from: from, to: k, rule: Card}, yes
 }

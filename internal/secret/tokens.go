@@ -1,11 +1,12 @@
 package secret
 
+import "strings"
+
 // A token is a form of secrets that begins with a prefix. The prefix stays.
 type token struct {
 	prefix string
 	min    int // characters behind the prefix
 	chars  *[256]bool
-	random bool // they have a digit, or capital and small letters: prefix and words look alike
 }
 
 var (
@@ -26,31 +27,255 @@ func chars(more string) *[256]bool {
 	return set
 }
 
-// tokens are the known forms. A longer prefix comes before its beginning.
+// tokens are the known forms. A prefix has one of the bytes -_IJz: the rule looks at
+// the last one. All have a digit, or capital and small letters, in what follows.
 var tokens = []token{
 	// clouds
-	{"AKIA", 16, alnum, true}, {"ASIA", 16, alnum, true}, {"AIza", 30, urlSafe, true}, {"ya29.", 20, dotted, true}, {"GOCSPX-", 20, urlSafe, true},
-	{"dop_v1_", 32, alnum, true}, {"doo_v1_", 32, alnum, true}, {"dapi", 32, alnum, true}, {"hvs.", 20, urlSafe, true}, {"NRAK-", 20, alnum, true},
-	{"pscale_tkn_", 20, dotted, true}, {"sbp_", 32, alnum, true}, {"nfp_", 30, alnum, true}, {"dp.pt.", 30, alnum, true},
+	{"AKIA", 16, alnum}, {"ASIA", 16, alnum}, {"AIza", 30, urlSafe}, {"GOCSPX-", 20, urlSafe},
+	{"dop_v1_", 32, alnum}, {"doo_v1_", 32, alnum}, {"dor_v1_", 32, alnum}, {"NRAK-", 20, alnum}, {"pscale_tkn_", 20, dotted}, {"pscale_pw_", 20, dotted},
+	{"sbp_", 32, alnum}, {"sb_secret_", 20, urlSafe}, {"nfp_", 30, alnum}, {"tskey-", 20, urlSafe}, {"PMAK-", 30, urlSafe}, {"glsa_", 30, urlSafe}, {"glc_", 30, base64s},
+	{"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum},
 	// hosts of sources and packages
-	{"ghp_", 30, alnum, true}, {"gho_", 30, alnum, true}, {"ghu_", 30, alnum, true}, {"ghs_", 30, alnum, true}, {"ghr_", 30, alnum, true},
-	{"github_pat_", 22, urlSafe, true}, {"glpat-", 20, urlSafe, true}, {"ATATT3", 30, base64s, true}, {"npm_", 30, alnum, true}, {"pypi-", 40, urlSafe, true},
-	// chats
-	{"xoxb-", 10, urlSafe, true}, {"xoxp-", 10, urlSafe, true}, {"xoxa-", 10, urlSafe, true}, {"xoxr-", 10, urlSafe, true}, {"xoxs-", 10, urlSafe, true},
-	{"xapp-", 10, urlSafe, true}, {"ntn_", 30, alnum, true}, {"lin_api_", 30, alnum, true},
+	{"ghp_", 30, alnum}, {"gho_", 30, alnum}, {"ghu_", 30, alnum}, {"ghs_", 30, alnum}, {"ghr_", 30, alnum}, {"github_pat_", 22, urlSafe},
+	{"glpat-", 20, dotted}, {"gldt-", 20, urlSafe}, {"glrt-", 20, dotted}, {"glptt-", 20, urlSafe}, {"npm_", 30, alnum}, {"pypi-", 40, urlSafe},
+	{"rubygems_", 40, alnum}, {"dckr_pat_", 20, urlSafe},
+	// chats and trackers
+	{"xoxb-", 16, urlSafe}, {"xoxp-", 16, urlSafe}, {"xoxa-", 16, urlSafe}, {"xoxr-", 16, urlSafe}, {"xoxs-", 16, urlSafe}, {"xoxe-", 16, dotted}, {"xoxc-", 16, urlSafe}, {"xoxd-", 16, urlSafe},
+	{"xapp-", 16, urlSafe}, {"ntn_", 30, alnum}, {"secret_", 40, alnum}, {"lin_api_", 30, alnum}, {"figd_", 30, urlSafe}, {"sntrys_", 30, base64s}, {"phx_", 30, alnum},
 	// models
-	{"sk-", 20, urlSafe, true}, {"hf_", 30, alnum, true}, {"gsk_", 40, alnum, true}, {"xai-", 40, urlSafe, true}, {"pplx-", 40, alnum, true}, {"r8_", 30, alnum, true},
+	{"sk-", 20, urlSafe}, {"hf_", 30, alnum}, {"gsk_", 40, alnum}, {"xai-", 40, urlSafe}, {"pplx-", 40, alnum}, {"r8_", 30, alnum}, {"tgp_v1_", 30, urlSafe},
+	{"nvapi-", 40, urlSafe}, {"csk-", 30, alnum}, {"tvly-", 20, urlSafe}, {"ls__", 30, alnum}, {"lsv2_pt_", 30, urlSafe}, {"lsv2_sk_", 30, urlSafe}, {"jina_", 30, urlSafe},
 	// payments and mail
-	{"sk_live_", 16, alnum, true}, {"sk_test_", 16, alnum, true}, {"rk_live_", 16, alnum, true}, {"rk_test_", 16, alnum, true}, {"whsec_", 20, base64s, true},
-	{"SG.", 30, dotted, true}, {"shpat_", 32, alnum, true}, {"shpss_", 32, alnum, true},
-	{"AGE-SECRET-KEY-1", 40, alnum, true},
+	{"sk_live_", 16, alnum}, {"sk_test_", 16, alnum}, {"rk_live_", 16, alnum}, {"rk_test_", 16, alnum}, {"whsec_", 20, base64s}, {"sq0atp-", 20, urlSafe}, {"sq0csp-", 30, urlSafe},
+	{"shpat_", 32, alnum}, {"shpss_", 32, alnum}, {"shpca_", 32, alnum}, {"shppa_", 32, alnum}, {"xkeysib-", 40, urlSafe},
+	{"eyJ", 17, dotted}, // JSON web tokens, and what else is JSON in base64: see webToken
 }
 
-// byFirst are the tokens by the first byte of their prefix.
-var byFirst = func() (list [256][]*token) {
+// byTrigger are the tokens by the last byte of their prefix that rules look at. offset
+// is the number of bytes behind it.
+var byTrigger, before = func() (list [256][]prefix, before [256][256]bool) {
 	for i := range tokens {
-		first := tokens[i].prefix[0]
-		list[first] = append(list[first], &tokens[i])
+		t := &tokens[i]
+		if k := strings.LastIndexAny(t.prefix, "-_IJz"); k > 0 {
+			c := t.prefix[k]
+			list[c] = append(list[c], prefix{t, t.prefix[:k], t.prefix[k:]})
+			before[c][t.prefix[k-1]] = true
+		}
 	}
-	return list
+	before['z']['i'] = true // Authorization: see paired
+	return list, before
 }()
+
+var beforeDash = before['-']
+
+// A prefix is that of a token, in two parts.
+type prefix struct {
+	*token
+	front, back string
+}
+
+// most is the number of characters of a token at which a rule decides.
+const most = 64
+
+// prefixed finds a token by its prefix.
+func prefixed(_ *Scanner, text string, i int, final bool) (region, verdict) {
+	for _, p := range byTrigger[text[i]] {
+		k := i - len(p.front)
+		if k < 0 || text[k:i] != p.front || !word(text, k) {
+			continue
+		}
+		if rest := text[i:]; !strings.HasPrefix(rest, p.back) {
+			if !final && strings.HasPrefix(p.back, rest) {
+				return region{from: len(text)}, maybe
+			}
+			continue
+		}
+		if i += len(p.back); p.prefix == "eyJ" {
+			return webToken(text, i, final)
+		}
+		return run(text, i, p.min, p.chars, final)
+	}
+	return region{}, no
+}
+
+// run returns the region of the characters from i, which must be at least min.
+func run(text string, i, min int, chars *[256]bool, final bool) (region, verdict) {
+	r := region{from: i, rule: Token, until: untilChar, chars: chars}
+	to := i
+	for to < len(text) && to-i < most && chars[text[to]] {
+		to++
+	}
+	ended := to < len(text) || final
+	switch n := to - i; {
+	case n >= min && random(text[i:to]):
+		return r, yes
+	case n == most || to < len(text):
+		return r, no
+	case !ended:
+		return r, maybe
+	case n >= unfinished && random(text[i:to]):
+		return r, yes
+	}
+	return r, no
+}
+
+// unfinished is the length from which the beginning of a secret is masked when the
+// text ends in it.
+const unfinished = 8
+
+// maxHeader is the length of the header of a JSON web token, at most.
+const maxHeader = 1 << 10
+
+// webToken finds a JSON web token behind its first three letters: a header, a dot and
+// claims.
+func webToken(text string, i int, final bool) (region, verdict) {
+	r := region{from: i, rule: Token, until: untilChar, chars: dotted}
+	k := i
+	for k < len(text) && k-i <= maxHeader && urlSafe[text[k]] {
+		k++
+	}
+	if k == len(text) && k-i <= maxHeader {
+		return r, verdictOf(!final)
+	}
+	if text[k] != '.' || k-i < 8 || k-i > maxHeader {
+		return r, no
+	}
+	claims := k + 1
+	for k++; k < len(text) && k-claims < 8 && (urlSafe[text[k]] || text[k] == '.'); k++ {
+	}
+	switch {
+	case k-claims == 8:
+		return r, yes
+	case k == len(text):
+		if final && k > claims {
+			return r, yes
+		}
+		return r, verdictOf(!final)
+	}
+	return r, no
+}
+
+func verdictOf(mayBe bool) verdict {
+	if mayBe {
+		return maybe
+	}
+	return no
+}
+
+// pem finds a private key behind its first line.
+func pem(_ *Scanner, text string, i int, _ bool) (region, verdict) {
+	const dashes, begin = "-----", "BEGIN "
+	line, ok := strings.CutSuffix(text[max(0, i-80):i+1], dashes)
+	if !ok || !strings.HasSuffix(line, "PRIVATE KEY") && !strings.HasSuffix(line, "PRIVATE KEY BLOCK") {
+		return region{}, no
+	}
+	line = line[strings.LastIndex(line, dashes)+1:]
+	return region{from: i + 1, rule: Token, until: untilEnd}, yesIf(strings.HasPrefix(line, dashes[1:]+begin))
+}
+
+// botToken finds the token of a bot behind the bot's number.
+func botToken(_ *Scanner, text string, i int, final bool) (region, verdict) {
+	k := i
+	for k > 0 && i-k <= 10 && text[k-1]-'0' <= 9 {
+		k--
+	}
+	if i-k < 8 || i-k > 10 {
+		return region{}, no
+	}
+	const lead = "AA"
+	if rest := text[i+1:]; !strings.HasPrefix(rest, lead) {
+		return region{from: len(text)}, verdictOf(!final && strings.HasPrefix(lead, rest))
+	}
+	return run(text, i+1+len(lead), 30, urlSafe, final)
+}
+
+// cardStep is how far apart the digits of a card are looked for: in 13 characters two
+// such places are side by side, and one of them is a digit.
+const cardStep = 12
+
+// cards finds the numbers of payment cards.
+func (f *found) cards(text string, from int, final bool) {
+	for i := from; i+1 < len(text); i += cardStep {
+		if (text[i]|text[i+1])&0xC0 != 0 || text[i]-'0' > 9 && text[i+1]-'0' > 9 {
+			continue
+		}
+		for k := max(from, i-cardStep+1); k <= i+1; k++ {
+			f.card(text, k, final)
+		}
+	}
+	if final || len(text) == from {
+		return
+	}
+	// The text may end within one.
+	for k := len(text) - 1; k >= from && len(text)-k < 24 && (text[k]-'0' <= 9 || text[k] == ' ' || text[k] == '-'); k-- {
+		f.card(text, k, final)
+	}
+}
+
+func (f *found) card(text string, i int, final bool) {
+	if c := text[i]; c < '3' || c > '6' {
+		return
+	}
+	if r, v := card(text, i, final); v != no {
+		f.add(text, i, r, v)
+	}
+}
+
+// leastDigits is the number of digits of a card, at least.
+const leastDigits = 13
+
+// card finds the number of a payment card behind its first six digits.
+func card(text string, i int, final bool) (region, verdict) {
+	const shown, most = 6, 19
+	if !word(text, i) || i > 0 && strings.IndexByte(".-+/,", text[i-1]) >= 0 {
+		return region{}, no
+	}
+	r := region{from: len(text), rule: Card}
+	var digits [most]byte
+	n, k := 0, i
+	for ; k < len(text); k++ {
+		c := text[k]
+		if c-'0' <= 9 {
+			if n == most {
+				return r, no
+			}
+			if n == shown {
+				r.from = k
+			}
+			digits[n] = c - '0'
+			n++
+			r.at = k + 1
+			continue
+		}
+		if c != ' ' && c != '-' || n >= leastDigits && luhn(digits[:n]) {
+			break
+		}
+		if k+1 < len(text) && text[k+1]-'0' > 9 || n%4 != 0 && n != 10 {
+			break
+		}
+	}
+	switch {
+	case !final && (k == len(text) || k+1 == len(text) && text[k] == '.'):
+		return r, maybe
+	case n < leastDigits || !luhn(digits[:n]):
+		return r, no
+	case k < len(text) && (alnum[text[k]] || text[k] == '_' || text[k] == '.' && k+1 < len(text) && alnum[text[k+1]]):
+		return r, no
+	}
+	return r, yes
+}
+
+// luhn reports whether the check digit of a card is right.
+func luhn(digits []byte) bool {
+	sum := 0
+	for j := range digits {
+		d := int(digits[len(digits)-1-j])
+		if j%2 == 1 {
+			if d *= 2; d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0
+}

@@ -4,37 +4,69 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 // Values are registered secrets. They are for concurrent use.
 type Values struct {
-	raw   []string
-	forms []string // the values and how they look in other encodings, without those of escapes
+	forms []string // sorted: the values, and how they look in base64 and hex
 	first [256]bool
-	most  int // length of the longest form; an escape takes up to six bytes for one
+	// fours has a bit for the first four bytes of each form, by their hash: it says in a
+	// moment that a form does not begin at a place.
+	fours []uint64
+	shift int
 }
 
-// NewValues returns the values as a set.
+// maxForm is the length of the longest form. A longer value is several, each of which
+// is masked: so no stream holds back much.
+const maxForm = 256
+
+// minForm is the length of the shortest form, and of the shortest value.
+const minForm = 4
+
+// NewValues returns the values as a set. Values under four bytes are left out.
 func NewValues(raw []string) *Values {
-	v := &Values{raw: slices.Clone(raw)}
+	v := new(Values)
 	for _, value := range raw {
-		for _, form := range encodings(value) {
-			if len(form) >= 4 && !slices.Contains(v.forms, form) {
-				v.forms = append(v.forms, form)
-				v.first[form[0]] = true
-				v.most = max(v.most, len(form))
-			}
+		if len(value) < minForm {
+			continue
 		}
-		v.most = max(v.most, 6*len(value))
+		for _, form := range encodings(value) {
+			for len(form) > maxForm {
+				v.forms = append(v.forms, form[:maxForm])
+				form = form[min(maxForm, len(form)-maxForm):]
+			}
+			v.forms = append(v.forms, form)
+		}
+	}
+	slices.Sort(v.forms)
+	v.forms = slices.Clip(slices.Compact(v.forms))
+	bits := 12
+	for 1<<bits < 16*len(v.forms) && bits < 24 {
+		bits++
+	}
+	v.fours, v.shift = make([]uint64, 1<<(bits-6)), 32-bits
+	for _, form := range v.forms {
+		v.first[form[0]] = true
+		h := v.hash(form)
+		v.fours[h/64] |= 1 << (h % 64)
 	}
 	return v
 }
 
+// hash returns that of the first four bytes of a text.
+func (v *Values) hash(text string) uint32 {
+	_ = text[3]
+	w := uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24
+	return w * 0x9E3779B1 >> v.shift
+}
+
 // encodings returns a value and what is fixed of it in other encodings.
 func encodings(value string) []string {
-	list := []string{value, hex.EncodeToString([]byte(value)), strings.ToUpper(hex.EncodeToString([]byte(value)))}
+	lower := hex.EncodeToString([]byte(value))
+	list := []string{value, lower, strings.ToUpper(lower)}
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for shift := range 3 {
 			// The characters that the bytes around the value have a part in are left out.
@@ -46,7 +78,7 @@ func encodings(value string) []string {
 			if (len(value)+shift)%3 != 0 {
 				to--
 			}
-			if to-from >= 8 {
+			if to-from >= 5 {
 				list = append(list, text[from:to])
 			}
 		}
@@ -54,164 +86,196 @@ func encodings(value string) []string {
 	return list
 }
 
-// match returns the length of the part of a text that is a value in some encoding. part
-// reports that the text ends within it.
-func (v *Values) match(text string) (n int, part bool) {
-	if v.first[text[0]] {
-		for _, form := range v.forms {
-			switch {
-			case strings.HasPrefix(text, form):
-				n = max(n, len(form))
-			case len(text) < len(form) && strings.HasPrefix(form, text):
-				part = true
-			}
-		}
-	}
-	if text[0] == '%' || text[0] == '\\' || v.first[text[0]] {
-		for _, value := range v.raw {
-			switch m, p := escaped(text, value); {
-			case p:
-				part = true
-			default:
-				n = max(n, m)
-			}
-		}
-	}
-	return n, part
+// A view is a way to read a text: as it is, or without the escapes of URLs, or without
+// those of JSON in so many strings in each other.
+type view struct {
+	percent bool
+	strings int
 }
 
-// escaped returns the length of the part of a text that is the value with escapes of
-// URLs or of JSON.
-func escaped(text, value string) (n int, part bool) {
-	for len(value) > 0 {
-		if n == len(text) {
-			return 0, n > 0
+var views = [...]view{{}, {percent: true}, {strings: 1}, {strings: 2}, {strings: 3}, {percent: true, strings: 1}}
+
+// next returns what a text begins with, and its length there. part reports that the
+// text ends in it.
+func (w view) next(text string) (c [utf8.UTFMax]byte, n, size int, part bool) {
+	if text == "" {
+		return c, 0, 0, true
+	}
+	one := func(b byte, size int) ([utf8.UTFMax]byte, int, int, bool) {
+		return [utf8.UTFMax]byte{b}, 1, size, false
+	}
+	if w.strings > 0 {
+		inner := view{w.percent, w.strings - 1}
+		c, n, size, part = inner.next(text)
+		if part || n != 1 || c[0] != '\\' {
+			return c, n, size, part
 		}
-		c, size, part := unescape(text[n:])
+		c, n, more, part := inner.next(text[size:])
 		if part {
-			return 0, true
+			return c, 0, 0, true
 		}
-		if !strings.HasPrefix(value, c) {
-			return 0, false
+		if n != 1 {
+			return one('\\', size)
 		}
-		n, value = n+size, value[len(c):]
+		if c[0] == 'u' {
+			r := rune(0)
+			end := size + more
+			for range 4 {
+				d, n, m, part := inner.next(text[end:])
+				if part {
+					return c, 0, 0, true
+				}
+				digit := strings.IndexByte("0123456789abcdef", d[0]|0x20)
+				if n != 1 || digit < 0 {
+					return one('\\', size)
+				}
+				r, end = r<<4|rune(digit), end+m
+			}
+			n = utf8.EncodeRune(c[:], r)
+			return c, n, end, false
+		}
+		if i := strings.IndexByte(`"\/bfnrt'`, c[0]); i >= 0 {
+			return one("\"\\/\b\f\n\r\t'"[i], size+more)
+		}
+		return one('\\', size)
 	}
-	return n, false
-}
-
-// unescape returns what a text begins with, and its length there. part reports that the
-// text ends in an escape.
-func unescape(text string) (c string, size int, part bool) {
-	switch text[0] {
-	case '%':
+	if w.percent && text[0] == '%' {
 		if len(text) < 3 {
-			return "", 0, true
+			return c, 0, 0, true
 		}
-		if b, err := hex.DecodeString(text[1:3]); err == nil {
-			return string(b), 3, false
-		}
-	case '\\':
-		n := 1
-		for n < len(text) && text[n] == '\\' {
-			n++
-		}
-		if n == len(text) {
-			return "", 0, true
-		}
-		if n%2 == 0 { // backslashes, escaped
-			return `\`, 2, false
-		}
-		if text[n] == 'u' {
-			if len(text) < n+5 {
-				return "", 0, true
-			}
-			if b, err := hex.DecodeString(text[n+1 : n+5]); err == nil {
-				return string(utf8.AppendRune(nil, rune(b[0])<<8|rune(b[1]))), n + 5, false
-			}
-		}
-		if i := strings.IndexByte(`"\/bfnrt`, text[n]); i >= 0 {
-			return "\"\\/\b\f\n\r\t"[i : i+1], n + 1, false
+		if b, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
+			return one(byte(b), 3)
 		}
 	}
-	return text[:1], 1, false
+	if w.percent && text[0] == '+' {
+		return one(' ', 1)
+	}
+	return one(text[0], 1)
 }
 
-// find returns the first part of a text, from at, that values cover, and whether the
-// text ends within it.
-func (v *Values) find(text string, at int, final bool) (from, to int, part bool) {
-	from = -1
-	for i := at; i < len(text) && (from < 0 || i < to); i++ {
-		n, p := 0, false
-		if c := text[i]; v.first[c] || c == '%' || c == '\\' {
-			n, p = v.match(text[i:])
+// match returns the length of the longest part at the beginning of a text that is a
+// form in a view. part reports that the text ends within one, and escape that the
+// text has a byte of an escape where no form goes on.
+func (v *Values) match(text string, w view) (n int, part, escape bool) {
+	lo, hi := 0, len(v.forms)
+	plain := w == view{}
+	for i, k := 0, 0; ; {
+		// The forms from lo to hi begin with the k characters in front of i.
+		if lo < hi && len(v.forms[lo]) == k && k > 0 {
+			n = i
+			lo++
 		}
-		if p && final {
-			p = false
-			if len(text)-i >= unfinished {
-				n = len(text) - i
+		if lo == hi {
+			return n, false, escape
+		}
+		if i == len(text) {
+			return n, true, escape
+		}
+		if plain {
+			lo, hi = v.narrow(lo, hi, k, text[i])
+			if c := text[i]; c == '\\' || c == '%' || c == '+' {
+				escape = true
+			}
+			i, k = i+1, k+1
+			continue
+		}
+		c, m, size, p := w.next(text[i:])
+		if p {
+			return n, true, escape
+		}
+		for j, b := range c[:m] {
+			if lo, hi = v.narrow(lo, hi, k, b); lo == hi {
+				return n, false, escape
+			}
+			if k++; j+1 < m && len(v.forms[lo]) == k { // a form ends within a character
+				if lo++; lo == hi {
+					return n, false, escape
+				}
 			}
 		}
-		switch {
-		case p && from < 0:
-			return i, 0, true
-		case p:
-			return from, 0, true
-		case n > 0 && from < 0:
-			from, to = i, i+n
-		case n > 0:
-			to = max(to, i+n)
+		i += size
+	}
+}
+
+// narrow returns those of the forms from lo to hi that have c at k.
+func (v *Values) narrow(lo, hi, k int, c byte) (int, int) {
+	if hi-lo == 1 {
+		if v.forms[lo][k] == c {
+			return lo, hi
+		}
+		return lo, lo
+	}
+	first, _ := slices.BinarySearchFunc(v.forms[lo:hi], c, func(form string, c byte) int { return int(form[k]) - int(c) })
+	lo += first
+	after, _ := slices.BinarySearchFunc(v.forms[lo:hi], int(c)+1, func(form string, c int) int { return int(form[k]) - c })
+	return lo, lo + after
+}
+
+// find adds the parts of a text from at on that are values. It returns from where it
+// must look again.
+func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
+	resume = len(text)
+	if v == nil || len(v.forms) == 0 {
+		return resume
+	}
+	escapes := strings.IndexByte(text[at:], '\\') >= 0 || strings.IndexByte(text[at:], '%') >= 0 || strings.IndexByte(text[at:], '+') >= 0
+	for i := at; i < len(text); i++ {
+		c := text[i]
+		if !escapes && len(text)-i >= minForm {
+			if h := v.hash(text[i:]); v.fours[h/64]&(1<<(h%64)) == 0 {
+				continue
+			}
+		} else if !v.first[c] && c != '\\' && c != '%' && c != '+' {
+			continue
+		}
+		n, part, escape := v.match(text[i:], view{})
+		if escape || c == '\\' || c == '%' || c == '+' {
+			for _, w := range views[1:] {
+				m, p, _ := v.match(text[i:], w)
+				n, part = max(n, m), part || p
+			}
+		}
+		if part && final && len(text)-i >= unfinished {
+			n = len(text) - i
+		}
+		if part && !final {
+			f.hold, resume = min(f.hold, i), min(resume, i)
+		}
+		if n > 0 {
+			f.regions = append(f.regions, region{trigger: i, from: i, at: i + n, closed: true, rule: Value})
 		}
 	}
-	return from, to, false
+	return resume
 }
 
-// Mask returns a text with markers in the place of values.
-func (v *Values) Mask(text string) string {
-	var st valueStream
-	return st.scan(v, text, true)
-}
-
-// A valueStream masks the values in a text that comes in pieces.
-type valueStream struct{ text string }
-
-func (st *valueStream) held() bool { return st.text != "" }
-
-func (st *valueStream) write(v *Values, piece string) string {
+// quiet reports that no value is in a text and none begins in it.
+func (v *Values) quiet(text string) bool {
 	if v == nil {
-		return piece
+		return true
 	}
-	return st.scan(v, piece, false)
+	f := found{hold: len(text)}
+	return v.find(&f, text, 0, false) == len(text) && f.regions == nil
 }
 
-func (st *valueStream) close(v *Values) string {
+// has reports whether a number is a value, however it is written.
+func (v *Values) has(number string) bool {
 	if v == nil {
-		return st.text
+		return false
 	}
-	return st.scan(v, "", true)
+	if v.whole(number) {
+		return true
+	}
+	if strings.ContainsAny(number, ".eE") {
+		if x, err := strconv.ParseFloat(number, 64); err == nil {
+			return v.whole(strconv.FormatFloat(x, 'f', -1, 64))
+		}
+	}
+	return false
 }
 
-func (st *valueStream) scan(v *Values, piece string, final bool) string {
-	text := st.text + piece
-	var out []byte
-	at := 0
-	for {
-		from, to, part := v.find(text, at, final)
-		if part {
-			if len(text)-from <= maxHeld {
-				st.text = text[from:]
-				return string(append(out, text[at:from]...))
-			}
-			to = len(text)
-		}
-		if from < 0 {
-			break
-		}
-		out = append(append(out, text[at:from]...), Marker(Value)...)
-		at = to
-	}
-	st.text = ""
-	if out == nil {
-		return text
-	}
-	return string(append(out, text[at:]...))
+// whole reports whether a value is in a text.
+func (v *Values) whole(text string) bool {
+	f := found{hold: len(text)}
+	v.find(&f, text, 0, true)
+	return f.regions != nil
 }

@@ -1,0 +1,296 @@
+package secret
+
+import "strings"
+
+// flag finds the value of a flag of a command: --password x. The rule named finds
+// --password=x.
+func flag(s *Scanner, text string, i int, final bool) (region, verdict) {
+	if i == 0 || text[i-1] != '-' || i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 {
+		return region{}, no
+	}
+	n := span(text, i+1, nameChars)
+	k := i + 1 + n
+	if k == len(text) {
+		return region{from: k}, verdictOf(!final && n < enough)
+	}
+	of := s.names.strength(text[i+1 : k])
+	if n == 0 || of == none || of == weak && !isOne(text[i+1:k], []string{"pass", "pw", "otp", "pin", "auth", "bearer", "jwt"}) {
+		return region{}, no
+	}
+	if c := text[k]; c == '"' || c == '\'' || c == '\\' { // a list of arguments
+		start := 0
+		if start, k, c = nextQuoted(text, k); k == len(text) {
+			return region{from: k}, verdictOf(!final)
+		} else if start < 0 {
+			return region{}, no
+		}
+		if r, v := quotedValue(of, true, text, k, c, start, final); v != yes || text[r.from] != '-' {
+			return r, v
+		}
+		return region{}, no
+	}
+	if text[k] != ' ' {
+		return region{}, no
+	}
+	for k++; k < len(text) && text[k] == ' ' && k-i < maxName+maxBlank; k++ {
+	}
+	return argument(of, text, k, final)
+}
+
+// argument finds an argument of a command that begins at k.
+func argument(of strength, text string, k int, final bool) (region, verdict) {
+	start := k
+	k = skipSlashes(text, k)
+	if k == len(text) {
+		return region{from: start}, verdictOf(!final)
+	}
+	if c := text[k]; c == '"' || c == '\'' {
+		return quotedValue(of, true, text, k+1, c, k-start, final)
+	}
+	r := region{from: start, rule: Key, until: untilChar, chars: valueChars}
+	n := span(text, start, valueChars)
+	if start+n == len(text) && n < enough && !final {
+		return r, maybe
+	}
+	value := text[start : start+n]
+	switch {
+	case n == 0 || n < 4 && !random(value) || value[0] == '-' || value[0] == '$' || placeholder(value) || isOne(value, words):
+		return r, no
+	case start+n < len(text) && (text[start+n] == '(' || text[start+n] == '<'):
+		return r, no
+	case of != strong:
+		return r, yesIf(random(value) && !digits(value))
+	}
+	if random(value) {
+		return r, yes
+	}
+	prose, v := proseFollows(text, start+n, final)
+	if v == maybe {
+		return r, maybe
+	}
+	return r, yesIf(!prose)
+}
+
+// proseFollows reports whether words follow, as in "the flag --password reads it from
+// the terminal".
+func proseFollows(text string, i int, final bool) (prose bool, v verdict) {
+	if i == len(text) {
+		return false, verdictOf(!final)
+	}
+	if text[i] != ' ' {
+		return false, no
+	}
+	n := span(text, i+1, alnum)
+	if i+1+n == len(text) {
+		return false, verdictOf(!final && n < 16)
+	}
+	return n > 0 && n < 16 && !random(text[i+1:i+1+n]) && text[i+1+n] == ' ', no
+}
+
+// nextQuoted returns the number of backslashes of the quote at k and the place behind
+// the quote that opens the next string, which only a comma separates. slashes is
+// negative if there is none, and next is the length of the text if that ends before.
+func nextQuoted(text string, k int) (slashes, next int, quote byte) {
+	start := k
+	k = skipSlashes(text, k)
+	slashes = k - start
+	if k == len(text) {
+		return 0, k, 0
+	}
+	quote = text[k]
+	if quote != '"' && quote != '\'' {
+		return -1, k, 0
+	}
+	k++
+	comma := false
+	for n := 0; k < len(text) && n < maxBlank && (text[k] == ' ' || text[k] == ',' && !comma || text[k] == '\n'); n++ {
+		comma = comma || text[k] == ','
+		k++
+	}
+	if k == len(text) {
+		return 0, k, 0
+	}
+	for n := slashes; n > 0; n-- {
+		if text[k] != '\\' {
+			return -1, k, 0
+		}
+		if k++; k == len(text) {
+			return 0, k, 0
+		}
+	}
+	if text[k] != quote || !comma {
+		return -1, k, 0
+	}
+	return slashes, k + 1, quote
+}
+
+// paired finds the value behind a name in a list: ["Authorization","Bearer x"]. The
+// byte at i is one of the name of a header: its 'z', or a dash.
+func paired(s *Scanner, text string, i int, final bool) (region, verdict) {
+	n := span(text, i+1, alnum)
+	k := i + 1 + n
+	if k == len(text) {
+		return region{from: k}, verdictOf(!final && n < 16)
+	}
+	if c := text[k]; n >= 16 || c != '"' && c != '\'' && c != '\\' {
+		return region{}, no
+	}
+	from := i
+	for from > 0 && i-from < maxName && nameChars[text[from-1]] {
+		from--
+	}
+	if from == 0 || text[from-1] != '"' && text[from-1] != '\'' || s.names.strength(text[from:k]) < count {
+		return region{}, no
+	}
+	slashes, start, quote := nextQuoted(text, k)
+	if start == len(text) {
+		return region{from: start}, verdictOf(!final)
+	}
+	if slashes < 0 {
+		return region{}, no
+	}
+	r := region{from: start, at: start, rule: Key, until: untilQuote, quote: quote, slashes: slashes}
+	seen := r
+	seen.end(text[:min(len(text), start+enough)])
+	if !seen.closed && !final && len(text)-start < enough {
+		return r, maybe
+	}
+	return r, yesIf(pair(text[start:seen.at]))
+}
+
+// pair reports whether a text that follows the name of a credential in a list is one,
+// and not another name.
+func pair(value string) bool {
+	first, rest, _ := strings.Cut(value, " ")
+	return random(value) && !prose(value) || scheme(first) && rest != "" && credential(value)
+}
+
+// A short flag holds a credential for some commands.
+var commands = []struct {
+	name string // of the command
+	flag byte
+	user bool // a name and ':' are in front of the password
+	tied bool // the value follows the flag without a blank
+}{
+	{"curl", 'u', true, false}, {"curl", 'U', true, false}, {"http", 'a', true, false}, {"https", 'a', true, false}, {"ab", 'A', true, false},
+	{"mysql", 'p', false, true}, {"mysqldump", 'p', false, true}, {"mysqladmin", 'p', false, true}, {"mariadb", 'p', false, true},
+	{"sshpass", 'p', false, false}, {"sshpass", 'p', false, true}, {"docker login", 'p', false, false}, {"podman login", 'p', false, false}, {"az login", 'p', false, false},
+	{"redis-cli", 'a', false, false}, {"mongo", 'p', false, false}, {"mongosh", 'p', false, false}, {"mongodump", 'p', false, false}, {"sqlcmd", 'P', false, false},
+	{"ldapsearch", 'w', false, false}, {"htpasswd", 'b', true, false}, {"smbclient", 'U', true, false}, {"rabbitmqadmin", 'p', false, false},
+}
+
+// maxCommand is how far a command is looked for in front of its flag.
+const maxCommand = 160
+
+// command finds the value of a short flag of a command: curl -u name:password.
+func command(_ *Scanner, text string, i int, final bool) (region, verdict) {
+	if i == 0 || text[i-1] != ' ' {
+		return region{}, no
+	}
+	if i+2 >= len(text) {
+		return region{from: len(text)}, verdictOf(!final)
+	}
+	tied := text[i+2] != ' '
+	line := ""
+	for k := range commands {
+		c := &commands[k]
+		if c.flag != text[i+1] || c.tied != tied {
+			continue
+		}
+		if line == "" {
+			line = text[max(0, i-maxCommand):i]
+			line = line[strings.LastIndexAny(line, "\n;|")+1:]
+		}
+		at := strings.LastIndex(line, c.name)
+		if at < 0 || at > 0 && (alnum[line[at-1]] || line[at-1] == '-') || line[at+len(c.name)] != ' ' {
+			continue
+		}
+		start := i + 3
+		if tied {
+			start = i + 2
+		}
+		if !c.user {
+			return argument(strong, text, start, final)
+		}
+		slashes := start
+		start = skipSlashes(text, start)
+		quoted := start < len(text) && (text[start] == '"' || text[start] == '\'')
+		if quoted {
+			start++
+		}
+		n := span(text, start, userChars)
+		if start+n == len(text) {
+			return region{from: start + n}, verdictOf(!final && n < enough)
+		}
+		if text[start+n] != ':' {
+			return region{}, no
+		}
+		if k := start + n + 1; !quoted {
+			return argument(strong, text, k, final)
+		} else if k < len(text) && text[k] != '$' {
+			return region{from: k, rule: Key, until: untilQuote, quote: text[start-1], slashes: start - 1 - slashes}, yes
+		} else {
+			return region{from: k}, verdictOf(!final && k == len(text))
+		}
+	}
+	return region{}, no
+}
+
+var userChars = chars("_-.@+%\\")
+
+// hooks are places of URLs behind which a secret follows.
+var hooks = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "hooks.zapier.com/hooks/catch/", "api.telegram.org/bot"}
+
+// location finds the password in the authority of a URL, and what follows in a URL that
+// is a secret.
+func location(_ *Scanner, text string, i int, final bool) (region, verdict) {
+	const lead = "://"
+	if !strings.HasPrefix(text[i:], lead) {
+		return region{from: len(text)}, verdictOf(!final && strings.HasPrefix(lead, text[i:]))
+	}
+	start := i + len(lead)
+	if rest := text[start:]; len(rest) > 0 {
+		for _, h := range hooks {
+			if h[0] != rest[0] {
+				continue
+			}
+			if strings.HasPrefix(rest, h) {
+				return run(text, start+len(h), 16, hookChars, final)
+			}
+			if !final && strings.HasPrefix(h, rest) {
+				return region{from: len(text)}, maybe
+			}
+		}
+	}
+	colon, at := -1, -1
+	for k := start; ; k++ {
+		ended := k == len(text)
+		if !ended {
+			switch c := text[k]; {
+			case c == ':' && colon < 0:
+				colon = k
+			case c == '@':
+				at = k
+			case c <= ' ' || strings.IndexByte("/?#\"'<>\\`()", c) >= 0 || k-start > maxValue:
+				ended = true
+			}
+		}
+		switch {
+		case !ended:
+			continue
+		case k == len(text) && !final && k-start <= maxValue:
+			if colon < 0 {
+				return region{from: k}, maybe
+			}
+			return region{from: colon + 1, rule: Key}, maybe
+		case k-start > maxValue && colon >= 0 && at < 0:
+			return region{from: colon + 1, rule: Key, until: untilChar, chars: valueChars}, yes
+		case colon < 0 || at <= colon+1:
+			return region{}, no
+		}
+		r := region{from: colon + 1, at: at, rule: Key}
+		return r, yesIf(!placeholder(text[colon+1:at]) && text[colon+1] != '$' && text[colon+1] != '{')
+	}
+}
+
+var hookChars = chars("/-_:")

@@ -1,0 +1,473 @@
+package secret
+
+import "strings"
+
+const (
+	maxName  = 64  // how far a name is looked for in front of its value
+	maxBlank = 32  // blanks between a name, the separator and the value
+	enough   = 64  // how much of a value a rule looks at before it decides
+	maxValue = 256 // of a value in front of its name
+)
+
+// nameChars are the characters of names of variables, headers and parameters.
+var nameChars = chars("_-.")
+
+// named finds the value behind a name and '=' or ':', whatever language the text is
+// written in: members of JSON, also of JSON in strings, headers, assignments,
+// parameters.
+func named(s *Scanner, text string, i int, final bool) (region, verdict) {
+	end, k := i, i+1
+	if text[i] == '=' {
+		if i > 0 && text[i-1] == ':' {
+			end--
+		} else if i > 0 && strings.IndexByte("=!<>+-*/%|&^~", text[i-1]) >= 0 {
+			return region{}, no // an operator
+		}
+	}
+	if k < len(text) {
+		switch text[i : k+1] {
+		case "=>":
+			if k++; k == len(text) {
+				return region{from: k}, verdictOf(!final)
+			}
+		case "==", "=~", "::", ":=":
+			return region{}, no
+		}
+	}
+	name, from, quoted := nameBefore(text, end)
+	of := s.names.strength(name)
+	if of == none && !quoted && from > 1 && text[from-1] == ' ' && alnum[text[from-2]] { // API key
+		first := from - 1
+		for first > 0 && from-first < maxName && alnum[text[first-1]] {
+			first--
+		}
+		of = s.names.strength(text[first:from] + name)
+	}
+	if of == none {
+		switch {
+		case isOne(name, neighbors):
+			if of = s.names.strength(neighbor(text, from)); of == none {
+				return s.ahead(text, k, final)
+			}
+		case text[i] == '=' && isOne(name, typed):
+			name, from, _ = nameBefore(text, skipBack(text, from, ": "))
+			if of = s.names.strength(name); of != none && !strings.HasSuffix(text[:k], "= ") {
+				name = ""
+			}
+		}
+		if of == none {
+			return region{}, no
+		}
+	}
+	for k < len(text) && (text[k] == ' ' || text[k] == '\t') {
+		if k++; k-i > maxBlank {
+			return region{}, no
+		}
+	}
+	start := k
+	if k+1 < len(text) && strings.IndexByte("fbruFBRU", text[k]) >= 0 && strings.IndexByte("\"'\\", text[k+1]) >= 0 {
+		k++ // a string of a program
+	}
+	open := k
+	k = skipSlashes(text, k)
+	slashes := k - open
+	if k == len(text) { // nothing of it is there, but perhaps what is in front of a quote
+		return region{from: start, rule: Key}, verdictOf(!final)
+	}
+	member := quoted && text[i] == ':'
+	switch c := text[k]; {
+	case c == '"' || c == '\'' || c == '`':
+		k++
+		two := strings.Repeat(text[open:k], 2)
+		if rest := text[k:]; strings.HasPrefix(rest, two) {
+			k += len(two)
+		} else if !final && strings.HasPrefix(two, rest) {
+			return region{from: len(text), rule: Key}, maybe
+		}
+		if text[i] == ':' && !quoted && open == i+1 && k < len(text) && strings.IndexByte(",)+;", text[k]) >= 0 {
+			return region{}, no // the quote ends a string: print("password:", x)
+		}
+		return quotedValue(of, quoted, text, k, c, slashes, final)
+	case c == '[' && of == strong && (quoted || text[i] == '='):
+		return list(text, k+1, final)
+	case slashes > 0:
+		return region{}, no
+	case member: // of JSON, but no text
+		r := region{from: start, rule: Key, until: untilChar, chars: numberChars}
+		n := span(text, start, numberChars)
+		switch {
+		case n == 0 || of == count:
+			return region{}, no
+		case start+n == len(text) && !final:
+			return r, maybe
+		case n < 4 && of == weak:
+			return region{}, no
+		}
+		return r, yes
+	}
+	return bare(s, of, name, text, i, from, start, final)
+}
+
+// nameBefore returns the name that ends in front of end, without blanks, quotes and
+// brackets.
+func nameBefore(text string, end int) (name string, from int, quoted bool) {
+	end = skipBack(text, end, " \t")
+	if end > 0 && text[end-1] == ']' && end > 1 && (text[end-2] == '"' || text[end-2] == '\'') {
+		end--
+	}
+	if end > 0 && strings.IndexByte("\"'`", text[end-1]) >= 0 {
+		quoted = true
+		end = skipBack(text, end-1, `\`)
+	}
+	from = end
+	for from > 0 && end-from < maxName {
+		c := text[from-1]
+		if !nameChars[c] && c < 0x80 && c != ']' && c != '[' && (!quoted || c != ' ' && c != ':') {
+			break
+		}
+		from--
+	}
+	return text[from:end], from, quoted
+}
+
+// skipBack returns the end of a text in front of end without some characters.
+func skipBack(text string, end int, set string) int {
+	for n := 0; end > 0 && n < maxBlank && strings.IndexByte(set, text[end-1]) >= 0; n++ {
+		end--
+	}
+	return end
+}
+
+// span returns the number of characters of a set from i on, up to enough.
+func span(text string, i int, set *[256]bool) int {
+	n := 0
+	for i+n < len(text) && n < enough && set[text[i+n]] {
+		n++
+	}
+	return n
+}
+
+func isOne(name string, list []string) bool {
+	for _, l := range list {
+		if len(l) == len(name) && strings.EqualFold(name, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// neighbor returns the value of the member in front of the one whose name begins at
+// from: {"name":"password","value": ...}.
+func neighbor(text string, from int) string {
+	end := from
+	for n := 0; end > 0 && n < maxBlank; n++ {
+		if strings.IndexByte(" \t\r\n\\\"',-", text[end-1]) < 0 && (end == 1 || text[end-2] != '\\' || text[end-1] != 'n') {
+			break
+		}
+		end--
+	}
+	if end == from {
+		return ""
+	}
+	name := end
+	for name > 0 && end-name < maxName && nameChars[text[name-1]] {
+		name--
+	}
+	before := name
+	for n := 0; before > 0 && n < maxBlank && strings.IndexByte(" \\\"':=", text[before-1]) >= 0; n++ {
+		before--
+	}
+	if before == name || strings.IndexAny(text[before:name], ":=") < 0 {
+		return ""
+	}
+	label := before
+	for label > 0 && before-label < 16 && alnum[text[label-1]] {
+		label--
+	}
+	if !isOne(text[label:before], labels) {
+		return ""
+	}
+	return text[name:end]
+}
+
+// labels are the names of members that hold a name.
+var labels = []string{"name", "key", "header", "field", "param", "parameter", "variable", "var", "k"}
+
+// ahead finds a value in front of its name: {"value":"x","name":"password"}. The value
+// follows k.
+func (s *Scanner) ahead(text string, k int, final bool) (region, verdict) {
+	for n := 0; k < len(text) && text[k] == ' ' && n < maxBlank; n++ {
+		k++
+	}
+	start := k
+	k = skipSlashes(text, k)
+	if k == len(text) {
+		return region{from: start}, verdictOf(!final)
+	}
+	if text[k] != '"' {
+		return region{}, no
+	}
+	r := region{from: k + 1, at: k + 1, rule: Key, until: untilQuote, quote: '"', slashes: k - start}
+	end := r
+	if end.end(text[:min(len(text), k+maxValue)]); !end.closed {
+		return r, verdictOf(!final && len(text) < k+maxValue)
+	}
+	// What follows is a quote, a comma and the name of a member that holds a name.
+	i := end.at
+	step := func(set string, most int) {
+		for n := 0; i < len(text) && n < most && strings.IndexByte(set, text[i]) >= 0; n++ {
+			i++
+		}
+	}
+	step(`\"`, 9)
+	step(" ,\n\r", maxBlank)
+	step(`\"`, 9)
+	label := i
+	i += min(span(text, i, alnum), 16)
+	labelled := isOne(text[label:i], labels)
+	if i < len(text) && !labelled {
+		return r, no
+	}
+	step(`\"`, 9)
+	step(" :", maxBlank)
+	step(`\"`, 9)
+	name := i
+	for i < len(text) && i-name < maxName && nameChars[text[i]] {
+		i++
+	}
+	if i == len(text) && i-name < maxName && !final {
+		return r, maybe
+	}
+	return region{from: r.from, until: untilThere, at: end.at, rule: Key}, yesIf(labelled && s.names.strength(text[name:i]) != none && end.at > r.from)
+}
+
+func yesIf(is bool) verdict {
+	if is {
+		return yes
+	}
+	return no
+}
+
+var numberChars = func() *[256]bool {
+	set := new([256]bool)
+	for _, c := range "0123456789+-.eE" {
+		set[c] = true
+	}
+	return set
+}()
+
+// valueChars are those of a value without quotes.
+var valueChars = func() *[256]bool {
+	set := new([256]bool)
+	for c := 0x21; c < 256; c++ {
+		set[c] = strings.IndexByte("&;,\"'`<>()[]{}|\\", byte(c)) < 0
+	}
+	return set
+}()
+
+// quotedValue finds a value in quotes. It follows the quote, at from. member says that
+// the name is in quotes, too.
+func quotedValue(of strength, member bool, text string, from int, quote byte, slashes int, final bool) (region, verdict) {
+	r := region{from: from, at: from, rule: Key, until: untilQuote, quote: quote, slashes: slashes}
+	seen := r
+	seen.end(text[:min(len(text), from+enough)])
+	more := !seen.closed && !final && len(text)-from < enough
+	if strings.Trim(text[from:seen.at], " \t\r\n,:;()[]{}\\") == "" { // what is between two strings
+		return r, verdictOf(more)
+	}
+	if of == strong && strings.IndexByte("$<{%*", text[from]) < 0 && !saysNothing(text[from:seen.at], more) {
+		return r, yes
+	}
+	if more {
+		return r, maybe
+	}
+	value := text[from:seen.at]
+	switch {
+	case placeholder(value) || saysNothing(value, false):
+		return r, no
+	case of == strong:
+		return r, yes
+	case of == count && !member:
+		return r, yesIf(of.says(value) && (random(value) || len(value) >= 20 && !strings.Contains(value, " ")))
+	}
+	return r, yesIf(of.says(value))
+}
+
+// saysNothing reports whether a text is a word that is no credential, or the name of a
+// scheme with nothing or a placeholder behind it. more says that the text may go on.
+func saysNothing(text string, more bool) bool {
+	first, rest, two := strings.Cut(text, " ")
+	for _, list := range [...][]string{schemes, modes} {
+		for _, w := range list {
+			if len(first) > len(w) || !strings.EqualFold(first, w[:len(first)]) || !more && len(first) < len(w) {
+				continue
+			}
+			if !two || more && len(first) == len(w) && len(rest) == 0 {
+				return true
+			}
+			if len(first) == len(w) && (rest == "" || strings.IndexByte("<${%*", rest[0]) >= 0 && (more || placeholder(rest))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// modes are what fetch may do with credentials.
+var modes = []string{"include", "omit", "same-origin"}
+
+// placeholder reports whether a text only stands for a secret: $NAME, ${NAME}, <name>,
+// {{name}}, %s, ****.
+func placeholder(value string) bool {
+	if value == "" {
+		return true
+	}
+	last := value[len(value)-1]
+	switch value[0] {
+	case '*':
+		return strings.Trim(value, "*") == ""
+	case '<':
+		return last == '>'
+	case '{':
+		return last == '}'
+	case '%':
+		return len(value) == 2 || last == '%'
+	case '$':
+		if last == '}' || last == ')' {
+			return true
+		}
+		return strings.Trim(value[1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == "" && len(value) > 1 && (value[1] > '9' || len(value) == 2)
+	}
+	return false
+}
+
+// list finds a list of values behind its bracket.
+func list(text string, from int, final bool) (region, verdict) {
+	r := region{from: from, rule: Key, until: untilClose}
+	k := from
+	for k < len(text) && k-from < maxBlank && strings.IndexByte(" \n\r\t\\", text[k]) >= 0 {
+		k++
+	}
+	if k == len(text) {
+		return r, verdictOf(!final)
+	}
+	return r, yesIf(text[k] == '"' || text[k] == '\'')
+}
+
+// bare finds a value without quotes that begins at start. The separator is at i, the
+// name begins at from.
+func bare(s *Scanner, of strength, name, text string, i, from, start int, final bool) (region, verdict) {
+	if header(name) && text[i] == ':' {
+		return headerLine(text, start, final)
+	}
+	r := region{from: start, rule: Key, until: untilChar, chars: valueChars}
+	n := span(text, start, valueChars)
+	value, ended := text[start:start+n], start+n < len(text) || final
+	if !ended && n < enough {
+		return r, maybe
+	}
+	next := byte('\n')
+	if start+n < len(text) {
+		next = text[start+n]
+	}
+	if scheme(value) && next == ' ' { // TOKEN=Bearer x
+		r.from += n + 1
+		rest := span(text, r.from, valueChars)
+		if r.from+rest == len(text) && rest < enough && !final {
+			return r, maybe
+		}
+		return r, yesIf(random(text[r.from : r.from+rest]))
+	}
+	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
+	switch {
+	case n < 4 || placeholder(value) || value[0] == '$' || value[0] == '*', of == count && digits(value):
+		return r, no
+	case strings.EqualFold(value, name) || isOne(value, words) || s.names.strength(strings.TrimRight(value, ".:!?")) != none: // a name, no value
+		return r, no
+	case next == '(' || next == '[' || next == '{' && !spaced: // code
+		return r, no
+	case strings.IndexByte(value, '.') > 0 && path(value): // a member of a variable
+		return r, no
+	case random(value):
+		return r, yes
+	case of != strong:
+		return r, no
+	case text[i] == ':' || spaced:
+		// A line of its own says a name and a word.
+		return r, yesIf(text[i] == ':' && n >= 6 && strings.IndexByte("\n\r\\\"", next) >= 0 && lineStart(text, from))
+	}
+	return r, yes
+}
+
+// words are words of programs and of forms that stand for a value.
+var words = []string{"null", "none", "undefined", "true", "false", "string", "str", "number", "boolean", "bytes", "text", "required", "optional", "integer", "object", "redacted", "hidden", "enabled", "disabled", "missing", "invalid", "expired", "rotated", "changed", "updated", "accepted", "rejected", "failed", "unknown", "default", "passed", "skipped"}
+
+// path reports whether a value is a path of names of variables, as in os.environ.
+func path(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c|0x20 < 'a' || c|0x20 > 'z' {
+			if c != '_' && c != '.' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lineStart reports whether only blanks are in front of from on its line, or in its
+// string.
+func lineStart(text string, from int) bool {
+	k := skipBack(text, from, " \t-+")
+	return k == 0 || text[k-1] == '\n' || text[k-1] == '"' || k > 1 && text[k-1] == 'n' && text[k-2] == '\\'
+}
+
+// skipSlashes returns where backslashes from i on end.
+func skipSlashes(text string, i int) int {
+	const most = 16 // of a quote in four strings in each other
+	for n := 0; i < len(text) && text[i] == '\\' && n < most; n++ {
+		i++
+	}
+	return i
+}
+
+// header reports whether the value of a header is all that follows on the line.
+func header(name string) bool {
+	for _, h := range [...]string{"authorization", "cookie"} {
+		if len(name) >= len(h) && strings.EqualFold(name[len(name)-len(h):], h) {
+			return true
+		}
+	}
+	return false
+}
+
+// headerLine finds the value of a header that is a credential.
+func headerLine(text string, start int, final bool) (region, verdict) {
+	r := region{from: start, at: start, rule: Key, until: untilLine}
+	seen := r
+	seen.end(text[:min(len(text), start+enough)])
+	if !seen.closed && !final && len(text)-start < enough {
+		// The name of a scheme is no secret, but nothing else is known.
+		return r, maybe
+	}
+	if seen.at == start {
+		return r, no
+	}
+	return r, yesIf(credential(text[start:seen.at]))
+}
+
+// credential reports whether a text is the value of a header of authorization: a
+// scheme and something, or something that is no prose.
+func credential(value string) bool {
+	value = strings.Trim(value, " \\")
+	first, rest, two := strings.Cut(value, " ")
+	if rest = strings.TrimLeft(rest, " "); two && scheme(first) && rest != "" {
+		return strings.IndexByte("<${%*", rest[0]) < 0 && !prose(rest)
+	}
+	switch {
+	case value == "" || scheme(value) || placeholder(value) || isOne(value, words) || value[0] == '$':
+		return false
+	case two:
+		return !prose(value)
+	}
+	return len(value) >= 4 || random(value)
+}

@@ -147,6 +147,9 @@ func fold(c byte) byte {
 
 // strength returns what a name tells of its value.
 func (n *Names) strength(name string) strength {
+	if i := strings.IndexByte(name, ']'); i >= 0 && (strings.IndexByte(name[:i], '[') < 0 || strings.Contains(name, "[REDACTED:")) {
+		return none // of a marker
+	}
 	name = strings.TrimRight(name, "0123456789[]: ") // password2, password[0], password:
 	last := byte(0)
 	for i := len(name) - 1; i >= 0 && last == 0; i-- {

@@ -90,10 +90,11 @@ func encodings(value string) []string {
 // those of JSON in so many strings in each other.
 type view struct {
 	percent bool
+	plus    bool // is a blank
 	strings int
 }
 
-var views = [...]view{{}, {percent: true}, {strings: 1}, {strings: 2}, {strings: 3}, {percent: true, strings: 1}}
+var views = [...]view{{}, {percent: true}, {percent: true, plus: true}, {strings: 1}, {strings: 2}, {strings: 3}, {percent: true, plus: true, strings: 1}}
 
 // next returns what a text begins with, and its length there. part reports that the
 // text ends in it.
@@ -105,7 +106,7 @@ func (w view) next(text string) (c [utf8.UTFMax]byte, n, size int, part bool) {
 		return [utf8.UTFMax]byte{b}, 1, size, false
 	}
 	if w.strings > 0 {
-		inner := view{w.percent, w.strings - 1}
+		inner := view{w.percent, w.plus, w.strings - 1}
 		c, n, size, part = inner.next(text)
 		if part || n != 1 || c[0] != '\\' {
 			return c, n, size, part
@@ -147,7 +148,7 @@ func (w view) next(text string) (c [utf8.UTFMax]byte, n, size int, part bool) {
 			return one(byte(b), 3)
 		}
 	}
-	if w.percent && text[0] == '+' {
+	if w.plus && text[0] == '+' {
 		return one(' ', 1)
 	}
 	return one(text[0], 1)
@@ -171,11 +172,11 @@ func (v *Values) match(text string, w view) (n int, part, escape bool) {
 		if i == len(text) {
 			return n, true, escape
 		}
-		if plain {
-			lo, hi = v.narrow(lo, hi, k, text[i])
-			if c := text[i]; c == '\\' || c == '%' || c == '+' {
-				escape = true
-			}
+		b := text[i]
+		special := b == '\\' || b == '%' || b == '+'
+		if plain || !special {
+			lo, hi = v.narrow(lo, hi, k, b)
+			escape = escape || special
 			i, k = i+1, k+1
 			continue
 		}
@@ -214,10 +215,10 @@ func (v *Values) narrow(lo, hi, k int, c byte) (int, int) {
 // find adds the parts of a text from at on that are values. It returns from where it
 // must look again.
 func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
-	resume = len(text)
 	if v == nil || len(v.forms) == 0 {
-		return resume
+		return len(text)
 	}
+	known := len(f.regions) // those of rules
 	escapes := strings.IndexByte(text[at:], '\\') >= 0 || strings.IndexByte(text[at:], '%') >= 0 || strings.IndexByte(text[at:], '+') >= 0
 	for i := at; i < len(text); i++ {
 		c := text[i]
@@ -235,17 +236,23 @@ func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
 				n, part = max(n, m), part || p
 			}
 		}
-		if part && final && len(text)-i >= unfinished {
+		if part && !final { // what follows is looked at again
+			f.hold = min(f.hold, i)
+			return i
+		}
+		if part && len(text)-i >= unfinished {
 			n = len(text) - i
 		}
-		if part && !final {
-			f.hold, resume = min(f.hold, i), min(resume, i)
-		}
-		if n > 0 {
+		if k := len(f.regions) - 1; n > 0 && k >= known && f.regions[k].at >= i {
+			f.regions[k].at = max(f.regions[k].at, i+n)
+		} else if n > 0 {
 			f.regions = append(f.regions, region{trigger: i, from: i, at: i + n, closed: true, rule: Value})
 		}
+		if i+n == len(text) && n > 0 && part {
+			break
+		}
 	}
-	return resume
+	return len(text)
 }
 
 // quiet reports that no value is in a text and none begins in it.

@@ -1,0 +1,79 @@
+package secret
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+func TestJSON(t *testing.T) {
+	s := scanner("C4N4RYs3cr3t", "12345678")
+	const key, value = `"[REDACTED:key]"`, `"[REDACTED:secret]"`
+	for _, c := range []struct{ in, want string }{
+		{`1.5`, `1.5`}, {`"x"`, `"x"`}, {`null`, `null`}, {`{}`, `{}`}, {`[]`, `[]`},
+		{`"C4N4RYs3cr3t"`, value}, {`12345678`, value}, {`1.2345678e7`, value}, {`[12345678,1]`, `[` + value + `,1]`},
+		{`{"password":"x","a":"b"}`, `{"password":` + key + `,"a":"b"}`},
+		{`{"password":"","b":null}`, `{"password":"","b":null}`},
+		{`{"password":true,"tokens":12,"max_tokens":"12"}`, `{"password":true,"tokens":12,"max_tokens":"12"}`},
+		{`{"password":1234,"pin":1234,"pin2":12}`, `{"password":` + key + `,"pin":` + key + `,"pin2":12}`},
+		{`{"secrets":["a","b"],"credentials":{"a":1}}`, `{"secrets":` + key + `,"credentials":` + key + `}`},
+		{`["Authorization","Bearer x"]`, `["Authorization",` + key + `]`},
+		{`["Accept","*/*","Authorization","Basic dXNlcg","Host","x"]`, `["Accept","*/*","Authorization",` + key + `,"Host","x"]`},
+		{`["password","username","token"]`, `["password","username","token"]`},
+		{`["mysql","--password","letmein","--host","x"]`, `["mysql","--password",` + key + `,"--host","x"]`},
+		{`{"name":"password","value":"x"}`, `{"name":"password","value":` + key + `}`},
+		{`{"value":"x","name":"password"}`, `{"value":` + key + `,"name":"password"}`},
+		{`{"name":"city","value":"x"}`, `{"name":"city","value":"x"}`},
+		{`{"body":"{\"password\":\"x\",\"a\":[1]}"}`, `{"body":"{\"password\":\"[REDACTED:key]\",\"a\":[1]}"}`},
+		{`{"body":"{ \"a\" : \"{\\\"token\\\":\\\"abcdefgh\\\"}\" }"}`, `{"body":"{ \"a\" : \"{\\\"token\\\":\\\"[REDACTED:key]\\\"}\" }"}`},
+		{`{"body":"{\"password\":\"x"}`, `{"body":"{\"password\":\"[REDACTED:key]"}`},
+		{`{"C4N4RYs3cr3t":1,"x C4N4RYs3cr3t":2,"[REDACTED:secret]":3}`, `{"[REDACTED:secret]-2":1,"x [REDACTED:secret]":2,"[REDACTED:secret]":3}`},
+		{`{"a":{"C4N4RYs3cr3t":{"password":"x"}}}`, `{"a":{"[REDACTED:secret]":{"password":` + key + `}}}`},
+		{`{"properties":{"password":{"type":"string"}}}`, `{"properties":{"password":{"type":"string"}}}`},
+	} {
+		got, err := s.JSON(c.in, nil, nil)
+		require.NoError(t, err, c.in)
+		require.Equal(t, c.want, got)
+		again, err := s.JSON(got, nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, got, again, "what is masked stays")
+	}
+	for _, bad := range []string{``, `{"a"`, `["a"`, `{"x":{"secret":`, `tru`} {
+		_, err := s.JSON(bad, nil, nil)
+		require.Error(t, err, bad)
+	}
+}
+
+// Masked strings go through the function of the caller, with the name around them.
+func TestJSONText(t *testing.T) {
+	s := scanner("C4N4RYs3cr3t")
+	var seen []string
+	got, err := s.JSON(`{"a":["b","C4N4RYs3cr3t"],"password":"x","c":{"d":"{\"password\":\"y\"}"}}`, nil, func(member, text string) string {
+		seen = append(seen, member+"="+text)
+		return strings.ToUpper(text)
+	})
+	require.NoError(t, err)
+	require.Equal(t, `{"a":["B","[REDACTED:SECRET]"],"password":"[REDACTED:key]","c":{"d":"{\"PASSWORD\":\"[REDACTED:KEY]\"}"}}`, got)
+	require.Equal(t, []string{"a=b", "a=[REDACTED:secret]", `d={"password":"[REDACTED:key]"}`}, seen)
+
+	taken := jsonwire.Taken{}
+	taken.Add("[REDACTED:secret]")
+	got, err = s.JSON(`{"C4N4RYs3cr3t":1}`, taken, nil)
+	require.NoError(t, err)
+	require.Equal(t, `{"[REDACTED:secret]-2":1}`, got)
+}
+
+// Nothing is copied when nothing changes.
+func TestJSONWithoutSecrets(t *testing.T) {
+	s := scanner()
+	const text = `{"path":"internal/x.go","lines":[1,2,3],"note":"nothing here","deep":{"a":{"b":"c"}},"tokens":12}`
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		if out, err := s.JSON(text, nil, nil); err != nil || out != text {
+			panic(fmt.Sprint(out, err))
+		}
+	}))
+}

@@ -1,0 +1,66 @@
+package secret
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// same fails if a stream of a text does not say what the whole says.
+func same(t testing.TB, s *Scanner, text string, sizes ...int) {
+	t.Helper()
+	want, got := s.Mask(text), streamed(s, text, sizes...)
+	if want != got {
+		require.Equal(t, want, got, "%q %v", text, sizes)
+	}
+}
+
+// Parts of the corpus, one after the other, are cut anywhere.
+func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
+	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw", "1234567890", "password")
+	var texts []string
+	for _, file := range []string{"planted.txt", "harmless.txt"} {
+		for _, c := range corpus(t, file) {
+			texts = append(texts, c.text, c.inString(1).text)
+		}
+	}
+	part := func(rng *rand.Rand) string {
+		text := texts[rng.IntN(len(texts))]
+		switch rng.IntN(4) {
+		case 0:
+			return text
+		case 1:
+			return text[rng.IntN(len(text)):]
+		}
+		from := rng.IntN(len(text))
+		return text[from : from+rng.IntN(len(text)-from+1)]
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	n := 40_000
+	if testing.Short() {
+		n = 4_000
+	}
+	for range n {
+		text := ""
+		for range 1 + rng.IntN(4) {
+			text += part(rng)
+		}
+		same(t, s, text, 1+rng.IntN(17), 1+rng.IntN(40), 1+rng.IntN(5), 1+rng.IntN(400))
+	}
+}
+
+// FuzzStream looks for a cut with which a stream does not say what the whole says.
+func FuzzStream(f *testing.F) {
+	for _, file := range []string{"planted.txt", "harmless.txt"} {
+		for _, c := range corpus(f, file) {
+			f.Add(c.text, uint8(1), uint8(3))
+			f.Add(c.inString(2).text, uint8(7), uint8(200))
+		}
+	}
+	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")
+	f.Fuzz(func(t *testing.T, text string, a, b uint8) {
+		same(t, s, text, 1+int(a), 1+int(b))
+		same(t, s, text, 1)
+	})
+}

@@ -85,6 +85,10 @@ type Stream struct {
 	rules  int      // how much of it rules need not look at again
 	values int      // how much of it values need not be looked for again
 	open   []region // that go on
+
+	// later are pieces that were passed on and are not yet a part of text.
+	later  [8]string
+	latest int // how many they are
 }
 
 // Stream returns a stream of a text.
@@ -100,15 +104,51 @@ func (st *Stream) Write(piece string) string {
 	}
 	v := st.s.values()
 	n := len(st.text)
-	if len(piece) >= known && st.open == nil && st.out == n && st.rules == n && st.values == n && st.s.quiet(piece) && v.quiet(piece) {
-		if len(piece) > 4<<10 {
-			st.keep(strings.Clone(piece[len(piece)-known:]))
-		} else {
-			st.keep(piece)
-		}
+	if st.open == nil && st.out == n && st.rules == n && st.values == n && st.s.quiet(piece) && v.quiet(piece) {
+		st.pass(piece)
 		return piece
 	}
 	return st.add(piece, v, false)
+}
+
+// pass notes a piece that was passed on. Rules may look at it when a piece follows that
+// is not quiet: mostly there is no need to copy it.
+func (st *Stream) pass(piece string) {
+	switch {
+	case len(piece) > 4<<10: // do not keep all of it alive
+		piece = strings.Clone(piece[len(piece)-known:])
+		fallthrough
+	case len(piece) >= known:
+		st.forget()
+	case st.latest == len(st.later):
+		st.catchUp()
+	}
+	st.later[st.latest] = piece
+	st.latest++
+}
+
+// forget drops what is too far in front of what follows.
+func (st *Stream) forget() {
+	st.latest = 0
+	st.text, st.own = "", false
+	st.out, st.rules, st.values = 0, 0, 0
+}
+
+// catchUp makes the pieces a part of text.
+func (st *Stream) catchUp() {
+	pieces := st.later[:st.latest]
+	if len(pieces[0]) >= known { // nothing is in front of it
+		st.text, pieces = pieces[0], pieces[1:]
+	}
+	for _, piece := range pieces {
+		st.join(piece)
+	}
+	if n := len(st.text) - 2*known; n > 0 {
+		st.text = st.text[n:]
+		st.start += n
+	}
+	st.latest = 0
+	st.out, st.rules, st.values = len(st.text), len(st.text), len(st.text)
 }
 
 // Close returns what is left. The stream is as new.
@@ -119,12 +159,6 @@ func (st *Stream) Close() string {
 	}
 	*st = Stream{s: st.s}
 	return out
-}
-
-// keep takes a text for the end of what was passed on.
-func (st *Stream) keep(text string) {
-	st.text, st.own = text, false
-	st.out, st.rules, st.values = len(text), len(text), len(text)
 }
 
 // join puts a piece behind the text.
@@ -140,6 +174,9 @@ func (st *Stream) join(piece string) {
 }
 
 func (st *Stream) add(piece string, v *Values, final bool) string {
+	if st.latest > 0 {
+		st.catchUp()
+	}
 	idle := st.out == len(st.text)
 	st.join(piece)
 	f := found{hold: len(st.text), resume: len(st.text)}
@@ -154,8 +191,12 @@ func (st *Stream) add(piece string, v *Values, final bool) string {
 	if f.hold = max(f.hold, st.out); final {
 		f.hold = len(st.text)
 	}
-	out, changed := f.mask(st.text, st.out)
-	if idle && !changed && len(out) == len(piece) {
+	var out string
+	if changed := false; f.regions == nil {
+		if out = st.text[st.out:f.hold]; idle && len(out) == len(piece) {
+			out = piece
+		}
+	} else if out, changed = f.mask(st.text, st.out); !changed && idle && len(out) == len(piece) {
 		out = piece
 	}
 	// What was found behind the place where the rules go on is found again.

@@ -53,10 +53,10 @@ var (
 
 // Names are the names whose values are masked. They are for concurrent use.
 type Names struct {
-	byLast [256][]name
+	byTail [1 << 10][]name // by their last two letters: see tail
 	keep   []string
-	tails  [32]uint32 // low bits of the last two letters of names
-	any    bool       // a name does not end in a letter
+	tails  [1 << 10]uint32 // by the last two letters, those in front of them
+	any    bool            // a name does not end in a letter
 }
 
 // NewNames returns the known names and more, without those to keep.
@@ -82,46 +82,76 @@ func NewNames(more, keep []string) *Names {
 }
 
 func (n *Names) add(k name) {
-	if k.text != "" {
-		last := k.text[len(k.text)-1]
-		n.byLast[last] = append(n.byLast[last], k)
-		n.mayEnd(k.text)
+	if k.text == "" {
+		return
 	}
+	if len(k.text) > 1 {
+		i := tail(k.text[len(k.text)-1], k.text[len(k.text)-2])
+		n.byTail[i] = append(n.byTail[i], k)
+	} else { // whatever comes before it
+		for b := range 32 {
+			i := tail(k.text[0], byte(b))
+			n.byTail[i] = append(n.byTail[i], k)
+		}
+	}
+	n.mayEnd(k.text)
 }
+
+// tail returns the index of the last letter of a name and the one before.
+func tail(last, before byte) int { return int(last%32)<<5 | int(before%32) }
 
 func (n *Names) mayEnd(name string) {
 	last := name[len(name)-1]
 	if c := last | 0x20; (c < 'a' || c > 'z') && last < 0x80 {
 		n.any = true // near looks at letters
 	}
-	if len(name) == 1 {
-		n.tails[last%32] = math.MaxUint32 // whatever comes before it
-	} else {
-		n.tails[last%32] |= 1 << (name[len(name)-2] % 32)
+	switch len(name) {
+	case 1:
+		n.any = true
+	case 2:
+		n.tails[tail(last, name[0])] = math.MaxUint32
+	default:
+		n.tails[tail(last, name[len(name)-2])] |= 1 << (name[len(name)-3] % 32)
 	}
 }
 
-// near reports whether a name may end in front of i. It looks at the last two letters.
+// near reports whether a name may end in front of i. It looks at the last letters.
 func (n *Names) near(text string, i int) bool {
-	for k := i - 1; k >= 0 && !n.any; k-- {
-		switch c := text[k]; {
-		case c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80:
-			if k == 0 {
-				return true
-			}
-			b := text[k-1]
-			if b == '-' || b == '_' || b == '.' || b == ' ' {
-				return true
-			}
-			return n.tails[c%32]&(1<<(b%32)) != 0
-		case i-k > 40:
+	k := i - 1
+	for ; k >= 0 && !letters[text[k]]; k-- {
+		if k < i-maxNear || n.any {
 			return true
-		case c == '\n' || c == ',' || c == ';' || c == '{' || c == '}' || c == '(' || c == ')' || c == '/' || c == '<' || c == '>' || c == '&' || c == '|':
+		}
+		if breaks[text[k]] {
 			return false
 		}
 	}
-	return true
+	if k < 2 || n.any {
+		return true
+	}
+	c, b, a := text[k], text[k-1], text[k-2]
+	switch {
+	case !letters[b]:
+		return fold(b) == 0
+	case !letters[a]:
+		return fold(a) == 0 || n.tails[tail(c, b)] == math.MaxUint32
+	}
+	return n.tails[tail(c, b)]&(1<<(a%32)) != 0
 }
+
+// maxNear is how far near looks.
+const maxNear = 40
+
+// letters are those of names; breaks are never between a name and its value.
+var letters, breaks = func() (letters, breaks [256]bool) {
+	for c := range 256 {
+		letters[c] = c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
+	}
+	for _, c := range []byte("\n,;{}()/<>&|=!") {
+		breaks[c] = true
+	}
+	return letters, breaks
+}()
 
 // folded returns a name in the form of the tables.
 func folded(name string) string {
@@ -150,14 +180,23 @@ func (n *Names) strength(name string) strength {
 	if i := strings.IndexByte(name, ']'); i >= 0 && (strings.IndexByte(name[:i], '[') < 0 || strings.Contains(name, "[REDACTED:")) {
 		return none // of a marker
 	}
-	name = strings.TrimRight(name, "0123456789[]: ") // password2, password[0], password:
-	last := byte(0)
-	for i := len(name) - 1; i >= 0 && last == 0; i-- {
-		last = fold(name[i])
+	for len(name) > 0 && !letters[name[len(name)-1]] && strings.IndexByte("0123456789[]: ", name[len(name)-1]) >= 0 {
+		name = name[:len(name)-1] // password2, password[0], password:
+	}
+	var last, before byte
+	for i := len(name) - 1; i >= 0 && before == 0; i-- {
+		switch c := fold(name[i]); {
+		case c == 0:
+		case last == 0:
+			last = c
+		default:
+			before = c
+		}
 	}
 	found := none
-	for i := range n.byLast[last] {
-		if k := &n.byLast[last][i]; k.strength > found && ends(name, k.text, k.whole) {
+	list := n.byTail[tail(last, before)]
+	for i := range list {
+		if k := &list[i]; k.strength > found && ends(name, k.text, k.whole) {
 			found = k.strength
 		}
 	}

@@ -208,13 +208,15 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 		}
 	} else {
 		for k := range len(triggers) {
+			c := triggers[k]
 			for i := from; ; i++ {
-				n := strings.IndexByte(text[i:], triggers[k])
+				n := strings.IndexByte(text[i:], c)
 				if n < 0 {
 					break
 				}
-				i += n
-				s.look(f, text, i, final)
+				if i += n; i == 0 || mayFollow[c][text[i-1]] {
+					s.look(f, text, i, final)
+				}
 			}
 		}
 	}
@@ -246,7 +248,7 @@ func (s *Scanner) near(text string, i int) bool {
 	case '=':
 		return s.names.near(text, i)
 	case '-':
-		if i == 0 || text[i-1] <= ' ' || text[i-1] == '-' || beforeDash[text[i-1]] || i+1 == len(text) {
+		if i == 0 || text[i-1] <= ' ' || text[i-1] == '-' || before['-'][text[i-1]] || i+1 == len(text) {
 			return true
 		}
 		return strings.IndexByte("KkTtSsPpAaCc", text[i+1]) >= 0 // X-Api-Key: see paired
@@ -256,15 +258,22 @@ func (s *Scanner) near(text string, i int) bool {
 
 // quiet reports that no rule looks at a text, whatever is in front of it or follows.
 func (s *Scanner) quiet(text string) bool {
-	const enough = 48 // what near looks at
-	for k := range len(triggers) {
-		for i := 0; ; i++ {
-			n := strings.IndexByte(text[i:], triggers[k])
-			if n < 0 {
-				break
-			}
-			if i += n; i < enough || s.near(text, i) {
+	if len(text) <= short {
+		for i := range len(text) {
+			if isTrigger[text[i]] {
 				return false
+			}
+		}
+	} else {
+		for k := range len(triggers) {
+			for i := 0; ; i++ {
+				n := strings.IndexByte(text[i:], triggers[k])
+				if n < 0 {
+					break
+				}
+				if i += n; i < maxNear+8 || s.near(text, i) {
+					return false
+				}
 			}
 		}
 	}

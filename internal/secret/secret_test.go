@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,13 +20,14 @@ func scanner(values ...string) *Scanner {
 // streamed returns a text masked as pieces of these lengths, over and over.
 func streamed(s *Scanner, text string, sizes ...int) string {
 	st := s.Stream()
-	out := ""
+	var out strings.Builder
 	for i := 0; text != ""; i++ {
 		n := min(sizes[i%len(sizes)], len(text))
-		out += st.Write(text[:n])
+		out.WriteString(st.Write(text[:n]))
 		text = text[n:]
 	}
-	return out + st.Close()
+	out.WriteString(st.Close())
+	return out.String()
 }
 
 func TestMask(t *testing.T) {

@@ -66,7 +66,16 @@ var byTrigger, before = func() (list [256][]prefix, before [256][256]bool) {
 	return list, before
 }()
 
-var beforeDash = before['-']
+// mayFollow says for each trigger in front of which bytes of it rules look further.
+var mayFollow = func() *[256][256]bool {
+	may := before
+	for _, c := range []byte(":=-") {
+		for b := range 256 {
+			may[c][b] = true
+		}
+	}
+	return &may
+}()
 
 // A prefix is that of a token, in two parts.
 type prefix struct {
@@ -195,11 +204,11 @@ const cardStep = 12
 
 // cards finds the numbers of payment cards.
 func (f *found) cards(text string, from int, final bool) {
-	for i := from; i+1 < len(text); i += cardStep {
-		if (text[i]|text[i+1])&0xC0 != 0 || text[i]-'0' > 9 && text[i+1]-'0' > 9 {
+	for i := from + 1; i < len(text); i += cardStep {
+		if a, b := text[i-1], text[i]; (a|b)&0xC0 != 0 || a-'0' > 9 && b-'0' > 9 {
 			continue
 		}
-		for k := max(from, i-cardStep+1); k <= i+1; k++ {
+		for k := max(from, i-cardStep); k <= i; k++ {
 			f.card(text, k, final)
 		}
 	}

@@ -243,7 +243,7 @@ func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
 		if part && len(text)-i >= unfinished {
 			n = len(text) - i
 		}
-		if k := len(f.regions) - 1; n > 0 && k >= known && f.regions[k].at >= i {
+		if k := len(f.regions) - 1; n > 0 && k >= known && f.regions[k].at > i {
 			f.regions[k].at = max(f.regions[k].at, i+n)
 		} else if n > 0 {
 			f.regions = append(f.regions, region{trigger: i, from: i, at: i + n, closed: true, rule: Value})

@@ -5,7 +5,7 @@ import "strings"
 // flag finds the value of a flag of a command: --password x. The rule named finds
 // --password=x.
 func flag(s *Scanner, text string, i int, final bool) (region, verdict) {
-	if i == 0 || text[i-1] != '-' || i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 {
+	if i == 0 || text[i-1] != '-' || i > 1 && text[i-2] > ' ' && strings.IndexByte("\"'`([,", text[i-2]) < 0 && !escaped(text, i-1) {
 		return region{}, no
 	}
 	n := span(text, i+1, nameChars)
@@ -14,7 +14,7 @@ func flag(s *Scanner, text string, i int, final bool) (region, verdict) {
 		return region{from: k}, verdictOf(!final && n < enough)
 	}
 	of := s.names.strength(text[i+1 : k])
-	if n == 0 || of == none || of == weak && !isOne(text[i+1:k], []string{"pass", "pw", "otp", "pin", "auth", "bearer", "jwt"}) {
+	if n == 0 || n == enough || of == none || of == weak && !isOne(text[i+1:k], []string{"pass", "pw", "otp", "pin", "auth", "bearer", "jwt"}) {
 		return region{}, no
 	}
 	if c := text[k]; c == '"' || c == '\'' || c == '\\' { // a list of arguments
@@ -56,12 +56,12 @@ func argument(of strength, text string, k int, final bool) (region, verdict) {
 	switch {
 	case n == 0 || n < 4 && !random(value) || value[0] == '-' || value[0] == '$' || placeholder(value) || isOne(value, words):
 		return r, no
-	case start+n < len(text) && (text[start+n] == '(' || text[start+n] == '<'):
+	case n < enough && start+n < len(text) && (text[start+n] == '(' || text[start+n] == '<'):
 		return r, no
 	case of != strong:
 		return r, yesIf(random(value) && !digits(value))
 	}
-	if random(value) {
+	if random(value) || n == enough {
 		return r, yes
 	}
 	prose, v := proseFollows(text, start+n, final)
@@ -202,7 +202,7 @@ func command(_ *Scanner, text string, i int, final bool) (region, verdict) {
 			line = line[strings.LastIndexAny(line, "\n;|")+1:]
 		}
 		at := strings.LastIndex(line, c.name)
-		if at < 0 || at > 0 && (alnum[line[at-1]] || line[at-1] == '-') || line[at+len(c.name)] != ' ' {
+		if at < 0 || !word(line, at) || at > 0 && line[at-1] == '-' || line[at+len(c.name)] != ' ' {
 			continue
 		}
 		start := i + 3

@@ -37,7 +37,7 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 		return text[from : from+rng.IntN(len(text)-from+1)]
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	n := 40_000
+	n := 60_000
 	if testing.Short() {
 		n = 4_000
 	}

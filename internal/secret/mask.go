@@ -114,30 +114,31 @@ func (st *Stream) Write(piece string) string {
 // pass notes a piece that was passed on. Rules may look at it when a piece follows that
 // is not quiet: mostly there is no need to copy it.
 func (st *Stream) pass(piece string) {
-	switch {
-	case len(piece) > 4<<10: // do not keep all of it alive
+	if len(piece) > 4<<10 { // do not keep all of it alive
 		piece = strings.Clone(piece[len(piece)-known:])
-		fallthrough
-	case len(piece) >= known:
-		st.forget()
-	case st.latest == len(st.later):
+	}
+	if st.latest == len(st.later) {
 		st.catchUp()
 	}
 	st.later[st.latest] = piece
 	st.latest++
-}
-
-// forget drops what is too far in front of what follows.
-func (st *Stream) forget() {
-	st.latest = 0
-	st.text, st.own = "", false
-	st.out, st.rules, st.values = 0, 0, 0
+	// Rules do not look further than known: what is in front of that is dropped.
+	n, first := 0, st.latest
+	for first > 0 && n < known {
+		first--
+		n += len(st.later[first])
+	}
+	if n >= known {
+		st.latest = copy(st.later[:], st.later[first:st.latest])
+		st.text, st.own = "", false
+		st.out, st.rules, st.values = 0, 0, 0
+	}
 }
 
 // catchUp makes the pieces a part of text.
 func (st *Stream) catchUp() {
 	pieces := st.later[:st.latest]
-	if len(pieces[0]) >= known { // nothing is in front of it
+	if st.text == "" {
 		st.text, pieces = pieces[0], pieces[1:]
 	}
 	for _, piece := range pieces {

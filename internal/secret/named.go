@@ -127,6 +127,9 @@ func nameBefore(text string, end int) (name string, from int, quoted bool) {
 		}
 		from--
 	}
+	if from+1 < end && escaped(text, from+1) {
+		from++
+	}
 	return text[from:end], from, quoted
 }
 
@@ -367,7 +370,10 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 		return r, maybe
 	}
 	next := byte('\n')
-	if start+n < len(text) {
+	switch {
+	case n == enough:
+		next = 'x' // whatever follows
+	case start+n < len(text):
 		next = text[start+n]
 	}
 	if scheme(value) && next == ' ' { // TOKEN=Bearer x

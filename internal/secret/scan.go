@@ -121,12 +121,12 @@ var rules = [...]struct {
 	find  rule
 }{
 	{":=", named}, {":", location}, {":", botToken},
-	{"-_IJz", prefixed},
+	{"-_.IJz", prefixed},
 	{"-", flag}, {"-", command}, {"-", pem},
 	{"-z", paired},
 }
 
-const triggers = ":=-_IJz"
+const triggers = ":=-_.IJz"
 
 // at are the rules by byte.
 var at = func() (list [256][]rule) {
@@ -154,8 +154,8 @@ const short = 48
 type found struct {
 	regions []region
 	ends    []int // the last region of each kind of end
-	hold    int // what is behind may not be passed on yet
-	resume  int // from here on rules must look again
+	hold    int   // what is behind may not be passed on yet
+	resume  int   // from here on rules must look again
 }
 
 // add adds a region and finds its end. What a region of the same kind covers is left
@@ -253,7 +253,7 @@ func (s *Scanner) near(text string, i int) bool {
 		}
 		return strings.IndexByte("KkTtSsPpAaCc", text[i+1]) >= 0 // X-Api-Key: see paired
 	}
-	return i == 0 || before[text[i]][text[i-1]]
+	return i == 0 || before[text[i]][text[i-1]] && (i+1 == len(text) || text[i+1] > ' ')
 }
 
 // quiet reports that no rule looks at a text, whatever is in front of it or follows.
@@ -291,7 +291,14 @@ func (s *Scanner) quiet(text string) bool {
 }
 
 // word reports whether a word may begin at i.
-func word(text string, i int) bool { return i == 0 || !alnum[text[i-1]] && text[i-1] != '_' }
+func word(text string, i int) bool {
+	return i == 0 || !alnum[text[i-1]] && text[i-1] != '_' || escaped(text, i)
+}
+
+// escaped reports whether an escape of JSON ends at i: its letter is none of a word.
+func escaped(text string, i int) bool {
+	return i > 1 && text[i-2] == '\\' && strings.IndexByte("nrt", text[i-1]) >= 0
+}
 
 // random reports whether a text looks like one that nobody made up.
 func random(text string) bool {

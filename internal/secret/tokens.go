@@ -27,14 +27,14 @@ func chars(more string) *[256]bool {
 	return set
 }
 
-// tokens are the known forms. A prefix has one of the bytes -_IJz: the rule looks at
+// tokens are the known forms. A prefix has one of the bytes -_.IJz: the rule looks at
 // the last one. All have a digit, or capital and small letters, in what follows.
 var tokens = []token{
 	// clouds
 	{"AKIA", 16, alnum}, {"ASIA", 16, alnum}, {"AIza", 30, urlSafe}, {"GOCSPX-", 20, urlSafe},
 	{"dop_v1_", 32, alnum}, {"doo_v1_", 32, alnum}, {"dor_v1_", 32, alnum}, {"NRAK-", 20, alnum}, {"pscale_tkn_", 20, dotted}, {"pscale_pw_", 20, dotted},
 	{"sbp_", 32, alnum}, {"sb_secret_", 20, urlSafe}, {"nfp_", 30, alnum}, {"tskey-", 20, urlSafe}, {"PMAK-", 30, urlSafe}, {"glsa_", 30, urlSafe}, {"glc_", 30, base64s},
-	{"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum},
+	{"ya29.", 20, dotted}, {"hvs.", 20, urlSafe}, {"hvb.", 20, urlSafe}, {"dp.pt.", 30, alnum}, {"dp.st.", 30, dotted}, {"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum},
 	// hosts of sources and packages
 	{"ghp_", 30, alnum}, {"gho_", 30, alnum}, {"ghu_", 30, alnum}, {"ghs_", 30, alnum}, {"ghr_", 30, alnum}, {"github_pat_", 22, urlSafe},
 	{"glpat-", 20, dotted}, {"gldt-", 20, urlSafe}, {"glrt-", 20, dotted}, {"glptt-", 20, urlSafe}, {"npm_", 30, alnum}, {"pypi-", 40, urlSafe},
@@ -47,7 +47,7 @@ var tokens = []token{
 	{"nvapi-", 40, urlSafe}, {"csk-", 30, alnum}, {"tvly-", 20, urlSafe}, {"ls__", 30, alnum}, {"lsv2_pt_", 30, urlSafe}, {"lsv2_sk_", 30, urlSafe}, {"jina_", 30, urlSafe},
 	// payments and mail
 	{"sk_live_", 16, alnum}, {"sk_test_", 16, alnum}, {"rk_live_", 16, alnum}, {"rk_test_", 16, alnum}, {"whsec_", 20, base64s}, {"sq0atp-", 20, urlSafe}, {"sq0csp-", 30, urlSafe},
-	{"shpat_", 32, alnum}, {"shpss_", 32, alnum}, {"shpca_", 32, alnum}, {"shppa_", 32, alnum}, {"xkeysib-", 40, urlSafe},
+	{"shpat_", 32, alnum}, {"shpss_", 32, alnum}, {"shpca_", 32, alnum}, {"shppa_", 32, alnum}, {"xkeysib-", 40, urlSafe}, {"SG.", 30, dotted},
 	{"eyJ", 17, dotted}, // JSON web tokens, and what else is JSON in base64: see webToken
 }
 
@@ -56,7 +56,7 @@ var tokens = []token{
 var byTrigger, before = func() (list [256][]prefix, before [256][256]bool) {
 	for i := range tokens {
 		t := &tokens[i]
-		if k := strings.LastIndexAny(t.prefix, "-_IJz"); k > 0 {
+		if k := strings.LastIndexAny(t.prefix, "-_.IJz"); k > 0 {
 			c := t.prefix[k]
 			list[c] = append(list[c], prefix{t, t.prefix[:k], t.prefix[k:]})
 			before[c][t.prefix[k-1]] = true

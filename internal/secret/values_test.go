@@ -102,9 +102,9 @@ func TestValuesLeaveNothing(t *testing.T) {
 		{[]string{"abab"}, "xababab", "x[REDACTED:secret]"},
 		{[]string{"abcd", "abcdefgh"}, "abcdefgx abcdefgh", "[REDACTED:secret]efgx [REDACTED:secret]"},
 		{[]string{"9k9kSECRET"}, token + tail + "SECRET" + tail + " x", token + "[REDACTED:token] x"}, // a value in a token
-		{[]string{"my-sk"}, "a my-sk-" + tail + " x", "a [REDACTED:secret]-[REDACTED:token] x"},        // in its prefix
-		{[]string{"9k and"}, token + tail + " and more", token + "[REDACTED:token] more"},              // at its end
-		{[]string{"password"}, "password=hunter2 x", "[REDACTED:secret]=[REDACTED:key] x"},             // the name itself
+		{[]string{"my-sk"}, "a my-sk-" + tail + " x", "a [REDACTED:secret]-[REDACTED:token] x"},       // in its prefix
+		{[]string{"9k and"}, token + tail + " and more", token + "[REDACTED:token] more"},             // at its end
+		{[]string{"password"}, "password=hunter2 x", "[REDACTED:secret]=[REDACTED:key] x"},            // the name itself
 		{[]string{"12345678"}, `{"pin":12345678}`, `{"pin":[REDACTED:key]}`},
 		{[]string{"12345678"}, `{"n":12345678}`, `{"n":[REDACTED:secret]}`},
 		{[]string{"abc"}, "abc", "abc"}, // too short

@@ -8,6 +8,12 @@
 // overlap. Names, prefixes of tokens, the separators and the first six digits of a
 // card stay: they are no secrets, and so a stream is held back only where a secret
 // itself may have begun.
+//
+// Not found are words that only their meaning makes a secret ("my password is
+// hunter"), tokens without a separator in their prefix (dapi…, ATATT3…) and values in
+// elements of XML, unless a name or a registered value tells. A name tells nothing in
+// front of a number of tokens, prose, a placeholder ($NAME, <name>) or a name of a
+// variable. A stream holds back at most 4 KiB; most rules decide after 64 bytes.
 package secret
 
 // The rules of regions.

@@ -51,15 +51,19 @@ var tokens = []token{
 	{"eyJ", 17, dotted}, // JSON web tokens, and what else is JSON in base64: see webToken
 }
 
-// byTrigger are the tokens by the last byte of their prefix that rules look at. offset
-// is the number of bytes behind it.
-var byTrigger, before = func() (list [256][]prefix, before [256][256]bool) {
+// byTrigger are the tokens by the last byte of their prefix that rules look at and the
+// byte in front of it; before says for which there are some.
+var byTrigger, before = func() (list [256]*[256][]prefix, before [256][256]bool) {
 	for i := range tokens {
 		t := &tokens[i]
 		if k := strings.LastIndexAny(t.prefix, "-_.IJz"); k > 0 {
 			c := t.prefix[k]
-			list[c] = append(list[c], prefix{t, t.prefix[:k], t.prefix[k:]})
-			before[c][t.prefix[k-1]] = true
+			b := t.prefix[k-1]
+			if list[c] == nil {
+				list[c] = new([256][]prefix)
+			}
+			list[c][b] = append(list[c][b], prefix{t, t.prefix[:k], t.prefix[k:]})
+			before[c][b] = true
 		}
 	}
 	before['z']['i'] = true // Authorization: see paired
@@ -88,7 +92,10 @@ const most = 64
 
 // prefixed finds a token by its prefix.
 func prefixed(_ *Scanner, text string, i int, final bool) (region, verdict) {
-	for _, p := range byTrigger[text[i]] {
+	if i == 0 {
+		return region{}, no
+	}
+	for _, p := range byTrigger[text[i]][text[i-1]] {
 		k := i - len(p.front)
 		if k < 0 || text[k:i] != p.front || !word(text, k) {
 			continue

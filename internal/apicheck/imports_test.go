@@ -31,6 +31,8 @@ type layer struct {
 var layers = []layer{
 	{"internal/extra", []string{"internal/jsonwire"},
 		"extra members are kept as JSON text"},
+	{"internal/secret", []string{"internal/jsonwire"},
+		"secrets are found in JSON text, too"},
 	{"internal/deal", []string{"internal/reuse"},
 		"texts that are dealt out are many in one piece of memory"},
 	{"internal/readback", []string{".", "dialect"},

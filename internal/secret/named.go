@@ -180,7 +180,7 @@ func neighbor(text string, from int) string {
 	for n := 0; before > 0 && n < maxBlank && strings.IndexByte(" \\\"':=", text[before-1]) >= 0; n++ {
 		before--
 	}
-	if before == name || strings.IndexAny(text[before:name], ":=") < 0 {
+	if before == name || !strings.ContainsAny(text[before:name], ":=") {
 		return ""
 	}
 	label := before

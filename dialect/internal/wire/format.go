@@ -237,6 +237,9 @@ func New(f Format) *Format {
 		r.leaves = leaves[name]
 		r.line.sparse()
 		r.body.sparse()
+		for place := range strings.FieldsSeq(r.Says) {
+			f.field("Says", name, place)
+		}
 		r.carried = r.line.carried | covered(r.leaves, r.Says+" "+r.Rest)
 		if r.Rest != "" {
 			r.rest = f.field("Rest", name, r.Rest)
@@ -314,20 +317,21 @@ func (f *Format) field(member, in, says string) *field {
 }
 
 func (m *Member) compile(f *Format, in string) {
-	first, _, _ := strings.Cut(m.Says, " ")
-	if first != "" {
-		m.field = f.field(m.Name, in, first)
-		m.get = m.field.get
-		m.pointer = first
-		if first[0] != '/' {
-			m.pointer = "/payload/" + first
+	for i, place := range strings.Fields(m.Says) {
+		field := f.field(m.Name, in, place)
+		if i > 0 {
+			continue
+		}
+		m.field, m.get, m.pointer = field, field.get, place
+		if place[0] != '/' {
+			m.pointer = "/payload/" + place
 		}
 	}
 	if m.Form == nil {
 		m.Form = Value{}
 	}
 	if n, ok := m.Form.(nestedForm); ok {
-		if first == "" {
+		if m.field == nil {
 			m.field = &field{in: in} // the struct around
 		}
 		m.Form = n.compile(f, m)

@@ -87,8 +87,8 @@ func (timestampForm) Parse(r *wire.Reader, at any) error {
 type versionForm struct{}
 
 func (versionForm) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	if dst, said := asRead(w, dst, m); said {
-		return dst, true
+	if strings.HasPrefix(w.Kept(m.Name), `"`) { // readers refuse other values
+		return asRead(w, dst, m)
 	}
 	w.Every(dialect.Made, "/"+string(Name)+"/schemaVersion", "1.0")
 	return append(dst, `"1.0"`...), true

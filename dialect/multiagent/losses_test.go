@@ -127,6 +127,12 @@ func TestLossesOfOddEvents(t *testing.T) {
 	out, losses = encode(t, ev)
 	require.Equal(t, "a", decode(t, Options{}, out)[0].AgentID)
 	require.Equal(t, []string{"dropped /actor"}, told(losses))
+
+	ev = event(&agentevents.SessionStarted{Goal: "g"})
+	require.NoError(t, ev.SetExtra(string(Name), `{"schemaVersion":2}`)) // readers refuse a number
+	out, losses = encode(t, ev)
+	require.Equal(t, "g", decode(t, Options{}, out)[0].Payload.(*agentevents.SessionStarted).Goal)
+	require.Contains(t, told(losses), "dropped /multiagent/schemaVersion")
 }
 
 // The encoder makes up the time of an event without one, unless the line had one.

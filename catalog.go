@@ -155,6 +155,7 @@ const (
 	ofWorkflow                     // carries workflowId
 	ofPhase                        // carries phase as well
 	reasons                        // carries reasoning, which the policy limits
+	endsBlocks                     // may end blocks of deltas; see endsBlock
 )
 
 // catalog has one row per kind. The row says what the kind means and names its
@@ -167,32 +168,32 @@ var catalog = [...]KindInfo{
 	{Kind: KindRunStarted, Role: RoleOpens, Subject: "run", does: &behaviour{check: (*machine).checkRunStarted, apply: (*machine).runStarted, show: (*view).runStarted}},
 	{Kind: KindRunPaused, Role: RolePoint, Subject: "run", does: &behaviour{show: (*view).runPaused}},
 	{Kind: KindRunResumed, Role: RolePoint, Subject: "run", does: &behaviour{apply: (*machine).runResumed, show: (*view).runResumed}},
-	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run", does: &behaviour{apply: (*machine).runEnded, show: (*view).runCompleted}},
-	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run", does: &behaviour{apply: (*machine).runEnded, show: (*view).runFailed}},
-	{Kind: KindRunCancelled, Role: RoleCloses, Subject: "run", does: &behaviour{apply: (*machine).runEnded, show: (*view).runCancelled}},
+	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runCompleted}},
+	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runFailed}},
+	{Kind: KindRunCancelled, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runCancelled}},
 
-	{Kind: KindAgentStarted, Role: RoleOpens, Subject: "agent", traits: ofLifecycle | stepless, does: &behaviour{check: (*machine).checkAgentStarted, apply: (*machine).agentStarted, show: (*view).agentStarted}},
-	{Kind: KindAgentTransition, Role: RolePoint, Subject: "agent", ByAgent: true, traits: ofLifecycle, does: &behaviour{check: (*machine).checkAgentTransition, apply: (*machine).agentTransition, show: (*view).agentTransition}},
-	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: ofLifecycle | stepless, does: &behaviour{check: (*machine).checkAgentEnded, apply: (*machine).agentEnded, show: (*view).agentEnded}},
+	{Kind: KindAgentStarted, Role: RoleOpens, Subject: "agent", traits: ofLifecycle | stepless | endsBlocks, does: &behaviour{check: (*machine).checkAgentStarted, apply: (*machine).agentStarted, show: (*view).agentStarted}},
+	{Kind: KindAgentTransition, Role: RolePoint, Subject: "agent", ByAgent: true, traits: ofLifecycle | endsBlocks, does: &behaviour{check: (*machine).checkAgentTransition, apply: (*machine).agentTransition, show: (*view).agentTransition}},
+	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: ofLifecycle | stepless | endsBlocks, does: &behaviour{check: (*machine).checkAgentEnded, apply: (*machine).agentEnded, show: (*view).agentEnded}},
 	{Kind: KindAgentErrored, Role: RolePoint, Subject: "agent", ByAgent: true, does: &behaviour{show: (*view).agentErrored}},
 	{Kind: KindAgentSessionChanged, Role: RolePoint, Subject: "agent", ByAgent: true, does: &behaviour{show: (*view).agentSessionChanged}},
 	{Kind: KindEventRetracted, Role: RolePoint, Subject: "event", does: &behaviour{show: (*view).eventRetracted}},
 	{Kind: KindContextCompacted, Role: RolePoint, Subject: "agent", ByAgent: true},
 	{Kind: KindTaskAssigned, Role: RolePoint, Subject: "task", does: &behaviour{show: (*view).taskAssigned}},
 
-	{Kind: KindAgentReasoned, Role: RoleCloses, Subject: "reasoning", ByAgent: true, traits: reasons, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).agentReasoned}},
-	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
+	{Kind: KindAgentReasoned, Role: RoleCloses, Subject: "reasoning", ByAgent: true, traits: reasons | endsBlocks, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).agentReasoned}},
+	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons | endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindAgentDecided, Role: RolePoint, Subject: "decision", ByAgent: true, traits: reasons},
 	{Kind: KindOrchestratorDecided, Role: RolePoint, Subject: "decision", does: &behaviour{show: (*view).orchestratorDecided}},
 	{Kind: KindIntentClassified, Role: RolePoint, Subject: "intent", ByAgent: true, traits: reasons},
 	{Kind: KindPlanProposed, Role: RolePoint, Subject: "plan", ByAgent: true},
-	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
-	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).textCompleted}},
+	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
+	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true, traits: endsBlocks, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).textCompleted}},
 	{Kind: KindMessageCreated, Role: RolePoint, Subject: "message", ByAgent: true, does: &behaviour{check: (*machine).checkMessageCreated, apply: (*machine).messageCreated}},
 
-	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
-	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
-	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
+	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
+	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
+	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
 
 	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true, does: &behaviour{show: (*view).agentHandoff}},
 	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).handoffRequested}},

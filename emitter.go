@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -336,8 +339,9 @@ func (e *Emitter) flush(ctx context.Context) (finished []*sinkEntry, errs []erro
 	return finished, errs
 }
 
-// Close refuses new events, waits for those being emitted, flushes all sinks
-// and closes all sinks. All of this has time until the context ends. What begins
+// Close refuses new events, waits for those being emitted, records what the redaction
+// step holds back of blocks that have not ended (see [Policy]), flushes all sinks and
+// closes all sinks. All of this has time until the context ends. What begins
 // after that has a second, each sink by itself, so that a cancelled context does
 // not lose what is buffered.
 //
@@ -354,8 +358,9 @@ func (e *Emitter) Close(ctx context.Context) error {
 	}
 	e.closed.Store(true)
 	n := e.drain(ctx)
-	finished, errs := e.flush(ctx)
-	errs = append(errs, e.takeErrors()...)
+	errs := e.settle(ctx)
+	finished, flushErrs := e.flush(ctx)
+	errs = append(append(errs, flushErrs...), e.takeErrors()...)
 	if n > 0 {
 		return errors.Join(append([]error{fmt.Errorf("agentevents: close: %d events are still being emitted: %w", n, ctx.Err())}, errs...)...)
 	}
@@ -365,6 +370,19 @@ func (e *Emitter) Close(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// settle records what the streams of all open runs hold back.
+func (e *Emitter) settle(ctx context.Context) (errs []error) {
+	e.mu.Lock()
+	runs := slices.SortedFunc(maps.Values(e.runs), func(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) })
+	e.mu.Unlock()
+	for _, s := range runs {
+		if err := s.close(ctx); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 // drain waits until no event is being emitted. It returns how many are when the
@@ -445,6 +463,8 @@ type runState struct {
 	line   []byte
 	times  jsonwire.TimeCache
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
+	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
+	streams streams
 }
 
 // record is the write path. head is of the handle when the event's envelope is
@@ -482,12 +502,20 @@ func (s *runState) callFor(ctx context.Context) *reentry.Call {
 
 // emit is the part of the write path that Close waits for.
 func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) error {
-	e := s.e
 	defer s.leave()
 	if !s.enter() {
 		return ErrClosed
 	}
 	err := s.write(c, ev, head, done)
+	if s.closed.Load() { // perhaps by Run.Close, which did not wait
+		err = join(err, s.settle(c, done))
+	}
+	return s.finish(c, ev, err, done)
+}
+
+// finish is what is left of the write path once the run's lock is released.
+func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) error {
+	e := s.e
 	if !done.recorded {
 		return err
 	}
@@ -603,13 +631,10 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		return err
 	}
 
-	switch {
-	case !ev.Time.IsZero():
+	if ev.Time.IsZero() {
+		ev.Time = s.now()
+	} else {
 		ev.Time = ev.Time.UTC().Round(0)
-	case e.opts.Clock != nil:
-		ev.Time = e.opts.Clock().UTC().Truncate(time.Millisecond)
-	default:
-		ev.Time = s.clock.Now()
 	}
 	sub := subject{sound: head != ""}
 	s.m.resolve(&sub, ev, p)
@@ -637,7 +662,15 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
 	c := e.redact.cleaner(p.kind())
-	clean := cleanPayload(ev.Payload, &c)
+	var st *stream
+	var held []*stream
+	if sub.kind.Role == RoleDelta && e.redact.actions[ClassContent] == ActionScan {
+		if st, held = s.streams.of(s.m, ev, &sub, e.redact.scanner); held != nil {
+			err = s.flush(ctx, held, ev.Time, done)
+		}
+		c.stream = st.text
+	}
+	clean := c.payload(ev.Payload)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}
@@ -648,8 +681,29 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	if clean != ev.Payload {
 		ev.Payload, sub.payload = clean, ops(clean)
 	}
+	if st != nil {
+		st.note(ev)
+	}
+	s.mark(ev, &sub, &c)
+	if violation := s.m.checkMessageID(ev); violation != nil {
+		if e.opts.Mode == ModeEnforce {
+			return violation
+		}
+		done.violation = violation
+	}
+	if sub.kind.traits&endsBlocks != 0 && st == nil {
+		if held := s.streams.take(s.m, ev, &sub); held != nil {
+			err = s.flush(ctx, held, ev.Time, done)
+		}
+	}
+	return join(err, s.deliver(ctx, ev, &sub, head, &c, done))
+}
+
+// mark cuts the event's reasoning to what the policy allows, and marks what the
+// redaction step has changed.
+func (s *runState) mark(ev *Event, sub *subject, c *cleaner) {
 	if sub.kind.traits&reasons != 0 {
-		c.redacted = s.limitReasoning(ev, &sub) || c.redacted
+		c.redacted = s.limitReasoning(ev, sub) || c.redacted
 	}
 	if c.redacted {
 		ev.Marks |= MarkRedacted
@@ -657,17 +711,64 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	if c.sanitized {
 		ev.Marks |= MarkSanitized
 	}
-	if violation := s.m.checkMessageID(ev); violation != nil {
-		if e.opts.Mode == ModeEnforce {
-			return violation
-		}
-		done.violation = violation
-	}
-	if c.failed != nil {
-		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed))
-	}
+}
 
+// flush records what streams hold back, each in a delta of its own with the given time;
+// the zero time is now. Their blocks end.
+func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *outcome) (err error) {
+	for _, st := range held {
+		c := s.e.redact.cleaner(st.last.Kind())
+		ev := st.rest(&c, at)
+		var sub subject
+		s.m.resolve(&sub, &ev, ops(ev.Payload))
+		if sub.agent != nil && ev.Step.OK {
+			ev.Step = sub.agent.current() // it may have gone on
+		}
+		if err := s.m.check(&ev, &sub); err != nil && err.Rule == RuleWorkflowContext {
+			ev.WorkflowID, ev.Phase = "", "" // a phase of the workflow began after the last delta
+		}
+		s.mark(&ev, &sub, &c)
+		if pieceOf(&ev, &sub).text == "" || s.m.NextSequence >= math.MaxUint64-1 {
+			continue
+		}
+		if at.IsZero() {
+			ev.Time = s.now()
+		}
+		err = join(err, s.deliver(ctx, &ev, &sub, "", &c, done))
+	}
+	return err
+}
+
+// settle records what the streams of a closed run hold back. It does not wait for the
+// run's lock: who has it settles the run when it lets go.
+func (s *runState) settle(c *reentry.Call, done *outcome) error {
+	if !s.mu.TryLock() {
+		return nil
+	}
+	defer s.mu.Unlock()
+	return s.flush(c, s.streams.takeAll(), time.Time{}, done)
+}
+
+// close records what the streams of a run hold back that emits no more.
+func (s *runState) close(ctx context.Context) error {
+	c := s.callFor(ctx)
+	var done outcome
+	err := s.settle(c, &done)
+	if !done.recorded {
+		return err
+	}
+	err = s.finish(c, &Event{RunID: s.m.RunID}, err, &done)
+	for _, report := range done.reports {
+		s.e.opts.OnError(report)
+	}
+	return err
+}
+
+// deliver stamps, applies and delivers an event that the redaction step has seen.
+func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (err error) {
+	e := s.e
 	// Stamp what only an accepted event gets, and apply.
+	ev.Sequence = s.m.NextSequence // streams may have been flushed
 	if ev.ID == "" {
 		if e.opts.NewID != nil {
 			ev.ID = e.opts.NewID()
@@ -675,13 +776,16 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 			ev.ID = s.ids.Next(ev.Time)
 		}
 	}
+	if c.failed != nil {
+		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed))
+	}
 	if done.violation != nil {
-		done.violation.EventID = ev.ID
+		done.violation.EventID, done.violation.Sequence = ev.ID, ev.Sequence
 	}
 	if e.redact.CountTokens != nil {
-		s.countReasoning(ev, &sub)
+		s.countReasoning(ev, sub)
 	}
-	s.m.apply(ev, &sub)
+	s.m.apply(ev, sub)
 	done.recorded, done.ended = true, s.m.TerminalKind != ""
 
 	// Trace, encode once, deliver.
@@ -710,6 +814,14 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 }
 
 const maxKeptLine = 1 << 20
+
+// now returns the time of an event that has none.
+func (s *runState) now() time.Time {
+	if s.e.opts.Clock != nil {
+		return s.e.opts.Clock().UTC().Truncate(time.Millisecond)
+	}
+	return s.clock.Now()
+}
 
 // limitReasoning cuts the event's reasoning to what the policy allows, and
 // reports whether it did.
@@ -760,13 +872,21 @@ func fillText(to *string, from string) {
 func (e *Emitter) failed(err error, k *sinkEntry, ev *Event, done *outcome, cause error) error {
 	se := &SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: cause}
 	if k.required {
-		if err == nil {
-			return se
-		}
-		return errors.Join(err, se)
+		return join(err, se)
 	}
 	done.reports = append(done.reports, se)
 	return err
+}
+
+// join returns both errors as one, and one of them as it is.
+func join(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return errors.Join(a, b)
 }
 
 // fill completes what the emitter knows better than its caller: the step, the

@@ -100,15 +100,23 @@ func (r *Run) Record(ctx context.Context, ev Event) error {
 func (r *Run) Agent(id string) *Agent { return newAgent(r, id, "", "") }
 
 // Close releases the run without a terminal event, as when it goes on
-// elsewhere. Handles of the run return [ErrClosed] from then on. Close does not
-// wait for an event that another goroutine is emitting, so a sink may call it.
-func (r *Run) Close() error {
+// elsewhere. Handles of the run return [ErrClosed] from then on.
+//
+// What the redaction step holds back of blocks that have not ended is recorded (see
+// [Policy]); the error is a [*SinkError] then. Close does not wait for an event that
+// another goroutine is emitting, so a sink may call it: that goroutine records it.
+func (r *Run) Close() (err error) {
 	if !r.ok() {
 		return ErrZeroValue
 	}
-	r.s.closed.Store(true)
-	r.s.e.release(r.s)
-	return nil
+	s := r.s
+	s.closed.Store(true)
+	defer s.leave()
+	if s.enter() { // else the emitter's Close does it
+		err = s.close(context.Background())
+		s.e.release(s)
+	}
+	return err
 }
 
 // An Agent is a handle to one agent of a run: what it emits carries the

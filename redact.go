@@ -5,12 +5,13 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/agentevents/agentevents/internal/credential"
 	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/secret"
 )
 
 // Class is the sensitivity of a field. The struct tag class sets it. A [Policy]
@@ -56,20 +57,30 @@ const (
 // A Policy configures the redaction step. The step runs before the tracer and the
 // sinks see an event. The zero Policy is the default:
 //
-//   - Content and names are scanned. In raw JSON, at any depth, it masks the
-//     values of members whose names look like credentials (password, token,
-//     api_key, authorization, cookie, …). In every string it masks registered
-//     secrets.
+//   - Content and names are scanned for credentials: registered secrets, as they are
+//     and in base64, hex, percent signs and the escapes of JSON; what stands behind a
+//     name that looks like a credential's (password, token, api_key, authorization,
+//     cookie, …), be it a member of JSON, a header, a variable, a flag or a
+//     parameter; tokens of well-known forms, JSON web tokens, private keys,
+//     passwords in URLs and card numbers.
+//   - Raw JSON is scanned at any depth, and JSON in its strings three deep. The value
+//     of [StatePatched] is masked when its path names a credential.
 //   - Reasoning is kept as the verbosity of its event says.
 //   - Fields of class secret are masked.
 //
-// A masked text becomes "[REDACTED:rule]", where rule is key, secret, class or
-// error, and the event gets [MarkRedacted]. Identifiers, closed words, numbers and
-// statuses never change. Extra members and unknown payloads are content.
+// A masked text becomes "[REDACTED:rule]", where rule is key, secret, token, card,
+// class or error, and the event gets [MarkRedacted]. Identifiers, closed words,
+// numbers and statuses never change, but for numbers in raw JSON that are secrets.
+// Extra members and unknown payloads are content.
 //
-// Each text is scanned by itself: a secret that is split over two deltas is not
-// found. Names of credentials count only in raw JSON: not in a
-// [ToolArgumentsDelta], and not in JSON inside a string.
+// The deltas of a block are scanned as one text. Each is recorded at once, without
+// an end that may be the beginning of a secret: mostly that is nothing, and at most
+// 4 KiB. What is held back comes with the next delta of the block. When the block ends
+// before that, it comes as one more delta, marked [MarkSynthetic], in front of what
+// ends the block: the whole block, an act that ends blocks without an id, the end of
+// the agent or the run, [Run.Close], [Emitter.Close]. What is held back is in no
+// snapshot: a process that dies loses it, and so does a late delta of a run that
+// was released.
 //
 // A Policy must not be changed once it is in use. Secrets may be added.
 type Policy struct {
@@ -80,9 +91,8 @@ type Policy struct {
 	// it.
 	Content Action
 	Meta    Action
-	// Keys are more names of credentials: in raw JSON the value of a member is
-	// masked when its name ends with one of them. Case, '-', '_', '.' and blanks
-	// do not matter.
+	// Keys are more names of credentials: a value is masked when its name ends with
+	// one of them. Case, '-', '_', '.' and blanks do not matter.
 	Keys []string
 	// KeepKeys are names that are no credentials, although they look like one. They
 	// match like Keys.
@@ -98,17 +108,19 @@ type Policy struct {
 	// CountTokens returns the number of tokens of a text, for ReasoningTokens. Nil
 	// means one token for four characters. Its calls are like those of a Redactor.
 	CountTokens func(text string) int
-	// Redactor is called with every scanned text, after registered secrets are
-	// masked. Nil means none.
+	// Redactor is called with every scanned text, after it is masked. Nil means
+	// none.
 	Redactor Redactor
 }
 
 // A Redactor changes texts before they are recorded. A text is a field or a string
-// inside raw JSON. The emitter calls it with the lock of the run held, so Redact
-// must not emit; it is called concurrently for different runs.
+// inside raw JSON. Of a delta it is what is recorded with it. The emitter calls it
+// with the lock of the run held, so Redact must not emit; it is called concurrently
+// for different runs.
 //
 // When Redact returns an error or panics, the text becomes "[REDACTED:error]" and
-// the event is recorded. EmitterOptions.OnError gets the error.
+// the event is recorded. EmitterOptions.OnError gets the error. A name that it
+// makes illegal becomes "[REDACTED:class]": a name may be required.
 type Redactor interface {
 	Redact(f Place, text string) (string, error)
 }
@@ -125,7 +137,13 @@ type Place struct {
 // and ready to use. Methods may be called concurrently, also while events are
 // emitted.
 type Secrets struct {
-	values atomic.Pointer[[]string]
+	values atomic.Pointer[registered]
+}
+
+// A registered is a state of a Secrets.
+type registered struct {
+	list []string
+	set  func() *secret.Values // of the list, made when it is first asked for
 }
 
 // minSecret is the length of the shortest secret, in bytes. Shorter ones occur in
@@ -137,48 +155,50 @@ const minSecret = 4
 var ErrSecretTooShort = errors.New("agentevents: a secret must have at least 4 bytes")
 
 // Add registers values. They are masked in the scanned texts of all events that
-// are emitted after it returns; see [Policy]. It returns [ErrSecretTooShort] if a
-// value has under four bytes; that value is not registered, the others are.
+// are emitted after it returns, whole or over the deltas of a block, as they are,
+// in base64 and hex, with the escapes of URLs and JSON, and as numbers of raw JSON;
+// see [Policy]. What a delta has said before Add is not taken back. It returns
+// [ErrSecretTooShort] if a value has under four bytes; that value is not registered,
+// the others are.
 func (s *Secrets) Add(values ...string) error {
 	var err error
 	for {
 		old := s.values.Load()
-		var next []string
+		var list []string
 		if old != nil {
-			next = slices.Clone(*old)
+			list = slices.Clip(old.list)
 		}
 		err = nil
 		for _, v := range values {
 			if len(v) < minSecret {
 				err = ErrSecretTooShort
-			} else if !slices.Contains(next, v) {
-				next = append(next, v)
+			} else if !slices.Contains(list, v) {
+				list = append(list, v)
 			}
 		}
-		// Longest first: a secret inside another one must not hide the rest of it.
-		slices.SortFunc(next, func(a, b string) int { return len(b) - len(a) })
-		if s.values.CompareAndSwap(old, &next) {
+		next := &registered{list, sync.OnceValue(func() *secret.Values { return secret.NewValues(list) })}
+		if s.values.CompareAndSwap(old, next) {
 			return err
 		}
 	}
 }
 
-func (s *Secrets) list() []string {
+// set returns the registered values, nil if there are none.
+func (s *Secrets) set() *secret.Values {
 	if s == nil {
 		return nil
 	}
-	if p := s.values.Load(); p != nil {
-		return *p
+	if r := s.values.Load(); r != nil {
+		return r.set()
 	}
 	return nil
 }
 
-// The markers.
-const (
-	maskedKey    = "[REDACTED:key]"
-	maskedSecret = "[REDACTED:secret]"
-	maskedClass  = "[REDACTED:class]"
-	maskedError  = "[REDACTED:error]"
+// The markers of what is masked by its class, and of texts that a Redactor could not
+// read. The other markers are those of package secret.
+var (
+	maskedClass = secret.Marker("class")
+	maskedError = secret.Marker("error")
 )
 
 const defaultReasoningTokens = 512
@@ -186,10 +206,10 @@ const defaultReasoningTokens = 512
 // redaction is a prepared Policy. All runs of an emitter share it.
 type redaction struct {
 	Policy
-	names   *credential.Names
-	suspect func(name string) bool // names.Suspicious, made once
-	limit   int                    // limit of reasoning, in tokens
-	actions [classes]Action        // actions by class
+	names   *secret.Names
+	scanner *secret.Scanner
+	limit   int             // limit of reasoning, in tokens
+	actions [classes]Action // actions by class
 }
 
 func newRedaction(p *Policy) *redaction {
@@ -200,10 +220,8 @@ func newRedaction(p *Policy) *redaction {
 			r.limit = p.ReasoningTokens
 		}
 	}
-	r.names = credential.NewNames(r.Keys, r.KeepKeys)
-	if !r.Off {
-		r.suspect = r.names.Suspicious
-	}
+	r.names = secret.NewNames(r.Keys, r.KeepKeys)
+	r.scanner = secret.New(r.names, r.Secrets.set)
 	for c := range r.actions {
 		r.actions[c] = r.action(Class(c))
 	}
@@ -211,14 +229,7 @@ func newRedaction(p *Policy) *redaction {
 }
 
 // cleaner returns a cleaner for an event of kind k.
-func (r *redaction) cleaner(k Kind) cleaner {
-	return cleaner{policy: r, kind: k, quiet: !r.looksInside()}
-}
-
-// looksInside reports whether the policy looks at strings inside raw JSON.
-func (r *redaction) looksInside() bool {
-	return r.Redactor != nil || len(r.Secrets.list()) > 0
-}
+func (r *redaction) cleaner(k Kind) cleaner { return cleaner{policy: r, kind: k} }
 
 // A cleaner carries the redaction step through one event. The generated clean
 // methods call it for every text and JSON field, copy the payload when
@@ -227,12 +238,52 @@ func (r *redaction) looksInside() bool {
 // Without a policy it only checks raw JSON and removes insignificant whitespace.
 type cleaner struct {
 	policy    *redaction // nil: no policy
-	quiet     bool       // the policy does not look at strings inside raw JSON
 	kind      Kind
-	redacted  bool        // a text was masked, dropped or changed
-	sanitized bool        // invalid UTF-8 was replaced
-	err       *fieldError // set when raw JSON is not JSON
-	failed    error       // the first error of the Redactor
+	stream    *secret.Stream // of the block, if the event is a delta
+	redacted  bool           // a text was masked, dropped or changed
+	sanitized bool           // invalid UTF-8 was replaced
+	err       *fieldError    // set when raw JSON is not JSON
+	failed    error          // the first error of the Redactor
+}
+
+// payload returns the payload with its texts cleaned: p itself if nothing changes.
+func (c *cleaner) payload(p Payload) Payload {
+	clean := cleanPayload(p, c)
+	if p, ok := clean.(*StatePatched); ok && c.policy != nil {
+		return c.patch(p)
+	}
+	return clean
+}
+
+// patch masks the value of a patch whose path names a credential. A path that a
+// Redactor has made illegal is masked.
+func (c *cleaner) patch(p *StatePatched) *StatePatched {
+	path, value := p.Path, p.Value
+	if c.policy.Redactor != nil && p.checkMore() != nil {
+		path = maskedClass
+	}
+	if c.policy.actions[ClassContent] == ActionScan && c.namesCredential(p) {
+		value = JSON(jsonwire.Quote(secret.Marker(secret.Key)))
+	}
+	if path == p.Path && value == p.Value {
+		return p
+	}
+	c.redacted = true
+	out := *p
+	out.Path, out.Value = path, value
+	return &out
+}
+
+// namesCredential reports whether the value of a patch is masked for the names in its
+// path. The value is below all names but the last.
+func (c *cleaner) namesCredential(p *StatePatched) bool {
+	const below = `{"":0}`
+	for i := range len(p.Path) {
+		if p.Path[i] == '.' && c.policy.names.Masks(p.Path[:i], below) {
+			return true
+		}
+	}
+	return c.policy.names.Masks(p.Path, string(p.Value))
 }
 
 // text returns the cleaned text of a field, and whether it differs from s.
@@ -240,14 +291,12 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	if s == "" || c.policy == nil {
 		return s, false // the encoder replaces invalid UTF-8
 	}
-	out, action := s, c.policy.actions[class]
+	out := s
 	if !jsonwire.ValidUTF8(s) {
 		out = strings.ToValidUTF8(s, "\uFFFD")
 		c.sanitized = true
-	} else if action == ActionKeep || action == ActionScan && c.quiet {
-		return s, false // the usual case
 	}
-	switch action {
+	switch c.policy.actions[class] {
 	case ActionScan:
 		out = c.scan(Place{Kind: c.kind, Name: name, Class: class}, out)
 	case ActionMask:
@@ -264,11 +313,7 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if j == "" {
 		return j, false
 	}
-	var suspect func(string) bool
-	if c.policy != nil {
-		suspect = c.policy.suspect
-	}
-	raw, found, err := jsonwire.CompactNames(string(j), suspect)
+	raw, err := jsonwire.Compact(string(j))
 	if err != nil {
 		c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
 		return j, false
@@ -276,9 +321,6 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if c.policy != nil {
 		switch action := c.policy.actions[class]; action {
 		case ActionScan:
-			if !found && c.quiet {
-				break // no credentials, and strings are not looked at
-			}
 			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, nil)
 		case ActionMask, ActionDrop:
 			raw, c.redacted = without(raw, action), true
@@ -290,7 +332,7 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 // without applies ActionMask or ActionDrop to a JSON value. An object stays an
 // object and a list stays a list, so that rules about the value still hold.
 func without(raw string, a Action) string {
-	const marker = `"` + maskedClass + `"`
+	marker := jsonwire.Quote(maskedClass)
 	switch {
 	case raw[0] == '{' && a == ActionMask:
 		return `{"redacted":` + marker + `}`
@@ -316,13 +358,7 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 	if act == ActionKeep {
 		return x, false
 	}
-	var taken jsonwire.Taken
-	if len(c.policy.Secrets.list()) > 0 {
-		taken = jsonwire.Taken{}
-		for name := range x.Names() {
-			taken.Add(name)
-		}
-	}
+	taken := c.takenBy(x)
 	out := x.Map(func(e extra.Entry) string {
 		if act == ActionScan {
 			object := "{" + e.Text + "}" // the rules for members need the name
@@ -331,7 +367,7 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		}
 		name, value := e.Name(), e.Value()
 		quoted := strings.TrimSuffix(e.Text, value)
-		if hidden := c.hideSecrets(name); hidden != name {
+		if hidden := c.policy.scanner.Mask(name); hidden != name {
 			quoted = jsonwire.Quote(taken.Unique(hidden)) + ":"
 		}
 		// What is spelled out at its zero value says nothing to be masked.
@@ -342,6 +378,22 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		return quoted + value
 	})
 	return out, out != x
+}
+
+// takenBy returns the names of extra members if one of them changes, else nil.
+func (c *cleaner) takenBy(x extras) jsonwire.Taken {
+	changes := false
+	for name := range x.Names() {
+		changes = changes || c.policy.scanner.Mask(name) != name
+	}
+	if !changes {
+		return nil
+	}
+	taken := jsonwire.Taken{}
+	for name := range x.Names() {
+		taken.Add(name)
+	}
+	return taken
 }
 
 // action returns the action on the text of a class.
@@ -363,37 +415,40 @@ func (r *redaction) action(c Class) Action {
 	return ActionMask
 }
 
-// scan masks the registered secrets in a text and then calls the Redactor.
+// scan masks a text, or what can be said of the next piece of a stream, and then
+// calls the Redactor.
 func (c *cleaner) scan(f Place, s string) string {
-	s = c.hideSecrets(s)
-	if c.policy.Redactor != nil {
-		out, err := callRedactor(c.policy.Redactor, f, s)
-		if err != nil {
-			out = maskedError
-			if c.failed == nil {
-				c.failed = err
-			}
-		}
-		if !jsonwire.ValidUTF8(out) {
-			out = strings.ToValidUTF8(out, "\uFFFD")
-		}
-		if out != s {
-			s = out
-			c.redacted = true
-		}
+	if c.stream != nil && f.Class == ClassContent {
+		s = c.stream.Write(s)
+		c.redacted = c.stream.Masked() || c.redacted
+	} else {
+		out := c.policy.scanner.Mask(s)
+		c.redacted = c.redacted || out != s
+		s = out
 	}
-	return s
+	return c.host(f, s)
 }
 
-// hideSecrets masks the registered secrets in s.
-func (c *cleaner) hideSecrets(s string) string {
-	for _, secret := range c.policy.Secrets.list() {
-		if strings.Contains(s, secret) {
-			s = strings.ReplaceAll(s, secret, maskedSecret)
-			c.redacted = true
+// host asks the Redactor about a text.
+func (c *cleaner) host(f Place, s string) string {
+	if c.policy.Redactor == nil || s == "" {
+		return s
+	}
+	out, err := callRedactor(c.policy.Redactor, f, s)
+	if err != nil {
+		out = maskedError
+		if c.failed == nil {
+			c.failed = err
 		}
 	}
-	return s
+	if !jsonwire.ValidUTF8(out) {
+		out = strings.ToValidUTF8(out, "\uFFFD")
+	}
+	if out == "" && f.Class == ClassMeta {
+		out = maskedClass // it may be required
+	}
+	c.redacted = c.redacted || out != s
+	return out
 }
 
 func callRedactor(r Redactor, f Place, s string) (out string, err error) {
@@ -401,18 +456,17 @@ func callRedactor(r Redactor, f Place, s string) (out string, err error) {
 	return r.Redact(f, s)
 }
 
-// rewrite applies the rules to every string of raw and to the values of members
-// named like credentials. raw is valid and has no whitespace; taken are the names of
+// rewrite masks raw JSON. raw is valid and has no whitespace; taken are the names of
 // the members beside it.
 func (c *cleaner) rewrite(f Place, raw string, taken jsonwire.Taken) string {
-	out, err := jsonwire.Rewrite(raw, jsonwire.Editor{
-		Name: c.hideSecrets,
-		Mask: func(name string, first byte) (string, bool) { return maskedKey, c.policy.names.Masks(name, first) },
-		String: func(member, text string) string {
+	var each func(member, text string) string
+	if c.policy.Redactor != nil {
+		each = func(member, text string) string {
 			f.Key = member
-			return c.scan(f, text)
-		},
-	}, taken)
+			return c.host(f, text)
+		}
+	}
+	out, err := c.policy.scanner.JSON(raw, taken, each)
 	if err != nil {
 		return jsonwire.Quote(maskedError) // impossible: raw was checked
 	}

@@ -604,6 +604,9 @@ type piece struct {
 	index             Opt[int]
 }
 
+// begins reports whether the delta begins a block, whatever came before it.
+func (p *piece) begins() bool { return p.id == "" && p.index.OK && p.index.V == 0 }
+
 // pieceOf returns the piece of a delta, with the subject from the catalog.
 func pieceOf(ev *Event, sub *subject) piece {
 	switch p := ev.Payload.(type) {
@@ -631,7 +634,7 @@ func (m *machine) checkDelta(ev *Event, sub *subject) *RuleError {
 			want = b.next
 		}
 	}
-	if p.index.V == want || p.id == "" && p.index.V == 0 {
+	if p.index.V == want || p.begins() {
 		return nil
 	}
 	return m.refuse(ev, RuleDeltaIndex, named(p.subject+" block", p.id), "waiting for index "+itoa(want), "index "+itoa(p.index.V)+" is out of order; legal: "+itoa(want))
@@ -649,7 +652,7 @@ func (m *machine) delta(ev *Event, sub *subject) {
 		if m.view != nil && p.subject != "tool_call" {
 			b.text = m.view.buffer()
 		}
-	case p.id == "" && (b.whole || p.index.OK && p.index.V == 0):
+	case p.id == "" && b.whole || p.begins():
 		*b = block{subject: p.subject, text: b.text[:0]} // a new block without an id
 	}
 	if b.whole {
@@ -715,6 +718,38 @@ func (a *AgentState) endUnnamed() {
 			b.whole = true
 		}
 	}
+}
+
+// endsBlock reports whether an event, which the machine has not applied yet, ends the
+// given block of its agent: no delta of the event or after it belongs to the block.
+func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
+	own := ""
+	switch p := ev.Payload.(type) {
+	case *AgentStarted, *AgentEnded:
+		return true
+	case *AgentTransition:
+		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest says nothing more
+	case *ToolCalled:
+		return id == "" && subject != "tool_call" // see endUnnamed
+	case *ToolReturned:
+		return subject == "tool_call" && id == p.CallID && !p.OneEvent
+	case *TextCompleted:
+		own = p.BlockID
+	case *AgentReasoned:
+		own = p.BlockID
+	default:
+		piece := pieceOf(ev, sub)
+		if own = piece.id; subject == piece.subject && id == own {
+			return piece.begins()
+		}
+	}
+	if subject == sub.kind.Subject && id == own {
+		return true
+	}
+	// The oldest block makes room for a new one.
+	a := sub.agent
+	return a != nil && len(a.Resume.blocks) == maxBlocks && !m.atRest(a) && a.block(sub.kind.Subject, own) == nil &&
+		a.Resume.blocks[0].id == id && a.Resume.blocks[0].subject == subject
 }
 
 func (m *machine) forget(a *AgentState, subject, id string) {

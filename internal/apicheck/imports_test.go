@@ -39,7 +39,7 @@ var layers = []layer{
 		"the suite of the dialects and the command compare what comes back; neither may import the other"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},
-	{".", []string{"internal/credential", "internal/deal", "internal/extra", "internal/firsterrs", "internal/jsonwire", "internal/lines", "internal/reentry",
+	{".", []string{"internal/secret", "internal/deal", "internal/extra", "internal/firsterrs", "internal/jsonwire", "internal/lines", "internal/reentry",
 		"internal/reuse", "internal/roster", "internal/turns", "internal/uuid7", "internal/wallclock", "github.com/google/uuid"},
 		"every program imports the root, so it needs only google/uuid at run time"},
 	{"capture/...", []string{".", "internal/jsonwire", "github.com/google/uuid"},

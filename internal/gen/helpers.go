@@ -103,16 +103,9 @@ func cleanKeys[V any](c *cleaner, name string, class Class, v map[string]V) (map
 	if !differ {
 		return v, false
 	}
-	w := make(map[string]V, len(v))
+	w, taken := make(map[string]V, len(v)), jsonwire.Taken{}
 	for i, key := range keys {
-		text := clean[i]
-		for n := 2; ; n++ {
-			if _, taken := w[text]; !taken {
-				break
-			}
-			text = clean[i] + "-" + strconv.Itoa(n)
-		}
-		w[text] = v[key]
+		w[taken.Unique(clean[i])] = v[key]
 	}
 	return w, true
 }`},

@@ -139,7 +139,7 @@ func paired(s *Scanner, text string, i int, final bool) (region, verdict) {
 	for from > 0 && i-from < maxName && nameChars[text[from-1]] {
 		from--
 	}
-	if from == 0 || text[from-1] != '"' && text[from-1] != '\'' || s.names.strength(text[from:k]) < count {
+	if from == 0 || text[from-1] != '"' && text[from-1] != '\'' || s.names.strength(text[from:k]) < counts {
 		return region{}, no
 	}
 	slashes, start, quote := nextQuoted(text, k)

@@ -85,6 +85,7 @@ type Stream struct {
 	rules  int      // how much of it rules need not look at again
 	values int      // how much of it values need not be looked for again
 	open   []region // that go on
+	masked bool     // since Masked was asked
 
 	// later are pieces that were passed on and are not yet a part of text.
 	later  [8]string
@@ -96,6 +97,13 @@ func (s *Scanner) Stream() *Stream { return &Stream{s: s} }
 
 // Held reports whether a part of the text is held back.
 func (st *Stream) Held() bool { return st.out < len(st.text) }
+
+// Masked reports whether Write or Close left something out since it was asked before.
+func (st *Stream) Masked() bool {
+	masked := st.masked
+	st.masked = false
+	return masked
+}
 
 // Write adds a piece and returns what can be passed on: the piece itself if that is all.
 func (st *Stream) Write(piece string) string {
@@ -158,7 +166,7 @@ func (st *Stream) Close() string {
 	if st.out < len(st.text) {
 		out = st.add("", st.s.values(), true)
 	}
-	*st = Stream{s: st.s}
+	*st = Stream{s: st.s, masked: st.masked}
 	return out
 }
 
@@ -199,6 +207,8 @@ func (st *Stream) add(piece string, v *Values, final bool) string {
 		}
 	} else if out, changed = f.mask(st.text, st.out); !changed && idle && len(out) == len(piece) {
 		out = piece
+	} else {
+		st.masked = st.masked || changed
 	}
 	// What was found behind the place where the rules go on is found again.
 	st.open = slices.DeleteFunc(f.regions, func(r region) bool {

@@ -96,7 +96,7 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 		r := region{from: start, rule: Key, until: untilChar, chars: numberChars}
 		n := span(text, start, numberChars)
 		switch {
-		case n == 0 || of == count:
+		case n == 0 || of.number():
 			return region{}, no
 		case start+n == len(text) && !final:
 			return r, maybe
@@ -290,7 +290,7 @@ func quotedValue(of strength, member bool, text string, from int, quote byte, sl
 		return r, no
 	case of == strong:
 		return r, yes
-	case of == count && !member:
+	case of.number() && !member:
 		return r, yesIf(of.says(value) && (random(value) || len(value) >= 20 && !strings.Contains(value, " ")))
 	}
 	return r, yesIf(of.says(value))
@@ -386,7 +386,7 @@ func bare(s *Scanner, of strength, name, text string, i, from, start int, final 
 	}
 	spaced := start > i+1 || i > 0 && (text[i-1] == ' ' || text[i-1] == '\t')
 	switch {
-	case n < 4 || placeholder(value) || value[0] == '$' || value[0] == '*', of == count && digits(value):
+	case n < 4 || placeholder(value) || value[0] == '$' || value[0] == '*', of.number() && digits(value):
 		return r, no
 	case strings.EqualFold(value, name) || isOne(value, words) || s.names.strength(strings.TrimRight(value, ".:!?")) != none: // a name, no value
 		return r, no

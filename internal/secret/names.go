@@ -14,7 +14,8 @@ type strength uint8
 const (
 	none   strength = iota
 	weak            // the value is a credential unless it is prose
-	count           // so it is unless it is a number
+	counts          // it is one if it looks random and is no number
+	count           // it is one unless it is a number or prose
 	strong          // the value is a credential
 )
 
@@ -33,7 +34,7 @@ var names = []name{
 	{"apikey", strong, false}, {"apikeys", strong, false}, {"apikeyid", strong, false}, {"accesskey", strong, false}, {"accesskeyid", strong, false}, {"accountkey", strong, false},
 	{"privatekey", strong, false}, {"privatekeypem", strong, false}, {"sshkey", strong, false}, {"signingkey", strong, false}, {"encryptionkey", strong, false}, {"masterkey", strong, false},
 	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
-	{"token", count, false}, {"tokens", count, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
+	{"token", count, false}, {"tokens", counts, false}, {"tokenvalue", strong, false}, {"jwt", weak, true}, {"bearer", weak, true}, {"auth", weak, true},
 	{"authorization", strong, false}, {"cookie", strong, false}, {"cookies", strong, false}, {"setcookie", strong, false},
 	{"credential", strong, false}, {"credentials", strong, false}, {"creds", strong, true},
 	{"connectionstring", strong, false}, {"dsn", weak, true}, {"databaseurl", weak, false}, {"webhookurl", weak, false},
@@ -233,6 +234,9 @@ func ends(name, end string, whole bool) bool {
 	return fold(before) == 0 || first >= 'A' && first <= 'Z' && before >= 'a' && before <= 'z'
 }
 
+// number reports whether the name may also be that of a number.
+func (of strength) number() bool { return of == count || of == counts }
+
 // Masks reports whether the value of a member is masked for its name. value is its
 // JSON text.
 func (n *Names) Masks(name, value string) bool { return n.strength(name).masks(value) }
@@ -248,7 +252,7 @@ func (of strength) masks(value string) bool {
 	case '"':
 		return of.says(value[1 : len(value)-1])
 	case '{', '[':
-		return of == strong && len(value) > len("{}") && !schema(value)
+		return of >= count && len(value) > len("{}") && !schema(value)
 	}
 	return of == strong || of == weak && len(value) >= 4 // a PIN is a number, too
 }
@@ -263,6 +267,8 @@ func (of strength) says(text string) bool {
 		return true
 	case count:
 		return !digits(text) && !prose(text)
+	case counts:
+		return !digits(text) && !prose(text) && (random(text) || len(text) >= 12)
 	}
 	return !prose(text) && (random(text) || len(text) >= 12)
 }

@@ -1,0 +1,123 @@
+package agentevents
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agentevents/agentevents/internal/secret"
+)
+
+// A stream is a block of deltas for the redaction step, which scans them as one text.
+type stream struct {
+	subject, id string
+	text        *secret.Stream
+	last        Event // the last delta, without its text, while some of the block is held back
+}
+
+// streams are those of a run by the key of their agent, oldest first.
+type streams map[string][]*stream
+
+// of returns the stream of a delta. The streams that the delta ends are removed; it
+// returns those that hold something back. The machine has not applied the delta yet.
+func (all *streams) of(m *machine, ev *Event, sub *subject, scanner *secret.Scanner) (st *stream, held []*stream) {
+	p, list := pieceOf(ev, sub), (*all)[sub.key]
+	for i := len(list) - 1; i >= 0; i-- {
+		if st := list[i]; st.id == p.id && st.subject == p.subject && !p.begins() {
+			return st, nil
+		}
+	}
+	held = all.take(m, ev, sub)
+	if list = (*all)[sub.key]; len(list) == maxBlocks { // of deltas that change nothing, which have no blocks
+		if list[0].text.Held() {
+			held = append(held, list[0])
+		}
+		list = slices.Delete(list, 0, 1)
+	}
+	if *all == nil {
+		*all = streams{}
+	}
+	st = &stream{subject: p.subject, id: p.id, text: scanner.Stream()}
+	(*all)[sub.key] = append(list, st)
+	return st, held
+}
+
+// take removes the streams that an event ends, and returns those that hold something
+// back. The machine has not applied the event yet.
+func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
+	if len(*all) == 0 {
+		return nil
+	}
+	if sub.kind.Subject == "run" {
+		return all.takeAll()
+	}
+	left := slices.DeleteFunc((*all)[sub.key], func(st *stream) bool {
+		ends := m.endsBlock(ev, sub, st.subject, st.id)
+		if ends && st.text.Held() {
+			held = append(held, st)
+		}
+		return ends
+	})
+	if len(left) > 0 {
+		(*all)[sub.key] = left
+	} else {
+		delete(*all, sub.key)
+	}
+	return held
+}
+
+// takeAll removes all streams, and returns those that hold something back.
+func (all *streams) takeAll() (held []*stream) {
+	for _, key := range slices.Sorted(maps.Keys(*all)) {
+		for _, st := range (*all)[key] {
+			if st.text.Held() {
+				held = append(held, st)
+			}
+		}
+	}
+	*all = nil
+	return held
+}
+
+// note remembers a delta of the stream if some of the block is held back.
+func (st *stream) note(ev *Event) {
+	if !st.text.Held() {
+		return
+	}
+	st.last = *ev
+	st.last.Payload = withDelta(ev.Payload, "", 1)
+	st.last.extra = ""
+}
+
+// rest returns the delta that says what was held back, at the given time. It has no text
+// when what was held back belongs to what is masked.
+func (st *stream) rest(c *cleaner, at time.Time) Event {
+	ev := st.last
+	text := st.text.Close()
+	c.redacted = st.text.Masked()
+	text = c.host(Place{Kind: c.kind, Name: "delta", Class: ClassContent}, text)
+	ev.ID, ev.Time = "", at
+	ev.Marks = ev.Marks&^MarkSanitized | MarkSynthetic
+	ev.Payload = withDelta(ev.Payload, text, 0)
+	return ev
+}
+
+// withDelta returns a delta of the same block with another text, so many after p. In a
+// block without an id it has no index: who emits may number on in the next block.
+func withDelta(p Payload, text string, after int) Payload {
+	next := func(id string, i Opt[int]) Opt[int] {
+		if !i.OK || id == "" {
+			return Opt[int]{}
+		}
+		return Some(plus(i.V, after))
+	}
+	switch p := p.(type) {
+	case *TextDelta:
+		return &TextDelta{BlockID: p.BlockID, Delta: text, Index: next(p.BlockID, p.Index)}
+	case *AgentReasoningDelta:
+		return &AgentReasoningDelta{BlockID: p.BlockID, Delta: text, Index: next(p.BlockID, p.Index), Verbosity: p.Verbosity}
+	case *ToolArgumentsDelta:
+		return &ToolArgumentsDelta{CallID: p.CallID, Delta: text, Index: next(p.CallID, p.Index)}
+	}
+	return p
+}

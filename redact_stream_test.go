@@ -1,0 +1,268 @@
+package agentevents
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// canary is a registered secret.
+const canary = "C4N4RYs3cr3t"
+
+func canaryPolicy(t testing.TB) *Policy {
+	secrets := new(Secrets)
+	require.NoError(t, secrets.Add(canary))
+	return &Policy{Secrets: secrets}
+}
+
+// said returns the events as a list: deltas with block, index and text.
+func said(events []Event) (list []string) {
+	for i := range events {
+		ev := &events[i]
+		var sub subject
+		newMachine(LifecycleRelaxed, &RunState{RunID: ev.RunID}).resolve(&sub, ev, ops(ev.Payload))
+		text := string(ev.Kind())
+		if p := pieceOf(ev, &sub); p.subject != "" {
+			text = p.subject + p.id + " " + p.text
+			if p.index.OK {
+				text = fmt.Sprintf("%s%s/%d %s", p.subject, p.id, p.index.V, p.text)
+			}
+		}
+		if ev.Marks != 0 {
+			text += " [" + ev.Marks.String() + "]"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// What is held back comes with the next delta, or in a delta of its own in front of
+// what ends the block.
+func TestDeltasOfABlockAreScannedAsOneText(t *testing.T) {
+	text := func(block, delta string, index int) Payload {
+		return &TextDelta{BlockID: block, Delta: delta, Index: Some(index)}
+	}
+	for what, c := range map[string]struct {
+		events []Payload
+		want   []string
+	}{
+		"nothing suspicious": {
+			[]Payload{text("b", "Hello, ", 0), text("b", "world.", 1), &TextCompleted{BlockID: "b", Text: "Hello, world."}},
+			[]string{"textb/0 Hello, ", "textb/1 world.", "agent.text"},
+		},
+		"a secret": {
+			[]Payload{text("b", "the C4N4", 0), text("b", "RYs3cr3t", 1), text("b", " is", 2)},
+			[]string{"textb/0 the ", "textb/1 [REDACTED:secret] [redacted]", "textb/2  is"},
+		},
+		"it was none": {
+			[]Payload{text("b", "the C4N4", 0), text("b", "DA", 1)},
+			[]string{"textb/0 the ", "textb/1 C4N4DA"},
+		},
+		"the whole block": {
+			[]Payload{text("b", "C4N4", 0), &TextCompleted{BlockID: "b", Text: "C4N4"}},
+			[]string{"textb/0 ", "textb/1 C4N4 [synthetic]", "agent.text"},
+		},
+		"the whole block after most of a secret": {
+			[]Payload{text("b", "C4N4RYs3cr", 0), &TextCompleted{BlockID: "b", Text: "C4N4RYs3cr"}},
+			[]string{"textb/0 ", "textb/1 [REDACTED:secret] [synthetic,redacted]", "agent.text [redacted]"},
+		},
+		"another block": {
+			[]Payload{text("b", "C4N4", 0), &TextCompleted{BlockID: "c", Text: "x"}, text("c", "RYs3cr3t", 0), text("b", "RYs3cr3t", 1)},
+			[]string{"textb/0 ", "agent.text", "textc/0 RYs3cr3t", "textb/1 [REDACTED:secret] [redacted]"},
+		},
+		"an act ends blocks without an id": {
+			[]Payload{&TextDelta{Delta: "C4N4"}, &AgentReasoningDelta{Delta: "C4N4"}, text("b", "C4N4", 0), &ToolArgumentsDelta{CallID: "c", Delta: `"C4N4`}, &ToolCalled{CallID: "c", ToolID: "t"}},
+			[]string{"text ", "reasoning ", "textb/0 ", `tool_callc "`, "text C4N4 [synthetic]", "reasoning C4N4 [synthetic]", "agent.toolCalled"},
+		},
+		"a transition": {
+			[]Payload{&TextDelta{Delta: "C4N4"}, &AgentTransition{To: StatusToolCall}, &TextDelta{Delta: "RYs3cr3t"}},
+			[]string{"text ", "text C4N4 [synthetic]", "agent.transition", "text RYs3cr3t"},
+		},
+		"a transition, and the numbers go on": {
+			[]Payload{text("", "C4N4", 0), &AgentTransition{To: StatusToolCall}, text("", "RYs3cr3t", 1)},
+			[]string{"text/0 ", "text C4N4 [synthetic]", "agent.transition", "text/1 RYs3cr3t"},
+		},
+		"a block without an id begins anew": {
+			[]Payload{text("", "C4N4", 0), text("", "RYs3cr3t", 0)},
+			[]string{"text/0 ", "text C4N4 [synthetic]", "text/0 RYs3cr3t"},
+		},
+		"the return of a call": {
+			[]Payload{&ToolCalled{CallID: "c", ToolID: "t"}, &ToolArgumentsDelta{CallID: "c", Delta: `{"password":"hun`}, &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusError}},
+			[]string{"agent.toolCalled", `tool_callc {"password":"[REDACTED:key] [redacted]`, "agent.toolReturned"},
+		},
+		"the end of the agent": {
+			[]Payload{text("b", "C4N4", 0), &AgentEnded{Outcome: OutcomeConverged}},
+			[]string{"textb/0 ", "textb/1 C4N4 [synthetic]", "agent.ended"},
+		},
+		"the agent starts again": {
+			[]Payload{&AgentReasoningDelta{BlockID: "b", Delta: "C4N4", Verbosity: VerbosityFull}, &AgentStarted{Resumed: true}},
+			[]string{"reasoningb ", "reasoningb C4N4 [synthetic]", "agent.started"},
+		},
+		"the end of the run": {
+			[]Payload{text("b", "C4N4", 0), text("c", "C4", 0), &RunCompleted{}},
+			[]string{"textb/0 ", "textc/0 ", "textb/1 C4N4 [synthetic]", "textc/1 C4 [synthetic]", "run.completed"},
+		},
+		"empty deltas": {
+			[]Payload{text("b", "", 0), text("b", "C4N4", 1), text("b", "", 2), &TextCompleted{BlockID: "b", Text: "C4N4"}},
+			[]string{"textb/0 ", "textb/1 ", "textb/2 ", "textb/3 C4N4 [synthetic]", "agent.text"},
+		},
+		"cut reasoning": {
+			[]Payload{&AgentReasoningDelta{Delta: "C4N4", Verbosity: VerbosityOff}, &AgentReasoned{Verbosity: VerbosityOff}},
+			[]string{"reasoning ", "agent.reasoned"},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t), Lifecycle: LifecycleRelaxed})
+			a := r.Agent("a")
+			require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+			for _, p := range c.events {
+				if _, ok := p.(*RunCompleted); ok {
+					require.NoError(t, r.Emit(t.Context(), p))
+					continue
+				}
+				require.NoError(t, a.Emit(t.Context(), p))
+			}
+			require.Equal(t, append([]string{"agent.started"}, c.want...), said(log.events))
+			requireSound(t, log)
+		})
+	}
+}
+
+// requireSound fails if a log breaks a rule.
+func requireSound(t testing.TB, log *sinkLog) {
+	t.Helper()
+	snapshots, err := foldSeq(log.all, FoldOptions{Lifecycle: LifecycleRelaxed})
+	require.NoError(t, err)
+	for _, s := range snapshots {
+		require.Empty(t, s.Violations)
+	}
+}
+
+// The oldest of too many blocks ends, also where the machine has no blocks.
+func TestOldestOfTooManyBlocksEnds(t *testing.T) {
+	for _, agent := range []string{"a", ""} {
+		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+		a := r.Agent(agent)
+		for i := range maxBlocks {
+			require.NoError(t, a.Emit(t.Context(), &TextDelta{BlockID: fmt.Sprint(i), Delta: "C4N4", Index: Some(0)}))
+		}
+		require.Len(t, log.events, maxBlocks)
+		require.NoError(t, a.Emit(t.Context(), &TextDelta{BlockID: "new", Delta: "x", Index: Some(0)}))
+		want := []string{"text0/1 C4N4 [synthetic]", "textnew/0 x"}
+		require.Equal(t, want, said(log.events[maxBlocks:]))
+		if agent != "" {
+			requireSound(t, log)
+		}
+	}
+}
+
+// Close of a run and of the emitter record what is held back, once.
+func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
+	for what, end := range map[string]func(r *Run) error{
+		"the run":     func(r *Run) error { return r.Close() },
+		"the emitter": func(r *Run) error { return r.s.e.Close(context.Background()) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+			for _, agent := range []string{"b", "a"} {
+				require.NoError(t, r.Agent(agent).Emit(t.Context(), &TextDelta{BlockID: "x", Delta: "C4N4", Index: Some(0)}))
+			}
+			require.NoError(t, end(r))
+			require.NoError(t, end(r))
+			require.ErrorIs(t, r.Emit(t.Context(), &RunPaused{}), ErrClosed)
+			require.Equal(t, []string{"textx/0 ", "textx/0 ", "textx/1 C4N4 [synthetic]", "textx/1 C4N4 [synthetic]"}, said(log.events))
+			require.Equal(t, []string{"b", "a", "a", "b"}, []string{log.events[0].AgentID, log.events[1].AgentID, log.events[2].AgentID, log.events[3].AgentID})
+			requireSound(t, log)
+		})
+	}
+}
+
+// A sink may close its own run: what is held back comes behind the event.
+func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
+	var r *Run
+	e, log := startEmitter(t, EmitterOptions{Redaction: canaryPolicy(t), Sinks: []Sink{SinkFunc(func(_ context.Context, ev Event) error {
+		if ev.Kind() == KindRunPaused {
+			return r.Close()
+		}
+		return nil
+	})}})
+	r, err := e.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &TextDelta{Delta: "C4N4"}))
+	require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
+	require.Equal(t, []string{"text ", "run.paused", "text C4N4 [synthetic]"}, said(log.events))
+}
+
+// A refused event ends nothing.
+func TestRefusedEventsEndNoBlock(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+	a := r.Agent("a")
+	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	require.NoError(t, a.Emit(t.Context(), &TextDelta{Delta: "C4N4"}))
+	for _, p := range []Payload{&ToolCalled{CallID: "c", ToolID: "t", Arguments: `{`}, &AgentTransition{To: StatusFailed, From: StatusConverged}, &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}} {
+		require.Error(t, a.Emit(t.Context(), p))
+	}
+	require.NoError(t, a.Emit(t.Context(), &TextDelta{Delta: "RYs3cr3t"}))
+	require.Equal(t, []string{"agent.started", "text ", "text [REDACTED:secret] [redacted]"}, said(log.events))
+}
+
+// Whatever the pieces, the deltas of a block say what the whole block says.
+func TestDeltasSayWhatTheWholeSays(t *testing.T) {
+	const whole = `curl -u bob:hunter2 https://bob:hunter2@example.com -H "Authorization: Bearer C4N4RYs3cr3t" {"password":"hunter2","n":1} C4N4RYs3cr`
+	want, _ := redactedText(t, canaryPolicy(t), whole)
+	require.NotContains(t, want, "hunter2")
+	require.NotContains(t, want, "C4N4RY")
+	for size := 1; size <= 17; size++ {
+		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+		a := r.Agent("a")
+		for i, at := 0, 0; at < len(whole); i, at = i+1, at+size {
+			require.NoError(t, a.Emit(t.Context(), &TextDelta{BlockID: "b", Delta: whole[at:min(at+size, len(whole))], Index: Some(i)}))
+		}
+		require.NoError(t, r.Close())
+		var b strings.Builder
+		for _, ev := range log.events {
+			b.WriteString(ev.Payload.(*TextDelta).Delta)
+		}
+		require.Equal(t, want, b.String(), size)
+		snapshots, err := foldSeq(log.all, FoldOptions{})
+		require.NoError(t, err)
+		require.Equal(t, want, snapshots[0].Agents["a"].Text, "what the fold puts together")
+	}
+}
+
+// The path of a patch may name a credential.
+func TestPatchesOfCredentialsAreMasked(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		value  JSON
+		masked bool
+	}{
+		{"db.password", `"hunter2"`, true}, {"credentials.db", `"hunter2"`, true}, {"api.key", `"hunter2"`, true}, {"db.password", `{"is":"hunter2"}`, true},
+		{"max.tokens", `100`, false}, {"db.user", `"hunter2"`, false}, {"", `{"a":"hunter2"}`, false}, {"db.password", `null`, false},
+	} {
+		ev, _ := emitted(t, nil, &StatePatched{Op: PatchSet, Path: c.path, Value: c.value})
+		want := c.value
+		if c.masked {
+			want = `"[REDACTED:key]"`
+		}
+		require.Equal(t, want, ev.Payload.(*StatePatched).Value, c.path)
+		require.Equal(t, c.masked, ev.Marks.Has(MarkRedacted), c.path)
+	}
+}
+
+// A Redactor cannot make an accepted event illegal.
+func TestARedactorLeavesEventsLegal(t *testing.T) {
+	for _, answer := range []string{"", strings.Repeat("a.", 200)} {
+		policy := &Policy{Redactor: redactorFunc(func(Place, string) (string, error) { return answer, nil })}
+		eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
+			r, log := startRun(t, EmitterOptions{Redaction: policy, Mode: ModeObserve})
+			require.NoError(t, r.Agent("a").Emit(t.Context(), p))
+			for _, ev := range log.events {
+				require.Nil(t, ev.check(ops(ev.Payload), false), k)
+			}
+		})
+	}
+}

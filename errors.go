@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Errors of the emitter's state, for errors.Is.
@@ -44,7 +46,7 @@ func (e *RuleError) Error() string {
 	var b strings.Builder
 	b.WriteString("agentevents: ")
 	if e.Kind != "" {
-		b.WriteString(string(e.Kind))
+		b.WriteString(jsonwire.BriefName(string(e.Kind)))
 		b.WriteString(": ")
 	}
 	b.WriteString(e.text())
@@ -52,7 +54,7 @@ func (e *RuleError) Error() string {
 	b.WriteString(string(e.Rule))
 	if e.RunID != "" {
 		b.WriteString(", run ")
-		b.WriteString(strconv.Quote(e.RunID))
+		b.WriteString(jsonwire.Brief(e.RunID))
 	}
 	b.WriteString(", sequence ")
 	b.WriteString(strconv.FormatUint(e.Sequence, 10))
@@ -64,7 +66,7 @@ func (e *RuleError) Error() string {
 func (e *RuleError) text() string {
 	var b strings.Builder
 	if e.Pointer != "" {
-		b.WriteString(e.Pointer)
+		b.WriteString(jsonwire.BriefPointer(e.Pointer))
 		b.WriteString(": ")
 	}
 	b.WriteString(e.Detail)
@@ -94,7 +96,7 @@ func (e *SinkError) Error() string {
 	if e.RunID == "" {
 		return fmt.Sprintf("agentevents: sink %s: %v", e.Sink, e.Err)
 	}
-	return fmt.Sprintf("agentevents: sink %s: run %q, sequence %d (recorded, do not retry): %v", e.Sink, e.RunID, e.Sequence, e.Err)
+	return fmt.Sprintf("agentevents: sink %s: run %s, sequence %d (recorded, do not retry): %v", e.Sink, jsonwire.Brief(e.RunID), e.Sequence, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -136,7 +138,7 @@ func (e *LineError) Error() string {
 	fmt.Fprintf(&b, "line %d (byte %d)", e.Line, e.Offset+int64(e.Column))
 	if e.Pointer != "" {
 		b.WriteString(": ")
-		b.WriteString(e.Pointer)
+		b.WriteString(jsonwire.BriefPointer(e.Pointer))
 	}
 	b.WriteString(": ")
 	b.WriteString(e.Err.Error())

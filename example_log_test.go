@@ -129,7 +129,7 @@ func ExampleReader_All() {
 	}
 	// Output:
 	// line 1: one
-	// line 2 (byte 232): /payload/text: found number "2", expected a string
+	// line 2 (byte 232): /payload/text: found a number, expected a string
 	// line 3: three
 	// line 4 (byte 389): the last line is torn (cut the file at byte 358): unexpected EOF: found end of text, expected the end of a string
 }

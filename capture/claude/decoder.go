@@ -176,7 +176,7 @@ func (d *Decoder) read(raw string) (*line, error) {
 		return nil, out
 	}
 	if text[0] != '{' {
-		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: not a message: found %s, expected an object", kindOf(text))}
+		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: not a message: found %s, expected an object", jsonwire.Describe(text))}
 	}
 	if err := checkNesting(text); err != nil {
 		return nil, &agentevents.LineError{Err: fmt.Errorf("claude: %w", err)}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 const (
@@ -101,11 +102,11 @@ func (d *Decoder) message(a *agent, m agentevents.ConversationMessage, actor str
 func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 	id, tool := block.str("id"), block.str("name")
 	if id == "" || tool == "" {
-		block.faults.add(block.at, `a block of type %q needs "id" and "name"`, kind)
+		block.faults.add(block.at, `a block of type %s needs "id" and "name"`, jsonwire.Brief(kind))
 		return
 	}
 	if d.calls[id] != nil {
-		block.faults.add(block.pointer("id"), "call %q is already open; this repetition is skipped", id)
+		block.faults.add(block.pointer("id"), "call %s is already open; this repetition is skipped", jsonwire.Brief(id))
 		return
 	}
 	d.move(a, agentevents.StatusToolCall, kind+" "+tool)

@@ -66,23 +66,7 @@ func (o *object) pointer(name string) string {
 
 // wrong notes a member of the wrong type.
 func (o *object) wrong(name, raw, want string) {
-	o.faults.add(o.pointer(name), "member %q: found %s, expected %s", name, kindOf(raw), want)
-}
-
-func kindOf(raw string) string {
-	switch raw[0] {
-	case '"':
-		return "a string"
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	}
-	return "number " + raw[:min(len(raw), 20)]
+	o.faults.add(o.pointer(name), "member %q: found %s, expected %s", name, jsonwire.Describe(raw), want)
 }
 
 func (o *object) str(name string) string {
@@ -204,7 +188,7 @@ func (o *object) objects(name string) []object {
 	for i, raw := range o.list(name) {
 		at := fmt.Sprintf("%s/%d", o.pointer(name), i)
 		if raw[0] != '{' {
-			o.faults.add(at, "found %s, expected an object", kindOf(raw))
+			o.faults.add(at, "found %s, expected an object", jsonwire.Describe(raw))
 			continue
 		}
 		out = append(out, parseObject(raw, at, o.faults))
@@ -217,7 +201,7 @@ func (o *object) strings(name string) []string {
 	var out []string
 	for i, raw := range o.list(name) {
 		if raw[0] != '"' {
-			o.faults.add(fmt.Sprintf("%s/%d", o.pointer(name), i), "found %s, expected a string", kindOf(raw))
+			o.faults.add(fmt.Sprintf("%s/%d", o.pointer(name), i), "found %s, expected a string", jsonwire.Describe(raw))
 			continue
 		}
 		out = append(out, unquote(raw))

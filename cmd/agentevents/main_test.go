@@ -204,7 +204,7 @@ func TestCat(t *testing.T) {
 func TestCatReports(t *testing.T) {
 	r := exec("", "cat", broken)
 	require.Equal(t, exitProblems, r.code)
-	require.Equal(t, broken+":7: found \"this\", expected an object\n", r.err)
+	require.Equal(t, broken+":7: found a bare word of 4 bytes, expected an object\n", r.err)
 	require.Equal(t, strings.Replace(read(t, broken), "this is no event\n", "", 1), r.out)
 }
 
@@ -322,7 +322,7 @@ func TestFold(t *testing.T) {
 
 	two := exec("", "fold", broken)
 	require.Equal(t, exitProblems, two.code, "for the bad line")
-	require.Equal(t, broken+":7: found \"this\", expected an object\n", two.err)
+	require.Equal(t, broken+":7: found a bare word of 4 bytes, expected an object\n", two.err)
 	require.Equal(t, 2, strings.Count(two.out, "\n"), "a line for each run")
 	strict := exec("", "fold", "--lifecycle", "strict", broken)
 	require.NotEqual(t, two.out, strict.out)

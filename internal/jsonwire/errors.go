@@ -2,6 +2,7 @@ package jsonwire
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -26,40 +27,129 @@ func unexpected(text string, i int, want string) error {
 	return errorAt(i, "found "+describe(text, i)+", expected "+want)
 }
 
-// describe names what starts at text[i:]. Strings, objects and arrays are named
-// by their kind only: their content says little and may be none of the reader's
-// business.
+// Errors go to program logs, which redaction does not reach. All errors of the
+// library, also those of other packages, take what they show of an event from the
+// functions below: an id, a name or a word at a bounded length, and of all else the
+// type and the length.
+
+// maxBrief is how many bytes an error shows of one id, name or word.
+const maxBrief = 64
+
+// Brief returns an id or a name as errors show it: quoted, and cut to 64 bytes with
+// … behind them. Do not give it content.
+func Brief(s string) string {
+	shown, rest := brief(s)
+	return `"` + shown + `"` + rest
+}
+
+// brief returns the beginning of s, escaped as in a string of Go, and … if s goes on.
+func brief(s string) (shown, rest string) {
+	var b strings.Builder
+	for len(s) > 0 {
+		_, size := utf8.DecodeRuneInString(s)
+		q := strconv.Quote(s[:size])
+		if q = q[1 : len(q)-1]; b.Len()+len(q) > maxBrief {
+			return b.String(), "…"
+		}
+		b.WriteString(q)
+		s = s[size:]
+	}
+	return b.String(), ""
+}
+
+// BriefName is [Brief] without quotes for a name that is a word, such as a type.
+func BriefName(s string) string {
+	if isWord(s) {
+		return s
+	}
+	return Brief(s)
+}
+
+// Word returns what stands in the place of a word of a closed list: quoted if it is a
+// word, and described otherwise.
+func Word(s string) string {
+	if isWord(s) {
+		return `"` + s + `"`
+	}
+	return "a text" + ofBytes(len(s))
+}
+
+// isWord reports whether s is short and of letters, digits and "-_.:" only.
+func isWord(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; !isLetter(c) && !isDigit(c) && strings.IndexByte("-_.:", c) < 0 {
+			return false
+		}
+	}
+	return 0 < len(s) && len(s) <= maxBrief
+}
+
+// BriefPointer returns a JSON pointer as errors show it: each name in it is cut like an
+// id, and a long pointer after some names.
+func BriefPointer(p string) string {
+	var b strings.Builder
+	for i, c := 0, 0; i < len(p); i += c {
+		if b.Len() > 4*maxBrief {
+			b.WriteString("/…")
+			break
+		}
+		if c = 1 + strings.IndexByte(p[i+1:], '/'); c == 0 {
+			c = len(p) - i
+		}
+		shown, rest := brief(p[i : i+c])
+		b.WriteString(shown)
+		b.WriteString(rest)
+	}
+	return b.String()
+}
+
+// Describe says what a JSON value is: its type and its length.
+func Describe(raw string) string {
+	what := describe(raw, 0)
+	if raw != "" && (raw[0] == '{' || raw[0] == '[') {
+		what += ofBytes(len(raw))
+	}
+	return what
+}
+
+func ofBytes(n int) string {
+	if n == 1 {
+		return " of 1 byte"
+	}
+	return " of " + strconv.Itoa(n) + " bytes"
+}
+
+// describe names what starts at text[i:], which may be malformed. It shows a single
+// character that is no letter or digit; of a longer token it says the length.
 func describe(text string, i int) string {
 	if i >= len(text) {
 		return "end of text"
 	}
 	switch c := text[i]; {
 	case c == '"':
-		return "a string"
+		end, ok := lenientString(text, i)
+		if !ok {
+			return "a string without an end"
+		}
+		return "a string" + ofBytes(end-i-2)
 	case c == '{':
 		return "an object"
 	case c == '[':
 		return "an array"
 	case c == '-' || isDigit(c):
-		return "number " + excerpt(text[i:scalarEnd(text, i)])
+		return "a number"
 	case isLetter(c):
-		return excerpt(text[i:scalarEnd(text, i)])
+		switch word := text[i:scalarEnd(text, i)]; word {
+		case "null":
+			return word
+		case "true", "false":
+			return "a boolean"
+		default:
+			return "a bare word" + ofBytes(len(word))
+		}
 	}
 	_, size := utf8.DecodeRuneInString(text[i:])
 	return strconv.Quote(text[i : i+size])
-}
-
-// excerpt quotes s, or the start of it if it is long.
-func excerpt(s string) string {
-	const limit = 20
-	if len(s) <= limit {
-		return strconv.Quote(s)
-	}
-	n := limit
-	for n > limit-utf8.UTFMax && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strconv.Quote(s[:n]) + "..."
 }
 
 // scalarEnd returns the end of the run of bytes from i on that no structural

@@ -74,7 +74,7 @@ func scanString(text string, i int) (end int, found escapes, err error) {
 				return 0, 0, err
 			}
 		default:
-			return 0, 0, errorAt(i, "found control character "+excerpt(text[i:i+1])+" in a string, expected an escape")
+			return 0, 0, errorAt(i, "found control character "+strconv.Quote(text[i:i+1])+" in a string, expected an escape")
 		}
 	}
 }
@@ -100,7 +100,7 @@ func scanRunes(text string, i int) (end int, err error) {
 }
 
 func invalidUTF8(text string, i int) error {
-	return errorAt(i, "found invalid UTF-8 "+excerpt(text[i:i+1]))
+	return errorAt(i, "found invalid UTF-8 "+strconv.Quote(text[i:i+1]))
 }
 
 // shortEscapes holds the letters of the two-byte escapes.
@@ -121,7 +121,7 @@ func scanEscape(text string, i int) (end int, found escapes, err error) {
 	if text[i+1] == 'u' {
 		r, ok := hexEscape(text, i)
 		if !ok {
-			return 0, 0, errorAt(i, "found "+excerpt(text[i:min(i+6, len(text))])+" in a string, expected \\u and four hex digits")
+			return 0, 0, errorAt(i, "found \\u without four hex digits in a string")
 		}
 		if !utf16.IsSurrogate(r) {
 			if esc := escapeOf[r&0xff]; r < 0x20 && esc>>56 == 6 && byte(esc>>40) == text[i+5] {
@@ -132,10 +132,9 @@ func scanEscape(text string, i int) (end int, found escapes, err error) {
 		if r2, ok := hexEscape(text, i+6); ok && utf16.DecodeRune(r, r2) != utf8.RuneError {
 			return i + 12, otherEscape, nil
 		}
-		return 0, 0, errorAt(i, "found lone surrogate "+excerpt(text[i:i+6])+" in a string, expected a pair")
+		return 0, 0, errorAt(i, "found a lone surrogate in a string, expected a pair")
 	}
-	_, size := utf8.DecodeRuneInString(text[i+1:])
-	return 0, 0, errorAt(i, "found "+excerpt(text[i:i+1+size])+" in a string, expected an escape")
+	return 0, 0, errorAt(i, "found a backslash that begins no escape in a string")
 }
 
 // hexEscape returns the code unit of the \u escape at text[i:], if there is one.
@@ -285,7 +284,7 @@ func scanInteger(text string, i int) (u uint64, end int, err error) {
 	case text[first] == '0' && i > first+1:
 		return 0, 0, leadingZero(text, first)
 	case i < len(text) && (text[i] == '.' || text[i]|0x20 == 'e'):
-		return 0, 0, unexpected(text, start, "an integer")
+		return 0, 0, errorAt(start, "found a number with a fraction or an exponent, expected an integer")
 	}
 	if i-first > 19 { // 19 digits always fit, 20 may, and u has wrapped around if not
 		if u, err = strconv.ParseUint(text[first:i], 10, 64); err != nil {

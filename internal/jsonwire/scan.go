@@ -315,7 +315,7 @@ func (s *Scanner) Elem() (ok bool, err error) {
 func (s *Scanner) Duplicate(name string) error { return duplicate(s.pos, name) }
 
 func duplicate(i int, name string) error {
-	return errorAt(i, "found duplicate member name "+excerpt(name))
+	return errorAt(i, "found duplicate member name "+Brief(name))
 }
 
 // Null reports whether the next value is the literal null, and if so consumes
@@ -536,7 +536,7 @@ func (s *Scanner) Time() (time.Time, error) {
 		if found != 0 {
 			at = -1 // offsets in str say nothing about the text
 		}
-		return time.Time{}, errorAt(i+1+at, "found time "+excerpt(str)+" with "+msg)
+		return time.Time{}, errorAt(i+1+at, "found a time"+ofBytes(len(str))+" with "+msg)
 	}
 	s.Odd = s.Odd || found != 0 || !usualTime(str)
 	s.pos = end

@@ -160,66 +160,66 @@ func TestMalformed(t *testing.T) {
 		{"}", 0, `found "}", expected a value`},
 		{"{", 1, `found end of text, expected a member name or '}'`},
 		{"[", 1, ""},
-		{`{a:1}`, 1, `found "a", expected a member name or '}'`},
-		{`{1:1}`, 1, `found number "1", expected a member name or '}'`},
+		{`{a:1}`, 1, `found a bare word of 1 byte, expected a member name or '}'`},
+		{`{1:1}`, 1, `found a number, expected a member name or '}'`},
 		{`{"a"}`, 4, `found "}", expected ':'`},
-		{`{"a" 1}`, 5, `found number "1", expected ':'`},
+		{`{"a" 1}`, 5, `found a number, expected ':'`},
 		{`{"a":}`, 5, `found "}", expected a value`},
 		{`{"a":1,}`, 7, `found "}", expected a member name`},
 		{`{"a":1,,}`, 7, `found ",", expected a member name`},
 		{`{,}`, 1, `found ",", expected a member name or '}'`},
-		{`{"a":1 "b":2}`, 7, `found a string, expected ',' or '}'`},
+		{`{"a":1 "b":2}`, 7, `found a string of 1 byte, expected ',' or '}'`},
 		{`{"a":1]`, 6, `found "]", expected ',' or '}'`},
 		{`{"a":1`, 6, `found end of text, expected ',' or '}'`},
 		{`[1,]`, 3, `found "]", expected a value`},
 		{`[1,`, 3, `found end of text, expected a value`},
 		{`[,1]`, 1, `found ",", expected a value`},
-		{`[1 2]`, 3, `found number "2", expected ',' or ']'`},
+		{`[1 2]`, 3, `found a number, expected ',' or ']'`},
 		{`[1}`, 2, `found "}", expected ',' or ']'`},
 		{`[1`, 2, `found end of text, expected ',' or ']'`},
 		{`[1]]`, 3, `found "]", expected end of text`},
 		{`{} {}`, 3, `found an object, expected end of text`},
 		{`1 []`, 2, `found an array, expected end of text`},
-		{`nul`, 0, `found "nul", expected a value`},
-		{`nullx`, 4, `found "x", expected end of text`},
-		{`True`, 0, `found "True", expected a value`},
+		{`nul`, 0, `found a bare word of 3 bytes, expected a value`},
+		{`nullx`, 4, `found a bare word of 1 byte, expected end of text`},
+		{`True`, 0, `found a bare word of 4 bytes, expected a value`},
 		{`tru`, 0, ``},
 		{`fals`, 0, ``},
-		{`NaN`, 0, `found "NaN", expected a value`},
+		{`NaN`, 0, `found a bare word of 3 bytes, expected a value`},
 		{`'a'`, 0, `found "'", expected a value`},
 		{"\uFEFF1", 0, `found "\ufeff", expected a value`},
 		{"\v1", 0, `found "\v", expected a value`},
-		{`01`, 0, `found number "01" with a leading zero`},
-		{`-01`, 1, `found number "01" with a leading zero`},
+		{`01`, 0, `found a number with a leading zero`},
+		{`-01`, 1, `found a number with a leading zero`},
 		{`-`, 1, `found end of text, expected a digit`},
-		{`-a`, 1, `found "a", expected a digit`},
+		{`-a`, 1, `found a bare word of 1 byte, expected a digit`},
 		{`+1`, 0, `found "+", expected a value`},
 		{`.5`, 0, `found ".", expected a value`},
 		{`1.`, 2, `found end of text, expected a digit after '.'`},
-		{`1.e5`, 2, `found "e5", expected a digit after '.'`},
+		{`1.e5`, 2, `found a bare word of 2 bytes, expected a digit after '.'`},
 		{`1e`, 2, `found end of text, expected a digit in the exponent`},
 		{`1e+`, 3, `found end of text, expected a digit in the exponent`},
-		{`1ex`, 2, `found "x", expected a digit in the exponent`},
-		{`0x10`, 1, `found "x10", expected end of text`},
+		{`1ex`, 2, `found a bare word of 1 byte, expected a digit in the exponent`},
+		{`0x10`, 1, `found a bare word of 3 bytes, expected end of text`},
 		{`"abc`, 4, `found end of text, expected the end of a string`},
 		{`"abc\`, 5, `found end of text, expected the end of a string`},
 		{`"abc\"`, 6, `found end of text, expected the end of a string`},
 		{"\"a\nb\"", 2, `found control character "\n" in a string, expected an escape`},
 		{"\"a\x00b\"", 2, `found control character "\x00" in a string, expected an escape`},
-		{`"a\qb"`, 2, `found "\\q" in a string, expected an escape`},
-		{`"a\世"`, 2, `found "\\世" in a string, expected an escape`},
-		{`"\u12"`, 1, `found "\\u12\"" in a string, expected \u and four hex digits`},
-		{`"\u12g4"`, 1, `found "\\u12g4" in a string, expected \u and four hex digits`},
-		{`"\U1234"`, 1, `found "\\U" in a string, expected an escape`},
-		{`"\ud83d"`, 1, `found lone surrogate "\\ud83d" in a string, expected a pair`},
-		{`"\ude00"`, 1, `found lone surrogate "\\ude00" in a string, expected a pair`},
-		{`"\ud83d\ud83d\ude00"`, 1, `found lone surrogate "\\ud83d" in a string, expected a pair`},
-		{`"\ud83d\u0041"`, 1, `found lone surrogate "\\ud83d" in a string, expected a pair`},
-		{`"\ud83dx"`, 1, `found lone surrogate "\\ud83d" in a string, expected a pair`},
-		{`"\ude00\ud83d"`, 1, `found lone surrogate "\\ude00" in a string, expected a pair`},
-		{`{"a\q":1}`, 3, `found "\\q" in a string, expected an escape`},
-		{`abcdefghijklmnopqrstuvwxyz`, 0, `found "abcdefghijklmnopqrst"..., expected a value`},
-		{`abcdefghijklmnopqrs世`, 0, `found "abcdefghijklmnopqrs"..., expected a value`},
+		{`"a\qb"`, 2, `found a backslash that begins no escape in a string`},
+		{`"a\世"`, 2, `found a backslash that begins no escape in a string`},
+		{`"\u12"`, 1, `found \u without four hex digits in a string`},
+		{`"\u12g4"`, 1, `found \u without four hex digits in a string`},
+		{`"\U1234"`, 1, `found a backslash that begins no escape in a string`},
+		{`"\ud83d"`, 1, `found a lone surrogate in a string, expected a pair`},
+		{`"\ude00"`, 1, `found a lone surrogate in a string, expected a pair`},
+		{`"\ud83d\ud83d\ude00"`, 1, `found a lone surrogate in a string, expected a pair`},
+		{`"\ud83d\u0041"`, 1, `found a lone surrogate in a string, expected a pair`},
+		{`"\ud83dx"`, 1, `found a lone surrogate in a string, expected a pair`},
+		{`"\ude00\ud83d"`, 1, `found a lone surrogate in a string, expected a pair`},
+		{`{"a\q":1}`, 3, `found a backslash that begins no escape in a string`},
+		{`abcdefghijklmnopqrstuvwxyz`, 0, `found a bare word of 26 bytes, expected a value`},
+		{`abcdefghijklmnopqrs世`, 0, `found a bare word of 22 bytes, expected a value`},
 	} {
 		_, err := Compact(tt.in)
 		if tt.msg != "" {
@@ -244,7 +244,7 @@ func TestDuplicates(t *testing.T) {
 		{`{"a":1,"b":2, "\u0061":2}`, 14, `"a"`},
 		{`{"\n":1,"\u000A":2}`, 8, `"\n"`},
 		{`[{"x":{"":1,"":2}}]`, 12, `""`},
-		{`{"abcdefghijklmnopqrstuvwxyz":1,"abcdefghijklmnopqrstuvwxyz":2}`, 32, `"abcdefghijklmnopqrst"...`},
+		{`{"abcdefghijklmnopqrstuvwxyz":1,"abcdefghijklmnopqrstuvwxyz":2}`, 32, `"abcdefghijklmnopqrstuvwxyz"`},
 	} {
 		_, err := Compact(tt.in)
 		requireSyntax(t, err, tt.offset, "found duplicate member name "+tt.name, tt.in)
@@ -351,8 +351,8 @@ func TestStringBool(t *testing.T) {
 	}
 	for in, msg := range map[string]string{
 		"":     "found end of text, expected a string",
-		"null": `found "null", expected a string`,
-		"12":   `found number "12", expected a string`,
+		"null": `found null, expected a string`,
+		"12":   `found a number, expected a string`,
 		"[]":   `found an array, expected a string`,
 	} {
 		_, err := scanner(in).String()
@@ -364,8 +364,8 @@ func TestStringBool(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	_, err := scanner(" 0").Bool()
-	requireSyntax(t, err, 1, `found number "0", expected true or false`, " 0")
-	requireSyntax(t, scanner(`"x"`).Object(), 0, "found a string, expected an object", "")
+	requireSyntax(t, err, 1, `found a number, expected true or false`, " 0")
+	requireSyntax(t, scanner(`"x"`).Object(), 0, "found a string of 1 byte, expected an object", "")
 	requireSyntax(t, scanner(``).Array(), 0, "found end of text, expected an array", "")
 }
 
@@ -378,16 +378,16 @@ func TestInts(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	for in, msg := range map[string]string{
-		"9223372036854775808":      `found number "9223372036854775808", which is out of range for int64`,
-		"-9223372036854775809":     `found number "-9223372036854775809", which is out of range for int64`,
-		"18446744073709551615":     `found number "18446744073709551615", which is out of range for int64`,
-		"18446744073709551616":     `found number "18446744073709551616", which is out of range for 64 bits`,
-		"123456789012345678901234": `found number "12345678901234567890"..., which is out of range for 64 bits`,
-		"1.0":                      `found number "1.0", expected an integer`,
-		"1e2":                      `found number "1e2", expected an integer`,
-		"1E2":                      `found number "1E2", expected an integer`,
-		`"1"`:                      `found a string, expected an integer`,
-		"00":                       `found number "00" with a leading zero`,
+		"9223372036854775808":      `found a number, which is out of range for int64`,
+		"-9223372036854775809":     `found a number, which is out of range for int64`,
+		"18446744073709551615":     `found a number, which is out of range for int64`,
+		"18446744073709551616":     `found a number, which is out of range for 64 bits`,
+		"123456789012345678901234": `found a number, which is out of range for 64 bits`,
+		"1.0":                      `found a number with a fraction or an exponent, expected an integer`,
+		"1e2":                      `found a number with a fraction or an exponent, expected an integer`,
+		"1E2":                      `found a number with a fraction or an exponent, expected an integer`,
+		`"1"`:                      `found a string of 1 byte, expected an integer`,
+		"00":                       `found a number with a leading zero`,
 	} {
 		_, err := scanner(in).Int()
 		requireSyntax(t, err, 0, msg, in)
@@ -416,7 +416,7 @@ func TestFloat(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, math.Signbit(f))
 	_, err = scanner("1e309").Float()
-	requireSyntax(t, err, 0, `found number "1e309", which is out of range for float64`, "")
+	requireSyntax(t, err, 0, `found a number, which is out of range for float64`, "")
 	for _, in := range []string{"", "NaN", "Infinity", "0x1p3", "1_0", `"1"`, "1.", "01"} {
 		s := scanner(in)
 		if _, err = s.Float(); err == nil {
@@ -481,35 +481,35 @@ func TestTime(t *testing.T) {
 		offset int
 		msg    string
 	}{
-		{`12`, 0, `found number "12", expected a time in a string`},
-		{`""`, 1, `found time "" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"yesterday"`, 1, `found time "yesterday" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"2024-01-01"`, 11, `found time "2024-01-01" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"2024-01-01T00:00:00"`, 20, `found time "2024-01-01T00:00:00" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"2024-01-01t00:00:00Z"`, 11, `found time "2024-01-01t00:00:00Z" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"2024-01-01 00:00:00Z"`, 11, `found time "2024-01-01 00:00:00Z" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"2024-01-01T0x:00:00Z"`, 13, `found time "2024-01-01T0x:00:00Z" with wrong form, expected 2006-01-02T15:04:05Z`},
-		{`"2024-00-01T00:00:00Z"`, 6, `found time "2024-00-01T00:00:00Z" with month out of range`},
-		{`"2024-13-01T00:00:00Z"`, 6, `found time "2024-13-01T00:00:00Z" with month out of range`},
-		{`"2024-01-00T00:00:00Z"`, 9, `found time "2024-01-00T00:00:00Z" with day out of range`},
-		{`"2024-04-31T00:00:00Z"`, 9, `found time "2024-04-31T00:00:00Z" with day out of range`},
-		{`"2023-02-29T00:00:00Z"`, 9, `found time "2023-02-29T00:00:00Z" with day out of range`},
-		{`"1900-02-29T00:00:00Z"`, 9, `found time "1900-02-29T00:00:00Z" with day out of range`},
-		{`"2024-01-01T24:00:00Z"`, 12, `found time "2024-01-01T24:00:00Z" with hour out of range`},
-		{`"2024-01-01T00:60:00Z"`, 15, `found time "2024-01-01T00:60:00Z" with minute out of range`},
-		{`"2016-12-31T23:59:60Z"`, 18, `found time "2016-12-31T23:59:60Z" with second out of range`},
-		{`"2024-01-01T00:00:00.Z"`, 21, `found time "2024-01-01T00:00:00."... with no digit after '.'`},
-		{`"2024-01-01T00:00:00,5Z"`, 20, `found time "2024-01-01T00:00:00,"... with no offset, expected Z or +00:00`},
-		{`"2024-01-01T00:00:00.1234567890Z"`, 30, `found time "2024-01-01T00:00:00."... with more than 9 fraction digits`},
-		{`"2024-01-01T00:00:00.5"`, 22, `found time "2024-01-01T00:00:00."... with no offset, expected Z or +00:00`},
-		{`"2024-01-01T00:00:00z"`, 20, `found time "2024-01-01T00:00:00z" with no offset, expected Z or +00:00`},
-		{`"2024-01-01T00:00:00ZZ"`, 21, `found time "2024-01-01T00:00:00Z"... with something after the Z`},
-		{`"2024-01-01T00:00:00+0000"`, 20, `found time "2024-01-01T00:00:00+"... with no offset, expected Z or +00:00`},
-		{`"2024-01-01T00:00:00+24:00"`, 20, `found time "2024-01-01T00:00:00+"... with offset out of range`},
-		{`"2024-01-01T00:00:00+00:60"`, 20, `found time "2024-01-01T00:00:00+"... with offset out of range`},
-		{`"0000-01-01T00:00:00+01:00"`, 1, `found time "0000-01-01T00:00:00+"... with year out of range in UTC`},
-		{`"9999-12-31T23:30:00-01:00"`, 1, `found time "9999-12-31T23:30:00-"... with year out of range in UTC`},
-		{`"2024\u002d13-01T00:00:00Z"`, 0, `found time "2024-13-01T00:00:00Z" with month out of range`},
+		{`12`, 0, `found a number, expected a time in a string`},
+		{`""`, 1, `found a time of 0 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"yesterday"`, 1, `found a time of 9 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"2024-01-01"`, 11, `found a time of 10 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"2024-01-01T00:00:00"`, 20, `found a time of 19 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"2024-01-01t00:00:00Z"`, 11, `found a time of 20 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"2024-01-01 00:00:00Z"`, 11, `found a time of 20 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"2024-01-01T0x:00:00Z"`, 13, `found a time of 20 bytes with wrong form, expected 2006-01-02T15:04:05Z`},
+		{`"2024-00-01T00:00:00Z"`, 6, `found a time of 20 bytes with month out of range`},
+		{`"2024-13-01T00:00:00Z"`, 6, `found a time of 20 bytes with month out of range`},
+		{`"2024-01-00T00:00:00Z"`, 9, `found a time of 20 bytes with day out of range`},
+		{`"2024-04-31T00:00:00Z"`, 9, `found a time of 20 bytes with day out of range`},
+		{`"2023-02-29T00:00:00Z"`, 9, `found a time of 20 bytes with day out of range`},
+		{`"1900-02-29T00:00:00Z"`, 9, `found a time of 20 bytes with day out of range`},
+		{`"2024-01-01T24:00:00Z"`, 12, `found a time of 20 bytes with hour out of range`},
+		{`"2024-01-01T00:60:00Z"`, 15, `found a time of 20 bytes with minute out of range`},
+		{`"2016-12-31T23:59:60Z"`, 18, `found a time of 20 bytes with second out of range`},
+		{`"2024-01-01T00:00:00.Z"`, 21, `found a time of 21 bytes with no digit after '.'`},
+		{`"2024-01-01T00:00:00,5Z"`, 20, `found a time of 22 bytes with no offset, expected Z or +00:00`},
+		{`"2024-01-01T00:00:00.1234567890Z"`, 30, `found a time of 31 bytes with more than 9 fraction digits`},
+		{`"2024-01-01T00:00:00.5"`, 22, `found a time of 21 bytes with no offset, expected Z or +00:00`},
+		{`"2024-01-01T00:00:00z"`, 20, `found a time of 20 bytes with no offset, expected Z or +00:00`},
+		{`"2024-01-01T00:00:00ZZ"`, 21, `found a time of 21 bytes with something after the Z`},
+		{`"2024-01-01T00:00:00+0000"`, 20, `found a time of 24 bytes with no offset, expected Z or +00:00`},
+		{`"2024-01-01T00:00:00+24:00"`, 20, `found a time of 25 bytes with offset out of range`},
+		{`"2024-01-01T00:00:00+00:60"`, 20, `found a time of 25 bytes with offset out of range`},
+		{`"0000-01-01T00:00:00+01:00"`, 1, `found a time of 25 bytes with year out of range in UTC`},
+		{`"9999-12-31T23:30:00-01:00"`, 1, `found a time of 25 bytes with year out of range in UTC`},
+		{`"2024\u002d13-01T00:00:00Z"`, 0, `found a time of 20 bytes with month out of range`},
 		{`"2024`, 5, `found end of text, expected the end of a string`},
 	} {
 		_, err := scanner(tt.in).Time()
@@ -590,7 +590,7 @@ func TestScannerUTF8(t *testing.T) {
 	}
 	// The error that comes first.
 	_, err := scanner("\"\\q\xff\"").String()
-	requireSyntax(t, err, 1, `found "\\q" in a string, expected an escape`, "")
+	requireSyntax(t, err, 1, `found a backslash that begins no escape in a string`, "")
 	_, err = scanner("\"\xff\\q\"").String()
 	requireSyntax(t, err, 1, `found invalid UTF-8 "\xff"`, "")
 }
@@ -720,7 +720,7 @@ func TestSmallInt(t *testing.T) {
 		at := s.Offset()
 		n, err := s.SmallInt()
 		if int64(int(want)) != want { // where an int has 32 bits
-			require.EqualError(t, err, `found number "3000000000", which is out of range for int at byte 17`)
+			require.EqualError(t, err, `found a number, which is out of range for int at byte 17`)
 			require.Equal(t, at, s.Offset(), "the number is still next")
 			return
 		}

@@ -859,7 +859,7 @@ func (u *Unknown) check() *fieldError {
 		return &fieldError{RuleFieldRequired, "", "an unknown payload needs a type"}
 	}
 	if kindIndex(u.Type) >= 0 {
-		return &fieldError{RulePayload, "", strconv.Quote(string(u.Type)) + " is a known kind: use its struct"}
+		return &fieldError{RulePayload, "", jsonwire.Brief(string(u.Type)) + " is a known kind: use its struct"}
 	}
 	return checkText("type", string(u.Type))
 }

@@ -48,7 +48,7 @@ func otherWord[T interface {
 	~string
 	words() []T
 }](name string, v T) *fieldError {
-	return &fieldError{RuleFieldEnum, "/" + name, strconv.Quote(string(v)) + " is not one of: " + wordList(v.words())}
+	return &fieldError{RuleFieldEnum, "/" + name, jsonwire.Word(string(v)) + " is not one of: " + wordList(v.words())}
 }
 
 // RuleFieldRange: confidence and convergence score are in [0, 1]; durations, totals

@@ -42,13 +42,13 @@ func (e *Event) Extras() iter.Seq2[string, JSON] {
 // redaction step as content.
 func (e *Event) SetExtra(name string, value JSON) error {
 	if name == "" || !jsonwire.ValidUTF8(name) || extra.Number(envelopeFields[:], name) != 0 {
-		return fmt.Errorf("agentevents: %q cannot be the name of an extra member", name)
+		return fmt.Errorf("agentevents: %s cannot be the name of an extra member", jsonwire.Brief(name))
 	}
 	var raw string
 	if value != "" {
 		var err error
 		if raw, err = jsonwire.Compact(string(value)); err != nil {
-			return fmt.Errorf("agentevents: extra member %q: %w", name, err)
+			return fmt.Errorf("agentevents: extra member %s: %w", jsonwire.Brief(name), err)
 		}
 	}
 	e.extra = e.extra.Set(len(envelopeFields), name, raw)

@@ -99,16 +99,16 @@ func (r *RunSnapshot) complete() error {
 	}
 	for id, a := range r.Agents {
 		if a == nil {
-			return fmt.Errorf("the snapshot of run %q: agent %q is nil", r.RunID, id)
+			return fmt.Errorf("the snapshot of run %s: agent %s is nil", jsonwire.Brief(r.RunID), jsonwire.Brief(id))
 		}
 	}
 	for id, t := range r.Tools {
 		if t == nil {
-			return fmt.Errorf("the snapshot of run %q: tool %q is nil", r.RunID, id)
+			return fmt.Errorf("the snapshot of run %s: tool %s is nil", jsonwire.Brief(r.RunID), jsonwire.Brief(id))
 		}
 	}
 	if slices.Contains(r.OpenCalls, nil) || slices.Contains(r.ClosedCalls, nil) || slices.Contains(r.Violations, nil) {
-		return fmt.Errorf("the snapshot of run %q: a tool call or a violation is nil", r.RunID)
+		return fmt.Errorf("the snapshot of run %s: a tool call or a violation is nil", jsonwire.Brief(r.RunID))
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package agentevents
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
 
 // AgentStatus says what an agent is doing (KAHN's agent_status). An agent begins
 // with [StatusThinking]; [StatusConverged] and [StatusFailed] are terminal. A
@@ -45,6 +49,14 @@ func (s AgentStatus) index() int {
 }
 
 func (s AgentStatus) known() bool { return s.index() >= 0 }
+
+// shown is the status in an error: a log may have any text for one.
+func (s AgentStatus) shown() string {
+	if s.known() {
+		return string(s)
+	}
+	return jsonwire.Word(string(s))
+}
 
 func (AgentStatus) words() []AgentStatus { return statuses[:] }
 

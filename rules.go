@@ -220,7 +220,7 @@ func (m *machine) checkRun(ev *Event) *RuleError {
 	if ev.RunID == m.RunID {
 		return nil
 	}
-	return m.refuse(ev, RuleRun, named("run", m.RunID), "", "runId is "+strconv.Quote(ev.RunID)+"; legal: "+strconv.Quote(m.RunID))
+	return m.refuse(ev, RuleRun, named("run", m.RunID), "", "runId is "+jsonwire.Brief(ev.RunID)+"; legal: "+jsonwire.Brief(m.RunID))
 }
 
 // RuleRunOpen: only session events precede run.started, and a run starts once.
@@ -246,7 +246,7 @@ func (m *machine) checkTerminal(ev *Event, sub *subject) *RuleError {
 	if ev.Marks.Has(MarkLate) || sub.kind.traits&afterEnd != 0 {
 		return nil
 	}
-	return m.refuse(ev, RuleTerminalLast, named("run", ev.RunID), "ended by "+string(m.TerminalKind),
+	return m.refuse(ev, RuleTerminalLast, named("run", ev.RunID), "ended by "+jsonwire.BriefName(string(m.TerminalKind)),
 		"only session events, audits, usage and late events may follow")
 }
 
@@ -330,7 +330,7 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 	if a == nil || !a.Open || a.Resume.resumes < m.Resume.resumes || ev.Payload.(*AgentStarted).Resumed {
 		return nil
 	}
-	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+string(a.Status)+")",
+	return m.refuse(ev, RuleAgentStartedOnce, named("agent", sub.key), "running ("+a.Status.shown()+")",
 		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
 }
 
@@ -383,7 +383,7 @@ func (m *machine) checkAct(ev *Event, sub *subject) *RuleError {
 	if a.Ended {
 		return m.ended(ev, sub)
 	}
-	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(a.Status), "only audits, agent.ended and legal transitions may follow")
+	return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), a.Status.shown(), "only audits, agent.ended and legal transitions may follow")
 }
 
 func (m *machine) ended(ev *Event, sub *subject) *RuleError {
@@ -408,14 +408,14 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 		status = a.Status
 	}
 	if status.Terminal() && len(m.lifecycle.Next(status)) == 0 && !late {
-		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), string(status), "only audits and agent.ended may follow")
+		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), status.shown(), "only audits and agent.ended may follow")
 	}
 	if p.From != status {
-		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), string(status), "from is "+string(p.From)+"; legal: "+string(status))
+		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), status.shown(), "from is "+p.From.shown()+"; legal: "+status.shown())
 	}
 	if !m.lifecycle.Allows(p.From, p.To) {
-		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), string(status),
-			string(p.From)+" → "+string(p.To)+" is not in the "+m.lifecycle.String()+" table; legal: "+cmp.Or(wordList(m.lifecycle.Next(p.From)), "none"))
+		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), status.shown(),
+			p.From.shown()+" → "+p.To.shown()+" is not in the "+m.lifecycle.String()+" table; legal: "+cmp.Or(wordList(m.lifecycle.Next(p.From)), "none"))
 	}
 	return nil
 }
@@ -563,7 +563,7 @@ func (m *machine) checkToolReturned(ev *Event, sub *subject) *RuleError {
 		return m.refuse(ev, RuleToolCallOpen, named("call", p.CallID), "not open", named("agent", sub.key)+" has no open call with this id; legal: agent.toolCalled first, or oneEvent")
 	}
 	if ev.CausationID != "" && call.event != "" && ev.CausationID != call.event {
-		return m.refuse(ev, RuleToolCausation, named("call", p.CallID), "opened by event "+strconv.Quote(call.event), "causationId is "+strconv.Quote(ev.CausationID)+"; legal: "+strconv.Quote(call.event))
+		return m.refuse(ev, RuleToolCausation, named("call", p.CallID), "opened by event "+jsonwire.Brief(call.event), "causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(call.event))
 	}
 	return nil
 }
@@ -1002,7 +1002,7 @@ func named(what, id string) string {
 	if id == "" {
 		return what
 	}
-	return what + " " + strconv.Quote(id)
+	return what + " " + jsonwire.Brief(id)
 }
 
 // wordList returns the words with commas between them.

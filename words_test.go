@@ -64,7 +64,7 @@ func TestClosedLists(t *testing.T) {
 			want = append(want, "shared:<group>") // any group
 		}
 		require.Equal(t, want, words, name)
-		require.Equal(t, `"no word" is not one of: `+strings.Join(want, ", "), err.detail)
+		require.Equal(t, `a text of 7 bytes is not one of: `+strings.Join(want, ", "), err.detail)
 	}
 	require.Equal(t, ToolStatusOK, ToolStatus("ok").constant())
 	require.Equal(t, ToolStatus("new"), ToolStatus("new").constant())

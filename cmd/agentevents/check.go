@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // ruleUnreadable is the rule that a line breaks when it is not an event.
@@ -80,10 +81,10 @@ format, and the rules of its document are checked too.`,
 func violation(v *agentevents.RuleError) string {
 	text := clip(v.Detail)
 	if v.Pointer != "" {
-		text = clip(v.Pointer) + ": " + text
+		text = jsonwire.BriefPointer(v.Pointer) + ": " + text
 	}
 	if v.Kind != "" {
-		text = string(v.Kind) + ": " + text
+		text = jsonwire.BriefName(string(v.Kind)) + ": " + text
 	}
 	if v.Subject != "" {
 		text += "; " + clip(v.Subject)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/readback"
 )
 
@@ -66,7 +67,7 @@ Events keeps those of its data.`,
 				}
 				enc := to.encoder()
 				var lines []byte
-				var trip readback.Trip
+				trip := readback.Trip{Brief: true}
 				for at, ev := range events {
 					lines, err = enc.Append(lines[:0], ev)
 					if *verify {
@@ -143,7 +144,7 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 	}
 	t.Unlisted(func(i int, what string) {
 		if i >= 0 {
-			what = fmt.Sprintf("run %s, sequence %d: %s", t.Events[i].RunID, t.Events[i].Sequence, what)
+			what = fmt.Sprintf("run %s, sequence %d: %s", jsonwire.BriefName(t.Events[i].RunID), t.Events[i].Sequence, what)
 		}
 		report(what)
 	})
@@ -155,6 +156,5 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 
 // lossText says in one line what was lost, how often and where first.
 func lossText(l dialect.Loss) string {
-	l.Pointer, l.RunID = clip(l.Pointer), clip(l.RunID)
 	return visible(l.String())
 }

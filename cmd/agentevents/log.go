@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A position is a line of a file.
@@ -146,8 +147,8 @@ func (l *logReader) result() error {
 	return nil
 }
 
-// what says what is wrong with a line, without its number. The text may hold
-// parts of the line.
+// what says what is wrong with a line, without its number. The text may hold ids
+// and names of the line.
 func what(err error) string {
 	var le *agentevents.LineError
 	if !errors.As(err, &le) {
@@ -155,7 +156,7 @@ func what(err error) string {
 	}
 	text := le.Err.Error()
 	if le.Pointer != "" {
-		text = clip(le.Pointer) + ": " + text
+		text = jsonwire.BriefPointer(le.Pointer) + ": " + text
 	}
 	if le.Column > 0 {
 		text = fmt.Sprintf("column %d: %s", le.Column+1, text)
@@ -164,8 +165,7 @@ func what(err error) string {
 	return clip(visible(text))
 }
 
-// clip leaves out the middle of a long text: ids and pointers in messages come
-// from logs and may be of any length.
+// clip leaves out the middle of a long text.
 func clip(s string) string {
 	const start, end = 160, 80
 	r := []rune(s)

@@ -35,7 +35,7 @@ var layers = []layer{
 		"secrets are found in JSON text, too"},
 	{"internal/deal", []string{"internal/reuse"},
 		"texts that are dealt out are many in one piece of memory"},
-	{"internal/readback", []string{".", "dialect"},
+	{"internal/readback", []string{".", "dialect", "internal/jsonwire"},
 		"the suite of the dialects and the command compare what comes back; neither may import the other"},
 	{"internal/...", nil,
 		"internal packages are leaves: they handle bytes, files or Go source, and know nothing of events"},

@@ -4,6 +4,7 @@ package readback
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A Value is a JSON value with its place in the text that it was parsed from.
@@ -25,7 +27,7 @@ type Value struct {
 // Parse parses JSON.
 func Parse(text string) (Value, error) {
 	if !json.Valid([]byte(text)) {
-		return Value{}, fmt.Errorf("not JSON: %s", text)
+		return Value{}, errors.New("not JSON")
 	}
 	p := parser{text: text}
 	return p.value(), nil
@@ -197,6 +199,23 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s became %s", d.Pointer, show(d.Before), show(d.After))
 }
 
+// Brief is String for a report that must not show the values.
+func (d Difference) Brief() string {
+	if strings.HasPrefix(d.Before, order) {
+		return jsonwire.BriefPointer(d.Pointer) + ": the members have another order"
+	}
+	show := func(s string) string {
+		if s == "" {
+			return "nothing"
+		}
+		return jsonwire.Describe(s)
+	}
+	return fmt.Sprintf("%s: %s became %s", jsonwire.BriefPointer(d.Pointer), show(d.Before), show(d.After))
+}
+
+// order begins what a difference in the order of members has for a value.
+const order = "members "
+
 // Diff compares two events as native lines, value by value. Raw JSON differs if
 // its spelling does, except for blanks.
 func Diff(before, after agentevents.Event) ([]Difference, error) {
@@ -232,7 +251,7 @@ func (f Facts) Diff(after Facts) []Difference {
 	for pointer, names := range f.Orders {
 		now := after.Orders[pointer]
 		if pointer != "" && !slices.Equal(names, now) && slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(now))) {
-			list = append(list, Difference{pointer, "members " + strings.Join(names, ","), "members " + strings.Join(now, ",")})
+			list = append(list, Difference{pointer, order + strings.Join(names, ","), order + strings.Join(now, ",")})
 		}
 	}
 	slices.SortFunc(list, func(a, b Difference) int { return strings.Compare(a.Pointer, b.Pointer) })

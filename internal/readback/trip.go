@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A Trip is events on their way into a document and back.
@@ -23,6 +24,7 @@ type Trip struct {
 	// Derived are places that the document has no member for and the decoder makes
 	// up. The new value is no loss; losing the event's own value is one, Dropped.
 	Derived []string
+	Brief   bool // Unlisted does not show values
 
 	Partner []*agentevents.Event // for each event, the one that came back for it, or nil
 	Joined  []int                // for each call, the return that shares its line, or -1
@@ -168,7 +170,7 @@ func (t *Trip) Compare() (errs []error) {
 	facts := func(ev *agentevents.Event) Facts { // not kept: a long log has many
 		f, err := FactsOf(ev)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("a %s cannot be written: %w", ev.Kind(), err))
+			errs = append(errs, fmt.Errorf("a %s cannot be written: %w", jsonwire.BriefName(string(ev.Kind())), err))
 		}
 		return f
 	}
@@ -234,17 +236,21 @@ func (t *Trip) Unlisted(report func(i int, what string)) {
 	for i := range t.Events {
 		kind := t.Events[i].Kind()
 		if !t.refused(i) && t.Joined[i] < 0 && t.Partner[i] == nil && !t.Lost(kind, "", dialect.Dropped) {
-			report(i, fmt.Sprintf("%s has disappeared, but that is not among the losses", kind))
+			report(i, fmt.Sprintf("%s has disappeared, but that is not among the losses", jsonwire.BriefName(string(kind))))
 		}
 		for _, d := range t.Diffs[i] {
 			if !t.covered(i, d) {
-				report(i, fmt.Sprintf("%s: no loss lists the difference %s", kind, d))
+				text := d.String()
+				if t.Brief {
+					text = d.Brief()
+				}
+				report(i, fmt.Sprintf("%s: no loss lists the difference %s", jsonwire.BriefName(string(kind)), text))
 			}
 		}
 	}
 	for _, back := range t.Extra {
 		if !slices.ContainsFunc(t.Losses, func(l dialect.Loss) bool { return l.Pointer == "" && l.What == dialect.Made }) {
-			report(-1, fmt.Sprintf("an extra %s came back: it was not written", back.Kind()))
+			report(-1, fmt.Sprintf("an extra %s came back: it was not written", jsonwire.BriefName(string(back.Kind()))))
 		}
 	}
 }

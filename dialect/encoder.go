@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // An Encoder writes events as lines of one dialect. It is stateful: one line may
@@ -68,8 +69,8 @@ type Loss struct {
 
 // String returns one line: the loss, how often it occurred and where first.
 func (l Loss) String() string {
-	kind, place := string(l.Kind), l.Pointer
-	if kind == "" {
+	kind, place := jsonwire.BriefName(string(l.Kind)), jsonwire.BriefPointer(l.Pointer)
+	if l.Kind == "" {
 		kind = "every kind"
 	}
 	if place == "" {
@@ -81,7 +82,7 @@ func (l Loss) String() string {
 	}
 	where := fmt.Sprintf("at sequence %d", l.Sequence)
 	if l.RunID != "" {
-		where = fmt.Sprintf("in run %s %s", l.RunID, where)
+		where = fmt.Sprintf("in run %s %s", jsonwire.BriefName(l.RunID), where)
 	}
 	if l.Count == 1 {
 		return fmt.Sprintf("%s (once, %s)", text, where)

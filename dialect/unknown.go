@@ -107,5 +107,5 @@ func (l *Losses) DropExtras(ev *agentevents.Event, name Name) {
 // the error.
 func (l *Losses) Refuse(ev *agentevents.Event) error {
 	l.Add(ev, Dropped, "", "no counterpart")
-	return fmt.Errorf("%w: %s", ErrNoCounterpart, ev.Kind())
+	return fmt.Errorf("%w: %s", ErrNoCounterpart, jsonwire.BriefName(string(ev.Kind())))
 }

@@ -175,7 +175,7 @@ func (d *Decoder) check(line string) error {
 		return err
 	}
 	if d.frame.named && d.frame.event != r.Type {
-		return r.Refused(&agentevents.RuleError{Rule: RuleFrame, Pointer: "/type", Detail: "the event line of the frame says " + strconv.Quote(d.frame.event)})
+		return r.Refused(&agentevents.RuleError{Rule: RuleFrame, Pointer: "/type", Detail: "the event line of the frame says " + jsonwire.Word(d.frame.event)})
 	}
 	if r.Type != "span" {
 		return nil
@@ -185,7 +185,7 @@ func (d *Decoder) check(line string) error {
 		switch {
 		case raw == "null":
 		case name == "duration_ms" && (phase == "start" || phase == "progress"), (name == "error_type" || name == "error_message") && phase != "error":
-			return r.Refused(&agentevents.RuleError{Rule: RulePhase, Pointer: "/" + name, Detail: "must be null in phase " + phase})
+			return r.Refused(&agentevents.RuleError{Rule: RulePhase, Pointer: "/" + name, Detail: "must be null in phase " + jsonwire.BriefName(phase)})
 		}
 	}
 	return nil

@@ -63,7 +63,7 @@ func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Ev
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
 	err := d.torn()
 	if err == nil && d.frame.named {
-		err = &agentevents.LineError{Err: fmt.Errorf("the log ends in a frame: event %q has no data: %w", d.frame.event, io.ErrUnexpectedEOF)}
+		err = &agentevents.LineError{Err: fmt.Errorf("the log ends in a frame: event %s has no data: %w", jsonwire.Word(d.frame.event), io.ErrUnexpectedEOF)}
 	}
 	d.frame = frame{}
 	return dst, err
@@ -124,7 +124,7 @@ func (f *frame) checkID(id string) error {
 	if id == strconv.FormatInt(f.sequence, 10) {
 		return nil
 	}
-	detail := fmt.Sprintf("the frame's id is %q, but the sequence in its data is %d", id, f.sequence)
+	detail := fmt.Sprintf("the frame's id is %s, but the sequence in its data is %d", jsonwire.Word(id), f.sequence)
 	return &agentevents.RuleError{Rule: RuleFrame, Pointer: "/sequence", Detail: detail}
 }
 

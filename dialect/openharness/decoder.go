@@ -148,7 +148,7 @@ func (d *Decoder) check(line string, ev *agentevents.Event) error {
 		if !jsonwire.HasMember(line, "status") {
 			return refuse(RuleRequired, "/status", "is required")
 		}
-		return refuse(RuleEnum, "/status", fmt.Sprintf("%q is not one of %s, %s", caseOf(d.r.Type, line), statusComplete, statusFailed))
+		return refuse(RuleEnum, "/status", fmt.Sprintf("%s is not one of %s, %s", jsonwire.Word(caseOf(d.r.Type, line)), statusComplete, statusFailed))
 	case !d.r.Has("timestamp"):
 		return refuse(RuleRequired, "/timestamp", "is missing, or is not a time in milliseconds")
 	}

@@ -142,7 +142,7 @@ func appendText[T ~string](dst []byte, text T) ([]byte, error) {
 func valid(texts ...string) error {
 	for _, text := range texts {
 		if !jsonwire.ValidUTF8(text) {
-			return fmt.Errorf("the text %q is not valid UTF-8", text)
+			return fmt.Errorf("a text of %d bytes is not valid UTF-8", len(text))
 		}
 	}
 	return nil

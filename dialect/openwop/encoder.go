@@ -217,7 +217,7 @@ func (e *Encoder) other(w *wire.Writer) (typ, body string, err error) {
 	}
 	typ = strings.TrimPrefix(string(u.Type), unknownPrefix)
 	if name := renamed(e.p, typ); name != typ {
-		w.Lose(dialect.Altered, "/type", name)
+		w.Lose(dialect.Altered, "/type", jsonwire.BriefName(name))
 		typ = name
 	}
 	if !jsonwire.ValidUTF8(typ) {

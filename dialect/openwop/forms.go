@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -484,7 +483,7 @@ func (f refForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 		if m.Name == "from" {
 			v.AgentID = handing(e)
 		}
-		w.Lose(dialect.Made, w.Pointer(m)+"/agentId", v.AgentID)
+		w.Lose(dialect.Made, w.Pointer(m)+"/agentId", jsonwire.BriefName(v.AgentID))
 	}
 	if f.p != RFC0002 { // saves joining the pointer under RFC0002
 		v.AgentID = e.agentID(w, w.Pointer(m)+"/agentId", v.AgentID)
@@ -564,7 +563,7 @@ func (refForm) check(r *wire.Reader, ref *agentevents.AgentRef) {
 	case "", agentevents.SharingIsolated, agentevents.SharingShared:
 	default:
 		if _, ok := s.Group(); !ok {
-			r.BreakAt(at+"/agentSharing", RuleEnum, strconv.Quote(string(s))+" is not isolated, shared or shared:<group>")
+			r.BreakAt(at+"/agentSharing", RuleEnum, jsonwire.Word(string(s))+" is not isolated, shared or shared:<group>")
 		}
 	}
 	if c := string(ref.ModelClass); c != "" && !slices.Contains(modelWords, c) {
@@ -588,7 +587,7 @@ func (handsOver) AppendMembers(w *wire.Writer, dst []byte) []byte {
 	switch who := cmp.Or(from, id, CoreSystem); {
 	case id == "":
 		if !nobody {
-			w.Lose(dialect.Made, "/agentId", who)
+			w.Lose(dialect.Made, "/agentId", jsonwire.BriefName(who))
 		}
 	case id != who && !open:
 		w.Lose(dialect.Altered, "/agentId", "written as the agent that hands over")

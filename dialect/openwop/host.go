@@ -86,7 +86,7 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	for _, call := range toolCalls(&ev) {
 		if !h.ToolAllowed(call.agentID, call.toolID) {
 			return &agentevents.RuleError{
-				Rule: RuleToolAllowed, Subject: `tool "` + call.toolID + `"`, Detail: "it is not among the tools that the agent may use",
+				Rule: RuleToolAllowed, Subject: "tool " + jsonwire.Brief(call.toolID), Detail: "it is not among the tools that the agent may use",
 			}
 		}
 	}

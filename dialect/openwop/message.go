@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -114,7 +113,7 @@ func aTime(_ Profile, raw string) (agentevents.Rule, string) {
 	var s jsonwire.Scanner
 	s.Reset(raw)
 	if _, err := s.Time(); err != nil {
-		return RuleForm, strconv.Quote(jsonwire.Text(raw)) + " is not a time"
+		return RuleForm, "is not a time"
 	}
 	return "", ""
 }

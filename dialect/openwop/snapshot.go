@@ -89,7 +89,7 @@ func SnapshotOf(r *agentevents.RunSnapshot) (Snapshot, error) {
 	for _, m := range r.Messages {
 		var err error
 		if messages, err = AppendMessage(append(messages, ','), m); err != nil {
-			return Snapshot{}, fmt.Errorf("message %q: %w", m.MessageID, err)
+			return Snapshot{}, fmt.Errorf("message %s: %w", jsonwire.Brief(m.MessageID), err)
 		}
 	}
 	if len(messages) > 0 {

@@ -3,7 +3,6 @@ package openwop
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -113,10 +112,10 @@ func theExtensions(p Profile, raw string) (agentevents.Rule, string) {
 	for name, value := range jsonwire.Members(raw) {
 		org, own, _ := strings.Cut(name, ".")
 		if !kebab(org) || !kebab(own) {
-			return RuleForm, "has the member " + strconv.Quote(name) + ", but a name must be an organization, a dot and a word"
+			return RuleForm, "has the member " + jsonwire.Brief(name) + ", but a name must be an organization, a dot and a word"
 		}
 		if !jsonwire.IsObject(value) {
-			return RuleForm, strconv.Quote(name) + " is not an object"
+			return RuleForm, jsonwire.Brief(name) + " is not an object"
 		}
 	}
 	return anObject(p, raw)

@@ -44,7 +44,7 @@ func (d *Decoder) check() error {
 	lacking := broken != nil && broken.Rule == RuleRequired
 	switch {
 	case !knownType(p, r.Type):
-		broken = breaks(RuleType, "/type", strconv.Quote(r.Type)+" is neither a registered type nor a vendor's")
+		broken = breaks(RuleType, "/type", jsonwire.Brief(r.Type)+" is neither a registered type nor a vendor's")
 	case lacking && strings.Contains(broken.Pointer, "/questions/"):
 		broken = breaks(RuleForm, broken.Pointer[:strings.LastIndexByte(broken.Pointer, '/')], "has no id or no text")
 	case lacking:
@@ -98,7 +98,7 @@ func badID(id string) string {
 	if id == "" {
 		return "is empty"
 	}
-	return strconv.Quote(id) + " does not have the profile's form for this id"
+	return jsonwire.Brief(id) + " does not have the profile's form for this id"
 }
 
 // hatch reports whether a name is an extension. SchemaV2 allows extensions in

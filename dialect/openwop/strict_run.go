@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // runState is what a strict decoder remembers of a run. It keeps one for every
@@ -48,7 +49,7 @@ func (d *Decoder) checkRun() *agentevents.RuleError {
 		case i >= 0 && (ev.CausationID == r.calls[i].eventID || ev.CausationID == "" && refused(string(p.Status))):
 			r.calls = slices.Delete(r.calls, i, i+1)
 		case i >= 0:
-			return breaks(RuleCausation, "/causationId", "is not "+strconv.Quote(r.calls[i].eventID)+", the event of the call")
+			return breaks(RuleCausation, "/causationId", "is not "+jsonwire.Brief(r.calls[i].eventID)+", the event of the call")
 		case ev.CausationID == "" && !refused(string(p.Status)):
 			return breaks(RuleCausation, "/causationId", "is required: it names the event of the call")
 		}

@@ -51,7 +51,7 @@ func actions(edit string) []string { return []string{"accept", "reject", "refine
 
 // unlisted returns what is wrong with a word that is not one of words.
 func unlisted(word string, words []string) string {
-	return strconv.Quote(word) + " is not one of " + strings.Join(words, ", ")
+	return jsonwire.Word(word) + " is not one of " + strings.Join(words, ", ")
 }
 
 func isText(raw string) bool { return strings.HasPrefix(raw, `"`) }
@@ -200,8 +200,12 @@ func wholeFrom(low uint64) form {
 
 func oneOf(words ...string) form {
 	return func(_ Profile, raw string) (agentevents.Rule, string) {
-		if !isText(raw) || !slices.Contains(words, jsonwire.Text(raw)) {
-			return RuleEnum, raw + " is not one of " + strings.Join(words, ", ")
+		word := jsonwire.Text(raw)
+		switch {
+		case !isText(raw):
+			return RuleEnum, jsonwire.Describe(raw) + " is not one of " + strings.Join(words, ", ")
+		case !slices.Contains(words, word):
+			return RuleEnum, unlisted(word, words)
 		}
 		return "", ""
 	}
@@ -221,7 +225,7 @@ func listOf(of form, low int, unique bool) form {
 			}
 			text := jsonwire.Text(value)
 			if unique && seen[text] {
-				return RuleForm, "has " + value + " twice"
+				return RuleForm, "has an element twice"
 			}
 			seen[text] = true
 		}
@@ -290,7 +294,7 @@ func objectOf(parts []part, open bool) form {
 	return allOf(anObject, func(p Profile, raw string) (agentevents.Rule, string) {
 		name, rule, detail := brokenPart(parts, open, p, raw)
 		if detail != "" {
-			detail = strconv.Quote(name) + " " + detail
+			detail = jsonwire.Brief(name) + " " + detail
 		}
 		return rule, detail
 	})

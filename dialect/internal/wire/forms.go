@@ -388,7 +388,7 @@ func OneOf(rule agentevents.Rule, form Form, words ...string) Form {
 	list := strings.Join(words, ", ")
 	return checked{form, rule, map[string]any{"enum": words}, func(at any) string {
 		if v := *at.(*string); !slices.Contains(words, v) {
-			return strconv.Quote(v) + " is not one of " + list
+			return jsonwire.Word(v) + " is not one of " + list
 		}
 		return ""
 	}}

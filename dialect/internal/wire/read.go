@@ -318,7 +318,7 @@ func (r *Reader) keep(t *table, name string) error {
 		to, key = &r.Kept, r.key(name)
 	}
 	if !to.Add(key, raw) {
-		return &jsonwire.SyntaxError{Offset: at, Msg: fmt.Sprintf("found duplicate member name %q", name)}
+		return &jsonwire.SyntaxError{Offset: at, Msg: "found duplicate member name " + jsonwire.Brief(name)}
 	}
 	return nil
 }

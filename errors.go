@@ -26,7 +26,8 @@ var (
 // emitter or its handles returns one, nothing was recorded. In a snapshot it is
 // data.
 //
-// The text is for people and may change; match the fields.
+// The text is for people and may change; match the fields. It shows no content, and
+// up to 64 bytes of an id; the fields have ids whole.
 type RuleError struct {
 	Rule     Rule   `json:"rule"`             // the rule; its name is stable
 	Kind     Kind   `json:"kind,omitzero"`    // the event's kind

@@ -67,7 +67,7 @@ Events keeps those of its data.`,
 				}
 				enc := to.encoder()
 				var lines []byte
-				trip := readback.Trip{Brief: true}
+				var trip readback.Trip
 				for at, ev := range events {
 					lines, err = enc.Append(lines[:0], ev)
 					if *verify {
@@ -129,6 +129,7 @@ func readBack(in *invocation, w *wire, t *readback.Trip) (n int) {
 			fmt.Fprintln(in.stderr, "verify: "+visible(clip(what)))
 		}
 	}
+	t.Brief = true
 	dec := w.decoder(false)
 	for _, err := range t.Read(agentevents.ReaderOptions{Decoder: dec}) {
 		report("the output cannot be read back: " + err.Error())

@@ -138,7 +138,7 @@ func TestConvertVerify(t *testing.T) {
 	trip.Wrote(ev, append(bytes.Replace(line, []byte("why"), []byte("when"), 1), '\n'), nil)
 	trip.Wrote(ev, nil, nil)
 	require.Equal(t, 2, readBack(&in, findWire("native"), trip))
-	require.Equal(t, `verify: run r, sequence 0: run.paused: no loss lists the difference /payload/reason: "why" became "when"
+	require.Equal(t, `verify: run r, sequence 0: run.paused: no loss lists the difference /payload/reason: a string of 3 bytes became a string of 4 bytes
 verify: run r, sequence 0: run.paused has disappeared, but that is not among the losses
 `, errs.String())
 	trip = &readback.Trip{}

@@ -393,6 +393,7 @@ func TestDiff(t *testing.T) {
 	for _, d := range diffs {
 		places = append(places, d.Pointer)
 	}
+	require.Equal(t, "/payload/definition: the members have another order", diffs[slices.Index(places, "/payload/definition")].Brief())
 	require.Equal(t, []string{"/marks/redacted", "/marks/replayed", "/marks/sanitized", "/marks/synthetic", "/payload/definition", "/step"}, places)
 }
 

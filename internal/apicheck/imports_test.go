@@ -61,7 +61,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "internal/scale", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "internal/canary", "internal/scale", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

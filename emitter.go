@@ -86,24 +86,17 @@ type EmitterOptions struct {
 
 // check refuses values that no constant has: they must not pass for the default.
 func (o *EmitterOptions) check() error {
-	bad := func(field string, value any) error {
-		return fmt.Errorf("agentevents: EmitterOptions.%s: no constant has the value %#v", field, value)
-	}
-	switch p := o.Redaction; {
+	switch {
 	case int(o.Lifecycle) >= len(transitions):
-		return bad("Lifecycle", int(o.Lifecycle))
+		return noConstant("EmitterOptions.Lifecycle", int(o.Lifecycle))
 	case o.Mode >= modes:
-		return bad("Mode", int(o.Mode))
-	case p == nil:
-		return nil
-	case p.Content >= actions:
-		return bad("Redaction.Content", int(p.Content))
-	case p.Meta >= actions:
-		return bad("Redaction.Meta", int(p.Meta))
-	case p.Reasoning != "" && !p.Reasoning.known():
-		return bad("Redaction.Reasoning", string(p.Reasoning))
+		return noConstant("EmitterOptions.Mode", int(o.Mode))
 	}
-	return nil
+	return o.Redaction.check("EmitterOptions.Redaction.")
+}
+
+func noConstant(field string, value any) error {
+	return fmt.Errorf("agentevents: %s: no constant has the value %#v", field, value)
 }
 
 // An Emitter turns payloads into a log that keeps its own rules.

@@ -113,6 +113,21 @@ type Policy struct {
 	Redactor Redactor
 }
 
+// check refuses values that no constant has. in is where the policy stands.
+func (p *Policy) check(in string) error {
+	switch {
+	case p == nil:
+		return nil
+	case p.Content >= actions:
+		return noConstant(in+"Content", int(p.Content))
+	case p.Meta >= actions:
+		return noConstant(in+"Meta", int(p.Meta))
+	case p.Reasoning != "" && !p.Reasoning.known():
+		return noConstant(in+"Reasoning", string(p.Reasoning))
+	}
+	return nil
+}
+
 // A Redactor changes texts before they are recorded. A text is a field or a string
 // inside raw JSON. Of a delta it is what is recorded with it. The emitter calls it
 // with the lock of the run held, so Redact must not emit; it is called concurrently

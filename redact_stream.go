@@ -81,43 +81,66 @@ func (all *streams) takeAll() (held []*stream) {
 
 // note remembers a delta of the stream if some of the block is held back.
 func (st *stream) note(ev *Event) {
-	if !st.text.Held() {
-		return
+	if st.text.Held() {
+		st.last = *ev
+		st.last.Payload = nextDelta(ev.Payload)
+		st.last.extra = ""
 	}
-	st.last = *ev
-	st.last.Payload = withDelta(ev.Payload, "", 1)
-	st.last.extra = ""
+}
+
+// close ends the stream and returns the text that was held back, as the redaction step
+// leaves it.
+func (st *stream) close(c *cleaner) string {
+	text := st.text.Close()
+	c.redacted = st.text.Masked()
+	return c.host(Place{Kind: c.kind, Name: "delta", Class: ClassContent}, text)
 }
 
 // rest returns the delta that says what was held back, at the given time. It has no text
 // when what was held back belongs to what is masked.
 func (st *stream) rest(c *cleaner, at time.Time) Event {
 	ev := st.last
-	text := st.text.Close()
-	c.redacted = st.text.Masked()
-	text = c.host(Place{Kind: c.kind, Name: "delta", Class: ClassContent}, text)
 	ev.ID, ev.Time = "", at
 	ev.Marks = ev.Marks&^MarkSanitized | MarkSynthetic
-	ev.Payload = withDelta(ev.Payload, text, 0)
+	ev.Payload = withDelta(ev.Payload, st.close(c))
 	return ev
 }
 
-// withDelta returns a delta of the same block with another text, so many after p. In a
-// block without an id it has no index: who emits may number on in the next block.
-func withDelta(p Payload, text string, after int) Payload {
+// withDelta returns a copy of a delta with another text.
+func withDelta(p Payload, text string) Payload {
+	switch p := p.(type) {
+	case *TextDelta:
+		out := *p
+		out.Delta = text
+		return &out
+	case *AgentReasoningDelta:
+		out := *p
+		out.Delta = text
+		return &out
+	case *ToolArgumentsDelta:
+		out := *p
+		out.Delta = text
+		return &out
+	}
+	return p
+}
+
+// nextDelta returns a delta of the same block that follows p, without a text. In a block
+// without an id it has no index: who emits may number on in the next block.
+func nextDelta(p Payload) Payload {
 	next := func(id string, i Opt[int]) Opt[int] {
 		if !i.OK || id == "" {
 			return Opt[int]{}
 		}
-		return Some(plus(i.V, after))
+		return Some(plus(i.V, 1))
 	}
 	switch p := p.(type) {
 	case *TextDelta:
-		return &TextDelta{BlockID: p.BlockID, Delta: text, Index: next(p.BlockID, p.Index)}
+		return &TextDelta{BlockID: p.BlockID, Index: next(p.BlockID, p.Index)}
 	case *AgentReasoningDelta:
-		return &AgentReasoningDelta{BlockID: p.BlockID, Delta: text, Index: next(p.BlockID, p.Index), Verbosity: p.Verbosity}
+		return &AgentReasoningDelta{BlockID: p.BlockID, Index: next(p.BlockID, p.Index), Verbosity: p.Verbosity}
 	case *ToolArgumentsDelta:
-		return &ToolArgumentsDelta{CallID: p.CallID, Delta: text, Index: next(p.CallID, p.Index)}
+		return &ToolArgumentsDelta{CallID: p.CallID, Index: next(p.CallID, p.Index)}
 	}
 	return p
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// canary is a registered secret.
-const canary = "C4N4RYs3cr3t"
+// canaryValue is a registered secret.
+const canaryValue = "C4N4RYs3cr3t"
 
 func canaryPolicy(t testing.TB) *Policy {
 	secrets := new(Secrets)
-	require.NoError(t, secrets.Add(canary))
+	require.NoError(t, secrets.Add(canaryValue))
 	return &Policy{Secrets: secrets}
 }
 

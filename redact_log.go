@@ -1,0 +1,164 @@
+package agentevents
+
+import (
+	"fmt"
+	"iter"
+)
+
+// Redact returns the events of a log as the policy lets them be recorded; nil is the
+// default policy. It is for logs that were recorded without it: captures, and logs of
+// other systems. Order, ids, sequences, times and statuses stay. What changes is
+// marked [MarkRedacted], and no event has an [Event.Origin] any more.
+//
+// Deltas are scanned as a [Policy] says, but no event is added: what is held back at
+// the end of a block belongs to the last delta of the block. So events wait for those
+// behind them, at most 65,536 of them; beyond that what is held back may be lost.
+//
+// Errors of events are passed on in their place. A further error says that the policy
+// has a value that no constant has, that an event has raw JSON that is not JSON, which
+// is left out, or that the Redactor failed.
+func (p *Policy) Redact(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if err := p.check("Policy."); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		l := logRedaction{e: &Emitter{redact: newRedaction(p)}, runs: map[string]*runState{}, lasts: map[*stream]int{}}
+		for ev, err := range events {
+			if err != nil {
+				l.queue = append(l.queue, waiting{err: err})
+			} else {
+				l.add(ev)
+			}
+			if !l.drain(maxWaiting, yield) {
+				return
+			}
+		}
+		for _, s := range l.runs {
+			l.end(s, s.streams.takeAll())
+		}
+		l.drain(0, yield)
+	}
+}
+
+// maxWaiting is how many events of a log may wait for one that is held back.
+const maxWaiting = 65_536
+
+// A logRedaction redacts a log.
+type logRedaction struct {
+	e     *Emitter // that emits nothing
+	runs  map[string]*runState
+	queue []waiting
+	gone  int             // events that have left the queue
+	lasts map[*stream]int // the last deltas of blocks that hold something back, counted from the first event
+}
+
+// A waiting is an event, or an error in its place.
+type waiting struct {
+	ev   Event
+	err  error
+	held bool // it is a delta, and what is held back belongs to it
+}
+
+// add redacts an event and appends it to the queue.
+func (l *logRedaction) add(ev Event) {
+	p := ops(ev.Payload)
+	if p == nil {
+		l.queue = append(l.queue, waiting{err: sealError(ev.Payload)})
+		return
+	}
+	s := l.runs[ev.RunID]
+	if s == nil {
+		s = &runState{e: l.e, m: newMachine(LifecycleRelaxed, &RunState{RunID: ev.RunID})}
+		l.runs[ev.RunID] = s
+	}
+	ev.origin = ""
+	var sub subject
+	s.m.resolve(&sub, &ev, p)
+	c := l.e.redact.cleaner(ev.Kind())
+	var st *stream
+	if sub.kind.Role == RoleDelta && l.e.redact.actions[ClassContent] == ActionScan {
+		var held []*stream
+		st, held = s.streams.of(s.m, &ev, &sub, l.e.redact.scanner)
+		l.end(s, held)
+		c.stream = st.text
+	}
+	clean := c.payload(ev.Payload)
+	if ev.extra != "" {
+		ev.extra, _ = c.extras(ev.extra)
+	}
+	if c.err != nil {
+		l.queue = append(l.queue, waiting{err: c.err.in("payload").asError(&ev)})
+		return
+	}
+	ev.Payload, sub.payload = clean, ops(clean)
+	s.mark(&ev, &sub, &c)
+	if sub.kind.traits&endsBlocks != 0 && st == nil {
+		l.end(s, s.streams.take(s.m, &ev, &sub))
+	}
+	if l.e.redact.CountTokens != nil {
+		s.countReasoning(&ev, &sub)
+	}
+	s.m.apply(&ev, &sub)
+	if s.m.TerminalKind != "" && len(s.streams) == 0 {
+		delete(l.runs, ev.RunID)
+	}
+	if st != nil {
+		if last := l.last(st); last != nil {
+			last.held = false
+		}
+		if delete(l.lasts, st); st.text.Held() {
+			l.lasts[st] = l.gone + len(l.queue)
+		}
+	}
+	l.queue = append(l.queue, waiting{ev: ev, held: st != nil && st.text.Held()})
+	if c.failed != nil {
+		l.queue = append(l.queue, waiting{err: fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed)})
+	}
+}
+
+// last returns the last delta of a stream that holds something back, or nil.
+func (l *logRedaction) last(st *stream) *waiting {
+	if i, ok := l.lasts[st]; ok && i >= l.gone {
+		return &l.queue[i-l.gone]
+	}
+	return nil
+}
+
+// end gives what streams hold back to the last deltas of their blocks.
+func (l *logRedaction) end(s *runState, held []*stream) {
+	for _, st := range held {
+		last := l.last(st)
+		delete(l.lasts, st)
+		if last == nil {
+			continue // too many events came between
+		}
+		last.held = false
+		c := l.e.redact.cleaner(last.ev.Kind())
+		more, sub := last.ev, subject{}
+		more.Payload = withDelta(more.Payload, st.close(&c))
+		s.m.resolve(&sub, &more, ops(more.Payload))
+		before := pieceOf(&last.ev, &sub).text
+		s.mark(&more, &sub, &c)
+		more.Payload = withDelta(more.Payload, before+pieceOf(&more, &sub).text)
+		last.ev = more
+	}
+}
+
+// drain yields the events that wait for nothing, and the first ones of more than most.
+func (l *logRedaction) drain(most int, yield func(Event, error) bool) bool {
+	n := 0
+	for n < len(l.queue) && (!l.queue[n].held || len(l.queue)-n > most) {
+		w := l.queue[n]
+		l.queue[n] = waiting{}
+		n++
+		if !yield(w.ev, w.err) {
+			return false
+		}
+	}
+	l.gone += n
+	if l.queue = l.queue[n:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	return true
+}

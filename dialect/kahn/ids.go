@@ -19,8 +19,8 @@ const (
 // A pattern is a set of characters with a maximum length.
 type pattern struct {
 	max    int
-	extra  string // allowed after the first character, besides letters and digits
-	upper  bool   // capital letters are allowed
+	first  [256]bool // the characters that an id may begin with
+	rest   [256]bool // the others may be these too
 	syntax string
 
 	altered string // the detail of an id that is normalised
@@ -33,19 +33,20 @@ var (
 )
 
 func newPattern(max int, extra string, upper bool, syntax string) pattern {
-	return pattern{max, extra, upper, syntax, "normalised: it does not match " + syntax}
-}
-
-func (p *pattern) alnum(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || p.upper && 'A' <= c && c <= 'Z'
+	p := pattern{max: max, syntax: syntax, altered: "normalised: it does not match " + syntax}
+	for c := range p.first {
+		p.first[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || upper && 'A' <= c && c <= 'Z'
+		p.rest[c] = p.first[c] || strings.IndexByte(extra, byte(c)) >= 0
+	}
+	return p
 }
 
 func (p *pattern) matches(id string) bool {
-	if id == "" || len(id) > p.max || !p.alnum(id[0]) {
+	if id == "" || len(id) > p.max || !p.first[id[0]] {
 		return false
 	}
-	for i := 1; i < len(id); i++ {
-		if !p.alnum(id[i]) && strings.IndexByte(p.extra, id[i]) < 0 {
+	for i := range len(id) {
+		if !p.rest[id[i]] {
 			return false
 		}
 	}
@@ -79,11 +80,11 @@ func (p *pattern) append(dst []byte, id string) []byte {
 		c := id[i]
 		_, size := utf8.DecodeRuneInString(id[i:])
 		i += size
-		if !p.upper && 'A' <= c && c <= 'Z' {
+		if 'A' <= c && c <= 'Z' && !p.first[c] {
 			c += 'a' - 'A'
 		}
 		switch {
-		case p.alnum(c), len(dst) > mark && strings.IndexByte(p.extra, c) >= 0:
+		case p.first[c], len(dst) > mark && p.rest[c]:
 			dst = append(dst, c)
 		case len(dst) > mark:
 			dst = append(dst, '-')

@@ -232,7 +232,7 @@ func (e *Emitter) Run(id string) (*Run, error) {
 		return newRun(s, Scope{}), nil
 	}
 	if _, ok := e.released[id]; ok {
-		return nil, fmt.Errorf("%w (run %q)", ErrRunReleased, id)
+		return nil, fmt.Errorf("%w (run %s)", ErrRunReleased, jsonwire.Brief(id))
 	}
 	return e.open(newMachine(e.opts.Lifecycle, &RunState{RunID: id}))
 }
@@ -258,7 +258,7 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 		return nil, ErrClosed
 	}
 	if e.runs[m.RunID] != nil {
-		return nil, fmt.Errorf("agentevents: run %q is open", m.RunID)
+		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))
 	}
 	r, err := e.open(m)
 	if old, ok := e.released[m.RunID]; ok && err == nil {
@@ -466,8 +466,12 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	c := s.callFor(orBackground(ctx))
 	var done outcome
 	err := s.emit(c, ev, head, &done)
+	if refused, ok := err.(*RuleError); ok {
+		s.e.redact.hide(refused)
+	}
 	// Close does not wait for the rest, so that it may be called from there.
 	if done.violation != nil && s.e.opts.OnViolation != nil {
+		s.e.redact.hide(done.violation)
 		s.e.opts.OnViolation(done.violation)
 	}
 	for _, err := range done.reports {
@@ -538,7 +542,7 @@ type outcome struct {
 // write is the part of the write path under the run's lock.
 func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome) error {
 	if !c.Outer().Await(&s.holder) {
-		return fmt.Errorf("%w (run %q)", ErrReentrant, s.m.RunID)
+		return fmt.Errorf("%w (run %s)", ErrReentrant, jsonwire.Brief(s.m.RunID))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -561,7 +565,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error) error {
 	events, perr := following(s.e.opts.Follow, *ev)
 	if perr != nil {
-		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %q, sequence %d: %w", ev.RunID, ev.Sequence, perr))
+		done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, perr))
 	}
 	for i := range events {
 		next, sub := events[i], outcome{}
@@ -574,7 +578,7 @@ func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error
 		case sub.recorded: // a sink failed
 			err = errors.Join(err, serr)
 		default:
-			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %q, after sequence %d: %w", ev.RunID, ev.Sequence, serr))
+			done.reports = append(done.reports, fmt.Errorf("agentevents: EmitterOptions.Follow, run %s, after sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, serr))
 		}
 	}
 	return err
@@ -611,7 +615,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		ev.RunID = s.m.RunID
 	}
 	if ev.Sequence == math.MaxUint64 {
-		return fmt.Errorf("agentevents: run %q has used up its sequence numbers", s.m.RunID)
+		return fmt.Errorf("agentevents: run %s has used up its sequence numbers", jsonwire.Brief(s.m.RunID))
 	}
 	p := ops(ev.Payload)
 	if p == nil {
@@ -642,7 +646,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	} else if e.opts.Guard != nil {
 		violation, perr := guarded(e.opts.Guard, ev)
 		if perr != nil {
-			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %q: %w", ev.RunID, perr)
+			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %s: %w", jsonwire.Brief(ev.RunID), perr)
 		}
 		if violation != nil {
 			if e.opts.Mode == ModeEnforce {
@@ -770,7 +774,7 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		}
 	}
 	if c.failed != nil {
-		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed))
+		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed))
 	}
 	if done.violation != nil {
 		done.violation.EventID, done.violation.Sequence = ev.ID, ev.Sequence

@@ -344,6 +344,16 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	return JSON(raw), raw != string(j)
 }
 
+// hide masks secrets in what an error says of ids and names.
+func (r *redaction) hide(err *RuleError) {
+	if r.Off {
+		return
+	}
+	for _, text := range []*string{&err.Subject, &err.State, &err.Pointer, &err.Detail} {
+		*text = r.scanner.Mask(*text)
+	}
+}
+
 // without applies ActionMask or ActionDrop to a JSON value. An object stays an
 // object and a list stays a list, so that rules about the value still hold.
 func without(raw string, a Action) string {

@@ -3,6 +3,8 @@ package agentevents
 import (
 	"fmt"
 	"iter"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // Redact returns the events of a log as the policy lets them be recorded; nil is the
@@ -113,7 +115,7 @@ func (l *logRedaction) add(ev Event) {
 	}
 	l.queue = append(l.queue, waiting{ev: ev, held: st != nil && st.text.Held()})
 	if c.failed != nil {
-		l.queue = append(l.queue, waiting{err: fmt.Errorf("agentevents: redactor, run %q, sequence %d: %w", ev.RunID, ev.Sequence, c.failed)})
+		l.queue = append(l.queue, waiting{err: fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed)})
 	}
 }
 

@@ -266,3 +266,17 @@ func TestARedactorLeavesEventsLegal(t *testing.T) {
 		})
 	}
 }
+
+// An id may be a secret, and so may the name of a member.
+func TestErrorsOfTheEmitterAreMasked(t *testing.T) {
+	r, _ := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+	for _, p := range []Payload{
+		&ToolReturned{CallID: canaryValue, ToolID: "t", Status: ToolStatusOK},
+		&ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"` + canaryValue + `":1,"` + canaryValue + `":2}`},
+		&ToolCalled{CallID: "c", ToolID: "t", Arguments: canaryValue},
+	} {
+		err := r.Agent("a").Emit(t.Context(), p)
+		require.ErrorAs(t, err, new(*RuleError))
+		require.NotContains(t, err.Error(), canaryValue)
+	}
+}

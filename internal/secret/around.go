@@ -179,6 +179,14 @@ var commands = []struct {
 	{"ldapsearch", 'w', false, false}, {"htpasswd", 'b', true, false}, {"smbclient", 'U', true, false}, {"rabbitmqadmin", 'p', false, false},
 }
 
+// isFlag says for each byte whether it is a flag of a command.
+var isFlag = func() (is [256]bool) {
+	for k := range commands {
+		is[commands[k].flag] = true
+	}
+	return is
+}()
+
 // maxCommand is how far a command is looked for in front of its flag.
 const maxCommand = 160
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // ordinary are texts without secrets, 700 bytes long.
@@ -18,6 +20,8 @@ var ordinary = []struct{ name, text string }{
 
 func fill(text string) string { return strings.Repeat(text, 700/len(text)+1)[:700] }
 
+// Looking for ':', '=', '-' and 'z' in words of eight bytes costs 0.3 ns a byte more than
+// four searches with IndexByte in texts of 700 bytes, and less in texts of up to 64.
 func BenchmarkMask(b *testing.B) {
 	s := scanner()
 	for _, o := range ordinary {
@@ -73,6 +77,34 @@ func BenchmarkValues(b *testing.B) {
 				perByte(b, len(o.text))
 			})
 		}
+	}
+}
+
+// JSON costs what Names does, and Quiet where it tells: Read is what Quiet saves.
+func BenchmarkJSON(b *testing.B) {
+	s := scanner()
+	suspect := s.names.Suspicious
+	raw := "[" + strings.TrimSuffix(strings.Repeat(`{"path":"internal/x.go","lines":[12,17],"note":"nothing here","deep":{"id":"a1","of":"b","size":3}},`, 7), ",") + "]"
+	for _, c := range []struct {
+		name string
+		do   func() bool
+	}{
+		{"Names", func() bool {
+			_, found, err := jsonwire.CompactNames(raw, suspect)
+			return !found && err == nil
+		}},
+		{"Quiet", func() bool { return s.Quiet(raw) }},
+		{"Read", func() bool { out, err := s.JSON(raw, nil, nil); return out == raw && err == nil }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !c.do() {
+					b.Fatal(raw)
+				}
+			}
+			perByte(b, len(raw))
+		})
 	}
 }
 

@@ -167,7 +167,7 @@ func TestPlanted(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts, %d bad", n, bad)
-	require.GreaterOrEqual(t, n, 400)
+	require.GreaterOrEqual(t, n, 4*420)
 }
 
 func TestHarmless(t *testing.T) {
@@ -193,5 +193,5 @@ func TestHarmless(t *testing.T) {
 			}
 		}
 	}
-	require.GreaterOrEqual(t, n, 400)
+	require.GreaterOrEqual(t, n, 2*420)
 }

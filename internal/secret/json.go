@@ -96,10 +96,10 @@ func (w *rewriter) value(member string, taken jsonwire.Taken, each func(member, 
 			return err
 		}
 		number := w.raw[start:w.in.Offset()]
-		if w.v.has(number) {
+		if w.v.number(number) {
 			w.replace(start, w.in.Offset(), Marker(Value))
 		} else if len(number) >= leastDigits {
-			if out := w.s.Mask(number); out != number {
+			if out := w.s.mask(number, w.v); out != number {
 				w.replace(start, w.in.Offset(), out)
 			}
 		}
@@ -129,7 +129,7 @@ func (w *rewriter) text(text string) string {
 			return string(append(inner.out, text[inner.done:]...))
 		}
 	}
-	return w.s.Mask(text)
+	return w.s.mask(text, w.v)
 }
 
 // isJSON reports whether a text looks like an object or a list, or like a string of
@@ -162,7 +162,7 @@ func (w *rewriter) object(taken jsonwire.Taken, each func(member, text string) s
 		if err != nil || !ok {
 			return err
 		}
-		if out := w.s.Mask(name); out != name {
+		if out := w.s.mask(name, w.v); out != name {
 			for strings.IndexByte(" \t\r\n,", w.raw[at]) >= 0 {
 				at++
 			}

@@ -77,3 +77,50 @@ func TestJSONWithoutSecrets(t *testing.T) {
 		}
 	}))
 }
+
+// What is quiet has nothing to be masked, wherever it is in a value. Most of what has
+// nothing is quiet.
+func TestQuiet(t *testing.T) {
+	s := scanner()
+	for _, file := range []string{"planted.txt", "harmless.txt"} {
+		quiet, n := 0, 0
+		for _, c := range corpus(t, file) {
+			q := jsonwire.Quote(c.text)
+			values := []string{q, `{"a":` + q + `}`, `[` + q + `,"x7abcde"]`, `{"value":"x7abcde","name":` + q + `,"b":1}`, `{"b":1,"value":` + q + `,"name":"c"}`}
+			if jsonwire.Valid(c.text) == nil {
+				values = append(values, c.text, `{"a":[1,`+c.text+`]}`)
+			}
+			for _, v := range values {
+				raw, found, err := jsonwire.CompactNames(v, s.names.Suspicious)
+				require.NoError(t, err)
+				n++
+				if found || !s.Quiet(raw) {
+					continue
+				}
+				quiet++
+				out, err := s.JSON(raw, nil, nil)
+				require.NoError(t, err)
+				require.Equal(t, raw, out)
+			}
+		}
+		t.Logf("%s: %d of %d are quiet", file, quiet, n)
+		if file == "harmless.txt" {
+			require.Greater(t, quiet, n/2)
+		}
+	}
+}
+
+// The texts of the corpus are cut at the end, as a string of JSON may be.
+func TestQuietEnds(t *testing.T) {
+	s := scanner()
+	for _, c := range corpus(t, "planted.txt") {
+		for i := range len(c.text) {
+			raw := jsonwire.Quote(c.text[:i])
+			if s.Quiet(raw) {
+				out, err := s.JSON(raw, nil, nil)
+				require.NoError(t, err)
+				require.Equal(t, raw, out)
+			}
+		}
+	}
+}

@@ -23,10 +23,12 @@ func New(names *Names, values func() *Values) *Scanner {
 
 // Mask returns a text with markers in the place of secrets: the text itself if it has
 // none.
-func (s *Scanner) Mask(text string) string {
+func (s *Scanner) Mask(text string) string { return s.mask(text, s.values()) }
+
+func (s *Scanner) mask(text string, v *Values) string {
 	f := found{hold: len(text), resume: len(text)}
 	s.find(&f, text, 0, true)
-	if v := s.values(); v != nil {
+	if v != nil {
 		v.find(&f, text, 0, true)
 	}
 	if f.regions == nil {
@@ -77,19 +79,14 @@ func (f *found) mask(text string, out int) (masked string, changed bool) {
 // masked text. The zero Stream is not ready: see [Scanner.Stream].
 type Stream struct {
 	s      *Scanner
-	text   string          // the end of what was passed on, and what is held back
-	buf    strings.Builder // where text is, from start on, if own
+	buf    strings.Builder // where text is, from start on
 	start  int
-	own    bool
+	text   string   // the end of what was passed on, and what is held back
 	out    int      // how much of text was passed on
 	rules  int      // how much of it rules need not look at again
 	values int      // how much of it values need not be looked for again
 	open   []region // that go on
 	masked bool     // since Masked was asked
-
-	// later are pieces that were passed on and are not yet a part of text.
-	later  [8]string
-	latest int // how many they are
 }
 
 // Stream returns a stream of a text.
@@ -110,82 +107,33 @@ func (st *Stream) Write(piece string) string {
 	if piece == "" {
 		return ""
 	}
-	v := st.s.values()
-	n := len(st.text)
-	if st.open == nil && st.out == n && st.rules == n && st.values == n && st.s.quiet(piece) && v.quiet(piece) {
-		st.pass(piece)
-		return piece
-	}
-	return st.add(piece, v, false)
-}
-
-// pass notes a piece that was passed on. Rules may look at it when a piece follows that
-// is not quiet: mostly there is no need to copy it.
-func (st *Stream) pass(piece string) {
-	if len(piece) > 4<<10 { // do not keep all of it alive
-		piece = strings.Clone(piece[len(piece)-known:])
-	}
-	if st.latest == len(st.later) {
-		st.catchUp()
-	}
-	st.later[st.latest] = piece
-	st.latest++
-	// Rules do not look further than known: what is in front of that is dropped.
-	n, first := 0, st.latest
-	for first > 0 && n < known {
-		first--
-		n += len(st.later[first])
-	}
-	if n >= known {
-		st.latest = copy(st.later[:], st.later[first:st.latest])
-		st.text, st.own = "", false
-		st.out, st.rules, st.values = 0, 0, 0
-	}
-}
-
-// catchUp makes the pieces a part of text.
-func (st *Stream) catchUp() {
-	pieces := st.later[:st.latest]
-	if st.text == "" {
-		st.text, pieces = pieces[0], pieces[1:]
-	}
-	for _, piece := range pieces {
-		st.join(piece)
-	}
-	if n := len(st.text) - 2*known; n > 0 {
-		st.text = st.text[n:]
-		st.start += n
-	}
-	st.latest = 0
-	st.out, st.rules, st.values = len(st.text), len(st.text), len(st.text)
+	return st.add(piece, false)
 }
 
 // Close returns what is left. The stream is as new.
 func (st *Stream) Close() string {
 	out := ""
 	if st.out < len(st.text) {
-		out = st.add("", st.s.values(), true)
+		out = st.add("", true)
 	}
 	*st = Stream{s: st.s, masked: st.masked}
 	return out
 }
 
-// join puts a piece behind the text.
+// join puts a piece behind the text. The text grows in a buffer, from which no byte
+// moves: a full buffer is left to what was passed on, and the next one is longer.
 func (st *Stream) join(piece string) {
-	if !st.own || st.buf.Cap()-st.buf.Len() < len(piece) {
+	if size := st.buf.Cap(); size-st.buf.Len() < len(piece) {
 		st.buf = strings.Builder{}
-		st.buf.Grow(max(2*known, 2*(len(st.text)+len(piece))))
+		st.buf.Grow(max(min(2*size, 16*known), 2*(len(st.text)+len(piece)), known))
 		st.buf.WriteString(st.text)
-		st.start, st.own = 0, true
+		st.start = 0
 	}
 	st.buf.WriteString(piece)
 	st.text = st.buf.String()[st.start:]
 }
 
-func (st *Stream) add(piece string, v *Values, final bool) string {
-	if st.latest > 0 {
-		st.catchUp()
-	}
+func (st *Stream) add(piece string, final bool) string {
 	idle := st.out == len(st.text)
 	st.join(piece)
 	f := found{hold: len(st.text), resume: len(st.text)}
@@ -194,7 +142,7 @@ func (st *Stream) add(piece string, v *Values, final bool) string {
 	}
 	st.s.find(&f, st.text, st.rules, final)
 	values := len(st.text)
-	if v != nil {
+	if v := st.s.values(); v != nil {
 		values = v.find(&f, st.text, st.values, final)
 	}
 	if f.hold = max(f.hold, st.out); final {
@@ -210,12 +158,11 @@ func (st *Stream) add(piece string, v *Values, final bool) string {
 	} else {
 		st.masked = st.masked || changed
 	}
-	// What was found behind the place where the rules go on is found again.
-	st.open = slices.DeleteFunc(f.regions, func(r region) bool {
-		return r.closed && r.at <= f.hold || r.trigger >= f.resume && r.rule != Value || r.trigger >= values && r.rule == Value
-	})
-	if len(st.open) == 0 {
-		st.open = nil
+	if st.open = nil; f.regions != nil {
+		// What was found behind the place where the rules go on is found again.
+		st.open = slices.DeleteFunc(f.regions, func(r region) bool {
+			return r.closed && r.at <= f.hold || r.trigger >= f.resume && r.rule != Value || r.trigger >= values && r.rule == Value
+		})
 	}
 	st.out, st.rules, st.values = f.hold, f.resume, values
 	if n := min(st.out, st.rules, st.values) - known; n > 0 {

@@ -30,7 +30,7 @@ type name struct {
 var names = []name{
 	{"password", strong, false}, {"passwords", strong, false}, {"passwd", strong, false}, {"pwd", strong, false}, {"passphrase", strong, false}, {"passcode", strong, false},
 	{"passwordhash", strong, false}, {"pass", weak, true}, {"pin", weak, true}, {"otp", weak, true}, {"pw", weak, true},
-	{"secret", strong, false}, {"secrets", strong, false}, {"secretkey", strong, false}, {"clientsecret", strong, false}, {"secretvalue", strong, false},
+	{"secret", strong, false}, {"secrets", strong, false}, {"secretkey", strong, false}, {"secretkeybase", strong, false}, {"clientsecret", strong, false}, {"secretvalue", strong, false},
 	{"apikey", strong, false}, {"apikeys", strong, false}, {"apikeyid", strong, false}, {"accesskey", strong, false}, {"accesskeyid", strong, false}, {"accountkey", strong, false},
 	{"privatekey", strong, false}, {"privatekeypem", strong, false}, {"sshkey", strong, false}, {"signingkey", strong, false}, {"encryptionkey", strong, false}, {"masterkey", strong, false},
 	{"sharedaccesskey", strong, false}, {"subscriptionkey", strong, false}, {"licensekey", strong, false}, {"pem", weak, true},
@@ -56,13 +56,20 @@ var (
 type Names struct {
 	byTail [1 << 10][]name // by their last two letters: see tail
 	keep   []string
-	tails  [1 << 10]uint32 // by the last two letters, those in front of them
+	tails  [1 << 10]uint32 // by the last two letters, those in front of them: see dull
 	any    bool            // a name does not end in a letter
 }
 
 // NewNames returns the known names and more, without those to keep.
 func NewNames(more, keep []string) *Names {
 	n := &Names{keep: slices.Clone(harmless)}
+	for c := range byte(32) {
+		for b := range byte(32) {
+			if c < 1 || c > 26 || b == '_'%32 || b == '\\'%32 { // no letters: near looks again
+				n.tails[tail(c, b)] = math.MaxUint32
+			}
+		}
+	}
 	for _, k := range keep {
 		if k = folded(k); k != "" {
 			n.keep = append(n.keep, k)
@@ -77,6 +84,11 @@ func NewNames(more, keep []string) *Names {
 	for _, list := range [...][]string{neighbors, typed} {
 		for _, k := range list {
 			n.mayEnd(k)
+		}
+	}
+	if n.any {
+		for i := range n.tails {
+			n.tails[i] = math.MaxUint32
 		}
 	}
 	return n
@@ -112,11 +124,21 @@ func (n *Names) mayEnd(name string) {
 	case 2:
 		n.tails[tail(last, name[0])] = math.MaxUint32
 	default:
-		n.tails[tail(last, name[len(name)-2])] |= 1 << (name[len(name)-3] % 32)
+		n.tails[tail(last, name[len(name)-2])] |= 1<<(name[len(name)-3]%32) | 1<<('_'%32)
 	}
 }
 
-// near reports whether a name may end in front of i. It looks at the last letters.
+// dull reports that no name ends in four bytes, by their last three letters or those in
+// front of a quote or a blank.
+func (n *Names) dull(w uint32) bool {
+	if c := w >> 24; c == '"' || c == ' ' {
+		w <<= 8
+	}
+	const upper = 0x40404000 // of bytes from 0x40 on: letters and few others
+	return w&upper == upper && n.tails[w>>24%32<<5|w>>16%32]>>(w>>8%32)&1 == 0
+}
+
+// near reports whether a name may end in front of i.
 func (n *Names) near(text string, i int) bool {
 	k := i - 1
 	for ; k >= 0 && !letters[text[k]]; k-- {
@@ -127,17 +149,26 @@ func (n *Names) near(text string, i int) bool {
 			return false
 		}
 	}
-	if k < 2 || n.any {
+	if k < 0 || n.any {
 		return true
 	}
-	c, b, a := text[k], text[k-1], text[k-2]
-	switch {
-	case !letters[b]:
-		return fold(b) == 0
-	case !letters[a]:
-		return fold(a) == 0 || n.tails[tail(c, b)] == math.MaxUint32
+	last := [3]byte{text[k]} // letters of the name, from its end
+	for have := 1; have < len(last); {
+		if k--; k < 0 || k < i-maxNear {
+			return true
+		}
+		switch c := text[k]; {
+		case fold(c) == 0:
+		case letters[c] || c-'0' <= 9:
+			last[have] = c
+			have++
+		case have == 1:
+			return c == '\\' // perhaps of an escape
+		default:
+			return n.tails[tail(last[0], last[1])] == math.MaxUint32
+		}
 	}
-	return n.tails[tail(c, b)]&(1<<(a%32)) != 0
+	return n.tails[tail(last[0], last[1])]>>(last[2]%32)&1 != 0
 }
 
 // maxNear is how far near looks.

@@ -114,41 +114,14 @@ const known = 256
 // behind i. If that is maybe, from says what must not be passed on yet.
 type rule func(s *Scanner, text string, i int, final bool) (region, verdict)
 
-// rules are the rules by the bytes at which they look. To look for a byte costs time
-// in all texts, so there are few of them.
-var rules = [...]struct {
-	bytes string
-	find  rule
-}{
-	{":=", named}, {":", location}, {":", botToken},
-	{"-_.IJz", prefixed},
-	{"-", flag}, {"-", command}, {"-", pem},
-	{"-z", paired},
+// rules are the rules by the bytes at which they look: the marks of a text. To look for
+// a byte costs time in all texts, so there are few of them.
+var rules = [256][]rule{
+	':': {named, location, botToken},
+	'=': {named},
+	'-': {flag, command, pem, paired},
+	'z': {paired},
 }
-
-const triggers = ":=-_.IJz"
-
-// at are the rules by byte.
-var at = func() (list [256][]rule) {
-	for _, r := range rules {
-		for _, c := range []byte(r.bytes) {
-			list[c] = append(list[c], r.find)
-		}
-	}
-	return list
-}()
-
-// isTrigger says for each byte whether rules look at it.
-var isTrigger = func() (set [256]bool) {
-	for _, c := range []byte(triggers) {
-		set[c] = true
-	}
-	return set
-}()
-
-// short is the length up to which one look at each byte costs less than one search for
-// each trigger.
-const short = 48
 
 // found are the regions in a text.
 type found struct {
@@ -156,6 +129,7 @@ type found struct {
 	ends    []int // the last region of each kind of end
 	hold    int   // what is behind may not be passed on yet
 	resume  int   // from here on rules must look again
+	list    bool  // numbers may follow a comma; regions only tell that there are some
 }
 
 // add adds a region and finds its end. What a region of the same kind covers is left
@@ -198,96 +172,77 @@ func (f *found) close(text string, r region) {
 	f.regions = append(f.regions, r)
 }
 
+// marks are the bytes that have rules.
+const marks = ":=-z"
+
 // find adds the regions of rules that look at bytes from at on.
 func (s *Scanner) find(f *found, text string, from int, final bool) {
 	if len(text)-from <= short {
-		for i := from; i < len(text); i++ {
-			if isTrigger[text[i]] {
+		for m := marked(text, from, ':'); m != 0; m &= m - 1 {
+			s.look(f, text, from+place(m), final)
+		}
+	} else {
+		for k := range len(marks) {
+			for i := from; ; i++ {
+				n := strings.IndexByte(text[i:], marks[k])
+				if n < 0 {
+					break
+				}
+				i += n
 				s.look(f, text, i, final)
 			}
 		}
-	} else {
-		for k := range len(triggers) {
-			c := triggers[k]
-			for i := from; ; i++ {
-				n := strings.IndexByte(text[i:], c)
-				if n < 0 {
-					break
-				}
-				if i += n; i == 0 || mayFollow[c][text[i-1]] {
-					s.look(f, text, i, final)
-				}
-			}
-		}
 	}
-	f.cards(text, from, final)
+	if !final || len(text) >= leastEnd {
+		f.runs(text, from, final)
+	}
 }
 
-// look asks the rules about the byte at i.
+// look asks rules about the mark at i, if the bytes around it are such that they must look
+// at it: for most marks they need not.
 func (s *Scanner) look(f *found, text string, i int, final bool) {
-	if !s.near(text, i) {
-		return
+	before, after := byte(' '), byte(0)
+	if i+1 < len(text) {
+		after = text[i+1]
+	} else if final {
+		return // all rules look at what follows
 	}
-	for _, rule := range at[text[i]] {
-		r, v := rule(s, text, i, final)
-		if v != no {
+	if i > 0 {
+		before = text[i-1]
+	}
+	c := text[i]
+	switch c {
+	case ':', '=':
+		if i >= 4 && after != '/' && after != 'A' && after != 0 && s.names.dull(load32(text, i-4)) {
+			return
+		}
+		if !s.names.near(text, i) && after != 0 && (c == '=' || after != '/' && (after != 'A' || before-'0' > 9)) {
+			return
+		}
+	case 'z': // authorization: see paired
+		if before != 'i' || after != 'a' && after != 0 {
+			return
+		}
+	default:
+		switch {
+		case after == 0:
+		case before <= ' ':
+			if !isFlag[after] {
+				return
+			}
+		case before == '-': // a flag, or behind KEY----- or BLOCK-----
+			if (!nameChars[after] || i > 1 && text[i-2] == '-') && (i < 5 || text[i-5] != 'Y' && text[i-5] != 'K') {
+				return
+			}
+		case !letters[after]: // X-Api-Key: see paired
+			return
+		}
+	}
+	for _, rule := range rules[c] {
+		if r, v := rule(s, text, i, final); v != no {
 			f.add(text, i, r, v)
 		}
 	}
-}
-
-// near reports whether the bytes in front of the one at i are such that rules must look
-// at it. It is quick, and looks at few bytes.
-func (s *Scanner) near(text string, i int) bool {
-	switch text[i] {
-	case ':':
-		if i+1 == len(text) || text[i+1] == '/' || i > 0 && text[i-1]-'0' <= 9 {
-			return true
-		}
-		return s.names.near(text, i)
-	case '=':
-		return s.names.near(text, i)
-	case '-':
-		if i == 0 || text[i-1] <= ' ' || text[i-1] == '-' || before['-'][text[i-1]] || i+1 == len(text) {
-			return true
-		}
-		return strings.IndexByte("KkTtSsPpAaCc", text[i+1]) >= 0 // X-Api-Key: see paired
-	}
-	return i == 0 || before[text[i]][text[i-1]] && (i+1 == len(text) || text[i+1] > ' ')
-}
-
-// quiet reports that no rule looks at a text, whatever is in front of it or follows.
-func (s *Scanner) quiet(text string) bool {
-	if len(text) <= short {
-		for i := range len(text) {
-			if isTrigger[text[i]] {
-				return false
-			}
-		}
-	} else {
-		for k := range len(triggers) {
-			for i := 0; ; i++ {
-				n := strings.IndexByte(text[i:], triggers[k])
-				if n < 0 {
-					break
-				}
-				if i += n; i < maxNear+8 || s.near(text, i) {
-					return false
-				}
-			}
-		}
-	}
-	for i := max(0, len(text)-2); i < len(text); i++ {
-		if text[i]-'0' <= 9 {
-			return false // perhaps of a card
-		}
-	}
-	for i := 0; i+1 < len(text); i += cardStep {
-		if (text[i]|text[i+1])&0xC0 == 0 && (text[i]-'0' <= 9 || text[i+1]-'0' <= 9) {
-			return false
-		}
-	}
-	return true
 }
 
 // word reports whether a word may begin at i.

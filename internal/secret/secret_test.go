@@ -88,3 +88,16 @@ func TestStreamsSayWhatTheWholeSays(t *testing.T) {
 		require.Equal(t, s.Mask(text), streamed(s, text, sizes...), "%d: %q %v", n, text, sizes)
 	}
 }
+
+// The steps over a text are such that no token is between two of them.
+func TestTokensAreLongEnough(t *testing.T) {
+	for _, f := range tokens {
+		require.GreaterOrEqual(t, len(f.prefix)+f.min, leastToken, f.prefix)
+		require.LessOrEqual(t, len(f.prefix), mostPrefix, f.prefix)
+		require.Equal(t, -1, strings.IndexFunc(f.prefix, func(r rune) bool { return !tokenChars[byte(r)] }), f.prefix)
+		for c := range 256 {
+			require.True(t, !f.chars[c] || tokenChars[c], f.prefix)
+		}
+	}
+	require.GreaterOrEqual(t, leastToken, step+7)
+}

@@ -27,92 +27,157 @@ func chars(more string) *[256]bool {
 	return set
 }
 
-// tokens are the known forms. A prefix has one of the bytes -_.IJz: the rule looks at
-// the last one. All have a digit, or capital and small letters, in what follows.
+// tokens are the known forms. All have a digit, or capital and small letters, in what
+// follows the prefix.
 var tokens = []token{
 	// clouds
 	{"AKIA", 16, alnum}, {"ASIA", 16, alnum}, {"AIza", 30, urlSafe}, {"GOCSPX-", 20, urlSafe},
 	{"dop_v1_", 32, alnum}, {"doo_v1_", 32, alnum}, {"dor_v1_", 32, alnum}, {"NRAK-", 20, alnum}, {"pscale_tkn_", 20, dotted}, {"pscale_pw_", 20, dotted},
 	{"sbp_", 32, alnum}, {"sb_secret_", 20, urlSafe}, {"nfp_", 30, alnum}, {"tskey-", 20, urlSafe}, {"PMAK-", 30, urlSafe}, {"glsa_", 30, urlSafe}, {"glc_", 30, base64s},
-	{"ya29.", 20, dotted}, {"hvs.", 20, urlSafe}, {"hvb.", 20, urlSafe}, {"dp.pt.", 30, alnum}, {"dp.st.", 30, dotted}, {"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum},
+	{"ya29.", 20, dotted}, {"hvs.", 20, urlSafe}, {"hvb.", 20, urlSafe}, {"dp.pt.", 30, alnum}, {"dp.st.", 30, dotted}, {"HRKU-", 30, urlSafe}, {"CFPAT-", 30, urlSafe}, {"AGE-SECRET-KEY-1", 40, alnum}, {"dapi", 32, alnum},
 	// hosts of sources and packages
 	{"ghp_", 30, alnum}, {"gho_", 30, alnum}, {"ghu_", 30, alnum}, {"ghs_", 30, alnum}, {"ghr_", 30, alnum}, {"github_pat_", 22, urlSafe},
 	{"glpat-", 20, dotted}, {"gldt-", 20, urlSafe}, {"glrt-", 20, dotted}, {"glptt-", 20, urlSafe}, {"npm_", 30, alnum}, {"pypi-", 40, urlSafe},
 	{"rubygems_", 40, alnum}, {"dckr_pat_", 20, urlSafe},
 	// chats and trackers
 	{"xoxb-", 16, urlSafe}, {"xoxp-", 16, urlSafe}, {"xoxa-", 16, urlSafe}, {"xoxr-", 16, urlSafe}, {"xoxs-", 16, urlSafe}, {"xoxe-", 16, dotted}, {"xoxc-", 16, urlSafe}, {"xoxd-", 16, urlSafe},
-	{"xapp-", 16, urlSafe}, {"ntn_", 30, alnum}, {"secret_", 40, alnum}, {"lin_api_", 30, alnum}, {"figd_", 30, urlSafe}, {"sntrys_", 30, base64s}, {"phx_", 30, alnum},
+	{"xapp-", 16, urlSafe}, {"ntn_", 30, alnum}, {"secret_", 40, alnum}, {"lin_api_", 30, alnum}, {"ATATT3", 60, base64s}, {"figd_", 30, urlSafe}, {"sntrys_", 30, base64s}, {"phx_", 30, alnum},
 	// models
 	{"sk-", 20, urlSafe}, {"hf_", 30, alnum}, {"gsk_", 40, alnum}, {"xai-", 40, urlSafe}, {"pplx-", 40, alnum}, {"r8_", 30, alnum}, {"tgp_v1_", 30, urlSafe},
 	{"nvapi-", 40, urlSafe}, {"csk-", 30, alnum}, {"tvly-", 20, urlSafe}, {"ls__", 30, alnum}, {"lsv2_pt_", 30, urlSafe}, {"lsv2_sk_", 30, urlSafe}, {"jina_", 30, urlSafe},
 	// payments and mail
 	{"sk_live_", 16, alnum}, {"sk_test_", 16, alnum}, {"rk_live_", 16, alnum}, {"rk_test_", 16, alnum}, {"whsec_", 20, base64s}, {"sq0atp-", 20, urlSafe}, {"sq0csp-", 30, urlSafe},
 	{"shpat_", 32, alnum}, {"shpss_", 32, alnum}, {"shpca_", 32, alnum}, {"shppa_", 32, alnum}, {"xkeysib-", 40, urlSafe}, {"SG.", 30, dotted},
-	{"eyJ", 17, dotted}, // JSON web tokens, and what else is JSON in base64: see webToken
+	{webPrefix, 17, dotted}, // JSON web tokens, and what else is JSON in base64: see webToken
 }
 
-// byTrigger are the tokens by the last byte of their prefix that rules look at and the
-// byte in front of it; before says for which there are some.
-var byTrigger, before = func() (list [256]*[256][]prefix, before [256][256]bool) {
+// tokenChars are those of all tokens and prefixes, wordChars those in front of which no
+// token begins.
+var (
+	tokenChars = chars("+/=-_.")
+	wordChars  = chars("_")
+)
+
+const (
+	leastToken = 19 // characters, at least, of a token and its prefix
+	leastEnd   = 11 // of one that the text ends in
+	mostPrefix = 20
+)
+
+// byStart are the tokens by the first byte of their prefix. starts and stops have the
+// first and the last two bytes of each prefix.
+var byStart, starts, stops = func() (list [256][]*token, starts, stops pairs) {
 	for i := range tokens {
-		t := &tokens[i]
-		if k := strings.LastIndexAny(t.prefix, "-_.IJz"); k > 0 {
-			c := t.prefix[k]
-			b := t.prefix[k-1]
-			if list[c] == nil {
-				list[c] = new([256][]prefix)
-			}
-			list[c][b] = append(list[c][b], prefix{t, t.prefix[:k], t.prefix[k:]})
-			before[c][b] = true
-		}
+		p := tokens[i].prefix
+		list[p[0]] = append(list[p[0]], &tokens[i])
+		starts.add(p[0], p[1])
+		stops.add(p[len(p)-2], p[len(p)-1])
 	}
-	before['z']['i'] = true // Authorization: see paired
-	return list, before
+	return list, starts, stops
 }()
 
-// mayFollow says for each trigger in front of which bytes of it rules look further.
-var mayFollow = func() *[256][256]bool {
-	may := before
-	for _, c := range []byte(":=-") {
-		for b := range 256 {
-			may[c][b] = true
+// pairs have a bit for each of many pairs of ASCII.
+type pairs [1 << 9]uint32
+
+func (p *pairs) add(a, b byte) { p[int(a&0x7F)<<2|int(b&0x7F)>>5] |= 1 << (b & 31) }
+
+func (p *pairs) has(a, b byte) bool { return p[int(a&0x7F)<<2|int(b&0x7F)>>5]>>(b&31)&1 != 0 }
+
+// step is how far apart eight characters of a token, or two of a card, are looked for:
+// in leastToken characters there are eight at a multiple of it, and in leastDigits two,
+// one of which is a digit.
+const step = 12
+
+// runs finds tokens and the numbers of cards. Both are runs of characters that are long
+// enough to look at few places only.
+func (f *found) runs(text string, from int, final bool) {
+	done := from // up to here runs are looked at
+	i := from
+	for ; i+8 <= len(text); i += step {
+		w := load64(text, i)
+		if unbroken(w) && i >= done && !alone(text, i, leastToken) {
+			done = f.tokens(text, i, from, final)
+		}
+		if w&0xC0C0 == 0 {
+			f.cards(text, i, from, final)
 		}
 	}
-	return &may
-}()
+	if i+1 < len(text) && (text[i]|text[i+1])&0xC0 == 0 {
+		f.cards(text, i, from, final)
+	}
+	f.last(text, from, done, final)
+}
 
-// A prefix is that of a token, in two parts.
-type prefix struct {
-	*token
-	front, back string
+// last finds a token and a card in which the text ends.
+func (f *found) last(text string, from, done int, final bool) {
+	n := len(text)
+	if final {
+		if done < n && n >= leastEnd && unbroken(load64(text, n-8)) && tokenChars[text[n-leastEnd]] {
+			f.tokens(text, n-1, from, true)
+		}
+		return
+	}
+	// Nothing is said of what follows: a token may have begun if its prefix is there.
+	for k := n - 1; k >= max(done, 1) && tokenChars[text[k]]; k-- {
+		if stops.has(text[k-1], text[k]) {
+			f.tokens(text, n-1, from, false)
+			break
+		}
+	}
+	for k := n - 1; k >= from && n-k < 24 && cardChars[text[k]]; k-- {
+		f.card(text, k, false)
+	}
+}
+
+// tokens finds tokens in the run of characters around i, whose prefix does not end in
+// front of from. It returns the end of the run.
+func (f *found) tokens(text string, i, from int, final bool) (end int) {
+	run, inWord := tokenChars, wordChars
+	for least := max(0, min(i-leastToken, from-mostPrefix)); i > least && run[text[i-1]]; i-- {
+	}
+	if escaped(text, i+1) {
+		f.tokenAt(text, i+1, from, final)
+	}
+	for {
+		f.tokenAt(text, i, from, final)
+		for i < len(text) && inWord[text[i]] {
+			i++
+		}
+		if i == len(text) || !run[text[i]] {
+			return i
+		}
+		i++
+	}
+}
+
+// tokenAt finds a token that begins at i.
+func (f *found) tokenAt(text string, i, from int, final bool) {
+	if i+1 >= len(text) {
+		return
+	}
+	if !starts.has(text[i], text[i+1]) {
+		return
+	}
+	for _, t := range byStart[text[i]] {
+		at := i + len(t.prefix)
+		if at <= from || !strings.HasPrefix(text[i:], t.prefix) || !word(text, i) {
+			continue
+		}
+		var r region
+		var v verdict
+		if t.prefix == webPrefix {
+			r, v = webToken(text, at, final)
+		} else {
+			r, v = run(text, at, t.min, t.chars, final)
+		}
+		if v != no {
+			f.add(text, at-1, r, v)
+		}
+	}
 }
 
 // most is the number of characters of a token at which a rule decides.
 const most = 64
-
-// prefixed finds a token by its prefix.
-func prefixed(_ *Scanner, text string, i int, final bool) (region, verdict) {
-	if i == 0 {
-		return region{}, no
-	}
-	for _, p := range byTrigger[text[i]][text[i-1]] {
-		k := i - len(p.front)
-		if k < 0 || text[k:i] != p.front || !word(text, k) {
-			continue
-		}
-		if rest := text[i:]; !strings.HasPrefix(rest, p.back) {
-			if !final && strings.HasPrefix(p.back, rest) {
-				return region{from: len(text)}, maybe
-			}
-			continue
-		}
-		if i += len(p.back); p.prefix == "eyJ" {
-			return webToken(text, i, final)
-		}
-		return run(text, i, p.min, p.chars, final)
-	}
-	return region{}, no
-}
 
 // run returns the region of the characters from i, which must be at least min.
 func run(text string, i, min int, chars *[256]bool, final bool) (region, verdict) {
@@ -138,6 +203,9 @@ func run(text string, i, min int, chars *[256]bool, final bool) (region, verdict
 // unfinished is the length from which the beginning of a secret is masked when the
 // text ends in it.
 const unfinished = 8
+
+// webPrefix is that of an object of JSON in base64.
+const webPrefix = "eyJ"
 
 // maxHeader is the length of the header of a JSON web token, at most.
 const maxHeader = 1 << 10
@@ -205,32 +273,40 @@ func botToken(_ *Scanner, text string, i int, final bool) (region, verdict) {
 	return run(text, i+1+len(lead), 30, urlSafe, final)
 }
 
-// cardStep is how far apart the digits of a card are looked for: in 13 characters two
-// such places are side by side, and one of them is a digit.
-const cardStep = 12
-
-// cards finds the numbers of payment cards.
-func (f *found) cards(text string, from int, final bool) {
-	for i := from + 1; i < len(text); i += cardStep {
-		if a, b := text[i-1], text[i]; (a|b)&0xC0 != 0 || a-'0' > 9 && b-'0' > 9 {
-			continue
-		}
-		for k := max(from, i-cardStep); k <= i; k++ {
-			f.card(text, k, final)
-		}
-	}
-	if final || len(text) == from {
+// cards finds the numbers of cards that have the characters at i and behind it.
+func (f *found) cards(text string, i, from int, final bool) {
+	if !cardChars[text[i]] || !cardChars[text[i+1]] || text[i]-'0' > 9 && text[i+1]-'0' > 9 {
 		return
 	}
-	// The text may end within one.
-	for k := len(text) - 1; k >= from && len(text)-k < 24 && (text[k]-'0' <= 9 || text[k] == ' ' || text[k] == '-'); k-- {
+	start, end := i, i+2
+	for start > from && i-start < step && cardChars[text[start-1]] {
+		start--
+	}
+	for end < len(text) && end-start < leastDigits && cardChars[text[end]] {
+		end++
+	}
+	if end-start < leastDigits {
+		return
+	}
+	for k := start; k <= i; k++ {
 		f.card(text, k, final)
 	}
 }
 
+// cardChars are those of numbers of cards.
+var cardChars = func() (is [256]bool) {
+	for _, c := range []byte("0123456789 -") {
+		is[c] = true
+	}
+	return is
+}()
+
 func (f *found) card(text string, i int, final bool) {
 	if c := text[i]; c < '3' || c > '6' {
 		return
+	}
+	if f.list && i > 0 && text[i-1] == ',' {
+		text, i = text[i:], 0
 	}
 	if r, v := card(text, i, final); v != no {
 		f.add(text, i, r, v)

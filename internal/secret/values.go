@@ -3,6 +3,7 @@ package secret
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,13 +11,46 @@ import (
 )
 
 // Values are registered secrets. They are for concurrent use.
+//
+// Mostly a text is looked at in steps that are as long as the shortest form: where none
+// of the four bytes there are near the beginning of a form, none begins in between.
 type Values struct {
-	forms []string // sorted: the values, and how they look in base64 and hex
-	first [256]bool
-	// fours has a bit for the first four bytes of each form, by their hash: it says in a
-	// moment that a form does not begin at a place.
-	fours []uint64
+	forms   []string // sorted: the values, and how they look in base64 and hex
+	longest int      // length of the longest
+	reach   int      // how many bytes of each form are in near
+	near    hashes   // of each four bytes at their beginning
+	fours   hashes   // of their first four bytes
+	first   [256]bool
+	has     [256]bool // bytes of forms
+}
+
+// maxReach bounds the memory for near.
+const maxReach = 16
+
+// hashes have a bit for each of many four bytes, by their hash.
+type hashes struct {
+	bits  []uint64
 	shift int
+}
+
+// newHashes returns a set for n of them.
+func newHashes(n int) hashes {
+	size := 12
+	for 1<<size < 12*n && size < 24 {
+		size++
+	}
+	return hashes{make([]uint64, 1<<(size-6)), 32 - size}
+}
+
+func (h *hashes) add(text string, i int) {
+	k := load32(text, i) * 0x9E3779B1 >> h.shift
+	h.bits[k/64] |= 1 << (k % 64)
+}
+
+// may reports whether the four bytes at i are in the set, as far as their hash says it.
+func (h *hashes) may(text string, i int) bool {
+	k := load32(text, i) * 0x9E3779B1 >> h.shift
+	return h.bits[k/64]>>(k%64)&1 != 0
 }
 
 // maxForm is the length of the longest form. A longer value is several, each of which
@@ -43,24 +77,22 @@ func NewValues(raw []string) *Values {
 	}
 	slices.Sort(v.forms)
 	v.forms = slices.Clip(slices.Compact(v.forms))
-	bits := 12
-	for 1<<bits < 16*len(v.forms) && bits < 24 {
-		bits++
+	v.reach = maxReach
+	for _, form := range v.forms {
+		v.longest, v.reach = max(v.longest, len(form)), min(v.reach, len(form))
 	}
-	v.fours, v.shift = make([]uint64, 1<<(bits-6)), 32-bits
+	v.near, v.fours = newHashes(len(v.forms)*(v.reach-minForm+1)), newHashes(len(v.forms))
 	for _, form := range v.forms {
 		v.first[form[0]] = true
-		h := v.hash(form)
-		v.fours[h/64] |= 1 << (h % 64)
+		for i := range len(form) {
+			v.has[form[i]] = true
+		}
+		v.fours.add(form, 0)
+		for i := range v.reach - minForm + 1 {
+			v.near.add(form, i)
+		}
 	}
 	return v
-}
-
-// hash returns that of the first four bytes of a text.
-func (v *Values) hash(text string) uint32 {
-	_ = text[3]
-	w := uint32(text[0]) | uint32(text[1])<<8 | uint32(text[2])<<16 | uint32(text[3])<<24
-	return w * 0x9E3779B1 >> v.shift
 }
 
 // encodings returns a value and what is fixed of it in other encodings.
@@ -135,8 +167,8 @@ func (w view) next(text string) (c [utf8.UTFMax]byte, n, size int, part bool) {
 			n = utf8.EncodeRune(c[:], r)
 			return c, n, end, false
 		}
-		if i := strings.IndexByte(`"\/bfnrt'`, c[0]); i >= 0 {
-			return one("\"\\/\b\f\n\r\t'"[i], size+more)
+		if i := strings.IndexByte(jsonEscapes, c[0]); i >= 0 {
+			return one(jsonEscaped[i], size+more)
 		}
 		return one('\\', size)
 	}
@@ -212,6 +244,102 @@ func (v *Values) narrow(lo, hi, k int, c byte) (int, int) {
 	return lo, lo + after
 }
 
+// next returns the next place from i on where a form may begin.
+func (v *Values) next(text string, i int, escapes *escapes) int {
+	for i < len(text) {
+		escape := v.escape(text, i, escapes)
+		// What begins up to there is written as it is, and the text does not end in its beginning.
+		plain := min(escape-v.longest, len(text)-v.reach)
+		for k := i; k <= plain; k += v.reach - minForm + 1 {
+			if !v.near.may(text, k+v.reach-minForm) {
+				continue
+			}
+			for j := k; j <= min(k+v.reach-minForm, plain); j++ {
+				if v.fours.may(text, j) {
+					return j
+				}
+			}
+		}
+		for i = max(i, plain+1); i < min(escape, len(text)); i++ {
+			if min(escape, len(text))-i >= minForm {
+				if v.fours.may(text, i) {
+					return i
+				}
+			} else if v.first[text[i]] {
+				return i
+			}
+		}
+		if i == escape {
+			return i
+		}
+	}
+	return i
+}
+
+// escapes are the places of the next escapes that count, by their first character.
+type escapes [3]int
+
+const escapeChars = "\\%+"
+
+// escape returns the place of the next escape from i on that may be a part of a form: far
+// behind the text if there is none.
+func (v *Values) escape(text string, i int, escapes *escapes) int {
+	next := math.MaxInt
+	for k := range escapes {
+		at := &escapes[k]
+		for j := i; *at < i; j++ {
+			n := -1
+			if escapeChars[k] != '+' || v.has[' '] {
+				n = strings.IndexByte(text[j:], escapeChars[k])
+			}
+			if n < 0 {
+				*at = math.MaxInt
+			} else if j += n; v.counts(text, j) {
+				*at = j
+			}
+		}
+		next = min(next, *at)
+	}
+	return next
+}
+
+// counts reports whether the escape at i may stand for a byte of a form in one of the
+// views. As it is written it is no escape.
+func (v *Values) counts(text string, i int) bool {
+	switch text[i] {
+	case '+':
+		return v.has[' ']
+	case '%':
+		if len(text)-i < 3 {
+			return true
+		}
+		b, err := strconv.ParseUint(text[i+1:i+3], 16, 8)
+		return err == nil && (v.has[b] || b == '\\')
+	}
+	if v.has['\\'] {
+		return true
+	}
+	const most = 16 // so many stand for a backslash at least in all views
+	for n := 0; i < len(text) && text[i] == '\\'; n++ {
+		if n == most {
+			return false
+		}
+		i++
+	}
+	if i == len(text) || text[i] == 'u' || text[i] == '%' {
+		return true
+	}
+	k := strings.IndexByte(jsonEscapes, text[i])
+	return k >= 0 && v.has[jsonEscaped[k]]
+}
+
+// jsonEscapes are the letters of escapes in strings of JSON, and jsonEscaped what they
+// stand for.
+const (
+	jsonEscapes = `"\/bfnrt'`
+	jsonEscaped = "\"\\/\b\f\n\r\t'"
+)
+
 // find adds the parts of a text from at on that are values. It returns from where it
 // must look again.
 func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
@@ -219,16 +347,12 @@ func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
 		return len(text)
 	}
 	known := len(f.regions) // those of rules
-	escapes := strings.IndexByte(text[at:], '\\') >= 0 || strings.IndexByte(text[at:], '%') >= 0 || strings.IndexByte(text[at:], '+') >= 0
-	for i := at; i < len(text); i++ {
-		c := text[i]
-		if !escapes && len(text)-i >= minForm {
-			if h := v.hash(text[i:]); v.fours[h/64]&(1<<(h%64)) == 0 {
-				continue
-			}
-		} else if !v.first[c] && c != '\\' && c != '%' && c != '+' {
-			continue
+	escapes := escapes{-1, -1, -1}
+	for i := at; ; i++ {
+		if i = v.next(text, i, &escapes); i >= len(text) {
+			break
 		}
+		c := text[i]
 		n, part, escape := v.match(text[i:], view{})
 		if escape || c == '\\' || c == '%' || c == '+' {
 			for _, w := range views[1:] {
@@ -255,17 +379,8 @@ func (v *Values) find(f *found, text string, at int, final bool) (resume int) {
 	return len(text)
 }
 
-// quiet reports that no value is in a text and none begins in it.
-func (v *Values) quiet(text string) bool {
-	if v == nil {
-		return true
-	}
-	f := found{hold: len(text)}
-	return v.find(&f, text, 0, false) == len(text) && f.regions == nil
-}
-
-// has reports whether a number is a value, however it is written.
-func (v *Values) has(number string) bool {
+// number reports whether a number is a value, however it is written.
+func (v *Values) number(number string) bool {
 	if v == nil {
 		return false
 	}

@@ -222,6 +222,7 @@ const defaultReasoningTokens = 512
 type redaction struct {
 	Policy
 	names   *secret.Names
+	suspect func(name string) bool // names.Suspicious, made once
 	scanner *secret.Scanner
 	limit   int             // limit of reasoning, in tokens
 	actions [classes]Action // actions by class
@@ -236,6 +237,9 @@ func newRedaction(p *Policy) *redaction {
 		}
 	}
 	r.names = secret.NewNames(r.Keys, r.KeepKeys)
+	if !r.Off {
+		r.suspect = r.names.Suspicious
+	}
 	r.scanner = secret.New(r.names, r.Secrets.set)
 	for c := range r.actions {
 		r.actions[c] = r.action(Class(c))
@@ -328,7 +332,11 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if j == "" {
 		return j, false
 	}
-	raw, err := jsonwire.Compact(string(j))
+	var suspect func(string) bool
+	if c.policy != nil {
+		suspect = c.policy.suspect
+	}
+	raw, found, err := jsonwire.CompactNames(string(j), suspect)
 	if err != nil {
 		c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
 		return j, false
@@ -336,6 +344,9 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if c.policy != nil {
 		switch action := c.policy.actions[class]; action {
 		case ActionScan:
+			if !found && c.policy.Redactor == nil && c.policy.scanner.Quiet(raw) {
+				break // as mostly
+			}
 			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, nil)
 		case ActionMask, ActionDrop:
 			raw, c.redacted = without(raw, action), true

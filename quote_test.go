@@ -62,7 +62,7 @@ func sampled(n int) bool {
 	if testing.Short() {
 		return n%13 == 0
 	}
-	return n%2 == 0
+	return n%11 == 0
 }
 
 func fieldNamed(in reflect.Type, name string) (f reflect.StructField, ok bool) {
@@ -252,7 +252,7 @@ func TestSnapshotsQuoteNoContent(t *testing.T) {
 }
 
 func TestLongIDsInErrors(t *testing.T) {
-	for _, long := range []string{strings.Repeat("x", 1<<15), strings.Repeat("\x01ü\xff", 1<<13)} {
+	for _, long := range []string{strings.Repeat("x", 1<<12), strings.Repeat("\x01ü\xff", 1<<10)} {
 		for info := range Kinds() {
 			p := filledPayload(t, info.Kind)
 			fields(reflect.ValueOf(p).Elem(), "", func(v reflect.Value, class string) bool {

@@ -47,9 +47,9 @@ var ids = regexp.MustCompile(`/(id|type|from|to|[a-zA-Z]*(_id|Id|ID|Ids|_ids))(/
 // take too long. It has no divisor in common with the number of ways to break a line.
 func sampled() int {
 	if testing.Short() {
-		return 13
+		return 101
 	}
-	return 2
+	return 23
 }
 
 // told fails if an error, or one of those in it, shows content.

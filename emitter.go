@@ -67,7 +67,8 @@ type EmitterOptions struct {
 	OnViolation func(*RuleError)
 	// Guard is a further rule. It is asked about every event that keeps the
 	// library's rules, before anything is redacted or recorded; nil is its
-	// consent. It is called with the lock of the run held and must not emit;
+	// consent. The event's Sequence is the next one; it is higher in the log when
+	// what was held back of a block is recorded in front of it (see [Policy]). It is called with the lock of the run held and must not emit;
 	// what it panics with comes back from Emit, and nothing was recorded. Nil
 	// means that there is no further rule.
 	Guard func(Event) *RuleError
@@ -77,7 +78,7 @@ type EmitterOptions struct {
 	// all events, may be of any agent, and are not followed themselves; what is
 	// refused of them goes to OnError. It is called with the lock of the run
 	// held and must not emit. It is not asked in [ModeObserve], nor about
-	// events marked [MarkReplayed]. Nil means that nothing follows.
+	// events marked [MarkReplayed], nor about what was held back of a block. Nil means that nothing follows.
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound.

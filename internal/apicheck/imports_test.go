@@ -33,6 +33,8 @@ var layers = []layer{
 		"extra members are kept as JSON text"},
 	{"internal/secret", []string{"internal/jsonwire"},
 		"secrets are found in JSON text, too"},
+	{"internal/secret/corpus", []string{"internal/jsonwire"},
+		"texts are planted in JSON text, too"},
 	{"internal/deal", []string{"internal/reuse"},
 		"texts that are dealt out are many in one piece of memory"},
 	{"internal/readback", []string{".", "dialect", "internal/jsonwire"},
@@ -61,7 +63,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "internal/canary", "internal/scale", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

@@ -84,11 +84,11 @@ func TestQuiet(t *testing.T) {
 	s := scanner()
 	for _, file := range []string{"planted.txt", "harmless.txt"} {
 		quiet, n := 0, 0
-		for _, c := range corpus(t, file) {
-			q := jsonwire.Quote(c.text)
+		for _, c := range samples(t, file) {
+			q := jsonwire.Quote(c.Text)
 			values := []string{q, `{"a":` + q + `}`, `[` + q + `,"x7abcde"]`, `{"value":"x7abcde","name":` + q + `,"b":1}`, `{"b":1,"value":` + q + `,"name":"c"}`}
-			if jsonwire.Valid(c.text) == nil {
-				values = append(values, c.text, `{"a":[1,`+c.text+`]}`)
+			if jsonwire.Valid(c.Text) == nil {
+				values = append(values, c.Text, `{"a":[1,`+c.Text+`]}`)
 			}
 			for _, v := range values {
 				raw, found, err := jsonwire.CompactNames(v, s.names.Suspicious)
@@ -113,9 +113,9 @@ func TestQuiet(t *testing.T) {
 // The texts of the corpus are cut at the end, as a string of JSON may be.
 func TestQuietEnds(t *testing.T) {
 	s := scanner()
-	for _, c := range corpus(t, "planted.txt") {
-		for i := range len(c.text) {
-			raw := jsonwire.Quote(c.text[:i])
+	for _, c := range samples(t, "planted.txt") {
+		for i := range len(c.Text) {
+			raw := jsonwire.Quote(c.Text[:i])
 			if s.Quiet(raw) {
 				out, err := s.JSON(raw, nil, nil)
 				require.NoError(t, err)

@@ -21,8 +21,8 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw", "1234567890", "password")
 	var texts []string
 	for _, file := range []string{"planted.txt", "harmless.txt"} {
-		for _, c := range corpus(t, file) {
-			texts = append(texts, c.text, c.inString(1).text)
+		for _, c := range samples(t, file) {
+			texts = append(texts, c.Text, c.InString(1).Text)
 		}
 	}
 	part := func(rng *rand.Rand) string {
@@ -53,9 +53,9 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 // FuzzStream looks for a cut with which a stream does not say what the whole says.
 func FuzzStream(f *testing.F) {
 	for _, file := range []string{"planted.txt", "harmless.txt"} {
-		for _, c := range corpus(f, file) {
-			f.Add(c.text, uint8(1), uint8(3))
-			f.Add(c.inString(2).text, uint8(7), uint8(200))
+		for _, c := range samples(f, file) {
+			f.Add(c.Text, uint8(1), uint8(3))
+			f.Add(c.InString(2).Text, uint8(7), uint8(200))
 		}
 	}
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")

@@ -268,9 +268,9 @@ func (g *generator) piece(a *agent, b *block, m agentevents.Marks) bool {
 	}
 	var p agentevents.Payload
 	if b.kind == agentevents.KindTextDelta {
-		p = &agentevents.TextDelta{BlockID: b.id, Delta: pick(g, texts), Index: index}
+		p = &agentevents.TextDelta{BlockID: b.id, Delta: pick(g, g.c.Texts), Index: index}
 	} else {
-		p = &agentevents.AgentReasoningDelta{BlockID: b.id, Delta: pick(g, texts), Index: index, Verbosity: g.verbosity()}
+		p = &agentevents.AgentReasoningDelta{BlockID: b.id, Delta: pick(g, g.c.Texts), Index: index, Verbosity: g.verbosity()}
 	}
 	ev := g.by(a, p)
 	ev.Marks = m
@@ -288,7 +288,7 @@ func (g *generator) wholeBlock() bool {
 		return g.closeBlock(a, pick(g, a.blocks))
 	}
 	k := pick(g, []agentevents.Kind{agentevents.KindTextDelta, agentevents.KindAgentReasoningDelta})
-	b := &block{kind: k, text: pick(g, texts)}
+	b := &block{kind: k, text: pick(g, g.c.Texts)}
 	if g.chance(50) {
 		g.blocks++
 		b.id = "block-" + strconv.Itoa(g.blocks)
@@ -300,7 +300,7 @@ func (g *generator) wholeBlock() bool {
 func (g *generator) closeBlock(a *agent, b *block) bool {
 	text := b.text
 	if g.chance(20) {
-		text = pick(g, texts)
+		text = pick(g, g.c.Texts)
 	}
 	if b.kind == agentevents.KindTextDelta {
 		return g.act(a, &agentevents.TextCompleted{BlockID: b.id, Text: text})
@@ -337,7 +337,7 @@ func (g *generator) toolArguments() bool {
 		return false
 	}
 	c := pick(g, a.calls)
-	p := &agentevents.ToolArgumentsDelta{CallID: c.id, Delta: pick(g, texts)}
+	p := &agentevents.ToolArgumentsDelta{CallID: c.id, Delta: pick(g, g.c.Texts)}
 	if c.next > 0 || g.chance(50) {
 		p.Index = agentevents.Some(c.next)
 	}

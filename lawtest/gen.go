@@ -32,6 +32,10 @@ type Config struct {
 	// Wild also offers events that may be illegal. The emitter decides, and the events
 	// that it accepts go into the log.
 	Wild bool
+	// Redaction is the emitter's policy, and Texts are those of deltas and whole blocks; nil
+	// means a few harmless ones.
+	Redaction *agentevents.Policy
+	Texts     []string
 }
 
 // Lifecycles draws one of the two lifecycles.
@@ -43,6 +47,7 @@ func Lifecycles() *rapid.Generator[agentevents.Lifecycle] {
 type Run struct {
 	ID        string
 	Lifecycle agentevents.Lifecycle
+	Redaction *agentevents.Policy
 	Offers    []Offer             // all offered events, in order
 	Events    []agentevents.Event // the accepted events, as sinks see them
 }
@@ -109,10 +114,13 @@ type generator struct {
 }
 
 func newGenerator(t *rapid.T, c Config) *generator {
-	g := &generator{t: t, c: c, pcg: rand.NewPCG(0, 0), out: &Run{ID: "run", Lifecycle: c.Lifecycle}}
+	g := &generator{t: t, c: c, pcg: rand.NewPCG(0, 0), out: &Run{ID: "run", Lifecycle: c.Lifecycle, Redaction: c.Redaction}}
+	if g.c.Texts == nil {
+		g.c.Texts = texts
+	}
 	g.r = rand.New(g.pcg)
 	clock, ids := &Clock{}, &IDs{}
-	e := NewEmitter(t, c.Lifecycle, agentevents.ModeEnforce, clock, ids, func(ev agentevents.Event) {
+	e := NewEmitter(t, c.Lifecycle, agentevents.ModeEnforce, clock, ids, c.Redaction, func(ev agentevents.Event) {
 		g.out.Events = append(g.out.Events, ev)
 	})
 	var err error
@@ -122,10 +130,10 @@ func newGenerator(t *rapid.T, c Config) *generator {
 	return g
 }
 
-// NewEmitter returns an emitter with a clock and ids, which delivers to record.
-func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *Clock, ids *IDs, record func(agentevents.Event)) *agentevents.Emitter {
+// NewEmitter returns an emitter with a clock, ids and a policy, which delivers to record.
+func NewEmitter(t rapid.TB, l agentevents.Lifecycle, m agentevents.Mode, clock *Clock, ids *IDs, redaction *agentevents.Policy, record func(agentevents.Event)) *agentevents.Emitter {
 	e, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: l, Mode: m, Clock: clock.Now, NewID: ids.New,
+		Lifecycle: l, Mode: m, Redaction: redaction, Clock: clock.Now, NewID: ids.New,
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			record(ev)
 			return nil
@@ -156,13 +164,17 @@ func (g *generator) offer(ev agentevents.Event) bool {
 		}
 		return false
 	}
-	last := len(g.out.Events) - 1
-	for i := n; i < last; i++ { // what the redaction step held back of blocks that end
-		if held := &g.out.Events[i]; !held.Marks.Has(agentevents.MarkSynthetic) {
-			g.t.Fatalf("one offer made %d events", len(g.out.Events)-n)
+	made := g.out.Events[n:]
+	for i := range made {
+		// In front of what ends a block comes what was held back of it.
+		if i < len(made)-1 && !made[i].Marks.Has(agentevents.MarkSynthetic) {
+			g.t.Fatalf("one offer made %d events", len(made))
 		}
+		g.note(&made[i])
 	}
-	g.note(&g.out.Events[last])
+	if len(made) == 0 || made[len(made)-1].Kind() != ev.Kind() {
+		g.t.Fatalf("the offered event is not the last one of %d", len(made))
+	}
 	return true
 }
 

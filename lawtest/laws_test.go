@@ -17,11 +17,23 @@ import (
 )
 
 // The tests below are named after the numbers of the laws in the design document. Law 6,
-// about redaction, has its tests in the root package.
+// about redaction, has its tests in leak_test.go, stream_test.go and the root package.
 
 // anyRun draws a run that may stop anywhere and may have odd events.
-func anyRun(t *rapid.T) *Run {
-	return show(t, Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Wild: rapid.Bool().Draw(t, "wild")}))
+func anyRun(t *rapid.T) *Run { return show(t, Generate(t, withSecrets(t, anyConfig(t)))) }
+
+func anyConfig(t *rapid.T) Config {
+	return Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Wild: rapid.Bool().Draw(t, "wild")}
+}
+
+// withSecrets plants secrets in the deltas of half of the runs. Wild runs are left out: they
+// number deltas that have no agent, and then what was held back has a number that no
+// delta may have.
+func withSecrets(t *rapid.T, c Config) Config {
+	if rapid.Bool().Draw(t, "secrets") && !c.Wild {
+		c.Redaction, c.Texts = policy(), secretPieces()
+	}
+	return c
 }
 
 // show prints the log of a run if its test fails.
@@ -271,7 +283,7 @@ func known(s *agentevents.RunSnapshot, messageID string) bool {
 // whole blocks of its deltas.
 func TestLaw4DroppableEventsMayBeDropped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := show(t, Generate(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Finish: true}))
+		r := show(t, Generate(t, withSecrets(t, Config{Lifecycle: Lifecycles().Draw(t, "lifecycle"), Finish: true})))
 		var kept []agentevents.Event
 		for _, ev := range r.Events {
 			if info, ok := ev.Kind().Info(); !ok || !info.Droppable {

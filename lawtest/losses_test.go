@@ -65,7 +65,7 @@ func TestLossesAreWhatDoesNotComeBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events := 0
 			rapid.Check(t, func(t *rapid.T) {
-				run := anyRun(t)
+				run := show(t, Generate(t, anyConfig(t)))
 				events += len(run.Events)
 				trip := f.trip(t, run.Events)
 				for _, err := range trip.Compare() {

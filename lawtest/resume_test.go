@@ -21,7 +21,7 @@ type replay struct {
 }
 
 func (p *replay) emitter() *agentevents.Emitter {
-	return NewEmitter(p.t.(rapid.TB), p.r.Lifecycle, agentevents.ModeEnforce, &p.clock, &p.ids, func(ev agentevents.Event) {
+	return NewEmitter(p.t.(rapid.TB), p.r.Lifecycle, agentevents.ModeEnforce, &p.clock, &p.ids, p.r.Redaction, func(ev agentevents.Event) {
 		p.events = append(p.events, ev)
 	})
 }

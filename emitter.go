@@ -666,7 +666,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		if st, held = s.streams.of(s.m, ev, &sub, e.redact.scanner); held != nil {
 			err = s.flush(ctx, held, ev.Time, done)
 		}
-		c.stream = st.text
+		c.stream = st
 	}
 	clean := c.payload(ev.Payload)
 	if ev.extra != "" {
@@ -680,7 +680,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		ev.Payload, sub.payload = clean, ops(clean)
 	}
 	if st != nil {
-		st.note(ev)
+		st.note(ev, &sub)
 	}
 	s.mark(ev, &sub, &c)
 	if violation := s.m.checkMessageID(ev); violation != nil {

@@ -258,11 +258,11 @@ func (r *redaction) cleaner(k Kind) cleaner { return cleaner{policy: r, kind: k}
 type cleaner struct {
 	policy    *redaction // nil: no policy
 	kind      Kind
-	stream    *secret.Stream // of the block, if the event is a delta
-	redacted  bool           // a text was masked, dropped or changed
-	sanitized bool           // invalid UTF-8 was replaced
-	err       *fieldError    // set when raw JSON is not JSON
-	failed    error          // the first error of the Redactor
+	stream    *stream     // of the block, if the event is a delta
+	redacted  bool        // a text was masked, dropped or changed
+	sanitized bool        // invalid UTF-8 was replaced
+	err       *fieldError // set when raw JSON is not JSON
+	failed    error       // the first error of the Redactor
 }
 
 // payload returns the payload with its texts cleaned: p itself if nothing changes.
@@ -310,11 +310,11 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	if s == "" || c.policy == nil {
 		return s, false // the encoder replaces invalid UTF-8
 	}
-	out := s
-	if !jsonwire.ValidUTF8(s) {
-		out = strings.ToValidUTF8(s, "\uFFFD")
-		c.sanitized = true
+	if c.stream != nil && class == ClassContent {
+		out := c.host(Place{Kind: c.kind, Name: name, Class: class}, c.stream.write(c, s))
+		return out, out != s
 	}
+	out := c.valid(s)
 	switch c.policy.actions[class] {
 	case ActionScan:
 		out = c.scan(Place{Kind: c.kind, Name: name, Class: class}, out)
@@ -324,6 +324,15 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 		out, c.redacted = "", true
 	}
 	return out, out != s
+}
+
+// valid returns s with U+FFFD in the place of what is not UTF-8.
+func (c *cleaner) valid(s string) string {
+	if jsonwire.ValidUTF8(s) {
+		return s
+	}
+	c.sanitized = true
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // json returns the cleaned text of a JSON field, without insignificant whitespace,
@@ -451,18 +460,11 @@ func (r *redaction) action(c Class) Action {
 	return ActionMask
 }
 
-// scan masks a text, or what can be said of the next piece of a stream, and then
-// calls the Redactor.
+// scan masks a text and calls the Redactor.
 func (c *cleaner) scan(f Place, s string) string {
-	if c.stream != nil && f.Class == ClassContent {
-		s = c.stream.Write(s)
-		c.redacted = c.stream.Masked() || c.redacted
-	} else {
-		out := c.policy.scanner.Mask(s)
-		c.redacted = c.redacted || out != s
-		s = out
-	}
-	return c.host(f, s)
+	out := c.policy.scanner.Mask(s)
+	c.redacted = c.redacted || out != s
+	return c.host(f, out)
 }
 
 // host asks the Redactor about a text.

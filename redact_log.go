@@ -83,7 +83,7 @@ func (l *logRedaction) add(ev Event) {
 		var held []*stream
 		st, held = s.streams.of(s.m, &ev, &sub, l.e.redact.scanner)
 		l.end(s, held)
-		c.stream = st.text
+		c.stream = st
 	}
 	clean := c.payload(ev.Payload)
 	if ev.extra != "" {
@@ -109,11 +109,11 @@ func (l *logRedaction) add(ev Event) {
 		if last := l.last(st); last != nil {
 			last.held = false
 		}
-		if delete(l.lasts, st); st.text.Held() {
+		if delete(l.lasts, st); st.held() {
 			l.lasts[st] = l.gone + len(l.queue)
 		}
 	}
-	l.queue = append(l.queue, waiting{ev: ev, held: st != nil && st.text.Held()})
+	l.queue = append(l.queue, waiting{ev: ev, held: st != nil && st.held()})
 	if c.failed != nil {
 		l.queue = append(l.queue, waiting{err: fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed)})
 	}

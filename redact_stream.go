@@ -3,7 +3,9 @@ package agentevents
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agentevents/agentevents/internal/secret"
 )
@@ -12,7 +14,8 @@ import (
 type stream struct {
 	subject, id string
 	text        *secret.Stream
-	last        Event // the last delta, without its text, while some of the block is held back
+	part        string // the beginning of a character that a delta ended in
+	last        Event  // the last delta, without its text, while some of the block is held back
 }
 
 // streams are those of a run by the key of their agent, oldest first.
@@ -29,7 +32,7 @@ func (all *streams) of(m *machine, ev *Event, sub *subject, scanner *secret.Scan
 	}
 	held = all.take(m, ev, sub)
 	if list = (*all)[sub.key]; len(list) == maxBlocks { // of deltas that change nothing, which have no blocks
-		if list[0].text.Held() {
+		if list[0].held() {
 			held = append(held, list[0])
 		}
 		list = slices.Delete(list, 0, 1)
@@ -53,7 +56,7 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 	}
 	left := slices.DeleteFunc((*all)[sub.key], func(st *stream) bool {
 		ends := m.endsBlock(ev, sub, st.subject, st.id)
-		if ends && st.text.Held() {
+		if ends && st.held() {
 			held = append(held, st)
 		}
 		return ends
@@ -70,7 +73,7 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 func (all *streams) takeAll() (held []*stream) {
 	for _, key := range slices.Sorted(maps.Keys(*all)) {
 		for _, st := range (*all)[key] {
-			if st.text.Held() {
+			if st.held() {
 				held = append(held, st)
 			}
 		}
@@ -79,21 +82,48 @@ func (all *streams) takeAll() (held []*stream) {
 	return held
 }
 
-// note remembers a delta of the stream if some of the block is held back.
-func (st *stream) note(ev *Event) {
-	if st.text.Held() {
-		st.last = *ev
-		st.last.Payload = nextDelta(ev.Payload)
-		st.last.extra = ""
+// held reports whether a part of the block is held back.
+func (st *stream) held() bool { return st.part != "" || st.text.Held() }
+
+// write returns what can be said of the next piece of the block.
+func (st *stream) write(c *cleaner, piece string) string {
+	piece = st.part + piece
+	n := len(piece)
+	for i := n - 1; i >= max(0, n-utf8.UTFMax); i-- {
+		if utf8.RuneStart(piece[i]) {
+			if !utf8.FullRuneInString(piece[i:]) {
+				n = i
+			}
+			break
+		}
 	}
+	piece, st.part = piece[:n], strings.Clone(piece[n:])
+	text := st.text.Write(c.valid(piece))
+	c.redacted = st.text.Masked() || c.redacted
+	return text
 }
 
 // close ends the stream and returns the text that was held back, as the redaction step
 // leaves it.
 func (st *stream) close(c *cleaner) string {
-	text := st.text.Close()
+	text := ""
+	if st.part != "" {
+		text = st.text.Write(c.valid(st.part))
+		st.part = ""
+	}
+	text += st.text.Close()
 	c.redacted = st.text.Masked()
 	return c.host(Place{Kind: c.kind, Name: "delta", Class: ClassContent}, text)
+}
+
+// note remembers a delta of the stream if some of the block is held back. A delta of no
+// agent has no number: it belongs to no block of the rules.
+func (st *stream) note(ev *Event, sub *subject) {
+	if st.held() {
+		st.last = *ev
+		st.last.Payload = nextDelta(ev.Payload, sub.key != "")
+		st.last.extra = ""
+	}
 }
 
 // rest returns the delta that says what was held back, at the given time. It has no text
@@ -126,10 +156,10 @@ func withDelta(p Payload, text string) Payload {
 }
 
 // nextDelta returns a delta of the same block that follows p, without a text. In a block
-// without an id it has no index: who emits may number on in the next block.
-func nextDelta(p Payload) Payload {
+// without an id it has no number: who emits may number on in the next block.
+func nextDelta(p Payload, numbered bool) Payload {
 	next := func(id string, i Opt[int]) Opt[int] {
-		if !i.OK || id == "" {
+		if !i.OK || id == "" || !numbered {
 			return Opt[int]{}
 		}
 		return Some(plus(i.V, 1))

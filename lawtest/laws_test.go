@@ -30,7 +30,7 @@ func anyConfig(t *rapid.T) Config {
 // number deltas that have no agent, and then what was held back has a number that no
 // delta may have.
 func withSecrets(t *rapid.T, c Config) Config {
-	if rapid.Bool().Draw(t, "secrets") && !c.Wild {
+	if rapid.Bool().Draw(t, "secrets") {
 		c.Redaction, c.Texts = policy(), secretPieces()
 	}
 	return c

@@ -35,26 +35,23 @@ func unexpected(text string, i int, want string) error {
 // maxBrief is how many bytes an error shows of one id, name or word.
 const maxBrief = 64
 
-// Brief returns an id or a name as errors show it: quoted, and cut to 64 bytes with
-// … behind them. Do not give it content.
+// Brief returns an id or a name as errors show it: quoted, and if that takes more than
+// 64 bytes its length only. It shows no part of one: a secret in it could not be told
+// any more. Do not give it content.
 func Brief(s string) string {
-	shown, rest := brief(s)
-	return `"` + shown + `"` + rest
+	if shown, ok := escaped(s); ok {
+		return `"` + shown + `"`
+	}
+	return "(" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// brief returns the beginning of s, escaped as in a string of Go, and … if s goes on.
-func brief(s string) (shown, rest string) {
-	var b strings.Builder
-	for len(s) > 0 {
-		_, size := utf8.DecodeRuneInString(s)
-		q := strconv.Quote(s[:size])
-		if q = q[1 : len(q)-1]; b.Len()+len(q) > maxBrief {
-			return b.String(), "…"
-		}
-		b.WriteString(q)
-		s = s[size:]
+// escaped returns s escaped as in a string of Go, and whether it is short.
+func escaped(s string) (string, bool) {
+	if len(s) > maxBrief {
+		return "", false
 	}
-	return b.String(), ""
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1], len(q) <= maxBrief+2
 }
 
 // BriefName is [Brief] without quotes for a name that is a word, such as a type.
@@ -84,21 +81,24 @@ func isWord(s string) bool {
 	return 0 < len(s) && len(s) <= maxBrief
 }
 
-// BriefPointer returns a JSON pointer as errors show it: each name in it is cut like an
-// id, and a long pointer after some names.
+// BriefPointer returns a JSON pointer as errors show it: its names are shown as ids are,
+// and a long pointer ends after some names.
 func BriefPointer(p string) string {
+	if p == "" {
+		return ""
+	}
 	var b strings.Builder
-	for i, c := 0, 0; i < len(p); i += c {
+	for name := range strings.SplitSeq(strings.TrimPrefix(p, "/"), "/") {
 		if b.Len() > 4*maxBrief {
 			b.WriteString("/…")
 			break
 		}
-		if c = 1 + strings.IndexByte(p[i+1:], '/'); c == 0 {
-			c = len(p) - i
+		b.WriteByte('/')
+		if shown, ok := escaped(name); ok {
+			b.WriteString(shown)
+		} else {
+			b.WriteString(Brief(name))
 		}
-		shown, rest := brief(p[i : i+c])
-		b.WriteString(shown)
-		b.WriteString(rest)
 	}
 	return b.String()
 }

@@ -1,5 +1,5 @@
-// Agentevents checks, draws, folds and converts logs of agent runs. It also makes
-// logs from what agent programs print.
+// Agentevents checks, draws, folds, converts and redacts logs of agent runs. It also
+// makes logs from what agent programs print.
 //
 //	agentevents import claude capture.jsonl > run.jsonl
 //	agentevents check run.jsonl

@@ -45,7 +45,7 @@ func helpCommand() command {
 
 // writeOverview lists the commands.
 func writeOverview(w io.Writer) {
-	fmt.Fprint(w, "Agentevents checks, draws, folds and converts logs of agent runs.\n\nUsage:\n  agentevents COMMAND [flags] [arguments]\n\nCommands:\n")
+	fmt.Fprint(w, "Agentevents checks, draws, folds, converts and redacts logs of agent runs.\n\nUsage:\n  agentevents COMMAND [flags] [arguments]\n\nCommands:\n")
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range commands() {
 		fmt.Fprintf(tw, "  %s\t%s\n", c.name, c.purpose)

@@ -20,17 +20,23 @@ stream-json --verbose.
 Such captures often have lines of plain text between those of JSON. These are
 reported on standard error and skipped. The exit status stays 0 unless --strict
 is given or no line can be read. Lines without a time get the time of the FILE's
-last change.`,
+last change.
+
+Secrets are masked as 'agentevents redact' masks them, and counted on standard error,
+unless --no-redact is given.`,
 		examples: []string{
 			"agentevents import claude capture.jsonl > run.jsonl",
 			"claude -p hello --output-format stream-json --verbose | agentevents import claude --run r1 -",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
+			var r redactor
 			l.flags(fs)
+			r.flags(fs)
+			raw := fs.Bool("no-redact", false, "do not mask secrets")
 			runID := fs.String("run", "", "`ID` of the run; default: the capture's session id")
 			agentID := fs.String("agent", "", "`ID` of the main agent; default: claude")
-			at := fs.String("time", "", "`TIME` (RFC 3339) for lines that have none; default: that of the FILE, now for -")
+			at := fs.String("time", "", "`TIME` (RFC 3339) for lines without one; default: that of the FILE, now for -")
 			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")
 			return func(in *invocation) error {
 				if len(in.args) == 0 {
@@ -59,6 +65,14 @@ last change.`,
 				if err != nil {
 					return err
 				}
+				if !*raw {
+					if err := r.open(in); err != nil {
+						return err
+					}
+					events = r.events(&l, events)
+				} else if r.given() {
+					return usageError("--no-redact masks nothing: " + redactFlags + " do not go with it")
+				}
 				p := printer{out: in.stdout}
 				none := true
 				for at, ev := range events {
@@ -67,6 +81,7 @@ last change.`,
 						return err
 					}
 				}
+				r.report(in)
 				if !*strict && !none {
 					l.bad = 0
 				}

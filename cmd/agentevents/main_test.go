@@ -210,7 +210,7 @@ func TestCatReports(t *testing.T) {
 
 func TestFilesThatCannotBeRead(t *testing.T) {
 	good := line("r", 0)
-	for _, name := range []string{"cat", "check", "fold", "tree"} {
+	for _, name := range []string{"cat", "check", "fold", "tree", "redact"} {
 		r := exec(good, name, "testdata/missing.jsonl", "-")
 		require.Equal(t, exitUsage, r.code, name)
 		require.Regexp(t, `^agentevents `+name+`: testdata/missing\.jsonl: \w.+\n$`, r.err)
@@ -409,6 +409,7 @@ func TestBadInput(t *testing.T) {
 			where := fmt.Sprintf("stdin:%d: ", test.at)
 
 			r := exec(log, strings.Fields("cat - "+test.args)...)
+			require.Equal(t, r, exec(log, strings.Fields("redact - "+test.args)...), "what cannot be redacted is not copied")
 			require.Equal(t, exitProblems, r.code)
 			require.Equal(t, first+last, r.out)
 			require.True(t, strings.HasPrefix(r.err, where), r.err)
@@ -495,7 +496,7 @@ func TestOutputFails(t *testing.T) {
 	noEnv := func(string) string { return "" }
 	many := strings.Repeat(line("r", 1), 5000)
 	for _, args := range [][]string{
-		{"cat", "-"}, {"check", broken}, {"fold", "-"}, {"tree", "-"}, {"kinds"}, {"rules"}, {"version"}, {"help"}, {"help", "cat"},
+		{"cat", "-"}, {"redact", "-"}, {"check", broken}, {"fold", "-"}, {"tree", "-"}, {"kinds"}, {"rules"}, {"version"}, {"help"}, {"help", "cat"},
 	} {
 		var errs bytes.Buffer
 		closed := &fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
@@ -538,8 +539,8 @@ func TestImportPipeline(t *testing.T) {
 	const at = "2026-01-02T00:00:00Z"
 	imported := exec("", "import", "claude", "--time", at, capture)
 	require.Equal(t, exitOK, imported.code, imported.err)
-	require.Empty(t, imported.err)
 	require.NotEmpty(t, imported.out)
+	require.Empty(t, exec("", "import", "claude", "--no-redact", capture).err)
 	stdin := exec(read(t, capture), "import", "claude", "-", "--time", at)
 	require.Equal(t, imported, stdin)
 

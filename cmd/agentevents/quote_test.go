@@ -45,7 +45,7 @@ func TestMessagesQuoteNoContent(t *testing.T) {
 				r := exec(log, args...)
 				said += r.out + r.err
 			}
-			for _, command := range []string{"cat", "fold", "tree"} {
+			for _, command := range []string{"cat", "fold", "redact", "tree"} {
 				said += exec(log, command, "-").err
 			}
 			for _, format := range []string{"native", "kahn", "multiagent", "openwop:v1"} {

@@ -94,6 +94,9 @@ func (r *redactor) flags(fs *flag.FlagSet) {
 	fs.Var(&r.reasoning, "reasoning", "the most `VERBOSITY` of reasoning: full, summary or off; default: as recorded")
 }
 
+// redactFlags are the flags of a redactor.
+const redactFlags = "--secrets, --key, --keep and --reasoning"
+
 // given reports whether one of the flags is given.
 func (r *redactor) given() bool {
 	return len(r.secrets)+len(r.keys)+len(r.keep) > 0 || r.reasoning.value != ""

@@ -125,3 +125,37 @@ func TestRedactUsage(t *testing.T) {
 	require.Equal(t, exitUsage, r.code)
 	require.Equal(t, read(t, clean), r.out, "the other file was read")
 }
+
+// plantInto puts secrets into the texts of a capture.
+func plantInto(capture string) string {
+	var pairs []string
+	for _, name := range []string{"text", "thinking", "content", "result", "description", "prompt", "pattern", "stdout", "command", "cwd", "new_member"} {
+		pairs = append(pairs, `"`+name+`":"`, `"`+name+`":"Pl4nted-registered password=Pl4nted-key, `)
+	}
+	return strings.NewReplacer(pairs...).Replace(strings.ReplaceAll(capture, `"type":"`, `"new_member":"","type":"`))
+}
+
+func TestImportRedacts(t *testing.T) {
+	const streams = "../../capture/claude/testdata/"
+	values := file(t, "values.txt", known)
+	for _, name := range []string{"killed", "partial", "subagent"} {
+		capture := "no line: Pl4nted\n" + plantInto(read(t, streams+name+".stream.jsonl"))
+		args := []string{"import", "claude", "--time", "2026-01-02T00:00:00Z", "-"}
+		r := exec(capture, append(args, "--secrets", values)...)
+		require.Equal(t, exitOK, r.code, r.err)
+		require.Regexp(t, `^stdin:1: .*\n(stdin:.*\n)*masked \d+: key \d+, secret \d+, in \d+ of \d+ events\n`, r.err)
+		requireClean(t, r)
+
+		// The events are those of the log that is not redacted, and of its redaction.
+		raw := exec(capture, append(args, "--no-redact")...)
+		require.Equal(t, exitOK, raw.code)
+		require.NotContains(t, raw.err, "masked")
+		require.Contains(t, raw.out, planted+"-key")
+		require.Equal(t, r.out, exec(raw.out, "redact", "--secrets", values, "-").out)
+		require.Equal(t, strings.Count(raw.out, "\n"), strings.Count(r.out, "\n"))
+		require.Equal(t, exitProblems, exec(capture, append(args, "--strict")...).code)
+	}
+	r := exec("", "import", "claude", "--no-redact", "--key", "badge", "-")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.err, "--no-redact masks nothing: --secrets, --key, --keep and --reasoning do not go with it\n")
+}

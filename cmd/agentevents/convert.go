@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentevents/agentevents"
@@ -42,15 +43,22 @@ the output back, compares every event, and reports a difference that the list do
 not name; the exit status is then 1.
 
 A line that is written in its own format keeps its bytes. A frame of Server-Sent
-Events keeps those of its data.`,
+Events keeps those of its data.
+
+With --redact secrets are masked as 'agentevents redact' masks them. What changes is
+listed too, as "redacting:"; --verify compares the output with the redacted events.
+Lines do not keep their bytes then.`,
 		examples: []string{
 			"agentevents convert --to kahn run.jsonl > fleet.jsonl",
 			"agentevents convert --from kahn --to native --verify fleet.jsonl > run.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var from, to wireFlag
-			l := logReader{verb: true}
+			var r redactor
+			var l logReader
 			l.flags(fs)
+			r.flags(fs)
+			redact := fs.Bool("redact", false, "mask secrets")
 			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
 			fs.Var(&to, "to", "the `FORMAT` to write")
 			strict := fs.Bool("strict", false, "exit with 1 when anything is lost or made up")
@@ -60,10 +68,20 @@ Events keeps those of its data.`,
 				if to.wire == nil {
 					return usageError("--to is needed: one of " + strings.Join(wireNames(), ", "))
 				}
-				l.decoder = from.newDecoder(false)
+				l.decoder, l.verb = from.newDecoder(false), !*redact
 				events, err := l.events(in)
 				if err != nil {
 					return err
+				}
+				var redacted dialect.Losses
+				if *redact {
+					if err := r.open(in); err != nil {
+						return err
+					}
+					r.changed = func(was, is *agentevents.Event) { addChanges(&redacted, was, is) }
+					events = r.events(&l, events)
+				} else if r.given() {
+					return usageError(redactFlags + " need --redact")
 				}
 				enc := to.encoder()
 				var lines []byte
@@ -87,11 +105,14 @@ Events keeps those of its data.`,
 				if _, err := in.stdout.Write(lines); err != nil {
 					return err
 				}
-				losses, made := enc.Losses(), to.madeUp(l.decoder, &from)
+				losses, made, changes := enc.Losses(), to.madeUp(l.decoder, &from), redacted.List()
 				if !*quiet {
-					in.stdout.Flush() // keep both outputs in order
+					r.report(in)
 					for _, loss := range made {
 						fmt.Fprintln(in.stderr, "reading: "+lossText(loss))
+					}
+					for _, loss := range changes {
+						fmt.Fprintln(in.stderr, "redacting: "+lossText(loss))
 					}
 					for _, loss := range losses {
 						fmt.Fprintln(in.stderr, lossText(loss))
@@ -109,12 +130,34 @@ Events keeps those of its data.`,
 				if unlisted > 0 {
 					return errProblems
 				}
-				if *strict && len(losses)+len(made) > 0 {
+				if *strict && len(losses)+len(made)+len(changes) > 0 {
 					return errProblems
 				}
 				return nil
 			}
 		},
+	}
+}
+
+// addChanges adds the places where redaction changes an event: members of the event and
+// of its payload. Their names are those that redaction leaves.
+func addChanges(losses *dialect.Losses, was, is *agentevents.Event) {
+	differences, err := readback.Diff(*was, *is)
+	if err != nil {
+		return // whoever writes the event reports that
+	}
+	renamed := slices.ContainsFunc(differences, func(d readback.Difference) bool { return d.Before == "" && !strings.HasPrefix(d.Pointer, "/marks") })
+	var places []string
+	for _, d := range differences {
+		tokens := strings.SplitN(d.Pointer, "/", 4)
+		if tokens[1] != "payload" {
+			tokens = tokens[:2]
+		}
+		place := strings.Join(tokens[:min(len(tokens), 3)], "/")
+		if tokens[1] != "marks" && !(renamed && d.After == "") && !slices.Contains(places, place) {
+			places = append(places, place)
+			losses.Add(is, dialect.Altered, place, "")
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func TestMessagesQuoteNoContent(t *testing.T) {
 				said += exec(log, command, "-").err
 			}
 			for _, format := range []string{"native", "kahn", "multiagent", "openwop:v1"} {
-				said += exec(log, "convert", "--to", format, "--verify", "-").err
+				said += exec(log, "convert", "--to", format, "--verify", "-").err + exec(log, "convert", "--to", format, "--redact", "--verify", "-").err
 			}
 			said += exec(log, "import", "claude", "-").err
 			require.NotEmpty(t, said)

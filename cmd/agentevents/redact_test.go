@@ -159,3 +159,45 @@ func TestImportRedacts(t *testing.T) {
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "--no-redact masks nothing: --secrets, --key, --keep and --reasoning do not go with it\n")
 }
+
+func TestConvertRedacts(t *testing.T) {
+	values := file(t, "values.txt", known)
+	flags := []string{"--redact", "--secrets", values, "--key", "badge", "--keep", "pin_token"}
+	redacted := exec("", append([]string{"redact", secrets}, flags[1:]...)...)
+	for _, w := range wires() {
+		args := append([]string{"convert", "--to", w.name, secrets}, flags...)
+		r := exec("", args...)
+		require.Equal(t, exitProblems, r.code, "for the damaged line")
+		require.Contains(t, r.err, damaged+"masked ")
+		require.Contains(t, r.err, "\nredacting: altered: agent.text.delta /payload/delta (2 times, first in run r at sequence 1)\n")
+		require.Contains(t, r.err, "\nredacting: altered: acme.login /note (once, in run r at sequence 7)\n")
+		requireClean(t, r)
+		require.Equal(t, exec(redacted.out, "convert", "--quiet", "--to", w.name, "-").out, r.out, w.name)
+
+		// The lines of the format itself, which keep their bytes otherwise.
+		log := exec("", "convert", "--quiet", "--to", w.name, secrets)
+		require.Contains(t, log.out, planted)
+		args[3] = "-"
+		r = exec(log.out, append(args, "--verify")...)
+		require.Equal(t, exitOK, r.code, r.err)
+		require.Contains(t, r.err, "redacting: altered: ")
+		requireClean(t, r)
+		require.Equal(t, result{exitOK, r.out, ""}, exec(log.out, append(args, "--quiet", "--verify")...))
+		require.Equal(t, exitProblems, exec(log.out, append(args, "--strict")...).code)
+		require.Equal(t, exitProblems, exec(log.out, append(args, "--strict", "--quiet")...).code)
+	}
+	const bare = `{"id":"1","sequence":0,"timestamp":"2026-01-02T10:00:00.000Z","type":"x.y","runId":"r","payload":{"ghp_Pl4ntedPl4ntedPl4ntedPl4ntedPl4nted12":1}}` + "\n"
+	r := exec(bare, "convert", "--to", "native", "--redact", "-")
+	require.Equal(t, exitOK, r.code)
+	requireClean(t, r)
+	require.Equal(t, "masked 1: token 1, in 1 of 1 events\nredacting: altered: x.y /payload/ghp_[REDACTED:token] (once, in run r at sequence 0)\n", r.err)
+
+	// Another spelling is no change.
+	odd := strings.ReplaceAll(line("r", 0), `,"`, ` , "`)
+	require.Equal(t, result{exitOK, line("r", 0), ""}, exec(odd, "convert", "--to", "native", "--redact", "--strict", "-"))
+	require.Equal(t, result{exitOK, line("r", 0), ""}, exec(odd, "redact", "-"))
+
+	r = exec("", "convert", "--to", "native", "--reasoning", "off", "-")
+	require.Equal(t, exitUsage, r.code)
+	require.Contains(t, r.err, "--secrets, --key, --keep and --reasoning need --redact\n")
+}

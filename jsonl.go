@@ -60,8 +60,10 @@ func (c contained) Write(p []byte) (n int, err error) {
 }
 
 // OpenFile returns a writer that appends to a file, which is created if need
-// be. If the file ends in the middle of a line, that line is ended first, so
-// that a torn tail does not spoil what follows. Close closes the file.
+// be. A new file has the mode 0600, because a log is confidential; one that is
+// there keeps its own. If the file ends in the middle of a line, that line is
+// ended first, so that a torn tail does not spoil what follows. Close closes the
+// file.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {

@@ -39,7 +39,7 @@ func main() {
 
 // record runs the agents and writes the log.
 func record(ctx context.Context, dir, out string) (err error) {
-	f, err := os.Create(out)
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // a log is confidential
 	if err != nil {
 		return err
 	}

@@ -87,10 +87,10 @@ func (w *Writer) Discard() int {
 // one is written.
 func (w *Writer) EndLine() { w.pending = append(w.pending, '\n') }
 
-// OpenFile opens a file to append to, which is created if need be. torn means that it
-// ends in the middle of a line.
+// OpenFile opens a file to append to, which is created if need be, for its owner only.
+// torn means that it ends in the middle of a line.
 func OpenFile(path string) (f *os.File, torn bool, err error) {
-	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, false, err
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// A cardRedactor masks what no rule of a Policy finds: numbers inside a text.
+// A cardRedactor masks what a Policy does not find by itself: numbers like those of
+// cards, of which the check digit is wrong.
 type cardRedactor struct{ number *regexp.Regexp }
 
 func (r cardRedactor) Redact(_ agentevents.Place, text string) (string, error) {

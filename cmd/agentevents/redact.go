@@ -30,7 +30,8 @@ was masked:
   masked 12: key 7, token 3, secret 2, in 9 of 240 events
 
 The rules are key (behind the name of a credential), token (the form of one), secret
-(a value of --secrets) and card. A log that is redacted again stays as it is.
+(a value of --secrets, without the blanks around it) and card. A log that is redacted
+again stays as it is.
 
 A line that cannot be read cannot be redacted: it is reported, left out, and the exit
 status is 1. Ids and names of tools and agents are not redacted, nor is a word that

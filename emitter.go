@@ -660,6 +660,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	// Redact. Raw JSON is checked on the way, so this may still refuse.
 	// Reasoning is cut last, or half a secret could remain.
 	c := e.redact.cleaner(p.kind())
+	c.words = done.violation != nil
 	var st *stream
 	var held []*stream
 	if sub.kind.Role == RoleDelta && e.redact.actions[ClassContent] == ActionScan {

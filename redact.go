@@ -258,6 +258,7 @@ func (r *redaction) cleaner(k Kind) cleaner { return cleaner{policy: r, kind: k}
 type cleaner struct {
 	policy    *redaction // nil: no policy
 	kind      Kind
+	words     bool        // words of closed lists may be of no list: then they are texts
 	stream    *stream     // of the block, if the event is a delta
 	redacted  bool        // a text was masked, dropped or changed
 	sanitized bool        // invalid UTF-8 was replaced

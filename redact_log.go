@@ -78,6 +78,10 @@ func (l *logRedaction) add(ev Event) {
 	var sub subject
 	s.m.resolve(&sub, &ev, p)
 	c := l.e.redact.cleaner(ev.Kind())
+	c.words = true
+	if ev.SchemaVersion != SchemaVersion {
+		ev.SchemaVersion, _ = c.text("schemaVersion", ClassMeta, ev.SchemaVersion)
+	}
 	var st *stream
 	if sub.kind.Role == RoleDelta && l.e.redact.actions[ClassContent] == ActionScan {
 		var held []*stream

@@ -138,3 +138,17 @@ func TestRedactingALogTellsErrors(t *testing.T) {
 		require.ErrorContains(t, err, "Policy.Content: no constant has the value 99")
 	}
 }
+
+// A word of a closed list that is none of the list may be anything.
+func TestUnknownWordsAreTexts(t *testing.T) {
+	ended := &AgentEnded{Outcome: "password=hunter2x"}
+	log := &sinkLog{events: []Event{{RunID: "r", AgentID: "a", SchemaVersion: "password=hunter2x", Payload: ended}}}
+	events := redactedLog(t, nil, log)
+	require.Equal(t, AgentOutcome("password=[REDACTED:key]"), events[0].Payload.(*AgentEnded).Outcome)
+	require.Equal(t, "password=[REDACTED:key]", events[0].SchemaVersion)
+	require.Equal(t, MarkRedacted, events[0].Marks)
+
+	r, observed := startRun(t, EmitterOptions{Mode: ModeObserve})
+	require.NoError(t, r.Agent("a").Emit(t.Context(), ended))
+	require.NotContains(t, observed.lines[0], "hunter2x")
+}

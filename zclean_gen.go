@@ -12,6 +12,22 @@ import (
 
 func (v *AgentRef) clean(c *cleaner) *AgentRef {
 	w := v // or the copy, once there is one
+	if v.AgentSharing != "" {
+		if c.words && !v.AgentSharing.known() {
+			if s, changed := c.text("agentSharing", ClassMeta, string(v.AgentSharing)); changed {
+				w = copyOnce(v, w)
+				w.AgentSharing = AgentSharing(s)
+			}
+		}
+	}
+	if v.ModelClass != "" {
+		if c.words && !v.ModelClass.known() {
+			if s, changed := c.text("modelClass", ClassMeta, string(v.ModelClass)); changed {
+				w = copyOnce(v, w)
+				w.ModelClass = ModelClass(s)
+			}
+		}
+	}
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -73,6 +89,22 @@ func (v *AgentStarted) clean(c *cleaner) *AgentStarted {
 
 func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 	w := v // or the copy, once there is one
+	if v.From != "" {
+		if c.words && !v.From.known() {
+			if s, changed := c.text("from", ClassMeta, string(v.From)); changed {
+				w = copyOnce(v, w)
+				w.From = AgentStatus(s)
+			}
+		}
+	}
+	if v.To != "" {
+		if c.words && !v.To.known() {
+			if s, changed := c.text("to", ClassMeta, string(v.To)); changed {
+				w = copyOnce(v, w)
+				w.To = AgentStatus(s)
+			}
+		}
+	}
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -94,6 +126,14 @@ func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 
 func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 	w := v // or the copy, once there is one
+	if v.Outcome != "" {
+		if c.words && !v.Outcome.known() {
+			if s, changed := c.text("outcome", ClassMeta, string(v.Outcome)); changed {
+				w = copyOnce(v, w)
+				w.Outcome = AgentOutcome(s)
+			}
+		}
+	}
 	if v.Error.OK {
 		if e := v.Error.V.clean(c); c.err != nil {
 			c.err = c.err.in("error")
@@ -194,6 +234,14 @@ func (v *AgentErrored) clean(c *cleaner) *AgentErrored {
 		if s, changed := c.text("message", ClassContent, v.Message); changed {
 			w = copyOnce(v, w)
 			w.Message = s
+		}
+	}
+	if v.Severity != "" {
+		if c.words && !v.Severity.known() {
+			if s, changed := c.text("severity", ClassMeta, string(v.Severity)); changed {
+				w = copyOnce(v, w)
+				w.Severity = Severity(s)
+			}
 		}
 	}
 	if v.RecoveryHint != "" {
@@ -333,6 +381,14 @@ func (v *TaskAssigned) clean(c *cleaner) *TaskAssigned {
 
 func (v *AuditChecked) clean(c *cleaner) *AuditChecked {
 	w := v // or the copy, once there is one
+	if v.Result != "" {
+		if c.words && !v.Result.known() {
+			if s, changed := c.text("result", ClassMeta, string(v.Result)); changed {
+				w = copyOnce(v, w)
+				w.Result = AuditResult(s)
+			}
+		}
+	}
 	if v.Evidence != "" {
 		j, changed := c.json("evidence", ClassContent, v.Evidence)
 		if c.err != nil {
@@ -967,6 +1023,14 @@ func (v *LoopRoundCompleted) clean(c *cleaner) *LoopRoundCompleted {
 
 func (v *StatePatched) clean(c *cleaner) *StatePatched {
 	w := v // or the copy, once there is one
+	if v.Op != "" {
+		if c.words && !v.Op.known() {
+			if s, changed := c.text("op", ClassMeta, string(v.Op)); changed {
+				w = copyOnce(v, w)
+				w.Op = PatchOp(s)
+			}
+		}
+	}
 	if v.Path != "" {
 		if s, changed := c.text("path", ClassMeta, v.Path); changed {
 			w = copyOnce(v, w)
@@ -1004,6 +1068,14 @@ func (v *AgentReasoned) clean(c *cleaner) *AgentReasoned {
 			w.Reasoning = s
 		}
 	}
+	if v.Verbosity != "" {
+		if c.words && !v.Verbosity.known() {
+			if s, changed := c.text("verbosity", ClassMeta, string(v.Verbosity)); changed {
+				w = copyOnce(v, w)
+				w.Verbosity = Verbosity(s)
+			}
+		}
+	}
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -1023,6 +1095,14 @@ func (v *AgentReasoningDelta) clean(c *cleaner) *AgentReasoningDelta {
 		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
 			w = copyOnce(v, w)
 			w.Delta = s
+		}
+	}
+	if v.Verbosity != "" {
+		if c.words && !v.Verbosity.known() {
+			if s, changed := c.text("verbosity", ClassMeta, string(v.Verbosity)); changed {
+				w = copyOnce(v, w)
+				w.Verbosity = Verbosity(s)
+			}
 		}
 	}
 	if v.extra != "" {
@@ -1479,6 +1559,14 @@ func (v *CommandReceived) clean(c *cleaner) *CommandReceived {
 
 func (v *Command) clean(c *cleaner) *Command {
 	w := v // or the copy, once there is one
+	if v.Type != "" {
+		if c.words && !v.Type.known() {
+			if s, changed := c.text("type", ClassMeta, string(v.Type)); changed {
+				w = copyOnce(v, w)
+				w.Type = CommandType(s)
+			}
+		}
+	}
 	if v.Message != "" {
 		if s, changed := c.text("message", ClassContent, v.Message); changed {
 			w = copyOnce(v, w)
@@ -1640,6 +1728,14 @@ func (v *BlackboardItemCreated) clean(c *cleaner) *BlackboardItemCreated {
 
 func (v *MemoryChanged) clean(c *cleaner) *MemoryChanged {
 	w := v // or the copy, once there is one
+	if v.Change != "" {
+		if c.words && !v.Change.known() {
+			if s, changed := c.text("change", ClassMeta, string(v.Change)); changed {
+				w = copyOnce(v, w)
+				w.Change = MemoryChange(s)
+			}
+		}
+	}
 	if v.Section != "" {
 		if s, changed := c.text("section", ClassMeta, v.Section); changed {
 			w = copyOnce(v, w)
@@ -1913,6 +2009,14 @@ func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 			w.Principal = s
 		}
 	}
+	if v.Transport != "" {
+		if c.words && !v.Transport.known() {
+			if s, changed := c.text("transport", ClassMeta, string(v.Transport)); changed {
+				w = copyOnce(v, w)
+				w.Transport = Transport(s)
+			}
+		}
+	}
 	if v.Attributes != "" {
 		j, changed := c.json("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
@@ -1959,6 +2063,14 @@ func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
 
 func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 	w := v // or the copy, once there is one
+	if v.Status != "" {
+		if c.words && !v.Status.known() {
+			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
+				w = copyOnce(v, w)
+				w.Status = ToolStatus(s)
+			}
+		}
+	}
 	if v.Result != "" {
 		j, changed := c.json("result", ClassContent, v.Result)
 		if c.err != nil {

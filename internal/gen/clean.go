@@ -32,12 +32,14 @@ func (w *writer) cleanMethod(st *structType) {
 // of their own.
 func cleans(t *typ, class string) bool {
 	switch t.shape {
-	case textShape, jsonShape:
+	case textShape, jsonShape, wordShape:
 		return class != "ClassID"
 	case structShape:
 		return true
-	case optShape, pointerShape, listShape, dictShape:
+	case optShape, pointerShape:
 		return cleans(t.elem, class)
+	case listShape, dictShape:
+		return t.elem.shape != wordShape && cleans(t.elem, class)
 	}
 	return false
 }
@@ -59,6 +61,8 @@ func (w *writer) cleanField(f *field) {
 	switch t.shape {
 	case textShape:
 		w.p("if s, changed := %s; changed {\n%s\n}", cleanText(t, f, expr), keep(t.from("s")))
+	case wordShape:
+		w.p("if c.words && !%s.known() {\nif s, changed := %s; changed {\n%s\n}\n}", expr, cleanText(t, f, expr), keep(t.from("s")))
 	case jsonShape:
 		w.p("j, changed := c.json(%q, %s, %s)", f.json, f.class, expr)
 		w.p("if c.err != nil {\nreturn v\n}")

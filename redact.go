@@ -222,7 +222,6 @@ const defaultReasoningTokens = 512
 type redaction struct {
 	Policy
 	names   *secret.Names
-	suspect func(name string) bool // names.Suspicious, made once
 	scanner *secret.Scanner
 	limit   int             // limit of reasoning, in tokens
 	actions [classes]Action // actions by class
@@ -237,9 +236,6 @@ func newRedaction(p *Policy) *redaction {
 		}
 	}
 	r.names = secret.NewNames(r.Keys, r.KeepKeys)
-	if !r.Off {
-		r.suspect = r.names.Suspicious
-	}
 	r.scanner = secret.New(r.names, r.Secrets.set)
 	for c := range r.actions {
 		r.actions[c] = r.action(Class(c))
@@ -342,25 +338,25 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	if j == "" {
 		return j, false
 	}
-	var suspect func(string) bool
+	action := ActionKeep
+	raw, quiet, err := "", true, error(nil)
 	if c.policy != nil {
-		suspect = c.policy.suspect
+		action = c.policy.actions[class]
 	}
-	raw, found, err := jsonwire.CompactNames(string(j), suspect)
+	if action == ActionScan {
+		raw, quiet, err = c.policy.scanner.Compact(string(j))
+	} else {
+		raw, err = jsonwire.Compact(string(j))
+	}
 	if err != nil {
 		c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
 		return j, false
 	}
-	if c.policy != nil {
-		switch action := c.policy.actions[class]; action {
-		case ActionScan:
-			if !found && c.policy.Redactor == nil && c.policy.scanner.Quiet(raw) {
-				break // as mostly
-			}
-			raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, nil)
-		case ActionMask, ActionDrop:
-			raw, c.redacted = without(raw, action), true
-		}
+	switch {
+	case action == ActionScan && !(quiet && c.policy.Redactor == nil):
+		raw = c.rewrite(Place{Kind: c.kind, Name: name, Class: class}, raw, nil)
+	case action == ActionMask || action == ActionDrop:
+		raw, c.redacted = without(raw, action), true
 	}
 	return JSON(raw), raw != string(j)
 }

@@ -63,8 +63,7 @@ type Scanner struct {
 	fresh  bool // a container was opened and has had no Member or Elem call yet
 	blanks int  // whitespace bytes that skipValue has passed over
 
-	suspect func(name string) bool // asked about member names that skipValue passes, until it says yes
-	found   bool                   // it said yes
+	watch Watch // asked about what skipValue passes, nil once it said yes
 }
 
 // Reset makes s read text from its start. The text may be anything: invalid UTF-8
@@ -641,14 +640,19 @@ func (s *Scanner) skipValue(i, depth int) (int, error) {
 	if i < len(text) {
 		switch text[i] {
 		case '"':
-			end, _, err := scanString(text, i)
+			end, found, err := scanString(text, i)
+			s.ask(i+1, end-1, found != 0)
 			return end, err
 		case '{':
 			return s.skipObject(i, depth+1)
 		case '[':
 			return s.skipArray(i, depth+1)
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			return scanNumber(text, i)
+			end, err := scanNumber(text, i)
+			if end-i >= LongNumber {
+				s.ask(i, end, false)
+			}
+			return end, err
 		case 't':
 			if strings.HasPrefix(text[i:], "true") {
 				return i + len("true"), nil
@@ -664,6 +668,13 @@ func (s *Scanner) skipValue(i, depth int) (int, error) {
 		}
 	}
 	return 0, unexpected(text, i, "a value")
+}
+
+// ask asks the watch, if there is one, about the string or number from start to end.
+func (s *Scanner) ask(start, end int, escaped bool) {
+	if w := s.watch; w != nil && end > start && w.Text(s.text, start, end, escaped) {
+		s.watch = nil
+	}
 }
 
 func (s *Scanner) skipObject(i, depth int) (int, error) {
@@ -697,8 +708,14 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 		} else if !names.add(name) {
 			return 0, duplicate(i, name)
 		}
-		if s.suspect != nil && !s.found && s.suspect(name) {
-			s.found = true
+		if s.watch != nil {
+			in, from, to := text, i+1, end-1
+			if found != 0 {
+				in, from, to = name, 0, len(name)
+			}
+			if s.watch.Name(in, from, to) {
+				s.watch = nil
+			}
 		}
 		i = s.skipBlanks(text, end)
 		if i >= len(text) || text[i] != ':' {
@@ -706,7 +723,9 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 		}
 		i = s.skipBlanks(text, i+1)
 		if i < len(text) && text[i] == '"' { // as skipValue does, but most values are strings
-			i, _, err = scanString(text, i)
+			start, found := i, escapes(0)
+			i, found, err = scanString(text, i)
+			s.ask(start+1, i-1, found != 0)
 		} else {
 			i, err = s.skipValue(i, depth)
 		}

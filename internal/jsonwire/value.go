@@ -15,15 +15,28 @@ import (
 // The error is a [*SyntaxError]: raw is not valid UTF-8, is not one value that
 // [Scanner.Raw] accepts, or has something after that value.
 func Compact(raw string) (string, error) {
-	out, _, err := CompactNames(raw, nil)
+	out, _, err := CompactWatched(raw, nil)
 	return out, err
 }
 
-// CompactNames is Compact for a caller that is interested in some member names,
-// at any depth: it reports whether suspect returned true for one. After that
-// suspect is not called again. A nil suspect means that no name is.
-func CompactNames(raw string, suspect func(name string) bool) (compact string, found bool, err error) {
-	s := Scanner{text: raw, suspect: suspect}
+// A Watch is interested in some names and texts of JSON, each from one offset of a text
+// to another one.
+type Watch interface {
+	// Name is asked about the name of a member, unescaped.
+	Name(text string, from, to int) bool
+	// Text is asked about a string, without its quotes and as it is written, and whether
+	// that is with escapes. It is also asked about numbers of at least LongNumber bytes.
+	Text(text string, from, to int, escaped bool) bool
+}
+
+// LongNumber is the length of the numbers about which a [Watch] is asked.
+const LongNumber = 13
+
+// CompactWatched is Compact for a caller that is interested in some names and texts, at
+// any depth: it reports whether watch said yes to one. After that watch is not asked
+// again. A nil watch says no.
+func CompactWatched(raw string, watch Watch) (compact string, found bool, err error) {
+	s := Scanner{text: raw, watch: watch}
 	out, err := s.Raw()
 	if err != nil {
 		return "", false, err
@@ -31,7 +44,7 @@ func CompactNames(raw string, suspect func(name string) bool) (compact string, f
 	if err := s.End(); err != nil {
 		return "", false, err
 	}
-	return out, s.found, nil
+	return out, watch != nil && s.watch == nil, nil
 }
 
 // Members are the names, unescaped, and the values of an object's members, as

@@ -19,7 +19,8 @@
 //   - Registered values are looked for in steps as long as the shortest form of them.
 //   - A stream is one text that grows in a buffer. Of a piece only what is new is looked
 //     at, with what was in front of it.
-//   - JSON that is one quiet text is not read: see [Scanner.Quiet].
+//   - JSON is looked at where it is compacted, and mostly not read again: see
+//     [Scanner.Compact].
 //
 // Not found are words that only their meaning makes a secret ("my password is
 // hunter") and values in elements of XML, in lines of .netrc and behind words of SQL,

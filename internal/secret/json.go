@@ -135,6 +135,9 @@ func (w *rewriter) text(text string) string {
 // isJSON reports whether a text looks like an object or a list, or like a string of
 // which the same is true.
 func isJSON(text string) bool {
+	if text == "" || !opens[text[0]] {
+		return false
+	}
 	text = strings.Trim(text, " \t\r\n")
 	if len(text) < 4 {
 		return false
@@ -149,6 +152,9 @@ func isJSON(text string) bool {
 	}
 	return false
 }
+
+// opens are the bytes with which JSON may begin that isJSON knows.
+var opens = [256]bool{'{': true, '[': true, '"': true, ' ': true, '\t': true, '\r': true, '\n': true}
 
 func (w *rewriter) object(taken jsonwire.Taken, each func(member, text string) string) error {
 	whole := w.in.Rest()

@@ -128,6 +128,26 @@ func (n *Names) mayEnd(name string) {
 	}
 }
 
+// tells reports whether a name tells something of its value.
+func (n *Names) tells(name string) bool {
+	end := len(name)
+	for end > 0 && behind[name[end-1]] {
+		end--
+	}
+	if !n.any && (end == 0 || !letters[name[end-1]] || end >= 4 && n.dull(load32(name, end-4))) {
+		return false
+	}
+	return n.strength(name) != none
+}
+
+// behind are bytes that may be behind a name, or in it without a meaning.
+var behind = func() (is [256]bool) {
+	for _, c := range []byte("0123456789[]:-_. ") {
+		is[c] = true
+	}
+	return is
+}()
+
 // dull reports that no name ends in four bytes, by their last three letters or those in
 // front of a quote or a blank.
 func (n *Names) dull(w uint32) bool {

@@ -1,121 +1,119 @@
 package secret
 
-import "strings"
+import (
+	"strings"
 
-// Suspicious reports whether the value of a member of this name may be masked for it:
-// see [Scanner.Quiet].
-func (n *Names) Suspicious(name string) bool {
-	w := uint32(0x60606060) // in front of a short name is no letter
-	for i := max(0, len(name)-4); i < len(name); i++ {
-		w = w>>8 | uint32(name[i])<<24
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Compact is [jsonwire.Compact]. It reports whether [Scanner.JSON] finds nothing in the
+// value, as mostly: that costs far less than to ask JSON. When it returns false, as
+// always with registered values, JSON may find something, or not.
+func (s *Scanner) Compact(raw string) (compact string, quiet bool, err error) {
+	if v := s.values(); v != nil && len(v.forms) > 0 {
+		compact, err = jsonwire.Compact(raw)
+		return compact, false, err
 	}
-	return !n.dull(w) && n.strength(name) != none
+	compact, found, err := jsonwire.CompactWatched(raw, s)
+	return compact, !found, err
 }
 
-// Quiet reports that [Scanner.JSON] finds nothing in raw, a JSON value without
-// insignificant whitespace and without a member whose name is [Names.Suspicious]. It
-// looks at raw as at one text, which costs far less. When it returns false, as always
-// with registered values, JSON may find something, or not.
-func (s *Scanner) Quiet(raw string) bool {
-	if v := s.values(); v != nil && len(v.forms) > 0 || !quietEscapes(raw) {
+// Name reports whether a member of this name may be masked, or the name. It is a method
+// of [jsonwire.Watch].
+func (s *Scanner) Name(text string, from, to int) bool {
+	if s.plain(text, from, to) {
 		return false
 	}
-	f := found{hold: len(raw), resume: len(raw), list: true}
-	neighbor, label := false, false // a member is called like the value of a pair, and a string like a credential
-	for i := 0; i < len(raw); i += short {
-		for m := marked(raw[:min(len(raw), i+short)], i, '"'); m != 0; m &= m - 1 {
-			k := i + place(m)
-			if raw[k] != '"' {
-				member := raw[k] == ':' && k > 1 && raw[k-1] == '"' && raw[k-2] != '\\' && raw[k+1] != '/'
-				if !member && !s.quietMark(raw, k) {
-					return false
-				}
-				continue
-			}
-			end := byte(',')
-			if k+1 < len(raw) {
-				end = raw[k+1]
-			}
-			if !endsString[end] {
-				continue
-			}
-			if k >= leastEnd && unbroken(load64(raw, k-8)) && tokenChars[raw[k-leastEnd]] {
-				f.tokens(raw[:k], k-1, 0, true)
-			}
-			if k >= 4 && s.names.dull(load32(raw, k-4)) || !s.names.near(raw, k) {
-				continue
-			}
-			text := raw[:k]
-			text = text[max(strings.LastIndexByte(text, '"')+1, k-maxName):]
-			switch {
-			case end == ':':
-				neighbor = neighbor || isOne(text, neighbors)
-			case s.names.strength(text) != none:
-				if end == ',' && k+2 < len(raw) && raw[k+2] == '"' { // perhaps of a list
-					return false
-				}
-				label = true
-			}
-		}
-	}
-	f.runs(raw, 0, true)
-	return f.regions == nil && !(neighbor && label)
+	name := text[from:to]
+	return s.names.tells(name) || s.finds(name)
 }
 
-// endsString are what follows a string.
-var endsString = [256]bool{',': true, ':': true, '}': true, ']': true}
+// Text reports whether a string may be masked, or something for it: next to the value
+// of a pair, and in a list, it may be the name of a credential. It is a method of
+// [jsonwire.Watch].
+func (s *Scanner) Text(text string, from, to int, escaped bool) bool {
+	raw := text[from:to]
+	switch {
+	case escaped:
+		return !s.quiet(raw)
+	case opens[raw[0]] && isJSON(raw):
+		return true
+	}
+	return !s.plain(text, from, to) && (s.names.tells(raw) || s.finds(raw))
+}
 
-// quietEscapes reports that a text may be looked at with its escapes in it, and that no
-// string in it is JSON with strings.
-func quietEscapes(raw string) bool {
-	inner := false
+// plain reports that a part of a text is too short for the number of a card, has no mark,
+// is no token and is no name, as far as one or two words show it.
+func (s *Scanner) plain(text string, from, to int) bool {
+	n := to - from
+	if to < 8 || n >= leastDigits {
+		return false
+	}
+	w := load64(text, to-8)
+	if n >= 8 {
+		if marksOf(load64(text, from)) != 0 || n >= leastEnd && unbroken(w) {
+			return false
+		}
+	} else {
+		// In front of a short name is no letter.
+		front := uint64(1)<<(64-8*n&63) - 1
+		w = w&^front | lo*0x60&front
+	}
+	return marksOf(w) == 0 && s.names.dull(uint32(w>>32))
+}
+
+// finds reports whether a text has something to be masked, without registered values.
+func (s *Scanner) finds(text string) bool {
+	f := found{hold: len(text), resume: len(text)}
+	s.find(&f, text, 0, true)
+	return f.regions != nil
+}
+
+// quiet reports that nothing is masked in a string, or for it, that is looked at with its
+// escapes in it.
+func (s *Scanner) quiet(raw string) bool {
 	for i := 0; ; i += 2 {
 		n := strings.IndexByte(raw[i:], '\\')
 		if n < 0 {
 			break
 		}
-		switch i += n; raw[i+1] {
-		case 'n', 'r', 't', '\\':
-		case '"':
-			inner = true
-		default:
+		if i += n; strings.IndexByte(`nrt\"`, raw[i+1]) < 0 {
 			return false
 		}
 	}
-	for i := 0; inner; i++ {
-		n := strings.IndexByte(raw[i:], '"')
-		if n < 0 || i+n+1 >= len(raw) {
-			break
-		}
-		if i += n; i > 0 && raw[i-1] == '\\' {
-			continue
-		}
-		switch raw[i+1] {
-		case '{', '[', ' ', '\\':
-			return false
+	// To cut the letters of escapes off, too, can only lead to more that looks like JSON.
+	if (raw[0] == '\\' || opens[raw[0]]) && isJSON(strings.Trim(raw, ` \nrt`)) || s.names.tells(raw) {
+		return false
+	}
+	for i := 0; i < len(raw); i += short {
+		for m, _ := marked(raw[:min(len(raw), i+short)], i); m != 0; m &= m - 1 {
+			if !s.quietMark(raw, i+place(m)) {
+				return false
+			}
 		}
 	}
-	return true
+	f := found{hold: len(raw), resume: len(raw)}
+	f.runs(raw, 0, true)
+	return f.regions == nil
 }
 
-// quietMark reports that no rule finds a thing at a mark in a string. Marks between
-// strings are quiet, too.
+// quietMark reports that no rule finds a thing at a mark in a string with its escapes.
 func (s *Scanner) quietMark(raw string, i int) bool {
-	if i == 0 || i+1 == len(raw) {
+	if i+1 == len(raw) {
 		return true
 	}
-	before, after := raw[i-1], raw[i+1]
+	before, after := byte(' '), raw[i+1]
+	if i > 0 {
+		before = raw[i-1]
+	}
 	switch raw[i] {
 	case ':', '=':
 		if raw[i] == ':' {
 			switch {
 			case after == '/':
-				text := raw[:i+strings.IndexByte(raw[i:], '"')]
-				if _, v := location(s, text, i, true); v != no {
+				if _, v := location(s, raw, i, true); v != no {
 					return false
 				}
-			case i == 1:
-				return true // the first of the string
 			case after == 'A' && before-'0' <= 9:
 				return false
 			}
@@ -131,23 +129,25 @@ func (s *Scanner) quietMark(raw string, i int) bool {
 			!isOne(name, neighbors) && !isOne(name, typed) && before != '\\' && before != ':'
 	case 'z':
 		return before != 'i' || after != 'a' || s.quietName(raw, i)
+	case '-':
+		switch {
+		case before == ' ':
+			return !isFlag[after]
+		case before == '-':
+			n := span(raw, i+1, nameChars)
+			return n == 0 || n < enough && (i == 1 || raw[i-2] != 'Y' && raw[i-2] != 'K') && s.names.strength(raw[i+1:i+1+n]) == none
+		}
+		return !letters[after] || s.quietName(raw, i)
 	}
-	switch {
-	case before == ' ':
-		return !isFlag[after]
-	case before == '-':
-		n := span(raw, i+1, nameChars)
-		return n == 0 || n < enough && raw[i-2] != 'Y' && raw[i-2] != 'K' && s.names.strength(raw[i+1:i+1+n]) == none
-	}
-	return !letters[after] || s.quietName(raw, i)
+	return true
 }
 
 // quietName reports that the word with the byte at i is not the name of a credential in
 // quotes.
 func (s *Scanner) quietName(raw string, i int) bool {
 	end := i + 1 + span(raw, i+1, alnum)
-	if c := raw[end]; c != '\'' && c != '\\' {
-		return true // or the end of the string, which is looked at
+	if end == len(raw) || raw[end] != '\'' && raw[end] != '\\' {
+		return true
 	}
 	from := i
 	for from > 0 && end-from < maxName && nameChars[raw[from-1]] {

@@ -129,7 +129,6 @@ type found struct {
 	ends    []int // the last region of each kind of end
 	hold    int   // what is behind may not be passed on yet
 	resume  int   // from here on rules must look again
-	list    bool  // numbers may follow a comma; regions only tell that there are some
 }
 
 // add adds a region and finds its end. What a region of the same kind covers is left
@@ -178,8 +177,15 @@ const marks = ":=-z"
 // find adds the regions of rules that look at bytes from at on.
 func (s *Scanner) find(f *found, text string, from int, final bool) {
 	if len(text)-from <= short {
-		for m := marked(text, from, ':'); m != 0; m &= m - 1 {
+		m, odd := marked(text, from)
+		for ; m != 0; m &= m - 1 {
 			s.look(f, text, from+place(m), final)
+		}
+		if !odd {
+			if !final {
+				f.last(text, from, from, false)
+			}
+			return
 		}
 	} else {
 		for k := range len(marks) {
@@ -193,9 +199,7 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 			}
 		}
 	}
-	if !final || len(text) >= leastEnd {
-		f.runs(text, from, final)
-	}
+	f.runs(text, from, final)
 }
 
 // look asks rules about the mark at i, if the bytes around it are such that they must look

@@ -26,38 +26,50 @@ func load32(s string, i int) uint32 {
 const short = 64
 
 // marked returns a word with a bit for each mark in a text from i on, where at most short
-// bytes are, and for each byte that is one more: see place. A byte that is not ASCII may
-// have one, too.
-func marked(text string, i int, more byte) (m uint64) {
-	also := lo * uint64(more)
-	j := uint(0)
+// bytes are: see place. A byte that is not ASCII may have one, too. It reports whether
+// there is a digit or a capital letter: all tokens and cards have one.
+func marked(text string, i int) (m uint64, odd bool) {
+	o, j := uint64(0), uint(0)
 	for ; i+8 <= len(text); i += 8 {
-		m |= marksOf(load64(text, i), also) >> (j & 7)
+		w := load64(text, i)
+		m |= marksOf(w) >> (j & 7)
+		o |= oddOf(w)
 		j++
 	}
 	if i < len(text) {
-		return m | marksOf(rest(text, i), also)>>(j&7)
+		w := rest(text, i)
+		m |= marksOf(w) >> (j & 7)
+		o |= oddOf(w)
 	}
-	return m
+	return m, o&hi != 0
+}
+
+// oddOf returns a word with a top bit for bytes from '0' to '_' and perhaps ones that are
+// not ASCII.
+func oddOf(w uint64) uint64 {
+	w &= lo * 0x7F
+	return (w + lo*(0x80-'0')) &^ (w + lo*(0x80-'_'-1))
 }
 
 // rest returns the bytes from i on, which are less than eight.
 func rest(text string, i int) (w uint64) {
-	if len(text) >= 8 {
-		return load64(text, len(text)-8) >> (64 - 8*(len(text)-i))
+	n := len(text)
+	switch {
+	case n >= 8:
+		return load64(text, n-8) >> (-8 * (n - i) & 63)
+	case n-i >= 4:
+		return uint64(load32(text, i)) | uint64(load32(text, n-4))<<(8*(n-i-4)&63)
+	case n > i:
+		return uint64(text[i]) | uint64(text[(i+n)/2])<<(8*((n-i)/2)&63) | uint64(text[n-1])<<(8*(n-i-1)&63)
 	}
-	for k := len(text) - 1; k >= i; k-- {
-		w = w<<8 | uint64(text[k])
-	}
-	return w
+	return 0
 }
 
-// marksOf returns a word with the top bit of each byte of w that is a mark or one of also.
-// '-' and '=' differ in one bit. What is subtracted has no byte of more than 0x80: nothing
-// is borrowed.
-func marksOf(w, also uint64) uint64 {
-	w &= lo * 0x7F
-	return ((hi - (w&^(lo*0x10) ^ lo*'-')) | (hi - (w ^ lo*':')) | (hi - (w ^ lo*'z')) | (hi - (w ^ also))) & hi
+// marksOf returns a word with the top bit of each byte of w that is a mark. '-' and '='
+// differ in one bit, and so do ':' and 'z'. What is subtracted has no byte of more than
+// 0x80: nothing is borrowed.
+func marksOf(w uint64) uint64 {
+	return ((hi - (w&(lo*0x6F) ^ lo*'-')) | (hi - (w&(lo*0x3F) ^ lo*':'))) & hi
 }
 
 // place returns where the byte of the lowest bit of m is: byte k of word j has bit
@@ -69,16 +81,20 @@ func place(m uint64) int {
 
 // unbroken reports whether each byte of w may be of a token: is ASCII from '+' on. Of those
 // that are not, the lowest is told exactly.
-func unbroken(w uint64) bool { return ((w-lo*'+')|w)&hi == 0 }
+func unbroken(w uint64) bool { return broken(w) == 0 }
+
+func broken(w uint64) uint64 { return ((w - lo*'+') | w) & hi }
 
 // alone reports whether the eight characters at i, which are unbroken, are of a run of less
 // than n such characters, as far as the eight on each side show it.
 func alone(text string, i, n int) bool {
-	if i < 8 || i+16 > len(text) {
+	if i > 0 && i < 8 || i+16 > len(text) {
 		return false
 	}
-	before, behind := load64(text, i-8), load64(text, i+8)
-	first := bits.LeadingZeros64((^((before|hi)-lo*'+')|before)&hi) / 8 // the highest is needed: nothing is borrowed
-	last := bits.TrailingZeros64(((behind-lo*'+')|behind)&hi) / 8
-	return first < 8 && last < 8 && first+8+last < n
+	before, behind := 0, bits.TrailingZeros64(broken(load64(text, i+8)))/8
+	if i > 0 { // the highest is needed: nothing is borrowed
+		w := load64(text, i-8)
+		before = bits.LeadingZeros64((^((w|hi)-lo*'+')|w)&hi) / 8
+	}
+	return before < 8 && behind < 8 && before+8+behind < n
 }

@@ -54,8 +54,8 @@ var tokens = []token{
 // tokenChars are those of all tokens and prefixes, wordChars those in front of which no
 // token begins.
 var (
-	tokenChars = chars("+/=-_.")
-	wordChars  = chars("_")
+	tokenChars = *chars("+/=-_.")
+	wordChars  = *chars("_")
 )
 
 const (
@@ -92,21 +92,25 @@ const step = 12
 // enough to look at few places only.
 func (f *found) runs(text string, from int, final bool) {
 	done := from // up to here runs are looked at
-	i := from
+	i, whole := from, !final || len(text) >= leastToken
 	for ; i+8 <= len(text); i += step {
 		w := load64(text, i)
-		if unbroken(w) && i >= done && !alone(text, i, leastToken) {
+		if unbroken(w) && whole && i >= done && !alone(text, i, leastToken) {
 			done = f.tokens(text, i, from, final)
 		}
-		if w&0xC0C0 == 0 {
+		if mayCard(w) {
 			f.cards(text, i, from, final)
 		}
 	}
-	if i+1 < len(text) && (text[i]|text[i+1])&0xC0 == 0 {
+	if i+1 < len(text) && mayCard(uint64(text[i])|uint64(text[i+1])<<8) {
 		f.cards(text, i, from, final)
 	}
 	f.last(text, from, done, final)
 }
+
+// mayCard reports whether the first two bytes of w may be of a card: they are from ' ' to
+// '?', and one may be a digit.
+func mayCard(w uint64) bool { return w&0xE0E0 == 0x2020 && w&0x1010 != 0 }
 
 // last finds a token and a card in which the text ends.
 func (f *found) last(text string, from, done int, final bool) {
@@ -130,16 +134,25 @@ func (f *found) last(text string, from, done int, final bool) {
 }
 
 // tokens finds tokens in the run of characters around i, whose prefix does not end in
-// front of from. It returns the end of the run.
+// front of from. It returns the end of the run, or where it looked no further.
 func (f *found) tokens(text string, i, from int, final bool) (end int) {
-	run, inWord := tokenChars, wordChars
+	run, inWord := &tokenChars, &wordChars
+	end = i
 	for least := max(0, min(i-leastToken, from-mostPrefix)); i > least && run[text[i-1]]; i-- {
+	}
+	for end < len(text) && end-i < leastToken && run[text[end]] {
+		end++
+	}
+	if n := end - i; n < leastToken && (end < len(text) || final && n < leastEnd) {
+		return end
 	}
 	if escaped(text, i+1) {
 		f.tokenAt(text, i+1, from, final)
 	}
 	for {
-		f.tokenAt(text, i, from, final)
+		if i+1 < len(text) && starts.has(text[i], text[i+1]) {
+			f.tokenAt(text, i, from, final)
+		}
 		for i < len(text) && inWord[text[i]] {
 			i++
 		}
@@ -152,10 +165,7 @@ func (f *found) tokens(text string, i, from int, final bool) (end int) {
 
 // tokenAt finds a token that begins at i.
 func (f *found) tokenAt(text string, i, from int, final bool) {
-	if i+1 >= len(text) {
-		return
-	}
-	if !starts.has(text[i], text[i+1]) {
+	if i == len(text) {
 		return
 	}
 	for _, t := range byStart[text[i]] {
@@ -304,9 +314,6 @@ var cardChars = func() (is [256]bool) {
 func (f *found) card(text string, i int, final bool) {
 	if c := text[i]; c < '3' || c > '6' {
 		return
-	}
-	if f.list && i > 0 && text[i-1] == ',' {
-		text, i = text[i:], 0
 	}
 	if r, v := card(text, i, final); v != no {
 		f.add(text, i, r, v)

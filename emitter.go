@@ -664,7 +664,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	var st *stream
 	var held []*stream
 	if sub.kind.Role == RoleDelta && e.redact.actions[ClassContent] == ActionScan {
-		if st, held = s.streams.of(s.m, ev, &sub, e.redact.scanner); held != nil {
+		if st, held = s.streams.get(s.m, ev, &sub, e.redact.scanner); held != nil {
 			err = s.flush(ctx, held, ev.Time, done)
 		}
 		c.stream = st

@@ -308,13 +308,13 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 		return s, false // the encoder replaces invalid UTF-8
 	}
 	if c.stream != nil && class == ClassContent {
-		out := c.host(Place{Kind: c.kind, Name: name, Class: class}, c.stream.write(c, s))
+		out := c.host(name, class, c.stream.write(c, s))
 		return out, out != s
 	}
 	out := c.valid(s)
 	switch c.policy.actions[class] {
 	case ActionScan:
-		out = c.scan(Place{Kind: c.kind, Name: name, Class: class}, out)
+		out = c.scan(name, class, out)
 	case ActionMask:
 		out, c.redacted = maskedClass, true
 	case ActionDrop:
@@ -458,16 +458,24 @@ func (r *redaction) action(c Class) Action {
 }
 
 // scan masks a text and calls the Redactor.
-func (c *cleaner) scan(f Place, s string) string {
+func (c *cleaner) scan(name string, class Class, s string) string {
 	out := c.policy.scanner.Mask(s)
 	c.redacted = c.redacted || out != s
-	return c.host(f, out)
+	return c.host(name, class, out)
 }
 
-// host asks the Redactor about a text.
-func (c *cleaner) host(f Place, s string) string {
-	if c.policy.Redactor == nil || s == "" {
+// host asks the Redactor, if there is one, about the text of a field.
+func (c *cleaner) host(name string, class Class, s string) string {
+	if c.policy.Redactor == nil {
 		return s
+	}
+	return c.ask(Place{Kind: c.kind, Name: name, Class: class}, s)
+}
+
+// ask asks the Redactor about a text.
+func (c *cleaner) ask(f Place, s string) string {
+	if s == "" {
+		return ""
 	}
 	out, err := callRedactor(c.policy.Redactor, f, s)
 	if err != nil {
@@ -498,7 +506,7 @@ func (c *cleaner) rewrite(f Place, raw string, taken jsonwire.Taken) string {
 	if c.policy.Redactor != nil {
 		each = func(member, text string) string {
 			f.Key = member
-			return c.host(f, text)
+			return c.ask(f, text)
 		}
 	}
 	out, err := c.policy.scanner.JSON(raw, taken, each)

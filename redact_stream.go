@@ -19,42 +19,58 @@ type stream struct {
 }
 
 // streams are those of a run by the key of their agent, oldest first.
-type streams map[string][]*stream
+type streams struct {
+	of   map[string][]*stream
+	last *stream // the one asked for last, while no stream is removed: mostly the next, too
+	key  string  // of its agent
+}
 
-// of returns the stream of a delta. The streams that the delta ends are removed; it
+// get returns the stream of a delta. The streams that the delta ends are removed; it
 // returns those that hold something back. The machine has not applied the delta yet.
-func (all *streams) of(m *machine, ev *Event, sub *subject, scanner *secret.Scanner) (st *stream, held []*stream) {
-	p, list := pieceOf(ev, sub), (*all)[sub.key]
+func (all *streams) get(m *machine, ev *Event, sub *subject, scanner *secret.Scanner) (st *stream, held []*stream) {
+	p := pieceOf(ev, sub)
+	if all.last != nil && all.key == sub.key && all.last.goesOn(&p) {
+		return all.last, nil
+	}
+	list := all.of[sub.key]
 	for i := len(list) - 1; i >= 0; i-- {
-		if st := list[i]; st.id == p.id && st.subject == p.subject && !p.begins() {
+		if st := list[i]; st.goesOn(&p) {
+			all.last, all.key = st, sub.key
 			return st, nil
 		}
 	}
 	held = all.take(m, ev, sub)
-	if list = (*all)[sub.key]; len(list) == maxBlocks { // of deltas that change nothing, which have no blocks
+	if list = all.of[sub.key]; len(list) == maxBlocks { // of deltas that change nothing, which have no blocks
 		if list[0].held() {
 			held = append(held, list[0])
 		}
 		list = slices.Delete(list, 0, 1)
 	}
-	if *all == nil {
-		*all = streams{}
+	if all.of == nil {
+		all.of = map[string][]*stream{}
 	}
 	st = &stream{subject: p.subject, id: p.id, text: scanner.Stream()}
-	(*all)[sub.key] = append(list, st)
+	all.of[sub.key] = append(list, st)
+	all.last, all.key = st, sub.key
 	return st, held
+}
+
+// goesOn reports whether a delta belongs to the stream.
+func (st *stream) goesOn(p *piece) bool {
+	return st.id == p.id && st.subject == p.subject && !p.begins()
 }
 
 // take removes the streams that an event ends, and returns those that hold something
 // back. The machine has not applied the event yet.
 func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
-	if len(*all) == 0 {
+	if len(all.of) == 0 {
 		return nil
 	}
 	if sub.kind.Subject == "run" {
 		return all.takeAll()
 	}
-	left := slices.DeleteFunc((*all)[sub.key], func(st *stream) bool {
+	all.last = nil
+	left := slices.DeleteFunc(all.of[sub.key], func(st *stream) bool {
 		ends := m.endsBlock(ev, sub, st.subject, st.id)
 		if ends && st.held() {
 			held = append(held, st)
@@ -62,23 +78,23 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 		return ends
 	})
 	if len(left) > 0 {
-		(*all)[sub.key] = left
+		all.of[sub.key] = left
 	} else {
-		delete(*all, sub.key)
+		delete(all.of, sub.key)
 	}
 	return held
 }
 
 // takeAll removes all streams, and returns those that hold something back.
 func (all *streams) takeAll() (held []*stream) {
-	for _, key := range slices.Sorted(maps.Keys(*all)) {
-		for _, st := range (*all)[key] {
+	for _, key := range slices.Sorted(maps.Keys(all.of)) {
+		for _, st := range all.of[key] {
 			if st.held() {
 				held = append(held, st)
 			}
 		}
 	}
-	*all = nil
+	*all = streams{}
 	return held
 }
 
@@ -113,7 +129,7 @@ func (st *stream) close(c *cleaner) string {
 	}
 	text += st.text.Close()
 	c.redacted = st.text.Masked()
-	return c.host(Place{Kind: c.kind, Name: "delta", Class: ClassContent}, text)
+	return c.host("delta", ClassContent, text)
 }
 
 // note remembers a delta of the stream if some of the block is held back. A delta of no

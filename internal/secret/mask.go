@@ -26,8 +26,19 @@ func New(names *Names, values func() *Values) *Scanner {
 func (s *Scanner) Mask(text string) string { return s.mask(text, s.values()) }
 
 func (s *Scanner) mask(text string, v *Values) string {
+	var m uint64
+	odd := false
+	if len(text) <= short {
+		if m, odd = marked(text, 0); m == 0 && !odd && v == nil {
+			return text
+		}
+	}
 	f := found{hold: len(text), resume: len(text)}
-	s.find(&f, text, 0, true)
+	if len(text) <= short {
+		s.findAt(&f, text, 0, m, odd, true)
+	} else {
+		s.find(&f, text, 0, true)
+	}
 	if v != nil {
 		v.find(&f, text, 0, true)
 	}
@@ -133,9 +144,25 @@ func (st *Stream) join(piece string) {
 	st.text = st.buf.String()[st.start:]
 }
 
+// calm reports that a piece that is joined to the text, from from on, has nothing that a
+// rule looks at: see find.
+func calm(text string, from int) bool {
+	if len(text)-from > short {
+		return false
+	}
+	m, odd := marked(text, from)
+	return m == 0 && !odd && !begins(text, from)
+}
+
 func (st *Stream) add(piece string, final bool) string {
-	idle := st.out == len(st.text)
+	from := len(st.text)
+	idle := st.out == from
 	st.join(piece)
+	if idle && st.rules == from && st.open == nil && !final && calm(st.text, from) && st.s.values() == nil { // as mostly
+		st.out, st.rules, st.values = len(st.text), len(st.text), len(st.text)
+		st.forget()
+		return piece
+	}
 	f := found{hold: len(st.text), resume: len(st.text)}
 	for _, r := range st.open {
 		f.close(st.text, r)
@@ -165,6 +192,12 @@ func (st *Stream) add(piece string, final bool) string {
 		})
 	}
 	st.out, st.rules, st.values = f.hold, f.resume, values
+	st.forget()
+	return out
+}
+
+// forget leaves out what rules do not look at again.
+func (st *Stream) forget() {
 	if n := min(st.out, st.rules, st.values) - known; n > 0 {
 		st.text = st.text[n:]
 		st.start += n
@@ -174,5 +207,4 @@ func (st *Stream) add(piece string, final bool) string {
 			r.trigger, r.from, r.at = r.trigger-n, r.from-n, r.at-n
 		}
 	}
-	return out
 }

@@ -51,7 +51,7 @@ func (s *Scanner) plain(text string, from, to int) bool {
 	}
 	w := load64(text, to-8)
 	if n >= 8 {
-		if marksOf(load64(text, from)) != 0 || n >= leastEnd && unbroken(w) {
+		if marksOf(load64(text, from)) != 0 || n >= leastEnd && broken(w) == 0 {
 			return false
 		}
 	} else {

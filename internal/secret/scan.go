@@ -178,28 +178,33 @@ const marks = ":=-z"
 func (s *Scanner) find(f *found, text string, from int, final bool) {
 	if len(text)-from <= short {
 		m, odd := marked(text, from)
-		for ; m != 0; m &= m - 1 {
-			s.look(f, text, from+place(m), final)
-		}
-		if !odd {
-			if !final {
-				f.last(text, from, from, false)
+		s.findAt(f, text, from, m, odd, final)
+		return
+	}
+	for k := range len(marks) {
+		for i := from; ; i++ {
+			n := strings.IndexByte(text[i:], marks[k])
+			if n < 0 {
+				break
 			}
-			return
-		}
-	} else {
-		for k := range len(marks) {
-			for i := from; ; i++ {
-				n := strings.IndexByte(text[i:], marks[k])
-				if n < 0 {
-					break
-				}
-				i += n
-				s.look(f, text, i, final)
-			}
+			i += n
+			s.look(f, text, i, final)
 		}
 	}
 	f.runs(text, from, final)
+}
+
+// findAt is find for a text whose marks are known, and whether it is odd: see marked.
+func (s *Scanner) findAt(f *found, text string, from int, m uint64, odd, final bool) {
+	for ; m != 0; m &= m - 1 {
+		s.look(f, text, from+place(m), final)
+	}
+	switch {
+	case odd:
+		f.runs(text, from, final)
+	case !final:
+		f.last(text, from, from, false)
+	}
 }
 
 // look asks rules about the mark at i, if the bytes around it are such that they must look

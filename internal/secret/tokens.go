@@ -76,6 +76,21 @@ var byStart, starts, stops = func() (list [256][]*token, starts, stops pairs) {
 	return list, starts, stops
 }()
 
+// stopChars say of a byte whether it is of no token, or may be the last of a prefix.
+var stopChars = func() (of [256]byte) {
+	for c := range of {
+		if !tokenChars[c] {
+			of[c] = noToken
+		}
+	}
+	for i := range tokens {
+		of[tokens[i].prefix[len(tokens[i].prefix)-1]] = mayStop
+	}
+	return of
+}()
+
+const noToken, mayStop = 1, 2
+
 // pairs have a bit for each of many pairs of ASCII.
 type pairs [1 << 9]uint32
 
@@ -93,9 +108,9 @@ const step = 12
 func (f *found) runs(text string, from int, final bool) {
 	done := from // up to here runs are looked at
 	i, whole := from, !final || len(text) >= leastToken
-	for ; i+8 <= len(text); i += step {
+	for i = next(text, i); i+8 <= len(text); i = next(text, i+step) {
 		w := load64(text, i)
-		if unbroken(w) && whole && i >= done && !alone(text, i, leastToken) {
+		if broken(w) == 0 && whole && i >= done {
 			done = f.tokens(text, i, from, final)
 		}
 		if mayCard(w) {
@@ -108,29 +123,42 @@ func (f *found) runs(text string, from int, final bool) {
 	f.last(text, from, done, final)
 }
 
-// mayCard reports whether the first two bytes of w may be of a card: they are from ' ' to
-// '?', and one may be a digit.
-func mayCard(w uint64) bool { return w&0xE0E0 == 0x2020 && w&0x1010 != 0 }
-
 // last finds a token and a card in which the text ends.
 func (f *found) last(text string, from, done int, final bool) {
 	n := len(text)
 	if final {
-		if done < n && n >= leastEnd && unbroken(load64(text, n-8)) && tokenChars[text[n-leastEnd]] {
+		k := n
+		for k > 0 && n-k < leastEnd && tokenChars[text[k-1]] {
+			k--
+		}
+		if done < n && n-k == leastEnd {
 			f.tokens(text, n-1, from, true)
 		}
 		return
 	}
 	// Nothing is said of what follows: a token may have begun if its prefix is there.
-	for k := n - 1; k >= max(done, 1) && tokenChars[text[k]]; k-- {
-		if stops.has(text[k-1], text[k]) {
-			f.tokens(text, n-1, from, false)
-			break
-		}
+	if begins(text, done) {
+		f.tokens(text, n-1, from, false)
 	}
 	for k := n - 1; k >= from && n-k < 24 && cardChars[text[k]]; k-- {
 		f.card(text, k, false)
 	}
+}
+
+// begins reports whether the text ends in characters of a token with the end of a prefix
+// among them, which is not in front of from.
+func begins(text string, from int) bool {
+	from = max(from, 1)
+	for k := len(text) - 1; k >= from; k-- {
+		c := stopChars[text[k]]
+		if c == noToken {
+			break
+		}
+		if c == mayStop && stops.has(text[k-1], text[k]) {
+			return true
+		}
+	}
+	return false
 }
 
 // tokens finds tokens in the run of characters around i, whose prefix does not end in

@@ -658,7 +658,7 @@ func TestLogsComeOutAsTheyWentIn(t *testing.T) {
 		require.NoError(t, file.Close())
 		t.Logf("%s: %d events, %d deltas, %d late, %d events masked", filepath.Base(path), n, streamed, len(late), len(changed))
 		// A member content is held back up to 253 bytes: the name of a credential may follow.
-		if len(late)*20 > streamed || len(changed) > 5 {
+		if len(late) > 0 || len(changed) > 5 {
 			t.Errorf("too much is late or masked:\n%s\n%s", strings.Join(late, "\n"), strings.Join(changed, "\n"))
 		}
 	}

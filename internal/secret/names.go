@@ -48,7 +48,7 @@ var harmless = []string{"pagetoken", "nexttoken", "continuationtoken", "synctoke
 // a name and its value in programs. A rule looks for the name of the credential
 // further ahead.
 var (
-	neighbors = []string{"value", "val", "content"}
+	neighbors = []string{"value", "val"}
 	typed     = []string{"str", "string", "bytes"}
 )
 
@@ -321,7 +321,27 @@ func (of strength) says(text string) bool {
 	case counts:
 		return !digits(text) && !prose(text) && (random(text) || len(text) >= 12)
 	}
-	return !prose(text) && (random(text) || len(text) >= 12)
+	return !prose(text) && !ident(text) && (random(text) || len(text) >= 12)
+}
+
+// ident reports whether a text is a UUID or begins with a date: the id of a session of an
+// agent is one.
+func ident(text string) bool {
+	const uuid, date = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "dddd-dd-dd"
+	return len(text) == len(uuid) && like(text, uuid) || len(text) >= len(date) && like(text[:len(date)], date)
+}
+
+// like reports whether a text has a digit for each d of a form, a hexadecimal one for
+// each x, and otherwise what the form has.
+func like(text, form string) bool {
+	for i := range len(form) {
+		switch c := text[i]; {
+		case form[i] == c || c-'0' <= 9 && form[i] != '-' || form[i] == 'x' && (c|0x20)-'a' <= 5:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // schema reports whether an object describes a value, and does not hold it.

@@ -32,6 +32,11 @@ func (all *streams) get(m *machine, ev *Event, sub *subject, scanner *secret.Sca
 	if all.last != nil && all.key == sub.key && all.last.goesOn(&p) {
 		return all.last, nil
 	}
+	return all.find(m, ev, sub, scanner, p)
+}
+
+// find is get for a delta that does not go on with the last stream.
+func (all *streams) find(m *machine, ev *Event, sub *subject, scanner *secret.Scanner, p piece) (st *stream, held []*stream) {
 	list := all.of[sub.key]
 	for i := len(list) - 1; i >= 0; i-- {
 		if st := list[i]; st.goesOn(&p) {

@@ -23,22 +23,17 @@ func New(names *Names, values func() *Values) *Scanner {
 
 // Mask returns a text with markers in the place of secrets: the text itself if it has
 // none.
-func (s *Scanner) Mask(text string) string { return s.mask(text, s.values()) }
+func (s *Scanner) Mask(text string) string {
+	v := s.values()
+	if n := len(text); v == nil && n >= 8 && n <= short && calm(text) {
+		return text // as it is with many
+	}
+	return s.mask(text, v)
+}
 
 func (s *Scanner) mask(text string, v *Values) string {
-	var m uint64
-	odd := false
-	if len(text) <= short {
-		if m, odd = marked(text, 0); m == 0 && !odd && v == nil {
-			return text
-		}
-	}
 	f := found{hold: len(text), resume: len(text)}
-	if len(text) <= short {
-		s.findAt(&f, text, 0, m, odd, true)
-	} else {
-		s.find(&f, text, 0, true)
-	}
+	s.find(&f, text, 0, true)
 	if v != nil {
 		v.find(&f, text, 0, true)
 	}
@@ -144,24 +139,18 @@ func (st *Stream) join(piece string) {
 	st.text = st.buf.String()[st.start:]
 }
 
-// calm reports that a piece that is joined to the text, from from on, has nothing that a
-// rule looks at: see find.
-func calm(text string, from int) bool {
-	if len(text)-from > short {
-		return false
-	}
-	m, odd := marked(text, from)
-	return m == 0 && !odd && !begins(text, from)
-}
-
 func (st *Stream) add(piece string, final bool) string {
 	from := len(st.text)
 	idle := st.out == from
 	st.join(piece)
-	if idle && st.rules == from && st.open == nil && !final && calm(st.text, from) && st.s.values() == nil { // as mostly
-		st.out, st.rules, st.values = len(st.text), len(st.text), len(st.text)
-		st.forget()
-		return piece
+	if idle && st.rules == from && st.open == nil && !final && len(piece) >= 8 && len(piece) <= short && calm(piece) && !begins(st.text, from) && st.s.values() == nil {
+		if st.out = len(st.text); st.out > 2*known {
+			st.start += st.out - known
+			st.text = st.text[st.out-known:]
+			st.out = known
+		}
+		st.rules, st.values = st.out, st.out
+		return piece // as mostly: no rule looks at it
 	}
 	f := found{hold: len(st.text), resume: len(st.text)}
 	for _, r := range st.open {
@@ -192,12 +181,6 @@ func (st *Stream) add(piece string, final bool) string {
 		})
 	}
 	st.out, st.rules, st.values = f.hold, f.resume, values
-	st.forget()
-	return out
-}
-
-// forget leaves out what rules do not look at again.
-func (st *Stream) forget() {
 	if n := min(st.out, st.rules, st.values) - known; n > 0 {
 		st.text = st.text[n:]
 		st.start += n
@@ -207,4 +190,5 @@ func (st *Stream) forget() {
 			r.trigger, r.from, r.at = r.trigger-n, r.from-n, r.at-n
 		}
 	}
+	return out
 }

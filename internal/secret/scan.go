@@ -178,7 +178,16 @@ const marks = ":=-z"
 func (s *Scanner) find(f *found, text string, from int, final bool) {
 	if len(text)-from <= short {
 		m, odd := marked(text, from)
-		s.findAt(f, text, from, m, odd, final)
+		for ; m != 0; m &= m - 1 {
+			s.look(f, text, from+place(m), final)
+		}
+		if n := len(text); !odd && final {
+			return
+		} else if !odd || final && n < leastToken && (n < leastDigits || !cardLike(load64(text, leastToken-1-leastDigits))) {
+			f.last(text, from, from, final) // too short for what runs finds
+			return
+		}
+		f.runs(text, from, final)
 		return
 	}
 	for k := range len(marks) {
@@ -192,19 +201,6 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 		}
 	}
 	f.runs(text, from, final)
-}
-
-// findAt is find for a text whose marks are known, and whether it is odd: see marked.
-func (s *Scanner) findAt(f *found, text string, from int, m uint64, odd, final bool) {
-	for ; m != 0; m &= m - 1 {
-		s.look(f, text, from+place(m), final)
-	}
-	switch {
-	case odd:
-		f.runs(text, from, final)
-	case !final:
-		f.last(text, from, from, false)
-	}
 }
 
 // look asks rules about the mark at i, if the bytes around it are such that they must look

@@ -52,6 +52,22 @@ func oddOf(w uint64) uint64 {
 	return (w + lo*(0x80-'0')) &^ (w + lo*(0x80-'_'-1))
 }
 
+// calm reports that no byte of a text of at least eight bytes is a mark, a digit or a
+// capital letter.
+func calm(text string) bool {
+	busy := busyOf(load64(text, len(text)-8))
+	for ; len(text) > 8; text = text[8:] {
+		busy |= busyOf(load64(text, 0))
+	}
+	return busy&hi == 0
+}
+
+// busyOf returns a word with a top bit for the bytes of oddOf and all marks.
+func busyOf(w uint64) uint64 {
+	w &= lo * 0x7F
+	return (w+lo*(0x80-'0'))&^(w+lo*(0x80-'_'-1)) | (hi - (w ^ lo*'-')) | (w + lo*(0x80-'z'))
+}
+
 // rest returns the bytes from i on, which are less than eight.
 func rest(text string, i int) (w uint64) {
 	n := len(text)

@@ -107,10 +107,10 @@ const step = 12
 // enough to look at few places only.
 func (f *found) runs(text string, from int, final bool) {
 	done := from // up to here runs are looked at
-	i, whole := from, !final || len(text) >= leastToken
-	for i = next(text, i); i+8 <= len(text); i = next(text, i+step) {
+	i := next(text, from)
+	for ; i+8 <= len(text); i = next(text, i+step) {
 		w := load64(text, i)
-		if broken(w) == 0 && whole && i >= done {
+		if broken(w) == 0 && i >= done {
 			done = f.tokens(text, i, from, final)
 		}
 		if mayCard(w) {

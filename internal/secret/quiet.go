@@ -42,24 +42,27 @@ func (s *Scanner) Text(text string, from, to int, escaped bool) bool {
 	return !s.plain(text, from, to) && (s.names.tells(raw) || s.finds(raw))
 }
 
-// plain reports that a part of a text is too short for the number of a card, has no mark,
-// is no token and is no name, as far as one or two words show it.
+// plain reports that a part of a text has nothing to be masked and is no name, as far as
+// one look at its bytes shows it.
 func (s *Scanner) plain(text string, from, to int) bool {
 	n := to - from
-	if to < 8 || n >= leastDigits {
+	if to < 8 {
 		return false
 	}
 	w := load64(text, to-8)
-	if n >= 8 {
-		if marksOf(load64(text, from)) != 0 || n >= leastEnd && broken(w) == 0 {
-			return false
-		}
-	} else {
-		// In front of a short name is no letter.
+	if n < 8 { // in front of a short name is no letter
 		front := uint64(1)<<(64-8*n&63) - 1
 		w = w&^front | lo*0x60&front
 	}
-	return marksOf(w) == 0 && s.names.dull(uint32(w>>32))
+	switch {
+	case n == 0 || !s.names.dull(uint32(w>>32)):
+		return false
+	case n <= 8:
+		return marksOf(w) == 0
+	case n < leastEnd || n < leastDigits && broken(w) != 0: // too short for a token and a card
+		return (marksOf(w) | marksOf(load64(text, from))) == 0
+	}
+	return n <= short && calm(text[from:to])
 }
 
 // finds reports whether a text has something to be masked, without registered values.

@@ -101,3 +101,31 @@ func TestTokensAreLongEnough(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, leastToken, step+7)
 }
+
+// A look at words of eight bytes sees what one at each byte does.
+func TestWords(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	names := NewNames(nil, nil)
+	const some = "abcxyz,. \n-:=zAZ059_/`{~@"
+	for range 20_000 {
+		b := make([]byte, rng.IntN(short+1))
+		for i := range b {
+			b[i] = some[rng.IntN(1+rng.IntN(len(some)))]
+		}
+		text := string(b)
+		m, odd := marked(text, 0)
+		var at [short]bool
+		for ; m != 0; m &= m - 1 {
+			at[place(m)] = true
+		}
+		for i := range len(text) {
+			require.Equal(t, strings.IndexByte(marks, text[i]) >= 0, at[i], "%q %d", text, i)
+		}
+		require.Equal(t, strings.ContainsFunc(text, func(r rune) bool { return '0' <= r && r <= '_' }), odd, "%q", text)
+		if len(text) >= 8 && calm(text) {
+			require.False(t, odd || strings.ContainsAny(text, marks), "%q", text)
+		}
+		name := text[:len(text)/4] + []string{"password", "max_tokens", "api-key2", "sid", "path", "pw. "}[rng.IntN(6)]
+		require.Equal(t, names.strength(name) != none, names.tells(name), "%q", name)
+	}
+}

@@ -108,7 +108,9 @@ func (st *stream) held() bool { return st.part != "" || st.text.Held() }
 
 // write returns what can be said of the next piece of the block.
 func (st *stream) write(c *cleaner, piece string) string {
-	piece = st.part + piece
+	if st.part != "" {
+		piece = st.part + piece
+	}
 	n := len(piece)
 	for i := n - 1; i >= max(0, n-utf8.UTFMax); i-- {
 		if utf8.RuneStart(piece[i]) {

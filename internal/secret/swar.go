@@ -100,35 +100,17 @@ func place(m uint64) int {
 // of a token: is not ASCII from '+' on.
 func broken(w uint64) uint64 { return ((w - lo*'+') | w) & hi }
 
-// next returns the first place, in steps from i on, with eight characters of a run that may
-// be long enough for a token, or with two of one that may be for a card, as far as the
-// characters on each side show it. Behind it less than eight are left if there is none.
-func next(text string, i int) int {
-	for ; i+8 <= len(text); i += step {
-		w := load64(text[i:], 0)
-		if broken(w) == 0 {
-			if i < 8 || i+16 > len(text) {
-				return i
-			}
-			// Of those in front the highest is needed: nothing is borrowed.
-			v := load64(text[i-8:], 0)
-			before := bits.LeadingZeros64((^((v|hi)-lo*'+')|v)&hi) / 8
-			behind := bits.TrailingZeros64(broken(load64(text[i+8:], 0))) / 8
-			if before == 8 || behind == 8 || before+8+behind >= leastToken {
-				return i
-			}
-		}
-		// A run of a card has the six from i on or eight up to there.
-		if mayCard(w) && (cardLike(w<<16) || i >= 8 && cardLike(load64(text[i-7:], 0))) {
-			return i
-		}
+// alone reports whether the eight characters at i, which are not broken, are of a run of less
+// than n such characters, as far as the eight on each side show it.
+func alone(text string, i, n int) bool {
+	if i < 8 || i+16 > len(text) {
+		return false
 	}
-	return i
+	w := load64(text, i-8) // the highest is needed: nothing is borrowed
+	before := bits.LeadingZeros64((^((w|hi)-lo*'+')|w)&hi) / 8
+	behind := bits.TrailingZeros64(broken(load64(text, i+8))) / 8
+	return before < 8 && behind < 8 && before+8+behind < n
 }
-
-// mayCard reports whether the first two bytes of w may be of a card: they are from ' ' to
-// '?', and one may be a digit.
-func mayCard(w uint64) bool { return w&0xE0E0 == 0x2020 && w&0x1010 != 0 }
 
 // cardLike reports whether the last six bytes of w may be of a card.
 func cardLike(w uint64) bool { return (w^lo*0x20)>>16&(lo*0xE0>>16) == 0 }

@@ -107,17 +107,17 @@ const step = 12
 // enough to look at few places only.
 func (f *found) runs(text string, from int, final bool) {
 	done := from // up to here runs are looked at
-	i := next(text, from)
-	for ; i+8 <= len(text); i = next(text, i+step) {
+	i := from
+	for ; i+8 <= len(text); i += step {
 		w := load64(text, i)
-		if broken(w) == 0 && i >= done {
+		if broken(w) == 0 && i >= done && !alone(text, i, leastToken) {
 			done = f.tokens(text, i, from, final)
 		}
-		if mayCard(w) {
+		if w&0xC0C0 == 0 {
 			f.cards(text, i, from, final)
 		}
 	}
-	if i+1 < len(text) && mayCard(uint64(text[i])|uint64(text[i+1])<<8) {
+	if i+1 < len(text) && (text[i]|text[i+1])&0xC0 == 0 {
 		f.cards(text, i, from, final)
 	}
 	f.last(text, from, done, final)

@@ -50,6 +50,14 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 	}
 }
 
+// A backslash behind a quote may be of the value, or of the quote that follows.
+func TestBackslashesBeginValues(t *testing.T) {
+	for _, text := range []string{`token\":\"\8Jsp4XgJhSxBexample.co""n":1}`, `token\":\"\" x`, `{"password":"\u0041bc"}`, `password: """\abc"""`} {
+		same(t, scanner(), text, 1)
+		same(t, scanner(), text, 11, 21, 5)
+	}
+}
+
 // FuzzStream looks for a cut with which a stream does not say what the whole says.
 func FuzzStream(f *testing.F) {
 	for _, file := range []string{"planted.txt", "harmless.txt"} {

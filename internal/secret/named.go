@@ -82,7 +82,7 @@ func named(s *Scanner, text string, i int, final bool) (region, verdict) {
 		if rest := text[k:]; strings.HasPrefix(rest, two) {
 			k += len(two)
 		} else if !final && strings.HasPrefix(two, rest) {
-			return region{from: len(text), rule: Key}, maybe
+			return region{from: k, rule: Key}, maybe
 		}
 		if text[i] == ':' && !quoted && open == i+1 && k < len(text) && strings.IndexByte(",)+;", text[k]) >= 0 {
 			return region{}, no // the quote ends a string: print("password:", x)

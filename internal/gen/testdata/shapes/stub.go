@@ -96,6 +96,7 @@ func (e *fieldError) in(name string) *fieldError {
 type cleaner struct {
 	table map[string]string
 	calls []string
+	words bool
 	err   *fieldError
 }
 

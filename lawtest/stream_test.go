@@ -269,7 +269,7 @@ func TestNoSecretGetsOutInPieces(t *testing.T) {
 	list := planted(t)
 	f, s := newFinder(t, list), scanner()
 	out := emitter(t, agentevents.EmitterOptions{Redaction: policy()})
-	step := 1
+	step := 2
 	if testing.Short() {
 		step = 7
 	}

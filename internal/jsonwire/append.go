@@ -37,7 +37,7 @@ func AppendString(dst []byte, s string) []byte {
 	case last >= 0:
 		for {
 			from, to := s[i:i+16], b[n+i:n+i+16]
-			w0, w1 := load64(from, 0), load64(from, 8)
+			w0, w1 := Load64(from, 0), Load64(from, 8)
 			binary.LittleEndian.PutUint64(to, w0)
 			binary.LittleEndian.PutUint64(to[8:], w1)
 			if nonPlain(w0)|nonPlain(w1) != 0 {
@@ -52,7 +52,7 @@ func AppendString(dst []byte, s string) []byte {
 		}
 	case len(s) >= 8:
 		to := b[n : n+len(s)]
-		w0, w1 := load64(s, 0), load64(s, len(s)-8)
+		w0, w1 := Load64(s, 0), Load64(s, len(s)-8)
 		binary.LittleEndian.PutUint64(to, w0)
 		binary.LittleEndian.PutUint64(to[len(to)-8:], w1)
 		if nonPlain(w0)|nonPlain(w1) == 0 {
@@ -81,7 +81,7 @@ func appendRest(b []byte, n int, s string, i int) []byte {
 		var w uint64
 		size := 8
 		if i+8 <= len(s) {
-			w = load64(s, i)
+			w = Load64(s, i)
 		} else if size = len(s) - i; size == 0 {
 			break
 		} else {
@@ -110,7 +110,7 @@ func appendRest(b []byte, n int, s string, i int) []byte {
 		// first byte that is.
 		for i < len(s) && s[i] >= utf8.RuneSelf {
 			if i+8 <= len(s) {
-				w = load64(s, i)
+				w = Load64(s, i)
 			} else {
 				w = lastWord(s, len(s)-i)
 			}

@@ -133,7 +133,7 @@ func appendStringTwoPass(dst []byte, s string) []byte {
 
 func plainRun(s string, i int) int {
 	for ; i+8 <= len(s); i += 8 {
-		if m := nonPlain(load64(s, i)); m != 0 {
+		if m := nonPlain(Load64(s, i)); m != 0 {
 			return i + firstByte(m)
 		}
 	}
@@ -268,9 +268,9 @@ func plainText(s string) bool {
 		return true
 	}
 	for i := 0; i+8 <= len(s); i += 8 {
-		if nonPlain(load64(s, i)) != 0 {
+		if nonPlain(Load64(s, i)) != 0 {
 			return false
 		}
 	}
-	return nonPlain(load64(s, len(s)-8)) == 0 // the rest, and some bytes again
+	return nonPlain(Load64(s, len(s)-8)) == 0 // the rest, and some bytes again
 }

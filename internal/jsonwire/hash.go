@@ -61,7 +61,7 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// word is load64 for either kind of text.
+// word is Load64 for either kind of text.
 func word[T ~string | ~[]byte](text T, i int) uint64 {
 	b := text[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |

@@ -23,7 +23,7 @@ const (
 func scanString(text string, i int) (end int, found escapes, err error) {
 	for i++; ; {
 		if i+8 <= len(text) {
-			w := load64(text, i)
+			w := Load64(text, i)
 			m := nonPlain(w)
 			if m == 0 {
 				i += 8
@@ -83,7 +83,7 @@ func scanString(text string, i int) (end int, found escapes, err error) {
 // ASCII, and returns the offset of that.
 func scanRunes(text string, i int) (end int, err error) {
 	for i+8 <= len(text) && text[i] >= utf8.RuneSelf {
-		size := runeSize(load64(text, i))
+		size := runeSize(Load64(text, i))
 		if size == 0 {
 			return 0, invalidUTF8(text, i)
 		}

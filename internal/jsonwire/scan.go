@@ -189,8 +189,8 @@ func Names(names ...string) []Name {
 	for i, name := range names {
 		text := `"` + name + `":`
 		n := Name{text: text, mask: math.MaxUint64 >> (8 * max(0, 8-len(text)))}
-		n.head = load64(text+"       ", 0) & n.mask
-		n.tail = load64("       "+text, len(text)-1)
+		n.head = Load64(text+"       ", 0) & n.mask
+		n.tail = Load64("       "+text, len(text)-1)
 		list[i] = n
 	}
 	return list
@@ -250,14 +250,14 @@ func (s *Scanner) FieldOf(names []Name, guess int) (n int, name string, err erro
 		}
 	}
 	if start && i+8 <= len(text) {
-		head := load64(text, i)
+		head := Load64(text, i)
 		for n := guess; n < min(len(names), guess+fieldGuesses); n++ {
 			known := &names[n]
 			if (head^known.head)&known.mask != 0 {
 				continue
 			}
 			end := i + len(known.text)
-			if end > i+8 && (end > len(text) || load64(text, end-8) != known.tail || end > i+16 && text[i:end] != known.text) {
+			if end > i+8 && (end > len(text) || Load64(text, end-8) != known.tail || end > i+16 && text[i:end] != known.text) {
 				continue
 			}
 			s.fresh = false

@@ -16,9 +16,9 @@ const (
 	hi = 0x8080808080808080
 )
 
-// load64 returns s[i:i+8] as a little-endian word. The compiler turns it into
+// Load64 returns s[i:i+8] as a little-endian word. The compiler turns it into
 // one load.
-func load64(s string, i int) uint64 {
+func Load64(s string, i int) uint64 {
 	b := s[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
@@ -43,13 +43,13 @@ func nonPlainBits(w uint64) uint64 {
 func plainLen(s string) int {
 	i := 0
 	for i+8 <= len(s) {
-		if m := nonPlain(load64(s, i)); m != 0 {
+		if m := nonPlain(Load64(s, i)); m != 0 {
 			return i + firstByte(m)
 		}
 		if i += 8; i == 16 { // a long string: four words at a time
 			for i+32 <= len(s) {
 				w := s[i : i+32]
-				if (nonPlainBits(load64(w, 0))|nonPlainBits(load64(w, 8))|nonPlainBits(load64(w, 16))|nonPlainBits(load64(w, 24)))&hi != 0 {
+				if (nonPlainBits(Load64(w, 0))|nonPlainBits(Load64(w, 8))|nonPlainBits(Load64(w, 16))|nonPlainBits(Load64(w, 24)))&hi != 0 {
 					break
 				}
 				i += 32
@@ -82,9 +82,9 @@ func ValidUTF8(s string) bool {
 	var seen uint64
 	if n := len(s); n >= 8 {
 		for i := 0; i < n-8; i += 8 {
-			seen |= load64(s, i)
+			seen |= Load64(s, i)
 		}
-		seen |= load64(s, n-8)
+		seen |= Load64(s, n-8)
 	} else {
 		for i := range n {
 			seen |= uint64(s[i])
@@ -97,7 +97,7 @@ func ValidUTF8(s string) bool {
 // there are no more. A byte that is no UTF-8 counts as one.
 func FirstCharacters(s string, n int) int {
 	i := 0
-	for i+8 <= min(len(s), n) && load64(s, i)&hi == 0 {
+	for i+8 <= min(len(s), n) && Load64(s, i)&hi == 0 {
 		i += 8
 	}
 	n -= i
@@ -115,7 +115,7 @@ func FirstCharacters(s string, n int) int {
 func lastWord(s string, n int) uint64 {
 	fill := uint64(lo*' ') << (n * 8 & 63)
 	if len(s) >= 8 {
-		return load64(s, len(s)-8)>>(-n*8&63) | fill
+		return Load64(s, len(s)-8)>>(-n*8&63) | fill
 	}
 	s = s[len(s)-n:]
 	if n >= 4 {
@@ -124,7 +124,7 @@ func lastWord(s string, n int) uint64 {
 	return uint64(s[0]) | uint64(s[n/2])<<(n/2*8&63) | uint64(s[n-1])<<(n*8-8&63) | fill
 }
 
-// load32 is load64 for four bytes.
+// load32 is Load64 for four bytes.
 func load32(s string, i int) uint64 {
 	b := s[i : i+4]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24

@@ -127,10 +127,10 @@ func Spells(raw, text string) bool {
 	}
 	raw = raw[1 : len(raw)-1]
 	for len(raw) >= 8 && len(text) >= 8 {
-		w := load64(raw, 0)
+		w := Load64(raw, 0)
 		escapes := w ^ lo*'\\'
 		escapes = (escapes - lo) & ^escapes & hi
-		other := w ^ load64(text, 0)
+		other := w ^ Load64(text, 0)
 		if escapes == 0 {
 			if other != 0 {
 				return false

@@ -49,7 +49,7 @@ func (s *Scanner) plain(text string, from, to int) bool {
 	if to < 8 {
 		return false
 	}
-	w := load64(text, to-8)
+	w := jsonwire.Load64(text, to-8)
 	if n < 8 { // in front of a short name is no letter
 		front := uint64(1)<<(64-8*n&63) - 1
 		w = w&^front | lo*0x60&front
@@ -60,7 +60,7 @@ func (s *Scanner) plain(text string, from, to int) bool {
 	case n <= 8:
 		return marksOf(w) == 0
 	case n < leastEnd || n < leastDigits && broken(w) != 0: // too short for a token and a card
-		return (marksOf(w) | marksOf(load64(text, from))) == 0
+		return (marksOf(w) | marksOf(jsonwire.Load64(text, from))) == 0
 	}
 	return n <= short && calm(text[from:to])
 }

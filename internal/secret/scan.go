@@ -1,6 +1,10 @@
 package secret
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
 
 // A region is a part of a text that is masked.
 type region struct {
@@ -183,7 +187,7 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 		}
 		if n := len(text); !odd && final {
 			return
-		} else if !odd || final && n < leastToken && (n < leastDigits || !cardLike(load64(text, leastToken-1-leastDigits))) {
+		} else if !odd || final && n < leastToken && (n < leastDigits || !cardLike(jsonwire.Load64(text, leastToken-1-leastDigits))) {
 			f.last(text, from, from, final) // too short for what runs finds
 			return
 		}

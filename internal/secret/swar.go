@@ -1,6 +1,10 @@
 package secret
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
 
 // A text is looked at eight bytes at a time, as one little-endian word.
 const (
@@ -8,14 +12,7 @@ const (
 	hi = 0x8080808080808080
 )
 
-// load64 returns s[i:i+8] as a word. The compiler turns it into one load.
-func load64(s string, i int) uint64 {
-	b := s[i : i+8]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
-// load32 is load64 for four bytes.
+// load32 is jsonwire.Load64 for four bytes.
 func load32(s string, i int) uint32 {
 	b := s[i : i+4]
 	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
@@ -32,7 +29,7 @@ func marked(text string, i int) (m uint64, odd bool) {
 	o, j := uint64(0), uint(0)
 	left := text[i:]
 	for ; len(left) >= 8; left = left[8:] {
-		w := load64(left, 0)
+		w := jsonwire.Load64(left, 0)
 		m |= marksOf(w) >> (j & 7)
 		o |= oddOf(w)
 		j++
@@ -55,9 +52,9 @@ func oddOf(w uint64) uint64 {
 // calm reports that no byte of a text of at least eight bytes is a mark, a digit or a
 // capital letter.
 func calm(text string) bool {
-	busy := busyOf(load64(text, len(text)-8))
+	busy := busyOf(jsonwire.Load64(text, len(text)-8))
 	for ; len(text) > 8; text = text[8:] {
-		busy |= busyOf(load64(text, 0))
+		busy |= busyOf(jsonwire.Load64(text, 0))
 	}
 	return busy&hi == 0
 }
@@ -73,7 +70,7 @@ func rest(text string, i int) (w uint64) {
 	n := len(text)
 	switch {
 	case n >= 8:
-		return load64(text, n-8) >> (-8 * (n - i) & 63)
+		return jsonwire.Load64(text, n-8) >> (-8 * (n - i) & 63)
 	case n-i >= 4:
 		return uint64(load32(text, i)) | uint64(load32(text, n-4))<<(8*(n-i-4)&63)
 	case n > i:
@@ -106,9 +103,9 @@ func alone(text string, i, n int) bool {
 	if i < 8 || i+16 > len(text) {
 		return false
 	}
-	w := load64(text, i-8) // the highest is needed: nothing is borrowed
+	w := jsonwire.Load64(text, i-8) // the highest is needed: nothing is borrowed
 	before := bits.LeadingZeros64((^((w|hi)-lo*'+')|w)&hi) / 8
-	behind := bits.TrailingZeros64(broken(load64(text, i+8))) / 8
+	behind := bits.TrailingZeros64(broken(jsonwire.Load64(text, i+8))) / 8
 	return before < 8 && behind < 8 && before+8+behind < n
 }
 

@@ -1,6 +1,10 @@
 package secret
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
 
 // A token is a form of secrets that begins with a prefix. The prefix stays.
 type token struct {
@@ -109,7 +113,7 @@ func (f *found) runs(text string, from int, final bool) {
 	done := from // up to here runs are looked at
 	i := from
 	for ; i+8 <= len(text); i += step {
-		w := load64(text, i)
+		w := jsonwire.Load64(text, i)
 		if broken(w) == 0 && i >= done && !alone(text, i, leastToken) {
 			done = f.tokens(text, i, from, final)
 		}

@@ -558,7 +558,7 @@ func TestNewEmitterRefusesBadOptions(t *testing.T) {
 		require.Nil(t, e, name)
 	}
 	for field, o := range map[string]EmitterOptions{
-		"Lifecycle: no constant has the value 9":                 {Lifecycle: 9},
+		`Lifecycle: no constant has the value "lax"`:             {Lifecycle: "lax"},
 		"Mode: no constant has the value 77":                     {Mode: 77},
 		"Redaction.Content: no constant has the value 99":        {Redaction: &Policy{Content: 99}},
 		"Redaction.Meta: no constant has the value 4":            {Redaction: &Policy{Meta: ActionDrop + 1}},

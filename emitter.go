@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,8 +89,8 @@ type EmitterOptions struct {
 // check refuses values that no constant has: they must not pass for the default.
 func (o *EmitterOptions) check() error {
 	switch {
-	case int(o.Lifecycle) >= len(transitions):
-		return noConstant("EmitterOptions.Lifecycle", int(o.Lifecycle))
+	case o.Lifecycle != "" && !o.Lifecycle.known():
+		return noConstant("EmitterOptions.Lifecycle", string(o.Lifecycle))
 	case o.Mode >= modes:
 		return noConstant("EmitterOptions.Mode", int(o.Mode))
 	}
@@ -168,6 +169,7 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	e.opts.Lifecycle = cmp.Or(o.Lifecycle, LifecycleStrict)
 	for i, s := range o.Sinks {
 		k := newSinkEntry(s)
 		if err := k.check(); err != nil {
@@ -235,7 +237,7 @@ func (e *Emitter) Run(id string) (*Run, error) {
 	if _, ok := e.released[id]; ok {
 		return nil, fmt.Errorf("%w (run %s)", ErrRunReleased, jsonwire.Brief(id))
 	}
-	return e.open(newMachine(e.opts.Lifecycle, &RunState{RunID: id}))
+	return e.open(newMachine(&RunState{RunID: id, Lifecycle: e.opts.Lifecycle}))
 }
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
@@ -273,7 +275,7 @@ func (e *Emitter) open(m *machine) (*Run, error) {
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: e.opened % lanes}
+	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: e.opened % lanes, derives: m.Lifecycle == LifecycleDerived}
 	e.opened++
 	e.runs[m.RunID] = s
 	return newRun(s, Scope{}), nil
@@ -444,11 +446,12 @@ func (e *Emitter) takeErrors() []error {
 
 // A runState is a run of an emitter; handles share it.
 type runState struct {
-	e      *Emitter
-	holder reentry.Holder               // of mu
-	call   atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
-	lane   uint                         // of the emitter
-	closed *atomic.Bool                 // refuses events; the emitter has it too when the run is released
+	e       *Emitter
+	holder  reentry.Holder               // of mu
+	call    atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
+	lane    uint                         // of the emitter
+	derives bool                         // the transitions: see derive.go
+	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
 	m      *machine
@@ -471,9 +474,11 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 		s.e.redact.hide(refused)
 	}
 	// Close does not wait for the rest, so that it may be called from there.
-	if done.violation != nil && s.e.opts.OnViolation != nil {
-		s.e.redact.hide(done.violation)
-		s.e.opts.OnViolation(done.violation)
+	for _, violation := range done.violations {
+		s.e.redact.hide(violation)
+		if s.e.opts.OnViolation != nil {
+			s.e.opts.OnViolation(violation)
+		}
 	}
 	for _, err := range done.reports {
 		s.e.opts.OnError(err)
@@ -534,10 +539,10 @@ func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) 
 
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
-	recorded  bool
-	ended     bool // the run's terminal event
-	violation *RuleError
-	reports   []error // for OnError
+	recorded   bool
+	ended      bool         // the run's terminal event
+	violations []*RuleError // for OnViolation
+	reports    []error      // for OnError
 }
 
 // write is the part of the write path under the run's lock.
@@ -608,7 +613,6 @@ func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err err
 // add checks, stamps, redacts, applies and delivers one event. s.mu is held; ev
 // is the caller's own and is filled in on the way.
 func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome) (err error) {
-	e := s.e
 	ev.Sequence = s.m.NextSequence
 	ev.SchemaVersion = SchemaVersion
 	ev.origin = ""
@@ -636,35 +640,57 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	}
 	sub := subject{sound: head != ""}
 	s.m.resolve(&sub, ev, p)
+	if s.derives {
+		if moved, err := s.derive(ctx, ev, &sub, head, done); moved {
+			return err
+		}
+	}
 	s.fill(ev, &sub)
+	if err := s.admit(ev, &sub); err != nil {
+		return err
+	}
+	var c cleaner
+	refused, err := s.clean(ctx, ev, &sub, &c, done)
+	if refused != nil {
+		return join(err, refused)
+	}
+	return join(err, s.deliver(ctx, ev, &sub, head, &c, done))
+}
 
-	// Check.
-	if violation := s.m.check(ev, &sub); violation != nil {
+// admit checks an event and asks Guard. It returns why the event is refused; what it is
+// recorded in spite of is in sub.
+func (s *runState) admit(ev *Event, sub *subject) error {
+	e := s.e
+	if violation := s.m.check(ev, sub); violation != nil {
 		if e.opts.Mode == ModeEnforce || violation.Rule == RulePayload || ev.writable() != nil {
 			return violation
 		}
-		done.violation = violation
+		sub.violation = violation
 	} else if e.opts.Guard != nil {
 		violation, perr := guarded(e.opts.Guard, ev)
 		if perr != nil {
-			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %s: %w", jsonwire.Brief(ev.RunID), perr)
+			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %s: %w", jsonwire.Brief(s.m.RunID), perr)
 		}
 		if violation != nil {
 			if e.opts.Mode == ModeEnforce {
 				return violation
 			}
-			done.violation = violation
+			sub.violation = violation
 		}
 	}
+	return nil
+}
 
-	// Redact. Raw JSON is checked on the way, so this may still refuse.
-	// Reasoning is cut last, or half a secret could remain.
-	c := e.redact.cleaner(p.kind())
-	c.words = done.violation != nil
+// clean redacts an event. Raw JSON is checked on the way, so this may still refuse the
+// event. err is of what streams held back, which is recorded first.
+func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, c *cleaner, done *outcome) (refused, err error) {
+	e := s.e
+	*c = e.redact.cleaner(sub.payload.kind())
+	c.words = sub.violation != nil
 	var st *stream
 	var held []*stream
 	if sub.kind.Role == RoleDelta && e.redact.actions[ClassContent] == ActionScan {
-		if st, held = s.streams.get(s.m, ev, &sub, e.redact.scanner); held != nil {
+		if st, held = s.streams.get(s.m, ev, sub, e.redact.scanner); held != nil {
 			err = s.flush(ctx, held, ev.Time, done)
 		}
 		c.stream = st
@@ -674,28 +700,27 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		ev.extra, _ = c.extras(ev.extra)
 	}
 	if c.err != nil {
-		done.violation = nil
-		return c.err.in("payload").asError(ev)
+		return c.err.in("payload").asError(ev), err
 	}
 	if clean != ev.Payload {
 		ev.Payload, sub.payload = clean, ops(clean)
 	}
 	if st != nil {
-		st.note(ev, &sub)
+		st.note(ev, sub)
 	}
-	s.mark(ev, &sub, &c)
+	s.mark(ev, sub, c) // reasoning is cut last, or half a secret could remain
 	if violation := s.m.checkMessageID(ev); violation != nil {
 		if e.opts.Mode == ModeEnforce {
-			return violation
+			return violation, err
 		}
-		done.violation = violation
+		sub.violation = violation
 	}
 	if sub.kind.traits&endsBlocks != 0 && st == nil {
-		if held := s.streams.take(s.m, ev, &sub); held != nil {
-			err = s.flush(ctx, held, ev.Time, done)
+		if held := s.streams.take(s.m, ev, sub); held != nil {
+			err = join(err, s.flush(ctx, held, ev.Time, done))
 		}
 	}
-	return join(err, s.deliver(ctx, ev, &sub, head, &c, done))
+	return nil, err
 }
 
 // mark cuts the event's reasoning to what the policy allows, and marks what the
@@ -778,8 +803,9 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if c.failed != nil {
 		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed))
 	}
-	if done.violation != nil {
-		done.violation.EventID, done.violation.Sequence = ev.ID, ev.Sequence
+	if sub.violation != nil {
+		sub.violation.EventID, sub.violation.Sequence = ev.ID, ev.Sequence
+		done.violations = append(done.violations, sub.violation)
 	}
 	if e.redact.CountTokens != nil {
 		s.countReasoning(ev, sub)
@@ -835,6 +861,9 @@ func (s *runState) limitReasoning(ev *Event, sub *subject) (cut bool) {
 func (s *runState) reasoningUsed(ev *Event, sub *subject) int {
 	p, ok := ev.Payload.(*AgentReasoningDelta)
 	if !ok {
+		return 0
+	}
+	if p.BlockID == "" && sub.moved {
 		return 0
 	}
 	used := sub.agent.blockSize(p.BlockID)
@@ -894,6 +923,18 @@ func join(a, b error) error {
 func (s *runState) fill(ev *Event, sub *subject) {
 	a := sub.agent
 	switch p := ev.Payload.(type) {
+	case *RunStarted:
+		if l := s.m.named(); p.Lifecycle != l {
+			out := *p
+			out.Lifecycle = l
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *AgentStarted:
+		if l := s.m.named(); p.Lifecycle != l {
+			out := *p
+			out.Lifecycle = l
+			ev.Payload, sub.payload = &out, &out
+		}
 	case *AgentTransition:
 		if p.From == "" {
 			out := *p

@@ -452,7 +452,7 @@ func TestEnforceRefusesAndObserveRecordsAndReports(t *testing.T) {
 	r, log = startRun(t, EmitterOptions{Mode: ModeObserve})
 	require.NoError(t, r.Agent("a").To(t.Context(), StatusConverged, StatusThinking, StatusReflect))
 	require.Len(t, log.events, 3)
-	require.EqualValues(t, 3, log.snapshot(t).ViolationCount, "the fold reports it")
+	require.EqualValues(t, 2, log.snapshot(t).ViolationCount, "the fold reports what the relaxed table forbids too, as the log names none")
 }
 
 func TestObserveRefusesWhatNoLineCanCarry(t *testing.T) {
@@ -596,7 +596,7 @@ func TestConcurrentSafeCloseRunAndEmit(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, e.Close(t.Context()))
 		n := len(log.events)
-		r := &Run{s: &runState{e: e, m: newMachine(LifecycleStrict, &RunState{RunID: "x"}), closed: new(atomic.Bool)}}
+		r := &Run{s: &runState{e: e, m: newMachine(&RunState{RunID: "x"}), closed: new(atomic.Bool)}}
 		require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
 		require.Len(t, log.events, n)
 	}
@@ -716,6 +716,9 @@ func TestNoKindAllocates(t *testing.T) {
 		require.NoError(t, err)
 		a := r.With(Scope{WorkflowID: "w", Phase: "p"}).Agent("a")
 		ctx := context.Background()
+		if p, ok := p.(*AgentStarted); ok {
+			p.Lifecycle = "" // one that is not the emitter's is replaced in a copy
+		}
 		first := a.Emit(ctx, p)
 		if again := a.Emit(ctx, p); first == nil && again == nil {
 			repeated++

@@ -197,6 +197,6 @@ func ExampleRuleError() {
 	}
 	// Output:
 	// transition-legal
-	// tool_call → converged is not in the strict table; legal: tool_result
+	// tool_call → converged is not in the strict table; legal: tool_result; lifecycles that allow it: derived
 	// agent "writer" is tool_call
 }

@@ -30,7 +30,7 @@ func Example_production() {
 	// README:
 	log, err := ae.OpenFile(path, ae.WriterOptions{})
 	em, err := ae.NewEmitter(ae.EmitterOptions{
-		Lifecycle: ae.LifecycleRelaxed, Mode: ae.ModeObserve,
+		Lifecycle: ae.LifecycleDerived, Mode: ae.ModeObserve,
 		Sinks:   []ae.Sink{log, ae.BestEffort(ae.Buffered(dashboard, 1024, ae.OverflowDropOldest))},
 		OnError: logError, OnViolation: logViolation,
 	})

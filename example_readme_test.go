@@ -44,7 +44,7 @@ func Example_readme() {
 	// {"id":"id-4","sequence":2,"timestamp":"2026-05-05T09:00:00.160Z","type":"agent.toolCalled","runId":"r1","agentId":"coder","step":0,"schemaVersion":"1.0","marks":["redacted"],"payload":{"callId":"id-3","toolId":"Read","arguments":{"path":"main.go","api_key":"[REDACTED:key]"}}}
 	// {"id":"id-5","sequence":3,"timestamp":"2026-05-05T09:00:00.240Z","type":"agent.toolReturned","runId":"r1","agentId":"coder","step":0,"causationId":"id-4","schemaVersion":"1.0","payload":{"callId":"id-3","toolId":"Read","status":"ok","result":"package main","durationMs":80}}
 	// {"id":"id-6","sequence":4,"timestamp":"2026-05-05T09:00:00.280Z","type":"agent.transition","runId":"r1","agentId":"coder","step":0,"schemaVersion":"1.0","payload":{"from":"tool_call","to":"tool_result"}}
-	// agentevents: agent.transition: tool_result → thinking is not in the strict table; legal: response; agent "coder" is tool_result (rule transition-legal, run "r1", sequence 5)
+	// agentevents: agent.transition: tool_result → thinking is not in the strict table; legal: response; lifecycles that allow it: relaxed, derived; agent "coder" is tool_result (rule transition-legal, run "r1", sequence 5)
 }
 
 func readFile(context.Context) (ae.JSON, error) { return ae.JSONString("package main"), nil }

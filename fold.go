@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,9 +14,10 @@ import (
 
 // FoldOptions configure a [Fold]. The zero FoldOptions are usable.
 type FoldOptions struct {
-	// Lifecycle is the table of legal transitions; the default is
-	// [LifecycleStrict]. It decides what is a violation. The state follows the
-	// log in any case.
+	// Lifecycle is the table of legal transitions, which decides what is a
+	// violation. The default is the table that the log names, and
+	// [LifecycleRelaxed] for a log that names none. The state follows the log in
+	// any case.
 	Lifecycle Lifecycle
 	// KeepCalls is how many closed tool calls the snapshot keeps: the latest
 	// ones. Tools counts all. 0 means 64, negative means none.
@@ -118,7 +120,7 @@ func (f *Fold) begin(runID string) {
 	f.begun = true
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
 	f.v.s.RunID = f.v.keep(runID)
-	f.m.RunState, f.m.lifecycle, f.m.view = &f.v.s.RunState, f.opts.Lifecycle, &f.v
+	f.m.RunState, f.m.given, f.m.view = &f.v.s.RunState, f.opts.Lifecycle, &f.v
 	f.m.Resume.recent, f.m.Resume.recentDeltas = f.v.words.recent.Get(), f.v.words.recent.Get()
 }
 
@@ -129,9 +131,9 @@ func (f *Fold) wake(s *RunSnapshot) {
 		s.CompletedAt = time.Time{} // Snapshot derived it; the run may go on
 	}
 	f.v.s = s
-	f.m.RunState, f.m.lifecycle, f.m.view = &s.RunState, f.opts.Lifecycle, &f.v
+	f.m.RunState, f.m.given, f.m.view = &s.RunState, f.opts.Lifecycle, &f.v
 	for id, a := range s.Agents {
-		a.shown = a
+		a.shown, a.calls = a, 0
 		a.text, a.reasoning = []byte(a.Text), []byte(a.Reasoning)
 		if f.m.agents == nil {
 			f.m.agents = make(map[string]*AgentState, len(s.Agents))
@@ -153,12 +155,18 @@ func (m *machine) index(s *RunSnapshot) {
 		}
 	}
 	for _, c := range s.OpenCalls {
-		call := openCall{callKey{c.AgentID, c.CallID}, c.EventID, nil}
+		call := openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: c.Step.V}
 		if m.view != nil {
 			call.shown = c
+		} else {
+			call.tool = c.ToolID
 		}
-		m.calls.Take(call.callKey)
+		a := m.agents[c.AgentID]
+		m.takeCall(a, call.callKey)
 		m.calls.Add(call.callKey, call)
+		if a != nil && call.step >= a.Resume.first {
+			a.calls++
+		}
 	}
 	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
 		for i := range list {
@@ -191,19 +199,19 @@ func (m *machine) index(s *RunSnapshot) {
 }
 
 // machine returns a machine for an emitter, with a copy of the state that the
-// rules need.
+// rules need. l is the lifecycle of a log that names none.
 func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	run := RunSnapshot{RunState: r.RunState, Status: r.Status}
 	run.adopt()
 	was := &run.Resume
-	m := newMachine(l, &RunState{
-		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind,
+	m := newMachine(&RunState{
+		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: cmp.Or(run.Lifecycle, l),
 		Resume: runResume{opened: was.opened, begun: was.begun, resumes: was.resumes},
 	})
 	m.agents = make(map[string]*AgentState, len(r.Agents))
 	for id, rec := range r.Agents {
 		a := rec.AgentState
-		a.shown = nil
+		a.shown, a.calls = nil, 0
 		a.Resume.blocks = slices.Clone(a.Resume.blocks)
 		for i := range a.Resume.blocks {
 			a.Resume.blocks[i].text = nil

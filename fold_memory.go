@@ -143,7 +143,7 @@ func (f *Fold) giveBack(a *AgentSnapshot) {
 	v := &f.v
 	v.release(a.text)
 	v.release(a.reasoning)
-	a.text, a.reasoning, a.shown = nil, nil, nil
+	a.text, a.reasoning, a.shown, a.calls = nil, nil, nil, 0
 	if len(a.Resume.blocks) == 0 {
 		v.words.blocks.Put(a.Resume.blocks)
 		a.Resume.blocks = nil

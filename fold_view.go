@@ -520,7 +520,7 @@ func (v *view) toolCalled(ev *Event, sub *subject, p *ToolCalled, call *openCall
 	t := v.tool(p.ToolID)
 	c := v.newCall(ev, sub, v.keepBriefly(p.CallID), v.keepBriefly(ev.ID), t.id)
 	c.Attempt, c.RetryOf, c.StartedAt = p.Attempt, v.keepBriefly(p.RetryOf), ev.Time
-	*call = openCall{callKey{c.AgentID, c.CallID}, c.EventID, c}
+	*call = openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: call.step, shown: c}
 	t.stats.Calls = plus(t.stats.Calls, 1)
 	if sub.agent != nil {
 		sub.agent.shown.ToolCalls++

@@ -120,8 +120,9 @@ func (r *Run) Close() (err error) {
 }
 
 // An Agent is a handle to one agent of a run: what it emits carries the
-// agent's id and its current step. One method is one event, except To and Do.
-// Nothing is inserted: an illegal move is an error that lists the legal ones.
+// agent's id and its current step. One method is one event, except To and Do;
+// under [LifecycleDerived] a transition may stand in front. An illegal move is an error
+// that lists the legal ones.
 type Agent struct {
 	run    *Run
 	id     string

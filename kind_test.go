@@ -32,7 +32,7 @@ var kindSamples = []Event{
 	{Payload: &SessionCompleted{Status: "completed", Result: `{"pullRequest":812}`}, Scope: Scope{SessionID: "sess-41"}},
 	{Payload: &RunStarted{
 		Name: "release", Inputs: `{"branch":"main"}`, Agent: Some(AgentRef{AgentID: "core.lead", ModelClass: ModelReasoning}),
-		Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"}],"state":{"open":[]}}`,
+		Definition: `{"nodes":["plan",{"id":"build"}],"edges":[{"id":"e1","from":"plan","to":"build"}],"state":{"open":[]}}`, Lifecycle: LifecycleRelaxed,
 	}},
 	{Payload: &RunPaused{Reason: "waiting for the weekend to end"}, Actor: "user"},
 	{Payload: &RunResumed{Message: "go on with the tests"}, Actor: "user"},
@@ -44,6 +44,7 @@ var kindSamples = []Event{
 	{AgentID: "coder", ParentAgentID: "core.lead", ParentCallID: "call-1", Payload: &AgentStarted{
 		Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharingGroup("review"), MemoryRef: "mem:coder", ModelClass: ModelCoding}),
 		Task:  "Add /v2/health", Model: "claude-sonnet-4-5", ProviderSessionID: "sess-123", Prompt: `[{"role":"user","content":"Add /v2/health"}]`, Attempt: Some(2), Resumed: true,
+		Lifecycle: LifecycleRelaxed,
 	}},
 	{AgentID: "coder", Step: Some(0), Payload: &AgentTransition{From: StatusThinking, To: StatusToolCall, Reason: "tool_call:Read"}},
 	{AgentID: "coder", Payload: &AgentEnded{

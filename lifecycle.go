@@ -99,19 +99,20 @@ func (AuditResult) words() []AuditResult { return auditResults }
 
 func (r AuditResult) constant() AuditResult { return constantOf(auditResults, r) }
 
-// A Lifecycle is a table of legal status transitions (rule transition-legal).
-// The default is [LifecycleStrict].
-type Lifecycle uint8
+// A Lifecycle names a table of legal status transitions (rule transition-legal).
+// The empty Lifecycle is the default of the option that has it.
+type Lifecycle string
 
 // The lifecycles.
 const (
-	// LifecycleStrict is exactly KAHN's status diagram:
+	// LifecycleStrict is exactly KAHN's status diagram. The program says every
+	// transition itself:
 	//
 	//	thinking → tool_call → tool_result → response → reflect
 	//	reflect → thinking, converged
 	//	thinking → blocked-on-clarification → thinking
 	//	thinking → failed
-	LifecycleStrict Lifecycle = iota
+	LifecycleStrict Lifecycle = "strict"
 	// LifecycleRelaxed fits agents that do not follow KAHN's diagram: in 448
 	// recorded runs of real agents, LifecycleStrict forbids about half of the
 	// transitions. It adds
@@ -123,12 +124,45 @@ const (
 	//	tool_call ↔ blocked-on-clarification
 	//	converged → thinking           another turn
 	//	any but converged → failed
-	LifecycleRelaxed
+	LifecycleRelaxed Lifecycle = "relaxed"
+	// LifecycleDerived is for runtimes that do not want to think of statuses: the
+	// emitter writes the transitions that follow from what an agent does. Its table
+	// allows every move between different statuses that are not terminal, any of
+	// these to a terminal one, and
+	//
+	//	converged → thinking           another turn
+	//
+	// An agent is blocked-on-clarification while a question or an approval of its is
+	// open; else in tool_call while a call of its current attempt is open; else its
+	// last act tells: thinking after reasoning, response after text, tool_result
+	// after a return. A transition, marked [MarkSynthetic], stands in front of an
+	// event exactly when the status changes with it: both are recorded, or neither.
+	// Text does not leave reflect. The move to thinking begins a step, unless an
+	// answer to the agent causes it. An end adds converged or failed, as its outcome
+	// or error says. [Agent.To] adds what no event tells, such as reflect.
+	LifecycleDerived Lifecycle = "derived"
 )
 
-// transitions[l][i] is the set of statuses that may follow statuses[i] under l.
+var lifecycles = []Lifecycle{LifecycleStrict, LifecycleRelaxed, LifecycleDerived}
+
+// index returns the index of l in lifecycles, or -1.
+func (l Lifecycle) index() int { return slices.Index(lifecycles, l) }
+
+func (l Lifecycle) known() bool { return l.index() >= 0 }
+
+func (Lifecycle) words() []Lifecycle { return lifecycles }
+
+func (l Lifecycle) constant() Lifecycle { return constantOf(lifecycles, l) }
+
+const (
+	working  = 1<<6 - 1    // the statuses that are not terminal
+	terminal = 1<<6 | 1<<7 // converged and failed
+)
+
+// transitions[l][i] is the set of statuses that may follow statuses[i] under
+// lifecycles[l].
 var transitions = [...][len(statuses)]uint8{
-	LifecycleStrict: {
+	0: {
 		0: to(StatusToolCall, StatusBlockedOnClarification, StatusFailed),
 		1: to(StatusToolResult),
 		2: to(StatusResponse),
@@ -136,13 +170,22 @@ var transitions = [...][len(statuses)]uint8{
 		4: to(StatusThinking, StatusConverged),
 		5: to(StatusThinking),
 	},
-	LifecycleRelaxed: {
+	1: {
 		0: to(StatusToolCall, StatusResponse, StatusBlockedOnClarification, StatusFailed),
 		1: to(StatusToolCall, StatusToolResult, StatusBlockedOnClarification, StatusFailed),
 		2: to(StatusThinking, StatusToolCall, StatusToolResult, StatusResponse, StatusFailed),
 		3: to(StatusThinking, StatusToolCall, StatusReflect, StatusConverged, StatusFailed),
 		4: to(StatusThinking, StatusConverged, StatusFailed),
 		5: to(StatusThinking, StatusToolCall, StatusFailed),
+		6: to(StatusThinking),
+	},
+	2: {
+		0: working&^(1<<0) | terminal,
+		1: working&^(1<<1) | terminal,
+		2: working&^(1<<2) | terminal,
+		3: working&^(1<<3) | terminal,
+		4: working&^(1<<4) | terminal,
+		5: working&^(1<<5) | terminal,
 		6: to(StatusThinking),
 	},
 }
@@ -158,8 +201,8 @@ func to(next ...AgentStatus) uint8 {
 // Allows reports whether an agent may move from the status from to the status to.
 // An unknown status or table allows nothing.
 func (l Lifecycle) Allows(from, to AgentStatus) bool {
-	f, t := from.index(), to.index()
-	return f >= 0 && t >= 0 && int(l) < len(transitions) && transitions[l][f]&(1<<t) != 0
+	table, f, t := l.index(), from.index(), to.index()
+	return table >= 0 && f >= 0 && t >= 0 && transitions[table][f]&(1<<t) != 0
 }
 
 // Next returns the statuses that may follow from, in the order of KAHN's enum.
@@ -171,12 +214,4 @@ func (l Lifecycle) Next(from AgentStatus) []AgentStatus {
 		}
 	}
 	return next
-}
-
-// String returns "strict" or "relaxed".
-func (l Lifecycle) String() string {
-	if l == LifecycleRelaxed {
-		return "relaxed"
-	}
-	return "strict"
 }

@@ -28,6 +28,9 @@ type AgentStarted struct {
 	// Resumed says that the start continues an earlier one, whose end may be
 	// missing in this log.
 	Resumed bool `json:"resumed,omitzero" class:"meta"`
+	// Lifecycle is the table that the agent's transitions keep. The emitter sets it:
+	// to nothing for [LifecycleStrict]. See [RunState].
+	Lifecycle Lifecycle `json:"lifecycle,omitzero" class:"meta"`
 
 	extra extras
 }

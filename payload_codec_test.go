@@ -40,7 +40,7 @@ func filledPayload(t testing.TB, k Kind) payloadOps {
 // closedWords has a value of every closed list.
 var closedWords = []string{
 	"isolated", "reasoning", "summary", "ok", "warning", "mcp", "merge", "reply", "evicted",
-	"thinking", "converged", "pass",
+	"thinking", "converged", "pass", "derived",
 }
 
 func fillValue(v reflect.Value, r *rand.Rand) {

@@ -42,6 +42,9 @@ type RunStarted struct {
 	// (a list of ids, or of objects with an "id"), "edges" (a list of objects
 	// with "from", "to" and an optional "id") and "state" (the initial state).
 	Definition JSON `json:"definition,omitzero" class:"content"`
+	// Lifecycle is the table that the agents' transitions keep. The emitter sets it:
+	// to nothing for [LifecycleStrict]. See [RunState].
+	Lifecycle Lifecycle `json:"lifecycle,omitzero" class:"meta"`
 
 	extra extras
 }

@@ -71,7 +71,7 @@ func (l *logRedaction) add(ev Event) {
 	}
 	s := l.runs[ev.RunID]
 	if s == nil {
-		s = &runState{e: l.e, m: newMachine(LifecycleRelaxed, &RunState{RunID: ev.RunID})}
+		s = &runState{e: l.e, m: newMachine(&RunState{RunID: ev.RunID})}
 		l.runs[ev.RunID] = s
 	}
 	ev.origin = ""

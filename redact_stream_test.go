@@ -23,7 +23,7 @@ func said(events []Event) (list []string) {
 	for i := range events {
 		ev := &events[i]
 		var sub subject
-		newMachine(LifecycleRelaxed, &RunState{RunID: ev.RunID}).resolve(&sub, ev, ops(ev.Payload))
+		newMachine(&RunState{RunID: ev.RunID}).resolve(&sub, ev, ops(ev.Payload))
 		text := string(ev.Kind())
 		if p := pieceOf(ev, &sub); p.subject != "" {
 			text = p.subject + p.id + " " + p.text

@@ -39,7 +39,7 @@ func Rules() iter.Seq2[Rule, string] {
 // the catalog.
 type machine struct {
 	*RunState
-	lifecycle Lifecycle
+	given Lifecycle // the table that a fold goes by whatever the log says; may be empty
 
 	agents  map[string]*AgentState
 	last    *AgentState // the agent that find returned last
@@ -57,8 +57,27 @@ type machine struct {
 	view *view // the fold's view; nil in an emitter
 }
 
-func newMachine(l Lifecycle, state *RunState) *machine {
-	return &machine{RunState: state, lifecycle: l}
+func newMachine(state *RunState) *machine { return &machine{RunState: state} }
+
+// table returns the lifecycle in force. A log that names none is judged relaxed.
+func (m *machine) table() Lifecycle {
+	return cmp.Or(m.given, m.Lifecycle, LifecycleRelaxed)
+}
+
+// named returns the lifecycle that the starts of an emitter name: one that is stated by
+// mistake would be taken for the log's.
+func (m *machine) named() Lifecycle {
+	if m.Lifecycle == LifecycleStrict {
+		return ""
+	}
+	return m.Lifecycle
+}
+
+// says takes the lifecycle that a start names.
+func (m *machine) says(l Lifecycle) {
+	if l.known() {
+		m.Lifecycle = l.constant()
+	}
 }
 
 // A subject is the payload, kind and agent of an event, looked up once.
@@ -69,6 +88,10 @@ type subject struct {
 	key     string      // key of the event's agent in machine.agents; empty without an agent
 	agent   *AgentState // nil when the machine has no state of the agent
 	sound   bool        // the event's JSON and texts were checked when it was read
+
+	// Of an emitter.
+	violation *RuleError // the event is recorded in spite of it
+	moved     bool       // a transition is recorded in front of the event
 }
 
 // noKind is the row of unknown kinds.
@@ -236,7 +259,10 @@ func (m *machine) checkRunStarted(ev *Event, _ *subject) *RuleError {
 	return nil
 }
 
-func (m *machine) runStarted(*Event, *subject) { m.Resume.opened = true }
+func (m *machine) runStarted(ev *Event, _ *subject) {
+	m.Resume.opened = true
+	m.says(ev.Payload.(*RunStarted).Lifecycle)
+}
 
 // RuleTerminalLast: only session events, audits, usage and late events follow
 // run.completed, run.failed or run.cancelled.
@@ -338,14 +364,16 @@ func (m *machine) runResumed(*Event, *subject) { m.Resume.resumes = plus(m.Resum
 
 func (m *machine) agentStarted(ev *Event, sub *subject) {
 	a, p := sub.agent, ev.Payload.(*AgentStarted)
+	m.says(p.Lifecycle)
 	if a == nil {
 		return
 	}
 	m.rest(a)
 	r := &a.Resume
-	r.first = 0
+	r.first, r.act = 0, actThinking
 	if a.Started && a.Step.OK {
 		r.first, r.renew = plus(a.Step.V, 1), true
+		a.calls = 0 // those of earlier attempts
 	}
 	if !a.Open {
 		m.open++
@@ -407,15 +435,25 @@ func (m *machine) checkAgentTransition(ev *Event, sub *subject) *RuleError {
 		}
 		status = a.Status
 	}
-	if status.Terminal() && len(m.lifecycle.Next(status)) == 0 && !late {
+	table := m.table()
+	if status.Terminal() && len(table.Next(status)) == 0 && !late {
 		return m.refuse(ev, RuleAgentEndedFinal, named("agent", sub.key), status.shown(), "only audits and agent.ended may follow")
 	}
 	if p.From != status {
 		return m.refuse(ev, RuleTransitionFromCurrent, named("agent", sub.key), status.shown(), "from is "+p.From.shown()+"; legal: "+status.shown())
 	}
-	if !m.lifecycle.Allows(p.From, p.To) {
-		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), status.shown(),
-			p.From.shown()+" → "+p.To.shown()+" is not in the "+m.lifecycle.String()+" table; legal: "+cmp.Or(wordList(m.lifecycle.Next(p.From)), "none"))
+	if !table.Allows(p.From, p.To) {
+		detail := p.From.shown() + " → " + p.To.shown() + " is not in the " + string(table) + " table; legal: " + cmp.Or(wordList(table.Next(p.From)), "none")
+		var others []Lifecycle
+		for _, l := range lifecycles {
+			if l.Allows(p.From, p.To) {
+				others = append(others, l)
+			}
+		}
+		if others != nil {
+			detail += "; lifecycles that allow it: " + wordList(others)
+		}
+		return m.refuse(ev, RuleTransitionLegal, named("agent", sub.key), status.shown(), detail)
 	}
 	return nil
 }
@@ -428,6 +466,9 @@ func (m *machine) agentTransition(ev *Event, sub *subject) {
 	to := ev.Payload.(*AgentTransition).To
 	if i := to.index(); i >= 0 {
 		a.Status = statuses[i] // the constant: a piece of a line would keep the line alive
+		if waits := 1<<i&untold != 0; !waits {
+			a.Resume.act = i
+		}
 	} else {
 		a.Status = AgentStatus(m.view.intern(string(to)))
 	}
@@ -532,15 +573,18 @@ func (m *machine) checkToolCalled(ev *Event, sub *subject) *RuleError {
 
 func (m *machine) toolCalled(ev *Event, sub *subject) {
 	p := ev.Payload.(*ToolCalled)
-	call := openCall{callKey{sub.key, p.CallID}, ev.ID, nil}
+	call := openCall{callKey: callKey{sub.key, p.CallID}, tool: p.ToolID, event: ev.ID, step: ev.Step.V}
+	// A second call with the id of an open one replaces it: a return names the
+	// later call.
+	earlier, again := m.takeCall(sub.agent, call.callKey)
 	if a := sub.agent; a != nil {
 		call.agent = a.AgentID
 		a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
+		if call.step >= a.Resume.first {
+			a.calls++
+		}
 		a.endUnnamed()
 	}
-	// A second call with the id of an open one replaces it: a return names the
-	// later call.
-	earlier, again := m.calls.Take(call.callKey)
 	if m.view != nil {
 		if again {
 			m.view.dropCall(earlier.shown)
@@ -576,20 +620,33 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 			a.Counted.ToolCalls = plus(a.Counted.ToolCalls, 1)
 		}
 	} else {
-		call, _ = m.calls.Take(callKey{sub.key, p.CallID})
+		call, _ = m.takeCall(a, callKey{sub.key, p.CallID})
 		if a != nil {
 			m.forget(a, "tool_call", p.CallID)
 		}
+	}
+	if a != nil {
+		a.Resume.act = actToolResult
 	}
 	if m.view != nil {
 		m.view.toolReturned(ev, sub, p, call.shown)
 	}
 }
 
+// takeCall closes a call of an agent.
+func (m *machine) takeCall(a *AgentState, key callKey) (call openCall, open bool) {
+	if call, open = m.calls.Take(key); open && a != nil && call.step >= a.Resume.first {
+		a.calls = max(0, a.calls-1)
+	}
+	return call, open
+}
+
 // An openCall is a tool call that waits for its return.
 type openCall struct {
 	callKey
+	tool  string            // empty in a fold
 	event string            // id of the event that opened it
+	step  int               // its agent's
 	shown *ToolCallSnapshot // nil in an emitter
 }
 
@@ -677,8 +734,10 @@ func (m *machine) wholeBlock(ev *Event, sub *subject) {
 	switch p := ev.Payload.(type) {
 	case *TextCompleted:
 		id = p.BlockID
+		a.Resume.act = a.afterText()
 	case *AgentReasoned:
 		id = p.BlockID
+		a.Resume.act = actThinking
 	}
 	m.forget(a, sub.kind.Subject, id)
 	if id != "" {

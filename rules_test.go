@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -481,7 +482,7 @@ func TestRules(t *testing.T) {
 
 func requireFoldVerdict(t *testing.T, c ruleCase, events []Event) {
 	t.Helper()
-	f := NewFold(FoldOptions{Lifecycle: c.lifecycle})
+	f := NewFold(FoldOptions{Lifecycle: cmp.Or(c.lifecycle, LifecycleStrict)})
 	for _, e := range events[:len(events)-1] {
 		f.Apply(e)
 	}

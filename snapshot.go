@@ -59,6 +59,9 @@ type RunState struct {
 	RunID        string `json:"runId"`                 // the run
 	NextSequence uint64 `json:"nextSequence"`          // sequence of the next event
 	TerminalKind Kind   `json:"terminalKind,omitzero"` // run.completed, run.failed or run.cancelled; empty until the run ends
+	// Lifecycle is the table that the starts of the run and its agents name: the
+	// latest. Empty means that the log names none.
+	Lifecycle Lifecycle `json:"lifecycle,omitzero"`
 	// Resume is state that only resuming needs. Its JSON may change between
 	// versions.
 	Resume runResume `json:"resume"`
@@ -209,6 +212,7 @@ type AgentState struct {
 	// versions.
 	Resume agentResume `json:"resume"`
 
+	calls int            // open calls of the current attempt
 	shown *AgentSnapshot // the snapshot that embeds this; nil in an emitter
 }
 
@@ -220,6 +224,7 @@ type agentResume struct {
 	first   int      `wire:"first,omitzero"`   // first step of the current attempt
 	renew   bool     `wire:"renew,omitzero"`   // the emitter stamps a new step next
 	resumes int      `wire:"resumes,omitzero"` // runResume.resumes when the agent started
+	act     int      `wire:"act,omitzero"`     // the status that the last act tells, as an index of statuses
 	blocks  []block  `wire:"blocks,omitzero"`  // blocks whose deltas were seen
 
 	// Only a fold uses these; an emitter leaves them empty.

@@ -108,6 +108,10 @@ func (v *AgentStarted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumed":`...)
 		dst = strconv.AppendBool(dst, v.Resumed)
 	}
+	if v.Lifecycle != "" {
+		dst = append(dst, `,"lifecycle":`...)
+		dst = jsonwire.AppendString(dst, string(v.Lifecycle))
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}
@@ -127,6 +131,7 @@ var fieldsOfAgentStarted = [...]extra.Field{
 	{Name: "prompt"},
 	{Name: "attempt"},
 	{Name: "resumed"},
+	{Name: "lifecycle"},
 }
 
 func (v *AgentTransition) appendJSON(dst []byte) []byte {
@@ -1792,6 +1797,10 @@ func (v *RunStarted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"definition":`...)
 		dst = append(dst, v.Definition...)
 	}
+	if v.Lifecycle != "" {
+		dst = append(dst, `,"lifecycle":`...)
+		dst = jsonwire.AppendString(dst, string(v.Lifecycle))
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}
@@ -1808,6 +1817,7 @@ var fieldsOfRunStarted = [...]extra.Field{
 	{Name: "inputs"},
 	{Name: "agent"},
 	{Name: "definition"},
+	{Name: "lifecycle"},
 }
 
 func (v *RunPaused) appendJSON(dst []byte) []byte {
@@ -2368,6 +2378,10 @@ func (v *RunState) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"terminalKind":`...)
 		dst = jsonwire.AppendString(dst, string(v.TerminalKind))
 	}
+	if v.Lifecycle != "" {
+		dst = append(dst, `,"lifecycle":`...)
+		dst = jsonwire.AppendString(dst, string(v.Lifecycle))
+	}
 	dst = append(dst, `,"resume":`...)
 	dst = v.Resume.appendJSON(dst)
 	return append(dst, '}')
@@ -2426,6 +2440,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	if v.TerminalKind != "" {
 		dst = append(dst, `,"terminalKind":`...)
 		dst = jsonwire.AppendString(dst, string(v.TerminalKind))
+	}
+	if v.Lifecycle != "" {
+		dst = append(dst, `,"lifecycle":`...)
+		dst = jsonwire.AppendString(dst, string(v.Lifecycle))
 	}
 	dst = append(dst, `,"resume":`...)
 	dst = v.Resume.appendJSON(dst)
@@ -2644,6 +2662,10 @@ func (v *agentResume) appendJSON(dst []byte) []byte {
 	if v.resumes != 0 {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
+	}
+	if v.act != 0 {
+		dst = append(dst, `,"act":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.act))
 	}
 	if v.blocks != nil {
 		dst = append(dst, `,"blocks":`...)

@@ -56,6 +56,11 @@ func (v *AgentStarted) check() *fieldError {
 			return err
 		}
 	}
+	if v.Lifecycle != "" {
+		if !v.Lifecycle.known() {
+			return otherWord("lifecycle", v.Lifecycle)
+		}
+	}
 	return nil
 }
 
@@ -1134,6 +1139,11 @@ func (v *RunStarted) check() *fieldError {
 	if v.Agent.OK {
 		if err := v.Agent.V.check(); err != nil {
 			return err.in("agent")
+		}
+	}
+	if v.Lifecycle != "" {
+		if !v.Lifecycle.known() {
+			return otherWord("lifecycle", v.Lifecycle)
 		}
 	}
 	return nil

@@ -74,6 +74,14 @@ func (v *AgentStarted) clean(c *cleaner) *AgentStarted {
 			w.Prompt = j
 		}
 	}
+	if v.Lifecycle != "" {
+		if c.words && !v.Lifecycle.known() {
+			if s, changed := c.text("lifecycle", ClassMeta, string(v.Lifecycle)); changed {
+				w = copyOnce(v, w)
+				w.Lifecycle = Lifecycle(s)
+			}
+		}
+	}
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -1852,6 +1860,14 @@ func (v *RunStarted) clean(c *cleaner) *RunStarted {
 		if changed {
 			w = copyOnce(v, w)
 			w.Definition = j
+		}
+	}
+	if v.Lifecycle != "" {
+		if c.words && !v.Lifecycle.known() {
+			if s, changed := c.text("lifecycle", ClassMeta, string(v.Lifecycle)); changed {
+				w = copyOnce(v, w)
+				w.Lifecycle = Lifecycle(s)
+			}
 		}
 	}
 	if v.extra != "" {

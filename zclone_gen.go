@@ -137,6 +137,7 @@ func (v *RunState) clone() *RunState {
 func (w *RunState) deepen() {
 	w.RunID = cloneText(w.RunID)
 	w.TerminalKind = cloneText(w.TerminalKind)
+	w.Lifecycle = cloneText(w.Lifecycle)
 	w.Resume.deepen()
 }
 
@@ -253,6 +254,7 @@ func (w *AgentState) deepen() {
 	w.Status = cloneText(w.Status)
 	w.Counted.deepen()
 	w.Resume.deepen()
+	clearField(&w.calls)
 	clearField(&w.shown)
 }
 

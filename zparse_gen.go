@@ -219,6 +219,13 @@ func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
+		case 8: // lifecycle
+			if !m.null(s, name) {
+				v.Lifecycle, err = parseText[Lifecycle](s)
+				if v.Lifecycle == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -238,6 +245,7 @@ var namesOfAgentStarted = jsonwire.Names(
 	"prompt",
 	"attempt",
 	"resumed",
+	"lifecycle",
 )
 
 func (v *AgentTransition) parseJSON(s *jsonwire.Scanner) error {
@@ -3315,6 +3323,13 @@ func (v *RunStarted) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 4: // definition
 			v.Definition, err = parseAny(s)
+		case 5: // lifecycle
+			if !m.null(s, name) {
+				v.Lifecycle, err = parseText[Lifecycle](s)
+				if v.Lifecycle == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -3331,6 +3346,7 @@ var namesOfRunStarted = jsonwire.Names(
 	"inputs",
 	"agent",
 	"definition",
+	"lifecycle",
 )
 
 func (v *RunPaused) parseJSON(s *jsonwire.Scanner) error {
@@ -4357,7 +4373,14 @@ func (v *RunState) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // resume
+		case 4: // lifecycle
+			if !m.null(s, name) {
+				v.Lifecycle, err = parseText[Lifecycle](s)
+				if v.Lifecycle == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // resume
 			err = v.Resume.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -4373,6 +4396,7 @@ var namesOfRunState = jsonwire.Names(
 	"runId",
 	"nextSequence",
 	"terminalKind",
+	"lifecycle",
 	"resume",
 )
 
@@ -4526,276 +4550,283 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // resume
+		case 4: // lifecycle
+			if !m.null(s, name) {
+				v.Lifecycle, err = parseText[Lifecycle](s)
+				if v.Lifecycle == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // resume
 			err = v.Resume.parseJSON(s)
-		case 5: // schemaVersion
+		case 6: // schemaVersion
 			v.SchemaVersion, err = s.String()
-		case 6: // sessionId
+		case 7: // sessionId
 			if !m.null(s, name) {
 				v.SessionID, err = s.String()
 				if v.SessionID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 7: // workflowId
+		case 8: // workflowId
 			if !m.null(s, name) {
 				v.WorkflowID, err = s.String()
 				if v.WorkflowID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 8: // name
+		case 9: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // status
+		case 10: // status
 			v.Status, err = parseText[RunStatus](s)
-		case 10: // startedAt
+		case 11: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 11: // completedAt
+		case 12: // completedAt
 			if !m.null(s, name) {
 				v.CompletedAt, err = s.Time()
 				if v.CompletedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 12: // currentNodeId
+		case 13: // currentNodeId
 			if !m.null(s, name) {
 				v.CurrentNodeID, err = s.String()
 				if v.CurrentNodeID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 13: // paused
+		case 14: // paused
 			if !m.null(s, name) {
 				v.Paused, err = s.Bool()
 				if !v.Paused {
 					m.spelled(name, `false`)
 				}
 			}
-		case 14: // cancelling
+		case 15: // cancelling
 			if !m.null(s, name) {
 				v.Cancelling, err = s.Bool()
 				if !v.Cancelling {
 					m.spelled(name, `false`)
 				}
 			}
-		case 15: // cancelReason
+		case 16: // cancelReason
 			if !m.null(s, name) {
 				v.CancelReason, err = s.String()
 				if v.CancelReason == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 16: // sessionGoal
+		case 17: // sessionGoal
 			if !m.null(s, name) {
 				v.SessionGoal, err = s.String()
 				if v.SessionGoal == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 17: // sessionStatus
+		case 18: // sessionStatus
 			if !m.null(s, name) {
 				v.SessionStatus, err = s.String()
 				if v.SessionStatus == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 18: // sessionResult
+		case 19: // sessionResult
 			v.SessionResult, err = parseAny(s)
-		case 19: // agent
+		case 20: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case 20: // runOrchestrator
+		case 21: // runOrchestrator
 			v.RunOrchestrator, err = parseAny(s)
-		case 21: // inputs
+		case 22: // inputs
 			v.Inputs, err = parseAny(s)
-		case 22: // result
+		case 23: // result
 			v.Result, err = parseAny(s)
-		case 23: // error
+		case 24: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 24: // outputs
+		case 25: // outputs
 			v.Outputs, err = parseMapOfJSON(s)
 			if len(v.Outputs) == 0 {
 				v.Outputs = nil
 			}
-		case 25: // state
+		case 26: // state
 			v.State, err = parseMapOfJSON(s)
 			if len(v.State) == 0 {
 				v.State = nil
 			}
-		case 26: // nodeStatus
+		case 27: // nodeStatus
 			v.NodeStatus, err = parseMapOfNodeStatus(s)
 			if len(v.NodeStatus) == 0 {
 				v.NodeStatus = nil
 			}
-		case 27: // nodeRuns
+		case 28: // nodeRuns
 			v.NodeRuns, err = parseMapOfInt(s)
 			if len(v.NodeRuns) == 0 {
 				v.NodeRuns = nil
 			}
-		case 28: // suspended
+		case 29: // suspended
 			v.Suspended, err = parseMapOfString(s)
 			if len(v.Suspended) == 0 {
 				v.Suspended = nil
 			}
-		case 29: // edgeStatus
+		case 30: // edgeStatus
 			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
 			if len(v.EdgeStatus) == 0 {
 				v.EdgeStatus = nil
 			}
-		case 30: // loopCounters
+		case 31: // loopCounters
 			v.LoopCounters, err = parseMapOfInt(s)
 			if len(v.LoopCounters) == 0 {
 				v.LoopCounters = nil
 			}
-		case 31: // inbox
+		case 32: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
 			if len(v.Inbox) == 0 {
 				v.Inbox = nil
 			}
-		case 32: // agentSessions
+		case 33: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
 			if len(v.AgentSessions) == 0 {
 				v.AgentSessions = nil
 			}
-		case 33: // agents
+		case 34: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
 			if len(v.Agents) == 0 {
 				v.Agents = nil
 			}
-		case 34: // openCalls
+		case 35: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.OpenCalls) == 0 {
 				v.OpenCalls = nil
 			}
-		case 35: // closedCalls
+		case 36: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.ClosedCalls) == 0 {
 				v.ClosedCalls = nil
 			}
-		case 36: // droppedCalls
+		case 37: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 37: // tools
+		case 38: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
 			if len(v.Tools) == 0 {
 				v.Tools = nil
 			}
-		case 38: // messages
+		case 39: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
 			if len(v.Messages) == 0 {
 				v.Messages = nil
 			}
-		case 39: // turns
+		case 40: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
 			if len(v.Turns) == 0 {
 				v.Turns = nil
 			}
-		case 40: // steps
+		case 41: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 41: // workflow
+		case 42: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 42: // phases
+		case 43: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 43: // checkpoints
+		case 44: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
 			if len(v.Checkpoints) == 0 {
 				v.Checkpoints = nil
 			}
-		case 44: // approvals
+		case 45: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
 			if len(v.Approvals) == 0 {
 				v.Approvals = nil
 			}
-		case 45: // clarifications
+		case 46: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
 			if len(v.Clarifications) == 0 {
 				v.Clarifications = nil
 			}
-		case 46: // handoffs
+		case 47: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
 			if len(v.Handoffs) == 0 {
 				v.Handoffs = nil
 			}
-		case 47: // tasks
+		case 48: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
 			if len(v.Tasks) == 0 {
 				v.Tasks = nil
 			}
-		case 48: // audits
+		case 49: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
 			if len(v.Audits) == 0 {
 				v.Audits = nil
 			}
-		case 49: // claims
+		case 50: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
 			if len(v.Claims) == 0 {
 				v.Claims = nil
 			}
-		case 50: // issues
+		case 51: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 			if len(v.Issues) == 0 {
 				v.Issues = nil
 			}
-		case 51: // citations
+		case 52: // citations
 			v.Citations, err = s.SmallInt()
-		case 52: // budgets
+		case 53: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 53: // blackboard
+		case 54: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 54: // usage
+		case 55: // usage
 			err = v.Usage.parseJSON(s)
-		case 55: // violations
+		case 56: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 56: // violationCount
+		case 57: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 57: // unknown
+		case 58: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 58: // retracted
+		case 59: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 59: // retractedMessages
+		case 60: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -4814,6 +4845,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"runId",
 	"nextSequence",
 	"terminalKind",
+	"lifecycle",
 	"resume",
 	"schemaVersion",
 	"sessionId",
@@ -5041,21 +5073,28 @@ func (v *agentResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 7: // blocks
+		case 7: // act
+			if !m.null(s, name) {
+				v.act, err = s.SmallInt()
+				if v.act == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 8: // blocks
 			if !m.null(s, name) {
 				v.blocks, err = parseListOfBlock(s)
 			}
 			if len(v.blocks) == 0 {
 				v.blocks = nil
 			}
-		case 8: // textOpen
+		case 9: // textOpen
 			if !m.null(s, name) {
 				v.textOpen, err = s.Bool()
 				if !v.textOpen {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // reasoningOpen
+		case 10: // reasoningOpen
 			if !m.null(s, name) {
 				v.reasoningOpen, err = s.Bool()
 				if !v.reasoningOpen {
@@ -5079,6 +5118,7 @@ var namesOfagentResume = jsonwire.Names(
 	"first",
 	"renew",
 	"resumes",
+	"act",
 	"blocks",
 	"textOpen",
 	"reasoningOpen",

@@ -374,11 +374,13 @@ func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 	if runEnded(log) {
 		return false // deltas after the end of the run do not count
 	}
-	want := 0
+	want, over := 0, false // over: an act has ended the blocks without an id
 	for _, old := range attempt(of(log, ev.agent)) {
 		switch p := old.Payload.(type) {
 		case *ae.AgentEnded:
 			return false // nor do they after the end of the agent
+		case *ae.ToolCalled, *ae.AgentTransition:
+			over = id == "" && subject != "arguments"
 		case *ae.ToolReturned:
 			if subject == "arguments" && p.CallID == id && !p.OneEvent {
 				want = 0
@@ -398,8 +400,13 @@ func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 				want = 0
 			}
 		}
-		if s, i, n := piece(old); s == subject && i == id && n.OK {
-			want = n.V + 1
+		if s, i, n := piece(old); s == subject && i == id {
+			if over {
+				want, over = 0, false
+			}
+			if n.OK {
+				want = n.V + 1
+			}
 		}
 	}
 	return index.V != want

@@ -38,9 +38,9 @@ type Config struct {
 	Texts     []string
 }
 
-// Lifecycles draws one of the two lifecycles.
+// Lifecycles draws a lifecycle.
 func Lifecycles() *rapid.Generator[agentevents.Lifecycle] {
-	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed})
+	return rapid.SampledFrom([]agentevents.Lifecycle{agentevents.LifecycleStrict, agentevents.LifecycleRelaxed, agentevents.LifecycleDerived})
 }
 
 // A Run is a generated run.

@@ -21,6 +21,7 @@ var closedWords = map[string][]string{
 	"AgentSharing": {"isolated", "shared", "shared:group-1"},
 	"AuditResult":  {"pass", "fail", "warn"},
 	"CommandType":  {"send", "reply", "abort", "resume"},
+	"Lifecycle":    {"strict", "relaxed", "derived"},
 	"MemoryChange": {"added", "evicted", "summarized", "hydrated", "persisted", "searched"},
 	"ModelClass":   {"reasoning", "writing", "coding", "research", "classification", "general"},
 	"PatchOp":      {"set", "merge"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -24,15 +25,15 @@ with 1:
   FILE:LINE: RULE: what is wrong; the subject is in this state
 
 Run 'agentevents rules' for the rules. A line that is not an event breaks the
-rule line-unreadable. Logs that were made from the output of other programs
-rarely keep the strict table of status changes: check them with --lifecycle
-relaxed.
+rule line-unreadable. Status changes are checked by the table that the log names.
+A log that names none is checked by the strict one if it is KAHN's, else by the
+relaxed one.
 
 The format of every line is detected. With --dialect all lines are read as that
-format, and the rules of its document are checked too.`,
+format, and the rules of its document are checked too: kahn has the strict table.`,
 		examples: []string{
 			"agentevents check run.jsonl",
-			"agentevents check --lifecycle relaxed *.jsonl",
+			"agentevents check --lifecycle strict *.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var l logReader
@@ -40,7 +41,7 @@ format, and the rules of its document are checked too.`,
 			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
 			var format wireFlag
 			l.flags(fs)
-			f.flags(fs, agentevents.LifecycleStrict)
+			f.flags(fs, &l)
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
 				problems := 0
@@ -52,6 +53,9 @@ format, and the rules of its document are checked too.`,
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
 				if format.wire != nil {
 					l.decoder = format.newDecoder(true)
+					if format.dialect() == dialect.KAHN {
+						f.options.Lifecycle = agentevents.LifecycleStrict
+					}
 					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
 				}
 				var at position

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -17,9 +18,12 @@ type folder struct {
 	log       *agentevents.LogFold
 }
 
-func (f *folder) flags(fs *flag.FlagSet, table agentevents.Lifecycle) {
-	f.lifecycle = choice{table.String(), []string{agentevents.LifecycleStrict.String(), agentevents.LifecycleRelaxed.String()}}
-	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes, strict or relaxed; default "+table.String())
+// flags adds the flag of the table, and makes the log's reader tell which table a
+// KAHN log keeps that names none: the document has one.
+func (f *folder) flags(fs *flag.FlagSet, l *logReader) {
+	f.lifecycle = choice{values: []string{string(agentevents.LifecycleStrict), string(agentevents.LifecycleRelaxed), string(agentevents.LifecycleDerived)}}
+	fs.Var(&f.lifecycle, "lifecycle", "`TABLE` of legal status changes: strict, relaxed, derived; default the log's")
+	l.judged = true
 }
 
 func (f *folder) apply(ev agentevents.Event) { f.runs().Apply(ev) }
@@ -27,9 +31,7 @@ func (f *folder) apply(ev agentevents.Event) { f.runs().Apply(ev) }
 // runs returns the fold of the runs seen so far.
 func (f *folder) runs() *agentevents.LogFold {
 	if f.log == nil {
-		if f.lifecycle.value == agentevents.LifecycleRelaxed.String() {
-			f.options.Lifecycle = agentevents.LifecycleRelaxed
-		}
+		f.options.Lifecycle = cmp.Or(agentevents.Lifecycle(f.lifecycle.value), f.options.Lifecycle)
 		f.log = agentevents.NewLogFold(f.options)
 	}
 	return f.log
@@ -51,7 +53,7 @@ are counted in the snapshot; they do not change the exit status.`,
 			var l logReader
 			var f folder
 			l.flags(fs)
-			f.flags(fs, agentevents.LifecycleRelaxed)
+			f.flags(fs, &l)
 			var until *uint64
 			fs.Func("at", "fold only the events up to and including sequence `SEQ`", func(s string) error {
 				n, err := strconv.ParseUint(s, 10, 64)

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -30,6 +31,7 @@ const maxBadLines = 1000
 type logReader struct {
 	maxLine int
 	verb    bool                           // keep the spelling of lines
+	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
 	// broken receives the violations of a document's rules; nil reports them like
@@ -72,7 +74,11 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		}
 	}
 	if l.decoder == nil {
-		l.decoder = anyDecoder()
+		auto := anyDecoder()
+		if l.judged {
+			auto.Decoders[dialect.KAHN] = strictStarts{auto.Decoders[dialect.KAHN]}
+		}
+		l.decoder = auto
 	}
 	return func(yield func(position, agentevents.Event) bool) {
 		for i, name := range in.args {
@@ -81,6 +87,21 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 			}
 		}
 	}, nil
+}
+
+// strictStarts is a decoder of KAHN lines. The document has one table of status
+// changes, the strict one, unless a line names another.
+type strictStarts struct{ agentevents.Decoder }
+
+func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevents.Event, error) {
+	n := len(dst)
+	dst, err := d.Decoder.Decode(dst, line)
+	for i := range dst[n:] {
+		if p, ok := dst[n+i].Payload.(*agentevents.AgentStarted); ok && p.Lifecycle == "" {
+			p.Lifecycle = agentevents.LifecycleStrict
+		}
+	}
+	return dst, err
 }
 
 // read reads one file. It returns false when the caller stops.

@@ -82,7 +82,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cat --frob -", "agentevents cat: flag provided but not defined: -frob\nRun 'agentevents help cat' for usage.\n"},
 		{"cat --max-line 0 -", "agentevents cat: --max-line must be above 0\nRun 'agentevents help cat' for usage.\n"},
 		{"cat - --kind", "agentevents cat: flag needs an argument: -kind\nRun 'agentevents help cat' for usage.\n"},
-		{"check --lifecycle lax -", "agentevents check: invalid value \"lax\" for flag -lifecycle: want strict, relaxed\nRun 'agentevents help check' for usage.\n"},
+		{"check --lifecycle lax -", "agentevents check: invalid value \"lax\" for flag -lifecycle: want strict, relaxed, derived\nRun 'agentevents help check' for usage.\n"},
 		{"fold --at -1 -", "agentevents fold: invalid value \"-1\" for flag -at: want a sequence: 0 or more\nRun 'agentevents help fold' for usage.\n"},
 		{"tree --color red -", "agentevents tree: invalid value \"red\" for flag -color: want auto, always, never\nRun 'agentevents help tree' for usage.\n"},
 		{"kinds x", "agentevents kinds: unexpected argument \"x\"\nRun 'agentevents help kinds' for usage.\n"},
@@ -246,12 +246,12 @@ func TestCheck(t *testing.T) {
 	require.Equal(t, result{exitOK, "", ""}, exec("", "check", "-"), "an empty log is clean")
 	require.Equal(t, result{exitOK, "", ""}, exec("", "check", clean, clean), "the same events again change nothing")
 
-	r := exec("", "check", broken)
+	r := exec("", "check", "--lifecycle", "strict", broken)
 	require.Equal(t, exitProblems, r.code)
 	require.Empty(t, r.err)
 	golden(t, "broken.check.txt", r.out)
 
-	r = exec("", "check", broken, "--lifecycle=relaxed")
+	r = exec("", "check", broken) // it names no table
 	require.Equal(t, exitProblems, r.code)
 	require.NotContains(t, r.out, "transition-legal")
 

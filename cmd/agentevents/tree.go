@@ -31,7 +31,7 @@ or --color says otherwise.`,
 			f := folder{options: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: -1}}
 			color := choice{"auto", []string{"auto", "always", "never"}}
 			l.flags(fs)
-			f.flags(fs, agentevents.LifecycleRelaxed)
+			f.flags(fs, &l)
 			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
 			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
 			live := fs.Bool("live", false, "the log is still being written")

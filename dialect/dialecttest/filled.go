@@ -87,6 +87,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[agentevents.ModelClass]():   {"coding", "reasoning", "writing", "research", "classification", "general"},
 	reflect.TypeFor[agentevents.AgentStatus](): {"thinking", "tool_call", "tool_result", "response", "reflect",
 		"blocked-on-clarification", "converged", "failed"},
+	reflect.TypeFor[agentevents.Lifecycle]():    {"derived", "strict", "relaxed"},
 	reflect.TypeFor[agentevents.AgentOutcome](): {"partial", "converged", "escaped", "aborted"},
 	reflect.TypeFor[agentevents.AuditResult]():  {"fail", "pass", "warn"},
 }

@@ -46,7 +46,7 @@ var format = func() *wire.Format {
 		Head:     []wire.Member{need("ts", "/timestamp", timeForm{}), need("run_id", "/runId", id{&runPattern}).Or(madeID), need("event", "", wire.Type)},
 		Rows: []wire.Row{
 			{Type: "agent_run_start", Kind: agentevents.KindAgentStarted, Members: []wire.Member{
-				agent, need("task", "task", text), may("model", "model", text),
+				agent, need("task", "task", text), may("model", "model", text), may("lifecycle", "lifecycle", wire.Value{}),
 			}},
 			{Type: "agent_transition", Kind: agentevents.KindAgentTransition, Members: []wire.Member{
 				agent, step, need("from", "from", status), need("to", "to", status), may("reason", "reason", text),

@@ -87,7 +87,7 @@ var format = func() *wire.Format {
 		Head: []wire.Member{need("type", "", wire.Type)},
 		Rows: []wire.Row{
 			node("agent:start", agentevents.KindAgentStarted, "",
-				need("sessionId", "providerSessionId"), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt)),
+				need("sessionId", "providerSessionId"), may("model", "model"), need("prompt", "prompt", promptForm{}).Or(taskAsPrompt), may("lifecycle", "lifecycle")),
 			node("agent:thinking:delta", agentevents.KindAgentReasoningDelta, "blockId", need("content", "delta", text), may("tokenCount", "tokenCount", number)),
 			node("agent:thinking", agentevents.KindAgentReasoned, "blockId", need("content", "reasoning", text), may("tokenCount", "tokenCount", number)),
 			node("agent:text:delta", agentevents.KindTextDelta, "blockId", need("content", "delta", text)),
@@ -105,7 +105,7 @@ var format = func() *wire.Format {
 					may("cacheReadInputTokens", "cacheReadInputTokens", number))).Or(wire.Made(`{"inputTokens":0,"outputTokens":0}`)),
 				may("modelUsage", "modelUsage", wire.Dict[agentevents.Usage](input, output)), may("totalCostUsd", "totalCostUsd", atLeast(0, wire.Value{})),
 				need("durationMs", "durationMs", atLeast(0, wire.Value{})).Or(sinceStart), need("numTurns", "numTurns", number).Or(wire.Made("0"))),
-			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name")),
+			flow("flow:start", agentevents.KindRunStarted, need("flowName", "name"), may("lifecycle", "lifecycle")),
 			when(statusComplete, flow("flow:complete", agentevents.KindRunCompleted, name, need("status", "", wire.Const(`"complete"`)))),
 			when(statusFailed, flow("flow:complete", agentevents.KindRunFailed, name, need("status", "", wire.Const(`"failed"`)))),
 			flow("flow:paused", agentevents.KindRunPaused),

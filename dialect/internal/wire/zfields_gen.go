@@ -22,6 +22,7 @@ var structFields = map[string][]fieldInfo{
 		{"prompt", "", func(v any) any { return &v.(*agentevents.AgentStarted).Prompt }, nil},
 		{"attempt", "", func(v any) any { return &v.(*agentevents.AgentStarted).Attempt }, nil},
 		{"resumed", "", func(v any) any { return &v.(*agentevents.AgentStarted).Resumed }, nil},
+		{"lifecycle", "", func(v any) any { return (*string)(&v.(*agentevents.AgentStarted).Lifecycle) }, nil},
 	},
 	"AgentTransition": {
 		{"from", "", func(v any) any { return (*string)(&v.(*agentevents.AgentTransition).From) }, nil},
@@ -355,6 +356,7 @@ var structFields = map[string][]fieldInfo{
 		{"inputs", "", func(v any) any { return &v.(*agentevents.RunStarted).Inputs }, nil},
 		{"agent", "AgentRef", func(v any) any { return &v.(*agentevents.RunStarted).Agent.V }, func(v any) *bool { return &v.(*agentevents.RunStarted).Agent.OK }},
 		{"definition", "", func(v any) any { return &v.(*agentevents.RunStarted).Definition }, nil},
+		{"lifecycle", "", func(v any) any { return (*string)(&v.(*agentevents.RunStarted).Lifecycle) }, nil},
 	},
 	"RunPaused": {
 		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.RunPaused).Reason) }, nil},
@@ -484,6 +486,7 @@ var leaves = map[string][]string{
 		"/payload/prompt",
 		"/payload/attempt",
 		"/payload/resumed",
+		"/payload/lifecycle",
 	},
 	"AgentTransition": {
 		"/payload/from",
@@ -887,6 +890,7 @@ var leaves = map[string][]string{
 		"/payload/agent/memoryRef",
 		"/payload/agent/modelClass",
 		"/payload/definition",
+		"/payload/lifecycle",
 	},
 	"RunPaused": {
 		"/payload/reason",
@@ -1070,6 +1074,9 @@ func present(v any) (set uint64) {
 		}
 		if p.Resumed {
 			set |= 1 << 10
+		}
+		if p.Lifecycle != "" {
+			set |= 1 << 11
 		}
 	case *agentevents.AgentTransition:
 		if p.From != "" {
@@ -1989,6 +1996,9 @@ func present(v any) (set uint64) {
 		}
 		if p.Definition != "" {
 			set |= 1 << 7
+		}
+		if p.Lifecycle != "" {
+			set |= 1 << 8
 		}
 	case *agentevents.RunPaused:
 		if p.Reason != "" {

@@ -1,0 +1,135 @@
+package agentevents
+
+import (
+	"math"
+
+	"github.com/agentevents/agentevents/internal/reentry"
+)
+
+// The transitions of LifecycleDerived: which status follows from what an agent does, and
+// how the emitter records the transition with the event that causes it.
+
+// Statuses as indexes of statuses, for agentResume.act.
+const (
+	actThinking   = 0
+	actToolResult = 2
+	actResponse   = 3
+	actReflect    = 4
+)
+
+// untold is the set of statuses that no act tells: open calls and questions do.
+const untold = 1<<1 | 1<<5
+
+// afterText returns the status that a text tells.
+func (a *AgentState) afterText() int {
+	if a != nil && a.Resume.act == actReflect {
+		return actReflect
+	}
+	return actResponse
+}
+
+// derived returns the agent that an event moves, and the statuses that it moves from
+// and to. The key is empty when the event moves no agent. The machine has not applied
+// the event yet.
+func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentStatus) {
+	a := sub.agent
+	if ev.Marks.Has(MarkLate) || a != nil && a.Ended || a == nil && ev.AgentID == "" && ev.NodeRunID == "" {
+		return "", "", ""
+	}
+	from = StatusThinking
+	act, calls := actThinking, 0
+	if a != nil {
+		from, act, calls = a.Status, a.Resume.act, a.calls
+	}
+	switch p := ev.Payload.(type) {
+	case *AgentReasoned, *AgentReasoningDelta:
+		act = actThinking
+	case *TextDelta, *TextCompleted:
+		act = a.afterText()
+	case *ToolCalled:
+		calls++
+	case *ToolReturned:
+		act = actToolResult
+		if call := m.calls.Find(callKey{sub.key, p.CallID}); call != nil && !p.OneEvent && a != nil && call.step >= a.Resume.first {
+			calls--
+		}
+	case *AgentEnded:
+		switch {
+		case p.Outcome == OutcomeAborted || p.Error.OK:
+			to = StatusFailed
+		case p.Outcome == OutcomeConverged:
+			to = StatusConverged
+		}
+	default:
+		return "", "", ""
+	}
+	switch {
+	case sub.kind.Kind == KindAgentEnded:
+	case calls > 0:
+		to = StatusToolCall
+	default:
+		to = statuses[act]
+	}
+	if from == to || !LifecycleDerived.Allows(from, to) {
+		return "", "", "" // an agent that may not move there may not do this either
+	}
+	return sub.key, from, to
+}
+
+// derive adds an event with the transition that stands in front of it: both or neither.
+// It returns false when the event moves no agent, and does nothing then.
+func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome) (moved bool, err error) {
+	key, from, to := s.m.derived(ev, sub)
+	if key == "" || ev.Sequence >= math.MaxUint64-1 {
+		return false, nil
+	}
+	p := &AgentTransition{From: from, To: to}
+	t := Event{
+		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
+		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
+	}
+	if ev.AgentID == "" && ev.NodeRunID == "" { // the span of its start names the agent
+		t.SpanID, t.ParentSpanID = "", key
+	}
+	var tsub subject
+	s.m.resolve(&tsub, &t, p)
+	if tsub.agent != nil && t.Step.OK && t.Step.V < tsub.agent.current().V {
+		t.Step = tsub.agent.current() // the event breaks the rule, not its transition
+	}
+	s.fill(&t, &tsub)
+
+	// The event is checked as if the agent had moved.
+	ev.Sequence++
+	sub.moved = true
+	a := sub.agent
+	var was AgentState
+	if a != nil {
+		was = *a
+		a.Status = to
+		if t.Step.OK {
+			a.reach(t.Step.V, false)
+		}
+	}
+	s.fill(ev, sub)
+	err = s.admit(ev, sub)
+	if a != nil {
+		*a = was
+	}
+	if err == nil {
+		err = s.admit(&t, &tsub)
+	}
+	if err != nil {
+		return true, err
+	}
+	if held := s.streams.take(s.m, &t, &tsub); held != nil {
+		err = s.flush(ctx, held, t.Time, done)
+	}
+	var c cleaner
+	refused, cerr := s.clean(ctx, ev, sub, &c, done)
+	if err = join(err, cerr); refused != nil {
+		return true, join(err, refused)
+	}
+	err = join(err, s.deliver(ctx, &t, &tsub, "", &cleaner{}, done))
+	sub.agent = s.m.find(sub.key) // the transition may be the agent's first event
+	return true, join(err, s.deliver(ctx, ev, sub, head, &c, done))
+}

@@ -1,0 +1,115 @@
+package agentevents
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inWords returns the events of agents, one word each: a transition is its target, with its
+// step.
+func inWords(events []Event) string {
+	var words []string
+	for _, ev := range events {
+		word := strings.TrimPrefix(string(ev.Kind()), "agent.")
+		if p, ok := ev.Payload.(*AgentTransition); ok {
+			word = "→" + string(p.To)
+			if !ev.Marks.Has(MarkSynthetic) {
+				word = "To" + word
+			}
+		}
+		if ev.Step.OK {
+			word += fmt.Sprint("/", ev.Step.V)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestDerived(t *testing.T) {
+	call := func(id string) Payload { return &ToolCalled{CallID: id, ToolID: "t"} }
+	back := func(id string) Payload { return &ToolReturned{CallID: id, ToolID: "t", Status: ToolStatusOK} }
+	start, think, say := &AgentStarted{}, &AgentReasoned{Reasoning: "r"}, &TextCompleted{Text: "x"}
+	to := func(s AgentStatus) Payload { return &AgentTransition{To: s} }
+	for name, tc := range map[string]struct {
+		emit []Payload
+		want string
+	}{
+		"an answer without a tool": {
+			[]Payload{start, think, say, &AgentEnded{Outcome: OutcomeConverged}},
+			"started reasoned/0 →response/0 text/0 →converged/0 ended",
+		},
+		"parallel calls": {
+			[]Payload{start, think, call("a"), call("b"), back("b"), back("a"), think, call("c"), back("c"), think, say, &AgentEnded{}},
+			"started reasoned/0 →tool_call/0 toolCalled/0 toolCalled/0 toolReturned/0 →tool_result/0 toolReturned/0 " +
+				"→thinking/1 reasoned/1 →tool_call/1 toolCalled/1 →tool_result/1 toolReturned/1 →thinking/2 reasoned/2 →response/2 text/2 ended",
+		},
+		"text while a tool runs": {
+			[]Payload{start, call("a"), say, think, back("a"), say},
+			"started →tool_call/0 toolCalled/0 text/0 reasoned/0 →tool_result/0 toolReturned/0 →response/0 text/0",
+		},
+		"a call in one event": {
+			[]Payload{start, &ToolReturned{CallID: "a", ToolID: "t", Status: ToolStatusOK, OneEvent: true}, think},
+			"started →tool_result/0 toolReturned/0 →thinking/1 reasoned/1",
+		},
+		"a refused call": {
+			[]Payload{start, &ToolReturned{CallID: "a", ToolID: "t", Status: ToolStatusForbidden}},
+			"started →tool_result/0 toolReturned/0",
+		},
+		"text does not leave reflect": {
+			[]Payload{start, say, to(StatusReflect), say, &TextDelta{Delta: "d"}, think, say},
+			"started →response/0 text/0 To→reflect/0 text/0 text.delta/0 →thinking/1 reasoned/1 →response/1 text/1",
+		},
+		"reflect is kept while a tool runs": {
+			[]Payload{start, to(StatusReflect), call("a"), say, &AgentReasoningDelta{Delta: "r"}},
+			"started To→reflect/0 →tool_call/0 toolCalled/0 text/0 reasoning.delta/0",
+		},
+		"deltas": {
+			[]Payload{start, &AgentReasoningDelta{Delta: "r"}, &TextDelta{Delta: "a"}, &TextDelta{Delta: "b"}, say, &ToolArgumentsDelta{CallID: "c", Delta: "{}"}, call("c")},
+			"started reasoning.delta/0 →response/0 text.delta/0 text.delta/0 text/0 tool.arguments.delta/0 →tool_call/0 toolCalled/0",
+		},
+		"an aborted end": {[]Payload{start, call("a"), &AgentEnded{Outcome: OutcomeAborted}}, "started →tool_call/0 toolCalled/0 →failed/0 ended"},
+		"an end with an error": {
+			[]Payload{start, say, &AgentEnded{Outcome: OutcomePartial, Error: Some(ErrorInfo{Message: "m"})}},
+			"started →response/0 text/0 →failed/0 ended",
+		},
+		"a partial end":            {[]Payload{start, say, &AgentEnded{Outcome: OutcomePartial}}, "started →response/0 text/0 ended"},
+		"an end that was foretold": {[]Payload{start, to(StatusFailed), &AgentEnded{Outcome: OutcomeConverged}}, "started To→failed/0 ended"},
+		"a further turn":           {[]Payload{start, say, to(StatusConverged), think, say}, "started →response/0 text/0 To→converged/0 →thinking/1 reasoned/1 →response/1 text/1"},
+		"another attempt forgets the calls of the one before": {
+			[]Payload{start, call("a"), &AgentEnded{Outcome: OutcomePartial}, start, think, say, back("a"), say},
+			"started →tool_call/0 toolCalled/0 ended started reasoned/1 →response/1 text/1 →tool_result/1 toolReturned/1 →response/1 text/1",
+		},
+		"an attempt that ends at once": {
+			[]Payload{start, say, &AgentEnded{}, start, &AgentEnded{Outcome: OutcomeConverged}},
+			"started →response/0 text/0 ended started →converged/1 ended",
+		},
+		"what changes nothing": {
+			[]Payload{start, call("a"), &UsageObserved{}, &AgentErrored{ErrorType: "e"}, &MessageCreated{Message: ConversationMessage{Content: `"x"`}}, &PlanProposed{}},
+			"started →tool_call/0 toolCalled/0 usage.observed/0 error/0 message.created/0 plan.proposed/0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			a := r.Agent("a")
+			for _, p := range tc.emit {
+				require.NoError(t, a.Emit(t.Context(), p))
+			}
+			require.Equal(t, tc.want, inWords(log.events))
+			require.Empty(t, log.snapshot(t).Violations)
+			for i, ev := range log.events {
+				require.EqualValues(t, i, ev.Sequence)
+			}
+
+			// A derived log that is emitted again gains nothing.
+			again, log2 := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+			for _, ev := range log.events {
+				ev.RunID = ""
+				require.NoError(t, again.Record(t.Context(), ev))
+			}
+			require.Equal(t, tc.want, inWords(log2.events))
+		})
+	}
+}

@@ -78,10 +78,10 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 
 // derive adds an event with the transition that stands in front of it: both or neither.
 // It returns false when the event moves no agent, and does nothing then.
-func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome) (moved bool, err error) {
+func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome) (moved bool, refused, err error) {
 	key, from, to := s.m.derived(ev, sub)
 	if key == "" || ev.Sequence >= math.MaxUint64-1 {
-		return false, nil
+		return false, nil, nil
 	}
 	p := &AgentTransition{From: from, To: to}
 	t := Event{
@@ -111,15 +111,15 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 		}
 	}
 	s.fill(ev, sub)
-	err = s.admit(ev, sub)
+	refused = s.admit(ev, sub)
 	if a != nil {
 		*a = was
 	}
-	if err == nil {
-		err = s.admit(&t, &tsub)
+	if refused == nil {
+		refused = s.admit(&t, &tsub)
 	}
-	if err != nil {
-		return true, err
+	if refused != nil {
+		return true, refused, nil
 	}
 	if held := s.streams.take(s.m, &t, &tsub); held != nil {
 		err = s.flush(ctx, held, t.Time, done)
@@ -127,9 +127,11 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	var c cleaner
 	refused, cerr := s.clean(ctx, ev, sub, &c, done)
 	if err = join(err, cerr); refused != nil {
-		return true, join(err, refused)
+		return true, refused, err
 	}
 	err = join(err, s.deliver(ctx, &t, &tsub, "", &cleaner{}, done))
 	sub.agent = s.m.find(sub.key) // the transition may be the agent's first event
-	return true, join(err, s.deliver(ctx, ev, sub, head, &c, done))
+	err = join(err, s.deliver(ctx, ev, sub, head, &c, done))
+	done.recorded = true
+	return true, nil, err
 }

@@ -31,9 +31,9 @@ const (
 	// ModeEnforce refuses them: Emit returns a [*RuleError] and nothing was
 	// recorded. The default.
 	ModeEnforce Mode = iota
-	// ModeObserve records them and reports the violation to EmitterOptions.OnViolation;
-	// Emit returns nil. It is for captures of runs that nobody controls. What
-	// no line can carry is refused in this mode too.
+	// ModeObserve records them, marked [MarkIllegal], and reports the violation to
+	// EmitterOptions.OnViolation; Emit returns nil. It is for captures of runs that
+	// nobody controls. What no line can carry is refused in this mode too.
 	ModeObserve
 
 	modes = iota
@@ -63,8 +63,10 @@ type EmitterOptions struct {
 	// goroutine, and may emit and close. Close does not wait for it. Nil collects
 	// a few of them for Flush and Close.
 	OnError func(error)
-	// OnViolation is told the violations in [ModeObserve], likewise. Nil leaves
-	// them to the fold, which reports them too.
+	// OnViolation is told, likewise, every event that breaks a rule: one that was
+	// refused, be it of Follow, and one that was recorded in spite of it. Refused says
+	// which. A refusal is also what Emit returns. Nil leaves those that were recorded
+	// to the fold, which reports them too.
 	OnViolation func(*RuleError)
 	// Guard is a further rule. It is asked about every event that keeps the
 	// library's rules, before anything is redacted or recorded; nil is its
@@ -77,9 +79,10 @@ type EmitterOptions struct {
 	// follow it at once: nothing of the run comes in between, and their
 	// CausationID is its ID unless they say another. They are checked like
 	// all events, may be of any agent, and are not followed themselves; what is
-	// refused of them goes to OnError. It is called with the lock of the run
-	// held and must not emit. It is not asked in [ModeObserve], nor about
-	// events marked [MarkReplayed], nor about what was held back of a block. Nil means that nothing follows.
+	// refused of them goes to OnError too. It is called with the lock of the run
+	// held and must not emit. It is not asked about events marked [MarkReplayed], nor
+	// about what was held back of a block, nor about the transitions of
+	// [LifecycleDerived]. Nil means that nothing follows.
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound.
@@ -460,6 +463,9 @@ type runState struct {
 	line   []byte
 	times  jsonwire.TimeCache
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
+	// refused counts the events that were refused: of the run, and by agent id.
+	refused       int
+	refusedAgents map[string]int
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
 	streams streams
 }
@@ -470,9 +476,6 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	c := s.callFor(orBackground(ctx))
 	var done outcome
 	err := s.emit(c, ev, head, &done)
-	if refused, ok := err.(*RuleError); ok {
-		s.e.redact.hide(refused)
-	}
 	// Close does not wait for the rest, so that it may be called from there.
 	for _, violation := range done.violations {
 		s.e.redact.hide(violation)
@@ -519,7 +522,7 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 // finish is what is left of the write path once the run's lock is released.
 func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) error {
 	e := s.e
-	if !done.recorded {
+	if !done.delivered {
 		return err
 	}
 	if done.ended {
@@ -539,8 +542,9 @@ func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) 
 
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
-	recorded   bool
-	ended      bool         // the run's terminal event
+	recorded   bool         // the event itself was
+	delivered  bool         // something was: the event, or what streams held back
+	ended      bool         // the run's terminal event was
 	violations []*RuleError // for OnViolation
 	reports    []error      // for OnError
 }
@@ -557,13 +561,26 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 		return ErrClosed
 	}
 	err := s.add(c, ev, head, done)
-	if s.e.opts.Follow != nil && done.recorded && s.e.opts.Mode == ModeEnforce && !ev.Marks.Has(MarkReplayed) {
+	if s.e.opts.Follow != nil && done.recorded && !ev.Marks.Has(MarkReplayed) {
 		err = s.follow(c, ev, done, err)
 	}
 	if cap(s.line) > maxKeptLine {
 		s.line = nil // one huge event should not be paid for ever after
 	}
 	return err
+}
+
+// countRefused counts an event that was refused. An agent's count begins again when it
+// starts.
+func (s *runState) countRefused(agent string) {
+	s.refused++
+	if agent == "" {
+		return
+	}
+	if s.refusedAgents == nil {
+		s.refusedAgents = map[string]int{}
+	}
+	s.refusedAgents[agent]++
 }
 
 // follow records what EmitterOptions.Follow wants to be recorded after ev. What is
@@ -578,6 +595,7 @@ func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error
 		fillText(&next.CausationID, ev.ID)
 		serr := s.add(ctx, &next, "", &sub)
 		done.ended = sub.ended || done.ended
+		done.violations = append(done.violations, sub.violations...)
 		done.reports = append(done.reports, sub.reports...)
 		switch {
 		case serr == nil:
@@ -610,9 +628,24 @@ func guarded(f func(Event) *RuleError, ev *Event) (violation *RuleError, err err
 	return &out, nil
 }
 
-// add checks, stamps, redacts, applies and delivers one event. s.mu is held; ev
-// is the caller's own and is filled in on the way.
-func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome) (err error) {
+// add records one event, and notes when it is refused. s.mu is held; ev is the caller's
+// own and is filled in on the way.
+func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome) error {
+	refused, err := s.try(ctx, ev, head, done)
+	if refused == nil {
+		return err
+	}
+	if rule, ok := refused.(*RuleError); ok {
+		rule.Refused = true
+		done.violations = append(done.violations, rule)
+		s.countRefused(ev.AgentID)
+	}
+	return join(err, refused)
+}
+
+// try checks, stamps, redacts, applies and delivers one event. It returns why the event is
+// refused, and the errors of sinks.
+func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome) (refused, err error) {
 	ev.Sequence = s.m.NextSequence
 	ev.SchemaVersion = SchemaVersion
 	ev.origin = ""
@@ -620,17 +653,17 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		ev.RunID = s.m.RunID
 	}
 	if ev.Sequence == math.MaxUint64 {
-		return fmt.Errorf("agentevents: run %s has used up its sequence numbers", jsonwire.Brief(s.m.RunID))
+		return fmt.Errorf("agentevents: run %s has used up its sequence numbers", jsonwire.Brief(s.m.RunID)), nil
 	}
 	p := ops(ev.Payload)
 	if p == nil {
 		err := sealError(ev.Payload)
 		err.RunID, err.AgentID, err.Sequence = ev.RunID, ev.AgentID, ev.Sequence
-		return err
+		return err, nil
 	}
 	if err := s.m.checkRun(ev); err != nil {
 		err.RunID = s.m.RunID
-		return err
+		return err, nil
 	}
 
 	if ev.Time.IsZero() {
@@ -641,20 +674,21 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	sub := subject{sound: head != ""}
 	s.m.resolve(&sub, ev, p)
 	if s.derives {
-		if moved, err := s.derive(ctx, ev, &sub, head, done); moved {
-			return err
+		if moved, refused, err := s.derive(ctx, ev, &sub, head, done); moved {
+			return refused, err
 		}
 	}
 	s.fill(ev, &sub)
-	if err := s.admit(ev, &sub); err != nil {
-		return err
+	if refused := s.admit(ev, &sub); refused != nil {
+		return refused, nil
 	}
 	var c cleaner
-	refused, err := s.clean(ctx, ev, &sub, &c, done)
-	if refused != nil {
-		return join(err, refused)
+	if refused, err = s.clean(ctx, ev, &sub, &c, done); refused != nil {
+		return refused, err
 	}
-	return join(err, s.deliver(ctx, ev, &sub, head, &c, done))
+	err = join(err, s.deliver(ctx, ev, &sub, head, &c, done))
+	done.recorded = true
+	return nil, err
 }
 
 // admit checks an event and asks Guard. It returns why the event is refused; what it is
@@ -778,7 +812,7 @@ func (s *runState) close(ctx context.Context) error {
 	c := s.callFor(ctx)
 	var done outcome
 	err := s.settle(c, &done)
-	if !done.recorded {
+	if !done.delivered {
 		return err
 	}
 	err = s.finish(c, &Event{RunID: s.m.RunID}, err, &done)
@@ -806,12 +840,16 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if sub.violation != nil {
 		sub.violation.EventID, sub.violation.Sequence = ev.ID, ev.Sequence
 		done.violations = append(done.violations, sub.violation)
+		ev.Marks |= MarkIllegal
 	}
 	if e.redact.CountTokens != nil {
 		s.countReasoning(ev, sub)
 	}
 	s.m.apply(ev, sub)
-	done.recorded, done.ended = true, s.m.TerminalKind != ""
+	if s.refusedAgents != nil && sub.kind.Kind == KindAgentEnded {
+		delete(s.refusedAgents, ev.AgentID)
+	}
+	done.delivered, done.ended = true, s.m.TerminalKind != ""
 
 	// Trace, encode once, deliver.
 	replayed := ev.Marks.Has(MarkReplayed)
@@ -945,12 +983,36 @@ func (s *runState) fill(ev *Event, sub *subject) {
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *AgentEnded:
-		if !p.Totals.OK {
+		refused := s.refusedAgents[ev.AgentID]
+		if !p.Totals.OK || p.Refused == 0 && refused > 0 {
 			out := *p
-			out.Totals = Some(Totals{})
-			if a != nil {
-				out.Totals.V = a.Counted
+			if !p.Totals.OK {
+				out.Totals = Some(Totals{})
+				if a != nil {
+					out.Totals.V = a.Counted
+				}
 			}
+			if p.Refused == 0 {
+				out.Refused = refused
+			}
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *RunCompleted:
+		if p.Refused == 0 && s.refused > 0 {
+			out := *p
+			out.Refused = s.refused
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *RunFailed:
+		if p.Refused == 0 && s.refused > 0 {
+			out := *p
+			out.Refused = s.refused
+			ev.Payload, sub.payload = &out, &out
+		}
+	case *RunCancelled:
+		if p.Refused == 0 && s.refused > 0 {
+			out := *p
+			out.Refused = s.refused
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *ToolReturned:

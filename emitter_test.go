@@ -432,11 +432,14 @@ func TestCallersPayloadIsNeverWrittenTo(t *testing.T) {
 
 func TestEnforceRefusesAndObserveRecordsAndReports(t *testing.T) {
 	illegal := &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}
-	r, log := startRun(t, EmitterOptions{OnViolation: func(*RuleError) { panic("nothing was recorded") }})
-	require.Error(t, r.Agent("a").Emit(t.Context(), illegal))
-	require.Empty(t, log.events)
-
 	var seen []*RuleError
+	r, log := startRun(t, EmitterOptions{OnViolation: func(v *RuleError) { seen = append(seen, v) }})
+	err := r.Agent("a").Emit(t.Context(), illegal)
+	require.Empty(t, log.events)
+	require.Equal(t, []error{err}, []error{seen[0]}, "a refusal is told once, and returned")
+	require.True(t, seen[0].Refused)
+
+	seen = nil
 	var r2 *Run
 	r2, log = startRun(t, EmitterOptions{Mode: ModeObserve, OnViolation: func(v *RuleError) {
 		seen = append(seen, v)
@@ -446,7 +449,10 @@ func TestEnforceRefusesAndObserveRecordsAndReports(t *testing.T) {
 	require.Len(t, seen, 1)
 	require.Equal(t, RuleToolCallOpen, seen[0].Rule)
 	require.Equal(t, log.events[0].ID, seen[0].EventID)
+	require.False(t, seen[0].Refused)
 	require.Equal(t, []Kind{KindToolReturned, KindTextDelta}, log.kinds())
+	require.Equal(t, MarkIllegal, log.events[0].Marks)
+	require.Zero(t, log.events[1].Marks)
 
 	// Without OnViolation nothing happens but the recording.
 	r, log = startRun(t, EmitterOptions{Mode: ModeObserve})

@@ -39,6 +39,7 @@ type RuleError struct {
 	Subject  string `json:"subject,omitzero"` // what the rule is about, such as: call "c7"
 	State    string `json:"state,omitzero"`   // the subject's state, such as: open
 	Detail   string `json:"detail"`           // what is wrong, and what would be legal
+	Refused  bool   `json:"refused,omitzero"` // an emitter refused the event: it is in no log
 }
 
 // Error returns one line: the kind, the field, what is wrong, the subject and

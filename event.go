@@ -97,11 +97,12 @@ const (
 	MarkReplayed                    // the event is emitted again from a log
 	MarkRedacted                    // the redaction step changed the text
 	MarkSanitized                   // invalid UTF-8 was replaced by U+FFFD
+	MarkIllegal                     // the event was recorded in spite of a rule: see [ModeObserve]
 
 	numMarks = iota
 )
 
-var markNames = [numMarks]string{"late", "synthetic", "replayed", "redacted", "sanitized"}
+var markNames = [numMarks]string{"late", "synthetic", "replayed", "redacted", "sanitized", "illegal"}
 
 // Has reports whether all marks of m are set in s.
 func (s Marks) Has(m Marks) bool { return s&m == m }

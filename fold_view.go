@@ -309,20 +309,23 @@ func (v *view) runResumed(*Event, *subject) {
 }
 
 func (v *view) runCompleted(ev *Event, sub *subject) {
-	v.s.CompletedAt = ev.Time
-	v.replaceJSON(sub, &v.s.Result, ev.Payload.(*RunCompleted).Outputs)
+	p := ev.Payload.(*RunCompleted)
+	v.s.CompletedAt, v.s.Refused = ev.Time, p.Refused
+	v.replaceJSON(sub, &v.s.Result, p.Outputs)
 }
 
 func (v *view) runFailed(ev *Event, sub *subject) {
-	v.s.CompletedAt = ev.Time
-	if p := ev.Payload.(*RunFailed); p.Error.OK {
+	p := ev.Payload.(*RunFailed)
+	v.s.CompletedAt, v.s.Refused = ev.Time, p.Refused
+	if p.Error.OK {
 		v.s.Error = v.errorInfo(sub, p.Error)
 	}
 }
 
 func (v *view) runCancelled(ev *Event, _ *subject) {
-	v.s.CompletedAt = ev.Time
-	v.set(&v.s.CancelReason, ev.Payload.(*RunCancelled).Reason)
+	p := ev.Payload.(*RunCancelled)
+	v.s.CompletedAt, v.s.Refused = ev.Time, p.Refused
+	v.set(&v.s.CancelReason, p.Reason)
 }
 
 // Agents.
@@ -385,6 +388,7 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 	rec.Totals = p.Totals
 	rec.Totals.V.deepen()
 	rec.NumTurns, rec.ConvergenceScore = p.NumTurns, p.ConvergenceScore
+	rec.Refused = plus(rec.Refused, p.Refused)
 	rec.Usage.end(p)
 }
 

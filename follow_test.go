@@ -29,7 +29,7 @@ func TestGuardRefusesBeforeAnythingIsRecorded(t *testing.T) {
 	var v *RuleError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, &RuleError{
-		Rule: "tool-allowed", Kind: KindToolCalled, RunID: r.ID(), AgentID: "a", Sequence: 1, Subject: "tool \"rm\"", Detail: "it is not on the list",
+		Rule: "tool-allowed", Kind: KindToolCalled, RunID: r.ID(), AgentID: "a", Sequence: 1, Subject: "tool \"rm\"", Detail: "it is not on the list", Refused: true,
 	}, v)
 	var p *PanicError
 	require.ErrorAs(t, a.Emit(t.Context(), &AgentErrored{ErrorType: "x", Message: "y"}), &p)
@@ -84,12 +84,9 @@ func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
 	require.Equal(t, KindTextDelta, events[4].Kind())
 	require.Equal(t, 3, asked, "what follows is not followed")
 
-	// Neither a replay nor an observed run brings it about again.
+	// A replay does not bring it about again.
 	require.NoError(t, a.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &AgentDecided{Decision: `1`}}))
 	require.Equal(t, 3, asked)
-	observed, log := startRun(t, EmitterOptions{Follow: follow, Mode: ModeObserve})
-	require.NoError(t, observed.Agent("a").Emit(t.Context(), &AgentDecided{Decision: `1`}))
-	require.Len(t, log.lines, 1)
 }
 
 func TestFollowFailuresDoNotUndoTheEvent(t *testing.T) {

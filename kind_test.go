@@ -36,9 +36,9 @@ var kindSamples = []Event{
 	}},
 	{Payload: &RunPaused{Reason: "waiting for the weekend to end"}, Actor: "user"},
 	{Payload: &RunResumed{Message: "go on with the tests"}, Actor: "user"},
-	{Payload: &RunCompleted{Outputs: `{"version":"2.4.0"}`}},
-	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)})}},
-	{Payload: &RunCancelled{Reason: "superseded by run 43"}, Actor: "user"},
+	{Payload: &RunCompleted{Outputs: `{"version":"2.4.0"}`, Refused: 2}},
+	{Payload: &RunFailed{Error: Some(ErrorInfo{Code: "build_failed", Message: "go build: exit status 1", Details: `{"package":"./api"}`, Retryable: Some(true)}), Refused: 1}},
+	{Payload: &RunCancelled{Reason: "superseded by run 43", Refused: 3}, Actor: "user"},
 
 	// Agents.
 	{AgentID: "coder", ParentAgentID: "core.lead", ParentCallID: "call-1", Payload: &AgentStarted{
@@ -53,7 +53,7 @@ var kindSamples = []Event{
 		ModelUsage:   map[string]Usage{"claude-sonnet-4-5": {InputTokens: 41250, OutputTokens: 1830, CostUSD: Some(0.1512)}},
 		TotalCostUSD: Some(0.1512), Duration: Some(65 * time.Second), NumTurns: Some(7),
 		Totals: Some(Totals{Steps: 12, ToolCalls: 7, AuditCheckpoints: 2, AuditsPassed: 2}), ConvergenceScore: Some(1.0),
-		ResultSchema: `{"type":"object"}`,
+		Refused: 2, ResultSchema: `{"type":"object"}`,
 	}},
 	{AgentID: "coder", Step: Some(3), Payload: &AgentErrored{
 		ErrorType: "rate_limit", Message: "429: try again in 20 s", Severity: SeverityWarning, RecoveryHint: "wait", Details: `{"retryAfter":20}`,

@@ -75,6 +75,9 @@ type RunResumed struct {
 // Mirrors: resume spec flow:complete; OpenWOP run.completed.
 type RunCompleted struct {
 	Outputs JSON `json:"outputs,omitzero" class:"content"` // what the run produced; any JSON value
+	// Refused is the number of the run's events that the emitter refused, since the
+	// start or the last [Emitter.Resume]. The emitter fills it in when it is 0.
+	Refused int `json:"refused,omitzero" class:"meta" check:"min=0"`
 
 	extra extras
 }
@@ -85,6 +88,9 @@ type RunCompleted struct {
 // Mirrors: resume spec flow:complete; OpenWOP run.failed.
 type RunFailed struct {
 	Error Opt[ErrorInfo] `json:"error,omitzero" class:"content"` // what went wrong
+	// Refused is the number of the run's events that the emitter refused, since the
+	// start or the last [Emitter.Resume]. The emitter fills it in when it is 0.
+	Refused int `json:"refused,omitzero" class:"meta" check:"min=0"`
 
 	extra extras
 }
@@ -94,6 +100,9 @@ type RunFailed struct {
 // Mirrors: resume spec flow:aborted; OpenWOP run.cancelled.
 type RunCancelled struct {
 	Reason string `json:"reason,omitzero" class:"content"` // why; free text
+	// Refused is the number of the run's events that the emitter refused, since the
+	// start or the last [Emitter.Resume]. The emitter fills it in when it is 0.
+	Refused int `json:"refused,omitzero" class:"meta" check:"min=0"`
 
 	extra extras
 }

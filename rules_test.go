@@ -437,7 +437,8 @@ func TestRules(t *testing.T) {
 				// The next legal event gets the sequence: accepted logs have no gaps.
 				require.NoError(t, run.Emit(ctx, audit(AuditPass)))
 				require.Equal(t, uint64(len(c.log)), log.events[len(c.log)].Sequence)
-				require.Empty(t, log.violations, "Enforce returns violations, it does not report them")
+				require.Equal(t, []*RuleError{broken}, log.violations, "a refusal is told, too")
+				require.True(t, broken.Refused)
 			})
 			t.Run(name+"/observe", func(t *testing.T) {
 				run, log := ruleRun(t, c.lifecycle, ModeObserve)

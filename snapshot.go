@@ -121,6 +121,7 @@ type RunSnapshot struct {
 	Inputs          JSON           `json:"inputs,omitzero"`          // RunStarted.Inputs
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
 	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
+	Refused         int            `json:"refused,omitzero"`         // Refused of the run's end
 
 	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id
 	State         map[string]JSON       `json:"state"`         // user-defined state, by top-level key
@@ -265,6 +266,7 @@ type AgentSnapshot struct {
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error
 	Result            string             `json:"result,omitzero"`            // AgentEnded.Result
+	Refused           int                `json:"refused,omitzero"`           // AgentEnded.Refused, in all attempts
 	StructuredOutput  JSON               `json:"structuredOutput,omitzero"`  // AgentEnded.StructuredOutput
 	Totals            Opt[Totals]        `json:"totals,omitzero"`            // AgentEnded.Totals
 	NumTurns          Opt[int]           `json:"numTurns,omitzero"`          // AgentEnded.NumTurns

@@ -75,6 +75,10 @@ func (v *RuleError) appendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `,"detail":`...)
 	dst = jsonwire.AppendString(dst, v.Detail)
+	if v.Refused {
+		dst = append(dst, `,"refused":`...)
+		dst = strconv.AppendBool(dst, v.Refused)
+	}
 	return append(dst, '}')
 }
 
@@ -203,6 +207,10 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"convergenceScore":`...)
 		dst = jsonwire.AppendFloat(dst, v.ConvergenceScore.V)
 	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
 	if v.ResultSchema != "" {
 		dst = append(dst, `,"resultSchema":`...)
 		dst = append(dst, v.ResultSchema...)
@@ -230,6 +238,7 @@ var fieldsOfAgentEnded = [...]extra.Field{
 	{Name: "numTurns"},
 	{Name: "totals"},
 	{Name: "convergenceScore"},
+	{Name: "refused"},
 	{Name: "resultSchema"},
 }
 
@@ -1868,6 +1877,10 @@ func (v *RunCompleted) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"outputs":`...)
 		dst = append(dst, v.Outputs...)
 	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}
@@ -1881,6 +1894,7 @@ func (v *RunCompleted) appendJSON(dst []byte) []byte {
 
 var fieldsOfRunCompleted = [...]extra.Field{
 	{Name: "outputs"},
+	{Name: "refused"},
 }
 
 func (v *RunFailed) appendJSON(dst []byte) []byte {
@@ -1888,6 +1902,10 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 	if v.Error.OK {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
 	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
@@ -1902,6 +1920,7 @@ func (v *RunFailed) appendJSON(dst []byte) []byte {
 
 var fieldsOfRunFailed = [...]extra.Field{
 	{Name: "error"},
+	{Name: "refused"},
 }
 
 func (v *RunCancelled) appendJSON(dst []byte) []byte {
@@ -1909,6 +1928,10 @@ func (v *RunCancelled) appendJSON(dst []byte) []byte {
 	if v.Reason != "" {
 		dst = append(dst, `,"reason":`...)
 		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
 	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
@@ -1923,6 +1946,7 @@ func (v *RunCancelled) appendJSON(dst []byte) []byte {
 
 var fieldsOfRunCancelled = [...]extra.Field{
 	{Name: "reason"},
+	{Name: "refused"},
 }
 
 func (v *ToolCalled) appendJSON(dst []byte) []byte {
@@ -2519,6 +2543,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = v.Error.V.appendJSON(dst)
 	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
+	}
 	dst = append(dst, `,"outputs":`...)
 	dst = appendMapOfJSON(dst, v.Outputs)
 	dst = append(dst, `,"state":`...)
@@ -2808,6 +2836,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.Result != "" {
 		dst = append(dst, `,"result":`...)
 		dst = jsonwire.AppendString(dst, v.Result)
+	}
+	if v.Refused != 0 {
+		dst = append(dst, `,"refused":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Refused))
 	}
 	if v.StructuredOutput != "" {
 		dst = append(dst, `,"structuredOutput":`...)

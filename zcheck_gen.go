@@ -136,6 +136,11 @@ func (v *AgentEnded) check() *fieldError {
 			return err
 		}
 	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -1167,6 +1172,11 @@ func (v *RunCompleted) check() *fieldError {
 	if err := checkLacks(v.extra); err != nil {
 		return err
 	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -1179,12 +1189,22 @@ func (v *RunFailed) check() *fieldError {
 			return err.in("error")
 		}
 	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
 func (v *RunCancelled) check() *fieldError {
 	if err := checkLacks(v.extra); err != nil {
 		return err
+	}
+	if v.Refused != 0 {
+		if err := checkMin("refused", v.Refused, 0); err != nil {
+			return err
+		}
 	}
 	return nil
 }

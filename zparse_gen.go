@@ -139,6 +139,13 @@ func (v *RuleError) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 10: // detail
 			v.Detail, err = s.String()
+		case 11: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.Bool()
+				if !v.Refused {
+					m.spelled(name, `false`)
+				}
+			}
 		default:
 			err = s.Skip()
 		}
@@ -160,6 +167,7 @@ var namesOfRuleError = jsonwire.Names(
 	"subject",
 	"state",
 	"detail",
+	"refused",
 )
 
 func (v *AgentStarted) parseJSON(s *jsonwire.Scanner) error {
@@ -368,7 +376,14 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 12: // resultSchema
+		case 12: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 13: // resultSchema
 			v.ResultSchema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -393,6 +408,7 @@ var namesOfAgentEnded = jsonwire.Names(
 	"numTurns",
 	"totals",
 	"convergenceScore",
+	"refused",
 	"resultSchema",
 )
 
@@ -3446,6 +3462,13 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 		switch n {
 		case 1: // outputs
 			v.Outputs, err = parseAny(s)
+		case 2: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -3459,6 +3482,7 @@ func (v *RunCompleted) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfRunCompleted = jsonwire.Names(
 	"outputs",
+	"refused",
 )
 
 func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
@@ -3483,6 +3507,13 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
+		case 2: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -3496,6 +3527,7 @@ func (v *RunFailed) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfRunFailed = jsonwire.Names(
 	"error",
+	"refused",
 )
 
 func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
@@ -3522,6 +3554,13 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
+		case 2: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -3535,6 +3574,7 @@ func (v *RunCancelled) parseJSON(s *jsonwire.Scanner) error {
 
 var namesOfRunCancelled = jsonwire.Names(
 	"reason",
+	"refused",
 )
 
 func (v *ToolCalled) parseJSON(s *jsonwire.Scanner) error {
@@ -4658,175 +4698,182 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 25: // outputs
+		case 25: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 26: // outputs
 			v.Outputs, err = parseMapOfJSON(s)
 			if len(v.Outputs) == 0 {
 				v.Outputs = nil
 			}
-		case 26: // state
+		case 27: // state
 			v.State, err = parseMapOfJSON(s)
 			if len(v.State) == 0 {
 				v.State = nil
 			}
-		case 27: // nodeStatus
+		case 28: // nodeStatus
 			v.NodeStatus, err = parseMapOfNodeStatus(s)
 			if len(v.NodeStatus) == 0 {
 				v.NodeStatus = nil
 			}
-		case 28: // nodeRuns
+		case 29: // nodeRuns
 			v.NodeRuns, err = parseMapOfInt(s)
 			if len(v.NodeRuns) == 0 {
 				v.NodeRuns = nil
 			}
-		case 29: // suspended
+		case 30: // suspended
 			v.Suspended, err = parseMapOfString(s)
 			if len(v.Suspended) == 0 {
 				v.Suspended = nil
 			}
-		case 30: // edgeStatus
+		case 31: // edgeStatus
 			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
 			if len(v.EdgeStatus) == 0 {
 				v.EdgeStatus = nil
 			}
-		case 31: // loopCounters
+		case 32: // loopCounters
 			v.LoopCounters, err = parseMapOfInt(s)
 			if len(v.LoopCounters) == 0 {
 				v.LoopCounters = nil
 			}
-		case 32: // inbox
+		case 33: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
 			if len(v.Inbox) == 0 {
 				v.Inbox = nil
 			}
-		case 33: // agentSessions
+		case 34: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
 			if len(v.AgentSessions) == 0 {
 				v.AgentSessions = nil
 			}
-		case 34: // agents
+		case 35: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
 			if len(v.Agents) == 0 {
 				v.Agents = nil
 			}
-		case 35: // openCalls
+		case 36: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.OpenCalls) == 0 {
 				v.OpenCalls = nil
 			}
-		case 36: // closedCalls
+		case 37: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.ClosedCalls) == 0 {
 				v.ClosedCalls = nil
 			}
-		case 37: // droppedCalls
+		case 38: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 38: // tools
+		case 39: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
 			if len(v.Tools) == 0 {
 				v.Tools = nil
 			}
-		case 39: // messages
+		case 40: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
 			if len(v.Messages) == 0 {
 				v.Messages = nil
 			}
-		case 40: // turns
+		case 41: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
 			if len(v.Turns) == 0 {
 				v.Turns = nil
 			}
-		case 41: // steps
+		case 42: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 42: // workflow
+		case 43: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 43: // phases
+		case 44: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 44: // checkpoints
+		case 45: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
 			if len(v.Checkpoints) == 0 {
 				v.Checkpoints = nil
 			}
-		case 45: // approvals
+		case 46: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
 			if len(v.Approvals) == 0 {
 				v.Approvals = nil
 			}
-		case 46: // clarifications
+		case 47: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
 			if len(v.Clarifications) == 0 {
 				v.Clarifications = nil
 			}
-		case 47: // handoffs
+		case 48: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
 			if len(v.Handoffs) == 0 {
 				v.Handoffs = nil
 			}
-		case 48: // tasks
+		case 49: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
 			if len(v.Tasks) == 0 {
 				v.Tasks = nil
 			}
-		case 49: // audits
+		case 50: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
 			if len(v.Audits) == 0 {
 				v.Audits = nil
 			}
-		case 50: // claims
+		case 51: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
 			if len(v.Claims) == 0 {
 				v.Claims = nil
 			}
-		case 51: // issues
+		case 52: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 			if len(v.Issues) == 0 {
 				v.Issues = nil
 			}
-		case 52: // citations
+		case 53: // citations
 			v.Citations, err = s.SmallInt()
-		case 53: // budgets
+		case 54: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 54: // blackboard
+		case 55: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 55: // usage
+		case 56: // usage
 			err = v.Usage.parseJSON(s)
-		case 56: // violations
+		case 57: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 57: // violationCount
+		case 58: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 58: // unknown
+		case 59: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 59: // retracted
+		case 60: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 60: // retractedMessages
+		case 61: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -4866,6 +4913,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"inputs",
 	"result",
 	"error",
+	"refused",
 	"outputs",
 	"state",
 	"nodeStatus",
@@ -5364,38 +5412,45 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 31: // structuredOutput
+		case 31: // refused
+			if !m.null(s, name) {
+				v.Refused, err = s.SmallInt()
+				if v.Refused == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 32: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 32: // totals
+		case 33: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 33: // numTurns
+		case 34: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 34: // convergenceScore
+		case 35: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 35: // text
+		case 36: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 36: // reasoning
+		case 37: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 37: // usage
+		case 38: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5438,6 +5493,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"outcome",
 	"error",
 	"result",
+	"refused",
 	"structuredOutput",
 	"totals",
 	"numTurns",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -65,6 +66,12 @@ type Loss struct {
 	// RunID and Sequence name the first event with this loss.
 	RunID    string
 	Sequence uint64
+}
+
+// LogValue makes the loss a group of its fields, for logs of the program.
+func (l Loss) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("what", l.What.String()), slog.String("kind", string(l.Kind)), slog.String("pointer", l.Pointer),
+		slog.String("detail", l.Detail), slog.Int("count", l.Count), slog.String("run", l.RunID), slog.Uint64("sequence", l.Sequence))
 }
 
 // String returns one line: the loss, how often it occurred and where first.

@@ -668,5 +668,8 @@ func (b *builder) totals() line {
 	if s.ViolationCount > 0 {
 		l.fact(count(s.ViolationCount, "violation"))
 	}
+	if s.Refused > 0 {
+		l.fact(count(s.Refused, "refused event"))
+	}
 	return l
 }

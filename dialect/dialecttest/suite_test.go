@@ -394,7 +394,7 @@ func TestDiff(t *testing.T) {
 		places = append(places, d.Pointer)
 	}
 	require.Equal(t, "/payload/definition: the members have another order", diffs[slices.Index(places, "/payload/definition")].Brief())
-	require.Equal(t, []string{"/marks/redacted", "/marks/replayed", "/marks/sanitized", "/marks/synthetic", "/payload/definition", "/step"}, places)
+	require.Equal(t, []string{"/marks/illegal", "/marks/redacted", "/marks/replayed", "/marks/sanitized", "/marks/synthetic", "/payload/definition", "/step"}, places)
 }
 
 func TestCovers(t *testing.T) {

@@ -255,7 +255,7 @@ func (f stepForm) Parse(r *wire.Reader, at any) error {
 type marksForm struct{ valueForm }
 
 // markNames are the names of the marks, lowest bit first.
-var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "sanitized"}
+var markNames = [...]string{"late", "synthetic", "replayed", "redacted", "sanitized", "illegal"}
 
 func (marksForm) Append(_ *wire.Writer, dst []byte, _ *wire.Member, at any) ([]byte, bool) {
 	set := *at.(*agentevents.Marks)

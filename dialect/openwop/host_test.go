@@ -186,12 +186,13 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 				require.Len(t, p.Questions, 1)
 			}
 
-			// An observed or replayed decision does not escalate.
+			// A replayed decision does not escalate; an observed one does.
 			require.NoError(t, a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload}))
 			require.Len(t, *log, 6)
 			observed, log := emitting(t, &c.host, agentevents.ModeObserve)
 			require.NoError(t, observed.Agent("a").Emit(t.Context(), decided.Payload))
-			require.Len(t, *log, 1)
+			require.Len(t, *log, 2)
+			require.Equal(t, action.Kind(), (*log)[1].Kind())
 		})
 	}
 	require.Nil(t, (&Host{}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(math.NaN())}}))

@@ -41,6 +41,7 @@ var structFields = map[string][]fieldInfo{
 		{"numTurns", "", func(v any) any { return &v.(*agentevents.AgentEnded).NumTurns }, nil},
 		{"totals", "Totals", func(v any) any { return &v.(*agentevents.AgentEnded).Totals.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Totals.OK }},
 		{"convergenceScore", "", func(v any) any { return &v.(*agentevents.AgentEnded).ConvergenceScore }, nil},
+		{"refused", "", func(v any) any { return &v.(*agentevents.AgentEnded).Refused }, nil},
 		{"resultSchema", "", func(v any) any { return &v.(*agentevents.AgentEnded).ResultSchema }, nil},
 	},
 	"Totals": {
@@ -366,12 +367,15 @@ var structFields = map[string][]fieldInfo{
 	},
 	"RunCompleted": {
 		{"outputs", "", func(v any) any { return &v.(*agentevents.RunCompleted).Outputs }, nil},
+		{"refused", "", func(v any) any { return &v.(*agentevents.RunCompleted).Refused }, nil},
 	},
 	"RunFailed": {
 		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.RunFailed).Error.V }, func(v any) *bool { return &v.(*agentevents.RunFailed).Error.OK }},
+		{"refused", "", func(v any) any { return &v.(*agentevents.RunFailed).Refused }, nil},
 	},
 	"RunCancelled": {
 		{"reason", "", func(v any) any { return (*string)(&v.(*agentevents.RunCancelled).Reason) }, nil},
+		{"refused", "", func(v any) any { return &v.(*agentevents.RunCancelled).Refused }, nil},
 	},
 	"ToolCalled": {
 		{"callId", "", func(v any) any { return (*string)(&v.(*agentevents.ToolCalled).CallID) }, nil},
@@ -520,6 +524,7 @@ var leaves = map[string][]string{
 		"/payload/totals/auditsPassed",
 		"/payload/totals/auditsFailed",
 		"/payload/convergenceScore",
+		"/payload/refused",
 		"/payload/resultSchema",
 	},
 	"Totals": {
@@ -900,6 +905,7 @@ var leaves = map[string][]string{
 	},
 	"RunCompleted": {
 		"/payload/outputs",
+		"/payload/refused",
 	},
 	"RunFailed": {
 		"/payload/error",
@@ -907,9 +913,11 @@ var leaves = map[string][]string{
 		"/payload/error/message",
 		"/payload/error/details",
 		"/payload/error/retryable",
+		"/payload/refused",
 	},
 	"RunCancelled": {
 		"/payload/reason",
+		"/payload/refused",
 	},
 	"ToolCalled": {
 		"/payload/callId",
@@ -1167,8 +1175,11 @@ func present(v any) (set uint64) {
 		if p.ConvergenceScore.OK {
 			set |= 1 << 25
 		}
-		if p.ResultSchema != "" {
+		if p.Refused != 0 {
 			set |= 1 << 26
+		}
+		if p.ResultSchema != "" {
+			set |= 1 << 27
 		}
 	case *agentevents.Totals:
 		if p.Steps != 0 {
@@ -2012,6 +2023,9 @@ func present(v any) (set uint64) {
 		if p.Outputs != "" {
 			set |= 1 << 0
 		}
+		if p.Refused != 0 {
+			set |= 1 << 1
+		}
 	case *agentevents.RunFailed:
 		if p.Error.OK {
 			set |= 1 << 0
@@ -2028,9 +2042,15 @@ func present(v any) (set uint64) {
 		if p.Error.OK && p.Error.V.Retryable.OK {
 			set |= 1 << 4
 		}
+		if p.Refused != 0 {
+			set |= 1 << 5
+		}
 	case *agentevents.RunCancelled:
 		if p.Reason != "" {
 			set |= 1 << 0
+		}
+		if p.Refused != 0 {
+			set |= 1 << 1
 		}
 	case *agentevents.ToolCalled:
 		if p.CallID != "" {

@@ -251,7 +251,7 @@ func benchLog(b *testing.B, runs int) []byte {
 				}
 				must(a.Emit(ctx, &TextCompleted{BlockID: block, Text: strings.Repeat("and then the next few words", 6)}))
 				must(a.To(ctx, StatusToolCall))
-				c, err := a.Call(ctx, "db:query", args)
+				c, err := a.Call(ctx, &ToolCalled{ToolID: "db:query", Arguments: args})
 				must(err)
 				must(c.Return(ctx, `{"rows":12}`))
 				must(a.Emit(ctx, payloads[1].payload))

@@ -314,11 +314,11 @@ func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 	require.NoError(t, e.Close(t.Context()))
 	require.NoError(t, e.Close(t.Context()))
 	require.ErrorIs(t, r.Emit(t.Context(), &TextDelta{}), ErrClosed)
-	require.ErrorIs(t, r.Record(t.Context(), Event{Payload: &TextDelta{}}), ErrClosed)
+	require.ErrorIs(t, errOf(r.Record(t.Context(), Event{Payload: &TextDelta{}})), ErrClosed)
 	require.ErrorIs(t, a.To(t.Context(), StatusToolCall), ErrClosed)
-	c, err := a.Call(t.Context(), "t", "")
+	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.ErrorIs(t, err, ErrClosed)
-	require.Nil(t, c)
+	require.False(t, c.Recorded())
 	_, err = e.Run("s")
 	require.ErrorIs(t, err, ErrClosed)
 	_, err = e.Resume(&RunSnapshot{RunState: RunState{RunID: "t"}})
@@ -579,7 +579,7 @@ func TestTracerFillsOnlyEmptyFields(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{tracerSink{discard, func(context.Context, Event) TraceContext {
 		return TraceContext{"T", "S", "P"}
 	}}}})
-	require.NoError(t, r.Record(t.Context(), Event{SpanID: "mine", Payload: &TextDelta{}}))
+	require.NoError(t, errOf(r.Record(t.Context(), Event{SpanID: "mine", Payload: &TextDelta{}})))
 	ev := log.last(t)
 	require.Equal(t, []string{"T", "mine", "P"}, []string{ev.TraceID, ev.SpanID, ev.ParentSpanID})
 }

@@ -107,7 +107,7 @@ func TestDerived(t *testing.T) {
 			again, log2 := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
 			for _, ev := range log.events {
 				ev.RunID = ""
-				require.NoError(t, again.Record(t.Context(), ev))
+				require.NoError(t, errOf(again.Record(t.Context(), ev)))
 			}
 			require.Equal(t, tc.want, inWords(log2.events))
 		})

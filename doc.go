@@ -53,7 +53,7 @@
 //	coder := run.Agent("coder")
 //	err = coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"})
 //	err = coder.To(ctx, agentevents.StatusToolCall)
-//	out, err := coder.Do(ctx, "Read", `{"path":"main.go"}`, readFile)
+//	out, err := coder.Do(ctx, &agentevents.ToolCalled{ToolID: "Read", Arguments: `{"path":"main.go"}`}, readFile)
 //
 // An illegal payload is refused with a [*RuleError] that names the rule,
 // the subject, its state and what would be legal; nothing was recorded then. A

@@ -220,32 +220,32 @@ func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testi
 		TraceID: "tr", SpanID: "sp", ParentSpanID: "ps", CausationID: "cause", SchemaVersion: "0.1", Marks: MarkSynthetic | MarkReplayed,
 		Payload: &TextDelta{Delta: "x"},
 	}
-	require.NoError(t, r.With(Scope{SessionID: "other", NodeID: "other"}).Record(t.Context(), given))
+	require.NoError(t, errOf(r.With(Scope{SessionID: "other", NodeID: "other"}).Record(t.Context(), given)))
 	want := given
 	want.Sequence, want.SchemaVersion, want.Time = 0, SchemaVersion, given.Time.UTC()
 	require.Equal(t, want, log.last(t))
 
 	// The scope of the handle stands where the event has none.
-	require.NoError(t, r.With(Scope{SessionID: "s2"}).Record(t.Context(), Event{Scope: Scope{TaskID: "t2"}, Payload: &TextDelta{}}))
+	require.NoError(t, errOf(r.With(Scope{SessionID: "s2"}).Record(t.Context(), Event{Scope: Scope{TaskID: "t2"}, Payload: &TextDelta{}})))
 	require.Equal(t, Scope{SessionID: "s2", TaskID: "t2"}, log.last(t).Scope)
 	require.EqualValues(t, 1, log.last(t).Sequence)
 
-	err := r.Record(t.Context(), Event{RunID: "another", Payload: &TextDelta{}})
+	_, err := r.Record(t.Context(), Event{RunID: "another", Payload: &TextDelta{}})
 	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleRun, broken.Rule)
 
 	// An agent's handle fills in the agent, and leaves another one.
-	require.NoError(t, r.Agent("b").Record(t.Context(), Event{Payload: &TextDelta{}}))
+	require.NoError(t, errOf(r.Agent("b").Record(t.Context(), Event{Payload: &TextDelta{}})))
 	require.Equal(t, "b", log.last(t).AgentID)
-	require.NoError(t, r.Agent("b").Record(t.Context(), Event{AgentID: "c", Payload: &TextDelta{}}))
+	require.NoError(t, errOf(r.Agent("b").Record(t.Context(), Event{AgentID: "c", Payload: &TextDelta{}})))
 	require.Equal(t, "c", log.last(t).AgentID)
 }
 
 func TestRecordedLineReadsBackAsTheEvent(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
 		r, log := startRun(t, EmitterOptions{Mode: ModeObserve, Redaction: &Policy{Off: true}})
-		require.NoError(t, r.Record(t.Context(), Event{AgentID: "a<>\u2028", Time: noon().Add(1), Actor: "\"\\", Payload: p}))
+		require.NoError(t, errOf(r.Record(t.Context(), Event{AgentID: "a<>\u2028", Time: noon().Add(1), Actor: "\"\\", Payload: p})))
 		ev := log.last(t)
 		var back Event
 		require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])))
@@ -261,7 +261,7 @@ func TestRecordKeepsMembersThatNoFieldHolds(t *testing.T) {
 	var ev Event
 	require.NoError(t, ev.UnmarshalJSON([]byte(line)))
 	r, log := startRun(t, EmitterOptions{})
-	require.NoError(t, r.Record(t.Context(), ev))
+	require.NoError(t, errOf(r.Record(t.Context(), ev)))
 	require.Equal(t, line, log.lines[0])
 }
 
@@ -272,7 +272,7 @@ func TestMintedRunCallAndMessageIDsAreUUIDv7(t *testing.T) {
 	r, err := e.Run("")
 	require.NoError(t, err)
 	require.Regexp(t, uuidV7, r.ID())
-	c, err := r.Agent("a").Call(t.Context(), "t", "")
+	c, err := r.Agent("a").Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.NoError(t, err)
 	require.Regexp(t, uuidV7, c.ID)
 	require.Regexp(t, uuidV7, log.last(t).ID)
@@ -286,7 +286,7 @@ func TestNewIDAndClockMakeALogRepeatable(t *testing.T) {
 		r, err := e.Run("")
 		require.NoError(t, err)
 		a := r.Agent("a")
-		_, err = a.Do(t.Context(), "tool", `{"x":1}`, func(context.Context) (JSON, error) { return `2`, nil })
+		_, err = a.Do(t.Context(), &ToolCalled{ToolID: "tool", Arguments: `{"x":1}`}, func(context.Context) (JSON, error) { return `2`, nil })
 		require.NoError(t, err)
 		require.NoError(t, a.Emit(t.Context(), &MessageCreated{Message: ConversationMessage{Content: `"hi"`}}))
 		return log.lines
@@ -349,13 +349,13 @@ func TestStepRisesAfterARestart(t *testing.T) {
 func TestRecordMaySetTheStepAndItStays(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
-	require.NoError(t, a.Record(t.Context(), Event{Step: Some(7), Payload: &TextDelta{}}))
+	require.NoError(t, errOf(a.Record(t.Context(), Event{Step: Some(7), Payload: &TextDelta{}})))
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{}))
-	err := a.Record(t.Context(), Event{Step: Some(6), Payload: &TextDelta{}})
+	_, err := a.Record(t.Context(), Event{Step: Some(6), Payload: &TextDelta{}})
 	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleStepMonotonic, broken.Rule)
-	require.Error(t, a.Record(t.Context(), Event{Step: Some(7), Payload: &AgentStarted{}}), "starts have no step")
+	require.Error(t, errOf(a.Record(t.Context(), Event{Step: Some(7), Payload: &AgentStarted{}})), "starts have no step")
 	require.Equal(t, []int{7, 7}, steps(log))
 }
 
@@ -373,7 +373,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	require.Equal(t, call.ID, emit(&ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}).CausationID)
 	require.Empty(t, emit(&ToolReturned{CallID: "once", ToolID: "t", Status: ToolStatusOK, OneEvent: true}).CausationID)
 	emit(&ToolCalled{CallID: "c", ToolID: "t"})
-	err := a.Record(t.Context(), Event{CausationID: "wrong", Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}})
+	_, err := a.Record(t.Context(), Event{CausationID: "wrong", Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}})
 	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleToolCausation, broken.Rule)
@@ -480,7 +480,7 @@ func TestObserveRefusesWhatNoLineCanCarry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, log := startRun(t, EmitterOptions{Mode: ModeObserve})
-			err := r.Record(t.Context(), ev)
+			_, err := r.Record(t.Context(), ev)
 			if err != nil {
 				require.ErrorAs(t, err, new(*RuleError))
 				require.Empty(t, log.events)
@@ -548,7 +548,7 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 					return
 				}
 				a := r.Agent("agent " + strconv.Itoa(g))
-				_, err = a.Do(context.Background(), "t", `{"i":1}`, func(context.Context) (JSON, error) { return `1`, nil })
+				_, err = a.Do(context.Background(), &ToolCalled{ToolID: "t", Arguments: `{"i":1}`}, func(context.Context) (JSON, error) { return `1`, nil })
 				if err := errors.Join(err, a.Emit(context.Background(), &TextDelta{Delta: "x"}), r.Emit(context.Background(), &TurnStarted{})); err != nil {
 					t.Error(err)
 				}
@@ -757,3 +757,6 @@ func TestEventsOfAgentsShareNothingMutable(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(log.events, func(a, b Event) int { return strings.Compare(a.ID, b.ID) }))
 	require.True(t, reflect.DeepEqual(p, &TextDelta{Delta: "x"}))
 }
+
+// errOf returns the error of two results.
+func errOf[T any](_ T, err error) error { return err }

@@ -73,11 +73,11 @@ func ExampleAgent_Do() {
 	agent := run.Agent("adder")
 
 	agent.To(ctx, agentevents.StatusToolCall)
-	sum, err := agent.Do(ctx, "add", `[1,2]`, func(context.Context) (agentevents.JSON, error) {
+	sum, err := agent.Do(ctx, &agentevents.ToolCalled{ToolID: "add", Arguments: `[1,2]`}, func(context.Context) (agentevents.JSON, error) {
 		return "3", nil
 	})
 	fmt.Println("->", sum, err)
-	_, err = agent.Do(ctx, "divide", `[1,0]`, func(context.Context) (agentevents.JSON, error) {
+	_, err = agent.Do(ctx, &agentevents.ToolCalled{ToolID: "divide", Arguments: `[1,0]`}, func(context.Context) (agentevents.JSON, error) {
 		return "", errors.New("division by zero")
 	})
 	fmt.Println("->", err)
@@ -144,7 +144,7 @@ func ExamplePolicy() {
 		Sinks:     []agentevents.Sink{console{}},
 	})
 	run, _ := emitter.Run("")
-	call, _ := run.Agent("shop").Call(ctx, "login", `{"user":"ann","password":"x","note":"code tiger-7421"}`)
+	call, _ := run.Agent("shop").Call(ctx, &agentevents.ToolCalled{ToolID: "login", Arguments: `{"user":"ann","password":"x","note":"code tiger-7421"}`})
 	call.Return(ctx, `{"headers":{"Set-Cookie":"id=1"},"max_tokens":10}`)
 	// Output:
 	// shop calls login {"user":"ann","password":"[REDACTED:key]","note":"code [REDACTED:secret]"}

@@ -33,7 +33,7 @@ func Example_readme() {
 	coder := run.Agent("coder")
 	err = coder.Emit(ctx, &ae.AgentStarted{Task: "Add /v2/health"})
 	err = coder.To(ctx, ae.StatusToolCall)
-	_, err = coder.Do(ctx, "Read", `{"path":"main.go","api_key":"k-123"}`, readFile)
+	_, err = coder.Do(ctx, &ae.ToolCalled{ToolID: "Read", Arguments: `{"path":"main.go","api_key":"k-123"}`}, readFile)
 	err = coder.To(ctx, ae.StatusToolResult, ae.StatusThinking)
 	fmt.Println(err)
 	// end

@@ -35,7 +35,7 @@ func crash(ctx context.Context, path string) error {
 	); err != nil {
 		return err
 	}
-	if _, err := coder.Call(ctx, "Bash", `{"command":"go test ./..."}`); err != nil {
+	if _, err := coder.Call(ctx, &agentevents.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -134,7 +134,7 @@ func ExampleEmitter_Resume() {
 	err = errors.Join(err,
 		coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health", Resumed: true}),
 		coder.To(ctx, agentevents.StatusToolCall))
-	_, doErr := coder.Do(ctx, "Bash", `{"command":"go test ./..."}`, func(context.Context) (agentevents.JSON, error) {
+	_, doErr := coder.Do(ctx, &agentevents.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}, func(context.Context) (agentevents.JSON, error) {
 		return `"ok"`, nil
 	})
 	err = errors.Join(err, doErr,

@@ -50,7 +50,7 @@ func TestExtraMembersAreRedacted(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	ev := Event{Payload: &RunPaused{}}
 	require.NoError(t, ev.SetExtra("kahn", `{"api_key":"k","n":1}`))
-	require.NoError(t, r.Record(t.Context(), ev))
+	require.NoError(t, errOf(r.Record(t.Context(), ev)))
 	require.Contains(t, log.lines[0], `"kahn":{"api_key":"[REDACTED:key]","n":1}`)
 }
 

@@ -210,7 +210,7 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 		case 1:
 			emit(s.agents[0].Emit(t.Context(), &AuditChecked{CheckpointID: "audit:late", Result: AuditFail}))
 		case 2:
-			emit(s.agents[1].Record(t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late", ToolID: "Bash", Status: ToolStatusOK, OneEvent: true}}))
+			emit(errOf(s.agents[1].Record(t.Context(), Event{Marks: MarkLate, Payload: &ToolReturned{CallID: "late", ToolID: "Bash", Status: ToolStatusOK, OneEvent: true}})))
 		}
 	}
 	emit(em.Close(t.Context()))

@@ -85,7 +85,7 @@ func TestFollowRecordsAtOnceWithItsCause(t *testing.T) {
 	require.Equal(t, 3, asked, "what follows is not followed")
 
 	// A replay does not bring it about again.
-	require.NoError(t, a.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &AgentDecided{Decision: `1`}}))
+	require.NoError(t, errOf(a.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &AgentDecided{Decision: `1`}})))
 	require.Equal(t, 3, asked)
 }
 
@@ -142,7 +142,7 @@ func TestLiveSinksGetNoReplayedEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got = nil
 			r, log := startRun(t, EmitterOptions{Sinks: []Sink{s}})
-			require.NoError(t, r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}}))
+			require.NoError(t, errOf(r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &RunStarted{}})))
 			require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
 			require.NoError(t, r.s.e.Flush(t.Context()))
 			require.Equal(t, []Kind{KindRunPaused}, got)

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -87,12 +88,24 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 // the envelope: captures and bridges. ID, Time, Step, CausationID and the
 // scope are kept where they are set; RunID must be empty or the run's;
 // Sequence and SchemaVersion are the library's.
-func (r *Run) Record(ctx context.Context, ev Event) error {
+//
+// It returns the event as it was recorded, and the zero Event when nothing was. Its
+// payload belongs to the log.
+func (r *Run) Record(ctx context.Context, ev Event) (Event, error) {
 	if !r.ok() {
-		return ErrZeroValue
+		return Event{}, ErrZeroValue
 	}
 	ev.Scope = r.scope.with(ev.Scope)
-	return r.s.record(ctx, &ev, "")
+	err := r.s.record(ctx, &ev, "")
+	if err != nil && !onlySinks(err) {
+		return Event{}, err
+	}
+	return ev, err
+}
+
+// onlySinks reports whether an event was recorded in spite of err.
+func onlySinks(err error) bool {
+	return errors.As(err, new(*SinkError)) && !errors.As(err, new(*RuleError))
 }
 
 // Agent returns a handle to an agent of the run. It emits nothing: the agent
@@ -180,9 +193,9 @@ func (a *Agent) Emit(ctx context.Context, p Payload) error {
 }
 
 // Record is [Run.Record] for an event of the agent.
-func (a *Agent) Record(ctx context.Context, ev Event) error {
+func (a *Agent) Record(ctx context.Context, ev Event) (Event, error) {
 	if !a.ok() {
-		return ErrZeroValue
+		return Event{}, ErrZeroValue
 	}
 	if ev.AgentID == "" {
 		ev.AgentID = a.id
@@ -194,18 +207,22 @@ func (a *Agent) Record(ctx context.Context, ev Event) error {
 	return a.run.Record(ctx, ev)
 }
 
-// To moves the agent along a path of statuses, one transition each, and stops
-// at the first that is refused.
-func (a *Agent) To(ctx context.Context, path ...AgentStatus) error {
+// To moves the agent along a path of statuses, one transition each, and stops at the
+// first that is refused. An error of a sink does not stop it: the transition was recorded.
+func (a *Agent) To(ctx context.Context, path ...AgentStatus) (errs error) {
 	for _, s := range path {
 		if err := a.Emit(ctx, &AgentTransition{To: s}); err != nil {
-			return err
+			errs = join(errs, err)
+			if !onlySinks(err) {
+				break
+			}
 		}
 	}
-	return nil
+	return errs
 }
 
-// A Call is a handle to an open tool call.
+// A Call is a handle to a tool call. The handle of a call that was refused, or of none, is
+// safe to use: it records nothing, and its methods return nil.
 type Call struct {
 	ID     string // the call id
 	ToolID string // the tool
@@ -213,110 +230,231 @@ type Call struct {
 	agent   *Agent
 	args    JSON
 	attempt int
-	start   time.Time
+	start   time.Time // zero when it is not known
+	dead    bool
 }
 
-// Call records that the agent calls a tool, under a new call id. Return or
-// Fail closes it. Calls may overlap.
-func (a *Agent) Call(ctx context.Context, tool string, args JSON) (*Call, error) {
+// Call records that the agent calls a tool. p says which, and what else is known of the
+// call: the provider's call id, arguments, attempt, transport. An empty CallID is minted.
+// Return, Fail or End closes the call. Calls may overlap. Call does not change p, which
+// belongs to the log from then on.
+//
+// The handle is never nil, whatever the error is.
+func (a *Agent) Call(ctx context.Context, p *ToolCalled) (*Call, error) {
 	if !a.ok() {
-		return nil, ErrZeroValue
+		return &Call{dead: true}, ErrZeroValue
 	}
-	c := &Call{ID: a.run.s.e.newID(), ToolID: tool, agent: a, args: args, attempt: 1, start: a.run.s.e.now()}
-	if err := a.Emit(ctx, &ToolCalled{CallID: c.ID, ToolID: tool, Arguments: args}); err != nil {
-		return c.unlessRefused(err), err
+	if p == nil {
+		p = &ToolCalled{}
 	}
-	return c, nil
+	e := a.run.s.e
+	if p.CallID == "" {
+		out := *p
+		out.CallID = e.newID()
+		p = &out
+	}
+	c := &Call{ID: p.CallID, ToolID: p.ToolID, agent: a, args: p.Arguments, attempt: p.Attempt.Or(1), start: e.now()}
+	err := a.Emit(ctx, p)
+	c.dead = err != nil && !onlySinks(err)
+	return c, err
 }
+
+// OpenCall returns a handle to a call that is open, as after [Emitter.Resume]. When the
+// agent has no open call with that id, the handle records nothing.
+func (a *Agent) OpenCall(id string) *Call {
+	if !a.ok() {
+		return &Call{dead: true}
+	}
+	s := a.run.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	call := s.m.calls.Find(callKey{a.id, id})
+	if call == nil {
+		return &Call{ID: id, agent: a, dead: true}
+	}
+	return &Call{ID: id, ToolID: call.tool, agent: a, attempt: 1}
+}
+
+func (c *Call) ok() bool { return c != nil && !c.dead && c.agent.ok() }
+
+// Recorded reports whether the call is on the log. Return, Fail and End do something only
+// then.
+func (c *Call) Recorded() bool { return c.ok() }
 
 // Retry records that the agent calls the tool again with the same arguments:
 // a new call that names this one and counts the attempts.
 func (c *Call) Retry(ctx context.Context) (*Call, error) {
 	if !c.ok() {
-		return nil, ErrZeroValue
+		return &Call{dead: true}, nil
 	}
-	e := c.agent.run.s.e
-	again := &Call{ID: e.newID(), ToolID: c.ToolID, agent: c.agent, args: c.args, attempt: c.attempt + 1, start: e.now()}
-	p := &ToolCalled{CallID: again.ID, ToolID: c.ToolID, Arguments: c.args, Attempt: Some(again.attempt), RetryOf: c.ID}
-	if err := c.agent.Emit(ctx, p); err != nil {
-		return again.unlessRefused(err), err
-	}
-	return again, nil
-}
-
-func (c *Call) ok() bool { return c != nil && c.agent.ok() }
-
-// unlessRefused returns c when the call was recorded in spite of err.
-func (c *Call) unlessRefused(err error) *Call {
-	var sink *SinkError
-	if errors.As(err, &sink) {
-		return c
-	}
-	return nil
+	return c.agent.Call(ctx, &ToolCalled{ToolID: c.ToolID, Arguments: c.args, Attempt: Some(c.attempt + 1), RetryOf: c.ID})
 }
 
 // Agent returns a handle to a sub-agent that this call spawned.
 func (c *Call) Agent(id string) *Agent {
-	if !c.ok() {
+	if c == nil || !c.agent.ok() {
 		return nil
 	}
-	return newAgent(c.agent.run, id, c.agent.id, c.ID)
+	call := c.ID
+	if c.dead {
+		call = ""
+	}
+	return newAgent(c.agent.run, id, c.agent.id, call)
 }
 
 // Return records that the tool returned. Its duration is counted from Call.
 func (c *Call) Return(ctx context.Context, result JSON) error {
-	if !c.ok() {
-		return ErrZeroValue
-	}
-	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: ToolStatusOK, Result: result, Duration: c.duration()})
+	return c.End(ctx, &ToolReturned{Status: ToolStatusOK, Result: result})
 }
 
-// Fail records that the tool failed with err: status cancelled when err is
-// context.Canceled, error otherwise.
+// Fail records that the tool failed with err. What a [*ToolError] in err says of the return
+// is recorded; else the status is cancelled when err is context.Canceled or the cause of
+// the cancellation of ctx, and error otherwise. The code of a deadline is
+// "deadline_exceeded", that of a [*PanicError] "panic".
 func (c *Call) Fail(ctx context.Context, err error) error {
+	return c.End(ctx, failed(orBackground(ctx), err))
+}
+
+// End records how the call ended. p says its status, result and error; the call id, the
+// tool and, counted from Call, the duration are filled in where they are missing. End does
+// not change p, which belongs to the log from then on.
+func (c *Call) End(ctx context.Context, p *ToolReturned) error {
 	if !c.ok() {
-		return ErrZeroValue
+		return nil
 	}
-	status := ToolStatusError
-	if errors.Is(err, context.Canceled) {
-		status = ToolStatusCancelled
+	var out ToolReturned
+	if p != nil {
+		out = *p
 	}
-	message := "failed"
+	fillText(&out.CallID, c.ID)
+	fillText(&out.ToolID, c.ToolID)
+	if !out.Duration.OK && !c.start.IsZero() {
+		out.Duration = Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
+	}
+	return c.agent.Emit(ctx, &out)
+}
+
+// A ToolError is an error with what the return of a failed call says of it: see [Call.Fail].
+type ToolError struct {
+	Status    ToolStatus // default: as without a ToolError
+	Code      string     // ErrorInfo.Code
+	Retryable Opt[bool]  // ErrorInfo.Retryable
+	Result    JSON       // what the tool returned beside the error
+	Err       error      // the cause; may be nil
+}
+
+// Error returns the text of the cause, else the code or the status.
+func (e *ToolError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return cmp.Or(e.Code, string(e.Status), "failed")
+}
+
+// Unwrap returns the cause.
+func (e *ToolError) Unwrap() error { return e.Err }
+
+// failed returns the return of a call that failed with err.
+func failed(ctx context.Context, err error) *ToolReturned {
+	p := &ToolReturned{Status: ToolStatusError}
+	info := ErrorInfo{Message: "failed"}
 	if err != nil {
-		message = err.Error()
+		info.Message = cmp.Or(err.Error(), info.Message)
 	}
-	return c.agent.Emit(ctx, &ToolReturned{CallID: c.ID, ToolID: c.ToolID, Status: status, Error: Some(ErrorInfo{Message: message}), Duration: c.duration()})
+	var tool *ToolError
+	var panicked *PanicError
+	switch {
+	case errors.Is(err, context.Canceled), ctx.Err() == context.Canceled && errors.Is(err, context.Cause(ctx)):
+		p.Status = ToolStatusCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		info.Code = "deadline_exceeded"
+	case errors.As(err, &panicked):
+		info.Code = "panic"
+	}
+	if errors.As(err, &tool) {
+		p.Status = cmp.Or(tool.Status, p.Status)
+		p.Result = tool.Result
+		info.Code, info.Retryable = cmp.Or(tool.Code, info.Code), tool.Retryable
+	}
+	p.Error = Some(info)
+	return p
 }
 
-func (c *Call) duration() Opt[time.Duration] {
-	return Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
-}
-
-// Do is a serial tool use: it records the call, runs fn, and records its
-// return or failure. A panic of fn is recorded as a failure and goes on. The
-// error is fn's, joined with one of recording.
+// Do is a serial tool use: it records the call, runs fn, and records its return or failure
+// (see [Call.Fail]). The context of fn carries the call: see [CallFromContext]. A panic of
+// fn is recorded as a failure and goes on. The error is fn's, joined with one of recording.
 //
-// Do makes no transitions. Under [LifecycleStrict] an agent that uses a tool goes
-// To(ctx, ToolCall) before and To(ctx, ToolResult) after. A nil fn is an error,
-// and nothing is recorded.
-func (a *Agent) Do(ctx context.Context, tool string, args JSON, fn func(context.Context) (JSON, error)) (result JSON, err error) {
+// A log must not stop the tool: fn runs also when the call is refused, but not when a rule
+// of EmitterOptions.Guard refuses it. A nil fn is an error, and nothing is recorded.
+//
+// Under [LifecycleDerived] the agent's status follows. Under the other tables an agent that
+// uses a tool goes To(ctx, StatusToolCall) before and To(ctx, StatusToolResult) after.
+func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) (JSON, error)) (result JSON, err error) {
 	if fn == nil {
 		return "", errors.New("agentevents: Do: the function is nil")
 	}
-	c, emitErr := a.Call(ctx, tool, args)
-	if c == nil {
-		return "", emitErr
+	c, recordErr := a.Call(ctx, p)
+	var rule *RuleError
+	if !a.ok() || errors.As(recordErr, &rule) && !rule.Rule.ours() {
+		return "", recordErr
 	}
 	returned := false
 	defer func() {
-		if !returned { // fn panicked or ended the goroutine
-			_ = c.Fail(ctx, errors.New("the tool panicked"))
+		if returned {
+			return
 		}
+		if v := recover(); v != nil {
+			_ = c.Fail(ctx, &PanicError{Value: v})
+			panic(v)
+		}
+		_ = c.Fail(ctx, errors.New("the tool ended its goroutine"))
 	}()
-	result, err = fn(orBackground(ctx))
+	result, err = fn(ContextWithCall(orBackground(ctx), c))
 	returned = true
 	if err != nil {
-		return result, errors.Join(err, emitErr, c.Fail(ctx, err))
+		return result, errors.Join(err, recordErr, c.Fail(ctx, err))
 	}
-	return result, errors.Join(emitErr, c.Return(ctx, result))
+	returnErr := c.Return(ctx, result)
+	if returnErr != nil && !onlySinks(returnErr) { // the call must not stay open
+		returnErr = errors.Join(returnErr, c.Fail(ctx, errors.New("the result could not be recorded")))
+	}
+	return result, errors.Join(recordErr, returnErr)
+}
+
+// working is what a context carries.
+type working struct {
+	agent *Agent
+	call  *Call // of the agent; may be nil
+}
+
+type workingKey struct{}
+
+// ContextWithAgent returns a context that carries the agent that is at work, for tools,
+// wrappers and hooks that the agent calls. It carries no call.
+func ContextWithAgent(ctx context.Context, a *Agent) context.Context {
+	return context.WithValue(orBackground(ctx), workingKey{}, working{agent: a})
+}
+
+// AgentFromContext returns the agent that is at work, or nil. The methods of a nil agent
+// return [ErrZeroValue].
+func AgentFromContext(ctx context.Context) *Agent {
+	w, _ := orBackground(ctx).Value(workingKey{}).(working)
+	return w.agent
+}
+
+// ContextWithCall returns a context that carries a call and its agent. [Agent.Do] gives the
+// tool such a context.
+func ContextWithCall(ctx context.Context, c *Call) context.Context {
+	w := working{call: c}
+	if c != nil {
+		w.agent = c.agent
+	}
+	return context.WithValue(orBackground(ctx), workingKey{}, w)
+}
+
+// CallFromContext returns the call that the agent of [AgentFromContext] is making, or nil.
+// A nil call is safe to use and records nothing.
+func CallFromContext(ctx context.Context) *Call {
+	w, _ := orBackground(ctx).Value(workingKey{}).(working)
+	return w.call
 }

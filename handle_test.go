@@ -37,10 +37,10 @@ func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 	at := noon()
 	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { return at }})
 	a := r.Agent("a")
-	c, err := a.Call(t.Context(), "grep", `{"q": 1}`)
+	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "grep", Arguments: `{"q": 1}`})
 	require.NoError(t, err)
 	require.Equal(t, &ToolCalled{CallID: c.ID, ToolID: "grep", Arguments: `{"q":1}`}, log.last(t).Payload)
-	other, err := a.Call(t.Context(), "ls", "")
+	other, err := a.Call(t.Context(), &ToolCalled{ToolID: "ls"})
 	require.NoError(t, err)
 	require.NotEqual(t, c.ID, other.ID, "calls overlap")
 
@@ -57,7 +57,7 @@ func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 		err    error
 		status ToolStatus
 	}{{context.Canceled, ToolStatusCancelled}, {fmt.Errorf("asked: %w", context.Canceled), ToolStatusCancelled}, {context.DeadlineExceeded, ToolStatusError}, {nil, ToolStatusError}} {
-		c, err := a.Call(t.Context(), "t", "")
+		c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
 		require.NoError(t, err)
 		require.NoError(t, c.Fail(t.Context(), tc.err))
 		got := log.last(t).Payload.(*ToolReturned)
@@ -65,21 +65,171 @@ func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 		require.NotEmpty(t, got.Error.V.Message)
 	}
 
-	c, err = a.Call(t.Context(), "t", `{`)
+	c, err = a.Call(t.Context(), &ToolCalled{ToolID: "t", Arguments: `{`})
 	require.Error(t, err)
-	require.Nil(t, c, "a refused call has no handle")
+	requireDead(t, log, c, "call")
+}
+
+// requireDead asserts that a handle is safe to use and records nothing.
+func requireDead(t *testing.T, log *sinkLog, c *Call, name string) {
+	t.Helper()
+	n := len(log.events)
+	require.NotNil(t, c)
+	require.False(t, c.Recorded())
+	require.NoError(t, c.Return(t.Context(), `1`), name)
+	require.NoError(t, c.Fail(t.Context(), errors.New("x")), name)
+	require.NoError(t, c.End(t.Context(), nil), name)
+	again, err := c.Retry(t.Context())
+	require.NoError(t, err, name)
+	require.False(t, again.Recorded())
+	require.Len(t, log.events, n)
+}
+
+// TestCallTakesWhatTheProviderSays: call ids, attempts and transports of a model's call are
+// on the log as they were given, and the payload stays the caller's.
+func TestCallTakesWhatTheProviderSays(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{})
+	a := r.Agent("a")
+	given := &ToolCalled{CallID: "toolu_1", ToolID: "Read", Attempt: Some(2), RetryOf: "toolu_0", Transport: TransportMCP, Principal: "ann", Arguments: `{"p":1}`}
+	want := *given
+	c, err := a.Call(t.Context(), given)
+	require.NoError(t, err)
+	require.True(t, c.Recorded())
+	require.Equal(t, &want, log.last(t).Payload)
+	require.Equal(t, want, *given)
+	require.Equal(t, "toolu_1", c.ID)
+
+	again, err := c.Retry(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, &ToolCalled{CallID: again.ID, ToolID: "Read", Attempt: Some(3), RetryOf: "toolu_1", Arguments: `{"p":1}`}, log.last(t).Payload)
+
+	require.NoError(t, c.End(t.Context(), &ToolReturned{Status: ToolStatusForbidden, Result: `{"isError":true}`, Error: Some(ErrorInfo{Code: "denied", Message: "no", Retryable: Some(false)})}))
+	got := log.last(t).Payload.(*ToolReturned)
+	require.True(t, got.Duration.OK)
+	require.Equal(t, &ToolReturned{
+		CallID: "toolu_1", ToolID: "Read", Status: ToolStatusForbidden, Result: `{"isError":true}`, Duration: got.Duration,
+		Error: Some(ErrorInfo{Code: "denied", Message: "no", Retryable: Some(false)}),
+	}, got)
+
+	unnamed := &ToolCalled{ToolID: "Read"}
+	c, err = a.Call(t.Context(), unnamed)
+	require.NoError(t, err)
+	require.NotEmpty(t, c.ID)
+	require.Empty(t, unnamed.CallID, "the caller's payload is not changed")
+}
+
+func TestFailTells(t *testing.T) {
+	quota := errors.New("quota")
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(quota)
+	for name, tc := range map[string]struct {
+		ctx  context.Context
+		err  error
+		want ToolReturned
+	}{
+		"a cause of the cancellation": {cancelled, fmt.Errorf("read: %w", quota), ToolReturned{Status: ToolStatusCancelled, Error: Some(ErrorInfo{Message: "read: quota"})}},
+		"another error meanwhile":     {cancelled, errors.New("eof"), ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "eof"})}},
+		"a deadline":                  {t.Context(), context.DeadlineExceeded, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "deadline_exceeded", Message: "context deadline exceeded"})}},
+		"a panic":                     {t.Context(), &PanicError{Value: "boom"}, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Code: "panic", Message: "panic: boom"})}},
+		"a tool's own words": {
+			t.Context(), fmt.Errorf("mcp: %w", &ToolError{Status: ToolStatusRateLimited, Code: "429", Retryable: Some(true), Result: `{"isError":true}`, Err: quota}),
+			ToolReturned{Status: ToolStatusRateLimited, Result: `{"isError":true}`, Error: Some(ErrorInfo{Code: "429", Message: "mcp: quota", Retryable: Some(true)})},
+		},
+		"a tool without a cause": {t.Context(), &ToolError{Status: ToolStatusForbidden}, ToolReturned{Status: ToolStatusForbidden, Error: Some(ErrorInfo{Message: "forbidden"})}},
+		"an empty error":         {t.Context(), errors.New(""), ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "failed"})}},
+		"no error":               {t.Context(), nil, ToolReturned{Status: ToolStatusError, Error: Some(ErrorInfo{Message: "failed"})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, log := startRun(t, EmitterOptions{})
+			c, err := r.Agent("a").Call(t.Context(), &ToolCalled{ToolID: "t"})
+			require.NoError(t, err)
+			require.NoError(t, c.Fail(tc.ctx, tc.err))
+			got := *log.last(t).Payload.(*ToolReturned)
+			tc.want.CallID, tc.want.ToolID, tc.want.Duration = c.ID, "t", got.Duration
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+// TestOpenCallAfterAResume: whoever resumes a run gets the handles of what was open.
+func TestOpenCallAfterAResume(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{})
+	_, err := r.Agent("a").Call(t.Context(), &ToolCalled{CallID: "c1", ToolID: "Read"})
+	require.NoError(t, err)
+	s := log.snapshot(t)
+	e, log2 := startEmitter(t, EmitterOptions{})
+	again, err := e.Resume(s)
+	require.NoError(t, err)
+	c := again.Agent("a").OpenCall("c1")
+	require.True(t, c.Recorded())
+	require.Equal(t, "Read", c.ToolID)
+	require.NoError(t, c.End(t.Context(), &ToolReturned{Status: ToolStatusInterrupted}))
+	require.Equal(t, &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusInterrupted}, log2.last(t).Payload, "nobody knows how long it took")
+	requireDead(t, log2, again.Agent("a").OpenCall("c1"), "closed")
+	requireDead(t, log2, again.Agent("b").OpenCall("c1"), "another agent's")
+}
+
+// TestToGoesOnAfterASinkError: the transition was recorded, so the path goes on.
+func TestToGoesOnAfterASinkError(t *testing.T) {
+	hiccups := 1
+	hiccup := errors.New("hiccup")
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error {
+		if hiccups--; hiccups == 0 {
+			return hiccup
+		}
+		return nil
+	})}})
+	a := r.Agent("a")
+	require.ErrorIs(t, a.To(t.Context(), StatusToolCall, StatusToolResult, StatusResponse), hiccup)
+	require.Len(t, log.events, 3)
+	require.Error(t, a.To(t.Context(), StatusConverged, StatusReflect), "a refusal stops it")
+	require.Len(t, log.events, 3)
+}
+
+// TestContextCarriesAgentAndCall: a tool finds who called it.
+func TestContextCarriesAgentAndCall(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{})
+	a := r.Agent("a")
+	ctx := t.Context()
+	require.Nil(t, AgentFromContext(ctx))
+	require.Nil(t, CallFromContext(ctx))
+	require.NoError(t, CallFromContext(ctx).Return(ctx, ""), "no call is safe to use")
+	require.ErrorIs(t, AgentFromContext(ctx).Emit(ctx, &TextDelta{}), ErrZeroValue)
+	_, err := a.Do(ctx, &ToolCalled{CallID: "c1", ToolID: "spawn"}, func(ctx context.Context) (JSON, error) {
+		require.Same(t, a, AgentFromContext(ctx))
+		sub := CallFromContext(ctx).Agent("b")
+		ctx = ContextWithAgent(ctx, sub)
+		require.Same(t, sub, AgentFromContext(ctx))
+		require.Nil(t, CallFromContext(ctx), "the sub-agent has no call yet")
+		return `1`, sub.Emit(ctx, &AgentStarted{})
+	})
+	require.NoError(t, err)
+	require.Equal(t, "c1", log.events[1].ParentCallID)
+}
+
+// TestRecordReturnsTheEvent: what follows an event can name it.
+func TestRecordReturnsTheEvent(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return errors.New("full") })}})
+	ev, err := r.Record(t.Context(), Event{Actor: "user", Payload: &TaskAssigned{Goal: "password=tiger-7421-lily"}})
+	require.ErrorAs(t, err, new(*SinkError))
+	require.Equal(t, log.events[0], ev)
+	require.NotEmpty(t, ev.ID)
+	require.True(t, ev.Marks.Has(MarkRedacted))
+	ev, err = r.Agent("a").Record(t.Context(), Event{Payload: &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}})
+	require.ErrorAs(t, err, new(*RuleError))
+	require.Zero(t, ev)
 }
 
 func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
 	broken := errors.New("disk full")
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
 	a := r.Agent("a")
-	c, err := a.Call(t.Context(), "t", "")
+	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.ErrorIs(t, err, broken)
 	require.NotNil(t, c)
 	require.ErrorIs(t, c.Return(t.Context(), ""), broken)
 	ran := false
-	_, err = a.Do(t.Context(), "t", "", func(context.Context) (JSON, error) { ran = true; return "1", nil })
+	_, err = a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { ran = true; return "1", nil })
 	require.ErrorIs(t, err, broken)
 	require.True(t, ran)
 	require.Equal(t, []Kind{KindToolCalled, KindToolReturned, KindToolCalled, KindToolReturned}, log.kinds())
@@ -90,7 +240,7 @@ func TestDoRecordsCallAndReturn(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
 	ctx := context.WithValue(t.Context(), key{}, "v")
-	result, err := a.Do(ctx, "t", `[1]`, func(ctx context.Context) (JSON, error) {
+	result, err := a.Do(ctx, &ToolCalled{ToolID: "t", Arguments: `[1]`}, func(ctx context.Context) (JSON, error) {
 		require.Equal(t, "v", ctx.Value(key{}))
 		return `{"n":2}`, nil
 	})
@@ -103,7 +253,7 @@ func TestDoRecordsCallAndReturn(t *testing.T) {
 func TestDoRecordsAnErrorAndReturnsIt(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	cause := errors.New("404")
-	result, err := r.Agent("a").Do(t.Context(), "t", "", func(context.Context) (JSON, error) { return `"partial"`, cause })
+	result, err := r.Agent("a").Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { return `"partial"`, cause })
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, JSON(`"partial"`), result)
 	got := log.last(t).Payload.(*ToolReturned)
@@ -114,7 +264,7 @@ func TestDoRecordsAnErrorAndReturnsIt(t *testing.T) {
 func TestDoRecordsACancelledContextAsCancelled(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := r.Agent("a").Do(ctx, "t", "", func(ctx context.Context) (JSON, error) {
+	_, err := r.Agent("a").Do(ctx, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) {
 		cancel()
 		return "", ctx.Err()
 	})
@@ -125,25 +275,39 @@ func TestDoRecordsACancelledContextAsCancelled(t *testing.T) {
 func TestDoRecordsAPanicAndLetsItGoOn(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	require.PanicsWithValue(t, "boom", func() {
-		_, _ = r.Agent("a").Do(t.Context(), "t", "", func(context.Context) (JSON, error) { panic("boom") })
+		_, _ = r.Agent("a").Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { panic("boom") })
 	})
-	require.Equal(t, ToolStatusError, log.last(t).Payload.(*ToolReturned).Status)
+	require.Equal(t, Some(ErrorInfo{Code: "panic", Message: "panic: boom"}), log.last(t).Payload.(*ToolReturned).Error)
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left behind")
 }
 
-func TestDoDoesNotRunTheToolWhenTheCallIsRefused(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{})
+// A log must not stop the tool; a rule of the host may.
+func TestDoRunsTheToolUnlessTheHostForbidsIt(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Guard: func(ev Event) *RuleError {
+		if p, ok := ev.Payload.(*ToolCalled); ok && p.ToolID == "rm" {
+			return &RuleError{Rule: "tool-allowed", Detail: "it is not on the list"}
+		}
+		return nil
+	}})
 	a := r.Agent("a")
-	require.NoError(t, a.Emit(t.Context(), &AgentEnded{}))
-	_, err := a.Do(t.Context(), "t", "", func(context.Context) (JSON, error) { panic("ran") })
+	_, err := a.Do(t.Context(), &ToolCalled{ToolID: "rm"}, func(context.Context) (JSON, error) { panic("ran") })
 	require.ErrorAs(t, err, new(*RuleError))
+	require.NoError(t, a.Emit(t.Context(), &AgentEnded{}))
+	result, err := a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) {
+		require.False(t, CallFromContext(ctx).Recorded())
+		return `1`, nil
+	})
+	require.Equal(t, JSON(`1`), result)
+	var rule *RuleError
+	require.ErrorAs(t, err, &rule)
+	require.Equal(t, RuleAgentEndedFinal, rule.Rule)
 	require.Len(t, log.events, 1)
 }
 
 func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
-	c, err := a.Call(t.Context(), "spawn", "")
+	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "spawn"})
 	require.NoError(t, err)
 	b, d := c.Agent("b"), a.Agent("d")
 	for _, tc := range []struct {
@@ -159,10 +323,10 @@ func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
 		require.Empty(t, log.last(t).ParentAgentID)
 		require.Empty(t, log.last(t).ParentCallID)
 	}
-	require.NoError(t, c.Agent("g").Record(t.Context(), Event{Time: noon(), Payload: &AgentStarted{}}))
+	require.NoError(t, errOf(c.Agent("g").Record(t.Context(), Event{Time: noon(), Payload: &AgentStarted{}})))
 	require.Equal(t, "a", log.last(t).ParentAgentID, "Record of a start says it too")
 	require.Equal(t, c.ID, log.last(t).ParentCallID)
-	require.NoError(t, c.Agent("h").Record(t.Context(), Event{ParentAgentID: "x", Payload: &AgentStarted{}}))
+	require.NoError(t, errOf(c.Agent("h").Record(t.Context(), Event{ParentAgentID: "x", Payload: &AgentStarted{}})))
 	require.Equal(t, "x", log.last(t).ParentAgentID, "but keeps what is set")
 }
 
@@ -185,7 +349,7 @@ func TestWithScopesEventsAndLeavesTheHandleAlone(t *testing.T) {
 		require.NoError(t, tc.emit(t.Context(), &TextDelta{}))
 		require.Equal(t, tc.want, log.last(t).Scope)
 	}
-	c, err := n.Call(t.Context(), "t", "")
+	c, err := n.Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.NoError(t, err)
 	require.NoError(t, c.Return(t.Context(), ""))
 	require.Equal(t, "n", log.last(t).NodeID)
@@ -249,7 +413,7 @@ func TestATerminalEventReleasesTheRun(t *testing.T) {
 		// The old handle still takes what may follow the end.
 		require.NoError(t, r.Emit(t.Context(), &UsageObserved{}))
 		require.NoError(t, r.Emit(t.Context(), &AuditChecked{CheckpointID: "c", Result: AuditPass}))
-		require.NoError(t, r.Record(t.Context(), Event{Marks: MarkLate, Payload: &TextDelta{Delta: "late"}}))
+		require.NoError(t, errOf(r.Record(t.Context(), Event{Marks: MarkLate, Payload: &TextDelta{Delta: "late"}})))
 		require.NoError(t, r.Emit(t.Context(), &SessionCompleted{}))
 		require.EqualValues(t, 5, log.last(t).Sequence)
 		var broken *RuleError
@@ -282,7 +446,7 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	require.NoError(t, a.To(t.Context(), StatusToolCall))
-	c, err := a.Call(t.Context(), "t", "")
+	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.NoError(t, err)
 	called := log.last(t)
 	snapshot := log.snapshot(t)
@@ -329,16 +493,17 @@ func TestNilAndZeroValuesReturnErrors(t *testing.T) {
 		second := func(_ any, err error) error { return err }
 		for i, err := range []error{
 			second(e.Run("r")), second(e.Resume(&RunSnapshot{RunState: RunState{RunID: "r"}})), e.Flush(ctx), e.Close(ctx),
-			r.Emit(ctx, p), r.Record(ctx, Event{Payload: p}), r.Close(), r.Agent("a").Emit(ctx, p), r.With(Scope{}).Emit(ctx, p),
-			a.Emit(ctx, p), a.Record(ctx, Event{Payload: p}), a.To(ctx, StatusToolCall), second(a.Call(ctx, "t", "")), a.Agent("b").Emit(ctx, p), a.With(Scope{}).Emit(ctx, p),
-			second(a.Do(ctx, "t", "", func(context.Context) (JSON, error) { panic("ran") })),
-			second(c.Retry(ctx)), c.Return(ctx, ""), c.Fail(ctx, nil), c.Agent("b").Emit(ctx, p),
+			r.Emit(ctx, p), errOf(r.Record(ctx, Event{Payload: p})), r.Close(), r.Agent("a").Emit(ctx, p), r.With(Scope{}).Emit(ctx, p),
+			a.Emit(ctx, p), errOf(a.Record(ctx, Event{Payload: p})), a.To(ctx, StatusToolCall), second(a.Call(ctx, &ToolCalled{ToolID: "t"})), a.Agent("b").Emit(ctx, p), a.With(Scope{}).Emit(ctx, p),
+			second(a.Do(ctx, &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { panic("ran") })),
+			c.Agent("b").Emit(ctx, p),
 			w.WriteEvent(ctx, numbered(0)), w.WriteLine(ctx, numbered(0), []byte("{}")), w.Flush(ctx), w.Close(),
 			b.WriteEvent(ctx, numbered(0)), b.Flush(ctx), b.Close(),
 			second(NewEmitter(EmitterOptions{Sinks: []Sink{w}})), second(NewEmitter(EmitterOptions{Sinks: []Sink{Live(b)}})),
 		} {
 			require.ErrorIs(t, err, ErrZeroValue, i)
 		}
+		require.NoError(t, errors.Join(second(c.Retry(ctx)), c.Return(ctx, ""), c.Fail(ctx, nil)), "a call that is none records nothing")
 		require.Empty(t, r.ID())
 		require.Empty(t, a.ID())
 		require.Zero(t, b.Dropped())
@@ -354,7 +519,7 @@ func TestANilContextIsTheBackground(t *testing.T) {
 	b := Buffered(behind, 4, OverflowBlock)
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
 	require.NoError(t, r.Emit(none, &TextDelta{}))
-	_, err := r.Agent("a").Do(none, "t", "", func(ctx context.Context) (JSON, error) { return "", ctx.Err() })
+	_, err := r.Agent("a").Do(none, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) { return "", ctx.Err() })
 	require.NoError(t, err)
 	require.NoError(t, b.WriteEvent(none, numbered(3)))
 	require.NoError(t, b.Flush(none))
@@ -367,7 +532,7 @@ func TestANilContextIsTheBackground(t *testing.T) {
 
 func TestDoWithoutAFunctionRecordsNothing(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	_, err := r.Agent("a").Do(t.Context(), "t", "", nil)
+	_, err := r.Agent("a").Do(t.Context(), &ToolCalled{ToolID: "t"}, nil)
 	require.ErrorContains(t, err, "the function is nil")
 	require.Empty(t, log.events)
 }

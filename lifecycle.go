@@ -155,7 +155,7 @@ func (Lifecycle) words() []Lifecycle { return lifecycles }
 func (l Lifecycle) constant() Lifecycle { return constantOf(lifecycles, l) }
 
 const (
-	working  = 1<<6 - 1    // the statuses that are not terminal
+	lasting  = 1<<6 - 1    // the statuses that are not terminal
 	terminal = 1<<6 | 1<<7 // converged and failed
 )
 
@@ -180,12 +180,12 @@ var transitions = [...][len(statuses)]uint8{
 		6: to(StatusThinking),
 	},
 	2: {
-		0: working&^(1<<0) | terminal,
-		1: working&^(1<<1) | terminal,
-		2: working&^(1<<2) | terminal,
-		3: working&^(1<<3) | terminal,
-		4: working&^(1<<4) | terminal,
-		5: working&^(1<<5) | terminal,
+		0: lasting&^(1<<0) | terminal,
+		1: lasting&^(1<<1) | terminal,
+		2: lasting&^(1<<2) | terminal,
+		3: lasting&^(1<<3) | terminal,
+		4: lasting&^(1<<4) | terminal,
+		5: lasting&^(1<<5) | terminal,
 		6: to(StatusThinking),
 	},
 }

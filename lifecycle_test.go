@@ -92,7 +92,7 @@ func TestAgentKnownByItsSpan(t *testing.T) {
 		ev("", &AgentEnded{}, spanned("s3", "s1")),
 		ev("", &AgentEnded{}, spanned("s1", "")),
 	} {
-		require.NoError(t, run.Record(ctx, e))
+		require.NoError(t, errOf(run.Record(ctx, e)))
 	}
 	s := foldEvents(FoldOptions{}, log.events)
 	require.Empty(t, s.Violations)

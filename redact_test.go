@@ -147,7 +147,7 @@ func TestSecretsInMemberNamesLeaveNoDuplicates(t *testing.T) {
 		var ev Event
 		require.NoError(t, ev.UnmarshalJSON([]byte(`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.text","one-one":1,"two-two":2,"runId":"r","[REDACTED:secret]":3,"payload":{"text":"x","one-one":"one-one"}}`)))
 		r, log := startRun(t, EmitterOptions{Redaction: policy})
-		require.NoError(t, r.Record(t.Context(), ev))
+		require.NoError(t, errOf(r.Record(t.Context(), ev)))
 		require.NotContains(t, log.lines[0], "one-one")
 		require.NotContains(t, log.lines[0], "two-two")
 		require.NoError(t, new(Event).UnmarshalJSON([]byte(log.lines[0])), log.lines[0])
@@ -272,7 +272,7 @@ func TestSecretsAreReachableNowhereAfterwards(t *testing.T) {
 		})
 		ev := Event{Payload: p, origin: `{"secret":"` + hunter + `"}`}
 		require.NoError(t, ev.SetExtra("x", JSON(`{"a":"`+hunter+`","`+hunter+`":1}`)))
-		err := r.Agent("a").Record(t.Context(), ev)
+		_, err := r.Agent("a").Record(t.Context(), ev)
 		require.ErrorAs(t, err, new(*SinkError))
 		require.NotContains(t, err.Error(), hunter)
 		require.NoError(t, buffer.Close())
@@ -312,7 +312,7 @@ func TestSecretsAreGoneFromUnknownPayloadsAndMembers(t *testing.T) {
 	var ev Event
 	require.NoError(t, ev.UnmarshalJSON([]byte(line)))
 	r, log := startRun(t, EmitterOptions{Redaction: &Policy{Secrets: secrets}})
-	require.NoError(t, r.Record(t.Context(), ev))
+	require.NoError(t, errOf(r.Record(t.Context(), ev)))
 	require.Equal(t, `{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"new.kind","future":["[REDACTED:secret]"],"runId":"r","password":"[REDACTED:key]","schemaVersion":"1.0","marks":["redacted"],"payload":{"a":"[REDACTED:secret]"}}`, log.lines[0])
 
 	for range NewReader(strings.NewReader(line), ReaderOptions{Verbatim: true}).All() {
@@ -320,7 +320,7 @@ func TestSecretsAreGoneFromUnknownPayloadsAndMembers(t *testing.T) {
 	for ev, err := range NewReader(strings.NewReader(line), ReaderOptions{Verbatim: true}).All() {
 		require.NoError(t, err)
 		r, log := startRun(t, EmitterOptions{Redaction: &Policy{Secrets: secrets}})
-		require.NoError(t, r.Record(t.Context(), ev))
+		require.NoError(t, errOf(r.Record(t.Context(), ev)))
 		require.NotContains(t, log.lines[0], "hunter2", "the line a Reader kept is not written back")
 		requireNowhere(t, "hunter2", reflect.ValueOf(log.events))
 	}
@@ -398,7 +398,7 @@ func TestMaskLeavesMembersSpelledOutAtTheirZeroValue(t *testing.T) {
 		var ev Event
 		require.NoError(t, ev.UnmarshalJSON([]byte(line)))
 		r, log := startRun(t, EmitterOptions{Redaction: &Policy{Content: act}})
-		require.NoError(t, r.Record(t.Context(), ev))
+		require.NoError(t, errOf(r.Record(t.Context(), ev)))
 		require.Equal(t, line, log.lines[0])
 	}
 }
@@ -497,7 +497,7 @@ func TestInvalidUTF8IsReplacedAndMarkedInContentAndRefusedInIDs(t *testing.T) {
 		"/agentId":           {AgentID: "\xff", Payload: &TextDelta{}},
 		"/phase":             {Scope: Scope{WorkflowID: "w", Phase: "\xff"}, Payload: &TextDelta{}},
 	} {
-		require.ErrorAs(t, r.Record(t.Context(), ev), &broken)
+		require.ErrorAs(t, errOf(r.Record(t.Context(), ev)), &broken)
 		require.Equal(t, RuleFieldUTF8, broken.Rule)
 		require.Equal(t, pointer, broken.Pointer)
 	}

@@ -30,6 +30,16 @@ func Rules() iter.Seq2[Rule, string] {
 	}
 }
 
+// ours reports whether the rule is of this package.
+func (r Rule) ours() bool {
+	for i := range ruleTable {
+		if ruleTable[i].rule == r {
+			return true
+		}
+	}
+	return false
+}
+
 // A machine keeps the state of one run and enforces the rules. The emitter and
 // the fold use the same machine, so what one accepts the other accepts.
 //

@@ -419,9 +419,9 @@ func TestRules(t *testing.T) {
 			t.Run(name+"/enforce", func(t *testing.T) {
 				run, log := ruleRun(t, c.lifecycle, ModeEnforce)
 				for i, e := range c.log {
-					require.NoError(t, run.Record(ctx, e), "event %d", i)
+					require.NoError(t, errOf(run.Record(ctx, e)), "event %d", i)
 				}
-				err := run.Record(ctx, c.last)
+				_, err := run.Record(ctx, c.last)
 				if !c.refused {
 					require.NoError(t, err)
 					require.Len(t, log.events, len(c.log)+1)
@@ -443,10 +443,10 @@ func TestRules(t *testing.T) {
 			t.Run(name+"/observe", func(t *testing.T) {
 				run, log := ruleRun(t, c.lifecycle, ModeObserve)
 				for _, e := range c.log {
-					require.NoError(t, run.Record(ctx, e))
+					require.NoError(t, errOf(run.Record(ctx, e)))
 				}
 				require.Empty(t, log.violations)
-				err := run.Record(ctx, c.last)
+				_, err := run.Record(ctx, c.last)
 				if c.refused && inEveryMode(c.rule) {
 					var broken *RuleError
 					require.ErrorAs(t, err, &broken)
@@ -538,7 +538,7 @@ func TestAgentEndsFromEveryStatus(t *testing.T) {
 		for _, l := range []Lifecycle{LifecycleStrict, LifecycleRelaxed} {
 			run, log := ruleRun(t, l, ModeEnforce)
 			for _, e := range moves(path...) {
-				require.NoError(t, run.Record(context.Background(), e))
+				require.NoError(t, errOf(run.Record(context.Background(), e)))
 			}
 			require.NoError(t, run.Agent("a").Emit(context.Background(), &AgentEnded{}), "%s from %s", l, status)
 			f := NewFold(FoldOptions{Lifecycle: l})
@@ -621,7 +621,7 @@ func TestTransitionTables(t *testing.T) {
 					// The emitter goes by the same table.
 					run, _ := ruleRun(t, l, ModeEnforce)
 					for _, e := range moves(pathsTo[AgentStatus(from)]...) {
-						require.NoError(t, run.Record(context.Background(), e))
+						require.NoError(t, errOf(run.Record(context.Background(), e)))
 					}
 					err := run.Agent("a").To(context.Background(), AgentStatus(to))
 					if want {
@@ -669,7 +669,7 @@ func TestObserveResynchronizes(t *testing.T) {
 			run, log := ruleRun(t, LifecycleStrict, ModeObserve)
 			events := logOf(c.legal, []Event{c.wrong}, c.after)
 			for _, e := range events {
-				require.NoError(t, run.Record(context.Background(), e))
+				require.NoError(t, errOf(run.Record(context.Background(), e)))
 			}
 			require.Len(t, log.events, len(events))
 			require.Len(t, log.violations, 1, "%v", log.violations)
@@ -714,7 +714,7 @@ func TestTotalsCountTheHighestStep(t *testing.T) {
 	run, log := ruleRun(t, LifecycleStrict, ModeObserve)
 	a := run.Agent("a")
 	for _, e := range []Event{ev("a", started()), ev("a", &TextCompleted{}, atStep(5)), ev("a", &TextCompleted{}, atStep(2))} {
-		require.NoError(t, a.Record(context.Background(), e))
+		require.NoError(t, errOf(a.Record(context.Background(), e)))
 	}
 	require.NoError(t, a.Emit(context.Background(), &AgentEnded{}))
 	require.Equal(t, 6, log.events[3].Payload.(*AgentEnded).Totals.V.Steps)

@@ -92,7 +92,7 @@ func TestEmitterIsLinear(t *testing.T) {
 					require.NoError(t, err)
 					runs[events[i].RunID] = run
 				}
-				if err := run.Record(t.Context(), events[i]); err != nil {
+				if _, err := run.Record(t.Context(), events[i]); err != nil {
 					require.NoError(t, err)
 				}
 			}

@@ -32,7 +32,7 @@ func TestSeed000Example(t *testing.T) {
 			Totals: Some(Totals{Steps: 12, ToolCalls: 7, AuditCheckpoints: 2, AuditsPassed: 2, AuditsFailed: 0}),
 		}, at("09:01:05.000")),
 	} {
-		require.NoError(t, run.Record(ctx, e))
+		require.NoError(t, errOf(run.Record(ctx, e)))
 	}
 	s := foldEvents(FoldOptions{}, log.events)
 	require.Empty(t, s.Violations)

@@ -342,7 +342,7 @@ func TestATracerBehindABufferIsAskedAtOnce(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
 	require.Equal(t, "T", log.last(t).TraceID)
-	require.NoError(t, r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &TextDelta{}}))
+	require.NoError(t, errOf(r.Record(t.Context(), Event{Marks: MarkReplayed, Payload: &TextDelta{}})))
 	require.Equal(t, 1, asked, "Live holds for Trace too")
 	_, err := NewEmitter(EmitterOptions{Sinks: []Sink{tracer, b}})
 	require.ErrorContains(t, err, "are both tracers")

@@ -95,7 +95,7 @@ func emitAll(events []ae.Event) error {
 			}
 			runs[events[i].RunID] = run
 		}
-		if err := run.Record(ctx, events[i]); err != nil {
+		if _, err := run.Record(ctx, events[i]); err != nil {
 			return err
 		}
 	}

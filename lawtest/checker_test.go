@@ -528,7 +528,7 @@ func TestObserveAgreesWithSlowChecker(t *testing.T) {
 		require.NoError(t, err)
 		for _, ev := range damage(t, r.Events) {
 			found = nil
-			require.NoError(t, run.Record(context.Background(), ev))
+			require.NoError(t, errOf(run.Record(context.Background(), ev)))
 			n := len(log) - 1
 			requireVerdict(t, verdict(r.Lifecycle, log[:n], log[n]), found, log[n].Event)
 		}

@@ -73,7 +73,7 @@ func work(ctx context.Context, run *agentevents.Run, name string) error {
 		return err
 	}
 	for i := range rounds {
-		c, err := a.Call(ctx, "tool", "{}")
+		c, err := a.Call(ctx, &agentevents.ToolCalled{ToolID: "tool", Arguments: "{}"})
 		if err != nil {
 			return err
 		}

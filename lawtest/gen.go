@@ -189,7 +189,8 @@ func (g *generator) send(ev agentevents.Event) error {
 		}
 		return run.Agent(ev.AgentID).Emit(ctx, ev.Payload)
 	}
-	return g.run.Record(ctx, ev)
+	_, err := g.run.Record(ctx, ev)
+	return err
 }
 
 func sameEnvelope(a, b agentevents.Event) bool {

@@ -368,3 +368,6 @@ func TestLaw7SnapshotAtAnyPosition(t *testing.T) {
 		}
 	})
 }
+
+// errOf returns the error of two results.
+func errOf[T any](_ T, err error) error { return err }

@@ -421,7 +421,7 @@ func plant(t *testing.T, out *outputs, list []corpus.Sample, compare func(where 
 				crops = append(crops, c)
 				p.set(c.text)
 			}
-			require.NoError(t, run.Record(t.Context(), ev), line)
+			require.NoError(t, errOf(run.Record(t.Context(), ev)), line)
 
 			got := out.events[len(out.events)-1]
 			for i, p := range places(got.Payload) {

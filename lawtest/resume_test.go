@@ -29,7 +29,7 @@ func (p *replay) emitter() *agentevents.Emitter {
 // offer repeats some of the run's offers, and requires the same verdict for each.
 func (p *replay) offer(run *agentevents.Run, offers []Offer) {
 	for _, o := range offers {
-		err := run.Record(context.Background(), o.Event)
+		_, err := run.Record(context.Background(), o.Event)
 		if (err == nil) != (o.Refused == nil) {
 			p.t.Logf("%s: %#v", o.Event.Kind(), o.Event.Payload)
 			p.t.Fatalf("without interruption: %v\nnow: %v", o.Refused, err)
@@ -122,8 +122,8 @@ func TestResumedEmitterHasTheSameOpen(t *testing.T) {
 				continue
 			}
 			for range 2 {
-				want := run.Record(context.Background(), closer)
-				got := resumed.Record(context.Background(), closer)
+				_, want := run.Record(context.Background(), closer)
+				_, got := resumed.Record(context.Background(), closer)
 				if (want == nil) != (got == nil) {
 					t.Fatalf("%T %+v\nwithout interruption: %v\nresumed: %v", closer.Payload, closer.Payload, want, got)
 				}

@@ -63,12 +63,12 @@ func (v *voice) say(t testing.TB, run *agentevents.Run, text string) {
 	case agentevents.KindAgentReasoningDelta:
 		p = &agentevents.AgentReasoningDelta{BlockID: v.block, Delta: text, Index: index}
 	}
-	require.NoError(t, run.Record(t.Context(), agentevents.Event{AgentID: v.agent, Marks: v.marks, Payload: p}))
+	require.NoError(t, errOf(run.Record(t.Context(), agentevents.Event{AgentID: v.agent, Marks: v.marks, Payload: p})))
 }
 
 // act emits an event of the voice's agent.
 func (v *voice) act(t testing.TB, run *agentevents.Run, p agentevents.Payload) error {
-	return run.Record(t.Context(), agentevents.Event{AgentID: v.agent, Marks: v.marks, Payload: p})
+	return errOf(run.Record(t.Context(), agentevents.Event{AgentID: v.agent, Marks: v.marks, Payload: p}))
 }
 
 // whole emits the event that has the whole of the block.
@@ -639,7 +639,7 @@ func TestLogsComeOutAsTheyWentIn(t *testing.T) {
 				continue // it follows the end
 			}
 			require.NoError(t, err)
-			require.NoError(t, run.Record(t.Context(), ev))
+			require.NoError(t, errOf(run.Record(t.Context(), ev)))
 			n++
 			require.Len(t, events, n, "%s: one event is one event", path)
 			_, said, ok := deltaOf(&ev)

@@ -150,9 +150,9 @@ func (s *script) record(ev ae.Event) {
 	s.g.now = s.g.now.Add(time.Duration(1+s.g.rng.IntN(900)) * time.Millisecond / 10)
 	s.lines++
 	if ev.AgentID != "" {
-		s.err = s.run.Agent(ev.AgentID).Record(context.Background(), ev)
+		_, s.err = s.run.Agent(ev.AgentID).Record(context.Background(), ev)
 	} else {
-		s.err = s.run.Record(context.Background(), ev)
+		_, s.err = s.run.Record(context.Background(), ev)
 	}
 }
 

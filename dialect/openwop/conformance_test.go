@@ -112,7 +112,7 @@ func TestConformanceReplayDeterminism(t *testing.T) {
 	require.NoError(t, err)
 	for _, ev := range first {
 		ev.Marks |= agentevents.MarkReplayed
-		require.NoError(t, replay.Record(t.Context(), ev))
+		require.NoError(t, errOf(replay.Record(t.Context(), ev)))
 	}
 	require.Equal(t, log.buf.String(), again.buf.String(), "ids, payloads and all, and no second escalation")
 	require.Zero(t, outside)
@@ -128,7 +128,7 @@ func TestConformanceAgentReasoningEvents(t *testing.T) {
 		if err := a.Emit(ctx, &agentevents.AgentReasoned{Reasoning: "look up"}); err != nil {
 			return err
 		}
-		c, err := a.Call(ctx, "orders:lookup", `{"id":7}`)
+		c, err := a.Call(ctx, &agentevents.ToolCalled{ToolID: "orders:lookup", Arguments: `{"id":7}`})
 		if err != nil {
 			return err
 		}

@@ -122,15 +122,15 @@ func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	require.Equal(t, all, h.Tools("stranger", all), "nothing declared, nothing gated")
 
 	run, log := emitting(t, h, agentevents.ModeEnforce)
-	_, err := run.Agent("coder").Call(t.Context(), "net:get", `{}`)
+	_, err := run.Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
 	var v *agentevents.RuleError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, RuleToolAllowed, v.Rule)
 	require.Empty(t, *log)
-	_, err = run.Agent("coder").Call(t.Context(), "fs:read", `{}`)
+	_, err = run.Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "fs:read", Arguments: `{}`})
 	require.NoError(t, err)
 	// A call without an agent is the system's.
-	_, err = run.Agent(CoreSystem).Call(t.Context(), "net:get", `{}`)
+	_, err = run.Agent(CoreSystem).Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
 	require.NoError(t, err)
 }
 
@@ -187,7 +187,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 			}
 
 			// A replayed decision does not escalate; an observed one does.
-			require.NoError(t, a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload}))
+			require.NoError(t, errOf(a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload})))
 			require.Len(t, *log, 6)
 			observed, log := emitting(t, &c.host, agentevents.ModeObserve)
 			require.NoError(t, observed.Agent("a").Emit(t.Context(), decided.Payload))
@@ -241,7 +241,7 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 		}
 		before := len(*log)
 		require.NoError(t, run.Emit(ctx, &agentevents.RunCompleted{}))
-		require.NoError(t, run.Record(ctx, agentevents.Event{AgentID: "host:a", Marks: agentevents.MarkLate, Payload: unsure}))
+		require.NoError(t, errOf(run.Record(ctx, agentevents.Event{AgentID: "host:a", Marks: agentevents.MarkLate, Payload: unsure})))
 		require.Greater(t, len(*log), before+2, "not refused: emitting fails the test on what is reported")
 		for _, ev := range (*log)[before+1:] {
 			require.True(t, ev.Marks.Has(agentevents.MarkLate), ev.Kind())
@@ -304,3 +304,6 @@ func TestDiscoveryDocument(t *testing.T) {
 	require.Error(t, json.Unmarshal([]byte(`{"agents":{"reasoning":{"tokenLimit":-1}}}`), &d))
 	require.Error(t, json.Unmarshal([]byte(`{"agents":1}`), &d))
 }
+
+// errOf returns the error of two results.
+func errOf[T any](_ T, err error) error { return err }

@@ -55,7 +55,7 @@ func (w *worker) use(ctx context.Context, name string, args, into any) error {
 	if err := w.reach(ctx); err != nil {
 		return err
 	}
-	call, err := w.agent.Call(ctx, name, in)
+	call, err := w.agent.Call(ctx, &ae.ToolCalled{ToolID: name, Arguments: in})
 	if err != nil {
 		return err
 	}

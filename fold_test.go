@@ -38,6 +38,23 @@ func foldLog(t testing.TB, events ...Event) []Event {
 
 func second(i int) time.Time { return rulesEpoch.Add(time.Duration(i) * time.Second) }
 
+// The events of a log that was captured without a clock have one time: nothing was
+// measured.
+func TestNoDurationWithoutClock(t *testing.T) {
+	f := NewFold(FoldOptions{})
+	for i, p := range []Payload{
+		&AgentStarted{}, &ToolCalled{CallID: "c1", ToolID: "Read"}, &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusOK},
+		&ToolReturned{CallID: "c2", ToolID: "Read", Status: ToolStatusOK, OneEvent: true, Duration: Some(time.Duration(0))},
+		&AgentEnded{},
+	} {
+		f.Apply(Event{ID: fmt.Sprint(i), RunID: "r", Sequence: uint64(i), Time: rulesEpoch, AgentID: "a", Payload: p})
+	}
+	s := f.Snapshot()
+	require.False(t, s.Agents["a"].Duration.OK)
+	require.False(t, s.ClosedCalls[0].Duration.OK)
+	require.Equal(t, Some(time.Duration(0)), s.ClosedCalls[1].Duration, "it is stated")
+}
+
 func foldEvents(o FoldOptions, events []Event) *RunSnapshot {
 	f := NewFold(o)
 	for _, e := range events {

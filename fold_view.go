@@ -231,9 +231,10 @@ func (v *view) errorInfo(sub *subject, e Opt[ErrorInfo]) Opt[ErrorInfo] {
 }
 
 // elapsed returns the stated duration, or the time between two events. Without
-// either, or when the clock went back, it is absent.
+// either, or when the clock did not go on, it is absent: the events of a log that was
+// captured without a clock have one time.
 func elapsed(stated Opt[time.Duration], from, to time.Time) Opt[time.Duration] {
-	if stated.OK || from.IsZero() || to.Before(from) {
+	if stated.OK || from.IsZero() || !to.After(from) {
 		return stated
 	}
 	return Some(to.Sub(from))

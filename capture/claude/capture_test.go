@@ -34,11 +34,16 @@ func TestRealCapture(t *testing.T) {
 
 	// The test takes the expected values from the lines directly.
 	var f faults
+	var process string
 	var result, spawn, childMessage object
 	for text := range bytes.Lines(stream) {
 		line := parseObject(string(bytes.TrimSpace(text)), "", &f)
 		message := line.object("message")
 		switch line.str("type") {
+		case "system":
+			if line.str("subtype") == "init" {
+				process = line.str("uuid")
+			}
 		case "result":
 			result = line
 		case "assistant":
@@ -81,7 +86,8 @@ func TestRealCapture(t *testing.T) {
 	require.Equal(t, result.millis("duration_ms"), main.Duration)
 	require.Equal(t, result.count("num_turns").V, int64(main.NumTurns.V))
 	require.Equal(t, result.str("session_id"), main.ProviderSessionID)
-	require.Equal(t, result.str("session_id"), s.RunID)
+	require.Equal(t, process, s.RunID)
+	require.Equal(t, result.str("session_id"), s.SessionID)
 	require.Equal(t, agentevents.Some(0.13437175), s.Usage.CostUSD)
 	u := result.object("usage")
 	require.Equal(t, agentevents.Some(usage(&u)), main.Usage.Ended)

@@ -14,8 +14,9 @@ import (
 
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
-	// RunID names the run. If it is empty, the run's id is the session id of the
-	// first system/init line, or else that of the first line of the conversation.
+	// RunID names the run. If it is empty, the run's id is the uuid of the first
+	// system/init line, or else one that is made of the first line. It is that of the
+	// process: a process that resumes a session prints the session id of the one before.
 	RunID string
 	// AgentID is the id of the main agent, with which the ids of its sub-agents
 	// begin. Empty means "claude".
@@ -354,7 +355,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		}
 		d.started = true
 		if d.runID = d.o.RunID; d.runID == "" {
-			d.runID = d.session
+			d.runID = processID(from, held)
 		}
 		if d.runID == "" { // derived from the line, so the same lines give the same id
 			d.runID = uuid.NewSHA1(namespace, []byte(from.text)).String()
@@ -369,6 +370,19 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 	if start.Resumed {
 		d.sessionChanged(before)
 	}
+}
+
+// processID returns the uuid of an init line, which no other process prints. Without
+// one, it is made of the first line, so that the same lines give the same id.
+func processID(from *line, held []*line) string {
+	if from.isInit() && from.uuid != "" {
+		return strings.Clone(from.uuid)
+	}
+	first := from
+	if len(held) > 0 && held[0].no < from.no {
+		first = held[0]
+	}
+	return uuid.NewSHA1(namespace, []byte(first.text)).String()
 }
 
 // sessionChanged emits an event if the session id differs from before.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,7 +140,7 @@ func texts(s *agentevents.RunSnapshot) []string {
 }
 
 func initLine(session string) string {
-	return fmt.Sprintf(`{"type":"system","subtype":"init","session_id":%q,"model":"model-a","cwd":"/w","tools":["Bash","Task"]}`, session)
+	return fmt.Sprintf(`{"type":"system","subtype":"init","session_id":%q,"uuid":"init-%[1]s","model":"model-a","cwd":"/w","tools":["Bash","Task"]}`, session)
 }
 
 const (
@@ -222,7 +223,7 @@ func TestPartialMessagesChangeOnlyDeltas(t *testing.T) {
 
 func TestPlainAnswer(t *testing.T) {
 	events, s := run(t, Options{Prompt: `"say hello"`}, initLine("s1"), hello, success)
-	require.Equal(t, "s1", s.RunID)
+	require.Equal(t, "init-s1", s.RunID)
 	require.Equal(t, "s1", s.SessionID)
 	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
 	require.Equal(t, agentevents.JSON(`"done"`), s.Result)
@@ -263,7 +264,7 @@ func TestBeforeInit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			events, s := run(t, Options{}, lines...)
-			require.Equal(t, "s1", s.RunID)
+			require.Equal(t, "init-s1", s.RunID)
 			require.Equal(t, "s1", s.SessionID)
 			require.Equal(t, agentevents.JSON(`"do it"`), payloads[*agentevents.AgentStarted](events)[0].Prompt)
 			require.Equal(t, []string{"user: do it", "claude: hello"}, texts(s))
@@ -275,7 +276,7 @@ func TestBeforeInit(t *testing.T) {
 	}
 	t.Run("no init", func(t *testing.T) {
 		events, s := run(t, Options{}, hook, hello, success)
-		require.Equal(t, "s1", s.RunID)
+		require.Equal(t, "s1", s.SessionID)
 		require.Equal(t, "model-a", s.Agents["claude"].Model)
 		require.Equal(t, []agentevents.Kind{agentevents.KindRunStarted, agentevents.KindAgentStarted}, marked(events, agentevents.MarkSynthetic))
 	})
@@ -571,7 +572,7 @@ func TestTurns(t *testing.T) {
 		require.Equal(t, int64(140), s.Usage.Usage.InputTokens)
 		require.Equal(t, "s2", s.AgentSessions["claude"])
 		require.Len(t, payloads[*agentevents.AgentSessionChanged](events), 1)
-		require.Equal(t, "s1", s.RunID)
+		require.Equal(t, "init-s1", s.RunID)
 	})
 	t.Run("inside a turn", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"), initLine("s1"), hello, initLine("s2"), success)
@@ -795,3 +796,45 @@ func TestLongLine(t *testing.T) {
 	require.Equal(t, 1, s.Tools["Read"].OK)
 	require.Len(t, summary(strings.Repeat("é", 3000)), 2*2048)
 }
+
+// Two processes of one session print the same session id. Their logs stay two runs when
+// they are put together in any order.
+func TestRunIsItsProcess(t *testing.T) {
+	process := func(uuid, text string) []agentevents.Event {
+		init := strings.Replace(initLine("s1"), "init-s1", uuid, 1)
+		events, s := run(t, Options{}, init, block("m-"+text, `{"type":"text","text":"`+text+`"}`), success)
+		require.Equal(t, uuid, s.RunID)
+		require.Equal(t, "s1", s.SessionID)
+		require.Equal(t, "s1", s.Agents["claude"].ProviderSessionID)
+		return events
+	}
+	first, second := process("p1", "one"), process("p2", "two")
+	for _, events := range [][]agentevents.Event{slices.Concat(first, second), slices.Concat(second, first)} {
+		var log []byte
+		for i := range events {
+			line, err := events[i].AppendJSON(nil)
+			require.NoError(t, err)
+			log = append(append(log, line...), '\n')
+		}
+		runs, err := agentevents.FoldLog(agentevents.NewReader(bytes.NewReader(log), agentevents.ReaderOptions{}), agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
+		require.NoError(t, err)
+		got := map[string][]string{}
+		for s := range runs.Drain() {
+			require.Zero(t, s.ViolationCount)
+			got[s.RunID] = texts(s)
+		}
+		require.Equal(t, map[string][]string{"p1": {"claude: one"}, "p2": {"claude: two"}}, got)
+	}
+
+	// Without a uuid the first line names the run, whatever comes before the init line.
+	bare := strings.Replace(initLine("s1"), `"uuid":"init-s1",`, "", 1)
+	hook := `{"type":"system","subtype":"hook_response","session_id":"s1","uuid":"%s"}`
+	ids := map[string]bool{}
+	for _, lines := range [][]string{{bare, hello}, {bare, hello, success}, {fmt.Sprintf(hook, "a"), bare}, {fmt.Sprintf(hook, "b"), bare}, {hello}} {
+		_, s := run(t, Options{}, lines...)
+		require.NotEqual(t, "s1", s.RunID)
+		ids[s.RunID] = true
+	}
+	require.Len(t, ids, 4, "the first two have the same first line")
+}
+

@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	stdout := strings.NewReader(`{"type":"system","subtype":"init","session_id":"s1","model":"model-a"}
+	stdout := strings.NewReader(`{"type":"system","subtype":"init","uuid":"p1","session_id":"s1","model":"model-a"}
 {"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"ls"}}]}}
 {"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c1","content":"go.mod"}]}}
 {"type":"assistant","message":{"id":"m2","content":[{"type":"text","text":"There is one file."}]}}
@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	for run := range runs.Drain() {
-		fmt.Println(run.RunID, run.Status, run.Tools["Bash"].Calls, run.Result)
+		fmt.Println(run.RunID, run.SessionID, run.Status, run.Tools["Bash"].Calls, run.Result)
 	}
-	// Output: s1 completed 1 "There is one file."
+	// Output: p1 s1 completed 1 "There is one file."
 }

@@ -34,7 +34,7 @@ unless --no-redact is given.`,
 			l.flags(fs)
 			r.flags(fs)
 			raw := fs.Bool("no-redact", false, "do not mask secrets")
-			runID := fs.String("run", "", "`ID` of the run; default: the capture's session id")
+			runID := fs.String("run", "", "`ID` of the run; default: the uuid of the capture's first init line")
 			agentID := fs.String("agent", "", "`ID` of the main agent; default: claude")
 			at := fs.String("time", "", "`TIME` (RFC 3339) for lines without one; default: that of the FILE, now for -")
 			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")

@@ -45,6 +45,7 @@ type call struct {
 	stamped    bool
 	elapsed    agentevents.Opt[time.Duration] // from tool_progress
 	background bool
+	denied     bool // a line before its result said that it was not allowed
 	args       string
 }
 

@@ -71,6 +71,8 @@ type Decoder struct {
 	calls    map[string]*call  // open calls
 	callSeq  int
 
+	refused  counters          // calls that are recorded as forbidden
+	failed   map[string]*call  // calls of this turn that returned an error
 	blocks   counters          // number of the next whole block, by API message
 	streamed counters          // blocks and calls that had deltas
 	made     map[string]lineID // the events of the lines of the conversation, by uuid
@@ -134,7 +136,7 @@ func NewDecoder(o Options) *Decoder {
 	}
 	d := &Decoder{
 		o: o, agents: map[string]*agent{}, agentIDs: map[string]bool{o.AgentID: true}, tasks: map[string]string{},
-		calls: map[string]*call{}, made: map[string]lineID{},
+		calls: map[string]*call{}, failed: map[string]*call{}, made: map[string]lineID{},
 	}
 	d.main = newAgent(o.AgentID, nil, "")
 	return d

@@ -424,19 +424,49 @@ func TestServerTools(t *testing.T) {
 }
 
 func TestDenied(t *testing.T) {
+	failed := `,"tool_use_result":"Error: no"`
+	refuse := func(id, text string) string {
+		return strings.Replace(resultLine(id, `"`+text+`"`, failed), `"tool_use_id"`, `"is_error":true,"tool_use_id"`, 1)
+	}
 	events, s := run(t, Options{}, initLine("s1"),
-		block("m1", callBlock("c1", "Bash", `{}`)),
-		block("m1", callBlock("c2", "Bash", `{}`)),
-		block("m1", callBlock("c3", "Bash", `{}`)),
-		`{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"c1","message":"no"}`,
-		resultLine("c2", `"denied"`),
-		`{"type":"result","subtype":"success","is_error":false,"result":"","permission_denials":[{"tool_name":"Bash","tool_use_id":"c1"},{"tool_name":"Bash","tool_use_id":"c2"}]}`)
-	returned := payloads[*agentevents.ToolReturned](events)
-	require.Equal(t, agentevents.ToolStatusOK, returned[0].Status)
-	require.Equal(t, agentevents.ToolStatusForbidden, returned[1].Status)
-	require.Equal(t, agentevents.ToolStatusInterrupted, returned[2].Status)
+		block("m1", callBlock("open", "Bash", `{}`)),
+		block("m1", callBlock("told", "Bash", `{}`)),
+		block("m1", callBlock("text", "Bash", `{}`)),
+		block("m1", callBlock("other", "Bash", `{}`)),
+		block("m1", callBlock("failed", "Bash", `{}`)),
+		block("m1", callBlock("never", "Bash", `{}`)),
+		`{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"told","message":"no"}`,
+		refuse("told", "some text"),
+		refuse("text", "Claude requested permissions to use Bash, but you haven't granted it yet."),
+		refuse("other", "a text of a later version"),
+		refuse("failed", "exit status 1"),
+		`{"type":"result","subtype":"success","is_error":false,"result":"","permission_denials":[`+
+			`{"tool_name":"Bash","tool_use_id":"open"},{"tool_name":"Bash","tool_use_id":"told"},{"tool_name":"Bash","tool_use_id":"text"},`+
+			`{"tool_name":"Bash","tool_use_id":"other","tool_input":{"command":"rm"}},{"tool_name":"Web","tool_use_id":"nowhere"}]}`)
+	var got []string
+	for _, p := range payloads[*agentevents.ToolReturned](events) {
+		got = append(got, fmt.Sprint(p.CallID, " ", p.ToolID, " ", p.Status, " ", p.Error.V.Code, " ", p.OneEvent))
+	}
+	require.Equal(t, []string{
+		"told Bash forbidden permission_denied false",
+		"text Bash forbidden permission_denied false",
+		"other Bash error error_tool_use false",
+		"failed Bash error error_tool_use false",
+		"open Bash forbidden permission_denied false",
+		"other Bash forbidden permission_denied true",
+		"nowhere Web forbidden permission_denied true",
+		"never Bash interrupted interrupted false",
+	}, got)
 	require.Equal(t, []agentevents.Kind{agentevents.KindToolReturned}, marked(events, agentevents.MarkSynthetic))
 	require.Equal(t, 1, s.Unknown["claude.system.permission_denied"])
+	require.Equal(t, agentevents.ToolStats{Calls: 6, Failed: 6, Refused: 1}, *s.Tools["Bash"])
+	require.Equal(t, agentevents.ToolStats{Refused: 1}, *s.Tools["Web"])
+
+	t.Run("a later result lists it again", func(t *testing.T) {
+		denied := `{"type":"result","subtype":"success","permission_denials":[{"tool_name":"Web","tool_use_id":"c1"}]}`
+		events, _ := run(t, Options{}, initLine("s1"), denied, initLine("s1"), denied)
+		require.Len(t, payloads[*agentevents.ToolReturned](events), 1)
+	})
 }
 
 func TestInterrupted(t *testing.T) {

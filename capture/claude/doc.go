@@ -61,8 +61,11 @@
 // A turn without a result was interrupted. The decoder then closes open calls and
 // sub-agents, and ends the agent as aborted and the run as failed. It marks all these
 // events synthetic. A result also closes what is still open, except background work.
-// A call in its permission_denials is closed as forbidden. Acts of an agent after its
-// end are marked late.
+// A call in its permission_denials is closed as forbidden. The CLI returns an error for
+// most of these calls before the result: it is recorded as forbidden too, if a line said
+// that the call was denied or if the text is one that the CLI has for it. Otherwise, and
+// if the stream does not have the call, the denial is a ToolReturned with OneEvent. Acts
+// of an agent after its end are marked late.
 //
 // Lines before the first init wait for it, because the session ids that hooks print
 // there often belong to another session. Texts of the user between turns wait for the

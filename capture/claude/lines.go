@@ -168,6 +168,12 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 			message = content
 		}
 		p.Error = agentevents.Some(agentevents.ErrorInfo{Code: errorToolUse, Message: message})
+		if c := d.calls[id]; c != nil && (c.denied || denialText(message)) {
+			p.Status, p.Error.V.Code = agentevents.ToolStatusForbidden, codeDenied
+			d.refused.set(id, 1)
+		} else if c != nil {
+			d.failed[c.id] = c
+		}
 	}
 	var ignored faults
 	output.faults = &ignored
@@ -350,6 +356,10 @@ func (d *Decoder) system(l *line) {
 			Severity: agentevents.SeverityWarning, Details: agentevents.JSON(l.text),
 		}, 0)
 		return
+	case "permission_denied":
+		if c := d.calls[l.str("tool_use_id")]; c != nil {
+			c.denied = true
+		}
 	case "model_refusal_fallback":
 		d.retract(a, l.strings("retracted_message_uuids"), "model_refusal_fallback")
 	case "task_started":

@@ -20,14 +20,10 @@ type turnResult struct {
 // result processes the line that ends a turn.
 func (d *Decoder) result(l *line) {
 	a := d.main
-	for _, denied := range l.objects("permission_denials") {
-		if c := d.calls[denied.str("tool_use_id")]; c != nil {
-			d.closeCall(c, &agentevents.ToolReturned{
-				Status: agentevents.ToolStatusForbidden,
-				Error:  agentevents.Some(agentevents.ErrorInfo{Code: "permission_denied", Message: "the call was not allowed"}),
-			}, 0)
-		}
+	for _, denial := range l.objects("permission_denials") {
+		d.denial(&denial)
 	}
+	clear(d.failed)
 	d.interrupt(a, false)
 
 	end := agentevents.AgentEnded{
@@ -54,6 +50,53 @@ func (d *Decoder) result(l *line) {
 		d.outcome.outputs = agentevents.JSONString(end.Result)
 	}
 	d.close(a, &end, 0)
+}
+
+// denial records a call that a result lists as not allowed, unless it is recorded as
+// forbidden. The CLI writes a failed result for most of them, which says so only in its
+// text: a text that [denialText] does not know was recorded as an error. Then, and if
+// the stream has no call, the denial is an event of its own, without a call.
+func (d *Decoder) denial(denial *object) {
+	id := denial.str("tool_use_id")
+	if id == "" {
+		denial.faults.add(denial.pointer("tool_use_id"), `member "tool_use_id" is required`)
+		return
+	}
+	if d.refused.get(id) != 0 {
+		return
+	}
+	d.refused.set(id, 1)
+	p := &agentevents.ToolReturned{
+		Status: agentevents.ToolStatusForbidden,
+		Error:  agentevents.Some(agentevents.ErrorInfo{Code: codeDenied, Message: "the call was not allowed"}),
+	}
+	if c := d.calls[id]; c != nil {
+		d.closeCall(c, p, 0)
+		return
+	}
+	agent := d.main
+	p.CallID, p.OneEvent = id, true
+	p.ToolID = firstOf(denial.str("tool_name"), "unknown")
+	if c := d.failed[id]; c != nil {
+		agent, p.ToolID = c.agent, c.tool
+	}
+	p.Arguments = agentevents.JSON(denial.raw("tool_input"))
+	d.emit(agent, p, 0)
+}
+
+const codeDenied = "permission_denied"
+
+// denialText reports whether the text of a failed result is one of those by which the
+// CLI tells the model that a call was not allowed.
+func denialText(text string) bool {
+	for _, begin := range []string{
+		"Claude requested permissions to ", "Permission to use ", "The user doesn't want to proceed with this tool use",
+	} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // resultError returns the error of a result. There is none if and only if the subtype is

@@ -79,10 +79,10 @@ type Decoder struct {
 	madeList []string          // the keys of made, oldest first
 	messages []eventRef        // messages since the conversation began
 
-	outcome  turnResult
-	spent    spending // the totals of the latest result
-	carried  spending // the totals before the session was reset
-	wasReset bool
+	outcome turnResult
+	spent   spending // the totals of the latest result
+	carried spending // the totals before they began anew
+	anew    bool     // the totals may begin anew
 }
 
 // A line is one line of the stream.
@@ -366,6 +366,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 	} else {
 		start.Resumed = true
 		start.Attempt = agentevents.Some(d.main.starts + 1)
+		d.anew = d.anew || from.isInit()
 	}
 	d.main.begin()
 	d.emit(d.main, start, synthetic)
@@ -390,7 +391,7 @@ func processID(from *line, held []*line) string {
 // sessionChanged emits an event if the session id differs from before.
 func (d *Decoder) sessionChanged(before string) {
 	if before != "" && before != d.session {
-		d.wasReset = true
+		d.anew = true
 		d.emit(d.main, &agentevents.AgentSessionChanged{ProviderSessionID: d.session}, 0)
 	}
 }

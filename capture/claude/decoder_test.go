@@ -506,7 +506,7 @@ func TestSubAgents(t *testing.T) {
 	require.Equal(t, "Found.", child.Result)
 	require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
 	require.Equal(t, agentevents.Some(1200*time.Millisecond), child.Duration)
-	require.Equal(t, int64(6), child.Usage.Ended.V.OutputTokens)
+	require.False(t, child.Usage.Ended.OK, "the usage beside the result is that of the last message")
 	grandchild := s.Agents["claude:Explore:outer001:agent:inner001"]
 	require.NotNil(t, grandchild)
 	require.Equal(t, child.AgentID, grandchild.ParentAgentID)
@@ -618,6 +618,16 @@ func TestTurns(t *testing.T) {
 		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
 		_, s = run(t, Options{}, initLine("s1"), hello, success, initLine("s1"))
 		require.Equal(t, agentevents.RunStatusFailed, s.Status)
+	})
+	t.Run("several processes", func(t *testing.T) {
+		process := func(cost, in string) []string {
+			return []string{initLine("s1"), block("m"+in, `{"type":"text","text":"x"}`), total(cost, in)}
+		}
+		_, s := run(t, Options{}, slices.Concat(process("0.5", "100"), process("0.25", "40"), process("0.375", "20"))...)
+		require.Equal(t, 1.125, s.Usage.CostUSD.V, "the cost of the third is above that of the second, but its tokens are below")
+		require.Equal(t, int64(160), s.Usage.Usage.InputTokens)
+		_, s = run(t, Options{}, initLine("s1"), `{"type":"result","subtype":"success","total_cost_usd":0.5}`, initLine("s1"), `{"type":"result","subtype":"success","total_cost_usd":0.25}`)
+		require.Equal(t, 0.75, s.Usage.CostUSD.V, "without totals per model")
 	})
 	t.Run("no init between", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"), hello, success, user, block("m2", `{"type":"text","text":"more"}`), total("1", "1"), total("2", "2"))

@@ -53,7 +53,9 @@
 //
 // # Runs, turns and ends
 //
-// A stream is one run. A result ends a turn, and with it the main agent. An init
+// A stream is one run, also if several processes were appended to it. The run is named by
+// its process and not by its session, because a process that resumes a session prints the
+// same session id: see [Options].RunID. A result ends a turn, and with it the main agent. An init
 // after that begins the next turn. The end of the stream ends the run, with the
 // outcome of the latest result: the run is complete if and only if the subtype is
 // success and is_error is false.
@@ -93,8 +95,10 @@
 //
 // AgentEnded of the main agent has the usage of its own turn. Its ModelUsage and
 // TotalCostUSD are the CLI's running totals, which include sub-agents and what a
-// resumed session spent before. After a reset of the session the CLI's totals begin
-// again, and the decoder adds what was spent before the reset.
+// resumed session spent before. After a reset of the session, and in another process,
+// the CLI's totals may begin again. The decoder sees it when one of them is lower than
+// before, and adds what was spent until then. AgentEnded of a sub-agent has no usage: the
+// one beside the result of its call is that of its last message alone.
 //
 // # Errors
 //

@@ -207,14 +207,12 @@ func (d *Decoder) toolResult(a *agent, block *object, alone bool) {
 	d.closeCall(c, p, 0)
 }
 
+// subAgentEnd returns the end that the result of the spawning call says. The usage
+// beside the result is not that of the sub-agent but of its last API message.
 func subAgentEnd(p *agentevents.ToolReturned, output *object, content string) agentevents.AgentEnded {
 	end := agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Duration: output.millis("totalDurationMs")}
 	if end.Result = contentText(output.raw("content")); end.Result == "" {
 		end.Result = contentText(content)
-	}
-	if output.raw("usage") != "" {
-		u := output.object("usage")
-		end.Usage = agentevents.Some(usage(&u))
 	}
 	switch status := output.str("status"); {
 	case p.Error.OK:
@@ -342,6 +340,7 @@ func (d *Decoder) system(l *line) {
 		if session := l.str("session_id"); session != "" {
 			d.session = strings.Clone(session)
 		}
+		d.anew = true
 		d.sessionChanged(before)
 		return
 	case "compact_boundary":
@@ -470,7 +469,7 @@ func (d *Decoder) other(l *line) {
 // resetConversation retracts the messages so far. The events of tools stay, because
 // their effects do.
 func (d *Decoder) resetConversation() {
-	d.wasReset = true
+	d.anew = true
 	ids := make([]string, len(d.messages))
 	for i, m := range d.messages {
 		ids[i] = d.eventID(m.no, m.pos)

@@ -153,10 +153,10 @@ type spending struct {
 	cost   agentevents.Opt[float64]
 }
 
-// account returns the running totals of a result. After a reset of the session the
-// line's totals begin again, so account adds what was spent before. Without totals per
-// model it returns the cost of this turn alone, because a fold then adds up the costs of
-// the turns.
+// account returns the running totals of a result. The line's totals begin again after a
+// reset of the session, and if another process was appended to the stream: then account
+// adds what was spent before. Without totals per model it returns the cost of this turn
+// alone, because a fold then adds up the costs of the turns.
 func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Opt[float64]) {
 	now := spending{cost: l.number("total_cost_usd")}
 	perModel := l.object.object("modelUsage")
@@ -177,11 +177,11 @@ func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Op
 			CostUSD:                  o.number("costUSD"),
 		}
 	}
-	if d.wasReset && now.cost.OK && now.cost.V < d.spent.cost.V {
+	if d.anew && now.below(d.spent) {
 		d.carried = d.carried.plus(d.spent)
 		d.spent = spending{}
 	}
-	d.wasReset = false
+	d.anew = false
 	before := d.spent
 	if now.cost.OK {
 		d.spent.cost = now.cost
@@ -196,6 +196,22 @@ func (d *Decoder) account(l *line) (map[string]agentevents.Usage, agentevents.Op
 	d.spent.models = now.models
 	all := d.carried.plus(now)
 	return all.models, all.cost
+}
+
+// below reports whether a figure is lower than in t. Running totals do not fall, so s
+// does not go on from t.
+func (s spending) below(t spending) bool {
+	if s.cost.OK && s.cost.V < t.cost.V {
+		return true
+	}
+	for model, before := range t.models {
+		now := s.models[model]
+		if len(s.models) > 0 && (now.InputTokens < before.InputTokens || now.OutputTokens < before.OutputTokens ||
+			now.CacheCreationInputTokens.V < before.CacheCreationInputTokens.V || now.CacheReadInputTokens.V < before.CacheReadInputTokens.V) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s spending) plus(t spending) spending {

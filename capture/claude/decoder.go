@@ -36,6 +36,10 @@ type Options struct {
 	// decoder reads it once for each such line. For a saved stream, return the time
 	// at which it was saved: with a fixed clock the same lines give the same events.
 	Time func() time.Time
+	// Started is the time of the start of the run, if the line that shows it has no
+	// timestamp. The zero time means that of the line. For a saved stream, it is the
+	// time at which it was saved less its [Duration].
+	Started time.Time
 	// NoTransitions leaves out the status changes of agents. The stream does not have
 	// them: the decoder infers them from the blocks and marks them synthetic.
 	NoTransitions bool
@@ -359,8 +363,9 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		if d.runID = d.o.RunID; d.runID == "" {
 			d.runID = processID(from, held)
 		}
-		if d.runID == "" { // derived from the line, so the same lines give the same id
-			d.runID = uuid.NewSHA1(namespace, []byte(from.text)).String()
+		if started := d.o.Started.UTC(); !from.stamped && !started.IsZero() && started.Year() >= 0 {
+			defer func(at time.Time) { from.at = at }(from.at) // of what the line says beyond the start
+			from.at = started.Truncate(time.Millisecond)
 		}
 		d.emit(nil, &agentevents.RunStarted{Inputs: inputs(from), Agent: start.Agent}, synthetic)
 	} else {

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -876,5 +878,45 @@ func TestRunIsItsProcess(t *testing.T) {
 		ids[s.RunID] = true
 	}
 	require.Len(t, ids, 4, "the first two have the same first line")
+}
+
+// Nobody measures between lines that have no time.
+func TestTimes(t *testing.T) {
+	lines := []string{initLine("s1"), block("m1", callBlock("c1", "Bash", `{}`)), resultLine("c1", `"x"`), hello, success}
+	took, err := Duration(strings.NewReader("plain text\n" + strings.Join(lines, "\n")))
+	require.NoError(t, err)
+	require.Equal(t, 1500*time.Millisecond, took)
+	_, s := run(t, Options{Started: testTime.Add(-took)}, lines...)
+	require.Equal(t, testTime.Add(-took), s.StartedAt)
+	require.Equal(t, testTime, s.CompletedAt)
+	a := s.Agents["claude"]
+	require.Equal(t, testTime.Add(-took), a.StartedAt)
+	require.Equal(t, testTime, a.EndedAt)
+	require.Equal(t, agentevents.Some(took), a.Duration)
+	require.Len(t, s.ClosedCalls, 1)
+	require.Equal(t, testTime, s.ClosedCalls[0].StartedAt)
+	require.False(t, s.ClosedCalls[0].Duration.OK)
+
+	_, s = run(t, Options{}, lines[:3]...)
+	require.False(t, s.Agents["claude"].Duration.OK)
+
+	// A line that has a time keeps it.
+	stamped := strings.Replace(initLine("s1"), `"uuid"`, `"timestamp":"2026-01-01T00:00:00Z","uuid"`, 1)
+	_, s = run(t, Options{Started: testTime.Add(-took)}, append([]string{stamped}, lines[1:]...)...)
+	require.Equal(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), s.StartedAt)
+
+	// The line that shows the start says more than the start.
+	events, s := run(t, Options{Started: testTime.Add(-took)}, lines[1:]...)
+	require.Equal(t, testTime.Add(-took), s.StartedAt)
+	require.Equal(t, testTime, events[len(events)-1].Time)
+	require.False(t, s.ClosedCalls[0].Duration.OK)
+	require.Equal(t, testTime, s.ClosedCalls[0].StartedAt)
+
+	long := `{"type":"result","duration_ms":9223372036854}`
+	took, err = Duration(strings.NewReader(long + "\n" + long))
+	require.NoError(t, err)
+	require.Equal(t, time.Duration(math.MaxInt64), took)
+	_, err = Duration(iotest.ErrReader(errors.New("gone")))
+	require.EqualError(t, err, "gone")
 }
 

@@ -14,6 +14,9 @@
 // the run's id and the number of its line, so reading the same lines again gives the
 // same ids.
 //
+// Most streams have no times. The events of lines without one have the time of a clock
+// ([Options].Time), and the decoder measures no duration between them.
+//
 // A capture has what the agent saw, and the decoder redacts nothing: give the events to
 // [agentevents.Policy.Redact] before they are kept.
 //

@@ -1,12 +1,17 @@
 package claude
 
 import (
+	"bufio"
+	"errors"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
 // A turnResult is what the latest result line says about the run.
@@ -261,4 +266,29 @@ func (d *Decoder) finish() {
 		return
 	}
 	d.emit(nil, &agentevents.RunCompleted{Outputs: d.outcome.outputs}, 0)
+}
+
+// Duration returns how long the turns of a saved stream took: the sum of the durations
+// that its results state. It skips what it cannot read, and stops at the highest
+// [time.Duration]. The error is that of the reader.
+func Duration(stream io.Reader) (time.Duration, error) {
+	var sum time.Duration
+	r := bufio.NewReader(stream)
+	for {
+		text, err := r.ReadString('\n')
+		if strings.Contains(text, "duration_ms") {
+			repaired, _ := jsonwire.Repair(text)
+			if text, bad := jsonwire.Compact(repaired); bad == nil {
+				var ignored faults
+				if l := parseObject(text, "", &ignored); l.str("type") == "result" {
+					sum += min(l.millis("duration_ms").V, math.MaxInt64-sum)
+				}
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return sum, nil
+		} else if err != nil {
+			return sum, err
+		}
+	}
 }

@@ -19,8 +19,12 @@ stream-json --verbose.
 
 Such captures often have lines of plain text between those of JSON. These are
 reported on standard error and skipped. The exit status stays 0 unless --strict
-is given or no line can be read. Lines without a time get the time of the FILE's
-last change.
+is given or no line can be read.
+
+Lines without a time get the time of the FILE's last change, or that of --time. The
+run then begins earlier than that, by the durations that its results state. The
+run's id is that of the process that printed the capture: one that resumes a session
+prints the same session id and is another run.
 
 Secrets are masked as 'agentevents redact' masks them, and counted on standard error,
 unless --no-redact is given.`,
@@ -49,6 +53,7 @@ unless --no-redact is given.`,
 					return usageError("one FILE at a time: a capture is one run")
 				}
 				var t time.Time // zero means the clock
+				var took time.Duration
 				if *at != "" {
 					var err error
 					if t, err = time.Parse(time.RFC3339, strings.ToUpper(*at)); err != nil {
@@ -60,7 +65,10 @@ unless --no-redact is given.`,
 						t = info.ModTime()
 					}
 				}
-				l.decoder = newClaudeDecoder(*runID, *agentID, t)
+				if !t.IsZero() && len(in.args) == 1 {
+					took = claudeTook(in)
+				}
+				l.decoder = newClaudeDecoder(*runID, *agentID, t, took)
 				events, err := l.events(in)
 				if err != nil {
 					return err

@@ -618,7 +618,7 @@ func TestLogsComeOutAsTheyWentIn(t *testing.T) {
 	ran, err := exec.Command("go", "run", "../examples/quickstart", "-out", quickstart).CombinedOutput()
 	require.NoError(t, err, "%s", ran)
 	logs := map[string]agentevents.Decoder{quickstart: agentevents.NewDecoder()}
-	for _, pattern := range []string{"../capture/claude/testdata/*.stream.jsonl", "../../shared/real/claude-*/*/*.jsonl"} {
+	for _, pattern := range []string{"../capture/claude/testdata/*.stream.jsonl", "../../shared/real/claude-stream-json/*/raw-*.jsonl"} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range paths {

@@ -63,6 +63,7 @@ type Decoder struct {
 	cur     *line     // the line that is processed: reading, or a held one
 	last    time.Time // time of the latest line
 	started bool      // run.started has been emitted
+	refuse  bool      // the stream is of another format
 
 	held      []*line // lines that wait for the start of a turn
 	heldBytes int
@@ -147,12 +148,22 @@ func NewDecoder(o Options) *Decoder {
 }
 
 // Decode appends the events of one line to dst. It may return events together with an
-// error about a part of the line.
+// error about a part of the line. If a line before the start of the run is one of
+// another format, the error names the format, and the decoder skips all other lines.
 func (d *Decoder) Decode(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
 	d.lines++
+	if d.refuse {
+		return dst, nil
+	}
 	l, err := d.read(string(text))
 	if err != nil {
 		return dst, err
+	}
+	if !d.started && d.init == nil {
+		if format := formatOf(l); format != "" {
+			d.refuse = true
+			return dst, &agentevents.LineError{Err: fmt.Errorf("claude: this is %s, not what claude -p --output-format stream-json prints; the rest is skipped", format)}
+		}
 	}
 	d.dst, d.reading = dst, l
 	d.accept(l)
@@ -500,7 +511,7 @@ func (d *Decoder) emit(a *agent, p agentevents.Payload, marks agentevents.Marks)
 // End appends the end of the run. A turn without a result was interrupted. The decoder
 // must not be used after End.
 func (d *Decoder) End(dst []agentevents.Event) ([]agentevents.Event, error) {
-	if d.init == nil && len(d.held) == 0 && !d.started {
+	if d.refuse || d.init == nil && len(d.held) == 0 && !d.started {
 		return dst, nil // there were no lines
 	}
 	end := &line{no: d.lines + 1, at: d.last}

@@ -920,3 +920,23 @@ func TestTimes(t *testing.T) {
 	require.EqualError(t, err, "gone")
 }
 
+func TestForeignFormats(t *testing.T) {
+	transcript := `{"parentUuid":null,"isSidechain":false,"sessionId":"s1","type":"user","uuid":"u1","message":{"role":"user","content":"x"}}`
+	for name, lines := range map[string][]string{
+		"transcript":  {`{"type":"summary","summary":"x","leafUuid":"u"}`, transcript},
+		"codex exec":  {`{"type":"thread.started","thread_id":"t"}`, `{"type":"turn.started"}`},
+		"Codex":       {`{"type":"session_meta","payload":{}}`},
+		"gemini":      {`{"type":"init","session_id":"s","model":"m"}`, `{"type":"message","role":"user","content":"x"}`},
+		"agentevents": {`{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"run.started","runId":"r","payload":{}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events, errs := decode(t, Options{}, strings.Join(append(lines, transcript, success), "\n"))
+			require.Empty(t, events)
+			require.Len(t, errs, 1)
+			require.ErrorContains(t, errs[0], name)
+		})
+	}
+	// What the Agent SDK prints has the links of both, and inside a run nothing is refused.
+	_, s := run(t, Options{}, strings.Replace(transcript, `"type"`, `"parent_tool_use_id":null,"type"`, 1), initLine("s1"), transcript, success)
+	require.Equal(t, []string{"user: x"}, texts(s))
+}

@@ -108,5 +108,6 @@
 // Text that is not JSON and lines that are not messages are errors, and reading goes
 // on. A member of the wrong type is an error that names the member, and the decoder
 // reads the rest of the line. Damaged characters are replaced, and their events marked
-// sanitized.
+// sanitized. A stream of another format that the decoder knows is one error, which names
+// the format, and no events.
 package claude

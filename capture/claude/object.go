@@ -3,6 +3,7 @@ package claude
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,11 @@ func (o *object) raw(name string) string {
 		}
 	}
 	return ""
+}
+
+// has reports whether the object has a member, be it null.
+func (o *object) has(name string) bool {
+	return slices.ContainsFunc(o.members, func(m member) bool { return m.name == name })
 }
 
 func (o *object) pointer(name string) string {

@@ -54,6 +54,8 @@ var layers = []layer{
 		"HTTP stays out of the dialect, and needs only what it serves and the events that this declares"},
 	{"dialect/...", []string{".", "dialect", "dialect/internal/wire", "internal/jsonwire"},
 		"a dialect needs the vocabulary, the contract and the engine, never another dialect"},
+	{"eventtest", []string{".", "internal/jsonwire"},
+		"tests of programs need the vocabulary and the JSON text of events; what is more would be a dependency of every test"},
 	{"tree", []string{"."},
 		"a view of snapshots needs only the root"},
 	{"cmd/...", []string{".", "tree", "capture/...", "dialect/...", "internal/jsonwire", "internal/readback"},
@@ -63,7 +65,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

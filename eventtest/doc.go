@@ -1,0 +1,48 @@
+// Package eventtest helps programs test what their agents record.
+//
+//	func TestAgent(t *testing.T) {
+//		em, rec := eventtest.Record(t)
+//		runAgent(em)
+//		rec.Want(t,
+//			"main agent.started",
+//			"main agent.toolCalled read c1",
+//			"main agent.toolReturned c1 ok",
+//			"main agent.ended converged",
+//		)
+//		rec.Golden(t, "testdata/agent.jsonl")
+//	}
+//
+// The same events give the same log: ids are id1, id2, …, and the time goes on by one
+// second with each recorded event. Every test, also a parallel one, has a recorder of its
+// own. Events that goroutines record at the same time come in any order: there, want the
+// lines of each agent or call by themselves.
+//
+// # Lines
+//
+// [Describe] writes an event as a line of words: the agent, if it is of one, the kind,
+// what the payload says first, and the marks in brackets.
+//
+//	main agent.started "Add /v2/health"
+//	main agent.toolReturned read c1 error timeout
+//	main agent.ended converged [late]
+//	run.completed
+//
+// A wanted line matches an event if each of its words is one of the event's words, in
+// this order. Words that are not written may be anything: "agent.toolReturned c1 error"
+// matches the second event above. A word is written in one of these ways:
+//
+//   - plainly: c1
+//   - in quotes as in Go, if it has spaces, quotes or an equals sign: "Add /v2/health"
+//   - by its beginning: Add…
+//   - as name=value, for any member of the event's line, shown or not: step=1,
+//     callId=c1, error.code=timeout, result={"n":1} (JSON without spaces). The payload is
+//     asked first, then the envelope. Such words may stand anywhere. Without a value
+//     (error=) the member must be absent or empty.
+//
+// Under [agentevents.LifecycleDerived] the emitter writes transitions of its own.
+// [Recorder.Filter] leaves them out:
+//
+//	rec.Filter(eventtest.NotSynthetic).WantExactly(t, …)
+//
+// Failures show the lines of what was recorded: what they show can be wanted.
+package eventtest

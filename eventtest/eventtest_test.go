@@ -1,0 +1,427 @@
+package eventtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
+)
+
+// A fakeT is a test that keeps its failures.
+type fakeT struct {
+	testing.TB // nil: what the package does not call
+	failures   []string
+	cleanups   []func()
+}
+
+func (f *fakeT) Helper()           {}
+func (f *fakeT) Cleanup(do func()) { f.cleanups = append(f.cleanups, do) }
+func (f *fakeT) Errorf(format string, args ...any) {
+	f.failures = append(f.failures, fmt.Sprintf(format, args...))
+}
+func (f *fakeT) Fatalf(format string, args ...any) { f.Errorf(format, args...); runtime.Goexit() }
+
+// What a failure shows of a long log.
+const around, maxShown = 20, 100
+
+// failures returns the failures of a test.
+func failures(test func(testing.TB)) []string {
+	f := new(fakeT)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			for _, do := range slices.Backward(f.cleanups) {
+				do()
+			}
+		}()
+		test(f)
+	}()
+	<-done
+	return f.failures
+}
+
+// failure returns the only failure of a test.
+func failure(t *testing.T, test func(testing.TB)) string {
+	t.Helper()
+	all := failures(test)
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+// recorded is a log of a run with two calls.
+func recorded(t testing.TB) *eventtest.Recorder {
+	t.Helper()
+	em, rec := eventtest.Record(t)
+	run, err := em.Run("r1")
+	require.NoError(t, err)
+	a := run.Agent("main")
+	for _, p := range []agentevents.Payload{
+		&agentevents.AgentStarted{Task: "Add /v2/health"},
+		&agentevents.AgentTransition{To: agentevents.StatusToolCall},
+		&agentevents.ToolCalled{CallID: "c1", ToolID: "read", Arguments: `{"path": "a b"}`},
+		&agentevents.TextDelta{Delta: "It"},
+		&agentevents.ToolReturned{CallID: "c1", ToolID: "read", Status: agentevents.ToolStatusOK, Result: `{"n": 1}`},
+		&agentevents.ToolCalled{CallID: "c2", ToolID: "read"},
+		&agentevents.ToolReturned{CallID: "c2", ToolID: "read", Status: agentevents.ToolStatusError, Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout"})},
+		&agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged},
+	} {
+		require.NoError(t, a.Emit(t.Context(), p))
+	}
+	require.NoError(t, run.Emit(t.Context(), &agentevents.RunCompleted{}))
+	return rec
+}
+
+var lines = []string{
+	`main agent.started "Add /v2/health"`,
+	"main agent.transition thinking tool_call",
+	"main agent.toolCalled read c1",
+	"main agent.toolReturned read c1 ok",
+	"main agent.toolCalled read c2",
+	"main agent.toolReturned read c2 error timeout",
+	"main agent.ended converged",
+	"run.completed",
+}
+
+func TestLogIsRepeatable(t *testing.T) {
+	t.Parallel()
+	rec := recorded(t)
+	events := rec.Events()
+	require.Equal(t, "id1", events[0].ID)
+	for i, ev := range events {
+		require.Equal(t, time.Date(2026, 5, 5, 9, 0, i, 0, time.UTC), ev.Time)
+	}
+	require.Equal(t, events, recorded(t).Events())
+
+	s := rec.Snapshot("")
+	require.Equal(t, "r1", s.RunID)
+	require.Equal(t, agentevents.RunStatusCompleted, s.Status)
+	require.Equal(t, 2, s.Agents["main"].ToolCalls)
+	require.Equal(t, s, rec.Snapshot("r1"))
+	require.Nil(t, rec.Snapshot("r2"))
+	require.Nil(t, new(eventtest.Recorder).Snapshot(""))
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	rec := recorded(t)
+	rec.Want(t)
+	rec.Want(t, lines...)
+	rec.WantExactly(t, lines...)
+	for i := range lines {
+		rec.Want(t, lines[i])
+		rec.WantExactly(t, slices.Concat(lines[:i], []string{"runId=r1"}, lines[i+1:])...)
+	}
+	for want, n := range map[string]int{
+		"main":                                    8,
+		"agent.toolCalled":                        2,
+		"  agent.toolCalled   c2 ":                1,
+		"agent.toolReturned error":                1,
+		"agent.started Add…":                      1,
+		`agent.started "Add /v2…"`:                1,
+		"agent.started Add":                       0,
+		"c1 read":                                 0, // not in this order
+		"agent.started task=Add…":                 1,
+		`agent.started task="Add /v2/health"`:     1,
+		"step=0 toolId=read":                      4,
+		"error=":                                  8,
+		"agent.toolReturned error=":               1,
+		"error.code=timeout":                      1,
+		`agent.toolReturned result={"n":1}`:       1,
+		`agent.toolReturned result={"n":2}`:       0,
+		`arguments={"path":"a b"}`:                1,
+		"agent.text.delta":                        1,
+		"sequence=8":                              1,
+		"agentId= run.completed":                  1,
+		"thinking->tool_call":                     0,
+		"agent.transition from=thinking thinking": 1,
+	} {
+		require.Len(t, rec.Find(t, want), n, want)
+	}
+	rec.WantNone(t, "agent.toolCalled bash", "c3")
+	rec.Filter(func(ev agentevents.Event) bool { return ev.AgentID == "" }).WantExactly(t, "run.completed")
+	rec.WantExactly(t, slices.Insert(slices.Clone(lines), 3, "agent.text.delta It")...)
+}
+
+// What a failure shows of an event can be wanted.
+func TestEveryLineMatchesItsEvent(t *testing.T) {
+	file, err := os.Open("../testdata/kinds.jsonl")
+	require.NoError(t, err)
+	defer file.Close()
+	rec := new(eventtest.Recorder)
+	for ev, err := range agentevents.NewReader(file, agentevents.ReaderOptions{}).All() {
+		require.NoError(t, err)
+		require.NoError(t, rec.WriteEvent(t.Context(), ev))
+		require.Contains(t, rec.Find(t, eventtest.Describe(ev)), ev)
+	}
+}
+
+func FuzzLine(f *testing.F) {
+	for _, text := range []string{"plain", "a b", `"`, "a=b", "…", "", "\\", "`", "\u00a0\xff", "[late]", strings.Repeat("é ", 50)} {
+		f.Add(text, text)
+	}
+	f.Fuzz(func(t *testing.T, agent, text string) {
+		ev := agentevents.Event{ID: "1", RunID: "r", AgentID: agent, Marks: agentevents.MarkLate, Payload: &agentevents.TextCompleted{BlockID: "b", Text: text}}
+		if _, err := ev.AppendJSON(nil); err != nil {
+			t.Skip("no line can carry it")
+		}
+		rec := new(eventtest.Recorder)
+		require.NoError(t, rec.WriteEvent(t.Context(), ev))
+		rec.WantExactly(t, eventtest.Describe(ev))
+	})
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	rec := recorded(t)
+	for name, tt := range map[string]struct {
+		fails func(testing.TB)
+		want  string
+	}{
+		"a line is missing": {func(t testing.TB) {
+			rec.Want(t, "main agent.started", "main agent.toolCalled read c1", "agent.toolReturned c2 ok", "main agent.ended")
+		}, `
+eventtest: wanted line 3 of 4 is missing: agent.toolReturned c2 ok
+recorded (= wanted, ~ near):
+  = 0  main agent.started "Add /v2/health"
+    1  main agent.transition thinking tool_call
+  = 2  main agent.toolCalled read c1
+  →    agent.toolReturned c2 ok
+  ~ 4  main agent.toolReturned read c1 ok              <- no c2
+    5  main agent.toolCalled read c2
+  ~ 6  main agent.toolReturned read c2 error timeout   <- no ok
+    7  main agent.ended converged
+    8  run.completed`},
+		"a line comes too early": {func(t testing.TB) { rec.Want(t, "agent.ended", "agent.toolCalled step=0 c1") }, `
+eventtest: wanted line 2 of 2 is missing: agent.toolCalled step=0 c1
+recorded (= wanted, ~ near):
+    0  main agent.started "Add /v2/health"
+    1  main agent.transition thinking tool_call
+  ~ 2  main agent.toolCalled read c1                   <- too early
+    4  main agent.toolReturned read c1 ok
+  ~ 5  main agent.toolCalled read c2                   <- no c1
+    6  main agent.toolReturned read c2 error timeout
+  = 7  main agent.ended converged
+  →    agent.toolCalled step=0 c1
+    8  run.completed`},
+		"a member has another value": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindToolReturned }).
+				Want(t, `agent.toolReturned step=1 result={"n":2} status=ok model=m`)
+		}, `
+eventtest: wanted line 1 of 1 is missing: agent.toolReturned step=1 result={"n":2} status=ok model=m
+recorded (= wanted, ~ near):
+  →    agent.toolReturned step=1 result={"n":2} status=ok model=m
+  ~ 4  main agent.toolReturned read c1 ok                           <- step is 0, result is {"n":1}, no model
+  ~ 6  main agent.toolReturned read c2 error timeout                <- step is 0, no result, status is error, no model`},
+		"a kind is misspelt": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Kind() == agentevents.KindToolCalled }).Want(t, "main agent.toolcalled c1")
+		}, `
+eventtest: wanted line 1 of 1 is missing: main agent.toolcalled c1 (agent.toolcalled is no kind; agent.toolCalled is)
+recorded (= wanted, ~ near):
+  →    main agent.toolcalled c1
+  ~ 2  main agent.toolCalled read c1   <- no agent.toolcalled
+    5  main agent.toolCalled read c2`},
+		"deltas are shown if one is wanted": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Sequence > 2 && ev.Sequence < 5 }).Want(t, "agent.text.delta is")
+		}, `
+eventtest: wanted line 1 of 1 is missing: agent.text.delta is
+recorded (= wanted, ~ near):
+  →    agent.text.delta is
+  ~ 3  main agent.text.delta It             <- no is
+    4  main agent.toolReturned read c1 ok`},
+		"nothing is recorded": {func(t testing.TB) { new(eventtest.Recorder).Want(t, "main") }, `
+eventtest: wanted line 1 of 1 is missing: main
+recorded (= wanted, ~ near):
+  →   main`},
+		"not exactly": {func(t testing.TB) {
+			rec.WantExactly(t, lines[0], "main agent.toolCalled read c1", "agent.toolReturned c1 error", "agent.toolcalled grep", "agent.ended", "run.completed", "run.failed")
+		}, `
+eventtest: 8 events recorded, 7 wanted (+ not wanted, - not recorded):
+    0  main agent.started "Add /v2/health"
+  + 1  main agent.transition thinking tool_call
+    2  main agent.toolCalled read c1
+  -    agent.toolReturned c1 error
+  -    agent.toolcalled grep                           <- agent.toolcalled is no kind; agent.toolCalled is
+  + 4  main agent.toolReturned read c1 ok              <- no error
+  + 5  main agent.toolCalled read c2
+  + 6  main agent.toolReturned read c2 error timeout   <- no c1
+    7  main agent.ended converged
+    8  run.completed
+  -    run.failed`},
+		"what was recorded as Go source": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Sequence < 2 }).WantExactly(t)
+		}, "\neventtest: 2 events recorded, no line is wanted:\n" +
+			"\t`main agent.started \"Add /v2/health\"`,\n\t\"main agent.transition thinking tool_call\","},
+		"forbidden": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Sequence < 3 }).WantNone(t, "agent.toolCalled bash", "agent.toolCalled read")
+		}, `
+eventtest: a line that must not be recorded is: agent.toolCalled read
+recorded (! it is this):
+    0  main agent.started "Add /v2/health"
+    1  main agent.transition thinking tool_call
+  ! 2  main agent.toolCalled read c1`},
+		"no line":      {func(t testing.TB) { rec.Want(t, "main", " ") }, "\neventtest: wanted line 2, \" \": it has no words"},
+		"open quote":   {func(t testing.TB) { rec.WantExactly(t, `a "b`) }, "\neventtest: wanted line 1, \"a \\\"b\": a quote is not closed"},
+		"bad quote":    {func(t testing.TB) { rec.WantNone(t, `"a"b`) }, "\neventtest: wanted line 1, \"\\\"a\\\"b\": \"a\"b is not a quoted word"},
+		"Find no line": {func(t testing.TB) { rec.Find(t, "") }, "\neventtest: wanted line \"\": it has no words"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, "\n"+failure(t, tt.fails))
+		})
+	}
+}
+
+func TestLongLogsAreCut(t *testing.T) {
+	t.Parallel()
+	em, rec := eventtest.Record(t)
+	for _, id := range []string{"r1", "r 2"} {
+		run, err := em.Run(id)
+		require.NoError(t, err)
+		for i := range 50 {
+			require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: fmt.Sprint("t", i)}))
+		}
+	}
+	got := failure(t, func(t testing.TB) { rec.Want(t, "t30", "runId=r1 t40", "agent.text t99") })
+	require.Equal(t, 1+1+1+20+1+20+1, strings.Count(got, "\n")+1, got)
+	require.Contains(t, got, "… 21 more\n       r1/21")
+	require.Contains(t, got, "  =    r1/40  a agent.text t40\n  →           agent.text t99\n")
+	require.Contains(t, got, "… 39 more")
+	require.Contains(t, failure(t, func(t testing.TB) { rec.Want(t, "t49", "t49", "t9…", "x") }), `"r 2"/49`)
+
+	// An alignment that would take too long is none, and shows where it begins.
+	many := slices.Repeat([]string{"y"}, 1<<14)
+	got = failure(t, func(t testing.TB) { rec.WantExactly(t, append([]string{"t0", "t1"}, many...)...) })
+	require.Contains(t, got, "100 events recorded, 16386 wanted (+ not wanted, - not recorded):\n        r1/0  a agent.text t0\n")
+	require.Equal(t, 1+2+1+around+maxShown+1, strings.Count(got, "\n")+1)
+}
+
+func TestGolden(t *testing.T) {
+	rec := recorded(t)
+	path := filepath.Join(t.TempDir(), "new", "log.jsonl")
+	const how = "\nTo write the file, run the test with AGENTEVENTS_UPDATE=1, and read the difference."
+	t.Setenv("AGENTEVENTS_UPDATE", "")
+	require.Equal(t, "eventtest: there is no golden log "+path+" yet"+how, failure(t, func(t testing.TB) { rec.Golden(t, path) }))
+	t.Setenv("AGENTEVENTS_UPDATE", "1")
+	rec.Golden(t, path)
+	t.Setenv("AGENTEVENTS_UPDATE", "")
+	rec.Golden(t, path)
+	log, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, string(log), "delta")
+	all := strings.SplitAfter(strings.TrimSuffix(string(log), "\n"), "\n")
+	require.Len(t, all, len(lines))
+
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o644)) }
+	write(strings.ReplaceAll(string(log), "\n", "\r\n"))
+	rec.Golden(t, path)
+	for want, text := range map[string]string{
+		"line 3 differs:\n  - main agent.toolCalled grep c1\n  + main agent.toolCalled read c1\n      /payload/toolId: \"read\", was \"grep\"": strings.Replace(string(log), `"read"`, `"grep"`, 1),
+		"line 8 differs:\n  - run.completed [late]\n  + run.completed\n      /marks: absent, was [\"late\"]":                                   strings.Replace(string(log), `"payload":{}`, `"marks":["late"],"payload":{}`, 1),
+		"line 1 differs:\n  - no JSON\n  + main agent.started \"Add /v2/health\"\n      : ":                                                    "no JSON\n",
+		"2 events more, from line 7:\n  + main agent.ended converged":                                                                          strings.Join(all[:6], ""),
+		"1 event fewer, from line 9:\n  - run.completed":                                                                                       string(log) + all[7],
+	} {
+		write(text)
+		got := failure(t, func(t testing.TB) { rec.Golden(t, path) })
+		require.True(t, strings.HasPrefix(got, "eventtest: the log is not that of "+path+": "+want), got)
+		require.True(t, strings.HasSuffix(got, how), got)
+	}
+	require.Len(t, failures(func(t testing.TB) { rec.Golden(t, filepath.Dir(path)) }), 1)
+	t.Setenv("AGENTEVENTS_UPDATE", "1")
+	require.Len(t, failures(func(t testing.TB) { rec.Golden(t, filepath.Dir(path)) }), 1)
+}
+
+type badSink struct{ eventtest.Recorder }
+
+func (*badSink) Close() error { return errors.New("the disk is full") }
+
+func TestRecordWith(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "eventtest: closing the emitter: agentevents: sink *eventtest_test.badSink: the disk is full", failure(t, func(t testing.TB) {
+		eventtest.RecordWith(t, agentevents.EmitterOptions{Sinks: []agentevents.Sink{new(badSink)}})
+	}))
+	require.Contains(t, failure(t, func(t testing.TB) { eventtest.RecordWith(t, agentevents.EmitterOptions{Mode: 9}) }), "eventtest: agentevents: EmitterOptions.Mode")
+	illegal := func(o agentevents.EmitterOptions) func(testing.TB) {
+		return func(t testing.TB) {
+			em, rec := eventtest.RecordWith(t, o)
+			run, _ := em.Run("r1")
+			run.Agent("a").Emit(context.Background(), &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK})
+			if o.Mode == agentevents.ModeObserve {
+				rec.Want(t, "a agent.toolReturned t c ok")
+			}
+			em.Close(context.Background())
+		}
+	}
+	require.Contains(t, failure(t, illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve})), "eventtest: an event was recorded in spite of a rule: agentevents: agent.toolReturned")
+	require.Contains(t, failure(t, illegal(agentevents.EmitterOptions{})), "eventtest: an event was refused: agentevents: agent.toolReturned")
+	var told []*agentevents.RuleError
+	require.Empty(t, failures(illegal(agentevents.EmitterOptions{Mode: agentevents.ModeObserve, OnViolation: func(err *agentevents.RuleError) { told = append(told, err) }})))
+	require.Len(t, told, 1)
+
+	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleRelaxed,
+		Clock:     func() time.Time { return time.Unix(7, 0) }, NewID: func() string { return "x" },
+	})
+	run, err := em.Run("")
+	require.NoError(t, err)
+	require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.AgentStarted{}))
+	require.NoError(t, run.Agent("a").To(t.Context(), agentevents.StatusResponse))
+	require.NoError(t, run.Record(t.Context(), agentevents.Event{AgentID: "a", Marks: agentevents.MarkSynthetic, Payload: &agentevents.AgentTransition{To: agentevents.StatusThinking}}))
+	require.Zero(t, rec.Snapshot("").ViolationCount, "the fold has the lifecycle of the emitter")
+	require.Equal(t, "x", rec.Events()[0].ID)
+	require.Equal(t, time.Unix(7, 0).UTC(), rec.Events()[0].Time)
+	rec.Want(t, "a agent.transition response thinking [synthetic]")
+	rec.Filter(eventtest.NotSynthetic).WantExactly(t, "a agent.started", "agent.transition thinking response")
+}
+
+func TestNotSynthetic(t *testing.T) {
+	t.Parallel()
+	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+	run, err := em.Run("r1")
+	require.NoError(t, err)
+	for _, p := range []agentevents.Payload{&agentevents.AgentStarted{}, &agentevents.TextCompleted{Text: "Hi"}, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}} {
+		require.NoError(t, run.Agent("a").Emit(t.Context(), p))
+	}
+	rec.WantExactly(t, "agent.started", "agent.transition thinking response [synthetic]", "agent.text Hi", "agent.transition converged [synthetic]", "agent.ended")
+	rec.Filter(eventtest.NotSynthetic).WantExactly(t, "a agent.started", "a agent.text Hi", "a agent.ended converged")
+	require.Zero(t, rec.Snapshot("r1").ViolationCount)
+	require.Equal(t, agentevents.StatusConverged, rec.Snapshot("r1").Agents["a"].Status)
+}
+
+// A recorder is one for all goroutines of a test.
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	em, rec := eventtest.Record(t)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			run, err := em.Run(fmt.Sprint("r", i))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for j := range 50 {
+				if err := run.Emit(t.Context(), &agentevents.TextCompleted{Text: fmt.Sprint(j)}); err != nil {
+					t.Error(err)
+				}
+				rec.Want(t, fmt.Sprintf("%d runId=r%d", j, i))
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, rec.Events(), 200)
+	require.Equal(t, uint64(50), rec.Snapshot("r3").NextSequence)
+}

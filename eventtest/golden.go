@@ -1,0 +1,147 @@
+package eventtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Golden fails the test unless the log of the recorded events is that of the file. The
+// failure names the first line that differs, and its members. The log has no deltas:
+// how a model cuts its text is no matter of the program.
+//
+// The file is written instead, if the environment variable AGENTEVENTS_UPDATE is 1 or if
+// the test binary defines a flag "update" that is true. The package defines no flag.
+//
+//	AGENTEVENTS_UPDATE=1 go test ./...
+func (r *Recorder) Golden(t testing.TB, path string) {
+	t.Helper()
+	got, err := r.log()
+	if err != nil {
+		t.Errorf("eventtest: %v", err)
+		return
+	}
+	if updating() {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got, 0o644)); err != nil {
+			t.Errorf("eventtest: %v", err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.Errorf("eventtest: there is no golden log %s yet%s", path, howToUpdate)
+	case err != nil:
+		t.Errorf("eventtest: %v", err)
+	default:
+		if diff := compare(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))); diff != "" {
+			t.Errorf("eventtest: the log is not that of %s: %s%s", path, diff, howToUpdate)
+		}
+	}
+}
+
+const howToUpdate = "\nTo write the file, run the test with AGENTEVENTS_UPDATE=1, and read the difference."
+
+func updating() bool {
+	if os.Getenv("AGENTEVENTS_UPDATE") == "1" {
+		return true
+	}
+	f := flag.Lookup("update")
+	return f != nil && f.Value.String() == "true"
+}
+
+// log returns the lines of the events without deltas.
+func (r *Recorder) log() ([]byte, error) {
+	var log []byte
+	for _, ev := range r.Events() {
+		if info, _ := ev.Kind().Info(); info.Droppable {
+			continue
+		}
+		var err error
+		if log, err = ev.AppendJSON(log); err != nil {
+			return nil, err
+		}
+		log = append(log, '\n')
+	}
+	return log, nil
+}
+
+// compare returns how two logs differ, or "".
+func compare(got, want []byte) string {
+	a, b := slices.Collect(bytes.Lines(got)), slices.Collect(bytes.Lines(want))
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(b):
+			return fmt.Sprintf("%s more, from line %d:\n  + %s", events(len(a)-i), i+1, describe(a[i]))
+		case i >= len(a):
+			return fmt.Sprintf("%s fewer, from line %d:\n  - %s", events(len(b)-i), i+1, describe(b[i]))
+		case string(a[i]) == string(b[i]):
+		default:
+			out := fmt.Sprintf("line %d differs:\n  - %s\n  + %s", i+1, describe(b[i]), describe(a[i]))
+			for _, d := range differences("", decode(a[i]), decode(b[i])) {
+				out += "\n      " + d
+			}
+			return out
+		}
+	}
+	return ""
+}
+
+// describe returns the line of an event of a log, or the text if it is not one.
+func describe(text []byte) string {
+	var ev agentevents.Event
+	if err := json.Unmarshal(text, &ev); err != nil {
+		return cut(strings.TrimSpace(string(text)))
+	}
+	return Describe(ev)
+}
+
+func decode(text []byte) any {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(text)
+	}
+	return v
+}
+
+// differences returns the members in which two JSON values differ.
+func differences(at string, got, want any) []string {
+	if reflect.DeepEqual(got, want) {
+		return nil
+	}
+	a, ok := got.(map[string]any)
+	b, also := want.(map[string]any)
+	if !ok || !also {
+		return []string{fmt.Sprintf("%s: %s, was %s", at, show(got), show(want))}
+	}
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, differences(at+"/"+jsonwire.Token(name), a[name], b[name])...)
+	}
+	return out
+}
+
+func show(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	text, _ := json.Marshal(v)
+	return cut(string(text))
+}

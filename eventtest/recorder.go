@@ -1,0 +1,140 @@
+package eventtest
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A Recorder is a sink that keeps the events it gets. The zero Recorder is usable, also
+// as a sink of an emitter that the tested program makes: then give that emitter the
+// Clock and NewID of [Recorder.Options]. All methods may be called concurrently. A
+// Recorder must not be copied.
+type Recorder struct {
+	lifecycle agentevents.Lifecycle // of a log that names none
+
+	mu     sync.Mutex
+	events []agentevents.Event
+	ids    int
+}
+
+// Record returns an emitter with the zero [agentevents.EmitterOptions], and what records
+// its events. See [RecordWith].
+func Record(t testing.TB) (*agentevents.Emitter, *Recorder) {
+	t.Helper()
+	return RecordWith(t, agentevents.EmitterOptions{})
+}
+
+// RecordWith returns an emitter with the options, and what records its events. The
+// recorder is its first sink. A nil Clock and NewID are those of [Recorder.Options]. A
+// nil OnViolation fails the test for each event that breaks a rule, refused or recorded.
+//
+// When the test ends the emitter is closed. The test fails if the options cannot be used
+// or Close returns an error; it waits for Close for at most ten seconds.
+func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitter, *Recorder) {
+	t.Helper()
+	r := &Recorder{lifecycle: o.Lifecycle}
+	fixed := r.Options()
+	o.Sinks = append(fixed.Sinks, o.Sinks...)
+	if o.Clock == nil {
+		o.Clock = fixed.Clock
+	}
+	if o.NewID == nil {
+		o.NewID = fixed.NewID
+	}
+	if o.OnViolation == nil {
+		o.OnViolation = func(err *agentevents.RuleError) {
+			if err.Refused {
+				t.Errorf("eventtest: an event was refused: %v", err)
+			} else {
+				t.Errorf("eventtest: an event was recorded in spite of a rule: %v", err)
+			}
+		}
+	}
+	em, err := agentevents.NewEmitter(o)
+	if err != nil {
+		t.Fatalf("eventtest: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := em.Close(ctx); err != nil {
+			t.Errorf("eventtest: closing the emitter: %v", err)
+		}
+	})
+	return em, r
+}
+
+// epoch is the time of the first event.
+var epoch = time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
+
+// Options returns options that make a log repeatable: r as the only sink, a clock that
+// goes on by one second with each event that r gets, and ids that count: id1, id2, ….
+func (r *Recorder) Options() agentevents.EmitterOptions {
+	return agentevents.EmitterOptions{
+		Sinks: []agentevents.Sink{r},
+		Clock: func() time.Time {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return epoch.Add(time.Duration(len(r.events)) * time.Second)
+		},
+		NewID: func() string {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.ids++
+			return "id" + strconv.Itoa(r.ids)
+		},
+	}
+}
+
+// WriteEvent keeps the event. It returns no error.
+func (r *Recorder) WriteEvent(_ context.Context, ev agentevents.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, ev)
+	return nil
+}
+
+// Events returns the events so far, in the order in which they were recorded.
+func (r *Recorder) Events() []agentevents.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+// Filter returns a recorder with the events so far that keep accepts: those of one run or
+// one agent, or, with [NotSynthetic], what the program emitted itself.
+func (r *Recorder) Filter(keep func(agentevents.Event) bool) *Recorder {
+	events := slices.DeleteFunc(r.Events(), func(ev agentevents.Event) bool { return !keep(ev) })
+	return &Recorder{lifecycle: r.lifecycle, events: events}
+}
+
+// NotSynthetic reports whether an event has no [agentevents.MarkSynthetic].
+func NotSynthetic(ev agentevents.Event) bool { return !ev.Marks.Has(agentevents.MarkSynthetic) }
+
+// Snapshot folds the events so far of a run. The empty id means the run of the first
+// event. Without an event of the run the snapshot is nil.
+func (r *Recorder) Snapshot(runID string) *agentevents.RunSnapshot {
+	var fold *agentevents.Fold
+	for _, ev := range r.Events() {
+		if runID == "" {
+			runID = ev.RunID
+		}
+		if ev.RunID != runID {
+			continue
+		}
+		if fold == nil {
+			fold = agentevents.NewFold(agentevents.FoldOptions{Lifecycle: r.lifecycle})
+		}
+		fold.Apply(ev)
+	}
+	if fold == nil {
+		return nil
+	}
+	return fold.Snapshot()
+}

@@ -5,31 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
-
-// fixed makes a log repeatable: every id is a number, and every event takes a
-// second.
-func fixed() agentevents.EmitterOptions {
-	id, seconds := 0, 0
-	return agentevents.EmitterOptions{
-		NewID: func() string { id++; return "id" + strconv.Itoa(id) },
-		Clock: func() time.Time {
-			seconds++
-			return time.Date(2026, 5, 5, 9, 0, seconds, 0, time.UTC)
-		},
-	}
-}
 
 // A program writes the log of one run.
 func Example() {
 	ctx := context.Background()
-	o := fixed() // so that the output is the same every time
-	o.Sinks = []agentevents.Sink{agentevents.NewWriter(os.Stdout, agentevents.WriterOptions{})}
+	o := new(eventtest.Recorder).Options() // so that the output is the same every time
+	o.Sinks = append(o.Sinks, agentevents.NewWriter(os.Stdout, agentevents.WriterOptions{}))
 	emitter, err := agentevents.NewEmitter(o)
 	if err != nil {
 		fmt.Println(err)
@@ -44,10 +30,10 @@ func Example() {
 	agent.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
 	run.Emit(ctx, &agentevents.RunCompleted{})
 	// Output:
-	// {"id":"id1","sequence":0,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.started","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"task":"greet"}}
-	// {"id":"id2","sequence":1,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.text","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","payload":{"text":"Hello <world>"}}
-	// {"id":"id3","sequence":2,"timestamp":"2026-05-05T09:00:03.000Z","type":"agent.ended","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"outcome":"converged","totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}}}
-	// {"id":"id4","sequence":3,"timestamp":"2026-05-05T09:00:04.000Z","type":"run.completed","runId":"run-1","schemaVersion":"1.0","payload":{}}
+	// {"id":"id1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"task":"greet"}}
+	// {"id":"id2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","payload":{"text":"Hello <world>"}}
+	// {"id":"id3","sequence":2,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.ended","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"outcome":"converged","totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}}}
+	// {"id":"id4","sequence":3,"timestamp":"2026-05-05T09:00:03.000Z","type":"run.completed","runId":"run-1","schemaVersion":"1.0","payload":{}}
 }
 
 // A custom sink prints a line for people.

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// An Object is a JSON object whose members are set one by one. Setting a member
-// costs the same however many there are. Members stay in the order in which they
+// An Object is a JSON object whose members are set one by one. Setting or removing a
+// member costs the same however many there are. Members stay in the order in which they
 // are first set. The zero Object is empty.
 type Object struct {
 	members []member
 	at      map[string]int // indexes of the members by name, if there are many
+	gone    int            // number of removed members that are still in the list, while there is a map
 }
 
 // fewMembers is how many members an Object has before it takes a map to find them.
@@ -20,6 +21,7 @@ const fewMembers = 8
 type member struct {
 	name  string
 	value Value
+	gone  bool
 }
 
 // A Value is a JSON text or an [Object].
@@ -60,6 +62,31 @@ func (o *Object) index(name string) int {
 	return -1
 }
 
+// Has reports whether there is a member of that name.
+func (o *Object) Has(name string) bool { return o.index(name) >= 0 }
+
+// Remove removes a member, if there is one of that name.
+func (o *Object) Remove(name string) {
+	i := o.index(name)
+	switch {
+	case i < 0:
+		return
+	case o.at == nil:
+		o.members = slices.Delete(o.members, i, i+1)
+		return
+	}
+	delete(o.at, name)
+	o.members[i] = member{gone: true}
+	// Closing the gaps takes time for every member: wait until half of them are gone.
+	if o.gone++; o.gone > len(o.members)/2 {
+		o.members = slices.DeleteFunc(o.members, func(m member) bool { return m.gone })
+		o.gone = 0
+		for i := range o.members {
+			o.at[o.members[i].name] = i
+		}
+	}
+}
+
 // Set sets a member to a JSON text.
 func (o *Object) Set(name, text string) { o.Value(name).Set(text) }
 
@@ -68,6 +95,9 @@ func (o *Object) All() iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
 		for i := range o.members {
 			m := &o.members[i]
+			if m.gone {
+				continue
+			}
 			text := m.value.text
 			if m.value.object != nil {
 				text = string(m.value.append(nil))
@@ -106,11 +136,15 @@ func (v *Value) append(dst []byte) []byte {
 		return append(dst, v.text...)
 	}
 	dst = append(dst, '{')
+	first := len(dst)
 	for i := range v.object.members {
-		if i > 0 {
+		m := &v.object.members[i]
+		if m.gone {
+			continue
+		}
+		if len(dst) > first {
 			dst = append(dst, ',')
 		}
-		m := &v.object.members[i]
 		dst = m.value.append(append(AppendString(dst, m.name), ':'))
 	}
 	return append(dst, '}')

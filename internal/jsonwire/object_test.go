@@ -46,4 +46,34 @@ func TestObjectOfManyMembers(t *testing.T) {
 		names = append(names, name)
 	}
 	require.Equal(t, want, names)
+
+	// A member that was removed and is set again stands at the end.
+	for i := range 3 * fewMembers {
+		if name := string(rune('a' + i)); i%3 != 0 {
+			o.Remove(name)
+			o.Remove(name)
+			require.False(t, o.Has(name))
+		}
+	}
+	o.Set("b", "7")
+	var v Value
+	v.object = &o
+	require.Equal(t, `{"a":100,"d":103,"g":106,"j":109,"m":112,"p":115,"s":118,"v":121,"b":7}`, string(v.append(nil)))
+	require.Len(t, maps.Collect(o.All()), 9)
+	for name := range maps.Collect(o.All()) {
+		o.Remove(name)
+	}
+	require.Equal(t, "{}", string(v.append(nil)))
+	o.Set("c", "1")
+	require.Equal(t, `{"c":1}`, string(v.append(nil)))
+}
+
+func TestObjectWithoutAMember(t *testing.T) {
+	var o Object
+	o.Remove("a")
+	o.Set("a", "1")
+	o.Set("b", "2")
+	o.Remove("a")
+	require.False(t, o.Has("a"))
+	require.Equal(t, map[string]string{"b": "2"}, maps.Collect(o.All()))
 }

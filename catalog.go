@@ -35,6 +35,9 @@ const (
 	KindTextCompleted       Kind = "agent.text"
 	KindMessageCreated      Kind = "agent.message.created"
 
+	KindModelCalled   Kind = "model.called"
+	KindModelReturned Kind = "model.returned"
+
 	KindToolCalled         Kind = "agent.toolCalled"
 	KindToolArgumentsDelta Kind = "tool.arguments.delta"
 	KindToolReturned       Kind = "agent.toolReturned"
@@ -190,6 +193,9 @@ var catalog = [...]KindInfo{
 	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true, traits: endsBlocks, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).textCompleted}},
 	{Kind: KindMessageCreated, Role: RolePoint, Subject: "message", ByAgent: true, does: &behaviour{check: (*machine).checkMessageCreated, apply: (*machine).messageCreated}},
+
+	{Kind: KindModelCalled, Role: RoleOpens, Subject: "model_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkModelCalled, apply: (*machine).modelCalled}},
+	{Kind: KindModelReturned, Role: RoleCloses, Subject: "model_call", ByAgent: true, does: &behaviour{check: (*machine).checkModelReturned, apply: (*machine).modelReturned}},
 
 	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
 	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},

@@ -114,11 +114,18 @@ func (t *Totals) checkMore() *fieldError {
 // object for each.
 const maxPathDepth = 100
 
-func (p *StatePatched) checkMore() *fieldError {
+func (p *StatePatched) checkPath() *fieldError {
 	if n := strings.Count(p.Path, "."); n >= maxPathDepth {
 		return &fieldError{RuleFieldRange, "/path", strconv.Itoa(n+1) + " names are more than " + strconv.Itoa(maxPathDepth)}
 	}
 	return nil
+}
+
+func (p *StatePatched) checkMore() *fieldError {
+	if p.Value == "" && p.Op != PatchRemove {
+		return checkRequired("value", false)
+	}
+	return p.checkPath()
 }
 
 func (a *AuditChecked) checkMore() *fieldError {

@@ -96,7 +96,8 @@
 //   - machine: the state that the rules are about, the same in emitter and fold.
 //   - snapshot: the state that a fold makes of a log, and goes on from.
 //   - step: the counter in the envelope. KAOS's step is [StepStarted].
-//   - call: one use of a tool; attempt: one start of an agent.
+//   - call: one use of a tool; model call: one request to a model; attempt: one start
+//     of an agent.
 //   - block: a text that comes in deltas; a whole block replaces its deltas.
 //   - droppable: what a log may leave out without another snapshot, such as deltas.
 //   - extra: a member of a line that no field holds. Unknown: a kind that the

@@ -1021,6 +1021,12 @@ func (s *runState) fill(ev *Event, sub *subject) {
 				ev.CausationID = call.event
 			}
 		}
+	case *ModelReturned:
+		if ev.CausationID == "" && !p.OneEvent {
+			if call := s.m.modelCalls.Find(callKey{sub.key, p.ModelCallID}); call != nil {
+				ev.CausationID = call.EventID
+			}
+		}
 	case *MessageCreated:
 		if m := &p.Message; m.MessageID == "" || m.From == "" || m.TS == 0 {
 			out := *p

@@ -378,6 +378,10 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleToolCausation, broken.Rule)
 
+	asked := emit(&ModelCalled{ModelCallID: "m"})
+	require.Equal(t, asked.ID, emit(&ModelReturned{ModelCallID: "m"}).CausationID)
+	require.Empty(t, emit(&ModelReturned{ModelCallID: "once", OneEvent: true}).CausationID)
+
 	message := &MessageCreated{Message: ConversationMessage{Content: `"x"`}}
 	got := emit(message).Payload.(*MessageCreated).Message
 	require.NotEmpty(t, got.MessageID)

@@ -91,13 +91,14 @@ func (Transport) words() []Transport { return transports }
 // PatchOp is what a [StatePatched] does at its path.
 type PatchOp string
 
-// The patch operations of the resume spec.
+// The patch operations. The resume spec has the first two.
 const (
-	PatchSet   PatchOp = "set"   // replace the value
-	PatchMerge PatchOp = "merge" // merge the members of an object into it
+	PatchSet    PatchOp = "set"    // replace the value
+	PatchMerge  PatchOp = "merge"  // merge the members of an object into it
+	PatchRemove PatchOp = "remove" // take the value away
 )
 
-var patchOps = []PatchOp{PatchSet, PatchMerge}
+var patchOps = []PatchOp{PatchSet, PatchMerge, PatchRemove}
 
 func (o PatchOp) known() bool { return slices.Contains(patchOps, o) }
 

@@ -54,7 +54,7 @@ type Event struct {
 	SpanID       string
 	ParentSpanID string
 	// CausationID is the ID of the event that caused this one. The emitter
-	// fills it in for a [ToolReturned].
+	// fills it in for a [ToolReturned] and a [ModelReturned].
 	CausationID string
 	// SchemaVersion is the version of the native format; the emitter writes
 	// the constant [SchemaVersion].
@@ -135,6 +135,7 @@ type Kind string
 //   - reasoning, text, messages: [AgentReasoned], [AgentReasoningDelta],
 //     [AgentDecided], [OrchestratorDecided], [IntentClassified],
 //     [PlanProposed], [TextDelta], [TextCompleted], [MessageCreated]
+//   - models: [ModelCalled], [ModelReturned]
 //   - tools: [ToolCalled], [ToolArgumentsDelta], [ToolReturned]
 //   - handing over: [AgentHandoff], [HandoffRequested], [HandoffAccepted]
 //   - structure: [TurnStarted], [TurnEnded], [TurnSummarized], [StepStarted],

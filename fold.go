@@ -168,6 +168,12 @@ func (m *machine) index(s *RunSnapshot) {
 			a.calls++
 		}
 	}
+	for i := range s.OpenModelCalls {
+		c := &s.OpenModelCalls[i]
+		key := callKey{c.AgentID, c.ModelCallID}
+		m.modelCalls.Take(key)
+		m.modelCalls.Add(key, *c)
+	}
 	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
 		for i := range list {
 			if _, known := m.messages[list[i].MessageID]; !known {

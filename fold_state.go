@@ -61,8 +61,12 @@ func idOf(node string) string {
 // value.
 func (v *view) statePatched(ev *Event, _ *subject) {
 	p := ev.Payload.(*StatePatched)
-	if p.Value == "" || p.checkMore() != nil {
+	if p.checkMore() != nil {
 		return // without a value, or with too long a path: a violation says so
+	}
+	if p.Op == PatchRemove {
+		v.removeState(p.Path)
+		return
 	}
 	value := soundJSON(p.Value)
 	if p.Path == "" {
@@ -90,6 +94,26 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 			at.Set(string(value))
 		}
 		return
+	}
+}
+
+// removeState removes the value at a path, or the whole state. It opens only what is
+// an object: a value that is not there leaves no trace.
+func (v *view) removeState(path string) {
+	if path == "" {
+		v.state = jsonwire.Object{}
+		return
+	}
+	for object := &v.state; ; {
+		name, rest, nested := strings.Cut(path, ".")
+		if !nested {
+			object.Remove(name)
+			return
+		}
+		if !object.Has(name) || !object.Value(name).IsObject() {
+			return
+		}
+		object, path = object.Value(name).Open(), rest
 	}
 }
 

@@ -198,6 +198,31 @@ var kindEffects = []struct {
 		require.Len(t, s.Messages, 2, "a message counts once")
 		require.Equal(t, []string{"e0", "e1"}, s.Resume.messageEvents)
 	}},
+	{KindModelCalled, []Event{ev("a", &ModelCalled{ModelCallID: "m1", Provider: "p", Model: "m", Operation: "chat", Attempt: Some(2), RetryOf: "m0"}, atStep(4))}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []ModelCallSnapshot{{
+			AgentID: "a", ModelCallID: "m1", EventID: "e0", Step: Some(4), Provider: "p", Model: "m", Operation: "chat", Attempt: Some(2), RetryOf: "m0", StartedAt: second(0),
+		}}, s.OpenModelCalls)
+		require.Equal(t, 1, s.Agents["a"].ModelCalls)
+	}},
+	{KindModelReturned, []Event{
+		ev("a", &ModelCalled{ModelCallID: "m1", Model: "m"}), ev("a", &ModelCalled{ModelCallID: "m2", Model: "m"}), ev("a", &ModelCalled{ModelCallID: "m3", Model: "m"}),
+		ev("a", &ModelReturned{ModelCallID: "m1", Error: Some(ErrorInfo{Code: "overloaded", Message: "wait"})}, causedBy("e0")),
+		ev("a", &ModelReturned{ModelCallID: "m2", Model: "m-1", Usage: Some(Usage{InputTokens: 3}), CostUSD: Some(0.5), Duration: Some(time.Minute)}),
+		ev("a", &ModelReturned{ModelCallID: "m4", Model: "n", OneEvent: true, Duration: Some(40 * time.Millisecond)}),
+		ev("a", &AgentEnded{}), ev("", &RunFailed{}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.OpenModelCalls, 1, "no end closes a call that did not return, as with tools")
+		require.Equal(t, "m3", s.OpenModelCalls[0].ModelCallID)
+		a := s.Agents["a"]
+		require.Equal(t, 4, a.ModelCalls)
+		require.Equal(t, 1, a.ModelFailures)
+		require.Equal(t, 3*time.Second+time.Minute+40*time.Millisecond, a.ModelDuration)
+		require.Equal(t, map[string]Usage{"m": {}, "m-1": {InputTokens: 3, CostUSD: Some(0.5)}, "n": {}}, s.Usage.Models, "also those that state no usage")
+		require.Equal(t, Some(0.5), s.Usage.CostUSD)
+	}},
+	{KindModelCalled, []Event{ev("a", &TextDelta{Delta: "one"}), ev("a", &ModelCalled{ModelCallID: "m1"}), ev("a", &TextDelta{Delta: "two"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "two", s.Agents["a"].Text, "another answer is another block")
+	}},
 	{KindToolCalled, []Event{ev("a", &ToolCalled{CallID: "c1", ToolID: "Read", Attempt: Some(2), RetryOf: "c0"}, atStep(4))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []*ToolCallSnapshot{{AgentID: "a", CallID: "c1", ToolID: "Read", EventID: "e0", Step: Some(4), Attempt: Some(2), RetryOf: "c0", StartedAt: second(0)}}, s.OpenCalls)
 		require.Equal(t, &ToolStats{Calls: 1}, s.Tools["Read"])
@@ -510,8 +535,25 @@ func TestUsageIsCountedOnce(t *testing.T) {
 		return &UsageObserved{Usage: in(n), CostUSD: Some(cost), Cumulative: cumulative}
 	}
 	sub := func(e *Event) { e.ParentAgentID = "a" }
+	late := func(e *Event) { e.Marks = MarkLate }
+	again := func() *AgentStarted { return &AgentStarted{Resumed: true} }
+	asks := func(id string) *ModelCalled { return &ModelCalled{ModelCallID: id} }
+	answers := func(id string, u Usage, cost float64) *ModelReturned {
+		return &ModelReturned{ModelCallID: id, Usage: Some(u), CostUSD: Some(cost)}
+	}
+	about := func(id string, n int64, cost float64) *UsageObserved {
+		return &UsageObserved{ModelCallID: id, Usage: in(n), CostUSD: Some(cost)}
+	}
+	running := func(id string, n int64) *UsageObserved {
+		return &UsageObserved{ModelCallID: id, Usage: in(n), Cumulative: true}
+	}
 	models := func(n int64, cost float64) *AgentEnded {
 		return &AgentEnded{ModelUsage: map[string]Usage{"big": {InputTokens: n, CostUSD: Some(cost)}, "small": in(1)}}
+	}
+	total := func(n int64, cost float64) *AgentEnded {
+		p := models(n, cost)
+		p.Cumulative = true
+		return p
 	}
 	for _, c := range []struct {
 		name   string
@@ -533,7 +575,35 @@ func TestUsageIsCountedOnce(t *testing.T) {
 		{"and so is one further down", []Event{ev("a", started()), ev("b", started(), sub), ev("c", started(), func(e *Event) { e.ParentAgentID = "b" }), ev("c", observed(2, 9, false)), ev("a", models(20, 0.75))}, 21, Some(0.75)},
 		{"a child with modelUsage, a parent without", []Event{ev("a", started()), ev("b", started(), sub), ev("b", models(20, 0.75)), ev("a", &AgentEnded{Usage: Some(in(1))})}, 22, Some(0.75)},
 		{"attempts add up", []Event{ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(1)), TotalCostUSD: Some(0.5)}), ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(2)), TotalCostUSD: Some(0.25)})}, 3, Some(0.75)},
-		{"modelUsage is the agent's running total", []Event{ev("a", started()), ev("a", models(20, 0.75)), ev("a", started()), ev("a", models(30, 1.5))}, 31, Some(1.5)},
+		{"attempts with modelUsage add up", []Event{ev("a", started()), ev("a", models(20, 0.75)), ev("a", started()), ev("a", models(30, 1.5))}, 52, Some(2.25)},
+		{"an attempt that died", []Event{ev("a", started()), ev("a", observed(1000, 5, false)), ev("a", again()), ev("a", &AgentEnded{Usage: Some(in(10)), TotalCostUSD: Some(0.05)})}, 1010, Some(5.05)},
+		{"an attempt that died before modelUsage", []Event{ev("a", started()), ev("a", observed(1000, 5, false)), ev("a", again()), ev("a", models(9, 0.05))}, 1010, Some(5.05)},
+		{"an attempt that ended without figures", []Event{ev("a", started()), ev("a", observed(1000, 5, false)), ev("a", &AgentEnded{}), ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(10))})}, 1010, Some(5.0)},
+		{"reports that come after the end count for it", []Event{ev("a", started()), ev("a", &AgentEnded{}), ev("a", observed(3, 5, false)), ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(10))})}, 13, Some(5.0)},
+		{"a running total of one attempt", []Event{ev("a", started()), ev("a", observed(4, 0.5, true)), ev("a", again()), ev("a", observed(1, 0.25, true)), ev("a", observed(2, 0.5, true))}, 6, Some(1.0)},
+		{"a late end has the figures", []Event{ev("a", started()), ev("a", &AgentEnded{Usage: Some(in(1))}), ev("a", &AgentEnded{Usage: Some(in(2))}, late)}, 2, Opt[float64]{}},
+		{"an end with running totals", []Event{ev("a", started()), ev("a", models(20, 0.75)), ev("a", started()), ev("a", total(30, 1.5))}, 31, Some(1.5)},
+		{"an end with running totals of tokens", []Event{ev("a", started()), ev("a", models(20, 0.75)), ev("a", started()), ev("a", &AgentEnded{ModelUsage: map[string]Usage{"big": in(30)}, Cumulative: true})}, 30, Some(0.75)},
+		{"running totals do not know what died", []Event{
+			ev("a", started()), ev("a", observed(100, 1, false)), ev("a", again()), ev("a", models(20, 0.75)), ev("a", started()), ev("a", total(30, 1.5)),
+		}, 131, Some(2.5)},
+		{"a sub-agent of an attempt that died", []Event{
+			ev("a", started()), ev("b", started(), sub), ev("b", observed(100, 1, false)), ev("a", again()), ev("c", started(), sub), ev("c", observed(7, 9, false)), ev("a", models(20, 0.75)),
+		}, 121, Some(1.75)},
+		{"a sub-agent of an attempt that a running total includes", []Event{
+			ev("a", started()), ev("b", started(), sub), ev("b", observed(100, 1, false)), ev("a", models(20, 0.75)), ev("a", started()), ev("a", total(30, 1.5)),
+		}, 31, Some(1.5)},
+		{"model calls add up", []Event{ev("a", started()), ev("a", asks("m1")), ev("a", answers("m1", in(3), 0.5)), ev("a", asks("m2")), ev("a", answers("m2", in(4), 0.25))}, 7, Some(0.75)},
+		{"usage of the end over model calls", []Event{ev("a", started()), ev("a", asks("m1")), ev("a", answers("m1", in(3), 0.5)), ev("a", &AgentEnded{Usage: Some(in(9))})}, 9, Some(0.5)},
+		{"a model call in one event", []Event{ev("a", &ModelReturned{ModelCallID: "m1", Usage: Some(in(3)), OneEvent: true})}, 3, Opt[float64]{}},
+		{"a model call of no agent", []Event{ev("", &ModelReturned{ModelCallID: "m1", Usage: Some(in(3)), OneEvent: true})}, 3, Opt[float64]{}},
+		{"a report after the return of its call", []Event{ev("a", asks("m1")), ev("a", answers("m1", in(3), 0.5)), ev("a", about("m1", 3, 0.5))}, 3, Some(0.5)},
+		{"a report before the return of its call", []Event{ev("a", asks("m1")), ev("a", about("m1", 3, 0.5)), ev("a", answers("m1", in(3), 0.5))}, 3, Some(0.5)},
+		{"a report of a call without figures", []Event{ev("a", asks("m1")), ev("a", about("m1", 3, 0.5)), ev("a", &ModelReturned{ModelCallID: "m1"}), ev("a", about("m1", 1, 0.25))}, 4, Some(0.75)},
+		{"a report has the cost, the return has the tokens", []Event{ev("a", asks("m1")), ev("a", &ModelReturned{ModelCallID: "m1", Usage: Some(in(3))}), ev("a", about("m1", 4, 0.25))}, 3, Some(0.25)},
+		{"and in the other order", []Event{ev("a", asks("m1")), ev("a", about("m1", 4, 0.25)), ev("a", &ModelReturned{ModelCallID: "m1", Usage: Some(in(3))})}, 3, Some(0.25)},
+		{"a report of a call that never returns", []Event{ev("a", started()), ev("a", asks("m1")), ev("a", about("m1", 3, 0.5)), ev("a", &AgentEnded{})}, 3, Some(0.5)},
+		{"running totals of a call", []Event{ev("a", observed(1, 0.5, false)), ev("a", asks("m1")), ev("a", running("m1", 3)), ev("a", running("m1", 5))}, 6, Some(0.5)},
 		{"a parent of its own", []Event{ev("b", started(), func(e *Event) { e.ParentAgentID = "b" }), ev("b", models(20, 0.75))}, 21, Some(0.75)},
 		{"a parent nobody knows", []Event{ev("b", started(), sub), ev("b", models(20, 0.75))}, 21, Some(0.75)},
 		{"totals elsewhere are cross-checks", []Event{
@@ -549,6 +619,52 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	}
 	s := fold(t, ev("a", models(20, 0.75)), ev("b", models(2, 0.25)))
 	require.Equal(t, map[string]Usage{"big": {InputTokens: 22, CostUSD: Some(1.0)}, "small": {InputTokens: 2}}, s.Usage.Models)
+
+	// Models, as every source of usage names them.
+	for _, c := range []struct {
+		name string
+		log  []Event
+		want map[string]Usage
+	}{
+		{"of the start", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: in(1)}), ev("a", &UsageObserved{Model: "n", Usage: in(2), CostUSD: Some(0.5)})},
+			map[string]Usage{"m": in(1), "n": {InputTokens: 2, CostUSD: Some(0.5)}}},
+		{"of the start, by the end", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &AgentEnded{Usage: Some(in(1)), TotalCostUSD: Some(0.25)})},
+			map[string]Usage{"m": {InputTokens: 1, CostUSD: Some(0.25)}}},
+		{"each attempt has its own", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Usage: in(1)}), ev("a", &AgentStarted{Model: "n", Resumed: true}), ev("a", &AgentEnded{Usage: Some(in(2))})},
+			map[string]Usage{"m": in(1), "n": in(2)}},
+		{"the model that answers", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a", &ModelReturned{ModelCallID: "c1", Model: "m-1", Usage: Some(in(3))})},
+			map[string]Usage{"m-1": in(3)}},
+		{"the model that is asked", []Event{ev("a", &ModelCalled{ModelCallID: "c1", Model: "m"}), ev("a", &UsageObserved{ModelCallID: "c1", Usage: in(2)}), ev("a", &ModelReturned{ModelCallID: "c1"})},
+			map[string]Usage{"m": in(2)}},
+		{"an end's usage is of the one model that was reported", []Event{ev("a", &AgentStarted{Model: "m"}), ev("a", &UsageObserved{Model: "m-1", Usage: in(2)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
+			map[string]Usage{"m-1": in(5)}},
+		{"an end's usage of several models", []Event{ev("a", started()), ev("a", &UsageObserved{Model: "m", Usage: in(2)}), ev("a", &UsageObserved{Model: "n", Usage: in(1)}), ev("a", &AgentEnded{Usage: Some(in(5))})},
+			map[string]Usage{"m": in(2), "n": in(1)}},
+		{"nobody says", []Event{ev("a", started()), ev("a", &UsageObserved{Usage: in(2)})}, nil},
+	} {
+		t.Run("models/"+c.name, func(t *testing.T) { require.Equal(t, c.want, fold(t, c.log...).Usage.Models) })
+	}
+
+	// A figure that is too low says so, until a better one takes its place.
+	part := &UsageObserved{ModelCallID: "m1", Usage: in(1), Partial: true}
+	require.True(t, fold(t, ev("a", asks("m1")), ev("a", part)).Usage.Partial)
+	require.False(t, fold(t, ev("a", asks("m1")), ev("a", part), ev("a", answers("m1", in(3), 0.5))).Usage.Partial)
+	require.False(t, fold(t, ev("a", started()), ev("a", part), ev("a", &AgentEnded{Usage: Some(in(5))})).Usage.Partial)
+
+	// A log with any number of models and calls costs a bounded list.
+	var many []Event
+	for i := range 5 * maxReported {
+		many = append(many, ev("a", &UsageObserved{ModelCallID: fmt.Sprint("c", i), Model: fmt.Sprint("m", i), Usage: in(1)}),
+			ev("a", &ModelReturned{ModelCallID: fmt.Sprint("r", i), Usage: Some(in(1)), OneEvent: true}))
+	}
+	s = foldEvents(FoldOptions{}, foldLog(t, many...))
+	require.Equal(t, int64(10*maxReported), s.Usage.Usage.InputTokens)
+	require.LessOrEqual(t, len(s.Agents["a"].Usage.Reported), maxReported+1)
+	require.Len(t, s.Agents["a"].Usage.counted, maxCounted)
+
+	// Reasoning is a part of the output, so it does not add to it.
+	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}), ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
+	require.Equal(t, Usage{OutputTokens: 6, ReasoningOutputTokens: Some[int64](3)}, s.Usage.Usage)
 
 	// Sums that no JSON number can say must not spoil the snapshot.
 	s = fold(t, ev("a", observed(math.MaxInt64, math.MaxFloat64, false)), ev("a", observed(1, math.MaxFloat64, false)), ev("b", observed(1, math.MaxFloat64, false)))
@@ -579,6 +695,10 @@ func TestStatePatches(t *testing.T) {
 		{"null is a value", []patch{{PatchSet, "a", "null"}, {PatchSet, "b.c", "null"}}, `{"a":null,"b":{"c":null}}`},
 		{"numbers and text keep their bytes", []patch{{PatchSet, "a", `{"n":9007199254740993,"f":1.0,"t":"<\u00e9"}`}, {PatchSet, "a.m", `-0`}}, `{"a":{"n":9007199254740993,"f":1.0,"t":"<\u00e9","m":-0}}`},
 		{"names that need escapes", []patch{{PatchSet, `a"\`, `{"b\n":1}`}, {PatchSet, `a"\.b` + "\n", "2"}}, `{"a\"\\":{"b\n":2}}`},
+		{"remove", []patch{{PatchSet, "a", `{"x":1,"y":[2]}`}, {PatchSet, "b", "1"}, {PatchRemove, "a.x", ""}, {PatchRemove, "b", `"ignored"`}}, `{"a":{"y":[2]}}`},
+		{"remove and set again", []patch{{PatchSet, "a", "1"}, {PatchSet, "b", "2"}, {PatchRemove, "a", ""}, {PatchSet, "a", "3"}}, `{"a":3,"b":2}`},
+		{"remove the whole state", []patch{{PatchSet, "a", "1"}, {PatchRemove, "", ""}, {PatchSet, "b", "2"}}, `{"b":2}`},
+		{"remove what is not there", []patch{{PatchSet, "a", `{"x":"t"}`}, {PatchRemove, "b", ""}, {PatchRemove, "b.c", ""}, {PatchRemove, "a.x.y", ""}, {PatchRemove, "a.z.y", ""}}, `{"a":{"x":"t"}}`},
 		{"empty names", []patch{{PatchSet, "a..b", "1"}, {PatchSet, ".", "2"}}, `{"":{"":2},"a":{"":{"b":1}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -16,6 +17,7 @@ func (u *Usage) add(v Usage) {
 	addTokens(&u.TotalTokens, v.TotalTokens)
 	addTokens(&u.CacheCreationInputTokens, v.CacheCreationInputTokens)
 	addTokens(&u.CacheReadInputTokens, v.CacheReadInputTokens)
+	addTokens(&u.ReasoningOutputTokens, v.ReasoningOutputTokens)
 	addCost(&u.CostUSD, v.CostUSD)
 }
 
@@ -37,124 +39,312 @@ func (u Usage) plain() Usage {
 	return u
 }
 
-// end adds the figures of an end. ModelUsage is a running total of the agent, so
-// the latest one replaces the others. Without it the figures are those of one
-// attempt and add up.
+// next begins another attempt. died says that the current one has not ended.
+func (u *AgentUsage) next(died bool) {
+	u.Died = died
+	u.Earlier = append(u.Earlier, u.AttemptUsage)
+	u.AttemptUsage = AttemptUsage{}
+}
+
+// end takes the figures of an end. Those of an earlier end of the attempt, which was
+// no end, do not count. A running total takes the place of the attempts that have
+// ended, but no attempt that died could add to it.
 func (u *AgentUsage) end(p *AgentEnded) {
 	if len(p.ModelUsage) > 0 {
 		u.Models = make(map[string]Usage, len(p.ModelUsage))
 		for model, v := range p.ModelUsage {
 			u.Models[strings.Clone(model)] = v.plain()
 		}
-		if p.TotalCostUSD.OK {
-			u.CostUSD = p.TotalCostUSD
-		}
-	} else {
-		addCost(&u.CostUSD, p.TotalCostUSD)
 	}
 	if p.Usage.OK {
-		v := u.Ended.V
-		v.add(p.Usage.V)
-		u.Ended = Some(v)
+		u.Ended = Some(p.Usage.V.plain())
 	}
-}
-
-// observe adds the figures of a usage.observed.
-func (u *AgentUsage) observe(p *UsageObserved) {
-	if p.Cumulative {
-		u.Observed = Some(p.Usage.plain())
-		if p.CostUSD.OK {
-			u.ObservedCost = p.CostUSD
-		}
+	if p.TotalCostUSD.OK {
+		u.CostUSD = p.TotalCostUSD
+	}
+	if !p.Cumulative || len(p.ModelUsage) == 0 {
 		return
 	}
-	v := u.Observed.V
-	v.add(p.Usage)
-	u.Observed = Some(v)
-	addCost(&u.ObservedCost, p.CostUSD)
+	_, known := u.AttemptUsage.Total()
+	u.Earlier = slices.DeleteFunc(u.Earlier, func(a AttemptUsage) bool {
+		if _, cost := a.Total(); !a.Died && !known.OK {
+			addCost(&u.CostUSD, cost) // the running total is one of tokens
+		}
+		return !a.Died
+	})
 }
 
-// Total returns the tokens that count for the agent, and its cost in US dollars.
-// The tokens are those of Models, else of Ended, else of Observed. The cost is
-// CostUSD, else the sum of the costs in Models, else ObservedCost.
-func (u *AgentUsage) Total() (Usage, Opt[float64]) {
-	cost := u.CostUSD
-	var sum Usage
+const (
+	maxReported = 64 // sums of reports that an attempt keeps apart
+	maxCounted  = 64 // model calls that an attempt remembers after their return
+)
+
+// observe takes the figures of a usage.observed.
+func (u *AttemptUsage) observe(v *view, p *UsageObserved) {
+	r := ReportedUsage{ModelCallID: p.ModelCallID, Model: p.Model, Usage: p.Usage.plain(), Partial: p.Partial}
+	if p.CostUSD.OK {
+		r.Usage.CostUSD = p.CostUSD
+	}
+	if i := slices.IndexFunc(u.counted, func(c countedCall) bool { return c.id == p.ModelCallID }); i >= 0 {
+		if !r.without(u.counted[i]) {
+			return
+		}
+		r.ModelCallID = "" // the call has returned
+	} else if p.Cumulative && p.ModelCallID == "" {
+		u.Reported = u.Reported[:0]
+	} else if p.Cumulative {
+		u.take(p.ModelCallID)
+	}
+	u.report(v, r)
+}
+
+// returned takes the figures of a model.returned, and those that were reported of the
+// call if the return does not state them. model is the model that has answered.
+func (u *AttemptUsage) returned(v *view, p *ModelReturned, model string) {
+	r := ReportedUsage{Model: model, Usage: p.Usage.V.plain()}
+	if p.CostUSD.OK {
+		r.Usage.CostUSD = p.CostUSD
+	}
+	own := countedCall{p.ModelCallID, p.Usage.OK, r.Usage.CostUSD.OK}
+	earlier := u.take(p.ModelCallID)
+	for i := range earlier {
+		if e := &earlier[i]; e.without(own) {
+			e.ModelCallID = ""
+			e.Model = cmp.Or(e.Model, model)
+			u.report(v, *e)
+		}
+	}
+	if model != "" || own.usage || own.cost {
+		u.report(v, r)
+	}
+	if own.usage || own.cost {
+		if len(u.counted) == maxCounted {
+			u.counted = slices.Delete(u.counted, 0, 1)
+		}
+		own.id = v.keepBriefly(own.id)
+		u.counted = append(u.counted, own)
+	}
+}
+
+// without takes the figures away that a model call states itself. It reports whether
+// the report still says something.
+func (r *ReportedUsage) without(c countedCall) bool {
+	cost := r.Usage.CostUSD
+	if c.cost {
+		cost = Opt[float64]{}
+	}
+	if c.usage {
+		r.Usage, r.Partial = Usage{}, false
+	}
+	r.Usage.CostUSD = cost
+	return !c.usage || cost.OK
+}
+
+// take removes the reports about a model call and returns them.
+func (u *AttemptUsage) take(call string) (taken []ReportedUsage) {
+	if call == "" {
+		return nil
+	}
+	u.Reported = slices.DeleteFunc(u.Reported, func(r ReportedUsage) bool {
+		if r.ModelCallID == call {
+			taken = append(taken, r)
+		}
+		return r.ModelCallID == call
+	})
+	return taken
+}
+
+// report adds a report to the sum that it belongs to. When there are too many sums
+// the report counts without its model and its model call.
+func (u *AttemptUsage) report(v *view, r ReportedUsage) {
+	same := func(s ReportedUsage) bool { return s.ModelCallID == r.ModelCallID && s.Model == r.Model }
+	i := slices.IndexFunc(u.Reported, same)
+	if i < 0 && len(u.Reported) >= maxReported {
+		r.ModelCallID, r.Model = "", ""
+		i = slices.IndexFunc(u.Reported, same)
+	}
+	if i < 0 {
+		r.ModelCallID, r.Model = v.keepBriefly(r.ModelCallID), v.intern(r.Model)
+		u.Reported = append(u.Reported, r)
+		return
+	}
+	u.Reported[i].Usage.add(r.Usage)
+	u.Reported[i].Partial = u.Reported[i].Partial || r.Partial
+}
+
+// Total returns the tokens that count for the agent, and its cost in US dollars: the
+// sums over its attempts.
+func (u *AgentUsage) Total() (tokens Usage, cost Opt[float64]) {
+	for a := range u.attempts {
+		t, c := a.Total()
+		tokens.add(t)
+		addCost(&cost, c)
+	}
+	return tokens, cost
+}
+
+// attempts yields the attempts in order.
+func (u *AgentUsage) attempts(yield func(*AttemptUsage) bool) {
+	for i := range u.Earlier {
+		if !yield(&u.Earlier[i]) {
+			return
+		}
+	}
+	yield(&u.AttemptUsage)
+}
+
+// at returns the attempt in which the event with the given sequence falls.
+func (u *AgentUsage) at(sequence uint64) *AttemptUsage {
+	if u.Sequence <= sequence {
+		return &u.AttemptUsage
+	}
+	// The current attempt began later, so the event falls in an earlier one or is
+	// older than all.
+	i, found := slices.BinarySearchFunc(u.Earlier, sequence, func(a AttemptUsage, s uint64) int { return cmp.Compare(a.Sequence, s) })
+	if !found && i > 0 {
+		i--
+	}
+	if i < len(u.Earlier) {
+		return &u.Earlier[i]
+	}
+	return &u.AttemptUsage
+}
+
+// Total returns the tokens that count for the attempt, and its cost in US dollars.
+func (u *AttemptUsage) Total() (tokens Usage, cost Opt[float64]) {
+	var reported Usage
+	for i := range u.Reported {
+		reported.add(u.Reported[i].Usage)
+	}
 	switch {
 	case len(u.Models) > 0:
 		for _, model := range slices.Sorted(maps.Keys(u.Models)) {
-			sum.add(u.Models[model])
+			tokens.add(u.Models[model])
 		}
-		if !cost.OK {
-			cost = sum.CostUSD
-		}
-		sum.CostUSD = Opt[float64]{}
 	case u.Ended.OK:
-		sum = u.Ended.V
+		tokens = u.Ended.V
 	default:
-		sum = u.Observed.V
+		tokens = reported
 	}
-	if !cost.OK {
-		cost = u.ObservedCost
+	for _, c := range [...]Opt[float64]{u.CostUSD, tokens.CostUSD, reported.CostUSD} {
+		if cost = c; cost.OK {
+			break
+		}
 	}
-	return sum, cost
+	tokens.CostUSD = Opt[float64]{}
+	return tokens, cost
 }
 
-// countUsage adds up the run's usage from its agents.
+// byModel calls add with what the attempt used of each model; see RunUsage.Models.
+func (u *AttemptUsage) byModel(add func(model string, v Usage)) {
+	if len(u.Models) > 0 {
+		for model, v := range u.Models {
+			add(model, v)
+		}
+		return
+	}
+	model := u.Model
+	for i := range u.Reported {
+		if r := &u.Reported[i]; r.Model != "" {
+			model = r.Model
+		}
+	}
+	several := slices.ContainsFunc(u.Reported, func(r ReportedUsage) bool { return r.Model != "" && r.Model != model })
+	if u.Ended.OK && !several {
+		v, cost := u.Total()
+		v.CostUSD = cost
+		add(model, v)
+		return
+	}
+	for i := range u.Reported {
+		r := &u.Reported[i]
+		add(cmp.Or(r.Model, u.Model), r.Usage)
+	}
+}
+
+// partial reports whether a report that counts is partial.
+func (u *AttemptUsage) partial() bool {
+	return len(u.Models) == 0 && !u.Ended.OK && slices.ContainsFunc(u.Reported, func(r ReportedUsage) bool { return r.Partial })
+}
+
+// countUsage adds up the run's usage from the attempts of its agents.
 func (r *RunSnapshot) countUsage() {
 	run := &r.Usage
-	run.Usage, run.CostUSD, run.Models = Usage{}, Opt[float64]{}, nil
-	add := func(u *AgentUsage) {
-		sum, cost := u.Total()
-		run.Usage.add(sum)
+	run.Usage, run.CostUSD, run.Partial, run.Models = Usage{}, Opt[float64]{}, false, nil
+	add := func(u *AttemptUsage) {
+		tokens, cost := u.Total()
+		run.Usage.add(tokens)
 		addCost(&run.CostUSD, cost)
-		for model, v := range u.Models {
-			all := run.Models[model]
-			all.add(v)
-			put(&run.Models, model, all)
-		}
+		run.Partial = run.Partial || u.partial()
+		u.byModel(func(model string, v Usage) {
+			if model != "" {
+				all := run.Models[model]
+				all.add(v)
+				put(&run.Models, model, all)
+			}
+		})
 	}
 	// The sum of floats depends on their order: take the agents as they appeared.
 	var few [8]listedAgent
 	agents := r.agentsInOrder(few[:0])
 	byParent := r.countedByParents(agents)
 	for _, a := range agents {
-		if !byParent[a.snapshot] {
-			add(&a.snapshot.Usage)
+		for u := range a.snapshot.Usage.attempts {
+			if !byParent[u] {
+				add(u)
+			}
 		}
 	}
-	add(&run.Unassigned)
+	add(&run.Unassigned.AttemptUsage)
 }
 
-// countedByParents returns the agents whose usage an agent above them includes: a
-// modelUsage includes sub-agents. It looks at each agent once, however deep they
-// nest. In a circle of parents the last agent on the way up is taken as the top.
-func (r *RunSnapshot) countedByParents(agents []listedAgent) map[*AgentSnapshot]bool {
-	counts := func(a *AgentSnapshot) bool { return len(a.Usage.Models) > 0 }
-	if !slices.ContainsFunc(agents, func(a listedAgent) bool { return counts(a.snapshot) }) {
+// countedByParents returns the attempts whose usage an attempt above them includes: a
+// modelUsage includes sub-agents. An attempt is below the one of the parent in which
+// it began. It looks at each attempt once, however deep they nest. In a circle of
+// parents the last attempt on the way up is taken as the top.
+func (r *RunSnapshot) countedByParents(agents []listedAgent) map[*AttemptUsage]bool {
+	counts := func(u *AttemptUsage) bool { return len(u.Models) > 0 }
+	some := func(a listedAgent) bool {
+		for u := range a.snapshot.Usage.attempts {
+			if counts(u) {
+				return true
+			}
+		}
+		return false
+	}
+	if !slices.ContainsFunc(agents, some) {
 		return nil // the usual case: no agent includes others
 	}
-	counted := make(map[*AgentSnapshot]bool, len(agents))
-	looking := map[*AgentSnapshot]bool{}
-	var path []*AgentSnapshot
+	type node struct {
+		of *AgentSnapshot
+		u  *AttemptUsage
+	}
+	counted := make(map[*AttemptUsage]bool, len(agents))
+	looking := map[*AttemptUsage]bool{}
+	var path []node
 	for _, agent := range agents {
-		// Go up to the top, or to an agent whose answer is known.
-		path = path[:0]
-		above := false
-		for a := agent.snapshot; a != nil && !looking[a]; {
-			if known, ok := counted[a]; ok {
-				above = known || counts(a)
-				break
+		for u := range agent.snapshot.Usage.attempts {
+			// Go up to the top, or to an attempt whose answer is known.
+			path = path[:0]
+			above := false
+			for n := (node{agent.snapshot, u}); n.of != nil && !looking[n.u]; {
+				if known, ok := counted[n.u]; ok {
+					above = known || counts(n.u)
+					break
+				}
+				looking[n.u] = true
+				path = append(path, n)
+				if n.of = r.Agents[n.of.ParentAgentID]; n.of != nil {
+					n.u = n.of.Usage.at(n.u.Sequence)
+				}
 			}
-			looking[a] = true
-			path = append(path, a)
-			a = r.Agents[a.ParentAgentID]
-		}
-		// Go down again: above says whether an agent above this one includes it.
-		for i := len(path) - 1; i >= 0; i-- {
-			counted[path[i]] = above
-			above = above || counts(path[i])
-			delete(looking, path[i])
+			// Go down again: above says whether an attempt above this one includes it.
+			for i := len(path) - 1; i >= 0; i-- {
+				u := path[i].u
+				counted[u] = above
+				above = above || counts(u)
+				delete(looking, u)
+			}
 		}
 	}
 	return counted

@@ -124,6 +124,8 @@ func (v *view) sync(m *machine) *RunSnapshot {
 	for i := range calls {
 		s.OpenCalls = append(s.OpenCalls, calls[i].shown)
 	}
+	_, models := m.modelCalls.All()
+	s.OpenModelCalls = orNil(models)
 	if v.oldest > 0 { // straighten the ring
 		slices.Reverse(v.closed[:v.oldest])
 		slices.Reverse(v.closed[v.oldest:])
@@ -358,6 +360,10 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 			*t.to = v.intern(t.from)
 		}
 	}
+	if !rec.StartedAt.IsZero() || !rec.EndedAt.IsZero() { // else reports that came before are of this attempt
+		rec.Usage.next(rec.EndedAt.IsZero())
+	}
+	rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
 	if rec.StartedAt.IsZero() {
 		rec.Sequence = ev.Sequence
 	}
@@ -381,6 +387,10 @@ func (v *view) agentEnded(ev *Event, sub *subject) {
 		return
 	}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentEnded)
+	if !rec.EndedAt.IsZero() && !ev.Marks.Has(MarkLate) {
+		rec.Usage.next(false) // an end without a start is an attempt, too
+		rec.Usage.Sequence, rec.Usage.Model = ev.Sequence, rec.Model
+	}
 	rec.EndedAt, rec.Duration = ev.Time, elapsed(p.Duration, rec.StartedAt, ev.Time)
 	rec.Outcome = AgentOutcome(v.intern(string(p.Outcome)))
 	v.set(&rec.Result, p.Result)
@@ -613,6 +623,23 @@ func (v *view) tool(id string) tool {
 		put(&v.s.Tools, t.id, t.stats)
 	}
 	return t
+}
+
+// modelReturned closes a model call. c is empty when no call was open.
+func (v *view) modelReturned(ev *Event, sub *subject, p *ModelReturned, c *ModelCallSnapshot) {
+	u := &v.s.Usage.Unassigned
+	if a := sub.agent; a != nil {
+		rec := a.shown
+		u = &rec.Usage
+		if p.OneEvent {
+			rec.ModelCalls = plus(rec.ModelCalls, 1)
+		}
+		if p.Error.OK {
+			rec.ModelFailures = plus(rec.ModelFailures, 1)
+		}
+		rec.ModelDuration = plus(rec.ModelDuration, elapsed(p.Duration, c.StartedAt, ev.Time).V)
+	}
+	u.returned(v, p, cmp.Or(p.Model, c.Model))
 }
 
 // Handoffs.
@@ -1020,7 +1047,7 @@ func (v *view) usageObserved(ev *Event, sub *subject) {
 	if sub.agent != nil {
 		u = &sub.agent.shown.Usage
 	}
-	u.observe(ev.Payload.(*UsageObserved))
+	u.observe(v, ev.Payload.(*UsageObserved))
 }
 
 func (v *view) budgetExceeded(ev *Event, _ *subject) {

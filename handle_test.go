@@ -469,7 +469,9 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	require.NoError(t, r.Agent("a").To(t.Context(), StatusToolResult))
 	require.Empty(t, log.snapshot(t).Violations)
 
-	// Over JSON, in another emitter.
+	// Over JSON, in another emitter. An open model call stays open, too.
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &ModelCalled{ModelCallID: "m"}))
+	asked := log.last(t)
 	text, err := log.snapshot(t).MarshalJSON()
 	require.NoError(t, err)
 	var stored RunSnapshot
@@ -478,7 +480,10 @@ func TestResumeGoesOnWhereTheSnapshotEnds(t *testing.T) {
 	r, err = e2.Resume(&stored)
 	require.NoError(t, err)
 	require.NoError(t, r.Agent("a").To(t.Context(), StatusResponse))
-	require.EqualValues(t, 5, log2.last(t).Sequence)
+	require.EqualValues(t, 6, log2.last(t).Sequence)
+	require.Error(t, r.Agent("a").Emit(t.Context(), &ModelCalled{ModelCallID: "m"}), "the model call is open")
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &ModelReturned{ModelCallID: "m"}))
+	require.Equal(t, asked.ID, log2.last(t).CausationID)
 
 	_, err = e2.Resume(nil)
 	require.Error(t, err)

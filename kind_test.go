@@ -51,7 +51,7 @@ var kindSamples = []Event{
 		Outcome: OutcomeConverged, Result: "Added /v2/health with a test.", StructuredOutput: `{"files":["health.go"]}`,
 		Usage:        Some(Usage{InputTokens: 41250, OutputTokens: 1830, TotalTokens: Some[int64](43080), CacheReadInputTokens: Some[int64](38000)}),
 		ModelUsage:   map[string]Usage{"claude-sonnet-4-5": {InputTokens: 41250, OutputTokens: 1830, CostUSD: Some(0.1512)}},
-		TotalCostUSD: Some(0.1512), Duration: Some(65 * time.Second), NumTurns: Some(7),
+		TotalCostUSD: Some(0.1512), Cumulative: true, Duration: Some(65 * time.Second), NumTurns: Some(7),
 		Totals: Some(Totals{Steps: 12, ToolCalls: 7, AuditCheckpoints: 2, AuditsPassed: 2}), ConvergenceScore: Some(1.0),
 		Refused: 2, ResultSchema: `{"type":"object"}`,
 	}},
@@ -81,6 +81,19 @@ var kindSamples = []Event{
 		MessageID: "msg-1", From: "coder", To: "core.lead", GroupID: "review", Content: `{"text":"Done <3"}`, TS: 1777971600000,
 		Role: "agent", TurnIndex: Some(0), Agent: Some(AgentRef{AgentID: "coder", AgentSharing: SharingGroup("review")}),
 	}}},
+
+	// Models.
+	{AgentID: "coder", Step: Some(1), Payload: &ModelCalled{
+		ModelCallID: "llm-3", Provider: "anthropic", Model: "claude-sonnet-4-5", Operation: "chat", Attempt: Some(2), RetryOf: "llm-2",
+		Request: `{"messages":[{"role":"user","content":"Add /v2/health"}]}`, Attributes: `{"maxTokens":4096}`,
+	}},
+	{AgentID: "coder", Step: Some(1), CausationID: "01985f3a-0000-7000-8000-000000000003", Payload: &ModelReturned{
+		ModelCallID: "llm-3", Provider: "anthropic", Model: "claude-sonnet-4-5-20250929", Operation: "chat", FinishReasons: []string{"tool_calls"},
+		TimeToFirstToken: Some(420 * time.Millisecond), Duration: Some(2150 * time.Millisecond),
+		Usage:   Some(Usage{InputTokens: 812, OutputTokens: 90, TotalTokens: Some[int64](1602), CacheReadInputTokens: Some[int64](700), ReasoningOutputTokens: Some[int64](31)}),
+		CostUSD: Some(0.0038), Error: Some(ErrorInfo{Code: "overloaded", Message: "529: overloaded", Retryable: Some(true)}), RequestID: "req_011", ResponseID: "msg_01",
+		Response: `{"role":"assistant"}`, OneEvent: true, Request: `{"messages":[]}`,
+	}},
 
 	// Tools.
 	{AgentID: "coder", Step: Some(1), Payload: &ToolCalled{
@@ -151,7 +164,10 @@ var kindSamples = []Event{
 	{AgentID: "coder", Step: Some(7), Payload: &EvidenceInsufficient{Reason: "no load test", WhatWouldResolve: "a run with 1000 requests"}},
 
 	// Resources and memory.
-	{AgentID: "coder", Payload: &UsageObserved{Model: "claude-sonnet-4-5", Usage: Usage{InputTokens: 812, OutputTokens: 90, CacheCreationInputTokens: Some[int64](0)}, CostUSD: Some(0.0038), Source: "provider", Cumulative: true}},
+	{AgentID: "coder", Payload: &UsageObserved{
+		ModelCallID: "llm-3", Model: "claude-sonnet-4-5", Usage: Usage{InputTokens: 812, OutputTokens: 90, CacheCreationInputTokens: Some[int64](0)},
+		CostUSD: Some(0.0038), Source: "provider", Cumulative: true, Partial: true,
+	}},
 	{Payload: &BudgetExceeded{Budget: "cost", Limit: 5, Actual: 5.02, Reason: "three agents at once"}},
 	{Payload: &CapBreached{Cap: "confidence-escalation-suppressed", Limit: Some(0.7), Observed: Some(0.4)}},
 	{AgentID: "scout", Payload: &BlackboardItemCreated{ItemID: "item-1", ItemType: "fact", Content: `"the router is in api/router.go"`, SourceAgent: "scout", Confidence: Some(0.95), TTL: Some(time.Hour)}},

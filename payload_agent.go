@@ -68,13 +68,16 @@ type AgentEnded struct {
 	Result string `json:"result,omitzero" class:"content"`
 	// StructuredOutput is the result as data, when the agent was given a schema.
 	StructuredOutput JSON `json:"structuredOutput,omitzero" class:"content"`
-	// Usage is what the agent itself used, without its sub-agents.
+	// Usage is what the agent itself used in the attempt, without its sub-agents.
 	Usage Opt[Usage] `json:"usage,omitzero" class:"meta"`
-	// ModelUsage is the usage by model name, sub-agents included. When it is
-	// set, the fold counts it and not Usage: see [RunUsage].
+	// ModelUsage is the usage of the attempt by model name, sub-agents included. When
+	// it is set, the fold counts it and not Usage: see [RunUsage].
 	ModelUsage map[string]Usage `json:"modelUsage,omitzero" class:"meta"`
-	// TotalCostUSD is the cost of the agent in US dollars.
+	// TotalCostUSD is the cost of the attempt in US dollars.
 	TotalCostUSD Opt[float64] `json:"totalCostUsd,omitzero" class:"meta" check:"min=0"`
+	// Cumulative says that ModelUsage and TotalCostUSD are running totals, which
+	// include what the attempts that ended before this one have used.
+	Cumulative bool `json:"cumulative,omitzero" class:"meta"`
 	// Duration is the wall time from start to end; milliseconds on the wire.
 	Duration Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`
 	// NumTurns counts round trips to the model, not messages.

@@ -202,15 +202,18 @@ type LoopRoundCompleted struct {
 	extra extras
 }
 
-// StatePatched changes the run's user-defined state.
+// StatePatched changes the run's user-defined state. To remove what is not there
+// changes nothing.
 //
 // Mirrors: resume spec state:patch.
 type StatePatched struct {
-	Op PatchOp `json:"op" class:"meta"` // required: set or merge
+	Op PatchOp `json:"op" class:"meta"` // required: set, merge or remove
 	// Path is names joined by dots, at most 100, such as "tasks.open". Empty
 	// means the whole state.
-	Path  string `json:"path" class:"meta"`
-	Value JSON   `json:"value" class:"content"` // required: the new value, or the object to merge
+	Path string `json:"path" class:"meta"`
+	// Value is the new value, or the object to merge. It is required, but not for
+	// remove, which ignores it.
+	Value JSON `json:"value,omitzero" class:"content"`
 
 	extra extras
 }

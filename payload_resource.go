@@ -5,16 +5,25 @@ import "time"
 // Resources and memory: tokens, budgets, caps, shared notes and memory.
 
 // UsageObserved reports tokens and cost while an agent works. The fold adds the
-// reports up; a Cumulative report replaces the sum so far. The sum counts only
-// when the agent's end carries no usage: see [RunUsage].
+// reports of an attempt up; a Cumulative report replaces the sum so far. The sum
+// counts only when the attempt's end carries no usage: see [RunUsage].
 //
 // Mirrors: KAOS usage_observed.
 type UsageObserved struct {
-	Model      string       `json:"model,omitzero" class:"meta"`                 // model name as the provider spells it
-	Usage      Usage        `json:"usage" class:"meta"`                          // tokens
-	CostUSD    Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // US dollars
-	Source     string       `json:"source,omitzero" class:"meta"`                // open word: what measured
-	Cumulative bool         `json:"cumulative,omitzero" class:"meta"`            // the figures are running totals, not increments
+	// ModelCallID is the model call that the report is about. Tokens and cost that
+	// the call's [ModelReturned] states, too, do not count again. Empty when the
+	// report is about no single call, or about one that has no events.
+	ModelCallID string       `json:"modelCallId,omitzero" class:"id"`
+	Model       string       `json:"model,omitzero" class:"meta"`                 // model name as the provider spells it
+	Usage       Usage        `json:"usage" class:"meta"`                          // tokens
+	CostUSD     Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"` // US dollars
+	Source      string       `json:"source,omitzero" class:"meta"`                // open word: what measured
+	// Cumulative says that the figures are running totals, not increments: of the
+	// model call, or without one of the attempt.
+	Cumulative bool `json:"cumulative,omitzero" class:"meta"`
+	// Partial says that more was used than the figures say, because they were taken
+	// before the work was done.
+	Partial bool `json:"partial,omitzero" class:"meta"`
 
 	extra extras
 }

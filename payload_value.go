@@ -4,12 +4,18 @@ package agentevents
 
 // Usage counts tokens. Fields that a provider does not report are absent, not
 // zero. The names are those of the resume spec.
+//
+// The three input counts do not overlap: their sum is what was sent. Most providers
+// report an input that includes the cached tokens, and some an output without the
+// reasoning: who records their figures subtracts the one and adds the other. A reader
+// of a document takes its figures as they are.
 type Usage struct {
-	InputTokens              int64      `json:"inputTokens" class:"meta" check:"min=0"`                       // tokens sent
-	OutputTokens             int64      `json:"outputTokens" class:"meta" check:"min=0"`                      // tokens received
+	InputTokens              int64      `json:"inputTokens" class:"meta" check:"min=0"`                       // tokens sent that no cache was used for
+	OutputTokens             int64      `json:"outputTokens" class:"meta" check:"min=0"`                      // all tokens generated, reasoning included
 	TotalTokens              Opt[int64] `json:"totalTokens,omitzero" class:"meta" check:"min=0"`              // as reported, not computed
-	CacheCreationInputTokens Opt[int64] `json:"cacheCreationInputTokens,omitzero" class:"meta" check:"min=0"` // tokens written to the cache
-	CacheReadInputTokens     Opt[int64] `json:"cacheReadInputTokens,omitzero" class:"meta" check:"min=0"`     // tokens read from the cache
+	CacheCreationInputTokens Opt[int64] `json:"cacheCreationInputTokens,omitzero" class:"meta" check:"min=0"` // tokens sent and written to the cache
+	CacheReadInputTokens     Opt[int64] `json:"cacheReadInputTokens,omitzero" class:"meta" check:"min=0"`     // tokens sent and read from the cache
+	ReasoningOutputTokens    Opt[int64] `json:"reasoningOutputTokens,omitzero" class:"meta" check:"min=0"`    // the part of OutputTokens that is reasoning
 	// CostUSD is the cost in US dollars, in [AgentEnded].ModelUsage. Other
 	// payloads have a field of their own for the cost.
 	CostUSD Opt[float64] `json:"costUsd,omitzero" class:"meta" check:"min=0"`

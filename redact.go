@@ -275,10 +275,10 @@ func (c *cleaner) payload(p Payload) Payload {
 // Redactor has made illegal is masked.
 func (c *cleaner) patch(p *StatePatched) *StatePatched {
 	path, value := p.Path, p.Value
-	if c.policy.Redactor != nil && p.checkMore() != nil {
+	if c.policy.Redactor != nil && p.checkPath() != nil {
 		path = maskedClass
 	}
-	if c.policy.actions[ClassContent] == ActionScan && c.namesCredential(p) {
+	if p.Value != "" && c.policy.actions[ClassContent] == ActionScan && c.namesCredential(p) {
 		value = JSON(jsonwire.Quote(secret.Marker(secret.Key)))
 	}
 	if path == p.Path && value == p.Value {

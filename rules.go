@@ -56,13 +56,14 @@ type machine struct {
 	ordered int         // number of agents that have an order
 	open    int         // number of open agents
 
-	calls     roster.Roster[callKey, openCall] // open calls, in call order
-	messages  map[string]uint64                // hashes by messageId
-	phases    roster.Opens[phaseKey]
-	inPhase   map[string]int // number of open phases by workflow
-	approvals roster.Opens[string]
-	handoffs  roster.Opens[handoffKey]
-	buf       []byte // for hash
+	calls      roster.Roster[callKey, openCall]          // open calls, in call order
+	modelCalls roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order
+	messages   map[string]uint64                         // hashes by messageId
+	phases     roster.Opens[phaseKey]
+	inPhase    map[string]int // number of open phases by workflow
+	approvals  roster.Opens[string]
+	handoffs   roster.Opens[handoffKey]
+	buf        []byte // for hash
 
 	view *view // the fold's view; nil in an emitter
 }
@@ -662,6 +663,71 @@ type openCall struct {
 
 type callKey struct{ agent, call string }
 
+// RuleModelCallOpen: a model.returned names an open model call of its agent, and a
+// model call id is not used again while its call is open; exempt are returns with
+// oneEvent.
+const RuleModelCallOpen Rule = "model-call-open"
+
+// RuleModelCausation: the causationId of a model.returned is the id of the event that
+// opened its call.
+const RuleModelCausation Rule = "model-causation"
+
+func (m *machine) checkModelCalled(ev *Event, sub *subject) *RuleError {
+	id := ev.Payload.(*ModelCalled).ModelCallID
+	if m.modelCalls.Find(callKey{sub.key, id}) == nil {
+		return nil
+	}
+	return m.refuse(ev, RuleModelCallOpen, named("model call", id), "open", "a model call id is not used again while its call is open; legal: another id, or model.returned first")
+}
+
+// modelCalled notes an open model call. A second call with the id of an open one
+// replaces it: a return names the later call.
+func (m *machine) modelCalled(ev *Event, sub *subject) {
+	p, v := ev.Payload.(*ModelCalled), m.view
+	c := ModelCallSnapshot{
+		Sequence: ev.Sequence, ModelCallID: v.keepBriefly(p.ModelCallID), EventID: v.keepBriefly(ev.ID), Step: ev.Step, Provider: v.intern(p.Provider), Model: v.intern(p.Model),
+		Operation: v.intern(p.Operation), Attempt: p.Attempt, RetryOf: v.keepBriefly(p.RetryOf), StartedAt: ev.Time,
+	}
+	if a := sub.agent; a != nil {
+		c.AgentID = a.AgentID
+		a.endUnnamed()
+		if v != nil {
+			a.shown.ModelCalls = plus(a.shown.ModelCalls, 1)
+		}
+	} else {
+		c.AgentID = v.intern(sub.key)
+	}
+	key := callKey{c.AgentID, c.ModelCallID}
+	m.modelCalls.Take(key)
+	m.modelCalls.Add(key, c)
+}
+
+func (m *machine) checkModelReturned(ev *Event, sub *subject) *RuleError {
+	p := ev.Payload.(*ModelReturned)
+	if p.OneEvent {
+		return nil
+	}
+	call := m.modelCalls.Find(callKey{sub.key, p.ModelCallID})
+	if call == nil {
+		return m.refuse(ev, RuleModelCallOpen, named("model call", p.ModelCallID), "not open", named("agent", sub.key)+" has no open model call with this id; legal: model.called first, or oneEvent")
+	}
+	if ev.CausationID != "" && call.EventID != "" && ev.CausationID != call.EventID {
+		return m.refuse(ev, RuleModelCausation, named("model call", p.ModelCallID), "opened by event "+jsonwire.Brief(call.EventID), "causationId is "+jsonwire.Brief(ev.CausationID)+"; legal: "+jsonwire.Brief(call.EventID))
+	}
+	return nil
+}
+
+func (m *machine) modelReturned(ev *Event, sub *subject) {
+	p := ev.Payload.(*ModelReturned)
+	var call ModelCallSnapshot
+	if !p.OneEvent { // else it closes no open call
+		call, _ = m.modelCalls.Take(callKey{sub.key, p.ModelCallID})
+	}
+	if m.view != nil {
+		m.view.modelReturned(ev, sub, p, &call)
+	}
+}
+
 // RuleDeltaIndex: the numbered deltas of a block have the indexes 0, 1, 2, …
 const RuleDeltaIndex Rule = "delta-index"
 
@@ -798,7 +864,7 @@ func (m *machine) endsBlock(ev *Event, sub *subject, subject, id string) bool {
 		return true
 	case *AgentTransition:
 		return p.To.Terminal() || id == "" && subject != "tool_call" // an agent at rest says nothing more
-	case *ToolCalled:
+	case *ToolCalled, *ModelCalled:
 		return id == "" && subject != "tool_call" // see endUnnamed
 	case *ToolReturned:
 		return subject == "tool_call" && id == p.CallID && !p.OneEvent

@@ -73,6 +73,10 @@ func logOf(parts ...[]Event) []Event {
 	return log
 }
 
+func asked(id string) *ModelCalled { return &ModelCalled{ModelCallID: id} }
+
+func answered(id string) *ModelReturned { return &ModelReturned{ModelCallID: id} }
+
 func call(id string) *ToolCalled { return &ToolCalled{CallID: id, ToolID: "Read"} }
 func returned(id string, s ToolStatus) *ToolReturned {
 	return &ToolReturned{CallID: id, ToolID: "Read", Status: s}
@@ -123,6 +127,9 @@ var ruleCases = []ruleCase{
 	{name: "evidence is a list", rule: RuleFieldRange, last: ev("a", &AuditChecked{CheckpointID: "c", Result: AuditPass, Evidence: `[1]`}), refused: true},
 	{name: "a loop counts from 1", rule: RuleFieldRange, last: ev("", &LoopIterated{Iteration: 0}), refused: true},
 	{name: "a path that only a bomb has", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Path: deepPath(101), Value: "1"}), refused: true},
+	{name: "a patch without a value", rule: RuleFieldRequired, last: ev("", &StatePatched{Op: PatchSet, Path: "a"}), refused: true},
+	{name: "a removal without a value", rule: RuleFieldRequired, last: ev("", &StatePatched{Op: PatchRemove, Path: "a"})},
+	{name: "a removal with too deep a path", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchRemove, Path: deepPath(101)}), refused: true},
 	{name: "a deep path", rule: RuleFieldRange, last: ev("", &StatePatched{Op: PatchSet, Path: deepPath(100), Value: "1"})},
 	{name: "any script in an id", rule: RuleFieldUTF8, last: ev("агент", started())},
 	{name: "damaged content is repaired, not refused", rule: RuleFieldUTF8, last: ev("a", &TextCompleted{Text: "caf\xff"})},
@@ -222,6 +229,29 @@ var ruleCases = []ruleCase{
 	{name: "a second return", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1")), ev("a", returned("c1", ToolStatusOK))}, last: ev("a", returned("c1", ToolStatusOK)), refused: true},
 	{name: "a return to another agent's call", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("b", returned("c1", ToolStatusOK)), refused: true},
 	{name: "a call id while open", rule: RuleToolCallOpen, log: []Event{ev("a", call("c1"))}, last: ev("a", call("c1")), refused: true},
+
+	// tool-causation.
+	// model-call-open.
+	{name: "a return of an open model call", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1"))}, last: ev("a", answered("m1"))},
+	{name: "model calls overlap and return in any order", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1")), ev("a", asked("m2")), ev("a", answered("m1"))}, last: ev("a", answered("m2"))},
+	{name: "a model call id again after its return", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1")), ev("a", answered("m1"))}, last: ev("a", asked("m1"))},
+	{name: "the same model call id of another agent", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1"))}, last: ev("b", asked("m1"))},
+	{name: "a model call id that is a tool call's", rule: RuleModelCallOpen, log: []Event{ev("a", call("m1"))}, last: ev("a", asked("m1"))},
+	{name: "a model call outside any agent", rule: RuleModelCallOpen, log: []Event{ev("", asked("m1"))}, last: ev("", answered("m1"))},
+	{name: "one event is a whole model call", rule: RuleModelCallOpen, last: ev("a", &ModelReturned{ModelCallID: "m1", OneEvent: true})},
+	{name: "one event closes no other model call", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1")), ev("a", &ModelReturned{ModelCallID: "m1", OneEvent: true})}, last: ev("a", answered("m1"))},
+	{name: "a return without a model call", rule: RuleModelCallOpen, last: ev("a", answered("m1")), refused: true},
+	{name: "a return of a tool call", rule: RuleModelCallOpen, log: []Event{ev("a", call("m1"))}, last: ev("a", answered("m1")), refused: true},
+	{name: "a second return of a model call", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1")), ev("a", answered("m1"))}, last: ev("a", answered("m1")), refused: true},
+	{name: "a return to another agent's model call", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1"))}, last: ev("b", answered("m1")), refused: true},
+	{name: "a model call id while open", rule: RuleModelCallOpen, log: []Event{ev("a", asked("m1"))}, last: ev("a", asked("m1")), refused: true},
+	{name: "a model call of an agent that has ended", rule: RuleAgentEndedFinal, log: []Event{ev("a", started()), ev("a", &AgentEnded{})}, last: ev("a", asked("m1")), refused: true},
+	{name: "a model's answer to an agent that has ended", rule: RuleAgentEndedFinal, log: []Event{ev("a", started()), ev("a", asked("m1")), ev("a", &AgentEnded{})}, last: ev("a", answered("m1")), refused: true},
+
+	// model-causation.
+	{name: "caused by its model call", rule: RuleModelCausation, log: []Event{ev("a", asked("m1"), withID("the-call"))}, last: ev("a", answered("m1"), causedBy("the-call"))},
+	{name: "one model call in one event has any cause", rule: RuleModelCausation, last: ev("a", &ModelReturned{ModelCallID: "m1", OneEvent: true}, causedBy("a plan"))},
+	{name: "a model's answer caused by something else", rule: RuleModelCausation, log: []Event{ev("a", asked("m1"), withID("the-call"))}, last: ev("a", answered("m1"), causedBy("another")), refused: true},
 
 	// tool-causation.
 	{name: "caused by its call", rule: RuleToolCausation, log: []Event{ev("a", call("c1"), withID("the-call"))}, last: ev("a", returned("c1", ToolStatusOK), causedBy("the-call"))},
@@ -661,6 +691,10 @@ func TestObserveResynchronizes(t *testing.T) {
 			[]Event{ev("a", call("c1")), ev("a", returned("c1", ToolStatusOK))}},
 		{RuleToolCallOpen, []Event{ev("a", call("c1"), withID("first"))}, ev("a", call("c1"), withID("second")),
 			[]Event{ev("a", returned("c1", ToolStatusOK), causedBy("second")), ev("a", call("c1"))}},
+		{RuleModelCallOpen, moves(), ev("a", answered("m1")),
+			[]Event{ev("a", asked("m1")), ev("a", answered("m1"))}},
+		{RuleModelCallOpen, []Event{ev("a", asked("m1"), withID("first"))}, ev("a", asked("m1"), withID("second")),
+			[]Event{ev("a", answered("m1"), causedBy("second")), ev("a", asked("m1"))}},
 		{RuleAgentStartedOnce, moves(StatusToolCall), ev("a", started()),
 			[]Event{ev("a", &AgentTransition{From: StatusThinking, To: StatusToolCall}), ev("a", &AgentEnded{})}},
 		{RuleRunOpen, moves(), ev("", &RunStarted{}), []Event{ev("a", &AgentEnded{}), ev("", &RunCompleted{})}},

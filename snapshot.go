@@ -136,6 +136,7 @@ type RunSnapshot struct {
 	Agents            map[string]*AgentSnapshot `json:"agents"`                // by agent id
 	OpenCalls         []*ToolCallSnapshot       `json:"openCalls"`             // calls without a return, in call order
 	ClosedCalls       []*ToolCallSnapshot       `json:"closedCalls"`           // the latest calls that returned, in order of return; see FoldOptions.KeepCalls
+	OpenModelCalls    []ModelCallSnapshot       `json:"openModelCalls"`        // model calls without a return, in call order
 	DroppedCalls      int                       `json:"droppedCalls,omitzero"` // number of calls that only Tools counts
 	Tools             map[string]*ToolStats     `json:"tools"`                 // counts of calls, by tool id
 	Messages          []ConversationMessage     `json:"messages"`              // the conversation, each messageId once
@@ -261,6 +262,9 @@ type AgentSnapshot struct {
 	Transitions       int                `json:"transitions"`                // number of transitions, in all attempts
 	ToolCalls         int                `json:"toolCalls"`                  // number of calls, in all attempts
 	ToolFailures      int                `json:"toolFailures"`               // number of returns with a status other than ok, in all attempts
+	ModelCalls        int                `json:"modelCalls,omitzero"`        // number of model calls, open ones included, in all attempts
+	ModelFailures     int                `json:"modelFailures,omitzero"`     // number of model calls that returned an error, in all attempts
+	ModelDuration     time.Duration      `json:"modelDurationMs,omitzero"`   // sum of the durations of all returned model calls, in all attempts
 	Errors            int                `json:"errors,omitzero"`            // number of agent.error, without warnings
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
@@ -292,6 +296,21 @@ type ToolCallSnapshot struct {
 	Status    ToolStatus         `json:"status,omitzero"`     // status of the return; empty while open
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // ToolReturned.Duration, else the time between the two events
 	Error     string             `json:"error,omitzero"`      // message of the return's error
+}
+
+// ModelCallSnapshot is one open model call.
+type ModelCallSnapshot struct {
+	Sequence    uint64    `json:"sequence"`           // sequence of its model.called
+	AgentID     string    `json:"agentId,omitzero"`   // its agent; empty when the envelope names none
+	ModelCallID string    `json:"modelCallId"`        // the model call id
+	EventID     string    `json:"eventId,omitzero"`   // ID of its model.called
+	Step        Opt[int]  `json:"step,omitzero"`      // step of its model.called
+	Provider    string    `json:"provider,omitzero"`  // ModelCalled.Provider, like all below
+	Model       string    `json:"model,omitzero"`     // the model that is asked
+	Operation   string    `json:"operation,omitzero"` // what it is asked for
+	Attempt     Opt[int]  `json:"attempt,omitzero"`   // number of the attempt, from 1
+	RetryOf     string    `json:"retryOf,omitzero"`   // model call id of the previous attempt
+	StartedAt   time.Time `json:"startedAt,omitzero"` // time of its model.called
 }
 
 // ToolStats counts the calls of one tool.
@@ -452,28 +471,67 @@ type BlackboardItem struct {
 	Confidence  Opt[float64] `json:"confidence,omitzero"`  // in [0, 1]
 }
 
-// RunUsage is what a run used: the sum over its agents. Everything counts once.
+// RunUsage is what a run used: the sum over the attempts of its agents. Everything
+// counts once.
 //
-//   - An agent counts with the modelUsage of its end, else with the usage of its
-//     end, else with the sum of its usage.observed.
-//   - modelUsage includes sub-agents: an agent below an agent with modelUsage
-//     does not count.
+//   - An attempt counts with the modelUsage of its end, else with the usage of its
+//     end, else with the sum of its model.returned and of the usage.observed about
+//     other things: see [AttemptUsage].
+//   - modelUsage includes sub-agents: an attempt of an agent that began below an
+//     attempt with modelUsage does not count.
 //   - The figures of turn.summarized, workflow.phase.completed and
 //     workflow.finalized do not count.
+//
+// Sums stop at the highest number.
 type RunUsage struct {
-	Usage   Usage            `json:"usage"`            // tokens
-	CostUSD Opt[float64]     `json:"costUsd,omitzero"` // US dollars; absent when no cost is known
-	Models  map[string]Usage `json:"models"`           // modelUsage by model name; agents without it are missing here
-	// Unassigned is the usage.observed of events without an agent.
+	Usage   Usage        `json:"usage"`            // tokens
+	CostUSD Opt[float64] `json:"costUsd,omitzero"` // US dollars; absent when no cost is known
+	// Partial says that a report that counts is partial: more was used.
+	Partial bool `json:"partial,omitzero"`
+	// Models is the usage by model name, with the cost that is known. Usage that names
+	// no model is that of AgentStarted.Model; without one it is missing here. An end
+	// with usage that does not say which of several models it is of leaves what was
+	// reported of each.
+	Models map[string]Usage `json:"models"`
+	// Unassigned is what events without an agent reported.
 	Unassigned AgentUsage `json:"unassigned"`
 }
 
-// AgentUsage is what one agent reported. [AgentUsage.Total] says which figures
-// count.
+// AgentUsage is what one agent reported: the figures of its current attempt, and those
+// of the attempts before. [AgentUsage.Total] says which figures count.
 type AgentUsage struct {
-	Models       map[string]Usage `json:"models"`                // the latest AgentEnded.ModelUsage
-	Ended        Opt[Usage]       `json:"ended,omitzero"`        // sum of AgentEnded.Usage over all attempts
-	Observed     Opt[Usage]       `json:"observed,omitzero"`     // sum of usage.observed; a cumulative report replaces the sum so far
-	CostUSD      Opt[float64]     `json:"costUsd,omitzero"`      // AgentEnded.TotalCostUSD: with ModelUsage the latest, else the sum
-	ObservedCost Opt[float64]     `json:"observedCost,omitzero"` // cost of usage.observed, added up like Observed
+	AttemptUsage
+	Earlier []AttemptUsage `json:"earlier"` // earlier attempts, without those that a running total includes
+}
+
+// AttemptUsage is what one attempt of an agent reported.
+//
+// The tokens that count are those of Models, else of Ended, else the sum of Reported.
+// The cost is CostUSD, else the sum of the costs in Models, else that in Reported.
+type AttemptUsage struct {
+	Sequence uint64           `json:"sequence,omitzero"` // sequence of its start
+	Model    string           `json:"model,omitzero"`    // AgentStarted.Model
+	Died     bool             `json:"died,omitzero"`     // the agent started again before it ended
+	Models   map[string]Usage `json:"models"`            // AgentEnded.ModelUsage
+	Ended    Opt[Usage]       `json:"ended,omitzero"`    // AgentEnded.Usage
+	CostUSD  Opt[float64]     `json:"costUsd,omitzero"`  // AgentEnded.TotalCostUSD
+	Reported []ReportedUsage  `json:"reported"`          // sums of model.returned and usage.observed
+
+	counted []countedCall `wire:"counted,omitzero"` // the latest model calls that returned figures
+}
+
+// ReportedUsage is the sum of some reports of an attempt: of those about one model
+// call that has not returned yet, else of all others that name the same model.
+type ReportedUsage struct {
+	ModelCallID string `json:"modelCallId,omitzero"` // the model call
+	Model       string `json:"model,omitzero"`       // the model; empty when the reports name none
+	Usage       Usage  `json:"usage"`                // tokens and cost
+	Partial     bool   `json:"partial,omitzero"`     // UsageObserved.Partial of one of them
+}
+
+// A countedCall is a model call that returned figures of its own.
+type countedCall struct {
+	id    string `wire:"id"`
+	usage bool   `wire:"usage,omitzero"`
+	cost  bool   `wire:"cost,omitzero"`
 }

@@ -191,6 +191,10 @@ func (v *AgentEnded) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"totalCostUsd":`...)
 		dst = jsonwire.AppendFloat(dst, v.TotalCostUSD.V)
 	}
+	if v.Cumulative {
+		dst = append(dst, `,"cumulative":`...)
+		dst = strconv.AppendBool(dst, v.Cumulative)
+	}
 	if v.Duration.OK {
 		dst = append(dst, `,"durationMs":`...)
 		dst = jsonwire.AppendMillis(dst, v.Duration.V)
@@ -234,6 +238,7 @@ var fieldsOfAgentEnded = [...]extra.Field{
 	{Name: "usage"},
 	{Name: "modelUsage"},
 	{Name: "totalCostUsd"},
+	{Name: "cumulative"},
 	{Name: "durationMs"},
 	{Name: "numTurns"},
 	{Name: "totals"},
@@ -1031,8 +1036,10 @@ func (v *StatePatched) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, string(v.Op))
 	dst = append(dst, `,"path":`...)
 	dst = jsonwire.AppendString(dst, v.Path)
-	dst = append(dst, `,"value":`...)
-	dst = appendAny(dst, v.Value)
+	if v.Value != "" {
+		dst = append(dst, `,"value":`...)
+		dst = append(dst, v.Value...)
+	}
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfStatePatched[:])
@@ -1043,7 +1050,7 @@ func (v *StatePatched) appendJSON(dst []byte) []byte {
 var fieldsOfStatePatched = [...]extra.Field{
 	{Name: "op", Zero: `""`},
 	{Name: "path", Zero: `""`},
-	{Name: "value", Zero: `null`},
+	{Name: "value"},
 }
 
 func (v *AgentReasoned) appendJSON(dst []byte) []byte {
@@ -1337,6 +1344,141 @@ var fieldsOfConversationMessage = [...]extra.Field{
 	{Name: "agent"},
 }
 
+func (v *ModelCalled) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"modelCallId":`...)
+	dst = jsonwire.AppendString(dst, v.ModelCallID)
+	if v.Provider != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = jsonwire.AppendString(dst, v.Provider)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Operation != "" {
+		dst = append(dst, `,"operation":`...)
+		dst = jsonwire.AppendString(dst, v.Operation)
+	}
+	if v.Attempt.OK {
+		dst = append(dst, `,"attempt":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
+	}
+	if v.RetryOf != "" {
+		dst = append(dst, `,"retryOf":`...)
+		dst = jsonwire.AppendString(dst, v.RetryOf)
+	}
+	if v.Request != "" {
+		dst = append(dst, `,"request":`...)
+		dst = append(dst, v.Request...)
+	}
+	if v.Attributes != "" {
+		dst = append(dst, `,"attributes":`...)
+		dst = append(dst, v.Attributes...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfModelCalled[:])
+	}
+	return dst
+}
+
+var fieldsOfModelCalled = [...]extra.Field{
+	{Name: "modelCallId", Zero: `""`},
+	{Name: "provider"},
+	{Name: "model"},
+	{Name: "operation"},
+	{Name: "attempt"},
+	{Name: "retryOf"},
+	{Name: "request"},
+	{Name: "attributes"},
+}
+
+func (v *ModelReturned) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	dst = append(dst, `{"modelCallId":`...)
+	dst = jsonwire.AppendString(dst, v.ModelCallID)
+	if v.Provider != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = jsonwire.AppendString(dst, v.Provider)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Operation != "" {
+		dst = append(dst, `,"operation":`...)
+		dst = jsonwire.AppendString(dst, v.Operation)
+	}
+	if v.FinishReasons != nil {
+		dst = append(dst, `,"finishReasons":`...)
+		dst = appendListOfString(dst, v.FinishReasons)
+	}
+	if v.TimeToFirstToken.OK {
+		dst = append(dst, `,"timeToFirstTokenMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.TimeToFirstToken.V)
+	}
+	if v.Duration.OK {
+		dst = append(dst, `,"durationMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.Duration.V)
+	}
+	if v.Usage.OK {
+		dst = append(dst, `,"usage":`...)
+		dst = v.Usage.V.appendJSON(dst)
+	}
+	if v.CostUSD.OK {
+		dst = append(dst, `,"costUsd":`...)
+		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	if v.Error.OK {
+		dst = append(dst, `,"error":`...)
+		dst = v.Error.V.appendJSON(dst)
+	}
+	if v.RequestID != "" {
+		dst = append(dst, `,"requestId":`...)
+		dst = jsonwire.AppendString(dst, v.RequestID)
+	}
+	if v.ResponseID != "" {
+		dst = append(dst, `,"responseId":`...)
+		dst = jsonwire.AppendString(dst, v.ResponseID)
+	}
+	if v.Response != "" {
+		dst = append(dst, `,"response":`...)
+		dst = append(dst, v.Response...)
+	}
+	if v.OneEvent {
+		dst = append(dst, `,"oneEvent":`...)
+		dst = strconv.AppendBool(dst, v.OneEvent)
+	}
+	if v.Request != "" {
+		dst = append(dst, `,"request":`...)
+		dst = append(dst, v.Request...)
+	}
+	dst = append(dst, '}')
+	if v.extra != "" {
+		dst = v.extra.Merge(dst, mark, fieldsOfModelReturned[:])
+	}
+	return dst
+}
+
+var fieldsOfModelReturned = [...]extra.Field{
+	{Name: "modelCallId", Zero: `""`},
+	{Name: "provider"},
+	{Name: "model"},
+	{Name: "operation"},
+	{Name: "finishReasons"},
+	{Name: "timeToFirstTokenMs"},
+	{Name: "durationMs"},
+	{Name: "usage"},
+	{Name: "costUsd"},
+	{Name: "error"},
+	{Name: "requestId"},
+	{Name: "responseId"},
+	{Name: "response"},
+	{Name: "oneEvent"},
+	{Name: "request"},
+}
+
 func (v *ApprovalRequested) appendJSON(dst []byte) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"approvalId":`...)
@@ -1590,6 +1732,10 @@ var fieldsOfCommandConsumed = [...]extra.Field{
 
 func (v *UsageObserved) appendJSON(dst []byte) []byte {
 	mark := len(dst)
+	if v.ModelCallID != "" {
+		dst = append(dst, `,"modelCallId":`...)
+		dst = jsonwire.AppendString(dst, v.ModelCallID)
+	}
 	if v.Model != "" {
 		dst = append(dst, `,"model":`...)
 		dst = jsonwire.AppendString(dst, v.Model)
@@ -1608,6 +1754,10 @@ func (v *UsageObserved) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"cumulative":`...)
 		dst = strconv.AppendBool(dst, v.Cumulative)
 	}
+	if v.Partial {
+		dst = append(dst, `,"partial":`...)
+		dst = strconv.AppendBool(dst, v.Partial)
+	}
 	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
@@ -1617,11 +1767,13 @@ func (v *UsageObserved) appendJSON(dst []byte) []byte {
 }
 
 var fieldsOfUsageObserved = [...]extra.Field{
+	{Name: "modelCallId"},
 	{Name: "model"},
 	{Name: "usage", Zero: `{"inputTokens":0,"outputTokens":0}`},
 	{Name: "costUsd"},
 	{Name: "source"},
 	{Name: "cumulative"},
+	{Name: "partial"},
 }
 
 func (v *BudgetExceeded) appendJSON(dst []byte) []byte {
@@ -2200,6 +2352,10 @@ func (v *Usage) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"cacheReadInputTokens":`...)
 		dst = jsonwire.AppendInt(dst, v.CacheReadInputTokens.V)
 	}
+	if v.ReasoningOutputTokens.OK {
+		dst = append(dst, `,"reasoningOutputTokens":`...)
+		dst = jsonwire.AppendInt(dst, v.ReasoningOutputTokens.V)
+	}
 	if v.CostUSD.OK {
 		dst = append(dst, `,"costUsd":`...)
 		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
@@ -2217,6 +2373,7 @@ var fieldsOfUsage = [...]extra.Field{
 	{Name: "totalTokens"},
 	{Name: "cacheCreationInputTokens"},
 	{Name: "cacheReadInputTokens"},
+	{Name: "reasoningOutputTokens"},
 	{Name: "costUsd"},
 }
 
@@ -2571,6 +2728,8 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfRefToToolCallSnapshot(dst, v.OpenCalls)
 	dst = append(dst, `,"closedCalls":`...)
 	dst = appendListOfRefToToolCallSnapshot(dst, v.ClosedCalls)
+	dst = append(dst, `,"openModelCalls":`...)
+	dst = appendListOfModelCallSnapshot(dst, v.OpenModelCalls)
 	if v.DroppedCalls != 0 {
 		dst = append(dst, `,"droppedCalls":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.DroppedCalls))
@@ -2817,6 +2976,18 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendInt(dst, int64(v.ToolCalls))
 	dst = append(dst, `,"toolFailures":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.ToolFailures))
+	if v.ModelCalls != 0 {
+		dst = append(dst, `,"modelCalls":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelCalls))
+	}
+	if v.ModelFailures != 0 {
+		dst = append(dst, `,"modelFailures":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.ModelFailures))
+	}
+	if v.ModelDuration != 0 {
+		dst = append(dst, `,"modelDurationMs":`...)
+		dst = jsonwire.AppendMillis(dst, v.ModelDuration)
+	}
 	if v.Errors != 0 {
 		dst = append(dst, `,"errors":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Errors))
@@ -2912,6 +3083,50 @@ func (v *ToolCallSnapshot) appendJSON(dst []byte) []byte {
 	if v.Error != "" {
 		dst = append(dst, `,"error":`...)
 		dst = jsonwire.AppendString(dst, v.Error)
+	}
+	return append(dst, '}')
+}
+
+func (v *ModelCallSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.AgentID != "" {
+		dst = append(dst, `,"agentId":`...)
+		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	dst = append(dst, `,"modelCallId":`...)
+	dst = jsonwire.AppendString(dst, v.ModelCallID)
+	if v.EventID != "" {
+		dst = append(dst, `,"eventId":`...)
+		dst = jsonwire.AppendString(dst, v.EventID)
+	}
+	if v.Step.OK {
+		dst = append(dst, `,"step":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Step.V))
+	}
+	if v.Provider != "" {
+		dst = append(dst, `,"provider":`...)
+		dst = jsonwire.AppendString(dst, v.Provider)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Operation != "" {
+		dst = append(dst, `,"operation":`...)
+		dst = jsonwire.AppendString(dst, v.Operation)
+	}
+	if v.Attempt.OK {
+		dst = append(dst, `,"attempt":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Attempt.V))
+	}
+	if v.RetryOf != "" {
+		dst = append(dst, `,"retryOf":`...)
+		dst = jsonwire.AppendString(dst, v.RetryOf)
+	}
+	if !v.StartedAt.IsZero() {
+		dst = append(dst, `,"startedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.StartedAt)
 	}
 	return append(dst, '}')
 }
@@ -3310,6 +3525,10 @@ func (v *RunUsage) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"costUsd":`...)
 		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
 	}
+	if v.Partial {
+		dst = append(dst, `,"partial":`...)
+		dst = strconv.AppendBool(dst, v.Partial)
+	}
 	dst = append(dst, `,"models":`...)
 	dst = appendMapOfUsage(dst, v.Models)
 	dst = append(dst, `,"unassigned":`...)
@@ -3318,23 +3537,105 @@ func (v *RunUsage) appendJSON(dst []byte) []byte {
 }
 
 func (v *AgentUsage) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"models":`...)
+	mark := len(dst)
+	if v.Sequence != 0 {
+		dst = append(dst, `,"sequence":`...)
+		dst = jsonwire.AppendUint(dst, v.Sequence)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Died {
+		dst = append(dst, `,"died":`...)
+		dst = strconv.AppendBool(dst, v.Died)
+	}
+	dst = append(dst, `,"models":`...)
 	dst = appendMapOfUsage(dst, v.Models)
 	if v.Ended.OK {
 		dst = append(dst, `,"ended":`...)
 		dst = v.Ended.V.appendJSON(dst)
 	}
-	if v.Observed.OK {
-		dst = append(dst, `,"observed":`...)
-		dst = v.Observed.V.appendJSON(dst)
+	if v.CostUSD.OK {
+		dst = append(dst, `,"costUsd":`...)
+		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
+	}
+	dst = append(dst, `,"reported":`...)
+	dst = appendListOfReportedUsage(dst, v.Reported)
+	if v.counted != nil {
+		dst = append(dst, `,"counted":`...)
+		dst = appendListOfCountedCall(dst, v.counted)
+	}
+	dst = append(dst, `,"earlier":`...)
+	dst = appendListOfAttemptUsage(dst, v.Earlier)
+	dst[mark] = '{'
+	return append(dst, '}')
+}
+
+func (v *AttemptUsage) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.Sequence != 0 {
+		dst = append(dst, `,"sequence":`...)
+		dst = jsonwire.AppendUint(dst, v.Sequence)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	if v.Died {
+		dst = append(dst, `,"died":`...)
+		dst = strconv.AppendBool(dst, v.Died)
+	}
+	dst = append(dst, `,"models":`...)
+	dst = appendMapOfUsage(dst, v.Models)
+	if v.Ended.OK {
+		dst = append(dst, `,"ended":`...)
+		dst = v.Ended.V.appendJSON(dst)
 	}
 	if v.CostUSD.OK {
 		dst = append(dst, `,"costUsd":`...)
 		dst = jsonwire.AppendFloat(dst, v.CostUSD.V)
 	}
-	if v.ObservedCost.OK {
-		dst = append(dst, `,"observedCost":`...)
-		dst = jsonwire.AppendFloat(dst, v.ObservedCost.V)
+	dst = append(dst, `,"reported":`...)
+	dst = appendListOfReportedUsage(dst, v.Reported)
+	if v.counted != nil {
+		dst = append(dst, `,"counted":`...)
+		dst = appendListOfCountedCall(dst, v.counted)
+	}
+	dst[mark] = '{'
+	return append(dst, '}')
+}
+
+func (v *ReportedUsage) appendJSON(dst []byte) []byte {
+	mark := len(dst)
+	if v.ModelCallID != "" {
+		dst = append(dst, `,"modelCallId":`...)
+		dst = jsonwire.AppendString(dst, v.ModelCallID)
+	}
+	if v.Model != "" {
+		dst = append(dst, `,"model":`...)
+		dst = jsonwire.AppendString(dst, v.Model)
+	}
+	dst = append(dst, `,"usage":`...)
+	dst = v.Usage.appendJSON(dst)
+	if v.Partial {
+		dst = append(dst, `,"partial":`...)
+		dst = strconv.AppendBool(dst, v.Partial)
+	}
+	dst[mark] = '{'
+	return append(dst, '}')
+}
+
+func (v *countedCall) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = jsonwire.AppendString(dst, v.id)
+	if v.usage {
+		dst = append(dst, `,"usage":`...)
+		dst = strconv.AppendBool(dst, v.usage)
+	}
+	if v.cost {
+		dst = append(dst, `,"cost":`...)
+		dst = strconv.AppendBool(dst, v.cost)
 	}
 	return append(dst, '}')
 }
@@ -3503,6 +3804,17 @@ func appendListOfRefToToolCallSnapshot(dst []byte, v []*ToolCallSnapshot) []byte
 			dst = append(dst, ',')
 		}
 		dst = appendRefToToolCallSnapshot(dst, v[i])
+	}
+	return append(dst, ']')
+}
+
+func appendListOfModelCallSnapshot(dst []byte, v []ModelCallSnapshot) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
 	}
 	return append(dst, ']')
 }
@@ -3688,6 +4000,39 @@ func appendListOfRefToRuleError(dst []byte, v []*RuleError) []byte {
 }
 
 func appendListOfBlock(dst []byte, v []block) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfReportedUsage(dst []byte, v []ReportedUsage) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfCountedCall(dst []byte, v []countedCall) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfAttemptUsage(dst []byte, v []AttemptUsage) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

@@ -650,9 +650,6 @@ func (v *StatePatched) check() *fieldError {
 	if err := checkText("path", v.Path); err != nil {
 		return err
 	}
-	if err := checkRequired("value", v.Value != ""); err != nil {
-		return err
-	}
 	return v.checkMore()
 }
 
@@ -853,6 +850,92 @@ func (v *ConversationMessage) check() *fieldError {
 	return nil
 }
 
+func (v *ModelCalled) check() *fieldError {
+	if err := checkLacks(v.extra); err != nil {
+		return err
+	}
+	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("modelCallId", v.ModelCallID); err != nil {
+		return err
+	}
+	if err := checkText("provider", v.Provider); err != nil {
+		return err
+	}
+	if err := checkText("model", v.Model); err != nil {
+		return err
+	}
+	if err := checkText("operation", v.Operation); err != nil {
+		return err
+	}
+	if v.Attempt.OK {
+		if err := checkMin("attempt", v.Attempt.V, 1); err != nil {
+			return err
+		}
+	}
+	if err := checkText("retryOf", v.RetryOf); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (v *ModelReturned) check() *fieldError {
+	if err := checkLacks(v.extra); err != nil {
+		return err
+	}
+	if err := checkRequired("modelCallId", v.ModelCallID != ""); err != nil {
+		return err
+	}
+	if err := checkText("modelCallId", v.ModelCallID); err != nil {
+		return err
+	}
+	if err := checkText("provider", v.Provider); err != nil {
+		return err
+	}
+	if err := checkText("model", v.Model); err != nil {
+		return err
+	}
+	if err := checkText("operation", v.Operation); err != nil {
+		return err
+	}
+	if err := checkTexts("finishReasons", v.FinishReasons); err != nil {
+		return err
+	}
+	if v.TimeToFirstToken.OK {
+		if err := checkMinMillis("timeToFirstTokenMs", v.TimeToFirstToken.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Duration.OK {
+		if err := checkMinMillis("durationMs", v.Duration.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Usage.OK {
+		if err := v.Usage.V.check(); err != nil {
+			return err.in("usage")
+		}
+	}
+	if v.CostUSD.OK {
+		if err := checkMinFloat("costUsd", v.CostUSD.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.Error.OK {
+		if err := v.Error.V.check(); err != nil {
+			return err.in("error")
+		}
+	}
+	if err := checkText("requestId", v.RequestID); err != nil {
+		return err
+	}
+	if err := checkText("responseId", v.ResponseID); err != nil {
+		return err
+	}
+	return nil
+}
+
 func (v *ApprovalRequested) check() *fieldError {
 	if err := checkLacks(v.extra); err != nil {
 		return err
@@ -1000,6 +1083,9 @@ func (v *CommandConsumed) check() *fieldError {
 
 func (v *UsageObserved) check() *fieldError {
 	if err := checkLacks(v.extra); err != nil {
+		return err
+	}
+	if err := checkText("modelCallId", v.ModelCallID); err != nil {
 		return err
 	}
 	if err := checkText("model", v.Model); err != nil {
@@ -1373,6 +1459,11 @@ func (v *Usage) check() *fieldError {
 	}
 	if v.CacheReadInputTokens.OK {
 		if err := checkMin("cacheReadInputTokens", v.CacheReadInputTokens.V, 0); err != nil {
+			return err
+		}
+	}
+	if v.ReasoningOutputTokens.OK {
+		if err := checkMin("reasoningOutputTokens", v.ReasoningOutputTokens.V, 0); err != nil {
 			return err
 		}
 	}

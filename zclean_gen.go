@@ -1368,6 +1368,137 @@ func (v *ConversationMessage) clean(c *cleaner) *ConversationMessage {
 	return w
 }
 
+func (v *ModelCalled) clean(c *cleaner) *ModelCalled {
+	w := v // or the copy, once there is one
+	if v.Provider != "" {
+		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
+			w = copyOnce(v, w)
+			w.Provider = s
+		}
+	}
+	if v.Model != "" {
+		if s, changed := c.text("model", ClassMeta, v.Model); changed {
+			w = copyOnce(v, w)
+			w.Model = s
+		}
+	}
+	if v.Operation != "" {
+		if s, changed := c.text("operation", ClassMeta, v.Operation); changed {
+			w = copyOnce(v, w)
+			w.Operation = s
+		}
+	}
+	if v.Request != "" {
+		j, changed := c.json("request", ClassContent, v.Request)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Request = j
+		}
+	}
+	if v.Attributes != "" {
+		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Attributes = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
+func (v *ModelReturned) clean(c *cleaner) *ModelReturned {
+	w := v // or the copy, once there is one
+	if v.Provider != "" {
+		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
+			w = copyOnce(v, w)
+			w.Provider = s
+		}
+	}
+	if v.Model != "" {
+		if s, changed := c.text("model", ClassMeta, v.Model); changed {
+			w = copyOnce(v, w)
+			w.Model = s
+		}
+	}
+	if v.Operation != "" {
+		if s, changed := c.text("operation", ClassMeta, v.Operation); changed {
+			w = copyOnce(v, w)
+			w.Operation = s
+		}
+	}
+	if e, changed := cleanTexts(c, "finishReasons", ClassMeta, v.FinishReasons); c.err != nil {
+		c.err = c.err.in("finishReasons")
+		return v
+	} else if changed {
+		w = copyOnce(v, w)
+		w.FinishReasons = e
+	}
+	if v.Usage.OK {
+		if e := v.Usage.V.clean(c); c.err != nil {
+			c.err = c.err.in("usage")
+			return v
+		} else if e != &v.Usage.V {
+			w = copyOnce(v, w)
+			w.Usage.V = *e
+		}
+	}
+	if v.Error.OK {
+		if e := v.Error.V.clean(c); c.err != nil {
+			c.err = c.err.in("error")
+			return v
+		} else if e != &v.Error.V {
+			w = copyOnce(v, w)
+			w.Error.V = *e
+		}
+	}
+	if v.Response != "" {
+		j, changed := c.json("response", ClassContent, v.Response)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Response = j
+		}
+	}
+	if v.Request != "" {
+		j, changed := c.json("request", ClassContent, v.Request)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.Request = j
+		}
+	}
+	if v.extra != "" {
+		x, changed := c.extras(v.extra)
+		if c.err != nil {
+			return v
+		}
+		if changed {
+			w = copyOnce(v, w)
+			w.extra = x
+		}
+	}
+	return w
+}
+
 func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
 	w := v // or the copy, once there is one
 	if v.Action != "" {

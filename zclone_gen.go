@@ -205,6 +205,7 @@ func (w *RunSnapshot) deepen() {
 	w.Agents = cloneMapOfRefToAgentSnapshot(w.Agents)
 	w.OpenCalls = cloneListOfRefToToolCallSnapshot(w.OpenCalls)
 	w.ClosedCalls = cloneListOfRefToToolCallSnapshot(w.ClosedCalls)
+	w.OpenModelCalls = cloneListOfModelCallSnapshot(w.OpenModelCalls)
 	w.Tools = cloneMapOfRefToToolStats(w.Tools)
 	w.Messages = cloneListOfConversationMessage(w.Messages)
 	w.Turns = cloneListOfTurnSnapshot(w.Turns)
@@ -335,6 +336,23 @@ func (w *ToolCallSnapshot) deepen() {
 	w.RetryOf = cloneText(w.RetryOf)
 	w.Status = cloneText(w.Status)
 	w.Error = cloneText(w.Error)
+}
+
+func (v *ModelCallSnapshot) clone() *ModelCallSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ModelCallSnapshot) deepen() {
+	w.AgentID = cloneText(w.AgentID)
+	w.ModelCallID = cloneText(w.ModelCallID)
+	w.EventID = cloneText(w.EventID)
+	w.Provider = cloneText(w.Provider)
+	w.Model = cloneText(w.Model)
+	w.Operation = cloneText(w.Operation)
+	w.RetryOf = cloneText(w.RetryOf)
 }
 
 func (v *ToolStats) clone() *ToolStats {
@@ -560,13 +578,49 @@ func (v *AgentUsage) clone() *AgentUsage {
 
 // deepen makes a shallow copy a deep one.
 func (w *AgentUsage) deepen() {
+	w.AttemptUsage.deepen()
+	w.Earlier = cloneListOfAttemptUsage(w.Earlier)
+}
+
+func (v *AttemptUsage) clone() *AttemptUsage {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *AttemptUsage) deepen() {
+	w.Model = cloneText(w.Model)
 	w.Models = cloneMapOfUsage(w.Models)
 	if w.Ended.OK {
 		w.Ended.V.deepen()
 	}
-	if w.Observed.OK {
-		w.Observed.V.deepen()
-	}
+	w.Reported = cloneListOfReportedUsage(w.Reported)
+	w.counted = cloneListOfCountedCall(w.counted)
+}
+
+func (v *ReportedUsage) clone() *ReportedUsage {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *ReportedUsage) deepen() {
+	w.ModelCallID = cloneText(w.ModelCallID)
+	w.Model = cloneText(w.Model)
+	w.Usage.deepen()
+}
+
+func (v *countedCall) clone() *countedCall {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *countedCall) deepen() {
+	w.id = cloneText(w.id)
 }
 
 func cloneListOfString(v []string) []string {
@@ -685,6 +739,18 @@ func cloneListOfRefToToolCallSnapshot(v []*ToolCallSnapshot) []*ToolCallSnapshot
 	copy(w, v)
 	for i := range w {
 		w[i] = cloneRefToToolCallSnapshot(w[i])
+	}
+	return w
+}
+
+func cloneListOfModelCallSnapshot(v []ModelCallSnapshot) []ModelCallSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]ModelCallSnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }
@@ -913,6 +979,42 @@ func cloneMapOfUsage(v map[string]Usage) map[string]Usage {
 	for key, elem := range v {
 		elem.deepen()
 		w[cloneText(key)] = elem
+	}
+	return w
+}
+
+func cloneListOfAttemptUsage(v []AttemptUsage) []AttemptUsage {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]AttemptUsage, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfReportedUsage(v []ReportedUsage) []ReportedUsage {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]ReportedUsage, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfCountedCall(v []countedCall) []countedCall {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]countedCall, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
 	}
 	return w
 }

@@ -276,6 +276,27 @@ func (v *ConversationMessage) hasExtra() bool {
 	return false
 }
 
+func (v *ModelCalled) hasExtra() bool {
+	return v.extra.HasUnknown()
+}
+
+func (v *ModelReturned) hasExtra() bool {
+	if v.extra.HasUnknown() {
+		return true
+	}
+	if v.Usage.OK {
+		if v.Usage.V.hasExtra() {
+			return true
+		}
+	}
+	if v.Error.OK {
+		if v.Error.V.hasExtra() {
+			return true
+		}
+	}
+	return false
+}
+
 func (v *ApprovalRequested) hasExtra() bool {
 	return v.extra.HasUnknown()
 }

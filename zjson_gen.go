@@ -360,6 +360,22 @@ func (v *ConversationMessage) UnmarshalJSON(text []byte) error { return unmarsha
 
 // MarshalJSON returns the members as they stand on a line. It returns a
 // [*RuleError] when a line cannot carry one of them.
+func (v ModelCalled) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
+// error is a [*LineError].
+func (v *ModelCalled) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line. It returns a
+// [*RuleError] when a line cannot carry one of them.
+func (v ModelReturned) MarshalJSON() ([]byte, error) { return marshal(&v) }
+
+// UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
+// error is a [*LineError].
+func (v *ModelReturned) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand on a line. It returns a
+// [*RuleError] when a line cannot carry one of them.
 func (v ApprovalRequested) MarshalJSON() ([]byte, error) { return marshal(&v) }
 
 // UnmarshalJSON reads what MarshalJSON writes and keeps extra members. The
@@ -697,6 +713,13 @@ func (v ToolCallSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(ni
 func (v *ToolCallSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
+func (v ModelCallSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *ModelCallSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
 func (v ToolStats) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
@@ -814,6 +837,20 @@ func (v AgentUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), ni
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
 // error is a [*LineError].
 func (v *AgentUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v AttemptUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *AttemptUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v ReportedUsage) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *ReportedUsage) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // members keeps the books of one object while it is parsed: the fields that
 // were there, and what the struct cannot hold.

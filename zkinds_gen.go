@@ -25,6 +25,8 @@ var ruleTable = [...]struct {
 	{RuleEndedTotals, "the totals of an end are not below what the log has"},
 	{RuleToolCallOpen, "a return names an open call of its agent, and a call id is not used again while its call is open; exempt are returns with oneEvent, and returns with status forbidden or rate_limited that have no call"},
 	{RuleToolCausation, "the causationId of a return is the id of the event that opened its call"},
+	{RuleModelCallOpen, "a model.returned names an open model call of its agent, and a model call id is not used again while its call is open; exempt are returns with oneEvent"},
+	{RuleModelCausation, "the causationId of a model.returned is the id of the event that opened its call"},
 	{RuleDeltaIndex, "the numbered deltas of a block have the indexes 0, 1, 2, …"},
 	{RulePhaseOpen, "only an open phase is completed"},
 	{RuleWorkflowContext, "workflow events carry workflowId; phase events, checkpoint events and agent events inside a phase also carry phase"},
@@ -83,6 +85,10 @@ func (*TextDelta) kind() Kind { return KindTextDelta }
 func (*TextCompleted) kind() Kind { return KindTextCompleted }
 
 func (*MessageCreated) kind() Kind { return KindMessageCreated }
+
+func (*ModelCalled) kind() Kind { return KindModelCalled }
+
+func (*ModelReturned) kind() Kind { return KindModelReturned }
 
 func (*ToolCalled) kind() Kind { return KindToolCalled }
 
@@ -230,6 +236,10 @@ func cleanPayload(p Payload, c *cleaner) Payload {
 		return p.clean(c)
 	case *MessageCreated:
 		return p.clean(c)
+	case *ModelCalled:
+		return p.clean(c)
+	case *ModelReturned:
+		return p.clean(c)
 	case *ToolCalled:
 		return p.clean(c)
 	case *ToolArgumentsDelta:
@@ -339,19 +349,23 @@ func (m *machine) checkKind(ev *Event, sub *subject) *RuleError {
 		return m.checkAgentTransition(ev, sub)
 	case 10:
 		return m.checkAgentEnded(ev, sub)
-	case 17, 22, 26:
+	case 17, 22, 28:
 		return m.checkDelta(ev, sub)
 	case 24:
 		return m.checkMessageCreated(ev, sub)
 	case 25:
-		return m.checkToolCalled(ev, sub)
+		return m.checkModelCalled(ev, sub)
+	case 26:
+		return m.checkModelReturned(ev, sub)
 	case 27:
+		return m.checkToolCalled(ev, sub)
+	case 29:
 		return m.checkToolReturned(ev, sub)
-	case 30:
+	case 32:
 		return m.checkHandoffAccepted(ev, sub)
-	case 50:
+	case 52:
 		return m.checkPhaseCompleted(ev, sub)
-	case 55, 56:
+	case 57, 58:
 		return m.checkApprovalAnswered(ev, sub)
 	}
 	return nil
@@ -374,27 +388,31 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.agentEnded(ev, sub)
 	case 16, 23:
 		m.wholeBlock(ev, sub)
-	case 17, 22, 26:
+	case 17, 22, 28:
 		m.delta(ev, sub)
 	case 24:
 		m.messageCreated(ev, sub)
 	case 25:
-		m.toolCalled(ev, sub)
+		m.modelCalled(ev, sub)
+	case 26:
+		m.modelReturned(ev, sub)
 	case 27:
-		m.toolReturned(ev, sub)
+		m.toolCalled(ev, sub)
 	case 29:
+		m.toolReturned(ev, sub)
+	case 31:
 		m.handoffRequested(ev, sub)
-	case 30:
+	case 32:
 		m.handoffAccepted(ev, sub)
-	case 49:
+	case 51:
 		m.phaseStarted(ev, sub)
-	case 50:
+	case 52:
 		m.phaseCompleted(ev, sub)
-	case 54:
+	case 56:
 		m.approvalRequested(ev, sub)
-	case 55, 56:
+	case 57, 58:
 		m.approvalAnswered(ev, sub)
-	case 61:
+	case 63:
 		m.auditChecked(ev, sub)
 	}
 }
@@ -438,69 +456,69 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.orchestratorDecided(ev, sub)
 	case 23:
 		v.textCompleted(ev, sub)
-	case 28:
+	case 30:
 		v.agentHandoff(ev, sub)
-	case 31:
-		v.turnStarted(ev, sub)
-	case 32:
-		v.turnEnded(ev, sub)
 	case 33:
-		v.turnSummarized(ev, sub)
+		v.turnStarted(ev, sub)
 	case 34:
-		v.stepStarted(ev, sub)
+		v.turnEnded(ev, sub)
 	case 35:
-		v.stepEnded(ev, sub)
+		v.turnSummarized(ev, sub)
+	case 36:
+		v.stepStarted(ev, sub)
 	case 37:
-		v.nodeStarted(ev, sub)
-	case 38:
-		v.nodeCompleted(ev, sub)
+		v.stepEnded(ev, sub)
 	case 39:
-		v.nodeFailed(ev, sub)
+		v.nodeStarted(ev, sub)
 	case 40:
-		v.nodeSkipped(ev, sub)
+		v.nodeCompleted(ev, sub)
 	case 41:
-		v.nodeSuspended(ev, sub)
+		v.nodeFailed(ev, sub)
 	case 42:
-		v.edgeFired(ev, sub)
+		v.nodeSkipped(ev, sub)
 	case 43:
-		v.edgeSkipped(ev, sub)
+		v.nodeSuspended(ev, sub)
 	case 44:
-		v.loopIterated(ev, sub)
+		v.edgeFired(ev, sub)
+	case 45:
+		v.edgeSkipped(ev, sub)
 	case 46:
-		v.statePatched(ev, sub)
-	case 47:
-		v.workflowCreated(ev, sub)
+		v.loopIterated(ev, sub)
 	case 48:
+		v.statePatched(ev, sub)
+	case 49:
+		v.workflowCreated(ev, sub)
+	case 50:
 		v.workflowApproved(ev, sub)
-	case 51:
-		v.checkpointSaved(ev, sub)
-	case 52:
-		v.checkpointResumed(ev, sub)
 	case 53:
+		v.checkpointSaved(ev, sub)
+	case 54:
+		v.checkpointResumed(ev, sub)
+	case 55:
 		v.workflowFinalized(ev, sub)
-	case 57:
-		v.clarificationRequested(ev, sub)
-	case 58:
-		v.clarificationResolved(ev, sub)
 	case 59:
-		v.commandReceived(ev, sub)
+		v.clarificationRequested(ev, sub)
 	case 60:
-		v.commandConsumed(ev, sub)
+		v.clarificationResolved(ev, sub)
 	case 61:
-		v.auditChecked(ev, sub)
+		v.commandReceived(ev, sub)
 	case 62:
-		v.claimVerified(ev, sub)
+		v.commandConsumed(ev, sub)
 	case 63:
-		v.issueFound(ev, sub)
+		v.auditChecked(ev, sub)
 	case 64:
-		v.citationFound(ev, sub)
+		v.claimVerified(ev, sub)
+	case 65:
+		v.issueFound(ev, sub)
 	case 66:
-		v.usageObserved(ev, sub)
-	case 67:
-		v.budgetExceeded(ev, sub)
+		v.citationFound(ev, sub)
 	case 68:
-		v.capBreached(ev, sub)
+		v.usageObserved(ev, sub)
 	case 69:
+		v.budgetExceeded(ev, sub)
+	case 70:
+		v.capBreached(ev, sub)
+	case 71:
 		v.blackboardItemCreated(ev, sub)
 	case -1:
 		v.unknown(ev)
@@ -556,6 +574,10 @@ func (v *TextDelta) reset() { *v = TextDelta{} }
 func (v *TextCompleted) reset() { *v = TextCompleted{} }
 
 func (v *MessageCreated) reset() { *v = MessageCreated{} }
+
+func (v *ModelCalled) reset() { *v = ModelCalled{} }
+
+func (v *ModelReturned) reset() { *v = ModelReturned{} }
 
 func (v *ToolCalled) reset() { *v = ToolCalled{} }
 
@@ -699,97 +721,101 @@ func (*TextCompleted) index() int { return 23 }
 
 func (*MessageCreated) index() int { return 24 }
 
-func (*ToolCalled) index() int { return 25 }
+func (*ModelCalled) index() int { return 25 }
 
-func (*ToolArgumentsDelta) index() int { return 26 }
+func (*ModelReturned) index() int { return 26 }
 
-func (*ToolReturned) index() int { return 27 }
+func (*ToolCalled) index() int { return 27 }
 
-func (*AgentHandoff) index() int { return 28 }
+func (*ToolArgumentsDelta) index() int { return 28 }
 
-func (*HandoffRequested) index() int { return 29 }
+func (*ToolReturned) index() int { return 29 }
 
-func (*HandoffAccepted) index() int { return 30 }
+func (*AgentHandoff) index() int { return 30 }
 
-func (*TurnStarted) index() int { return 31 }
+func (*HandoffRequested) index() int { return 31 }
 
-func (*TurnEnded) index() int { return 32 }
+func (*HandoffAccepted) index() int { return 32 }
 
-func (*TurnSummarized) index() int { return 33 }
+func (*TurnStarted) index() int { return 33 }
 
-func (*StepStarted) index() int { return 34 }
+func (*TurnEnded) index() int { return 34 }
 
-func (*StepEnded) index() int { return 35 }
+func (*TurnSummarized) index() int { return 35 }
 
-func (*SpanRecorded) index() int { return 36 }
+func (*StepStarted) index() int { return 36 }
 
-func (*NodeStarted) index() int { return 37 }
+func (*StepEnded) index() int { return 37 }
 
-func (*NodeCompleted) index() int { return 38 }
+func (*SpanRecorded) index() int { return 38 }
 
-func (*NodeFailed) index() int { return 39 }
+func (*NodeStarted) index() int { return 39 }
 
-func (*NodeSkipped) index() int { return 40 }
+func (*NodeCompleted) index() int { return 40 }
 
-func (*NodeSuspended) index() int { return 41 }
+func (*NodeFailed) index() int { return 41 }
 
-func (*EdgeFired) index() int { return 42 }
+func (*NodeSkipped) index() int { return 42 }
 
-func (*EdgeSkipped) index() int { return 43 }
+func (*NodeSuspended) index() int { return 43 }
 
-func (*LoopIterated) index() int { return 44 }
+func (*EdgeFired) index() int { return 44 }
 
-func (*LoopRoundCompleted) index() int { return 45 }
+func (*EdgeSkipped) index() int { return 45 }
 
-func (*StatePatched) index() int { return 46 }
+func (*LoopIterated) index() int { return 46 }
 
-func (*WorkflowCreated) index() int { return 47 }
+func (*LoopRoundCompleted) index() int { return 47 }
 
-func (*WorkflowApproved) index() int { return 48 }
+func (*StatePatched) index() int { return 48 }
 
-func (*PhaseStarted) index() int { return 49 }
+func (*WorkflowCreated) index() int { return 49 }
 
-func (*PhaseCompleted) index() int { return 50 }
+func (*WorkflowApproved) index() int { return 50 }
 
-func (*CheckpointSaved) index() int { return 51 }
+func (*PhaseStarted) index() int { return 51 }
 
-func (*CheckpointResumed) index() int { return 52 }
+func (*PhaseCompleted) index() int { return 52 }
 
-func (*WorkflowFinalized) index() int { return 53 }
+func (*CheckpointSaved) index() int { return 53 }
 
-func (*ApprovalRequested) index() int { return 54 }
+func (*CheckpointResumed) index() int { return 54 }
 
-func (*ApprovalGranted) index() int { return 55 }
+func (*WorkflowFinalized) index() int { return 55 }
 
-func (*ApprovalRejected) index() int { return 56 }
+func (*ApprovalRequested) index() int { return 56 }
 
-func (*ClarificationRequested) index() int { return 57 }
+func (*ApprovalGranted) index() int { return 57 }
 
-func (*ClarificationResolved) index() int { return 58 }
+func (*ApprovalRejected) index() int { return 58 }
 
-func (*CommandReceived) index() int { return 59 }
+func (*ClarificationRequested) index() int { return 59 }
 
-func (*CommandConsumed) index() int { return 60 }
+func (*ClarificationResolved) index() int { return 60 }
 
-func (*AuditChecked) index() int { return 61 }
+func (*CommandReceived) index() int { return 61 }
 
-func (*ClaimVerified) index() int { return 62 }
+func (*CommandConsumed) index() int { return 62 }
 
-func (*IssueFound) index() int { return 63 }
+func (*AuditChecked) index() int { return 63 }
 
-func (*CitationFound) index() int { return 64 }
+func (*ClaimVerified) index() int { return 64 }
 
-func (*EvidenceInsufficient) index() int { return 65 }
+func (*IssueFound) index() int { return 65 }
 
-func (*UsageObserved) index() int { return 66 }
+func (*CitationFound) index() int { return 66 }
 
-func (*BudgetExceeded) index() int { return 67 }
+func (*EvidenceInsufficient) index() int { return 67 }
 
-func (*CapBreached) index() int { return 68 }
+func (*UsageObserved) index() int { return 68 }
 
-func (*BlackboardItemCreated) index() int { return 69 }
+func (*BudgetExceeded) index() int { return 69 }
 
-func (*MemoryChanged) index() int { return 70 }
+func (*CapBreached) index() int { return 70 }
+
+func (*BlackboardItemCreated) index() int { return 71 }
+
+func (*MemoryChanged) index() int { return 72 }
 
 // limited says, by the position in the catalog, whether a payload can hold
 // values that JSON has no text for: floats and times.
@@ -819,6 +845,8 @@ var limited = [...]bool{
 	false, // TextDelta
 	false, // TextCompleted
 	false, // MessageCreated
+	false, // ModelCalled
+	true,  // ModelReturned
 	false, // ToolCalled
 	false, // ToolArgumentsDelta
 	false, // ToolReturned
@@ -920,98 +948,102 @@ func kindIndex(k Kind) int {
 		return 23
 	case KindMessageCreated:
 		return 24
-	case KindToolCalled:
+	case KindModelCalled:
 		return 25
-	case KindToolArgumentsDelta:
+	case KindModelReturned:
 		return 26
-	case KindToolReturned:
+	case KindToolCalled:
 		return 27
-	case KindAgentHandoff:
+	case KindToolArgumentsDelta:
 		return 28
-	case KindHandoffRequested:
+	case KindToolReturned:
 		return 29
-	case KindHandoffAccepted:
+	case KindAgentHandoff:
 		return 30
-	case KindTurnStarted:
+	case KindHandoffRequested:
 		return 31
-	case KindTurnEnded:
+	case KindHandoffAccepted:
 		return 32
-	case KindTurnSummarized:
+	case KindTurnStarted:
 		return 33
-	case KindStepStarted:
+	case KindTurnEnded:
 		return 34
-	case KindStepEnded:
+	case KindTurnSummarized:
 		return 35
-	case KindSpanRecorded:
+	case KindStepStarted:
 		return 36
-	case KindNodeStarted:
+	case KindStepEnded:
 		return 37
-	case KindNodeCompleted:
+	case KindSpanRecorded:
 		return 38
-	case KindNodeFailed:
+	case KindNodeStarted:
 		return 39
-	case KindNodeSkipped:
+	case KindNodeCompleted:
 		return 40
-	case KindNodeSuspended:
+	case KindNodeFailed:
 		return 41
-	case KindEdgeFired:
+	case KindNodeSkipped:
 		return 42
-	case KindEdgeSkipped:
+	case KindNodeSuspended:
 		return 43
-	case KindLoopIterated:
+	case KindEdgeFired:
 		return 44
-	case KindLoopRoundCompleted:
+	case KindEdgeSkipped:
 		return 45
-	case KindStatePatched:
+	case KindLoopIterated:
 		return 46
-	case KindWorkflowCreated:
+	case KindLoopRoundCompleted:
 		return 47
-	case KindWorkflowApproved:
+	case KindStatePatched:
 		return 48
-	case KindPhaseStarted:
+	case KindWorkflowCreated:
 		return 49
-	case KindPhaseCompleted:
+	case KindWorkflowApproved:
 		return 50
-	case KindCheckpointSaved:
+	case KindPhaseStarted:
 		return 51
-	case KindCheckpointResumed:
+	case KindPhaseCompleted:
 		return 52
-	case KindWorkflowFinalized:
+	case KindCheckpointSaved:
 		return 53
-	case KindApprovalRequested:
+	case KindCheckpointResumed:
 		return 54
-	case KindApprovalGranted:
+	case KindWorkflowFinalized:
 		return 55
-	case KindApprovalRejected:
+	case KindApprovalRequested:
 		return 56
-	case KindClarificationRequested:
+	case KindApprovalGranted:
 		return 57
-	case KindClarificationResolved:
+	case KindApprovalRejected:
 		return 58
-	case KindCommandReceived:
+	case KindClarificationRequested:
 		return 59
-	case KindCommandConsumed:
+	case KindClarificationResolved:
 		return 60
-	case KindAuditChecked:
+	case KindCommandReceived:
 		return 61
-	case KindClaimVerified:
+	case KindCommandConsumed:
 		return 62
-	case KindIssueFound:
+	case KindAuditChecked:
 		return 63
-	case KindCitationFound:
+	case KindClaimVerified:
 		return 64
-	case KindEvidenceInsufficient:
+	case KindIssueFound:
 		return 65
-	case KindUsageObserved:
+	case KindCitationFound:
 		return 66
-	case KindBudgetExceeded:
+	case KindEvidenceInsufficient:
 		return 67
-	case KindCapBreached:
+	case KindUsageObserved:
 		return 68
-	case KindBlackboardItemCreated:
+	case KindBudgetExceeded:
 		return 69
-	case KindMemoryChanged:
+	case KindCapBreached:
 		return 70
+	case KindBlackboardItemCreated:
+		return 71
+	case KindMemoryChanged:
+		return 72
 	}
 	return -1
 }
@@ -1070,6 +1102,10 @@ func emptyPayload(k Kind) Payload {
 		return new(TextCompleted)
 	case KindMessageCreated:
 		return new(MessageCreated)
+	case KindModelCalled:
+		return new(ModelCalled)
+	case KindModelReturned:
+		return new(ModelReturned)
 	case KindToolCalled:
 		return new(ToolCalled)
 	case KindToolArgumentsDelta:
@@ -1268,6 +1304,14 @@ func ops(p Payload) payloadOps {
 			return p
 		}
 	case *MessageCreated:
+		if p != nil {
+			return p
+		}
+	case *ModelCalled:
+		if p != nil {
+			return p
+		}
+	case *ModelReturned:
 		if p != nil {
 			return p
 		}

@@ -356,34 +356,41 @@ func (v *AgentEnded) parseJSON(s *jsonwire.Scanner) error {
 				v.TotalCostUSD.V, err = s.Float()
 				v.TotalCostUSD.OK = err == nil
 			}
-		case 8: // durationMs
+		case 8: // cumulative
+			if !m.null(s, name) {
+				v.Cumulative, err = s.Bool()
+				if !v.Cumulative {
+					m.spelled(name, `false`)
+				}
+			}
+		case 9: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 9: // numTurns
+		case 10: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 10: // totals
+		case 11: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 11: // convergenceScore
+		case 12: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 12: // refused
+		case 13: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 13: // resultSchema
+		case 14: // resultSchema
 			v.ResultSchema, err = parseAny(s)
 		default:
 			err = m.unknown(s, name)
@@ -404,6 +411,7 @@ var namesOfAgentEnded = jsonwire.Names(
 	"usage",
 	"modelUsage",
 	"totalCostUsd",
+	"cumulative",
 	"durationMs",
 	"numTurns",
 	"totals",
@@ -1855,7 +1863,7 @@ func (v *StatePatched) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	if m.seen&0x7 != 0x7 {
+	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfStatePatched[:])
 	}
 	v.extra = m.x.Members()
@@ -2445,6 +2453,213 @@ var namesOfConversationMessage = jsonwire.Names(
 	"agent",
 )
 
+func (v *ModelCalled) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfModelCalled, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // modelCallId
+			v.ModelCallID, err = s.String()
+		case 2: // provider
+			if !m.null(s, name) {
+				v.Provider, err = s.String()
+				if v.Provider == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // operation
+			if !m.null(s, name) {
+				v.Operation, err = s.String()
+				if v.Operation == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // attempt
+			if !m.null(s, name) {
+				v.Attempt.V, err = s.SmallInt()
+				v.Attempt.OK = err == nil
+			}
+		case 6: // retryOf
+			if !m.null(s, name) {
+				v.RetryOf, err = s.String()
+				if v.RetryOf == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // request
+			v.Request, err = parseAny(s)
+		case 8: // attributes
+			v.Attributes, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfModelCalled[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfModelCalled = jsonwire.Names(
+	"modelCallId",
+	"provider",
+	"model",
+	"operation",
+	"attempt",
+	"retryOf",
+	"request",
+	"attributes",
+)
+
+func (v *ModelReturned) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfModelReturned, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // modelCallId
+			v.ModelCallID, err = s.String()
+		case 2: // provider
+			if !m.null(s, name) {
+				v.Provider, err = s.String()
+				if v.Provider == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // operation
+			if !m.null(s, name) {
+				v.Operation, err = s.String()
+				if v.Operation == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // finishReasons
+			if !m.null(s, name) {
+				v.FinishReasons, err = parseListOfString(s)
+			}
+		case 6: // timeToFirstTokenMs
+			if !m.null(s, name) {
+				v.TimeToFirstToken.V, err = s.Millis()
+				v.TimeToFirstToken.OK = err == nil
+			}
+		case 7: // durationMs
+			if !m.null(s, name) {
+				v.Duration.V, err = s.Millis()
+				v.Duration.OK = err == nil
+			}
+		case 8: // usage
+			if !m.null(s, name) {
+				err = v.Usage.V.parseJSON(s)
+				v.Usage.OK = err == nil
+			}
+		case 9: // costUsd
+			if !m.null(s, name) {
+				v.CostUSD.V, err = s.Float()
+				v.CostUSD.OK = err == nil
+			}
+		case 10: // error
+			if !m.null(s, name) {
+				err = v.Error.V.parseJSON(s)
+				v.Error.OK = err == nil
+			}
+		case 11: // requestId
+			if !m.null(s, name) {
+				v.RequestID, err = s.String()
+				if v.RequestID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 12: // responseId
+			if !m.null(s, name) {
+				v.ResponseID, err = s.String()
+				if v.ResponseID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 13: // response
+			v.Response, err = parseAny(s)
+		case 14: // oneEvent
+			if !m.null(s, name) {
+				v.OneEvent, err = s.Bool()
+				if !v.OneEvent {
+					m.spelled(name, `false`)
+				}
+			}
+		case 15: // request
+			v.Request, err = parseAny(s)
+		default:
+			err = m.unknown(s, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if m.seen&0x1 != 0x1 {
+		m.require(fieldsOfModelReturned[:])
+	}
+	v.extra = m.x.Members()
+	return nil
+}
+
+var namesOfModelReturned = jsonwire.Names(
+	"modelCallId",
+	"provider",
+	"model",
+	"operation",
+	"finishReasons",
+	"timeToFirstTokenMs",
+	"durationMs",
+	"usage",
+	"costUsd",
+	"error",
+	"requestId",
+	"responseId",
+	"response",
+	"oneEvent",
+	"request",
+)
+
 func (v *ApprovalRequested) parseJSON(s *jsonwire.Scanner) error {
 	if err := s.Object(); err != nil {
 		return err
@@ -2958,31 +3173,45 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // model
+		case 1: // modelCallId
+			if !m.null(s, name) {
+				v.ModelCallID, err = s.String()
+				if v.ModelCallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // model
 			if !m.null(s, name) {
 				v.Model, err = s.String()
 				if v.Model == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 2: // usage
+		case 3: // usage
 			err = v.Usage.parseJSON(s)
-		case 3: // costUsd
+		case 4: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case 4: // source
+		case 5: // source
 			if !m.null(s, name) {
 				v.Source, err = s.String()
 				if v.Source == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // cumulative
+		case 6: // cumulative
 			if !m.null(s, name) {
 				v.Cumulative, err = s.Bool()
 				if !v.Cumulative {
+					m.spelled(name, `false`)
+				}
+			}
+		case 7: // partial
+			if !m.null(s, name) {
+				v.Partial, err = s.Bool()
+				if !v.Partial {
 					m.spelled(name, `false`)
 				}
 			}
@@ -2993,7 +3222,7 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	if m.seen&0x2 != 0x2 {
+	if m.seen&0x4 != 0x4 {
 		m.require(fieldsOfUsageObserved[:])
 	}
 	v.extra = m.x.Members()
@@ -3001,11 +3230,13 @@ func (v *UsageObserved) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfUsageObserved = jsonwire.Names(
+	"modelCallId",
 	"model",
 	"usage",
 	"costUsd",
 	"source",
 	"cumulative",
+	"partial",
 )
 
 func (v *BudgetExceeded) parseJSON(s *jsonwire.Scanner) error {
@@ -4015,7 +4246,12 @@ func (v *Usage) parseJSON(s *jsonwire.Scanner) error {
 				v.CacheReadInputTokens.V, err = s.Int()
 				v.CacheReadInputTokens.OK = err == nil
 			}
-		case 6: // costUsd
+		case 6: // reasoningOutputTokens
+			if !m.null(s, name) {
+				v.ReasoningOutputTokens.V, err = s.Int()
+				v.ReasoningOutputTokens.OK = err == nil
+			}
+		case 7: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
@@ -4040,6 +4276,7 @@ var namesOfUsage = jsonwire.Names(
 	"totalTokens",
 	"cacheCreationInputTokens",
 	"cacheReadInputTokens",
+	"reasoningOutputTokens",
 	"costUsd",
 )
 
@@ -4765,115 +5002,120 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.ClosedCalls) == 0 {
 				v.ClosedCalls = nil
 			}
-		case 38: // droppedCalls
+		case 38: // openModelCalls
+			v.OpenModelCalls, err = parseListOfModelCallSnapshot(s)
+			if len(v.OpenModelCalls) == 0 {
+				v.OpenModelCalls = nil
+			}
+		case 39: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 39: // tools
+		case 40: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
 			if len(v.Tools) == 0 {
 				v.Tools = nil
 			}
-		case 40: // messages
+		case 41: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
 			if len(v.Messages) == 0 {
 				v.Messages = nil
 			}
-		case 41: // turns
+		case 42: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
 			if len(v.Turns) == 0 {
 				v.Turns = nil
 			}
-		case 42: // steps
+		case 43: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 43: // workflow
+		case 44: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 44: // phases
+		case 45: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 45: // checkpoints
+		case 46: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
 			if len(v.Checkpoints) == 0 {
 				v.Checkpoints = nil
 			}
-		case 46: // approvals
+		case 47: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
 			if len(v.Approvals) == 0 {
 				v.Approvals = nil
 			}
-		case 47: // clarifications
+		case 48: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
 			if len(v.Clarifications) == 0 {
 				v.Clarifications = nil
 			}
-		case 48: // handoffs
+		case 49: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
 			if len(v.Handoffs) == 0 {
 				v.Handoffs = nil
 			}
-		case 49: // tasks
+		case 50: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
 			if len(v.Tasks) == 0 {
 				v.Tasks = nil
 			}
-		case 50: // audits
+		case 51: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
 			if len(v.Audits) == 0 {
 				v.Audits = nil
 			}
-		case 51: // claims
+		case 52: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
 			if len(v.Claims) == 0 {
 				v.Claims = nil
 			}
-		case 52: // issues
+		case 53: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 			if len(v.Issues) == 0 {
 				v.Issues = nil
 			}
-		case 53: // citations
+		case 54: // citations
 			v.Citations, err = s.SmallInt()
-		case 54: // budgets
+		case 55: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 55: // blackboard
+		case 56: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 56: // usage
+		case 57: // usage
 			err = v.Usage.parseJSON(s)
-		case 57: // violations
+		case 58: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 58: // violationCount
+		case 59: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 59: // unknown
+		case 60: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 60: // retracted
+		case 61: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 61: // retractedMessages
+		case 62: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -4926,6 +5168,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"agents",
 	"openCalls",
 	"closedCalls",
+	"openModelCalls",
 	"droppedCalls",
 	"tools",
 	"messages",
@@ -5381,76 +5624,97 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.ToolCalls, err = s.SmallInt()
 		case 25: // toolFailures
 			v.ToolFailures, err = s.SmallInt()
-		case 26: // errors
+		case 26: // modelCalls
+			if !m.null(s, name) {
+				v.ModelCalls, err = s.SmallInt()
+				if v.ModelCalls == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 27: // modelFailures
+			if !m.null(s, name) {
+				v.ModelFailures, err = s.SmallInt()
+				if v.ModelFailures == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 28: // modelDurationMs
+			if !m.null(s, name) {
+				v.ModelDuration, err = s.Millis()
+				if v.ModelDuration == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 29: // errors
 			if !m.null(s, name) {
 				v.Errors, err = s.SmallInt()
 				if v.Errors == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 27: // lastError
+		case 30: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 28: // outcome
+		case 31: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 29: // error
+		case 32: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 30: // result
+		case 33: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 31: // refused
+		case 34: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 32: // structuredOutput
+		case 35: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 33: // totals
+		case 36: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 34: // numTurns
+		case 37: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 35: // convergenceScore
+		case 38: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 36: // text
+		case 39: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 37: // reasoning
+		case 40: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 38: // usage
+		case 41: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5488,6 +5752,9 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"transitions",
 	"toolCalls",
 	"toolFailures",
+	"modelCalls",
+	"modelFailures",
+	"modelDurationMs",
 	"errors",
 	"lastError",
 	"outcome",
@@ -5606,6 +5873,110 @@ var namesOfToolCallSnapshot = jsonwire.Names(
 	"status",
 	"durationMs",
 	"error",
+)
+
+func (v *ModelCallSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfModelCallSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // agentId
+			if !m.null(s, name) {
+				v.AgentID, err = s.String()
+				if v.AgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // modelCallId
+			v.ModelCallID, err = s.String()
+		case 4: // eventId
+			if !m.null(s, name) {
+				v.EventID, err = s.String()
+				if v.EventID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // step
+			if !m.null(s, name) {
+				v.Step.V, err = s.SmallInt()
+				v.Step.OK = err == nil
+			}
+		case 6: // provider
+			if !m.null(s, name) {
+				v.Provider, err = s.String()
+				if v.Provider == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 7: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 8: // operation
+			if !m.null(s, name) {
+				v.Operation, err = s.String()
+				if v.Operation == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 9: // attempt
+			if !m.null(s, name) {
+				v.Attempt.V, err = s.SmallInt()
+				v.Attempt.OK = err == nil
+			}
+		case 10: // retryOf
+			if !m.null(s, name) {
+				v.RetryOf, err = s.String()
+				if v.RetryOf == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 11: // startedAt
+			if !m.null(s, name) {
+				v.StartedAt, err = s.Time()
+				if v.StartedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfModelCallSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"modelCallId",
+	"eventId",
+	"step",
+	"provider",
+	"model",
+	"operation",
+	"attempt",
+	"retryOf",
+	"startedAt",
 )
 
 func (v *ToolStats) parseJSON(s *jsonwire.Scanner) error {
@@ -6660,12 +7031,19 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case 3: // models
+		case 3: // partial
+			if !m.null(s, name) {
+				v.Partial, err = s.Bool()
+				if !v.Partial {
+					m.spelled(name, `false`)
+				}
+			}
+		case 4: // models
 			v.Models, err = parseMapOfUsage(s)
 			if len(v.Models) == 0 {
 				v.Models = nil
 			}
-		case 4: // unassigned
+		case 5: // unassigned
 			err = v.Unassigned.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -6680,6 +7058,7 @@ func (v *RunUsage) parseJSON(s *jsonwire.Scanner) error {
 var namesOfRunUsage = jsonwire.Names(
 	"usage",
 	"costUsd",
+	"partial",
 	"models",
 	"unassigned",
 )
@@ -6701,30 +7080,58 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // models
+		case 1: // sequence
+			if !m.null(s, name) {
+				v.Sequence, err = s.Uint()
+				if v.Sequence == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 2: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // died
+			if !m.null(s, name) {
+				v.Died, err = s.Bool()
+				if !v.Died {
+					m.spelled(name, `false`)
+				}
+			}
+		case 4: // models
 			v.Models, err = parseMapOfUsage(s)
 			if len(v.Models) == 0 {
 				v.Models = nil
 			}
-		case 2: // ended
+		case 5: // ended
 			if !m.null(s, name) {
 				err = v.Ended.V.parseJSON(s)
 				v.Ended.OK = err == nil
 			}
-		case 3: // observed
-			if !m.null(s, name) {
-				err = v.Observed.V.parseJSON(s)
-				v.Observed.OK = err == nil
-			}
-		case 4: // costUsd
+		case 6: // costUsd
 			if !m.null(s, name) {
 				v.CostUSD.V, err = s.Float()
 				v.CostUSD.OK = err == nil
 			}
-		case 5: // observedCost
+		case 7: // reported
+			v.Reported, err = parseListOfReportedUsage(s)
+			if len(v.Reported) == 0 {
+				v.Reported = nil
+			}
+		case 8: // counted
 			if !m.null(s, name) {
-				v.ObservedCost.V, err = s.Float()
-				v.ObservedCost.OK = err == nil
+				v.counted, err = parseListOfCountedCall(s)
+			}
+			if len(v.counted) == 0 {
+				v.counted = nil
+			}
+		case 9: // earlier
+			v.Earlier, err = parseListOfAttemptUsage(s)
+			if len(v.Earlier) == 0 {
+				v.Earlier = nil
 			}
 		default:
 			err = s.Skip()
@@ -6737,11 +7144,207 @@ func (v *AgentUsage) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfAgentUsage = jsonwire.Names(
+	"sequence",
+	"model",
+	"died",
 	"models",
 	"ended",
-	"observed",
 	"costUsd",
-	"observedCost",
+	"reported",
+	"counted",
+	"earlier",
+)
+
+func (v *AttemptUsage) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfAttemptUsage, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			if !m.null(s, name) {
+				v.Sequence, err = s.Uint()
+				if v.Sequence == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 2: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // died
+			if !m.null(s, name) {
+				v.Died, err = s.Bool()
+				if !v.Died {
+					m.spelled(name, `false`)
+				}
+			}
+		case 4: // models
+			v.Models, err = parseMapOfUsage(s)
+			if len(v.Models) == 0 {
+				v.Models = nil
+			}
+		case 5: // ended
+			if !m.null(s, name) {
+				err = v.Ended.V.parseJSON(s)
+				v.Ended.OK = err == nil
+			}
+		case 6: // costUsd
+			if !m.null(s, name) {
+				v.CostUSD.V, err = s.Float()
+				v.CostUSD.OK = err == nil
+			}
+		case 7: // reported
+			v.Reported, err = parseListOfReportedUsage(s)
+			if len(v.Reported) == 0 {
+				v.Reported = nil
+			}
+		case 8: // counted
+			if !m.null(s, name) {
+				v.counted, err = parseListOfCountedCall(s)
+			}
+			if len(v.counted) == 0 {
+				v.counted = nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfAttemptUsage = jsonwire.Names(
+	"sequence",
+	"model",
+	"died",
+	"models",
+	"ended",
+	"costUsd",
+	"reported",
+	"counted",
+)
+
+func (v *ReportedUsage) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfReportedUsage, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // modelCallId
+			if !m.null(s, name) {
+				v.ModelCallID, err = s.String()
+				if v.ModelCallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 2: // model
+			if !m.null(s, name) {
+				v.Model, err = s.String()
+				if v.Model == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // usage
+			err = v.Usage.parseJSON(s)
+		case 4: // partial
+			if !m.null(s, name) {
+				v.Partial, err = s.Bool()
+				if !v.Partial {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfReportedUsage = jsonwire.Names(
+	"modelCallId",
+	"model",
+	"usage",
+	"partial",
+)
+
+func (v *countedCall) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfcountedCall, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // id
+			v.id, err = s.String()
+		case 2: // usage
+			if !m.null(s, name) {
+				v.usage, err = s.Bool()
+				if !v.usage {
+					m.spelled(name, `false`)
+				}
+			}
+		case 3: // cost
+			if !m.null(s, name) {
+				v.cost, err = s.Bool()
+				if !v.cost {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfcountedCall = jsonwire.Names(
+	"id",
+	"usage",
+	"cost",
 )
 
 func parseMapOfUsage(s *jsonwire.Scanner) (map[string]Usage, error) {
@@ -7079,6 +7682,26 @@ func parseListOfRefToToolCallSnapshot(s *jsonwire.Scanner) ([]*ToolCallSnapshot,
 			return nil, err
 		}
 		list = append(list, elem)
+	}
+}
+
+func parseListOfModelCallSnapshot(s *jsonwire.Scanner) ([]ModelCallSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []ModelCallSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, ModelCallSnapshot{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -7433,6 +8056,66 @@ func parseListOfBlock(s *jsonwire.Scanner) ([]block, error) {
 			return list, nil
 		}
 		list = append(list, block{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfReportedUsage(s *jsonwire.Scanner) ([]ReportedUsage, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []ReportedUsage{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, ReportedUsage{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfCountedCall(s *jsonwire.Scanner) ([]countedCall, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []countedCall{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, countedCall{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfAttemptUsage(s *jsonwire.Scanner) ([]AttemptUsage, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []AttemptUsage{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, AttemptUsage{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

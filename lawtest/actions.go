@@ -1,6 +1,7 @@
 package lawtest
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/agentevents/agentevents"
@@ -24,6 +25,8 @@ var actions = []action{
 	{5, (*generator).toolArguments},
 	{8, (*generator).toolReturn},
 	{3, (*generator).toolWithoutCall},
+	{6, (*generator).modelCall},
+	{5, (*generator).modelReturn},
 	{6, (*generator).message},
 	{3, (*generator).approval},
 	{3, (*generator).handoff},
@@ -41,6 +44,7 @@ var special = map[agentevents.Kind]bool{
 	agentevents.KindAgentStarted: true, agentevents.KindAgentTransition: true, agentevents.KindAgentEnded: true,
 	agentevents.KindAgentReasoned: true, agentevents.KindAgentReasoningDelta: true, agentevents.KindTextDelta: true, agentevents.KindTextCompleted: true,
 	agentevents.KindMessageCreated: true, agentevents.KindToolCalled: true, agentevents.KindToolArgumentsDelta: true, agentevents.KindToolReturned: true,
+	agentevents.KindModelCalled: true, agentevents.KindModelReturned: true,
 	agentevents.KindHandoffAccepted: true, agentevents.KindApprovalGranted: true, agentevents.KindApprovalRejected: true,
 	agentevents.KindWorkflowCreated: true, agentevents.KindWorkflowApproved: true, agentevents.KindWorkflowFinalized: true,
 	agentevents.KindPhaseStarted: true, agentevents.KindPhaseCompleted: true,
@@ -364,6 +368,26 @@ func (g *generator) toolWithoutCall() bool {
 		p.Status = pick(g, []agentevents.ToolStatus{agentevents.ToolStatusForbidden, agentevents.ToolStatusRateLimited})
 	}
 	return g.act(g.acting(), p)
+}
+
+func (g *generator) modelCall() bool {
+	a := g.acting()
+	p := made[*agentevents.ModelCalled](g, agentevents.KindModelCalled)
+	if slices.Contains(a.modelCalls, p.ModelCallID) {
+		return false
+	}
+	return g.act(a, p)
+}
+
+// modelReturn closes any open model call, or records a whole one. A whole one may have
+// the id of an open call.
+func (g *generator) modelReturn() bool {
+	a := g.acting()
+	p := made[*agentevents.ModelReturned](g, agentevents.KindModelReturned)
+	if p.OneEvent = len(a.modelCalls) == 0 || g.chance(20); !p.OneEvent {
+		p.ModelCallID, p.Request = pick(g, a.modelCalls), ""
+	}
+	return g.act(a, p)
 }
 
 // message offers a new message, or repeats one unchanged.

@@ -32,6 +32,8 @@ func verdict(l ae.Lifecycle, log []entry, ev entry) []ae.Rule {
 		ae.RuleEndedTotals:           breaksEndedTotals,
 		ae.RuleToolCallOpen:          breaksToolCallOpen,
 		ae.RuleToolCausation:         breaksToolCausation,
+		ae.RuleModelCallOpen:         breaksModelCallOpen,
+		ae.RuleModelCausation:        breaksModelCausation,
 		ae.RuleDeltaIndex:            breaksDeltaIndex,
 		ae.RulePhaseOpen:             breaksPhaseOpen,
 		ae.RuleApprovalOpen:          breaksApprovalOpen,
@@ -350,6 +352,46 @@ func breaksToolCausation(_ ae.Lifecycle, log []entry, ev entry) bool {
 		return false
 	}
 	call := opener(log, ev.agent, p.CallID)
+	return call != nil && call.ID != ev.CausationID
+}
+
+// modelOpener returns the open model call of an agent with that id, or nil.
+func modelOpener(log []entry, agent, id string) *entry {
+	var open *entry
+	for i := range log {
+		if log[i].agent != agent {
+			continue
+		}
+		switch p := log[i].Payload.(type) {
+		case *ae.ModelCalled:
+			if p.ModelCallID == id {
+				open = &log[i]
+			}
+		case *ae.ModelReturned:
+			if p.ModelCallID == id && !p.OneEvent {
+				open = nil
+			}
+		}
+	}
+	return open
+}
+
+func breaksModelCallOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
+	switch p := ev.Payload.(type) {
+	case *ae.ModelCalled:
+		return modelOpener(log, ev.agent, p.ModelCallID) != nil
+	case *ae.ModelReturned:
+		return !p.OneEvent && modelOpener(log, ev.agent, p.ModelCallID) == nil
+	}
+	return false
+}
+
+func breaksModelCausation(_ ae.Lifecycle, log []entry, ev entry) bool {
+	p, ok := ev.Payload.(*ae.ModelReturned)
+	if !ok || p.OneEvent || ev.CausationID == "" {
+		return false
+	}
+	call := modelOpener(log, ev.agent, p.ModelCallID)
 	return call != nil && call.ID != ev.CausationID
 }
 

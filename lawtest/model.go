@@ -30,6 +30,8 @@ type agent struct {
 	step     int // the highest step in the log
 	calls    []*call
 	blocks   []*block // blocks with deltas that are not closed
+
+	modelCalls []string // ids of the open ones
 }
 
 type call struct {
@@ -195,6 +197,12 @@ func (a *agent) note(ev *agentevents.Event) {
 	case *agentevents.ToolReturned:
 		if !p.OneEvent { // with OneEvent it is a call of its own
 			a.calls = slices.DeleteFunc(a.calls, func(c *call) bool { return c.id == p.CallID })
+		}
+	case *agentevents.ModelCalled:
+		a.modelCalls = append(a.modelCalls, p.ModelCallID)
+	case *agentevents.ModelReturned:
+		if !p.OneEvent {
+			a.modelCalls = remove(a.modelCalls, p.ModelCallID)
 		}
 	case *agentevents.ToolArgumentsDelta:
 		if c := a.call(p.CallID); c != nil && p.Index.OK {

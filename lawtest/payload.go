@@ -24,7 +24,7 @@ var closedWords = map[string][]string{
 	"Lifecycle":    {"strict", "relaxed", "derived"},
 	"MemoryChange": {"added", "evicted", "summarized", "hydrated", "persisted", "searched"},
 	"ModelClass":   {"reasoning", "writing", "coding", "research", "classification", "general"},
-	"PatchOp":      {"set", "merge"},
+	"PatchOp":      {"set", "merge", "remove"},
 	"Severity":     {"warning", "error"},
 	"ToolStatus":   {"ok", "error", "forbidden", "rate_limited", "cancelled", "interrupted"},
 	"Transport":    {"mcp", "http", "native"},
@@ -62,8 +62,11 @@ func (g *generator) fit(p agentevents.Payload) {
 		}
 	case *agentevents.StatePatched:
 		p.Path = pick(g, []string{"", "a", "b", "a.b", "a.b.c", "é.ü", "b.0"})
-		if g.chance(60) {
+		switch {
+		case g.chance(60):
 			p.Value = agentevents.JSON(g.object(2))
+		case p.Value == "" && p.Op != agentevents.PatchRemove:
+			p.Value = "null" // required
 		}
 	case *agentevents.CommandConsumed:
 		if len(g.commands) > 0 {
@@ -212,6 +215,8 @@ func (g *generator) id(name string) string {
 		return g.callID()
 	case "AgentID", "From", "To", "AssignedAgent", "VerifierAgentID", "SourceAgent":
 		return g.agentID()
+	case "ModelCallID":
+		return "model-" + g.callID()
 	case "EventID", "EventIDs":
 		if n := len(g.out.Events); n > 0 && g.chance(80) {
 			return g.out.Events[g.r.IntN(n)].ID

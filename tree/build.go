@@ -211,19 +211,8 @@ func withFailed(text string, failed int) string {
 
 // agentCost returns what an agent says it cost, as the fold counts it.
 func agentCost(u *agentevents.AgentUsage) (float64, bool) {
-	if u.CostUSD.OK {
-		return u.CostUSD.V, true
-	}
-	sum, known := 0.0, false
-	for _, model := range slices.Sorted(maps.Keys(u.Models)) {
-		if c := u.Models[model].CostUSD; c.OK {
-			sum, known = sum+c.V, true
-		}
-	}
-	if known {
-		return sum, true
-	}
-	return u.ObservedCost.V, u.ObservedCost.OK
+	_, cost := u.Total()
+	return cost.V, cost.OK
 }
 
 // placeAgents hangs every agent once: under the call that spawned it, under

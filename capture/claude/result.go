@@ -46,6 +46,7 @@ func (d *Decoder) result(l *line) {
 		end.Usage = agentevents.Some(usage(&u))
 	}
 	end.ModelUsage, end.TotalCostUSD = d.account(l)
+	end.Cumulative = len(end.ModelUsage) > 0
 	if end.Error.OK {
 		e := end.Error.V
 		d.emit(a, &agentevents.AgentErrored{ErrorType: e.Code, Message: e.Message, Details: e.Details}, 0)

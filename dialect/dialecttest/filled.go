@@ -37,7 +37,9 @@ func Minimal(kind agentevents.Kind) agentevents.Event {
 	case agentevents.KindAgentStarted, agentevents.KindAgentTransition, agentevents.KindAgentEnded:
 		ev.AgentID = "agent-id-1"
 	}
-	newFiller().fields(reflect.ValueOf(ev.Payload).Elem(), "", func(m member) bool { return m.required })
+	newFiller().fields(reflect.ValueOf(ev.Payload).Elem(), "", func(m member) bool {
+		return m.required || kind == agentevents.KindStatePatched && m.name == "value" // only remove has none
+	})
 	settle(&ev)
 	return ev
 }
@@ -80,7 +82,7 @@ var words = map[reflect.Type][]string{
 	reflect.TypeFor[agentevents.ToolStatus]():   {"error", "ok", "forbidden", "rate_limited", "cancelled", "interrupted"},
 	reflect.TypeFor[agentevents.Severity]():     {"warning", "error"},
 	reflect.TypeFor[agentevents.Transport]():    {"mcp", "http", "native"},
-	reflect.TypeFor[agentevents.PatchOp]():      {"merge", "set"},
+	reflect.TypeFor[agentevents.PatchOp]():      {"merge", "set", "remove"},
 	reflect.TypeFor[agentevents.CommandType]():  {"send", "reply", "abort", "resume"},
 	reflect.TypeFor[agentevents.MemoryChange](): {"evicted", "added", "summarized", "hydrated", "persisted", "searched"},
 	reflect.TypeFor[agentevents.AgentSharing](): {"shared", "isolated", "shared:group-1"},

@@ -25,7 +25,8 @@ var format = func() *wire.Format {
 		ref   = wire.Short("agentId", may("agentId", "agentId", value), may("agentSharing", "agentSharing", value), may("memoryRef", "memoryRef", value), may("modelClass", "modelClass", value))
 		fault = wire.Short("message", may("code", "code", value), may("message", "message", value), may("details", "details", value), may("retryable", "retryable", value))
 		usage = []wire.Member{may("inputTokens", "inputTokens", count), may("outputTokens", "outputTokens", count), may("totalTokens", "totalTokens", value),
-			may("cacheCreationInputTokens", "cacheCreationInputTokens", value), may("cacheReadInputTokens", "cacheReadInputTokens", value), may("costUsd", "costUsd", value)}
+			may("cacheCreationInputTokens", "cacheCreationInputTokens", value), may("cacheReadInputTokens", "cacheReadInputTokens", value),
+			may("reasoningOutputTokens", "reasoningOutputTokens", value), may("costUsd", "costUsd", value)}
 		totals = wire.Object(may("steps", "steps", count), may("toolCalls", "toolCalls", count), may("auditCheckpoints", "auditCheckpoints", count),
 			may("auditsPassed", "auditsPassed", count), may("auditsFailed", "auditsFailed", count))
 	)
@@ -113,7 +114,7 @@ var format = func() *wire.Format {
 			flow("agent.completed", agentevents.KindAgentEnded, 4,
 				scope("agentId", agentIDForm{}), may("tokens", "", tokensForm{}), field("durationMs"), field("resultSchema"), scope("workflowId"), scope("phase"),
 				field("outcome"), field("error", fault), field("result"), field("structuredOutput"), field("usage", wire.Object(usage...)).Unless(onlyTotal),
-				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("numTurns"), field("totals", totals), field("convergenceScore")),
+				field("modelUsage", wire.Dict[agentevents.Usage](usage...)), field("totalCostUsd"), field("cumulative"), field("numTurns"), field("totals", totals), field("convergenceScore")),
 			flow("claim.verified", agentevents.KindClaimVerified, 4, field("findingId"), field("verifierAgentId"), field("verdict"), field("evidence")),
 			flow("workflow.checkpoint.saved", agentevents.KindCheckpointSaved, 3, scope("workflowId"), scope("phase"), field("stateBytes", count)),
 			flow("workflow.checkpoint.resumed", agentevents.KindCheckpointResumed, 3, scope("workflowId"), scope("phase"), field("resumedAt")),

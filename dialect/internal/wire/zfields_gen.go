@@ -37,6 +37,7 @@ var structFields = map[string][]fieldInfo{
 		{"usage", "Usage", func(v any) any { return &v.(*agentevents.AgentEnded).Usage.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Usage.OK }},
 		{"modelUsage", "", func(v any) any { return &v.(*agentevents.AgentEnded).ModelUsage }, nil},
 		{"totalCostUsd", "", func(v any) any { return &v.(*agentevents.AgentEnded).TotalCostUSD }, nil},
+		{"cumulative", "", func(v any) any { return &v.(*agentevents.AgentEnded).Cumulative }, nil},
 		{"durationMs", "", func(v any) any { return &v.(*agentevents.AgentEnded).Duration }, nil},
 		{"numTurns", "", func(v any) any { return &v.(*agentevents.AgentEnded).NumTurns }, nil},
 		{"totals", "Totals", func(v any) any { return &v.(*agentevents.AgentEnded).Totals.V }, func(v any) *bool { return &v.(*agentevents.AgentEnded).Totals.OK }},
@@ -262,6 +263,33 @@ var structFields = map[string][]fieldInfo{
 		{"turnIndex", "", func(v any) any { return &v.(*agentevents.ConversationMessage).TurnIndex }, nil},
 		{"agent", "AgentRef", func(v any) any { return &v.(*agentevents.ConversationMessage).Agent.V }, func(v any) *bool { return &v.(*agentevents.ConversationMessage).Agent.OK }},
 	},
+	"ModelCalled": {
+		{"modelCallId", "", func(v any) any { return (*string)(&v.(*agentevents.ModelCalled).ModelCallID) }, nil},
+		{"provider", "", func(v any) any { return (*string)(&v.(*agentevents.ModelCalled).Provider) }, nil},
+		{"model", "", func(v any) any { return (*string)(&v.(*agentevents.ModelCalled).Model) }, nil},
+		{"operation", "", func(v any) any { return (*string)(&v.(*agentevents.ModelCalled).Operation) }, nil},
+		{"attempt", "", func(v any) any { return &v.(*agentevents.ModelCalled).Attempt }, nil},
+		{"retryOf", "", func(v any) any { return (*string)(&v.(*agentevents.ModelCalled).RetryOf) }, nil},
+		{"request", "", func(v any) any { return &v.(*agentevents.ModelCalled).Request }, nil},
+		{"attributes", "", func(v any) any { return &v.(*agentevents.ModelCalled).Attributes }, nil},
+	},
+	"ModelReturned": {
+		{"modelCallId", "", func(v any) any { return (*string)(&v.(*agentevents.ModelReturned).ModelCallID) }, nil},
+		{"provider", "", func(v any) any { return (*string)(&v.(*agentevents.ModelReturned).Provider) }, nil},
+		{"model", "", func(v any) any { return (*string)(&v.(*agentevents.ModelReturned).Model) }, nil},
+		{"operation", "", func(v any) any { return (*string)(&v.(*agentevents.ModelReturned).Operation) }, nil},
+		{"finishReasons", "", func(v any) any { return &v.(*agentevents.ModelReturned).FinishReasons }, nil},
+		{"timeToFirstTokenMs", "", func(v any) any { return &v.(*agentevents.ModelReturned).TimeToFirstToken }, nil},
+		{"durationMs", "", func(v any) any { return &v.(*agentevents.ModelReturned).Duration }, nil},
+		{"usage", "Usage", func(v any) any { return &v.(*agentevents.ModelReturned).Usage.V }, func(v any) *bool { return &v.(*agentevents.ModelReturned).Usage.OK }},
+		{"costUsd", "", func(v any) any { return &v.(*agentevents.ModelReturned).CostUSD }, nil},
+		{"error", "ErrorInfo", func(v any) any { return &v.(*agentevents.ModelReturned).Error.V }, func(v any) *bool { return &v.(*agentevents.ModelReturned).Error.OK }},
+		{"requestId", "", func(v any) any { return (*string)(&v.(*agentevents.ModelReturned).RequestID) }, nil},
+		{"responseId", "", func(v any) any { return (*string)(&v.(*agentevents.ModelReturned).ResponseID) }, nil},
+		{"response", "", func(v any) any { return &v.(*agentevents.ModelReturned).Response }, nil},
+		{"oneEvent", "", func(v any) any { return &v.(*agentevents.ModelReturned).OneEvent }, nil},
+		{"request", "", func(v any) any { return &v.(*agentevents.ModelReturned).Request }, nil},
+	},
 	"ApprovalRequested": {
 		{"approvalId", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRequested).ApprovalID) }, nil},
 		{"action", "", func(v any) any { return (*string)(&v.(*agentevents.ApprovalRequested).Action) }, nil},
@@ -314,11 +342,13 @@ var structFields = map[string][]fieldInfo{
 		{"eventId", "", func(v any) any { return (*string)(&v.(*agentevents.CommandConsumed).EventID) }, nil},
 	},
 	"UsageObserved": {
+		{"modelCallId", "", func(v any) any { return (*string)(&v.(*agentevents.UsageObserved).ModelCallID) }, nil},
 		{"model", "", func(v any) any { return (*string)(&v.(*agentevents.UsageObserved).Model) }, nil},
 		{"usage", "Usage", func(v any) any { return &v.(*agentevents.UsageObserved).Usage }, nil},
 		{"costUsd", "", func(v any) any { return &v.(*agentevents.UsageObserved).CostUSD }, nil},
 		{"source", "", func(v any) any { return (*string)(&v.(*agentevents.UsageObserved).Source) }, nil},
 		{"cumulative", "", func(v any) any { return &v.(*agentevents.UsageObserved).Cumulative }, nil},
+		{"partial", "", func(v any) any { return &v.(*agentevents.UsageObserved).Partial }, nil},
 	},
 	"BudgetExceeded": {
 		{"budget", "", func(v any) any { return (*string)(&v.(*agentevents.BudgetExceeded).Budget) }, nil},
@@ -432,6 +462,7 @@ var structFields = map[string][]fieldInfo{
 		{"totalTokens", "", func(v any) any { return &v.(*agentevents.Usage).TotalTokens }, nil},
 		{"cacheCreationInputTokens", "", func(v any) any { return &v.(*agentevents.Usage).CacheCreationInputTokens }, nil},
 		{"cacheReadInputTokens", "", func(v any) any { return &v.(*agentevents.Usage).CacheReadInputTokens }, nil},
+		{"reasoningOutputTokens", "", func(v any) any { return &v.(*agentevents.Usage).ReasoningOutputTokens }, nil},
 		{"costUsd", "", func(v any) any { return &v.(*agentevents.Usage).CostUSD }, nil},
 	},
 	"ErrorInfo": {
@@ -512,9 +543,11 @@ var leaves = map[string][]string{
 		"/payload/usage/totalTokens",
 		"/payload/usage/cacheCreationInputTokens",
 		"/payload/usage/cacheReadInputTokens",
+		"/payload/usage/reasoningOutputTokens",
 		"/payload/usage/costUsd",
 		"/payload/modelUsage",
 		"/payload/totalCostUsd",
+		"/payload/cumulative",
 		"/payload/durationMs",
 		"/payload/numTurns",
 		"/payload/totals",
@@ -614,6 +647,7 @@ var leaves = map[string][]string{
 		"/payload/usage/totalTokens",
 		"/payload/usage/cacheCreationInputTokens",
 		"/payload/usage/cacheReadInputTokens",
+		"/payload/usage/reasoningOutputTokens",
 		"/payload/usage/costUsd",
 		"/payload/costUsd",
 	},
@@ -785,6 +819,44 @@ var leaves = map[string][]string{
 		"/agent/memoryRef",
 		"/agent/modelClass",
 	},
+	"ModelCalled": {
+		"/payload/modelCallId",
+		"/payload/provider",
+		"/payload/model",
+		"/payload/operation",
+		"/payload/attempt",
+		"/payload/retryOf",
+		"/payload/request",
+		"/payload/attributes",
+	},
+	"ModelReturned": {
+		"/payload/modelCallId",
+		"/payload/provider",
+		"/payload/model",
+		"/payload/operation",
+		"/payload/finishReasons",
+		"/payload/timeToFirstTokenMs",
+		"/payload/durationMs",
+		"/payload/usage",
+		"/payload/usage/inputTokens",
+		"/payload/usage/outputTokens",
+		"/payload/usage/totalTokens",
+		"/payload/usage/cacheCreationInputTokens",
+		"/payload/usage/cacheReadInputTokens",
+		"/payload/usage/reasoningOutputTokens",
+		"/payload/usage/costUsd",
+		"/payload/costUsd",
+		"/payload/error",
+		"/payload/error/code",
+		"/payload/error/message",
+		"/payload/error/details",
+		"/payload/error/retryable",
+		"/payload/requestId",
+		"/payload/responseId",
+		"/payload/response",
+		"/payload/oneEvent",
+		"/payload/request",
+	},
 	"ApprovalRequested": {
 		"/payload/approvalId",
 		"/payload/action",
@@ -843,16 +915,19 @@ var leaves = map[string][]string{
 		"/payload/eventId",
 	},
 	"UsageObserved": {
+		"/payload/modelCallId",
 		"/payload/model",
 		"/payload/usage/inputTokens",
 		"/payload/usage/outputTokens",
 		"/payload/usage/totalTokens",
 		"/payload/usage/cacheCreationInputTokens",
 		"/payload/usage/cacheReadInputTokens",
+		"/payload/usage/reasoningOutputTokens",
 		"/payload/usage/costUsd",
 		"/payload/costUsd",
 		"/payload/source",
 		"/payload/cumulative",
+		"/payload/partial",
 	},
 	"BudgetExceeded": {
 		"/payload/budget",
@@ -996,6 +1071,7 @@ var leaves = map[string][]string{
 		"/totalTokens",
 		"/cacheCreationInputTokens",
 		"/cacheReadInputTokens",
+		"/reasoningOutputTokens",
 		"/costUsd",
 	},
 	"ErrorInfo": {
@@ -1139,47 +1215,53 @@ func present(v any) (set uint64) {
 		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
 			set |= 1 << 13
 		}
-		if p.Usage.OK && p.Usage.V.CostUSD.OK {
+		if p.Usage.OK && p.Usage.V.ReasoningOutputTokens.OK {
 			set |= 1 << 14
 		}
-		if p.ModelUsage != nil {
+		if p.Usage.OK && p.Usage.V.CostUSD.OK {
 			set |= 1 << 15
 		}
-		if p.TotalCostUSD.OK {
+		if p.ModelUsage != nil {
 			set |= 1 << 16
 		}
-		if p.Duration.OK {
+		if p.TotalCostUSD.OK {
 			set |= 1 << 17
 		}
-		if p.NumTurns.OK {
+		if p.Cumulative {
 			set |= 1 << 18
 		}
-		if p.Totals.OK {
+		if p.Duration.OK {
 			set |= 1 << 19
 		}
-		if p.Totals.OK && p.Totals.V.Steps != 0 {
+		if p.NumTurns.OK {
 			set |= 1 << 20
 		}
-		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
+		if p.Totals.OK {
 			set |= 1 << 21
 		}
-		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
+		if p.Totals.OK && p.Totals.V.Steps != 0 {
 			set |= 1 << 22
 		}
-		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
+		if p.Totals.OK && p.Totals.V.ToolCalls != 0 {
 			set |= 1 << 23
 		}
-		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
+		if p.Totals.OK && p.Totals.V.AuditCheckpoints != 0 {
 			set |= 1 << 24
 		}
-		if p.ConvergenceScore.OK {
+		if p.Totals.OK && p.Totals.V.AuditsPassed != 0 {
 			set |= 1 << 25
 		}
-		if p.Refused != 0 {
+		if p.Totals.OK && p.Totals.V.AuditsFailed != 0 {
 			set |= 1 << 26
 		}
-		if p.ResultSchema != "" {
+		if p.ConvergenceScore.OK {
 			set |= 1 << 27
+		}
+		if p.Refused != 0 {
+			set |= 1 << 28
+		}
+		if p.ResultSchema != "" {
+			set |= 1 << 29
 		}
 	case *agentevents.Totals:
 		if p.Steps != 0 {
@@ -1375,11 +1457,14 @@ func present(v any) (set uint64) {
 		if p.Usage.CacheReadInputTokens.OK {
 			set |= 1 << 7
 		}
-		if p.Usage.CostUSD.OK {
+		if p.Usage.ReasoningOutputTokens.OK {
 			set |= 1 << 8
 		}
-		if p.CostUSD.OK {
+		if p.Usage.CostUSD.OK {
 			set |= 1 << 9
+		}
+		if p.CostUSD.OK {
+			set |= 1 << 10
 		}
 	case *agentevents.ToolCallSummary:
 		if p.ToolName != "" {
@@ -1760,6 +1845,110 @@ func present(v any) (set uint64) {
 		if p.Agent.OK && p.Agent.V.ModelClass != "" {
 			set |= 1 << 12
 		}
+	case *agentevents.ModelCalled:
+		if p.ModelCallID != "" {
+			set |= 1 << 0
+		}
+		if p.Provider != "" {
+			set |= 1 << 1
+		}
+		if p.Model != "" {
+			set |= 1 << 2
+		}
+		if p.Operation != "" {
+			set |= 1 << 3
+		}
+		if p.Attempt.OK {
+			set |= 1 << 4
+		}
+		if p.RetryOf != "" {
+			set |= 1 << 5
+		}
+		if p.Request != "" {
+			set |= 1 << 6
+		}
+		if p.Attributes != "" {
+			set |= 1 << 7
+		}
+	case *agentevents.ModelReturned:
+		if p.ModelCallID != "" {
+			set |= 1 << 0
+		}
+		if p.Provider != "" {
+			set |= 1 << 1
+		}
+		if p.Model != "" {
+			set |= 1 << 2
+		}
+		if p.Operation != "" {
+			set |= 1 << 3
+		}
+		if p.FinishReasons != nil {
+			set |= 1 << 4
+		}
+		if p.TimeToFirstToken.OK {
+			set |= 1 << 5
+		}
+		if p.Duration.OK {
+			set |= 1 << 6
+		}
+		if p.Usage.OK {
+			set |= 1 << 7
+		}
+		if p.Usage.OK && p.Usage.V.InputTokens != 0 {
+			set |= 1 << 8
+		}
+		if p.Usage.OK && p.Usage.V.OutputTokens != 0 {
+			set |= 1 << 9
+		}
+		if p.Usage.OK && p.Usage.V.TotalTokens.OK {
+			set |= 1 << 10
+		}
+		if p.Usage.OK && p.Usage.V.CacheCreationInputTokens.OK {
+			set |= 1 << 11
+		}
+		if p.Usage.OK && p.Usage.V.CacheReadInputTokens.OK {
+			set |= 1 << 12
+		}
+		if p.Usage.OK && p.Usage.V.ReasoningOutputTokens.OK {
+			set |= 1 << 13
+		}
+		if p.Usage.OK && p.Usage.V.CostUSD.OK {
+			set |= 1 << 14
+		}
+		if p.CostUSD.OK {
+			set |= 1 << 15
+		}
+		if p.Error.OK {
+			set |= 1 << 16
+		}
+		if p.Error.OK && p.Error.V.Code != "" {
+			set |= 1 << 17
+		}
+		if p.Error.OK && p.Error.V.Message != "" {
+			set |= 1 << 18
+		}
+		if p.Error.OK && p.Error.V.Details != "" {
+			set |= 1 << 19
+		}
+		if p.Error.OK && p.Error.V.Retryable.OK {
+			set |= 1 << 20
+		}
+		if p.RequestID != "" {
+			set |= 1 << 21
+		}
+		if p.ResponseID != "" {
+			set |= 1 << 22
+		}
+		if p.Response != "" {
+			set |= 1 << 23
+		}
+		if p.OneEvent {
+			set |= 1 << 24
+		}
+		if p.Request != "" {
+			set |= 1 << 25
+		}
 	case *agentevents.ApprovalRequested:
 		if p.ApprovalID != "" {
 			set |= 1 << 0
@@ -1887,35 +2076,44 @@ func present(v any) (set uint64) {
 			set |= 1 << 0
 		}
 	case *agentevents.UsageObserved:
-		if p.Model != "" {
+		if p.ModelCallID != "" {
 			set |= 1 << 0
 		}
-		if p.Usage.InputTokens != 0 {
+		if p.Model != "" {
 			set |= 1 << 1
 		}
-		if p.Usage.OutputTokens != 0 {
+		if p.Usage.InputTokens != 0 {
 			set |= 1 << 2
 		}
-		if p.Usage.TotalTokens.OK {
+		if p.Usage.OutputTokens != 0 {
 			set |= 1 << 3
 		}
-		if p.Usage.CacheCreationInputTokens.OK {
+		if p.Usage.TotalTokens.OK {
 			set |= 1 << 4
 		}
-		if p.Usage.CacheReadInputTokens.OK {
+		if p.Usage.CacheCreationInputTokens.OK {
 			set |= 1 << 5
 		}
-		if p.Usage.CostUSD.OK {
+		if p.Usage.CacheReadInputTokens.OK {
 			set |= 1 << 6
 		}
-		if p.CostUSD.OK {
+		if p.Usage.ReasoningOutputTokens.OK {
 			set |= 1 << 7
 		}
-		if p.Source != "" {
+		if p.Usage.CostUSD.OK {
 			set |= 1 << 8
 		}
-		if p.Cumulative {
+		if p.CostUSD.OK {
 			set |= 1 << 9
+		}
+		if p.Source != "" {
+			set |= 1 << 10
+		}
+		if p.Cumulative {
+			set |= 1 << 11
+		}
+		if p.Partial {
+			set |= 1 << 12
 		}
 	case *agentevents.BudgetExceeded:
 		if p.Budget != "" {
@@ -2251,8 +2449,11 @@ func present(v any) (set uint64) {
 		if p.CacheReadInputTokens.OK {
 			set |= 1 << 4
 		}
-		if p.CostUSD.OK {
+		if p.ReasoningOutputTokens.OK {
 			set |= 1 << 5
+		}
+		if p.CostUSD.OK {
+			set |= 1 << 6
 		}
 	case *agentevents.ErrorInfo:
 		if p.Code != "" {

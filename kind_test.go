@@ -121,7 +121,7 @@ var kindSamples = []Event{
 	}},
 	{AgentID: "coder", SpanID: "00f067aa0ba902b8", ParentSpanID: "00f067aa0ba902b7", Payload: &StepStarted{StepID: "s1", Name: "read", Description: "Read the router", Attributes: `{"planned":true}`}},
 	{AgentID: "coder", SpanID: "00f067aa0ba902b8", ParentSpanID: "00f067aa0ba902b7", Payload: &StepEnded{StepID: "s1", Name: "read", Duration: Some(900 * time.Millisecond), ResultSummary: "212 lines", Error: Some(ErrorInfo{Message: "truncated"}), Attributes: `{"lines":212}`}},
-	{AgentID: "coder", SpanID: "00f067aa0ba902b9", Payload: &SpanRecorded{Subject: "llm_call", Phase: "error", Name: "claude-sonnet-4-5", Duration: Some(1500 * time.Microsecond), ErrorType: "timeout", ErrorMessage: "no first token in 30 s", Attributes: `{"attempt":1}`}},
+	{AgentID: "coder", SpanID: "00f067aa0ba902b9", Payload: &SpanRecorded{Subject: "judge", Phase: "error", Name: "judge.s1", Duration: Some(1500 * time.Microsecond), ErrorType: "timeout", ErrorMessage: "no verdict in 30 s", Attributes: `{"step_id":"s1"}`}},
 	{Scope: Scope{NodeID: "build", NodeRunID: "build#1"}, Payload: &NodeStarted{Agent: Some(AgentRef{AgentID: "coder"}), TypeID: "core.agent", Attempt: Some(0)}},
 	{Scope: Scope{NodeID: "build", NodeRunID: "build#1"}, Payload: &NodeCompleted{Outputs: `{"ok":true}`, Agent: Some(AgentRef{AgentID: "coder"}), Duration: Some(61 * time.Second)}},
 	{Scope: Scope{NodeID: "build", NodeRunID: "build#1"}, Payload: &NodeFailed{Error: ErrorInfo{Code: "exit", Message: "exit status 1"}}},

@@ -86,12 +86,11 @@ type StepEnded struct {
 }
 
 // SpanRecorded records a span boundary that has no kind of its own, as a pair of
-// subject and phase: llm_call/start, judge/complete, step/progress, … Both words
-// are open.
+// subject and phase: run/start, judge/complete, step/progress, … Both words are open.
 //
-// Mirrors: KAOS span run, llm_call, judge, route, progress, cancelled.
+// Mirrors: KAOS span run, judge, route, progress, cancelled.
 type SpanRecorded struct {
-	Subject      string             `json:"subject" class:"meta" check:"required"`          // what the span covers: run, llm_call, judge, route, …
+	Subject      string             `json:"subject" class:"meta" check:"required"`          // what the span covers: run, judge, route, …
 	Phase        string             `json:"phase" class:"meta" check:"required"`            // start, complete, error, progress, cancelled, …
 	Name         string             `json:"name,omitzero" class:"meta"`                     // name of the span
 	Duration     Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire

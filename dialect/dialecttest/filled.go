@@ -63,7 +63,7 @@ func settle(ev *agentevents.Event) {
 			p.Totals.V.AuditCheckpoints = p.Totals.V.AuditsPassed + p.Totals.V.AuditsFailed + 1
 		}
 	case *agentevents.SpanRecorded:
-		p.Subject, p.Phase = "llm_call", "complete"
+		p.Subject, p.Phase = "judge", "complete"
 	case *agentevents.ToolReturned:
 		if !p.OneEvent {
 			p.Arguments, p.ArgumentsSummary = "", ""

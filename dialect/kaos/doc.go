@@ -15,6 +15,7 @@
 //	span turn                     start: turn.started; complete, error, cancelled: turn.ended
 //	span step                     step.started, step.ended
 //	span tool_call                agent.toolCalled, agent.toolReturned
+//	span llm_call                 start: model.called; complete, error, cancelled: model.returned
 //	span subagent                 agent.started, agent.ended
 //	span handoff                  start: handoff.requested; complete: handoff.accepted
 //	span, any other pair          span.recorded
@@ -40,24 +41,29 @@
 // # Spans
 //
 // The conventional attributes of a subject become fields if their values have
-// the expected types. The other attributes stay in Attributes where the kind has
+// the expected types. KAOS has no attributes for the model, the provider and the answer
+// of an llm_call: the encoder writes the free attributes model, provider and response.
+// The other attributes stay in Attributes where the kind has
 // that field, and are extra members otherwise.
 //
 //   - A closing phase finds its start by span_id. The start supplies the call,
 //     step or agents that the closing line leaves out.
 //   - A step or tool call has failed if it is complete with is_error, or if its
-//     phase is error, which also carries the error. A cancelled turn or step ends
-//     with an error of code "cancelled", a cancelled sub-agent with outcome
+//     phase is error, which also carries the error. A cancelled turn, step or model
+//     call ends with an error of code "cancelled", a cancelled sub-agent with outcome
 //     aborted.
-//   - The call id is the attribute call_id. It is the span_id instead if that
+//   - The call id of a tool or a model is the attribute call_id. It is the span_id instead if that
 //     attribute is absent, or if an open call of the agent already has the id
 //     (some producers write the tool's name).
-//   - A tool_call that ends without a start becomes a record of the whole call
+//   - A tool_call or llm_call that ends without a start becomes a record of the whole call
 //     (oneEvent), because a policy may have kept the start out of the stream.
 //   - The agent of a subagent span is subagent_name; its parent is the line's
 //     agent_id. If another agent of that name is open in the run, the event has no
 //     agentId: readers know the agent by its span, and the start's field agent
-//     carries the name. tokens_used is an extra member: usage_observed has it, too.
+//     carries the name.
+//   - tokens_used of a sub-agent, and the tokens and the cost of an llm_call, are extra
+//     members: KAOS writes a usage_observed for every model call, and a fold would
+//     count both.
 //   - A handoff that ends with error or cancelled was not accepted: span.recorded.
 //   - A span that does not say what it is about is span.recorded.
 //   - Arguments keep their form: a list of pairs of texts, or an object.

@@ -37,6 +37,10 @@ func TestFold(t *testing.T) {
 		`"text":"answer","intent":"research","tool_calls":[{"tool_name":"search","call_id":"c1","is_error":false,"duration_ms":250.5,"cost_usd":0.0,"input_tokens":0,"output_tokens":0}],"tokens_used":55,"cost_usd":2.0,"input_tokens":33,"output_tokens":22,"type":"turn_summary"}`,
 		span("turn", "complete", "0a", "turn.1", "1500.0", `{"turn_number":1}`),
 		`"kind":"persisted","section":"facts","item_count":1,"attributes":{},"type":"memory_event"}`,
+		span("llm_call", "start", "0f", "llm", "null", `{"call_type":"chat","inputs":"[]"}`),
+		span("llm_call", "progress", "0f", "llm", "null", `{"retry_attempt":1,"retry_error":"429"}`),
+		span("llm_call", "complete", "0f", "llm", "80.0", `{"call_type":"chat","inputs":"[]","input_tokens":30,"output_tokens":20,"total_tokens":50,"cost_usd":1.5,"model":"m-1"}`),
+		span("llm_call", "complete", "10", "llm", "40.0", `{"call_type":"chat","inputs":"[]"}`),
 	}
 	fold := func(order []int) *agentevents.RunSnapshot {
 		var log strings.Builder
@@ -66,7 +70,9 @@ func TestFold(t *testing.T) {
 		require.Equal(t, 1500*time.Millisecond, s.Turns[0].Duration.V)
 		require.False(t, s.Turns[0].EndedAt.IsZero())
 		require.Len(t, s.Steps, 1)
-		require.Equal(t, int64(33), s.Usage.Usage.InputTokens)
+		require.Empty(t, s.OpenModelCalls)
+		require.Equal(t, map[string]agentevents.Usage{"m-1": {}}, s.Usage.Models)
+		require.Equal(t, int64(33), s.Usage.Usage.InputTokens, "usage_observed has the tokens of every model call")
 		require.Equal(t, int64(55), s.Usage.Usage.TotalTokens.V)
 		require.Equal(t, 2.0, s.Usage.CostUSD.V)
 	}

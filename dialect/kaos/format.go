@@ -83,6 +83,10 @@ var format = func() *wire.Format {
 		tool  = known("tool_name", "toolId")
 		call  = attr("call_id", "callId", "", callID{})
 		agent = attr("subagent_name", "", "", agentName{})
+		ask   = attr("call_id", "modelCallId", "", callID{})
+		by    = attr("provider", "provider", "")
+		model = attr("model", "model", "")
+		does  = known("call_type", "operation")
 		from  = known("from_agent", "from/agentId")
 		to    = known("to_agent", "to/agentId")
 	)
@@ -94,8 +98,9 @@ var format = func() *wire.Format {
 		Remarks: []string{monotonic, afterType},
 		Every:   "/step /causationId",
 		Details: map[string]string{
-			"/payload/agent": "the document has only the agent's name",
-			"/payload/usage": "only its total is written, as tokens_used, which is read as an extra member",
+			"/payload/agent":   "the document has only the agent's name",
+			"/payload/usage":   "the figures on the line are read as extra members: usage_observed has them, too",
+			"/payload/costUsd": "cost_usd is read as an extra member: usage_observed has it, too",
 		},
 		Case: caseOf,
 		Head: []wire.Member{
@@ -184,6 +189,7 @@ var format = func() *wire.Format {
 	span("turn", "start", agentevents.KindTurnStarted, "", "attributes", title, turn)
 	span("step", "start", agentevents.KindStepStarted, "", "attributes", title, step, known("description", "description"))
 	span("tool_call", "start", agentevents.KindToolCalled, "", "attributes", named("tool."), tool, call, may("arguments", "arguments"))
+	span("llm_call", "start", agentevents.KindModelCalled, "", "attributes", named("llm_call."), does, may("inputs", "request"), ask, by, model)
 	span("subagent", "start by span", agentevents.KindAgentStarted, "/parentAgentId agent/agentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle")) // no line has it
 	span("subagent", "start", agentevents.KindAgentStarted, "/parentAgentId", "", named("subagent."), agent, known("task", "task"), may("lifecycle", "lifecycle"))
 	span("handoff", "start", agentevents.KindHandoffRequested, "", "", named("handoff."), from, to, known("reason", "reason"))
@@ -202,8 +208,11 @@ var format = func() *wire.Format {
 		span("tool_call", phase, agentevents.KindToolReturned, "status oneEvent", "", named("tool."), slices.Concat(
 			[]wire.Member{tool, call, attr("result_summary", "resultSummary", summary, summaryForm{})}, isError,
 			[]wire.Member{may("arguments", "arguments", wholeCall{}), may("result", "result")})...)
+		span("llm_call", phase, agentevents.KindModelReturned, "oneEvent error/code error/message", "", named("llm_call."),
+			does, may("inputs", "request", wholeCall{}), may("input_tokens", "", spent{}), may("output_tokens", "", spent{}), may("total_tokens", "", spent{}),
+			may("cost_usd", "", spent{}), ask, by, model, may("response", "response"))
 		span("subagent", phase, agentevents.KindAgentEnded, "/parentAgentId"+outcome, "", named("subagent."),
-			agent, known("result_summary", "result"), may("tokens_used", "", tokensUsed{}))
+			agent, known("result_summary", "result"), may("tokens_used", "", spent{}))
 	}
 	return wire.New(f)
 }()

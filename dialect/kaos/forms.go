@@ -355,20 +355,32 @@ func (callID) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte
 	return keptMember(w, dst, m)
 }
 
-// A wholeCall is the arguments of a record of a whole call. Other returns have none.
+// A wholeCall is the arguments or the request of a record of a whole call. Other
+// returns have none.
 type wholeCall struct{ wire.Value }
 
 func (f wholeCall) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	said, whole, open := *at.(*agentevents.JSON) != "", w.Ev.Payload.(*agentevents.ToolReturned).OneEvent, encoderOf(w).read.ends != nil
+	said, whole, open := *at.(*agentevents.JSON) != "", isWhole(w.Ev), encoderOf(w).read.ends != nil
 	lose(w, whole && open, dialect.Dropped, "/payload/oneEvent", "")
-	lose(w, whole && open && said, dialect.Dropped, "/payload/arguments", "")
-	lose(w, whole && open && said, dialect.Made, "/"+string(Name), "arguments")
+	lose(w, whole && open && said, dialect.Dropped, w.Pointer(m), "")
+	lose(w, whole && open && said, dialect.Made, "/"+string(Name), m.Name)
 	lose(w, !whole && !open, dialect.Made, "/payload/oneEvent", "the log has no start of its span")
-	lose(w, !whole && said, dialect.Dropped, "/payload/arguments", "the start has them")
+	lose(w, !whole && said, dialect.Dropped, w.Pointer(m), "the start has them")
 	if whole {
 		return f.Value.Append(w, dst, m, at)
 	}
 	return keptMember(w, dst, m)
+}
+
+// isWhole reports whether an event is a record of a whole call.
+func isWhole(ev *agentevents.Event) bool {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolReturned:
+		return p.OneEvent
+	case *agentevents.ModelReturned:
+		return p.OneEvent
+	}
+	return false
 }
 
 // failed is whether a complete step or call has failed.
@@ -435,17 +447,36 @@ func (agentName) Parse(r *wire.Reader, _ any) error {
 	return wire.Value{}.Parse(r, &decoderOf(r).said.agent)
 }
 
-// tokensUsed is the total of an agent's usage, which readers keep.
-type tokensUsed struct{}
+// A spent is a figure of the usage of an agent or of a model call, which readers keep.
+type spent struct{}
 
-func (tokensUsed) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
-	usage := &w.Ev.Payload.(*agentevents.AgentEnded).Usage
-	if !usage.OK {
+func (spent) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]byte, bool) {
+	var usage agentevents.Opt[agentevents.Usage]
+	var cost agentevents.Opt[float64]
+	switch p := w.Ev.Payload.(type) {
+	case *agentevents.AgentEnded:
+		usage = p.Usage
+	case *agentevents.ModelReturned:
+		usage, cost = p.Usage, p.CostUSD
+	}
+	said, n := usage.OK, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)
+	switch m.Name {
+	case "input_tokens":
+		n = usage.V.InputTokens
+	case "output_tokens":
+		n = usage.V.OutputTokens
+	case "cost_usd":
+		said = cost.OK
+	}
+	if !said {
 		return keptMember(w, dst, m)
 	}
 	w.Use(m.Name)
 	w.Lose(dialect.Made, "/"+string(Name), m.Name)
-	return jsonwire.AppendInt(dst, usage.V.TotalTokens.Or(usage.V.InputTokens+usage.V.OutputTokens)), true
+	if m.Name == "cost_usd" {
+		return number{}.Append(w, dst, m, &cost)
+	}
+	return jsonwire.AppendInt(dst, n), true
 }
 
-func (tokensUsed) Parse(*wire.Reader, any) error { return wire.ErrMisfit }
+func (spent) Parse(*wire.Reader, any) error { return wire.ErrMisfit }

@@ -13,7 +13,7 @@ import (
 )
 
 // parts returns the fields of an event that say what its span is about: an id, and the
-// name of a step, the tool of a call, or the other agent. failure is the error of an end.
+// name of a step, the tool or the model of a call, or the other agent. failure is the error of an end.
 // Those that the kind does not have are nil.
 func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[agentevents.ErrorInfo]) {
 	switch p := ev.Payload.(type) {
@@ -27,6 +27,10 @@ func parts(ev *agentevents.Event) (id, other *string, failure *agentevents.Opt[a
 		return &p.CallID, &p.ToolID, nil
 	case *agentevents.ToolReturned:
 		return &p.CallID, &p.ToolID, &p.Error
+	case *agentevents.ModelCalled:
+		return &p.ModelCallID, &p.Model, nil
+	case *agentevents.ModelReturned:
+		return &p.ModelCallID, &p.Model, &p.Error
 	case *agentevents.AgentStarted:
 		return &ev.AgentID, &p.Agent.V.AgentID, nil
 	case *agentevents.AgentEnded:
@@ -58,7 +62,7 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	switch {
 	case failure != nil && phase == "error":
 		failure.OK = true
-	case (subject == "turn" || subject == "step") && phase == "cancelled":
+	case (subject == "turn" || subject == "step" || subject == "llm_call") && phase == "cancelled":
 		*failure = agentevents.Some(agentevents.ErrorInfo{Code: "cancelled"})
 		d.r.Kept.Add("phase", `"cancelled"`)
 	}
@@ -74,6 +78,11 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 	case "tool_call":
 		agent = ev.AgentID
 		ok = d.call(id, other, begins)
+	case "llm_call":
+		agent = ev.AgentID
+		d.callID(id, "llm_call", "modelCallId", begins)
+		d.keepName("llm_call.", cmp.Or(*other, start.other))
+		ok = *id != ""
 	case "subagent":
 		ok = true
 		d.delegated(ev, begins)
@@ -92,6 +101,11 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 		}
 	case *agentevents.ToolReturned:
 		d.returned(p, phase, start.subject != "")
+	case *agentevents.ModelReturned:
+		if p.OneEvent = start.subject == ""; !p.OneEvent && p.Request != "" {
+			d.r.Kept.Add("/attributes/inputs", string(p.Request))
+			p.Request = ""
+		}
 	case *agentevents.AgentEnded:
 		if phase == "cancelled" {
 			p.Outcome = agentevents.OutcomeAborted
@@ -114,19 +128,24 @@ func stepOf(name string, span spanID) string {
 // call makes the id and the tool of a call. It reports false if there is none. Some
 // producers write the tool's name as the call id.
 func (d *Decoder) call(call, tool *string, begins bool) bool {
-	said, ev, start := *call, d.r.Ev, d.change.start(begins)
-	*tool = cmp.Or(*tool, start.other)
+	*tool = cmp.Or(*tool, d.change.start(begins).other)
 	if rest, ok := strings.CutPrefix(d.said.name, "tool."); ok && *tool == "" {
 		*tool = rest
 		d.r.Made("/payload/toolId", "the span's name")
 	}
-	*call = d.open.known(&d.change, about{said, "tool_call", ev.AgentID, ev.RunID}, begins, spanID{span: ev.SpanID})
-	if *call != said && start.id == "" {
-		d.r.Made("/payload/callId", "the span's id")
-	}
-	d.keepAttribute("call_id", said, *call)
+	d.callID(call, "tool_call", "callId", begins)
 	d.keepName("tool.", *tool)
 	return *tool != "" && *call != ""
+}
+
+// callID makes the id of a call of a tool or of a model.
+func (d *Decoder) callID(call *string, subject, field string, begins bool) {
+	said, ev := *call, d.r.Ev
+	*call = d.open.known(&d.change, about{said, subject, ev.AgentID, ev.RunID}, begins, spanID{span: ev.SpanID})
+	if *call != said && d.change.start(begins).id == "" {
+		d.r.Made("/payload/"+field, "the span's id")
+	}
+	d.keepAttribute("call_id", said, *call)
 }
 
 // returned completes the end of a call. open means that its start is known.
@@ -212,7 +231,7 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	b.begins = usual == "start"
 	b.about = about{"", subject, ev.AgentID, ev.RunID}
 	switch subject {
-	case "step", "tool_call":
+	case "step", "tool_call", "llm_call":
 		b.id = *id
 	case "subagent":
 		b.id = cmp.Or(*id, ev.SpanID)
@@ -232,6 +251,8 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		}
 	case *agentevents.ToolReturned:
 		phase, whole = e.returned(w, p), p.OneEvent && ev.SpanID == ""
+	case *agentevents.ModelReturned:
+		phase, whole = ended(ev, p.Error), p.OneEvent && ev.SpanID == ""
 	case *agentevents.AgentEnded:
 		switch {
 		case p.Error.OK:
@@ -249,7 +270,14 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 		e.begin(cmp.Or(*id, stepOf(*other, b.span)), "", "")
 	case "tool_call":
 		b.name = *other
-		e.call(w, *id)
+		if b.name == "" && b.read.start(b.begins).other == "" {
+			w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
+			break
+		}
+		e.call(w, *id, "/payload/callId")
+	case "llm_call":
+		b.name = cmp.Or(*other, b.read.start(b.begins).other)
+		e.call(w, *id, "/payload/modelCallId")
 	case "subagent":
 		phase = cmp.Or(phase, e.agent(w, *id, other))
 	case "handoff":
@@ -301,8 +329,8 @@ func (e *Encoder) begin(id, agent, other string) {
 	}
 }
 
-// call lists what readers make of a call.
-func (e *Encoder) call(w *wire.Writer, call string) {
+// call lists what readers make of a call of a tool or of a model, and its id.
+func (e *Encoder) call(w *wire.Writer, call, pointer string) {
 	b, said, kept := e.boundary, call, ""
 	if call == b.span.span { // the line has what was read instead
 		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/call_id")))
@@ -310,13 +338,10 @@ func (e *Encoder) call(w *wire.Writer, call string) {
 	}
 	known := e.check.open.known(&b.read, about{said, b.subject, b.agent, b.run}, b.begins, b.span)
 	switch {
-	case b.name == "" && b.read.start(b.begins).other == "":
-		w.Lose(dialect.Altered, "", "a call without a tool is read as span.recorded")
-		return
 	case call == "":
-		w.Lose(dialect.Made, "/payload/callId", "readers take the span's id")
+		w.Lose(dialect.Made, pointer, "readers take the span's id")
 	case known != call:
-		w.Lose(dialect.Altered, "/payload/callId", e.otherID())
+		w.Lose(dialect.Altered, pointer, e.otherID())
 	}
 	besides(w, "call_id", kept, said, known)
 	e.begin(known, b.agent, b.name)

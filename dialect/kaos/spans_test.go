@@ -103,6 +103,39 @@ func TestSpansClose(t *testing.T) {
 	}
 }
 
+// A model call is found by its span, also one with the id of a tool call.
+func TestModelCalls(t *testing.T) {
+	at := func(n uint64, p agentevents.Payload) agentevents.Event {
+		return agentevents.Event{ID: "e", Sequence: n, RunID: "r", AgentID: "a", Time: anchor, SchemaVersion: agentevents.SchemaVersion, Payload: p}
+	}
+	events := []agentevents.Event{
+		at(0, &agentevents.ModelCalled{ModelCallID: "c", Provider: "openai", Model: "m", Operation: "chat", Request: `{"n":1}`, Attributes: `{"temperature":0.5}`}),
+		at(1, &agentevents.ToolCalled{CallID: "c", ToolID: "t"}),
+		at(2, &agentevents.ModelCalled{ModelCallID: "d", Model: "m"}),
+		at(3, &agentevents.ModelReturned{ModelCallID: "c", Model: "m-1", Operation: "chat", Duration: ms(5000), Response: `["hello"]`}),
+		at(4, &agentevents.ModelReturned{ModelCallID: "d", Error: failure("cancelled", "by the user")}),
+		at(5, &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK}),
+		at(6, &agentevents.ModelReturned{ModelCallID: "e", Request: `[]`, OneEvent: true}),
+	}
+	e := NewEncoder(encoderOptions)
+	var out []byte
+	for _, ev := range events {
+		var err error
+		out, err = e.Append(out, ev)
+		require.NoError(t, err)
+	}
+	back := decodeAll(t, string(out))
+	for i := range events {
+		require.Equal(t, events[i].Payload, back[i].Payload)
+	}
+	require.Equal(t, back[0].SpanID, back[3].SpanID)
+	require.Equal(t, back[2].SpanID, back[4].SpanID)
+	require.NotEqual(t, back[0].SpanID, back[1].SpanID)
+	for _, l := range losses(e) {
+		require.Contains(t, []string{"dropped /id", "made up /spanId", "made up /sessionId"}, l)
+	}
+}
+
 // Events without SpanID get spans whose start and end have one id.
 func TestSpanIDsAreMadeUp(t *testing.T) {
 	at := func(n uint64, p agentevents.Payload) agentevents.Event {

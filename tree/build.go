@@ -20,7 +20,8 @@ type builder struct {
 	o Options
 
 	agents map[string]*agentNode
-	order  []*agentNode // in the order in which the agents appeared
+	asking map[string]int // number of open model calls, by agent id
+	order  []*agentNode   // in the order in which the agents appeared
 	calls  map[callKey]*node
 	named  map[callKey]bool // calls that other lines refer to
 	phases map[string]*phaseNodes
@@ -124,6 +125,10 @@ func errorText(e agentevents.ErrorInfo) string {
 func (b *builder) makeAgents() {
 	b.agents = map[string]*agentNode{}
 	b.calls = map[callKey]*node{}
+	b.asking = map[string]int{}
+	for i := range b.s.OpenModelCalls {
+		b.asking[b.s.OpenModelCalls[i].AgentID]++
+	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	for id, a := range b.s.Agents {
 		ids[a] = id
@@ -188,8 +193,15 @@ func (b *builder) agentLine(n *agentNode) line {
 	if a.ToolCalls > 0 || a.ToolFailures > 0 {
 		l.fact(withFailed(count(a.ToolCalls, "tool call"), a.ToolFailures))
 	}
-	if cost, ok := agentCost(&a.Usage); ok {
-		l.fact(dollars(cost))
+	if a.ModelCalls > 0 {
+		text := withFailed(count(a.ModelCalls, "model call"), a.ModelFailures)
+		if open := b.asking[n.id]; open > 0 {
+			text += ", " + strconv.Itoa(open) + " open"
+		}
+		l.fact(text)
+	}
+	if _, cost := a.Usage.Total(); cost.OK {
+		l.fact(dollars(cost.V))
 	}
 	switch {
 	case a.Error.OK && errorText(a.Error.V) != "":
@@ -207,12 +219,6 @@ func withFailed(text string, failed int) string {
 		return text
 	}
 	return text + " (" + strconv.Itoa(failed) + " failed)"
-}
-
-// agentCost returns what an agent says it cost, as the fold counts it.
-func agentCost(u *agentevents.AgentUsage) (float64, bool) {
-	_, cost := u.Total()
-	return cost.V, cost.OK
 }
 
 // placeAgents hangs every agent once: under the call that spawned it, under

@@ -260,6 +260,17 @@ func TestDeepParents(t *testing.T) {
 	require.Less(t, len(got), n*200)
 }
 
+func TestModelCalls(t *testing.T) {
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	for i, p := range []agentevents.Payload{
+		&agentevents.AgentStarted{}, &agentevents.ModelCalled{ModelCallID: "m1"}, &agentevents.ModelReturned{ModelCallID: "m1", Error: agentevents.Some(agentevents.ErrorInfo{Message: "overloaded"})},
+		&agentevents.ModelCalled{ModelCallID: "m2"}, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial},
+	} {
+		f.Apply(agentevents.Event{ID: fmt.Sprint("e", i), RunID: "r", AgentID: "a", Sequence: uint64(i), Time: time.Unix(int64(i), 0).UTC(), Payload: p})
+	}
+	require.Contains(t, draw(t, f.Snapshot(), tree.Options{}), "2 model calls (1 failed), 1 open")
+}
+
 func TestSpawnedByCall(t *testing.T) {
 	call := func(agent, id string, seq uint64) *agentevents.ToolCallSnapshot {
 		return &agentevents.ToolCallSnapshot{AgentID: agent, CallID: id, ToolID: "Task", Sequence: seq, Status: agentevents.ToolStatusOK}

@@ -63,7 +63,9 @@ var scenes = []func(s *script, i int){
 		turn := func(p ae.Payload) { ev := span; ev.Payload = p; s.record(ev) }
 		turn(&ae.TurnStarted{Turn: ae.Some(s.turns[i]), Name: "turn"})
 		turn(&ae.StepStarted{StepID: "s1", Name: "read", Description: "Read the router"})
-		turn(&ae.SpanRecorded{Subject: "llm_call", Phase: "complete", Name: "claude-sonnet-4-5", Duration: ae.Some(1500 * time.Microsecond), Attributes: `{"attempt":1}`})
+		turn(&ae.ModelCalled{ModelCallID: "llm-1", Provider: "anthropic", Model: "claude-sonnet-4-5", Operation: "chat"})
+		turn(&ae.ModelReturned{ModelCallID: "llm-1", Model: "claude-sonnet-4-5", FinishReasons: []string{"stop"}, Duration: ae.Some(1500 * time.Millisecond), Usage: ae.Some(ae.Usage{InputTokens: 812, OutputTokens: 90})})
+		turn(&ae.SpanRecorded{Subject: "judge", Phase: "complete", Name: "judge.s1", Duration: ae.Some(1500 * time.Microsecond), Attributes: `{"step_id":"s1"}`})
 		turn(&ae.StepEnded{StepID: "s1", Name: "read", Duration: ae.Some(900 * time.Millisecond), ResultSummary: "212 lines"})
 		turn(&ae.TurnEnded{Turn: ae.Some(s.turns[i]), Name: "turn", Duration: ae.Some(8250 * time.Millisecond)})
 		turn(&ae.TurnSummarized{Text: "Added the endpoint.", Intent: "feature-request", Usage: ae.Usage{InputTokens: 4100, OutputTokens: 180}})

@@ -91,6 +91,17 @@ func (v *view) keepRef(r AgentRef) AgentRef {
 	return r
 }
 
+// listOf returns a list of one report. Most attempts name one model, so the lists of
+// many share a piece of memory.
+func (v *view) listOf(r ReportedUsage) []ReportedUsage {
+	if len(v.reports) == cap(v.reports) {
+		v.reports = make([]ReportedUsage, 0, 16)
+	}
+	v.reports = append(v.reports, r)
+	n := len(v.reports)
+	return v.reports[n-1 : n : n]
+}
+
 // buffer returns memory for a text that grows.
 func (v *view) buffer() []byte { return v.words.buffers.Get() }
 

@@ -662,6 +662,15 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	require.LessOrEqual(t, len(s.Agents["a"].Usage.Reported), maxReported+1)
 	require.Len(t, s.Agents["a"].Usage.counted, maxCounted)
 
+	// Attempts that report nothing leave one entry, in which their sub-agents are found.
+	var idle []Event
+	for range 9 {
+		idle = append(idle, ev("a", started()), ev("a", &AgentEnded{}))
+	}
+	s = fold(t, append(idle, ev("b", started(), sub), ev("b", observed(3, 1, false)), ev("a", started()), ev("a", models(20, 0.75)))...)
+	require.Len(t, s.Agents["a"].Usage.Earlier, 1)
+	require.Equal(t, int64(24), s.Usage.Usage.InputTokens)
+
 	// Reasoning is a part of the output, so it does not add to it.
 	s = fold(t, ev("a", &UsageObserved{Usage: Usage{OutputTokens: 5, ReasoningOutputTokens: Some[int64](3)}}), ev("a", &UsageObserved{Usage: Usage{OutputTokens: 1}}))
 	require.Equal(t, Usage{OutputTokens: 6, ReasoningOutputTokens: Some[int64](3)}, s.Usage.Usage)

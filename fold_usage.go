@@ -39,11 +39,19 @@ func (u Usage) plain() Usage {
 	return u
 }
 
-// next begins another attempt. died says that the current one has not ended.
+// next begins another attempt. died says that the current one has not ended. Of
+// attempts without figures in a row the first one stands for all.
 func (u *AgentUsage) next(died bool) {
 	u.Died = died
-	u.Earlier = append(u.Earlier, u.AttemptUsage)
+	if n := len(u.Earlier); n == 0 || !u.empty() || !u.Earlier[n-1].empty() || u.Earlier[n-1].Died != died {
+		u.Earlier = append(u.Earlier, u.AttemptUsage)
+	}
 	u.AttemptUsage = AttemptUsage{}
+}
+
+// empty reports whether the attempt has no figures.
+func (u *AttemptUsage) empty() bool {
+	return len(u.Models) == 0 && !u.Ended.OK && !u.CostUSD.OK && len(u.Reported) == 0
 }
 
 // end takes the figures of an end. Those of an earlier end of the attempt, which was
@@ -165,7 +173,11 @@ func (u *AttemptUsage) report(v *view, r ReportedUsage) {
 	}
 	if i < 0 {
 		r.ModelCallID, r.Model = v.keepBriefly(r.ModelCallID), v.intern(r.Model)
-		u.Reported = append(u.Reported, r)
+		if u.Reported == nil {
+			u.Reported = v.listOf(r)
+		} else {
+			u.Reported = append(u.Reported, r)
+		}
 		return
 	}
 	u.Reported[i].Usage.add(r.Usage)

@@ -27,6 +27,7 @@ type view struct {
 	agents      reuse.Arena[AgentSnapshot]
 	calls       reuse.Arena[ToolCallSnapshot]
 	stats       reuse.Arena[ToolStats]
+	reports     []ReportedUsage // see listOf
 
 	tools    map[string]tool     // by tool id
 	closed   []*ToolCallSnapshot // the latest closed calls; a ring once it is full

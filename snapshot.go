@@ -501,7 +501,7 @@ type RunUsage struct {
 // of the attempts before. [AgentUsage.Total] says which figures count.
 type AgentUsage struct {
 	AttemptUsage
-	Earlier []AttemptUsage `json:"earlier"` // earlier attempts, without those that a running total includes
+	Earlier []AttemptUsage `json:"earlier"` // earlier attempts, without those that a running total includes; of those without figures the first in a row
 }
 
 // AttemptUsage is what one attempt of an agent reported.

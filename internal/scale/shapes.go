@@ -13,6 +13,16 @@ func Shapes() []Shape {
 		{Name: "starts of one agent", parts: []part{
 			each(`agent.started "agentId":"a"`, `agent.ended "agentId":"a"`),
 		}},
+		{Name: "attempts of one agent, with usage, and a sub-agent in each", parts: []part{
+			each(`agent.started "agentId":"a"`, `usage.observed "agentId":"a","payload":{"model":"m","usage":{"inputTokens":1,"outputTokens":1}}`,
+				`agent.started "agentId":"b$","parentAgentId":"a"`, `agent.ended "agentId":"a"`),
+		}},
+		{Name: "running totals", parts: []part{
+			each(`agent.started "agentId":"a"`, `agent.ended "agentId":"a","payload":{"modelUsage":{"m":{"inputTokens":1,"outputTokens":1}},"cumulative":true}`),
+		}},
+		{Name: "models that are reported", parts: []part{
+			each(`usage.observed "agentId":"a","payload":{"model":"m$","usage":{"inputTokens":1,"outputTokens":1}}`),
+		}},
 		{Name: "parents above parents, with usage", parts: []part{
 			each(`agent.started "agentId":"a$","parentAgentId":"a$-"`),
 			backwards(`agent.ended "agentId":"a$","payload":{"modelUsage":{"m":{"inputTokens":1,"outputTokens":1}}}`),
@@ -43,6 +53,15 @@ func Shapes() []Shape {
 		}},
 		{Name: "calls returned in reverse", parts: []part{
 			each(called), backwards(returned),
+		}},
+		{Name: "open model calls", parts: []part{
+			each(asked),
+		}},
+		{Name: "model calls returned in reverse", parts: []part{
+			each(asked), backwards(answered),
+		}},
+		{Name: "reports about model calls", parts: []part{
+			each(asked, `usage.observed "agentId":"a","payload":{"modelCallId":"c$","usage":{"inputTokens":1,"outputTokens":1}}`), each(answered),
 		}},
 		{Name: "tools", parts: []part{
 			each(`agent.toolReturned "agentId":"a","payload":{"callId":"c$","toolId":"t$","status":"ok","oneEvent":true}`),
@@ -110,6 +129,9 @@ func Shapes() []Shape {
 		{Name: "keys of an object of the state", parts: []part{
 			each(`state.patched "payload":{"op":"set","path":"s.k$","value":1}`),
 		}},
+		{Name: "keys removed from the state", parts: []part{
+			each(`state.patched "payload":{"op":"set","path":"s.k$","value":1}`), each(`state.patched "payload":{"op":"remove","path":"s.k$"}`),
+		}},
 		{Name: "levels of the state", parts: []part{
 			each(`state.patched "payload":{"op":"set","path":"$/","value":{"a":1}}`),
 		}},
@@ -167,5 +189,7 @@ func Shapes() []Shape {
 const (
 	called   = `agent.toolCalled "agentId":"a","payload":{"callId":"c$","toolId":"t"}`
 	returned = `agent.toolReturned "agentId":"a","payload":{"callId":"c$","toolId":"t","status":"ok"}`
+	asked    = `model.called "agentId":"a","payload":{"modelCallId":"c$","model":"m"}`
+	answered = `model.returned "agentId":"a","payload":{"modelCallId":"c$","usage":{"inputTokens":1,"outputTokens":1}}`
 	message  = `agent.message.created "payload":{"message":{"messageId":"m$","from":"a","content":"x","ts":1}}`
 )

@@ -34,7 +34,8 @@
 // [agentevents.Unknown] with the members outside of the envelope. The envelope is
 // nodeId, timestamp, and runId if there is a nodeId. A flow:complete becomes an
 // Unknown, too, if its status is neither complete nor failed, because it does not
-// say how the flow ended.
+// say how the flow ended. A patch cannot remove: a removal is written as a set with
+// null.
 //
 // # Deltas and whole blocks
 //

@@ -118,8 +118,8 @@ var format = func() *wire.Format {
 			flow("edge:fire", agentevents.KindEdgeFired, may("edgeId", "edgeId"), need("from", "from", text), need("to", "to", text)),
 			flow("loop:iterate", agentevents.KindLoopIterated, may("edgeId", "edgeId"), need("iteration", "iteration", atLeast(1, wire.Whole{}))),
 			flow("state:patch", agentevents.KindStatePatched, need("patch", "", wire.Object(
-				need("op", "op", oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge))),
-				need("path", "path", text), may("value", "value")))),
+				need("op", "op", opForm{oneOf(string(agentevents.PatchSet), string(agentevents.PatchMerge))}),
+				need("path", "path", text), may("value", "value", patchForm{}).Or(nullIfRemoved)))),
 			row("command:received", agentevents.KindCommandReceived, "rejected", at, need("command", "command", wire.Object(
 				need("type", "type", oneOf(string(agentevents.CommandSend), string(agentevents.CommandReply),
 					string(agentevents.CommandAbort), string(agentevents.CommandResume))),

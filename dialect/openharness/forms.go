@@ -61,6 +61,42 @@ func (openForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]by
 	return wire.Full{}.Append(w, dst, m, at)
 }
 
+// An opForm is what a patch does. The document cannot remove: null takes the place of
+// the value.
+type opForm struct{ wire.Form }
+
+func (f opForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if !removes(w) {
+		return f.Form.Append(w, dst, m, at)
+	}
+	w.Lose(dialect.Altered, "/payload/op", "the document cannot remove: written as set with null")
+	return jsonwire.AppendString(dst, string(agentevents.PatchSet)), true
+}
+
+func removes(w *wire.Writer) bool {
+	return w.Ev.Payload.(*agentevents.StatePatched).Op == agentevents.PatchRemove
+}
+
+// A patchForm is the value of a patch.
+type patchForm struct{ wire.Value }
+
+func (f patchForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if value := *at.(*agentevents.JSON); !removes(w) || value == "" || value == "null" {
+		return f.Value.Append(w, dst, m, at)
+	}
+	w.Lose(dialect.Altered, "/payload/value", "null")
+	return append(dst, "null"...), true
+}
+
+// nullIfRemoved stands for the value of a patch that removes.
+func nullIfRemoved(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	if !removes(w) {
+		return nil
+	}
+	w.Lose(dialect.Made, "/payload/value", "null")
+	return append(dst, "null"...)
+}
+
 // Nodes and their executions.
 
 // execution returns the execution of a node that the line of an event names.

@@ -42,7 +42,12 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		from, act, calls = a.Status, a.Resume.act, a.calls
 	}
 	switch p := ev.Payload.(type) {
-	case *AgentReasoned, *AgentReasoningDelta:
+	case *AgentReasoned, *AgentReasoningDelta, *ModelCalled:
+		act = actThinking
+	case *ModelReturned:
+		if !p.OneEvent {
+			return "", "", ""
+		}
 		act = actThinking
 	case *TextDelta, *TextCompleted:
 		act = a.afterText()
@@ -76,6 +81,12 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 	return sub.key, from, to
 }
 
+// sameStep reports whether an event that makes the agent think begins no step.
+func sameStep(ev *Event) bool {
+	p, ok := ev.Payload.(*ModelCalled)
+	return ok && (p.RetryOf != "" || p.Attempt.V > 1)
+}
+
 // derive adds an event with the transition that stands in front of it: both or neither.
 // It returns false when the event moves no agent, and does nothing then.
 func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome) (moved bool, refused, err error) {
@@ -93,8 +104,14 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	}
 	var tsub subject
 	s.m.resolve(&tsub, &t, p)
-	if tsub.agent != nil && t.Step.OK && t.Step.V < tsub.agent.current().V {
-		t.Step = tsub.agent.current() // the event breaks the rule, not its transition
+	if a := tsub.agent; a != nil {
+		at := a.current()
+		switch {
+		case t.Step.OK && t.Step.V < at.V: // the event breaks the rule, not its transition
+			t.Step = at
+		case !t.Step.OK && !a.Resume.renew && sameStep(ev):
+			t.Step = at
+		}
 	}
 	s.fill(&t, &tsub)
 

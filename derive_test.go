@@ -32,6 +32,8 @@ func TestDerived(t *testing.T) {
 	call := func(id string) Payload { return &ToolCalled{CallID: id, ToolID: "t"} }
 	back := func(id string) Payload { return &ToolReturned{CallID: id, ToolID: "t", Status: ToolStatusOK} }
 	start, think, say := &AgentStarted{}, &AgentReasoned{Reasoning: "r"}, &TextCompleted{Text: "x"}
+	model := func(id string) Payload { return &ModelCalled{ModelCallID: id} }
+	answer := func(id string) Payload { return &ModelReturned{ModelCallID: id} }
 	to := func(s AgentStatus) Payload { return &AgentTransition{To: s} }
 	for name, tc := range map[string]struct {
 		emit []Payload
@@ -85,6 +87,25 @@ func TestDerived(t *testing.T) {
 		"an attempt that ends at once": {
 			[]Payload{start, say, &AgentEnded{}, start, &AgentEnded{Outcome: OutcomeConverged}},
 			"started →response/0 text/0 ended started →converged/1 ended",
+		},
+		"three steps, with parallel tools and streaming": {
+			[]Payload{
+				start,
+				model("1"), &AgentReasoningDelta{Delta: "r"}, &TextDelta{BlockID: "b", Delta: "let me"}, say, answer("1"), call("a"), call("b"), back("a"), back("b"),
+				model("2"), answer("2"), call("c"), back("c"),
+				model("3"), &TextDelta{BlockID: "d", Delta: "done"}, say, answer("3"), &AgentEnded{Outcome: OutcomeConverged},
+			},
+			"started model.called/0 reasoning.delta/0 →response/0 text.delta/0 text/0 model.returned/0 →tool_call/0 toolCalled/0 toolCalled/0 toolReturned/0 →tool_result/0 toolReturned/0 " +
+				"→thinking/1 model.called/1 model.returned/1 →tool_call/1 toolCalled/1 →tool_result/1 toolReturned/1 " +
+				"→thinking/2 model.called/2 →response/2 text.delta/2 text/2 model.returned/2 →converged/2 ended",
+		},
+		"a retried model call": {
+			[]Payload{start, model("1"), &TextDelta{BlockID: "b", Delta: "let"}, answer("1"), &ModelCalled{ModelCallID: "2", RetryOf: "1"}, &TextDelta{BlockID: "c", Delta: "let me"}},
+			"started model.called/0 →response/0 text.delta/0 model.returned/0 →thinking/0 model.called/0 →response/0 text.delta/0",
+		},
+		"a model call in one event": {
+			[]Payload{start, say, &ModelReturned{ModelCallID: "1", OneEvent: true}, say},
+			"started →response/0 text/0 →thinking/1 model.returned/1 →response/1 text/1",
 		},
 		"what changes nothing": {
 			[]Payload{start, call("a"), &UsageObserved{}, &AgentErrored{ErrorType: "e"}, &MessageCreated{Message: ConversationMessage{Content: `"x"`}}, &PlanProposed{}},

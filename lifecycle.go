@@ -134,11 +134,11 @@ const (
 	//
 	// An agent is blocked-on-clarification while a question or an approval of its is
 	// open; else in tool_call while a call of its current attempt is open; else its
-	// last act tells: thinking after reasoning, response after text, tool_result
-	// after a return. A transition, marked [MarkSynthetic], stands in front of an
+	// last act tells: thinking after a model call or reasoning, response after text,
+	// tool_result after a return. A transition, marked [MarkSynthetic], stands in front of an
 	// event exactly when the status changes with it: both are recorded, or neither.
 	// Text does not leave reflect. The move to thinking begins a step, unless an
-	// answer to the agent causes it. An end adds converged or failed, as its outcome
+	// answer to the agent or a retried model call causes it. An end adds converged or failed, as its outcome
 	// or error says. [Agent.To] adds what no event tells, such as reflect.
 	LifecycleDerived Lifecycle = "derived"
 )

@@ -19,9 +19,12 @@ import (
 func callsBack(r *Run) map[string]func(context.Context) error {
 	e := r.s.e
 	return map[string]func(context.Context) error{
-		"Run.Emit":      func(ctx context.Context) error { return r.Emit(ctx, &TextDelta{}) },
-		"Run.Record":    func(ctx context.Context) error { return errOf(r.Record(ctx, Event{Payload: &TextDelta{}})) },
-		"Agent.Call":    func(ctx context.Context) error { _, err := r.Agent("a").Call(ctx, &ToolCalled{ToolID: "t"}); return err },
+		"Run.Emit":   func(ctx context.Context) error { return r.Emit(ctx, &TextDelta{}) },
+		"Run.Record": func(ctx context.Context) error { return errOf(r.Record(ctx, Event{Payload: &TextDelta{}})) },
+		"Agent.Call": func(ctx context.Context) error {
+			_, err := r.Agent("a").Call(ctx, &ToolCalled{ToolID: "t"})
+			return err
+		},
 		"Emitter.Flush": e.Flush,
 		"Emitter.Close": e.Close,
 	}

@@ -690,6 +690,7 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 	}
 	if a := sub.agent; a != nil {
 		c.AgentID = a.AgentID
+		a.Resume.act = actThinking
 		a.endUnnamed()
 		if v != nil {
 			a.shown.ModelCalls = plus(a.shown.ModelCalls, 1)

@@ -22,7 +22,7 @@ func runAgent(ctx context.Context, em *agentevents.Emitter) error {
 	if err := agent.To(ctx, agentevents.StatusToolCall); err != nil {
 		return err
 	}
-	_, err = agent.Do(ctx, "read", `{"path":"main.go"}`, func(context.Context) (agentevents.JSON, error) {
+	_, err = agent.Do(ctx, &agentevents.ToolCalled{ToolID: "read", Arguments: `{"path":"main.go"}`}, func(context.Context) (agentevents.JSON, error) {
 		return `"package main"`, nil
 	})
 	if err != nil {

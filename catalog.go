@@ -233,8 +233,8 @@ var catalog = [...]KindInfo{
 	{Kind: KindApprovalRequested, Role: RoleOpens, Subject: "approval", does: &behaviour{apply: (*machine).approvalRequested}},
 	{Kind: KindApprovalGranted, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
 	{Kind: KindApprovalRejected, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
-	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification", does: &behaviour{show: (*view).clarificationRequested}},
-	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification", does: &behaviour{show: (*view).clarificationResolved}},
+	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification", does: &behaviour{apply: (*machine).clarificationRequested}},
+	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification", does: &behaviour{apply: (*machine).clarificationResolved}},
 	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandReceived}},
 	{Kind: KindCommandConsumed, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandConsumed}},
 

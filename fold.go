@@ -194,7 +194,12 @@ func (m *machine) index(s *RunSnapshot) {
 	}
 	for i := range s.Approvals {
 		if a := &s.Approvals[i]; a.Open {
-			m.approvals.Add(a.ApprovalID, at(i))
+			m.questions.add(questionKey{KindApprovalRequested, a.ApprovalID}, callKey{a.AgentID, a.CallID}, i)
+		}
+	}
+	for i := range s.Clarifications {
+		if c := &s.Clarifications[i]; c.Open {
+			m.questions.add(questionKey{KindClarificationRequested, c.InterruptID}, callKey{c.AgentID, c.CallID}, i)
 		}
 	}
 	for i := range s.Handoffs {

@@ -371,11 +371,13 @@ var kindEffects = []struct {
 	{KindApprovalGranted, []Event{ev("a", started()), ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("", &ApprovalGranted{ApprovalID: "p", ApprovedBy: "ada", Feedback: "ok"})}, func(t *testing.T, s *RunSnapshot) {
 		require.True(t, s.Approvals[0].Granted)
 		require.False(t, s.Approvals[0].Open)
+		require.Equal(t, KindApprovalGranted, s.Approvals[0].ClosedBy)
 		require.Equal(t, "ada", s.Approvals[0].By)
 		require.Equal(t, RunStatusRunning, s.Status)
 	}},
 	{KindApprovalGranted, []Event{ev("a", &ApprovalRequested{ApprovalID: "p"}), ev("a", &ApprovalRequested{ApprovalID: "p", Action: "push"}), ev("", &ApprovalGranted{ApprovalID: "p"})}, func(t *testing.T, s *RunSnapshot) {
 		require.False(t, s.Approvals[0].Open, "asked again: one answer is enough")
+		require.Equal(t, KindApprovalRequested, s.Approvals[0].ClosedBy)
 		require.True(t, s.Approvals[1].Granted)
 		require.Equal(t, RunStatusRunning, s.Status)
 	}},
@@ -389,6 +391,7 @@ var kindEffects = []struct {
 	}},
 	{KindClarificationResolved, []Event{ev("a", &ClarificationRequested{InterruptID: "i", Questions: []Question{}}), ev("", &ClarificationResolved{InterruptID: "i", Answers: `{"q":1}`, AnsweredBy: "ada"})}, func(t *testing.T, s *RunSnapshot) {
 		require.False(t, s.Clarifications[0].Open)
+		require.Equal(t, KindClarificationResolved, s.Clarifications[0].ClosedBy)
 		require.Equal(t, JSON(`{"q":1}`), s.Clarifications[0].Answers)
 	}},
 	{KindCommandReceived, []Event{

@@ -36,11 +36,10 @@ type view struct {
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
 
-	clarifications roster.Opens[string]
-	turns          roster.Opens[turnKey]
-	lastTurn       map[string]int // index of the agent's last turn, open or not
-	steps          roster.Opens[stepKey]
-	active         map[string]struct{} // nodes that run or are suspended
+	turns    roster.Opens[turnKey]
+	lastTurn map[string]int // index of the agent's last turn, open or not
+	steps    roster.Opens[stepKey]
+	active   map[string]struct{} // nodes that run or are suspended
 }
 
 // A turnKey is the key of the turns of an agent: of those with a number, or
@@ -80,11 +79,6 @@ func (v *view) index() {
 	}
 	for _, item := range s.Inbox {
 		v.inbox.Add(item.EventID, item)
-	}
-	for i := range s.Clarifications {
-		if c := &s.Clarifications[i]; c.Open {
-			v.clarifications.Add(c.InterruptID, i)
-		}
 	}
 	for i := range s.Turns {
 		v.noteTurn(i)
@@ -927,38 +921,31 @@ func (v *view) workflowFinalized(ev *Event, _ *subject) {
 
 // People.
 
-// approvalRequested adds a request. If again is true it closes the earlier request
-// with the same id. It returns a copy of the id that the fold keeps, and the index
-// of the new record.
-func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, earlier int, again bool) (string, int) {
-	if v == nil {
-		return p.ApprovalID, roster.NoPlace
-	}
+// approvalRequested adds the record of an approval. It returns copies of the id and the
+// call that the fold keeps, and the index of the record.
+func (v *view) approvalRequested(ev *Event, p *ApprovalRequested, about callKey) (id, call string, at int) {
 	s := v.s
-	if again {
-		s.Approvals[earlier].Open = false
-	}
-	id := v.keep(p.ApprovalID)
+	id, call = v.keep(p.ApprovalID), v.keep(p.CallID)
 	s.Approvals = append(s.Approvals, ApprovalSnapshot{
-		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), CallID: v.keep(p.CallID),
-		AgentID: v.intern(ev.AgentID), RequestedAt: ev.Time, Open: true,
+		Sequence: ev.Sequence, ApprovalID: id, Action: v.intern(p.Action), CallID: call,
+		AgentID: about.agent, RequestedAt: ev.Time, Open: true,
 	})
-	return id, len(s.Approvals) - 1
+	return id, call, len(s.Approvals) - 1
 }
 
 // approvalAnswered answers the record at the index at, or a new record when no
 // approval was open.
-func (v *view) approvalAnswered(ev *Event, at int, open bool) {
+func (v *view) approvalAnswered(ev *Event, sub *subject, at int, open bool) {
 	if v == nil {
 		return
 	}
 	s := v.s
 	if !open {
-		s.Approvals = append(s.Approvals, ApprovalSnapshot{ApprovalID: v.keep(approvalOf(ev))})
-		at = len(s.Approvals) - 1
+		at = len(s.Approvals)
+		s.Approvals = append(s.Approvals, ApprovalSnapshot{ApprovalID: v.keep(approvalOf(ev).id), ClosedBy: sub.kind.Kind})
 	}
 	a := &s.Approvals[at]
-	a.Open, a.AnsweredAt = false, ev.Time
+	a.AnsweredAt = ev.Time
 	switch p := ev.Payload.(type) {
 	case *ApprovalGranted:
 		a.Granted, a.By, a.Feedback = true, v.intern(p.ApprovedBy), v.keep(p.Feedback)
@@ -968,9 +955,13 @@ func (v *view) approvalAnswered(ev *Event, at int, open bool) {
 	delete(s.Suspended, ev.NodeID)
 }
 
-func (v *view) clarificationRequested(ev *Event, sub *subject) {
-	p, s := ev.Payload.(*ClarificationRequested), v.s
-	c := ClarificationSnapshot{Sequence: ev.Sequence, InterruptID: v.keep(p.InterruptID), AgentID: v.intern(ev.AgentID), RequestedAt: ev.Time, Open: true}
+// clarificationRequested adds the record of a clarification, as approvalRequested does.
+func (v *view) clarificationRequested(ev *Event, sub *subject, p *ClarificationRequested, about callKey) (id, call string, at int) {
+	s := v.s
+	id, call = v.keep(p.InterruptID), v.keep(p.CallID)
+	c := ClarificationSnapshot{
+		Sequence: ev.Sequence, InterruptID: id, CallID: call, AgentID: about.agent, RequestedAt: ev.Time, Open: true,
+	}
 	for i := range p.Questions {
 		q := *p.Questions[i].clone()
 		if !sub.sound {
@@ -978,19 +969,23 @@ func (v *view) clarificationRequested(ev *Event, sub *subject) {
 		}
 		c.Questions = append(c.Questions, q)
 	}
-	v.clarifications.Add(c.InterruptID, len(s.Clarifications))
 	s.Clarifications = append(s.Clarifications, c)
+	return id, call, len(s.Clarifications) - 1
 }
 
-func (v *view) clarificationResolved(ev *Event, sub *subject) {
+// clarificationResolved answers the record at the index at, or a new record when no
+// clarification was open.
+func (v *view) clarificationResolved(ev *Event, sub *subject, at int, open bool) {
+	if v == nil {
+		return
+	}
 	p, s := ev.Payload.(*ClarificationResolved), v.s
-	at, open := v.clarifications.Take(p.InterruptID)
 	if !open {
 		at = len(s.Clarifications)
-		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{InterruptID: v.keep(p.InterruptID)})
+		s.Clarifications = append(s.Clarifications, ClarificationSnapshot{InterruptID: v.keep(p.InterruptID), ClosedBy: KindClarificationResolved})
 	}
 	c := &s.Clarifications[at]
-	c.Open, c.AnsweredAt, c.Answers, c.AnsweredBy = false, ev.Time, v.json(sub, p.Answers), v.intern(p.AnsweredBy)
+	c.AnsweredAt, c.Answers, c.AnsweredBy = ev.Time, v.json(sub, p.Answers), v.intern(p.AnsweredBy)
 	delete(s.Suspended, ev.NodeID)
 }
 

@@ -148,7 +148,7 @@ var kindSamples = []Event{
 	}},
 	{Actor: "user:ada", Payload: &ApprovalGranted{ApprovalID: "ap-1", ApprovedBy: "user:ada", Feedback: "Go ahead."}},
 	{Actor: "user:ada", Payload: &ApprovalRejected{ApprovalID: "ap-1", RejectedBy: "user:ada", Feedback: "Not on a Friday."}},
-	{AgentID: "coder", Payload: &ClarificationRequested{InterruptID: "int-1", Questions: []Question{{ID: "q1", Question: "Which port?", Schema: `{"type":"integer"}`}}}},
+	{AgentID: "coder", Payload: &ClarificationRequested{InterruptID: "int-1", CallID: "call-1", Questions: []Question{{ID: "q1", Question: "Which port?", Schema: `{"type":"integer"}`}}}},
 	{Actor: "user:ada", Payload: &ClarificationResolved{InterruptID: "int-1", Answers: `{"q1":8080}`, AnsweredBy: "user:ada"}},
 	{Actor: "user:ada", Payload: &CommandReceived{
 		Command:  Command{Type: CommandReply, RunID: "build#1", Message: "use 8080", PromptID: "pr-1", Content: "8080", Resumable: Some(false), Reason: "asked"},

@@ -112,7 +112,8 @@ func TestMachineForgets(t *testing.T) {
 	for range 3 * maxBlocks {
 		for _, p := range []Payload{
 			call("c1"), &ToolArgumentsDelta{CallID: "c1", Delta: "{}"}, returned("c1", ToolStatusOK),
-			&ApprovalRequested{ApprovalID: "p"}, &ApprovalGranted{ApprovalID: "p"},
+			&ApprovalRequested{ApprovalID: "p", CallID: "c2"}, &ApprovalGranted{ApprovalID: "p"},
+			&ClarificationRequested{InterruptID: "i"}, &ClarificationResolved{InterruptID: "i"},
 			&HandoffRequested{From: ref("a"), To: ref("b")}, &HandoffAccepted{From: ref("a"), To: ref("b")},
 		} {
 			require.NoError(t, a.Emit(ctx, p))
@@ -125,7 +126,7 @@ func TestMachineForgets(t *testing.T) {
 	}
 	m := run.s.m
 	require.Zero(t, m.calls.Len())
-	require.Zero(t, m.approvals.Len())
+	require.Equal(t, [3]int{}, [3]int{len(m.questions.open), len(m.questions.byAgent), len(m.questions.byCall)})
 	require.Zero(t, m.handoffs.Len())
 	require.Zero(t, m.phases.Len())
 	require.Empty(t, m.inPhase)

@@ -6,7 +6,10 @@ import "time"
 // person tells a run what to do.
 
 // ApprovalRequested asks a person to allow an action. While it is open and no
-// agent works, the run's status is [RunStatusWaiting].
+// agent works, the run's status is [RunStatusWaiting]. It closes with its answer,
+// with another request of its id, with the [ToolReturned] of its call, with the
+// [AgentEnded] or the next [AgentStarted] of its agent, or with the end of the run.
+// An answer after that is refused (rule approval-open).
 //
 // Mirrors: wiki approval.requested; OpenWOP approval.requested; KAOS
 // tool_call_approval_required.
@@ -49,12 +52,14 @@ type ApprovalRejected struct {
 }
 
 // ClarificationRequested asks a person questions. While it is open and no agent
-// works, the run's status is [RunStatusWaiting].
+// works, the run's status is [RunStatusWaiting]. It closes as an [ApprovalRequested]
+// does.
 //
 // Mirrors: OpenWOP clarification.requested; KAOS escalation_required.
 type ClarificationRequested struct {
 	InterruptID string     `json:"interruptId" class:"id" check:"required"` // joins the questions and their answers
 	Questions   []Question `json:"questions" class:"content"`               // in order; may be empty
+	CallID      string     `json:"callId,omitzero" class:"id"`              // id of the tool call that asks
 
 	extra extras
 }

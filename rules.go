@@ -16,7 +16,8 @@ import (
 // A Rule is the name of a rule of the log. The names are stable. Each constant
 // stands beside the code that enforces the rule, and its comment is the statement
 // that [Rules] yields. The rules about one field are in codec_check.go,
-// the rule sequence is in fold.go, and the others are in rules.go.
+// the rule sequence is in fold.go, approval-open in questions.go, and the others are
+// in rules.go.
 type Rule string
 
 // Rules yields every rule and its statement.
@@ -61,7 +62,7 @@ type machine struct {
 	messages   map[string]uint64                         // hashes by messageId
 	phases     roster.Opens[phaseKey]
 	inPhase    map[string]int // number of open phases by workflow
-	approvals  roster.Opens[string]
+	questions  questions
 	handoffs   roster.Opens[handoffKey]
 	buf        []byte // for hash
 
@@ -296,6 +297,9 @@ func (m *machine) runEnded(_ *Event, sub *subject) {
 	for _, a := range m.agents {
 		m.rest(a)
 	}
+	for key := range m.questions.open {
+		m.closeQuestion(key, sub.kind.Kind)
+	}
 	m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
 }
 
@@ -382,6 +386,9 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	m.rest(a)
 	r := &a.Resume
 	r.first, r.act = 0, actThinking
+	if a.Started {
+		m.closeQuestionsOf(a.AgentID, KindAgentStarted)
+	}
 	if a.Started && a.Step.OK {
 		r.first, r.renew = plus(a.Step.V, 1), true
 		a.calls = 0 // those of earlier attempts
@@ -530,6 +537,7 @@ func (m *machine) agentEnded(_ *Event, sub *subject) {
 	}
 	a.Open, a.Ended = false, true
 	m.rest(a)
+	m.closeQuestionsOf(a.AgentID, KindAgentEnded)
 	if m.open == 0 {
 		m.Resume.recentDeltas = m.Resume.recentDeltas[:0]
 	}
@@ -639,6 +647,8 @@ func (m *machine) toolReturned(ev *Event, sub *subject) {
 	if a != nil {
 		a.Resume.act = actToolResult
 	}
+	m.closeQuestionsAbout(callKey{sub.key, p.CallID}, KindToolReturned)
+	m.closeQuestionsAbout(callKey{"", p.CallID}, KindToolReturned) // those of no agent
 	if m.view != nil {
 		m.view.toolReturned(ev, sub, p, call.shown)
 	}
@@ -971,42 +981,6 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "", "phase and checkpoint events carry phase")
 	}
 	return nil
-}
-
-// RuleApprovalOpen: only an open approval is granted or rejected.
-const RuleApprovalOpen Rule = "approval-open"
-
-// approvalOf returns the approval id of an answer.
-func approvalOf(ev *Event) string {
-	switch p := ev.Payload.(type) {
-	case *ApprovalGranted:
-		return p.ApprovalID
-	case *ApprovalRejected:
-		return p.ApprovalID
-	}
-	return ""
-}
-
-func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
-	id := approvalOf(ev)
-	if _, open := m.approvals.First(id); open {
-		return nil
-	}
-	return m.refuse(ev, RuleApprovalOpen, named("approval", id), "not open", "only an open approval is answered; legal: approval.requested first")
-}
-
-func (m *machine) approvalRequested(ev *Event, _ *subject) {
-	p := ev.Payload.(*ApprovalRequested)
-	// A second request with the id of an open one replaces it: the answer belongs
-	// to the later request.
-	earlier, again := m.approvals.Take(p.ApprovalID)
-	id, at := m.view.approvalRequested(ev, p, earlier, again)
-	m.approvals.Add(id, at)
-}
-
-func (m *machine) approvalAnswered(ev *Event, _ *subject) {
-	at, open := m.approvals.Take(approvalOf(ev))
-	m.view.approvalAnswered(ev, at, open)
 }
 
 // RuleHandoffOpen: only an open handoff is accepted.

@@ -391,9 +391,10 @@ type ApprovalSnapshot struct {
 	CallID      string    `json:"callId,omitzero"`      // id of the tool call to allow
 	AgentID     string    `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
 	RequestedAt time.Time `json:"requestedAt,omitzero"` // time of the request
-	AnsweredAt  time.Time `json:"answeredAt,omitzero"`  // time of the answer; zero while open
+	AnsweredAt  time.Time `json:"answeredAt,omitzero"`  // time of the answer; zero without one
 	Open        bool      `json:"open,omitzero"`        // it is not closed yet
-	Granted     bool      `json:"granted,omitzero"`     // the answer; false while open
+	ClosedBy    Kind      `json:"closedBy,omitzero"`    // kind of the event that closed it; see ApprovalRequested
+	Granted     bool      `json:"granted,omitzero"`     // the answer; false without one
 	By          string    `json:"by,omitzero"`          // the person who answered
 	Feedback    string    `json:"feedback,omitzero"`    // what that person says
 }
@@ -402,11 +403,13 @@ type ApprovalSnapshot struct {
 type ClarificationSnapshot struct {
 	Sequence    uint64     `json:"sequence"`             // sequence of its first event
 	InterruptID string     `json:"interruptId"`          // id of the request
+	CallID      string     `json:"callId,omitzero"`      // id of the tool call that asks
 	AgentID     string     `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
 	Questions   []Question `json:"questions"`            // as asked
 	RequestedAt time.Time  `json:"requestedAt,omitzero"` // time of the request
-	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`  // time of the answer; zero while open
+	AnsweredAt  time.Time  `json:"answeredAt,omitzero"`  // time of the answer; zero without one
 	Open        bool       `json:"open,omitzero"`        // it is not closed yet
+	ClosedBy    Kind       `json:"closedBy,omitzero"`    // kind of the event that closed it; see ApprovalRequested
 	Answers     JSON       `json:"answers,omitzero"`     // an object of answers by question id
 	AnsweredBy  string     `json:"answeredBy,omitzero"`  // the person who answered
 }

@@ -1590,6 +1590,10 @@ func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.InterruptID)
 	dst = append(dst, `,"questions":`...)
 	dst = appendListOfQuestion(dst, v.Questions)
+	if v.CallID != "" {
+		dst = append(dst, `,"callId":`...)
+		dst = jsonwire.AppendString(dst, v.CallID)
+	}
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfClarificationRequested[:])
@@ -1600,6 +1604,7 @@ func (v *ClarificationRequested) appendJSON(dst []byte) []byte {
 var fieldsOfClarificationRequested = [...]extra.Field{
 	{Name: "interruptId", Zero: `""`},
 	{Name: "questions", Zero: `[]`},
+	{Name: "callId"},
 }
 
 func (v *Question) appendJSON(dst []byte) []byte {
@@ -3351,6 +3356,10 @@ func (v *ApprovalSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
 	}
+	if v.ClosedBy != "" {
+		dst = append(dst, `,"closedBy":`...)
+		dst = jsonwire.AppendString(dst, string(v.ClosedBy))
+	}
 	if v.Granted {
 		dst = append(dst, `,"granted":`...)
 		dst = strconv.AppendBool(dst, v.Granted)
@@ -3371,6 +3380,10 @@ func (v *ClarificationSnapshot) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendUint(dst, v.Sequence)
 	dst = append(dst, `,"interruptId":`...)
 	dst = jsonwire.AppendString(dst, v.InterruptID)
+	if v.CallID != "" {
+		dst = append(dst, `,"callId":`...)
+		dst = jsonwire.AppendString(dst, v.CallID)
+	}
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
@@ -3388,6 +3401,10 @@ func (v *ClarificationSnapshot) appendJSON(dst []byte) []byte {
 	if v.Open {
 		dst = append(dst, `,"open":`...)
 		dst = strconv.AppendBool(dst, v.Open)
+	}
+	if v.ClosedBy != "" {
+		dst = append(dst, `,"closedBy":`...)
+		dst = jsonwire.AppendString(dst, string(v.ClosedBy))
 	}
 	if v.Answers != "" {
 		dst = append(dst, `,"answers":`...)

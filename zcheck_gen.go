@@ -1007,6 +1007,9 @@ func (v *ClarificationRequested) check() *fieldError {
 			return err.in(strconv.Itoa(i)).in("questions")
 		}
 	}
+	if err := checkText("callId", v.CallID); err != nil {
+		return err
+	}
 	return nil
 }
 

@@ -448,6 +448,7 @@ func (w *ApprovalSnapshot) deepen() {
 	w.Action = cloneText(w.Action)
 	w.CallID = cloneText(w.CallID)
 	w.AgentID = cloneText(w.AgentID)
+	w.ClosedBy = cloneText(w.ClosedBy)
 	w.By = cloneText(w.By)
 	w.Feedback = cloneText(w.Feedback)
 }
@@ -461,8 +462,10 @@ func (v *ClarificationSnapshot) clone() *ClarificationSnapshot {
 // deepen makes a shallow copy a deep one.
 func (w *ClarificationSnapshot) deepen() {
 	w.InterruptID = cloneText(w.InterruptID)
+	w.CallID = cloneText(w.CallID)
 	w.AgentID = cloneText(w.AgentID)
 	w.Questions = cloneListOfQuestion(w.Questions)
+	w.ClosedBy = cloneText(w.ClosedBy)
 	w.Answers = cloneText(w.Answers)
 	w.AnsweredBy = cloneText(w.AnsweredBy)
 }

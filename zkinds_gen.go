@@ -14,6 +14,7 @@ var ruleTable = [...]struct {
 	{RuleFieldEnum, "words of closed lists are in their list"},
 	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
 	{RuleSequence, "the sequence increases within the run; of two events with the same sequence the first one counts"},
+	{RuleApprovalOpen, "only an open approval is granted or rejected"},
 	{RuleRun, "an event carries the id of its run"},
 	{RuleRunOpen, "only session events precede run.started, and a run starts once"},
 	{RuleTerminalLast, "only session events, audits, usage and late events follow run.completed, run.failed or run.cancelled"},
@@ -30,7 +31,6 @@ var ruleTable = [...]struct {
 	{RuleDeltaIndex, "the numbered deltas of a block have the indexes 0, 1, 2, …"},
 	{RulePhaseOpen, "only an open phase is completed"},
 	{RuleWorkflowContext, "workflow events carry workflowId; phase events, checkpoint events and agent events inside a phase also carry phase"},
-	{RuleApprovalOpen, "only an open approval is granted or rejected"},
 	{RuleHandoffOpen, "only an open handoff is accepted"},
 	{RuleMessageID, "messages with the same id have the same content; the first one stays"},
 	{RuleMessageGroup, "a message of an agent that shares its context by group carries a group id"},
@@ -412,6 +412,10 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.approvalRequested(ev, sub)
 	case 57, 58:
 		m.approvalAnswered(ev, sub)
+	case 59:
+		m.clarificationRequested(ev, sub)
+	case 60:
+		m.clarificationResolved(ev, sub)
 	case 63:
 		m.auditChecked(ev, sub)
 	}
@@ -496,10 +500,6 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.checkpointResumed(ev, sub)
 	case 55:
 		v.workflowFinalized(ev, sub)
-	case 59:
-		v.clarificationRequested(ev, sub)
-	case 60:
-		v.clarificationResolved(ev, sub)
 	case 61:
 		v.commandReceived(ev, sub)
 	case 62:

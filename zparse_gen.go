@@ -2881,6 +2881,13 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 			v.InterruptID, err = s.String()
 		case 2: // questions
 			v.Questions, err = parseListOfQuestion(s)
+		case 3: // callId
+			if !m.null(s, name) {
+				v.CallID, err = s.String()
+				if v.CallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
 		default:
 			err = m.unknown(s, name)
 		}
@@ -2898,6 +2905,7 @@ func (v *ClarificationRequested) parseJSON(s *jsonwire.Scanner) error {
 var namesOfClarificationRequested = jsonwire.Names(
 	"interruptId",
 	"questions",
+	"callId",
 )
 
 func (v *Question) parseJSON(s *jsonwire.Scanner) error {
@@ -6512,21 +6520,28 @@ func (v *ApprovalSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `false`)
 				}
 			}
-		case 9: // granted
+		case 9: // closedBy
+			if !m.null(s, name) {
+				v.ClosedBy, err = parseText[Kind](s)
+				if v.ClosedBy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 10: // granted
 			if !m.null(s, name) {
 				v.Granted, err = s.Bool()
 				if !v.Granted {
 					m.spelled(name, `false`)
 				}
 			}
-		case 10: // by
+		case 11: // by
 			if !m.null(s, name) {
 				v.By, err = s.String()
 				if v.By == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 11: // feedback
+		case 12: // feedback
 			if !m.null(s, name) {
 				v.Feedback, err = s.String()
 				if v.Feedback == "" {
@@ -6552,6 +6567,7 @@ var namesOfApprovalSnapshot = jsonwire.Names(
 	"requestedAt",
 	"answeredAt",
 	"open",
+	"closedBy",
 	"granted",
 	"by",
 	"feedback",
@@ -6578,42 +6594,56 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			v.Sequence, err = s.Uint()
 		case 2: // interruptId
 			v.InterruptID, err = s.String()
-		case 3: // agentId
+		case 3: // callId
+			if !m.null(s, name) {
+				v.CallID, err = s.String()
+				if v.CallID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // questions
+		case 5: // questions
 			v.Questions, err = parseListOfQuestion(s)
 			if len(v.Questions) == 0 {
 				v.Questions = nil
 			}
-		case 5: // requestedAt
+		case 6: // requestedAt
 			if !m.null(s, name) {
 				v.RequestedAt, err = s.Time()
 				if v.RequestedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // answeredAt
+		case 7: // answeredAt
 			if !m.null(s, name) {
 				v.AnsweredAt, err = s.Time()
 				if v.AnsweredAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // open
+		case 8: // open
 			if !m.null(s, name) {
 				v.Open, err = s.Bool()
 				if !v.Open {
 					m.spelled(name, `false`)
 				}
 			}
-		case 8: // answers
+		case 9: // closedBy
+			if !m.null(s, name) {
+				v.ClosedBy, err = parseText[Kind](s)
+				if v.ClosedBy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 10: // answers
 			v.Answers, err = parseAny(s)
-		case 9: // answeredBy
+		case 11: // answeredBy
 			if !m.null(s, name) {
 				v.AnsweredBy, err = s.String()
 				if v.AnsweredBy == "" {
@@ -6633,11 +6663,13 @@ func (v *ClarificationSnapshot) parseJSON(s *jsonwire.Scanner) error {
 var namesOfClarificationSnapshot = jsonwire.Names(
 	"sequence",
 	"interruptId",
+	"callId",
 	"agentId",
 	"questions",
 	"requestedAt",
 	"answeredAt",
 	"open",
+	"closedBy",
 	"answers",
 	"answeredBy",
 )

@@ -414,7 +414,7 @@ func (g *generator) approval() bool {
 	if len(g.approvals) == 0 || g.chance(30) {
 		return g.act(g.acting(), g.payload(agentevents.KindApprovalRequested))
 	}
-	id := pick(g, g.approvals)
+	id := pick(g, g.approvals).id
 	if g.chance(50) {
 		return g.offer(g.by(nil, &agentevents.ApprovalGranted{ApprovalID: id, ApprovedBy: "user", Feedback: pick(g, texts)}))
 	}

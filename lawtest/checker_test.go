@@ -460,15 +460,38 @@ func breaksApprovalOpen(_ ae.Lifecycle, log []entry, ev entry) bool {
 		return false
 	}
 	open := false
-	for _, old := range log {
+	for i, old := range log {
 		if p, ok := old.Payload.(*ae.ApprovalRequested); ok && p.ApprovalID == id {
-			open = true
+			open = !outdated(log, i, p.CallID)
 		}
 		if a, ok := answered(old); ok && a == id {
 			open = false
 		}
 	}
 	return !open
+}
+
+// outdated reports whether something else than an answer has closed the request at
+// log[i] about a call: a return of the call, the end or a new attempt of its agent, or the
+// end of the run.
+func outdated(log []entry, i int, call string) bool {
+	if runEnded(log) || late(log[i]) && ended(of(log[:i], log[i].agent)) {
+		return true
+	}
+	agent := log[i].agent
+	for at := i + 1; at < len(log); at++ {
+		ev := log[at]
+		if p, ok := ev.Payload.(*ae.ToolReturned); ok && call != "" && p.CallID == call && (agent == "" || ev.agent == agent) {
+			return true
+		}
+		if agent == "" || ev.agent != agent {
+			continue
+		}
+		if isA[*ae.AgentEnded](ev) || isA[*ae.AgentStarted](ev) && has[*ae.AgentStarted](of(log[:at], agent)) {
+			return true
+		}
+	}
+	return false
 }
 
 func answered(ev entry) (id string, ok bool) {

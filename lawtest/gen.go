@@ -105,7 +105,7 @@ type generator struct {
 	opened, ended bool
 	agents        []*agent
 	phases        []agentevents.Scope // open phases, with workflow and phase
-	approvals     []string            // open approvals
+	approvals     []approval          // open approvals
 	handoffs      []*agentevents.HandoffRequested
 	messages      []agentevents.ConversationMessage
 	messageEvents []string // event ids of the messages

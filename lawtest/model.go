@@ -34,6 +34,9 @@ type agent struct {
 	modelCalls []string // ids of the open ones
 }
 
+// An approval is certainly open. Its agent and its call may be empty.
+type approval struct{ id, agent, call string }
+
 type call struct {
 	id, tool string
 	next     int // index of the next arguments delta
@@ -112,6 +115,7 @@ func (g *generator) agentOf(ev *agentevents.Event) *agent {
 // note updates the model by an accepted event.
 func (g *generator) note(ev *agentevents.Event) {
 	a := g.agentOf(ev)
+	again := a != nil && a.started
 	if a != nil {
 		a.note(ev)
 	}
@@ -124,6 +128,7 @@ func (g *generator) note(ev *agentevents.Event) {
 		}
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		g.ended = true
+		g.approvals = nil
 		for _, a := range g.agents {
 			a.blocks = nil
 		}
@@ -132,13 +137,24 @@ func (g *generator) note(ev *agentevents.Event) {
 	case *agentevents.PhaseCompleted:
 		g.phases = remove(g.phases, agentevents.Scope{WorkflowID: ev.WorkflowID, Phase: ev.Phase})
 	case *agentevents.ApprovalRequested:
-		if !slices.Contains(g.approvals, p.ApprovalID) {
-			g.approvals = append(g.approvals, p.ApprovalID)
+		g.closeApprovals(func(old approval) bool { return old.id == p.ApprovalID })
+		asked := approval{id: p.ApprovalID, call: p.CallID}
+		if a != nil {
+			asked.agent = a.id
 		}
+		if !g.ended && !(a != nil && a.ended) {
+			g.approvals = append(g.approvals, asked)
+		}
+	case *agentevents.ToolReturned:
+		g.closeApprovals(func(old approval) bool { return old.call == p.CallID })
+	case *agentevents.AgentEnded:
+		g.closeApprovals(func(old approval) bool { return a != nil && old.agent == a.id })
+	case *agentevents.AgentStarted:
+		g.closeApprovals(func(old approval) bool { return again && old.agent == a.id })
 	case *agentevents.ApprovalGranted:
-		g.approvals = remove(g.approvals, p.ApprovalID)
+		g.closeApprovals(func(old approval) bool { return old.id == p.ApprovalID })
 	case *agentevents.ApprovalRejected:
-		g.approvals = remove(g.approvals, p.ApprovalID)
+		g.closeApprovals(func(old approval) bool { return old.id == p.ApprovalID })
 	case *agentevents.HandoffRequested:
 		g.handoffs = append(g.handoffs, p)
 	case *agentevents.HandoffAccepted:
@@ -154,6 +170,10 @@ func (g *generator) note(ev *agentevents.Event) {
 	case *agentevents.CommandReceived:
 		g.commands = append(g.commands, ev.ID)
 	}
+}
+
+func (g *generator) closeApprovals(about func(approval) bool) {
+	g.approvals = slices.DeleteFunc(g.approvals, about)
 }
 
 func handoffName(id string, from, to agentevents.AgentRef) string {

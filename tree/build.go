@@ -458,6 +458,18 @@ func auditLine(a *agentevents.AuditSnapshot) line {
 	return l
 }
 
+// unanswered says why a question has no answer, by the kind of event that closed it.
+var unanswered = map[agentevents.Kind]string{
+	agentevents.KindApprovalRequested:      "asked again",
+	agentevents.KindClarificationRequested: "asked again",
+	agentevents.KindToolReturned:           "unanswered when the call returned",
+	agentevents.KindAgentEnded:             "unanswered when the agent ended",
+	agentevents.KindAgentStarted:           "unanswered when the agent started again",
+	agentevents.KindRunCompleted:           "unanswered when the run ended",
+	agentevents.KindRunFailed:              "unanswered when the run ended",
+	agentevents.KindRunCancelled:           "unanswered when the run ended",
+}
+
 func (b *builder) approvalLine(ap *agentevents.ApprovalSnapshot) line {
 	l := line{head: words("approval", ap.ApprovalID)}
 	if ap.CallID != "" {
@@ -470,6 +482,9 @@ func (b *builder) approvalLine(ap *agentevents.ApprovalSnapshot) line {
 	if ap.By != "" {
 		word += " by " + ap.By
 	}
+	if why := unanswered[ap.ClosedBy]; why != "" {
+		m, word = warn, why
+	}
 	b.closed(&l, ap.Open, m, word)
 	l.fact(between(ap.RequestedAt, ap.AnsweredAt))
 	l.detail = ap.Action
@@ -481,11 +496,14 @@ func (b *builder) approvalLine(ap *agentevents.ApprovalSnapshot) line {
 
 func (b *builder) clarificationLine(c *agentevents.ClarificationSnapshot) line {
 	l := line{head: words("clarification", c.InterruptID)}
-	word := "answered"
+	m, word := good, "answered"
 	if c.AnsweredBy != "" {
 		word += " by " + c.AnsweredBy
 	}
-	b.closed(&l, c.Open, good, word)
+	if why := unanswered[c.ClosedBy]; why != "" {
+		m, word = warn, why
+	}
+	b.closed(&l, c.Open, m, word)
 	l.fact(between(c.RequestedAt, c.AnsweredAt))
 	if n := len(c.Questions); n > 1 {
 		l.fact(count(n, "question"))

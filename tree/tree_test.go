@@ -95,6 +95,26 @@ func TestRunStatus(t *testing.T) {
 	}
 }
 
+func TestQuestionsWithoutAnAnswer(t *testing.T) {
+	for _, test := range []struct {
+		by   agentevents.Kind
+		want string
+	}{
+		{agentevents.KindToolReturned, "! unanswered when the call returned"},
+		{agentevents.KindAgentEnded, "! unanswered when the agent ended"},
+		{agentevents.KindAgentStarted, "! unanswered when the agent started again"},
+		{agentevents.KindRunCancelled, "! unanswered when the run ended"},
+	} {
+		s := &agentevents.RunSnapshot{
+			Approvals:      []agentevents.ApprovalSnapshot{{ApprovalID: "p", ClosedBy: test.by}},
+			Clarifications: []agentevents.ClarificationSnapshot{{InterruptID: "i", ClosedBy: test.by}},
+		}
+		got := draw(t, s, tree.Options{})
+		require.Contains(t, got, "approval p "+test.want+"\n")
+		require.Contains(t, got, "clarification i "+test.want+"\n")
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0:                               "",

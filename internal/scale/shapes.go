@@ -69,6 +69,15 @@ func Shapes() []Shape {
 		{Name: "approvals", parts: []part{
 			each(`approval.requested "payload":{"approvalId":"p$"}`), each(`approval.granted "payload":{"approvalId":"p$"}`),
 		}},
+		{Name: "approvals of one agent", parts: []part{
+			once(`agent.started "agentId":"a"`),
+			each(`approval.requested "agentId":"a","payload":{"approvalId":"p$","callId":"c$"}`), each(called), backwards(returned),
+		}},
+		{Name: "clarifications about one call", parts: []part{
+			once(`agent.started "agentId":"a"`),
+			each(`clarification.requested "agentId":"a","payload":{"interruptId":"i$","questions":[],"callId":"c"}`),
+			each(`clarification.resolved "payload":{"interruptId":"i$"}`),
+		}},
 		{Name: "one approval, asked again and again", parts: []part{
 			each(`approval.requested "payload":{"approvalId":"p"}`),
 		}},

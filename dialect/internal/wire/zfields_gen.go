@@ -314,6 +314,7 @@ var structFields = map[string][]fieldInfo{
 	"ClarificationRequested": {
 		{"interruptId", "", func(v any) any { return (*string)(&v.(*agentevents.ClarificationRequested).InterruptID) }, nil},
 		{"questions", "", func(v any) any { return &v.(*agentevents.ClarificationRequested).Questions }, nil},
+		{"callId", "", func(v any) any { return (*string)(&v.(*agentevents.ClarificationRequested).CallID) }, nil},
 	},
 	"Question": {
 		{"id", "", func(v any) any { return (*string)(&v.(*agentevents.Question).ID) }, nil},
@@ -881,6 +882,7 @@ var leaves = map[string][]string{
 	"ClarificationRequested": {
 		"/payload/interruptId",
 		"/payload/questions",
+		"/payload/callId",
 	},
 	"Question": {
 		"/id",
@@ -2003,6 +2005,9 @@ func present(v any) (set uint64) {
 		}
 		if p.Questions != nil {
 			set |= 1 << 1
+		}
+		if p.CallID != "" {
+			set |= 1 << 2
 		}
 	case *agentevents.Question:
 		if p.ID != "" {

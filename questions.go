@@ -1,0 +1,202 @@
+package agentevents
+
+// A question is an open approval or clarification. It closes with its answer, with
+// the return of the call that it is about, with its agent's end or new attempt, or
+// with the run's end.
+type question struct {
+	questionKey
+	call  callKey          // its agent, and the call that it is about; both may be empty
+	at    int              // index of its record; 0 in an emitter
+	links [2]questionLinks // in the lists of its agent and of its call
+}
+
+// A questionKey joins a request and its answer.
+type questionKey struct {
+	kind Kind   // of the request
+	id   string // approval id or interrupt id
+}
+
+type questionLinks struct{ prev, next *question }
+
+// questions are the open questions of a run. To open or close one costs the same
+// however many are open.
+type questions struct {
+	open    map[questionKey]*question
+	byAgent map[string]*question // the first one of a list
+	byCall  map[callKey]*question
+	number  map[string]int // of the questions of an agent
+	free    *question      // for use again
+}
+
+const ofAgent, ofCall = 0, 1 // indexes of question.links
+
+// add adds an open question. It replaces one of the same key.
+func (q *questions) add(key questionKey, call callKey, at int) {
+	q.take(key)
+	x := q.free
+	if x == nil {
+		x = &question{}
+	} else {
+		q.free = x.links[0].next
+	}
+	*x = question{questionKey: key, call: call, at: at}
+	put(&q.open, key, x)
+	if call.agent != "" {
+		x.push(ofAgent, q.byAgent[call.agent])
+		put(&q.byAgent, call.agent, x)
+		put(&q.number, call.agent, q.number[call.agent]+1)
+	}
+	if call.call != "" {
+		x.push(ofCall, q.byCall[call])
+		put(&q.byCall, call, x)
+	}
+}
+
+// push puts a question in front of a list.
+func (x *question) push(list int, first *question) {
+	if x.links[list].next = first; first != nil {
+		first.links[list].prev = x
+	}
+}
+
+// take removes an open question and returns the index of its record.
+func (q *questions) take(key questionKey) (at int, ok bool) {
+	x := q.open[key]
+	if x == nil {
+		return 0, false
+	}
+	at = x.at
+	delete(q.open, key)
+	cut(x, ofAgent, q.byAgent, x.call.agent)
+	if n := q.number[x.call.agent] - 1; n > 0 {
+		q.number[x.call.agent] = n
+	} else {
+		delete(q.number, x.call.agent)
+	}
+	cut(x, ofCall, q.byCall, x.call)
+	*x = question{links: [2]questionLinks{{next: q.free}}}
+	q.free = x
+	return at, true
+}
+
+// cut takes a question out of a list, and the list out of the map when it was the last.
+func cut[K comparable](x *question, list int, first map[K]*question, key K) {
+	l := x.links[list]
+	if l.next != nil {
+		l.next.links[list].prev = l.prev
+	}
+	switch {
+	case l.prev != nil:
+		l.prev.links[list].next = l.next
+	case first[key] != x: // it is in no such list
+	case l.next != nil:
+		first[key] = l.next
+	default:
+		delete(first, key)
+	}
+}
+
+// of returns the number of open questions of an agent.
+func (q *questions) of(agent string) int { return q.number[agent] }
+
+// about returns the agent of a request, if it has one, and its call.
+func (m *machine) about(sub *subject, call string) callKey {
+	if sub.agent == nil {
+		return callKey{"", call}
+	}
+	return callKey{sub.agent.AgentID, call}
+}
+
+// ask opens a question, the record of which is not closed yet.
+func (m *machine) ask(ev *Event, sub *subject, key questionKey, about callKey, at int) {
+	m.questions.add(key, about, at)
+	if m.TerminalKind != "" {
+		m.closeQuestion(key, m.TerminalKind)
+	} else if ev.Marks.Has(MarkLate) && m.atRest(sub.agent) {
+		m.closeQuestion(key, KindAgentEnded) // which came before
+	}
+}
+
+// closeQuestion closes a question, if it is open, because of an event of the kind by.
+func (m *machine) closeQuestion(key questionKey, by Kind) (at int, ok bool) {
+	at, ok = m.questions.take(key)
+	switch {
+	case !ok || m.view == nil:
+	case key.kind == KindApprovalRequested:
+		a := &m.view.s.Approvals[at]
+		a.Open, a.ClosedBy = false, by
+	default:
+		c := &m.view.s.Clarifications[at]
+		c.Open, c.ClosedBy = false, by
+	}
+	return at, ok
+}
+
+// closeQuestionsOf closes the questions of an agent.
+func (m *machine) closeQuestionsOf(agent string, by Kind) {
+	for x := m.questions.byAgent[agent]; x != nil; x = m.questions.byAgent[agent] {
+		m.closeQuestion(x.questionKey, by)
+	}
+}
+
+// closeQuestionsAbout closes the questions about a call.
+func (m *machine) closeQuestionsAbout(call callKey, by Kind) {
+	for x := m.questions.byCall[call]; x != nil; x = m.questions.byCall[call] {
+		m.closeQuestion(x.questionKey, by)
+	}
+}
+
+// RuleApprovalOpen: only an open approval is granted or rejected.
+const RuleApprovalOpen Rule = "approval-open"
+
+// approvalOf returns the key of the approval that an answer names.
+func approvalOf(ev *Event) questionKey {
+	switch p := ev.Payload.(type) {
+	case *ApprovalGranted:
+		return questionKey{KindApprovalRequested, p.ApprovalID}
+	case *ApprovalRejected:
+		return questionKey{KindApprovalRequested, p.ApprovalID}
+	}
+	return questionKey{}
+}
+
+func (m *machine) checkApprovalAnswered(ev *Event, _ *subject) *RuleError {
+	key := approvalOf(ev)
+	if m.questions.open[key] != nil {
+		return nil
+	}
+	return m.refuse(ev, RuleApprovalOpen, named("approval", key.id), "not open", "only an open approval is answered; legal: approval.requested first")
+}
+
+func (m *machine) approvalRequested(ev *Event, sub *subject) {
+	p := ev.Payload.(*ApprovalRequested)
+	key, about, at := questionKey{KindApprovalRequested, p.ApprovalID}, m.about(sub, p.CallID), 0
+	// A second request with the id of an open one replaces it: the answer belongs
+	// to the later request.
+	m.closeQuestion(key, KindApprovalRequested)
+	if m.view != nil {
+		key.id, about.call, at = m.view.approvalRequested(ev, p, about)
+	}
+	m.ask(ev, sub, key, about, at)
+}
+
+func (m *machine) approvalAnswered(ev *Event, sub *subject) {
+	at, open := m.closeQuestion(approvalOf(ev), sub.kind.Kind)
+	m.view.approvalAnswered(ev, sub, at, open)
+}
+
+func (m *machine) clarificationRequested(ev *Event, sub *subject) {
+	p := ev.Payload.(*ClarificationRequested)
+	key, about, at := questionKey{KindClarificationRequested, p.InterruptID}, m.about(sub, p.CallID), 0
+	m.closeQuestion(key, KindClarificationRequested)
+	if m.view != nil {
+		key.id, about.call, at = m.view.clarificationRequested(ev, sub, p, about)
+	}
+	m.ask(ev, sub, key, about, at)
+}
+
+func (m *machine) clarificationResolved(ev *Event, sub *subject) {
+	id := ev.Payload.(*ClarificationResolved).InterruptID
+	at, open := m.closeQuestion(questionKey{KindClarificationRequested, id}, KindClarificationResolved)
+	m.view.clarificationResolved(ev, sub, at, open)
+}

@@ -76,6 +76,8 @@ func fold(t *testing.T, events ...Event) *RunSnapshot {
 
 func node(id string) func(*Event) { return scoped(Scope{NodeID: id}) }
 
+func inSpan(id string) func(*Event) { return func(e *Event) { e.SpanID = id } }
+
 func stateOf(s *RunSnapshot) string {
 	text, _ := json.Marshal(s.State)
 	return string(text)
@@ -292,6 +294,32 @@ var kindEffects = []struct {
 		require.Equal(t, Some(time.Second), s.Steps[0].Duration)
 		require.Equal(t, "m", s.Steps[0].Error.V.Message)
 		require.Equal(t, StepSnapshot{StepID: "s2", AgentID: "a", EndedAt: second(2), Duration: Some(time.Second)}, s.Steps[1], "an end without a start is kept")
+	}},
+	{KindTurnEnded, []Event{
+		ev("a", &TurnStarted{Turn: Some(1)}, inSpan("s1")), ev("a", &TurnStarted{}, inSpan("s2")), ev("a", &TurnStarted{Turn: Some(3)}, inSpan("s3")),
+		ev("", &TurnEnded{Turn: Some(1)}, inSpan("s1")), ev("a", &TurnEnded{Turn: Some(2)}, inSpan("s2")), ev("a", &TurnEnded{Turn: Some(4)}, inSpan("s3")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, second(3), s.Turns[0].EndedAt, "a span is in one run, whoever ends it")
+		require.Equal(t, second(4), s.Turns[1].EndedAt, "the number is said at the end")
+		require.Zero(t, s.Turns[2].EndedAt, "the end is of another turn")
+		require.Equal(t, second(5), s.Turns[3].EndedAt)
+	}},
+	{KindTurnEnded, []Event{
+		ev("a", &TurnStarted{}, inSpan("s1")), ev("a", &TurnStarted{}, inSpan("s2")), ev("b", &TurnStarted{}, inSpan("s2")),
+		ev("a", &TurnEnded{}, inSpan("s1")), ev("a", &TurnEnded{}, inSpan("s2")), ev("b", &TurnEnded{}, inSpan("other")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, second(3), s.Turns[0].EndedAt, "not the agent's last turn")
+		require.Equal(t, second(4), s.Turns[1].EndedAt, "a tracer may give events of several agents one span")
+		require.Equal(t, second(5), s.Turns[2].EndedAt)
+	}},
+	{KindStepEnded, []Event{
+		ev("a", &StepStarted{StepID: "x"}, inSpan("s1")), ev("a", &StepStarted{StepID: "x"}, inSpan("s2")), ev("a", &StepStarted{StepID: "y"}, inSpan("s2")),
+		ev("a", &StepEnded{StepID: "made up"}, inSpan("s1")), ev("", &StepEnded{StepID: "y"}, inSpan("s2")), ev("a", &StepEnded{StepID: "x"}, inSpan("s2")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Len(t, s.Steps, 3)
+		require.Equal(t, second(3), s.Steps[0].EndedAt)
+		require.Equal(t, second(5), s.Steps[1].EndedAt)
+		require.Equal(t, second(4), s.Steps[2].EndedAt)
 	}},
 	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusRunning, s.NodeStatus["n1"])

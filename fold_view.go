@@ -42,14 +42,18 @@ type view struct {
 	active   map[string]struct{} // nodes that run or are suspended
 }
 
-// A turnKey is the key of the turns of an agent: of those with a number, or
-// without a number of all.
+// A turnKey is the key of the turns of an agent, of those with a number or without a
+// number of all, or of the turns that started in a span.
 type turnKey struct {
 	agent  string
 	number Opt[int]
+	span   string // instead of both
 }
 
-type stepKey struct{ agent, step string }
+type stepKey struct {
+	agent, step string
+	span        string // instead of both
+}
 
 // A tool is the id of a tool, as a copy that the fold keeps, and the counts of its
 // calls.
@@ -84,7 +88,7 @@ func (v *view) index() {
 		v.noteTurn(i)
 	}
 	for i := range s.Steps {
-		v.steps.Add(stepKey{s.Steps[i].AgentID, s.Steps[i].StepID}, i)
+		v.noteStep(i)
 	}
 	for id, st := range s.NodeStatus {
 		if st == NodeStatusRunning || st == NodeStatusSuspended {
@@ -662,7 +666,7 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 
 func (v *view) turnStarted(ev *Event, _ *subject) {
 	p := ev.Payload.(*TurnStarted)
-	v.newTurn(TurnSnapshot{Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), StartedAt: ev.Time})
+	v.newTurn(TurnSnapshot{Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
 }
 
 func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
@@ -678,16 +682,35 @@ func (v *view) noteTurn(i int) {
 	put(&v.lastTurn, t.AgentID, i)
 	v.turns.Add(turnKey{agent: t.AgentID}, i)
 	if t.Turn.OK {
-		v.turns.Add(turnKey{t.AgentID, t.Turn}, i)
+		v.turns.Add(turnKey{agent: t.AgentID, number: t.Turn}, i)
+	}
+	if t.SpanID != "" {
+		v.turns.Add(turnKey{span: t.SpanID}, i)
 	}
 }
 
-// turnEnded closes the agent's last open turn with its number, or without a number
-// the agent's last open turn.
+// openTurn returns the index of the turn that an end closes: the last open turn of its
+// span that has not another number or agent, else the agent's last open turn with its
+// number, or without a number the agent's last open turn.
+func (v *view) openTurn(ev *Event, number Opt[int]) (int, bool) {
+	open := func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }
+	if ev.SpanID != "" {
+		if i, ok := v.turns.LastOpen(turnKey{span: ev.SpanID}, open); ok {
+			t := &v.s.Turns[i]
+			if sameOrUnsaid(t.AgentID, ev.AgentID) && (t.Turn == number || !t.Turn.OK || !number.OK) {
+				return i, true
+			}
+		}
+	}
+	return v.turns.LastOpen(turnKey{agent: ev.AgentID, number: number}, open)
+}
+
+func sameOrUnsaid(a, b string) bool { return a == b || a == "" || b == "" }
+
 func (v *view) turnEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*TurnEnded)
 	var t *TurnSnapshot
-	if i, ok := v.turns.LastOpen(turnKey{ev.AgentID, p.Turn}, func(i int) bool { return v.s.Turns[i].EndedAt.IsZero() }); ok {
+	if i, ok := v.openTurn(ev, p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
 		t = v.newTurn(TurnSnapshot{Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
@@ -711,20 +734,44 @@ func (v *view) stepStarted(ev *Event, _ *subject) {
 	p := ev.Payload.(*StepStarted)
 	v.newStep(StepSnapshot{
 		StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
-		AgentID: v.intern(ev.AgentID), StartedAt: ev.Time,
+		AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
 	})
 }
 
 func (v *view) newStep(st StepSnapshot) *StepSnapshot {
 	v.s.Steps = append(v.s.Steps, st)
-	v.steps.Add(stepKey{st.AgentID, st.StepID}, len(v.s.Steps)-1)
+	v.noteStep(len(v.s.Steps) - 1)
 	return &v.s.Steps[len(v.s.Steps)-1]
+}
+
+// noteStep adds a step to the indexes.
+func (v *view) noteStep(i int) {
+	st := &v.s.Steps[i]
+	v.steps.Add(stepKey{agent: st.AgentID, step: st.StepID}, i)
+	if st.SpanID != "" {
+		v.steps.Add(stepKey{span: st.SpanID}, i)
+	}
+}
+
+// openStep returns the index of the step that an end closes: the agent's last open step
+// with its id, else the last open step of its span, the end of which may have an id that
+// a reader made up.
+func (v *view) openStep(ev *Event, id string) (int, bool) {
+	open := func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }
+	i, ok := v.steps.LastOpen(stepKey{agent: ev.AgentID, step: id}, open)
+	if ev.SpanID == "" || ok && v.s.Steps[i].SpanID == ev.SpanID {
+		return i, ok
+	}
+	if at, found := v.steps.LastOpen(stepKey{span: ev.SpanID}, open); found && sameOrUnsaid(v.s.Steps[at].AgentID, ev.AgentID) && (!ok || v.s.Steps[at].StepID == id) {
+		return at, true
+	}
+	return i, ok
 }
 
 func (v *view) stepEnded(ev *Event, sub *subject) {
 	p := ev.Payload.(*StepEnded)
 	var st *StepSnapshot
-	if i, ok := v.steps.LastOpen(stepKey{ev.AgentID, p.StepID}, func(i int) bool { return v.s.Steps[i].EndedAt.IsZero() }); ok {
+	if i, ok := v.openStep(ev, p.StepID); ok {
 		st = &v.s.Steps[i]
 	} else {
 		st = v.newStep(StepSnapshot{StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})

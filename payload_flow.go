@@ -16,8 +16,8 @@ type TurnStarted struct {
 	extra extras
 }
 
-// TurnEnded closes the turn with its number, or without a number the agent's
-// last open turn.
+// TurnEnded closes the turn that started in the span of its envelope, else the turn
+// with its number, or without a number the agent's last open turn.
 //
 // Mirrors: KAOS span turn/complete, turn/error.
 type TurnEnded struct {
@@ -71,7 +71,8 @@ type StepStarted struct {
 	extra extras
 }
 
-// StepEnded closes the agent's last open step of a plan with this id.
+// StepEnded closes the agent's last open step of a plan with this id, or one that
+// started in the span of its envelope.
 //
 // Mirrors: KAOS span step/complete, step/error.
 type StepEnded struct {

@@ -327,6 +327,7 @@ type TurnSnapshot struct {
 	Turn      Opt[int]           `json:"turn,omitzero"`       // number of the turn
 	Name      string             `json:"name,omitzero"`       // name of the span
 	AgentID   string             `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
+	SpanID    string             `json:"spanId,omitzero"`     // span of its start
 	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its first event
 	EndedAt   time.Time          `json:"endedAt,omitzero"`    // time of its closing event; zero while open
 	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // duration of the closing event, else EndedAt - StartedAt
@@ -341,6 +342,7 @@ type StepSnapshot struct {
 	Name        string             `json:"name,omitzero"`        // name of the span
 	Description string             `json:"description,omitzero"` // what the step is meant to do
 	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
+	SpanID      string             `json:"spanId,omitzero"`      // span of its start
 	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
 	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
 	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt

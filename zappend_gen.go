@@ -3166,6 +3166,10 @@ func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
 	}
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
+	}
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)
 		dst = jsonwire.AppendTime(dst, v.StartedAt)
@@ -3211,6 +3215,10 @@ func (v *StepSnapshot) appendJSON(dst []byte) []byte {
 	if v.AgentID != "" {
 		dst = append(dst, `,"agentId":`...)
 		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.SpanID != "" {
+		dst = append(dst, `,"spanId":`...)
+		dst = jsonwire.AppendString(dst, v.SpanID)
 	}
 	if !v.StartedAt.IsZero() {
 		dst = append(dst, `,"startedAt":`...)

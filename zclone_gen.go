@@ -375,6 +375,7 @@ func (v *TurnSnapshot) clone() *TurnSnapshot {
 func (w *TurnSnapshot) deepen() {
 	w.Name = cloneText(w.Name)
 	w.AgentID = cloneText(w.AgentID)
+	w.SpanID = cloneText(w.SpanID)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}
@@ -394,6 +395,7 @@ func (w *StepSnapshot) deepen() {
 	w.Name = cloneText(w.Name)
 	w.Description = cloneText(w.Description)
 	w.AgentID = cloneText(w.AgentID)
+	w.SpanID = cloneText(w.SpanID)
 	if w.Error.OK {
 		w.Error.V.deepen()
 	}

@@ -6073,38 +6073,45 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // startedAt
+		case 4: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 5: // endedAt
+		case 6: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // durationMs
+		case 7: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 7: // error
+		case 8: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 8: // text
+		case 9: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 9: // intent
+		case 10: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
@@ -6125,6 +6132,7 @@ var namesOfTurnSnapshot = jsonwire.Names(
 	"turn",
 	"name",
 	"agentId",
+	"spanId",
 	"startedAt",
 	"endedAt",
 	"durationMs",
@@ -6173,26 +6181,33 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // startedAt
+		case 5: // spanId
+			if !m.null(s, name) {
+				v.SpanID, err = s.String()
+				if v.SpanID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 6: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // endedAt
+		case 7: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // durationMs
+		case 8: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 8: // error
+		case 9: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -6212,6 +6227,7 @@ var namesOfStepSnapshot = jsonwire.Names(
 	"name",
 	"description",
 	"agentId",
+	"spanId",
 	"startedAt",
 	"endedAt",
 	"durationMs",

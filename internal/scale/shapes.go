@@ -108,6 +108,10 @@ func Shapes() []Shape {
 		{Name: "starts of one step", parts: []part{
 			each(`step.started "agentId":"a","payload":{"stepId":"s"}`), each(`step.ended "agentId":"a","payload":{"stepId":"s"}`),
 		}},
+		{Name: "turns and steps of spans", parts: []part{
+			each(`turn.started "spanId":"t$"`, `step.started "spanId":"s$","payload":{"stepId":"x"}`),
+			each(`turn.ended "spanId":"t$"`, `step.ended "spanId":"s$","payload":{"stepId":"y"}`),
+		}},
 		{Name: "messages", parts: []part{
 			each(message),
 		}},

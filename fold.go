@@ -381,6 +381,11 @@ func (f *Fold) detach() *RunSnapshot {
 func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 	s.Status = s.status()
 	if s.CompletedAt.IsZero() && s.Status.Terminal() {
+		if s.sessionEnded() {
+			s.CompletedAt = s.SessionEndedAt
+		} else if len(s.Turns) == 1 {
+			s.CompletedAt = s.Turns[0].EndedAt
+		}
 		for _, a := range s.Agents {
 			if a.EndedAt.After(s.CompletedAt) {
 				s.CompletedAt = a.EndedAt
@@ -415,13 +420,20 @@ func (r *RunSnapshot) status() RunStatus {
 	case KindRunCancelled:
 		return RunStatusCancelled
 	}
+	over := r.sessionEnded()
 	switch {
 	case r.Paused:
 		return RunStatusPaused
-	case r.Cancelling:
+	case r.Cancelling && !over:
 		return RunStatusCancelling
 	case !r.Resume.begun:
 		return RunStatusPending
+	case r.Cancelling:
+		return RunStatusCancelled
+	case over && RunStatus(r.SessionStatus).Terminal():
+		return RunStatus(r.SessionStatus)
+	case over && r.SessionStatus == "error":
+		return RunStatusFailed
 	}
 	waiting := map[string]bool{}
 	for i := range r.Approvals {
@@ -450,16 +462,25 @@ func (r *RunSnapshot) status() RunStatus {
 			failed++
 		}
 	}
+	turnEnded := len(r.Turns) == 1 && !r.Turns[0].EndedAt.IsZero()
+	if turnEnded && r.Turns[0].Error.OK {
+		failed++
+	}
 	switch {
+	case over:
 	case len(waiting) > 0 && working == 0:
 		return RunStatusWaiting
-	case r.Resume.opened || started == 0 || open > 0:
+	case r.Resume.opened || open > 0 || started == 0 && !turnEnded:
 		return RunStatusRunning
-	case failed > 0:
+	}
+	if failed > 0 {
 		return RunStatusFailed
 	}
 	return RunStatusCompleted
 }
+
+// sessionEnded reports whether the end of the session is that of the run.
+func (r *RunSnapshot) sessionEnded() bool { return !r.Resume.opened && !r.SessionEndedAt.IsZero() }
 
 // adopt completes a snapshot that another system made: it has a status, but not
 // the state for resuming that the status follows from.

@@ -508,6 +508,7 @@ func TestFoldKinds(t *testing.T) {
 func TestRunStatusIsDerived(t *testing.T) {
 	end := func(p *AgentEnded) Event { return ev("a", p) }
 	ask := ev("a", &ClarificationRequested{InterruptID: "i", Questions: []Question{}})
+	sessionEnd := func(status string) Event { return ev("", &SessionCompleted{Status: status}) }
 	abort := func(resumable Opt[bool]) Event {
 		return ev("", &CommandReceived{Command: Command{Type: CommandAbort, Resumable: resumable}})
 	}
@@ -531,6 +532,26 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"it started again", RunStatusRunning, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("a", started())}},
 		{"the second attempt succeeded", RunStatusCompleted, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("a", started()), end(&AgentEnded{Outcome: OutcomeConverged})}},
 		{"a run that starts also ends", RunStatusRunning, []Event{ev("", &RunStarted{}), ev("a", started()), end(&AgentEnded{})}},
+		{"the session ended", RunStatusCompleted, []Event{ev("a", started()), ask, sessionEnd("done")}},
+		{"the session was completed, an agent had failed", RunStatusCompleted, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), sessionEnd("completed")}},
+		{"the session ended, an agent had failed", RunStatusFailed, []Event{ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), sessionEnd("")}},
+		{"the session failed", RunStatusFailed, []Event{ev("a", started()), sessionEnd("failed")}},
+		{"the session ended with an error", RunStatusFailed, []Event{ev("a", &TextCompleted{}), sessionEnd("error")}},
+		{"the session was cancelled", RunStatusCancelled, []Event{ev("a", started()), sessionEnd("cancelled")}},
+		{"the session ended after an abort", RunStatusCancelled, []Event{ev("a", started()), abort(Opt[bool]{}), sessionEnd("")}},
+		{"the session ended while the run is paused", RunStatusPaused, []Event{ev("a", started()), ev("", &RunPaused{}), sessionEnd("")}},
+		{"a session that never began a run", RunStatusPending, []Event{ev("", &SessionStarted{}), sessionEnd("completed")}},
+		{"the session of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), sessionEnd("completed")}},
+		{"the session goes on", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("", &SessionStarted{})}},
+		{"the session goes on with an agent", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("a", started())}},
+		{"the session goes on with a turn", RunStatusRunning, []Event{ev("a", &TextCompleted{}), sessionEnd(""), ev("", &TurnStarted{})}},
+		{"the only turn ended", RunStatusCompleted, []Event{ev("", &TurnStarted{}), ev("", &TextCompleted{}), ev("", &TurnEnded{})}},
+		{"the only turn failed", RunStatusFailed, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{Error: Some(ErrorInfo{Message: "m"})})}},
+		{"the only turn failed, its agents did not", RunStatusFailed, []Event{ev("", &TurnStarted{}), ev("a", started()), end(&AgentEnded{}), ev("", &TurnEnded{Error: Some(ErrorInfo{Message: "m"})})}},
+		{"the only turn ended, an agent is open", RunStatusRunning, []Event{ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{})}},
+		{"another turn began", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{}), ev("", &TurnStarted{})}},
+		{"one of two turns ended", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
+		{"the turn of a run with run.started", RunStatusRunning, []Event{ev("", &RunStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
 		{"run.completed", RunStatusCompleted, []Event{ev("", &RunStarted{}), done}},
 		{"run.completed with a failed agent", RunStatusCompleted, append(moves(StatusFailed), done)},
 		{"run.failed", RunStatusFailed, []Event{ev("", &RunFailed{})}},

@@ -277,10 +277,12 @@ func (v *view) unknown(ev *Event) {
 
 func (v *view) sessionStarted(ev *Event, _ *subject) {
 	replace(&v.s.SessionGoal, ev.Payload.(*SessionStarted).Goal)
+	v.s.SessionEndedAt = time.Time{}
 }
 
 func (v *view) sessionCompleted(ev *Event, sub *subject) {
 	p := ev.Payload.(*SessionCompleted)
+	v.s.SessionEndedAt = ev.Time
 	replace(&v.s.SessionStatus, p.Status)
 	v.replaceJSON(sub, &v.s.SessionResult, p.Result)
 }
@@ -344,6 +346,7 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	if sub.agent == nil {
 		return
 	}
+	v.s.SessionEndedAt = time.Time{}
 	rec, p := sub.agent.shown, ev.Payload.(*AgentStarted)
 	if p.Agent.OK {
 		rec.Ref = Some(v.keepRef(p.Agent.V))
@@ -665,6 +668,7 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 // Turns and steps.
 
 func (v *view) turnStarted(ev *Event, _ *subject) {
+	v.s.SessionEndedAt = time.Time{}
 	p := ev.Payload.(*TurnStarted)
 	v.newTurn(TurnSnapshot{Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
 }

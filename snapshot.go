@@ -10,7 +10,13 @@ import (
 // RunStatus is the state of a run. The events run.* decide it. A run that has no
 // run.started follows its agents: it is running while an agent is open. When all
 // started agents have ended it is failed if one of them failed or was aborted,
-// else completed.
+// else completed. If no agent has started, the end of its only turn ends it: failed if
+// the turn failed, else completed.
+//
+// The end of the session ends such a run too, whatever is open, until the session, a
+// turn or an agent starts. It is cancelled if it was cancelling; else completed, failed or
+// cancelled as SessionCompleted.Status says, failed if that is "error", else as its
+// agents and its turn say.
 type RunStatus string
 
 // The run statuses. Dialects map them to their own.
@@ -101,20 +107,21 @@ type fingerprint struct {
 // milliseconds on the wire.
 type RunSnapshot struct {
 	RunState
-	SchemaVersion string    `json:"schemaVersion"`          // version of this document: the constant SchemaVersion
-	SessionID     string    `json:"sessionId,omitzero"`     // the first SessionID of an envelope
-	WorkflowID    string    `json:"workflowId,omitzero"`    // the first WorkflowID of an envelope
-	Name          string    `json:"name,omitzero"`          // RunStarted.Name
-	Status        RunStatus `json:"status"`                 // see RunStatus
-	StartedAt     time.Time `json:"startedAt,omitzero"`     // time of run.started, else of the first event that is not a delta
-	CompletedAt   time.Time `json:"completedAt,omitzero"`   // time of the terminal event, else of the last agent's end; zero until the run is over
-	CurrentNodeID string    `json:"currentNodeId,omitzero"` // the node started or resumed last; empty once it has ended
-	Paused        bool      `json:"paused,omitzero"`        // see RunStatusPaused
-	Cancelling    bool      `json:"cancelling,omitzero"`    // see RunStatusCancelling
-	CancelReason  string    `json:"cancelReason,omitzero"`  // RunCancelled.Reason
-	SessionGoal   string    `json:"sessionGoal,omitzero"`   // SessionStarted.Goal
-	SessionStatus string    `json:"sessionStatus,omitzero"` // SessionCompleted.Status
-	SessionResult JSON      `json:"sessionResult,omitzero"` // SessionCompleted.Result
+	SchemaVersion  string    `json:"schemaVersion"`           // version of this document: the constant SchemaVersion
+	SessionID      string    `json:"sessionId,omitzero"`      // the first SessionID of an envelope
+	WorkflowID     string    `json:"workflowId,omitzero"`     // the first WorkflowID of an envelope
+	Name           string    `json:"name,omitzero"`           // RunStarted.Name
+	Status         RunStatus `json:"status"`                  // see RunStatus
+	StartedAt      time.Time `json:"startedAt,omitzero"`      // time of run.started, else of the first event that is not a delta
+	CompletedAt    time.Time `json:"completedAt,omitzero"`    // time of the terminal event, else of the session's end, else of the last agent's or the only turn's; zero until the run is over
+	CurrentNodeID  string    `json:"currentNodeId,omitzero"`  // the node started or resumed last; empty once it has ended
+	Paused         bool      `json:"paused,omitzero"`         // see RunStatusPaused
+	Cancelling     bool      `json:"cancelling,omitzero"`     // see RunStatusCancelling
+	CancelReason   string    `json:"cancelReason,omitzero"`   // RunCancelled.Reason
+	SessionGoal    string    `json:"sessionGoal,omitzero"`    // SessionStarted.Goal
+	SessionStatus  string    `json:"sessionStatus,omitzero"`  // SessionCompleted.Status
+	SessionEndedAt time.Time `json:"sessionEndedAt,omitzero"` // time of session.completed; zero again when the session, a turn or an agent starts
+	SessionResult  JSON      `json:"sessionResult,omitzero"`  // SessionCompleted.Result
 
 	Agent           Opt[AgentRef]  `json:"agent,omitzero"`           // the run's primary agent
 	RunOrchestrator JSON           `json:"runOrchestrator,omitzero"` // the supervisor's last decision

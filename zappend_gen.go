@@ -2681,6 +2681,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"sessionStatus":`...)
 		dst = jsonwire.AppendString(dst, v.SessionStatus)
 	}
+	if !v.SessionEndedAt.IsZero() {
+		dst = append(dst, `,"sessionEndedAt":`...)
+		dst = jsonwire.AppendTime(dst, v.SessionEndedAt)
+	}
 	if v.SessionResult != "" {
 		dst = append(dst, `,"sessionResult":`...)
 		dst = append(dst, v.SessionResult...)

@@ -4925,205 +4925,212 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `""`)
 				}
 			}
-		case 19: // sessionResult
+		case 19: // sessionEndedAt
+			if !m.null(s, name) {
+				v.SessionEndedAt, err = s.Time()
+				if v.SessionEndedAt.IsZero() {
+					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
+				}
+			}
+		case 20: // sessionResult
 			v.SessionResult, err = parseAny(s)
-		case 20: // agent
+		case 21: // agent
 			if !m.null(s, name) {
 				err = v.Agent.V.parseJSON(s)
 				v.Agent.OK = err == nil
 			}
-		case 21: // runOrchestrator
+		case 22: // runOrchestrator
 			v.RunOrchestrator, err = parseAny(s)
-		case 22: // inputs
+		case 23: // inputs
 			v.Inputs, err = parseAny(s)
-		case 23: // result
+		case 24: // result
 			v.Result, err = parseAny(s)
-		case 24: // error
+		case 25: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 25: // refused
+		case 26: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 26: // outputs
+		case 27: // outputs
 			v.Outputs, err = parseMapOfJSON(s)
 			if len(v.Outputs) == 0 {
 				v.Outputs = nil
 			}
-		case 27: // state
+		case 28: // state
 			v.State, err = parseMapOfJSON(s)
 			if len(v.State) == 0 {
 				v.State = nil
 			}
-		case 28: // nodeStatus
+		case 29: // nodeStatus
 			v.NodeStatus, err = parseMapOfNodeStatus(s)
 			if len(v.NodeStatus) == 0 {
 				v.NodeStatus = nil
 			}
-		case 29: // nodeRuns
+		case 30: // nodeRuns
 			v.NodeRuns, err = parseMapOfInt(s)
 			if len(v.NodeRuns) == 0 {
 				v.NodeRuns = nil
 			}
-		case 30: // suspended
+		case 31: // suspended
 			v.Suspended, err = parseMapOfString(s)
 			if len(v.Suspended) == 0 {
 				v.Suspended = nil
 			}
-		case 31: // edgeStatus
+		case 32: // edgeStatus
 			v.EdgeStatus, err = parseMapOfEdgeStatus(s)
 			if len(v.EdgeStatus) == 0 {
 				v.EdgeStatus = nil
 			}
-		case 32: // loopCounters
+		case 33: // loopCounters
 			v.LoopCounters, err = parseMapOfInt(s)
 			if len(v.LoopCounters) == 0 {
 				v.LoopCounters = nil
 			}
-		case 33: // inbox
+		case 34: // inbox
 			v.Inbox, err = parseListOfInboxItem(s)
 			if len(v.Inbox) == 0 {
 				v.Inbox = nil
 			}
-		case 34: // agentSessions
+		case 35: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
 			if len(v.AgentSessions) == 0 {
 				v.AgentSessions = nil
 			}
-		case 35: // agents
+		case 36: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
 			if len(v.Agents) == 0 {
 				v.Agents = nil
 			}
-		case 36: // openCalls
+		case 37: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.OpenCalls) == 0 {
 				v.OpenCalls = nil
 			}
-		case 37: // closedCalls
+		case 38: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.ClosedCalls) == 0 {
 				v.ClosedCalls = nil
 			}
-		case 38: // openModelCalls
+		case 39: // openModelCalls
 			v.OpenModelCalls, err = parseListOfModelCallSnapshot(s)
 			if len(v.OpenModelCalls) == 0 {
 				v.OpenModelCalls = nil
 			}
-		case 39: // droppedCalls
+		case 40: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 40: // tools
+		case 41: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
 			if len(v.Tools) == 0 {
 				v.Tools = nil
 			}
-		case 41: // messages
+		case 42: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
 			if len(v.Messages) == 0 {
 				v.Messages = nil
 			}
-		case 42: // turns
+		case 43: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
 			if len(v.Turns) == 0 {
 				v.Turns = nil
 			}
-		case 43: // steps
+		case 44: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 44: // workflow
+		case 45: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 45: // phases
+		case 46: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 46: // checkpoints
+		case 47: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
 			if len(v.Checkpoints) == 0 {
 				v.Checkpoints = nil
 			}
-		case 47: // approvals
+		case 48: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
 			if len(v.Approvals) == 0 {
 				v.Approvals = nil
 			}
-		case 48: // clarifications
+		case 49: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
 			if len(v.Clarifications) == 0 {
 				v.Clarifications = nil
 			}
-		case 49: // handoffs
+		case 50: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
 			if len(v.Handoffs) == 0 {
 				v.Handoffs = nil
 			}
-		case 50: // tasks
+		case 51: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
 			if len(v.Tasks) == 0 {
 				v.Tasks = nil
 			}
-		case 51: // audits
+		case 52: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
 			if len(v.Audits) == 0 {
 				v.Audits = nil
 			}
-		case 52: // claims
+		case 53: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
 			if len(v.Claims) == 0 {
 				v.Claims = nil
 			}
-		case 53: // issues
+		case 54: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 			if len(v.Issues) == 0 {
 				v.Issues = nil
 			}
-		case 54: // citations
+		case 55: // citations
 			v.Citations, err = s.SmallInt()
-		case 55: // budgets
+		case 56: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 56: // blackboard
+		case 57: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 57: // usage
+		case 58: // usage
 			err = v.Usage.parseJSON(s)
-		case 58: // violations
+		case 59: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 59: // violationCount
+		case 60: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 60: // unknown
+		case 61: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 61: // retracted
+		case 62: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 62: // retractedMessages
+		case 63: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -5157,6 +5164,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"cancelReason",
 	"sessionGoal",
 	"sessionStatus",
+	"sessionEndedAt",
 	"sessionResult",
 	"agent",
 	"runOrchestrator",

@@ -78,12 +78,11 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 		}
 		return
 	}
-	object, path := &v.state, strings.Clone(p.Path)
-	for {
-		name, rest, nested := strings.Cut(path, ".")
-		at := object.Value(name)
+	name, path, nested := strings.Cut(strings.Clone(p.Path), ".")
+	for at := v.state.Value(name); ; {
 		if nested {
-			object, path = at.Open(), rest
+			name, path, nested = strings.Cut(path, ".")
+			at = at.At(name)
 			continue
 		}
 		if p.Op == PatchMerge && at.IsObject() && jsonwire.IsObject(string(value)) {
@@ -97,23 +96,29 @@ func (v *view) statePatched(ev *Event, _ *subject) {
 	}
 }
 
-// removeState removes the value at a path, or the whole state. It opens only what is
-// an object: a value that is not there leaves no trace.
+// removeState removes the member at a path, or the whole state. A value that is not
+// there leaves no trace.
 func (v *view) removeState(path string) {
 	if path == "" {
 		v.state = jsonwire.Object{}
 		return
 	}
-	for object := &v.state; ; {
-		name, rest, nested := strings.Cut(path, ".")
-		if !nested {
-			object.Remove(name)
+	name, path, nested := strings.Cut(path, ".")
+	object := &v.state
+	for nested && object.Has(name) {
+		at := object.Value(name)
+		name, path, nested = strings.Cut(path, ".")
+		for nested && at.Element(name) != nil {
+			at = at.Element(name)
+			name, path, nested = strings.Cut(path, ".")
+		}
+		if !at.IsObject() {
 			return
 		}
-		if !object.Has(name) || !object.Value(name).IsObject() {
-			return
-		}
-		object, path = object.Value(name).Open(), rest
+		object = at.Open()
+	}
+	if !nested {
+		object.Remove(name)
 	}
 }
 

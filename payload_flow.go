@@ -202,14 +202,16 @@ type LoopRoundCompleted struct {
 	extra extras
 }
 
-// StatePatched changes the run's user-defined state. To remove what is not there
-// changes nothing.
+// StatePatched changes the run's user-defined state. To remove what is not there, or
+// an element of a list, changes nothing.
 //
 // Mirrors: resume spec state:patch.
 type StatePatched struct {
 	Op PatchOp `json:"op" class:"meta"` // required: set, merge or remove
 	// Path is names joined by dots, at most 100, such as "tasks.open". Empty
-	// means the whole state.
+	// means the whole state. In a list a name is the number of an element, from 0;
+	// the list's length adds one. Any other value on the way that has no members
+	// gives place to an object.
 	Path string `json:"path" class:"meta"`
 	// Value is the new value, or the object to merge. It is required, but not for
 	// remove, which ignores it.

@@ -24,10 +24,11 @@ type member struct {
 	gone  bool
 }
 
-// A Value is a JSON text or an [Object].
+// A Value is a JSON text, an [Object] or a list.
 type Value struct {
-	text   string // empty when the value is an Object, or is not set yet
+	text   string // empty when the value is an Object or a list, or is not set yet
 	object *Object
+	list   *[]Value
 }
 
 // Value returns the value of a member, which is valid until a member is added. It
@@ -99,7 +100,7 @@ func (o *Object) All() iter.Seq2[string, string] {
 				continue
 			}
 			text := m.value.text
-			if m.value.object != nil {
+			if text == "" {
 				text = string(m.value.append(nil))
 			}
 			if !yield(m.name, text) {
@@ -126,13 +127,16 @@ func (v *Value) Open() *Object {
 		for name, text := range Members(v.text) { // yields nothing if v is not an object
 			v.object.Set(name, text)
 		}
-		v.text = ""
+		v.text, v.list = "", nil
 	}
 	return v.object
 }
 
 func (v *Value) append(dst []byte) []byte {
-	if v.object == nil {
+	switch {
+	case v.list != nil:
+		return v.appendList(dst)
+	case v.object == nil:
 		return append(dst, v.text...)
 	}
 	dst = append(dst, '{')

@@ -145,6 +145,10 @@ func Shapes() []Shape {
 		{Name: "keys removed from the state", parts: []part{
 			each(`state.patched "payload":{"op":"set","path":"s.k$","value":1}`), each(`state.patched "payload":{"op":"remove","path":"s.k$"}`),
 		}},
+		{Name: "elements of a list of the state", parts: []part{
+			once(`state.patched "payload":{"op":"set","path":"l","value":[]}`),
+			each(`state.patched "payload":{"op":"set","path":"l.$.k","value":1}`),
+		}},
 		{Name: "levels of the state", parts: []part{
 			each(`state.patched "payload":{"op":"set","path":"$/","value":{"a":1}}`),
 		}},

@@ -25,8 +25,9 @@ type FoldOptions struct {
 	// MaxViolations is how many violations the snapshot keeps: the first ones.
 	// ViolationCount counts all. 0 means 256, negative means none.
 	MaxViolations int
-	// OnViolation is called with every violation, while its event is applied.
-	// Nil means that only the snapshot has the violations.
+	// OnViolation is called with every violation, while its event is applied, and with
+	// what the snapshot does not count: see Coverage.Unproven. Nil means that only the
+	// snapshot has the violations.
 	OnViolation func(*RuleError)
 	// Host is state that the log does not have.
 	Host HostState
@@ -59,6 +60,7 @@ type Fold struct {
 	opts  FoldOptions
 	m     machine // works on the state in the snapshot
 	v     view    // has the snapshot and keeps it up to date
+	cover coverage
 	begun bool
 	line  []byte
 	times jsonwire.TimeCache
@@ -131,6 +133,7 @@ func (f *Fold) wake(s *RunSnapshot) {
 		s.CompletedAt = time.Time{} // Snapshot derived it; the run may go on
 	}
 	f.v.s = s
+	f.cover.next = s.NextSequence
 	f.m.RunState, f.m.given, f.m.view = &s.RunState, f.opts.Lifecycle, &f.v
 	for id, a := range s.Agents {
 		a.shown, a.calls = a, 0
@@ -235,7 +238,9 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 
 // Apply adds one event. A repeated event (same sequence, same content) changes
 // nothing. Another event with a sequence that the fold has seen is a violation,
-// and the first one counts. Any other illegal event is a violation and is applied.
+// and the first one counts. An event with a lower sequence is a violation; it is
+// applied if only the last event's sequence is above it, and left out otherwise.
+// Any other illegal event is a violation and is applied.
 // Apply keeps no part of the event.
 func (f *Fold) Apply(ev Event) {
 	p := ops(ev.Payload)
@@ -268,10 +273,11 @@ func (f *Fold) add(ev *Event, hash uint64, sound bool) {
 	fp := fingerprint{sequence: ev.Sequence, hash: hash >> 11}
 	sub := subject{sound: sound}
 	m.resolve(&sub, ev, ops(ev.Payload))
-	if ev.Sequence < m.NextSequence {
-		f.repeated(ev, &sub, fp)
+	if (ev.Sequence < m.NextSequence || len(m.Resume.strays) > 0) && f.repeated(ev, &sub, fp) {
+		f.cover.remove(ev.Sequence)
 		return
 	}
+	f.cover.see(ev.Sequence, m.Resume.strays)
 	f.remember(&sub, fp)
 
 	if err := m.check(ev, &sub); err != nil {
@@ -314,27 +320,74 @@ func addRecent(list []fingerprint, fp fingerprint) []fingerprint {
 func latest(list []fingerprint) []fingerprint { return list[max(0, len(list)-recentEvents):] }
 
 // RuleSequence: the sequence increases within the run; of two events with the same
-// sequence the first one counts.
+// sequence the first one counts, and a sequence that is above that of the next event,
+// while all others are below, is false.
 const RuleSequence Rule = "sequence"
 
-// repeated handles an event whose sequence is not above that of the last event.
-func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) {
-	recent := latest(f.m.Resume.recent)
-	for _, list := range [...][]fingerprint{recent, latest(f.m.Resume.recentDeltas)} {
+// repeated reports whether an event is left out: it came before, or its sequence goes
+// back and does not show that the one before it is false. It is for events whose sequence
+// is not above that of the last event, and for all after one with a false sequence.
+func (f *Fold) repeated(ev *Event, sub *subject, fp fingerprint) bool {
+	m := &f.m
+	recent, deltas := latest(m.Resume.recent), latest(m.Resume.recentDeltas)
+	if slices.Contains(m.Resume.strays, fp) {
+		return true
+	}
+	taken := false
+	for _, list := range [...][]fingerprint{recent, deltas} {
 		for _, r := range list {
-			if r.sequence == ev.Sequence {
-				if r.hash != fp.hash {
-					f.violation(f.m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one counts"))
-				}
-				return
+			if r == fp {
+				return true
 			}
+			taken = taken || r.sequence == fp.sequence
 		}
 	}
-	// The event is not remembered. It is out of order, unless it is so old that it
-	// may be forgotten.
-	if forgotten := len(recent) == recentEvents && ev.Sequence < recent[0].sequence; !forgotten && !sub.kind.Droppable {
-		f.violation(f.m.refuse(ev, RuleSequence, "", "", "the sequence goes back; legal: "+utoa(f.m.NextSequence)+" or higher; the event is left out"))
+	switch {
+	case ev.Sequence >= m.NextSequence:
+		return false // a false sequence may be that of a later event
+	case taken:
+		f.violation(m.refuse(ev, RuleSequence, "sequence "+utoa(ev.Sequence), "taken", "another event has this sequence; the first one counts"))
+	case f.astray(ev, sub, recent, deltas):
+		f.violation(m.refuse(ev, RuleSequence, "", "", "the sequence goes back from "+utoa(m.Resume.strays[len(m.Resume.strays)-1].sequence)+", which is false: all others before it are lower; the event counts"))
+		return false
+	case sub.kind.Droppable && (sub.key == "" || m.atRest(sub.agent)):
+		// It would change nothing.
+	case sub.kind.Droppable || len(recent)+len(m.Resume.strays) >= recentEvents && ev.Sequence < recent[0].sequence:
+		f.cover.Unproven = plus(f.cover.Unproven, 1)
+		f.tell(m.refuse(ev, RuleSequence, "", "", "the sequence goes back further than a fold remembers; the event is left out, whether it is a repeated one or another"))
+	default:
+		f.violation(m.refuse(ev, RuleSequence, "", "", "the sequence goes back; legal: "+utoa(m.NextSequence)+" or higher; the event is left out"))
 	}
+	return true
+}
+
+// astray reports whether the sequence of the last event is false, because ev is below it
+// and above all others. Then it remembers the last event apart, so that it may come again.
+func (f *Fold) astray(ev *Event, sub *subject, recent, deltas []fingerprint) bool {
+	r := &f.m.Resume
+	works := sub.agent != nil && sub.agent.Open && f.m.TerminalKind == ""
+	if len(r.strays) == recentEvents || sub.kind.Droppable && !works {
+		return false // see remember: such a delta may have come before
+	}
+	var last *[]fingerprint
+	end := f.m.NextSequence - 1
+	if n := len(recent) - 1; n >= 0 && recent[n].sequence >= end {
+		last, recent = &r.recent, recent[:n]
+	} else if n := len(deltas) - 1; n >= 0 && deltas[n].sequence >= end {
+		last, deltas = &r.recentDeltas, deltas[:n]
+	} else {
+		return false
+	}
+	for _, list := range [...][]fingerprint{recent, deltas} {
+		if n := len(list) - 1; n >= 0 && list[n].sequence > ev.Sequence {
+			return false
+		}
+	}
+	list := latest(*last)
+	n := len(list) - 1
+	r.strays, *last = append(r.strays, list[n]), list[:n]
+	f.cover.back(ev.Sequence, r.strays)
+	return true
 }
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -342,15 +395,19 @@ func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 func (f *Fold) violation(err *RuleError) {
 	s := f.v.s
 	s.ViolationCount = plus(s.ViolationCount, 1)
-	if f.opts.OnViolation != nil {
-		f.opts.OnViolation(err)
-	}
+	f.tell(err)
 	limit := f.opts.MaxViolations
 	if limit == 0 {
 		limit = defaultMaxViolations
 	}
 	if len(s.Violations) < limit {
 		s.Violations = append(s.Violations, err.clone())
+	}
+}
+
+func (f *Fold) tell(err *RuleError) {
+	if f.opts.OnViolation != nil {
+		f.opts.OnViolation(err)
 	}
 }
 

@@ -39,6 +39,7 @@ type logRun struct {
 	fold  *Fold
 	rest  *RunSnapshot // the snapshot of an ended run
 	text  string       // the snapshot of an ended run as JSON, when it is small
+	cover *coverage    // of an ended run that misses events, while it has no fold
 	woken bool         // the run has been in LogFold.ended, or went on after it was put away
 	line  int          // number of its first line, when workers fold
 }
@@ -173,6 +174,9 @@ func (l *LogFold) run(id string) *logRun {
 		}
 		run.fold, run.rest, run.text, run.woken = l.newFold(), nil, "", true
 		run.fold.wake(s)
+		if run.cover != nil {
+			run.fold.cover, run.cover = *run.cover, nil
+		}
 	}
 	l.last = run
 	return run
@@ -210,6 +214,10 @@ func (l *LogFold) putAwayFirst() {
 func (l *LogFold) putAway(run *logRun) {
 	f := run.fold
 	run.fold = nil
+	if f.cover.Missing > 0 || f.cover.Unproven > 0 {
+		c := f.cover
+		run.cover = &c
+	}
 	recent, deltas := f.m.Resume.recent, f.m.Resume.recentDeltas
 	if run.text = l.pack(f); run.text == "" {
 		s := f.detach()

@@ -145,7 +145,7 @@ func (f *Fold) reset(all bool) {
 	v.state, v.messages, v.inbox = jsonwire.Object{}, roster.Roster[string, ConversationMessage]{}, roster.Roster[string, InboxItem]{}
 	v.turns, v.steps = roster.Opens[turnKey]{}, roster.Opens[stepKey]{}
 	v.lastTurn, v.active = nil, nil
-	f.begun, f.line = false, reuse.Small(f.line)
+	f.begun, f.line, f.cover = false, reuse.Small(f.line), coverage{}
 }
 
 // giveBack frees the memory that only the fold of an agent uses, and not its

@@ -84,6 +84,7 @@ type runResume struct {
 	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
 	recent        []fingerprint `wire:"recent,omitzero"`        // the last events: they tell a repeated event from another one with its sequence
 	recentDeltas  []fingerprint `wire:"recentDeltas,omitzero"`  // the last droppable events, while an agent works
+	strays        []fingerprint `wire:"strays,omitzero"`        // events with false sequences, in no other list; at most 64
 }
 
 // A fingerprint identifies an event by its sequence and its content.

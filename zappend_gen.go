@@ -2603,6 +2603,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"recentDeltas":`...)
 		dst = appendListOfFingerprint(dst, v.recentDeltas)
 	}
+	if v.strays != nil {
+		dst = append(dst, `,"strays":`...)
+		dst = appendListOfFingerprint(dst, v.strays)
+	}
 	if len(dst) == mark {
 		dst = append(dst, ',')
 	}

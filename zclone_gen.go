@@ -153,6 +153,7 @@ func (w *runResume) deepen() {
 	w.messageEvents = cloneListOfString(w.messageEvents)
 	w.recent = cloneListOfFingerprint(w.recent)
 	w.recentDeltas = cloneListOfFingerprint(w.recentDeltas)
+	w.strays = cloneListOfFingerprint(w.strays)
 }
 
 func (v *fingerprint) clone() *fingerprint {

@@ -4751,6 +4751,13 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
+		case 8: // strays
+			if !m.null(s, name) {
+				v.strays, err = parseListOfFingerprint(s)
+			}
+			if len(v.strays) == 0 {
+				v.strays = nil
+			}
 		default:
 			err = s.Skip()
 		}
@@ -4769,6 +4776,7 @@ var namesOfrunResume = jsonwire.Names(
 	"messageEvents",
 	"recent",
 	"recentDeltas",
+	"strays",
 )
 
 func (v *fingerprint) parseJSON(s *jsonwire.Scanner) error {

@@ -369,5 +369,55 @@ func TestLaw7SnapshotAtAnyPosition(t *testing.T) {
 	})
 }
 
+// Law 3: one false sequence costs one violation and no event; an event that comes again
+// changes nothing, also the one with the false sequence. Law 1 holds for such a log too.
+func TestLaw3OneFalseSequence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyRun(t)
+		events := slices.DeleteFunc(slices.Clone(r.Events), func(ev agentevents.Event) bool {
+			info, _ := ev.Kind().Info()
+			return info.Droppable
+		})
+		if len(events) < 2 {
+			return
+		}
+		for i := range events {
+			events[i].Sequence = uint64(i)
+		}
+		o := agentevents.FoldOptions{Lifecycle: r.Lifecycle}
+		want := fold(events, o)
+		at := rapid.IntRange(0, len(events)-2).Draw(t, "where")
+		events[at].Sequence += uint64(rapid.SampledFrom([]int{2, 3, 20, 1000}).Draw(t, "more"))
+
+		f := agentevents.NewFold(o)
+		for i, ev := range events {
+			f.Apply(ev)
+			before := f.Snapshot()
+			f.Apply(events[rapid.IntRange(0, i).Draw(t, "again")])
+			requireSame(t, before, f.Snapshot(), "an event was applied again")
+		}
+		s := f.Snapshot()
+		require.Equal(t, want.ViolationCount+1, s.ViolationCount, "violations: %v", s.Violations)
+		require.Equal(t, want.NextSequence, s.NextSequence)
+		require.Equal(t, want.Status, s.Status)
+		require.Equal(t, want.Messages, s.Messages)
+		require.Equal(t, want.Tools, s.Tools)
+		require.Len(t, s.Agents, len(want.Agents))
+		require.Equal(t, agentevents.Coverage{Missing: 1, Gaps: []agentevents.SequenceGap{{First: uint64(at), Last: uint64(at)}}}, withoutUnproven(f.Coverage()))
+
+		for i := range events {
+			g, err := agentevents.ResumeFold(throughJSON(t, fold(events[:i], o)), o)
+			require.NoError(t, err)
+			apply(g, events[i:])
+			requireSame(t, s, g.Snapshot(), "resumed")
+		}
+	})
+}
+
+func withoutUnproven(c agentevents.Coverage) agentevents.Coverage {
+	c.Unproven = 0
+	return c
+}
+
 // errOf returns the error of two results.
 func errOf[T any](_ T, err error) error { return err }

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -29,6 +30,11 @@ rule line-unreadable. Status changes are checked by the table that the log names
 A log that names none is checked by the strict one if it is KAHN's, else by the
 relaxed one.
 
+Sequence numbers that no event of a run has are named at the end, in one line for
+every run, which begins with "warning:". They do not change the exit status, as a log
+may leave out deltas; with --complete they are problems. Nothing is known to be missing
+from logs in formats whose numbers are not unique (KAOS) or that have none.
+
 The format of every line is detected. With --dialect all lines are read as that
 format, and the rules of its document are checked too: kahn has the strict table.`,
 		examples: []string{
@@ -42,6 +48,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 			var format wireFlag
 			l.flags(fs)
 			f.flags(fs, &l)
+			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
 				problems := 0
@@ -68,16 +75,47 @@ format, and the rules of its document are checked too: kahn has the strict table
 				for at, ev = range events {
 					f.apply(ev)
 				}
+				missing := false
+				for run, c := range f.runs().Coverage() {
+					if c.Missing > 0 {
+						missing = true
+						fmt.Fprintf(in.stdout, "warning: run %s: %s\n", visible(jsonwire.Brief(run)), missingNumbers(c))
+					}
+				}
 				if err := l.result(); err != nil {
 					return err
 				}
-				if problems > 0 {
+				if problems > 0 || missing && *complete {
 					return errProblems
 				}
 				return nil
 			}
 		},
 	}
+}
+
+// missingNumbers names the sequence numbers that are missing.
+func missingNumbers(c agentevents.Coverage) string {
+	var b strings.Builder
+	if fmt.Fprintf(&b, "%d sequence numbers are missing: ", c.Missing); c.Missing == 1 {
+		b.Reset()
+		b.WriteString("1 sequence number is missing: ")
+	}
+	rest := c.Missing
+	for i, g := range c.Gaps {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, g.First)
+		if g.Last > g.First {
+			fmt.Fprintf(&b, "-%d", g.Last)
+		}
+		rest -= g.Last - g.First + 1
+	}
+	if rest > 0 {
+		fmt.Fprintf(&b, " and %d more", rest)
+	}
+	return b.String()
 }
 
 // violation says what is wrong, with which subject and in which state. The texts

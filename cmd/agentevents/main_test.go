@@ -265,6 +265,47 @@ func TestCheck(t *testing.T) {
 	r = exec("", "check", two)
 	require.Equal(t, exitProblems, r.code)
 	require.True(t, strings.HasPrefix(r.out, two+":1: tool-call-open: agent.toolReturned: "), r.out)
+	require.True(t, strings.HasSuffix(r.out, ": 4 sequence numbers are missing: 0-3\n"), r.out)
+}
+
+// What is missing is named, and is a problem with --complete.
+func TestCheckComplete(t *testing.T) {
+	var log strings.Builder
+	for i := range 100 {
+		if i != 5 && (i < 50 || i > 52) {
+			log.WriteString(line("r1", i))
+		}
+		if i%2 == 1 {
+			log.WriteString(line(`r\u009b2`, i))
+		}
+	}
+	log.WriteString(line("r3", 1))
+	want := `warning: run "r1": 4 sequence numbers are missing: 5, 50-52
+warning: run "r\u009b2": 50 sequence numbers are missing: 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 and 34 more
+warning: run "r3": 1 sequence number is missing: 0
+`
+	require.Equal(t, result{exitOK, want, ""}, exec(log.String(), "check", "-"))
+	require.Equal(t, result{exitProblems, want, ""}, exec(log.String(), "check", "--complete", "-"))
+	require.Equal(t, result{exitOK, "", ""}, exec("", "check", "--complete", clean))
+}
+
+// One false sequence is one problem, and an event that the check leaves out is one too,
+// however old it is.
+func TestCheckSequences(t *testing.T) {
+	var log strings.Builder
+	for i := range 1000 {
+		if i == 10 {
+			i = 999999
+		}
+		log.WriteString(line("r", i))
+	}
+	log.WriteString(line("r", 3))
+	r := exec(log.String(), "check", "-")
+	require.Equal(t, exitProblems, r.code)
+	require.Equal(t, `stdin:12: sequence: agent.text: the sequence goes back from 999999, which is false: all others before it are lower; the event counts
+stdin:1001: sequence: agent.text: the sequence goes back further than a fold remembers; the event is left out, whether it is a repeated one or another
+warning: run "r": 1 sequence number is missing: 10
+`, r.out)
 }
 
 // TestCheckLines breaks rules on many lines and expects each where it is.
@@ -382,7 +423,7 @@ func TestBadInput(t *testing.T) {
 	zw := gzip.NewWriter(&gz)
 	zw.Write([]byte(line("r", 0)))
 	zw.Close()
-	first, last := line("r", 1), line("r", 2)
+	first, last := line("r", 0), line("r", 1)
 	for _, test := range []struct {
 		name, bad string
 		args      string
@@ -425,8 +466,8 @@ func TestBadInput(t *testing.T) {
 			f := exec(log, strings.Fields("fold - "+test.args)...)
 			require.Equal(t, exitProblems, f.code)
 			require.Equal(t, r.err, f.err)
-			require.Contains(t, f.out, `"nextSequence":3`)
-			require.Contains(t, f.out, `"t2"`)
+			require.Contains(t, f.out, `"nextSequence":2`)
+			require.Contains(t, f.out, `"t1"`)
 		})
 	}
 

@@ -98,7 +98,9 @@ func TestRedactOtherFormats(t *testing.T) {
 			r := exec(log.out, append([]string{"redact", "--secrets", file(t, "values.txt", known), "--key", "badge", "-"}, from...)...)
 			require.Equal(t, exitOK, r.code, w.name)
 			requireClean(t, r)
-			require.Equal(t, result{exitOK, "", ""}, exec(r.out, "check", "--dialect", "native", "--lifecycle", "relaxed", "-"), w.name)
+			r = exec(r.out, "check", "--dialect", "native", "--lifecycle", "relaxed", "-")
+			require.Equal(t, exitOK, r.code, w.name)
+			require.NotContains(t, r.out, "stdin:", w.name) // but perhaps a warning, as the log begins in the middle of a run
 		}
 	}
 }

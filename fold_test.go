@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -1260,4 +1261,30 @@ func TestResumeOfAStatus(t *testing.T) {
 		err = run.Emit(t.Context(), &RunStarted{})
 		require.Equal(t, want == RunStatusPending, err == nil, "%s: %v", status, err)
 	}
+}
+
+// A message without a time gets another one each time that it is told. It is still the same
+// message, which stays as it was told first.
+func TestMessageToldTwice(t *testing.T) {
+	run, log := ruleRun(t, LifecycleStrict, ModeEnforce)
+	a := run.Agent("a")
+	for i := range 2 {
+		untimed := says("m1", "")
+		untimed.Message.TS = 0
+		require.NoError(t, errOf(a.Record(context.Background(), Event{Time: second(i), Payload: untimed})))
+	}
+	stated := says("m1", "")
+	stated.Message.TS = 77
+	require.NoError(t, a.Emit(context.Background(), stated))
+	other := *stated
+	other.Message.Role = "user"
+	var broken *RuleError
+	require.ErrorAs(t, a.Emit(context.Background(), &other), &broken)
+	require.Equal(t, RuleMessageID, broken.Rule)
+	require.NotEqual(t, log.events[0].Payload.(*MessageCreated).Message.TS, log.events[1].Payload.(*MessageCreated).Message.TS)
+	s := foldEvents(FoldOptions{}, log.events)
+	require.Zero(t, s.ViolationCount)
+	require.Len(t, s.Messages, 1)
+	require.Equal(t, second(0).UnixMilli(), s.Messages[0].TS)
+	requireSplitFolds(t, log.events, s)
 }

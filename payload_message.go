@@ -123,8 +123,8 @@ type MessageCreated struct {
 // Role, TurnIndex and Agent it is the RFC's ConversationTurn.
 //
 // A message is identified by MessageID. A fold keeps each message once: a second
-// one with the same id and content changes nothing. One with the same id and
-// other content breaks rule message-id, and the first one stays.
+// one with the same id and content changes nothing, also if it has another TS. One
+// with the same id and other content breaks rule message-id, and the first one stays.
 type ConversationMessage struct {
 	// MessageID is unique in the conversation and the same in every replay.
 	// The emitter mints a UUIDv7 when it is empty.

@@ -1028,8 +1028,8 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	}
 }
 
-// RuleMessageID: messages with the same id have the same content; the first one
-// stays.
+// RuleMessageID: messages with the same id have the same content, whatever their
+// times; the first one stays.
 const RuleMessageID Rule = "message-id"
 
 // RuleMessageGroup: a message of an agent that shares its context by group carries
@@ -1088,9 +1088,12 @@ func (m *machine) knowMessage(msg *ConversationMessage) {
 	m.messages[m.view.keep(msg.MessageID)] = m.hash(msg)
 }
 
-// hash returns a hash of the message as JSON.
+// hash returns a hash of the message as JSON, without its time: the emitter and readers
+// make one up when there is none, another one each time.
 func (m *machine) hash(msg *ConversationMessage) uint64 {
-	m.buf = msg.appendJSON(m.buf[:0])
+	timeless := *msg
+	timeless.TS = 0
+	m.buf = timeless.appendJSON(m.buf[:0])
 	return jsonwire.Hash(m.buf)
 }
 

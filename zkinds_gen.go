@@ -32,7 +32,7 @@ var ruleTable = [...]struct {
 	{RulePhaseOpen, "only an open phase is completed"},
 	{RuleWorkflowContext, "workflow events carry workflowId; phase events, checkpoint events and agent events inside a phase also carry phase"},
 	{RuleHandoffOpen, "only an open handoff is accepted"},
-	{RuleMessageID, "messages with the same id have the same content; the first one stays"},
+	{RuleMessageID, "messages with the same id have the same content, whatever their times; the first one stays"},
 	{RuleMessageGroup, "a message of an agent that shares its context by group carries a group id"},
 }
 

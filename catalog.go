@@ -201,7 +201,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
 
-	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true, does: &behaviour{show: (*view).agentHandoff}},
+	{Kind: KindAgentHandoff, Role: RolePoint, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).nameAgents, show: (*view).agentHandoff}},
 	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).handoffRequested}},
 	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
@@ -211,8 +211,8 @@ var catalog = [...]KindInfo{
 	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{show: (*view).stepStarted}},
 	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", does: &behaviour{show: (*view).stepEnded}},
 	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span"},
-	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node", does: &behaviour{show: (*view).nodeStarted}},
-	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node", does: &behaviour{show: (*view).nodeCompleted}},
+	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeStarted}},
+	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeCompleted}},
 	{Kind: KindNodeFailed, Role: RoleCloses, Subject: "node", does: &behaviour{show: (*view).nodeFailed}},
 	{Kind: KindNodeSkipped, Role: RolePoint, Subject: "node", does: &behaviour{show: (*view).nodeSkipped}},
 	{Kind: KindNodeSuspended, Role: RolePoint, Subject: "node", does: &behaviour{show: (*view).nodeSuspended}},

@@ -263,6 +263,20 @@ var kindEffects = []struct {
 	{KindAgentHandoff, []Event{ev("a", &AgentHandoff{From: ref("a"), To: ref("b"), Reason: "r"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []HandoffSnapshot{{From: "a", To: "b", Reason: "r"}}, s.Handoffs)
 	}},
+	{KindAgentHandoff, []Event{
+		ev("a", &AgentHandoff{From: ref("a"), To: AgentRef{AgentID: "b", ModelClass: ModelCoding}}), ev("b", &TextCompleted{}),
+		ev("b", &AgentHandoff{From: AgentRef{AgentID: "b", ModelClass: ModelWriting}, To: AgentRef{AgentID: "a", ModelClass: ModelWriting}}),
+		ev("a", &AgentHandoff{From: ref("a"), To: AgentRef{AgentID: "nobody"}}),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, Some(AgentRef{AgentID: "b", ModelClass: ModelCoding}), s.Agents["b"].Ref, "named before its first event")
+		require.Equal(t, Some(AgentRef{AgentID: "a", ModelClass: ModelWriting}), s.Agents["a"].Ref, "more than its id")
+		require.Len(t, s.Agents, 2, "to be named is not to act")
+		require.Equal(t, []AgentRef{{AgentID: "nobody"}}, s.Resume.expected)
+	}},
+	{KindHandoffRequested, []Event{ev("a", &HandoffRequested{From: AgentRef{AgentID: "a", MemoryRef: "m"}, To: ref("b")}), ev("b", &HandoffAccepted{From: ref("a"), To: AgentRef{AgentID: "b", MemoryRef: "n"}})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, "m", s.Agents["a"].Ref.V.MemoryRef)
+		require.Equal(t, "n", s.Agents["b"].Ref.V.MemoryRef)
+	}},
 	{KindHandoffRequested, []Event{ev("a", &HandoffRequested{HandoffID: "h", From: ref("a"), To: ref("b")})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []HandoffSnapshot{{HandoffID: "h", From: "a", To: "b", Open: true}}, s.Handoffs)
 	}},
@@ -321,6 +335,15 @@ var kindEffects = []struct {
 		require.Equal(t, second(3), s.Steps[0].EndedAt)
 		require.Equal(t, second(5), s.Steps[1].EndedAt)
 		require.Equal(t, second(4), s.Steps[2].EndedAt)
+	}},
+	{KindNodeStarted, []Event{
+		ev("", &NodeStarted{Agent: Some(ref("a"))}, node("n1")), ev("", &NodeStarted{Agent: Some(AgentRef{AgentID: "a", ModelClass: ModelCoding})}, node("n1")),
+		ev("a", &TextCompleted{}), ev("b", &TextCompleted{}), ev("", &NodeCompleted{Agent: Some(ref("b"))}, node("n1")), ev("", &NodeCompleted{}, node("n1")),
+		ev("c", &AgentStarted{Agent: Some(AgentRef{AgentID: "c", ModelClass: ModelCoding})}), ev("", &NodeStarted{Agent: Some(ref("c"))}, node("n2")),
+	}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, ModelCoding, s.Agents["a"].Ref.V.ModelClass)
+		require.Equal(t, Some(ref("b")), s.Agents["b"].Ref)
+		require.Equal(t, ModelCoding, s.Agents["c"].Ref.V.ModelClass, "its start says more")
 	}},
 	{KindNodeStarted, []Event{ev("", &NodeStarted{}, node("n1"))}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, NodeStatusRunning, s.NodeStatus["n1"])

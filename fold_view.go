@@ -35,6 +35,7 @@ type view struct {
 	state    jsonwire.Object
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
+	expected roster.Roster[string, Opt[AgentRef]]       // references of agents without an event, by agent id
 
 	turns    roster.Opens[turnKey]
 	lastTurn map[string]int // index of the agent's last turn, open or not
@@ -83,6 +84,9 @@ func (v *view) index() {
 	}
 	for _, item := range s.Inbox {
 		v.inbox.Add(item.EventID, item)
+	}
+	for _, ref := range s.Resume.expected {
+		v.expected.Add(ref.AgentID, Some(ref))
 	}
 	for i := range s.Turns {
 		v.noteTurn(i)
@@ -144,6 +148,11 @@ func (v *view) sync(m *machine) *RunSnapshot {
 		s.Suspended = nil
 	}
 	r := &s.Resume
+	_, expected := v.expected.All()
+	r.expected = nil
+	for _, ref := range expected {
+		r.expected = append(r.expected, ref.V)
+	}
 	r.recent = orNil(r.recent[:copy(r.recent, latest(r.recent))])
 	r.recentDeltas = orNil(r.recentDeltas[:copy(r.recentDeltas, latest(r.recentDeltas))])
 	return s
@@ -335,9 +344,10 @@ func (v *view) runCancelled(ev *Event, _ *subject) {
 // Agents.
 
 // newAgent returns the state of a new agent, as a part of its snapshot.
-func (v *view) newAgent() *AgentState {
+func (v *view) newAgent(id string) *AgentState {
 	rec := v.agents.Get()
 	rec.shown = rec
+	rec.Ref, _ = v.expected.Take(id)
 	rec.Resume.blocks = v.words.blocks.Get()
 	return &rec.AgentState
 }
@@ -375,6 +385,24 @@ func (v *view) agentStarted(ev *Event, sub *subject) {
 	rec.Totals, rec.NumTurns, rec.ConvergenceScore = Opt[Totals]{}, Opt[int]{}, Opt[float64]{}
 	if p.ProviderSessionID != "" {
 		v.session(ev, rec, p.ProviderSessionID)
+	}
+}
+
+// refer sets *to to a reference, unless it has one that says more than the agent's id:
+// the agent's start says most.
+func (v *view) refer(to *Opt[AgentRef], ref *AgentRef) {
+	if !to.OK || to.V == (AgentRef{AgentID: to.V.AgentID}) {
+		*to = Some(v.keepRef(*ref))
+	}
+}
+
+// expect keeps the reference of an agent that has no event yet.
+func (v *view) expect(ref *AgentRef) {
+	if known := v.expected.Find(ref.AgentID); known != nil {
+		v.refer(known, ref)
+	} else {
+		kept := v.keepRef(*ref)
+		v.expected.Add(kept.AgentID, Some(kept))
 	}
 }
 

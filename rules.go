@@ -160,7 +160,7 @@ func (m *machine) find(key string) *AgentState {
 func (m *machine) newAgent(key string) *AgentState {
 	var a *AgentState
 	if m.view != nil {
-		a = m.view.newAgent()
+		a = m.view.newAgent(key)
 		key = m.view.intern(key)
 	} else {
 		a = &AgentState{}
@@ -1018,6 +1018,7 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	key, at := m.view.handoffRequested(ev, p, key)
 	m.handoffs.Add(key, at)
+	m.nameAgents(ev, nil)
 }
 
 func (m *machine) handoffAccepted(ev *Event, _ *subject) {
@@ -1025,6 +1026,41 @@ func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	at, open := m.handoffs.Take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
 	if open && m.view != nil {
 		m.view.s.Handoffs[at].Open = false
+	}
+	m.nameAgents(ev, nil)
+}
+
+// nameAgents gives the agents that an event of a node or a handoff names their
+// references, which no rule asks about.
+func (m *machine) nameAgents(ev *Event, _ *subject) {
+	if m.view == nil {
+		return
+	}
+	switch p := ev.Payload.(type) {
+	case *NodeStarted:
+		m.nameAgent(&p.Agent.V)
+	case *NodeCompleted:
+		m.nameAgent(&p.Agent.V)
+	case *AgentHandoff:
+		m.nameAgent(&p.From)
+		m.nameAgent(&p.To)
+	case *HandoffRequested:
+		m.nameAgent(&p.From)
+		m.nameAgent(&p.To)
+	case *HandoffAccepted:
+		m.nameAgent(&p.From)
+		m.nameAgent(&p.To)
+	}
+}
+
+func (m *machine) nameAgent(ref *AgentRef) {
+	if ref.AgentID == "" {
+		return
+	}
+	if a := m.agents[ref.AgentID]; a != nil {
+		m.view.refer(&a.shown.Ref, ref)
+	} else {
+		m.view.expect(ref)
 	}
 }
 

@@ -80,6 +80,7 @@ type runResume struct {
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 
 	// Only a fold uses these; an emitter leaves them empty.
+	expected      []AgentRef    `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
 	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
 	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
 	recent        []fingerprint `wire:"recent,omitzero"`        // the last events: they tell a repeated event from another one with its sequence
@@ -255,7 +256,7 @@ type block struct {
 // AgentSnapshot is the state of one agent of a run.
 type AgentSnapshot struct {
 	AgentState
-	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent
+	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
 	NodeID            string             `json:"nodeId,omitzero"`            // node of its start

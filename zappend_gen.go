@@ -2587,6 +2587,10 @@ func (v *runResume) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"resumes":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.resumes))
 	}
+	if v.expected != nil {
+		dst = append(dst, `,"expected":`...)
+		dst = appendListOfAgentRef(dst, v.expected)
+	}
 	if v.lastEdge != "" {
 		dst = append(dst, `,"lastEdge":`...)
 		dst = jsonwire.AppendString(dst, v.lastEdge)
@@ -3720,6 +3724,17 @@ func appendListOfPlanStep(dst []byte, v []PlanStep) []byte {
 }
 
 func appendListOfQuestion(dst []byte, v []Question) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfAgentRef(dst []byte, v []AgentRef) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

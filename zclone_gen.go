@@ -149,6 +149,7 @@ func (v *runResume) clone() *runResume {
 
 // deepen makes a shallow copy a deep one.
 func (w *runResume) deepen() {
+	w.expected = cloneListOfAgentRef(w.expected)
 	w.lastEdge = cloneText(w.lastEdge)
 	w.messageEvents = cloneListOfString(w.messageEvents)
 	w.recent = cloneListOfFingerprint(w.recent)
@@ -627,6 +628,18 @@ func (v *countedCall) clone() *countedCall {
 // deepen makes a shallow copy a deep one.
 func (w *countedCall) deepen() {
 	w.id = cloneText(w.id)
+}
+
+func cloneListOfAgentRef(v []AgentRef) []AgentRef {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]AgentRef, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
 }
 
 func cloneListOfString(v []string) []string {

@@ -400,6 +400,8 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.toolCalled(ev, sub)
 	case 29:
 		m.toolReturned(ev, sub)
+	case 30, 39, 40:
+		m.nameAgents(ev, sub)
 	case 31:
 		m.handoffRequested(ev, sub)
 	case 32:

@@ -4723,35 +4723,42 @@ func (v *runResume) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 4: // lastEdge
+		case 4: // expected
+			if !m.null(s, name) {
+				v.expected, err = parseListOfAgentRef(s)
+			}
+			if len(v.expected) == 0 {
+				v.expected = nil
+			}
+		case 5: // lastEdge
 			if !m.null(s, name) {
 				v.lastEdge, err = s.String()
 				if v.lastEdge == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // messageEvents
+		case 6: // messageEvents
 			if !m.null(s, name) {
 				v.messageEvents, err = parseListOfString(s)
 			}
 			if len(v.messageEvents) == 0 {
 				v.messageEvents = nil
 			}
-		case 6: // recent
+		case 7: // recent
 			if !m.null(s, name) {
 				v.recent, err = parseListOfFingerprint(s)
 			}
 			if len(v.recent) == 0 {
 				v.recent = nil
 			}
-		case 7: // recentDeltas
+		case 8: // recentDeltas
 			if !m.null(s, name) {
 				v.recentDeltas, err = parseListOfFingerprint(s)
 			}
 			if len(v.recentDeltas) == 0 {
 				v.recentDeltas = nil
 			}
-		case 8: // strays
+		case 9: // strays
 			if !m.null(s, name) {
 				v.strays, err = parseListOfFingerprint(s)
 			}
@@ -4772,6 +4779,7 @@ var namesOfrunResume = jsonwire.Names(
 	"opened",
 	"begun",
 	"resumes",
+	"expected",
 	"lastEdge",
 	"messageEvents",
 	"recent",
@@ -7514,6 +7522,26 @@ func parseListOfQuestion(s *jsonwire.Scanner) ([]Question, error) {
 			return list, nil
 		}
 		list = append(list, Question{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfAgentRef(s *jsonwire.Scanner) ([]AgentRef, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []AgentRef{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, AgentRef{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

@@ -171,6 +171,9 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.mark, l.word = good, string(a.Status)
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
+		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK {
+			l.word = "without a start" // its document may have none
+		}
 	default:
 		l.word = string(a.Status)
 		if b.o.Ended {

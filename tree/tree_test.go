@@ -95,6 +95,16 @@ func TestRunStatus(t *testing.T) {
 	}
 }
 
+// An agent of a document that has no starts has acted, so it is not one that has not started.
+func TestAgentWithoutAStart(t *testing.T) {
+	for word, a := range map[string]agentevents.AgentSnapshot{
+		"a not started\n": {}, "a without a start\n": {Text: "hello"}, "a without a start · 1 tool call\n": {ToolCalls: 1},
+	} {
+		s := &agentevents.RunSnapshot{Agents: map[string]*agentevents.AgentSnapshot{"a": &a}}
+		require.Contains(t, draw(t, s, tree.Options{}), "─ "+word)
+	}
+}
+
 func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	for _, test := range []struct {
 		by   agentevents.Kind

@@ -92,6 +92,9 @@ func Shapes() []Shape {
 			each(`handoff.requested "payload":{"handoffId":"h$","from":{"agentId":"a"},"to":{"agentId":"b"}}`),
 			each(`handoff.accepted "payload":{"handoffId":"h$","from":{"agentId":"a"},"to":{"agentId":"b"}}`),
 		}},
+		{Name: "handoffs to agents that then act", parts: []part{
+			each(`agent.handoff "payload":{"from":{"agentId":"a"},"to":{"agentId":"b$"}}`), backwards(`agent.text "agentId":"b$","payload":{"text":"x"}`),
+		}},
 		{Name: "handoffs without an id", parts: []part{
 			each(`handoff.requested "payload":{"from":{"agentId":"a"},"to":{"agentId":"b"}}`),
 			each(`handoff.accepted "payload":{"from":{"agentId":"a"},"to":{"agentId":"b"}}`),

@@ -1122,8 +1122,10 @@ var fieldsOfAgentReasoningDelta = [...]extra.Field{
 
 func (v *AgentDecided) appendJSON(dst []byte) []byte {
 	mark := len(dst)
-	dst = append(dst, `{"decision":`...)
-	dst = appendAny(dst, v.Decision)
+	if v.Decision != "" {
+		dst = append(dst, `,"decision":`...)
+		dst = append(dst, v.Decision...)
+	}
 	if v.Confidence.OK {
 		dst = append(dst, `,"confidence":`...)
 		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
@@ -1132,6 +1134,10 @@ func (v *AgentDecided) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"reasoning":`...)
 		dst = jsonwire.AppendString(dst, v.Reasoning)
 	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfAgentDecided[:])
@@ -1140,19 +1146,25 @@ func (v *AgentDecided) appendJSON(dst []byte) []byte {
 }
 
 var fieldsOfAgentDecided = [...]extra.Field{
-	{Name: "decision", Zero: `null`},
+	{Name: "decision"},
 	{Name: "confidence"},
 	{Name: "reasoning"},
 }
 
 func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
 	mark := len(dst)
-	dst = append(dst, `{"decision":`...)
-	dst = appendAny(dst, v.Decision)
+	if v.Decision != "" {
+		dst = append(dst, `,"decision":`...)
+		dst = append(dst, v.Decision...)
+	}
 	if v.Iteration.OK {
 		dst = append(dst, `,"iteration":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Iteration.V))
 	}
+	if len(dst) == mark {
+		dst = append(dst, ',')
+	}
+	dst[mark] = '{'
 	dst = append(dst, '}')
 	if v.extra != "" {
 		dst = v.extra.Merge(dst, mark, fieldsOfOrchestratorDecided[:])
@@ -1161,7 +1173,7 @@ func (v *OrchestratorDecided) appendJSON(dst []byte) []byte {
 }
 
 var fieldsOfOrchestratorDecided = [...]extra.Field{
-	{Name: "decision", Zero: `null`},
+	{Name: "decision"},
 	{Name: "iteration"},
 }
 
@@ -1292,7 +1304,7 @@ func (v *MessageCreated) appendJSON(dst []byte) []byte {
 }
 
 var fieldsOfMessageCreated = [...]extra.Field{
-	{Name: "message", Zero: `{"messageId":"","from":"","content":null,"ts":0}`},
+	{Name: "message", Zero: `{"messageId":"","from":"","ts":0}`},
 }
 
 func (v *ConversationMessage) appendJSON(dst []byte) []byte {
@@ -1309,8 +1321,10 @@ func (v *ConversationMessage) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"groupId":`...)
 		dst = jsonwire.AppendString(dst, v.GroupID)
 	}
-	dst = append(dst, `,"content":`...)
-	dst = appendAny(dst, v.Content)
+	if v.Content != "" {
+		dst = append(dst, `,"content":`...)
+		dst = append(dst, v.Content...)
+	}
 	dst = append(dst, `,"ts":`...)
 	dst = jsonwire.AppendInt(dst, v.TS)
 	if v.Role != "" {
@@ -1337,7 +1351,7 @@ var fieldsOfConversationMessage = [...]extra.Field{
 	{Name: "from", Zero: `""`},
 	{Name: "to"},
 	{Name: "groupId"},
-	{Name: "content", Zero: `null`},
+	{Name: "content"},
 	{Name: "ts", Zero: `0`},
 	{Name: "role"},
 	{Name: "turnIndex"},
@@ -1838,8 +1852,10 @@ func (v *BlackboardItemCreated) appendJSON(dst []byte) []byte {
 	dst = jsonwire.AppendString(dst, v.ItemID)
 	dst = append(dst, `,"itemType":`...)
 	dst = jsonwire.AppendString(dst, v.ItemType)
-	dst = append(dst, `,"content":`...)
-	dst = appendAny(dst, v.Content)
+	if v.Content != "" {
+		dst = append(dst, `,"content":`...)
+		dst = append(dst, v.Content...)
+	}
 	if v.SourceAgent != "" {
 		dst = append(dst, `,"sourceAgent":`...)
 		dst = jsonwire.AppendString(dst, v.SourceAgent)
@@ -1862,7 +1878,7 @@ func (v *BlackboardItemCreated) appendJSON(dst []byte) []byte {
 var fieldsOfBlackboardItemCreated = [...]extra.Field{
 	{Name: "itemId", Zero: `""`},
 	{Name: "itemType", Zero: `""`},
-	{Name: "content", Zero: `null`},
+	{Name: "content"},
 	{Name: "sourceAgent"},
 	{Name: "confidence"},
 	{Name: "ttlMs"},
@@ -3542,8 +3558,10 @@ func (v *BudgetSnapshot) appendJSON(dst []byte) []byte {
 func (v *BlackboardItem) appendJSON(dst []byte) []byte {
 	dst = append(dst, `{"itemType":`...)
 	dst = jsonwire.AppendString(dst, v.ItemType)
-	dst = append(dst, `,"content":`...)
-	dst = appendAny(dst, v.Content)
+	if v.Content != "" {
+		dst = append(dst, `,"content":`...)
+		dst = append(dst, v.Content...)
+	}
 	if v.SourceAgent != "" {
 		dst = append(dst, `,"sourceAgent":`...)
 		dst = jsonwire.AppendString(dst, v.SourceAgent)

@@ -2038,9 +2038,6 @@ func (v *AgentDecided) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfAgentDecided[:])
-	}
 	v.extra = m.x.Members()
 	return nil
 }
@@ -2081,9 +2078,6 @@ func (v *OrchestratorDecided) parseJSON(s *jsonwire.Scanner) error {
 		if err != nil {
 			return err
 		}
-	}
-	if m.seen&0x1 != 0x1 {
-		m.require(fieldsOfOrchestratorDecided[:])
 	}
 	v.extra = m.x.Members()
 	return nil
@@ -2434,7 +2428,7 @@ func (v *ConversationMessage) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	if m.seen&0x33 != 0x33 {
+	if m.seen&0x23 != 0x23 {
 		m.require(fieldsOfConversationMessage[:])
 	}
 	v.extra = m.x.Members()
@@ -3394,7 +3388,7 @@ func (v *BlackboardItemCreated) parseJSON(s *jsonwire.Scanner) error {
 			return err
 		}
 	}
-	if m.seen&0x7 != 0x7 {
+	if m.seen&0x3 != 0x3 {
 		m.require(fieldsOfBlackboardItemCreated[:])
 	}
 	v.extra = m.x.Members()

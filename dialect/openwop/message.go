@@ -56,15 +56,10 @@ func (messageForm) Append(w *wire.Writer, dst []byte, _ *wire.Member, at any) ([
 	if m.Agent.OK {
 		m.Agent.V.AgentID = e.agentID(w, "/payload/message/agent/agentId", m.Agent.V.AgentID)
 	}
-	m.Content = cmp.Or(m.Content, "null")
-	mark := len(dst)
 	dst, err := m.AppendJSON(dst)
 	var inner *agentevents.RuleError
-	switch {
-	case errors.As(err, &inner): // as every error of it
+	if errors.As(err, &inner) { // as every error of it
 		w.Fail(inner.Rule, inner.Pointer, inner.Detail)
-	case was.Content == "" && jsonwire.HasMember(string(dst[mark:]), "content"): // a message that was read without content is written without it
-		w.Lose(dialect.Made, "/payload/message/content", "null")
 	}
 	return dst, true
 }

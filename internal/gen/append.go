@@ -37,7 +37,7 @@ func (w *writer) appendMethod(st *structType) {
 		switch {
 		case f.typ.shape == optShape:
 			w.appendValue(f.typ.elem, expr+".V")
-		case f.typ.shape == jsonShape && !f.required:
+		case f.typ.shape == jsonShape:
 			w.p("dst = append(dst, %s...)", expr) // there is some
 		default:
 			w.appendValue(f.typ, expr)

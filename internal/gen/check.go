@@ -37,7 +37,7 @@ func (w *writer) checkField(f *field) {
 	case f.check.required && (t.shape == listShape || t.shape == dictShape):
 		w.fail(fmt.Sprintf("checkRequired(%s, len(%s) > 0)", name, expr), "")
 	case f.check.required,
-		f.required && (t.shape == wordShape || t.shape == jsonShape || t.shape == timeShape):
+		f.required && (t.shape == wordShape || t.shape == timeShape):
 		w.fail(fmt.Sprintf("checkRequired(%s, %s)", name, fill(row.present, expr, t.name)), "")
 	}
 	v := &checker{w: w, f: f}

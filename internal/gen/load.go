@@ -451,6 +451,10 @@ func (m *model) readField(st *structType, name *ast.Ident, f *ast.Field) *field 
 	if t.shape == structShape && !fd.required {
 		fail("an optional struct is written Opt[%s]", t.name)
 	}
+	if t.shape == jsonShape && fd.required {
+		// No text stands for a value that is missing: null is one. So it is left out.
+		fd.required, fd.check.required = false, true
+	}
 	if t.shape == optShape && fd.required {
 		fail("an Opt is optional: add omitzero, or use %s", t.elem.name)
 	}

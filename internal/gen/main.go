@@ -20,7 +20,7 @@
 //
 // The tags of a field are:
 //
-//	json:"name"           required: always written
+//	json:"name"           required: always written; JSON unless there is none
 //	json:"name,omitzero"  optional: left out while it is zero
 //	json:"-"              not on the wire
 //	wire:"name,omitzero"  json for an unexported field, in records

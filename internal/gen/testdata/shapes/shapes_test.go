@@ -22,7 +22,7 @@ func full() *Shapes {
 		PText: Opt[string]{"", true}, POpen: Opt[Open]{"h", true}, PWord: Opt[Word]{"no", true},
 		PBool: Opt[bool]{false, true}, PUint64: Opt[uint64]{0, true}, PJSON: Opt[JSON]{"null", true},
 		PTime: Opt[time.Time]{when, true}, PInner: Opt[Inner]{inner("i"), true},
-		Text: "j", Ref: ref("k"), Inner: inner("l"), Opens: []Open{"m"}, Words: []Word{"yes", "no"},
+		Text: "j", RJSON: `{"r":1}`, Ref: ref("k"), Inner: inner("l"), Opens: []Open{"m"}, Words: []Word{"yes", "no"},
 		Inners: []Inner{inner("n"), inner("o")}, Refs: []*Inner{ref("p")}, Values: []JSON{"null", `"q"`},
 		Ints: []int{1, 2}, Uints: []uint64{1 << 63},
 		DText: map[string]Open{"kb": "r", "ka": "s"}, DInt: map[string]int{"ka": -1}, DInt64: map[string]int64{"ka": -2},
@@ -35,7 +35,7 @@ func full() *Shapes {
 const fullText = `{"oText":"a","oOpen":"b","oWord":"yes","oBool":true,"oInt":2,"oInt64":3,"oUint64":9223372036854775808,` +
 	`"oFloat":0.5,"oJson":[1.0],"oTime":"2026-01-02T03:04:05.006Z","oMillis":2.5,"oRef":{"name":"c"},"oTexts":["d","e"],` +
 	`"oDict":{"x":"g","y":"f"},"pText":"","pOpen":"h","pWord":"no","pBool":false,"pUint64":0,"pJson":null,` +
-	`"pTime":"2026-01-02T03:04:05.006Z","pInner":{"name":"i"},"text":"j","ref":{"name":"k"},"inner":{"name":"l"},` +
+	`"pTime":"2026-01-02T03:04:05.006Z","pInner":{"name":"i"},"text":"j","rJson":{"r":1},"ref":{"name":"k"},"inner":{"name":"l"},` +
 	`"opens":["m"],"words":["yes","no"],"inners":[{"name":"n"},{"name":"o"}],"refs":[{"name":"p"}],"values":[null,"q"],` +
 	`"ints":[1,2],"uints":[9223372036854775808],"dText":{"ka":"s","kb":"r"},"dInt":{"ka":-1},"dInt64":{"ka":-2},` +
 	`"dFloat":{"ka":1e+300},"dBool":{"ka":false},"dJson":{"ka":{}},"dInner":{"ka/b":{"name":"t"},"kc":{"name":"u"}},` +
@@ -132,6 +132,7 @@ func TestChecks(t *testing.T) {
 		{func(v *Shapes) { v.PInner.V.Name = "more" }, RuleFieldRange, "/pInner/name"},
 		{func(v *Shapes) { v.PTime.V = v.PTime.V.AddDate(9000, 0, 0) }, RuleFieldRange, "/pTime"},
 		{func(v *Shapes) { v.ODict = map[string]string{"\xff": ""} }, RuleFieldUTF8, "/oDict"},
+		{func(v *Shapes) { v.RJSON = "" }, RuleFieldRequired, "/rJson"},
 		{func(v *Shapes) { v.Opens[0] = "\xff" }, RuleFieldUTF8, "/opens/0"},
 		{func(v *Shapes) { v.Words[1] = "perhaps" }, RuleFieldEnum, "/words/1"},
 		{func(v *Shapes) { v.Inners[1].Name = "" }, RuleFieldRequired, "/inners/1/name"},
@@ -168,7 +169,7 @@ func TestClean(t *testing.T) {
 		t.Error("copied without a change")
 	}
 	// Every text in turn: the result differs there only, and v not at all.
-	for _, s := range strings.Split("a b [1.0] c d e f g h null i j k l m n o p \"q\" r s {} t u v w", " ") {
+	for _, s := range strings.Split("a b [1.0] c d e f g h null i j {\"r\":1} k l m n o p \"q\" r s {} t u v w", " ") {
 		c := &cleaner{table: map[string]string{s: `"CHANGED"`}}
 		w := v.clean(c)
 		if w == v {
@@ -192,7 +193,7 @@ func TestClean(t *testing.T) {
 	want(t, v.clean(c).ODict, map[string]string{"masked": "g", "masked-2": "f"})
 	// An error stops it, at its place.
 	for _, test := range []struct{ json, pointer string }{
-		{"[1.0]", "/oJson"}, {`"q"`, "/values/1"}, {"{}", "/dJson/ka"},
+		{"[1.0]", "/oJson"}, {`{"r":1}`, "/rJson"}, {`"q"`, "/values/1"}, {"{}", "/dJson/ka"},
 	} {
 		c := &cleaner{table: map[string]string{test.json: "!", "a": "b"}}
 		if v.clean(c) != v || c.err == nil || c.err.pointer != test.pointer {
@@ -272,7 +273,7 @@ func TestKinds(t *testing.T) {
 	want(t, kindIndex("empty"), 1)
 	want(t, emptyPayload("empty"), Payload(&Empty{}))
 	want(t, ops((*Empty)(nil)), nil)
-	want(t, fieldsOfShapes[24], extra.Field{Name: "inner", Zero: `{"name":""}`})
+	want(t, fieldsOfShapes[25], extra.Field{Name: "inner", Zero: `{"name":""}`})
 }
 
 func TestAllocs(t *testing.T) {

@@ -868,7 +868,7 @@ func (u *Unknown) clean(c *cleaner) *Unknown {
 	if u.Raw == "" {
 		return u
 	}
-	raw, changed := c.json("payload", ClassContent, u.Raw)
+	raw, changed := c.object("payload", ClassContent, u.Raw)
 	if c.err != nil {
 		c.err.pointer = "" // it is the payload itself
 		return u

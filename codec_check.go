@@ -28,7 +28,8 @@ func checkRequired(name string, present bool) *fieldError {
 // RuleFieldUTF8: ids and names are valid UTF-8.
 const RuleFieldUTF8 Rule = "field-utf8"
 
-// RuleFieldJSON: raw JSON is valid JSON without duplicate names.
+// RuleFieldJSON: raw JSON is valid JSON without duplicate names; an emitter records
+// other text as a JSON string.
 const RuleFieldJSON Rule = "field-json"
 
 // checkText refuses text that no JSON line can carry. Content is not checked:
@@ -129,8 +130,8 @@ func (p *StatePatched) checkMore() *fieldError {
 }
 
 func (a *AuditChecked) checkMore() *fieldError {
-	if a.Evidence == "" || strings.HasPrefix(strings.TrimLeft(string(a.Evidence), " \t\r\n"), "{") {
-		return nil
+	if a.Evidence == "" || strings.HasPrefix(strings.TrimLeft(string(a.Evidence), " \t\r\n"), "{") || jsonwire.Valid(string(a.Evidence)) != nil {
+		return nil // text that is not JSON is recorded as an object
 	}
 	return &fieldError{RuleFieldRange, "/evidence", "is not an object"}
 }

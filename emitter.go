@@ -715,8 +715,8 @@ func (s *runState) admit(ev *Event, sub *subject) error {
 	return nil
 }
 
-// clean redacts an event. Raw JSON is checked on the way, so this may still refuse the
-// event. err is of what streams held back, which is recorded first.
+// clean redacts an event. Text that should be JSON becomes JSON on the way. A message
+// may still be refused. err is of what streams held back, which is recorded first.
 func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, c *cleaner, done *outcome) (refused, err error) {
 	e := s.e
 	*c = e.redact.cleaner(sub.payload.kind())
@@ -732,9 +732,6 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, c *cleaner,
 	clean := c.payload(ev.Payload)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
-	}
-	if c.err != nil {
-		return c.err.in("payload").asError(ev), err
 	}
 	if clean != ev.Payload {
 		ev.Payload, sub.payload = clean, ops(clean)

@@ -183,10 +183,6 @@ func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, RuleApprovalOpen, broken.Rule)
 		require.EqualValues(t, i+1, broken.Sequence, "the one it would have got")
-		// Raw JSON is checked late, and consumes none either.
-		err = r.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":}`})
-		require.ErrorAs(t, err, &broken)
-		require.Equal(t, RuleFieldJSON, broken.Rule)
 	}
 	for i := range log.events {
 		require.EqualValues(t, i, log.events[i].Sequence)
@@ -197,7 +193,7 @@ func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
 func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
 	r, _ := startRun(t, EmitterOptions{})
 	a := r.Agent("a")
-	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{`}))
+	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t\xff"}))
 	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"}), "the call id was not taken")
 }
 

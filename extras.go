@@ -37,9 +37,9 @@ func (e *Event) Extras() iter.Seq2[string, JSON] {
 }
 
 // SetExtra sets a member of the event's line that no field of the envelope has;
-// the empty value removes it. It returns an error when the value is not JSON or
-// the name is a field's. The member is written after all others, and passes the
-// redaction step as content.
+// the empty value removes it. It returns an error when the value is not JSON, which
+// [JSONOrString] makes of any text, or the name is a field's. The member is written
+// after all others, and passes the redaction step as content.
 func (e *Event) SetExtra(name string, value JSON) error {
 	if name == "" || !jsonwire.ValidUTF8(name) || extra.Number(envelopeFields[:], name) != 0 {
 		return fmt.Errorf("agentevents: %s cannot be the name of an extra member", jsonwire.Brief(name))

@@ -219,14 +219,7 @@ func (v *view) copyJSON(sub *subject, j JSON) JSON {
 // soundJSON returns a checked copy of raw JSON. Text that is not JSON, which only
 // an event made by hand has, becomes a JSON string.
 func soundJSON(j JSON) JSON {
-	if j == "" {
-		return ""
-	}
-	c, err := jsonwire.Compact(string(j))
-	if err != nil {
-		return JSONString(string(j))
-	}
-	return JSON(strings.Clone(c))
+	return JSON(strings.Clone(string(JSONOrString(string(j)))))
 }
 
 // errorInfo returns a copy of an error.

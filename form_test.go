@@ -1,13 +1,32 @@
 package agentevents
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
 )
+
+// brokenJSON are texts that no line carries as JSON, and encoding/json takes in part.
+func brokenJSON() []JSON {
+	return []JSON{
+		`package main`, `{`, `{"a":1}x`, `{"a":1,"a":2}`, `{"a":`, `{"a":"cut of`, `"a` + "\n" + `"`, "\"\xff\"", "{\"a\":\"\xc3\x28\"}", `"\ud800"`, `{"a":"\udc00x"}`, `NaN`, `01`, ` `, `'a'`, `{"a":1,}`,
+		JSON(strings.Repeat("[", 1001) + strings.Repeat("]", 1001)), "\xff\xfe{\x00}", `{"a":1}{"a":2}`,
+	}
+}
+
+// objects are the JSON fields that are expected to be objects. Text that is not JSON
+// becomes one there.
+var objects = map[string]bool{
+	"AuditChecked.Evidence": true, "ClarificationResolved.Answers": true, "OrchestratorDecided.Decision": true, "StatePatched.Value": true,
+	"ToolCalled.Attributes": true, "ModelCalled.Attributes": true, "MemoryChanged.Attributes": true, "TurnStarted.Attributes": true, "TurnEnded.Attributes": true, "StepStarted.Attributes": true,
+	"StepEnded.Attributes": true, "SpanRecorded.Attributes": true,
+}
 
 // eachJSON calls visit for every JSON field in v.
 func eachJSON(v reflect.Value, name string, visit func(name string, v reflect.Value)) {
@@ -80,6 +99,167 @@ func requireReadBack(t testing.TB, a *attempt, o ReaderOptions) {
 		folded = append(folded, v.Rule)
 	}
 	require.Equal(t, rules, folded)
+}
+
+// A text that is not JSON is no reason to refuse an event: it is recorded as a JSON
+// string, or as an object where one is expected, in every JSON field of every kind.
+func TestTextThatIsNotJSONIsRecorded(t *testing.T) {
+	seen := map[string]bool{}
+	kinds := func(yield func(payloadOps) bool) {
+		for info := range Kinds() {
+			if !yield(filledPayload(t, info.Kind)) {
+				return
+			}
+		}
+		yield(&Unknown{Type: "new.kind", Raw: `{}`})
+	}
+	for p := range kinds {
+		if setJSONs(reflect.ValueOf(p).Elem(), "{}") == 0 {
+			continue
+		}
+		for _, mode := range []Mode{ModeEnforce, ModeObserve} {
+			for _, policy := range []*Policy{nil, {Off: true}} {
+				o := EmitterOptions{Mode: mode, Redaction: policy, Lifecycle: LifecycleRelaxed}
+				setJSONs(reflect.ValueOf(p).Elem(), "{}")
+				sound := attempted(t, o, Event{Payload: p})
+				for _, raw := range brokenJSON() {
+					setJSONs(reflect.ValueOf(p).Elem(), raw)
+					before := string(p.appendJSON(nil))
+					a := attempted(t, o, Event{Payload: p})
+					require.Equal(t, before, string(p.appendJSON(nil)), "the caller's payload stays")
+					require.Equal(t, sound.err, a.err)
+					require.Len(t, a.violations, len(sound.violations))
+					require.Len(t, a.log.events, len(sound.log.events))
+					if len(a.log.events) == 0 {
+						continue
+					}
+					requireReadBack(t, a, ReaderOptions{})
+					got := a.log.last(t)
+					require.Equal(t, MarkSanitized, got.Marks)
+					eachJSON(reflect.ValueOf(got.Payload).Elem(), "", func(name string, v reflect.Value) {
+						seen[name] = true
+						want := jsonwire.Quote(string(raw))
+						if objects[name] || name == "Unknown.Raw" {
+							want = `{"sanitized":` + want + `}`
+						}
+						require.Equal(t, want, v.String(), name)
+					})
+				}
+			}
+		}
+	}
+	for name := range objects {
+		require.True(t, seen[name], name)
+	}
+}
+
+func TestTextThatIsNotJSONIsMaskedLikeJSON(t *testing.T) {
+	for action, want := range map[Action][2]JSON{
+		ActionMask: {`"[REDACTED:class]"`, `{"redacted":"[REDACTED:class]"}`},
+		ActionDrop: {"null", "{}"},
+	} {
+		for _, raw := range brokenJSON() {
+			got, _ := emitted(t, &Policy{Content: action}, &ToolCalled{CallID: "c", ToolID: "t", Arguments: raw, Attributes: raw})
+			require.Equal(t, want, [2]JSON{got.Payload.(*ToolCalled).Arguments, got.Payload.(*ToolCalled).Attributes})
+			require.Equal(t, MarkRedacted|MarkSanitized, got.Marks)
+		}
+	}
+}
+
+// leaky are texts with a secret that no line carries as JSON.
+func leaky(secret string) (texts []string) {
+	q := jsonwire.Quote(secret)
+	inner := jsonwire.Quote(`{"password":` + q + `}`)
+	return []string{
+		`{"password":` + q + `,"password":` + q + `}`, `{"a":1,"a":{"api_key":` + q + `}}`, `{"password":` + q, `{"password":` + q[:len(q)-1], `{"password":` + q + `}x`, "{\"a\":\"\xff\",\"password\":" + q + "}",
+		`{"a":"\ud800","token":` + q + `}`, strings.Repeat(`{"a":`, 1001) + `{"password":` + q + `}` + strings.Repeat(`}`, 1001), `{'password': '` + secret + `'}`, "password: " + secret + "\n", "Authorization: Bearer " + secret,
+		`{"body":` + inner + `,"body":` + inner + `}`, `["--password","` + secret + `",]`, `export PASSWORD=` + secret, `{"headers":{"Authorization":"Bearer ` + secret + `"`, `{"password":"` + secret + "\xff\"}",
+	}
+}
+
+func TestNoSecretGetsOutOfBrokenJSON(t *testing.T) {
+	const hunter = "hunter2xhunter2x9"
+	registered := new(Secrets)
+	require.NoError(t, registered.Add(canaryValue))
+	byValue, other := startRun(t, EmitterOptions{Redaction: &Policy{Secrets: registered}})
+	for _, text := range leaky(hunter) {
+		require.Error(t, jsonwire.Valid(text))
+		r, log := startRun(t, EmitterOptions{})
+		require.NoError(t, r.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t", Arguments: JSON(text), Attributes: JSON(text)}))
+		require.NoError(t, r.Emit(t.Context(), &AuditChecked{CheckpointID: "c", Result: AuditPass, Evidence: JSON(text)}))
+		require.NoError(t, r.Emit(t.Context(), &Unknown{Type: "x", Raw: JSON(text)}))
+		for _, line := range log.lines {
+			require.NotContains(t, line, hunter, text)
+		}
+		require.True(t, log.events[0].Marks.Has(MarkRedacted|MarkSanitized))
+	}
+	for i, text := range leaky(canaryValue) {
+		require.NoError(t, byValue.Emit(t.Context(), &ToolCalled{CallID: string(rune('a' + i)), ToolID: "t", Arguments: JSON(text)}))
+	}
+	require.NotContains(t, strings.Join(other.lines, "\n"), canaryValue)
+}
+
+// The pieces of a text that is not JSON and the whole of it are redacted alike.
+func TestBrokenArgumentsAreTheSameInPieces(t *testing.T) {
+	for _, text := range append(leaky("hunter2xhunter2x9"), "package main", `{"a":"cut of`) {
+		if strings.Contains(text, `\"`) || !jsonwire.ValidUTF8(text) {
+			continue // escapes, and the pieces of damaged characters, are told apart by who reads JSON
+		}
+		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
+		a := r.Agent("a")
+		for i := 0; i < len(text); i += 7 {
+			require.NoError(t, a.Emit(t.Context(), &ToolArgumentsDelta{CallID: "c", Delta: text[i:min(len(text), i+7)]}))
+		}
+		require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t", Arguments: JSON(text)}))
+		require.NoError(t, r.Close())
+		var pieces, whole string
+		for _, ev := range log.events {
+			switch p := ev.Payload.(type) {
+			case *ToolArgumentsDelta:
+				pieces += p.Delta
+			case *ToolCalled:
+				whole = jsonwire.Text(string(p.Arguments))
+			}
+		}
+		require.Equal(t, pieces, whole, text)
+	}
+}
+
+func TestDoRecordsAResultThatIsNotJSON(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
+	a := r.Agent("a")
+	out, err := a.Do(t.Context(), &ToolCalled{ToolID: "read", Arguments: `{"path":`}, func(context.Context) (JSON, error) { return `package main`, nil })
+	require.NoError(t, err)
+	require.Equal(t, JSON(`package main`), out)
+	require.Equal(t, JSON(`"package main"`), log.last(t).Payload.(*ToolReturned).Result)
+	require.Empty(t, log.snapshot(t).Violations)
+	require.Empty(t, log.snapshot(t).OpenCalls)
+}
+
+func TestJSONOrString(t *testing.T) {
+	for text, want := range map[string]JSON{
+		"": "", " ": `" "`, `{"a": [1, 2]}`: `{"a":[1,2]}`, "42": "42", "null": "null", ` "x" `: `"x"`, "package main": `"package main"`,
+		`{"a":1,"a":2}`: `"{\"a\":1,\"a\":2}"`, "caf\xff": `"caf` + "\uFFFD" + `"`, `"\ud800"`: `"\"\\ud800\""`,
+	} {
+		require.Equal(t, want, JSONOrString(text), "%q", text)
+	}
+	for _, raw := range append(brokenJSON(), `{"a": 1}`, "") {
+		got, _ := redactedJSON(t, &Policy{Off: true}, raw)
+		require.Equal(t, got, JSONOrString(string(raw)), "it is what an emitter records")
+	}
+}
+
+// Damaged characters of content are replaced, as ever.
+func TestDamagedContentIsRecorded(t *testing.T) {
+	for _, mode := range []Mode{ModeEnforce, ModeObserve} {
+		for _, policy := range []*Policy{nil, {Off: true}} {
+			a := attempted(t, EmitterOptions{Mode: mode, Redaction: policy, Lifecycle: LifecycleRelaxed}, Event{Payload: &TextCompleted{Text: "caf\xc3"}})
+			require.NoError(t, a.err)
+			require.Equal(t, "caf\uFFFD", a.log.last(t).Payload.(*TextCompleted).Text)
+			require.Equal(t, MarkSanitized, a.log.last(t).Marks)
+			requireReadBack(t, a, ReaderOptions{})
+		}
+	}
 }
 
 // What is missing is not made up: the log says no more than the sinks were told.

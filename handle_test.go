@@ -65,7 +65,7 @@ func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 		require.NotEmpty(t, got.Error.V.Message)
 	}
 
-	c, err = a.Call(t.Context(), &ToolCalled{ToolID: "t", Arguments: `{`})
+	c, err = a.Call(t.Context(), &ToolCalled{ToolID: "t\xff"})
 	require.Error(t, err)
 	requireDead(t, log, c, "call")
 }

@@ -11,10 +11,10 @@ import "time"
 //
 // Mirrors: KAHN audit_checkpoint.
 type AuditChecked struct {
-	CheckpointID string        `json:"checkpointId" class:"id" check:"required"` // such as "audit:test-coverage.unit"
-	Result       AuditResult   `json:"result" class:"meta"`                      // required: pass, fail or warn
-	Duration     time.Duration `json:"durationMs" class:"meta" check:"min=0"`    // time the audit took; milliseconds on the wire
-	Evidence     JSON          `json:"evidence,omitzero" class:"content"`        // a JSON object (rule field-range)
+	CheckpointID string        `json:"checkpointId" class:"id" check:"required"`          // such as "audit:test-coverage.unit"
+	Result       AuditResult   `json:"result" class:"meta"`                               // required: pass, fail or warn
+	Duration     time.Duration `json:"durationMs" class:"meta" check:"min=0"`             // time the audit took; milliseconds on the wire
+	Evidence     JSON          `json:"evidence,omitzero" class:"content" broken:"object"` // a JSON object (rule field-range)
 
 	extra extras
 }

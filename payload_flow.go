@@ -9,9 +9,9 @@ import "time"
 //
 // Mirrors: KAOS span turn/start.
 type TurnStarted struct {
-	Turn       Opt[int] `json:"turn,omitzero" class:"meta" check:"min=0"` // number of the turn
-	Name       string   `json:"name,omitzero" class:"meta"`               // name of the span
-	Attributes JSON     `json:"attributes,omitzero" class:"content"`      // free object
+	Turn       Opt[int] `json:"turn,omitzero" class:"meta" check:"min=0"`            // number of the turn
+	Name       string   `json:"name,omitzero" class:"meta"`                          // name of the span
+	Attributes JSON     `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }
@@ -21,11 +21,11 @@ type TurnStarted struct {
 //
 // Mirrors: KAOS span turn/complete, turn/error.
 type TurnEnded struct {
-	Turn       Opt[int]           `json:"turn,omitzero" class:"meta" check:"min=0"`       // number of the turn
-	Name       string             `json:"name,omitzero" class:"meta"`                     // name of the span
-	Duration   Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
-	Error      Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                 // set when the turn failed
-	Attributes JSON               `json:"attributes,omitzero" class:"content"`            // free object
+	Turn       Opt[int]           `json:"turn,omitzero" class:"meta" check:"min=0"`            // number of the turn
+	Name       string             `json:"name,omitzero" class:"meta"`                          // name of the span
+	Duration   Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
+	Error      Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                      // set when the turn failed
+	Attributes JSON               `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }
@@ -63,10 +63,10 @@ type ToolCallSummary struct {
 //
 // Mirrors: KAOS span step/start.
 type StepStarted struct {
-	StepID      string `json:"stepId" class:"id" check:"required"`   // id of the step
-	Name        string `json:"name,omitzero" class:"meta"`           // name of the span
-	Description string `json:"description,omitzero" class:"content"` // what the step is meant to do
-	Attributes  JSON   `json:"attributes,omitzero" class:"content"`  // free object
+	StepID      string `json:"stepId" class:"id" check:"required"`                  // id of the step
+	Name        string `json:"name,omitzero" class:"meta"`                          // name of the span
+	Description string `json:"description,omitzero" class:"content"`                // what the step is meant to do
+	Attributes  JSON   `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }
@@ -76,12 +76,12 @@ type StepStarted struct {
 //
 // Mirrors: KAOS span step/complete, step/error.
 type StepEnded struct {
-	StepID        string             `json:"stepId" class:"id" check:"required"`             // id of the step
-	Name          string             `json:"name,omitzero" class:"meta"`                     // name of the span
-	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
-	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`         // the result as a short text
-	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                 // set when the step failed
-	Attributes    JSON               `json:"attributes,omitzero" class:"content"`            // free object
+	StepID        string             `json:"stepId" class:"id" check:"required"`                  // id of the step
+	Name          string             `json:"name,omitzero" class:"meta"`                          // name of the span
+	Duration      Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
+	ResultSummary string             `json:"resultSummary,omitzero" class:"content"`              // the result as a short text
+	Error         Opt[ErrorInfo]     `json:"error,omitzero" class:"content"`                      // set when the step failed
+	Attributes    JSON               `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }
@@ -91,13 +91,13 @@ type StepEnded struct {
 //
 // Mirrors: KAOS span run, judge, route, progress, cancelled.
 type SpanRecorded struct {
-	Subject      string             `json:"subject" class:"meta" check:"required"`          // what the span covers: run, judge, route, …
-	Phase        string             `json:"phase" class:"meta" check:"required"`            // start, complete, error, progress, cancelled, …
-	Name         string             `json:"name,omitzero" class:"meta"`                     // name of the span
-	Duration     Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"` // milliseconds on the wire
-	ErrorType    string             `json:"errorType,omitzero" class:"meta"`                // class of the error
-	ErrorMessage string             `json:"errorMessage,omitzero" class:"content"`          // text of the error
-	Attributes   JSON               `json:"attributes,omitzero" class:"content"`            // free object
+	Subject      string             `json:"subject" class:"meta" check:"required"`               // what the span covers: run, judge, route, …
+	Phase        string             `json:"phase" class:"meta" check:"required"`                 // start, complete, error, progress, cancelled, …
+	Name         string             `json:"name,omitzero" class:"meta"`                          // name of the span
+	Duration     Opt[time.Duration] `json:"durationMs,omitzero" class:"meta" check:"min=0"`      // milliseconds on the wire
+	ErrorType    string             `json:"errorType,omitzero" class:"meta"`                     // class of the error
+	ErrorMessage string             `json:"errorMessage,omitzero" class:"content"`               // text of the error
+	Attributes   JSON               `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }
@@ -215,7 +215,7 @@ type StatePatched struct {
 	Path string `json:"path" class:"meta"`
 	// Value is the new value, or the object to merge. It is required, but not for
 	// remove, which ignores it.
-	Value JSON `json:"value,omitzero" class:"content"`
+	Value JSON `json:"value,omitzero" class:"content" broken:"object"`
 
 	extra extras
 }

@@ -53,7 +53,7 @@ type AgentDecided struct {
 //
 // Mirrors: OpenWOP runOrchestrator.decided.
 type OrchestratorDecided struct {
-	Decision  JSON     `json:"decision" class:"content"`                      // required: OpenWOP's OrchestratorDecision object
+	Decision  JSON     `json:"decision" class:"content" broken:"object"`      // required: OpenWOP's OrchestratorDecision object
 	Iteration Opt[int] `json:"iteration,omitzero" class:"meta" check:"min=1"` // round of the supervisor's loop, from 1
 
 	extra extras

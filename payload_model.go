@@ -19,10 +19,10 @@ type ModelCalled struct {
 	// Operation is an open word, as gen_ai.operation.name of OpenTelemetry: chat,
 	// text_completion, embeddings, … Empty means chat.
 	Operation  string   `json:"operation,omitzero" class:"meta"`
-	Attempt    Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"` // number of the attempt, from 1
-	RetryOf    string   `json:"retryOf,omitzero" class:"id"`                 // model call id of the previous attempt
-	Request    JSON     `json:"request,omitzero" class:"content"`            // what was sent; any JSON value
-	Attributes JSON     `json:"attributes,omitzero" class:"content"`         // free object, such as the parameters of the request
+	Attempt    Opt[int] `json:"attempt,omitzero" class:"meta" check:"min=1"`         // number of the attempt, from 1
+	RetryOf    string   `json:"retryOf,omitzero" class:"id"`                         // model call id of the previous attempt
+	Request    JSON     `json:"request,omitzero" class:"content"`                    // what was sent; any JSON value
+	Attributes JSON     `json:"attributes,omitzero" class:"content" broken:"object"` // free object, such as the parameters of the request
 
 	extra extras
 }

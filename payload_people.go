@@ -77,9 +77,9 @@ type Question struct {
 //
 // Mirrors: OpenWOP clarification.resolved.
 type ClarificationResolved struct {
-	InterruptID string `json:"interruptId" class:"id" check:"required"` // as in the request
-	Answers     JSON   `json:"answers,omitzero" class:"content"`        // an object of answers by question id
-	AnsweredBy  string `json:"answeredBy,omitzero" class:"id"`          // the person who answers
+	InterruptID string `json:"interruptId" class:"id" check:"required"`          // as in the request
+	Answers     JSON   `json:"answers,omitzero" class:"content" broken:"object"` // an object of answers by question id
+	AnsweredBy  string `json:"answeredBy,omitzero" class:"id"`                   // the person who answers
 
 	extra extras
 }

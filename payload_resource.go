@@ -71,10 +71,10 @@ type BlackboardItemCreated struct {
 //
 // Mirrors: KAOS memory_event.
 type MemoryChanged struct {
-	Change     MemoryChange `json:"change" class:"meta"`                           // required: what happened
-	Section    string       `json:"section,omitzero" class:"meta"`                 // part of the memory, by name
-	ItemCount  Opt[int]     `json:"itemCount,omitzero" class:"meta" check:"min=0"` // number of items that changed
-	Attributes JSON         `json:"attributes,omitzero" class:"content"`           // free object
+	Change     MemoryChange `json:"change" class:"meta"`                                 // required: what happened
+	Section    string       `json:"section,omitzero" class:"meta"`                       // part of the memory, by name
+	ItemCount  Opt[int]     `json:"itemCount,omitzero" class:"meta" check:"min=0"`       // number of items that changed
+	Attributes JSON         `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }

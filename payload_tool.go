@@ -21,8 +21,8 @@ type ToolCalled struct {
 	ArgsHash         string   `json:"argsHash,omitzero" class:"meta"`              // hash of the canonical arguments (OpenWOP)
 	// Principal is the person or service that the agent acts for (OpenWOP).
 	Principal  string    `json:"principal,omitzero" class:"meta"`
-	Transport  Transport `json:"transport,omitzero" class:"meta"`     // mcp, http or native
-	Attributes JSON      `json:"attributes,omitzero" class:"content"` // free object
+	Transport  Transport `json:"transport,omitzero" class:"meta"`                     // mcp, http or native
+	Attributes JSON      `json:"attributes,omitzero" class:"content" broken:"object"` // free object
 
 	extra extras
 }

@@ -250,15 +250,16 @@ func (r *redaction) cleaner(k Kind) cleaner { return cleaner{policy: r, kind: k}
 // methods call it for every text and JSON field, copy the payload when
 // something changes, and stop at the first error.
 //
-// Without a policy it only checks raw JSON and removes insignificant whitespace.
+// Without a policy it only checks raw JSON and removes insignificant whitespace. With
+// one, text that is not JSON becomes JSON.
 type cleaner struct {
 	policy    *redaction // nil: no policy
 	kind      Kind
 	words     bool        // words of closed lists may be of no list: then they are texts
 	stream    *stream     // of the block, if the event is a delta
 	redacted  bool        // a text was masked, dropped or changed
-	sanitized bool        // invalid UTF-8 was replaced
-	err       *fieldError // set when raw JSON is not JSON
+	sanitized bool        // invalid UTF-8 was replaced, or a text recorded that is not JSON
+	err       *fieldError // set when raw JSON is not JSON and there is no policy
 	failed    error       // the first error of the Redactor
 }
 
@@ -333,24 +334,38 @@ func (c *cleaner) valid(s string) string {
 }
 
 // json returns the cleaned text of a JSON field, without insignificant whitespace,
-// and whether it differs from j. It sets c.err if j is not JSON.
+// and whether it differs from j. Text that is not JSON becomes a JSON string; without
+// a policy c.err is set.
 func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
+	return c.value(name, class, j, false)
+}
+
+// object is json for a field that is expected to be an object. Text that is not JSON
+// becomes one.
+func (c *cleaner) object(name string, class Class, j JSON) (JSON, bool) {
+	return c.value(name, class, j, true)
+}
+
+func (c *cleaner) value(name string, class Class, j JSON, object bool) (JSON, bool) {
 	if j == "" {
 		return j, false
 	}
 	action := ActionKeep
-	raw, quiet, err := "", true, error(nil)
 	if c.policy != nil {
 		action = c.policy.actions[class]
 	}
-	if action == ActionScan {
-		raw, quiet, err = c.policy.scanner.Compact(string(j))
-	} else {
-		raw, err = jsonwire.Compact(string(j))
-	}
+	raw, quiet, err := c.compact(string(j), action)
 	if err != nil {
-		c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
-		return j, false
+		if c.policy == nil {
+			c.err = &fieldError{RuleFieldJSON, "/" + name, err.Error()}
+			return j, false
+		}
+		c.sanitized = true
+		text := jsonwire.Quote(string(j))
+		if object {
+			text = `{"sanitized":` + text + `}`
+		}
+		raw, quiet, _ = c.compact(text, action)
 	}
 	switch {
 	case action == ActionScan && !(quiet && c.policy.Redactor == nil):
@@ -359,6 +374,16 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 		raw, c.redacted = without(raw, action), true
 	}
 	return JSON(raw), raw != string(j)
+}
+
+// compact returns JSON without insignificant whitespace, and whether it has nothing
+// to be masked.
+func (c *cleaner) compact(j string, action Action) (raw string, quiet bool, err error) {
+	if action == ActionScan {
+		return c.policy.scanner.Compact(j)
+	}
+	raw, err = jsonwire.Compact(j)
+	return raw, true, err
 }
 
 // hide masks secrets in what an error says of ids and names.

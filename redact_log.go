@@ -17,8 +17,8 @@ import (
 // behind them, at most 65,536 of them; beyond that what is held back may be lost.
 //
 // Errors of events are passed on in their place. A further error says that the policy
-// has a value that no constant has, that an event has raw JSON that is not JSON, which
-// is left out, or that the Redactor failed.
+// has a value that no constant has, or that the Redactor failed. Text that is not JSON
+// becomes JSON, as an emitter records it.
 func (p *Policy) Redact(events iter.Seq2[Event, error]) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := p.check("Policy."); err != nil {
@@ -92,10 +92,6 @@ func (l *logRedaction) add(ev Event) {
 	clean := c.payload(ev.Payload)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
-	}
-	if c.err != nil {
-		l.queue = append(l.queue, waiting{err: c.err.in("payload").asError(&ev)})
-		return
 	}
 	ev.Payload, sub.payload = clean, ops(clean)
 	s.mark(&ev, &sub, &c)

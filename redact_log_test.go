@@ -116,7 +116,7 @@ func TestRedactingALogWaitsForSoMany(t *testing.T) {
 
 func TestRedactingALogTellsErrors(t *testing.T) {
 	log := &sinkLog{events: []Event{
-		{RunID: "r"}, {RunID: "r", Payload: &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"password":hunter2}`}}, {RunID: "r", Payload: &TextCompleted{Text: "x"}},
+		{RunID: "r"}, {RunID: "r", Payload: &TextCompleted{Text: "x"}},
 	}}
 	policy := &Policy{Redactor: redactorFunc(func(Place, string) (string, error) { panic("no") })}
 	var list []string
@@ -127,12 +127,10 @@ func TestRedactingALogTellsErrors(t *testing.T) {
 		}
 		list = append(list, ev.Payload.(*TextCompleted).Text)
 	}
-	require.Len(t, list, 4)
+	require.Len(t, list, 3)
 	require.Contains(t, list[0], "the payload is nil")
-	require.Contains(t, list[1], "/payload/arguments")
-	require.NotContains(t, list[1], "hunter2")
-	require.Equal(t, "[REDACTED:error]", list[2])
-	require.Contains(t, list[3], `redactor, run "r"`)
+	require.Equal(t, "[REDACTED:error]", list[1])
+	require.Contains(t, list[2], `redactor, run "r"`)
 
 	for _, err := range (&Policy{Content: 99}).Redact(nil) {
 		require.ErrorContains(t, err, "Policy.Content: no constant has the value 99")

@@ -504,37 +504,6 @@ func TestInvalidUTF8IsReplacedAndMarkedInContentAndRefusedInIDs(t *testing.T) {
 	require.Empty(t, log.events)
 }
 
-func TestRawJSONThatIsNotJSONIsRefusedWithItsPlace(t *testing.T) {
-	deep := strings.Repeat("[", 1001) + strings.Repeat("]", 1001)
-	for _, mode := range []Mode{ModeEnforce, ModeObserve} {
-		for _, policy := range []*Policy{nil, {Off: true}, {Content: ActionMask}} {
-			r, log := startRun(t, EmitterOptions{Mode: mode, Redaction: policy})
-			for _, raw := range []JSON{"{", `{"a":1}x`, `{"a":1,"a":2}`, `"a` + "\n" + `"`, "\"\xff\"", "NaN", "01", " ", JSON(deep), `'a'`, `{"a":1,}`} {
-				for pointer, p := range map[string]Payload{
-					"/payload/arguments":       &ToolCalled{CallID: "c", ToolID: "t", Arguments: raw},
-					"/payload/error/details":   &AgentEnded{Error: Some(ErrorInfo{Details: raw})},
-					"/payload/message/content": &MessageCreated{Message: ConversationMessage{Content: raw}},
-				} {
-					err := r.Agent("a").Emit(t.Context(), p)
-					var broken *RuleError
-					require.ErrorAs(t, err, &broken, "%s", raw)
-					require.Equal(t, RuleFieldJSON, broken.Rule)
-					require.Equal(t, pointer, broken.Pointer)
-				}
-			}
-			require.Empty(t, log.events)
-		}
-	}
-}
-
-func TestRawJSONOfAnUnknownPayloadThatIsNotJSONIsRefusedWithItsPlace(t *testing.T) {
-	r, _ := startRun(t, EmitterOptions{})
-	var broken *RuleError
-	require.ErrorAs(t, r.Emit(t.Context(), &Unknown{Type: "x", Raw: "{"}), &broken)
-	require.Equal(t, RuleFieldJSON, broken.Rule)
-	require.Equal(t, "/payload", broken.Pointer)
-}
-
 func TestRawJSONKeepsItsBytes(t *testing.T) {
 	raw := JSON(`{"z":9007199254740993,"a":1.0,"e":1E400,"h":"<>&\u2028\/","esc":"\u0041\ud83d\ude00","nul":"\u0000","é":-0}`)
 	for _, policy := range []*Policy{nil, {Off: true}, {Redactor: redactorFunc(func(_ Place, s string) (string, error) { return s, nil })}} {

@@ -15,7 +15,12 @@ import (
 // line. The empty string means that there is no value; JSON's own null is
 // "null".
 //
-// [ToJSON] makes one from a Go value; json.Unmarshal([]byte(j), &v) reads one.
+// An emitter records text that is not JSON as a JSON string, and as the object
+// {"sanitized":"the text"} where an object is expected, and marks the event
+// [MarkSanitized]. Event.AppendJSON and MarshalJSON refuse it.
+//
+// [ToJSON] makes one from a Go value, [JSONOrString] from a text that may be JSON;
+// json.Unmarshal([]byte(j), &v) reads one.
 type JSON string
 
 // ToJSON returns v as JSON text, as [encoding/json.Marshal] would write it but
@@ -35,8 +40,25 @@ func ToJSON(v any) (JSON, error) {
 	return JSON(strings.TrimSuffix(b.String(), "\n")), nil // which Encode ends with
 }
 
-// JSONString returns s as a JSON string.
+// JSONString returns s as a JSON string. What is not UTF-8 in it becomes U+FFFD.
 func JSONString(s string) JSON { return JSON(jsonwire.Quote(s)) }
+
+// JSONOrString returns s as JSON if it is JSON that a line carries, and otherwise
+// what [JSONString] returns. It is for texts by models and tools, which are JSON
+// mostly. The empty text is no value, and so is the result.
+//
+// A line carries what encoding/json takes but for duplicate names, damaged UTF-8,
+// halves of surrogates and values more than 1,000 deep.
+func JSONOrString(s string) JSON {
+	if s == "" {
+		return ""
+	}
+	c, err := jsonwire.Compact(s)
+	if err != nil {
+		return JSONString(s)
+	}
+	return JSON(c)
+}
 
 // MarshalJSON returns the text itself, and null for the empty string.
 func (j JSON) MarshalJSON() ([]byte, error) {

@@ -398,7 +398,7 @@ func (v *AuditChecked) clean(c *cleaner) *AuditChecked {
 		}
 	}
 	if v.Evidence != "" {
-		j, changed := c.json("evidence", ClassContent, v.Evidence)
+		j, changed := c.object("evidence", ClassContent, v.Evidence)
 		if c.err != nil {
 			return v
 		}
@@ -557,7 +557,7 @@ func (v *TurnStarted) clean(c *cleaner) *TurnStarted {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -597,7 +597,7 @@ func (v *TurnEnded) clean(c *cleaner) *TurnEnded {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -696,7 +696,7 @@ func (v *StepStarted) clean(c *cleaner) *StepStarted {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -742,7 +742,7 @@ func (v *StepEnded) clean(c *cleaner) *StepEnded {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -797,7 +797,7 @@ func (v *SpanRecorded) clean(c *cleaner) *SpanRecorded {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -1046,7 +1046,7 @@ func (v *StatePatched) clean(c *cleaner) *StatePatched {
 		}
 	}
 	if v.Value != "" {
-		j, changed := c.json("value", ClassContent, v.Value)
+		j, changed := c.object("value", ClassContent, v.Value)
 		if c.err != nil {
 			return v
 		}
@@ -1160,7 +1160,7 @@ func (v *AgentDecided) clean(c *cleaner) *AgentDecided {
 func (v *OrchestratorDecided) clean(c *cleaner) *OrchestratorDecided {
 	w := v // or the copy, once there is one
 	if v.Decision != "" {
-		j, changed := c.json("decision", ClassContent, v.Decision)
+		j, changed := c.object("decision", ClassContent, v.Decision)
 		if c.err != nil {
 			return v
 		}
@@ -1399,7 +1399,7 @@ func (v *ModelCalled) clean(c *cleaner) *ModelCalled {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -1646,7 +1646,7 @@ func (v *Question) clean(c *cleaner) *Question {
 func (v *ClarificationResolved) clean(c *cleaner) *ClarificationResolved {
 	w := v // or the copy, once there is one
 	if v.Answers != "" {
-		j, changed := c.json("answers", ClassContent, v.Answers)
+		j, changed := c.object("answers", ClassContent, v.Answers)
 		if c.err != nil {
 			return v
 		}
@@ -1882,7 +1882,7 @@ func (v *MemoryChanged) clean(c *cleaner) *MemoryChanged {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}
@@ -2165,7 +2165,7 @@ func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 		}
 	}
 	if v.Attributes != "" {
-		j, changed := c.json("attributes", ClassContent, v.Attributes)
+		j, changed := c.object("attributes", ClassContent, v.Attributes)
 		if c.err != nil {
 			return v
 		}

@@ -10,7 +10,7 @@ var ruleTable = [...]struct {
 	{RulePayload, "the payload is a non-nil pointer to a struct of this package, and Unknown holds no known kind"},
 	{RuleFieldRequired, "required fields are there, ids are not empty"},
 	{RuleFieldUTF8, "ids and names are valid UTF-8"},
-	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names"},
+	{RuleFieldJSON, "raw JSON is valid JSON without duplicate names; an emitter records other text as a JSON string"},
 	{RuleFieldEnum, "words of closed lists are in their list"},
 	{RuleFieldRange, "confidence and convergence score are in [0, 1]; durations, totals and counters are not negative; numbers are finite; passed + failed <= audits; evidence is an object"},
 	{RuleSequence, "the sequence increases within the run; of two events with the same sequence the first one counts, and a sequence that is above that of the next event, while all others are below, is false"},

@@ -64,7 +64,11 @@ func (w *writer) cleanField(f *field) {
 	case wordShape:
 		w.p("if c.words && !%s.known() {\nif s, changed := %s; changed {\n%s\n}\n}", expr, cleanText(t, f, expr), keep(t.from("s")))
 	case jsonShape:
-		w.p("j, changed := c.json(%q, %s, %s)", f.json, f.class, expr)
+		call := "json"
+		if f.object {
+			call = "object"
+		}
+		w.p("j, changed := c.%s(%q, %s, %s)", call, f.json, f.class, expr)
 		w.p("if c.err != nil {\nreturn v\n}")
 		w.p("if changed {\n%s\n}", keep("j"))
 		if f.typ.shape == jsonShape {

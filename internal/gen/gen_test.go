@@ -81,6 +81,8 @@ func TestErrors(t *testing.T) {
 		{"check min", field("Text int `json:\"text\" class:\"id\" check:\"min=x\"`"), `Ping.Text: check "min=x": want a whole number`},
 		{"check type", field("Text int `json:\"text\" class:\"id\" check:\"unit\"`"), `Ping.Text: check "unit": is for float64, not int`},
 		{"check required", field("Text bool `json:\"text\" class:\"id\" check:\"required\"`"), `Ping.Text: check "required": is for strings, slices and maps, not bool`},
+		{"broken word", field("Text JSON `json:\"text\" class:\"content\" broken:\"list\"`") + "\ntype JSON string\n", `Ping.Text: broken "list": write broken:"object", on JSON`},
+		{"broken type", field("Text string `json:\"text\" class:\"content\" broken:\"object\"`"), `Ping.Text: broken "object": write broken:"object", on JSON`},
 		{"check in a record", after("type Part struct{ A int `json:\"a\" check:\"min=1\"` }"), `Part.A: check: records are not checked`},
 		{"no extra", strings.Replace(fixture, "extra extras", "", 1), `fixture.go:11: Ping: a payload needs the field: extra extras`},
 		{"no row", after(`const KindPong Kind = "pong"` + "\ntype Pong struct{ extra extras }\n"), `fixture.go:17: KindPong has no row in the catalog; add {Kind: KindPong, …}`},

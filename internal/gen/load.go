@@ -83,6 +83,7 @@ type field struct {
 	promoted bool   // of an embedded struct
 	class    string // the constant, such as ClassMeta; empty in records
 	aside    bool   // text that no fold reads
+	object   bool   // JSON that is broken is recorded as an object
 	check    checks
 
 	pos token.Pos
@@ -478,6 +479,12 @@ func (m *model) readField(st *structType, name *ast.Ident, f *ast.Field) *field 
 		fd.aside = true
 		if text != "-" || t.name != "string" {
 			fail("fold %q: write fold:\"-\", on a string that no fold reads", text)
+		}
+	}
+	if text, ok := tag.Lookup("broken"); ok {
+		fd.object = true
+		if text != "object" || t.shape != jsonShape {
+			fail("broken %q: write broken:\"object\", on JSON", text)
 		}
 	}
 	if len(m.errs) > before {

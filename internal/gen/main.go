@@ -26,6 +26,7 @@
 //	wire:"name,omitzero"  json for an unexported field, in records
 //	class:"id"            sensitivity: id, meta, content or secret
 //	fold:"-"              text that no fold reads: a reader for folds need not unescape it
+//	broken:"object"       JSON that an emitter records as an object when it is broken
 //	check:"required"      rules, separated by commas: required, min=N, unit, finite
 //
 // Payloads and values need a class on every field. An unexported field without

@@ -44,7 +44,7 @@ type Shapes struct {
 	PTime    Opt[time.Time]      `json:"pTime,omitzero" class:"meta"`
 	PInner   Opt[Inner]          `json:"pInner,omitzero" class:"meta"`
 	Text     string              `json:"text" class:"content"`
-	RJSON    JSON                `json:"rJson" class:"content"`
+	RJSON    JSON                `json:"rJson" class:"content" broken:"object"`
 	Ref      *Inner              `json:"ref" class:"meta"`
 	Inner    Inner               `json:"inner" class:"meta"`
 	Opens    []Open              `json:"opens" class:"meta"`

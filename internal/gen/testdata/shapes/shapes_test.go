@@ -3,6 +3,7 @@ package agentevents
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,13 @@ func TestClean(t *testing.T) {
 		}
 	}
 	want(t, v, full())
+}
+
+func TestOnlyOneMemberIsAnObjectWhenBroken(t *testing.T) {
+	c := &cleaner{}
+	full().clean(c)
+	objects := slices.DeleteFunc(c.calls, func(call string) bool { return !strings.HasPrefix(call, "object ") })
+	want(t, objects, []string{"object rJson"})
 }
 
 func TestRecord(t *testing.T) {

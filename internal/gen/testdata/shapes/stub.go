@@ -117,6 +117,11 @@ func (c *cleaner) json(name string, class Class, j JSON) (JSON, bool) {
 	return JSON(out), changed
 }
 
+func (c *cleaner) object(name string, class Class, j JSON) (JSON, bool) {
+	c.calls = append(c.calls, "object "+name)
+	return c.json(name, class, j)
+}
+
 func (c *cleaner) extras(x extras) (extras, bool) { return x, false }
 
 func checkRequired(name string, present bool) *fieldError {

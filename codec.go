@@ -865,6 +865,7 @@ func (u *Unknown) check() *fieldError {
 }
 
 func (u *Unknown) clean(c *cleaner) *Unknown {
+	c.size += mostEscaped * len(u.Type)
 	if u.Raw == "" {
 		return u
 	}

@@ -138,11 +138,18 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	if refused != nil {
 		return true, refused, nil
 	}
+	long := s.fit(&t, &tsub, "", mostEnvelope)
+	if long == nil && len(s.streams.of) > 0 {
+		long = s.fitWithout(*ev) // before blocks end
+	}
+	if long != nil {
+		return true, long, nil
+	}
 	if held := s.streams.take(s.m, &t, &tsub); held != nil {
 		err = s.flush(ctx, held, t.Time, done)
 	}
 	var c cleaner
-	refused, cerr := s.clean(ctx, ev, sub, &c, done)
+	refused, cerr := s.clean(ctx, ev, sub, head, &c, done)
 	if err = join(err, cerr); refused != nil {
 		return true, refused, err
 	}

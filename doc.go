@@ -78,8 +78,8 @@
 //     sequence order, one at a time. Different runs do not wait for each other.
 //   - What the emitter accepted, the fold accepts; folding in pieces, or after
 //     encoding and decoding, gives the same snapshot.
-//   - What an emitter accepted a reader reads: text that is not JSON is recorded in
-//     another form ([JSON]).
+//   - What an emitter accepted a reader reads: text that is not JSON, and content that
+//     is too long for a line, is recorded in another form ([JSON], EmitterOptions.MaxLine).
 //   - Text is redacted before anything sees it: rules, tracer, sinks. The deltas of a
 //     block are redacted as one text ([Policy]; [Policy.Redact] for other logs).
 //   - A cancelled context loses no event. A panicking sink is an error.

@@ -87,6 +87,20 @@ type EmitterOptions struct {
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
 	// bound.
 	MaxRuns int
+	// MaxLine is the length in bytes of the longest line; 0 means [DefaultMaxLine].
+	// Who reads the log needs no less as ReaderOptions.MaxLine. The longest content
+	// of an event whose line would be longer is cut after redaction, and the event is
+	// marked [MarkSanitized]. A text keeps its beginning and ends with
+	//
+	//	[TRUNCATED:17826152 bytes, sha256 6f1e…]
+	//
+	// and JSON, an extra member too, becomes an object with the beginning of its text:
+	//
+	//	{"truncated":{"bytes":17826152,"sha256":"6f1e…","head":"{\"a\":[1,2"}}
+	//
+	// Length and hash are those of the redacted text. An event that is too long
+	// without its content is refused in every mode (rule line-length).
+	MaxLine int
 }
 
 // check refuses values that no constant has: they must not pass for the default.
@@ -162,6 +176,9 @@ type release struct {
 // NewEmitter returns an emitter. It fails when a sink cannot be used, and when
 // more than one is a [Tracer].
 func NewEmitter(o EmitterOptions) (*Emitter, error) {
+	if o.MaxLine <= 0 {
+		o.MaxLine = DefaultMaxLine
+	}
 	e := &Emitter{
 		opts:     o,
 		redact:   newRedaction(o.Redaction),
@@ -683,7 +700,7 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 		return refused, nil
 	}
 	var c cleaner
-	if refused, err = s.clean(ctx, ev, &sub, &c, done); refused != nil {
+	if refused, err = s.clean(ctx, ev, &sub, head, &c, done); refused != nil {
 		return refused, err
 	}
 	err = join(err, s.deliver(ctx, ev, &sub, head, &c, done))
@@ -715,15 +732,19 @@ func (s *runState) admit(ev *Event, sub *subject) error {
 	return nil
 }
 
-// clean redacts an event. Text that should be JSON becomes JSON on the way. A message
-// may still be refused. err is of what streams held back, which is recorded first.
-func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, c *cleaner, done *outcome) (refused, err error) {
+// clean redacts an event. Text that should be JSON becomes JSON on the way. The event
+// may still be refused: a message, and one that is too long. err is of what streams held
+// back, which is recorded first.
+func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (refused, err error) {
 	e := s.e
 	*c = e.redact.cleaner(sub.payload.kind())
 	c.words = sub.violation != nil
 	var st *stream
 	var held []*stream
 	if sub.kind.Role == RoleDelta && e.redact.actions[ClassContent] == ActionScan {
+		if long := s.fitDelta(ev, sub, head); long != nil {
+			return long, nil
+		}
 		if st, held = s.streams.get(s.m, ev, sub, e.redact.scanner); held != nil {
 			err = s.flush(ctx, held, ev.Time, done)
 		}
@@ -739,7 +760,10 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, c *cleaner,
 	if st != nil {
 		st.note(ev, sub)
 	}
-	s.mark(ev, sub, c) // reasoning is cut last, or half a secret could remain
+	s.mark(ev, sub, c) // reasoning is cut last, and what is too long for a line, or half a secret could remain
+	if long := s.fit(ev, sub, head, c.size); long != nil {
+		return long, err
+	}
 	if violation := s.m.checkMessageID(ev); violation != nil {
 		if e.opts.Mode == ModeEnforce {
 			return violation, err
@@ -788,6 +812,10 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 		}
 		if at.IsZero() {
 			ev.Time = s.now()
+		}
+		if long := s.cut(&ev, &sub); long != nil {
+			done.reports = append(done.reports, long)
+			continue
 		}
 		err = join(err, s.deliver(ctx, &ev, &sub, "", &c, done))
 	}

@@ -175,7 +175,7 @@ func TestEmitterWritePathGoesCheckStampRedactTraceDeliverCommit(t *testing.T) {
 }
 
 func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{})
+	r, log := startRun(t, EmitterOptions{MaxLine: 4096})
 	for i := range 10 {
 		require.NoError(t, r.Emit(t.Context(), &TextDelta{Delta: strconv.Itoa(i)}))
 		err := r.Emit(t.Context(), &ApprovalGranted{ApprovalID: "a"})
@@ -183,6 +183,10 @@ func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
 		require.ErrorAs(t, err, &broken)
 		require.Equal(t, RuleApprovalOpen, broken.Rule)
 		require.EqualValues(t, i+1, broken.Sequence, "the one it would have got")
+		// The length of the line is checked late, and consumes none either.
+		err = r.Emit(t.Context(), call(strings.Repeat("c", 5000)))
+		require.ErrorAs(t, err, &broken)
+		require.Equal(t, RuleLineLength, broken.Rule)
 	}
 	for i := range log.events {
 		require.EqualValues(t, i, log.events[i].Sequence)
@@ -191,9 +195,9 @@ func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
 }
 
 func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
-	r, _ := startRun(t, EmitterOptions{})
+	r, _ := startRun(t, EmitterOptions{MaxLine: 4096})
 	a := r.Agent("a")
-	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t\xff"}))
+	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: strings.Repeat("t", 5000)}))
 	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"}), "the call id was not taken")
 }
 

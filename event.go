@@ -96,7 +96,7 @@ const (
 	MarkSynthetic                   // a decoder, a bridge or the emitter made the event; its producer did not write it
 	MarkReplayed                    // the event is emitted again from a log
 	MarkRedacted                    // the redaction step changed the text
-	MarkSanitized                   // content was given a form that a line can carry: see JSON
+	MarkSanitized                   // content was given a form that a line can carry: see EmitterOptions.MaxLine and JSON
 	MarkIllegal                     // the event was recorded in spite of a rule: see [ModeObserve]
 
 	numMarks = iota

@@ -92,6 +92,7 @@ func requireReadBack(t testing.TB, a *attempt, o ReaderOptions) {
 	require.Equal(t, string(a.live.Snapshot().AppendJSON(nil)), string(f.Snapshot().AppendJSON(nil)))
 	var rules []Rule
 	for _, v := range a.violations {
+		require.False(t, v.Refused)
 		rules = append(rules, v.Rule)
 	}
 	var folded []Rule

@@ -164,8 +164,8 @@ type Decoder interface {
 	End(dst []Event) ([]Event, error)
 }
 
-// DefaultMaxLine is the length of the longest line that a [Reader] accepts
-// unless it is told otherwise: 16 MiB.
+// DefaultMaxLine is the length of the longest line that a [Reader] accepts and an
+// [Emitter] writes unless they are told otherwise: 16 MiB.
 const DefaultMaxLine = 16 << 20
 
 // ReaderOptions configure a [Reader]. The zero ReaderOptions read native logs.
@@ -173,7 +173,8 @@ type ReaderOptions struct {
 	// Decoder turns lines into events; nil decodes the native format.
 	Decoder Decoder
 	// MaxLine is the length in bytes of the longest line that is accepted; 0
-	// means [DefaultMaxLine]. Longer lines are skipped and reported.
+	// means [DefaultMaxLine]. Longer lines are skipped and reported. An emitter
+	// writes none with the same EmitterOptions.MaxLine.
 	MaxLine int
 	// Verbatim makes the reader keep each line with its event, where the line is
 	// one event, so that an event that is not changed is written back byte for

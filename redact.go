@@ -259,6 +259,8 @@ type cleaner struct {
 	stream    *stream     // of the block, if the event is a delta
 	redacted  bool        // a text was masked, dropped or changed
 	sanitized bool        // invalid UTF-8 was replaced, or a text recorded that is not JSON
+	size      int         // of the payload on a line, or more
+	cut       *cutter     // without a policy: content is measured and cut
 	err       *fieldError // set when raw JSON is not JSON and there is no policy
 	failed    error       // the first error of the Redactor
 }
@@ -306,10 +308,14 @@ func (c *cleaner) namesCredential(p *StatePatched) bool {
 // text returns the cleaned text of a field, and whether it differs from s.
 func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	if s == "" || c.policy == nil {
+		if c.cut != nil && class == ClassContent {
+			return c.cut.text(s)
+		}
 		return s, false // the encoder replaces invalid UTF-8
 	}
 	if c.stream != nil && class == ClassContent {
 		out := c.host(name, class, c.stream.write(c, s))
+		c.size += mostEscaped * len(out)
 		return out, out != s
 	}
 	out := c.valid(s)
@@ -321,6 +327,7 @@ func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	case ActionDrop:
 		out, c.redacted = "", true
 	}
+	c.size += mostEscaped * len(out)
 	return out, out != s
 }
 
@@ -350,6 +357,9 @@ func (c *cleaner) value(name string, class Class, j JSON, object bool) (JSON, bo
 	if j == "" {
 		return j, false
 	}
+	if c.cut != nil {
+		return c.cut.json(j)
+	}
 	action := ActionKeep
 	if c.policy != nil {
 		action = c.policy.actions[class]
@@ -373,6 +383,7 @@ func (c *cleaner) value(name string, class Class, j JSON, object bool) (JSON, bo
 	case action == ActionMask || action == ActionDrop:
 		raw, c.redacted = without(raw, action), true
 	}
+	c.size += len(raw)
 	return JSON(raw), raw != string(j)
 }
 
@@ -419,14 +430,23 @@ func without(raw string, a Action) string {
 // members are content.
 func (c *cleaner) extras(x extras) (extras, bool) {
 	if c.policy == nil {
+		if c.cut != nil {
+			return c.cut.extras(x)
+		}
 		return x, false // checked when the line was read
 	}
+	out := c.cleanExtras(x)
+	c.size += len(out)
+	return out, out != x
+}
+
+func (c *cleaner) cleanExtras(x extras) extras {
 	act := c.policy.actions[ClassContent]
 	if act == ActionKeep {
-		return x, false
+		return x
 	}
 	taken := c.takenBy(x)
-	out := x.Map(func(e extra.Entry) string {
+	return x.Map(func(e extra.Entry) string {
 		if act == ActionScan {
 			object := "{" + e.Text + "}" // the rules for members need the name
 			object = c.rewrite(Place{Kind: c.kind, Class: ClassContent}, object, taken)
@@ -444,7 +464,6 @@ func (c *cleaner) extras(x extras) (extras, bool) {
 		}
 		return quoted + value
 	})
-	return out, out != x
 }
 
 // takenBy returns the names of extra members if one of them changes, else nil.

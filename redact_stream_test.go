@@ -203,13 +203,16 @@ func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
 
 // A refused event ends nothing.
 func TestRefusedEventsEndNoBlock(t *testing.T) {
-	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
+	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t), MaxLine: 4096})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{Delta: "C4N4"}))
-	for _, p := range []Payload{&ToolCalled{CallID: "c"}, &AgentTransition{To: StatusFailed, From: StatusConverged}, &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}} {
+	long := strings.Repeat("x", 5000)
+	for _, p := range []Payload{&ToolCalled{CallID: "c", ToolID: long}, &TextDelta{BlockID: long, Delta: "x"}, &ToolArgumentsDelta{CallID: long, Delta: long}, &AgentTransition{To: StatusFailed, From: StatusConverged}, &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}} {
 		require.Error(t, a.Emit(t.Context(), p))
 	}
+	_, err := a.Record(t.Context(), Event{CausationID: long, Payload: &TextDelta{Delta: "x", Index: Some(0)}})
+	require.Error(t, err, "it would begin the block again")
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{Delta: "RYs3cr3t"}))
 	require.Equal(t, []string{"agent.started", "text ", "text [REDACTED:secret] [redacted]"}, said(log.events))
 }

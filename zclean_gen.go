@@ -12,6 +12,7 @@ import (
 
 func (v *AgentRef) clean(c *cleaner) *AgentRef {
 	w := v // or the copy, once there is one
+	c.size += 65 + mostEscaped*(len(v.AgentID)+len(v.AgentSharing)+len(v.MemoryRef)+len(v.ModelClass))
 	if v.AgentSharing != "" {
 		if c.words && !v.AgentSharing.known() {
 			if s, changed := c.text("agentSharing", ClassMeta, string(v.AgentSharing)); changed {
@@ -43,6 +44,7 @@ func (v *AgentRef) clean(c *cleaner) *AgentRef {
 
 func (v *AgentStarted) clean(c *cleaner) *AgentStarted {
 	w := v // or the copy, once there is one
+	c.size += 303 + mostEscaped*(len(v.ProviderSessionID)+len(v.Lifecycle))
 	if v.Agent.OK {
 		if e := v.Agent.V.clean(c); c.err != nil {
 			c.err = c.err.in("agent")
@@ -97,6 +99,7 @@ func (v *AgentStarted) clean(c *cleaner) *AgentStarted {
 
 func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 	w := v // or the copy, once there is one
+	c.size += 71 + mostEscaped*(len(v.From)+len(v.To))
 	if v.From != "" {
 		if c.words && !v.From.known() {
 			if s, changed := c.text("from", ClassMeta, string(v.From)); changed {
@@ -134,6 +137,7 @@ func (v *AgentTransition) clean(c *cleaner) *AgentTransition {
 
 func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 	w := v // or the copy, once there is one
+	c.size += 567 + mostEscaped*(len(v.Outcome))
 	if v.Outcome != "" {
 		if c.words && !v.Outcome.known() {
 			if s, changed := c.text("outcome", ClassMeta, string(v.Outcome)); changed {
@@ -217,6 +221,7 @@ func (v *AgentEnded) clean(c *cleaner) *AgentEnded {
 
 func (v *Totals) clean(c *cleaner) *Totals {
 	w := v // or the copy, once there is one
+	c.size += 277
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -232,6 +237,7 @@ func (v *Totals) clean(c *cleaner) *Totals {
 
 func (v *AgentErrored) clean(c *cleaner) *AgentErrored {
 	w := v // or the copy, once there is one
+	c.size += 228 + mostEscaped*(len(v.Severity))
 	if v.ErrorType != "" {
 		if s, changed := c.text("errorType", ClassMeta, v.ErrorType); changed {
 			w = copyOnce(v, w)
@@ -283,6 +289,7 @@ func (v *AgentErrored) clean(c *cleaner) *AgentErrored {
 
 func (v *AgentSessionChanged) clean(c *cleaner) *AgentSessionChanged {
 	w := v // or the copy, once there is one
+	c.size += 76 + mostEscaped*(len(v.ProviderSessionID))
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassMeta, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -304,6 +311,10 @@ func (v *AgentSessionChanged) clean(c *cleaner) *AgentSessionChanged {
 
 func (v *EventRetracted) clean(c *cleaner) *EventRetracted {
 	w := v // or the copy, once there is one
+	c.size += 69
+	for _, elem := range v.EventIDs {
+		c.size += 40 + mostEscaped*len(elem)
+	}
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -325,6 +336,7 @@ func (v *EventRetracted) clean(c *cleaner) *EventRetracted {
 
 func (v *ContextCompacted) clean(c *cleaner) *ContextCompacted {
 	w := v // or the copy, once there is one
+	c.size += 165
 	if v.Trigger != "" {
 		if s, changed := c.text("trigger", ClassMeta, v.Trigger); changed {
 			w = copyOnce(v, w)
@@ -346,6 +358,7 @@ func (v *ContextCompacted) clean(c *cleaner) *ContextCompacted {
 
 func (v *TaskAssigned) clean(c *cleaner) *TaskAssigned {
 	w := v // or the copy, once there is one
+	c.size += 234 + mostEscaped*(len(v.AssignedAgent))
 	if v.Goal != "" {
 		if s, changed := c.text("goal", ClassContent, v.Goal); changed {
 			w = copyOnce(v, w)
@@ -389,6 +402,7 @@ func (v *TaskAssigned) clean(c *cleaner) *TaskAssigned {
 
 func (v *AuditChecked) clean(c *cleaner) *AuditChecked {
 	w := v // or the copy, once there is one
+	c.size += 139 + mostEscaped*(len(v.CheckpointID)+len(v.Result))
 	if v.Result != "" {
 		if c.words && !v.Result.known() {
 			if s, changed := c.text("result", ClassMeta, string(v.Result)); changed {
@@ -422,6 +436,7 @@ func (v *AuditChecked) clean(c *cleaner) *AuditChecked {
 
 func (v *ClaimVerified) clean(c *cleaner) *ClaimVerified {
 	w := v // or the copy, once there is one
+	c.size += 142 + mostEscaped*(len(v.FindingID)+len(v.VerifierAgentID))
 	if v.Verdict != "" {
 		if s, changed := c.text("verdict", ClassMeta, v.Verdict); changed {
 			w = copyOnce(v, w)
@@ -453,6 +468,7 @@ func (v *ClaimVerified) clean(c *cleaner) *ClaimVerified {
 
 func (v *IssueFound) clean(c *cleaner) *IssueFound {
 	w := v // or the copy, once there is one
+	c.size += 212
 	if v.Issue != "" {
 		if s, changed := c.text("issue", ClassContent, v.Issue); changed {
 			w = copyOnce(v, w)
@@ -496,6 +512,7 @@ func (v *IssueFound) clean(c *cleaner) *IssueFound {
 
 func (v *CitationFound) clean(c *cleaner) *CitationFound {
 	w := v // or the copy, once there is one
+	c.size += 211
 	if v.Claim != "" {
 		if s, changed := c.text("claim", ClassContent, v.Claim); changed {
 			w = copyOnce(v, w)
@@ -523,6 +540,7 @@ func (v *CitationFound) clean(c *cleaner) *CitationFound {
 
 func (v *EvidenceInsufficient) clean(c *cleaner) *EvidenceInsufficient {
 	w := v // or the copy, once there is one
+	c.size += 113
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -550,6 +568,7 @@ func (v *EvidenceInsufficient) clean(c *cleaner) *EvidenceInsufficient {
 
 func (v *TurnStarted) clean(c *cleaner) *TurnStarted {
 	w := v // or the copy, once there is one
+	c.size += 153
 	if v.Name != "" {
 		if s, changed := c.text("name", ClassMeta, v.Name); changed {
 			w = copyOnce(v, w)
@@ -581,6 +600,7 @@ func (v *TurnStarted) clean(c *cleaner) *TurnStarted {
 
 func (v *TurnEnded) clean(c *cleaner) *TurnEnded {
 	w := v // or the copy, once there is one
+	c.size += 220
 	if v.Name != "" {
 		if s, changed := c.text("name", ClassMeta, v.Name); changed {
 			w = copyOnce(v, w)
@@ -621,6 +641,7 @@ func (v *TurnEnded) clean(c *cleaner) *TurnEnded {
 
 func (v *TurnSummarized) clean(c *cleaner) *TurnSummarized {
 	w := v // or the copy, once there is one
+	c.size += 182
 	if v.Text != "" {
 		if s, changed := c.text("text", ClassContent, v.Text); changed {
 			w = copyOnce(v, w)
@@ -662,6 +683,7 @@ func (v *TurnSummarized) clean(c *cleaner) *TurnSummarized {
 
 func (v *ToolCallSummary) clean(c *cleaner) *ToolCallSummary {
 	w := v // or the copy, once there is one
+	c.size += 334 + mostEscaped*(len(v.CallID))
 	if v.ToolName != "" {
 		if s, changed := c.text("toolName", ClassMeta, v.ToolName); changed {
 			w = copyOnce(v, w)
@@ -683,6 +705,7 @@ func (v *ToolCallSummary) clean(c *cleaner) *ToolCallSummary {
 
 func (v *StepStarted) clean(c *cleaner) *StepStarted {
 	w := v // or the copy, once there is one
+	c.size += 172 + mostEscaped*(len(v.StepID))
 	if v.Name != "" {
 		if s, changed := c.text("name", ClassMeta, v.Name); changed {
 			w = copyOnce(v, w)
@@ -720,6 +743,7 @@ func (v *StepStarted) clean(c *cleaner) *StepStarted {
 
 func (v *StepEnded) clean(c *cleaner) *StepEnded {
 	w := v // or the copy, once there is one
+	c.size += 241 + mostEscaped*(len(v.StepID))
 	if v.Name != "" {
 		if s, changed := c.text("name", ClassMeta, v.Name); changed {
 			w = copyOnce(v, w)
@@ -766,6 +790,7 @@ func (v *StepEnded) clean(c *cleaner) *StepEnded {
 
 func (v *SpanRecorded) clean(c *cleaner) *SpanRecorded {
 	w := v // or the copy, once there is one
+	c.size += 368
 	if v.Subject != "" {
 		if s, changed := c.text("subject", ClassMeta, v.Subject); changed {
 			w = copyOnce(v, w)
@@ -821,6 +846,7 @@ func (v *SpanRecorded) clean(c *cleaner) *SpanRecorded {
 
 func (v *NodeStarted) clean(c *cleaner) *NodeStarted {
 	w := v // or the copy, once there is one
+	c.size += 117
 	if v.Agent.OK {
 		if e := v.Agent.V.clean(c); c.err != nil {
 			c.err = c.err.in("agent")
@@ -851,6 +877,7 @@ func (v *NodeStarted) clean(c *cleaner) *NodeStarted {
 
 func (v *NodeCompleted) clean(c *cleaner) *NodeCompleted {
 	w := v // or the copy, once there is one
+	c.size += 121
 	if v.Outputs != "" {
 		j, changed := c.json("outputs", ClassContent, v.Outputs)
 		if c.err != nil {
@@ -885,6 +912,7 @@ func (v *NodeCompleted) clean(c *cleaner) *NodeCompleted {
 
 func (v *NodeFailed) clean(c *cleaner) *NodeFailed {
 	w := v // or the copy, once there is one
+	c.size += 16
 	if e := v.Error.clean(c); c.err != nil {
 		c.err = c.err.in("error")
 		return v
@@ -907,6 +935,7 @@ func (v *NodeFailed) clean(c *cleaner) *NodeFailed {
 
 func (v *NodeSkipped) clean(c *cleaner) *NodeSkipped {
 	w := v // or the copy, once there is one
+	c.size += 53
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassMeta, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -928,6 +957,7 @@ func (v *NodeSkipped) clean(c *cleaner) *NodeSkipped {
 
 func (v *NodeSuspended) clean(c *cleaner) *NodeSuspended {
 	w := v // or the copy, once there is one
+	c.size += 104
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassMeta, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -959,6 +989,7 @@ func (v *NodeSuspended) clean(c *cleaner) *NodeSuspended {
 
 func (v *EdgeFired) clean(c *cleaner) *EdgeFired {
 	w := v // or the copy, once there is one
+	c.size += 33 + mostEscaped*(len(v.EdgeID)+len(v.From)+len(v.To))
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -974,6 +1005,7 @@ func (v *EdgeFired) clean(c *cleaner) *EdgeFired {
 
 func (v *EdgeSkipped) clean(c *cleaner) *EdgeSkipped {
 	w := v // or the copy, once there is one
+	c.size += 33 + mostEscaped*(len(v.EdgeID)+len(v.From)+len(v.To))
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -989,6 +1021,7 @@ func (v *EdgeSkipped) clean(c *cleaner) *EdgeSkipped {
 
 func (v *LoopIterated) clean(c *cleaner) *LoopIterated {
 	w := v // or the copy, once there is one
+	c.size += 68 + mostEscaped*(len(v.EdgeID))
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -1004,6 +1037,7 @@ func (v *LoopIterated) clean(c *cleaner) *LoopIterated {
 
 func (v *LoopRoundCompleted) clean(c *cleaner) *LoopRoundCompleted {
 	w := v // or the copy, once there is one
+	c.size += 252
 	if v.Feedback != "" {
 		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
 			w = copyOnce(v, w)
@@ -1031,6 +1065,7 @@ func (v *LoopRoundCompleted) clean(c *cleaner) *LoopRoundCompleted {
 
 func (v *StatePatched) clean(c *cleaner) *StatePatched {
 	w := v // or the copy, once there is one
+	c.size += 108 + mostEscaped*(len(v.Op))
 	if v.Op != "" {
 		if c.words && !v.Op.known() {
 			if s, changed := c.text("op", ClassMeta, string(v.Op)); changed {
@@ -1070,6 +1105,7 @@ func (v *StatePatched) clean(c *cleaner) *StatePatched {
 
 func (v *AgentReasoned) clean(c *cleaner) *AgentReasoned {
 	w := v // or the copy, once there is one
+	c.size += 138 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
 	if v.Reasoning != "" {
 		if s, changed := c.text("reasoning", ClassContent, v.Reasoning); changed {
 			w = copyOnce(v, w)
@@ -1099,6 +1135,7 @@ func (v *AgentReasoned) clean(c *cleaner) *AgentReasoned {
 
 func (v *AgentReasoningDelta) clean(c *cleaner) *AgentReasoningDelta {
 	w := v // or the copy, once there is one
+	c.size += 183 + mostEscaped*(len(v.BlockID)+len(v.Verbosity))
 	if v.Delta != "" {
 		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
 			w = copyOnce(v, w)
@@ -1128,6 +1165,7 @@ func (v *AgentReasoningDelta) clean(c *cleaner) *AgentReasoningDelta {
 
 func (v *AgentDecided) clean(c *cleaner) *AgentDecided {
 	w := v // or the copy, once there is one
+	c.size += 162
 	if v.Decision != "" {
 		j, changed := c.json("decision", ClassContent, v.Decision)
 		if c.err != nil {
@@ -1159,6 +1197,7 @@ func (v *AgentDecided) clean(c *cleaner) *AgentDecided {
 
 func (v *OrchestratorDecided) clean(c *cleaner) *OrchestratorDecided {
 	w := v // or the copy, once there is one
+	c.size += 108
 	if v.Decision != "" {
 		j, changed := c.object("decision", ClassContent, v.Decision)
 		if c.err != nil {
@@ -1184,6 +1223,7 @@ func (v *OrchestratorDecided) clean(c *cleaner) *OrchestratorDecided {
 
 func (v *IntentClassified) clean(c *cleaner) *IntentClassified {
 	w := v // or the copy, once there is one
+	c.size += 160
 	if v.Intent != "" {
 		if s, changed := c.text("intent", ClassMeta, v.Intent); changed {
 			w = copyOnce(v, w)
@@ -1211,6 +1251,7 @@ func (v *IntentClassified) clean(c *cleaner) *IntentClassified {
 
 func (v *PlanProposed) clean(c *cleaner) *PlanProposed {
 	w := v // or the copy, once there is one
+	c.size += 68
 	if e, changed := cleanListOfPlanStep(c, "steps", ClassContent, v.Steps); c.err != nil {
 		c.err = c.err.in("steps")
 		return v
@@ -1239,6 +1280,7 @@ func (v *PlanProposed) clean(c *cleaner) *PlanProposed {
 
 func (v *PlanStep) clean(c *cleaner) *PlanStep {
 	w := v // or the copy, once there is one
+	c.size += 122 + mostEscaped*(len(v.StepID))
 	if v.Description != "" {
 		if s, changed := c.text("description", ClassContent, v.Description); changed {
 			w = copyOnce(v, w)
@@ -1266,6 +1308,7 @@ func (v *PlanStep) clean(c *cleaner) *PlanStep {
 
 func (v *TextDelta) clean(c *cleaner) *TextDelta {
 	w := v // or the copy, once there is one
+	c.size += 114 + mostEscaped*(len(v.BlockID))
 	if v.Delta != "" {
 		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
 			w = copyOnce(v, w)
@@ -1287,6 +1330,7 @@ func (v *TextDelta) clean(c *cleaner) *TextDelta {
 
 func (v *TextCompleted) clean(c *cleaner) *TextCompleted {
 	w := v // or the copy, once there is one
+	c.size += 64 + mostEscaped*(len(v.BlockID))
 	if v.Text != "" {
 		if s, changed := c.text("text", ClassContent, v.Text); changed {
 			w = copyOnce(v, w)
@@ -1308,6 +1352,7 @@ func (v *TextCompleted) clean(c *cleaner) *TextCompleted {
 
 func (v *MessageCreated) clean(c *cleaner) *MessageCreated {
 	w := v // or the copy, once there is one
+	c.size += 18
 	if e := v.Message.clean(c); c.err != nil {
 		c.err = c.err.in("message")
 		return v
@@ -1330,6 +1375,7 @@ func (v *MessageCreated) clean(c *cleaner) *MessageCreated {
 
 func (v *ConversationMessage) clean(c *cleaner) *ConversationMessage {
 	w := v // or the copy, once there is one
+	c.size += 260 + mostEscaped*(len(v.MessageID)+len(v.From)+len(v.To)+len(v.GroupID))
 	if v.Content != "" {
 		j, changed := c.json("content", ClassContent, v.Content)
 		if c.err != nil {
@@ -1370,6 +1416,7 @@ func (v *ConversationMessage) clean(c *cleaner) *ConversationMessage {
 
 func (v *ModelCalled) clean(c *cleaner) *ModelCalled {
 	w := v // or the copy, once there is one
+	c.size += 343 + mostEscaped*(len(v.ModelCallID)+len(v.RetryOf))
 	if v.Provider != "" {
 		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
 			w = copyOnce(v, w)
@@ -1423,6 +1470,7 @@ func (v *ModelCalled) clean(c *cleaner) *ModelCalled {
 
 func (v *ModelReturned) clean(c *cleaner) *ModelReturned {
 	w := v // or the copy, once there is one
+	c.size += 574 + mostEscaped*(len(v.ModelCallID)+len(v.RequestID)+len(v.ResponseID))
 	if v.Provider != "" {
 		if s, changed := c.text("provider", ClassMeta, v.Provider); changed {
 			w = copyOnce(v, w)
@@ -1501,6 +1549,7 @@ func (v *ModelReturned) clean(c *cleaner) *ModelReturned {
 
 func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
 	w := v // or the copy, once there is one
+	c.size += 346 + mostEscaped*(len(v.ApprovalID)+len(v.CallID)+len(v.ToolID))
 	if v.Action != "" {
 		if s, changed := c.text("action", ClassContent, v.Action); changed {
 			w = copyOnce(v, w)
@@ -1550,6 +1599,7 @@ func (v *ApprovalRequested) clean(c *cleaner) *ApprovalRequested {
 
 func (v *ApprovalGranted) clean(c *cleaner) *ApprovalGranted {
 	w := v // or the copy, once there is one
+	c.size += 87 + mostEscaped*(len(v.ApprovalID)+len(v.ApprovedBy))
 	if v.Feedback != "" {
 		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
 			w = copyOnce(v, w)
@@ -1571,6 +1621,7 @@ func (v *ApprovalGranted) clean(c *cleaner) *ApprovalGranted {
 
 func (v *ApprovalRejected) clean(c *cleaner) *ApprovalRejected {
 	w := v // or the copy, once there is one
+	c.size += 87 + mostEscaped*(len(v.ApprovalID)+len(v.RejectedBy))
 	if v.Feedback != "" {
 		if s, changed := c.text("feedback", ClassContent, v.Feedback); changed {
 			w = copyOnce(v, w)
@@ -1592,6 +1643,7 @@ func (v *ApprovalRejected) clean(c *cleaner) *ApprovalRejected {
 
 func (v *ClarificationRequested) clean(c *cleaner) *ClarificationRequested {
 	w := v // or the copy, once there is one
+	c.size += 49 + mostEscaped*(len(v.InterruptID)+len(v.CallID))
 	if e, changed := cleanListOfQuestion(c, "questions", ClassContent, v.Questions); c.err != nil {
 		c.err = c.err.in("questions")
 		return v
@@ -1614,6 +1666,7 @@ func (v *ClarificationRequested) clean(c *cleaner) *ClarificationRequested {
 
 func (v *Question) clean(c *cleaner) *Question {
 	w := v // or the copy, once there is one
+	c.size += 113 + mostEscaped*(len(v.ID))
 	if v.Question != "" {
 		if s, changed := c.text("question", ClassContent, v.Question); changed {
 			w = copyOnce(v, w)
@@ -1645,6 +1698,7 @@ func (v *Question) clean(c *cleaner) *Question {
 
 func (v *ClarificationResolved) clean(c *cleaner) *ClarificationResolved {
 	w := v // or the copy, once there is one
+	c.size += 87 + mostEscaped*(len(v.InterruptID)+len(v.AnsweredBy))
 	if v.Answers != "" {
 		j, changed := c.object("answers", ClassContent, v.Answers)
 		if c.err != nil {
@@ -1670,6 +1724,7 @@ func (v *ClarificationResolved) clean(c *cleaner) *ClarificationResolved {
 
 func (v *CommandReceived) clean(c *cleaner) *CommandReceived {
 	w := v // or the copy, once there is one
+	c.size += 70
 	if e := v.Command.clean(c); c.err != nil {
 		c.err = c.err.in("command")
 		return v
@@ -1698,6 +1753,7 @@ func (v *CommandReceived) clean(c *cleaner) *CommandReceived {
 
 func (v *Command) clean(c *cleaner) *Command {
 	w := v // or the copy, once there is one
+	c.size += 243 + mostEscaped*(len(v.Type)+len(v.RunID)+len(v.PromptID))
 	if v.Type != "" {
 		if c.words && !v.Type.known() {
 			if s, changed := c.text("type", ClassMeta, string(v.Type)); changed {
@@ -1739,6 +1795,7 @@ func (v *Command) clean(c *cleaner) *Command {
 
 func (v *CommandConsumed) clean(c *cleaner) *CommandConsumed {
 	w := v // or the copy, once there is one
+	c.size += 16 + mostEscaped*(len(v.EventID))
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -1754,6 +1811,7 @@ func (v *CommandConsumed) clean(c *cleaner) *CommandConsumed {
 
 func (v *UsageObserved) clean(c *cleaner) *UsageObserved {
 	w := v // or the copy, once there is one
+	c.size += 288 + mostEscaped*(len(v.ModelCallID))
 	if v.Model != "" {
 		if s, changed := c.text("model", ClassMeta, v.Model); changed {
 			w = copyOnce(v, w)
@@ -1788,6 +1846,7 @@ func (v *UsageObserved) clean(c *cleaner) *UsageObserved {
 
 func (v *BudgetExceeded) clean(c *cleaner) *BudgetExceeded {
 	w := v // or the copy, once there is one
+	c.size += 202
 	if v.Budget != "" {
 		if s, changed := c.text("budget", ClassMeta, v.Budget); changed {
 			w = copyOnce(v, w)
@@ -1815,6 +1874,7 @@ func (v *BudgetExceeded) clean(c *cleaner) *BudgetExceeded {
 
 func (v *CapBreached) clean(c *cleaner) *CapBreached {
 	w := v // or the copy, once there is one
+	c.size += 151
 	if v.Cap != "" {
 		if s, changed := c.text("cap", ClassMeta, v.Cap); changed {
 			w = copyOnce(v, w)
@@ -1836,6 +1896,7 @@ func (v *CapBreached) clean(c *cleaner) *CapBreached {
 
 func (v *BlackboardItemCreated) clean(c *cleaner) *BlackboardItemCreated {
 	w := v // or the copy, once there is one
+	c.size += 238 + mostEscaped*(len(v.ItemID)+len(v.SourceAgent))
 	if v.ItemType != "" {
 		if s, changed := c.text("itemType", ClassMeta, v.ItemType); changed {
 			w = copyOnce(v, w)
@@ -1867,6 +1928,7 @@ func (v *BlackboardItemCreated) clean(c *cleaner) *BlackboardItemCreated {
 
 func (v *MemoryChanged) clean(c *cleaner) *MemoryChanged {
 	w := v // or the copy, once there is one
+	c.size += 173 + mostEscaped*(len(v.Change))
 	if v.Change != "" {
 		if c.words && !v.Change.known() {
 			if s, changed := c.text("change", ClassMeta, string(v.Change)); changed {
@@ -1906,6 +1968,7 @@ func (v *MemoryChanged) clean(c *cleaner) *MemoryChanged {
 
 func (v *SessionStarted) clean(c *cleaner) *SessionStarted {
 	w := v // or the copy, once there is one
+	c.size += 51
 	if v.Goal != "" {
 		if s, changed := c.text("goal", ClassContent, v.Goal); changed {
 			w = copyOnce(v, w)
@@ -1927,6 +1990,7 @@ func (v *SessionStarted) clean(c *cleaner) *SessionStarted {
 
 func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
 	w := v // or the copy, once there is one
+	c.size += 103
 	if v.Status != "" {
 		if s, changed := c.text("status", ClassMeta, v.Status); changed {
 			w = copyOnce(v, w)
@@ -1958,6 +2022,7 @@ func (v *SessionCompleted) clean(c *cleaner) *SessionCompleted {
 
 func (v *RunStarted) clean(c *cleaner) *RunStarted {
 	w := v // or the copy, once there is one
+	c.size += 183 + mostEscaped*(len(v.Lifecycle))
 	if v.Name != "" {
 		if s, changed := c.text("name", ClassMeta, v.Name); changed {
 			w = copyOnce(v, w)
@@ -2016,6 +2081,7 @@ func (v *RunStarted) clean(c *cleaner) *RunStarted {
 
 func (v *RunPaused) clean(c *cleaner) *RunPaused {
 	w := v // or the copy, once there is one
+	c.size += 53
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -2037,6 +2103,7 @@ func (v *RunPaused) clean(c *cleaner) *RunPaused {
 
 func (v *RunResumed) clean(c *cleaner) *RunResumed {
 	w := v // or the copy, once there is one
+	c.size += 54
 	if v.Message != "" {
 		if s, changed := c.text("message", ClassContent, v.Message); changed {
 			w = copyOnce(v, w)
@@ -2058,6 +2125,7 @@ func (v *RunResumed) clean(c *cleaner) *RunResumed {
 
 func (v *RunCompleted) clean(c *cleaner) *RunCompleted {
 	w := v // or the copy, once there is one
+	c.size += 105
 	if v.Outputs != "" {
 		j, changed := c.json("outputs", ClassContent, v.Outputs)
 		if c.err != nil {
@@ -2083,6 +2151,7 @@ func (v *RunCompleted) clean(c *cleaner) *RunCompleted {
 
 func (v *RunFailed) clean(c *cleaner) *RunFailed {
 	w := v // or the copy, once there is one
+	c.size += 67
 	if v.Error.OK {
 		if e := v.Error.V.clean(c); c.err != nil {
 			c.err = c.err.in("error")
@@ -2107,6 +2176,7 @@ func (v *RunFailed) clean(c *cleaner) *RunFailed {
 
 func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
 	w := v // or the copy, once there is one
+	c.size += 104
 	if v.Reason != "" {
 		if s, changed := c.text("reason", ClassContent, v.Reason); changed {
 			w = copyOnce(v, w)
@@ -2128,6 +2198,7 @@ func (v *RunCancelled) clean(c *cleaner) *RunCancelled {
 
 func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 	w := v // or the copy, once there is one
+	c.size += 378 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.RetryOf)+len(v.Transport))
 	if v.Arguments != "" {
 		j, changed := c.json("arguments", ClassContent, v.Arguments)
 		if c.err != nil {
@@ -2189,6 +2260,7 @@ func (v *ToolCalled) clean(c *cleaner) *ToolCalled {
 
 func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
 	w := v // or the copy, once there is one
+	c.size += 113 + mostEscaped*(len(v.CallID))
 	if v.Delta != "" {
 		if s, changed := c.text("delta", ClassContent, v.Delta); changed {
 			w = copyOnce(v, w)
@@ -2210,6 +2282,7 @@ func (v *ToolArgumentsDelta) clean(c *cleaner) *ToolArgumentsDelta {
 
 func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 	w := v // or the copy, once there is one
+	c.size += 378 + mostEscaped*(len(v.CallID)+len(v.ToolID)+len(v.Status))
 	if v.Status != "" {
 		if c.words && !v.Status.known() {
 			if s, changed := c.text("status", ClassMeta, string(v.Status)); changed {
@@ -2274,6 +2347,7 @@ func (v *ToolReturned) clean(c *cleaner) *ToolReturned {
 
 func (v *AgentHandoff) clean(c *cleaner) *AgentHandoff {
 	w := v // or the copy, once there is one
+	c.size += 126
 	if e := v.From.clean(c); c.err != nil {
 		c.err = c.err.in("from")
 		return v
@@ -2319,6 +2393,7 @@ func (v *AgentHandoff) clean(c *cleaner) *AgentHandoff {
 
 func (v *HandoffRequested) clean(c *cleaner) *HandoffRequested {
 	w := v // or the copy, once there is one
+	c.size += 147 + mostEscaped*(len(v.HandoffID))
 	if e := v.From.clean(c); c.err != nil {
 		c.err = c.err.in("from")
 		return v
@@ -2360,6 +2435,7 @@ func (v *HandoffRequested) clean(c *cleaner) *HandoffRequested {
 
 func (v *HandoffAccepted) clean(c *cleaner) *HandoffAccepted {
 	w := v // or the copy, once there is one
+	c.size += 147 + mostEscaped*(len(v.HandoffID))
 	if e := v.From.clean(c); c.err != nil {
 		c.err = c.err.in("from")
 		return v
@@ -2401,6 +2477,7 @@ func (v *HandoffAccepted) clean(c *cleaner) *HandoffAccepted {
 
 func (v *Usage) clean(c *cleaner) *Usage {
 	w := v // or the copy, once there is one
+	c.size += 417
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2416,6 +2493,7 @@ func (v *Usage) clean(c *cleaner) *Usage {
 
 func (v *ErrorInfo) clean(c *cleaner) *ErrorInfo {
 	w := v // or the copy, once there is one
+	c.size += 206
 	if v.Code != "" {
 		if s, changed := c.text("code", ClassMeta, v.Code); changed {
 			w = copyOnce(v, w)
@@ -2453,6 +2531,7 @@ func (v *ErrorInfo) clean(c *cleaner) *ErrorInfo {
 
 func (v *WorkflowCreated) clean(c *cleaner) *WorkflowCreated {
 	w := v // or the copy, once there is one
+	c.size += 126
 	if v.Script != "" {
 		if s, changed := c.text("script", ClassContent, v.Script); changed {
 			w = copyOnce(v, w)
@@ -2481,6 +2560,7 @@ func (v *WorkflowCreated) clean(c *cleaner) *WorkflowCreated {
 
 func (v *WorkflowApproved) clean(c *cleaner) *WorkflowApproved {
 	w := v // or the copy, once there is one
+	c.size += 73 + mostEscaped*(len(v.ApprovedBy))
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2496,6 +2576,7 @@ func (v *WorkflowApproved) clean(c *cleaner) *WorkflowApproved {
 
 func (v *PhaseStarted) clean(c *cleaner) *PhaseStarted {
 	w := v // or the copy, once there is one
+	c.size += 57
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2511,6 +2592,7 @@ func (v *PhaseStarted) clean(c *cleaner) *PhaseStarted {
 
 func (v *PhaseCompleted) clean(c *cleaner) *PhaseCompleted {
 	w := v // or the copy, once there is one
+	c.size += 108
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2526,6 +2608,7 @@ func (v *PhaseCompleted) clean(c *cleaner) *PhaseCompleted {
 
 func (v *CheckpointSaved) clean(c *cleaner) *CheckpointSaved {
 	w := v // or the copy, once there is one
+	c.size += 57
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2541,6 +2624,7 @@ func (v *CheckpointSaved) clean(c *cleaner) *CheckpointSaved {
 
 func (v *CheckpointResumed) clean(c *cleaner) *CheckpointResumed {
 	w := v // or the copy, once there is one
+	c.size += 56
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2556,6 +2640,7 @@ func (v *CheckpointResumed) clean(c *cleaner) *CheckpointResumed {
 
 func (v *WorkflowFinalized) clean(c *cleaner) *WorkflowFinalized {
 	w := v // or the copy, once there is one
+	c.size += 167
 	if v.extra != "" {
 		x, changed := c.extras(v.extra)
 		if c.err != nil {
@@ -2570,6 +2655,7 @@ func (v *WorkflowFinalized) clean(c *cleaner) *WorkflowFinalized {
 }
 
 func cleanMapOfUsage(c *cleaner, name string, class Class, v map[string]Usage) (map[string]Usage, bool) {
+	c.size += 40 * len(v)
 	w := v // or the copy, once there is one
 	changed := false
 	v, changed = cleanKeys(c, name, class, v)
@@ -2592,6 +2678,7 @@ func cleanMapOfUsage(c *cleaner, name string, class Class, v map[string]Usage) (
 }
 
 func cleanListOfToolCallSummary(c *cleaner, _ string, _ Class, v []ToolCallSummary) ([]ToolCallSummary, bool) {
+	c.size += 40 * len(v)
 	w := v // or the copy, once there is one
 	changed := false
 	for i := range v {
@@ -2610,6 +2697,7 @@ func cleanListOfToolCallSummary(c *cleaner, _ string, _ Class, v []ToolCallSumma
 }
 
 func cleanListOfPlanStep(c *cleaner, _ string, _ Class, v []PlanStep) ([]PlanStep, bool) {
+	c.size += 40 * len(v)
 	w := v // or the copy, once there is one
 	changed := false
 	for i := range v {
@@ -2628,6 +2716,7 @@ func cleanListOfPlanStep(c *cleaner, _ string, _ Class, v []PlanStep) ([]PlanSte
 }
 
 func cleanListOfQuestion(c *cleaner, _ string, _ Class, v []Question) ([]Question, bool) {
+	c.size += 40 * len(v)
 	w := v // or the copy, once there is one
 	changed := false
 	for i := range v {
@@ -2681,6 +2770,7 @@ func cleanKeys[V any](c *cleaner, name string, class Class, v map[string]V) (map
 
 // cleanTexts cleans every text of a list.
 func cleanTexts[T ~string](c *cleaner, name string, class Class, list []T) ([]T, bool) {
+	c.size += 40 * len(list)
 	out := list
 	changed := false
 	for i, elem := range list {

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // writeClean writes zclean_gen.go: the methods clean of payloads and values.
 func writeClean(w *writer, m *model) {
@@ -14,6 +17,7 @@ func writeClean(w *writer, m *model) {
 func (w *writer) cleanMethod(st *structType) {
 	w.p("\nfunc (v *%s) clean(c *cleaner) *%s {", st.name, st.name)
 	w.p("w := v // or the copy, once there is one")
+	w.countSize(st)
 	for _, f := range st.fields {
 		if cleans(f.typ, f.class) {
 			w.cleanField(f)
@@ -25,6 +29,58 @@ func (w *writer) cleanMethod(st *structType) {
 	w.p("if changed {\nw = copyOnce(v, w)\nw.extra = x\n}")
 	w.p("}")
 	w.p("return w\n}")
+}
+
+// countSize adds to the size of the line what clean does not look at: names, numbers,
+// words and ids. It is no less than what appendJSON writes of them.
+func (w *writer) countSize(st *structType) {
+	size := len("{},")
+	var texts []string
+	var lists []*field
+	for _, f := range st.fields {
+		size += len(f.json) + len(`,"":`)
+		t, expr := f.typ, "v."+f.name
+		if t.shape == optShape {
+			t, expr = t.elem, expr+".V"
+		}
+		switch _, scalar := t.scalar(); {
+		case t.isText() && !cleans(t, f.class) || t.shape == wordShape:
+			size += len(`""`)
+			texts = append(texts, "len("+expr+")")
+		case scalar:
+			size += mostScalar
+		default:
+			size += len("null")
+			if t.shape != structShape && t.shape != pointerShape && !cleans(t, f.class) {
+				lists = append(lists, f)
+			}
+		}
+	}
+	if texts == nil {
+		w.p("c.size += %d", size)
+	} else {
+		w.p("c.size += %d + mostEscaped*(%s)", size, strings.Join(texts, "+"))
+	}
+	for _, f := range lists {
+		each, text := "", "key"
+		if f.typ.shape == listShape {
+			each, text = "_, ", "elem"
+		}
+		if f.typ.shape == dictShape || f.typ.elem.isText() {
+			w.p("for %s%s := range v.%s {\nc.size += %d + mostEscaped*len(%[2]s)\n}", each, text, f.name, mostScalar)
+		} else {
+			w.p("c.size += %d * len(v.%s)", mostScalar, f.name)
+		}
+	}
+}
+
+// mostScalar is no less than the length of a number or a time, and of what is written
+// around a text.
+const mostScalar = 40
+
+// isText reports whether a value of the type is a Go string.
+func (t *typ) isText() bool {
+	return t.shape == textShape || t.shape == wordShape || t.shape == jsonShape
 }
 
 // cleans reports whether the redaction step looks at a value of type t in a
@@ -121,6 +177,7 @@ func (w *writer) cleanFunc(t *typ) {
 		params = "_ string, _ Class"
 	}
 	w.p("\nfunc clean%s(c *cleaner, %s, v %s) (%s, bool) {", t.ident(), params, t.name, t.name)
+	w.p("c.size += %d * len(v)", mostScalar)
 	w.p("w := v // or the copy, once there is one")
 	w.p("changed := false")
 	key, clone, at := "i", "slices.Clone", "strconv.Itoa(i)"

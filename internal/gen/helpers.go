@@ -112,6 +112,7 @@ func cleanKeys[V any](c *cleaner, name string, class Class, v map[string]V) (map
 	{"cleanTexts", `
 // cleanTexts cleans every text of a list.
 func cleanTexts[T ~string](c *cleaner, name string, class Class, list []T) ([]T, bool) {
+	c.size += 40 * len(list)
 	out := list
 	changed := false
 	for i, elem := range list {

@@ -272,3 +272,17 @@ func TestAppendUint(t *testing.T) {
 		check(1<<shift - 1)
 	}
 }
+
+// FirstBytes is the longest beginning that AppendString writes in so many bytes.
+func TestFirstBytes(t *testing.T) {
+	const s = "plain \"quoted\"\n\x00\x7fé世😀\xff\u2028 end"
+	for n := -1; n < 60; n++ {
+		got := FirstBytes(s, n)
+		require.LessOrEqual(t, len(Quote(s[:got]))-len(`""`), max(n, 0))
+		if got < len(s) {
+			_, size := utf8.DecodeRuneInString(s[got:])
+			require.Greater(t, len(Quote(s[:got+size]))-len(`""`), n)
+			require.True(t, utf8.RuneStart(s[got]) || s[got] == 0xff)
+		}
+	}
+}

@@ -110,6 +110,21 @@ func FirstCharacters(s string, n int) int {
 	return len(s)
 }
 
+// FirstBytes returns the length of the longest beginning of s, of whole characters, that
+// [AppendString] writes in n bytes, without the quotes.
+func FirstBytes(s string, n int) int {
+	for i, r := range s {
+		size := utf8.RuneLen(r)
+		if esc := escapeOf[s[i]]; esc != 0 {
+			size = int(esc >> 56)
+		}
+		if n -= size; n < 0 {
+			return i
+		}
+	}
+	return len(s)
+}
+
 // lastWord returns the last n bytes of s, of which there are 1 to 7, as a word,
 // filled up with spaces.
 func lastWord(s string, n int) uint64 {

@@ -211,6 +211,24 @@ func TestOnlyOneMemberIsAnObjectWhenBroken(t *testing.T) {
 	want(t, objects, []string{"object rJson"})
 }
 
+// The size that clean counts is no less than the line, whatever is empty.
+func TestSize(t *testing.T) {
+	empty := full()
+	empty.Opens, empty.Values, empty.OTexts, empty.DTexts = make([]Open, 1000), make([]JSON, 1000), make([]string, 1000), map[string][]string{"": make([]string, 1000)}
+	empty.Refs, empty.Inners, empty.Uints, empty.Ints = make([]*Inner, 1000), make([]Inner, 1000), make([]uint64, 1000), make([]int, 1000)
+	long := full()
+	text := strings.Repeat("\x01", 1000)
+	long.OText, long.OWord, long.Words, long.DBool = text, Word(text), []Word{"", Word(text)}, map[string]bool{text: true}
+	long.DFloat, long.DJSON = map[string]float64{text: 1e300}, map[string]JSON{text: ""}
+	for i, v := range []*Shapes{new(Shapes), full(), empty, long} {
+		c := &cleaner{}
+		v.clean(c)
+		if n := len(v.appendJSON(nil)); c.size < n || c.size > 100*n {
+			t.Errorf("%d: a size of %d, the line has %d bytes", i, c.size, n)
+		}
+	}
+}
+
 func TestRecord(t *testing.T) {
 	const zero = `{"name":"","word":"","texts":[],"nums":{},"inner":{"name":""},"kids":[],"parent":null,"part":{"list":[]}}`
 	want(t, string(new(Record).appendJSON(nil)), zero)

@@ -97,11 +97,15 @@ type cleaner struct {
 	table map[string]string
 	calls []string
 	words bool
+	size  int
 	err   *fieldError
 }
 
+const mostEscaped = 6
+
 func (c *cleaner) text(name string, class Class, s string) (string, bool) {
 	c.calls = append(c.calls, name+"="+s)
+	c.size += mostEscaped * len(s)
 	if out, ok := c.table[s]; ok {
 		return out, true
 	}
@@ -122,7 +126,10 @@ func (c *cleaner) object(name string, class Class, j JSON) (JSON, bool) {
 	return c.json(name, class, j)
 }
 
-func (c *cleaner) extras(x extras) (extras, bool) { return x, false }
+func (c *cleaner) extras(x extras) (extras, bool) {
+	c.size += len(x)
+	return x, false
+}
 
 func checkRequired(name string, present bool) *fieldError {
 	if present {

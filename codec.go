@@ -42,7 +42,7 @@ func kindOf(p Payload) (Kind, bool) {
 // scanner and, for a reader that keeps no payload, one payload of every kind.
 type payloadPool struct {
 	scanner jsonwire.Scanner
-	times   jsonwire.TimeCache
+	times   jsonwire.TimeReader
 	after   [envPayload + 1]uint8 // the envelope's member that came last time after another one
 	reuse   bool                  // payloads too; texts that no fold reads are not unescaped
 	known   [len(catalog)]payloadOps
@@ -193,7 +193,7 @@ func (e *Event) append(dst []byte, p payloadOps) []byte {
 
 // appendWith is append for a caller that writes many events: times may be nil,
 // and head the empty string.
-func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeCache, head string) []byte {
+func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeWriter, head string) []byte {
 	mark := len(dst)
 	dst = append(dst, `{"id":`...)
 	dst = jsonwire.AppendString(dst, e.ID)

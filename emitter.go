@@ -478,7 +478,7 @@ type runState struct {
 	clock  wallclock.Clock
 	ids    uuid7.Source
 	line   []byte
-	times  jsonwire.TimeCache
+	times  jsonwire.TimeWriter
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 	// refused counts the events that were refused: of the run, and by agent id.
 	refused       int

@@ -63,7 +63,7 @@ type Fold struct {
 	cover coverage
 	begun bool
 	line  []byte
-	times jsonwire.TimeCache
+	times jsonwire.TimeWriter
 }
 
 // NewFold returns a fold without events. The first event decides the run.

@@ -30,7 +30,7 @@ type Reader struct {
 	Lines   int                // read so far, with the current one
 	IDs     dialect.IDs
 	Numbers dialect.Numbers
-	Times   jsonwire.TimeCache
+	Times   jsonwire.TimeReader
 	Kept    dialect.Unknowns // members that no field has
 	Body    string           // the body of a line whose type has no row
 	Losses  dialect.Losses   // what events say that their lines do not: see Made

@@ -23,7 +23,7 @@ type Writer struct {
 	Ev     *agentevents.Event // the event that is written
 	Losses dialect.Losses
 	Pend   dialect.Pending // losses of the event that is written
-	Times  jsonwire.TimeCache
+	Times  jsonwire.TimeWriter
 	// Whole is set while two lines are compared: forms cut and round nothing.
 	Whole bool
 	// Read is what readers make of the line of an event that is written as it was

@@ -5,12 +5,15 @@ import (
 	"time"
 )
 
-// A TimeCache reads and writes the times of a log, in which one second is
-// mostly the same as that of the time before. The zero TimeCache is ready.
-type TimeCache struct {
+// A TimeReader reads the times of a log, in which one second is mostly the same as
+// that of the time before. The zero TimeReader is ready.
+type TimeReader struct {
 	second [20]byte // "2006-01-02T15:04:05." of the time read last
 	start  int64    // of that second, in Unix time
+}
 
+// A TimeWriter writes such times. The zero TimeWriter is ready.
+type TimeWriter struct {
 	unix  int64                // the second written last
 	text  [len(fixedTime)]byte // of it
 	valid bool                 // text is of unix
@@ -19,7 +22,7 @@ type TimeCache struct {
 const fixedTime = `"2006-01-02T15:04:05.000Z"`
 
 // Time is Scanner.Time of s.
-func (c *TimeCache) Time(s *Scanner) (time.Time, error) {
+func (c *TimeReader) Time(s *Scanner) (time.Time, error) {
 	s.next()
 	if t, ok := c.Plain(s, `"`); ok {
 		return t, nil
@@ -29,7 +32,7 @@ func (c *TimeCache) Time(s *Scanner) (time.Time, error) {
 
 // Plain consumes lead, which ends with a quote, and the rest of a time in the form
 // that Append gives it, in whole milliseconds. See [Scanner.PlainText].
-func (c *TimeCache) Plain(s *Scanner, lead string) (t time.Time, ok bool) {
+func (c *TimeReader) Plain(s *Scanner, lead string) (t time.Time, ok bool) {
 	const size = len(fixedTime) - len(`"`)
 	text, ok := strings.CutPrefix(s.text[s.pos:], lead)
 	if !ok || len(text) < size || text[size-2:size] != `Z"` || !isDigit(text[20]) || !isDigit(text[21]) || !isDigit(text[22]) {
@@ -50,7 +53,7 @@ func (c *TimeCache) Plain(s *Scanner, lead string) (t time.Time, ok bool) {
 }
 
 // Append is AppendTime.
-func (c *TimeCache) Append(dst []byte, t time.Time) []byte {
+func (c *TimeWriter) Append(dst []byte, t time.Time) []byte {
 	sec, ns := t.Unix(), uint32(t.Nanosecond())
 	ms := ns / 1e6
 	if !c.valid || sec != c.unix || ms*1e6 != ns {

@@ -47,9 +47,11 @@ type BufferedSink struct {
 	done              chan struct{} // closed by the goroutine when it ends
 }
 
+// A buffered item is an event, or what the sink is told of a run.
 type buffered struct {
-	ctx context.Context
-	ev  Event
+	ctx  context.Context
+	ev   Event
+	tell func(context.Context) error
 }
 
 const maxBufferedErrors = 16
@@ -71,6 +73,7 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // that ends the goroutine gets no more events: what is queued counts as
 // dropped, and WriteEvent returns an error.
 //
+// A [Resumer] or [Releaser] behind the buffer is told in order; that is never dropped.
 // A [Tracer] behind the buffer is asked at once, while it may be receiving
 // earlier events. A [Committer] behind it is refused by [NewEmitter]: Emit
 // returns before the event gets there. So are a nil sink and an unknown policy,
@@ -113,9 +116,36 @@ func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 	if b.bad != nil {
 		return fmt.Errorf("agentevents: %w", b.bad)
 	}
-	if b.entry.live && ev.Marks.Has(MarkReplayed) {
+	if b.entry.skips(ev.Marks.Has(MarkReplayed), b.entry.lasting && ev.droppable()) {
 		return nil
 	}
+	return b.add(buffered{ctx: ctx, ev: ev})
+}
+
+// ResumeRun queues the call for the sink behind the buffer, if it is a [Resumer].
+func (b *BufferedSink) ResumeRun(ctx context.Context, snapshot *RunSnapshot) error {
+	if !b.ok() {
+		return ErrZeroValue
+	}
+	if b.entry.resumer == nil {
+		return nil
+	}
+	return b.add(buffered{ctx: orBackground(ctx), tell: func(ctx context.Context) error { return b.entry.resumeRun(ctx, snapshot) }})
+}
+
+// ReleaseRun queues the call for the sink behind the buffer, if it is a [Releaser].
+func (b *BufferedSink) ReleaseRun(ctx context.Context, runID string) error {
+	if !b.ok() {
+		return ErrZeroValue
+	}
+	if b.entry.releaser == nil {
+		return nil
+	}
+	return b.add(buffered{ctx: orBackground(ctx), tell: func(ctx context.Context) error { return b.entry.releaseRun(ctx, runID) }})
+}
+
+// add queues an item. Only events are dropped.
+func (b *BufferedSink) add(item buffered) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended != nil {
@@ -124,19 +154,18 @@ func (b *BufferedSink) put(ctx context.Context, ev Event) error {
 	if b.closing {
 		return ErrClosed
 	}
-	if b.n >= b.size && b.policy != OverflowBlock {
+	if b.n >= b.size && b.policy != OverflowBlock && item.tell == nil {
 		b.dropped++
-		if b.policy == OverflowDropNewest {
+		if b.policy == OverflowDropNewest || !b.dropOldest() {
 			return nil
 		}
-		b.take()
 	}
 	if b.n == len(b.queue) {
 		longer := make([]buffered, max(8, 2*b.n))
 		copy(longer[copy(longer, b.queue[b.head:]):], b.queue[:b.head])
 		b.queue, b.head = longer, 0
 	}
-	b.queue[(b.head+b.n)%len(b.queue)] = buffered{ctx, ev}
+	b.queue[(b.head+b.n)%len(b.queue)] = item
 	b.n++
 	b.changed.Broadcast()
 	return nil
@@ -157,6 +186,23 @@ func (b *BufferedSink) room(c *reentry.Call) {
 		b.changed.Wait()
 	}
 	c.Waited()
+}
+
+// dropOldest removes the event that waited longest. What is told before it stays in
+// front. b.mu is held.
+func (b *BufferedSink) dropOldest() bool {
+	at := func(i int) *buffered { return &b.queue[(b.head+i)%len(b.queue)] }
+	for i := range b.n {
+		if at(i).tell != nil {
+			continue
+		}
+		for ; i > 0; i-- {
+			*at(i) = *at(i - 1)
+		}
+		b.take()
+		return true
+	}
+	return false
 }
 
 // take removes the first event of the queue. b.mu is held.
@@ -193,11 +239,15 @@ func (b *BufferedSink) deliver() {
 			c = reentry.New(item.ctx, reentry.Of(item.ctx).Owner(), &b.holder, nil)
 		}
 		var err error
-		if b.entry.line != nil {
-			line, err = item.ev.AppendJSON(line[:0])
-		}
-		if err == nil {
-			err = b.entry.write(c, &item.ev, line)
+		if item.tell != nil {
+			err = item.tell(c)
+		} else {
+			if b.entry.line != nil {
+				line, err = item.ev.AppendJSON(line[:0])
+			}
+			if err == nil {
+				err = b.entry.write(c, &item.ev, line)
+			}
 		}
 		b.mu.Lock()
 		b.delivered(&item.ev, err)

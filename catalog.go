@@ -166,10 +166,10 @@ const (
 // generated from its struct. To add a kind, add a constant, a row and a struct,
 // and run go generate.
 var catalog = [...]KindInfo{
-	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{show: (*view).sessionStarted}},
-	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{show: (*view).sessionCompleted}},
+	{Kind: KindSessionStarted, Role: RoleOpens, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{apply: (*machine).sessionStarted, show: (*view).sessionStarted}},
+	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{apply: (*machine).sessionCompleted, show: (*view).sessionCompleted}},
 	{Kind: KindRunStarted, Role: RoleOpens, Subject: "run", does: &behaviour{check: (*machine).checkRunStarted, apply: (*machine).runStarted, show: (*view).runStarted}},
-	{Kind: KindRunPaused, Role: RolePoint, Subject: "run", does: &behaviour{show: (*view).runPaused}},
+	{Kind: KindRunPaused, Role: RolePoint, Subject: "run", does: &behaviour{apply: (*machine).runPaused}},
 	{Kind: KindRunResumed, Role: RolePoint, Subject: "run", does: &behaviour{apply: (*machine).runResumed, show: (*view).runResumed}},
 	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runCompleted}},
 	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runFailed}},
@@ -205,7 +205,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindHandoffRequested, Role: RoleOpens, Subject: "handoff", ByAgent: true, does: &behaviour{apply: (*machine).handoffRequested}},
 	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
-	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{show: (*view).turnStarted}},
+	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{apply: (*machine).turnStarted, show: (*view).turnStarted}},
 	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", does: &behaviour{show: (*view).turnEnded}},
 	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
 	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{show: (*view).stepStarted}},
@@ -235,7 +235,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindApprovalRejected, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
 	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification", does: &behaviour{apply: (*machine).clarificationRequested}},
 	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification", does: &behaviour{apply: (*machine).clarificationResolved}},
-	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandReceived}},
+	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command", does: &behaviour{apply: (*machine).commandReceived, show: (*view).commandReceived}},
 	{Kind: KindCommandConsumed, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandConsumed}},
 
 	{Kind: KindAuditChecked, Role: RolePoint, Subject: "audit", traits: afterEnd | stepless, does: &behaviour{apply: (*machine).auditChecked, show: (*view).auditChecked}},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -129,13 +130,14 @@ func noConstant(field string, value any) error {
 // concurrently. Events of one run are ordered; different runs do not wait for
 // each other.
 type Emitter struct {
-	opts    EmitterOptions
-	redact  *redaction
-	sinks   []*sinkEntry
-	lines   bool       // some sink wants the encoded line
-	tracer  *sinkEntry // or nil
-	commit  []*sinkEntry
-	buffers []*BufferedSink
+	opts         EmitterOptions
+	redact       *redaction
+	sinks        []*sinkEntry
+	lines        bool       // some sink wants the encoded line
+	lastingLines bool       // only of events that are not droppable
+	tracer       *sinkEntry // or nil
+	commit       []*sinkEntry
+	buffers      []*BufferedSink
 
 	mu       sync.Mutex // nothing is waited for while it is held
 	runs     map[string]*runState
@@ -197,8 +199,10 @@ func NewEmitter(o EmitterOptions) (*Emitter, error) {
 		}
 		e.sinks = append(e.sinks, k)
 	}
+	e.lastingLines = true
 	for _, k := range e.sinks {
 		e.lines = e.lines || k.line != nil
+		e.lastingLines = e.lastingLines && (k.line == nil || k.lasting)
 		if k.committer != nil {
 			e.commit = append(e.commit, k)
 		}
@@ -251,19 +255,64 @@ func (e *Emitter) Run(id string) (*Run, error) {
 	if e.closed.Load() {
 		return nil, ErrClosed
 	}
-	if s := e.runs[id]; s != nil {
-		return newRun(s, Scope{}), nil
+	s := e.runs[id]
+	if s == nil {
+		if _, ok := e.released[id]; ok {
+			return nil, fmt.Errorf("%w (run %s)", ErrRunReleased, jsonwire.Brief(id))
+		}
+		var err error
+		if s, err = e.open(newMachine(&RunState{RunID: id, Lifecycle: e.opts.Lifecycle})); err != nil {
+			return nil, err
+		}
 	}
-	if _, ok := e.released[id]; ok {
-		return nil, fmt.Errorf("%w (run %s)", ErrRunReleased, jsonwire.Brief(id))
+	return newRun(s, Scope{}), nil
+}
+
+// Lookup returns a handle to the run of that id, and false when no run of that id is
+// open. It opens none, so the id may come from anywhere. Lookup waits for no run.
+func (e *Emitter) Lookup(id string) (*Run, bool) {
+	if !e.ok() {
+		return nil, false
 	}
-	return e.open(newMachine(&RunState{RunID: id, Lifecycle: e.opts.Lifecycle}))
+	e.mu.Lock()
+	s := e.runs[id]
+	e.mu.Unlock()
+	if s == nil {
+		return nil, false
+	}
+	return newRun(s, Scope{}), true
+}
+
+// Runs yields a handle to each run that is open when the loop begins, in the order of
+// their ids. The loop may do anything; it waits for no run.
+func (e *Emitter) Runs() iter.Seq[*Run] {
+	return func(yield func(*Run) bool) {
+		if !e.ok() {
+			return
+		}
+		for _, s := range e.openRuns() {
+			if !yield(newRun(s, Scope{})) {
+				return
+			}
+		}
+	}
+}
+
+// openRuns returns the open runs in the order of their ids.
+func (e *Emitter) openRuns() []*runState {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.SortedFunc(maps.Values(e.runs), func(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) })
 }
 
 // Resume continues a run where a snapshot of it ends: sequences, steps, open
-// calls and everything else the rules are about go on. The run must not be
-// open here; handles of it from before return [ErrClosed] from then on. Resume
-// waits for no run: an event that such a handle is emitting is still delivered.
+// calls, the session and everything else the rules are about go on. The run must
+// not be open here; handles of it from before return [ErrClosed] from then on.
+// Resume waits for no run: an event that such a handle is emitting is still
+// delivered.
+//
+// Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
+// a required one fails, the run is closed again and Resume returns a [*SinkError].
 func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	if !e.ok() {
 		return nil, ErrZeroValue
@@ -275,6 +324,18 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 		return nil, errors.New("agentevents: Resume needs a snapshot with a run id")
 	}
 	m := snapshot.machine(e.opts.Lifecycle) // takes its time when the snapshot is large
+	s, err := e.reopen(m, snapshot.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.resumed(snapshot); err != nil {
+		return nil, join(err, newRun(s, Scope{}).Close())
+	}
+	return newRun(s, Scope{}), nil
+}
+
+// reopen registers a run that goes on. Its lock is held until the sinks were told.
+func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed.Load() {
@@ -283,22 +344,77 @@ func (e *Emitter) Resume(snapshot *RunSnapshot) (*Run, error) {
 	if e.runs[m.RunID] != nil {
 		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))
 	}
-	r, err := e.open(m)
-	if old, ok := e.released[m.RunID]; ok && err == nil {
+	s, err := e.open(m)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock() // nobody else has it yet
+	s.session = session
+	if old, ok := e.released[m.RunID]; ok {
 		old.closed.Store(true) // or its handles would count the sequences a second time
 	}
-	return r, err
+	return s, nil
+}
+
+// resumed tells the sinks that the run goes on, and lets go of its lock.
+func (s *runState) resumed(snapshot *RunSnapshot) error {
+	e := s.e
+	var done outcome
+	err := func() (err error) {
+		defer s.mu.Unlock()
+		defer s.leave()
+		if !s.enter() {
+			return ErrClosed
+		}
+		c := reentry.New(context.Background(), e, &s.holder, nil)
+		for _, k := range e.sinks {
+			if k.resumer == nil {
+				continue
+			}
+			if cerr := k.resumeRun(c, snapshot.clone()); cerr != nil {
+				err = e.failed(err, k, &Event{}, &done, cerr)
+			}
+		}
+		return err
+	}()
+	s.report(&done)
+	return err
+}
+
+// released tells the sinks, once, that the run is released. s.mu is held.
+func (s *runState) released(c *reentry.Call, done *outcome) (err error) {
+	if s.told || s.e.resumedAgain(s) {
+		return nil
+	}
+	s.told = true
+	for _, k := range s.e.sinks {
+		if k.releaser == nil {
+			continue
+		}
+		if cerr := k.releaseRun(c, s.m.RunID); cerr != nil {
+			err = s.e.failed(err, k, &Event{}, done, cerr)
+		}
+	}
+	return err
+}
+
+// resumedAgain reports whether the id of s is that of another run now.
+func (e *Emitter) resumedAgain(s *runState) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := e.runs[s.m.RunID]
+	return now != nil && now != s
 }
 
 // open registers a run. e.mu is held.
-func (e *Emitter) open(m *machine) (*Run, error) {
+func (e *Emitter) open(m *machine) (*runState, error) {
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: e.opened % lanes, derives: m.Lifecycle == LifecycleDerived}
+	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: uint8(e.opened % lanes), derives: m.Lifecycle == LifecycleDerived}
 	e.opened++
 	e.runs[m.RunID] = s
-	return newRun(s, Scope{}), nil
+	return s, nil
 }
 
 // release forgets a run. Its handles still take what may follow the end.
@@ -390,10 +506,7 @@ func (e *Emitter) Close(ctx context.Context) error {
 
 // settle records what the streams of all open runs hold back.
 func (e *Emitter) settle(ctx context.Context) (errs []error) {
-	e.mu.Lock()
-	runs := slices.SortedFunc(maps.Values(e.runs), func(a, b *runState) int { return strings.Compare(a.m.RunID, b.m.RunID) })
-	e.mu.Unlock()
-	for _, s := range runs {
+	for _, s := range e.openRuns() {
 		if err := s.close(ctx); err != nil {
 			errs = append(errs, err)
 		}
@@ -469,7 +582,7 @@ type runState struct {
 	e       *Emitter
 	holder  reentry.Holder               // of mu
 	call    atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
-	lane    uint                         // of the emitter
+	lane    uint8                        // of the emitter
 	derives bool                         // the transitions: see derive.go
 	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
 
@@ -485,6 +598,12 @@ type runState struct {
 	refusedAgents map[string]int
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
 	streams streams
+	told    bool // the sinks were told that the run is released
+
+	// state guards, in addition, what questions are about: m where apply changes it, and
+	// session. It is held for no longer, so that a question never waits for a sink.
+	state   sync.Mutex
+	session string // the first one that an event carries which is not droppable
 }
 
 // record is the write path. head is of the handle when the event's envelope is
@@ -500,9 +619,7 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 			s.e.opts.OnViolation(violation)
 		}
 	}
-	for _, err := range done.reports {
-		s.e.opts.OnError(err)
-	}
+	s.report(&done)
 	for _, b := range s.e.buffers {
 		b.room(c.Outer())
 	}
@@ -539,28 +656,39 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 // finish is what is left of the write path once the run's lock is released.
 func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) error {
 	e := s.e
-	if !done.delivered {
-		return err
-	}
 	if done.ended {
 		e.release(s)
 	}
 	for _, k := range e.commit {
+		if !done.delivered || k.lasting && !done.lasting {
+			continue
+		}
 		if cerr := k.commit(c.Unheld); cerr != nil {
 			err = e.failed(err, k, ev, done, cerr)
 		}
 	}
-	if e.opts.OnError == nil {
-		e.keepErrors(done.reports)
-		done.reports = nil
+	if e.opts.OnError == nil { // here, or Close would not wait for it
+		s.report(done)
 	}
 	return err
+}
+
+// report tells OnError what does not come back to the caller.
+func (s *runState) report(done *outcome) {
+	if s.e.opts.OnError == nil {
+		s.e.keepErrors(done.reports)
+		done.reports = nil
+	}
+	for _, err := range done.reports {
+		s.e.opts.OnError(err)
+	}
 }
 
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
 	recorded   bool         // the event itself was
 	delivered  bool         // something was: the event, or what streams held back
+	lasting    bool         // something that is not droppable was
 	ended      bool         // the run's terminal event was
 	violations []*RuleError // for OnViolation
 	reports    []error      // for OnError
@@ -580,6 +708,9 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 	err := s.add(c, ev, head, done)
 	if s.e.opts.Follow != nil && done.recorded && !ev.Marks.Has(MarkReplayed) {
 		err = s.follow(c, ev, done, err)
+	}
+	if done.ended {
+		err = join(err, s.released(c, done))
 	}
 	if cap(s.line) > maxKeptLine {
 		s.line = nil // one huge event should not be paid for ever after
@@ -611,7 +742,7 @@ func (s *runState) follow(ctx *reentry.Call, ev *Event, done *outcome, err error
 		next, sub := events[i], outcome{}
 		fillText(&next.CausationID, ev.ID)
 		serr := s.add(ctx, &next, "", &sub)
-		done.ended = sub.ended || done.ended
+		done.ended, done.lasting = sub.ended || done.ended, sub.lasting || done.lasting
 		done.violations = append(done.violations, sub.violations...)
 		done.reports = append(done.reports, sub.reports...)
 		switch {
@@ -668,6 +799,9 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	ev.origin = ""
 	if ev.RunID == "" {
 		ev.RunID = s.m.RunID
+	}
+	if ev.SessionID == "" && s.session != "" {
+		ev.SessionID, head = s.session, "" // the handle is older than the session
 	}
 	if ev.Sequence == math.MaxUint64 {
 		return fmt.Errorf("agentevents: run %s has used up its sequence numbers", jsonwire.Brief(s.m.RunID)), nil
@@ -822,14 +956,16 @@ func (s *runState) flush(ctx *reentry.Call, held []*stream, at time.Time, done *
 	return err
 }
 
-// settle records what the streams of a closed run hold back. It does not wait for the
-// run's lock: who has it settles the run when it lets go.
+// settle records what the streams of a closed run hold back, and tells the sinks that
+// it is released. It does not wait for the run's lock: who has it settles the run when
+// it lets go.
 func (s *runState) settle(c *reentry.Call, done *outcome) error {
 	if !s.mu.TryLock() {
 		return nil
 	}
 	defer s.mu.Unlock()
-	return s.flush(c, s.streams.takeAll(), time.Time{}, done)
+	err := s.flush(c, s.streams.takeAll(), time.Time{}, done)
+	return join(err, s.released(c, done))
 }
 
 // close records what the streams of a run hold back that emits no more.
@@ -837,13 +973,8 @@ func (s *runState) close(ctx context.Context) error {
 	c := s.callFor(ctx)
 	var done outcome
 	err := s.settle(c, &done)
-	if !done.delivered {
-		return err
-	}
 	err = s.finish(c, &Event{RunID: s.m.RunID}, err, &done)
-	for _, report := range done.reports {
-		s.e.opts.OnError(report)
-	}
+	s.report(&done)
 	return err
 }
 
@@ -870,15 +1001,16 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if e.redact.CountTokens != nil {
 		s.countReasoning(ev, sub)
 	}
-	s.m.apply(ev, sub)
+	s.apply(ev, sub)
 	if s.refusedAgents != nil && sub.kind.Kind == KindAgentEnded {
 		delete(s.refusedAgents, ev.AgentID)
 	}
-	done.delivered, done.ended = true, s.m.TerminalKind != ""
+	droppable := sub.kind.Droppable
+	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "", done.lasting || !droppable
 
 	// Trace, encode once, deliver.
 	replayed := ev.Marks.Has(MarkReplayed)
-	if e.tracer != nil && !(replayed && e.tracer.live) {
+	if e.tracer != nil && !e.tracer.skips(replayed, droppable) {
 		tc, terr := e.tracer.trace(ctx, ev)
 		if terr != nil {
 			err = e.failed(err, e.tracer, ev, done, terr)
@@ -887,11 +1019,11 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		fillText(&ev.SpanID, tc.SpanID)
 		fillText(&ev.ParentSpanID, tc.ParentSpanID)
 	}
-	if e.lines {
+	if e.lines && !(droppable && e.lastingLines) {
 		s.line = ev.appendWith(s.line[:0], sub.payload, &s.times, head)
 	}
 	for _, k := range e.sinks {
-		if replayed && k.live {
+		if k.skips(replayed, droppable) {
 			continue
 		}
 		if werr := k.write(ctx, ev, s.line); werr != nil {
@@ -902,6 +1034,16 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 }
 
 const maxKeptLine = 1 << 20
+
+// apply brings the run to the state that the event describes.
+func (s *runState) apply(ev *Event, sub *subject) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	if s.session == "" && !sub.kind.Droppable {
+		s.session = ev.SessionID // as in a snapshot
+	}
+	s.m.apply(ev, sub)
+}
 
 // now returns the time of an event that has none.
 func (s *runState) now() time.Time {

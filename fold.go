@@ -149,6 +149,7 @@ func (f *Fold) wake(s *RunSnapshot) {
 
 // index fills the machine's indexes from a snapshot.
 func (m *machine) index(s *RunSnapshot) {
+	m.paused, m.cancelling, m.sessionOver, m.sessionStatus = s.Paused, s.Cancelling, !s.SessionEndedAt.IsZero(), s.SessionStatus
 	for _, a := range m.agents {
 		if a.firm() {
 			m.ordered++
@@ -225,7 +226,7 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	m.agents = make(map[string]*AgentState, len(r.Agents))
 	for id, rec := range r.Agents {
 		a := rec.AgentState
-		a.shown, a.calls = nil, 0
+		a.shown, a.calls, a.failed = nil, 0, rec.endedBadly()
 		a.Resume.blocks = slices.Clone(a.Resume.blocks)
 		for i := range a.Resume.blocks {
 			a.Resume.blocks[i].text = nil
@@ -467,31 +468,8 @@ func put[K comparable, V any](m *map[K]V, key K, v V) {
 	(*m)[key] = v
 }
 
-// status derives the status of the run: see [RunStatus].
+// status derives the status of the run.
 func (r *RunSnapshot) status() RunStatus {
-	switch r.TerminalKind {
-	case KindRunCompleted:
-		return RunStatusCompleted
-	case KindRunFailed:
-		return RunStatusFailed
-	case KindRunCancelled:
-		return RunStatusCancelled
-	}
-	over := r.sessionEnded()
-	switch {
-	case r.Paused:
-		return RunStatusPaused
-	case r.Cancelling && !over:
-		return RunStatusCancelling
-	case !r.Resume.begun:
-		return RunStatusPending
-	case r.Cancelling:
-		return RunStatusCancelled
-	case over && RunStatus(r.SessionStatus).Terminal():
-		return RunStatus(r.SessionStatus)
-	case over && r.SessionStatus == "error":
-		return RunStatusFailed
-	}
 	waiting := map[string]bool{}
 	for i := range r.Approvals {
 		if r.Approvals[i].Open {
@@ -503,41 +481,24 @@ func (r *RunSnapshot) status() RunStatus {
 			waiting[r.Clarifications[i].AgentID] = true
 		}
 	}
-	started, open, working, failed := 0, 0, 0, 0
+	st := standing{
+		terminal: r.TerminalKind, paused: r.Paused, cancelling: r.Cancelling, begun: r.Resume.begun, opened: r.Resume.opened, waiting: len(waiting),
+		over: r.sessionEnded(), session: r.SessionStatus,
+	}
 	for _, a := range r.Agents {
-		if !a.Started {
-			continue
-		}
-		started++
-		switch {
-		case a.Open:
-			open++
-			if a.Status != StatusBlockedOnClarification && !waiting[a.AgentID] {
-				working++
-			}
-		case a.Ended && (a.Outcome == OutcomeAborted || a.Status == StatusFailed || a.Error.OK):
-			failed++
-		}
+		st.add(&a.AgentState, waiting[a.AgentID], a.endedBadly())
 	}
-	turnEnded := len(r.Turns) == 1 && !r.Turns[0].EndedAt.IsZero()
-	if turnEnded && r.Turns[0].Error.OK {
-		failed++
+	if len(r.Turns) == 1 && !r.Turns[0].EndedAt.IsZero() {
+		st.turnOver, st.turnFailed = true, r.Turns[0].Error.OK
 	}
-	switch {
-	case over:
-	case len(waiting) > 0 && working == 0:
-		return RunStatusWaiting
-	case r.Resume.opened || open > 0 || started == 0 && !turnEnded:
-		return RunStatusRunning
-	}
-	if failed > 0 {
-		return RunStatusFailed
-	}
-	return RunStatusCompleted
+	return st.status()
 }
 
 // sessionEnded reports whether the end of the session is that of the run.
 func (r *RunSnapshot) sessionEnded() bool { return !r.Resume.opened && !r.SessionEndedAt.IsZero() }
+
+// endedBadly reports whether the agent's end says that it failed.
+func (a *AgentSnapshot) endedBadly() bool { return a.Outcome == OutcomeAborted || a.Error.OK }
 
 // adopt completes a snapshot that another system made: it has a status, but not
 // the state for resuming that the status follows from.

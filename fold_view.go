@@ -105,6 +105,7 @@ func (v *view) index() {
 // it. The snapshot still belongs to the view.
 func (v *view) sync(m *machine) *RunSnapshot {
 	s := v.s
+	s.Paused, s.Cancelling = m.paused, m.cancelling
 	s.Agents = nil
 	if len(m.agents) > 0 {
 		s.Agents = make(map[string]*AgentSnapshot, len(m.agents))
@@ -301,11 +302,8 @@ func (v *view) runStarted(ev *Event, sub *subject) {
 	v.define(sub, p.Definition)
 }
 
-func (v *view) runPaused(*Event, *subject) { v.s.Paused, v.s.Cancelling = true, false }
-
 func (v *view) runResumed(*Event, *subject) {
 	s := v.s
-	s.Paused, s.Cancelling = false, false
 	for id := range v.active {
 		s.NodeStatus[id] = NodeStatusPending // they start again
 	}
@@ -1066,20 +1064,9 @@ func (v *view) commandReceived(ev *Event, _ *subject) {
 	if p.Rejected != "" {
 		return
 	}
-	switch p.Command.Type {
-	case CommandSend, CommandReply:
-		if p.Command.RunID != "" { // without one the resume spec rejects it
-			id := v.keep(ev.ID)
-			v.inbox.Add(id, InboxItem{EventID: id, Command: *p.Command.clone()})
-		}
-	case CommandAbort:
-		if p.Command.Resumable.V {
-			v.s.Paused = true
-		} else {
-			v.s.Cancelling = true
-		}
-	case CommandResume:
-		v.s.Cancelling = false
+	if kind := p.Command.Type; (kind == CommandSend || kind == CommandReply) && p.Command.RunID != "" { // without one the resume spec rejects it
+		id := v.keep(ev.ID)
+		v.inbox.Add(id, InboxItem{EventID: id, Command: *p.Command.clone()})
 	}
 }
 

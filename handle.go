@@ -21,6 +21,11 @@ type Run struct {
 func (r *Run) ok() bool { return r != nil && r.s != nil }
 
 func newRun(s *runState, scope Scope) *Run {
+	if scope.SessionID == "" {
+		s.state.Lock()
+		scope.SessionID = s.session
+		s.state.Unlock()
+	}
 	ev := Event{RunID: s.m.RunID, Scope: scope}
 	return &Run{s: s, scope: scope, head: ev.head()}
 }
@@ -45,6 +50,11 @@ func (r *Run) ID() string {
 
 // With returns a handle whose events carry the fields of s that are set, and
 // those of r's scope where they are not.
+//
+// A run has one session: the first SessionID that an event of it carries (deltas do not
+// count), or that of the snapshot it was resumed from. Events that carry none get it, whichever handle
+// they come from. A handle with another SessionID keeps that. All else of a scope
+// belongs to the handle.
 func (r *Run) With(s Scope) *Run {
 	if !r.ok() {
 		return nil

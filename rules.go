@@ -52,6 +52,10 @@ type machine struct {
 	*RunState
 	given Lifecycle // the table that a fold goes by whatever the log says; may be empty
 
+	// A snapshot has these; see RunStatus.
+	paused, cancelling, sessionOver bool
+	sessionStatus                   string // SessionCompleted.Status
+
 	agents  map[string]*AgentState
 	last    *AgentState // the agent that find returned last
 	ordered int         // number of agents that have an order
@@ -375,7 +379,37 @@ func (m *machine) checkAgentStarted(ev *Event, sub *subject) *RuleError {
 		"a running agent does not start again; legal: after agent.ended, after run.resumed, or with resumed set")
 }
 
-func (m *machine) runResumed(*Event, *subject) { m.Resume.resumes = plus(m.Resume.resumes, 1) }
+func (m *machine) sessionStarted(*Event, *subject) { m.sessionOver = false }
+
+func (m *machine) sessionCompleted(ev *Event, _ *subject) {
+	m.sessionOver = true
+	if status := ev.Payload.(*SessionCompleted).Status; m.view == nil {
+		m.sessionStatus = status
+	}
+}
+
+func (m *machine) turnStarted(*Event, *subject) { m.sessionOver = false }
+
+func (m *machine) runPaused(*Event, *subject) { m.paused, m.cancelling = true, false }
+
+func (m *machine) runResumed(*Event, *subject) {
+	m.paused, m.cancelling = false, false
+	m.Resume.resumes = plus(m.Resume.resumes, 1)
+}
+
+// commandReceived notes that a command pauses or stops the run, or takes that back.
+func (m *machine) commandReceived(ev *Event, _ *subject) {
+	p := ev.Payload.(*CommandReceived)
+	switch abort := p.Command.Type == CommandAbort; {
+	case p.Rejected != "":
+	case abort && p.Command.Resumable.V:
+		m.paused = true
+	case abort:
+		m.cancelling = true
+	case p.Command.Type == CommandResume:
+		m.cancelling = false
+	}
+}
 
 func (m *machine) agentStarted(ev *Event, sub *subject) {
 	a, p := sub.agent, ev.Payload.(*AgentStarted)
@@ -383,6 +417,7 @@ func (m *machine) agentStarted(ev *Event, sub *subject) {
 	if a == nil {
 		return
 	}
+	m.sessionOver = false
 	m.rest(a)
 	r := &a.Resume
 	r.first, r.act = 0, actThinking
@@ -527,10 +562,13 @@ func (m *machine) checkAgentEnded(ev *Event, sub *subject) *RuleError {
 	return nil
 }
 
-func (m *machine) agentEnded(_ *Event, sub *subject) {
+func (m *machine) agentEnded(ev *Event, sub *subject) {
 	a := sub.agent
 	if a == nil {
 		return
+	}
+	if p := ev.Payload.(*AgentEnded); m.view == nil {
+		a.failed = p.Outcome == OutcomeAborted || p.Error.OK
 	}
 	if a.Open {
 		m.open--

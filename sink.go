@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime/debug"
 
+	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/turns"
 )
 
@@ -29,8 +30,8 @@ import (
 // nothing. The context may be kept, but means the same after the call: what goes
 // on then and emits into the run needs another one.
 //
-// A sink may also implement [LineSink], [Flusher], [io.Closer], [Committer] or
-// [Tracer]. They are found once, when the emitter is made.
+// A sink may also implement [LineSink], [Flusher], [io.Closer], [Committer],
+// [Tracer], [Resumer] or [Releaser]. They are found once, when the emitter is made.
 type Sink interface {
 	WriteEvent(ctx context.Context, ev Event) error
 }
@@ -65,6 +66,31 @@ type Tracer interface {
 // TraceContext is the place of an event in a trace.
 type TraceContext struct {
 	TraceID, SpanID, ParentSpanID string // W3C trace and span ids in lower-case hex; empty means none
+}
+
+// A Resumer is told that a run goes on from a snapshot: what folds can begin with it.
+// ResumeRun is called by [Emitter.Resume], before the run's next event. The snapshot
+// belongs to the sink. An error is a [*SinkError] without a run and closes the run
+// again, unless the sink is in [BestEffort] or behind [Buffered].
+//
+// The context is one of WriteEvent's kind, without values.
+type Resumer interface {
+	ResumeRun(ctx context.Context, snapshot *RunSnapshot) error
+}
+
+// A Releaser is told that the emitter has released a run, once: what is kept for the
+// run can go. ReleaseRun is called in the order of the run's events and never together
+// with one: behind the terminal event and what follows it at once
+// (EmitterOptions.Follow), or when the run or its emitter is closed.
+//
+// After a terminal event, handles that are left may still record what may follow an end
+// (rule terminal-last), such as session.completed. These events come after ReleaseRun,
+// and nothing tells when there will be no more: who shows a run to people waits a
+// little longer, as package live does. After [Run.Close] nothing comes.
+//
+// An error is a [*SinkError] without a run.
+type Releaser interface {
+	ReleaseRun(ctx context.Context, runID string) error
 }
 
 // ErrReentrant means that a sink, with the context it was given, called
@@ -108,18 +134,46 @@ func (l live) WriteEvent(ctx context.Context, ev Event) error {
 	return l.Sink.WriteEvent(ctx, ev)
 }
 
+// WithoutDeltas returns s as a sink that gets no droppable events ([KindInfo]): no
+// deltas, only the whole blocks that end them. So a log can be small while a page that
+// is a sink beside it shows every token.
+//
+// What is left out leaves gaps in the sequence. The snapshot of a finished run is the
+// same without it. A crash loses the blocks that were under way. A run that is resumed
+// from such a log also uses the sequences of the last deltas a second time, if no
+// lasting event came after them: readers of the deltas must begin anew with a snapshot.
+func WithoutDeltas(s Sink) Sink { return withoutDeltas{s} }
+
+type withoutDeltas struct{ Sink }
+
+func (w withoutDeltas) WriteEvent(ctx context.Context, ev Event) error {
+	if ev.droppable() {
+		return nil
+	}
+	return w.Sink.WriteEvent(ctx, ev)
+}
+
+// droppable reports whether the event's kind is.
+func (e *Event) droppable() bool {
+	p := ops(e.Payload)
+	return p != nil && p.index() >= 0 && catalog[p.index()].Droppable
+}
+
 // A sinkEntry is a sink with its optional interfaces.
 type sinkEntry struct {
 	sink      Sink
 	name      string
 	required  bool
 	live      bool // gets no replayed events
+	lasting   bool // gets no droppable events
 	line      LineSink
 	writer    *Writer // the same, where no event need be copied for it
 	flusher   Flusher
 	closer    io.Closer
 	committer Committer
 	tracer    Tracer
+	resumer   Resumer
+	releaser  Releaser
 	buffer    *BufferedSink
 
 	turns *turns.Turns // of Flush and Close
@@ -134,6 +188,8 @@ unwrap:
 			s, e.required = wrapped.Sink, false
 		case live:
 			s, e.live = wrapped.Sink, true
+		case withoutDeltas:
+			s, e.lasting = wrapped.Sink, true
 		default:
 			break unwrap
 		}
@@ -146,9 +202,15 @@ unwrap:
 	e.closer, _ = s.(io.Closer)
 	e.committer, _ = s.(Committer)
 	e.tracer, _ = s.(Tracer)
+	e.resumer, _ = s.(Resumer)
+	e.releaser, _ = s.(Releaser)
 	if e.buffer, _ = s.(*BufferedSink); e.buffer.ok() {
-		e.tracer = e.buffer.entry.tracer
-		e.live = e.live || e.buffer.entry.live
+		behind := e.buffer.entry
+		e.tracer = behind.tracer
+		e.live, e.lasting = e.live || behind.live, e.lasting || behind.lasting
+		if behind.resumer == nil {
+			e.resumer = nil // a snapshot need not be copied
+		}
 	}
 	return e
 }
@@ -173,6 +235,11 @@ func (k *sinkEntry) check() error {
 		return fmt.Errorf("%s commits, and Emit would return before Buffered gives it the event", b.entry.name)
 	}
 	return nil
+}
+
+// skips reports whether the sink does not get an event.
+func (k *sinkEntry) skips(replayed, droppable bool) bool {
+	return replayed && k.live || droppable && k.lasting
 }
 
 // write delivers one event and contains panics.
@@ -202,6 +269,26 @@ func (k *sinkEntry) commit(ctx context.Context) (err error) {
 func (k *sinkEntry) trace(ctx context.Context, ev *Event) (tc TraceContext, err error) {
 	defer contain(&err)
 	return k.tracer.Trace(ctx, *ev), nil
+}
+
+func (k *sinkEntry) resumeRun(ctx context.Context, snapshot *RunSnapshot) error {
+	return tell("ResumeRun", snapshot.RunID, func() error { return k.resumer.ResumeRun(ctx, snapshot) })
+}
+
+func (k *sinkEntry) releaseRun(ctx context.Context, runID string) error {
+	return tell("ReleaseRun", runID, func() error { return k.releaser.ReleaseRun(ctx, runID) })
+}
+
+// tell calls f, which tells a sink of a run, and contains panics.
+func tell(what, runID string, f func() error) error {
+	err := func() (err error) {
+		defer contain(&err)
+		return f()
+	}()
+	if err != nil {
+		return fmt.Errorf("%s of run %s: %w", what, jsonwire.Brief(runID), err)
+	}
+	return nil
 }
 
 func (k *sinkEntry) flush(ctx context.Context) (err error) {

@@ -223,8 +223,9 @@ type AgentState struct {
 	// versions.
 	Resume agentResume `json:"resume"`
 
-	calls int            // open calls of the current attempt
-	shown *AgentSnapshot // the snapshot that embeds this; nil in an emitter
+	calls  int            // open calls of the current attempt
+	failed bool           // in an emitter: its end says so
+	shown  *AgentSnapshot // the snapshot that embeds this; nil in an emitter
 }
 
 // An agentResume is state of an agent that only resuming needs.

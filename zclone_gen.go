@@ -258,6 +258,7 @@ func (w *AgentState) deepen() {
 	w.Counted.deepen()
 	w.Resume.deepen()
 	clearField(&w.calls)
+	clearField(&w.failed)
 	clearField(&w.shown)
 }
 

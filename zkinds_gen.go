@@ -375,8 +375,14 @@ func (m *machine) checkKind(ev *Event, sub *subject) *RuleError {
 // applyKind notes what an event of its kind changes.
 func (m *machine) applyKind(ev *Event, sub *subject) {
 	switch sub.index {
+	case 0:
+		m.sessionStarted(ev, sub)
+	case 1:
+		m.sessionCompleted(ev, sub)
 	case 2:
 		m.runStarted(ev, sub)
+	case 3:
+		m.runPaused(ev, sub)
 	case 4:
 		m.runResumed(ev, sub)
 	case 5, 6, 7:
@@ -407,6 +413,8 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.handoffRequested(ev, sub)
 	case 32:
 		m.handoffAccepted(ev, sub)
+	case 33:
+		m.turnStarted(ev, sub)
 	case 51:
 		m.phaseStarted(ev, sub)
 	case 52:
@@ -419,6 +427,8 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.clarificationRequested(ev, sub)
 	case 60:
 		m.clarificationResolved(ev, sub)
+	case 61:
+		m.commandReceived(ev, sub)
 	case 63:
 		m.auditChecked(ev, sub)
 	}
@@ -433,8 +443,6 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.sessionCompleted(ev, sub)
 	case 2:
 		v.runStarted(ev, sub)
-	case 3:
-		v.runPaused(ev, sub)
 	case 4:
 		v.runResumed(ev, sub)
 	case 5:

@@ -2,7 +2,10 @@
 // Adding, finding and removing an item cost the same however many there are.
 package roster
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // A Roster is a list of members with keys. Find and Take look at the first member
 // of a key. The zero Roster is empty.
@@ -93,6 +96,18 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 		r.at, r.gone, r.less = nil, nil, 0
 	}
 	return r.keys, r.list
+}
+
+// Each yields the keys and the members in order. It changes nothing: a Find may go on at
+// the same time.
+func (r *Roster[K, V]) Each() iter.Seq2[K, *V] {
+	return func(yield func(K, *V) bool) {
+		for i := range r.list {
+			if gone := r.less > 0 && r.gone[i]; !gone && !yield(r.keys[i], &r.list[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Reset removes all members and keeps the memory.

@@ -1,0 +1,197 @@
+package agentevents
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// This file has what a program may ask of a run while it goes on. Questions read the
+// state of the emitter's rules: they need no fold, are cheap, and never wait for a sink.
+// They may be asked by any goroutine, also by sinks and by the hooks of EmitterOptions:
+// a sink sees the state behind its event, Guard the one before. Handles of a released
+// run still answer.
+
+// RunView is what an emitter knows of a run at one moment: see [Run.State]. A
+// [RunSnapshot], which package live keeps, shows much more.
+type RunView struct {
+	RunID     string // the run
+	SessionID string // the run's session; see [Run.With]
+	// Status is as in a snapshot of the same events, except that the end of the only turn
+	// does not end a run here.
+	Status       RunStatus
+	NextSequence uint64         // sequence of the next event
+	Agents       []AgentView    // in the order in which they first appear
+	Questions    []OpenQuestion // in the order of their kinds and ids
+}
+
+// AgentView is what an emitter knows of an agent at one moment.
+type AgentView struct {
+	AgentID   string      // the agent; see AgentState.AgentID
+	Status    AgentStatus // the latest status
+	Step      Opt[int]    // the highest step
+	Attempt   int         // number of the current attempt
+	Open      bool        // the agent has started and not ended since
+	Ended     bool        // the agent has ended and not started since
+	OpenCalls []string    // ids of its open calls, in call order
+}
+
+// OpenQuestion is an approval or a clarification that waits for its answer.
+type OpenQuestion struct {
+	Kind Kind   // KindApprovalRequested or KindClarificationRequested
+	ID   string // the approval id or interrupt id
+}
+
+// State returns the state of the run. It takes time in proportion to the agents, open
+// calls and open questions. The zero RunView is that of a handle that is not one.
+func (r *Run) State() RunView {
+	if !r.ok() {
+		return RunView{}
+	}
+	s := r.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	m := s.m
+	v := RunView{RunID: m.RunID, SessionID: s.session, NextSequence: m.NextSequence, Questions: m.openQuestions()}
+	v.Status = m.standing(v.Questions).status()
+	agents := make([]*AgentState, 0, len(m.agents))
+	for _, a := range m.agents {
+		agents = append(agents, a)
+	}
+	slices.SortFunc(agents, func(a, b *AgentState) int {
+		return cmp.Or(cmp.Compare(uint(a.Resume.order), uint(b.Resume.order)), strings.Compare(a.AgentID, b.AgentID)) // without an order last
+	})
+	at := make(map[string]int, len(agents))
+	for i, a := range agents {
+		at[a.AgentID] = i
+		v.Agents = append(v.Agents, AgentView{AgentID: a.AgentID, Status: a.Status, Step: a.Step, Attempt: a.Attempts, Open: a.Open, Ended: a.Ended})
+	}
+	for key := range m.calls.Each() {
+		if i, ok := at[key.agent]; ok {
+			v.Agents[i].OpenCalls = append(v.Agents[i].OpenCalls, key.call)
+		}
+	}
+	return v
+}
+
+// Status returns the agent's status, and false when the run has no event of the agent
+// yet. [Run.State] says more about it.
+func (a *Agent) Status() (AgentStatus, bool) {
+	if !a.ok() {
+		return "", false
+	}
+	s := a.run.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	if known := s.m.agents[a.id]; known != nil {
+		return known.Status, true
+	}
+	return "", false
+}
+
+// OpenCalls returns the ids of the agent's open calls, in call order.
+func (a *Agent) OpenCalls() (ids []string) {
+	if !a.ok() {
+		return nil
+	}
+	s := a.run.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	for key := range s.m.calls.Each() {
+		if key.agent == a.id {
+			ids = append(ids, key.call)
+		}
+	}
+	return ids
+}
+
+// openQuestions returns the open questions in the order of their kinds and ids.
+func (m *machine) openQuestions() (open []OpenQuestion) {
+	for key := range m.questions.open {
+		open = append(open, OpenQuestion{key.kind, key.id})
+	}
+	slices.SortFunc(open, func(a, b OpenQuestion) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.ID, b.ID))
+	})
+	return open
+}
+
+// A standing is what the status of a run follows from.
+type standing struct {
+	terminal           Kind
+	paused, cancelling bool
+	begun, opened      bool   // as in runResume
+	over               bool   // the session's end is that of the run
+	session            string // its status
+	// A run that has one turn ends with it; the state of an emitter does not know turns.
+	turnOver, turnFailed bool
+
+	waiting int // number of agents that have an open question; no agent counts as one
+	// Numbers of agents.
+	started, open, working, failed int
+}
+
+// standing returns the standing of an emitter's run.
+func (m *machine) standing(questions []OpenQuestion) standing {
+	st := standing{
+		terminal: m.TerminalKind, paused: m.paused, cancelling: m.cancelling, begun: m.Resume.begun, opened: m.Resume.opened, waiting: len(questions),
+		over: m.sessionOver && !m.Resume.opened, session: m.sessionStatus,
+	}
+	for _, a := range m.agents {
+		st.add(a, m.questions.of(a.AgentID) > 0, a.failed)
+	}
+	return st
+}
+
+// add counts an agent. waits says that it has an open question, failed that its end
+// says so.
+func (st *standing) add(a *AgentState, waits, failed bool) {
+	if !a.Started {
+		return
+	}
+	st.started++
+	switch {
+	case a.Open:
+		st.open++
+		if a.Status != StatusBlockedOnClarification && !waits {
+			st.working++
+		}
+	case a.Ended && (failed || a.Status == StatusFailed):
+		st.failed++
+	}
+}
+
+// status derives the status of the run: see [RunStatus].
+func (st standing) status() RunStatus {
+	switch st.terminal {
+	case KindRunCompleted:
+		return RunStatusCompleted
+	case KindRunFailed:
+		return RunStatusFailed
+	case KindRunCancelled:
+		return RunStatusCancelled
+	}
+	switch {
+	case st.paused:
+		return RunStatusPaused
+	case st.cancelling && !st.over:
+		return RunStatusCancelling
+	case !st.begun:
+		return RunStatusPending
+	case st.cancelling:
+		return RunStatusCancelled
+	case st.over && RunStatus(st.session).Terminal():
+		return RunStatus(st.session)
+	case st.over && st.session == "error":
+		return RunStatusFailed
+	case st.over:
+	case st.waiting > 0 && st.working == 0:
+		return RunStatusWaiting
+	case st.opened || st.open > 0 || st.started == 0 && !st.turnOver:
+		return RunStatusRunning
+	}
+	if st.failed > 0 || st.turnFailed {
+		return RunStatusFailed
+	}
+	return RunStatusCompleted
+}

@@ -258,6 +258,16 @@ func (f *Fold) Apply(ev Event) {
 	f.add(&ev, jsonwire.Hash(f.line), false)
 }
 
+// ApplyLine is Apply for an event that an emitter has accepted and its line, as a
+// [LineSink] gets both. It takes less time, because it encodes nothing.
+func (f *Fold) ApplyLine(ev Event, line string) {
+	if ops(ev.Payload) == nil {
+		f.Apply(ev)
+		return
+	}
+	f.add(&ev, jsonwire.Hash(line), true)
+}
+
 // add applies an event whose payload is a struct of this package. hash is the hash
 // of its line as AppendJSON writes it. sound says that the event's texts were
 // checked when it was read. add keeps no part of the event.

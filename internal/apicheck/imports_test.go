@@ -56,6 +56,8 @@ var layers = []layer{
 		"a dialect needs the vocabulary, the contract and the engine, never another dialect"},
 	{"eventtest", []string{".", "internal/jsonwire"},
 		"tests of programs need the vocabulary and the JSON text of events; what is more would be a dependency of every test"},
+	{"live", []string{".", "internal/jsonwire", "internal/reuse"},
+		"a sink that is read over HTTP needs only the root and the standard library"},
 	{"tree", []string{"."},
 		"a view of snapshots needs only the root"},
 	{"cmd/...", []string{".", "tree", "capture/...", "dialect/...", "internal/jsonwire", "internal/readback"},

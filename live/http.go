@@ -1,0 +1,227 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// SnapshotHandler returns a handler that answers GET with the run's snapshot as JSON
+// ([agentevents.RunSnapshot]), and 404 for a run that the log does not have. The run is
+// the wildcard {run} of the pattern, else the query's run.
+//
+// The handlers of a log ask nobody who reads: put them behind what does.
+func (l *Log) SnapshotHandler() http.Handler { return http.HandlerFunc(l.serveSnapshot) }
+
+func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
+	if !l.open(w, req) {
+		return
+	}
+	s := l.Snapshot(runOf(req))
+	if s == nil {
+		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(s.AppendJSON(nil)) // the reader may be gone
+}
+
+// EventsHandler returns a handler that answers GET with the events of a run as
+// Server-Sent Events, as they come. The run is found as in SnapshotHandler. A stream
+// begins behind the event that the header Last-Event-ID names, which browsers send when
+// they connect again; else at the sequence that the query's from names; else at 0. The
+// query's agent and kind, each any number of times, leave out all other events.
+//
+// Of each event the id is its sequence and the data its line; it has no type, so a
+// browser takes it as a message. Two events with a type are about the stream:
+//
+//   - resync: events that the reader wants are not kept any more, or its cursor is of
+//     another log. The data is {"from":…,"oldest":…,"next":…}, the fields of a
+//     [GapError]. The stream goes on at next. Load the snapshot now; events below its
+//     nextSequence are in it.
+//   - end: the run is over; the data is {"next":…}. Close the EventSource: if it asks
+//     again, 204 tells it to stop.
+//
+// An id alone, or a comment, is a heartbeat. Answers are 400 for a cursor that is no
+// number, and 404 for a run that the log does not have.
+func (l *Log) EventsHandler() http.Handler { return http.HandlerFunc(l.serveEvents) }
+
+func (l *Log) serveEvents(w http.ResponseWriter, req *http.Request) {
+	if !l.open(w, req) {
+		return
+	}
+	from, err := cursorOf(req)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r := l.find(runOf(req))
+	if r == nil {
+		http.Error(w, ErrUnknownRun.Error(), http.StatusNotFound)
+		return
+	}
+	s := stream{cursor: cursor{run: r, from: from}, log: l, w: w, conn: http.NewResponseController(w), query: req.URL.Query(), told: from}
+	if s.ended() {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // of nginx
+	s.buf.WriteString(":\n\n")                // the reader learns that it is connected
+	if req.Method == http.MethodGet {
+		s.serve(req.Context())
+	}
+}
+
+// open checks the method and sets the headers that all answers have.
+func (l *Log) open(w http.ResponseWriter, req *http.Request) bool {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if l.opts.AllowOrigin != "" {
+		h.Set("Access-Control-Allow-Origin", l.opts.AllowOrigin)
+	}
+	if req.Method == http.MethodGet || req.Method == http.MethodHead {
+		return true
+	}
+	h.Set("Allow", "GET, HEAD")
+	http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+	return false
+}
+
+// runOf returns the id of the run that a request is about.
+func runOf(req *http.Request) string {
+	if id := req.PathValue("run"); id != "" {
+		return id
+	}
+	return req.URL.Query().Get("run")
+}
+
+// cursorOf returns the sequence that a stream begins at. The header goes before the
+// query: it is of the same stream, later.
+func cursorOf(req *http.Request) (uint64, error) {
+	if id := req.Header.Get("Last-Event-ID"); id != "" {
+		n, err := strconv.ParseUint(id, 10, 64)
+		if err != nil || n == math.MaxUint64 {
+			return 0, errors.New("Last-Event-ID is not the id of an event")
+		}
+		return n + 1, nil
+	}
+	from := req.URL.Query().Get("from")
+	if from == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(from, 10, 64)
+	if err != nil {
+		return 0, errors.New("from is not a sequence")
+	}
+	return n, nil
+}
+
+// A stream is an HTTP answer under way.
+type stream struct {
+	cursor
+	log   *Log
+	w     http.ResponseWriter
+	conn  *http.ResponseController
+	query url.Values
+	buf   bytes.Buffer
+	wrote time.Time
+	told  uint64 // what the reader would ask for next: behind the last id it got
+}
+
+// serve writes until the run is over or the reader is gone.
+func (s *stream) serve(ctx context.Context) {
+	for s.flush() {
+		batch, err := s.read(ctx, s.log.opts.Heartbeat)
+		var gap *GapError
+		switch {
+		case errors.As(err, &gap):
+			s.from = gap.Next
+			s.event("resync", fmt.Sprintf(`{"from":%d,"oldest":%d,"next":%d}`, gap.From, gap.Oldest, gap.Next))
+		case err == errIdle:
+			s.heartbeat()
+		case err != nil:
+			return
+		case len(batch) == 0:
+			s.event("end", fmt.Sprintf(`{"next":%d}`, s.from))
+			s.flush()
+			return
+		}
+		for i := range batch {
+			s.line(&batch[i])
+		}
+		if beat := s.log.opts.Heartbeat; beat > 0 && s.buf.Len() == 0 && time.Since(s.wrote) >= beat {
+			s.heartbeat() // all was left out, for long
+		}
+	}
+}
+
+// line writes an event, unless the query leaves it out.
+func (s *stream) line(l *line) {
+	if !wants(s.query["agent"], l.agent) || !wants(s.query["kind"], string(l.kind)) {
+		return
+	}
+	s.id(l.sequence + 1)
+	s.buf.WriteString("data: ")
+	s.buf.WriteString(l.text)
+	s.buf.WriteString("\n\n")
+}
+
+func wants(list []string, word string) bool { return len(list) == 0 || slices.Contains(list, word) }
+
+// id writes the id of the event before next.
+func (s *stream) id(next uint64) {
+	s.told = next
+	if next > 0 {
+		s.buf.WriteString("id: ")
+		s.buf.Write(strconv.AppendUint(s.buf.AvailableBuffer(), next-1, 10))
+		s.buf.WriteByte('\n')
+	}
+}
+
+// event writes an event about the stream.
+func (s *stream) event(name, data string) {
+	s.id(s.from)
+	fmt.Fprintf(&s.buf, "event: %s\ndata: %s\n\n", name, data)
+}
+
+// heartbeat writes a comment, and where the stream is, when events were left out since
+// the last id.
+func (s *stream) heartbeat() {
+	if s.buf.WriteString(":\n"); s.told != s.from {
+		s.id(s.from)
+	}
+	s.buf.WriteByte('\n')
+}
+
+// flush writes what is buffered to the reader. It reports whether the reader is there.
+func (s *stream) flush() bool {
+	if s.buf.Len() == 0 {
+		return true
+	}
+	var deadline time.Time
+	if timeout := s.log.opts.WriteTimeout; timeout > 0 {
+		deadline = time.Now().Add(timeout)
+	}
+	_ = s.conn.SetWriteDeadline(deadline) // not all writers have one
+	s.wrote = time.Now()
+	_, err := s.w.Write(s.buf.Bytes())
+	s.buf.Reset()
+	return err == nil && s.conn.Flush() == nil
+}
+
+var _ interface {
+	agentevents.LineSink
+	agentevents.Resumer
+	agentevents.Releaser
+} = (*Log)(nil)

@@ -1,0 +1,165 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// ErrUnknownRun means that the log does not have the run: no event of it has come yet, or
+// it was released a while ago.
+var ErrUnknownRun = errors.New("agentevents/live: the run is not known")
+
+// A GapError says that a reader cannot go on: the events it wants are not kept any more,
+// or there are none with such sequences yet. A snapshot has what the reader misses.
+type GapError struct {
+	RunID  string // the run
+	From   uint64 // sequence of the event that the reader wants next
+	Oldest uint64 // sequence of the oldest event that is kept; Next when there is none
+	Next   uint64 // sequence of the next event of the run
+}
+
+// Error says what is missing.
+func (e *GapError) Error() string {
+	if e.From > e.Next {
+		return fmt.Sprintf("agentevents/live: run %s has no event %d yet: the next one is %d", jsonwire.Brief(e.RunID), e.From, e.Next)
+	}
+	return fmt.Sprintf("agentevents/live: run %s: event %d is not kept any more: the oldest one is %d", jsonwire.Brief(e.RunID), e.From, e.Oldest)
+}
+
+// Events yields the events of a run from a sequence on, as they come: 0 is the first one.
+// Every event comes once and in order. The loop ends when the run is over: it was
+// released, and Options.Linger has passed since its last event, or the log was closed.
+//
+// Its last turn may be an error instead: [ErrUnknownRun], the cause of the context's end,
+// or a [*GapError] when the event that comes next is not kept: it is too old, or the
+// loop is too slow, so that more than Options.KeepBytes came meanwhile. Nobody waits
+// for the loop.
+func (l *Log) Events(ctx context.Context, runID string, from uint64) iter.Seq2[agentevents.Event, error] {
+	return func(yield func(agentevents.Event, error) bool) {
+		r := l.find(runID)
+		if r == nil {
+			yield(agentevents.Event{}, fmt.Errorf("%w (run %s)", ErrUnknownRun, jsonwire.Brief(runID)))
+			return
+		}
+		c := cursor{run: r, from: from}
+		for {
+			batch, err := c.read(ctx, 0)
+			if err != nil {
+				yield(agentevents.Event{}, err)
+				return
+			}
+			if len(batch) == 0 {
+				return
+			}
+			for i := range batch {
+				var ev agentevents.Event
+				err := ev.UnmarshalJSON([]byte(batch[i].text))
+				if !yield(ev, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A cursor is the place of a reader in a run.
+type cursor struct {
+	run   *run
+	from  uint64 // sequence of the next event
+	batch []line // the lines taken last
+}
+
+// maxBatch is how many lines a reader takes at a time.
+const maxBatch = 64
+
+// errIdle means that nothing has come for a while.
+var errIdle = errors.New("idle")
+
+// read returns the next lines and waits for them; none when the run is over. With idle it
+// returns errIdle when none have come for that long.
+func (c *cursor) read(ctx context.Context, idle time.Duration) ([]line, error) {
+	var quiet <-chan time.Time
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		changed, left, err := c.take()
+		if err != nil {
+			return nil, err
+		}
+		if changed == nil {
+			return c.batch, nil // empty when the run is over
+		}
+		if idle > 0 && quiet == nil {
+			timer := time.NewTimer(idle)
+			defer timer.Stop()
+			quiet = timer.C
+		}
+		if err := wait(ctx, changed, left, quiet); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func wait(ctx context.Context, changed <-chan struct{}, left time.Duration, quiet <-chan time.Time) error {
+	var end <-chan time.Time
+	if left > 0 {
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		end = timer.C
+	}
+	select {
+	case <-changed:
+	case <-end:
+	case <-quiet:
+		return errIdle
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// take takes lines. When there are none yet, it returns a channel to wait on, and how
+// long if the run is released.
+func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error) {
+	r := c.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.from < r.oldest || c.from > r.next {
+		return nil, 0, &GapError{RunID: r.id, From: c.from, Oldest: r.oldest, Next: r.next}
+	}
+	c.batch = c.batch[:0]
+	if c.from < r.next {
+		i, _ := slices.BinarySearchFunc(r.lines, c.from, func(l line, from uint64) int { return cmp.Compare(l.sequence, from) })
+		c.batch = append(c.batch, r.lines[i:min(i+maxBatch, len(r.lines))]...)
+		c.from = c.batch[len(c.batch)-1].sequence + 1
+		return nil, 0, nil
+	}
+	if r.released {
+		if left = r.left(); left <= 0 {
+			return nil, 0, nil
+		}
+	}
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed, left, nil
+}
+
+// left returns how long a released run may still have events. r.mu is held.
+func (r *run) left() time.Duration { return r.log.opts.Linger - time.Since(r.last) }
+
+// ended reports whether the reader has seen the last event of a run that is over.
+func (c *cursor) ended() bool {
+	r := c.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.released && c.from == r.next && r.left() <= 0
+}

@@ -17,6 +17,7 @@ type cell struct {
 	events  int   // events in one operation; 0 means 1
 	bytes   int   // bytes in one operation, to print MB/s; 0 prints none
 	wall    bool  // measure wall time, not CPU time
+	thread  bool  // measure the CPU time of the loop's thread only
 	procs   int   // GOMAXPROCS; 0 means 1
 	missing error // why this machine cannot measure the cell, or nil
 
@@ -101,8 +102,13 @@ func (c *cell) run(n int) (time.Duration, error) {
 	runtime.GOMAXPROCS(max(1, c.procs))
 	runtime.GC() // the cell pays only for its own garbage
 	clock := cpuTime
-	if c.wall {
+	switch {
+	case c.wall:
 		clock = wallTime
+	case c.thread:
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		clock = threadTime
 	}
 	start := clock()
 	err := c.loop(n)
@@ -129,9 +135,14 @@ func quantile(v []float64, q float64) float64 {
 
 // cpuTime returns the CPU time of the process, user and system, including the garbage
 // collector.
-func cpuTime() time.Duration {
+func cpuTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
+
+// threadTime returns the CPU time of the calling thread.
+func threadTime() time.Duration { return usage(syscall.RUSAGE_THREAD) }
+
+func usage(who int) time.Duration {
 	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+	if err := syscall.Getrusage(who, &r); err != nil {
 		panic(err)
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())

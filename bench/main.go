@@ -8,7 +8,8 @@
 //
 // The figures of a section come from one run of interleaved rounds. Each figure is the
 // median of its cell. It is CPU time, user and system, including the garbage
-// collector, on one core (GOMAXPROCS 1); M5 and F5 are wall time on two cores. Compare
+// collector, on one core (GOMAXPROCS 1); M5 and F5 are wall time on two cores, and L1 is
+// the CPU time of the emitting thread, with two. Compare
 // figures only within a section, because other programs share the machine and its
 // cache.
 package main
@@ -41,6 +42,7 @@ var sections = []section{
 	{"encoding", "E1 E2 E4", encodeSection},
 	{"emitting", "E1 M1 M2 M4 M6", emitSection},
 	{"emitting concurrently", "M5", concurrentSection},
+	{"emitting to readers", "L1", liveSection},
 	{"folding and reading", "F1 F2 F3 F4 F6 F7", foldSection},
 	{"folding on two cores", "F5", coresSection},
 	{"growing", "S1 S2", scaleSection},
@@ -166,7 +168,7 @@ func writeHeader(w io.Writer, rounds int) {
 		}
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(w, "CPU time on one core per event, M5 and F5 wall time on two. ± is half the distance of the quartiles between rounds.")
+	fmt.Fprintln(w, "CPU time on one core per event, M5 and F5 wall time on two, L1 the emitting thread's. ± is half the distance of the quartiles between rounds.")
 	fmt.Fprintln(w, "≥: theirs/ours. ≤: ours/theirs. A row without a bar is for information.")
 	fmt.Fprintln(w)
 }

@@ -75,7 +75,11 @@ type cursor struct {
 	run   *run
 	from  uint64 // sequence of the next event
 	batch []line // the lines taken last
+	took  time.Time
 }
+
+// pace is the shortest time between two waits of a reader for events.
+const pace = time.Millisecond
 
 // maxBatch is how many lines a reader takes at a time.
 const maxBatch = 64
@@ -105,6 +109,11 @@ func (c *cursor) read(ctx context.Context, idle time.Duration) ([]line, error) {
 		}
 		if err := wait(ctx, changed, left, quiet); err != nil {
 			return nil, err
+		}
+		// Waking a reader costs the emitter more than the event: in a burst it does so
+		// once for many.
+		if since := time.Since(c.took); since < pace {
+			time.Sleep(pace - since)
 		}
 	}
 }
@@ -139,7 +148,7 @@ func (c *cursor) take() (changed <-chan struct{}, left time.Duration, err error)
 	if c.from < r.next {
 		i, _ := slices.BinarySearchFunc(r.lines, c.from, func(l line, from uint64) int { return cmp.Compare(l.sequence, from) })
 		c.batch = append(c.batch, r.lines[i:min(i+maxBatch, len(r.lines))]...)
-		c.from = c.batch[len(c.batch)-1].sequence + 1
+		c.from, c.took = c.batch[len(c.batch)-1].sequence+1, time.Now()
 		return nil, 0, nil
 	}
 	if r.released {

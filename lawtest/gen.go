@@ -36,6 +36,8 @@ type Config struct {
 	// means a few harmless ones.
 	Redaction *agentevents.Policy
 	Texts     []string
+	// Watch is called with the run and every accepted event of it, by the sink.
+	Watch func(*agentevents.Run, agentevents.Event)
 }
 
 // Lifecycles draws a lifecycle.
@@ -122,6 +124,9 @@ func newGenerator(t *rapid.T, c Config) *generator {
 	clock, ids := &Clock{}, &IDs{}
 	e := NewEmitter(t, c.Lifecycle, agentevents.ModeEnforce, clock, ids, c.Redaction, func(ev agentevents.Event) {
 		g.out.Events = append(g.out.Events, ev)
+		if c.Watch != nil {
+			c.Watch(g.run, ev)
+		}
 	})
 	var err error
 	if g.run, err = e.Run(g.out.ID); err != nil {

@@ -16,7 +16,7 @@
 //	└──────┬──────────────────────────────────┘         ┌─ Reader ─────────────┐
 //	       │ Event, in sequence order per run           │ lines to events,     │
 //	       ├──► Writer (JSONL) ────── log ─────────────►│ unknown ones survive │
-//	       └──► any other Sink                          └──────────────────────┘
+//	       └──► any other Sink (package live: pages)    └──────────────────────┘
 //
 // # A log line
 //
@@ -59,6 +59,9 @@
 // the subject, its state and what would be legal; nothing was recorded then. A
 // [*SinkError] means that the event was recorded and a sink failed. In
 // [ModeObserve] illegal events are recorded and reported.
+//
+// While a run is open, [Emitter.Lookup] finds it and [Run.State] tells its state. The
+// sink of package live shows whole runs, in Go and over HTTP.
 //
 // # Reading
 //

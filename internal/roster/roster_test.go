@@ -36,6 +36,12 @@ func TestRosterIsAList(t *testing.T) {
 				}
 			}
 			require.Equal(t, len(values), r.Len())
+			i := 0
+			for key, v := range r.Each() {
+				require.True(t, keys[i] == key && values[i] == *v)
+				i++
+			}
+			require.Equal(t, len(values), i)
 			if step%50 == 0 {
 				gotKeys, got := r.All()
 				require.Equal(t, len(keys), len(gotKeys))

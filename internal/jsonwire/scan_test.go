@@ -698,7 +698,7 @@ func TestAside(t *testing.T) {
 }
 
 func TestValidUTF8(t *testing.T) {
-	for n := range 40 {
+	for n := range 70 {
 		s := strings.Repeat("a", n)
 		require.True(t, ValidUTF8(s))
 		for at := range n {

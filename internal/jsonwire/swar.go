@@ -81,7 +81,12 @@ func endsRun(c byte) bool { return c < 0x20 || c == '"' || c == '\\' }
 func ValidUTF8(s string) bool {
 	var seen uint64
 	if n := len(s); n >= 8 {
-		for i := 0; i < n-8; i += 8 {
+		i := 0
+		for ; i+32 <= n; i += 32 {
+			w := s[i : i+32]
+			seen |= Load64(w, 0) | Load64(w, 8) | Load64(w, 16) | Load64(w, 24)
+		}
+		for ; i < n-8; i += 8 {
 			seen |= Load64(s, i)
 		}
 		seen |= Load64(s, n-8)

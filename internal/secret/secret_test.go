@@ -102,6 +102,19 @@ func TestTokensAreLongEnough(t *testing.T) {
 	require.GreaterOrEqual(t, leastToken, step+7)
 }
 
+// Tokens and cards are found wherever they are between two steps.
+func TestEachPlace(t *testing.T) {
+	s, pad := scanner(), strings.Repeat("ok  \texample.com/pkg\t0.012s\n", 4)
+	for from := range 28 {
+		for n := range 60 {
+			for _, c := range [][2]string{{"AKIA" + "0123456789ABCDEF", "AKIA[REDACTED:token]"}, {"4222222222222", "422222[REDACTED:card]"}, {"4111 1111 1111 1111", "4111 11[REDACTED:card]"}} {
+				before, behind := pad[from:from+n]+"\t", "\t"+pad[n:]
+				require.Equal(t, before+c[1]+behind, s.Mask(before+c[0]+behind), "%d %d", from, n)
+			}
+		}
+	}
+}
+
 // A look at words of eight bytes sees what one at each byte does.
 func TestWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -97,17 +97,36 @@ func place(m uint64) int {
 // of a token: is not ASCII from '+' on.
 func broken(w uint64) uint64 { return ((w - lo*'+') | w) & hi }
 
-// alone reports whether the eight characters at i, which are not broken, are of a run of less
-// than n such characters, as far as the eight on each side show it.
-func alone(text string, i, n int) bool {
-	if i < 8 || i+16 > len(text) {
-		return false
+// stride returns the next place, in steps from i on, where eight characters may be of a
+// token, or two of a card, as far as the eight on each side show it. It looks at none of which
+// the text has not so many.
+func stride(text string, i int) int {
+	left := text[min(i, len(text)):]
+	for len(left) > step+8 {
+		w := jsonwire.Load64(left, 0)
+		if broken(w) != 0 && w&0xE0E0 != 0x2020 {
+			left = left[step:]
+			continue
+		}
+		i := len(text) - len(left)
+		if i < 8 {
+			break
+		}
+		before := jsonwire.Load64(text, i-8)
+		if w&0xE0E0 == 0x2020 { // with six more on one side
+			if broken(w) == 0 || noCard(w) == 0 || noCard(before)>>16 == 0 {
+				break
+			}
+		} else if broken(before) == 0 || broken(jsonwire.Load64(left, 8)) == 0 || broken(jsonwire.Load64(text, i-4))|broken(jsonwire.Load64(left, 4)) == 0 {
+			break // with eight more on one side, or four on both
+		}
+		left = left[step:]
 	}
-	w := jsonwire.Load64(text, i-8) // the highest is needed: nothing is borrowed
-	before := bits.LeadingZeros64((^((w|hi)-lo*'+')|w)&hi) / 8
-	behind := bits.TrailingZeros64(broken(jsonwire.Load64(text, i+8))) / 8
-	return before < 8 && behind < 8 && before+8+behind < n
+	return len(text) - len(left)
 }
 
+// noCard returns a word with bits in each byte of w that cannot be of a card.
+func noCard(w uint64) uint64 { return (w ^ lo*0x20) & (lo * 0xE0) }
+
 // cardLike reports whether the last six bytes of w may be of a card.
-func cardLike(w uint64) bool { return (w^lo*0x20)>>16&(lo*0xE0>>16) == 0 }
+func cardLike(w uint64) bool { return noCard(w)>>16 == 0 }

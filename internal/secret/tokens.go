@@ -111,10 +111,10 @@ const step = 12
 // enough to look at few places only.
 func (f *found) runs(text string, from int, final bool) {
 	done := from // up to here runs are looked at
-	i := from
-	for ; i+8 <= len(text); i += step {
+	i := stride(text, from)
+	for ; i+8 <= len(text); i = stride(text, i+step) {
 		w := jsonwire.Load64(text, i)
-		if broken(w) == 0 && i >= done && !alone(text, i, leastToken) {
+		if broken(w) == 0 && i >= done {
 			done = f.tokens(text, i, from, final)
 		}
 		if w&0xC0C0 == 0 {

@@ -185,7 +185,7 @@ func (s *Scanner) find(f *found, text string, from int, final bool) {
 		for ; m != 0; m &= m - 1 {
 			s.look(f, text, from+place(m), final)
 		}
-		if n := len(text); !odd && final {
+		if n := len(text); final && (!odd || n < leastEnd) {
 			return
 		} else if !odd || final && n < leastToken && (n < leastDigits || !cardLike(jsonwire.Load64(text, leastToken-1-leastDigits))) {
 			f.last(text, from, from, final) // too short for what runs finds

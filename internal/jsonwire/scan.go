@@ -64,6 +64,7 @@ type Scanner struct {
 	blanks int  // whitespace bytes that skipValue has passed over
 
 	watch Watch // asked about what skipValue passes, nil once it said yes
+	ends  *Ends // of the watch
 }
 
 // Reset makes s read text from its start. The text may be anything: invalid UTF-8
@@ -640,8 +641,7 @@ func (s *Scanner) skipValue(i, depth int) (int, error) {
 	if i < len(text) {
 		switch text[i] {
 		case '"':
-			end, found, err := scanString(text, i)
-			s.ask(i+1, end-1, found != 0)
+			end, _, err := s.skipString(i)
 			return end, err
 		case '{':
 			return s.skipObject(i, depth+1)
@@ -672,9 +672,33 @@ func (s *Scanner) skipValue(i, depth int) (int, error) {
 
 // ask asks the watch, if there is one, about the string or number from start to end.
 func (s *Scanner) ask(start, end int, escaped bool) {
-	if w := s.watch; w != nil && end > start && w.Text(s.text, start, end, escaped) {
+	if w := s.watch; w != nil && end > start && w.Text(s.text[start:end], escaped) {
 		s.watch = nil
 	}
+}
+
+// skipString is scanString that asks the watch, if there is one, about the string.
+func (s *Scanner) skipString(i int) (end int, found escapes, err error) {
+	text := s.text
+	if s.watch == nil {
+		return scanString(text, i)
+	}
+	busy, j := uint64(0), i+1
+	for ; j+8 <= len(text); j += 8 {
+		w := Load64(text, j)
+		m := endings(w)
+		if busy |= Busy(w & (m&-m - 1)); m != 0 { // of what is in front of a quote, and seven of its bits
+			j += firstByte(m)
+			break
+		}
+	}
+	if busy&hi == 0 && j > 3 && j < len(text) && text[j] == '"' && !s.ends.has(uint32(load32(text, j-4)), j-i-1) {
+		return j + 1, 0, nil
+	}
+	if end, found, err = scanString(text, i); err == nil {
+		s.ask(i+1, end-1, found != 0)
+	}
+	return end, found, err
 }
 
 func (s *Scanner) skipObject(i, depth int) (int, error) {
@@ -693,7 +717,7 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 			return 0, unexpected(text, i, want)
 		}
 		want = "a member name"
-		end, found, err := scanString(text, i)
+		end, found, err := s.skipString(i)
 		if err != nil {
 			return 0, err
 		}
@@ -708,24 +732,13 @@ func (s *Scanner) skipObject(i, depth int) (int, error) {
 		} else if !names.add(name) {
 			return 0, duplicate(i, name)
 		}
-		if s.watch != nil {
-			in, from, to := text, i+1, end-1
-			if found != 0 {
-				in, from, to = name, 0, len(name)
-			}
-			if s.watch.Name(in, from, to) {
-				s.watch = nil
-			}
-		}
 		i = s.skipBlanks(text, end)
 		if i >= len(text) || text[i] != ':' {
 			return 0, unexpected(text, i, "':'")
 		}
 		i = s.skipBlanks(text, i+1)
 		if i < len(text) && text[i] == '"' { // as skipValue does, but most values are strings
-			start, found := i, escapes(0)
-			i, found, err = scanString(text, i)
-			s.ask(start+1, i-1, found != 0)
+			i, _, err = s.skipString(i)
 		} else {
 			i, err = s.skipValue(i, depth)
 		}

@@ -697,6 +697,17 @@ func TestAside(t *testing.T) {
 	require.Error(t, err, "what is not read is validated all the same")
 }
 
+func TestBusy(t *testing.T) {
+	for c := range 256 {
+		for i := range 8 {
+			s := []byte("a, y.b!x")
+			s[i] = byte(c)
+			busy := c == '-' || c >= '0' && c <= '\\' || c >= 'z'
+			require.Equal(t, busy, Busy(Load64(string(s), 0))&hi != 0, "%q", s)
+		}
+	}
+}
+
 func TestValidUTF8(t *testing.T) {
 	for n := range 70 {
 		s := strings.Repeat("a", n)

@@ -38,6 +38,15 @@ func nonPlainBits(w uint64) uint64 {
 	return ((w ^ lo*2) - lo*0x21) | ((w ^ lo*'\\') - lo) | w
 }
 
+// endings is nonPlain for quotes and control characters, and perhaps bytes that Busy knows.
+func endings(w uint64) uint64 { return ((w ^ lo*2) - lo*0x21) & hi }
+
+// Busy returns a word with a top bit if w has a byte that is '-', from '0' to '\\', from 'z' on
+// or not ASCII. What is added has no carry, unless a byte is not ASCII.
+func Busy(w uint64) uint64 {
+	return (w+lo*(0x80-'0'))&^(w+lo*(0x80-'\\'-1)) | (hi - (w ^ lo*'-')) | (w + lo*(0x80-'z')) | w
+}
+
 // plainLen returns the number of bytes at the start of s that stand for
 // themselves in a JSON string and are ASCII.
 func plainLen(s string) int {

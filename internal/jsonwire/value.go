@@ -19,24 +19,43 @@ func Compact(raw string) (string, error) {
 	return out, err
 }
 
-// A Watch is interested in some names and texts of JSON, each from one offset of a text
-// to another one.
+// A Watch is interested in some strings of JSON. It is asked about names and texts with an
+// escape, with a byte of [Busy] or with one of its ends, and about numbers of at least
+// LongNumber bytes.
 type Watch interface {
-	// Name is asked about the name of a member, unescaped.
-	Name(text string, from, to int) bool
-	// Text is asked about a string, without its quotes and as it is written, and whether
-	// that is with escapes. It is also asked about numbers of at least LongNumber bytes.
-	Text(text string, from, to int, escaped bool) bool
+	// Ends returns what a string of interest may end in.
+	Ends() *Ends
+	// Text reports whether a string is of interest, without its quotes and as it is written,
+	// and says whether that is with escapes.
+	Text(raw string, escaped bool) bool
+}
+
+// Ends are ends of texts by their last three letters a, b and c, of which the lowest five
+// bits count: bit a of the word at c<<5|b says that there is one. Of texts of two letters a
+// is any.
+type Ends [1 << 10]uint32
+
+// has reports whether a text of n bytes, with the last four in w, may be of interest for its
+// end: it is if that is no letters.
+func (e *Ends) has(w uint32, n int) bool {
+	letters := uint32(0x40404000) // bytes from 0x40 on: letters and few others
+	if n == 2 {
+		letters = 0x40400000
+	}
+	return w&letters != letters || e[w>>24%32<<5|w>>16%32]>>(w>>8%32)&1 != 0
 }
 
 // LongNumber is the length of the numbers about which a [Watch] is asked.
 const LongNumber = 13
 
-// CompactWatched is Compact for a caller that is interested in some names and texts, at
-// any depth: it reports whether watch said yes to one. After that watch is not asked
+// CompactWatched is Compact for a caller that is interested in some strings, at any depth: it
+// reports whether watch said yes to one. After that watch is not asked
 // again. A nil watch says no.
 func CompactWatched(raw string, watch Watch) (compact string, found bool, err error) {
 	s := Scanner{text: raw, watch: watch}
+	if watch != nil {
+		s.ends = watch.Ends()
+	}
 	out, err := s.Raw()
 	if err != nil {
 		return "", false, err

@@ -86,7 +86,7 @@ func TestQuiet(t *testing.T) {
 		quiet, n := 0, 0
 		for _, c := range samples(t, file) {
 			q := jsonwire.Quote(c.Text)
-			values := []string{q, `{"a":` + q + `}`, `[` + q + `,"x7abcde"]`, `{"value":"x7abcde","name":` + q + `,"b":1}`, `{"b":1,"value":` + q + `,"name":"c"}`}
+			values := []string{q, `{"a":` + q + `}`, `{` + q + `:"x7abcde"}`, `[` + q + `,"x7abcde"]`, `{"value":"x7abcde","name":` + q + `,"b":1}`, `{"b":1,"value":` + q + `,"name":"c"}`}
 			if jsonwire.Valid(c.Text) == nil {
 				values = append(values, c.Text, `{"a":[1,`+c.Text+`]}`)
 			}

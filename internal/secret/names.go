@@ -56,8 +56,8 @@ var (
 type Names struct {
 	byTail [1 << 10][]name // by their last two letters: see tail
 	keep   []string
-	tails  [1 << 10]uint32 // by the last two letters, those in front of them: see dull
-	any    bool            // a name does not end in a letter
+	tails  jsonwire.Ends // by the last two letters, those in front of them: see dull
+	any    bool          // a name does not end in a letter
 }
 
 // NewNames returns the known names and more, without those to keep.

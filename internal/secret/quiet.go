@@ -18,51 +18,21 @@ func (s *Scanner) Compact(raw string) (compact string, quiet bool, err error) {
 	return compact, !found, err
 }
 
-// Name reports whether a member of this name may be masked, or the name. It is a method
+// Ends returns the ends of names, among them all bytes that are no letters. It is a method
 // of [jsonwire.Watch].
-func (s *Scanner) Name(text string, from, to int) bool {
-	if s.plain(text, from, to) {
-		return false
-	}
-	name := text[from:to]
-	return s.names.tells(name) || s.finds(name)
-}
+func (s *Scanner) Ends() *jsonwire.Ends { return &s.names.tails }
 
 // Text reports whether a string may be masked, or something for it: next to the value
-// of a pair, and in a list, it may be the name of a credential. It is a method of
-// [jsonwire.Watch].
-func (s *Scanner) Text(text string, from, to int, escaped bool) bool {
-	raw := text[from:to]
+// of a pair, and in a list, it may be the name of a credential, as the name of a member is.
+// It is a method of [jsonwire.Watch].
+func (s *Scanner) Text(raw string, escaped bool) bool {
 	switch {
 	case escaped:
 		return !s.quiet(raw)
 	case opens[raw[0]] && isJSON(raw):
 		return true
 	}
-	return !s.plain(text, from, to) && (s.names.tells(raw) || s.finds(raw))
-}
-
-// plain reports that a part of a text has nothing to be masked and is no name, as far as
-// one look at its bytes shows it.
-func (s *Scanner) plain(text string, from, to int) bool {
-	n := to - from
-	if to < 8 {
-		return false
-	}
-	w := jsonwire.Load64(text, to-8)
-	if n < 8 { // in front of a short name is no letter
-		front := uint64(1)<<(64-8*n&63) - 1
-		w = w&^front | lo*0x60&front
-	}
-	switch {
-	case n == 0 || !s.names.dull(uint32(w>>32)):
-		return false
-	case n <= 8:
-		return marksOf(w) == 0
-	case n < leastEnd || n < leastDigits && broken(w) != 0: // too short for a token and a card
-		return (marksOf(w) | marksOf(jsonwire.Load64(text, from))) == 0
-	}
-	return n <= short && calm(text[from:to])
+	return s.names.tells(raw) || s.finds(raw)
 }
 
 // finds reports whether a text has something to be masked, without registered values.

@@ -134,7 +134,7 @@ func TestWords(t *testing.T) {
 		for i := range len(text) {
 			require.Equal(t, strings.IndexByte(marks, text[i]) >= 0, at[i], "%q %d", text, i)
 		}
-		require.Equal(t, strings.ContainsFunc(text, func(r rune) bool { return '0' <= r && r <= '_' }), odd, "%q", text)
+		require.Equal(t, strings.ContainsFunc(text, func(r rune) bool { return '0' <= r && r <= 'Z' }), odd, "%q", text)
 		if len(text) >= 8 && calm(text) {
 			require.False(t, odd || strings.ContainsAny(text, marks), "%q", text)
 		}

@@ -42,27 +42,21 @@ func marked(text string, i int) (m uint64, odd bool) {
 	return m, o&hi != 0
 }
 
-// oddOf returns a word with a top bit for bytes from '0' to '_' and perhaps ones that are
+// oddOf returns a word with a top bit for bytes from '0' to 'Z' and perhaps ones that are
 // not ASCII.
 func oddOf(w uint64) uint64 {
 	w &= lo * 0x7F
-	return (w + lo*(0x80-'0')) &^ (w + lo*(0x80-'_'-1))
+	return (w + lo*(0x80-'0')) &^ (w + lo*(0x80-'Z'-1))
 }
 
-// calm reports that no byte of a text of at least eight bytes is a mark, a digit or a
-// capital letter.
+// calm reports that all bytes of a text of at least eight bytes are ASCII, and none is a mark,
+// a digit or a capital letter.
 func calm(text string) bool {
-	busy := busyOf(jsonwire.Load64(text, len(text)-8))
+	busy := jsonwire.Busy(jsonwire.Load64(text, len(text)-8))
 	for ; len(text) > 8; text = text[8:] {
-		busy |= busyOf(jsonwire.Load64(text, 0))
+		busy |= jsonwire.Busy(jsonwire.Load64(text, 0))
 	}
 	return busy&hi == 0
-}
-
-// busyOf returns a word with a top bit for the bytes of oddOf and all marks.
-func busyOf(w uint64) uint64 {
-	w &= lo * 0x7F
-	return (w+lo*(0x80-'0'))&^(w+lo*(0x80-'_'-1)) | (hi - (w ^ lo*'-')) | (w + lo*(0x80-'z'))
 }
 
 // rest returns the bytes from i on, which are less than eight.

@@ -110,6 +110,8 @@ func (st *stream) held() bool { return st.part != "" || st.text.Held() }
 func (st *stream) write(c *cleaner, piece string) string {
 	if st.part != "" {
 		piece = st.part + piece
+	} else if st.text.Pass(piece) {
+		return piece
 	}
 	n := len(piece)
 	for i := n - 1; i >= max(0, n-utf8.UTFMax); i-- {

@@ -51,7 +51,9 @@ func BenchmarkStream(b *testing.B) {
 					if at+n > len(o.text) {
 						at = 0
 					}
-					st.Write(o.text[at : at+n])
+					if piece := o.text[at : at+n]; !st.Pass(piece) {
+						st.Write(piece)
+					}
 					at += n
 				}
 				perByte(b, n)
@@ -121,8 +123,9 @@ func TestOrdinaryTexts(t *testing.T) {
 				if at+n > len(o.text) {
 					at = 0
 				}
-				out := st.Write(o.text[at : at+n])
-				held += n - len(out)
+				if piece := o.text[at : at+n]; !st.Pass(piece) {
+					held += n - len(st.Write(piece))
+				}
 				at += n
 			})
 			if o.name == "prose" || o.name == "base64" {

@@ -19,6 +19,7 @@ func same(t testing.TB, s *Scanner, text string, sizes ...int) {
 // Parts of the corpus, one after the other, are cut anywhere.
 func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw", "1234567890", "password")
+	plain := scanner() // a stream of which passes what is calm
 	var texts []string
 	for _, file := range []string{"planted.txt", "harmless.txt"} {
 		for _, c := range samples(t, file) {
@@ -47,6 +48,7 @@ func TestStreamsOfPartsOfTheCorpus(t *testing.T) {
 			text += part(rng)
 		}
 		same(t, s, text, 1+rng.IntN(17), 1+rng.IntN(40), 1+rng.IntN(5), 1+rng.IntN(400))
+		same(t, plain, text, 8+rng.IntN(17), 1+rng.IntN(40), 8+rng.IntN(5))
 	}
 }
 
@@ -66,9 +68,10 @@ func FuzzStream(f *testing.F) {
 			f.Add(c.InString(2).Text, uint8(7), uint8(200))
 		}
 	}
-	s := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw")
+	s, plain := scanner("C4N4RYs3cr3t", "abcdef", "defghi", "ababab", "p%a\"ss\nw"), scanner()
 	f.Fuzz(func(t *testing.T, text string, a, b uint8) {
 		same(t, s, text, 1+int(a), 1+int(b))
 		same(t, s, text, 1)
+		same(t, plain, text, 8+int(a)%57, 1+int(b))
 	})
 }

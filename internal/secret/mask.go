@@ -133,19 +133,28 @@ func (st *Stream) join(piece string) {
 	st.text = st.buf.String()[st.start:]
 }
 
+// Pass adds a short piece at which no rule looks, as mostly, and is passed on as it is: it
+// costs less than Write. It reports whether the piece is one. Then it is ASCII.
+func (st *Stream) Pass(piece string) bool {
+	from := len(st.text)
+	if st.rules != from || st.out != from || st.open != nil || len(piece) < 8 || len(piece) > short || !calm(piece) ||
+		begins(piece, 0) || from > 0 && stops.has(st.text[from-1], piece[0]) || st.s.values() != nil {
+		return false
+	}
+	st.join(piece)
+	if st.out = len(st.text); st.out > 2*known {
+		st.start += st.out - known
+		st.text = st.text[st.out-known:]
+		st.out = known
+	}
+	st.rules, st.values = st.out, st.out
+	return true
+}
+
 func (st *Stream) add(piece string, final bool) string {
 	from := len(st.text)
 	idle := st.out == from
 	st.join(piece)
-	if idle && st.rules == from && st.open == nil && !final && len(piece) >= 8 && len(piece) <= short && calm(piece) && !begins(st.text, from) && st.s.values() == nil {
-		if st.out = len(st.text); st.out > 2*known {
-			st.start += st.out - known
-			st.text = st.text[st.out-known:]
-			st.out = known
-		}
-		st.rules, st.values = st.out, st.out
-		return piece // as mostly: no rule looks at it
-	}
 	f := found{hold: len(st.text), resume: len(st.text)}
 	for _, r := range st.open {
 		f.close(st.text, r)

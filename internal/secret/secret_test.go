@@ -13,6 +13,9 @@ import (
 )
 
 func scanner(values ...string) *Scanner {
+	if values == nil {
+		return New(NewNames(nil, nil), nil)
+	}
 	v := NewValues(values)
 	return New(NewNames(nil, nil), func() *Values { return v })
 }
@@ -23,7 +26,11 @@ func streamed(s *Scanner, text string, sizes ...int) string {
 	var out strings.Builder
 	for i := 0; text != ""; i++ {
 		n := min(sizes[i%len(sizes)], len(text))
-		out.WriteString(st.Write(text[:n]))
+		if piece := text[:n]; st.Pass(piece) {
+			out.WriteString(piece)
+		} else {
+			out.WriteString(st.Write(piece))
+		}
 		text = text[n:]
 	}
 	out.WriteString(st.Close())

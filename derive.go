@@ -32,12 +32,21 @@ func (a *AgentState) afterText() int {
 // and to. The key is empty when the event moves no agent. The machine has not applied
 // the event yet.
 func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentStatus) {
+	key = sub.key
 	a := sub.agent
+	if answer := answerOf(ev); answer.kind != "" {
+		q := m.questions.open[answer]
+		if q == nil || q.call.agent == "" {
+			return "", "", "" // anybody may answer; it moves who asked
+		}
+		key = q.call.agent
+		a = m.find(key)
+	}
 	if ev.Marks.Has(MarkLate) || a != nil && a.Ended || a == nil && ev.AgentID == "" && ev.NodeRunID == "" {
 		return "", "", ""
 	}
 	from = StatusThinking
-	act, calls := actThinking, 0
+	act, calls, questions := actThinking, 0, m.questions.of(key)
 	if a != nil {
 		from, act, calls = a.Status, a.Resume.act, a.calls
 	}
@@ -55,9 +64,19 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		calls++
 	case *ToolReturned:
 		act = actToolResult
-		if call := m.calls.Find(callKey{sub.key, p.CallID}); call != nil && !p.OneEvent && a != nil && call.step >= a.Resume.first {
-			calls--
+		if call := m.calls.Find(callKey{sub.key, p.CallID}); call != nil && !p.OneEvent {
+			if a != nil && call.step >= a.Resume.first {
+				calls--
+			}
+			questions -= m.questions.about(call.callKey)
 		}
+	case *ApprovalRequested, *ClarificationRequested:
+		if key == "" {
+			return "", "", ""
+		}
+		questions++
+	case *ApprovalGranted, *ApprovalRejected, *ClarificationResolved:
+		questions--
 	case *AgentEnded:
 		switch {
 		case p.Outcome == OutcomeAborted || p.Error.OK:
@@ -70,6 +89,8 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 	}
 	switch {
 	case sub.kind.Kind == KindAgentEnded:
+	case questions > 0:
+		to = StatusBlockedOnClarification
 	case calls > 0:
 		to = StatusToolCall
 	default:
@@ -78,13 +99,24 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 	if from == to || !LifecycleDerived.Allows(from, to) {
 		return "", "", "" // an agent that may not move there may not do this either
 	}
-	return sub.key, from, to
+	return key, from, to
+}
+
+// answerOf returns the key of the question that an event answers; its kind is empty when
+// the event answers none.
+func answerOf(ev *Event) questionKey {
+	if p, ok := ev.Payload.(*ClarificationResolved); ok {
+		return questionKey{KindClarificationRequested, p.InterruptID}
+	}
+	return approvalOf(ev)
 }
 
 // sameStep reports whether an event that makes the agent think begins no step.
 func sameStep(ev *Event) bool {
-	p, ok := ev.Payload.(*ModelCalled)
-	return ok && (p.RetryOf != "" || p.Attempt.V > 1)
+	if p, ok := ev.Payload.(*ModelCalled); ok {
+		return p.RetryOf != "" || p.Attempt.V > 1
+	}
+	return answerOf(ev).kind != ""
 }
 
 // derive adds an event with the transition that stands in front of it: both or neither.
@@ -99,7 +131,10 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 		RunID: ev.RunID, Sequence: ev.Sequence, SchemaVersion: ev.SchemaVersion, Time: ev.Time, Scope: ev.Scope, AgentID: ev.AgentID, Step: ev.Step,
 		TraceID: ev.TraceID, SpanID: ev.SpanID, ParentSpanID: ev.ParentSpanID, Marks: ev.Marks&MarkReplayed | MarkSynthetic, Payload: p,
 	}
-	if ev.AgentID == "" && ev.NodeRunID == "" { // the span of its start names the agent
+	switch {
+	case key != sub.key: // the answer moves who asked
+		t.AgentID, t.NodeID, t.NodeRunID, t.SpanID, t.ParentSpanID, t.Step = key, "", "", "", "", Opt[int]{}
+	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
 		t.SpanID, t.ParentSpanID = "", key
 	}
 	var tsub subject
@@ -118,20 +153,17 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	// The event is checked as if the agent had moved.
 	ev.Sequence++
 	sub.moved = true
-	a := sub.agent
-	var was AgentState
-	if a != nil {
-		was = *a
-		a.Status = to
+	if a := sub.agent; a != nil && key == sub.key {
+		moved := *a // others may read the agent meanwhile
+		moved.Status = to
 		if t.Step.OK {
-			a.reach(t.Step.V, false)
+			moved.reach(t.Step.V, false)
 		}
+		sub.agent = &moved
 	}
 	s.fill(ev, sub)
 	refused = s.admit(ev, sub)
-	if a != nil {
-		*a = was
-	}
+	sub.agent = s.m.find(sub.key)
 	if refused == nil {
 		refused = s.admit(&t, &tsub)
 	}

@@ -34,6 +34,8 @@ func TestDerived(t *testing.T) {
 	start, think, say := &AgentStarted{}, &AgentReasoned{Reasoning: "r"}, &TextCompleted{Text: "x"}
 	model := func(id string) Payload { return &ModelCalled{ModelCallID: id} }
 	answer := func(id string) Payload { return &ModelReturned{ModelCallID: id} }
+	ask := func(id string) Payload { return &ClarificationRequested{InterruptID: id} }
+	approve := func(id, call string) Payload { return &ApprovalRequested{ApprovalID: id, CallID: call} }
 	to := func(s AgentStatus) Payload { return &AgentTransition{To: s} }
 	for name, tc := range map[string]struct {
 		emit []Payload
@@ -107,6 +109,26 @@ func TestDerived(t *testing.T) {
 			[]Payload{start, say, &ModelReturned{ModelCallID: "1", OneEvent: true}, say},
 			"started →response/0 text/0 →thinking/1 model.returned/1 →response/1 text/1",
 		},
+		"a question": {
+			[]Payload{start, model("1"), ask("q"), model("2"), &ClarificationResolved{InterruptID: "q"}, say},
+			"started model.called/0 →blocked-on-clarification/0 clarification.requested/0 model.called/0 →thinking/0 clarification.resolved/0 →response/0 text/0",
+		},
+		"two tools of one step that ask": {
+			[]Payload{
+				start, model("1"), call("a"), call("b"), approve("p", "a"), ask("q"), &ApprovalGranted{ApprovalID: "p"}, back("a"),
+				&ClarificationResolved{InterruptID: "q"}, back("b"), model("2"),
+			},
+			"started model.called/0 →tool_call/0 toolCalled/0 toolCalled/0 →blocked-on-clarification/0 approval.requested/0 clarification.requested/0 approval.granted/0 toolReturned/0 " +
+				"→tool_call/0 clarification.resolved/0 →tool_result/0 toolReturned/0 →thinking/1 model.called/1",
+		},
+		"a call that returns unanswered": {
+			[]Payload{start, call("a"), approve("p", "a"), back("a")},
+			"started →tool_call/0 toolCalled/0 →blocked-on-clarification/0 approval.requested/0 →tool_result/0 toolReturned/0",
+		},
+		"another attempt is not asked": {
+			[]Payload{start, say, ask("q"), &AgentEnded{}, start, model("1"), say},
+			"started →response/0 text/0 →blocked-on-clarification/0 clarification.requested/0 ended started model.called/1 →response/1 text/1",
+		},
 		"what changes nothing": {
 			[]Payload{start, call("a"), &UsageObserved{}, &AgentErrored{ErrorType: "e"}, &MessageCreated{Message: ConversationMessage{Content: `"x"`}}, &PlanProposed{}},
 			"started →tool_call/0 toolCalled/0 usage.observed/0 error/0 message.created/0 plan.proposed/0",
@@ -133,4 +155,41 @@ func TestDerived(t *testing.T) {
 			require.Equal(t, tc.want, inWords(log2.events))
 		})
 	}
+}
+
+// TestDerivedByAnAnswerFromOutside: who answers is not who asked, as over HTTP.
+func TestDerivedByAnAnswerFromOutside(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ctx, a := t.Context(), r.Agent("a")
+	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+	require.NoError(t, a.Emit(ctx, &ToolCalled{CallID: "c", ToolID: "t"}))
+	require.NoError(t, a.Emit(ctx, &ApprovalRequested{ApprovalID: "p", CallID: "c"}))
+	require.Error(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "other"}))
+	require.NoError(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "p"}))
+	require.Equal(t, "started →tool_call/0 toolCalled/0 →blocked-on-clarification/0 approval.requested/0 →tool_call/0 approval.granted", inWords(log.events))
+	require.Equal(t, "a", log.events[5].AgentID)
+	require.Empty(t, log.events[6].AgentID)
+	require.Empty(t, log.snapshot(t).Violations)
+}
+
+// TestDerivedTransitionAndEventAreOne: when the event is refused, by a rule or by the
+// host, nothing is recorded, and nothing of the agent changes.
+func TestDerivedTransitionAndEventAreOne(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived, Guard: func(ev Event) *RuleError {
+		if p, ok := ev.Payload.(*AgentTransition); ok && p.To == StatusResponse || ev.Kind() == KindToolCalled {
+			return &RuleError{Rule: "host", Detail: "no"}
+		}
+		return nil
+	}})
+	ctx, a := t.Context(), r.Agent("a")
+	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+	for _, p := range []Payload{&ToolCalled{CallID: "c", ToolID: "t"}, &TextCompleted{Text: "x"}, &ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}} {
+		require.Error(t, a.Emit(ctx, p))
+	}
+	status, _ := a.Status()
+	require.Equal(t, StatusThinking, status)
+	require.Len(t, log.events, 1)
+	require.NoError(t, a.Emit(ctx, &AgentEnded{Outcome: OutcomeAborted}))
+	require.Equal(t, "started →failed/0 ended", inWords(log.events))
+	require.Equal(t, uint64(1), log.events[1].Sequence)
 }

@@ -96,6 +96,14 @@ func cut[K comparable](x *question, list int, first map[K]*question, key K) {
 	}
 }
 
+// about returns the number of open questions about a call.
+func (q *questions) about(call callKey) (n int) {
+	for x := q.byCall[call]; x != nil; x = x.links[ofCall].next {
+		n++
+	}
+	return n
+}
+
 // of returns the number of open questions of an agent.
 func (q *questions) of(agent string) int { return q.number[agent] }
 

@@ -871,7 +871,7 @@ func (s *runState) admit(ev *Event, sub *subject) error {
 // back, which is recorded first.
 func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string, c *cleaner, done *outcome) (refused, err error) {
 	e := s.e
-	*c = e.redact.cleaner(sub.payload.kind())
+	c.policy, c.kind = e.redact, sub.payload.kind()
 	c.words = sub.violation != nil
 	var st *stream
 	var held []*stream

@@ -42,6 +42,9 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		key = q.call.agent
 		a = m.find(key)
 	}
+	if sub.kind.Role == RoleDelta && ev.Marks.Has(MarkSynthetic) {
+		return "", "", "" // what was held back of a block is no act
+	}
 	if ev.Marks.Has(MarkLate) || a != nil && a.Ended || a == nil && ev.AgentID == "" && ev.NodeRunID == "" {
 		return "", "", ""
 	}

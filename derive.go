@@ -67,12 +67,11 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 		calls++
 	case *ToolReturned:
 		act = actToolResult
-		if call := m.calls.Find(callKey{sub.key, p.CallID}); call != nil && !p.OneEvent {
-			if a != nil && call.step >= a.Resume.first {
-				calls--
-			}
-			questions -= m.questions.about(call.callKey)
+		closes := callKey{sub.key, p.CallID}
+		if call := m.calls.Find(closes); call != nil && !p.OneEvent && a != nil && call.step >= a.Resume.first {
+			calls--
 		}
+		questions -= m.questions.about(closes)
 	case *ApprovalRequested, *ClarificationRequested:
 		if key == "" {
 			return "", "", ""

@@ -719,7 +719,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 }
 
 // countRefused counts an event that was refused. An agent's count begins again when it
-// starts.
+// has ended.
 func (s *runState) countRefused(agent string) {
 	s.refused++
 	if agent == "" {

@@ -276,8 +276,8 @@ func (a *Agent) OpenCall(id string) *Call {
 		return &Call{dead: true}
 	}
 	s := a.run.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.state.Lock() // a sink may ask, too
+	defer s.state.Unlock()
 	call := s.m.calls.Find(callKey{a.id, id})
 	if call == nil {
 		return &Call{ID: id, agent: a, dead: true}

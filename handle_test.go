@@ -166,6 +166,14 @@ func TestOpenCallAfterAResume(t *testing.T) {
 	require.NoError(t, c.End(t.Context(), &ToolReturned{Status: ToolStatusInterrupted}))
 	require.Equal(t, &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusInterrupted}, log2.last(t).Payload, "nobody knows how long it took")
 	requireDead(t, log2, again.Agent("a").OpenCall("c1"), "closed")
+
+	asked := false
+	r, _ = startRun(t, EmitterOptions{Guard: func(ev Event) *RuleError {
+		asked = !AgentFromContext(t.Context()).OpenCall("c1").Recorded() && !r.Agent("a").OpenCall("c1").Recorded()
+		return nil
+	}})
+	require.NoError(t, r.Agent("a").Emit(t.Context(), &AgentStarted{}))
+	require.True(t, asked, "hooks and sinks may ask: no lock is waited for")
 	requireDead(t, log2, again.Agent("b").OpenCall("c1"), "another agent's")
 }
 

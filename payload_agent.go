@@ -88,8 +88,8 @@ type AgentEnded struct {
 	// ConvergenceScore is in [0, 1]: 1 means fully converged, less means
 	// partly. The producer decides how to compute it.
 	ConvergenceScore Opt[float64] `json:"convergenceScore,omitzero" class:"meta" check:"unit"`
-	// Refused is the number of the agent's events that the emitter refused since the
-	// agent's start. The emitter fills it in when it is 0.
+	// Refused is the number of the agent's events that the emitter refused, since the
+	// agent's last end or the last [Emitter.Resume]. The emitter fills it in when it is 0.
 	Refused int `json:"refused,omitzero" class:"meta" check:"min=0"`
 	// ResultSchema is the JSON Schema of the result.
 	ResultSchema JSON `json:"resultSchema,omitzero" class:"content"`

@@ -2,6 +2,7 @@ package lawtest
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -106,23 +107,11 @@ func TestResumedEmitterGoesOn(t *testing.T) {
 func unrefused(events []agentevents.Event) []agentevents.Event {
 	events = slices.Clone(events)
 	for i := range events {
-		switch p := events[i].Payload.(type) {
-		case *agentevents.AgentEnded:
-			out := *p
-			out.Refused = 0
-			events[i].Payload = &out
-		case *agentevents.RunCompleted:
-			out := *p
-			out.Refused = 0
-			events[i].Payload = &out
-		case *agentevents.RunFailed:
-			out := *p
-			out.Refused = 0
-			events[i].Payload = &out
-		case *agentevents.RunCancelled:
-			out := *p
-			out.Refused = 0
-			events[i].Payload = &out
+		if v := reflect.ValueOf(events[i].Payload).Elem().FieldByName("Refused"); v.IsValid() {
+			out := reflect.New(reflect.TypeOf(events[i].Payload).Elem())
+			out.Elem().Set(reflect.ValueOf(events[i].Payload).Elem())
+			out.Elem().FieldByName("Refused").SetInt(0)
+			events[i].Payload = out.Interface().(agentevents.Payload)
 		}
 	}
 	return events

@@ -155,8 +155,11 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	// The event is checked as if the agent had moved.
 	ev.Sequence++
 	sub.moved = true
-	if a := sub.agent; a != nil && key == sub.key {
-		moved := *a // others may read the agent meanwhile
+	if key == sub.key {
+		var moved AgentState // of an agent that has no event yet
+		if sub.agent != nil {
+			moved = *sub.agent // others may read it meanwhile
+		}
 		moved.Status = to
 		if t.Step.OK {
 			moved.reach(t.Step.V, false)

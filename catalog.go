@@ -206,10 +206,10 @@ var catalog = [...]KindInfo{
 	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
 	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{apply: (*machine).turnStarted, show: (*view).turnStarted}},
-	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", does: &behaviour{show: (*view).turnEnded}},
+	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", does: &behaviour{apply: (*machine).spanEnded, show: (*view).turnEnded}},
 	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
-	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{show: (*view).stepStarted}},
-	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", does: &behaviour{show: (*view).stepEnded}},
+	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{apply: (*machine).spanStarted, show: (*view).stepStarted}},
+	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", does: &behaviour{apply: (*machine).spanEnded, show: (*view).stepEnded}},
 	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span"},
 	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeStarted}},
 	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeCompleted}},

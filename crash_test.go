@@ -47,7 +47,7 @@ func crashChild(path string) error {
 	}
 	for ; ; next++ {
 		text := strings.Repeat("x", int(next*7919%9000))
-		if err := r.Agent("a").Emit(context.Background(), &TextCompleted{Text: text}); err != nil {
+		if err := r.Emit(context.Background(), &TextCompleted{Text: text}); err != nil {
 			return err
 		}
 		fmt.Println(next)

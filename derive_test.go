@@ -80,7 +80,7 @@ func TestDerived(t *testing.T) {
 			"started →response/0 text/0 →failed/0 ended",
 		},
 		"a partial end":            {[]Payload{start, say, &AgentEnded{Outcome: OutcomePartial}}, "started →response/0 text/0 ended"},
-		"an end that was foretold": {[]Payload{start, to(StatusFailed), &AgentEnded{Outcome: OutcomeConverged}}, "started To→failed/0 ended"},
+		"an end that was foretold": {[]Payload{start, to(StatusFailed), &AgentEnded{Outcome: OutcomePartial}}, "started To→failed/0 ended"},
 		"a further turn":           {[]Payload{start, say, to(StatusConverged), think, say}, "started →response/0 text/0 To→converged/0 →thinking/1 reasoned/1 →response/1 text/1"},
 		"another attempt forgets the calls of the one before": {
 			[]Payload{start, call("a"), &AgentEnded{Outcome: OutcomePartial}, start, think, say, back("a"), say},

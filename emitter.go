@@ -70,8 +70,9 @@ type EmitterOptions struct {
 	// to the fold, which reports them too.
 	OnViolation func(*RuleError)
 	// Guard is a further rule. It is asked about every event that keeps the
-	// library's rules, before anything is redacted or recorded; nil is its
-	// consent. The event's Sequence is the next one; it is higher in the log when
+	// library's rules, and about tool calls that do not, since the tool may run
+	// nevertheless (see [Agent.Do]); before anything is redacted or recorded. Nil is
+	// its consent. The event's Sequence is the next one; it is higher in the log when
 	// what was held back of a block is recorded in front of it (see [Policy]). It is called with the lock of the run held and must not emit;
 	// what it panics with comes back from Emit, and nothing was recorded. Nil
 	// means that there is no further rule.
@@ -349,6 +350,7 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 		return nil, err
 	}
 	s.mu.Lock() // nobody else has it yet
+	s.resumes = resumes{true, true}
 	s.session = session
 	if old, ok := e.released[m.RunID]; ok {
 		old.closed.Store(true) // or its handles would count the sequences a second time
@@ -599,6 +601,7 @@ type runState struct {
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
 	streams streams
 	told    bool // the sinks were told that the run is released
+	resumes resumes
 
 	// state guards, in addition, what questions are about: m where apply changes it, and
 	// session. It is held for no longer, so that a question never waits for a sink.
@@ -794,6 +797,7 @@ func (s *runState) add(ctx *reentry.Call, ev *Event, head string, done *outcome)
 // try checks, stamps, redacts, applies and delivers one event. It returns why the event is
 // refused, and the errors of sinks.
 func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome) (refused, err error) {
+	bound := head != ""
 	ev.Sequence = s.m.NextSequence
 	ev.SchemaVersion = SchemaVersion
 	ev.origin = ""
@@ -822,7 +826,7 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	} else {
 		ev.Time = ev.Time.UTC().Round(0)
 	}
-	sub := subject{sound: head != ""}
+	sub := subject{sound: head != "", bound: bound}
 	s.m.resolve(&sub, ev, p)
 	if s.derives {
 		if moved, refused, err := s.derive(ctx, ev, &sub, head, done); moved {
@@ -846,23 +850,26 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 // recorded in spite of is in sub.
 func (s *runState) admit(ev *Event, sub *subject) error {
 	e := s.e
-	if violation := s.m.check(ev, sub); violation != nil {
-		if e.opts.Mode == ModeEnforce || violation.Rule == RulePayload || ev.writable() != nil {
-			return violation
-		}
-		sub.violation = violation
-	} else if e.opts.Guard != nil {
-		violation, perr := guarded(e.opts.Guard, ev)
+	violation := s.m.check(ev, sub)
+	if violation == nil && sub.bound {
+		violation = s.bind(ev, sub)
+	}
+	if e.opts.Guard != nil && (violation == nil || sub.kind.Kind == KindToolCalled) { // for Agent.Do
+		forbidden, perr := guarded(e.opts.Guard, ev)
 		if perr != nil {
 			return fmt.Errorf("agentevents: EmitterOptions.Guard, run %s: %w", jsonwire.Brief(s.m.RunID), perr)
 		}
-		if violation != nil {
-			if e.opts.Mode == ModeEnforce {
-				return violation
-			}
-			sub.violation = violation
+		if forbidden != nil {
+			violation = forbidden
 		}
 	}
+	if violation == nil {
+		return nil
+	}
+	if e.opts.Mode == ModeEnforce || violation.Rule == RulePayload || ev.writable() != nil {
+		return violation
+	}
+	sub.violation = violation
 	return nil
 }
 
@@ -1002,6 +1009,10 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		s.countReasoning(ev, sub)
 	}
 	s.apply(ev, sub)
+	s.resumes.first = false
+	if sub.kind.Kind == KindRunResumed {
+		s.resumes.run = false
+	}
 	if s.refusedAgents != nil && sub.kind.Kind == KindAgentEnded {
 		delete(s.refusedAgents, ev.AgentID)
 	}

@@ -40,6 +40,9 @@ func (s *sinkLog) WriteLine(ctx context.Context, ev Event, line []byte) error {
 	return nil
 }
 
+// forget makes the log that of what comes.
+func (s *sinkLog) forget() { s.events, s.lines = nil, nil }
+
 func (s *sinkLog) last(t testing.TB) Event {
 	t.Helper()
 	s.mu.Lock()
@@ -67,15 +70,32 @@ func (s *sinkLog) all(yield func(Event, error) bool) {
 	}
 }
 
-func (s *sinkLog) snapshot(t testing.TB) *RunSnapshot {
+func (s *sinkLog) snapshot(t testing.TB) *RunSnapshot { return s.snapshotAs(t, "") }
+
+func (s *sinkLog) snapshotAs(t testing.TB, l Lifecycle) *RunSnapshot {
 	t.Helper()
-	runs, err := foldSeq(s.all, FoldOptions{})
+	runs, err := foldSeq(s.all, FoldOptions{Lifecycle: l})
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	return runs[0]
 }
 
 // startRun returns a run "r" that a sinkLog follows.
+// recordOf records what an agent does, though it may not have started.
+func recordOf(t testing.TB, a *Agent, p Payload) {
+	t.Helper()
+	require.NoError(t, errOf(a.Record(t.Context(), Event{Payload: p})))
+}
+
+// beginAgent returns an agent that has started and gone the path.
+func beginAgent(t testing.TB, r *Run, id string, path ...AgentStatus) *Agent {
+	t.Helper()
+	a := r.Agent(id)
+	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	require.NoError(t, a.To(t.Context(), path...))
+	return a
+}
+
 func startRun(t testing.TB, o EmitterOptions) (*Run, *sinkLog) {
 	t.Helper()
 	e, log := startEmitter(t, o)
@@ -196,7 +216,7 @@ func TestEmitterSequencesHaveNoGapsAndRefusedPayloadsConsumeNone(t *testing.T) {
 
 func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
 	r, _ := startRun(t, EmitterOptions{MaxLine: 4096})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
 	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: strings.Repeat("t", 5000)}))
 	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "t"}), "the call id was not taken")
 }
@@ -204,11 +224,12 @@ func TestEmitterRefusedCallLeavesNoState(t *testing.T) {
 func TestEmitterFillsTheEnvelope(t *testing.T) {
 	at := time.Date(2026, 5, 5, 14, 0, 0, 123_999_999, time.FixedZone("", 7200))
 	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { return at }})
+	beginAgent(t, r, "a")
 	require.NoError(t, r.With(Scope{SessionID: "s"}).Agent("a").Emit(t.Context(), &TextDelta{Delta: "x"}))
 	ev := log.last(t)
 	require.Equal(t, time.Date(2026, 5, 5, 12, 0, 0, 123_000_000, time.UTC), ev.Time, "UTC, whole milliseconds, not rounded up")
 	ev.ID, ev.Time = "", time.Time{}
-	require.Equal(t, Event{RunID: "r", Scope: Scope{SessionID: "s"}, AgentID: "a", Step: Some(0), SchemaVersion: SchemaVersion, Payload: &TextDelta{Delta: "x"}}, ev)
+	require.Equal(t, Event{RunID: "r", Sequence: 1, Scope: Scope{SessionID: "s"}, AgentID: "a", Step: Some(0), SchemaVersion: SchemaVersion, Payload: &TextDelta{Delta: "x"}}, ev)
 }
 
 func TestRecordKeepsWhatTheCallerFilledInAndOverwritesWhatIsTheLibrarys(t *testing.T) {
@@ -272,11 +293,12 @@ func TestMintedRunCallAndMessageIDsAreUUIDv7(t *testing.T) {
 	r, err := e.Run("")
 	require.NoError(t, err)
 	require.Regexp(t, uuidV7, r.ID())
-	c, err := r.Agent("a").Call(t.Context(), &ToolCalled{ToolID: "t"})
+	a := beginAgent(t, r, "a", StatusToolCall)
+	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.NoError(t, err)
 	require.Regexp(t, uuidV7, c.ID)
 	require.Regexp(t, uuidV7, log.last(t).ID)
-	require.NoError(t, r.Agent("a").Emit(t.Context(), &MessageCreated{Message: ConversationMessage{Content: `1`}}))
+	require.NoError(t, a.Emit(t.Context(), &MessageCreated{Message: ConversationMessage{Content: `1`}}))
 	require.Regexp(t, uuidV7, log.last(t).Payload.(*MessageCreated).Message.MessageID)
 }
 
@@ -285,14 +307,14 @@ func TestNewIDAndClockMakeALogRepeatable(t *testing.T) {
 		e, log := startEmitter(t, EmitterOptions{NewID: countedIDs(), Clock: noon})
 		r, err := e.Run("")
 		require.NoError(t, err)
-		a := r.Agent("a")
+		a := beginAgent(t, r, "a", StatusToolCall)
 		_, err = a.Do(t.Context(), &ToolCalled{ToolID: "tool", Arguments: `{"x":1}`}, func(context.Context) (JSON, error) { return `2`, nil })
 		require.NoError(t, err)
 		require.NoError(t, a.Emit(t.Context(), &MessageCreated{Message: ConversationMessage{Content: `"hi"`}}))
 		return log.lines
 	}
 	first := write()
-	require.Len(t, first, 3)
+	require.Len(t, first, 5)
 	require.Equal(t, first, write())
 	require.Contains(t, first[0], `"runId":"id-1"`)
 }
@@ -321,7 +343,7 @@ func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
 	require.NoError(t, a.To(t.Context(), StatusThinking))
 	emit(&TextDelta{Delta: "x"})
 	require.NoError(t, a.To(t.Context(), StatusBlockedOnClarification, StatusThinking))
-	require.NoError(t, r.Agent("other").Emit(t.Context(), &TextDelta{Delta: "its own count"}))
+	require.NoError(t, beginAgent(t, r, "other").Emit(t.Context(), &TextDelta{Delta: "its own count"}))
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{Delta: "of nobody"}))
 	emit(&AgentEnded{Outcome: OutcomePartial})
 	require.Equal(t, []int{
@@ -330,7 +352,7 @@ func TestStepRisesWhenTheAgentThinksAgain(t *testing.T) {
 		-1,   // audit
 		1, 1, // thinking, text
 		1, 2, // blocked, thinking
-		0, -1, // other, nobody
+		-1, 0, -1, // other, nobody
 		-1, // end
 	}, steps(log))
 	require.Equal(t, 3, log.last(t).Payload.(*AgentEnded).Totals.V.Steps)
@@ -348,7 +370,7 @@ func TestStepRisesAfterARestart(t *testing.T) {
 
 func TestRecordMaySetTheStepAndItStays(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a")
 	require.NoError(t, errOf(a.Record(t.Context(), Event{Step: Some(7), Payload: &TextDelta{}})))
 	require.NoError(t, a.Emit(t.Context(), &TextDelta{}))
 	_, err := a.Record(t.Context(), Event{Step: Some(6), Payload: &TextDelta{}})
@@ -356,18 +378,17 @@ func TestRecordMaySetTheStepAndItStays(t *testing.T) {
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleStepMonotonic, broken.Rule)
 	require.Error(t, errOf(a.Record(t.Context(), Event{Step: Some(7), Payload: &AgentStarted{}})), "starts have no step")
-	require.Equal(t, []int{7, 7}, steps(log))
+	require.Equal(t, []int{-1, 7, 7}, steps(log))
 }
 
 func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Clock: noon, NewID: countedIDs()})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a")
 	emit := func(p Payload) Event { t.Helper(); require.NoError(t, a.Emit(t.Context(), p)); return log.last(t) }
 
 	move := &AgentTransition{To: StatusToolCall}
 	require.Equal(t, StatusThinking, emit(move).Payload.(*AgentTransition).From)
 	require.Equal(t, &AgentTransition{To: StatusToolCall}, move)
-	require.Equal(t, StatusToolCall, emit(&AgentTransition{To: StatusToolResult}).Payload.(*AgentTransition).From)
 
 	call := emit(&ToolCalled{CallID: "c", ToolID: "t"})
 	require.Equal(t, call.ID, emit(&ToolReturned{CallID: "c", ToolID: "t", Status: ToolStatusOK}).CausationID)
@@ -377,6 +398,7 @@ func TestEmitFillsInFromTotalsCausationAndMessage(t *testing.T) {
 	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleToolCausation, broken.Rule)
+	require.Equal(t, StatusToolCall, emit(&AgentTransition{To: StatusToolResult}).Payload.(*AgentTransition).From)
 
 	asked := emit(&ModelCalled{ModelCallID: "m"})
 	require.Equal(t, asked.ID, emit(&ModelReturned{ModelCallID: "m"}).CausationID)
@@ -552,8 +574,9 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 					return
 				}
 				a := r.Agent("agent " + strconv.Itoa(g))
-				_, err = a.Do(context.Background(), &ToolCalled{ToolID: "t", Arguments: `{"i":1}`}, func(context.Context) (JSON, error) { return `1`, nil })
-				if err := errors.Join(err, a.Emit(context.Background(), &TextDelta{Delta: "x"}), r.Emit(context.Background(), &TurnStarted{})); err != nil {
+				err = errors.Join(a.Emit(context.Background(), &AgentStarted{}), a.To(context.Background(), StatusToolCall))
+				_, done := a.Do(context.Background(), &ToolCalled{ToolID: "t", Arguments: `{"i":1}`}, func(context.Context) (JSON, error) { return `1`, nil })
+				if err := errors.Join(err, done, a.Emit(context.Background(), &TextDelta{Delta: "x"}), r.Emit(context.Background(), &TurnStarted{})); err != nil {
 					t.Error(err)
 				}
 				if i%5 == 0 {
@@ -565,7 +588,7 @@ func TestConcurrentSafeEmittersKeepTheOrderOfEveryRunInEverySink(t *testing.T) {
 	wg.Wait()
 	require.NoError(t, e.Close(t.Context()))
 	for _, events := range [][]Event{log.events, plain.events, behind.events} {
-		require.Len(t, events, goroutines*each*4)
+		require.Len(t, events, goroutines*each*6)
 		next := map[string]uint64{}
 		for i := range events {
 			require.Equal(t, next[events[i].RunID], events[i].Sequence)
@@ -688,9 +711,9 @@ func TestEmitDoesNotAllocate(t *testing.T) {
 	require.NoError(t, err)
 	r, err := e.Run("r")
 	require.NoError(t, err)
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a")
+	b := beginAgent(t, r, "b", StatusToolCall)
 	ctx := context.Background()
-	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
 
 	round := []*AgentTransition{{From: StatusThinking, To: StatusBlockedOnClarification}, {From: StatusBlockedOnClarification, To: StatusThinking}}
 	n := 0
@@ -703,7 +726,7 @@ func TestEmitDoesNotAllocate(t *testing.T) {
 	}{
 		{"transition", func() error { n++; return a.Emit(ctx, round[(n-1)%2]) }},
 		{"text delta", func() error { return a.Emit(ctx, text) }},
-		{"tool called and returned", func() error { return errors.Join(a.Emit(ctx, called), a.Emit(ctx, returned)) }},
+		{"tool called and returned", func() error { return errors.Join(b.Emit(ctx, called), b.Emit(ctx, returned)) }},
 	} {
 		// A slab of 64 ids is one allocation, which rounds to none.
 		allocs := testing.AllocsPerRun(1000, func() {
@@ -728,6 +751,10 @@ func TestNoKindAllocates(t *testing.T) {
 		ctx := context.Background()
 		if p, ok := p.(*AgentStarted); ok {
 			p.Lifecycle = "" // one that is not the emitter's is replaced in a copy
+		}
+		if p.kind() != KindAgentStarted {
+			require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+			require.NoError(t, a.To(ctx, StatusToolCall))
 		}
 		first := a.Emit(ctx, p)
 		if again := a.Emit(ctx, p); first == nil && again == nil {

@@ -15,6 +15,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	o := new(eventtest.Recorder).Options() // so that the output is the same every time
+	o.Lifecycle = agentevents.LifecycleDerived
 	o.Sinks = append(o.Sinks, agentevents.NewWriter(os.Stdout, agentevents.WriterOptions{}))
 	emitter, err := agentevents.NewEmitter(o)
 	if err != nil {
@@ -30,10 +31,12 @@ func Example() {
 	agent.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
 	run.Emit(ctx, &agentevents.RunCompleted{})
 	// Output:
-	// {"id":"id1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"task":"greet"}}
-	// {"id":"id2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","payload":{"text":"Hello <world>"}}
-	// {"id":"id3","sequence":2,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.ended","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"outcome":"converged","totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}}}
-	// {"id":"id4","sequence":3,"timestamp":"2026-05-05T09:00:03.000Z","type":"run.completed","runId":"run-1","schemaVersion":"1.0","payload":{}}
+	// {"id":"id1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"task":"greet","lifecycle":"derived"}}
+	// {"id":"id2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.transition","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","marks":["synthetic"],"payload":{"from":"thinking","to":"response"}}
+	// {"id":"id3","sequence":2,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","payload":{"text":"Hello <world>"}}
+	// {"id":"id4","sequence":3,"timestamp":"2026-05-05T09:00:03.000Z","type":"agent.transition","runId":"run-1","agentId":"writer","step":0,"schemaVersion":"1.0","marks":["synthetic"],"payload":{"from":"response","to":"converged"}}
+	// {"id":"id5","sequence":4,"timestamp":"2026-05-05T09:00:03.000Z","type":"agent.ended","runId":"run-1","agentId":"writer","schemaVersion":"1.0","payload":{"outcome":"converged","totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}}}
+	// {"id":"id6","sequence":5,"timestamp":"2026-05-05T09:00:05.000Z","type":"run.completed","runId":"run-1","schemaVersion":"1.0","payload":{}}
 }
 
 // A custom sink prints a line for people.
@@ -54,11 +57,11 @@ func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
 // Do records a tool call and its return.
 func ExampleAgent_Do() {
 	ctx := context.Background()
-	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{console{}}})
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{console{}}})
 	run, _ := emitter.Run("")
 	agent := run.Agent("adder")
+	agent.Emit(ctx, &agentevents.AgentStarted{})
 
-	agent.To(ctx, agentevents.StatusToolCall)
 	sum, err := agent.Do(ctx, &agentevents.ToolCalled{ToolID: "add", Arguments: `[1,2]`}, func(context.Context) (agentevents.JSON, error) {
 		return "3", nil
 	})
@@ -67,16 +70,18 @@ func ExampleAgent_Do() {
 		return "", errors.New("division by zero")
 	})
 	fmt.Println("->", err)
-	agent.To(ctx, agentevents.StatusToolResult)
 	// Output:
+	// adder: agent.started
 	// adder: agent.transition
 	// adder calls add [1,2]
+	// adder: agent.transition
 	// add: ok 3
 	// -> 3 <nil>
+	// adder: agent.transition
 	// adder calls divide [1,0]
+	// adder: agent.transition
 	// divide: error division by zero
 	// -> division by zero
-	// adder: agent.transition
 }
 
 // A log of two runs becomes two snapshots.
@@ -126,14 +131,20 @@ func ExamplePolicy() {
 	secrets := new(agentevents.Secrets)
 	secrets.Add("tiger-7421")
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{Secrets: secrets},
 		Sinks:     []agentevents.Sink{console{}},
 	})
 	run, _ := emitter.Run("")
-	call, _ := run.Agent("shop").Call(ctx, &agentevents.ToolCalled{ToolID: "login", Arguments: `{"user":"ann","password":"x","note":"code tiger-7421"}`})
+	shop := run.Agent("shop")
+	shop.Emit(ctx, &agentevents.AgentStarted{})
+	call, _ := shop.Call(ctx, &agentevents.ToolCalled{ToolID: "login", Arguments: `{"user":"ann","password":"x","note":"code tiger-7421"}`})
 	call.Return(ctx, `{"headers":{"Set-Cookie":"id=1"},"max_tokens":10}`)
 	// Output:
+	// shop: agent.started
+	// shop: agent.transition
 	// shop calls login {"user":"ann","password":"[REDACTED:key]","note":"code [REDACTED:secret]"}
+	// shop: agent.transition
 	// login: ok {"headers":{"Set-Cookie":"[REDACTED:key]"},"max_tokens":10}
 }
 
@@ -173,7 +184,9 @@ func ExampleRuleError() {
 	ctx := context.Background()
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{})
 	run, _ := emitter.Run("run-1")
-	err := run.Agent("writer").To(ctx, agentevents.StatusToolCall, agentevents.StatusConverged)
+	writer := run.Agent("writer")
+	writer.Emit(ctx, &agentevents.AgentStarted{})
+	err := writer.To(ctx, agentevents.StatusToolCall, agentevents.StatusConverged)
 
 	var broken *agentevents.RuleError
 	if errors.As(err, &broken) {

@@ -45,12 +45,13 @@ func Example_production() {
 		return
 	}
 	// An answer without a tool: the strict table refuses it.
-	fmt.Println(run.Agent("chat").To(context.Background(), ae.StatusResponse, ae.StatusConverged))
+	chat := run.Agent("chat")
+	fmt.Println(chat.Emit(context.Background(), &ae.AgentStarted{}), chat.To(context.Background(), ae.StatusResponse, ae.StatusConverged))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	fmt.Println(em.Close(ctx))
 	// Output:
-	// <nil>
+	// <nil> <nil>
 	// <nil>
 }
 

@@ -51,7 +51,7 @@ func ExampleSecrets() {
 		return
 	}
 	say := func(text string) {
-		if err := run.Agent("shop").Emit(ctx, &agentevents.TextCompleted{Text: text}); err != nil {
+		if err := run.Emit(ctx, &agentevents.TextCompleted{Text: text}); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -73,6 +73,7 @@ func ExampleSecrets() {
 func ExamplePolicy_redactor() {
 	ctx := context.Background()
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{
 			Keys:      []string{"pin"},
 			KeepKeys:  []string{"sessiontoken"},
@@ -92,6 +93,7 @@ func ExamplePolicy_redactor() {
 	}
 	shop := run.Agent("shop")
 	for _, p := range []agentevents.Payload{
+		&agentevents.AgentStarted{},
 		&agentevents.ToolCalled{CallID: "c1", ToolID: "pay", Arguments: `{"card":{"PIN":"1234"},"password":"x","session_token":"open"}`},
 		&agentevents.TextCompleted{Text: "Paid with 4000-1234-5678-9010."},
 		&agentevents.AgentReasoned{Reasoning: "The customer is in a hurry."},

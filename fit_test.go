@@ -115,6 +115,7 @@ func TestDefaultReaderReadsWhatADefaultEmitterAccepts(t *testing.T) {
 	a := r.Agent("a")
 	huge := strings.Repeat("0123456789abcde\n", DefaultMaxLine/16+1<<16)
 	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	require.NoError(t, a.To(t.Context(), StatusToolCall))
 	_, err := a.Do(t.Context(), &ToolCalled{ToolID: "read"}, func(context.Context) (JSON, error) { return JSONString(huge), nil })
 	require.NoError(t, err)
 	require.NoError(t, a.Emit(t.Context(), &AgentEnded{Result: huge}))
@@ -124,8 +125,8 @@ func TestDefaultReaderReadsWhatADefaultEmitterAccepts(t *testing.T) {
 	require.Empty(t, s[0].OpenCalls)
 	require.Equal(t, RunStatusCompleted, s[0].Status)
 	require.Empty(t, s[0].Violations)
-	requireCutJSON(t, string(JSONString(huge)), log.events[2].Payload.(*ToolReturned).Result)
-	requireCut(t, huge, log.events[3].Payload.(*AgentEnded).Result)
+	requireCutJSON(t, string(JSONString(huge)), log.events[3].Payload.(*ToolReturned).Result)
+	requireCut(t, huge, log.events[4].Payload.(*AgentEnded).Result)
 	require.Equal(t, string(log.snapshot(t).AppendJSON(nil)), string(s[0].AppendJSON(nil)))
 }
 
@@ -328,7 +329,7 @@ func TestContentIsCutOnEveryWay(t *testing.T) {
 			}
 			live := NewFold(FoldOptions{Lifecycle: LifecycleRelaxed})
 			r, log := startRun(t, o)
-			require.NoError(t, way(r, r.Agent("a")))
+			require.NoError(t, way(r, beginAgent(t, r, "a")))
 			cut := 0
 			for i, ev := range told {
 				live.Apply(ev)
@@ -340,9 +341,9 @@ func TestContentIsCutOnEveryWay(t *testing.T) {
 			}
 			require.Equal(t, 1, cut)
 			if name == "extra" {
-				require.Equal(t, JSON(`"stays"`), told[0].Extra("x-other"))
-				requireCutJSON(t, string(JSONString(long)), told[0].Extra("x-long"))
-				require.Equal(t, "short", told[0].Payload.(*TextCompleted).Text)
+				require.Equal(t, JSON(`"stays"`), told[1].Extra("x-other"))
+				requireCutJSON(t, string(JSONString(long)), told[1].Extra("x-long"))
+				require.Equal(t, "short", told[1].Payload.(*TextCompleted).Text)
 			}
 			requireReadBack(t, &attempt{log: log, live: live}, ReaderOptions{MaxLine: limit})
 		})
@@ -371,7 +372,7 @@ func TestWhatIsCutWasRedacted(t *testing.T) {
 func TestACutMessageMayBeRepeated(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{MaxLine: 4096})
 	for _, session := range []string{"", "another"} {
-		require.NoError(t, r.With(Scope{SessionID: session}).Agent("a").Emit(t.Context(), &MessageCreated{Message: ConversationMessage{MessageID: "m", TS: 1, Content: JSONString(strings.Repeat("x", 9000))}}))
+		require.NoError(t, r.With(Scope{SessionID: session}).Emit(t.Context(), &MessageCreated{Message: ConversationMessage{MessageID: "m", From: "a", TS: 1, Content: JSONString(strings.Repeat("x", 9000))}}))
 	}
 	require.Len(t, log.snapshot(t).Messages, 1)
 }

@@ -206,6 +206,18 @@ func (m *machine) index(s *RunSnapshot) {
 			m.questions.add(questionKey{KindClarificationRequested, c.InterruptID}, callKey{c.AgentID, c.CallID}, i)
 		}
 	}
+	if m.view == nil {
+		for i := range s.Turns {
+			if t := &s.Turns[i]; t.EndedAt.IsZero() {
+				m.spans = append(m.spans, openSpan{KindTurnStarted, t.AgentID, t.SpanID, turnID(t.Turn)})
+			}
+		}
+		for i := range s.Steps {
+			if st := &s.Steps[i]; st.EndedAt.IsZero() {
+				m.spans = append(m.spans, openSpan{KindStepStarted, st.AgentID, st.SpanID, st.StepID})
+			}
+		}
+	}
 	for i := range s.Handoffs {
 		if h := &s.Handoffs[i]; h.Open {
 			m.handoffs.Add(newHandoffKey(h.HandoffID, h.From, h.To), at(i))

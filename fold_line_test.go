@@ -13,6 +13,7 @@ func TestApplyLine(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
 	a := r.With(Scope{SessionID: "s"}).Agent("a")
 	require.NoError(t, a.Emit(ctx, &AgentStarted{Task: "task"}))
+	require.NoError(t, a.To(ctx, StatusToolCall))
 	c, err := a.Call(ctx, &ToolCalled{ToolID: "tool", Arguments: `{"a": [1.50, "x"]}`})
 	require.NoError(t, err)
 	require.NoError(t, c.Return(ctx, `{"b":  2}`))

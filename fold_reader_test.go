@@ -180,6 +180,7 @@ func mixedLog(t *testing.T, runs, cycles int) []byte {
 				emit(a.Emit(t.Context(), &AgentEnded{Outcome: OutcomePartial, Result: "Added."}))
 			}
 		} else {
+			emit(s.agents[0].To(t.Context(), StatusToolCall))
 			emit(s.agents[0].Emit(t.Context(), &ToolCalled{CallID: "left open", ToolID: "Bash"}))
 		}
 		switch s.number % 3 {

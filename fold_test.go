@@ -1290,7 +1290,7 @@ func TestResumeOfAStatus(t *testing.T) {
 // message, which stays as it was told first.
 func TestMessageToldTwice(t *testing.T) {
 	run, log := ruleRun(t, LifecycleStrict, ModeEnforce)
-	a := run.Agent("a")
+	a := beginAgent(t, run, "a")
 	for i := range 2 {
 		untimed := says("m1", "")
 		untimed.Message.TS = 0
@@ -1304,7 +1304,7 @@ func TestMessageToldTwice(t *testing.T) {
 	var broken *RuleError
 	require.ErrorAs(t, a.Emit(context.Background(), &other), &broken)
 	require.Equal(t, RuleMessageID, broken.Rule)
-	require.NotEqual(t, log.events[0].Payload.(*MessageCreated).Message.TS, log.events[1].Payload.(*MessageCreated).Message.TS)
+	require.NotEqual(t, log.events[1].Payload.(*MessageCreated).Message.TS, log.events[2].Payload.(*MessageCreated).Message.TS)
 	s := foldEvents(FoldOptions{}, log.events)
 	require.Zero(t, s.ViolationCount)
 	require.Len(t, s.Messages, 1)

@@ -23,22 +23,24 @@ func TestGuardRefusesBeforeAnythingIsRecorded(t *testing.T) {
 		return nil
 	}
 	r, log := startRun(t, EmitterOptions{Guard: guard})
-	a := r.Agent("a")
-	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+	a := beginAgent(t, r, "a", StatusToolCall)
 	err := a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "rm"})
 	var v *RuleError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, &RuleError{
-		Rule: "tool-allowed", Kind: KindToolCalled, RunID: r.ID(), AgentID: "a", Sequence: 1, Subject: "tool \"rm\"", Detail: "it is not on the list", Refused: true,
+		Rule: "tool-allowed", Kind: KindToolCalled, RunID: r.ID(), AgentID: "a", Sequence: 2, Subject: "tool \"rm\"", Detail: "it is not on the list", Refused: true,
 	}, v)
 	var p *PanicError
 	require.ErrorAs(t, a.Emit(t.Context(), &AgentErrored{ErrorType: "x", Message: "y"}), &p)
 	require.Equal(t, "guard", p.Value)
 	require.NoError(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "ls"}))
-	require.Len(t, log.lines, 2, "nothing of what was refused was recorded")
+	require.Len(t, log.lines, 3, "nothing of what was refused was recorded")
 
 	asked = 0
 	require.Error(t, a.Emit(t.Context(), &ToolCalled{CallID: "c", ToolID: "ls"}), "the call is open")
+	require.Equal(t, 1, asked, "who refuses a call forbids the tool, too")
+	asked = 0
+	require.Error(t, a.Emit(t.Context(), &ToolReturned{CallID: "none", ToolID: "ls", Status: ToolStatusOK}))
 	require.Zero(t, asked, "the library's rules come first")
 }
 

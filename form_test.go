@@ -207,7 +207,7 @@ func TestBrokenArgumentsAreTheSameInPieces(t *testing.T) {
 			continue // escapes, and the pieces of damaged characters, are told apart by who reads JSON
 		}
 		r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
-		a := r.Agent("a")
+		a := beginAgent(t, r, "a", StatusToolCall)
 		for i := 0; i < len(text); i += 7 {
 			require.NoError(t, a.Emit(t.Context(), &ToolArgumentsDelta{CallID: "c", Delta: text[i:min(len(text), i+7)]}))
 		}
@@ -228,7 +228,7 @@ func TestBrokenArgumentsAreTheSameInPieces(t *testing.T) {
 
 func TestDoRecordsAResultThatIsNotJSON(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
 	out, err := a.Do(t.Context(), &ToolCalled{ToolID: "read", Arguments: `{"path":`}, func(context.Context) (JSON, error) { return `package main`, nil })
 	require.NoError(t, err)
 	require.Equal(t, JSON(`package main`), out)

@@ -83,6 +83,11 @@ func (s Scope) with(over Scope) Scope {
 // required sink failed. The payload belongs to the log from then on: it must
 // not be changed.
 //
+// Some rules bind Emit and the other methods of handles, but not Record: an agent acts
+// after its start, a tool is called in status tool_call, a good end agrees with the
+// status and leaves no call open, and what is resumed, resolved or ended is paused or
+// open. [Rules] says which.
+//
 // Cancelling the context does not lose the event. A nil context is taken as
 // context.Background().
 func (r *Run) Emit(ctx context.Context, p Payload) error {
@@ -95,7 +100,8 @@ func (r *Run) Emit(ctx context.Context, p Payload) error {
 }
 
 // Record is [Run.Emit] for an event of which the caller has filled in some of
-// the envelope: captures and bridges. ID, Time, Step, CausationID and the
+// the envelope: captures and bridges, which tell what others did, so that fewer rules
+// bind it. ID, Time, Step, CausationID and the
 // scope are kept where they are set; RunID must be empty or the run's;
 // Sequence and SchemaVersion are the library's.
 //
@@ -394,8 +400,9 @@ func failed(ctx context.Context, err error) *ToolReturned {
 // (see [Call.Fail]). The context of fn carries the call: see [CallFromContext]. A panic of
 // fn is recorded as a failure and goes on. The error is fn's, joined with one of recording.
 //
-// A log must not stop the tool: fn runs also when the call is refused, but not when a rule
-// of EmitterOptions.Guard refuses it. A nil fn is an error, and nothing is recorded.
+// A log must not stop the tool: fn runs also when the call is not recorded. It does not run
+// when EmitterOptions.Guard refuses the call, or could not be asked, as when the emitter is
+// closed. A nil fn is an error, and nothing is recorded.
 //
 // Under [LifecycleDerived] the agent's status follows. Under the other tables an agent that
 // uses a tool goes To(ctx, StatusToolCall) before and To(ctx, StatusToolResult) after.
@@ -404,8 +411,7 @@ func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) 
 		return "", errors.New("agentevents: Do: the function is nil")
 	}
 	c, recordErr := a.Call(ctx, p)
-	var rule *RuleError
-	if !a.ok() || errors.As(recordErr, &rule) && !rule.Rule.ours() {
+	if !a.ok() || c.dead && a.run.s.e.forbids(recordErr) {
 		return "", recordErr
 	}
 	returned := false
@@ -429,6 +435,16 @@ func (a *Agent) Do(ctx context.Context, p *ToolCalled, fn func(context.Context) 
 		returnErr = errors.Join(returnErr, c.Fail(ctx, errors.New("the result could not be recorded")))
 	}
 	return result, errors.Join(recordErr, returnErr)
+}
+
+// forbids reports whether a tool must not run, the call of which was not recorded because
+// of err: Guard refuses it, or was not asked.
+func (e *Emitter) forbids(err error) bool {
+	var rule *RuleError
+	if errors.As(err, &rule) {
+		return !rule.Rule.ours()
+	}
+	return e.opts.Guard != nil
 }
 
 // working is what a context carries.

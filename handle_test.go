@@ -12,7 +12,7 @@ import (
 
 func TestToStopsAtTheFirstMoveThatIsRefusedAndListsTheLegalOnes(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a")
 	err := a.To(t.Context(), StatusToolCall, StatusToolResult, StatusThinking, StatusToolCall)
 	var broken *RuleError
 	require.ErrorAs(t, err, &broken)
@@ -21,22 +21,22 @@ func TestToStopsAtTheFirstMoveThatIsRefusedAndListsTheLegalOnes(t *testing.T) {
 	require.Equal(t, "tool_result", broken.State)
 	require.Contains(t, broken.Detail, "legal: response")
 	require.Contains(t, err.Error(), "legal: response")
-	require.Len(t, log.events, 2)
+	require.Len(t, log.events, 3)
 
 	require.NoError(t, a.To(t.Context()))
-	require.NoError(t, r.Agent("b").To(t.Context(), StatusFailed))
+	beginAgent(t, r, "b", StatusFailed)
 	err = r.Agent("b").To(t.Context(), StatusThinking)
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, RuleAgentEndedFinal, broken.Rule)
 
 	relaxed, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
-	require.NoError(t, relaxed.Agent("a").To(t.Context(), StatusResponse, StatusConverged, StatusThinking))
+	require.NoError(t, beginAgent(t, relaxed, "a").To(t.Context(), StatusResponse, StatusConverged, StatusThinking))
 }
 
 func TestCallReturnAndFailRecordOneEventEach(t *testing.T) {
 	at := noon()
 	r, log := startRun(t, EmitterOptions{Clock: func() time.Time { return at }})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
 	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "grep", Arguments: `{"q": 1}`})
 	require.NoError(t, err)
 	require.Equal(t, &ToolCalled{CallID: c.ID, ToolID: "grep", Arguments: `{"q":1}`}, log.last(t).Payload)
@@ -89,7 +89,7 @@ func requireDead(t *testing.T, log *sinkLog, c *Call, name string) {
 // on the log as they were given, and the payload stays the caller's.
 func TestCallTakesWhatTheProviderSays(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
 	given := &ToolCalled{CallID: "toolu_1", ToolID: "Read", Attempt: Some(2), RetryOf: "toolu_0", Transport: TransportMCP, Principal: "ann", Arguments: `{"p":1}`}
 	want := *given
 	c, err := a.Call(t.Context(), given)
@@ -141,7 +141,7 @@ func TestFailTells(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, log := startRun(t, EmitterOptions{})
-			c, err := r.Agent("a").Call(t.Context(), &ToolCalled{ToolID: "t"})
+			c, err := beginAgent(t, r, "a", StatusToolCall).Call(t.Context(), &ToolCalled{ToolID: "t"})
 			require.NoError(t, err)
 			require.NoError(t, c.Fail(tc.ctx, tc.err))
 			got := *log.last(t).Payload.(*ToolReturned)
@@ -154,7 +154,7 @@ func TestFailTells(t *testing.T) {
 // TestOpenCallAfterAResume: whoever resumes a run gets the handles of what was open.
 func TestOpenCallAfterAResume(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	_, err := r.Agent("a").Call(t.Context(), &ToolCalled{CallID: "c1", ToolID: "Read"})
+	_, err := beginAgent(t, r, "a", StatusToolCall).Call(t.Context(), &ToolCalled{CallID: "c1", ToolID: "Read"})
 	require.NoError(t, err)
 	s := log.snapshot(t)
 	e, log2 := startEmitter(t, EmitterOptions{})
@@ -172,14 +172,14 @@ func TestOpenCallAfterAResume(t *testing.T) {
 		asked = !AgentFromContext(t.Context()).OpenCall("c1").Recorded() && !r.Agent("a").OpenCall("c1").Recorded()
 		return nil
 	}})
-	require.NoError(t, r.Agent("a").Emit(t.Context(), &AgentStarted{}))
+	beginAgent(t, r, "a")
 	require.True(t, asked, "hooks and sinks may ask: no lock is waited for")
 	requireDead(t, log2, again.Agent("b").OpenCall("c1"), "another agent's")
 }
 
 // TestToGoesOnAfterASinkError: the transition was recorded, so the path goes on.
 func TestToGoesOnAfterASinkError(t *testing.T) {
-	hiccups := 1
+	hiccups := 2
 	hiccup := errors.New("hiccup")
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error {
 		if hiccups--; hiccups == 0 {
@@ -187,17 +187,17 @@ func TestToGoesOnAfterASinkError(t *testing.T) {
 		}
 		return nil
 	})}})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a")
 	require.ErrorIs(t, a.To(t.Context(), StatusToolCall, StatusToolResult, StatusResponse), hiccup)
-	require.Len(t, log.events, 3)
+	require.Len(t, log.events, 4)
 	require.Error(t, a.To(t.Context(), StatusConverged, StatusReflect), "a refusal stops it")
-	require.Len(t, log.events, 3)
+	require.Len(t, log.events, 4)
 }
 
 // TestContextCarriesAgentAndCall: a tool finds who called it.
 func TestContextCarriesAgentAndCall(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
 	ctx := t.Context()
 	require.Nil(t, AgentFromContext(ctx))
 	require.Nil(t, CallFromContext(ctx))
@@ -212,7 +212,7 @@ func TestContextCarriesAgentAndCall(t *testing.T) {
 		return `1`, sub.Emit(ctx, &AgentStarted{})
 	})
 	require.NoError(t, err)
-	require.Equal(t, "c1", log.events[1].ParentCallID)
+	require.Equal(t, "c1", log.events[3].ParentCallID)
 }
 
 // TestRecordReturnsTheEvent: what follows an event can name it.
@@ -229,9 +229,11 @@ func TestRecordReturnsTheEvent(t *testing.T) {
 }
 
 func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
-	broken := errors.New("disk full")
+	var broken error
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{SinkFunc(func(context.Context, Event) error { return broken })}})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
+	log.forget()
+	broken = errors.New("disk full")
 	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
 	require.ErrorIs(t, err, broken)
 	require.NotNil(t, c)
@@ -246,7 +248,8 @@ func TestCallIsUsableWhenItWasRecordedAndASinkFailed(t *testing.T) {
 func TestDoRecordsCallAndReturn(t *testing.T) {
 	type key struct{}
 	r, log := startRun(t, EmitterOptions{})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
+	log.forget()
 	ctx := context.WithValue(t.Context(), key{}, "v")
 	result, err := a.Do(ctx, &ToolCalled{ToolID: "t", Arguments: `[1]`}, func(ctx context.Context) (JSON, error) {
 		require.Equal(t, "v", ctx.Value(key{}))
@@ -261,7 +264,7 @@ func TestDoRecordsCallAndReturn(t *testing.T) {
 func TestDoRecordsAnErrorAndReturnsIt(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	cause := errors.New("404")
-	result, err := r.Agent("a").Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { return `"partial"`, cause })
+	result, err := beginAgent(t, r, "a", StatusToolCall).Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { return `"partial"`, cause })
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, JSON(`"partial"`), result)
 	got := log.last(t).Payload.(*ToolReturned)
@@ -272,7 +275,7 @@ func TestDoRecordsAnErrorAndReturnsIt(t *testing.T) {
 func TestDoRecordsACancelledContextAsCancelled(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := r.Agent("a").Do(ctx, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) {
+	_, err := beginAgent(t, r, "a", StatusToolCall).Do(ctx, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) {
 		cancel()
 		return "", ctx.Err()
 	})
@@ -283,7 +286,7 @@ func TestDoRecordsACancelledContextAsCancelled(t *testing.T) {
 func TestDoRecordsAPanicAndLetsItGoOn(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
 	require.PanicsWithValue(t, "boom", func() {
-		_, _ = r.Agent("a").Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { panic("boom") })
+		_, _ = beginAgent(t, r, "a", StatusToolCall).Do(t.Context(), &ToolCalled{ToolID: "t"}, func(context.Context) (JSON, error) { panic("boom") })
 	})
 	require.Equal(t, Some(ErrorInfo{Code: "panic", Message: "panic: boom"}), log.last(t).Payload.(*ToolReturned).Error)
 	require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "no lock is left behind")
@@ -297,31 +300,39 @@ func TestDoRunsTheToolUnlessTheHostForbidsIt(t *testing.T) {
 		}
 		return nil
 	}})
-	a := r.Agent("a")
-	_, err := a.Do(t.Context(), &ToolCalled{ToolID: "rm"}, func(context.Context) (JSON, error) { panic("ran") })
-	require.ErrorAs(t, err, new(*RuleError))
+	_, err := r.Agent("a").Do(t.Context(), &ToolCalled{ToolID: "rm"}, func(context.Context) (JSON, error) { panic("ran") })
+	var rule *RuleError
+	require.ErrorAs(t, err, &rule)
+	require.EqualValues(t, "tool-allowed", rule.Rule, "nor when the log would refuse the call, too")
+	a := beginAgent(t, r, "a")
 	require.NoError(t, a.Emit(t.Context(), &AgentEnded{}))
 	result, err := a.Do(t.Context(), &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) {
 		require.False(t, CallFromContext(ctx).Recorded())
 		return `1`, nil
 	})
 	require.Equal(t, JSON(`1`), result)
-	var rule *RuleError
 	require.ErrorAs(t, err, &rule)
 	require.Equal(t, RuleAgentEndedFinal, rule.Rule)
-	require.Len(t, log.events, 1)
+	require.Len(t, log.events, 2)
+	panics := func(context.Context) (JSON, error) { panic("ran") }
+	_, err = a.Do(t.Context(), &ToolCalled{ToolID: "rm"}, panics)
+	require.ErrorAs(t, err, &rule)
+	require.EqualValues(t, "tool-allowed", rule.Rule, "of an agent that has ended, too")
+	require.NoError(t, r.Close())
+	_, err = a.Do(t.Context(), &ToolCalled{ToolID: "rm"}, panics)
+	require.ErrorIs(t, err, ErrClosed, "the host could not be asked")
 }
 
 func TestSubAgentsNameTheirParentsOnTheirStartOnly(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{})
-	a := r.Agent("a")
+	a := beginAgent(t, r, "a", StatusToolCall)
 	c, err := a.Call(t.Context(), &ToolCalled{ToolID: "spawn"})
 	require.NoError(t, err)
 	b, d := c.Agent("b"), a.Agent("d")
 	for _, tc := range []struct {
 		agent        *Agent
 		parent, call string
-	}{{b, "a", c.ID}, {d, "a", ""}, {b.Agent("e"), "b", ""}, {a, "", ""}, {b.With(Scope{TaskID: "t"}).Agent("f"), "b", ""}} {
+	}{{b, "a", c.ID}, {d, "a", ""}, {b.Agent("e"), "b", ""}, {r.Agent("i"), "", ""}, {b.With(Scope{TaskID: "t"}).Agent("f"), "b", ""}} {
 		require.NoError(t, tc.agent.Emit(t.Context(), &AgentStarted{}))
 		ev := log.last(t)
 		require.Equal(t, tc.agent.ID(), ev.AgentID)
@@ -343,6 +354,7 @@ func TestWithScopesEventsAndLeavesTheHandleAlone(t *testing.T) {
 	w := r.With(Scope{SessionID: "s", WorkflowID: "w"})
 	p := w.With(Scope{Phase: "p", SessionID: "s2"})
 	a := p.Agent("a")
+	beginAgent(t, r, "a", StatusToolCall)
 	n := a.With(Scope{NodeID: "n", NodeRunID: "nr", TaskID: "t"})
 	for _, tc := range []struct {
 		emit func(context.Context, Payload) error
@@ -532,14 +544,14 @@ func TestANilContextIsTheBackground(t *testing.T) {
 	b := Buffered(behind, 4, OverflowBlock)
 	r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
 	require.NoError(t, r.Emit(none, &TextDelta{}))
-	_, err := r.Agent("a").Do(none, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) { return "", ctx.Err() })
+	_, err := beginAgent(t, r, "a", StatusToolCall).Do(none, &ToolCalled{ToolID: "t"}, func(ctx context.Context) (JSON, error) { return "", ctx.Err() })
 	require.NoError(t, err)
-	require.NoError(t, b.WriteEvent(none, numbered(3)))
+	require.NoError(t, b.WriteEvent(none, numbered(5)))
 	require.NoError(t, b.Flush(none))
 	require.NoError(t, r.s.e.Flush(none))
 	require.NoError(t, r.s.e.Close(none))
-	require.Len(t, log.events, 3)
-	require.Len(t, behind.events, 4)
+	require.Len(t, log.events, 5)
+	require.Len(t, behind.events, 6)
 	require.NoError(t, behind.ctx.Err())
 }
 

@@ -116,7 +116,7 @@ func TestMachineForgets(t *testing.T) {
 			&ClarificationRequested{InterruptID: "i"}, &ClarificationResolved{InterruptID: "i"},
 			&HandoffRequested{From: ref("a"), To: ref("b")}, &HandoffAccepted{From: ref("a"), To: ref("b")},
 		} {
-			require.NoError(t, a.Emit(ctx, p))
+			recordOf(t, a, p)
 		}
 		require.NoError(t, w.Emit(ctx, &PhaseStarted{}))
 		require.NoError(t, w.Emit(ctx, &PhaseCompleted{}))

@@ -12,7 +12,7 @@ func recorded(t testing.TB, payloads ...Payload) *sinkLog {
 	t.Helper()
 	r, log := startRun(t, EmitterOptions{Redaction: &Policy{Off: true}, Lifecycle: LifecycleRelaxed})
 	for _, p := range payloads {
-		require.NoError(t, r.Agent("a").Emit(t.Context(), p))
+		recordOf(t, r.Agent("a"), p)
 	}
 	return log
 }
@@ -72,10 +72,10 @@ func TestLogsAreRedactedEventByEvent(t *testing.T) {
 func TestRedactingTwiceChangesNothing(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
 	for i, delta := range []string{`{"password":"hu`, "nter2", `","x":1}`} {
-		require.NoError(t, r.Agent("b").Emit(t.Context(), &ToolArgumentsDelta{CallID: "c", Delta: delta, Index: Some(i)}))
+		recordOf(t, r.Agent("b"), &ToolArgumentsDelta{CallID: "c", Delta: delta, Index: Some(i)})
 	}
 	eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
-		_ = r.Agent("a").Emit(t.Context(), p) // some are not legal
+		_, _ = r.Agent("a").Record(t.Context(), Event{Payload: p}) // some are not legal
 	})
 	require.NotContains(t, linesOf(t, log.events), "nter2")
 	require.Equal(t, linesOf(t, log.events), linesOf(t, redactedLog(t, canaryPolicy(t), log)))

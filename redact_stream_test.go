@@ -127,7 +127,7 @@ func TestDeltasOfABlockAreScannedAsOneText(t *testing.T) {
 					require.NoError(t, r.Emit(t.Context(), p))
 					continue
 				}
-				require.NoError(t, a.Emit(t.Context(), p))
+				recordOf(t, a, p)
 			}
 			require.Equal(t, append([]string{"agent.started"}, c.want...), said(log.events))
 			requireSound(t, log)
@@ -151,10 +151,10 @@ func TestOldestOfTooManyBlocksEnds(t *testing.T) {
 		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
 		a := r.Agent(agent)
 		for i := range maxBlocks {
-			require.NoError(t, a.Emit(t.Context(), &TextDelta{BlockID: fmt.Sprint(i), Delta: "C4N4", Index: Some(0)}))
+			recordOf(t, a, &TextDelta{BlockID: fmt.Sprint(i), Delta: "C4N4", Index: Some(0)})
 		}
 		require.Len(t, log.events, maxBlocks)
-		require.NoError(t, a.Emit(t.Context(), &TextDelta{BlockID: "new", Delta: "x", Index: Some(0)}))
+		recordOf(t, a, &TextDelta{BlockID: "new", Delta: "x", Index: Some(0)})
 		want := []string{"text0/1 C4N4 [synthetic]", "textnew/0 x"}
 		if agent == "" {
 			want[0] = "text0 C4N4 [synthetic]" // no block of the rules numbers it
@@ -173,7 +173,7 @@ func TestCloseRecordsWhatIsHeldBack(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
 			for _, agent := range []string{"b", "a"} {
-				require.NoError(t, r.Agent(agent).Emit(t.Context(), &TextDelta{BlockID: "x", Delta: "C4N4", Index: Some(0)}))
+				recordOf(t, r.Agent(agent), &TextDelta{BlockID: "x", Delta: "C4N4", Index: Some(0)})
 			}
 			require.NoError(t, end(r))
 			require.NoError(t, end(r))
@@ -196,7 +196,7 @@ func TestCloseByASinkRecordsWhatIsHeldBack(t *testing.T) {
 	})}})
 	r, err := e.Run("r")
 	require.NoError(t, err)
-	require.NoError(t, r.Agent("a").Emit(t.Context(), &TextDelta{Delta: "C4N4"}))
+	recordOf(t, r.Agent("a"), &TextDelta{Delta: "C4N4"})
 	require.NoError(t, r.Emit(t.Context(), &RunPaused{}))
 	require.Equal(t, []string{"text ", "run.paused", "text C4N4 [synthetic]"}, said(log.events))
 }
@@ -227,7 +227,7 @@ func TestDeltasSayWhatTheWholeSays(t *testing.T) {
 		r, log := startRun(t, EmitterOptions{Redaction: canaryPolicy(t)})
 		a := r.Agent("a")
 		for i, at := 0, 0; at < len(whole); i, at = i+1, at+size {
-			require.NoError(t, a.Emit(t.Context(), &TextDelta{BlockID: "b", Delta: whole[at:min(at+size, len(whole))], Index: Some(i)}))
+			recordOf(t, a, &TextDelta{BlockID: "b", Delta: whole[at:min(at+size, len(whole))], Index: Some(i)})
 		}
 		require.NoError(t, r.Close())
 		var b strings.Builder

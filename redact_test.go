@@ -20,7 +20,7 @@ import (
 func emitted(t testing.TB, policy *Policy, p Payload) (Event, string) {
 	t.Helper()
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
-	require.NoError(t, r.Agent("a").Emit(t.Context(), p))
+	require.NoError(t, errOf(r.Agent("a").Record(t.Context(), Event{Payload: p})))
 	var back Event
 	require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])), "what was recorded can be read")
 	return log.last(t), log.lines[0]
@@ -333,6 +333,7 @@ func TestIDsClosedWordsNumbersAndLifecycleNeverChange(t *testing.T) {
 		Redactor: redactorFunc(func(Place, string) (string, error) { return "changed", nil })}
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	a := r.With(Scope{SessionID: "session-1", WorkflowID: "w", Phase: "tool_call"}).Agent("agent-1")
+	require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
 	require.NoError(t, a.To(t.Context(), StatusToolCall))
 	ev := log.last(t)
 	require.Equal(t, &AgentTransition{From: StatusThinking, To: StatusToolCall}, ev.Payload)
@@ -348,7 +349,7 @@ func TestEveryActionLeavesLinesThatKeepTheFieldRules(t *testing.T) {
 		for _, policy := range []*Policy{{Content: act}, {Meta: act}, {Content: act, Meta: act}} {
 			eachKind(t, func(t *testing.T, k Kind, p payloadOps) {
 				r, log := startRun(t, EmitterOptions{Mode: ModeObserve, Redaction: policy})
-				require.NoError(t, r.Agent("a").Emit(t.Context(), p))
+				require.NoError(t, errOf(r.Agent("a").Record(t.Context(), Event{Payload: p})))
 				var back Event
 				require.NoError(t, back.UnmarshalJSON([]byte(log.lines[0])), log.lines[0])
 				require.Nil(t, back.check(ops(back.Payload), false), log.lines[0])
@@ -472,7 +473,7 @@ func TestAFailingRedactorDropsTheTextAndKeepsTheEvent(t *testing.T) {
 			var reported []error
 			r, log := startRun(t, EmitterOptions{Redaction: &Policy{Redactor: redact}, OnError: func(err error) { reported = append(reported, err) }})
 			p := &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":"original","n":1}`, ArgumentsSummary: "original"}
-			require.NoError(t, r.Agent("a").Emit(t.Context(), p))
+			require.NoError(t, errOf(r.Agent("a").Record(t.Context(), Event{Payload: p})))
 			require.Equal(t, &ToolCalled{CallID: "c", ToolID: "t", Arguments: `{"a":"[REDACTED:error]","n":1}`, ArgumentsSummary: maskedError}, log.last(t).Payload)
 			require.True(t, log.last(t).Marks.Has(MarkRedacted))
 			require.Len(t, reported, 1, "once an event")
@@ -571,7 +572,7 @@ func deltas(t *testing.T, policy *Policy, block string, pieces ...string) []stri
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	var out []string
 	for i, piece := range pieces {
-		require.NoError(t, r.Agent("a").Emit(t.Context(), &AgentReasoningDelta{BlockID: block, Delta: piece, Index: Some(i)}))
+		recordOf(t, r.Agent("a"), &AgentReasoningDelta{BlockID: block, Delta: piece, Index: Some(i)})
 		out = append(out, log.last(t).Payload.(*AgentReasoningDelta).Delta)
 	}
 	return out
@@ -584,10 +585,10 @@ func TestReasoningLimitIsCountedOverTheBlock(t *testing.T) {
 
 	r, log := startRun(t, EmitterOptions{Redaction: policy})
 	for _, block := range []string{"b1", "b2"} {
-		require.NoError(t, r.Agent("a").Emit(t.Context(), &AgentReasoningDelta{BlockID: block, Delta: "0123456789abcdef"}))
+		recordOf(t, r.Agent("a"), &AgentReasoningDelta{BlockID: block, Delta: "0123456789abcdef"})
 		require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each block has its own")
 	}
-	require.NoError(t, r.Agent("other").Emit(t.Context(), &AgentReasoningDelta{BlockID: "b1", Delta: "0123456789abcdef"}))
+	recordOf(t, r.Agent("other"), &AgentReasoningDelta{BlockID: "b1", Delta: "0123456789abcdef"})
 	require.Equal(t, "0123456789ab", log.last(t).Payload.(*AgentReasoningDelta).Delta, "each agent has its own")
 }
 

@@ -16,8 +16,8 @@ import (
 // A Rule is the name of a rule of the log. The names are stable. Each constant
 // stands beside the code that enforces the rule, and its comment is the statement
 // that [Rules] yields. The rules about one field are in codec_check.go,
-// the rule sequence is in fold.go, approval-open in questions.go, and the others are
-// in rules.go.
+// those that bind Emit and handles alone in bound.go, the rule sequence is in fold.go,
+// approval-open in questions.go, and the others are in rules.go.
 type Rule string
 
 // Rules yields every rule and its statement.
@@ -67,6 +67,7 @@ type machine struct {
 	phases     roster.Opens[phaseKey]
 	inPhase    map[string]int // number of open phases by workflow
 	questions  questions
+	spans      []openSpan // as they started
 	handoffs   roster.Opens[handoffKey]
 	buf        []byte // for hash
 
@@ -106,6 +107,7 @@ type subject struct {
 	sound   bool        // the event's JSON and texts were checked when it was read
 
 	// Of an emitter.
+	bound     bool       // the rules of bound.go hold for the event
 	violation *RuleError // the event is recorded in spite of it
 	moved     bool       // a transition is recorded in front of the event
 }
@@ -388,7 +390,10 @@ func (m *machine) sessionCompleted(ev *Event, _ *subject) {
 	}
 }
 
-func (m *machine) turnStarted(*Event, *subject) { m.sessionOver = false }
+func (m *machine) turnStarted(ev *Event, sub *subject) {
+	m.sessionOver = false
+	m.spanStarted(ev, sub)
+}
 
 func (m *machine) runPaused(*Event, *subject) { m.paused, m.cancelling = true, false }
 

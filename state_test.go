@@ -132,7 +132,7 @@ func TestStateOfARunWithoutRunEvents(t *testing.T) {
 		require.Equal(t, RunStatusWaiting, r.State().Status)
 		require.NoError(t, r.Emit(ctx, &ApprovalGranted{ApprovalID: "p"}))
 		require.NoError(t, a.To(ctx, StatusThinking))
-		require.NoError(t, a.Emit(ctx, test.end))
+		recordOf(t, a, test.end)
 		require.Equal(t, test.want, r.State().Status)
 
 		fold := NewFold(FoldOptions{Lifecycle: LifecycleRelaxed})
@@ -194,6 +194,7 @@ func TestConcurrentSafeQuestions(t *testing.T) {
 	r, _ := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed})
 	a := r.Agent("a")
 	require.NoError(t, a.Emit(ctx, &AgentStarted{}))
+	require.NoError(t, a.To(ctx, StatusToolCall))
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	for range 2 {
@@ -238,7 +239,7 @@ func TestARunHasOneSession(t *testing.T) {
 	require.True(t, ok)
 	for _, r := range []*Run{early, late, mine.With(Scope{SessionID: "other"}), late} {
 		require.NoError(t, r.Emit(ctx, &TextDelta{}))
-		require.NoError(t, r.Agent("a").Emit(ctx, &TextDelta{}))
+		require.NoError(t, r.Agent("core.system").Emit(ctx, &TextDelta{}))
 		_, err := r.Record(ctx, Event{Payload: &TextDelta{}})
 		require.NoError(t, err)
 	}

@@ -82,7 +82,7 @@ func TestSinksAreToldOnceThatARunIsReleased(t *testing.T) {
 		"by Run.Close, behind what was held back": {
 			o: EmitterOptions{Redaction: &Policy{Secrets: secretsOf(t, "correct horse")}},
 			do: func(_ *Emitter, r *Run) {
-				require.NoError(t, r.Agent("a").Emit(ctx, &TextDelta{Delta: "correct ho"}))
+				require.NoError(t, r.Emit(ctx, &TextDelta{Delta: "correct ho"}))
 				require.NoError(t, r.Close())
 				require.NoError(t, r.Close())
 			}, want: "agent.text.delta 0, agent.text.delta 1, release r"},

@@ -7,6 +7,13 @@ var ruleTable = [...]struct {
 	rule      Rule
 	statement string
 }{
+	{RuleAgentOpen, "an agent acts only after its agent.started; exempt are returns with oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and handles"},
+	{RuleToolCallStatus, "an agent that has started calls a tool in status tool_call, or under the derived table while a question blocks it. Binds Emit and handles"},
+	{RuleEndedConverged, "an agent that ends with outcome converged and no error has the status converged, and no open call. Binds Emit and handles"},
+	{RuleRunPaused, "run.resumed follows a pause, or the resumption of the emitter. Binds Emit and handles"},
+	{RuleClarificationOpen, "only an open clarification is resolved. Binds Emit and handles"},
+	{RuleTurnOpen, "only an open turn ends. Binds Emit and handles"},
+	{RuleStepOpen, "only an open step of a plan ends. Binds Emit and handles"},
 	{RulePayload, "the payload is a non-nil pointer to a struct of this package, and Unknown holds no known kind"},
 	{RuleFieldRequired, "required fields are there, ids are not empty"},
 	{RuleFieldUTF8, "ids and names are valid UTF-8"},
@@ -415,6 +422,10 @@ func (m *machine) applyKind(ev *Event, sub *subject) {
 		m.handoffAccepted(ev, sub)
 	case 33:
 		m.turnStarted(ev, sub)
+	case 34, 37:
+		m.spanEnded(ev, sub)
+	case 36:
+		m.spanStarted(ev, sub)
 	case 51:
 		m.phaseStarted(ev, sub)
 	case 52:

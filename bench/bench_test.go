@@ -54,7 +54,7 @@ func TestFloorAndZerologWriteTheLinesOfEmit(t *testing.T) {
 		o := ae.EmitterOptions{Clock: func() time.Time { return fixedStamp }, NewID: func() string { return fixedID }}
 		emit, err := l.emitter(o, file)()
 		require.NoError(t, err)
-		want.Reset() // drop the line of the start
+		want.Reset() // drop the lines of the start
 
 		var plain, logged bytes.Buffer
 		log := newZerolog(&logged)

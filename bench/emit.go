@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -27,7 +28,7 @@ var loads = func() []load {
 		switch s.name {
 		case "T":
 			l.payloads, l.mirrors = nil, nil
-			path := []ae.AgentStatus{ae.StatusThinking, ae.StatusToolCall, ae.StatusToolResult, ae.StatusResponse, ae.StatusReflect, ae.StatusThinking}
+			path := []ae.AgentStatus{ae.StatusToolCall, ae.StatusToolResult, ae.StatusResponse, ae.StatusReflect, ae.StatusThinking, ae.StatusToolCall}
 			for i := range path[1:] {
 				l.payloads = append(l.payloads, &ae.AgentTransition{From: path[i], To: path[i+1], Reason: "tool_call:Read"})
 				l.mirrors = append(l.mirrors, &transition{From: string(path[i]), To: string(path[i+1]), Reason: "tool_call:Read"})
@@ -107,7 +108,8 @@ func startAgent(em *ae.Emitter, run string) (*ae.Agent, error) {
 		return nil, err
 	}
 	a := r.Agent("coder")
-	return a, a.Emit(context.Background(), &ae.AgentStarted{})
+	ctx := context.Background()
+	return a, errors.Join(a.Emit(ctx, &ae.AgentStarted{}), a.To(ctx, ae.StatusToolCall))
 }
 
 const bufferSize = 64 << 10

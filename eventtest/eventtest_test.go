@@ -76,7 +76,7 @@ func recorded(t testing.TB) *eventtest.Recorder {
 		&agentevents.ToolReturned{CallID: "c1", ToolID: "read", Status: agentevents.ToolStatusOK, Result: `{"n": 1}`},
 		&agentevents.ToolCalled{CallID: "c2", ToolID: "read"},
 		&agentevents.ToolReturned{CallID: "c2", ToolID: "read", Status: agentevents.ToolStatusError, Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout"})},
-		&agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged},
+		&agentevents.AgentEnded{Outcome: agentevents.OutcomePartial},
 	} {
 		require.NoError(t, a.Emit(t.Context(), p))
 	}
@@ -91,7 +91,7 @@ var lines = []string{
 	"main agent.toolReturned read c1 ok",
 	"main agent.toolCalled read c2",
 	"main agent.toolReturned read c2 error timeout",
-	"main agent.ended converged",
+	"main agent.ended partial",
 	"run.completed",
 }
 
@@ -202,7 +202,7 @@ recorded (= wanted, ~ near):
   ~ 4  main agent.toolReturned read c1 ok              <- no c2
     5  main agent.toolCalled read c2
   ~ 6  main agent.toolReturned read c2 error timeout   <- no ok
-    7  main agent.ended converged
+    7  main agent.ended partial
     8  run.completed`},
 		"a line comes too early": {func(t testing.TB) { rec.Want(t, "agent.ended", "agent.toolCalled step=0 c1") }, `
 eventtest: wanted line 2 of 2 is missing: agent.toolCalled step=0 c1
@@ -213,7 +213,7 @@ recorded (= wanted, ~ near):
     4  main agent.toolReturned read c1 ok
   ~ 5  main agent.toolCalled read c2                   <- no c1
     6  main agent.toolReturned read c2 error timeout
-  = 7  main agent.ended converged
+  = 7  main agent.ended partial
   →    agent.toolCalled step=0 c1
     8  run.completed`},
 		"a member has another value": {func(t testing.TB) {
@@ -257,7 +257,7 @@ eventtest: 8 events recorded, 7 wanted (+ not wanted, - not recorded):
   + 4  main agent.toolReturned read c1 ok              <- no error
   + 5  main agent.toolCalled read c2
   + 6  main agent.toolReturned read c2 error timeout   <- no c1
-    7  main agent.ended converged
+    7  main agent.ended partial
     8  run.completed
   -    run.failed`},
 		"what was recorded as Go source": {func(t testing.TB) {
@@ -291,7 +291,7 @@ func TestLongLogsAreCut(t *testing.T) {
 		run, err := em.Run(id)
 		require.NoError(t, err)
 		for i := range 50 {
-			require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: fmt.Sprint("t", i)}))
+			require.NoError(t, run.With(agentevents.Scope{NodeID: "n"}).Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: fmt.Sprint("t", i)}))
 		}
 	}
 	got := failure(t, func(t testing.TB) { rec.Want(t, "t30", "runId=r1 t40", "agent.text t99") })
@@ -331,7 +331,7 @@ func TestGolden(t *testing.T) {
 		"line 3 differs:\n  - main agent.toolCalled grep c1\n  + main agent.toolCalled read c1\n      /payload/toolId: \"read\", was \"grep\"": strings.Replace(string(log), `"read"`, `"grep"`, 1),
 		"line 8 differs:\n  - run.completed [late]\n  + run.completed\n      /marks: absent, was [\"late\"]":                                   strings.Replace(string(log), `"payload":{}`, `"marks":["late"],"payload":{}`, 1),
 		"line 1 differs:\n  - no JSON\n  + main agent.started \"Add /v2/health\"\n      : ":                                                    "no JSON\n",
-		"2 events more, from line 7:\n  + main agent.ended converged":                                                                          strings.Join(all[:6], ""),
+		"2 events more, from line 7:\n  + main agent.ended partial":                                                                          strings.Join(all[:6], ""),
 		"1 event fewer, from line 9:\n  - run.completed":                                                                                       string(log) + all[7],
 	} {
 		write(text)

@@ -69,7 +69,7 @@ func (r *recorder) requireOrdered(t *testing.T) {
 // in a run that it shares with another goroutine.
 func work(ctx context.Context, run *agentevents.Run, name string) error {
 	a := run.Agent(name)
-	if err := a.Emit(ctx, &agentevents.AgentStarted{Task: "work"}); err != nil {
+	if err := errors.Join(a.Emit(ctx, &agentevents.AgentStarted{Task: "work"}), a.To(ctx, agentevents.StatusToolCall)); err != nil {
 		return err
 	}
 	for i := range rounds {
@@ -89,11 +89,11 @@ func work(ctx context.Context, run *agentevents.Run, name string) error {
 			return err
 		}
 	}
-	return a.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
+	return a.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomePartial})
 }
 
 // eventsOfWork is the number of events that work emits.
-const eventsOfWork = 2 + rounds*7
+const eventsOfWork = 3 + rounds*7
 
 func newRelaxed(t *testing.T, sinks ...agentevents.Sink) *agentevents.Emitter {
 	t.Helper()

@@ -183,11 +183,12 @@ func (g *generator) offer(ev agentevents.Event) bool {
 	return true
 }
 
-// send emits an event by the method of a handle if that says the same.
+// send emits an event by the method of a handle if that says the same, and if none of the
+// rules that bind these methods alone is about it.
 func (g *generator) send(ev agentevents.Event) error {
 	ctx := context.Background()
 	simple := agentevents.Event{Scope: ev.Scope, AgentID: ev.AgentID, Payload: ev.Payload}
-	if sameEnvelope(ev, simple) && g.chance(50) {
+	if sameEnvelope(ev, simple) && !g.bound(ev) && g.chance(50) {
 		run := g.run.With(ev.Scope)
 		if ev.AgentID == "" {
 			return run.Emit(ctx, ev.Payload)
@@ -196,6 +197,16 @@ func (g *generator) send(ev agentevents.Event) error {
 	}
 	_, err := g.run.Record(ctx, ev)
 	return err
+}
+
+// bound reports whether a rule that does not bind Record may refuse the event.
+func (g *generator) bound(ev agentevents.Event) bool {
+	switch ev.Payload.(type) {
+	case *agentevents.ToolCalled, *agentevents.AgentEnded, *agentevents.RunResumed, *agentevents.ClarificationResolved, *agentevents.TurnEnded, *agentevents.StepEnded:
+		return true
+	}
+	a := g.agentOf(&ev)
+	return ev.AgentID != "" && (a == nil || !a.started)
 }
 
 func sameEnvelope(a, b agentevents.Event) bool {

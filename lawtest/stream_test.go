@@ -478,7 +478,7 @@ func TestConcurrentSafeStreamsAreClosed(t *testing.T) {
 			wg.Go(func() {
 				defer func() { enough <- struct{}{} }()
 				for _, piece := range pieces(list[(n*8+i)*7%len(list)].Text, 1+i) {
-					if run.Agent(fmt.Sprint("agent-", i)).Emit(t.Context(), &agentevents.TextDelta{Delta: piece}) != nil {
+					if _, err := run.Agent(fmt.Sprint("agent-", i)).Record(t.Context(), agentevents.Event{Payload: &agentevents.TextDelta{Delta: piece}}); err != nil {
 						return
 					}
 					if said[i] = append(said[i], piece); len(said[i]) == n%9+1 {

@@ -327,9 +327,8 @@ func TestConcurrentSafeManyReaders(t *testing.T) {
 			}
 		})
 		writers.Go(func() {
-			a := run.Agent("a")
 			for n := range events {
-				if err := a.Emit(context.Background(), &ae.TextDelta{Delta: fmt.Sprint(n)}); err != nil {
+				if err := run.Emit(context.Background(), &ae.TextDelta{Delta: fmt.Sprint(n)}); err != nil {
 					t.Error(err)
 				}
 				if n%10 == 0 {

@@ -40,7 +40,8 @@ func emit(t testing.TB, r *ae.Run, payloads ...ae.Payload) {
 func deltas(t testing.TB, r *ae.Run, n int) {
 	t.Helper()
 	for i := range n {
-		require.NoError(t, r.Agent("a").Emit(context.Background(), &ae.TextDelta{Delta: fmt.Sprint(i, " ")}))
+		_, err := r.Agent("a").Record(context.Background(), ae.Event{Payload: &ae.TextDelta{Delta: fmt.Sprint(i, " ")}})
+		require.NoError(t, err)
 	}
 }
 
@@ -89,6 +90,7 @@ func TestSnapshotIsThatOfTheLog(t *testing.T) {
 			same()
 		}
 	}
+	require.NoError(t, a.To(ctx, ae.StatusToolCall))
 	_, err := a.Call(ctx, &ae.ToolCalled{ToolID: "tool", Arguments: "{ \"a\" :\n1.50}"})
 	require.NoError(t, err)
 	require.NoError(t, a.Emit(ctx, &ae.MessageCreated{Message: ae.ConversationMessage{Content: `"hi"`}}))

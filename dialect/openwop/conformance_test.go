@@ -57,6 +57,9 @@ func (s *wireSink) read() []agentevents.Event {
 	return events
 }
 
+// inNode is the scope of what agents do in a node. OpenWOP has no starts of agents.
+var inNode = agentevents.Scope{NodeID: "n"}
+
 var everything = Capabilities{ReasoningEvents: true, ToolEvents: true, HandoffEvents: true, DecisionEvents: true}
 
 // identity-passthrough: the agent field comes back unchanged.
@@ -194,8 +197,12 @@ func TestConformanceAgentConfidenceEscalation(t *testing.T) {
 					require.NoError(t, node.Emit(t.Context(), &agentevents.NodeStarted{}))
 				}
 				a := node.Agent("host:planner")
-				require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.8)}))
-				require.NoError(t, a.Emit(t.Context(), &agentevents.AgentDecided{Decision: `2`, Confidence: agentevents.Some(0.79)}))
+				for _, p := range []agentevents.Payload{
+					&agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.8)},
+					&agentevents.AgentDecided{Decision: `2`, Confidence: agentevents.Some(0.79)},
+				} {
+					require.NoError(t, errOf(a.Record(t.Context(), agentevents.Event{Payload: p})))
+				}
 
 				events := log.read()
 				low := len(events) - len(c.actions) - 1

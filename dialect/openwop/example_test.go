@@ -61,7 +61,7 @@ func ExampleHost() {
 		})},
 	})
 	run, _ := emitter.Run("run-1")
-	planner := run.Agent("host:planner")
+	planner := run.With(agentevents.Scope{NodeID: "plan"}).Agent("host:planner")
 	for _, err := range []error{
 		planner.Emit(ctx, &agentevents.AgentReasoned{Reasoning: "The order is late."}),
 		planner.Emit(ctx, &agentevents.ToolCalled{CallID: "c1", ToolID: "orders:delete"}),

@@ -58,17 +58,17 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 					one.OneEvent = true
 					p = &one
 				}
-				require.ErrorAs(t, refusing.Agent("a").Emit(t.Context(), p), &v)
+				require.ErrorAs(t, refusing.With(inNode).Agent("a").Emit(t.Context(), p), &v)
 				require.Equal(t, RuleCapability, v.Rule)
 				require.Contains(t, v.Subject, name)
-				require.NoError(t, allowing.Agent("a").Emit(t.Context(), p))
-				require.NoError(t, silent.Agent("a").Emit(t.Context(), p), "nothing declared, nothing gated")
+				require.NoError(t, allowing.With(inNode).Agent("a").Emit(t.Context(), p))
+				require.NoError(t, silent.With(inNode).Agent("a").Emit(t.Context(), p), "nothing declared, nothing gated")
 				require.False(t, off.Allows(p))
 				require.True(t, on.Allows(p))
 				require.False(t, (*Capabilities)(nil).Allows(p), "a client waits for nothing that is not declared")
 			}
 			require.Empty(t, *log)
-			require.NoError(t, refusing.Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: "x"}), "needs no capability")
+			require.NoError(t, refusing.With(inNode).Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: "x"}), "needs no capability")
 		})
 	}
 }
@@ -82,27 +82,27 @@ func TestUnknownTypesAreGated(t *testing.T) {
 		"agent.reasoning-delta": "reasoningEvents", "openwop:agent.reasoned": "reasoningEvents", "openwop:agent.handoff": "handoffEvents", "openwop:agent.decided": "decisionEvents",
 	} {
 		var v *agentevents.RuleError
-		require.ErrorAs(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{}`}), &v, typ)
+		require.ErrorAs(t, run.With(inNode).Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{}`}), &v, typ)
 		require.Equal(t, RuleCapability, v.Rule)
 		require.Contains(t, v.Subject, capability)
 	}
 	require.Empty(t, *log)
-	require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: "agent.verified", Raw: `{}`}), "needs no capability")
+	require.NoError(t, run.With(inNode).Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: "agent.verified", Raw: `{}`}), "needs no capability")
 
 	run, log = emitting(t, &Host{Agents: map[string]Manifest{"a": {Tools: []string{"fs:read"}}}}, agentevents.ModeEnforce)
 	for _, typ := range []agentevents.Kind{"agent.tool-called", "openwop:agent.toolCalled", "openwop:agent.toolReturned"} {
 		for _, raw := range []agentevents.JSON{`{"toolName":"rm"}`, `{"toolId":"rm"}`, `{"toolId":"fs:read","toolName":"rm"}`, `{"agentId":"b","toolName":"rm"}`} {
 			var v *agentevents.RuleError
-			require.ErrorAs(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), &v, "%s %s", typ, raw)
+			require.ErrorAs(t, run.With(inNode).Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), &v, "%s %s", typ, raw)
 			require.Equal(t, RuleToolAllowed, v.Rule)
 		}
-		require.Error(t, run.Agent("b").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{"agentId":"a","toolName":"rm"}`}))
+		require.Error(t, run.With(inNode).Agent("b").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{"agentId":"a","toolName":"rm"}`}))
 	}
 	require.Empty(t, *log)
 	for typ, raw := range map[agentevents.Kind]agentevents.JSON{
 		"agent.tool-called": `{"toolName":"fs:read"}`, "openwop:agent.toolReturned": `{"toolName":"rm","status":"forbidden"}`, "tool.session.opened": `{"toolId":"rm"}`,
 	} {
-		require.NoError(t, run.Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), typ)
+		require.NoError(t, run.With(inNode).Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: raw}), typ)
 	}
 }
 
@@ -122,12 +122,12 @@ func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	require.Equal(t, all, h.Tools("stranger", all), "nothing declared, nothing gated")
 
 	run, log := emitting(t, h, agentevents.ModeEnforce)
-	_, err := run.Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
+	_, err := run.With(inNode).Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
 	var v *agentevents.RuleError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, RuleToolAllowed, v.Rule)
 	require.Empty(t, *log)
-	_, err = run.Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "fs:read", Arguments: `{}`})
+	_, err = run.With(inNode).Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "fs:read", Arguments: `{}`})
 	require.NoError(t, err)
 	// A call without an agent is the system's.
 	_, err = run.Agent(CoreSystem).Call(t.Context(), &agentevents.ToolCalled{ToolID: "net:get", Arguments: `{}`})
@@ -190,7 +190,7 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 			require.NoError(t, errOf(a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload})))
 			require.Len(t, *log, 6)
 			observed, log := emitting(t, &c.host, agentevents.ModeObserve)
-			require.NoError(t, observed.Agent("a").Emit(t.Context(), decided.Payload))
+			require.NoError(t, observed.With(inNode).Agent("a").Emit(t.Context(), decided.Payload))
 			require.Len(t, *log, 2)
 			require.Equal(t, action.Kind(), (*log)[1].Kind())
 		})
@@ -228,8 +228,8 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 		ctx := t.Context()
 		require.NoError(t, run.Emit(ctx, &agentevents.RunStarted{}))
 		unsure := &agentevents.AgentDecided{Decision: `1`, Confidence: agentevents.Some(0.1)}
-		require.NoError(t, run.Agent("host:a").Emit(ctx, unsure))
-		require.NoError(t, run.Agent("host:b").Emit(ctx, unsure))
+		require.NoError(t, errOf(run.Agent("host:a").Record(ctx, agentevents.Event{Payload: unsure})))
+		require.NoError(t, errOf(run.Agent("host:b").Record(ctx, agentevents.Event{Payload: unsure})))
 		f := agentevents.NewFold(agentevents.FoldOptions{})
 		for _, ev := range *log {
 			f.Apply(ev)

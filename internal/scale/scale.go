@@ -138,9 +138,9 @@ func (l *log) expand(dst []byte, text string, i int) []byte {
 // limit is how many times the cost of one thing may grow when there are eight times
 // as many. The cost of quadratic code grows eight times, that of a map that leaves
 // the cache less than twice.
-const limit = 4
+const limit = 6
 
-// Linear fails the test when one of 8n things costs more than 4 times what one of n
+// Linear fails the test when one of 8n things costs more than 6 times what one of n
 // things costs. prepare returns the work on a number of things, which can be done
 // again and again.
 //

@@ -1,0 +1,204 @@
+package agentevents
+
+import (
+	"slices"
+	"strconv"
+)
+
+// The rules that bind Emit and the methods of handles, and nobody else. A log may be a
+// part of a run, and a capture or a bridge records what others did, so neither the fold
+// nor Record asks for them. They are exempt for agent core.system, which is the runtime
+// itself, and for the first event after [Emitter.Resume].
+
+// RuleAgentOpen: an agent acts only after its agent.started; exempt are returns with
+// oneEvent, and agents that act in a node, whose start is the node's. Binds Emit and
+// handles.
+const RuleAgentOpen Rule = "agent-open"
+
+// RuleToolCallStatus: an agent that has started calls a tool in status tool_call, or
+// under the derived table while a question blocks it. Binds Emit and handles.
+const RuleToolCallStatus Rule = "tool-call-status"
+
+// RuleEndedConverged: an agent that ends with outcome converged and no error has the
+// status converged, and no open call. Binds Emit and handles.
+const RuleEndedConverged Rule = "ended-converged"
+
+// RuleRunPaused: run.resumed follows a pause, or the resumption of the emitter. Binds
+// Emit and handles.
+const RuleRunPaused Rule = "run-paused"
+
+// RuleClarificationOpen: only an open clarification is resolved. Binds Emit and handles.
+const RuleClarificationOpen Rule = "clarification-open"
+
+// RuleTurnOpen: only an open turn ends. Binds Emit and handles.
+const RuleTurnOpen Rule = "turn-open"
+
+// RuleStepOpen: only an open step of a plan ends. Binds Emit and handles.
+const RuleStepOpen Rule = "step-open"
+
+// coreSystem is the agent id that OpenWOP reserves for the runtime itself.
+const coreSystem = "core.system"
+
+// resumes says what Emitter.Resume exempts from the rules.
+type resumes struct {
+	first bool // the first event is to come
+	run   bool // the first run.resumed is to come
+}
+
+// bind returns the rule of this file that an event breaks, or nil. The event keeps all
+// other rules.
+func (s *runState) bind(ev *Event, sub *subject) *RuleError {
+	m, a := s.m, sub.agent
+	if s.resumes.first || sub.key == coreSystem {
+		return nil
+	}
+	open := true // what the event needs to be open
+	var rule Rule
+	var what, id, legal string
+	switch p := ev.Payload.(type) {
+	case *AgentStarted:
+		return nil
+	case *AgentEnded:
+		if p.Outcome != OutcomeConverged || p.Error.OK {
+			return nil
+		}
+		return m.bindEnd(ev, sub)
+	case *ToolReturned:
+		if p.OneEvent {
+			return nil
+		}
+	case *ModelReturned:
+		if p.OneEvent {
+			return nil
+		}
+	case *MessageCreated:
+		if p.Message.From != sub.key {
+			return nil // another's message in the agent's conversation
+		}
+	case *RunResumed:
+		if !m.paused && !s.resumes.run {
+			return m.refuse(ev, RuleRunPaused, named("run", ev.RunID), "not paused", "only a paused run is resumed; legal: run.paused first")
+		}
+	case *ClarificationResolved:
+		rule, what, id, legal = RuleClarificationOpen, "clarification", p.InterruptID, "clarification.requested"
+		open = m.questions.open[questionKey{KindClarificationRequested, id}] != nil
+	case *TurnEnded:
+		rule, what, id, legal = RuleTurnOpen, "turn", turnID(p.Turn), "turn.started"
+		open = m.openSpan(ev, KindTurnStarted, id) >= 0
+	case *StepEnded:
+		rule, what, id, legal = RuleStepOpen, "step", p.StepID, "step.started"
+		open = m.openSpan(ev, KindStepStarted, id) >= 0
+	}
+	if !open {
+		return m.refuse(ev, rule, named(what, id), "not open", "only an open "+what+" ends; legal: "+legal+" first")
+	}
+	if sub.key == "" || !sub.kind.ByAgent {
+		return nil
+	}
+	if a == nil || !a.Started {
+		if ev.NodeID != "" || ev.NodeRunID != "" {
+			return nil
+		}
+		return m.notStarted(ev, sub)
+	}
+	if sub.kind.Kind == KindToolCalled && a.Status != StatusToolCall && !(s.derives && a.Status == StatusBlockedOnClarification) {
+		return m.refuse(ev, RuleToolCallStatus, named("agent", sub.key), a.Status.shown(), "a tool is called in status tool_call; legal: a transition to tool_call first, or "+string(LifecycleDerived)+" as EmitterOptions.Lifecycle")
+	}
+	return nil
+}
+
+func (m *machine) notStarted(ev *Event, sub *subject) *RuleError {
+	return m.refuse(ev, RuleAgentOpen, named("agent", sub.key), "not started", "an agent acts only after its start; legal: agent.started first")
+}
+
+// bindEnd checks the end of an agent that says that it has converged.
+func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
+	a := sub.agent
+	if a == nil || !a.Started {
+		return m.notStarted(ev, sub)
+	}
+	if a.Status != StatusConverged {
+		return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), a.Status.shown(), "outcome converged agrees with status converged; legal: a transition to converged first, or another outcome")
+	}
+	what, id := "call", ""
+	for key, call := range m.calls.Each() {
+		if key.agent == sub.key && call.step >= a.Resume.first {
+			id = key.call
+			break
+		}
+	}
+	if id == "" {
+		what = "model call"
+		for key := range m.modelCalls.Each() {
+			if key.agent == sub.key {
+				id = key.call
+				break
+			}
+		}
+	}
+	if id == "" {
+		return nil
+	}
+	return m.refuse(ev, RuleEndedConverged, named("agent", sub.key), named(what, id)+" is open", "outcome converged leaves no call open; legal: its return first, or another outcome")
+}
+
+// An openSpan is a turn, or a step of a plan, that has not ended. Only an emitter keeps
+// them: a fold has them in its snapshot.
+type openSpan struct {
+	kind            Kind // of the event that opened it
+	agent, span, id string
+}
+
+func turnID(number Opt[int]) string {
+	if !number.OK {
+		return ""
+	}
+	return strconv.Itoa(number.V)
+}
+
+// spanStarted and spanEnded are of turns and steps.
+func (m *machine) spanStarted(ev *Event, _ *subject) {
+	if m.view != nil {
+		return
+	}
+	id := ""
+	switch p := ev.Payload.(type) {
+	case *TurnStarted:
+		id = turnID(p.Turn)
+	case *StepStarted:
+		id = p.StepID
+	}
+	m.spans = append(m.spans, openSpan{ev.Kind(), ev.AgentID, ev.SpanID, id})
+}
+
+func (m *machine) spanEnded(ev *Event, _ *subject) {
+	if m.view != nil {
+		return
+	}
+	kind, id := KindStepStarted, ""
+	switch p := ev.Payload.(type) {
+	case *TurnEnded:
+		kind, id = KindTurnStarted, turnID(p.Turn)
+	case *StepEnded:
+		id = p.StepID
+	}
+	if i := m.openSpan(ev, kind, id); i >= 0 {
+		m.spans = slices.Delete(m.spans, i, i+1)
+	}
+}
+
+// openSpan returns the index of the turn or step that an end closes, or -1: the last one
+// of the event's span that may be meant, else the last one of the agent with the id.
+func (m *machine) openSpan(ev *Event, kind Kind, id string) int {
+	found := -1
+	for i := len(m.spans) - 1; i >= 0; i-- {
+		switch s := &m.spans[i]; {
+		case s.kind != kind:
+		case ev.SpanID != "" && s.span == ev.SpanID && sameOrUnsaid(s.agent, ev.AgentID) && sameOrUnsaid(s.id, id):
+			return i
+		case found < 0 && s.agent == ev.AgentID && (id == "" || s.id == id):
+			found = i
+		}
+	}
+	return found
+}

@@ -41,7 +41,7 @@ func (f *faults) add(pointer, format string, args ...any) {
 // parseObject splits valid JSON into its members. A value that is not an object has no
 // members.
 func parseObject(text, at string, f *faults) object {
-	o := object{text: text, at: at, faults: f}
+	o := object{text: text, at: at, faults: f, members: make([]member, 0, 8)}
 	for name, raw := range jsonwire.Members(text) {
 		o.members = append(o.members, member{name, raw})
 	}

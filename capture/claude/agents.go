@@ -18,11 +18,9 @@ type agent struct {
 	starts int
 	order  int // of first appearance
 
-	status  agentevents.AgentStatus
-	step    int
-	stepped bool   // an event carries the step
-	acted   bool   // the agent has acted in the step
+	step    int    // of its latest event
 	message string // id of the current API message
+	turned  bool   // the message began after that event
 
 	// The facts about a sub-agent that come before its start.
 	task, model, prompt string // prompt is JSON
@@ -40,7 +38,6 @@ type call struct {
 	id, tool   string
 	agent      *agent
 	order      int
-	eventID    string
 	at         time.Time
 	stamped    bool
 	elapsed    agentevents.Opt[time.Duration] // from tool_progress
@@ -53,19 +50,13 @@ func newAgent(id string, parent *agent, spawn string) *agent {
 	return &agent{id: id, parent: parent, call: spawn, calls: map[string]*call{}}
 }
 
-// begin opens the agent. A further start begins a new step.
+// begin opens the agent.
 func (a *agent) begin() {
 	a.open, a.ended = true, false
 	a.starts++
-	a.status = agentevents.StatusThinking
-	if a.stepped {
-		a.nextStep()
-	}
-	a.message, a.acted = "", false
+	a.message, a.turned = "", false
 	a.stream = stream{}
 }
-
-func (a *agent) nextStep() { a.step, a.stepped, a.acted = a.step+1, false, false }
 
 // enter notes the agent's current API message. Each message is a step, because it is
 // a round trip to the model.
@@ -73,46 +64,8 @@ func (a *agent) enter(message string) {
 	if message == "" || message == a.message {
 		return
 	}
-	if a.message != "" {
-		a.nextStep()
-	}
+	a.turned = a.message != ""
 	a.message = strings.Clone(message)
-}
-
-// place sets the step of an event, or marks it late if the agent has ended.
-func (a *agent) place(ev *agentevents.Event) {
-	switch ev.Payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		return
-	}
-	if a.ended {
-		ev.Marks |= agentevents.MarkLate
-		return
-	}
-	if info, _ := ev.Kind().Info(); !info.ByAgent {
-		return
-	}
-	ev.Step = agentevents.Some(a.step)
-	a.stepped = true
-	if ev.Kind() != agentevents.KindMessageCreated {
-		a.acted = true
-	}
-}
-
-// move changes the agent's status to one that the stream shows. It leaves out a change
-// that is not legal, and never makes up changes in between.
-func (d *Decoder) move(a *agent, to agentevents.AgentStatus, reason string) {
-	if !a.open || !agentevents.LifecycleRelaxed.Allows(a.status, to) {
-		return
-	}
-	if to == agentevents.StatusThinking && a.acted {
-		a.nextStep()
-	}
-	from := a.status
-	a.status = to
-	if !d.o.NoTransitions {
-		d.emit(a, &agentevents.AgentTransition{From: from, To: to, Reason: "synthetic: " + reason}, agentevents.MarkSynthetic)
-	}
 }
 
 // agentKey returns the key of the sub-agent that a line belongs to, or "" for
@@ -203,11 +156,10 @@ func (d *Decoder) start(a *agent, model string) {
 	saved := d.cur
 	d.cur = a.first
 	a.begin()
-	ev := d.emit(a, &agentevents.AgentStarted{
+	d.record(a, agentevents.Event{ParentAgentID: a.parent.id, ParentCallID: a.call, Payload: &agentevents.AgentStarted{
 		Agent: agentevents.Some(agentevents.AgentRef{AgentID: a.id}),
 		Task:  a.task, Prompt: agentevents.JSON(a.prompt), Model: firstOf(model, a.model),
-	}, 0)
-	ev.ParentAgentID, ev.ParentCallID = a.parent.id, a.call
+	}})
 	d.cur = saved
 	held := a.held
 	a.held, a.first, a.prompt = nil, nil, ""
@@ -247,12 +199,7 @@ func (d *Decoder) endSubAgent(a *agent, end agentevents.AgentEnded, marks agente
 
 // close ends an agent that has nothing open.
 func (d *Decoder) close(a *agent, end *agentevents.AgentEnded, marks agentevents.Marks) {
-	switch {
-	case end.Outcome == agentevents.OutcomeConverged && !end.Error.OK:
-		d.move(a, agentevents.StatusConverged, "result")
-	case end.Error.OK:
-		d.move(a, agentevents.StatusFailed, end.Error.V.Code)
-	}
+	a.turned = false // an end has no step
 	d.emit(a, end, marks)
 	a.open, a.ended = false, true
 	a.stream = stream{}
@@ -315,10 +262,7 @@ func openCalls(calls map[string]*call) []*call {
 // closeCall records the return of an open call.
 func (d *Decoder) closeCall(c *call, p *agentevents.ToolReturned, marks agentevents.Marks) {
 	p.CallID, p.ToolID = c.id, c.tool
-	d.emit(c.agent, p, marks).CausationID = c.eventID
+	d.emit(c.agent, p, marks)
 	delete(d.calls, c.id)
 	delete(c.agent.calls, c.id)
-	if p.Status != agentevents.ToolStatusInterrupted {
-		d.move(c.agent, agentevents.StatusToolResult, "tool_result "+c.tool)
-	}
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,8 +41,8 @@ type Options struct {
 	// timestamp. The zero time means that of the line. For a saved stream, it is the
 	// time at which it was saved less its [Duration].
 	Started time.Time
-	// NoTransitions leaves out the status changes of agents. The stream does not have
-	// them: the decoder infers them from the blocks and marks them synthetic.
+	// NoTransitions leaves out the status changes of agents, which the stream does not
+	// have, and the name of the lifecycle. A step is then one API message.
 	NoTransitions bool
 }
 
@@ -56,8 +57,8 @@ type Decoder struct {
 	o       Options
 	runID   string // empty until the run has begun
 	session string
-	lines   int    // number of lines so far
-	next    uint64 // sequence of the next event
+	lines   int // number of lines so far
+	run     *agentevents.Run
 	dst     []agentevents.Event
 	reading *line     // the line of this call of Decode
 	cur     *line     // the line that is processed: reading, or a held one
@@ -374,6 +375,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		if d.runID = d.o.RunID; d.runID == "" {
 			d.runID = processID(from, held)
 		}
+		d.open()
 		if started := d.o.Started.UTC(); !from.stamped && !started.IsZero() && started.Year() >= 0 {
 			defer func(at time.Time) { from.at = at }(from.at) // of what the line says beyond the start
 			from.at = started.Truncate(time.Millisecond)
@@ -487,25 +489,61 @@ func (d *Decoder) eventID(no, pos int) string {
 	return uuid.NewSHA1(namespace, name).String()
 }
 
-// emit appends an event of the current line. The caller may complete the event until
-// the next call. a is nil for events of the run.
-func (d *Decoder) emit(a *agent, p agentevents.Payload, marks agentevents.Marks) *agentevents.Event {
-	l := d.cur
-	ev := agentevents.Event{
-		ID: d.eventID(l.no, l.pos), Sequence: d.next, Time: l.at, RunID: d.runID,
-		Scope:         agentevents.Scope{SessionID: d.session, NodeID: d.o.NodeID, NodeRunID: d.o.NodeRunID},
-		SchemaVersion: agentevents.SchemaVersion,
-		Marks:         l.marks | marks,
-		Payload:       p,
+// open opens the run. Its emitter writes the status changes: they follow from what the
+// agents do as those of any runtime do.
+func (d *Decoder) open() {
+	o := agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Mode:      agentevents.ModeObserve,
+		Redaction: &agentevents.Policy{Off: true},
+		Clock:     func() time.Time { return d.cur.at },
+		NewID: func() string {
+			d.cur.pos++
+			return d.eventID(d.cur.no, d.cur.pos-1)
+		},
+		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+			d.dst = append(d.dst, ev)
+			return nil
+		})},
 	}
-	l.pos++
-	d.next++
+	if d.o.NoTransitions {
+		o.Lifecycle = agentevents.LifecycleStrict
+	}
+	em, err := agentevents.NewEmitter(o)
+	if err == nil {
+		d.run, err = em.Run(d.runID)
+	}
+	if err != nil {
+		d.reading.faults.add("", "%w", err)
+	}
+}
+
+// emit records an event of the current line. a is nil for events of the run.
+func (d *Decoder) emit(a *agent, p agentevents.Payload, marks agentevents.Marks) {
+	d.record(a, agentevents.Event{Marks: marks, Payload: p})
+}
+
+// record completes an event of the current line and records it.
+func (d *Decoder) record(a *agent, ev agentevents.Event) {
+	ev.SessionID, ev.NodeID, ev.NodeRunID = d.session, d.o.NodeID, d.o.NodeRunID
+	ev.Marks |= d.cur.marks
 	if a != nil {
 		ev.AgentID = a.id
-		a.place(&ev)
+		if a.ended {
+			ev.Marks |= agentevents.MarkLate
+		} else if a.turned {
+			ev.Step = agentevents.Some(a.step + 1)
+		}
 	}
-	d.dst = append(d.dst, ev)
-	return &d.dst[len(d.dst)-1]
+	n := len(d.dst)
+	if _, err := d.run.Record(context.Background(), ev); err != nil {
+		d.reading.faults.add("", "%w", err)
+	}
+	for i := range d.dst[n:] { // the event, and the status change in front of it
+		if step := d.dst[n+i].Step; step.OK && a != nil {
+			a.step, a.turned = step.V, false
+		}
+	}
 }
 
 // End appends the end of the run. A turn without a result was interrupted. The decoder

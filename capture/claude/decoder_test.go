@@ -2,6 +2,7 @@ package claude
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -60,9 +61,8 @@ func checkLog(t testing.TB, events []agentevents.Event) {
 		require.Equal(t, agentevents.SchemaVersion, ev.SchemaVersion)
 		require.Equal(t, time.UTC, ev.Time.Location())
 		require.Equal(t, ev.Time, ev.Time.Truncate(time.Millisecond))
-		if tr, ok := ev.Payload.(*agentevents.AgentTransition); ok {
-			require.True(t, ev.Marks.Has(agentevents.MarkSynthetic))
-			require.True(t, strings.HasPrefix(tr.Reason, "synthetic: "))
+		if _, ok := ev.Payload.(*agentevents.AgentTransition); ok {
+			require.Equal(t, agentevents.MarkSynthetic, ev.Marks)
 		}
 		line, err := ev.AppendJSON(nil)
 		require.NoError(t, err)
@@ -83,7 +83,7 @@ func checkLog(t testing.TB, events []agentevents.Event) {
 // fold folds events, and requires that there are no violations and nothing is open.
 func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 	t.Helper()
-	f := agentevents.NewFold(agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
+	f := agentevents.NewFold(agentevents.FoldOptions{})
 	for _, ev := range events {
 		f.Apply(ev)
 	}
@@ -97,6 +97,32 @@ func fold(t testing.TB, events []agentevents.Event) *agentevents.RunSnapshot {
 		require.False(t, a.Open, a.AgentID)
 	}
 	return s
+}
+
+// emitAgain emits a log once more. Nothing is refused or added: its statuses are those
+// that the library derives.
+func emitAgain(t testing.TB, events []agentevents.Event) {
+	t.Helper()
+	if len(events) == 0 {
+		return
+	}
+	var again []agentevents.Event
+	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Redaction: &agentevents.Policy{Off: true},
+		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+			again = append(again, ev)
+			return nil
+		})},
+	})
+	require.NoError(t, err)
+	r, err := em.Run(events[0].RunID)
+	require.NoError(t, err)
+	for _, ev := range events {
+		_, err := r.Record(t.Context(), ev)
+		require.NoError(t, err)
+	}
+	require.Equal(t, events, again)
 }
 
 // run decodes a stream without errors and folds it.
@@ -191,6 +217,7 @@ func TestGolden(t *testing.T) {
 
 			again, _ := decode(t, Options{}, string(stream))
 			require.Equal(t, events, again)
+			emitAgain(t, events)
 		})
 	}
 }
@@ -255,6 +282,12 @@ func TestOptions(t *testing.T) {
 
 	events, _ = run(t, Options{Time: time.Now}, initLine("s1"))
 	require.False(t, events[0].Time.IsZero())
+
+	// What no line can carry is refused, and said.
+	events, errs := decode(t, Options{RunID: "\xff"}, initLine("s1")+"\n"+hello)
+	require.Empty(t, events)
+	require.NotEmpty(t, errs)
+	require.ErrorContains(t, errs[0], "field-utf8")
 }
 
 func TestBeforeInit(t *testing.T) {
@@ -345,7 +378,7 @@ func TestResults(t *testing.T) {
 			require.Len(t, payloads[*agentevents.AgentErrored](events), a.Errors)
 			require.Equal(t, tt.code != "", a.Errors == 1)
 			switch {
-			case tt.code != "":
+			case tt.code != "" || tt.outcome == "aborted":
 				require.Equal(t, agentevents.StatusFailed, a.Status)
 			case tt.outcome == "converged":
 				require.Equal(t, agentevents.StatusConverged, a.Status)
@@ -528,6 +561,40 @@ func TestSubAgentIDsDiffer(t *testing.T) {
 	require.Contains(t, s.Agents, "claude:agent:2-same-end")
 }
 
+// An agent is in tool_call while one of its calls is open, be it that of a sub-agent.
+func TestStatuses(t *testing.T) {
+	events, _ := run(t, Options{}, initLine("s1"),
+		block("m1", `{"type":"thinking","thinking":"hm"}`),
+		block("m1", `{"type":"text","text":"Two at once."}`),
+		block("m1", callBlock("c1", "Task", `{"subagent_type":"Explore"}`)),
+		block("m1", callBlock("c2", "Read", `{}`)),
+		resultLine("c2", `"x"`),
+		block("k1", `{"type":"text","text":"Looking."}`, parent("c1")),
+		block("k1", callBlock("c3", "Grep", `{}`), parent("c1")),
+		resultLine("c3", `"y"`, parent("c1")),
+		resultLine("c1", `"found"`),
+		block("m2", `{"type":"thinking","thinking":"so"}`),
+		block("m2", `{"type":"text","text":"Done."}`), success)
+	got := map[string][]string{}
+	for _, ev := range events {
+		word := string(ev.Kind())
+		switch p := ev.Payload.(type) {
+		case *agentevents.AgentTransition:
+			word = fmt.Sprint("→", p.To, "/", ev.Step.V)
+		case *agentevents.ToolCalled:
+			word = "call " + p.CallID
+		case *agentevents.ToolReturned:
+			word = "return " + p.CallID
+		}
+		got[ev.AgentID] = append(got[ev.AgentID], word)
+	}
+	require.Equal(t, "agent.started agent.reasoned →response/0 agent.text agent.message.created →tool_call/0 call c1 call c2 return c2 "+
+		"→tool_result/0 return c1 →thinking/1 agent.reasoned →response/1 agent.text agent.message.created →converged/1 agent.ended",
+		strings.Join(got["claude"], " "))
+	require.Equal(t, "agent.started →response/0 agent.text agent.message.created →tool_call/0 call c3 →tool_result/0 return c3 →converged/0 agent.ended",
+		strings.Join(got["claude:Explore:c1"], " "))
+}
+
 func TestBackgroundTask(t *testing.T) {
 	const id = "toolu_back0001"
 	started := `{"type":"system","subtype":"task_started","task_id":"t1","tool_use_id":"` + id + `","description":"dig","subagent_type":"Explore","is_backgrounded":true}`
@@ -547,7 +614,8 @@ func TestBackgroundTask(t *testing.T) {
 		require.Equal(t, agentevents.OutcomeConverged, child.Outcome)
 		require.Equal(t, agentevents.Some(77*time.Millisecond), child.Duration)
 		require.Equal(t, agentevents.RunStatusCompleted, s.Status)
-		require.Equal(t, []agentevents.Kind{agentevents.KindAgentEnded, "claude.system.task_notification"}, marked(events, agentevents.MarkLate))
+		require.Equal(t, agentevents.StatusConverged, child.Status)
+		require.Equal(t, []agentevents.Kind{"claude.system.task_notification"}, marked(events, agentevents.MarkLate))
 		require.Empty(t, marked(events, agentevents.MarkSynthetic))
 	})
 	t.Run("never notified", func(t *testing.T) {
@@ -649,7 +717,7 @@ func TestTurns(t *testing.T) {
 }
 
 func TestSteps(t *testing.T) {
-	for _, off := range []bool{false, true} {
+	for off, want := range map[bool][]int{false: {0, 0, 1, 2, 2}, true: {0, 0, 0, 1, 1}} {
 		events, s := run(t, Options{NoTransitions: off}, initLine("s1"),
 			block("m1", `{"type":"thinking","thinking":"hm"}`),
 			block("m1", `{"type":"text","text":"first"}`),
@@ -658,14 +726,14 @@ func TestSteps(t *testing.T) {
 			resultLine("c1", `"x"`),
 			block("m2", `{"type":"thinking","thinking":"so"}`),
 			block("m2", `{"type":"text","text":"second"}`), success)
-		require.Equal(t, agentevents.Some(2), s.Agents["claude"].Step)
+		require.Equal(t, agentevents.Some(want[4]), s.Agents["claude"].Step)
 		var steps []int
 		for _, ev := range events {
 			if ev.Kind() == agentevents.KindAgentReasoned || ev.Kind() == agentevents.KindTextCompleted {
 				steps = append(steps, ev.Step.V)
 			}
 		}
-		require.Equal(t, []int{0, 0, 1, 2, 2}, steps)
+		require.Equal(t, want, steps)
 	}
 }
 
@@ -858,7 +926,7 @@ func TestRunIsItsProcess(t *testing.T) {
 			require.NoError(t, err)
 			log = append(append(log, line...), '\n')
 		}
-		runs, err := agentevents.FoldLog(agentevents.NewReader(bytes.NewReader(log), agentevents.ReaderOptions{}), agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
+		runs, err := agentevents.FoldLog(agentevents.NewReader(bytes.NewReader(log), agentevents.ReaderOptions{}), agentevents.FoldOptions{})
 		require.NoError(t, err)
 		got := map[string][]string{}
 		for s := range runs.Drain() {

@@ -9,10 +9,9 @@
 //	})
 //	for event, err := range reader.All() { … }
 //
-// The events have ids and sequence numbers, and a fold under
-// [agentevents.LifecycleRelaxed] reports no violations. An event's id is derived from
-// the run's id and the number of its line, so reading the same lines again gives the
-// same ids.
+// The events have ids and sequence numbers, and a fold reports no violations. An event's
+// id is derived from the run's id and the number of its line, so reading the same lines
+// again gives the same ids.
 //
 // Most streams have no times. The events of lines without one have the time of a clock
 // ([Options].Time), and the decoder measures no duration between them.
@@ -89,10 +88,11 @@
 // only the result of the call has its last words, they are in AgentEnded.Result.
 //
 // A step is one round trip to the model. It begins with a new API message, and when the
-// agent thinks again. Status changes follow from the blocks (thinking, tool_use,
-// tool_result, text, result). They are marked synthetic, and their reason begins with
-// "synthetic:". The decoder makes only those that the lifecycle allows, and none with
-// [Options].NoTransitions.
+// agent thinks again. Streams have no statuses. The status changes are those of
+// [agentevents.LifecycleDerived], which the starts name: an agentevents.Emitter records
+// the events of the decoder. With [Options].NoTransitions there are none. The emitter
+// also counts the totals of an agent's end, and cuts content that is too long for a line
+// of a log ([agentevents.DefaultMaxLine]).
 //
 // # Usage
 //

@@ -18,7 +18,7 @@ func Example() {
 	reader := agentevents.NewReader(stdout, agentevents.ReaderOptions{
 		Decoder: claude.NewDecoder(claude.Options{Prompt: agentevents.JSONString("What is here?")}),
 	})
-	runs, err := agentevents.FoldLog(reader, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
+	runs, err := agentevents.FoldLog(reader, agentevents.FoldOptions{})
 	if err != nil {
 		fmt.Println(err)
 	}

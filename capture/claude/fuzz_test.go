@@ -104,6 +104,7 @@ func checkOrder(t *testing.T, lines []string, order []byte) {
 	}
 	events, _ := decode(t, Options{}, b.String())
 	fold(t, events)
+	emitAgain(t, events)
 }
 
 // FuzzOrder checks that the lines of a stream make a legal log in any order.

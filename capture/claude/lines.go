@@ -59,7 +59,6 @@ func (d *Decoder) block(a *agent, message string, block *object) {
 	case kind == "text":
 		d.text(a, id, block.str("text"))
 	case kind == "thinking" || kind == "redacted_thinking":
-		d.move(a, agentevents.StatusThinking, "thinking")
 		p := &agentevents.AgentReasoned{BlockID: id, Reasoning: block.str("thinking")}
 		if p.Reasoning == "" {
 			p.Verbosity = agentevents.VerbosityOff
@@ -81,7 +80,6 @@ func (d *Decoder) text(a *agent, id, text string) {
 	if text == "" {
 		return
 	}
-	d.move(a, agentevents.StatusResponse, "text")
 	d.emit(a, &agentevents.TextCompleted{BlockID: id, Text: text}, 0)
 	to := "user"
 	if a.parent != nil {
@@ -96,7 +94,7 @@ func (d *Decoder) message(a *agent, m agentevents.ConversationMessage, actor str
 		m.MessageID = d.eventID(d.cur.no, d.cur.pos)
 	}
 	d.messages = append(d.messages, eventRef{d.cur.no, d.cur.pos})
-	d.emit(a, &agentevents.MessageCreated{Message: m}, 0).Actor = actor
+	d.record(a, agentevents.Event{Actor: actor, Payload: &agentevents.MessageCreated{Message: m}})
 }
 
 func (d *Decoder) toolUse(a *agent, kind string, block *object) {
@@ -109,16 +107,12 @@ func (d *Decoder) toolUse(a *agent, kind string, block *object) {
 		block.faults.add(block.pointer("id"), "call %s is already open; this repetition is skipped", jsonwire.Brief(id))
 		return
 	}
-	d.move(a, agentevents.StatusToolCall, kind+" "+tool)
 	p := &agentevents.ToolCalled{CallID: id, ToolID: tool, Arguments: agentevents.JSON(block.raw("input"))}
 	if kind == "mcp_tool_use" || strings.HasPrefix(tool, "mcp__") {
 		p.Transport = agentevents.TransportMCP
 	}
-	ev := d.emit(a, p, 0)
-	c := &call{
-		id: strings.Clone(id), tool: strings.Clone(tool), agent: a, order: d.callSeq, eventID: ev.ID,
-		at: ev.Time, stamped: d.cur.stamped,
-	}
+	d.emit(a, p, 0)
+	c := &call{id: strings.Clone(id), tool: strings.Clone(tool), agent: a, order: d.callSeq, at: d.cur.at, stamped: d.cur.stamped}
 	d.callSeq++
 	if input := block.raw("input"); strings.HasPrefix(input, "{") && (isSpawn(tool) || strings.Contains(input, `"run_in_background"`)) {
 		var ignored faults
@@ -427,11 +421,7 @@ func (d *Decoder) taskNotified(l *line) {
 		end.Error = agentevents.Some(agentevents.ErrorInfo{Code: firstOf(status, "unknown"), Message: firstOf(end.Result, "the task did not complete")})
 		end.Result = ""
 	}
-	var marks agentevents.Marks
-	if d.main.ended {
-		marks = agentevents.MarkLate
-	}
-	d.endSubAgent(b, end, marks)
+	d.endSubAgent(b, end, 0)
 }
 
 // other processes a line of any other type. It emits most of them complete, as Unknown.

@@ -95,12 +95,10 @@ func (d *Decoder) blockDelta(a *agent, event *object) {
 	switch kind := delta.str("type"); {
 	case kind == "text_delta" && p.subject == "text":
 		if text := delta.str("text"); text != "" {
-			d.move(a, agentevents.StatusResponse, "text")
 			payload = &agentevents.TextDelta{BlockID: p.id, Delta: text, Index: at}
 		}
 	case kind == "thinking_delta" && p.subject == "thinking":
 		if text := delta.str("thinking"); text != "" {
-			d.move(a, agentevents.StatusThinking, "thinking")
 			payload = &agentevents.AgentReasoningDelta{BlockID: p.id, Delta: text, Index: at}
 		}
 	case kind == "input_json_delta" && p.subject == "call":

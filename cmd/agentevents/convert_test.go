@@ -119,6 +119,27 @@ func TestConvertToEveryFormat(t *testing.T) {
 	}
 }
 
+// A capture names its table of status changes, and so does its log in every format that
+// has status changes: no flag is needed, except where KAHN's document has the last word.
+func TestImportedLogInEveryFormat(t *testing.T) {
+	imported := exec("", "import", "claude", "../../capture/claude/testdata/subagent.stream.jsonl")
+	require.Equal(t, exitOK, imported.code, imported.err)
+	require.Equal(t, result{exitOK, "", ""}, exec(imported.out, "check", "-"))
+	for _, w := range wires() {
+		t.Run(w.name, func(t *testing.T) {
+			to := exec(imported.out, "convert", "--quiet", "--to", w.name, "-")
+			require.Equal(t, exitOK, to.code, to.err)
+			check := exec(to.out, "check", "-")
+			require.Equal(t, exitOK, check.code, check.out+check.err)
+			check = exec(exec(to.out, "convert", "--quiet", "--to", "native", "-").out, "check", "-")
+			require.Equal(t, exitOK, check.code, check.out+check.err)
+			check = exec(to.out, "check", "--dialect", w.name, "-")
+			require.Equal(t, w.name == "kahn", strings.Contains(check.out, "is not in the strict table"), check.out)
+			require.Equal(t, exitOK, exec(to.out, "check", "--lifecycle", "derived", "--dialect", w.name, "-").code)
+		})
+	}
+}
+
 // --verify reads the output back: what the list of losses names is no problem, and
 // what it does not name is one.
 func TestConvertVerify(t *testing.T) {

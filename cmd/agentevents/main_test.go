@@ -586,14 +586,14 @@ func TestImportPipeline(t *testing.T) {
 	require.Equal(t, imported, stdin)
 
 	require.Equal(t, result{exitOK, imported.out, ""}, exec(imported.out, "cat", "-"))
-	require.Equal(t, result{exitOK, "", ""}, exec(imported.out, "check", "--lifecycle", "relaxed", "-"))
+	require.Equal(t, result{exitOK, "", ""}, exec(imported.out, "check", "-"))
 
-	drawn := exec(imported.out, "tree", "--lifecycle", "relaxed", "-")
+	drawn := exec(imported.out, "tree", "-")
 	require.Equal(t, exitOK, drawn.code)
 	require.Contains(t, drawn.out, "tool.Task ✓")
 	require.NotContains(t, drawn.out, "violation")
 
-	folded := exec(imported.out, "fold", "--lifecycle", "relaxed", "-")
+	folded := exec(imported.out, "fold", "-")
 	require.Equal(t, exitOK, folded.code)
 	var s agentevents.RunSnapshot
 	require.NoError(t, json.Unmarshal([]byte(folded.out), &s))

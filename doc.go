@@ -42,7 +42,8 @@
 // An [Emitter] is made once, with its sinks. [Emitter.Run] gives a handle to a
 // run, [Run.Agent] one to an agent, [Agent.Call] one to a tool call. One method
 // is one event, except [Agent.To] (a path of transitions) and [Agent.Do] (a
-// serial tool use); nothing is ever inserted.
+// serial tool use); nothing is ever inserted. [Agent.Model] gives a handle to a model
+// call, which makes blocks of what the model streams.
 //
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…

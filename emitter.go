@@ -615,18 +615,23 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	c := s.callFor(orBackground(ctx))
 	var done outcome
 	err := s.emit(c, ev, head, &done)
-	// Close does not wait for the rest, so that it may be called from there.
+	s.tell(c.Outer(), &done)
+	return err
+}
+
+// tell is the part of the write path without a lock. Close does not wait for it, so that it
+// may be called from there.
+func (s *runState) tell(outer *reentry.Call, done *outcome) {
 	for _, violation := range done.violations {
 		s.e.redact.hide(violation)
 		if s.e.opts.OnViolation != nil {
 			s.e.opts.OnViolation(violation)
 		}
 	}
-	s.report(&done)
+	s.report(done)
 	for _, b := range s.e.buffers {
-		b.room(c.Outer())
+		b.room(outer)
 	}
-	return err
 }
 
 // callFor returns the context for what is called with the run's lock held.

@@ -11,8 +11,8 @@ import (
 
 // Errors of the emitter's state, for errors.Is.
 var (
-	// ErrClosed means that the emitter or the run was closed before the call.
-	// Nothing was recorded.
+	// ErrClosed means that the emitter or the run was closed before the call, or that
+	// the model call of a [ModelCall] has returned. Nothing was recorded.
 	ErrClosed = errors.New("agentevents: closed")
 	// ErrTooManyRuns means that EmitterOptions.MaxRuns runs are open already.
 	ErrTooManyRuns = errors.New("agentevents: too many open runs")

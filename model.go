@@ -1,0 +1,320 @@
+package agentevents
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/reentry"
+)
+
+// A ModelCall is a handle to a model call: it records what the model streams, and its
+// return. Text, Reason and Arguments take the pieces as they come and record each as a
+// delta. Ids of blocks and numbers of deltas are the handle's work:
+//
+//   - Pieces of text that follow each other are one block, and so are pieces of reasoning.
+//     A block ends when a piece of another sort comes, or with Return or Fail. Then the
+//     whole block is recorded too, as [TextCompleted] or [AgentReasoned], so that a log
+//     without deltas has the text.
+//   - Arguments belong to a tool call. The [ToolCalled] that follows has the whole of them.
+//   - An empty piece says nothing, and is not recorded.
+//
+// The handle has the text of the block that is open in memory, and of no other.
+//
+// The methods may be called concurrently: each records all it has to before the next one
+// begins. The handle of a model call that was refused, or of none, is safe to use: it
+// records nothing, and its methods return nil. After the return all but Retry record nothing
+// and return [ErrClosed]. A ModelCall must not be copied.
+type ModelCall struct {
+	ID string // the model call id
+
+	agent *Agent
+	asked *ModelCalled
+	start time.Time // zero when it is not known
+	dead  bool
+
+	holder reentry.Holder // of mu
+	mu     sync.Mutex     // guards the rest
+	within *reentry.Call  // the last one, made when the context changes
+	first  Opt[time.Duration]
+	ended  bool
+	form   *blockForm // of the last delta; nil when no delta came since the last block ended
+	block  string     // id of the open block of text or reasoning
+	text   strings.Builder
+}
+
+// A blockForm makes the events of one sort of block.
+type blockForm struct {
+	subject string // in the catalog
+	delta   func(id, text string, index Opt[int]) Payload
+	whole   func(id, text string) Payload // nil: a ToolCalled has the whole
+}
+
+var (
+	textForm = blockForm{
+		"text",
+		func(id, text string, index Opt[int]) Payload {
+			return &TextDelta{BlockID: id, Delta: text, Index: index}
+		},
+		func(id, text string) Payload { return &TextCompleted{BlockID: id, Text: text} },
+	}
+	reasoningForm = blockForm{
+		"reasoning",
+		func(id, text string, index Opt[int]) Payload {
+			return &AgentReasoningDelta{BlockID: id, Delta: text, Index: index}
+		},
+		func(id, text string) Payload { return &AgentReasoned{BlockID: id, Reasoning: text} },
+	}
+	argumentsForm = blockForm{
+		"tool_call",
+		func(id, text string, index Opt[int]) Payload {
+			return &ToolArgumentsDelta{CallID: id, Delta: text, Index: index}
+		},
+		nil,
+	}
+)
+
+// Model records that the agent calls a model. p says which, and what else is known of the
+// call: attempt, request, parameters. An empty ModelCallID is minted. Return or Fail closes
+// the call. Model calls may overlap. Model does not change p, which belongs to the log from
+// then on.
+//
+// The handle is never nil, whatever the error is.
+func (a *Agent) Model(ctx context.Context, p *ModelCalled) (*ModelCall, error) {
+	if !a.ok() {
+		return &ModelCall{dead: true}, ErrZeroValue
+	}
+	if p == nil {
+		p = &ModelCalled{}
+	}
+	e := a.run.s.e
+	if p.ModelCallID == "" {
+		out := *p
+		out.ModelCallID = e.newID()
+		p = &out
+	}
+	c := &ModelCall{ID: p.ModelCallID, agent: a, asked: p, start: e.now()}
+	err := a.Emit(ctx, p)
+	c.dead = err != nil && !onlySinks(err)
+	return c, err
+}
+
+// OpenModelCall returns a handle to a model call that is open, as after [Emitter.Resume].
+// When the agent has no open model call with that id, the handle records nothing. What the
+// handle before it streamed of a block stays as it is: deltas without the whole block.
+func (a *Agent) OpenModelCall(id string) *ModelCall {
+	if !a.ok() {
+		return &ModelCall{dead: true}
+	}
+	s := a.run.s
+	s.state.Lock() // a sink may ask, too
+	defer s.state.Unlock()
+	call := s.m.modelCalls.Find(callKey{a.key(), id})
+	if call == nil {
+		return &ModelCall{ID: id, agent: a, dead: true}
+	}
+	asked := &ModelCalled{ModelCallID: id, Provider: call.Provider, Model: call.Model, Operation: call.Operation, Attempt: call.Attempt, RetryOf: call.RetryOf}
+	return &ModelCall{ID: id, agent: a, asked: asked}
+}
+
+func (c *ModelCall) ok() bool { return c != nil && !c.dead && c.agent.ok() }
+
+// Recorded reports whether the model call is on the log. The other methods do something
+// only then.
+func (c *ModelCall) Recorded() bool { return c.ok() }
+
+// Retry records that the agent calls the model again with the same request: a new call
+// that names this one and counts the attempts. The request of a handle from
+// [Agent.OpenModelCall] is not known.
+func (c *ModelCall) Retry(ctx context.Context) (*ModelCall, error) {
+	if !c.ok() {
+		return &ModelCall{dead: true}, nil
+	}
+	p := c.asked
+	return c.agent.Model(ctx, &ModelCalled{
+		Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request, Attributes: p.Attributes,
+		Attempt: Some(plus(p.Attempt.Or(1), 1)), RetryOf: c.ID,
+	})
+}
+
+// Text records the next piece of the text that the model writes.
+func (c *ModelCall) Text(ctx context.Context, delta string) error {
+	return c.stream(ctx, &textForm, "", delta)
+}
+
+// Reason records the next piece of the model's reasoning. How much of it is kept, in deltas
+// and in the whole block, is up to [Policy].Reasoning.
+func (c *ModelCall) Reason(ctx context.Context, delta string) error {
+	return c.stream(ctx, &reasoningForm, "", delta)
+}
+
+// Arguments records the next piece of the arguments of the tool call that the model writes.
+// Calls may take turns. [Agent.Call] records the call itself.
+func (c *ModelCall) Arguments(ctx context.Context, callID, delta string) error {
+	return c.stream(ctx, &argumentsForm, callID, delta)
+}
+
+// Return records that the model returned, and the whole of the block that is open. p says
+// what is known of the answer: finish reasons, usage, ids. The model call id and, counted
+// from Model, the duration and the time to the first piece are filled in where they are
+// missing. Return does not change p, which belongs to the log from then on. When the return
+// is refused the call stays open.
+func (c *ModelCall) Return(ctx context.Context, p *ModelReturned) (err error) {
+	if !c.ok() {
+		return nil
+	}
+	act, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer act.end(&err)
+	act.endBlock()
+	var out ModelReturned
+	if p != nil {
+		out = *p
+	}
+	fillText(&out.ModelCallID, c.ID)
+	if !out.TimeToFirstToken.OK {
+		out.TimeToFirstToken = c.first
+	}
+	if !out.Duration.OK {
+		out.Duration = c.age()
+	}
+	c.ended = act.emit(&out)
+	return nil
+}
+
+// Fail records that the model call failed with err, and the whole of the block that is open
+// as far as it came. The code is "cancelled", "deadline_exceeded" or "panic" where
+// [Call.Fail] says so. What a [*ToolError] in err says is recorded.
+func (c *ModelCall) Fail(ctx context.Context, err error) error {
+	if !c.ok() {
+		return nil
+	}
+	p := failed(orBackground(ctx), err)
+	if p.Status != ToolStatusError {
+		p.Error.V.Code = cmp.Or(p.Error.V.Code, string(p.Status))
+	}
+	return c.Return(ctx, &ModelReturned{Error: p.Error, Response: p.Result})
+}
+
+// age returns the time since the call began.
+func (c *ModelCall) age() Opt[time.Duration] {
+	if c.start.IsZero() {
+		return Opt[time.Duration]{}
+	}
+	return Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
+}
+
+// stream records a delta. What comes before a delta of another sort is a block that ends.
+func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta string) (err error) {
+	if !c.ok() || delta == "" {
+		return nil
+	}
+	act, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer act.end(&err)
+	if !c.first.OK {
+		c.first = c.age()
+	}
+	if c.form != form {
+		act.endBlock()
+		c.form = form
+		if form.whole != nil {
+			c.block = c.agent.run.s.e.newID()
+		}
+	}
+	if form.whole != nil {
+		id = c.block
+	}
+	if act.emit(form.delta(id, delta, c.agent.nextIndex(form.subject, id))) && form.whole != nil {
+		c.text.WriteString(delta)
+	}
+	return nil
+}
+
+// key returns the key of the agent in machine.agents.
+func (a *Agent) key() string { return cmp.Or(a.id, a.run.scope.NodeRunID) }
+
+// nextIndex returns the index of the next delta of a block. The rules know it, also after
+// a resume, after a delta that was refused, and for a call id that is used again. A block
+// of no agent has no indexes.
+func (a *Agent) nextIndex(subject, id string) Opt[int] {
+	key := a.key()
+	if key == "" {
+		return Opt[int]{}
+	}
+	s := a.run.s
+	s.state.Lock()
+	defer s.state.Unlock()
+	if known := s.m.agents[key]; known != nil {
+		if b := known.block(subject, id); b != nil {
+			return Some(b.next)
+		}
+	}
+	return Some(0)
+}
+
+// A modelAct is what a method does while it has the handle for itself: it records at most
+// the whole block that ends, and an event of its own.
+type modelAct struct {
+	c     *ModelCall
+	outer *reentry.Call // the call of the caller, or nil
+	done  [2]outcome
+	n     int // of done
+	err   error
+}
+
+// begin waits until the handle is free. A sink that is told of an event of the handle must
+// not wait for it.
+func (c *ModelCall) begin(ctx context.Context) (modelAct, error) {
+	ctx = orBackground(ctx)
+	outer := reentry.Of(ctx)
+	if !outer.Await(&c.holder) {
+		return modelAct{}, fmt.Errorf("%w (model call %s)", ErrReentrant, jsonwire.Brief(c.ID))
+	}
+	c.mu.Lock()
+	outer.Waited()
+	if c.ended {
+		c.mu.Unlock()
+		return modelAct{}, fmt.Errorf("%w (model call %s has returned)", ErrClosed, jsonwire.Brief(c.ID))
+	}
+	if !c.within.MadeOf(ctx) {
+		c.within = reentry.New(ctx, nil, &c.holder, outer)
+	}
+	return modelAct{c: c, outer: outer}, nil
+}
+
+// emit is Agent.Emit without what needs no lock, and reports whether the event was recorded.
+func (act *modelAct) emit(p Payload) (recorded bool) {
+	a, done := act.c.agent, &act.done[act.n]
+	act.n++
+	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
+	act.err = join(act.err, a.run.s.emit(a.run.s.callFor(act.c.within), &ev, a.head, done))
+	return done.recorded
+}
+
+// endBlock records the whole of the block that is open.
+func (act *modelAct) endBlock() {
+	c := act.c
+	if c.text.Len() > 0 {
+		act.emit(c.form.whole(c.block, c.text.String()))
+	}
+	c.form, c.block = nil, ""
+	c.text.Reset()
+}
+
+// end lets go of the handle. What hooks are told comes after that: they may use it.
+func (act *modelAct) end(err *error) {
+	act.c.mu.Unlock()
+	for i := range act.n {
+		act.c.agent.run.s.tell(act.outer, &act.done[i])
+	}
+	*err = act.err
+}

@@ -1,6 +1,7 @@
 package agentevents
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sort"
@@ -102,6 +103,11 @@ type Policy struct {
 	// Reasoning is the highest verbosity of recorded reasoning: an event may ask
 	// for less. Empty means what the event asks for, and full if it does not ask.
 	Reasoning Verbosity
+	// RunReasoning returns the verbosity that is in force in a run, instead of
+	// Reasoning; empty means Reasoning. It is asked when the run's first reasoning is
+	// recorded, and not again; its calls are like those of a Redactor. A word that is
+	// none of the verbosities means off. Nil means Reasoning in all runs.
+	RunReasoning func(runID string) Verbosity
 	// ReasoningTokens is the number of tokens to which a block of reasoning with
 	// verbosity summary is cut, be it whole or in deltas. 0 means 512.
 	ReasoningTokens int
@@ -561,34 +567,46 @@ func (c *cleaner) rewrite(f Place, raw string, taken jsonwire.Taken) string {
 	return out
 }
 
-// reasoning applies the verbosity in force to a payload with reasoning. used is
+// verbosity returns the highest verbosity of reasoning in a run. It is never empty.
+func (r *redaction) verbosity(run string) Verbosity {
+	var v Verbosity
+	if r.RunReasoning != nil {
+		v = r.RunReasoning(run)
+	}
+	if v = cmp.Or(v, r.Reasoning, VerbosityFull); !v.known() {
+		return VerbosityOff
+	}
+	return v
+}
+
+// reasoning applies the verbosity most to a payload with reasoning. used is
 // the length of the block's earlier deltas, in characters, or with CountTokens in
 // tokens. It returns p itself if nothing changes, and whether the text changes.
-func (r *redaction) reasoning(p Payload, used int) (Payload, bool) {
+func (r *redaction) reasoning(p Payload, most Verbosity, used int) (Payload, bool) {
 	if r.Off {
 		return p, false
 	}
 	switch p := p.(type) {
 	case *AgentReasoned:
-		if text, v, ok := r.bound(p.Reasoning, p.Verbosity, 0); ok {
+		if text, v, ok := r.bound(p.Reasoning, most, p.Verbosity, 0); ok {
 			out := *p
 			out.Reasoning, out.Verbosity = text, v
 			return &out, text != p.Reasoning
 		}
 	case *AgentReasoningDelta:
-		if text, v, ok := r.bound(p.Delta, p.Verbosity, used); ok {
+		if text, v, ok := r.bound(p.Delta, most, p.Verbosity, used); ok {
 			out := *p
 			out.Delta, out.Verbosity = text, v
 			return &out, text != p.Delta
 		}
 	case *AgentDecided:
-		if text, _, ok := r.bound(p.Reasoning, "", 0); ok {
+		if text, _, ok := r.bound(p.Reasoning, most, "", 0); ok {
 			out := *p
 			out.Reasoning = text
 			return &out, text != p.Reasoning
 		}
 	case *IntentClassified:
-		if text, _, ok := r.bound(p.Reasoning, "", 0); ok {
+		if text, _, ok := r.bound(p.Reasoning, most, "", 0); ok {
 			out := *p
 			out.Reasoning = text
 			return &out, text != p.Reasoning
@@ -598,10 +616,9 @@ func (r *redaction) reasoning(p Payload, used int) (Payload, bool) {
 }
 
 // bound returns the text cut to the verbosity in force, that verbosity, and whether
-// either of them changes.
-func (r *redaction) bound(text string, asked Verbosity, used int) (string, Verbosity, bool) {
-	v := r.Reasoning
-	if v == "" || asked == VerbosityOff || asked == VerbositySummary && v == VerbosityFull {
+// either of them changes. v is the highest one.
+func (r *redaction) bound(text string, v, asked Verbosity, used int) (string, Verbosity, bool) {
+	if asked == VerbosityOff || asked == VerbositySummary && v == VerbosityFull {
 		v = asked // an event may ask for less than the policy allows
 	}
 	if v == VerbosityFull && asked == "" {

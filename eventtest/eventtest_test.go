@@ -331,7 +331,7 @@ func TestGolden(t *testing.T) {
 		"line 3 differs:\n  - main agent.toolCalled grep c1\n  + main agent.toolCalled read c1\n      /payload/toolId: \"read\", was \"grep\"": strings.Replace(string(log), `"read"`, `"grep"`, 1),
 		"line 8 differs:\n  - run.completed [late]\n  + run.completed\n      /marks: absent, was [\"late\"]":                                   strings.Replace(string(log), `"payload":{}`, `"marks":["late"],"payload":{}`, 1),
 		"line 1 differs:\n  - no JSON\n  + main agent.started \"Add /v2/health\"\n      : ":                                                    "no JSON\n",
-		"2 events more, from line 7:\n  + main agent.ended partial":                                                                          strings.Join(all[:6], ""),
+		"2 events more, from line 7:\n  + main agent.ended partial":                                                                            strings.Join(all[:6], ""),
 		"1 event fewer, from line 9:\n  - run.completed":                                                                                       string(log) + all[7],
 	} {
 		write(text)

@@ -2,6 +2,8 @@ package openwop
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -148,10 +150,32 @@ func (h *Host) Tools(agentID string, tools []string) []string {
 }
 
 // ThresholdOf returns the confidence below which a decision of the agent
-// escalates: the run's, else the agent's, else [DefaultThreshold].
+// escalates: the run's, else the agent's, else [DefaultThreshold]. One that is not
+// between 0 and 1 counts as absent: see [Host.Check].
 func (h *Host) ThresholdOf(agentID string) float64 {
-	return h.Threshold.Or(h.Agents[agentID].Threshold.Or(DefaultThreshold))
+	for _, t := range []agentevents.Opt[float64]{h.Threshold, h.Agents[agentID].Threshold} {
+		if t.OK && isConfidence(t.V) {
+			return t.V
+		}
+	}
+	return DefaultThreshold
 }
+
+// Check returns an error that names a threshold which is not between 0 and 1. A host
+// that takes thresholds from a configuration calls it before it begins a run.
+func (h *Host) Check() error {
+	if t := h.Threshold; t.OK && !isConfidence(t.V) {
+		return fmt.Errorf("openwop: Host.Threshold is %v; legal: 0 to 1", t.V)
+	}
+	for _, id := range slices.Sorted(maps.Keys(h.Agents)) {
+		if t := h.Agents[id].Threshold; t.OK && !isConfidence(t.V) {
+			return fmt.Errorf("openwop: Host.Agents[%q].Threshold is %v; legal: 0 to 1", id, t.V)
+		}
+	}
+	return nil
+}
+
+func isConfidence(v float64) bool { return v >= 0 && v <= 1 }
 
 // Follow returns the action that section F requires after a decision with a
 // confidence below the threshold. It is an [agentevents.EmitterOptions] Follow. A

@@ -142,6 +142,16 @@ func TestThresholdsResolveRunAgentDefault(t *testing.T) {
 	h.Threshold = agentevents.Some(0.9)
 	require.Equal(t, 0.9, h.ThresholdOf("a"))
 	require.Equal(t, 0.9, h.ThresholdOf("other"))
+	require.NoError(t, h.Check())
+
+	for _, wrong := range []float64{math.NaN(), math.Inf(1), -0.1, 70} {
+		h.Threshold = agentevents.Some(wrong)
+		require.Equal(t, 0.5, h.ThresholdOf("a"), "as if it were absent")
+		require.ErrorContains(t, h.Check(), "openwop: Host.Threshold is ")
+		h := &Host{Agents: map[string]Manifest{"a": {}, "b": {Threshold: agentevents.Some(wrong)}}}
+		require.Equal(t, DefaultThreshold, h.ThresholdOf("b"))
+		require.ErrorContains(t, h.Check(), `openwop: Host.Agents["b"].Threshold is `)
+	}
 }
 
 func TestExactlyOneActionBelowTheThreshold(t *testing.T) {

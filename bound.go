@@ -1,7 +1,6 @@
 package agentevents
 
 import (
-	"slices"
 	"strconv"
 )
 
@@ -84,10 +83,10 @@ func (s *runState) bind(ev *Event, sub *subject) *RuleError {
 		open = m.questions.open[questionKey{KindClarificationRequested, id}] != nil
 	case *TurnEnded:
 		rule, what, id, legal = RuleTurnOpen, "turn", turnID(p.Turn), "turn.started"
-		open = m.openSpan(ev, KindTurnStarted, id) >= 0
+		open = m.openSpan(ev, KindTurnStarted, id) != nil
 	case *StepEnded:
 		rule, what, id, legal = RuleStepOpen, "step", p.StepID, "step.started"
-		open = m.openSpan(ev, KindStepStarted, id) >= 0
+		open = m.openSpan(ev, KindStepStarted, id) != nil
 	}
 	if !open {
 		return m.refuse(ev, rule, named(what, id), "not open", "only an open "+what+" ends; legal: "+legal+" first")
@@ -145,8 +144,15 @@ func (m *machine) bindEnd(ev *Event, sub *subject) *RuleError {
 // An openSpan is a turn, or a step of a plan, that has not ended. Only an emitter keeps
 // them: a fold has them in its snapshot.
 type openSpan struct {
-	kind            Kind // of the event that opened it
 	agent, span, id string
+	ended           bool // it is still in a list, but not at the end of it
+}
+
+// A spanKey is the key of the turns or steps of an agent, of all or of those with an id,
+// or of those that started in a span.
+type spanKey struct {
+	kind            Kind // that opens them
+	agent, id, span string
 }
 
 func turnID(number Opt[int]) string {
@@ -154,6 +160,57 @@ func turnID(number Opt[int]) string {
 		return ""
 	}
 	return strconv.Itoa(number.V)
+}
+
+func (m *machine) addSpan(kind Kind, s openSpan) {
+	for _, key := range s.keys(kind) {
+		if key != (spanKey{}) {
+			put(&m.spans, key, append(m.spans[key], &s))
+		}
+	}
+}
+
+// keys returns the keys of the lists that s is in.
+func (s *openSpan) keys(kind Kind) (keys [3]spanKey) {
+	keys[0] = spanKey{kind: kind, agent: s.agent}
+	if s.id != "" {
+		keys[1] = spanKey{kind: kind, agent: s.agent, id: s.id}
+	}
+	if s.span != "" {
+		keys[2] = spanKey{kind: kind, span: s.span}
+	}
+	return keys
+}
+
+// lastSpan returns the last open turn or step of a list, or nil.
+func (m *machine) lastSpan(key spanKey) *openSpan {
+	list := m.spans[key]
+	n := len(list)
+	for n > 0 && list[n-1].ended {
+		n--
+	}
+	switch {
+	case n == 0 && list != nil:
+		delete(m.spans, key)
+	case n < len(list):
+		clear(list[n:])
+		m.spans[key] = list[:n]
+	}
+	if n == 0 {
+		return nil
+	}
+	return list[n-1]
+}
+
+// openSpan returns the turn or step that an end closes, or nil: the last one of the
+// event's span if it may be meant, else the last one of the agent with the id.
+func (m *machine) openSpan(ev *Event, kind Kind, id string) *openSpan {
+	if ev.SpanID != "" {
+		if s := m.lastSpan(spanKey{kind: kind, span: ev.SpanID}); s != nil && sameOrUnsaid(s.agent, ev.AgentID) && sameOrUnsaid(s.id, id) {
+			return s
+		}
+	}
+	return m.lastSpan(spanKey{kind: kind, agent: ev.AgentID, id: id})
 }
 
 // spanStarted and spanEnded are of turns and steps.
@@ -168,7 +225,7 @@ func (m *machine) spanStarted(ev *Event, _ *subject) {
 	case *StepStarted:
 		id = p.StepID
 	}
-	m.spans = append(m.spans, openSpan{ev.Kind(), ev.AgentID, ev.SpanID, id})
+	m.addSpan(ev.Kind(), openSpan{agent: ev.AgentID, span: ev.SpanID, id: id})
 }
 
 func (m *machine) spanEnded(ev *Event, _ *subject) {
@@ -182,23 +239,12 @@ func (m *machine) spanEnded(ev *Event, _ *subject) {
 	case *StepEnded:
 		id = p.StepID
 	}
-	if i := m.openSpan(ev, kind, id); i >= 0 {
-		m.spans = slices.Delete(m.spans, i, i+1)
+	s := m.openSpan(ev, kind, id)
+	if s == nil {
+		return
 	}
-}
-
-// openSpan returns the index of the turn or step that an end closes, or -1: the last one
-// of the event's span that may be meant, else the last one of the agent with the id.
-func (m *machine) openSpan(ev *Event, kind Kind, id string) int {
-	found := -1
-	for i := len(m.spans) - 1; i >= 0; i-- {
-		switch s := &m.spans[i]; {
-		case s.kind != kind:
-		case ev.SpanID != "" && s.span == ev.SpanID && sameOrUnsaid(s.agent, ev.AgentID) && sameOrUnsaid(s.id, id):
-			return i
-		case found < 0 && s.agent == ev.AgentID && (id == "" || s.id == id):
-			found = i
-		}
+	s.ended = true
+	for _, key := range s.keys(kind) {
+		m.lastSpan(key) // which forgets it
 	}
-	return found
 }

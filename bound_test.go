@@ -163,25 +163,26 @@ func TestRulesThatBindEmitAfterAResumption(t *testing.T) {
 	}
 }
 
-// A turn or step in a span ends in that span, whatever else is open.
+// A turn or step in a span ends in that span, whatever else is open, and what has ended is
+// forgotten.
 func TestEndsFindTheirSpan(t *testing.T) {
 	m := newMachine(&RunState{})
 	in := func(span string, e Event) Event { e.SpanID = span; return e }
 	for _, e := range []Event{
-		in("s1", ev("a", &TurnStarted{Turn: Some(1)})), in("s2", ev("", &TurnStarted{})), ev("a", &TurnStarted{Turn: Some(1)}),
+		in("s1", ev("a", &TurnStarted{Turn: Some(1)})), in("s2", ev("", &TurnStarted{})), ev("a", &TurnStarted{Turn: Some(1)}), ev("a", &TurnStarted{}),
 	} {
 		m.spanStarted(&e, nil)
 	}
-	for _, c := range []struct {
-		end  Event
-		left int
-	}{
-		{in("s2", ev("a", &TurnEnded{Turn: Some(7)})), 2},
-		{in("s1", ev("a", &TurnEnded{Turn: Some(1)})), 1},
-		{in("s1", ev("b", &TurnEnded{Turn: Some(1)})), 1},
-		{in("s9", ev("a", &TurnEnded{Turn: Some(1)})), 0},
+	for i, end := range []Event{
+		in("s2", ev("a", &TurnEnded{Turn: Some(7)})), in("s1", ev("a", &TurnEnded{Turn: Some(1)})), in("s9", ev("a", &TurnEnded{Turn: Some(1)})), ev("a", &TurnEnded{}),
 	} {
-		m.spanEnded(&c.end, nil)
-		require.Len(t, m.spans, c.left)
+		require.NotNil(t, m.openSpan(&end, KindTurnStarted, turnID(end.Payload.(*TurnEnded).Turn)), i)
+		m.spanEnded(&end, nil)
+		require.Nil(t, m.openSpan(&end, KindTurnStarted, "9"))
+		if i == 1 {
+			again := in("s1", ev("b", &TurnEnded{Turn: Some(1)}))
+			require.Nil(t, m.openSpan(&again, KindTurnStarted, "1"), "the span has no open turn")
+		}
 	}
+	require.Empty(t, m.spans)
 }

@@ -588,14 +588,13 @@ type runState struct {
 	derives bool                         // the transitions: see derive.go
 	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
 
-	mu        sync.Mutex // guards the rest
-	m         *machine
-	clock     wallclock.Clock
-	ids       uuid7.Source
-	line      []byte
-	times     jsonwire.TimeWriter
-	tokens    map[callKey]int // of reasoning blocks in the making, with CountTokens
-	mayReason Verbosity       // the highest one; empty until it is asked for
+	mu     sync.Mutex // guards the rest
+	m      *machine
+	clock  wallclock.Clock
+	ids    uuid7.Source
+	line   []byte
+	times  jsonwire.TimeWriter
+	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 	// refused counts the events that were refused: of the run, and by agent id.
 	refused       int
 	refusedAgents map[string]int
@@ -1073,10 +1072,7 @@ func (s *runState) now() time.Time {
 // limitReasoning cuts the event's reasoning to what the policy allows, and
 // reports whether it did.
 func (s *runState) limitReasoning(ev *Event, sub *subject) (cut bool) {
-	if s.mayReason == "" {
-		s.mayReason = s.e.redact.verbosity(s.m.RunID)
-	}
-	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.mayReason, s.reasoningUsed(ev, sub))
+	ev.Payload, cut = s.e.redact.reasoning(ev.Payload, s.e.redact.verbosity(s.m.RunID), s.reasoningUsed(ev, sub))
 	sub.payload = ops(ev.Payload)
 	return cut
 }

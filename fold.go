@@ -209,12 +209,12 @@ func (m *machine) index(s *RunSnapshot) {
 	if m.view == nil {
 		for i := range s.Turns {
 			if t := &s.Turns[i]; t.EndedAt.IsZero() {
-				m.spans = append(m.spans, openSpan{KindTurnStarted, t.AgentID, t.SpanID, turnID(t.Turn)})
+				m.addSpan(KindTurnStarted, openSpan{agent: t.AgentID, span: t.SpanID, id: turnID(t.Turn)})
 			}
 		}
 		for i := range s.Steps {
 			if st := &s.Steps[i]; st.EndedAt.IsZero() {
-				m.spans = append(m.spans, openSpan{KindStepStarted, st.AgentID, st.SpanID, st.StepID})
+				m.addSpan(KindStepStarted, openSpan{agent: st.AgentID, span: st.SpanID, id: st.StepID})
 			}
 		}
 	}

@@ -104,9 +104,9 @@ type Policy struct {
 	// for less. Empty means what the event asks for, and full if it does not ask.
 	Reasoning Verbosity
 	// RunReasoning returns the verbosity that is in force in a run, instead of
-	// Reasoning; empty means Reasoning. It is asked when the run's first reasoning is
-	// recorded, and not again; its calls are like those of a Redactor. A word that is
-	// none of the verbosities means off. Nil means Reasoning in all runs.
+	// Reasoning; empty means Reasoning. It is asked about every event with reasoning;
+	// its calls are like those of a Redactor. A word that is none of the verbosities
+	// means off. Nil means Reasoning in all runs.
 	RunReasoning func(runID string) Verbosity
 	// ReasoningTokens is the number of tokens to which a block of reasoning with
 	// verbosity summary is cut, be it whole or in deltas. 0 means 512.
@@ -567,7 +567,7 @@ func (c *cleaner) rewrite(f Place, raw string, taken jsonwire.Taken) string {
 	return out
 }
 
-// verbosity returns the highest verbosity of reasoning in a run. It is never empty.
+// verbosity returns the highest verbosity of reasoning in a run; it is never empty.
 func (r *redaction) verbosity(run string) Verbosity {
 	var v Verbosity
 	if r.RunReasoning != nil {

@@ -67,7 +67,7 @@ type machine struct {
 	phases     roster.Opens[phaseKey]
 	inPhase    map[string]int // number of open phases by workflow
 	questions  questions
-	spans      []openSpan // as they started
+	spans      map[spanKey][]*openSpan
 	handoffs   roster.Opens[handoffKey]
 	buf        []byte // for hash
 

@@ -163,7 +163,7 @@ func TestRedactionIsLinear(t *testing.T) {
 					require.NoError(t, err)
 					run, err := em.Run("r")
 					require.NoError(t, err)
-					require.NoError(t, run.Agent("a").Emit(t.Context(), payload))
+					recordOf(t, run.Agent("a"), payload)
 				}
 			})
 		})

@@ -1,6 +1,7 @@
 package agentevents_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,21 +44,28 @@ func Example() {
 type console struct{}
 
 func (console) WriteEvent(_ context.Context, ev agentevents.Event) error {
+	var words []any
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolCalled:
-		fmt.Printf("%s calls %s %s\n", ev.AgentID, p.ToolID, p.Arguments)
+		words = []any{ev.AgentID, "calls", p.ToolID, p.Arguments, p.RetryOf}
 	case *agentevents.ToolReturned:
-		fmt.Printf("%s: %s %s%s\n", p.ToolID, p.Status, p.Result, p.Error.V.Message)
+		words = []any{p.ToolID + ":", p.Status, p.Result, p.Error.V.Message}
+	case *agentevents.AgentTransition:
+		words = []any{ev.AgentID + ":", p.From, "→", p.To}
 	default:
-		fmt.Printf("%s: %s\n", ev.AgentID, ev.Kind())
+		words = []any{cmp.Or(ev.AgentID, ev.RunID) + ":", ev.Kind()}
 	}
+	fmt.Println(strings.Join(strings.Fields(fmt.Sprintln(words...)), " "))
 	return nil
 }
 
-// Do records a tool call and its return.
+// Do records a tool call and its return. The agent's status follows.
 func ExampleAgent_Do() {
 	ctx := context.Background()
-	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{console{}}})
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks:     []agentevents.Sink{console{}},
+	})
 	run, _ := emitter.Run("")
 	agent := run.Agent("adder")
 	agent.Emit(ctx, &agentevents.AgentStarted{})
@@ -72,14 +80,14 @@ func ExampleAgent_Do() {
 	fmt.Println("->", err)
 	// Output:
 	// adder: agent.started
-	// adder: agent.transition
+	// adder: thinking → tool_call
 	// adder calls add [1,2]
-	// adder: agent.transition
+	// adder: tool_call → tool_result
 	// add: ok 3
 	// -> 3 <nil>
-	// adder: agent.transition
+	// adder: tool_result → tool_call
 	// adder calls divide [1,0]
-	// adder: agent.transition
+	// adder: tool_call → tool_result
 	// divide: error division by zero
 	// -> division by zero
 }
@@ -142,9 +150,9 @@ func ExamplePolicy() {
 	call.Return(ctx, `{"headers":{"Set-Cookie":"id=1"},"max_tokens":10}`)
 	// Output:
 	// shop: agent.started
-	// shop: agent.transition
+	// shop: thinking → tool_call
 	// shop calls login {"user":"ann","password":"[REDACTED:key]","note":"code [REDACTED:secret]"}
-	// shop: agent.transition
+	// shop: tool_call → tool_result
 	// login: ok {"headers":{"Set-Cookie":"[REDACTED:key]"},"max_tokens":10}
 }
 
@@ -165,11 +173,14 @@ func (c counter) Flush(context.Context) error {
 func ExampleSink() {
 	ctx := context.Background()
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Sinks: []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.OverflowBlock)},
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks:     []agentevents.Sink{agentevents.Buffered(counter{}, 100, agentevents.OverflowBlock)},
 	})
 	run, _ := emitter.Run("")
+	poet := run.Agent("poet")
+	poet.Emit(ctx, &agentevents.AgentStarted{})
 	for _, word := range []string{"to", "be", "or"} {
-		run.Emit(ctx, &agentevents.TextDelta{Delta: word})
+		poet.Emit(ctx, &agentevents.TextDelta{Delta: word})
 	}
 	if err := emitter.Flush(ctx); err != nil {
 		fmt.Println(err)
@@ -179,10 +190,10 @@ func ExampleSink() {
 }
 
 // An illegal event is refused with an error that says which rule it breaks and
-// what would be legal.
+// what would be legal. Here it is a move that KAHN's diagram does not have.
 func ExampleRuleError() {
 	ctx := context.Background()
-	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{})
+	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleStrict})
 	run, _ := emitter.Run("run-1")
 	writer := run.Agent("writer")
 	writer.Emit(ctx, &agentevents.AgentStarted{})

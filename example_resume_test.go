@@ -2,11 +2,13 @@ package agentevents_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/agentevents/agentevents"
 )
@@ -19,7 +21,10 @@ func crash(ctx context.Context, path string) error {
 		return err
 	}
 	defer log.Close()
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{log}})
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks:     []agentevents.Sink{log},
+	})
 	if err != nil {
 		return err
 	}
@@ -31,7 +36,6 @@ func crash(ctx context.Context, path string) error {
 	if err := errors.Join(
 		run.Emit(ctx, &agentevents.RunStarted{Name: "release"}),
 		coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"}),
-		coder.To(ctx, agentevents.StatusToolCall),
 	); err != nil {
 		return err
 	}
@@ -72,8 +76,24 @@ func readRun(path string) (*agentevents.RunSnapshot, error) {
 	return fold.Snapshot(), nil
 }
 
-// A process goes on with the run of another one that was killed. It folds the
-// log, resumes the run, closes the open calls and starts the agent again. A
+// revive closes what the crash left open, and starts the agents again.
+func revive(ctx context.Context, run *agentevents.Run, snapshot *agentevents.RunSnapshot) error {
+	err := run.Emit(ctx, &agentevents.RunResumed{Message: "the process was killed"})
+	for _, call := range snapshot.OpenCalls {
+		fmt.Printf("%s of %s is interrupted\n", call.ToolID, call.AgentID)
+		interrupted := &agentevents.ToolReturned{Status: agentevents.ToolStatusInterrupted}
+		err = errors.Join(err, run.Agent(call.AgentID).OpenCall(call.CallID).End(ctx, interrupted))
+	}
+	for _, agent := range snapshot.AgentsInOrder() {
+		if agent.Open {
+			err = errors.Join(err, run.Agent(agent.AgentID).Emit(ctx, &agentevents.AgentStarted{Task: agent.Task, Resumed: true}))
+		}
+	}
+	return err
+}
+
+// A process goes on with the run of another one that was killed. It folds the log, resumes
+// the run, closes the calls that are open and starts the agents again that had not ended. A
 // second fold goes on from the same snapshot and follows the run live.
 func ExampleEmitter_Resume() {
 	ctx := context.Background()
@@ -106,13 +126,13 @@ func ExampleEmitter_Resume() {
 		fmt.Println(err)
 		return
 	}
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{
-		log,
-		agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks: []agentevents.Sink{log, agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			live.Apply(ev) // the events of a run come one at a time
 			return nil
-		}),
-	}})
+		})},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -122,23 +142,16 @@ func ExampleEmitter_Resume() {
 		fmt.Println(err)
 		return
 	}
-
-	err = run.Emit(ctx, &agentevents.RunResumed{Message: "the process was killed"})
-	for _, call := range snapshot.OpenCalls {
-		fmt.Printf("%s of %s is interrupted\n", call.ToolID, call.AgentID)
-		err = errors.Join(err, run.Agent(call.AgentID).Emit(ctx, &agentevents.ToolReturned{
-			CallID: call.CallID, ToolID: call.ToolID, Status: agentevents.ToolStatusInterrupted,
-		}))
+	if err := revive(ctx, run, snapshot); err != nil {
+		fmt.Println(err)
+		return
 	}
+
 	coder := run.Agent("coder")
-	err = errors.Join(err,
-		coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health", Resumed: true}),
-		coder.To(ctx, agentevents.StatusToolCall))
-	_, doErr := coder.Do(ctx, &agentevents.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}, func(context.Context) (agentevents.JSON, error) {
+	_, err = coder.Do(ctx, &agentevents.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}, func(context.Context) (agentevents.JSON, error) {
 		return `"ok"`, nil
 	})
-	err = errors.Join(err, doErr,
-		coder.To(ctx, agentevents.StatusToolResult, agentevents.StatusResponse, agentevents.StatusReflect, agentevents.StatusConverged),
+	err = errors.Join(err,
 		coder.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}),
 		run.Emit(ctx, &agentevents.RunCompleted{}),
 		emitter.Close(ctx))
@@ -160,7 +173,41 @@ func ExampleEmitter_Resume() {
 	// line 5 is torn
 	// release-7 is running, the next sequence is 4
 	// Bash of coder is interrupted
-	// release-7 is completed, the next sequence is 16
+	// release-7 is completed, the next sequence is 15
 	// Bash: 2 calls, 1 ok; 0 open; 0 violations
 	// the live fold says the same: true
+}
+
+// A snapshot is a JSON document. A fold that goes on from it needs no event before it.
+func ExampleResumeFold() {
+	log := strings.NewReader(`
+{"id":"1","sequence":0,"timestamp":"2026-05-05T09:00:00.000Z","type":"agent.started","runId":"r1","agentId":"coder","payload":{"lifecycle":"derived"}}
+{"id":"2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"r1","agentId":"coder","step":0,"payload":{"text":"Hello"}}
+{"id":"3","sequence":2,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.ended","runId":"r1","agentId":"coder","payload":{"outcome":"partial"}}
+`)
+	fold := agentevents.NewFold(agentevents.FoldOptions{})
+	for ev, err := range agentevents.NewReader(log, agentevents.ReaderOptions{}).All() {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fold.Apply(ev)
+
+		// After each event it is stored, and another fold goes on from there.
+		stored := fold.Snapshot().AppendJSON(nil)
+		var snapshot agentevents.RunSnapshot
+		if err := json.Unmarshal(stored, &snapshot); err != nil {
+			fmt.Println(err)
+			return
+		}
+		if fold, err = agentevents.ResumeFold(&snapshot, agentevents.FoldOptions{}); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d events: %s, %q\n", snapshot.NextSequence, snapshot.Status, snapshot.Agents["coder"].Text)
+	}
+	// Output:
+	// 1 events: running, ""
+	// 2 events: running, "Hello"
+	// 3 events: completed, "Hello"
 }

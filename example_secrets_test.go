@@ -38,6 +38,7 @@ func ExampleSecrets() {
 	ctx := context.Background()
 	secrets := new(agentevents.Secrets)
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{Secrets: secrets},
 		Sinks:     []agentevents.Sink{printer{}},
 	})
@@ -50,17 +51,18 @@ func ExampleSecrets() {
 		fmt.Println(err)
 		return
 	}
-	say := func(text string) {
-		if err := run.Emit(ctx, &agentevents.TextCompleted{Text: text}); err != nil {
+	emit := func(p agentevents.Payload) {
+		if err := run.Agent("shop").Emit(ctx, p); err != nil {
 			fmt.Println(err)
 		}
 	}
 
-	say("the code is tiger-7421")
+	emit(&agentevents.AgentStarted{})
+	emit(&agentevents.TextCompleted{Text: "the code is tiger-7421"})
 	if err := secrets.Add("tiger-7421"); err != nil {
 		fmt.Println(err)
 	}
-	say("the code is tiger-7421")
+	emit(&agentevents.TextCompleted{Text: "the code is tiger-7421"})
 	fmt.Println(secrets.Add("cat"))
 	// Output:
 	// [] the code is tiger-7421

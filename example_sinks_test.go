@@ -2,8 +2,12 @@ package agentevents_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +24,7 @@ type webhook struct {
 func (w webhook) WriteEvent(_ context.Context, ev agentevents.Event) error {
 	w.called <- struct{}{}
 	<-w.answers
-	fmt.Println("sent:", ev.Payload.(*agentevents.TextCompleted).Text)
+	fmt.Println("sent:", ev.Payload.(*agentevents.MessageCreated).Message.Content)
 	return nil
 }
 
@@ -31,7 +35,8 @@ func ExampleBuffered() {
 	slow := webhook{make(chan struct{}, 3), make(chan struct{})}
 	buffered := agentevents.Buffered(slow, 2, agentevents.OverflowDropNewest)
 	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Sinks: []agentevents.Sink{agentevents.BestEffort(buffered)},
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks:     []agentevents.Sink{agentevents.BestEffort(buffered)},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -44,7 +49,8 @@ func ExampleBuffered() {
 	}
 
 	say := func(text string) {
-		if err := run.Emit(ctx, &agentevents.TextCompleted{Text: text}); err != nil {
+		message := agentevents.ConversationMessage{From: "user", Content: agentevents.JSONString(text)}
+		if err := run.Emit(ctx, &agentevents.MessageCreated{Message: message}); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -62,9 +68,9 @@ func ExampleBuffered() {
 	fmt.Println("Close tells:", errors.Is(err, agentevents.ErrDropped))
 	// Output:
 	// recorded four, dropped 1
-	// sent: one
-	// sent: two
-	// sent: three
+	// sent: "one"
+	// sent: "two"
+	// sent: "three"
 	// Close tells: true
 }
 
@@ -103,7 +109,10 @@ func (p *perRun) WriteLine(_ context.Context, ev agentevents.Event, line []byte)
 func ExampleLineSink() {
 	ctx := context.Background()
 	sink := &perRun{logs: map[string]*strings.Builder{}}
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{sink}})
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks:     []agentevents.Sink{sink},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -140,4 +149,130 @@ func ExampleLineSink() {
 	// Output:
 	// 2 logs
 	// run b completed
+}
+
+// A durableLog is on the disk when Emit returns, also if the machine loses its power. The
+// Writer appends the lines; the second handle of the file is for Sync.
+type durableLog struct {
+	*agentevents.Writer
+	file *os.File
+}
+
+func openDurable(path string) (*durableLog, error) {
+	writer, err := agentevents.OpenFile(path, agentevents.WriterOptions{})
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, errors.Join(err, writer.Close())
+	}
+	return &durableLog{writer, file}, nil
+}
+
+// Commit is called behind each event, by the goroutine that emits it, and holds up no
+// other event of the run.
+func (d *durableLog) Commit(context.Context) error { return d.file.Sync() }
+
+func (d *durableLog) Close() error { return errors.Join(d.Writer.Close(), d.file.Close()) }
+
+// A sink that is a Committer makes events durable: Emit returns when the log's file is
+// synced.
+func ExampleCommitter() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "durable")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	log, err := openDurable(filepath.Join(dir, "run.jsonl"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks:     []agentevents.Sink{log},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := emitter.Run("")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("on the disk:", run.Emit(ctx, &agentevents.RunStarted{Name: "release"}) == nil)
+	fmt.Println("closed:", emitter.Close(ctx) == nil)
+	// Output:
+	// on the disk: true
+	// closed: true
+}
+
+// A spans tracer gives a run a trace, and the run, its agents and their calls a span
+// each. It keeps nothing: an id is a hash of what it is of.
+type spans struct{}
+
+// WriteEvent does nothing: the tracer is a sink only to be found.
+func (spans) WriteEvent(context.Context, agentevents.Event) error { return nil }
+
+func (spans) Trace(_ context.Context, ev agentevents.Event) agentevents.TraceContext {
+	id := func(bytes int, of ...string) string {
+		sum := sha256.Sum256([]byte(strings.Join(of, "\n")))
+		return hex.EncodeToString(sum[:bytes])
+	}
+	place := agentevents.TraceContext{TraceID: id(16, ev.RunID), SpanID: id(8, ev.RunID)}
+	if ev.AgentID != "" {
+		place.SpanID, place.ParentSpanID = id(8, ev.RunID, ev.AgentID), place.SpanID
+	}
+	call := ""
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		call = p.CallID
+	case *agentevents.ToolReturned:
+		call = p.CallID
+	}
+	if call != "" {
+		place.SpanID, place.ParentSpanID = id(8, ev.RunID, ev.AgentID, call), place.SpanID
+	}
+	return place
+}
+
+// A sink that is a Tracer is asked for the place of every event in a trace, before any
+// sink gets the event.
+func ExampleTracer() {
+	ctx := context.Background()
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks: []agentevents.Sink{spans{}, agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+			fmt.Printf("span %4.4s below %4.4s: %s\n", ev.SpanID, ev.ParentSpanID, ev.Kind())
+			return nil
+		})},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run, err := emitter.Run("r1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	coder := run.Agent("coder")
+	err = errors.Join(
+		run.Emit(ctx, &agentevents.RunStarted{}),
+		coder.Emit(ctx, &agentevents.AgentStarted{}))
+	call, callErr := coder.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "Read"})
+	if err := errors.Join(err, callErr, call.Return(ctx, `"package main"`)); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// span 82f3 below     : run.started
+	// span 5f89 below 82f3: agent.started
+	// span 5f89 below 82f3: agent.transition
+	// span e241 below 5f89: agent.toolCalled
+	// span 5f89 below 82f3: agent.transition
+	// span e241 below 5f89: agent.toolReturned
 }

@@ -19,9 +19,6 @@ func runAgent(ctx context.Context, em *agentevents.Emitter) error {
 	if err := agent.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"}); err != nil {
 		return err
 	}
-	if err := agent.To(ctx, agentevents.StatusToolCall); err != nil {
-		return err
-	}
 	_, err = agent.Do(ctx, &agentevents.ToolCalled{ToolID: "read", Arguments: `{"path":"main.go"}`}, func(context.Context) (agentevents.JSON, error) {
 		return `"package main"`, nil
 	})
@@ -33,7 +30,7 @@ func runAgent(ctx context.Context, em *agentevents.Emitter) error {
 
 // A test of runAgent: func TestAgent(t *testing.T), with the checks that it makes.
 func testAgent(t testing.TB) {
-	em, rec := eventtest.Record(t)
+	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
 	if err := runAgent(context.Background(), em); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -61,9 +58,10 @@ func Example() {
 	// eventtest: wanted line 2 of 2 is missing: agent.ended converged
 	// recorded (= wanted, ~ near):
 	//     0  main agent.started "Add /v2/health"
-	//     1  main agent.transition thinking tool_call
-	//     2  main agent.toolCalled read id3
-	//   = 3  main agent.toolReturned read id3 ok
+	//     1  main agent.transition thinking tool_call [synthetic]
+	//     2  main agent.toolCalled read id2
+	//     3  main agent.transition tool_call tool_result [synthetic]
+	//   = 4  main agent.toolReturned read id2 ok
 	//   →    agent.ended converged
-	//   ~ 4  main agent.ended partial                   <- no converged
+	//   ~ 5  main agent.ended partial                                  <- no converged
 }

@@ -17,10 +17,13 @@ func Example() {
 	ctx := context.Background()
 	var file strings.Builder
 	page := live.New(live.Options{})
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{
-		agentevents.WithoutDeltas(agentevents.NewWriter(&file, agentevents.WriterOptions{})),
-		page,
-	}})
+	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+		Lifecycle: agentevents.LifecycleDerived,
+		Sinks: []agentevents.Sink{
+			agentevents.WithoutDeltas(agentevents.NewWriter(&file, agentevents.WriterOptions{})),
+			page,
+		},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,6 +79,7 @@ func Example() {
 	// event 2
 	// event 3
 	// event 4
-	// event 4
-	// lines in the file: 3
+	// event 5
+	// event 5
+	// lines in the file: 4
 }

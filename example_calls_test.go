@@ -1,0 +1,182 @@
+package agentevents_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agentevents/agentevents"
+)
+
+// derivedRun returns a run whose events are printed.
+func derivedRun(o agentevents.EmitterOptions) *agentevents.Run {
+	o.Lifecycle = agentevents.LifecycleDerived
+	o.Sinks = []agentevents.Sink{console{}}
+	emitter, err := agentevents.NewEmitter(o)
+	if err != nil {
+		panic(err)
+	}
+	run, err := emitter.Run("r1")
+	if err != nil {
+		panic(err)
+	}
+	return run
+}
+
+// A model asks for two tools at once. Their calls are open at the same time, under the
+// ids that the model's provider has given them. One fails and is tried again.
+func ExampleAgent_Call() {
+	ctx := context.Background()
+	agent := derivedRun(agentevents.EmitterOptions{}).Agent("guide")
+	agent.Emit(ctx, &agentevents.AgentStarted{})
+
+	weather, err := agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "weather", Arguments: `{"city":"Oslo"}`})
+	if err != nil {
+		fmt.Println(err) // the handle is safe to use all the same: the tool runs on
+	}
+	trains, err := agent.Call(ctx, &agentevents.ToolCalled{CallID: "toolu_2", ToolID: "trains", Transport: agentevents.TransportMCP})
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("open:", agent.OpenCalls())
+	weather.Return(ctx, `{"degrees":7}`)
+	trains.Fail(ctx, &agentevents.ToolError{
+		Status: agentevents.ToolStatusRateLimited, Code: "429", Retryable: agentevents.Some(true), Err: errors.New("try again in 1 s"),
+	})
+
+	again, err := trains.Retry(ctx) // names the call before, and counts the attempts
+	if err != nil {
+		fmt.Println(err)
+	}
+	again.End(ctx, &agentevents.ToolReturned{Status: agentevents.ToolStatusOK, Result: `["08:12"]`, ResultSummary: "1 train"})
+	fmt.Println("open:", agent.OpenCalls())
+	// Output:
+	// guide: agent.started
+	// guide: thinking → tool_call
+	// guide calls weather {"city":"Oslo"}
+	// guide calls trains
+	// open: [toolu_1 toolu_2]
+	// weather: ok {"degrees":7}
+	// guide: tool_call → tool_result
+	// trains: rate_limited try again in 1 s
+	// guide: tool_result → tool_call
+	// guide calls trains toolu_2
+	// guide: tool_call → tool_result
+	// trains: ok ["08:12"]
+	// open: []
+}
+
+// A failed tool says how it failed: with a status, a code, and what it returned all the
+// same, as the servers of MCP do.
+func ExampleToolError() {
+	ctx := context.Background()
+	agent := derivedRun(agentevents.EmitterOptions{}).Agent("ops")
+	agent.Emit(ctx, &agentevents.AgentStarted{})
+
+	_, err := agent.Do(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "query"}, func(context.Context) (agentevents.JSON, error) {
+		return "", &agentevents.ToolError{Result: `{"rows":0}`, Err: errors.New("no such table")}
+	})
+	fmt.Println("->", err)
+	_, err = agent.Do(ctx, &agentevents.ToolCalled{CallID: "toolu_2", ToolID: "deploy"}, func(context.Context) (agentevents.JSON, error) {
+		return "", &agentevents.ToolError{Status: agentevents.ToolStatusForbidden, Code: "approval_rejected"}
+	})
+	fmt.Println("->", err)
+	// Output:
+	// ops: agent.started
+	// ops: thinking → tool_call
+	// ops calls query
+	// ops: tool_call → tool_result
+	// query: error {"rows":0} no such table
+	// -> no such table
+	// ops: tool_result → tool_call
+	// ops calls deploy
+	// ops: tool_call → tool_result
+	// deploy: forbidden approval_rejected
+	// -> approval_rejected
+}
+
+// Two tools of one step ask a person. The agent is blocked until both have their answer.
+func ExampleApprovalRequested() {
+	ctx := context.Background()
+	run := derivedRun(agentevents.EmitterOptions{})
+	agent := run.Agent("ops")
+	agent.Emit(ctx, &agentevents.AgentStarted{})
+	for _, id := range []string{"toolu_1", "toolu_2"} {
+		agent.Call(ctx, &agentevents.ToolCalled{CallID: id, ToolID: "deploy"})
+		agent.Emit(ctx, &agentevents.ApprovalRequested{ApprovalID: "ask-" + id, CallID: id, Risk: "downtime"})
+	}
+	fmt.Println("run:", run.State().Status)
+
+	// The answers come from elsewhere, such as the handler of a web page.
+	run.Emit(ctx, &agentevents.ApprovalGranted{ApprovalID: "ask-toolu_1", ApprovedBy: "ann"})
+	run.Emit(ctx, &agentevents.ApprovalRejected{ApprovalID: "ask-toolu_2", RejectedBy: "ann"})
+	again := run.Emit(ctx, &agentevents.ApprovalGranted{ApprovalID: "ask-toolu_2", ApprovedBy: "bob"})
+	fmt.Println("answered twice:", again)
+
+	agent.OpenCall("toolu_1").Return(ctx, `"done"`)
+	agent.OpenCall("toolu_2").End(ctx, &agentevents.ToolReturned{Status: agentevents.ToolStatusForbidden})
+	// Output:
+	// ops: agent.started
+	// ops: thinking → tool_call
+	// ops calls deploy
+	// ops: tool_call → blocked-on-clarification
+	// ops: approval.requested
+	// ops calls deploy
+	// ops: approval.requested
+	// run: waiting
+	// r1: approval.granted
+	// ops: blocked-on-clarification → tool_call
+	// r1: approval.rejected
+	// answered twice: agentevents: approval.granted: only an open approval is answered; legal: approval.requested first; approval "ask-toolu_2" is not open (rule approval-open, run "r1", sequence 10)
+	// deploy: ok "done"
+	// ops: tool_call → tool_result
+	// deploy: forbidden
+}
+
+// fetch is a client that many agents use. It finds out by its context who is at work.
+func fetch(ctx context.Context, url string) {
+	agentevents.AgentFromContext(ctx).Emit(ctx, &agentevents.AgentErrored{
+		ErrorType: "rate_limit", Message: url, Severity: agentevents.SeverityWarning,
+	})
+}
+
+// A context carries the agent that is at work to wrappers and clients that it calls.
+// Without one nothing is recorded.
+func ExampleContextWithAgent() {
+	agent := derivedRun(agentevents.EmitterOptions{}).Agent("reader")
+	ctx := agentevents.ContextWithAgent(context.Background(), agent)
+	agent.Emit(ctx, &agentevents.AgentStarted{})
+	fetch(ctx, "https://example.org")
+	fetch(context.Background(), "https://example.org")
+	// Output:
+	// reader: agent.started
+	// reader: agent.error
+}
+
+// research is a tool that is an agent itself.
+func research(ctx context.Context) (agentevents.JSON, error) {
+	sub := agentevents.CallFromContext(ctx).Agent("researcher") // its start names the call
+	err := errors.Join(
+		sub.Emit(ctx, &agentevents.AgentStarted{Task: "Find the sources"}),
+		sub.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Result: "two sources"}))
+	return `"two sources"`, err
+}
+
+// Do gives a tool a context that carries the call.
+func ExampleCallFromContext() {
+	ctx := context.Background()
+	agent := derivedRun(agentevents.EmitterOptions{}).Agent("lead")
+	agent.Emit(ctx, &agentevents.AgentStarted{})
+	if _, err := agent.Do(ctx, &agentevents.ToolCalled{CallID: "toolu_1", ToolID: "research"}, research); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// lead: agent.started
+	// lead: thinking → tool_call
+	// lead calls research
+	// researcher: agent.started
+	// researcher: thinking → converged
+	// researcher: agent.ended
+	// lead: tool_call → tool_result
+	// research: ok "two sources"
+}

@@ -326,6 +326,20 @@ func TestCloseRefusesLaterCallsWithErrClosed(t *testing.T) {
 	require.Empty(t, log.events)
 }
 
+// What comes too late says what it was.
+func TestClosedErrorsNameTheEvent(t *testing.T) {
+	e, _ := startEmitter(t, EmitterOptions{})
+	r, err := e.Run("r")
+	require.NoError(t, err)
+	other, err := e.Run("s")
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.EqualError(t, r.Emit(t.Context(), &RunPaused{}), `agentevents: closed: run.paused of run "r" was not recorded, the run is closed`)
+	require.NoError(t, e.Close(t.Context()))
+	require.EqualError(t, other.Agent("a").Emit(t.Context(), &TextDelta{Delta: "x"}), `agentevents: closed: agent.text.delta of run "s" was not recorded, the emitter is closed`)
+	require.ErrorIs(t, other.Emit(t.Context(), nil), ErrClosed)
+}
+
 func TestSinksAreFlushedAndClosedOnceInOrder(t *testing.T) {
 	var order []string
 	note := func(s string) { order = append(order, s) }

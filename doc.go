@@ -42,19 +42,29 @@
 // An [Emitter] is made once, with its sinks. [Emitter.Run] gives a handle to a
 // run, [Run.Agent] one to an agent, [Agent.Call] one to a tool call. One method
 // is one event, except [Agent.To] (a path of transitions) and [Agent.Do] (a
-// serial tool use); nothing is ever inserted. [Agent.Model] gives a handle to a model
-// call, which makes blocks of what the model streams.
+// serial tool use). Under [LifecycleDerived], which fits most agents, the emitter puts
+// the transitions that follow in front, and none is written by hand.
+// [Agent.Model] gives a handle to a model call, which makes blocks of what the model
+// streams.
 //
 //	log, err := agentevents.OpenFile("run.jsonl", agentevents.WriterOptions{})
 //	…
-//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{log}})
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+//		Lifecycle: agentevents.LifecycleDerived,
+//		Sinks:     []agentevents.Sink{log},
+//	})
 //	…
 //	run, err := em.Run("")
 //	…
 //	coder := run.Agent("coder")
 //	err = coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"})
-//	err = coder.To(ctx, agentevents.StatusToolCall)
 //	out, err := coder.Do(ctx, &agentevents.ToolCalled{ToolID: "Read", Arguments: `{"path":"main.go"}`}, readFile)
+//	err = coder.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged})
+//	err = run.Emit(ctx, &agentevents.RunCompleted{})
+//
+// Most programs begin with these payloads, and [TextCompleted], [ModelReturned],
+// [ApprovalRequested] and their like. [Payload] lists all; the kinds of workflows, nodes,
+// spans and plans are for runtimes that have these.
 //
 // An illegal payload is refused with a [*RuleError] that names the rule,
 // the subject, its state and what would be legal; nothing was recorded then. A

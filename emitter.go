@@ -44,7 +44,8 @@ const (
 // strict, enforcing, redacting by the default policy, without sinks.
 type EmitterOptions struct {
 	// Sinks get every accepted event, in this order: the log first, mirrors
-	// after. They are required unless wrapped in [BestEffort].
+	// after. They are required unless wrapped in [BestEffort]. One of them may be a
+	// [Tracer].
 	Sinks []Sink
 	// Lifecycle is the table of legal status transitions; default [LifecycleStrict].
 	Lifecycle Lifecycle
@@ -87,7 +88,7 @@ type EmitterOptions struct {
 	// [LifecycleDerived]. Nil means that nothing follows.
 	Follow func(Event) []Event
 	// MaxRuns bounds the runs that are open at the same time; 0 means no
-	// bound.
+	// bound. [Emitter.Run] refuses one more with [ErrTooManyRuns].
 	MaxRuns int
 	// MaxLine is the length in bytes of the longest line; 0 means [DefaultMaxLine].
 	// Who reads the log needs no less as ReaderOptions.MaxLine. The longest content
@@ -310,7 +311,8 @@ func (e *Emitter) openRuns() []*runState {
 // calls, the session and everything else the rules are about go on. The run must
 // not be open here; handles of it from before return [ErrClosed] from then on.
 // Resume waits for no run: an event that such a handle is emitting is still
-// delivered.
+// delivered. A run that has ended takes no more than what may follow its end (rule
+// terminal-last), not even run.resumed.
 //
 // Each sink that is a [Resumer] gets a copy of the snapshot before any event. When
 // a required one fails, the run is closed again and Resume returns a [*SinkError].
@@ -652,7 +654,7 @@ func (s *runState) callFor(ctx context.Context) *reentry.Call {
 func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) error {
 	defer s.leave()
 	if !s.enter() {
-		return ErrClosed
+		return s.closedError("the emitter", ev)
 	}
 	err := s.write(c, ev, head, done)
 	if s.closed.Load() { // perhaps by Run.Close, which did not wait
@@ -711,7 +713,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 	defer s.mu.Unlock()
 	c.Outer().Waited()
 	if s.closed.Load() {
-		return ErrClosed
+		return s.closedError("the run", ev)
 	}
 	err := s.add(c, ev, head, done)
 	if s.e.opts.Follow != nil && done.recorded && !ev.Marks.Has(MarkReplayed) {
@@ -724,6 +726,11 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 		s.line = nil // one huge event should not be paid for ever after
 	}
 	return err
+}
+
+// closedError returns the error of an event that comes too late.
+func (s *runState) closedError(what string, ev *Event) error {
+	return fmt.Errorf("%w: %s of run %s was not recorded, %s is closed", ErrClosed, jsonwire.BriefName(string(ev.Kind())), jsonwire.Brief(s.m.RunID), what)
 }
 
 // countRefused counts an event that was refused. An agent's count begins again when it

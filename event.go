@@ -29,7 +29,8 @@ type Event struct {
 	// Time is in UTC. The emitter stamps it in whole milliseconds when it is
 	// zero. Events are ordered by Sequence, never by Time.
 	Time time.Time
-	// RunID identifies the run.
+	// RunID identifies the run. The emitter fills it in, and refuses that of another
+	// run (rule run).
 	RunID string
 
 	Scope
@@ -73,7 +74,7 @@ type Event struct {
 // Scope places an event inside a session, task, workflow or node. An empty
 // field says nothing. Handles carry a scope: see [Run.With].
 type Scope struct {
-	SessionID  string // the conversation (wiki, KAOS)
+	SessionID  string // the conversation (wiki, KAOS); the emitter fills in the run's: see Run.With
 	TaskID     string // the task (wiki)
 	WorkflowID string // the workflow (wiki; rule workflow-context)
 	Phase      string // the workflow's phase, by name (wiki; rule workflow-context)
@@ -156,7 +157,8 @@ type Kind string
 // or to [Unknown], when this package does not know the kind.
 //
 // A field that must be set has check:"required" in its tag or "required" in its
-// comment (rule field-required). Durations are in milliseconds on the wire,
+// comment (rule field-required). One that the emitter fills in when it is not set says
+// so in its comment. Durations are in milliseconds on the wire,
 // costs are in US dollars.
 //
 // The interface is sealed: a struct of another package that embeds a payload

@@ -22,7 +22,7 @@ import (
 type WriterOptions struct {
 	// BufferSize is how many bytes may wait before they are written. 0 writes
 	// every line at once, with one write, so that a crash of the process loses
-	// nothing that was emitted. With a buffer lines wait for Flush, Close or
+	// nothing that was emitted; one of the machine may: see [Committer]. With a buffer lines wait for Flush, Close or
 	// more lines; writing costs a fraction.
 	BufferSize int
 }
@@ -62,8 +62,9 @@ func (c contained) Write(p []byte) (n int, err error) {
 // OpenFile returns a writer that appends to a file, which is created if need
 // be. A new file has the mode 0600, because a log is confidential; one that is
 // there keeps its own. If the file ends in the middle of a line, that line is
-// ended first, so that a torn tail does not spoil what follows. Close closes the
-// file.
+// ended first, so that a torn tail does not spoil what follows. Readers report it as a
+// bad line ever after, unless it is cut off before: see [LineError] and the example of
+// [Emitter.Resume]. Close closes the file.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {

@@ -64,7 +64,8 @@ func (AgentStatus) words() []AgentStatus { return statuses[:] }
 func (s AgentStatus) Terminal() bool { return s == StatusConverged || s == StatusFailed }
 
 // AgentOutcome says how an agent ended (KAHN's agent_outcome). The empty string
-// means that the producer does not say.
+// means that the producer does not say. There is no word for failed: the end of an agent
+// that failed has an Error, and perhaps [OutcomeAborted].
 type AgentOutcome string
 
 // The outcomes.
@@ -132,8 +133,8 @@ const (
 	//
 	//	converged → thinking           another turn
 	//
-	// An agent is blocked-on-clarification while a question or an approval of its is
-	// open; else in tool_call while a call of its current attempt is open; else its
+	// An agent is blocked-on-clarification while it waits for the answer to a
+	// question or an approval; else in tool_call while a call of its current attempt is open; else its
 	// last act tells: thinking after a model call or reasoning, response after text,
 	// tool_result after a return. A transition, marked [MarkSynthetic], stands in front of an
 	// event exactly when the status changes with it: both are recorded, or neither.

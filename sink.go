@@ -56,7 +56,8 @@ type Committer interface {
 	Commit(ctx context.Context) error
 }
 
-// A Tracer gives an event its place in a trace. It is called with the accepted,
+// A Tracer gives an event its place in a trace. It is one of EmitterOptions.Sinks; its
+// WriteEvent may do nothing. It is called with the accepted,
 // redacted event before the sinks are; fields of the result that the event
 // does not have yet are filled in. An emitter has at most one.
 type Tracer interface {

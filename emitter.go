@@ -33,8 +33,8 @@ const (
 	// recorded. The default.
 	ModeEnforce Mode = iota
 	// ModeObserve records them, marked [MarkIllegal], and reports the violation to
-	// EmitterOptions.OnViolation; Emit returns nil. It is for captures of runs that
-	// nobody controls. What no line can carry is refused in this mode too.
+	// EmitterOptions.OnViolation; Emit returns nil. It is for logs that must not lack an
+	// event, and for captures of runs that nobody controls. What no line can carry is refused in this mode too.
 	ModeObserve
 
 	modes = iota

@@ -10,20 +10,20 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agentevents/agentevents"
+	ae "github.com/agentevents/agentevents"
 )
 
 // crash is the first process: it is killed while a tool runs and a line is
 // being written.
 func crash(ctx context.Context, path string) error {
-	log, err := agentevents.OpenFile(path, agentevents.WriterOptions{})
+	log, err := ae.OpenFile(path, ae.WriterOptions{})
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks:     []agentevents.Sink{log},
+	emitter, err := ae.NewEmitter(ae.EmitterOptions{
+		Lifecycle: ae.LifecycleDerived,
+		Sinks:     []ae.Sink{log},
 	})
 	if err != nil {
 		return err
@@ -34,12 +34,13 @@ func crash(ctx context.Context, path string) error {
 	}
 	coder := run.Agent("coder")
 	if err := errors.Join(
-		run.Emit(ctx, &agentevents.RunStarted{Name: "release"}),
-		coder.Emit(ctx, &agentevents.AgentStarted{Task: "Add /v2/health"}),
+		run.Emit(ctx, &ae.RunStarted{Name: "release"}),
+		coder.Emit(ctx, &ae.AgentStarted{Task: "Add /v2/health"}),
+		coder.Emit(ctx, &ae.ModelCalled{ModelCallID: "m1"}),
 	); err != nil {
 		return err
 	}
-	if _, err := coder.Call(ctx, &agentevents.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}); err != nil {
+	if _, err := coder.Call(ctx, &ae.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -52,15 +53,15 @@ func crash(ctx context.Context, path string) error {
 
 // readRun folds the log of one run. It cuts a torn last line off the file, so
 // that the log has no bad line once it goes on.
-func readRun(path string) (*agentevents.RunSnapshot, error) {
+func readRun(path string) (*ae.RunSnapshot, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	fold := agentevents.NewFold(agentevents.FoldOptions{})
-	for ev, err := range agentevents.NewReader(file, agentevents.ReaderOptions{}).All() {
-		var bad *agentevents.LineError
+	fold := ae.NewFold(ae.FoldOptions{})
+	for ev, err := range ae.NewReader(file, ae.ReaderOptions{}).All() {
+		var bad *ae.LineError
 		switch {
 		case err == nil:
 			fold.Apply(ev)
@@ -76,21 +77,27 @@ func readRun(path string) (*agentevents.RunSnapshot, error) {
 	return fold.Snapshot(), nil
 }
 
+// README:
 // revive closes what the crash left open, and starts the agents again.
-func revive(ctx context.Context, run *agentevents.Run, snapshot *agentevents.RunSnapshot) error {
-	err := run.Emit(ctx, &agentevents.RunResumed{Message: "the process was killed"})
+func revive(ctx context.Context, run *ae.Run, snapshot *ae.RunSnapshot) error {
+	err := run.Emit(ctx, &ae.RunResumed{})
+	for _, call := range snapshot.OpenModelCalls {
+		lost := &ae.ModelReturned{ModelCallID: call.ModelCallID, Error: ae.Some(ae.ErrorInfo{Code: "interrupted"})}
+		err = errors.Join(err, run.Agent(call.AgentID).Emit(ctx, lost))
+	}
 	for _, call := range snapshot.OpenCalls {
-		fmt.Printf("%s of %s is interrupted\n", call.ToolID, call.AgentID)
-		interrupted := &agentevents.ToolReturned{Status: agentevents.ToolStatusInterrupted}
-		err = errors.Join(err, run.Agent(call.AgentID).OpenCall(call.CallID).End(ctx, interrupted))
+		lost := &ae.ToolReturned{Status: ae.ToolStatusInterrupted}
+		err = errors.Join(err, run.Agent(call.AgentID).OpenCall(call.CallID).End(ctx, lost))
 	}
 	for _, agent := range snapshot.AgentsInOrder() {
 		if agent.Open {
-			err = errors.Join(err, run.Agent(agent.AgentID).Emit(ctx, &agentevents.AgentStarted{Task: agent.Task, Resumed: true}))
+			err = errors.Join(err, run.Agent(agent.AgentID).Emit(ctx, &ae.AgentStarted{Task: agent.Task, Resumed: true}))
 		}
 	}
 	return err
 }
+
+// end
 
 // A process goes on with the run of another one that was killed. It folds the log, resumes
 // the run, closes the calls that are open and starts the agents again that had not ended. A
@@ -116,19 +123,19 @@ func ExampleEmitter_Resume() {
 	}
 	fmt.Printf("%s is %s, the next sequence is %d\n", snapshot.RunID, snapshot.Status, snapshot.NextSequence)
 
-	live, err := agentevents.ResumeFold(snapshot, agentevents.FoldOptions{})
+	live, err := ae.ResumeFold(snapshot, ae.FoldOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	log, err := agentevents.OpenFile(path, agentevents.WriterOptions{})
+	log, err := ae.OpenFile(path, ae.WriterOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	emitter, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Lifecycle: agentevents.LifecycleDerived,
-		Sinks: []agentevents.Sink{log, agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
+	emitter, err := ae.NewEmitter(ae.EmitterOptions{
+		Lifecycle: ae.LifecycleDerived,
+		Sinks: []ae.Sink{log, ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
 			live.Apply(ev) // the events of a run come one at a time
 			return nil
 		})},
@@ -148,12 +155,12 @@ func ExampleEmitter_Resume() {
 	}
 
 	coder := run.Agent("coder")
-	_, err = coder.Do(ctx, &agentevents.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}, func(context.Context) (agentevents.JSON, error) {
+	_, err = coder.Do(ctx, &ae.ToolCalled{ToolID: "Bash", Arguments: `{"command":"go test ./..."}`}, func(context.Context) (ae.JSON, error) {
 		return `"ok"`, nil
 	})
 	err = errors.Join(err,
-		coder.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}),
-		run.Emit(ctx, &agentevents.RunCompleted{}),
+		coder.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged}),
+		run.Emit(ctx, &ae.RunCompleted{}),
 		emitter.Close(ctx))
 	if err != nil {
 		fmt.Println(err)
@@ -167,13 +174,12 @@ func ExampleEmitter_Resume() {
 	}
 	fmt.Printf("%s is %s, the next sequence is %d\n", whole.RunID, whole.Status, whole.NextSequence)
 	bash := whole.Tools["Bash"]
-	fmt.Printf("Bash: %d calls, %d ok; %d open; %d violations\n", bash.Calls, bash.OK, len(whole.OpenCalls), whole.ViolationCount)
+	fmt.Printf("Bash: %d calls, %d ok; %d open; %d violations\n", bash.Calls, bash.OK, len(whole.OpenCalls)+len(whole.OpenModelCalls), whole.ViolationCount)
 	fmt.Println("the live fold says the same:", string(live.Snapshot().AppendJSON(nil)) == string(whole.AppendJSON(nil)))
 	// Output:
-	// line 5 is torn
-	// release-7 is running, the next sequence is 4
-	// Bash of coder is interrupted
-	// release-7 is completed, the next sequence is 15
+	// line 6 is torn
+	// release-7 is running, the next sequence is 5
+	// release-7 is completed, the next sequence is 17
 	// Bash: 2 calls, 1 ok; 0 open; 0 violations
 	// the live fold says the same: true
 }
@@ -185,8 +191,8 @@ func ExampleResumeFold() {
 {"id":"2","sequence":1,"timestamp":"2026-05-05T09:00:01.000Z","type":"agent.text","runId":"r1","agentId":"coder","step":0,"payload":{"text":"Hello"}}
 {"id":"3","sequence":2,"timestamp":"2026-05-05T09:00:02.000Z","type":"agent.ended","runId":"r1","agentId":"coder","payload":{"outcome":"partial"}}
 `)
-	fold := agentevents.NewFold(agentevents.FoldOptions{})
-	for ev, err := range agentevents.NewReader(log, agentevents.ReaderOptions{}).All() {
+	fold := ae.NewFold(ae.FoldOptions{})
+	for ev, err := range ae.NewReader(log, ae.ReaderOptions{}).All() {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -195,12 +201,12 @@ func ExampleResumeFold() {
 
 		// After each event it is stored, and another fold goes on from there.
 		stored := fold.Snapshot().AppendJSON(nil)
-		var snapshot agentevents.RunSnapshot
+		var snapshot ae.RunSnapshot
 		if err := json.Unmarshal(stored, &snapshot); err != nil {
 			fmt.Println(err)
 			return
 		}
-		if fold, err = agentevents.ResumeFold(&snapshot, agentevents.FoldOptions{}); err != nil {
+		if fold, err = ae.ResumeFold(&snapshot, ae.FoldOptions{}); err != nil {
 			fmt.Println(err)
 			return
 		}

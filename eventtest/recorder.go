@@ -23,8 +23,8 @@ type Recorder struct {
 	ids    int
 }
 
-// Record returns an emitter with the zero [agentevents.EmitterOptions], and what records
-// its events. See [RecordWith].
+// Record returns an emitter with the zero [agentevents.EmitterOptions], which are strict, and
+// what records its events. A program under another lifecycle takes [RecordWith].
 func Record(t testing.TB) (*agentevents.Emitter, *Recorder) {
 	t.Helper()
 	return RecordWith(t, agentevents.EmitterOptions{})

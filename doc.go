@@ -12,7 +12,7 @@
 //	│ check payload    (required, ranges)     │         │ same lifecycle       │
 //	│ check lifecycle  (is this legal now?)   │         │ machine, then state  │
 //	│ stamp            (id, sequence, time)   │         └────────▲─────────────┘
-//	│ redact           (before anyone sees it)│                  │ Event
+//	│ redact           (before a sink sees it)│                  │ Event
 //	└──────┬──────────────────────────────────┘         ┌─ Reader ─────────────┐
 //	       │ Event, in sequence order per run           │ lines to events,     │
 //	       ├──► Writer (JSONL) ────── log ─────────────►│ unknown ones survive │
@@ -94,8 +94,9 @@
 //     encoding and decoding, gives the same snapshot.
 //   - What an emitter accepted a reader reads: text that is not JSON, and content that
 //     is too long for a line, is recorded in another form ([JSON], EmitterOptions.MaxLine).
-//   - Text is redacted before anything sees it: rules, tracer, sinks. The deltas of a
-//     block are redacted as one text ([Policy]; [Policy.Redact] for other logs).
+//   - Text is redacted before the rules keep any of it, and before tracer and sinks see
+//     it; only EmitterOptions.Guard sees it as it came. The deltas of a block are
+//     redacted as one text ([Policy]; [Policy.Redact] for other logs).
 //   - A cancelled context loses no event. A panicking sink is an error.
 //   - Illegal, dropped, lossy or unknown is always visible: as an error, a
 //     violation, a mark, a count.

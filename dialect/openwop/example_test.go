@@ -51,8 +51,9 @@ func ExampleHost() {
 		Orchestrator: "host:boss",
 	}}
 	emitter, _ := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Guard:  func(ev agentevents.Event) *agentevents.RuleError { return hosts[ev.RunID].Guard(ev) },
-		Follow: func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) },
+		Lifecycle: agentevents.LifecycleDerived,
+		Guard:     func(ev agentevents.Event) *agentevents.RuleError { return hosts[ev.RunID].Guard(ev) },
+		Follow:    func(ev agentevents.Event) []agentevents.Event { return hosts[ev.RunID].Follow(ev) },
 		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
 			if p, ok := ev.Payload.(*agentevents.OrchestratorDecided); ok {
 				fmt.Println(ev.AgentID, p.Decision)
@@ -63,6 +64,7 @@ func ExampleHost() {
 	run, _ := emitter.Run("run-1")
 	planner := run.With(agentevents.Scope{NodeID: "plan"}).Agent("host:planner")
 	for _, err := range []error{
+		planner.Emit(ctx, &agentevents.AgentStarted{}),
 		planner.Emit(ctx, &agentevents.AgentReasoned{Reasoning: "The order is late."}),
 		planner.Emit(ctx, &agentevents.ToolCalled{CallID: "c1", ToolID: "orders:delete"}),
 		planner.Emit(ctx, &agentevents.AgentDecided{Decision: `"refund"`, Confidence: agentevents.Some(0.75)}),

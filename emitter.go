@@ -34,7 +34,8 @@ const (
 	ModeEnforce Mode = iota
 	// ModeObserve records them, marked [MarkIllegal], and reports the violation to
 	// EmitterOptions.OnViolation; Emit returns nil. It is for logs that must not lack an
-	// event, and for captures of runs that nobody controls. What no line can carry is refused in this mode too.
+	// event, and for captures of runs that nobody controls. What no line can carry is
+	// refused in this mode too.
 	ModeObserve
 
 	modes = iota

@@ -64,7 +64,6 @@ func ExampleHost() {
 	run, _ := emitter.Run("run-1")
 	planner := run.With(agentevents.Scope{NodeID: "plan"}).Agent("host:planner")
 	for _, err := range []error{
-		planner.Emit(ctx, &agentevents.AgentStarted{}),
 		planner.Emit(ctx, &agentevents.AgentReasoned{Reasoning: "The order is late."}),
 		planner.Emit(ctx, &agentevents.ToolCalled{CallID: "c1", ToolID: "orders:delete"}),
 		planner.Emit(ctx, &agentevents.AgentDecided{Decision: `"refund"`, Confidence: agentevents.Some(0.75)}),

@@ -190,7 +190,11 @@ func (b *builder) agentLine(n *agentNode) line {
 	if a.NodeID != "" {
 		l.fact("node " + a.NodeID)
 	}
-	if steps := a.Totals.Or(a.Counted).Steps; steps > 0 {
+	steps := a.Totals.Or(a.Counted).Steps
+	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all
+		steps = max(steps, a.Step.V+1)
+	}
+	if steps > 0 {
 		l.fact(count(steps, "step"))
 	}
 	if a.ToolCalls > 0 || a.ToolFailures > 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/internal/scale"
 	"github.com/agentevents/agentevents/tree"
 )
@@ -103,6 +104,27 @@ func TestAgentWithoutAStart(t *testing.T) {
 		s := &agentevents.RunSnapshot{Agents: map[string]*agentevents.AgentSnapshot{"a": &a}}
 		require.Contains(t, draw(t, s, tree.Options{}), "─ "+word)
 	}
+}
+
+// The counts on an agent's line are all of the same attempts: all.
+func TestCountsAreOfAllAttempts(t *testing.T) {
+	em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	a := run.Agent("a")
+	for attempt := range 2 {
+		require.NoError(t, a.Emit(t.Context(), &agentevents.AgentStarted{}))
+		for step := range 3 - attempt {
+			id := fmt.Sprint(attempt, step)
+			require.NoError(t, a.Emit(t.Context(), &agentevents.ModelReturned{ModelCallID: id, OneEvent: true}))
+			require.NoError(t, a.Emit(t.Context(), &agentevents.ToolReturned{CallID: id, ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true}))
+		}
+		if attempt == 1 {
+			require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "a (attempt 2) tool_result · 5 steps · 5 tool calls · 5 model calls\n")
+		}
+		require.NoError(t, a.Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
+	}
+	require.Contains(t, draw(t, rec.Snapshot(""), tree.Options{}), "· 5 steps · 5 tool calls · 5 model calls\n")
 }
 
 func TestQuestionsWithoutAnAnswer(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,16 @@ const (
 
 	modes = iota
 )
+
+var modeNames = [modes]string{"enforce", "observe"}
+
+// String returns "enforce" or "observe".
+func (m Mode) String() string {
+	if m >= modes {
+		return "Mode(" + strconv.Itoa(int(m)) + ")"
+	}
+	return modeNames[m]
+}
 
 // EmitterOptions configure an [Emitter]. The zero EmitterOptions are usable:
 // strict, enforcing, redacting by the default policy, without sinks.
@@ -256,7 +267,7 @@ func (e *Emitter) Run(id string) (*Run, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed.Load() {
-		return nil, ErrClosed
+		return nil, fmt.Errorf("%w: the emitter opens no run (run %s)", ErrClosed, jsonwire.Brief(id))
 	}
 	s := e.runs[id]
 	if s == nil {
@@ -343,7 +354,7 @@ func (e *Emitter) reopen(m *machine, session string) (*runState, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed.Load() {
-		return nil, ErrClosed
+		return nil, fmt.Errorf("%w: the emitter opens no run (run %s)", ErrClosed, jsonwire.Brief(m.RunID))
 	}
 	if e.runs[m.RunID] != nil {
 		return nil, fmt.Errorf("agentevents: run %s is open", jsonwire.Brief(m.RunID))

@@ -18,8 +18,9 @@ var (
 	ErrTooManyRuns = errors.New("agentevents: too many open runs")
 	// ErrRunReleased means that the emitter had a run with this id, which ended
 	// or was closed. Its sequences must not begin again: [Emitter.Resume]
-	// continues it from a snapshot.
-	ErrRunReleased = errors.New("agentevents: the run ended or was closed before; only Emitter.Resume continues it")
+	// continues it from a snapshot. A run that has ended takes then only what may
+	// follow an end (rule terminal-last).
+	ErrRunReleased = errors.New("agentevents: the run was released: a closed one goes on with Emitter.Resume, an ended one takes only what may follow its end")
 )
 
 // A RuleError says that an event breaks a rule of the log. When a method of an

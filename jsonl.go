@@ -62,9 +62,10 @@ func (c contained) Write(p []byte) (n int, err error) {
 // OpenFile returns a writer that appends to a file, which is created if need
 // be. A new file has the mode 0600, because a log is confidential; one that is
 // there keeps its own. If the file ends in the middle of a line, that line is
-// ended first, so that a torn tail does not spoil what follows. Readers report it as a
-// bad line ever after, unless it is cut off before: see [LineError] and the example of
-// [Emitter.Resume]. Close closes the file.
+// ended first, so that a torn tail does not spoil what follows. The torn line stays, as a
+// loss is not hidden: readers report it as a bad line, unless it is cut off before (see
+// [LineError] and the example of [Emitter.Resume]). "agentevents cat" copies a log without
+// it. Close closes the file.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {

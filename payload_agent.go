@@ -8,8 +8,10 @@ import "time"
 // AgentStarted opens an agent. The agent's status becomes [StatusThinking];
 // no transition announces that first status. A running agent does not start
 // again, except after [RunResumed] or with Resumed set (rule
-// agent-started-once). The envelope's ParentAgentID and ParentCallID name the
-// agent and the call that spawned it.
+// agent-started-once). Each start begins an attempt, so an agent that takes
+// another turn, or gets back what it handed over, works on without one if it has
+// not ended. The envelope's ParentAgentID and ParentCallID name the agent and the
+// call that spawned it.
 //
 // Mirrors: KAHN agent_run_start; wiki agent.spawned; KAOS span subagent/start;
 // resume spec agent:start.

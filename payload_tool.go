@@ -80,7 +80,9 @@ func (p *ToolReturned) wholeCall() bool {
 // Handoffs. One agent passes control to another, in one event or in a request
 // and its acceptance.
 
-// AgentHandoff passes control from one agent to another in one event.
+// AgentHandoff passes control from one agent to another in one event. It ends and
+// starts no agent and moves no status: an agent that will not work on ends, with
+// [OutcomePartial] or [OutcomeEscaped] if its own work is not done.
 //
 // Mirrors: OpenWOP agent.handoff.
 type AgentHandoff struct {

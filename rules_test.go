@@ -106,6 +106,9 @@ var ruleCases = []ruleCase{
 	{name: "a foreign struct that embeds a payload", rule: RulePayload, last: ev("", foreignPayload{call("c")}), refused: true},
 	{name: "a known kind as Unknown", rule: RulePayload, last: ev("", &Unknown{Type: KindRunPaused, Raw: `{}`}), refused: true},
 
+	// Ids of events are opaque: no rule says that they differ.
+	{name: "two events with one id", rule: RuleSequence, log: []Event{ev("", &RunPaused{}, withID("e"))}, last: ev("", &RunResumed{}, withID("e"))},
+
 	// Field rules.
 	{name: "ids are there", rule: RuleFieldRequired, last: ev("a", call("c1"))},
 	{name: "no call id", rule: RuleFieldRequired, last: ev("a", call("")), refused: true},

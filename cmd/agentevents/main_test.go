@@ -268,6 +268,46 @@ func TestCheck(t *testing.T) {
 	require.True(t, strings.HasSuffix(r.out, ": 4 sequence numbers are missing: 0-3\n"), r.out)
 }
 
+// A log names its table of status changes, and formats that keep extra members carry it:
+// nobody who checks or draws it is told. Lines of KAHN are strict, unless --dialect is not
+// given and they name another.
+func TestCheckGoesByTheLogsTable(t *testing.T) {
+	event := func(n int, kind, members, payload string) string {
+		return fmt.Sprintf(`{"id":"%d","sequence":%d,"timestamp":"2026-05-05T09:00:00.040Z","type":"agent.%s","runId":"r","agentId":"a"%s,"payload":{%s}}`+"\n", n, n, kind, members, payload)
+	}
+	move := event(1, "transition", `,"step":0`, `"from":"thinking","to":"reflect"`) +
+		event(2, "ended", "", `"totals":{"steps":1,"toolCalls":0,"auditCheckpoints":0,"auditsPassed":0,"auditsFailed":0}`)
+	derived, unnamed := event(0, "started", "", `"lifecycle":"derived"`)+move, event(0, "started", "", "")+move
+	for _, format := range []string{"kahn", "multiagent", "kaos", "openharness"} {
+		derived := exec(derived, "convert", "--to", format, "-").out
+		require.Contains(t, derived, `"lifecycle":"derived"`, format)
+		require.Equal(t, result{exitOK, "", ""}, exec(derived, "check", "-"), format)
+	}
+	require.Equal(t, result{exitOK, "", ""}, exec(derived, "check", "-"))
+	require.NotContains(t, exec(derived, "tree", "-").out, "violation")
+	r := exec(unnamed, "check", "-")
+	require.Equal(t, exitProblems, r.code)
+	require.Contains(t, r.out, "thinking → reflect is not in the relaxed table")
+	require.Contains(t, exec(unnamed, "tree", "-").out, "violation")
+	kahn := exec(derived, "convert", "--to", "kahn", "-").out
+	r = exec(kahn, "check", "--dialect", "kahn", "-")
+	require.Equal(t, exitProblems, r.code)
+	require.Contains(t, r.out, "thinking → reflect is not in the strict table")
+}
+
+// A process that died in the middle of a line leaves a bad line, which every check names. A
+// copy without it is clean: the event was not acknowledged, and its number was given again.
+func TestCatCopiesALogWithoutItsTornLine(t *testing.T) {
+	torn := line("r", 0) + line("r", 1)[:40] + "\n" + line("r", 1) + line("r", 2)
+	r := exec(torn, "check", "-")
+	require.Equal(t, exitProblems, r.code)
+	require.True(t, strings.HasPrefix(r.out, "stdin:2: line-unreadable: "), r.out)
+	require.Equal(t, 1, strings.Count(r.out, "\n"))
+	copied := exec(torn, "cat", "-").out
+	require.Equal(t, line("r", 0)+line("r", 1)+line("r", 2), copied)
+	require.Equal(t, result{exitOK, "", ""}, exec(copied, "check", "--complete", "-"))
+}
+
 // What is missing is named, and is a problem with --complete.
 func TestCheckComplete(t *testing.T) {
 	var log strings.Builder

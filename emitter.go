@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -69,8 +70,8 @@ type EmitterOptions struct {
 	// Clock tells the time; nil means time.Now. It may be called concurrently,
 	// and with the lock of a run held: it must not emit.
 	Clock func() time.Time
-	// NewID mints ids of events, runs, calls and messages; nil means UUIDv7.
-	// It is called as Clock is.
+	// NewID mints ids of events, runs, calls and messages; nil means UUIDv7, and so
+	// does an id that is empty or no UTF-8. It is called as Clock is.
 	NewID func() string
 	// OnError is told what does not come back from Emit: errors of best-effort
 	// sinks and of the Redactor. It is called after the event, by the emitting
@@ -244,10 +245,20 @@ func (e *Emitter) now() time.Time {
 
 // newID mints an id for a run, call or message.
 func (e *Emitter) newID() string {
-	if e.opts.NewID != nil {
-		return e.opts.NewID()
+	if id := e.givenID(); id != "" {
+		return id
 	}
 	return uuid.Must(uuid.NewV7()).String()
+}
+
+// givenID returns an id of EmitterOptions.NewID, or "" when there is none that a line can carry.
+func (e *Emitter) givenID() string {
+	if e.opts.NewID != nil {
+		if id := e.opts.NewID(); utf8.ValidString(id) {
+			return id
+		}
+	}
+	return ""
 }
 
 // Run returns the run of that id, a new one if none is open; the empty id
@@ -1015,11 +1026,10 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	// Stamp what only an accepted event gets, and apply.
 	ev.Sequence = s.m.NextSequence // streams may have been flushed
 	if ev.ID == "" {
-		if e.opts.NewID != nil {
-			ev.ID = e.opts.NewID()
-		} else {
-			ev.ID = s.ids.Next(ev.Time)
-		}
+		ev.ID = e.givenID()
+	}
+	if ev.ID == "" {
+		ev.ID = s.ids.Next(ev.Time)
 	}
 	if c.failed != nil {
 		done.reports = append(done.reports, fmt.Errorf("agentevents: redactor, run %s, sequence %d: %w", jsonwire.Brief(ev.RunID), ev.Sequence, c.failed))

@@ -694,6 +694,26 @@ func TestARunThatIsReleasedAgainIsRememberedFromThenOn(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Ids that no line can carry are minted by the library.
+func TestNewIDThatGivesNone(t *testing.T) {
+	for _, bad := range []string{"", "\xff"} {
+		e, log := startEmitter(t, EmitterOptions{NewID: func() string { return bad }})
+		r, err := e.Run("")
+		require.NoError(t, err)
+		a := r.Agent("a")
+		require.NoError(t, a.Emit(t.Context(), &AgentStarted{}))
+		require.NoError(t, a.To(t.Context(), StatusToolCall))
+		c, err := a.Call(t.Context(), &ToolCalled{ToolID: "t"})
+		require.NoError(t, err)
+		require.NoError(t, c.Return(t.Context(), "1"))
+		for _, id := range []string{r.ID(), c.ID, log.events[0].ID, log.events[1].ID} {
+			require.Len(t, id, 36)
+		}
+		require.NotEqual(t, log.events[0].ID, log.events[1].ID)
+		require.Empty(t, log.snapshot(t).Violations)
+	}
+}
+
 func TestSequencesEndInPlaceOfBeginningAgain(t *testing.T) {
 	e, log := startEmitter(t, EmitterOptions{})
 	r, err := e.Resume(&RunSnapshot{RunState: RunState{RunID: "r", NextSequence: math.MaxUint64 - 1}})

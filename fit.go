@@ -69,8 +69,8 @@ func (s *runState) fitWithout(ev Event) *RuleError {
 
 // cut measures the line, and cuts the longest content to one length if it is too long.
 func (s *runState) cut(ev *Event, sub *subject) *RuleError {
-	if ev.ID == "" && s.e.opts.NewID != nil {
-		ev.ID = s.e.opts.NewID() // of any length
+	if ev.ID == "" {
+		ev.ID = s.e.givenID() // of any length
 	}
 	over := s.length(*ev, sub.payload) - s.e.opts.MaxLine
 	if over <= 0 {

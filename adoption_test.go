@@ -275,6 +275,47 @@ func TestALogNamesItsTable(t *testing.T) {
 	}
 }
 
+// Under LifecycleDerived no reader finds a violation in what comes before a start has named
+// the table, as in a run that was begun under another one.
+func TestDerivedHoldsOnceAStartHasNamedIt(t *testing.T) {
+	ctx := t.Context()
+	var log bytes.Buffer
+	file := ae.NewWriter(&log, ae.WriterOptions{})
+	before, err := ae.NewEmitter(ae.EmitterOptions{Sinks: []ae.Sink{file}})
+	require.NoError(t, err)
+	run, err := before.Run("r")
+	require.NoError(t, err)
+	require.NoError(t, run.Agent("a").Emit(ctx, &ae.AgentStarted{}))
+	require.NoError(t, run.Close())
+
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{file}})
+	require.NoError(t, err)
+	resumed, err := em.Resume(foldedLog(t, &log))
+	require.NoError(t, err)
+	a := resumed.Agent("a")
+	status := func(want ae.AgentStatus) {
+		t.Helper()
+		got, _ := a.Status()
+		require.Equal(t, want, got)
+	}
+	oneEvent := func(id string) *ae.ToolReturned {
+		return &ae.ToolReturned{CallID: id, ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true}
+	}
+	require.NoError(t, a.Emit(ctx, oneEvent("1")))
+	status(ae.StatusThinking)
+	require.ErrorContains(t, a.To(ctx, ae.StatusReflect), "is not in the relaxed table")
+	require.NoError(t, a.Emit(ctx, &ae.ToolCalled{CallID: "2", ToolID: "t"}))
+	status(ae.StatusToolCall)
+	require.NoError(t, resumed.Emit(ctx, &ae.RunResumed{}))
+	require.NoError(t, a.Emit(ctx, &ae.AgentStarted{Resumed: true}))
+	require.NoError(t, a.Emit(ctx, oneEvent("3")))
+	status(ae.StatusToolResult)
+	require.NoError(t, a.To(ctx, ae.StatusReflect))
+	s := foldedLog(t, &log)
+	require.Empty(t, s.Violations)
+	require.Equal(t, ae.LifecycleDerived, s.Lifecycle)
+}
+
 // Errors say which run, which event, and what would be legal.
 func TestErrorsOfRuntimesSayWhatIsLegal(t *testing.T) {
 	ctx := t.Context()

@@ -98,7 +98,7 @@ func (m *machine) derived(ev *Event, sub *subject) (key string, from, to AgentSt
 	default:
 		to = statuses[act]
 	}
-	if from == to || !LifecycleDerived.Allows(from, to) {
+	if from == to || !m.table().Allows(from, to) {
 		return "", "", "" // an agent that may not move there may not do this either
 	}
 	return key, from, to

@@ -286,7 +286,9 @@ func (e *Emitter) Run(id string) (*Run, error) {
 			return nil, fmt.Errorf("%w (run %s)", ErrRunReleased, jsonwire.Brief(id))
 		}
 		var err error
-		if s, err = e.open(newMachine(&RunState{RunID: id, Lifecycle: e.opts.Lifecycle})); err != nil {
+		m := newMachine(&RunState{RunID: id})
+		m.goBy(e.opts.Lifecycle)
+		if s, err = e.open(m); err != nil {
 			return nil, err
 		}
 	}
@@ -438,7 +440,7 @@ func (e *Emitter) open(m *machine) (*runState, error) {
 	if e.opts.MaxRuns > 0 && len(e.runs) >= e.opts.MaxRuns {
 		return nil, fmt.Errorf("%w (limit %d)", ErrTooManyRuns, e.opts.MaxRuns)
 	}
-	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: uint8(e.opened % lanes), derives: m.Lifecycle == LifecycleDerived}
+	s := &runState{e: e, m: m, closed: new(atomic.Bool), lane: uint8(e.opened % lanes), derives: m.named() == LifecycleDerived}
 	e.opened++
 	e.runs[m.RunID] = s
 	return s, nil

@@ -1,7 +1,6 @@
 package agentevents
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -232,9 +231,12 @@ func (r *RunSnapshot) machine(l Lifecycle) *machine {
 	run.adopt()
 	was := &run.Resume
 	m := newMachine(&RunState{
-		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: cmp.Or(run.Lifecycle, l),
+		RunID: run.RunID, NextSequence: run.NextSequence, TerminalKind: run.TerminalKind, Lifecycle: run.Lifecycle,
 		Resume: runResume{opened: was.opened, begun: was.begun, resumes: was.resumes},
 	})
+	if m.Lifecycle == "" {
+		m.goBy(l)
+	}
 	m.agents = make(map[string]*AgentState, len(r.Agents))
 	for id, rec := range r.Agents {
 		a := rec.AgentState

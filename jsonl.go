@@ -66,6 +66,10 @@ func (c contained) Write(p []byte) (n int, err error) {
 // loss is not hidden: readers report it as a bad line, unless it is cut off before (see
 // [LineError] and the example of [Emitter.Resume]). "agentevents cat" copies a log without
 // it. Close closes the file.
+//
+// One process writes a file: if one of several is killed in the middle of a line, the
+// next line of another is glued to it. A file that is removed or renamed while it is open
+// gets the lines all the same.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {

@@ -141,6 +141,10 @@ const (
 	// Text does not leave reflect. The move to thinking begins a step, unless an
 	// answer to the agent or a retried model call causes it. An end adds converged or failed, as its outcome
 	// or error says. [Agent.To] adds what no event tells, such as reflect.
+	//
+	// The table is in force once a start of the run or of an agent has named it. In front
+	// of that, which is mostly a run resumed from a log that names none, no transition is
+	// legal or derived that is not in the relaxed table: readers go by it there.
 	LifecycleDerived Lifecycle = "derived"
 )
 

@@ -51,6 +51,7 @@ func (r Rule) ours() bool {
 type machine struct {
 	*RunState
 	given Lifecycle // the table that a fold goes by whatever the log says; may be empty
+	next  Lifecycle // the table that the next start of an emitter names; empty when it is in force
 
 	// A snapshot has these; see RunStatus.
 	paused, cancelling, sessionOver bool
@@ -81,13 +82,23 @@ func (m *machine) table() Lifecycle {
 	return cmp.Or(m.given, m.Lifecycle, LifecycleRelaxed)
 }
 
+// goBy sets the lifecycle of an emitter. The derived one is in force once a start has named
+// it, because who reads the events before goes by the relaxed one.
+func (m *machine) goBy(l Lifecycle) {
+	if l == LifecycleDerived {
+		m.next = l
+	} else {
+		m.Lifecycle = l
+	}
+}
+
 // named returns the lifecycle that the starts of an emitter name: one that is stated by
 // mistake would be taken for the log's.
 func (m *machine) named() Lifecycle {
 	if m.Lifecycle == LifecycleStrict {
 		return ""
 	}
-	return m.Lifecycle
+	return cmp.Or(m.Lifecycle, m.next)
 }
 
 // says takes the lifecycle that a start names.

@@ -214,7 +214,7 @@ func (g *generator) transition() bool {
 		return false
 	}
 	a := pick(g, g.agents)
-	next := g.c.Lifecycle.Next(a.status)
+	next := inForce(g.c.Lifecycle, slices.Values(g.out.Events)).Next(a.status)
 	if a.ended || len(next) == 0 {
 		return false
 	}

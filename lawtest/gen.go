@@ -14,6 +14,7 @@ package lawtest
 
 import (
 	"context"
+	"iter"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -38,6 +39,20 @@ type Config struct {
 	Texts     []string
 	// Watch is called with the run and every accepted event of it, by the sink.
 	Watch func(*agentevents.Run, agentevents.Event)
+}
+
+// inForce returns the table that an emitter goes by after the events of a run: the derived
+// one only once a start has named it.
+func inForce(l agentevents.Lifecycle, events iter.Seq[agentevents.Event]) agentevents.Lifecycle {
+	if l != agentevents.LifecycleDerived {
+		return l
+	}
+	for ev := range events {
+		if kind := ev.Kind(); kind == agentevents.KindRunStarted || kind == agentevents.KindAgentStarted {
+			return l
+		}
+	}
+	return agentevents.LifecycleRelaxed
 }
 
 // Lifecycles draws a lifecycle.

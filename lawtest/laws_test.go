@@ -167,6 +167,8 @@ func TestLaw2AcceptedByEmitterIsAcceptedByFold(t *testing.T) {
 		r := anyRun(t)
 		s := fold(r.Events, agentevents.FoldOptions{Lifecycle: r.Lifecycle})
 		require.Zero(t, s.ViolationCount, "violations: %v", s.Violations)
+		untold := fold(r.Events, agentevents.FoldOptions{})
+		require.Zero(t, untold.ViolationCount, "violations of the table that the log names: %v", untold.Violations)
 		require.EqualValues(t, len(r.Events), s.NextSequence)
 		for i, ev := range r.Events {
 			require.EqualValues(t, i, ev.Sequence, "gap in the accepted log")

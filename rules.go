@@ -51,10 +51,10 @@ func (r Rule) ours() bool {
 type machine struct {
 	*RunState
 	given Lifecycle // the table that a fold goes by whatever the log says; may be empty
-	next  Lifecycle // the table that the next start of an emitter names; empty when it is in force
 
 	// A snapshot has these; see RunStatus.
 	paused, cancelling, sessionOver bool
+	derives                         bool   // of an emitter: the next start names LifecycleDerived, if none has named a table
 	sessionStatus                   string // SessionCompleted.Status
 
 	agents  map[string]*AgentState
@@ -85,9 +85,7 @@ func (m *machine) table() Lifecycle {
 // goBy sets the lifecycle of an emitter. The derived one is in force once a start has named
 // it, because who reads the events before goes by the relaxed one.
 func (m *machine) goBy(l Lifecycle) {
-	if l == LifecycleDerived {
-		m.next = l
-	} else {
+	if m.derives = l == LifecycleDerived; !m.derives {
 		m.Lifecycle = l
 	}
 }
@@ -95,10 +93,13 @@ func (m *machine) goBy(l Lifecycle) {
 // named returns the lifecycle that the starts of an emitter name: one that is stated by
 // mistake would be taken for the log's.
 func (m *machine) named() Lifecycle {
-	if m.Lifecycle == LifecycleStrict {
+	switch {
+	case m.Lifecycle == LifecycleStrict:
 		return ""
+	case m.Lifecycle == "" && m.derives:
+		return LifecycleDerived
 	}
-	return cmp.Or(m.Lifecycle, m.next)
+	return m.Lifecycle
 }
 
 // says takes the lifecycle that a start names.

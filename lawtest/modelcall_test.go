@@ -17,7 +17,7 @@ type streamer struct {
 	t     *rapid.T
 	a     *agentevents.Agent
 	open  []*agentevents.ModelCall
-	tools bool // the table lets tools be called at any time
+	tools bool // tools may be called at any time
 }
 
 var (
@@ -120,7 +120,7 @@ func TestModelCallHandlesWriteWholeBlocks(t *testing.T) {
 		em := NewEmitter(t, lifecycle, agentevents.ModeEnforce, &Clock{}, &IDs{}, modelPolicies(t), func(ev agentevents.Event) { events = append(events, ev) })
 		run, err := em.Run("r")
 		require.NoError(t, err)
-		s := &streamer{t: t, a: run.Agent("a"), tools: lifecycle != agentevents.LifecycleStrict}
+		s := &streamer{t: t, a: run.Agent("a"), tools: lifecycle == agentevents.LifecycleDerived}
 		require.NoError(t, s.a.Emit(context.Background(), &agentevents.AgentStarted{}))
 		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
 			s.step(i)
@@ -173,7 +173,7 @@ func TestModelCallHandlesGoOnAfterAResume(t *testing.T) {
 		}
 		run, err := emitter().Run("r")
 		require.NoError(t, err)
-		s := &streamer{t: t, a: run.Agent("a"), tools: lifecycle != agentevents.LifecycleStrict}
+		s := &streamer{t: t, a: run.Agent("a"), tools: lifecycle == agentevents.LifecycleDerived}
 		require.NoError(t, s.a.Emit(context.Background(), &agentevents.AgentStarted{}))
 		for range rapid.IntRange(1, 3).Draw(t, "crashes") {
 			for i := range rapid.IntRange(0, 30).Draw(t, "steps") {

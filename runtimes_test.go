@@ -341,11 +341,11 @@ func TestErrorsOfRuntimesSayWhatIsLegal(t *testing.T) {
 	// What comes too late says what it was.
 	err = a.Emit(ctx, &ae.UsageObserved{})
 	require.ErrorIs(t, err, ae.ErrClosed)
-	require.EqualError(t, err, `agentevents: closed: the run takes no usage.observed (run "r")`)
+	require.EqualError(t, err, `agentevents: closed: usage.observed of run "r" was not recorded, the run is closed`)
 	require.NoError(t, em.Close(ctx))
 	err = again.Emit(ctx, &ae.AuditChecked{})
 	require.ErrorIs(t, err, ae.ErrClosed)
-	require.EqualError(t, err, `agentevents: closed: the emitter takes no audit.checked (run "r")`)
+	require.EqualError(t, err, `agentevents: closed: audit.checked of run "r" was not recorded, the emitter is closed`)
 	_, err = em.Run("s")
 	require.ErrorIs(t, err, ae.ErrClosed)
 	require.EqualError(t, err, `agentevents: closed: the emitter opens no run (run "s")`)

@@ -62,7 +62,7 @@ var layers = []layer{
 		"a view of snapshots needs only the root"},
 	{"cmd/...", []string{".", "tree", "capture/...", "dialect/...", "internal/jsonwire", "internal/readback"},
 		"the command may use every package of the module, but no dependency of its own"},
-	{"examples/...", []string{".", "tree"},
+	{"examples/...", []string{".", "live", "tree"},
 		"examples use only what a user needs"},
 }
 

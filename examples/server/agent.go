@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"sync"
+
+	ae "github.com/agentevents/agentevents"
+)
+
+// A worker works on one run. Its agents share it. They look at no error of recording (see
+// open), but where nothing can go on without the record.
+type worker struct {
+	rt     *runtime
+	run    *ae.Run
+	cancel context.CancelCauseFunc
+	inputs
+}
+
+// agent runs an agent until it has an answer. It begins with the conversation that the log
+// has of it, redacted; a new agent has none.
+func (w *worker) agent(ctx context.Context, a *ae.Agent, task string) (answer string, err error) {
+	a.Emit(ctx, &ae.AgentStarted{Task: task, Model: modelName})
+	defer func() { ended(ctx, a, answer, err) }()
+	var conversation []round
+	for _, m := range w.rt.page.Snapshot(w.run.ID()).Messages {
+		var r round
+		if m.From == a.ID() && json.Unmarshal([]byte(m.Content), &r) == nil {
+			conversation = append(conversation, r)
+		}
+	}
+	for {
+		text, uses, err := w.ask(ctx, a, conversation)
+		if err != nil || len(uses) == 0 {
+			return text, err
+		}
+		r := round{Text: text, Results: w.useAll(ctx, a, uses)}
+		if ctx.Err() != nil { // the round does not count
+			return "", context.Cause(ctx)
+		}
+		conversation = append(conversation, r)
+		content, err := ae.ToJSON(r)
+		if err != nil {
+			return "", err
+		}
+		a.Emit(ctx, &ae.MessageCreated{Message: ae.ConversationMessage{Content: content}})
+	}
+}
+
+// ended records how an agent ended that came to an answer or an error.
+func ended(ctx context.Context, a *ae.Agent, answer string, err error) {
+	switch {
+	case err == nil:
+		a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Result: answer})
+	case errors.Is(err, errPaused):
+		a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomePartial})
+	default:
+		a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeAborted, Error: ae.Some(ae.ErrorInfo{Message: err.Error()})})
+	}
+}
+
+// ask asks the model for the next turn, up to three times if it is busy.
+func (w *worker) ask(ctx context.Context, a *ae.Agent, conversation []round) (text string, uses []use, err error) {
+	call, _ := a.Model(ctx, &ae.ModelCalled{Provider: "script", Model: modelName})
+	for attempt := 1; ; attempt++ {
+		text, uses, err = stream(ctx, call, w.rt.model.stream(ctx, a.ID(), conversation, attempt))
+		if err == nil {
+			return text, uses, w.checkBudget(ctx)
+		}
+		call.Fail(ctx, err)
+		if attempt == 3 || !errors.Is(err, errRateLimit) {
+			return "", nil, err
+		}
+		call, _ = call.Retry(ctx)
+	}
+}
+
+// stream reads and records one turn of the model.
+func stream(ctx context.Context, call *ae.ModelCall, chunks iter.Seq2[chunk, error]) (text string, uses []use, err error) {
+	for c, err := range chunks {
+		switch {
+		case err != nil:
+			return "", nil, err
+		case c.reasoning != "":
+			call.Reason(ctx, c.reasoning)
+		case c.text != "":
+			call.Text(ctx, c.text)
+			text += c.text
+		case c.arguments != "":
+			call.Arguments(ctx, c.use.id, c.arguments)
+		case c.returned != nil:
+			call.Return(ctx, c.returned)
+			return text, c.uses, nil
+		}
+	}
+	return "", nil, errors.New("the stream broke off")
+}
+
+// checkBudget stops the run when it has used more than it may. The log knows what all
+// agents of the run have used, also before a pause or a crash.
+func (w *worker) checkBudget(ctx context.Context) error {
+	cost := w.rt.page.Snapshot(w.run.ID()).Usage.CostUSD.V
+	if w.BudgetUSD == 0 || cost <= w.BudgetUSD {
+		return nil
+	}
+	w.run.Emit(ctx, &ae.BudgetExceeded{Budget: "cost", Limit: w.BudgetUSD, Actual: cost})
+	w.cancel(errBudget)
+	return errBudget
+}
+
+// useAll uses tools in parallel and waits for all of them.
+func (w *worker) useAll(ctx context.Context, a *ae.Agent, uses []use) []result {
+	results := make([]result, len(uses))
+	var wg sync.WaitGroup
+	for i, u := range uses {
+		wg.Go(func() { results[i] = w.use(ctx, a, u) })
+	}
+	wg.Wait()
+	return results
+}
+
+// use uses a tool.
+func (w *worker) use(ctx context.Context, a *ae.Agent, u use) (r result) {
+	r.Tool = u.tool
+	defer func() {
+		if v := recover(); v != nil { // Do has recorded it
+			r.Error = "the tool panicked"
+		}
+	}()
+	called := &ae.ToolCalled{CallID: u.id, ToolID: u.tool, Arguments: ae.JSONOrString(u.args)}
+	result, err := a.Do(ctx, called, func(ctx context.Context) (ae.JSON, error) { return w.tool(ctx, u) })
+	if r.Result = result; err != nil {
+		r.Error = err.Error()
+	}
+	return r
+}
+
+// delegate is a tool: a sub-agent does the work.
+func (w *worker) delegate(ctx context.Context, u use) (ae.JSON, error) {
+	var args struct{ Agent, Task string }
+	if err := json.Unmarshal([]byte(u.args), &args); err != nil {
+		return "", err
+	}
+	answer, err := w.agent(ctx, ae.CallFromContext(ctx).Agent(args.Agent), args.Task)
+	return ae.JSONString(answer), err
+}
+
+// approve asks a person, and waits until the log has the answer.
+func (w *worker) approve(ctx context.Context, u use) error {
+	asked, err := ae.AgentFromContext(ctx).Record(ctx, ae.Event{Payload: &ae.ApprovalRequested{
+		ApprovalID: u.id, Action: u.tool, CallID: u.id, ToolID: u.tool, Arguments: ae.JSONOrString(u.args),
+	}})
+	if err != nil {
+		return err
+	}
+	for ev, err := range w.rt.page.Events(ctx, w.run.ID(), asked.Sequence) {
+		if err != nil {
+			return err
+		}
+		switch p := ev.Payload.(type) {
+		case *ae.ApprovalGranted:
+			if p.ApprovalID == u.id {
+				return nil
+			}
+		case *ae.ApprovalRejected:
+			if p.ApprovalID == u.id {
+				return &ae.ToolError{Status: ae.ToolStatusForbidden, Err: errors.New("rejected by " + p.RejectedBy)}
+			}
+		}
+	}
+	return errPaused // the log is closed
+}

@@ -777,7 +777,7 @@ func TestNoKindAllocates(t *testing.T) {
 			require.NoError(t, a.To(ctx, StatusToolCall))
 		}
 		first := a.Emit(ctx, p)
-		if again := a.Emit(ctx, p); first == nil && again == nil {
+		if again := a.Emit(ctx, p); first == nil && again == nil && k != KindTurnStarted && k != KindStepStarted { // more of these stay open
 			repeated++
 			require.Zero(t, testing.AllocsPerRun(100, func() {
 				if err := a.Emit(ctx, p); err != nil {

@@ -23,7 +23,8 @@ import (
 //   - Arguments belong to a tool call. The [ToolCalled] that follows has the whole of them.
 //   - An empty piece says nothing, and is not recorded.
 //
-// The handle has the text of the block that is open in memory, and of no other.
+// The handle has the text of the block that is open in memory, and of no other, and what
+// the model was asked, for Retry.
 //
 // The methods may be called concurrently: each records all it has to before the next one
 // begins. The handle of a model call that was refused, or of none, is safe to use: it
@@ -210,7 +211,7 @@ func (c *ModelCall) age() Opt[time.Duration] {
 	return Some(max(0, c.agent.run.s.e.now().Sub(c.start)))
 }
 
-// stream records a delta. What comes before a delta of another sort is a block that ends.
+// stream records a delta. The block before it ends if it is of another sort.
 func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta string) (err error) {
 	if !c.ok() || delta == "" {
 		return nil
@@ -242,9 +243,9 @@ func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta strin
 // key returns the key of the agent in machine.agents.
 func (a *Agent) key() string { return cmp.Or(a.id, a.run.scope.NodeRunID) }
 
-// nextIndex returns the index of the next delta of a block. The rules know it, also after
-// a resume, after a delta that was refused, and for a call id that is used again. A block
-// of no agent has no indexes.
+// nextIndex returns the index of the next delta of a block, as the rules expect it: also
+// after a resume, after a new start of the agent, and for a call id that is used again. A
+// block of no agent has no indexes.
 func (a *Agent) nextIndex(subject, id string) Opt[int] {
 	key := a.key()
 	if key == "" {

@@ -342,6 +342,48 @@ func TestModelCallIsUsedByWhoIsToldOfIt(t *testing.T) {
 	rec.WantExactly(t, "agent.started", "model.called", "agent.text.delta x", "agent.text x", "model.returned error.message=forbidden")
 }
 
+// A sink that writes to the handle while another goroutine does may be refused, but
+// neither waits for the other for ever.
+func TestConcurrentModelCallIsUsedBySinks(t *testing.T) {
+	ctx := t.Context()
+	var c *ae.ModelCall
+	check := func(err error) {
+		if err != nil && !errors.Is(err, ae.ErrReentrant) {
+			t.Error(err)
+		}
+	}
+	a, rec := modelAgent(t, ae.EmitterOptions{Sinks: []ae.Sink{ae.SinkFunc(func(ctx context.Context, ev ae.Event) error {
+		if ev.Kind() == ae.KindUsageObserved {
+			check(c.Text(ctx, "from a sink"))
+		}
+		return nil
+	})}})
+	c, err := a.Model(ctx, nil)
+	require.NoError(t, err)
+	em, _ := eventtest.RecordWith(t, ae.EmitterOptions{Sinks: []ae.Sink{ae.SinkFunc(func(ctx context.Context, _ ae.Event) error {
+		check(c.Text(ctx, "from another run"))
+		return nil
+	})}})
+	other, err := em.Run("other")
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for _, act := range []func() error{
+		func() error { return c.Text(ctx, "x") },
+		func() error { return a.Emit(ctx, &ae.UsageObserved{}) },
+		func() error { return other.Emit(ctx, &ae.UsageObserved{}) },
+	} {
+		wg.Go(func() {
+			for range 200 {
+				check(act())
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, c.Return(ctx, nil))
+	requireWhole(t, rec.Events())
+	require.NotEmpty(t, rec.Find(t, `agent.text.delta "from another run"`))
+}
+
 type sinkKey struct{}
 
 func forbid(ev ae.Event, k ae.Kind) *ae.RuleError {

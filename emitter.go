@@ -721,6 +721,7 @@ func (s *runState) report(done *outcome) {
 
 // outcome is what is left to do after a run's lock is released.
 type outcome struct {
+	number     bool         // said before: a delta gets the index that the rules expect
 	recorded   bool         // the event itself was
 	delivered  bool         // something was: the event, or what streams held back
 	lasting    bool         // something that is not droppable was
@@ -865,6 +866,9 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 	}
 	sub := subject{sound: head != "", bound: bound}
 	s.m.resolve(&sub, ev, p)
+	if done.number {
+		sub.number(ev)
+	}
 	if s.derives {
 		if moved, refused, err := s.derive(ctx, ev, &sub, head, done); moved {
 			return refused, err

@@ -50,31 +50,21 @@ type ModelCall struct {
 
 // A blockForm makes the events of one sort of block.
 type blockForm struct {
-	subject string // in the catalog
-	delta   func(id, text string, index Opt[int]) Payload
-	whole   func(id, text string) Payload // nil: a ToolCalled has the whole
+	delta func(id, text string) Payload
+	whole func(id, text string) Payload // nil: a ToolCalled has the whole
 }
 
 var (
 	textForm = blockForm{
-		"text",
-		func(id, text string, index Opt[int]) Payload {
-			return &TextDelta{BlockID: id, Delta: text, Index: index}
-		},
+		func(id, text string) Payload { return &TextDelta{BlockID: id, Delta: text} },
 		func(id, text string) Payload { return &TextCompleted{BlockID: id, Text: text} },
 	}
 	reasoningForm = blockForm{
-		"reasoning",
-		func(id, text string, index Opt[int]) Payload {
-			return &AgentReasoningDelta{BlockID: id, Delta: text, Index: index}
-		},
+		func(id, text string) Payload { return &AgentReasoningDelta{BlockID: id, Delta: text} },
 		func(id, text string) Payload { return &AgentReasoned{BlockID: id, Reasoning: text} },
 	}
 	argumentsForm = blockForm{
-		"tool_call",
-		func(id, text string, index Opt[int]) Payload {
-			return &ToolArgumentsDelta{CallID: id, Delta: text, Index: index}
-		},
+		func(id, text string) Payload { return &ToolArgumentsDelta{CallID: id, Delta: text} },
 		nil,
 	}
 )
@@ -114,7 +104,7 @@ func (a *Agent) OpenModelCall(id string) *ModelCall {
 	s := a.run.s
 	s.state.Lock() // a sink may ask, too
 	defer s.state.Unlock()
-	call := s.m.modelCalls.Find(callKey{a.key(), id})
+	call := s.m.modelCalls.Find(callKey{cmp.Or(a.id, a.run.scope.NodeRunID), id})
 	if call == nil {
 		return &ModelCall{ID: id, agent: a, dead: true}
 	}
@@ -234,32 +224,33 @@ func (c *ModelCall) stream(ctx context.Context, form *blockForm, id, delta strin
 	if form.whole != nil {
 		id = c.block
 	}
-	if act.emit(form.delta(id, delta, c.agent.nextIndex(form.subject, id))) && form.whole != nil {
+	if act.emit(form.delta(id, delta)) && form.whole != nil {
 		c.text.WriteString(delta)
 	}
 	return nil
 }
 
-// key returns the key of the agent in machine.agents.
-func (a *Agent) key() string { return cmp.Or(a.id, a.run.scope.NodeRunID) }
-
-// nextIndex returns the index of the next delta of a block, as the rules expect it: also
-// after a resume, after a new start of the agent, and for a call id that is used again. A
-// block of no agent has no indexes.
-func (a *Agent) nextIndex(subject, id string) Opt[int] {
-	key := a.key()
-	if key == "" {
-		return Opt[int]{}
+// number gives a delta of a handle the index that the rules expect: also after a resume,
+// after a new start of the agent, and for a call id that is used again. A block of no agent
+// has no indexes. Nobody else has the payload yet.
+func (sub *subject) number(ev *Event) {
+	if sub.key == "" {
+		return
 	}
-	s := a.run.s
-	s.state.Lock()
-	defer s.state.Unlock()
-	if known := s.m.agents[key]; known != nil {
-		if b := known.block(subject, id); b != nil {
-			return Some(b.next)
+	next, piece := Some(0), pieceOf(ev, sub)
+	if sub.agent != nil {
+		if b := sub.agent.block(piece.subject, piece.id); b != nil {
+			next.V = b.next
 		}
 	}
-	return Some(0)
+	switch p := ev.Payload.(type) {
+	case *TextDelta:
+		p.Index = next
+	case *AgentReasoningDelta:
+		p.Index = next
+	case *ToolArgumentsDelta:
+		p.Index = next
+	}
 }
 
 // A modelAct is what a method does while it has the handle for itself: it records at most
@@ -296,6 +287,7 @@ func (c *ModelCall) begin(ctx context.Context) (modelAct, error) {
 func (act *modelAct) emit(p Payload) (recorded bool) {
 	a, done := act.c.agent, &act.done[act.n]
 	act.n++
+	done.number = true
 	ev := Event{Scope: a.run.scope, AgentID: a.id, Payload: p}
 	act.err = join(act.err, a.run.s.emit(a.run.s.callFor(act.c.within), &ev, a.head, done))
 	return done.recorded

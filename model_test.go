@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -342,46 +343,48 @@ func TestModelCallIsUsedByWhoIsToldOfIt(t *testing.T) {
 	rec.WantExactly(t, "agent.started", "model.called", "agent.text.delta x", "agent.text x", "model.returned error.message=forbidden")
 }
 
-// A sink that writes to the handle while another goroutine does may be refused, but
-// neither waits for the other for ever.
-func TestConcurrentModelCallIsUsedBySinks(t *testing.T) {
+// One goroutine has the handle and waits for the run. The sink of another has the run and
+// waits for the handle. One of them is refused, and none waits for ever.
+func TestConcurrentModelCallIsUsedByASink(t *testing.T) {
 	ctx := t.Context()
 	var c *ae.ModelCall
-	check := func(err error) {
-		if err != nil && !errors.Is(err, ae.ErrReentrant) {
-			t.Error(err)
-		}
-	}
-	a, rec := modelAgent(t, ae.EmitterOptions{Sinks: []ae.Sink{ae.SinkFunc(func(ctx context.Context, ev ae.Event) error {
-		if ev.Kind() == ae.KindUsageObserved {
-			check(c.Text(ctx, "from a sink"))
-		}
-		return nil
-	})}})
+	inSink, inHandle, ids := make(chan struct{}), make(chan struct{}, 9), new(atomic.Int64)
+	errs := make(chan error, 2)
+	a, rec := modelAgent(t, ae.EmitterOptions{
+		NewID: func() string {
+			select {
+			case <-inSink: // for the block, by who has the handle
+				inHandle <- struct{}{}
+			default:
+			}
+			return fmt.Sprint("id", ids.Add(1))
+		},
+		Sinks: []ae.Sink{ae.SinkFunc(func(ctx context.Context, ev ae.Event) error {
+			if ev.Kind() == ae.KindUsageObserved {
+				close(inSink)
+				<-inHandle
+				errs <- c.Text(ctx, "from the sink")
+			}
+			return nil
+		})},
+	})
 	c, err := a.Model(ctx, nil)
 	require.NoError(t, err)
-	em, _ := eventtest.RecordWith(t, ae.EmitterOptions{Sinks: []ae.Sink{ae.SinkFunc(func(ctx context.Context, _ ae.Event) error {
-		check(c.Text(ctx, "from another run"))
-		return nil
-	})}})
-	other, err := em.Run("other")
-	require.NoError(t, err)
-	var wg sync.WaitGroup
-	for _, act := range []func() error{
-		func() error { return c.Text(ctx, "x") },
-		func() error { return a.Emit(ctx, &ae.UsageObserved{}) },
-		func() error { return other.Emit(ctx, &ae.UsageObserved{}) },
-	} {
-		wg.Go(func() {
-			for range 200 {
-				check(act())
-			}
-		})
+	go func() {
+		<-inSink
+		errs <- c.Text(ctx, "x")
+	}()
+	done := make(chan error)
+	go func() { done <- a.Emit(ctx, &ae.UsageObserved{}) }()
+	select {
+	case err := <-done:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("they wait for each other")
 	}
-	wg.Wait()
+	require.ErrorIs(t, errors.Join(<-errs, <-errs), ae.ErrReentrant)
 	require.NoError(t, c.Return(ctx, nil))
 	requireWhole(t, rec.Events())
-	require.NotEmpty(t, rec.Find(t, `agent.text.delta "from another run"`))
 }
 
 type sinkKey struct{}

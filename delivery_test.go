@@ -379,9 +379,10 @@ func TestErrorsOfRequiredSinksComeBackJoinedAndOthersStillGetTheEvent(t *testing
 	require.NotErrorAs(t, err, new(*RuleError))
 	require.Len(t, log.events, 1)
 	require.Len(t, after.events, 1)
-	require.Len(t, reported, 1)
-	require.ErrorAs(t, reported[0], &failed)
-	require.Equal(t, &SinkError{Sink: "agentevents.SinkFunc", RunID: "r", Sequence: 0, Err: two}, failed)
+	require.Len(t, reported, 3, "OnError hears of all")
+	for i, want := range []error{one, two, three} {
+		require.Equal(t, &SinkError{Sink: "agentevents.SinkFunc", RunID: "r", Sequence: 0, Err: want}, reported[i])
+	}
 
 	require.Error(t, r.Emit(t.Context(), &TextDelta{}))
 	require.EqualValues(t, 1, log.last(t).Sequence, "the event was recorded all the same")
@@ -429,7 +430,7 @@ func TestPanicsOfSinksTracersCommittersAndRedactorsAreContained(t *testing.T) {
 	}
 	require.ElementsMatch(t, []any{cause, "trace", "commit"}, values)
 	require.Len(t, after.events, 1)
-	require.Len(t, reported, 1)
+	require.Len(t, reported, 4, "OnError hears of all")
 	var p *PanicError
 	require.ErrorAs(t, reported[0], &p)
 	require.Equal(t, "redact", p.Value)

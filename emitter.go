@@ -73,10 +73,10 @@ type EmitterOptions struct {
 	// NewID mints ids of events, runs, calls and messages; nil means UUIDv7, and so
 	// does an id that is empty or no UTF-8. It is called as Clock is.
 	NewID func() string
-	// OnError is told what does not come back from Emit: errors of best-effort
-	// sinks and of the Redactor. It is called after the event, by the emitting
-	// goroutine, and may emit and close. Close does not wait for it. Nil collects
-	// a few of them for Flush and Close.
+	// OnError is told every error of a sink, of the Redactor and of Follow, also those
+	// of required sinks, which come back from Emit as well. It is called after the event,
+	// by the emitting goroutine, and may emit and close. Close does not wait for it.
+	// Nil collects a few of those that do not come back, for Flush and Close.
 	OnError func(error)
 	// OnViolation is told, likewise, every event that breaks a rule: one that was
 	// refused, be it of Follow, and one that was recorded in spite of it. Refused says
@@ -1151,14 +1151,16 @@ func fillText(to *string, from string) {
 	}
 }
 
-// failed files an error of a sink: required ones are joined to err, others
-// wait for OnError.
+// failed files an error of a sink: those of required ones are joined to err, and all wait
+// for OnError.
 func (e *Emitter) failed(err error, k *sinkEntry, ev *Event, done *outcome, cause error) error {
 	se := &SinkError{Sink: k.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: cause}
+	if !k.required || e.opts.OnError != nil {
+		done.reports = append(done.reports, se)
+	}
 	if k.required {
 		return join(err, se)
 	}
-	done.reports = append(done.reports, se)
 	return err
 }
 

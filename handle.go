@@ -178,6 +178,9 @@ func (a *Agent) ID() string {
 	return a.id
 }
 
+// key returns the key of the agent in machine.agents.
+func (a *Agent) key() string { return cmp.Or(a.id, a.run.scope.NodeRunID) }
+
 // With returns a handle whose events carry the fields of s that are set.
 func (a *Agent) With(s Scope) *Agent {
 	if !a.ok() {
@@ -284,7 +287,7 @@ func (a *Agent) OpenCall(id string) *Call {
 	s := a.run.s
 	s.state.Lock() // a sink may ask, too
 	defer s.state.Unlock()
-	call := s.m.calls.Find(callKey{a.id, id})
+	call := s.m.calls.Find(callKey{a.key(), id})
 	if call == nil {
 		return &Call{ID: id, agent: a, dead: true}
 	}

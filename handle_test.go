@@ -167,6 +167,11 @@ func TestOpenCallAfterAResume(t *testing.T) {
 	require.Equal(t, &ToolReturned{CallID: "c1", ToolID: "Read", Status: ToolStatusInterrupted}, log2.last(t).Payload, "nobody knows how long it took")
 	requireDead(t, log2, again.Agent("a").OpenCall("c1"), "closed")
 
+	node := again.With(Scope{NodeRunID: "run of a node"}).Agent("")
+	recordOf(t, node, call("c2"))
+	require.Equal(t, []string{"c2"}, node.OpenCalls())
+	require.True(t, node.OpenCall("c2").Recorded(), "the run of a node stands for its agent")
+
 	asked := false
 	r, _ = startRun(t, EmitterOptions{Guard: func(ev Event) *RuleError {
 		asked = !AgentFromContext(t.Context()).OpenCall("c1").Recorded() && !r.Agent("a").OpenCall("c1").Recorded()

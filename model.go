@@ -104,7 +104,7 @@ func (a *Agent) OpenModelCall(id string) *ModelCall {
 	s := a.run.s
 	s.state.Lock() // a sink may ask, too
 	defer s.state.Unlock()
-	call := s.m.modelCalls.Find(callKey{cmp.Or(a.id, a.run.scope.NodeRunID), id})
+	call := s.m.modelCalls.Find(callKey{a.key(), id})
 	if call == nil {
 		return &ModelCall{ID: id, agent: a, dead: true}
 	}

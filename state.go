@@ -83,7 +83,7 @@ func (a *Agent) Status() (AgentStatus, bool) {
 	s := a.run.s
 	s.state.Lock()
 	defer s.state.Unlock()
-	if known := s.m.agents[a.id]; known != nil {
+	if known := s.m.agents[a.key()]; known != nil {
 		return known.Status, true
 	}
 	return "", false
@@ -98,7 +98,7 @@ func (a *Agent) OpenCalls() (ids []string) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	for key := range s.m.calls.Each() {
-		if key.agent == a.id {
+		if key.agent == a.key() {
 			ids = append(ids, key.call)
 		}
 	}

@@ -48,8 +48,11 @@ func (l *Log) serveSnapshot(w http.ResponseWriter, req *http.Request) {
 //     another log. The data is {"from":…,"oldest":…,"next":…}, the fields of a
 //     [GapError]. The stream goes on at next. Load the snapshot now; events below its
 //     nextSequence are in it.
-//   - end: the run is over; the data is {"next":…}. Close the EventSource: if it asks
-//     again, 204 tells it to stop.
+//   - end: the run has ended, and these are all its events; the data is {"next":…}.
+//     Close the EventSource: if it asks again, 204 tells it to stop.
+//
+// The stream of a run that was released before it has ended, as when the program stops,
+// just ends: a browser connects again, and the next process may go on with the run.
 //
 // An id alone, or a comment, is a heartbeat. Answers are 400 for a cursor that is no
 // number, and 404 for a run that the log does not have.
@@ -70,7 +73,7 @@ func (l *Log) serveEvents(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	s := stream{cursor: cursor{run: r, from: from}, log: l, w: w, conn: http.NewResponseController(w), query: req.URL.Query(), told: from}
-	if s.ended() {
+	if s.ended() && r.finished() {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
@@ -153,8 +156,10 @@ func (s *stream) serve(ctx context.Context) {
 		case err != nil:
 			return
 		case len(batch) == 0:
-			s.event("end", fmt.Sprintf(`{"next":%d}`, s.from))
-			s.flush()
+			if s.run.finished() {
+				s.event("end", fmt.Sprintf(`{"next":%d}`, s.from))
+				s.flush()
+			}
 			return
 		}
 		for i := range batch {

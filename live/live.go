@@ -106,6 +106,7 @@ type run struct {
 	pending  []pending  // events that are not folded yet
 	last     time.Time  // when the last event came; set once released
 	released bool
+	terminal bool          // an event has ended the run
 	changed  chan struct{} // closed when something changes; nil while nobody waits
 
 	folding sync.Mutex // guards fold; it is taken before mu
@@ -305,6 +306,10 @@ func (r *run) add(ev *agentevents.Event, text []byte, keep int) bool {
 		}
 		r.notify()
 	}
+	switch ev.Kind() {
+	case agentevents.KindRunCompleted, agentevents.KindRunFailed, agentevents.KindRunCancelled:
+		r.terminal = true
+	}
 	return len(r.pending) >= maxPending
 }
 
@@ -391,6 +396,20 @@ func (r *run) release(linger time.Duration) bool {
 	}
 	r.notify()
 	return !known
+}
+
+// finished reports whether no other process can go on with the run.
+func (r *run) finished() bool {
+	r.mu.Lock()
+	terminal := r.terminal
+	r.mu.Unlock()
+	if terminal {
+		return true
+	}
+	r.folding.Lock()
+	defer r.folding.Unlock()
+	r.foldPending()
+	return r.fold.Snapshot().Status.Terminal()
 }
 
 // over reports whether the run is released.

@@ -44,6 +44,11 @@ type resumes struct {
 	run   bool // the first run.resumed is to come
 }
 
+// mayBind reports whether bind has something to look at: mostly not.
+func (sub *subject) mayBind() bool {
+	return sub.bound && (sub.kind.traits&binds != 0 || sub.kind.ByAgent && (sub.agent == nil || !sub.agent.Started))
+}
+
 // bind returns the rule of this file that an event breaks, or nil. The event keeps all
 // other rules.
 func (s *runState) bind(ev *Event, sub *subject) *RuleError {

@@ -148,7 +148,7 @@ type behaviour struct {
 }
 
 // traits are the properties of a kind that the rules look at.
-type traits uint8
+type traits uint16
 
 const (
 	ofSession   traits = 1 << iota // belongs to the session: may precede run.started
@@ -159,6 +159,7 @@ const (
 	ofPhase                        // carries phase as well
 	reasons                        // carries reasoning, which the policy limits
 	endsBlocks                     // may end blocks of deltas; see endsBlock
+	binds                          // has a rule in bound.go, besides that of acts
 )
 
 // catalog has one row per kind. The row says what the kind means and names its
@@ -170,14 +171,14 @@ var catalog = [...]KindInfo{
 	{Kind: KindSessionCompleted, Role: RoleCloses, Subject: "session", traits: ofSession | afterEnd, does: &behaviour{apply: (*machine).sessionCompleted, show: (*view).sessionCompleted}},
 	{Kind: KindRunStarted, Role: RoleOpens, Subject: "run", does: &behaviour{check: (*machine).checkRunStarted, apply: (*machine).runStarted, show: (*view).runStarted}},
 	{Kind: KindRunPaused, Role: RolePoint, Subject: "run", does: &behaviour{apply: (*machine).runPaused}},
-	{Kind: KindRunResumed, Role: RolePoint, Subject: "run", does: &behaviour{apply: (*machine).runResumed, show: (*view).runResumed}},
+	{Kind: KindRunResumed, Role: RolePoint, Subject: "run", traits: binds, does: &behaviour{apply: (*machine).runResumed, show: (*view).runResumed}},
 	{Kind: KindRunCompleted, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runCompleted}},
 	{Kind: KindRunFailed, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runFailed}},
 	{Kind: KindRunCancelled, Role: RoleCloses, Subject: "run", traits: endsBlocks, does: &behaviour{apply: (*machine).runEnded, show: (*view).runCancelled}},
 
 	{Kind: KindAgentStarted, Role: RoleOpens, Subject: "agent", traits: ofLifecycle | stepless | endsBlocks, does: &behaviour{check: (*machine).checkAgentStarted, apply: (*machine).agentStarted, show: (*view).agentStarted}},
 	{Kind: KindAgentTransition, Role: RolePoint, Subject: "agent", ByAgent: true, traits: ofLifecycle | endsBlocks, does: &behaviour{check: (*machine).checkAgentTransition, apply: (*machine).agentTransition, show: (*view).agentTransition}},
-	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: ofLifecycle | stepless | endsBlocks, does: &behaviour{check: (*machine).checkAgentEnded, apply: (*machine).agentEnded, show: (*view).agentEnded}},
+	{Kind: KindAgentEnded, Role: RoleCloses, Subject: "agent", traits: binds | ofLifecycle | stepless | endsBlocks, does: &behaviour{check: (*machine).checkAgentEnded, apply: (*machine).agentEnded, show: (*view).agentEnded}},
 	{Kind: KindAgentErrored, Role: RolePoint, Subject: "agent", ByAgent: true, does: &behaviour{show: (*view).agentErrored}},
 	{Kind: KindAgentSessionChanged, Role: RolePoint, Subject: "agent", ByAgent: true, does: &behaviour{show: (*view).agentSessionChanged}},
 	{Kind: KindEventRetracted, Role: RolePoint, Subject: "event", does: &behaviour{show: (*view).eventRetracted}},
@@ -197,7 +198,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindModelCalled, Role: RoleOpens, Subject: "model_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkModelCalled, apply: (*machine).modelCalled}},
 	{Kind: KindModelReturned, Role: RoleCloses, Subject: "model_call", ByAgent: true, does: &behaviour{check: (*machine).checkModelReturned, apply: (*machine).modelReturned}},
 
-	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
+	{Kind: KindToolCalled, Role: RoleOpens, Subject: "tool_call", ByAgent: true, traits: binds | endsBlocks, does: &behaviour{check: (*machine).checkToolCalled, apply: (*machine).toolCalled}},
 	{Kind: KindToolArgumentsDelta, Role: RoleDelta, Subject: "tool_call", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindToolReturned, Role: RoleCloses, Subject: "tool_call", ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkToolReturned, apply: (*machine).toolReturned}},
 
@@ -206,10 +207,10 @@ var catalog = [...]KindInfo{
 	{Kind: KindHandoffAccepted, Role: RoleCloses, Subject: "handoff", ByAgent: true, does: &behaviour{check: (*machine).checkHandoffAccepted, apply: (*machine).handoffAccepted}},
 
 	{Kind: KindTurnStarted, Role: RoleOpens, Subject: "turn", does: &behaviour{apply: (*machine).turnStarted, show: (*view).turnStarted}},
-	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", does: &behaviour{apply: (*machine).spanEnded, show: (*view).turnEnded}},
+	{Kind: KindTurnEnded, Role: RoleCloses, Subject: "turn", traits: binds, does: &behaviour{apply: (*machine).spanEnded, show: (*view).turnEnded}},
 	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
 	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{apply: (*machine).spanStarted, show: (*view).stepStarted}},
-	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", does: &behaviour{apply: (*machine).spanEnded, show: (*view).stepEnded}},
+	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", traits: binds, does: &behaviour{apply: (*machine).spanEnded, show: (*view).stepEnded}},
 	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span"},
 	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeStarted}},
 	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeCompleted}},
@@ -234,7 +235,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindApprovalGranted, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
 	{Kind: KindApprovalRejected, Role: RoleCloses, Subject: "approval", does: &behaviour{check: (*machine).checkApprovalAnswered, apply: (*machine).approvalAnswered}},
 	{Kind: KindClarificationRequested, Role: RoleOpens, Subject: "clarification", does: &behaviour{apply: (*machine).clarificationRequested}},
-	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification", does: &behaviour{apply: (*machine).clarificationResolved}},
+	{Kind: KindClarificationResolved, Role: RoleCloses, Subject: "clarification", traits: binds, does: &behaviour{apply: (*machine).clarificationResolved}},
 	{Kind: KindCommandReceived, Role: RolePoint, Subject: "command", does: &behaviour{apply: (*machine).commandReceived, show: (*view).commandReceived}},
 	{Kind: KindCommandConsumed, Role: RolePoint, Subject: "command", does: &behaviour{show: (*view).commandConsumed}},
 

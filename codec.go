@@ -156,7 +156,7 @@ func (e *Event) AppendJSON(dst []byte) ([]byte, error) {
 	}
 	// The cleaner without a policy checks raw JSON and takes out whitespace.
 	var c cleaner
-	clean := cleanPayload(p, &c)
+	clean, _ := cleanPayload(p, &c)
 	if c.err != nil {
 		return dst, c.err.in("payload").asError(e)
 	}

@@ -642,7 +642,9 @@ func (s *runState) record(ctx context.Context, ev *Event, head string) error {
 	c := s.callFor(orBackground(ctx))
 	var done outcome
 	err := s.emit(c, ev, head, &done)
-	s.tell(c.Outer(), &done)
+	if len(done.violations) > 0 || len(done.reports) > 0 || len(s.e.buffers) > 0 {
+		s.tell(c.Outer(), &done)
+	}
 	return err
 }
 
@@ -702,7 +704,7 @@ func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) 
 			err = e.failed(err, k, ev, done, cerr)
 		}
 	}
-	if e.opts.OnError == nil { // here, or Close would not wait for it
+	if len(done.reports) > 0 && e.opts.OnError == nil { // here, or Close would not wait for it
 		s.report(done)
 	}
 	return err
@@ -892,7 +894,7 @@ func (s *runState) try(ctx *reentry.Call, ev *Event, head string, done *outcome)
 func (s *runState) admit(ev *Event, sub *subject) error {
 	e := s.e
 	violation := s.m.check(ev, sub)
-	if violation == nil && sub.bound {
+	if violation == nil && sub.mayBind() {
 		violation = s.bind(ev, sub)
 	}
 	if e.opts.Guard != nil && (violation == nil || sub.kind.Kind == KindToolCalled) { // for Agent.Do
@@ -932,11 +934,11 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 		}
 		c.stream = st
 	}
-	clean := c.payload(ev.Payload)
+	clean, changed := c.payload(ev.Payload)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}
-	if clean != ev.Payload {
+	if changed {
 		ev.Payload, sub.payload = clean, ops(clean)
 	}
 	if st != nil {
@@ -1031,7 +1033,7 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	e := s.e
 	// Stamp what only an accepted event gets, and apply.
 	ev.Sequence = s.m.NextSequence // streams may have been flushed
-	if ev.ID == "" {
+	if ev.ID == "" && e.opts.NewID != nil {
 		ev.ID = e.givenID()
 	}
 	if ev.ID == "" {
@@ -1049,9 +1051,8 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 		s.countReasoning(ev, sub)
 	}
 	s.apply(ev, sub)
-	s.resumes.first = false
-	if sub.kind.Kind == KindRunResumed {
-		s.resumes.run = false
+	if s.resumes.run {
+		s.resumes = resumes{run: sub.kind.Kind != KindRunResumed}
 	}
 	if s.refusedAgents != nil && sub.kind.Kind == KindAgentEnded {
 		delete(s.refusedAgents, ev.AgentID)
@@ -1089,11 +1090,11 @@ const maxKeptLine = 1 << 20
 // apply brings the run to the state that the event describes.
 func (s *runState) apply(ev *Event, sub *subject) {
 	s.state.Lock()
-	defer s.state.Unlock()
 	if s.session == "" && !sub.kind.Droppable {
 		s.session = ev.SessionID // as in a snapshot
 	}
 	s.m.apply(ev, sub)
+	s.state.Unlock()
 }
 
 // now returns the time of an event that has none.

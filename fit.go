@@ -62,7 +62,7 @@ func (s *runState) fitDelta(ev *Event, sub *subject, head string) *RuleError {
 // refused then.
 func (s *runState) fitWithout(ev Event) *RuleError {
 	c := cleaner{cut: &cutter{level: leastCut}}
-	ev.Payload = cleanPayload(ev.Payload, &c)
+	ev.Payload, _ = cleanPayload(ev.Payload, &c)
 	ev.extra, _ = c.extras(ev.extra)
 	return s.tooLong(&ev, s.length(ev, ops(ev.Payload))+mostEscaped*leastCut) // redaction may make short texts longer
 }
@@ -84,7 +84,7 @@ func (s *runState) cut(ev *Event, sub *subject) *RuleError {
 	if step := s.e.opts.MaxLine / 16; step > leastCut {
 		cut.level = max(cut.level-cut.level%step, leastCut) // a message that is repeated in another envelope is cut alike
 	}
-	ev.Payload = cleanPayload(ev.Payload, &c)
+	ev.Payload, _ = cleanPayload(ev.Payload, &c)
 	ev.extra, _ = c.extras(ev.extra)
 	sub.payload = ops(ev.Payload)
 	ev.Marks |= MarkSanitized

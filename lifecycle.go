@@ -151,7 +151,17 @@ const (
 var lifecycles = []Lifecycle{LifecycleStrict, LifecycleRelaxed, LifecycleDerived}
 
 // index returns the index of l in lifecycles, or -1.
-func (l Lifecycle) index() int { return slices.Index(lifecycles, l) }
+func (l Lifecycle) index() int {
+	switch l {
+	case LifecycleStrict:
+		return 0
+	case LifecycleRelaxed:
+		return 1
+	case LifecycleDerived:
+		return 2
+	}
+	return -1
+}
 
 func (l Lifecycle) known() bool { return l.index() >= 0 }
 

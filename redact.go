@@ -271,13 +271,14 @@ type cleaner struct {
 	failed    error       // the first error of the Redactor
 }
 
-// payload returns the payload with its texts cleaned: p itself if nothing changes.
-func (c *cleaner) payload(p Payload) Payload {
-	clean := cleanPayload(p, c)
+// payload returns the payload with its texts cleaned, and whether anything changes.
+func (c *cleaner) payload(p Payload) (clean Payload, changed bool) {
+	clean, changed = cleanPayload(p, c)
 	if p, ok := clean.(*StatePatched); ok && c.policy != nil {
-		return c.patch(p)
+		patched := c.patch(p)
+		return patched, changed || patched != p
 	}
-	return clean
+	return clean, changed
 }
 
 // patch masks the value of a patch whose path names a credential. A path that a

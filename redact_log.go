@@ -89,7 +89,7 @@ func (l *logRedaction) add(ev Event) {
 		l.end(s, held)
 		c.stream = st
 	}
-	clean := c.payload(ev.Payload)
+	clean, _ := c.payload(ev.Payload)
 	if ev.extra != "" {
 		ev.extra, _ = c.extras(ev.extra)
 	}

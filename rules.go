@@ -79,7 +79,13 @@ func newMachine(state *RunState) *machine { return &machine{RunState: state} }
 
 // table returns the lifecycle in force. A log that names none is judged relaxed.
 func (m *machine) table() Lifecycle {
-	return cmp.Or(m.given, m.Lifecycle, LifecycleRelaxed)
+	switch {
+	case m.given != "":
+		return m.given
+	case m.Lifecycle != "":
+		return m.Lifecycle
+	}
+	return LifecycleRelaxed
 }
 
 // goBy sets the lifecycle of an emitter. The derived one is in force once a start has named

@@ -190,160 +190,235 @@ func (*BlackboardItemCreated) kind() Kind { return KindBlackboardItemCreated }
 
 func (*MemoryChanged) kind() Kind { return KindMemoryChanged }
 
-// cleanPayload returns p as the cleaner leaves it: p itself when nothing
-// changes. The calls are static, so that the cleaner can stay on the stack.
-func cleanPayload(p Payload, c *cleaner) Payload {
+// cleanPayload returns p as the cleaner leaves it, which is p itself when nothing
+// changes, and whether something does. The calls are static, so that the cleaner can stay
+// on the stack.
+func cleanPayload(p Payload, c *cleaner) (Payload, bool) {
 	switch p := p.(type) {
 	case *SessionStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *SessionCompleted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *RunStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *RunPaused:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *RunResumed:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *RunCompleted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *RunFailed:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *RunCancelled:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentTransition:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentEnded:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentErrored:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentSessionChanged:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *EventRetracted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ContextCompacted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *TaskAssigned:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentReasoned:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentReasoningDelta:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentDecided:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *OrchestratorDecided:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *IntentClassified:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *PlanProposed:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *TextDelta:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *TextCompleted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *MessageCreated:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ModelCalled:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ModelReturned:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ToolCalled:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ToolArgumentsDelta:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ToolReturned:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AgentHandoff:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *HandoffRequested:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *HandoffAccepted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *TurnStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *TurnEnded:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *TurnSummarized:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *StepStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *StepEnded:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *SpanRecorded:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *NodeStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *NodeCompleted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *NodeFailed:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *NodeSkipped:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *NodeSuspended:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *EdgeFired:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *EdgeSkipped:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *LoopIterated:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *LoopRoundCompleted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *StatePatched:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *WorkflowCreated:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *WorkflowApproved:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *PhaseStarted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *PhaseCompleted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *CheckpointSaved:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *CheckpointResumed:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *WorkflowFinalized:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ApprovalRequested:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ApprovalGranted:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ApprovalRejected:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ClarificationRequested:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ClarificationResolved:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *CommandReceived:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *CommandConsumed:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *AuditChecked:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *ClaimVerified:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *IssueFound:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *CitationFound:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *EvidenceInsufficient:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *UsageObserved:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *BudgetExceeded:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *CapBreached:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *BlackboardItemCreated:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *MemoryChanged:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	case *Unknown:
-		return p.clean(c)
+		q := p.clean(c)
+		return q, q != p
 	}
-	return p
+	return p, false
 }
 
 // checkKind applies the rules of the event's kind.

@@ -21,15 +21,16 @@ func writeKinds(w *writer, m *model) {
 		w.p("\nfunc (*%[1]s) kind() Kind { return Kind%[1]s }", st.name)
 	}
 	w.p(`
-// cleanPayload returns p as the cleaner leaves it: p itself when nothing
-// changes. The calls are static, so that the cleaner can stay on the stack.
-func cleanPayload(p Payload, c *cleaner) Payload {
+// cleanPayload returns p as the cleaner leaves it, which is p itself when nothing
+// changes, and whether something does. The calls are static, so that the cleaner can stay
+// on the stack.
+func cleanPayload(p Payload, c *cleaner) (Payload, bool) {
 switch p := p.(type) {`)
 	for _, st := range m.rows {
-		w.p("case *%s:\nreturn p.clean(c)", st.name)
+		w.p("case *%s:\nq := p.clean(c)\nreturn q, q != p", st.name)
 	}
-	w.p("case *Unknown:\nreturn p.clean(c)")
-	w.p("}\nreturn p\n}")
+	w.p("case *Unknown:\nq := p.clean(c)\nreturn q, q != p")
+	w.p("}\nreturn p, false\n}")
 
 	if slices.ContainsFunc(m.order, func(r row) bool { return len(r.does) > 0 }) {
 		w.dispatch(m, "// checkKind applies the rules of the event's kind.",

@@ -139,6 +139,9 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
 		t.SpanID, t.ParentSpanID = "", key
 	}
+	if t.Phase == "" && s.m.inPhase[t.WorkflowID] > 0 {
+		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
+	}
 	var tsub subject
 	s.m.resolve(&tsub, &t, p)
 	if a := tsub.agent; a != nil {

@@ -174,6 +174,26 @@ func TestDerivedByAnAnswerFromOutside(t *testing.T) {
 
 // TestDerivedTransitionAndEventAreOne: when the event is refused, by a rule or by the
 // host, nothing is recorded, and nothing of the agent changes.
+// Model calls, questions and answers need not say a phase; what follows from them is legal
+// nevertheless.
+func TestDerivedInsideAPhase(t *testing.T) {
+	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived})
+	ctx := t.Context()
+	require.NoError(t, r.With(Scope{WorkflowID: "w", Phase: "p"}).Emit(ctx, &PhaseStarted{}))
+	a := beginAgent(t, r, "a").With(Scope{WorkflowID: "w"})
+	require.Error(t, a.Emit(ctx, &TextCompleted{}), "an agent's own event does")
+	for _, p := range []Payload{&ApprovalRequested{ApprovalID: "p"}, &ApprovalGranted{ApprovalID: "p"}} {
+		n := len(log.events)
+		require.NoError(t, a.Emit(ctx, p))
+		require.Len(t, log.events, n+2)
+		require.Empty(t, log.events[n].WorkflowID)
+		require.Equal(t, "w", log.events[n+1].WorkflowID)
+	}
+	require.NoError(t, a.With(Scope{Phase: "p"}).Emit(ctx, &TextCompleted{}))
+	require.Equal(t, "w", log.events[len(log.events)-2].WorkflowID)
+	require.Empty(t, log.snapshot(t).Violations)
+}
+
 func TestDerivedTransitionAndEventAreOne(t *testing.T) {
 	r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleDerived, Guard: func(ev Event) *RuleError {
 		if p, ok := ev.Payload.(*AgentTransition); ok && p.To == StatusResponse || ev.Kind() == KindToolCalled {

@@ -421,7 +421,7 @@ func breaksDeltaIndex(_ ae.Lifecycle, log []entry, ev entry) bool {
 		switch p := old.Payload.(type) {
 		case *ae.AgentEnded:
 			return false // nor do they after the end of the agent
-		case *ae.ToolCalled, *ae.AgentTransition:
+		case *ae.ToolCalled, *ae.ModelCalled, *ae.AgentTransition:
 			over = id == "" && subject != "arguments"
 		case *ae.ToolReturned:
 			if subject == "arguments" && p.CallID == id && !p.OneEvent {

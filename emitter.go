@@ -613,6 +613,8 @@ type runState struct {
 	call    atomic.Pointer[reentry.Call] // the last one, made when the context of events changes
 	lane    uint8                        // of the emitter
 	derives bool                         // the transitions: see derive.go
+	told    bool                         // the sinks were told that the run is released; guarded by mu
+	resumes resumes                      // guarded by mu
 	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
@@ -627,8 +629,6 @@ type runState struct {
 	refusedAgents map[string]int
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
 	streams streams
-	told    bool // the sinks were told that the run is released
-	resumes resumes
 
 	// state guards, in addition, what questions are about: m where apply changes it, and
 	// session. It is held for no longer, so that a question never waits for a sink.

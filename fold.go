@@ -121,7 +121,7 @@ func (f *Fold) begin(runID string) {
 	f.begun = true
 	f.v.s = &RunSnapshot{SchemaVersion: SchemaVersion}
 	f.v.s.RunID = f.v.keep(runID)
-	f.m.RunState, f.m.given, f.m.view = &f.v.s.RunState, f.opts.Lifecycle, &f.v
+	f.m.RunState, f.v.given, f.m.view = &f.v.s.RunState, f.opts.Lifecycle, &f.v
 	f.m.Resume.recent, f.m.Resume.recentDeltas = f.v.words.recent.Get(), f.v.words.recent.Get()
 }
 
@@ -133,7 +133,7 @@ func (f *Fold) wake(s *RunSnapshot) {
 	}
 	f.v.s = s
 	f.cover.next = s.NextSequence
-	f.m.RunState, f.m.given, f.m.view = &s.RunState, f.opts.Lifecycle, &f.v
+	f.m.RunState, f.v.given, f.m.view = &s.RunState, f.opts.Lifecycle, &f.v
 	for id, a := range s.Agents {
 		a.shown, a.calls = a, 0
 		a.text, a.reasoning = []byte(a.Text), []byte(a.Reasoning)
@@ -174,8 +174,7 @@ func (m *machine) index(s *RunSnapshot) {
 	for i := range s.OpenModelCalls {
 		c := &s.OpenModelCalls[i]
 		key := callKey{c.AgentID, c.ModelCallID}
-		m.modelCalls.Take(key)
-		m.modelCalls.Add(key, *c)
+		m.addModelCall(key, *c)
 	}
 	for _, list := range [...][]ConversationMessage{s.Messages, s.RetractedMessages} {
 		for i := range list {

@@ -139,7 +139,10 @@ func (f *Fold) reset(all bool) {
 			v.stats.Put(t.stats)
 		}
 	}
-	*m = machine{agents: reuse.Map(m.agents), calls: m.calls, messages: reuse.Map(m.messages), buf: reuse.Small(m.buf)}
+	if m.buf != nil {
+		*m.buf = reuse.Small(*m.buf)
+	}
+	*m = machine{agents: reuse.Map(m.agents), calls: m.calls, messages: reuse.Map(m.messages), buf: m.buf}
 	clear(v.closed)
 	v.s, v.tools, v.closed, v.oldest = nil, reuse.Map(v.tools), v.closed[:0], 0
 	v.state, v.messages, v.inbox = jsonwire.Object{}, roster.Roster[string, ConversationMessage]{}, roster.Roster[string, InboxItem]{}

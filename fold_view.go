@@ -20,6 +20,7 @@ import (
 // emitter has a nil view, whose methods do nothing.
 type view struct {
 	s         *RunSnapshot
+	given     Lifecycle // the table that the fold goes by whatever the log says; may be empty
 	keepCalls int
 
 	words       *words

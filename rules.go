@@ -50,7 +50,6 @@ func (r Rule) ours() bool {
 // the catalog.
 type machine struct {
 	*RunState
-	given Lifecycle // the table that a fold goes by whatever the log says; may be empty
 
 	// A snapshot has these; see RunStatus.
 	paused, cancelling, sessionOver bool
@@ -62,15 +61,15 @@ type machine struct {
 	ordered int         // number of agents that have an order
 	open    int         // number of open agents
 
-	calls      roster.Roster[callKey, openCall]          // open calls, in call order
-	modelCalls roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order
-	messages   map[string]uint64                         // hashes by messageId
+	calls      roster.Roster[callKey, openCall]           // open calls, in call order
+	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
+	messages   map[string]uint64                          // hashes by messageId
 	phases     roster.Opens[phaseKey]
 	inPhase    map[string]int // number of open phases by workflow
 	questions  questions
 	spans      map[spanKey][]*openSpan
 	handoffs   roster.Opens[handoffKey]
-	buf        []byte // for hash
+	buf        *[]byte // for hash
 
 	view *view // the fold's view; nil in an emitter
 }
@@ -80,8 +79,8 @@ func newMachine(state *RunState) *machine { return &machine{RunState: state} }
 // table returns the lifecycle in force. A log that names none is judged relaxed.
 func (m *machine) table() Lifecycle {
 	switch {
-	case m.given != "":
-		return m.given
+	case m.view != nil && m.view.given != "":
+		return m.view.given
 	case m.Lifecycle != "":
 		return m.Lifecycle
 	}
@@ -770,6 +769,14 @@ func (m *machine) modelCalled(ev *Event, sub *subject) {
 		c.AgentID = v.intern(sub.key)
 	}
 	key := callKey{c.AgentID, c.ModelCallID}
+	m.addModelCall(key, c)
+}
+
+// addModelCall adds an open model call. It replaces one of the same key.
+func (m *machine) addModelCall(key callKey, c ModelCallSnapshot) {
+	if m.modelCalls == nil {
+		m.modelCalls = &roster.Roster[callKey, ModelCallSnapshot]{}
+	}
 	m.modelCalls.Take(key)
 	m.modelCalls.Add(key, c)
 }
@@ -1190,8 +1197,11 @@ func (m *machine) knowMessage(msg *ConversationMessage) {
 func (m *machine) hash(msg *ConversationMessage) uint64 {
 	timeless := *msg
 	timeless.TS = 0
-	m.buf = timeless.appendJSON(m.buf[:0])
-	return jsonwire.Hash(m.buf)
+	if m.buf == nil {
+		m.buf = new([]byte)
+	}
+	*m.buf = timeless.appendJSON((*m.buf)[:0])
+	return jsonwire.Hash(*m.buf)
 }
 
 // plus returns a + b, or the highest T when the sum overflows.

@@ -8,16 +8,21 @@ import (
 )
 
 // A Roster is a list of members with keys. Find and Take look at the first member
-// of a key. The zero Roster is empty.
+// of a key. The zero Roster is empty, and so is a nil one.
 //
 // A Roster keeps the keys given to Add. It does not keep a key given to another
 // method.
 type Roster[K comparable, V any] struct {
-	keys []K
-	list []V
-	gone []bool    // which places are empty, while there is an index
-	less int       // number of empty places
-	at   *Opens[K] // index of the places by key; nil until a long list is searched
+	keys  []K
+	list  []V
+	index *index[K] // nil until a long list is searched
+}
+
+// An index says where the members of a long list are.
+type index[K comparable] struct {
+	at   Opens[K] // places by key
+	gone []bool   // which places are empty
+	less int      // number of empty places
 }
 
 // Few is the length of the longest list that is searched without an index: in a
@@ -25,14 +30,22 @@ type Roster[K comparable, V any] struct {
 const Few = 16
 
 // Len returns the number of members.
-func (r *Roster[K, V]) Len() int { return len(r.list) - r.less }
+func (r *Roster[K, V]) Len() int {
+	switch {
+	case r == nil:
+		return 0
+	case r.index == nil:
+		return len(r.list)
+	}
+	return len(r.list) - r.index.less
+}
 
 // Add adds a member at the end.
 func (r *Roster[K, V]) Add(key K, v V) {
 	r.keys, r.list = append(r.keys, key), append(r.list, v)
-	if r.at != nil {
-		r.gone = append(r.gone, false)
-		r.at.Add(key, len(r.list)-1)
+	if x := r.index; x != nil {
+		x.gone = append(x.gone, false)
+		x.at.Add(key, len(r.list)-1)
 	}
 }
 
@@ -46,17 +59,20 @@ func (r *Roster[K, V]) Find(key K) *V {
 }
 
 func (r *Roster[K, V]) place(key K) (int, bool) {
-	if r.at == nil {
+	if r == nil {
+		return 0, false
+	}
+	if r.index == nil {
 		if len(r.list) <= Few {
 			i := slices.Index(r.keys, key)
 			return i, i >= 0
 		}
-		r.at, r.gone = &Opens[K]{}, make([]bool, len(r.list))
+		r.index = &index[K]{gone: make([]bool, len(r.list))}
 		for i, key := range r.keys {
-			r.at.Add(key, i)
+			r.index.at.Add(key, i)
 		}
 	}
-	return r.at.First(key)
+	return r.index.at.First(key)
 }
 
 // Take removes the first member of the key and returns it.
@@ -66,15 +82,16 @@ func (r *Roster[K, V]) Take(key K) (v V, ok bool) {
 		return v, false
 	}
 	v = r.list[i]
-	if r.at == nil {
+	x := r.index
+	if x == nil {
 		r.keys, r.list = slices.Delete(r.keys, i, i+1), slices.Delete(r.list, i, i+1)
 		return v, true
 	}
-	r.at.Take(key)
+	x.at.Take(key)
 	clear(r.list[i : i+1])
-	r.gone[i] = true
+	x.gone[i] = true
 	// Closing the gaps takes time for every place: wait until half of them are empty.
-	if r.less++; r.less > len(r.list)/2 {
+	if x.less++; x.less > len(r.list)/2 {
 		r.All()
 	}
 	return v, true
@@ -82,10 +99,13 @@ func (r *Roster[K, V]) Take(key K) (v V, ok bool) {
 
 // All returns the keys and the members in order. Both lists belong to the roster.
 func (r *Roster[K, V]) All() ([]K, []V) {
-	if r.less > 0 {
+	if r == nil {
+		return nil, nil
+	}
+	if x := r.index; x != nil && x.less > 0 {
 		n := 0
 		for i := range r.list {
-			if !r.gone[i] {
+			if !x.gone[i] {
 				r.keys[n], r.list[n] = r.keys[i], r.list[i]
 				n++
 			}
@@ -93,7 +113,7 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 		clear(r.keys[n:])
 		clear(r.list[n:])
 		r.keys, r.list = r.keys[:n], r.list[:n]
-		r.at, r.gone, r.less = nil, nil, 0
+		r.index = nil
 	}
 	return r.keys, r.list
 }
@@ -102,8 +122,11 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 // the same time.
 func (r *Roster[K, V]) Each() iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
+		if r == nil {
+			return
+		}
 		for i := range r.list {
-			if gone := r.less > 0 && r.gone[i]; !gone && !yield(r.keys[i], &r.list[i]) {
+			if gone := r.index != nil && r.index.gone[i]; !gone && !yield(r.keys[i], &r.list[i]) {
 				return
 			}
 		}

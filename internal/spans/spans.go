@@ -1,0 +1,230 @@
+// Package spans maps the events of runs to spans in the words of OpenTelemetry. It is
+// the one mapping: the live hook and the export of logs both use it, so a run looks the
+// same live and replayed, with the same ids.
+//
+// A [Mapper] is fed the events of one run, in order. It tells of spans by the functions
+// of its [Options]. It needs no OpenTelemetry.
+package spans
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+)
+
+// A TraceID identifies a trace. The zero one is none.
+type TraceID [16]byte
+
+// String returns the id as 32 hex digits, or "" for none.
+func (t TraceID) String() string {
+	if t == (TraceID{}) {
+		return ""
+	}
+	return hex.EncodeToString(t[:])
+}
+
+// A SpanID identifies a span in its trace. The zero one is none.
+type SpanID [8]byte
+
+// String returns the id as 16 hex digits, or "" for none.
+func (s SpanID) String() string {
+	if s == (SpanID{}) {
+		return ""
+	}
+	return hex.EncodeToString(s[:])
+}
+
+// ParseTraceID reads 32 lower-case hex digits. It returns false for other text and for
+// zeros.
+func ParseTraceID(s string) (id TraceID, ok bool) {
+	ok = parseHex(id[:], s) && id != (TraceID{})
+	return id, ok
+}
+
+// ParseSpanID reads 16 lower-case hex digits, as [ParseTraceID] does.
+func ParseSpanID(s string) (id SpanID, ok bool) {
+	ok = parseHex(id[:], s) && id != (SpanID{})
+	return id, ok
+}
+
+func parseHex(dst []byte, s string) bool {
+	if len(s) != 2*len(dst) {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	_, err := hex.Decode(dst, []byte(s))
+	return err == nil
+}
+
+// DeriveTraceID returns the id of a run's trace: part of a SHA-256, since samplers take
+// bytes of the id for random, which those of a UUID are not. A run that goes on in
+// another process has one trace for each segment; segment is the sequence with which it
+// begins.
+func DeriveTraceID(runID string, segment uint64) (id TraceID) {
+	copy(id[:], derive("trace", runID, segment))
+	return id
+}
+
+// DeriveSpanID returns the id of a span: of the run, what the span is about, and the
+// sequence of the event that opens it, as ids of calls may be used again.
+func DeriveSpanID(runID, kind, id string, sequence uint64) (s SpanID) {
+	copy(s[:], derive("span", runID, sequence, kind, id))
+	return s
+}
+
+// derive hashes its arguments, each with its length, so that no two lists are the same.
+func derive(what, runID string, sequence uint64, more ...string) []byte {
+	h := sha256.New()
+	var n [8]byte
+	for _, s := range append([]string{what, runID}, more...) {
+		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	binary.BigEndian.PutUint64(n[:], sequence)
+	h.Write(n[:])
+	return h.Sum(nil)
+}
+
+// A Kind is the kind of a span. Its numbers are those of OTLP.
+type Kind int
+
+// The kinds.
+const (
+	KindInternal Kind = 1
+	KindClient   Kind = 3
+)
+
+// A Code is the code of a span's status. Its numbers are those of OTLP. A span that
+// went well has no status.
+type Code int
+
+// The codes.
+const (
+	StatusUnset Code = 0
+	StatusError Code = 2
+)
+
+// An Attr is an attribute. Value is a string, bool, int64, float64 or []string.
+type Attr struct {
+	Key   string
+	Value any
+}
+
+// A Point is what happens at one time in a span: OpenTelemetry's span event, or a log
+// record with an event name.
+type Point struct {
+	Name       string
+	Time       time.Time
+	Attributes []Attr
+	Severity   Severity
+	Sequence   uint64 // of the event it is made of
+}
+
+// A Severity is the severity of a log record. Its numbers are those of OTLP.
+type Severity int
+
+// The severities.
+const (
+	SeverityDebug Severity = 5
+	SeverityInfo  Severity = 9
+	SeverityWarn  Severity = 13
+	SeverityError Severity = 17
+)
+
+// A Link refers to a span that is not the parent.
+type Link struct {
+	TraceID    TraceID
+	SpanID     SpanID
+	Attributes []Attr
+}
+
+// A Span is one span. The mapper owns it until it has ended; then it changes no more.
+type Span struct {
+	TraceID TraceID
+	ID      SpanID
+	// Parent is the parent in the same run, or nil: then ParentID is, or zero for a root.
+	// The parent may have ended before.
+	Parent   *Span
+	ParentID SpanID
+	// Remote says that ParentID is of another process.
+	Remote bool
+
+	Name       string // what [Options].Started was told may change until the end
+	Kind       Kind
+	Start, End time.Time // End is zero while the span is open, and not before Start
+	// Attributes have those for a sampler in front: at Started all are there that are known.
+	Attributes    []Attr
+	Points        []Point // the newest 128
+	DroppedPoints int     // points that were not kept
+	Links         []Link
+	Status        Code
+	Description   string // of StatusError
+
+	First, Last  uint64 // sequences of the first and the last event
+	ClosedReason string // why it ended without its event: see the Reason constants
+
+	Data any // for whom Started tells
+
+	ended           bool
+	last            time.Time // of the last event of the span and of those below
+	agent           string
+	key             key
+	started         int // attributes that Started was told
+	traceHex, idHex string
+}
+
+// ParentSpanID returns the id of the parent, or zero for a root.
+func (s *Span) ParentSpanID() SpanID {
+	if s.Parent != nil {
+		return s.Parent.ID
+	}
+	return s.ParentID
+}
+
+// Why spans end without their event.
+const (
+	ReasonParentEnded = "parent_ended" // what they are a part of has ended
+	ReasonRunEnded    = "run_ended"    // the run has
+	ReasonRestarted   = "restarted"    // it began once more
+	ReasonIdle        = "idle_timeout" // nothing happened in the run for a time
+	ReasonEvicted     = "evicted"      // too many spans were open
+	ReasonShutdown    = "shutdown"     // the hook, or the log, ended
+	ReasonPaused      = "paused"       // the run is released while it is paused: no error
+)
+
+// A key finds an open span in its run.
+type key struct{ kind, agent, id string }
+
+// Options configure a [Mapper]. The zero Options are usable.
+type Options struct {
+	// Started is told of a span that begins. It may set TraceID and ID, and ParentID of a
+	// span without Parent, to those that the span has in truth. nil means nothing.
+	Started func(*Span)
+	// Ended is told of a span that has ended. A span that is known only with its end
+	// is told to Started just before. nil means nothing.
+	Ended func(*Span)
+	// Noted is told of a point, which is in Points too unless the span has ended; the
+	// span is nil if there is none. nil means nothing.
+	Noted func(*Span, *Point)
+
+	// Semconv selects the words of GenAI; "" means those that all versions share.
+	Semconv Semconv
+	// Content adds prompts, arguments, results and texts of errors to the spans.
+	Content bool
+	// ContentBytes bounds one such value. 0 means 8,192.
+	ContentBytes int
+	// NoSteps leaves out the spans of phases, nodes, turns and steps; they become points.
+	NoSteps bool
+	// Recorded takes ids that the events have, if they are W3C ids and no two spans have
+	// the same, in place of derived ones.
+	Recorded bool
+	// MaxOpen bounds the open calls, steps and agents of the run; the oldest one is
+	// closed. 0 means 1,024.
+	MaxOpen int
+}

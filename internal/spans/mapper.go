@@ -1,27 +1,560 @@
 package spans
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/agentevents/agentevents"
 )
 
 // A Mapper maps the events of one run to spans. It is not for concurrent use.
+//
+// A run has one root: of run.started, else of the first event that opens something. It
+// is a workflow, or an agent if the run says that one agent owns it or if it begins
+// with an agent. What is below is parented by the ids of the events. Spans are open
+// only for what works; what waits for people becomes a span when it is over.
+//
+// What a mapper keeps is bounded by MaxOpen, and by the number of agents that are open.
 type Mapper struct {
-	o     Options
-	runID string
+	o       Options
+	runID   string
+	segment uint64 // sequence with which the trace begins, or 0
+	resumed *Link  // to the segment before; the next root gets it
+
+	root    *Span
+	joined  *agent // the agent whose span the root is
+	session string
+	last    time.Time // of the latest event
+	paused  bool
+	errType string // of the last error event
+
+	open   map[key]*Span
+	order  []*Span // the open ones, parents first; ended ones are dropped now and then
+	agents map[string]*agent
+
+	early    []Point           // came before the root
+	waits    map[key]wait      // what people are asked
+	handoffs map[string][]Link // to an agent that did not start yet
+	used     map[SpanID]struct{}
+	next     []Link // of the span that begins next
+
+	// Unmatched counts ends without an open span.
+	Unmatched int
 }
+
+// An agent is the latest attempt of one.
+type agent struct {
+	span    *Span
+	scopes  []*Span // open turns and steps, the innermost last
+	started bool    // an agent.started was seen
+	ended   bool
+	failed  bool   // a transition said so
+	errType string // of its last error event
+	tools   int64
+	models  int64
+}
+
+// A wait is a question to a person that has no answer yet.
+type wait struct {
+	at     time.Time
+	first  uint64
+	parent *Span
+}
+
+// Bounds of what is kept for later.
+const (
+	maxPoints = 128
+	maxEarly  = 16
+	maxWaits  = 256
+	maxAgents = 1024 // ended ones among them
+	maxUsed   = 1 << 16
+)
 
 // New returns a mapper for the run. Events of other runs must not be fed.
 func New(runID string, o Options) *Mapper {
-	return &Mapper{o: o, runID: runID}
+	o.ContentBytes = cmp.Or(o.ContentBytes, 8192)
+	o.MaxOpen = cmp.Or(o.MaxOpen, 1024)
+	return &Mapper{o: o, runID: runID, open: map[key]*Span{}, agents: map[string]*agent{}, waits: map[key]wait{}, handoffs: map[string][]Link{}}
+}
+
+// Resume makes the mapper one for the rest of a run that began elsewhere. The rest has a
+// trace of its own, from the event with this sequence on; previous is the root before,
+// or nil if it is not known. It is called before Feed.
+func (m *Mapper) Resume(sequence uint64, session string, previous *Link) {
+	m.segment, m.session = sequence, session
+	m.resumed = previous
+}
+
+// TraceID is the one that is derived for the run as it is now.
+func (m *Mapper) TraceID() TraceID { return DeriveTraceID(m.runID, m.segment) }
+
+// Root returns the root span, which may have ended, or nil.
+func (m *Mapper) Root() *Span { return m.root }
+
+// Last is the time of the latest event.
+func (m *Mapper) Last() time.Time { return m.last }
+
+// Open returns the number of open spans.
+func (m *Mapper) Open() int {
+	n := len(m.open)
+	if m.root != nil && !m.root.ended {
+		n++
+	}
+	return n
 }
 
 // Feed maps one event. It returns the span that the event belongs to, which may have
 // ended, or nil: its ids are the event's place in the trace.
-func (m *Mapper) Feed(ev *agentevents.Event) *Span { return nil }
+func (m *Mapper) Feed(ev *agentevents.Event) *Span {
+	if ev.Time.After(m.last) {
+		m.last = ev.Time
+	}
+	if m.session == "" {
+		m.session = ev.SessionID
+	}
+	at := m.feed(ev)
+	at.touch(ev)
+	return at
+}
 
-// Close ends all open spans at the time of their last event, for the reason. With
-// [ReasonShutdown] at the end of a log whose run has ended there are none.
-func (m *Mapper) Close(reason string) {}
+func (s *Span) touch(ev *agentevents.Event) {
+	for ; s != nil; s = s.Parent {
+		if s.ended {
+			continue
+		}
+		if ev.Time.After(s.last) {
+			s.last = ev.Time
+		}
+		s.Last = max(s.Last, ev.Sequence)
+	}
+}
 
-// Open returns the number of open spans.
-func (m *Mapper) Open() int { return 0 }
+func (m *Mapper) feed(ev *agentevents.Event) *Span {
+	switch p := ev.Payload.(type) {
+	case *agentevents.TextDelta, *agentevents.AgentReasoningDelta:
+		return m.scope(ev)
+	case *agentevents.ToolArgumentsDelta:
+		if s := m.open[key{"tool", ev.AgentID, p.CallID}]; s != nil {
+			return s
+		}
+		return m.scope(ev)
+
+	case *agentevents.RunStarted:
+		return m.runStarted(ev, p)
+	case *agentevents.RunPaused:
+		m.paused = true
+	case *agentevents.RunResumed:
+		m.paused = false
+		return m.runResumed(ev)
+	case *agentevents.RunCompleted:
+		return m.runEnded(ev, "completed", "")
+	case *agentevents.RunFailed:
+		m.fail(m.root, errorType(p.Error, cmp.Or(m.errType, ErrorOther)), p.Error.V.Message)
+		return m.runEnded(ev, "failed", ReasonRunEnded)
+	case *agentevents.RunCancelled:
+		m.fail(m.root, "aborted", p.Reason)
+		return m.runEnded(ev, "cancelled", ReasonRunEnded)
+
+	case *agentevents.AgentStarted:
+		return m.agentStarted(ev, p)
+	case *agentevents.AgentEnded:
+		return m.agentEnded(ev, p)
+	case *agentevents.AgentTransition:
+		if a := m.agents[ev.AgentID]; a != nil && p.To == agentevents.StatusFailed {
+			a.failed = true
+		}
+	case *agentevents.AgentErrored:
+		if p.Severity != agentevents.SeverityWarning {
+			m.errType = word(p.ErrorType)
+			m.counted(ev).errType = m.errType
+		}
+
+	case *agentevents.ModelCalled:
+		m.ensureRoot(ev)
+		m.counted(ev).models++
+		return m.begin(ev, m.scope(ev), key{"model", ev.AgentID, p.ModelCallID}, m.chat(ev, p.Provider, p.Model, p.Operation, string(p.Request)))
+	case *agentevents.ModelReturned:
+		return m.modelReturned(ev, p)
+	case *agentevents.ToolCalled:
+		m.ensureRoot(ev)
+		m.counted(ev).tools++
+		return m.begin(ev, m.scope(ev), key{"tool", ev.AgentID, p.CallID}, m.tool(ev, p.CallID, p.ToolID, p.Transport, string(p.Arguments)))
+	case *agentevents.ToolReturned:
+		return m.toolReturned(ev, p)
+
+	case *agentevents.HandoffRequested:
+		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), m.scope(ev))
+		m.handoff(ev, p.To)
+	case *agentevents.AgentHandoff:
+		m.handoff(ev, p.To)
+	case *agentevents.ApprovalRequested:
+		return m.asked(ev, "approval", p.ApprovalID, p.CallID)
+	case *agentevents.ApprovalGranted:
+		return m.answered(ev, "approval", p.ApprovalID, "granted")
+	case *agentevents.ApprovalRejected:
+		return m.answered(ev, "approval", p.ApprovalID, "denied")
+	case *agentevents.ClarificationRequested:
+		return m.asked(ev, "clarification", p.InterruptID, p.CallID)
+	case *agentevents.ClarificationResolved:
+		return m.answered(ev, "clarification", p.InterruptID, "answered")
+
+	default:
+		if !m.o.NoSteps {
+			if s, ok := m.step(ev); ok {
+				return s
+			}
+		}
+	}
+	return m.point(ev)
+}
+
+// A shape is what a span is when it begins.
+type shape struct {
+	name  string
+	kind  Kind
+	start time.Time // zero means the event's
+	attrs []Attr
+}
+
+// common are the attributes that every span begins with; those that a sampler may look
+// at come first.
+func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) []Attr {
+	attrs := make([]Attr, 0, 10+len(more))
+	attrs = append(attrs, Attr{AttrOperation, operation})
+	for _, a := range more {
+		if a.Value != "" && a.Value != nil {
+			attrs = append(attrs, a)
+		}
+	}
+	if session := cmp.Or(ev.SessionID, m.session); session != "" {
+		attrs = append(attrs, Attr{AttrConversation, cut(session, maxText)})
+	}
+	attrs = append(attrs, Attr{AttrRun, cut(m.runID, maxText)}, Attr{AttrSchema, agentevents.SchemaVersion}, Attr{AttrFirst, int64(ev.Sequence)})
+	if ev.AgentID != "" {
+		attrs = append(attrs, Attr{AttrAgentID, cut(ev.AgentID, maxText)})
+	}
+	return attrs
+}
+
+// ensureRoot makes a root of an event that opens something, if the run has none. An
+// agent's event makes one that is the agent's span as well.
+func (m *Mapper) ensureRoot(ev *agentevents.Event) {
+	switch {
+	case m.root != nil:
+	case ev.AgentID != "" && ev.ParentAgentID == "" && m.segment == 0 && ev.WorkflowID == "":
+		m.agentRoot(ev, ev.AgentID)
+	default:
+		m.makeRoot(ev, shape{name: OpWorkflow, attrs: m.common(ev, OpWorkflow)})
+	}
+}
+
+// agentRoot makes a root that is the agent's span.
+func (m *Mapper) agentRoot(ev *agentevents.Event, id string) *agent {
+	about := word(id)
+	as := *ev
+	as.AgentID = id
+	m.makeRoot(ev, shape{name: title(OpAgent, about), attrs: m.common(&as, OpAgent, Attr{AttrAgent, about})})
+	m.joined = &agent{span: m.root}
+	m.agents[id] = m.joined
+	return m.joined
+}
+
+func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
+	s := m.span(ev, nil, h)
+	s.TraceID, s.ID = m.TraceID(), DeriveSpanID(m.runID, "run", m.runID, ev.Sequence)
+	if m.o.Recorded {
+		if id, ok := ParseTraceID(ev.TraceID); ok {
+			s.TraceID = id
+		}
+		_, opens := ev.Payload.(*agentevents.RunStarted)
+		_, resumes := ev.Payload.(*agentevents.RunResumed)
+		_, starts := ev.Payload.(*agentevents.AgentStarted)
+		if opens || resumes || starts && h.attrs[0].Value == OpAgent {
+			m.record(s, ev.SpanID)
+			s.ParentID, s.Remote = parent(ev)
+		} else {
+			m.record(s, ev.ParentSpanID)
+		}
+	}
+	if m.resumed != nil {
+		s.Links = append(s.Links, Link{m.resumed.TraceID, m.resumed.SpanID, []Attr{{AttrLinkType, "resumed"}}})
+		m.resumed = nil
+	}
+	m.root = s
+	m.tell(s)
+	for i := range m.early {
+		m.add(s, &m.early[i])
+	}
+	m.early = nil
+}
+
+// parent is the one that the log has recorded for a root.
+func parent(ev *agentevents.Event) (id SpanID, ok bool) {
+	if id, ok = ParseSpanID(ev.ParentSpanID); !ok || ev.ParentSpanID == ev.SpanID {
+		return SpanID{}, false
+	}
+	return id, true
+}
+
+// record gives the span an id that the log has, if no other span has it.
+func (m *Mapper) record(s *Span, text string) {
+	id, ok := ParseSpanID(text)
+	if !ok || len(m.used) >= maxUsed {
+		return
+	}
+	if _, twice := m.used[id]; twice {
+		return
+	}
+	if m.used == nil {
+		m.used = map[SpanID]struct{}{}
+	}
+	m.used[id] = struct{}{}
+	s.ID = id
+}
+
+func (m *Mapper) span(ev *agentevents.Event, parent *Span, h shape) *Span {
+	if h.start.IsZero() {
+		h.start = ev.Time
+	}
+	return &Span{
+		Parent: parent, Name: h.name, Kind: cmp.Or(h.kind, KindInternal), Start: h.start, last: h.start,
+		Attributes: h.attrs, Links: m.next, First: ev.Sequence, Last: ev.Sequence,
+	}
+}
+
+// make makes a span below another one.
+func (m *Mapper) make(ev *agentevents.Event, parent *Span, k key, h shape) *Span {
+	s := m.span(ev, parent, h)
+	s.TraceID, s.key = m.root.TraceID, k
+	s.ID = DeriveSpanID(m.runID, k.kind, k.agent+"\x00"+k.id, ev.Sequence)
+	if m.o.Recorded {
+		m.record(s, ev.SpanID)
+	}
+	return s
+}
+
+// begin opens a span. One of the same key that is open has begun again.
+func (m *Mapper) begin(ev *agentevents.Event, parent *Span, k key, h shape) *Span {
+	if old := m.open[k]; old != nil {
+		if parent == old {
+			parent = old.Parent
+		}
+		m.closeBelow(old, ReasonRestarted, true)
+		m.close(old, ReasonRestarted, true)
+	}
+	m.makeRoom()
+	s := m.make(ev, parent, k, h)
+	m.open[k] = s
+	m.order = append(m.order, s)
+	m.tell(s)
+	return s
+}
+
+func (m *Mapper) tell(s *Span) {
+	if m.o.Started != nil {
+		m.o.Started(s)
+	}
+	s.told = len(s.Attributes)
+}
+
+// makeRoom closes what is open for the longest, a call before anything else.
+func (m *Mapper) makeRoom() {
+	if len(m.order) > 2*len(m.open)+16 {
+		m.order = slices.DeleteFunc(m.order, func(s *Span) bool { return s.ended })
+	}
+	if len(m.open) < m.o.MaxOpen {
+		return
+	}
+	var oldest *Span
+	for _, s := range m.order {
+		if s.ended {
+			continue
+		}
+		if s.key.kind == "tool" || s.key.kind == "model" {
+			oldest = s
+			break
+		}
+		if oldest == nil {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		m.closeBelow(oldest, ReasonEvicted, true)
+		m.close(oldest, ReasonEvicted, true)
+	}
+}
+
+// end ends a span with its event.
+func (m *Mapper) end(s *Span, ev *agentevents.Event) *Span {
+	if s == nil || s.ended {
+		return s
+	}
+	s.touch(ev)
+	m.finish(s, ev.Time)
+	return s
+}
+
+func (m *Mapper) finish(s *Span, at time.Time) {
+	s.End = at
+	if at.Before(s.Start) {
+		s.End = s.Start
+		s.set(AttrAdjusted, true)
+	}
+	s.set(AttrLast, int64(s.Last))
+	s.ended = true
+	if len(s.Points) > maxPoints {
+		s.DroppedPoints += len(s.Points) - maxPoints
+		s.Points = s.Points[len(s.Points)-maxPoints:]
+	}
+	if s != m.root {
+		delete(m.open, s.key)
+	}
+	if m.o.Ended != nil {
+		m.o.Ended(s)
+	}
+}
+
+// close ends a span without its event, at the time of the last one below it.
+func (m *Mapper) close(s *Span, reason string, failed bool) {
+	if s == nil || s.ended {
+		return
+	}
+	s.ClosedReason = reason
+	s.set(AttrClosedReason, reason)
+	if failed {
+		m.fail(s, ErrorIncomplete, "")
+	}
+	m.finish(s, s.last)
+}
+
+// closeBelow closes what is open below a span, children before parents.
+func (m *Mapper) closeBelow(of *Span, reason string, failed bool) {
+	if len(m.open) == 0 {
+		return
+	}
+	for _, s := range slices.Backward(m.order) {
+		for up := s.Parent; up != nil && !s.ended; up = up.Parent {
+			if up == of {
+				m.close(s, reason, failed)
+			}
+		}
+	}
+}
+
+// Close ends all open spans at the time of their last event, for the reason. It is no
+// error that a paused run ends, and that one is idle which waits for people. A run whose
+// one agent has ended well has no more to say, and its root ends without a reason.
+//
+// Events may still be fed: they belong to spans that have ended, and open new ones below.
+func (m *Mapper) Close(reason string) {
+	failed := reason != ReasonPaused && !(reason == ReasonIdle && (m.paused || len(m.waits) > 0))
+	done := m.joined != nil && m.joined.ended && len(m.open) == 0
+	for _, s := range slices.Backward(m.order) {
+		m.close(s, reason, failed)
+	}
+	m.order = nil
+	switch {
+	case m.root == nil || m.root.ended:
+	case done:
+		m.totals(m.joined)
+		m.finish(m.root, m.root.last)
+	default:
+		if reason == ReasonPaused {
+			m.root.set(AttrOutcome, "paused")
+		}
+		m.close(m.root, reason, failed)
+	}
+}
+
+// Release is Close for a run that its process lets go: a paused one means to go on.
+func (m *Mapper) Release() {
+	reason := ReasonShutdown
+	if m.paused {
+		reason = ReasonPaused
+	}
+	m.Close(reason)
+}
+
+// set adds an attribute; one that Started was told is changed.
+func (s *Span) set(k string, v any) {
+	if v == nil || v == "" {
+		return
+	}
+	if text, ok := v.(string); ok && k != AttrToolArguments && k != AttrToolResult && k != AttrInput && k != AttrOutput {
+		v = cut(text, maxText)
+	}
+	for i := range s.Attributes {
+		if s.Attributes[i].Key == k {
+			if i < s.told && s.Attributes[i].Value != v {
+				s.told = 0
+			}
+			s.Attributes[i].Value = v
+			return
+		}
+	}
+	s.Attributes = append(s.Attributes, Attr{k, v})
+}
+
+// fail gives a span the status of an error. The text of one is content.
+func (m *Mapper) fail(s *Span, errType, text string) {
+	if s == nil || s.ended {
+		return
+	}
+	s.Status = StatusError
+	s.set(AttrErrorType, errType)
+	if m.o.Content {
+		s.Description = cut(text, maxText)
+	}
+}
+
+// add adds a point to a span.
+func (m *Mapper) add(s *Span, p *Point) {
+	if s != nil && !s.ended {
+		s.Points = append(s.Points, *p)
+		if len(s.Points) >= 2*maxPoints {
+			s.DroppedPoints += len(s.Points) - maxPoints
+			s.Points = append(s.Points[:0], s.Points[len(s.Points)-maxPoints:]...)
+		}
+	}
+	if m.o.Noted != nil {
+		m.o.Noted(s, p)
+	}
+}
+
+// scope is the span that an agent's event belongs to: the innermost one of the agent,
+// its node or its phase that is open, else the root.
+func (m *Mapper) scope(ev *agentevents.Event) *Span {
+	if a := m.agents[ev.AgentID]; a != nil {
+		for n := len(a.scopes); n > 0; n-- {
+			if s := a.scopes[n-1]; !s.ended {
+				return s
+			}
+		}
+		return a.span
+	}
+	return m.place(ev)
+}
+
+// place is the innermost open span around the agents: the node, the phase or the root.
+func (m *Mapper) place(ev *agentevents.Event) *Span {
+	if ev.NodeID != "" || ev.NodeRunID != "" {
+		if s := m.open[nodeKey(ev)]; s != nil {
+			return s
+		}
+	}
+	return m.phase(ev)
+}
+
+func (m *Mapper) phase(ev *agentevents.Event) *Span {
+	if ev.Phase != "" {
+		if s := m.open[phaseKey(ev)]; s != nil {
+			return s
+		}
+	}
+	return m.root
+}
+
+func nodeKey(ev *agentevents.Event) key { return key{"node", "", cmp.Or(ev.NodeRunID, ev.NodeID)} }
+
+func phaseKey(ev *agentevents.Event) key { return key{"phase", ev.WorkflowID, ev.Phase} }

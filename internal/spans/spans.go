@@ -171,13 +171,18 @@ type Span struct {
 
 	Data any // for whom Started tells
 
-	ended           bool
-	last            time.Time // of the last event of the span and of those below
-	agent           string
-	key             key
-	started         int // attributes that Started was told
-	traceHex, idHex string
+	ended bool
+	last  time.Time // of the last event of the span and of those below
+	key   key
+	told  int // attributes that Started was told
 }
+
+// Late returns the attributes that were added after Started was told; all of them if one
+// that it was told has changed.
+func (s *Span) Late() []Attr { return s.Attributes[s.told:] }
+
+// Ended reports whether the span has ended.
+func (s *Span) Ended() bool { return s.ended }
 
 // ParentSpanID returns the id of the parent, or zero for a root.
 func (s *Span) ParentSpanID() SpanID {
@@ -194,7 +199,7 @@ const (
 	ReasonRestarted   = "restarted"    // it began once more
 	ReasonIdle        = "idle_timeout" // nothing happened in the run for a time
 	ReasonEvicted     = "evicted"      // too many spans were open
-	ReasonShutdown    = "shutdown"     // the hook, or the log, ended
+	ReasonShutdown    = "shutdown"     // the hook, the emitter's run or the log ended
 	ReasonPaused      = "paused"       // the run is released while it is paused: no error
 )
 

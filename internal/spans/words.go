@@ -1,5 +1,13 @@
 package spans
 
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentevents/agentevents"
+)
+
 // A Semconv is a version of the GenAI conventions. Names that all versions share are
 // used in any case.
 type Semconv string
@@ -17,4 +25,171 @@ func (v Semconv) SchemaURL() string {
 		return "https://opentelemetry.io/schemas/1.41.0"
 	}
 	return ""
+}
+
+// Known reports whether v is one of the constants.
+func (v Semconv) Known() bool {
+	return v == SemconvShared || v == SemconvV1_41 || v == SemconvLatest
+}
+
+// cacheWrite is the key of the tokens written to the cache, or "": the versions differ.
+func (v Semconv) cacheWrite() string {
+	switch v {
+	case SemconvV1_41:
+		return "gen_ai.usage.cache_creation.input_tokens"
+	case SemconvLatest:
+		return "gen_ai.usage.cache_write.input_tokens"
+	}
+	return ""
+}
+
+// The names of the conventions that the mapping uses.
+const (
+	AttrOperation       = "gen_ai.operation.name"
+	AttrConversation    = "gen_ai.conversation.id"
+	AttrWorkflow        = "gen_ai.workflow.name"
+	AttrAgent           = "gen_ai.agent.name"
+	AttrProvider        = "gen_ai.provider.name"
+	AttrRequestModel    = "gen_ai.request.model"
+	AttrResponseModel   = "gen_ai.response.model"
+	AttrResponseID      = "gen_ai.response.id"
+	AttrFinishReasons   = "gen_ai.response.finish_reasons"
+	AttrFirstChunk      = "gen_ai.response.time_to_first_chunk" // seconds
+	AttrInputTokens     = "gen_ai.usage.input_tokens"           // cached ones included
+	AttrOutputTokens    = "gen_ai.usage.output_tokens"          // reasoning included
+	AttrCacheRead       = "gen_ai.usage.cache_read.input_tokens"
+	AttrReasoningTokens = "gen_ai.usage.reasoning.output_tokens"
+	AttrTool            = "gen_ai.tool.name"
+	AttrToolCallID      = "gen_ai.tool.call.id"
+	AttrToolArguments   = "gen_ai.tool.call.arguments"
+	AttrToolResult      = "gen_ai.tool.call.result"
+	AttrInput           = "gen_ai.input.messages"
+	AttrOutput          = "gen_ai.output.messages"
+	AttrEvaluation      = "gen_ai.evaluation.name"
+	AttrScoreLabel      = "gen_ai.evaluation.score.label"
+	AttrScoreValue      = "gen_ai.evaluation.score.value"
+	AttrExplanation     = "gen_ai.evaluation.explanation"
+	AttrErrorType       = "error.type"
+
+	EventEvaluation = "gen_ai.evaluation.result"
+
+	OpWorkflow = "invoke_workflow"
+	OpAgent    = "invoke_agent"
+	OpTool     = "execute_tool"
+	OpChat     = "chat"
+	OpStep     = "run_step" // not in the conventions yet; a custom name is allowed
+)
+
+// Names of our own. Nothing of ours is below gen_ai.
+const (
+	AttrRun          = "agentevents.run.id"
+	AttrSchema       = "agentevents.schema"
+	AttrAgentID      = "agentevents.agent.id"
+	AttrClosedReason = "agentevents.closed.reason"
+	AttrOutcome      = "agentevents.run.outcome"
+	AttrAdjusted     = "agentevents.time.adjusted"
+	AttrFirst        = "agentevents.seq.first"
+	AttrLast         = "agentevents.seq.last"
+	AttrStepName     = "agentevents.step.name"
+	AttrStepIndex    = "agentevents.step.index"
+	AttrLinkType     = "agentevents.link.type"
+	AttrWait         = "agentevents.wait" // seconds
+
+	ErrorIncomplete = "agentevents.incomplete" // error.type of a span that ended without its event
+	ErrorOther      = "_OTHER"                 // error.type when there is no word
+)
+
+const maxText = 1024 // bytes of an attribute that is no content
+
+// word returns s if it can be one of few: a word for programs, not an id and not a text.
+func word(s string) string {
+	if s == "" || len(s) > 64 || looksLikeUUID(s) {
+		return ""
+	}
+	for _, r := range s {
+		if r <= ' ' || r == utf8.RuneError {
+			return ""
+		}
+	}
+	return s
+}
+
+// label is word for names that people give, which may have spaces.
+func label(s string) string {
+	if word(strings.ReplaceAll(s, " ", "_")) == "" {
+		return ""
+	}
+	return s
+}
+
+func looksLikeUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+// cut returns at most n bytes of s, and no part of a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// title is the name of a span: the operation, and what it is about if that is a word.
+func title(operation, about string) string {
+	if about == "" {
+		return operation
+	}
+	return operation + " " + about
+}
+
+// content is a value of a user, within the budget. What is too long becomes an object
+// that says so, so that it is still JSON.
+func (o *Options) content(text string) string {
+	if len(text) <= o.ContentBytes {
+		return text
+	}
+	for n := o.ContentBytes / 2; ; n /= 2 { // quoting may make it longer
+		whole, err := json.Marshal(map[string]any{"agentevents.cut": len(text), "text": cut(text, n)})
+		if err != nil || len(whole) <= o.ContentBytes || n == 0 {
+			return string(whole)
+		}
+	}
+}
+
+// message is a list with one message of text, as the conventions shape it.
+func message(role, text string) string {
+	type part struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	type msg struct {
+		Role  string `json:"role"`
+		Parts []part `json:"parts"`
+	}
+	list, err := json.Marshal([]msg{{role, []part{{"text", text}}}})
+	if err != nil {
+		return ""
+	}
+	return string(list)
+}
+
+// errorType is the code of the error if it is a word, else the other one.
+func errorType(info agentevents.Opt[agentevents.ErrorInfo], otherwise string) string {
+	if code := word(info.V.Code); code != "" {
+		return code
+	}
+	return otherwise
 }

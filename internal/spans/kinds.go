@@ -1,0 +1,483 @@
+package spans
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// This file has the spans of each kind of event, points.go the points.
+
+func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *Span {
+	switch {
+	case m.root != nil:
+		return m.point(ev)
+	case p.Agent.OK && p.Name == "" && p.Definition == "":
+		m.agentRoot(ev, p.Agent.V.AgentID)
+	default:
+		about := label(p.Name)
+		m.makeRoot(ev, shape{name: title(OpWorkflow, about), attrs: m.common(ev, OpWorkflow, Attr{AttrWorkflow, about})})
+	}
+	if m.o.Content && p.Inputs != "" {
+		m.root.set(AttrInput, m.o.content(message("user", cut(string(p.Inputs), m.o.ContentBytes/2))))
+	}
+	return m.root
+}
+
+// runResumed begins another trace if the run's root has ended, or if the log says that
+// the events go on in another one.
+func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
+	if m.root != nil && m.o.Recorded && !m.root.ended {
+		if id, ok := ParseTraceID(ev.TraceID); ok && id != m.root.TraceID {
+			m.Close(ReasonPaused)
+		}
+	}
+	if m.root != nil && m.root.ended {
+		old := m.root
+		m.root, m.joined, m.segment = nil, nil, ev.Sequence
+		m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
+		clear(m.agents)
+	}
+	if m.root == nil {
+		m.makeRoot(ev, shape{name: OpWorkflow, attrs: m.common(ev, OpWorkflow)})
+	}
+	return m.point(ev)
+}
+
+func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Span {
+	root := m.root
+	if root == nil || root.ended {
+		return m.point(ev)
+	}
+	for _, s := range slices.Backward(m.order) {
+		m.close(s, ReasonRunEnded, incomplete != "")
+	}
+	m.order = nil
+	clear(m.waits)
+	clear(m.handoffs)
+	root.set(AttrOutcome, outcome)
+	if m.joined != nil {
+		m.totals(m.joined)
+	}
+	if p, ok := ev.Payload.(*agentevents.RunCompleted); ok && m.o.Content && p.Outputs != "" {
+		root.set(AttrOutput, m.o.content(message("assistant", cut(string(p.Outputs), m.o.ContentBytes/2))))
+	}
+	return m.end(root, ev)
+}
+
+func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted) *Span {
+	a := m.agents[ev.AgentID]
+	first := m.root == nil
+	m.ensureRoot(ev)
+	switch {
+	case first && m.joined != nil, a != nil && a == m.joined && !a.started:
+		a = m.joined // the root is the agent
+	default:
+		if a != nil {
+			a.ended = true // the root, which may be its span, goes on
+		}
+		parent := m.place(ev)
+		if up := m.agents[ev.ParentAgentID]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != ev.AgentID {
+			parent = up.span
+		}
+		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
+			parent = s
+		}
+		about := word(ev.AgentID)
+		a = &agent{}
+		m.forgetAgents()
+		m.agents[ev.AgentID] = a
+		h := shape{name: title(OpAgent, about), attrs: m.common(ev, OpAgent, Attr{AttrAgent, about})}
+		a.span = m.beginLinked(ev, parent, key{"agent", ev.AgentID, ""}, h, m.handoffs[ev.AgentID])
+	}
+	delete(m.handoffs, ev.AgentID)
+	a.started = true
+	if p.Attempt.OK {
+		a.span.set("agentevents.agent.attempt", int64(p.Attempt.V))
+	}
+	if m.o.Content && p.Task != "" {
+		a.span.set(AttrInput, m.o.content(message("user", cut(p.Task, m.o.ContentBytes/2))))
+	}
+	return a.span
+}
+
+// forgetAgents drops the agents that have ended, if there are very many. Their late
+// events belong to the root then.
+func (m *Mapper) forgetAgents() {
+	if len(m.agents) < maxAgents {
+		return
+	}
+	for id, a := range m.agents {
+		if a.span.ended {
+			delete(m.agents, id)
+		}
+	}
+}
+
+// beginLinked is begin with links.
+func (m *Mapper) beginLinked(ev *agentevents.Event, parent *Span, k key, h shape, links []Link) *Span {
+	m.next = links
+	s := m.begin(ev, parent, k, h)
+	m.next = nil
+	return s
+}
+
+func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *Span {
+	a := m.agents[ev.AgentID]
+	if a == nil || a.ended || a.span.ended {
+		return m.late(ev)
+	}
+	a.ended = true
+	s := a.span
+	m.closeOf(ev.AgentID)
+	if p.Outcome != "" {
+		s.set("agentevents.agent.outcome", string(p.Outcome))
+	}
+	switch {
+	case p.Error.OK:
+		m.fail(s, errorType(p.Error, cmp.Or(a.errType, ErrorOther)), p.Error.V.Message)
+	case p.Outcome == agentevents.OutcomeAborted:
+		m.fail(s, cmp.Or(a.errType, "aborted"), "")
+	case a.failed:
+		m.fail(s, cmp.Or(a.errType, ErrorOther), "")
+	}
+	if p.ConvergenceScore.OK {
+		s.set("agentevents.agent.convergence_score", p.ConvergenceScore.V)
+	}
+	if p.NumTurns.OK {
+		s.set("agentevents.agent.turn_count", int64(p.NumTurns.V))
+	}
+	// Only model calls have gen_ai.usage, or else back ends count the tokens twice.
+	if p.Usage.OK {
+		s.set("agentevents.usage.total.input_tokens", inputTokens(&p.Usage.V))
+		s.set("agentevents.usage.total.output_tokens", p.Usage.V.OutputTokens)
+	}
+	if p.TotalCostUSD.OK {
+		s.set("agentevents.usage.total.cost_usd", p.TotalCostUSD.V)
+	}
+	if m.o.Content && p.Result != "" {
+		s.set(AttrOutput, m.o.content(message("assistant", cut(p.Result, m.o.ContentBytes/2))))
+	}
+	if a == m.joined {
+		return s // which ends with the run
+	}
+	m.totals(a)
+	return m.end(s, ev)
+}
+
+func (m *Mapper) totals(a *agent) {
+	a.span.set("agentevents.agent.tool_calls", a.tools)
+	a.span.set("agentevents.agent.model_calls", a.models)
+}
+
+// closeOf closes the calls, turns and steps of an agent, which has ended. Agents that it
+// has started may work on.
+func (m *Mapper) closeOf(id string) {
+	for _, s := range slices.Backward(m.order) {
+		if s.key.agent == id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" {
+			m.close(s, ReasonParentEnded, true)
+		}
+	}
+}
+
+// counted returns the agent for its counts, or one that nobody looks at.
+func (m *Mapper) counted(ev *agentevents.Event) *agent {
+	if a := m.agents[ev.AgentID]; a != nil {
+		return a
+	}
+	return &agent{}
+}
+
+// inputTokens are all tokens that were sent: the conventions count cached ones in.
+func inputTokens(u *agentevents.Usage) int64 {
+	return u.InputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
+}
+
+func (m *Mapper) chat(ev *agentevents.Event, provider, model, operation, request string) shape {
+	op := cmp.Or(word(operation), OpChat)
+	h := shape{name: title(op, word(model)), kind: KindClient}
+	h.attrs = m.common(ev, op, Attr{AttrProvider, cut(provider, maxText)}, Attr{AttrRequestModel, cut(model, maxText)}, Attr{AttrAgent, word(ev.AgentID)})
+	if m.o.Content && request != "" {
+		h.attrs = append(h.attrs, Attr{AttrInput, m.o.content(request)})
+	}
+	return h
+}
+
+func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturned) *Span {
+	s := m.open[key{"model", ev.AgentID, p.ModelCallID}]
+	switch {
+	case p.OneEvent:
+		m.ensureRoot(ev)
+		m.counted(ev).models++
+		h := m.chat(ev, p.Provider, p.Model, p.Operation, string(p.Request))
+		h.start = ev.Time.Add(-p.Duration.V)
+		s = m.begin(ev, m.scope(ev), key{"model", ev.AgentID, p.ModelCallID}, h)
+	case s == nil:
+		return m.late(ev)
+	}
+	s.set(AttrProvider, p.Provider)
+	s.set(AttrResponseModel, p.Model)
+	s.set(AttrResponseID, p.ResponseID)
+	if len(p.FinishReasons) > 0 {
+		s.set(AttrFinishReasons, slices.Clone(p.FinishReasons))
+	}
+	if p.TimeToFirstToken.OK {
+		s.set(AttrFirstChunk, p.TimeToFirstToken.V.Seconds())
+	}
+	if p.Usage.OK {
+		m.usage(s, &p.Usage.V)
+	}
+	if p.CostUSD.OK {
+		s.set("agentevents.usage.cost", p.CostUSD.V)
+		s.set("agentevents.usage.currency", "USD")
+	}
+	if m.o.Content {
+		s.set(AttrOutput, m.o.content(string(p.Response)))
+	}
+	if p.Error.OK {
+		m.fail(s, errorType(p.Error, ErrorOther), p.Error.V.Message)
+	}
+	return m.end(s, ev)
+}
+
+func (m *Mapper) usage(s *Span, u *agentevents.Usage) {
+	s.set(AttrInputTokens, inputTokens(u))
+	s.set(AttrOutputTokens, u.OutputTokens)
+	if u.CacheReadInputTokens.OK {
+		s.set(AttrCacheRead, u.CacheReadInputTokens.V)
+	}
+	if k := m.o.Semconv.cacheWrite(); k != "" && u.CacheCreationInputTokens.OK {
+		s.set(k, u.CacheCreationInputTokens.V)
+	}
+	if u.ReasoningOutputTokens.OK {
+		s.set(AttrReasoningTokens, u.ReasoningOutputTokens.V)
+	}
+}
+
+func (m *Mapper) tool(ev *agentevents.Event, callID, toolID string, transport agentevents.Transport, arguments string) shape {
+	h := shape{name: title(OpTool, label(toolID))}
+	h.attrs = m.common(ev, OpTool, Attr{AttrTool, cut(toolID, maxText)}, Attr{AttrAgent, word(ev.AgentID)}, Attr{AttrToolCallID, cut(callID, maxText)})
+	if transport == agentevents.TransportMCP {
+		h.attrs = append(h.attrs, Attr{"mcp.method.name", "tools/call"})
+	}
+	if ev.Step.OK {
+		h.attrs = append(h.attrs, Attr{AttrStepIndex, int64(ev.Step.V)})
+	}
+	if m.o.Content && arguments != "" {
+		h.attrs = append(h.attrs, Attr{AttrToolArguments, m.o.content(arguments)})
+	}
+	return h
+}
+
+func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
+	s := m.open[key{"tool", ev.AgentID, p.CallID}]
+	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
+	switch {
+	case p.OneEvent || s == nil && refused:
+		m.ensureRoot(ev)
+		if !refused {
+			m.counted(ev).tools++
+		}
+		h := m.tool(ev, p.CallID, p.ToolID, "", string(p.Arguments))
+		if !refused {
+			h.start = ev.Time.Add(-p.Duration.V)
+		}
+		s = m.begin(ev, m.scope(ev), key{"tool", ev.AgentID, p.CallID}, h)
+	case s == nil:
+		return m.late(ev)
+	}
+	if m.o.Content {
+		s.set(AttrToolResult, m.o.content(string(p.Result)))
+	}
+	if p.Status != agentevents.ToolStatusOK {
+		otherwise := ErrorOther
+		if p.Status != agentevents.ToolStatusError {
+			otherwise = cmp.Or(word(string(p.Status)), otherwise)
+		}
+		m.fail(s, errorType(p.Error, otherwise), p.Error.V.Message)
+	}
+	return m.end(s, ev)
+}
+
+// step maps the events of phases, nodes, turns and steps, and boundaries that have no
+// kind. It returns false for events that are no such.
+func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.PhaseStarted:
+		return m.stepBegins(ev, m.root, phaseKey(ev), ev.Phase, count("agentevents.step.input_count", p.InputCount)), true
+	case *agentevents.PhaseCompleted:
+		return m.stepEnds(ev, m.open[phaseKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}, count("agentevents.step.output_count", p.OutputCount)), true
+
+	case *agentevents.NodeStarted:
+		return m.stepBegins(ev, m.phase(ev), nodeKey(ev), cmp.Or(ev.NodeID, p.TypeID), Attr{"agentevents.node.id", ev.NodeID}), true
+	case *agentevents.NodeCompleted:
+		return m.stepEnds(ev, m.open[nodeKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}), true
+	case *agentevents.NodeFailed:
+		return m.stepEnds(ev, m.open[nodeKey(ev)], agentevents.Some(p.Error)), true
+
+	case *agentevents.TurnStarted:
+		return m.stepBegins(ev, nil, turnKey(ev, p.Turn), "turn", count("agentevents.turn.index", p.Turn)), true
+	case *agentevents.TurnEnded:
+		s := m.open[turnKey(ev, p.Turn)]
+		if s == nil {
+			s = m.innermost(ev, "turn")
+		}
+		return m.stepEnds(ev, s, p.Error), true
+	case *agentevents.StepStarted:
+		return m.stepBegins(ev, nil, key{"step", ev.AgentID, p.StepID}, cmp.Or(p.Name, p.StepID)), true
+	case *agentevents.StepEnded:
+		return m.stepEnds(ev, m.open[key{"step", ev.AgentID, p.StepID}], p.Error), true
+
+	case *agentevents.SpanRecorded:
+		k := key{"span", ev.AgentID, p.Subject + "\x00" + p.Name}
+		s := m.open[k]
+		switch {
+		case p.Phase == "start":
+			return m.stepBegins(ev, nil, k, p.Subject), true
+		case p.Phase != "complete" && p.Phase != "error" && p.Phase != "cancelled":
+			return nil, false
+		case s == nil && p.Duration.OK:
+			early := *ev
+			early.Time = ev.Time.Add(-p.Duration.V)
+			s = m.stepBegins(&early, nil, k, p.Subject)
+		}
+		var info agentevents.Opt[agentevents.ErrorInfo]
+		if p.Phase != "complete" {
+			info = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(p.ErrorType, p.Phase), Message: p.ErrorMessage})
+		}
+		return m.stepEnds(ev, s, info), true
+	}
+	return nil, false
+}
+
+func count(name string, n agentevents.Opt[int]) Attr {
+	if !n.OK {
+		return Attr{}
+	}
+	return Attr{name, int64(n.V)}
+}
+
+func turnKey(ev *agentevents.Event, turn agentevents.Opt[int]) key {
+	if !turn.OK {
+		return key{"turn", ev.AgentID, ""}
+	}
+	return key{"turn", ev.AgentID, strconv.Itoa(turn.V)}
+}
+
+// innermost is the agent's last open turn or step of that kind, or nil.
+func (m *Mapper) innermost(ev *agentevents.Event, kind string) *Span {
+	if a := m.agents[ev.AgentID]; a != nil {
+		for _, s := range slices.Backward(a.scopes) {
+			if !s.ended && s.key.kind == kind {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name string, more ...Attr) *Span {
+	m.ensureRoot(ev)
+	if parent == nil {
+		parent = m.scope(ev)
+	}
+	name = label(name)
+	attrs := m.common(ev, OpStep, append(more, Attr{AttrStepName, name}, Attr{"agentevents.step.kind", k.kind})...)
+	if ev.AgentID != "" {
+		attrs = append(attrs, Attr{AttrAgent, word(ev.AgentID)})
+	}
+	s := m.begin(ev, parent, k, shape{name: title(OpStep, name), attrs: attrs})
+	if a := m.agents[ev.AgentID]; a != nil && k.agent != "" && k.kind != "phase" {
+		a.scopes = append(slices.DeleteFunc(a.scopes, func(s *Span) bool { return s.ended }), s)
+	}
+	return s
+}
+
+func (m *Mapper) stepEnds(ev *agentevents.Event, s *Span, info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
+	if s == nil {
+		return m.late(ev)
+	}
+	for _, a := range more {
+		if a.Key != "" {
+			s.set(a.Key, a.Value)
+		}
+	}
+	if info.OK {
+		m.fail(s, errorType(info, ErrorOther), info.V.Message)
+	}
+	return m.end(s, ev)
+}
+
+// asked remembers what a person is asked. No span is open while people think.
+func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string) *Span {
+	parent := m.scope(ev)
+	if s := m.open[key{"tool", ev.AgentID, callID}]; s != nil {
+		parent = s
+	}
+	m.wait(ev, key{kind, "", id}, parent)
+	return m.pointAt(parent, ev)
+}
+
+func (m *Mapper) wait(ev *agentevents.Event, k key, parent *Span) {
+	if len(m.waits) < maxWaits {
+		m.waits[k] = wait{ev.Time, ev.Sequence, parent}
+	}
+}
+
+// answered makes the span of a wait that is over.
+func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Span {
+	k := key{kind, "", id}
+	w, ok := m.waits[k]
+	if !ok || m.root == nil {
+		return m.late(ev)
+	}
+	delete(m.waits, k)
+	parent := w.parent
+	if parent == nil {
+		parent = m.root
+	}
+	operation := "agentevents." + kind
+	attrs := m.common(ev, operation, Attr{operation + ".id", cut(id, maxText)}, Attr{operation + ".decision", decision}, Attr{AttrWait, ev.Time.Sub(w.at).Seconds()})
+	s := m.begin(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs})
+	return m.end(s, ev)
+}
+
+func handoffKey(id string, from, to agentevents.AgentRef) key {
+	return key{"handoff", "", cmp.Or(id, from.AgentID+"\x00"+to.AgentID)}
+}
+
+// handoff remembers that the agent's next start is linked to this event's span.
+func (m *Mapper) handoff(ev *agentevents.Event, to agentevents.AgentRef) {
+	if s := m.scope(ev); s != nil && len(m.handoffs) < maxWaits && len(m.handoffs[to.AgentID]) < maxEarly {
+		m.handoffs[to.AgentID] = append(m.handoffs[to.AgentID], Link{s.TraceID, s.ID, []Attr{{AttrLinkType, "handoff"}}})
+	}
+}
+
+// waited is how long a handoff took, or nil.
+func (m *Mapper) waited(ev *agentevents.Event, k key) any {
+	w, ok := m.waits[k]
+	if !ok {
+		return nil
+	}
+	delete(m.waits, k)
+	return max(0, ev.Time.Sub(w.at)).Seconds()
+}
+
+// late is a point for an end that has no open span: it makes no new one.
+func (m *Mapper) late(ev *agentevents.Event) *Span {
+	m.Unmatched++
+	s := m.scope(ev)
+	m.note(s, ev, "agentevents.late_end", SeverityWarn, Attr{"agentevents.event.type", string(ev.Kind())})
+	return s
+}
+
+// seconds are the seconds of a duration, if there is one.
+func seconds(d agentevents.Opt[time.Duration]) any {
+	if !d.OK {
+		return nil
+	}
+	return d.V.Seconds()
+}

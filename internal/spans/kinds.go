@@ -18,8 +18,8 @@ func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *S
 	case p.Agent.OK && p.Name == "" && p.Definition == "":
 		m.agentRoot(ev, p.Agent.V.AgentID)
 	default:
-		about := label(p.Name)
-		m.makeRoot(ev, shape{name: title(OpWorkflow, about), attrs: m.common(ev, OpWorkflow, Attr{AttrWorkflow, about})})
+		m.name = label(p.Name)
+		m.workflowRoot(ev)
 	}
 	if m.o.Content && p.Inputs != "" {
 		m.root.set(AttrInput, m.o.content(message("user", cut(string(p.Inputs), m.o.ContentBytes/2))))
@@ -42,7 +42,7 @@ func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
 		clear(m.agents)
 	}
 	if m.root == nil {
-		m.makeRoot(ev, shape{name: OpWorkflow, attrs: m.common(ev, OpWorkflow)})
+		m.workflowRoot(ev)
 	}
 	return m.point(ev)
 }

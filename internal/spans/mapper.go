@@ -25,6 +25,7 @@ type Mapper struct {
 	root    *Span
 	joined  *agent // the agent whose span the root is
 	session string
+	name    string    // of the run
 	last    time.Time // of the latest event
 	paused  bool
 	errType string // of the last error event
@@ -79,11 +80,10 @@ func New(runID string, o Options) *Mapper {
 }
 
 // Resume makes the mapper one for the rest of a run that began elsewhere. The rest has a
-// trace of its own, from the event with this sequence on; previous is the root before,
-// or nil if it is not known. It is called before Feed.
-func (m *Mapper) Resume(sequence uint64, session string, previous *Link) {
-	m.segment, m.session = sequence, session
-	m.resumed = previous
+// trace of its own, from the event with this sequence on. name is the run's, and previous
+// is the root before, or nil if it is not known. It is called before Feed.
+func (m *Mapper) Resume(sequence uint64, session, name string, previous *Link) {
+	m.segment, m.session, m.name, m.resumed = sequence, session, label(name), previous
 }
 
 // TraceID is the one that is derived for the run as it is now.
@@ -245,8 +245,12 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 	case ev.AgentID != "" && ev.ParentAgentID == "" && m.segment == 0 && ev.WorkflowID == "":
 		m.agentRoot(ev, ev.AgentID)
 	default:
-		m.makeRoot(ev, shape{name: OpWorkflow, attrs: m.common(ev, OpWorkflow)})
+		m.workflowRoot(ev)
 	}
+}
+
+func (m *Mapper) workflowRoot(ev *agentevents.Event) {
+	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(ev, OpWorkflow, Attr{AttrWorkflow, m.name})})
 }
 
 // agentRoot makes a root that is the agent's span.

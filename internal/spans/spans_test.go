@@ -298,7 +298,7 @@ func TestARunThatGoesOnAfterItsEndHasAnotherTrace(t *testing.T) {
 	r.feed("", &ae.RunResumed{})
 	r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{})
 	r.feed("", &ae.RunCompleted{})
-	r.want(t, lines("invoke_workflow n 0-1 closed=paused +run.paused", "invoke_workflow 2-5 +run.resumed ->", "  invoke_agent a 3-4"))
+	r.want(t, lines("invoke_workflow n 0-1 closed=paused +run.paused", "invoke_workflow n 2-5 +run.resumed ->", "  invoke_agent a 3-4"))
 	first, second := r.begun[0], r.begun[1]
 	require.NotEqual(t, first.TraceID, second.TraceID)
 	require.Equal(t, first.ID, second.Links[0].SpanID)

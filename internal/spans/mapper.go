@@ -26,7 +26,6 @@ type Mapper struct {
 	joined  *agent // the agent whose span the root is
 	session string
 	name    string    // of the run
-	last    time.Time // of the latest event
 	paused  bool
 	errType string // of the last error event
 
@@ -92,8 +91,14 @@ func (m *Mapper) TraceID() TraceID { return DeriveTraceID(m.runID, m.segment) }
 // Root returns the root span, which may have ended, or nil.
 func (m *Mapper) Root() *Span { return m.root }
 
-// Last is the time of the latest event.
-func (m *Mapper) Last() time.Time { return m.last }
+// At returns the span of an agent's call, which may be "", or what is around it: the
+// agent's, or the root. It is nil if there is no root.
+func (m *Mapper) At(agentID, callID string) *Span {
+	if s := m.open[key{"tool", agentID, callID}]; s != nil {
+		return s
+	}
+	return m.scope(&agentevents.Event{AgentID: agentID})
+}
 
 // Open returns the number of open spans.
 func (m *Mapper) Open() int {
@@ -107,9 +112,6 @@ func (m *Mapper) Open() int {
 // Feed maps one event. It returns the span that the event belongs to, which may have
 // ended, or nil: its ids are the event's place in the trace.
 func (m *Mapper) Feed(ev *agentevents.Event) *Span {
-	if ev.Time.After(m.last) {
-		m.last = ev.Time
-	}
 	if m.session == "" {
 		m.session = ev.SessionID
 	}

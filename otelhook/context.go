@@ -1,0 +1,108 @@
+package otelhook
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Context returns ctx with the span of what is at work in the run, so that the spans of
+// instrumented clients are put below it: the tool call or the agent that ctx carries
+// ([agentevents.CallFromContext]), or the run. It returns ctx if the hook does not know the
+// run.
+func (h *Hook) Context(ctx context.Context, runID string) context.Context {
+	h.mu.Lock()
+	r := h.runs[runID]
+	h.mu.Unlock()
+	if r == nil {
+		return ctx
+	}
+	var agentID, callID string
+	if a := agentevents.AgentFromContext(ctx); a != nil {
+		agentID = a.ID()
+	}
+	if c := agentevents.CallFromContext(ctx); c != nil {
+		callID = c.ID
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.m.At(agentID, callID)
+	if s == nil {
+		return ctx
+	}
+	return trace.ContextWithSpanContext(ctx, s.Data.(*data).context)
+}
+
+// Environ returns the environment variables that tell a subprocess of the span in ctx:
+// TRACEPARENT, and TRACESTATE if there is one. It returns none without a span.
+func Environ(ctx context.Context) []string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	var env []string
+	for _, k := range (propagation.TraceContext{}).Fields() {
+		if v := carrier.Get(k); v != "" {
+			env = append(env, strings.ToUpper(k)+"="+v)
+		}
+	}
+	return env
+}
+
+// ContextFromEnviron is the other side of [Environ]: it returns ctx with the span that
+// the variables name, as of [os.Environ], if they name one.
+func ContextFromEnviron(ctx context.Context, environ []string) context.Context {
+	carrier := propagation.MapCarrier{}
+	for _, e := range environ {
+		if k, v, ok := strings.Cut(e, "="); ok && (k == "TRACEPARENT" || k == "TRACESTATE") {
+			carrier.Set(strings.ToLower(k), v)
+		}
+	}
+	return propagation.TraceContext{}.Extract(ctx, carrier)
+}
+
+// idsKey is the key of the ids that a span should have, for a [Generator].
+type idsKey struct{}
+
+type ids struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// A Generator makes the ids of spans. It is an IDGenerator of OpenTelemetry's SDK.
+type Generator struct{}
+
+// IDGenerator returns a generator for the provider (sdk/trace.WithIDGenerator). The ids
+// of a hook's spans are derived from the run and its events then, so that they are the
+// same in an export of the log. Other spans have random ones.
+func IDGenerator() Generator { return Generator{} }
+
+// NewIDs returns the ids of the first span of a trace.
+func (Generator) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	if want, ok := ctx.Value(idsKey{}).(ids); ok {
+		return want.trace, want.span
+	}
+	var id ids
+	fill(id.trace[:])
+	fill(id.span[:])
+	return id.trace, id.span
+}
+
+// NewSpanID returns the id of another span of the trace.
+func (Generator) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+	if want, ok := ctx.Value(idsKey{}).(ids); ok {
+		return want.span
+	}
+	var id trace.SpanID
+	fill(id[:])
+	return id
+}
+
+// fill fills b with random bytes, which are not all zero.
+func fill(b []byte) {
+	_, _ = rand.Read(b) // never fails
+	b[0] |= 1
+}

@@ -1,0 +1,508 @@
+package otelhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/spans"
+)
+
+// ScopeName is the name of the instrumentation scope.
+const ScopeName = "github.com/agentevents/agentevents/otelhook"
+
+// A Semconv is a version of the GenAI conventions, which are in development. Names that
+// all versions share are used in any case.
+type Semconv string
+
+// The versions.
+const (
+	SemconvShared Semconv = Semconv(spans.SemconvShared) // names that v1.41.0 and the latest share; no schema URL
+	SemconvV1_41  Semconv = Semconv(spans.SemconvV1_41)  // also gen_ai.usage.cache_creation.input_tokens, with the schema URL
+	SemconvLatest Semconv = Semconv(spans.SemconvLatest) // also gen_ai.usage.cache_write.input_tokens; no schema URL
+)
+
+// Options configure a [Hook].
+type Options struct {
+	// TracerProvider is the host's. It is required.
+	TracerProvider trace.TracerProvider
+	// Semconv selects the names of GenAI. The zero value is SemconvShared.
+	Semconv Semconv
+	// Content adds prompts, arguments, results and texts of errors to the spans. They are
+	// as redacted as the log is.
+	Content bool
+	// ContentBytes bounds one such value. What is longer becomes a JSON object with its
+	// length and its beginning. 0 means 8,192.
+	ContentBytes int
+	// NoSteps makes events of phases, nodes, turns and steps, in place of spans.
+	NoSteps bool
+	// NewRoot gives every run a trace of its own, with a link to the host's span: for
+	// hosts whose requests are shorter than runs, or are not sampled.
+	NewRoot bool
+	// Attributes returns more attributes of a span that begins, such as those of a back
+	// end. attrs are those that it has; they must not be changed. nil means none. It may
+	// be called concurrently for different runs, and must not call the hook.
+	Attributes func(name string, attrs []attribute.KeyValue) []attribute.KeyValue
+	// Previous returns the root span of a run that is resumed and that this hook does not
+	// know, so that the new trace is linked to it; nil means that it is not known. It is
+	// called with the id of the run.
+	Previous func(runID string) trace.SpanContext
+	// IdleTTL is how long a run may have no event before its spans are closed. It is looked
+	// at when events come, and by [Hook.Expire]. 0 means an hour, negative means for ever.
+	IdleTTL time.Duration
+	// MaxOpen bounds the open spans of all runs: beyond it, the runs that were active the
+	// longest ago are closed. One run may have as many. 0 means 10,000.
+	MaxOpen int
+	// KeepRuns is how many runs without an open span are known, for what comes after the
+	// end and for links. 0 means 1,024.
+	KeepRuns int
+	// Clock tells the time for IdleTTL. nil means [time.Now].
+	Clock func() time.Time
+}
+
+// A Hook makes spans of events. It is a sink and the tracer of an emitter, and may serve
+// several emitters whose runs have different ids. Do not put it behind Buffered: the
+// parents of runs are found in the context of Emit.
+//
+// The methods may be called concurrently. They return no errors and wait for nothing but
+// what the provider does when spans start and end.
+type Hook struct {
+	o        Options
+	tracer   trace.Tracer
+	open     atomic.Int64
+	openRuns atomic.Int64
+	swept    atomic.Int64 // when runs that are idle were looked for, in Unix nanoseconds
+
+	mu     sync.Mutex
+	runs   map[string]*run
+	closed bool
+
+	stats struct {
+		sync.Mutex
+		spans     uint64
+		closed    map[string]uint64
+		unmatched uint64
+	}
+}
+
+// A run is what the hook has of one.
+type run struct {
+	h      *Hook
+	id     string
+	active atomic.Int64 // when the last event came, in Unix nanoseconds
+
+	mu   sync.Mutex
+	ctx  context.Context // of the event that is mapped
+	m    *spans.Mapper
+	off  atomic.Bool              // the root is not recorded, and so is nothing
+	at   agentevents.TraceContext // of a run that is off; set before
+	next uint64                   // sequence of the next event; others were mapped
+
+	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
+}
+
+// New returns a hook.
+func New(o Options) (*Hook, error) {
+	switch {
+	case o.TracerProvider == nil:
+		return nil, errors.New("otelhook: Options.TracerProvider is required")
+	case !spans.Semconv(o.Semconv).Known():
+		return nil, fmt.Errorf("otelhook: Options.Semconv %q is not one of the constants", o.Semconv)
+	case o.ContentBytes < 0 || o.MaxOpen < 0 || o.KeepRuns < 0:
+		return nil, errors.New("otelhook: Options.ContentBytes, MaxOpen and KeepRuns cannot be negative")
+	}
+	o.IdleTTL = cmp.Or(o.IdleTTL, time.Hour)
+	o.MaxOpen = cmp.Or(o.MaxOpen, 10_000)
+	o.KeepRuns = cmp.Or(o.KeepRuns, 1024)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	h := &Hook{o: o, runs: map[string]*run{}}
+	h.stats.closed = map[string]uint64{}
+	var config []trace.TracerOption
+	if url := spans.Semconv(o.Semconv).SchemaURL(); url != "" {
+		config = append(config, trace.WithSchemaURL(url))
+	}
+	h.tracer = o.TracerProvider.Tracer(ScopeName, config...)
+	return h, nil
+}
+
+// Stats are the hook's own counts.
+type Stats struct {
+	Open      int               // spans that are open
+	Spans     uint64            // spans that have ended
+	Closed    map[string]uint64 // those among them that ended without their event, by reason
+	Unmatched uint64            // ends without an open span
+}
+
+// Stats returns the counts so far.
+func (h *Hook) Stats() Stats {
+	h.stats.Lock()
+	defer h.stats.Unlock()
+	return Stats{Open: int(h.open.Load()), Spans: h.stats.spans, Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched}
+}
+
+// Trace maps the event, and returns the ids of the span that it belongs to. It is called
+// by the emitter.
+func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
+	now := h.o.Clock().UnixNano()
+	r := h.run(ev.RunID, now)
+	if r == nil {
+		return agentevents.TraceContext{}
+	}
+	r.active.Store(now)
+	if r.off.Load() {
+		return r.at
+	}
+	at := r.trace(ctx, ev)
+	h.tidy(r, now)
+	return at
+}
+
+// WriteEvent maps the event unless Trace has done so: it is for events that do not come
+// from an emitter.
+func (h *Hook) WriteEvent(ctx context.Context, ev agentevents.Event) error {
+	h.Trace(ctx, ev)
+	return nil
+}
+
+// run returns the run of that id, a new one if there is none, or nil after Close.
+func (h *Hook) run(id string, now int64) *run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.runs[id]
+	if r == nil && !h.closed {
+		r = h.begin(strings.Clone(id), now)
+	}
+	return r
+}
+
+// begin adds a run. h.mu is held.
+func (h *Hook) begin(id string, now int64) *run {
+	r := &run{h: h, id: id}
+	r.active.Store(now)
+	r.m = spans.New(id, spans.Options{
+		Started: r.started, Ended: r.ended,
+		Semconv: spans.Semconv(h.o.Semconv), Content: h.o.Content, ContentBytes: h.o.ContentBytes, NoSteps: h.o.NoSteps, MaxOpen: h.o.MaxOpen,
+	})
+	h.runs[id] = r
+	return r
+}
+
+// trace maps an event that was not mapped before.
+//
+//go:noinline
+func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ev.Sequence < r.next || r.off.Load() {
+		return r.at
+	}
+	r.ctx = ctx
+	unmatched := r.m.Unmatched
+	s := r.m.Feed(&ev)
+	r.ctx = nil
+	r.next = ev.Sequence + 1
+	if n := r.m.Unmatched - unmatched; n > 0 {
+		r.h.stats.Lock()
+		r.h.stats.unmatched += uint64(n)
+		r.h.stats.Unlock()
+	}
+	if s == nil {
+		return agentevents.TraceContext{}
+	}
+	d := s.Data.(*data)
+	if s == r.m.Root() && !d.recording {
+		// A sampler decides for the trace: what is below would not be recorded either.
+		r.m.Close(spans.ReasonShutdown)
+		r.at = d.at
+		r.off.Store(true)
+		r.opens(1) // until it is released: a later event would begin a trace again
+	}
+	return d.at
+}
+
+// data is what the hook knows of a span.
+type data struct {
+	context   trace.SpanContext
+	at        agentevents.TraceContext
+	recording bool
+	span      trace.Span // nil once it has ended
+}
+
+// started begins a span of the provider's, and takes its ids. r.mu is held.
+func (r *run) started(s *spans.Span) {
+	ctx := r.ctx
+	attrs := values(s.Attributes)
+	if f := r.h.o.Attributes; f != nil {
+		attrs = append(attrs, f(s.Name, attrs)...)
+	}
+	options := []trace.SpanStartOption{trace.WithTimestamp(s.Start), trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attrs...)}
+	if s.Kind == spans.KindClient {
+		options[1] = trace.WithSpanKind(trace.SpanKindClient)
+	}
+	var links []trace.Link
+	for _, l := range s.Links {
+		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
+	}
+	var parent trace.SpanContext
+	switch host := trace.SpanContextFromContext(ctx); {
+	case s.Parent != nil:
+		parent = s.Parent.Data.(*data).context
+		ctx = trace.ContextWithSpanContext(ctx, parent)
+	case r.h.o.NewRoot && host.IsValid():
+		options = append(options, trace.WithNewRoot())
+		links = append(links, trace.Link{SpanContext: host, Attributes: []attribute.KeyValue{attribute.String(spans.AttrLinkType, "host")}})
+	default:
+		parent = host
+	}
+	if len(links) > 0 {
+		options = append(options, trace.WithLinks(links...))
+	}
+	traceID := r.m.TraceID()
+	if parent.IsValid() {
+		traceID = spans.TraceID(parent.TraceID())
+	}
+	ctx = context.WithValue(ctx, idsKey{}, ids{trace.TraceID(traceID), trace.SpanID(s.ID)})
+	_, span := r.h.tracer.Start(ctx, s.Name, options...)
+	sc := span.SpanContext()
+	s.TraceID, s.ID = spans.TraceID(sc.TraceID()), spans.SpanID(sc.SpanID())
+	d := &data{context: sc, recording: span.IsRecording(), span: span}
+	if sc.IsValid() {
+		d.at.TraceID, d.at.SpanID = sc.TraceID().String(), sc.SpanID().String()
+	}
+	if parent.IsValid() {
+		d.at.ParentSpanID = parent.SpanID().String()
+	}
+	if s.Parent == nil && parent.IsValid() {
+		s.ParentID, s.Remote = spans.SpanID(parent.SpanID()), parent.IsRemote()
+	}
+	s.Data = d
+	r.opens(1)
+	r.h.open.Add(1)
+}
+
+// opens counts what is open in the run, and the runs with something open.
+func (r *run) opens(n int64) {
+	switch now := r.opened.Add(n); {
+	case now == n:
+		r.h.openRuns.Add(1)
+	case now == 0:
+		r.h.openRuns.Add(-1)
+	}
+}
+
+// ended ends the provider's span. r.mu is held.
+func (r *run) ended(s *spans.Span) {
+	d := s.Data.(*data)
+	span := d.span
+	d.span = nil
+	h := r.h
+	h.open.Add(-1)
+	r.opens(-1)
+	h.stats.Lock()
+	h.stats.spans++
+	if s.ClosedReason != "" {
+		h.stats.closed[s.ClosedReason]++
+	}
+	h.stats.Unlock()
+	if d.recording {
+		if late := s.Late(); len(late) > 0 {
+			span.SetAttributes(values(late)...)
+		}
+		if s.DroppedPoints > 0 {
+			span.SetAttributes(attribute.Int("agentevents.events.dropped", s.DroppedPoints))
+		}
+		for i := range s.Points {
+			p := &s.Points[i]
+			span.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(values(p.Attributes)...))
+		}
+		if s.Status == spans.StatusError {
+			span.SetStatus(codes.Error, s.Description)
+		}
+	}
+	span.End(trace.WithTimestamp(s.End))
+	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
+}
+
+func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID(t), SpanID: trace.SpanID(s), TraceFlags: trace.FlagsSampled})
+}
+
+// values are attributes as OpenTelemetry has them.
+func values(attrs []spans.Attr) []attribute.KeyValue {
+	list := make([]attribute.KeyValue, 0, len(attrs)+4)
+	for _, a := range attrs {
+		k := attribute.Key(a.Key)
+		switch v := a.Value.(type) {
+		case string:
+			list = append(list, k.String(strings.ToValidUTF8(v, "\uFFFD")))
+		case bool:
+			list = append(list, k.Bool(v))
+		case int64:
+			list = append(list, k.Int64(v))
+		case float64:
+			list = append(list, k.Float64(v))
+		case []string:
+			list = append(list, k.StringSlice(v))
+		}
+	}
+	return list
+}
+
+// tidy keeps the bounds, after an event of this run. No lock is held.
+func (h *Hook) tidy(current *run, now int64) {
+	if h.o.IdleTTL > 0 {
+		if last := h.swept.Load(); now-last > int64(h.o.IdleTTL)/8 && h.swept.CompareAndSwap(last, now) {
+			h.expire(now)
+		}
+	}
+	for h.open.Load() > int64(h.o.MaxOpen) {
+		oldest := h.oldest(current)
+		if oldest == nil {
+			return // the run bounds its own
+		}
+		oldest.close(spans.ReasonEvicted)
+	}
+	h.forget()
+}
+
+// forget drops the runs without an open span that were active the longest ago, if there
+// are too many: a quarter of them at once.
+func (h *Hook) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.runs)-int(h.openRuns.Load()) <= h.o.KeepRuns {
+		return
+	}
+	var quiet []*run
+	for _, r := range h.runs {
+		if r.opened.Load() == 0 {
+			quiet = append(quiet, r)
+		}
+	}
+	slices.SortFunc(quiet, func(a, b *run) int { return cmp.Compare(a.active.Load(), b.active.Load()) })
+	for _, r := range quiet[:max(0, len(quiet)-h.o.KeepRuns*3/4)] {
+		delete(h.runs, r.id)
+	}
+}
+
+// oldest returns the run that was active the longest ago and has an open span, or nil.
+func (h *Hook) oldest(but *run) (oldest *run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.runs {
+		if r != but && !r.off.Load() && r.opened.Load() > 0 && (oldest == nil || r.active.Load() < oldest.active.Load()) {
+			oldest = r
+		}
+	}
+	return oldest
+}
+
+// close closes what the run has open. No lock is held.
+func (r *run) close(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.m.Close(reason)
+	r.letGo()
+}
+
+// letGo lets a run that is off be forgotten. r.mu is held.
+func (r *run) letGo() {
+	if r.off.Load() && r.opened.Load() > 0 {
+		r.opens(-1)
+	}
+}
+
+// Expire closes the spans of runs that had no event for Options.IdleTTL. The hook has no
+// goroutine: call it now and then where it may happen that no events come at all.
+func (h *Hook) Expire() { h.expire(h.o.Clock().UnixNano()) }
+
+func (h *Hook) expire(now int64) {
+	if h.o.IdleTTL < 0 {
+		return
+	}
+	for _, r := range h.all() {
+		if r.opened.Load() > 0 && now-r.active.Load() >= int64(h.o.IdleTTL) {
+			r.close(spans.ReasonIdle)
+		}
+	}
+}
+
+// all returns the runs.
+func (h *Hook) all() []*run {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.runs))
+}
+
+// ResumeRun begins a trace for the rest of the run, which is linked to the one before. It
+// is called by the emitter.
+func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
+	var previous *spans.Link
+	h.mu.Lock()
+	old := h.runs[snapshot.RunID]
+	h.mu.Unlock()
+	if old != nil {
+		old.mu.Lock()
+		old.m.Release()
+		old.letGo()
+		if root := old.m.Root(); root != nil {
+			previous = &spans.Link{TraceID: root.TraceID, SpanID: root.ID}
+		}
+		old.mu.Unlock()
+	} else if f := h.o.Previous; f != nil {
+		if sc := f(snapshot.RunID); sc.IsValid() {
+			previous = &spans.Link{TraceID: spans.TraceID(sc.TraceID()), SpanID: spans.SpanID(sc.SpanID())}
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		r := h.begin(snapshot.RunID, h.o.Clock().UnixNano())
+		r.m.Resume(snapshot.NextSequence, snapshot.SessionID, snapshot.Name, previous)
+		r.next = snapshot.NextSequence
+	}
+	return nil
+}
+
+// ReleaseRun closes what is open: nobody records its end. It is called by the emitter.
+func (h *Hook) ReleaseRun(_ context.Context, runID string) error {
+	h.mu.Lock()
+	r := h.runs[runID]
+	h.mu.Unlock()
+	if r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.m.Release()
+		r.letGo()
+	}
+	return nil
+}
+
+// Close closes all spans. Events that come later belong to no span. It does not shut the provider down, which is the host's. It returns nil.
+func (h *Hook) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	for _, r := range h.all() {
+		r.mu.Lock()
+		r.m.Release()
+		r.letGo()
+		r.off.Store(true) // a start makes no span any more
+		r.mu.Unlock()
+	}
+	return nil
+}

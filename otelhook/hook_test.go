@@ -1,0 +1,490 @@
+package otelhook_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/otelhook"
+)
+
+var _ sdktrace.IDGenerator = otelhook.IDGenerator()
+
+var (
+	_ ae.Sink     = (*otelhook.Hook)(nil)
+	_ ae.Tracer   = (*otelhook.Hook)(nil)
+	_ ae.Resumer  = (*otelhook.Hook)(nil)
+	_ ae.Releaser = (*otelhook.Hook)(nil)
+	_ io.Closer   = (*otelhook.Hook)(nil)
+)
+
+// A rig is an emitter with a hook, whose spans are kept.
+type rig struct {
+	hook *otelhook.Hook
+	out  *tracetest.InMemoryExporter
+	tp   *sdktrace.TracerProvider
+	em   *ae.Emitter
+
+	mu  sync.Mutex
+	log []ae.Event
+	now time.Time
+}
+
+func newRig(t testing.TB, o otelhook.Options, more ...sdktrace.TracerProviderOption) *rig {
+	t.Helper()
+	r := &rig{out: tracetest.NewInMemoryExporter(), now: time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)}
+	r.tp = sdktrace.NewTracerProvider(append(more, sdktrace.WithSyncer(r.out))...)
+	if o.TracerProvider == nil {
+		o.TracerProvider = r.tp
+	}
+	if o.Clock == nil {
+		o.Clock = func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return r.now }
+	}
+	var err error
+	r.hook, err = otelhook.New(o)
+	require.NoError(t, err)
+	keep := ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.log = append(r.log, ev)
+		return nil
+	})
+	r.em, err = ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Clock: o.Clock, Sinks: []ae.Sink{keep, r.hook}})
+	require.NoError(t, err)
+	return r
+}
+
+func (r *rig) pass(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = r.now.Add(d)
+}
+
+func (r *rig) run(t testing.TB, id string) *ae.Run {
+	t.Helper()
+	run, err := r.em.Run(id)
+	require.NoError(t, err)
+	return run
+}
+
+func emit(t testing.TB, e interface {
+	Emit(context.Context, ae.Payload) error
+}, payloads ...ae.Payload) {
+	t.Helper()
+	for _, p := range payloads {
+		require.NoError(t, e.Emit(context.Background(), p))
+	}
+}
+
+// spans are those that were exported, in the order of their starts.
+func (r *rig) spans() []tracetest.SpanStub {
+	list := slices.Clone(r.out.GetSpans())
+	slices.SortStableFunc(list, func(a, b tracetest.SpanStub) int {
+		return int(value(a, "agentevents.seq.first").AsInt64() - value(b, "agentevents.seq.first").AsInt64())
+	})
+	return list
+}
+
+func (r *rig) names() (names []string) {
+	for _, s := range r.spans() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func value(s tracetest.SpanStub, key attribute.Key) attribute.Value {
+	for _, a := range s.Attributes {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return attribute.Value{}
+}
+
+// work is a run of two agents, of which one calls the other with a tool.
+func work(t testing.TB, r *rig, ctx context.Context, id string) {
+	t.Helper()
+	run := r.run(t, id).With(ae.Scope{SessionID: "s"})
+	require.NoError(t, run.Emit(ctx, &ae.RunStarted{Name: "release"}))
+	lead := run.Agent("lead")
+	emit(t, lead, &ae.AgentStarted{Task: "x"}, &ae.ModelCalled{ModelCallID: "m", Model: "claude", Provider: "anthropic"},
+		&ae.ModelReturned{ModelCallID: "m", Usage: ae.Some(ae.Usage{InputTokens: 5, OutputTokens: 7})})
+	call, err := lead.Call(ctx, &ae.ToolCalled{ToolID: "Task", CallID: "c"})
+	require.NoError(t, err)
+	sub := call.Agent("sub")
+	emit(t, sub, &ae.AgentStarted{})
+	r.pass(time.Second)
+	emit(t, sub, &ae.ToolReturned{CallID: "x", ToolID: "Bash", Status: ae.ToolStatusError, OneEvent: true, Error: ae.Some(ae.ErrorInfo{Code: "timeout", Message: "secret"})},
+		&ae.AgentEnded{Outcome: ae.OutcomeConverged, Usage: ae.Some(ae.Usage{InputTokens: 100})})
+	require.NoError(t, call.Return(ctx, "1"))
+	emit(t, lead, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Usage: ae.Some(ae.Usage{InputTokens: 5, OutputTokens: 7})})
+	emit(t, run, &ae.RunCompleted{})
+}
+
+// wantOneTree checks that the spans have one root and that every parent is there.
+func wantOneTree(t testing.TB, list []tracetest.SpanStub) {
+	t.Helper()
+	ids := map[trace.SpanID]bool{}
+	roots := 0
+	for _, s := range list {
+		require.False(t, ids[s.SpanContext.SpanID()], "twice the same id")
+		ids[s.SpanContext.SpanID()] = true
+		require.Equal(t, list[0].SpanContext.TraceID(), s.SpanContext.TraceID())
+		require.False(t, s.EndTime.Before(s.StartTime))
+	}
+	for _, s := range list {
+		if !s.Parent.IsValid() {
+			roots++
+		} else {
+			require.True(t, ids[s.Parent.SpanID()], "%s has a parent that was not exported", s.Name)
+		}
+	}
+	require.Equal(t, 1, roots)
+}
+
+func TestARunIsOneTree(t *testing.T) {
+	r := newRig(t, otelhook.Options{})
+	work(t, r, context.Background(), "r")
+	list := r.spans()
+	wantOneTree(t, list)
+	require.Equal(t, []string{"invoke_workflow release", "invoke_agent lead", "chat claude", "execute_tool Task", "invoke_agent sub", "execute_tool Bash"}, r.names())
+	for i, parent := range []int{-1, 0, 1, 1, 3, 4} {
+		if parent >= 0 {
+			require.Equal(t, list[parent].SpanContext.SpanID(), list[i].Parent.SpanID(), list[i].Name)
+		}
+		require.Equal(t, otelhook.ScopeName, list[i].InstrumentationScope.Name)
+		require.Empty(t, list[i].InstrumentationScope.SchemaURL)
+		require.Equal(t, "s", value(list[i], "gen_ai.conversation.id").AsString())
+		require.NotEmpty(t, value(list[i], "gen_ai.operation.name").AsString())
+		require.Equal(t, list[i].Name == "execute_tool Task" || list[i].Name == "execute_tool Bash", value(list[i], "gen_ai.tool.name").AsString() != "", "only tools have a tool's name")
+		require.Equal(t, list[i].Name == "chat claude", value(list[i], "gen_ai.request.model").AsString() != "", "only model calls have a model")
+	}
+	require.Equal(t, trace.SpanKindClient, list[2].SpanKind)
+	require.Equal(t, codes.Unset, list[0].Status.Code, "what went well has no status")
+	require.Equal(t, sdktrace.Status{Code: codes.Error}, list[5].Status, "the text of an error is content")
+	require.Equal(t, "timeout", value(list[5], "error.type").AsString())
+	require.Equal(t, otelhook.Stats{Spans: 6, Closed: map[string]uint64{}}, r.hook.Stats())
+}
+
+func TestTokensAreCountedOnce(t *testing.T) {
+	r := newRig(t, otelhook.Options{})
+	work(t, r, context.Background(), "r")
+	sum := int64(0)
+	for _, s := range r.spans() {
+		sum += value(s, "gen_ai.usage.input_tokens").AsInt64()
+	}
+	require.EqualValues(t, 5, sum, "only model calls have gen_ai.usage")
+	require.EqualValues(t, 100, value(r.spans()[4], "agentevents.usage.total.input_tokens").AsInt64())
+}
+
+func TestTheLogHasTheIDsOfTheSpans(t *testing.T) {
+	r := newRig(t, otelhook.Options{})
+	work(t, r, context.Background(), "r")
+	bySequence := map[int64]tracetest.SpanStub{}
+	for _, s := range r.spans() {
+		bySequence[value(s, "agentevents.seq.first").AsInt64()] = s
+	}
+	opened := 0
+	for _, ev := range r.log {
+		require.Len(t, ev.TraceID, 32)
+		require.Len(t, ev.SpanID, 16)
+		if s, ok := bySequence[int64(ev.Sequence)]; ok {
+			opened++
+			require.Equal(t, s.SpanContext.TraceID().String(), ev.TraceID)
+			require.Equal(t, s.SpanContext.SpanID().String(), ev.SpanID, "%s", ev.Kind())
+			if s.Parent.IsValid() {
+				require.Equal(t, s.Parent.SpanID().String(), ev.ParentSpanID)
+			}
+		}
+	}
+	require.Equal(t, 6, opened)
+}
+
+func TestTheHostsSpanIsTheParentOfTheRun(t *testing.T) {
+	host := otelhook.ContextFromEnviron(context.Background(), []string{"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+	t.Run("joined", func(t *testing.T) {
+		r := newRig(t, otelhook.Options{})
+		work(t, r, host, "r")
+		root := r.spans()[0]
+		require.Equal(t, "b7ad6b7169203331", root.Parent.SpanID().String())
+		require.True(t, root.Parent.IsRemote())
+		require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.log[0].TraceID)
+		require.Equal(t, "b7ad6b7169203331", r.log[0].ParentSpanID)
+	})
+	t.Run("a root of its own", func(t *testing.T) {
+		r := newRig(t, otelhook.Options{NewRoot: true})
+		work(t, r, host, "r")
+		root := r.spans()[0]
+		require.False(t, root.Parent.IsValid())
+		require.Equal(t, "b7ad6b7169203331", root.Links[0].SpanContext.SpanID().String())
+		wantOneTree(t, r.spans())
+	})
+	t.Run("not sampled", func(t *testing.T) {
+		off := otelhook.ContextFromEnviron(context.Background(), []string{"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"})
+		r := newRig(t, otelhook.Options{})
+		work(t, r, off, "r")
+		require.Empty(t, r.spans())
+		for _, ev := range r.log {
+			require.Equal(t, "0af7651916cd43dd8448eb211c80319c", ev.TraceID, "the trace id goes on")
+		}
+		require.Zero(t, r.hook.Stats().Open)
+	})
+}
+
+// TestIDsAreDerivedWithTheGenerator: two providers make the same ids of the same run.
+func TestIDsAreDerivedWithTheGenerator(t *testing.T) {
+	ids := func(more ...sdktrace.TracerProviderOption) (ids []string) {
+		r := newRig(t, otelhook.Options{}, more...)
+		work(t, r, context.Background(), "r")
+		wantOneTree(t, r.spans())
+		for _, s := range r.spans() {
+			ids = append(ids, s.SpanContext.TraceID().String()+s.SpanContext.SpanID().String())
+		}
+		return ids
+	}
+	g := sdktrace.WithIDGenerator(otelhook.IDGenerator())
+	require.Equal(t, ids(g), ids(g))
+	require.NotEqual(t, ids(), ids())
+}
+
+func TestSpansOfAToolAreBelowIt(t *testing.T) {
+	r := newRig(t, otelhook.Options{})
+	run := r.run(t, "r")
+	var env []string
+	a := run.Agent("a")
+	emit(t, a, &ae.AgentStarted{})
+	_, err := a.Do(context.Background(), &ae.ToolCalled{ToolID: "Fetch"}, func(ctx context.Context) (ae.JSON, error) {
+		ctx = r.hook.Context(ctx, "r")
+		env = otelhook.Environ(ctx)
+		_, span := r.tp.Tracer("http").Start(ctx, "GET")
+		span.End()
+		return "1", nil
+	})
+	require.NoError(t, err)
+	emit(t, a, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
+	emit(t, run, &ae.RunCompleted{})
+	var get, tool tracetest.SpanStub
+	for _, s := range r.spans() {
+		switch s.Name {
+		case "GET":
+			get = s
+		case "execute_tool Fetch":
+			tool = s
+		}
+	}
+	require.Equal(t, tool.SpanContext.SpanID(), get.Parent.SpanID())
+	require.Equal(t, []string{"TRACEPARENT=00-" + tool.SpanContext.TraceID().String() + "-" + tool.SpanContext.SpanID().String() + "-01"}, env)
+	require.Empty(t, otelhook.Environ(context.Background()))
+}
+
+func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
+	r := newRig(t, otelhook.Options{IdleTTL: time.Minute})
+	run := r.run(t, "r")
+	emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Read"})
+	last := r.now
+	r.pass(59 * time.Second)
+	r.hook.Expire()
+	require.Empty(t, r.spans())
+	r.pass(time.Second)
+	r.hook.Expire()
+	list := r.spans()
+	require.Len(t, list, 2)
+	for _, s := range list {
+		require.Equal(t, last, s.EndTime)
+		require.Equal(t, "idle_timeout", value(s, "agentevents.closed.reason").AsString())
+		require.Equal(t, "agentevents.incomplete", value(s, "error.type").AsString())
+	}
+	emit(t, run.Agent("a"), &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK})
+	require.Len(t, r.spans(), 2, "a late end makes no second span")
+	require.EqualValues(t, 1, r.hook.Stats().Unmatched)
+	require.Equal(t, list[0].SpanContext.SpanID().String(), r.log[len(r.log)-1].SpanID, "the log still says where it belongs")
+
+	r.pass(2 * time.Minute)
+	emit(t, r.run(t, "other"), &ae.RunStarted{})
+	r.pass(2 * time.Minute)
+	emit(t, r.run(t, "third"), &ae.RunStarted{})
+	require.EqualValues(t, 3, r.hook.Stats().Closed["idle_timeout"], "events of other runs do it as well")
+}
+
+func TestRunsThatNeverEndAreBounded(t *testing.T) {
+	const maxOpen = 1000
+	r := newRig(t, otelhook.Options{MaxOpen: maxOpen, KeepRuns: 100})
+	for i := range 3000 {
+		r.pass(time.Millisecond)
+		emit(t, r.run(t, fmt.Sprint(i)).Agent("a"), &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Read"})
+		require.LessOrEqual(t, r.hook.Stats().Open, maxOpen)
+	}
+	require.EqualValues(t, 2*3000-maxOpen, r.hook.Stats().Closed["evicted"])
+	require.NoError(t, r.hook.Close())
+	require.Zero(t, r.hook.Stats().Open)
+	require.Len(t, r.spans(), 2*3000)
+}
+
+func TestARunThatIsResumedIsLinked(t *testing.T) {
+	first := newRig(t, otelhook.Options{})
+	run := first.run(t, "r")
+	emit(t, run, &ae.RunStarted{Name: "n"}, &ae.RunPaused{})
+	require.NoError(t, run.Close())
+	old := first.spans()[0]
+	require.Equal(t, "paused", value(old, "agentevents.run.outcome").AsString())
+	require.Equal(t, codes.Unset, old.Status.Code)
+
+	fold := ae.NewFold(ae.FoldOptions{Lifecycle: ae.LifecycleDerived})
+	for _, ev := range first.log {
+		fold.Apply(ev)
+	}
+	for name, second := range map[string]*rig{
+		"in the same process": first,
+		"in another process":  newRig(t, otelhook.Options{Previous: func(string) trace.SpanContext { return old.SpanContext }}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, err := second.em.Resume(fold.Snapshot())
+			require.NoError(t, err)
+			second.out.Reset()
+			emit(t, run, &ae.RunResumed{}, &ae.RunCompleted{})
+			list := second.spans()
+			require.Len(t, list, 1)
+			require.Equal(t, "invoke_workflow n", list[0].Name)
+			require.NotEqual(t, old.SpanContext.TraceID(), list[0].SpanContext.TraceID())
+			require.Equal(t, old.SpanContext.SpanID(), list[0].Links[0].SpanContext.SpanID())
+			require.Equal(t, "r", value(list[0], "agentevents.run.id").AsString())
+		})
+	}
+}
+
+func TestContentIsAddedWhenAsked(t *testing.T) {
+	for _, content := range []bool{false, true} {
+		r := newRig(t, otelhook.Options{Content: content})
+		work(t, r, context.Background(), "r")
+		all := fmt.Sprintf("%+v", r.spans())
+		require.Equal(t, content, strings.Contains(all, "secret"))
+	}
+}
+
+func TestAttributesOfTheHost(t *testing.T) {
+	r := newRig(t, otelhook.Options{Attributes: func(name string, attrs []attribute.KeyValue) []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.String("vendor", name)}
+	}})
+	work(t, r, context.Background(), "r")
+	for _, s := range r.spans() {
+		require.Equal(t, s.Name, value(s, "vendor").AsString())
+	}
+}
+
+// TestManyRunsAtOnce: call ids are used again across runs and agents.
+func TestManyRunsAtOnce(t *testing.T) {
+	runs, agents, calls := 16, 8, 100
+	if testing.Short() {
+		runs, calls = 8, 20
+	}
+	r := newRig(t, otelhook.Options{})
+	var wg sync.WaitGroup
+	for i := range runs {
+		run := r.run(t, fmt.Sprint(i))
+		for j := range agents {
+			wg.Go(func() {
+				a := run.Agent(fmt.Sprint("a", j))
+				ctx := context.Background()
+				if err := a.Emit(ctx, &ae.AgentStarted{}); err != nil {
+					t.Error(err)
+				}
+				for k := range calls {
+					for _, p := range []ae.Payload{&ae.ToolCalled{CallID: fmt.Sprint(k % 3), ToolID: "Read"}, &ae.ToolReturned{CallID: fmt.Sprint(k % 3), ToolID: "Read", Status: ae.ToolStatusOK}} {
+						if err := a.Emit(ctx, p); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				if err := a.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	require.NoError(t, r.hook.Close())
+	byTrace := map[trace.TraceID][]tracetest.SpanStub{}
+	for _, s := range r.out.GetSpans() {
+		byTrace[s.SpanContext.TraceID()] = append(byTrace[s.SpanContext.TraceID()], s)
+	}
+	require.Len(t, byTrace, runs)
+	for _, list := range byTrace {
+		require.Len(t, list, agents*(1+calls))
+		wantOneTree(t, list)
+	}
+	require.Zero(t, r.hook.Stats().Unmatched)
+}
+
+func TestEventsWithoutAnEmitter(t *testing.T) {
+	r := newRig(t, otelhook.Options{})
+	work(t, r, context.Background(), "r")
+	n := len(r.spans())
+	for _, ev := range r.log {
+		require.NoError(t, r.hook.WriteEvent(context.Background(), ev))
+	}
+	require.Len(t, r.spans(), n, "what was traced is not traced again")
+	other := newRig(t, otelhook.Options{})
+	for _, ev := range r.log {
+		require.NoError(t, other.hook.WriteEvent(context.Background(), ev))
+	}
+	require.Equal(t, r.names(), other.names())
+}
+
+func TestTheCostWithoutAProvider(t *testing.T) {
+	h, err := otelhook.New(otelhook.Options{TracerProvider: noop.NewTracerProvider()})
+	require.NoError(t, err)
+	ctx := context.Background()
+	h.Trace(ctx, ae.Event{RunID: "r", Payload: &ae.RunStarted{}})
+	for _, p := range []ae.Payload{&ae.TextDelta{Delta: "x"}, &ae.ToolCalled{CallID: "c", ToolID: "Read"}} {
+		ev := ae.Event{RunID: "r", AgentID: "a", Sequence: 1, Payload: p}
+		require.Zero(t, testing.AllocsPerRun(1000, func() { h.Trace(ctx, ev) }))
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, o := range []otelhook.Options{
+		{},
+		{TracerProvider: noop.NewTracerProvider(), Semconv: "2.0"},
+		{TracerProvider: noop.NewTracerProvider(), MaxOpen: -1},
+	} {
+		_, err := otelhook.New(o)
+		require.Error(t, err)
+	}
+}
+
+// BenchmarkTrace is the hook's share of an event.
+func BenchmarkTrace(b *testing.B) {
+	for name, tp := range map[string]trace.TracerProvider{
+		"off":      noop.NewTracerProvider(),
+		"recorded": sdktrace.NewTracerProvider(),
+	} {
+		for what, p := range map[string]ae.Payload{"delta": &ae.TextDelta{Delta: "x"}, "text": &ae.TextCompleted{Text: "x"}} {
+			b.Run(name+"/"+what, func(b *testing.B) {
+				h, err := otelhook.New(otelhook.Options{TracerProvider: tp})
+				require.NoError(b, err)
+				ctx := context.Background()
+				h.Trace(ctx, ae.Event{RunID: "r", Payload: &ae.RunStarted{}})
+				b.ReportAllocs()
+				i := uint64(0)
+				for b.Loop() {
+					i++
+					h.Trace(ctx, ae.Event{RunID: "r", AgentID: "a", Sequence: i, Payload: p})
+				}
+			})
+		}
+	}
+}

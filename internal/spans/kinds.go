@@ -36,6 +36,7 @@ func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
 		}
 	}
 	if m.root != nil && m.root.ended {
+		m.Close(ReasonRestarted) // what has begun below it since
 		old := m.root
 		m.root, m.joined, m.segment = nil, nil, ev.Sequence
 		m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
@@ -436,12 +437,16 @@ func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Spa
 	}
 	delete(m.waits, k)
 	parent := w.parent
-	if parent == nil {
+	var asked []Link
+	if parent == nil || parent.TraceID != m.root.TraceID { // the run has gone on in another trace
+		if parent != nil {
+			asked = []Link{{parent.TraceID, parent.ID, []Attr{{AttrLinkType, "requested"}}}}
+		}
 		parent = m.root
 	}
 	operation := "agentevents." + kind
 	attrs := m.common(ev, operation, Attr{operation + ".id", cut(id, maxText)}, Attr{operation + ".decision", decision}, Attr{AttrWait, ev.Time.Sub(w.at).Seconds()})
-	s := m.begin(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs})
+	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
 	return m.end(s, ev)
 }
 

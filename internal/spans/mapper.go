@@ -25,7 +25,7 @@ type Mapper struct {
 	root    *Span
 	joined  *agent // the agent whose span the root is
 	session string
-	name    string    // of the run
+	name    string // of the run
 	paused  bool
 	errType string // of the last error event
 

@@ -3,6 +3,7 @@ package spans_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -450,4 +451,70 @@ func TestAnEmittersLogIsOneTree(t *testing.T) {
 	require.Len(t, r.begun, 2)
 	require.Zero(t, r.m.Open())
 	require.Equal(t, r.begun[0], r.begun[1].Parent)
+}
+
+// TestAnythingMakesATree: whatever comes in whatever order, each trace has one root, all
+// spans end once and not before they begin, and no two share an id.
+func TestAnythingMakesATree(t *testing.T) {
+	var kinds []ae.Kind
+	for info := range ae.Kinds() {
+		kinds = append(kinds, info.Kind)
+	}
+	kinds = append(kinds, "other.kind")
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		pick := func(words ...string) string { return words[rnd.IntN(len(words))] }
+		r := record(spans.Options{MaxOpen: 1 + rnd.IntN(20), Recorded: rnd.IntN(2) == 0, Content: rnd.IntN(2) == 0, NoSteps: rnd.IntN(4) == 0})
+		for range 200 {
+			p := ae.NewPayload(kinds[rnd.IntN(len(kinds))])
+			switch p := p.(type) {
+			case *ae.RunStarted:
+				if rnd.IntN(2) == 0 {
+					p.Agent = ae.Some(ae.AgentRef{AgentID: pick("a", "b")})
+				}
+			case *ae.ToolCalled:
+				p.CallID = pick("1", "2", "3")
+			case *ae.ToolReturned:
+				p.CallID, p.OneEvent, p.Status = pick("1", "2", "3"), rnd.IntN(4) == 0, ae.ToolStatus(pick("ok", "error", "forbidden"))
+				p.Duration = ae.Some(time.Duration(rnd.IntN(5)) * time.Second)
+			case *ae.ModelCalled:
+				p.ModelCallID = pick("1", "2")
+			case *ae.ModelReturned:
+				p.ModelCallID, p.OneEvent = pick("1", "2"), rnd.IntN(4) == 0
+			case *ae.SpanRecorded:
+				p.Subject, p.Phase, p.Duration = pick("judge", "route"), pick("start", "complete", "error", "progress"), ae.Some(time.Second)
+			case *ae.AgentHandoff:
+				p.To.AgentID = pick("a", "b", "c")
+			}
+			r.event(ae.Event{
+				AgentID: pick("", "a", "b", "c"), ParentAgentID: pick("", "", "a", "b"), ParentCallID: pick("", "1"), Payload: p,
+				Scope: ae.Scope{WorkflowID: pick("", "w"), Phase: pick("", "p", "q"), NodeID: pick("", "n")},
+				Time:  t0.Add(time.Duration(rnd.IntN(400)) * time.Second), SpanID: pick("", strings.Repeat("ab", 8), strings.Repeat("cd", 8)),
+			})
+			if rnd.IntN(50) == 0 {
+				r.m.Close(pick(spans.ReasonIdle, spans.ReasonEvicted))
+			}
+		}
+		r.m.Release()
+		require.Zero(t, r.m.Open())
+		require.Len(t, r.begun, r.ended, "seed %d", seed)
+		roots, ids := map[spans.TraceID]int{}, map[string]bool{}
+		known := map[*spans.Span]bool{}
+		for _, s := range r.begun {
+			known[s] = true
+			id := s.TraceID.String() + s.ID.String()
+			require.False(t, ids[id], "seed %d: %s has the id of another span", seed, s.Name)
+			ids[id] = true
+			require.False(t, s.End.Before(s.Start), "seed %d: %s", seed, s.Name)
+			if s.Parent == nil {
+				roots[s.TraceID]++
+			} else {
+				require.True(t, known[s.Parent], "seed %d: %s", seed, s.Name)
+				require.Equal(t, s.Parent.TraceID, s.TraceID, "seed %d: %s", seed, s.Name)
+			}
+		}
+		for _, n := range roots {
+			require.Equal(t, 1, n, "seed %d", seed)
+		}
+	}
 }

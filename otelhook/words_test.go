@@ -1,0 +1,202 @@
+package otelhook_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/spans"
+	"github.com/agentevents/agentevents/otelhook"
+)
+
+// TestNamesAreThoseOfTheConventions compares the names that v1.41.0 has.
+func TestNamesAreThoseOfTheConventions(t *testing.T) {
+	for ours, theirs := range map[string]attribute.Key{
+		spans.AttrOperation: semconv.GenAIOperationNameKey, spans.AttrConversation: semconv.GenAIConversationIDKey,
+		spans.AttrWorkflow: semconv.GenAIWorkflowNameKey, spans.AttrAgent: semconv.GenAIAgentNameKey,
+		spans.AttrProvider: semconv.GenAIProviderNameKey, spans.AttrRequestModel: semconv.GenAIRequestModelKey,
+		spans.AttrResponseModel: semconv.GenAIResponseModelKey, spans.AttrResponseID: semconv.GenAIResponseIDKey,
+		spans.AttrFinishReasons: semconv.GenAIResponseFinishReasonsKey, spans.AttrFirstChunk: semconv.GenAIResponseTimeToFirstChunkKey,
+		spans.AttrInputTokens: semconv.GenAIUsageInputTokensKey, spans.AttrOutputTokens: semconv.GenAIUsageOutputTokensKey,
+		spans.AttrCacheRead: semconv.GenAIUsageCacheReadInputTokensKey, spans.AttrReasoningTokens: semconv.GenAIUsageReasoningOutputTokensKey,
+		spans.AttrTool: semconv.GenAIToolNameKey, spans.AttrToolCallID: semconv.GenAIToolCallIDKey,
+		spans.AttrToolArguments: semconv.GenAIToolCallArgumentsKey, spans.AttrToolResult: semconv.GenAIToolCallResultKey,
+		spans.AttrInput: semconv.GenAIInputMessagesKey, spans.AttrOutput: semconv.GenAIOutputMessagesKey,
+		spans.AttrEvaluation: semconv.GenAIEvaluationNameKey, spans.AttrScoreLabel: semconv.GenAIEvaluationScoreLabelKey,
+		spans.AttrScoreValue: semconv.GenAIEvaluationScoreValueKey, spans.AttrExplanation: semconv.GenAIEvaluationExplanationKey,
+		spans.AttrErrorType: semconv.ErrorTypeKey, spans.ErrorOther: attribute.Key(semconv.ErrorTypeOther.Value.AsString()),
+		spans.OpWorkflow: attribute.Key(semconv.GenAIOperationNameInvokeWorkflow.Value.AsString()), spans.OpAgent: attribute.Key(semconv.GenAIOperationNameInvokeAgent.Value.AsString()),
+		spans.OpTool: attribute.Key(semconv.GenAIOperationNameExecuteTool.Value.AsString()), spans.OpChat: attribute.Key(semconv.GenAIOperationNameChat.Value.AsString()),
+	} {
+		require.Equal(t, string(theirs), ours)
+	}
+	require.Equal(t, semconv.SchemaURL, spans.SemconvV1_41.SchemaURL())
+}
+
+// TestKeysOfTheVersions has all keys of gen_ai that a run may have.
+func TestKeysOfTheVersions(t *testing.T) {
+	shared := []string{
+		"gen_ai.agent.name", "gen_ai.conversation.id", "gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model",
+		"gen_ai.response.finish_reasons", "gen_ai.response.id", "gen_ai.response.model", "gen_ai.response.time_to_first_chunk",
+		"gen_ai.tool.call.id", "gen_ai.tool.name", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.input_tokens",
+		"gen_ai.usage.output_tokens", "gen_ai.usage.reasoning.output_tokens", "gen_ai.workflow.name",
+	}
+	for v, more := range map[otelhook.Semconv]string{
+		otelhook.SemconvShared: "", otelhook.SemconvV1_41: "gen_ai.usage.cache_creation.input_tokens", otelhook.SemconvLatest: "gen_ai.usage.cache_write.input_tokens",
+	} {
+		r := newRig(t, otelhook.Options{Semconv: v})
+		run := r.run(t, "r").With(ae.Scope{SessionID: "s"})
+		emit(t, run, &ae.RunStarted{Name: "n"})
+		emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ModelCalled{ModelCallID: "m", Model: "x", Provider: "openai"},
+			&ae.ModelReturned{
+				ModelCallID: "m", Model: "x-1", ResponseID: "i", FinishReasons: []string{"stop"}, TimeToFirstToken: ae.Some(time.Second), CostUSD: ae.Some(1.5),
+				Usage: ae.Some(ae.Usage{InputTokens: 1, CacheCreationInputTokens: ae.Some(int64(20)), CacheReadInputTokens: ae.Some(int64(300)), ReasoningOutputTokens: ae.Some(int64(4)), OutputTokens: 5}),
+			}, &ae.ToolCalled{CallID: "c", ToolID: "Read"}, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK}, &ae.AgentEnded{})
+		emit(t, run, &ae.RunCompleted{})
+		var keys []string
+		for _, s := range r.spans() {
+			require.Equal(t, spans.Semconv(v).SchemaURL(), s.InstrumentationScope.SchemaURL)
+			if s.Name == "chat x" {
+				require.EqualValues(t, 321, value(s, "gen_ai.usage.input_tokens").AsInt64())
+			}
+			for _, a := range s.Attributes {
+				if strings.HasPrefix(string(a.Key), "gen_ai.") {
+					keys = append(keys, string(a.Key))
+				} else {
+					require.True(t, strings.HasPrefix(string(a.Key), "agentevents."), "%s", a.Key)
+				}
+			}
+		}
+		slices.Sort(keys)
+		want := slices.Clone(shared)
+		if more != "" {
+			want = append(want, more)
+			slices.Sort(want)
+		}
+		require.Equal(t, want, slices.Compact(keys), "%q", v)
+	}
+}
+
+// TestReplayHasTheIDsOfTheLiveSpans maps the log once more, without a provider.
+func TestReplayHasTheIDsOfTheLiveSpans(t *testing.T) {
+	replay := func(log []ae.Event, o spans.Options) (ids []string) {
+		o.Started = func(s *spans.Span) {
+			ids = append(ids, fmt.Sprint(s.Name, s.TraceID, s.ID, s.ParentSpanID()))
+		}
+		m := spans.New(log[0].RunID, o)
+		for i := range log {
+			m.Feed(&log[i])
+		}
+		m.Close(spans.ReasonShutdown)
+		return ids
+	}
+	live := func(r *rig) (ids []string) {
+		for _, s := range r.spans() {
+			ids = append(ids, fmt.Sprint(s.Name, spans.TraceID(s.SpanContext.TraceID()), spans.SpanID(s.SpanContext.SpanID()), spans.SpanID(s.Parent.SpanID())))
+		}
+		return ids
+	}
+	host := otelhook.ContextFromEnviron(context.Background(), []string{"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+	for name, ctx := range map[string]context.Context{"root": context.Background(), "below the host": host} {
+		t.Run(name, func(t *testing.T) {
+			random := newRig(t, otelhook.Options{})
+			work(t, random, ctx, "r")
+			require.Equal(t, live(random), replay(random.log, spans.Options{Recorded: true}), "the log has the ids")
+		})
+	}
+	derived := newRig(t, otelhook.Options{}, sdktrace.WithIDGenerator(otelhook.IDGenerator()))
+	work(t, derived, context.Background(), "r")
+	bare := slices.Clone(derived.log)
+	for i := range bare {
+		bare[i].TraceID, bare[i].SpanID, bare[i].ParentSpanID = "", "", ""
+	}
+	require.Equal(t, live(derived), replay(bare, spans.Options{}), "the log has no ids")
+}
+
+// TestTypesInBackEnds runs the spans through the tables by which back ends tell what a
+// span is.
+func TestTypesInBackEnds(t *testing.T) {
+	langfuse := func(s tracetest.SpanStub) string {
+		switch op := value(s, "gen_ai.operation.name").AsString(); {
+		case op == "chat" || op == "text_completion" || op == "generate_content":
+			return "generation"
+		case op == "invoke_agent" || op == "create_agent":
+			return "agent"
+		case op == "execute_tool", value(s, "gen_ai.tool.name").AsString() != "", value(s, "gen_ai.tool.call.id").AsString() != "":
+			return "tool"
+		case value(s, "gen_ai.request.model").AsString() != "" || value(s, "gen_ai.response.model").AsString() != "":
+			return "generation"
+		}
+		return "span"
+	}
+	datadog := func(s tracetest.SpanStub) string {
+		switch value(s, "gen_ai.operation.name").AsString() {
+		case "chat", "text_completion", "generate_content":
+			return "llm"
+		case "execute_tool":
+			return "tool"
+		case "invoke_agent", "create_agent":
+			return "agent"
+		}
+		return "workflow"
+	}
+	openinference := func(s tracetest.SpanStub) string {
+		return map[string]string{"invoke_agent": "AGENT", "invoke_workflow": "CHAIN", "execute_tool": "TOOL", "chat": "LLM"}[value(s, "gen_ai.operation.name").AsString()]
+	}
+	r := newRig(t, otelhook.Options{})
+	work(t, r, context.Background(), "r")
+	var got []string
+	for _, s := range r.spans() {
+		got = append(got, strings.Join([]string{s.Name, langfuse(s), datadog(s), openinference(s)}, ", "))
+	}
+	require.Equal(t, []string{
+		"invoke_workflow release, span, workflow, CHAIN", "invoke_agent lead, agent, agent, AGENT", "chat claude, generation, llm, LLM",
+		"execute_tool Task, tool, tool, TOOL", "invoke_agent sub, agent, agent, AGENT", "execute_tool Bash, tool, tool, TOOL",
+	}, got)
+}
+
+// TestABurstArrivesWhenTheProcessorBlocks: with the default one, some would be lost.
+func TestABurstArrivesWhenTheProcessorBlocks(t *testing.T) {
+	out := tracetest.NewInMemoryExporter()
+	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out, sdktrace.WithBlocking()))
+	r := newRig(t, otelhook.Options{TracerProvider: tp})
+	const calls = 20_000
+	a := r.run(t, "r").Agent("a")
+	emit(t, a, &ae.AgentStarted{})
+	for range calls {
+		emit(t, a, &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK, OneEvent: true})
+	}
+	emit(t, a, &ae.AgentEnded{})
+	require.NoError(t, r.hook.Close())
+	require.NoError(t, tp.ForceFlush(context.Background()))
+	require.Len(t, out.GetSpans(), calls+1)
+}
+
+// TestDependencies: programs get the API only, and the root module nothing of it.
+func TestDependencies(t *testing.T) {
+	deps := func(dir string, pkgs ...string) string {
+		cmd := exec.Command("go", append([]string{"list", "-deps"}, pkgs...)...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		require.NoError(t, err)
+		return string(bytes.TrimSpace(out))
+	}
+	ours := deps(".", ".")
+	require.Contains(t, ours, "go.opentelemetry.io/otel/trace")
+	for _, no := range []string{"go.opentelemetry.io/otel/sdk", "google.golang.org/grpc"} {
+		require.NotContains(t, ours, no)
+	}
+	require.NotContains(t, deps("..", "./..."), "go.opentelemetry.io")
+}

@@ -30,6 +30,11 @@
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out
 // unless Options.Content is set. Names of people are always left out.
 //
+// With Options.MeterProvider there are metrics too: durations of runs, agents, tools and
+// model calls, calls of an agent, tokens, cost, handoffs, evaluations, waits for approvals.
+// Their attributes have no ids. The conventions' versions name those of model calls
+// differently, so there are none with SemconvShared.
+//
 // # What never ends
 //
 // A span that does not end is never exported. So a span also ends with what it is a part

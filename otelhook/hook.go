@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/agentevents/agentevents"
@@ -38,6 +39,9 @@ const (
 type Options struct {
 	// TracerProvider is the host's. It is required.
 	TracerProvider trace.TracerProvider
+	// MeterProvider is the host's, for metrics. They are recorded of runs that are not
+	// sampled, too, but not of events that are marked replayed. nil means no metrics.
+	MeterProvider metric.MeterProvider
 	// Semconv selects the names of GenAI. The zero value is SemconvShared.
 	Semconv Semconv
 	// Content adds prompts, arguments, results and texts of errors to the spans. They are
@@ -80,6 +84,7 @@ type Options struct {
 // what the provider does when spans start and end.
 type Hook struct {
 	o        Options
+	meters   *meters // or nil
 	tracer   trace.Tracer
 	open     atomic.Int64
 	openRuns atomic.Int64
@@ -103,12 +108,13 @@ type run struct {
 	id     string
 	active atomic.Int64 // when the last event came, in Unix nanoseconds
 
-	mu   sync.Mutex
-	ctx  context.Context // of the event that is mapped
-	m    *spans.Mapper
-	off  atomic.Bool              // the root is not recorded, and so is nothing
-	at   agentevents.TraceContext // of a run that is off; set before
-	next uint64                   // sequence of the next event; others were mapped
+	mu       sync.Mutex
+	ctx      context.Context // of the event that is mapped
+	replayed bool            // so is the event
+	m        *spans.Mapper
+	off      atomic.Bool              // the root is not recorded, and so is nothing
+	at       agentevents.TraceContext // of a run that is off; set before
+	next     uint64                   // sequence of the next event; others were mapped
 
 	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
 }
@@ -136,6 +142,12 @@ func New(o Options) (*Hook, error) {
 		config = append(config, trace.WithSchemaURL(url))
 	}
 	h.tracer = o.TracerProvider.Tracer(ScopeName, config...)
+	if o.MeterProvider != nil {
+		var err error
+		if h.meters, err = newMeters(o.MeterProvider, spans.Semconv(o.Semconv)); err != nil {
+			return nil, fmt.Errorf("otelhook: %w", err)
+		}
+	}
 	return h, nil
 }
 
@@ -194,7 +206,7 @@ func (h *Hook) begin(id string, now int64) *run {
 	r := &run{h: h, id: id}
 	r.active.Store(now)
 	r.m = spans.New(id, spans.Options{
-		Started: r.started, Ended: r.ended,
+		Started: r.started, Ended: r.ended, Noted: r.noted,
 		Semconv: spans.Semconv(h.o.Semconv), Content: h.o.Content, ContentBytes: h.o.ContentBytes, NoSteps: h.o.NoSteps, MaxOpen: h.o.MaxOpen,
 	})
 	h.runs[id] = r
@@ -210,7 +222,7 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 	if ev.Sequence < r.next || r.off.Load() {
 		return r.at
 	}
-	r.ctx = ctx
+	r.ctx, r.replayed = ctx, ev.Marks.Has(agentevents.MarkReplayed)
 	unmatched := r.m.Unmatched
 	s := r.m.Feed(&ev)
 	r.ctx = nil
@@ -224,7 +236,7 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 		return agentevents.TraceContext{}
 	}
 	d := s.Data.(*data)
-	if s == r.m.Root() && !d.recording {
+	if s == r.m.Root() && !d.recording && r.h.meters == nil {
 		// A sampler decides for the trace: what is below would not be recorded either.
 		r.m.Close(spans.ReasonShutdown)
 		r.at = d.at
@@ -292,6 +304,22 @@ func (r *run) started(s *spans.Span) {
 	s.Data = d
 	r.opens(1)
 	r.h.open.Add(1)
+	if x := r.h.meters; x != nil {
+		x.open.Add(context.Background(), 1)
+	}
+}
+
+// noted counts a point. r.mu is held.
+func (r *run) noted(s *spans.Span, p *spans.Point) {
+	x := r.h.meters
+	if x == nil || r.replayed {
+		return
+	}
+	ctx := context.Background()
+	if s != nil {
+		ctx = trace.ContextWithSpanContext(ctx, s.Data.(*data).context)
+	}
+	x.noted(ctx, p)
 }
 
 // opens counts what is open in the run, and the runs with something open.
@@ -318,6 +346,12 @@ func (r *run) ended(s *spans.Span) {
 		h.stats.closed[s.ClosedReason]++
 	}
 	h.stats.Unlock()
+	if h.meters != nil {
+		h.meters.open.Add(context.Background(), -1)
+		if !r.replayed {
+			h.meters.ended(d.context, s)
+		}
+	}
 	if d.recording {
 		if late := s.Late(); len(late) > 0 {
 			span.SetAttributes(values(late)...)

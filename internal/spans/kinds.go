@@ -170,8 +170,8 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 }
 
 func (m *Mapper) totals(a *agent) {
-	a.span.set("agentevents.agent.tool_calls", a.tools)
-	a.span.set("agentevents.agent.model_calls", a.models)
+	a.span.set(AttrToolCalls, a.tools)
+	a.span.set(AttrModelCalls, a.models)
 }
 
 // closeOf closes the calls, turns and steps of an agent, which has ended. Agents that it
@@ -232,7 +232,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 		m.usage(s, &p.Usage.V)
 	}
 	if p.CostUSD.OK {
-		s.set("agentevents.usage.cost", p.CostUSD.V)
+		s.set(AttrCost, p.CostUSD.V)
 		s.set("agentevents.usage.currency", "USD")
 	}
 	if m.o.Content {

@@ -181,6 +181,16 @@ type Span struct {
 // that it was told has changed.
 func (s *Span) Late() []Attr { return s.Attributes[s.told:] }
 
+// Attr returns the value of an attribute, or nil.
+func (s *Span) Attr(key string) any {
+	for _, a := range s.Attributes {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return nil
+}
+
 // Ended reports whether the span has ended.
 func (s *Span) Ended() bool { return s.ended }
 

@@ -94,6 +94,9 @@ const (
 	AttrStepIndex    = "agentevents.step.index"
 	AttrLinkType     = "agentevents.link.type"
 	AttrWait         = "agentevents.wait" // seconds
+	AttrToolCalls    = "agentevents.agent.tool_calls"
+	AttrModelCalls   = "agentevents.agent.model_calls"
+	AttrCost         = "agentevents.usage.cost" // of a model call
 
 	ErrorIncomplete = "agentevents.incomplete" // error.type of a span that ended without its event
 	ErrorOther      = "_OTHER"                 // error.type when there is no word

@@ -1,0 +1,140 @@
+package otelhook_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/otelhook"
+)
+
+// measured returns a line for each point of each metric, in order.
+func measured(t testing.TB, reader *sdkmetric.ManualReader) (lines []string) {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &all))
+	add := func(m metricdata.Metrics, set attribute.Set, value any) {
+		lines = append(lines, fmt.Sprintf("%s [%s] {%s} %v", m.Name, m.Unit, set.Encoded(attribute.DefaultEncoder()), value))
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch d := m.Data.(type) {
+			case metricdata.Histogram[float64]:
+				for _, p := range d.DataPoints {
+					add(m, p.Attributes, p.Sum)
+				}
+			case metricdata.Histogram[int64]:
+				for _, p := range d.DataPoints {
+					add(m, p.Attributes, p.Sum)
+				}
+			case metricdata.Sum[int64]:
+				for _, p := range d.DataPoints {
+					add(m, p.Attributes, p.Value)
+				}
+			case metricdata.Sum[float64]:
+				for _, p := range d.DataPoints {
+					add(m, p.Attributes, p.Value)
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func metered(t testing.TB, o otelhook.Options, more ...sdktrace.TracerProviderOption) (*rig, *sdkmetric.ManualReader) {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	o.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	return newRig(t, o, more...), reader
+}
+
+func TestMetricsOfARun(t *testing.T) {
+	for v, models := range map[otelhook.Semconv][]string{
+		otelhook.SemconvShared: nil,
+		otelhook.SemconvV1_41: {
+			"gen_ai.client.operation.duration [s] {gen_ai.operation.name=chat,gen_ai.provider.name=anthropic,gen_ai.request.model=claude} 0",
+			"gen_ai.client.token.usage [{token}] {gen_ai.operation.name=chat,gen_ai.provider.name=anthropic,gen_ai.request.model=claude,gen_ai.token.type=input} 5",
+			"gen_ai.client.token.usage [{token}] {gen_ai.operation.name=chat,gen_ai.provider.name=anthropic,gen_ai.request.model=claude,gen_ai.token.type=output} 7",
+		},
+		otelhook.SemconvLatest: {
+			"gen_ai.client.inference.duration [s] {gen_ai.operation.name=chat,gen_ai.provider.name=anthropic,gen_ai.request.model=claude} 0",
+			"gen_ai.client.inference.usage.input_tokens [{token}] {gen_ai.operation.name=chat,gen_ai.provider.name=anthropic,gen_ai.request.model=claude,gen_ai.token.modality=unknown} 5",
+			"gen_ai.client.inference.usage.output_tokens [{token}] {gen_ai.operation.name=chat,gen_ai.provider.name=anthropic,gen_ai.request.model=claude,gen_ai.token.modality=unknown} 7",
+		},
+	} {
+		want := append([]string{
+			"agentevents.hook.open [{span}] {} 0",
+			"agentevents.runs [{run}] {agentevents.run.outcome=completed} 1",
+			"gen_ai.execute_tool.duration [s] {error.type=timeout,gen_ai.agent.name=sub,gen_ai.tool.name=Bash} 0",
+			"gen_ai.execute_tool.duration [s] {gen_ai.agent.name=lead,gen_ai.tool.name=Task} 1",
+			"gen_ai.invoke_agent.duration [s] {gen_ai.agent.name=lead} 1",
+			"gen_ai.invoke_agent.duration [s] {gen_ai.agent.name=sub} 1",
+			"gen_ai.invoke_agent.inference_calls [{inference_call}] {gen_ai.agent.name=lead} 1",
+			"gen_ai.invoke_agent.inference_calls [{inference_call}] {gen_ai.agent.name=sub} 0",
+			"gen_ai.invoke_agent.tool_calls [{tool_call}] {gen_ai.agent.name=lead} 1",
+			"gen_ai.invoke_agent.tool_calls [{tool_call}] {gen_ai.agent.name=sub} 1",
+			"gen_ai.invoke_workflow.duration [s] {gen_ai.workflow.name=release} 1",
+		}, models...)
+		slices.Sort(want)
+		for name, sampler := range map[string]sdktrace.Sampler{"sampled": sdktrace.AlwaysSample(), "not sampled": sdktrace.NeverSample()} {
+			r, reader := metered(t, otelhook.Options{Semconv: v}, sdktrace.WithSampler(sampler))
+			work(t, r, context.Background(), "r")
+			require.Equal(t, want, measured(t, reader), "%q, %s", v, name)
+		}
+	}
+}
+
+func TestMetricsOfEvents(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{})
+	run := r.run(t, "r")
+	a := run.Agent("a")
+	emit(t, a, &ae.AgentStarted{}, &ae.ApprovalRequested{ApprovalID: "p"})
+	r.pass(3 * time.Hour)
+	emit(t, run, &ae.ApprovalRejected{ApprovalID: "p", RejectedBy: "ann"})
+	emit(t, a, &ae.AgentHandoff{From: ae.AgentRef{AgentID: "a"}, To: ae.AgentRef{AgentID: "b"}}, &ae.AuditChecked{CheckpointID: "unit", Result: ae.AuditFail}, &ae.BudgetExceeded{Budget: "cost"},
+		&ae.ModelReturned{ModelCallID: "m", Model: "x", OneEvent: true, CostUSD: ae.Some(0.25)})
+	require.NoError(t, r.hook.Close())
+	got := strings.Join(measured(t, reader), "\n")
+	for _, want := range []string{
+		"agentevents.approval.wait [s] {agentevents.approval.decision=denied} 10800",
+		"agentevents.handoffs [{handoff}] {agentevents.handoff.from=a,agentevents.handoff.to=b} 1",
+		"agentevents.evaluations [{evaluation}] {gen_ai.evaluation.name=unit,gen_ai.evaluation.score.label=fail} 1",
+		"agentevents.budget.exceeded [{event}] {agentevents.budget.kind=cost} 1",
+		"agentevents.usage.cost [{USD}] {gen_ai.request.model=x} 0.25",
+		"agentevents.runs [{run}] {agentevents.run.outcome=incomplete} 1",
+		"agentevents.hook.closed [{span}] {agentevents.closed.reason=shutdown} 1",
+	} {
+		require.Contains(t, got, want)
+	}
+}
+
+func TestReplayedEventsHaveNoMetrics(t *testing.T) {
+	r, _ := metered(t, otelhook.Options{})
+	work(t, r, context.Background(), "r")
+	again, reader := metered(t, otelhook.Options{})
+	for _, ev := range r.log {
+		ev.Marks |= ae.MarkReplayed
+		require.NoError(t, again.hook.WriteEvent(context.Background(), ev))
+	}
+	require.Equal(t, []string{"agentevents.hook.open [{span}] {} 0"}, measured(t, reader))
+	require.Len(t, again.spans(), 6)
+}
+
+func TestMetricsHaveFewSeries(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{}, sdktrace.WithSampler(sdktrace.NeverSample()))
+	for i := range 500 {
+		work(t, r, context.Background(), fmt.Sprint("run", i))
+	}
+	require.Len(t, measured(t, reader), 11)
+}

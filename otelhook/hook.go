@@ -154,7 +154,7 @@ func New(o Options) (*Hook, error) {
 // Stats are the hook's own counts.
 type Stats struct {
 	Open      int               // spans that are open
-	Spans     uint64            // spans that have ended
+	Spans     uint64            // spans that have ended and were recorded
 	Closed    map[string]uint64 // those among them that ended without their event, by reason
 	Unmatched uint64            // ends without an open span
 }
@@ -340,12 +340,6 @@ func (r *run) ended(s *spans.Span) {
 	h := r.h
 	h.open.Add(-1)
 	r.opens(-1)
-	h.stats.Lock()
-	h.stats.spans++
-	if s.ClosedReason != "" {
-		h.stats.closed[s.ClosedReason]++
-	}
-	h.stats.Unlock()
 	if h.meters != nil {
 		h.meters.open.Add(context.Background(), -1)
 		if !r.replayed {
@@ -353,6 +347,12 @@ func (r *run) ended(s *spans.Span) {
 		}
 	}
 	if d.recording {
+		h.stats.Lock()
+		h.stats.spans++
+		if s.ClosedReason != "" {
+			h.stats.closed[s.ClosedReason]++
+		}
+		h.stats.Unlock()
 		if late := s.Late(); len(late) > 0 {
 			span.SetAttributes(values(late)...)
 		}

@@ -488,3 +488,42 @@ func BenchmarkTrace(b *testing.B) {
 		}
 	}
 }
+
+func TestRunsThatHaveEndedAreForgotten(t *testing.T) {
+	r := newRig(t, otelhook.Options{KeepRuns: 10})
+	known := func(id string) bool {
+		return trace.SpanContextFromContext(r.hook.Context(context.Background(), id)).IsValid()
+	}
+	for i := range 100 {
+		r.pass(time.Millisecond)
+		run := r.run(t, fmt.Sprint(i))
+		emit(t, run, &ae.RunStarted{}, &ae.RunCompleted{})
+		require.True(t, known(fmt.Sprint(i)), "the latest ones are known")
+	}
+	kept := 0
+	for i := range 100 {
+		if known(fmt.Sprint(i)) {
+			kept++
+		}
+	}
+	require.LessOrEqual(t, kept, 11)
+	require.False(t, known("0"))
+}
+
+// TestARunThatIsNotSampledStaysSo: it is known until it is released, or else a later
+// event, whose context has no host span, would begin a trace.
+func TestARunThatIsNotSampledStaysSo(t *testing.T) {
+	off := otelhook.ContextFromEnviron(context.Background(), []string{"TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"})
+	r := newRig(t, otelhook.Options{KeepRuns: 4})
+	first := r.run(t, "first")
+	require.NoError(t, first.Emit(off, &ae.RunStarted{}))
+	for i := range 20 {
+		r.pass(time.Millisecond)
+		emit(t, r.run(t, fmt.Sprint(i)), &ae.RunStarted{}, &ae.RunCompleted{})
+	}
+	n := len(r.spans())
+	emit(t, first.Agent("a"), &ae.AgentStarted{}, &ae.AgentEnded{})
+	emit(t, first, &ae.RunCompleted{})
+	require.Len(t, r.spans(), n)
+	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.log[len(r.log)-1].TraceID)
+}

@@ -59,6 +59,7 @@ func commands() []command {
 	return []command{
 		importCommand(),
 		convertCommand(),
+		exportCommand(),
 		redactCommand(),
 		catCommand(),
 		checkCommand(),

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/internal/replay"
+	"github.com/agentevents/agentevents/internal/spans"
+	"github.com/agentevents/agentevents/otlpjson"
+)
+
+// A chromeTrace collects the spans of a log for the Trace Event Format. Viewers take a
+// track for a stack, so spans of one track that overlap without being nested need two.
+type chromeTrace struct {
+	w      io.Writer
+	log    *replay.Log
+	spans  []*spans.Span
+	events int
+}
+
+func (x *export) chrome(_ *invocation, w io.Writer) (exporter, error) {
+	c := &chromeTrace{w: w}
+	c.log = replay.New(spans.Options{
+		Ended:   func(s *spans.Span) { c.spans = append(c.spans, s) },
+		Content: x.options.Content, NoSteps: x.options.NoSteps,
+	})
+	return c, nil
+}
+
+func (c *chromeTrace) Export(_ context.Context, ev *agentevents.Event) error {
+	c.events++
+	c.log.Feed(ev)
+	return nil
+}
+
+func (c *chromeTrace) Counts() otlpjson.Counts {
+	n := &c.log.Counts
+	return otlpjson.Counts{
+		Events: c.events, Runs: n.Runs, Spans: n.Spans, Closed: n.Closed, Repeated: n.Repeated, Late: n.Late, Unplaced: n.Unplaced,
+	}
+}
+
+// A track is where an agent's spans are drawn: a thread, and more threads for what overlaps.
+type track struct{ lanes []lane }
+
+// A lane is a thread. Its spans are nested.
+type lane struct {
+	tid  int
+	ends []time.Time // of the spans that are open at the start of the next one, inner ones last
+}
+
+// A chromeProcess is a run.
+type chromeProcess struct {
+	pid    int
+	tracks map[string]*track
+	tids   int
+}
+
+// Close writes the trace.
+func (c *chromeTrace) Close(context.Context) error {
+	c.log.Close()
+	slices.SortStableFunc(c.spans, func(a, b *spans.Span) int {
+		return cmp.Or(a.Start.Compare(b.Start), b.End.Compare(a.End), cmp.Compare(depth(a), depth(b)))
+	})
+	text := []byte(`{"displayTimeUnit":"ms","traceEvents":[`)
+	processes := map[spans.TraceID]*chromeProcess{}
+	for i, s := range c.spans {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		p := processes[s.TraceID]
+		if p == nil {
+			p = &chromeProcess{pid: len(processes) + 1, tracks: map[string]*track{}}
+			processes[s.TraceID] = p
+			text = appendChromeName(text, "process_name", p.pid, 0, "run "+inherited(s, "agentevents.run.id"))
+		}
+		agent := cmp.Or(inherited(s, "agentevents.agent.id"), inherited(s, "gen_ai.agent.name"), "run")
+		tid, isNew := p.place(agent, s)
+		if isNew {
+			text = appendChromeName(text, "thread_name", p.pid, tid, agent)
+		}
+		text = appendSlice(text, s, p.pid, tid, c.spans[0].Start)
+		if _, err := c.w.Write(text); err != nil {
+			return err
+		}
+		text = text[:0]
+	}
+	_, err := c.w.Write(append(text, "\n]}\n"...))
+	return err
+}
+
+// depth returns how many spans are above s.
+func depth(s *spans.Span) (n int) {
+	for s = s.Parent; s != nil; s = s.Parent {
+		n++
+	}
+	return n
+}
+
+// inherited returns the text of an attribute of s or, if it has none, of what is above it.
+func inherited(s *spans.Span, key string) string {
+	for ; s != nil; s = s.Parent {
+		for _, a := range s.Attributes {
+			if text, ok := a.Value.(string); ok && a.Key == key {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// place returns the thread of an agent's span, and whether no span was placed there before.
+// Spans come in the order of their starts, outer ones first.
+func (p *chromeProcess) place(agent string, s *spans.Span) (tid int, isNew bool) {
+	t := p.tracks[agent]
+	if t == nil {
+		t = &track{}
+		p.tracks[agent] = t
+	}
+	for i := range t.lanes {
+		l := &t.lanes[i]
+		for n := len(l.ends); n > 0 && !l.ends[n-1].After(s.Start); n-- {
+			l.ends = l.ends[:n-1]
+		}
+		if n := len(l.ends); n == 0 || !s.End.After(l.ends[n-1]) {
+			l.ends = append(l.ends, s.End)
+			return l.tid, false
+		}
+	}
+	p.tids++
+	t.lanes = append(t.lanes, lane{p.tids, []time.Time{s.End}})
+	return p.tids, true
+}
+
+func appendChromeName(dst []byte, what string, pid, tid int, name string) []byte {
+	dst = append(dst, "\n{\"ph\":\"M\",\"name\":\""...)
+	dst = append(dst, what...)
+	dst = appendThread(append(dst, '"'), pid, tid)
+	dst = append(dst, `,"args":{"name":`...)
+	dst = jsonwire.AppendString(dst, name)
+	return append(dst, "}},"...)
+}
+
+func appendThread(dst []byte, pid, tid int) []byte {
+	dst = append(dst, `,"pid":`...)
+	dst = strconv.AppendInt(dst, int64(pid), 10)
+	dst = append(dst, `,"tid":`...)
+	return strconv.AppendInt(dst, int64(tid), 10)
+}
+
+// appendSlice appends a complete event. Its time is in microseconds since the first span
+// began: viewers show no others, and a float64 holds it to the nanosecond.
+func appendSlice(dst []byte, s *spans.Span, pid, tid int, first time.Time) []byte {
+	dst = append(dst, "\n{\"ph\":\"X\",\"name\":"...)
+	dst = jsonwire.AppendString(dst, s.Name)
+	dst = append(dst, `,"cat":`...)
+	dst = jsonwire.AppendString(dst, cmp.Or(inherited(s, "gen_ai.operation.name"), "agentevents"))
+	dst = appendThread(dst, pid, tid)
+	dst = append(dst, `,"ts":`...)
+	dst = appendMicros(dst, s.Start.Sub(first))
+	dst = append(dst, `,"dur":`...)
+	dst = appendMicros(dst, s.End.Sub(s.Start))
+	dst = append(dst, `,"args":{`...)
+	for _, a := range s.Attributes {
+		if value, err := json.Marshal(a.Value); err == nil { // else no number of JSON
+			dst = append(appendKey(dst, a.Key), value...)
+		}
+	}
+	if s.Status == spans.StatusError {
+		dst = jsonwire.AppendString(appendKey(dst, "error"), s.Description)
+	}
+	for i := range s.Points {
+		pt := &s.Points[i]
+		dst = appendKey(dst, fmt.Sprintf("%d %s", pt.Sequence, pt.Name))
+		dst = jsonwire.AppendString(dst, "+"+pt.Time.Sub(s.Start).String())
+	}
+	return append(dst, "}}"...)
+}
+
+// appendKey appends the name of an argument, after a comma unless it is the first.
+func appendKey(dst []byte, key string) []byte {
+	if dst[len(dst)-1] != '{' {
+		dst = append(dst, ',')
+	}
+	return append(jsonwire.AppendString(dst, key), ':')
+}
+
+func appendMicros(dst []byte, d time.Duration) []byte {
+	return jsonwire.AppendFloat(dst, float64(d)/float64(time.Microsecond))
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/spans"
+	"github.com/agentevents/agentevents/otlpjson"
+)
+
+// headersEnv is the variable of OpenTelemetry for headers. Arguments are seen by everyone on a
+// machine, so a key belongs there.
+const headersEnv = "OTEL_EXPORTER_OTLP_HEADERS"
+
+func exportCommand() command {
+	return command{
+		name:    "export",
+		args:    "otlp|chrome [flags] FILE...",
+		purpose: "show a log in a tracing back end or a timeline viewer",
+		about: `
+Each run becomes a tree of spans: the run, its phases and steps, its agents, their
+model calls and their tool calls. Spans that the log leaves open, as after a crash,
+end with their last event.
+
+otlp writes OTLP/JSON, one request per line, or posts it to the --endpoint of an
+OpenTelemetry collector or a back end. A request that such a server is too busy for is
+sent again. Spans have the ids that the log recorded, else ids that are made of those
+of the run, so exporting a log again gives the same spans. Metrics are not exported.
+Headers, such as keys, are also taken from ` + headersEnv + `.
+
+chrome writes the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
+a process for each run and a track for each agent, or more if its work overlaps. It keeps
+all spans in memory.
+
+Prompts, texts, arguments and results are left out unless --content is given. Secrets in
+them are not masked: 'agentevents redact' does that.
+
+What was exported, what was closed and what was left out is counted on standard error.
+Spans that the endpoint refuses make the exit status 1, an endpoint that cannot be
+reached makes it 2.`,
+		examples: []string{
+			"agentevents export otlp --endpoint http://localhost:4318 run.jsonl",
+			"agentevents redact run.jsonl | agentevents export chrome --content --out run.trace.json -",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			var from wireFlag
+			var x export
+			l.flags(fs)
+			fs.Var(&from, "from", "the `FORMAT` of the files; default: detected line by line")
+			x.flags(fs)
+			return func(in *invocation) error {
+				if len(in.args) == 0 {
+					return usageError("a form is needed: otlp, chrome")
+				}
+				form := in.args[0]
+				start := exportForms[form]
+				if start == nil {
+					return usageError(fmt.Sprintf("unknown form %q; known: otlp, chrome", form))
+				}
+				in.args = in.args[1:]
+				if err := x.check(form, fs); err != nil {
+					return err
+				}
+				l.decoder = from.newDecoder(false)
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				w, done, err := x.open(in)
+				if err != nil {
+					return err
+				}
+				to, err := start(&x, in, w)
+				if err == nil {
+					for _, ev := range events {
+						if err = to.Export(context.Background(), &ev); err != nil {
+							break
+						}
+					}
+					if cerr := to.Close(context.Background()); err == nil {
+						err = cerr
+					}
+				}
+				if derr := done(); err == nil {
+					err = derr
+				}
+				if to != nil && !x.quiet {
+					x.report(in, to.Counts())
+				}
+				var refused *otlpjson.PartialError
+				if errors.As(err, &refused) {
+					fmt.Fprintf(in.stderr, "agentevents export: %s\n", clip(visible(err.Error())))
+					if err = nil; refused.Rejected > 0 {
+						err = errProblems
+					}
+				}
+				return cmp.Or(err, l.result())
+			}
+		},
+	}
+}
+
+// An exporter takes the events of a log. [otlpjson.Exporter] is one.
+type exporter interface {
+	Export(context.Context, *agentevents.Event) error
+	Close(context.Context) error
+	Counts() otlpjson.Counts
+}
+
+// exportForms are the forms of export, each with what begins one.
+var exportForms = map[string]func(*export, *invocation, io.Writer) (exporter, error){
+	"otlp":   (*export).otlp,
+	"chrome": (*export).chrome,
+}
+
+// An export has the flags of the command.
+type export struct {
+	out, endpoint     string
+	headers, resource list
+	gzip, quiet       bool
+	retries           int
+	semconv           choice
+	options           otlpjson.Options
+}
+
+func (x *export) flags(fs *flag.FlagSet) {
+	x.semconv.values = []string{string(spans.SemconvV1_41), string(spans.SemconvLatest)}
+	fs.StringVar(&x.out, "out", "", "write to `FILE`; default: standard output")
+	fs.StringVar(&x.endpoint, "endpoint", "", "otlp: post to `URL`/v1/traces")
+	fs.Var(&x.headers, "header", "otlp: add the header `NAME=VALUE` to posts; may be given several times")
+	fs.BoolVar(&x.gzip, "gzip", false, "otlp: compress posts")
+	fs.IntVar(&x.retries, "retries", 4, "otlp: send a post again `N` times at most; default 4")
+	fs.StringVar(&x.options.Service, "service", "", "otlp: the `NAME` of the service; default: agentevents")
+	fs.Var(&x.resource, "resource", "otlp: add `NAME=VALUE` to the resource; may be given several times")
+	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of the words: 1.41.0, latest; default: what both have")
+	fs.BoolVar(&x.options.NewIDs, "new-ids", false, "otlp: derive all ids, also where the log recorded some")
+	fs.BoolVar(&x.options.Content, "content", false, "add prompts, texts, arguments and results")
+	fs.BoolVar(&x.options.NoSteps, "no-steps", false, "leave out the spans of phases, nodes, turns and steps")
+	fs.BoolVar(&x.quiet, "quiet", false, "do not count what was exported and what was left out")
+}
+
+// check reports flags that do not go together.
+func (x *export) check(form string, fs *flag.FlagSet) error {
+	if form != "otlp" {
+		var err error
+		fs.Visit(func(f *flag.Flag) {
+			if strings.HasPrefix(f.Usage, "otlp: ") {
+				err = usageError("--" + f.Name + " is a flag of otlp")
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if x.endpoint != "" && x.out != "" {
+		return usageError("--endpoint and --out do not go together")
+	}
+	if x.retries < 0 {
+		return usageError("--retries must not be negative")
+	}
+	return nil
+}
+
+// open returns where the output goes, and what ends it.
+func (x *export) open(in *invocation) (io.Writer, func() error, error) {
+	if x.out == "" || x.out == "-" {
+		return in.stdout, func() error { return nil }, nil
+	}
+	if is, err := os.Stat(x.out); err == nil {
+		for _, name := range in.args {
+			if log, err := os.Stat(name); err == nil && name != "-" && os.SameFile(is, log) {
+				return nil, nil, usageError("--out is a file that is read")
+			}
+		}
+	}
+	f, err := os.Create(x.out)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--out: %w", err)
+	}
+	o := newOutput(f)
+	return o, func() error { return cmp.Or(o.Flush(), f.Close()) }, nil
+}
+
+func (x *export) otlp(in *invocation, w io.Writer) (exporter, error) {
+	var err error
+	if x.options.Resource, err = pairs("--resource", x.resource); err != nil {
+		return nil, err
+	}
+	x.options.Semconv = x.semconv.value
+	if x.endpoint == "" {
+		return otlpjson.NewExporter(otlpjson.Lines(w), x.options), nil
+	}
+	c := &otlpjson.Client{Endpoint: x.endpoint, Header: http.Header{}, Gzip: x.gzip, Retries: cmp.Or(x.retries, -1)}
+	if _, err := c.URL(); err != nil {
+		return nil, usageError("--endpoint is no URL like http://localhost:4318")
+	}
+	var env list
+	if text := in.env(headersEnv); text != "" {
+		env = strings.Split(text, ",")
+	}
+	fromEnv, err := pairs(headersEnv, env)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range fromEnv {
+		if value, err = url.PathUnescape(value); err != nil {
+			return nil, usageError(headersEnv + " has a value that is not percent-encoded")
+		}
+		c.Header.Set(name, value)
+	}
+	given, err := pairs("--header", x.headers)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range given {
+		c.Header.Set(name, value)
+	}
+	return otlpjson.NewExporter(c, x.options), nil
+}
+
+// pairs splits NAME=VALUE. Its error does not show them: the value may be a key.
+func pairs(of string, list list) (map[string]string, error) {
+	m := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, usageError(of + ": want NAME=VALUE")
+		}
+		m[name] = strings.TrimSpace(value)
+	}
+	return m, nil
+}
+
+// report says what became of the log.
+func (x *export) report(in *invocation, c otlpjson.Counts) {
+	in.stdout.Flush() // keep both outputs in order
+	fmt.Fprintf(in.stderr, "exported: spans %d, runs %d, events %d\n", c.Spans, c.Runs, c.Events)
+	closed, text := 0, ""
+	for _, reason := range slices.Sorted(maps.Keys(c.Closed)) {
+		closed += c.Closed[reason]
+		text += fmt.Sprintf(", %s %d", reason, c.Closed[reason])
+	}
+	if closed > 0 {
+		fmt.Fprintf(in.stderr, "spans without an event of their end: %d (%s)\n", closed, text[2:])
+	}
+	for _, left := range []struct {
+		n    int
+		what string
+	}{
+		{c.Repeated, "they repeat a sequence of their run, or go back"},
+		{c.Late, "they come long after the end of their run"},
+		{c.Unplaced, "they belong to no span, or to one that has ended"},
+	} {
+		if left.n > 0 {
+			fmt.Fprintf(in.stderr, "events left out: %d: %s\n", left.n, left.what)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Package replay maps a recorded log of any number of runs to spans. It keeps a mapper for
+// every run, closes what the log leaves open, and counts what becomes of no span.
+package replay
+
+import (
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/spans"
+)
+
+// maxEnded is how many runs that have ended keep their mapper: events may come late.
+const maxEnded = 64
+
+// A Log maps the events of a log. It is not for concurrent use.
+type Log struct {
+	Counts Counts // so far
+
+	o     spans.Options
+	runs  map[string]*run
+	order []*run // runs that are not forgotten, in the order in which they appear
+	ended int    // of them
+}
+
+// Counts say what a log became.
+type Counts struct {
+	Runs     int
+	Spans    int            // that have ended
+	Closed   map[string]int // of them, without an event of their end: see spans.ReasonShutdown and its like
+	Repeated int            // events left out: the sequence of their run is not above that of the event before
+	Late     int            // events left out: they come long after the end of their run
+	Unplaced int            // events that no span shows: theirs has ended, or there is none
+}
+
+// A run is one run of the log.
+type run struct {
+	m    *spans.Mapper // nil once it is forgotten
+	next uint64        // lowest sequence of the next event
+	over bool
+}
+
+// New returns a log without events. Ended is called for every span in the order of the ends,
+// and may keep it.
+func New(o spans.Options) *Log {
+	l := &Log{runs: map[string]*run{}}
+	ended, noted := o.Ended, o.Noted
+	o.Ended = func(s *spans.Span) {
+		l.Counts.Spans++
+		if s.ClosedReason != "" {
+			if l.Counts.Closed == nil {
+				l.Counts.Closed = map[string]int{}
+			}
+			l.Counts.Closed[s.ClosedReason]++
+		}
+		if ended != nil {
+			ended(s)
+		}
+	}
+	o.Noted = func(s *spans.Span, p *spans.Point) {
+		if s == nil || !s.End.IsZero() {
+			l.Counts.Unplaced++
+		}
+		if noted != nil {
+			noted(s, p)
+		}
+	}
+	l.o = o
+	return l
+}
+
+// Feed maps one event.
+func (l *Log) Feed(ev *agentevents.Event) {
+	r := l.runs[ev.RunID]
+	switch {
+	case r == nil:
+		r = &run{m: spans.New(ev.RunID, l.o)}
+		l.runs[ev.RunID] = r
+		l.order = append(l.order, r)
+		l.Counts.Runs++
+	case ev.Sequence < r.next:
+		l.Counts.Repeated++
+		return
+	case r.m == nil:
+		l.Counts.Late++
+		return
+	}
+	r.next = ev.Sequence + 1
+	r.m.Feed(ev)
+	switch ev.Payload.(type) {
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		if !r.over {
+			r.over = true
+			l.ended++
+		}
+	}
+	if l.ended > maxEnded {
+		l.forget()
+	}
+}
+
+// forget closes the first run that has ended, and frees its mapper.
+func (l *Log) forget() {
+	for i, r := range l.order {
+		if r.over {
+			r.m.Close(spans.ReasonShutdown)
+			r.m = nil
+			l.order = append(l.order[:i], l.order[i+1:]...)
+			l.ended--
+			return
+		}
+	}
+}
+
+// Close ends what the log leaves open, at the times of the last events.
+func (l *Log) Close() {
+	for _, r := range l.order {
+		r.m.Close(spans.ReasonShutdown)
+		r.m = nil
+	}
+	l.order, l.ended = nil, 0
+}

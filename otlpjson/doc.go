@@ -1,0 +1,18 @@
+// Package otlpjson exports recorded logs to OpenTelemetry, with the standard library alone: as
+// OTLP/JSON in a file, or to the OTLP/HTTP endpoint of a collector or a back end.
+//
+//	x := otlpjson.NewExporter(&otlpjson.Client{Endpoint: "http://localhost:4318"}, otlpjson.Options{})
+//	for ev, err := range agentevents.NewReader(file, agentevents.ReaderOptions{}).All() {
+//		…
+//		err = x.Export(ctx, &ev)
+//	}
+//	err = x.Close(ctx)
+//
+// A run is a trace. Spans have the ids that the log recorded or, without these, ids that are
+// made of those of the run: exported again, a log gives the same spans, which back ends that
+// know spans by their ids show once. Spans that the log leaves open, as after a crash, end with
+// their last event. Only traces are exported: metrics of a replay would count twice what was
+// counted live.
+//
+// Prompts, texts, arguments and results stay out of the spans unless [Options] say otherwise.
+package otlpjson

@@ -1,0 +1,160 @@
+package otlpjson
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/replay"
+	"github.com/agentevents/agentevents/internal/spans"
+)
+
+// Options configure an [Exporter]. The zero Options are usable.
+type Options struct {
+	// Service is the attribute service.name of the resource. The default is "agentevents".
+	Service string
+	// Resource has more attributes of the resource, such as deployment.environment.name.
+	Resource map[string]string
+	// Semconv selects the words of GenAI: "1.41.0", "latest", or "" for those that both
+	// have. Requests name a schema only with 1.41.0, the last version that is published.
+	Semconv string
+	// Content adds prompts, arguments, results and texts of errors. Redact a log before.
+	Content bool
+	// ContentBytes bounds one such value; 0 means 8,192.
+	ContentBytes int
+	// NoSteps leaves out the spans of phases, nodes, turns and steps; they become events.
+	NoSteps bool
+	// NewIDs derives all ids from the log. Without it spans have the ids that the log
+	// recorded, if it did, and are those that the program sent while it ran.
+	NewIDs bool
+	// MaxSpans and MaxBytes bound a request; 0 means 512 spans and 4 MiB. A span that is
+	// larger alone is sent alone.
+	MaxSpans, MaxBytes int
+}
+
+// Counts say what became of a log.
+type Counts struct {
+	Events   int            // exported or not
+	Runs     int            // as many as traces, but for runs that were resumed
+	Spans    int            // sent
+	Requests int            // sent
+	Rejected int64          // spans that an endpoint refused
+	Closed   map[string]int // spans that the log leaves open, by the attribute agentevents.closed.reason
+	Repeated int            // events left out: their sequence is not above the one before in the run
+	Late     int            // events left out: they come long after the end of their run
+	Unplaced int            // events that no span shows: theirs has ended, or there is none
+}
+
+// An Exporter turns the events of a log into spans and sends them in requests. The same
+// events give the same requests, byte for byte. It must not be used concurrently.
+//
+// Its memory is bounded by the runs that have not ended, and by one request.
+type Exporter struct {
+	to     Sender
+	o      Options
+	log    *replay.Log
+	counts Counts
+
+	ctx        context.Context // of the call that goes on
+	head, tail []byte          // of every request
+	request    []byte          // without its tail
+	n          int             // spans in it
+	span       []byte
+	err        error         // of the request that was lost
+	refused    *PartialError // all of them together
+}
+
+// NewExporter returns an exporter without events.
+func NewExporter(to Sender, o Options) *Exporter {
+	o.Service = cmp.Or(o.Service, "agentevents")
+	o.MaxSpans, o.MaxBytes = cmp.Or(o.MaxSpans, 512), cmp.Or(o.MaxBytes, 4<<20)
+	x := &Exporter{to: to, o: o}
+	x.head, x.tail = frame(&x.o)
+	x.log = replay.New(spans.Options{
+		Ended: x.add, Semconv: spans.Semconv(o.Semconv), Content: o.Content, ContentBytes: o.ContentBytes,
+		NoSteps: o.NoSteps, Recorded: !o.NewIDs,
+	})
+	return x
+}
+
+// Export adds an event. It sends a request when that is full. After an error, which ends the
+// export, it returns that again. What endpoints refuse is no error before [Exporter.Close].
+func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
+	if x.err != nil {
+		return x.err
+	}
+	x.ctx = ctx
+	x.counts.Events++
+	x.log.Feed(ev)
+	return x.err
+}
+
+// Close ends the spans that the log leaves open, at the times of their last events, and sends
+// what is left. The error is that of the request that was lost, else the [*PartialError] of all
+// spans that were refused, with the first message.
+func (x *Exporter) Close(ctx context.Context) error {
+	x.ctx = ctx
+	if x.err == nil {
+		x.log.Close()
+		x.send()
+	}
+	if x.err != nil {
+		return x.err
+	}
+	if x.refused != nil {
+		return x.refused
+	}
+	return nil
+}
+
+// Counts returns what became of the events so far.
+func (x *Exporter) Counts() Counts {
+	c, l := x.counts, &x.log.Counts
+	c.Runs, c.Closed, c.Repeated, c.Late, c.Unplaced = l.Runs, maps.Clone(l.Closed), l.Repeated, l.Late, l.Unplaced
+	return c
+}
+
+// add adds a span to the request, and sends that before it is too large.
+func (x *Exporter) add(s *spans.Span) {
+	if x.err != nil {
+		return
+	}
+	x.span = appendSpan(x.span[:0], s)
+	if x.n == x.o.MaxSpans || x.n > 0 && len(x.request)+1+len(x.span)+len(x.tail) > x.o.MaxBytes {
+		if x.send(); x.err != nil {
+			return
+		}
+	}
+	if x.n == 0 {
+		x.request = append(x.request[:0], x.head...)
+	} else {
+		x.request = append(x.request, ',')
+	}
+	x.request = append(x.request, x.span...)
+	x.n++
+}
+
+// send sends the request, unless it is empty.
+func (x *Exporter) send() {
+	if x.n == 0 {
+		return
+	}
+	err := x.to.Send(x.ctx, append(x.request, x.tail...))
+	var refused *PartialError
+	switch {
+	case errors.As(err, &refused):
+		x.counts.Rejected += refused.Rejected
+		if x.refused == nil {
+			x.refused = &PartialError{Message: refused.Message}
+		}
+		x.refused.Rejected = x.counts.Rejected
+	case err != nil:
+		x.err = err
+		return
+	}
+	x.counts.Spans += x.n
+	x.counts.Requests++
+	x.n = 0
+}

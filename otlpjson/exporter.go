@@ -45,6 +45,7 @@ type Counts struct {
 	Repeated int            // events left out: their sequence is not above the one before in the run
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
+	Unopened int            // ends of what has not begun; those of runs that go on are counted by Close
 }
 
 // An Exporter turns the events of a log into spans and sends them in requests. The same
@@ -112,7 +113,8 @@ func (x *Exporter) Close(ctx context.Context) error {
 // Counts returns what became of the events so far.
 func (x *Exporter) Counts() Counts {
 	c, l := x.counts, &x.log.Counts
-	c.Runs, c.Closed, c.Repeated, c.Late, c.Unplaced = l.Runs, maps.Clone(l.Closed), l.Repeated, l.Late, l.Unplaced
+	c.Runs, c.Closed = l.Runs, maps.Clone(l.Closed)
+	c.Repeated, c.Late, c.Unplaced, c.Unopened = l.Repeated, l.Late, l.Unplaced, l.Unopened
 	return c
 }
 

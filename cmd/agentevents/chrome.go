@@ -44,7 +44,8 @@ func (c *chromeTrace) Export(_ context.Context, ev *agentevents.Event) error {
 func (c *chromeTrace) Counts() otlpjson.Counts {
 	n := &c.log.Counts
 	return otlpjson.Counts{
-		Events: c.events, Runs: n.Runs, Spans: n.Spans, Closed: n.Closed, Repeated: n.Repeated, Late: n.Late, Unplaced: n.Unplaced,
+		Events: c.events, Runs: n.Runs, Spans: n.Spans, Closed: n.Closed,
+		Repeated: n.Repeated, Late: n.Late, Unplaced: n.Unplaced, Unopened: n.Unopened,
 	}
 }
 

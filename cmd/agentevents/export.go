@@ -262,6 +262,7 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		{c.Repeated, "they repeat a sequence of their run, or go back"},
 		{c.Late, "they come long after the end of their run"},
 		{c.Unplaced, "they belong to no span, or to one that has ended"},
+		{c.Unopened, "they end what has not begun"},
 	} {
 		if left.n > 0 {
 			fmt.Fprintf(in.stderr, "events left out: %d: %s\n", left.n, left.what)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,6 +16,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/txtar"
 )
 
 // An otlpSpan is a span of OTLP/JSON, as far as tests look at it.
@@ -83,7 +87,7 @@ func requireTrees(t *testing.T, all []otlpSpan) int {
 		end, err := strconv.ParseInt(s.End, 10, 64)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, end, start, s.Name)
-		require.Positive(t, start, s.Name)
+		require.GreaterOrEqual(t, start, int64(0), s.Name)
 		require.NotEmpty(t, s.Name)
 	}
 	for trace := range traces {
@@ -359,4 +363,115 @@ func TestExportCaptures(t *testing.T) {
 		require.Len(t, regexp.MustCompile(`"ph":"X"`).FindAllString(drawn.out, -1), len(all))
 		requireNested(t, chromeEvents(t, drawn.out))
 	}
+}
+
+// Logs of all formats are exported as connected trees, and nothing of a good log is repeated.
+func TestExportFormats(t *testing.T) {
+	files, err := filepath.Glob("../../dialect/testdata/golden/variants-*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range append(files, "../../dialect/testdata/golden/quickstart.txtar", "../../dialect/testdata/golden/standard.txtar") {
+		n := 0
+		for _, file := range txtar.Parse(read(t, name)).Files {
+			if findWire(file.Name) == nil {
+				continue // a list of losses, or what came back
+			}
+			n++
+			at := name + " " + file.Name
+			for _, flags := range []string{"", "--new-ids", "--content --no-steps"} {
+				r := exec(file.Text, append(strings.Fields("export otlp - --from "+file.Name), strings.Fields(flags)...)...)
+				require.Equal(t, exitOK, r.code, "%s: %s", at, r.err)
+				all := spansOf(t, r.out)
+				if flags == "--new-ids" {
+					requireTrees(t, all)
+				}
+				if strings.Contains(name, "quickstart") {
+					require.NotContains(t, r.err, "repeat", at)
+				}
+				seen := map[string]bool{}
+				for _, s := range all {
+					require.False(t, seen[s.TraceID+s.ID], "%s: %s comes twice", at, s.Name)
+					seen[s.TraceID+s.ID] = true
+				}
+			}
+			drawn := exec(file.Text, "export", "chrome", "--from", file.Name, "-")
+			require.Equal(t, exitOK, drawn.code, at)
+			requireNested(t, chromeEvents(t, drawn.out))
+		}
+		require.Positive(t, n)
+	}
+	r := exec("", "export", "otlp", "--new-ids", "../../testdata/kinds.jsonl")
+	require.Equal(t, exitOK, r.code, r.err)
+	requireTrees(t, spansOf(t, r.out))
+}
+
+// A run that a second process goes on with is one trace, and the spans that had ended before
+// keep their ids.
+func TestExportResumed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	ctx := t.Context()
+	open := func() (*agentevents.Emitter, *agentevents.Writer) {
+		log, err := agentevents.OpenFile(path, agentevents.WriterOptions{})
+		require.NoError(t, err)
+		em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{log}})
+		require.NoError(t, err)
+		return em, log
+	}
+	em, log := open()
+	run, err := em.Run("r")
+	require.NoError(t, err)
+	a := run.Agent("a")
+	require.NoError(t, run.Emit(ctx, &agentevents.RunStarted{}))
+	require.NoError(t, a.Emit(ctx, &agentevents.AgentStarted{Task: "t"}))
+	_, err = a.Do(ctx, &agentevents.ToolCalled{ToolID: "first"}, func(context.Context) (agentevents.JSON, error) { return "1", nil })
+	require.NoError(t, err)
+	require.NoError(t, log.Close()) // the process ends here
+	before := exec("", "export", "otlp", path)
+	require.Equal(t, exitOK, before.code, before.err)
+
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	folded, err := agentevents.FoldLog(agentevents.NewReader(file, agentevents.ReaderOptions{}), agentevents.FoldOptions{})
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	em, log = open()
+	run, err = em.Resume(folded.Snapshot("r"))
+	require.NoError(t, err)
+	a = run.Agent("a")
+	_, err = a.Do(ctx, &agentevents.ToolCalled{ToolID: "second"}, func(context.Context) (agentevents.JSON, error) { return "2", nil })
+	require.NoError(t, err)
+	require.NoError(t, a.Emit(ctx, &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged}))
+	require.NoError(t, run.Emit(ctx, &agentevents.RunCompleted{}))
+	require.NoError(t, log.Close())
+
+	after := exec("", "export", "otlp", path)
+	require.Equal(t, exitOK, after.code, after.err)
+	require.Equal(t, after, exec("", "export", "otlp", path))
+	require.NotContains(t, after.err, "without an event")
+	all := spansOf(t, after.out)
+	require.Equal(t, 1, requireTrees(t, all))
+	ids := map[string]string{}
+	for _, s := range all {
+		ids[s.TraceID+s.ID] = s.Name
+	}
+	for _, s := range spansOf(t, before.out) {
+		require.Equal(t, s.Name, ids[s.TraceID+s.ID])
+	}
+	require.Len(t, all, 4)
+}
+
+// Ids that the log recorded are those of the spans, unless new ones are asked for.
+func TestExportRecordedIDs(t *testing.T) {
+	const trace, span, host = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "00f067aa0ba902b8"
+	log := `{"id":"1","sequence":0,"timestamp":"2026-01-02T10:00:00Z","type":"run.started","runId":"r","traceId":"` + trace + `","spanId":"` + span + `","parentSpanId":"` + host + `","payload":{}}
+{"id":"2","sequence":1,"timestamp":"2026-01-02T10:00:01Z","type":"run.completed","runId":"r","traceId":"` + trace + `","spanId":"` + span + `","payload":{}}
+`
+	all := spansOf(t, exec(log, "export", "otlp", "-").out)
+	require.Len(t, all, 1)
+	require.Equal(t, []string{trace, span, host}, []string{all[0].TraceID, all[0].ID, all[0].Parent})
+	all = spansOf(t, exec(log, "export", "otlp", "--new-ids", "-").out)
+	require.Len(t, all, 1)
+	require.NotEqual(t, trace, all[0].TraceID)
+	require.NotEqual(t, span, all[0].ID)
+	require.Empty(t, all[0].Parent)
 }

@@ -51,7 +51,7 @@ func TestMessagesQuoteNoContent(t *testing.T) {
 			for _, format := range []string{"native", "kahn", "multiagent", "openwop:v1"} {
 				said += exec(log, "convert", "--to", format, "--verify", "-").err + exec(log, "convert", "--to", format, "--redact", "--verify", "-").err
 			}
-			said += exec(log, "import", "claude", "-").err
+			said += exec(log, "import", "claude", "-").err + exec(log, "export", "otlp", "-").err + exec(log, "export", "chrome", "-").err
 			require.NotEmpty(t, said)
 			for text := range strings.Lines(said) {
 				if why := canary.Leak(text, i == 1); why != "" {

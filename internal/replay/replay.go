@@ -28,6 +28,7 @@ type Counts struct {
 	Repeated int            // events left out: the sequence of their run is not above that of the event before
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
+	Unopened int            // ends of what has not begun
 }
 
 // A run is one run of the log.
@@ -100,8 +101,7 @@ func (l *Log) Feed(ev *agentevents.Event) {
 func (l *Log) forget() {
 	for i, r := range l.order {
 		if r.over {
-			r.m.Close(spans.ReasonShutdown)
-			r.m = nil
+			l.release(r)
 			l.order = append(l.order[:i], l.order[i+1:]...)
 			l.ended--
 			return
@@ -112,8 +112,13 @@ func (l *Log) forget() {
 // Close ends what the log leaves open, at the times of the last events.
 func (l *Log) Close() {
 	for _, r := range l.order {
-		r.m.Close(spans.ReasonShutdown)
-		r.m = nil
+		l.release(r)
 	}
 	l.order, l.ended = nil, 0
+}
+
+func (l *Log) release(r *run) {
+	r.m.Release()
+	l.Counts.Unopened += r.m.Unmatched
+	r.m = nil
 }

@@ -1,0 +1,75 @@
+package replay
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/spans"
+)
+
+var start = time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+
+func event(run string, seq int, p agentevents.Payload) *agentevents.Event {
+	return &agentevents.Event{
+		ID: fmt.Sprintf("%s-%d", run, seq), RunID: run, Sequence: uint64(seq), Time: start.Add(time.Duration(seq) * time.Second), Payload: p,
+	}
+}
+
+func TestLog(t *testing.T) {
+	var ended []*spans.Span
+	points := 0
+	l := New(spans.Options{
+		Ended: func(s *spans.Span) { ended = append(ended, s) },
+		Noted: func(*spans.Span, *spans.Point) { points++ },
+	})
+	for _, ev := range []*agentevents.Event{
+		event("a", 0, &agentevents.RunStarted{}),
+		event("b", 0, &agentevents.RunStarted{}),
+		event("c", 0, &agentevents.RunStarted{}),
+		event("a", 1, &agentevents.ToolReturned{CallID: "1", ToolID: "t", Status: agentevents.ToolStatusOK}),
+		event("a", 1, &agentevents.RunCompleted{}), // a sequence that is taken
+		event("c", 1, &agentevents.RunPaused{}),
+		event("a", 3, &agentevents.RunCompleted{}),
+		event("a", 2, &agentevents.RunCompleted{}), // back
+		event("a", 4, &agentevents.RunCancelled{}), // late
+	} {
+		l.Feed(ev)
+	}
+	l.Close()
+	l.Close()
+	require.Equal(t, 3, l.Counts.Runs)
+	require.Equal(t, len(ended), l.Counts.Spans)
+	require.Equal(t, 2, l.Counts.Repeated)
+	require.Equal(t, map[string]int{"shutdown": 1, "paused": 1}, l.Counts.Closed)
+	require.Equal(t, 1, l.Counts.Unplaced)
+	require.Positive(t, points)
+	for _, s := range ended {
+		require.False(t, s.End.Before(s.Start))
+		require.NotEqual(t, spans.TraceID{}, s.TraceID)
+	}
+}
+
+// Runs that have ended are forgotten, those that have not are kept.
+func TestForget(t *testing.T) {
+	ended := map[string]int{}
+	l := New(spans.Options{Ended: func(s *spans.Span) { ended[s.Name]++ }})
+	l.Feed(event("long", 0, &agentevents.RunStarted{Name: "long"}))
+	for i := range 3 * maxEnded {
+		run := fmt.Sprint(i)
+		l.Feed(event(run, 0, &agentevents.RunStarted{Name: "short"}))
+		l.Feed(event(run, 1, &agentevents.RunCompleted{}))
+		l.Feed(event(run, 2, &agentevents.RunCompleted{})) // twice
+		require.LessOrEqual(t, len(l.order), maxEnded+1)
+	}
+	l.Feed(event("0", 3, &agentevents.TextCompleted{Text: "late"}))
+	l.Feed(event("long", 1, &agentevents.RunCompleted{}))
+	l.Close()
+	require.Equal(t, 1, l.Counts.Late)
+	require.Equal(t, 3*maxEnded+1, l.Counts.Runs)
+	require.Equal(t, map[string]int{"invoke_workflow long": 1, "invoke_workflow short": 3 * maxEnded}, ended)
+	require.Empty(t, l.Counts.Closed)
+}

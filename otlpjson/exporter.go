@@ -51,7 +51,8 @@ type Counts struct {
 // An Exporter turns the events of a log into spans and sends them in requests. The same
 // events give the same requests, byte for byte. It must not be used concurrently.
 //
-// Its memory is bounded by the runs that have not ended, and by one request.
+// Its memory is bounded by the runs that have not ended, and by one request. A request is sent
+// when it is full and at Close: an Exporter is for logs, not for runs that go on.
 type Exporter struct {
 	to     Sender
 	o      Options
@@ -124,7 +125,7 @@ func (x *Exporter) add(s *spans.Span) {
 		return
 	}
 	x.span = appendSpan(x.span[:0], s)
-	if x.n == x.o.MaxSpans || x.n > 0 && len(x.request)+1+len(x.span)+len(x.tail) > x.o.MaxBytes {
+	if x.n > 0 && (x.n >= x.o.MaxSpans || len(x.request)+1+len(x.span)+len(x.tail) > x.o.MaxBytes) {
 		if x.send(); x.err != nil {
 			return
 		}

@@ -26,13 +26,13 @@ type chromeTrace struct {
 	events int
 }
 
-func (x *export) chrome(_ *invocation, w io.Writer) (exporter, error) {
+func (x *export) chrome(w io.Writer) exporter {
 	c := &chromeTrace{w: w}
 	c.log = replay.New(spans.Options{
 		Ended:   func(s *spans.Span) { c.spans = append(c.spans, s) },
 		Content: x.options.Content, NoSteps: x.options.NoSteps,
 	})
-	return c, nil
+	return c
 }
 
 func (c *chromeTrace) Export(_ context.Context, ev *agentevents.Event) error {

@@ -65,12 +65,12 @@ reached makes it 2.`,
 					return usageError("a form is needed: otlp, chrome")
 				}
 				form := in.args[0]
-				start := exportForms[form]
-				if start == nil {
+				begin := exportForms[form]
+				if begin == nil {
 					return usageError(fmt.Sprintf("unknown form %q; known: otlp, chrome", form))
 				}
 				in.args = in.args[1:]
-				if err := x.check(form, fs); err != nil {
+				if err := x.check(in, form, fs); err != nil {
 					return err
 				}
 				l.decoder = from.newDecoder(false)
@@ -82,21 +82,19 @@ reached makes it 2.`,
 				if err != nil {
 					return err
 				}
-				to, err := start(&x, in, w)
-				if err == nil {
-					for _, ev := range events {
-						if err = to.Export(context.Background(), &ev); err != nil {
-							break
-						}
+				to := begin(&x, w)
+				for _, ev := range events {
+					if err = to.Export(context.Background(), &ev); err != nil {
+						break
 					}
-					if cerr := to.Close(context.Background()); err == nil {
-						err = cerr
-					}
+				}
+				if cerr := to.Close(context.Background()); err == nil {
+					err = cerr
 				}
 				if derr := done(); err == nil {
 					err = derr
 				}
-				if to != nil && !x.quiet {
+				if !x.quiet {
 					x.report(in, to.Counts())
 				}
 				var refused *otlpjson.PartialError
@@ -120,7 +118,7 @@ type exporter interface {
 }
 
 // exportForms are the forms of export, each with what begins one.
-var exportForms = map[string]func(*export, *invocation, io.Writer) (exporter, error){
+var exportForms = map[string]func(*export, io.Writer) exporter{
 	"otlp":   (*export).otlp,
 	"chrome": (*export).chrome,
 }
@@ -132,6 +130,7 @@ type export struct {
 	gzip, quiet       bool
 	retries           int
 	semconv           choice
+	client            *otlpjson.Client // nil without an endpoint
 	options           otlpjson.Options
 }
 
@@ -151,8 +150,8 @@ func (x *export) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&x.quiet, "quiet", false, "do not count what was exported and what was left out")
 }
 
-// check reports flags that do not go together.
-func (x *export) check(form string, fs *flag.FlagSet) error {
+// check reports flags that say nothing or do not go together, before anything is written.
+func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 	if form != "otlp" {
 		var err error
 		fs.Visit(func(f *flag.Flag) {
@@ -170,7 +169,12 @@ func (x *export) check(form string, fs *flag.FlagSet) error {
 	if x.retries < 0 {
 		return usageError("--retries must not be negative")
 	}
-	return nil
+	x.options.Semconv = x.semconv.value
+	var err error
+	if x.options.Resource, err = pairs("--resource", x.resource); err != nil || x.endpoint == "" {
+		return err
+	}
+	return x.connect(in)
 }
 
 // open returns where the output goes, and what ends it.
@@ -193,18 +197,18 @@ func (x *export) open(in *invocation) (io.Writer, func() error, error) {
 	return o, func() error { return cmp.Or(o.Flush(), f.Close()) }, nil
 }
 
-func (x *export) otlp(in *invocation, w io.Writer) (exporter, error) {
-	var err error
-	if x.options.Resource, err = pairs("--resource", x.resource); err != nil {
-		return nil, err
+func (x *export) otlp(w io.Writer) exporter {
+	if x.client != nil {
+		return otlpjson.NewExporter(x.client, x.options)
 	}
-	x.options.Semconv = x.semconv.value
-	if x.endpoint == "" {
-		return otlpjson.NewExporter(otlpjson.Lines(w), x.options), nil
-	}
-	c := &otlpjson.Client{Endpoint: x.endpoint, Header: http.Header{}, Gzip: x.gzip, Retries: cmp.Or(x.retries, -1)}
-	if _, err := c.URL(); err != nil {
-		return nil, usageError("--endpoint is no URL like http://localhost:4318")
+	return otlpjson.NewExporter(otlpjson.Lines(w), x.options)
+}
+
+// connect makes the client of the endpoint.
+func (x *export) connect(in *invocation) error {
+	x.client = &otlpjson.Client{Endpoint: x.endpoint, Header: http.Header{}, Gzip: x.gzip, Retries: cmp.Or(x.retries, -1)}
+	if _, err := x.client.URL(); err != nil {
+		return usageError("--endpoint is no URL like http://localhost:4318")
 	}
 	var env list
 	if text := in.env(headersEnv); text != "" {
@@ -212,22 +216,19 @@ func (x *export) otlp(in *invocation, w io.Writer) (exporter, error) {
 	}
 	fromEnv, err := pairs(headersEnv, env)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for name, value := range fromEnv {
 		if value, err = url.PathUnescape(value); err != nil {
-			return nil, usageError(headersEnv + " has a value that is not percent-encoded")
+			return usageError(headersEnv + " has a value that is not percent-encoded")
 		}
-		c.Header.Set(name, value)
+		x.client.Header.Set(name, value)
 	}
 	given, err := pairs("--header", x.headers)
-	if err != nil {
-		return nil, err
-	}
 	for name, value := range given {
-		c.Header.Set(name, value)
+		x.client.Header.Set(name, value)
 	}
-	return otlpjson.NewExporter(c, x.options), nil
+	return err
 }
 
 // pairs splits NAME=VALUE. Its error does not show them: the value may be a key.

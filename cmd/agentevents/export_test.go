@@ -226,6 +226,8 @@ func TestExportUsage(t *testing.T) {
 		{"otlp --retries -1 -", "--retries must not be negative"},
 		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag -semconv: want 1.41.0, latest`},
 		{"otlp --out " + own + " " + own, "--out is a file that is read"},
+		{"otlp --out " + own + " --resource secret -", "--resource: want NAME=VALUE"},
+		{"otlp --out " + own, "a FILE is needed; - is standard input"},
 		{"chrome --endpoint http://x -", "--endpoint is a flag of otlp"},
 		{"chrome --new-ids -", "--new-ids is a flag of otlp"},
 	} {

@@ -42,7 +42,7 @@ type Counts struct {
 	Requests int            // sent
 	Rejected int64          // spans that an endpoint refused
 	Closed   map[string]int // spans that the log leaves open, by the attribute agentevents.closed.reason
-	Repeated int            // events left out: their sequence is not above the one before in the run
+	Repeated int            // events left out: their sequence does not come after those of their run
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
 	Unopened int            // ends of what has not begun; those of runs that go on are counted by Close

@@ -25,7 +25,7 @@ type Counts struct {
 	Runs     int
 	Spans    int            // that have ended
 	Closed   map[string]int // of them, without an event of their end: see spans.ReasonShutdown and its like
-	Repeated int            // events left out: the sequence of their run is not above that of the event before
+	Repeated int            // events left out: their sequence does not come after those of their run
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
 	Unopened int            // ends of what has not begun
@@ -35,7 +35,14 @@ type Counts struct {
 type run struct {
 	m    *spans.Mapper // nil once it is forgotten
 	next uint64        // lowest sequence of the next event
+	low  uint64        // what next was before the last event
 	over bool
+}
+
+// repeats reports whether the run has had the sequence. One between those of the last event
+// and of the event before it is new: then the last one was false.
+func (r *run) repeats(sequence uint64) bool {
+	return sequence < r.next && (sequence < r.low || sequence+1 == r.next)
 }
 
 // New returns a log without events. Ended is called for every span in the order of the ends,
@@ -76,12 +83,15 @@ func (l *Log) Feed(ev *agentevents.Event) {
 		l.runs[ev.RunID] = r
 		l.order = append(l.order, r)
 		l.Counts.Runs++
-	case ev.Sequence < r.next:
+	case r.repeats(ev.Sequence):
 		l.Counts.Repeated++
 		return
 	case r.m == nil:
 		l.Counts.Late++
 		return
+	}
+	if ev.Sequence >= r.next {
+		r.low = r.next
 	}
 	r.next = ev.Sequence + 1
 	r.m.Feed(ev)

@@ -33,8 +33,8 @@ func TestLog(t *testing.T) {
 		event("a", 1, &agentevents.ToolReturned{CallID: "1", ToolID: "t", Status: agentevents.ToolStatusOK}),
 		event("a", 1, &agentevents.RunCompleted{}), // a sequence that is taken
 		event("c", 1, &agentevents.RunPaused{}),
-		event("a", 3, &agentevents.RunCompleted{}),
-		event("a", 2, &agentevents.RunCompleted{}), // back
+		event("a", 2, &agentevents.RunCompleted{}),
+		event("a", 0, &agentevents.RunCompleted{}), // back
 		event("a", 4, &agentevents.RunCancelled{}), // late
 	} {
 		l.Feed(ev)
@@ -50,6 +50,29 @@ func TestLog(t *testing.T) {
 	for _, s := range ended {
 		require.False(t, s.End.Before(s.Start))
 		require.NotEqual(t, spans.TraceID{}, s.TraceID)
+	}
+}
+
+// An event that comes again is left out. A false sequence costs no event.
+func TestRepeated(t *testing.T) {
+	for _, test := range []struct {
+		sequences []int
+		repeated  int
+	}{
+		{[]int{0, 1, 2, 3}, 0},
+		{[]int{0, 1, 2, 0, 1, 2, 3}, 3},
+		{[]int{5, 6, 9, 5, 6, 9, 10}, 3},   // there are gaps
+		{[]int{5, 9, 10, 5, 9, 10, 11}, 3}, // and one before the last event
+		{[]int{0, 1, 999, 2, 3, 4}, 0},
+		{[]int{0, 1, 999, 999, 2, 1, 3, 2}, 3},
+		{[]int{0, 1, 999, 1000, 2, 3}, 2}, // two are no mistake
+		{[]int{7, 3, 4, 3}, 1},
+	} {
+		l := New(spans.Options{})
+		for _, sequence := range test.sequences {
+			l.Feed(event("r", sequence, &agentevents.TextCompleted{}))
+		}
+		require.Equal(t, test.repeated, l.Counts.Repeated, "%v", test.sequences)
 	}
 }
 

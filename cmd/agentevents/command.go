@@ -65,6 +65,7 @@ func commands() []command {
 		checkCommand(),
 		foldCommand(),
 		treeCommand(),
+		statsCommand(),
 		kindsCommand(),
 		rulesCommand(),
 		versionCommand(),

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/stats"
+)
+
+func statsCommand() command {
+	return command{
+		name:    "stats",
+		args:    "[flags] FILE...",
+		purpose: "count what all runs did: success, failures, tokens, cost, times",
+		about: `
+The figures are those of all runs of all FILEs; events that come again count once.
+Every metric is a quotient, with what it divides behind it. One without anything to
+divide by has no data, which is null in JSON.
+
+  task success rate         tasks that succeeded, of those that are decided
+  handoff loop rate         sessions in which an agent hands over to the same agent
+                            once more, of all sessions; no data without a handoff
+  verifier rejection rate   claims with the verdict "rejected" and failed audits, of
+                            all claims with a verdict and all audits
+  average agent depth       parents above the agents, by the number of agents
+  tool failure rate         calls that returned another status than ok, of those that
+                            returned; calls refused before they began do not count
+  cost per successful task  the known cost of all runs, by the tasks that succeeded
+  human approval latency    mean time from the requests of approvals to the answers
+                            of people
+  context compression ratio tokens before the context was compacted, by those after
+
+A taskId names a task of its session, of its run without one; a run without any is
+one task. A run that failed or was cancelled fails. One that completed succeeds if
+the status of its session says so, else if the run itself says that it completed, else
+if the agent without a parent that ended last converged or states no outcome. Where a
+run has several tasks, the agent of a task that ended last decides it. A task that
+was tried in several runs succeeds if it does so in one. A task that may go on is
+undecided. A run without a session is one.
+
+With --by a table follows. An agent succeeds in a run if it ended there, without an
+error, and converged or states no outcome; a refused call of it counts as failed. An
+agent that states the usage of its sub-agents has that, too.
+
+Percentiles are values that occur: the least one that so many percent do not exceed.`,
+		examples: []string{
+			"agentevents stats --by tool *.jsonl",
+			"agentevents stats --json run.jsonl | jq .metrics.toolFailureRate.value",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			l.flags(fs)
+			by := choice{values: []string{string(stats.ByAgent), string(stats.ByTool), string(stats.ByModel)}}
+			fs.Var(&by, "by", "add figures for every `THING`: agent, tool, model")
+			asJSON := fs.Bool("json", false, "print JSON; durations are in milliseconds, costs in US dollars")
+			return func(in *invocation) error {
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				c := stats.New(stats.By(by.value))
+				for _, ev := range events {
+					c.Event(ev)
+				}
+				r := c.Report()
+				if *asJSON {
+					enc := json.NewEncoder(in.stdout)
+					enc.SetEscapeHTML(false)
+					enc.SetIndent("", "  ")
+					err = enc.Encode(r)
+				} else {
+					writeStats(in.stdout, r)
+				}
+				if err != nil {
+					return err
+				}
+				return l.result()
+			}
+		},
+	}
+}
+
+const noData = "no data"
+
+// writeStats prints a report as text.
+func writeStats(w io.Writer, r *stats.Report) {
+	line := func(name, value, of string) {
+		if of != "" {
+			value = fmt.Sprintf("%-9s  (%s)", value, of)
+		}
+		fmt.Fprintf(w, "%-25s  %s\n", name, value)
+	}
+	var statuses []string
+	for _, s := range runStatuses {
+		if n := r.Statuses[s]; n > 0 {
+			statuses = append(statuses, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	line("runs", strconv.Itoa(r.Runs), strings.Join(statuses, ", "))
+	if d := r.RunDuration; d != nil {
+		line("run duration", milliseconds(d.P50), spread(d))
+	}
+	line("agents", strconv.Itoa(r.Agents), "in "+plural(r.Sessions, "session"))
+	for _, c := range [...]struct {
+		name  string
+		calls *stats.Calls
+	}{{"tool calls", r.ToolCalls}, {"model calls", r.ModelCalls}} {
+		value, of := callsText(c.calls)
+		line(c.name, value, of)
+	}
+	value, of := tokensText(r.Tokens)
+	line("tokens", value, of)
+	if !r.CostUSD.OK {
+		line("cost", noData, "")
+	} else {
+		line("cost", dollars(r.CostUSD.V), fmt.Sprintf("known of %d of %s", r.CostRuns, plural(r.Runs, "run")))
+	}
+	fmt.Fprintln(w)
+	m := &r.Metrics
+	share := func(name string, m stats.Metric, thing, more string) {
+		line(name, percent(m), fmt.Sprintf("%.0f of %s%s", m.Numerator.V, plural(int(m.Denominator), thing), more))
+	}
+	share("task success rate", m.TaskSuccessRate, "task", also(r.Undecided, "undecided"))
+	share("handoff loop rate", m.HandoffLoopRate, "session", fmt.Sprintf("; %s", plural(r.Handoffs, "handoff")))
+	share("verifier rejection rate", m.VerifierRejectionRate, "verdict", also(r.Issues, "issues found"))
+	line("average agent depth", number(m.AverageAgentDepth, 2), fmt.Sprintf("%.0f above %s", m.AverageAgentDepth.Numerator.V, plural(int(m.AverageAgentDepth.Denominator), "agent")))
+	share("tool failure rate", m.ToolFailureRate, "call", "")
+	cost, spent := noData, "no cost known"
+	if v := m.CostPerSuccessfulTask.Value; v.OK {
+		cost = dollars(v.V)
+	}
+	if r.CostUSD.OK {
+		spent = dollars(r.CostUSD.V)
+	}
+	line("cost per successful task", cost, spent+" for "+plural(int(m.CostPerSuccessfulTask.Denominator), "task"))
+	wait := noData
+	of = plural(int(m.HumanApprovalLatency.Denominator), "answer")
+	if l := m.HumanApprovalLatency; l.Value.OK {
+		wait, of = milliseconds(l.Value.V), fmt.Sprintf("%s for %s; %s", milliseconds(l.Numerator.V), of, spread(l.Spread))
+	}
+	line("human approval latency", wait, of+also(r.Unanswered, "unanswered"))
+	of = plural(r.Compactions, "compaction")
+	if c := m.ContextCompression; c.Value.OK {
+		of = fmt.Sprintf("%.0f tokens to %.0f in %s", c.Numerator.V, c.Denominator, of)
+	}
+	line("context compression ratio", number(m.ContextCompression, 2), of)
+	if r.By != "" {
+		fmt.Fprintln(w)
+		writeGroups(w, r)
+	}
+}
+
+// runStatuses has the statuses in the order in which they are printed.
+var runStatuses = []agentevents.RunStatus{
+	agentevents.RunStatusCompleted, agentevents.RunStatusFailed, agentevents.RunStatusCancelled, agentevents.RunStatusRunning, agentevents.RunStatusWaiting,
+	agentevents.RunStatusPaused, agentevents.RunStatusCancelling, agentevents.RunStatusPending,
+}
+
+// A statsColumn is a column of the table of groups. cell returns "" without data.
+type statsColumn struct {
+	name string
+	cell func(*stats.Figures) string
+}
+
+func statsColumns() []statsColumn {
+	share := func(m stats.Metric) string {
+		if !m.Value.OK {
+			return ""
+		}
+		return fmt.Sprintf("%s (%.0f of %.0f)", percent(m), m.Numerator.V, m.Denominator)
+	}
+	mean := func(c *stats.Calls) string {
+		if c == nil || !c.MeanMS.OK {
+			return ""
+		}
+		return milliseconds(c.MeanMS.V)
+	}
+	value := func(m stats.Metric, text func(float64) string) string {
+		if !m.Value.OK {
+			return ""
+		}
+		return text(m.Value.V)
+	}
+	twoPlaces := func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
+	return []statsColumn{
+		{"runs", func(f *stats.Figures) string { return strconv.Itoa(f.Runs) }},
+		{"success", func(f *stats.Figures) string { return share(f.Metrics.TaskSuccessRate) }},
+		{"depth", func(f *stats.Figures) string { return value(f.Metrics.AverageAgentDepth, twoPlaces) }},
+		{"tool failures", func(f *stats.Figures) string { return share(f.Metrics.ToolFailureRate) }},
+		{"tool mean", func(f *stats.Figures) string { return mean(f.ToolCalls) }},
+		{"model calls", func(f *stats.Figures) string {
+			if f.ModelCalls == nil {
+				return ""
+			}
+			return strconv.Itoa(f.ModelCalls.Returned) + failedOf(f.ModelCalls)
+		}},
+		{"model mean", func(f *stats.Figures) string { return mean(f.ModelCalls) }},
+		{"tokens in", func(f *stats.Figures) string {
+			if f.Tokens == nil {
+				return ""
+			}
+			return strconv.FormatInt(f.Tokens.Input, 10)
+		}},
+		{"tokens out", func(f *stats.Figures) string {
+			if f.Tokens == nil {
+				return ""
+			}
+			return strconv.FormatInt(f.Tokens.Output, 10)
+		}},
+		{"cost", func(f *stats.Figures) string { return value(stats.Metric{Value: f.CostUSD}, dollars) }},
+		{"per success", func(f *stats.Figures) string { return value(f.Metrics.CostPerSuccessfulTask, dollars) }},
+		{"rejected", func(f *stats.Figures) string { return share(f.Metrics.VerifierRejectionRate) }},
+		{"approval", func(f *stats.Figures) string { return value(f.Metrics.HumanApprovalLatency.Metric, milliseconds) }},
+		{"compression", func(f *stats.Figures) string { return value(f.Metrics.ContextCompression, twoPlaces) }},
+	}
+}
+
+// writeGroups prints the table of groups. It has the columns for which a group has data.
+func writeGroups(w io.Writer, r *stats.Report) {
+	columns := slices.DeleteFunc(statsColumns(), func(c statsColumn) bool {
+		return !slices.ContainsFunc(r.Groups, func(g stats.Group) bool { return c.cell(&g.Figures) != "" })
+	})
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(tw, r.By)
+	for _, c := range columns {
+		fmt.Fprint(tw, "\t", c.name)
+	}
+	fmt.Fprintln(tw)
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		fmt.Fprint(tw, clip(visible(g.Name)))
+		for _, c := range columns {
+			cell := c.cell(&g.Figures)
+			if cell == "" {
+				cell = "-"
+			}
+			fmt.Fprint(tw, "\t", cell)
+		}
+		fmt.Fprintln(tw)
+	}
+	tw.Flush()
+}
+
+func callsText(c *stats.Calls) (value, of string) {
+	if c == nil {
+		return "0", ""
+	}
+	of = strings.TrimPrefix(also(c.Failed, "failed")+also(c.Open, "open")+also(c.Refused, "refused"), "; ")
+	if c.MeanMS.OK {
+		of = strings.TrimPrefix(of+"; mean "+milliseconds(c.MeanMS.V), "; ")
+	}
+	return strconv.Itoa(c.Returned), of
+}
+
+func failedOf(c *stats.Calls) string {
+	if c.Failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d failed)", c.Failed)
+}
+
+func tokensText(t *stats.Tokens) (value, of string) {
+	if t == nil {
+		return noData, ""
+	}
+	of = fmt.Sprintf("%d in, %d out", t.Input, t.Output)
+	for _, part := range [...]struct {
+		n    int64
+		what string
+	}{{t.CacheRead, "read from the cache"}, {t.CacheWrite, "written to it"}, {t.Reasoning, "of the output reasoning"}} {
+		if part.n > 0 {
+			of += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return strconv.FormatInt(t.All(), 10), of
+}
+
+// also says how many things there are beside others.
+func also(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d %s", n, what)
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+func percent(m stats.Metric) string {
+	if !m.Value.OK {
+		return noData
+	}
+	return strconv.FormatFloat(m.Value.V*100, 'f', 1, 64) + " %"
+}
+
+func number(m stats.Metric, places int) string {
+	if !m.Value.OK {
+		return noData
+	}
+	return strconv.FormatFloat(m.Value.V, 'f', places, 64)
+}
+
+func dollars(v float64) string { return "$" + strconv.FormatFloat(v, 'f', 4, 64) }
+
+// milliseconds returns a duration as text: to a tenth of a second above one.
+func milliseconds(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
+}
+
+func spread(s *stats.Spread) string {
+	return fmt.Sprintf("p50 %s, p95 %s, max %s", milliseconds(s.P50), milliseconds(s.P95), milliseconds(s.Max))
+}

@@ -1,0 +1,507 @@
+package stats
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// By says what the groups of a report are about.
+type By string
+
+// What figures are grouped by. The zero By makes no groups.
+const (
+	ByAgent By = "agent" // by agent id
+	ByTool  By = "tool"  // by tool id
+	ByModel By = "model" // by model name
+)
+
+// Limits of what a Collector keeps, as ids come from logs.
+const (
+	maxGroups    = 1000 // further ones share the group Others
+	maxOpenCalls = 1024 // open model calls of a run whose starts are known
+	maxLive      = 64   // runs that have a fold; see note
+)
+
+// Others is the name of the group that has everything for which there is no group left.
+const Others = "(others)"
+
+// A Collector adds up the figures of the runs of a log. It keeps little of a run that
+// goes on no more. A Collector must not be used concurrently.
+type Collector struct {
+	by       By
+	runs     map[string]*run
+	order    []*run // in the order in which the runs appear
+	live     []*run // runs with a fold that may be put away
+	buf      []byte
+	sessions map[string]*session
+	total    tally
+	groups   map[string]*tally
+
+	statuses map[agentevents.RunStatus]int
+	lasted   []time.Duration // of runs that are over
+	issues   int
+}
+
+// New returns a collector without events.
+func New(by By) *Collector {
+	return &Collector{
+		by: by, runs: map[string]*run{}, sessions: map[string]*session{}, groups: map[string]*tally{},
+		statuses: map[agentevents.RunStatus]int{},
+	}
+}
+
+// A run is the state of a run: its fold or what is left of it, and what the fold does not
+// show.
+type run struct {
+	fold   *agentevents.Fold
+	packed string // the snapshot as JSON, without a fold
+
+	events int  // number of events so far
+	keep   int  // number of events before which the run is not put away
+	queued bool // in Collector.live
+	active bool // had an event since Collector looked at it
+
+	next  uint64                         // events with a lower sequence came before
+	tasks map[string]map[string]struct{} // agents of the tasks
+	calls map[call]opened                // open model calls
+}
+
+type call struct{ agent, id string }
+
+type opened struct {
+	model string
+	at    time.Time
+}
+
+// A session is what several runs have in common.
+type session struct {
+	pairs map[[2]string]struct{} // agents that handed over and took over
+	loop  bool                   // a pair did so again
+	tasks map[string]verdict
+}
+
+// A verdict says how a task went. Of two verdicts on a task the higher one counts.
+type verdict int
+
+const (
+	undecided verdict = iota
+	failed
+	succeeded
+)
+
+// A tally has the sums from which figures are computed.
+type tally struct {
+	runs     int
+	tasks    [succeeded + 1]int // by verdict
+	sessions int
+	loops    int // sessions
+	handoffs int
+
+	verdicts, rejections int
+	agents, parents      int
+	tools, models        calls
+	waits                []time.Duration // for answers of people
+	unanswered           int
+	compactions          int
+	before, after        int64 // tokens of the contexts
+
+	tokens   Tokens
+	cost     number
+	costRuns int
+}
+
+// calls counts calls.
+type calls struct {
+	returned, failed, open, refused int
+	timed                           int // calls that last has
+	last                            time.Duration
+}
+
+// group returns the tally of a group.
+func (c *Collector) group(name string) *tally {
+	t := c.groups[name]
+	if t == nil {
+		if len(c.groups) >= maxGroups {
+			name = Others
+		}
+		if t = c.groups[name]; t == nil {
+			t = &tally{}
+			c.groups[strings.Clone(name)] = t
+		}
+	}
+	return t
+}
+
+// Event adds one event. Events of different runs may come in any order. Those that come
+// again count once.
+func (c *Collector) Event(ev agentevents.Event) {
+	r := c.runs[ev.RunID]
+	if r == nil {
+		r = &run{fold: newFold()}
+		c.runs[strings.Clone(ev.RunID)] = r
+		c.order = append(c.order, r)
+	}
+	again := ev.Sequence < r.next
+	if r.fold == nil {
+		if again {
+			return
+		}
+		r.wake()
+	}
+	r.fold.Apply(ev)
+	if ev.TaskID != "" {
+		r.task(ev.TaskID, ev.AgentID)
+	}
+	c.note(r, ev.Payload)
+	if again {
+		return
+	}
+	r.next = ev.Sequence + 1
+	switch p := ev.Payload.(type) {
+	case *agentevents.ContextCompacted:
+		c.total.compacted(p)
+		if c.by == ByAgent && ev.AgentID != "" {
+			c.group(ev.AgentID).compacted(p)
+		}
+	case *agentevents.ModelCalled:
+		if len(r.calls) < maxOpenCalls {
+			if r.calls == nil {
+				r.calls = map[call]opened{}
+			}
+			r.calls[call{strings.Clone(ev.AgentID), strings.Clone(p.ModelCallID)}] = opened{strings.Clone(p.Model), ev.Time}
+		}
+	case *agentevents.ModelReturned:
+		c.modelReturned(r, &ev, p)
+	}
+}
+
+// task notes a task, and the agent of an event that names it.
+func (r *run) task(id, agent string) {
+	agents, known := r.tasks[id]
+	if !known {
+		if r.tasks == nil {
+			r.tasks = map[string]map[string]struct{}{}
+		}
+		r.tasks[strings.Clone(id)] = agents
+	}
+	if _, known := agents[agent]; known || agent == "" {
+		return
+	}
+	if agents == nil {
+		agents = map[string]struct{}{}
+		r.tasks[id] = agents
+	}
+	agents[strings.Clone(agent)] = struct{}{}
+}
+
+func (t *tally) compacted(p *agentevents.ContextCompacted) {
+	if t.compactions++; p.TokensBefore.OK && p.TokensAfter.OK {
+		t.before, t.after = plus(t.before, p.TokensBefore.V), plus(t.after, p.TokensAfter.V)
+	}
+}
+
+func (c *Collector) modelReturned(r *run, ev *agentevents.Event, p *agentevents.ModelReturned) {
+	key := call{ev.AgentID, p.ModelCallID}
+	began, open := r.calls[key]
+	delete(r.calls, key)
+	one := calls{returned: 1}
+	if p.Error.OK {
+		one.failed = 1
+	}
+	if d := ev.Time.Sub(began.at); p.Duration.OK {
+		one.timed, one.last = 1, p.Duration.V
+	} else if open && d >= 0 {
+		one.timed, one.last = 1, d
+	}
+	c.total.models.add(one)
+	if p.Model != "" {
+		began.model = p.Model
+	}
+	switch {
+	case c.by == ByModel && began.model != "":
+		c.group(began.model).models.add(one)
+	case c.by == ByAgent && ev.AgentID != "":
+		c.group(ev.AgentID).models.add(one)
+	}
+}
+
+func (c *calls) add(v calls) {
+	c.returned, c.failed = c.returned+v.returned, c.failed+v.failed
+	c.open, c.refused = c.open+v.open, c.refused+v.refused
+	c.timed, c.last = c.timed+v.timed, plus(c.last, v.last)
+}
+
+// snapshot adds the state of a run after its last event.
+func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
+	t := &c.total
+	t.runs++
+	c.statuses[s.Status]++
+	if d := s.CompletedAt.Sub(s.StartedAt); s.Status.Terminal() && !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() && d >= 0 {
+		c.lasted = append(c.lasted, d)
+	}
+	t.models.open += len(s.OpenModelCalls)
+	c.issues += len(s.Issues)
+	t.use(s.Usage.Usage, s.Usage.CostUSD)
+	c.session(s, r)
+	c.agents(s)
+	c.tools(s)
+	for i := range s.Audits {
+		a := &s.Audits[i]
+		c.judged(a.AgentID, a.Result == agentevents.AuditFail)
+	}
+	for i := range s.Claims {
+		c.judged("", s.Claims[i].Verdict == "rejected")
+	}
+	for i := range s.Approvals {
+		c.approval(&s.Approvals[i])
+	}
+	if c.by == ByModel {
+		for _, name := range slices.Sorted(maps.Keys(s.Usage.Models)) {
+			g, u := c.group(name), s.Usage.Models[name]
+			g.runs++
+			g.use(u, u.CostUSD)
+		}
+		for i := range s.OpenModelCalls {
+			if m := &s.OpenModelCalls[i]; m.Model != "" {
+				c.group(m.Model).models.open++
+			}
+		}
+	}
+}
+
+func (t *tally) use(u agentevents.Usage, cost number) {
+	t.tokens.add(u)
+	if cost.OK {
+		t.cost = agentevents.Some(min(t.cost.V+cost.V, math.MaxFloat64)) // JSON has no infinity
+		t.costRuns++
+	}
+}
+
+// judged adds a verdict on the work of an agent, or of a run.
+func (c *Collector) judged(agent string, rejected bool) {
+	add := func(t *tally) {
+		if t.verdicts++; rejected {
+			t.rejections++
+		}
+	}
+	add(&c.total)
+	if c.by == ByAgent && agent != "" {
+		add(c.group(agent))
+	}
+}
+
+func (c *Collector) approval(a *agentevents.ApprovalSnapshot) {
+	if a.RequestedAt.IsZero() {
+		return // an answer without a request
+	}
+	wait := a.AnsweredAt.Sub(a.RequestedAt)
+	add := func(t *tally) {
+		if a.AnsweredAt.IsZero() || wait < 0 {
+			t.unanswered++
+		} else {
+			t.waits = append(t.waits, wait)
+		}
+	}
+	add(&c.total)
+	if c.by == ByAgent && a.AgentID != "" {
+		add(c.group(a.AgentID))
+	}
+}
+
+// tools adds the tool calls of a run.
+func (c *Collector) tools(s *agentevents.RunSnapshot) {
+	open := map[string]int{}
+	for _, call := range s.OpenCalls {
+		open[call.ToolID]++
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
+		st := s.Tools[id]
+		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused}
+		v.timed, v.last = v.returned, st.Duration
+		c.total.tools.add(v)
+		if c.by == ByTool {
+			g := c.group(id)
+			g.runs++
+			g.tools.add(v)
+		}
+	}
+}
+
+// agents adds the agents of a run.
+func (c *Collector) agents(s *agentevents.RunSnapshot) {
+	depths := make(map[string]int, len(s.Agents))
+	open := map[string]int{}
+	for _, call := range s.OpenCalls {
+		open[call.AgentID]++
+	}
+	for _, a := range s.AgentsInOrder() {
+		d := depth(s, a.AgentID, depths)
+		c.total.agents++
+		c.total.parents += d
+		if c.by != ByAgent {
+			continue
+		}
+		g := c.group(a.AgentID)
+		g.runs++
+		g.agents++
+		g.parents += d
+		if a.Started {
+			g.tasks[outcome(a)]++
+		}
+		// The snapshot does not say which of the failures were refused before they began.
+		n := open[a.AgentID]
+		g.tools.add(calls{returned: max(a.ToolCalls-n, a.ToolFailures), failed: a.ToolFailures, open: n})
+		g.use(a.Usage.Total())
+	}
+	if c.by == ByAgent {
+		for i := range s.OpenModelCalls {
+			if m := &s.OpenModelCalls[i]; m.AgentID != "" {
+				c.group(m.AgentID).models.open++
+			}
+		}
+	}
+}
+
+// depth returns the number of parents above an agent. It looks at each agent once,
+// however deep they nest: known has those it has looked at. A circle ends where it began.
+func depth(s *agentevents.RunSnapshot, id string, known map[string]int) int {
+	var path []string
+	d := -1
+	for ; id != ""; id = s.Agents[id].ParentAgentID {
+		if k, ok := known[id]; ok {
+			d = k
+			break
+		}
+		known[id] = 0 // in a circle
+		path = append(path, id)
+		if s.Agents[id] == nil { // another run has it, or no log
+			break
+		}
+	}
+	for _, id := range slices.Backward(path) {
+		d++
+		known[id] = d
+	}
+	return d
+}
+
+// outcome returns the verdict that the end of an agent gives.
+func outcome(a *agentevents.AgentSnapshot) verdict {
+	switch {
+	case !a.Ended:
+		return undecided
+	case a.Error.OK, a.Status == agentevents.StatusFailed, a.Outcome != "" && a.Outcome != agentevents.OutcomeConverged:
+		return failed
+	}
+	return succeeded
+}
+
+// last returns the agent that ended last, of those that fit and have ended; nil without
+// one.
+func last(s *agentevents.RunSnapshot, fits func(*agentevents.AgentSnapshot) bool) (last *agentevents.AgentSnapshot) {
+	for _, a := range s.AgentsInOrder() {
+		if a.Ended && fits(a) && (last == nil || !a.EndedAt.Before(last.EndedAt)) {
+			last = a
+		}
+	}
+	return last
+}
+
+// sessionWords are the words of SessionCompleted.Status, which is an open word, that
+// say how a task went.
+var sessionWords = map[string]verdict{
+	"completed": succeeded, "complete": succeeded, "success": succeeded, "succeeded": succeeded, "ok": succeeded, "done": succeeded,
+	"failed": failed, "failure": failed, "error": failed, "cancelled": failed, "canceled": failed, "aborted": failed, "partial": failed,
+}
+
+// runVerdict returns the verdict on a run as a whole.
+func runVerdict(s *agentevents.RunSnapshot) verdict {
+	switch s.Status {
+	case agentevents.RunStatusFailed, agentevents.RunStatusCancelled:
+		return failed
+	case agentevents.RunStatusCompleted:
+	default:
+		return undecided
+	}
+	if v := sessionWords[strings.ToLower(s.SessionStatus)]; v != undecided && !s.SessionEndedAt.IsZero() {
+		return v
+	}
+	if s.TerminalKind == "" {
+		if a := last(s, func(a *agentevents.AgentSnapshot) bool { return a.ParentAgentID == "" }); a != nil {
+			return outcome(a)
+		}
+	}
+	return succeeded
+}
+
+// session adds the tasks and the handoffs of a run.
+func (c *Collector) session(s *agentevents.RunSnapshot, r *run) {
+	one := c.sessions[s.SessionID]
+	if one == nil {
+		one = &session{}
+		if s.SessionID != "" {
+			c.sessions[strings.Clone(s.SessionID)] = one
+		}
+	}
+	for i := range s.Handoffs {
+		h := &s.Handoffs[i]
+		pair := [2]string{strings.Clone(h.From), strings.Clone(h.To)}
+		if _, again := one.pairs[pair]; again {
+			one.loop = true
+		}
+		if one.pairs == nil {
+			one.pairs = map[[2]string]struct{}{}
+		}
+		one.pairs[pair] = struct{}{}
+	}
+	c.total.handoffs += len(s.Handoffs)
+
+	for i := range s.Tasks {
+		if t := &s.Tasks[i]; t.TaskID != "" {
+			r.task(t.TaskID, t.AgentID)
+		}
+	}
+	whole := runVerdict(s)
+	if len(r.tasks) == 0 {
+		c.total.tasks[whole]++
+	}
+	for id, agents := range r.tasks {
+		v := whole
+		if len(r.tasks) > 1 {
+			a := last(s, func(a *agentevents.AgentSnapshot) bool { _, ok := agents[a.AgentID]; return ok })
+			if a != nil {
+				v = outcome(a)
+			}
+		}
+		if one.tasks == nil {
+			one.tasks = map[string]verdict{}
+		}
+		one.tasks[id] = max(one.tasks[id], v)
+	}
+	if s.SessionID == "" {
+		c.total.session(one)
+	}
+}
+
+// session adds a session of which all runs are known.
+func (t *tally) session(one *session) {
+	if t.sessions++; one.loop {
+		t.loops++
+	}
+	for _, v := range one.tasks {
+		t.tasks[v]++
+	}
+}
+
+// plus adds numbers that are not negative. The sum stops at the highest number.
+func plus[T ~int64](a, b T) T {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxInt64
+}

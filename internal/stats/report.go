@@ -1,0 +1,212 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A Report has the figures of all runs, and those of groups.
+type Report struct {
+	Figures
+	Statuses    map[agentevents.RunStatus]int `json:"statuses"`            // runs by status
+	RunDuration *Spread                       `json:"runDurationMs"`       // of runs that are over; null without any
+	Sessions    int                           `json:"sessions"`            // a run that names none is one
+	Agents      int                           `json:"agents"`              // agents of all runs
+	CostRuns    int                           `json:"costRuns"`            // runs whose cost is known
+	Undecided   int                           `json:"tasksUndecided"`      // tasks that may go on
+	Unanswered  int                           `json:"approvalsUnanswered"` // requests that nobody answered
+	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
+	Issues      int                           `json:"issues"`              // issues that verifiers found
+	Compactions int                           `json:"compactions"`         // of contexts; some may not state tokens
+
+	By     By      `json:"by,omitzero"`
+	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
+}
+
+// A Group has the figures about one agent, tool or model. Metrics that say nothing about
+// it have no value. An agent succeeds in a run if it ended there, without an error, and
+// converged or states no outcome; a call of it that was refused counts as failed. An
+// agent that states the usage of its sub-agents has that, too.
+type Group struct {
+	Name string `json:"name"`
+	Figures
+}
+
+// Figures are what a log says of many runs, or of one thing in them. Costs are in US
+// dollars. What no event tells is null.
+type Figures struct {
+	Runs       int     `json:"runs"`       // in a group: runs in which it appears
+	ToolCalls  *Calls  `json:"toolCalls"`  // tool calls
+	ModelCalls *Calls  `json:"modelCalls"` // model calls
+	Tokens     *Tokens `json:"tokens"`     // see agentevents.RunUsage
+	CostUSD    number  `json:"costUsd"`    // the cost that is known
+	Metrics    Metrics `json:"metrics"`
+}
+
+// Metrics are the eight metrics of the wiki: see the package's comment.
+type Metrics struct {
+	TaskSuccessRate       Metric  `json:"taskSuccessRate"`
+	HandoffLoopRate       Metric  `json:"handoffLoopRate"`
+	VerifierRejectionRate Metric  `json:"verifierRejectionRate"`
+	AverageAgentDepth     Metric  `json:"averageAgentDepth"`
+	ToolFailureRate       Metric  `json:"toolFailureRate"`
+	CostPerSuccessfulTask Metric  `json:"costPerSuccessfulTaskUsd"`
+	HumanApprovalLatency  Latency `json:"humanApprovalLatencyMs"`
+	ContextCompression    Metric  `json:"contextCompressionRatio"`
+}
+
+// A number is null in JSON when it is not known.
+type number = agentevents.Opt[float64]
+
+// A Metric is a quotient.
+type Metric struct {
+	Value       number  `json:"value"` // null without data
+	Numerator   number  `json:"numerator"`
+	Denominator float64 `json:"denominator"`
+}
+
+// A Latency is the mean of some durations, and how they spread; in milliseconds.
+type Latency struct {
+	Metric
+	Spread *Spread `json:"spread"` // null without data
+}
+
+// A Spread says how durations spread, in milliseconds. A percentile is the least of the
+// durations that so many percent are not above.
+type Spread struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	Max float64 `json:"max"`
+}
+
+// Calls counts calls.
+type Calls struct {
+	Returned int    `json:"returned"` // calls that returned
+	Failed   int    `json:"failed"`   // those of them that failed
+	Open     int    `json:"open"`     // calls that have not returned
+	Refused  int    `json:"refused"`  // calls that were refused before they began
+	MeanMS   number `json:"meanMs"`   // mean duration; null when none is known
+}
+
+// Tokens counts tokens, as [agentevents.Usage] does.
+type Tokens struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheWrite int64 `json:"cacheWrite"`
+	CacheRead  int64 `json:"cacheRead"`
+	Reasoning  int64 `json:"reasoning"`
+}
+
+// All returns the number of all tokens.
+func (t Tokens) All() int64 {
+	return plus(plus(t.Input, t.Output), plus(t.CacheWrite, t.CacheRead))
+}
+
+func (t *Tokens) add(u agentevents.Usage) {
+	t.Input, t.Output = plus(t.Input, u.InputTokens), plus(t.Output, u.OutputTokens)
+	t.CacheWrite, t.CacheRead = plus(t.CacheWrite, u.CacheCreationInputTokens.V), plus(t.CacheRead, u.CacheReadInputTokens.V)
+	t.Reasoning = plus(t.Reasoning, u.ReasoningOutputTokens.V)
+}
+
+// Report returns the figures of all events. It empties the collector.
+func (c *Collector) Report() *Report {
+	for i, r := range c.order {
+		c.snapshot(r, r.snapshot())
+		c.order[i], *r = nil, run{}
+	}
+	for _, one := range c.sessions {
+		c.total.session(one)
+	}
+	t := &c.total
+	r := &Report{
+		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
+		Undecided: t.tasks[undecided], Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions, By: c.by,
+	}
+	if c.by != "" {
+		r.Groups = make([]Group, 0, len(c.groups))
+	}
+	for name, t := range c.groups {
+		r.Groups = append(r.Groups, Group{name, t.figures()})
+	}
+	slices.SortFunc(r.Groups, func(a, b Group) int { return cmp.Or(a.weigh(&b.Figures), strings.Compare(a.Name, b.Name)) })
+	*c = *New(c.by)
+	return r
+}
+
+// weigh compares groups: what costs more comes first.
+func (f *Figures) weigh(g *Figures) int {
+	return cmp.Or(
+		cmp.Compare(g.CostUSD.V, f.CostUSD.V),
+		cmp.Compare(or(g.Tokens).All(), or(f.Tokens).All()),
+		cmp.Compare(or(g.ToolCalls).Returned+or(g.ModelCalls).Returned, or(f.ToolCalls).Returned+or(f.ModelCalls).Returned),
+	)
+}
+
+// or returns what v points to, or the zero value.
+func or[T any](v *T) (zero T) {
+	if v == nil {
+		return zero
+	}
+	return *v
+}
+
+func (t *tally) figures() Figures {
+	f := Figures{Runs: t.runs, ToolCalls: t.tools.figures(), ModelCalls: t.models.figures(), CostUSD: t.cost}
+	if tokens := t.tokens; tokens != (Tokens{}) {
+		f.Tokens = &tokens
+	}
+	won := float64(t.tasks[succeeded])
+	m := &f.Metrics
+	m.TaskSuccessRate = quotient(won, won+float64(t.tasks[failed]))
+	m.HandoffLoopRate = quotient(float64(t.loops), float64(t.sessions))
+	if t.handoffs == 0 {
+		m.HandoffLoopRate.Value = number{}
+	}
+	m.VerifierRejectionRate = quotient(float64(t.rejections), float64(t.verdicts))
+	m.AverageAgentDepth = quotient(float64(t.parents), float64(t.agents))
+	m.ToolFailureRate = quotient(float64(t.tools.failed), float64(t.tools.returned))
+	m.CostPerSuccessfulTask = quotient(t.cost.V, won)
+	if !t.cost.OK {
+		m.CostPerSuccessfulTask.Value, m.CostPerSuccessfulTask.Numerator = number{}, number{}
+	}
+	sum := time.Duration(0)
+	for _, d := range t.waits {
+		sum = plus(sum, d)
+	}
+	m.HumanApprovalLatency = Latency{quotient(milliseconds(sum), float64(len(t.waits))), spread(t.waits)}
+	m.ContextCompression = quotient(float64(t.before), float64(t.after))
+	return f
+}
+
+func quotient(numerator, denominator float64) Metric {
+	m := Metric{Numerator: agentevents.Some(numerator), Denominator: denominator}
+	if denominator > 0 {
+		m.Value = agentevents.Some(numerator / denominator)
+	}
+	return m
+}
+
+func (c calls) figures() *Calls {
+	if c == (calls{}) {
+		return nil
+	}
+	return &Calls{c.returned, c.failed, c.open, c.refused, quotient(milliseconds(c.last), float64(c.timed)).Value}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// spread returns nil without durations.
+func spread(durations []time.Duration) *Spread {
+	n := len(durations)
+	if n == 0 {
+		return nil
+	}
+	slices.Sort(durations)
+	rank := func(p float64) float64 { return milliseconds(durations[int(math.Ceil(p*float64(n)))-1]) }
+	return &Spread{rank(0.5), rank(0.95), milliseconds(durations[n-1])}
+}

@@ -1,0 +1,369 @@
+package stats
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+)
+
+// An entry is an event of a log: its run is r and its second that of its place, unless
+// they are given.
+type entry struct {
+	run, session, task, agent, parent string
+	second                            int // 0 means the place of the entry
+	p                                 ae.Payload
+}
+
+// log returns the events of the entries, with sequences.
+func log(entries ...entry) (events []ae.Event) {
+	next := map[string]uint64{}
+	for i, e := range entries {
+		if e.run == "" {
+			e.run = "r"
+		}
+		if e.second == 0 {
+			e.second = i
+		}
+		ev := ae.Event{
+			ID: fmt.Sprint(e.run, "-", i), Sequence: next[e.run], RunID: e.run, AgentID: e.agent, ParentAgentID: e.parent,
+			Time: time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC).Add(time.Duration(e.second) * time.Second), Payload: e.p,
+		}
+		ev.SessionID, ev.TaskID = e.session, e.task
+		next[e.run]++
+		events = append(events, ev)
+	}
+	return events
+}
+
+func report(by By, events []ae.Event) *Report {
+	c := New(by)
+	for _, ev := range events {
+		c.Event(ev)
+	}
+	return c.Report()
+}
+
+// works returns the start and the end of an agent.
+func works(run, agent, parent, task string, end ae.AgentEnded) []entry {
+	return []entry{{run: run, agent: agent, parent: parent, task: task, p: &ae.AgentStarted{}}, {run: run, agent: agent, task: task, p: &end}}
+}
+
+func done(run string, p ae.Payload) []entry {
+	return []entry{{run: run, p: &ae.RunStarted{}}, {run: run, p: p}}
+}
+
+func with(session string, entries []entry) []entry {
+	for i := range entries {
+		entries[i].session = session
+	}
+	return entries
+}
+
+var (
+	converged = ae.AgentEnded{Outcome: ae.OutcomeConverged}
+	partial   = ae.AgentEnded{Outcome: ae.OutcomePartial}
+)
+
+func ref(id string) ae.AgentRef { return ae.AgentRef{AgentID: id} }
+
+func some(v float64) number { return ae.Some(v) }
+
+var none number
+
+func TestMetrics(t *testing.T) {
+	success := func(m *Metrics) Metric { return m.TaskSuccessRate }
+	loops := func(m *Metrics) Metric { return m.HandoffLoopRate }
+	rejections := func(m *Metrics) Metric { return m.VerifierRejectionRate }
+	depth := func(m *Metrics) Metric { return m.AverageAgentDepth }
+	failures := func(m *Metrics) Metric { return m.ToolFailureRate }
+	cost := func(m *Metrics) Metric { return m.CostPerSuccessfulTask }
+	latency := func(m *Metrics) Metric { return m.HumanApprovalLatency.Metric }
+	compression := func(m *Metrics) Metric { return m.ContextCompression }
+
+	handoff := func(session, run, from, to string) entry {
+		return entry{session: session, run: run, p: &ae.AgentHandoff{From: ref(from), To: ref(to)}}
+	}
+	call := func(id string, s ae.ToolStatus) []entry {
+		return []entry{{agent: "a", p: &ae.ToolCalled{CallID: id, ToolID: "t"}}, {agent: "a", p: &ae.ToolReturned{CallID: id, ToolID: "t", Status: s}}}
+	}
+	ask := func(id string, second int) entry {
+		return entry{agent: "a", second: second, p: &ae.ApprovalRequested{ApprovalID: id}}
+	}
+
+	for _, test := range []struct {
+		name    string
+		metric  func(*Metrics) Metric
+		want    Metric
+		entries []entry
+	}{
+		{"success: nothing", success, Metric{none, some(0), 0}, nil},
+		{"success: runs are tasks", success, Metric{some(1.0 / 3), some(1), 3}, slices.Concat(
+			done("r1", &ae.RunCompleted{}), done("r2", &ae.RunFailed{}), done("r3", &ae.RunCancelled{}), []entry{{run: "r4", p: &ae.RunStarted{}}})},
+		{"success: outcomes of agents decide runs without an end", success, Metric{some(0.4), some(2), 5}, slices.Concat(
+			works("r1", "a", "", "", converged), works("r2", "a", "", "", partial), works("r3", "a", "", "", ae.AgentEnded{}),
+			works("r4", "a", "", "", ae.AgentEnded{Outcome: ae.OutcomeAborted}), works("r5", "a", "", "", ae.AgentEnded{Error: ae.Some(ae.ErrorInfo{})}))},
+		{"success: the agent that ended last, without a parent", success, Metric{some(1), some(1), 1}, slices.Concat(
+			works("r", "a", "", "", partial), works("r", "b", "", "", converged), works("r", "c", "b", "", partial))},
+		{"success: the run's own end counts, not an agent's", success, Metric{some(1), some(1), 1}, slices.Concat(
+			[]entry{{p: &ae.RunStarted{}}}, works("r", "a", "", "", partial), []entry{{p: &ae.RunCompleted{}}})},
+		{"success: status of the session", success, Metric{some(0.5), some(1), 2}, slices.Concat(
+			done("r1", &ae.RunCompleted{}), []entry{{run: "r1", p: &ae.SessionCompleted{Status: "Partial"}}},
+			works("r2", "a", "", "", partial), []entry{{run: "r2", p: &ae.SessionCompleted{Status: "success"}}})},
+		{"success: an unknown word of a session says nothing", success, Metric{some(1), some(1), 1}, slices.Concat(
+			done("r1", &ae.RunCompleted{}), []entry{{run: "r1", p: &ae.SessionCompleted{Status: "archived"}}})},
+		{"success: two tasks in a run", success, Metric{some(0.5), some(1), 2}, slices.Concat(
+			works("r", "a", "", "t1", converged), works("r", "b", "", "t2", partial))},
+		{"success: a task is assigned", success, Metric{some(0.5), some(1), 2}, slices.Concat(
+			[]entry{{task: "t1", p: &ae.TaskAssigned{AssignedAgent: "a"}}, {task: "t2", p: &ae.TaskAssigned{AssignedAgent: "b"}}},
+			works("r", "a", "", "", partial), works("r", "b", "", "", converged))},
+		{"success: a task of a session is tried again", success, Metric{some(1), some(1), 1}, slices.Concat(
+			with("s", works("r1", "a", "", "t1", partial)), with("s", works("r2", "a", "", "t1", converged)))},
+		{"success: a task of another session is another", success, Metric{some(0.5), some(1), 2}, slices.Concat(
+			with("s1", works("r1", "a", "", "t1", partial)), with("s2", works("r2", "a", "", "t1", converged)))},
+
+		{"loops: no handoff", loops, Metric{none, some(0), 1}, done("r", &ae.RunCompleted{})},
+		{"loops: there and back is none", loops, Metric{some(0), some(0), 1}, []entry{handoff("", "r", "a", "b"), handoff("", "r", "b", "a")}},
+		{"loops: a pair again", loops, Metric{some(1), some(1), 1}, []entry{handoff("", "r", "a", "b"), handoff("", "r", "b", "a"), handoff("", "r", "a", "b")}},
+		{"loops: in another run of the session", loops, Metric{some(0.5), some(1), 2},
+			[]entry{handoff("s1", "r1", "a", "b"), handoff("s1", "r2", "a", "b"), handoff("s2", "r3", "a", "b")}},
+		{"loops: of no session", loops, Metric{some(0), some(0), 2}, []entry{handoff("", "r1", "a", "b"), handoff("", "r2", "a", "b")}},
+		{"loops: a request and its acceptance are one", loops, Metric{some(0), some(0), 1}, []entry{
+			{p: &ae.HandoffRequested{From: ref("a"), To: ref("b")}}, {p: &ae.HandoffAccepted{From: ref("a"), To: ref("b")}}}},
+
+		{"rejections: no verdict", rejections, Metric{none, some(0), 0}, []entry{{p: &ae.IssueFound{Issue: "i"}}}},
+		{"rejections: claims and audits", rejections, Metric{some(0.4), some(2), 5}, []entry{
+			{p: &ae.ClaimVerified{FindingID: "f1", VerifierAgentID: "v", Verdict: "accepted"}}, {p: &ae.ClaimVerified{FindingID: "f2", VerifierAgentID: "v", Verdict: "rejected"}},
+			{p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditPass}}, {p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditFail}}, {p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditWarn}}}},
+
+		{"depth: no agent", depth, Metric{none, some(0), 0}, done("r", &ae.RunCompleted{})},
+		{"depth: 0, 1, 2 and 1", depth, Metric{some(1), some(4), 4}, slices.Concat(
+			works("r", "a", "", "", converged), works("r", "b", "a", "", converged), works("r", "c", "b", "", converged), works("r", "d", "a", "", converged))},
+		{"depth: the parent has no events", depth, Metric{some(1), some(1), 1}, works("r", "b", "a", "", converged)},
+		{"depth: a circle", depth, Metric{some(1.5), some(3), 2}, slices.Concat(works("r", "a", "b", "", converged), works("r", "b", "a", "", converged))},
+
+		{"failures: no call", failures, Metric{none, some(0), 0}, done("r", &ae.RunCompleted{})},
+		{"failures: open and refused calls do not count", failures, Metric{some(0.5), some(2), 4}, slices.Concat(
+			[]entry{{agent: "a", p: &ae.AgentStarted{}}}, call("1", ae.ToolStatusOK), call("2", ae.ToolStatusError), call("3", ae.ToolStatusOK), call("4", ae.ToolStatusCancelled),
+			[]entry{{agent: "a", p: &ae.ToolReturned{CallID: "5", ToolID: "t", Status: ae.ToolStatusForbidden}}, {agent: "a", p: &ae.ToolCalled{CallID: "6", ToolID: "t"}}})},
+
+		{"cost: none known", cost, Metric{none, none, 1}, done("r", &ae.RunCompleted{})},
+		{"cost: no success", cost, Metric{none, some(0.5), 0}, works("r", "a", "", "", ae.AgentEnded{Outcome: ae.OutcomePartial, TotalCostUSD: some(0.5)})},
+		{"cost: failures cost, too", cost, Metric{some(1), some(2), 2}, slices.Concat(
+			works("r1", "a", "", "", ae.AgentEnded{TotalCostUSD: some(0.5)}), works("r2", "a", "", "", ae.AgentEnded{Outcome: ae.OutcomePartial, TotalCostUSD: some(1.5)}),
+			works("r3", "a", "", "", converged))},
+
+		{"latency: no answer", latency, Metric{none, some(0), 0}, []entry{ask("1", 1)}},
+		{"latency: mean of 10 s and 30 s", latency, Metric{some(20000), some(40000), 2}, []entry{
+			{agent: "a", p: &ae.AgentStarted{}}, ask("1", 10), {agent: "a", second: 20, p: &ae.ApprovalGranted{ApprovalID: "1"}},
+			ask("2", 30), {agent: "a", second: 60, p: &ae.ApprovalRejected{ApprovalID: "2"}}, ask("3", 61),
+			{agent: "a", second: 70, p: &ae.ApprovalGranted{ApprovalID: "never asked"}}}},
+
+		{"compression: no tokens", compression, Metric{none, some(0), 0}, []entry{{agent: "a", p: &ae.ContextCompacted{TokensBefore: ae.Some[int64](9)}}}},
+		{"compression: 100 to 20 and 20 to 10", compression, Metric{some(4), some(120), 30}, []entry{
+			{agent: "a", p: &ae.ContextCompacted{TokensBefore: ae.Some[int64](100), TokensAfter: ae.Some[int64](20)}},
+			{agent: "a", p: &ae.ContextCompacted{}},
+			{agent: "a", p: &ae.ContextCompacted{TokensBefore: ae.Some[int64](20), TokensAfter: ae.Some[int64](10)}}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			events := log(test.entries...)
+			require.Equal(t, test.want, test.metric(&report("", events).Metrics))
+			twice := report(ByAgent, append(events, events...))
+			require.Equal(t, test.want, test.metric(&twice.Metrics), "events that come again")
+		})
+	}
+}
+
+// sample is a log with something of everything.
+func sample() []ae.Event {
+	cost := ae.Some(0.25)
+	return log(slices.Concat(
+		with("s", []entry{
+			{p: &ae.RunStarted{}},
+			{agent: "lead", p: &ae.AgentStarted{Model: "big"}},
+			{agent: "lead", p: &ae.ModelCalled{ModelCallID: "m1", Model: "big"}},
+			{agent: "lead", p: &ae.ModelReturned{ModelCallID: "m1", Usage: ae.Some(ae.Usage{InputTokens: 10, OutputTokens: 2}), CostUSD: cost}},
+			{agent: "lead", p: &ae.ToolCalled{CallID: "c1", ToolID: "read"}},
+			{agent: "lead", p: &ae.ToolReturned{CallID: "c1", ToolID: "read", Status: ae.ToolStatusError}},
+			{agent: "help", parent: "lead", p: &ae.AgentStarted{}},
+			{agent: "help", p: &ae.ModelReturned{ModelCallID: "m2", Model: "small", OneEvent: true, Duration: ae.Some(500 * time.Millisecond), Error: ae.Some(ae.ErrorInfo{})}},
+			{agent: "help", p: &ae.ToolCalled{CallID: "c2", ToolID: "read"}},
+			{agent: "help", p: &ae.ToolReturned{CallID: "c2", ToolID: "read", Status: ae.ToolStatusOK}},
+			{agent: "help", p: &ae.ToolCalled{CallID: "c3", ToolID: "write"}},
+			{agent: "help", p: &ae.ContextCompacted{TokensBefore: ae.Some[int64](30), TokensAfter: ae.Some[int64](10)}},
+			{agent: "help", p: &ae.AgentEnded{Outcome: ae.OutcomePartial}},
+			{agent: "lead", p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditFail}},
+			{agent: "lead", p: &ae.AgentEnded{Outcome: ae.OutcomeConverged}},
+			{p: &ae.RunCompleted{}},
+		}),
+	)...)
+}
+
+func TestGroups(t *testing.T) {
+	groups := func(by By) map[string]Group {
+		r := report(by, sample())
+		require.Equal(t, by, r.By)
+		all := map[string]Group{}
+		for _, g := range r.Groups {
+			all[g.Name] = g
+		}
+		require.Len(t, all, 2)
+		return all
+	}
+	agents := groups(ByAgent)
+	lead, help := agents["lead"], agents["help"]
+	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.TaskSuccessRate)
+	require.Equal(t, Metric{some(0), some(0), 1}, help.Metrics.TaskSuccessRate)
+	require.Equal(t, Metric{some(1), some(1), 1}, help.Metrics.AverageAgentDepth)
+	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.ToolFailureRate)
+	require.Equal(t, Metric{some(0.25), some(0.25), 1}, lead.Metrics.CostPerSuccessfulTask)
+	require.Equal(t, Metric{none, none, 0}, help.Metrics.CostPerSuccessfulTask)
+	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.VerifierRejectionRate)
+	require.Equal(t, Metric{some(3), some(30), 10}, help.Metrics.ContextCompression)
+	require.Equal(t, &Calls{Returned: 1, Failed: 1, MeanMS: some(500)}, help.ModelCalls)
+
+	tools := groups(ByTool)
+	require.Equal(t, Group{"read", Figures{
+		Runs: 1, ToolCalls: &Calls{Returned: 2, Failed: 1, MeanMS: some(1000)},
+		Metrics: onlyTools(Metric{some(0.5), some(1), 2}),
+	}}, tools["read"])
+
+	models := groups(ByModel)
+	require.Equal(t, &Calls{Returned: 1, MeanMS: some(1000)}, models["big"].ModelCalls)
+	require.Equal(t, &Tokens{Input: 10, Output: 2}, models["big"].Tokens)
+	require.Equal(t, some(0.25), models["big"].CostUSD)
+	require.Equal(t, none, models["small"].CostUSD)
+	require.Equal(t, "big", report(ByModel, sample()).Groups[0].Name, "what costs more comes first")
+	require.Equal(t, &Calls{Returned: 2, Failed: 1, MeanMS: some(750)}, report("", sample()).ModelCalls)
+}
+
+// onlyTools returns the metrics of a tool.
+func onlyTools(m Metric) Metrics {
+	zero := Metric{none, some(0), 0}
+	return Metrics{zero, zero, zero, zero, m, Metric{none, none, 0}, Latency{zero, nil}, zero}
+}
+
+// TestManyRuns has so many runs that most are put away, and some of them go on.
+func TestManyRuns(t *testing.T) {
+	const n = 100
+	one := sample()
+	var runs []ae.Event
+	for i := range n {
+		for _, ev := range one {
+			ev.RunID, ev.SessionID = fmt.Sprint("r", i), fmt.Sprint("s", i)
+			runs = append(runs, ev)
+		}
+	}
+	want, got := report("", one), report("", runs)
+	require.Equal(t, n*want.Runs, got.Runs)
+	require.Equal(t, map[ae.RunStatus]int{ae.RunStatusCompleted: n}, got.Statuses)
+	require.Equal(t, n*want.ToolCalls.Returned, got.ToolCalls.Returned)
+	require.Equal(t, n*want.Tokens.Input, got.Tokens.Input)
+	require.InDelta(t, n*want.CostUSD.V, got.CostUSD.V, 1e-9)
+	require.Equal(t, want.Metrics.AverageAgentDepth.Value, got.Metrics.AverageAgentDepth.Value)
+	require.Equal(t, n*want.Metrics.TaskSuccessRate.Denominator, got.Metrics.TaskSuccessRate.Denominator)
+
+	// The order in which runs take turns makes no difference.
+	byTurns := slices.Clone(runs)
+	slices.SortStableFunc(byTurns, func(a, b ae.Event) int { return int(a.Sequence) - int(b.Sequence) })
+	require.Equal(t, got, report("", byTurns))
+	// Nor does a file that repeats them.
+	require.Equal(t, got, report("", slices.Concat(runs, runs)))
+
+	c := New("")
+	for _, ev := range runs {
+		c.Event(ev)
+	}
+	folds, size := 0, 0
+	for _, r := range c.runs {
+		size += len(r.packed)
+		if r.fold != nil {
+			folds++
+		}
+	}
+	require.LessOrEqual(t, folds, maxLive)
+	require.Less(t, size/(n-folds), 2000)
+	late := func(p ae.Payload) {
+		c.Event(ae.Event{ID: "x", Sequence: c.runs["r0"].next, RunID: "r0", Time: one[0].Time, Payload: p})
+	}
+	require.Nil(t, c.runs["r0"].fold)
+	late(&ae.AuditChecked{CheckpointID: "late", Result: ae.AuditPass})
+	late(&ae.SessionCompleted{Status: "failed"})
+	r := c.Report()
+	require.Equal(t, n, r.Runs)
+	require.Equal(t, Metric{some(float64(n) / (n + 1)), some(n), n + 1}, r.Metrics.VerifierRejectionRate)
+	require.Equal(t, Metric{some(0.99), some(99), 100}, r.Metrics.TaskSuccessRate)
+}
+
+// TestPutAway packs a run after every event: the report is the same.
+func TestPutAway(t *testing.T) {
+	for _, by := range []By{"", ByAgent, ByTool, ByModel} {
+		c := New(by)
+		for _, ev := range sample() {
+			c.Event(ev)
+			c.putAway(c.runs[ev.RunID])
+		}
+		require.Equal(t, report(by, sample()), c.Report(), by)
+	}
+	// The outcomes of agents decide, also after the run has gone on.
+	c := New("")
+	for _, ev := range log(slices.Concat(works("r", "a", "", "", partial), works("r", "b", "", "", converged))...) {
+		c.Event(ev)
+		c.putAway(c.runs["r"])
+	}
+	r := c.Report()
+	require.Equal(t, map[ae.RunStatus]int{ae.RunStatusCompleted: 1}, r.Statuses)
+	require.Equal(t, 1.0, r.Metrics.TaskSuccessRate.Value.V)
+}
+
+func TestManyGroups(t *testing.T) {
+	var entries []entry
+	for i := range maxGroups + 50 {
+		entries = append(entries, entry{run: fmt.Sprint("r", i), agent: fmt.Sprint("a", i), p: &ae.AgentStarted{}})
+	}
+	r := report(ByAgent, log(entries...))
+	require.Len(t, r.Groups, maxGroups+1)
+	i := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Name == Others })
+	require.Equal(t, 50, r.Groups[i].Runs)
+}
+
+func TestDeepAgents(t *testing.T) {
+	const n = 10_000
+	var entries []entry
+	for i := range n {
+		entries = append(entries, entry{agent: fmt.Sprint(i), parent: fmt.Sprint(i + 1), p: &ae.AgentStarted{}})
+	}
+	// The depths are 1 to n: the parent of the highest has no events.
+	require.Equal(t, Metric{some((n + 1) / 2.0), some(n * (n + 1) / 2), n}, report("", log(entries...)).Metrics.AverageAgentDepth)
+}
+
+func TestSpread(t *testing.T) {
+	require.Nil(t, spread(nil))
+	var all []time.Duration
+	for i := range 20 {
+		all = append(all, time.Duration(20-i)*time.Millisecond)
+	}
+	require.Equal(t, &Spread{P50: 10, P95: 19, Max: 20}, spread(all))
+	require.Equal(t, &Spread{P50: 1, P95: 1, Max: 1}, spread([]time.Duration{time.Millisecond}))
+}
+
+// TestHugeNumbers has figures whose sums no number can hold.
+func TestHugeNumbers(t *testing.T) {
+	const most = 1<<63 - 1
+	huge := ae.Usage{InputTokens: most, OutputTokens: most}
+	end := ae.AgentEnded{Usage: ae.Some(huge), TotalCostUSD: some(1.7e308)}
+	compacted := &ae.ContextCompacted{TokensBefore: ae.Some[int64](most), TokensAfter: ae.Some[int64](most)}
+	r := report(ByAgent, log(slices.Concat(works("r1", "a", "", "", end), works("r2", "a", "", "", end),
+		[]entry{{agent: "a", p: compacted}, {agent: "a", p: compacted}})...))
+	require.Equal(t, int64(most), r.Tokens.Input)
+	require.Equal(t, int64(most), r.Tokens.All())
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(text), `{"runs":3,`), string(text))
+}

@@ -241,8 +241,8 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 	t := &c.total
 	t.runs++
 	c.statuses[s.Status]++
-	if d := s.CompletedAt.Sub(s.StartedAt); s.Status.Terminal() && !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() && d >= 0 {
-		c.lasted = append(c.lasted, d)
+	if s.Status.Terminal() {
+		c.lasted = append(c.lasted, length(s))
 	}
 	t.models.open += len(s.OpenModelCalls)
 	c.issues += len(s.Issues)
@@ -272,6 +272,19 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 			}
 		}
 	}
+}
+
+// length is how long a run took: at least as long as any of its agents, as the times of a
+// log that was captured without a clock say nothing.
+func length(s *agentevents.RunSnapshot) time.Duration {
+	d := time.Duration(0)
+	if !s.StartedAt.IsZero() && !s.CompletedAt.IsZero() {
+		d = max(d, s.CompletedAt.Sub(s.StartedAt))
+	}
+	for _, a := range s.Agents {
+		d = max(d, a.Duration.V)
+	}
+	return d
 }
 
 func (t *tally) use(u agentevents.Usage, cost number) {

@@ -21,7 +21,7 @@ func options() agentevents.FoldOptions {
 
 // note notes that a run has a further event, and puts away a run that had none since the
 // last look at it when there are many. A run that goes on after it was put away keeps its
-// fold until it has had as many events again, or ends: to pack costs more than an event.
+// fold until it has had as many events again, and not few, or ends: to pack costs more than an event.
 func (c *Collector) note(r *run, p agentevents.Payload) {
 	r.events++
 	r.active = true
@@ -130,7 +130,7 @@ func (r *run) wake() {
 	if err != nil {
 		panic("stats: a packed snapshot is damaged: " + err.Error()) // impossible: putAway wrote it
 	}
-	r.fold, r.packed, r.keep = fold, "", 2*r.events
+	r.fold, r.packed, r.keep = fold, "", r.events+max(r.events, 32)
 }
 
 // snapshot returns the state of a run.

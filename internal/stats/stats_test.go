@@ -1,8 +1,11 @@
 package stats
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/scale"
 )
 
 // An entry is an event of a log: its run is r and its second that of its place, unless
@@ -366,4 +370,56 @@ func TestHugeNumbers(t *testing.T) {
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(text), `{"runs":3,`), string(text))
+}
+
+// TestPutAwayAnyLog packs the runs of logs with all kinds of events after every event.
+func TestPutAwayAnyLog(t *testing.T) {
+	files, err := filepath.Glob("../../capture/claude/testdata/*.events.jsonl")
+	require.NoError(t, err)
+	files = append(files, "../../testdata/kinds.jsonl", "../../cmd/agentevents/testdata/broken.jsonl", "../../cmd/agentevents/testdata/stats.jsonl")
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			f, err := os.Open(file)
+			require.NoError(t, err)
+			defer f.Close()
+			plain, packed := New(ByAgent), New(ByAgent)
+			next := uint64(0)
+			for ev, err := range ae.NewReader(f, ae.ReaderOptions{}).All() {
+				if err != nil {
+					continue // broken.jsonl has such lines
+				}
+				if strings.HasSuffix(file, "kinds.jsonl") {
+					ev.Sequence = next // its lines are samples, in no order
+					next++
+				}
+				plain.Event(ev)
+				packed.Event(ev)
+				if r := packed.runs[ev.RunID]; r.fold != nil {
+					packed.putAway(r)
+				}
+			}
+			want := plain.Report()
+			require.NotZero(t, want.Runs)
+			require.Equal(t, want, packed.Report())
+		})
+	}
+}
+
+// TestIsLinear has logs with many of one thing.
+func TestIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compares times")
+	}
+	for _, shape := range scale.Shapes() {
+		t.Run(shape.Name, func(t *testing.T) {
+			scale.Linear(t, 500, func(n int) func() {
+				var events []ae.Event
+				for ev, err := range ae.NewReader(bytes.NewReader(shape.Log(n)), ae.ReaderOptions{}).All() {
+					require.NoError(t, err)
+					events = append(events, ev)
+				}
+				return func() { report(ByAgent, events) }
+			})
+		})
+	}
 }

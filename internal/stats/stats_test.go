@@ -129,6 +129,10 @@ func TestMetrics(t *testing.T) {
 			works("r", "a", "", "", partial), works("r", "b", "", "", converged))},
 		{"success: a task of a session is tried again", success, Metric{some(1), some(1), 1}, slices.Concat(
 			with("s", works("r1", "a", "", "t1", partial)), with("s", works("r2", "a", "", "t1", converged)))},
+		{"success: and does not matter when it has succeeded", success, Metric{some(1), some(1), 1}, slices.Concat(
+			with("s", works("r1", "a", "", "t1", converged)), with("s", works("r2", "a", "", "t1", partial)))},
+		{"success: the session goes on", success, Metric{some(1), some(1), 1}, slices.Concat(
+			done("r1", &ae.RunCompleted{}), []entry{{run: "r1", p: &ae.SessionCompleted{Status: "failed"}}, {run: "r1", p: &ae.SessionStarted{}}})},
 		{"success: a task of another session is another", success, Metric{some(0.5), some(1), 2}, slices.Concat(
 			with("s1", works("r1", "a", "", "t1", partial)), with("s2", works("r2", "a", "", "t1", converged)))},
 
@@ -226,6 +230,11 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, Metric{some(0), some(0), 1}, help.Metrics.TaskSuccessRate)
 	require.Equal(t, Metric{some(1), some(1), 1}, help.Metrics.AverageAgentDepth)
 	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.ToolFailureRate)
+	require.Equal(t, Metric{some(0), some(0), 1}, help.Metrics.ToolFailureRate)
+	require.Equal(t, 1, help.ToolCalls.Open)
+	refused := report(ByAgent, log(entry{agent: "a", p: &ae.ToolReturned{CallID: "1", ToolID: "t", Status: ae.ToolStatusForbidden}}))
+	require.Equal(t, Metric{some(1), some(1), 1}, refused.Groups[0].Metrics.ToolFailureRate)
+	require.Equal(t, &Calls{Refused: 1}, refused.ToolCalls)
 	require.Equal(t, Metric{some(0.25), some(0.25), 1}, lead.Metrics.CostPerSuccessfulTask)
 	require.Equal(t, Metric{none, none, 0}, help.Metrics.CostPerSuccessfulTask)
 	require.Equal(t, Metric{some(1), some(1), 1}, lead.Metrics.VerifierRejectionRate)

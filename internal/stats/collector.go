@@ -66,7 +66,8 @@ type run struct {
 	queued bool // in Collector.live
 	active bool // had an event since Collector looked at it
 
-	next  uint64                         // events with a lower sequence came before
+	next  uint64                         // sequence after that of the last event; lower ones came before
+	below uint64                         // next, before that event
 	tasks map[string]map[string]struct{} // agents of the tasks
 	calls map[call]opened                // open model calls
 }
@@ -146,7 +147,7 @@ func (c *Collector) Event(ev agentevents.Event) {
 		c.runs[strings.Clone(ev.RunID)] = r
 		c.order = append(c.order, r)
 	}
-	again := ev.Sequence < r.next
+	again := r.again(ev.Sequence)
 	if r.fold == nil {
 		if again {
 			return
@@ -161,7 +162,6 @@ func (c *Collector) Event(ev agentevents.Event) {
 	if again {
 		return
 	}
-	r.next = ev.Sequence + 1
 	switch p := ev.Payload.(type) {
 	case *agentevents.ContextCompacted:
 		c.total.compacted(p)
@@ -178,6 +178,19 @@ func (c *Collector) Event(ev agentevents.Event) {
 	case *agentevents.ModelReturned:
 		c.modelReturned(r, &ev, p)
 	}
+}
+
+// again reports whether an event with that sequence came before, and notes it. One that is
+// below the last event, and above all others, shows that the last one's sequence is false.
+func (r *run) again(sequence uint64) bool {
+	switch {
+	case sequence >= r.next:
+		r.below = r.next
+	case sequence < r.below, sequence+1 == r.next:
+		return true
+	}
+	r.next = sequence + 1
+	return false
 }
 
 // task notes a task, and the agent of an event that names it.

@@ -335,6 +335,15 @@ func TestPutAway(t *testing.T) {
 	require.Equal(t, 1.0, r.Metrics.TaskSuccessRate.Value.V)
 }
 
+// TestFalseSequence has an event whose sequence is far too high: those after it count.
+func TestFalseSequence(t *testing.T) {
+	events := sample()
+	want := report(ByModel, events)
+	events[1].Sequence = 1 << 40
+	require.Equal(t, want, report(ByModel, events))
+	require.Equal(t, want, report(ByModel, slices.Concat(sample(), sample()[5:])))
+}
+
 func TestManyGroups(t *testing.T) {
 	var entries []entry
 	for i := range maxGroups + 50 {

@@ -25,18 +25,18 @@ The figures are those of all runs of all FILEs; events that come again count onc
 Every metric is a quotient, with what it divides behind it. One without anything to
 divide by has no data, which is null in JSON.
 
-  task success rate         tasks that succeeded, of those that are decided
-  handoff loop rate         sessions in which an agent hands over to the same agent
-                            once more, of all sessions; no data without a handoff
-  verifier rejection rate   claims with the verdict "rejected" and failed audits, of
-                            all claims with a verdict and all audits
-  average agent depth       parents above the agents, by the number of agents
-  tool failure rate         calls that returned another status than ok, of those that
-                            returned; calls refused before they began do not count
-  cost per successful task  the known cost of all runs, by the tasks that succeeded
-  human approval latency    mean time from the requests of approvals to the answers
-                            of people
-  context compression ratio tokens before the context was compacted, by those after
+  task success rate          tasks that succeeded, of those that are decided
+  handoff loop rate          sessions in which an agent hands over to the same agent
+                             once more, of all sessions; no data without a handoff
+  verifier rejection rate    claims with the verdict "rejected" and failed audits, of
+                             all claims with a verdict and all audits
+  average agent depth        parents above the agents, by the number of agents
+  tool failure rate          calls that returned another status than ok, of those that
+                             returned; calls refused before they began do not count
+  cost per successful task   the known cost of all runs, by the tasks that succeeded
+  human approval latency     mean time from the requests of approvals to the answers
+                             of people
+  context compression ratio  tokens before the context was compacted, by those after
 
 A taskId names a task of its session, of its run without one; a run without any is
 one task. A run that failed or was cancelled fails. One that completed succeeds if

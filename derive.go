@@ -139,7 +139,7 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 	case ev.AgentID == "" && ev.NodeRunID == "": // the span of its start names the agent
 		t.SpanID, t.ParentSpanID = "", key
 	}
-	if t.Phase == "" && s.m.inPhase[t.WorkflowID] > 0 {
+	if t.Phase == "" && s.m.inPhase(t.WorkflowID) {
 		t.WorkflowID = "" // agent events inside a phase carry it; answers and model calls need not
 	}
 	var tsub subject
@@ -179,7 +179,7 @@ func (s *runState) derive(ctx *reentry.Call, ev *Event, sub *subject, head strin
 		return true, refused, nil
 	}
 	long := s.fit(&t, &tsub, "", mostEnvelope)
-	if long == nil && len(s.streams.of) > 0 {
+	if long == nil && s.streams.any() {
 		long = s.fitWithout(*ev) // before blocks end
 	}
 	if long != nil {

@@ -625,10 +625,9 @@ type runState struct {
 	times  jsonwire.TimeWriter
 	tokens map[callKey]int // of reasoning blocks in the making, with CountTokens
 	// refused counts the events that were refused: of the run, and by agent id.
-	refused       int
-	refusedAgents map[string]int
+	refused *refusals // nil until there is one
 	// streams are the blocks whose deltas are scanned. They belong to no snapshot.
-	streams streams
+	streams *streams // nil until there is one
 
 	// state guards, in addition, what questions are about: m where apply changes it, and
 	// session. It is held for no longer, so that a question never waits for a sink.
@@ -761,17 +760,30 @@ func (s *runState) closedError(what string, ev *Event) error {
 	return fmt.Errorf("%w: %s of run %s was not recorded, %s is closed", ErrClosed, jsonwire.BriefName(string(ev.Kind())), jsonwire.Brief(s.m.RunID), what)
 }
 
+// refusals are the numbers of events that were refused.
+type refusals struct {
+	all    int
+	agents map[string]int // by agent id
+}
+
+func (r *refusals) of(agent string) int {
+	if r == nil {
+		return 0
+	}
+	return r.agents[agent]
+}
+
 // countRefused counts an event that was refused. An agent's count begins again when it
 // has ended.
 func (s *runState) countRefused(agent string) {
-	s.refused++
+	if s.refused == nil {
+		s.refused = &refusals{}
+	}
+	s.refused.all++
 	if agent == "" {
 		return
 	}
-	if s.refusedAgents == nil {
-		s.refusedAgents = map[string]int{}
-	}
-	s.refusedAgents[agent]++
+	put(&s.refused.agents, agent, s.refused.agents[agent]+1)
 }
 
 // follow records what EmitterOptions.Follow wants to be recorded after ev. What is
@@ -929,7 +941,7 @@ func (s *runState) clean(ctx *reentry.Call, ev *Event, sub *subject, head string
 		if long := s.fitDelta(ev, sub, head); long != nil {
 			return long, nil
 		}
-		if st, held = s.streams.get(s.m, ev, sub, e.redact.scanner); held != nil {
+		if st, held = s.blocks().get(s.m, ev, sub, e.redact.scanner); held != nil {
 			err = s.flush(ctx, held, ev.Time, done)
 		}
 		c.stream = st
@@ -1054,8 +1066,8 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if s.resumes.run {
 		s.resumes = resumes{run: sub.kind.Kind != KindRunResumed}
 	}
-	if s.refusedAgents != nil && sub.kind.Kind == KindAgentEnded {
-		delete(s.refusedAgents, ev.AgentID)
+	if s.refused != nil && sub.kind.Kind == KindAgentEnded {
+		delete(s.refused.agents, ev.AgentID)
 	}
 	droppable := sub.kind.Droppable
 	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "", done.lasting || !droppable
@@ -1204,7 +1216,7 @@ func (s *runState) fill(ev *Event, sub *subject) {
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *AgentEnded:
-		refused := s.refusedAgents[ev.AgentID]
+		refused := s.refused.of(ev.AgentID)
 		if !p.Totals.OK || p.Refused == 0 && refused > 0 {
 			out := *p
 			if !p.Totals.OK {
@@ -1219,21 +1231,21 @@ func (s *runState) fill(ev *Event, sub *subject) {
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *RunCompleted:
-		if p.Refused == 0 && s.refused > 0 {
+		if p.Refused == 0 && s.refused != nil {
 			out := *p
-			out.Refused = s.refused
+			out.Refused = s.refused.all
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *RunFailed:
-		if p.Refused == 0 && s.refused > 0 {
+		if p.Refused == 0 && s.refused != nil {
 			out := *p
-			out.Refused = s.refused
+			out.Refused = s.refused.all
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *RunCancelled:
-		if p.Refused == 0 && s.refused > 0 {
+		if p.Refused == 0 && s.refused != nil {
 			out := *p
-			out.Refused = s.refused
+			out.Refused = s.refused.all
 			ev.Payload, sub.payload = &out, &out
 		}
 	case *ToolReturned:

@@ -218,7 +218,7 @@ func (m *machine) index(s *RunSnapshot) {
 	}
 	for i := range s.Handoffs {
 		if h := &s.Handoffs[i]; h.Open {
-			m.handoffs.Add(newHandoffKey(h.HandoffID, h.From, h.To), at(i))
+			m.workflows().handoffs.Add(newHandoffKey(h.HandoffID, h.From, h.To), at(i))
 		}
 	}
 }

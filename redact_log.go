@@ -85,7 +85,7 @@ func (l *logRedaction) add(ev Event) {
 	var st *stream
 	if sub.kind.Role == RoleDelta && l.e.redact.actions[ClassContent] == ActionScan {
 		var held []*stream
-		st, held = s.streams.get(s.m, &ev, &sub, l.e.redact.scanner)
+		st, held = s.blocks().get(s.m, &ev, &sub, l.e.redact.scanner)
 		l.end(s, held)
 		c.stream = st
 	}
@@ -102,7 +102,7 @@ func (l *logRedaction) add(ev Event) {
 		s.countReasoning(&ev, &sub)
 	}
 	s.m.apply(&ev, &sub)
-	if s.m.TerminalKind != "" && len(s.streams.of) == 0 {
+	if s.m.TerminalKind != "" && !s.streams.any() {
 		delete(l.runs, ev.RunID)
 	}
 	if st != nil {

@@ -25,6 +25,17 @@ type streams struct {
 	key  string  // of its agent
 }
 
+// blocks returns the streams of the run, for a delta.
+func (s *runState) blocks() *streams {
+	if s.streams == nil {
+		s.streams = &streams{}
+	}
+	return s.streams
+}
+
+// any reports whether there is a stream.
+func (all *streams) any() bool { return all != nil && len(all.of) > 0 }
+
 // get returns the stream of a delta. The streams that the delta ends are removed; it
 // returns those that hold something back. The machine has not applied the delta yet.
 func (all *streams) get(m *machine, ev *Event, sub *subject, scanner *secret.Scanner) (st *stream, held []*stream) {
@@ -68,7 +79,7 @@ func (st *stream) goesOn(p *piece) bool {
 // take removes the streams that an event ends, and returns those that hold something
 // back. The machine has not applied the event yet.
 func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
-	if len(all.of) == 0 {
+	if !all.any() {
 		return nil
 	}
 	if sub.kind.Subject == "run" {
@@ -92,6 +103,9 @@ func (all *streams) take(m *machine, ev *Event, sub *subject) (held []*stream) {
 
 // takeAll removes all streams, and returns those that hold something back.
 func (all *streams) takeAll() (held []*stream) {
+	if !all.any() {
+		return nil
+	}
 	for _, key := range slices.Sorted(maps.Keys(all.of)) {
 		for _, st := range all.of[key] {
 			if st.held() {

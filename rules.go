@@ -64,14 +64,32 @@ type machine struct {
 	calls      roster.Roster[callKey, openCall]           // open calls, in call order
 	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
 	messages   map[string]uint64                          // hashes by messageId
-	phases     roster.Opens[phaseKey]
-	inPhase    map[string]int // number of open phases by workflow
+	work       *workflows                                 // nil until the run has any
 	questions  questions
 	spans      map[spanKey][]*openSpan
-	handoffs   roster.Opens[handoffKey]
 	buf        *[]byte // for hash
 
 	view *view // the fold's view; nil in an emitter
+}
+
+// workflows are what few runs have.
+type workflows struct {
+	phases   roster.Opens[phaseKey]
+	inPhase  map[string]int // number of open phases by workflow
+	handoffs roster.Opens[handoffKey]
+}
+
+// workflows returns those of the run, for an event that is about them.
+func (m *machine) workflows() *workflows {
+	if m.work == nil {
+		m.work = &workflows{inPhase: map[string]int{}}
+	}
+	return m.work
+}
+
+// inPhase reports whether a phase of the workflow is open.
+func (m *machine) inPhase(workflow string) bool {
+	return m.work != nil && m.work.inPhase[workflow] > 0
 }
 
 func newMachine(state *RunState) *machine { return &machine{RunState: state} }
@@ -995,7 +1013,7 @@ const RulePhaseOpen Rule = "phase-open"
 type phaseKey struct{ workflow, phase string }
 
 func (m *machine) checkPhaseCompleted(ev *Event, _ *subject) *RuleError {
-	if _, open := m.phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {
+	if _, open := m.workflows().phases.First(phaseKey{ev.WorkflowID, ev.Phase}); open {
 		return nil
 	}
 	return m.refuse(ev, RulePhaseOpen, named("phase", ev.Phase), "not open", "only an open phase is completed; legal: workflow.phase.started first")
@@ -1007,20 +1025,19 @@ func (m *machine) phaseStarted(ev *Event, _ *subject) {
 }
 
 func (m *machine) openPhase(key phaseKey, at int) {
-	m.phases.Add(key, at)
-	if m.inPhase == nil {
-		m.inPhase = map[string]int{}
-	}
-	m.inPhase[key.workflow]++
+	w := m.workflows()
+	w.phases.Add(key, at)
+	w.inPhase[key.workflow]++
 }
 
 func (m *machine) phaseCompleted(ev *Event, _ *subject) {
-	at, open := m.phases.Take(phaseKey{ev.WorkflowID, ev.Phase})
+	w := m.workflows()
+	at, open := w.phases.Take(phaseKey{ev.WorkflowID, ev.Phase})
 	if open {
-		if n := m.inPhase[ev.WorkflowID] - 1; n > 0 {
-			m.inPhase[m.view.intern(ev.WorkflowID)] = n
+		if n := w.inPhase[ev.WorkflowID] - 1; n > 0 {
+			w.inPhase[m.view.intern(ev.WorkflowID)] = n
 		} else {
-			delete(m.inPhase, ev.WorkflowID)
+			delete(w.inPhase, ev.WorkflowID)
 		}
 	}
 	m.view.phaseCompleted(ev, at, open)
@@ -1037,7 +1054,7 @@ func (m *machine) checkWorkflow(ev *Event, kind traits) *RuleError {
 		if ev.Phase != "" && ev.WorkflowID == "" {
 			return m.refuse(ev, RuleWorkflowContext, named("phase", ev.Phase), "without workflowId", "events of a workflow carry workflowId")
 		}
-		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase[ev.WorkflowID] > 0 && strings.HasPrefix(string(ev.Kind()), "agent.") {
+		if ev.WorkflowID != "" && ev.Phase == "" && m.inPhase(ev.WorkflowID) && strings.HasPrefix(string(ev.Kind()), "agent.") {
 			return m.refuse(ev, RuleWorkflowContext, named("workflow", ev.WorkflowID), "inside a phase", "agent events inside a phase carry phase")
 		}
 		return nil
@@ -1075,7 +1092,7 @@ func (k handoffKey) String() string {
 func (m *machine) checkHandoffAccepted(ev *Event, _ *subject) *RuleError {
 	p := ev.Payload.(*HandoffAccepted)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
-	if _, open := m.handoffs.First(key); open {
+	if _, open := m.workflows().handoffs.First(key); open {
 		return nil
 	}
 	return m.refuse(ev, RuleHandoffOpen, named("handoff", key.String()), "not open", "only an open handoff is accepted; legal: handoff.requested first")
@@ -1085,13 +1102,13 @@ func (m *machine) handoffRequested(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffRequested)
 	key := newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID)
 	key, at := m.view.handoffRequested(ev, p, key)
-	m.handoffs.Add(key, at)
+	m.workflows().handoffs.Add(key, at)
 	m.nameAgents(ev, nil)
 }
 
 func (m *machine) handoffAccepted(ev *Event, _ *subject) {
 	p := ev.Payload.(*HandoffAccepted)
-	at, open := m.handoffs.Take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
+	at, open := m.workflows().handoffs.Take(newHandoffKey(p.HandoffID, p.From.AgentID, p.To.AgentID))
 	if open && m.view != nil {
 		m.view.s.Handoffs[at].Open = false
 	}

@@ -58,8 +58,8 @@ type machine struct {
 
 	agents  map[string]*AgentState
 	last    *AgentState // the agent that find returned last
-	ordered int         // number of agents that have an order
-	open    int         // number of open agents
+	ordered int32       // number of agents that have an order
+	open    int32       // number of open agents
 
 	calls      roster.Roster[callKey, openCall]           // open calls, in call order
 	modelCalls *roster.Roster[callKey, ModelCallSnapshot] // open model calls, in call order; nil until there is one
@@ -278,7 +278,7 @@ func (m *machine) apply(ev *Event, sub *subject) {
 	}
 	if a != nil {
 		if !kind.Droppable && !a.firm() {
-			a.Resume.order = m.ordered
+			a.Resume.order = int(m.ordered)
 			m.ordered++
 		}
 		if ev.Step.OK && !(kind.Droppable && m.atRest(a)) {

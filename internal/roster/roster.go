@@ -15,6 +15,7 @@ import (
 type Roster[K comparable, V any] struct {
 	keys  []K
 	list  []V
+	less  int       // number of empty places
 	index *index[K] // nil until a long list is searched
 }
 
@@ -22,7 +23,6 @@ type Roster[K comparable, V any] struct {
 type index[K comparable] struct {
 	at   Opens[K] // places by key
 	gone []bool   // which places are empty
-	less int      // number of empty places
 }
 
 // Few is the length of the longest list that is searched without an index: in a
@@ -31,13 +31,10 @@ const Few = 16
 
 // Len returns the number of members.
 func (r *Roster[K, V]) Len() int {
-	switch {
-	case r == nil:
+	if r == nil {
 		return 0
-	case r.index == nil:
-		return len(r.list)
 	}
-	return len(r.list) - r.index.less
+	return len(r.list) - r.less
 }
 
 // Add adds a member at the end.
@@ -91,7 +88,7 @@ func (r *Roster[K, V]) Take(key K) (v V, ok bool) {
 	clear(r.list[i : i+1])
 	x.gone[i] = true
 	// Closing the gaps takes time for every place: wait until half of them are empty.
-	if x.less++; x.less > len(r.list)/2 {
+	if r.less++; r.less > len(r.list)/2 {
 		r.All()
 	}
 	return v, true
@@ -102,10 +99,10 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 	if r == nil {
 		return nil, nil
 	}
-	if x := r.index; x != nil && x.less > 0 {
+	if r.less > 0 {
 		n := 0
 		for i := range r.list {
-			if !x.gone[i] {
+			if !r.index.gone[i] {
 				r.keys[n], r.list[n] = r.keys[i], r.list[i]
 				n++
 			}
@@ -113,7 +110,7 @@ func (r *Roster[K, V]) All() ([]K, []V) {
 		clear(r.keys[n:])
 		clear(r.list[n:])
 		r.keys, r.list = r.keys[:n], r.list[:n]
-		r.index = nil
+		r.index, r.less = nil, 0
 	}
 	return r.keys, r.list
 }
@@ -126,7 +123,7 @@ func (r *Roster[K, V]) Each() iter.Seq2[K, *V] {
 			return
 		}
 		for i := range r.list {
-			if gone := r.index != nil && r.index.gone[i]; !gone && !yield(r.keys[i], &r.list[i]) {
+			if gone := r.less > 0 && r.index.gone[i]; !gone && !yield(r.keys[i], &r.list[i]) {
 				return
 			}
 		}

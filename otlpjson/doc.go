@@ -11,8 +11,8 @@
 // A run is a trace. Spans have the ids that the log recorded or, without these, ids that are
 // made of those of the run: exported again, a log gives the same spans, which back ends that
 // know spans by their ids show once. Spans that the log leaves open, as after a crash, end with
-// their last event. Only traces are exported: metrics of a replay would count twice what was
-// counted live.
+// their last event. Nothing is dated 1970 for want of a time: see [Counts]. Only traces are
+// exported: metrics of a replay would count twice what was counted live.
 //
 // Prompts, texts, arguments and results stay out of the spans unless [Options] say otherwise.
 package otlpjson

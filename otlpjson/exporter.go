@@ -46,6 +46,9 @@ type Counts struct {
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
 	Unopened int            // ends of what has not begun; those of runs that go on are counted by Close
+	Untimed  int            // events without a time: they get that of the event before in their run, else of the first that has one
+	Timeless int            // events left out: no event of their run has a time, or none of the first 64; Close counts the last ones
+	NoDate   int            // events of 1970: their clock says no date, and back ends show no spans so old unless asked
 }
 
 // An Exporter turns the events of a log into spans and sends them in requests. The same
@@ -116,6 +119,7 @@ func (x *Exporter) Counts() Counts {
 	c, l := x.counts, &x.log.Counts
 	c.Runs, c.Closed = l.Runs, maps.Clone(l.Closed)
 	c.Repeated, c.Late, c.Unplaced, c.Unopened = l.Repeated, l.Late, l.Unplaced, l.Unopened
+	c.Untimed, c.Timeless, c.NoDate = l.Untimed, l.Timeless, l.NoDate
 	return c
 }
 

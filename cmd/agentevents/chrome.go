@@ -46,6 +46,7 @@ func (c *chromeTrace) Counts() otlpjson.Counts {
 	return otlpjson.Counts{
 		Events: c.events, Runs: n.Runs, Spans: n.Spans, Closed: n.Closed,
 		Repeated: n.Repeated, Late: n.Late, Unplaced: n.Unplaced, Unopened: n.Unopened,
+		Untimed: n.Untimed, Timeless: n.Timeless, // viewers begin with 0, so there is no wrong date
 	}
 }
 

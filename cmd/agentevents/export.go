@@ -31,7 +31,8 @@ func exportCommand() command {
 		about: `
 Each run becomes a tree of spans: the run, its phases and steps, its agents, their
 model calls and their tool calls. Spans that the log leaves open, as after a crash,
-end with their last event.
+end with their last event. An event without a time gets that of the event before it in
+its run, or of the first that has one; a run without times is left out.
 
 otlp writes OTLP/JSON, one request per line, or posts it to the --endpoint of an
 OpenTelemetry collector or a back end. A request that such a server is too busy for is
@@ -264,9 +265,16 @@ func (x *export) report(in *invocation, c otlpjson.Counts) {
 		{c.Late, "they come long after the end of their run"},
 		{c.Unplaced, "they belong to no span, or to one that has ended"},
 		{c.Unopened, "they end what has not begun"},
+		{c.Timeless, "they have no time, and no event before them in their run has one"},
 	} {
 		if left.n > 0 {
 			fmt.Fprintf(in.stderr, "events left out: %d: %s\n", left.n, left.what)
 		}
+	}
+	if c.Untimed > 0 {
+		fmt.Fprintf(in.stderr, "events without a time: %d: they get that of the event before them, or of the first that has one\n", c.Untimed)
+	}
+	if c.NoDate > 0 {
+		fmt.Fprintf(in.stderr, "events of 1970: %d: their clock says no date, and back ends look for newer spans\n", c.NoDate)
 	}
 }

@@ -477,3 +477,40 @@ func TestExportRecordedIDs(t *testing.T) {
 	require.NotEqual(t, span, all[0].ID)
 	require.Empty(t, all[0].Parent)
 }
+
+// A log of another program may have no times. Nothing is exported as of 1970 that has another time.
+func TestExportWithoutTimes(t *testing.T) {
+	line := func(n, at, kind, payload string) string {
+		return `{"id":"` + n + `","sequence":` + n + `,` + at + `"type":"` + kind + `","runId":"r","agentId":"a","payload":` + payload + "}\n"
+	}
+	at := `"timestamp":"2026-01-02T10:00:00Z",`
+	log := line("0", "", "agent.started", "{}") + line("1", at, "agent.toolCalled", `{"callId":"c","toolId":"t"}`) +
+		line("2", "", "agent.toolReturned", `{"callId":"c","toolId":"t","status":"ok"}`)
+	const counted = "events without a time: 2: they get that of the event before them, or of the first that has one\n"
+	r := exec(log, "export", "otlp", "-")
+	require.Equal(t, exitOK, r.code)
+	require.Contains(t, r.err, counted)
+	all := spansOf(t, r.out)
+	require.Len(t, all, 2)
+	for _, s := range all {
+		require.Equal(t, "1767348000000000000", s.Start)
+		require.Equal(t, "1767348000000000000", s.End)
+	}
+	drawn := exec(log, "export", "chrome", "-")
+	require.Contains(t, drawn.err, counted)
+	for _, e := range chromeEvents(t, drawn.out) {
+		require.Zero(t, e.Ts+e.Dur)
+	}
+
+	log = strings.ReplaceAll(log, at, "")
+	for _, form := range []string{"otlp", "chrome"} {
+		r := exec(log, "export", form, "-")
+		require.Equal(t, "exported: spans 0, runs 1, events 3\nevents left out: 3: they have no time, and no event before them in their run has one\n", r.err)
+	}
+
+	const kaos = `{"timestamp":1001.25,"sequence":0,"session_id":"s","run_id":"run_1","agent_id":null,"content":"x","type":"text_delta"}
+{"timestamp":1002,"sequence":1,"session_id":"s","run_id":"run_1","agent_id":"a","subject":"turn","phase":"start","span_id":"s1","parent_span_id":null,"name":"turn","attributes":{},"type":"span"}
+`
+	require.Contains(t, exec(kaos, "export", "otlp", "-").err, "events of 1970: 2: their clock says no date, and back ends look for newer spans\n")
+	require.NotContains(t, exec(kaos, "export", "chrome", "-").err, "1970")
+}

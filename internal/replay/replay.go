@@ -3,12 +3,18 @@
 package replay
 
 import (
+	"strings"
+	"time"
+
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/spans"
 )
 
 // maxEnded is how many runs that have ended keep their mapper: events may come late.
 const maxEnded = 64
+
+// maxHeld is how many events of a run wait for the first one that has a time.
+const maxHeld = 64
 
 // A Log maps the events of a log. It is not for concurrent use.
 type Log struct {
@@ -29,6 +35,9 @@ type Counts struct {
 	Late     int            // events left out: they come long after the end of their run
 	Unplaced int            // events that no span shows: theirs has ended, or there is none
 	Unopened int            // ends of what has not begun
+	Untimed  int            // events without a time: they get that of the one before, else of the first that has one
+	Timeless int            // events left out: they have no time, and no event of their run has (or none of the first 64)
+	NoDate   int            // events of 1970: their clock says no date
 }
 
 // A run is one run of the log.
@@ -37,6 +46,8 @@ type run struct {
 	next uint64        // lowest sequence of the next event
 	low  uint64        // what next was before the last event
 	over bool
+	time time.Time           // of the last event that has one
+	held []agentevents.Event // came before any that has one
 }
 
 // repeats reports whether the run has had the sequence. One between those of the last event
@@ -79,8 +90,9 @@ func (l *Log) Feed(ev *agentevents.Event) {
 	r := l.runs[ev.RunID]
 	switch {
 	case r == nil:
-		r = &run{m: spans.New(ev.RunID, l.o)}
-		l.runs[ev.RunID] = r
+		id := strings.Clone(ev.RunID) // which outlives the memory that the lines of a log share
+		r = &run{m: spans.New(id, l.o)}
+		l.runs[id] = r
 		l.order = append(l.order, r)
 		l.Counts.Runs++
 	case r.repeats(ev.Sequence):
@@ -94,7 +106,7 @@ func (l *Log) Feed(ev *agentevents.Event) {
 		r.low = r.next
 	}
 	r.next = ev.Sequence + 1
-	r.m.Feed(ev)
+	l.feed(r, ev)
 	switch ev.Payload.(type) {
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		if !r.over {
@@ -105,6 +117,36 @@ func (l *Log) Feed(ev *agentevents.Event) {
 	if l.ended > maxEnded {
 		l.forget()
 	}
+}
+
+// feed maps an event. One without a time has that of the event before it. Before the first
+// time of the run it waits for that. OTLP has no place for 1970 itself and what was before, and
+// readers make 1970 up where a format has no time, so both count as none.
+func (l *Log) feed(r *run, ev *agentevents.Event) {
+	switch {
+	case ev.Time.After(time.Unix(0, 0)):
+		if ev.Time.Year() == 1970 {
+			l.Counts.NoDate++
+		}
+		r.time = ev.Time
+		held := r.held
+		r.held = nil
+		for i := range held {
+			l.feed(r, &held[i])
+		}
+	case !r.time.IsZero():
+		l.Counts.Untimed++
+		timed := *ev
+		timed.Time = r.time
+		ev = &timed
+	case len(r.held) < maxHeld:
+		r.held = append(r.held, *ev)
+		return
+	default:
+		l.Counts.Timeless++
+		return
+	}
+	r.m.Feed(ev)
 }
 
 // forget closes the first run that has ended, and frees its mapper.
@@ -128,6 +170,8 @@ func (l *Log) Close() {
 }
 
 func (l *Log) release(r *run) {
+	l.Counts.Timeless += len(r.held)
+	r.held = nil
 	r.m.Release()
 	l.Counts.Unopened += r.m.Unmatched
 	r.m = nil

@@ -76,6 +76,49 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
+// An event without a time has that of the event before it in its run, else of the first that has
+// one. Without any there are no spans.
+func TestUntimed(t *testing.T) {
+	var ended []*spans.Span
+	l := New(spans.Options{Ended: func(s *spans.Span) { ended = append(ended, s) }})
+	feed := func(run string, at time.Time, p agentevents.Payload) {
+		ev := event(run, int(l.next(run)), p)
+		ev.Time = at
+		l.Feed(ev)
+		require.Equal(t, at, ev.Time, "the event is the caller's")
+	}
+	none, epoch := time.Time{}, time.Unix(0, 0)
+	feed("a", none, &agentevents.RunStarted{})
+	feed("b", none, &agentevents.RunStarted{})
+	feed("a", epoch, &agentevents.ToolCalled{CallID: "1", ToolID: "t"})
+	feed("a", start, &agentevents.ToolReturned{CallID: "1", ToolID: "t", Status: agentevents.ToolStatusOK})
+	feed("b", epoch.Add(-time.Hour), &agentevents.RunCompleted{})
+	feed("a", start.Add(time.Minute), &agentevents.ToolCalled{CallID: "2", ToolID: "t"})
+	feed("a", none, &agentevents.RunCompleted{})
+	feed("c", epoch.Add(time.Second), &agentevents.RunStarted{})
+	for range maxHeld + 5 {
+		feed("d", none, &agentevents.TextCompleted{})
+	}
+	feed("d", start, &agentevents.RunStarted{})
+	l.Close()
+	for _, s := range ended[:3] {
+		require.Equal(t, start, s.Start.Truncate(time.Hour))
+	}
+	require.Len(t, ended, 5, "three of a, none of b, and one each of c and d")
+	require.Equal(t, start.Add(time.Minute), ended[2].End)
+	c := &l.Counts
+	require.Equal(t, [...]int{3 + maxHeld, 2 + 5, 1}, [...]int{c.Untimed, c.Timeless, c.NoDate})
+	require.Equal(t, 4, c.Runs)
+}
+
+// next returns the sequence after that of the run's last event.
+func (l *Log) next(run string) uint64 {
+	if r := l.runs[run]; r != nil {
+		return r.next
+	}
+	return 0
+}
+
 // Runs that have ended are forgotten, those that have not are kept.
 func TestForget(t *testing.T) {
 	ended := map[string]int{}

@@ -21,35 +21,45 @@ func statsCommand() command {
 		args:    "[flags] FILE...",
 		purpose: "count what all runs did: success, failures, tokens, cost, times",
 		about: `
-The figures are those of all runs of all FILEs; events that come again count once.
+The figures are those of all runs of all FILEs. Events that come again count once, and
+events whose sequence goes back do not count: give the files of a run in their order.
 Every metric is a quotient, with what it divides behind it. One without anything to
 divide by has no data, which is null in JSON.
 
   task success rate          tasks that succeeded, of those that are decided
   handoff loop rate          sessions in which an agent hands over to the same agent
-                             once more, of all sessions; no data without a handoff
-  verifier rejection rate    claims with the verdict "rejected" and failed audits, of
-                             all claims with a verdict and all audits
+                             once more, of all sessions; a request counts, accepted or
+                             not; no data without a handoff
+  verifier rejection rate    claims with the verdict "rejected" (or reject, refuted,
+                             failed, fail) and failed audits, of all claims with a
+                             verdict and all audits; issues have no verdict
   average agent depth        parents above the agents, by the number of agents
   tool failure rate          calls that returned another status than ok, of those that
                              returned; calls refused before they began do not count
-  cost per successful task   the known cost of all runs, by the tasks that succeeded
+  cost per successful task   the known cost of all runs, also of those that failed, by
+                             the tasks that succeeded
   human approval latency     mean time from the requests of approvals to the answers
-                             of people
-  context compression ratio  tokens before the context was compacted, by those after
+                             of people; a request that expires or that is made again
+                             is unanswered
+  context compression ratio  tokens before the context was compacted, by those after, of
+                             the compactions that state both
 
 A taskId names a task of its session, of its run without one; a run without any is
-one task. A run that failed or was cancelled fails. One that completed succeeds if
-the status of its session says so, else if the run itself says that it completed, else
-if the agent without a parent that ended last converged or states no outcome. Where a
-run has several tasks, the agent of a task that ended last decides it. A task that
-was tried in several runs succeeds if it does so in one. A task that may go on is
-undecided. A run without a session is one.
+one task. A run that failed or was cancelled fails. One that completed succeeds or fails
+as the status in its session.completed says. Without one that says so, a run that itself
+says that it completed succeeds, unless no agent without a parent did; and a run of
+which only agents tell succeeds if its agent without a parent that ended last did. An
+agent succeeds if it ended without an error, and converged or states no outcome. Where a
+run has several tasks, the agent of a task that ended last decides it. A task that was
+tried in several runs succeeds if it does so in one, else the last one decides. A task
+that may go on is undecided. A run without a session is one.
 
-With --by a table follows. An agent succeeds in a run if it ended there, without an
-error, and converged or states no outcome; a refused call of it counts as failed. An
-agent that states the usage of its sub-agents has that, too.
+With --by a table follows. There an agent has one task in each run in which it started,
+and its end there decides it; a refused call of it counts as failed. An agent that states
+the usage of its sub-agents has that, too.
 
+Means are of the calls whose duration is known: it is stated, or the clock of the log
+goes on between the call and the return.
 Percentiles are values that occur: the least one that so many percent do not exceed.`,
 		examples: []string{
 			"agentevents stats --by tool *.jsonl",
@@ -105,6 +115,9 @@ func writeStats(w io.Writer, r *stats.Report) {
 		}
 	}
 	line("runs", strconv.Itoa(r.Runs), strings.Join(statuses, ", "))
+	if r.Repeated > 0 {
+		line("events", strconv.Itoa(r.Events), fmt.Sprintf("%d left out: they repeat a sequence of their run, or go back", r.Repeated))
+	}
 	if d := r.RunDuration; d != nil {
 		line("run duration", milliseconds(d.P50), spread(d))
 	}

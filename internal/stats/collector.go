@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -23,7 +24,7 @@ const (
 // Limits of what a Collector keeps, as ids come from logs.
 const (
 	maxGroups    = 1000 // further ones share the group Others
-	maxOpenCalls = 1024 // open model calls of a run whose starts are known
+	maxOpenCalls = 1024 // open calls of a run whose starts are known
 	maxLive      = 64   // runs that have a fold; see note
 )
 
@@ -45,6 +46,8 @@ type Collector struct {
 	statuses map[agentevents.RunStatus]int
 	lasted   []time.Duration // of runs that are over
 	issues   int
+	events   int
+	repeated int // events that come again
 }
 
 // New returns a collector without events.
@@ -69,14 +72,18 @@ type run struct {
 	next  uint64                         // sequence after that of the last event; lower ones came before
 	below uint64                         // next, before that event
 	tasks map[string]map[string]struct{} // agents of the tasks
-	calls map[call]opened                // open model calls
+	calls map[call]opened                // open calls
 }
 
-type call struct{ agent, id string }
+// A call is a call of an agent to a model, or else to a tool.
+type call struct {
+	model     bool
+	agent, id string
+}
 
 type opened struct {
-	model string
-	at    time.Time
+	of string // the tool or the model
+	at time.Time
 }
 
 // A session is what several runs have in common.
@@ -86,7 +93,7 @@ type session struct {
 	tasks map[string]verdict
 }
 
-// A verdict says how a task went. Of two verdicts on a task the higher one counts.
+// A verdict says how a task went.
 type verdict int
 
 const (
@@ -119,7 +126,7 @@ type tally struct {
 // calls counts calls.
 type calls struct {
 	returned, failed, open, refused int
-	timed                           int // calls that last has
+	timed                           int // calls whose duration is known: those that last has
 	last                            time.Duration
 }
 
@@ -147,7 +154,11 @@ func (c *Collector) Event(ev agentevents.Event) {
 		c.runs[strings.Clone(ev.RunID)] = r
 		c.order = append(c.order, r)
 	}
+	c.events++
 	again := r.again(ev.Sequence)
+	if again {
+		c.repeated++
+	}
 	if r.fold == nil {
 		if again {
 			return
@@ -168,15 +179,40 @@ func (c *Collector) Event(ev agentevents.Event) {
 		if c.by == ByAgent && ev.AgentID != "" {
 			c.group(ev.AgentID).compacted(p)
 		}
-	case *agentevents.ModelCalled:
-		if len(r.calls) < maxOpenCalls {
-			if r.calls == nil {
-				r.calls = map[call]opened{}
-			}
-			r.calls[call{strings.Clone(ev.AgentID), strings.Clone(p.ModelCallID)}] = opened{strings.Clone(p.Model), ev.Time}
+	case *agentevents.ToolCalled:
+		r.opened(call{false, ev.AgentID, p.CallID}, opened{p.ToolID, ev.Time})
+	case *agentevents.ToolReturned:
+		began, open := r.returned(call{false, ev.AgentID, p.CallID})
+		if !open {
+			began.of = p.ToolID
 		}
+		if open || p.OneEvent {
+			var one calls
+			one.took(p.Duration, began.at, ev.Time)
+			c.total.tools.add(one)
+			c.grouped(ByTool, began.of, ev.AgentID, func(t *tally) { t.tools.add(one) })
+		}
+	case *agentevents.ModelCalled:
+		r.opened(call{true, ev.AgentID, p.ModelCallID}, opened{p.Model, ev.Time})
 	case *agentevents.ModelReturned:
-		c.modelReturned(r, &ev, p)
+		began, _ := r.returned(call{true, ev.AgentID, p.ModelCallID})
+		one := calls{returned: 1}
+		if p.Error.OK {
+			one.failed = 1
+		}
+		one.took(p.Duration, began.at, ev.Time)
+		c.total.models.add(one)
+		c.grouped(ByModel, cmp.Or(p.Model, began.of), ev.AgentID, func(t *tally) { t.models.add(one) })
+	}
+}
+
+// grouped adds to the group of an agent, or to that of a tool or model.
+func (c *Collector) grouped(by By, of, agent string, add func(*tally)) {
+	switch {
+	case c.by == by && of != "":
+		add(c.group(of))
+	case c.by == ByAgent && agent != "":
+		add(c.group(agent))
 	}
 }
 
@@ -218,28 +254,32 @@ func (t *tally) compacted(p *agentevents.ContextCompacted) {
 	}
 }
 
-func (c *Collector) modelReturned(r *run, ev *agentevents.Event, p *agentevents.ModelReturned) {
-	key := call{ev.AgentID, p.ModelCallID}
-	began, open := r.calls[key]
-	delete(r.calls, key)
-	one := calls{returned: 1}
-	if p.Error.OK {
-		one.failed = 1
+// opened notes the start of a call.
+func (r *run) opened(k call, o opened) {
+	if len(r.calls) >= maxOpenCalls {
+		return
 	}
-	if d := ev.Time.Sub(began.at); p.Duration.OK {
-		one.timed, one.last = 1, p.Duration.V
-	} else if open && d >= 0 {
-		one.timed, one.last = 1, d
+	if r.calls == nil {
+		r.calls = map[call]opened{}
 	}
-	c.total.models.add(one)
-	if p.Model != "" {
-		began.model = p.Model
-	}
+	r.calls[call{k.model, strings.Clone(k.agent), strings.Clone(k.id)}] = opened{strings.Clone(o.of), o.at}
+}
+
+// returned takes the start of a call, and reports whether it is known.
+func (r *run) returned(k call) (o opened, open bool) {
+	o, open = r.calls[k]
+	delete(r.calls, k)
+	return o, open
+}
+
+// took adds the duration of a call: what its return states, else the time between its
+// events. Without a clock, as in most captures, events have one time and say nothing.
+func (c *calls) took(stated agentevents.Opt[time.Duration], from, to time.Time) {
 	switch {
-	case c.by == ByModel && began.model != "":
-		c.group(began.model).models.add(one)
-	case c.by == ByAgent && ev.AgentID != "":
-		c.group(ev.AgentID).models.add(one)
+	case stated.OK:
+		c.timed, c.last = 1, stated.V
+	case !from.IsZero() && to.After(from):
+		c.timed, c.last = 1, to.Sub(from)
 	}
 }
 
@@ -268,7 +308,7 @@ func (c *Collector) snapshot(r *run, s *agentevents.RunSnapshot) {
 		c.judged(a.AgentID, a.Result == agentevents.AuditFail)
 	}
 	for i := range s.Claims {
-		c.judged("", s.Claims[i].Verdict == "rejected")
+		c.judged("", rejections[strings.ToLower(s.Claims[i].Verdict)])
 	}
 	for i := range s.Approvals {
 		c.approval(&s.Approvals[i])
@@ -308,6 +348,9 @@ func (t *tally) use(u agentevents.Usage, cost number) {
 	}
 }
 
+// rejections are the words of ClaimVerified.Verdict, which is an open word, for no.
+var rejections = map[string]bool{"rejected": true, "reject": true, "refuted": true, "failed": true, "fail": true}
+
 // judged adds a verdict on the work of an agent, or of a run.
 func (c *Collector) judged(agent string, rejected bool) {
 	add := func(t *tally) {
@@ -327,9 +370,10 @@ func (c *Collector) approval(a *agentevents.ApprovalSnapshot) {
 	}
 	wait := a.AnsweredAt.Sub(a.RequestedAt)
 	add := func(t *tally) {
-		if a.AnsweredAt.IsZero() || wait < 0 {
+		switch {
+		case a.ClosedBy != agentevents.KindApprovalGranted && a.ClosedBy != agentevents.KindApprovalRejected:
 			t.unanswered++
-		} else {
+		case wait >= 0: // else the clocks do not agree
 			t.waits = append(t.waits, wait)
 		}
 	}
@@ -348,7 +392,6 @@ func (c *Collector) tools(s *agentevents.RunSnapshot) {
 	for _, id := range slices.Sorted(maps.Keys(s.Tools)) {
 		st := s.Tools[id]
 		v := calls{returned: st.OK + st.Failed, failed: st.Failed, open: open[id], refused: st.Refused}
-		v.timed, v.last = v.returned, st.Duration
 		c.total.tools.add(v)
 		if c.by == ByTool {
 			g := c.group(id)
@@ -457,10 +500,13 @@ func runVerdict(s *agentevents.RunSnapshot) verdict {
 	if v := sessionWords[strings.ToLower(s.SessionStatus)]; v != undecided && !s.SessionEndedAt.IsZero() {
 		return v
 	}
-	if s.TerminalKind == "" {
-		if a := last(s, func(a *agentevents.AgentSnapshot) bool { return a.ParentAgentID == "" }); a != nil {
-			return outcome(a)
-		}
+	top := func(a *agentevents.AgentSnapshot) bool { return a.ParentAgentID == "" }
+	if a := last(s, top); s.TerminalKind == "" && a != nil {
+		return outcome(a)
+	}
+	well := func(a *agentevents.AgentSnapshot) bool { return top(a) && outcome(a) == succeeded }
+	if last(s, top) != nil && last(s, well) == nil {
+		return failed
 	}
 	return succeeded
 }
@@ -507,7 +553,9 @@ func (c *Collector) session(s *agentevents.RunSnapshot, r *run) {
 		if one.tasks == nil {
 			one.tasks = map[string]verdict{}
 		}
-		one.tasks[id] = max(one.tasks[id], v)
+		if one.tasks[id] != succeeded { // else the latest try counts, which may go on
+			one.tasks[id] = v
+		}
 	}
 	if s.SessionID == "" {
 		c.total.session(one)

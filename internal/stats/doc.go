@@ -6,16 +6,18 @@
 //
 //   - Task success rate: tasks that succeeded / tasks that are decided. The taskId of
 //     an envelope names a task of the session; a run without one is a task itself. A
-//     run that failed or was cancelled fails. One that completed succeeds if the status
-//     of its session says so, else if it has a run.completed, else if the agent without a
-//     parent that ended last converged or states no outcome. In a run of several tasks
-//     the agent of a task that ended last decides it. Tried in several runs, a task
-//     succeeds if it does so in one. A task that may go on is not decided.
+//     run that failed or was cancelled fails. One that completed goes by the status in its
+//     session.completed. If that says nothing, a run with a run.completed succeeds, unless
+//     it has agents without a parent and none of them did; one without goes by the agent
+//     without a parent that ended last. An agent succeeds if it ended without an error,
+//     and converged or states no outcome. In a run of several tasks the agent of a task
+//     that ended last decides it. Tried in several runs, a task succeeds if it does so in
+//     one; else the last one decides. A task that may go on is not decided.
 //   - Handoff loop rate: sessions in which an agent hands over to the same agent once
-//     more / sessions. A run without a session is one itself. Without any handoff there
-//     is no value.
-//   - Verifier rejection rate: claims with the verdict "rejected" and failed audits /
-//     claims with a verdict and audits.
+//     more / sessions. A run without a session is one itself. A request is a handoff,
+//     accepted or not. Without any handoff there is no value.
+//   - Verifier rejection rate: claims with the verdict "rejected", or another word for
+//     it, and failed audits / claims with a verdict and audits.
 //   - Average agent depth: parents above the agents / agents. An agent without a parent
 //     has depth 0.
 //   - Tool failure rate: calls that returned another status than ok / calls that
@@ -23,7 +25,7 @@
 //   - Cost per successful task: the known cost of all runs in US dollars / tasks that
 //     succeeded.
 //   - Human approval latency: time from the requests of approvals to their answers /
-//     requests that a person answered.
+//     requests that a person answered. One that expires, or is made again, is not.
 //   - Context compression ratio: tokens of contexts before they were compacted / tokens
 //     after, of the compactions that state both.
 package stats

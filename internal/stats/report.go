@@ -23,6 +23,8 @@ type Report struct {
 	Handoffs    int                           `json:"handoffs"`            // handoffs and requests for them
 	Issues      int                           `json:"issues"`              // issues that verifiers found
 	Compactions int                           `json:"compactions"`         // of contexts; some may not state tokens
+	Events      int                           `json:"events"`              // events of the log
+	Repeated    int                           `json:"eventsRepeated"`      // of them left out: their sequence does not come after those of their run
 
 	By     By      `json:"by,omitzero"`
 	Groups []Group `json:"groups,omitzero"` // the most expensive first, else those with the most tokens or calls
@@ -125,7 +127,8 @@ func (c *Collector) Report() *Report {
 	t := &c.total
 	r := &Report{
 		Figures: t.figures(), Statuses: c.statuses, RunDuration: spread(c.lasted), Sessions: t.sessions, Agents: t.agents, CostRuns: t.costRuns,
-		Undecided: t.tasks[undecided], Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions, By: c.by,
+		Undecided: t.tasks[undecided], Unanswered: t.unanswered, Handoffs: t.handoffs, Issues: c.issues, Compactions: t.compactions,
+		Events: c.events, Repeated: c.repeated, By: c.by,
 	}
 	if c.by != "" {
 		r.Groups = make([]Group, 0, len(c.groups))

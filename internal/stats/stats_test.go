@@ -115,8 +115,14 @@ func TestMetrics(t *testing.T) {
 			works("r4", "a", "", "", ae.AgentEnded{Outcome: ae.OutcomeAborted}), works("r5", "a", "", "", ae.AgentEnded{Error: ae.Some(ae.ErrorInfo{})}))},
 		{"success: the agent that ended last, without a parent", success, Metric{some(1), some(1), 1}, slices.Concat(
 			works("r", "a", "", "", partial), works("r", "b", "", "", converged), works("r", "c", "b", "", partial))},
-		{"success: the run's own end counts, not an agent's", success, Metric{some(1), some(1), 1}, slices.Concat(
-			[]entry{{p: &ae.RunStarted{}}}, works("r", "a", "", "", partial), []entry{{p: &ae.RunCompleted{}}})},
+		{"success: a run whose agents all gave up says that it completed", success, Metric{some(0), some(0), 1}, slices.Concat(
+			[]entry{{p: &ae.RunStarted{}}}, works("r", "a", "", "", partial), works("r", "b", "a", "", converged), []entry{{p: &ae.RunCompleted{}}})},
+		{"success: and one of which one did not", success, Metric{some(1), some(1), 1}, slices.Concat(
+			[]entry{{p: &ae.RunStarted{}}}, works("r", "a", "", "", converged), works("r", "b", "", "", partial), []entry{{p: &ae.RunCompleted{}}})},
+		{"success: a run that failed has a good agent", success, Metric{some(0), some(0), 1}, slices.Concat(
+			[]entry{{p: &ae.RunStarted{}}}, works("r", "a", "", "", converged), []entry{{p: &ae.RunFailed{}}})},
+		{"success: an agent tries again", success, Metric{some(1), some(1), 1}, slices.Concat(
+			works("r", "a", "", "t1", partial), works("r", "a", "", "t1", converged))},
 		{"success: status of the session", success, Metric{some(0.5), some(1), 2}, slices.Concat(
 			done("r1", &ae.RunCompleted{}), []entry{{run: "r1", p: &ae.SessionCompleted{Status: "Partial"}}},
 			works("r2", "a", "", "", partial), []entry{{run: "r2", p: &ae.SessionCompleted{Status: "success"}}})},
@@ -131,6 +137,14 @@ func TestMetrics(t *testing.T) {
 			with("s", works("r1", "a", "", "t1", partial)), with("s", works("r2", "a", "", "t1", converged)))},
 		{"success: and does not matter when it has succeeded", success, Metric{some(1), some(1), 1}, slices.Concat(
 			with("s", works("r1", "a", "", "t1", converged)), with("s", works("r2", "a", "", "t1", partial)))},
+		{"success: a task that failed is tried again and may go on", success, Metric{none, some(0), 0}, slices.Concat(
+			with("s", works("r1", "a", "", "t1", partial)), with("s", works("r2", "a", "", "t1", converged)[:1]))},
+		{"success: a try that has no end, and one that failed", success, Metric{some(0), some(0), 1}, slices.Concat(
+			with("s", works("r1", "a", "", "t1", converged)[:1]), with("s", works("r2", "a", "", "t1", partial)))},
+		{"success: two sessions in a log, whose runs take turns", success, Metric{some(0.5), some(1), 2}, func() []entry {
+			one, two := with("s1", works("r1", "a", "", "t1", converged)), with("s2", works("r2", "a", "", "t1", partial))
+			return []entry{one[0], two[0], one[1], two[1]}
+		}()},
 		{"success: the session goes on", success, Metric{some(1), some(1), 1}, slices.Concat(
 			done("r1", &ae.RunCompleted{}), []entry{{run: "r1", p: &ae.SessionCompleted{Status: "failed"}}, {run: "r1", p: &ae.SessionStarted{}}})},
 		{"success: a task of another session is another", success, Metric{some(0.5), some(1), 2}, slices.Concat(
@@ -146,6 +160,9 @@ func TestMetrics(t *testing.T) {
 			{p: &ae.HandoffRequested{From: ref("a"), To: ref("b")}}, {p: &ae.HandoffAccepted{From: ref("a"), To: ref("b")}}}},
 
 		{"rejections: no verdict", rejections, Metric{none, some(0), 0}, []entry{{p: &ae.IssueFound{Issue: "i"}}}},
+		{"rejections: other words", rejections, Metric{some(0.5), some(2), 4}, []entry{
+			{p: &ae.ClaimVerified{FindingID: "f1", VerifierAgentID: "v", Verdict: "Rejected"}}, {p: &ae.ClaimVerified{FindingID: "f2", VerifierAgentID: "v", Verdict: "refuted"}},
+			{p: &ae.ClaimVerified{FindingID: "f3", VerifierAgentID: "v", Verdict: "unsure"}}, {p: &ae.ClaimVerified{FindingID: "f4", VerifierAgentID: "v", Verdict: "accepted"}}}},
 		{"rejections: claims and audits", rejections, Metric{some(0.4), some(2), 5}, []entry{
 			{p: &ae.ClaimVerified{FindingID: "f1", VerifierAgentID: "v", Verdict: "accepted"}}, {p: &ae.ClaimVerified{FindingID: "f2", VerifierAgentID: "v", Verdict: "rejected"}},
 			{p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditPass}}, {p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditFail}}, {p: &ae.AuditChecked{CheckpointID: "c", Result: ae.AuditWarn}}}},
@@ -172,6 +189,11 @@ func TestMetrics(t *testing.T) {
 			{agent: "a", p: &ae.AgentStarted{}}, ask("1", 10), {agent: "a", second: 20, p: &ae.ApprovalGranted{ApprovalID: "1"}},
 			ask("2", 30), {agent: "a", second: 60, p: &ae.ApprovalRejected{ApprovalID: "2"}}, ask("3", 61),
 			{agent: "a", second: 70, p: &ae.ApprovalGranted{ApprovalID: "never asked"}}}},
+
+		{"latency: expired, asked again, answered before it was asked", latency, Metric{some(5000), some(5000), 1}, []entry{
+			{agent: "a", p: &ae.AgentStarted{}}, ask("1", 10), ask("1", 20), {agent: "a", second: 25, p: &ae.ApprovalGranted{ApprovalID: "1"}},
+			ask("2", 30), {agent: "a", second: 29, p: &ae.ApprovalGranted{ApprovalID: "2"}},
+			ask("3", 40), {agent: "a", second: 90, p: &ae.AgentEnded{Outcome: ae.OutcomeAborted}}}},
 
 		{"compression: no tokens", compression, Metric{none, some(0), 0}, []entry{{agent: "a", p: &ae.ContextCompacted{TokensBefore: ae.Some[int64](9)}}}},
 		{"compression: 100 to 20 and 20 to 10", compression, Metric{some(4), some(120), 30}, []entry{
@@ -256,6 +278,45 @@ func TestGroups(t *testing.T) {
 	require.Equal(t, &Calls{Returned: 2, Failed: 1, MeanMS: some(750)}, report("", sample()).ModelCalls)
 }
 
+// TestUnknownDurations: the mean is of the calls whose duration is known.
+func TestUnknownDurations(t *testing.T) {
+	r := report(ByAgent, log(
+		entry{second: 1, agent: "a", p: &ae.AgentStarted{}},
+		entry{second: 1, agent: "a", p: &ae.ToolCalled{CallID: "1", ToolID: "t"}}, // the log has no clock
+		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "1", ToolID: "t", Status: ae.ToolStatusOK}},
+		entry{second: 1, agent: "a", p: &ae.ModelCalled{ModelCallID: "1", Model: "m"}},
+		entry{second: 1, agent: "a", p: &ae.ModelReturned{ModelCallID: "1"}},
+		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "2", ToolID: "t", Status: ae.ToolStatusForbidden, Duration: ae.Some(time.Hour)}}, // it never began
+		entry{second: 1, agent: "a", p: &ae.ToolReturned{CallID: "3", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true, Duration: ae.Some(4 * time.Second)}},
+	))
+	require.Equal(t, &Calls{Returned: 2, Refused: 1, MeanMS: some(4000)}, r.ToolCalls)
+	require.Equal(t, &Calls{Returned: 1}, r.ModelCalls)
+	require.Equal(t, some(4000), r.Groups[0].ToolCalls.MeanMS)
+}
+
+// TestUnanswered counts requests without an answer, and no answers without a time.
+func TestUnanswered(t *testing.T) {
+	r := report("", log(
+		entry{agent: "a", second: 9, p: &ae.ApprovalRequested{ApprovalID: "1"}},
+		entry{agent: "a", second: 8, p: &ae.ApprovalGranted{ApprovalID: "1"}},
+		entry{agent: "a", p: &ae.ApprovalRequested{ApprovalID: "2"}},
+		entry{p: &ae.RunFailed{}},
+	))
+	require.Equal(t, 1, r.Unanswered)
+}
+
+// TestRepeatedEvents: what does not count is counted.
+func TestRepeatedEvents(t *testing.T) {
+	events := sample()
+	r := report("", append(events, events[3:]...))
+	require.Equal(t, [2]int{2*len(events) - 3, len(events) - 3}, [2]int{r.Events, r.Repeated})
+	for i := range events {
+		events[i].Sequence = 0 // a writer without sequences
+	}
+	r = report("", events)
+	require.Equal(t, len(events)-1, r.Repeated)
+}
+
 // onlyTools returns the metrics of a tool.
 func onlyTools(m Metric) Metrics {
 	zero := Metric{none, some(0), 0}
@@ -287,7 +348,10 @@ func TestManyRuns(t *testing.T) {
 	slices.SortStableFunc(byTurns, func(a, b ae.Event) int { return int(a.Sequence) - int(b.Sequence) })
 	require.Equal(t, got, report("", byTurns))
 	// Nor does a file that repeats them.
-	require.Equal(t, got, report("", slices.Concat(runs, runs)))
+	twice := report("", slices.Concat(runs, runs))
+	require.Equal(t, len(runs), twice.Repeated)
+	twice.Events, twice.Repeated = got.Events, 0
+	require.Equal(t, got, twice)
 
 	c := New("")
 	for _, ev := range runs {
@@ -341,7 +405,9 @@ func TestFalseSequence(t *testing.T) {
 	want := report(ByModel, events)
 	events[1].Sequence = 1 << 40
 	require.Equal(t, want, report(ByModel, events))
-	require.Equal(t, want, report(ByModel, slices.Concat(sample(), sample()[5:])))
+	again := report(ByModel, slices.Concat(sample(), sample()[5:]))
+	again.Events, again.Repeated = want.Events, 0
+	require.Equal(t, want, again)
 }
 
 func TestManyGroups(t *testing.T) {

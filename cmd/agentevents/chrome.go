@@ -170,21 +170,34 @@ func appendSlice(dst []byte, s *spans.Span, pid, tid int, first time.Time) []byt
 	dst = appendMicros(dst, s.Start.Sub(first))
 	dst = append(dst, `,"dur":`...)
 	dst = appendMicros(dst, s.End.Sub(s.Start))
-	dst = append(dst, `,"args":{`...)
-	for _, a := range s.Attributes {
+	dst = appendArgs(append(dst, `,"args":{`...), s.Attributes)
+	if s.Status == spans.StatusError {
+		dst = jsonwire.AppendString(appendKey(dst, "error"), s.Description)
+	}
+	if s.DroppedPoints > 0 {
+		dst = strconv.AppendInt(appendKey(dst, "earlier events left out"), int64(s.DroppedPoints), 10)
+	}
+	for i := range s.Points {
+		pt := &s.Points[i]
+		after, sign := pt.Time.Sub(s.Start), "+"
+		if after < 0 {
+			sign = "" // the duration has one
+		}
+		dst = append(appendKey(dst, fmt.Sprintf("%d %s", pt.Sequence, pt.Name)), '{')
+		dst = jsonwire.AppendString(appendKey(dst, "at"), sign+after.String())
+		dst = append(appendArgs(dst, pt.Attributes), '}')
+	}
+	return append(dst, "}}"...)
+}
+
+// appendArgs appends attributes as members of an object.
+func appendArgs(dst []byte, attrs []spans.Attr) []byte {
+	for _, a := range attrs {
 		if value, err := json.Marshal(a.Value); err == nil { // else no number of JSON
 			dst = append(appendKey(dst, a.Key), value...)
 		}
 	}
-	if s.Status == spans.StatusError {
-		dst = jsonwire.AppendString(appendKey(dst, "error"), s.Description)
-	}
-	for i := range s.Points {
-		pt := &s.Points[i]
-		dst = appendKey(dst, fmt.Sprintf("%d %s", pt.Sequence, pt.Name))
-		dst = jsonwire.AppendString(dst, "+"+pt.Time.Sub(s.Start).String())
-	}
-	return append(dst, "}}"...)
+	return dst
 }
 
 // appendKey appends the name of an argument, after a comma unless it is the first.

@@ -301,6 +301,20 @@ func TestExportChrome(t *testing.T) {
 	require.Contains(t, exec("", "export", "chrome", "--content", clean).out, "write the notes")
 	require.Equal(t, r, exec("", "export", "chrome", clean), "again")
 
+	kinds := exec("", "export", "chrome", "../../testdata/kinds.jsonl")
+	require.Equal(t, exitOK, kinds.code)
+	attrs := 0
+	for _, e := range chromeEvents(t, kinds.out) {
+		for key, value := range e.Args {
+			if point, ok := value.(map[string]any); ok {
+				require.Regexp(t, `^\d+ `, key)
+				require.Regexp(t, `^[+-]\d`, point["at"])
+				attrs += len(point) - 1
+			}
+		}
+	}
+	require.Positive(t, attrs, "events of spans have attributes")
+
 	empty := exec("", "export", "chrome", "-")
 	require.Equal(t, exitOK, empty.code)
 	require.Empty(t, chromeEvents(t, empty.out))

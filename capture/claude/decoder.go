@@ -39,8 +39,13 @@ type Options struct {
 	Time func() time.Time
 	// Started is the time of the start of the run, if the line that shows it has no
 	// timestamp. The zero time means that of the line. For a saved stream, it is the
-	// time at which it was saved less its [Duration].
+	// time at which it was saved less how long it took; see [Times].
 	Started time.Time
+	// Saved says that the stream was saved a while ago, so that the clock is not that of its
+	// timestamps. After a line with a timestamp, lines without one have its time, and a
+	// result that states the duration of its turn has the end of that, if that is later.
+	// Time is for the lines before: the first timestamp of the stream fits; see [Times].
+	Saved bool
 	// NoTransitions leaves out the status changes of agents, which the stream does not
 	// have, and the name of the lifecycle. A step is then one API message.
 	NoTransitions bool
@@ -63,6 +68,8 @@ type Decoder struct {
 	reading *line     // the line of this call of Decode
 	cur     *line     // the line that is processed: reading, or a held one
 	last    time.Time // time of the latest line
+	stamp   time.Time // of the latest line with a timestamp, or what is later; see Options.Saved
+	began   time.Time // of the turn
 	started bool      // run.started has been emitted
 	refuse  bool      // the stream is of another format
 
@@ -215,16 +222,31 @@ func (d *Decoder) read(raw string) (*line, error) {
 	return l, nil
 }
 
-// time returns the time of a line, and reports whether it is the line's timestamp.
+// time returns the time of a line, and whether the line has it.
 func (d *Decoder) time(l *line) (time.Time, bool) {
-	if s := l.str("timestamp"); s != "" {
-		t, err := time.Parse(time.RFC3339, s)
-		if t = t.UTC(); err == nil && t.Year() >= 0 && t.Year() <= 9999 {
-			return t.Truncate(time.Millisecond), true
-		}
+	at, stamped := timestamp(&l.object)
+	if !stamped && l.str("timestamp") != "" {
 		l.faults.add("/timestamp", "member %q: found a string that is not an RFC 3339 time of the years 0 to 9999", "timestamp")
 	}
-	return d.o.Time().UTC().Truncate(time.Millisecond), false
+	switch {
+	case stamped:
+	case !d.o.Saved || d.stamp.IsZero():
+		return d.o.Time().UTC().Truncate(time.Millisecond), false
+	default:
+		at = d.stamp
+		if end := d.began.Add(l.millis("duration_ms").V); l.kind == "result" && end.After(at) {
+			at = end
+		}
+	}
+	d.stamp = at
+	return at, stamped
+}
+
+// timestamp returns the time that a line states, if it does.
+func timestamp(l *object) (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339, l.str("timestamp"))
+	at = at.UTC()
+	return at.Truncate(time.Millisecond), err == nil && at.Year() >= 0 && at.Year() <= 9999
 }
 
 // accept decides whether a line begins a turn, waits for one, or is processed now.
@@ -386,6 +408,7 @@ func (d *Decoder) beginTurn(from *line, held []*line, synthetic agentevents.Mark
 		start.Attempt = agentevents.Some(d.main.starts + 1)
 		d.anew = d.anew || from.isInit()
 	}
+	d.began = from.at
 	d.main.begin()
 	d.emit(d.main, start, synthetic)
 	if start.Resumed {

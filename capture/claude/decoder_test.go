@@ -951,8 +951,9 @@ func TestRunIsItsProcess(t *testing.T) {
 // Nobody measures between lines that have no time.
 func TestTimes(t *testing.T) {
 	lines := []string{initLine("s1"), block("m1", callBlock("c1", "Bash", `{}`)), resultLine("c1", `"x"`), hello, success}
-	took, err := Duration(strings.NewReader("plain text\n" + strings.Join(lines, "\n")))
+	first, took, err := Times(strings.NewReader("plain text\n" + strings.Join(lines, "\n")))
 	require.NoError(t, err)
+	require.Zero(t, first)
 	require.Equal(t, 1500*time.Millisecond, took)
 	_, s := run(t, Options{Started: testTime.Add(-took)}, lines...)
 	require.Equal(t, testTime.Add(-took), s.StartedAt)
@@ -981,11 +982,40 @@ func TestTimes(t *testing.T) {
 	require.Equal(t, testTime, s.ClosedCalls[0].StartedAt)
 
 	long := `{"type":"result","duration_ms":9223372036854}`
-	took, err = Duration(strings.NewReader(long + "\n" + long))
+	_, took, err = Times(strings.NewReader(long + "\n" + long))
 	require.NoError(t, err)
 	require.Equal(t, time.Duration(math.MaxInt64), took)
-	_, err = Duration(iotest.ErrReader(errors.New("gone")))
+	_, _, err = Times(iotest.ErrReader(errors.New("gone")))
 	require.EqualError(t, err, "gone")
+}
+
+// In a saved stream with some timestamps nothing has the time at which it was saved.
+func TestSavedTimes(t *testing.T) {
+	at := func(line, stamp string) string {
+		return strings.Replace(line, `"type"`, `"timestamp":"`+stamp+`","type"`, 1)
+	}
+	lines := []string{
+		initLine("s1"), at(hello, "2026-01-01T10:00:00Z"), block("m1", callBlock("c1", "Bash", `{}`)), at(resultLine("c1", `"x"`), "2026-01-01T10:00:01Z"), success,
+	}
+	first, took, err := Times(strings.NewReader(strings.Join(lines, "\n")))
+	require.NoError(t, err)
+	ten := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	require.Equal(t, ten, first)
+	o := Options{Saved: true, Time: func() time.Time { return first }}
+	_, s := run(t, o, lines...)
+	require.Equal(t, ten, s.StartedAt)
+	require.Equal(t, ten, s.Agents["claude"].StartedAt)
+	require.Equal(t, ten, s.ClosedCalls[0].StartedAt)
+	require.Equal(t, agentevents.Some(time.Second), s.ClosedCalls[0].Duration)
+	require.Equal(t, ten.Add(took), s.CompletedAt, "1.5 s, as the result says")
+
+	// What comes later is not before it, and a turn that goes on has its own duration.
+	_, s = run(t, o, append(lines, initLine("s1"), hello, success)...)
+	require.Equal(t, ten.Add(2*took), s.CompletedAt)
+	_, s = run(t, o, append(lines[:4:4], at(success, "2026-01-01T10:01:00Z"))...)
+	require.Equal(t, ten.Add(time.Minute), s.CompletedAt)
+	_, s = run(t, o, append(lines[:3:3], at(resultLine("c1", `"x"`), "2026-01-01T10:01:00Z"), success)...)
+	require.Equal(t, ten.Add(time.Minute), s.CompletedAt)
 }
 
 func TestForeignFormats(t *testing.T) {

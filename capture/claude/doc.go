@@ -14,7 +14,8 @@
 // again gives the same ids.
 //
 // Most streams have no times. The events of lines without one have the time of a clock
-// ([Options].Time), and the decoder measures no duration between them.
+// ([Options].Time), and the decoder measures no duration between them. In a saved stream
+// the timestamps that there are count for the lines after them: see [Options].Saved.
 //
 // A capture has what the agent saw, and the decoder redacts nothing: give the events to
 // [agentevents.Policy.Redact] before they are kept.

@@ -269,27 +269,30 @@ func (d *Decoder) finish() {
 	d.emit(nil, &agentevents.RunCompleted{Outputs: d.outcome.outputs}, 0)
 }
 
-// Duration returns how long the turns of a saved stream took: the sum of the durations
-// that its results state. It skips what it cannot read, and stops at the highest
-// [time.Duration]. The error is that of the reader.
-func Duration(stream io.Reader) (time.Duration, error) {
-	var sum time.Duration
+// Times returns the first timestamp of a saved stream, or the zero time, and how long its
+// turns took: the sum of the durations that its results state, at most the highest
+// [time.Duration]. It skips what it cannot read. The error is that of the reader.
+func Times(stream io.Reader) (first time.Time, took time.Duration, err error) {
 	r := bufio.NewReader(stream)
 	for {
 		text, err := r.ReadString('\n')
-		if strings.Contains(text, "duration_ms") {
+		if strings.Contains(text, "duration_ms") || first.IsZero() && strings.Contains(text, "timestamp") {
 			repaired, _ := jsonwire.Repair(text)
 			if text, bad := jsonwire.Compact(repaired); bad == nil {
 				var ignored faults
-				if l := parseObject(text, "", &ignored); l.str("type") == "result" {
-					sum += min(l.millis("duration_ms").V, math.MaxInt64-sum)
+				l := parseObject(text, "", &ignored)
+				if l.str("type") == "result" {
+					took += min(l.millis("duration_ms").V, math.MaxInt64-took)
+				}
+				if at, ok := timestamp(&l); ok && first.IsZero() {
+					first = at
 				}
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return sum, nil
+			return first, took, nil
 		} else if err != nil {
-			return sum, err
+			return first, took, err
 		}
 	}
 }

@@ -10,35 +10,43 @@ import (
 	"github.com/agentevents/agentevents/capture/claude"
 )
 
-// newClaudeDecoder returns a decoder of what the Claude CLI prints. A zero time of
-// the end means the clock.
-func newClaudeDecoder(runID, agentID string, end time.Time, took time.Duration) agentevents.Decoder {
+// A claudeClock has the times of a saved capture. The zero one is for a capture that is
+// printed right now.
+type claudeClock struct {
+	saved time.Time     // when it was saved
+	first time.Time     // its first timestamp; zero without one
+	took  time.Duration // by its results
+}
+
+// newClaudeDecoder returns a decoder of what the Claude CLI prints.
+func newClaudeDecoder(runID, agentID string, c claudeClock) agentevents.Decoder {
 	o := claude.Options{RunID: runID, AgentID: agentID}
-	if !end.IsZero() {
-		o.Time = func() time.Time { return end }
-		o.Started = end.Add(-took)
+	switch {
+	case !c.first.IsZero():
+		o.Time, o.Saved = func() time.Time { return c.first }, true
+	case !c.saved.IsZero():
+		o.Time = func() time.Time { return c.saved }
+		o.Started = c.saved.Add(-c.took)
 	}
 	return claude.NewDecoder(o)
 }
 
-// claudeTook returns how long the run of a saved capture took, as far as the capture
-// says. Standard input is kept in memory for it. A file that can be read only once says
-// nothing. Who reads the capture is told the errors.
-func claudeTook(in *invocation) time.Duration {
+// read takes the times of a saved capture. Standard input is kept in memory for it. A file
+// that can be read only once says nothing. Who reads the capture is told the errors.
+func (c *claudeClock) read(in *invocation) {
 	if in.args[0] == "-" {
 		text, _ := io.ReadAll(in.stdin)
 		in.stdin = io.MultiReader(bytes.NewReader(text), in.stdin)
-		took, _ := claude.Duration(bytes.NewReader(text))
-		return took
+		c.first, c.took, _ = claude.Times(bytes.NewReader(text))
+		return
 	}
 	if info, err := os.Stat(in.args[0]); err != nil || !info.Mode().IsRegular() {
-		return 0
+		return
 	}
 	file, err := os.Open(in.args[0])
 	if err != nil {
-		return 0
+		return
 	}
 	defer file.Close()
-	took, _ := claude.Duration(file)
-	return took
+	c.first, c.took, _ = claude.Times(file)
 }

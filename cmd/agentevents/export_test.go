@@ -381,6 +381,22 @@ func TestExportCaptures(t *testing.T) {
 	}
 }
 
+// A saved capture that has some times gets no others: its spans are no months long, and none
+// begins after those below it.
+func TestExportCaptureTimes(t *testing.T) {
+	for _, args := range []string{"import claude", "import claude --time 2027-01-01T00:00:00Z"} {
+		log := exec("", append(strings.Fields(args), "../../capture/claude/testdata/subagent.stream.jsonl")...)
+		all := spansOf(t, exec(log.out, "export", "otlp", "-").out)
+		root := all[len(all)-1]
+		require.Empty(t, root.Parent)
+		for _, s := range all {
+			require.GreaterOrEqual(t, s.Start, root.Start, s.Name)
+			require.LessOrEqual(t, s.End, root.End, s.Name)
+			require.True(t, strings.HasPrefix(s.Start, "17699400"), "%s is of the capture's ten seconds: %s", s.Name, s.Start)
+		}
+	}
+}
+
 // Logs of all formats are exported as connected trees, and nothing of a good log is repeated.
 func TestExportFormats(t *testing.T) {
 	files, err := filepath.Glob("../../dialect/testdata/golden/variants-*.txtar")

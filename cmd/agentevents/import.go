@@ -21,9 +21,12 @@ Such captures often have lines of plain text between those of JSON. These are
 reported on standard error and skipped. The exit status stays 0 unless --strict
 is given or no line can be read.
 
-Lines without a time get the time of the FILE's last change, or that of --time. The
-run then begins earlier than that, by the durations that its results state. The
-run's id is that of the process that printed the capture: one that resumes a session
+In a saved capture lines without a time get that of the line before them, or the first
+that there is. If no line has a time, all get that of the FILE's last change, or that of
+--time; the run then begins earlier, by the durations that its results state. What comes
+from - without --time is taken to be printed right now.
+
+The run's id is that of the process that printed the capture: one that resumes a session
 prints the same session id and is another run.
 
 Secrets are masked as 'agentevents redact' masks them, and counted on standard error,
@@ -40,7 +43,7 @@ unless --no-redact is given.`,
 			raw := fs.Bool("no-redact", false, "do not mask secrets")
 			runID := fs.String("run", "", "`ID` of the run; default: the uuid of the capture's first init line")
 			agentID := fs.String("agent", "", "`ID` of the main agent; default: claude")
-			at := fs.String("time", "", "`TIME` (RFC 3339) for lines without one; default: that of the FILE, now for -")
+			at := fs.String("time", "", "`TIME` (RFC 3339) of a capture without times; default: that of the FILE")
 			strict := fs.Bool("strict", false, "exit with 1 when a line cannot be read")
 			return func(in *invocation) error {
 				if len(in.args) == 0 {
@@ -52,23 +55,22 @@ unless --no-redact is given.`,
 				if in.args = in.args[1:]; len(in.args) > 1 {
 					return usageError("one FILE at a time: a capture is one run")
 				}
-				var t time.Time // zero means the clock
-				var took time.Duration
+				var clock claudeClock
 				if *at != "" {
 					var err error
-					if t, err = time.Parse(time.RFC3339, strings.ToUpper(*at)); err != nil {
+					if clock.saved, err = time.Parse(time.RFC3339, strings.ToUpper(*at)); err != nil {
 						return usageError(fmt.Sprintf("--time %q is not a time like 2026-01-02T15:04:05Z", *at))
 					}
 				}
-				if t.IsZero() && len(in.args) == 1 && in.args[0] != "-" {
+				if clock.saved.IsZero() && len(in.args) == 1 && in.args[0] != "-" {
 					if info, err := os.Stat(in.args[0]); err == nil {
-						t = info.ModTime()
+						clock.saved = info.ModTime()
 					}
 				}
-				if !t.IsZero() && len(in.args) == 1 {
-					took = claudeTook(in)
+				if !clock.saved.IsZero() && len(in.args) == 1 {
+					clock.read(in)
 				}
-				l.decoder = newClaudeDecoder(*runID, *agentID, t, took)
+				l.decoder = newClaudeDecoder(*runID, *agentID, clock)
 				events, err := l.events(in)
 				if err != nil {
 					return err

@@ -14,5 +14,10 @@
 // their last event. Nothing is dated 1970 for want of a time: see [Counts]. Only traces are
 // exported: metrics of a replay would count twice what was counted live.
 //
+// A run that another process went on with was two traces, if an OpenTelemetry hook sent it
+// while it ran. It is so again if the log recorded the ids: the second trace begins with the
+// run.resumed of another trace id, and links to the first. Without ids a log does not say that a
+// process let a run go, and the run is one trace.
+//
 // Prompts, texts, arguments and results stay out of the spans unless [Options] say otherwise.
 package otlpjson

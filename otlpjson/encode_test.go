@@ -126,6 +126,26 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+func TestFlush(t *testing.T) {
+	var to sent
+	x := NewExporter(&to, Options{})
+	require.NoError(t, x.Flush(t.Context()))
+	require.Empty(t, to.requests)
+	x.add(sampleSpan())
+	require.NoError(t, x.Flush(t.Context()))
+	require.Len(t, to.requests, 1)
+	x.add(sampleSpan())
+	require.NoError(t, x.Close(t.Context()))
+	require.Equal(t, to.requests[0], to.requests[1])
+	require.Equal(t, 2, x.Counts().Spans)
+
+	down := errors.New("down")
+	x = NewExporter(&sent{errs: []error{down}}, Options{})
+	x.add(sampleSpan())
+	require.ErrorIs(t, x.Flush(t.Context()), down)
+	require.ErrorIs(t, x.Close(t.Context()), down)
+}
+
 func TestExporterErrors(t *testing.T) {
 	to := sent{errs: []error{&PartialError{2, "first"}, nil, &PartialError{1, "second"}}}
 	x := NewExporter(&to, Options{MaxSpans: 1})

@@ -52,10 +52,11 @@ type Counts struct {
 }
 
 // An Exporter turns the events of a log into spans and sends them in requests. The same
-// events give the same requests, byte for byte. It must not be used concurrently.
+// events give the same requests, byte for byte, if Flush is called after the same ones. It must
+// not be used concurrently.
 //
 // Its memory is bounded by the runs that have not ended, and by one request. A request is sent
-// when it is full and at Close: an Exporter is for logs, not for runs that go on.
+// when it is full, at Close and at Flush, which is for logs that go on.
 type Exporter struct {
 	to     Sender
 	o      Options
@@ -93,6 +94,15 @@ func (x *Exporter) Export(ctx context.Context, ev *agentevents.Event) error {
 	x.ctx = ctx
 	x.counts.Events++
 	x.log.Feed(ev)
+	return x.err
+}
+
+// Flush sends the spans that have ended and were not sent yet. It returns what Export does.
+func (x *Exporter) Flush(ctx context.Context) error {
+	x.ctx = ctx
+	if x.err == nil {
+		x.send()
+	}
 	return x.err
 }
 

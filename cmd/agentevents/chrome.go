@@ -26,7 +26,7 @@ type chromeTrace struct {
 	events int
 }
 
-func (x *export) chrome(w io.Writer) exporter {
+func (x *export) chrome(w *output) exporter {
 	c := &chromeTrace{w: w}
 	c.log = replay.New(spans.Options{
 		Ended:   func(s *spans.Span) { c.spans = append(c.spans, s) },

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -172,8 +173,9 @@ func (in *invocation) finish(name string, err error) int {
 }
 
 // An output buffers what is written until it is flushed. After a write has failed
-// all writes fail.
+// all writes fail. It may be used concurrently.
 type output struct {
+	mu  sync.Mutex
 	w   io.Writer
 	buf []byte
 	err error
@@ -186,18 +188,26 @@ func newOutput(w io.Writer) *output { return &output{w: w} }
 // Write buffers p. The error is errClosed when nobody reads the output any
 // more.
 func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.err != nil {
 		return 0, o.err
 	}
 	o.buf = append(o.buf, p...)
 	if len(o.buf) >= outputSize {
-		o.Flush()
+		o.flush()
 	}
 	return len(p), o.err
 }
 
 // Flush writes what is buffered.
 func (o *output) Flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.flush()
+}
+
+func (o *output) flush() error {
 	if o.err != nil || len(o.buf) == 0 {
 		return o.err
 	}

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/spans"
@@ -36,9 +37,14 @@ its run, or of the first that has one; a run without times is left out.
 
 otlp writes OTLP/JSON, one request per line, or posts it to the --endpoint of an
 OpenTelemetry collector or a back end. A request that such a server is too busy for is
-sent again. Spans have the ids that the log recorded, else ids that are made of those
-of the run, so exporting a log again gives the same spans. Metrics are not exported.
-Headers, such as keys, are also taken from ` + headersEnv + `.
+sent again. With - the log may go on, as 'tail -f' does: what has ended is sent after 5
+seconds, or after --flush-every. Metrics are not exported: METRICS.md of otelhook lists
+them. Headers, such as keys, are also taken from ` + headersEnv + `.
+
+Spans have the ids that the log recorded, else ids that are made of those of the run, so
+exporting a log again gives the same spans. A run that another process went on with is
+two linked traces if the log recorded the ids of two. Without ids nothing in a log says
+so, and the run is one trace, in which a pause is time between spans.
 
 chrome writes the Trace Event Format, which ui.perfetto.dev and chrome://tracing open:
 a process for each run and a track for each agent, or more if its work overlaps. It keeps
@@ -119,7 +125,7 @@ type exporter interface {
 }
 
 // exportForms are the forms of export, each with what begins one.
-var exportForms = map[string]func(*export, io.Writer) exporter{
+var exportForms = map[string]func(*export, *output) exporter{
 	"otlp":   (*export).otlp,
 	"chrome": (*export).chrome,
 }
@@ -130,6 +136,7 @@ type export struct {
 	headers, resource list
 	gzip, quiet       bool
 	retries           int
+	flushEvery        time.Duration
 	semconv           choice
 	client            *otlpjson.Client // nil without an endpoint
 	options           otlpjson.Options
@@ -142,6 +149,7 @@ func (x *export) flags(fs *flag.FlagSet) {
 	fs.Var(&x.headers, "header", "otlp: add the header `NAME=VALUE` to posts; may be given several times")
 	fs.BoolVar(&x.gzip, "gzip", false, "otlp: compress posts")
 	fs.IntVar(&x.retries, "retries", 4, "otlp: send a post again `N` times at most; default 4")
+	fs.DurationVar(&x.flushEvery, "flush-every", 0, "otlp: send what has ended after `DURATION`; default: 5s for -, else never")
 	fs.StringVar(&x.options.Service, "service", "", "otlp: the `NAME` of the service; default: agentevents")
 	fs.Var(&x.resource, "resource", "otlp: add `NAME=VALUE` to the resource; may be given several times")
 	fs.Var(&x.semconv, "semconv", "otlp: `VERSION` of the words: 1.41.0, latest; default: what both have")
@@ -170,6 +178,12 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 	if x.retries < 0 {
 		return usageError("--retries must not be negative")
 	}
+	if x.flushEvery < 0 {
+		return usageError("--flush-every must not be negative")
+	}
+	if x.flushEvery == 0 && slices.Contains(in.args, "-") {
+		x.flushEvery = 5 * time.Second
+	}
 	x.options.Semconv = x.semconv.value
 	var err error
 	if x.options.Resource, err = pairs("--resource", x.resource); err != nil || x.endpoint == "" {
@@ -179,7 +193,7 @@ func (x *export) check(in *invocation, form string, fs *flag.FlagSet) error {
 }
 
 // open returns where the output goes, and what ends it.
-func (x *export) open(in *invocation) (io.Writer, func() error, error) {
+func (x *export) open(in *invocation) (*output, func() error, error) {
 	if x.out == "" || x.out == "-" {
 		return in.stdout, func() error { return nil }, nil
 	}
@@ -198,11 +212,60 @@ func (x *export) open(in *invocation) (io.Writer, func() error, error) {
 	return o, func() error { return cmp.Or(o.Flush(), f.Close()) }, nil
 }
 
-func (x *export) otlp(w io.Writer) exporter {
+func (x *export) otlp(w *output) exporter {
+	to := otlpjson.Lines(w)
 	if x.client != nil {
-		return otlpjson.NewExporter(x.client, x.options)
+		to = x.client
 	}
-	return otlpjson.NewExporter(otlpjson.Lines(w), x.options)
+	if x.flushEvery == 0 {
+		return otlpjson.NewExporter(to, x.options)
+	}
+	return &follower{Exporter: otlpjson.NewExporter(to, x.options), out: w, every: x.flushEvery}
+}
+
+// A follower exports a log that may go on: it sends what has ended a time after an event,
+// whether another one comes or not. Close stops its timer.
+type follower struct {
+	*otlpjson.Exporter
+	out   *output
+	every time.Duration
+
+	mu    sync.Mutex // guards the exporter
+	timer *time.Timer
+	idle  bool // no flush is due
+	over  bool
+}
+
+func (f *follower) Export(ctx context.Context, ev *agentevents.Event) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.timer == nil:
+		f.timer = time.AfterFunc(f.every, f.flush)
+	case f.idle:
+		f.timer.Reset(f.every)
+	}
+	f.idle = false
+	return f.Exporter.Export(ctx, ev)
+}
+
+// flush sends what has ended. The next event, or Close, reports an error.
+func (f *follower) flush() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle = true; !f.over {
+		_ = f.Exporter.Flush(context.Background())
+		_ = f.out.Flush()
+	}
+}
+
+func (f *follower) Close(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over = true; f.timer != nil {
+		f.timer.Stop()
+	}
+	return f.Exporter.Close(ctx)
 }
 
 // connect makes the client of the endpoint.

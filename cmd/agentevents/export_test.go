@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -212,6 +213,47 @@ func TestExportEndpoint(t *testing.T) {
 	require.Contains(t, r.err, "agentevents: otlpjson: no answer from 127.0.0.1:")
 }
 
+// What has ended in a log that goes on is sent before the log ends.
+func TestExportFollows(t *testing.T) {
+	const log = `{"id":"1","sequence":0,"timestamp":"2026-01-02T10:00:00Z","type":"run.started","runId":"r","payload":{}}
+{"id":"2","sequence":1,"timestamp":"2026-01-02T10:00:01Z","type":"agent.toolReturned","runId":"r","agentId":"a","payload":{"callId":"c","toolId":"t","status":"ok","oneEvent":true,"durationMs":5}}
+`
+	sent := make(chan string, 4)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		sent <- string(body)
+	}))
+	defer server.Close()
+	for _, to := range [][]string{{"--endpoint", server.URL}, nil} {
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		done := make(chan int)
+		go func() {
+			args := append([]string{"export", "otlp", "--quiet", "--flush-every", "1ms", "-"}, to...)
+			code := run(args, inR, outW, io.Discard, func(string) string { return "" })
+			outW.Close()
+			done <- code
+		}()
+		if to == nil {
+			go func() {
+				for lines := bufio.NewScanner(outR); lines.Scan(); {
+					sent <- lines.Text()
+				}
+			}()
+		}
+		_, err := io.WriteString(inW, log)
+		require.NoError(t, err)
+		first := spansOf(t, <-sent) // while the log goes on
+		require.Len(t, first, 1)
+		require.Equal(t, "execute_tool t", first[0].Name)
+		require.NoError(t, inW.Close())
+		require.Equal(t, exitOK, <-done)
+		last := spansOf(t, <-sent)
+		require.Len(t, last, 1)
+		require.Equal(t, first[0].Parent, last[0].ID)
+	}
+}
+
 func TestExportUsage(t *testing.T) {
 	own := filepath.Join(t.TempDir(), "run.jsonl")
 	require.NoError(t, os.WriteFile(own, []byte(read(t, clean)), 0o600))
@@ -224,6 +266,8 @@ func TestExportUsage(t *testing.T) {
 		{"otlp --endpoint http://x --header secret -", "--header: want NAME=VALUE"},
 		{"otlp --resource =secret -", "--resource: want NAME=VALUE"},
 		{"otlp --retries -1 -", "--retries must not be negative"},
+		{"otlp --flush-every -1s -", "--flush-every must not be negative"},
+		{"chrome --flush-every 1s -", "--flush-every is a flag of otlp"},
 		{"otlp --semconv 1.0 -", `invalid value "1.0" for flag -semconv: want 1.41.0, latest`},
 		{"otlp --out " + own + " " + own, "--out is a file that is read"},
 		{"otlp --out " + own + " --resource secret -", "--resource: want NAME=VALUE"},

@@ -367,7 +367,7 @@ func (r *run) ended(s *spans.Span) {
 			span.SetStatus(codes.Error, s.Description)
 		}
 	}
-	span.End(trace.WithTimestamp(s.End))
+	span.End(trace.WithTimestamp(s.Until()))
 	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
 }
 

@@ -65,7 +65,7 @@ func appendSpan(dst []byte, s *spans.Span) []byte {
 	dst = append(dst, `,"startTimeUnixNano":`...)
 	dst = appendTime(dst, s.Start)
 	dst = append(dst, `,"endTimeUnixNano":`...)
-	dst = appendTime(dst, s.End)
+	dst = appendTime(dst, s.Until())
 	dst = appendAttrs(dst, s.Attributes)
 	for i := range s.Points {
 		p := &s.Points[i]

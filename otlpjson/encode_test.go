@@ -47,7 +47,7 @@ func TestAppendSpan(t *testing.T) {
 	at := time.Unix(1, 0)
 	root := &spans.Span{TraceID: spans.TraceID{1}, ID: spans.SpanID{2}, Name: "r", Kind: spans.KindInternal, Start: at, End: at}
 	require.Equal(t, `{"traceId":"01000000000000000000000000000000","spanId":"0200000000000000","flags":257,"name":"r","kind":1,`+
-		`"startTimeUnixNano":"1000000000","endTimeUnixNano":"1000000000"}`, string(appendSpan(nil, root)))
+		`"startTimeUnixNano":"1000000000","endTimeUnixNano":"1000000001"}`, string(appendSpan(nil, root)))
 	root.ParentID, root.Remote = spans.SpanID{3}, true
 	require.Contains(t, string(appendSpan(nil, root)), `"parentSpanId":"0300000000000000","flags":769,`)
 }

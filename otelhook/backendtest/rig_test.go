@@ -1,0 +1,172 @@
+package backendtest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/otelhook"
+	"github.com/agentevents/agentevents/otlpjson"
+)
+
+// service is the name of the programs that are tested.
+const service = "backendtest"
+
+// A rig is a program that records runs: an emitter with a log and a hook, whose spans and
+// metrics are exported. Its clock stands still between calls of pass.
+type rig struct {
+	hook  *otelhook.Hook
+	em    *ae.Emitter
+	flush func(context.Context) error // exports all that has ended
+	out   *bytes.Buffer               // the log
+	now   time.Time
+}
+
+// A setup says where a rig exports to: endpoints of OTLP/HTTP.
+type setup struct {
+	traces    []string
+	metrics   string
+	hook      otelhook.Options
+	policy    *ae.Policy
+	randomIDs bool      // do not install the hook's generator
+	log       io.Writer // nil means rig.out
+}
+
+var epoch = time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
+
+func newRig(t testing.TB, s setup) *rig {
+	t.Helper()
+	r, err := openRig(s)
+	require.NoError(t, err)
+	return r
+}
+
+// openRig is newRig for programs.
+func openRig(s setup) (*rig, error) {
+	ctx := context.Background()
+	r := &rig{out: &bytes.Buffer{}, now: epoch}
+	res := resource.NewSchemaless(attribute.String("service.name", service))
+	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	if !s.randomIDs {
+		options = append(options, sdktrace.WithIDGenerator(otelhook.IDGenerator()))
+	}
+	for _, endpoint := range s.traces {
+		x, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint+"/v1/traces"))
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, sdktrace.WithBatcher(x, sdktrace.WithBlocking()))
+	}
+	tp := sdktrace.NewTracerProvider(options...)
+	r.flush = tp.ForceFlush
+	s.hook.TracerProvider = tp
+	if s.metrics != "" {
+		x, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(s.metrics+"/v1/metrics"))
+		if err != nil {
+			return nil, err
+		}
+		mp := metric.NewMeterProvider(metric.WithReader(metric.NewPeriodicReader(x, metric.WithInterval(time.Hour))), metric.WithResource(res))
+		s.hook.MeterProvider = mp
+		r.flush = func(ctx context.Context) error { return errors.Join(tp.ForceFlush(ctx), mp.ForceFlush(ctx)) }
+	}
+	clock := func() time.Time { return r.now }
+	s.hook.Clock = clock
+	var err error
+	if r.hook, err = otelhook.New(s.hook); err != nil {
+		return nil, err
+	}
+	if s.log == nil {
+		s.log = r.out
+	}
+	r.em, err = ae.NewEmitter(ae.EmitterOptions{
+		Lifecycle: ae.LifecycleDerived, Clock: clock, Redaction: s.policy,
+		Sinks: []ae.Sink{ae.NewWriter(s.log, ae.WriterOptions{}), r.hook},
+	})
+	return r, err
+}
+
+func (r *rig) pass(d time.Duration) { r.now = r.now.Add(d) }
+
+func (r *rig) export(t testing.TB) {
+	t.Helper()
+	require.NoError(t, r.flush(t.Context()))
+}
+
+func (r *rig) run(t testing.TB, id string) *ae.Run {
+	t.Helper()
+	run, err := r.em.Run(id)
+	require.NoError(t, err)
+	return run
+}
+
+// emit emits the payloads, a tenth of a second after each other.
+func (r *rig) emit(t testing.TB, e interface {
+	Emit(context.Context, ae.Payload) error
+}, payloads ...ae.Payload) {
+	t.Helper()
+	for _, p := range payloads {
+		require.NoError(t, e.Emit(context.Background(), p), "%T", p)
+		r.pass(100 * time.Millisecond)
+	}
+}
+
+// events are those of the log.
+func (r *rig) events(t testing.TB) []ae.Event { return events(t, bytes.NewReader(r.out.Bytes())) }
+
+func events(t testing.TB, log io.Reader) (list []ae.Event) {
+	t.Helper()
+	for ev, err := range ae.NewReader(log, ae.ReaderOptions{}).All() {
+		require.NoError(t, err)
+		list = append(list, ev)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+// traceOf returns the id of the trace that the events belong to.
+func traceOf(t testing.TB, list []ae.Event) string {
+	t.Helper()
+	id := list[len(list)-1].TraceID
+	require.Len(t, id, 32)
+	return id
+}
+
+// replay exports the events by the package otlpjson, as if there had been no hook.
+func replay(t testing.TB, to otlpjson.Sender, o otlpjson.Options, list []ae.Event) otlpjson.Counts {
+	t.Helper()
+	x := otlpjson.NewExporter(to, o)
+	for _, ev := range list {
+		require.NoError(t, x.Export(t.Context(), &ev))
+	}
+	require.NoError(t, x.Close(t.Context()))
+	return x.Counts()
+}
+
+// roles are what the test's program does when a test starts it once more.
+var roles = map[string]func() error{}
+
+const roleVariable = "BACKENDTEST_ROLE"
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		if err := roles[role](); err != nil {
+			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"testing"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/otelhook"
-	"github.com/agentevents/agentevents/otlpjson"
 )
 
 // service is the name of the programs that are tested.
@@ -142,31 +140,4 @@ func traceOf(t testing.TB, list []ae.Event) string {
 	id := list[len(list)-1].TraceID
 	require.Len(t, id, 32)
 	return id
-}
-
-// replay exports the events by the package otlpjson, as if there had been no hook.
-func replay(t testing.TB, to otlpjson.Sender, o otlpjson.Options, list []ae.Event) otlpjson.Counts {
-	t.Helper()
-	x := otlpjson.NewExporter(to, o)
-	for _, ev := range list {
-		require.NoError(t, x.Export(t.Context(), &ev))
-	}
-	require.NoError(t, x.Close(t.Context()))
-	return x.Counts()
-}
-
-// roles are what the test's program does when a test starts it once more.
-var roles = map[string]func() error{}
-
-const roleVariable = "BACKENDTEST_ROLE"
-
-func TestMain(m *testing.M) {
-	if role := os.Getenv(roleVariable); role != "" {
-		if err := roles[role](); err != nil {
-			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
 }

@@ -1,0 +1,117 @@
+// Command otel shows a run of two agents as an OpenTelemetry trace, with metrics, beside
+// the log. The program is the host: it makes the providers, and it shuts them down. The
+// hook of package otelhook is one more sink of the emitter.
+//
+//	go run ./examples/otel [-dir .] [-out run.jsonl]
+//
+// prints the spans as a tree, and the metrics. With an address it sends them to a Collector,
+// or to Jaeger, and prints the id of the trace:
+//
+//	OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 go run ./examples/otel
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/otelhook"
+)
+
+func main() {
+	dir := flag.String("dir", ".", "folder that the agents look at")
+	out := flag.String("out", "run.jsonl", "log to append to")
+	flag.Parse()
+	if err := record(context.Background(), os.Stdout, *dir, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "otel:", err)
+		os.Exit(1)
+	}
+}
+
+// record runs the agents. It writes the log, and sends or prints the spans and metrics.
+func record(ctx context.Context, w io.Writer, dir, out string) (err error) {
+	// The providers decide where spans and metrics go, how they are sampled and batched.
+	traces, metrics, err := providers(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shutdown(traces, metrics)) }() // after the emitter: see below
+
+	// The hook gets events as the log does. Every event has the ids of its span by then, so
+	// that a line of the log leads to the trace.
+	hook, err := otelhook.New(otelhook.Options{TracerProvider: traces, MeterProvider: metrics})
+	if err != nil {
+		return err
+	}
+	log, err := ae.OpenFile(out, ae.WriterOptions{})
+	if err != nil {
+		return err
+	}
+	em, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{log, hook}})
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	// Close closes the log and the hook, which ends the spans that are still open. Only then
+	// may the providers be shut down: a span that has not ended is never exported.
+	defer func() { err = errors.Join(err, em.Close(ctx)) }()
+
+	run, err := em.Run("")
+	if err != nil {
+		return err
+	}
+	t := &team{run: run.With(ae.Scope{SessionID: "example"}), files: os.DirFS(dir), hook: hook, tracer: traces.Tracer("examples/otel")}
+	err = t.work(ctx)
+
+	// Context has the span of what is at work, or of the run. A host asks it for the ids.
+	span := trace.SpanContextFromContext(hook.Context(ctx, run.ID()))
+	fmt.Fprintf(w, "trace %s of run %s, log %s\n", span.TraceID(), run.ID(), out)
+	return err
+}
+
+// providers are those of OpenTelemetry's SDK, with exporters that send, or that print.
+func providers(ctx context.Context, w io.Writer) (*sdktrace.TracerProvider, *sdkmetric.MeterProvider, error) {
+	var spans sdktrace.SpanExporter = &treePrinter{w: w}
+	var points sdkmetric.Exporter = &metricPrinter{w: w}
+	var errs error
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" { // which the exporters read
+		var err error
+		spans, err = otlptracehttp.New(ctx)
+		errs = errors.Join(errs, err)
+		points, err = otlpmetrichttp.New(ctx)
+		errs = errors.Join(errs, err)
+	}
+	service, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "agentevents-example")), resource.WithFromEnv())
+	if errs = errors.Join(errs, err); errs != nil {
+		return nil, nil, errs
+	}
+	// The ids are derived from the run: whoever has its log can derive them again.
+	generator := sdktrace.WithIDGenerator(otelhook.IDGenerator())
+	traces := sdktrace.NewTracerProvider(sdktrace.WithResource(service), sdktrace.WithBatcher(spans), generator)
+	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithResource(service), sdkmetric.WithReader(sdkmetric.NewPeriodicReader(points)))
+	return traces, metrics, nil
+}
+
+// shutdown sends what the providers still have. Jaeger takes no metrics: then this is said,
+// and is no error.
+func shutdown(traces *sdktrace.TracerProvider, metrics *sdkmetric.MeterProvider) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := errors.Join(traces.ForceFlush(ctx), traces.Shutdown(ctx)) // Shutdown alone returns no error of the exporter
+	if noMetrics := metrics.Shutdown(ctx); noMetrics != nil {
+		fmt.Fprintln(os.Stderr, "otel: the metrics were not taken:", noMetrics)
+	}
+	return err
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,10 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/bench/mix"
@@ -225,6 +231,36 @@ func TestAGUI(t *testing.T) {
 		require.NoError(t, loop(3))
 	}
 	require.True(t, json.Valid([]byte(aguiDelta)))
+}
+
+// Hook and hand make the same spans.
+func TestTracersMakeTheSameSpans(t *testing.T) {
+	made := func(make func(trace.TracerProvider) runRecorder) (spans []string) {
+		out := tracetest.NewInMemoryExporter()
+		make(sdktrace.NewTracerProvider(sdktrace.WithSyncer(out)))("run-1")
+		for _, s := range out.GetSpans() {
+			slices.SortFunc(s.Attributes, func(a, b attribute.KeyValue) int { return strings.Compare(string(a.Key), string(b.Key)) })
+			spans = append(spans, fmt.Sprint(s.Name, s.SpanKind, s.Parent.IsValid(), s.StartTime, s.EndTime, s.Attributes, s.Events, s.Links, s.Status))
+		}
+		return spans
+	}
+	want := made(handRecorder)
+	require.Len(t, want, 2+2*turns)
+	require.Equal(t, want, made(hookRecorder))
+	require.Len(t, runLog, runEvents)
+}
+
+// The same pair as in the table, for profiles and -benchmem: an operation is a run.
+func BenchmarkTracing(b *testing.B) {
+	for name, make := range map[string]func(trace.TracerProvider) runRecorder{"hook": hookRecorder, "by hand": handRecorder} {
+		b.Run(name, func(b *testing.B) {
+			record := make(recording())
+			b.ReportAllocs()
+			for i := range b.N {
+				record(fmt.Sprintf("run-%09d", i))
+			}
+		})
+	}
 }
 
 // measured is a cell with figures.

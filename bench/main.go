@@ -46,6 +46,7 @@ var sections = []section{
 	{"folding and reading", "F1 F2 F3 F4 F6 F7", foldSection},
 	{"folding on two cores", "F5", coresSection},
 	{"growing", "S1 S2", scaleSection},
+	{"tracing", "O2 O3", otelSection},
 }
 
 func main() {
@@ -150,7 +151,7 @@ func byGoal(rows []row) []row {
 var peers = []string{
 	"github.com/go-json-experiment/json", "github.com/segmentio/encoding", "github.com/goccy/go-json", "github.com/bytedance/sonic",
 	"github.com/rs/zerolog", "github.com/minio/simdjson-go", "github.com/valyala/fastjson", "github.com/hashicorp/eventlogger",
-	"github.com/ag-ui-protocol/ag-ui/sdks/community/go",
+	"github.com/ag-ui-protocol/ag-ui/sdks/community/go", "go.opentelemetry.io/otel/sdk",
 }
 
 func writeHeader(w io.Writer, rounds int) {

@@ -207,6 +207,6 @@ func handRecorder(p trace.TracerProvider) runRecorder {
 			seq++
 		}
 		end(agent, attribute.String("agentevents.agent.outcome", "converged"), attribute.Int64("agentevents.agent.tool_calls", turns), attribute.Int64("agentevents.agent.model_calls", turns))
-		end(run, attribute.String("agentevents.run.outcome", "completed"))
+		end(run, attribute.String("agentevents.run.outcome", "completed"), attribute.Int64("agentevents.run.tool_calls", turns), attribute.Int64("agentevents.run.model_calls", turns))
 	}
 }

@@ -28,7 +28,20 @@
 // have gen_ai.usage: back ends add it up. Agents have agentevents.usage.total.
 //
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out
-// unless Options.Content is set. Names of people are always left out.
+// unless Options.Content, or the variable of OpenTelemetry that it names, says where they
+// go. Reasoning needs an option of its own. Names of people, and values of state and memory,
+// are always left out.
+//
+// With Options.LoggerProvider the events are log records with an event name in place of
+// events of spans: each has the ids of its span, its run, session and agent. Content has
+// structure there. The content of a model call is the record
+// gen_ai.client.inference.operation.details, that of other spans agentevents.span.details.
+//
+// Frameworks and clients of models make spans of their own. Where the context of Emit has
+// one for the same work (the same operation on the same agent, tool or model), the hook
+// makes none: it puts its attributes on that one, and its ids into the log. The names of the
+// conventions and their metrics are left to who has made it. The SDK's spans can be told
+// so; those of another implementation of the API cannot.
 //
 // With Options.MeterProvider there are metrics too: durations of runs, agents, tools and
 // model calls, calls of an agent, tokens, cost, handoffs, evaluations, waits for approvals.

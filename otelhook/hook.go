@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -30,9 +32,38 @@ type Semconv string
 
 // The versions.
 const (
-	SemconvShared Semconv = Semconv(spans.SemconvShared) // names that v1.41.0 and the latest share; no schema URL
-	SemconvV1_41  Semconv = Semconv(spans.SemconvV1_41)  // also gen_ai.usage.cache_creation.input_tokens, with the schema URL
-	SemconvLatest Semconv = Semconv(spans.SemconvLatest) // also gen_ai.usage.cache_write.input_tokens; no schema URL
+	SemconvShared Semconv = "shared"                     // names that v1.41.0 and the latest share; no schema URL
+	SemconvV1_41  Semconv = Semconv(spans.SemconvV1_41)  // also the names that only v1.41.0 has, with its schema URL
+	SemconvLatest Semconv = Semconv(spans.SemconvLatest) // also the names that only the latest has; no schema URL
+)
+
+// Content says where content goes: prompts, arguments, results, texts of agents, questions
+// and errors. It is as redacted as the log is.
+type Content string
+
+// The places.
+const (
+	ContentNone   Content = "none"   // nowhere
+	ContentSpans  Content = "spans"  // attributes of spans, as JSON in a string
+	ContentEvents Content = "events" // attributes of events, with structure where they are logs
+	ContentBoth   Content = "both"
+)
+
+// Events says where events go that are no spans: transitions, audits, handoffs, errors, …
+type Events string
+
+// The places.
+const (
+	EventsAuto   Events = ""      // logs if there is a LoggerProvider, else events of spans
+	EventsOnSpan Events = "spans" // events of spans: the newest 128 of each
+	EventsAsLogs Events = "logs"  // log records with an event name; needs a LoggerProvider
+	EventsBoth   Events = "both"  // both
+)
+
+// Environment variables of OpenTelemetry that stand in for options that are not set.
+const (
+	contentEnv = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+	semconvEnv = "OTEL_SEMCONV_STABILITY_OPT_IN"
 )
 
 // Options configure a [Hook].
@@ -42,16 +73,38 @@ type Options struct {
 	// MeterProvider is the host's, for metrics. They are recorded of runs that are not
 	// sampled, too, but not of events that are marked replayed. nil means no metrics.
 	MeterProvider metric.MeterProvider
-	// Semconv selects the names of GenAI. The zero value is SemconvShared.
+	// LoggerProvider is the host's, for events as log records. They are recorded of runs
+	// that are not sampled, too, but not of events that are marked replayed. nil means no
+	// logs.
+	LoggerProvider log.LoggerProvider
+	// Events says where events go. The zero value is EventsAuto.
+	Events Events
+	// Semconv selects the names of GenAI. The zero value is SemconvLatest if the variable
+	// OTEL_SEMCONV_STABILITY_OPT_IN has gen_ai_latest_experimental in its list, else
+	// SemconvShared.
 	Semconv Semconv
-	// Content adds prompts, arguments, results and texts of errors to the spans. They are
-	// as redacted as the log is.
-	Content bool
-	// ContentBytes bounds one such value. What is longer becomes a JSON object with its
+	// Content says where content goes. The zero value is what the variable
+	// OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says (SPAN_ONLY, EVENT_ONLY,
+	// SPAN_AND_EVENT; true means the last), else ContentNone.
+	Content Content
+	// Reasoning adds what models reason to content on events. Without it, events of
+	// reasoning have its size only.
+	Reasoning bool
+	// Redact returns what is left of content before it is bounded, by the key of its
+	// attribute; the key of a status description is "status". nil means all. It may be
+	// called concurrently for different runs, and must not call the hook.
+	Redact func(key, value string) string
+	// ContentBytes bounds one such value. JSON that is longer becomes an object with its
 	// length and its beginning. 0 means 8,192.
 	ContentBytes int
 	// NoSteps makes events of phases, nodes, turns and steps, in place of spans.
 	NoSteps bool
+	// DeltaCounts counts the parts that a model streams, on the spans of model calls that
+	// the log has the start of, with the time until the first one.
+	DeltaCounts bool
+	// StartMarkers makes a span without duration, agentevents.started, when a run or an
+	// agent begins: back ends see a span only when it has ended, and so what goes on.
+	StartMarkers bool
 	// NewRoot gives every run a trace of its own, with a link to the host's span: for
 	// hosts whose requests are shorter than runs, or are not sampled.
 	NewRoot bool
@@ -84,7 +137,9 @@ type Options struct {
 // what the provider does when spans start and end.
 type Hook struct {
 	o        Options
-	meters   *meters // or nil
+	spans    spans.Options
+	meters   *meters    // or nil
+	logger   log.Logger // or nil
 	tracer   trace.Tracer
 	open     atomic.Int64
 	openRuns atomic.Int64
@@ -97,6 +152,7 @@ type Hook struct {
 	stats struct {
 		sync.Mutex
 		spans     uint64
+		foreign   uint64
 		closed    map[string]uint64
 		unmatched uint64
 	}
@@ -124,10 +180,21 @@ func New(o Options) (*Hook, error) {
 	switch {
 	case o.TracerProvider == nil:
 		return nil, errors.New("otelhook: Options.TracerProvider is required")
-	case !spans.Semconv(o.Semconv).Known():
-		return nil, fmt.Errorf("otelhook: Options.Semconv %q is not one of the constants", o.Semconv)
 	case o.ContentBytes < 0 || o.MaxOpen < 0 || o.KeepRuns < 0:
 		return nil, errors.New("otelhook: Options.ContentBytes, MaxOpen and KeepRuns cannot be negative")
+	case o.Events == EventsAsLogs && o.LoggerProvider == nil, o.Events == EventsBoth && o.LoggerProvider == nil:
+		return nil, fmt.Errorf("otelhook: Options.Events %q needs a LoggerProvider", o.Events)
+	}
+	semconv, ok := o.semconv()
+	if !ok {
+		return nil, fmt.Errorf("otelhook: Options.Semconv %q is not one of the constants", o.Semconv)
+	}
+	content, ok := o.content()
+	if !ok {
+		return nil, fmt.Errorf("otelhook: Options.Content %q is not one of the constants", o.Content)
+	}
+	if !slices.Contains([]Events{EventsAuto, EventsOnSpan, EventsAsLogs, EventsBoth}, o.Events) {
+		return nil, fmt.Errorf("otelhook: Options.Events %q is not one of the constants", o.Events)
 	}
 	o.IdleTTL = cmp.Or(o.IdleTTL, time.Hour)
 	o.MaxOpen = cmp.Or(o.MaxOpen, 10_000)
@@ -137,24 +204,64 @@ func New(o Options) (*Hook, error) {
 	}
 	h := &Hook{o: o, runs: map[string]*run{}}
 	h.stats.closed = map[string]uint64{}
-	var config []trace.TracerOption
-	if url := spans.Semconv(o.Semconv).SchemaURL(); url != "" {
-		config = append(config, trace.WithSchemaURL(url))
-	}
-	h.tracer = o.TracerProvider.Tracer(ScopeName, config...)
+	h.tracer = o.TracerProvider.Tracer(ScopeName, trace.WithSchemaURL(semconv.SchemaURL()))
 	if o.MeterProvider != nil {
 		var err error
-		if h.meters, err = newMeters(o.MeterProvider, spans.Semconv(o.Semconv)); err != nil {
+		if h.meters, err = newMeters(o.MeterProvider, semconv); err != nil {
 			return nil, fmt.Errorf("otelhook: %w", err)
 		}
 	}
+	if o.LoggerProvider != nil && o.Events != EventsOnSpan {
+		h.logger = o.LoggerProvider.Logger(ScopeName, log.WithSchemaURL(semconv.SchemaURL()))
+	}
+	h.spans = spans.Options{
+		Semconv: semconv, Content: content, ContentBytes: o.ContentBytes, Redact: o.Redact,
+		NoSteps: o.NoSteps, NoPoints: h.logger != nil && o.Events != EventsBoth,
+		Deltas: o.DeltaCounts, Markers: o.StartMarkers, MaxOpen: o.MaxOpen,
+	}
 	return h, nil
+}
+
+// semconv is the version that the option or the environment names.
+func (o *Options) semconv() (spans.Semconv, bool) {
+	switch o.Semconv {
+	case SemconvShared, SemconvV1_41, SemconvLatest:
+		return spans.Semconv(strings.TrimPrefix(string(o.Semconv), string(SemconvShared))), true
+	case "":
+		for _, word := range strings.Split(os.Getenv(semconvEnv), ",") {
+			if strings.TrimSpace(word) == "gen_ai_latest_experimental" {
+				return spans.SemconvLatest, true
+			}
+		}
+		return spans.SemconvShared, true
+	}
+	return "", false
+}
+
+// content are the places that the option or the environment names. Words of the environment
+// that are not known mean nothing: content gets out only where that is asked for.
+func (o *Options) content() (spans.Capture, bool) {
+	places := map[Content]spans.Capture{
+		ContentNone: 0, ContentSpans: spans.OnSpans, ContentEvents: spans.Details | spans.OnPoints,
+		ContentBoth: spans.OnSpans | spans.Details | spans.OnPoints,
+	}
+	c := o.Content
+	if c == "" {
+		c = map[string]Content{"span_only": ContentSpans, "event_only": ContentEvents, "span_and_event": ContentBoth, "true": ContentBoth}[strings.ToLower(os.Getenv(contentEnv))]
+		c = cmp.Or(c, ContentNone)
+	}
+	to, ok := places[c]
+	if o.Reasoning {
+		to |= spans.Reasoning
+	}
+	return to, ok
 }
 
 // Stats are the hook's own counts.
 type Stats struct {
 	Open      int               // spans that are open
 	Spans     uint64            // spans that have ended and were recorded
+	Foreign   uint64            // calls and agents that have ended and whose spans others have made
 	Closed    map[string]uint64 // those among them that ended without their event, by reason
 	Unmatched uint64            // ends without an open span
 }
@@ -163,7 +270,7 @@ type Stats struct {
 func (h *Hook) Stats() Stats {
 	h.stats.Lock()
 	defer h.stats.Unlock()
-	return Stats{Open: int(h.open.Load()), Spans: h.stats.spans, Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched}
+	return Stats{Open: int(h.open.Load()), Spans: h.stats.spans, Foreign: h.stats.foreign, Closed: maps.Clone(h.stats.closed), Unmatched: h.stats.unmatched}
 }
 
 // Trace maps the event, and returns the ids of the span that it belongs to. It is called
@@ -205,10 +312,9 @@ func (h *Hook) run(id string, now int64) *run {
 func (h *Hook) begin(id string, now int64) *run {
 	r := &run{h: h, id: id}
 	r.active.Store(now)
-	r.m = spans.New(id, spans.Options{
-		Started: r.started, Ended: r.ended, Noted: r.noted,
-		Semconv: spans.Semconv(h.o.Semconv), Content: h.o.Content, ContentBytes: h.o.ContentBytes, NoSteps: h.o.NoSteps, MaxOpen: h.o.MaxOpen,
-	})
+	o := h.spans
+	o.Started, o.Ended, o.Noted = r.started, r.ended, r.noted
+	r.m = spans.New(id, o)
 	h.runs[id] = r
 	return r
 }
@@ -236,7 +342,7 @@ func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.Trace
 		return agentevents.TraceContext{}
 	}
 	d := s.Data.(*data)
-	if s == r.m.Root() && !d.recording && r.h.meters == nil {
+	if s == r.m.Root() && !d.recording && r.h.meters == nil && r.h.logger == nil {
 		// A sampler decides for the trace: what is below would not be recorded either.
 		r.m.Close(spans.ReasonShutdown)
 		r.at = d.at
@@ -251,12 +357,17 @@ type data struct {
 	context   trace.SpanContext
 	at        agentevents.TraceContext
 	recording bool
+	foreign   bool       // somebody else has made the span and ends it
 	span      trace.Span // nil once it has ended
 }
 
 // started begins a span of the provider's, and takes its ids. r.mu is held.
 func (r *run) started(s *spans.Span) {
 	ctx := r.ctx
+	if d := foreign(ctx, s); d != nil {
+		r.begun(s, d)
+		return
+	}
 	attrs := values(s.Attributes)
 	if f := r.h.o.Attributes; f != nil {
 		attrs = append(attrs, f(s.Name, attrs)...)
@@ -290,16 +401,22 @@ func (r *run) started(s *spans.Span) {
 	ctx = context.WithValue(ctx, idsKey{}, ids{trace.TraceID(traceID), trace.SpanID(s.ID)})
 	_, span := r.h.tracer.Start(ctx, s.Name, options...)
 	sc := span.SpanContext()
-	s.TraceID, s.ID = spans.TraceID(sc.TraceID()), spans.SpanID(sc.SpanID())
 	d := &data{context: sc, recording: span.IsRecording(), span: span}
-	if sc.IsValid() {
-		d.at.TraceID, d.at.SpanID = sc.TraceID().String(), sc.SpanID().String()
-	}
 	if parent.IsValid() {
 		d.at.ParentSpanID = parent.SpanID().String()
 	}
 	if s.Parent == nil && parent.IsValid() {
 		s.ParentID, s.Remote = spans.SpanID(parent.SpanID()), parent.IsRemote()
+	}
+	r.begun(s, d)
+}
+
+// begun counts a span that has begun, and gives it the ids of the provider's.
+func (r *run) begun(s *spans.Span, d *data) {
+	sc := d.context
+	s.TraceID, s.ID = spans.TraceID(sc.TraceID()), spans.SpanID(sc.SpanID())
+	if sc.IsValid() {
+		d.at.TraceID, d.at.SpanID = sc.TraceID().String(), sc.SpanID().String()
 	}
 	s.Data = d
 	r.opens(1)
@@ -309,17 +426,21 @@ func (r *run) started(s *spans.Span) {
 	}
 }
 
-// noted counts a point. r.mu is held.
+// noted counts a point and logs it. r.mu is held.
 func (r *run) noted(s *spans.Span, p *spans.Point) {
-	x := r.h.meters
-	if x == nil || r.replayed {
+	if r.replayed || r.h.meters == nil && r.h.logger == nil {
 		return
 	}
 	ctx := context.Background()
 	if s != nil {
 		ctx = trace.ContextWithSpanContext(ctx, s.Data.(*data).context)
 	}
-	x.noted(ctx, p)
+	if x := r.h.meters; x != nil {
+		x.noted(ctx, p)
+	}
+	if r.h.logger != nil {
+		r.log(ctx, p)
+	}
 }
 
 // opens counts what is open in the run, and the runs with something open.
@@ -343,17 +464,25 @@ func (r *run) ended(s *spans.Span) {
 	if h.meters != nil {
 		h.meters.open.Add(context.Background(), -1)
 		if !r.replayed {
-			h.meters.ended(d.context, s)
+			h.meters.ended(d, s)
 		}
 	}
 	if d.recording {
 		h.stats.Lock()
-		h.stats.spans++
+		if d.foreign {
+			h.stats.foreign++
+		} else {
+			h.stats.spans++
+		}
 		if s.ClosedReason != "" {
 			h.stats.closed[s.ClosedReason]++
 		}
 		h.stats.Unlock()
-		if late := s.Late(); len(late) > 0 {
+		late := s.Late()
+		if d.foreign {
+			late = ours(late)
+		}
+		if len(late) > 0 {
 			span.SetAttributes(values(late)...)
 		}
 		if s.DroppedPoints > 0 {
@@ -363,11 +492,13 @@ func (r *run) ended(s *spans.Span) {
 			p := &s.Points[i]
 			span.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(values(p.Attributes)...))
 		}
-		if s.Status == spans.StatusError {
+		if s.Status == spans.StatusError && !d.foreign {
 			span.SetStatus(codes.Error, s.Description)
 		}
 	}
-	span.End(trace.WithTimestamp(s.Until()))
+	if !d.foreign {
+		span.End(trace.WithTimestamp(s.Until()))
+	}
 	s.Points, s.Attributes, s.Links = nil, nil, nil // the run may keep the span for its ids
 }
 
@@ -377,24 +508,33 @@ func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
 
 // values are attributes as OpenTelemetry has them.
 func values(attrs []spans.Attr) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, 0, len(attrs)+4)
-	for _, a := range attrs {
-		k := attribute.Key(a.Key)
-		switch v := a.Value.(type) {
-		case string:
-			list = append(list, k.String(strings.ToValidUTF8(v, "\uFFFD")))
-		case bool:
-			list = append(list, k.Bool(v))
-		case int64:
-			list = append(list, k.Int64(v))
-		case float64:
-			list = append(list, k.Float64(v))
-		case []string:
-			list = append(list, k.StringSlice(v))
-		}
+	list := make([]attribute.KeyValue, len(attrs), len(attrs)+4)
+	for i, a := range attrs {
+		list[i] = attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Value)}
 	}
 	return list
 }
+
+func value(v any) attribute.Value {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case bool:
+		return attribute.BoolValue(v)
+	case int64:
+		return attribute.Int64Value(v)
+	case float64:
+		return attribute.Float64Value(v)
+	case []string:
+		return attribute.StringSliceValue(v)
+	case spans.Content:
+		return text(v.Text)
+	}
+	return attribute.Value{}
+}
+
+// text is a string without broken characters, which would not be exported.
+func text(s string) attribute.Value { return attribute.StringValue(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // tidy keeps the bounds, after an event of this run. No lock is held.
 func (h *Hook) tidy(current *run, now int64) {

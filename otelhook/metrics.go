@@ -20,7 +20,8 @@ type meters struct {
 	tokens     metric.Int64Histogram // of v1.41.0, or nil
 	input      metric.Int64Counter   // of the latest version, or nil
 	output     metric.Int64Counter
-	wait       metric.Float64Histogram
+	wait       metric.Float64Histogram // for answers
+	taken      metric.Float64Histogram // for handoffs
 	runs       metric.Int64Counter
 	cost       metric.Float64Counter
 	open       metric.Int64UpDownCounter
@@ -62,6 +63,7 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 		errs = errors.Join(errs, err)
 		return c
 	}
+	waits := []float64{1, 5, 15, 60, 300, 900, 3600, 14400, 86400}
 	x := &meters{
 		durations: map[string]metric.Float64Histogram{
 			spans.OpWorkflow: seconds("gen_ai.invoke_workflow.duration", "Duration of runs.", []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200}),
@@ -70,7 +72,8 @@ func newMeters(p metric.MeterProvider, v spans.Semconv) (*meters, error) {
 		},
 		modelCalls: sizes("gen_ai.invoke_agent.inference_calls", "{inference_call}", "Model calls of an agent.", doubling(1, 8, 2)),
 		toolCalls:  sizes("gen_ai.invoke_agent.tool_calls", "{tool_call}", "Tool calls of an agent.", doubling(1, 8, 2)),
-		wait:       seconds("agentevents.approval.wait", "Time until a person answers.", []float64{1, 5, 15, 60, 300, 900, 3600, 14400, 86400}),
+		wait:       seconds("agentevents.approval.wait", "Time until a person answers.", waits),
+		taken:      seconds("agentevents.handoff.wait", "Time until a handoff is accepted.", waits),
 		runs:       counter("agentevents.runs", "{run}", "Runs, by outcome."),
 		closed:     counter("agentevents.hook.closed", "{span}", "Spans that ended without their event, by reason."),
 	}
@@ -115,11 +118,18 @@ func (x *meters) noted(ctx context.Context, p *spans.Point) {
 	if c, ok := x.points[p.Name]; ok {
 		c.Add(ctx, 1, labels(p.Attributes, c.keys...))
 	}
+	if p.Name == "agentevents.handoff.accepted" {
+		for _, a := range p.Attributes {
+			if a.Key == spans.AttrWait {
+				x.taken.Record(ctx, a.Value.(float64))
+			}
+		}
+	}
 }
 
 // ended records a span that has ended.
-func (x *meters) ended(sc trace.SpanContext, s *spans.Span) {
-	ctx := trace.ContextWithSpanContext(context.Background(), sc)
+func (x *meters) ended(d *data, s *spans.Span) {
+	ctx := trace.ContextWithSpanContext(context.Background(), d.context)
 	operation, _ := s.Attr(spans.AttrOperation).(string)
 	keys := map[string][]string{
 		spans.OpWorkflow: {spans.AttrWorkflow, spans.AttrErrorType},
@@ -128,11 +138,12 @@ func (x *meters) ended(sc trace.SpanContext, s *spans.Span) {
 		spans.OpChat:     {spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel, spans.AttrErrorType},
 	}[operation]
 	set := labels(s.Attributes, keys...)
-	if h := x.durations[operation]; h != nil {
+	if h := x.durations[operation]; h != nil && !d.foreign {
 		h.Record(ctx, s.End.Sub(s.Start).Seconds(), set)
 	}
-	switch operation {
-	case spans.OpAgent:
+	switch {
+	case d.foreign: // who makes the span makes the metrics of the conventions
+	case operation == spans.OpAgent:
 		set := labels(s.Attributes, spans.AttrAgent)
 		if n, ok := s.Attr(spans.AttrModelCalls).(int64); ok {
 			x.modelCalls.Record(ctx, n, set)
@@ -140,11 +151,14 @@ func (x *meters) ended(sc trace.SpanContext, s *spans.Span) {
 		if n, ok := s.Attr(spans.AttrToolCalls).(int64); ok {
 			x.toolCalls.Record(ctx, n, set)
 		}
-	case "agentevents.approval":
+	case operation == "agentevents.approval":
 		x.wait.Record(ctx, s.End.Sub(s.Start).Seconds(), labels(s.Attributes, "agentevents.approval.decision"))
 	}
-	if s.Kind == spans.KindClient {
+	if s.Kind == spans.KindClient && !d.foreign {
 		x.model(ctx, s)
+	}
+	if usd, ok := s.Attr(spans.AttrCost).(float64); ok {
+		x.cost.Add(ctx, usd, labels(s.Attributes, spans.AttrRequestModel))
 	}
 	if s.Parent == nil {
 		outcome, _ := s.Attr(spans.AttrOutcome).(string)
@@ -161,7 +175,7 @@ func (x *meters) ended(sc trace.SpanContext, s *spans.Span) {
 	}
 }
 
-// model records the tokens and the cost of a model call.
+// model records the tokens of a model call.
 func (x *meters) model(ctx context.Context, s *spans.Span) {
 	set := labels(s.Attributes, spans.AttrOperation, spans.AttrProvider, spans.AttrRequestModel)
 	for _, c := range []struct {
@@ -176,8 +190,5 @@ func (x *meters) model(ctx context.Context, s *spans.Span) {
 		case c.counter != nil:
 			c.counter.Add(ctx, n, set, metric.WithAttributes(attribute.String("gen_ai.token.modality", "unknown")))
 		}
-	}
-	if usd, ok := s.Attr(spans.AttrCost).(float64); ok {
-		x.cost.Add(ctx, usd, labels(s.Attributes, spans.AttrRequestModel))
 	}
 }

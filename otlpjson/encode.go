@@ -139,6 +139,8 @@ func appendValue(dst []byte, value any) []byte {
 	case string:
 		dst = append(dst, `{"stringValue":`...)
 		dst = jsonwire.AppendString(dst, v)
+	case spans.Content:
+		return appendValue(dst, v.Text)
 	case bool:
 		dst = append(dst, `{"boolValue":`...)
 		dst = strconv.AppendBool(dst, v)

@@ -79,7 +79,7 @@ func NewExporter(to Sender, o Options) *Exporter {
 	x := &Exporter{to: to, o: o}
 	x.head, x.tail = frame(&x.o)
 	x.log = replay.New(spans.Options{
-		Ended: x.add, Semconv: spans.Semconv(o.Semconv), Content: o.Content, ContentBytes: o.ContentBytes,
+		Ended: x.add, Semconv: spans.Semconv(o.Semconv), Content: spans.InTrace(o.Content), ContentBytes: o.ContentBytes,
 		NoSteps: o.NoSteps, Recorded: !o.NewIDs,
 	})
 	return x

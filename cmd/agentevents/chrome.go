@@ -30,7 +30,7 @@ func (x *export) chrome(w *output) exporter {
 	c := &chromeTrace{w: w}
 	c.log = replay.New(spans.Options{
 		Ended:   func(s *spans.Span) { c.spans = append(c.spans, s) },
-		Content: x.options.Content, NoSteps: x.options.NoSteps,
+		Content: spans.InTrace(x.options.Content), NoSteps: x.options.NoSteps,
 	})
 	return c
 }

@@ -568,7 +568,7 @@ func TestExportWithoutTimes(t *testing.T) {
 	require.Len(t, all, 2)
 	for _, s := range all {
 		require.Equal(t, "1767348000000000000", s.Start)
-		require.Equal(t, "1767348000000000000", s.End)
+		require.Equal(t, "1767348000000000001", s.End)
 	}
 	drawn := exec(log, "export", "chrome", "-")
 	require.Contains(t, drawn.err, counted)

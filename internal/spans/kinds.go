@@ -2,6 +2,7 @@ package spans
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -21,9 +22,7 @@ func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *S
 		m.name = label(p.Name)
 		m.workflowRoot(ev)
 	}
-	if m.o.Content && p.Inputs != "" {
-		m.root.set(AttrInput, m.o.content(message("user", cut(string(p.Inputs), m.o.ContentBytes/2))))
-	}
+	m.say(m.root, AttrInput, "user", string(p.Inputs))
 	return m.root
 }
 
@@ -53,6 +52,7 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	if root == nil || root.ended {
 		return m.point(ev)
 	}
+	m.lapse(ev)
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, ReasonRunEnded, incomplete != "")
 	}
@@ -60,11 +60,13 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	clear(m.waits)
 	clear(m.handoffs)
 	root.set(AttrOutcome, outcome)
+	root.set("agentevents.run.tool_calls", m.total.tools)
+	root.set("agentevents.run.model_calls", m.total.models)
 	if m.joined != nil {
 		m.totals(m.joined)
 	}
-	if p, ok := ev.Payload.(*agentevents.RunCompleted); ok && m.o.Content && p.Outputs != "" {
-		root.set(AttrOutput, m.o.content(message("assistant", cut(string(p.Outputs), m.o.ContentBytes/2))))
+	if p, ok := ev.Payload.(*agentevents.RunCompleted); ok {
+		m.say(root, AttrOutput, "assistant", string(p.Outputs))
 	}
 	return m.end(root, ev)
 }
@@ -87,22 +89,29 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
 			parent = s
 		}
-		about := word(ev.AgentID)
 		a = &agent{}
 		m.forgetAgents()
 		m.agents[ev.AgentID] = a
-		h := shape{name: title(OpAgent, about), attrs: m.common(ev, OpAgent, Attr{AttrAgent, about})}
-		a.span = m.beginLinked(ev, parent, key{"agent", ev.AgentID, ""}, h, m.handoffs[ev.AgentID])
+		a.span = m.beginLinked(ev, parent, key{"agent", ev.AgentID, ""}, m.invoke(ev), m.handoffs[ev.AgentID])
+		m.mark(ev, a.span)
 	}
 	delete(m.handoffs, ev.AgentID)
 	a.started = true
 	if p.Attempt.OK {
 		a.span.set("agentevents.agent.attempt", int64(p.Attempt.V))
 	}
-	if m.o.Content && p.Task != "" {
-		a.span.set(AttrInput, m.o.content(message("user", cut(p.Task, m.o.ContentBytes/2))))
-	}
+	a.span.set(AttrRequestModel, p.Model)
+	m.say(a.span, AttrInput, "user", p.Task)
 	return a.span
+}
+
+// invoke is the shape of an agent's span.
+func (m *Mapper) invoke(ev *agentevents.Event) shape {
+	about, model := word(ev.AgentID), ""
+	if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
+		model = cut(p.Model, maxText)
+	}
+	return shape{name: title(OpAgent, about), attrs: m.common(ev, OpAgent, Attr{AttrAgent, about}, Attr{AttrRequestModel, model}, Attr{m.o.Semconv.agentID(), cut(ev.AgentID, maxText)})}
 }
 
 // forgetAgents drops the agents that have ended, if there are very many. Their late
@@ -159,9 +168,7 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if p.TotalCostUSD.OK {
 		s.set("agentevents.usage.total.cost_usd", p.TotalCostUSD.V)
 	}
-	if m.o.Content && p.Result != "" {
-		s.set(AttrOutput, m.o.content(message("assistant", cut(p.Result, m.o.ContentBytes/2))))
-	}
+	m.say(s, AttrOutput, "assistant", p.Result)
 	if a == m.joined {
 		return s // which ends with the run
 	}
@@ -197,25 +204,42 @@ func inputTokens(u *agentevents.Usage) int64 {
 	return u.InputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
 }
 
-func (m *Mapper) chat(ev *agentevents.Event, provider, model, operation, request string) shape {
-	op := cmp.Or(word(operation), OpChat)
-	h := shape{name: title(op, word(model)), kind: KindClient}
-	h.attrs = m.common(ev, op, Attr{AttrProvider, cut(provider, maxText)}, Attr{AttrRequestModel, cut(model, maxText)}, Attr{AttrAgent, word(ev.AgentID)})
-	if m.o.Content && request != "" {
-		h.attrs = append(h.attrs, Attr{AttrInput, m.o.content(request)})
+// modelCalled begins the span of a model call.
+func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agentevents.ModelCalled) *Span {
+	m.ensureRoot(ev)
+	op := cmp.Or(word(p.Operation), OpChat)
+	h := shape{name: title(op, word(p.Model)), kind: KindClient, start: start}
+	h.attrs = m.common(ev, op, Attr{AttrProvider, cut(p.Provider, maxText)}, Attr{AttrRequestModel, cut(p.Model, maxText)}, Attr{AttrAgent, word(ev.AgentID)})
+	a := m.counted(ev)
+	a.models++
+	m.total.models++
+	a.model = m.begin(ev, m.scope(ev), key{"model", ev.AgentID, p.ModelCallID}, h)
+	if a.span != nil && m.o.Semconv == SemconvV1_41 && a.span.Attr(AttrProvider) == nil {
+		a.span.set(AttrProvider, p.Provider)
 	}
-	return h
+	m.exchange(a.model, AttrInput, "user", "request", string(p.Request), "")
+	return a.model
+}
+
+// delta counts a part of what the agent's model streams.
+func (m *Mapper) delta(ev *agentevents.Event) {
+	if !m.o.Deltas {
+		return
+	}
+	if s := m.counted(ev).model; s != nil && !s.ended {
+		if s.deltas == 0 {
+			s.delta = ev.Time
+		}
+		s.deltas++
+		s.touch(ev)
+	}
 }
 
 func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturned) *Span {
 	s := m.open[key{"model", ev.AgentID, p.ModelCallID}]
 	switch {
 	case p.OneEvent:
-		m.ensureRoot(ev)
-		m.counted(ev).models++
-		h := m.chat(ev, p.Provider, p.Model, p.Operation, string(p.Request))
-		h.start = ev.Time.Add(-p.Duration.V)
-		s = m.begin(ev, m.scope(ev), key{"model", ev.AgentID, p.ModelCallID}, h)
+		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
 	case s == nil:
 		return m.late(ev)
 	}
@@ -235,9 +259,11 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 		s.set(AttrCost, p.CostUSD.V)
 		s.set("agentevents.usage.currency", "USD")
 	}
-	if m.o.Content {
-		s.set(AttrOutput, m.o.content(string(p.Response)))
+	finish := ""
+	if len(p.FinishReasons) > 0 {
+		finish = p.FinishReasons[0]
 	}
+	m.exchange(s, AttrOutput, "assistant", "response", string(p.Response), finish)
 	if p.Error.OK {
 		m.fail(s, errorType(p.Error, ErrorOther), p.Error.V.Message)
 	}
@@ -258,19 +284,22 @@ func (m *Mapper) usage(s *Span, u *agentevents.Usage) {
 	}
 }
 
-func (m *Mapper) tool(ev *agentevents.Event, callID, toolID string, transport agentevents.Transport, arguments string) shape {
-	h := shape{name: title(OpTool, label(toolID))}
-	h.attrs = m.common(ev, OpTool, Attr{AttrTool, cut(toolID, maxText)}, Attr{AttrAgent, word(ev.AgentID)}, Attr{AttrToolCallID, cut(callID, maxText)})
-	if transport == agentevents.TransportMCP {
+// toolCalled begins the span of a tool call.
+func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agentevents.ToolCalled) *Span {
+	m.ensureRoot(ev)
+	h := shape{name: title(OpTool, label(p.ToolID)), start: start}
+	h.attrs = m.common(ev, OpTool, Attr{AttrTool, cut(p.ToolID, maxText)}, Attr{AttrAgent, word(ev.AgentID)}, Attr{AttrToolCallID, cut(p.CallID, maxText)})
+	if p.Transport == agentevents.TransportMCP {
 		h.attrs = append(h.attrs, Attr{"mcp.method.name", "tools/call"})
 	}
 	if ev.Step.OK {
 		h.attrs = append(h.attrs, Attr{AttrStepIndex, int64(ev.Step.V)})
 	}
-	if m.o.Content && arguments != "" {
-		h.attrs = append(h.attrs, Attr{AttrToolArguments, m.o.content(arguments)})
-	}
-	return h
+	m.counted(ev).tools++
+	m.total.tools++
+	s := m.begin(ev, m.scope(ev), key{"tool", ev.AgentID, p.CallID}, h)
+	m.show(s, AttrToolArguments, string(p.Arguments))
+	return s
 }
 
 func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
@@ -278,21 +307,19 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
 	switch {
 	case p.OneEvent || s == nil && refused:
-		m.ensureRoot(ev)
-		if !refused {
-			m.counted(ev).tools++
+		took := p.Duration.V
+		if refused {
+			took = 0
 		}
-		h := m.tool(ev, p.CallID, p.ToolID, "", string(p.Arguments))
-		if !refused {
-			h.start = ev.Time.Add(-p.Duration.V)
+		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments})
+		if refused { // it did not run
+			m.counted(ev).tools--
+			m.total.tools--
 		}
-		s = m.begin(ev, m.scope(ev), key{"tool", ev.AgentID, p.CallID}, h)
 	case s == nil:
 		return m.late(ev)
 	}
-	if m.o.Content {
-		s.set(AttrToolResult, m.o.content(string(p.Result)))
-	}
+	m.show(s, AttrToolResult, string(p.Result))
 	if p.Status != agentevents.ToolStatusOK {
 		otherwise := ErrorOther
 		if p.Status != agentevents.ToolStatusError {
@@ -413,18 +440,22 @@ func (m *Mapper) stepEnds(ev *agentevents.Event, s *Span, info agentevents.Opt[a
 }
 
 // asked remembers what a person is asked. No span is open while people think.
-func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string) *Span {
-	parent := m.scope(ev)
+func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands agentevents.Opt[time.Duration]) *Span {
+	w := wait{parent: m.scope(ev)}
 	if s := m.open[key{"tool", ev.AgentID, callID}]; s != nil {
-		parent = s
+		w.parent = s
 	}
-	m.wait(ev, key{kind, "", id}, parent)
-	return m.pointAt(parent, ev)
+	if stands.OK {
+		w.ends = ev.Time.Add(stands.V)
+	}
+	m.wait(ev, key{kind, "", id}, w)
+	return m.pointAt(w.parent, ev)
 }
 
-func (m *Mapper) wait(ev *agentevents.Event, k key, parent *Span) {
+func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
 	if len(m.waits) < maxWaits {
-		m.waits[k] = wait{ev.Time, ev.Sequence, parent}
+		w.at, w.first = ev.Time, ev.Sequence
+		m.waits[k] = w
 	}
 }
 
@@ -435,6 +466,22 @@ func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Spa
 	if !ok || m.root == nil {
 		return m.late(ev)
 	}
+	return m.waited(ev, k, w, decision)
+}
+
+// lapse makes the spans of questions that nobody has answered in their time.
+func (m *Mapper) lapse(ev *agentevents.Event) {
+	for _, k := range slices.SortedFunc(maps.Keys(m.waits), func(a, b key) int { return cmp.Compare(m.waits[a].first, m.waits[b].first) }) {
+		if w := m.waits[k]; !w.ends.IsZero() && !w.ends.After(ev.Time) {
+			over := *ev
+			over.Time = w.ends
+			m.waited(&over, k, w, "expired")
+		}
+	}
+}
+
+// waited makes the span of a wait.
+func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision string) *Span {
 	delete(m.waits, k)
 	parent := w.parent
 	var asked []Link
@@ -444,8 +491,8 @@ func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Spa
 		}
 		parent = m.root
 	}
-	operation := "agentevents." + kind
-	attrs := m.common(ev, operation, Attr{operation + ".id", cut(id, maxText)}, Attr{operation + ".decision", decision}, Attr{AttrWait, ev.Time.Sub(w.at).Seconds()})
+	operation := "agentevents." + k.kind
+	attrs := m.common(ev, operation, Attr{operation + ".id", cut(k.id, maxText)}, Attr{operation + ".decision", decision}, Attr{AttrWait, ev.Time.Sub(w.at).Seconds()})
 	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
 	return m.end(s, ev)
 }
@@ -461,8 +508,8 @@ func (m *Mapper) handoff(ev *agentevents.Event, to agentevents.AgentRef) {
 	}
 }
 
-// waited is how long a handoff took, or nil.
-func (m *Mapper) waited(ev *agentevents.Event, k key) any {
+// took is how long a handoff took, or nil.
+func (m *Mapper) took(ev *agentevents.Event, k key) any {
 	w, ok := m.waits[k]
 	if !ok {
 		return nil

@@ -27,7 +27,8 @@ type Mapper struct {
 	session string
 	name    string // of the run
 	paused  bool
-	errType string // of the last error event
+	errType string                        // of the last error event
+	total   struct{ tools, models int64 } // calls of the run
 
 	open   map[key]*Span
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
@@ -53,6 +54,7 @@ type agent struct {
 	errType string // of its last error event
 	tools   int64
 	models  int64
+	model   *Span // of the last model call
 }
 
 // A wait is a question to a person that has no answer yet.
@@ -60,6 +62,7 @@ type wait struct {
 	at     time.Time
 	first  uint64
 	parent *Span
+	ends   time.Time // when the question lapses, or zero
 }
 
 // Bounds of what is kept for later.
@@ -87,6 +90,9 @@ func (m *Mapper) Resume(sequence uint64, session, name string, previous *Link) {
 
 // TraceID is the one that is derived for the run as it is now.
 func (m *Mapper) TraceID() TraceID { return DeriveTraceID(m.runID, m.segment) }
+
+// Session returns the session of the run, or "".
+func (m *Mapper) Session() string { return m.session }
 
 // Root returns the root span, which may have ended, or nil.
 func (m *Mapper) Root() *Span { return m.root }
@@ -135,8 +141,10 @@ func (s *Span) touch(ev *agentevents.Event) {
 func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	switch p := ev.Payload.(type) {
 	case *agentevents.TextDelta, *agentevents.AgentReasoningDelta:
+		m.delta(ev)
 		return m.scope(ev)
 	case *agentevents.ToolArgumentsDelta:
+		m.delta(ev)
 		if s := m.open[key{"tool", ev.AgentID, p.CallID}]; s != nil {
 			return s
 		}
@@ -173,31 +181,27 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		}
 
 	case *agentevents.ModelCalled:
-		m.ensureRoot(ev)
-		m.counted(ev).models++
-		return m.begin(ev, m.scope(ev), key{"model", ev.AgentID, p.ModelCallID}, m.chat(ev, p.Provider, p.Model, p.Operation, string(p.Request)))
+		return m.modelCalled(ev, ev.Time, p)
 	case *agentevents.ModelReturned:
 		return m.modelReturned(ev, p)
 	case *agentevents.ToolCalled:
-		m.ensureRoot(ev)
-		m.counted(ev).tools++
-		return m.begin(ev, m.scope(ev), key{"tool", ev.AgentID, p.CallID}, m.tool(ev, p.CallID, p.ToolID, p.Transport, string(p.Arguments)))
+		return m.toolCalled(ev, ev.Time, p)
 	case *agentevents.ToolReturned:
 		return m.toolReturned(ev, p)
 
 	case *agentevents.HandoffRequested:
-		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), m.scope(ev))
+		m.wait(ev, handoffKey(p.HandoffID, p.From, p.To), wait{parent: m.scope(ev)})
 		m.handoff(ev, p.To)
 	case *agentevents.AgentHandoff:
 		m.handoff(ev, p.To)
 	case *agentevents.ApprovalRequested:
-		return m.asked(ev, "approval", p.ApprovalID, p.CallID)
+		return m.asked(ev, "approval", p.ApprovalID, p.CallID, p.Timeout)
 	case *agentevents.ApprovalGranted:
 		return m.answered(ev, "approval", p.ApprovalID, "granted")
 	case *agentevents.ApprovalRejected:
 		return m.answered(ev, "approval", p.ApprovalID, "denied")
 	case *agentevents.ClarificationRequested:
-		return m.asked(ev, "clarification", p.InterruptID, p.CallID)
+		return m.asked(ev, "clarification", p.InterruptID, p.CallID, agentevents.Opt[time.Duration]{})
 	case *agentevents.ClarificationResolved:
 		return m.answered(ev, "clarification", p.InterruptID, "answered")
 
@@ -225,7 +229,7 @@ func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) [
 	attrs := make([]Attr, 0, 10+len(more))
 	attrs = append(attrs, Attr{AttrOperation, operation})
 	for _, a := range more {
-		if a.Value != "" && a.Value != nil {
+		if a.Key != "" && a.Value != "" && a.Value != nil {
 			attrs = append(attrs, a)
 		}
 	}
@@ -257,10 +261,9 @@ func (m *Mapper) workflowRoot(ev *agentevents.Event) {
 
 // agentRoot makes a root that is the agent's span.
 func (m *Mapper) agentRoot(ev *agentevents.Event, id string) *agent {
-	about := word(id)
 	as := *ev
 	as.AgentID = id
-	m.makeRoot(ev, shape{name: title(OpAgent, about), attrs: m.common(&as, OpAgent, Attr{AttrAgent, about})})
+	m.makeRoot(ev, m.invoke(&as))
 	m.joined = &agent{span: m.root}
 	m.agents[id] = m.joined
 	return m.joined
@@ -293,6 +296,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		m.add(s, &m.early[i])
 	}
 	m.early = nil
+	m.mark(ev, s)
 }
 
 // parent is the one that the log has recorded for a root.
@@ -357,6 +361,16 @@ func (m *Mapper) begin(ev *agentevents.Event, parent *Span, k key, h shape) *Spa
 	return s
 }
 
+// mark tells of a span of no duration below one that has begun.
+func (m *Mapper) mark(ev *agentevents.Event, of *Span) {
+	if !m.o.Markers {
+		return
+	}
+	s := m.make(ev, of, key{"started", ev.AgentID, ev.RunID}, shape{name: OpStarted, attrs: m.common(ev, OpStarted, Attr{AttrStarted, of.Name})})
+	m.tell(s)
+	m.finish(s, ev.Time)
+}
+
 func (m *Mapper) tell(s *Span) {
 	if m.o.Started != nil {
 		m.o.Started(s)
@@ -408,6 +422,15 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		s.set(AttrAdjusted, true)
 	}
 	s.set(AttrLast, int64(s.Last))
+	if s.deltas > 0 {
+		s.set(AttrDeltas, int64(s.deltas))
+		if s.Attr(AttrFirstChunk) == nil {
+			s.set(AttrFirstChunk, max(0, s.delta.Sub(s.Start)).Seconds())
+		}
+	}
+	if len(s.content) > 0 {
+		m.details(s)
+	}
 	s.ended = true
 	if len(s.Points) > maxPoints {
 		s.DroppedPoints += len(s.Points) - maxPoints
@@ -460,6 +483,10 @@ func (m *Mapper) Close(reason string) {
 		m.close(s, reason, failed)
 	}
 	m.order = nil
+	for i := range m.early { // there is no root, or none is left
+		m.add(nil, &m.early[i])
+	}
+	m.early = nil
 	switch {
 	case m.root == nil || m.root.ended:
 	case done:
@@ -487,7 +514,7 @@ func (s *Span) set(k string, v any) {
 	if v == nil || v == "" {
 		return
 	}
-	if text, ok := v.(string); ok && k != AttrToolArguments && k != AttrToolResult && k != AttrInput && k != AttrOutput {
+	if text, ok := v.(string); ok {
 		v = cut(text, maxText)
 	}
 	for i := range s.Attributes {
@@ -509,14 +536,14 @@ func (m *Mapper) fail(s *Span, errType, text string) {
 	}
 	s.Status = StatusError
 	s.set(AttrErrorType, errType)
-	if m.o.Content {
-		s.Description = cut(text, maxText)
+	if m.o.Content&OnSpans != 0 && text != "" {
+		s.Description = cut(m.o.redact("status", text), maxText)
 	}
 }
 
 // add adds a point to a span.
 func (m *Mapper) add(s *Span, p *Point) {
-	if s != nil && !s.ended {
+	if s != nil && !s.ended && !m.o.NoPoints {
 		s.Points = append(s.Points, *p)
 		if len(s.Points) >= 2*maxPoints {
 			s.DroppedPoints += len(s.Points) - maxPoints

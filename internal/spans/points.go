@@ -17,20 +17,25 @@ func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
 
 // note adds a point to a span. What comes before the root waits for it.
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
-	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence}
+	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: ev.AgentID}
 	for _, a := range attrs {
-		if a.Value == nil || a.Value == "" {
+		switch v := a.Value.(type) {
+		case nil:
 			continue
-		}
-		if text, ok := a.Value.(string); ok {
-			a.Value = cut(text, maxText)
+		case string:
+			if v == "" {
+				continue
+			}
+			a.Value = cut(v, maxText)
+		case Content:
+			if severity == SeverityInfo {
+				p.Severity = SeverityDebug
+			}
 		}
 		p.Attributes = append(p.Attributes, a)
 	}
-	if s == nil {
-		if len(m.early) < maxEarly {
-			m.early = append(m.early, p)
-		}
+	if s == nil && m.root == nil && len(m.early) < maxEarly {
+		m.early = append(m.early, p)
 		return
 	}
 	m.add(s, &p)
@@ -49,10 +54,12 @@ func opt[T any](o agentevents.Opt[T]) any {
 	}
 }
 
-// describe returns the point that stands for an event, or no name if nothing does.
-// Content is left out of points; they have sizes.
+// describe returns the point that stands for an event, or no name if nothing does. It has
+// the sizes of content, and the content itself only where that is wanted. Values of state,
+// memory and names of people are never there.
 func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity, attrs []Attr) {
 	const own = "agentevents."
+	const text = AttrContent
 	info := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityInfo, attrs }
 	warn := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityWarn, attrs }
 	switch p := ev.Payload.(type) {
@@ -63,9 +70,9 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 	case *agentevents.RunStarted:
 		return info(own + "run.started")
 	case *agentevents.RunPaused:
-		return info(own + "run.paused")
+		return info(own+"run.paused", m.text(text, p.Reason))
 	case *agentevents.RunResumed:
-		return info(own + "run.resumed")
+		return info(own+"run.resumed", m.text(text, p.Message))
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 		return warn(own+"late_end", Attr{own + "event.type", string(ev.Kind())})
 
@@ -76,40 +83,40 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		if p.Severity == agentevents.SeverityWarning {
 			severity = SeverityWarn
 		}
-		attrs := []Attr{{"exception.type", word(p.ErrorType)}}
-		if m.o.Content {
-			attrs = append(attrs, Attr{"exception.message", p.Message})
-		}
-		return own + "error", severity, attrs
+		return own + "error", severity, []Attr{{"exception.type", word(p.ErrorType)}, m.text("exception.message", p.Message)}
 	case *agentevents.ContextCompacted:
 		return info(own+"context.compacted", Attr{own + "context.tokens_before", opt(p.TokensBefore)}, Attr{own + "context.tokens_after", opt(p.TokensAfter)}, Attr{own + "context.trigger", word(p.Trigger)})
 	case *agentevents.TaskAssigned:
-		return info(own+"task.assigned", Attr{own + "task.id", ev.TaskID}, Attr{AttrAgent, word(p.AssignedAgent)})
+		return info(own+"task.assigned", Attr{own + "task.id", ev.TaskID}, Attr{AttrAgent, word(p.AssignedAgent)}, m.text(text, p.Goal))
 
 	case *agentevents.AgentReasoned:
-		return info(own+"reasoning", Attr{own + "reasoning.verbosity", string(p.Verbosity)}, Attr{own + "reasoning.bytes", int64(len(p.Reasoning))}, Attr{own + "reasoning.tokens", opt(p.TokenCount)})
+		var said Attr
+		if m.o.Content&Reasoning != 0 {
+			said = m.text(text, p.Reasoning)
+		}
+		return info(own+"reasoning", said, Attr{own + "reasoning.verbosity", string(p.Verbosity)}, Attr{own + "reasoning.bytes", int64(len(p.Reasoning))}, Attr{own + "reasoning.tokens", opt(p.TokenCount)})
 	case *agentevents.TextCompleted:
-		return info(own+"text", Attr{own + "text.bytes", int64(len(p.Text))})
+		return info(own+"text", Attr{own + "text.bytes", int64(len(p.Text))}, m.text(text, p.Text))
 	case *agentevents.MessageCreated:
-		return info(own+"message", Attr{own + "message.role", word(p.Message.Role)}, Attr{own + "message.bytes", int64(len(p.Message.Content))})
+		return info(own+"message", Attr{own + "message.role", word(p.Message.Role)}, Attr{own + "message.bytes", int64(len(p.Message.Content))}, m.json(text, p.Message.Content))
 	case *agentevents.AgentDecided:
-		return info(own+"decision", Attr{own + "decision.kind", "agent"}, Attr{own + "decision.confidence", opt(p.Confidence)})
+		return info(own+"decision", Attr{own + "decision.kind", "agent"}, Attr{own + "decision.confidence", opt(p.Confidence)}, m.json(text, p.Decision))
 	case *agentevents.OrchestratorDecided:
-		return info(own+"decision", Attr{own + "decision.kind", "orchestrator"}, Attr{own + "decision.iteration", opt(p.Iteration)})
+		return info(own+"decision", Attr{own + "decision.kind", "orchestrator"}, Attr{own + "decision.iteration", opt(p.Iteration)}, m.json(text, p.Decision))
 	case *agentevents.IntentClassified:
 		return info(own+"decision", Attr{own + "decision.kind", "intent"}, Attr{own + "decision.intent", word(p.Intent)}, Attr{own + "decision.confidence", opt(p.Confidence)})
 	case *agentevents.PlanProposed:
-		return info(own+"plan.proposed", Attr{own + "plan.steps", int64(len(p.Steps))})
+		return info(own+"plan.proposed", Attr{own + "plan.steps", int64(len(p.Steps))}, list(m, text, p.Steps))
 
 	case *agentevents.AgentHandoff:
 		return info(own+"handoff", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)})
 	case *agentevents.HandoffRequested:
 		return info(own+"handoff.requested", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)})
 	case *agentevents.HandoffAccepted:
-		return info(own+"handoff.accepted", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)}, Attr{AttrWait, m.waited(ev, handoffKey(p.HandoffID, p.From, p.To))})
+		return info(own+"handoff.accepted", Attr{own + "handoff.from", word(p.From.AgentID)}, Attr{own + "handoff.to", word(p.To.AgentID)}, Attr{AttrWait, m.took(ev, handoffKey(p.HandoffID, p.From, p.To))})
 
 	case *agentevents.TurnSummarized:
-		return info(own+"turn.summarized", Attr{own + "turn.tool_calls", int64(len(p.ToolCalls))})
+		return info(own+"turn.summarized", Attr{own + "turn.tool_calls", int64(len(p.ToolCalls))}, m.text(text, p.Text))
 	case *agentevents.NodeSkipped:
 		return info(own+"node.skipped", Attr{own + "node.id", ev.NodeID}, Attr{own + "node.reason", word(p.Reason)})
 	case *agentevents.NodeSuspended:
@@ -133,9 +140,9 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		return info(own+"workflow.finalized", Attr{own + "workflow.agents", int64(p.TotalAgents)}, Attr{own + "workflow.tokens", p.TotalTokens})
 
 	case *agentevents.ApprovalRequested:
-		return info(own+"approval.requested", Attr{own + "approval.id", p.ApprovalID}, Attr{own + "approval.tool", label(p.ToolID)}, Attr{own + "approval.timeout", seconds(p.Timeout)})
+		return info(own+"approval.requested", Attr{own + "approval.id", p.ApprovalID}, Attr{own + "approval.tool", label(p.ToolID)}, Attr{own + "approval.timeout", seconds(p.Timeout)}, m.text(text, p.Action))
 	case *agentevents.ClarificationRequested:
-		return info(own+"clarification.requested", Attr{own + "clarification.id", p.InterruptID}, Attr{own + "clarification.questions", int64(len(p.Questions))})
+		return info(own+"clarification.requested", Attr{own + "clarification.id", p.InterruptID}, Attr{own + "clarification.questions", int64(len(p.Questions))}, list(m, text, p.Questions))
 	case *agentevents.CommandReceived:
 		return info(own+"command", Attr{own + "command.type", string(p.Command.Type)})
 
@@ -148,11 +155,7 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 	case *agentevents.ClaimVerified:
 		return info(EventEvaluation, Attr{AttrEvaluation, "claim"}, Attr{AttrScoreLabel, word(p.Verdict)}, Attr{own + "verifier", word(p.VerifierAgentID)})
 	case *agentevents.IssueFound:
-		attrs := []Attr{{AttrEvaluation, "issue"}, {AttrScoreLabel, "fail"}, {own + "issue.severity", word(p.Severity)}}
-		if m.o.Content {
-			attrs = append(attrs, Attr{AttrExplanation, p.Issue})
-		}
-		return EventEvaluation, SeverityWarn, attrs
+		return EventEvaluation, SeverityWarn, []Attr{{AttrEvaluation, "issue"}, {AttrScoreLabel, "fail"}, {own + "issue.severity", word(p.Severity)}, m.text(AttrExplanation, p.Issue)}
 	case *agentevents.CitationFound:
 		label := any(nil)
 		if p.Verified.OK {
@@ -160,7 +163,7 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		}
 		return info(EventEvaluation, Attr{AttrEvaluation, "citation"}, Attr{AttrScoreLabel, label}, Attr{AttrScoreValue, opt(p.Confidence)})
 	case *agentevents.EvidenceInsufficient:
-		return warn(own + "refusal")
+		return warn(own+"refusal", m.text(text, p.Reason))
 
 	case *agentevents.UsageObserved:
 		return "", 0, nil // tokens are on model calls, and on the ends of agents

@@ -110,11 +110,20 @@ const (
 	StatusError Code = 2
 )
 
-// An Attr is an attribute. Value is a string, bool, int64, float64 or []string.
+// An Attr is an attribute. Value is a string, bool, int64, float64, []string or [Content].
 type Attr struct {
 	Key   string
 	Value any
 }
+
+// A Content is a value of users, within the budget: text, or JSON.
+type Content struct {
+	Text string
+	JSON bool
+}
+
+// MarshalText returns the text, so that in JSON it is a string.
+func (c Content) MarshalText() ([]byte, error) { return []byte(c.Text), nil }
 
 // A Point is what happens at one time in a span: OpenTelemetry's span event, or a log
 // record with an event name.
@@ -124,6 +133,7 @@ type Point struct {
 	Attributes []Attr
 	Severity   Severity
 	Sequence   uint64 // of the event it is made of
+	AgentID    string // of the event
 }
 
 // A Severity is the severity of a log record. Its numbers are those of OTLP.
@@ -171,10 +181,13 @@ type Span struct {
 
 	Data any // for whom Started tells
 
-	ended bool
-	last  time.Time // of the last event of the span and of those below
-	key   key
-	told  int // attributes that Started was told
+	ended   bool
+	last    time.Time // of the last event of the span and of those below
+	key     key
+	told    int       // attributes that Started was told
+	content []Attr    // for the point that has it
+	deltas  int       // that were counted
+	delta   time.Time // of the first one
 }
 
 // Late returns the attributes that were added after Started was told; all of them if one
@@ -225,6 +238,25 @@ const (
 // A key finds an open span in its run.
 type key struct{ kind, agent, id string }
 
+// A Capture is a set of places for content.
+type Capture uint8
+
+// The places, and what is captured only if it is asked for as well.
+const (
+	OnSpans   Capture = 1 << iota // content of spans: attributes of them
+	Details                       // content of spans: a point of its own
+	OnPoints                      // content of points
+	Reasoning                     // of models, too, in points
+)
+
+// InTrace is the content of spans and of points, or nothing.
+func InTrace(content bool) Capture {
+	if content {
+		return OnSpans | OnPoints
+	}
+	return 0
+}
+
 // Options configure a [Mapper]. The zero Options are usable.
 type Options struct {
 	// Started is told of a span that begins. It may set TraceID and ID, and ParentID of a
@@ -236,13 +268,24 @@ type Options struct {
 	// Noted is told of a point, which is in Points too unless the span has ended; the
 	// span is nil if there is none. nil means nothing.
 	Noted func(*Span, *Point)
+	// NoPoints leaves Points empty: only Noted is told.
+	NoPoints bool
 
 	// Semconv selects the words of GenAI; "" means those that all versions share.
 	Semconv Semconv
-	// Content adds prompts, arguments, results and texts of errors to the spans.
-	Content bool
+	// Content says where prompts, arguments, results, other texts of users and texts of
+	// errors go. The zero value means nowhere.
+	Content Capture
 	// ContentBytes bounds one such value. 0 means 8,192.
 	ContentBytes int
+	// Redact returns what is left of such a value, of the attribute with the key, or of
+	// "status" for the description of an error. nil means all of it.
+	Redact func(key, value string) string
+	// Deltas counts the parts of what models stream.
+	Deltas bool
+	// Markers makes a span without duration when a run or an agent begins, since the one
+	// of its own is seen only when it has ended.
+	Markers bool
 	// NoSteps leaves out the spans of phases, nodes, turns and steps; they become points.
 	NoSteps bool
 	// Recorded takes ids that the events have, if they are W3C ids and no two spans have

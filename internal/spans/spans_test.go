@@ -365,15 +365,15 @@ func TestContentIsLeftOut(t *testing.T) {
 		return b.String()
 	}
 	require.NotContains(t, feed(spans.Options{}), secret)
-	require.Contains(t, feed(spans.Options{Content: true}), secret)
+	require.Contains(t, feed(spans.Options{Content: spans.InTrace(true)}), secret)
 }
 
 func TestContentThatIsTooLongStaysJSON(t *testing.T) {
-	r := record(spans.Options{Content: true, ContentBytes: 200})
+	r := record(spans.Options{Content: spans.OnSpans, ContentBytes: 200})
 	r.feed("a", &ae.AgentStarted{Task: strings.Repeat("\x01", 500)}, &ae.ToolCalled{CallID: "c", ToolID: "Read", Arguments: ae.JSONString(strings.Repeat("é<", 500))})
 	r.m.Close(spans.ReasonShutdown)
 	for i, k := range []string{"gen_ai.input.messages", "gen_ai.tool.call.arguments"} {
-		text := attr(r.begun[i], k).(string)
+		text := attr(r.begun[i], k).(spans.Content).Text
 		require.LessOrEqual(t, len(text), 200)
 		_, err := ae.ToJSON(ae.JSON(text))
 		require.NoError(t, err, text)
@@ -464,7 +464,7 @@ func TestAnythingMakesATree(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		pick := func(words ...string) string { return words[rnd.IntN(len(words))] }
-		r := record(spans.Options{MaxOpen: 1 + rnd.IntN(20), Recorded: rnd.IntN(2) == 0, Content: rnd.IntN(2) == 0, NoSteps: rnd.IntN(4) == 0})
+		r := record(spans.Options{MaxOpen: 1 + rnd.IntN(20), Recorded: rnd.IntN(2) == 0, Content: spans.Capture(rnd.IntN(16)), NoSteps: rnd.IntN(4) == 0})
 		for range 200 {
 			p := ae.NewPayload(kinds[rnd.IntN(len(kinds))])
 			switch p := p.(type) {

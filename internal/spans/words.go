@@ -1,7 +1,6 @@
 package spans
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -43,6 +42,15 @@ func (v Semconv) cacheWrite() string {
 	return ""
 }
 
+// agentID is the key of an agent's id, or "": the latest version has it for agents of other
+// processes only.
+func (v Semconv) agentID() string {
+	if v == SemconvV1_41 {
+		return "gen_ai.agent.id"
+	}
+	return ""
+}
+
 // The names of the conventions that the mapping uses.
 const (
 	AttrOperation       = "gen_ai.operation.name"
@@ -72,6 +80,7 @@ const (
 	AttrErrorType       = "error.type"
 
 	EventEvaluation = "gen_ai.evaluation.result"
+	EventDetails    = "gen_ai.client.inference.operation.details" // a model call with its content
 
 	OpWorkflow = "invoke_workflow"
 	OpAgent    = "invoke_agent"
@@ -97,6 +106,13 @@ const (
 	AttrToolCalls    = "agentevents.agent.tool_calls"
 	AttrModelCalls   = "agentevents.agent.model_calls"
 	AttrCost         = "agentevents.usage.cost" // of a model call
+	AttrDeltas       = "agentevents.deltas"     // parts that a model call has streamed
+	AttrContent      = "agentevents.content"    // of a point
+	AttrStarted      = "agentevents.started"    // name of the span that a marker is for
+	AttrSequence     = "agentevents.seq"        // of the event of a log record
+
+	EventSpanDetails = "agentevents.span.details" // a span with its content
+	OpStarted        = "agentevents.started"      // a marker
 
 	ErrorIncomplete = "agentevents.incomplete" // error.type of a span that ended without its event
 	ErrorOther      = "_OTHER"                 // error.type when there is no word
@@ -156,37 +172,6 @@ func title(operation, about string) string {
 		return operation
 	}
 	return operation + " " + about
-}
-
-// content is a value of a user, within the budget. What is too long becomes an object
-// that says so, so that it is still JSON.
-func (o *Options) content(text string) string {
-	if len(text) <= o.ContentBytes {
-		return text
-	}
-	for n := o.ContentBytes / 2; ; n /= 2 { // quoting may make it longer
-		whole, err := json.Marshal(map[string]any{"agentevents.cut": len(text), "text": cut(text, n)})
-		if err != nil || len(whole) <= o.ContentBytes || n == 0 {
-			return string(whole)
-		}
-	}
-}
-
-// message is a list with one message of text, as the conventions shape it.
-func message(role, text string) string {
-	type part struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
-	}
-	type msg struct {
-		Role  string `json:"role"`
-		Parts []part `json:"parts"`
-	}
-	list, err := json.Marshal([]msg{{role, []part{{"text", text}}}})
-	if err != nil {
-		return ""
-	}
-	return string(list)
 }
 
 // errorType is the code of the error if it is a word, else the other one.

@@ -35,7 +35,7 @@ func poll(t testing.TB, f func() error) {
 func binary(t testing.TB, name string) string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	build := filepath.Join(filepath.Dir(here), "..", "..", "tools", "build")
+	build := filepath.Join(filepath.Dir(here), "..", "..", "..", "tools", "build")
 	out, err := exec.Command("bash", build, "-path", name).Output()
 	if err != nil {
 		t.Skipf("tools/build cannot say where %s is: %v", name, err)

@@ -1,4 +1,4 @@
-module github.com/agentevents/agentevents/otelhook/backendtest
+module github.com/agentevents/agentevents/otelhook/internal/backendtest
 
 go 1.26.0
 
@@ -37,6 +37,6 @@ require (
 )
 
 replace (
-	github.com/agentevents/agentevents => ../../
-	github.com/agentevents/agentevents/otelhook => ../
+	github.com/agentevents/agentevents => ../../../
+	github.com/agentevents/agentevents/otelhook => ../../
 )

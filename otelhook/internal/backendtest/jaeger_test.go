@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/agentevents/agentevents/otelhook/backendtest"
+	"github.com/agentevents/agentevents/otelhook/internal/backendtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -1,0 +1,154 @@
+package spans
+
+import (
+	"encoding/json"
+
+	"github.com/agentevents/agentevents"
+)
+
+// This file has what users have written: where it goes, its bounds and its form.
+
+// captures reports whether the text goes anywhere.
+func (m *Mapper) captures(text string) bool { return text != "" && m.o.Content&(OnSpans|Details) != 0 }
+
+// say gives a span a text as the message of a role.
+func (m *Mapper) say(s *Span, k, role, text string) {
+	if m.captures(text) {
+		text = cut(m.o.redact(k, text), m.o.ContentBytes/2)
+		m.keep(s, k, m.o.fit(message(role, part{"text", text}, ""), true))
+	}
+}
+
+// show gives a span a value of JSON.
+func (m *Mapper) show(s *Span, k, value string) {
+	if m.captures(value) {
+		m.keep(s, k, m.o.fit(m.o.redact(k, value), true))
+	}
+}
+
+// exchange gives a span what was sent to a model or came from it. Messages in the form of
+// the conventions stay as they are; anything else becomes a part of one message.
+func (m *Mapper) exchange(s *Span, k, role, kind, value, finish string) {
+	if !m.captures(value) {
+		return
+	}
+	value = m.o.redact(k, value)
+	list := value
+	if !areMessages(value) {
+		list = message(role, part{kind, json.RawMessage(value)}, finish)
+	}
+	if list == "" || len(list) > m.o.ContentBytes {
+		list = message(role, part{"text", cut(value, m.o.ContentBytes/2)}, finish)
+	}
+	m.keep(s, k, m.o.fit(list, true))
+}
+
+func (m *Mapper) keep(s *Span, k string, v Content) {
+	if m.o.Content&OnSpans != 0 {
+		s.set(k, v)
+	}
+	if m.o.Content&Details != 0 {
+		s.content = append(s.content, Attr{k, v})
+	}
+}
+
+// details makes the point that has the content of a span.
+func (m *Mapper) details(s *Span) {
+	p := Point{Name: EventSpanDetails, Time: s.End, Severity: SeverityDebug, Sequence: s.Last, AgentID: s.key.agent}
+	if s.Kind == KindClient {
+		p.Name = EventDetails
+	}
+	for _, a := range s.Attributes {
+		if _, is := a.Value.(Content); !is {
+			p.Attributes = append(p.Attributes, a)
+		}
+	}
+	p.Attributes = append(p.Attributes, s.content...)
+	s.content = nil
+	m.add(s, &p)
+}
+
+// text is an attribute of a point, or none if content does not go there.
+func (m *Mapper) text(k, value string) Attr { return m.value(k, value, false) }
+
+// json is text for a value of JSON.
+func (m *Mapper) json(k string, value agentevents.JSON) Attr { return m.value(k, string(value), true) }
+
+// list is text for values that become JSON.
+func list[T any](m *Mapper, k string, values []T) Attr {
+	if len(values) == 0 || m.o.Content&OnPoints == 0 {
+		return Attr{}
+	}
+	text, err := json.Marshal(values)
+	if err != nil { // a value that is no JSON
+		return Attr{}
+	}
+	return m.value(k, string(text), true)
+}
+
+func (m *Mapper) value(k, value string, isJSON bool) Attr {
+	if value == "" || m.o.Content&OnPoints == 0 {
+		return Attr{}
+	}
+	return Attr{k, m.o.fit(m.o.redact(k, value), isJSON)}
+}
+
+func (o *Options) redact(k, value string) string {
+	if o.Redact == nil {
+		return value
+	}
+	return o.Redact(k, value)
+}
+
+// fit keeps a value within the budget. JSON that is too long becomes an object that says
+// so, and is still JSON.
+func (o *Options) fit(value string, isJSON bool) Content {
+	if len(value) <= o.ContentBytes {
+		return Content{value, isJSON}
+	}
+	if !isJSON {
+		return Content{cut(value, o.ContentBytes), false}
+	}
+	for n := o.ContentBytes / 2; ; n /= 2 { // quoting may make it longer
+		whole, err := json.Marshal(map[string]any{"agentevents.cut": len(value), "text": cut(value, n)})
+		if err != nil || len(whole) <= o.ContentBytes || n == 0 {
+			return Content{string(whole), true}
+		}
+	}
+}
+
+// A part is one of a message, as the conventions shape it.
+type part struct {
+	Type    string `json:"type"`
+	Content any    `json:"content"`
+}
+
+// message is a list with one message, or "" if the part is not JSON.
+func message(role string, p part, finish string) string {
+	list, err := json.Marshal([]struct {
+		Role   string `json:"role"`
+		Parts  []part `json:"parts"`
+		Finish string `json:"finish_reason,omitempty"`
+	}{{role, []part{p}, finish}})
+	if err != nil {
+		return ""
+	}
+	return string(list)
+}
+
+// areMessages reports whether the value is a list of messages as the conventions shape it.
+func areMessages(value string) bool {
+	var list []struct {
+		Role  string            `json:"role"`
+		Parts []json.RawMessage `json:"parts"`
+	}
+	if json.Unmarshal([]byte(value), &list) != nil || len(list) == 0 {
+		return false
+	}
+	for _, m := range list {
+		if m.Role == "" || m.Parts == nil {
+			return false
+		}
+	}
+	return true
+}

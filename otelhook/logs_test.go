@@ -1,0 +1,331 @@
+package otelhook_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/otelhook"
+)
+
+// records keeps the log records of a provider.
+type records struct {
+	mu   sync.Mutex
+	list []sdklog.Record
+}
+
+func (r *records) Export(_ context.Context, list []sdklog.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range list {
+		r.list = append(r.list, rec.Clone())
+	}
+	return nil
+}
+
+func (r *records) Shutdown(context.Context) error   { return nil }
+func (r *records) ForceFlush(context.Context) error { return nil }
+
+// named are the records of that name.
+func (r *records) named(name string) []sdklog.Record {
+	return slices.DeleteFunc(slices.Clone(r.list), func(rec sdklog.Record) bool { return rec.EventName() != name })
+}
+
+func (r *records) String() string {
+	var b strings.Builder
+	for i := range r.list {
+		fmt.Fprintln(&b, r.list[i].EventName(), attrs(&r.list[i]))
+	}
+	return b.String()
+}
+
+func attrs(rec *sdklog.Record) map[string]attribute.Value {
+	m := map[string]attribute.Value{}
+	rec.WalkAttributes(func(kv attribute.KeyValue) bool {
+		m[string(kv.Key)] = kv.Value
+		return true
+	})
+	return m
+}
+
+func logged(t testing.TB, o otelhook.Options, more ...sdktrace.TracerProviderOption) (*rig, *records) {
+	t.Helper()
+	out := &records{}
+	o.LoggerProvider = sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(out)))
+	return newRig(t, o, more...), out
+}
+
+// talk is a run with something of every content.
+func talk(t testing.TB, r *rig, secret string) {
+	t.Helper()
+	run := r.run(t, "r").With(ae.Scope{SessionID: "s"})
+	json := ae.JSONString(secret)
+	emit(t, run, &ae.RunStarted{Name: "release", Inputs: json})
+	emit(t, run.Agent("a"), &ae.AgentStarted{Task: secret},
+		&ae.ModelCalled{ModelCallID: "m", Model: "x", Request: `{"messages":[{"role":"user","content":"` + ae.JSON(secret) + `"}]}`},
+		&ae.ModelReturned{ModelCallID: "m", Response: json, FinishReasons: []string{"stop"}},
+		&ae.AgentReasoned{Reasoning: "because " + secret, Verbosity: ae.VerbosityFull}, &ae.TextCompleted{Text: secret},
+		&ae.ToolCalled{CallID: "c", ToolID: "Bash", Arguments: `{"command":"` + ae.JSON(secret) + `"}`},
+		&ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusError, Result: json, Error: ae.Some(ae.ErrorInfo{Message: secret})},
+		&ae.AuditChecked{CheckpointID: "unit", Result: ae.AuditFail}, &ae.AgentErrored{ErrorType: "rate_limit", Message: secret}, &ae.AgentEnded{Result: secret})
+	emit(t, run, &ae.RunCompleted{Outputs: json})
+}
+
+func TestEventsGoWhereTheOptionSays(t *testing.T) {
+	for _, c := range []struct {
+		events      otelhook.Events
+		logs, spans bool
+	}{{otelhook.EventsAuto, true, false}, {otelhook.EventsAsLogs, true, false}, {otelhook.EventsOnSpan, false, true}, {otelhook.EventsBoth, true, true}} {
+		r, out := logged(t, otelhook.Options{Events: c.events})
+		talk(t, r, "secret")
+		onSpans := 0
+		for _, s := range r.spans() {
+			onSpans += len(s.Events)
+		}
+		require.Equal(t, c.spans, onSpans > 0, "%q", c.events)
+		require.Equal(t, c.logs, len(out.list) > 0, "%q", c.events)
+	}
+	plain := newRig(t, otelhook.Options{})
+	talk(t, plain, "secret")
+	require.NotEmpty(t, plain.spans()[1].Events, "there are no logs to go to")
+}
+
+// TestALogRecordStandsAlone: it has the place in the trace, and says of what run it is.
+func TestALogRecordStandsAlone(t *testing.T) {
+	for name, sampler := range map[string]sdktrace.Sampler{"sampled": sdktrace.AlwaysSample(), "not sampled": sdktrace.NeverSample()} {
+		r, out := logged(t, otelhook.Options{}, sdktrace.WithSampler(sampler))
+		talk(t, r, "secret")
+		for _, rec := range out.list {
+			require.True(t, rec.TraceID().IsValid() && rec.SpanID().IsValid(), name)
+			at := attrs(&rec)
+			require.Equal(t, "r", at["agentevents.run.id"].AsString())
+			require.Equal(t, "s", at["gen_ai.conversation.id"].AsString())
+			ev := r.log[at["agentevents.seq"].AsInt64()]
+			require.Equal(t, rec.SpanID().String(), ev.SpanID, "%s: the span of the event", rec.EventName())
+			require.Equal(t, ev.Time, rec.Timestamp().UTC())
+		}
+		audit := out.named("gen_ai.evaluation.result")
+		require.Len(t, audit, 1)
+		require.Equal(t, log.SeverityWarn, audit[0].Severity())
+		require.Equal(t, "fail", attrs(&audit[0])["gen_ai.evaluation.score.label"].AsString())
+		require.Equal(t, "a", attrs(&audit[0])["agentevents.agent.id"].AsString())
+		require.Equal(t, log.SeverityError, out.named("agentevents.error")[0].Severity())
+	}
+}
+
+func TestReplayedEventsAreNotLoggedAgain(t *testing.T) {
+	r, _ := logged(t, otelhook.Options{})
+	talk(t, r, "secret")
+	again, out := logged(t, otelhook.Options{})
+	for _, ev := range r.log {
+		ev.Marks |= ae.MarkReplayed
+		require.NoError(t, again.hook.WriteEvent(context.Background(), ev))
+	}
+	require.Empty(t, out.list)
+	require.NotEmpty(t, again.spans())
+}
+
+func TestContentGoesWhereTheOptionSays(t *testing.T) {
+	const secret = "zebra-4711"
+	for _, c := range []struct {
+		content       otelhook.Content
+		spans, events bool
+	}{{"", false, false}, {otelhook.ContentNone, false, false}, {otelhook.ContentSpans, true, false}, {otelhook.ContentEvents, false, true}, {otelhook.ContentBoth, true, true}} {
+		r, out := logged(t, otelhook.Options{Content: c.content})
+		talk(t, r, secret)
+		require.Equal(t, c.spans, strings.Contains(fmt.Sprintf("%+v", r.spans()), secret), "%q", c.content)
+		require.Equal(t, c.events, strings.Contains(out.String(), secret), "%q", c.content)
+		require.NotContains(t, out.String(), "because", "reasoning needs an option of its own")
+	}
+	r, out := logged(t, otelhook.Options{Content: otelhook.ContentEvents, Reasoning: true})
+	talk(t, r, secret)
+	require.Contains(t, out.String(), "because "+secret)
+	require.Equal(t, log.SeverityDebug, out.named("agentevents.reasoning")[0].Severity())
+}
+
+// TestContentOfLogsHasStructure: a back end can ask for one member of it.
+func TestContentOfLogsHasStructure(t *testing.T) {
+	r, out := logged(t, otelhook.Options{Content: otelhook.ContentEvents})
+	talk(t, r, "hello")
+	model := out.named("gen_ai.client.inference.operation.details")
+	require.Len(t, model, 1)
+	require.Equal(t, "x", attrs(&model[0])["gen_ai.request.model"].AsString())
+	require.Equal(t, `[{"parts":[{"content":{"messages":[{"content":"hello","role":"user"}]},"type":"request"}],"role":"user"}]`, attrs(&model[0])["gen_ai.input.messages"].String())
+	require.Equal(t, `[{"finish_reason":"stop","parts":[{"content":"hello","type":"response"}],"role":"assistant"}]`, attrs(&model[0])["gen_ai.output.messages"].String())
+	var tool map[string]attribute.Value
+	for _, rec := range out.named("agentevents.span.details") {
+		if at := attrs(&rec); at["gen_ai.tool.name"].AsString() != "" {
+			tool = at
+		}
+	}
+	require.Equal(t, attribute.MAP, tool["gen_ai.tool.call.arguments"].Type())
+	require.Equal(t, "c", tool["gen_ai.tool.call.id"].AsString())
+}
+
+func TestContentIsRedactedAndBounded(t *testing.T) {
+	o := otelhook.Options{Content: otelhook.ContentBoth, ContentBytes: 300, Redact: func(_, value string) string { return strings.ReplaceAll(value, "zebra", "***") }}
+	r, out := logged(t, o)
+	talk(t, r, "zebra"+strings.Repeat("é", 400))
+	all := out.String() + fmt.Sprintf("%+v", r.spans())
+	require.NotContains(t, all, "zebra")
+	require.Contains(t, all, "***")
+	for _, s := range r.spans() {
+		for _, a := range s.Attributes {
+			if strings.HasPrefix(string(a.Key), "gen_ai.input") || strings.HasPrefix(string(a.Key), "gen_ai.output") || strings.HasPrefix(string(a.Key), "gen_ai.tool.call.a") {
+				require.LessOrEqual(t, len(a.Value.AsString()), 300)
+				_, err := ae.ToJSON(ae.JSON(a.Value.AsString()))
+				require.NoError(t, err)
+			}
+		}
+	}
+}
+
+func TestTheEnvironmentStandsInForOptions(t *testing.T) {
+	seen := func(o otelhook.Options) [2]bool {
+		r, out := logged(t, o)
+		talk(t, r, "zebra")
+		return [2]bool{strings.Contains(fmt.Sprintf("%+v", r.spans()), "zebra"), strings.Contains(out.String(), "zebra")}
+	}
+	for value, want := range map[string][2]bool{"": {}, "NO_CONTENT": {}, "SPAN_ONLY": {true, false}, "event_only": {false, true}, "SPAN_AND_EVENT": {true, true}, "true": {true, true}, "false": {}, "what": {}} {
+		t.Setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value)
+		require.Equal(t, want, seen(otelhook.Options{}), value)
+		require.Equal(t, [2]bool{}, seen(otelhook.Options{Content: otelhook.ContentNone}), "the option wins")
+	}
+	t.Setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "http, gen_ai_latest_experimental")
+	for v, latest := range map[otelhook.Semconv]bool{"": true, otelhook.SemconvShared: false} {
+		r, reader := metered(t, otelhook.Options{Semconv: v})
+		work(t, r, context.Background(), "r")
+		require.Equal(t, latest, strings.Contains(strings.Join(measured(t, reader), "\n"), "gen_ai.client.inference.usage"), "%q", v)
+	}
+}
+
+func TestOptionsThatDoNotGoTogether(t *testing.T) {
+	tp := sdktrace.NewTracerProvider()
+	for _, o := range []otelhook.Options{
+		{}, {TracerProvider: tp, Semconv: "x"}, {TracerProvider: tp, Content: "x"}, {TracerProvider: tp, Events: "x"},
+		{TracerProvider: tp, Events: otelhook.EventsAsLogs}, {TracerProvider: tp, Events: otelhook.EventsBoth}, {TracerProvider: tp, MaxOpen: -1},
+	} {
+		_, err := otelhook.New(o)
+		require.ErrorContains(t, err, "otelhook: Options.")
+	}
+}
+
+// TestASpanOfAFrameworkIsNotDoubled: it gets our attributes, and the log its ids.
+func TestASpanOfAFrameworkIsNotDoubled(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{})
+	run := r.run(t, "r")
+	emit(t, run, &ae.RunStarted{Name: "n"})
+	a := run.Agent("a")
+	emit(t, a, &ae.AgentStarted{})
+	theirs := func(name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+		return r.tp.Tracer("framework").Start(context.Background(), name, trace.WithAttributes(attrs...))
+	}
+	ctx, tool := theirs("their tool", attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", "Bash"))
+	call, err := a.Call(ctx, &ae.ToolCalled{ToolID: "Bash", CallID: "c"})
+	require.NoError(t, err)
+	b := call.Agent("b")
+	emit(t, b, &ae.AgentStarted{})
+	inner, err := b.Call(ctx, &ae.ToolCalled{ToolID: "Bash", CallID: "d"})
+	require.NoError(t, err)
+	require.NoError(t, inner.Return(ctx, "1"))
+	other, err := a.Call(ctx, &ae.ToolCalled{ToolID: "Read", CallID: "e"})
+	require.NoError(t, err)
+	require.NoError(t, other.Return(ctx, "1"))
+	require.NoError(t, call.Return(ctx, "1"))
+	tool.End()
+	ctx, model := theirs("their model", attribute.String("gen_ai.operation.name", "generate_content"), attribute.String("gen_ai.request.model", "x"))
+	require.NoError(t, a.Emit(ctx, &ae.ModelCalled{ModelCallID: "m", Model: "x"}))
+	require.NoError(t, a.Emit(ctx, &ae.ModelReturned{ModelCallID: "m", Usage: ae.Some(ae.Usage{InputTokens: 3})}))
+	model.End()
+	emit(t, a, &ae.AgentEnded{})
+	emit(t, run, &ae.RunCompleted{})
+
+	var names []string
+	for _, s := range r.spans() {
+		names = append(names, s.Name)
+		if strings.HasPrefix(s.Name, "their") {
+			require.Equal(t, "r", value(s, "agentevents.run.id").AsString())
+			require.Equal(t, "a", value(s, "agentevents.agent.id").AsString())
+			require.Empty(t, value(s, "gen_ai.usage.input_tokens").String(), "the conventions' names are theirs")
+		}
+	}
+	slices.Sort(names)
+	require.Equal(t, []string{"execute_tool Bash", "execute_tool Read", "invoke_agent a", "invoke_agent b", "invoke_workflow n", "their model", "their tool"}, names)
+	require.EqualValues(t, 2, r.hook.Stats().Foreign)
+	for _, ev := range r.log {
+		switch p := ev.Payload.(type) {
+		case *ae.ToolCalled:
+			require.Equal(t, p.CallID == "c", ev.SpanID == tool.SpanContext().SpanID().String())
+		case *ae.AgentStarted:
+			if ev.AgentID == "b" {
+				require.Equal(t, tool.SpanContext().SpanID().String(), ev.ParentSpanID)
+			}
+		case *ae.ModelCalled:
+			require.Equal(t, model.SpanContext().SpanID().String(), ev.SpanID)
+		}
+	}
+	got := strings.Join(measured(t, reader), "\n")
+	require.NotContains(t, got, "gen_ai.agent.name=a,gen_ai.tool.name=Bash", "who makes the span makes its metrics")
+	require.Contains(t, got, "gen_ai.agent.name=a,gen_ai.tool.name=Read")
+}
+
+func TestMarkersShowWhatGoesOn(t *testing.T) {
+	r := newRig(t, otelhook.Options{StartMarkers: true})
+	run := r.run(t, "r")
+	emit(t, run, &ae.RunStarted{Name: "n"})
+	emit(t, run.Agent("a"), &ae.AgentStarted{})
+	require.Equal(t, []string{"agentevents.started", "agentevents.started"}, r.names(), "the others are open")
+	require.Equal(t, "invoke_workflow n", value(r.spans()[0], "agentevents.started").AsString())
+	require.NoError(t, r.hook.Close())
+	wantOneTree(t, r.spans())
+	require.Len(t, r.spans(), 4)
+}
+
+func TestDeltasAreCountedWhenAsked(t *testing.T) {
+	for _, counts := range []bool{false, true} {
+		r := newRig(t, otelhook.Options{DeltaCounts: counts})
+		a := r.run(t, "r").Agent("a")
+		emit(t, a, &ae.AgentStarted{}, &ae.ModelCalled{ModelCallID: "m", Model: "x"})
+		r.pass(250 * time.Millisecond)
+		emit(t, a, &ae.TextDelta{Index: ae.Some(0), Delta: "a"}, &ae.TextDelta{Index: ae.Some(1), Delta: "b"}, &ae.ModelReturned{ModelCallID: "m"}, &ae.AgentEnded{})
+		require.NoError(t, r.hook.Close())
+		chat := r.spans()[1]
+		require.Equal(t, "chat x", chat.Name)
+		if !counts {
+			require.Empty(t, value(chat, "agentevents.deltas").String())
+			continue
+		}
+		require.EqualValues(t, 2, value(chat, "agentevents.deltas").AsInt64())
+		require.Equal(t, 0.25, value(chat, "gen_ai.response.time_to_first_chunk").AsFloat64())
+	}
+}
+
+// TestAnApprovalThatNobodyGivesExpires: its span ends when the request does.
+func TestAnApprovalThatNobodyGivesExpires(t *testing.T) {
+	r, reader := metered(t, otelhook.Options{})
+	run := r.run(t, "r")
+	emit(t, run, &ae.RunStarted{Name: "n"})
+	emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ApprovalRequested{ApprovalID: "p", Timeout: ae.Some(time.Minute)}, &ae.ApprovalRequested{ApprovalID: "q", Timeout: ae.Some(time.Hour)})
+	r.pass(10 * time.Minute)
+	emit(t, run, &ae.RunCancelled{})
+	var waits []string
+	for _, s := range r.spans() {
+		if s.Name == "agentevents.approval" {
+			waits = append(waits, fmt.Sprint(value(s, "agentevents.approval.id").AsString(), value(s, "agentevents.approval.decision").AsString(), s.EndTime.Sub(s.StartTime)))
+		}
+	}
+	require.Equal(t, []string{"pexpired1m0s"}, waits, "nobody knows about the other one")
+	require.Contains(t, strings.Join(measured(t, reader), "\n"), "agentevents.approval.wait [s] {agentevents.approval.decision=expired} 60")
+}

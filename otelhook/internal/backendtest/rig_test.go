@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -37,6 +39,7 @@ type rig struct {
 type setup struct {
 	traces    []string
 	metrics   string
+	logs      string
 	hook      otelhook.Options
 	policy    *ae.Policy
 	randomIDs bool      // do not install the hook's generator
@@ -79,6 +82,16 @@ func openRig(s setup) (*rig, error) {
 		mp := metric.NewMeterProvider(metric.WithReader(metric.NewPeriodicReader(x, metric.WithInterval(time.Hour))), metric.WithResource(res))
 		s.hook.MeterProvider = mp
 		r.flush = func(ctx context.Context) error { return errors.Join(tp.ForceFlush(ctx), mp.ForceFlush(ctx)) }
+	}
+	if s.logs != "" {
+		x, err := otlploghttp.New(ctx, otlploghttp.WithEndpointURL(s.logs+"/v1/logs"))
+		if err != nil {
+			return nil, err
+		}
+		lp := log.NewLoggerProvider(log.WithProcessor(log.NewSimpleProcessor(x)), log.WithResource(res)) // a batch has a queue that drops
+		s.hook.LoggerProvider = lp
+		flush := r.flush
+		r.flush = func(ctx context.Context) error { return errors.Join(flush(ctx), lp.ForceFlush(ctx)) }
 	}
 	clock := func() time.Time { return r.now }
 	s.hook.Clock = clock

@@ -10,9 +10,11 @@
 //
 // A run is a trace. Spans have the ids that the log recorded or, without these, ids that are
 // made of those of the run: exported again, a log gives the same spans, which back ends that
-// know spans by their ids show once. Spans that the log leaves open, as after a crash, end with
-// their last event. Nothing is dated 1970 for want of a time: see [Counts]. Only traces are
-// exported: metrics of a replay would count twice what was counted live.
+// know spans by their ids show once. A back end that has the live spans of the run may show
+// them twice, since the makers of the two differ: Jaeger does. Spans that the log leaves open,
+// as after a crash, end with their last event. Nothing is dated 1970 for want of a time: see
+// [Counts]. Only traces are exported: metrics of a replay would count twice what was counted
+// live.
 //
 // A run that another process went on with was two traces, if an OpenTelemetry hook sent it
 // while it ran. It is so again if the log recorded the ids: the second trace begins with the

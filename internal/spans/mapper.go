@@ -421,6 +421,11 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		s.End = s.Start
 		s.set(AttrAdjusted, true)
 	}
+	if up := s.Parent; up != nil && !up.ended {
+		if until := s.Until(); until.After(up.below) {
+			up.below = until
+		}
+	}
 	s.set(AttrLast, int64(s.Last))
 	if s.deltas > 0 {
 		s.set(AttrDeltas, int64(s.deltas))

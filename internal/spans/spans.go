@@ -185,6 +185,7 @@ type Span struct {
 	last    time.Time // of the last event of the span and of those below
 	key     key
 	told    int       // attributes that Started was told
+	below   time.Time // the latest Until of the spans below that have ended
 	content []Attr    // for the point that has it
 	deltas  int       // that were counted
 	delta   time.Time // of the first one
@@ -205,12 +206,13 @@ func (s *Span) Attr(key string) any {
 }
 
 // Until is what End is to be exported as: it comes after Start, by a nanosecond if need be,
-// as Jaeger warns of spans without a duration that they end before they start.
+// as Jaeger warns of spans without a duration that they end before they start. It is not
+// before that of a span below that had need of it.
 func (s *Span) Until() time.Time {
-	if s.End.After(s.Start) {
-		return s.End
+	if !s.End.After(s.Start) || s.below.Sub(s.End) == 1 {
+		return s.End.Add(1)
 	}
-	return s.Start.Add(1)
+	return s.End
 }
 
 // Ended reports whether the span has ended.

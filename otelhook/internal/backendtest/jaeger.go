@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -121,36 +120,6 @@ func (j *Jaeger) Trace(t testing.TB, id string, spans int) *Trace {
 		return nil
 	})
 	return trace
-}
-
-// Traces returns the traces of a service, at most 1,000.
-func (j *Jaeger) Traces(t testing.TB, service string) []*Trace {
-	t.Helper()
-	list, err := j.traces("/api/traces?limit=1000&service=" + url.QueryEscape(service))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-// OTLP returns the trace as Jaeger gives it as OTLP.
-func (j *Jaeger) OTLP(t testing.TB, id string) Data {
-	t.Helper()
-	text, err := get(j.Query + "/api/v3/traces/" + id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d Data
-	var answer struct {
-		Result json.RawMessage `json:"result"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.add(answer.Result); err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 func (j *Jaeger) traces(path string) ([]*Trace, error) {

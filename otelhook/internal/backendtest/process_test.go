@@ -22,32 +22,26 @@ import (
 // roleVariable has the name of the test whose other process this is.
 const roleVariable = "BACKENDTEST_ROLE"
 
-// other returns a process, to be started, that does the work with a rig whose log is a file.
-// In that process it does the work and returns nil.
-func other(t *testing.T, endpoint, log string, work func(r *rig)) *exec.Cmd {
+// other returns a Jaeger and a process, to be started, that does the work with a rig that
+// exports there and whose log is a file. In that process it does the work and returns nil.
+func other(t *testing.T, work func(r *rig)) (jaeger *backendtest.Jaeger, cmd *exec.Cmd, log string) {
 	t.Helper()
 	if os.Getenv(roleVariable) == t.Name() {
 		file, err := os.OpenFile(os.Getenv("BACKENDTEST_LOG"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		require.NoError(t, err)
 		work(newRig(t, setup{traces: []string{os.Getenv("BACKENDTEST_ENDPOINT")}, log: file}))
-		return nil
+		return nil, nil, ""
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), roleVariable+"="+t.Name(), "BACKENDTEST_LOG="+log, "BACKENDTEST_ENDPOINT="+endpoint)
-	return cmd
+	jaeger, log = backendtest.StartJaeger(t), filepath.Join(t.TempDir(), "run.jsonl")
+	cmd = exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), roleVariable+"="+t.Name(), "BACKENDTEST_LOG="+log, "BACKENDTEST_ENDPOINT="+jaeger.Endpoint)
+	return jaeger, cmd, log
 }
 
 // TestKilled: a process dies in the middle of a run. Its log has all spans, and they end with
 // the last event.
 func TestKilled(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "run.jsonl")
-	var jaeger *backendtest.Jaeger
-	endpoint := ""
-	if os.Getenv(roleVariable) == "" {
-		jaeger = backendtest.StartJaeger(t)
-		endpoint = jaeger.Endpoint
-	}
-	cmd := other(t, endpoint, log, func(r *rig) {
+	jaeger, cmd, log := other(t, func(r *rig) {
 		run := r.run(t, "run-1")
 		r.emit(t, run, &ae.RunStarted{Name: "n"})
 		r.emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ModelCalled{ModelCallID: "m", Model: "x"}, &ae.ModelReturned{ModelCallID: "m"},
@@ -55,6 +49,9 @@ func TestKilled(t *testing.T) {
 		_, _ = io.WriteString(os.Stdout, "\nworking\n")
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or nobody is there to do so
 	})
+	if cmd == nil {
+		return
+	}
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	_, err = cmd.StdinPipe()
@@ -87,14 +84,7 @@ func TestKilled(t *testing.T) {
 
 // TestLongWait: a run waits three hours for a person, in another process than it began in.
 func TestLongWait(t *testing.T) {
-	log := filepath.Join(t.TempDir(), "run.jsonl")
-	var jaeger *backendtest.Jaeger
-	endpoint := ""
-	if os.Getenv(roleVariable) == "" {
-		jaeger = backendtest.StartJaeger(t)
-		endpoint = jaeger.Endpoint
-	}
-	cmd := other(t, endpoint, log, func(r *rig) {
+	jaeger, cmd, log := other(t, func(r *rig) {
 		run := r.run(t, "run-1")
 		r.emit(t, run, &ae.RunStarted{Name: "n"})
 		r.emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ApprovalRequested{ApprovalID: "p"})
@@ -118,7 +108,7 @@ func TestLongWait(t *testing.T) {
 		fold.Apply(ev)
 	}
 	first, last := list[0], list[len(list)-1]
-	r := newRig(t, setup{traces: []string{endpoint}, hook: otelhook.Options{Previous: func(string) trace.SpanContext {
+	r := newRig(t, setup{traces: []string{jaeger.Endpoint}, hook: otelhook.Options{Previous: func(string) trace.SpanContext {
 		traceID, err := trace.TraceIDFromHex(first.TraceID)
 		require.NoError(t, err)
 		spanID, err := trace.SpanIDFromHex(first.SpanID)

@@ -170,7 +170,7 @@ type run struct {
 	m        *spans.Mapper
 	off      atomic.Bool              // the root is not recorded, and so is nothing
 	at       agentevents.TraceContext // of a run that is off; set before
-	next     uint64                   // sequence of the next event; others were mapped
+	next     atomic.Uint64            // sequence of the next event; others were mapped
 
 	opened atomic.Int64 // spans that are open; 1 while the run is off and not released
 }
@@ -283,6 +283,7 @@ func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.Trac
 	}
 	r.active.Store(now)
 	if r.off.Load() {
+		r.next.Store(ev.Sequence + 1)
 		return r.at
 	}
 	at := r.trace(ctx, ev)
@@ -293,7 +294,12 @@ func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.Trac
 // WriteEvent maps the event unless Trace has done so: it is for events that do not come
 // from an emitter.
 func (h *Hook) WriteEvent(ctx context.Context, ev agentevents.Event) error {
-	h.Trace(ctx, ev)
+	h.mu.Lock()
+	r := h.runs[ev.RunID]
+	h.mu.Unlock()
+	if r == nil || ev.Sequence >= r.next.Load() {
+		h.Trace(ctx, ev)
+	}
 	return nil
 }
 
@@ -325,14 +331,14 @@ func (h *Hook) begin(id string, now int64) *run {
 func (r *run) trace(ctx context.Context, ev agentevents.Event) agentevents.TraceContext {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ev.Sequence < r.next || r.off.Load() {
+	if ev.Sequence < r.next.Load() || r.off.Load() {
 		return r.at
 	}
 	r.ctx, r.replayed = ctx, ev.Marks.Has(agentevents.MarkReplayed)
 	unmatched := r.m.Unmatched
 	s := r.m.Feed(&ev)
 	r.ctx = nil
-	r.next = ev.Sequence + 1
+	r.next.Store(ev.Sequence + 1)
 	if n := r.m.Unmatched - unmatched; n > 0 {
 		r.h.stats.Lock()
 		r.h.stats.unmatched += uint64(n)
@@ -381,9 +387,11 @@ func (r *run) started(s *spans.Span) {
 		links = append(links, trace.Link{SpanContext: spanContext(l.TraceID, l.SpanID), Attributes: values(l.Attributes)})
 	}
 	var parent trace.SpanContext
+	var up agentevents.TraceContext // the parent's, as text
 	switch host := trace.SpanContextFromContext(ctx); {
 	case s.Parent != nil:
-		parent = s.Parent.Data.(*data).context
+		above := s.Parent.Data.(*data)
+		parent, up = above.context, above.at
 		ctx = trace.ContextWithSpanContext(ctx, parent)
 	case r.h.o.NewRoot && host.IsValid():
 		options = append(options, trace.WithNewRoot())
@@ -394,18 +402,16 @@ func (r *run) started(s *spans.Span) {
 	if len(links) > 0 {
 		options = append(options, trace.WithLinks(links...))
 	}
-	traceID := r.m.TraceID()
-	if parent.IsValid() {
-		traceID = spans.TraceID(parent.TraceID())
-	}
-	ctx = context.WithValue(ctx, idsKey{}, ids{trace.TraceID(traceID), trace.SpanID(s.ID)})
+	ctx = context.WithValue(ctx, idsKey{}, ids{trace.TraceID(s.TraceID), trace.SpanID(s.ID)})
 	_, span := r.h.tracer.Start(ctx, s.Name, options...)
 	sc := span.SpanContext()
 	d := &data{context: sc, recording: span.IsRecording(), span: span}
-	if parent.IsValid() {
-		d.at.ParentSpanID = parent.SpanID().String()
+	d.at.ParentSpanID = up.SpanID
+	if sc.TraceID() == parent.TraceID() {
+		d.at.TraceID = up.TraceID
 	}
 	if s.Parent == nil && parent.IsValid() {
+		d.at.ParentSpanID = parent.SpanID().String()
 		s.ParentID, s.Remote = spans.SpanID(parent.SpanID()), parent.IsRemote()
 	}
 	r.begun(s, d)
@@ -416,7 +422,10 @@ func (r *run) begun(s *spans.Span, d *data) {
 	sc := d.context
 	s.TraceID, s.ID = spans.TraceID(sc.TraceID()), spans.SpanID(sc.SpanID())
 	if sc.IsValid() {
-		d.at.TraceID, d.at.SpanID = sc.TraceID().String(), sc.SpanID().String()
+		d.at.SpanID = sc.SpanID().String()
+		if d.at.TraceID == "" {
+			d.at.TraceID = sc.TraceID().String()
+		}
 	}
 	s.Data = d
 	r.opens(1)
@@ -508,7 +517,7 @@ func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
 
 // values are attributes as OpenTelemetry has them.
 func values(attrs []spans.Attr) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, len(attrs), len(attrs)+4)
+	list := make([]attribute.KeyValue, len(attrs))
 	for i, a := range attrs {
 		list[i] = attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Value)}
 	}
@@ -647,7 +656,7 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 	if !h.closed {
 		r := h.begin(snapshot.RunID, h.o.Clock().UnixNano())
 		r.m.Resume(snapshot.NextSequence, snapshot.SessionID, snapshot.Name, previous)
-		r.next = snapshot.NextSequence
+		r.next.Store(snapshot.NextSequence)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
 
 // note adds a point to a span. What comes before the root waits for it.
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
-	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: ev.AgentID}
+	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: ev.AgentID, Attributes: attrs[:0]}
 	for _, a := range attrs {
 		switch v := a.Value.(type) {
 		case nil:
@@ -26,7 +26,9 @@ func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Seve
 			if v == "" {
 				continue
 			}
-			a.Value = cut(v, maxText)
+			if len(v) > maxText {
+				a.Value = cut(v, maxText)
+			}
 		case Content:
 			if severity == SeverityInfo {
 				p.Severity = SeverityDebug

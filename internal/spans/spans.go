@@ -66,29 +66,30 @@ func parseHex(dst []byte, s string) bool {
 // another process has one trace for each segment; segment is the sequence with which it
 // begins.
 func DeriveTraceID(runID string, segment uint64) (id TraceID) {
-	copy(id[:], derive("trace", runID, segment))
+	sum := derive("trace", runID, segment)
+	copy(id[:], sum[:])
 	return id
 }
 
 // DeriveSpanID returns the id of a span: of the run, what the span is about, and the
 // sequence of the event that opens it, as ids of calls may be used again.
 func DeriveSpanID(runID, kind, id string, sequence uint64) (s SpanID) {
-	copy(s[:], derive("span", runID, sequence, kind, id))
+	sum := derive("span", runID, sequence, kind, id)
+	copy(s[:], sum[:])
 	return s
 }
 
 // derive hashes its arguments, each with its length, so that no two lists are the same.
-func derive(what, runID string, sequence uint64, more ...string) []byte {
-	h := sha256.New()
-	var n [8]byte
-	for _, s := range append([]string{what, runID}, more...) {
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		h.Write(n[:])
-		h.Write([]byte(s))
+func derive(what, runID string, sequence uint64, more ...string) [32]byte {
+	var room [256]byte
+	text := room[:0]
+	add := func(s string) { text = append(binary.BigEndian.AppendUint64(text, uint64(len(s))), s...) }
+	add(what)
+	add(runID)
+	for _, s := range more {
+		add(s)
 	}
-	binary.BigEndian.PutUint64(n[:], sequence)
-	h.Write(n[:])
-	return h.Sum(nil)
+	return sha256.Sum256(binary.BigEndian.AppendUint64(text, sequence))
 }
 
 // A Kind is the kind of a span. Its numbers are those of OTLP.

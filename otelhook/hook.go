@@ -109,7 +109,7 @@ type Options struct {
 	// hosts whose requests are shorter than runs, or are not sampled.
 	NewRoot bool
 	// Attributes returns more attributes of a span that begins, such as those of a back
-	// end. attrs are those that it has; they must not be changed. nil means none. It may
+	// end. attrs are those that it has; they must not be changed or kept. nil means none. It may
 	// be called concurrently for different runs, and must not call the hook.
 	Attributes func(name string, attrs []attribute.KeyValue) []attribute.KeyValue
 	// Previous returns the root span of a run that is resumed and that this hook does not
@@ -147,6 +147,7 @@ type Hook struct {
 
 	mu     sync.Mutex
 	runs   map[string]*run
+	last   atomic.Pointer[run] // the one of runs that an event came for; changed under mu
 	closed bool
 
 	stats struct {
@@ -165,8 +166,9 @@ type run struct {
 	active atomic.Int64 // when the last event came, in Unix nanoseconds
 
 	mu       sync.Mutex
-	ctx      context.Context // of the event that is mapped
-	replayed bool            // so is the event
+	ctx      context.Context      // of the event that is mapped
+	replayed bool                 // so is the event
+	room     []attribute.KeyValue // of values
 	m        *spans.Mapper
 	off      atomic.Bool              // the root is not recorded, and so is nothing
 	at       agentevents.TraceContext // of a run that is off; set before
@@ -294,20 +296,32 @@ func (h *Hook) Trace(ctx context.Context, ev agentevents.Event) agentevents.Trac
 // WriteEvent maps the event unless Trace has done so: it is for events that do not come
 // from an emitter.
 func (h *Hook) WriteEvent(ctx context.Context, ev agentevents.Event) error {
-	h.mu.Lock()
-	r := h.runs[ev.RunID]
-	h.mu.Unlock()
-	if r == nil || ev.Sequence >= r.next.Load() {
+	if r := h.find(ev.RunID); r == nil || ev.Sequence >= r.next.Load() {
 		h.Trace(ctx, ev)
 	}
 	return nil
 }
 
-// run returns the run of that id, a new one if there is none, or nil after Close.
-func (h *Hook) run(id string, now int64) *run {
+// find returns the run of that id, or nil.
+func (h *Hook) find(id string) *run {
+	if r := h.last.Load(); r != nil && r.id == id {
+		return r
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.runs[id]
+	h.last.Store(r)
+	return r
+}
+
+// run returns the run of that id, a new one if there is none, or nil after Close.
+func (h *Hook) run(id string, now int64) *run {
+	if r := h.find(id); r != nil {
+		return r
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := h.runs[id] // another goroutine may have been faster
 	if r == nil && !h.closed {
 		r = h.begin(strings.Clone(id), now)
 	}
@@ -322,6 +336,7 @@ func (h *Hook) begin(id string, now int64) *run {
 	o.Started, o.Ended, o.Noted = r.started, r.ended, r.noted
 	r.m = spans.New(id, o)
 	h.runs[id] = r
+	h.last.Store(r)
 	return r
 }
 
@@ -374,7 +389,7 @@ func (r *run) started(s *spans.Span) {
 		r.begun(s, d)
 		return
 	}
-	attrs := values(s.Attributes)
+	attrs := r.values(s.Attributes)
 	if f := r.h.o.Attributes; f != nil {
 		attrs = append(attrs, f(s.Name, attrs)...)
 	}
@@ -499,7 +514,7 @@ func (r *run) ended(s *spans.Span) {
 		}
 		for i := range s.Points {
 			p := &s.Points[i]
-			span.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(values(p.Attributes)...))
+			span.AddEvent(p.Name, trace.WithTimestamp(p.Time), trace.WithAttributes(r.values(p.Attributes)...))
 		}
 		if s.Status == spans.StatusError && !d.foreign {
 			span.SetStatus(codes.Error, s.Description)
@@ -517,9 +532,19 @@ func spanContext(t spans.TraceID, s spans.SpanID) trace.SpanContext {
 
 // values are attributes as OpenTelemetry has them.
 func values(attrs []spans.Attr) []attribute.KeyValue {
-	list := make([]attribute.KeyValue, len(attrs))
-	for i, a := range attrs {
-		list[i] = attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Value)}
+	return appendValues(make([]attribute.KeyValue, 0, len(attrs)), attrs)
+}
+
+// values are good until the next call: for options of spans and events. The API's
+// NewSpanStartConfig and NewEventConfig copy them before a provider sees them.
+func (r *run) values(attrs []spans.Attr) []attribute.KeyValue {
+	r.room = appendValues(r.room[:0], attrs)
+	return r.room
+}
+
+func appendValues(list []attribute.KeyValue, attrs []spans.Attr) []attribute.KeyValue {
+	for _, a := range attrs {
+		list = append(list, attribute.KeyValue{Key: attribute.Key(a.Key), Value: value(a.Value)})
 	}
 	return list
 }
@@ -580,6 +605,7 @@ func (h *Hook) forget() {
 	for _, r := range quiet[:max(0, len(quiet)-h.o.KeepRuns*3/4)] {
 		delete(h.runs, r.id)
 	}
+	h.last.Store(nil)
 }
 
 // oldest returns the run that was active the longest ago and has an open span, or nil.
@@ -635,10 +661,7 @@ func (h *Hook) all() []*run {
 // is called by the emitter.
 func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
 	var previous *spans.Link
-	h.mu.Lock()
-	old := h.runs[snapshot.RunID]
-	h.mu.Unlock()
-	if old != nil {
+	if old := h.find(snapshot.RunID); old != nil {
 		old.mu.Lock()
 		old.m.Release()
 		old.letGo()
@@ -663,10 +686,7 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 
 // ReleaseRun closes what is open: nobody records its end. It is called by the emitter.
 func (h *Hook) ReleaseRun(_ context.Context, runID string) error {
-	h.mu.Lock()
-	r := h.runs[runID]
-	h.mu.Unlock()
-	if r != nil {
+	if r := h.find(runID); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.m.Release()
@@ -675,7 +695,8 @@ func (h *Hook) ReleaseRun(_ context.Context, runID string) error {
 	return nil
 }
 
-// Close closes all spans. Events that come later belong to no span. It does not shut the provider down, which is the host's. It returns nil.
+// Close closes all spans. Events that come later belong to no span. It does not shut the
+// provider down, which is the host's. It returns nil.
 func (h *Hook) Close() error {
 	h.mu.Lock()
 	h.closed = true

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,17 +142,23 @@ func wantOneTree(t testing.TB, list []tracetest.SpanStub) {
 	t.Helper()
 	ids := map[trace.SpanID]bool{}
 	roots := 0
-	for _, s := range list {
-		require.False(t, ids[s.SpanContext.SpanID()], "twice the same id")
-		ids[s.SpanContext.SpanID()] = true
-		require.Equal(t, list[0].SpanContext.TraceID(), s.SpanContext.TraceID())
-		require.False(t, s.EndTime.Before(s.StartTime))
+	for _, s := range list { // there may be very many
+		switch id := s.SpanContext.SpanID(); {
+		case ids[id]:
+			t.Fatalf("%s has the id of another span", s.Name)
+		case s.SpanContext.TraceID() != list[0].SpanContext.TraceID():
+			t.Fatalf("%s is in another trace", s.Name)
+		case s.EndTime.Before(s.StartTime):
+			t.Fatalf("%s ends before it starts", s.Name)
+		default:
+			ids[id] = true
+		}
 	}
 	for _, s := range list {
 		if !s.Parent.IsValid() {
 			roots++
-		} else {
-			require.True(t, ids[s.Parent.SpanID()], "%s has a parent that was not exported", s.Name)
+		} else if !ids[s.Parent.SpanID()] {
+			t.Fatalf("%s has a parent that was not exported", s.Name)
 		}
 	}
 	require.Equal(t, 1, roots)
@@ -320,19 +328,58 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 	require.EqualValues(t, 3, r.hook.Stats().Closed["idle_timeout"], "events of other runs do it as well")
 }
 
+// TestRunsThatNeverEndAreBounded: a run that is not heard of again costs nothing in the end.
 func TestRunsThatNeverEndAreBounded(t *testing.T) {
-	const maxOpen = 1000
-	r := newRig(t, otelhook.Options{MaxOpen: maxOpen, KeepRuns: 100})
-	for i := range 3000 {
-		r.pass(time.Millisecond)
-		emit(t, r.run(t, fmt.Sprint(i)).Agent("a"), &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Read"})
-		require.LessOrEqual(t, r.hook.Stats().Open, maxOpen)
+	const maxOpen, leak = 1000, 100 // bytes a run; what the hook knows of one is over 1,000
+	runs := 10_000
+	if testing.Short() {
+		runs = 4000
 	}
-	require.EqualValues(t, 2*3000-maxOpen, r.hook.Stats().Closed["evicted"])
+	ended := &counter{}
+	o := otelhook.Options{TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(ended)), MaxOpen: maxOpen, KeepRuns: 100}
+	r, reader := metered(t, o)
+	ctx := context.Background()
+	var half uint64
+	for i := range runs {
+		if i == runs/2 {
+			half = heap()
+		}
+		r.pass(time.Millisecond)
+		for k, p := range []ae.Payload{&ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Read"}} {
+			require.NoError(t, r.hook.WriteEvent(ctx, ae.Event{RunID: fmt.Sprint(i), AgentID: "a", Sequence: uint64(k), Time: r.now, Payload: p}))
+		}
+		if open := r.hook.Stats().Open; open > maxOpen {
+			t.Fatalf("%d spans are open after run %d", open, i)
+		}
+	}
+	require.LessOrEqual(t, int64(heap())-int64(half), int64(leak*runs/2), "the heap of the second half")
+	require.Contains(t, measured(t, reader), fmt.Sprintf("agentevents.hook.open [{span}] {} %d", maxOpen))
+	evicted := fmt.Sprintf("agentevents.hook.closed [{span}] {agentevents.closed.reason=evicted} %d", 2*runs-maxOpen)
+	require.Contains(t, measured(t, reader), evicted)
+	require.EqualValues(t, 2*runs-maxOpen, r.hook.Stats().Closed["evicted"])
 	require.NoError(t, r.hook.Close())
 	require.Zero(t, r.hook.Stats().Open)
-	require.Len(t, r.spans(), 2*3000)
+	require.Contains(t, measured(t, reader), "agentevents.hook.open [{span}] {} 0")
+	require.EqualValues(t, 2*runs, ended.spans.Load())
 }
+
+// heap is what is in use after a collection.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A counter is an exporter that counts spans and keeps none.
+type counter struct{ spans atomic.Int64 }
+
+func (c *counter) ExportSpans(_ context.Context, list []sdktrace.ReadOnlySpan) error {
+	c.spans.Add(int64(len(list)))
+	return nil
+}
+
+func (c *counter) Shutdown(context.Context) error { return nil }
 
 func TestARunThatIsResumedIsLinked(t *testing.T) {
 	first := newRig(t, otelhook.Options{})
@@ -387,7 +434,7 @@ func TestAttributesOfTheHost(t *testing.T) {
 
 // TestManyRunsAtOnce: call ids are used again across runs and agents.
 func TestManyRunsAtOnce(t *testing.T) {
-	runs, agents, calls := 16, 8, 100
+	runs, agents, calls := 64, 8, 100
 	if testing.Short() {
 		runs, calls = 8, 20
 	}

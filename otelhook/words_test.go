@@ -7,11 +7,15 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
@@ -163,11 +167,9 @@ func TestTypesInBackEnds(t *testing.T) {
 	}, got)
 }
 
-// TestABurstArrivesWhenTheProcessorBlocks: with the default one, some would be lost.
-func TestABurstArrivesWhenTheProcessorBlocks(t *testing.T) {
-	out := tracetest.NewInMemoryExporter()
-	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out, sdktrace.WithBlocking()))
-	r := newRig(t, otelhook.Options{TracerProvider: tp})
+// burst is a run of 20,000 calls, faster than anything is exported. It returns the number
+// of its spans.
+func burst(t *testing.T, r *rig) int {
 	const calls = 20_000
 	a := r.run(t, "r").Agent("a")
 	emit(t, a, &ae.AgentStarted{})
@@ -176,8 +178,61 @@ func TestABurstArrivesWhenTheProcessorBlocks(t *testing.T) {
 	}
 	emit(t, a, &ae.AgentEnded{})
 	require.NoError(t, r.hook.Close())
+	return calls + 1
+}
+
+// TestABurstArrivesWhenTheProcessorBlocks: with the default one, some would be lost.
+func TestABurstArrivesWhenTheProcessorBlocks(t *testing.T) {
+	out := tracetest.NewInMemoryExporter()
+	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out, sdktrace.WithBlocking()))
+	made := burst(t, newRig(t, otelhook.Options{TracerProvider: tp}))
 	require.NoError(t, tp.ForceFlush(context.Background()))
-	require.Len(t, out.GetSpans(), calls+1)
+	require.Len(t, out.GetSpans(), made)
+}
+
+// A gate is an exporter that is stuck until it is opened.
+type gate struct {
+	counter
+	entered, opened chan struct{}
+	once            sync.Once
+}
+
+func (g *gate) ExportSpans(ctx context.Context, list []sdktrace.ReadOnlySpan) error {
+	g.once.Do(func() { close(g.entered) })
+	<-g.opened
+	return g.counter.ExportSpans(ctx, list)
+}
+
+// TestABurstDoesNotWaitForTheExporter: the default processor drops what its queue has no
+// room for. The run goes on, and the hook's count of spans and the SDK's own metric say how
+// many are lost.
+func TestABurstDoesNotWaitForTheExporter(t *testing.T) {
+	t.Setenv("OTEL_GO_X_OBSERVABILITY", "true")
+	reader := sdkmetric.NewManualReader()
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))) // the SDK asks for the global one
+	t.Cleanup(func() { otel.SetMeterProvider(noop.NewMeterProvider()) })
+	out := &gate{entered: make(chan struct{}), opened: make(chan struct{})}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithBatcher(out))
+	r := newRig(t, otelhook.Options{TracerProvider: tp})
+	made := burst(t, r) // returns although no span has been exported
+	<-out.entered
+	require.Zero(t, out.spans.Load())
+	require.EqualValues(t, made, r.hook.Stats().Spans)
+	require.Zero(t, r.hook.Stats().Open)
+
+	close(out.opened)
+	require.NoError(t, tp.ForceFlush(context.Background()))
+	arrived := int(out.spans.Load())
+	require.Positive(t, arrived)
+	require.LessOrEqual(t, arrived, sdktrace.DefaultMaxQueueSize+sdktrace.DefaultMaxExportBatchSize)
+	var lost string
+	for _, line := range measured(t, reader) {
+		if strings.HasPrefix(line, "otel.sdk.processor.span.processed ") && strings.Contains(line, "{error.type=queue_full,") {
+			lost = line[strings.LastIndexByte(line, ' ')+1:]
+		}
+	}
+	require.Equal(t, fmt.Sprint(made-arrived), lost)
+	require.NoError(t, tp.Shutdown(context.Background()))
 }
 
 // TestDependencies: programs get the API only, and the root module nothing of it.

@@ -381,6 +381,119 @@ func (c *counter) ExportSpans(_ context.Context, list []sdktrace.ReadOnlySpan) e
 
 func (c *counter) Shutdown(context.Context) error { return nil }
 
+// TestEventsInAWrongOrder: logs of other programs have them. No span ends before it begins,
+// and an end that has no span makes none.
+func TestEventsInAWrongOrder(t *testing.T) {
+	type event struct {
+		at    int // in seconds
+		agent string
+		p     ae.Payload
+	}
+	call := func(id string) ae.Payload { return &ae.ToolCalled{CallID: id, ToolID: "tool-" + id} }
+	done := func(id string) ae.Payload {
+		return &ae.ToolReturned{CallID: id, ToolID: "tool-" + id, Status: ae.ToolStatusOK}
+	}
+	run, over, start, end := &ae.RunStarted{Name: "n"}, &ae.RunCompleted{}, &ae.AgentStarted{}, &ae.AgentEnded{}
+	for _, c := range []struct {
+		name      string
+		events    []event
+		want      string
+		unmatched int
+	}{
+		{"a child after its parent's end", []event{{0, "", run}, {1, "a", start}, {2, "a", end}, {3, "a", call("c")}, {4, "a", done("c")}, {5, "", over}}, `
+invoke_workflow n 0-5
+  invoke_agent a 1-2
+    execute_tool tool-c 3-4
+`, 0},
+		{"all after the end of the run", []event{{0, "", run}, {1, "", over}, {2, "a", start}, {3, "a", call("c")}, {4, "a", done("c")}, {5, "a", end}}, `
+invoke_workflow n 0-1
+  invoke_agent a 2-5
+    execute_tool tool-c 3-4
+`, 0},
+		{"an end before its start", []event{{0, "a", start}, {1, "a", done("c")}, {2, "a", call("c")}, {3, "a", end}}, `
+invoke_agent a 0-3 +late_end
+  execute_tool tool-c 2-2 error closed=parent_ended
+`, 1},
+		{"an end whose time is before its start", []event{{5, "a", start}, {6, "a", call("c")}, {1, "a", done("c")}, {2, "a", end}}, `
+invoke_agent a 5-6
+  execute_tool tool-c 6-6
+`, 0},
+		{"a call that starts twice", []event{{0, "a", start}, {1, "a", call("c")}, {2, "a", call("c")}, {3, "a", done("c")}, {4, "a", end}}, `
+invoke_agent a 0-4
+  execute_tool tool-c 1-1 error closed=restarted
+  execute_tool tool-c 2-3
+`, 0},
+		{"an agent that starts twice", []event{{0, "", run}, {1, "a", start}, {2, "a", call("c")}, {3, "a", start}, {4, "a", end}, {5, "", over}}, `
+invoke_workflow n 0-5
+  invoke_agent a 1-2 error closed=restarted
+    execute_tool tool-c 2-2 error closed=restarted
+  invoke_agent a 3-4
+`, 0},
+		{"a run that starts twice", []event{{0, "", run}, {1, "", run}, {2, "", over}}, `
+invoke_workflow n 0-2 +run.started
+`, 0},
+		{"ends without a start", []event{
+			{0, "", run}, {1, "a", done("c")}, {2, "a", &ae.ModelReturned{ModelCallID: "m"}}, {3, "a", end},
+			{4, "", &ae.StepEnded{StepID: "s"}}, {5, "", &ae.ApprovalGranted{ApprovalID: "p"}}, {6, "", over}, {7, "", over},
+		}, `
+invoke_workflow n 0-6 +late_end +late_end +late_end +late_end +late_end
+`, 5},
+		{"ends alone", []event{{0, "a", done("c")}, {1, "a", end}, {2, "", over}}, "", 2},
+		{"pairs that overlap", []event{{0, "a", start}, {1, "a", call("c")}, {2, "a", call("d")}, {3, "a", done("c")}, {4, "a", done("d")}, {5, "a", end}}, `
+invoke_agent a 0-5
+  execute_tool tool-c 1-3
+  execute_tool tool-d 2-4
+`, 0},
+		{"one time for all", []event{{1, "", run}, {1, "a", start}, {1, "a", call("c")}, {1, "a", done("c")}, {1, "a", end}, {1, "", over}}, `
+invoke_workflow n 1-1
+  invoke_agent a 1-1
+    execute_tool tool-c 1-1
+`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, otelhook.Options{})
+			t0 := r.now
+			for i, e := range c.events {
+				ev := ae.Event{RunID: "r", AgentID: e.agent, Sequence: uint64(i), Time: t0.Add(time.Duration(e.at) * time.Second), Payload: e.p}
+				require.NoError(t, r.hook.WriteEvent(context.Background(), ev))
+			}
+			require.NoError(t, r.hook.Close())
+			require.Equal(t, strings.TrimPrefix(c.want, "\n"), tree(t, r.spans(), t0))
+			require.EqualValues(t, c.unmatched, r.hook.Stats().Unmatched)
+			require.Zero(t, r.hook.Stats().Open)
+		})
+	}
+}
+
+// tree writes spans with their times in seconds, children below parents. A span has a
+// duration, of a nanosecond if nothing else, as some back ends warn of those that have none.
+func tree(t testing.TB, list []tracetest.SpanStub, t0 time.Time) string {
+	var b strings.Builder
+	var below func(parent tracetest.SpanStub, depth int)
+	below = func(parent tracetest.SpanStub, depth int) {
+		for _, s := range list {
+			if s.Parent.SpanID() != parent.SpanContext.SpanID() {
+				continue
+			}
+			require.True(t, s.EndTime.After(s.StartTime), s.Name)
+			fmt.Fprintf(&b, "%s%s %d-%d", strings.Repeat("  ", depth), s.Name, s.StartTime.Sub(t0)/time.Second, s.EndTime.Sub(t0)/time.Second)
+			if s.Status.Code == codes.Error {
+				b.WriteString(" error")
+			}
+			if reason := value(s, "agentevents.closed.reason").AsString(); reason != "" {
+				b.WriteString(" closed=" + reason)
+			}
+			for _, e := range s.Events {
+				b.WriteString(" +" + strings.TrimPrefix(e.Name, "agentevents."))
+			}
+			b.WriteString("\n")
+			below(s, depth+1)
+		}
+	}
+	below(tracetest.SpanStub{}, 0)
+	return b.String()
+}
+
 func TestARunThatIsResumedIsLinked(t *testing.T) {
 	first := newRig(t, otelhook.Options{})
 	run := first.run(t, "r")

@@ -19,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
 
 	ae "github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/spans"
@@ -155,16 +156,66 @@ func TestTypesInBackEnds(t *testing.T) {
 	openinference := func(s tracetest.SpanStub) string {
 		return map[string]string{"invoke_agent": "AGENT", "invoke_workflow": "CHAIN", "execute_tool": "TOOL", "chat": "LLM"}[value(s, "gen_ai.operation.name").AsString()]
 	}
+	langsmith := func(s tracetest.SpanStub) string { // it does not know agents
+		switch {
+		case value(s, "gen_ai.tool.name").AsString() != "":
+			return "tool"
+		case value(s, "gen_ai.operation.name").AsString() == "chat":
+			return "llm"
+		}
+		return "chain"
+	}
 	r := newRig(t, otelhook.Options{})
-	work(t, r, context.Background(), "r")
+	run := r.run(t, "r")
+	emit(t, run, &ae.RunStarted{Name: "release"})
+	lead := run.Agent("lead")
+	emit(t, lead, &ae.AgentStarted{Model: "claude"}, &ae.StepStarted{StepID: "find"},
+		&ae.ModelCalled{ModelCallID: "m", Model: "claude"}, &ae.ModelReturned{ModelCallID: "m", Model: "claude"},
+		&ae.ToolCalled{CallID: "c", ToolID: "Bash"}, &ae.ApprovalRequested{ApprovalID: "p", CallID: "c", ToolID: "Bash"})
+	emit(t, run, &ae.ApprovalGranted{ApprovalID: "p"})
+	emit(t, lead, &ae.ToolReturned{CallID: "c", ToolID: "Bash", Status: ae.ToolStatusOK}, &ae.StepEnded{StepID: "find"}, &ae.AgentEnded{})
+	emit(t, run, &ae.RunCompleted{})
 	var got []string
 	for _, s := range r.spans() {
-		got = append(got, strings.Join([]string{s.Name, langfuse(s), datadog(s), openinference(s)}, ", "))
+		got = append(got, strings.Join([]string{s.Name, langfuse(s), datadog(s), openinference(s), langsmith(s)}, ", "))
+		_, isTool := strings.CutPrefix(s.Name, "execute_tool")
+		_, isModel := strings.CutPrefix(s.Name, "chat")
+		_, isAgent := strings.CutPrefix(s.Name, "invoke_agent")
+		require.Equal(t, isTool, value(s, "gen_ai.tool.name").AsString() != "", "%s: back ends take what has a tool's name for a tool", s.Name)
+		require.Equal(t, isModel || isAgent, value(s, "gen_ai.request.model").AsString() != "", "%s: and what has a model for a call of it", s.Name)
 	}
 	require.Equal(t, []string{
-		"invoke_workflow release, span, workflow, CHAIN", "invoke_agent lead, agent, agent, AGENT", "chat claude, generation, llm, LLM",
-		"execute_tool Task, tool, tool, TOOL", "invoke_agent sub, agent, agent, AGENT", "execute_tool Bash, tool, tool, TOOL",
+		"invoke_workflow release, span, workflow, CHAIN, chain", "invoke_agent lead, agent, agent, AGENT, chain", "run_step find, span, workflow, , chain",
+		"chat claude, generation, llm, LLM, llm", "execute_tool Bash, tool, tool, TOOL, tool", "agentevents.approval, span, workflow, , chain",
 	}, got)
+}
+
+// TestARatioIsSampled: the SDK's sampler takes bytes of the trace id for random, which those
+// of a run's id are not: with them as they are, it would keep no run or all of them.
+func TestARatioIsSampled(t *testing.T) {
+	const runs = 20_000
+	sampler := sdktrace.TraceIDRatioBased(0.1)
+	out := &counter{}
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithIDGenerator(otelhook.IDGenerator()), sdktrace.WithSyncer(out))
+	h, err := otelhook.New(otelhook.Options{TracerProvider: tp, KeepRuns: 100})
+	require.NoError(t, err)
+	asTheyAre := 0
+	for i := range runs {
+		id := fmt.Sprintf("01a1ffa6-0000-7000-8000-%012x", i)
+		ev := ae.Event{RunID: id, Time: time.Date(2026, 5, 5, 9, 0, 0, i, time.UTC), Payload: &ae.RunStarted{}}
+		require.NoError(t, h.WriteEvent(context.Background(), ev))
+		ev.Sequence, ev.Payload = 1, &ae.RunCompleted{}
+		require.NoError(t, h.WriteEvent(context.Background(), ev))
+		require.NoError(t, h.ReleaseRun(context.Background(), id)) // it is not sampled, and no more comes
+
+		raw, err := trace.TraceIDFromHex(strings.ReplaceAll(id, "-", ""))
+		require.NoError(t, err)
+		if sampler.ShouldSample(sdktrace.SamplingParameters{TraceID: raw}).Decision == sdktrace.RecordAndSample {
+			asTheyAre++
+		}
+	}
+	require.InDelta(t, runs/10, out.spans.Load(), runs/50)
+	require.Zero(t, asTheyAre)
 }
 
 // burst is a run of 20,000 calls, faster than anything is exported. It returns the number

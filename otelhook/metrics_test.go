@@ -139,19 +139,25 @@ func TestMetricsHaveFewSeries(t *testing.T) {
 		runs = 500
 	}
 	r, reader := metered(t, otelhook.Options{Semconv: otelhook.SemconvLatest}, sdktrace.WithSampler(sdktrace.NeverSample()))
-	ctx := context.Background()
 	for i := range runs {
 		r.pass(time.Millisecond)
 		id := fmt.Sprint("id", i)
-		run := r.run(t, id).With(ae.Scope{SessionID: id, TaskID: id})
-		emit(t, run, &ae.RunStarted{Name: "release"})
-		a := run.Agent("lead")
-		emit(t, a, &ae.AgentStarted{}, &ae.ModelCalled{ModelCallID: id, Model: "claude"}, &ae.ModelReturned{ModelCallID: id, ResponseID: id, Usage: ae.Some(ae.Usage{InputTokens: 5, OutputTokens: 7})},
-			&ae.ToolCalled{CallID: id, ToolID: "Bash"}, &ae.ApprovalRequested{ApprovalID: id, CallID: id})
-		require.NoError(t, run.Emit(ctx, &ae.ApprovalRejected{ApprovalID: id, RejectedBy: id}))
-		emit(t, a, &ae.ToolReturned{CallID: id, ToolID: "Bash", Status: ae.ToolStatusForbidden}, &ae.AuditChecked{CheckpointID: "unit", Result: ae.AuditFail}, &ae.BudgetExceeded{Budget: "cost"},
-			&ae.HandoffRequested{HandoffID: id, From: ae.AgentRef{AgentID: "lead"}, To: ae.AgentRef{AgentID: "sub"}}, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
-		emit(t, run, &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Code: "timeout", Message: id})})
+		for k, e := range []struct {
+			agent string
+			p     ae.Payload
+		}{
+			{"", &ae.RunStarted{Name: "release"}}, {"lead", &ae.AgentStarted{}},
+			{"lead", &ae.ModelCalled{ModelCallID: id, Model: "claude"}},
+			{"lead", &ae.ModelReturned{ModelCallID: id, ResponseID: id, Usage: ae.Some(ae.Usage{InputTokens: 5, OutputTokens: 7})}},
+			{"lead", &ae.ToolCalled{CallID: id, ToolID: "Bash"}}, {"lead", &ae.ApprovalRequested{ApprovalID: id, CallID: id}},
+			{"", &ae.ApprovalRejected{ApprovalID: id, RejectedBy: id}}, {"lead", &ae.ToolReturned{CallID: id, ToolID: "Bash", Status: ae.ToolStatusForbidden}},
+			{"lead", &ae.AuditChecked{CheckpointID: "unit", Result: ae.AuditFail}}, {"lead", &ae.BudgetExceeded{Budget: "cost"}},
+			{"lead", &ae.HandoffRequested{HandoffID: id, From: ae.AgentRef{AgentID: "lead"}, To: ae.AgentRef{AgentID: "sub"}}},
+			{"lead", &ae.AgentEnded{Outcome: ae.OutcomeConverged}}, {"", &ae.RunFailed{Error: ae.Some(ae.ErrorInfo{Code: "timeout", Message: id})}},
+		} {
+			ev := ae.Event{RunID: id, AgentID: e.agent, Sequence: uint64(k), Time: r.now, Payload: e.p, Scope: ae.Scope{SessionID: id, TaskID: id}}
+			require.NoError(t, r.hook.WriteEvent(context.Background(), ev))
+		}
 	}
 	lines := measured(t, reader)
 	for _, line := range lines {

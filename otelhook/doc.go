@@ -56,6 +56,10 @@
 // agentevents.closed.reason; it has an error then, unless the run ended well, or waits for
 // people or to go on. A return that comes after that is an event, not a second span.
 //
+// A span may begin when its parent has ended, as that of an agent which works on in the
+// background. Jaeger's pages take its time for clock skew, and say so, unless the resource has
+// the attribute ip: spans of one address are of one clock.
+//
 // # One trace for log and spans
 //
 // Every event gets the ids of its trace and its span before the log has it. A context that

@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// Service is the attribute service.name of the resource. The default is "agentevents".
 	Service string
-	// Resource has more attributes of the resource, such as deployment.environment.name.
+	// Resource has more attributes of the resource, such as deployment.environment.name, or ip:
+	// without it, Jaeger's pages take a span outside of its parent's times for clock skew.
 	Resource map[string]string
 	// Semconv selects the words of GenAI: "1.41.0", "latest", or "" for those that both
 	// have. Requests name a schema only with 1.41.0, the last version that is published.

@@ -42,8 +42,9 @@ type setup struct {
 	logs      string
 	hook      otelhook.Options
 	policy    *ae.Policy
-	randomIDs bool      // do not install the hook's generator
-	log       io.Writer // nil means rig.out
+	resource  map[string]string // more attributes of it
+	randomIDs bool              // do not install the hook's generator
+	log       io.Writer         // nil means rig.out
 }
 
 var epoch = time.Date(2026, 5, 5, 9, 0, 0, 0, time.UTC)
@@ -59,7 +60,11 @@ func newRig(t testing.TB, s setup) *rig {
 func openRig(s setup) (*rig, error) {
 	ctx := context.Background()
 	r := &rig{out: &bytes.Buffer{}, now: epoch}
-	res := resource.NewSchemaless(attribute.String("service.name", service))
+	attrs := []attribute.KeyValue{attribute.String("service.name", service)}
+	for k, v := range s.resource {
+		attrs = append(attrs, attribute.String(k, v))
+	}
+	res := resource.NewSchemaless(attrs...)
 	options := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
 	if !s.randomIDs {
 		options = append(options, sdktrace.WithIDGenerator(otelhook.IDGenerator()))

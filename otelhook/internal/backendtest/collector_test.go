@@ -11,11 +11,12 @@ import (
 	"github.com/agentevents/agentevents/otelhook/internal/backendtest"
 )
 
-// collect runs a release whose spans, metrics and logs go to a Collector.
-func collect(t *testing.T, o otelhook.Options) (*rig, *backendtest.Collector, backendtest.Data) {
+// collect runs a release whose spans, metrics and logs go to a Collector, and the spans to
+// more endpoints.
+func collect(t *testing.T, o otelhook.Options, more ...string) (*rig, *backendtest.Collector, backendtest.Data) {
 	t.Helper()
 	c := backendtest.StartCollector(t)
-	r := newRig(t, setup{traces: []string{c.Endpoint}, metrics: c.Endpoint, logs: c.Endpoint, hook: o})
+	r := newRig(t, setup{traces: append(more, c.Endpoint), metrics: c.Endpoint, logs: c.Endpoint, hook: o})
 	release(t, r, t.Context(), "run-1")
 	r.export(t)
 	return r, c, c.Data(t)
@@ -55,10 +56,11 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestMetrics: names, units and bounds are those of the conventions, and a duration is that
-// of its span.
+// TestMetrics: names, units and bounds are those of the conventions, a duration is that of
+// its span, and Jaeger has the spans that are the examples of a histogram.
 func TestMetrics(t *testing.T) {
-	_, _, d := collect(t, otelhook.Options{Semconv: otelhook.SemconvV1_41})
+	jaeger := backendtest.StartJaeger(t)
+	r, _, d := collect(t, otelhook.Options{Semconv: otelhook.SemconvV1_41}, jaeger.Endpoint)
 	doubling := func(first float64, n int, factor float64) (list []float64) {
 		for i := range n {
 			list = append(list, first*math.Pow(factor, float64(i)))
@@ -78,11 +80,10 @@ func TestMetrics(t *testing.T) {
 		"gen_ai.invoke_agent.tool_calls":      {"{tool_call}", doubling(1, 8, 2)},
 	}
 	seconds := map[string]float64{}
-	spans := map[string]string{}
 	for _, s := range d.Spans {
 		seconds[s.Name] = s.End.Sub(s.Start).Seconds()
-		spans[s.SpanID] = s.TraceID
 	}
+	traces := map[string]map[string]bool{} // of Jaeger, with their spans
 	for _, m := range d.Metrics {
 		w, ok := want[m.Name]
 		if !ok {
@@ -95,7 +96,13 @@ func TestMetrics(t *testing.T) {
 			require.InDeltaSlice(t, w.bounds, p.Bounds, 1e-9, m.Name)
 			require.NotEmpty(t, p.Exemplars, m.Name)
 			for _, e := range p.Exemplars {
-				require.Equal(t, spans[e.SpanID], e.TraceID, "the example is a span")
+				if traces[e.TraceID] == nil {
+					traces[e.TraceID] = map[string]bool{}
+					for _, s := range jaeger.Trace(t, e.TraceID, int(r.hook.Stats().Spans)).Spans {
+						traces[e.TraceID][s.SpanID] = true
+					}
+				}
+				require.True(t, traces[e.TraceID][e.SpanID], "%s: Jaeger has the example", m.Name)
 			}
 			if tool, ok := p.Attributes["gen_ai.tool.name"].(string); ok && p.Count == 1 {
 				require.InDelta(t, seconds["execute_tool "+tool], p.Value, 0.001, tool)

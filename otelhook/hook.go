@@ -657,8 +657,9 @@ func (h *Hook) all() []*run {
 	return slices.Collect(maps.Values(h.runs))
 }
 
-// ResumeRun begins a trace for the rest of the run, which is linked to the one before. It
-// is called by the emitter.
+// ResumeRun begins a trace for the rest of the run, which is linked to the one before. The
+// answer to a question that is open still makes the span of the wait. It is called by the
+// emitter.
 func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
 	var previous *spans.Link
 	if old := h.find(snapshot.RunID); old != nil {
@@ -679,6 +680,16 @@ func (h *Hook) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) e
 	if !h.closed {
 		r := h.begin(snapshot.RunID, h.o.Clock().UnixNano())
 		r.m.Resume(snapshot.NextSequence, snapshot.SessionID, snapshot.Name, previous)
+		for _, a := range snapshot.Approvals {
+			if a.Open {
+				r.m.Await("approval", a.ApprovalID, a.RequestedAt, a.Sequence)
+			}
+		}
+		for _, c := range snapshot.Clarifications {
+			if c.Open {
+				r.m.Await("clarification", c.InterruptID, c.RequestedAt, c.Sequence)
+			}
+		}
 		r.next.Store(snapshot.NextSequence)
 	}
 	return nil

@@ -459,10 +459,22 @@ func (m *Mapper) wait(ev *agentevents.Event, k key, w wait) {
 	}
 }
 
+// Await tells of a question that is open where the run is resumed: of the kind "approval" or
+// "clarification", with its id, and the time and sequence of its event. It is called after
+// Resume.
+func (m *Mapper) Await(kind, id string, at time.Time, sequence uint64) {
+	if len(m.waits) < maxWaits && !at.IsZero() {
+		m.waits[key{kind, "", id}] = wait{at: at, first: sequence}
+	}
+}
+
 // answered makes the span of a wait that is over.
 func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Span {
 	k := key{kind, "", id}
 	w, ok := m.waits[k]
+	if ok && m.segment > 0 { // the answer may be the first event of the trace
+		m.ensureRoot(ev)
+	}
 	if !ok || m.root == nil {
 		return m.late(ev)
 	}

@@ -262,6 +262,25 @@ func TestWaitsAreSpansWhenTheyAreOver(t *testing.T) {
 	}
 }
 
+// TestAnAnswerMayBeFirst: the run is resumed elsewhere, and goes on with the answer.
+func TestAnAnswerMayBeFirst(t *testing.T) {
+	for _, c := range []struct {
+		kind   string
+		answer ae.Payload
+	}{
+		{"approval", &ae.ApprovalGranted{ApprovalID: "p"}},
+		{"clarification", &ae.ClarificationResolved{InterruptID: "p"}},
+	} {
+		r := record(spans.Options{})
+		r.m.Resume(8, "", "n", &spans.Link{})
+		r.m.Await(c.kind, "p", t0.Add(-3*time.Hour), 7)
+		r.m.Await(c.kind, "q", time.Time{}, 6)
+		require.Equal(t, "agentevents."+c.kind, r.feed("a", c.answer).Name)
+		r.feed("", &ae.RunCompleted{})
+		r.want(t, lines("invoke_workflow n 0-1 ->", "  agentevents."+c.kind+" -10800-0"))
+	}
+}
+
 func TestAHandoffLinksTheAgentThatTakesOver(t *testing.T) {
 	r := record(spans.Options{})
 	r.feed("", &ae.RunStarted{Name: "n"})

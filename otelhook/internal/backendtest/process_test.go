@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,7 +83,51 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestLongWait: a run waits three hours for a person, in another process than it began in.
+// follows tells what the links of the trace lead to: spans that Jaeger has.
+func follows(t *testing.T, jaeger *backendtest.Jaeger, tr *backendtest.Trace) (list []string) {
+	t.Helper()
+	for _, s := range tr.Spans {
+		for _, l := range s.Links() {
+			to := jaeger.Trace(t, l.TraceID, 1).Spans
+			i := slices.IndexFunc(to, func(s backendtest.JaegerSpan) bool { return s.SpanID == l.SpanID })
+			require.GreaterOrEqual(t, i, 0, "Jaeger has no span %s, which %s links to", l.SpanID, s.Name)
+			list = append(list, s.Name+" follows "+to[i].Name)
+		}
+	}
+	return list
+}
+
+// TestLongApproval: an agent waits three hours for a person, and hands over then.
+func TestLongApproval(t *testing.T) {
+	jaeger := backendtest.StartJaeger(t)
+	r := newRig(t, setup{traces: []string{jaeger.Endpoint}})
+	run := r.run(t, "run-1")
+	a, b := ae.AgentRef{AgentID: "a"}, ae.AgentRef{AgentID: "b"}
+	r.emit(t, run, &ae.RunStarted{Name: "n"})
+	r.emit(t, run.Agent("a"), &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Push"})
+	open := r.hook.Stats().Open
+	r.emit(t, run.Agent("a"), &ae.ApprovalRequested{ApprovalID: "p", CallID: "c"})
+	require.Equal(t, open, r.hook.Stats().Open, "no span is open for the approval")
+	r.pass(3*time.Hour - 100*time.Millisecond)
+	r.emit(t, run.Agent("a"), &ae.ApprovalGranted{ApprovalID: "p"}, &ae.ToolReturned{CallID: "c", ToolID: "Push", Status: ae.ToolStatusOK},
+		&ae.HandoffRequested{HandoffID: "h", From: a, To: b}, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
+	r.emit(t, run.Agent("b"), &ae.AgentStarted{}, &ae.HandoffAccepted{HandoffID: "h", From: a, To: b}, &ae.AgentEnded{Outcome: ae.OutcomeConverged})
+	r.emit(t, run, &ae.RunCompleted{})
+	r.export(t)
+	tr := jaeger.Trace(t, traceOf(t, r.events(t)), int(r.hook.Stats().Spans))
+	tr.Check(t, "")
+	require.Equal(t, []string{"invoke_agent b follows invoke_agent a"}, follows(t, jaeger, tr))
+	require.Equal(t, `
+invoke_workflow n  3h0m1s
+├─ invoke_agent a  3h0m0.5s
+│  └─ execute_tool Push  3h0m0.2s
+│     └─ agentevents.approval  3h0m0s
+└─ invoke_agent b  200ms
+`, "\n"+tr.Tree())
+}
+
+// TestLongWait: a run waits three hours for a person, who answers to another process than it
+// began in.
 func TestLongWait(t *testing.T) {
 	jaeger, cmd, log := other(t, func(r *rig) {
 		run := r.run(t, "run-1")
@@ -107,18 +152,20 @@ func TestLongWait(t *testing.T) {
 	for _, ev := range list {
 		fold.Apply(ev)
 	}
-	first, last := list[0], list[len(list)-1]
-	r := newRig(t, setup{traces: []string{jaeger.Endpoint}, hook: otelhook.Options{Previous: func(string) trace.SpanContext {
+	first, asked := list[0], list[slices.IndexFunc(list, func(ev ae.Event) bool { return ev.Kind() == ae.KindApprovalRequested })]
+	r := newRig(t, setup{traces: []string{jaeger.Endpoint}, resource: map[string]string{"ip": "127.0.0.1"}, hook: otelhook.Options{Previous: func(string) trace.SpanContext {
 		traceID, err := trace.TraceIDFromHex(first.TraceID)
 		require.NoError(t, err)
 		spanID, err := trace.SpanIDFromHex(first.SpanID)
 		require.NoError(t, err)
 		return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID})
 	}}})
-	r.now = last.Time.Add(3 * time.Hour)
+	r.now = asked.Time.Add(3*time.Hour - 100*time.Millisecond)
 	run, err := r.em.Resume(fold.Snapshot())
 	require.NoError(t, err)
-	r.emit(t, run, &ae.RunResumed{}, &ae.RunCompleted{})
+	r.emit(t, run, &ae.RunResumed{})
+	r.emit(t, run.Agent("a"), &ae.ApprovalGranted{ApprovalID: "p"})
+	r.emit(t, run, &ae.RunCompleted{})
 	require.NoError(t, run.Close())
 	r.export(t)
 
@@ -126,10 +173,13 @@ func TestLongWait(t *testing.T) {
 	before.Check(t, "")
 	rest := r.events(t)
 	require.NotEqual(t, first.TraceID, traceOf(t, rest))
-	after := jaeger.Trace(t, traceOf(t, rest), 1)
+	after := jaeger.Trace(t, traceOf(t, rest), 2)
 	after.Check(t, "")
-	require.Equal(t, before.Spans[0].Tags["agentevents.run.id"], after.Spans[0].Tags["agentevents.run.id"])
-	require.Equal(t, []backendtest.Reference{{Type: "FOLLOWS_FROM", TraceID: first.TraceID, SpanID: before.Spans[0].SpanID}}, after.Spans[0].Links())
+	require.Equal(t, []string{"invoke_workflow n follows invoke_workflow n"}, follows(t, jaeger, after))
+	require.Equal(t, "\ninvoke_workflow n  200ms\n└─ agentevents.approval  3h0m0s\n", "\n"+after.Tree())
+	for _, s := range after.Spans {
+		require.Equal(t, before.Spans[0].Tags["agentevents.run.id"], s.Tags["agentevents.run.id"])
+	}
 	require.Equal(t, "paused", before.Spans[0].Tags["agentevents.run.outcome"])
 	require.Empty(t, before.Spans[0].Error())
 }

@@ -70,7 +70,7 @@ func TestPrintsAFailure(t *testing.T) {
 	require.Regexp(t, `invoke_workflow survey \S+ ERROR`, b.String())
 }
 
-// The back end gets spans, and metrics if it takes any.
+// The back end gets spans, and metrics and logs if it takes any.
 func TestSends(t *testing.T) {
 	for name, status := range map[string]int{"a Collector": http.StatusOK, "Jaeger": http.StatusNotFound} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestSends(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				got[r.URL.Path]++
-				if r.URL.Path == "/v1/metrics" {
+				if r.URL.Path != "/v1/traces" {
 					w.WriteHeader(status)
 				}
 			}))
@@ -90,7 +90,7 @@ func TestSends(t *testing.T) {
 			var b bytes.Buffer
 			require.NoError(t, record(context.Background(), &b, dir, out))
 			require.Regexp(t, ids.String()+"\n$", b.String())
-			require.Equal(t, map[string]int{"/v1/traces": 1, "/v1/metrics": 1}, got)
+			require.Equal(t, map[string]int{"/v1/traces": 1, "/v1/metrics": 1, "/v1/logs": 1}, got)
 		})
 	}
 	t.Run("nobody", func(t *testing.T) {

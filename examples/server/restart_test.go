@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	go func() { // nobody would stop it when the test process is killed
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
 	if err := serve(ctx, os.Stdout, "127.0.0.1:0", path, 0, time.Millisecond); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -45,8 +49,10 @@ func spawn(t *testing.T, path string) (*exec.Cmd, *client) {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+	_, err = cmd.StdinPipe() // ends with this process
+	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving ")

@@ -108,7 +108,9 @@ func run(t testing.TB, log, path string, args ...string) <-chan error {
 	ended, done := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(done)
-		ended <- cmd.Wait()
+		err := cmd.Wait()
+		_ = w.Close() // now, as later the process id may be somebody else's
+		ended <- err
 	}()
 	t.Cleanup(func() {
 		_ = w.Close() // asks for the end

@@ -57,8 +57,9 @@
 // people or to go on. A return that comes after that is an event, not a second span.
 //
 // A span may begin when its parent has ended, as that of an agent which works on in the
-// background. Jaeger's pages take its time for clock skew, and say so, unless the resource has
-// the attribute ip: spans of one address are of one clock.
+// background, or before, as a wait that is older than the resumed run's root. Jaeger's pages
+// take that for clock skew, and say so, unless the resource has the attribute ip: spans of one
+// address are of one clock.
 //
 // # One trace for log and spans
 //

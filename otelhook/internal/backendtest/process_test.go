@@ -153,7 +153,7 @@ func TestLongWait(t *testing.T) {
 		fold.Apply(ev)
 	}
 	first, asked := list[0], list[slices.IndexFunc(list, func(ev ae.Event) bool { return ev.Kind() == ae.KindApprovalRequested })]
-	r := newRig(t, setup{traces: []string{jaeger.Endpoint}, resource: map[string]string{"ip": "127.0.0.1"}, hook: otelhook.Options{Previous: func(string) trace.SpanContext {
+	r := newRig(t, setup{traces: []string{jaeger.Endpoint}, resource: address, hook: otelhook.Options{Previous: func(string) trace.SpanContext {
 		traceID, err := trace.TraceIDFromHex(first.TraceID)
 		require.NoError(t, err)
 		spanID, err := trace.SpanIDFromHex(first.SpanID)
@@ -182,4 +182,12 @@ func TestLongWait(t *testing.T) {
 	}
 	require.Equal(t, "paused", before.Spans[0].Tags["agentevents.run.outcome"])
 	require.Empty(t, before.Spans[0].Error())
+
+	exported := backendtest.StartJaeger(t)
+	replay(t, exported.Endpoint, otlpjson.Options{Service: service, Resource: address}, slices.Concat(list, rest))
+	again := exported.Trace(t, after.ID, len(after.Spans))
+	again.Check(t, "")
+	require.Equal(t, before.Tree(), exported.Trace(t, before.ID, len(before.Spans)).Tree())
+	require.Equal(t, after.Tree(), again.Tree())
+	require.Equal(t, []string{"agentevents.approval follows invoke_agent a", "invoke_workflow n follows invoke_workflow n"}, follows(t, exported, again))
 }

@@ -64,6 +64,8 @@ var layers = []layer{
 		"tests of programs need the vocabulary and the JSON text of events; what is more would be a dependency of every test"},
 	{"live", []string{".", "internal/jsonwire", "internal/reuse"},
 		"a sink that is read over HTTP needs only the root and the standard library"},
+	{"logfile", []string{".", "internal/chain", "internal/disk"},
+		"a log on disk needs the events and the standard library"},
 	{"otlpjson", []string{".", "internal/jsonwire", "internal/replay", "internal/spans"},
 		"logs are exported with the standard library alone"},
 	{"tree", []string{"."},

@@ -1,0 +1,2 @@
+// Package logfile keeps a log on disk.
+package logfile

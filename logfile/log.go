@@ -1,0 +1,585 @@
+package logfile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/chain"
+	"github.com/agentevents/agentevents/internal/disk"
+)
+
+// A Sync says when events are on disk, so that a machine that goes down does not take
+// them along. What a process has written outlives the process under every policy.
+type Sync uint8
+
+// The policies.
+const (
+	SyncInterval Sync = iota // Options.Interval after the first event that is not; nobody waits
+	SyncNone                 // when the operating system likes to, and at Flush and Close
+	SyncEnds                 // before Emit returns from the end of a run
+	SyncEvery                // before Emit returns: emitters that wait share one sync
+
+	syncs = iota
+)
+
+// Options configure a [Log]. The zero Options are usable: they sync once a second and
+// keep one file.
+type Options struct {
+	// Sync says when events are on disk. The zero value is SyncInterval.
+	Sync Sync
+	// Interval is how long SyncInterval waits. 0 means a second.
+	Interval time.Duration
+	// Buffer is how many bytes may wait before they are written. 0 writes every event at
+	// once, so that a crash of the process loses nothing. With SyncEvery it means nothing.
+	Buffer int
+
+	// MaxBytes is how long a segment gets: before it would be longer, it is closed and
+	// another begun. What emitters write together stays together, so one may be longer by
+	// that. 0 means no bound.
+	MaxBytes int64
+	// MaxAge is how long a segment is written: with the first event after that another
+	// is begun. 0 means no bound.
+	MaxAge time.Duration
+	// Compress has closed segments compressed with gzip, in the background.
+	Compress bool
+	// Keep is how many closed segments are kept; the oldest go first. 0 means all.
+	Keep int
+	// KeepFor is how long closed segments are kept after their last event, counted when
+	// one is closed or the log opened. The newest is always kept. 0 means for ever.
+	KeepFor time.Duration
+
+	// Chain gives every line the hash of the one before and its own, so that it shows if
+	// lines are changed, removed or added later. See "A chain" in the package's
+	// documentation.
+	Chain bool
+	// ChainFrom is the hash that a new chain begins with, in hex: the last one of a log
+	// that this one continues or is a redacted copy of. A log that has a chain goes on
+	// with that. "" means 64 zeros.
+	ChainFrom string
+
+	// OnError is told what no call returns: errors of syncs in the background, of
+	// rotation, compression and retention, and a [*TornError]. It is called while
+	// the log is in use and must not call it. nil means that Flush and Close return them,
+	// but for the TornError.
+	OnError func(error)
+	// Clock tells the time for MaxAge and KeepFor. nil means [time.Now].
+	Clock func() time.Time
+
+	fs disk.FS // nil means the operating system's
+}
+
+// ErrLocked means that another process writes the log, or that this one has it open
+// already. It may be tried again.
+var ErrLocked = disk.ErrLocked
+
+// ErrChanged means that another program has removed, replaced, cut or extended the file
+// that is written.
+var ErrChanged = errors.New("logfile: another program has changed the file")
+
+// maxHeld bounds the lines that are held back for a disk that fails, and those that wait
+// for a sync.
+const maxHeld = 16 << 20
+
+// A Log is a sink that appends the events of all runs to a log on disk. It has the file
+// for itself until it is closed.
+//
+// What the disk does not take is held back and written before anything else once it
+// works again. Beyond 16 MiB of that events are refused, each with a [*LostError].
+//
+// The methods may be called concurrently.
+type Log struct {
+	o    Options
+	path string
+	fs   disk.FS
+	lock *disk.Lock
+
+	mu       sync.Mutex
+	changed  *sync.Cond // busy or syncing ended
+	closed   bool       // no more events
+	released bool       // no more writes
+
+	// Positions count the bytes that were accepted since the log was opened.
+	buf      []byte // from durable to accepted
+	accepted int64
+	written  int64
+	durable  int64 // on disk; without syncs, written
+	wanted   int64 // must be on disk before Commit returns: the end of the last run that ended
+
+	busy    bool // somebody writes or rotates, with mu released, and has file
+	syncing bool // somebody syncs, with mu released
+	undo    bool // a sync failed while somebody wrote
+	failed  failure
+	synced  *sync.Cond // syncing ended
+
+	file   disk.File   // nil if it could not be opened again, and after Close
+	info   os.FileInfo // of file
+	offset int64       // of written in the file
+	unsure bool        // a write or sync failed: the file may be longer than offset
+	begun  time.Time
+	wrote  span  // what this process has written to the file
+	retry  int64 // offset at which rotation is tried again after it failed
+
+	hash, writtenHash chain.Hash // of the last line that was accepted, written
+	head              disk.File
+
+	lines, lost uint64
+	torn        *TornError
+	late        []error // for the next Flush
+	scratch     []byte
+	timer       *time.Timer // of the next sync of SyncInterval, or nil
+	keeper      keeper
+}
+
+// A failure is that of the last sync that failed, for those who waited for it.
+type failure struct {
+	n   int // how many there were
+	err error
+}
+
+// Open opens a log, or makes one, and takes the lock PATH.lock. The error is [ErrLocked]
+// if somebody else has it.
+//
+// If a crash has torn the last line, its beginning is set aside in PATH.torn.NNNNNN, and
+// the log ends with the line before; see [Log.Torn].
+func Open(path string, o Options) (*Log, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("logfile: %w", err)
+	}
+	o.Interval = cmp.Or(o.Interval, time.Second)
+	if o.fs == nil {
+		o.fs = disk.OS{}
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	lock, err := disk.NewLock(path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
+	}
+	l := &Log{o: o, path: path, fs: o.fs, lock: lock}
+	l.changed, l.synced = sync.NewCond(&l.mu), sync.NewCond(&l.mu)
+	if err := l.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("logfile: opening %s: %w", path, err), l.release())
+	}
+	l.keeper.start(l)
+	return l, nil
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Sync >= syncs:
+		return fmt.Errorf("Options.Sync %d is not one of the constants", o.Sync)
+	case o.Interval < 0 || o.Buffer < 0 || o.MaxBytes < 0 || o.MaxAge < 0 || o.Keep < 0 || o.KeepFor < 0:
+		return errors.New("Options.Interval, Buffer, MaxBytes, MaxAge, Keep and KeepFor cannot be negative")
+	case o.Buffer > maxHeld:
+		return fmt.Errorf("Options.Buffer is %d, at most %d bytes can wait", o.Buffer, maxHeld)
+	case o.ChainFrom != "" && !o.Chain:
+		return errors.New("Options.ChainFrom needs Chain")
+	case o.ChainFrom != "":
+		if _, ok := chain.ParseHash(o.ChainFrom); !ok {
+			return errors.New("Options.ChainFrom is not a hash of 64 hexadecimal digits in lower case")
+		}
+	}
+	return nil
+}
+
+func (l *Log) open() error {
+	if err := l.openFile(); err != nil {
+		return err
+	}
+	if !l.o.Chain {
+		return nil
+	}
+	var err error
+	if l.head, err = l.fs.OpenFile(l.path+".head", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	if l.hash, err = l.lastHash(); err != nil {
+		return err
+	}
+	l.writtenHash = l.hash
+	return nil
+}
+
+// release closes what is open, but for the lines.
+func (l *Log) release() error {
+	var errs []error
+	for _, f := range []disk.File{l.file, l.head} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	l.file, l.head = nil, nil
+	return errors.Join(append(errs, l.lock.Close())...)
+}
+
+// WriteEvent appends the event. With SyncEvery and SyncEnds, it is [Log.Commit] that
+// waits until it is on disk; an emitter calls it.
+func (l *Log) WriteEvent(ctx context.Context, ev agentevents.Event) error {
+	line, err := ev.AppendJSON(nil)
+	if err != nil {
+		return err
+	}
+	return l.WriteLine(ctx, ev, line)
+}
+
+// WriteLine appends the event, whose line is already encoded.
+func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, line []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return agentevents.ErrClosed
+	}
+	if l.accepted-l.written+int64(len(line)) >= maxHeld {
+		if err := l.writeTo(l.accepted); err != nil {
+			l.lost++
+			return &LostError{Lines: 1, Events: []Range{{ev.RunID, ev.Sequence, ev.Sequence}}, Err: err}
+		}
+	}
+	if l.o.Chain {
+		l.buf, l.hash = chain.Append(l.buf, line, l.hash)
+		l.accepted += int64(chain.Size)
+	} else {
+		l.buf = append(l.buf, line...)
+	}
+	l.buf = append(l.buf, '\n')
+	l.accepted += int64(len(line)) + 1
+	l.lines++
+	l.wrote.add(&ev)
+	if l.o.Sync == SyncEnds && ends(ev.Payload) {
+		l.wanted = l.accepted
+	}
+	switch held := l.accepted - l.written; {
+	case l.o.Sync == SyncEvery && held < maxHeld/2, held < int64(l.o.Buffer):
+		return nil // Commit, or a later event, writes it
+	}
+	if l.o.Sync == SyncInterval {
+		l.arm()
+	}
+	if err := l.writeTo(l.accepted); err != nil {
+		return err
+	}
+	if l.accepted-l.durable >= maxHeld { // nothing may wait for a sync without a bound
+		return l.syncTo(l.accepted)
+	}
+	return nil
+}
+
+func ends(p agentevents.Payload) bool {
+	switch p.(type) {
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+		return true
+	}
+	return false
+}
+
+// Commit returns when everything that was written before the call is on disk, as far as
+// Options.Sync promises it. What one sync can serve shares it.
+func (l *Log) Commit(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch l.o.Sync {
+	case SyncEvery:
+		return l.syncTo(l.accepted)
+	case SyncEnds:
+		return l.syncTo(l.wanted)
+	}
+	return nil
+}
+
+// Flush writes what is held back and buffered, syncs, and returns the errors that nobody
+// was told of.
+func (l *Log) Flush(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *Log) flush() error {
+	err := l.writeTo(l.accepted)
+	if err == nil {
+		err = l.sync(l.accepted)
+	}
+	err = errors.Join(append(l.late, err)...)
+	l.late = nil
+	return err
+}
+
+// Close flushes, and lets go of the file and its lock. What cannot be written is lost:
+// that is a [*LostError], which names it. Events that come later are refused with
+// [agentevents.ErrClosed].
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	err := l.flush()
+	for l.busy || l.syncing {
+		l.changed.Wait()
+	}
+	if l.written < l.accepted {
+		lost := lostIn(l.buf[l.written-l.durable:], err)
+		l.lost += uint64(lost.Lines)
+		err = lost
+	}
+	l.mu.Unlock()
+	l.keeper.stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+	err = errors.Join(append([]error{err}, l.late...)...)
+	l.late = nil
+	return errors.Join(err, l.release())
+}
+
+// Stats are the counts of a log since it was opened.
+type Stats struct {
+	Lines uint64 // that were accepted
+	Held  int64  // bytes of them that are not written
+	Dirty int64  // bytes of them that are written, and may not be on disk; 0 for SyncNone, which does not know
+	Lost  uint64 // lines that were refused, or could not be written until Close
+}
+
+// Stats returns the counts so far.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Stats{Lines: l.lines, Held: l.accepted - l.written, Dirty: l.written - l.durable, Lost: l.lost}
+}
+
+// Torn returns what was set aside when the log was opened, or nil.
+func (l *Log) Torn() *TornError { return l.torn }
+
+// tell tells of an error that no call returns. l.mu is held.
+func (l *Log) tell(err error) {
+	const most = 16
+	switch {
+	case l.o.OnError != nil:
+		l.o.OnError(err)
+	case len(l.late) < most:
+		l.late = append(l.late, err)
+	}
+}
+
+// writeTo writes until that position is written. l.mu is held.
+func (l *Log) writeTo(pos int64) error {
+	for l.written < pos {
+		if l.busy {
+			l.changed.Wait()
+			continue
+		}
+		if err := l.alone(l.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alone calls f with busy set. l.mu is held; busy is not set.
+func (l *Log) alone(f func() error) error {
+	l.busy = true
+	err := f()
+	l.undone()
+	l.busy = false
+	l.changed.Broadcast()
+	return err
+}
+
+// write writes what is accepted. l.mu is held, and released meanwhile; busy is set.
+func (l *Log) write() error {
+	if err := l.ready(); err != nil {
+		return err
+	}
+	chunk, hash := l.buf[l.written-l.durable:], l.hash
+	l.mu.Unlock()
+	n, err := l.file.WriteAt(chunk, l.offset)
+	l.mu.Lock()
+	if n < 0 || n > len(chunk) {
+		n = 0
+	}
+	if err == nil && n < len(chunk) {
+		err = fmt.Errorf("write %s: %d bytes of %d were taken", l.path, n, len(chunk))
+	}
+	l.written += int64(n)
+	l.offset += int64(n)
+	l.unsure = err != nil
+	if n == len(chunk) {
+		l.writtenHash = hash
+	}
+	if l.o.Sync == SyncNone {
+		l.drop(l.whole())
+	}
+	return err
+}
+
+// whole is where the last line ends that is written whole. l.mu is held.
+func (l *Log) whole() int64 {
+	return l.durable + int64(bytes.LastIndexByte(l.buf[:l.written-l.durable], '\n')+1)
+}
+
+// ready makes sure that the file is there, is the one that was written, and has room for
+// what comes. l.mu is held, busy set.
+func (l *Log) ready() error {
+	if l.released {
+		return agentevents.ErrClosed
+	}
+	if l.file == nil {
+		if err := l.reopen(); err != nil {
+			return err
+		}
+	}
+	info, err := l.fs.Stat(l.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), err == nil && !os.SameFile(info, l.info):
+		return l.replaced()
+	case err != nil:
+		return err
+	case info.Size() != l.offset && !l.unsure, info.Size() < l.offset:
+		return l.altered(info.Size())
+	}
+	if l.mustRotate() {
+		l.rotate()
+		if l.file == nil {
+			return l.reopen()
+		}
+	}
+	return nil
+}
+
+// syncTo makes the log durable to that position. l.mu is held.
+func (l *Log) syncTo(pos int64) error {
+	if l.durable >= pos {
+		return nil
+	}
+	if l.o.Sync == SyncNone {
+		return l.writeTo(pos)
+	}
+	return l.sync(pos)
+}
+
+// sync is syncTo whatever the policy is. l.mu is held.
+func (l *Log) sync(pos int64) error {
+	failures := l.failed.n
+	for {
+		switch {
+		case l.failed.n > failures: // it may have been ours: nobody tries again for each who waits
+			return l.failed.err
+		case l.syncing:
+			l.synced.Wait()
+			if l.durable >= pos && l.failed.n == failures {
+				return nil
+			}
+			continue
+		}
+		if err := l.writeTo(pos); err != nil {
+			return err
+		}
+		if l.syncing || l.failed.n > failures {
+			continue
+		}
+		if l.durable >= pos && l.o.Sync != SyncNone {
+			return nil
+		}
+		if l.busy { // and so it may have no file now
+			l.changed.Wait()
+			continue
+		}
+		if l.file != nil {
+			return l.syncOnce(false)
+		}
+		if err := l.alone(l.reopen); err != nil {
+			return err
+		}
+	}
+}
+
+// syncOnce syncs what is written. l.mu is held, and released meanwhile; syncing is not
+// set. mine says that the caller has set busy.
+func (l *Log) syncOnce(mine bool) error {
+	l.syncing = true
+	file, target, hash := l.file, l.whole(), l.writtenHash
+	l.mu.Unlock()
+	err := file.Sync()
+	var headErr error
+	if err == nil && l.head != nil {
+		_, headErr = l.head.WriteAt(chain.AppendHead(nil, hash), 0)
+	}
+	l.mu.Lock()
+	if err != nil {
+		if l.undo = true; mine || !l.busy {
+			l.undone()
+		}
+		l.failed.n++
+		l.failed.err = fmt.Errorf("logfile: %s may not be on disk: %w", l.path, err)
+		err = l.failed.err
+	} else {
+		l.drop(target)
+	}
+	if headErr != nil {
+		l.tell(fmt.Errorf("logfile: saving the head of the chain: %w", headErr))
+	}
+	l.syncing = false
+	l.synced.Broadcast()
+	l.changed.Broadcast()
+	return err
+}
+
+// undone takes back what is written and could not be synced: the system may have
+// forgotten it, and say nothing the next time, so it is written again. l.mu is held, and
+// nobody writes.
+func (l *Log) undone() bool {
+	if !l.undo {
+		return false
+	}
+	l.offset -= l.written - l.durable
+	l.written, l.unsure, l.undo = l.durable, true, false
+	return true
+}
+
+// drop forgets the lines up to that position, which are on disk. Whoever writes has a
+// slice of buf, so it is never moved in place. l.mu is held.
+func (l *Log) drop(pos int64) {
+	if pos <= l.durable {
+		return
+	}
+	l.buf = l.buf[pos-l.durable:]
+	l.durable = pos
+}
+
+// arm has what is written synced after the interval. l.mu is held.
+func (l *Log) arm() {
+	if l.timer == nil && !l.closed {
+		l.timer = time.AfterFunc(l.o.Interval, l.tick)
+	}
+}
+
+func (l *Log) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = nil
+	if l.closed {
+		return
+	}
+	if err := l.syncTo(l.accepted); err != nil {
+		l.tell(err)
+		l.arm()
+	}
+}
+
+func (l *Log) dir() string { return filepath.Dir(l.path) }

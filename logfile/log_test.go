@@ -1,0 +1,152 @@
+package logfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/chain"
+)
+
+// event is one of a run of its own kind, which no rule binds.
+func event(run string, seq int) ae.Event {
+	return ae.Event{RunID: run, ID: fmt.Sprintf("%s-%d", run, seq), Sequence: uint64(seq), Time: time.Date(2026, 5, 5, 9, 0, 0, seq, time.UTC),
+		SchemaVersion: ae.SchemaVersion, AgentID: "a", Payload: &ae.TextCompleted{Text: strings.Repeat("x", seq*7919%900)}}
+}
+
+// open opens the log and closes it at the end of the test.
+func open(t testing.TB, path string, o Options) *Log {
+	l, err := Open(path, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func TestPoliciesSyncWhenTheySay(t *testing.T) {
+	for sync, name := range []string{SyncInterval: "interval", SyncNone: "none", SyncEnds: "ends", SyncEvery: "every"} {
+		t.Run(name, func(t *testing.T) {
+			d := newFaults()
+			path := filepath.Join(t.TempDir(), "log")
+			l := open(t, path, Options{Sync: Sync(sync), Interval: time.Hour, fs: d})
+			for i := range 3 {
+				require.NoError(t, l.WriteEvent(t.Context(), event("r", i)))
+				require.NoError(t, l.Commit(t.Context()))
+			}
+			end := ae.Event{RunID: "r", ID: "end", Sequence: 3, Time: time.Unix(9, 0), SchemaVersion: ae.SchemaVersion, Payload: &ae.RunCompleted{}}
+			before := d.calls["sync log"]
+			require.NoError(t, l.WriteEvent(t.Context(), end))
+			require.NoError(t, l.Commit(t.Context()))
+			require.Equal(t, map[Sync][2]int{SyncInterval: {0, 0}, SyncNone: {0, 0}, SyncEnds: {0, 1}, SyncEvery: {3, 4}}[Sync(sync)], [2]int{before, d.calls["sync log"]})
+			require.Equal(t, 4, len(readAll(t, path)))
+			require.NoError(t, l.Flush(t.Context()))
+			require.Zero(t, l.Stats().Dirty)
+			require.NoError(t, l.Close())
+		})
+	}
+}
+
+// readAll reads the events of a whole log, and requires that every line is one, and that
+// the chain, if there is one, holds.
+func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
+	closed, err := filepath.Glob(path + ".[0-9]*")
+	require.NoError(t, err)
+	var last chain.Hash
+	chained := false
+	for _, p := range append(closed, path) {
+		f, err := os.Open(p)
+		if os.IsNotExist(err) && p == path {
+			continue
+		}
+		require.NoError(t, err)
+		r := io.Reader(f)
+		if strings.HasSuffix(p, ".gz") {
+			if _, err := os.Stat(strings.TrimSuffix(p, ".gz")); err == nil {
+				continue // a crash has left both
+			}
+			r, err = gzip.NewReader(f)
+			require.NoError(t, err)
+		} else if strings.HasSuffix(p, ".tmp") {
+			continue
+		}
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		f.Close()
+		for line := range bytes.Lines(text) {
+			require.True(t, bytes.HasSuffix(line, []byte("\n")), "%s: torn: %.200s %s", p, line, what)
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			var ev ae.Event
+			require.NoError(t, ev.UnmarshalJSON(line), "%s: %.200s %s", p, line, what)
+			events = append(events, ev)
+			link, ok := chain.Find(line)
+			if chained = chained || ok; chained {
+				require.True(t, ok)
+				require.True(t, link.Holds(line))
+				require.Equal(t, last, link.Prev, "%s: %d %s", p, ev.Sequence, what)
+				last = link.Hash
+			}
+		}
+	}
+	return events
+}
+
+func TestTheIntervalSyncs(t *testing.T) {
+	d := newFaults()
+	l := open(t, filepath.Join(t.TempDir(), "log"), Options{Interval: time.Millisecond, fs: d})
+	require.NoError(t, l.WriteEvent(t.Context(), event("r", 0)))
+	require.Eventually(t, func() bool { return l.Stats().Dirty == 0 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, l.Close())
+}
+
+func TestOneProcessWritesALog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l := open(t, path, Options{})
+	_, err := Open(path, Options{})
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, l.Close())
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, l.WriteEvent(t.Context(), event("r", 0)), ae.ErrClosed)
+	again := open(t, path, Options{})
+	require.NoError(t, again.Close())
+}
+
+func TestEmittersShareASync(t *testing.T) {
+	d := newFaults()
+	d.sync = true
+	path := filepath.Join(t.TempDir(), "log")
+	l := open(t, path, Options{Sync: SyncEvery, Chain: true, MaxBytes: 20_000, fs: d})
+	const emitters, each = 32, 20
+	var all sync.WaitGroup
+	for n := range emitters {
+		all.Go(func() {
+			for i := range each {
+				ev := event(fmt.Sprint("run", n), i)
+				if err := l.WriteEvent(context.Background(), ev); err != nil {
+					t.Error(err)
+				}
+				if err := l.Commit(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, l.Close())
+	next := map[string]uint64{}
+	for _, ev := range readAll(t, path) {
+		require.Equal(t, next[ev.RunID], ev.Sequence)
+		next[ev.RunID]++
+	}
+	require.Len(t, next, emitters)
+	require.Less(t, d.calls["sync log"], emitters*each/2)
+}

@@ -199,7 +199,7 @@ func (l *Log) open() error {
 		return nil
 	}
 	var err error
-	if l.head, err = l.fs.OpenFile(l.path+".head", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+	if l.head, err = l.fs.OpenFile(l.path+".head", os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
 	if l.hash, err = l.lastHash(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,9 @@ func TestPoliciesSyncWhenTheySay(t *testing.T) {
 	}
 }
 
+// tornTail is for readAll: the last line may be torn.
+const tornTail = "with a torn tail"
+
 // readAll reads the events of a whole log, and requires that every line is one, and that
 // the chain, if there is one, holds.
 func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
@@ -83,6 +87,9 @@ func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
 		require.NoError(t, err)
 		f.Close()
 		for line := range bytes.Lines(text) {
+			if p == path && slices.Contains(what, tornTail) && !bytes.HasSuffix(line, []byte("\n")) {
+				continue
+			}
 			require.True(t, bytes.HasSuffix(line, []byte("\n")), "%s: torn: %.200s %s", p, line, what)
 			line = bytes.TrimSuffix(line, []byte("\n"))
 			var ev ae.Event

@@ -1,7 +1,9 @@
 package logfile
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,23 +208,58 @@ func (l *Log) again(err error) error {
 // lastHash returns the hash that the chain goes on with.
 func (l *Log) lastHash() (chain.Hash, error) {
 	line, err := lastLine(l.file, l.offset)
+	if err == nil && len(line) == 0 { // the segment is new
+		line, err = l.lastClosedLine()
+	}
 	if err != nil {
-		return chain.Hash{}, err
+		return chain.Hash{}, fmt.Errorf("looking for the last line of the chain: %w", err)
 	}
 	if link, ok := chain.Find(line); ok {
 		return link.Hash, nil
 	}
-	if len(line) == 0 { // the segment is new: the head is that of the one before
-		text := make([]byte, chain.HeadSize)
-		if _, err := l.head.ReadAt(text, 0); err != nil && err != io.EOF {
-			return chain.Hash{}, err
-		}
-		if hash, ok := chain.ParseHead(text); ok {
-			return hash, nil
-		}
-	}
 	first, _ := chain.ParseHash(l.o.ChainFrom) // was checked
 	return first, nil
+}
+
+// lastClosedLine returns the last line of the newest closed segment, or nothing.
+func (l *Log) lastClosedLine() ([]byte, error) {
+	list, _, err := l.closedSegments()
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	s := list[len(list)-1]
+	path := closedPath(l.path, s.number)
+	if !s.plain {
+		path += ".gz"
+	}
+	f, err := l.fs.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if s.plain {
+		return lastLine(f, info.Size())
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(f, 0, info.Size()))
+	if err != nil {
+		return nil, err
+	}
+	var last []byte
+	r := bufio.NewReaderSize(z, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return bytes.TrimSuffix(last, []byte("\n")), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		last = line
+	}
 }
 
 // lastLine returns the last line of a file that ends with a newline, or nothing.

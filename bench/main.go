@@ -42,6 +42,7 @@ var sections = []section{
 	{"encoding", "E1 E2 E4", encodeSection},
 	{"emitting", "E1 M1 M2 M4 M6", emitSection},
 	{"emitting concurrently", "M5", concurrentSection},
+	{"emitting to a disk", "M7", diskSection},
 	{"emitting to readers", "L1", liveSection},
 	{"folding and reading", "F1 F2 F3 F4 F6 F7", foldSection},
 	{"folding on two cores", "F5", coresSection},

@@ -115,9 +115,10 @@ type Log struct {
 
 	busy    bool // somebody writes or rotates, with mu released, and has file
 	syncing bool // somebody syncs, with mu released
+	leading bool // somebody writes and syncs for all who want it
 	undo    bool // a sync failed while somebody wrote
 	failed  failure
-	synced  *sync.Cond // syncing ended
+	synced  *sync.Cond // leading ended
 
 	file   disk.File   // nil if it could not be opened again, and after Close
 	info   os.FileInfo // of file
@@ -126,6 +127,7 @@ type Log struct {
 	begun  time.Time
 	wrote  span  // what this process has written to the file
 	retry  int64 // offset at which rotation is tried again after it failed
+	next   int   // number of the segment when it is closed
 
 	hash, writtenHash chain.Hash // of the last line that was accepted, written
 	head              disk.File
@@ -192,13 +194,20 @@ func (o *Options) check() error {
 }
 
 func (l *Log) open() error {
+	list, _, err := l.closedSegments()
+	if err != nil {
+		return err
+	}
+	l.next = 1
+	if len(list) > 0 {
+		l.next = list[len(list)-1].number + 1
+	}
 	if err := l.openFile(); err != nil {
 		return err
 	}
 	if !l.o.Chain {
 		return nil
 	}
-	var err error
 	if l.head, err = l.fs.OpenFile(l.path+".head", os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		return err
 	}
@@ -473,38 +482,42 @@ func (l *Log) syncTo(pos int64) error {
 	return l.sync(pos)
 }
 
-// sync is syncTo whatever the policy is. l.mu is held.
+// sync is syncTo whatever the policy is. One leads and the others wait for it. l.mu is
+// held.
 func (l *Log) sync(pos int64) error {
 	failures := l.failed.n
-	for {
-		switch {
-		case l.failed.n > failures: // it may have been ours: nobody tries again for each who waits
-			return l.failed.err
-		case l.syncing:
-			l.synced.Wait()
-			if l.durable >= pos && l.failed.n == failures {
-				return nil
-			}
-			continue
+	for l.leading {
+		l.synced.Wait()
+		if l.failed.n > failures {
+			return l.failed.err // nobody tries again for each who waits
 		}
+		if l.durable >= pos {
+			return nil
+		}
+	}
+	l.leading = true
+	err := l.lead(pos)
+	l.leading = false
+	l.synced.Broadcast()
+	return err
+}
+
+func (l *Log) lead(pos int64) error {
+	for {
 		if err := l.writeTo(pos); err != nil {
 			return err
 		}
-		if l.syncing || l.failed.n > failures {
-			continue
-		}
-		if l.durable >= pos && l.o.Sync != SyncNone {
+		switch {
+		case l.durable >= pos && l.o.Sync != SyncNone: // a rotation has synced
 			return nil
-		}
-		if l.busy { // and so it may have no file now
+		case l.busy || l.syncing:
 			l.changed.Wait()
-			continue
-		}
-		if l.file != nil {
+		case l.file == nil:
+			if err := l.alone(l.reopen); err != nil {
+				return err
+			}
+		default:
 			return l.syncOnce(false)
-		}
-		if err := l.alone(l.reopen); err != nil {
-			return err
 		}
 	}
 }
@@ -535,7 +548,6 @@ func (l *Log) syncOnce(mine bool) error {
 		l.tell(fmt.Errorf("logfile: saving the head of the chain: %w", headErr))
 	}
 	l.syncing = false
-	l.synced.Broadcast()
 	l.changed.Broadcast()
 	return err
 }

@@ -112,19 +112,13 @@ func (l *Log) rotate() {
 	l.retry = l.offset + max(l.o.MaxBytes/8, 1)
 }
 
-// rename gives the segment its number.
+// rename gives the segment its number. Numbers are counted, not looked up: a directory
+// that is read while a segment is compressed may show neither of its files.
 func (l *Log) rename() error {
-	list, _, err := l.closedSegments()
-	if err != nil {
+	if err := l.fs.Rename(l.path, closedPath(l.path, l.next)); err != nil {
 		return err
 	}
-	next := 1
-	if len(list) > 0 {
-		next = list[len(list)-1].number + 1
-	}
-	if err := l.fs.Rename(l.path, closedPath(l.path, next)); err != nil {
-		return err
-	}
+	l.next++
 	if l.o.Sync == SyncNone {
 		return nil
 	}

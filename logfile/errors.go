@@ -76,7 +76,7 @@ func shown(id string) string {
 	return fmt.Sprintf("%q", id)
 }
 
-// lostIn says which events the lines are. The first line may be the end of one.
+// lostIn says which events the lines are.
 func lostIn(lines []byte, err error) *LostError {
 	lost := &LostError{Err: err}
 	at := map[string]int{}
@@ -112,6 +112,18 @@ func (s *span) add(ev *agentevents.Event) {
 	}
 	s.last = r
 	s.lines++
+}
+
+// join adds what came after it.
+func (s *span) join(next *span) {
+	switch {
+	case next.lines == 0:
+	case s.lines == 0:
+		*s = *next
+	default:
+		s.last = next.last
+		s.lines += next.lines
+	}
 }
 
 func (s *span) String() string {

@@ -126,6 +126,7 @@ type Log struct {
 	unsure bool        // a write or sync failed: the file may be longer than offset
 	begun  time.Time
 	wrote  span  // what this process has written to the file
+	holds  span  // what is accepted since
 	retry  int64 // offset at which rotation is tried again after it failed
 	next   int   // number of the segment when it is closed
 
@@ -262,7 +263,7 @@ func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, line []byte) er
 	l.buf = append(l.buf, '\n')
 	l.accepted += int64(len(line)) + 1
 	l.lines++
-	l.wrote.add(&ev)
+	l.holds.add(&ev)
 	if l.o.Sync == SyncEnds && ends(ev.Payload) {
 		l.wanted = l.accepted
 	}
@@ -343,7 +344,7 @@ func (l *Log) Close() error {
 		l.changed.Wait()
 	}
 	if l.written < l.accepted {
-		lost := lostIn(l.buf[l.written-l.durable:], err)
+		lost := lostIn(l.buf[l.whole()-l.durable:], err)
 		l.lost += uint64(lost.Lines)
 		err = lost
 	}
@@ -415,7 +416,8 @@ func (l *Log) write() error {
 	if err := l.ready(); err != nil {
 		return err
 	}
-	chunk, hash := l.buf[l.written-l.durable:], l.hash
+	chunk, hash, written := l.buf[l.written-l.durable:], l.hash, l.holds
+	l.holds = span{}
 	l.mu.Unlock()
 	n, err := l.file.WriteAt(chunk, l.offset)
 	l.mu.Lock()
@@ -430,6 +432,10 @@ func (l *Log) write() error {
 	l.unsure = err != nil
 	if n == len(chunk) {
 		l.writtenHash = hash
+		l.wrote.join(&written)
+	} else {
+		written.join(&l.holds)
+		l.holds = written
 	}
 	if l.o.Sync == SyncNone {
 		l.drop(l.whole())

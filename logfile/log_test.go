@@ -67,6 +67,11 @@ func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
 	require.NoError(t, err)
 	var last chain.Hash
 	chained := false
+	for _, w := range what {
+		if h, ok := chain.ParseHash(w); ok {
+			last = h
+		}
+	}
 	for _, p := range append(closed, path) {
 		f, err := os.Open(p)
 		if os.IsNotExist(err) && p == path {

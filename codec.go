@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -243,7 +244,7 @@ func (e *Event) appendWith(dst []byte, p payloadOps, times *jsonwire.TimeWriter,
 	}
 	dst = append(dst, '}')
 	if e.extra != "" {
-		dst = e.extra.Merge(dst, mark, envelopeFields[:])
+		dst = chain.Own(e.extra.Merge(dst, mark, envelopeFields[:]), mark)
 	}
 	return dst
 }
@@ -305,7 +306,7 @@ func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
 
 // UnmarshalJSON reads a native line. The error is a [*LineError] of line 1.
 func (e *Event) UnmarshalJSON(line []byte) error {
-	text := string(line)
+	text := chain.Text(line)
 	var ev Event
 	if err := parseEvent(text, &ev, new(payloadPool)); err != nil {
 		return lineError(text, err)

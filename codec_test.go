@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/extra"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -596,6 +597,9 @@ func TestEventKind(t *testing.T) {
 // FuzzEvent: every event that can be read can be written, and reads the same again.
 func FuzzEvent(f *testing.F) {
 	f.Add([]byte(aLine))
+	linked, _ := chain.Append(nil, []byte(aLine), chain.Hash{})
+	f.Add(linked)
+	f.Add(bytes.Replace(linked, []byte(`,"prev"`), []byte(`, "prev"`), 1)) // its own members
 	for _, e := range sampleEvents() {
 		line, err := e.AppendJSON(nil)
 		require.NoError(f, err)

@@ -65,5 +65,6 @@ func (e *Event) PayloadExtra() bool {
 
 // Origin returns the line that the event was read from by a [Reader] with
 // Verbatim set, however the event was changed since. It is empty for other
-// events, and for one that shares its line with others.
+// events, and for one that shares its line with others. What links a line to the
+// one before it in a tamper-evident file is not part of it.
 func (e *Event) Origin() string { return e.origin }

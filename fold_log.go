@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/deal"
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/jsonwire"
@@ -345,7 +346,7 @@ func (r *Reader) deal(d *deal.Dealer[dealtLine]) []lineFault {
 		if err != nil {
 			faults = append(faults, lineFault{r.Line(), err})
 		} else if line != nil {
-			give(line, r.in.Ended())
+			give(chain.Strip(line), r.in.Ended())
 		}
 	}
 	r.done = true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 	"github.com/agentevents/agentevents/internal/reuse"
@@ -190,7 +191,8 @@ type ReaderOptions struct {
 
 // A Reader reads events from lines. It accepts a byte order mark, CRLF, blank
 // lines and a missing final newline. A bad line is an error that says where;
-// nothing before or after it is lost.
+// nothing before or after it is lost. What links the lines of a tamper-evident
+// file belongs to the file: it is no part of the events.
 //
 // A Reader is not for concurrent use.
 type Reader struct {
@@ -265,7 +267,7 @@ func (r *Reader) decode() {
 		if r.events, bad = r.dec.Decode(r.events, line); bad != nil {
 			r.fail(bad, line)
 		} else if r.verbatim && len(r.events) == 1 {
-			r.events[0].origin = string(line)
+			r.events[0].origin = chain.Text(line)
 		}
 	}
 	if r.in.Ended() {
@@ -359,6 +361,7 @@ func (r *Reader) each(event func(ev *Event, line string), fail func(error)) {
 		if line == nil {
 			break // the rest is blank
 		}
+		line = chain.Strip(line)
 		s := text.String(line)
 		ev = Event{}
 		if perr := parseEvent(s, &ev, &pool); perr != nil {
@@ -421,7 +424,7 @@ type nativeDecoder struct {
 }
 
 func (d *nativeDecoder) Decode(dst []Event, line []byte) ([]Event, error) {
-	text := string(line)
+	text := chain.Text(line)
 	dst = append(dst, Event{}) // an event is large: read it in place
 	if err := parseEvent(text, &dst[len(dst)-1], &d.pool); err != nil {
 		return dst[:len(dst)-1], lineError(text, err)

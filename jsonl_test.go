@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agentevents/agentevents/internal/chain"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 	"github.com/agentevents/agentevents/internal/lines"
 )
@@ -749,6 +750,8 @@ func FuzzReader(f *testing.F) {
 	for _, line := range kindLines(f) {
 		f.Add([]byte(line))
 	}
+	linked, _ := chain.Append(nil, []byte(aLine), chain.Hash{})
+	f.Add(append(append(linked, '\n'), bytes.Replace(linked, []byte(`,"prev"`), []byte(`, "prev"`), 1)...))
 	files, err := filepath.Glob("testdata/jsonl/*.jsonl")
 	require.NoError(f, err)
 	for _, file := range files {
@@ -786,7 +789,7 @@ func FuzzReader(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, string(line), string(again))
 
-			old := kept[i].origin
+			old := kept[i].origin // without links
 			text, err := kept[i].AppendJSON(nil)
 			require.NoError(t, err)
 			require.Equal(t, old, string(text), "verbatim")

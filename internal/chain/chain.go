@@ -22,6 +22,7 @@ package chain
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 )
 
 // A Hash is the SHA-256 of a line. The zero Hash stands before the first line.
@@ -144,6 +145,14 @@ func Cut(line string) (rest string, l Link, ok bool) {
 	return line[:n] + "}", l, true
 }
 
+// Len returns the length of the text of the line's event.
+func Len(line []byte) int {
+	if n := event(line); n > 0 {
+		return n + 1
+	}
+	return len(line)
+}
+
 // event returns the length of the text of an event without its last brace, and 0 when
 // the line is not chained. A line that was chained twice has two links, and none is the
 // event's own: written again it would be taken for one of the file.
@@ -174,6 +183,15 @@ func Strip(line []byte) []byte {
 	}
 	line[n] = '}'
 	return line[:n+1]
+}
+
+// Own keeps members of the line dst[start:] that look like a link apart from one: they are
+// an event's own, and a reader must not take them off. It writes a space into them.
+func Own(dst []byte, start int) []byte {
+	if event(dst[start:]) == 0 {
+		return dst
+	}
+	return slices.Insert(dst, len(dst)-hashLen+1, ' ')
 }
 
 // AppendHead appends the head of a log whose last line has the hash, with a newline, to

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/agentevents/agentevents/internal/chain"
 )
 
 // A Pos is the place of a line.
@@ -28,7 +30,8 @@ type Reader struct {
 	ended   bool
 }
 
-// NewReader returns a reader of lines up to max bytes.
+// NewReader returns a reader of lines up to max bytes. What a chain has added to a line
+// does not count.
 func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, 64<<10), max: max}
 }
@@ -81,7 +84,7 @@ func (r *Reader) read() ([]byte, error) {
 		for err == bufio.ErrBufferFull {
 			line, err = r.in.ReadSlice('\n')
 			r.next += int64(len(line))
-			if len(r.long)-len("\r\n") <= r.max {
+			if len(r.long)-chain.Size-len("\r\n") <= r.max {
 				r.long = append(r.long, line...)
 			} else {
 				skipped += len(bytes.TrimRight(line, "\r\n"))
@@ -102,7 +105,7 @@ func (r *Reader) read() ([]byte, error) {
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
-	if len(line) > r.max {
+	if len(line) > r.max && (skipped > 0 || chain.Len(line) > r.max) {
 		return nil, &TooLongError{len(line) + skipped, r.max}
 	}
 	return line, nil

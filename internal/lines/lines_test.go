@@ -2,12 +2,15 @@ package lines
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/chain"
 )
 
 // A got is one result of Next.
@@ -34,9 +37,17 @@ func readAll(r *Reader) []got {
 	return all
 }
 
+// link returns the line with a link of a chain, which does not count for its length.
+func link(line string) string {
+	text, _ := chain.Append(nil, []byte(line), chain.Hash{})
+	return string(text)
+}
+
 func TestNext(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	huge := strings.Repeat("y", 200<<10)
+	chained := link(`{"text":"12345678"}`) // 19 bytes
+	over := link(`{"text":"1234567890"}`)  // 21 bytes
 	const tooLong = "the line has 100 bytes, the limit is 20"
 	for in, want := range map[string][]got{
 		"":                   nil,
@@ -50,6 +61,8 @@ func TestNext(t *testing.T) {
 		long + "\r\nb\n":     {{"", Pos{1, 0}, false, tooLong}, {"b", Pos{2, 102}, false, ""}},
 		"a\n" + long:         {{"a", Pos{1, 0}, false, ""}, {"", Pos{2, 2}, true, tooLong}},
 		huge + "\r\n" + "{}": {{"", Pos{1, 0}, false, "the line has 204800 bytes, the limit is 20"}, {"{}", Pos{2, 204802}, true, ""}},
+		chained + "\r\n":     {{chained, Pos{1, 0}, false, ""}},
+		over + "\nb":         {{"", Pos{1, 0}, false, fmt.Sprintf("the line has %d bytes, the limit is 20", len(over))}, {"b", Pos{2, int64(len(over)) + 1}, true, ""}},
 	} {
 		require.Equal(t, want, readAll(NewReader(strings.NewReader(in), 20)), "%.40q", in)
 		require.Equal(t, want, readAll(NewReader(iotest.OneByteReader(strings.NewReader(in)), 20)), "%.40q", in)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/chain"
 )
 
 func catCommand() command {
@@ -15,8 +16,9 @@ func catCommand() command {
 		about: `
 Lines that cannot be read are reported on standard error and left out. A byte
 order mark, blank lines and carriage returns at the ends of lines are left out
-too. Lines of other formats are printed as native ones; 'agentevents convert'
-writes the other formats.`,
+too, and so are the hashes of a chained log: they belong to the file, and a copy is in
+no chain. Copy the file itself to keep them. Lines of other formats are printed as native
+ones; 'agentevents convert' writes the other formats.`,
 		examples: []string{
 			"agentevents cat --kind agent.toolCalled --kind agent.toolReturned run.jsonl",
 			"tail -f run.jsonl | agentevents cat --agent planner -",
@@ -53,6 +55,7 @@ writes the other formats.`,
 type printer struct {
 	out  *output
 	line []byte
+	last *chain.Hash // of the line before, which each line is chained to; nil chains none
 }
 
 // print prints one event. An event that cannot be written is reported like a bad line.
@@ -63,6 +66,9 @@ func (p *printer) print(l *logReader, at position, ev *agentevents.Event) error 
 		l.bad++
 		l.report(at, visible(err.Error()))
 		return nil
+	}
+	if p.last != nil {
+		line, *p.last = chain.Append(line[:0], line, *p.last)
 	}
 	p.line = append(line, '\n')
 	_, err = p.out.Write(p.line)

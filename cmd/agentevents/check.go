@@ -35,6 +35,13 @@ every run, which begins with "warning:". They do not change the exit status, as 
 may leave out deltas; with --complete they are problems. Nothing is known to be missing
 from logs in formats whose numbers are not unique (KAOS) or that have none.
 
+With --chain the lines must be chained, too: each has the hash of the one before it and
+its own. The files are one log in the order in which they are given. The first line of
+each file that breaks the chain is a problem, with the rule chain-broken, and so is a
+last line that is not the one FILE.head names. A chain that begins in the middle of the
+log is named at the end, in a line that begins with "warning:". A chain has no key: it
+shows accidents and edits, but not one by somebody who wrote all of its rest anew.
+
 The format of every line is detected. With --dialect all lines are read as that
 format, and the rules of its document are checked too: kahn has the strict table.`,
 		examples: []string{
@@ -48,14 +55,25 @@ format, and the rules of its document are checked too: kahn has the strict table
 			var format wireFlag
 			l.flags(fs)
 			f.flags(fs, &l)
+			chained := fs.Bool("chain", false, "check the chain of a log that was recorded with one")
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
 				problems := 0
-				report := func(at position, rule agentevents.Rule, what string) {
+				c := chainCheck{l: &l}
+				show := func(at position, rule agentevents.Rule, what string) {
 					problems++
 					// A failing standard output shows when it is flushed.
 					fmt.Fprintf(in.stdout, "%s:%d: %s: %s\n", l.files[at.file], at.line, visible(string(rule)), what)
+				}
+				showChain := func(to position) {
+					for _, f := range c.take(to) {
+						show(f.at, ruleChain, f.what)
+					}
+				}
+				report := func(at position, rule agentevents.Rule, what string) {
+					showChain(at)
+					show(at, rule, what)
 				}
 				l.report = func(at position, what string) { report(at, ruleUnreadable, what) }
 				if format.wire != nil {
@@ -71,9 +89,18 @@ format, and the rules of its document are checked too: kahn has the strict table
 				if err != nil {
 					return err
 				}
+				if *chained {
+					l.raw = c.reader
+					c.openHeads(in)
+				}
 				var ev agentevents.Event
 				for at, ev = range events {
 					f.apply(ev)
+				}
+				c.end()
+				showChain(position{file: len(l.files)})
+				for _, note := range c.notes {
+					fmt.Fprintf(in.stdout, "warning: %s\n", note)
 				}
 				missing := false
 				for run, c := range f.runs().Coverage() {

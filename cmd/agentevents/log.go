@@ -37,7 +37,9 @@ type logReader struct {
 	// broken receives the violations of a document's rules; nil reports them like
 	// lines that cannot be read.
 	broken func(at position, v *agentevents.RuleError)
-	files  []string // names, for messages
+	// raw wraps every file, to see its bytes; nil does not.
+	raw   func(file int, r io.Reader) io.Reader
+	files []string // names, for messages
 
 	bad    int // lines that cannot be read
 	failed bool
@@ -115,6 +117,9 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 		}
 		defer f.Close()
 		src.r = f
+	}
+	if l.raw != nil {
+		src.r = l.raw(file, src.r)
 	}
 	r := agentevents.NewReader(src, agentevents.ReaderOptions{Decoder: l.decoder, MaxLine: l.maxLine, Verbatim: l.verb})
 	bad := 0

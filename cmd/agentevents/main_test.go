@@ -141,6 +141,7 @@ func TestKindsRulesVersion(t *testing.T) {
 		require.Regexp(t, `(?m)^`+string(rule)+` +`+regexp.QuoteMeta(statement)+`$`, rules.out)
 	}
 	require.Contains(t, rules.out, "line-unreadable ")
+	require.Contains(t, rules.out, "chain-broken ")
 
 	version := exec("", "version")
 	require.Equal(t, exitOK, version.code)

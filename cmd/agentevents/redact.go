@@ -33,6 +33,10 @@ The rules are key (behind the name of a credential), token (the form of one), se
 (a value of --secrets, without the blanks around it) and card. A log that is redacted
 again stays as it is.
 
+The copy of a chained log is chained too: its first line continues the log's last one,
+so the copy names the log that it was made of. Standard input can be read only once: what
+is read from there is not chained, and a note on standard error says so.
+
 A line that cannot be read cannot be redacted: it is reported, left out, and the exit
 status is 1. Ids and names of tools and agents are not redacted, nor is a word that
 only its meaning makes a secret: read the result before you give it away.`,
@@ -57,12 +61,21 @@ only its meaning makes a secret: read the result before you give it away.`,
 					return err
 				}
 				p := printer{out: in.stdout}
+				c := chainCheck{l: &l}
+				if last, ok := lastLink(in.args, l.maxLine); ok {
+					p.last = &last
+				} else {
+					l.raw = c.reader
+				}
 				for at, ev := range r.events(&l, events) {
 					if err := p.print(&l, at, &ev); err != nil {
 						return err
 					}
 				}
 				r.report(in)
+				if c.begun {
+					fmt.Fprintln(in.stderr, "agentevents redact: the log is chained and its copy is not, as it can be read only once; name its FILE to chain the copy")
+				}
 				return l.result()
 			}
 		},

@@ -80,6 +80,7 @@ documents follow: check applies them with --dialect FORMAT.`,
 					fmt.Fprintf(tw, "%s\t%s\n", rule, statement)
 				}
 				fmt.Fprintf(tw, "%s\t%s\n", ruleUnreadable, "every line is one event: a JSON object with the members of an event")
+				fmt.Fprintf(tw, "%s\t%s\n", ruleChain, "every line of a chained log continues the chain (with check --chain)")
 				var of dialect.Name
 				for _, r := range documentRules {
 					if r.dialect != of {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/agentevents/agentevents"
@@ -132,8 +134,18 @@ func whole(f io.ReaderAt, from, to int64) bool {
 
 // setAside copies a part of the file to one of its own.
 func (l *Log) setAside(f disk.File, from, to int64) (path string, err error) {
+	entries, err := l.fs.ReadDir(l.dir())
+	if err != nil {
+		return "", err
+	}
+	first := 1
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(l.path)+".torn.") {
+			first++
+		}
+	}
 	var out disk.File
-	for n := 1; ; n++ {
+	for n := first; ; n++ {
 		path = fmt.Sprintf("%s.torn.%06d", l.path, n)
 		if out, err = l.fs.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); !errors.Is(err, os.ErrExist) {
 			break

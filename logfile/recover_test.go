@@ -44,7 +44,7 @@ func read(t *testing.T, path string) string {
 // Wherever a log is cut, it is clean once it is opened again: what was whole is there,
 // and the rest beside it.
 func TestATornTailIsSetAside(t *testing.T) {
-	for _, o := range []Options{{Sync: SyncNone}, {Sync: SyncNone, Chain: true}} {
+	for _, o := range []Options{{Sync: SyncNone, fs: newFaults()}, {Sync: SyncNone, Chain: true, fs: newFaults()}} {
 		path, text := closed(t, 3, o)
 		for cut := range len(text) {
 			require.NoError(t, os.WriteFile(path, []byte(text[:cut]), 0o600))
@@ -66,6 +66,9 @@ func TestATornTailIsSetAside(t *testing.T) {
 				require.ErrorIs(t, told, torn)
 				require.Equal(t, tail, read(t, torn.Path))
 				require.ErrorContains(t, torn, "torn at byte")
+				if cut%50 > 0 {
+					require.NoError(t, os.Remove(torn.Path))
+				}
 			}
 			write(t, l, wholes, wholes+1)
 			require.NoError(t, l.Close())

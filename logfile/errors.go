@@ -17,7 +17,7 @@ type LostError struct {
 
 // A Range is a part of a run's events.
 type Range struct {
-	RunID       string
+	RunID       string // the run
 	First, Last uint64 // sequences of the events that were lost; between them, some may not be
 }
 

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/logfile"
 )
 
 // README:
 // openLog returns the emitter of a service. It is made once.
 func openLog(path string, dashboard ae.Sink, secrets *ae.Secrets) (*ae.Emitter, error) {
-	log, err := ae.OpenFile(path, ae.WriterOptions{})
+	log, err := logfile.Open(path, logfile.Options{MaxBytes: 256 << 20, Compress: true})
 	if err != nil {
 		return nil, err
 	}

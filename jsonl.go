@@ -23,8 +23,8 @@ import (
 type WriterOptions struct {
 	// BufferSize is how many bytes may wait before they are written. 0 writes
 	// every line at once, with one write, so that a crash of the process loses
-	// nothing that was emitted; one of the machine may: see [Committer]. With a buffer lines wait for Flush, Close or
-	// more lines; writing costs a fraction.
+	// nothing that was emitted; one of the machine may: see package logfile. With a buffer
+	// lines wait for Flush, Close or more lines; writing costs a fraction.
 	BufferSize int
 }
 
@@ -70,7 +70,7 @@ func (c contained) Write(p []byte) (n int, err error) {
 //
 // One process writes a file: if one of several is killed in the middle of a line, the
 // next line of another is glued to it. A file that is removed or renamed while it is open
-// gets the lines all the same.
+// gets the lines all the same. Package logfile has logs that do better.
 func OpenFile(path string, o WriterOptions) (*Writer, error) {
 	f, torn, err := lines.OpenFile(path)
 	if err != nil {

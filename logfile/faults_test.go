@@ -2,6 +2,7 @@ package logfile
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -243,4 +244,68 @@ func checkFaulty(t *testing.T, path string, o Options, acked map[uint64]bool, ev
 	}
 	require.Empty(t, acked, what)
 	require.Equal(t, events, last, what)
+}
+
+// Many write at once while calls fail at random.
+func TestFaultsUnderLoad(t *testing.T) {
+	rounds := 12
+	if long {
+		rounds = 300
+	}
+	for seed := range rounds {
+		for name, o := range map[string]Options{
+			"every event": {Sync: SyncEvery, Chain: true, MaxBytes: 5000, Compress: true, Keep: 100_000},
+			"interval":    {Sync: SyncInterval, Interval: 100 * time.Microsecond, MaxBytes: 5000},
+		} {
+			d := newFaults()
+			random := rand.New(rand.NewPCG(uint64(seed), 1))
+			d.fail = func(n int, _ string) error { // d.mu is held
+				if random.IntN(15) == 0 {
+					return someErrors[n%len(someErrors)]
+				}
+				return nil
+			}
+			o.fs = d
+			path := filepath.Join(t.TempDir(), "log")
+			l, err := Open(path, o)
+			if err != nil {
+				continue
+			}
+			var mu sync.Mutex
+			acked := map[string]map[uint64]bool{}
+			var all sync.WaitGroup
+			for g := range 8 {
+				all.Go(func() {
+					mine := map[uint64]bool{}
+					run := fmt.Sprint("run", g)
+					for i := range 30 {
+						err := l.WriteEvent(t.Context(), event(run, i))
+						if err == nil {
+							err = l.Commit(t.Context())
+						}
+						mine[uint64(i)] = err == nil
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					acked[run] = mine
+				})
+			}
+			all.Wait()
+			closed := l.Close() == nil
+			o.fs = nil
+			l = open(t, path, o)
+			require.NoError(t, l.Close())
+			next := map[string]int{}
+			for _, ev := range readAll(t, path) {
+				require.GreaterOrEqual(t, int(ev.Sequence), next[ev.RunID], "%s %d: twice, or out of order", name, seed)
+				next[ev.RunID] = int(ev.Sequence) + 1
+				delete(acked[ev.RunID], ev.Sequence)
+			}
+			for run, left := range acked {
+				for seq, ok := range left {
+					require.False(t, ok || closed, "%s %d: %d of %s is missing", name, seed, seq, run)
+				}
+			}
+		}
+	}
 }

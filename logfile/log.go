@@ -108,6 +108,7 @@ type Log struct {
 
 	// Positions count the bytes that were accepted since the log was opened.
 	buf      []byte // from durable to accepted
+	room     []byte // the memory of buf, empty
 	accepted int64
 	written  int64
 	durable  int64 // on disk; without syncs, written
@@ -135,8 +136,7 @@ type Log struct {
 
 	lines, lost uint64
 	torn        *TornError
-	late        []error // for the next Flush
-	scratch     []byte
+	late        []error     // for the next Flush
 	timer       *time.Timer // of the next sync of SyncInterval, or nil
 	keeper      keeper
 }
@@ -254,6 +254,7 @@ func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, line []byte) er
 			return &LostError{Lines: 1, Events: []Range{{ev.RunID, ev.Sequence, ev.Sequence}}, Err: err}
 		}
 	}
+	l.grow(len(line) + chain.Size + len("\n"))
 	if l.o.Chain {
 		l.buf, l.hash = chain.Append(l.buf, line, l.hash)
 		l.accepted += int64(chain.Size)
@@ -578,6 +579,21 @@ func (l *Log) drop(pos int64) {
 	}
 	l.buf = l.buf[pos-l.durable:]
 	l.durable = pos
+	if len(l.buf) == 0 { // so nobody writes a part of it
+		l.buf = l.room
+	}
+}
+
+// grow makes room for n more bytes. l.mu is held.
+func (l *Log) grow(n int) {
+	const least, most = 4 << 10, 1 << 20
+	if cap(l.buf)-len(l.buf) >= n {
+		return
+	}
+	l.buf = append(make([]byte, 0, max(least, 2*(len(l.buf)+n))), l.buf...)
+	if l.room = nil; cap(l.buf) <= most {
+		l.room = l.buf[:0]
+	}
 }
 
 // arm has what is written synced after the interval. l.mu is held.

@@ -19,6 +19,15 @@ const (
 	OverflowBlock      Overflow = iota // wait for room: nothing is lost, the run may be slowed
 	OverflowDropNewest                 // lose the event that does not fit
 	OverflowDropOldest                 // lose the event that waited longest
+	// OverflowDropDeltas loses deltas only ([KindInfo], Droppable): one that does not fit,
+	// and all that follow in its block until the block ends, so that no block has a hole.
+	// An event that is no delta takes the place of the deltas that wait, which are lost in
+	// the same way, as they alone should not slow a run. Only when none is left it waits for
+	// room, as with OverflowBlock. So nothing is lost that a fold needs, provided that the
+	// whole of a block follows its deltas, as a [ModelCall] and [ToolReturned] have it. In
+	// a run in which 1,024 blocks are cut off at the same time all deltas are lost until it
+	// ends.
+	OverflowDropDeltas
 
 	overflows = iota
 )
@@ -30,28 +39,46 @@ type BufferedSink struct {
 	entry  *sinkEntry
 	policy Overflow
 	size   int
-	bad    error // why no event can be taken, from the start
+	bad    error         // why no event can be taken, from the start
+	done   chan struct{} // closed by the goroutine when it ends
+	line   []byte        // the goroutine's
 
-	mu                sync.Mutex
-	changed           *sync.Cond // anything below changed
-	queue             []buffered // ring; grows up to size
-	head, n           int
-	left              uint64 // events that left the queue: the number of the one at head
-	busy              bool   // an event is being delivered
-	current           uint64 // its number
-	closing           bool
-	ended             error // why the goroutine ended before Close
-	dropped, reported uint64
-	errs              firsterrs.List // since the last report
-	closed            bool
-	done              chan struct{} // closed by the goroutine when it ends
+	mu       sync.Mutex
+	changed  *sync.Cond // anything below changed
+	queue    []buffered // ring; grows up to size
+	head, n  int
+	next     uint64 // number of the next item
+	busy     bool   // an item is being delivered
+	current  uint64 // its number
+	closing  bool
+	ended    error // why the goroutine ended before Close
+	stats    BufferedStats
+	dropped  [len(catalog) + 1]uint64 // events by kind, the last one for unknown kinds
+	reported uint64                   // of those dropped
+	deltas   int                      // in the queue, with OverflowDropDeltas
+	cuts     cuts                     // with OverflowDropDeltas
+	errs     firsterrs.List           // since the last report
 }
 
 // A buffered item is an event, or what the sink is told of a run.
 type buffered struct {
-	ctx  context.Context
-	ev   Event
-	tell func(context.Context) error
+	ctx    context.Context
+	ev     Event
+	tell   func(context.Context) error
+	number uint64 // items are numbered in the order in which they come
+}
+
+// BufferedStats count events. Queued is the sum of Waiting, Written, Failed and all of
+// Dropped, at any time.
+//
+// What the buffer refuses with an error is not counted, nor what [Live] and
+// [WithoutDeltas] leave out.
+type BufferedStats struct {
+	Queued  uint64          // the buffer was given them
+	Waiting uint64          // they are in the buffer, or being delivered
+	Written uint64          // the sink behind it took them
+	Failed  uint64          // the sink returned an error or panicked
+	Dropped map[Kind]uint64 // lost, by kind; unknown kinds count as ""; nil when none is lost
 }
 
 const maxBufferedErrors = 16
@@ -64,12 +91,13 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // delivers them to s, in order, from one goroutine that ends with Close.
 //
 // With [OverflowBlock] Emit queues its event, lets other events of the run go
-// on, and waits for room before it returns. So the queue may hold one event
+// on, and waits for room before it returns; with [OverflowDropDeltas] it does for
+// events that are no deltas. So the queue may hold one event
 // more for every goroutine that is emitting, and s may emit into any run: with
 // the context it is given, or it could wait for the room that it makes.
 //
 // Errors of s come back from Flush and Close. What was dropped is counted:
-// see [BufferedSink.Dropped]; Flush and Close report it as [ErrDropped]. A sink
+// see [BufferedSink.Stats]; Flush and Close report it as [ErrDropped]. A sink
 // that ends the goroutine gets no more events: what is queued counts as
 // dropped, and WriteEvent returns an error.
 //
@@ -96,14 +124,15 @@ func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 
 func (b *BufferedSink) ok() bool { return b != nil && b.entry != nil }
 
-// WriteEvent queues the event. With [OverflowBlock] it then waits until the
-// queue is no longer than the buffer. After Close it returns [ErrClosed].
+// WriteEvent queues the event. With [OverflowBlock], and with [OverflowDropDeltas] if the
+// event is no delta, it then waits until the queue is no longer than the buffer. After
+// Close it returns [ErrClosed].
 func (b *BufferedSink) WriteEvent(ctx context.Context, ev Event) error {
 	ctx = orBackground(ctx)
 	if err := b.put(ctx, ev); err != nil {
 		return err
 	}
-	b.room(reentry.Of(ctx))
+	b.room(reentry.Of(ctx), !ev.droppable())
 	return nil
 }
 
@@ -138,6 +167,11 @@ func (b *BufferedSink) ReleaseRun(ctx context.Context, runID string) error {
 	if !b.ok() {
 		return ErrZeroValue
 	}
+	if b.policy == OverflowDropDeltas {
+		b.mu.Lock()
+		b.cuts.release(runID)
+		b.mu.Unlock()
+	}
 	if b.entry.releaser == nil {
 		return nil
 	}
@@ -154,27 +188,80 @@ func (b *BufferedSink) add(item buffered) error {
 	if b.closing {
 		return ErrClosed
 	}
-	if b.n >= b.size && b.policy != OverflowBlock && item.tell == nil {
-		b.dropped++
-		if b.policy == OverflowDropNewest || !b.dropOldest() {
+	if item.tell == nil {
+		b.stats.Queued++
+		if !b.admit(&item.ev) {
+			b.drop(&item.ev)
 			return nil
 		}
+		b.stats.Waiting++
 	}
 	if b.n == len(b.queue) {
 		longer := make([]buffered, max(8, 2*b.n))
 		copy(longer[copy(longer, b.queue[b.head:]):], b.queue[:b.head])
 		b.queue, b.head = longer, 0
 	}
-	b.queue[(b.head+b.n)%len(b.queue)] = item
+	item.number = b.next
+	b.next++
 	b.n++
+	*b.at(b.n - 1) = item
 	b.changed.Broadcast()
 	return nil
 }
 
-// room waits until the queue is no longer than the buffer. It does not when c is
-// a call that the buffer's goroutine makes or waits for.
-func (b *BufferedSink) room(c *reentry.Call) {
-	if b.policy != OverflowBlock {
+// at returns the i-th item of the queue. b.mu is held.
+func (b *BufferedSink) at(i int) *buffered { return &b.queue[(b.head+i)%len(b.queue)] }
+
+// admit reports whether an event is queued, and drops other ones where the policy says so.
+// b.mu is held.
+func (b *BufferedSink) admit(ev *Event) bool {
+	full := b.n >= b.size
+	switch b.policy {
+	case OverflowDropNewest:
+		return !full
+	case OverflowDropOldest:
+		return !full || b.dropOldest()
+	case OverflowDropDeltas:
+		switch {
+		case b.cuts.cut(ev, full):
+			return false
+		case ev.droppable():
+			b.deltas++
+		case full && b.deltas > 0:
+			b.dropDeltas()
+		}
+	}
+	return true
+}
+
+// drop counts an event that is lost. b.mu is held.
+func (b *BufferedSink) drop(ev *Event) {
+	i := len(catalog)
+	if p := ops(ev.Payload); p != nil && p.index() >= 0 {
+		i = p.index()
+	}
+	b.dropped[i]++
+}
+
+// lose drops an event of the queue. b.mu is held.
+func (b *BufferedSink) lose(ev *Event) {
+	b.stats.Waiting--
+	b.drop(ev)
+}
+
+// lost returns the number of all events that were dropped. b.mu is held.
+func (b *BufferedSink) lost() (n uint64) {
+	for _, dropped := range b.dropped {
+		n += dropped
+	}
+	return n
+}
+
+// room waits until the queue is no longer than the buffer, if an event that was queued has
+// to. lasting says that it is no delta. It does not wait when c is a call that the
+// buffer's goroutine makes or waits for.
+func (b *BufferedSink) room(c *reentry.Call, lasting bool) {
+	if b.policy != OverflowBlock && (b.policy != OverflowDropDeltas || !lasting) {
 		return
 	}
 	b.mu.Lock()
@@ -191,13 +278,13 @@ func (b *BufferedSink) room(c *reentry.Call) {
 // dropOldest removes the event that waited longest. What is told before it stays in
 // front. b.mu is held.
 func (b *BufferedSink) dropOldest() bool {
-	at := func(i int) *buffered { return &b.queue[(b.head+i)%len(b.queue)] }
 	for i := range b.n {
-		if at(i).tell != nil {
+		if b.at(i).tell != nil {
 			continue
 		}
+		b.lose(&b.at(i).ev)
 		for ; i > 0; i-- {
-			*at(i) = *at(i - 1)
+			*b.at(i) = *b.at(i - 1)
 		}
 		b.take()
 		return true
@@ -205,13 +292,36 @@ func (b *BufferedSink) dropOldest() bool {
 	return false
 }
 
-// take removes the first event of the queue. b.mu is held.
+// dropDeltas removes all deltas of the queue, and cuts those of their blocks that do not
+// end there. b.mu is held.
+func (b *BufferedSink) dropDeltas() {
+	var fresh cuts
+	kept := 0
+	for i := range b.n {
+		item := b.at(i)
+		if item.tell == nil && fresh.cut(&item.ev, true) {
+			b.lose(&item.ev)
+			continue
+		}
+		if kept < i {
+			*b.at(kept) = *item
+		}
+		kept++
+	}
+	for i := kept; i < b.n; i++ {
+		*b.at(i) = buffered{}
+	}
+	b.n, b.deltas = kept, 0
+	b.cuts.addAll(&fresh)
+	b.changed.Broadcast()
+}
+
+// take removes the first item of the queue. b.mu is held.
 func (b *BufferedSink) take() buffered {
 	item := b.queue[b.head]
 	b.queue[b.head] = buffered{}
 	b.head = (b.head + 1) % len(b.queue)
 	b.n--
-	b.left++
 	return item
 }
 
@@ -219,44 +329,24 @@ func (b *BufferedSink) take() buffered {
 func (b *BufferedSink) deliver() {
 	defer close(b.done)
 	var item buffered
-	defer func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if !b.busy {
-			return
-		}
-		b.ended = fmt.Errorf("agentevents: %s takes no more events: %w", b.entry.name, turns.ErrGoexit)
-		b.dropped += uint64(b.n)
-		for b.n > 0 {
-			b.take()
-		}
-		b.delivered(&item.ev, turns.ErrGoexit)
-	}()
-	var line []byte
 	var c *reentry.Call
-	for b.next(&item) {
+	finished := false
+	defer func() {
+		if !finished {
+			b.exited(&item)
+		}
+	}()
+	for b.await(&item) {
 		if !c.MadeOf(item.ctx) {
 			c = reentry.New(item.ctx, reentry.Of(item.ctx).Owner(), &b.holder, nil)
 		}
-		var err error
-		if item.tell != nil {
-			err = item.tell(c)
-		} else {
-			if b.entry.line != nil {
-				line, err = item.ev.AppendJSON(line[:0])
-			}
-			if err == nil {
-				err = b.entry.write(c, &item.ev, line)
-			}
-		}
-		b.mu.Lock()
-		b.delivered(&item.ev, err)
-		b.mu.Unlock()
+		b.delivered(&item, b.hand(c, &item))
 	}
+	finished = true
 }
 
-// next waits for an event to deliver. It returns false when there will be none.
-func (b *BufferedSink) next(item *buffered) bool {
+// await waits for an item to deliver. It returns false when there will be none.
+func (b *BufferedSink) await(item *buffered) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.n == 0 && !b.closing {
@@ -265,17 +355,64 @@ func (b *BufferedSink) next(item *buffered) bool {
 	if b.n == 0 {
 		return false
 	}
-	b.current, b.busy = b.left, true
 	*item = b.take()
+	b.current, b.busy = item.number, true
+	if b.policy == OverflowDropDeltas && item.tell == nil && item.ev.droppable() {
+		b.deltas--
+	}
 	b.changed.Broadcast()
 	return true
 }
 
-// delivered notes how the delivery of the current event went. b.mu is held.
-func (b *BufferedSink) delivered(ev *Event, err error) {
+// hand gives an item to the sink.
+func (b *BufferedSink) hand(c *reentry.Call, item *buffered) (err error) {
+	if item.tell != nil {
+		return item.tell(c)
+	}
+	if b.entry.line != nil {
+		if b.line, err = item.ev.AppendJSON(b.line[:0]); err != nil {
+			return err
+		}
+	}
+	return b.entry.deliver(c, &item.ev, b.line)
+}
+
+// delivered notes how the delivery of the current item went.
+func (b *BufferedSink) delivered(item *buffered, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settle(item, err)
+	b.changed.Broadcast()
+}
+
+// settle is delivered with b.mu held.
+func (b *BufferedSink) settle(item *buffered, err error) {
 	b.busy = false
+	if item.tell == nil {
+		b.stats.Waiting--
+		if err == nil {
+			b.stats.Written++
+		} else {
+			b.stats.Failed++
+		}
+	}
 	if err != nil {
-		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, RunID: ev.RunID, Sequence: ev.Sequence, Err: err})
+		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, RunID: item.ev.RunID, Sequence: item.ev.Sequence, Err: err})
+	}
+}
+
+// exited notes that the sink ended the goroutine, in the delivery of an item.
+func (b *BufferedSink) exited(item *buffered) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = fmt.Errorf("agentevents: %s takes no more events: %w", b.entry.name, turns.ErrGoexit)
+	if b.busy {
+		b.settle(item, turns.ErrGoexit)
+	}
+	for b.n > 0 {
+		if left := b.take(); left.tell == nil {
+			b.lose(&left.ev)
+		}
 	}
 	b.changed.Broadcast()
 }
@@ -287,7 +424,27 @@ func (b *BufferedSink) Dropped() uint64 {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.dropped
+	return b.lost()
+}
+
+// Stats returns the numbers of events so far. They are of one moment.
+func (b *BufferedSink) Stats() BufferedStats {
+	if !b.ok() {
+		return BufferedStats{}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.stats
+	for i, n := range b.dropped {
+		var kind Kind
+		if i < len(catalog) {
+			kind = catalog[i].Kind
+		}
+		if n > 0 {
+			put(&out.Dropped, kind, n)
+		}
+	}
+	return out
 }
 
 // Flush waits until the events that were queued before the call are delivered.
@@ -314,26 +471,36 @@ func (b *BufferedSink) Flush(ctx context.Context) error {
 	})
 	defer stop()
 	b.mu.Lock()
-	end := b.left + uint64(b.n)
-	for b.waiting(end) > 0 && ctx.Err() == nil {
+	end := b.next
+	for b.open(end) && ctx.Err() == nil {
 		b.changed.Wait()
 	}
-	if n := b.waiting(end); n > 0 {
-		b.mu.Unlock()
-		return fmt.Errorf("agentevents: %d events are still waiting for %s: %w", n, b.entry.name, ctx.Err())
+	if b.open(end) {
+		defer b.mu.Unlock()
+		return b.unfinished(end, ctx.Err())
 	}
 	err := b.report()
 	b.mu.Unlock()
-	if b.entry.flusher != nil {
-		err = errors.Join(err, b.entry.flush(ctx))
-	}
-	return err
+	_, ferr := b.entry.flushWithin(ctx)
+	return errors.Join(err, ferr)
 }
 
-// waiting returns how many events with a number below end are neither delivered
-// nor dropped. b.mu is held.
-func (b *BufferedSink) waiting(end uint64) uint64 {
-	n := max(end, b.left) - b.left
+// unfinished returns the error of a call that gives up. b.mu is held.
+func (b *BufferedSink) unfinished(end uint64, cause error) error {
+	return fmt.Errorf("agentevents: %d events are still waiting for %s: %w", b.waiting(end), b.entry.name, cause)
+}
+
+// open reports whether an item with a number below end is neither delivered nor dropped.
+// b.mu is held.
+func (b *BufferedSink) open(end uint64) bool {
+	return b.busy && b.current < end || b.n > 0 && b.at(0).number < end
+}
+
+// waiting returns how many they are. b.mu is held.
+func (b *BufferedSink) waiting(end uint64) (n int) {
+	for i := 0; i < b.n && b.at(i).number < end; i++ {
+		n++
+	}
 	if b.busy && b.current < end {
 		n++
 	}
@@ -343,9 +510,9 @@ func (b *BufferedSink) waiting(end uint64) uint64 {
 // report returns the errors since the last report. b.mu is held.
 func (b *BufferedSink) report() error {
 	errs := b.errs.Take(" of " + b.entry.name)
-	if b.dropped > b.reported {
-		errs = append(errs, fmt.Errorf("%w: %d by the buffer of %s", ErrDropped, b.dropped-b.reported, b.entry.name))
-		b.reported = b.dropped
+	if lost := b.lost(); lost > b.reported {
+		errs = append(errs, fmt.Errorf("%w: %d by the buffer of %s", ErrDropped, lost-b.reported, b.entry.name))
+		b.reported = lost
 	}
 	return errors.Join(errs...)
 }
@@ -357,18 +524,32 @@ func (b *BufferedSink) Close() error {
 	if !b.ok() {
 		return ErrZeroValue
 	}
-	b.mu.Lock()
-	b.closing = true
-	b.changed.Broadcast()
-	b.mu.Unlock()
-	<-b.done
+	return b.close(context.Background())
+}
+
+// close is Close, for as long as the context allows. Then the goroutine goes on by
+// itself, and ends when it has delivered what is queued.
+func (b *BufferedSink) close(ctx context.Context) error {
+	ctx, cancel := turns.Grace(ctx)
+	defer cancel()
+	b.end()
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.unfinished(b.next, ctx.Err())
+	}
 	b.mu.Lock()
 	err := b.report()
-	closed := b.closed
-	b.closed = true
 	b.mu.Unlock()
-	if b.entry.closer != nil && !closed {
-		err = errors.Join(err, b.entry.close())
-	}
-	return err
+	return errors.Join(err, b.entry.closeWithin(ctx))
+}
+
+// end makes the goroutine end when the queue is empty. Nothing more is queued.
+func (b *BufferedSink) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closing = true
+	b.changed.Broadcast()
 }

@@ -530,6 +530,9 @@ func (e *Emitter) Close(ctx context.Context) error {
 			errs = append(errs, &SinkError{Sink: k.name, Err: err})
 		}
 	}
+	for _, b := range e.buffers {
+		b.end() // or the goroutine of one that did not finish would wait for events
+	}
 	return errors.Join(errs...)
 }
 
@@ -658,7 +661,7 @@ func (s *runState) tell(outer *reentry.Call, done *outcome) {
 	}
 	s.report(done)
 	for _, b := range s.e.buffers {
-		b.room(outer)
+		b.room(outer, done.lasting)
 	}
 }
 

@@ -312,7 +312,10 @@ func (k *sinkEntry) flushWithin(ctx context.Context) (finished bool, err error) 
 
 // closeWithin closes the sink, unless it is closed.
 func (k *sinkEntry) closeWithin(ctx context.Context) error {
-	if k.closer == nil {
+	switch {
+	case k.buffer.ok():
+		return k.buffer.close(ctx)
+	case k.closer == nil:
 		return nil
 	}
 	_, err := k.turns.Last(ctx, "Close", func(context.Context) error { return k.close() })

@@ -321,7 +321,7 @@ func (s exiting) WriteEvent(context.Context, Event) error {
 func TestBufferedThatCannotDeliverSaysSo(t *testing.T) {
 	for want, b := range map[string]*BufferedSink{
 		"the sink is nil":         Buffered(nil, 1, OverflowBlock),
-		"no overflow policy 3":    Buffered(&sinkLog{}, 1, OverflowDropOldest+1),
+		"no overflow policy 4":    Buffered(&sinkLog{}, 1, overflows),
 		"Emit would return befor": Buffered(committerSink{discard, nil}, 1, OverflowBlock),
 	} {
 		_, err := NewEmitter(EmitterOptions{Sinks: []Sink{&sinkLog{}, BestEffort(b)}})

@@ -223,6 +223,7 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 func TestBufferedConcurrentSafe(t *testing.T) {
 	for name, policy := range map[string]agentevents.Overflow{
 		"Block": agentevents.OverflowBlock, "DropNewest": agentevents.OverflowDropNewest, "DropOldest": agentevents.OverflowDropOldest,
+		"DropDeltas": agentevents.OverflowDropDeltas,
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t)

@@ -1,0 +1,295 @@
+package agentevents
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// eventOf returns an event of agent a, or of the run if its kind is about the run.
+func eventOf(n int, p Payload) Event {
+	ev := Event{ID: strconv.Itoa(n), Sequence: uint64(n), Time: noon(), RunID: "r", AgentID: "a", Payload: p}
+	if strings.HasPrefix(string(p.kind()), "run.") {
+		ev.AgentID = ""
+	}
+	return ev
+}
+
+// requireStats checks that the counters of a buffer add up.
+func requireStats(t testing.TB, s BufferedStats) {
+	t.Helper()
+	sum := s.Waiting + s.Written + s.Failed
+	for _, n := range s.Dropped {
+		sum += n
+	}
+	require.Equal(t, s.Queued, sum, "%+v", s)
+}
+
+// A buffer of two gets the events while the first one is under way.
+func TestDropDeltasCutsBlocksUntilTheyEnd(t *testing.T) {
+	delta := func(block string) Payload { return &TextDelta{BlockID: block, Delta: "x"} }
+	whole := func(block string) Payload { return &TextCompleted{BlockID: block} }
+	first := &RunStarted{}
+	for name, c := range map[string]struct {
+		events []Payload
+		want   []int
+	}{
+		"one that does not fit":        {[]Payload{first, delta("1"), delta("1"), delta("1")}, []int{0, 1, 2}},
+		"others wait for room":         {[]Payload{first, whole("1"), whole("2"), whole("3")}, []int{0, 1, 2, 3}},
+		"deltas make room for others":  {[]Payload{first, delta("1"), delta("1"), whole("1"), whole("2")}, []int{0, 3, 4}},
+		"what is told stays in order":  {[]Payload{first, delta("1"), whole("1"), delta("2"), &RunPaused{}, delta("2")}, []int{0, 2, 4}},
+		"of the block only":            {[]Payload{first, whole("0"), delta("1"), whole("1"), whole("2"), delta("2")}, []int{0, 1, 3, 4}},
+		"a block without an id":        {[]Payload{first, whole("0"), whole("0"), delta(""), delta("")}, []int{0, 1, 2}},
+		"the whole of an argument":     {[]Payload{first, whole("0"), whole("0"), &ToolArgumentsDelta{CallID: "c"}, &ToolReturned{CallID: "c"}}, []int{0, 1, 2, 4}},
+		"reasoning beside text":        {[]Payload{first, whole("0"), &AgentReasoningDelta{}, delta(""), &AgentReasoned{}}, []int{0, 1, 4}},
+		"unknown kinds are never lost": {[]Payload{first, whole("0"), whole("0"), &Unknown{Type: "x"}}, []int{0, 1, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate()
+				b := Buffered(g, 2, OverflowDropDeltas)
+				for i, p := range c.events {
+					require.NoError(t, b.put(t.Context(), eventOf(i, p)))
+					synctest.Wait()
+					requireStats(t, b.Stats())
+				}
+				s := b.Stats()
+				require.EqualValues(t, len(c.want), s.Waiting)
+				require.EqualValues(t, len(c.events)-len(c.want), b.Dropped())
+				close(g.open)
+				_ = b.Close()
+				require.Equal(t, c.want, sequences(&g.sinkLog))
+			})
+		})
+	}
+}
+
+// After a block was cut, each of these lets the deltas of its agent through again, or not.
+func TestDropDeltasBlocksEndAsTheFoldHasIt(t *testing.T) {
+	text := func(p TextDelta) Payload { return &p }
+	for name, c := range map[string]struct {
+		cut, then, delta Payload
+		other            bool // then is of another agent
+		want             bool
+	}{
+		"its whole":               {text(TextDelta{BlockID: "1"}), &TextCompleted{BlockID: "1"}, text(TextDelta{BlockID: "1"}), false, true},
+		"another whole":           {text(TextDelta{BlockID: "1"}), &TextCompleted{BlockID: "2"}, text(TextDelta{BlockID: "1"}), false, false},
+		"whole of another agent":  {text(TextDelta{BlockID: "1"}), &TextCompleted{BlockID: "1"}, text(TextDelta{BlockID: "1"}), true, false},
+		"whole reasoning":         {text(TextDelta{BlockID: "1"}), &AgentReasoned{BlockID: "1"}, text(TextDelta{BlockID: "1"}), false, false},
+		"another block":           {text(TextDelta{BlockID: "1"}), &RunPaused{}, text(TextDelta{BlockID: "2"}), false, true},
+		"a call":                  {text(TextDelta{}), &ToolCalled{CallID: "c"}, text(TextDelta{}), false, true},
+		"a call, with an id":      {text(TextDelta{BlockID: "1"}), &ToolCalled{CallID: "c"}, text(TextDelta{BlockID: "1"}), false, false},
+		"a transition":            {text(TextDelta{}), &AgentTransition{To: StatusToolCall}, text(TextDelta{}), false, true},
+		"a new block by its zero": {text(TextDelta{Index: Some(3)}), &RunPaused{}, text(TextDelta{Index: Some(0)}), false, true},
+		"the end of the agent":    {text(TextDelta{BlockID: "1"}), &AgentEnded{}, text(TextDelta{BlockID: "1"}), false, true},
+		"of another agent":        {text(TextDelta{BlockID: "1"}), &AgentEnded{}, text(TextDelta{BlockID: "1"}), true, false},
+		"the end of the run":      {text(TextDelta{BlockID: "1"}), &RunCompleted{}, text(TextDelta{BlockID: "1"}), false, true},
+		"a pause":                 {text(TextDelta{BlockID: "1"}), &RunPaused{}, text(TextDelta{BlockID: "1"}), false, false},
+		"the return of the call":  {&ToolArgumentsDelta{CallID: "c"}, &ToolReturned{CallID: "c"}, &ToolArgumentsDelta{CallID: "c"}, false, true},
+		"of another call":         {&ToolArgumentsDelta{CallID: "c"}, &ToolReturned{CallID: "d"}, &ToolArgumentsDelta{CallID: "c"}, false, false},
+	} {
+		var cuts cuts
+		cut, then, delta := eventOf(0, c.cut), eventOf(1, c.then), eventOf(2, c.delta)
+		if c.other {
+			then.AgentID = "b"
+		}
+		require.False(t, cuts.cut(&cut, false), name)
+		require.True(t, cuts.cut(&cut, true), name)
+		require.True(t, cuts.cut(&cut, false), name)
+		require.False(t, cuts.cut(&then, true), name)
+		require.Equal(t, !c.want, cuts.cut(&delta, false), name)
+	}
+}
+
+func TestDropDeltasTellsAgentsWithoutAnIDApart(t *testing.T) {
+	var cuts cuts
+	of := func(parent string, p Payload) *Event {
+		return &Event{RunID: "r", ParentSpanID: parent, Payload: p}
+	}
+	require.True(t, cuts.cut(of("1", &TextDelta{}), true))
+	require.False(t, cuts.cut(of("2", &TextDelta{}), false))
+	require.False(t, cuts.cut(of("2", &TextCompleted{}), false))
+	require.True(t, cuts.cut(of("1", &TextDelta{}), false))
+	require.False(t, cuts.cut(&Event{RunID: "r", SpanID: "1", Payload: &AgentEnded{}}, false))
+	require.False(t, cuts.cut(of("1", &TextDelta{}), false))
+	require.Empty(t, cuts.runs)
+}
+
+func TestDropDeltasKeepsLittleOfWhatItCuts(t *testing.T) {
+	var cuts cuts
+	for i := range 3 * maxCuts {
+		ev := eventOf(i, &TextDelta{BlockID: strconv.Itoa(i)})
+		require.True(t, cuts.cut(&ev, true))
+		require.LessOrEqual(t, len(cuts.runs["r"].blocks), maxCuts)
+	}
+	ev := eventOf(0, &TextDelta{BlockID: "new"})
+	require.True(t, cuts.cut(&ev, false), "the run gets no more deltas")
+	ev.RunID = "s"
+	require.False(t, cuts.cut(&ev, false), "another one does")
+	ev = eventOf(0, &RunCompleted{})
+	require.False(t, cuts.cut(&ev, true))
+	require.Empty(t, cuts.runs)
+}
+
+// The sink is a Releaser or not: the buffer forgets the run.
+func TestDropDeltasForgetsReleasedRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		b := Buffered(g, 1, OverflowDropDeltas)
+		r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+		for range 4 {
+			require.NoError(t, r.Emit(t.Context(), &TextDelta{BlockID: "1"}))
+			synctest.Wait()
+		}
+		require.Len(t, b.cuts.runs, 1)
+		require.NoError(t, r.Close())
+		require.Empty(t, b.cuts.runs)
+		close(g.open)
+		require.ErrorIs(t, b.Close(), ErrDropped)
+	})
+}
+
+func TestDropDeltasNeverMakesADeltaWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		b := Buffered(g, 1, OverflowDropDeltas)
+		r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+		require.NoError(t, r.Emit(t.Context(), &RunStarted{}))
+		synctest.Wait()
+		for range 5 {
+			require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+		}
+		require.NoError(t, r.Emit(t.Context(), &RunPaused{}), "it takes the place of deltas")
+		waits := make(chan error, 1)
+		go func() { waits <- r.Emit(context.Background(), &RunResumed{}) }()
+		synctest.Wait()
+		require.Empty(t, waits, "the buffer is full of what cannot be dropped")
+		require.NoError(t, r.Emit(t.Context(), &TextDelta{}), "a delta does not wait, nor for others")
+		require.NoError(t, b.WriteEvent(t.Context(), eventOf(9, &TextDelta{})))
+		require.Len(t, log.events, 9)
+		g.open <- struct{}{}
+		synctest.Wait()
+		require.NoError(t, <-waits)
+		close(g.open)
+		err := b.Close()
+		require.ErrorIs(t, err, ErrDropped)
+		require.Equal(t, BufferedStats{Queued: 10, Written: 3, Dropped: map[Kind]uint64{KindTextDelta: 7}}, b.Stats())
+		require.NoError(t, r.s.e.Close(t.Context()))
+	})
+}
+
+// Whatever is dropped, the fold of the rest is the same and misses nothing: a hole in a
+// block would break rule delta-index.
+func TestDropDeltasLosesNothingThatTheFoldNeeds(t *testing.T) {
+	dropped, kept := uint64(0), 0
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			g := newGate()
+			b := Buffered(g, 1+rnd.IntN(6), OverflowDropDeltas)
+			r, log := startRun(t, EmitterOptions{Lifecycle: LifecycleRelaxed, Sinks: []Sink{b}})
+			emit := func(a *Agent, p Payload) {
+				go func() { require.NoError(t, errOf(a.Record(context.Background(), Event{Payload: p}))) }()
+				synctest.Wait()
+			}
+			next := map[string]int{}
+			end := func(agent, block string) {
+				next[agent+block] = 0
+				emit(r.Agent(agent), &TextCompleted{BlockID: block, Text: "whole"})
+			}
+			blocks := map[string]int{} // ids are used once
+			for range 120 {
+				agent := []string{"a", "b"}[rnd.IntN(2)]
+				block := ""
+				if rnd.IntN(2) == 0 {
+					block = "block-" + strconv.Itoa(blocks[agent])
+				}
+				switch rnd.IntN(12) {
+				case 0:
+					if end(agent, block); block != "" {
+						blocks[agent]++
+					}
+				case 1, 2, 3:
+					select {
+					case g.open <- struct{}{}:
+					default:
+					}
+				case 4:
+					emit(r.Agent(agent), &UsageObserved{})
+				default:
+					emit(r.Agent(agent), &TextDelta{BlockID: block, Index: Some(next[agent+block]), Delta: "x"})
+					next[agent+block]++
+				}
+			}
+			for _, agent := range []string{"a", "b"} {
+				end(agent, "")
+				end(agent, "block-"+strconv.Itoa(blocks[agent]))
+			}
+			close(g.open)
+			emit(r.Agent(""), &RunCompleted{})
+			_ = b.Close()
+			dropped += b.Dropped()
+			behind := &g.sinkLog
+			for _, k := range behind.kinds() {
+				if k == KindTextDelta {
+					kept++
+				}
+			}
+			require.EqualValues(t, len(log.events), uint64(len(behind.events))+b.Dropped())
+			require.Empty(t, behind.snapshot(t).Violations, "seed %d", seed)
+			want, got := log.snapshot(t), behind.snapshot(t)
+			require.Equal(t, want, got, "seed %d", seed)
+			requireStats(t, b.Stats())
+		})
+	}
+	require.Greater(t, dropped, uint64(100))
+	require.Greater(t, kept, 100)
+}
+
+func TestStatsCountEveryEventOnce(t *testing.T) {
+	for _, policy := range []Overflow{OverflowBlock, OverflowDropNewest, OverflowDropOldest, OverflowDropDeltas} {
+		synctest.Test(t, func(t *testing.T) {
+			hold := make(chan struct{})
+			b := Buffered(WithoutDeltas(SinkFunc(func(_ context.Context, ev Event) error {
+				<-hold
+				if ev.Sequence%3 == 0 {
+					return errors.New("fails")
+				}
+				return nil
+			})), 4, policy)
+			for i := range 9 {
+				ev := numbered(i)
+				ev.Payload = &RunPaused{}
+				switch i {
+				case 7:
+					ev.Payload = &TextDelta{}
+				case 8:
+					ev.Payload = &Unknown{Type: "host.event"}
+				}
+				require.NoError(t, b.put(t.Context(), ev))
+				synctest.Wait()
+				requireStats(t, b.Stats())
+			}
+			require.EqualValues(t, 8, b.Stats().Queued, "the sink gets no deltas")
+			require.Positive(t, b.Stats().Waiting)
+			close(hold)
+			_ = b.Close()
+			require.ErrorIs(t, b.WriteEvent(t.Context(), eventOf(9, &RunPaused{})), ErrClosed)
+			want := BufferedStats{Queued: 8, Written: 3, Failed: 2, Dropped: map[Kind]uint64{KindRunPaused: 2, "": 1}}
+			switch policy {
+			case OverflowBlock, OverflowDropDeltas:
+				want = BufferedStats{Queued: 8, Written: 5, Failed: 3}
+			case OverflowDropOldest:
+				want.Dropped = map[Kind]uint64{KindRunPaused: 3}
+			}
+			require.Equal(t, want, b.Stats())
+		})
+	}
+	require.Zero(t, new(BufferedSink).Stats())
+}

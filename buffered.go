@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/agentevents/agentevents/internal/firsterrs"
 	"github.com/agentevents/agentevents/internal/reentry"
@@ -42,6 +44,7 @@ type BufferedSink struct {
 	bad    error         // why no event can be taken, from the start
 	done   chan struct{} // closed by the goroutine when it ends
 	line   []byte        // the goroutine's
+	stop   chan struct{} // closed by Close: nobody waits before another try
 
 	mu       sync.Mutex
 	changed  *sync.Cond // anything below changed
@@ -50,6 +53,7 @@ type BufferedSink struct {
 	next     uint64 // number of the next item
 	busy     bool   // an item is being delivered
 	current  uint64 // its number
+	stopped  bool   // stop is closed
 	closing  bool
 	ended    error // why the goroutine ended before Close
 	stats    BufferedStats
@@ -77,8 +81,9 @@ type BufferedStats struct {
 	Queued  uint64          // the buffer was given them
 	Waiting uint64          // they are in the buffer, or being delivered
 	Written uint64          // the sink behind it took them
-	Failed  uint64          // the sink returned an error or panicked
+	Failed  uint64          // the sink returned an error or panicked; if the error was temporary, to the end
 	Dropped map[Kind]uint64 // lost, by kind; unknown kinds count as ""; nil when none is lost
+	Retried uint64          // tries after the first one of an event; of no sum
 }
 
 const maxBufferedErrors = 16
@@ -101,13 +106,20 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // that ends the goroutine gets no more events: what is queued counts as
 // dropped, and WriteEvent returns an error.
 //
+// An event that s refuses with a temporary error is tried again, for up to 30 seconds, after
+// 10 milliseconds first, then after twice as long each time, up to a second. An error is
+// temporary if one in its chain has a method Temporary() bool that returns true, as the
+// time-outs of net and context do. So s returns such an error only for an event that it may
+// get twice. The events behind wait. Close, also of the emitter, ends the pause; then an
+// event is tried once more only.
+//
 // A [Resumer] or [Releaser] behind the buffer is told in order; that is never dropped.
 // A [Tracer] behind the buffer is asked at once, while it may be receiving
 // earlier events. A [Committer] behind it is refused by [NewEmitter]: Emit
 // returns before the event gets there. So are a nil sink and an unknown policy,
 // for which WriteEvent returns an error too.
 func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
-	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{})}
+	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), stop: make(chan struct{})}
 	b.changed = sync.NewCond(&b.mu)
 	switch {
 	case b.entry.sink == nil:
@@ -374,7 +386,77 @@ func (b *BufferedSink) hand(c *reentry.Call, item *buffered) (err error) {
 			return err
 		}
 	}
-	return b.entry.deliver(c, &item.ev, b.line)
+	if err = b.entry.deliver(c, &item.ev, b.line); err == nil || !temporary(err) {
+		return err
+	}
+	return b.retry(c, item, err)
+}
+
+// How long a temporary error is borne.
+const (
+	firstPause   = 10 * time.Millisecond
+	longestPause = time.Second
+	retryFor     = 30 * time.Second
+)
+
+// retry delivers an event again and again, until it succeeds, the error is not temporary,
+// the time is over or the buffer is closed.
+func (b *BufferedSink) retry(c *reentry.Call, item *buffered, err error) error {
+	began := time.Now()
+	for pause, last := firstPause, false; !last && temporary(err); pause = min(2*pause, longestPause) {
+		left := retryFor - time.Since(began)
+		last = !b.sleep(min(pause, left)) || left <= pause
+		b.mu.Lock()
+		b.stats.Retried++
+		b.mu.Unlock()
+		err = b.entry.deliver(c, &item.ev, b.line)
+	}
+	return err
+}
+
+// sleep waits. It returns false, at once, when nobody is to wait.
+func (b *BufferedSink) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-b.stop:
+		return false
+	}
+}
+
+// hurry ends the pause before another try, and all later ones.
+func (b *BufferedSink) hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.stopped {
+		close(b.stop)
+	}
+	b.stopped = true
+}
+
+// temporary reports whether an error says so of itself.
+func temporary(err error) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = false // one of its methods panics
+		}
+	}()
+	return anyTemporary(err)
+}
+
+func anyTemporary(err error) bool {
+	if t, ok := err.(interface{ Temporary() bool }); ok && t.Temporary() {
+		return true
+	}
+	switch err := err.(type) {
+	case interface{ Unwrap() error }:
+		return anyTemporary(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(err.Unwrap(), anyTemporary)
+	}
+	return false
 }
 
 // delivered notes how the delivery of the current item went.
@@ -519,7 +601,7 @@ func (b *BufferedSink) report() error {
 
 // Close delivers what is queued, ends the goroutine and closes the sink behind
 // it. It waits for that sink, which must not call it; give Flush a deadline first
-// to bound the wait.
+// to bound the wait. It does not wait until a temporary error is over.
 func (b *BufferedSink) Close() error {
 	if !b.ok() {
 		return ErrZeroValue
@@ -548,6 +630,7 @@ func (b *BufferedSink) close(ctx context.Context) error {
 
 // end makes the goroutine end when the queue is empty. Nothing more is queued.
 func (b *BufferedSink) end() {
+	b.hurry()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closing = true

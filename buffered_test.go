@@ -3,11 +3,13 @@ package agentevents
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -292,4 +294,132 @@ func TestStatsCountEveryEventOnce(t *testing.T) {
 		})
 	}
 	require.Zero(t, new(BufferedSink).Stats())
+}
+
+// busyError is an error that may be over soon.
+type busyError struct{ temporary bool }
+
+func (e busyError) Error() string   { return "busy" }
+func (e busyError) Temporary() bool { return e.temporary }
+
+// nilError panics when it is asked.
+type nilError struct{ cause error }
+
+func (e *nilError) Error() string { return "nil" }
+func (e *nilError) Unwrap() error { return e.cause }
+
+func TestTemporary(t *testing.T) {
+	busy, broken := busyError{true}, busyError{}
+	for err, want := range map[error]bool{
+		errors.New("fails"):                         false,
+		busy:                                        true,
+		broken:                                      false,
+		fmt.Errorf("write: %w", busy):               true,
+		fmt.Errorf("%w: %w", broken, busy):          true,
+		&SinkError{Err: busy}:                       true,
+		errors.Join(errors.New("a"), broken):        false,
+		context.DeadlineExceeded:                    true,
+		fmt.Errorf("post: %w", (*nilError)(nil)):    false,
+		&PanicError{Value: "not temporary, a text"}: false,
+	} {
+		require.Equal(t, want, temporary(err), "%v", err)
+	}
+	require.False(t, temporary(nil))
+}
+
+// A flaky sink fails for a time, and notes when it was tried.
+type flaky struct {
+	sinkLog
+	err   error
+	until func(tries int) bool // fails
+	tries []time.Duration
+	began time.Time
+}
+
+func (f *flaky) WriteLine(ctx context.Context, ev Event, line []byte) error {
+	f.tries = append(f.tries, time.Since(f.began))
+	if f.until(len(f.tries)) {
+		return f.err
+	}
+	return f.sinkLog.WriteLine(ctx, ev, line)
+}
+
+func TestBufferedTriesAgainWhileAnErrorIsTemporary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &flaky{err: fmt.Errorf("post: %w", busyError{true}), until: func(tries int) bool { return tries <= 9 }, began: time.Now()}
+		b := Buffered(f, 8, OverflowBlock)
+		for i := range 3 {
+			require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, b.Flush(ctx), "3 events are still waiting")
+		require.Equal(t, time.Second, time.Since(f.began), "Flush keeps its deadline")
+		requireStats(t, b.Stats())
+		require.NoError(t, b.Flush(t.Context()))
+		require.Equal(t, upTo(3), sequences(&f.sinkLog), "nothing overtakes")
+		ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+		require.Equal(t, []time.Duration{0, ms(10), ms(30), ms(70), ms(150), ms(310), ms(630), ms(1270), ms(2270), ms(3270)}, f.tries[:10])
+		require.Len(t, f.tries, 12)
+		require.Equal(t, BufferedStats{Queued: 3, Written: 3, Retried: 9}, b.Stats())
+		require.NoError(t, b.Close())
+	})
+}
+
+func TestBufferedGivesUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		err       error
+		tries     int
+		fails     func(tries int) bool
+		last      time.Duration
+		wantAfter []int
+	}{
+		"after half a minute": {busyError{true}, 38, func(tries int) bool { return tries <= 37 }, retryFor, []int{1}},
+		"at once":             {busyError{false}, 2, func(tries int) bool { return tries == 1 }, 0, []int{1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &flaky{err: c.err, until: c.fails, began: time.Now()}
+				b := Buffered(f, 8, OverflowBlock)
+				for i := range 2 {
+					require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
+				}
+				err := b.Flush(t.Context())
+				require.ErrorIs(t, err, c.err)
+				require.ErrorContains(t, err, "sequence 0")
+				require.Len(t, f.tries, c.tries)
+				require.Equal(t, c.last, f.tries[c.tries-2])
+				require.Equal(t, c.wantAfter, sequences(&f.sinkLog))
+				require.Equal(t, BufferedStats{Queued: 2, Written: 1, Failed: 1, Retried: uint64(c.tries - 2)}, b.Stats())
+				require.NoError(t, b.Close())
+			})
+		})
+	}
+}
+
+// One try is left to each event: what is queued is not waited for.
+func TestCloseDoesNotWaitUntilATemporaryErrorIsOver(t *testing.T) {
+	for _, ofEmitter := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &flaky{err: busyError{true}, until: func(int) bool { return true }, began: time.Now()}
+			b := Buffered(f, 8, OverflowBlock)
+			r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+			for range 3 {
+				require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+			}
+			time.Sleep(200 * time.Millisecond)
+			synctest.Wait()
+			require.Len(t, f.tries, 5)
+			var err error
+			if ofEmitter {
+				err = r.s.e.Close(t.Context())
+			} else {
+				err = b.Close()
+			}
+			require.ErrorIs(t, err, f.err)
+			require.Equal(t, 200*time.Millisecond, time.Since(f.began))
+			require.Len(t, f.tries, 10)
+			require.Equal(t, BufferedStats{Queued: 3, Failed: 3, Retried: 7}, b.Stats())
+		})
+	}
 }

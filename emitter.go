@@ -518,6 +518,9 @@ func (e *Emitter) Close(ctx context.Context) error {
 		return ErrReentrant
 	}
 	e.closed.Store(true)
+	for _, b := range e.buffers {
+		b.hurry()
+	}
 	n := e.drain(ctx)
 	errs := e.settle(ctx)
 	finished, flushErrs := e.flush(ctx)

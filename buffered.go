@@ -62,6 +62,21 @@ type BufferedSink struct {
 	deltas   int                      // in the queue, with OverflowDropDeltas
 	cuts     cuts                     // with OverflowDropDeltas
 	errs     firsterrs.List           // since the last report
+
+	// Of a sink that commits.
+	uncommitted int              // events that were delivered since the last commit
+	first       uint64           // number of the first of them
+	lastCommit  error            // of the last commit
+	commits     []*commitWait    // those that wait, in the order of their ends
+	group       []string         // ids of the events, if Commit waits
+	failures    map[string]error // of deliveries and commits, by event id, until Commit asks
+}
+
+// A commitWait is a call of Commit that waits.
+type commitWait struct {
+	end  uint64 // number behind the last item that it waits for
+	done bool
+	err  error
 }
 
 // A buffered item is an event, or what the sink is told of a run.
@@ -86,7 +101,13 @@ type BufferedStats struct {
 	Retried uint64          // tries after the first one of an event; of no sum
 }
 
-const maxBufferedErrors = 16
+const (
+	maxBufferedErrors = 16
+	// commitEvery is after how many events the sink commits though more are waiting.
+	commitEvery = 64
+	// maxFailures bounds those that are kept for Commit, because some emitters never ask.
+	maxFailures = 1024
+)
 
 // ErrDropped is what [BufferedSink.Flush] and Close report, with the number,
 // when events were dropped since the last report.
@@ -115,9 +136,9 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 //
 // A [Resumer] or [Releaser] behind the buffer is told in order; that is never dropped.
 // A [Tracer] behind the buffer is asked at once, while it may be receiving
-// earlier events. A [Committer] behind it is refused by [NewEmitter]: Emit
-// returns before the event gets there. So are a nil sink and an unknown policy,
-// for which WriteEvent returns an error too.
+// earlier events. With a [Committer] behind it, Emit returns when the event is durable,
+// unless the policy drops such events: see [BufferedSink.Commit]. A nil sink and an unknown
+// policy are refused by [NewEmitter], and WriteEvent returns an error.
 func Buffered(s Sink, size int, policy Overflow) *BufferedSink {
 	b := &BufferedSink{entry: newSinkEntry(s), policy: policy, size: max(size, 1), done: make(chan struct{}), stop: make(chan struct{})}
 	b.changed = sync.NewCond(&b.mu)
@@ -348,24 +369,41 @@ func (b *BufferedSink) deliver() {
 			b.exited(&item)
 		}
 	}()
-	for b.await(&item) {
-		if !c.MadeOf(item.ctx) {
-			c = reentry.New(item.ctx, reentry.Of(item.ctx).Owner(), &b.holder, nil)
+	for {
+		switch b.await(&item) {
+		case toDeliver:
+			if !c.MadeOf(item.ctx) {
+				c = reentry.New(item.ctx, reentry.Of(item.ctx).Owner(), &b.holder, nil)
+			}
+			b.delivered(&item, b.hand(c, &item))
+		case toCommit:
+			b.committed(b.entry.commit(c, ""))
+		case toEnd:
+			finished = true
+			return
 		}
-		b.delivered(&item, b.hand(c, &item))
 	}
-	finished = true
 }
 
-// await waits for an item to deliver. It returns false when there will be none.
-func (b *BufferedSink) await(item *buffered) bool {
+// What the goroutine does next.
+const (
+	toDeliver = iota
+	toCommit
+	toEnd
+)
+
+// await waits until there is something to do: mostly an item to deliver.
+func (b *BufferedSink) await(item *buffered) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.n == 0 && !b.closing {
+	for b.n == 0 && b.uncommitted == 0 && !b.closing {
 		b.changed.Wait()
 	}
+	if b.uncommitted >= commitEvery || b.uncommitted > 0 && b.n == 0 {
+		return toCommit
+	}
 	if b.n == 0 {
-		return false
+		return toEnd
 	}
 	*item = b.take()
 	b.current, b.busy = item.number, true
@@ -373,7 +411,7 @@ func (b *BufferedSink) await(item *buffered) bool {
 		b.deltas--
 	}
 	b.changed.Broadcast()
-	return true
+	return toDeliver
 }
 
 // hand gives an item to the sink.
@@ -479,8 +517,128 @@ func (b *BufferedSink) settle(item *buffered, err error) {
 		}
 	}
 	if err != nil {
-		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, RunID: item.ev.RunID, Sequence: item.ev.Sequence, Err: err})
+		err = &SinkError{Sink: b.entry.name, RunID: item.ev.RunID, Sequence: item.ev.Sequence, Err: err}
+		b.errs.Add(maxBufferedErrors, err)
 	}
+	if item.tell == nil && b.entry.committer != nil {
+		if b.uncommitted == 0 {
+			b.first = b.current
+		}
+		b.uncommitted++
+		if b.waits() {
+			b.group = append(b.group, item.ev.ID)
+			b.fail(item.ev.ID, err)
+		}
+	}
+}
+
+// fail keeps the error of an event for Commit. b.mu is held.
+func (b *BufferedSink) fail(id string, err error) {
+	if err == nil {
+		return
+	}
+	if len(b.failures) == maxFailures {
+		clear(b.failures)
+	}
+	put(&b.failures, id, join(b.failures[id], err))
+}
+
+// committed notes how a commit of all events so far went, and tells those who wait for it.
+func (b *BufferedSink) committed(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.uncommitted, b.lastCommit = 0, err
+	if err != nil {
+		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, Err: err})
+	}
+	for _, id := range b.group {
+		b.fail(id, err)
+	}
+	b.group = b.group[:0]
+	b.tellCommits(b.current+1, err)
+	b.changed.Broadcast()
+}
+
+// tellCommits tells those who wait for items with numbers below end. b.mu is held.
+func (b *BufferedSink) tellCommits(end uint64, err error) {
+	n := 0
+	for n < len(b.commits) && b.commits[n].end <= end {
+		b.commits[n].done, b.commits[n].err = true, err
+		n++
+	}
+	b.commits = slices.Delete(b.commits, 0, n)
+}
+
+// waits reports whether Commit waits, because the policy may not drop what it waits for.
+func (b *BufferedSink) waits() bool {
+	return b.policy == OverflowBlock || b.policy == OverflowDropDeltas
+}
+
+// Commit waits until the events that were queued before the call are delivered, and durable
+// by one Commit of the sink behind the buffer, which all who wait share. Its error comes
+// back to each of them, and from Flush or Close. Emit gets the error of the delivery of its
+// event as well.
+//
+// That sink commits when the queue is empty, and after 64 events. With [OverflowDropNewest]
+// and [OverflowDropOldest] nobody waits, and with [OverflowDropDeltas] Emit does not for a
+// delta: then Flush waits for the commit and has its error. Nor does the sink itself wait,
+// with the context that it is given.
+//
+// Commit returns nil at once when the sink is no [Committer]. When the context ends first,
+// it says how many events are waiting.
+func (b *BufferedSink) Commit(ctx context.Context) error {
+	if !b.ok() {
+		return ErrZeroValue
+	}
+	return b.commit(orBackground(ctx), "")
+}
+
+// commit is Commit by the emitter of an event. The empty id is that of none.
+func (b *BufferedSink) commit(ctx context.Context, id string) error {
+	if b.entry.committer == nil || !b.waits() {
+		return nil
+	}
+	c := reentry.Of(ctx)
+	if !c.Await(&b.holder) {
+		return nil
+	}
+	defer c.Waited()
+	if ctx.Done() != nil {
+		defer b.wakeAfter(ctx)()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended != nil {
+		return b.ended
+	}
+	w := &commitWait{end: b.next}
+	switch {
+	case b.open(w.end):
+		b.commits = append(b.commits, w)
+	case id == "":
+		w.err = b.lastCommit
+	}
+	for !w.done && b.open(w.end) {
+		if ctx.Err() != nil {
+			b.commits = slices.DeleteFunc(b.commits, func(one *commitWait) bool { return one == w })
+			return b.unfinished(w.end, ctx.Err())
+		}
+		b.changed.Wait()
+	}
+	if failure, ok := b.failures[id]; ok && id != "" {
+		delete(b.failures, id)
+		return failure
+	}
+	return w.err
+}
+
+// wakeAfter wakes those who wait when the context ends. The result undoes it.
+func (b *BufferedSink) wakeAfter(ctx context.Context) func() bool {
+	return context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.changed.Broadcast()
+	})
 }
 
 // exited notes that the sink ended the goroutine, in the delivery of an item.
@@ -490,7 +648,11 @@ func (b *BufferedSink) exited(item *buffered) {
 	b.ended = fmt.Errorf("agentevents: %s takes no more events: %w", b.entry.name, turns.ErrGoexit)
 	if b.busy {
 		b.settle(item, turns.ErrGoexit)
+	} else {
+		b.errs.Add(maxBufferedErrors, &SinkError{Sink: b.entry.name, Err: turns.ErrGoexit}) // in Commit
 	}
+	b.uncommitted = 0
+	b.tellCommits(b.next, b.ended)
 	for b.n > 0 {
 		if left := b.take(); left.tell == nil {
 			b.lose(&left.ev)
@@ -529,7 +691,8 @@ func (b *BufferedSink) Stats() BufferedStats {
 	return out
 }
 
-// Flush waits until the events that were queued before the call are delivered.
+// Flush waits until the events that were queued before the call are delivered, and
+// committed if the sink behind the buffer is a [Committer].
 // Then it flushes the sink behind the buffer and reports what failed since the
 // last report. When the context ends first, Flush says how many events are still
 // waiting. A context that ended before the call gives them a second. The sink
@@ -546,12 +709,7 @@ func (b *BufferedSink) Flush(ctx context.Context) error {
 	defer c.Waited()
 	ctx, cancel := turns.Grace(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.changed.Broadcast()
-	})
-	defer stop()
+	defer b.wakeAfter(ctx)()
 	b.mu.Lock()
 	end := b.next
 	for b.open(end) && ctx.Err() == nil {
@@ -572,10 +730,10 @@ func (b *BufferedSink) unfinished(end uint64, cause error) error {
 	return fmt.Errorf("agentevents: %d events are still waiting for %s: %w", b.waiting(end), b.entry.name, cause)
 }
 
-// open reports whether an item with a number below end is neither delivered nor dropped.
-// b.mu is held.
+// open reports whether an item with a number below end is neither dropped nor delivered
+// and, if the sink commits, committed. b.mu is held.
 func (b *BufferedSink) open(end uint64) bool {
-	return b.busy && b.current < end || b.n > 0 && b.at(0).number < end
+	return b.busy && b.current < end || b.n > 0 && b.at(0).number < end || b.uncommitted > 0 && b.first < end
 }
 
 // waiting returns how many they are. b.mu is held.
@@ -585,6 +743,9 @@ func (b *BufferedSink) waiting(end uint64) (n int) {
 	}
 	if b.busy && b.current < end {
 		n++
+	}
+	if b.uncommitted > 0 && b.first < end {
+		n += int(min(uint64(b.uncommitted), end-b.first))
 	}
 	return n
 }

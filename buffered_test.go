@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/internal/turns"
 )
 
 // eventOf returns an event of agent a, or of the run if its kind is about the run.
@@ -422,4 +426,261 @@ func TestCloseDoesNotWaitUntilATemporaryErrorIsOver(t *testing.T) {
 			require.Equal(t, BufferedStats{Queued: 3, Failed: 3, Retried: 7}, b.Stats())
 		})
 	}
+}
+
+// A slowCommitter behind a buffer notes how many events each commit makes durable.
+type slowCommitter struct {
+	gate
+	commits []int // events so far
+	let     chan error
+	emits   func(context.Context) error
+}
+
+func newSlowCommitter() *slowCommitter {
+	c := &slowCommitter{gate: *newGate(), let: make(chan error, 1000)}
+	close(c.open)
+	return c
+}
+
+func (c *slowCommitter) Commit(ctx context.Context) error {
+	c.commits = append(c.commits, len(c.events))
+	if c.emits != nil {
+		return c.emits(ctx)
+	}
+	return <-c.let
+}
+
+func TestEmitWaitsForOneCommitBehindABuffer(t *testing.T) {
+	for _, policy := range []Overflow{OverflowBlock, OverflowDropDeltas} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newSlowCommitter()
+			b := Buffered(c, 100, policy)
+			r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+			broken := errors.New("fsync")
+			results := make(chan error, 10)
+			emit := func(n int) {
+				for range n {
+					go func() { results <- r.Emit(context.Background(), &RunPaused{}) }()
+				}
+				synctest.Wait()
+			}
+			emit(1)
+			require.Equal(t, []int{1}, c.commits)
+			emit(5)
+			require.Equal(t, []int{1}, c.commits, "the next commit waits for the first one")
+			require.Len(t, log.events, 6)
+			c.let <- nil
+			synctest.Wait()
+			require.NoError(t, <-results)
+			require.Empty(t, results)
+			require.Equal(t, []int{1, 6}, c.commits, "five share one")
+			emit(1)
+			c.let <- broken
+			synctest.Wait()
+			for range 5 {
+				require.ErrorIs(t, <-results, broken)
+			}
+			require.Empty(t, results, "the seventh was not of that commit")
+			c.let <- nil
+			require.NoError(t, <-results)
+			require.ErrorIs(t, b.Flush(t.Context()), broken)
+			require.NoError(t, b.Commit(t.Context()), "nothing waits")
+			require.NoError(t, r.s.e.Close(t.Context()))
+			require.Equal(t, []int{1, 6, 7}, c.commits)
+			require.Empty(t, b.failures)
+		})
+	}
+}
+
+func TestEmitHasTheErrorOfItsEventBehindABufferThatCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold, broken := make(chan struct{}), errors.New("broken")
+		s := committerSink{func(_ context.Context, ev Event) error {
+			<-hold
+			if ev.Sequence == 2 {
+				return broken
+			}
+			return nil
+		}, func(context.Context) error { return nil }}
+		b := Buffered(s, 8, OverflowBlock)
+		r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+		var errs [4]error
+		for i := range errs {
+			go func() { errs[i] = r.Emit(context.Background(), &RunPaused{}) }()
+			synctest.Wait()
+		}
+		close(hold)
+		synctest.Wait()
+		for i, err := range errs {
+			if i != 2 {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorIs(t, err, broken)
+			require.ErrorContains(t, err, "sink *agentevents.BufferedSink")
+			require.ErrorContains(t, err, "sequence 2")
+		}
+		require.ErrorIs(t, r.s.e.Close(t.Context()), broken)
+	})
+}
+
+// The event of a late caller was committed before it asks.
+func TestALateCommitHasTheErrorOfItsEvent(t *testing.T) {
+	broken := errors.New("fsync")
+	commits := 0
+	b := Buffered(committerSink{discard, func(context.Context) error {
+		if commits++; commits == 1 {
+			return broken
+		}
+		return nil
+	}}, 8, OverflowBlock)
+	for i := range 2 {
+		require.NoError(t, b.put(t.Context(), eventOf(i, &RunPaused{})))
+		if i == 0 {
+			require.ErrorIs(t, b.Flush(t.Context()), broken)
+			require.ErrorIs(t, b.Commit(t.Context()), broken)
+		}
+		require.NoError(t, b.Flush(t.Context()))
+	}
+	require.NoError(t, b.commit(t.Context(), "1"))
+	require.ErrorIs(t, b.commit(t.Context(), "0"), broken)
+	require.NoError(t, b.commit(t.Context(), "0"), "told once")
+	for i := range 2*maxFailures + 1 {
+		b.fail(strconv.Itoa(i), broken)
+		require.LessOrEqual(t, len(b.failures), maxFailures)
+	}
+	require.NoError(t, b.Close())
+}
+
+func TestNobodyWaitsForACommitWhereEventsAreDropped(t *testing.T) {
+	for policy, p := range map[Overflow]Payload{OverflowDropNewest: &RunPaused{}, OverflowDropOldest: &RunPaused{}, OverflowDropDeltas: &TextDelta{}} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newSlowCommitter()
+			c.open = make(chan struct{})
+			b := Buffered(c, 1000, policy)
+			r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+			for range 150 {
+				require.NoError(t, r.Emit(t.Context(), p))
+			}
+			close(c.open)
+			synctest.Wait()
+			require.Equal(t, []int{commitEvery}, c.commits, "though the queue is not empty")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			require.ErrorContains(t, b.Flush(ctx), "150 events are still waiting")
+			broken := errors.New("fsync")
+			c.let <- nil
+			c.let <- nil
+			c.let <- broken
+			require.ErrorIs(t, b.Flush(t.Context()), broken)
+			require.Equal(t, []int{commitEvery, 2 * commitEvery, 150}, c.commits)
+			require.NoError(t, b.Flush(t.Context()))
+			require.NoError(t, r.s.e.Close(t.Context()))
+			require.Len(t, c.commits, 3, "there was nothing to commit")
+		})
+	}
+}
+
+func TestACommitterBehindABufferMayEmit(t *testing.T) {
+	for _, size := range []int{1, 64} {
+		var r *Run
+		c := newSlowCommitter()
+		left := 3
+		c.emits = func(ctx context.Context) error {
+			if left--; left < 0 {
+				return nil
+			}
+			return r.Emit(ctx, &RunPaused{})
+		}
+		b := Buffered(c, size, OverflowBlock)
+		r, log := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+		within(t, "Emit", func() { require.NoError(t, r.Emit(context.Background(), &RunPaused{})) })
+		within(t, "Close", func() {
+			for range 4 {
+				require.NoError(t, b.Flush(context.Background()))
+			}
+			require.NoError(t, b.Close())
+		})
+		require.Len(t, log.events, 4)
+		require.Equal(t, upTo(4), sequences(&c.sinkLog))
+	}
+}
+
+// Each sink emits into the run that both buffers follow, and waits for the other one.
+func TestConcurrentSafeTwoBuffersThatCommitAndEmit(t *testing.T) {
+	var r *Run
+	echo := func(from Kind) Sink {
+		return committerSink{func(ctx context.Context, ev Event) error {
+			if ev.Kind() == from {
+				return r.Emit(ctx, &UsageObserved{})
+			}
+			return nil
+		}, func(context.Context) error { return nil }}
+	}
+	one, two := Buffered(echo(KindTextDelta), 2, OverflowBlock), Buffered(echo(KindTextDelta), 2, OverflowDropDeltas)
+	r, log := startRun(t, EmitterOptions{Sinks: []Sink{one, two}})
+	within(t, "Emit", func() {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 50 {
+					require.NoError(t, r.Emit(context.Background(), &TextDelta{}))
+				}
+			})
+		}
+		wg.Wait()
+		for range 3 {
+			_, _ = one.Flush(context.Background()), two.Flush(context.Background())
+		}
+		_, _ = one.Close(), two.Close()
+	})
+	requireStats(t, one.Stats())
+	requireStats(t, two.Stats())
+	require.EqualValues(t, one.Stats().Queued, one.Stats().Written)
+	require.EqualValues(t, len(log.events), one.Stats().Written)
+}
+
+func TestCommitOfABufferKeepsItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newSlowCommitter()
+		b := Buffered(c, 4, OverflowBlock)
+		require.NoError(t, b.WriteEvent(t.Context(), eventOf(0, &RunPaused{})))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, b.Commit(ctx), context.DeadlineExceeded)
+		require.Empty(t, b.commits)
+		c.let <- nil
+		require.NoError(t, b.Commit(t.Context()))
+		require.NoError(t, b.Close())
+		require.ErrorIs(t, new(BufferedSink).Commit(t.Context()), ErrZeroValue)
+	})
+}
+
+func TestACommitThatEndsTheGoroutineFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		b := Buffered(committerSink{discard, func(context.Context) error { <-hold; runtime.Goexit(); return nil }}, 4, OverflowBlock)
+		r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- r.Emit(context.Background(), &RunPaused{}) }()
+			synctest.Wait()
+		}
+		close(hold)
+		for range 2 {
+			require.ErrorIs(t, <-errs, turns.ErrGoexit)
+		}
+		require.ErrorIs(t, b.Commit(t.Context()), turns.ErrGoexit)
+		require.Equal(t, BufferedStats{Queued: 2, Written: 1, Dropped: map[Kind]uint64{KindRunPaused: 1}}, b.Stats())
+		require.ErrorIs(t, r.s.e.Close(t.Context()), turns.ErrGoexit)
+	})
+}
+
+// What stands behind a buffer and cannot commit must not make Emit wait for its delivery.
+func TestABufferWithoutACommitterBehindItCommitsNothing(t *testing.T) {
+	b := Buffered(SinkFunc(discard), 4, OverflowBlock)
+	r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+	require.Empty(t, r.s.e.commit)
+	require.NoError(t, b.Commit(t.Context()))
+	require.NoError(t, r.s.e.Close(t.Context()))
 }

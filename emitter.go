@@ -702,10 +702,10 @@ func (s *runState) finish(c *reentry.Call, ev *Event, err error, done *outcome) 
 		e.release(s)
 	}
 	for _, k := range e.commit {
-		if !done.delivered || k.lasting && !done.lasting {
+		if !done.delivered || k.commitsLasting && !done.lasting {
 			continue
 		}
-		if cerr := k.commit(c.Unheld); cerr != nil {
+		if cerr := k.commit(c.Unheld, ev.ID); cerr != nil {
 			err = e.failed(err, k, ev, done, cerr)
 		}
 	}

@@ -172,10 +172,12 @@ type sinkEntry struct {
 	flusher   Flusher
 	closer    io.Closer
 	committer Committer
-	tracer    Tracer
-	resumer   Resumer
-	releaser  Releaser
-	buffer    *BufferedSink
+	// commitsLasting says that Emit waits for no commit of droppable events.
+	commitsLasting bool
+	tracer         Tracer
+	resumer        Resumer
+	releaser       Releaser
+	buffer         *BufferedSink
 
 	turns *turns.Turns // of Flush and Close
 }
@@ -212,7 +214,12 @@ unwrap:
 		if behind.resumer == nil {
 			e.resumer = nil // a snapshot need not be copied
 		}
+		if behind.committer == nil || !e.buffer.waits() {
+			e.committer = nil // no event waits
+		}
+		e.commitsLasting = e.buffer.policy == OverflowDropDeltas
 	}
+	e.commitsLasting = e.commitsLasting || e.lasting
 	return e
 }
 
@@ -230,12 +237,8 @@ func (k *sinkEntry) check() error {
 		return nil
 	case !b.ok():
 		return ErrZeroValue
-	case b.bad != nil:
-		return b.bad
-	case b.entry.committer != nil:
-		return fmt.Errorf("%s commits, and Emit would return before Buffered gives it the event", b.entry.name)
 	}
-	return nil
+	return b.bad
 }
 
 // skips reports whether the sink does not get an event.
@@ -262,7 +265,11 @@ func (k *sinkEntry) deliver(ctx context.Context, ev *Event, line []byte) (err er
 	return k.sink.WriteEvent(ctx, *ev)
 }
 
-func (k *sinkEntry) commit(ctx context.Context) (err error) {
+// commit commits what was written, by the emitter of the event with the id.
+func (k *sinkEntry) commit(ctx context.Context, id string) (err error) {
+	if k.buffer != nil {
+		return k.buffer.commit(ctx, id)
+	}
 	defer contain(&err)
 	return k.committer.Commit(ctx)
 }

@@ -626,3 +626,71 @@ func (s lineSink) WriteLine(_ context.Context, ev Event, line []byte) error {
 	s(ev, line)
 	return nil
 }
+
+// Emit does not return: what it would have returned comes another way.
+func TestASinkThatEndsTheGoroutineFailsAndOthersGetTheEvent(t *testing.T) {
+	exits := func(context.Context, Event) error { runtime.Goexit(); return nil }
+	broken := errors.New("broken")
+	for name, s := range map[string]Sink{
+		"sink":        SinkFunc(exits),
+		"best effort": BestEffort(SinkFunc(exits)),
+		"tracer":      tracerSink{discard, func(context.Context, Event) TraceContext { runtime.Goexit(); return TraceContext{} }},
+	} {
+		for _, hears := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				after, commits, released := &sinkLog{}, 0, []string{}
+				o := EmitterOptions{Sinks: []Sink{
+					s, SinkFunc(func(context.Context, Event) error { return broken }), SinkFunc(exits), after,
+					committerSink{discard, func(context.Context) error { commits++; return nil }},
+					releaserSink{SinkFunc(discard), func(id string) { released = append(released, id) }},
+				}}
+				var told []error
+				if hears {
+					o.OnError = func(err error) { told = append(told, err) }
+				}
+				r, log := startRun(t, o)
+				returned := false
+				within(t, "the goroutine", func() {
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						_ = r.Emit(context.Background(), &RunCompleted{})
+						returned = true
+					}()
+					<-done
+				})
+				require.False(t, returned)
+				require.Len(t, log.events, 1)
+				require.Equal(t, log.lines, after.lines)
+				require.Equal(t, 1, commits)
+				require.Equal(t, []string{"r"}, released)
+				_, open := r.s.e.Lookup("r")
+				require.False(t, open, "the run is released")
+				if !hears {
+					told = joined(r.s.e.Flush(t.Context()))
+				}
+				require.Len(t, told, 3)
+				exited := 0
+				for _, err := range told {
+					var failed *SinkError
+					require.ErrorAs(t, err, &failed)
+					require.Equal(t, "r", failed.RunID)
+					if errors.Is(err, turns.ErrGoexit) {
+						exited++
+					} else {
+						require.ErrorIs(t, err, broken)
+					}
+				}
+				require.Equal(t, 2, exited)
+				within(t, "Close", func() { require.NoError(t, r.s.e.Close(context.Background())) })
+			})
+		}
+	}
+}
+
+type releaserSink struct {
+	SinkFunc
+	release func(string)
+}
+
+func (s releaserSink) ReleaseRun(_ context.Context, id string) error { s.release(id); return nil }

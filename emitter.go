@@ -684,7 +684,9 @@ func (s *runState) callFor(ctx context.Context) *reentry.Call {
 
 // emit is the part of the write path that Close waits for.
 func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) error {
+	defer s.exit(c, done)
 	defer s.leave()
+	defer s.abandon(c, ev, done)
 	if !s.enter() {
 		return s.closedError("the emitter", ev)
 	}
@@ -693,6 +695,28 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 		err = join(err, s.settle(c, done))
 	}
 	return s.finish(c, ev, err, done)
+}
+
+// abandon does what is left to do for an event when a sink ended the goroutine, so that
+// Emit does not return.
+func (s *runState) abandon(c *reentry.Call, ev *Event, done *outcome) {
+	if !done.exited {
+		return
+	}
+	err := done.lost
+	if done.ended {
+		err = join(err, s.settle(c, done))
+	}
+	if err = s.finish(c, ev, err, done); err != nil && s.e.opts.OnError == nil {
+		s.e.keepErrors([]error{err})
+	}
+}
+
+// exit is the part of abandon that Close does not wait for.
+func (s *runState) exit(c *reentry.Call, done *outcome) {
+	if done.exited {
+		s.tell(c.Outer(), done)
+	}
 }
 
 // finish is what is left of the write path once the run's lock is released.
@@ -733,6 +757,8 @@ type outcome struct {
 	delivered  bool         // something was: the event, or what streams held back
 	lasting    bool         // something that is not droppable was
 	ended      bool         // the run's terminal event was
+	exited     bool         // a sink ended the goroutine
+	lost       error        // of sinks: what Emit would have returned, then
 	violations []*RuleError // for OnViolation
 	reports    []error      // for OnError
 }
@@ -1075,28 +1101,54 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if s.refused != nil && sub.kind.Kind == KindAgentEnded {
 		delete(s.refused.agents, ev.AgentID)
 	}
-	droppable := sub.kind.Droppable
-	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "", done.lasting || !droppable
+	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "", done.lasting || !sub.kind.Droppable
+	return s.hand(ctx, ev, sub, head, done, theTracer)
+}
 
-	// Trace, encode once, deliver.
-	replayed := ev.Marks.Has(MarkReplayed)
-	if e.tracer != nil && !e.tracer.skips(replayed, droppable) {
-		tc, terr := e.tracer.trace(ctx, ev)
-		if terr != nil {
-			err = e.failed(err, e.tracer, ev, done, terr)
+// theTracer is the number of the tracer, which is asked before the first sink.
+const theTracer = -1
+
+// hand asks the tracer, encodes an event once and gives it to the sinks, from the n-th on.
+// When one of them ends the goroutine, the others get the event on its way out.
+func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome, n int) (err error) {
+	e := s.e
+	var called *sinkEntry // panics are contained: who is called and does not return ended the goroutine
+	defer func() {
+		if called == nil {
+			return
 		}
-		fillText(&ev.TraceID, tc.TraceID)
-		fillText(&ev.SpanID, tc.SpanID)
-		fillText(&ev.ParentSpanID, tc.ParentSpanID)
+		err = e.failed(err, called, ev, done, turns.ErrGoexit)
+		done.exited, done.lost = true, join(done.lost, err)
+		err = s.hand(ctx, ev, sub, head, done, n+1)
+		done.lost = join(done.lost, err)
+	}()
+	replayed, droppable := ev.Marks.Has(MarkReplayed), sub.kind.Droppable
+	if n == theTracer {
+		if e.tracer != nil && !e.tracer.skips(replayed, droppable) {
+			called = e.tracer
+			tc, terr := e.tracer.trace(ctx, ev)
+			called = nil
+			if terr != nil {
+				err = e.failed(err, e.tracer, ev, done, terr)
+			}
+			fillText(&ev.TraceID, tc.TraceID)
+			fillText(&ev.SpanID, tc.SpanID)
+			fillText(&ev.ParentSpanID, tc.ParentSpanID)
+		}
+		n = 0
 	}
-	if e.lines && !(droppable && e.lastingLines) {
+	if n == 0 && e.lines && !(droppable && e.lastingLines) {
 		s.line = ev.appendWith(s.line[:0], sub.payload, &s.times, head)
 	}
-	for _, k := range e.sinks {
+	for ; n < len(e.sinks); n++ {
+		k := e.sinks[n]
 		if k.skips(replayed, droppable) {
 			continue
 		}
-		if werr := k.write(ctx, ev, s.line); werr != nil {
+		called = k
+		werr := k.write(ctx, ev, s.line)
+		called = nil
+		if werr != nil {
 			err = e.failed(err, k, ev, done, werr)
 		}
 	}

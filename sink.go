@@ -22,6 +22,10 @@ import (
 // fails returns an error, which does not un-happen the event: other sinks still
 // get it. A slow sink slows its run; put it behind [Buffered].
 //
+// A sink that ends the goroutine (runtime.Goexit, as FailNow of a test does) fails as well:
+// other sinks still get the event. As Emit does not return, its error goes to
+// EmitterOptions.OnError, or without one into the error of Flush and Close.
+//
 // A sink may emit into other runs, and behind Buffered into its own, if it
 // passes its context on. With that context, a call that would wait for the sink
 // itself returns [ErrReentrant]: Emit into the run it is called for or into one

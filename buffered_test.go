@@ -684,3 +684,83 @@ func TestABufferWithoutACommitterBehindItCommitsNothing(t *testing.T) {
 	require.NoError(t, b.Commit(t.Context()))
 	require.NoError(t, r.s.e.Close(t.Context()))
 }
+
+// The bubble fails if a goroutine stays.
+func TestTheGoroutineOfABufferEndsThoughCloseGaveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &sinkLog{}
+		b := Buffered(SinkFunc(func(ctx context.Context, ev Event) error {
+			time.Sleep(time.Second)
+			return log.WriteLine(ctx, ev, nil)
+		}), 8, OverflowBlock)
+		r, _ := startRun(t, EmitterOptions{Sinks: []Sink{b}})
+		for range 5 {
+			require.NoError(t, r.Emit(t.Context(), &TextDelta{}))
+		}
+		for name, f := range map[string]func(context.Context) error{"Emitter.Close": r.s.e.Close, "close": b.close} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			began := time.Now()
+			require.ErrorIs(t, f(ctx), context.DeadlineExceeded, name)
+			require.Equal(t, time.Second, time.Since(began), name)
+			cancel()
+		}
+		<-b.done
+		require.Equal(t, upTo(5), sequences(log))
+	})
+}
+
+func TestASinkThatHangsInFlushBehindABufferHoldsOneGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuckSink{SinkFunc: discard, flush: make(chan struct{})}
+		b := Buffered(s, 8, OverflowBlock)
+		e, err := NewEmitter(EmitterOptions{Sinks: []Sink{b}})
+		require.NoError(t, err)
+		before := runtime.NumGoroutine()
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			require.ErrorIs(t, e.Flush(ctx), context.DeadlineExceeded)
+			require.ErrorIs(t, b.Flush(ctx), context.DeadlineExceeded)
+			cancel()
+		}
+		synctest.Wait()
+		stacks := make([]byte, 1<<20)
+		text := string(stacks[:runtime.Stack(stacks, true)])
+		require.Equal(t, 1, strings.Count(text, "(*stuckSink).Flush("))
+		require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
+		close(s.flush)
+		require.NoError(t, e.Close(t.Context()))
+		require.NoError(t, e.Close(t.Context()))
+		require.EqualValues(t, 1, s.closes.Load())
+	})
+}
+
+// A buffer behind a buffer: the one in front waits for room, and for commits.
+func TestABufferBehindABuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		inner := Buffered(g, 1, OverflowBlock)
+		outer := Buffered(inner, 8, OverflowBlock)
+		for i := range 6 {
+			require.NoError(t, outer.WriteEvent(t.Context(), eventOf(i, &RunPaused{})))
+			synctest.Wait()
+		}
+		require.EqualValues(t, 3, inner.Stats().Queued, "one is delivered, one waits, and one waits for room")
+		close(g.open)
+		require.NoError(t, outer.Close())
+		require.Equal(t, upTo(6), sequences(&g.sinkLog))
+		require.ErrorIs(t, inner.WriteEvent(t.Context(), numbered(0)), ErrClosed)
+
+		c := newSlowCommitter()
+		outer = Buffered(Buffered(c, 1, OverflowBlock), 8, OverflowBlock)
+		r, _ := startRun(t, EmitterOptions{Sinks: []Sink{outer}})
+		emitted := make(chan error, 1)
+		go func() { emitted <- r.Emit(context.Background(), &RunPaused{}) }()
+		synctest.Wait()
+		require.Empty(t, emitted)
+		require.Equal(t, []int{1}, c.commits)
+		broken := errors.New("fsync")
+		c.let <- broken
+		require.ErrorIs(t, <-emitted, broken)
+		require.ErrorIs(t, r.s.e.Close(t.Context()), broken)
+	})
+}

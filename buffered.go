@@ -44,6 +44,7 @@ type BufferedSink struct {
 	bad    error         // why no event can be taken, from the start
 	done   chan struct{} // closed by the goroutine when it ends
 	line   []byte        // the goroutine's
+	down   time.Time     // the goroutine's: since when all errors are temporary; zero if none is
 	stop   chan struct{} // closed by Close: nobody waits before another try
 
 	mu       sync.Mutex
@@ -96,7 +97,7 @@ type BufferedStats struct {
 	Queued  uint64          // the buffer was given them
 	Waiting uint64          // they are in the buffer, or being delivered
 	Written uint64          // the sink behind it took them
-	Failed  uint64          // the sink returned an error or panicked; if the error was temporary, to the end
+	Failed  uint64          // the sink returned an error or panicked, in the last try
 	Dropped map[Kind]uint64 // lost, by kind; unknown kinds count as ""; nil when none is lost
 	Retried uint64          // tries after the first one of an event; of no sum
 }
@@ -127,12 +128,13 @@ var ErrDropped = errors.New("agentevents: events were dropped")
 // that ends the goroutine gets no more events: what is queued counts as
 // dropped, and WriteEvent returns an error.
 //
-// An event that s refuses with a temporary error is tried again, for up to 30 seconds, after
-// 10 milliseconds first, then after twice as long each time, up to a second. An error is
-// temporary if one in its chain has a method Temporary() bool that returns true, as the
-// time-outs of net and context do. So s returns such an error only for an event that it may
-// get twice. The events behind wait. Close, also of the emitter, ends the pause; then an
-// event is tried once more only.
+// An event that s refuses with a temporary error is tried again, after 10 milliseconds
+// first, then after twice as long each time, up to a second, and the events behind it wait.
+// When s has been down for 30 seconds, events fail after one try, until one gets through. An
+// error is temporary if one in its chain has a method Temporary() bool that returns true, as
+// the time-outs of net and context do. So s returns such an error only for an event that it
+// may get twice. Close, also of the emitter, ends the pause; then an event is tried once
+// more only.
 //
 // A [Resumer] or [Releaser] behind the buffer is told in order; that is never dropped.
 // A [Tracer] behind the buffer is asked at once, while it may be receiving
@@ -424,10 +426,13 @@ func (b *BufferedSink) hand(c *reentry.Call, item *buffered) (err error) {
 			return err
 		}
 	}
-	if err = b.entry.deliver(c, &item.ev, b.line); err == nil || !temporary(err) {
-		return err
+	if err = b.entry.deliver(c, &item.ev, b.line); temporary(err) {
+		err = b.retry(c, item, err)
 	}
-	return b.retry(c, item, err)
+	if !temporary(err) {
+		b.down = time.Time{}
+	}
+	return err
 }
 
 // How long a temporary error is borne.
@@ -440,9 +445,15 @@ const (
 // retry delivers an event again and again, until it succeeds, the error is not temporary,
 // the time is over or the buffer is closed.
 func (b *BufferedSink) retry(c *reentry.Call, item *buffered, err error) error {
-	began := time.Now()
-	for pause, last := firstPause, false; !last && temporary(err); pause = min(2*pause, longestPause) {
-		left := retryFor - time.Since(began)
+	if b.down.IsZero() {
+		b.down = time.Now()
+	}
+	last := false
+	for pause := firstPause; !last && temporary(err); pause = min(2*pause, longestPause) {
+		left := retryFor - time.Since(b.down)
+		if left <= 0 {
+			break
+		}
 		last = !b.sleep(min(pause, left)) || left <= pause
 		b.mu.Lock()
 		b.stats.Retried++
@@ -476,6 +487,9 @@ func (b *BufferedSink) hurry() {
 
 // temporary reports whether an error says so of itself.
 func temporary(err error) (is bool) {
+	if err == nil {
+		return false
+	}
 	defer func() {
 		if recover() != nil {
 			is = false // one of its methods panics

@@ -378,14 +378,14 @@ func TestBufferedGivesUp(t *testing.T) {
 		last      time.Duration
 		wantAfter []int
 	}{
-		"after half a minute": {busyError{true}, 38, func(tries int) bool { return tries <= 37 }, retryFor, []int{1}},
-		"at once":             {busyError{false}, 2, func(tries int) bool { return tries == 1 }, 0, []int{1}},
+		"after half a minute": {busyError{true}, 40, func(tries int) bool { return tries <= 39 }, retryFor, []int{3}},
+		"at once":             {busyError{false}, 4, func(tries int) bool { return tries == 1 }, 0, []int{1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &flaky{err: c.err, until: c.fails, began: time.Now()}
 				b := Buffered(f, 8, OverflowBlock)
-				for i := range 2 {
+				for i := range 4 {
 					require.NoError(t, b.WriteEvent(t.Context(), numbered(i)))
 				}
 				err := b.Flush(t.Context())
@@ -394,8 +394,14 @@ func TestBufferedGivesUp(t *testing.T) {
 				require.Len(t, f.tries, c.tries)
 				require.Equal(t, c.last, f.tries[c.tries-2])
 				require.Equal(t, c.wantAfter, sequences(&f.sinkLog))
-				require.Equal(t, BufferedStats{Queued: 2, Written: 1, Failed: 1, Retried: uint64(c.tries - 2)}, b.Stats())
-				require.NoError(t, b.Close())
+				n := uint64(len(c.wantAfter))
+				require.Equal(t, BufferedStats{Queued: 4, Written: n, Failed: 4 - n, Retried: uint64(c.tries - 4)}, b.Stats(), "one try each after that")
+
+				f.until = func(tries int) bool { return tries == c.tries+1 }
+				require.NoError(t, b.WriteEvent(t.Context(), numbered(4)))
+				if err := b.Close(); c.err.(busyError).temporary {
+					require.NoError(t, err, "a pause is due again")
+				}
 			})
 		})
 	}

@@ -684,9 +684,7 @@ func (s *runState) callFor(ctx context.Context) *reentry.Call {
 
 // emit is the part of the write path that Close waits for.
 func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) error {
-	defer s.exit(c, done)
-	defer s.leave()
-	defer s.abandon(c, ev, done)
+	defer s.left(c, ev, done)
 	if !s.enter() {
 		return s.closedError("the emitter", ev)
 	}
@@ -697,25 +695,26 @@ func (s *runState) emit(c *reentry.Call, ev *Event, head string, done *outcome) 
 	return s.finish(c, ev, err, done)
 }
 
+// left ends what enter began.
+func (s *runState) left(c *reentry.Call, ev *Event, done *outcome) {
+	if done.exited {
+		s.abandon(c, ev, done)
+		return
+	}
+	s.leave()
+}
+
 // abandon does what is left to do for an event when a sink ended the goroutine, so that
 // Emit does not return.
 func (s *runState) abandon(c *reentry.Call, ev *Event, done *outcome) {
-	if !done.exited {
-		return
-	}
+	defer s.tell(c.Outer(), done)
+	defer s.leave()
 	err := done.lost
 	if done.ended {
 		err = join(err, s.settle(c, done))
 	}
 	if err = s.finish(c, ev, err, done); err != nil && s.e.opts.OnError == nil {
 		s.e.keepErrors([]error{err})
-	}
-}
-
-// exit is the part of abandon that Close does not wait for.
-func (s *runState) exit(c *reentry.Call, done *outcome) {
-	if done.exited {
-		s.tell(c.Outer(), done)
 	}
 }
 

@@ -178,7 +178,7 @@ func TestKilledProcesses(t *testing.T) {
 	for run, n := range c.kill(t) {
 		acked[run] = n
 	}
-	l := open(t, path, crashOptions)
+	l := opened(t, path, crashOptions)
 	require.NoError(t, l.WriteEvent(t.Context(), event("after", 0)))
 	require.NoError(t, l.Close())
 	acked["after"] = 1

@@ -293,7 +293,7 @@ func TestFaultsUnderLoad(t *testing.T) {
 			all.Wait()
 			closed := l.Close() == nil
 			o.fs = nil
-			l = open(t, path, o)
+			l = opened(t, path, o)
 			require.NoError(t, l.Close())
 			next := map[string]int{}
 			for _, ev := range readAll(t, path) {

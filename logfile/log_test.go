@@ -26,8 +26,8 @@ func event(run string, seq int) ae.Event {
 		SchemaVersion: ae.SchemaVersion, AgentID: "a", Payload: &ae.TextCompleted{Text: strings.Repeat("x", seq*7919%900)}}
 }
 
-// open opens the log and closes it at the end of the test.
-func open(t testing.TB, path string, o Options) *Log {
+// opened opens the log and closes it at the end of the test.
+func opened(t testing.TB, path string, o Options) *Log {
 	l, err := Open(path, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -39,7 +39,7 @@ func TestPoliciesSyncWhenTheySay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newFaults()
 			path := filepath.Join(t.TempDir(), "log")
-			l := open(t, path, Options{Sync: Sync(sync), Interval: time.Hour, fs: d})
+			l := opened(t, path, Options{Sync: Sync(sync), Interval: time.Hour, fs: d})
 			for i := range 3 {
 				require.NoError(t, l.WriteEvent(t.Context(), event("r", i)))
 				require.NoError(t, l.Commit(t.Context()))
@@ -114,7 +114,7 @@ func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
 
 func TestTheIntervalSyncs(t *testing.T) {
 	d := newFaults()
-	l := open(t, filepath.Join(t.TempDir(), "log"), Options{Interval: time.Millisecond, fs: d})
+	l := opened(t, filepath.Join(t.TempDir(), "log"), Options{Interval: time.Millisecond, fs: d})
 	require.NoError(t, l.WriteEvent(t.Context(), event("r", 0)))
 	require.Eventually(t, func() bool { return l.Stats().Dirty == 0 }, 10*time.Second, time.Millisecond)
 	require.NoError(t, l.Close())
@@ -122,13 +122,13 @@ func TestTheIntervalSyncs(t *testing.T) {
 
 func TestOneProcessWritesALog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l := open(t, path, Options{})
+	l := opened(t, path, Options{})
 	_, err := Open(path, Options{})
 	require.ErrorIs(t, err, ErrLocked)
 	require.NoError(t, l.Close())
 	require.NoError(t, l.Close())
 	require.ErrorIs(t, l.WriteEvent(t.Context(), event("r", 0)), ae.ErrClosed)
-	again := open(t, path, Options{})
+	again := opened(t, path, Options{})
 	require.NoError(t, again.Close())
 }
 
@@ -136,7 +136,7 @@ func TestEmittersShareASync(t *testing.T) {
 	d := newFaults()
 	d.sync = true
 	path := filepath.Join(t.TempDir(), "log")
-	l := open(t, path, Options{Sync: SyncEvery, Chain: true, MaxBytes: 20_000, fs: d})
+	l := opened(t, path, Options{Sync: SyncEvery, Chain: true, MaxBytes: 20_000, fs: d})
 	const emitters, each = 32, 20
 	var all sync.WaitGroup
 	for n := range emitters {

@@ -28,7 +28,7 @@ func write(t *testing.T, l *Log, from, to int) {
 // closed returns a log of n events that is closed.
 func closed(t *testing.T, n int, o Options) (path, text string) {
 	path = filepath.Join(t.TempDir(), "log")
-	l := open(t, path, o)
+	l := opened(t, path, o)
 	write(t, l, 0, n)
 	require.NoError(t, l.Close())
 	return path, read(t, path)
@@ -50,7 +50,7 @@ func TestATornTailIsSetAside(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(text[:cut]), 0o600))
 			var told error
 			o.OnError = func(err error) { told = err }
-			l := open(t, path, o)
+			l := opened(t, path, o)
 			wholes := strings.Count(text[:cut], "\n")
 			tail := text[:cut][strings.LastIndex(text[:cut], "\n")+1:]
 			if strings.HasPrefix(text[cut:], "\n") { // only that is missing
@@ -84,14 +84,14 @@ func TestZerosAreATornTail(t *testing.T) {
 	path, text := closed(t, 3, Options{})
 	for _, zeros := range []string{"\x00", strings.Repeat("\x00", 100_000), "\x00\x00\n", "{\"a\x00\n\x00\n", "\x00" + strings.Repeat("x", 70_000)} {
 		require.NoError(t, os.WriteFile(path, []byte(text+zeros), 0o600))
-		l := open(t, path, Options{})
+		l := opened(t, path, Options{})
 		require.EqualValues(t, len(zeros), l.Torn().Size)
 		require.NoError(t, l.Close())
 		require.Equal(t, text, read(t, path))
 		require.Equal(t, zeros, read(t, l.Torn().Path))
 	}
 	require.NoError(t, os.WriteFile(path, []byte("\x00\x00"), 0o600))
-	l := open(t, path, Options{})
+	l := opened(t, path, Options{})
 	require.NoError(t, l.Close())
 	require.Empty(t, read(t, path))
 }
@@ -152,7 +152,7 @@ func TestAnotherProgramChangesTheFile(t *testing.T) {
 		for _, policy := range []Sync{SyncInterval, SyncNone, SyncEvery} {
 			t.Run(fmt.Sprint(name, policy), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "log")
-				l := open(t, path, Options{Sync: policy, Interval: time.Hour})
+				l := opened(t, path, Options{Sync: policy, Interval: time.Hour})
 				write(t, l, 0, 5)
 				require.NoError(t, test.do(path))
 				err := l.WriteEvent(t.Context(), event("r", 5))
@@ -199,7 +199,7 @@ func TestAFullDisk(t *testing.T) {
 			return nil
 		}
 		path := filepath.Join(t.TempDir(), "log")
-		l := open(t, path, Options{Sync: policy, fs: d})
+		l := opened(t, path, Options{Sync: policy, fs: d})
 		write(t, l, 0, 3)
 		full = true
 		big := event("r", 3)
@@ -253,7 +253,7 @@ func TestAChainGoesOn(t *testing.T) {
 	from := strings.Repeat("ab", 32)
 	next := 0
 	for _, n := range []int{1, 3, 0, 5, 1, 7, 2} {
-		l := open(t, path, Options{Chain: true, ChainFrom: from, MaxBytes: 1500, Compress: next%2 == 1})
+		l := opened(t, path, Options{Chain: true, ChainFrom: from, MaxBytes: 1500, Compress: next%2 == 1})
 		write(t, l, next, next+n)
 		require.NoError(t, l.Flush(t.Context()))
 		next += n
@@ -266,7 +266,7 @@ func TestAChainGoesOn(t *testing.T) {
 	require.Len(t, readAll(t, path, from), next)
 	// A log that had none before gets one.
 	path, _ = closed(t, 2, Options{})
-	l := open(t, path, Options{Chain: true})
+	l := opened(t, path, Options{Chain: true})
 	write(t, l, 2, 4)
 	require.NoError(t, l.Close())
 	link, ok := chain.Find([]byte(strings.Split(read(t, path), "\n")[2]))
@@ -275,7 +275,7 @@ func TestAChainGoesOn(t *testing.T) {
 }
 
 func lastHashOf(t *testing.T, path string) chain.Hash {
-	l := open(t, path, Options{})
+	l := opened(t, path, Options{})
 	defer l.Close()
 	h, err := l.lastHash()
 	require.NoError(t, err)

@@ -16,9 +16,6 @@ import (
 
 // This file closes segments, and keeps house among the closed ones.
 
-// closedPath is the path of a closed segment.
-func closedPath(path string, number int) string { return fmt.Sprintf("%s.%06d", path, number) }
-
 // A closedSegment is one of the log's.
 type closedSegment struct {
 	number        int

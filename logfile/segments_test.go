@@ -24,7 +24,7 @@ func files(t *testing.T, path string) (names []string) {
 
 func TestRotationBySize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l := open(t, path, Options{MaxBytes: 2000})
+	l := opened(t, path, Options{MaxBytes: 2000})
 	write(t, l, 0, 20)
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 20)
@@ -37,7 +37,7 @@ func TestRotationBySize(t *testing.T) {
 		require.LessOrEqual(t, info.Size(), int64(2000))
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	}
-	l = open(t, path, Options{MaxBytes: 2000})
+	l = opened(t, path, Options{MaxBytes: 2000})
 	write(t, l, 20, 40)
 	require.NoError(t, l.Close())
 	require.Len(t, readAll(t, path), 40)
@@ -47,14 +47,14 @@ func TestRotationByAge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	now := event("r", 0).Time
 	o := Options{MaxAge: time.Hour, Clock: func() time.Time { return now }}
-	l := open(t, path, o)
+	l := opened(t, path, o)
 	write(t, l, 0, 2)
 	now = now.Add(59 * time.Minute)
 	write(t, l, 2, 3)
 	require.NoError(t, l.Close())
 	require.Equal(t, []string{"log"}, files(t, path))
 	now = now.Add(time.Minute) // an hour after its first event
-	l = open(t, path, o)
+	l = opened(t, path, o)
 	write(t, l, 3, 5)
 	require.NoError(t, l.Close())
 	require.Equal(t, []string{"log", "log.000001"}, files(t, path))
@@ -63,7 +63,7 @@ func TestRotationByAge(t *testing.T) {
 
 func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l := open(t, path, Options{MaxBytes: 2000, Compress: true})
+	l := opened(t, path, Options{MaxBytes: 2000, Compress: true})
 	write(t, l, 0, 20)
 	require.Eventually(t, func() bool { return !slices.Contains(files(t, path), "log.000006") }, 10*time.Second, time.Millisecond)
 	require.NoError(t, l.Close())
@@ -72,7 +72,7 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 	// What a crash has left is finished or removed.
 	require.NoError(t, os.WriteFile(path+".000003.gz.tmp", []byte("half"), 0o600))
 	require.NoError(t, os.WriteFile(path+".000002", nil, 0o600)) // whose other form is on disk
-	l = open(t, path, Options{Compress: true})
+	l = opened(t, path, Options{Compress: true})
 	require.Eventually(t, func() bool {
 		return !slices.Contains(files(t, path), "log.000003.gz.tmp") && !slices.Contains(files(t, path), "log.000002")
 	}, 10*time.Second, time.Millisecond)
@@ -82,13 +82,13 @@ func TestClosedSegmentsAreCompressedAndKept(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l := open(t, path, Options{MaxBytes: 2000, Keep: 2})
+	l := opened(t, path, Options{MaxBytes: 2000, Keep: 2})
 	write(t, l, 0, 40)
 	want := []string{"log", filepath.Base(closedPath(path, l.next-2)), filepath.Base(closedPath(path, l.next-1))}
 	require.Eventually(t, func() bool { return slices.Equal(files(t, path), want) }, 10*time.Second, time.Millisecond)
 	require.NoError(t, l.Close())
 
-	l = open(t, path, Options{KeepFor: time.Hour, Clock: func() time.Time { return time.Now().Add(2 * time.Hour) }})
+	l = opened(t, path, Options{KeepFor: time.Hour, Clock: func() time.Time { return time.Now().Add(2 * time.Hour) }})
 	require.Eventually(t, func() bool { return slices.Equal(files(t, path), []string{"log", want[2]}) }, 10*time.Second, time.Millisecond,
 		"the newest stays, so that numbers go on")
 	require.NoError(t, l.Close())
@@ -111,7 +111,7 @@ func TestErrorsInTheBackground(t *testing.T) {
 			o.OnError = func(err error) { errs = append(errs, err) }
 		}
 		path := filepath.Join(t.TempDir(), "log")
-		l := open(t, path, o)
+		l := opened(t, path, o)
 		write(t, l, 0, 20)
 		err := errors.Join(errs...)
 		if told {

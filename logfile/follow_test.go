@@ -56,7 +56,7 @@ func (tr *trail) want(text string, told ...error) {
 }
 
 func TestFollow(t *testing.T) {
-	tr := newTrail(newDisk(t), FollowOptions{})
+	tr := newTrail(newShelf(t), FollowOptions{})
 	tr.want("") // nothing is there yet
 	tr.add("a\nb")
 	tr.want("a\n")
@@ -130,7 +130,7 @@ func TestFollow(t *testing.T) {
 	require.Len(t, tr.told, 1)
 	var missing *MissingError
 	require.ErrorAs(t, tr.told[0], &missing)
-	require.Equal(t, MissingError{tr.path, 8, 8}, *missing)
+	require.Equal(t, MissingError{tr.closed(8), 8, 8}, *missing)
 
 	require.NoError(t, tr.f.Close())
 	require.NoError(t, tr.f.Close())
@@ -140,7 +140,7 @@ func TestFollow(t *testing.T) {
 
 // What others do to a file is told, and following goes on.
 func TestFollowFilesOfOthers(t *testing.T) {
-	tr := newTrail(newDisk(t), FollowOptions{})
+	tr := newTrail(newShelf(t), FollowOptions{})
 	tr.add("one\ntwo\n")
 	tr.want("one\ntwo\n")
 	require.NoError(t, os.Truncate(tr.path, 0))
@@ -197,7 +197,7 @@ func TestFollowFilesOfOthers(t *testing.T) {
 
 // Without Report Read returns what is told, once, and goes on.
 func TestFollowReturnsWhatNobodyIsTold(t *testing.T) {
-	d := newDisk(t)
+	d := newShelf(t)
 	d.add("one\n")
 	f, err := Follow(ended(), d.path, FollowOptions{})
 	require.NoError(t, err)
@@ -225,13 +225,13 @@ func TestFollowBegins(t *testing.T) {
 		tr.add("f\n")
 		tr.want(test.want + "torn!\ne\nf\n")
 	}
-	tr := newTrail(newDisk(t), FollowOptions{Last: -1})
+	tr := newTrail(newShelf(t), FollowOptions{Last: -1})
 	tr.add("all\n")
 	tr.want("all\n")
 
 	_, err := Follow(ended(), three(t).path, FollowOptions{First: 4})
 	require.ErrorContains(t, err, "has no segment 4, the last one is 3")
-	tr = newTrail(newDisk(t), FollowOptions{First: 4})
+	tr = newTrail(newShelf(t), FollowOptions{First: 4})
 	tr.add("all\n")
 	tr.rotate(1)
 	tr.add("of it\n")
@@ -247,7 +247,7 @@ func TestFollowBegins(t *testing.T) {
 
 // Lines of any length come whole, through a buffer of any size.
 func TestFollowLongLines(t *testing.T) {
-	d := newDisk(t)
+	d := newShelf(t)
 	var all strings.Builder
 	for _, n := range []int{0, 1, 32 << 10, 64<<10 - 1, 64 << 10, 1 << 20, 3, 200 << 10} {
 		all.WriteString(strings.Repeat("x", n) + "\n")
@@ -274,7 +274,7 @@ func TestFollowLongLines(t *testing.T) {
 
 func TestFollowPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDisk(t)
+		d := newShelf(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		idle := 0
 		f, err := Follow(ctx, d.path, FollowOptions{Idle: func() { idle++ }})
@@ -330,7 +330,7 @@ func TestFollowAWriter(t *testing.T) {
 
 func followAWriter(t *testing.T, seed uint64, retention int) {
 	const lines = 1000
-	d := newDisk(t)
+	d := newShelf(t)
 	firsts := map[int]int{1: 0} // the first line of every segment
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -429,7 +429,7 @@ func followAWriter(t *testing.T, seed uint64, retention int) {
 // Two goroutines race for real.
 func TestFollowConcurrently(t *testing.T) {
 	const lines = 3000
-	d := newDisk(t)
+	d := newShelf(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()

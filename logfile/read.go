@@ -54,16 +54,16 @@ func (s Segment) Open() (*File, error) {
 // A MissingError says that segments are not there although later ones are: somebody removed
 // them, or retention did before they were read. Their lines are lost to the reader.
 type MissingError struct {
-	Path        string // of the log
-	First, Last int    // numbers of the segments
+	Path        string // of the first of them, when it was not compressed
+	First, Last int    // their numbers
 }
 
 // Error names the first of the segments.
 func (e *MissingError) Error() string {
 	if e.First == e.Last {
-		return closedPath(e.Path, e.First) + ": the segment is missing"
+		return e.Path + ": the segment is missing"
 	}
-	return fmt.Sprintf("%s: the segment is missing, and all up to %06d", closedPath(e.Path, e.First), e.Last)
+	return fmt.Sprintf("%s: the segment is missing, and all up to %06d", e.Path, e.Last)
 }
 
 // Segments lists the files of a log: the closed segments, oldest first, and the active one
@@ -203,7 +203,7 @@ func open(path string, n int) (*File, error) {
 		case lerr != nil:
 			return nil, lerr
 		case later > n && !isClosed(path, n):
-			return nil, &MissingError{Path: path, First: n, Last: later - 1}
+			return nil, &MissingError{Path: closedPath(path, n), First: n, Last: later - 1}
 		}
 	}
 }
@@ -231,26 +231,29 @@ func openShared(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// A gunzip decompresses a file. Its errors name the file.
+// A gunzip decompresses a file. Its errors name the file, and come again.
 type gunzip struct {
 	file *os.File
 	zr   *gzip.Reader
+	err  error
 }
 
 func (g *gunzip) Read(p []byte) (n int, err error) {
+	if g.err != nil {
+		return 0, g.err
+	}
 	if g.zr == nil {
-		if g.zr, err = gzip.NewReader(g.file); err != nil {
-			g.zr = nil
+		if g.zr, err = gzip.NewReader(g.file); err == io.EOF { // an empty file is damaged, too
+			err = io.ErrUnexpectedEOF
 		}
 	}
 	if err == nil {
 		n, err = g.zr.Read(p)
-	} else if err == io.EOF { // an empty file is damaged, too
-		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && err != io.EOF {
 		err = &fs.PathError{Op: "decompress", Path: g.file.Name(), Err: err}
 	}
+	g.err = err
 	return n, err
 }
 

@@ -22,7 +22,7 @@ type shelf struct {
 	path string
 }
 
-func newDisk(t testing.TB) *shelf { return &shelf{t, filepath.Join(t.TempDir(), "run.jsonl")} }
+func newShelf(t testing.TB) *shelf { return &shelf{t, filepath.Join(t.TempDir(), "run.jsonl")} }
 
 func (d *shelf) add(text string) {
 	f, err := os.OpenFile(d.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -57,7 +57,7 @@ func zipped(text string) []byte {
 
 // three makes a log of two closed segments, of which one is compressed, and an active one.
 func three(t testing.TB) *shelf {
-	d := newDisk(t)
+	d := newShelf(t)
 	d.add("a\nb\n")
 	d.rotate(1)
 	d.compress(1)
@@ -69,7 +69,7 @@ func three(t testing.TB) *shelf {
 }
 
 func TestSegments(t *testing.T) {
-	d := newDisk(t)
+	d := newShelf(t)
 	_, err := Segments(d.path)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = Segments(filepath.Join(d.path, "no", "directory"))
@@ -251,7 +251,7 @@ func TestFiles(t *testing.T) {
 		var missing *MissingError
 		if errors.As(err, &missing) {
 			require.Nil(t, f)
-			require.Equal(t, MissingError{d.path, 3, 3}, *missing)
+			require.Equal(t, MissingError{d.closed(3), 3, 3}, *missing)
 			got = append(got, "missing")
 			continue
 		}
@@ -297,7 +297,7 @@ func TestSegmentOpen(t *testing.T) {
 	_, err = all[2].Open()
 	var missing *MissingError
 	require.ErrorAs(t, err, &missing)
-	require.Equal(t, MissingError{d.path, 3, 3}, *missing)
+	require.Equal(t, MissingError{d.closed(3), 3, 3}, *missing)
 }
 
 func TestLastLines(t *testing.T) {

@@ -21,7 +21,7 @@ no chain. Copy the file itself to keep them. Lines of other formats are printed 
 ones; 'agentevents convert' writes the other formats.`,
 		examples: []string{
 			"agentevents cat --kind agent.toolCalled --kind agent.toolReturned run.jsonl",
-			"tail -f run.jsonl | agentevents cat --agent planner -",
+			"agentevents cat --agent planner run.jsonl.000007.gz",
 		},
 		flags: func(fs *flag.FlagSet) action {
 			var kinds list

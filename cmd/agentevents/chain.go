@@ -23,9 +23,9 @@ const ruleChain agentevents.Rule = "chain-broken"
 // the events before it were checked: it reads ahead of them.
 type chainCheck struct {
 	l     *logReader
-	heads map[chain.Hash]int // the files of the heads that no line has had yet
-	found []finding          // that were not reported
-	notes []string           // what a reader should know that is no problem
+	heads map[chain.Hash]string // the logs whose heads no line has had yet
+	found []finding             // that were not reported
+	notes []string              // what a reader should know that is no problem
 
 	last      chain.Hash // of the line before
 	begun     bool       // a line was chained
@@ -52,8 +52,8 @@ func (c *chainCheck) add(at position, what string) {
 // openHeads reads the heads of the files, before their lines: what is written meanwhile
 // comes after them.
 func (c *chainCheck) openHeads(in *invocation) {
-	c.heads = map[chain.Hash]int{}
-	for i, name := range in.args {
+	c.heads = map[chain.Hash]string{}
+	for _, name := range in.args {
 		if name == "-" {
 			continue
 		}
@@ -62,19 +62,26 @@ func (c *chainCheck) openHeads(in *invocation) {
 			continue
 		}
 		head, ok := chain.ParseHead(text)
+		file := len(c.l.files)
 		switch {
 		case err != nil:
-			c.l.fail(in, i, fmt.Errorf("its head cannot be read: %v", err))
+			c.l.files = append(c.l.files, visible(name+".head"))
+			c.l.fail(in, file, err)
 		case !ok:
-			c.add(position{i, 1}, c.l.files[i]+".head is damaged: it does not name a line")
+			c.l.files = append(c.l.files, visible(name+".head"))
+			c.add(position{file, 1}, "the head is damaged: it does not name a line")
 		case head != chain.Hash{}: // something was synced
-			c.heads[head] = i
+			c.heads[head] = visible(name)
 		}
 	}
 }
 
 // end finds what shows only when everything was read.
 func (c *chainCheck) end() {
+	for head, name := range c.heads { // of a log without an active segment
+		c.add(position{file: len(c.l.files) - 1}, missingHead(name))
+		delete(c.heads, head)
+	}
 	if !c.begun && c.unchained > 0 {
 		c.add(c.first, "no line of the log is chained")
 	}
@@ -125,14 +132,18 @@ func (r *chainReader) Read(p []byte) (int, error) {
 		if _, ok := chain.Find(r.part); ok || jsonwire.Valid(string(r.part)) == nil {
 			r.line()
 		}
-		for head, file := range r.c.heads {
-			if file == r.at.file {
-				r.c.add(r.at, fmt.Sprintf("the line that %s.head names as the last one on disk is missing: lines were removed at the end", r.c.l.files[file]))
+		for head, name := range r.c.heads {
+			if name == r.c.l.files[r.at.file] {
+				r.c.add(r.at, missingHead(name))
 				delete(r.c.heads, head)
 			}
 		}
 	}
 	return n, err
+}
+
+func missingHead(name string) string {
+	return fmt.Sprintf("the line that %s.head names as the last one on disk is missing: lines were removed at the end", name)
 }
 
 // line checks the line in part.
@@ -200,28 +211,25 @@ func (c *chainCheck) begin(at position, link chain.Link) {
 
 // lastLink returns the hash of the last line of the files that is chained. ok is false
 // when there is none, or a file that can be read only once.
-func lastLink(names []string, maxLine int) (last chain.Hash, ok bool) {
-	for _, name := range names {
+func (in *invocation) lastLink(maxLine int) (last chain.Hash, ok bool) {
+	for _, name := range in.args {
 		if info, err := os.Stat(name); name == "-" || err == nil && !info.Mode().IsRegular() {
 			return chain.Hash{}, false
 		}
 	}
-	for _, name := range slices.Backward(names) {
-		f, err := os.Open(name)
-		if err != nil {
-			continue // who reads the log says so
-		}
-		for r := lines.NewReader(f, maxLine); !r.Ended(); {
-			if line, err := r.Next(); err == nil {
-				if l, chained := chain.Find(line); chained {
-					last, ok = l.Hash, true
+	for _, name := range in.args {
+		for from, err := range in.inputs(name) {
+			if err != nil {
+				continue // who reads the log says so
+			}
+			for r := lines.NewReader(from, maxLine); !r.Ended(); {
+				if line, err := r.Next(); err == nil {
+					if l, chained := chain.Find(line); chained {
+						last, ok = l.Hash, true
+					}
 				}
 			}
 		}
-		f.Close()
-		if ok {
-			return last, true
-		}
 	}
-	return chain.Hash{}, false
+	return last, ok
 }

@@ -64,7 +64,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 				show := func(at position, rule agentevents.Rule, what string) {
 					problems++
 					// A failing standard output shows when it is flushed.
-					fmt.Fprintf(in.stdout, "%s:%d: %s: %s\n", l.files[at.file], at.line, visible(string(rule)), what)
+					fmt.Fprintf(in.stdout, "%s: %s: %s\n", l.place(at), visible(string(rule)), what)
 				}
 				showChain := func(to position) {
 					for _, f := range c.take(to) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -37,7 +38,7 @@ func (c *claudeClock) read(in *invocation) {
 	if in.args[0] == "-" {
 		text, _ := io.ReadAll(in.stdin)
 		in.stdin = io.MultiReader(bytes.NewReader(text), in.stdin)
-		c.first, c.took, _ = claude.Times(bytes.NewReader(text))
+		c.first, c.took, _ = claude.Times(&decompressed{in: bufio.NewReader(bytes.NewReader(text))})
 		return
 	}
 	if info, err := os.Stat(in.args[0]); err != nil || !info.Mode().IsRegular() {
@@ -48,5 +49,5 @@ func (c *claudeClock) read(in *invocation) {
 		return
 	}
 	defer file.Close()
-	c.first, c.took, _ = claude.Times(file)
+	c.first, c.took, _ = claude.Times(&decompressed{in: bufio.NewReader(file)})
 }

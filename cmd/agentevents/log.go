@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"compress/gzip"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,12 +15,13 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/logfile"
 )
 
 // A position is a line of a file.
 type position struct {
 	file int // index in logReader.files
-	line int
+	line int // 0 is the whole file
 }
 
 // maxBadLines is how many lines of one file that cannot be read are reported
@@ -29,6 +32,7 @@ const maxBadLines = 1000
 // log. Every command that reads a log has one; its flags are those that all of
 // them share.
 type logReader struct {
+	open    func(name string) iter.Seq2[input, error] // nil is invocation.inputs
 	maxLine int
 	verb    bool                           // keep the spelling of lines
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
@@ -39,7 +43,7 @@ type logReader struct {
 	broken func(at position, v *agentevents.RuleError)
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
-	files []string // names, for messages
+	files []string // names of those that were opened, for messages
 
 	bad    int // lines that cannot be read
 	failed bool
@@ -61,19 +65,17 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 	stdins := 0
 	for _, name := range in.args {
 		if name == "-" {
-			name = "stdin"
 			stdins++
 		}
-		l.files = append(l.files, visible(name))
 	}
 	if stdins > 1 {
 		return nil, usageError("standard input (-) can be read only once")
 	}
 	if l.report == nil {
-		l.report = func(at position, what string) {
-			in.stdout.Flush() // keep both outputs in order
-			fmt.Fprintf(in.stderr, "%s:%d: %s\n", l.files[at.file], at.line, what)
-		}
+		l.report = func(at position, what string) { l.print(in, at, what) }
+	}
+	if l.open == nil {
+		l.open = in.inputs
 	}
 	if l.decoder == nil {
 		auto := anyDecoder()
@@ -83,12 +85,37 @@ func (l *logReader) events(in *invocation) (iter.Seq2[position, agentevents.Even
 		l.decoder = auto
 	}
 	return func(yield func(position, agentevents.Event) bool) {
-		for i, name := range in.args {
-			if !l.read(in, i, name, yield) {
-				return
+		for _, name := range in.args {
+			for from, err := range l.open(name) {
+				l.files = append(l.files, visible(from.name))
+				file := len(l.files) - 1
+				var missing *logfile.MissingError
+				switch {
+				case errors.As(err, &missing):
+					l.bad++
+					l.report(position{file: file}, visible(lost(err)))
+				case err != nil:
+					l.fail(in, file, err)
+				case !l.read(in, file, from, yield):
+					return
+				}
 			}
 		}
 	}, nil
+}
+
+// print prints a report on standard error.
+func (l *logReader) print(in *invocation, at position, what string) {
+	in.stdout.Flush() // keep both outputs in order
+	fmt.Fprintf(in.stderr, "%s: %s\n", l.place(at), what)
+}
+
+// place names a position.
+func (l *logReader) place(at position) string {
+	if at.line == 0 {
+		return l.files[at.file]
+	}
+	return fmt.Sprintf("%s:%d", l.files[at.file], at.line)
 }
 
 // strictStarts is a decoder of KAHN lines. The document has one table of status
@@ -107,17 +134,8 @@ func (d strictStarts) Decode(dst []agentevents.Event, line []byte) ([]agentevent
 }
 
 // read reads one file. It returns false when the caller stops.
-func (l *logReader) read(in *invocation, file int, name string, yield func(position, agentevents.Event) bool) bool {
-	src := &source{r: in.stdin, out: in.stdout}
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			l.fail(in, file, err)
-			return true
-		}
-		defer f.Close()
-		src.r = f
-	}
+func (l *logReader) read(in *invocation, file int, from input, yield func(position, agentevents.Event) bool) bool {
+	src := &source{r: from, out: in.stdout}
 	if l.raw != nil {
 		src.r = l.raw(file, src.r)
 	}
@@ -154,12 +172,8 @@ func (l *logReader) read(in *invocation, file int, name string, yield func(posit
 
 func (l *logReader) fail(in *invocation, file int, err error) {
 	l.failed = true
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
 	in.stdout.Flush()
-	fmt.Fprintf(in.stderr, "agentevents %s: %s: %s\n", in.name, l.files[file], visible(err.Error()))
+	fmt.Fprintf(in.stderr, "agentevents %s: %s: %s\n", in.name, l.files[file], visible(lost(err)))
 }
 
 // result returns the error that sets the exit status.
@@ -189,6 +203,87 @@ func what(err error) string {
 	}
 	text = strings.Replace(text, "ReaderOptions.MaxLine", "--max-line", 1)
 	return clip(visible(text))
+}
+
+// An input is an open file, or standard input.
+type input struct {
+	io.Reader
+	name   string
+	number int // of a segment
+}
+
+// inputs opens what a FILE of the command line stands for: the segments of a log, one after
+// another, or standard input. Everything that is compressed is decompressed. With an error,
+// which is a [*logfile.MissingError] for segments that are not there, an input has a name only.
+func (in *invocation) inputs(name string) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		if name == "-" {
+			yield(input{Reader: &decompressed{in: bufio.NewReader(in.stdin)}, name: "stdin"}, nil)
+			return
+		}
+		for f, err := range logfile.Files(name) {
+			from := input{name: placeOf(err, name)}
+			if err == nil {
+				from = input{&decompressed{in: bufio.NewReader(f)}, f.Path, f.Number}
+			}
+			if !yield(from, err) {
+				return
+			}
+		}
+	}
+}
+
+// placeOf names the file that an error of a log is about.
+func placeOf(err error, log string) string {
+	var missing *logfile.MissingError
+	var pe *os.PathError
+	switch {
+	case errors.As(err, &missing):
+		return missing.Path
+	case errors.As(err, &pe):
+		return pe.Path
+	}
+	return log
+}
+
+// lost says what an error of a log says, without the file.
+func lost(err error) string {
+	var missing *logfile.MissingError
+	var pe *os.PathError
+	switch {
+	case errors.As(err, &missing):
+		return strings.TrimPrefix(missing.Error(), missing.Path+": ")
+	case errors.As(err, &pe):
+		err = pe.Err
+	}
+	return err.Error()
+}
+
+// A decompressed reader decompresses gzip data. It finds out by the first bytes whether its
+// input is such, so that a name need not say it.
+type decompressed struct {
+	in *bufio.Reader
+	r  io.Reader // nil before the first Read
+}
+
+func (d *decompressed) Read(p []byte) (int, error) {
+	if d.r == nil {
+		magic, err := d.in.Peek(2)
+		if err != nil { // there is one byte at most
+			n := copy(p, magic)
+			d.in.Discard(n)
+			return n, err
+		}
+		d.r = d.in
+		if string(magic) == "\x1f\x8b" {
+			zr, err := gzip.NewReader(d.in)
+			if err != nil {
+				return 0, err
+			}
+			d.r = zr
+		}
+	}
+	return d.r.Read(p)
 }
 
 // clip leaves out the middle of a long text.

@@ -513,9 +513,15 @@ func TestBadInput(t *testing.T) {
 	}
 
 	t.Run("gzip", func(t *testing.T) {
-		r := exec(gz.String(), "cat", "-")
+		require.Equal(t, result{exitOK, line("r", 0), ""}, exec(gz.String(), "cat", "-"))
+		r := exec(first+gz.String(), "cat", "-")
 		require.Equal(t, exitProblems, r.code)
 		require.Contains(t, r.err, "this is gzip data, not lines of JSON: decompress it first\n")
+		for _, n := range []int{2, 9, gz.Len() - 1} {
+			r = exec(gz.String()[:n], "cat", "-")
+			require.Equal(t, exitUsage, r.code)
+			require.Contains(t, r.err, "agentevents cat: stdin: unexpected EOF\n")
+		}
 	})
 	t.Run("torn", func(t *testing.T) {
 		r := exec(first+strings.TrimSuffix(last, "}\n"), "cat", "-")

@@ -62,7 +62,7 @@ only its meaning makes a secret: read the result before you give it away.`,
 				}
 				p := printer{out: in.stdout}
 				c := chainCheck{l: &l}
-				if last, ok := lastLink(in.args, l.maxLine); ok {
+				if last, ok := in.lastLink(l.maxLine); ok {
 					p.last = &last
 				} else {
 					l.raw = c.reader

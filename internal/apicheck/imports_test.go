@@ -72,7 +72,7 @@ var layers = []layer{
 		"logs are exported with the standard library alone"},
 	{"tree", []string{"."},
 		"a view of snapshots needs only the root"},
-	{"cmd/...", []string{".", "otlpjson", "tree", "capture/...", "dialect/...", "internal/chain", "internal/jsonwire", "internal/lines",
+	{"cmd/...", []string{".", "logfile", "otlpjson", "tree", "capture/...", "dialect/...", "internal/chain", "internal/jsonwire", "internal/lines",
 		"internal/readback", "internal/replay", "internal/spans", "internal/stats"},
 		"the command may use every package of the module, but no dependency of its own"},
 	{"examples/...", []string{".", "live", "tree"},

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// gz returns a compressed text.
+func gz(text string) string {
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	zw.Write([]byte(text))
+	zw.Close()
+	return b.String()
+}
+
+// linesOf returns lines of the run r.
+func linesOf(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		b.WriteString(line("r", i))
+	}
+	return b.String()
+}
+
+// rotated makes a log of closed segments and an active one. Segment 3 is missing, and the
+// others have one bad line each, the second.
+func rotated(t *testing.T) (path string) {
+	path = filepath.Join(t.TempDir(), "run.jsonl")
+	for suffix, text := range map[string]string{
+		".000001.gz":     gz(line("r", 0) + "bad\n" + line("r", 1)),
+		".000002":        line("r", 2) + "bad\n",
+		".000002.gz":     "the plain file counts",
+		".000004":        line("r", 3) + "bad\n" + line("r", 4),
+		"":               line("r", 5) + "bad\n" + line("r", 6),
+		".torn.000001":   "torn",
+		".lock":          "",
+		".000004.gz.tmp": "unfinished",
+	} {
+		require.NoError(t, os.WriteFile(path+suffix, []byte(text), 0o600))
+	}
+	return path
+}
+
+// Every command that reads a log reads its segments.
+func TestCommandsReadSegments(t *testing.T) {
+	path := rotated(t)
+	const bad = "found a bare word of 3 bytes, expected an object\n"
+	report := func(prefix string) string {
+		return strings.NewReplacer("PATH", path, "BAD", prefix+bad, "MISSING", prefix+"the segment is missing\n").Replace(
+			"PATH.000001.gz:2: BADPATH.000002:2: BADPATH.000003: MISSINGPATH.000004:2: BADPATH:2: BAD")
+	}
+	require.Equal(t, result{exitProblems, linesOf(0, 7), report("")}, exec("", "cat", path))
+	require.Equal(t, result{exitProblems, report("line-unreadable: "), ""}, exec("", "check", path))
+	for _, name := range []string{"fold", "tree", "stats", "redact", "convert --to native", "export otlp --quiet", "export chrome --quiet"} {
+		r := exec("", append(strings.Fields(name), path)...)
+		require.Equal(t, exitProblems, r.code, name)
+		require.Equal(t, report(""), r.err, name)
+	}
+	require.Contains(t, exec("", "fold", path).out, `"nextSequence":7`)
+
+	// A segment is a log of its own, and - may be compressed.
+	one := line("r", 0) + line("r", 1)
+	require.Equal(t, result{exitProblems, one, path + ".000001.gz:2: " + bad}, exec("", "cat", path+".000001.gz"))
+	require.Equal(t, result{exitProblems, linesOf(2, 3), path + ".000002:2: " + bad}, exec("", "cat", path+".000002"))
+	require.Equal(t, result{exitProblems, one, "stdin:2: " + bad}, exec(read(t, path+".000001.gz"), "cat", "-"))
+	require.Equal(t, result{exitProblems, linesOf(0, 3), path + ".000001.gz:2: " + bad + path + ".000002:2: " + bad},
+		exec("", "cat", path+".000001.gz", path+".000002"))
+	require.NoError(t, os.Rename(path+".000001.gz", path+".gzip-data"))
+	require.Equal(t, one, exec("", "cat", path+".gzip-data").out, "whatever its name")
+
+	// A closed segment that cannot be read is a file that cannot be read; the next ones are read.
+	require.NoError(t, os.WriteFile(path+".000001.gz", []byte("no gzip data"), 0o600))
+	r := exec("", "cat", path)
+	require.Equal(t, exitUsage, r.code)
+	require.Equal(t, linesOf(2, 7), r.out)
+	require.True(t, strings.HasPrefix(r.err, "agentevents cat: "+path+".000001.gz: gzip: invalid header\n"), r.err)
+}
+
+func TestImportReadsCompressedCaptures(t *testing.T) {
+	const capture = "../../capture/claude/testdata/subagent.stream.jsonl"
+	want := exec(read(t, capture), "import", "claude", "--time", "2026-01-02T00:00:00Z", "-")
+	require.Equal(t, exitOK, want.code)
+	packed := gz(read(t, capture))
+	require.Equal(t, want, exec(packed, "import", "claude", "--time", "2026-01-02T00:00:00Z", "-"))
+	path := filepath.Join(t.TempDir(), "capture.gz")
+	require.NoError(t, os.WriteFile(path, []byte(packed), 0o600))
+	require.Equal(t, want, exec("", "import", "claude", "--time", "2026-01-02T00:00:00Z", path))
+}

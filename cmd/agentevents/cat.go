@@ -24,12 +24,10 @@ ones; 'agentevents convert' writes the other formats.`,
 			"agentevents cat --agent planner run.jsonl.000007.gz",
 		},
 		flags: func(fs *flag.FlagSet) action {
-			var kinds list
+			var only filter
 			l := logReader{verb: true}
 			l.flags(fs)
-			fs.Var(&kinds, "kind", "only events of this `KIND`; may be given several times")
-			run := fs.String("run", "", "only events of the run `ID`")
-			agent := fs.String("agent", "", "only events of the agent `ID`")
+			only.flags(fs)
 			return func(in *invocation) error {
 				events, err := l.events(in)
 				if err != nil {
@@ -37,8 +35,7 @@ ones; 'agentevents convert' writes the other formats.`,
 				}
 				p := printer{out: in.stdout}
 				for at, ev := range events {
-					if *run != "" && ev.RunID != *run || *agent != "" && ev.AgentID != *agent ||
-						len(kinds) > 0 && !slices.Contains(kinds, string(ev.Kind())) {
+					if !only.has(&ev) {
 						continue
 					}
 					if err := p.print(&l, at, &ev); err != nil {
@@ -49,6 +46,23 @@ ones; 'agentevents convert' writes the other formats.`,
 			}
 		},
 	}
+}
+
+// A filter says which events are wanted.
+type filter struct {
+	run, agent string
+	kinds      list
+}
+
+func (f *filter) flags(fs *flag.FlagSet) {
+	fs.Var(&f.kinds, "kind", "only events of this `KIND`; may be given several times")
+	fs.StringVar(&f.run, "run", "", "only events of the run `ID`")
+	fs.StringVar(&f.agent, "agent", "", "only events of the agent `ID`")
+}
+
+func (f *filter) has(ev *agentevents.Event) bool {
+	return (f.run == "" || ev.RunID == f.run) && (f.agent == "" || ev.AgentID == f.agent) &&
+		(len(f.kinds) == 0 || slices.Contains(f.kinds, string(ev.Kind())))
 }
 
 // A printer prints events as lines.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -41,6 +44,18 @@ type invocation struct {
 	stdout *output
 	stderr io.Writer
 	env    func(string) string
+	ctx    context.Context // its end is an interrupt; nil waits for the signal of one
+}
+
+// interrupted returns a context that ends with an interrupt. A second interrupt is not caught:
+// it ends the process.
+func (in *invocation) interrupted() (context.Context, context.CancelFunc) {
+	if in.ctx != nil {
+		return context.WithCancel(in.ctx)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 var (
@@ -63,6 +78,7 @@ func commands() []command {
 		exportCommand(),
 		redactCommand(),
 		catCommand(),
+		tailCommand(),
 		checkCommand(),
 		foldCommand(),
 		treeCommand(),

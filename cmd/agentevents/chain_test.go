@@ -108,7 +108,7 @@ func TestCheckChain(t *testing.T) {
 		"an end without a newline":       {log: join(ls[0], strings.TrimSuffix(line("r", 1), "\n")), want: []string{"log:2: " + saysUnchained}, code: 1},
 		"cut":                            {log: first, head: head(last), want: []string{lost("3")}, code: 1},
 		"cut to nothing":                 {log: "", head: head(last), want: []string{lost("1")}, code: 1},
-		"a damaged head":                 {log: whole, head: "x", want: []string{"log:1: chain-broken: log.head is damaged: it does not name a line"}, code: 1},
+		"a damaged head":                 {log: whole, head: "x", want: []string{"log.head:1: chain-broken: the head is damaged: it does not name a line"}, code: 1},
 		"not chained":                    {log: someLines(1, 2), want: []string{"log:1: " + saysNone}, code: 1},
 		"mid-way":                        {log: second, want: []string{"warning: log:1: the chain goes on from a line that is not here; its hash is " + mid.String()}},
 		"mid-way, after the head":        {log: second, head: head(mid), want: []string{"warning: log:1: the chain goes on from a line that is not here; its hash is " + mid.String()}},
@@ -224,5 +224,5 @@ func TestCheckChainNeedsToReadTheHead(t *testing.T) {
 	require.NoError(t, os.Mkdir(path("log.head"), 0o700))
 	got := exec("", "check", "--chain", path("log"))
 	require.NotEqual(t, exitOK, got.code)
-	require.Contains(t, got.err, "its head cannot be read")
+	require.Contains(t, got.err, "log.head: is a directory")
 }

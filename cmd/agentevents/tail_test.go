@@ -18,27 +18,27 @@ import (
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	write := func(suffix, text string) { require.NoError(t, os.WriteFile(path+suffix, []byte(text), 0o600)) }
-	write(".000001.gz", gz(lines(0, 20)))
-	write(".000002", strings.ReplaceAll(lines(20, 30), `"agentId":"a"`, `"agentId":"b"`))
-	write("", lines(30, 33)+strings.TrimSuffix(line("r", 33), "\n"))
+	write(".000001.gz", gz(linesOf(0, 20)))
+	write(".000002", strings.ReplaceAll(linesOf(20, 30), `"agentId":"a"`, `"agentId":"b"`))
+	write("", linesOf(30, 33)+strings.TrimSuffix(line("r", 33), "\n"))
 	for args, want := range map[string]string{
-		"":                                 strings.ReplaceAll(lines(24, 30), `"agentId":"a"`, `"agentId":"b"`) + lines(30, 34),
-		"-n 1":                             lines(33, 34),
-		"-n 4":                             lines(30, 34),
+		"":                                 strings.ReplaceAll(linesOf(24, 30), `"agentId":"a"`, `"agentId":"b"`) + linesOf(30, 34),
+		"-n 1":                             linesOf(33, 34),
+		"-n 4":                             linesOf(30, 34),
 		"-n 0":                             "",
-		"-n 3 --agent b":                   strings.ReplaceAll(lines(27, 30), `"agentId":"a"`, `"agentId":"b"`),
-		"-n 5 --agent a":                   lines(19, 20) + lines(30, 34),
+		"-n 3 --agent b":                   strings.ReplaceAll(linesOf(27, 30), `"agentId":"a"`, `"agentId":"b"`),
+		"-n 5 --agent a":                   linesOf(19, 20) + linesOf(30, 34),
 		"-n 5 --agent a --run other":       "",
-		"-n 1 --kind agent.text --run r":   lines(33, 34),
+		"-n 1 --kind agent.text --run r":   linesOf(33, 34),
 		"-n 99 --kind run.completed":       "",
 		"-n 99 --agent a --kind agent.x":   "",
-		"-n 99 --agent a --run r":          lines(0, 20) + lines(30, 34),
-		"--n 2 --kind x --kind agent.text": lines(32, 34),
+		"-n 99 --agent a --run r":          linesOf(0, 20) + linesOf(30, 34),
+		"--n 2 --kind x --kind agent.text": linesOf(32, 34),
 	} {
 		require.Equal(t, result{exitOK, want, ""}, exec("", append([]string{"tail", path}, strings.Fields(args)...)...), args)
 	}
-	require.Equal(t, result{exitOK, lines(24, 34), ""}, exec(lines(0, 34), "tail", "-"))
-	require.Equal(t, result{exitOK, lines(19, 20), ""}, exec("", "tail", "-n", "1", path+".000001.gz"))
+	require.Equal(t, result{exitOK, linesOf(24, 34), ""}, exec(linesOf(0, 34), "tail", "-"))
+	require.Equal(t, result{exitOK, linesOf(19, 20), ""}, exec("", "tail", "-n", "1", path+".000001.gz"))
 	require.Equal(t, exitUsage, exec("", "tail", path+"x").code)
 
 	// Other formats come as cat prints them.
@@ -53,10 +53,10 @@ func TestTailReports(t *testing.T) {
 	const bad = "found a bare word of 3 bytes, expected an object\n"
 	for n, want := range map[string]result{
 		"0": {exitOK, "", ""},
-		"1": {exitOK, lines(6, 7), ""},
-		"2": {exitProblems, lines(5, 7), path + ":2: " + bad},
-		"4": {exitProblems, lines(3, 7), path + ".000004:2: " + bad + path + ":2: " + bad},
-		"5": {exitProblems, lines(2, 7), path + ".000002:2: " + bad + path + ".000003: the segment is missing\n" + path + ".000004:2: " + bad + path + ":2: " + bad},
+		"1": {exitOK, linesOf(6, 7), ""},
+		"2": {exitProblems, linesOf(5, 7), path + ":2: " + bad},
+		"4": {exitProblems, linesOf(3, 7), path + ".000004:2: " + bad + path + ":2: " + bad},
+		"5": {exitProblems, linesOf(2, 7), path + ".000002:2: " + bad + path + ".000003: the segment is missing\n" + path + ".000004:2: " + bad + path + ":2: " + bad},
 	} {
 		require.Equal(t, want, exec("", "tail", "-n", n, path), n)
 	}
@@ -127,17 +127,17 @@ func TestTailFollows(t *testing.T) {
 	}
 	f := startTail(t, "-f", "-n", "2", path)
 	f.want(f.err, "agentevents tail: "+path+": it is not there yet; waiting for it\n")
-	add(lines(0, 2) + line("r", 2)[:20])
-	f.want(f.out, lines(0, 2))
+	add(linesOf(0, 2) + line("r", 2)[:20])
+	f.want(f.out, linesOf(0, 2))
 	add(line("r", 2)[20:])
-	f.want(f.out, lines(2, 3))
+	f.want(f.out, linesOf(2, 3))
 	add("bad\n" + line("r", 3))
 	f.want(f.err, path+":4: found a bare word of 3 bytes, expected an object\n")
-	f.want(f.out, lines(3, 4))
+	f.want(f.out, linesOf(3, 4))
 	add(line("r", 4))
 	require.NoError(t, os.Rename(path, path+".000001"))
 	add(line("r", 5) + "bad\n")
-	f.want(f.out, lines(4, 6))
+	f.want(f.out, linesOf(4, 6))
 	f.want(f.err, path+":2: found a bare word of 3 bytes, expected an object\n")
 
 	// Files of others: the lines of a new text are counted anew.
@@ -145,16 +145,16 @@ func TestTailFollows(t *testing.T) {
 	f.want(f.err, path+": the file was truncated or written over; it is read again from its beginning\n")
 	add("bad\n" + line("r", 6))
 	f.want(f.err, path+":1: found a bare word of 3 bytes, expected an object\n")
-	f.want(f.out, lines(6, 7))
+	f.want(f.out, linesOf(6, 7))
 	f.end()
 
 	// The last lines come first, from as many segments as it takes; then the filters hold on.
 	f = startTail(t, "-f", "-n", "3", "--run", "r", "--kind", "agent.text", path)
-	f.want(f.out, lines(3, 5))
+	f.want(f.out, linesOf(3, 5))
 	f.want(f.err, path+":1: found a bare word of 3 bytes, expected an object\n")
-	f.want(f.out, lines(6, 7))
+	f.want(f.out, linesOf(6, 7))
 	add(line("other", 0) + line("r", 7))
-	f.want(f.out, lines(7, 8))
+	f.want(f.out, linesOf(7, 8))
 	f.end()
 
 	f = startTail(t, "-f", "-n", "0", path)
@@ -175,7 +175,7 @@ func TestTailIsInterrupted(t *testing.T) {
 		t.Skip("a process cannot be sent an interrupt")
 	}
 	path := filepath.Join(t.TempDir(), "run.jsonl")
-	require.NoError(t, os.WriteFile(path, []byte(lines(0, 1)), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(linesOf(0, 1)), 0o600))
 	cmd := osexec.Command(os.Args[0], "-test.run=^TestTailIsInterrupted$")
 	cmd.Env = append(os.Environ(), "AGENTEVENTS_TEST_TAIL="+path)
 	out, err := cmd.StdoutPipe()
@@ -184,7 +184,7 @@ func TestTailIsInterrupted(t *testing.T) {
 	defer cmd.Process.Kill()
 	got, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, lines(0, 1), got)
+	require.Equal(t, linesOf(0, 1), got)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	rest, err := io.ReadAll(out)
 	require.NoError(t, err)

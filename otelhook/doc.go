@@ -71,6 +71,9 @@
 // # Bursts
 //
 // The batch processor of OpenTelemetry's SDK drops spans silently when its queue is full:
-// a burst of 20,000 may leave 2,560. Who needs them all gives it a longer queue or lets it
-// block.
+// a burst of 20,000 may leave 2,560. Stats.Spans counts what the hook has made; if fewer
+// arrive, some were dropped. With OTEL_GO_X_OBSERVABILITY=true the SDK counts them itself, at
+// the global MeterProvider: otel.sdk.processor.span.processed with error.type queue_full. Who
+// needs them all gives the processor a longer queue (WithMaxQueueSize) or lets it block
+// (WithBlocking).
 package otelhook

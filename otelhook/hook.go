@@ -584,12 +584,13 @@ func (h *Hook) tidy(current *run, now int64) {
 		}
 		oldest.close(spans.ReasonEvicted)
 	}
-	h.forget()
+	h.forget(current)
 }
 
 // forget drops the runs without an open span that were active the longest ago, if there
-// are too many: a quarter of them at once.
-func (h *Hook) forget() {
+// are too many: a quarter of them at once. The current run stays: the event that it has
+// traced is yet to be written.
+func (h *Hook) forget(current *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.runs)-int(h.openRuns.Load()) <= h.o.KeepRuns {
@@ -602,8 +603,10 @@ func (h *Hook) forget() {
 		}
 	}
 	slices.SortFunc(quiet, func(a, b *run) int { return cmp.Compare(a.active.Load(), b.active.Load()) })
-	for _, r := range quiet[:max(0, len(quiet)-h.o.KeepRuns*3/4)] {
-		delete(h.runs, r.id)
+	for _, r := range quiet[:max(0, len(quiet)-max(1, h.o.KeepRuns*3/4))] {
+		if r != current {
+			delete(h.runs, r.id)
+		}
 	}
 	h.last.Store(nil)
 }

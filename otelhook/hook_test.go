@@ -675,6 +675,20 @@ func TestRunsThatHaveEndedAreForgotten(t *testing.T) {
 	require.False(t, known("0"))
 }
 
+// TestTheRunThatEndsIsNotForgotten: the emitter gives the hook the event once more, to write
+// it, and the hook must know that it has mapped it. Here all happens at one time.
+func TestTheRunThatEndsIsNotForgotten(t *testing.T) {
+	for _, keep := range []int{1, 2, 4} {
+		r := newRig(t, otelhook.Options{KeepRuns: keep})
+		for i := range 50 {
+			emit(t, r.run(t, fmt.Sprint(i)), &ae.RunStarted{}, &ae.RunCompleted{})
+			require.True(t, trace.SpanContextFromContext(r.hook.Context(context.Background(), fmt.Sprint(i))).IsValid())
+		}
+		require.NoError(t, r.hook.Close())
+		require.Equal(t, otelhook.Stats{Spans: 50, Closed: map[string]uint64{}}, r.hook.Stats())
+	}
+}
+
 // TestARunThatIsNotSampledStaysSo: it is known until it is released, or else a later
 // event, whose context has no host span, would begin a trace.
 func TestARunThatIsNotSampledStaysSo(t *testing.T) {

@@ -64,7 +64,7 @@ func own(name string, keys, ofSpan []string) []string {
 	}
 	return slices.DeleteFunc(keys, func(k string) bool {
 		is := func(c string) bool { return strings.HasPrefix(k, c) }
-		content := slices.ContainsFunc([]string{"gen_ai.input.", "gen_ai.output.", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"}, is)
+		content := slices.ContainsFunc([]string{"gen_ai.input.", "gen_ai.output.", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "agentevents.approval.answer", "agentevents.clarification.answer"}, is)
 		return !content && slices.Contains(slices.Concat(everySpan, ofSpan), k)
 	})
 }

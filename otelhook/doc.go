@@ -24,8 +24,13 @@
 //	      └─ events: transitions, audits, handoffs, errors, …
 //
 // Parents are found by the ids of the events, not by the context. Times are the events'.
-// Deltas make nothing. A session is the attribute gen_ai.conversation.id. Only model calls
-// have gen_ai.usage: back ends add it up. Agents have agentevents.usage.total.
+// Deltas make nothing. A session is the attribute gen_ai.conversation.id. An agent's usage is
+// agentevents.usage.total; it is gen_ai.usage as well only if no model call below has that:
+// back ends add it up.
+//
+// A log without run.started, of another system, has the workflow that it creates or its first
+// turn as the root, which ends with that, or with the session. Each further turn is a trace
+// of its own, linked to the one before.
 //
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out
 // unless Options.Content, or the variable of OpenTelemetry that it names, says where they

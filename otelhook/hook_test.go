@@ -199,7 +199,9 @@ func TestTokensAreCountedOnce(t *testing.T) {
 	for _, s := range r.spans() {
 		sum += value(s, "gen_ai.usage.input_tokens").AsInt64()
 	}
-	require.EqualValues(t, 5, sum, "only model calls have gen_ai.usage")
+	require.EqualValues(t, 5+100, sum, "the lead's model call has its tokens, the other agent has none")
+	require.False(t, value(r.spans()[1], "gen_ai.usage.input_tokens").AsInt64() > 0)
+	require.EqualValues(t, 5, value(r.spans()[1], "agentevents.usage.total.input_tokens").AsInt64())
 	require.EqualValues(t, 100, value(r.spans()[4], "agentevents.usage.total.input_tokens").AsInt64())
 }
 
@@ -441,8 +443,11 @@ invoke_workflow n 0-2 +run.started
 			{4, "", &ae.StepEnded{StepID: "s"}}, {5, "", &ae.ApprovalGranted{ApprovalID: "p"}}, {6, "", over}, {7, "", over},
 		}, `
 invoke_workflow n 0-6 +late_end +late_end +late_end +late_end +late_end
-`, 5},
-		{"ends alone", []event{{0, "a", done("c")}, {1, "a", end}, {2, "", over}}, "", 2},
+`, 6},
+		{"ends alone", []event{{0, "a", done("c")}, {1, "a", end}, {2, "", over}}, "", 3},
+		{"a run that ends twice", []event{{0, "", run}, {1, "", over}, {2, "", over}}, `
+invoke_workflow n 0-1
+`, 1},
 		{"pairs that overlap", []event{{0, "a", start}, {1, "a", call("c")}, {2, "a", call("d")}, {3, "a", done("c")}, {4, "a", done("d")}, {5, "a", end}}, `
 invoke_agent a 0-5
   execute_tool tool-c 1-3

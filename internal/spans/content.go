@@ -26,6 +26,41 @@ func (m *Mapper) show(s *Span, k, value string) {
 	}
 }
 
+// either gives a span a value of JSON, or the short text that stands for it.
+func (m *Mapper) either(s *Span, k string, value agentevents.JSON, summary string) {
+	if value == "" && m.captures(summary) {
+		value = agentevents.JSONString(summary)
+	}
+	m.show(s, k, string(value))
+}
+
+// tells gives a span a text, or JSON, as it is.
+func (m *Mapper) tells(s *Span, k, text string) {
+	if m.captures(text) {
+		m.keep(s, k, m.o.fit(m.o.redact(k, text), false))
+	}
+}
+
+// prompt gives a span what its agent was told: the prompt, else the task.
+func (m *Mapper) prompt(s *Span, p *agentevents.AgentStarted) {
+	switch {
+	case p.Prompt == "" || !m.captures(string(p.Prompt)):
+		m.say(s, AttrInput, "user", p.Task)
+	case p.Prompt[0] == '"':
+		m.say(s, AttrInput, "user", unquoted(p.Prompt))
+	default:
+		m.exchange(s, AttrInput, "user", "prompt", string(p.Prompt), "")
+	}
+}
+
+// unquoted returns the text of a JSON string.
+func unquoted(value agentevents.JSON) (text string) {
+	if json.Unmarshal([]byte(value), &text) != nil {
+		return string(value)
+	}
+	return text
+}
+
 // exchange gives a span what was sent to a model or came from it. Messages in the form of
 // the conventions stay as they are; anything else becomes a part of one message.
 func (m *Mapper) exchange(s *Span, k, role, kind, value, finish string) {

@@ -13,13 +13,14 @@ import (
 // This file has the spans of each kind of event, points.go the points.
 
 func (m *Mapper) runStarted(ev *agentevents.Event, p *agentevents.RunStarted) *Span {
+	m.stated = true
 	switch {
 	case m.root != nil:
 		return m.point(ev)
-	case p.Agent.OK && p.Name == "" && p.Definition == "":
+	case p.Agent.OK && p.Name == "" && p.Definition == "" && ev.WorkflowID == "":
 		m.agentRoot(ev, p.Agent.V.AgentID)
 	default:
-		m.name = label(p.Name)
+		m.name = label(cmp.Or(p.Name, ev.WorkflowID))
 		m.workflowRoot(ev)
 	}
 	m.say(m.root, AttrInput, "user", string(p.Inputs))
@@ -34,23 +35,65 @@ func (m *Mapper) runResumed(ev *agentevents.Event) *Span {
 			m.Close(ReasonPaused)
 		}
 	}
-	if m.root != nil && m.root.ended {
-		m.Close(ReasonRestarted) // what has begun below it since
-		old := m.root
-		m.root, m.joined, m.segment = nil, nil, ev.Sequence
-		m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
-		clear(m.agents)
-	}
+	m.again(ev)
+	m.stated = true
 	if m.root == nil {
 		m.workflowRoot(ev)
 	}
 	return m.point(ev)
 }
 
+// again makes place for another root if the root has ended.
+func (m *Mapper) again(ev *agentevents.Event) {
+	if m.root == nil || !m.root.ended {
+		return
+	}
+	m.Close(ReasonRestarted) // what has begun below it since
+	old := m.root
+	m.root, m.joined, m.segment, m.over, m.of = nil, nil, ev.Sequence, false, key{}
+	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
+	clear(m.agents)
+}
+
+// sessionStatuses are the outcomes of a run that ends with its session, by the words for
+// one that did not go well.
+var sessionStatuses = map[string]string{
+	"failed": "failed", "failure": "failed", "error": "failed",
+	"aborted": "cancelled", "cancelled": "cancelled", "canceled": "cancelled",
+}
+
+// sessionEnded ends a run that does not say itself when it ends.
+func (m *Mapper) sessionEnded(ev *agentevents.Event, p *agentevents.SessionCompleted) *Span {
+	root := m.root
+	if root == nil || root.ended || m.stated {
+		return m.point(ev)
+	}
+	m.pointAt(root, ev)
+	outcome, incomplete := sessionStatuses[p.Status], ReasonRunEnded
+	switch outcome {
+	case "":
+		outcome, incomplete = "completed", ""
+	case "failed":
+		m.fail(root, cmp.Or(m.errType, ErrorOther), "")
+	default:
+		m.fail(root, "aborted", "")
+	}
+	return m.runEnded(ev, outcome, incomplete)
+}
+
 func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Span {
 	root := m.root
-	if root == nil || root.ended {
-		return m.point(ev)
+	switch {
+	case root != nil && root.ended && m.over: // with its workflow, turn or session
+		m.over = false
+		return root
+	case root == nil || root.ended:
+		return m.late(ev)
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
+	default:
+		m.over = true
 	}
 	m.lapse(ev)
 	for _, s := range slices.Backward(m.order) {
@@ -72,46 +115,73 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 }
 
 func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted) *Span {
-	a := m.agents[ev.AgentID]
+	id := m.who(ev)
+	a := m.agent(ev)
 	first := m.root == nil
 	m.ensureRoot(ev)
 	switch {
-	case first && m.joined != nil, a != nil && a == m.joined && !a.started:
+	case first && m.joined != nil:
 		a = m.joined // the root is the agent
+	case a != nil && !a.started && !a.span.ended: // the run or the node has named it
 	default:
 		if a != nil {
 			a.ended = true // the root, which may be its span, goes on
 		}
 		parent := m.place(ev)
-		if up := m.agents[ev.ParentAgentID]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != ev.AgentID {
+		if up := m.agents[ev.ParentAgentID]; up != nil && ev.ParentAgentID != "" && ev.ParentAgentID != id {
 			parent = up.span
 		}
 		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
 			parent = s
 		}
-		a = &agent{}
-		m.forgetAgents()
-		m.agents[ev.AgentID] = a
-		a.span = m.beginLinked(ev, parent, key{"agent", ev.AgentID, ""}, m.invoke(ev), m.handoffs[ev.AgentID])
+		h := m.invoke(ev)
+		a = m.newAgent(ev, id, "", parent, h)
+		if node := m.open[nodeKey(ev)]; node != nil && ev.AgentID == "" && ev.NodeRunID != "" {
+			m.give(node, a)
+		}
 		m.mark(ev, a.span)
 	}
-	delete(m.handoffs, ev.AgentID)
+	delete(m.handoffs, id)
 	a.started = true
 	if p.Attempt.OK {
 		a.span.set("agentevents.agent.attempt", int64(p.Attempt.V))
 	}
 	a.span.set(AttrRequestModel, p.Model)
-	m.say(a.span, AttrInput, "user", p.Task)
+	m.prompt(a.span, p)
 	return a.span
 }
 
-// invoke is the shape of an agent's span.
+// newAgent begins an agent's span. in tells spans of the same agent apart.
+func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h shape) *agent {
+	a := &agent{id: id}
+	for _, h := range h.attrs {
+		if h.Key == AttrAgent {
+			a.name, _ = h.Value.(string)
+		}
+	}
+	m.forgetAgents()
+	m.agents[id] = a
+	a.span = m.beginLinked(ev, parent, key{"agent", id, in}, h, m.handoffs[id])
+	return a
+}
+
+// give makes the agent one that works for a node and for nothing else: its span ends with
+// the node's at the latest.
+func (m *Mapper) give(node *Span, a *agent) { node.own, m.owned = a, true }
+
+// invoke is the shape of an agent's span. An agent without an id is called as its start
+// says, or as its node.
 func (m *Mapper) invoke(ev *agentevents.Event) shape {
 	about, model := word(ev.AgentID), ""
 	if p, ok := ev.Payload.(*agentevents.AgentStarted); ok {
 		model = cut(p.Model, maxText)
+		if ev.AgentID == "" {
+			about = cmp.Or(word(p.Agent.V.AgentID), word(ev.NodeID))
+		}
 	}
-	return shape{name: title(OpAgent, about), attrs: m.common(ev, OpAgent, Attr{AttrAgent, about}, Attr{AttrRequestModel, model}, Attr{m.o.Semconv.agentID(), cut(ev.AgentID, maxText)})}
+	as := *ev
+	as.AgentID = m.who(ev)
+	return shape{name: title(OpAgent, about), attrs: m.common(&as, OpAgent, Attr{AttrAgent, about}, Attr{AttrRequestModel, model}, Attr{m.o.Semconv.agentID(), cut(as.AgentID, maxText)})}
 }
 
 // forgetAgents drops the agents that have ended, if there are very many. Their late
@@ -136,13 +206,13 @@ func (m *Mapper) beginLinked(ev *agentevents.Event, parent *Span, k key, h shape
 }
 
 func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *Span {
-	a := m.agents[ev.AgentID]
+	a := m.agent(ev)
 	if a == nil || a.ended || a.span.ended {
 		return m.late(ev)
 	}
 	a.ended = true
 	s := a.span
-	m.closeOf(ev.AgentID)
+	m.closeOf(a)
 	if p.Outcome != "" {
 		s.set("agentevents.agent.outcome", string(p.Outcome))
 	}
@@ -160,15 +230,18 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	if p.NumTurns.OK {
 		s.set("agentevents.agent.turn_count", int64(p.NumTurns.V))
 	}
-	// Only model calls have gen_ai.usage, or else back ends count the tokens twice.
 	if p.Usage.OK {
-		s.set("agentevents.usage.total.input_tokens", inputTokens(&p.Usage.V))
-		s.set("agentevents.usage.total.output_tokens", p.Usage.V.OutputTokens)
+		t := s.tally()
+		t.stated, t.usage = true, p.Usage.V
 	}
 	if p.TotalCostUSD.OK {
-		s.set("agentevents.usage.total.cost_usd", p.TotalCostUSD.V)
+		t := s.tally()
+		t.stated, t.costUSD = true, p.TotalCostUSD
 	}
 	m.say(s, AttrOutput, "assistant", p.Result)
+	if a.id == "" { // or else it would have the events of no agent
+		delete(m.agents, "")
+	}
 	if a == m.joined {
 		return s // which ends with the run
 	}
@@ -183,9 +256,9 @@ func (m *Mapper) totals(a *agent) {
 
 // closeOf closes the calls, turns and steps of an agent, which has ended. Agents that it
 // has started may work on.
-func (m *Mapper) closeOf(id string) {
+func (m *Mapper) closeOf(a *agent) {
 	for _, s := range slices.Backward(m.order) {
-		if s.key.agent == id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" {
+		if s.key.agent == a.id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" && (!m.owned || s.under(a.span)) {
 			m.close(s, ReasonParentEnded, true)
 		}
 	}
@@ -193,15 +266,10 @@ func (m *Mapper) closeOf(id string) {
 
 // counted returns the agent for its counts, or one that nobody looks at.
 func (m *Mapper) counted(ev *agentevents.Event) *agent {
-	if a := m.agents[ev.AgentID]; a != nil {
+	if a := m.agent(ev); a != nil {
 		return a
 	}
 	return &agent{}
-}
-
-// inputTokens are all tokens that were sent: the conventions count cached ones in.
-func inputTokens(u *agentevents.Usage) int64 {
-	return u.InputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
 }
 
 // modelCalled begins the span of a model call.
@@ -209,11 +277,11 @@ func (m *Mapper) modelCalled(ev *agentevents.Event, start time.Time, p *agenteve
 	m.ensureRoot(ev)
 	op := cmp.Or(word(p.Operation), OpChat)
 	h := shape{name: title(op, word(p.Model)), kind: KindClient, start: start}
-	h.attrs = m.common(ev, op, Attr{AttrProvider, cut(p.Provider, maxText)}, Attr{AttrRequestModel, cut(p.Model, maxText)}, Attr{AttrAgent, word(ev.AgentID)})
+	h.attrs = m.common(ev, op, Attr{AttrProvider, cut(p.Provider, maxText)}, Attr{AttrRequestModel, cut(p.Model, maxText)}, Attr{AttrAgent, m.called(ev)})
 	a := m.counted(ev)
 	a.models++
 	m.total.models++
-	a.model = m.begin(ev, m.scope(ev), key{"model", ev.AgentID, p.ModelCallID}, h)
+	a.model = m.begin(ev, m.scope(ev), key{"model", m.who(ev), p.ModelCallID}, h)
 	if a.span != nil && m.o.Semconv == SemconvV1_41 && a.span.Attr(AttrProvider) == nil {
 		a.span.set(AttrProvider, p.Provider)
 	}
@@ -236,7 +304,7 @@ func (m *Mapper) delta(ev *agentevents.Event) {
 }
 
 func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturned) *Span {
-	s := m.open[key{"model", ev.AgentID, p.ModelCallID}]
+	s := m.open[key{"model", m.who(ev), p.ModelCallID}]
 	switch {
 	case p.OneEvent:
 		s = m.modelCalled(ev, ev.Time.Add(-p.Duration.V), &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Provider: p.Provider, Model: p.Model, Operation: p.Operation, Request: p.Request})
@@ -252,13 +320,7 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	if p.TimeToFirstToken.OK {
 		s.set(AttrFirstChunk, p.TimeToFirstToken.V.Seconds())
 	}
-	if p.Usage.OK {
-		m.usage(s, &p.Usage.V)
-	}
-	if p.CostUSD.OK {
-		s.set(AttrCost, p.CostUSD.V)
-		s.set("agentevents.usage.currency", "USD")
-	}
+	m.modelSpent(ev, s, p.Usage, p.CostUSD)
 	finish := ""
 	if len(p.FinishReasons) > 0 {
 		finish = p.FinishReasons[0]
@@ -270,25 +332,11 @@ func (m *Mapper) modelReturned(ev *agentevents.Event, p *agentevents.ModelReturn
 	return m.end(s, ev)
 }
 
-func (m *Mapper) usage(s *Span, u *agentevents.Usage) {
-	s.set(AttrInputTokens, inputTokens(u))
-	s.set(AttrOutputTokens, u.OutputTokens)
-	if u.CacheReadInputTokens.OK {
-		s.set(AttrCacheRead, u.CacheReadInputTokens.V)
-	}
-	if k := m.o.Semconv.cacheWrite(); k != "" && u.CacheCreationInputTokens.OK {
-		s.set(k, u.CacheCreationInputTokens.V)
-	}
-	if u.ReasoningOutputTokens.OK {
-		s.set(AttrReasoningTokens, u.ReasoningOutputTokens.V)
-	}
-}
-
 // toolCalled begins the span of a tool call.
 func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agentevents.ToolCalled) *Span {
 	m.ensureRoot(ev)
 	h := shape{name: title(OpTool, label(p.ToolID)), start: start}
-	h.attrs = m.common(ev, OpTool, Attr{AttrTool, cut(p.ToolID, maxText)}, Attr{AttrAgent, word(ev.AgentID)}, Attr{AttrToolCallID, cut(p.CallID, maxText)})
+	h.attrs = m.common(ev, OpTool, Attr{AttrTool, cut(p.ToolID, maxText)}, Attr{AttrAgent, m.called(ev)}, Attr{AttrToolCallID, cut(p.CallID, maxText)})
 	if p.Transport == agentevents.TransportMCP {
 		h.attrs = append(h.attrs, Attr{"mcp.method.name", "tools/call"})
 	}
@@ -297,13 +345,13 @@ func (m *Mapper) toolCalled(ev *agentevents.Event, start time.Time, p *agenteven
 	}
 	m.counted(ev).tools++
 	m.total.tools++
-	s := m.begin(ev, m.scope(ev), key{"tool", ev.AgentID, p.CallID}, h)
-	m.show(s, AttrToolArguments, string(p.Arguments))
+	s := m.begin(ev, m.scope(ev), key{"tool", m.who(ev), p.CallID}, h)
+	m.either(s, AttrToolArguments, p.Arguments, p.ArgumentsSummary)
 	return s
 }
 
 func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned) *Span {
-	s := m.open[key{"tool", ev.AgentID, p.CallID}]
+	s := m.open[key{"tool", m.who(ev), p.CallID}]
 	refused := p.Status == agentevents.ToolStatusForbidden || p.Status == agentevents.ToolStatusRateLimited
 	switch {
 	case p.OneEvent || s == nil && refused:
@@ -311,7 +359,7 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 		if refused {
 			took = 0
 		}
-		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments})
+		s = m.toolCalled(ev, ev.Time.Add(-took), &agentevents.ToolCalled{CallID: p.CallID, ToolID: p.ToolID, Arguments: p.Arguments, ArgumentsSummary: p.ArgumentsSummary})
 		if refused { // it did not run
 			m.counted(ev).tools--
 			m.total.tools--
@@ -319,7 +367,7 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	case s == nil:
 		return m.late(ev)
 	}
-	m.show(s, AttrToolResult, string(p.Result))
+	m.either(s, AttrToolResult, p.Result, p.ResultSummary)
 	if p.Status != agentevents.ToolStatusOK {
 		otherwise := ErrorOther
 		if p.Status != agentevents.ToolStatusError {
@@ -330,6 +378,37 @@ func (m *Mapper) toolReturned(ev *agentevents.Event, p *agentevents.ToolReturned
 	return m.end(s, ev)
 }
 
+// multiagent is the extra member that an event of the wiki has. Its document has an event for
+// a node that is entered, and none for one that is left.
+const multiagent = "multiagent"
+
+// ofRun reports whether a turn, or a span of the run, is the run: it begins or ends the root.
+func (m *Mapper) ofRun(ev *agentevents.Event) bool {
+	begins := m.who(ev) == "" && (m.root == nil || m.over)
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnStarted:
+		return begins
+	case *agentevents.TurnEnded:
+		return m.is(m.ended(ev, p))
+	case *agentevents.SpanRecorded:
+		return p.Subject == "run" && begins && p.Phase == "start" || m.is(m.spanKey(ev, p))
+	}
+	return false
+}
+
+// ended is the key of the turn that ends. The root is meant if the event has no number.
+func (m *Mapper) ended(ev *agentevents.Event, p *agentevents.TurnEnded) key {
+	k := m.turnKey(ev, p.Turn)
+	if m.of.kind == "turn" && !p.Turn.OK && k.agent == "" {
+		return m.of
+	}
+	return k
+}
+
+func (m *Mapper) spanKey(ev *agentevents.Event, p *agentevents.SpanRecorded) key {
+	return key{"span", m.who(ev), p.Subject + "\x00" + p.Name}
+}
+
 // step maps the events of phases, nodes, turns and steps, and boundaries that have no
 // kind. It returns false for events that are no such.
 func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
@@ -337,30 +416,38 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 	case *agentevents.PhaseStarted:
 		return m.stepBegins(ev, m.root, phaseKey(ev), ev.Phase, count("agentevents.step.input_count", p.InputCount)), true
 	case *agentevents.PhaseCompleted:
-		return m.stepEnds(ev, m.open[phaseKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}, count("agentevents.step.output_count", p.OutputCount)), true
+		return m.stepEnds(ev, phaseKey(ev), m.open[phaseKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}, count("agentevents.step.output_count", p.OutputCount)), true
 
 	case *agentevents.NodeStarted:
-		return m.stepBegins(ev, m.phase(ev), nodeKey(ev), cmp.Or(ev.NodeID, p.TypeID), Attr{"agentevents.node.id", ev.NodeID}), true
+		if ev.Extra(multiagent) != "" {
+			return nil, false
+		}
+		s := m.stepBegins(ev, m.phase(ev), nodeKey(ev), cmp.Or(ev.NodeID, p.TypeID), Attr{"agentevents.node.id", ev.NodeID})
+		if p.Agent.OK {
+			m.delegate(ev, s, p.Agent.V.AgentID)
+		}
+		return s, true
 	case *agentevents.NodeCompleted:
-		return m.stepEnds(ev, m.open[nodeKey(ev)], agentevents.Opt[agentevents.ErrorInfo]{}), true
+		return m.nodeEnds(ev, agentevents.Opt[agentevents.ErrorInfo]{}), true
 	case *agentevents.NodeFailed:
-		return m.stepEnds(ev, m.open[nodeKey(ev)], agentevents.Some(p.Error)), true
+		return m.nodeEnds(ev, agentevents.Some(p.Error)), true
 
 	case *agentevents.TurnStarted:
-		return m.stepBegins(ev, nil, turnKey(ev, p.Turn), "turn", count("agentevents.turn.index", p.Turn)), true
+		return m.stepBegins(ev, nil, m.turnKey(ev, p.Turn), "turn", count("agentevents.turn.index", p.Turn)), true
 	case *agentevents.TurnEnded:
-		s := m.open[turnKey(ev, p.Turn)]
+		s := m.open[m.turnKey(ev, p.Turn)]
 		if s == nil {
-			s = m.innermost(ev, "turn")
+			s = innermost(*m.scopesOf(ev), "turn")
 		}
-		return m.stepEnds(ev, s, p.Error), true
+		return m.stepEnds(ev, m.ended(ev, p), s, p.Error), true
 	case *agentevents.StepStarted:
-		return m.stepBegins(ev, nil, key{"step", ev.AgentID, p.StepID}, cmp.Or(p.Name, p.StepID)), true
+		return m.stepBegins(ev, nil, key{"step", m.who(ev), p.StepID}, cmp.Or(p.Name, p.StepID)), true
 	case *agentevents.StepEnded:
-		return m.stepEnds(ev, m.open[key{"step", ev.AgentID, p.StepID}], p.Error), true
+		k := key{"step", m.who(ev), p.StepID}
+		return m.stepEnds(ev, k, m.open[k], p.Error), true
 
 	case *agentevents.SpanRecorded:
-		k := key{"span", ev.AgentID, p.Subject + "\x00" + p.Name}
+		k := m.spanKey(ev, p)
 		s := m.open[k]
 		switch {
 		case p.Phase == "start":
@@ -376,9 +463,47 @@ func (m *Mapper) step(ev *agentevents.Event) (*Span, bool) {
 		if p.Phase != "complete" {
 			info = agentevents.Some(agentevents.ErrorInfo{Code: cmp.Or(p.ErrorType, p.Phase), Message: p.ErrorMessage})
 		}
-		return m.stepEnds(ev, s, info), true
+		return m.stepEnds(ev, k, s, info), true
 	}
 	return nil, false
+}
+
+// delegate begins the span of the agent that a node names, unless the agent is at work: then
+// the node has no agent of its own.
+func (m *Mapper) delegate(ev *agentevents.Event, node *Span, id string) {
+	if a := m.agents[id]; a != nil && a.started && !a.ended && !a.span.ended || id == "" {
+		return
+	}
+	as := *ev
+	as.AgentID, as.SpanID, as.ParentSpanID = id, "", "" // the ids are the node's
+	a := m.newAgent(&as, id, node.key.id, node, m.invoke(&as))
+	m.give(node, a)
+	m.mark(&as, a.span)
+	delete(m.handoffs, id)
+}
+
+// nodeEnds ends a node, and the agent that works for it if that has not said so: an agent
+// with a start of its own is incomplete then, and has failed if it had an error.
+func (m *Mapper) nodeEnds(ev *agentevents.Event, info agentevents.Opt[agentevents.ErrorInfo]) *Span {
+	node := m.open[nodeKey(ev)]
+	if node == nil || node.own == nil || node.own.span.ended {
+		return m.stepEnds(ev, nodeKey(ev), node, info)
+	}
+	a := node.own
+	a.ended = true
+	m.closeOf(a)
+	m.totals(a)
+	switch {
+	case a.started:
+		m.fail(a.span, cmp.Or(a.errType, ErrorIncomplete), "")
+		m.close(a.span, ReasonParentEnded, false)
+	case info.OK:
+		m.fail(a.span, cmp.Or(a.errType, errorType(info, ErrorOther)), info.V.Message)
+		m.end(a.span, ev)
+	default:
+		m.end(a.span, ev)
+	}
+	return m.stepEnds(ev, nodeKey(ev), node, info)
 }
 
 func count(name string, n agentevents.Opt[int]) Attr {
@@ -388,45 +513,64 @@ func count(name string, n agentevents.Opt[int]) Attr {
 	return Attr{name, int64(n.V)}
 }
 
-func turnKey(ev *agentevents.Event, turn agentevents.Opt[int]) key {
+func (m *Mapper) turnKey(ev *agentevents.Event, turn agentevents.Opt[int]) key {
 	if !turn.OK {
-		return key{"turn", ev.AgentID, ""}
+		return key{"turn", m.who(ev), ""}
 	}
-	return key{"turn", ev.AgentID, strconv.Itoa(turn.V)}
+	return key{"turn", m.who(ev), strconv.Itoa(turn.V)}
 }
 
-// innermost is the agent's last open turn or step of that kind, or nil.
-func (m *Mapper) innermost(ev *agentevents.Event, kind string) *Span {
-	if a := m.agents[ev.AgentID]; a != nil {
-		for _, s := range slices.Backward(a.scopes) {
-			if !s.ended && s.key.kind == kind {
-				return s
-			}
-		}
+// scopesOf are the turns and steps of the event's agent, or of none.
+func (m *Mapper) scopesOf(ev *agentevents.Event) *[]*Span {
+	if a := m.agent(ev); a != nil {
+		return &a.scopes
 	}
-	return nil
+	return &m.scopes
 }
 
 func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name string, more ...Attr) *Span {
+	name = label(name)
+	if k.agent == "" && (k.kind == "turn" || k.kind == "span" && name == "run") {
+		if m.over { // one turn has ended, the next one begins
+			m.again(ev)
+			m.total.tools, m.total.models, m.errType = 0, 0, ""
+		}
+		if m.root == nil { // it is the run
+			m.of, m.name = k, name
+			m.workflowRoot(ev, more...)
+			return m.root
+		}
+	}
 	m.ensureRoot(ev)
 	if parent == nil {
 		parent = m.scope(ev)
 	}
-	name = label(name)
 	attrs := m.common(ev, OpStep, append(more, Attr{AttrStepName, name}, Attr{"agentevents.step.kind", k.kind})...)
 	if ev.AgentID != "" {
 		attrs = append(attrs, Attr{AttrAgent, word(ev.AgentID)})
 	}
 	s := m.begin(ev, parent, k, shape{name: title(OpStep, name), attrs: attrs})
-	if a := m.agents[ev.AgentID]; a != nil && k.agent != "" && k.kind != "phase" {
-		a.scopes = append(slices.DeleteFunc(a.scopes, func(s *Span) bool { return s.ended }), s)
+	if k.kind != "phase" && k.kind != "node" {
+		scopes := m.scopesOf(ev)
+		*scopes = append(slices.DeleteFunc(*scopes, func(s *Span) bool { return s.ended }), s)
 	}
 	return s
 }
 
-func (m *Mapper) stepEnds(ev *agentevents.Event, s *Span, info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
-	if s == nil {
+func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevents.Opt[agentevents.ErrorInfo], more ...Attr) *Span {
+	switch {
+	case s != nil:
+	case !m.is(k):
 		return m.late(ev)
+	case info.OK:
+		outcome := "failed"
+		if info.V.Code == "cancelled" {
+			outcome = "cancelled"
+		}
+		m.fail(m.root, errorType(info, cmp.Or(m.errType, ErrorOther)), info.V.Message)
+		return m.runEnded(ev, outcome, ReasonRunEnded)
+	default:
+		return m.runEnded(ev, "completed", "")
 	}
 	for _, a := range more {
 		if a.Key != "" {
@@ -442,7 +586,7 @@ func (m *Mapper) stepEnds(ev *agentevents.Event, s *Span, info agentevents.Opt[a
 // asked remembers what a person is asked. No span is open while people think.
 func (m *Mapper) asked(ev *agentevents.Event, kind, id, callID string, stands agentevents.Opt[time.Duration]) *Span {
 	w := wait{parent: m.scope(ev)}
-	if s := m.open[key{"tool", ev.AgentID, callID}]; s != nil {
+	if s := m.open[key{"tool", m.who(ev), callID}]; s != nil {
 		w.parent = s
 	}
 	if stands.OK {
@@ -469,7 +613,7 @@ func (m *Mapper) Await(kind, id string, at time.Time, sequence uint64) {
 }
 
 // answered makes the span of a wait that is over.
-func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Span {
+func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision, said string) *Span {
 	k := key{kind, "", id}
 	w, ok := m.waits[k]
 	if ok && m.segment > 0 { // the answer may be the first event of the trace
@@ -478,7 +622,7 @@ func (m *Mapper) answered(ev *agentevents.Event, kind, id, decision string) *Spa
 	if !ok || m.root == nil {
 		return m.late(ev)
 	}
-	return m.waited(ev, k, w, decision)
+	return m.waited(ev, k, w, decision, said)
 }
 
 // lapse makes the spans of questions that nobody has answered in their time.
@@ -487,13 +631,13 @@ func (m *Mapper) lapse(ev *agentevents.Event) {
 		if w := m.waits[k]; !w.ends.IsZero() && !w.ends.After(ev.Time) {
 			over := *ev
 			over.Time = w.ends
-			m.waited(&over, k, w, "expired")
+			m.waited(&over, k, w, "expired", "")
 		}
 	}
 }
 
 // waited makes the span of a wait.
-func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision string) *Span {
+func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision, said string) *Span {
 	delete(m.waits, k)
 	parent := w.parent
 	var asked []Link
@@ -506,6 +650,7 @@ func (m *Mapper) waited(ev *agentevents.Event, k key, w wait, decision string) *
 	operation := "agentevents." + k.kind
 	attrs := m.common(ev, operation, Attr{operation + ".id", cut(k.id, maxText)}, Attr{operation + ".decision", decision}, Attr{AttrWait, ev.Time.Sub(w.at).Seconds()})
 	s := m.beginLinked(ev, parent, k, shape{name: operation, start: w.at, attrs: attrs}, asked)
+	m.tells(s, operation+".answer", said)
 	return m.end(s, ev)
 }
 

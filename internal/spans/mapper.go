@@ -12,8 +12,13 @@ import (
 //
 // A run has one root: of run.started, else of the first event that opens something. It
 // is a workflow, or an agent if the run says that one agent owns it or if it begins
-// with an agent. What is below is parented by the ids of the events. Spans are open
-// only for what works; what waits for people becomes a span when it is over.
+// with an agent. A run without run.started ends with the workflow or the turn that it begins
+// with, or with its session; another turn has a trace of its own. What is below is parented
+// by the ids of the events. Spans are open only for what works; what waits for people
+// becomes a span when it is over.
+//
+// Agents are told apart as a fold does it: by agentId, else by nodeRunId, else by the spanId
+// of their start.
 //
 // What a mapper keeps is bounded by MaxOpen, and by the number of agents that are open.
 type Mapper struct {
@@ -24,6 +29,9 @@ type Mapper struct {
 
 	root    *Span
 	joined  *agent // the agent whose span the root is
+	stated  bool   // the run says itself when it ends
+	over    bool   // the root has ended with something else
+	of      key    // what the root is the span of, besides the run: a workflow or a turn
 	session string
 	name    string // of the run
 	paused  bool
@@ -33,6 +41,8 @@ type Mapper struct {
 	open   map[key]*Span
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
 	agents map[string]*agent
+	scopes []*Span // open turns and steps of no agent, the innermost last
+	owned  bool    // a node has an agent of its own
 
 	early    []Point           // came before the root
 	waits    map[key]wait      // what people are asked
@@ -46,6 +56,8 @@ type Mapper struct {
 
 // An agent is the latest attempt of one.
 type agent struct {
+	id      string
+	name    string // in few words, or ""
 	span    *Span
 	scopes  []*Span // open turns and steps, the innermost last
 	started bool    // an agent.started was seen
@@ -85,7 +97,7 @@ func New(runID string, o Options) *Mapper {
 // trace of its own, from the event with this sequence on. name is the run's, and previous
 // is the root before, or nil if it is not known. It is called before Feed.
 func (m *Mapper) Resume(sequence uint64, session, name string, previous *Link) {
-	m.segment, m.session, m.name, m.resumed = sequence, session, label(name), previous
+	m.segment, m.session, m.name, m.resumed, m.stated = sequence, session, label(name), previous, true
 }
 
 // TraceID is the one that is derived for the run as it is now.
@@ -103,7 +115,66 @@ func (m *Mapper) At(agentID, callID string) *Span {
 	if s := m.open[key{"tool", agentID, callID}]; s != nil {
 		return s
 	}
+	if agentID == "" && callID != "" { // of an agent without an id
+		for _, s := range slices.Backward(m.order) {
+			if !s.ended && s.key.kind == "tool" && s.key.id == callID {
+				return s
+			}
+		}
+	}
 	return m.scope(&agentevents.Event{AgentID: agentID})
+}
+
+// who is the key of the event's agent, or "": see [Mapper].
+func (m *Mapper) who(ev *agentevents.Event) string {
+	if ev.AgentID != "" {
+		return ev.AgentID
+	}
+	if ev.NodeRunID != "" {
+		return ev.NodeRunID
+	}
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		return ev.SpanID
+	}
+	if ev.ParentSpanID != "" && m.agents[ev.ParentSpanID] != nil {
+		return ev.ParentSpanID
+	}
+	return ""
+}
+
+// agent returns the event's agent, or nil. One that several nodes have at a time is that of
+// the event's node.
+func (m *Mapper) agent(ev *agentevents.Event) *agent {
+	id := m.who(ev)
+	if m.owned && id != "" && (ev.NodeID != "" || ev.NodeRunID != "") {
+		if n := m.open[nodeKey(ev)]; n != nil && n.own != nil && n.own.id == id {
+			return n.own
+		}
+	}
+	return m.agents[id]
+}
+
+// known is the id of the event's agent, if it has one or is known, else "".
+func (m *Mapper) known(ev *agentevents.Event) string {
+	if ev.AgentID != "" {
+		return ev.AgentID
+	}
+	if a := m.agent(ev); a != nil {
+		return a.id
+	}
+	return ""
+}
+
+// called is what the event's agent is called in few words, or "".
+func (m *Mapper) called(ev *agentevents.Event) string {
+	if ev.AgentID != "" {
+		return word(ev.AgentID)
+	}
+	if a := m.agent(ev); a != nil {
+		return a.name
+	}
+	return ""
 }
 
 // Open returns the number of open spans.
@@ -145,7 +216,7 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		return m.scope(ev)
 	case *agentevents.ToolArgumentsDelta:
 		m.delta(ev)
-		if s := m.open[key{"tool", ev.AgentID, p.CallID}]; s != nil {
+		if s := m.open[key{"tool", m.who(ev), p.CallID}]; s != nil {
 			return s
 		}
 		return m.scope(ev)
@@ -171,9 +242,23 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.AgentEnded:
 		return m.agentEnded(ev, p)
 	case *agentevents.AgentTransition:
-		if a := m.agents[ev.AgentID]; a != nil && p.To == agentevents.StatusFailed {
+		if a := m.agent(ev); a != nil && p.To == agentevents.StatusFailed {
 			a.failed = true
 		}
+	case *agentevents.SessionCompleted:
+		return m.sessionEnded(ev, p)
+	case *agentevents.WorkflowCreated:
+		if m.root == nil {
+			m.of = key{"workflow", "", ev.WorkflowID}
+			m.workflowRoot(ev)
+		}
+	case *agentevents.WorkflowFinalized:
+		if m.is(key{"workflow", "", ev.WorkflowID}) {
+			m.point(ev)
+			return m.runEnded(ev, "completed", "")
+		}
+	case *agentevents.UsageObserved:
+		m.observed(ev, p)
 	case *agentevents.AgentErrored:
 		if p.Severity != agentevents.SeverityWarning {
 			m.errType = word(p.ErrorType)
@@ -197,16 +282,16 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 	case *agentevents.ApprovalRequested:
 		return m.asked(ev, "approval", p.ApprovalID, p.CallID, p.Timeout)
 	case *agentevents.ApprovalGranted:
-		return m.answered(ev, "approval", p.ApprovalID, "granted")
+		return m.answered(ev, "approval", p.ApprovalID, "granted", p.Feedback)
 	case *agentevents.ApprovalRejected:
-		return m.answered(ev, "approval", p.ApprovalID, "denied")
+		return m.answered(ev, "approval", p.ApprovalID, "denied", p.Feedback)
 	case *agentevents.ClarificationRequested:
 		return m.asked(ev, "clarification", p.InterruptID, p.CallID, agentevents.Opt[time.Duration]{})
 	case *agentevents.ClarificationResolved:
-		return m.answered(ev, "clarification", p.InterruptID, "answered")
+		return m.answered(ev, "clarification", p.InterruptID, "answered", string(p.Answers))
 
 	default:
-		if !m.o.NoSteps {
+		if !m.o.NoSteps || m.ofRun(ev) {
 			if s, ok := m.step(ev); ok {
 				return s
 			}
@@ -237,8 +322,8 @@ func (m *Mapper) common(ev *agentevents.Event, operation string, more ...Attr) [
 		attrs = append(attrs, Attr{AttrConversation, cut(session, maxText)})
 	}
 	attrs = append(attrs, Attr{AttrRun, cut(m.runID, maxText)}, Attr{AttrSchema, agentevents.SchemaVersion}, Attr{AttrFirst, int64(ev.Sequence)})
-	if ev.AgentID != "" {
-		attrs = append(attrs, Attr{AttrAgentID, cut(ev.AgentID, maxText)})
+	if id := m.known(ev); id != "" {
+		attrs = append(attrs, Attr{AttrAgentID, cut(id, maxText)})
 	}
 	return attrs
 }
@@ -255,16 +340,21 @@ func (m *Mapper) ensureRoot(ev *agentevents.Event) {
 	}
 }
 
-func (m *Mapper) workflowRoot(ev *agentevents.Event) {
-	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(ev, OpWorkflow, Attr{AttrWorkflow, m.name})})
+func (m *Mapper) workflowRoot(ev *agentevents.Event, more ...Attr) {
+	as := *ev
+	as.AgentID = "" // it is no agent's
+	m.makeRoot(ev, shape{name: title(OpWorkflow, m.name), attrs: m.common(&as, OpWorkflow, append(more, Attr{AttrWorkflow, m.name})...)})
 }
+
+// is reports whether the open root is the span of this as well.
+func (m *Mapper) is(k key) bool { return m.of == k && m.root != nil && !m.root.ended }
 
 // agentRoot makes a root that is the agent's span.
 func (m *Mapper) agentRoot(ev *agentevents.Event, id string) *agent {
 	as := *ev
 	as.AgentID = id
 	m.makeRoot(ev, m.invoke(&as))
-	m.joined = &agent{span: m.root}
+	m.joined = &agent{id: id, name: word(id), span: m.root}
 	m.agents[id] = m.joined
 	return m.joined
 }
@@ -279,7 +369,7 @@ func (m *Mapper) makeRoot(ev *agentevents.Event, h shape) {
 		_, opens := ev.Payload.(*agentevents.RunStarted)
 		_, resumes := ev.Payload.(*agentevents.RunResumed)
 		_, starts := ev.Payload.(*agentevents.AgentStarted)
-		if opens || resumes || starts && h.attrs[0].Value == OpAgent {
+		if opens || resumes || starts && h.attrs[0].Value == OpAgent || m.of.kind != "" {
 			m.record(s, ev.SpanID)
 			s.ParentID, s.Remote = parent(ev)
 		} else {
@@ -426,6 +516,7 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 			up.below = until
 		}
 	}
+	m.spend(s)
 	s.set(AttrLast, int64(s.Last))
 	if s.deltas > 0 {
 		s.set(AttrDeltas, int64(s.deltas))
@@ -474,6 +565,16 @@ func (m *Mapper) closeBelow(of *Span, reason string, failed bool) {
 			}
 		}
 	}
+}
+
+// under reports whether a span is below another one, or is the same.
+func (s *Span) under(of *Span) bool {
+	for ; s != nil; s = s.Parent {
+		if s == of {
+			return true
+		}
+	}
+	return false
 }
 
 // Close ends all open spans at the time of their last event, for the reason. It is no
@@ -563,25 +664,39 @@ func (m *Mapper) add(s *Span, p *Point) {
 // scope is the span that an agent's event belongs to: the innermost one of the agent,
 // its node or its phase that is open, else the root.
 func (m *Mapper) scope(ev *agentevents.Event) *Span {
-	if a := m.agents[ev.AgentID]; a != nil {
-		for n := len(a.scopes); n > 0; n-- {
-			if s := a.scopes[n-1]; !s.ended {
-				return s
-			}
+	if a := m.agent(ev); a != nil {
+		if s := innermost(a.scopes, ""); s != nil {
+			return s
 		}
 		return a.span
 	}
 	return m.place(ev)
 }
 
-// place is the innermost open span around the agents: the node, the phase or the root.
+// place is the innermost open span around the agents: the node, the phase or the root, or a
+// turn or step of no agent that is below it.
 func (m *Mapper) place(ev *agentevents.Event) *Span {
+	var around *Span
 	if ev.NodeID != "" || ev.NodeRunID != "" {
-		if s := m.open[nodeKey(ev)]; s != nil {
+		around = m.open[nodeKey(ev)]
+	}
+	if around == nil {
+		around = m.phase(ev)
+	}
+	if step := innermost(m.scopes, ""); step.under(around) {
+		return step
+	}
+	return around
+}
+
+// innermost is the last one of the kind, or of any, that is open, or nil.
+func innermost(scopes []*Span, kind string) *Span {
+	for n := len(scopes); n > 0; n-- {
+		if s := scopes[n-1]; !s.ended && (kind == "" || s.key.kind == kind) {
 			return s
 		}
 	}
-	return m.phase(ev)
+	return nil
 }
 
 func (m *Mapper) phase(ev *agentevents.Event) *Span {

@@ -17,7 +17,7 @@ func (m *Mapper) pointAt(s *Span, ev *agentevents.Event) *Span {
 
 // note adds a point to a span. What comes before the root waits for it.
 func (m *Mapper) note(s *Span, ev *agentevents.Event, name string, severity Severity, attrs ...Attr) {
-	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: ev.AgentID, Attributes: attrs[:0]}
+	p := Point{Name: name, Time: ev.Time, Severity: severity, Sequence: ev.Sequence, AgentID: m.known(ev), Attributes: attrs[:0]}
 	for _, a := range attrs {
 		switch v := a.Value.(type) {
 		case nil:
@@ -66,20 +66,18 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 	warn := func(name string, attrs ...Attr) (string, Severity, []Attr) { return name, SeverityWarn, attrs }
 	switch p := ev.Payload.(type) {
 	case *agentevents.SessionStarted:
-		return info(own + "session.started")
+		return info(own+"session.started", m.text(text, p.Goal))
 	case *agentevents.SessionCompleted:
-		return info(own+"session.completed", Attr{own + "session.status", word(p.Status)})
+		return info(own+"session.completed", Attr{own + "session.status", word(p.Status)}, m.json(text, p.Result))
 	case *agentevents.RunStarted:
 		return info(own + "run.started")
 	case *agentevents.RunPaused:
 		return info(own+"run.paused", m.text(text, p.Reason))
 	case *agentevents.RunResumed:
 		return info(own+"run.resumed", m.text(text, p.Message))
-	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
-		return warn(own+"late_end", Attr{own + "event.type", string(ev.Kind())})
 
 	case *agentevents.AgentTransition:
-		return info(own+"agent.transition", Attr{own + "agent.from", string(p.From)}, Attr{own + "agent.to", string(p.To)}, Attr{AttrStepIndex, opt(ev.Step)})
+		return info(own+"agent.transition", Attr{own + "agent.from", string(p.From)}, Attr{own + "agent.to", string(p.To)}, Attr{AttrStepIndex, opt(ev.Step)}, m.text(text, p.Reason))
 	case *agentevents.AgentErrored:
 		severity := SeverityError
 		if p.Severity == agentevents.SeverityWarning {
@@ -119,6 +117,8 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 
 	case *agentevents.TurnSummarized:
 		return info(own+"turn.summarized", Attr{own + "turn.tool_calls", int64(len(p.ToolCalls))}, m.text(text, p.Text))
+	case *agentevents.NodeStarted:
+		return info(own+"node.started", Attr{own + "node.id", ev.NodeID})
 	case *agentevents.NodeSkipped:
 		return info(own+"node.skipped", Attr{own + "node.id", ev.NodeID}, Attr{own + "node.reason", word(p.Reason)})
 	case *agentevents.NodeSuspended:
@@ -153,9 +153,9 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		if p.Result != agentevents.AuditPass {
 			severity = SeverityWarn
 		}
-		return EventEvaluation, severity, []Attr{{AttrEvaluation, p.CheckpointID}, {AttrScoreLabel, string(p.Result)}}
+		return EventEvaluation, severity, []Attr{{AttrEvaluation, p.CheckpointID}, {AttrScoreLabel, string(p.Result)}, m.json(AttrExplanation, p.Evidence)}
 	case *agentevents.ClaimVerified:
-		return info(EventEvaluation, Attr{AttrEvaluation, "claim"}, Attr{AttrScoreLabel, word(p.Verdict)}, Attr{own + "verifier", word(p.VerifierAgentID)})
+		return info(EventEvaluation, Attr{AttrEvaluation, "claim"}, Attr{AttrScoreLabel, word(p.Verdict)}, Attr{own + "verifier", word(p.VerifierAgentID)}, m.json(AttrExplanation, p.Evidence))
 	case *agentevents.IssueFound:
 		return EventEvaluation, SeverityWarn, []Attr{{AttrEvaluation, "issue"}, {AttrScoreLabel, "fail"}, {own + "issue.severity", word(p.Severity)}, m.text(AttrExplanation, p.Issue)}
 	case *agentevents.CitationFound:
@@ -163,12 +163,12 @@ func (m *Mapper) describe(ev *agentevents.Event) (name string, severity Severity
 		if p.Verified.OK {
 			label = map[bool]string{true: "pass", false: "fail"}[p.Verified.V]
 		}
-		return info(EventEvaluation, Attr{AttrEvaluation, "citation"}, Attr{AttrScoreLabel, label}, Attr{AttrScoreValue, opt(p.Confidence)})
+		return info(EventEvaluation, Attr{AttrEvaluation, "citation"}, Attr{AttrScoreLabel, label}, Attr{AttrScoreValue, opt(p.Confidence)}, m.text(AttrExplanation, p.Claim))
 	case *agentevents.EvidenceInsufficient:
 		return warn(own+"refusal", m.text(text, p.Reason))
 
 	case *agentevents.UsageObserved:
-		return "", 0, nil // tokens are on model calls, and on the ends of agents
+		return "", 0, nil // tokens are on the spans of model calls, agents and runs
 	case *agentevents.BudgetExceeded:
 		return warn(own+"budget.exceeded", Attr{own + "budget.kind", word(p.Budget)}, Attr{own + "budget.limit", p.Limit}, Attr{own + "budget.observed", p.Actual})
 	case *agentevents.CapBreached:

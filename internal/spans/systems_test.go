@@ -1,0 +1,325 @@
+package spans_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/spans"
+)
+
+// This file has what logs of other systems look like: agents without an id, runs without a
+// start or an end, usage that no model call has.
+
+// in feeds the events of a node.
+func (r *recording) in(node, execution string, payloads ...ae.Payload) *spans.Span {
+	var at *spans.Span
+	for _, p := range payloads {
+		at = r.event(ae.Event{Scope: ae.Scope{NodeID: node, NodeRunID: execution}, Payload: p})
+	}
+	return at
+}
+
+// flow feeds the events of a workflow.
+func (r *recording) flow(id, phase, agent string, payloads ...ae.Payload) {
+	for _, p := range payloads {
+		r.event(ae.Event{Scope: ae.Scope{WorkflowID: id, Phase: phase}, AgentID: agent, Payload: p})
+	}
+}
+
+func tool(id string) *ae.ToolReturned {
+	return &ae.ToolReturned{CallID: id, ToolID: "Read", Status: ae.ToolStatusOK, OneEvent: true, Duration: ae.Some(time.Second)}
+}
+
+func TestAgentsWithoutAnIDAreToldApartByTheirNodes(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "release"})
+	r.in("write", "x1", &ae.NodeStarted{}, &ae.AgentStarted{})
+	r.in("check", "x2", &ae.NodeStarted{}, &ae.AgentStarted{}, &ae.ToolCalled{CallID: "c", ToolID: "Bash"})
+	call := r.in("write", "x1", tool("c"))
+	r.in("write", "x1", &ae.AgentEnded{})
+	r.feed("", &ae.EdgeFired{From: "write", To: "check"}, &ae.RunPaused{}, &ae.RunResumed{})
+	r.in("write", "x1", &ae.NodeCompleted{})
+	r.in("check", "x2", &ae.AgentErrored{ErrorType: "error_max_turns"}, &ae.NodeFailed{Error: ae.ErrorInfo{Code: "broken"}})
+	r.feed("", &ae.RunFailed{})
+	r.want(t, lines(
+		"invoke_workflow release 0-14 error=error_max_turns +edge.fired +run.paused +run.resumed",
+		"  run_step write 1-11",
+		"    invoke_agent write 2-7",
+		"      execute_tool Read 5-6",
+		"  run_step check 3-13 error=broken",
+		"    invoke_agent check 4-12 error=error_max_turns closed=parent_ended +error",
+		"      execute_tool Bash 5-5 error=agentevents.incomplete closed=parent_ended"))
+	require.Equal(t, "write", attr(call, "gen_ai.agent.name"))
+	require.Equal(t, "x1", attr(call, "agentevents.agent.id"))
+	require.Zero(t, r.m.Unmatched)
+}
+
+// An agent whose start has no agentId and no node is known by its span.
+func TestAgentsWithoutAnIDAreToldApartByTheirSpans(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "n"})
+	for _, id := range []string{"0a", "0b"} {
+		r.event(ae.Event{SpanID: id, Payload: &ae.AgentStarted{Agent: ae.Some(ae.AgentRef{AgentID: "reader"})}})
+	}
+	r.event(ae.Event{SpanID: "0c", ParentSpanID: "0a", Payload: tool("c")})
+	r.event(ae.Event{SpanID: "0a", Payload: &ae.AgentEnded{}})
+	r.event(ae.Event{SpanID: "0b", Payload: &ae.AgentEnded{}})
+	r.feed("", &ae.RunCompleted{})
+	r.want(t, lines("invoke_workflow n 0-6", "  invoke_agent reader 1-4", "    execute_tool Read 2-3", "  invoke_agent reader 2-5"))
+}
+
+func TestAnAgentThatANodeNames(t *testing.T) {
+	node := &ae.NodeStarted{Agent: ae.Some(ae.AgentRef{AgentID: "host:planner"})}
+	by := func(r *recording, node string, payloads ...ae.Payload) {
+		for _, p := range payloads {
+			r.event(ae.Event{Scope: ae.Scope{NodeID: node}, AgentID: "host:planner", Payload: p})
+		}
+	}
+	for _, c := range []struct {
+		name string
+		feed func(*recording)
+		want []string
+	}{
+		{"works for the node", func(r *recording) {
+			r.in("n1", "", node)
+			by(r, "n1", tool("c"))
+			r.in("n1", "", &ae.NodeCompleted{})
+		}, []string{"invoke_workflow refunds 0-4", "  run_step n1 1-3", "    invoke_agent host:planner 1-3", "      execute_tool Read 1-2"}},
+		{"works for two at once", func(r *recording) {
+			r.in("n1", "", node)
+			r.in("n2", "", node)
+			by(r, "n1", tool("c"))
+			by(r, "n2", &ae.ToolCalled{CallID: "d", ToolID: "Bash"})
+			r.in("n1", "", &ae.NodeCompleted{})
+			by(r, "n2", &ae.ToolReturned{CallID: "d", ToolID: "Bash", Status: ae.ToolStatusOK})
+			r.in("n2", "", &ae.NodeFailed{Error: ae.ErrorInfo{Code: "broken"}})
+		}, []string{"invoke_workflow refunds 0-8",
+			"  run_step n1 1-5", "    invoke_agent host:planner 1-5", "      execute_tool Read 2-3",
+			"  run_step n2 2-7 error=broken", "    invoke_agent host:planner 2-7 error=broken", "      execute_tool Bash 4-6"}},
+		{"starts itself", func(r *recording) {
+			r.in("n1", "", node)
+			by(r, "n1", &ae.AgentStarted{}, tool("c"), &ae.AgentEnded{})
+			r.in("n1", "", &ae.NodeCompleted{})
+		}, []string{"invoke_workflow refunds 0-6", "  run_step n1 1-5", "    invoke_agent host:planner 1-4", "      execute_tool Read 2-3"}},
+		{"was at work before", func(r *recording) {
+			r.feed("host:planner", &ae.AgentStarted{})
+			r.in("n1", "", node)
+			by(r, "n1", tool("c"))
+			r.in("n1", "", &ae.NodeCompleted{})
+			r.feed("host:planner", &ae.AgentEnded{})
+		}, []string{"invoke_workflow refunds 0-6", "  invoke_agent host:planner 1-5", "    execute_tool Read 2-3", "  run_step n1 2-4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := record(spans.Options{})
+			r.event(ae.Event{Scope: ae.Scope{WorkflowID: "refunds"}, Payload: &ae.RunStarted{}})
+			require.Equal(t, "refunds", attr(r.begun[0], "gen_ai.workflow.name"))
+			c.feed(r)
+			r.feed("", &ae.RunCompleted{})
+			r.want(t, lines(c.want...))
+			require.Zero(t, r.m.Unmatched)
+		})
+	}
+}
+
+func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
+	span := func(subject, phase string) *ae.SpanRecorded { return &ae.SpanRecorded{Subject: subject, Phase: phase} }
+	turn := func(n int) *ae.TurnStarted { return &ae.TurnStarted{Turn: ae.Some(n)} }
+	workflow := func(r *recording) {
+		r.flow("w", "", "planner", &ae.WorkflowCreated{Phases: []string{"audit"}})
+		r.flow("w", "audit", "planner", &ae.PhaseStarted{})
+		r.flow("w", "audit", "auditor", &ae.AgentStarted{}, &ae.AgentEnded{})
+		r.flow("w", "audit", "planner", &ae.PhaseCompleted{})
+	}
+	const tree = "  run_step audit 1-4\n    invoke_agent auditor 2-3"
+	for _, c := range []struct {
+		name    string
+		feed    func(*recording)
+		want    []string
+		outcome any
+	}{
+		{"a workflow", func(r *recording) {
+			workflow(r)
+			r.flow("w", "", "planner", &ae.WorkflowFinalized{})
+			r.feed("", &ae.SessionCompleted{Status: "done"})
+		}, []string{"invoke_workflow 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
+		{"a workflow that says it twice", func(r *recording) {
+			workflow(r)
+			r.flow("w", "", "planner", &ae.WorkflowFinalized{})
+			r.feed("", &ae.RunCompleted{})
+		}, []string{"invoke_workflow 0-5 +plan.proposed +workflow.finalized", tree}, "completed"},
+		{"a workflow in a run", func(r *recording) {
+			r.feed("", &ae.RunStarted{Name: "n"})
+			r.flow("w", "", "", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
+			r.feed("", &ae.SessionCompleted{}, &ae.RunFailed{})
+		}, []string{"invoke_workflow n 0-4 error=_OTHER +plan.proposed +workflow.finalized +session.completed"}, "failed"},
+		{"a workflow of an agent", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{})
+			r.flow("w", "", "a", &ae.WorkflowCreated{}, &ae.WorkflowFinalized{})
+			r.feed("a", tool("c"), &ae.AgentEnded{})
+		}, []string{"invoke_agent a 0-4 +plan.proposed +workflow.finalized", "  execute_tool Read 2-3"}, nil},
+		{"a session", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{})
+			r.feed("", &ae.SessionCompleted{Status: "done"})
+		}, []string{"invoke_agent a 0-1 +session.completed"}, "completed"},
+		{"a session that failed", func(r *recording) {
+			r.feed("a", &ae.AgentStarted{}, &ae.AgentErrored{ErrorType: "overloaded"})
+			r.feed("", &ae.SessionCompleted{Status: "failed"})
+		}, []string{"invoke_agent a 0-2 error=overloaded +error +session.completed"}, "failed"},
+		{"a turn", func(r *recording) {
+			r.feed("", turn(1), &ae.StepStarted{StepID: "s"}, &ae.ModelReturned{ModelCallID: "m", Model: "m", OneEvent: true}, tool("c"), &ae.MemoryChanged{})
+			r.feed("reader", &ae.AgentStarted{}, &ae.AgentEnded{})
+			r.feed("", &ae.StepEnded{StepID: "s"}, &ae.EvidenceInsufficient{}, &ae.TurnEnded{Turn: ae.Some(1)}, &ae.TurnSummarized{})
+		}, []string{"invoke_workflow turn 0-9 +refusal", "  run_step s 1-7 +memory", "    chat m 2-2", "    execute_tool Read 2-3", "    invoke_agent reader 5-6"}, "completed"},
+		{"a turn that failed", func(r *recording) {
+			r.feed("", turn(1), &ae.TurnEnded{Error: ae.Some(ae.ErrorInfo{Code: "refused"})})
+		}, []string{"invoke_workflow turn 0-1 error=refused"}, "failed"},
+		{"a turn that was cancelled", func(r *recording) {
+			r.feed("", turn(1), &ae.TurnEnded{Turn: ae.Some(1), Error: ae.Some(ae.ErrorInfo{Code: "cancelled"})})
+		}, []string{"invoke_workflow turn 0-1 error=cancelled"}, "cancelled"},
+		{"two turns", func(r *recording) {
+			r.feed("", turn(1), &ae.TurnEnded{}, turn(2), tool("c"), &ae.TurnEnded{})
+		}, []string{"invoke_workflow turn 0-1", "invoke_workflow turn 2-4 ->", "  execute_tool Read 2-3"}, "completed"},
+		{"a turn of a run that is a span", func(r *recording) {
+			r.feed("", span("run", "start"), turn(1), tool("c"), &ae.TurnEnded{Turn: ae.Some(1)}, span("run", "complete"))
+		}, []string{"invoke_workflow run 0-4", "  run_step turn 1-3", "    execute_tool Read 1-2"}, "completed"},
+		{"a turn that never ends", func(r *recording) { r.feed("", turn(1), tool("c")) },
+			[]string{"invoke_workflow turn 0-1 error=agentevents.incomplete closed=shutdown", "  execute_tool Read 0-1"}, nil},
+		{"a turn of a run that says when it ends", func(r *recording) {
+			r.feed("", &ae.RunStarted{Name: "n"}, turn(1), tool("c"), &ae.TurnEnded{Turn: ae.Some(1)}, &ae.RunCompleted{})
+		}, []string{"invoke_workflow n 0-4", "  run_step turn 1-3", "    execute_tool Read 1-2"}, "completed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := record(spans.Options{})
+			c.feed(r)
+			r.m.Close(spans.ReasonShutdown)
+			r.want(t, lines(c.want...))
+			require.Equal(t, c.outcome, attr(r.begun[0], "agentevents.run.outcome"))
+			require.Zero(t, r.m.Unmatched)
+		})
+	}
+}
+
+func TestATurnIsTheRunWithoutSteps(t *testing.T) {
+	r := record(spans.Options{NoSteps: true})
+	r.feed("", &ae.TurnStarted{Turn: ae.Some(1)}, &ae.StepStarted{StepID: "s"}, tool("c"), &ae.StepEnded{StepID: "s"}, &ae.TurnEnded{Turn: ae.Some(1)})
+	r.want(t, lines("invoke_workflow turn 0-4 +event +event", "  execute_tool Read 1-2"))
+}
+
+// A node of the wiki is entered and never left: it is no span.
+func TestANodeThatIsOnlyEntered(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "n"})
+	ev := ae.Event{Scope: ae.Scope{NodeID: "plan"}, Payload: &ae.NodeStarted{}}
+	require.NoError(t, ev.SetExtra("multiagent", `{"schemaVersion":"1.0"}`))
+	r.event(ev)
+	r.feed("", &ae.RunCompleted{})
+	r.want(t, lines("invoke_workflow n 0-2 +node.started"))
+}
+
+func TestUsageIsCountedOnce(t *testing.T) {
+	usage := func(in, out int64) ae.Usage { return ae.Usage{InputTokens: in, OutputTokens: out} }
+	seen := func(in, out int64) *ae.UsageObserved {
+		return &ae.UsageObserved{Usage: usage(in, out), CostUSD: ae.Some(0.5)}
+	}
+	call := &ae.ModelCalled{ModelCallID: "m", Model: "m"}
+	ends := &ae.AgentEnded{}
+	for _, c := range []struct {
+		name string
+		feed func(*recording)
+		want []string // input tokens by the span's name: gen_ai.usage, usage.total
+	}{
+		{"of the agent, reported", func(r *recording) { r.feed("a", seen(5, 1), seen(7, 2), ends) }, []string{"invoke_agent a 12 12"}},
+		{"of the agent, stated", func(r *recording) {
+			r.feed("a", seen(5, 1), &ae.AgentEnded{Usage: ae.Some(usage(9, 1))})
+		}, []string{"invoke_agent a 9 9"}},
+		{"a running total", func(r *recording) {
+			p := seen(7, 2)
+			p.Cumulative = true
+			r.feed("a", seen(5, 1), p, ends)
+		}, []string{"invoke_agent a 7 7"}},
+		{"of the agent, which has no end", func(r *recording) { r.feed("a", seen(5, 1)) }, []string{"invoke_agent a 5 5"}},
+		{"of the run", func(r *recording) { r.feed("", seen(5, 1), seen(7, 2)); r.feed("a", ends) }, []string{"invoke_workflow n 12 12"}},
+		{"of the model call", func(r *recording) {
+			r.feed("a", call, &ae.ModelReturned{ModelCallID: "m", Usage: ae.Some(usage(5, 1))}, ends)
+		}, []string{"chat m 5 <nil>"}},
+		{"of the model call, and stated by the agent", func(r *recording) {
+			r.feed("a", call, &ae.ModelReturned{ModelCallID: "m", Usage: ae.Some(usage(5, 1))}, &ae.AgentEnded{Usage: ae.Some(usage(5, 1))})
+		}, []string{"invoke_agent a <nil> 5", "chat m 5 <nil>"}},
+		{"of the model call, reported", func(r *recording) {
+			p := seen(5, 1)
+			p.ModelCallID = "m"
+			r.feed("a", call, p, &ae.ModelReturned{ModelCallID: "m"}, ends)
+		}, []string{"chat m 5 <nil>"}},
+		{"of the model call, reported once more later", func(r *recording) {
+			p := seen(5, 1)
+			p.ModelCallID = "m"
+			r.feed("a", call, &ae.ModelReturned{ModelCallID: "m", Usage: ae.Some(usage(5, 1))}, p, ends)
+		}, []string{"chat m 5 <nil>"}},
+		{"of a model call, and more of the agent", func(r *recording) {
+			r.feed("a", call, &ae.ModelReturned{ModelCallID: "m", Usage: ae.Some(usage(5, 1))}, seen(7, 1), ends)
+		}, []string{"invoke_agent a <nil> 12", "chat m 5 <nil>"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := record(spans.Options{})
+			r.feed("", &ae.RunStarted{Name: "n"})
+			r.feed("a", &ae.AgentStarted{})
+			c.feed(r)
+			r.feed("", &ae.RunCompleted{})
+			var got []string
+			for _, s := range r.begun {
+				own, total := attr(s, "gen_ai.usage.input_tokens"), attr(s, "agentevents.usage.total.input_tokens")
+				if own != nil || total != nil {
+					got = append(got, fmt.Sprint(s.Name, " ", own, " ", total))
+				}
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// A total without parts is no number of tokens that were sent.
+func TestATotalOfTokens(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("a", &ae.AgentStarted{}, &ae.AgentEnded{Usage: ae.Some(ae.Usage{TotalTokens: ae.Some(int64(64))})})
+	r.m.Close(spans.ReasonShutdown)
+	require.EqualValues(t, 64, attr(r.begun[0], "agentevents.usage.total.tokens"))
+	require.Nil(t, attr(r.begun[0], "gen_ai.usage.input_tokens"))
+	require.Nil(t, attr(r.begun[0], "agentevents.usage.total.input_tokens"))
+}
+
+// TestContentThatIsAskedFor: each of these is in the trace if content is wanted, and only then.
+func TestContentThatIsAskedFor(t *testing.T) {
+	const secret = "s3cr3t"
+	for name, p := range map[string][]ae.Payload{
+		"prompt":               {&ae.AgentStarted{Prompt: ae.JSONString(secret)}},
+		"prompt of messages":   {&ae.AgentStarted{Prompt: `[{"role":"user","content":"` + secret + `"}]`}},
+		"task":                 {&ae.AgentStarted{Task: secret}},
+		"reason":               {&ae.AgentTransition{To: ae.StatusReflect, Reason: secret}},
+		"evidence of an audit": {&ae.AuditChecked{CheckpointID: "c", Result: ae.AuditFail, Evidence: `{"e":"` + secret + `"}`}},
+		"evidence of a claim":  {&ae.ClaimVerified{Verdict: "rejected", Evidence: ae.JSONString(secret)}},
+		"claim":                {&ae.CitationFound{Claim: secret}},
+		"yes":                  {&ae.ApprovalRequested{ApprovalID: "p"}, &ae.ApprovalGranted{ApprovalID: "p", Feedback: secret}},
+		"no":                   {&ae.ApprovalRequested{ApprovalID: "p"}, &ae.ApprovalRejected{ApprovalID: "p", Feedback: secret}},
+		"answers":              {&ae.ClarificationRequested{InterruptID: "i"}, &ae.ClarificationResolved{InterruptID: "i", Answers: `{"q":"` + secret + `"}`}},
+		"input summary":        {&ae.ToolReturned{CallID: "c", ToolID: "Read", OneEvent: true, Status: ae.ToolStatusOK, ArgumentsSummary: secret}},
+		"output summary":       {&ae.ToolReturned{CallID: "c", ToolID: "Read", OneEvent: true, Status: ae.ToolStatusOK, ResultSummary: secret}},
+		"goal":                 {&ae.SessionStarted{Goal: secret}},
+		"result":               {&ae.SessionCompleted{Result: ae.JSONString(secret)}},
+	} {
+		for content, want := range map[bool]bool{false: false, true: true} {
+			r := record(spans.Options{Content: spans.InTrace(content)})
+			r.feed("a", append([]ae.Payload{&ae.TextCompleted{}, &ae.ToolReturned{CallID: "0", ToolID: "Bash", OneEvent: true, Status: ae.ToolStatusOK}}, p...)...)
+			r.m.Close(spans.ReasonShutdown)
+			var b strings.Builder
+			for _, s := range r.begun {
+				fmt.Fprintf(&b, "%s %s %v %v\n", s.Name, s.Description, s.Attributes, s.Points)
+			}
+			require.Equal(t, want, strings.Contains(b.String(), secret), "%s, content %v", name, content)
+		}
+	}
+}

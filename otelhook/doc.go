@@ -29,8 +29,8 @@
 // back ends add it up.
 //
 // A log without run.started, of another system, has the workflow that it creates or its first
-// turn as the root, which ends with that, or with the session. Each further turn is a trace
-// of its own, linked to the one before.
+// turn as the root. It ends with that, a turn with its summary, or with the session. Each further
+// turn is a trace of its own, linked to the one before.
 //
 // Prompts, arguments, results, reasoning and texts of errors are content, and left out
 // unless Options.Content, or the variable of OpenTelemetry that it names, says where they

@@ -50,7 +50,7 @@ func (m *Mapper) again(ev *agentevents.Event) {
 	}
 	m.Close(ReasonRestarted) // what has begun below it since
 	old := m.root
-	m.root, m.joined, m.segment, m.over, m.of = nil, nil, ev.Sequence, false, key{}
+	m.root, m.joined, m.segment, m.over, m.summed, m.of = nil, nil, ev.Sequence, false, false, key{}
 	m.resumed = &Link{TraceID: old.TraceID, SpanID: old.ID}
 	clear(m.agents)
 }
@@ -94,7 +94,11 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 	case *agentevents.RunCompleted, *agentevents.RunFailed, *agentevents.RunCancelled:
 	default:
 		m.over = true
+		if m.turned != nil {
+			outcome, incomplete = m.turned.outcome, m.turned.incomplete
+		}
 	}
+	m.turned, m.summed = nil, false
 	m.lapse(ev)
 	for _, s := range slices.Backward(m.order) {
 		m.close(s, ReasonRunEnded, incomplete != "")
@@ -112,6 +116,32 @@ func (m *Mapper) runEnded(ev *agentevents.Event, outcome, incomplete string) *Sp
 		m.say(root, AttrOutput, "assistant", string(p.Outputs))
 	}
 	return m.end(root, ev)
+}
+
+// turnEnded ends a run that is a turn, now or with the turn's summary.
+func (m *Mapper) turnEnded(ev *agentevents.Event, outcome, incomplete string) *Span {
+	m.turned = &ended{outcome, incomplete}
+	if m.summed || m.of.kind != "turn" {
+		return m.runEnded(ev, outcome, incomplete)
+	}
+	return m.root
+}
+
+func (m *Mapper) turnSummarized(ev *agentevents.Event, p *agentevents.TurnSummarized) *Span {
+	m.summed = true
+	m.say(m.root, AttrOutput, "assistant", p.Text)
+	m.pointAt(m.root, ev)
+	if m.turned != nil {
+		return m.runEnded(ev, "", "")
+	}
+	return m.root
+}
+
+// settle ends a run that is a turn whose summary does not come.
+func (m *Mapper) settle() {
+	if m.turned != nil {
+		m.runEnded(&agentevents.Event{RunID: m.runID, Time: m.root.last, Sequence: m.root.Last, Payload: &agentevents.TurnEnded{}}, "", "")
+	}
 }
 
 func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted) *Span {
@@ -134,8 +164,10 @@ func (m *Mapper) agentStarted(ev *agentevents.Event, p *agentevents.AgentStarted
 		if s := m.open[key{"tool", ev.ParentAgentID, ev.ParentCallID}]; s != nil {
 			parent = s
 		}
-		h := m.invoke(ev)
-		a = m.newAgent(ev, id, "", parent, h)
+		if a != nil && a != m.joined && a.errType != "" {
+			m.abandon(a, ReasonRestarted)
+		}
+		a = m.newAgent(ev, id, "", parent, m.invoke(ev))
 		if node := m.open[nodeKey(ev)]; node != nil && ev.AgentID == "" && ev.NodeRunID != "" {
 			m.give(node, a)
 		}
@@ -247,6 +279,18 @@ func (m *Mapper) agentEnded(ev *agentevents.Event, p *agentevents.AgentEnded) *S
 	}
 	m.totals(a)
 	return m.end(s, ev)
+}
+
+// abandon closes the span of an agent that has not said that it ends. What was its error is
+// the span's.
+func (m *Mapper) abandon(a *agent, reason string) {
+	if a.span.ended {
+		return
+	}
+	m.closeBelow(a.span, reason, true)
+	m.totals(a)
+	m.fail(a.span, cmp.Or(a.errType, ErrorIncomplete), "")
+	m.close(a.span, reason, false)
 }
 
 func (m *Mapper) totals(a *agent) {
@@ -384,7 +428,7 @@ const multiagent = "multiagent"
 
 // ofRun reports whether a turn, or a span of the run, is the run: it begins or ends the root.
 func (m *Mapper) ofRun(ev *agentevents.Event) bool {
-	begins := m.who(ev) == "" && (m.root == nil || m.over)
+	begins := m.who(ev) == "" && (m.root == nil || m.over || m.turned != nil)
 	switch p := ev.Payload.(type) {
 	case *agentevents.TurnStarted:
 		return begins
@@ -492,15 +536,14 @@ func (m *Mapper) nodeEnds(ev *agentevents.Event, info agentevents.Opt[agentevent
 	a := node.own
 	a.ended = true
 	m.closeOf(a)
-	m.totals(a)
 	switch {
 	case a.started:
-		m.fail(a.span, cmp.Or(a.errType, ErrorIncomplete), "")
-		m.close(a.span, ReasonParentEnded, false)
+		m.abandon(a, ReasonParentEnded)
 	case info.OK:
 		m.fail(a.span, cmp.Or(a.errType, errorType(info, ErrorOther)), info.V.Message)
-		m.end(a.span, ev)
+		fallthrough
 	default:
+		m.totals(a)
 		m.end(a.span, ev)
 	}
 	return m.stepEnds(ev, nodeKey(ev), node, info)
@@ -531,6 +574,7 @@ func (m *Mapper) scopesOf(ev *agentevents.Event) *[]*Span {
 func (m *Mapper) stepBegins(ev *agentevents.Event, parent *Span, k key, name string, more ...Attr) *Span {
 	name = label(name)
 	if k.agent == "" && (k.kind == "turn" || k.kind == "span" && name == "run") {
+		m.settle()
 		if m.over { // one turn has ended, the next one begins
 			m.again(ev)
 			m.total.tools, m.total.models, m.errType = 0, 0, ""
@@ -568,9 +612,9 @@ func (m *Mapper) stepEnds(ev *agentevents.Event, k key, s *Span, info agentevent
 			outcome = "cancelled"
 		}
 		m.fail(m.root, errorType(info, cmp.Or(m.errType, ErrorOther)), info.V.Message)
-		return m.runEnded(ev, outcome, ReasonRunEnded)
+		return m.turnEnded(ev, outcome, ReasonRunEnded)
 	default:
-		return m.runEnded(ev, "completed", "")
+		return m.turnEnded(ev, "completed", "")
 	}
 	for _, a := range more {
 		if a.Key != "" {

@@ -13,7 +13,8 @@ import (
 // A run has one root: of run.started, else of the first event that opens something. It
 // is a workflow, or an agent if the run says that one agent owns it or if it begins
 // with an agent. A run without run.started ends with the workflow or the turn that it begins
-// with, or with its session; another turn has a trace of its own. What is below is parented
+// with, or with its session; another turn has a trace of its own. A turn's span goes on until
+// its summary, which may come behind its end. What is below is parented
 // by the ids of the events. Spans are open only for what works; what waits for people
 // becomes a span when it is over.
 //
@@ -32,6 +33,8 @@ type Mapper struct {
 	stated  bool   // the run says itself when it ends
 	over    bool   // the root has ended with something else
 	of      key    // what the root is the span of, besides the run: a workflow or a turn
+	summed  bool   // so is the summary of that turn seen
+	turned  *ended // the turn has ended, and its summary may come
 	session string
 	name    string // of the run
 	paused  bool
@@ -68,6 +71,9 @@ type agent struct {
 	models  int64
 	model   *Span // of the last model call
 }
+
+// ended is how a run has ended.
+type ended struct{ outcome, incomplete string }
 
 // A wait is a question to a person that has no answer yet.
 type wait struct {
@@ -256,6 +262,10 @@ func (m *Mapper) feed(ev *agentevents.Event) *Span {
 		if m.is(key{"workflow", "", ev.WorkflowID}) {
 			m.point(ev)
 			return m.runEnded(ev, "completed", "")
+		}
+	case *agentevents.TurnSummarized:
+		if m.of.kind == "turn" && m.is(m.of) && m.who(ev) == "" {
+			return m.turnSummarized(ev, p)
 		}
 	case *agentevents.UsageObserved:
 		m.observed(ev, p)
@@ -583,6 +593,7 @@ func (s *Span) under(of *Span) bool {
 //
 // Events may still be fed: they belong to spans that have ended, and open new ones below.
 func (m *Mapper) Close(reason string) {
+	m.settle()
 	failed := reason != ReasonPaused && !(reason == ReasonIdle && (m.paused || len(m.waits) > 0))
 	done := m.joined != nil && m.joined.ended && len(m.open) == 0
 	for _, s := range slices.Backward(m.order) {

@@ -59,6 +59,20 @@ func TestAgentsWithoutAnIDAreToldApartByTheirNodes(t *testing.T) {
 	require.Zero(t, r.m.Unmatched)
 }
 
+// An attempt that had an error and is followed by another one has failed with that.
+func TestAnAgentThatTriesAgain(t *testing.T) {
+	r := record(spans.Options{})
+	r.feed("", &ae.RunStarted{Name: "release"})
+	r.in("check", "x1", &ae.NodeStarted{}, &ae.AgentStarted{}, &ae.AgentErrored{ErrorType: "rate_limit"}, &ae.AgentStarted{}, tool("c"), &ae.AgentEnded{}, &ae.NodeCompleted{})
+	r.feed("", &ae.RunCompleted{})
+	r.want(t, lines(
+		"invoke_workflow release 0-8",
+		"  run_step check 1-7",
+		"    invoke_agent check 2-3 error=rate_limit closed=restarted +error",
+		"    invoke_agent check 4-6",
+		"      execute_tool Read 4-5"))
+}
+
 // An agent whose start has no agentId and no node is known by its span.
 func TestAgentsWithoutAnIDAreToldApartByTheirSpans(t *testing.T) {
 	r := record(spans.Options{})
@@ -174,7 +188,13 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 			r.feed("", turn(1), &ae.StepStarted{StepID: "s"}, &ae.ModelReturned{ModelCallID: "m", Model: "m", OneEvent: true}, tool("c"), &ae.MemoryChanged{})
 			r.feed("reader", &ae.AgentStarted{}, &ae.AgentEnded{})
 			r.feed("", &ae.StepEnded{StepID: "s"}, &ae.EvidenceInsufficient{}, &ae.TurnEnded{Turn: ae.Some(1)}, &ae.TurnSummarized{})
-		}, []string{"invoke_workflow turn 0-9 +refusal", "  run_step s 1-7 +memory", "    chat m 2-2", "    execute_tool Read 2-3", "    invoke_agent reader 5-6"}, "completed"},
+		}, []string{"invoke_workflow turn 0-10 +refusal +turn.summarized", "  run_step s 1-7 +memory", "    chat m 2-2", "    execute_tool Read 2-3", "    invoke_agent reader 5-6"}, "completed"},
+		{"a turn that is summed up before its end", func(r *recording) {
+			r.feed("", turn(1), &ae.TurnSummarized{}, &ae.TurnEnded{Turn: ae.Some(1)}, &ae.MemoryChanged{})
+		}, []string{"invoke_workflow turn 0-2 +turn.summarized"}, "completed"},
+		{"a turn that is summed up after the end of its session", func(r *recording) {
+			r.feed("", turn(1), &ae.TurnEnded{Error: ae.Some(ae.ErrorInfo{Code: "refused"})}, &ae.SessionCompleted{}, &ae.TurnSummarized{})
+		}, []string{"invoke_workflow turn 0-2 error=refused +session.completed"}, "failed"},
 		{"a turn that failed", func(r *recording) {
 			r.feed("", turn(1), &ae.TurnEnded{Error: ae.Some(ae.ErrorInfo{Code: "refused"})})
 		}, []string{"invoke_workflow turn 0-1 error=refused"}, "failed"},
@@ -206,8 +226,8 @@ func TestRunsThatDoNotSayWhenTheyEnd(t *testing.T) {
 
 func TestATurnIsTheRunWithoutSteps(t *testing.T) {
 	r := record(spans.Options{NoSteps: true})
-	r.feed("", &ae.TurnStarted{Turn: ae.Some(1)}, &ae.StepStarted{StepID: "s"}, tool("c"), &ae.StepEnded{StepID: "s"}, &ae.TurnEnded{Turn: ae.Some(1)})
-	r.want(t, lines("invoke_workflow turn 0-4 +event +event", "  execute_tool Read 1-2"))
+	r.feed("", &ae.TurnStarted{Turn: ae.Some(1)}, &ae.StepStarted{StepID: "s"}, tool("c"), &ae.StepEnded{StepID: "s"}, &ae.TurnEnded{Turn: ae.Some(1)}, &ae.TurnSummarized{})
+	r.want(t, lines("invoke_workflow turn 0-5 +event +event +turn.summarized", "  execute_tool Read 1-2"))
 }
 
 // A node of the wiki is entered and never left: it is no span.
@@ -308,6 +328,7 @@ func TestContentThatIsAskedFor(t *testing.T) {
 		"answers":              {&ae.ClarificationRequested{InterruptID: "i"}, &ae.ClarificationResolved{InterruptID: "i", Answers: `{"q":"` + secret + `"}`}},
 		"input summary":        {&ae.ToolReturned{CallID: "c", ToolID: "Read", OneEvent: true, Status: ae.ToolStatusOK, ArgumentsSummary: secret}},
 		"output summary":       {&ae.ToolReturned{CallID: "c", ToolID: "Read", OneEvent: true, Status: ae.ToolStatusOK, ResultSummary: secret}},
+		"answer":               {&ae.TurnStarted{}, &ae.TurnEnded{}, &ae.TurnSummarized{Text: secret}},
 		"goal":                 {&ae.SessionStarted{Goal: secret}},
 		"result":               {&ae.SessionCompleted{Result: ae.JSONString(secret)}},
 	} {

@@ -199,7 +199,12 @@ func (m *Mapper) newAgent(ev *agentevents.Event, id, in string, parent *Span, h 
 
 // give makes the agent one that works for a node and for nothing else: its span ends with
 // the node's at the latest.
-func (m *Mapper) give(node *Span, a *agent) { node.own, m.owned = a, true }
+func (m *Mapper) give(node *Span, a *agent) {
+	if m.own == nil {
+		m.own = map[*Span]*agent{}
+	}
+	m.own[node] = a
+}
 
 // invoke is the shape of an agent's span. An agent without an id is called as its start
 // says, or as its node.
@@ -302,7 +307,7 @@ func (m *Mapper) totals(a *agent) {
 // has started may work on.
 func (m *Mapper) closeOf(a *agent) {
 	for _, s := range slices.Backward(m.order) {
-		if s.key.agent == a.id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" && (!m.owned || s.under(a.span)) {
+		if s.key.agent == a.id && s.key.kind != "agent" && s.key.kind != "phase" && s.key.kind != "node" && (len(m.own) == 0 || s.under(a.span)) {
 			m.close(s, ReasonParentEnded, true)
 		}
 	}
@@ -530,10 +535,10 @@ func (m *Mapper) delegate(ev *agentevents.Event, node *Span, id string) {
 // with a start of its own is incomplete then, and has failed if it had an error.
 func (m *Mapper) nodeEnds(ev *agentevents.Event, info agentevents.Opt[agentevents.ErrorInfo]) *Span {
 	node := m.open[nodeKey(ev)]
-	if node == nil || node.own == nil || node.own.span.ended {
+	a := m.own[node]
+	if a == nil || a.span.ended {
 		return m.stepEnds(ev, nodeKey(ev), node, info)
 	}
-	a := node.own
 	a.ended = true
 	m.closeOf(a)
 	switch {

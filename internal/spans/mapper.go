@@ -44,8 +44,8 @@ type Mapper struct {
 	open   map[key]*Span
 	order  []*Span // the open ones, parents first; ended ones are dropped now and then
 	agents map[string]*agent
-	scopes []*Span // open turns and steps of no agent, the innermost last
-	owned  bool    // a node has an agent of its own
+	scopes []*Span          // open turns and steps of no agent, the innermost last
+	own    map[*Span]*agent // who works for an open node and for nothing else
 
 	early    []Point           // came before the root
 	waits    map[key]wait      // what people are asked
@@ -153,9 +153,9 @@ func (m *Mapper) who(ev *agentevents.Event) string {
 // the event's node.
 func (m *Mapper) agent(ev *agentevents.Event) *agent {
 	id := m.who(ev)
-	if m.owned && id != "" && (ev.NodeID != "" || ev.NodeRunID != "") {
-		if n := m.open[nodeKey(ev)]; n != nil && n.own != nil && n.own.id == id {
-			return n.own
+	if len(m.own) > 0 && (ev.NodeID != "" || ev.NodeRunID != "") {
+		if a := m.own[m.open[nodeKey(ev)]]; a != nil && a.id == id {
+			return a
 		}
 	}
 	return m.agents[id]
@@ -538,6 +538,9 @@ func (m *Mapper) finish(s *Span, at time.Time) {
 		m.details(s)
 	}
 	s.ended = true
+	if len(m.own) > 0 {
+		delete(m.own, s)
+	}
 	if len(s.Points) > maxPoints {
 		s.DroppedPoints += len(s.Points) - maxPoints
 		s.Points = s.Points[len(s.Points)-maxPoints:]

@@ -183,13 +183,12 @@ type Span struct {
 	Data any // for whom Started tells
 
 	ended   bool
+	spent   bool      // a model call, this or one below, has usage
 	last    time.Time // of the last event of the span and of those below
 	key     key
 	told    int       // attributes that Started was told
 	below   time.Time // the latest Until of the spans below that have ended
 	content []Attr    // for the point that has it
-	own     *agent    // of a node: who works for it and for nothing else
-	spent   bool      // a model call, this or one below, has usage
 	usage   *tally    // of the model call, agent or run; nil if there is none
 	deltas  int       // that were counted
 	delta   time.Time // of the first one

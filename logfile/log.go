@@ -319,10 +319,7 @@ func (l *Log) Flush(context.Context) error {
 
 func (l *Log) flush() error {
 	err := l.writeTo(l.accepted)
-	if err == nil {
-		err = l.sync(l.accepted)
-	}
-	err = errors.Join(append(l.late, err)...)
+	err = errors.Join(append(l.late, err, l.sync(l.written))...)
 	l.late = nil
 	return err
 }
@@ -348,6 +345,9 @@ func (l *Log) Close() error {
 		lost := lostIn(l.buf[l.whole()-l.durable:], err)
 		l.lost += uint64(lost.Lines)
 		err = lost
+		if part := l.written - l.whole(); part > 0 && l.file != nil { // or the log would end with a torn line
+			err = errors.Join(err, l.file.Truncate(l.offset-part))
+		}
 	}
 	l.mu.Unlock()
 	l.keeper.stop()

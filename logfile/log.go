@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -116,10 +117,12 @@ type Log struct {
 
 	busy    bool // somebody writes or rotates, with mu released, and has file
 	syncing bool // somebody syncs, with mu released
-	leading bool // somebody writes and syncs for all who want it
 	undo    bool // a sync failed while somebody wrote
-	failed  failure
-	synced  *sync.Cond // leading ended
+
+	gathering *round     // will run next
+	running   *round     // runs
+	waited    int        // how many waited for the last one
+	turn      *sync.Cond // running ended: one waits at most
 
 	file   disk.File   // nil if it could not be opened again, and after Close
 	info   os.FileInfo // of file
@@ -139,12 +142,6 @@ type Log struct {
 	late        []error     // for the next Flush
 	timer       *time.Timer // of the next sync of SyncInterval, or nil
 	keeper      keeper
-}
-
-// A failure is that of the last sync that failed, for those who waited for it.
-type failure struct {
-	n   int // how many there were
-	err error
 }
 
 // Open opens a log, or makes one, and takes the lock PATH.lock. The error is [ErrLocked]
@@ -168,7 +165,7 @@ func Open(path string, o Options) (*Log, error) {
 		return nil, fmt.Errorf("logfile: opening %s: %w", path, err)
 	}
 	l := &Log{o: o, path: path, fs: o.fs, lock: lock}
-	l.changed, l.synced = sync.NewCond(&l.mu), sync.NewCond(&l.mu)
+	l.changed, l.turn = sync.NewCond(&l.mu), sync.NewCond(&l.mu)
 	if err := l.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("logfile: opening %s: %w", path, err), l.release())
 	}
@@ -296,14 +293,25 @@ func ends(p agentevents.Payload) bool {
 // Options.Sync promises it. What one sync can serve shares it.
 func (l *Log) Commit(context.Context) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	pos := int64(0)
 	switch l.o.Sync {
 	case SyncEvery:
-		return l.syncTo(l.accepted)
+		pos = l.accepted
 	case SyncEnds:
-		return l.syncTo(l.wanted)
+		pos = l.wanted
 	}
-	return nil
+	if l.durable >= pos {
+		l.mu.Unlock()
+		return nil
+	}
+	r, leads := l.join(pos)
+	if leads {
+		defer l.mu.Unlock()
+		return l.run(r)
+	}
+	l.mu.Unlock()
+	<-r.done
+	return r.err
 }
 
 // Flush writes what is held back and buffered, syncs, and returns the errors that nobody
@@ -478,7 +486,7 @@ func (l *Log) ready() error {
 	return nil
 }
 
-// syncTo makes the log durable to that position. l.mu is held.
+// syncTo makes the log durable to that position, as far as the policy knows. l.mu is held.
 func (l *Log) syncTo(pos int64) error {
 	if l.durable >= pos {
 		return nil
@@ -489,26 +497,64 @@ func (l *Log) syncTo(pos int64) error {
 	return l.sync(pos)
 }
 
-// sync is syncTo whatever the policy is. One leads and the others wait for it. l.mu is
-// held.
+// sync is syncTo whatever the policy is. l.mu is held.
 func (l *Log) sync(pos int64) error {
-	failures := l.failed.n
-	for l.leading {
-		l.synced.Wait()
-		if l.failed.n > failures {
-			return l.failed.err // nobody tries again for each who waits
-		}
-		if l.durable >= pos {
-			return nil
-		}
+	r, leads := l.join(pos)
+	if leads {
+		return l.run(r)
 	}
-	l.leading = true
-	err := l.lead(pos)
-	l.leading = false
-	l.synced.Broadcast()
-	return err
+	l.mu.Unlock()
+	<-r.done
+	l.mu.Lock()
+	return r.err
 }
 
+// A round is a sync that several may wait for. The first who joins leads it.
+type round struct {
+	end     int64 // what is accepted when it begins
+	waiting int
+	err     error // may be read when done is closed
+	done    chan struct{}
+}
+
+// join returns a round that makes the position durable, and whether the caller has to
+// run it. l.mu is held.
+func (l *Log) join(pos int64) (r *round, leads bool) {
+	switch {
+	case l.running != nil && pos <= l.running.end:
+		r = l.running
+	case l.gathering != nil:
+		r = l.gathering
+	default:
+		l.gathering = &round{done: make(chan struct{})}
+		return l.gathering, true
+	}
+	r.waiting++
+	return r, false
+}
+
+// run runs a round once the one before is over. l.mu is held.
+func (l *Log) run(r *round) error {
+	for l.running != nil {
+		l.turn.Wait()
+	}
+	// Those who waited for the one before may have more to write by now.
+	for before := int64(-1); r.waiting < l.waited && before < l.accepted; {
+		before = l.accepted
+		l.mu.Unlock()
+		runtime.Gosched()
+		l.mu.Lock()
+	}
+	l.gathering, l.running = nil, r
+	r.end = l.accepted
+	r.err = l.lead(r.end)
+	l.running, l.waited = nil, r.waiting
+	l.turn.Signal()
+	close(r.done)
+	return r.err
+}
+
+// lead writes and syncs up to that position. l.mu is held.
 func (l *Log) lead(pos int64) error {
 	for {
 		if err := l.writeTo(pos); err != nil {
@@ -519,6 +565,8 @@ func (l *Log) lead(pos int64) error {
 			return nil
 		case l.busy || l.syncing:
 			l.changed.Wait()
+		case l.released:
+			return agentevents.ErrClosed
 		case l.file == nil:
 			if err := l.alone(l.reopen); err != nil {
 				return err
@@ -545,9 +593,7 @@ func (l *Log) syncOnce(mine bool) error {
 		if l.undo = true; mine || !l.busy {
 			l.undone()
 		}
-		l.failed.n++
-		l.failed.err = fmt.Errorf("logfile: %s may not be on disk: %w", l.path, err)
-		err = l.failed.err
+		err = fmt.Errorf("logfile: %s may not be on disk: %w", l.path, err)
 	} else {
 		l.drop(target)
 	}

@@ -64,7 +64,7 @@ var layers = []layer{
 		"a dialect needs the vocabulary, the contract and the engine, never another dialect"},
 	{"eventtest", []string{".", "internal/jsonwire"},
 		"tests of programs need the vocabulary and the JSON text of events; what is more would be a dependency of every test"},
-	{"hooks", []string{"."},
+	{"hooks", []string{".", "internal/jsonwire"},
 		"what a host would write itself needs only what a host has"},
 	{"live", []string{".", "internal/jsonwire", "internal/reuse"},
 		"a sink that is read over HTTP needs only the root and the standard library"},

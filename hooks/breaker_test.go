@@ -309,6 +309,20 @@ func TestBreakerCountsAnAttemptOfParentsOnce(t *testing.T) {
 	require.Equal(t, []string{"r: tokens 16 > 15"}, s.take())
 }
 
+func TestBreakerKnowsAnAgentByItsNode(t *testing.T) {
+	_, run, _, s := limited(t, hooks.Limits{Tokens: 10}, ae.EmitterOptions{Lifecycle: ae.LifecycleRelaxed})
+	node := run.With(ae.Scope{NodeRunID: "n1"})
+	for _, p := range []ae.Payload{
+		&ae.ToolReturned{CallID: "c", ToolID: "t", Status: ae.ToolStatusOK, OneEvent: true},
+		&ae.UsageObserved{Usage: tokens(10, 0).V},
+		&ae.AgentEnded{Usage: tokens(10, 0)},
+	} {
+		_, err := node.Record(t.Context(), ae.Event{Payload: p})
+		require.NoError(t, err)
+	}
+	require.Empty(t, s.take(), "the end repeats what the agent has reported")
+}
+
 func TestBreakerOfResumedRuns(t *testing.T) {
 	em, run, rec, s := limited(t, hooks.Limits{Tokens: 10, Steps: 100}, derived)
 	a := run.Agent("a")
@@ -332,7 +346,7 @@ func TestBreakerOfResumedRuns(t *testing.T) {
 	require.Equal(t, []string{"r: tokens 11 > 10"}, s.take(), "it goes on with nothing left")
 	require.Len(t, rec.Find(t, "budget.exceeded"), 1, "the log says so already")
 	require.NoError(t, run.Emit(t.Context(), &ae.RunCancelled{}))
-	require.NoError(t, run.Emit(t.Context(), &ae.UsageObserved{Usage: tokens(1, 0).V}))
+	require.NoError(t, run.Emit(t.Context(), &ae.UsageObserved{Usage: tokens(50, 0).V}))
 	require.Empty(t, s.take(), "what follows the end begins no run")
 }
 

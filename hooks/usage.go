@@ -51,7 +51,7 @@ func (u *usage) count(ev *agentevents.Event) {
 		u.stale = u.stale || u.nested // its parent may be another one now
 		bare = &agentevents.AgentStarted{Model: p.Model}
 	case *agentevents.AgentEnded:
-		u.nested = u.nested || len(p.ModelUsage) > 0 || p.Usage.V.CostUSD.OK
+		u.nested = u.nested || len(p.ModelUsage) > 0
 		u.stale = u.stale || u.nested
 		u.add(p.Usage.V, p.TotalCostUSD)
 		bare = &agentevents.AgentEnded{Usage: p.Usage, ModelUsage: p.ModelUsage, TotalCostUSD: p.TotalCostUSD, Cumulative: p.Cumulative}

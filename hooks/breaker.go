@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -69,10 +70,11 @@ type Limits struct {
 // # When it is recorded
 //
 // The budget.exceeded stands behind the event that exceeds the limit, with nothing of the
-// run in between; behind [agentevents.LifecycleDerived]'s transitions stands the event that
-// causes them. The wall clock needs no event to stop the run; then the budget.exceeded
-// follows the run's next event, and is marked [agentevents.MarkLate] when that one ends the
-// run. A run that is closed without another event has none: Stop was called all the same.
+// run in between. Where EmitterOptions.Follow is not asked about that event, as about a
+// transition of [agentevents.LifecycleDerived], it stands behind the next. The wall clock
+// needs no event to stop the run, but to be recorded: its budget.exceeded follows the next
+// one too, and is marked [agentevents.MarkLate] when that ends the run. A run that is closed
+// without another event has none in its log; Stop was called all the same.
 //
 // # What it costs
 //
@@ -310,7 +312,7 @@ func (s *breaker) expire(r *run, passed time.Duration) {
 	defer s.timers.Done()
 	err := errors.New("hooks: Breaker.Stop ended its goroutine")
 	defer func() { s.late(r, err) }()
-	over := &agentevents.BudgetExceeded{Budget: BudgetWallClock, Limit: milliseconds(r.limits.WallClock), Actual: milliseconds(passed)}
+	over := &agentevents.BudgetExceeded{Budget: BudgetWallClock, Limit: milliseconds(r.limits.WallClock), Actual: math.Ceil(milliseconds(passed))}
 	err = contained("Stop", func() error { return s.stop(context.Background(), r, over) })
 }
 

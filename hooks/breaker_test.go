@@ -370,7 +370,7 @@ func TestWallClock(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, late.Emit(t.Context(), &ae.RunStarted{}))
 		time.Sleep(time.Hour)
-		require.NoError(t, late.Emit(t.Context(), &ae.RunFailed{}))
+		require.NoError(t, late.Emit(t.Context(), &ae.RunFailed{}), "Follow is asked about it")
 		require.Equal(t, []string{"late: wall_clock 60000 > 60000"}, s.take())
 		all := rec.Events()
 		require.Equal(t, ae.KindBudgetExceeded, all[len(all)-1].Kind())

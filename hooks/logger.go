@@ -18,6 +18,7 @@ import (
 //   - trace_id and span_id, where the event has them;
 //   - the facts of its kind that a person looks for, such as tool, status, duration,
 //     tokens and the code of an error: the words are those of the payload's fields.
+//     Durations are of [slog.KindDuration], which slog's JSON handler writes in nanoseconds.
 //
 // Prompts, texts, arguments, results, messages of errors and names of people are not
 // among them. Deltas are logged like all events, at [slog.LevelDebug]; an event whose level

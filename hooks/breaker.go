@@ -405,7 +405,7 @@ func contained(what string, f func() error) (err error) {
 
 // count adds what the event says.
 func (r *run) count(ev *agentevents.Event) {
-	r.step(cmp.Or(ev.AgentID, ev.NodeRunID), ev.Step)
+	r.step(agentOf(ev), ev.Step)
 	switch p := ev.Payload.(type) {
 	case *agentevents.ToolReturned:
 		r.returned(p.ToolID, outcomeOf(p.Status))
@@ -421,6 +421,9 @@ func (r *run) count(ev *agentevents.Event) {
 		r.usage.count(ev)
 	}
 }
+
+// agentOf returns what names the agent of an event.
+func agentOf(ev *agentevents.Event) string { return cmp.Or(ev.AgentID, ev.NodeRunID) }
 
 // step notes the step of an agent.
 func (r *run) step(agent string, step agentevents.Opt[int]) {

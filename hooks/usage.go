@@ -13,19 +13,19 @@ import (
 // A fold takes its time for a snapshot, in proportion to the agents. So the figures of
 // each event are added to the last snapshot's: no more than that was used, as a figure
 // that comes again only takes the place of another. Only when this sum is above a limit
-// is the fold asked.
+// is the fold asked, and after the few events with which older figures may begin to count.
 type usage struct {
 	fold *agentevents.Fold
 
 	tokens, moreTokens int64 // of the last snapshot; of the events since
 	cost, moreCost     float64
-	nested             bool // some usage includes that of sub-agents
-	stale              bool // more may have been used than the sum says
+	agents             map[string]bool // that are known
+	stale              bool            // more may have been used than the sum says
 }
 
 var lean = agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}
 
-func newUsage() *usage { return &usage{fold: agentevents.NewFold(lean)} }
+func newUsage() *usage { return &usage{fold: agentevents.NewFold(lean), agents: map[string]bool{}} }
 
 // resume counts what a snapshot has, of which it keeps the agents.
 func (u *usage) resume(s *agentevents.RunSnapshot) (err error) {
@@ -37,8 +37,9 @@ func (u *usage) resume(s *agentevents.RunSnapshot) (err error) {
 		b := *a
 		b.Task, b.Text, b.Reasoning, b.Result, b.StructuredOutput, b.LastError, b.Error = "", "", "", "", "", agentevents.Opt[agentevents.ErrorInfo]{}, agentevents.Opt[agentevents.ErrorInfo]{}
 		own.Agents[id] = &b
+		u.agents[id] = true
 	}
-	u.nested, u.stale = true, true // perhaps
+	u.stale = true
 	u.fold, err = agentevents.ResumeFold(own, lean)
 	return err
 }
@@ -48,12 +49,14 @@ func (u *usage) count(ev *agentevents.Event) {
 	var bare agentevents.Payload
 	switch p := ev.Payload.(type) {
 	case *agentevents.AgentStarted:
-		u.stale = u.stale || u.nested // its parent may be another one now
+		u.stale = u.stale || u.agents[agentOf(ev)] // it may leave a parent whose figures include its own
 		bare = &agentevents.AgentStarted{Model: p.Model}
 	case *agentevents.AgentEnded:
-		u.nested = u.nested || len(p.ModelUsage) > 0
-		u.stale = u.stale || u.nested
+		u.stale = u.stale || p.Cumulative || ev.Marks.Has(agentevents.MarkLate) // it takes the place of other ends
 		u.add(p.Usage.V, p.TotalCostUSD)
+		for _, v := range p.ModelUsage {
+			u.add(v, agentevents.Opt[float64]{})
+		}
 		bare = &agentevents.AgentEnded{Usage: p.Usage, ModelUsage: p.ModelUsage, TotalCostUSD: p.TotalCostUSD, Cumulative: p.Cumulative}
 	case *agentevents.ModelCalled:
 		bare = &agentevents.ModelCalled{ModelCallID: p.ModelCallID, Model: p.Model}
@@ -73,6 +76,7 @@ func (u *usage) count(ev *agentevents.Event) {
 		}
 		bare = &agentevents.EvidenceInsufficient{}
 	}
+	u.agents[agentOf(ev)] = true
 	e := *ev
 	e.Payload = bare
 	u.fold.Apply(e)

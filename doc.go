@@ -72,7 +72,10 @@
 // [ModeObserve] illegal events are recorded and reported.
 //
 // While a run is open, [Emitter.Lookup] finds it and [Run.State] tells its state. The
-// sink of package live shows whole runs, in Go and over HTTP.
+// sink of package live shows whole runs, in Go and over HTTP. A [Writer] writes to
+// anything; the one of package logfile says when an event is on disk, and outlives
+// crashes and full disks. Package hooks has a breaker for runs that use too much, and
+// writes events to a slog.Logger.
 //
 // # Reading
 //

@@ -82,6 +82,7 @@ func commands() []command {
 		checkCommand(),
 		foldCommand(),
 		treeCommand(),
+		replayCommand(),
 		statsCommand(),
 		kindsCommand(),
 		rulesCommand(),

@@ -70,6 +70,11 @@ func (in *invocation) color(when string) bool {
 	if in.env("NO_COLOR") != "" || in.env("TERM") == "dumb" {
 		return false
 	}
+	return in.terminal()
+}
+
+// terminal reports whether standard output is one.
+func (in *invocation) terminal() bool {
 	f, ok := in.stdout.w.(*os.File)
 	if !ok {
 		return false

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/playback"
+	"github.com/agentevents/agentevents/tree"
+)
+
+func replayCommand() command {
+	return command{
+		name:    "replay",
+		args:    "[flags] FILE...",
+		purpose: "play a run as it unfolded, in its own time or faster",
+		about: `
+On a terminal the run is drawn again with every event, as 'agentevents tree' draws it.
+While it plays, the middle of a drawing that is higher than the terminal (the variable
+LINES, else 24) is left out.
+Elsewhere every event is a line: when it came after the run's first one, its sequence,
+kind, agent and subject; at the end the run is drawn once.
+
+Nothing is run again: it is a log that is read. An interrupt ends it, which is no error.
+A log of several runs needs --run.`,
+		examples: []string{
+			"agentevents replay --speed 10 run.jsonl",
+			"agentevents replay --speed 0 --from 120 run.jsonl | less",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			p := player{options: playback.Options{Fold: agentevents.FoldOptions{KeepCalls: math.MaxInt, MaxViolations: -1}}}
+			color := choice{"auto", []string{"auto", "always", "never"}}
+			l.flags(fs)
+			fs.Float64Var(&p.timing.Speed, "speed", 1, "play `N` times as fast; default 1, 0 does not wait")
+			fs.DurationVar(&p.timing.MaxWait, "max-wait", 3*time.Second, "wait `DURATION` at most between two events; default 3s, 0 is no bound")
+			from := fs.Uint64("from", 0, "begin with the event of sequence `SEQ`")
+			run := fs.String("run", "", "play the run `ID`")
+			fs.Var(&color, "color", "`WHEN` to use colours: auto (default), always, never")
+			width := fs.Int("width", 0, "cut long details to fit lines of `COLUMNS`; default 100, -1 cuts nothing")
+			return func(in *invocation) error {
+				if p.timing.Speed < 0 || math.IsNaN(p.timing.Speed) || p.timing.MaxWait < 0 {
+					return usageError("--speed and --max-wait must not be below 0")
+				}
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				var all []agentevents.Event
+				ids := map[string]bool{}
+				for _, ev := range events {
+					if *run == "" || ev.RunID == *run {
+						all = append(all, ev)
+						ids[ev.RunID] = true
+					}
+				}
+				switch {
+				case len(ids) > 1:
+					return usageError(fmt.Sprintf("the log has %d runs: choose one with --run; 'agentevents tree' shows them", len(ids)))
+				case len(all) == 0 && *run != "":
+					return usageError("the log has no event of this run")
+				case len(all) == 0:
+					return l.result()
+				}
+				p.in, p.drawn = in, in.terminal()
+				p.tree = tree.Options{Color: in.color(color.value), Width: *width}
+				ctx, stop := in.interrupted()
+				defer stop()
+				if err := p.play(ctx, all, *from); err != nil && !errors.Is(err, context.Canceled) {
+					return err
+				}
+				return l.result()
+			}
+		},
+	}
+}
+
+// A player shows a run while it is played.
+type player struct {
+	in      *invocation
+	options playback.Options
+	timing  playback.Timing
+	tree    tree.Options
+	drawn   bool // again with every event
+
+	at    *playback.Player
+	began time.Time // the run
+	last  time.Time // it was drawn
+}
+
+func (p *player) play(ctx context.Context, events []agentevents.Event, from uint64) error {
+	var err error
+	if p.at, err = playback.New(slices.Values(events), p.options); err != nil {
+		return err
+	}
+	first, _ := p.at.Peek()
+	p.began = first.Time
+	if err := p.at.Seek(from); err != nil {
+		return err
+	}
+	if err := p.at.Play(ctx, p.timing, p.show); err != nil {
+		return err
+	}
+	if p.drawn {
+		return nil
+	}
+	p.tree.Ended = true
+	if _, err := p.in.stdout.Write([]byte("\n")); err != nil {
+		return err
+	}
+	return tree.Write(p.in.stdout, p.at.Snapshot(), p.tree)
+}
+
+// frame is how often a terminal is drawn at most.
+const frame = 40 * time.Millisecond
+
+// Sequences of a terminal.
+const (
+	home      = "\x1b[H"
+	clearLine = "\x1b[K"
+	clearRest = "\x1b[J"
+)
+
+func (p *player) show(ev agentevents.Event) error {
+	line := fmt.Sprintf("%+9.3fs  %5d  %-24s %s", ev.Time.Sub(p.began).Seconds(), ev.Sequence, visible(string(ev.Kind())), visible(about(&ev)))
+	line = strings.TrimRight(line, " ") + "\n"
+	if !p.drawn {
+		if _, err := p.in.stdout.Write([]byte(line)); err != nil {
+			return err
+		}
+		return p.in.stdout.Flush()
+	}
+	_, more := p.at.Peek()
+	if more && time.Since(p.last) < frame {
+		return nil
+	}
+	p.last = time.Now()
+	var b bytes.Buffer
+	p.tree.Ended = !more
+	if err := tree.Write(&b, p.at.Snapshot(), p.tree); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\n%d of %d  %s", p.at.Position(), p.at.Len(), line)
+	drawing := b.String()
+	if more {
+		drawing = p.fit(drawing)
+	}
+	text := home + strings.ReplaceAll(drawing, "\n", clearLine+"\n") + clearRest
+	if _, err := p.in.stdout.Write([]byte(text)); err != nil {
+		return err
+	}
+	return p.in.stdout.Flush()
+}
+
+// fit leaves out the middle of a drawing that is higher than the terminal, which would
+// scroll. What goes on is mostly at the end.
+func (p *player) fit(drawing string) string {
+	rows, err := strconv.Atoi(p.in.env("LINES"))
+	if err != nil || rows < 4 {
+		rows = 24
+	}
+	lines := strings.SplitAfter(drawing, "\n")
+	over := len(lines) - rows
+	if over <= 0 {
+		return drawing
+	}
+	cut := fmt.Sprintf("… %d more lines …\n", over+1)
+	return lines[0] + cut + strings.Join(lines[over+2:], "")
+}
+
+// about says whom and what an event is about.
+func about(ev *agentevents.Event) string {
+	what := ""
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentTransition:
+		what = fmt.Sprintf("%s → %s", p.From, p.To)
+	case *agentevents.AgentEnded:
+		what = string(p.Outcome)
+	case *agentevents.ToolCalled:
+		what = p.ToolID
+	case *agentevents.ToolReturned:
+		what = strings.TrimSpace(p.ToolID + " " + string(p.Status))
+	case *agentevents.ModelCalled:
+		what = p.Model
+	case *agentevents.ModelReturned:
+		what = p.Model
+	case *agentevents.ApprovalRequested:
+		what = p.ApprovalID
+	}
+	return strings.TrimSpace(cmp.Or(ev.AgentID, ev.NodeID) + "  " + what)
+}

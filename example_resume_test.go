@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/resume"
 )
 
 // crash is the first process: it is killed while a tool runs and a line is
@@ -78,23 +79,22 @@ func readRun(path string) (*ae.RunSnapshot, error) {
 }
 
 // README:
-// revive closes what the crash left open, and starts the agents again.
-func revive(ctx context.Context, run *ae.Run, snapshot *ae.RunSnapshot) error {
-	err := run.Emit(ctx, &ae.RunResumed{})
-	for _, call := range snapshot.OpenModelCalls {
-		lost := &ae.ModelReturned{ModelCallID: call.ModelCallID, Error: ae.Some(ae.ErrorInfo{Code: "interrupted"})}
-		err = errors.Join(err, run.Agent(call.AgentID).Emit(ctx, lost))
+// revive goes on with a run that a crash has cut off: it closes what is open, and starts
+// the agents again.
+func revive(ctx context.Context, em *ae.Emitter, snapshot *ae.RunSnapshot) (*ae.Run, error) {
+	plan, err := resume.New(snapshot, resume.Options{})
+	if err != nil {
+		return nil, err
 	}
-	for _, call := range snapshot.OpenCalls {
-		lost := &ae.ToolReturned{Status: ae.ToolStatusInterrupted}
-		err = errors.Join(err, run.Agent(call.AgentID).OpenCall(call.CallID).End(ctx, lost))
+	run, err := em.Resume(plan.Snapshot)
+	if err != nil {
+		return nil, err
 	}
-	for _, agent := range snapshot.AgentsInOrder() {
-		if agent.Open {
-			err = errors.Join(err, run.Agent(agent.AgentID).Emit(ctx, &ae.AgentStarted{Task: agent.Task, Resumed: true}))
-		}
+	_, err = plan.Apply(ctx, run)
+	for _, a := range plan.Agents { // call the provider with a.SessionID and a.Prompt, too
+		err = errors.Join(err, run.Agent(a.AgentID).Emit(ctx, &ae.AgentStarted{Task: a.Task, Resumed: true}))
 	}
-	return err
+	return run, err
 }
 
 // end
@@ -144,12 +144,8 @@ func ExampleEmitter_Resume() {
 		fmt.Println(err)
 		return
 	}
-	run, err := emitter.Resume(snapshot)
+	run, err := revive(ctx, emitter, snapshot)
 	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := revive(ctx, run, snapshot); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -72,6 +72,8 @@ var layers = []layer{
 		"a log on disk needs the events and the standard library"},
 	{"otlpjson", []string{".", "internal/jsonwire", "internal/replay", "internal/spans"},
 		"logs are exported with the standard library alone"},
+	{"resume", []string{"."},
+		"a plan is made of a snapshot"},
 	{"playback", []string{"."},
 		"a player needs only the events and their fold"},
 	{"tree", []string{"."},
@@ -84,7 +86,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "logfile", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "logfile", "resume", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

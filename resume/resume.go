@@ -1,0 +1,297 @@
+// Package resume says what a run needs to go on after a pause or a crash, and records
+// that it does.
+//
+// A [Plan] is made of the snapshot of the run, wherever that comes from: a fold of the
+// log, or a store. It names each agent that was running, with its session at the provider
+// and what it is told, and everything that is open. [Plan.Apply] records the resumption
+// in the run that [agentevents.Emitter.Resume] has returned. To call the provider again is
+// up to the runtime:
+//
+//	plan, err := resume.New(snapshot, resume.Options{Message: message})
+//	run, err := emitter.Resume(plan.Snapshot)
+//	receipt, err := plan.Apply(ctx, run)
+//	for _, a := range plan.Agents {
+//		run.Agent(a.AgentID).Emit(ctx, &agentevents.AgentStarted{Task: a.Task, Resumed: true})
+//		go query(ctx, a.SessionID, a.Prompt)
+//	}
+//
+// Mirrors: the resume specification, "Resume Semantics".
+package resume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/agentevents/agentevents"
+)
+
+// DefaultPrompt is what agents are told when nobody says anything else.
+const DefaultPrompt = "continue"
+
+// An Action is what is done about something that is open.
+type Action uint8
+
+// The actions.
+const (
+	// Default closes calls and lets questions wait.
+	Default Action = iota
+	// Close records that it came to no end: a call is interrupted, an approval rejected.
+	// Clarifications have no such answer and cannot be closed.
+	Close
+	// Wait leaves it open: somebody still works on the call, or answers the question. The
+	// agent is not started again before that, as its start would close the question.
+	Wait
+	// AskAgain records an approval or a clarification once more, for people who have not
+	// seen it or have forgotten it; it then waits. Calls cannot be asked again: an agent
+	// that starts again calls its tools itself.
+	AskAgain
+
+	actions = iota
+)
+
+// Options configure a [Plan]. The zero Options are usable.
+type Options struct {
+	// Message is what the agents are told: Command.Message of the resume command. ""
+	// means DefaultPrompt.
+	Message string
+	// NextSequence is the position in the log of a snapshot that has none, as snapshots in
+	// the form of the resume specification have none: one above the highest sequence of
+	// the run's log. 0 means that the snapshot has one.
+	NextSequence uint64
+
+	// What is done about each open call and question. Nil means Default for all. Calls of
+	// models are always closed: a connection that broke brings no answer any more.
+	Call          func(*agentevents.ToolCallSnapshot) Action
+	Approval      func(*agentevents.ApprovalSnapshot) Action
+	Clarification func(*agentevents.ClarificationSnapshot) Action
+}
+
+// A Plan says how a run goes on. It is not for concurrent use.
+type Plan struct {
+	// Snapshot is for Emitter.Resume. It is the one that New was given, with a position.
+	Snapshot *agentevents.RunSnapshot
+	// Prompt is what agents are told.
+	Prompt string
+	// Agents are those that were running and start again, in the order of their first
+	// events.
+	Agents []Agent
+	// Waiting are those that wait for an answer or a call, in the same order. They go on
+	// when it comes.
+	Waiting []Agent
+	// Nodes are the ids of nodes that were running without an agent, in order. Their work
+	// is lost unless the runtime does it again.
+	Nodes []string
+	// Inbox are the commands that were received and not consumed.
+	Inbox []agentevents.InboxItem
+
+	modelCalls     []agentevents.ModelCallSnapshot
+	calls          []*agentevents.ToolCallSnapshot
+	approvals      []question[agentevents.ApprovalSnapshot]
+	clarifications []question[agentevents.ClarificationSnapshot]
+	message        string
+	applied        bool
+}
+
+// A question is one that is open, and what is done about it.
+type question[T any] struct {
+	of     T
+	action Action
+}
+
+// An Agent is one that was running.
+type Agent struct {
+	AgentID   string // its id
+	NodeID    string // its node, or ""
+	SessionID string // its session at the provider, or "" if none was recorded: the conversation is lost
+	Prompt    string // what it is told
+	Task      string // AgentStarted.Task
+	Model     string // AgentStarted.Model
+}
+
+// ErrEnded means that a run is over: nothing is left to go on with.
+var ErrEnded = errors.New("resume: the run has ended")
+
+// ErrNoPosition means that a snapshot does not say where the log goes on: new events would
+// have the sequences of old ones, and be lost as repeated ones. Options.NextSequence says
+// it, or a fold of the log has it.
+var ErrNoPosition = errors.New("resume: the snapshot has no position in the log")
+
+// New returns the plan of a run. The snapshot is not changed.
+func New(s *agentevents.RunSnapshot, o Options) (*Plan, error) {
+	switch {
+	case s == nil:
+		return nil, errors.New("resume: there is no snapshot")
+	case s.TerminalKind != "" || s.Status.Terminal():
+		return nil, fmt.Errorf("%w: it is %s", ErrEnded, cmp.Or(string(s.Status), string(s.TerminalKind)))
+	case s.NextSequence == 0 && o.NextSequence == 0:
+		return nil, ErrNoPosition
+	case s.NextSequence != 0 && o.NextSequence != 0 && s.NextSequence != o.NextSequence:
+		return nil, fmt.Errorf("resume: Options.NextSequence is %d, and the snapshot's is %d", o.NextSequence, s.NextSequence)
+	}
+	at := *s
+	at.NextSequence = cmp.Or(s.NextSequence, o.NextSequence)
+	p := &Plan{Snapshot: &at, Prompt: cmp.Or(o.Message, DefaultPrompt), Inbox: slices.Clone(s.Inbox), message: o.Message, modelCalls: slices.Clone(s.OpenModelCalls)}
+
+	waits := map[string]bool{} // agents
+	for _, c := range s.OpenCalls {
+		action, err := decide("call", c.CallID, o.Call, c, Close, Wait)
+		if err != nil {
+			return nil, err
+		}
+		if action == Wait {
+			waits[c.AgentID] = true
+		} else {
+			p.calls = append(p.calls, c)
+		}
+	}
+	for _, a := range s.Approvals {
+		if !a.Open {
+			continue
+		}
+		action, err := decide("approval", a.ApprovalID, o.Approval, &a, Wait, Close, AskAgain)
+		if err != nil {
+			return nil, err
+		}
+		p.approvals = append(p.approvals, question[agentevents.ApprovalSnapshot]{a, action})
+		waits[a.AgentID] = waits[a.AgentID] || action != Close
+	}
+	for _, c := range s.Clarifications {
+		if !c.Open {
+			continue
+		}
+		action, err := decide("clarification", c.InterruptID, o.Clarification, &c, Wait, AskAgain)
+		if err != nil {
+			return nil, err
+		}
+		p.clarifications = append(p.clarifications, question[agentevents.ClarificationSnapshot]{c, action})
+		waits[c.AgentID] = true
+	}
+
+	withAgent := map[string]bool{} // nodes
+	for _, a := range s.AgentsInOrder() {
+		if !a.Open {
+			continue
+		}
+		withAgent[a.NodeID] = true
+		agent := Agent{
+			AgentID: a.AgentID, NodeID: a.NodeID, Prompt: p.Prompt, Task: a.Task, Model: a.Model,
+			SessionID: cmp.Or(a.ProviderSessionID, s.AgentSessions[cmp.Or(a.NodeID, a.AgentID)]),
+		}
+		if waits[a.AgentID] && a.AgentID != "" {
+			p.Waiting = append(p.Waiting, agent)
+		} else {
+			p.Agents = append(p.Agents, agent)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.NodeStatus)) {
+		if s.NodeStatus[id] != agentevents.NodeStatusRunning || withAgent[id] {
+			continue
+		}
+		if session := s.AgentSessions[id]; session != "" { // a snapshot of the specification knows agents by nodes only
+			p.Agents = append(p.Agents, Agent{NodeID: id, SessionID: session, Prompt: p.Prompt})
+		} else {
+			p.Nodes = append(p.Nodes, id)
+		}
+	}
+	return p, nil
+}
+
+// decide returns the action for something that is open. The first that may be is the
+// default.
+func decide[T any](what, id string, ask func(T) Action, of T, may ...Action) (Action, error) {
+	action := Default
+	if ask != nil {
+		action = ask(of)
+	}
+	switch {
+	case action == Default:
+		return may[0], nil
+	case slices.Contains(may, action):
+		return action, nil
+	case action >= actions:
+		return 0, fmt.Errorf("resume: no action %d (%s %q)", action, what, id)
+	}
+	return 0, fmt.Errorf("resume: a %s cannot be %s (%q)", what, [...]string{Close: "closed", Wait: "left open", AskAgain: "asked again"}[action], id)
+}
+
+// A Receipt says what was recorded.
+type Receipt struct {
+	Resumed    []Agent  // start again
+	Waiting    []Agent  // wait
+	Nodes      []string // ran without an agent, and do so no more
+	ModelCalls []string // ids of model calls that were closed
+	Calls      []string // ids of calls that were closed as interrupted
+	Rejected   []string // ids of approvals that were closed
+	Asked      []string // ids of approvals and clarifications that were asked again
+}
+
+// ErrApplied means that a plan was applied before: a run is resumed once.
+var ErrApplied = errors.New("resume: the plan was applied before")
+
+// Apply records that the run goes on: the message as a resume command if there is one,
+// run.resumed once, then the ends of what is closed and the questions that are asked
+// again. The run is the one that Emitter.Resume returned for Plan.Snapshot.
+//
+// An error of the run ends it; the receipt says what was recorded before.
+func (p *Plan) Apply(ctx context.Context, run *agentevents.Run) (*Receipt, error) {
+	if p.applied {
+		return &Receipt{}, ErrApplied
+	}
+	p.applied = true
+	r := &Receipt{}
+	if p.message != "" {
+		c := agentevents.Command{Type: agentevents.CommandResume, Message: p.message}
+		if err := run.Emit(ctx, &agentevents.CommandReceived{Command: c}); err != nil {
+			return r, err
+		}
+	}
+	if err := run.Emit(ctx, &agentevents.RunResumed{Message: p.message}); err != nil {
+		return r, err
+	}
+	r.Nodes = p.Nodes
+	for _, c := range p.modelCalls {
+		lost := &agentevents.ModelReturned{ModelCallID: c.ModelCallID, Model: c.Model, Error: agentevents.Some(agentevents.ErrorInfo{Code: "interrupted"})}
+		if err := run.Agent(c.AgentID).Emit(ctx, lost); err != nil {
+			return r, fmt.Errorf("resume: closing model call %q: %w", c.ModelCallID, err)
+		}
+		r.ModelCalls = append(r.ModelCalls, c.ModelCallID)
+	}
+	for _, c := range p.calls {
+		lost := &agentevents.ToolReturned{Status: agentevents.ToolStatusInterrupted}
+		if err := run.Agent(c.AgentID).OpenCall(c.CallID).End(ctx, lost); err != nil {
+			return r, fmt.Errorf("resume: closing call %q: %w", c.CallID, err)
+		}
+		r.Calls = append(r.Calls, c.CallID)
+	}
+	for _, q := range p.approvals {
+		a := run.Agent(q.of.AgentID)
+		switch q.action {
+		case Close:
+			if err := a.Emit(ctx, &agentevents.ApprovalRejected{ApprovalID: q.of.ApprovalID, Feedback: "interrupted"}); err != nil {
+				return r, fmt.Errorf("resume: closing approval %q: %w", q.of.ApprovalID, err)
+			}
+			r.Rejected = append(r.Rejected, q.of.ApprovalID)
+		case AskAgain:
+			if err := a.Emit(ctx, &agentevents.ApprovalRequested{ApprovalID: q.of.ApprovalID, Action: q.of.Action, CallID: q.of.CallID}); err != nil {
+				return r, fmt.Errorf("resume: asking for approval %q again: %w", q.of.ApprovalID, err)
+			}
+			r.Asked = append(r.Asked, q.of.ApprovalID)
+		}
+	}
+	for _, q := range p.clarifications {
+		if q.action != AskAgain {
+			continue
+		}
+		again := &agentevents.ClarificationRequested{InterruptID: q.of.InterruptID, CallID: q.of.CallID, Questions: q.of.Questions}
+		if err := run.Agent(q.of.AgentID).Emit(ctx, again); err != nil {
+			return r, fmt.Errorf("resume: asking for clarification %q again: %w", q.of.InterruptID, err)
+		}
+		r.Asked = append(r.Asked, q.of.InterruptID)
+	}
+	r.Resumed, r.Waiting = p.Agents, p.Waiting
+	return r, nil
+}

@@ -74,6 +74,8 @@ var layers = []layer{
 		"logs are exported with the standard library alone"},
 	{"resume", []string{"."},
 		"a plan is made of a snapshot"},
+	{"inbox", []string{"."},
+		"commands are routed and recorded"},
 	{"playback", []string{"."},
 		"a player needs only the events and their fold"},
 	{"tree", []string{"."},

@@ -1,0 +1,217 @@
+// Package inbox takes commands of people and programs to the executions of nodes that they
+// are for, while a run goes on.
+//
+// Every command is recorded as it comes ([agentevents.CommandReceived]), also one that is
+// rejected, and again when the execution takes it ([agentevents.CommandConsumed]). So a
+// fold of the log knows what is waiting, and an inbox goes on from its snapshot.
+//
+// Mirrors: the resume specification, "Command Routing & Prompt Injection".
+package inbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Errors of [Inbox.Deliver]. The command was recorded as rejected, with the reason.
+var (
+	ErrNoExecution = errors.New("inbox: a send or reply needs the id of an execution (Command.RunID)")
+	ErrUnknown     = errors.New("inbox: no execution of this id is open")
+	ErrFull        = errors.New("inbox: too many commands are waiting for this execution")
+)
+
+// Options configure an [Inbox]. The zero Options are usable.
+type Options struct {
+	// Size is how many commands may wait for one execution. 0 means 256.
+	Size int
+	// Snapshot is that of a run that was resumed: its commands that nobody has consumed
+	// wait for their executions. Nil means none.
+	Snapshot *agentevents.RunSnapshot
+}
+
+// An Inbox has the commands of one run that are waiting. Its methods may be called
+// concurrently, but not by a sink of the run's emitter, as they record events of the run.
+type Inbox struct {
+	run  *agentevents.Run
+	size int
+
+	mu    sync.Mutex
+	boxes map[string]*Box // of executions that are open
+	early map[string][]agentevents.InboxItem
+}
+
+// New returns an inbox for the run.
+func New(run *agentevents.Run, o Options) *Inbox {
+	b := &Inbox{run: run, size: cmp.Or(max(0, o.Size), 256), boxes: map[string]*Box{}, early: map[string][]agentevents.InboxItem{}}
+	if o.Snapshot != nil {
+		for _, item := range o.Snapshot.Inbox {
+			id := item.Command.RunID
+			b.early[id] = append(b.early[id], item)
+		}
+	}
+	return b
+}
+
+// Open begins to take commands for an execution of a node: the id is Scope.NodeRunID.
+// Who opens the box closes it when the execution ends. An execution that is open already
+// gets the same box.
+func (b *Inbox) Open(nodeRunID string) *Box {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	box := b.boxes[nodeRunID]
+	if box == nil {
+		box = &Box{in: b, id: nodeRunID, waiting: b.early[nodeRunID], changed: make(chan struct{})}
+		delete(b.early, nodeRunID)
+		b.boxes[nodeRunID] = box
+	}
+	return box
+}
+
+// Deliver records a command, and has it wait for its execution if it is a send or a
+// reply. The other commands are for the whole run: they are recorded, and what they ask
+// for is up to the caller.
+//
+// A send or reply is rejected when it names no execution ([ErrNoExecution]), one that is
+// not open ([ErrUnknown]) or one for which too many wait ([ErrFull]): it is recorded as it
+// came, with the reason, waits for nobody, and the error comes back. Other errors are
+// those of the run; a [*agentevents.SinkError] means that the command is recorded and
+// waits.
+func (b *Inbox) Deliver(ctx context.Context, c agentevents.Command) error {
+	b.mu.Lock()
+	defer b.mu.Unlock() // the order of the log is that of the box
+	if c.Type != agentevents.CommandSend && c.Type != agentevents.CommandReply {
+		return b.run.Emit(ctx, &agentevents.CommandReceived{Command: c})
+	}
+	box := b.boxes[c.RunID]
+	var rejected error
+	switch {
+	case c.RunID == "":
+		rejected = ErrNoExecution
+	case box == nil:
+		rejected = ErrUnknown
+	case len(box.waiting) >= b.size:
+		rejected = ErrFull
+	}
+	if rejected != nil {
+		_, err := b.record(ctx, &agentevents.CommandReceived{Command: c, Rejected: rejected.Error()})
+		return errors.Join(rejected, err)
+	}
+	ev, err := b.record(ctx, &agentevents.CommandReceived{Command: c})
+	if ev.ID == "" {
+		return err // it is not recorded
+	}
+	box.waiting = append(box.waiting, agentevents.InboxItem{EventID: ev.ID, Command: ev.Payload.(*agentevents.CommandReceived).Command})
+	box.wake()
+	return err
+}
+
+func (b *Inbox) record(ctx context.Context, p agentevents.Payload) (agentevents.Event, error) {
+	return b.run.Record(ctx, agentevents.Event{Payload: p})
+}
+
+// A Box has the commands for one execution.
+type Box struct {
+	in      *Inbox
+	id      string
+	waiting []agentevents.InboxItem
+	closed  bool
+	changed chan struct{} // closed when something has changed; in.mu guards all
+}
+
+// wake tells those who wait. in.mu is held.
+func (x *Box) wake() {
+	close(x.changed)
+	x.changed = make(chan struct{})
+}
+
+// Receive waits for the next command, records that it is consumed and returns it. It
+// returns [io.EOF] when the box is closed, and the error of the context when that ends
+// first. A command comes with an error if that it is consumed could not be recorded.
+func (x *Box) Receive(ctx context.Context) (agentevents.Command, error) {
+	for {
+		c, ok, changed, err := x.take(ctx)
+		if ok || err != nil {
+			return c, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return agentevents.Command{}, ctx.Err()
+		}
+	}
+}
+
+// take takes a command if one is waiting.
+func (x *Box) take(ctx context.Context) (c agentevents.Command, ok bool, changed <-chan struct{}, err error) {
+	x.in.mu.Lock()
+	defer x.in.mu.Unlock()
+	switch {
+	case len(x.waiting) > 0:
+		item := x.waiting[0]
+		x.waiting = x.waiting[1:]
+		_, err = x.in.record(ctx, &agentevents.CommandConsumed{EventID: item.EventID})
+		return item.Command, true, nil, err
+	case x.closed:
+		return c, false, nil, io.EOF
+	}
+	return c, false, x.changed, nil
+}
+
+// All yields the commands as they come, for a loop that feeds an agent, until the box is
+// closed or the context ends.
+func (x *Box) All(ctx context.Context) iter.Seq2[agentevents.Command, error] {
+	return func(yield func(agentevents.Command, error) bool) {
+		for {
+			c, err := x.Receive(ctx)
+			if errors.Is(err, io.EOF) || ctx.Err() != nil && c.Type == "" {
+				return
+			}
+			if !yield(c, err) {
+				return
+			}
+		}
+	}
+}
+
+// Waiting returns the number of commands that wait.
+func (x *Box) Waiting() int {
+	x.in.mu.Lock()
+	defer x.in.mu.Unlock()
+	return len(x.waiting)
+}
+
+// Close ends the box: its execution has ended. What still waits is for nobody else: it is
+// recorded as consumed, so that it leaves the run's inbox, and the error names how many
+// there were ([ErrUnread]). Later commands for the execution are rejected.
+func (x *Box) Close(ctx context.Context) error {
+	x.in.mu.Lock()
+	defer x.in.mu.Unlock()
+	if x.closed {
+		return nil
+	}
+	x.closed = true
+	delete(x.in.boxes, x.id)
+	left := x.waiting
+	x.waiting = nil
+	x.wake()
+	var errs []error
+	if len(left) > 0 {
+		errs = append(errs, fmt.Errorf("%w: %d", ErrUnread, len(left)))
+	}
+	for _, item := range left {
+		if _, err := x.in.record(ctx, &agentevents.CommandConsumed{EventID: item.EventID}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ErrUnread means that an execution has ended before it took all its commands.
+var ErrUnread = errors.New("inbox: the execution has ended, and commands for it were not read")

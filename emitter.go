@@ -621,6 +621,7 @@ type runState struct {
 	derives bool                         // the transitions: see derive.go
 	told    bool                         // the sinks were told that the run is released; guarded by mu
 	resumes resumes                      // guarded by mu
+	fenced  bool                         // a sink has said ErrFenced; guarded by mu
 	closed  *atomic.Bool                 // refuses events; the emitter has it too when the run is released
 
 	mu     sync.Mutex // guards the rest
@@ -774,7 +775,7 @@ func (s *runState) write(c *reentry.Call, ev *Event, head string, done *outcome)
 		return s.closedError("the run", ev)
 	}
 	err := s.add(c, ev, head, done)
-	if s.e.opts.Follow != nil && done.recorded && !ev.Marks.Has(MarkReplayed) {
+	if s.e.opts.Follow != nil && done.recorded && !s.fenced && !ev.Marks.Has(MarkReplayed) {
 		err = s.follow(c, ev, done, err)
 	}
 	if done.ended {
@@ -1100,7 +1101,7 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 	if s.refused != nil && sub.kind.Kind == KindAgentEnded {
 		delete(s.refused.agents, ev.AgentID)
 	}
-	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "", done.lasting || !sub.kind.Droppable
+	done.delivered, done.ended, done.lasting = true, s.m.TerminalKind != "" || s.fenced, done.lasting || !sub.kind.Droppable
 	return s.hand(ctx, ev, sub, head, done, theTracer)
 }
 
@@ -1108,9 +1109,13 @@ func (s *runState) deliver(ctx *reentry.Call, ev *Event, sub *subject, head stri
 const theTracer = -1
 
 // hand asks the tracer, encodes an event once and gives it to the sinks, from the n-th on.
-// When one of them ends the goroutine, the others get the event on its way out.
+// When one of them ends the goroutine, the others get the event on its way out. What a
+// fenced run still holds back goes nowhere.
 func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string, done *outcome, n int) (err error) {
 	e := s.e
+	if s.fenced {
+		return nil
+	}
 	var called *sinkEntry // panics are contained: who is called and does not return ended the goroutine
 	defer func() {
 		if called == nil {
@@ -1149,6 +1154,11 @@ func (s *runState) hand(ctx *reentry.Call, ev *Event, sub *subject, head string,
 		called = nil
 		if werr != nil {
 			err = e.failed(err, k, ev, done, werr)
+		}
+		if werr != nil && k.required && errors.Is(werr, ErrFenced) {
+			s.fenced, done.ended = true, true
+			s.closed.Store(true)
+			return err
 		}
 	}
 	return err

@@ -21,6 +21,11 @@ var (
 	// continues it from a snapshot. A run that has ended takes then only what may
 	// follow an end (rule terminal-last).
 	ErrRunReleased = errors.New("agentevents: the run was released: a closed one goes on with Emitter.Resume, an ended one takes only what may follow its end")
+	// ErrFenced is for sinks: it means that the run cannot go on here, as when another
+	// writer has gone on with it in a store. When the error of a required sink wraps it,
+	// the sinks behind that one do not get the event, and the run is closed. It has no
+	// effect in [BestEffort] and behind [Buffered].
+	ErrFenced = errors.New("agentevents: the run is closed, it cannot go on here")
 )
 
 // A RuleError says that an event breaks a rule of the log. When a method of an
@@ -84,8 +89,8 @@ func (e *RuleError) text() string {
 	return b.String()
 }
 
-// A SinkError says that a sink failed. The event was recorded all the same:
-// emitting it again would record it twice. An emit returns the errors of required
+// A SinkError says that a sink failed. The event was recorded all the same, unless Err
+// wraps [ErrFenced]: emitting it again would record it twice. An emit returns the errors of required
 // sinks; those of the others go to EmitterOptions.OnError.
 type SinkError struct {
 	Sink     string // the sink's type, such as *agentevents.Writer
@@ -99,7 +104,11 @@ func (e *SinkError) Error() string {
 	if e.RunID == "" {
 		return fmt.Sprintf("agentevents: sink %s: %v", e.Sink, e.Err)
 	}
-	return fmt.Sprintf("agentevents: sink %s: run %s, sequence %d (recorded, do not retry): %v", e.Sink, jsonwire.Brief(e.RunID), e.Sequence, e.Err)
+	what := "recorded, do not retry"
+	if errors.Is(e.Err, ErrFenced) {
+		what = "not recorded"
+	}
+	return fmt.Sprintf("agentevents: sink %s: run %s, sequence %d (%s): %v", e.Sink, jsonwire.Brief(e.RunID), e.Sequence, what, e.Err)
 }
 
 // Unwrap returns the cause.

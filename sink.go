@@ -20,7 +20,8 @@ import (
 // The context has the values of the emitter's. It is never cancelled, because
 // the event that explains a cancellation must not be lost to it. A sink that
 // fails returns an error, which does not un-happen the event: other sinks still
-// get it. A slow sink slows its run; put it behind [Buffered].
+// get it. A slow sink slows its run; put it behind [Buffered]. An error that wraps
+// [ErrFenced] closes the run.
 //
 // A sink that ends the goroutine (runtime.Goexit, as FailNow of a test does) fails as well:
 // other sinks still get the event. As Emit does not return, its error goes to

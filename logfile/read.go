@@ -169,6 +169,20 @@ type File struct {
 // goroutine may read.
 func (f *File) Read(p []byte) (int, error) { return f.r.Read(p) }
 
+// Skip goes on n bytes further in the text of the segment. Beyond its end Read returns
+// [io.EOF].
+func (f *File) Skip(n int64) error {
+	if !f.Compressed {
+		_, err := f.file.Seek(n, io.SeekCurrent)
+		return err
+	}
+	_, err := io.CopyN(io.Discard, f.r, n)
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 

@@ -320,3 +320,30 @@ func TestLastLines(t *testing.T) {
 	_, _, err := lastLines(iotest.ErrReader(io.ErrUnexpectedEOF), 1)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
+
+// Skip goes on further in a plain and in a compressed segment, also beyond its end.
+func TestSkip(t *testing.T) {
+	d := newShelf(t)
+	const text = "abcdefgh\n"
+	d.add(text)
+	d.rotate(1)
+	d.compress(1)
+	d.remove(d.closed(1))
+	d.add(text)
+	segments, err := Segments(d.path)
+	require.NoError(t, err)
+	require.Len(t, segments, 2)
+	for _, s := range segments {
+		for skip, want := range map[int64]string{0: "bcdefgh\n", 5: "gh\n", 8: "", 1000: ""} {
+			f, err := s.Open()
+			require.NoError(t, err)
+			_, err = io.ReadFull(f, make([]byte, 1))
+			require.NoError(t, err)
+			require.NoError(t, f.Skip(skip))
+			rest, err := io.ReadAll(f)
+			require.NoError(t, err)
+			require.Equal(t, want, string(rest), "%s, skip %d", s.Path, skip)
+			require.NoError(t, f.Close())
+		}
+	}
+}

@@ -78,6 +78,10 @@ var layers = []layer{
 		"commands are routed and recorded"},
 	{"playback", []string{"."},
 		"a player needs only the events and their fold"},
+	{"runstore", []string{".", "internal/chain", "internal/disk", "internal/jsonwire", "logfile"},
+		"runs are stored in a log on disk, with the standard library alone"},
+	{"runstore/runstoretest", []string{".", "runstore"},
+		"the suite knows only the contract: the test passes the store in"},
 	{"tree", []string{"."},
 		"a view of snapshots needs only the root"},
 	{"cmd/...", []string{".", "logfile", "otlpjson", "playback", "tree", "capture/...", "dialect/...", "internal/chain", "internal/jsonwire", "internal/lines",
@@ -88,7 +92,7 @@ var layers = []layer{
 }
 
 // testOnly are packages that the tests of every package may import.
-var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "logfile", "resume", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
+var testOnly = []string{"github.com/stretchr/testify/...", ".", "dialect/...", "capture/...", "eventtest", "logfile", "resume", "runstore/runstoretest", "internal/canary", "internal/scale", "internal/secret/corpus", "internal/txtar"}
 
 type listed struct {
 	ImportPath                         string

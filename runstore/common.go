@@ -1,0 +1,104 @@
+package runstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// This file has what both stores do.
+
+// A signal wakes all who wait for it. The zero signal is ready for use.
+type signal struct {
+	mu sync.Mutex
+	c  chan struct{} // nil when nobody waits
+}
+
+// next returns a channel that the next send closes.
+func (s *signal) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c == nil {
+		s.c = make(chan struct{})
+	}
+	return s.c
+}
+
+func (s *signal) send() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c != nil {
+		close(s.c)
+		s.c = nil
+	}
+}
+
+// watch is Watch for a store that sends the signal when something was committed.
+func watch(ctx context.Context, s Store, committed *signal, runID string, from uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for ctx.Err() == nil {
+			next := committed.next() // before the look, or what comes in between wakes nobody
+			for e, err := range s.Load(ctx, runID, from) {
+				if err != nil {
+					if ctx.Err() == nil && !errors.Is(err, agentevents.ErrClosed) {
+						yield(Entry{}, err)
+					}
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+				from = e.Event.Sequence + 1
+			}
+			select {
+			case <-next:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// listRuns yields what is known of the runs behind one.
+func listRuns(ctx context.Context, ids []string, after string, known func(id string) (RunInfo, error), yield func(RunInfo, error) bool) {
+	for _, id := range ids {
+		if id <= after {
+			continue
+		}
+		info, err := known(id)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if !yield(info, err) || err != nil {
+			return
+		}
+	}
+}
+
+// fits returns why a snapshot is none of a run with that next sequence.
+func fits(s *agentevents.RunSnapshot, next uint64) error {
+	switch {
+	case s == nil || s.RunID == "":
+		return errors.New("runstore: the snapshot has no run")
+	case next == 0:
+		return fmt.Errorf("%w (run %s)", ErrNoRun, jsonwire.Brief(s.RunID))
+	case s.NextSequence == 0:
+		return fmt.Errorf("runstore: the snapshot of run %s does not say where in the log it is", jsonwire.Brief(s.RunID))
+	case s.NextSequence > next:
+		return fmt.Errorf("runstore: the snapshot of run %s is newer than the log: its next sequence is %d, that of the log is %d", jsonwire.Brief(s.RunID), s.NextSequence, next)
+	}
+	return nil
+}
+
+func parseSnapshot(text []byte) (*agentevents.RunSnapshot, error) {
+	s := new(agentevents.RunSnapshot)
+	if err := json.Unmarshal(text, s); err != nil {
+		return nil, fmt.Errorf("runstore: the snapshot is damaged: %w", err)
+	}
+	return s, nil
+}

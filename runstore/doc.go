@@ -1,0 +1,47 @@
+// Package runstore keeps runs so that they can go on: after a crash, in another process,
+// from the event that was acknowledged last.
+//
+//	store, err := runstore.Open("runs", runstore.Options{})
+//	…
+//	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Sinks: []agentevents.Sink{runstore.NewSink(store)}})
+//	…
+//	restored, err := runstore.Restore(ctx, store, "release-7", agentevents.FoldOptions{})
+//	run, err := em.Resume(restored.Snapshot)
+//
+// A [Store] has the events of runs, and of each run the latest snapshot. The events are the
+// truth, and the snapshot a cache: [Restore] uses it as far as it belongs to the events, and
+// folds them otherwise.
+//
+// # One writer of a run
+//
+// Every append says which sequence it expects to be the run's next one. If the run has gone
+// on meanwhile, the append is refused with a [*ConflictError] and nothing is written. The
+// sink's error closes the run in the emitter ([agentevents.ErrFenced]), so that a process
+// that was taken for dead, and comes back, does no harm. For the same reason a run that the
+// store knows cannot begin again: it goes on with Emitter.Resume.
+//
+// The same append again changes nothing, so it is safe to repeat one whose outcome is not
+// known. The [Sink] does that with an append that failed, before the run's next event.
+//
+// # The stores
+//
+// [File] is a directory with one log for all runs, so that runs that go on at the same time
+// share the syncs of the disk. [Memory] is for tests. Package runstoretest tells whether a
+// further store does what this package promises.
+//
+// What happens to a [File] and what comes of it:
+//
+//	the snapshot is missing, damaged, of another     Restore folds the events; Restored.Distrust
+//	run, of another log or newer than the log        says why
+//	the snapshot is older than the log               Restore folds the events behind it
+//	the process was killed, the machine went down    Open cuts a torn last line off (File.Torn); it
+//	                                                 was not acknowledged
+//	a line inside the log is damaged, or a segment   Options.OnError is told; the events that are
+//	is missing                                       left come, and Restored.Coverage names the gap
+//	another program changes the log                  every call fails with logfile.ErrChanged until
+//	                                                 the store is opened again
+//	two processes open the store                     the second one's Open fails with logfile.ErrLocked
+//	two writers go on with the same run              the second one's append is a *ConflictError
+//
+// Seed 003 (storage and resume) asks for what is here.
+package runstore

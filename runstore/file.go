@@ -1,0 +1,343 @@
+package runstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/disk"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+	"github.com/agentevents/agentevents/logfile"
+)
+
+// Options configure a [File]. The zero Options are usable.
+type Options struct {
+	// Log says how the log is kept. nil means [logfile.SyncEvery], so that nothing that was
+	// acknowledged gets lost, and segments of 64 MiB. With another Sync, Commit promises no
+	// more than that. Keep and KeepFor must be 0: a store has its runs whole. Its OnError may
+	// be nil.
+	Log *logfile.Options
+	// OnError is told what is wrong with the log and concerns no call: lines that cannot be
+	// read, segments that are missing. nil means that nobody is. It is called by the
+	// goroutine that opens or reads the store, and must not call it.
+	OnError func(error)
+}
+
+// A File is a store in a directory:
+//
+//	events.jsonl            the events of all runs, a log of package logfile, with its
+//	                        segments, its lock and what belongs to it
+//	snapshots/HASH.json     a snapshot: a line that says whose it is, and its JSON. HASH is
+//	                        of the run id
+//
+// One process has it open. Others may read the log: "agentevents tail -f" shows it. The store
+// keeps in memory where in the log the events of each run are: about 32 bytes for each time that
+// the log goes from one run to another, and 200 for a run. Open reads the log for that.
+type File struct {
+	dir     string
+	log     *logfile.Log
+	lazy    bool // Commit of the log may leave lines that are not written
+	onError func(error)
+	signal  signal
+
+	mu     sync.Mutex
+	next   map[string]uint64 // by run, what was appended
+	broken error             // another program has changed the log
+	closed bool
+
+	index index
+
+	saving sync.Mutex // of snapshots
+}
+
+// Open opens the store in a directory, which is created if need be. The error is
+// [logfile.ErrLocked] while another process, or this one, has it open.
+func Open(dir string, o Options) (*File, error) {
+	lo := logfile.Options{Sync: logfile.SyncEvery, MaxBytes: 64 << 20}
+	if o.Log != nil {
+		lo = *o.Log
+	}
+	if lo.Keep != 0 || lo.KeepFor != 0 {
+		return nil, errors.New("runstore: Options.Log: Keep and KeepFor must be 0, a store has its runs whole")
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	for _, d := range []string{dir, filepath.Join(dir, "snapshots")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
+		}
+	}
+	path := filepath.Join(dir, "events.jsonl")
+	log, err := logfile.Open(path, lo)
+	if err != nil {
+		return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
+	}
+	f := &File{dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError, next: map[string]uint64{}, index: index{path: path, runs: map[string]*indexed{}}}
+	if err := f.index.read(f.onError); err != nil {
+		return nil, errors.Join(fmt.Errorf("runstore: reading %s: %w", path, err), log.Close())
+	}
+	for id, r := range f.index.runs {
+		f.next[id] = r.info.Next
+	}
+	return f, nil
+}
+
+// Torn returns what was set aside when the store was opened: the beginning of a line that
+// a crash has torn, and that nobody was told is recorded. It is nil if there was none.
+func (f *File) Torn() *logfile.TornError { return f.log.Torn() }
+
+// Close writes what is not written, and lets go of the store.
+func (f *File) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	err := f.log.Close()
+	f.signal.send()
+	return err
+}
+
+// Append implements [Store]. A process that is killed may leave the first of several entries.
+func (f *File) Append(ctx context.Context, runID string, expect uint64, entries ...Entry) error {
+	return appendTo(f, ctx, runID, expect, entries, func(expect uint64, entries []Entry) (uint64, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if err := f.unusable(); err != nil {
+			return 0, err
+		}
+		next := f.next[runID]
+		if next != expect {
+			return next, nil
+		}
+		return next, f.write(ctx, entries)
+	})
+}
+
+// unusable returns why the store cannot be used. f.mu is held.
+func (f *File) unusable() error {
+	if f.closed {
+		return fmt.Errorf("runstore: %s: %w", f.dir, agentevents.ErrClosed)
+	}
+	return f.broken
+}
+
+// write appends the entries, which are what comes next. f.mu is held.
+func (f *File) write(ctx context.Context, entries []Entry) (first error) {
+	for i := range entries {
+		e := &entries[i]
+		err := f.log.WriteLine(ctx, e.Event, []byte(e.Line))
+		var lost *logfile.LostError
+		if errors.As(err, &lost) || errors.Is(err, agentevents.ErrClosed) {
+			return err
+		}
+		f.next[e.Event.RunID] = e.Event.Sequence + 1 // the log has it, and writes it when it can
+		f.check(err)
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// check notes an error after which the log is not what it was. f.mu is held.
+func (f *File) check(err error) {
+	if errors.Is(err, logfile.ErrChanged) && f.broken == nil {
+		f.broken = fmt.Errorf("runstore: %s has to be opened again: %w", f.dir, err)
+	}
+}
+
+// Commit implements [Store]. Those who wait share a sync of the disk.
+func (f *File) Commit(ctx context.Context) error {
+	err := f.log.Commit(ctx)
+	f.mu.Lock()
+	f.check(err)
+	if err == nil {
+		err = f.unusable()
+	}
+	f.mu.Unlock()
+	if err == nil {
+		f.signal.send()
+	}
+	return err
+}
+
+// readable makes all that was appended a part of the index.
+func (f *File) readable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	err := f.unusable()
+	f.mu.Unlock()
+	if err == nil {
+		err = f.log.Commit(ctx)
+	}
+	if err == nil && f.lazy && f.log.Stats().Held > 0 {
+		err = f.log.Flush(ctx)
+	}
+	f.mu.Lock()
+	f.check(err)
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return f.index.read(f.onError)
+}
+
+// Load implements [Store].
+func (f *File) Load(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := f.readable(ctx); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		f.index.load(ctx, runID, from, yield)
+	}
+}
+
+// Watch implements [Store].
+func (f *File) Watch(ctx context.Context, runID string, from uint64) iter.Seq2[Entry, error] {
+	return watch(ctx, f, &f.signal, runID, from)
+}
+
+// Run implements [Store].
+func (f *File) Run(ctx context.Context, runID string) (RunInfo, error) {
+	if err := f.readable(ctx); err != nil {
+		return RunInfo{}, err
+	}
+	return f.index.info(runID)
+}
+
+// Runs implements [Store].
+func (f *File) Runs(ctx context.Context, after string) iter.Seq2[RunInfo, error] {
+	return func(yield func(RunInfo, error) bool) {
+		f.mu.Lock()
+		err := f.unusable()
+		ids := slices.Sorted(maps.Keys(f.next))
+		f.mu.Unlock()
+		if err == nil {
+			err = f.readable(ctx)
+		}
+		if err != nil {
+			yield(RunInfo{}, err)
+			return
+		}
+		listRuns(ctx, ids, after, f.index.info, yield)
+	}
+}
+
+// A snapshotHead is the first line of a snapshot's file.
+type snapshotHead struct {
+	RunID  string `json:"runId"`
+	Next   uint64 `json:"nextSequence"`
+	SHA256 string `json:"sha256"` // of the rest of the file
+}
+
+// SaveSnapshot implements [Store]. The file is replaced at once, so a crash leaves the one
+// or the other.
+func (f *File) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot) error {
+	f.mu.Lock()
+	err := f.unusable()
+	var next uint64
+	if err == nil && snapshot != nil {
+		next = f.next[snapshot.RunID]
+	}
+	f.mu.Unlock()
+	if err == nil {
+		err = fits(snapshot, next)
+	}
+	if err != nil {
+		return err
+	}
+	text := append(snapshot.AppendJSON(nil), '\n')
+	sum := sha256.Sum256(text)
+	line, err := json.Marshal(snapshotHead{snapshot.RunID, snapshot.NextSequence, hex.EncodeToString(sum[:])})
+	if err != nil {
+		return err
+	}
+	f.saving.Lock()
+	defer f.saving.Unlock()
+	path := f.snapshotPath(snapshot.RunID)
+	if head, _, err := readSnapshot(path); err == nil && head.RunID == snapshot.RunID && head.Next > snapshot.NextSequence && head.Next <= next {
+		return nil
+	}
+	if err := replaceFile(path, append(append(line, '\n'), text...)); err != nil {
+		return fmt.Errorf("runstore: saving the snapshot of run %s: %w", jsonwire.Brief(snapshot.RunID), err)
+	}
+	return nil
+}
+
+// LoadSnapshot implements [Store].
+func (f *File) LoadSnapshot(_ context.Context, runID string) (*agentevents.RunSnapshot, error) {
+	f.mu.Lock()
+	err := f.unusable()
+	f.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	head, text, err := readSnapshot(f.snapshotPath(runID))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w (run %s)", ErrNoSnapshot, jsonwire.Brief(runID))
+	case err != nil:
+		return nil, fmt.Errorf("runstore: the snapshot of run %s: %w", jsonwire.Brief(runID), err)
+	case head.RunID != runID:
+		return nil, fmt.Errorf("runstore: the snapshot of run %s is of another run: %s", jsonwire.Brief(runID), jsonwire.Brief(head.RunID))
+	}
+	return parseSnapshot(text)
+}
+
+// snapshotPath returns where a run's snapshot is. Ids may be long, and have any characters.
+func (f *File) snapshotPath(runID string) string {
+	sum := sha256.Sum256([]byte(runID))
+	return filepath.Join(f.dir, "snapshots", hex.EncodeToString(sum[:16])+".json")
+}
+
+// readSnapshot reads a file that is whole.
+func readSnapshot(path string) (head snapshotHead, text []byte, err error) {
+	all, err := os.ReadFile(path)
+	if err != nil {
+		return head, nil, err
+	}
+	line, text, _ := bytes.Cut(all, []byte("\n"))
+	if err := json.Unmarshal(line, &head); err != nil {
+		return head, nil, fmt.Errorf("the file is damaged: its first line is: %w", err)
+	}
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != strings.ToLower(head.SHA256) {
+		return head, nil, errors.New("the file is damaged: it has another hash than its first line says")
+	}
+	return head, text, nil
+}
+
+// replaceFile writes a file beside the one that is there, and renames it.
+func replaceFile(path string, text []byte) (err error) {
+	temp := path + ".tmp"
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return disk.OS{}.SyncDir(filepath.Dir(path))
+}

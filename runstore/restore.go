@@ -1,0 +1,121 @@
+package runstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// Restored is the state of a run that a store has.
+type Restored struct {
+	// Snapshot is the state after the run's last event. Emitter.Resume goes on from it, and
+	// [Store].SaveSnapshot saves it, so that the next Restore has less to fold.
+	Snapshot *agentevents.RunSnapshot
+	// Folded is how many events were folded: those behind the stored snapshot, or all.
+	Folded int
+	// Distrust says why the stored snapshot was not used. It is nil when it was, and when
+	// there was none.
+	Distrust error
+	// Coverage says which of the folded events the store lacks.
+	Coverage agentevents.Coverage
+}
+
+// Restore returns the state of a run: the stored snapshot with the events behind it, or
+// all events when there is no snapshot that belongs to them. The error is [ErrNoRun] if the
+// store does not know the run.
+//
+// The options are for what is folded: what a stored snapshot has was made with the options
+// of those who saved it. OnViolation is told of the events that are folded, and no others.
+func Restore(ctx context.Context, s Store, runID string, o agentevents.FoldOptions) (*Restored, error) {
+	info, err := s.Run(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.LoadSnapshot(ctx, runID)
+	r := &Restored{}
+	switch {
+	case errors.Is(err, ErrNoSnapshot):
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		r.Distrust = err
+	default:
+		r.Distrust = distrust(snapshot, info)
+		if r.Distrust == nil {
+			r.Distrust, err = r.onto(ctx, s, snapshot, o)
+			if err != nil || r.Distrust == nil {
+				return r.orNil(err)
+			}
+		}
+	}
+	return r.orNil(r.fold(agentevents.NewFold(o), s.Load(ctx, runID, 0)))
+}
+
+func (r *Restored) orNil(err error) (*Restored, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// distrust returns why a snapshot is not used.
+func distrust(s *agentevents.RunSnapshot, info RunInfo) error {
+	switch {
+	case s.RunID != info.RunID:
+		return fmt.Errorf("runstore: the snapshot of run %s is of another run: %s", jsonwire.Brief(info.RunID), jsonwire.Brief(s.RunID))
+	case s.SchemaVersion != agentevents.SchemaVersion:
+		return fmt.Errorf("runstore: the snapshot of run %s has the schema version %s, not %s", jsonwire.Brief(s.RunID), jsonwire.Brief(s.SchemaVersion), agentevents.SchemaVersion)
+	}
+	return fits(s, info.Next)
+}
+
+// onto folds the events behind a snapshot, and the last one before it again: if that is
+// another one than the snapshot has, the snapshot is of another log.
+func (r *Restored) onto(ctx context.Context, s Store, snapshot *agentevents.RunSnapshot, o agentevents.FoldOptions) (distrust, err error) {
+	told, last := o.OnViolation, snapshot.NextSequence-1
+	var odd *agentevents.RuleError
+	o.OnViolation = func(e *agentevents.RuleError) {
+		if e.Sequence == last {
+			odd = e
+		} else if told != nil {
+			told(e)
+		}
+	}
+	fold, err := agentevents.ResumeFold(snapshot, o)
+	if err != nil {
+		return err, nil
+	}
+	known := false
+	err = r.fold(fold, func(yield func(Entry, error) bool) {
+		for e, err := range s.Load(ctx, snapshot.RunID, last) {
+			known = known || err == nil && e.Event.Sequence == last
+			if err == nil && !known || !yield(e, err) || odd != nil {
+				return
+			}
+		}
+	})
+	if err == nil && (odd != nil || !known) {
+		return fmt.Errorf("runstore: the snapshot of run %s is of another log: its event %d is not that of the store", jsonwire.Brief(snapshot.RunID), last), nil
+	}
+	if known {
+		r.Folded--
+	}
+	return nil, err
+}
+
+// fold folds the events.
+func (r *Restored) fold(f *agentevents.Fold, events func(yield func(Entry, error) bool)) error {
+	r.Folded = 0
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		f.ApplyLine(e.Event, e.Line)
+		r.Folded++
+	}
+	r.Snapshot, r.Coverage = f.Snapshot(), f.Coverage()
+	return nil
+}

@@ -1,0 +1,50 @@
+package runstore_test
+
+import (
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents/logfile"
+	"github.com/agentevents/agentevents/runstore"
+	"github.com/agentevents/agentevents/runstore/runstoretest"
+)
+
+func TestMemory(t *testing.T) {
+	runstoretest.Run(t, runstoretest.Features{
+		Open: func(testing.TB) runstore.Store { return new(runstore.Memory) },
+	})
+}
+
+// The file store keeps its promises under every policy of the log.
+func TestFile(t *testing.T) {
+	for name, o := range map[string]*logfile.Options{
+		"default":      nil,
+		"small chunks": {Sync: logfile.SyncEvery, MaxBytes: 700, Compress: true, Chain: true},
+		"buffered":     {Buffer: 1 << 20},
+		"no sync":      {Sync: logfile.SyncNone},
+		"ends":         {Sync: logfile.SyncEnds, MaxBytes: 5000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open := func(t testing.TB, dir string) runstore.Store {
+				s, err := runstore.Open(dir, runstore.Options{Log: o, OnError: func(err error) { t.Error(err) }})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, s.Close()) })
+				return s
+			}
+			var dir string
+			runstoretest.Run(t, runstoretest.Features{
+				Open: func(t testing.TB) runstore.Store {
+					dir = filepath.Join(t.TempDir(), "store")
+					return open(t, dir)
+				},
+				Reopen: func(t testing.TB, s runstore.Store) runstore.Store {
+					require.NoError(t, s.(io.Closer).Close())
+					return open(t, dir)
+				},
+			})
+		})
+	}
+}

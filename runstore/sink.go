@@ -1,0 +1,179 @@
+package runstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/internal/jsonwire"
+)
+
+// maxPending bounds the bytes of a run's events that the store did not take.
+const maxPending = 16 << 20
+
+// A Sink appends what an emitter records to a [Store]. It is the first of
+// EmitterOptions.Sinks, so that the others get no event that the store refuses, and neither
+// in [agentevents.BestEffort] nor behind [agentevents.Buffered], where it could not close a
+// run. Emit returns when the store has committed its event.
+//
+// A [*ConflictError] closes the run ([agentevents.ErrFenced]). After any other error the sink
+// keeps the event and appends it again before the run's next one, and at Flush: a store
+// that fails for a while loses nothing, unless the process ends before it works again. Of
+// more than 16 MiB that wait the run is closed.
+//
+// Emitter.Resume is refused with a [*ConflictError] unless the snapshot ends where the store
+// does, as that of [Restore].
+//
+// Close of the emitter leaves the store open. The methods may be called concurrently, those
+// for the same run one at a time, as an emitter does.
+type Sink struct {
+	store Store
+	mu    sync.Mutex
+	runs  map[string]*sinkRun
+}
+
+// A sinkRun is a run that is written.
+type sinkRun struct {
+	mu     sync.Mutex
+	expect uint64
+	wait   []Entry // that the store did not take
+	size   int     // of their lines
+	fenced error   // why nothing more is appended
+}
+
+// NewSink returns a sink that appends to the store.
+func NewSink(s Store) *Sink { return &Sink{store: s, runs: map[string]*sinkRun{}} }
+
+// WriteEvent appends the event.
+func (s *Sink) WriteEvent(ctx context.Context, ev agentevents.Event) error {
+	e, err := NewEntry(ev)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, e)
+}
+
+// WriteLine appends the event, whose line is already encoded.
+func (s *Sink) WriteLine(ctx context.Context, ev agentevents.Event, line []byte) error {
+	return s.write(ctx, Entry{ev, string(line)})
+}
+
+func (s *Sink) write(ctx context.Context, e Entry) error {
+	id := e.Event.RunID
+	s.mu.Lock()
+	r := s.runs[id]
+	known := r != nil
+	if !known {
+		r = &sinkRun{expect: e.Event.Sequence}
+		if r.expect == 0 { // else the run was released, and this may follow its end
+			s.runs[id], known = r, true
+		}
+	}
+	s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fenced != nil {
+		return r.fenced
+	}
+	next := r.expect
+	if n := len(r.wait); n > 0 {
+		next = r.wait[n-1].Event.Sequence + 1
+	}
+	if e.Event.Sequence < next { // of another emitter with the same sink
+		return &ConflictError{id, e.Event.Sequence, next}
+	}
+	r.wait = append(r.wait, e)
+	r.size += len(e.Line)
+	err := r.append(ctx, s.store)
+	if err != nil && !known {
+		s.mu.Lock()
+		s.runs[id] = r
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// append appends what waits. r.mu is held.
+func (r *sinkRun) append(ctx context.Context, s Store) error {
+	if len(r.wait) == 0 || r.fenced != nil {
+		return r.fenced
+	}
+	id := r.wait[0].Event.RunID
+	err := s.Append(ctx, id, r.expect, r.wait...)
+	var conflict *ConflictError
+	switch {
+	case err == nil:
+		r.expect = r.wait[len(r.wait)-1].Event.Sequence + 1
+		clear(r.wait)
+		r.wait, r.size = r.wait[:0], 0
+	case errors.As(err, &conflict):
+		r.fenced, r.wait = err, nil
+	case r.size > maxPending:
+		r.fenced = fmt.Errorf("%w: the store of run %s does not take its events from sequence %d on: %w", agentevents.ErrFenced, jsonwire.Brief(id), r.wait[0].Event.Sequence, err)
+		r.wait = nil
+		return r.fenced
+	}
+	return err
+}
+
+// Commit returns when everything that the store took is durable.
+func (s *Sink) Commit(ctx context.Context) error { return s.store.Commit(ctx) }
+
+// Flush appends what the store did not take before, and commits.
+func (s *Sink) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	runs := make([]*sinkRun, 0, len(s.runs))
+	for _, r := range s.runs {
+		runs = append(runs, r)
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, r := range runs {
+		r.mu.Lock()
+		if len(r.wait) > 0 {
+			errs = append(errs, r.append(ctx, s.store))
+		}
+		r.mu.Unlock()
+	}
+	return errors.Join(append(errs, s.store.Commit(ctx))...)
+}
+
+// ResumeRun implements [agentevents.Resumer]. The snapshot has to end where the store does.
+func (s *Sink) ResumeRun(ctx context.Context, snapshot *agentevents.RunSnapshot) error {
+	info, err := s.store.Run(ctx, snapshot.RunID)
+	if err != nil && !errors.Is(err, ErrNoRun) {
+		return err
+	}
+	if info.Next != snapshot.NextSequence {
+		return &ConflictError{snapshot.RunID, snapshot.NextSequence, info.Next}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[snapshot.RunID] = &sinkRun{expect: info.Next}
+	return nil
+}
+
+// ReleaseRun implements [agentevents.Releaser]: it appends what waits, and forgets a run of
+// which nothing does.
+func (s *Sink) ReleaseRun(ctx context.Context, runID string) error {
+	s.mu.Lock()
+	r := s.runs[runID]
+	s.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fenced != nil {
+		return nil // it was told; a run that is fenced is remembered, so that no late event slips in
+	}
+	if err := r.append(ctx, s.store); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, runID)
+	return nil
+}

@@ -517,7 +517,7 @@ func watch(k *kit) {
 	ctx, cancel := context.WithTimeout(k.Context(), time.Minute)
 	defer cancel()
 	var wg sync.WaitGroup
-	waiting := make(chan bool, 4)
+	waiting := make(chan bool, 8)
 	for _, from := range []uint64{0, 0, 3, 5} {
 		wg.Go(func() {
 			next := from
@@ -544,7 +544,10 @@ func watch(k *kit) {
 		})
 	}
 	for range 4 {
-		<-waiting
+		select {
+		case <-waiting:
+		case <-ctx.Done():
+		}
 	}
 	for i, e := range all[5:] {
 		k.add(k.s, e)

@@ -189,6 +189,11 @@ func TestDamagedLog(t *testing.T) {
 			copy(text[10:], "\x00\x00\x00")
 			require.NoError(t, os.WriteFile(segment, text, 0o600))
 		}, "the line at byte 0", 7, 1},
+		{"a line twice", func(t *testing.T, path string) {
+			text, err := os.ReadFile(path + ".000003")
+			require.NoError(t, err)
+			require.NoError(t, appendFile(path, string(text)))
+		}, `sequence 2 of run "r" comes after 7: it is left out`, 8, 0},
 		{"a missing segment", func(t *testing.T, path string) {
 			require.NoError(t, os.Remove(path+".000002"))
 		}, "the segment is missing", 7, 1},
@@ -364,28 +369,43 @@ func TestOneSinkTwoWriters(t *testing.T) {
 		require.NoError(t, set(stubborn))
 	}
 	require.NoError(t, stubborn.Emit(t.Context(), &ae.RunCompleted{}))
+	for range 4 { // now the late event would be the next one
+		require.NoError(t, set(first))
+	}
 	require.NoError(t, stubborn.Emit(t.Context(), &ae.SessionCompleted{}))
-	require.Len(t, lines(t, &s, "r"), 3)
+	require.Len(t, lines(t, &s, "r"), 7)
 	require.NoError(t, set(first))
 }
 
-// Deltas may be left out of a store, and a run that has ended takes what may follow its end.
+// Deltas may be left out of a store, and a run that has ended takes what may follow its
+// end. A snapshot whose last event the store does not have is not used.
 func TestWithoutDeltas(t *testing.T) {
-	s := open(t, t.TempDir(), runstore.Options{})
-	e, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{ae.WithoutDeltas(runstore.NewSink(s))}})
+	dir := t.TempDir()
+	s := open(t, dir, runstore.Options{})
+	live := ae.NewFold(ae.FoldOptions{})
+	e, err := ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Sinks: []ae.Sink{
+		ae.WithoutDeltas(runstore.NewSink(s)),
+		ae.SinkFunc(func(_ context.Context, ev ae.Event) error { live.Apply(ev); return nil }),
+	}})
 	require.NoError(t, err)
 	run, err := e.Run("r")
 	require.NoError(t, err)
+	restored := func() *runstore.Restored {
+		r, err := runstore.Restore(t.Context(), s, "r", ae.FoldOptions{})
+		require.NoError(t, err)
+		return r
+	}
 	agent := run.Agent("a")
+	var afterDelta *ae.RunSnapshot
 	for range 3 {
 		require.NoError(t, agent.Emit(t.Context(), &ae.AgentStarted{}))
 		for range 5 {
 			require.NoError(t, agent.Emit(t.Context(), &ae.TextDelta{Delta: "text "}))
 		}
+		afterDelta = live.Snapshot()
 		require.NoError(t, agent.Emit(t.Context(), &ae.TextCompleted{Text: "text text text text text "}))
 		require.NoError(t, agent.Emit(t.Context(), &ae.AgentEnded{Outcome: ae.OutcomePartial}))
-		r, err := runstore.Restore(t.Context(), s, "r", ae.FoldOptions{})
-		require.NoError(t, err)
+		r := restored()
 		require.NoError(t, r.Distrust)
 		require.NoError(t, s.SaveSnapshot(t.Context(), r.Snapshot))
 	}
@@ -396,4 +416,11 @@ func TestWithoutDeltas(t *testing.T) {
 	require.Equal(t, ae.KindRunCompleted, info.Terminal)
 	last := lines(t, s, "r")
 	require.Contains(t, last[len(last)-1], "session.completed")
+
+	require.NoError(t, os.Remove(snapshotFiles(t, dir)[0]))
+	want := string(restored().Snapshot.AppendJSON(nil))
+	require.NoError(t, s.SaveSnapshot(t.Context(), afterDelta))
+	r := restored()
+	require.ErrorContains(t, r.Distrust, "of another log")
+	require.Equal(t, want, string(r.Snapshot.AppendJSON(nil)))
 }

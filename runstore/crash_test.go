@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 // crashChild begins runs or goes on with them, as fast as it can, and prints every event
 // after Emit returned for it. It saves snapshots meanwhile. It is killed.
 func crashChild(ctx context.Context, dir string) error {
-	s, err := runstore.Open(dir, runstore.Options{Log: &logfile.Options{Sync: logfile.SyncEvery, MaxBytes: 20_000, Compress: true}})
+	o := runstore.Options{Log: &logfile.Options{Sync: logfile.SyncEvery, MaxBytes: 20_000, Compress: true}}
+	s, err := runstore.Open(dir, o.SaveIndexAlways())
 	if err != nil {
 		return err
 	}

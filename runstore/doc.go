@@ -36,6 +36,7 @@
 //	the snapshot is older than the log               Restore folds the events behind it
 //	the process was killed, the machine went down    Open cuts a torn last line off (File.Torn); it
 //	                                                 was not acknowledged
+//	the saved index is missing, stale or damaged     Open reads the log
 //	a line inside the log is damaged, or a segment   Options.OnError is told; the events that are
 //	is missing                                       left come, and Restored.Coverage names the gap
 //	another program changes the log                  every call fails with logfile.ErrChanged until

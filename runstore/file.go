@@ -2,9 +2,8 @@ package runstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/agentevents/agentevents"
@@ -34,6 +32,8 @@ type Options struct {
 	// read, segments that are missing. nil means that nobody is. It is called by the
 	// goroutine that opens or reads the store, and must not call it.
 	OnError func(error)
+
+	unsavedMost int64 // 0 means the constant
 }
 
 // A File is a store in a directory:
@@ -42,10 +42,13 @@ type Options struct {
 //	                        segments, its lock and what belongs to it
 //	snapshots/HASH.json     a snapshot: a line that says whose it is, and its JSON. HASH is
 //	                        of the run id
+//	index.json              where the events of each run are, up to a point of the log; it is
+//	                        there when the log is long
 //
 // One process has it open. Others may read the log: "agentevents tail -f" shows it. The store
 // keeps in memory where in the log the events of each run are: about 32 bytes for each time that
-// the log goes from one run to another, and 200 for a run. Open reads the log for that.
+// the log goes from one run to another, and 200 for a run. Open reads what the log has
+// gained since that was saved, which is done at Open and Close.
 type File struct {
 	dir     string
 	log     *logfile.Log
@@ -87,12 +90,15 @@ func Open(dir string, o Options) (*File, error) {
 		return nil, fmt.Errorf("runstore: opening %s: %w", dir, err)
 	}
 	f := &File{dir: dir, log: log, lazy: lo.Sync != logfile.SyncEvery, onError: o.OnError, next: map[string]uint64{}, index: index{path: path, runs: map[string]*indexed{}}}
+	f.index.unsavedMost = cmp.Or(o.unsavedMost, unsavedMost)
+	f.index.restore(filepath.Join(dir, indexName))
 	if err := f.index.read(f.onError); err != nil {
 		return nil, errors.Join(fmt.Errorf("runstore: reading %s: %w", path, err), log.Close())
 	}
 	for id, r := range f.index.runs {
 		f.next[id] = r.info.Next
 	}
+	f.saveIndex()
 	return f, nil
 }
 
@@ -103,11 +109,30 @@ func (f *File) Torn() *logfile.TornError { return f.log.Torn() }
 // Close writes what is not written, and lets go of the store.
 func (f *File) Close() error {
 	f.mu.Lock()
+	was, broken := f.closed, f.broken
 	f.closed = true
 	f.mu.Unlock()
-	err := f.log.Close()
+	if was {
+		return nil
+	}
+	err := f.log.Flush(context.Background())
+	if err == nil && broken == nil {
+		f.saveIndex() // while nobody else has the log
+	}
+	err = errors.Join(err, f.log.Close())
 	f.signal.send()
 	return err
+}
+
+// saveIndex saves the index, as far as that is worth it.
+func (f *File) saveIndex() {
+	err := f.index.read(f.onError)
+	if err == nil {
+		err = f.index.save(filepath.Join(f.dir, indexName))
+	}
+	if err != nil {
+		f.onError(fmt.Errorf("runstore: saving the index of %s: %w", f.dir, err))
+	}
 }
 
 // Append implements [Store]. A process that is killed may leave the first of several entries.
@@ -263,8 +288,7 @@ func (f *File) SaveSnapshot(_ context.Context, snapshot *agentevents.RunSnapshot
 		return err
 	}
 	text := append(snapshot.AppendJSON(nil), '\n')
-	sum := sha256.Sum256(text)
-	line, err := json.Marshal(snapshotHead{snapshot.RunID, snapshot.NextSequence, hex.EncodeToString(sum[:])})
+	line, err := json.Marshal(snapshotHead{snapshot.RunID, snapshot.NextSequence, hashOf(text)})
 	if err != nil {
 		return err
 	}
@@ -302,8 +326,7 @@ func (f *File) LoadSnapshot(_ context.Context, runID string) (*agentevents.RunSn
 
 // snapshotPath returns where a run's snapshot is. Ids may be long, and have any characters.
 func (f *File) snapshotPath(runID string) string {
-	sum := sha256.Sum256([]byte(runID))
-	return filepath.Join(f.dir, "snapshots", hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(f.dir, "snapshots", hashOf([]byte(runID))[:32]+".json")
 }
 
 // readSnapshot reads a file that is whole.
@@ -316,7 +339,7 @@ func readSnapshot(path string) (head snapshotHead, text []byte, err error) {
 	if err := json.Unmarshal(line, &head); err != nil {
 		return head, nil, fmt.Errorf("the file is damaged: its first line is: %w", err)
 	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != strings.ToLower(head.SHA256) {
+	if hashOf(text) != head.SHA256 {
 		return head, nil, errors.New("the file is damaged: it has another hash than its first line says")
 	}
 	return head, text, nil

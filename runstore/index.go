@@ -25,6 +25,11 @@ type index struct {
 	segment int   // the number of the one that is read
 	offset  int64 // up to where
 	runs    map[string]*indexed
+
+	oldest      int    // the first segment
+	last        []byte // the line that was read last
+	unsaved     int64  // bytes that were read since the index was saved
+	unsavedMost int64
 }
 
 // indexed is a run.
@@ -56,7 +61,10 @@ func (x *index) read(onError func(error)) error {
 			if missing := x.segment + 1; missing < s.Number {
 				onError(fmt.Errorf("runstore: %w", &logfile.MissingError{Path: fmt.Sprintf("%s.%06d", x.path, missing), First: missing, Last: s.Number - 1}))
 			}
-			x.segment, x.offset = s.Number, 0
+			if x.segment == 0 {
+				x.oldest = s.Number
+			}
+			x.segment, x.offset, x.last = s.Number, 0, nil
 		}
 		if err := x.readSegment(s, onError); err != nil {
 			if errors.Is(err, fs.ErrNotExist) || s.Active {
@@ -88,6 +96,8 @@ func (x *index) readSegment(s logfile.Segment, onError func(error)) error {
 		}
 		begin := x.offset
 		x.offset += int64(len(line))
+		x.unsaved += int64(len(line))
+		x.last = append(x.last[:0], line...)
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}

@@ -29,7 +29,11 @@ func TestFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := func(t testing.TB, dir string) runstore.Store {
-				s, err := runstore.Open(dir, runstore.Options{Log: o, OnError: func(err error) { t.Error(err) }})
+				o := runstore.Options{Log: o, OnError: func(err error) { t.Error(err) }}
+				if name != "default" {
+					o = o.SaveIndexAlways()
+				}
+				s, err := runstore.Open(dir, o)
 				require.NoError(t, err)
 				t.Cleanup(func() { require.NoError(t, s.Close()) })
 				return s

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -118,11 +119,11 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	rec := recorded(t)
 	rec.Want(t)
-	rec.Want(t, lines...)
-	rec.WantExactly(t, lines...)
+	rec.Want(t, lines)
+	rec.WantExactly(t, lines)
 	for i := range lines {
 		rec.Want(t, lines[i])
-		rec.WantExactly(t, slices.Concat(lines[:i], []string{"runId=r1"}, lines[i+1:])...)
+		rec.WantExactly(t, slices.Concat(lines[:i], []string{"runId=r1"}, lines[i+1:]))
 	}
 	for want, n := range map[string]int{
 		"main":                                    8,
@@ -152,7 +153,7 @@ func TestLines(t *testing.T) {
 	}
 	rec.WantNone(t, "agent.toolCalled bash", "c3")
 	rec.Filter(func(ev agentevents.Event) bool { return ev.AgentID == "" }).WantExactly(t, "run.completed")
-	rec.WantExactly(t, slices.Insert(slices.Clone(lines), 3, "agent.text.delta It")...)
+	rec.WantExactly(t, slices.Insert(slices.Clone(lines), 3, "agent.text.delta It"))
 }
 
 // What a failure shows of an event can be wanted.
@@ -182,6 +183,9 @@ func FuzzLine(f *testing.F) {
 		rec.WantExactly(t, eventtest.Describe(ev))
 	})
 }
+
+// sourceLine is the place of a function, which moves.
+var sourceLine = regexp.MustCompile(`\.go:[0-9]+`)
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
@@ -250,7 +254,7 @@ recorded (= wanted, ~ near):
 		}, `
 eventtest: 8 events recorded, 7 wanted (+ not wanted, - not recorded):
     0  main agent.started "Add /v2/health"
-  + 1  main agent.transition thinking tool_call
+→ + 1  main agent.transition thinking tool_call
     2  main agent.toolCalled read c1
   -    agent.toolReturned c1 error
   -    agent.toolcalled grep                           <- agent.toolcalled is no kind; agent.toolCalled is
@@ -272,6 +276,28 @@ recorded (! it is this):
     0  main agent.started "Add /v2/health"
     1  main agent.transition thinking tool_call
   ! 2  main agent.toolCalled read c1`},
+		"a function says no": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Sequence > 3 && ev.Sequence < 7 }).
+				Want(t, "agent.toolReturned", eventtest.Match("main", func(p *agentevents.ToolCalled) bool { return p.CallID == "c7" }))
+		}, `
+eventtest: wanted line 2 of 2 is missing: main func(*ToolCalled) at eventtest_test.go:LINE
+recorded (= wanted, ~ near):
+  = 4  main agent.toolReturned read c1 ok
+  →    main func(*ToolCalled) at eventtest_test.go:LINE
+  ~ 5  main agent.toolCalled read c2                     <- the function says no
+    6  main agent.toolReturned read c2 error timeout`},
+		"a function is not asked": {func(t testing.TB) {
+			rec.Filter(func(ev agentevents.Event) bool { return ev.Sequence > 6 }).WantExactly(t,
+				eventtest.Match("main", func(p *agentevents.AgentEnded) bool { return p.Outcome == agentevents.OutcomePartial }),
+				eventtest.Match("", func(p *agentevents.RunFailed) bool { return true }))
+		}, `
+eventtest: 2 events recorded, 2 wanted (+ not wanted, - not recorded):
+    7  main agent.ended partial
+→ -    func(*RunFailed) at eventtest_test.go:LINE
+  + 8  run.completed`},
+		"no function": {func(t testing.TB) { rec.WantNone(t, eventtest.Match[*agentevents.ToolCalled]("c1", nil)) },
+			"\neventtest: wanted line 1, c1 func(*ToolCalled) at nil: it has no function"},
+		"neither":      {func(t testing.TB) { rec.Want(t, lines, 7) }, "\neventtest: wanted line 9, a int: it is neither a line nor a Matcher"},
 		"no line":      {func(t testing.TB) { rec.Want(t, "main", " ") }, "\neventtest: wanted line 2, \" \": it has no words"},
 		"open quote":   {func(t testing.TB) { rec.WantExactly(t, `a "b`) }, "\neventtest: wanted line 1, \"a \\\"b\": a quote is not closed"},
 		"bad quote":    {func(t testing.TB) { rec.WantNone(t, `"a"b`) }, "\neventtest: wanted line 1, \"\\\"a\\\"b\": \"a\"b is not a quoted word"},
@@ -279,9 +305,30 @@ recorded (! it is this):
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, "\n"+failure(t, tt.fails))
+			require.Equal(t, tt.want, sourceLine.ReplaceAllString("\n"+failure(t, tt.fails), ".go:LINE"))
 		})
 	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	rec := recorded(t)
+	failed := eventtest.Match("main", func(p *agentevents.ToolReturned) bool { return p.Status == agentevents.ToolStatusError })
+	require.Equal(t, uint64(6), rec.Find(t, failed)[0].Sequence)
+	require.Len(t, rec.Find(t, failed), 1)
+	rec.Want(t, "agent.started", eventtest.Match("c1", func(*agentevents.ToolCalled) bool { return true }), failed, "run.completed")
+	rec.WantNone(t, eventtest.Match("", func(p *agentevents.ToolCalled) bool { return p.ToolID == "bash" }))
+	rec.WantExactly(t, lines[:5], failed, lines[6:])
+	require.Len(t, rec.Find(t, eventtest.Match("", func(agentevents.Payload) bool { return true })), 9, "of any type")
+	delta := eventtest.Match("", func(p *agentevents.TextDelta) bool { return p.Delta == "It" })
+	rec.WantExactly(t, lines[:3], delta, lines[3:]) // one wants deltas
+
+	calls := eventtest.Payloads[*agentevents.ToolCalled](rec.Events())
+	require.Len(t, calls, 2)
+	require.Equal(t, "c2", calls[1].CallID)
+
+	require.NoError(t, rec.WriteEvent(t.Context(), agentevents.Event{RunID: "r1", Payload: &agentevents.Unknown{Type: "acme.note", Raw: "7"}}))
+	rec.Want(t, eventtest.Match("acme.note", func(p *agentevents.Unknown) bool { return p.Raw == "7" }))
 }
 
 func TestLongLogsAreCut(t *testing.T) {
@@ -303,7 +350,7 @@ func TestLongLogsAreCut(t *testing.T) {
 
 	// An alignment that would take too long is none, and shows where it begins.
 	many := slices.Repeat([]string{"y"}, 1<<14)
-	got = failure(t, func(t testing.TB) { rec.WantExactly(t, append([]string{"t0", "t1"}, many...)...) })
+	got = failure(t, func(t testing.TB) { rec.WantExactly(t, append([]string{"t0", "t1"}, many...)) })
 	require.Contains(t, got, "100 events recorded, 16386 wanted (+ not wanted, - not recorded):\n        r1/0  a agent.text t0\n")
 	require.Equal(t, 1+2+1+around+maxShown+1, strings.Count(got, "\n")+1)
 }
@@ -342,6 +389,46 @@ func TestGolden(t *testing.T) {
 	require.Len(t, failures(func(t testing.TB) { rec.Golden(t, filepath.Dir(path)) }), 1)
 	t.Setenv("AGENTEVENTS_UPDATE", "1")
 	require.Len(t, failures(func(t testing.TB) { rec.Golden(t, filepath.Dir(path)) }), 1)
+}
+
+// A golden log is the same for every run of a program, whatever its ids, its clock and the
+// pieces in which a model says its text.
+func TestGoldenIsPlain(t *testing.T) {
+	t.Parallel()
+	run := func(rec *eventtest.Recorder, text ...string) {
+		em, err := agentevents.NewEmitter(agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived, Sinks: []agentevents.Sink{rec}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, em.Close(t.Context())) }()
+		run, err := em.Run("")
+		require.NoError(t, err)
+		a := run.Agent("main")
+		require.NoError(t, a.Emit(t.Context(), &agentevents.AgentStarted{Task: "Add"}))
+		for _, delta := range text {
+			require.NoError(t, a.Emit(t.Context(), &agentevents.TextDelta{Delta: delta}))
+		}
+		require.NoError(t, a.Emit(t.Context(), &agentevents.TextCompleted{Text: strings.Join(text, "")}))
+		call, err := a.Call(t.Context(), &agentevents.ToolCalled{ToolID: "read"})
+		require.NoError(t, err)
+		require.NoError(t, call.End(t.Context(), &agentevents.ToolReturned{Status: agentevents.ToolStatusOK, Duration: agentevents.Some(time.Duration(len(text)) * time.Second)}))
+		require.NoError(t, a.Emit(t.Context(), &agentevents.MessageCreated{Message: agentevents.ConversationMessage{MessageID: "m7", To: "user", Content: `"Hi"`}}))
+		require.NoError(t, a.Emit(t.Context(), &agentevents.AgentEnded{Outcome: agentevents.OutcomeConverged, Duration: agentevents.Some(time.Since(time.Unix(0, 0)))}))
+	}
+	var one, other eventtest.Recorder
+	run(&one, "It", " is", " there")
+	run(&other, "It is there")
+	before := slices.Clone(one.Events())
+	one.Golden(t, "testdata/plain.jsonl")
+	other.Golden(t, "testdata/plain.jsonl")
+	require.Equal(t, before, one.Events(), "what was recorded stays")
+
+	path := filepath.Join(t.TempDir(), "log.jsonl")
+	for _, o := range []eventtest.GoldenOptions{{Deltas: true}, {Exact: true}} {
+		one.GoldenWith(t, path, eventtest.GoldenOptions{Update: true, Deltas: o.Deltas, Exact: o.Exact})
+		one.GoldenWith(t, path, o)
+		if os.Getenv("AGENTEVENTS_UPDATE") == "" { // else all are written
+			require.Len(t, failures(func(t testing.TB) { other.GoldenWith(t, path, o) }), 1)
+		}
+	}
 }
 
 type badSink struct{ eventtest.Recorder }

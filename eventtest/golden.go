@@ -19,9 +19,32 @@ import (
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
+// GoldenOptions say what a golden log has. The zero GoldenOptions are those of
+// [Recorder.Golden].
+type GoldenOptions struct {
+	// Update writes the file in place of comparing it: the value of a flag of the caller.
+	Update bool
+	// Deltas keeps the deltas. Otherwise the log does not depend on how a model cuts its
+	// text: the events are numbered without them.
+	Deltas bool
+	// Exact keeps ids, times, durations and sequences as they were recorded.
+	Exact bool
+}
+
 // Golden fails the test unless the log of the recorded events is that of the file. The
 // failure names the first line that differs, and its members. The log has no deltas:
 // how a model cuts its text is no matter of the program.
+//
+// The log is the same for every run of the program, also with its own clock and ids:
+//
+//   - ids that were minted (UUIDs, those of [Recorder.Options], and all of events, traces
+//     and spans) are words in the order in which they come: id1, run1, call1, message1,
+//     trace1. Ids that the program chose stay.
+//   - The first event is of 2026-05-05T09:00:00Z, each later one a second after the one
+//     before. Other times of a payload are that of its event.
+//   - Measured durations (durationMs, timeToFirstTokenMs) are 0 where there is one.
+//
+// Content stays as it is, also ids in it. The log is still one that all tools read.
 //
 // The file is written instead, if the environment variable AGENTEVENTS_UPDATE is 1 or if
 // the test binary defines a flag "update" that is true. The package defines no flag.
@@ -29,12 +52,18 @@ import (
 //	AGENTEVENTS_UPDATE=1 go test ./...
 func (r *Recorder) Golden(t testing.TB, path string) {
 	t.Helper()
-	got, err := r.log()
+	r.GoldenWith(t, path, GoldenOptions{})
+}
+
+// GoldenWith is [Recorder.Golden] with options.
+func (r *Recorder) GoldenWith(t testing.TB, path string, o GoldenOptions) {
+	t.Helper()
+	got, err := r.log(o)
 	if err != nil {
 		t.Errorf("eventtest: %v", err)
 		return
 	}
-	if updating() {
+	if o.Update || updating() {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, got, 0o644)); err != nil {
 			t.Errorf("eventtest: %v", err)
 		}
@@ -63,14 +92,23 @@ func updating() bool {
 	return f != nil && f.Value.String() == "true"
 }
 
-// log returns the lines of the events without deltas.
-func (r *Recorder) log() ([]byte, error) {
+// log returns the lines of the golden log.
+func (r *Recorder) log(o GoldenOptions) ([]byte, error) {
 	var log []byte
+	plain := newPlain()
 	for _, ev := range r.Events() {
-		if info, _ := ev.Kind().Info(); info.Droppable {
+		if !o.Exact {
+			plain.first(&ev)
+		}
+		if info, _ := ev.Kind().Info(); info.Droppable && !o.Deltas {
 			continue
 		}
 		var err error
+		if !o.Exact {
+			if ev, err = plain.event(ev); err != nil {
+				return nil, err
+			}
+		}
 		if log, err = ev.AppendJSON(log); err != nil {
 			return nil, err
 		}

@@ -136,10 +136,19 @@ func spell(word string) string {
 	return strconv.Quote(word)
 }
 
-// A want is a wanted line.
+// A want is a wanted event: a line, and what a [Matcher] says more.
 type want struct {
 	text  string
 	words []word
+	more  *Matcher // or nil
+}
+
+// size is the score of an event that matches.
+func (w *want) size() int {
+	if w.more != nil {
+		return len(w.words) + 2
+	}
+	return len(w.words)
 }
 
 // A word of a wanted line is a text or, with a name, the value of a member.
@@ -266,11 +275,27 @@ func (w *want) match(l *line) (score int, why string) {
 		score++
 		at = n + 1
 	}
+	if w.more != nil {
+		switch is, holds := w.more.test(l.event.Payload); {
+		case !is:
+			misses = append(misses, "no "+w.more.of)
+		case !holds:
+			score++
+			misses = append(misses, "the function says no")
+		default:
+			score += 2
+		}
+	}
 	return score, strings.Join(misses, ", ")
 }
 
 // kinds returns the words that are kinds of the catalog, and a hint if one is misspelt.
 func (w *want) kinds() (kinds []agentevents.KindInfo, hint string) {
+	if w.more != nil {
+		if info, ok := w.more.kind.Info(); ok {
+			kinds = append(kinds, info)
+		}
+	}
 	for _, word := range w.words {
 		info, ok := agentevents.Kind(word.value).Info()
 		if ok {

@@ -11,14 +11,15 @@ import (
 	"github.com/agentevents/agentevents"
 )
 
-// Want fails the test unless the wanted lines match events in this order. Other events
-// may come before, between and after them. The failure shows what was recorded, with an
+// Want fails the test unless what is wanted matches events in this order. Other events
+// may come before, between and after them. Each wanted value is a line, a [Matcher], or
+// a []string of lines. The failure shows what was recorded, with an
 // arrow where the first line is missing, and the events that are nearest to it.
 //
 // Deltas are shown only if a line has a kind of delta.
-func (r *Recorder) Want(t testing.TB, lines ...string) {
+func (r *Recorder) Want(t testing.TB, wanted ...any) {
 	t.Helper()
-	wants, ok := parse(t, lines)
+	wants, ok := parse(t, wanted)
 	if !ok {
 		return
 	}
@@ -39,12 +40,13 @@ func (r *Recorder) Want(t testing.TB, lines ...string) {
 	}
 }
 
-// WantExactly fails the test unless the wanted lines match all events, one by one.
+// WantExactly fails the test unless what is wanted, as of [Recorder.Want], matches all
+// events, one by one. The failure shows both, with an arrow at the first difference.
 // Deltas are left out unless a line has a kind of delta. Without lines, the failure has
 // the lines of all events as Go source.
-func (r *Recorder) WantExactly(t testing.TB, lines ...string) {
+func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 	t.Helper()
-	wants, ok := parse(t, lines)
+	wants, ok := parse(t, wanted)
 	if !ok {
 		return
 	}
@@ -62,10 +64,10 @@ func (r *Recorder) WantExactly(t testing.TB, lines ...string) {
 	}
 }
 
-// WantNone fails the test for each wanted line that matches an event.
-func (r *Recorder) WantNone(t testing.TB, lines ...string) {
+// WantNone fails the test for each line or [Matcher] that matches an event.
+func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 	t.Helper()
-	wants, ok := parse(t, lines)
+	wants, ok := parse(t, unwanted)
 	if !ok {
 		return
 	}
@@ -86,13 +88,13 @@ func (r *Recorder) WantNone(t testing.TB, lines ...string) {
 	}
 }
 
-// Find returns the events that a wanted line matches. It stops the test if the line is
-// not one.
-func (r *Recorder) Find(t testing.TB, text string) []agentevents.Event {
+// Find returns the events that a wanted line or [Matcher] matches. It stops the test if
+// it is neither.
+func (r *Recorder) Find(t testing.TB, wanted any) []agentevents.Event {
 	t.Helper()
-	w, err := parseWant(text)
+	w, err := wantOf(wanted)
 	if err != nil {
-		t.Fatalf("eventtest: wanted line %q: %v", text, err)
+		t.Fatalf("eventtest: wanted line %s: %v", shownAs(wanted), err)
 		return nil
 	}
 	var found []agentevents.Event
@@ -104,19 +106,40 @@ func (r *Recorder) Find(t testing.TB, text string) []agentevents.Event {
 	return found
 }
 
-// parse parses wanted lines, and fails the test if one is not a line.
-func parse(t testing.TB, lines []string) ([]*want, bool) {
+// parse parses what is wanted, and fails the test if it cannot be.
+func parse(t testing.TB, wanted []any) ([]*want, bool) {
 	t.Helper()
+	var flat []any
+	for _, one := range wanted {
+		lines, ok := one.([]string)
+		if !ok {
+			flat = append(flat, one)
+		}
+		for _, line := range lines {
+			flat = append(flat, line)
+		}
+	}
 	var wants []*want
-	for i, text := range lines {
-		w, err := parseWant(text)
+	for i, one := range flat {
+		w, err := wantOf(one)
 		if err != nil {
-			t.Errorf("eventtest: wanted line %d, %q: %v", i+1, text, err)
+			t.Errorf("eventtest: wanted line %d, %s: %v", i+1, shownAs(one), err)
 			return nil, false
 		}
 		wants = append(wants, w)
 	}
 	return wants, true
+}
+
+// shownAs returns a wanted value, for a failure.
+func shownAs(wanted any) string {
+	switch w := wanted.(type) {
+	case string:
+		return strconv.Quote(w)
+	case Matcher:
+		return w.String()
+	}
+	return fmt.Sprintf("a %T", wanted)
 }
 
 // note returns what is wrong with the line itself, for a failure.
@@ -130,6 +153,7 @@ func (w *want) note() string {
 // A row of a failure is an event, or a wanted line that is missing.
 type row struct {
 	sign, head, text, note string
+	first                  bool  // difference
 	line                   *line // of an event
 	want                   *want // that is missing
 }
@@ -179,7 +203,7 @@ func missing(rows []row, at int, w *want) []row {
 			why = "too early"
 		}
 		ofKind := slices.ContainsFunc(kinds, func(k agentevents.KindInfo) bool { return k.Kind == rows[i].line.event.Kind() })
-		if rows[i].sign == "" && (ofKind || len(kinds) == 0 && 2*score >= len(w.words)) || score == len(w.words) {
+		if rows[i].sign == "" && (ofKind || len(kinds) == 0 && 2*score >= w.size()) || score == w.size() {
 			rows[i].note = why
 			nearest = append(nearest, near{i, score})
 		}
@@ -251,6 +275,7 @@ func align(rows []row, wants []*want) ([]row, int) {
 		}
 	}
 	explain(out)
+	out[n].first = true
 	return append(out, rest...), n
 }
 
@@ -309,6 +334,9 @@ func list(rows []row, at int) string {
 		}
 		flush()
 		s := fmt.Sprintf("  %1s %*s  %s", r.sign, head, r.head, r.text)
+		if r.first {
+			s = "→" + s[1:]
+		}
 		if r.note != "" {
 			s += strings.Repeat(" ", max(0, text-len([]rune(r.text)))) + "   <- " + r.note
 		}

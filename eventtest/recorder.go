@@ -2,6 +2,7 @@ package eventtest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,6 +21,8 @@ type Recorder struct {
 
 	mu     sync.Mutex
 	events []agentevents.Event
+	folds  map[string]*agentevents.Fold        // that go on while events are recorded, by run
+	from   map[string]*agentevents.RunSnapshot // that runs go on from
 	ids    int
 }
 
@@ -96,7 +99,30 @@ func (r *Recorder) Options() agentevents.EmitterOptions {
 func (r *Recorder) WriteEvent(_ context.Context, ev agentevents.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	fold := r.folds[ev.RunID]
+	if fold == nil {
+		fold = agentevents.NewFold(agentevents.FoldOptions{Lifecycle: r.lifecycle})
+		put(&r.folds, ev.RunID, fold)
+	}
+	fold.Apply(ev)
 	r.events = append(r.events, ev)
+	return nil
+}
+
+// ResumeRun keeps the snapshot that a run goes on from, for [Recorder.Snapshot] and
+// [Recorder.WantLaws], unless the recorder has events of the run.
+func (r *Recorder) ResumeRun(_ context.Context, snapshot *agentevents.RunSnapshot) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.folds[snapshot.RunID] != nil {
+		return nil
+	}
+	fold, err := agentevents.ResumeFold(snapshot, agentevents.FoldOptions{Lifecycle: r.lifecycle})
+	if err != nil {
+		return err
+	}
+	put(&r.folds, snapshot.RunID, fold)
+	put(&r.from, snapshot.RunID, snapshot)
 	return nil
 }
 
@@ -111,30 +137,32 @@ func (r *Recorder) Events() []agentevents.Event {
 // one agent, or, with [NotSynthetic], what the program emitted itself.
 func (r *Recorder) Filter(keep func(agentevents.Event) bool) *Recorder {
 	events := slices.DeleteFunc(r.Events(), func(ev agentevents.Event) bool { return !keep(ev) })
-	return &Recorder{lifecycle: r.lifecycle, events: events}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Recorder{lifecycle: r.lifecycle, events: events, from: maps.Clone(r.from)}
 }
 
 // NotSynthetic reports whether an event has no [agentevents.MarkSynthetic].
 func NotSynthetic(ev agentevents.Event) bool { return !ev.Marks.Has(agentevents.MarkSynthetic) }
 
-// Snapshot folds the events so far of a run. The empty id means the run of the first
-// event. Without an event of the run the snapshot is nil.
+// Snapshot folds the events so far of a run, from the snapshot on that it was resumed
+// from. The empty id means the run of the first event. Without an event of the run the
+// snapshot is nil.
 func (r *Recorder) Snapshot(runID string) *agentevents.RunSnapshot {
-	var fold *agentevents.Fold
-	for _, ev := range r.Events() {
-		if runID == "" {
-			runID = ev.RunID
-		}
-		if ev.RunID != runID {
-			continue
-		}
-		if fold == nil {
-			fold = agentevents.NewFold(agentevents.FoldOptions{Lifecycle: r.lifecycle})
-		}
-		fold.Apply(ev)
+	all := r.Events()
+	if runID == "" && len(all) > 0 {
+		runID = all[0].RunID
 	}
-	if fold == nil {
+	all = slices.DeleteFunc(all, func(ev agentevents.Event) bool { return ev.RunID != runID })
+	if len(all) == 0 {
 		return nil
 	}
-	return fold.Snapshot()
+	r.mu.Lock()
+	from := r.from[runID]
+	r.mu.Unlock()
+	s, err := foldFrom(from, all, agentevents.FoldOptions{Lifecycle: r.lifecycle})
+	if err != nil {
+		return nil // ResumeRun has refused it
+	}
+	return s
 }

@@ -1,6 +1,7 @@
 package eventtest_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -59,6 +60,25 @@ func TestLaws(t *testing.T) {
 			require.True(t, !strings.HasPrefix(tt.want, "rules") || errors.As(err, &rule))
 		})
 	}
+}
+
+func TestReadLog(t *testing.T) {
+	t.Parallel()
+	rec := recorded(t)
+	var log bytes.Buffer
+	for _, ev := range rec.Events() {
+		line, err := ev.AppendJSON(nil)
+		require.NoError(t, err)
+		log.Write(append(line, '\n'))
+	}
+	text := log.String()
+	read := eventtest.ReadLog(t, &log)
+	read.WantExactly(t, lines)
+	read.WantLaws(t, eventtest.LawOptions{})
+	require.Equal(t, rec.Events(), read.Events())
+	require.Contains(t, failure(t, func(t testing.TB) {
+		eventtest.ReadLog(t, strings.NewReader("no line\n"+text)).WantExactly(t, lines)
+	}), "eventtest: line 1 (byte 0): ")
 }
 
 // A run that has started ends, and so do its model calls.

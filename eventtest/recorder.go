@@ -2,6 +2,7 @@ package eventtest
 
 import (
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -71,6 +72,21 @@ func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitte
 		}
 	})
 	return em, r
+}
+
+// ReadLog returns a recorder with the events of a log in the native format. A line that
+// cannot be read fails the test.
+func ReadLog(t testing.TB, log io.Reader) *Recorder {
+	t.Helper()
+	r := new(Recorder)
+	for ev, err := range agentevents.NewReader(log, agentevents.ReaderOptions{}).All() {
+		if err != nil {
+			t.Errorf("eventtest: %v", err)
+			continue
+		}
+		_ = r.WriteEvent(context.Background(), ev)
+	}
+	return r
 }
 
 // epoch is the time of the first event.

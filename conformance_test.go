@@ -31,7 +31,7 @@ func (p *page) Write(text []byte) (int, error) {
 func (p *page) events(t testing.TB) []ae.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return eventtest.ReadLog(t, bytes.NewReader(p.b.Bytes())).Events()
+	return eventtest.ReadLog(t, bytes.NewReader(p.b.Bytes()), ae.ReaderOptions{}).Events()
 }
 
 // brokenPage is a destination that takes nothing.
@@ -91,7 +91,7 @@ func TestOpenFileConforms(t *testing.T) {
 		Events: func(t testing.TB, _ ae.Sink) []ae.Event {
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			return eventtest.ReadLog(t, bytes.NewReader(text)).Events()
+			return eventtest.ReadLog(t, bytes.NewReader(text), ae.ReaderOptions{}).Events()
 		},
 	}.Run(t)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
 	"github.com/agentevents/agentevents/dialect/dialecttest"
+	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/internal/txtar"
 )
 
@@ -146,12 +147,7 @@ func converted(t *testing.T, from txtar.Archive) txtar.Archive {
 // readLog returns the events of a log without errors.
 func readLog(t testing.TB, log string, d agentevents.Decoder) []agentevents.Event {
 	t.Helper()
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: d}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: d}).Events()
 }
 
 func nativeLines(t *testing.T, events []agentevents.Event) string {

@@ -72,12 +72,12 @@ func TestReadLog(t *testing.T) {
 		log.Write(append(line, '\n'))
 	}
 	text := log.String()
-	read := eventtest.ReadLog(t, &log)
+	read := eventtest.ReadLog(t, &log, agentevents.ReaderOptions{})
 	read.WantExactly(t, lines)
 	read.WantLaws(t, eventtest.LawOptions{})
 	require.Equal(t, rec.Events(), read.Events())
 	require.Contains(t, failure(t, func(t testing.TB) {
-		eventtest.ReadLog(t, strings.NewReader("no line\n"+text)).WantExactly(t, lines)
+		eventtest.ReadLog(t, strings.NewReader("no line\n"+text), agentevents.ReaderOptions{}).WantExactly(t, lines)
 	}), "eventtest: line 1 (byte 0): ")
 }
 

@@ -74,15 +74,14 @@ func RecordWith(t testing.TB, o agentevents.EmitterOptions) (*agentevents.Emitte
 	return em, r
 }
 
-// ReadLog returns a recorder with the events of a log in the native format. A line that
-// cannot be read fails the test.
-func ReadLog(t testing.TB, log io.Reader) *Recorder {
+// ReadLog returns a recorder with the events that a [agentevents.Reader] reads. A line that
+// cannot be read stops the test.
+func ReadLog(t testing.TB, log io.Reader, o agentevents.ReaderOptions) *Recorder {
 	t.Helper()
 	r := new(Recorder)
-	for ev, err := range agentevents.NewReader(log, agentevents.ReaderOptions{}).All() {
+	for ev, err := range agentevents.NewReader(log, o).All() {
 		if err != nil {
-			t.Errorf("eventtest: %v", err)
-			continue
+			t.Fatalf("eventtest: %v", err)
 		}
 		_ = r.WriteEvent(context.Background(), ev)
 	}

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // Run these tests with -race. Every test that starts goroutines checks that all of them
@@ -24,45 +25,16 @@ const (
 	rounds     = 20 // per goroutine
 )
 
-// A recorder is a sink that keeps the events of each run.
-type recorder struct {
-	mu     sync.Mutex
-	events map[string][]agentevents.Event
-}
+// relaxed are the laws of logs of newRelaxed: runs go on, or were closed.
+var relaxed = eventtest.LawOptions{Lifecycle: agentevents.LifecycleRelaxed, Open: true}
 
-func (r *recorder) WriteEvent(_ context.Context, ev agentevents.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.events == nil {
-		r.events = map[string][]agentevents.Event{}
+// byRun returns the events of each run.
+func byRun(r *eventtest.Recorder) map[string][]agentevents.Event {
+	runs := map[string][]agentevents.Event{}
+	for _, ev := range r.Events() {
+		runs[ev.RunID] = append(runs[ev.RunID], ev)
 	}
-	r.events[ev.RunID] = append(r.events[ev.RunID], ev)
-	return nil
-}
-
-func (r *recorder) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := 0
-	for _, events := range r.events {
-		n += len(events)
-	}
-	return n
-}
-
-// requireOrdered requires that every run counts from 0 without gaps, and folds without
-// violations.
-func (r *recorder) requireOrdered(t *testing.T) {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, events := range r.events {
-		for i, ev := range events {
-			require.EqualValues(t, i, ev.Sequence, "run %s", id)
-		}
-		s := fold(events, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed})
-		require.Zero(t, s.ViolationCount, "run %s: %v", id, s.Violations)
-	}
+	return runs
 }
 
 // work is the work of one goroutine: it emits calls, text and a child of its own agent,
@@ -117,8 +89,8 @@ func each(f func(i int) error) []error {
 func TestEmitterConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	var log bytes.Buffer
-	var seen recorder
-	e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{BufferSize: 4096}), agentevents.SinkFunc(seen.WriteEvent))
+	var seen eventtest.Recorder
+	e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{BufferSize: 4096}), &seen)
 	ctx := t.Context()
 	for _, err := range each(func(i int) error {
 		run, err := e.Run(fmt.Sprint("run-", i%runs))
@@ -131,16 +103,12 @@ func TestEmitterConcurrentSafe(t *testing.T) {
 	}
 	require.NoError(t, e.Close(ctx))
 
-	require.Len(t, seen.events, runs)
-	require.Equal(t, goroutines*eventsOfWork, seen.count())
-	seen.requireOrdered(t)
-	var written recorder
-	for ev, err := range agentevents.NewReader(&log, agentevents.ReaderOptions{}).All() {
-		require.NoError(t, err)
-		require.NoError(t, written.WriteEvent(ctx, ev))
-	}
-	for id, events := range seen.events { // both sinks have the same
-		require.Equal(t, string(encode(t, events)), string(encode(t, written.events[id])))
+	require.Len(t, byRun(&seen), runs)
+	require.Len(t, seen.Events(), goroutines*eventsOfWork)
+	seen.WantLaws(t, relaxed)
+	written := byRun(eventtest.ReadLog(t, &log, agentevents.ReaderOptions{}))
+	for id, events := range byRun(&seen) { // both sinks have the same
+		require.Equal(t, string(encode(t, events)), string(encode(t, written[id])))
 	}
 }
 
@@ -150,8 +118,8 @@ func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for attempt := range 20 {
 		var log bytes.Buffer
-		var seen recorder
-		e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{}), agentevents.SinkFunc(seen.WriteEvent))
+		var seen eventtest.Recorder
+		e := newRelaxed(t, agentevents.NewWriter(&log, agentevents.WriterOptions{}), &seen)
 		ctx := t.Context()
 		var closers sync.WaitGroup
 		for range 2 { // Close is safe to call concurrently
@@ -175,16 +143,16 @@ func TestCloseDuringEmitsConcurrentSafe(t *testing.T) {
 				require.ErrorIs(t, err, agentevents.ErrClosed)
 			}
 		}
-		seen.requireOrdered(t)
-		require.Equal(t, seen.count(), bytes.Count(log.Bytes(), []byte("\n")), "both sinks have what was accepted")
+		seen.WantLaws(t, relaxed)
+		require.Equal(t, len(seen.Events()), bytes.Count(log.Bytes(), []byte("\n")), "both sinks have what was accepted")
 	}
 }
 
 // Runs are released and resumed while others emit.
 func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	var seen recorder
-	e := newRelaxed(t, agentevents.SinkFunc(seen.WriteEvent))
+	var seen eventtest.Recorder
+	e := newRelaxed(t, &seen)
 	ctx := t.Context()
 	for _, err := range each(func(i int) error {
 		for n := range 20 {
@@ -198,10 +166,7 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 			if err := run.Close(); err != nil {
 				return err
 			}
-			seen.mu.Lock()
-			events := seen.events[run.ID()]
-			seen.mu.Unlock()
-			run, err = e.Resume(fold(events, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed}))
+			run, err = e.Resume(seen.Snapshot(run.ID()))
 			if err != nil {
 				return err
 			}
@@ -213,8 +178,8 @@ func TestRunsComeAndGoConcurrentSafe(t *testing.T) {
 	}) {
 		require.NoError(t, err)
 	}
-	require.Equal(t, goroutines*20*2, seen.count())
-	seen.requireOrdered(t)
+	require.Len(t, seen.Events(), goroutines*20*2)
+	seen.WantLaws(t, relaxed)
 	require.NoError(t, e.Close(ctx))
 }
 
@@ -227,7 +192,7 @@ func TestBufferedConcurrentSafe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer goleak.VerifyNone(t)
-			var all, behind recorder
+			var all, behind eventtest.Recorder
 			slow := agentevents.SinkFunc(func(ctx context.Context, ev agentevents.Event) error {
 				if ev.Sequence%97 == 0 {
 					time.Sleep(100 * time.Microsecond)
@@ -235,7 +200,7 @@ func TestBufferedConcurrentSafe(t *testing.T) {
 				return behind.WriteEvent(ctx, ev)
 			})
 			buffered := agentevents.Buffered(slow, 16, policy)
-			e := newRelaxed(t, agentevents.SinkFunc(all.WriteEvent), buffered)
+			e := newRelaxed(t, &all, buffered)
 			ctx := t.Context()
 			for _, err := range each(func(i int) error {
 				run, err := e.Run(fmt.Sprint("run-", i%runs))
@@ -256,9 +221,9 @@ func TestBufferedConcurrentSafe(t *testing.T) {
 			if policy == agentevents.OverflowBlock {
 				require.Zero(t, dropped)
 			}
-			require.Equal(t, goroutines*eventsOfWork, all.count())
-			require.Equal(t, all.count(), behind.count()+dropped, "every event was delivered or counted")
-			for id, events := range behind.events {
+			require.Len(t, all.Events(), goroutines*eventsOfWork)
+			require.Equal(t, len(all.Events()), len(behind.Events())+dropped, "every event was delivered or counted")
+			for id, events := range byRun(&behind) {
 				for i := 1; i < len(events); i++ {
 					require.Less(t, events[i-1].Sequence, events[i].Sequence, "run %s", id)
 				}

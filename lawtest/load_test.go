@@ -12,11 +12,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // A tally counts, by kind, the events that a sink took and those that it refused.
 type tally struct {
-	recorder
+	eventtest.Recorder
 	mu            sync.Mutex
 	calls         int
 	taken, failed map[agentevents.Kind]uint64
@@ -35,7 +36,7 @@ func (c *tally) note(ctx context.Context, ev agentevents.Event, err error) error
 		return err
 	}
 	c.taken[ev.Kind()]++
-	return c.recorder.WriteEvent(ctx, ev)
+	return c.Recorder.WriteEvent(ctx, ev)
 }
 
 func sum(counts map[agentevents.Kind]uint64) (n uint64) {
@@ -126,30 +127,28 @@ func TestLoadConcurrentSafe(t *testing.T) {
 			require.ErrorContains(t, err, "more errors of agentevents.SinkFunc")
 			require.NoError(t, goleak.Find(before, goleak.IgnoreAnyFunction("github.com/agentevents/agentevents/lawtest.neverReturns")))
 
-			require.GreaterOrEqual(t, healthy.count(), goroutines*eventsOfWork)
-			require.Greater(t, len(healthy.events["echo"]), size)
-			healthy.requireOrdered(t)
+			require.GreaterOrEqual(t, len(healthy.Events()), goroutines*eventsOfWork)
+			require.Greater(t, len(byRun(&healthy.Recorder)["echo"]), size)
+			healthy.WantLaws(t, relaxed)
 			failing.requireAdds(t, healthy, fail)
 			require.EqualValues(t, failing.calls/3, sum(failing.failed))
 			emitting.requireAdds(t, healthy, emit)
 			require.Empty(t, emitting.failed)
 			if policies[2] == agentevents.OverflowDropDeltas {
 				require.Equal(t, emit.Stats().Dropped[agentevents.KindTextDelta], emit.Dropped())
-				for id, events := range emitting.events {
-					require.Zero(t, fold(events, agentevents.FoldOptions{Lifecycle: agentevents.LifecycleRelaxed}).ViolationCount, id)
-				}
+				emitting.WantLaws(t, eventtest.LawOptions{Lifecycle: agentevents.LifecycleRelaxed, Open: true, Gaps: true})
 			}
 
 			s := hang.Stats()
 			require.EqualValues(t, size+1, s.Waiting)
 			require.Zero(t, s.Written+s.Failed)
-			require.EqualValues(t, healthy.count(), s.Queued)
+			require.EqualValues(t, len(healthy.Events()), s.Queued)
 			require.Equal(t, s.Queued, s.Waiting+sum(s.Dropped))
 			close(open)
 			require.ErrorIs(t, e.Close(context.Background()), agentevents.ErrDropped)
 			require.NoError(t, errors.Join(e.Close(context.Background()), hang.Close()), "it is told once")
 			hanging.requireAdds(t, healthy, hang)
-			require.EqualValues(t, size+1, hanging.count())
+			require.EqualValues(t, size+1, len(hanging.Events()))
 		})
 	}
 }

@@ -33,7 +33,7 @@ func TestConforms(t *testing.T) {
 					r, err := NewReader(path, ReaderOptions{})
 					require.NoError(t, err)
 					defer r.Close()
-					return eventtest.ReadLog(t, r).Events()
+					return eventtest.ReadLog(t, r, ae.ReaderOptions{}).Events()
 				},
 				Except: except[name],
 				Broken: func(t testing.TB) ae.Sink {

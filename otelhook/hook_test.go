@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/otelhook"
 )
 
@@ -42,7 +43,7 @@ type rig struct {
 	em   *ae.Emitter
 
 	mu    sync.Mutex
-	log   []ae.Event
+	log   eventtest.Recorder
 	quiet bool // there is no log; set before the first event
 	now   time.Time
 }
@@ -60,14 +61,11 @@ func newRig(t testing.TB, o otelhook.Options, more ...sdktrace.TracerProviderOpt
 	var err error
 	r.hook, err = otelhook.New(o)
 	require.NoError(t, err)
-	keep := ae.SinkFunc(func(_ context.Context, ev ae.Event) error {
+	keep := ae.SinkFunc(func(ctx context.Context, ev ae.Event) error {
 		if r.quiet {
 			return nil
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.log = append(r.log, ev)
-		return nil
+		return r.log.WriteEvent(ctx, ev)
 	})
 	r.em, err = ae.NewEmitter(ae.EmitterOptions{Lifecycle: ae.LifecycleDerived, Clock: o.Clock, Sinks: []ae.Sink{keep, r.hook}})
 	require.NoError(t, err)
@@ -78,6 +76,12 @@ func (r *rig) pass(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now = r.now.Add(d)
+}
+
+// last returns the last event of the log.
+func (r *rig) last() ae.Event {
+	events := r.log.Events()
+	return events[len(events)-1]
 }
 
 func (r *rig) run(t testing.TB, id string) *ae.Run {
@@ -213,7 +217,7 @@ func TestTheLogHasTheIDsOfTheSpans(t *testing.T) {
 		bySequence[value(s, "agentevents.seq.first").AsInt64()] = s
 	}
 	opened := 0
-	for _, ev := range r.log {
+	for _, ev := range r.log.Events() {
 		require.Len(t, ev.TraceID, 32)
 		require.Len(t, ev.SpanID, 16)
 		if s, ok := bySequence[int64(ev.Sequence)]; ok {
@@ -236,8 +240,8 @@ func TestTheHostsSpanIsTheParentOfTheRun(t *testing.T) {
 		root := r.spans()[0]
 		require.Equal(t, "b7ad6b7169203331", root.Parent.SpanID().String())
 		require.True(t, root.Parent.IsRemote())
-		require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.log[0].TraceID)
-		require.Equal(t, "b7ad6b7169203331", r.log[0].ParentSpanID)
+		require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.log.Events()[0].TraceID)
+		require.Equal(t, "b7ad6b7169203331", r.log.Events()[0].ParentSpanID)
 	})
 	t.Run("a root of its own", func(t *testing.T) {
 		r := newRig(t, otelhook.Options{NewRoot: true})
@@ -252,7 +256,7 @@ func TestTheHostsSpanIsTheParentOfTheRun(t *testing.T) {
 		r := newRig(t, otelhook.Options{})
 		work(t, r, off, "r")
 		require.Empty(t, r.spans())
-		for _, ev := range r.log {
+		for _, ev := range r.log.Events() {
 			require.Equal(t, "0af7651916cd43dd8448eb211c80319c", ev.TraceID, "the trace id goes on")
 		}
 		require.Zero(t, r.hook.Stats().Open)
@@ -325,7 +329,7 @@ func TestAnIdleRunIsClosedAtItsLastEvent(t *testing.T) {
 	emit(t, run.Agent("a"), &ae.ToolReturned{CallID: "c", ToolID: "Read", Status: ae.ToolStatusOK})
 	require.Len(t, r.spans(), 2, "a late end makes no second span")
 	require.EqualValues(t, 1, r.hook.Stats().Unmatched)
-	require.Equal(t, list[0].SpanContext.SpanID().String(), r.log[len(r.log)-1].SpanID, "the log still says where it belongs")
+	require.Equal(t, list[0].SpanContext.SpanID().String(), r.last().SpanID, "the log still says where it belongs")
 
 	r.pass(2 * time.Minute)
 	emit(t, r.run(t, "other"), &ae.RunStarted{})
@@ -513,7 +517,7 @@ func TestARunThatIsResumedIsLinked(t *testing.T) {
 	require.Equal(t, codes.Unset, old.Status.Code)
 
 	fold := ae.NewFold(ae.FoldOptions{Lifecycle: ae.LifecycleDerived})
-	for _, ev := range first.log {
+	for _, ev := range first.log.Events() {
 		fold.Apply(ev)
 	}
 	for name, second := range map[string]*rig{
@@ -603,12 +607,12 @@ func TestEventsWithoutAnEmitter(t *testing.T) {
 	r := newRig(t, otelhook.Options{})
 	work(t, r, context.Background(), "r")
 	n := len(r.spans())
-	for _, ev := range r.log {
+	for _, ev := range r.log.Events() {
 		require.NoError(t, r.hook.WriteEvent(context.Background(), ev))
 	}
 	require.Len(t, r.spans(), n, "what was traced is not traced again")
 	other := newRig(t, otelhook.Options{})
-	for _, ev := range r.log {
+	for _, ev := range r.log.Events() {
 		require.NoError(t, other.hook.WriteEvent(context.Background(), ev))
 	}
 	require.Equal(t, r.names(), other.names())
@@ -709,5 +713,5 @@ func TestARunThatIsNotSampledStaysSo(t *testing.T) {
 	emit(t, first.Agent("a"), &ae.AgentStarted{}, &ae.AgentEnded{})
 	emit(t, first, &ae.RunCompleted{})
 	require.Len(t, r.spans(), n)
-	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.log[len(r.log)-1].TraceID)
+	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", r.last().TraceID)
 }

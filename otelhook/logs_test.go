@@ -112,7 +112,7 @@ func TestALogRecordStandsAlone(t *testing.T) {
 			at := attrs(&rec)
 			require.Equal(t, "r", at["agentevents.run.id"].AsString())
 			require.Equal(t, "s", at["gen_ai.conversation.id"].AsString())
-			ev := r.log[at["agentevents.seq"].AsInt64()]
+			ev := r.log.Events()[at["agentevents.seq"].AsInt64()]
 			require.Equal(t, rec.SpanID().String(), ev.SpanID, "%s: the span of the event", rec.EventName())
 			require.Equal(t, ev.Time, rec.Timestamp().UTC())
 		}
@@ -129,7 +129,7 @@ func TestReplayedEventsAreNotLoggedAgain(t *testing.T) {
 	r, _ := logged(t, otelhook.Options{})
 	talk(t, r, "secret")
 	again, out := logged(t, otelhook.Options{})
-	for _, ev := range r.log {
+	for _, ev := range r.log.Events() {
 		ev.Marks |= ae.MarkReplayed
 		require.NoError(t, again.hook.WriteEvent(context.Background(), ev))
 	}
@@ -264,7 +264,7 @@ func TestASpanOfAFrameworkIsNotDoubled(t *testing.T) {
 	slices.Sort(names)
 	require.Equal(t, []string{"execute_tool Bash", "execute_tool Read", "invoke_agent a", "invoke_agent b", "invoke_workflow n", "their model", "their tool"}, names)
 	require.EqualValues(t, 2, r.hook.Stats().Foreign)
-	for _, ev := range r.log {
+	for _, ev := range r.log.Events() {
 		switch p := ev.Payload.(type) {
 		case *ae.ToolCalled:
 			require.Equal(t, p.CallID == "c", ev.SpanID == tool.SpanContext().SpanID().String())

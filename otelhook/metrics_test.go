@@ -123,7 +123,7 @@ func TestReplayedEventsHaveNoMetrics(t *testing.T) {
 	r, _ := metered(t, otelhook.Options{})
 	work(t, r, context.Background(), "r")
 	again, reader := metered(t, otelhook.Options{})
-	for _, ev := range r.log {
+	for _, ev := range r.log.Events() {
 		ev.Marks |= ae.MarkReplayed
 		require.NoError(t, again.hook.WriteEvent(context.Background(), ev))
 	}

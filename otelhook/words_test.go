@@ -114,12 +114,12 @@ func TestReplayHasTheIDsOfTheLiveSpans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			random := newRig(t, otelhook.Options{})
 			work(t, random, ctx, "r")
-			require.Equal(t, live(random), replay(random.log, spans.Options{Recorded: true}), "the log has the ids")
+			require.Equal(t, live(random), replay(random.log.Events(), spans.Options{Recorded: true}), "the log has the ids")
 		})
 	}
 	derived := newRig(t, otelhook.Options{}, sdktrace.WithIDGenerator(otelhook.IDGenerator()))
 	work(t, derived, context.Background(), "r")
-	bare := slices.Clone(derived.log)
+	bare := derived.log.Events()
 	for i := range bare {
 		bare[i].TraceID, bare[i].SpanID, bare[i].ParentSpanID = "", "", ""
 	}

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
@@ -106,23 +106,17 @@ func emitAgain(t testing.TB, events []agentevents.Event) {
 	if len(events) == 0 {
 		return
 	}
-	var again []agentevents.Event
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
+	em, again := eventtest.RecordWith(t, agentevents.EmitterOptions{
 		Lifecycle: agentevents.LifecycleDerived,
 		Redaction: &agentevents.Policy{Off: true},
-		Sinks: []agentevents.Sink{agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
-			again = append(again, ev)
-			return nil
-		})},
 	})
-	require.NoError(t, err)
 	r, err := em.Run(events[0].RunID)
 	require.NoError(t, err)
 	for _, ev := range events {
 		_, err := r.Record(t.Context(), ev)
 		require.NoError(t, err)
 	}
-	require.Equal(t, events, again)
+	require.Equal(t, events, again.Events())
 }
 
 // run decodes a stream without errors and folds it.
@@ -131,17 +125,6 @@ func run(t testing.TB, o Options, lines ...string) ([]agentevents.Event, *agente
 	events, errs := decode(t, o, strings.Join(lines, "\n")+"\n")
 	require.Empty(t, errs)
 	return events, fold(t, events)
-}
-
-// payloads returns the payloads of one type.
-func payloads[P agentevents.Payload](events []agentevents.Event) []P {
-	var out []P
-	for _, ev := range events {
-		if p, ok := ev.Payload.(P); ok {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // marked returns the kinds of the events with a mark, without transitions.
@@ -233,9 +216,9 @@ func TestPartialMessagesChangeOnlyDeltas(t *testing.T) {
 	}
 	partial, with := run(t, Options{}, strings.TrimSpace(string(stream)))
 	plain, without := run(t, Options{}, whole...)
-	require.NotEmpty(t, payloads[*agentevents.TextDelta](partial))
-	require.NotEmpty(t, payloads[*agentevents.AgentReasoningDelta](partial))
-	require.NotEmpty(t, payloads[*agentevents.ToolArgumentsDelta](partial))
+	require.NotEmpty(t, eventtest.Payloads[*agentevents.TextDelta](partial))
+	require.NotEmpty(t, eventtest.Payloads[*agentevents.AgentReasoningDelta](partial))
+	require.NotEmpty(t, eventtest.Payloads[*agentevents.ToolArgumentsDelta](partial))
 
 	kinds := func(events []agentevents.Event) (out []string) {
 		for _, ev := range events {
@@ -264,7 +247,7 @@ func TestPlainAnswer(t *testing.T) {
 	require.Equal(t, agentevents.Some(2), a.NumTurns)
 	require.Equal(t, agentevents.Some(1500*time.Millisecond), a.Duration)
 	require.Equal(t, map[string]string{"claude": "s1"}, s.AgentSessions)
-	require.Equal(t, agentevents.JSON(`"say hello"`), payloads[*agentevents.AgentStarted](events)[0].Prompt)
+	require.Equal(t, agentevents.JSON(`"say hello"`), eventtest.Payloads[*agentevents.AgentStarted](events)[0].Prompt)
 	require.Equal(t, []string{"claude: hello"}, texts(s))
 	require.Equal(t, int64(4), s.Usage.Usage.OutputTokens)
 	require.Empty(t, marked(events, agentevents.MarkSynthetic))
@@ -273,7 +256,7 @@ func TestPlainAnswer(t *testing.T) {
 func TestOptions(t *testing.T) {
 	events, s := run(t, Options{RunID: "r", AgentID: "bot", NodeID: "n", NodeRunID: "n.1", NoTransitions: true}, initLine("s1"), hello, success)
 	require.Equal(t, "r", s.RunID)
-	require.Empty(t, payloads[*agentevents.AgentTransition](events))
+	require.Empty(t, eventtest.Payloads[*agentevents.AgentTransition](events))
 	require.Equal(t, map[string]string{"n": "s1"}, s.AgentSessions)
 	require.Contains(t, s.Agents, "bot")
 	require.Equal(t, "n.1", events[0].NodeRunID)
@@ -301,7 +284,7 @@ func TestBeforeInit(t *testing.T) {
 			events, s := run(t, Options{}, lines...)
 			require.Equal(t, "init-s1", s.RunID)
 			require.Equal(t, "s1", s.SessionID)
-			require.Equal(t, agentevents.JSON(`"do it"`), payloads[*agentevents.AgentStarted](events)[0].Prompt)
+			require.Equal(t, agentevents.JSON(`"do it"`), eventtest.Payloads[*agentevents.AgentStarted](events)[0].Prompt)
 			require.Equal(t, []string{"user: do it", "claude: hello"}, texts(s))
 			require.Equal(t, 1, s.Unknown["claude.system.hook_response"])
 			for _, ev := range events {
@@ -375,7 +358,7 @@ func TestResults(t *testing.T) {
 			require.Equal(t, tt.code, s.Error.V.Code)
 			require.Equal(t, tt.text, s.Error.V.Message)
 			require.Equal(t, s.Error, a.Error)
-			require.Len(t, payloads[*agentevents.AgentErrored](events), a.Errors)
+			require.Len(t, eventtest.Payloads[*agentevents.AgentErrored](events), a.Errors)
 			require.Equal(t, tt.code != "", a.Errors == 1)
 			switch {
 			case tt.code != "" || tt.outcome == "aborted":
@@ -407,7 +390,7 @@ func TestTools(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"c3","content":[{"type":"text","text":"no"},{"type":"text","text":"way"}],"is_error":true}]},"tool_use_result":"Error: no"}`,
 		resultLine("c9", `"orphan"`),
 		success)
-	returned := payloads[*agentevents.ToolReturned](events)
+	returned := eventtest.Payloads[*agentevents.ToolReturned](events)
 	require.Len(t, returned, 4)
 
 	require.Equal(t, "Read", returned[0].ToolID)
@@ -425,7 +408,7 @@ func TestTools(t *testing.T) {
 	require.True(t, returned[3].OneEvent)
 	require.Equal(t, []agentevents.Kind{agentevents.KindToolReturned}, marked(events, agentevents.MarkSynthetic))
 
-	called := payloads[*agentevents.ToolCalled](events)
+	called := eventtest.Payloads[*agentevents.ToolCalled](events)
 	require.Equal(t, agentevents.JSON(`{"n":9007199254740993}`), called[0].Arguments)
 	require.Equal(t, agentevents.TransportMCP, called[2].Transport)
 	byID := map[string]string{}
@@ -453,7 +436,7 @@ func TestServerTools(t *testing.T) {
 	require.Equal(t, 1, s.Tools["web_search"].Failed)
 	require.Equal(t, 1, s.Tools["look"].OK)
 	require.Equal(t, 1, s.Unknown["claude.block.image"])
-	reasoned := payloads[*agentevents.AgentReasoned](events)
+	reasoned := eventtest.Payloads[*agentevents.AgentReasoned](events)
 	require.Equal(t, "m2:0", reasoned[0].BlockID)
 	require.Equal(t, agentevents.VerbosityOff, reasoned[0].Verbosity)
 }
@@ -479,7 +462,7 @@ func TestDenied(t *testing.T) {
 			`{"tool_name":"Bash","tool_use_id":"open"},{"tool_name":"Bash","tool_use_id":"told"},{"tool_name":"Bash","tool_use_id":"text"},`+
 			`{"tool_name":"Bash","tool_use_id":"other","tool_input":{"command":"rm"}},{"tool_name":"Web","tool_use_id":"nowhere"}]}`)
 	var got []string
-	for _, p := range payloads[*agentevents.ToolReturned](events) {
+	for _, p := range eventtest.Payloads[*agentevents.ToolReturned](events) {
 		got = append(got, fmt.Sprint(p.CallID, " ", p.ToolID, " ", p.Status, " ", p.Error.V.Code, " ", p.OneEvent))
 	}
 	require.Equal(t, []string{
@@ -500,7 +483,7 @@ func TestDenied(t *testing.T) {
 	t.Run("a later result lists it again", func(t *testing.T) {
 		denied := `{"type":"result","subtype":"success","permission_denials":[{"tool_name":"Web","tool_use_id":"c1"}]}`
 		events, _ := run(t, Options{}, initLine("s1"), denied, initLine("s1"), denied)
-		require.Len(t, payloads[*agentevents.ToolReturned](events), 1)
+		require.Len(t, eventtest.Payloads[*agentevents.ToolReturned](events), 1)
 	})
 }
 
@@ -660,10 +643,10 @@ func TestTurns(t *testing.T) {
 		require.Equal(t, 2, s.Agents["claude"].Attempts)
 		require.Equal(t, agentevents.Some(1), s.Agents["claude"].Step)
 		require.Equal(t, []string{"claude: hello", "user: and now?", "claude: more"}, texts(s))
-		starts := payloads[*agentevents.AgentStarted](events)
+		starts := eventtest.Payloads[*agentevents.AgentStarted](events)
 		require.True(t, starts[1].Resumed)
 		require.Equal(t, agentevents.JSON(`"and now?"`), starts[1].Prompt)
-		require.Len(t, payloads[*agentevents.RunCompleted](events), 1)
+		require.Len(t, eventtest.Payloads[*agentevents.RunCompleted](events), 1)
 		require.Empty(t, marked(events, agentevents.MarkLate))
 	})
 	t.Run("the session is reset", func(t *testing.T) {
@@ -671,12 +654,12 @@ func TestTurns(t *testing.T) {
 		require.Equal(t, 0.75, s.Usage.CostUSD.V)
 		require.Equal(t, int64(140), s.Usage.Usage.InputTokens)
 		require.Equal(t, "s2", s.AgentSessions["claude"])
-		require.Len(t, payloads[*agentevents.AgentSessionChanged](events), 1)
+		require.Len(t, eventtest.Payloads[*agentevents.AgentSessionChanged](events), 1)
 		require.Equal(t, "init-s1", s.RunID)
 	})
 	t.Run("inside a turn", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"), initLine("s1"), hello, initLine("s2"), success)
-		require.Len(t, payloads[*agentevents.AgentSessionChanged](events), 1)
+		require.Len(t, eventtest.Payloads[*agentevents.AgentSessionChanged](events), 1)
 		require.Equal(t, 1, s.Agents["claude"].Attempts)
 	})
 	t.Run("without totals per model", func(t *testing.T) {
@@ -744,7 +727,7 @@ func TestRetraction(t *testing.T) {
 	t.Run("supersedes", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "draft"), line("u2", "m2", "final", `,"supersedes":["u1","unknown"]`), success)
 		require.Equal(t, []string{"claude: final"}, texts(s))
-		retracted := payloads[*agentevents.EventRetracted](events)
+		retracted := eventtest.Payloads[*agentevents.EventRetracted](events)
 		require.Len(t, retracted, 1)
 		require.Len(t, retracted[0].EventIDs, 3) // the transition, the text and the message
 	})
@@ -760,7 +743,7 @@ func TestRetraction(t *testing.T) {
 	t.Run("replayed", func(t *testing.T) {
 		events, s := run(t, Options{}, initLine("s1"), line("u1", "m1", "a"), line("u1", "m1", "a"), success)
 		require.Len(t, s.Messages, 1)
-		require.Len(t, payloads[*agentevents.TextCompleted](events), 1)
+		require.Len(t, eventtest.Payloads[*agentevents.TextCompleted](events), 1)
 	})
 }
 
@@ -781,8 +764,8 @@ func TestOtherLines(t *testing.T) {
 	require.Equal(t, map[string]int{
 		"claude.rate_limit_event": 1, "claude.control_request": 1, "claude.keep_alive": 1, "claude.new_thing.odd": 1, "claude.stream_event.new_event": 1,
 	}, s.Unknown)
-	require.Equal(t, int64(10), payloads[*agentevents.ContextCompacted](events)[0].TokensAfter.V)
-	errored := payloads[*agentevents.AgentErrored](events)
+	require.Equal(t, int64(10), eventtest.Payloads[*agentevents.ContextCompacted](events)[0].TokensAfter.V)
+	errored := eventtest.Payloads[*agentevents.AgentErrored](events)
 	require.Len(t, errored, 4)
 	require.Equal(t, "overloaded", errored[0].ErrorType)
 	require.Equal(t, "api_retry", errored[1].ErrorType)
@@ -875,9 +858,9 @@ func TestDeltasAfterTheWholeBlock(t *testing.T) {
 		ev(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`),
 		ev(`{"type":"content_block_stop","index":1}`), ev(`{"type":"ping"}`), ev(`{"type":"message_delta"}`), ev(`{"type":"message_stop"}`),
 		success)
-	deltas := payloads[*agentevents.TextDelta](events)
+	deltas := eventtest.Payloads[*agentevents.TextDelta](events)
 	require.Equal(t, []*agentevents.TextDelta{{BlockID: "m1:1", Delta: "he", Index: agentevents.Some(0)}}, deltas)
-	require.Equal(t, "m1:1", payloads[*agentevents.TextCompleted](events)[0].BlockID)
+	require.Equal(t, "m1:1", eventtest.Payloads[*agentevents.TextCompleted](events)[0].BlockID)
 	require.Equal(t, "hello", s.Agents["claude"].Text)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // FuzzDecoder checks that no input makes the decoder panic, and that its events pass
@@ -45,7 +46,7 @@ func FuzzDecoder(f *testing.F) {
 			require.Equal(t, string(a), string(b))
 		}
 		without, _ := decode(t, Options{NoTransitions: true}, stream)
-		require.Equal(t, len(events)-len(payloads[*agentevents.AgentTransition](events)), len(without))
+		require.Equal(t, len(events)-len(eventtest.Payloads[*agentevents.AgentTransition](events)), len(without))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // The document's own example.
@@ -32,12 +33,7 @@ const full = `{"ts":"2026-05-05T09:00:00.000Z","run_id":"Run_1","event":"agent_r
 
 func decode(t testing.TB, o Options, log string) []agentevents.Event {
 	t.Helper()
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).Events()
 }
 
 func encode(t testing.TB, e *Encoder, events ...agentevents.Event) string {

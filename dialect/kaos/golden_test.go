@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 var _ dialect.Encoder = (*Encoder)(nil)
@@ -256,11 +257,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func decodeAll(t testing.TB, log string) (events []agentevents.Event) {
+func decodeAll(t testing.TB, log string) []agentevents.Event {
 	t.Helper()
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions)}).Events()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // losses returns the pointers of an encoder's losses, each after what happened.
@@ -26,13 +27,9 @@ func native(p agentevents.Payload) agentevents.Event {
 }
 
 // readVerbatim returns the events of a log, each with its line.
-func readVerbatim(t *testing.T, log string) (events []agentevents.Event) {
+func readVerbatim(t *testing.T, log string) []agentevents.Event {
 	t.Helper()
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).Events()
 }
 
 // In every kind, attributes of a wrong type come back unchanged.

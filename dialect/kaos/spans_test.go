@@ -54,11 +54,7 @@ func TestSpansClose(t *testing.T) {
 		at(spanLine("handoff", "start", "", "null", "null", "null", `{"from_agent":"a","to_agent":"b","reason":""}`), "ff"),
 		at(spanLine("handoff", "complete", "", "1.0", "null", "null", `{}`), "ff"),
 	}, "\n")
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), agentevents.ReaderOptions{Decoder: NewDecoder(testOptions), Verbatim: true}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
+	events := readVerbatim(t, log)
 	require.Equal(t, "search", events[0].Payload.(*agentevents.ToolCalled).CallID)
 	require.Equal(t, "bb", events[1].Payload.(*agentevents.ToolCalled).CallID)
 	require.Equal(t, &agentevents.ToolReturned{CallID: "bb", ToolID: "search", Status: agentevents.ToolStatusError, Duration: ms(1000), Error: failure("E", "m")}, events[2].Payload)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // at is the time of the golden lines.
@@ -119,12 +120,7 @@ func goldens() []golden {
 // decode reads valid lines.
 func decode(t testing.TB, o Options, lines ...string) []agentevents.Event {
 	t.Helper()
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(strings.Join(lines, "\n")), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(strings.Join(lines, "\n")), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).Events()
 }
 
 // encode writes valid events.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 func read(t testing.TB, o agentevents.ReaderOptions, log string) []agentevents.Event {
@@ -18,12 +19,7 @@ func read(t testing.TB, o agentevents.ReaderOptions, log string) []agentevents.E
 	if o.Decoder == nil {
 		o.Decoder = NewDecoder(Options{RunID: run})
 	}
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(log), o).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(log), o).Events()
 }
 
 // Extra members survive, also in the native format.

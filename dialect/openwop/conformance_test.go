@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // The document names five conformance scenarios. The tests check their intent on
@@ -46,15 +47,10 @@ func referenceHost(t *testing.T, h *Host, more ...agentevents.Sink) (*agentevent
 // read decodes the lines strictly.
 func (s *wireSink) read() []agentevents.Event {
 	s.t.Helper()
-	var events []agentevents.Event
 	d := NewDecoder(Options{
 		Strict: true, Profile: s.enc.p, ThresholdOf: func(_, agentID string) float64 { return s.host.ThresholdOf(agentID) },
 	})
-	for ev, err := range agentevents.NewReader(bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).All() {
-		require.NoError(s.t, err, "%s", s.buf.String())
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(s.t, bytes.NewReader(s.buf.Bytes()), agentevents.ReaderOptions{Decoder: d}).Events()
 }
 
 // inNode is the scope of what agents do in a node. OpenWOP has no starts of agents.

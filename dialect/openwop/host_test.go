@@ -1,7 +1,6 @@
 package openwop
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -10,22 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 // emitting returns a run of an emitter with the host's rules, and the events that
-// it records.
-func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *[]agentevents.Event) {
+// it records. Refusals are what the tests are about.
+func emitting(t *testing.T, h *Host, mode agentevents.Mode) (*agentevents.Run, *eventtest.Recorder) {
 	t.Helper()
-	log := new([]agentevents.Event)
-	sink := agentevents.SinkFunc(func(_ context.Context, ev agentevents.Event) error {
-		*log = append(*log, ev)
-		return nil
+	em, log := eventtest.RecordWith(t, agentevents.EmitterOptions{
+		Guard: h.Guard, Follow: h.Follow, Mode: mode,
+		OnError: func(err error) { t.Errorf("reported: %v", err) }, OnViolation: func(*agentevents.RuleError) {},
 	})
-	em, err := agentevents.NewEmitter(agentevents.EmitterOptions{
-		Sinks: []agentevents.Sink{sink}, Guard: h.Guard, Follow: h.Follow, Mode: mode,
-		OnError: func(err error) { t.Errorf("reported: %v", err) },
-	})
-	require.NoError(t, err)
 	run, err := em.Run("r")
 	require.NoError(t, err)
 	return run, log
@@ -67,7 +61,7 @@ func TestCapabilitiesGateTheirEvents(t *testing.T) {
 				require.True(t, on.Allows(p))
 				require.False(t, (*Capabilities)(nil).Allows(p), "a client waits for nothing that is not declared")
 			}
-			require.Empty(t, *log)
+			require.Empty(t, log.Events())
 			require.NoError(t, refusing.With(inNode).Agent("a").Emit(t.Context(), &agentevents.TextCompleted{Text: "x"}), "needs no capability")
 		})
 	}
@@ -86,7 +80,7 @@ func TestUnknownTypesAreGated(t *testing.T) {
 		require.Equal(t, RuleCapability, v.Rule)
 		require.Contains(t, v.Subject, capability)
 	}
-	require.Empty(t, *log)
+	require.Empty(t, log.Events())
 	require.NoError(t, run.With(inNode).Agent("a").Emit(t.Context(), &agentevents.Unknown{Type: "agent.verified", Raw: `{}`}), "needs no capability")
 
 	run, log = emitting(t, &Host{Agents: map[string]Manifest{"a": {Tools: []string{"fs:read"}}}}, agentevents.ModeEnforce)
@@ -98,7 +92,7 @@ func TestUnknownTypesAreGated(t *testing.T) {
 		}
 		require.Error(t, run.With(inNode).Agent("b").Emit(t.Context(), &agentevents.Unknown{Type: typ, Raw: `{"agentId":"a","toolName":"rm"}`}))
 	}
-	require.Empty(t, *log)
+	require.Empty(t, log.Events())
 	for typ, raw := range map[agentevents.Kind]agentevents.JSON{
 		"agent.tool-called": `{"toolName":"fs:read"}`, "openwop:agent.toolReturned": `{"toolName":"rm","status":"forbidden"}`, "tool.session.opened": `{"toolId":"rm"}`,
 	} {
@@ -126,7 +120,7 @@ func TestToolsOutsideTheAllowlistAreRefused(t *testing.T) {
 	var v *agentevents.RuleError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, RuleToolAllowed, v.Rule)
-	require.Empty(t, *log)
+	require.Empty(t, log.Events())
 	_, err = run.With(inNode).Agent("coder").Call(t.Context(), &agentevents.ToolCalled{ToolID: "fs:read", Arguments: `{}`})
 	require.NoError(t, err)
 	// A call without an agent is the system's.
@@ -177,10 +171,10 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 			emit(agentevents.Opt[float64]{})
 			emit(agentevents.Some(0.7))
 			emit(agentevents.Some(1.0))
-			require.Len(t, *log, 3, "no signal, or enough: no escalation")
+			require.Len(t, log.Events(), 3, "no signal, or enough: no escalation")
 			emit(agentevents.Some(0.6))
-			require.Len(t, *log, 5)
-			decided, action := (*log)[3], (*log)[4]
+			require.Len(t, log.Events(), 5)
+			decided, action := log.Events()[3], log.Events()[4]
 			require.Equal(t, decided.ID, action.CausationID)
 			require.Equal(t, decided.Sequence+1, action.Sequence)
 			require.Equal(t, "n", action.NodeID)
@@ -198,11 +192,11 @@ func TestExactlyOneActionBelowTheThreshold(t *testing.T) {
 
 			// A replayed decision does not escalate; an observed one does.
 			require.NoError(t, errOf(a.Record(t.Context(), agentevents.Event{Marks: agentevents.MarkReplayed, Payload: decided.Payload})))
-			require.Len(t, *log, 6)
+			require.Len(t, log.Events(), 6)
 			observed, log := emitting(t, &c.host, agentevents.ModeObserve)
 			require.NoError(t, observed.With(inNode).Agent("a").Emit(t.Context(), decided.Payload))
-			require.Len(t, *log, 2)
-			require.Equal(t, action.Kind(), (*log)[1].Kind())
+			require.Len(t, log.Events(), 2)
+			require.Equal(t, action.Kind(), log.Events()[1].Kind())
 		})
 	}
 	require.Nil(t, (&Host{}).Follow(agentevents.Event{Payload: &agentevents.AgentDecided{Confidence: agentevents.Some(math.NaN())}}))
@@ -241,7 +235,7 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 		require.NoError(t, errOf(run.Agent("host:a").Record(ctx, agentevents.Event{Payload: unsure})))
 		require.NoError(t, errOf(run.Agent("host:b").Record(ctx, agentevents.Event{Payload: unsure})))
 		f := agentevents.NewFold(agentevents.FoldOptions{})
-		for _, ev := range *log {
+		for _, ev := range log.Events() {
 			f.Apply(ev)
 		}
 		if s := f.Snapshot(); p == RFC0002 {
@@ -249,11 +243,11 @@ func TestEscalationWithoutNodeAndLate(t *testing.T) {
 		} else {
 			require.Equal(t, map[string]string{"host:a": ReasonLowConfidence, "host:b": ReasonLowConfidence}, s.Suspended)
 		}
-		before := len(*log)
+		before := len(log.Events())
 		require.NoError(t, run.Emit(ctx, &agentevents.RunCompleted{}))
 		require.NoError(t, errOf(run.Record(ctx, agentevents.Event{AgentID: "host:a", Marks: agentevents.MarkLate, Payload: unsure})))
-		require.Greater(t, len(*log), before+2, "not refused: emitting fails the test on what is reported")
-		for _, ev := range (*log)[before+1:] {
+		require.Greater(t, len(log.Events()), before+2, "not refused: emitting fails the test on what is reported")
+		for _, ev := range log.Events()[before+1:] {
 			require.True(t, ev.Marks.Has(agentevents.MarkLate), ev.Kind())
 		}
 	}

@@ -15,16 +15,12 @@ import (
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 func decodeAll(t *testing.T, o Options, lines string) []agentevents.Event {
 	t.Helper()
-	var events []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(lines), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).All() {
-		require.NoError(t, err)
-		events = append(events, ev)
-	}
-	return events
+	return eventtest.ReadLog(t, strings.NewReader(lines), agentevents.ReaderOptions{Decoder: NewDecoder(o)}).Events()
 }
 
 func encodeAll(t *testing.T, p Profile, events []agentevents.Event) (string, []dialect.Loss) {

@@ -25,7 +25,7 @@ func TestAllowlistHoldsForCallsOfOneEvent(t *testing.T) {
 		require.ErrorAs(t, returned("rm:all", status), &v)
 		require.Equal(t, RuleToolAllowed, v.Rule)
 	}
-	require.Empty(t, *log)
+	require.Empty(t, log.Events())
 	require.NoError(t, returned("fs:read", agentevents.ToolStatusOK))
 	// A refused call never began.
 	require.NoError(t, returned("rm:all", agentevents.ToolStatusForbidden))
@@ -39,7 +39,7 @@ func TestSuspendedNodesWait(t *testing.T) {
 		node := run.With(agentevents.Scope{NodeID: "n1"})
 		status := func(more ...agentevents.Event) Snapshot {
 			f := agentevents.NewFold(agentevents.FoldOptions{})
-			for _, ev := range append(*log, more...) {
+			for _, ev := range append(log.Events(), more...) {
 				f.Apply(ev)
 			}
 			text, err := f.Snapshot().MarshalJSON()
@@ -59,7 +59,7 @@ func TestSuspendedNodesWait(t *testing.T) {
 		require.Equal(t, "n1", s.CurrentNodeID)
 
 		next := func(p agentevents.Payload) agentevents.Event {
-			return agentevents.Event{ID: "x", RunID: "r", Scope: agentevents.Scope{NodeID: "n1"}, Sequence: uint64(len(*log)), Time: (*log)[0].Time, Payload: p}
+			return agentevents.Event{ID: "x", RunID: "r", Scope: agentevents.Scope{NodeID: "n1"}, Sequence: uint64(len(log.Events())), Time: log.Events()[0].Time, Payload: p}
 		}
 		require.Equal(t, StatusWaitingExternal, status(next(&agentevents.NodeSuspended{Reason: "webhook"})).Status)
 		other := next(&agentevents.NodeStarted{})

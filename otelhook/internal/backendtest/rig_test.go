@@ -19,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 	"github.com/agentevents/agentevents/otelhook"
 )
 
@@ -146,12 +147,9 @@ func (r *rig) emit(t testing.TB, e interface {
 // events are those of the log.
 func (r *rig) events(t testing.TB) []ae.Event { return events(t, bytes.NewReader(r.out.Bytes())) }
 
-func events(t testing.TB, log io.Reader) (list []ae.Event) {
+func events(t testing.TB, log io.Reader) []ae.Event {
 	t.Helper()
-	for ev, err := range ae.NewReader(log, ae.ReaderOptions{}).All() {
-		require.NoError(t, err)
-		list = append(list, ev)
-	}
+	list := eventtest.ReadLog(t, log, ae.ReaderOptions{}).Events()
 	require.NotEmpty(t, list)
 	return list
 }

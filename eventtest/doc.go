@@ -9,6 +9,7 @@
 //			"main agent.toolReturned c1 ok",
 //			"main agent.ended converged",
 //		)
+//		rec.WantLaws(t, eventtest.LawOptions{})
 //		rec.Golden(t, "testdata/agent.jsonl")
 //	}
 //
@@ -45,4 +46,21 @@
 //	rec.Filter(eventtest.NotSynthetic).WantExactly(t, …)
 //
 // Failures show the lines of what was recorded: what they show can be wanted.
+//
+// # What a line cannot say
+//
+// [Match] makes a wanted event of a function of the payload, and stands where a line does.
+// [Payloads] returns the payloads of a type, for checks of any kind. [Recorder.WantLaws]
+// checks what holds for every run: no rule is broken, nothing is left open, folds of the
+// log agree. [ReadLog] makes a recorder of a log that another program has written.
+//
+// # Other test packages
+//
+// The package needs a [testing.TB] and nothing else: it takes T() of a suite as well. In a
+// bubble of testing/synctest the emitter is made and closed inside; give it the Clock
+// time.Now for times of the bubble.
+//
+// # Sinks
+//
+// [SinkTest] tests a sink that you write: what it owes to an emitter and to other sinks.
 package eventtest

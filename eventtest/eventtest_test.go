@@ -295,6 +295,8 @@ eventtest: 2 events recorded, 2 wanted (+ not wanted, - not recorded):
     7  main agent.ended partial
 → -    func(*RunFailed) at eventtest_test.go:LINE
   + 8  run.completed`},
+		"forbidden and misspelt": {func(t testing.TB) { rec.WantNone(t, "agent.toolcalled bash") },
+			"\neventtest: a line that must not be recorded never is: agent.toolcalled bash (agent.toolcalled is no kind; agent.toolCalled is)"},
 		"no function": {func(t testing.TB) { rec.WantNone(t, eventtest.Match[*agentevents.ToolCalled]("c1", nil)) },
 			"\neventtest: wanted line 1, c1 func(*ToolCalled) at nil: it has no function"},
 		"neither":      {func(t testing.TB) { rec.Want(t, lines, 7) }, "\neventtest: wanted line 9, a int: it is neither a line nor a Matcher"},

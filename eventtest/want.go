@@ -64,7 +64,8 @@ func (r *Recorder) WantExactly(t testing.TB, wanted ...any) {
 	}
 }
 
-// WantNone fails the test for each line or [Matcher] that matches an event.
+// WantNone fails the test for each line or [Matcher] that matches an event, and for one
+// that names a kind in wrong case, as it would never match.
 func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 	t.Helper()
 	wants, ok := parse(t, unwanted)
@@ -73,6 +74,9 @@ func (r *Recorder) WantNone(t testing.TB, unwanted ...any) {
 	}
 	rows := r.rows(wants)
 	for _, w := range wants {
+		if note := w.note(); note != "" {
+			t.Errorf("eventtest: a line that must not be recorded never is: %s%s", w.text, note)
+		}
 		first := -1
 		for i := range rows {
 			if rows[i].sign = ""; rows[i].is(w) {

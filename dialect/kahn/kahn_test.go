@@ -118,11 +118,7 @@ func TestUnknownEventsAndMembersSurvive(t *testing.T) {
 		require.NoError(t, err)
 		native = append(native, '\n')
 	}
-	var back []agentevents.Event
-	for ev, err := range agentevents.NewReader(strings.NewReader(string(native)), agentevents.ReaderOptions{}).All() {
-		require.NoError(t, err)
-		back = append(back, ev)
-	}
+	back := eventtest.ReadLog(t, bytes.NewReader(native), agentevents.ReaderOptions{}).Events()
 	require.Equal(t, log, encode(t, NewEncoder(), back...))
 }
 

@@ -190,11 +190,7 @@ func TestWholeLogThroughBothFormats(t *testing.T) {
 		require.EqualValues(t, i, ev.Sequence)
 		log.WriteString(native(t, ev) + "\n")
 	}
-	var again []agentevents.Event
-	for ev, err := range agentevents.NewReader(&log, agentevents.ReaderOptions{}).All() {
-		require.NoError(t, err)
-		again = append(again, ev)
-	}
+	again := eventtest.ReadLog(t, &log, agentevents.ReaderOptions{}).Events()
 	out, losses := encode(t, again...)
 	require.Empty(t, losses)
 	require.Equal(t, strings.Join(lines, "\n"), out)

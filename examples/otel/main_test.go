@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 var (
@@ -52,14 +53,13 @@ func TestPrints(t *testing.T) {
 	f, err := os.Open(out)
 	require.NoError(t, err)
 	defer f.Close()
-	n := 0
-	for ev, err := range ae.NewReader(f, ae.ReaderOptions{}).All() {
-		require.NoError(t, err)
+	log := eventtest.ReadLog(t, f, ae.ReaderOptions{})
+	for _, ev := range log.Events() {
 		require.Equal(t, id, ev.TraceID)
 		require.NotEmpty(t, ev.SpanID)
-		n++
 	}
-	require.NotZero(t, n)
+	require.NotEmpty(t, log.Events())
+	log.WantLaws(t, eventtest.LawOptions{})
 }
 
 // A run that fails has the error in its trace.

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/eventtest"
 )
 
 const logEnv = "AGENTEVENTS_SERVER_LOG"
@@ -158,8 +159,7 @@ func TestRestart(t *testing.T) {
 			file, err := os.Open(path)
 			require.NoError(t, err)
 			defer file.Close()
-			for ev, err := range ae.NewReader(file, ae.ReaderOptions{}).All() {
-				require.NoError(t, err)
+			for _, ev := range eventtest.ReadLog(t, file, ae.ReaderOptions{}).Events() {
 				recorded[fmt.Sprint(ev.RunID, ev.Sequence)] = ev.ID
 			}
 			for _, o := range observers {

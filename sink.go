@@ -37,6 +37,8 @@ import (
 //
 // A sink may also implement [LineSink], [Flusher], [io.Closer], [Committer],
 // [Tracer], [Resumer] or [Releaser]. They are found once, when the emitter is made.
+//
+// SinkTest of package eventtest tests what a sink owes.
 type Sink interface {
 	WriteEvent(ctx context.Context, ev Event) error
 }

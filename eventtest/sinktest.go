@@ -102,7 +102,8 @@ func (k *SinkTest) test(t testing.TB, c *sinkCase) {
 	}
 	for _, check := range c.checks {
 		if problem := check(r); problem != "" {
-			t.Errorf("eventtest: %s\n%s.", problem, c.explanation)
+			problem, stack, _ := strings.Cut(problem, "\n")
+			t.Errorf("%s", strings.TrimSpace("eventtest: "+problem+"\n"+c.explanation+".\n"+stack))
 		}
 	}
 }

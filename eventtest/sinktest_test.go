@@ -185,7 +185,7 @@ a sink takes each event of a run, in the order in which they come.`},
 			{"an error is returned", "cancelled-context", &faulty{write: func(*faulty, *agentevents.Event, []byte) (string, error) { return "", context.Canceled }},
 				"\neventtest: the sink fails: agentevents: sink *eventtest_test.faulty"},
 			{"it panics", "context", &faulty{write: func(*faulty, *agentevents.Event, []byte) (string, error) { panic("no deadline") }},
-				"\neventtest: the sink panics: no deadline\n"},
+				"\neventtest: the sink panics: no deadline\na sink needs no deadline, no values and no emitter in its context.\ngoroutine "},
 			{"it panics in an emitter", "run", &faulty{write: func(*faulty, *agentevents.Event, []byte) (string, error) { panic("no deadline") }},
 				"\neventtest: the sink panics: no deadline\n"},
 			{"long texts are cut", "unknown", &faulty{write: func(_ *faulty, ev *agentevents.Event, line []byte) (string, error) {

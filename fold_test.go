@@ -1311,3 +1311,43 @@ func TestMessageToldTwice(t *testing.T) {
 	require.Equal(t, second(0).UnixMilli(), s.Messages[0].TS)
 	requireSplitFolds(t, log.events, s)
 }
+
+// Commands wait for one execution of a node, and leave with it: another one has nothing to
+// do with them.
+func TestCommandsOfEndedExecutionsLeave(t *testing.T) {
+	for _, end := range []Payload{&NodeCompleted{}, &NodeFailed{}} {
+		f := NewFold(FoldOptions{})
+		seq := uint64(0)
+		apply := func(execution string, p Payload) string {
+			id := fmt.Sprint("e", seq)
+			f.Apply(Event{RunID: "r", ID: id, Sequence: seq, Scope: Scope{NodeID: "n", NodeRunID: execution}, Payload: p})
+			seq++
+			if seq%7 == 0 { // and in pieces
+				var err error
+				f, err = ResumeFold(f.Snapshot(), FoldOptions{})
+				require.NoError(t, err)
+			}
+			return id
+		}
+		apply("n-1", &NodeStarted{})
+		apply("n-2", &NodeStarted{})
+		for range 20 {
+			taken := apply("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n-1", Message: "a"}})
+			apply("", &CommandReceived{Command: Command{Type: CommandReply, RunID: "n-1", Content: "b"}})
+			apply("", &CommandReceived{Command: Command{Type: CommandSend, RunID: "n-2", Message: "c"}})
+			apply("", &CommandConsumed{EventID: taken})
+		}
+		require.Len(t, f.Snapshot().Inbox, 40)
+		apply("n-1", end)
+		left := f.Snapshot().Inbox
+		require.Len(t, left, 20)
+		for _, item := range left {
+			require.Equal(t, "n-2", item.Command.RunID)
+		}
+		apply("", end) // of no execution that is known
+		require.Len(t, f.Snapshot().Inbox, 20)
+		apply("n-2", end)
+		require.Empty(t, f.Snapshot().Inbox)
+		require.Empty(t, f.Snapshot().Violations)
+	}
+}

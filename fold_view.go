@@ -36,6 +36,7 @@ type view struct {
 	state    jsonwire.Object
 	messages roster.Roster[string, ConversationMessage] // by event id
 	inbox    roster.Roster[string, InboxItem]           // by event id
+	commands map[string][]string                        // event ids in the inbox, by execution; some were consumed
 	expected roster.Roster[string, Opt[AgentRef]]       // references of agents without an event, by agent id
 
 	turns    roster.Opens[turnKey]
@@ -84,7 +85,7 @@ func (v *view) index() {
 		v.messages.Add(id, s.Messages[i])
 	}
 	for _, item := range s.Inbox {
-		v.inbox.Add(item.EventID, item)
+		v.queue(item)
 	}
 	for _, ref := range s.Resume.expected {
 		v.expected.Add(ref.AgentID, Some(ref))
@@ -853,6 +854,7 @@ func (v *view) nodeCompleted(ev *Event, sub *subject) {
 	if ev.NodeID == "" {
 		return
 	}
+	v.unqueue(ev.NodeRunID)
 	v.nodeEnded(ev.NodeID, NodeStatusDone)
 	if p := ev.Payload.(*NodeCompleted); p.Outputs != "" {
 		v.setOutput(ev.NodeID, v.copyJSON(sub, p.Outputs))
@@ -863,6 +865,7 @@ func (v *view) nodeFailed(ev *Event, _ *subject) {
 	if ev.NodeID == "" {
 		return
 	}
+	v.unqueue(ev.NodeRunID)
 	v.nodeEnded(ev.NodeID, NodeStatusFailed)
 	v.setOutput(ev.NodeID, `{"error":`+JSONString(ev.Payload.(*NodeFailed).Error.Message)+`}`)
 }
@@ -1066,9 +1069,30 @@ func (v *view) commandReceived(ev *Event, _ *subject) {
 		return
 	}
 	if kind := p.Command.Type; (kind == CommandSend || kind == CommandReply) && p.Command.RunID != "" { // without one the resume spec rejects it
-		id := v.keep(ev.ID)
-		v.inbox.Add(id, InboxItem{EventID: id, Command: *p.Command.clone()})
+		v.queue(InboxItem{EventID: v.keep(ev.ID), Command: *p.Command.clone()})
 	}
+}
+
+// queue puts a command into the inbox.
+func (v *view) queue(item InboxItem) {
+	v.inbox.Add(item.EventID, item)
+	ids := v.commands[item.Command.RunID]
+	if len(ids) >= 16 && len(ids) == cap(ids) { // before it grows
+		ids = slices.DeleteFunc(ids, func(id string) bool { return v.inbox.Find(id) == nil })
+	}
+	put(&v.commands, item.Command.RunID, append(ids, item.EventID))
+}
+
+// unqueue takes the commands for an execution that has ended out of the inbox: nobody is
+// left to consume them.
+func (v *view) unqueue(nodeRunID string) {
+	if nodeRunID == "" {
+		return
+	}
+	for _, id := range v.commands[nodeRunID] {
+		v.inbox.Take(id)
+	}
+	delete(v.commands, nodeRunID)
 }
 
 func (v *view) commandConsumed(ev *Event, _ *subject) {

@@ -139,7 +139,7 @@ type RunSnapshot struct {
 	Suspended     map[string]string     `json:"suspended"`     // NodeSuspended.Reason by node id, until the node continues or its question is answered
 	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`    // by edge id, or "from->to"
 	LoopCounters  map[string]int        `json:"loopCounters"`  // the latest LoopIterated.Iteration, by edge
-	Inbox         []InboxItem           `json:"inbox"`         // commands received and not consumed
+	Inbox         []InboxItem           `json:"inbox"`         // commands received and not consumed, for executions that have not ended
 	AgentSessions map[string]string     `json:"agentSessions"` // session id at the provider, by node id; outside nodes by agent id
 
 	Agents            map[string]*AgentSnapshot `json:"agents"`                // by agent id
@@ -201,7 +201,8 @@ func (r *RunSnapshot) agentsInOrder(agents []listedAgent) []listedAgent {
 	return agents
 }
 
-// InboxItem is a command that was received and not consumed.
+// InboxItem is a command that was received and not consumed, for an execution of a node that
+// has not ended.
 type InboxItem struct {
 	EventID string  `json:"eventId"` // ID of the event with the CommandReceived
 	Command Command `json:"command"` // the command as received

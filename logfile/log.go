@@ -38,8 +38,9 @@ type Options struct {
 	Sync Sync
 	// Interval is how long SyncInterval waits. 0 means a second.
 	Interval time.Duration
-	// Buffer is how many bytes may wait before they are written. 0 writes every event at
-	// once, so that a crash of the process loses nothing. With SyncEvery it means nothing.
+	// Buffer is how many bytes may wait before they are written; with SyncInterval they wait
+	// no longer than Interval. 0 writes every event at once, so that a crash of the process
+	// loses nothing. With SyncEvery it means nothing.
 	Buffer int
 
 	// MaxBytes is how long a segment gets: before it would be longer, it is closed and
@@ -265,12 +266,11 @@ func (l *Log) WriteLine(_ context.Context, ev agentevents.Event, line []byte) er
 	if l.o.Sync == SyncEnds && ends(ev.Payload) {
 		l.wanted = l.accepted
 	}
-	switch held := l.accepted - l.written; {
-	case l.o.Sync == SyncEvery && held < maxHeld/2, held < int64(l.o.Buffer):
-		return nil // Commit, or a later event, writes it
-	}
 	if l.o.Sync == SyncInterval {
 		l.arm()
+	}
+	if held := l.accepted - l.written; l.o.Sync == SyncEvery && held < maxHeld/2 || held < int64(l.o.Buffer) {
+		return nil // Commit, the timer or a later event writes it
 	}
 	if err := l.writeTo(l.accepted); err != nil {
 		return err
@@ -383,7 +383,11 @@ func (l *Log) Stats() Stats {
 }
 
 // Torn returns what was set aside when the log was opened, or nil.
-func (l *Log) Torn() *TornError { return l.torn }
+func (l *Log) Torn() *TornError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.torn
+}
 
 // tell tells of an error that no call returns. l.mu is held.
 func (l *Log) tell(err error) {

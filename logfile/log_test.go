@@ -112,12 +112,16 @@ func readAll(t testing.TB, path string, what ...string) (events []ae.Event) {
 	return events
 }
 
+// What is written is synced after the interval, and what is buffered is written.
 func TestTheIntervalSyncs(t *testing.T) {
-	d := newFaults()
-	l := opened(t, filepath.Join(t.TempDir(), "log"), Options{Interval: time.Millisecond, fs: d})
-	require.NoError(t, l.WriteEvent(t.Context(), event("r", 0)))
-	require.Eventually(t, func() bool { return l.Stats().Dirty == 0 }, 10*time.Second, time.Millisecond)
-	require.NoError(t, l.Close())
+	for _, buffer := range []int{0, 10_000} {
+		path := filepath.Join(t.TempDir(), "log")
+		l := opened(t, path, Options{Interval: time.Millisecond, Buffer: buffer, fs: newFaults()})
+		require.NoError(t, l.WriteEvent(t.Context(), event("r", 0)))
+		require.Eventually(t, func() bool { s := l.Stats(); return s.Held+s.Dirty == 0 }, 10*time.Second, time.Millisecond)
+		require.Len(t, readAll(t, path), 1)
+		require.NoError(t, l.Close())
+	}
 }
 
 func TestOneProcessWritesALog(t *testing.T) {

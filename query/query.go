@@ -1,0 +1,216 @@
+// Package query is the seam between a runtime and the agents that it asks: a [Func] asks
+// an agent of some provider, and [Do] records what it answers.
+//
+//	func report(ctx context.Context, run *agentevents.Run, ask query.Func) error {
+//		end, err := query.Do(ctx, run.Agent("writer"), ask, query.Request{
+//			Prompt: agentevents.JSONString("Write the report."),
+//		})
+//		…
+//	}
+//
+// In production ask calls the provider. In a test it is a mock that answers from recorded
+// fixtures, and nothing else differs: see package querytest.
+//
+// Mirrors: the resume specification, "SDK Interceptor Pattern", "Session Lifecycle",
+// "Claude Node Changes".
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/agentevents/agentevents"
+)
+
+// A Func asks an agent, and yields what it does as events, as it does it. It must be safe
+// for concurrent use.
+//
+// An event needs a payload. AgentID is empty for what the agent itself does; another id is
+// that of a sub-agent, whose AgentStarted has ParentAgentID, or none for a child of the
+// agent. Actor, ParentCallID and Marks count too. Identity, order, time and step of an event
+// are given by whoever records it.
+//
+// The agent's AgentStarted comes first if there is one: it says which session it is and
+// which model answers. Its AgentEnded says how it ended, and is the result. An error is the
+// last that is yielded: without an end, the agent has failed with it.
+type Func func(ctx context.Context, r Request) iter.Seq2[agentevents.Event, error]
+
+// A Request is what an agent is asked.
+type Request struct {
+	// NodeID names who is asked, for mocks and recordings. Empty means AgentID.
+	NodeID string
+	// AgentID is the agent in the log. Do sets it.
+	AgentID string
+	// Prompt is a JSON string or a list of messages.
+	Prompt agentevents.JSON
+	// SessionID is the agent's session at the provider. Empty leaves it to the provider.
+	// With an id of the caller (many providers want a UUID), a run can be resumed whose
+	// process dies before the agent has said anything.
+	SessionID string
+	// Resume says that the session exists: the agent goes on with it.
+	Resume bool
+	// Options are those of the provider, a JSON object; empty means none.
+	Options agentevents.JSON
+	// Task and Model are recorded with the agent's start. Empty means unknown.
+	Task  string
+	Model string
+}
+
+// ErrNoEnd means that an answer broke off: there was neither an end of the agent nor an
+// error.
+var ErrNoEnd = errors.New("query: the answer has no end")
+
+// Do asks an agent and records its answer in the agent's run. It returns the agent's end.
+// On every way out, a panic of ask included, the agent has ended exactly once.
+//
+// If the request has a SessionID, the agent's start is recorded before the agent is asked:
+// the session is in the log, and in a store, before there is anything to lose. An agent
+// whose start cannot be recorded is not asked. Otherwise the start is recorded with the
+// first event, which knows the session. A session that changes is recorded as such.
+//
+// The error is that of ask, joined with those of recording. Later ones do not stop the
+// agent: what it does happens, whether a log likes it or not. The context of ask carries
+// the agent: see [agentevents.AgentFromContext].
+func Do(ctx context.Context, a *agentevents.Agent, ask Func, r Request) (*agentevents.AgentEnded, error) {
+	if ask == nil {
+		return nil, errors.New("query: the function is nil")
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	r.AgentID = a.ID()
+	r.NodeID = cmp.Or(r.NodeID, r.AgentID)
+	d := &answer{ctx: ctx, agent: a, request: r}
+	if r.SessionID != "" {
+		if err := d.start(&agentevents.AgentStarted{}); err != nil {
+			return nil, err
+		}
+	}
+	finished := false
+	defer func() {
+		if finished {
+			return
+		}
+		if v := recover(); v != nil {
+			_ = d.finish(&agentevents.PanicError{Value: v})
+			panic(v)
+		}
+		_ = d.finish(errors.New("the query ended its goroutine"))
+	}()
+	err := d.ask(ask)
+	finished = true
+	err = d.finish(err)
+	return d.end, errors.Join(append([]error{err}, d.errs...)...)
+}
+
+// An answer is being recorded.
+type answer struct {
+	ctx     context.Context
+	agent   *agentevents.Agent
+	request Request
+	session string // that the log has
+	started bool
+	end     *agentevents.AgentEnded
+	errs    []error // of recording
+}
+
+// ask records what the agent does, and returns the error that its answer ends with.
+func (d *answer) ask(ask Func) error {
+	for ev, err := range ask(agentevents.ContextWithAgent(d.ctx, d.agent), d.request) {
+		if err != nil {
+			return err
+		}
+		if ev.Payload == nil {
+			return errors.New("query: an event has no payload")
+		}
+		if err := d.event(ev); err != nil {
+			d.errs = append(d.errs, err)
+		}
+	}
+	return nil
+}
+
+// event records an event of the answer.
+func (d *answer) event(ev agentevents.Event) error {
+	own := ev.AgentID == "" || ev.AgentID == d.agent.ID()
+	first, isStart := ev.Payload.(*agentevents.AgentStarted)
+	if own && isStart && d.end == nil {
+		if !d.started {
+			return d.start(first)
+		}
+		if first.ProviderSessionID == "" || first.ProviderSessionID == d.session {
+			return nil // it was recorded before the agent was asked
+		}
+		ev.Payload = &agentevents.AgentSessionChanged{ProviderSessionID: first.ProviderSessionID}
+	}
+	if !d.started {
+		if err := d.start(&agentevents.AgentStarted{}); err != nil {
+			d.errs = append(d.errs, err)
+		}
+	}
+	out := agentevents.Event{Actor: ev.Actor, AgentID: ev.AgentID, ParentCallID: ev.ParentCallID, Marks: ev.Marks, Payload: ev.Payload}
+	switch p := ev.Payload.(type) {
+	case *agentevents.AgentStarted:
+		out.ParentAgentID = ev.ParentAgentID
+		if own {
+			d.end = nil // another turn
+		} else {
+			out.ParentAgentID = cmp.Or(ev.ParentAgentID, d.agent.ID())
+		}
+	case *agentevents.AgentSessionChanged:
+		if own {
+			d.session = p.ProviderSessionID
+		}
+	case *agentevents.AgentEnded:
+		if own {
+			d.end = p
+		}
+	}
+	_, err := d.agent.Record(d.ctx, out)
+	return err
+}
+
+// start records the start of the agent, with what the request and the answer say of it.
+func (d *answer) start(said *agentevents.AgentStarted) error {
+	p, r := *said, d.request
+	p.Prompt = cmp.Or(p.Prompt, r.Prompt)
+	p.ProviderSessionID = cmp.Or(p.ProviderSessionID, r.SessionID)
+	p.Task = cmp.Or(p.Task, r.Task)
+	p.Model = cmp.Or(p.Model, r.Model)
+	p.Resumed = p.Resumed || r.Resume
+	d.session = p.ProviderSessionID
+	err := d.agent.Emit(d.ctx, &p)
+	d.started = d.started || err == nil
+	return err
+}
+
+// finish ends an agent that has not ended, and returns why it has not.
+func (d *answer) finish(err error) error {
+	if d.end != nil {
+		return err
+	}
+	if err == nil {
+		err = ErrNoEnd
+	}
+	if !d.started {
+		d.errs = appendError(d.errs, d.start(&agentevents.AgentStarted{}))
+	}
+	end := &agentevents.AgentEnded{Error: agentevents.Some(agentevents.ErrorInfo{Message: err.Error()})}
+	if d.ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		end.Outcome = agentevents.OutcomeAborted
+	}
+	// The end is recorded also when the context is over.
+	d.errs = appendError(d.errs, d.agent.Emit(context.WithoutCancel(d.ctx), end))
+	d.end = end
+	return fmt.Errorf("query: %s: %w", d.request.NodeID, err)
+}
+
+func appendError(errs []error, err error) []error {
+	if err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}

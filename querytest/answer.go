@@ -149,15 +149,16 @@ func (c *Call) result() []byte {
 	return line
 }
 
-// complete returns the events of an answer without what belongs to a run, with a start and
-// an end, and with what the call says of them.
-func (c *Call) complete(decoded []agentevents.Event, agentID string) []agentevents.Event {
+// Answer returns what an agent of a log did, as a [query.Func] yields it: without what
+// belongs to the log and its run, and without what whoever records it adds. Payloads are
+// shared with the log, but for those of ends. The agent with the id is the one that was
+// asked; the others are its sub-agents.
+func Answer(log []agentevents.Event, agentID string) []agentevents.Event {
 	var events []agentevents.Event
-	var start *agentevents.AgentStarted
-	var end *agentevents.AgentEnded
-	for _, ev := range decoded {
+	for _, ev := range log {
 		own := ev.AgentID == "" || ev.AgentID == agentID || ev.NodeRunID != "" && ev.AgentID == ev.NodeRunID
-		if strings.HasPrefix(string(ev.Kind()), "run.") {
+		derived := ev.Kind() == agentevents.KindAgentTransition && ev.Marks.Has(agentevents.MarkSynthetic)
+		if derived || strings.HasPrefix(string(ev.Kind()), "run.") {
 			continue
 		}
 		out := agentevents.Event{Actor: ev.Actor, ParentCallID: ev.ParentCallID, Marks: ev.Marks &^ agentevents.MarkReplayed, Payload: ev.Payload}
@@ -167,20 +168,37 @@ func (c *Call) complete(decoded []agentevents.Event, agentID string) []agenteven
 				out.ParentAgentID = ev.ParentAgentID
 			}
 		}
+		if p, ok := ev.Payload.(*agentevents.AgentEnded); ok {
+			end := *p
+			end.Totals = agentevents.Opt[agentevents.Totals]{}
+			out.Payload = &end
+		}
+		events = append(events, out)
+	}
+	return events
+}
+
+// complete returns the events of an answer with a start and an end, and with what the call
+// says of them.
+func (c *Call) complete(decoded []agentevents.Event, agentID string) []agentevents.Event {
+	var events []agentevents.Event
+	var start *agentevents.AgentStarted
+	var end *agentevents.AgentEnded
+	for _, ev := range Answer(decoded, agentID) {
 		switch p := ev.Payload.(type) {
 		case *agentevents.AgentStarted:
-			if own && start == nil {
+			if ev.AgentID == "" && start == nil {
 				start = p
 			}
 		case *agentevents.AgentEnded:
-			if own && c.Output.Error.OK {
+			if ev.AgentID == "" && c.Output.Error.OK {
 				continue // there is none: the query fails
 			}
-			if own {
+			if ev.AgentID == "" {
 				end = p
 			}
 		}
-		events = append(events, out)
+		events = append(events, ev)
 	}
 	if start == nil {
 		start = &agentevents.AgentStarted{}

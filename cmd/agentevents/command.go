@@ -74,6 +74,7 @@ func (e usageError) Error() string { return string(e) }
 func commands() []command {
 	return []command{
 		importCommand(),
+		recordCommand(),
 		convertCommand(),
 		exportCommand(),
 		redactCommand(),
@@ -166,7 +167,10 @@ func (in *invocation) finish(name string, err error) int {
 		err = ferr // a failed write matters more
 	}
 	var usage usageError
+	var exit exitError
 	switch {
+	case errors.As(err, &exit):
+		return int(exit)
 	case err == nil, errors.Is(err, errHelp), errors.Is(err, errClosed):
 		return exitOK
 	case errors.Is(err, errProblems):

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/capture/claude"
+	"github.com/agentevents/agentevents/query"
+	"github.com/agentevents/agentevents/querytest"
+)
+
+func recordCommand() command {
+	return command{
+		name:    "record",
+		args:    "--output DIR [flags] -- COMMAND [ARGUMENT...]",
+		purpose: "run an agent program, and record it as a test fixture and a log",
+		about: `
+COMMAND is run as it is: its input, output and errors are those of record. What it
+prints must be the output of the Claude CLI with --output-format stream-json --verbose.
+When it has ended, DIR has two files, without secrets:
+
+  NODE.json   the fixture, from which package querytest answers in tests
+  NODE.jsonl  the log, for all other commands
+
+The prompt of the fixture is the argument behind -p or --print, unless --prompt is given,
+and its session is that behind --session-id, --resume or -r.
+
+The exit status is that of COMMAND; if that is 0, it is 1 when there were lines that cannot
+be read, and 2 when nothing could be recorded.`,
+		examples: []string{
+			"agentevents record --output fixtures -- claude -p 'Do it' --output-format stream-json --verbose",
+			"agentevents record --output testdata/report --node writer --append -- ./ask-claude.sh 2>/dev/null",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			var r redactor
+			l.flags(fs)
+			r.flags(fs)
+			dir := fs.String("output", "", "the `DIR` of the files, which is made if it is not there")
+			node := fs.String("node", "", "the `NAME` of the node that is asked; default: COMMAND without its folder")
+			prompt := fs.String("prompt", "", "the `TEXT` that is asked; default: the argument behind -p or --print")
+			more := fs.Bool("append", false, "add a call to the fixture, and a run to the log, in place of new files")
+			return func(in *invocation) error {
+				switch {
+				case *dir == "":
+					return usageError("--output DIR is needed")
+				case len(in.args) == 0:
+					return usageError("a COMMAND is needed, behind --")
+				}
+				argv := in.args
+				rec := recording{
+					node: cmp.Or(*node, filepath.Base(argv[0])), dir: *dir, more: *more,
+					prompt: cmp.Or(*prompt, behind(argv, "-p", "--print")),
+				}
+				if err := r.open(in); err != nil {
+					return err
+				}
+				return rec.run(in, &l, &r, argv)
+			}
+		},
+	}
+}
+
+// behind returns the argument behind one of the flags, or "".
+func behind(argv []string, flags ...string) string {
+	for i, arg := range argv {
+		name, value, joined := strings.Cut(arg, "=")
+		if !slices.Contains(flags, name) {
+			continue
+		}
+		if joined {
+			return value
+		}
+		if i+1 < len(argv) && !strings.HasPrefix(argv[i+1], "-") {
+			return argv[i+1]
+		}
+	}
+	return ""
+}
+
+// A recording is made of one run of a program.
+type recording struct {
+	node, dir, prompt string
+	more              bool // add to the files that are there
+}
+
+// An exitError is the exit status of a program that was run.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("the command ended with status %d", int(e)) }
+
+func (rec *recording) run(in *invocation, l *logReader, r *redactor, argv []string) error {
+	fixture := &querytest.Fixture{}
+	if rec.more {
+		text, err := os.ReadFile(rec.path(".json"))
+		if err == nil {
+			fixture, err = querytest.Parse(text)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err // before anything is run
+		}
+	}
+	if _, err := osexec.LookPath(argv[0]); err != nil {
+		return err
+	}
+	cmd := osexec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stderr = in.stdin, in.stderr
+	if err := os.MkdirAll(rec.dir, 0o755); err != nil {
+		return err
+	}
+	// An earlier log stays until there is something to replace it with.
+	path, mode := rec.path(".jsonl.partial"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC
+	if rec.more {
+		path, mode = rec.path(".jsonl"), os.O_WRONLY|os.O_CREATE|os.O_APPEND
+	}
+	log, err := os.OpenFile(path, mode, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+
+	// An interrupt is for the program too: record waits for its end.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() { // until the program has ended
+		for {
+			select {
+			case s := <-signals:
+				if s == syscall.SIGTERM {
+					_ = cmd.Process.Signal(s)
+				}
+			case <-ended:
+				return
+			}
+		}
+	}()
+
+	l.decoder = claude.NewDecoder(claude.Options{AgentID: rec.node, Prompt: rec.asked()})
+	l.open = func(name string) iter.Seq2[input, error] {
+		return func(yield func(input, error) bool) {
+			yield(input{Reader: io.TeeReader(stdout, careless{in.stdout}), name: name}, nil)
+		}
+	}
+	in.args = []string{"what " + filepath.Base(argv[0]) + " prints"}
+	read, err := l.events(in)
+	if err != nil {
+		return err
+	}
+	var events []agentevents.Event
+	p := printer{out: newOutput(log)}
+	var failed error
+	for at, ev := range r.events(l, func(yield func(position, agentevents.Event) bool) {
+		for at, ev := range read {
+			events = append(events, ev)
+			if !yield(at, ev) {
+				return
+			}
+		}
+	}) {
+		if failed == nil { // the program runs on, whatever becomes of its log
+			failed = p.print(l, at, &ev)
+		}
+	}
+	status := exitStatus(cmd.Wait())
+	failed = errors.Join(failed, p.out.Flush(), log.Close(), rec.save(fixture, events, r, argv, status))
+	switch {
+	case rec.more:
+	case len(events) == 0:
+		failed = errors.Join(failed, os.Remove(path))
+	case failed == nil:
+		failed = os.Rename(path, rec.path(".jsonl"))
+	}
+	r.report(in)
+	if failed == nil && len(events) > 0 {
+		in.stdout.Flush()
+		fmt.Fprintf(in.stderr, "recorded %d events: %s, %s\n", len(events), rec.path(".json"), rec.path(".jsonl"))
+	}
+	switch {
+	case status != 0:
+		if failed != nil {
+			fmt.Fprintf(in.stderr, "agentevents record: %s\n", visible(failed.Error()))
+		}
+		return exitError(status)
+	case failed != nil:
+		return failed
+	case len(events) == 0:
+		return fmt.Errorf("%s printed nothing that can be recorded; the Claude CLI needs --output-format stream-json --verbose", argv[0])
+	}
+	return l.result()
+}
+
+// save writes the fixture.
+func (rec *recording) save(f *querytest.Fixture, events []agentevents.Event, r *redactor, argv []string, status int) error {
+	if len(events) == 0 {
+		return nil
+	}
+	answer := querytest.Answer(events, rec.node)
+	var failed error
+	if status != 0 && !slices.ContainsFunc(answer, func(ev agentevents.Event) bool {
+		return ev.AgentID == "" && ev.Kind() == agentevents.KindAgentEnded && !ev.Marks.Has(agentevents.MarkSynthetic)
+	}) {
+		failed = exitError(status)
+	}
+	options, err := agentevents.ToJSON(map[string]any{"command": argv})
+	if err != nil {
+		return err
+	}
+	resumed := behind(argv, "--resume", "-r")
+	call, err := querytest.NewCall(query.Request{
+		Prompt: rec.asked(), Options: options,
+		SessionID: cmp.Or(resumed, behind(argv, "--session-id")), Resume: resumed != "",
+	}, answer, failed, querytest.RecordOptions{Redaction: &r.policy})
+	if err != nil {
+		return err
+	}
+	f.Calls = append(f.Calls, *call)
+	return querytest.Save(rec.dir, rec.node, f)
+}
+
+// asked returns the prompt as JSON, if it is known.
+func (rec *recording) asked() agentevents.JSON {
+	if rec.prompt == "" {
+		return ""
+	}
+	return agentevents.JSONString(rec.prompt)
+}
+
+func (rec *recording) path(ext string) string {
+	return filepath.Join(rec.dir, url.PathEscape(rec.node)+ext)
+}
+
+// exitStatus returns the exit status of a program that was waited for, as a shell does.
+func exitStatus(err error) int {
+	var exit *osexec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &exit):
+		return exitUsage
+	}
+	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// careless writes what it can: the program whose output it is does not end because nobody
+// reads that.
+type careless struct{ w io.Writer }
+
+func (c careless) Write(p []byte) (int, error) {
+	_, _ = c.w.Write(bytes.Clone(p))
+	return len(p), nil
+}

@@ -14,12 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
 	ae "github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/query"
 	"github.com/agentevents/agentevents/resume"
 	"github.com/agentevents/agentevents/runstore"
 	"github.com/agentevents/agentevents/tree"
@@ -140,8 +142,8 @@ func work(ctx context.Context, dir string, middle func()) error {
 	if err := run.Emit(ctx, &ae.RunStarted{Name: "report"}); err != nil {
 		return err
 	}
-	for i := range nodes {
-		if err := node(ctx, run, i, query("", nodes[i].id, nodes[i].task), false, middle); err != nil {
+	for i, n := range nodes {
+		if err := node(ctx, run, i, query.Request{Prompt: ae.JSONString(n.task)}, middle); err != nil {
 			return err
 		}
 	}
@@ -183,49 +185,59 @@ func goOn(ctx context.Context, dir, message string, out io.Writer) error {
 		if restored.Snapshot.NodeStatus[n.id] == ae.NodeStatusDone {
 			continue
 		}
-		a, resumed := sessions[n.id]
-		session := query(a.SessionID, n.id, n.task)
-		if resumed {
-			session = query(a.SessionID, n.id, a.Prompt)
+		ask := query.Request{Prompt: ae.JSONString(n.task)}
+		if a, resumed := sessions[n.id]; resumed {
+			ask = query.Request{Prompt: ae.JSONString(a.Prompt), SessionID: a.SessionID, Resume: true}
 		}
-		if err := node(ctx, run, i, session, resumed, func() {}); err != nil {
+		if err := node(ctx, run, i, ask, func() {}); err != nil {
 			return err
 		}
 	}
 	return errors.Join(run.Emit(ctx, &ae.RunCompleted{}), em.Close(ctx))
 }
 
-// query stands for a provider, which is given a prompt: it goes on with the conversation of
-// the session, or begins one. It returns the id of the session.
-func query(session, node, _ string) string {
-	if session == "" {
-		session = "s-" + node
-	}
-	return session
-}
-
-// node runs one node of the workflow.
-func node(ctx context.Context, run *ae.Run, i int, session string, resumed bool, middle func()) error {
+// node runs one node of the workflow. In its middle the agent calls a tool.
+func node(ctx context.Context, run *ae.Run, i int, ask query.Request, middle func()) error {
 	n := nodes[i]
 	at := run.With(ae.Scope{NodeID: n.id, NodeRunID: n.id + "-1"})
 	if err := at.Emit(ctx, &ae.NodeStarted{}); err != nil {
 		return err
 	}
-	agent := at.Agent(n.id)
-	// The session is in the store before the provider works: it is what the next process needs.
-	if err := agent.Emit(ctx, &ae.AgentStarted{Task: n.task, ProviderSessionID: session, Resumed: resumed}); err != nil {
+	ask.Task = n.task
+	if ask.SessionID == "" {
+		// A session that the caller names is in the store before the provider works: it is
+		// what the next process needs.
+		ask.SessionID = "s-" + n.id
+	}
+	end, err := query.Do(ctx, at.Agent(n.id), provider(i, middle), ask)
+	if err != nil {
 		return err
 	}
-	_, err := agent.Do(ctx, &ae.ToolCalled{ToolID: n.tool}, func(context.Context) (ae.JSON, error) {
-		if n.id == "write" {
-			middle()
+	return at.Emit(ctx, &ae.NodeCompleted{Outputs: ae.JSONString(end.Result)})
+}
+
+// provider stands for a program that asks a model: its agent calls a tool, and answers. A
+// test would use querytest.MockQuery.
+func provider(i int, middle func()) query.Func {
+	n := nodes[i]
+	return func(_ context.Context, r query.Request) iter.Seq2[ae.Event, error] {
+		call := n.tool + " in " + r.SessionID
+		if r.Resume {
+			call += ", again"
 		}
-		return ae.JSON(fmt.Sprintf("%q", n.answer)), nil
-	})
-	return errors.Join(err,
-		agent.Emit(ctx, &ae.TextCompleted{Text: n.answer}),
-		agent.Emit(ctx, &ae.AgentEnded{Outcome: ae.OutcomeConverged, Result: n.answer}),
-		at.Emit(ctx, &ae.NodeCompleted{Outputs: ae.JSON(fmt.Sprintf("%q", n.answer))}))
+		return func(yield func(ae.Event, error) bool) {
+			say := func(p ae.Payload) bool { return yield(ae.Event{Payload: p}, nil) }
+			if !say(&ae.ToolCalled{CallID: call, ToolID: n.tool}) {
+				return
+			}
+			if n.id == "write" {
+				middle()
+			}
+			_ = say(&ae.ToolReturned{CallID: call, ToolID: n.tool, Status: ae.ToolStatusOK, Result: ae.JSONString(n.answer)}) &&
+				say(&ae.TextCompleted{Text: n.answer}) &&
+				say(&ae.AgentEnded{Outcome: ae.OutcomeConverged, Result: n.answer})
+		}
+	}
 }
 
 // restore returns the snapshot of the run.

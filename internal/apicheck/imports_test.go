@@ -91,7 +91,7 @@ var layers = []layer{
 	{"cmd/...", []string{".", "logfile", "otlpjson", "playback", "query", "querytest", "tree", "capture/...", "dialect/...", "internal/chain", "internal/jsonwire", "internal/lines",
 		"internal/readback", "internal/replay", "internal/spans", "internal/stats"},
 		"the command may use every package of the module, but no dependency of its own"},
-	{"examples/...", []string{".", "live", "resume", "runstore", "tree"},
+	{"examples/...", []string{".", "live", "query", "resume", "runstore", "tree"},
 		"examples use only what a user needs"},
 }
 

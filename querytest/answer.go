@@ -86,6 +86,8 @@ func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 	execution := fmt.Sprintf("%s-%d", agentID, index+1)
 	var of form
 	var log bytes.Buffer
+	var frames frames
+	var at []int // events by line
 	ended := false
 	for i, text := range c.Events {
 		var members map[string]json.RawMessage
@@ -101,7 +103,11 @@ func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", i+1, err)
 		}
-		log.Write(append(line, '\n'))
+		text := frames.before(line, execution) + string(line) + "\n"
+		log.WriteString(text)
+		for range strings.Count(text, "\n") {
+			at = append(at, i+1)
+		}
 	}
 	var events []agentevents.Event
 	if of.decoder != nil {
@@ -111,7 +117,7 @@ func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 		}
 		for ev, err := range agentevents.NewReader(&log, agentevents.ReaderOptions{Decoder: decoder, MaxLine: math.MaxInt}).All() {
 			if err != nil {
-				return nil, inEvent(err)
+				return nil, inEvent(err, at)
 			}
 			events = append(events, ev)
 		}
@@ -119,9 +125,55 @@ func (c *Call) answer(agentID string, index int) ([]agentevents.Event, error) {
 	return c.complete(events, agentID), nil
 }
 
-// inEvent returns an error of a reader, which numbers events, without a position in a line
-// that is not that of the file.
-func inEvent(err error) error {
+// frames are those of a streamed message of the Claude SDK. Fixtures that were cut down by
+// hand have its deltas only.
+type frames struct {
+	message bool
+	blocks  map[int]bool
+}
+
+// before returns the lines that are missing before a line: the beginnings of the message and
+// of the block that it belongs to.
+func (f *frames) before(line []byte, message string) (missing string) {
+	var m struct {
+		Type  string
+		Event struct {
+			Type  string
+			Index int
+			Delta struct{ Type string }
+		}
+	}
+	if json.Unmarshal(line, &m) != nil || m.Type != "stream_event" {
+		return ""
+	}
+	switch m.Event.Type {
+	case "message_start":
+		*f = frames{message: true}
+		return ""
+	case "message_stop":
+		*f = frames{}
+		return ""
+	case "content_block_delta", "content_block_start":
+	default:
+		return ""
+	}
+	if !f.message {
+		*f = frames{message: true}
+		missing = fmt.Sprintf(`{"type":"stream_event","event":{"type":"message_start","message":{"id":%q}}}`+"\n", message)
+	}
+	if f.blocks == nil {
+		f.blocks = map[int]bool{}
+	}
+	if kind := strings.TrimSuffix(m.Event.Delta.Type, "_delta"); !f.blocks[m.Event.Index] && (kind == "text" || kind == "thinking") {
+		missing += fmt.Sprintf(`{"type":"stream_event","event":{"type":"content_block_start","index":%d,"content_block":{"type":%q}}}`+"\n", m.Event.Index, kind)
+	}
+	f.blocks[m.Event.Index] = true
+	return missing
+}
+
+// inEvent returns an error of a reader with the event that it is about, and without a
+// position in a line that is not that of the file.
+func inEvent(err error, at []int) error {
 	var line *agentevents.LineError
 	if !errors.As(err, &line) {
 		return err
@@ -134,7 +186,10 @@ func inEvent(err error) error {
 	if line.Pointer != "" {
 		out = fmt.Errorf("%s: %w", line.Pointer, out)
 	}
-	return fmt.Errorf("event %d: %w", line.Line, out)
+	if line.Line < 1 || line.Line > len(at) {
+		return fmt.Errorf("the end of the events: %w", out)
+	}
+	return fmt.Errorf("event %d: %w", at[line.Line-1], out)
 }
 
 // result returns the message of the Claude SDK that the output comes from.

@@ -343,3 +343,30 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 	require.Empty(t, m.Unused())
 }
+
+// Fixtures that people cut down by hand still answer: with the session, the text and the
+// figures of the output.
+func TestShortFixtures(t *testing.T) {
+	for name, events := range map[string]string{
+		"no events":          `[]`,
+		"an old text":        `[{"type":"agent:text","content":"## v1"}]`,
+		"a piece of a reply": `[{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"## v1"}},"parent_tool_use_id":null,"uuid":"u-1","session_id":"s-1"}]`,
+		"a native text":      `[{"type":"agent.text","payload":{"text":"## v1"}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := querytest.Parse([]byte(`{"calls":[{"input":{"prompt":"fixture:coder"},"output":{"text":"## v1 done","usage":{"input_tokens":80,"output_tokens":40},"durationMs":400,"sessionId":"s-1","numTurns":1,"totalCostUsd":0.001},"events":` + events + `}]}`))
+			require.NoError(t, err)
+			em, rec := eventtest.RecordWith(t, agentevents.EmitterOptions{Lifecycle: agentevents.LifecycleDerived})
+			run, err := em.Run("r")
+			require.NoError(t, err)
+			m := querytest.NewMock(querytest.Fixtures{"coder": f}, querytest.MockOptions{Strict: true})
+			end, err := query.Do(t.Context(), run.Agent("coder"), m.Query, query.Request{Prompt: `"fixture:coder"`})
+			require.NoError(t, err)
+			rec.WantLaws(t, eventtest.LawOptions{Open: true})
+			rec.Want(t, "coder agent.started providerSessionId=s-1", "coder agent.ended converged numTurns=1 durationMs=400 totalCostUsd=0.001")
+			require.Equal(t, "## v1 done", end.Result)
+			require.EqualValues(t, 80, end.Usage.V.InputTokens)
+			require.Equal(t, name != "no events", rec.Snapshot("r").Agents["coder"].Text != "")
+		})
+	}
+}

@@ -16,8 +16,9 @@ import (
 // JSON, so parents may be missing or form a circle, and elements of lists may be
 // nil.
 type builder struct {
-	s *agentevents.RunSnapshot
-	o Options
+	s       *agentevents.RunSnapshot
+	o       Options
+	details *runDetails
 
 	agents map[string]*agentNode
 	asking map[string]int // number of open model calls, by agent id
@@ -41,17 +42,16 @@ type agentNode struct {
 
 // run builds the whole tree.
 func (b *builder) run() *node {
+	b.makeAgents()
 	root := &node{line: b.runLine()}
 	if n := b.s.DroppedCalls; n > 0 {
 		root.add(&node{line: line{head: count(n, "tool call") + " not kept in the snapshot, the oldest ones"}})
 	}
-	b.makeAgents()
 	var rest []*node // of the run itself
-	b.items(func(agent string, seq uint64, l line, call callKey) {
-		n := &node{line: l, seq: seq}
+	b.items(func(agent string, n *node, call callKey) {
 		if call.call != "" {
 			// The latest call of an id is the one that spawned agents.
-			if old := b.calls[call]; old == nil || old.seq <= seq {
+			if old := b.calls[call]; old == nil || old.seq <= n.seq {
 				b.calls[call] = n
 			}
 		}
@@ -65,12 +65,14 @@ func (b *builder) run() *node {
 	b.placeAgents(root)
 	for _, a := range b.order {
 		sortBySeq(a.children)
+		a.children = join(a.children)
+		b.said(a)
 	}
 	for _, c := range b.calls {
 		sortBySeq(c.children)
 	}
 	sortBySeq(rest)
-	root.children = append(root.children, rest...)
+	root.children = append(root.children, join(rest)...)
 	b.nodes(root)
 	b.budgets(root)
 	return root
@@ -102,7 +104,16 @@ func (b *builder) runLine() line {
 			l.word += " (interrupted)"
 		}
 	}
+	if b.details != nil && !s.StartedAt.IsZero() {
+		l.fact(s.StartedAt.UTC().Format("2006-01-02 15:04:05Z"))
+	}
 	l.fact(duration(b.length()))
+	if work := b.working(); work > 0 {
+		l.fact("at work " + duration(work))
+	}
+	if b.details != nil {
+		l.fact(why(s))
+	}
 	switch {
 	case s.Error.OK:
 		l.detail = errorText(s.Error.V)
@@ -184,8 +195,15 @@ func (b *builder) agentLine(n *agentNode) line {
 	if a.ConvergenceScore.OK {
 		l.fact("convergence " + strconv.FormatFloat(a.ConvergenceScore.V, 'g', 4, 64))
 	}
+	took, work := b.details.of(n.id).took(a)
 	if a.Duration.OK {
-		l.fact(duration(a.Duration.V))
+		l.fact(duration(took))
+	}
+	if work > 0 {
+		l.fact("at work " + duration(work))
+	}
+	if b.details != nil {
+		l.fact(a.Model)
 	}
 	if a.NodeID != "" {
 		l.fact("node " + a.NodeID)
@@ -207,7 +225,11 @@ func (b *builder) agentLine(n *agentNode) line {
 		}
 		l.fact(text)
 	}
-	if _, cost := a.Usage.Total(); cost.OK {
+	tokens, cost := a.Usage.Total()
+	if b.details != nil {
+		l.fact(tokensText(tokens))
+	}
+	if cost.OK {
 		l.fact(dollars(cost.V))
 	}
 	switch {
@@ -347,7 +369,8 @@ func (p *phaseNodes) at(t time.Time) *node {
 
 // items calls add for everything an agent did: its line, its place and, for
 // tool calls, which call it is.
-func (b *builder) items(add func(agent string, seq uint64, l line, call callKey)) {
+func (b *builder) items(place func(agent string, n *node, call callKey)) {
+	add := func(agent string, seq uint64, l line, call callKey) { place(agent, &node{line: l, seq: seq}, call) }
 	s := b.s
 	b.named = map[callKey]bool{}
 	all := slices.Concat(s.ClosedCalls, s.OpenCalls)
@@ -362,9 +385,15 @@ func (b *builder) items(add func(agent string, seq uint64, l line, call callKey)
 		}
 	}
 	for _, c := range all {
-		if c != nil {
-			add(c.AgentID, c.Sequence, b.callLine(c), callKey{c.AgentID, c.CallID})
+		if c == nil {
+			continue
 		}
+		key := callKey{c.AgentID, c.CallID}
+		n := &node{line: b.callLine(c), seq: c.Sequence}
+		if c.Status == agentevents.ToolStatusOK && !b.named[key] && c.RetryOf == "" && c.Attempt.V < 2 {
+			n.tool, n.took = c.ToolID, c.Duration.V
+		}
+		place(c.AgentID, n, key)
 	}
 	for i := range s.Audits {
 		a := &s.Audits[i]
@@ -424,7 +453,10 @@ func (b *builder) closed(l *line, open bool, m mark, word string) {
 }
 
 func (b *builder) callLine(c *agentevents.ToolCallSnapshot) line {
-	l := line{head: "tool." + c.ToolID, detail: c.Error}
+	l := line{head: "tool." + c.ToolID, detail: b.details.note(callKey{c.AgentID, c.CallID})}
+	if c.Error != "" {
+		l.detail = strings.TrimPrefix(l.detail+" — "+c.Error, " — ")
+	}
 	if b.named[callKey{c.AgentID, c.CallID}] {
 		l.head += " [" + c.CallID + "]"
 	}
@@ -641,6 +673,13 @@ func (b *builder) length() time.Duration {
 	return d
 }
 
+func tokensText(u agentevents.Usage) string {
+	if u.InputTokens == 0 && u.OutputTokens == 0 {
+		return ""
+	}
+	return strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out"
+}
+
 // totals sums up the run.
 func (b *builder) totals() line {
 	s := b.s
@@ -679,9 +718,7 @@ func (b *builder) totals() line {
 	if n := len(s.Messages); n > 0 {
 		l.fact(count(n, "message"))
 	}
-	if u := &s.Usage.Usage; u.InputTokens != 0 || u.OutputTokens != 0 {
-		l.fact(strconv.FormatInt(u.InputTokens, 10) + " tokens in, " + strconv.FormatInt(u.OutputTokens, 10) + " out")
-	}
+	l.fact(tokensText(s.Usage.Usage))
 	if s.Usage.CostUSD.OK {
 		l.fact(dollars(s.Usage.CostUSD.V))
 	}

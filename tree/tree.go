@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/agentevents/agentevents"
@@ -21,6 +22,9 @@ type Options struct {
 	// Ended says that nothing will be added to the log. A run that is not over, and
 	// the agents at work in it, are then shown as interrupted.
 	Ended bool
+	// Details are those of the run's events: what calls did, prompts, answers, times of the
+	// day, and how long agents were at work beside how long they took. Nil means none.
+	Details *Details
 }
 
 const (
@@ -38,7 +42,7 @@ func Write(w io.Writer, s *agentevents.RunSnapshot, o Options) error {
 	if o.Width == 0 {
 		o.Width = defaultWidth
 	}
-	b := builder{s: s, o: o}
+	b := builder{s: s, o: o, details: o.Details.run(s.RunID)}
 	p := printer{w: w, o: o}
 	root := b.run()
 	p.line("", &root.line)
@@ -53,6 +57,9 @@ type node struct {
 	line     line
 	seq      uint64 // its place among its siblings
 	children []*node
+
+	tool string        // of a call that went well and that no other line refers to
+	took time.Duration // of such a call
 }
 
 func (n *node) add(child *node) { n.children = append(n.children, child) }

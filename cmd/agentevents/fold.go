@@ -46,7 +46,7 @@ func foldCommand() command {
 Every snapshot is one line unless --indent is given. Events that break a rule
 are counted in the snapshot; they do not change the exit status.`,
 		examples: []string{
-			"agentevents fold run.jsonl",
+			"agentevents fold --keep-calls 100000 run.jsonl | jq .closedCalls",
 			"agentevents fold --at 41 --indent run.jsonl",
 		},
 		flags: func(fs *flag.FlagSet) action {
@@ -63,6 +63,7 @@ are counted in the snapshot; they do not change the exit status.`,
 				until = &n
 				return nil
 			})
+			fs.IntVar(&f.options.KeepCalls, "keep-calls", 0, "keep the latest `N` calls that returned; default 64, -1 keeps none")
 			indent := fs.Bool("indent", false, "indent the JSON over several lines")
 			return func(in *invocation) error {
 				events, err := l.events(in)

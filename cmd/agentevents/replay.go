@@ -72,7 +72,7 @@ A log of several runs needs --run.`,
 					return l.result()
 				}
 				p.in, p.drawn = in, in.terminal()
-				p.tree = tree.Options{Color: in.color(color.value), Width: *width}
+				p.tree = tree.Options{Color: in.color(color.value), Width: *width, Details: new(tree.Details)}
 				ctx, stop := in.interrupted()
 				defer stop()
 				if err := p.play(ctx, all, *from); err != nil && !errors.Is(err, context.Canceled) {
@@ -104,6 +104,11 @@ func (p *player) play(ctx context.Context, events []agentevents.Event, from uint
 	}
 	first, _ := p.at.Peek()
 	p.began = first.Time
+	for i := range events {
+		if events[i].Sequence < from {
+			p.tree.Details.Add(&events[i])
+		}
+	}
 	if err := p.at.Seek(from); err != nil {
 		return err
 	}
@@ -131,6 +136,7 @@ const (
 )
 
 func (p *player) show(ev agentevents.Event) error {
+	p.tree.Details.Add(&ev)
 	line := fmt.Sprintf("%+9.3fs  %5d  %-24s %s", ev.Time.Sub(p.began).Seconds(), ev.Sequence, visible(string(ev.Kind())), visible(about(&ev)))
 	line = strings.TrimRight(line, " ") + "\n"
 	if !p.drawn {

@@ -40,10 +40,12 @@ or --color says otherwise.`,
 				if err != nil {
 					return err
 				}
+				var details tree.Details
 				for _, ev := range events {
+					details.Add(&ev)
 					f.apply(ev)
 				}
-				o := tree.Options{Color: in.color(color.value), Width: *width, Ended: !*live}
+				o := tree.Options{Color: in.color(color.value), Width: *width, Ended: !*live, Details: &details}
 				first := true
 				for s := range f.runs().Drain() {
 					if !first {

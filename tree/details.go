@@ -1,0 +1,335 @@
+package tree
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentevents/agentevents"
+)
+
+// Details are what people look for in a run and what its snapshot does not keep: what each
+// call did, prompts, and how long agents were at work. The zero Details are empty. They keep
+// a short text for each call. They are not for concurrent use.
+type Details struct {
+	runs map[string]*runDetails
+}
+
+type runDetails struct {
+	calls  map[callKey]string
+	agents map[string]*agentDetails
+}
+
+type agentDetails struct {
+	prompt   string        // of the first start
+	first    time.Time     // start of the first attempt
+	began    time.Time     // of the attempt that is at work; zero between attempts
+	worked   time.Duration // in all attempts that ended
+	attempts int           // that ended
+}
+
+const (
+	maxNote   = 160 // characters of what a call did
+	maxPrompt = 400 // characters of a prompt
+)
+
+// Add adds an event of a log.
+func (d *Details) Add(ev *agentevents.Event) {
+	switch p := ev.Payload.(type) {
+	case *agentevents.ToolCalled:
+		d.call(ev, p.CallID, p.ArgumentsSummary, p.Arguments)
+	case *agentevents.ToolReturned:
+		if p.OneEvent {
+			d.call(ev, p.CallID, p.ArgumentsSummary, p.Arguments)
+		}
+	case *agentevents.AgentStarted:
+		a := d.agent(ev)
+		if a.attempts == 0 && a.prompt == "" {
+			a.prompt = short(promptText(p.Prompt), maxPrompt)
+		}
+		a.began = ev.Time
+		if a.first.IsZero() {
+			a.first = ev.Time
+		}
+	case *agentevents.AgentEnded:
+		a := d.agent(ev)
+		switch {
+		case p.Duration.OK:
+			a.worked += p.Duration.V
+		case !a.began.IsZero() && !ev.Time.IsZero():
+			a.worked += max(0, ev.Time.Sub(a.began))
+		}
+		a.began = time.Time{}
+		a.attempts++
+	}
+}
+
+func (d *Details) run(id string) *runDetails {
+	if d == nil {
+		return nil
+	}
+	return d.runs[id]
+}
+
+func (d *Details) add(id string) *runDetails {
+	r := d.runs[id]
+	if r == nil {
+		if d.runs == nil {
+			d.runs = map[string]*runDetails{}
+		}
+		r = &runDetails{calls: map[callKey]string{}, agents: map[string]*agentDetails{}}
+		d.runs[id] = r
+	}
+	return r
+}
+
+func (d *Details) agent(ev *agentevents.Event) *agentDetails {
+	r := d.add(ev.RunID)
+	a := r.agents[ev.AgentID]
+	if a == nil {
+		a = &agentDetails{}
+		r.agents[ev.AgentID] = a
+	}
+	return a
+}
+
+func (d *Details) call(ev *agentevents.Event, id, summary string, arguments agentevents.JSON) {
+	if summary == "" {
+		summary = argument(arguments)
+	}
+	if summary = short(summary, maxNote); summary != "" {
+		d.add(ev.RunID).calls[callKey{ev.AgentID, strings.Clone(id)}] = summary
+	}
+}
+
+// telling are the names of arguments that say what a call did, the most telling first.
+var telling = []string{
+	"command", "cmd", "file_path", "path", "filename", "notebook_path", "query", "pattern", "url", "sql", "skill",
+	"description", "prompt", "question", "message", "text", "name", "id",
+}
+
+// argument returns the argument that says what a call did: by its name, else the first text.
+func argument(arguments agentevents.JSON) string {
+	text := string(arguments)
+	var said string
+	if json.Unmarshal([]byte(text), &said) == nil {
+		return said
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return ""
+	}
+	best := len(telling) + 1
+	for best > 0 && dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			break
+		}
+		var raw json.RawMessage
+		if dec.Decode(&raw) != nil {
+			break
+		}
+		rank := slices.Index(telling, strings.ToLower(name.(string)))
+		if rank < 0 {
+			rank = len(telling)
+		}
+		var value string
+		if rank < best && json.Unmarshal(raw, &value) == nil && value != "" {
+			best, said = rank, value
+			if strings.HasSuffix(strings.ToLower(name.(string)), "path") {
+				said = end(value)
+			}
+		}
+	}
+	return said
+}
+
+// end returns a path without the folders at its beginning, if it is long.
+func end(path string) string {
+	const most = 48
+	if len(path) <= most {
+		return path
+	}
+	if i := strings.IndexByte(path[len(path)-most:], '/'); i >= 0 {
+		return "…" + path[len(path)-most+i:]
+	}
+	return path
+}
+
+// promptText returns a prompt as text: the string, or the last text of the messages.
+func promptText(prompt agentevents.JSON) string {
+	var text string
+	if json.Unmarshal([]byte(prompt), &text) == nil {
+		return text
+	}
+	var messages []struct{ Content json.RawMessage }
+	if json.Unmarshal([]byte(prompt), &messages) != nil {
+		return ""
+	}
+	for _, m := range slices.Backward(messages) {
+		var parts []struct{ Text string }
+		switch {
+		case json.Unmarshal(m.Content, &text) == nil && text != "":
+			return text
+		case json.Unmarshal(m.Content, &parts) == nil:
+			for _, p := range slices.Backward(parts) {
+				if p.Text != "" {
+					return p.Text
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// short returns a text on one line, cut to some characters.
+func short(text string, limit int) string {
+	if len(text) > 4*limit {
+		text = strings.ToValidUTF8(text[:4*limit], "")
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	n := 0
+	for i := range text {
+		if n++; n > limit {
+			return strings.Clone(text[:i]) + "…"
+		}
+	}
+	return strings.Clone(text)
+}
+
+// note returns what a call did, or "".
+func (r *runDetails) note(key callKey) string {
+	if r == nil {
+		return ""
+	}
+	return r.calls[key]
+}
+
+// of returns the details of an agent; they are empty if there are none.
+func (r *runDetails) of(agent string) agentDetails {
+	if r == nil || r.agents[agent] == nil {
+		return agentDetails{}
+	}
+	return *r.agents[agent]
+}
+
+// took returns how long an agent took from its first start on, and how long it was at work
+// if that is much less, else 0.
+func (a agentDetails) took(s *agentevents.AgentSnapshot) (took, work time.Duration) {
+	took = s.Duration.V
+	if s.Attempts > 1 && !a.first.IsZero() && s.EndedAt.After(a.first) {
+		took = max(took, s.EndedAt.Sub(a.first))
+	}
+	return took, rested(took, a.worked)
+}
+
+// said adds what an agent was told and what it answered, if nobody of the run told it.
+func (b *builder) said(n *agentNode) {
+	if b.details == nil || n.a.ParentAgentID != "" || n.a.ParentCallID != "" {
+		return
+	}
+	if prompt := b.details.of(n.id).prompt; prompt != "" && prompt != n.a.Task {
+		n.children = slices.Insert(n.children, 0, &node{line: line{head: "prompt", detail: prompt}})
+	}
+	if answer := short(cmp.Or(n.a.Result, n.a.Text), maxPrompt); answer != "" {
+		n.add(&node{line: line{head: "answer", detail: answer}})
+	}
+}
+
+// working returns how long the agents that nobody spawned were at work, if that is much
+// less than the run took.
+func (b *builder) working() time.Duration {
+	var work time.Duration
+	for _, n := range b.order {
+		if n.a.ParentAgentID == "" && n.a.ParentCallID == "" {
+			work += b.details.of(n.id).worked
+		}
+	}
+	return rested(b.length(), work)
+}
+
+// rested returns the time at work, if what is left of the time that it took matters, else 0.
+func rested(took, work time.Duration) time.Duration {
+	if took-work < max(time.Second, took/4) {
+		return 0
+	}
+	return work
+}
+
+// why returns in a word or two why a run ended as it did, or "".
+func why(s *agentevents.RunSnapshot) string {
+	if s.Status != agentevents.RunStatusFailed && s.Status != agentevents.RunStatusCancelled {
+		return ""
+	}
+	codes := []string{s.Error.V.Code, s.CancelReason}
+	for _, a := range s.AgentsInOrder() {
+		codes = append(codes, a.Error.V.Code, a.LastError.V.Code)
+	}
+	for _, code := range codes {
+		for _, r := range reasons {
+			if slices.Contains(r.codes, code) {
+				return r.word
+			}
+		}
+	}
+	if len(s.Budgets) > 0 {
+		return "budget"
+	}
+	return ""
+}
+
+// reasons are the words for codes of errors.
+var reasons = []struct {
+	word  string
+	codes []string
+}{
+	{"turn limit", []string{"error_max_turns", "max_turns"}},
+	{"budget", []string{"error_max_budget_usd", "budget_exceeded"}},
+	{"rate limit", []string{"rate_limit", "rate_limit_error", "rate_limited"}},
+	{"timeout", []string{"deadline_exceeded", "timeout"}},
+	{"killed", []string{"interrupted", "killed"}},
+	{"user", []string{"error_user", "user", "user_cancelled", "aborted_by_user"}},
+	{"network", []string{"network_error"}},
+}
+
+// join makes one line of calls of one tool in a row, which went well and have nothing below
+// them: two or more that say the same, or four or more that do not.
+func join(nodes []*node) []*node {
+	var out []*node
+	for i := 0; i < len(nodes); {
+		first := nodes[i]
+		n, alike := 1, true
+		for i+n < len(nodes) && first.tool != "" && nodes[i+n].tool == first.tool && len(nodes[i+n].children) == 0 {
+			alike = alike && nodes[i+n].line.detail == first.line.detail
+			n++
+		}
+		if len(first.children) > 0 || n < 2 || !alike && n < 4 {
+			out = append(out, nodes[i])
+			i++
+			continue
+		}
+		out = append(out, joined(nodes[i:i+n]))
+		i += n
+	}
+	return out
+}
+
+// joined returns the line of several calls of one tool.
+func joined(calls []*node) *node {
+	l := calls[0].line
+	l.head += " ×" + number(float64(len(calls)))
+	l.facts = nil
+	var took time.Duration
+	var notes []string
+	for _, c := range calls {
+		took += c.took
+		if d := c.line.detail; d != "" && !slices.Contains(notes, d) {
+			notes = append(notes, d)
+		}
+	}
+	l.fact(duration(took))
+	l.detail = strings.Join(notes, ", ")
+	return &node{line: l, seq: calls[0].seq}
+}

@@ -53,9 +53,14 @@ func TestOutputIsTheReadmes(t *testing.T) {
 	runs, err := ae.FoldLog(ae.NewReader(strings.NewReader(log), ae.ReaderOptions{}), ae.FoldOptions{})
 	require.NoError(t, err)
 	var drawn strings.Builder
+	var details tree.Details
+	for ev, err := range ae.NewReader(strings.NewReader(log), ae.ReaderOptions{}).All() {
+		require.NoError(t, err)
+		details.Add(&ev)
+	}
 	for s := range runs.Drain() {
 		require.Empty(t, s.Violations)
-		require.NoError(t, tree.Write(&drawn, s, tree.Options{}))
+		require.NoError(t, tree.Write(&drawn, s, tree.Options{Details: &details}))
 	}
 	require.True(t, strings.Contains(string(readme), "```\n"+drawn.String()+"```\n"), "the README does not show\n%s", drawn.String())
 }

@@ -333,3 +333,7 @@ func joined(calls []*node) *node {
 	l.detail = strings.Join(notes, ", ")
 	return &node{line: l, seq: calls[0].seq}
 }
+
+// Prompt returns the beginning of what an agent was told when it started first, on one
+// line, or "".
+func (d *Details) Prompt(runID, agentID string) string { return d.run(runID).of(agentID).prompt }

@@ -82,6 +82,8 @@ func commands() []command {
 		tailCommand(),
 		checkCommand(),
 		foldCommand(),
+		lsCommand(),
+		showCommand(),
 		treeCommand(),
 		replayCommand(),
 		statsCommand(),

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentevents/agentevents"
+)
+
+func lsCommand() command {
+	return command{
+		name:    "ls",
+		args:    "[flags] FILE...",
+		purpose: "list the runs of a log, a line each",
+		about: `
+A line has the run, its status, when it began and how long it took, its agents, turns,
+calls and failed calls, tokens, cost, the models and the session. The runs are in the order
+in which they began. A column that no run has anything for is left out. A run that has not
+ended by the end of the log is running.`,
+		examples: []string{
+			"agentevents ls logs/*.jsonl",
+			"agentevents ls --status failed run.jsonl",
+		},
+		flags: func(fs *flag.FlagSet) action {
+			var l logReader
+			f := folder{options: agentevents.FoldOptions{KeepCalls: -1, MaxViolations: -1}}
+			l.flags(fs)
+			f.flags(fs, &l)
+			status := fs.String("status", "", "list the runs with the `STATUS` only: completed, failed, running …")
+			return func(in *invocation) error {
+				events, err := l.events(in)
+				if err != nil {
+					return err
+				}
+				for _, ev := range events {
+					f.apply(ev)
+				}
+				var runs []*agentevents.RunSnapshot
+				for s := range f.runs().Drain() {
+					if *status == "" || string(s.Status) == *status {
+						runs = append(runs, s)
+					}
+				}
+				slices.SortStableFunc(runs, func(a, b *agentevents.RunSnapshot) int { return a.StartedAt.Compare(b.StartedAt) })
+				writeTable(in.stdout, runs, runColumns)
+				return l.result()
+			}
+		},
+	}
+}
+
+// A column is one of a table; cell returns "" for nothing.
+type column[T any] struct {
+	name  string
+	right bool // numbers
+	cell  func(T) string
+}
+
+// writeTable prints a row for each thing, under the columns that have something.
+func writeTable[T any](w io.Writer, rows []T, columns []column[T]) {
+	if len(rows) == 0 {
+		return
+	}
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool {
+		return !slices.ContainsFunc(rows, func(row T) bool { return c.cell(row) != "" })
+	})
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = len(c.name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], len([]rune(c.cell(row))))
+		}
+	}
+	line := func(cell func(i int) string) {
+		var b strings.Builder
+		for i, c := range columns {
+			text := cell(i)
+			room := strings.Repeat(" ", widths[i]-len([]rune(text)))
+			if c.right {
+				text = room + text
+			} else {
+				text += room
+			}
+			b.WriteString(text + "  ")
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+	line(func(i int) string { return columns[i].name })
+	for _, row := range rows {
+		line(func(i int) string { return cmp.Or(columns[i].cell(row), "-") })
+	}
+}
+
+var runColumns = []column[*agentevents.RunSnapshot]{
+	{"RUN", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.RunID)) }},
+	{"NAME", false, func(s *agentevents.RunSnapshot) string { return clip(visible(s.Name)) }},
+	{"STATUS", false, func(s *agentevents.RunSnapshot) string { return visible(string(s.Status)) }},
+	{"BEGAN", false, func(s *agentevents.RunSnapshot) string {
+		if s.StartedAt.IsZero() {
+			return ""
+		}
+		return s.StartedAt.UTC().Format("2006-01-02 15:04:05Z")
+	}},
+	{"TOOK", true, func(s *agentevents.RunSnapshot) string {
+		if s.StartedAt.IsZero() || s.CompletedAt.Before(s.StartedAt) {
+			return ""
+		}
+		return milliseconds(float64(s.CompletedAt.Sub(s.StartedAt).Milliseconds()))
+	}},
+	{"AGENTS", true, func(s *agentevents.RunSnapshot) string { return some(len(s.Agents)) }},
+	{"TURNS", true, func(s *agentevents.RunSnapshot) string { return some(turns(s)) }},
+	{"CALLS", true, func(s *agentevents.RunSnapshot) string { calls, _ := toolCalls(s); return some(calls) }},
+	{"FAILED", true, func(s *agentevents.RunSnapshot) string { _, failed := toolCalls(s); return some(failed) }},
+	{"ERRORS", true, func(s *agentevents.RunSnapshot) string {
+		n := 0
+		for _, a := range s.Agents {
+			n += a.Errors
+		}
+		return some(n)
+	}},
+	{"TOKENS", true, func(s *agentevents.RunSnapshot) string { return someTokens(s.Usage.Usage) }},
+	{"COST", true, func(s *agentevents.RunSnapshot) string { return someDollars(s.Usage.CostUSD) }},
+	{"MODEL", false, func(s *agentevents.RunSnapshot) string { return clip(visible(strings.Join(models(s), ", "))) }},
+	{"SESSION", false, func(s *agentevents.RunSnapshot) string {
+		if s.SessionID == s.RunID {
+			return ""
+		}
+		return clip(visible(s.SessionID))
+	}},
+}
+
+// some returns a number, or nothing for 0.
+func some(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// someTokens returns all tokens, those of caches included.
+func someTokens(u agentevents.Usage) string {
+	n := u.InputTokens + u.OutputTokens + u.CacheCreationInputTokens.V + u.CacheReadInputTokens.V
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func someDollars(cost agentevents.Opt[float64]) string {
+	if !cost.OK {
+		return ""
+	}
+	return dollars(cost.V)
+}
+
+// turns returns how many turns a run has, if there are several: those of the log, else the
+// starts of the agent that nobody spawned.
+func turns(s *agentevents.RunSnapshot) int {
+	if n := len(s.Turns); n > 0 {
+		return n
+	}
+	n := 0
+	for _, a := range s.Agents {
+		if a.ParentAgentID == "" && a.ParentCallID == "" {
+			n = max(n, a.Attempts)
+		}
+	}
+	if n < 2 {
+		return 0
+	}
+	return n
+}
+
+func toolCalls(s *agentevents.RunSnapshot) (calls, failed int) {
+	for _, t := range s.Tools {
+		calls, failed = calls+t.Calls, failed+t.Failed
+	}
+	return calls, failed
+}
+
+// models returns the models of a run, those of the agents that came first in front.
+func models(s *agentevents.RunSnapshot) []string {
+	var names []string
+	for _, a := range s.AgentsInOrder() {
+		if a.Model != "" && !slices.Contains(names, a.Model) {
+			names = append(names, a.Model)
+		}
+	}
+	return names
+}

@@ -48,11 +48,13 @@ type Decoder struct {
 
 // said is what forms read of a line besides the event.
 type said struct {
-	sequence int64
-	name     string // of a span
-	agent    string // the name of a sub-agent
-	failed   bool   // is_error
-	asides   dialect.Unknowns
+	sequence  int64
+	name      string // of a span
+	agent     string // the name of a sub-agent
+	failed    bool   // is_error
+	delegates bool   // the line's agent is the parent of the event's
+	agentMade string // why the line's agent has another id, if it has
+	asides    dialect.Unknowns
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -139,6 +141,13 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	case *agentevents.ClarificationRequested:
 		d.clarification(p)
 	}
+	if d.said.agentMade != "" {
+		of := "/agentId"
+		if d.said.delegates {
+			of = "/parentAgentId"
+		}
+		r.Made(of, d.said.agentMade)
+	}
 	r.KeepBody()
 	for name, raw := range jsonwire.Members(string(d.said.asides.Object())) {
 		r.Kept.Add(name, raw)
@@ -165,7 +174,14 @@ func (d *Decoder) number(n uint64) {
 func (d *Decoder) members(line string, ev *agentevents.Event) error {
 	*ev = agentevents.Event{}
 	d.said = said{}
-	return d.r.Read(line, ev)
+	err := d.r.Read(line, ev)
+	switch said := ev.AgentID; {
+	case said == "":
+		ev.AgentID, d.said.agentMade = Root, "the root agent has no id"
+	case named(said) != said:
+		ev.AgentID, d.said.agentMade = named(said), "another agent than the root agent, which has no id"
+	}
+	return err
 }
 
 // check checks the rules of the document.

@@ -38,6 +38,12 @@
 // [agentevents.Unknown] with the members beyond the base. The encoder refuses
 // kinds that are not in the list.
 //
+// # The root agent
+//
+// A line whose agent_id is null is of the root agent. Its events have the agent [Root],
+// which the decoder lists as made up; the encoder writes null for it. An agent whose id
+// on the line is root is another one: it becomes root', and root' becomes root”.
+//
 // # Spans
 //
 // The conventional attributes of a subject become fields if their values have
@@ -119,3 +125,8 @@ import "github.com/agentevents/agentevents/dialect"
 // Name is the name of the dialect. The event's extra member of that name holds
 // what the line says and no field has.
 const Name = dialect.KAOS
+
+// Root is the agent of a line without an agent id: the one that the others work for.
+const Root = "root"
+
+const rootMark = "'"

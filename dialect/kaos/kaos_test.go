@@ -114,7 +114,7 @@ func TestSequence(t *testing.T) {
 	for _, l := range e.Losses() {
 		require.Equal(t, "/id", l.Pointer)
 	}
-	line, err := e.Append(nil, agentevents.Event{RunID: "other", Scope: agentevents.Scope{SessionID: "s"}, Sequence: 5, Payload: &agentevents.TextDelta{}})
+	line, err := e.Append(nil, agentevents.Event{RunID: "other", AgentID: "a", Scope: agentevents.Scope{SessionID: "s"}, Sequence: 5, Payload: &agentevents.TextDelta{}})
 	require.NoError(t, err)
 	require.Contains(t, string(line), `"sequence":5,`)
 	require.Equal(t, "/sequence", e.Losses()[1].Pointer)
@@ -338,7 +338,7 @@ func TestApprovalArguments(t *testing.T) {
 		{`"x"`, `[["arguments","\"x\""]]`, 1},
 	} {
 		e := NewEncoder(EncoderOptions{})
-		line, err := e.Append(nil, agentevents.Event{RunID: "r", Time: anchor, Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ApprovalRequested{ApprovalID: "c", CallID: "c", Arguments: c.raw}})
+		line, err := e.Append(nil, agentevents.Event{RunID: "r", AgentID: Root, Time: anchor, Scope: agentevents.Scope{SessionID: "s"}, Payload: &agentevents.ApprovalRequested{ApprovalID: "c", CallID: "c", Arguments: c.raw}})
 		require.NoError(t, err)
 		require.Contains(t, string(line), `"arguments":`+c.want+`,"reason"`)
 		require.Len(t, e.Losses(), c.losses, c.raw)

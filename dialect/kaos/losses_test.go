@@ -23,7 +23,12 @@ func losses(e *Encoder) (list []string) {
 }
 
 func native(p agentevents.Payload) agentevents.Event {
-	return agentevents.Event{Time: anchor, RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, AgentID: "a", SpanID: "p1", SchemaVersion: agentevents.SchemaVersion, Payload: p}
+	ev := agentevents.Event{Time: anchor, RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, AgentID: "a", SpanID: "p1", SchemaVersion: agentevents.SchemaVersion, Payload: p}
+	switch p.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		ev.ParentAgentID = Root
+	}
+	return ev
 }
 
 // readVerbatim returns the events of a log, each with its line.
@@ -439,7 +444,7 @@ func TestDecoderLosses(t *testing.T) {
 			require.Equal(t, "made up", l.What.String())
 			made = append(made, l.Pointer)
 		}
-		require.ElementsMatch(t, append([]string{"/id"}, c.want...), made, c.line)
+		require.ElementsMatch(t, append([]string{"/agentId", "/id"}, c.want...), made, c.line)
 	}
 	d := NewDecoder(Options{})
 	_, err := d.Decode(nil, []byte(head+`"content":"x","type":"text_delta"}`))

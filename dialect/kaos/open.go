@@ -16,7 +16,7 @@ const (
 type opened struct {
 	about
 	spanID
-	other string // for readers: see parts
+	other string // for readers: see parts; for the encoder the parent of an agent
 }
 
 // An about is what a span is about: for a handoff the id is of the agent that hands

@@ -174,17 +174,20 @@ func (d *Decoder) returned(p *agentevents.ToolReturned, phase string, open bool)
 // event's agent does the work. One whose name another open agent has is known by its span.
 func (d *Decoder) delegated(ev *agentevents.Event, begins bool) {
 	name := d.said.agent
+	d.said.delegates = true
 	ev.AgentID, ev.ParentAgentID = name, ev.AgentID
 	if name != "" && name == ev.ParentAgentID {
 		ev.ParentAgentID = ""
-		d.r.Kept.Add("agent_id", jsonwire.Quote(name))
+		d.r.Kept.Add("agent_id", jsonwire.Quote(unnamed(name)))
 	}
 	if ev.SpanID != "" {
 		ev.AgentID = d.open.known(&d.change, about{name, "subagent", "", ev.RunID}, begins, spanID{})
 	}
-	d.keepName("subagent.", cmp.Or(name, ev.AgentID))
+	d.keepName("subagent.", unnamed(cmp.Or(name, ev.AgentID)))
 	if p, ok := ev.Payload.(*agentevents.AgentStarted); !ok {
-		d.keepAttribute("subagent_name", name, ev.AgentID)
+		if name != ev.AgentID {
+			d.keepAttribute("subagent_name", unnamed(name), "")
+		}
 	} else if ev.AgentID != name {
 		p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: name})
 	}
@@ -211,6 +214,7 @@ type boundary struct {
 	about         // of the span
 	span   spanID // on the line
 	name   string // of the span, after the prefix
+	parent string // of the agent that begins
 	failed bool   // is_error
 	found  bool   // the id is that of the span's start
 
@@ -229,12 +233,12 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	id, other, _ := parts(ev)
 	subject, usual, _ := strings.Cut(row.Case, " ")
 	b.begins = usual == "start"
-	b.about = about{"", subject, ev.AgentID, ev.RunID}
+	b.about = about{"", subject, cmp.Or(ev.AgentID, Root), ev.RunID} // as readers know it
 	switch subject {
 	case "step", "tool_call", "llm_call":
 		b.id = *id
 	case "subagent":
-		b.id = cmp.Or(*id, ev.SpanID)
+		b.id, b.parent = cmp.Or(*id, ev.SpanID), ev.ParentAgentID
 	case "handoff", "":
 		b.id = *id + "\x00" + *other
 	}
@@ -354,16 +358,17 @@ func (e *Encoder) agent(w *wire.Writer, id string, other *string) (phase string)
 	if b.begins {
 		b.name = cmp.Or(id, *other)
 	} else { // the name on the line may be one that another open agent has, too
-		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name")))
+		kept = named(jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name"))))
 		b.name = cmp.Or(kept, id, b.read.start(false).id)
 	}
-	known := e.check.open.known(&b.read, about{b.name, b.subject, "", b.run}, b.begins, spanID{})
+	read := named(unnamed(b.name)) // no sub-agent is read as the root agent
+	known := e.check.open.known(&b.read, about{read, b.subject, "", b.run}, b.begins, spanID{})
 	switch {
 	case !b.begins:
-		besides(w, "subagent_name", kept, b.name, known)
-	case known != b.name && b.name == *other:
+		besides(w, "subagent_name", kept, read, known)
+	case known != read && read == *other:
 		phase = "start by span"
-	case known != b.name:
+	case known != read:
 		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
 	}
 	e.begin(known, "", "")
@@ -438,6 +443,6 @@ func (e *Encoder) settle(hasID, verbatim bool) {
 	e.open.remove(b.ends)
 	if b.begins {
 		e.open.remove(e.open.ended(b.run, b.span, b.subject, true))
-		e.open.add(&opened{about: b.about, spanID: b.span})
+		e.open.add(&opened{about: b.about, spanID: b.span, other: b.parent})
 	}
 }

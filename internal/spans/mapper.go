@@ -33,6 +33,7 @@ type Mapper struct {
 	stated  bool   // the run says itself when it ends
 	over    bool   // the root has ended with something else
 	of      key    // what the root is the span of, besides the run: a workflow or a turn
+	self    string // the agent whose turn the run is, if it has not started; see mine
 	summed  bool   // so is the summary of that turn seen
 	turned  *ended // the turn has ended, and its summary may come
 	session string
@@ -198,9 +199,37 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	if m.session == "" {
 		m.session = ev.SessionID
 	}
+	if m.mine(ev) {
+		as := *ev // copied, and changed: the run is what this agent does
+		if as.AgentID == m.self {
+			as.AgentID = ""
+		}
+		if as.ParentAgentID == m.self {
+			as.ParentAgentID = ""
+		}
+		ev = &as
+	}
 	at := m.feed(ev)
 	at.touch(ev)
 	return at
+}
+
+// mine reports whether the event is of the agent whose turn the run is, or of one that
+// works for it: an agent that has not started when the run begins with its turn.
+func (m *Mapper) mine(ev *agentevents.Event) bool {
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnStarted, *agentevents.SpanRecorded:
+		if m.root == nil && m.segment == 0 && ev.ParentAgentID == "" && m.agents[ev.AgentID] == nil {
+			if s, ok := p.(*agentevents.SpanRecorded); !ok || s.Subject == "run" && s.Phase == "start" {
+				m.self = ev.AgentID
+			}
+		}
+	case *agentevents.AgentStarted:
+		if ev.AgentID == m.self {
+			m.self = ""
+		}
+	}
+	return m.self != "" && (ev.AgentID == m.self || ev.ParentAgentID == m.self)
 }
 
 func (s *Span) touch(ev *agentevents.Event) {

@@ -572,6 +572,9 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"the only turn ended", RunStatusCompleted, []Event{ev("", &TurnStarted{}), ev("", &TextCompleted{}), ev("", &TurnEnded{})}},
 		{"the only turn failed", RunStatusFailed, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{Error: Some(ErrorInfo{Message: "m"})})}},
 		{"the only turn failed, its agents did not", RunStatusFailed, []Event{ev("", &TurnStarted{}), ev("a", started()), end(&AgentEnded{}), ev("", &TurnEnded{Error: Some(ErrorInfo{Message: "m"})})}},
+		{"the only turn goes on, an agent that works for it ended", RunStatusRunning, []Event{ev("root", &TurnStarted{}), ev("a", started()), end(&AgentEnded{})}},
+		{"the only turn ended, an agent that works for it failed", RunStatusCompleted, []Event{ev("root", &TurnStarted{}), ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("root", &TurnEnded{})}},
+		{"the only turn of an agent that failed ended", RunStatusFailed, []Event{ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{}), end(&AgentEnded{Outcome: OutcomeAborted})}},
 		{"the only turn ended, an agent is open", RunStatusRunning, []Event{ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{})}},
 		{"another turn began", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{}), ev("", &TurnStarted{})}},
 		{"one of two turns ended", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
@@ -602,6 +605,20 @@ func TestRunStatusIsDerived(t *testing.T) {
 			require.Equal(t, s.Status.Terminal(), !s.CompletedAt.IsZero())
 		})
 	}
+}
+
+// A run that is a turn fails with the turn's error, until it goes on.
+func TestTurnFailsRun(t *testing.T) {
+	s := fold(t, ev("root", &TurnStarted{}), ev("root", &TurnEnded{Error: Some(ErrorInfo{Code: "E", Message: "m"})}))
+	require.Equal(t, Some(ErrorInfo{Code: "E", Message: "m"}), s.Error)
+	f, err := ResumeFold(s, FoldOptions{})
+	require.NoError(t, err)
+	next := ev("root", &TurnStarted{})
+	next.RunID, next.Time = s.RunID, s.CompletedAt
+	next.Sequence = s.NextSequence
+	f.Apply(next)
+	require.Equal(t, RunStatusRunning, f.Snapshot().Status)
+	require.False(t, f.Snapshot().Error.OK)
 }
 
 // Every figure counts once, from the best source.

@@ -10,8 +10,9 @@ import (
 // RunStatus is the state of a run. The events run.* decide it. A run that has no
 // run.started follows its agents: it is running while an agent is open. When all
 // started agents have ended it is failed if one of them failed or was aborted,
-// else completed. If no agent has started, the end of its only turn ends it: failed if
-// the turn failed, else completed.
+// else completed. A run with one turn, the agent of which has not started, follows that
+// turn and not the agents that work for it: the turn's end ends it, failed if the turn
+// failed, else completed.
 //
 // The end of the session ends such a run too, whatever is open, until the session, a
 // turn or an agent starts. It is cancelled if it was cancelling; else completed, failed or
@@ -129,7 +130,7 @@ type RunSnapshot struct {
 	RunOrchestrator JSON           `json:"runOrchestrator,omitzero"` // the supervisor's last decision
 	Inputs          JSON           `json:"inputs,omitzero"`          // RunStarted.Inputs
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
-	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
+	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error, else that of the turn with which the run failed: see RunStatus
 	Refused         int            `json:"refused,omitzero"`         // Refused of the run's end
 
 	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id

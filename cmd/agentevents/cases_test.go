@@ -68,7 +68,6 @@ var notYet = map[string]string{
 	"wiki-null-optional 0":          "agents by span, null members, and repeated lines of the wiki",
 	"wiki-big-number 0":             "agents by span, null members, and repeated lines of the wiki",
 	"wrong-from 0":                  "a wrong --from is an error",
-	"kaos-one-fault-one-report 0":   "one report a fault",
 	"kahn-steps-from-one 0":         "null members, counts and ids as the document has them",
 	"kahn-run-id-form 0":            "null members, counts and ids as the document has them",
 	"kahn-null-reason 0":            "null members, counts and ids as the document has them",

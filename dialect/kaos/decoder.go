@@ -16,7 +16,7 @@ import (
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the document, with a
-	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
+	// [*dialect.RefusedError]; see the Rule constants. Without Strict the decoder
 	// reads as much of such a line as it can.
 	Strict bool
 	// Anchor is a moment of the wall clock, and AnchorSeconds is what the
@@ -42,8 +42,9 @@ type Decoder struct {
 	open  opens
 	frame frame
 	// Of the line that is read:
-	said   said
-	change change
+	said    said
+	change  change
+	refused *agentevents.RuleError // of a strict decoder
 }
 
 // said is what forms read of a line besides the event.
@@ -78,27 +79,33 @@ var errForeign = errors.New("not a KAOS event: it has none of the members timest
 
 // document appends the event of one JSON object: a line, or the data of a frame.
 func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
+	n := len(dst)
 	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
-	if err := d.read(string(text), &dst[len(dst)-1]); err != nil {
+	if err := d.read(string(text), &dst[n]); err != nil {
 		d.r.Lines-- // the object may only be torn
-		return dst[:len(dst)-1], err
+		return dst[:n], err
 	}
 	d.open.settle(&d.change)
+	if d.refused != nil {
+		return dst[:n], &dialect.RefusedError{Rule: d.refused, Events: slices.Clone(dst[n:])}
+	}
 	return dst, nil
 }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
 	d.change.reset()
+	d.refused = nil
 	if err := d.members(line, ev); err != nil {
 		return err
 	}
 	if r.Strict {
-		if err := d.check(line); err != nil {
-			return err
-		}
+		d.refused, _ = d.check(line).(*agentevents.RuleError)
 	}
 	if !r.Has("timestamp") && !r.Has("sequence") && !r.Has("session_id") && !r.Has("run_id") {
+		if d.refused != nil {
+			return d.refused
+		}
 		return &agentevents.LineError{Err: errForeign}
 	}
 	if r.Row == nil {

@@ -33,13 +33,17 @@ type Options struct {
 // reads JSON Lines and Server-Sent Events, also mixed in one log. A Decoder is for
 // one log, and must not be used concurrently.
 //
+// A line that is identical to an earlier one, with a timestamp and a sequence, is that
+// event again and gives none; a strict decoder refuses it once.
+//
 // The memory of a Decoder grows with the number of runs and of open spans. It
-// forgets the oldest open spans, but never one of the latest 8,192.
+// forgets the oldest open spans and the oldest lines, but never one of the latest 8,192.
 type Decoder struct {
 	o     Options
 	clock clock
 	r     wire.Reader
 	open  opens
+	seen  seen
 	frame frame
 	// Of the line that is read:
 	said    said
@@ -77,20 +81,31 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 // objects with a type, too.
 var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")
 
-// document appends the event of one JSON object: a line, or the data of a frame.
+// document appends the event of one JSON object: a line, or the data of a frame. One
+// that is repeated says nothing new.
 func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
-	n := len(dst)
+	n, hash := len(dst), jsonwire.Hash(text)
+	if sequence, again := d.seen.find(hash); again {
+		d.frame.sequence = sequence
+		return dst, nil
+	}
 	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
 	if err := d.read(string(text), &dst[n]); err != nil {
 		d.r.Lines-- // the object may only be torn
 		return dst[:n], err
 	}
 	d.open.settle(&d.change)
+	if d.identifies() {
+		d.seen.add(hash, d.said.sequence)
+	}
 	if d.refused != nil {
 		return dst[:n], &dialect.RefusedError{Rule: d.refused, Events: slices.Clone(dst[n:])}
 	}
 	return dst, nil
 }
+
+// identifies reports whether no other event has the line that was read.
+func (d *Decoder) identifies() bool { return d.r.LineHas("timestamp") && d.r.LineHas("sequence") }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r

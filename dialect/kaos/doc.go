@@ -88,7 +88,8 @@
 // are in 1970 and the first event of every run says so. Timestamps and durations
 // are read to the nanosecond; finer digits are floating-point noise.
 //
-// A sequence may have gaps, and may repeat after a resume. The decoder numbers
+// A sequence may have gaps, and may repeat after a resume; only the identical line is
+// the same event. The decoder numbers
 // events anew ([dialect.Numbers]) and keeps a number that differs as an extra
 // member.
 //

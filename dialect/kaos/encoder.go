@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"strconv"
@@ -80,6 +81,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if e.sse {
 		out = e.line[:0]
 	}
+	mark := len(out)
 	out, verbatim, err := e.w.Append(out, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
@@ -88,6 +90,12 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.settle(ev.SpanID != "", verbatim)
 	}
 	e.everywhere(&ev, verbatim)
+	if hash := jsonwire.Hash(bytes.TrimSuffix(out[mark:], newline)); !verbatim || e.check.identifies() {
+		if _, again := e.check.seen.find(hash); again {
+			e.w.Losses.Add(&ev, dialect.Dropped, "", repeatedLine)
+		}
+		e.check.seen.add(hash, e.number)
+	}
 	if !e.sse {
 		return out, nil
 	}
@@ -123,6 +131,10 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 		l.Every(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
 	}
 }
+
+const repeatedLine = "an earlier event has the same line: readers take it for that one"
+
+var newline = []byte("\n")
 
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -98,9 +99,10 @@ func TestUnknownMembers(t *testing.T) {
 func TestSequence(t *testing.T) {
 	d := NewDecoder(testOptions)
 	var events []agentevents.Event
-	for _, n := range []string{"3", "4", "4", "0", "18", "-1"} {
+	for i, n := range []string{"3", "4", "4", "0", "18", "-1"} {
 		var err error
-		events, err = d.Decode(events, []byte(strings.Replace(goldens[len(goldens)-3].line, `"sequence":0`, `"sequence":`+n, 1)))
+		line := strings.Replace(goldens[len(goldens)-3].line, `"timestamp":1001.25`, `"timestamp":`+strconv.Itoa(i)+`.5`, 1)
+		events, err = d.Decode(events, []byte(strings.Replace(line, `"sequence":0`, `"sequence":`+n, 1)))
 		require.NoError(t, err)
 	}
 	e := NewEncoder(encoderOptions)

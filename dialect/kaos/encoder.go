@@ -32,18 +32,22 @@ type EncoderOptions struct {
 //
 // Every event is one line. The encoder makes up what a line requires and lists
 // it as a loss: a span without SpanID gets an id derived from what the span is
-// about, the same for its start and its end; an event without SessionID gets its
-// run's id; an agent without an id gets that of its node.
+// about, the same for its start and its end, and as its parent the span in which it
+// begins: that of the call that spawns the agent, or of the agent's latest open step or
+// turn, or of the agent. The end of a span gets the time since its start; an event without
+// SessionID its run's id; an agent without an id that of its node.
 //
 // The memory of an Encoder grows with the number of runs, of open spans and of
 // different losses. It forgets the oldest open spans, but never one of the
-// latest 8,192.
+// latest 8,192. It forgets in which spans others begin when 8,192 agents have open
+// ones, and takes the 16th of an agent for the innermost.
 type Encoder struct {
 	sse     bool
 	w       wire.Writer
 	numbers dialect.Numbers
-	open    opens    // as events name them
-	check   *Decoder // reads lines, and knows which spans readers of the log know to be open
+	open    opens              // as events name them
+	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
+	check   *Decoder           // reads lines, and knows which spans readers of the log know to be open
 
 	ofNode        bool   // the agent of the event is its node
 	line          []byte // in a frame
@@ -87,7 +91,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		return dst, err
 	}
 	if e.own.subject != "" {
-		e.settle(ev.SpanID != "", verbatim)
+		e.settle(ev.SpanID != "", verbatim, ev.Time)
 	}
 	e.everywhere(&ev, verbatim)
 	if hash := jsonwire.Hash(bytes.TrimSuffix(out[mark:], newline)); !verbatim || e.check.identifies() {

@@ -3,6 +3,7 @@ package kaos
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
@@ -16,7 +17,8 @@ const (
 type opened struct {
 	about
 	spanID
-	other string // for readers: see parts; for the encoder the parent of an agent
+	other string    // for readers: see parts; for the encoder the parent of an agent
+	at    time.Time // for the encoder: of the start
 }
 
 // An about is what a span is about: for a handoff the id is of the agent that hands

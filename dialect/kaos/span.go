@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -112,7 +113,7 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 		}
 	}
 	if ok && begins && ev.SpanID != "" {
-		d.change.begins = opened{about{*id, subject, agent, ev.RunID}, span, *other}
+		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other}
 	}
 	return ok
 }
@@ -211,12 +212,13 @@ func (d *Decoder) keepName(prefix, id string) {
 // A boundary is how the line of an event says where a span begins or ends, and what
 // it does to the open spans.
 type boundary struct {
-	about         // of the span
-	span   spanID // on the line
-	name   string // of the span, after the prefix
-	parent string // of the agent that begins
-	failed bool   // is_error
-	found  bool   // the id is that of the span's start
+	about          // of the span
+	span   spanID  // on the line
+	name   string  // of the span, after the prefix
+	parent string  // of the agent that begins
+	within *spanID // the span that this one begins in, if it is known
+	failed bool    // is_error
+	found  bool    // the id is that of the span's start
 
 	// Of the spans that an event without a span id may mean, the one that ends, and
 	// whether this one begins.
@@ -323,13 +325,56 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 		h := jsonwire.Mix(uint64(max(0, slices.Index(subjects, b.subject))), ev.Sequence)
 		b.span.made = jsonwire.Mix(h, jsonwire.Mix(agent, jsonwire.Hash(b.id)))
 	}
+	if b.begins {
+		b.within = e.enclosing(ev)
+	}
 	b.read.ends = e.check.open.ended(b.run, b.span, b.subject, b.begins)
+}
+
+// enclosing returns the span in which one of the event begins: that of the call which
+// spawns the agent, or the latest turn or step of the agent or of the one that spawns it,
+// or of the span of that agent.
+func (e *Encoder) enclosing(ev *agentevents.Event) *spanID {
+	agent := cmp.Or(ev.AgentID, Root)
+	if e.subject == "subagent" {
+		agent = cmp.Or(ev.ParentAgentID, Root)
+		if call := e.open.find(&key{about: about{ev.ParentCallID, "tool_call", agent, ev.RunID}}); call != nil {
+			return &call.spanID
+		}
+	}
+	if open := e.scopes[scope{ev.RunID, agent}]; len(open) > 0 {
+		return &open[len(open)-1]
+	}
+	return nil
+}
+
+// enclosing appends the id of the span in which one begins. An event that has an id of its
+// own has all of its ids.
+func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	within := encoderOf(w).within
+	if within == nil || w.Ev.SpanID != "" || w.Whole {
+		return append(dst, "null"...)
+	}
+	w.Every(dialect.Made, "/parentSpanId", "the span in which it begins")
+	return within.append(dst, false)
+}
+
+// sinceStart appends the time since the start of the span that ends.
+func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	start := encoderOf(w).ends
+	if start == nil || start.at.IsZero() || !w.Ev.Time.After(start.at) || w.Whole {
+		return append(dst, "null"...)
+	}
+	w.Lose(dialect.Made, "/payload/durationMs", "the time since its start")
+	took := agentevents.Some(w.Ev.Time.Sub(start.at))
+	dst, _ = number{}.Append(w, dst, nil, &took)
+	return dst
 }
 
 // begin notes that readers know a span to be open, if the line begins one.
 func (e *Encoder) begin(id, agent, other string) {
 	if e.begins {
-		e.read.begins = opened{about{id, e.subject, agent, e.run}, e.span, other}
+		e.read.begins = opened{about: about{id, e.subject, agent, e.run}, spanID: e.span, other: other}
 	}
 }
 
@@ -431,7 +476,7 @@ func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase s
 }
 
 // settle changes the open spans once the line is written.
-func (e *Encoder) settle(hasID, verbatim bool) {
+func (e *Encoder) settle(hasID, verbatim bool, at time.Time) {
 	b := &e.own
 	if verbatim {
 		b.read = e.check.change
@@ -440,9 +485,60 @@ func (e *Encoder) settle(hasID, verbatim bool) {
 	if verbatim && !hasID {
 		return // readers find no pair
 	}
-	e.open.remove(b.ends)
+	if b.ends != nil {
+		e.leave(b.ends)
+		e.open.remove(b.ends)
+	}
 	if b.begins {
-		e.open.remove(e.open.ended(b.run, b.span, b.subject, true))
-		e.open.add(&opened{about: b.about, spanID: b.span, other: b.parent})
+		if again := e.open.ended(b.run, b.span, b.subject, true); again != nil {
+			e.leave(again)
+			e.open.remove(again)
+		}
+		p := opened{about: b.about, spanID: b.span, other: b.parent, at: at}
+		e.open.add(&p)
+		e.enter(&p)
+	}
+}
+
+// A scope is an agent, in which spans begin.
+type scope struct{ run, agent string }
+
+// in returns the scope that an open span is for others to begin in, if it is one.
+func (p *opened) in() (scope, bool) {
+	switch p.subject {
+	case "turn", "step":
+		return scope{p.run, p.agent}, true
+	case "subagent":
+		return scope{p.run, p.id}, true
+	}
+	return scope{}, false
+}
+
+// enter notes that other spans may begin in one.
+func (e *Encoder) enter(p *opened) {
+	in, ok := p.in()
+	if !ok {
+		return
+	}
+	if e.scopes == nil || len(e.scopes) == maxOpen {
+		e.scopes = map[scope][]spanID{} // many never end
+	}
+	if open := e.scopes[in]; len(open) < maxRecent {
+		e.scopes[in] = append(open, p.spanID)
+	}
+}
+
+// leave notes that no other spans begin in one any more.
+func (e *Encoder) leave(p *opened) {
+	in, ok := p.in()
+	if !ok {
+		return
+	}
+	open := e.scopes[in]
+	open = slices.DeleteFunc(open, func(id spanID) bool { return id == p.spanID })
+	if len(open) == 0 {
+		delete(e.scopes, in)
+	} else {
+		e.scopes[in] = open
 	}
 }

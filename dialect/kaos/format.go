@@ -57,7 +57,7 @@ var format = func() *wire.Format {
 		text   = wire.Full{}
 		orNull = nullable{wire.Value{}}
 		id     = filled(text)
-		count  = atLeast0(wire.Value{})
+		count  = atLeast0(wire.Whole{})
 		least0 = atLeast0(number{}) // of a cost, or a duration
 		unit   = wire.Unit(RuleRange, number{})
 
@@ -95,7 +95,7 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Lax:      true, OtherExtra: true,
+		Lax:      true, OtherExtra: true, Nulls: true,
 		Remarks: []string{monotonic, afterType},
 		Every:   "/step /causationId",
 		Details: map[string]string{

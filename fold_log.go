@@ -249,12 +249,12 @@ func (l *LogFold) pack(f *Fold) string {
 // sparse leaves out the members of a snapshot that are empty: reading it gives the
 // same snapshot.
 func sparse(object string) string {
-	noUsage, noFacts := string(new(RunUsage).appendJSON(nil)), string(new(FactsSnapshot).appendJSON(nil))
+	noUsage := string(new(RunUsage).appendJSON(nil))
 	var b strings.Builder
 	b.WriteByte('{')
 	for name, value := range jsonwire.Members(object) {
 		switch value {
-		case "[]", "{}", `""`, "0", noUsage, noFacts:
+		case "[]", "{}", `""`, "0", noUsage:
 			continue
 		}
 		if b.Len() > 1 {

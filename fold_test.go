@@ -479,22 +479,22 @@ var kindEffects = []struct {
 		require.Equal(t, 2, s.Citations)
 		require.Equal(t, []CitationSnapshot{
 			{AgentID: "a", Claim: "c", SourceURI: "u"}, {Sequence: 1, Claim: "c", SourceURI: "v", Confidence: Some(0.5), Verified: true},
-		}, s.Facts.Citations)
+		}, s.Facts.V.Citations)
 	}},
 	{KindEvidenceInsufficient, []Event{ev("a", &EvidenceInsufficient{Reason: "r", WhatWouldResolve: "w"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, []InsufficiencySnapshot{{AgentID: "a", Reason: "r", WhatWouldResolve: "w"}}, s.Facts.Insufficiencies)
+		require.Equal(t, []InsufficiencySnapshot{{AgentID: "a", Reason: "r", WhatWouldResolve: "w"}}, s.Facts.V.Insufficiencies)
 	}},
 	{KindIntentClassified, []Event{ev("a", &IntentClassified{Intent: "plan", Confidence: Some(1.0), Reasoning: "r"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, []IntentSnapshot{{AgentID: "a", Intent: "plan", Confidence: Some(1.0)}}, s.Facts.Intents)
+		require.Equal(t, []IntentSnapshot{{AgentID: "a", Intent: "plan", Confidence: Some(1.0)}}, s.Facts.V.Intents)
 	}},
 	{KindPlanProposed, []Event{ev("a", &PlanProposed{Steps: []PlanStep{{StepID: "s", Description: "d", ToolName: "x"}}, Strategy: "direct"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, []PlanSnapshot{{AgentID: "a", Strategy: "direct", Steps: []PlanStep{{StepID: "s", Description: "d", ToolName: "x"}}}}, s.Facts.Plans)
+		require.Equal(t, []PlanSnapshot{{AgentID: "a", Strategy: "direct", Steps: []PlanStep{{StepID: "s", Description: "d", ToolName: "x"}}}}, s.Facts.V.Plans)
 	}},
 	{KindMemoryChanged, []Event{ev("", &MemoryChanged{Change: "added"}), ev("a", &MemoryChanged{Change: "added"}), ev("a", &MemoryChanged{Change: "evicted"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]int{"added": 2, "evicted": 1}, s.Facts.Memory)
+		require.Equal(t, map[string]int{"added": 2, "evicted": 1}, s.Facts.V.Memory)
 	}},
 	{KindSpanRecorded, []Event{ev("", &SpanRecorded{Subject: "judge", Phase: "start"}), ev("", &SpanRecorded{Subject: "judge", Phase: "complete"}), ev("", &SpanRecorded{Subject: "judge", Phase: "complete"})}, func(t *testing.T, s *RunSnapshot) {
-		require.Equal(t, map[string]int{"judge start": 1, "judge complete": 2}, s.Facts.Spans)
+		require.Equal(t, map[string]int{"judge start": 1, "judge complete": 2}, s.Facts.V.Spans)
 	}},
 	{KindUsageObserved, []Event{ev("a", &UsageObserved{Usage: Usage{InputTokens: 1, OutputTokens: 2}}), ev("", &UsageObserved{Usage: Usage{InputTokens: 10}})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, Usage{InputTokens: 11, OutputTokens: 2}, s.Usage.Usage)

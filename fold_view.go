@@ -688,9 +688,15 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 
 // Turns and steps.
 
+func (v *view) facts() *FactsSnapshot {
+	v.s.Facts.OK = true
+	return &v.s.Facts.V
+}
+
 func (v *view) intentClassified(ev *Event, _ *subject) {
 	p := ev.Payload.(*IntentClassified)
-	v.s.Facts.Intents = append(v.s.Facts.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Intent: v.intern(p.Intent), Confidence: p.Confidence})
+	f := v.facts()
+	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Intent: v.intern(p.Intent), Confidence: p.Confidence})
 }
 
 func (v *view) planProposed(ev *Event, _ *subject) {
@@ -699,7 +705,8 @@ func (v *view) planProposed(ev *Event, _ *subject) {
 	for i := range p.Steps {
 		plan.Steps = append(plan.Steps, *p.Steps[i].clone())
 	}
-	v.s.Facts.Plans = append(v.s.Facts.Plans, plan)
+	f := v.facts()
+	f.Plans = append(f.Plans, plan)
 }
 
 func (v *view) turnStarted(ev *Event, _ *subject) {
@@ -1139,25 +1146,27 @@ func (v *view) issueFound(ev *Event, _ *subject) {
 func (v *view) citationFound(ev *Event, _ *subject) {
 	p := ev.Payload.(*CitationFound)
 	v.s.Citations = plus(v.s.Citations, 1)
-	v.s.Facts.Citations = append(v.s.Facts.Citations, CitationSnapshot{
+	f := v.facts()
+	f.Citations = append(f.Citations, CitationSnapshot{
 		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
 	})
 }
 
 func (v *view) evidenceInsufficient(ev *Event, _ *subject) {
 	p := ev.Payload.(*EvidenceInsufficient)
-	v.s.Facts.Insufficiencies = append(v.s.Facts.Insufficiencies, InsufficiencySnapshot{
+	f := v.facts()
+	f.Insufficiencies = append(f.Insufficiencies, InsufficiencySnapshot{
 		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
 	})
 }
 
 func (v *view) memoryChanged(ev *Event, _ *subject) {
-	v.countWord(&v.s.Facts.Memory, string(ev.Payload.(*MemoryChanged).Change))
+	v.countWord(&v.facts().Memory, string(ev.Payload.(*MemoryChanged).Change))
 }
 
 func (v *view) spanRecorded(ev *Event, _ *subject) {
 	p := ev.Payload.(*SpanRecorded)
-	v.countWord(&v.s.Facts.Spans, p.Subject+" "+p.Phase)
+	v.countWord(&v.facts().Spans, p.Subject+" "+p.Phase)
 }
 
 // countWord counts one more of a word.

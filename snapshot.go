@@ -163,7 +163,7 @@ type RunSnapshot struct {
 	Claims            []ClaimSnapshot           `json:"claims"`                // verdicts on findings
 	Issues            []IssueSnapshot           `json:"issues"`                // issues found
 	Citations         int                       `json:"citations"`             // number of citations found
-	Facts             FactsSnapshot             `json:"facts"`                 // what agents say of their work besides
+	Facts             Opt[FactsSnapshot]        `json:"facts,omitzero"`        // what agents say of their work besides; absent when they say nothing
 	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached
 	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
 	Usage             RunUsage                  `json:"usage"`                 // what the whole run used, counted once

@@ -2799,8 +2799,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfIssueSnapshot(dst, v.Issues)
 	dst = append(dst, `,"citations":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.Citations))
-	dst = append(dst, `,"facts":`...)
-	dst = v.Facts.appendJSON(dst)
+	if v.Facts.OK {
+		dst = append(dst, `,"facts":`...)
+		dst = v.Facts.V.appendJSON(dst)
+	}
 	dst = append(dst, `,"budgets":`...)
 	dst = appendListOfBudgetSnapshot(dst, v.Budgets)
 	dst = append(dst, `,"blackboard":`...)

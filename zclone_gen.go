@@ -238,7 +238,9 @@ func (w *RunSnapshot) deepen() {
 	w.Audits = cloneListOfAuditSnapshot(w.Audits)
 	w.Claims = cloneListOfClaimSnapshot(w.Claims)
 	w.Issues = cloneListOfIssueSnapshot(w.Issues)
-	w.Facts.deepen()
+	if w.Facts.OK {
+		w.Facts.V.deepen()
+	}
 	w.Budgets = cloneListOfBudgetSnapshot(w.Budgets)
 	w.Blackboard = cloneMapOfBlackboardItem(w.Blackboard)
 	w.Usage.deepen()

@@ -5112,7 +5112,10 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 		case 55: // citations
 			v.Citations, err = s.SmallInt()
 		case 56: // facts
-			err = v.Facts.parseJSON(s)
+			if !m.null(s, name) {
+				err = v.Facts.V.parseJSON(s)
+				v.Facts.OK = err == nil
+			}
 		case 57: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {

@@ -426,14 +426,14 @@ func (b *builder) items(add func(agent string, seq uint64, l line, call callKey)
 		is := &s.Issues[i]
 		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue}, callKey{})
 	}
-	for i := range s.Facts.Intents {
-		in := &s.Facts.Intents[i]
+	for i := range s.Facts.V.Intents {
+		in := &s.Facts.V.Intents[i]
 		l := line{head: "intent", word: in.Intent}
 		confidence(&l, in.Confidence)
 		add(in.AgentID, in.Sequence, l, callKey{})
 	}
-	for i := range s.Facts.Plans {
-		p := &s.Facts.Plans[i]
+	for i := range s.Facts.V.Plans {
+		p := &s.Facts.V.Plans[i]
 		l := line{head: "plan", word: p.Strategy}
 		l.fact(count(len(p.Steps), "step"))
 		for i := range p.Steps {
@@ -442,8 +442,8 @@ func (b *builder) items(add func(agent string, seq uint64, l line, call callKey)
 		l.detail = strings.TrimPrefix(l.detail, "; ")
 		add(p.AgentID, p.Sequence, l, callKey{})
 	}
-	for i := range s.Facts.Citations {
-		c := &s.Facts.Citations[i]
+	for i := range s.Facts.V.Citations {
+		c := &s.Facts.V.Citations[i]
 		l := line{head: words("citation", c.SourceURI), detail: c.Claim}
 		if c.Verified {
 			l.mark, l.word = good, "verified"
@@ -451,8 +451,8 @@ func (b *builder) items(add func(agent string, seq uint64, l line, call callKey)
 		confidence(&l, c.Confidence)
 		add(c.AgentID, c.Sequence, l, callKey{})
 	}
-	for i := range s.Facts.Insufficiencies {
-		in := &s.Facts.Insufficiencies[i]
+	for i := range s.Facts.V.Insufficiencies {
+		in := &s.Facts.V.Insufficiencies[i]
 		add(in.AgentID, in.Sequence, line{head: "evidence", mark: warn, word: "insufficient", detail: in.Reason}, callKey{})
 	}
 	for i := range s.Claims {

@@ -217,12 +217,12 @@ func everywhere(text string) *agentevents.RunSnapshot {
 		Issues:         []agentevents.IssueSnapshot{{Issue: text, Severity: text}},
 		Turns:          []agentevents.TurnSnapshot{{Name: text, AgentID: text, Text: text}, {AgentID: "b", Error: info}},
 		Steps:          []agentevents.StepSnapshot{{StepID: text, Name: text, AgentID: text, Description: text}, {StepID: text, Error: info}},
-		Facts: agentevents.FactsSnapshot{
+		Facts: agentevents.Some(agentevents.FactsSnapshot{
 			Intents:         []agentevents.IntentSnapshot{{AgentID: text, Intent: text}},
 			Plans:           []agentevents.PlanSnapshot{{AgentID: text, Strategy: text, Steps: []agentevents.PlanStep{{Description: text}}}},
 			Citations:       []agentevents.CitationSnapshot{{AgentID: text, SourceURI: text, Claim: text}},
 			Insufficiencies: []agentevents.InsufficiencySnapshot{{AgentID: text, Reason: text}},
-		},
+		}),
 		Budgets:    []agentevents.BudgetSnapshot{{Budget: text}, {Budget: text, Cap: true}},
 		NodeStatus: map[string]agentevents.NodeStatus{text: agentevents.NodeStatus(text)},
 	}

@@ -152,7 +152,7 @@ func watched(t *testing.T) {
 func aggregated(t *testing.T) {
 	s := fold(t, flow().String())
 	require.Equal(t, "It is blue.", s.Agents[kaos.Root].Text)
-	require.Equal(t, "research", s.Facts.Intents[0].Intent)
+	require.Equal(t, "research", s.Facts.V.Intents[0].Intent)
 	require.Equal(t, "search", s.ClosedCalls[0].ToolID)
 	tokens, cost := s.Agents[kaos.Root].Usage.Total()
 	require.Equal(t, int64(10), tokens.InputTokens)
@@ -286,7 +286,7 @@ func root(t *testing.T) {
 }
 
 func facts(t *testing.T) {
-	f := fold(t, flow().String()).Facts
+	f := fold(t, flow().String()).Facts.V
 	require.Equal(t, "direct", f.Plans[0].Strategy)
 	require.Equal(t, "search", f.Plans[0].Steps[0].Description)
 	require.Equal(t, "https://example.com/a", f.Citations[0].SourceURI)

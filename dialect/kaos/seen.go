@@ -19,8 +19,12 @@ func (s *seen) find(hash uint64) (sequence int64, ok bool) {
 
 // add remembers a line, and forgets the oldest ones.
 func (s *seen) add(hash uint64, sequence int64) {
-	if s.young == nil || len(s.young) == maxSeen {
-		s.young, s.old = map[uint64]int64{}, s.young
+	if len(s.young) == maxSeen {
+		s.young, s.old = s.old, s.young
+		clear(s.young)
+	}
+	if s.young == nil {
+		s.young = map[uint64]int64{}
 	}
 	s.young[hash] = sequence
 }

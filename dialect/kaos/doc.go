@@ -42,7 +42,8 @@
 //
 // A line whose agent_id is null is of the root agent. Its events have the agent [Root],
 // which the decoder lists as made up; the encoder writes null for it. An agent whose id
-// on the line is root is another one: it becomes root', and root' becomes root”.
+// on the line is root is another one: it becomes root', and one that is called root' gets
+// another mark.
 //
 // # Spans
 //
@@ -130,4 +131,5 @@ const Name = dialect.KAOS
 // Root is the agent of a line without an agent id: the one that the others work for.
 const Root = "root"
 
+// rootMark tells an agent that is called as the root agent from it.
 const rootMark = "'"

@@ -33,7 +33,7 @@ type Mapper struct {
 	stated  bool   // the run says itself when it ends
 	over    bool   // the root has ended with something else
 	of      key    // what the root is the span of, besides the run: a workflow or a turn
-	self    string // the agent whose turn the run is, if it has not started; see mine
+	turn    bool   // the run is a turn of the root agent; see isTurn
 	summed  bool   // so is the summary of that turn seen
 	turned  *ended // the turn has ended, and its summary may come
 	session string
@@ -199,13 +199,12 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	if m.session == "" {
 		m.session = ev.SessionID
 	}
-	if m.mine(ev) {
-		as := *ev // copied, and changed: the run is what this agent does
-		if as.AgentID == m.self {
-			as.AgentID = ""
-		}
-		if as.ParentAgentID == m.self {
-			as.ParentAgentID = ""
+	if m.isTurn(ev) {
+		as := *ev
+		for _, id := range [...]*string{&as.AgentID, &as.ParentAgentID} {
+			if *id == rootAgent {
+				*id = ""
+			}
 		}
 		ev = &as
 	}
@@ -214,22 +213,24 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	return at
 }
 
-// mine reports whether the event is of the agent whose turn the run is, or of one that
-// works for it: an agent that has not started when the run begins with its turn.
-func (m *Mapper) mine(ev *agentevents.Event) bool {
-	switch p := ev.Payload.(type) {
-	case *agentevents.TurnStarted, *agentevents.SpanRecorded:
-		if m.root == nil && m.segment == 0 && ev.ParentAgentID == "" && m.agents[ev.AgentID] == nil {
-			if s, ok := p.(*agentevents.SpanRecorded); !ok || s.Subject == "run" && s.Phase == "start" {
-				m.self = ev.AgentID
-			}
-		}
-	case *agentevents.AgentStarted:
-		if ev.AgentID == m.self {
-			m.self = ""
-		}
+// rootAgent is the agent of KAOS lines that name none. What it does is the run.
+const rootAgent = "root"
+
+// isTurn reports whether the event is of the root agent, or of one that works for it, in a
+// run that is a turn of the root agent: it begins with the turn, and the agent never starts.
+func (m *Mapper) isTurn(ev *agentevents.Event) bool {
+	if ev.AgentID != rootAgent && ev.ParentAgentID != rootAgent {
+		return false
 	}
-	return m.self != "" && (ev.AgentID == m.self || ev.ParentAgentID == m.self)
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnStarted:
+		m.turn = m.turn || m.root == nil
+	case *agentevents.SpanRecorded:
+		m.turn = m.turn || m.root == nil && p.Subject == "run" && p.Phase == "start"
+	case *agentevents.AgentStarted:
+		m.turn = m.turn && ev.AgentID != rootAgent
+	}
+	return m.turn
 }
 
 func (s *Span) touch(ev *agentevents.Event) {

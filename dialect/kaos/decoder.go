@@ -43,6 +43,7 @@ type Decoder struct {
 	clock clock
 	r     wire.Reader
 	open  opens
+	roots roots
 	seen  seen
 	frame frame
 	// Of the line that is read:
@@ -95,6 +96,7 @@ func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.
 		return dst[:n], err
 	}
 	d.open.settle(&d.change)
+	d.roots.note(&dst[n])
 	if d.identifies() {
 		d.seen.add(hash, d.said.sequence)
 	}
@@ -163,12 +165,14 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	case *agentevents.ClarificationRequested:
 		d.clarification(p)
 	}
-	if d.said.agentMade != "" {
-		of := "/agentId"
-		if d.said.delegates {
-			of = "/parentAgentId"
-		}
-		r.Made(of, d.said.agentMade)
+	switch {
+	case d.said.agentMade == "":
+	case !d.said.delegates:
+		r.Made("/agentId", d.said.agentMade)
+	case ev.ParentAgentID == Root && !d.roots.have(ev.RunID):
+		ev.ParentAgentID = ""
+	case ev.ParentAgentID != "":
+		r.Made("/parentAgentId", d.said.agentMade)
 	}
 	r.KeepBody()
 	for name, raw := range jsonwire.Members(string(d.said.asides.Object())) {

@@ -41,7 +41,9 @@
 // # The root agent
 //
 // A line whose agent_id is null is of the root agent. Its events have the agent [Root],
-// which the decoder lists as made up; the encoder writes null for it. An agent whose id
+// which the decoder lists as made up; the encoder writes null for it. The span of a
+// sub-agent that nobody is said to delegate to has the parent Root if the run has an earlier
+// line of the root agent, and none otherwise. An agent whose id
 // on the line is root is another one: it becomes root', and one that is called root' gets
 // another mark.
 //

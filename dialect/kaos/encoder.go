@@ -94,6 +94,7 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 		e.settle(ev.SpanID != "", verbatim, ev.Time)
 	}
 	e.everywhere(&ev, verbatim)
+	e.check.roots.note(&ev)
 	if hash := jsonwire.Hash(bytes.TrimSuffix(out[mark:], newline)); !verbatim || e.check.identifies() {
 		if _, again := e.check.seen.find(hash); again {
 			e.w.Losses.Add(&ev, dialect.Dropped, "", repeatedLine)

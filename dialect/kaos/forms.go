@@ -102,9 +102,11 @@ func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]b
 			w.Lose(dialect.Made, of, "that of its start")
 		}
 	}
-	if agent == "" {
+	alone := of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)
+	if agent == "" && !alone {
 		w.Every(dialect.Made, of, "null is the root agent")
 	}
+	lose(w, agent == Root && alone, dialect.Dropped, of, "the log has no line of the root agent")
 	return jsonwire.AppendString(dst, unnamed(agent)), agent != "" && agent != Root
 }
 

@@ -195,13 +195,8 @@ func (g *golden) event() agentevents.Event {
 	if g.edit != nil {
 		g.edit(&ev)
 	}
-	of := &ev.AgentID
-	switch g.payload.(type) {
-	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		of = &ev.ParentAgentID
-	}
-	if *of == "" && strings.Contains(g.line, `"agent_id":null`) {
-		*of = Root
+	if ev.AgentID == "" {
+		ev.AgentID = Root
 	}
 	return ev
 }

@@ -23,12 +23,7 @@ func losses(e *Encoder) (list []string) {
 }
 
 func native(p agentevents.Payload) agentevents.Event {
-	ev := agentevents.Event{Time: anchor, RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, AgentID: "a", SpanID: "p1", SchemaVersion: agentevents.SchemaVersion, Payload: p}
-	switch p.(type) {
-	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		ev.ParentAgentID = Root
-	}
-	return ev
+	return agentevents.Event{Time: anchor, RunID: "r", Scope: agentevents.Scope{SessionID: "s"}, AgentID: "a", SpanID: "p1", SchemaVersion: agentevents.SchemaVersion, Payload: p}
 }
 
 // readVerbatim returns the events of a log, each with its line.

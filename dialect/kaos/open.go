@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -50,6 +51,26 @@ func (s spanID) text() string {
 		return s.span
 	}
 	return jsonwire.Text(string(s.append(nil, false)))
+}
+
+// roots are the runs in which the root agent has a line of its own. In others nobody knows
+// of it: agents that are written without a parent have none.
+type roots map[string]struct{}
+
+func (r roots) have(run string) bool { _, ok := r[run]; return ok }
+
+// note notes whose line that of an event is.
+func (r *roots) note(ev *agentevents.Event) {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		return
+	}
+	if (ev.AgentID == "" || ev.AgentID == Root) && !r.have(ev.RunID) {
+		if *r == nil {
+			*r = roots{}
+		}
+		(*r)[strings.Clone(ev.RunID)] = struct{}{}
+	}
 }
 
 // A change is what a line does to the open spans. It takes effect when the line is

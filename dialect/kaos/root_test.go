@@ -43,10 +43,12 @@ func TestRootAgent(t *testing.T) {
 
 // TestSubAgentCalledRoot keeps a sub-agent with the name of the root agent apart from it.
 func TestSubAgentCalledRoot(t *testing.T) {
-	start := spanLine("subagent", "start", "subagent.root", "null", "null", "null", `{"subagent_name":"root","task":"dig"}`)
-	end := strings.Replace(spanLine("subagent", "complete", "subagent.root", "9.0", "null", "null", `{"subagent_name":"root","result_summary":"dug"}`), `"sequence":0`, `"sequence":1`, 1)
-	own := strings.Replace(end, `"agent_id":null`, `"agent_id":"root"`, 1)
-	events := decodeAll(t, start+"\n"+end+"\n"+own+"\n")
+	start := numbered(spanLine("subagent", "start", "subagent.root", "null", "null", "null", `{"subagent_name":"root","task":"dig"}`), 1)
+	end := spanLine("subagent", "complete", "subagent.root", "9.0", "null", "null", `{"subagent_name":"root","result_summary":"dug"}`)
+	own := numbered(strings.Replace(end, `"agent_id":null`, `"agent_id":"root"`, 1), 3)
+	end = numbered(end, 2)
+	turn := strings.Replace(goldens[0].line, `"span_id":"a1b2c3d4e5f6"`, `"span_id":"t"`, 1)
+	events := decodeAll(t, turn+"\n"+start+"\n"+end+"\n"+own+"\n")[1:]
 	require.Equal(t, "root'", events[0].AgentID)
 	require.Equal(t, Root, events[0].ParentAgentID)
 	require.Empty(t, events[0].Extra(string(Name)))
@@ -55,17 +57,26 @@ func TestSubAgentCalledRoot(t *testing.T) {
 	e := NewEncoder(encoderOptions)
 	var out []byte
 	for _, ev := range events {
-		ev.Sequence = min(1, ev.Sequence)
 		var err error
 		out, err = e.Append(out, ev)
 		require.NoError(t, err)
 	}
 	require.Equal(t, start+"\n"+end+"\n"+own+"\n", string(out))
 
+	// Nobody knows of the root agent before it has a line.
+	events = decodeAll(t, numbered(start, 0)+"\n"+turn+"\n"+end+"\n")
+	require.Empty(t, events[0].ParentAgentID)
+	require.Equal(t, Root, events[2].ParentAgentID)
+	e = NewEncoder(encoderOptions)
+	events[0].ParentAgentID = Root
+	_, err := e.Append(nil, events[0])
+	require.NoError(t, err)
+	require.Contains(t, losses(e), "dropped /parentAgentId")
+
 	e = NewEncoder(encoderOptions)
 	ev := native(&agentevents.AgentStarted{})
 	ev.AgentID, ev.ParentAgentID = Root, "boss"
-	_, err := e.Append(nil, ev)
+	_, err = e.Append(nil, ev)
 	require.NoError(t, err)
 	require.Equal(t, []string{"altered /agentId"}, losses(e), "no line says that the root agent is a sub-agent")
 }

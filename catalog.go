@@ -189,8 +189,8 @@ var catalog = [...]KindInfo{
 	{Kind: KindAgentReasoningDelta, Role: RoleDelta, Subject: "reasoning", Droppable: true, ByAgent: true, traits: reasons | endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindAgentDecided, Role: RolePoint, Subject: "decision", ByAgent: true, traits: reasons},
 	{Kind: KindOrchestratorDecided, Role: RolePoint, Subject: "decision", does: &behaviour{show: (*view).orchestratorDecided}},
-	{Kind: KindIntentClassified, Role: RolePoint, Subject: "intent", ByAgent: true, traits: reasons},
-	{Kind: KindPlanProposed, Role: RolePoint, Subject: "plan", ByAgent: true},
+	{Kind: KindIntentClassified, Role: RolePoint, Subject: "intent", ByAgent: true, traits: reasons, does: &behaviour{show: (*view).intentClassified}},
+	{Kind: KindPlanProposed, Role: RolePoint, Subject: "plan", ByAgent: true, does: &behaviour{show: (*view).planProposed}},
 	{Kind: KindTextDelta, Role: RoleDelta, Subject: "text", Droppable: true, ByAgent: true, traits: endsBlocks, does: &behaviour{check: (*machine).checkDelta, apply: (*machine).delta}},
 	{Kind: KindTextCompleted, Role: RoleCloses, Subject: "text", ByAgent: true, traits: endsBlocks, does: &behaviour{apply: (*machine).wholeBlock, show: (*view).textCompleted}},
 	{Kind: KindMessageCreated, Role: RolePoint, Subject: "message", ByAgent: true, does: &behaviour{check: (*machine).checkMessageCreated, apply: (*machine).messageCreated}},
@@ -211,7 +211,7 @@ var catalog = [...]KindInfo{
 	{Kind: KindTurnSummarized, Role: RolePoint, Subject: "turn", does: &behaviour{show: (*view).turnSummarized}},
 	{Kind: KindStepStarted, Role: RoleOpens, Subject: "step", does: &behaviour{apply: (*machine).spanStarted, show: (*view).stepStarted}},
 	{Kind: KindStepEnded, Role: RoleCloses, Subject: "step", traits: binds, does: &behaviour{apply: (*machine).spanEnded, show: (*view).stepEnded}},
-	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span"},
+	{Kind: KindSpanRecorded, Role: RolePoint, Subject: "span", does: &behaviour{show: (*view).spanRecorded}},
 	{Kind: KindNodeStarted, Role: RoleOpens, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeStarted}},
 	{Kind: KindNodeCompleted, Role: RoleCloses, Subject: "node", does: &behaviour{apply: (*machine).nameAgents, show: (*view).nodeCompleted}},
 	{Kind: KindNodeFailed, Role: RoleCloses, Subject: "node", does: &behaviour{show: (*view).nodeFailed}},
@@ -243,13 +243,13 @@ var catalog = [...]KindInfo{
 	{Kind: KindClaimVerified, Role: RolePoint, Subject: "claim", does: &behaviour{show: (*view).claimVerified}},
 	{Kind: KindIssueFound, Role: RolePoint, Subject: "issue", does: &behaviour{show: (*view).issueFound}},
 	{Kind: KindCitationFound, Role: RolePoint, Subject: "citation", ByAgent: true, does: &behaviour{show: (*view).citationFound}},
-	{Kind: KindEvidenceInsufficient, Role: RolePoint, Subject: "evidence", ByAgent: true},
+	{Kind: KindEvidenceInsufficient, Role: RolePoint, Subject: "evidence", ByAgent: true, does: &behaviour{show: (*view).evidenceInsufficient}},
 
 	{Kind: KindUsageObserved, Role: RolePoint, Subject: "usage", traits: afterEnd, does: &behaviour{show: (*view).usageObserved}},
 	{Kind: KindBudgetExceeded, Role: RolePoint, Subject: "budget", does: &behaviour{show: (*view).budgetExceeded}},
 	{Kind: KindCapBreached, Role: RolePoint, Subject: "cap", does: &behaviour{show: (*view).capBreached}},
 	{Kind: KindBlackboardItemCreated, Role: RolePoint, Subject: "blackboard", does: &behaviour{show: (*view).blackboardItemCreated}},
-	{Kind: KindMemoryChanged, Role: RolePoint, Subject: "memory"},
+	{Kind: KindMemoryChanged, Role: RolePoint, Subject: "memory", does: &behaviour{show: (*view).memoryChanged}},
 }
 
 // Kinds yields the rows of the catalog in the order of a run's life. [Unknown]

@@ -129,7 +129,7 @@ func (f *Fold) begin(runID string) {
 func (f *Fold) wake(s *RunSnapshot) {
 	f.begun = true
 	if s.TerminalKind == "" {
-		s.CompletedAt = time.Time{} // Snapshot derived it; the run may go on
+		s.CompletedAt, s.Error = time.Time{}, Opt[ErrorInfo]{} // Snapshot derived them; the run may go on
 	}
 	f.v.s = s
 	f.cover.next = s.NextSequence
@@ -473,6 +473,10 @@ func (o *FoldOptions) finish(s *RunSnapshot) *RunSnapshot {
 			}
 		}
 	}
+	if t := s.turn(); t != nil && s.TerminalKind == "" && s.Status == RunStatusFailed {
+		s.Error = t.Error
+		s.Error.V.deepen()
+	}
 	s.countUsage()
 	for k, j := range o.Host.State {
 		put(&s.State, k, soundJSON(j))
@@ -511,10 +515,24 @@ func (r *RunSnapshot) status() RunStatus {
 	for _, a := range r.Agents {
 		st.add(&a.AgentState, waiting[a.AgentID], a.endedBadly())
 	}
-	if len(r.Turns) == 1 && !r.Turns[0].EndedAt.IsZero() {
-		st.turnOver, st.turnFailed = true, r.Turns[0].Error.OK
+	if len(r.Turns) == 1 {
+		st.turnOver, st.turnFailed = !r.Turns[0].EndedAt.IsZero(), r.Turns[0].Error.OK
 	}
+	st.isTurn = r.turn() != nil
 	return st.status()
+}
+
+// turn returns the turn that the run is, or nil: its only one, of an agent that has not
+// started. The agents that have work for it.
+func (r *RunSnapshot) turn() *TurnSnapshot {
+	if len(r.Turns) != 1 {
+		return nil
+	}
+	t := &r.Turns[0]
+	if a := r.Agents[t.AgentID]; a != nil && a.Started {
+		return nil
+	}
+	return t
 }
 
 // sessionEnded reports whether the end of the session is that of the run.

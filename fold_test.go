@@ -292,6 +292,8 @@ var kindEffects = []struct {
 	}},
 	{KindTurnEnded, []Event{ev("a", &TurnStarted{Turn: Some(1)}), ev("b", &TurnStarted{Turn: Some(1)}), ev("a", &TurnEnded{Turn: Some(1), Error: Some(ErrorInfo{Message: "m"})})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, second(2), s.Turns[0].EndedAt)
+		require.Equal(t, uint64(2), s.Turns[0].EndSequence)
+		require.Equal(t, uint64(1), s.Turns[1].Sequence)
 		require.Equal(t, Some(2*time.Second), s.Turns[0].Duration)
 		require.Equal(t, "m", s.Turns[0].Error.V.Message)
 		require.True(t, s.Turns[1].EndedAt.IsZero(), "another agent's turn")
@@ -308,7 +310,7 @@ var kindEffects = []struct {
 	{KindStepEnded, []Event{ev("a", &StepStarted{StepID: "s1"}), ev("a", &StepEnded{StepID: "s1", Error: Some(ErrorInfo{Message: "m"})}), ev("a", &StepEnded{StepID: "s2", Duration: Some(time.Second)})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, Some(time.Second), s.Steps[0].Duration)
 		require.Equal(t, "m", s.Steps[0].Error.V.Message)
-		require.Equal(t, StepSnapshot{StepID: "s2", AgentID: "a", EndedAt: second(2), Duration: Some(time.Second)}, s.Steps[1], "an end without a start is kept")
+		require.Equal(t, StepSnapshot{Sequence: 2, EndSequence: 2, StepID: "s2", AgentID: "a", EndedAt: second(2), Duration: Some(time.Second)}, s.Steps[1], "an end without a start is kept")
 	}},
 	{KindTurnEnded, []Event{
 		ev("a", &TurnStarted{Turn: Some(1)}, inSpan("s1")), ev("a", &TurnStarted{}, inSpan("s2")), ev("a", &TurnStarted{Turn: Some(3)}, inSpan("s3")),
@@ -473,8 +475,26 @@ var kindEffects = []struct {
 	{KindIssueFound, []Event{ev("v", &IssueFound{Issue: "i", Severity: "minor"})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, []IssueSnapshot{{AgentID: "v", Issue: "i", Severity: "minor"}}, s.Issues)
 	}},
-	{KindCitationFound, []Event{ev("a", &CitationFound{Claim: "c", SourceURI: "u"}), ev("a", &CitationFound{Claim: "c", SourceURI: "u"})}, func(t *testing.T, s *RunSnapshot) {
+	{KindCitationFound, []Event{ev("a", &CitationFound{Claim: "c", SourceURI: "u"}), ev("", &CitationFound{Claim: "c", SourceURI: "v", Confidence: Some(0.5), Verified: Some(true)})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, 2, s.Citations)
+		require.Equal(t, []CitationSnapshot{
+			{AgentID: "a", Claim: "c", SourceURI: "u"}, {Sequence: 1, Claim: "c", SourceURI: "v", Confidence: Some(0.5), Verified: true},
+		}, s.Facts.V.Citations)
+	}},
+	{KindEvidenceInsufficient, []Event{ev("a", &EvidenceInsufficient{Reason: "r", WhatWouldResolve: "w"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []InsufficiencySnapshot{{AgentID: "a", Reason: "r", WhatWouldResolve: "w"}}, s.Facts.V.Insufficiencies)
+	}},
+	{KindIntentClassified, []Event{ev("a", &IntentClassified{Intent: "plan", Confidence: Some(1.0), Reasoning: "r"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []IntentSnapshot{{AgentID: "a", Intent: "plan", Confidence: Some(1.0)}}, s.Facts.V.Intents)
+	}},
+	{KindPlanProposed, []Event{ev("a", &PlanProposed{Steps: []PlanStep{{StepID: "s", Description: "d", ToolName: "x"}}, Strategy: "direct"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, []PlanSnapshot{{AgentID: "a", Strategy: "direct", Steps: []PlanStep{{StepID: "s", Description: "d", ToolName: "x"}}}}, s.Facts.V.Plans)
+	}},
+	{KindMemoryChanged, []Event{ev("", &MemoryChanged{Change: "added"}), ev("a", &MemoryChanged{Change: "added"}), ev("a", &MemoryChanged{Change: "evicted"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]int{"added": 2, "evicted": 1}, s.Facts.V.Memory)
+	}},
+	{KindSpanRecorded, []Event{ev("", &SpanRecorded{Subject: "judge", Phase: "start"}), ev("", &SpanRecorded{Subject: "judge", Phase: "complete"}), ev("", &SpanRecorded{Subject: "judge", Phase: "complete"})}, func(t *testing.T, s *RunSnapshot) {
+		require.Equal(t, map[string]int{"judge start": 1, "judge complete": 2}, s.Facts.V.Spans)
 	}},
 	{KindUsageObserved, []Event{ev("a", &UsageObserved{Usage: Usage{InputTokens: 1, OutputTokens: 2}}), ev("", &UsageObserved{Usage: Usage{InputTokens: 10}})}, func(t *testing.T, s *RunSnapshot) {
 		require.Equal(t, Usage{InputTokens: 11, OutputTokens: 2}, s.Usage.Usage)
@@ -495,8 +515,7 @@ var kindEffects = []struct {
 
 // These kinds change nothing in a snapshot.
 var kindsWithoutEffect = []Kind{
-	KindContextCompacted, KindAgentDecided, KindIntentClassified, KindPlanProposed, KindToolArgumentsDelta,
-	KindSpanRecorded, KindLoopRoundCompleted, KindEvidenceInsufficient, KindMemoryChanged,
+	KindContextCompacted, KindAgentDecided, KindToolArgumentsDelta, KindLoopRoundCompleted,
 }
 
 func TestFoldKinds(t *testing.T) {
@@ -572,6 +591,9 @@ func TestRunStatusIsDerived(t *testing.T) {
 		{"the only turn ended", RunStatusCompleted, []Event{ev("", &TurnStarted{}), ev("", &TextCompleted{}), ev("", &TurnEnded{})}},
 		{"the only turn failed", RunStatusFailed, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{Error: Some(ErrorInfo{Message: "m"})})}},
 		{"the only turn failed, its agents did not", RunStatusFailed, []Event{ev("", &TurnStarted{}), ev("a", started()), end(&AgentEnded{}), ev("", &TurnEnded{Error: Some(ErrorInfo{Message: "m"})})}},
+		{"the only turn goes on, an agent that works for it ended", RunStatusRunning, []Event{ev("root", &TurnStarted{}), ev("a", started()), end(&AgentEnded{})}},
+		{"the only turn ended, an agent that works for it failed", RunStatusCompleted, []Event{ev("root", &TurnStarted{}), ev("a", started()), end(&AgentEnded{Outcome: OutcomeAborted}), ev("root", &TurnEnded{})}},
+		{"the only turn of an agent that failed ended", RunStatusFailed, []Event{ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{}), end(&AgentEnded{Outcome: OutcomeAborted})}},
 		{"the only turn ended, an agent is open", RunStatusRunning, []Event{ev("a", started()), ev("a", &TurnStarted{}), ev("a", &TurnEnded{})}},
 		{"another turn began", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnEnded{}), ev("", &TurnStarted{})}},
 		{"one of two turns ended", RunStatusRunning, []Event{ev("", &TurnStarted{}), ev("", &TurnStarted{}), ev("", &TurnEnded{})}},
@@ -602,6 +624,20 @@ func TestRunStatusIsDerived(t *testing.T) {
 			require.Equal(t, s.Status.Terminal(), !s.CompletedAt.IsZero())
 		})
 	}
+}
+
+// A run that is a turn fails with the turn's error, until it goes on.
+func TestTurnFailsRun(t *testing.T) {
+	s := fold(t, ev("root", &TurnStarted{}), ev("root", &TurnEnded{Error: Some(ErrorInfo{Code: "E", Message: "m"})}))
+	require.Equal(t, Some(ErrorInfo{Code: "E", Message: "m"}), s.Error)
+	f, err := ResumeFold(s, FoldOptions{})
+	require.NoError(t, err)
+	next := ev("root", &TurnStarted{})
+	next.RunID, next.Time = s.RunID, s.CompletedAt
+	next.Sequence = s.NextSequence
+	f.Apply(next)
+	require.Equal(t, RunStatusRunning, f.Snapshot().Status)
+	require.False(t, f.Snapshot().Error.OK)
 }
 
 // Every figure counts once, from the best source.

@@ -688,10 +688,31 @@ func (v *view) handoffRequested(ev *Event, p *HandoffRequested, key handoffKey) 
 
 // Turns and steps.
 
+func (v *view) facts() *FactsSnapshot {
+	v.s.Facts.OK = true
+	return &v.s.Facts.V
+}
+
+func (v *view) intentClassified(ev *Event, _ *subject) {
+	p := ev.Payload.(*IntentClassified)
+	f := v.facts()
+	f.Intents = append(f.Intents, IntentSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Intent: v.intern(p.Intent), Confidence: p.Confidence})
+}
+
+func (v *view) planProposed(ev *Event, _ *subject) {
+	p := ev.Payload.(*PlanProposed)
+	plan := PlanSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Strategy: v.intern(p.Strategy)}
+	for i := range p.Steps {
+		plan.Steps = append(plan.Steps, *p.Steps[i].clone())
+	}
+	f := v.facts()
+	f.Plans = append(f.Plans, plan)
+}
+
 func (v *view) turnStarted(ev *Event, _ *subject) {
 	v.s.SessionEndedAt = time.Time{}
 	p := ev.Payload.(*TurnStarted)
-	v.newTurn(TurnSnapshot{Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
+	v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, Name: v.intern(p.Name), AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time})
 }
 
 func (v *view) newTurn(t TurnSnapshot) *TurnSnapshot {
@@ -738,8 +759,9 @@ func (v *view) turnEnded(ev *Event, sub *subject) {
 	if i, ok := v.openTurn(ev, p.Turn); ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, Turn: p.Turn, AgentID: v.intern(ev.AgentID)})
 	}
+	t.EndSequence = ev.Sequence
 	t.EndedAt, t.Duration = ev.Time, elapsed(p.Duration, t.StartedAt, ev.Time)
 	t.Error = v.errorInfo(sub, p.Error)
 }
@@ -750,7 +772,7 @@ func (v *view) turnSummarized(ev *Event, _ *subject) {
 	if i, ok := v.lastTurn[ev.AgentID]; ok {
 		t = &v.s.Turns[i]
 	} else {
-		t = v.newTurn(TurnSnapshot{AgentID: v.intern(ev.AgentID)})
+		t = v.newTurn(TurnSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID)})
 	}
 	t.Text, t.Intent = v.keep(p.Text), v.keep(p.Intent)
 }
@@ -758,7 +780,7 @@ func (v *view) turnSummarized(ev *Event, _ *subject) {
 func (v *view) stepStarted(ev *Event, _ *subject) {
 	p := ev.Payload.(*StepStarted)
 	v.newStep(StepSnapshot{
-		StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
+		Sequence: ev.Sequence, StepID: v.intern(p.StepID), Name: v.intern(p.Name), Description: v.keep(p.Description),
 		AgentID: v.intern(ev.AgentID), SpanID: v.keep(ev.SpanID), StartedAt: ev.Time,
 	})
 }
@@ -799,8 +821,9 @@ func (v *view) stepEnded(ev *Event, sub *subject) {
 	if i, ok := v.openStep(ev, p.StepID); ok {
 		st = &v.s.Steps[i]
 	} else {
-		st = v.newStep(StepSnapshot{StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
+		st = v.newStep(StepSnapshot{Sequence: ev.Sequence, StepID: v.intern(p.StepID), AgentID: v.intern(ev.AgentID)})
 	}
+	st.EndSequence = ev.Sequence
 	st.EndedAt, st.Duration = ev.Time, elapsed(p.Duration, st.StartedAt, ev.Time)
 	st.Error = v.errorInfo(sub, p.Error)
 }
@@ -1120,7 +1143,36 @@ func (v *view) issueFound(ev *Event, _ *subject) {
 	v.s.Issues = append(v.s.Issues, IssueSnapshot{Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Issue: v.keep(p.Issue), Severity: v.intern(p.Severity)})
 }
 
-func (v *view) citationFound(*Event, *subject) { v.s.Citations = plus(v.s.Citations, 1) }
+func (v *view) citationFound(ev *Event, _ *subject) {
+	p := ev.Payload.(*CitationFound)
+	v.s.Citations = plus(v.s.Citations, 1)
+	f := v.facts()
+	f.Citations = append(f.Citations, CitationSnapshot{
+		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Claim: v.keep(p.Claim), SourceURI: v.keep(p.SourceURI), Confidence: p.Confidence, Verified: p.Verified.V,
+	})
+}
+
+func (v *view) evidenceInsufficient(ev *Event, _ *subject) {
+	p := ev.Payload.(*EvidenceInsufficient)
+	f := v.facts()
+	f.Insufficiencies = append(f.Insufficiencies, InsufficiencySnapshot{
+		Sequence: ev.Sequence, AgentID: v.intern(ev.AgentID), Reason: v.keep(p.Reason), WhatWouldResolve: v.keep(p.WhatWouldResolve),
+	})
+}
+
+func (v *view) memoryChanged(ev *Event, _ *subject) {
+	v.countWord(&v.facts().Memory, string(ev.Payload.(*MemoryChanged).Change))
+}
+
+func (v *view) spanRecorded(ev *Event, _ *subject) {
+	p := ev.Payload.(*SpanRecorded)
+	v.countWord(&v.facts().Spans, p.Subject+" "+p.Phase)
+}
+
+// countWord counts one more of a word.
+func (v *view) countWord(counts *map[string]int, word string) {
+	put(counts, v.intern(word), plus((*counts)[word], 1))
+}
 
 func (v *view) usageObserved(ev *Event, sub *subject) {
 	u := &v.s.Usage.Unassigned

@@ -10,8 +10,9 @@ import (
 // RunStatus is the state of a run. The events run.* decide it. A run that has no
 // run.started follows its agents: it is running while an agent is open. When all
 // started agents have ended it is failed if one of them failed or was aborted,
-// else completed. If no agent has started, the end of its only turn ends it: failed if
-// the turn failed, else completed.
+// else completed. A run with one turn, the agent of which has not started, follows that
+// turn and not the agents that work for it: the turn's end ends it, failed if the turn
+// failed, else completed.
 //
 // The end of the session ends such a run too, whatever is open, until the session, a
 // turn or an agent starts. It is cancelled if it was cancelling; else completed, failed or
@@ -129,7 +130,7 @@ type RunSnapshot struct {
 	RunOrchestrator JSON           `json:"runOrchestrator,omitzero"` // the supervisor's last decision
 	Inputs          JSON           `json:"inputs,omitzero"`          // RunStarted.Inputs
 	Result          JSON           `json:"result,omitzero"`          // RunCompleted.Outputs
-	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
+	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error, else that of the turn with which the run failed: see RunStatus
 	Refused         int            `json:"refused,omitzero"`         // Refused of the run's end
 
 	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id
@@ -162,6 +163,7 @@ type RunSnapshot struct {
 	Claims            []ClaimSnapshot           `json:"claims"`                // verdicts on findings
 	Issues            []IssueSnapshot           `json:"issues"`                // issues found
 	Citations         int                       `json:"citations"`             // number of citations found
+	Facts             Opt[FactsSnapshot]        `json:"facts,omitzero"`        // what agents say of their work besides; absent when they say nothing
 	Budgets           []BudgetSnapshot          `json:"budgets"`               // budgets exceeded and caps breached
 	Blackboard        map[string]BlackboardItem `json:"blackboard"`            // by item id
 	Usage             RunUsage                  `json:"usage"`                 // what the whole run used, counted once
@@ -335,20 +337,24 @@ type ToolStats struct {
 
 // TurnSnapshot is one turn.
 type TurnSnapshot struct {
-	Turn      Opt[int]           `json:"turn,omitzero"`       // number of the turn
-	Name      string             `json:"name,omitzero"`       // name of the span
-	AgentID   string             `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
-	SpanID    string             `json:"spanId,omitzero"`     // span of its start
-	StartedAt time.Time          `json:"startedAt,omitzero"`  // time of its first event
-	EndedAt   time.Time          `json:"endedAt,omitzero"`    // time of its closing event; zero while open
-	Duration  Opt[time.Duration] `json:"durationMs,omitzero"` // duration of the closing event, else EndedAt - StartedAt
-	Error     Opt[ErrorInfo]     `json:"error,omitzero"`      // set when it failed
-	Text      string             `json:"text,omitzero"`       // TurnSummarized.Text
-	Intent    string             `json:"intent,omitzero"`     // TurnSummarized.Intent
+	Sequence    uint64             `json:"sequence"`             // sequence of its first event
+	EndSequence uint64             `json:"endSequence,omitzero"` // sequence of its closing event; 0 while open
+	Turn        Opt[int]           `json:"turn,omitzero"`        // number of the turn
+	Name        string             `json:"name,omitzero"`        // name of the span
+	AgentID     string             `json:"agentId,omitzero"`     // its agent; empty when the envelope names none
+	SpanID      string             `json:"spanId,omitzero"`      // span of its start
+	StartedAt   time.Time          `json:"startedAt,omitzero"`   // time of its first event
+	EndedAt     time.Time          `json:"endedAt,omitzero"`     // time of its closing event; zero while open
+	Duration    Opt[time.Duration] `json:"durationMs,omitzero"`  // duration of the closing event, else EndedAt - StartedAt
+	Error       Opt[ErrorInfo]     `json:"error,omitzero"`       // set when it failed
+	Text        string             `json:"text,omitzero"`        // TurnSummarized.Text
+	Intent      string             `json:"intent,omitzero"`      // TurnSummarized.Intent
 }
 
 // StepSnapshot is one step of a plan.
 type StepSnapshot struct {
+	Sequence    uint64             `json:"sequence"`             // sequence of its first event
+	EndSequence uint64             `json:"endSequence,omitzero"` // sequence of its closing event; 0 while open
 	StepID      string             `json:"stepId"`               // id of the step
 	Name        string             `json:"name,omitzero"`        // name of the span
 	Description string             `json:"description,omitzero"` // what the step is meant to do
@@ -468,6 +474,50 @@ type IssueSnapshot struct {
 	AgentID  string `json:"agentId,omitzero"`  // its agent; empty when the envelope names none
 	Issue    string `json:"issue"`             // what is wrong
 	Severity string `json:"severity,omitzero"` // a word of the verifier's own scale
+}
+
+// FactsSnapshot is what agents say of their work besides its boundaries.
+type FactsSnapshot struct {
+	Intents         []IntentSnapshot        `json:"intents"`         // what they took users to want
+	Plans           []PlanSnapshot          `json:"plans"`           // plans proposed
+	Citations       []CitationSnapshot      `json:"citations"`       // citations found
+	Insufficiencies []InsufficiencySnapshot `json:"insufficiencies"` // where evidence did not suffice
+	Memory          map[string]int          `json:"memory"`          // number of memory.changed, by change
+	Spans           map[string]int          `json:"spans"`           // number of span.recorded, by subject and phase, such as "judge complete"
+}
+
+// IntentSnapshot is what an agent took its user to want.
+type IntentSnapshot struct {
+	Sequence   uint64       `json:"sequence"`            // sequence of its first event
+	AgentID    string       `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
+	Intent     string       `json:"intent"`              // an open word
+	Confidence Opt[float64] `json:"confidence,omitzero"` // in [0, 1]
+}
+
+// PlanSnapshot is a plan that an agent proposed.
+type PlanSnapshot struct {
+	Sequence uint64     `json:"sequence"`          // sequence of its first event
+	AgentID  string     `json:"agentId,omitzero"`  // its agent; empty when the envelope names none
+	Strategy string     `json:"strategy,omitzero"` // an open word
+	Steps    []PlanStep `json:"steps"`             // the steps, in order
+}
+
+// CitationSnapshot is a source that an agent cites.
+type CitationSnapshot struct {
+	Sequence   uint64       `json:"sequence"`            // sequence of its first event
+	AgentID    string       `json:"agentId,omitzero"`    // its agent; empty when the envelope names none
+	Claim      string       `json:"claim,omitzero"`      // what the source is to show
+	SourceURI  string       `json:"sourceUri,omitzero"`  // the source
+	Confidence Opt[float64] `json:"confidence,omitzero"` // in [0, 1]
+	Verified   bool         `json:"verified,omitzero"`   // the source was checked
+}
+
+// InsufficiencySnapshot is a place where an agent lacked evidence.
+type InsufficiencySnapshot struct {
+	Sequence         uint64 `json:"sequence"`                  // sequence of its first event
+	AgentID          string `json:"agentId,omitzero"`          // its agent; empty when the envelope names none
+	Reason           string `json:"reason,omitzero"`           // what is missing; free text
+	WhatWouldResolve string `json:"whatWouldResolve,omitzero"` // what evidence would do; free text
 }
 
 // BudgetSnapshot is a budget that ran out or a cap that was reached.

@@ -17,8 +17,7 @@ import (
 type RunView struct {
 	RunID     string // the run
 	SessionID string // the run's session; see [Run.With]
-	// Status is as in a snapshot of the same events, except that the end of the only turn
-	// does not end a run here.
+	// Status is as in a snapshot of the same events, except that turns do not count here.
 	Status       RunStatus
 	NextSequence uint64         // sequence of the next event
 	Agents       []AgentView    // in the order in which they first appear
@@ -123,8 +122,9 @@ type standing struct {
 	begun, opened      bool   // as in runResume
 	over               bool   // the session's end is that of the run
 	session            string // its status
-	// A run that has one turn ends with it; the state of an emitter does not know turns.
-	turnOver, turnFailed bool
+	// A run that has one turn ends with it, and is that turn if its agent has not started;
+	// the state of an emitter does not know turns.
+	turnOver, turnFailed, isTurn bool
 
 	waiting int // number of agents that have an open question; no agent counts as one
 	// Numbers of agents.
@@ -187,10 +187,10 @@ func (st standing) status() RunStatus {
 	case st.over:
 	case st.waiting > 0 && st.working == 0:
 		return RunStatusWaiting
-	case st.opened || st.open > 0 || st.started == 0 && !st.turnOver:
+	case st.opened || st.open > 0 || (st.started == 0 || st.isTurn) && !st.turnOver:
 		return RunStatusRunning
 	}
-	if st.failed > 0 || st.turnFailed {
+	if st.failed > 0 && !st.isTurn || st.turnFailed {
 		return RunStatusFailed
 	}
 	return RunStatusCompleted

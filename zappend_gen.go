@@ -2799,6 +2799,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendListOfIssueSnapshot(dst, v.Issues)
 	dst = append(dst, `,"citations":`...)
 	dst = jsonwire.AppendInt(dst, int64(v.Citations))
+	if v.Facts.OK {
+		dst = append(dst, `,"facts":`...)
+		dst = v.Facts.V.appendJSON(dst)
+	}
 	dst = append(dst, `,"budgets":`...)
 	dst = appendListOfBudgetSnapshot(dst, v.Budgets)
 	dst = append(dst, `,"blackboard":`...)
@@ -3181,7 +3185,12 @@ func (v *ToolStats) appendJSON(dst []byte) []byte {
 }
 
 func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
-	mark := len(dst)
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.EndSequence != 0 {
+		dst = append(dst, `,"endSequence":`...)
+		dst = jsonwire.AppendUint(dst, v.EndSequence)
+	}
 	if v.Turn.OK {
 		dst = append(dst, `,"turn":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Turn.V))
@@ -3222,15 +3231,17 @@ func (v *TurnSnapshot) appendJSON(dst []byte) []byte {
 		dst = append(dst, `,"intent":`...)
 		dst = jsonwire.AppendString(dst, v.Intent)
 	}
-	if len(dst) == mark {
-		dst = append(dst, ',')
-	}
-	dst[mark] = '{'
 	return append(dst, '}')
 }
 
 func (v *StepSnapshot) appendJSON(dst []byte) []byte {
-	dst = append(dst, `{"stepId":`...)
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.EndSequence != 0 {
+		dst = append(dst, `,"endSequence":`...)
+		dst = jsonwire.AppendUint(dst, v.EndSequence)
+	}
+	dst = append(dst, `,"stepId":`...)
 	dst = jsonwire.AppendString(dst, v.StepID)
 	if v.Name != "" {
 		dst = append(dst, `,"name":`...)
@@ -3531,6 +3542,98 @@ func (v *IssueSnapshot) appendJSON(dst []byte) []byte {
 	if v.Severity != "" {
 		dst = append(dst, `,"severity":`...)
 		dst = jsonwire.AppendString(dst, v.Severity)
+	}
+	return append(dst, '}')
+}
+
+func (v *FactsSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"intents":`...)
+	dst = appendListOfIntentSnapshot(dst, v.Intents)
+	dst = append(dst, `,"plans":`...)
+	dst = appendListOfPlanSnapshot(dst, v.Plans)
+	dst = append(dst, `,"citations":`...)
+	dst = appendListOfCitationSnapshot(dst, v.Citations)
+	dst = append(dst, `,"insufficiencies":`...)
+	dst = appendListOfInsufficiencySnapshot(dst, v.Insufficiencies)
+	dst = append(dst, `,"memory":`...)
+	dst = appendMapOfInt(dst, v.Memory)
+	dst = append(dst, `,"spans":`...)
+	dst = appendMapOfInt(dst, v.Spans)
+	return append(dst, '}')
+}
+
+func (v *IntentSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.AgentID != "" {
+		dst = append(dst, `,"agentId":`...)
+		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	dst = append(dst, `,"intent":`...)
+	dst = jsonwire.AppendString(dst, v.Intent)
+	if v.Confidence.OK {
+		dst = append(dst, `,"confidence":`...)
+		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
+	}
+	return append(dst, '}')
+}
+
+func (v *PlanSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.AgentID != "" {
+		dst = append(dst, `,"agentId":`...)
+		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.Strategy != "" {
+		dst = append(dst, `,"strategy":`...)
+		dst = jsonwire.AppendString(dst, v.Strategy)
+	}
+	dst = append(dst, `,"steps":`...)
+	dst = appendListOfPlanStep(dst, v.Steps)
+	return append(dst, '}')
+}
+
+func (v *CitationSnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.AgentID != "" {
+		dst = append(dst, `,"agentId":`...)
+		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.Claim != "" {
+		dst = append(dst, `,"claim":`...)
+		dst = jsonwire.AppendString(dst, v.Claim)
+	}
+	if v.SourceURI != "" {
+		dst = append(dst, `,"sourceUri":`...)
+		dst = jsonwire.AppendString(dst, v.SourceURI)
+	}
+	if v.Confidence.OK {
+		dst = append(dst, `,"confidence":`...)
+		dst = jsonwire.AppendFloat(dst, v.Confidence.V)
+	}
+	if v.Verified {
+		dst = append(dst, `,"verified":`...)
+		dst = strconv.AppendBool(dst, v.Verified)
+	}
+	return append(dst, '}')
+}
+
+func (v *InsufficiencySnapshot) appendJSON(dst []byte) []byte {
+	dst = append(dst, `{"sequence":`...)
+	dst = jsonwire.AppendUint(dst, v.Sequence)
+	if v.AgentID != "" {
+		dst = append(dst, `,"agentId":`...)
+		dst = jsonwire.AppendString(dst, v.AgentID)
+	}
+	if v.Reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = jsonwire.AppendString(dst, v.Reason)
+	}
+	if v.WhatWouldResolve != "" {
+		dst = append(dst, `,"whatWouldResolve":`...)
+		dst = jsonwire.AppendString(dst, v.WhatWouldResolve)
 	}
 	return append(dst, '}')
 }
@@ -4066,6 +4169,50 @@ func appendListOfRefToRuleError(dst []byte, v []*RuleError) []byte {
 }
 
 func appendListOfBlock(dst []byte, v []block) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfIntentSnapshot(dst []byte, v []IntentSnapshot) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfPlanSnapshot(dst []byte, v []PlanSnapshot) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfCitationSnapshot(dst []byte, v []CitationSnapshot) []byte {
+	dst = append(dst, '[')
+	for i := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v[i].appendJSON(dst)
+	}
+	return append(dst, ']')
+}
+
+func appendListOfInsufficiencySnapshot(dst []byte, v []InsufficiencySnapshot) []byte {
 	dst = append(dst, '[')
 	for i := range v {
 		if i > 0 {

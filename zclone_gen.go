@@ -51,6 +51,20 @@ func (w *Totals) deepen() {
 	w.extra = cloneText(w.extra)
 }
 
+func (v *PlanStep) clone() *PlanStep {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *PlanStep) deepen() {
+	w.StepID = cloneText(w.StepID)
+	w.Description = cloneText(w.Description)
+	w.ToolName = cloneText(w.ToolName)
+	w.extra = cloneText(w.extra)
+}
+
 func (v *ConversationMessage) clone() *ConversationMessage {
 	w := *v
 	w.deepen()
@@ -224,6 +238,9 @@ func (w *RunSnapshot) deepen() {
 	w.Audits = cloneListOfAuditSnapshot(w.Audits)
 	w.Claims = cloneListOfClaimSnapshot(w.Claims)
 	w.Issues = cloneListOfIssueSnapshot(w.Issues)
+	if w.Facts.OK {
+		w.Facts.V.deepen()
+	}
 	w.Budgets = cloneListOfBudgetSnapshot(w.Budgets)
 	w.Blackboard = cloneMapOfBlackboardItem(w.Blackboard)
 	w.Usage.deepen()
@@ -539,6 +556,73 @@ func (w *IssueSnapshot) deepen() {
 	w.AgentID = cloneText(w.AgentID)
 	w.Issue = cloneText(w.Issue)
 	w.Severity = cloneText(w.Severity)
+}
+
+func (v *FactsSnapshot) clone() *FactsSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *FactsSnapshot) deepen() {
+	w.Intents = cloneListOfIntentSnapshot(w.Intents)
+	w.Plans = cloneListOfPlanSnapshot(w.Plans)
+	w.Citations = cloneListOfCitationSnapshot(w.Citations)
+	w.Insufficiencies = cloneListOfInsufficiencySnapshot(w.Insufficiencies)
+	w.Memory = cloneMapOfInt(w.Memory)
+	w.Spans = cloneMapOfInt(w.Spans)
+}
+
+func (v *IntentSnapshot) clone() *IntentSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *IntentSnapshot) deepen() {
+	w.AgentID = cloneText(w.AgentID)
+	w.Intent = cloneText(w.Intent)
+}
+
+func (v *PlanSnapshot) clone() *PlanSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *PlanSnapshot) deepen() {
+	w.AgentID = cloneText(w.AgentID)
+	w.Strategy = cloneText(w.Strategy)
+	w.Steps = cloneListOfPlanStep(w.Steps)
+}
+
+func (v *CitationSnapshot) clone() *CitationSnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *CitationSnapshot) deepen() {
+	w.AgentID = cloneText(w.AgentID)
+	w.Claim = cloneText(w.Claim)
+	w.SourceURI = cloneText(w.SourceURI)
+}
+
+func (v *InsufficiencySnapshot) clone() *InsufficiencySnapshot {
+	w := *v
+	w.deepen()
+	return &w
+}
+
+// deepen makes a shallow copy a deep one.
+func (w *InsufficiencySnapshot) deepen() {
+	w.AgentID = cloneText(w.AgentID)
+	w.Reason = cloneText(w.Reason)
+	w.WhatWouldResolve = cloneText(w.WhatWouldResolve)
 }
 
 func (v *BudgetSnapshot) clone() *BudgetSnapshot {
@@ -984,6 +1068,66 @@ func cloneListOfQuestion(v []Question) []Question {
 		return nil
 	}
 	w := make([]Question, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfIntentSnapshot(v []IntentSnapshot) []IntentSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]IntentSnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfPlanSnapshot(v []PlanSnapshot) []PlanSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]PlanSnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfCitationSnapshot(v []CitationSnapshot) []CitationSnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]CitationSnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfInsufficiencySnapshot(v []InsufficiencySnapshot) []InsufficiencySnapshot {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]InsufficiencySnapshot, len(v))
+	copy(w, v)
+	for i := range w {
+		w[i].deepen()
+	}
+	return w
+}
+
+func cloneListOfPlanStep(v []PlanStep) []PlanStep {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make([]PlanStep, len(v))
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()

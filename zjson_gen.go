@@ -811,6 +811,41 @@ func (v IssueSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil),
 func (v *IssueSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
 
 // MarshalJSON returns the members as they stand in a snapshot.
+func (v FactsSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *FactsSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v IntentSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *IntentSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v PlanSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *PlanSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v CitationSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *CitationSnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
+func (v InsufficiencySnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes and skips extra members. The
+// error is a [*LineError].
+func (v *InsufficiencySnapshot) UnmarshalJSON(text []byte) error { return unmarshal(text, v) }
+
+// MarshalJSON returns the members as they stand in a snapshot.
 func (v BudgetSnapshot) MarshalJSON() ([]byte, error) { return v.appendJSON(nil), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes and skips extra members. The

@@ -555,6 +555,10 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.agentReasoned(ev, sub)
 	case 19:
 		v.orchestratorDecided(ev, sub)
+	case 20:
+		v.intentClassified(ev, sub)
+	case 21:
+		v.planProposed(ev, sub)
 	case 23:
 		v.textCompleted(ev, sub)
 	case 30:
@@ -569,6 +573,8 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.stepStarted(ev, sub)
 	case 37:
 		v.stepEnded(ev, sub)
+	case 38:
+		v.spanRecorded(ev, sub)
 	case 39:
 		v.nodeStarted(ev, sub)
 	case 40:
@@ -609,6 +615,8 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.issueFound(ev, sub)
 	case 66:
 		v.citationFound(ev, sub)
+	case 67:
+		v.evidenceInsufficient(ev, sub)
 	case 68:
 		v.usageObserved(ev, sub)
 	case 69:
@@ -617,6 +625,8 @@ func (v *view) showKind(ev *Event, sub *subject) {
 		v.capBreached(ev, sub)
 	case 71:
 		v.blackboardItemCreated(ev, sub)
+	case 72:
+		v.memoryChanged(ev, sub)
 	case -1:
 		v.unknown(ev)
 	}

@@ -5111,36 +5111,41 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			}
 		case 55: // citations
 			v.Citations, err = s.SmallInt()
-		case 56: // budgets
+		case 56: // facts
+			if !m.null(s, name) {
+				err = v.Facts.V.parseJSON(s)
+				v.Facts.OK = err == nil
+			}
+		case 57: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 57: // blackboard
+		case 58: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 58: // usage
+		case 59: // usage
 			err = v.Usage.parseJSON(s)
-		case 59: // violations
+		case 60: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 60: // violationCount
+		case 61: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 61: // unknown
+		case 62: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 62: // retracted
+		case 63: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 63: // retractedMessages
+		case 64: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -5211,6 +5216,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"claims",
 	"issues",
 	"citations",
+	"facts",
 	"budgets",
 	"blackboard",
 	"usage",
@@ -6072,64 +6078,73 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // turn
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // endSequence
+			if !m.null(s, name) {
+				v.EndSequence, err = s.Uint()
+				if v.EndSequence == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 3: // turn
 			if !m.null(s, name) {
 				v.Turn.V, err = s.SmallInt()
 				v.Turn.OK = err == nil
 			}
-		case 2: // name
+		case 4: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // agentId
+		case 5: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // spanId
+		case 6: // spanId
 			if !m.null(s, name) {
 				v.SpanID, err = s.String()
 				if v.SpanID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // startedAt
+		case 7: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 6: // endedAt
+		case 8: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // durationMs
+		case 9: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 8: // error
+		case 10: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 9: // text
+		case 11: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 10: // intent
+		case 12: // intent
 			if !m.null(s, name) {
 				v.Intent, err = s.String()
 				if v.Intent == "" {
@@ -6147,6 +6162,8 @@ func (v *TurnSnapshot) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfTurnSnapshot = jsonwire.Names(
+	"sequence",
+	"endSequence",
 	"turn",
 	"name",
 	"agentId",
@@ -6176,56 +6193,65 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			return s.Duplicate(name)
 		}
 		switch n {
-		case 1: // stepId
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // endSequence
+			if !m.null(s, name) {
+				v.EndSequence, err = s.Uint()
+				if v.EndSequence == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 3: // stepId
 			v.StepID, err = s.String()
-		case 2: // name
+		case 4: // name
 			if !m.null(s, name) {
 				v.Name, err = s.String()
 				if v.Name == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 3: // description
+		case 5: // description
 			if !m.null(s, name) {
 				v.Description, err = s.String()
 				if v.Description == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 4: // agentId
+		case 6: // agentId
 			if !m.null(s, name) {
 				v.AgentID, err = s.String()
 				if v.AgentID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 5: // spanId
+		case 7: // spanId
 			if !m.null(s, name) {
 				v.SpanID, err = s.String()
 				if v.SpanID == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 6: // startedAt
+		case 8: // startedAt
 			if !m.null(s, name) {
 				v.StartedAt, err = s.Time()
 				if v.StartedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 7: // endedAt
+		case 9: // endedAt
 			if !m.null(s, name) {
 				v.EndedAt, err = s.Time()
 				if v.EndedAt.IsZero() {
 					m.spelled(name, `"0001-01-01T00:00:00.000Z"`)
 				}
 			}
-		case 8: // durationMs
+		case 10: // durationMs
 			if !m.null(s, name) {
 				v.Duration.V, err = s.Millis()
 				v.Duration.OK = err == nil
 			}
-		case 9: // error
+		case 11: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
@@ -6241,6 +6267,8 @@ func (v *StepSnapshot) parseJSON(s *jsonwire.Scanner) error {
 }
 
 var namesOfStepSnapshot = jsonwire.Names(
+	"sequence",
+	"endSequence",
 	"stepId",
 	"name",
 	"description",
@@ -6965,6 +6993,305 @@ var namesOfIssueSnapshot = jsonwire.Names(
 	"agentId",
 	"issue",
 	"severity",
+)
+
+func (v *FactsSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfFactsSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // intents
+			v.Intents, err = parseListOfIntentSnapshot(s)
+			if len(v.Intents) == 0 {
+				v.Intents = nil
+			}
+		case 2: // plans
+			v.Plans, err = parseListOfPlanSnapshot(s)
+			if len(v.Plans) == 0 {
+				v.Plans = nil
+			}
+		case 3: // citations
+			v.Citations, err = parseListOfCitationSnapshot(s)
+			if len(v.Citations) == 0 {
+				v.Citations = nil
+			}
+		case 4: // insufficiencies
+			v.Insufficiencies, err = parseListOfInsufficiencySnapshot(s)
+			if len(v.Insufficiencies) == 0 {
+				v.Insufficiencies = nil
+			}
+		case 5: // memory
+			v.Memory, err = parseMapOfInt(s)
+			if len(v.Memory) == 0 {
+				v.Memory = nil
+			}
+		case 6: // spans
+			v.Spans, err = parseMapOfInt(s)
+			if len(v.Spans) == 0 {
+				v.Spans = nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfFactsSnapshot = jsonwire.Names(
+	"intents",
+	"plans",
+	"citations",
+	"insufficiencies",
+	"memory",
+	"spans",
+)
+
+func (v *IntentSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfIntentSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // agentId
+			if !m.null(s, name) {
+				v.AgentID, err = s.String()
+				if v.AgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // intent
+			v.Intent, err = s.String()
+		case 4: // confidence
+			if !m.null(s, name) {
+				v.Confidence.V, err = s.Float()
+				v.Confidence.OK = err == nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfIntentSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"intent",
+	"confidence",
+)
+
+func (v *PlanSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfPlanSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // agentId
+			if !m.null(s, name) {
+				v.AgentID, err = s.String()
+				if v.AgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // strategy
+			if !m.null(s, name) {
+				v.Strategy, err = s.String()
+				if v.Strategy == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // steps
+			v.Steps, err = parseListOfPlanStep(s)
+			if len(v.Steps) == 0 {
+				v.Steps = nil
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfPlanSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"strategy",
+	"steps",
+)
+
+func (v *CitationSnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfCitationSnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // agentId
+			if !m.null(s, name) {
+				v.AgentID, err = s.String()
+				if v.AgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // claim
+			if !m.null(s, name) {
+				v.Claim, err = s.String()
+				if v.Claim == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // sourceUri
+			if !m.null(s, name) {
+				v.SourceURI, err = s.String()
+				if v.SourceURI == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 5: // confidence
+			if !m.null(s, name) {
+				v.Confidence.V, err = s.Float()
+				v.Confidence.OK = err == nil
+			}
+		case 6: // verified
+			if !m.null(s, name) {
+				v.Verified, err = s.Bool()
+				if !v.Verified {
+					m.spelled(name, `false`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfCitationSnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"claim",
+	"sourceUri",
+	"confidence",
+	"verified",
+)
+
+func (v *InsufficiencySnapshot) parseJSON(s *jsonwire.Scanner) error {
+	if err := s.Object(); err != nil {
+		return err
+	}
+	var m members
+	for {
+		n, name, err := s.FieldOf(namesOfInsufficiencySnapshot, m.last)
+		if err != nil {
+			return err
+		}
+		if n < 0 {
+			break
+		}
+		if n > 0 && m.repeats(s, n) {
+			return s.Duplicate(name)
+		}
+		switch n {
+		case 1: // sequence
+			v.Sequence, err = s.Uint()
+		case 2: // agentId
+			if !m.null(s, name) {
+				v.AgentID, err = s.String()
+				if v.AgentID == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 3: // reason
+			if !m.null(s, name) {
+				v.Reason, err = s.String()
+				if v.Reason == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		case 4: // whatWouldResolve
+			if !m.null(s, name) {
+				v.WhatWouldResolve, err = s.String()
+				if v.WhatWouldResolve == "" {
+					m.spelled(name, `""`)
+				}
+			}
+		default:
+			err = s.Skip()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var namesOfInsufficiencySnapshot = jsonwire.Names(
+	"sequence",
+	"agentId",
+	"reason",
+	"whatWouldResolve",
 )
 
 func (v *BudgetSnapshot) parseJSON(s *jsonwire.Scanner) error {
@@ -8142,6 +8469,86 @@ func parseListOfBlock(s *jsonwire.Scanner) ([]block, error) {
 			return list, nil
 		}
 		list = append(list, block{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfIntentSnapshot(s *jsonwire.Scanner) ([]IntentSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []IntentSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, IntentSnapshot{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfPlanSnapshot(s *jsonwire.Scanner) ([]PlanSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []PlanSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, PlanSnapshot{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfCitationSnapshot(s *jsonwire.Scanner) ([]CitationSnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []CitationSnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, CitationSnapshot{})
+		if err := list[len(list)-1].parseJSON(s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parseListOfInsufficiencySnapshot(s *jsonwire.Scanner) ([]InsufficiencySnapshot, error) {
+	if err := s.Array(); err != nil {
+		return nil, err
+	}
+	list := []InsufficiencySnapshot{}
+	for {
+		ok, err := s.Elem()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return list, nil
+		}
+		list = append(list, InsufficiencySnapshot{})
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}

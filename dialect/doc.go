@@ -38,6 +38,13 @@
 // derives them from the line and its position ([DerivedID], [Numbers]). Reading a
 // log twice gives the same events.
 //
+// # Lines that a document does not allow
+//
+// A strict decoder refuses a line that breaks a rule of its document. If it can read the
+// line all the same, its error is a [RefusedError] with the events, and it goes on as behind
+// any other line: who checks a log reports the line once, and not again what follows from
+// it.
+//
 // # Dialects of other modules
 //
 // A dialect may live in any module. It needs a decoder, an encoder, and a [Name]

@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -21,8 +22,9 @@ type builder struct {
 	details *runDetails
 
 	agents map[string]*agentNode
-	asking map[string]int // number of open model calls, by agent id
-	order  []*agentNode   // in the order in which the agents appeared
+	asking map[string]int                       // number of open model calls, by agent id
+	turns  map[string]*agentevents.TurnSnapshot // the latest one, by agent id
+	order  []*agentNode                         // in the order in which the agents appeared
 	calls  map[callKey]*node
 	named  map[callKey]bool // calls that other lines refer to
 	phases map[string]*phaseNodes
@@ -48,6 +50,13 @@ func (b *builder) run() *node {
 		root.add(&node{line: line{head: count(n, "tool call") + " not kept in the snapshot, the oldest ones"}})
 	}
 	var rest []*node // of the run itself
+	add := func(agent string, n *node) {
+		if owner := b.agents[agent]; owner != nil {
+			owner.add(n)
+			return
+		}
+		rest = append(rest, n)
+	}
 	b.items(func(agent string, n *node, call callKey) {
 		if call.call != "" {
 			// The latest call of an id is the one that spawned agents.
@@ -55,24 +64,19 @@ func (b *builder) run() *node {
 				b.calls[call] = n
 			}
 		}
-		if owner := b.agents[agent]; owner != nil {
-			owner.add(n)
-			return
-		}
-		rest = append(rest, n)
+		add(agent, n)
 	})
+	b.spans(add)
 	b.workflow(root)
 	b.placeAgents(root)
 	for _, a := range b.order {
-		sortBySeq(a.children)
-		a.children = join(a.children)
+		a.children = nest(a.children)
 		b.said(a)
 	}
 	for _, c := range b.calls {
 		sortBySeq(c.children)
 	}
-	sortBySeq(rest)
-	root.children = append(root.children, join(rest)...)
+	root.children = append(root.children, nest(rest)...)
 	b.nodes(root)
 	b.budgets(root)
 	return root
@@ -80,6 +84,36 @@ func (b *builder) run() *node {
 
 func sortBySeq(nodes []*node) {
 	slices.SortStableFunc(nodes, func(x, y *node) int { return cmp.Compare(x.seq, y.seq) })
+}
+
+// nest sorts the nodes of an agent, and hangs those that came while a turn or a step was
+// open below the latest one. It returns the others.
+func nest(nodes []*node) (top []*node) {
+	sortBySeq(nodes)
+	var open []*node
+	for _, n := range nodes {
+		for len(open) > 0 {
+			last := open[len(open)-1]
+			if n.seq <= last.until && n.level < last.level {
+				break
+			}
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			open[len(open)-1].add(n)
+		} else {
+			top = append(top, n)
+		}
+		if n.level != other {
+			open = append(open, n)
+		}
+	}
+	for _, n := range nodes {
+		if n.level != other {
+			n.children = join(n.children)
+		}
+	}
+	return join(top)
 }
 
 func (b *builder) runLine() line {
@@ -137,6 +171,10 @@ func (b *builder) makeAgents() {
 	b.agents = map[string]*agentNode{}
 	b.calls = map[callKey]*node{}
 	b.asking = map[string]int{}
+	b.turns = map[string]*agentevents.TurnSnapshot{}
+	for i := range b.s.Turns {
+		b.turns[b.s.Turns[i].AgentID] = &b.s.Turns[i]
+	}
 	for i := range b.s.OpenModelCalls {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
 	}
@@ -180,6 +218,8 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.mark, l.word = bad, string(a.Status)
 	case a.Status == agentevents.StatusConverged:
 		l.mark, l.word = good, string(a.Status)
+	case !a.Started && b.turns[n.id] != nil: // its document has turns in place of a start
+		b.ended(&l, b.turns[n.id].EndedAt.IsZero(), b.turns[n.id].Error.OK, string(a.Status))
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
 		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK {
@@ -419,6 +459,35 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 		is := &s.Issues[i]
 		add(is.AgentID, is.Sequence, line{head: "issue", mark: warn, word: is.Severity, detail: is.Issue}, callKey{})
 	}
+	for i := range s.Facts.V.Intents {
+		in := &s.Facts.V.Intents[i]
+		l := line{head: "intent", word: in.Intent}
+		confidence(&l, in.Confidence)
+		add(in.AgentID, in.Sequence, l, callKey{})
+	}
+	for i := range s.Facts.V.Plans {
+		p := &s.Facts.V.Plans[i]
+		l := line{head: "plan", word: p.Strategy}
+		l.fact(count(len(p.Steps), "step"))
+		for i := range p.Steps {
+			l.detail += "; " + p.Steps[i].Description
+		}
+		l.detail = strings.TrimPrefix(l.detail, "; ")
+		add(p.AgentID, p.Sequence, l, callKey{})
+	}
+	for i := range s.Facts.V.Citations {
+		c := &s.Facts.V.Citations[i]
+		l := line{head: words("citation", c.SourceURI), detail: c.Claim}
+		if c.Verified {
+			l.mark, l.word = good, "verified"
+		}
+		confidence(&l, c.Confidence)
+		add(c.AgentID, c.Sequence, l, callKey{})
+	}
+	for i := range s.Facts.V.Insufficiencies {
+		in := &s.Facts.V.Insufficiencies[i]
+		add(in.AgentID, in.Sequence, line{head: "evidence", mark: warn, word: "insufficient", detail: in.Reason}, callKey{})
+	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
 		l := line{head: "claim " + c.FindingID, word: c.Verdict}
@@ -429,6 +498,12 @@ func (b *builder) items(place func(agent string, n *node, call callKey)) {
 			l.mark = bad
 		}
 		add(c.VerifierAgentID, c.Sequence, l, callKey{})
+	}
+}
+
+func confidence(l *line, c agentevents.Opt[float64]) {
+	if c.OK {
+		l.fact("confidence " + strconv.FormatFloat(c.V, 'g', 4, 64))
 	}
 }
 
@@ -495,6 +570,63 @@ func auditLine(a *agentevents.AuditSnapshot) line {
 	}
 	l.fact(duration(a.Duration))
 	return l
+}
+
+// spans calls add for every turn and step.
+func (b *builder) spans(add func(agent string, n *node)) {
+	span := func(agent string, l line, of level, from, until uint64, open bool) {
+		if open {
+			until = math.MaxUint64
+		}
+		add(agent, &node{line: l, seq: from, level: of, until: until})
+	}
+	for i := range b.s.Turns {
+		t := &b.s.Turns[i]
+		l := line{head: t.Name, detail: t.Text}
+		if l.head == "" {
+			l.head = "turn"
+			if t.Turn.OK {
+				l.head += " " + strconv.Itoa(t.Turn.V)
+			}
+		}
+		b.span(&l, t.EndedAt.IsZero(), t.Error, t.Duration)
+		span(t.AgentID, l, turn, t.Sequence, t.EndSequence, t.EndedAt.IsZero())
+	}
+	for i := range b.s.Steps {
+		st := &b.s.Steps[i]
+		l := line{head: st.Name, detail: st.Description}
+		if l.head == "" {
+			l.head = words("step", st.StepID)
+		}
+		b.span(&l, st.EndedAt.IsZero(), st.Error, st.Duration)
+		span(st.AgentID, l, step, st.Sequence, st.EndSequence, st.EndedAt.IsZero())
+	}
+}
+
+// span says on the line of a turn or a step how it went.
+func (b *builder) span(l *line, open bool, failure agentevents.Opt[agentevents.ErrorInfo], took agentevents.Opt[time.Duration]) {
+	b.ended(l, open, failure.OK, "open")
+	if took.OK {
+		l.fact(duration(took.V))
+	}
+	if text := errorText(failure.V); text != "" {
+		l.detail = text
+	}
+}
+
+// ended gives a line the mark and word of something that has ended, or is at work with
+// the given word.
+func (b *builder) ended(l *line, open, failed bool, works string) {
+	switch {
+	case !open && failed:
+		l.mark, l.word = bad, "failed"
+	case !open:
+		l.mark, l.word = good, "completed"
+	case b.o.Ended:
+		l.mark, l.word = warn, works+" (interrupted)"
+	default:
+		l.word = works
+	}
 }
 
 // unanswered says why a question has no answer, by the kind of event that closed it.

@@ -2,6 +2,9 @@
 //
 //	session s-1 · run r-1 (release notes) ✓ completed · 12.4s
 //	├─ planner ✓ converged · convergence 0.92 · 2.1s · 1 step: plan the work
+//	│  └─ turn.1 ✓ completed · 2s: two chapters
+//	│     ├─ plan direct · 2 steps: read; write
+//	│     └─ citation https://example.com/a ✓ verified
 //	├─ writer ✓ converged · 9.8s · 3 steps · 2 tool calls (1 failed) · $0.0123
 //	│  ├─ tool.read_file [c1] ✗ error · 12ms: no such file
 //	│  ├─ tool.read_file retry 2 of c1 ✓ 9ms

@@ -60,7 +60,21 @@ type node struct {
 
 	tool string        // of a call that went well and that no other line refers to
 	took time.Duration // of such a call
+
+	// Of a turn or a step, below which hangs what its agent does until it ends:
+	level level
+	until uint64 // sequence of its end
 }
+
+// A level says what may hang below a node: a turn has steps and everything else, a step
+// everything else.
+type level uint8
+
+const (
+	other level = iota
+	step
+	turn
+)
 
 func (n *node) add(child *node) { n.children = append(n.children, child) }
 

@@ -215,8 +215,16 @@ func everywhere(text string) *agentevents.RunSnapshot {
 		Audits:         []agentevents.AuditSnapshot{{CheckpointID: text, Result: agentevents.AuditResult(text)}},
 		Claims:         []agentevents.ClaimSnapshot{{FindingID: text, Verdict: text}},
 		Issues:         []agentevents.IssueSnapshot{{Issue: text, Severity: text}},
-		Budgets:        []agentevents.BudgetSnapshot{{Budget: text}, {Budget: text, Cap: true}},
-		NodeStatus:     map[string]agentevents.NodeStatus{text: agentevents.NodeStatus(text)},
+		Turns:          []agentevents.TurnSnapshot{{Name: text, AgentID: text, Text: text}, {AgentID: "b", Error: info}},
+		Steps:          []agentevents.StepSnapshot{{StepID: text, Name: text, AgentID: text, Description: text}, {StepID: text, Error: info}},
+		Facts: agentevents.Some(agentevents.FactsSnapshot{
+			Intents:         []agentevents.IntentSnapshot{{AgentID: text, Intent: text}},
+			Plans:           []agentevents.PlanSnapshot{{AgentID: text, Strategy: text, Steps: []agentevents.PlanStep{{Description: text}}}},
+			Citations:       []agentevents.CitationSnapshot{{AgentID: text, SourceURI: text, Claim: text}},
+			Insufficiencies: []agentevents.InsufficiencySnapshot{{AgentID: text, Reason: text}},
+		}),
+		Budgets:    []agentevents.BudgetSnapshot{{Budget: text}, {Budget: text, Cap: true}},
+		NodeStatus: map[string]agentevents.NodeStatus{text: agentevents.NodeStatus(text)},
 	}
 }
 
@@ -358,6 +366,67 @@ func TestSpawnedByCall(t *testing.T) {
    └─ of-nobody ✓ ended
 6 agents · 0 tool calls
 `, draw(t, s, tree.Options{}))
+}
+
+// TestTurns hangs what an agent did below its turns and steps.
+func TestTurns(t *testing.T) {
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	n := 0
+	apply := func(agent string, p agentevents.Payload, set ...func(ev *agentevents.Event)) {
+		ev := agentevents.Event{ID: fmt.Sprint("e", n), RunID: "r", AgentID: agent, Sequence: uint64(n), Time: time.Unix(int64(n), 0).UTC(), Payload: p}
+		for _, f := range set {
+			f(&ev)
+		}
+		f.Apply(ev)
+		n++
+	}
+	in := func(span string) func(ev *agentevents.Event) {
+		return func(ev *agentevents.Event) { ev.SpanID = span }
+	}
+	call := func(agent, id string) {
+		apply(agent, &agentevents.ToolReturned{CallID: id, ToolID: id, Status: agentevents.ToolStatusOK, OneEvent: true})
+	}
+	call("root", "early")
+	apply("root", &agentevents.TurnStarted{Turn: agentevents.Some(1)}, in("1"))
+	apply("root", &agentevents.IntentClassified{Intent: "research", Confidence: agentevents.Some(0.9)})
+	apply("root", &agentevents.PlanProposed{Strategy: "direct", Steps: []agentevents.PlanStep{{StepID: "s1", Description: "search"}, {StepID: "s2", Description: "write"}}})
+	apply("root", &agentevents.StepStarted{StepID: "s1", Description: "search"})
+	apply("reader", &agentevents.AgentStarted{Task: "read"}, func(ev *agentevents.Event) { ev.ParentAgentID = "root" })
+	call("reader", "fetch")
+	apply("root", &agentevents.StepStarted{StepID: "s2"}) // while the first one goes on
+	call("root", "write")
+	apply("root", &agentevents.StepEnded{StepID: "s1"})
+	apply("root", &agentevents.StepEnded{StepID: "s2", Error: agentevents.Some(agentevents.ErrorInfo{Message: "no paper"})})
+	apply("root", &agentevents.CitationFound{SourceURI: "u", Claim: "c", Verified: agentevents.Some(true)})
+	apply("root", &agentevents.EvidenceInsufficient{Reason: "one source"})
+	apply("root", &agentevents.TurnStarted{Name: "turn.2"}, in("2"))
+	apply("root", &agentevents.TurnEnded{}, in("1"))
+	call("root", "second")
+	apply("root", &agentevents.TurnSummarized{Text: "done"})
+	apply("root", &agentevents.TurnEnded{Error: agentevents.Some(agentevents.ErrorInfo{Code: "timeout"})}, in("2"))
+	call("root", "late")
+	apply("", &agentevents.TurnStarted{})
+	call("", "nobody")
+	require.Equal(t, `run r running
+├─ root ✗ failed · 4 tool calls
+│  ├─ tool.early ✓
+│  ├─ turn 1 ✓ completed · 13s
+│  │  ├─ intent research · confidence 0.9
+│  │  ├─ plan direct · 2 steps: search; write
+│  │  ├─ step s1 ✓ completed · 5s: search
+│  │  │  └─ reader thinking · 1 tool call: read
+│  │  │     └─ tool.fetch ✓
+│  │  ├─ step s2 ✗ failed · 3s: no paper
+│  │  │  └─ tool.write ✓
+│  │  ├─ citation u ✓ verified: c
+│  │  └─ evidence ! insufficient: one source
+│  ├─ turn.2 ✗ failed · 4s: timeout
+│  │  └─ tool.second ✓
+│  └─ tool.late ✓
+└─ turn open
+   └─ tool.nobody ✓
+2 agents · 6 tool calls
+`, draw(t, f.Snapshot(), tree.Options{}))
 }
 
 type badWriter struct{}

@@ -59,7 +59,7 @@ format, and the rules of its document are checked too: kahn has the strict table
 			complete := fs.Bool("complete", false, "exit with 1 if a sequence number is missing, too")
 			fs.Var(&format, "dialect", "check the rules of this `FORMAT` too; 'agentevents help convert' lists them")
 			return func(in *invocation) error {
-				problems := 0
+				problems, reported := 0, false
 				c := chainCheck{l: &l}
 				show := func(at position, rule agentevents.Rule, what string) {
 					problems++
@@ -81,10 +81,22 @@ format, and the rules of its document are checked too: kahn has the strict table
 					if format.dialect() == dialect.KAHN {
 						f.options.Lifecycle = agentevents.LifecycleStrict
 					}
-					l.broken = func(at position, v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
+					// The fold gets what the line says, so that one fault is one report.
+					l.broken = func(at position, v *agentevents.RuleError, events []agentevents.Event) {
+						report(at, v.Rule, violation(v))
+						reported = true
+						for _, ev := range events {
+							f.apply(ev)
+						}
+						reported = false
+					}
 				}
 				var at position
-				f.options.OnViolation = func(v *agentevents.RuleError) { report(at, v.Rule, violation(v)) }
+				f.options.OnViolation = func(v *agentevents.RuleError) {
+					if !reported {
+						report(at, v.Rule, violation(v))
+					}
+				}
 				events, err := l.events(in)
 				if err != nil {
 					return err

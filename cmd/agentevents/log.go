@@ -38,9 +38,9 @@ type logReader struct {
 	judged  bool                           // the agents of a KAHN log say that they keep the strict table
 	decoder agentevents.Decoder            // nil detects the format of every line
 	report  func(at position, what string) // nil prints on standard error
-	// broken receives the violations of a document's rules; nil reports them like
-	// lines that cannot be read.
-	broken func(at position, v *agentevents.RuleError)
+	// broken receives the violations of a document's rules, with what the decoder could
+	// read of the line; nil reports them like lines that cannot be read.
+	broken func(at position, v *agentevents.RuleError, events []agentevents.Event)
 	// raw wraps every file, to see its bytes; nil does not.
 	raw   func(file int, r io.Reader) io.Reader
 	files []string // names of those that were opened, for messages
@@ -155,7 +155,12 @@ func (l *logReader) read(in *invocation, file int, from input, yield func(positi
 		}
 		var rule *agentevents.RuleError
 		if l.broken != nil && errors.As(err, &rule) {
-			l.broken(at, rule)
+			var refused *dialect.RefusedError
+			var events []agentevents.Event
+			if errors.As(err, &refused) {
+				events = refused.Events
+			}
+			l.broken(at, rule, events)
 			continue
 		}
 		bad++

@@ -16,7 +16,7 @@ import (
 // Options configure a [Decoder]. The zero Options are usable.
 type Options struct {
 	// Strict refuses lines that break a rule of the document, with a
-	// [*agentevents.RuleError]; see the Rule constants. Without Strict the decoder
+	// [*dialect.RefusedError]; see the Rule constants. Without Strict the decoder
 	// reads as much of such a line as it can.
 	Strict bool
 	// Anchor is a moment of the wall clock, and AnchorSeconds is what the
@@ -33,26 +33,34 @@ type Options struct {
 // reads JSON Lines and Server-Sent Events, also mixed in one log. A Decoder is for
 // one log, and must not be used concurrently.
 //
+// A line that is identical to an earlier one, with a timestamp and a sequence, is that
+// event again and gives none; a strict decoder refuses it once.
+//
 // The memory of a Decoder grows with the number of runs and of open spans. It
-// forgets the oldest open spans, but never one of the latest 8,192.
+// forgets the oldest open spans and the oldest lines, but never one of the latest 8,192.
 type Decoder struct {
 	o     Options
 	clock clock
 	r     wire.Reader
 	open  opens
+	roots roots
+	seen  seen
 	frame frame
 	// Of the line that is read:
-	said   said
-	change change
+	said    said
+	change  change
+	refused *agentevents.RuleError // of a strict decoder
 }
 
 // said is what forms read of a line besides the event.
 type said struct {
-	sequence int64
-	name     string // of a span
-	agent    string // the name of a sub-agent
-	failed   bool   // is_error
-	asides   dialect.Unknowns
+	sequence  int64
+	name      string // of a span
+	agent     string // the name of a sub-agent
+	failed    bool   // is_error
+	delegates bool   // the line's agent is the parent of the event's
+	agentMade string // why the line's agent has another id, if it has
+	asides    dialect.Unknowns
 }
 
 var _ dialect.Decoder = (*Decoder)(nil)
@@ -74,29 +82,47 @@ func (d *Decoder) Losses() []dialect.Loss { return d.r.Losses.List() }
 // objects with a type, too.
 var errForeign = errors.New("not a KAOS event: it has none of the members timestamp, sequence, session_id and run_id")
 
-// document appends the event of one JSON object: a line, or the data of a frame.
+// document appends the event of one JSON object: a line, or the data of a frame. One
+// that is repeated says nothing new.
 func (d *Decoder) document(dst []agentevents.Event, text []byte) ([]agentevents.Event, error) {
+	n, hash := len(dst), jsonwire.Hash(text)
+	if sequence, again := d.seen.find(hash); again {
+		d.frame.sequence = sequence
+		return dst, nil
+	}
 	dst = append(dst, agentevents.Event{}) // an event is large: read it in place
-	if err := d.read(string(text), &dst[len(dst)-1]); err != nil {
+	if err := d.read(string(text), &dst[n]); err != nil {
 		d.r.Lines-- // the object may only be torn
-		return dst[:len(dst)-1], err
+		return dst[:n], err
 	}
 	d.open.settle(&d.change)
+	d.roots.note(&dst[n])
+	if d.identifies() {
+		d.seen.add(hash, d.said.sequence)
+	}
+	if d.refused != nil {
+		return dst[:n], &dialect.RefusedError{Rule: d.refused, Events: slices.Clone(dst[n:])}
+	}
 	return dst, nil
 }
+
+// identifies reports whether no other event has the line that was read.
+func (d *Decoder) identifies() bool { return d.r.LineHas("timestamp") && d.r.LineHas("sequence") }
 
 func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	r := &d.r
 	d.change.reset()
+	d.refused = nil
 	if err := d.members(line, ev); err != nil {
 		return err
 	}
 	if r.Strict {
-		if err := d.check(line); err != nil {
-			return err
-		}
+		d.refused, _ = d.check(line).(*agentevents.RuleError)
 	}
 	if !r.Has("timestamp") && !r.Has("sequence") && !r.Has("session_id") && !r.Has("run_id") {
+		if d.refused != nil {
+			return d.refused
+		}
 		return &agentevents.LineError{Err: errForeign}
 	}
 	if r.Row == nil {
@@ -139,6 +165,15 @@ func (d *Decoder) read(line string, ev *agentevents.Event) error {
 	case *agentevents.ClarificationRequested:
 		d.clarification(p)
 	}
+	switch {
+	case d.said.agentMade == "":
+	case !d.said.delegates:
+		r.Made("/agentId", d.said.agentMade)
+	case ev.ParentAgentID == Root && !d.roots.have(ev.RunID):
+		ev.ParentAgentID = ""
+	case ev.ParentAgentID != "":
+		r.Made("/parentAgentId", d.said.agentMade)
+	}
 	r.KeepBody()
 	for name, raw := range jsonwire.Members(string(d.said.asides.Object())) {
 		r.Kept.Add(name, raw)
@@ -165,7 +200,14 @@ func (d *Decoder) number(n uint64) {
 func (d *Decoder) members(line string, ev *agentevents.Event) error {
 	*ev = agentevents.Event{}
 	d.said = said{}
-	return d.r.Read(line, ev)
+	err := d.r.Read(line, ev)
+	switch said := ev.AgentID; {
+	case said == "":
+		ev.AgentID, d.said.agentMade = Root, "the root agent has no id"
+	case named(said) != said:
+		ev.AgentID, d.said.agentMade = named(said), "another agent than the root agent, which has no id"
+	}
+	return err
 }
 
 // check checks the rules of the document.

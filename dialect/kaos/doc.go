@@ -38,6 +38,15 @@
 // [agentevents.Unknown] with the members beyond the base. The encoder refuses
 // kinds that are not in the list.
 //
+// # The root agent
+//
+// A line whose agent_id is null is of the root agent. Its events have the agent [Root],
+// which the decoder lists as made up; the encoder writes null for it. The span of a
+// sub-agent that nobody is said to delegate to has the parent Root if the run has an earlier
+// line of the root agent, and none otherwise. An agent whose id
+// on the line is root is another one: it becomes root', and one that is called root' gets
+// another mark.
+//
 // # Spans
 //
 // The conventional attributes of a subject become fields if their values have
@@ -82,7 +91,8 @@
 // are in 1970 and the first event of every run says so. Timestamps and durations
 // are read to the nanosecond; finer digits are floating-point noise.
 //
-// A sequence may have gaps, and may repeat after a resume. The decoder numbers
+// A sequence may have gaps, and may repeat after a resume; only the identical line is
+// the same event. The decoder numbers
 // events anew ([dialect.Numbers]) and keeps a number that differs as an extra
 // member.
 //
@@ -119,3 +129,9 @@ import "github.com/agentevents/agentevents/dialect"
 // Name is the name of the dialect. The event's extra member of that name holds
 // what the line says and no field has.
 const Name = dialect.KAOS
+
+// Root is the agent of a line without an agent id: the one that the others work for.
+const Root = "root"
+
+// rootMark tells an agent that is called as the root agent from it.
+const rootMark = "'"

@@ -1,6 +1,7 @@
 package kaos
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"strconv"
@@ -31,18 +32,22 @@ type EncoderOptions struct {
 //
 // Every event is one line. The encoder makes up what a line requires and lists
 // it as a loss: a span without SpanID gets an id derived from what the span is
-// about, the same for its start and its end; an event without SessionID gets its
-// run's id; an agent without an id gets that of its node.
+// about, the same for its start and its end, and as its parent the span in which it
+// begins: that of the call that spawns the agent, or of the agent's latest open step or
+// turn, or of the agent. The end of a span gets the time since its start; an event without
+// SessionID its run's id; an agent without an id that of its node.
 //
 // The memory of an Encoder grows with the number of runs, of open spans and of
 // different losses. It forgets the oldest open spans, but never one of the
-// latest 8,192.
+// latest 8,192. It forgets in which spans others begin when 8,192 agents have open
+// ones, and takes the 16th of an agent for the innermost.
 type Encoder struct {
 	sse     bool
 	w       wire.Writer
 	numbers dialect.Numbers
-	open    opens    // as events name them
-	check   *Decoder // reads lines, and knows which spans readers of the log know to be open
+	open    opens              // as events name them
+	scopes  map[scope][]spanID // the open spans of agents, turns and steps that others begin in, the innermost last
+	check   *Decoder           // reads lines, and knows which spans readers of the log know to be open
 
 	ofNode        bool   // the agent of the event is its node
 	line          []byte // in a frame
@@ -80,14 +85,22 @@ func (e *Encoder) Append(dst []byte, ev agentevents.Event) ([]byte, error) {
 	if e.sse {
 		out = e.line[:0]
 	}
+	mark := len(out)
 	out, verbatim, err := e.w.Append(out, &ev, (*document)(e))
 	if err != nil {
 		return dst, err
 	}
 	if e.own.subject != "" {
-		e.settle(ev.SpanID != "", verbatim)
+		e.settle(ev.SpanID != "", verbatim, ev.Time)
 	}
 	e.everywhere(&ev, verbatim)
+	e.check.roots.note(&ev)
+	if hash := jsonwire.Hash(bytes.TrimSuffix(out[mark:], newline)); !verbatim || e.check.identifies() {
+		if _, again := e.check.seen.find(hash); again {
+			e.w.Losses.Add(&ev, dialect.Dropped, "", repeatedLine)
+		}
+		e.check.seen.add(hash, e.number)
+	}
 	if !e.sse {
 		return out, nil
 	}
@@ -123,6 +136,10 @@ func (e *Encoder) everywhere(ev *agentevents.Event, verbatim bool) {
 		l.Every(ev, dialect.Made, "/spanId", "required; derived from what the span is about")
 	}
 }
+
+const repeatedLine = "an earlier event has the same line: readers take it for that one"
+
+var newline = []byte("\n")
 
 // A document is the part of an Encoder that its Writer asks.
 type document Encoder

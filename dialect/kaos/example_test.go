@@ -64,5 +64,6 @@ func ExampleEncoder() {
 	// data: {"timestamp":12.0,"sequence":0,"session_id":"s-1","run_id":"run_1f2e3d4c5b6a","agent_id":null,"input_tokens":10,"output_tokens":4,"source":"respond","type":"usage_observed"}
 	// id: 0
 	//
+	// /agentId made up
 	// /payload/model dropped
 }

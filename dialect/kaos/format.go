@@ -57,7 +57,7 @@ var format = func() *wire.Format {
 		text   = wire.Full{}
 		orNull = nullable{wire.Value{}}
 		id     = filled(text)
-		count  = atLeast0(wire.Value{})
+		count  = atLeast0(wire.Whole{})
 		least0 = atLeast0(number{}) // of a cost, or a duration
 		unit   = wire.Unit(RuleRange, number{})
 
@@ -69,6 +69,7 @@ var format = func() *wire.Format {
 
 		spanID     = need("span_id", "/spanId", spanForm{id})
 		parentSpan = may("parent_span_id", "/parentSpanId", orNull).Or(null)
+		enclosed   = may("parent_span_id", "/parentSpanId", orNull).Or(enclosing)
 
 		// Attributes of spans. A value that the field cannot have is kept, and written
 		// again as long as the field says nothing.
@@ -94,7 +95,7 @@ var format = func() *wire.Format {
 	f := wire.Format{
 		Name:     Name,
 		Required: RuleRequired,
-		Lax:      true, OtherExtra: true,
+		Lax:      true, OtherExtra: true, Nulls: true,
 		Remarks: []string{monotonic, afterType},
 		Every:   "/step /causationId",
 		Details: map[string]string{
@@ -174,16 +175,19 @@ var format = func() *wire.Format {
 	// span adds the row of a kind that spans of a subject and phase become.
 	span := func(subject, phase string, kind agentevents.Kind, says, rest string, name wire.Member, attributes ...wire.Member) {
 		word, _, _ := strings.Cut(phase, " ")
-		duration := beside[time.Duration]("duration_ms", wire.Value{}, "null")
+		duration, parent := beside[time.Duration]("duration_ms", wire.Value{}, "null"), parentSpan
+		if word == "start" {
+			parent = enclosed
+		}
 		errorType, errorMessage := beside[string]("error_type", wire.Value{}, "null"), beside[string]("error_message", wire.Value{}, "null")
 		if word != "start" && subject != "handoff" {
-			duration = may("duration_ms", "durationMs", nullable{least0}).Or(null)
+			duration = may("duration_ms", "durationMs", nullable{least0}).Or(sinceStart)
 		}
 		if phase == "error" {
 			errorType, errorMessage = may("error_type", "error/code", orNull).Or(errorCode), may("error_message", "error/message", orNull).Or(null)
 		}
 		f.Rows = append(f.Rows, wire.Row{Type: "span", Case: subject + " " + phase, Kind: kind, Says: says, Rest: rest, Body: attributes, Members: []wire.Member{
-			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+word+`"`)), spanID, parentSpan, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
+			need("subject", "", wire.Const(`"`+subject+`"`)), need("phase", "", wire.Const(`"`+word+`"`)), spanID, parent, name, duration, errorType, errorMessage, may("attributes", "", wire.Body),
 		}})
 	}
 	span("turn", "start", agentevents.KindTurnStarted, "", "attributes", title, turn)

@@ -89,16 +89,42 @@ func instead(value string) func(*wire.Writer, []byte, *wire.Member) []byte {
 type lineAgent struct{ nullable }
 
 func (lineAgent) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
-	agent, parent := w.Ev.AgentID, w.Ev.ParentAgentID
+	agent, parent, of := w.Ev.AgentID, w.Ev.ParentAgentID, "/agentId"
 	switch w.Ev.Payload.(type) {
 	case *agentevents.AgentStarted, *agentevents.AgentEnded:
-		if parent == "" && agent != "" && agent == jsonwire.Text(w.Kept(m.Name)) {
+		if parent == "" && agent != "" && agent == named(jsonwire.Text(w.Kept(m.Name))) {
 			w.Use(m.Name)
 		} else {
-			agent = parent
+			agent, of = parent, "/parentAgentId"
+		}
+		if start := encoderOf(w).ends; agent == "" && of != "/agentId" && start != nil && start.other != "" {
+			agent = start.other
+			w.Lose(dialect.Made, of, "that of its start")
 		}
 	}
-	return jsonwire.AppendString(dst, agent), agent != ""
+	alone := of == "/parentAgentId" && !encoderOf(w).check.roots.have(w.Ev.RunID)
+	if agent == "" && !alone {
+		w.Every(dialect.Made, of, "null is the root agent")
+	}
+	lose(w, agent == Root && alone, dialect.Dropped, of, "the log has no line of the root agent")
+	return jsonwire.AppendString(dst, unnamed(agent)), agent != "" && agent != Root
+}
+
+// named returns the id of the agent that a line names. One that is called as the root
+// agent gets a mark, and so does one that looks like it has got it.
+func named(said string) string {
+	if strings.TrimRight(said, rootMark) == Root {
+		return said + rootMark
+	}
+	return said
+}
+
+// unnamed returns what a line calls the agent, which is not the root agent.
+func unnamed(agent string) string {
+	if said, marked := strings.CutSuffix(agent, rootMark); marked && named(said) == agent {
+		return said
+	}
+	return agent
 }
 
 // A nullable is a value that may be null.
@@ -322,8 +348,11 @@ func (f spanName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]b
 		return keptMember(w, dst, m)
 	}
 	dst = append(append(dst, '"'), f...)
-	last := len(dst) - 1
-	dst = jsonwire.AppendString(dst[:last], encoderOf(w).name) // its quote overwrites the end of the prefix
+	last, name := len(dst)-1, encoderOf(w).name
+	if encoderOf(w).subject == "subagent" {
+		name = unnamed(name)
+	}
+	dst = jsonwire.AppendString(dst[:last], name) // its quote overwrites the end of the prefix
 	dst[last] = f[len(f)-1]
 	return dst, true
 }
@@ -437,14 +466,17 @@ func (agentName) Append(w *wire.Writer, dst []byte, m *wire.Member, _ any) ([]by
 	own := name != "" && w.Ev.ParentAgentID == name
 	lose(w, own, dialect.Dropped, "/parentAgentId", "")
 	lose(w, own, dialect.Made, "/"+string(Name), "agent_id")
-	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == jsonwire.Text(raw)) {
+	if raw := w.Kept(m.Name); raw != "" && (name == "" || name == named(jsonwire.Text(raw))) {
 		return keptMember(w, dst, m)
 	}
-	return jsonwire.AppendString(dst, name), name != ""
+	return jsonwire.AppendString(dst, unnamed(name)), name != ""
 }
 
 func (agentName) Parse(r *wire.Reader, _ any) error {
-	return wire.Value{}.Parse(r, &decoderOf(r).said.agent)
+	d := decoderOf(r)
+	err := wire.Value{}.Parse(r, &d.said.agent)
+	d.said.agent = named(d.said.agent)
+	return err
 }
 
 // A spent is a figure of the usage of an agent or of a model call, which readers keep.

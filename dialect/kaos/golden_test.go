@@ -195,6 +195,9 @@ func (g *golden) event() agentevents.Event {
 	if g.edit != nil {
 		g.edit(&ev)
 	}
+	if ev.AgentID == "" {
+		ev.AgentID = Root
+	}
 	return ev
 }
 

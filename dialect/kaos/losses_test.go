@@ -439,7 +439,7 @@ func TestDecoderLosses(t *testing.T) {
 			require.Equal(t, "made up", l.What.String())
 			made = append(made, l.Pointer)
 		}
-		require.ElementsMatch(t, append([]string{"/id"}, c.want...), made, c.line)
+		require.ElementsMatch(t, append([]string{"/agentId", "/id"}, c.want...), made, c.line)
 	}
 	d := NewDecoder(Options{})
 	_, err := d.Decode(nil, []byte(head+`"content":"x","type":"text_delta"}`))

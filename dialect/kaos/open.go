@@ -3,7 +3,9 @@ package kaos
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/internal/jsonwire"
 )
 
@@ -16,7 +18,8 @@ const (
 type opened struct {
 	about
 	spanID
-	other string // for readers: see parts
+	other string    // for readers: see parts; for the encoder the parent of an agent
+	at    time.Time // for the encoder: of the start
 }
 
 // An about is what a span is about: for a handoff the id is of the agent that hands
@@ -48,6 +51,26 @@ func (s spanID) text() string {
 		return s.span
 	}
 	return jsonwire.Text(string(s.append(nil, false)))
+}
+
+// roots are the runs in which the root agent has a line of its own. In others nobody knows
+// of it: agents that are written without a parent have none.
+type roots map[string]struct{}
+
+func (r roots) have(run string) bool { _, ok := r[run]; return ok }
+
+// note notes whose line that of an event is.
+func (r *roots) note(ev *agentevents.Event) {
+	switch ev.Payload.(type) {
+	case *agentevents.AgentStarted, *agentevents.AgentEnded:
+		return
+	}
+	if (ev.AgentID == "" || ev.AgentID == Root) && !r.have(ev.RunID) {
+		if *r == nil {
+			*r = roots{}
+		}
+		(*r)[strings.Clone(ev.RunID)] = struct{}{}
+	}
 }
 
 // A change is what a line does to the open spans. It takes effect when the line is

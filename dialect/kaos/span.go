@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agentevents/agentevents"
 	"github.com/agentevents/agentevents/dialect"
@@ -112,7 +113,7 @@ func (d *Decoder) span(ev *agentevents.Event) (ok bool) {
 		}
 	}
 	if ok && begins && ev.SpanID != "" {
-		d.change.begins = opened{about{*id, subject, agent, ev.RunID}, span, *other}
+		d.change.begins = opened{about: about{*id, subject, agent, ev.RunID}, spanID: span, other: *other}
 	}
 	return ok
 }
@@ -174,17 +175,20 @@ func (d *Decoder) returned(p *agentevents.ToolReturned, phase string, open bool)
 // event's agent does the work. One whose name another open agent has is known by its span.
 func (d *Decoder) delegated(ev *agentevents.Event, begins bool) {
 	name := d.said.agent
+	d.said.delegates = true
 	ev.AgentID, ev.ParentAgentID = name, ev.AgentID
 	if name != "" && name == ev.ParentAgentID {
 		ev.ParentAgentID = ""
-		d.r.Kept.Add("agent_id", jsonwire.Quote(name))
+		d.r.Kept.Add("agent_id", jsonwire.Quote(unnamed(name)))
 	}
 	if ev.SpanID != "" {
 		ev.AgentID = d.open.known(&d.change, about{name, "subagent", "", ev.RunID}, begins, spanID{})
 	}
-	d.keepName("subagent.", cmp.Or(name, ev.AgentID))
+	d.keepName("subagent.", unnamed(cmp.Or(name, ev.AgentID)))
 	if p, ok := ev.Payload.(*agentevents.AgentStarted); !ok {
-		d.keepAttribute("subagent_name", name, ev.AgentID)
+		if name != ev.AgentID {
+			d.keepAttribute("subagent_name", unnamed(name), "")
+		}
 	} else if ev.AgentID != name {
 		p.Agent = agentevents.Some(agentevents.AgentRef{AgentID: name})
 	}
@@ -208,11 +212,13 @@ func (d *Decoder) keepName(prefix, id string) {
 // A boundary is how the line of an event says where a span begins or ends, and what
 // it does to the open spans.
 type boundary struct {
-	about         // of the span
-	span   spanID // on the line
-	name   string // of the span, after the prefix
-	failed bool   // is_error
-	found  bool   // the id is that of the span's start
+	about          // of the span
+	span   spanID  // on the line
+	name   string  // of the span, after the prefix
+	parent string  // of the agent that begins
+	within *spanID // the span that this one begins in, if it is known
+	failed bool    // is_error
+	found  bool    // the id is that of the span's start
 
 	// Of the spans that an event without a span id may mean, the one that ends, and
 	// whether this one begins.
@@ -229,12 +235,12 @@ func (e *Encoder) plan(w *wire.Writer, row *wire.Row) *wire.Row {
 	id, other, _ := parts(ev)
 	subject, usual, _ := strings.Cut(row.Case, " ")
 	b.begins = usual == "start"
-	b.about = about{"", subject, ev.AgentID, ev.RunID}
+	b.about = about{"", subject, cmp.Or(ev.AgentID, Root), ev.RunID} // as readers know it
 	switch subject {
 	case "step", "tool_call", "llm_call":
 		b.id = *id
 	case "subagent":
-		b.id = cmp.Or(*id, ev.SpanID)
+		b.id, b.parent = cmp.Or(*id, ev.SpanID), ev.ParentAgentID
 	case "handoff", "":
 		b.id = *id + "\x00" + *other
 	}
@@ -319,13 +325,56 @@ func (e *Encoder) bound(ev *agentevents.Event, whole bool) {
 		h := jsonwire.Mix(uint64(max(0, slices.Index(subjects, b.subject))), ev.Sequence)
 		b.span.made = jsonwire.Mix(h, jsonwire.Mix(agent, jsonwire.Hash(b.id)))
 	}
+	if b.begins {
+		b.within = e.enclosing(ev)
+	}
 	b.read.ends = e.check.open.ended(b.run, b.span, b.subject, b.begins)
+}
+
+// enclosing returns the span in which one of the event begins: that of the call which
+// spawns the agent, or the latest turn or step of the agent or of the one that spawns it,
+// or of the span of that agent.
+func (e *Encoder) enclosing(ev *agentevents.Event) *spanID {
+	agent := cmp.Or(ev.AgentID, Root)
+	if e.subject == "subagent" {
+		agent = cmp.Or(ev.ParentAgentID, Root)
+		if call := e.open.find(&key{about: about{ev.ParentCallID, "tool_call", agent, ev.RunID}}); call != nil {
+			return &call.spanID
+		}
+	}
+	if open := e.scopes[scope{ev.RunID, agent}]; len(open) > 0 {
+		return &open[len(open)-1]
+	}
+	return nil
+}
+
+// enclosing appends the id of the span in which one begins. An event that has an id of its
+// own has all of its ids.
+func enclosing(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	within := encoderOf(w).within
+	if within == nil || w.Ev.SpanID != "" || w.Whole {
+		return append(dst, "null"...)
+	}
+	w.Every(dialect.Made, "/parentSpanId", "the span in which it begins")
+	return within.append(dst, false)
+}
+
+// sinceStart appends the time since the start of the span that ends.
+func sinceStart(w *wire.Writer, dst []byte, _ *wire.Member) []byte {
+	start := encoderOf(w).ends
+	if start == nil || start.at.IsZero() || !w.Ev.Time.After(start.at) || w.Whole {
+		return append(dst, "null"...)
+	}
+	w.Lose(dialect.Made, "/payload/durationMs", "the time since its start")
+	took := agentevents.Some(w.Ev.Time.Sub(start.at))
+	dst, _ = number{}.Append(w, dst, nil, &took)
+	return dst
 }
 
 // begin notes that readers know a span to be open, if the line begins one.
 func (e *Encoder) begin(id, agent, other string) {
 	if e.begins {
-		e.read.begins = opened{about{id, e.subject, agent, e.run}, e.span, other}
+		e.read.begins = opened{about: about{id, e.subject, agent, e.run}, spanID: e.span, other: other}
 	}
 }
 
@@ -354,16 +403,17 @@ func (e *Encoder) agent(w *wire.Writer, id string, other *string) (phase string)
 	if b.begins {
 		b.name = cmp.Or(id, *other)
 	} else { // the name on the line may be one that another open agent has, too
-		kept = jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name")))
+		kept = named(jsonwire.Text(string(dialect.Unknown(w.Ev, Name, "/attributes/subagent_name"))))
 		b.name = cmp.Or(kept, id, b.read.start(false).id)
 	}
-	known := e.check.open.known(&b.read, about{b.name, b.subject, "", b.run}, b.begins, spanID{})
+	read := named(unnamed(b.name)) // no sub-agent is read as the root agent
+	known := e.check.open.known(&b.read, about{read, b.subject, "", b.run}, b.begins, spanID{})
 	switch {
 	case !b.begins:
-		besides(w, "subagent_name", kept, b.name, known)
-	case known != b.name && b.name == *other:
+		besides(w, "subagent_name", kept, read, known)
+	case known != read && read == *other:
 		phase = "start by span"
-	case known != b.name:
+	case known != read:
 		w.Lose(dialect.Made, "/payload/agent", "the agent's id")
 	}
 	e.begin(known, "", "")
@@ -426,7 +476,7 @@ func (e *Encoder) returned(w *wire.Writer, p *agentevents.ToolReturned) (phase s
 }
 
 // settle changes the open spans once the line is written.
-func (e *Encoder) settle(hasID, verbatim bool) {
+func (e *Encoder) settle(hasID, verbatim bool, at time.Time) {
 	b := &e.own
 	if verbatim {
 		b.read = e.check.change
@@ -435,9 +485,60 @@ func (e *Encoder) settle(hasID, verbatim bool) {
 	if verbatim && !hasID {
 		return // readers find no pair
 	}
-	e.open.remove(b.ends)
+	if b.ends != nil {
+		e.leave(b.ends)
+		e.open.remove(b.ends)
+	}
 	if b.begins {
-		e.open.remove(e.open.ended(b.run, b.span, b.subject, true))
-		e.open.add(&opened{about: b.about, spanID: b.span})
+		if again := e.open.ended(b.run, b.span, b.subject, true); again != nil {
+			e.leave(again)
+			e.open.remove(again)
+		}
+		p := opened{about: b.about, spanID: b.span, other: b.parent, at: at}
+		e.open.add(&p)
+		e.enter(&p)
+	}
+}
+
+// A scope is an agent, in which spans begin.
+type scope struct{ run, agent string }
+
+// in returns the scope that an open span is for others to begin in, if it is one.
+func (p *opened) in() (scope, bool) {
+	switch p.subject {
+	case "turn", "step":
+		return scope{p.run, p.agent}, true
+	case "subagent":
+		return scope{p.run, p.id}, true
+	}
+	return scope{}, false
+}
+
+// enter notes that other spans may begin in one.
+func (e *Encoder) enter(p *opened) {
+	in, ok := p.in()
+	if !ok {
+		return
+	}
+	if e.scopes == nil || len(e.scopes) == maxOpen {
+		e.scopes = map[scope][]spanID{} // many never end
+	}
+	if open := e.scopes[in]; len(open) < maxRecent {
+		e.scopes[in] = append(open, p.spanID)
+	}
+}
+
+// leave notes that no other spans begin in one any more.
+func (e *Encoder) leave(p *opened) {
+	in, ok := p.in()
+	if !ok {
+		return
+	}
+	open := e.scopes[in]
+	open = slices.DeleteFunc(open, func(id spanID) bool { return id == p.spanID })
+	if len(open) == 0 {
+		delete(e.scopes, in)
+	} else {
+		e.scopes[in] = open
 	}
 }

@@ -242,7 +242,7 @@ func TestResults(t *testing.T) {
 		{"", "", `"result_summary":"","is_error":false}`},
 	} {
 		p := &agentevents.ToolReturned{CallID: "c", ToolID: "t", Status: agentevents.ToolStatusOK, OneEvent: true, Result: c.result, ResultSummary: c.summary}
-		ev := agentevents.Event{RunID: "r", SpanID: "s", Scope: agentevents.Scope{SessionID: "s"}, Time: time.Unix(1, 0), Payload: p}
+		ev := agentevents.Event{RunID: "r", AgentID: "a", SpanID: "s", Scope: agentevents.Scope{SessionID: "s"}, Time: time.Unix(1, 0), Payload: p}
 		e := NewEncoder(EncoderOptions{})
 		line, err := e.Append(nil, ev)
 		require.NoError(t, err)

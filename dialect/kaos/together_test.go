@@ -21,7 +21,7 @@ func TestRunsOfLines(t *testing.T) {
 	} {
 		d := NewDecoder(testOptions)
 		for i, run := range []string{runs[0], runs[0], runs[1], runs[1], runs[0]} {
-			line := strings.Replace(goldens[0].line, `"run_id":"run_0123456789ab"`, `"run_id":"`+run+`"`, 1)
+			line := numbered(strings.Replace(goldens[0].line, `"run_id":"run_0123456789ab"`, `"run_id":"`+run+`"`, 1), i)
 			require.Contains(t, line, `"run_id":"`+run+`",`)
 			events, err := d.Decode(nil, []byte(line))
 			require.NoError(t, err)

@@ -33,6 +33,7 @@ type Mapper struct {
 	stated  bool   // the run says itself when it ends
 	over    bool   // the root has ended with something else
 	of      key    // what the root is the span of, besides the run: a workflow or a turn
+	turn    bool   // the run is a turn of the root agent; see isTurn
 	summed  bool   // so is the summary of that turn seen
 	turned  *ended // the turn has ended, and its summary may come
 	session string
@@ -198,9 +199,38 @@ func (m *Mapper) Feed(ev *agentevents.Event) *Span {
 	if m.session == "" {
 		m.session = ev.SessionID
 	}
+	if m.isTurn(ev) {
+		as := *ev
+		for _, id := range [...]*string{&as.AgentID, &as.ParentAgentID} {
+			if *id == rootAgent {
+				*id = ""
+			}
+		}
+		ev = &as
+	}
 	at := m.feed(ev)
 	at.touch(ev)
 	return at
+}
+
+// rootAgent is the agent of KAOS lines that name none. What it does is the run.
+const rootAgent = "root"
+
+// isTurn reports whether the event is of the root agent, or of one that works for it, in a
+// run that is a turn of the root agent: it begins with the turn, and the agent never starts.
+func (m *Mapper) isTurn(ev *agentevents.Event) bool {
+	if ev.AgentID != rootAgent && ev.ParentAgentID != rootAgent {
+		return false
+	}
+	switch p := ev.Payload.(type) {
+	case *agentevents.TurnStarted:
+		m.turn = m.turn || m.root == nil
+	case *agentevents.SpanRecorded:
+		m.turn = m.turn || m.root == nil && p.Subject == "run" && p.Phase == "start"
+	case *agentevents.AgentStarted:
+		m.turn = m.turn && ev.AgentID != rootAgent
+	}
+	return m.turn
 }
 
 func (s *Span) touch(ev *agentevents.Event) {

@@ -537,3 +537,21 @@ func TestAnythingMakesATree(t *testing.T) {
 		}
 	}
 }
+
+// TestRootAgent maps the lines of KAOS that name no agent: what they say is of the run.
+func TestRootAgent(t *testing.T) {
+	read := func(agent string) string {
+		r := record(spans.Options{})
+		r.feed(agent, &ae.TurnStarted{Turn: ae.Some(1)}, &ae.StepStarted{StepID: "s"}, &ae.ToolCalled{CallID: "c", ToolID: "search"})
+		r.event(ae.Event{AgentID: "reader", ParentAgentID: agent, Payload: &ae.AgentStarted{}})
+		r.feed("reader", &ae.AgentEnded{})
+		r.feed(agent, &ae.ToolReturned{CallID: "c", ToolID: "search", Status: ae.ToolStatusOK}, &ae.StepEnded{StepID: "s"}, &ae.TurnEnded{Turn: ae.Some(1)}, &ae.TurnSummarized{Text: "x"})
+		require.Equal(t, len(r.begun), r.ended)
+		return r.tree()
+	}
+	require.Equal(t, read(""), read("root"))
+
+	r := record(spans.Options{}) // an agent of that name that says when it starts
+	r.feed("root", &ae.AgentStarted{}, &ae.TurnStarted{}, &ae.TurnEnded{}, &ae.AgentEnded{})
+	require.Contains(t, r.tree(), "invoke_agent root")
+}

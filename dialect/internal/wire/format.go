@@ -45,6 +45,9 @@ type Format struct {
 	// Every names fields of the envelope, separated by blanks, that most events have
 	// and no line says: their losses are counted over all kinds.
 	Every string
+	// Nulls reads a member that may not be null as one that is missing, and keeps the
+	// null. A strict reader refuses it.
+	Nulls bool
 	// Absent appends the value of a needed member that the event does not say, and
 	// notes the loss. Nil writes an empty text.
 	Absent func(w *Writer, dst []byte, m *Member) []byte

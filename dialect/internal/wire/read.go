@@ -277,6 +277,11 @@ func (r *Reader) member(m *Member, name string, v any) (fits bool, err error) {
 			r.S = s
 			return false, nil
 		}
+		if null := s; r.F.Nulls && null.Null() {
+			r.S = s
+			r.BreakAt(r.PointerTo(name), r.F.Required, "must not be null")
+			return false, nil
+		}
 		return false, err
 	}
 	if m.field != nil {

@@ -1,0 +1,42 @@
+package kaos
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agentevents/agentevents"
+	"github.com/agentevents/agentevents/dialect"
+)
+
+// TestNulls reads null in the place of values that may not be null.
+func TestNulls(t *testing.T) {
+	for _, c := range []struct{ members, pointer, kept string }{
+		{`"content":null,"type":"text_delta"}`, "/content", `{"content":null}`},
+		{`"confidence":null,"intent":"plan","type":"intent_classified"}`, "/confidence", `{"confidence":null}`},
+		{`"steps":null,"strategy":"s","type":"plan_proposed"}`, "/steps", `{"steps":null}`},
+		{`"steps":[{"step_id":"s","description":null}],"strategy":"s","type":"plan_proposed"}`, "/steps/0/description", `{"/steps/0/description":null}`},
+		{`"subject":"turn","phase":"start","span_id":"t","name":null,"attributes":{},"type":"span"}`, "/name", `{"name":null}`},
+	} {
+		line := head + c.members
+		ev := decodeOne(t, testOptions, line)
+		require.Equal(t, c.kept, string(ev.Extra(string(Name))))
+
+		_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(line))
+		var refused *dialect.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, RuleRequired, refused.Rule.Rule)
+		require.Contains(t, []string{c.pointer, "/steps/0/description"}, refused.Rule.Pointer)
+		require.Equal(t, ev.Payload, refused.Events[0].Payload)
+
+		e := NewEncoder(encoderOptions)
+		out, err := e.Append(nil, ev)
+		require.NoError(t, err)
+		require.NotEmpty(t, decodeAll(t, string(out)))
+	}
+	var rule *agentevents.RuleError
+	_, err := NewDecoder(Options{Strict: true}).Decode(nil, []byte(head+`"kind":null,"type":"memory_event"}`))
+	require.True(t, errors.As(err, &rule))
+	require.Equal(t, "is required", rule.Detail)
+}

@@ -157,6 +157,9 @@ func (m *machine) index(s *RunSnapshot) {
 			m.open++
 		}
 	}
+	for _, ref := range s.Resume.expected {
+		m.expected.Add(ref.AgentID, Some(ref))
+	}
 	for _, c := range s.OpenCalls {
 		call := openCall{callKey: callKey{c.AgentID, c.CallID}, event: c.EventID, step: c.Step.V}
 		if m.view != nil {

@@ -79,7 +79,7 @@ type runResume struct {
 	begun   bool `wire:"begun,omitzero"`   // an event other than session.* was seen
 	resumes int  `wire:"resumes,omitzero"` // number of run.resumed seen
 
-	// Only a fold uses these; an emitter leaves them empty.
+	// Only a fold writes these; an emitter leaves them empty.
 	expected      []AgentRef    `wire:"expected,omitzero"`      // agents that a node or a handoff has named and that have no event yet
 	lastEdge      string        `wire:"lastEdge,omitzero"`      // the edge fired last
 	messageEvents []string      `wire:"messageEvents,omitzero"` // event id of each message
@@ -132,15 +132,16 @@ type RunSnapshot struct {
 	Error           Opt[ErrorInfo] `json:"error,omitzero"`           // RunFailed.Error
 	Refused         int            `json:"refused,omitzero"`         // Refused of the run's end
 
-	Outputs       map[string]JSON       `json:"outputs"`       // what nodes produced, by node id
-	State         map[string]JSON       `json:"state"`         // user-defined state, by top-level key
-	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`    // by node id
-	NodeRuns      map[string]int        `json:"nodeRuns"`      // number of open executions, by node id
-	Suspended     map[string]string     `json:"suspended"`     // NodeSuspended.Reason by node id, until the node continues or its question is answered
-	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`    // by edge id, or "from->to"
-	LoopCounters  map[string]int        `json:"loopCounters"`  // the latest LoopIterated.Iteration, by edge
-	Inbox         []InboxItem           `json:"inbox"`         // commands received and not consumed, for executions that have not ended
-	AgentSessions map[string]string     `json:"agentSessions"` // session id at the provider, by node id; outside nodes by agent id
+	Outputs       map[string]JSON       `json:"outputs"`             // what nodes produced, by node id
+	State         map[string]JSON       `json:"state"`               // user-defined state, by top-level key
+	NodeStatus    map[string]NodeStatus `json:"nodeStatus"`          // by node id
+	NodeRuns      map[string]int        `json:"nodeRuns"`            // number of open executions, by node id
+	Suspended     map[string]string     `json:"suspended"`           // NodeSuspended.Reason by node id, until the node continues or its question is answered
+	EdgeStatus    map[string]EdgeStatus `json:"edgeStatus"`          // by edge id, or "from->to"
+	LoopCounters  map[string]int        `json:"loopCounters"`        // the latest LoopIterated.Iteration, by edge
+	Inbox         []InboxItem           `json:"inbox"`               // commands received and not consumed, for executions that have not ended
+	NodeAgents    map[string]AgentRef   `json:"nodeAgents,omitzero"` // the agent that NodeStarted.Agent or NodeCompleted.Agent names last, by node id
+	AgentSessions map[string]string     `json:"agentSessions"`       // session id at the provider, by node id; outside nodes by agent id
 
 	Agents            map[string]*AgentSnapshot `json:"agents"`                // by agent id
 	OpenCalls         []*ToolCallSnapshot       `json:"openCalls"`             // calls without a return, in call order
@@ -261,7 +262,7 @@ type AgentSnapshot struct {
 	Ref               Opt[AgentRef]      `json:"ref,omitzero"`               // AgentStarted.Agent, else as a node or a handoff names it
 	ParentAgentID     string             `json:"parentAgentId,omitzero"`     // agent that spawned it
 	ParentCallID      string             `json:"parentCallId,omitzero"`      // call that spawned it
-	NodeID            string             `json:"nodeId,omitzero"`            // node of its start
+	NodeID            string             `json:"nodeId,omitzero"`            // node of its start; without a start, of its first event
 	Phase             string             `json:"phase,omitzero"`             // phase of its start
 	Task              string             `json:"task,omitzero"`              // AgentStarted.Task
 	Model             string             `json:"model,omitzero"`             // AgentStarted.Model
@@ -277,6 +278,7 @@ type AgentSnapshot struct {
 	ModelFailures     int                `json:"modelFailures,omitzero"`     // number of model calls that returned an error, in all attempts
 	ModelDuration     time.Duration      `json:"modelDurationMs,omitzero"`   // sum of the durations of all returned model calls, in all attempts
 	Errors            int                `json:"errors,omitzero"`            // number of agent.error, without warnings
+	Decisions         int                `json:"decisions,omitzero"`         // number of agent.decided, in all attempts
 	LastError         Opt[ErrorInfo]     `json:"lastError,omitzero"`         // the latest agent.error, without warnings
 	Outcome           AgentOutcome       `json:"outcome,omitzero"`           // AgentEnded.Outcome; empty while open, like all from the end
 	Error             Opt[ErrorInfo]     `json:"error,omitzero"`             // AgentEnded.Error

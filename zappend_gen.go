@@ -2753,6 +2753,10 @@ func (v *RunSnapshot) appendJSON(dst []byte) []byte {
 	dst = appendMapOfInt(dst, v.LoopCounters)
 	dst = append(dst, `,"inbox":`...)
 	dst = appendListOfInboxItem(dst, v.Inbox)
+	if v.NodeAgents != nil {
+		dst = append(dst, `,"nodeAgents":`...)
+		dst = appendMapOfAgentRef(dst, v.NodeAgents)
+	}
 	dst = append(dst, `,"agentSessions":`...)
 	dst = appendMapOfString(dst, v.AgentSessions)
 	dst = append(dst, `,"agents":`...)
@@ -3024,6 +3028,10 @@ func (v *AgentSnapshot) appendJSON(dst []byte) []byte {
 	if v.Errors != 0 {
 		dst = append(dst, `,"errors":`...)
 		dst = jsonwire.AppendInt(dst, int64(v.Errors))
+	}
+	if v.Decisions != 0 {
+		dst = append(dst, `,"decisions":`...)
+		dst = jsonwire.AppendInt(dst, int64(v.Decisions))
 	}
 	if v.LastError.OK {
 		dst = append(dst, `,"lastError":`...)
@@ -3848,6 +3856,19 @@ func appendListOfInboxItem(dst []byte, v []InboxItem) []byte {
 		dst = v[i].appendJSON(dst)
 	}
 	return append(dst, ']')
+}
+
+func appendMapOfAgentRef(dst []byte, v map[string]AgentRef) []byte {
+	dst = append(dst, '{')
+	for i, key := range sortedKeys(make([]string, 0, 8), v) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(jsonwire.AppendString(dst, key), ':')
+		elem := v[key]
+		dst = elem.appendJSON(dst)
+	}
+	return append(dst, '}')
 }
 
 func appendMapOfRefToAgentSnapshot(dst []byte, v map[string]*AgentSnapshot) []byte {

@@ -203,6 +203,7 @@ func (w *RunSnapshot) deepen() {
 	w.EdgeStatus = cloneMapOfEdgeStatus(w.EdgeStatus)
 	w.LoopCounters = cloneMapOfInt(w.LoopCounters)
 	w.Inbox = cloneListOfInboxItem(w.Inbox)
+	w.NodeAgents = cloneMapOfAgentRef(w.NodeAgents)
 	w.AgentSessions = cloneMapOfString(w.AgentSessions)
 	w.Agents = cloneMapOfRefToAgentSnapshot(w.Agents)
 	w.OpenCalls = cloneListOfRefToToolCallSnapshot(w.OpenCalls)
@@ -735,6 +736,18 @@ func cloneListOfInboxItem(v []InboxItem) []InboxItem {
 	copy(w, v)
 	for i := range w {
 		w[i].deepen()
+	}
+	return w
+}
+
+func cloneMapOfAgentRef(v map[string]AgentRef) map[string]AgentRef {
+	if len(v) == 0 {
+		return nil
+	}
+	w := make(map[string]AgentRef, len(v))
+	for key, elem := range v {
+		elem.deepen()
+		w[cloneText(key)] = elem
 	}
 	return w
 }

@@ -5007,140 +5007,147 @@ func (v *RunSnapshot) parseJSON(s *jsonwire.Scanner) error {
 			if len(v.Inbox) == 0 {
 				v.Inbox = nil
 			}
-		case 35: // agentSessions
+		case 35: // nodeAgents
+			if !m.null(s, name) {
+				v.NodeAgents, err = parseMapOfAgentRef(s)
+			}
+			if len(v.NodeAgents) == 0 {
+				v.NodeAgents = nil
+			}
+		case 36: // agentSessions
 			v.AgentSessions, err = parseMapOfString(s)
 			if len(v.AgentSessions) == 0 {
 				v.AgentSessions = nil
 			}
-		case 36: // agents
+		case 37: // agents
 			v.Agents, err = parseMapOfRefToAgentSnapshot(s)
 			if len(v.Agents) == 0 {
 				v.Agents = nil
 			}
-		case 37: // openCalls
+		case 38: // openCalls
 			v.OpenCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.OpenCalls) == 0 {
 				v.OpenCalls = nil
 			}
-		case 38: // closedCalls
+		case 39: // closedCalls
 			v.ClosedCalls, err = parseListOfRefToToolCallSnapshot(s)
 			if len(v.ClosedCalls) == 0 {
 				v.ClosedCalls = nil
 			}
-		case 39: // openModelCalls
+		case 40: // openModelCalls
 			v.OpenModelCalls, err = parseListOfModelCallSnapshot(s)
 			if len(v.OpenModelCalls) == 0 {
 				v.OpenModelCalls = nil
 			}
-		case 40: // droppedCalls
+		case 41: // droppedCalls
 			if !m.null(s, name) {
 				v.DroppedCalls, err = s.SmallInt()
 				if v.DroppedCalls == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 41: // tools
+		case 42: // tools
 			v.Tools, err = parseMapOfRefToToolStats(s)
 			if len(v.Tools) == 0 {
 				v.Tools = nil
 			}
-		case 42: // messages
+		case 43: // messages
 			v.Messages, err = parseListOfConversationMessage(s)
 			if len(v.Messages) == 0 {
 				v.Messages = nil
 			}
-		case 43: // turns
+		case 44: // turns
 			v.Turns, err = parseListOfTurnSnapshot(s)
 			if len(v.Turns) == 0 {
 				v.Turns = nil
 			}
-		case 44: // steps
+		case 45: // steps
 			v.Steps, err = parseListOfStepSnapshot(s)
 			if len(v.Steps) == 0 {
 				v.Steps = nil
 			}
-		case 45: // workflow
+		case 46: // workflow
 			if !m.null(s, name) {
 				err = v.Workflow.V.parseJSON(s)
 				v.Workflow.OK = err == nil
 			}
-		case 46: // phases
+		case 47: // phases
 			v.Phases, err = parseListOfPhaseSnapshot(s)
 			if len(v.Phases) == 0 {
 				v.Phases = nil
 			}
-		case 47: // checkpoints
+		case 48: // checkpoints
 			v.Checkpoints, err = parseListOfCheckpointSnapshot(s)
 			if len(v.Checkpoints) == 0 {
 				v.Checkpoints = nil
 			}
-		case 48: // approvals
+		case 49: // approvals
 			v.Approvals, err = parseListOfApprovalSnapshot(s)
 			if len(v.Approvals) == 0 {
 				v.Approvals = nil
 			}
-		case 49: // clarifications
+		case 50: // clarifications
 			v.Clarifications, err = parseListOfClarificationSnapshot(s)
 			if len(v.Clarifications) == 0 {
 				v.Clarifications = nil
 			}
-		case 50: // handoffs
+		case 51: // handoffs
 			v.Handoffs, err = parseListOfHandoffSnapshot(s)
 			if len(v.Handoffs) == 0 {
 				v.Handoffs = nil
 			}
-		case 51: // tasks
+		case 52: // tasks
 			v.Tasks, err = parseListOfTaskSnapshot(s)
 			if len(v.Tasks) == 0 {
 				v.Tasks = nil
 			}
-		case 52: // audits
+		case 53: // audits
 			v.Audits, err = parseListOfAuditSnapshot(s)
 			if len(v.Audits) == 0 {
 				v.Audits = nil
 			}
-		case 53: // claims
+		case 54: // claims
 			v.Claims, err = parseListOfClaimSnapshot(s)
 			if len(v.Claims) == 0 {
 				v.Claims = nil
 			}
-		case 54: // issues
+		case 55: // issues
 			v.Issues, err = parseListOfIssueSnapshot(s)
 			if len(v.Issues) == 0 {
 				v.Issues = nil
 			}
-		case 55: // citations
+		case 56: // citations
 			v.Citations, err = s.SmallInt()
-		case 56: // budgets
+		case 57: // budgets
 			v.Budgets, err = parseListOfBudgetSnapshot(s)
 			if len(v.Budgets) == 0 {
 				v.Budgets = nil
 			}
-		case 57: // blackboard
+		case 58: // blackboard
 			v.Blackboard, err = parseMapOfBlackboardItem(s)
 			if len(v.Blackboard) == 0 {
 				v.Blackboard = nil
 			}
-		case 58: // usage
+		case 59: // usage
 			err = v.Usage.parseJSON(s)
-		case 59: // violations
+		case 60: // violations
 			v.Violations, err = parseListOfRefToRuleError(s)
 			if len(v.Violations) == 0 {
 				v.Violations = nil
 			}
-		case 60: // violationCount
+		case 61: // violationCount
 			v.ViolationCount, err = s.SmallInt()
-		case 61: // unknown
+		case 62: // unknown
 			v.Unknown, err = parseMapOfInt(s)
 			if len(v.Unknown) == 0 {
 				v.Unknown = nil
 			}
-		case 62: // retracted
+		case 63: // retracted
 			v.Retracted, err = parseListOfString(s)
 			if len(v.Retracted) == 0 {
 				v.Retracted = nil
 			}
-		case 63: // retractedMessages
+		case 64: // retractedMessages
 			v.RetractedMessages, err = parseListOfConversationMessage(s)
 			if len(v.RetractedMessages) == 0 {
 				v.RetractedMessages = nil
@@ -5190,6 +5197,7 @@ var namesOfRunSnapshot = jsonwire.Names(
 	"edgeStatus",
 	"loopCounters",
 	"inbox",
+	"nodeAgents",
 	"agentSessions",
 	"agents",
 	"openCalls",
@@ -5678,69 +5686,76 @@ func (v *AgentSnapshot) parseJSON(s *jsonwire.Scanner) error {
 					m.spelled(name, `0`)
 				}
 			}
-		case 30: // lastError
+		case 30: // decisions
+			if !m.null(s, name) {
+				v.Decisions, err = s.SmallInt()
+				if v.Decisions == 0 {
+					m.spelled(name, `0`)
+				}
+			}
+		case 31: // lastError
 			if !m.null(s, name) {
 				err = v.LastError.V.parseJSON(s)
 				v.LastError.OK = err == nil
 			}
-		case 31: // outcome
+		case 32: // outcome
 			if !m.null(s, name) {
 				v.Outcome, err = parseText[AgentOutcome](s)
 				if v.Outcome == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 32: // error
+		case 33: // error
 			if !m.null(s, name) {
 				err = v.Error.V.parseJSON(s)
 				v.Error.OK = err == nil
 			}
-		case 33: // result
+		case 34: // result
 			if !m.null(s, name) {
 				v.Result, err = s.String()
 				if v.Result == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 34: // refused
+		case 35: // refused
 			if !m.null(s, name) {
 				v.Refused, err = s.SmallInt()
 				if v.Refused == 0 {
 					m.spelled(name, `0`)
 				}
 			}
-		case 35: // structuredOutput
+		case 36: // structuredOutput
 			v.StructuredOutput, err = parseAny(s)
-		case 36: // totals
+		case 37: // totals
 			if !m.null(s, name) {
 				err = v.Totals.V.parseJSON(s)
 				v.Totals.OK = err == nil
 			}
-		case 37: // numTurns
+		case 38: // numTurns
 			if !m.null(s, name) {
 				v.NumTurns.V, err = s.SmallInt()
 				v.NumTurns.OK = err == nil
 			}
-		case 38: // convergenceScore
+		case 39: // convergenceScore
 			if !m.null(s, name) {
 				v.ConvergenceScore.V, err = s.Float()
 				v.ConvergenceScore.OK = err == nil
 			}
-		case 39: // text
+		case 40: // text
 			if !m.null(s, name) {
 				v.Text, err = s.String()
 				if v.Text == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 40: // reasoning
+		case 41: // reasoning
 			if !m.null(s, name) {
 				v.Reasoning, err = s.String()
 				if v.Reasoning == "" {
 					m.spelled(name, `""`)
 				}
 			}
-		case 41: // usage
+		case 42: // usage
 			err = v.Usage.parseJSON(s)
 		default:
 			err = s.Skip()
@@ -5782,6 +5797,7 @@ var namesOfAgentSnapshot = jsonwire.Names(
 	"modelFailures",
 	"modelDurationMs",
 	"errors",
+	"decisions",
 	"lastError",
 	"outcome",
 	"error",
@@ -7719,6 +7735,34 @@ func parseListOfInboxItem(s *jsonwire.Scanner) ([]InboxItem, error) {
 		if err := list[len(list)-1].parseJSON(s); err != nil {
 			return nil, err
 		}
+	}
+}
+
+func parseMapOfAgentRef(s *jsonwire.Scanner) (map[string]AgentRef, error) {
+	if err := s.Object(); err != nil {
+		return nil, err
+	}
+	dict, last := map[string]AgentRef{}, ""
+	for {
+		key, ok, err := s.Member()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return dict, nil
+		}
+		if _, again := dict[key]; again {
+			return nil, s.Duplicate(key)
+		}
+		if key < last { // keys are written in order
+			s.Odd = true
+		}
+		last = key
+		var elem AgentRef
+		if err := elem.parseJSON(s); err != nil {
+			return nil, err
+		}
+		dict[key] = elem
 	}
 }
 

@@ -20,8 +20,9 @@ type builder struct {
 	o Options
 
 	agents map[string]*agentNode
-	asking map[string]int // number of open model calls, by agent id
-	order  []*agentNode   // in the order in which the agents appeared
+	asking map[string]int    // number of open model calls, by agent id
+	nodeOf map[string]string // the first node that names the agent, by agent id
+	order  []*agentNode      // in the order in which the agents appeared
 	calls  map[callKey]*node
 	named  map[callKey]bool // calls that other lines refer to
 	phases map[string]*phaseNodes
@@ -129,6 +130,12 @@ func (b *builder) makeAgents() {
 	for i := range b.s.OpenModelCalls {
 		b.asking[b.s.OpenModelCalls[i].AgentID]++
 	}
+	b.nodeOf = map[string]string{}
+	for node, ref := range b.s.NodeAgents {
+		if was, named := b.nodeOf[ref.AgentID]; !named || node < was {
+			b.nodeOf[ref.AgentID] = node
+		}
+	}
 	ids := make(map[*agentevents.AgentSnapshot]string, len(b.s.Agents))
 	for id, a := range b.s.Agents {
 		ids[a] = id
@@ -171,7 +178,7 @@ func (b *builder) agentLine(n *agentNode) line {
 		l.mark, l.word = good, string(a.Status)
 	case !a.Started && a.Transitions == 0:
 		l.word = "not started"
-		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK {
+		if a.ToolCalls > 0 || a.Text != "" || a.Reasoning != "" || a.Step.OK || a.Decisions > 0 || a.Ref.OK {
 			l.word = "without a start" // its document may have none
 		}
 	default:
@@ -187,8 +194,8 @@ func (b *builder) agentLine(n *agentNode) line {
 	if a.Duration.OK {
 		l.fact(duration(a.Duration.V))
 	}
-	if a.NodeID != "" {
-		l.fact("node " + a.NodeID)
+	if node := cmp.Or(a.NodeID, b.nodeOf[n.id]); node != "" {
+		l.fact("node " + node)
 	}
 	steps := a.Totals.Or(a.Counted).Steps
 	if a.Attempts > 1 && a.Step.OK { // the counts are of the last attempt, and the calls beside them of all
@@ -601,6 +608,9 @@ func (b *builder) nodes(root *node) {
 				l.mark = warn
 				l.word += " (interrupted)"
 			}
+		}
+		if agent := b.s.NodeAgents[id].AgentID; agent != "" {
+			l.fact("agent " + agent)
 		}
 		root.add(&node{line: l})
 	}

@@ -36,6 +36,8 @@ type Decoder struct {
 	open []openInterrupt // clarifications without an answer
 	runs map[string]*runState
 
+	alone bool // the rules over several lines are left out
+
 	// The line that is read.
 	row       *row                   // nil for a type that the vocabulary does not have
 	foreign   bool                   // it is not in the profile's spelling

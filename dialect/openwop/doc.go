@@ -87,7 +87,8 @@
 // except members in another form than the schema declares: it lists those. An
 // event that was read under the same profile loses neither. The encoder always
 // writes the members that a published schema requires, even if the line lacked
-// them.
+// them. Under a schema it writes a line that the reader kept (Verbatim) as it was
+// only if the line keeps the rules of that profile.
 //
 // An AgentRef and a message keep their extra members themselves. The details of a
 // node.suspended are all members of its payload except nodeId, reason and

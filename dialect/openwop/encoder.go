@@ -153,7 +153,9 @@ func (l *lines) Reread(w *wire.Writer, line string) error {
 	if len(l.shift) > 0 {
 		return dialect.ErrNoCounterpart
 	}
-	d := NewDecoder(Options{Profile: l.p})
+	// A line may keep the rules of another profile only, unless it was read under this one.
+	d := NewDecoder(Options{Profile: l.p, Strict: l.p != RFC0002 && !(*Encoder)(l).same()})
+	d.alone = true
 	err := d.read(line, &w.Read)
 	if err == nil && d.foreign {
 		err = dialect.ErrNoCounterpart

@@ -54,7 +54,7 @@ func (d *Decoder) check() error {
 	default:
 		broken = cmp.Or(d.checkValues(), d.odd)
 	}
-	if broken == nil {
+	if broken == nil && !d.alone {
 		broken = d.checkRun()
 	}
 	if broken == nil {

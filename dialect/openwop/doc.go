@@ -21,6 +21,7 @@
 //	  toolId, arguments   toolName, inputs            toolName, inputs
 //	agent.toolReturned  agent.toolReturned          agent.tool-returned
 //	  toolId, result      toolName, outcome           toolName, outcome
+//	  error: error        error: code                 error: code
 //	agent.handoff       agent.handoff               agent.handoff
 //	  from, to, context   fromAgentId, toAgentId      fromAgentId, toAgentId
 //	agent.reasoning.delta                           agent.reasoning-delta

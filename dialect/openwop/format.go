@@ -152,6 +152,7 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 type document struct {
 	*wire.Format
 	p          Profile
+	toolName   string                         // how the profile calls toolId
 	rows       map[string]*wire.Row           // by type, in the names of all profiles, or by name
 	interrupts map[agentevents.Kind]*wire.Row // the forms that version 2 has for them, by kind
 }
@@ -195,7 +196,10 @@ func newDocument(p Profile) document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := document{wire.New(f), p, map[string]*wire.Row{}, map[agentevents.Kind]*wire.Row{}}
+	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, interrupts: map[agentevents.Kind]*wire.Row{}}
+	if p == RFC0002 {
+		d.toolName = "toolId"
+	}
 	for i := range d.Rows {
 		at := &d.Rows[i]
 		r := at.More.(*row)
@@ -230,7 +234,8 @@ func rows(p Profile) []row {
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)
 		verbose  = m("verbosity", "verbosity", wordForm(p, verbosities))
-		failure  = m("error", "error", errorObject(p))
+		failure  = m("error", "error", errorObject(p, false))
+		toolErr  = m("error", "error", errorObject(p, p == RFC0002))
 		tool     = m("toolId", "toolId", id(PlainID)).schemas("toolName").must(all).or(made("unknown"))
 		callID   = m("callId", "callId", id(PlainID)).must(all).or(madeOf(ofEvent))
 		duration = m("durationMs", "durationMs", millis)
@@ -259,7 +264,7 @@ func rows(p Profile) []row {
 			m("argsHash", "argsHash", text), m("principal", "principal", text), m("transport", "transport", wordForm(p, transports)),
 		}},
 		{typ: "agent.toolReturned", v2: "agent.tool-returned", kind: agentevents.KindToolReturned, also: host, members: []column{
-			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), failure,
+			agent, tool, callID, m("result", "result", json).schemas("outcome").unless(failed), toolErr,
 			m("status", "status", statusForm{textForm{rule: oneOf(toolStatuses...)}, p}), duration.unless(neverBegan),
 		}},
 		{typ: "agent.handoff", kind: agentevents.KindAgentHandoff, also: host, says: "/agentId", members: []column{

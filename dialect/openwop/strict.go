@@ -14,22 +14,28 @@ import (
 
 // The rules that a strict decoder checks. SchemaV1 and SchemaV2 have the rules of
 // the published schemas, RFC0002 those of its text. The payloads of types that
-// the vocabulary does not have are not checked. Four rules concern several lines
-// of a run: causation, escalation, sequence and terminal.
+// the vocabulary does not have are checked as far as their schemas are known here. Those
+// from RuleCausation on concern several lines of a run. Strict also has three rules of
+// package agentevents that the document has: see Options.Folded. A line that was read
+// before, with its sequence and what it says, breaks no rule: it is read again.
 const (
-	RuleRequired  agentevents.Rule = "openwop-required"     // a required member is missing
-	RuleID        agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
-	RuleType      agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
-	RuleEnum      agentevents.Rule = "openwop-enum"         // a word outside a closed list
-	RuleRange     agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
-	RuleForm      agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
-	RuleClosed    agentevents.Rule = "openwop-closed"       // an extra member of a closed object
-	RuleResult    agentevents.Rule = "openwop-result-error" // a tool result beside an error
-	RuleDuration  agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
-	RuleCausation agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
-	RuleEscalate  agentevents.Rule = "openwop-escalation"   // the end of a node or run after a decision below the threshold that was not escalated
-	RuleSequence  agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
-	RuleTerminal  agentevents.Rule = "openwop-terminal"     // an event after the run's terminal event
+	RuleRequired     agentevents.Rule = "openwop-required"     // a required member is missing
+	RuleID           agentevents.Rule = "openwop-id"           // an id that does not have the length or the grammar of the profile
+	RuleType         agentevents.Rule = "openwop-type"         // a type that is neither registered nor a vendor's
+	RuleEnum         agentevents.Rule = "openwop-enum"         // a word outside a closed list
+	RuleRange        agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
+	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
+	RuleClosed       agentevents.Rule = "openwop-closed"       // an extra member of a closed object
+	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result beside an error
+	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
+	RuleNode         agentevents.Rule = "openwop-node"         // the events of a node are not in order, or name two nodes
+	RuleCausation    agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
+	RuleTool         agentevents.Rule = "openwop-tool"         // agent.toolReturned of another tool than its call
+	RuleBlock        agentevents.Rule = "openwop-block"        // agent.reasoned that closes a block of another agent
+	RuleOrchestrator agentevents.Rule = "openwop-orchestrator" // a decision of another orchestrator than the run's
+	RuleEscalate     agentevents.Rule = "openwop-escalation"   // not exactly one action after a decision below the threshold, before its node or the run ends
+	RuleSequence     agentevents.Rule = "openwop-sequence"     // a sequence that does not rise within the run
+	RuleTerminal     agentevents.Rule = "openwop-terminal"     // an event after the end of the run or of its conversation
 )
 
 func breaks(rule agentevents.Rule, pointer, detail string) *agentevents.RuleError {
@@ -37,7 +43,7 @@ func breaks(rule agentevents.Rule, pointer, detail string) *agentevents.RuleErro
 }
 
 // check returns the first rule that a line breaks.
-func (d *Decoder) check() error {
+func (d *Decoder) check(line string) error {
 	r, p := &d.r, d.o.Profile
 	err := r.Check()
 	broken, _ := err.(*agentevents.RuleError)
@@ -53,9 +59,12 @@ func (d *Decoder) check() error {
 	case broken != nil:
 	default:
 		broken = cmp.Or(d.checkValues(), d.odd)
+		if broken == nil && d.row != nil && d.row.node && d.node != "" && d.node != r.Ev.NodeID {
+			broken = breaks(RuleNode, "/payload/nodeId", "is not the nodeId of the envelope")
+		}
 	}
 	if broken == nil && !d.alone {
-		broken = d.checkRun()
+		broken = d.checkRun(line)
 	}
 	if broken == nil {
 		return nil

@@ -144,7 +144,7 @@ func TestWrittenIsStrict(t *testing.T) {
 					t.Errorf("%s: %s: %v", p, info.Kind, err)
 					continue
 				}
-				d := NewDecoder(Options{Strict: true, Profile: p})
+				d := NewDecoder(Options{Strict: true, Profile: p, Folded: true})
 				for line := range strings.Lines(string(out)) {
 					if _, err := d.Decode(nil, []byte(strings.TrimSuffix(line, "\n"))); err != nil {
 						t.Errorf("%s: %v\n%s", p, err, line)

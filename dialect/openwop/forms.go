@@ -653,8 +653,28 @@ func (timeForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]by
 }
 
 func (timeForm) Parse(r *wire.Reader, at any) (err error) {
-	*at.(*time.Time), err = r.Times.Time(&r.S)
+	start := r.S
+	if *at.(*time.Time), err = r.Times.Time(&r.S); err == nil {
+		return nil
+	}
+	if s, ok := upperTime(start); ok {
+		if t, upper := s.Time(); upper == nil {
+			*at.(*time.Time), r.S = t, start
+			return r.S.Skip()
+		}
+	}
 	return err
+}
+
+// upperTime returns a scanner of the text that s reads next, with the letters of a time in
+// upper case: RFC 3339 allows both cases. It reports false for another value.
+func upperTime(s jsonwire.Scanner) (upper jsonwire.Scanner, ok bool) {
+	text, err := s.String()
+	if err != nil || !strings.ContainsAny(text, "tz") {
+		return s, false
+	}
+	upper.Reset(jsonwire.Quote(strings.ToUpper(text)))
+	return upper, true
 }
 
 // A sequenceForm is the number of the event. A call that is one event takes two

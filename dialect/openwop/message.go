@@ -107,6 +107,9 @@ func aReducer(p Profile, raw string) (agentevents.Rule, string) {
 func aTime(_ Profile, raw string) (agentevents.Rule, string) {
 	var s jsonwire.Scanner
 	s.Reset(raw)
+	if upper, ok := upperTime(s); ok {
+		s = upper
+	}
 	if _, err := s.Time(); err != nil {
 		return RuleForm, "is not a time"
 	}

@@ -185,3 +185,33 @@ func TestErrorsOfTools(t *testing.T) {
 	require.ErrorAs(t, err, &broken)
 	require.Equal(t, [2]string{string(RuleRequired), "/payload/error/error"}, [2]string{string(broken.Rule), broken.Pointer})
 }
+
+// The primary agent is the only one that acts in the run or is named in it.
+func TestOwnerOfARun(t *testing.T) {
+	const (
+		ref    = `{"agentId":"host:a","agentSharing":"shared:team","modelClass":"coding"}`
+		nodeA  = `{"nodeId":"n1","agent":` + ref + `}`
+		acts   = `{"agentId":"host:a","reasoning":"x"}`
+		system = `{"agentId":"core.system","toolId":"x:y","callId":"c","arguments":1}`
+	)
+	full := agentevents.Some(agentevents.AgentRef{AgentID: "host:a", AgentSharing: "shared:team", ModelClass: agentevents.ModelCoding})
+	for name, c := range map[string]struct {
+		want  agentevents.Opt[agentevents.AgentRef]
+		lines string
+	}{
+		"it acts":                      {agentevents.Some(agentevents.AgentRef{AgentID: "host:a"}), documents("agent.reasoned", acts)},
+		"a node names it":              {full, documents("node.started", nodeA)},
+		"a node names it, and it acts": {full, documents("node.started", nodeA, "agent.reasoned", acts, "agent.toolCalled", system)},
+		"nobody":                       {agentevents.Opt[agentevents.AgentRef]{}, documents("run.paused", `{}`)},
+		"another node has another":     {agentevents.Opt[agentevents.AgentRef]{}, documents("node.started", nodeA, "agent.reasoned", acts, "node.started", `{"nodeId":"n1","agent":{"agentId":"host:b"}}`, "agent.reasoned", acts)},
+		"it hands over":                {agentevents.Opt[agentevents.AgentRef]{}, documents("agent.handoff", `{"from":`+ref+`,"to":{"agentId":"host:b"}}`)},
+	} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range decodeAll(t, Options{}, c.lines) {
+			f.Apply(ev)
+		}
+		s, err := SnapshotOf(f.Snapshot())
+		require.NoError(t, err)
+		require.Equal(t, c.want, s.Agent, name)
+	}
+}

@@ -42,7 +42,8 @@ type Host struct {
 	// Capabilities are the capabilities that the host declares (section D). Guard
 	// refuses events of a capability that is not declared. Nil allows all events.
 	Capabilities *Capabilities
-	// Agents are the manifests by agent id.
+	// Agents are the manifests by agent id, and what the host decides for agents of its
+	// own ([TierHost]). See [ParseManifest].
 	Agents map[string]Manifest
 	// FilterTools returns the tools that an agent with the harness role may use
 	// (section A14), and false if the role is not limited. The manifest's allowlist
@@ -63,16 +64,6 @@ type Host struct {
 	// with the reason low-confidence, whatever Orchestrator and NoEscalation say.
 	// See [Host.Follow].
 	Profile Profile
-}
-
-// A Manifest holds what a host knows of an agent.
-type Manifest struct {
-	HarnessRole string // defined by the host
-	// Tools is the toolAllowlist. Nil declares no list and allows every tool. An
-	// empty list allows none.
-	Tools []string
-	// Threshold is confidence.defaultThreshold. Absent means [DefaultThreshold].
-	Threshold agentevents.Opt[float64]
 }
 
 // Guard refuses events that the host's declarations exclude. It is an

@@ -248,7 +248,7 @@ func rows(p Profile) []row {
 	title, breach, amount, decision := textForm{}, wire.Form(textForm{rule: aCap}), wire.Form(json), wire.Form(json)
 	if p != RFC0002 {
 		decision = ruled{decisionForm{}, aDecision}
-		title.rule, breach, amount = aName, wire.OneOf(RuleEnum, wire.Full{}, capKinds...), wire.AtLeast(RuleRange, json, 0)
+		title.rule, breach, amount = aName, capForm{wire.OneOf(RuleEnum, wire.Full{}, capKinds...)}, wire.AtLeast(RuleRange, json, 0)
 	}
 	readAgent := anyAgent
 	readAgent.Reads = true

@@ -246,6 +246,17 @@ func shortForm(p Profile) wire.Form {
 	}}
 }
 
+// A capForm is the kind of a cap under the schemas.
+type capForm struct{ wire.Form }
+
+func (f capForm) Append(w *wire.Writer, dst []byte, m *wire.Member, at any) ([]byte, bool) {
+	if *at.(*string) == CapConfidenceEscalationSuppressed {
+		w.Break(RuleEnum, w.Pointer(m), "the schemas do not know "+CapConfidenceEscalationSuppressed+
+			": under them a host does not opt out of escalation, and a strict reader finds the decision not escalated")
+	}
+	return f.Form.Append(w, dst, m, at)
+}
+
 // A wordOf is a text that all lines of the row have.
 type wordOf string
 

@@ -215,3 +215,13 @@ func TestOwnerOfARun(t *testing.T) {
 		require.Equal(t, c.want, s.Agent, name)
 	}
 }
+
+// A host that opts out of escalation is not one of the published contract. Its lines are
+// not written under a schema, and the error says what follows.
+func TestOptingOutHasNoPublishedForm(t *testing.T) {
+	ev := agentevents.Event{Payload: &agentevents.CapBreached{Cap: CapConfidenceEscalationSuppressed, Limit: agentevents.Some(0.7), Observed: agentevents.Some(0.2)}}
+	for _, p := range []Profile{SchemaV1, SchemaV2} {
+		_, err := NewEncoder(EncoderOptions{Profile: p}).Append(nil, ev)
+		require.ErrorContains(t, err, "a strict reader finds the decision not escalated")
+	}
+}

@@ -260,6 +260,8 @@ func (d *Decoder) form() {
 	switch {
 	case d.row.legacy:
 		d.foreign = d.foreign || p == SchemaV2
+	case d.row.of == ofTurn:
+		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	case d.row.of != "" && (r.Type != d.row.typ || p != SchemaV2 && !v2()):
 		r.Kept.Add(keptType, jsonwire.Quote(r.Type))
 	case d.row.of != "":
@@ -284,7 +286,7 @@ func pick(r *wire.Reader) *wire.Row {
 	d := decoderOf(r)
 	name := r.Type
 	switch r.Type {
-	case "channel.written", "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
+	case "channel.written", exchanged, "interrupt.requested", "interrupt.resolved", "clarification.requested", "clarification.resolved",
 		"approval.requested", "approval.granted", "approval.rejected":
 		name = look(member(r.S.Text(), "payload"), r.Type)
 	}

@@ -56,7 +56,8 @@
 //
 // The vocabulary has the types agent.*, node.*, run.*, cap.breached,
 // runOrchestrator.decided, clarification.* and approval.*. A message is a
-// channel.written with the channel [MessageChannel] and the reducer applyMessage.
+// channel.written with the channel [MessageChannel] and the reducer applyMessage, or the
+// turn of a conversation.exchanged, whose other members are extra members.
 // The schemas do not have that reducer: under them the encoder makes up append.
 //
 // All other published types are read as [agentevents.Unknown] and written back.

@@ -169,7 +169,7 @@ func (e *Encoder) line(w *wire.Writer, dst []byte) ([]byte, error) {
 	e.k.read(ev)
 	at := e.doc.Row(ev.Kind())
 	if e.k.typ != "" {
-		at = cmp.Or(e.doc.interrupts[ev.Kind()], at)
+		at = cmp.Or(e.doc.others[ev.Kind()], at)
 	}
 	typ, body := "", ""
 	if e.row = nil; at == nil {

@@ -151,10 +151,10 @@ func (r *row) add(list []wire.Member, c column) []wire.Member {
 // A document is the table of a profile.
 type document struct {
 	*wire.Format
-	p          Profile
-	toolName   string                         // how the profile calls toolId
-	rows       map[string]*wire.Row           // by type, in the names of all profiles, or by name
-	interrupts map[agentevents.Kind]*wire.Row // the forms that version 2 has for them, by kind
+	p        Profile
+	toolName string                         // how the profile calls toolId
+	rows     map[string]*wire.Row           // by type, in the names of all profiles, or by name
+	others   map[agentevents.Kind]*wire.Row // the other forms of a kind, which a line keeps: interrupts and turns
 }
 
 var tables = [...]document{RFC0002: newDocument(RFC0002), SchemaV1: newDocument(SchemaV1), SchemaV2: newDocument(SchemaV2)}
@@ -196,7 +196,7 @@ func newDocument(p Profile) document {
 		}
 		f.Rows = append(f.Rows, line)
 	}
-	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, interrupts: map[agentevents.Kind]*wire.Row{}}
+	d := document{Format: wire.New(f), p: p, toolName: "toolName", rows: map[string]*wire.Row{}, others: map[agentevents.Kind]*wire.Row{}}
 	if p == RFC0002 {
 		d.toolName = "toolId"
 	}
@@ -205,7 +205,7 @@ func newDocument(p Profile) document {
 		r := at.More.(*row)
 		d.rows[cmp.Or(r.of, r.typ)] = at
 		if r.of != "" {
-			d.interrupts[r.kind] = at
+			d.others[r.kind] = at
 		}
 		if r.v2 != "" {
 			d.rows[r.v2] = at
@@ -319,6 +319,10 @@ func rows(p Profile) []row {
 		{typ: "channel.written", kind: agentevents.KindMessageCreated, closed1: true, sealed: true, also: written, members: []column{
 			m("channel", "", wordOf(MessageChannel)).must(all), m("value", "message", messageForm{}).must(all),
 			m("reducer", "", reducerForm).must(schemas).written(), m("writtenAt", "", writtenAt).must(schemas).written(),
+		}},
+		{typ: exchanged, of: ofTurn, kind: agentevents.KindMessageCreated, reads: true, also: []part{may("outcome", nil)}, members: []column{
+			m("conversationId", "", keptForm{perSchema(shortText(aName, 256), shortText(aName, 256))}).must(all).or(made("unknown")), m("turnIndex", "", keptForm{perSchema(wholeFrom(0), wholeFrom(0))}).must(all).or(madeJSON("0")),
+			m("turn", "message", turnForm{}).must(all),
 		}},
 
 		// A node that waits for a person. The RFC and SchemaV1 have a type for each

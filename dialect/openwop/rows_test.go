@@ -225,3 +225,44 @@ func TestOptingOutHasNoPublishedForm(t *testing.T) {
 		require.ErrorContains(t, err, "a strict reader finds the decision not escalated")
 	}
 }
+
+// The turns of a conversation are messages: a fold has them, once each. A turn without an
+// id, or with a member of another type, is an event of an unknown kind.
+func TestTurnsAreMessages(t *testing.T) {
+	turn := func(id, content string) string {
+		return `{"conversationId":"c1","turnIndex":1,"turn":{"messageId":` + id + `,"from":"user","content":` + content + `,"ts":1,"role":"user","turnIndex":1}}`
+	}
+	log := documents("conversation.exchanged", turn(`"m1"`, `"a"`), "conversation.exchanged", turn(`"m1"`, `"a"`), "conversation.exchanged", turn(`"m2"`, `"b"`),
+		"conversation.exchanged", turn(`5`, `"b"`), "conversation.exchanged", strings.Replace(turn(`"m3"`, `1`), `"ts":1`, `"ts":"now"`, 1), "conversation.exchanged", `{"conversationId":"c1","turnIndex":1}`)
+	f := agentevents.NewFold(agentevents.FoldOptions{})
+	events := decodeAll(t, Options{}, log)
+	for _, ev := range events {
+		f.Apply(ev)
+	}
+	s := f.Snapshot()
+	require.Empty(t, s.Violations)
+	require.Len(t, s.Messages, 2)
+	require.Equal(t, "user", s.Messages[1].Role)
+	require.Equal(t, map[string]int{"conversation.exchanged": 3}, s.Unknown)
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		out, losses := encodeAll(t, p, events)
+		require.Equal(t, log, out)
+		require.Empty(t, losses)
+	}
+	const role = `"role":"user"`
+	good := `{"conversationId":"c","turnIndex":1,"turn":{"messageId":"m","from":"a","content":1,"ts":1,"turnIndex":1,` + role + `}}`
+	for edit, want := range map[[2]string]agentevents.Rule{
+		{"", ""}:                      "",
+		{`"conversationId":"c",`, ""}: RuleRequired,
+		{`"conversationId":"c"`, `"conversationId":""`}: RuleRange,
+		{`:1,"turn":`, `:-1,"turn":`}:                   RuleRange,
+		{`"turn":`, `"turns":0,"turn":`}:                RuleClosed,
+		{role, `"role":"agent"`}:                        RuleRequired,
+		{role, `"role":"agent","speakerId":"a"`}:        "",
+		{`"content":1,`, ""}:                            RuleRequired,
+		{role, role + `,"x":1`}:                         RuleClosed,
+	} {
+		rule, _ := strictly(t, SchemaV2, `{"type":"conversation.exchanged","payload":`+strings.Replace(good, edit[0], edit[1], 1)+`}`)
+		require.Equal(t, want, rule, edit)
+	}
+}

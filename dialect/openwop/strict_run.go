@@ -215,7 +215,7 @@ func (d *Decoder) checkAgents(r *runState) *agentevents.RuleError {
 		case id == "":
 		case d.r.Type == "conversation.closed":
 			r.closed = limited(r.closed, strings.Clone(id))
-		case d.r.Type == "conversation.exchanged" && slices.Contains(r.closed, id):
+		case d.r.Type == exchanged && slices.Contains(r.closed, id):
 			return breaks(RuleTerminal, "/payload/conversationId", "comes after the end of the conversation")
 		}
 	}

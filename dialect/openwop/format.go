@@ -229,7 +229,7 @@ func rows(p Profile) []row {
 		resolves = id(InterruptID).says(shortKey)
 		agent    = m("agentId", "/agentId", id(AgentID)).must(all).or(made(CoreSystem))
 		artifact = func(name string) column { return m(name, "", artifactForm{p, name}) } // the vocabulary has no field for it
-		anyAgent = m("agentId", "/agentId", id(AgentID)).on(none)
+		anyAgent = m("agentId", "/agentId", unruled(p, id(AgentID))).on(none)
 		node     = m("nodeId", "", nodeForm).must(schemas).written()
 		reason   = m("reason", "reason", text)
 		block    = m("blockId", "blockId", text).on(none)

@@ -65,6 +65,14 @@ func idForm(p Profile, form IDForm) textForm {
 	return f
 }
 
+// unruled returns the form of a member that the schemas do not declare: they do not check it.
+func unruled(p Profile, f textForm) textForm {
+	if p != RFC0002 {
+		f.rule = nil
+	}
+	return f
+}
+
 func normalizing(form IDForm) func(w *wire.Writer, m *wire.Member, id string) string {
 	return func(w *wire.Writer, m *wire.Member, id string) string { return normalized(w, form, w.Pointer(m), id) }
 }

@@ -266,3 +266,66 @@ func TestTurnsAreMessages(t *testing.T) {
 		require.Equal(t, want, rule, edit)
 	}
 }
+
+// A strict decoder knows the payloads of registered types that the vocabulary does not have,
+// and a message without an id.
+func TestStrictPayloadsOfOtherTypes(t *testing.T) {
+	for _, c := range []struct {
+		p             Profile
+		typ, payload  string
+		rule, pointer string
+	}{
+		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1","source":"run-api"}`, "", ""},
+		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1","source":"cron"}`, "openwop-enum", "/payload/source"},
+		{SchemaV1, "agent.invocation.started", `{"invocationId":"i","agentId":"a1"}`, "openwop-required", "/payload/source"},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a 1","outcome":"failed"}`, "openwop-id", "/payload/agentId"},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","note":"x"}`, "openwop-closed", "/payload/note"},
+		{SchemaV2, "agent.invocation-completed", `{"invocationId":"i","agentId":"a1","outcome":"failed","x-note":"x"}`, "", ""},
+		{SchemaV1, "agent.promptResolved", `{"nodeId":"n1","kind":"system","chain":[],"resolved":null,"body":"x"}`, "openwop-closed", "/payload/body"},
+		{SchemaV1, "provider.usage", `{"provider":"p","model":"m","inputTokens":-1,"outputTokens":2}`, "openwop-range", "/payload/inputTokens"},
+		{SchemaV1, "memory.written", `{"memoryRef":"","memoryId":"i"}`, "openwop-range", "/payload/memoryRef"},
+		{SchemaV1, "memory.written", `[]`, "openwop-form", "/payload"},
+		{SchemaV1, "acme.memory.written", `{"memoryRef":1}`, "", ""},
+		{RFC0002, "memory.written", `{"memoryRef":1}`, "", ""},
+		{RFC0002, "channel.written", `{"channel":"messages","reducer":"applyMessage","value":{"from":"user","content":"x","ts":1}}`, "openwop-required", "/payload/value/messageId"},
+		{RFC0002, "channel.written", `{"channel":"messages","value":{"messageId":5,"from":"user","content":"x","ts":1}}`, "openwop-required", "/payload/value/messageId"},
+		{RFC0002, "channel.written", `{"channel":"messages","reducer":"counter","value":1}`, "", ""},
+		{RFC0002, "channel.written", `{"channel":"votes","value":1}`, "", ""},
+	} {
+		rule, pointer := strictly(t, c.p, `{"type":"`+c.typ+`","payload":`+c.payload+`}`)
+		require.Equal(t, c.rule, string(rule), c.payload)
+		require.Equal(t, c.pointer, pointer, c.payload)
+	}
+}
+
+// Times may have small letters, as RFC 3339 has it.
+func TestTimesInSmallLetters(t *testing.T) {
+	line := documents("run.paused", `{}`)
+	small := strings.Replace(line, "2026-05-19T10:00:01.000Z", "2026-05-19t10:00:01.000z", 1)
+	require.Equal(t, decodeAll(t, Options{Strict: true}, line), decodeAll(t, Options{Strict: true}, small))
+	_, err := NewDecoder(Options{}).Decode(nil, []byte(strings.Replace(strings.TrimSuffix(line, "\n"), "2026-05-19T10", "2026-05-19z10", 1)))
+	require.ErrorContains(t, err, "time")
+}
+
+// The error for an id says which form is legal.
+func TestLegalIDs(t *testing.T) {
+	for want, of := range map[string]struct {
+		p    Profile
+		form IDForm
+	}{
+		"any text that is not empty":                                  {RFC0002, RunID},
+		"1 to 128 characters":                                         {SchemaV1, EventID},
+		"3 to 256 characters":                                         {SchemaV1, HandoffID},
+		"16 to 128 letters, digits and . _ ~ -":                       {SchemaV2, EventID},
+		"3 to 128 letters, digits and . _ ~ - :":                      {SchemaV2, HandoffID},
+		"a tenant, a slash and 16 to 128 letters, digits and . _ ~ -": {SchemaV2, RunID},
+		"a dotted name such as core.llm":                              {SchemaV2, TypeID},
+	} {
+		_, detail := anIDOf(of.form)(of.p, `""`)
+		require.Equal(t, "is empty; legal: "+want, detail)
+		if of.p == SchemaV2 {
+			_, detail = anIDOf(of.form)(of.p, `"a b"`)
+			require.Equal(t, `"a b" does not have the form of SchemaV2; legal: `+want, detail)
+		}
+	}
+}

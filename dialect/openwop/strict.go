@@ -57,6 +57,8 @@ func (d *Decoder) check(line string) error {
 	case p == SchemaV2 && d.row != nil && d.row.legacy:
 		broken = breaks(RuleRequired, "/payload/kind", "is required: SchemaV2 has an interrupt's payload here")
 	case broken != nil:
+	case d.row == nil:
+		broken = cmp.Or(d.checkOther(), d.odd)
 	default:
 		broken = cmp.Or(d.checkValues(), d.odd)
 		if broken == nil && d.row != nil && d.row.node && d.node != "" && d.node != r.Ev.NodeID {
@@ -72,6 +74,19 @@ func (d *Decoder) check(line string) error {
 	_ = r.Refused(broken)
 	broken.EventID, broken.Sequence = r.Ev.ID, r.Ev.Sequence
 	return broken
+}
+
+// checkOther checks the payload of a type that the vocabulary does not have, as far as it is
+// known. Under the RFC it is a message that lacks its id.
+func (d *Decoder) checkOther() *agentevents.RuleError {
+	r, p := &d.r, d.o.Profile
+	if s := shapes[p][r.Type]; s != nil {
+		return s.check(p, r.Body)
+	}
+	if reducer := memberText(r.Body, "reducer"); p == RFC0002 && r.Type == "channel.written" && memberText(r.Body, "channel") == MessageChannel && (reducer == "" || reducer == reducerRFC) {
+		return breaks(RuleRequired, "/payload/value/messageId", "is required of a message, as a text")
+	}
+	return nil
 }
 
 // checkValues checks what one member says of another.

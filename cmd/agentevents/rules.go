@@ -49,7 +49,7 @@ var documentRules = []documentRule{
 	{openwop.Name, openwop.RuleRange, "numbers are in their range, and whole where they must be; texts are neither too short nor too long"},
 	{openwop.Name, openwop.RuleForm, "members that must be objects are objects; decisions and questions have their form"},
 	{openwop.Name, openwop.RuleClosed, "a closed object has no members but its own"},
-	{openwop.Name, openwop.RuleResult, "a tool result and an error do not come together"},
+	{openwop.Name, openwop.RuleResult, "an error of a tool comes neither with a result nor with the status ok"},
 	{openwop.Name, openwop.RuleDuration, "a call that never began has no duration (v1, v2)"},
 	{openwop.Name, openwop.RuleCausation, "the causationId of agent.toolReturned is the eventId of the call"},
 	{openwop.Name, openwop.RuleNode, "a node starts before its agents act, and starts and completes once an attempt; payload and envelope name the same node"},

@@ -66,7 +66,8 @@ type Host struct {
 	Profile Profile
 }
 
-// Guard refuses events that the host's declarations exclude. It is an
+// Guard refuses events that the host's declarations exclude, and returns that have both a
+// result, or the status ok, and an error. It is an
 // [agentevents.EmitterOptions] Guard.
 func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 	if c := h.Capabilities; c != nil {
@@ -74,6 +75,11 @@ func (h *Host) Guard(ev agentevents.Event) *agentevents.RuleError {
 			return &agentevents.RuleError{
 				Rule: RuleCapability, Subject: "capability " + name, State: "not declared", Detail: "a host must not emit events of a capability that it does not declare",
 			}
+		}
+	}
+	if p, ok := ev.Payload.(*agentevents.ToolReturned); ok && p.Error.OK && (p.Result != "" || p.Status == agentevents.ToolStatusOK) {
+		return &agentevents.RuleError{
+			Rule: RuleResult, Subject: "call " + jsonwire.Brief(p.CallID), Detail: "it has an error beside a result or the status ok; legal: a result on success, an error on failure",
 		}
 	}
 	for _, call := range toolCalls(&ev) {

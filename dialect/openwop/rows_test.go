@@ -329,3 +329,30 @@ func TestLegalIDs(t *testing.T) {
 		}
 	}
 }
+
+// A call that returns has a result on success and an error on failure, for a host as for a
+// reader.
+func TestResultOrError(t *testing.T) {
+	failed := agentevents.Some(agentevents.ErrorInfo{Code: "x", Message: "y"})
+	for _, c := range []struct {
+		returned agentevents.ToolReturned
+		payload  string
+		legal    bool
+	}{
+		{agentevents.ToolReturned{Status: "ok", Result: "1"}, `"result":1,"status":"ok"`, true},
+		{agentevents.ToolReturned{Status: "error", Error: failed}, `"error":{"error":"x","message":"y"},"status":"error"`, true},
+		{agentevents.ToolReturned{Status: "error", Error: failed, Result: "1"}, `"error":{"error":"x","message":"y"},"status":"error","result":1`, false},
+		{agentevents.ToolReturned{Status: "ok", Error: failed}, `"error":{"error":"x","message":"y"},"status":"ok"`, false},
+	} {
+		err := (&Host{}).Guard(agentevents.Event{Payload: &c.returned})
+		rule, _ := strictly(t, RFC0002, `{"type":"agent.toolCalled","payload":{"agentId":"host:a","toolId":"x:y","callId":"c","arguments":1}}`,
+			`{"type":"agent.toolReturned","causationId":"evt-000000000-0000","payload":{"agentId":"host:a","toolId":"x:y","callId":"c",`+c.payload+`}}`)
+		if c.legal {
+			require.Nil(t, err)
+			require.Empty(t, rule)
+			continue
+		}
+		require.Equal(t, RuleResult, err.Rule)
+		require.Equal(t, RuleResult, rule)
+	}
+}

@@ -26,7 +26,7 @@ const (
 	RuleRange        agentevents.Rule = "openwop-range"        // a number outside its range or with a fraction, a text that is too short or too long
 	RuleForm         agentevents.Rule = "openwop-form"         // a value of another type or form: not an object, text or time, or a decision or question of another form
 	RuleClosed       agentevents.Rule = "openwop-closed"       // an extra member of a closed object
-	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result beside an error
+	RuleResult       agentevents.Rule = "openwop-result-error" // a tool result, or the status ok, beside an error
 	RuleDuration     agentevents.Rule = "openwop-duration"     // a duration of a call that never began (schemas)
 	RuleNode         agentevents.Rule = "openwop-node"         // the events of a node are not in order, or name two nodes
 	RuleCausation    agentevents.Rule = "openwop-causation"    // agent.toolReturned whose causationId is not the eventId of the call
@@ -101,6 +101,8 @@ func (d *Decoder) checkValues() *agentevents.RuleError {
 		switch {
 		case r.Has("error") && (r.Has("result") || r.Has("outcome")):
 			return breaks(RuleResult, "/payload/error", "must not stand beside a result")
+		case r.Has("error") && v.Status == agentevents.ToolStatusOK:
+			return breaks(RuleResult, "/payload/status", "must not be ok beside an error")
 		case r.Has("durationMs") && p != RFC0002 && refused(string(v.Status)):
 			return breaks(RuleDuration, "/payload/durationMs", "a refused call must not have a duration")
 		}

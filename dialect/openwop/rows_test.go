@@ -356,3 +356,24 @@ func TestResultOrError(t *testing.T) {
 		require.Equal(t, RuleResult, rule)
 	}
 }
+
+// A fold says which agent a node delegated to, with its reference, also of an agent that has
+// emitted nothing, and where the agents of the log work.
+func TestAgentsOfNodes(t *testing.T) {
+	log := documents("node.started", `{"nodeId":"n1","agent":{"agentId":"host:a","agentSharing":"shared:team","modelClass":"reasoning"}}`,
+		"agent.handoff", `{"from":{"agentId":"host:a"},"to":{"agentId":"host:b","modelClass":"writing"}}`, "agent.decided", `{"agentId":"host:b","decision":1}`,
+		"node.completed", `{"nodeId":"n1","agent":{"agentId":"host:a"}}`)
+	for _, p := range []Profile{RFC0002, SchemaV1} {
+		f := agentevents.NewFold(agentevents.FoldOptions{})
+		for _, ev := range decodeAll(t, Options{Profile: p}, log) {
+			f.Apply(ev)
+		}
+		s := f.Snapshot()
+		a := agentevents.AgentRef{AgentID: "host:a", AgentSharing: "shared:team", ModelClass: agentevents.ModelReasoning}
+		require.Equal(t, map[string]agentevents.AgentRef{"n1": a}, s.NodeAgents)
+		require.Equal(t, agentevents.Some(a), s.Agents["host:a"].Ref)
+		require.Equal(t, agentevents.Some(agentevents.AgentRef{AgentID: "host:b", ModelClass: agentevents.ModelWriting}), s.Agents["host:b"].Ref)
+		require.Equal(t, "n1", s.Agents["host:b"].NodeID)
+		require.Equal(t, 1, s.Agents["host:b"].Decisions)
+	}
+}
